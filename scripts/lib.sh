@@ -39,11 +39,16 @@ need() {
 	done
 }
 
-# hash_of FILE|TEXT...: 12 hex digits that change when an input does.
+# hash_of FILE|TEXT...: 12 hex digits that change when an input does. A file's
+# comments are not an input.
 hash_of() {
 	local input
 	for input in "$@"; do
-		if [[ -f $input ]]; then cat "$input"; else printf '%s\n' "$input"; fi
+		if [[ -f $input ]]; then
+			grep -vE '^[[:space:]]*(#|$)' "$input"
+		else
+			printf '%s\n' "$input"
+		fi
 	done | sha256sum | cut -c1-12
 }
 
@@ -61,17 +66,19 @@ locked() {
 # with_log FILE TITLE CMD...: run CMD with its output in FILE, a progress line
 # every 15 seconds, and the tail of FILE on failure.
 with_log() {
-	local log=$1 title=$2 began pid rc=0
+	local log=$1 title=$2 began next pid rc=0
 	shift 2
 	began=$(date +%s)
+	next=$((SECONDS + 15))
 	say "$title ..."
+	# In the background, so that errexit holds inside CMD when it is a function.
 	"$@" >"$log" 2>&1 &
 	pid=$!
 	while kill -0 "$pid" 2>/dev/null; do
-		sleep 1
-		local passed=$(($(date +%s) - began))
-		if ((passed > 0 && passed % 15 == 0)); then
-			say "  $title: ${passed}s, $(wc -l <"$log") lines of output"
+		sleep 0.2
+		if ((SECONDS >= next)); then
+			next=$((SECONDS + 15))
+			say "  $title: $(($(date +%s) - began))s, $(wc -l <"$log") lines of output"
 		fi
 	done
 	wait "$pid" || rc=$?
