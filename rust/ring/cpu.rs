@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 //! The ring of one CPU: its words, grouped by who writes them, and how it is made and emptied.
 
-use super::port::{LocalWord, Memory, Port, SharedWord};
+use super::port::{LocalWord, Memory as _, Port, SharedWord};
+use core::cell::UnsafeCell;
+use core::ops::DerefMut;
+
 use super::pos::{Layout, Pos, Seq};
 use super::slot::{PageIndex, SlotWord, State, MAX_PAGES};
 use super::subbuf::SubBuf;
@@ -75,10 +78,8 @@ pub(super) struct SharedSide<P: Port> {
     /// The sub-buffer that a writer may take for a detached one. The reader writes it, and only
     /// while no slot is detached.
     pub(super) spare: P::Shared,
-    /// See [`super::slot`].
-    pub(super) slots: P::Table<P::Shared>,
-    /// One more than slots: each is in a slot, or the spare, or in the reader's hand (I7).
-    pub(super) pages: P::Table<SubBuf<P>>,
+    /// Written only by `replace`, while nobody else uses the ring.
+    parts: UnsafeCell<Parts<P>>,
 }
 
 /// Bit of `disabled`: the user switched recording off.
@@ -142,23 +143,30 @@ pub(crate) enum BadShape {
 
 /// What a ring is made of.
 pub(crate) struct Parts<P: Port> {
-    /// One word per slot, any value.
+    /// See [`super::slot`]. One word per slot, any value.
     pub(crate) slots: P::Table<P::Shared>,
-    /// One more than slots.
+    /// One more than slots: each is in a slot, or the spare, or in the reader's hand (I7).
     pub(crate) pages: P::Table<SubBuf<P>>,
+}
+
+impl<P: Port> Parts<P> {
+    fn check(&self, size: usize) -> Result<(), BadShape> {
+        let n = self.slots.len();
+        if !(2..MAX_PAGES).contains(&n) || self.pages.len().checked_sub(1) != Some(n) {
+            return Err(BadShape::Count);
+        }
+        if !self.pages.iter().all(|p| p.memory().size() == size) {
+            return Err(BadShape::Size);
+        }
+        Ok(())
+    }
 }
 
 impl<P: Port> CpuRing<P> {
     /// An empty ring, and its reader's memory.
     pub(crate) fn new(parts: Parts<P>, size: usize) -> Result<(Self, ReaderState), BadShape> {
-        let n = parts.slots.len();
-        if n < 2 || n >= MAX_PAGES || parts.pages.len().checked_sub(1) != Some(n) {
-            return Err(BadShape::Count);
-        }
         let layout = Layout::for_size(size).ok_or(BadShape::Size)?;
-        if !parts.pages.iter().all(|p| p.has_size(size)) {
-            return Err(BadShape::Size);
-        }
+        parts.check(size)?;
         let ring = Self {
             w: WriterSide {
                 pos: P::Local::new(0),
@@ -175,8 +183,7 @@ impl<P: Port> CpuRing<P> {
                 overwrite: P::Shared::new(1),
                 waiters: P::Shared::new(0),
                 spare: P::Shared::new(0),
-                slots: parts.slots,
-                pages: parts.pages,
+                parts: UnsafeCell::new(parts),
             },
         };
         let state = ring.reset_words();
@@ -196,14 +203,14 @@ impl<P: Port> CpuRing<P> {
     fn reset_words(&self) -> ReaderState {
         let n = self.slot_count();
         // Slot i held number i, and number n is open in slot 0.
-        for (i, slot) in (0u32..).zip(self.s.slots.iter()) {
+        for (i, slot) in (0u32..).zip(self.slots().iter()) {
             let (seq, state) = match i {
                 0 => (n, State::Open),
                 _ => (u64::from(i), State::Empty),
             };
             slot.store(SlotWord::new(seq, PageIndex(i), state).raw());
         }
-        for page in self.s.pages.iter() {
+        for page in self.pages().iter() {
             // Tag 0 is older than any number in use.
             page.commit.store(0);
             page.base.set(0);
@@ -231,7 +238,7 @@ impl<P: Port> CpuRing<P> {
 
     /// Slots: sub-buffers that the ring holds, the reader's not counted.
     pub(crate) fn slot_count(&self) -> u64 {
-        self.s.slots.len() as u64
+        self.slots().len() as u64
     }
 
     /// Shape of its positions.
@@ -275,13 +282,13 @@ impl<P: Port> CpuRing<P> {
     #[inline(always)]
     pub(super) fn slot(&self, seq: Seq) -> Option<&P::Shared> {
         let i = seq.checked_rem(self.slot_count())?;
-        self.s.slots.get(i as usize)
+        self.slots().get(i as usize)
     }
 
     /// A sub-buffer by its index.
     #[inline(always)]
     pub(super) fn page(&self, index: PageIndex) -> Option<&SubBuf<P>> {
-        self.s.pages.get(index.0 as usize)
+        self.pages().get(index.0 as usize)
     }
 
     /// An invariant is broken: disables this ring until it is emptied.
@@ -292,23 +299,54 @@ impl<P: Port> CpuRing<P> {
         self.set_disabled(DISABLE_BROKEN, true);
     }
 
-    /// Takes the ring apart, for one of another size.
-    pub(crate) fn into_parts(self) -> Parts<P> {
-        Parts {
-            slots: self.s.slots,
-            pages: self.s.pages,
-        }
+    /// The slots.
+    #[inline(always)]
+    pub(super) fn slots(&self) -> &[P::Shared] {
+        // SAFETY: `replace` runs only while no other reference to the parts exists.
+        unsafe { &(*self.s.parts.get()).slots }
+    }
+
+    /// The sub-buffers.
+    #[inline(always)]
+    pub(super) fn pages(&self) -> &[SubBuf<P>] {
+        // SAFETY: as in `slots`.
+        unsafe { &(*self.s.parts.get()).pages }
+    }
+
+    /// Whether the ring can be made of these parts.
+    pub(super) fn fits(&self, parts: &Parts<P>) -> bool {
+        parts.check(self.layout.size()).is_ok()
+    }
+
+    /// A sub-buffer, to be changed.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::reset`], and no other reference to the parts exists.
+    #[allow(clippy::mut_from_ref)]
+    pub(super) unsafe fn page_mut(&self, index: PageIndex) -> Option<&mut SubBuf<P>>
+    where
+        P::Table<SubBuf<P>>: DerefMut,
+    {
+        // SAFETY: by the contract.
+        let parts = unsafe { &mut *self.s.parts.get() };
+        parts.pages.get_mut(index.0 as usize)
+    }
+
+    /// Exchanges the parts; returns the old ones.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::reset`], and the caller makes all words fit the new parts before anybody uses
+    /// the ring again.
+    pub(super) unsafe fn replace(&self, parts: Parts<P>) -> Parts<P> {
+        // SAFETY: no writer and no reader is active (precondition), so this is the only reference.
+        unsafe { core::mem::replace(&mut *self.s.parts.get(), parts) }
     }
 
     /// Everything up to here is final.
     pub(super) fn committed_in(&self, page: &SubBuf<P>, seq: Seq) -> Option<Pos> {
         let c = page.committed();
         (self.layout.seq(c) == seq).then_some(c)
-    }
-}
-
-impl<P: Port> SubBuf<P> {
-    fn has_size(&self, size: usize) -> bool {
-        self.memory().size() == size
     }
 }

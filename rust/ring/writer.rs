@@ -578,7 +578,7 @@ impl<P: Port> Reserved<'_, P> {
         let ring = self.writer.ring;
         let level = ring.w.nest.get().wrapping_sub(1);
         let time = ring.w.stamps.time_of(level);
-        let Some(page) = ring.s.pages.iter().find(|p| p.owns(self.payload)) else {
+        let Some(page) = ring.pages().iter().find(|p| p.owns(self.payload)) else {
             ring.set_broken();
             return;
         };

@@ -26,8 +26,14 @@
 pub mod event;
 #[path = "../../../rust/instance/merge.rs"]
 pub mod merge;
+#[path = "../../../rust/ring/mod.rs"]
+pub mod ring;
 #[path = "../../../rust/text/mod.rs"]
 pub mod text;
 
 #[cfg(test)]
 mod hostile_text;
+#[cfg(test)]
+mod nest;
+#[cfg(test)]
+mod sim;
