@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Which CPUs this machine can ever have.
+
+use kernel::{
+    bindings,
+    cpu,
+    cpumask::Cpumask, //
+};
+
+/// The numbers of the possible CPUs, in order.
+pub(crate) fn possible() -> impl Iterator<Item = u32> {
+    // SAFETY: The mask exists as long as the kernel runs and does not change after boot; `Cpumask`
+    // has its layout.
+    let mask = unsafe { &*(&raw const bindings::__cpu_possible_mask).cast::<Cpumask>() };
+    (0..cpu::nr_cpu_ids())
+        .filter_map(cpu::CpuId::from_u32)
+        .filter(|cpu| mask.test(*cpu))
+        .map(|cpu| cpu.as_u32())
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! rtrace: ftrace's events and ring buffer as a module, with its own file system `rtracefs`.
+//!
+//! - `ring`: the ring buffer of one CPU. Knows nobody.
+//! - `event`: what an event is: its bytes, its fields, its context.
+//! - `text`: what users write into control files and read from them.
+//! - `instance`: a tracer with its name: buffers, options, clock, enabled events.
+//! - `probes`: where events come from.
+//! - `fs`: where people look.
+//! - `kapi`: the kernel, made safe to use.
+//!
+//! `ring`, `event` and `text` use only `core` and are tested on the host, too.
+
+use kernel::prelude::*;
+
+mod event;
+mod fs;
+mod instance;
+mod kapi;
+mod text;
+
+module! {
+    type: Rtrace,
+    name: "rtrace",
+    authors: ["The rtrace authors"],
+    description: "Event tracing with its own file system, in Rust",
+    license: "GPL",
+    alias: ["fs-rtracefs"],
+}
+
+/// What lives as long as the module is loaded. Fields are dropped in order: nobody can get in any
+/// more when the instances go.
+struct Rtrace {
+    _fs: fs::Registration,
+    _instances: instance::Instances,
+}
+
+impl kernel::Module for Rtrace {
+    fn init(_module: &'static ThisModule) -> Result<Self> {
+        let instances = instance::Instances::new()?;
+        Ok(Self {
+            _fs: fs::register()?,
+            _instances: instances,
+        })
+    }
+}
