@@ -18,3 +18,8 @@ pub(crate) fn possible() -> impl Iterator<Item = u32> {
         .filter(|cpu| mask.test(*cpu))
         .map(|cpu| cpu.as_u32())
 }
+
+/// Can there be such a CPU?
+pub(crate) fn is_possible(number: u32) -> bool {
+    possible().any(|cpu| cpu == number)
+}
