@@ -33,13 +33,13 @@ use crate::event::{
     format, //
 };
 use core::{
-    fmt,
     mem::size_of,
     ptr, //
 };
 use kernel::{
     bindings,
     error::to_result,
+    fmt,
     prelude::*,
     sync::atomic::{
         Acquire,
@@ -279,18 +279,22 @@ pub(crate) unsafe fn init() -> Result {
     let descs = own_descs();
     let refused = layouts::check()?;
     let tracepoints = tracepoints::find_all(descs)?;
-    for absent in own_absent() {
+    let refuse = |(system, name): (&str, &str), why: &dyn fmt::Display| {
+        pr_info!("{system}:{name} is not offered: {why}\n");
+    };
+    for absent in own_absent().iter().filter(|absent| absent.when.is_none()) {
         // SAFETY: The tables hold valid strings, made by the macros of `shim/events/`.
         let (system, name, why) =
             unsafe { (text(absent.system), text(absent.name), text(absent.why)) };
-        pr_info!("{system}:{name} is not offered: {why}\n");
+        refuse((system, name), &why);
     }
     for (desc, &tracepoint) in descs.iter().zip(tracepoints.iter()) {
-        let (system, name) = names(desc);
-        if let Some(refusal) = refused.iter().find(|r| r.concerns(desc)) {
-            pr_info!("{system}:{name} is not offered: {refusal}\n");
+        if let Some(why) = absent_now(desc) {
+            refuse(names(desc), &why);
+        } else if let Some(refusal) = refused.iter().find(|r| r.concerns(desc)) {
+            refuse(names(desc), refusal);
         } else if tracepoint.is_null() {
-            pr_info!("{system}:{name} is not offered: this kernel has no such tracepoint\n");
+            refuse(names(desc), &"this kernel has no such tracepoint");
         } else {
             publish(Event::new(
                 next_id()?,
@@ -302,6 +306,18 @@ pub(crate) unsafe fn init() -> Result {
         }
     }
     Ok(())
+}
+
+/// Why this event must be left out on the running kernel, if it must.
+fn absent_now(desc: &c::rt_event_desc) -> Option<&'static str> {
+    own_absent().iter().find_map(|absent| {
+        // SAFETY: The tables hold valid strings, made by the macros of `shim/events/`.
+        let (system, name, why) =
+            unsafe { (text(absent.system), text(absent.name), text(absent.why)) };
+        // SAFETY: These functions only look around.
+        let holds = (system, name) == names(desc) && unsafe { (absent.when?)() };
+        holds.then_some(why)
+    })
 }
 
 /// Frees all events.

@@ -80,11 +80,12 @@ enum rt_member_kind {
 	RT_MEMBER_BIT,		/* a bit field of one bit */
 };
 
-/* An event that was left out when the module was built (section rt_absent). */
+/* An event that is left out (section rt_absent). */
 struct rt_absent {
 	const char *system;
 	const char *name;
 	const char *why;
+	bool (*when)(void);	/* NULL: always, it was not even compiled */
 };
 
 /* One field, flattened out of the unions and bit fields of its C form. */
