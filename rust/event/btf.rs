@@ -158,10 +158,7 @@ impl<'a> Btf<'a> {
                 continue;
             }
             for question in questions.iter_mut() {
-                let open = matches!(
-                    question.place,
-                    Err(BtfError::NoStruct | BtfError::NoMember)
-                );
+                let open = matches!(question.place, Err(BtfError::NoStruct | BtfError::NoMember));
                 if open && self.sections.is_string(ty.name, question.name) {
                     question.place = self.place_in(&ty, question.member, question.shape);
                 }
@@ -234,10 +231,7 @@ impl<'a> Sections<'a> {
     }
 
     /// Calls `visit` with the offset of each type, in the order of their numbers.
-    fn walk(
-        &self,
-        mut visit: impl FnMut(usize) -> Result<(), BtfError>,
-    ) -> Result<(), BtfError> {
+    fn walk(&self, mut visit: impl FnMut(usize) -> Result<(), BtfError>) -> Result<(), BtfError> {
         let mut offset = 0;
         while offset < self.types.len() {
             visit(offset)?;
@@ -450,7 +444,11 @@ mod tests {
             ("bad", "none", Int(4), Err(Malformed)),
         ];
         for (name, member, shape, want) in rows {
-            assert_eq!(place(name, member, shape), want, "{name}.{member} {shape:?}");
+            assert_eq!(
+                place(name, member, shape),
+                want,
+                "{name}.{member} {shape:?}"
+            );
         }
     }
 

@@ -72,6 +72,8 @@ pub(crate) struct Event {
     /// `system:name`.
     names: KVec<u8>,
     system_len: usize,
+    /// Name of the module that brought it; empty for our own.
+    module: KVec<u8>,
     /// The whole `format` text of an event of a group; the others have it in their tables.
     format: Option<KVVec<u8>>,
     desc: Atomic<*mut c::rt_event_desc>,
@@ -89,6 +91,14 @@ impl Event {
 
     pub(crate) fn name(&self) -> &str {
         as_text(self.names.get(self.system_len.wrapping_add(1)..))
+    }
+
+    /// Name of the module that brought it; `None` for those of the kernel itself.
+    pub(crate) fn module(&self) -> Option<&str> {
+        match as_text(Some(&self.module)) {
+            "" => None,
+            module => Some(module),
+        }
     }
 
     /// `common_type` of its records.
@@ -246,6 +256,12 @@ impl Event {
         names.extend_from_slice(system.as_bytes(), GFP_KERNEL)?;
         names.push(b':', GFP_KERNEL)?;
         names.extend_from_slice(name.as_bytes(), GFP_KERNEL)?;
+        let mut module = KVec::new();
+        if !owner.is_null() {
+            // SAFETY: The caller hands in a module that is loaded; its name is terminated.
+            let name = unsafe { text((*owner).name.as_ptr()) };
+            module.extend_from_slice(name.as_bytes(), GFP_KERNEL)?;
+        }
         // INVARIANT: The callers hand in valid ones.
         Ok(KBox::new(
             Self {
@@ -253,6 +269,7 @@ impl Event {
                 size: desc.size,
                 names,
                 system_len: system.len(),
+                module,
                 format,
                 desc: Atomic::new(ptr::from_ref(desc).cast_mut()),
                 tracepoint: Atomic::new(tracepoint),

@@ -158,12 +158,7 @@ fn read_btf() -> Result<KVVec<u8>> {
     while let Some(room) = bytes.get_mut(filled..).filter(|room| !room.is_empty()) {
         // SAFETY: The file is open for reading; the buffer is ours and that long.
         let count = unsafe {
-            bindings::kernel_read(
-                file.0,
-                room.as_mut_ptr().cast(),
-                room.len(),
-                &mut position,
-            )
+            bindings::kernel_read(file.0, room.as_mut_ptr().cast(), room.len(), &mut position)
         };
         match usize::try_from(count) {
             Ok(0) => break,

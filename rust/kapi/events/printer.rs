@@ -28,11 +28,16 @@ impl Printer {
         NonNull::new(printer).map(Self).ok_or(ENOMEM)
     }
 
-    /// The text of a record of `event`, without a line end.
+    /// The text of a record, without the name of the event and without a line end.
     ///
-    /// `None` when the record is too short to be one, or when the module that knows how to print
-    /// it is gone. May sleep.
-    pub(crate) fn format(&mut self, event: &Event, record: &[u8]) -> Option<&[u8]> {
+    /// `None` when the record is too short for its event, or when the module that knows how to
+    /// print it is gone. May sleep.
+    ///
+    /// # Safety
+    ///
+    /// `record` is a whole record that the probe of `event` wrote: the offsets of strings and
+    /// arrays in it lie inside of it.
+    pub(crate) unsafe fn text(&mut self, event: &Event, record: &[u8]) -> Option<&[u8]> {
         if record.len() < event.size() {
             return None;
         }
@@ -45,8 +50,8 @@ impl Printer {
         let mut text = ptr::null();
         // SAFETY:
         // - The descriptor is valid (invariant of `Event`), and remains so under the lock.
-        // - The record has all its fixed fields. Its dynamic arrays lie within it, as a probe of
-        //   this very event wrote them and only the kernel could write to the ring.
+        // - The record has all its fixed fields, as was just tested; the caller vouches for the
+        //   rest of it.
         let length = unsafe {
             c::rt_printer_format(self.0.as_ptr(), desc, record.as_ptr().cast(), &mut text)
         };
