@@ -58,7 +58,7 @@ const CHUNK: usize = 64 * 1024;
 
 /// Opens the file. With truncation it empties the buffers.
 pub(crate) fn open(at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
-    if at.mode.truncate {
+    if at.truncate {
         at.inst.clear(at.cpus())?;
     }
     let (entries, written) = at.inst.counts(CpuSel::All);

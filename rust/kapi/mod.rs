@@ -12,6 +12,7 @@ pub(crate) mod dir;
 pub(crate) mod events;
 pub(crate) mod fs;
 pub(crate) mod mount;
+pub(crate) mod printer;
 pub(crate) mod symbol;
 pub(crate) mod task;
 pub(crate) mod wait;
