@@ -54,9 +54,6 @@ mod tests {
         write_line(1, b"systemd\0\0\0\0\0\0\0\0\0", &mut out).unwrap();
         write_line(4321, b"kworker/0:1 x\xff\xfe\0", &mut out).unwrap();
         write_line(9, b"\0", &mut out).unwrap();
-        assert_eq!(
-            out.0,
-            b"1 systemd\n4321 kworker/0:1 x\xff\xfe\n9 \n"
-        );
+        assert_eq!(out.0, b"1 systemd\n4321 kworker/0:1 x\xff\xfe\n9 \n");
     }
 }
