@@ -11,11 +11,16 @@ use crate::{
         context::Common,
         format, //
     },
-    instance::Instance,
+    instance::{
+        Instance,
+        PageCopy, //
+    },
     kapi::{
         cmdlines,
-        events,
-        printer::Printer,
+        events::{
+            self,
+            Printer, //
+        },
         symbol, //
     },
     text::{
@@ -60,6 +65,11 @@ impl Style {
 /// Makes lines.
 pub(crate) struct Lines {
     printer: Printer,
+}
+
+/// The events in a copy of a sub-buffer.
+pub(crate) fn data(page: &PageCopy) -> &[u8] {
+    page.bytes.get(..page.len).unwrap_or_default()
 }
 
 /// An event with its place and time.

@@ -14,6 +14,7 @@ use super::{
         Want, //
     },
     lines::{
+        data,
         Lines,
         Seen,
         Style, //
@@ -26,7 +27,6 @@ use super::{
 };
 use crate::{
     instance::{
-        buffers::PageCopy,
         merge::{
             self,
             Heads,
@@ -35,6 +35,7 @@ use crate::{
         stream::Walk,
         CpuSel,
         Instance,
+        PageCopy,
         PipeToken, //
     },
     kapi::{
@@ -161,7 +162,7 @@ impl CpuPipe {
     fn new(cpu: u32) -> Self {
         Self {
             cpu,
-            page: PageCopy::new(),
+            page: PageCopy::default(),
             walk: Walk::default(),
             lost: 0,
         }
@@ -171,7 +172,7 @@ impl CpuPipe {
     fn look(&mut self, inst: &Instance) -> Result<bool> {
         while inst.peek_next(self.cpu, &mut self.page)? {
             self.lost = self.lost.saturating_add(self.page.lost);
-            self.walk = Walk::new(self.page.data(), self.page.rd, self.page.rd_ts);
+            self.walk = Walk::new(data(&self.page), self.page.rd, self.page.rd_ts);
             if self.walk.stamp().is_some() {
                 return Ok(true);
             }
@@ -193,7 +194,7 @@ impl CpuPipe {
         text: &mut Text,
     ) -> Result<bool> {
         let before = self.walk;
-        self.walk.pass(self.page.data());
+        self.walk.pass(data(&self.page));
         let (end, time) = self.walk.passed();
         if !inst.consume(self.cpu, self.page.seq, end, time, 1) {
             // Somebody emptied the buffer or took the sub-buffer raw: these events are no longer ours.
@@ -201,7 +202,7 @@ impl CpuPipe {
             self.lost = 0;
             return Ok(true);
         }
-        if let (Some(stamp), Some(record)) = (before.stamp(), before.record(self.page.data())) {
+        if let (Some(stamp), Some(record)) = (before.stamp(), before.record(data(&self.page))) {
             let lost = core::mem::take(&mut self.lost);
             line::write_lost(self.cpu, lost, text).map_err(no_memory)?;
             let seen = Seen {

@@ -14,6 +14,7 @@ use super::{
         TraceFile, //
     },
     lines::{
+        data,
         Lines,
         Seen,
         Style, //
@@ -26,7 +27,6 @@ use super::{
 };
 use crate::{
     instance::{
-        buffers::PageCopy,
         merge::{
             self,
             Heads,
@@ -37,7 +37,8 @@ use crate::{
             Walk, //
         },
         CpuSel,
-        Instance, //
+        Instance,
+        PageCopy, //
     },
     kapi::cpus,
     text::{
@@ -61,12 +62,22 @@ pub(crate) fn open(at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
     if at.truncate {
         at.inst.clear(at.cpus())?;
     }
-    let (entries, written) = at.inst.counts(CpuSel::All);
+    let (entries, written) = counts(at.inst);
     let file = Trace {
         overran: written > entries,
         reading: None,
     };
     Ok(KBox::new(file, GFP_KERNEL)?)
+}
+
+/// The events that are in the buffers of all CPUs, and those with the ones that were overwritten.
+fn counts(inst: &Instance) -> (u64, u64) {
+    cpus::possible().fold((0, 0), |(entries, written): (u64, u64), cpu| {
+        let stats = inst.stats(cpu);
+        let entries = entries.saturating_add(stats.entries);
+        let written = written.saturating_add(stats.entries);
+        (entries, written.saturating_add(stats.overrun))
+    })
 }
 
 /// The file.
@@ -158,7 +169,7 @@ impl Reading {
         self.start = self.start.saturating_add(self.text.bytes().len() as u64);
         self.text.clear();
         if core::mem::take(&mut self.new) {
-            let (entries, written) = inst.counts(CpuSel::All);
+            let (entries, written) = counts(inst);
             Header {
                 entries,
                 written,
@@ -206,7 +217,7 @@ impl Reading {
         {
             line::write_buffer_started(cpu.cpu, text).map_err(no_memory)?;
         }
-        if let (Some(stamp), Some(record)) = (cpu.walk.stamp(), cpu.walk.record(cpu.page.data())) {
+        if let (Some(stamp), Some(record)) = (cpu.walk.stamp(), cpu.walk.record(data(&cpu.page))) {
             let seen = Seen {
                 cpu: cpu.cpu,
                 stamp,
@@ -216,7 +227,7 @@ impl Reading {
             unsafe { self.lines.write_event(style, &seen, text) }.map_err(no_memory)?;
         }
         self.printed = self.printed.saturating_add(1);
-        cpu.walk.pass(cpu.page.data());
+        cpu.walk.pass(data(&cpu.page));
         cpu.tour.pass();
         if cpu.stamp().is_none() {
             self.settled.unsettle();
@@ -241,7 +252,7 @@ impl CpuTour {
     fn new(cpu: u32) -> Self {
         Self {
             cpu,
-            page: PageCopy::new(),
+            page: PageCopy::default(),
             walk: Walk::default(),
             tour: Tour::default(),
             missed: 0,
@@ -260,8 +271,8 @@ impl CpuTour {
             let page = &self.page;
             let entered = self.tour.enter(page.seq, page.serial);
             self.missed = self.missed.saturating_add(entered.missed);
-            self.walk = Walk::new(page.data(), page.rd, page.rd_ts);
-            self.walk.skip(page.data(), entered.seen);
+            self.walk = Walk::new(data(page), page.rd, page.rd_ts);
+            self.walk.skip(data(page), entered.seen);
             if self.stamp().is_some() {
                 return Ok(true);
             }

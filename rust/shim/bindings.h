@@ -5,5 +5,6 @@
  */
 #include <linux/fs_context.h>
 #include <linux/fs_parser.h>
+#include <linux/sched/clock.h>
 
 #include "shim.h"
