@@ -7,13 +7,15 @@
 //! - `file`: what an open file is, the trait `TraceFile` and the table of file operations;
 //! - `sleep`: who sleeps in a read;
 //! - `text_file`, `knob`, `events`: files that are a text;
-//! - `trace`, `pipe`: the events as text; `raw`: the events as bytes; `marker`: events from users.
+//! - `trace`, `pipe`, `lines`: the events as text; `raw`: the events as bytes; `marker`: events
+//!   from users.
 //!
 //! Nothing here knows rings or probes: an instance does what the files ask for.
 
 mod events;
 mod file;
 mod knob;
+mod lines;
 mod marker;
 mod pipe;
 mod raw;
