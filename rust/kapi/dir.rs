@@ -25,8 +25,8 @@ use kernel::{
 const FOLDER: u16 = 0o040000;
 const FILE: u16 = 0o100000;
 
-/// Lockdep subclasses by depth below a folder that was made by `mkdir`. Subclass 1 is what the VFS
-/// uses for that folder's parent.
+/// Lockdep subclasses by depth: 0 is the folder that `mkdir` makes. Subclass 1 is what the VFS uses
+/// for its parent.
 const SUBCLASS: [u32; 4] = [0, 2, 3, 4];
 
 /// A folder that is being filled.
@@ -36,18 +36,19 @@ const SUBCLASS: [u32; 4] = [0, 2, 3, 4];
 /// `dentry` is positive and stays so for `'a`. Its inode is locked, or nobody can reach it yet.
 pub(crate) struct Dir<'a, N> {
     dentry: *mut bindings::dentry,
-    depth: usize,
+    /// How deep it is for lockdep. None: nobody can reach it, nothing needs a lock.
+    depth: Option<usize>,
     _node: PhantomData<(&'a (), fn(N))>,
 }
 
 impl<'a, N: Send + Sync + 'static> Dir<'a, N> {
-    /// The folder behind `dentry`, `depth` folders below the one made by `mkdir`.
+    /// The folder behind `dentry`. `depth` is none, or where it is below a folder made by `mkdir`.
     ///
     /// # Safety
     ///
     /// `dentry` is a positive folder for `'a`, its inode is locked or cannot be reached by anybody,
     /// and every `i_private` in its superblock is null or a boxed `N`.
-    pub(crate) unsafe fn new(dentry: *mut bindings::dentry, depth: usize) -> Self {
+    pub(crate) unsafe fn new(dentry: *mut bindings::dentry, depth: Option<usize>) -> Self {
         // INVARIANT: By the contract.
         Self {
             dentry,
@@ -89,14 +90,15 @@ impl<'a, N: Send + Sync + 'static> Dir<'a, N> {
     ) -> Result {
         let inode = self.new_folder(mode, operations, node)?;
         let dentry = self.new_dentry(name, inode)?;
-        let depth = self.depth.wrapping_add(1);
-        let lock = InodeLock::new(inode, depth);
+        let depth = self.depth.map(|depth| depth.wrapping_add(1));
+        let lock = depth.map(|depth| InodeLock::new(inode, depth));
         // SAFETY: Both are new and ours.
         unsafe {
             self.enter(dentry, inode);
             bindings::inc_nlink(self.inode());
         }
-        // INVARIANT: The dentry is positive now; its inode is locked until `lock` goes.
+        // INVARIANT: The dentry is positive now; its inode is locked until `lock` goes, or cannot be
+        // reached, as this folder cannot.
         let result = fill(&Dir {
             dentry,
             depth,
@@ -128,7 +130,7 @@ impl<'a, N: Send + Sync + 'static> Dir<'a, N> {
         // INVARIANT: The dentry is positive now; its inode is locked until `lock` goes.
         let dir = Dir {
             dentry,
-            depth: 0,
+            depth: Some(0),
             _node: PhantomData,
         };
         // SAFETY: The tree keeps the inode, and with it the node, as long as its parent is locked.

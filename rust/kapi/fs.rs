@@ -284,7 +284,7 @@ unsafe extern "C" fn fill_super<F: FileSystem>(
             if let Some(options) = options((*sb).s_fs_info) {
                 options.apply(root);
             }
-            F::fill(&Dir::new(root, 0))?;
+            F::fill(&Dir::new(root, None))?;
         }
         Ok(0)
     })
@@ -346,7 +346,7 @@ unsafe extern "C" fn mkdir<F: FileSystem>(
         let name = unsafe { CStr::from_char_ptr((*dentry).__bindgen_anon_1.d_name.name) };
         F::create(name, |node| {
             // SAFETY: The parent is locked, and it is a folder where `mkdir` is possible.
-            let parent = unsafe { Dir::new((*dentry).d_parent, 0) };
+            let parent = unsafe { Dir::new((*dentry).d_parent, Some(0)) };
             // SAFETY: By the contract.
             unsafe { parent.mkdir(dentry, FOLDER_MODE, node, F::fill_created) }
         })
