@@ -38,7 +38,7 @@ pub(crate) struct Dir<'a, N> {
     dentry: *mut bindings::dentry,
     /// How deep it is for lockdep. None: nobody can reach it, nothing needs a lock.
     depth: Option<usize>,
-    _node: PhantomData<(&'a (), fn(N))>,
+    _node: PhantomData<&'a N>,
 }
 
 impl<'a, N: Send + Sync + 'static> Dir<'a, N> {

@@ -31,6 +31,7 @@ use kernel::{
     ffi::c_int,
     prelude::*,
     seq_file::SeqFile,
+    str::as_char_ptr_in_const_context,
     types::{
         ForeignOwnable,
         Opaque, //
@@ -84,7 +85,7 @@ impl<F: FileSystem> FsType<F> {
         Self(
             Opaque::new(bindings::file_system_type {
                 owner: kernel::module::this_module::<crate::LocalModule>().as_ptr(),
-                name: F::NAME.as_ptr().cast(),
+                name: as_char_ptr_in_const_context(F::NAME),
                 init_fs_context: Some(init_fs_context::<F>),
                 kill_sb: Some(kill_sb),
                 parameters: SPECS.as_ptr().cast(),
