@@ -18,6 +18,7 @@ mod event;
 mod fs;
 mod instance;
 mod kapi;
+mod ring;
 mod text;
 
 module! {
