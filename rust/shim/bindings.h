@@ -6,4 +6,5 @@
 #include <linux/fs_context.h>
 #include <linux/fs_parser.h>
 
+#include "events.h"
 #include "shim.h"
