@@ -6,6 +6,7 @@
 //! - `tree`: which files there are, one table;
 //! - `file`: what an open file is, the trait `TraceFile` and the table of file operations;
 //! - `sleep`: who sleeps in a read;
+//! - `groups`: events that come and go with a module;
 //! - `text_file`, `knob`, `events`: files that are a text;
 //! - `trace`, `pipe`: the events as text; `raw`: the events as bytes; `marker`: events from users.
 //!
@@ -13,6 +14,7 @@
 
 mod events;
 mod file;
+mod groups;
 mod knob;
 mod marker;
 mod pipe;
@@ -23,6 +25,10 @@ mod text_file;
 mod trace;
 mod tree;
 
+pub(crate) use groups::{
+    add_event,
+    remove_event, //
+};
 pub(crate) use superblock::{
     register,
     Registration, //

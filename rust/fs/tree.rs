@@ -295,10 +295,33 @@ fn fill_events(dir: &Dir<'_>, inst: &Arc<Instance>) -> Result {
 fn fill_system(dir: &Dir<'_>, inst: &Arc<Instance>, first: &Event) -> Result {
     files(dir, inst, Arg::System(first.id()), SYSTEM)?;
     for event in kapi::events::all().filter(|event| event.system() == first.system()) {
-        let name = CString::try_from_fmt(fmt!("{}", event.name()))?;
-        folder(dir, &name, |dir| {
-            files(dir, inst, Arg::Event(event.id()), EVENT)
-        })?;
+        fill_event(dir, inst, event)?;
     }
     Ok(())
+}
+
+/// Makes the folder of `event` in that of its system.
+fn fill_event(dir: &Dir<'_>, inst: &Arc<Instance>, event: &Event) -> Result {
+    let name = CString::try_from_fmt(fmt!("{}", event.name()))?;
+    folder(dir, &name, |dir| {
+        files(dir, inst, Arg::Event(event.id()), EVENT)
+    })
+}
+
+/// Makes the folder of the system of `event` in `events/`, unless it is there.
+pub(crate) fn add_system(dir: &Dir<'_>, inst: &Arc<Instance>, event: &Event) -> Result {
+    let name = CString::try_from_fmt(fmt!("{}", event.system()))?;
+    if dir.has(&name) {
+        return Ok(());
+    }
+    folder(dir, &name, |dir| fill_system(dir, inst, event))
+}
+
+/// Makes the folder of `event` in that of its system, unless it is there.
+pub(crate) fn add_event(dir: &Dir<'_>, inst: &Arc<Instance>, event: &Event) -> Result {
+    let name = CString::try_from_fmt(fmt!("{}", event.name()))?;
+    if dir.has(&name) {
+        return Ok(());
+    }
+    fill_event(dir, inst, event)
 }

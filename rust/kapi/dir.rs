@@ -146,6 +146,24 @@ impl<'a, N: Send + Sync + 'static> Dir<'a, N> {
         result
     }
 
+    /// Is there something called `name`?
+    pub(crate) fn has(&self, name: &CStr) -> bool {
+        let mut child = ptr::null_mut();
+        loop {
+            // SAFETY: `child` is null or a reference from this loop, which is given away.
+            child = unsafe { c::find_next_child(self.dentry, child) };
+            if child.is_null() {
+                return false;
+            }
+            // SAFETY: We hold a reference.
+            if unsafe { name_of(child) }.to_bytes() == name.to_bytes() {
+                // SAFETY: The reference is ours.
+                unsafe { bindings::dput(child) };
+                return true;
+            }
+        }
+    }
+
     fn new_folder(
         &self,
         mode: u16,
@@ -304,15 +322,25 @@ pub(crate) unsafe fn drop_node<N: Send + Sync + 'static>(inode: *mut bindings::i
     }
 }
 
+/// The name of `dentry`.
+///
+/// # Safety
+///
+/// `dentry` lives for `'a`, in a file system that never renames.
+pub(crate) unsafe fn name_of<'a>(dentry: *mut bindings::dentry) -> &'a CStr {
+    // SAFETY: By the contract the name does not change; it ends with a NUL.
+    unsafe { CStr::from_char_ptr((*dentry).__bindgen_anon_1.d_name.name) }
+}
+
 /// The lock of a folder's inode, held until it is dropped.
 #[must_use = "the inode unlocks at once when the guard is unused"]
-struct InodeLock(*mut bindings::inode);
+pub(crate) struct InodeLock(*mut bindings::inode);
 
 impl InodeLock {
-    /// Locks `inode`, which is new and which the tree keeps alive as long as its parent is locked.
-    fn new(inode: *mut bindings::inode, depth: usize) -> Self {
+    /// Locks `inode`. The caller keeps it alive, by a reference or by the lock of its parent.
+    pub(crate) fn new(inode: *mut bindings::inode, depth: usize) -> Self {
         let subclass = SUBCLASS.get(depth).or(SUBCLASS.last());
-        // SAFETY: The only caller passes a valid inode.
+        // SAFETY: Both callers, here and in `walk`, pass a valid inode.
         unsafe { c::rt_inode_lock_nested(inode, subclass.copied().unwrap_or(0)) };
         Self(inode)
     }

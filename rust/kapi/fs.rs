@@ -17,6 +17,7 @@ use super::{
         ROOT_MODE,
         SPECS, //
     },
+    walk::Found,
 };
 use core::{
     marker::PhantomData,
@@ -93,6 +94,32 @@ impl<F: FileSystem> FsType<F> {
             }),
             PhantomData,
         )
+    }
+}
+
+impl<F: FileSystem> FsType<F> {
+    /// Calls `look` with the root folder, when it is mounted.
+    pub(crate) fn for_mounted(&self, mut look: impl FnMut(&Found<F::Node>)) {
+        /// # Safety
+        ///
+        /// Called by iterate_supers_type() with `s_umount` held and `look` as the argument.
+        unsafe extern "C" fn visit<N: Send + Sync + 'static, L: FnMut(&Found<N>)>(
+            sb: *mut bindings::super_block,
+            look: *mut c_void,
+        ) {
+            // SAFETY: By the contract.
+            unsafe { Found::root(sb, &mut *look.cast::<L>()) };
+        }
+        fn visitor<N: Send + Sync + 'static, L: FnMut(&Found<N>)>(
+            _: &L,
+        ) -> unsafe extern "C" fn(*mut bindings::super_block, *mut c_void) {
+            visit::<N, L>
+        }
+        let visit = visitor(&look);
+        // SAFETY: The type is valid, registered or not; `visit` gets the closure it was made for.
+        unsafe {
+            bindings::iterate_supers_type(self.0.get(), Some(visit), (&raw mut look).cast());
+        }
     }
 }
 
@@ -344,7 +371,7 @@ unsafe extern "C" fn mkdir<F: FileSystem>(
 ) -> *mut bindings::dentry {
     let result = F::allowed().and_then(|()| {
         // SAFETY: The name of a dentry whose parent is locked does not change.
-        let name = unsafe { CStr::from_char_ptr((*dentry).__bindgen_anon_1.d_name.name) };
+        let name = unsafe { dir::name_of(dentry) };
         F::create(name, |node| {
             // SAFETY: The parent is locked, and it is a folder where `mkdir` is possible.
             let parent = unsafe { Dir::new((*dentry).d_parent, Some(0)) };

@@ -15,3 +15,4 @@ pub(crate) mod mount;
 pub(crate) mod symbol;
 pub(crate) mod task;
 pub(crate) mod wait;
+pub(crate) mod walk;
