@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The list of all tests. A test is a function and the time it may take on a
+//! slow (emulated) machine.
+
+mod golden;
+mod input;
+
+use crate::check::Check;
+use crate::Context;
+use std::time::Duration;
+
+pub struct Test {
+    pub name: &'static str,
+    pub limit: Duration,
+    pub run: fn(&Context) -> Check,
+}
+
+/// One row of a group's table.
+const fn test(name: &'static str, seconds: u64, run: fn(&Context) -> Check) -> Test {
+    Test {
+        name,
+        limit: Duration::from_secs(seconds),
+        run,
+    }
+}
+
+/// All tests in the order in which they run.
+pub fn all() -> impl Iterator<Item = Test> {
+    [golden::TESTS, input::TESTS]
+        .into_iter()
+        .flatten()
+        .map(|t| test(t.name, t.limit.as_secs(), t.run))
+}
