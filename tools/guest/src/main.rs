@@ -9,6 +9,7 @@
 
 #[macro_use]
 mod check;
+mod align;
 mod errno;
 mod format;
 mod kmsg;

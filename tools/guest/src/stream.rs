@@ -26,6 +26,11 @@ impl Record {
         self.number(2, 1) as u8
     }
 
+    /// How often preemption was disabled.
+    pub fn preempt_depth(&self) -> u8 {
+        self.number(3, 1) as u8 & 0xf
+    }
+
     pub fn pid(&self) -> i32 {
         self.number(4, 4) as i32
     }

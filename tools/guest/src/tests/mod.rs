@@ -5,11 +5,14 @@
 
 mod golden;
 mod input;
+mod side;
+mod side_text;
 
 use crate::check::Check;
 use crate::Context;
 use std::time::Duration;
 
+#[derive(Clone, Copy)]
 pub struct Test {
     pub name: &'static str,
     pub limit: Duration,
@@ -25,10 +28,9 @@ const fn test(name: &'static str, seconds: u64, run: fn(&Context) -> Check) -> T
     }
 }
 
+const GROUPS: &[&[Test]] = &[golden::TESTS, input::TESTS, side::TESTS, side_text::TESTS];
+
 /// All tests in the order in which they run.
 pub fn all() -> impl Iterator<Item = Test> {
-    [golden::TESTS, input::TESTS]
-        .into_iter()
-        .flatten()
-        .map(|t| test(t.name, t.limit.as_secs(), t.run))
+    GROUPS.iter().copied().flatten().copied()
 }
