@@ -6,14 +6,15 @@
 //! before and off after, so what the tree under test recorded must be one
 //! unbroken stretch of what the reference recorded.
 
-/// Where `inner` starts in `outer`, or the first place where the best try fails:
-/// (start of the try, length of the common part).
+/// Every place of `outer` where `inner` starts (a repetitive sequence has several), or
+/// how far the best try got: (start of the try, length of the common part).
 pub fn find<T>(
     inner: &[T],
     outer: &[T],
     same: impl Fn(&T, &T) -> bool,
-) -> Result<usize, (usize, usize)> {
+) -> Result<Vec<usize>, (usize, usize)> {
     let mut best = (0, 0);
+    let mut starts = Vec::new();
     for start in 0..=outer.len() {
         let common = inner
             .iter()
@@ -21,13 +22,17 @@ pub fn find<T>(
             .take_while(|(inner, outer)| same(inner, outer))
             .count();
         if common == inner.len() {
-            return Ok(start);
+            starts.push(start);
         }
         if common > best.1 {
             best = (start, common);
         }
     }
-    Err(best)
+    if starts.is_empty() {
+        Err(best)
+    } else {
+        Ok(starts)
+    }
 }
 
 #[cfg(test)]
@@ -38,11 +43,16 @@ mod tests {
     fn a_stretch_is_found_and_a_hole_is_not() {
         let outer = [1, 2, 3, 4, 5, 6];
         let find = |inner: &[i32]| find(inner, &outer, |a, b| a == b);
-        assert_eq!(find(&[3, 4, 5]), Ok(2));
-        assert_eq!(find(&[1, 2, 3, 4, 5, 6]), Ok(0));
-        assert_eq!(find(&[]), Ok(0));
+        assert_eq!(find(&[3, 4, 5]), Ok(vec![2]));
+        assert_eq!(find(&[1, 2, 3, 4, 5, 6]), Ok(vec![0]));
+        assert_eq!(find(&[]), Ok((0..=6).collect()));
         assert_eq!(find(&[2, 3, 5]), Err((1, 2)));
         assert_eq!(find(&[5, 6, 7]), Err((4, 2)));
         assert_eq!(find(&[9]), Err((0, 0)));
+    }
+
+    #[test]
+    fn a_repetition_is_found_more_than_once() {
+        assert_eq!(find(&[1, 2], &[1, 2, 1, 2], |a, b| a == b), Ok(vec![0, 2]));
     }
 }

@@ -5,6 +5,8 @@
 
 mod golden;
 mod input;
+mod pipe;
+mod raw;
 mod side;
 mod side_text;
 
@@ -28,7 +30,14 @@ const fn test(name: &'static str, seconds: u64, run: fn(&Context) -> Check) -> T
     }
 }
 
-const GROUPS: &[&[Test]] = &[golden::TESTS, input::TESTS, side::TESTS, side_text::TESTS];
+const GROUPS: &[&[Test]] = &[
+    golden::TESTS,
+    input::TESTS,
+    side::TESTS,
+    side_text::TESTS,
+    pipe::TESTS,
+    raw::TESTS,
+];
 
 /// All tests in the order in which they run.
 pub fn all() -> impl Iterator<Item = Test> {

@@ -328,33 +328,40 @@ impl Pair {
         let own = &own[skip..skip + len];
 
         let same = |a: &Known, b: &Known| self.difference(a, b).is_none();
-        let start = match align::find(own, reference, same) {
-            Ok(start) => start,
-            Err((start, common)) => {
-                let at = format!(
-                    "record {common} of {} ({} in tracefs)",
-                    own.len(),
-                    reference.len()
-                );
-                match reference.get(start + common) {
-                    Some(wanted) => {
-                        let difference = self.difference(&own[common], wanted).unwrap_or_default();
-                        fail!("{at}: {difference}");
-                    }
-                    None => fail!(
-                        "{at}: {} is not in tracefs",
-                        self.events[own[common].event].name
-                    ),
+        let starts = align::find(own, reference, same).map_err(|(start, common)| {
+            let at = format!(
+                "record {common} of {} ({} in tracefs)",
+                own.len(),
+                reference.len()
+            );
+            let found = &own[common];
+            match reference.get(start + common) {
+                Some(wanted) => {
+                    format!(
+                        "{at}: {}",
+                        self.difference(found, wanted).unwrap_or_default()
+                    )
                 }
+                None => format!("{at}: {} is not in tracefs", self.events[found.event].name),
             }
-        };
+        })?;
         // The stretch is unbroken, so what tracefs has besides lies before or behind it;
         // next to it may stand what was recorded while the tracers were being switched.
         let missing = |known: &[Known]| known.iter().filter(inside).count();
-        let (before, behind) = (
-            missing(&reference[..start]),
-            missing(&reference[start + own.len()..]),
-        );
+        let sides = |start: usize| {
+            (
+                missing(&reference[..start]),
+                missing(&reference[start + own.len()..]),
+            )
+        };
+        let start = starts
+            .into_iter()
+            .min_by_key(|start| {
+                let (before, behind) = sides(*start);
+                before + behind
+            })
+            .unwrap_or(0);
+        let (before, behind) = sides(start);
         ensure!(
             before <= 1 && behind <= 1,
             "{before} events at the start and {behind} at the end are only in tracefs"
@@ -372,7 +379,7 @@ impl Pair {
 
 fn records(context: &Context, systems: &[&str], busy: bool) -> Check {
     let pair = Pair::new(context, systems)?;
-    let window = pair.run(|| workload::mixed(3))?;
+    let window = pair.run(|| workload::mixed(8))?;
 
     let ids = |id: fn(&Event) -> u16| {
         pair.events
