@@ -9,6 +9,9 @@ pub type Check<T = ()> = Result<T, String>;
 /// Marks a reason as "cannot be checked on this tree" instead of a failure.
 pub const SKIP: &str = "skip: ";
 
+/// How many differences of a table are shown; a table that is wrong as a whole has hundreds.
+const SHOWN: usize = 25;
+
 /// Ends the test with a reason.
 macro_rules! fail {
     ($($text:tt)*) => { return Err(format!($($text)*)) };
@@ -63,7 +66,7 @@ impl Report {
             0 => Ok(()),
             1 => Err(self.problems.into_iter().next().unwrap_or_default()),
             n => {
-                for problem in &self.problems {
+                for problem in self.problems.iter().take(SHOWN) {
                     println!("  {problem}");
                 }
                 Err(format!("{n} differences, first: {}", self.problems[0]))

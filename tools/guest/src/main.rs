@@ -2,7 +2,7 @@
 
 //! `rtguest`: tests of a running rtracefs, from inside the machine that runs it.
 //!
-//! `rtguest --list` names the tests, `rtguest run [--filter TEXT]...` runs those
+//! `rtguest --list` names the tests, `rtguest run [[--filter] TEXT]...` runs those
 //! whose name contains one of the texts. `--root DIR` points the suite at another
 //! tree: with `--root /sys/kernel/tracing` it checks its own idea of ftrace
 //! against the kernel's, and skips what only rtracefs promises.
@@ -22,7 +22,7 @@ mod tests;
 mod tree;
 mod workload;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Where the suite works.
@@ -50,14 +50,23 @@ enum Command {
     One(String),
 }
 
-const USAGE: &str = "usage: rtguest --list | run [--filter TEXT]... [--root DIR] \
+const USAGE: &str = "usage: rtguest --list | run [[--filter] TEXT]... [--root DIR] \
                      [--module FILE] [--stress FILE]";
+
+/// The first of the files that is there, or the first.
+fn first_of(files: &[&str]) -> PathBuf {
+    files
+        .iter()
+        .find(|file| Path::new(file).exists())
+        .unwrap_or(&files[0])
+        .into()
+}
 
 fn main() -> ExitCode {
     let mut context = Context {
         root: "/sys/kernel/rtracing".into(),
         reference: "/sys/kernel/tracing".into(),
-        module: "/root/rtrace.ko".into(),
+        module: first_of(&["/root/rtrace.ko", "/rtrace/rtrace.ko"]),
         stress: "/root/rtstress.ko".into(),
     };
     let mut command = None;
@@ -74,6 +83,7 @@ fn main() -> ExitCode {
             "--root" => context.root = value().into(),
             "--module" => context.module = value().into(),
             "--stress" => context.stress = value().into(),
+            name if command.is_some() && !name.starts_with('-') => filters.push(arg),
             _ => {
                 eprintln!("{USAGE}");
                 return ExitCode::from(2);

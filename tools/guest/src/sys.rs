@@ -22,7 +22,6 @@ pub const MS_REMOUNT: c_ulong = 32;
 pub const MNT_DETACH: c_int = 2;
 
 pub const POLLIN: i16 = 1;
-pub const POLLERR: i16 = 8;
 
 const SYS_READ: c_long = 0;
 const SYS_WRITE: c_long = 1;
@@ -140,14 +139,6 @@ pub fn pin_to(cpu: usize) {
     // SAFETY: The mask is 16 readable bytes, as the size says.
     let result = unsafe { sched_setaffinity(0, std::mem::size_of_val(&mask), mask.as_ptr()) };
     assert_eq!(result, 0, "cannot run on cpu {cpu}");
-}
-
-/// Lets the calling thread run on every CPU again.
-pub fn unpin() {
-    let mask = [u64::MAX, u64::MAX];
-    // SAFETY: The mask is 16 readable bytes, as the size says.
-    let result = unsafe { sched_setaffinity(0, std::mem::size_of_val(&mask), mask.as_ptr()) };
-    assert_eq!(result, 0, "cannot run on every cpu");
 }
 
 /// Reads into an address that is not mapped.

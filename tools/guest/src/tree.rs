@@ -154,7 +154,6 @@ impl Tree {
 pub struct Instance {
     tree: Tree,
     root: PathBuf,
-    name: String,
 }
 
 impl Instance {
@@ -167,12 +166,7 @@ impl Instance {
         Ok(Instance {
             tree: Tree::at(path),
             root: root.to_path_buf(),
-            name: name.to_string(),
         })
-    }
-
-    pub fn name(&self) -> &str {
-        &self.name
     }
 
     /// Removes it now; a test uses this where the removal itself must work.

@@ -3,6 +3,8 @@
 //! The list of all tests. A test is a function and the time it may take on a
 //! slow (emulated) machine.
 
+mod fs_mount;
+mod fs_tree;
 mod golden;
 mod input;
 mod pipe;
@@ -31,6 +33,8 @@ const fn test(name: &'static str, seconds: u64, run: fn(&Context) -> Check) -> T
 }
 
 const GROUPS: &[&[Test]] = &[
+    fs_tree::TESTS,
+    fs_mount::TESTS,
     golden::TESTS,
     input::TESTS,
     side::TESTS,
