@@ -15,12 +15,9 @@ pub(crate) mod events;
 pub(crate) mod fs;
 pub(crate) mod grace;
 pub(crate) mod mount;
-<<<<<<< HEAD
-=======
 pub(crate) mod pages;
 pub(crate) mod percpu;
 pub(crate) mod port;
->>>>>>> main
 pub(crate) mod symbol;
 pub(crate) mod task;
 pub(crate) mod wait;
