@@ -22,11 +22,12 @@ use super::{
     },
 };
 use crate::{
-    event,
+    event::format,
     kapi::events::{
         self,
         Event, //
     },
+    ring::wire,
     text::{
         enable::EnableState,
         number,
@@ -43,24 +44,30 @@ use kernel::{
     uaccess::UserSliceReader, //
 };
 
-/// The event that a file in `events/SYSTEM/EVENT/` is about.
-fn this_event(at: &At<'_>) -> Result<&'static Event> {
+/// The id of the event that a file in `events/SYSTEM/EVENT/` is about.
+fn this_id(at: &At<'_>) -> Result<u16> {
     match at.arg {
-        Arg::Event(id) => events::by_id(id).ok_or(ENODEV),
+        Arg::Event(id) => Ok(id),
         _ => Err(EINVAL),
     }
 }
 
+/// The event with this id, unless its module is gone.
+fn offered(id: u16) -> Result<&'static Event> {
+    events::by_id(id)
+        .filter(|event| event.has_tracepoint())
+        .ok_or(ENODEV)
+}
+
 /// The events that an `enable` file is about: one, those of a system, or all.
 fn these_events(at: &At<'_>) -> Result<impl Iterator<Item = &'static Event>> {
-    let (id, system) = match at.arg {
-        Arg::Event(id) => (Some(this_event(at)?.id().min(id)), None),
+    let (one, system) = match at.arg {
+        Arg::Event(id) => (Some(offered(id)?.id()), None),
         Arg::System(id) => (None, Some(events::by_id(id).ok_or(ENODEV)?.system())),
         _ => (None, None),
     };
     Ok(events::all()
-        .filter(|event| event.has_tracepoint())
-        .filter(move |event| id.is_none_or(|id| event.id() == id))
+        .filter(move |event| one.is_none_or(|id| event.id() == id))
         .filter(move |event| system.is_none_or(|system| event.system() == system)))
 }
 
@@ -90,22 +97,28 @@ fn switch(at: &At<'_>, wanted: impl Iterator<Item = &'static Event>, on: bool) -
 
 /// `format` of an event.
 pub(crate) fn show_format(at: &At<'_>, text: &mut Text) -> Result {
-    this_event(at)?.write_format(text).map_err(no_memory)
+    let id = this_id(at)?;
+    match format::INTERNAL.iter().find(|entry| entry.id == id) {
+        Some(entry) => entry.write_format(text),
+        None => offered(id)?.write_format(text),
+    }
+    .map_err(no_memory)
 }
 
 /// `id` of an event.
 pub(crate) fn show_id(at: &At<'_>, text: &mut Text) -> Result {
-    writeln!(text, "{}", this_event(at)?.id()).map_err(no_memory)
+    writeln!(text, "{}", this_id(at)?).map_err(no_memory)
 }
 
 /// `header_page`.
 pub(crate) fn show_header_page(at: &At<'_>, text: &mut Text) -> Result {
-    event::format::write_header_page(at.inst.subbuf_size(), text).map_err(no_memory)
+    let capacity = at.inst.subbuf_size().saturating_sub(wire::HEADER);
+    format::write_header_page(text, capacity).map_err(no_memory)
 }
 
 /// `header_event`.
 pub(crate) fn show_header_event(_at: &At<'_>, text: &mut Text) -> Result {
-    event::format::write_header_event(text).map_err(no_memory)
+    format::write_header_event(text).map_err(no_memory)
 }
 
 fn list(text: &mut Text, wanted: impl Iterator<Item = &'static Event>) -> Result {
@@ -117,7 +130,7 @@ fn list(text: &mut Text, wanted: impl Iterator<Item = &'static Event>) -> Result
 
 /// `available_events`.
 pub(crate) fn show_available(_at: &At<'_>, text: &mut Text) -> Result {
-    list(text, events::all().filter(|event| event.has_tracepoint()))
+    list(text, events::all())
 }
 
 fn show_enabled(at: &At<'_>, text: &mut Text) -> Result {
@@ -148,8 +161,7 @@ impl SetEvent {
         let wish = Selection::parse(word);
         let mut any = false;
         let wanted = events::all()
-            .filter(|event| event.has_tracepoint())
-            .filter(|event| wish.matches(event.system(), event.name(), event.module()))
+            .filter(|event| wish.matches(event.system(), event.name(), None))
             .inspect(|_| any = true);
         switch(at, wanted, wish.enable)?;
         if any {

@@ -437,3 +437,25 @@ unsafe extern "C" fn flush(file: *mut bindings::file, owner: bindings::fl_owner_
     }
     0
 }
+
+#[kunit_tests(rtrace_fs_file)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_of_each_kind() {
+        for (kind, polled) in [
+            (Kind::Text, false),
+            (Kind::Stream, true),
+            (Kind::Sink, false),
+        ] {
+            let operations = kind.operations();
+            // Without an owner the module could go while a file is open.
+            assert!(!operations.owner.is_null());
+            assert!(operations.release.is_some() && operations.open.is_some());
+            // splice() of a file with both would not see what read() sees.
+            assert!(operations.read_iter.is_some() && operations.read.is_none());
+            assert_eq!(operations.poll.is_some(), polled);
+        }
+    }
+}

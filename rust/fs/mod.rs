@@ -6,6 +6,7 @@
 //! - `tree`: which files there are, one table;
 //! - `file`: what an open file is, the trait `TraceFile` and the table of file operations;
 //! - `sleep`: who sleeps in a read;
+//! - `groups`: events that come and go with a module;
 //! - `text_file`, `knob`, `events`: files that are a text;
 //! - `trace`, `pipe`, `lines`: the events as text; `raw`: the events as bytes; `marker`: events
 //!   from users.
@@ -14,6 +15,7 @@
 
 mod events;
 mod file;
+mod groups;
 mod knob;
 mod lines;
 mod marker;
@@ -25,6 +27,10 @@ mod text_file;
 mod trace;
 mod tree;
 
+pub(crate) use groups::{
+    add_event,
+    remove_event, //
+};
 pub(crate) use superblock::{
     register,
     Registration, //

@@ -17,15 +17,17 @@ use super::{
 };
 use crate::{
     instance::CpuSel,
-    kapi::wait::Poller, //
+    kapi::wait::Poller,
+    ring::wire::{
+        record,
+        Record,
+        HEADER, //
+    },
 };
 use kernel::{
     iov::IovIterDest,
     prelude::*, //
 };
-
-/// The header of a sub-buffer. A user's buffer that has no room behind it gets nothing.
-const HEADER: usize = 16;
 
 /// The file.
 pub(crate) struct Raw {
@@ -63,20 +65,36 @@ impl Raw {
         }
         Ok(filled != 0)
     }
+
+    /// Where the first event of the sub-buffer ends.
+    fn first_event_end(&self) -> usize {
+        let mut end = HEADER;
+        loop {
+            match record(&self.page, end) {
+                Ok((Record::Extend { .. } | Record::Stamp { .. }, size)) => {
+                    end = end.saturating_add(size);
+                }
+                Ok((_, size)) => return end.saturating_add(size),
+                Err(_) => return end,
+            }
+        }
+    }
 }
 
 impl TraceFile for Raw {
+    /// A buffer without room for the header and one event gets nothing, as from ftrace; what is
+    /// there waits for a read with a longer one.
     fn read(&mut self, at: &At<'_>, out: &mut IovIterDest<'_>, pos: &mut i64) -> Result<Step> {
         if self.given >= self.page.len() {
-            if out.len() <= HEADER {
-                return Ok(Step::Bytes(0));
-            }
             if !self.fill(at)? {
                 return Ok(Step::Empty(Want {
                     cpus: CpuSel::One(self.cpu),
                     ends_when_off: false,
                 }));
             }
+        }
+        if self.given == 0 && out.len() < self.first_event_end() {
+            return Ok(Step::Bytes(0));
         }
         let mut place = i64::try_from(self.given).map_err(|_| EINVAL)?;
         let step = copy_at(&self.page, out, &mut place)?;

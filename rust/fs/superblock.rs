@@ -36,7 +36,7 @@ use kernel::{
 pub(crate) enum Rtracefs {}
 
 /// The mounted type. Its address is what the VFS knows.
-static TYPE: FsType<Rtracefs> = FsType::new();
+pub(super) static TYPE: FsType<Rtracefs> = FsType::new();
 
 /// The registered file system.
 pub(crate) type Registration = fs::Registration<Rtracefs>;

@@ -28,6 +28,7 @@ use super::{
     trace, //
 };
 use crate::{
+    event::format,
     instance::Instance,
     kapi::{
         self,
@@ -179,14 +180,14 @@ static EVENTS: &[(&CStr, Handler)] = &[
 static SYSTEM: &[(&CStr, Handler)] =
     &[(c"enable", Knob(events::show_enable, events::store_enable))];
 
-/// The folder of an event that can be switched on.
+/// The folder of an event.
 static EVENT: &[(&CStr, Handler)] = &[
     (c"enable", Knob(events::show_enable, events::store_enable)),
     (c"format", Show(events::show_format)),
     (c"id", Show(events::show_id)),
 ];
 
-/// The folder of an event that only describes records.
+/// The folder of a record that no event makes, in the system `ftrace`.
 static RECORD: &[(&CStr, Handler)] = &[
     (c"format", Show(events::show_format)),
     (c"id", Show(events::show_id)),
@@ -269,33 +270,58 @@ fn fill_options(dir: &Dir<'_>, inst: &Arc<Instance>) -> Result {
 /// A system gets its folder at its first event, and then all its events.
 fn fill_events(dir: &Dir<'_>, inst: &Arc<Instance>) -> Result {
     files(dir, inst, Arg::Whole, EVENTS)?;
-    for event in kapi::events::all() {
-        let system = event.system();
-        let mut events = kapi::events::all().filter(|event| event.system() == system);
-        if events.next().is_none_or(|first| first.id() != event.id()) {
+    folder(dir, c"ftrace", |dir| {
+        for entry in format::INTERNAL {
+            let name = CString::try_from_fmt(fmt!("{}", entry.name))?;
+            folder(dir, &name, |dir| {
+                files(dir, inst, Arg::Event(entry.id), RECORD)
+            })?;
+        }
+        Ok(())
+    })?;
+    for first in kapi::events::all() {
+        let system = first.system();
+        let earlier = |event: &&Event| event.id() < first.id() && event.system() == system;
+        if kapi::events::all().any(|event| earlier(&event)) {
             continue;
         }
         let name = CString::try_from_fmt(fmt!("{system}"))?;
-        folder(dir, &name, |dir| fill_system(dir, inst, event))?;
+        folder(dir, &name, |dir| fill_system(dir, inst, first))?;
     }
     Ok(())
 }
 
-/// Makes the folder of the system of `first`.
+/// Makes what is in the folder of the system of `first`.
 fn fill_system(dir: &Dir<'_>, inst: &Arc<Instance>, first: &Event) -> Result {
-    if first.has_tracepoint() {
-        files(dir, inst, Arg::System(first.id()), SYSTEM)?;
-    }
+    files(dir, inst, Arg::System(first.id()), SYSTEM)?;
     for event in kapi::events::all().filter(|event| event.system() == first.system()) {
-        let name = CString::try_from_fmt(fmt!("{}", event.name()))?;
-        let table = if event.has_tracepoint() {
-            EVENT
-        } else {
-            RECORD
-        };
-        folder(dir, &name, |dir| {
-            files(dir, inst, Arg::Event(event.id()), table)
-        })?;
+        fill_event(dir, inst, event)?;
     }
     Ok(())
+}
+
+/// Makes the folder of `event` in that of its system.
+fn fill_event(dir: &Dir<'_>, inst: &Arc<Instance>, event: &Event) -> Result {
+    let name = CString::try_from_fmt(fmt!("{}", event.name()))?;
+    folder(dir, &name, |dir| {
+        files(dir, inst, Arg::Event(event.id()), EVENT)
+    })
+}
+
+/// Makes the folder of the system of `event` in `events/`, unless it is there.
+pub(crate) fn add_system(dir: &Dir<'_>, inst: &Arc<Instance>, event: &Event) -> Result {
+    let name = CString::try_from_fmt(fmt!("{}", event.system()))?;
+    if dir.has(&name) {
+        return Ok(());
+    }
+    folder(dir, &name, |dir| fill_system(dir, inst, event))
+}
+
+/// Makes the folder of `event` in that of its system, unless it is there.
+pub(crate) fn add_event(dir: &Dir<'_>, inst: &Arc<Instance>, event: &Event) -> Result {
+    let name = CString::try_from_fmt(fmt!("{}", event.name()))?;
+    if dir.has(&name) {
+        return Ok(());
+    }
+    fill_event(dir, inst, event)
 }

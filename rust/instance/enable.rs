@@ -95,7 +95,8 @@ impl Instance {
         if files.iter().any(|file| file.is_for(event)) {
             return Ok(());
         }
-        let file = EventFile::new(event, &self.buffers, &self.recorder, &self.waker);
+        // SAFETY: All three are parts of this instance, which outlives its files.
+        let file = unsafe { EventFile::new(event, &self.buffers, &self.recorder, &self.waker) };
         let file = KBox::new(file, GFP_KERNEL)?;
         files.reserve(1, GFP_KERNEL)?;
         // SAFETY: The box does not move, and it and all it points to go only after `disable` took

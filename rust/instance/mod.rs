@@ -13,7 +13,11 @@ mod pages;
 pub(crate) mod registry;
 
 pub(crate) use self::{
-    buffers::CpuSel,
+    buffers::{
+        Buffers,
+        CpuSel, //
+    },
+    enable::disable_everywhere,
     pages::{
         PageCopy,
         PipeToken, //
@@ -21,7 +25,6 @@ pub(crate) use self::{
     registry::Instances, //
 };
 
-use self::buffers::Buffers;
 use crate::{
     kapi::{
         clock,

@@ -25,8 +25,8 @@ use kernel::{
 const FOLDER: u16 = 0o040000;
 const FILE: u16 = 0o100000;
 
-/// Lockdep subclasses by depth below a folder that was made by `mkdir`. Subclass 1 is what the VFS
-/// uses for that folder's parent.
+/// Lockdep subclasses by depth: 0 is the folder that `mkdir` makes. Subclass 1 is what the VFS uses
+/// for its parent.
 const SUBCLASS: [u32; 4] = [0, 2, 3, 4];
 
 /// A folder that is being filled.
@@ -36,18 +36,19 @@ const SUBCLASS: [u32; 4] = [0, 2, 3, 4];
 /// `dentry` is positive and stays so for `'a`. Its inode is locked, or nobody can reach it yet.
 pub(crate) struct Dir<'a, N> {
     dentry: *mut bindings::dentry,
-    depth: usize,
-    _node: PhantomData<(&'a (), fn(N))>,
+    /// How deep it is for lockdep. None: nobody can reach it, nothing needs a lock.
+    depth: Option<usize>,
+    _node: PhantomData<&'a N>,
 }
 
 impl<'a, N: Send + Sync + 'static> Dir<'a, N> {
-    /// The folder behind `dentry`, `depth` folders below the one made by `mkdir`.
+    /// The folder behind `dentry`. `depth` is none, or where it is below a folder made by `mkdir`.
     ///
     /// # Safety
     ///
     /// `dentry` is a positive folder for `'a`, its inode is locked or cannot be reached by anybody,
     /// and every `i_private` in its superblock is null or a boxed `N`.
-    pub(crate) unsafe fn new(dentry: *mut bindings::dentry, depth: usize) -> Self {
+    pub(crate) unsafe fn new(dentry: *mut bindings::dentry, depth: Option<usize>) -> Self {
         // INVARIANT: By the contract.
         Self {
             dentry,
@@ -89,14 +90,15 @@ impl<'a, N: Send + Sync + 'static> Dir<'a, N> {
     ) -> Result {
         let inode = self.new_folder(mode, operations, node)?;
         let dentry = self.new_dentry(name, inode)?;
-        let depth = self.depth.wrapping_add(1);
-        let lock = InodeLock::new(inode, depth);
+        let depth = self.depth.map(|depth| depth.wrapping_add(1));
+        let lock = depth.map(|depth| InodeLock::new(inode, depth));
         // SAFETY: Both are new and ours.
         unsafe {
             self.enter(dentry, inode);
             bindings::inc_nlink(self.inode());
         }
-        // INVARIANT: The dentry is positive now; its inode is locked until `lock` goes.
+        // INVARIANT: The dentry is positive now; its inode is locked until `lock` goes, or cannot be
+        // reached, as this folder cannot.
         let result = fill(&Dir {
             dentry,
             depth,
@@ -128,7 +130,7 @@ impl<'a, N: Send + Sync + 'static> Dir<'a, N> {
         // INVARIANT: The dentry is positive now; its inode is locked until `lock` goes.
         let dir = Dir {
             dentry,
-            depth: 0,
+            depth: Some(0),
             _node: PhantomData,
         };
         // SAFETY: The tree keeps the inode, and with it the node, as long as its parent is locked.
@@ -142,6 +144,24 @@ impl<'a, N: Send + Sync + 'static> Dir<'a, N> {
             unsafe { bindings::locked_recursive_removal(dentry, None) };
         }
         result
+    }
+
+    /// Is there something called `name`?
+    pub(crate) fn has(&self, name: &CStr) -> bool {
+        let mut child = ptr::null_mut();
+        loop {
+            // SAFETY: `child` is null or a reference from this loop, which is given away.
+            child = unsafe { c::find_next_child(self.dentry, child) };
+            if child.is_null() {
+                return false;
+            }
+            // SAFETY: We hold a reference.
+            if unsafe { name_of(child) }.to_bytes() == name.to_bytes() {
+                // SAFETY: The reference is ours.
+                unsafe { bindings::dput(child) };
+                return true;
+            }
+        }
     }
 
     fn new_folder(
@@ -302,15 +322,25 @@ pub(crate) unsafe fn drop_node<N: Send + Sync + 'static>(inode: *mut bindings::i
     }
 }
 
+/// The name of `dentry`.
+///
+/// # Safety
+///
+/// `dentry` lives for `'a`, in a file system that never renames.
+pub(crate) unsafe fn name_of<'a>(dentry: *mut bindings::dentry) -> &'a CStr {
+    // SAFETY: By the contract the name does not change; it ends with a NUL.
+    unsafe { CStr::from_char_ptr((*dentry).__bindgen_anon_1.d_name.name) }
+}
+
 /// The lock of a folder's inode, held until it is dropped.
 #[must_use = "the inode unlocks at once when the guard is unused"]
-struct InodeLock(*mut bindings::inode);
+pub(crate) struct InodeLock(*mut bindings::inode);
 
 impl InodeLock {
-    /// Locks `inode`, which is new and which the tree keeps alive as long as its parent is locked.
-    fn new(inode: *mut bindings::inode, depth: usize) -> Self {
+    /// Locks `inode`. The caller keeps it alive, by a reference or by the lock of its parent.
+    pub(crate) fn new(inode: *mut bindings::inode, depth: usize) -> Self {
         let subclass = SUBCLASS.get(depth).or(SUBCLASS.last());
-        // SAFETY: The only caller passes a valid inode.
+        // SAFETY: Both callers, here and in `walk`, pass a valid inode.
         unsafe { c::rt_inode_lock_nested(inode, subclass.copied().unwrap_or(0)) };
         Self(inode)
     }

@@ -17,6 +17,7 @@ use super::{
         ROOT_MODE,
         SPECS, //
     },
+    walk::Found,
 };
 use core::{
     marker::PhantomData,
@@ -31,6 +32,7 @@ use kernel::{
     ffi::c_int,
     prelude::*,
     seq_file::SeqFile,
+    str::as_char_ptr_in_const_context,
     types::{
         ForeignOwnable,
         Opaque, //
@@ -84,7 +86,7 @@ impl<F: FileSystem> FsType<F> {
         Self(
             Opaque::new(bindings::file_system_type {
                 owner: kernel::module::this_module::<crate::LocalModule>().as_ptr(),
-                name: F::NAME.as_ptr().cast(),
+                name: as_char_ptr_in_const_context(F::NAME),
                 init_fs_context: Some(init_fs_context::<F>),
                 kill_sb: Some(kill_sb),
                 parameters: SPECS.as_ptr().cast(),
@@ -92,6 +94,32 @@ impl<F: FileSystem> FsType<F> {
             }),
             PhantomData,
         )
+    }
+}
+
+impl<F: FileSystem> FsType<F> {
+    /// Calls `look` with the root folder, when it is mounted.
+    pub(crate) fn for_mounted(&self, mut look: impl FnMut(&Found<F::Node>)) {
+        /// # Safety
+        ///
+        /// Called by iterate_supers_type() with `s_umount` held and `look` as the argument.
+        unsafe extern "C" fn visit<N: Send + Sync + 'static, L: FnMut(&Found<N>)>(
+            sb: *mut bindings::super_block,
+            look: *mut c_void,
+        ) {
+            // SAFETY: By the contract.
+            unsafe { Found::root(sb, &mut *look.cast::<L>()) };
+        }
+        fn visitor<N: Send + Sync + 'static, L: FnMut(&Found<N>)>(
+            _: &L,
+        ) -> unsafe extern "C" fn(*mut bindings::super_block, *mut c_void) {
+            visit::<N, L>
+        }
+        let visit = visitor(&look);
+        // SAFETY: The type is valid, registered or not; `visit` gets the closure it was made for.
+        unsafe {
+            bindings::iterate_supers_type(self.0.get(), Some(visit), (&raw mut look).cast());
+        }
     }
 }
 
@@ -284,7 +312,7 @@ unsafe extern "C" fn fill_super<F: FileSystem>(
             if let Some(options) = options((*sb).s_fs_info) {
                 options.apply(root);
             }
-            F::fill(&Dir::new(root, 0))?;
+            F::fill(&Dir::new(root, None))?;
         }
         Ok(0)
     })
@@ -343,10 +371,10 @@ unsafe extern "C" fn mkdir<F: FileSystem>(
 ) -> *mut bindings::dentry {
     let result = F::allowed().and_then(|()| {
         // SAFETY: The name of a dentry whose parent is locked does not change.
-        let name = unsafe { CStr::from_char_ptr((*dentry).__bindgen_anon_1.d_name.name) };
+        let name = unsafe { dir::name_of(dentry) };
         F::create(name, |node| {
             // SAFETY: The parent is locked, and it is a folder where `mkdir` is possible.
-            let parent = unsafe { Dir::new((*dentry).d_parent, 0) };
+            let parent = unsafe { Dir::new((*dentry).d_parent, Some(0)) };
             // SAFETY: By the contract.
             unsafe { parent.mkdir(dentry, FOLDER_MODE, node, F::fill_created) }
         })

@@ -23,3 +23,4 @@ pub(crate) mod task;
 pub(crate) mod wait;
 pub(crate) mod waker;
 pub(crate) mod words;
+pub(crate) mod walk;

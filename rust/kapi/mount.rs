@@ -16,7 +16,8 @@ use kernel::{
     error::to_result,
     prelude::*,
     seq_file::SeqFile,
-    seq_print, //
+    seq_print,
+    str::as_char_ptr_in_const_context, //
 };
 
 /// The mode of the root folder of a mount that names none.
@@ -31,14 +32,14 @@ const UID: u8 = 2;
 /// The options in the order of their numbers, with an empty entry at the end.
 pub(crate) const SPECS: &[c::fs_parameter_spec; 4] = &[
     c::fs_parameter_spec {
-        name: c"gid".as_ptr().cast(),
+        name: as_char_ptr_in_const_context(c"gid"),
         type_: Some(c::fs_param_is_gid),
         opt: GID,
         flags: 0,
         data: ptr::null(),
     },
     c::fs_parameter_spec {
-        name: c"mode".as_ptr().cast(),
+        name: as_char_ptr_in_const_context(c"mode"),
         type_: Some(c::fs_param_is_u32),
         opt: MODE,
         flags: 0,
@@ -46,7 +47,7 @@ pub(crate) const SPECS: &[c::fs_parameter_spec; 4] = &[
         data: ptr::without_provenance(8),
     },
     c::fs_parameter_spec {
-        name: c"uid".as_ptr().cast(),
+        name: as_char_ptr_in_const_context(c"uid"),
         type_: Some(c::fs_param_is_uid),
         opt: UID,
         flags: 0,

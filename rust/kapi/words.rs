@@ -22,6 +22,13 @@ pub(crate) struct LocalU64(UnsafeCell<u64>);
 #[repr(transparent)]
 pub(crate) struct SharedU64(UnsafeCell<u64>);
 
+impl SharedU64 {
+    /// A word that holds 0, for statics.
+    pub(crate) const fn zero() -> Self {
+        Self(UnsafeCell::new(0))
+    }
+}
+
 // SAFETY: All accesses are single instructions on an aligned word.
 unsafe impl Sync for LocalU64 {}
 // SAFETY: As above.

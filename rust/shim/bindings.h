@@ -7,4 +7,5 @@
 #include <linux/fs_parser.h>
 #include <linux/sched/clock.h>
 
+#include "events.h"
 #include "shim.h"
