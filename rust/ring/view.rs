@@ -50,7 +50,7 @@ pub(crate) struct CpuStats {
     pub(crate) broken: u64,
     /// Bytes of unread events.
     pub(crate) bytes: u64,
-    /// Time of the oldest event that is still in the ring.
+    /// Time of the first event of the oldest sub-buffer with unread data; 0 when there is none.
     pub(crate) oldest: u64,
 }
 
@@ -168,7 +168,7 @@ impl<P: Port> Reader<'_, P> {
                 let end = u64::from(ring.layout.offset(pos));
                 let read = own.map_or(0, |c| u64::from(c.offset));
                 stats.bytes = stats.bytes.saturating_add(end.saturating_sub(read));
-                if !found {
+                if !found && end > read {
                     stats.oldest = page.stamp.get();
                     found = true;
                 }
