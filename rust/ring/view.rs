@@ -146,7 +146,7 @@ impl<P: Port> Reader<'_, P> {
         let cur = self.state.current;
         let mut seq = cur.map_or(self.state.next, |c| c.seq);
         let mut found = false;
-        for _ in 0..ring.slot_count().saturating_mul(2) {
+        for _ in 0..ring.slot_count().saturating_mul(4) {
             let own = cur.filter(|c| c.seq == seq);
             let index = match own {
                 Some(c) => c.page,
