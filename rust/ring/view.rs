@@ -71,10 +71,10 @@ impl<P: Port> Reader<'_, P> {
     pub(crate) fn view(&self, after: Option<Seq>, out: &mut [u8]) -> Option<Viewed> {
         let ring = self.ring;
         let cur = self.state.current;
-        let mut seq = match after {
-            Some(seq) => seq.wrapping_add(1),
-            None => cur.map_or(self.state.next, |c| c.seq),
-        };
+        // What is older was read or is lost. To begin there could skip the reader's sub-buffer, for
+        // slots of old numbers tell only of the numbers that are in the slots now.
+        let oldest = cur.map_or(self.state.next, |c| c.seq);
+        let mut seq = after.map_or(oldest, |a| a.wrapping_add(1).max(oldest));
         // A turn moves to a later sub-buffer, or a writer has lapped us.
         for _ in 0..ring.slot_count().saturating_mul(4) {
             if let Some(c) = cur.filter(|c| c.seq == seq) {
