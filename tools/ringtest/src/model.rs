@@ -63,7 +63,13 @@ impl Len {
     }
 }
 
-fn run(w: &World, command: Command, disabled: &mut bool) {
+/// What the commands so far have switched.
+struct Switches {
+    disabled: bool,
+    overwrite: bool,
+}
+
+fn run(w: &World, command: Command, on: &mut Switches) {
     let (before, slots) = (w.stats(), w.ring.slot_count() as usize);
     let Command { act, seed, odds } = command;
     let writes = |n, len: Len, discard| {
@@ -81,11 +87,14 @@ fn run(w: &World, command: Command, disabled: &mut bool) {
         Act::View => others(&World::view_all),
         Act::Reset => w.reset(),
         Act::Resize(slots) => w.resize(slots),
-        Act::Disable(on) => {
-            w.ring.set_disabled(DISABLE_USER, on);
-            *disabled = on;
+        Act::Disable(disabled) => {
+            w.ring.set_disabled(DISABLE_USER, disabled);
+            on.disabled = disabled;
         }
-        Act::Overwrite(on) => w.ring.set_overwrite(on),
+        Act::Overwrite(overwrite) => {
+            w.ring.set_overwrite(overwrite);
+            on.overwrite = overwrite;
+        }
     }
     let pages = w.rest();
     let after = w.stats();
@@ -93,15 +102,25 @@ fn run(w: &World, command: Command, disabled: &mut bool) {
         if (after.overrun, after.dropped) != (before.overrun, before.dropped) {
             assert!(pages + 1 >= slots, "{pages} of {slots} in use, and no room");
         }
-        assert!(!*disabled || after == before, "recorded while disabled");
+        assert!(!on.disabled || after == before, "recorded while disabled");
+    }
+    if !matches!(act, Act::Reset | Act::Resize(_)) {
+        if on.overwrite {
+            assert_eq!(after.dropped, before.dropped, "refused instead of overwritten");
+        } else {
+            assert_eq!(after.overrun, before.overrun, "overwritten instead of refused");
+        }
     }
 }
 
 fn live(life: &Life) {
     let w = World::new(life.order, life.slots, life.start, life.clock);
-    let mut disabled = false;
+    let mut on = Switches {
+        disabled: false,
+        overwrite: true,
+    };
     for command in &life.commands {
-        run(&w, *command, &mut disabled);
+        run(&w, *command, &mut on);
     }
     w.drain();
 }

@@ -145,10 +145,11 @@ impl World {
 
     /// One writer.
     pub fn write(&self, len: usize, discard: bool) {
-        let calls = Cell::new(0u64);
-        let reading = || {
-            calls.set(calls.get() + 1);
-            self.readings.set(self.readings.get() + 1);
+        let turns = Cell::new(0u64);
+        // Number and time.
+        let reading = Cell::new((0, 0));
+        let clock = || {
+            turns.set(turns.get() + 1);
             let step = self.steps[self.below(self.steps.len() as u64) as usize];
             // Nobody can tell more than half of all times from a step back.
             let now = self.clock.get();
@@ -156,12 +157,9 @@ impl World {
             if self.steps != WIDE || !far {
                 self.clock.set(now.wrapping_add(step));
             }
-            (self.readings.get(), self.clock.get())
-        };
-        let last = Cell::new((0, 0));
-        let clock = || {
-            last.set(reading());
-            last.get().1
+            self.readings.set(self.readings.get() + 1);
+            reading.set((self.readings.get(), self.clock.get()));
+            reading.get().1
         };
         self.writers.set(self.writers.get() + 1);
         let began = self.writers.get();
@@ -171,14 +169,10 @@ impl World {
         let writer = unsafe { self.ring.writer() };
         let reserved = writer.reserve(len, clock);
         let nested = self.writers.get() - began;
-        assert!(
-            calls.get() <= 1 + nested,
-            "{} turns, {nested} nested",
-            calls.get()
-        );
+        assert!(turns.get() <= 1 + nested, "{turns:?}, {nested} nested");
         match reserved {
             Ok(mut event) => {
-                let (order, mut time) = last.get();
+                let (order, mut time) = reading.get();
                 if let Some(front) = self.front.get().filter(|f| time < *f) {
                     self.oracle.borrow_mut().held += 1;
                     time = front;
@@ -199,8 +193,8 @@ impl World {
                     self.disturbed();
                     event.discard();
                 } else {
-                    let event_is = Written { order, time, len };
-                    self.oracle.borrow_mut().committed(event_is);
+                    let written = Written { order, time, len };
+                    self.oracle.borrow_mut().committed(written);
                     let published = event.commit();
                     assert!(published || nested_in != 0, "the outermost did not publish");
                 }
