@@ -50,6 +50,28 @@ pub(crate) enum Shape {
     Bit,
 }
 
+/// Where is this member?
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Question<'a> {
+    /// The struct's name.
+    name: &'a str,
+    member: &'a str,
+    shape: Shape,
+    /// In bits for [`Shape::Bit`], else in bytes from the start of the struct.
+    pub(crate) place: Result<u32, BtfError>,
+}
+
+impl<'a> Question<'a> {
+    pub(crate) fn new(name: &'a str, member: &'a str, shape: Shape) -> Self {
+        Self {
+            name,
+            member,
+            shape,
+            place: Err(BtfError::NoStruct),
+        }
+    }
+}
+
 const MAGIC: u16 = 0xeb9f;
 const VERSION: u8 = 1;
 
@@ -126,22 +148,23 @@ impl<'a> Btf<'a> {
         Ok(Self { sections, index })
     }
 
-    /// The place of `member` in the struct `name`: in bits for [`Shape::Bit`], else in bytes.
+    /// Answers all `questions` in one pass over the types.
     ///
-    /// Should several structs have that name, the first with such a member counts.
-    pub(crate) fn place(&self, name: &str, member: &str, shape: Shape) -> Result<u32, BtfError> {
-        let mut failure = BtfError::NoStruct;
+    /// Should several structs have the name asked for, the first with such a member counts.
+    pub(crate) fn answer(&self, questions: &mut [Question<'_>]) -> Result<(), BtfError> {
         for &offset in self.index {
             let (ty, _) = self.sections.type_at(offset as usize)?;
-            if ty.kind != STRUCT || !self.sections.is_string(ty.name, name) {
+            if ty.kind != STRUCT {
                 continue;
             }
-            match self.place_in(&ty, member, shape) {
-                Err(BtfError::NoMember) => failure = BtfError::NoMember,
-                answer => return answer,
+            for question in questions.iter_mut() {
+                let open = matches!(question.place, Err(BtfError::NoStruct | BtfError::NoMember));
+                if open && self.sections.is_string(ty.name, question.name) {
+                    question.place = self.place_in(&ty, question.member, question.shape);
+                }
             }
         }
-        Err(failure)
+        Ok(())
     }
 
     fn place_in(&self, ty: &Type<'_>, member: &str, shape: Shape) -> Result<u32, BtfError> {
@@ -208,10 +231,7 @@ impl<'a> Sections<'a> {
     }
 
     /// Calls `visit` with the offset of each type, in the order of their numbers.
-    fn walk(
-        &self,
-        mut visit: impl FnMut(usize) -> Result<(), BtfError>,
-    ) -> Result<(), BtfError> {
+    fn walk(&self, mut visit: impl FnMut(usize) -> Result<(), BtfError>) -> Result<(), BtfError> {
         let mut offset = 0;
         while offset < self.types.len() {
             visit(offset)?;
@@ -391,7 +411,9 @@ mod tests {
     fn place(name: &str, member: &str, shape: Shape) -> Result<u32, BtfError> {
         let bytes = sample();
         let mut index = vec![0; count(&bytes).unwrap()];
-        Btf::new(&bytes, &mut index)?.place(name, member, shape)
+        let mut questions = [Question::new(name, member, shape)];
+        Btf::new(&bytes, &mut index)?.answer(&mut questions)?;
+        questions[0].place
     }
 
     #[test]
@@ -422,7 +444,11 @@ mod tests {
             ("bad", "none", Int(4), Err(Malformed)),
         ];
         for (name, member, shape, want) in rows {
-            assert_eq!(place(name, member, shape), want, "{name}.{member} {shape:?}");
+            assert_eq!(
+                place(name, member, shape),
+                want,
+                "{name}.{member} {shape:?}"
+            );
         }
     }
 
@@ -431,8 +457,9 @@ mod tests {
         let bytes = sample();
         let ask = |bytes: &[u8]| {
             let mut index = vec![0; count(bytes).unwrap_or(0)];
-            let btf = Btf::new(bytes, &mut index)?;
-            btf.place("work", "sync", Shape::Bit)
+            let mut questions = [Question::new("work", "sync", Shape::Bit)];
+            Btf::new(bytes, &mut index)?.answer(&mut questions)?;
+            questions[0].place
         };
         assert_eq!(ask(&bytes), Ok(33));
         for length in 0..bytes.len() {

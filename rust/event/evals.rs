@@ -24,7 +24,10 @@ pub(crate) fn write_replaced<'a>(
     print_fmt: &str,
     evals: impl Iterator<Item = Eval<'a>> + Clone,
 ) -> fmt::Result {
-    let mut scan = Scan { text: print_fmt, at: 0 };
+    let mut scan = Scan {
+        text: print_fmt,
+        at: 0,
+    };
     let mut written = 0;
     let mut in_string = false;
 
@@ -64,10 +67,7 @@ pub(crate) fn write_replaced<'a>(
 ///
 /// A number longer than the name it replaces does not fit the kernel's in-place replacement, which
 /// then keeps the name.
-fn find<'a>(
-    name: &str,
-    evals: impl Iterator<Item = Eval<'a>>,
-) -> Option<(Eval<'a>, Digits)> {
+fn find<'a>(name: &str, evals: impl Iterator<Item = Eval<'a>>) -> Option<(Eval<'a>, Digits)> {
     for eval in evals {
         let Some(behind) = name.strip_prefix(eval.text) else {
             continue;
@@ -175,11 +175,26 @@ mod tests {
     use super::*;
 
     const EVALS: [Eval<'static>; 5] = [
-        Eval { text: "HI_SOFTIRQ", value: 0 },
-        Eval { text: "TIMER", value: -12 },
-        Eval { text: "TIMER_X", value: 7 },
-        Eval { text: "sizeof(struct x)", value: 24 },
-        Eval { text: "AB", value: 100 },
+        Eval {
+            text: "HI_SOFTIRQ",
+            value: 0,
+        },
+        Eval {
+            text: "TIMER",
+            value: -12,
+        },
+        Eval {
+            text: "TIMER_X",
+            value: 7,
+        },
+        Eval {
+            text: "sizeof(struct x)",
+            value: 24,
+        },
+        Eval {
+            text: "AB",
+            value: 100,
+        },
     ];
 
     fn replaced(text: &str) -> String {
@@ -193,11 +208,20 @@ mod tests {
         let rows = [
             ("", ""),
             ("\"v=%d\", REC->v", "\"v=%d\", REC->v"),
-            ("__print_symbolic(REC->v, { HI_SOFTIRQ, \"HI_SOFTIRQ\" })", "__print_symbolic(REC->v, { 0, \"HI_SOFTIRQ\" })"),
-            ("{ TIMER, \"a\\\"TIMER\" }, { TIMER_X, 0 }", "{ -12, \"a\\\"TIMER\" }, { 7, 0 }"),
+            (
+                "__print_symbolic(REC->v, { HI_SOFTIRQ, \"HI_SOFTIRQ\" })",
+                "__print_symbolic(REC->v, { 0, \"HI_SOFTIRQ\" })",
+            ),
+            (
+                "{ TIMER, \"a\\\"TIMER\" }, { TIMER_X, 0 }",
+                "{ -12, \"a\\\"TIMER\" }, { 7, 0 }",
+            ),
             ("(TIMER_Y)(TIMERS)(TIMER)", "(TIMER_Y)(TIMERS)(-12)"),
             ("REC->len / sizeof(struct x)", "REC->len / 24"),
-            ("REC->TIMER.TIMER, 1TIMER, TIMER", "REC->TIMER.TIMER, 1TIMER, -12"),
+            (
+                "REC->TIMER.TIMER, 1TIMER, TIMER",
+                "REC->TIMER.TIMER, 1TIMER, -12",
+            ),
             // Too short for its value.
             ("AB, TIMER", "AB, -12"),
             // The byte behind a name, a number or a replacement is not looked at.

@@ -182,11 +182,46 @@ mod tests {
     #[test]
     fn lines_equal_those_of_tracefs() {
         let rows: [(&str, u32, u32, u32, bool, &str); 6] = [
-            ("u32", 4, 4, 0, false, "\tfield:u32 f;\toffset:8;\tsize:4;\tsigned:0;\n"),
-            ("char[16]", 16, 1, 16, true, "\tfield:char f[16];\toffset:8;\tsize:16;\tsigned:1;\n"),
-            ("char[TASK_COMM_LEN]", 16, 1, 16, false, "\tfield:char f[16];\toffset:8;\tsize:16;\tsigned:0;\n"),
-            ("__data_loc char[]", 4, 4, 0, true, "\tfield:__data_loc char[] f;\toffset:8;\tsize:4;\tsigned:1;\n"),
-            ("__rel_loc char[]", 4, 4, 0, true, "\tfield:__rel_loc char f[];\toffset:8;\tsize:4;\tsigned:1;\n"),
+            (
+                "u32",
+                4,
+                4,
+                0,
+                false,
+                "\tfield:u32 f;\toffset:8;\tsize:4;\tsigned:0;\n",
+            ),
+            (
+                "char[16]",
+                16,
+                1,
+                16,
+                true,
+                "\tfield:char f[16];\toffset:8;\tsize:16;\tsigned:1;\n",
+            ),
+            (
+                "char[TASK_COMM_LEN]",
+                16,
+                1,
+                16,
+                false,
+                "\tfield:char f[16];\toffset:8;\tsize:16;\tsigned:0;\n",
+            ),
+            (
+                "__data_loc char[]",
+                4,
+                4,
+                0,
+                true,
+                "\tfield:__data_loc char[] f;\toffset:8;\tsize:4;\tsigned:1;\n",
+            ),
+            (
+                "__rel_loc char[]",
+                4,
+                4,
+                0,
+                true,
+                "\tfield:__rel_loc char f[];\toffset:8;\tsize:4;\tsigned:1;\n",
+            ),
             (
                 "const char __attribute__((btf_type_tag(\"user\"))) *",
                 8,

@@ -51,7 +51,10 @@ pub(crate) fn write_header_page(w: &mut dyn Write, capacity: usize) -> fmt::Resu
         "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n",
         "\tfield: char overwrite;\toffset:8;\tsize:1;\tsigned:0;\n",
     ))?;
-    writeln!(w, "\tfield: char data;\toffset:16;\tsize:{capacity};\tsigned:0;")
+    writeln!(
+        w,
+        "\tfield: char data;\toffset:16;\tsize:{capacity};\tsigned:0;"
+    )
 }
 
 /// Writes `header_event`: how each event in a sub-buffer begins.
@@ -217,7 +220,13 @@ mod tests {
     fn internal_formats_equal_those_of_tracefs() {
         let head = |name, id| {
             format!("name: {name}\nID: {id}\n")
-                + SCHED_WAKEUP.split_once("ID: 77\n").unwrap().1.split_once("\n\n").unwrap().0
+                + SCHED_WAKEUP
+                    .split_once("ID: 77\n")
+                    .unwrap()
+                    .1
+                    .split_once("\n\n")
+                    .unwrap()
+                    .0
                 + "\n\n"
         };
         let want = [

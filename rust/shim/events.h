@@ -6,11 +6,31 @@
 #ifndef RT_EVENTS_H
 #define RT_EVENTS_H
 
-#include <linux/trace_events.h>
-#include <linux/trace_seq.h>
+#include <linux/build_bug.h>
 #include <linux/types.h>
 
 struct module;
+struct tracepoint;
+
+/*
+ * Rust only hands these two back to C, and bindgen is not told what they point
+ * to.
+ */
+#ifdef __BINDGEN__
+typedef const void *rt_fields_t;
+typedef void *rt_print_t;
+#else
+#include <linux/trace_events.h>
+#include <linux/trace_seq.h>
+
+typedef const struct trace_event_fields *rt_fields_t;
+typedef void (*rt_print_t)(struct trace_seq *s, struct trace_seq *p,
+			   const void *rec);
+
+/* What __get_bitmask() and __get_cpumask() stand for in a TP_printk(). */
+const char *rt_print_bitmask(struct trace_seq *p, const void *mask,
+			     unsigned int bytes);
+#endif
 
 /*
  * One event. Descriptors form an array in the section rt_events; first.c and
@@ -22,12 +42,12 @@ struct rt_event_desc {
 	const char *name;
 	const char *tp_name;
 	const char *print_fmt;
-	const struct trace_event_fields *fields;	/* ends at a NULL type */
+	rt_fields_t fields;	/* ends at a NULL type */
 	void *probe;		/* void (*)(void *cookie, <tracepoint's prototype>) */
 	/* Writes the text of @rec to @s, with @p for its parts; no newline. */
-	void (*print)(struct trace_seq *s, struct trace_seq *p, const void *rec);
+	rt_print_t print;
 	u32 size;		/* of the fixed part, struct trace_entry included */
-	u32 flags;		/* none yet: zero */
+	u32 flags;		/* zero */
 };
 static_assert(sizeof(struct rt_event_desc) == 64);
 
@@ -60,11 +80,12 @@ enum rt_member_kind {
 	RT_MEMBER_BIT,		/* a bit field of one bit */
 };
 
-/* An event that was left out when the module was built (section rt_absent). */
+/* An event that is left out (section rt_absent). */
 struct rt_absent {
 	const char *system;
 	const char *name;
 	const char *why;
+	bool (*when)(void);	/* NULL: always, it was not even compiled */
 };
 
 /* One field, flattened out of the unions and bit fields of its C form. */
@@ -101,18 +122,17 @@ void rtrace_commit(void *cookie, u64 token);
 void rtrace_discard(void *cookie, void *entry, u64 token);
 
 /* The buffers for printing records; one user at a time each. */
-struct rt_printer {
-	struct trace_seq text;
-	struct trace_seq parts;
-};
+struct rt_printer;
 
 struct rt_printer *rt_printer_new(void);
 void rt_printer_free(struct rt_printer *printer);
 unsigned long rt_printer_format(struct rt_printer *printer,
 				const struct rt_event_desc *desc,
 				const void *rec, const char **text);
-const char *rt_print_bitmask(struct trace_seq *p, const void *mask,
-			     unsigned int bytes);
+
+/* Tracepoint number @index of a module; NULL behind the last one. */
+struct tracepoint *rt_module_tracepoint(struct module *module,
+					unsigned int index);
 
 /* Waits until no probe that was unregistered before still runs. */
 void rt_tracepoint_synchronize(void);

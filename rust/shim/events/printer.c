@@ -7,6 +7,11 @@
 #include <linux/string.h>
 #include "../events.h"
 
+struct rt_printer {
+	struct trace_seq text;
+	struct trace_seq parts;
+};
+
 struct rt_printer *rt_printer_new(void)
 {
 	return kvzalloc(sizeof(struct rt_printer), GFP_KERNEL);
@@ -34,7 +39,6 @@ unsigned long rt_printer_format(struct rt_printer *printer,
 	return trace_seq_used(&printer->text);
 }
 
-/* What __get_bitmask() and __get_cpumask() stand for in a TP_printk(). */
 const char *rt_print_bitmask(struct trace_seq *p, const void *mask,
 			     unsigned int bytes)
 {
@@ -43,27 +47,4 @@ const char *rt_print_bitmask(struct trace_seq *p, const void *mask,
 	trace_seq_printf(p, "%*pb", bytes * 8, mask);
 	trace_seq_putc(p, '\0');
 	return text;
-}
-
-bool rt_event_field(const struct rt_event_desc *desc, unsigned int index,
-		    struct rt_field *field)
-{
-	const struct trace_event_fields *f = desc->fields + index;
-
-	if (!f->type)
-		return false;
-	*field = (struct rt_field) {
-		.type = f->type,
-		.name = f->name,
-		.size = f->size,
-		.align = f->align,
-		.len = f->len,
-		.is_signed = f->is_signed,
-	};
-	return true;
-}
-
-void rt_tracepoint_synchronize(void)
-{
-	tracepoint_synchronize_unregister();
 }

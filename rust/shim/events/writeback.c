@@ -16,7 +16,8 @@ struct wb_writeback_work {
 };
 
 #define RT_ABSENT_global_dirty_state 1
-RT_ABSENT("writeback", global_dirty_state, "global_wb_domain is not exported");
+RT_ABSENT("writeback", global_dirty_state, "global_wb_domain is not exported",
+	  NULL);
 
 #define RT_VIEWS <rt_views/writeback.h>
 #define CREATE_TRACE_POINTS

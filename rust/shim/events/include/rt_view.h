@@ -39,10 +39,15 @@
 	(((const u8 *)(object))[rt_place_##type##_##member / 8] >>	\
 	 (rt_place_##type##_##member % 8) & 1)
 
-/* Says in the kernel log what RT_ABSENT_<name> left out, and why. */
-#define RT_ABSENT(from_system, event, reason)				\
+/*
+ * Has the event left out, and the kernel log say why: always when @holds is
+ * NULL (then RT_ABSENT_<event> also has to keep it from being compiled), else
+ * when it returns true at load.
+ */
+#define RT_ABSENT(from_system, event, reason, holds)			\
 	static const struct rt_absent __used __aligned(8)		\
 	__section("rt_absent") rt_absent_##event = {			\
-		.system = from_system, .name = #event, .why = reason }
+		.system = from_system, .name = #event, .why = reason,	\
+		.when = holds }
 
 #endif /* RT_VIEW_H */
