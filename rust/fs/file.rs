@@ -213,31 +213,6 @@ impl Kind {
 }
 
 type OpenFn = unsafe extern "C" fn(*mut bindings::inode, *mut bindings::file) -> c_int;
-const fn operations(self) -> &'static bindings::file_operations {
-        const TEXT: &bindings::file_operations = &operations(open_text);
-        const STREAM: &bindings::file_operations = &bindings::file_operations {
-            poll: Some(poll),
-            ..operations(open_stream)
-        };
-        const SINK: &bindings::file_operations = &bindings::file_operations {
-            read_iter: None,
-            splice_read: None,
-            ..operations(open_sink)
-        };
-
-        match self {
-            Kind::Text => TEXT,
-            Kind::Stream => STREAM,
-            Kind::Sink => SINK,
-        }
-    }
-}
-
-type OpenFn = unsafe extern "C" fn(*mut bindings::inode, *mut bindings::file) -> c_int;
-type PollFn = unsafe extern "C" fn(
-    *mut bindings::file,
-    *mut bindings::poll_table_struct,
-) -> bindings::__poll_t;
 
 const fn operations(open: OpenFn) -> bindings::file_operations {
     bindings::file_operations {
