@@ -18,6 +18,7 @@ mod event;
 mod fs;
 mod instance;
 mod kapi;
+mod probes;
 mod ring;
 mod text;
 
@@ -31,18 +32,37 @@ module! {
 }
 
 /// What lives as long as the module is loaded. Fields are dropped in order: nobody can get in any
-/// more when the instances go.
+/// more when the instances go, and no probe is left when the events go.
 struct Rtrace {
     _fs: fs::Registration,
     _instances: instance::Instances,
+    _events: Events,
+}
+
+/// The event registry.
+struct Events;
+
+impl Drop for Events {
+    fn drop(&mut self) {
+        // SAFETY: Whatever uses events has been dropped before.
+        unsafe { kapi::events::exit() };
+    }
 }
 
 impl kernel::Module for Rtrace {
     fn init(_module: &'static ThisModule) -> Result<Self> {
+        let events = Events;
+        // SAFETY: The first call of this module; `events` calls `exit`.
+        unsafe { kapi::events::init() }?;
         let instances = instance::Instances::new()?;
+        kapi::events::set_group_hooks(kapi::events::GroupHooks {
+            added: fs::event_added,
+            removed: instance::disable_everywhere,
+        });
         Ok(Self {
             _fs: fs::register()?,
             _instances: instances,
+            _events: events,
         })
     }
 }

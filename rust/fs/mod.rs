@@ -8,7 +8,8 @@
 //! - `sleep`: who sleeps in a read;
 //! - `groups`: events that come and go with a module;
 //! - `text_file`, `knob`, `events`: files that are a text;
-//! - `trace`, `pipe`: the events as text; `raw`: the events as bytes; `marker`: events from users.
+//! - `trace`, `pipe`, `lines`: the events as text; `raw`: the events as bytes; `marker`: events
+//!   from users.
 //!
 //! Nothing here knows rings or probes: an instance does what the files ask for.
 
@@ -16,6 +17,7 @@ mod events;
 mod file;
 mod groups;
 mod knob;
+mod lines;
 mod marker;
 mod pipe;
 mod raw;

@@ -6,13 +6,21 @@
 //! nothing about files, instances or rings, but for the traits that they implement or ask for.
 
 pub(crate) mod c;
+pub(crate) mod clock;
 pub(crate) mod cmdlines;
+pub(crate) mod context;
 pub(crate) mod cpus;
 pub(crate) mod dir;
 pub(crate) mod events;
 pub(crate) mod fs;
+pub(crate) mod grace;
 pub(crate) mod mount;
+pub(crate) mod pages;
+pub(crate) mod percpu;
+pub(crate) mod port;
 pub(crate) mod symbol;
 pub(crate) mod task;
 pub(crate) mod wait;
+pub(crate) mod waker;
+pub(crate) mod words;
 pub(crate) mod walk;

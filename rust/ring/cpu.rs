@@ -73,8 +73,6 @@ pub(super) struct SharedSide<P: Port> {
     pub(super) disabled: P::Shared,
     /// Bit 0: a full ring loses its oldest events instead of refusing new ones.
     pub(super) overwrite: P::Shared,
-    /// Somebody sleeps until an event is published.
-    pub(super) waiters: P::Shared,
     /// The sub-buffer that a writer may take for a detached one. The reader writes it, and only
     /// while no slot is detached.
     pub(super) spare: P::Shared,
@@ -141,6 +139,9 @@ pub(crate) enum BadShape {
     Size,
 }
 
+/// Slots of a ring are fewer than this.
+pub(crate) const MOST_SLOTS: usize = MAX_PAGES;
+
 /// What a ring is made of.
 pub(crate) struct Parts<P: Port> {
     /// See [`super::slot`]. One word per slot, any value.
@@ -181,7 +182,6 @@ impl<P: Port> CpuRing<P> {
             s: SharedSide {
                 disabled: P::Shared::new(0),
                 overwrite: P::Shared::new(1),
-                waiters: P::Shared::new(0),
                 spare: P::Shared::new(0),
                 parts: UnsafeCell::new(parts),
             },
@@ -271,11 +271,6 @@ impl<P: Port> CpuRing<P> {
     /// Chooses between losing the oldest events and refusing the newest.
     pub(crate) fn set_overwrite(&self, on: bool) {
         self.s.overwrite.store(u64::from(on));
-    }
-
-    /// Announces or withdraws a sleeper. The caller orders it against its last look at the ring.
-    pub(crate) fn set_waiters(&self, on: bool) {
-        self.s.waiters.store(u64::from(on));
     }
 
     /// The slot of sub-buffer `seq`.

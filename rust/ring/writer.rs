@@ -363,8 +363,7 @@ impl<'a, P: Port> Writer<'a, P> {
         Err(Cross::Refuse(Refused::Full))
     }
 
-    /// Leaves; the outermost writer publishes what all of them wrote. Says whether somebody waits
-    /// for it.
+    /// Leaves; the outermost writer publishes what all of them wrote. Says whether it did.
     #[inline(always)]
     fn exit(self) -> bool {
         let w = &self.ring.w;
@@ -377,7 +376,17 @@ impl<'a, P: Port> Writer<'a, P> {
             w.nest.set(0);
             return false;
         }
-        self.ring.s.waiters.load() != 0
+        true
+    }
+
+    /// Makes an event final that [`Reserved::into_raw`] took apart.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Reserved::from_raw`].
+    #[inline(always)]
+    pub(crate) unsafe fn commit_raw(self) -> bool {
+        self.exit()
     }
 
     /// G and H.
@@ -502,7 +511,8 @@ impl<'a, P: Port> Reserved<'a, P> {
         unsafe { slice::from_raw_parts_mut(self.payload.as_ptr(), self.len) }
     }
 
-    /// Makes the event final. Says whether somebody waits for events.
+    /// Makes the event final. Says whether readers can see it already: the outermost writer
+    /// publishes the events of all.
     #[inline(always)]
     pub(crate) fn commit(self) -> bool {
         let this = ManuallyDrop::new(self);

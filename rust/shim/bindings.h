@@ -5,6 +5,7 @@
  */
 #include <linux/fs_context.h>
 #include <linux/fs_parser.h>
+#include <linux/sched/clock.h>
 
 #include "events.h"
 #include "shim.h"

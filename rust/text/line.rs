@@ -46,25 +46,12 @@ impl Prefix<'_> {
     }
 }
 
-/// Events that a reader of one CPU did not see.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lost {
-    /// It saw all of them.
-    None,
-    /// So many are missing.
-    Count(u64),
-    /// Some are missing.
-    Some,
-}
-
-impl Lost {
-    /// Writes the line that stands in front of the next event of `cpu`.
-    pub(crate) fn write_line(self, cpu: u32, out: &mut dyn ByteWrite) -> fmt::Result {
-        match self {
-            Lost::None => Ok(()),
-            Lost::Count(events) => writeln!(out, "CPU:{cpu} [LOST {events} EVENTS]"),
-            Lost::Some => writeln!(out, "CPU:{cpu} [LOST EVENTS]"),
-        }
+/// Writes the line that stands in front of the next event of `cpu` when its reader did not see `events`
+/// events.
+pub(crate) fn write_lost(cpu: u32, events: u64, out: &mut dyn ByteWrite) -> fmt::Result {
+    match events {
+        0 => Ok(()),
+        events => writeln!(out, "CPU:{cpu} [LOST {events} EVENTS]"),
     }
 }
 
@@ -77,9 +64,6 @@ pub(crate) fn write_buffer_started(cpu: u32, out: &mut dyn ByteWrite) -> fmt::Re
 pub(crate) fn write_unknown_type(event_type: u16, out: &mut dyn ByteWrite) -> fmt::Result {
     writeln!(out, "Unknown type {event_type}")
 }
-
-/// What stands for an event whose text is longer than a line may be.
-pub(crate) const TOO_BIG: &[u8] = b"[LINE TOO BIG]\n";
 
 #[cfg(test)]
 mod tests {
@@ -164,16 +148,14 @@ mod tests {
     fn single_lines() {
         let mut text = String::new();
 
-        Lost::None.write_line(3, &mut text).unwrap();
+        write_lost(3, 0, &mut text).unwrap();
         assert_eq!(text, "");
-        Lost::Count(17).write_line(3, &mut text).unwrap();
-        Lost::Some.write_line(11, &mut text).unwrap();
+        write_lost(3, 17, &mut text).unwrap();
         write_buffer_started(1, &mut text).unwrap();
         write_unknown_type(4711, &mut text).unwrap();
         assert_eq!(
             text,
-            "CPU:3 [LOST 17 EVENTS]\nCPU:11 [LOST EVENTS]\n\
-             ##### CPU 1 buffer started ####\nUnknown type 4711\n"
+            "CPU:3 [LOST 17 EVENTS]\n##### CPU 1 buffer started ####\nUnknown type 4711\n"
         );
     }
 }

@@ -6,6 +6,7 @@
 //! `instance` call it; it knows neither files nor instances nor the kernel, so the host tests in
 //! `tools/ringtest` run all of it.
 
+pub(crate) mod builtin;
 pub(crate) mod clock;
 pub(crate) mod cmdlines;
 pub(crate) mod enable;

@@ -28,6 +28,8 @@ pub mod event;
 pub mod merge;
 #[path = "../../../rust/ring/mod.rs"]
 pub mod ring;
+#[path = "../../../rust/instance/stream.rs"]
+pub mod stream;
 #[path = "../../../rust/text/mod.rs"]
 pub mod text;
 
