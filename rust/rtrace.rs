@@ -49,6 +49,12 @@ impl Drop for Events {
     }
 }
 
+/// The module of `event` goes away.
+fn forget_event(event: &'static kapi::events::Event) {
+    instance::disable_everywhere(event);
+    fs::remove_event(event);
+}
+
 impl kernel::Module for Rtrace {
     fn init(_module: &'static ThisModule) -> Result<Self> {
         let events = Events;
@@ -56,8 +62,8 @@ impl kernel::Module for Rtrace {
         unsafe { kapi::events::init() }?;
         let instances = instance::Instances::new()?;
         kapi::events::set_group_hooks(kapi::events::GroupHooks {
-            added: fs::event_added,
-            removed: instance::disable_everywhere,
+            added: fs::add_event,
+            removed: forget_event,
         });
         Ok(Self {
             _fs: fs::register()?,

@@ -11,7 +11,10 @@ use super::{
     tree, //
 };
 use crate::{
-    instance::Instance,
+    instance::{
+        registry,
+        Instance, //
+    },
     kapi::{
         events::{
             self,
@@ -33,8 +36,8 @@ const SYSTEM: usize = 2;
 /// Calls `look` with the `events/` of every instance that users see.
 fn for_each_instance(mut look: impl FnMut(&Arc<Instance>, &Found<Node>)) {
     TYPE.for_mounted(|root| {
-        if let Some(events) = root.child(c"events") {
-            look(&Instance::top(), &events);
+        if let (Some(events), Ok(top)) = (root.child(c"events"), registry::top()) {
+            look(&top, &events);
         }
         let Some(instances) = root.child(c"instances") else {
             return;

@@ -99,7 +99,7 @@ impl FileSystem for Rtracefs {
     }
 
     fn fill(root: &Dir<'_>) -> Result {
-        tree::fill(root, &Instance::top())
+        tree::fill(root, &registry::top()?)
     }
 
     fn create(name: &CStr, enter: impl FnOnce(KBox<Node>) -> Result) -> Result {

@@ -4,13 +4,11 @@
 
 use super::Instance;
 use crate::{
+    event::format,
     kapi::percpu::CpuPin,
     probes, //
 };
 use kernel::prelude::*;
-
-/// `common_type` of a marker, as in ftrace (`TRACE_PRINT`).
-pub(crate) const PRINT_ID: u16 = 5;
 
 /// Bytes of a marker's record in front of its text: common fields, address.
 const HEAD: usize = 16;
@@ -28,14 +26,31 @@ impl Instance {
         let most = probes::MOST_PAYLOAD.saturating_sub(HEAD + TAIL);
         let text = text.get(..most).unwrap_or(text);
         let len = text.len().saturating_add(HEAD + TAIL);
+        self.record(format::PRINT.id, len, |p| fill(p, text, ip))?;
+        Ok(text.len())
+    }
+
+    /// Records `bytes` as they are. Any context, NMI included.
+    ///
+    /// # Errors
+    ///
+    /// `EBADF` when the event cannot be recorded.
+    pub(crate) fn raw_data(&self, bytes: &[u8]) -> Result {
+        let len = bytes.len().saturating_add(probes::COMMON);
+        self.record(format::RAW_DATA.id, len, |p| {
+            for (to, from) in p.iter_mut().zip(bytes) {
+                *to = *from;
+            }
+        })
+    }
+
+    fn record(&self, id: u16, len: usize, fill: impl FnOnce(&mut [u8])) -> Result {
         let recorded = CpuPin::with(|pin| {
             let ring = self.buffers.rings().this(pin);
-            probes::record(pin, ring, &self.recorder, &self.waker, PRINT_ID, len, |p| {
-                fill(p, text, ip);
-            })
+            probes::record(pin, ring, &self.recorder, &self.waker, id, len, fill)
         });
         if recorded {
-            Ok(text.len())
+            Ok(())
         } else {
             Err(EBADF)
         }
@@ -52,7 +67,7 @@ fn fill(record: &mut [u8], text: &[u8], ip: usize) {
         Some(b'\n') => b"\0\0",
         _ => b"\n\0",
     };
-    for (to, from) in rest.iter_mut().zip(text.iter().chain(tail)) {
+    for (to, from) in rest.iter_mut().zip([text, tail].into_iter().flatten()) {
         *to = *from;
     }
 }

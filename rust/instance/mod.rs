@@ -8,9 +8,10 @@
 mod buffers;
 mod enable;
 mod marker;
-mod merge;
+pub(crate) mod merge;
 mod pages;
 pub(crate) mod registry;
+pub(crate) mod stream;
 
 pub(crate) use self::{
     buffers::{

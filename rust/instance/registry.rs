@@ -46,9 +46,15 @@ impl Drop for Instances {
     }
 }
 
-/// The top instance.
+/// The top instance. It is there from [`Instances::new`] until the module goes.
 pub(crate) fn top() -> Result<Arc<Instance>> {
     ALL.lock().first().cloned().ok_or(ENODEV)
+}
+
+/// The instance of that name.
+pub(crate) fn find(name: &CStr) -> Result<Arc<Instance>> {
+    let all = ALL.lock();
+    all.iter().find(|inst| inst.name() == name).cloned().ok_or(ENOENT)
 }
 
 /// Makes an instance.

@@ -19,16 +19,16 @@ pub(crate) fn possible() -> impl Iterator<Item = u32> {
         .map(|cpu| cpu.as_u32())
 }
 
-<<<<<<< HEAD
 /// How many CPUs are online.
 pub(crate) fn online() -> u32 {
     // SAFETY: The counter exists as long as the kernel runs; a CPU that comes or goes meanwhile
     // changes it in one store.
     let online = unsafe { (&raw const bindings::__num_online_cpus.counter).read_volatile() };
     online.unsigned_abs()
-=======
+
+}
+
 /// Can there be such a CPU?
 pub(crate) fn is_possible(number: u32) -> bool {
     possible().any(|cpu| cpu == number)
->>>>>>> main
 }

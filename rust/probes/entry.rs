@@ -37,19 +37,15 @@ unsafe extern "C" fn rtrace_reserve(cookie: *mut c_void, size: usize) -> rt_rese
     // SAFETY: By the invariant of `EventFile`.
     let (buffers, recorder) = unsafe { (file.buffers.as_ref(), file.recorder.as_ref()) };
     let ring = buffers.rings().this(&pin);
-    match reserve(&pin, ring, recorder, file.id, OWN, size) {
+    let reserved = reserve(&pin, ring, recorder, file.id, OWN, size);
+    let (entry, token) = match reserved {
         Ok(reserved) => {
             let (entry, token) = reserved.into_raw();
-            rt_reserved {
-                entry: entry.as_ptr().cast(),
-                token,
-            }
+            (entry.as_ptr().cast(), token)
         }
-        Err(_) => rt_reserved {
-            entry: null_mut(),
-            token: 0,
-        },
-    }
+        Err(_) => (null_mut(), 0),
+    };
+    rt_reserved { entry, token }
 }
 
 /// Makes a record final.

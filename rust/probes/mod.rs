@@ -6,7 +6,7 @@
 //! lock, allocate nothing and cannot panic.
 
 mod entry;
-mod tests_api;
+mod external;
 
 use crate::{
     instance::Buffers,
