@@ -19,15 +19,15 @@ use super::{
 /// The longest word that is taken, in bytes.
 const LONGEST_WORD: usize = 127;
 
-/// The next word of `input` and the number of bytes up to and including the separator behind it. An
-/// empty word means that only separators are left.
+/// The next word of `input` and the number of bytes up to and including the separator behind it. The
+/// word is empty when a NUL comes first, or only white space.
 ///
 /// # Errors
 ///
 /// `Inval` for a word of more than 127 bytes.
 pub(crate) fn next_word(input: &[u8]) -> Result<(&[u8], usize), Errno> {
     let separates = |byte: &u8| *byte == 0 || word::is_space(*byte);
-    let Some(start) = input.iter().position(|byte| !separates(byte)) else {
+    let Some(start) = input.iter().position(|byte| !word::is_space(*byte)) else {
         return Ok((&[], input.len()));
     };
     let tail = input.get(start..).unwrap_or_default();
@@ -206,7 +206,7 @@ mod tests {
             rest = &rest[consumed..];
         }
         let words: Vec<(&str, usize)> = words.iter().map(|(w, n)| (w.as_str(), *n)).collect();
-        assert_eq!(words, [("sched:*", 9), ("!irq:*", 7), ("x", 3), ("", 1)]);
+        assert_eq!(words, [("sched:*", 9), ("!irq:*", 7), ("", 1), ("x", 2), ("", 1)]);
     }
 
     #[test]
