@@ -1,0 +1,493 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Where does this very kernel keep a member of a struct that no public header defines?
+//!
+//! A reader of BTF, the compact type information that the kernel carries of itself. `kapi::events`
+//! asks it once, at load. Nothing in the bytes is trusted: a wrong length, offset or type number
+//! ends in an error.
+//!
+//! BTF is a header, an array of types of varying length and a table of strings. Types refer to each
+//! other by number, so finding one by number needs an index, whose memory the caller brings.
+
+/// Why BTF has no answer.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum BtfError {
+    /// The bytes are not BTF, or end too early.
+    Malformed,
+    /// A kind of type that this reader does not know the length of.
+    UnknownKind,
+    /// No struct of this name.
+    NoStruct,
+    /// The struct has no such member.
+    NoMember,
+    /// The member is not what the reader of it believes.
+    OtherType,
+}
+
+impl BtfError {
+    /// For the kernel log.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Malformed => "the kernel's BTF is malformed",
+            Self::UnknownKind => "the kernel's BTF has types of an unknown kind",
+            Self::NoStruct => "the struct is not in the kernel's BTF",
+            Self::NoMember => "the struct has no such member",
+            Self::OtherType => "the member has another type",
+        }
+    }
+}
+
+/// What the reader of a member takes it for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Shape {
+    /// An integer or an enumeration of that many bytes.
+    Int(u32),
+    /// A pointer.
+    Ptr,
+    /// An array; its place is that of the first element.
+    Array,
+    /// A bit field of one bit.
+    Bit,
+}
+
+/// Where is this member?
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Question<'a> {
+    /// The struct's name.
+    name: &'a str,
+    member: &'a str,
+    shape: Shape,
+    /// In bits for [`Shape::Bit`], else in bytes from the start of the struct.
+    pub(crate) place: Result<u32, BtfError>,
+}
+
+impl<'a> Question<'a> {
+    pub(crate) fn new(name: &'a str, member: &'a str, shape: Shape) -> Self {
+        Self {
+            name,
+            member,
+            shape,
+            place: Err(BtfError::NoStruct),
+        }
+    }
+}
+
+const MAGIC: u16 = 0xeb9f;
+const VERSION: u8 = 1;
+
+/// `struct btf_header` as far as every version has it.
+const HEADER: usize = 24;
+/// `struct btf_type`: name, info, size or type.
+const TYPE: usize = 12;
+/// `struct btf_member`: name, type, offset.
+const MEMBER: usize = 12;
+
+const INT: u8 = 1;
+const PTR: u8 = 2;
+const ARRAY: u8 = 3;
+const STRUCT: u8 = 4;
+const ENUM: u8 = 6;
+const TYPEDEF: u8 = 8;
+const VOLATILE: u8 = 9;
+const CONST: u8 = 10;
+const RESTRICT: u8 = 11;
+const TYPE_TAG: u8 = 18;
+const ENUM64: u8 = 19;
+
+/// More modifiers around one type than this is a loop.
+const MODIFIERS: usize = 32;
+
+/// One type: its head, and the bytes that its kind adds.
+#[derive(Clone, Copy)]
+struct Type<'a> {
+    name: u32,
+    kind: u8,
+    /// For a struct: members hold a bit field's width next to their offset.
+    flag: bool,
+    /// Size in bytes, or the number of another type.
+    size_or_type: u32,
+    extra: &'a [u8],
+}
+
+/// The sections of a piece of BTF.
+#[derive(Clone, Copy)]
+struct Sections<'a> {
+    types: &'a [u8],
+    strings: &'a [u8],
+}
+
+/// BTF with an index of its types.
+pub(crate) struct Btf<'a> {
+    sections: Sections<'a>,
+    /// Offset of type number `1 + i`.
+    index: &'a [u32],
+}
+
+/// Number of types in `bytes`: the length that [`Btf::new`] wants for its index.
+pub(crate) fn count(bytes: &[u8]) -> Result<usize, BtfError> {
+    let mut number = 0usize;
+    Sections::new(bytes)?.walk(|_| {
+        number = number.wrapping_add(1);
+        Ok(())
+    })?;
+    Ok(number)
+}
+
+impl<'a> Btf<'a> {
+    /// Reads `bytes`; `index` has room for [`count`] entries.
+    pub(crate) fn new(bytes: &'a [u8], index: &'a mut [u32]) -> Result<Self, BtfError> {
+        let sections = Sections::new(bytes)?;
+        let mut number = 0usize;
+        sections.walk(|offset| {
+            let slot = index.get_mut(number).ok_or(BtfError::Malformed)?;
+            *slot = u32::try_from(offset).map_err(|_| BtfError::Malformed)?;
+            number = number.wrapping_add(1);
+            Ok(())
+        })?;
+        let index = index.get(..number).ok_or(BtfError::Malformed)?;
+        Ok(Self { sections, index })
+    }
+
+    /// Answers all `questions` in one pass over the types.
+    ///
+    /// Should several structs have the name asked for, the first with such a member counts.
+    pub(crate) fn answer(&self, questions: &mut [Question<'_>]) -> Result<(), BtfError> {
+        for &offset in self.index {
+            let (ty, _) = self.sections.type_at(offset as usize)?;
+            if ty.kind != STRUCT {
+                continue;
+            }
+            for question in questions.iter_mut() {
+                let open = matches!(question.place, Err(BtfError::NoStruct | BtfError::NoMember));
+                if open && self.sections.is_string(ty.name, question.name) {
+                    question.place = self.place_in(&ty, question.member, question.shape);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn place_in(&self, ty: &Type<'_>, member: &str, shape: Shape) -> Result<u32, BtfError> {
+        for bytes in ty.extra.chunks_exact(MEMBER) {
+            if !self.sections.is_string(word(bytes, 0)?, member) {
+                continue;
+            }
+            let offset = word(bytes, 8)?;
+            let (bit, width) = match ty.flag {
+                true => (offset & 0xff_ffff, offset >> 24),
+                false => (offset, 0),
+            };
+            let target = self.resolve(word(bytes, 4)?)?;
+            let fits = match shape {
+                Shape::Int(size) => {
+                    width == 0
+                        && matches!(target.kind, INT | ENUM | ENUM64)
+                        && target.size_or_type == size
+                }
+                Shape::Ptr => target.kind == PTR,
+                Shape::Array => target.kind == ARRAY,
+                Shape::Bit => width == 1 && target.kind == INT,
+            };
+            return match shape {
+                _ if !fits => Err(BtfError::OtherType),
+                Shape::Bit => Ok(bit),
+                _ if bit % 8 == 0 => Ok(bit / 8),
+                _ => Err(BtfError::OtherType),
+            };
+        }
+        Err(BtfError::NoMember)
+    }
+
+    /// The type behind typedefs and qualifiers.
+    fn resolve(&self, mut number: u32) -> Result<Type<'a>, BtfError> {
+        for _ in 0..MODIFIERS {
+            let at = (number as usize)
+                .checked_sub(1)
+                .and_then(|i| self.index.get(i))
+                .ok_or(BtfError::Malformed)?;
+            let (ty, _) = self.sections.type_at(*at as usize)?;
+            match ty.kind {
+                TYPEDEF | VOLATILE | CONST | RESTRICT | TYPE_TAG => number = ty.size_or_type,
+                _ => return Ok(ty),
+            }
+        }
+        Err(BtfError::Malformed)
+    }
+}
+
+impl<'a> Sections<'a> {
+    fn new(bytes: &'a [u8]) -> Result<Self, BtfError> {
+        let magic = u16::from_le_bytes(array(bytes, 0)?);
+        let [version] = array(bytes, 2)?;
+        let header = word(bytes, 4)? as usize;
+        if magic != MAGIC || version != VERSION || header < HEADER {
+            return Err(BtfError::Malformed);
+        }
+        let body = bytes.get(header..).ok_or(BtfError::Malformed)?;
+        Ok(Self {
+            types: part(body, word(bytes, 8)?, word(bytes, 12)?)?,
+            strings: part(body, word(bytes, 16)?, word(bytes, 20)?)?,
+        })
+    }
+
+    /// Calls `visit` with the offset of each type, in the order of their numbers.
+    fn walk(&self, mut visit: impl FnMut(usize) -> Result<(), BtfError>) -> Result<(), BtfError> {
+        let mut offset = 0;
+        while offset < self.types.len() {
+            visit(offset)?;
+            // Progress: a type is at least as long as its head.
+            (_, offset) = self.type_at(offset)?;
+        }
+        Ok(())
+    }
+
+    /// The type at `offset`, and where the next one begins.
+    fn type_at(&self, offset: usize) -> Result<(Type<'a>, usize), BtfError> {
+        let head = self.types.get(offset..).ok_or(BtfError::Malformed)?;
+        let info = word(head, 4)?;
+        let count = (info & 0xff_ffff) as usize;
+        let kind = (info >> 24 & 0x7f) as u8;
+        // Per kind: bytes that follow once, and per element.
+        let (once, each) = match kind {
+            INT | 14 | 17 => (4, 0),
+            ARRAY => (12, 0),
+            STRUCT | 5 => (0, MEMBER),
+            ENUM | 13 => (0, 8),
+            15 | ENUM64 => (0, 12),
+            PTR | 7..=12 | 16 | TYPE_TAG => (0, 0),
+            _ => return Err(BtfError::UnknownKind),
+        };
+        let length = count
+            .checked_mul(each)
+            .and_then(|bytes| bytes.checked_add(once))
+            .ok_or(BtfError::Malformed)?;
+        let extra = part_at(head, TYPE, length)?;
+        let next = offset.wrapping_add(TYPE).wrapping_add(length);
+        let ty = Type {
+            name: word(head, 0)?,
+            kind,
+            flag: info >> 31 != 0,
+            size_or_type: word(head, 8)?,
+            extra,
+        };
+        Ok((ty, next))
+    }
+
+    /// Whether the string at `offset` is `text`.
+    fn is_string(&self, offset: u32, text: &str) -> bool {
+        self.strings
+            .get(offset as usize..)
+            .and_then(|rest| rest.strip_prefix(text.as_bytes()))
+            .is_some_and(|behind| behind.first() == Some(&0))
+    }
+}
+
+fn array<const N: usize>(bytes: &[u8], at: usize) -> Result<[u8; N], BtfError> {
+    part_at(bytes, at, N)?
+        .try_into()
+        .map_err(|_| BtfError::Malformed)
+}
+
+fn word(bytes: &[u8], at: usize) -> Result<u32, BtfError> {
+    array(bytes, at).map(u32::from_le_bytes)
+}
+
+fn part(bytes: &[u8], at: u32, length: u32) -> Result<&[u8], BtfError> {
+    part_at(bytes, at as usize, length as usize)
+}
+
+fn part_at(bytes: &[u8], at: usize, length: usize) -> Result<&[u8], BtfError> {
+    at.checked_add(length)
+        .and_then(|end| bytes.get(at..end))
+        .ok_or(BtfError::Malformed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Builds BTF type by type; names go to the string table.
+    struct Builder {
+        types: Vec<u8>,
+        strings: Vec<u8>,
+    }
+
+    impl Builder {
+        fn new() -> Self {
+            Self {
+                types: Vec::new(),
+                strings: vec![0],
+            }
+        }
+
+        fn words(&mut self, words: &[u32]) {
+            for word in words {
+                self.types.extend(word.to_le_bytes());
+            }
+        }
+
+        fn string(&mut self, text: &str) -> u32 {
+            let at = self.strings.len() as u32;
+            self.strings.extend(text.bytes());
+            self.strings.push(0);
+            at
+        }
+
+        fn ty(&mut self, name: &str, kind: u8, count: u32, flag: bool, third: u32) {
+            let name = self.string(name);
+            let info = u32::from(kind) << 24 | count | u32::from(flag) << 31;
+            self.words(&[name, info, third]);
+        }
+
+        fn member(&mut self, name: &str, ty: u32, offset: u32) {
+            let name = self.string(name);
+            self.words(&[name, ty, offset]);
+        }
+
+        fn build(&self) -> Vec<u8> {
+            let mut bytes = Vec::new();
+            bytes.extend(MAGIC.to_le_bytes());
+            bytes.extend([VERSION, 0]);
+            let types = self.types.len() as u32;
+            for word in [24, 0, types, types, self.strings.len() as u32] {
+                bytes.extend(u32::to_le_bytes(word));
+            }
+            bytes.extend(&self.types);
+            bytes.extend(&self.strings);
+            bytes
+        }
+    }
+
+    /// One type of each kind, and the structs that the tests ask for.
+    fn sample() -> Vec<u8> {
+        let mut b = Builder::new();
+        b.ty("int", INT, 0, false, 4);
+        b.words(&[32]);
+        b.ty("", PTR, 0, false, 1);
+        b.ty("", ARRAY, 0, false, 0);
+        b.words(&[1, 1, 24]);
+        b.ty("colour", ENUM, 2, false, 4);
+        b.words(&[0, 0, 0, 1]);
+        b.ty("other", 5, 1, false, 4);
+        b.member("i", 1, 0);
+        b.ty("", CONST, 0, false, 1);
+        b.ty("flags_t", TYPEDEF, 0, false, 6);
+        // Number 8.
+        b.ty("pool", STRUCT, 5, false, 64);
+        b.member("lock", 1, 0);
+        b.member("cpu", 7, 32);
+        b.member("next", 2, 64);
+        b.member("name", 3, 128);
+        b.member("colour", 4, 320);
+        b.ty("fwd", 7, 0, false, 0);
+        b.ty("f", 12, 0, false, 11);
+        b.ty("", 13, 1, false, 1);
+        b.words(&[0, 1]);
+        b.ty("v", 14, 0, false, 1);
+        b.words(&[0]);
+        b.ty(".data", 15, 1, false, 4);
+        b.words(&[12, 0, 4]);
+        b.ty("float", 16, 0, false, 4);
+        b.ty("tag", 17, 0, false, 1);
+        b.words(&[0]);
+        b.ty("user", TYPE_TAG, 0, false, 1);
+        b.ty("big", ENUM64, 1, false, 8);
+        b.words(&[0, 0, 0]);
+        b.ty("work", STRUCT, 3, true, 16);
+        b.member("pages", 1, 0);
+        b.member("sync", 1, 33 | 1 << 24);
+        b.member("wide", 1, 34 | 2 << 24);
+        // A second struct of a name.
+        b.ty("pool", STRUCT, 1, false, 4);
+        b.member("late", 1, 0);
+        // Types that refer to themselves, and to nothing.
+        b.ty("loop", TYPEDEF, 0, false, 20);
+        b.ty("bad", STRUCT, 2, false, 4);
+        b.member("loop", 20, 0);
+        b.member("none", 99, 0);
+        b.build()
+    }
+
+    fn place(name: &str, member: &str, shape: Shape) -> Result<u32, BtfError> {
+        let bytes = sample();
+        let mut index = vec![0; count(&bytes).unwrap()];
+        let mut questions = [Question::new(name, member, shape)];
+        Btf::new(&bytes, &mut index)?.answer(&mut questions)?;
+        questions[0].place
+    }
+
+    #[test]
+    fn members_are_found_and_checked() {
+        use BtfError::*;
+        use Shape::*;
+        let rows = [
+            ("pool", "lock", Int(4), Ok(0)),
+            ("pool", "cpu", Int(4), Ok(4)),
+            ("pool", "cpu", Int(8), Err(OtherType)),
+            ("pool", "cpu", Ptr, Err(OtherType)),
+            ("pool", "next", Ptr, Ok(8)),
+            ("pool", "next", Int(8), Err(OtherType)),
+            ("pool", "name", Array, Ok(16)),
+            ("pool", "name", Ptr, Err(OtherType)),
+            ("pool", "colour", Int(4), Ok(40)),
+            ("pool", "colour", Bit, Err(OtherType)),
+            ("pool", "late", Int(4), Ok(0)),
+            ("pool", "gone", Int(4), Err(NoMember)),
+            ("poo", "cpu", Int(4), Err(NoStruct)),
+            ("pools", "cpu", Int(4), Err(NoStruct)),
+            ("other", "i", Int(4), Err(NoStruct)),
+            ("work", "pages", Int(4), Ok(0)),
+            ("work", "sync", Bit, Ok(33)),
+            ("work", "sync", Int(4), Err(OtherType)),
+            ("work", "wide", Bit, Err(OtherType)),
+            ("bad", "loop", Int(4), Err(Malformed)),
+            ("bad", "none", Int(4), Err(Malformed)),
+        ];
+        for (name, member, shape, want) in rows {
+            assert_eq!(
+                place(name, member, shape),
+                want,
+                "{name}.{member} {shape:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn no_cut_and_no_flipped_byte_panics() {
+        let bytes = sample();
+        let ask = |bytes: &[u8]| {
+            let mut index = vec![0; count(bytes).unwrap_or(0)];
+            let mut questions = [Question::new("work", "sync", Shape::Bit)];
+            Btf::new(bytes, &mut index)?.answer(&mut questions)?;
+            questions[0].place
+        };
+        assert_eq!(ask(&bytes), Ok(33));
+        for length in 0..bytes.len() {
+            assert!(ask(&bytes[..length]).is_err(), "{length}");
+        }
+        for at in 0..bytes.len() {
+            for value in [0, 1, 0x7f, 0x80, 0xff] {
+                let mut broken = bytes.clone();
+                broken[at] = value;
+                let _ = ask(&broken);
+            }
+        }
+    }
+
+    #[test]
+    fn headers_that_are_not_ours_are_refused() {
+        let bytes = sample();
+        for (at, value) in [(0, 0), (1, 0x9f), (2, 2), (4, 23)] {
+            let mut broken = bytes.clone();
+            broken[at] = value;
+            assert_eq!(count(&broken), Err(BtfError::Malformed), "byte {at}");
+        }
+    }
+
+    #[test]
+    fn an_index_that_is_too_short_is_refused() {
+        let bytes = sample();
+        let mut index = vec![0; count(&bytes).unwrap() - 1];
+        assert!(Btf::new(&bytes, &mut index).is_err());
+    }
+}

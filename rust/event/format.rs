@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What is in the `format` files, in `header_page` and in `header_event`?
+//!
+//! Called by the files under `events/`. Everything a tool needs to decode raw pages is in these
+//! texts, so they equal those of tracefs byte for byte.
+
+use super::{
+    evals::{
+        self,
+        Eval, //
+    },
+    field::{
+        self,
+        Declared,
+        COMMON,
+        COMMON_SIZE, //
+    },
+};
+use core::fmt::{
+    self,
+    Write, //
+};
+
+/// Writes the `format` text of one event.
+pub(crate) fn write<'a, 'b>(
+    w: &mut dyn Write,
+    name: &str,
+    id: u16,
+    fields: impl Iterator<Item = Declared<'a>>,
+    print_fmt: &str,
+    evals: impl Iterator<Item = Eval<'b>> + Clone,
+) -> fmt::Result {
+    write!(w, "name: {name}\nID: {id}\nformat:\n")?;
+    for field in field::place(COMMON.into_iter(), 0) {
+        field.write(w)?;
+    }
+    w.write_str("\n")?;
+    for field in field::place(fields, COMMON_SIZE) {
+        field.write(w)?;
+    }
+    w.write_str("\nprint fmt: ")?;
+    evals::write_replaced(w, print_fmt, evals)?;
+    w.write_str("\n")
+}
+
+/// Writes `header_page`: how a sub-buffer begins. `capacity` is what it holds behind its header.
+pub(crate) fn write_header_page(w: &mut dyn Write, capacity: usize) -> fmt::Result {
+    w.write_str(concat!(
+        "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n",
+        "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n",
+        "\tfield: char overwrite;\toffset:8;\tsize:1;\tsigned:0;\n",
+    ))?;
+    writeln!(
+        w,
+        "\tfield: char data;\toffset:16;\tsize:{capacity};\tsigned:0;"
+    )
+}
+
+/// Writes `header_event`: how each event in a sub-buffer begins.
+pub(crate) fn write_header_event(w: &mut dyn Write) -> fmt::Result {
+    w.write_str(concat!(
+        "# compressed entry header\n",
+        "\ttype_len    :    5 bits\n",
+        "\ttime_delta  :   27 bits\n",
+        "\tarray       :   32 bits\n",
+        "\n",
+        "\tpadding     : type == 29\n",
+        "\ttime_extend : type == 30\n",
+        "\ttime_stamp : type == 31\n",
+        "\tdata max type_len  == 28\n",
+    ))
+}
+
+/// An entry that no tracepoint makes; tools look for it in the system `ftrace`.
+pub(crate) struct Internal {
+    pub(crate) name: &'static str,
+    pub(crate) id: u16,
+    fields: &'static [Declared<'static>],
+    print_fmt: &'static str,
+}
+
+const IP: Declared<'static> = Declared {
+    ty: "unsigned long",
+    name: "ip",
+    size: 8,
+    align: 8,
+    len: 0,
+    signed: false,
+};
+
+/// What `trace_marker` writes: the writer's address and a string.
+pub(crate) const PRINT: Internal = Internal {
+    name: "print",
+    id: 5,
+    fields: &[
+        IP,
+        Declared {
+            ty: "char[]",
+            name: "buf",
+            size: 0,
+            align: 1,
+            len: 0,
+            signed: false,
+        },
+    ],
+    print_fmt: "\"%ps: %s\", (void *)REC->ip, REC->buf",
+};
+
+/// What `trace_marker_raw` writes: an id of the user's choice and bytes.
+pub(crate) const RAW_DATA: Internal = Internal {
+    name: "raw_data",
+    id: 19,
+    fields: &[
+        Declared {
+            ty: "unsigned int",
+            name: "id",
+            size: 4,
+            align: 4,
+            len: 0,
+            signed: false,
+        },
+        Declared {
+            ty: "char[]",
+            name: "buf",
+            size: 0,
+            align: 1,
+            len: 0,
+            signed: false,
+        },
+    ],
+    print_fmt: "\"id:%04x %08x\", REC->id, (int)REC->buf[0]",
+};
+
+/// The entries of the system `ftrace`.
+pub(crate) const INTERNAL: [&Internal; 2] = [&PRINT, &RAW_DATA];
+
+impl Internal {
+    /// Writes the `format` text.
+    pub(crate) fn write_format(&self, w: &mut dyn Write) -> fmt::Result {
+        write(
+            w,
+            self.name,
+            self.id,
+            self.fields.iter().copied(),
+            self.print_fmt,
+            core::iter::empty(),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// From `events/sched/sched_wakeup/format` of Linux 7.3.4, but for the id.
+    const SCHED_WAKEUP: &str = concat!(
+        "name: sched_wakeup\nID: 77\nformat:\n",
+        "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n",
+        "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n",
+        "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n",
+        "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n",
+        "\n",
+        "\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n",
+        "\tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n",
+        "\n",
+        "print fmt: \"comm=%s pid=%d\", REC->comm, REC->pid\n",
+    );
+
+    #[test]
+    fn event_format_equals_that_of_tracefs() {
+        let of = |ty, name, size, align, len, signed| Declared {
+            ty,
+            name,
+            size,
+            align,
+            len,
+            signed,
+        };
+        let fields = [
+            of("char[TASK_COMM_LEN]", "comm", 16, 1, 16, false),
+            of("pid_t", "pid", 4, 4, 0, true),
+        ];
+        let mut text = String::new();
+        write(
+            &mut text,
+            "sched_wakeup",
+            77,
+            fields.into_iter(),
+            "\"comm=%s pid=%d\", REC->comm, REC->pid",
+            core::iter::empty(),
+        )
+        .unwrap();
+        assert_eq!(text, SCHED_WAKEUP);
+    }
+
+    #[test]
+    fn header_page_equals_that_of_tracefs() {
+        let mut text = String::new();
+        write_header_page(&mut text, 4080).unwrap();
+        assert_eq!(
+            text,
+            "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\
+             \tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n\
+             \tfield: char overwrite;\toffset:8;\tsize:1;\tsigned:0;\n\
+             \tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n"
+        );
+    }
+
+    #[test]
+    fn header_event_has_the_bits_of_the_ring() {
+        let mut text = String::new();
+        write_header_event(&mut text).unwrap();
+        assert_eq!(text.len(), 205);
+        assert!(text.starts_with("# compressed entry header\n\ttype_len    :    5 bits\n"));
+        assert!(text.ends_with("\ttime_stamp : type == 31\n\tdata max type_len  == 28\n"));
+    }
+
+    #[test]
+    fn internal_formats_equal_those_of_tracefs() {
+        let head = |name, id| {
+            format!("name: {name}\nID: {id}\n")
+                + SCHED_WAKEUP
+                    .split_once("ID: 77\n")
+                    .unwrap()
+                    .1
+                    .split_once("\n\n")
+                    .unwrap()
+                    .0
+                + "\n\n"
+        };
+        let want = [
+            head("print", 5)
+                + "\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n\
+                   \tfield:char buf[];\toffset:16;\tsize:0;\tsigned:0;\n\n\
+                   print fmt: \"%ps: %s\", (void *)REC->ip, REC->buf\n",
+            head("raw_data", 19)
+                + "\tfield:unsigned int id;\toffset:8;\tsize:4;\tsigned:0;\n\
+                   \tfield:char buf[];\toffset:12;\tsize:0;\tsigned:0;\n\n\
+                   print fmt: \"id:%04x %08x\", REC->id, (int)REC->buf[0]\n",
+        ];
+        for (internal, want) in INTERNAL.into_iter().zip(want) {
+            let mut text = String::new();
+            internal.write_format(&mut text).unwrap();
+            assert_eq!(text, want);
+        }
+    }
+}

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What an event is: its fields, its `format` text, the context it was recorded in.
+//!
+//! Pure code over `core`; knows no file, no CPU and no kernel type.
+
+pub(crate) mod btf;
+pub(crate) mod context;
+pub(crate) mod evals;
+pub(crate) mod field;
+pub(crate) mod format;

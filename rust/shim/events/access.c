@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * For Rust: what only C can read, as unions, bit fields and inline functions.
+ * Sorted by name.
+ */
+#include <linux/module.h>
+#include <linux/tracepoint.h>
+#include "../events.h"
+
+/* Union and bit field. */
+bool rt_event_field(const struct rt_event_desc *desc, unsigned int index,
+		    struct rt_field *field)
+{
+	const struct trace_event_fields *f = desc->fields + index;
+
+	if (!f->type)
+		return false;
+	*field = (struct rt_field) {
+		.type = f->type,
+		.name = f->name,
+		.size = f->size,
+		.align = f->align,
+		.len = f->len,
+		.is_signed = f->is_signed,
+	};
+	return true;
+}
+
+/* Inline: a module's tracepoints are kept as relative addresses. */
+struct tracepoint *rt_module_tracepoint(struct module *module,
+					unsigned int index)
+{
+	if (index >= module->num_tracepoints)
+		return NULL;
+	return tracepoint_ptr_deref(module->tracepoints_ptrs + index);
+}
+
+/* Inline. */
+void rt_tracepoint_synchronize(void)
+{
+	tracepoint_synchronize_unregister();
+}
