@@ -13,12 +13,9 @@ use super::{
     },
     words::SharedU64, //
 };
-use crate::{
-    ring::port::{
-        Port,
-        SharedWord, //
-    },
-    text::cmdlines, //
+use crate::ring::port::{
+    Port,
+    SharedWord, //
 };
 use core::{
     cell::UnsafeCell,
@@ -182,7 +179,7 @@ impl Drop for Recording {
 /// The name of task `pid` as a line of a trace shows it.
 pub(crate) fn comm_of(pid: i32, room: &mut [u8; COMM]) -> &[u8] {
     let known = match pid {
-        0 => return cmdlines::IDLE,
+        0 => return b"<idle>",
         ..0 => return b"<XXX>",
         1.. => place(pid as u64).and_then(Place::look),
     };
@@ -192,7 +189,7 @@ pub(crate) fn comm_of(pid: i32, room: &mut [u8; COMM]) -> &[u8] {
             let len = name.iter().position(|byte| *byte == 0).unwrap_or(COMM);
             room.get(..len).unwrap_or(room)
         }
-        _ => cmdlines::UNKNOWN,
+        _ => b"<...>",
     }
 }
 
