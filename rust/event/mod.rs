@@ -5,6 +5,7 @@
 //! Pure code over `core`; knows no file, no CPU and no kernel type.
 
 pub(crate) mod btf;
+pub(crate) mod context;
 pub(crate) mod evals;
 pub(crate) mod field;
 pub(crate) mod format;

@@ -116,6 +116,11 @@ impl Event {
         self.desc.load(Acquire)
     }
 
+    /// Its tracepoint.
+    pub(crate) fn tracepoint(&self) -> *mut bindings::tracepoint {
+        self.tracepoint.load(Relaxed)
+    }
+
     /// Whether it can be enabled.
     pub(crate) fn has_tracepoint(&self) -> bool {
         self.offered.load(Relaxed)

@@ -148,4 +148,12 @@ int rtrace_register_events(struct module *owner,
 			   const struct rt_eval *evals_last);
 void rtrace_unregister_events(struct module *owner);
 
+/*
+ * Raw records from any context; defined in Rust. Open and close in process
+ * context; a handle keeps its instance. The write returns 0 or -EBADF.
+ */
+void *rtrace_test_open(const char *instance);
+int rtrace_test_write(void *handle, const void *bytes, unsigned int len);
+void rtrace_test_close(void *handle);
+
 #endif /* RT_EVENTS_H */

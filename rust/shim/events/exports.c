@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What a module that brings its own events may use: the probes that it expands
- * call the first three, its printers the fourth, its init and exit the rest.
+ * call the first three, its printers the fourth, its init and exit the next two.
+ * The last three are for tests.
  */
 #include <linux/export.h>
 #include "../events.h"
@@ -12,3 +13,6 @@ EXPORT_SYMBOL_GPL(rtrace_discard);
 EXPORT_SYMBOL_GPL(rt_print_bitmask);
 EXPORT_SYMBOL_GPL(rtrace_register_events);
 EXPORT_SYMBOL_GPL(rtrace_unregister_events);
+EXPORT_SYMBOL_GPL(rtrace_test_open);
+EXPORT_SYMBOL_GPL(rtrace_test_write);
+EXPORT_SYMBOL_GPL(rtrace_test_close);

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# What there is to do with this tree; `make help` lists it. The module itself is
+# built by the kernel's build system, which reads Kbuild.
+
+# The running kernel's build folder, unless KDIR says another.
+KDIR ?= $(wildcard /lib/modules/$(shell uname -r)/build)
+MO ?= $(CURDIR)/build/module
+export SECS EVENTS
+
+.PHONY: all modules modules_install clean help module-stock module-test \
+	env run shell check kunit guest test
+
+all: modules
+
+modules: | kdir-is-usable
+	@mkdir -p $(MO)
+	$(MAKE) -C $(KDIR) M=$(CURDIR) MO=$(MO) modules
+
+modules_install: | kdir-is-usable
+	$(MAKE) -C $(KDIR) M=$(CURDIR) MO=$(MO) modules_install
+
+.PHONY: kdir-is-usable
+kdir-is-usable:
+	@test -n "$(KDIR)" || { \
+		echo "No build folder of the running kernel: give KDIR=/path, or try 'make module-stock'." >&2; exit 2; }
+	@test -e "$(KDIR)/rust/libkernel.rmeta" || { \
+		echo "$(KDIR) has no Rust metadata (rust/libkernel.rmeta): see Documentation/building.md." >&2; exit 2; }
+
+module-stock module-test: module-%:
+	@scripts/module $*
+
+env:
+	@scripts/kdir stock
+	@scripts/kdir test
+
+run:
+	@scripts/run
+
+shell:
+	@scripts/module stock >/dev/null
+	@scripts/vm
+
+check kunit test:
+	@scripts/$@
+
+guest:
+	@scripts/guest-suite stock
+	@scripts/guest-suite test
+
+clean:
+	rm -rf build
+
+help:
+	@echo 'On your own kernel:'
+	@echo '  modules          build the module for KDIR (default: the running kernel)'
+	@echo '  modules_install  install it there'
+	@echo 'In a Debian 13 root and QEMU, all made on first use in ~/.cache/rtrace:'
+	@echo '  run              boot the stock kernel and watch it  [SECS=10 EVENTS="sched irq"]'
+	@echo '  shell            boot the stock kernel with a shell'
+	@echo '  test             everything below; the last line is N passed, N failed'
+	@echo '  check            formatting, lints, rules, host tests of the core'
+	@echo '  kunit            the KUnit tests in the test kernel'
+	@echo '  guest            the guest suite on the stock and the test kernel'
+	@echo '  module-stock     build/stock/rtrace.ko, for the stock kernel'
+	@echo '  module-test      build/test/rtrace.ko, for the test kernel'
+	@echo '  env              only prepare the root and both kernels'
+	@echo '  clean            remove build/ (the cache stays)'

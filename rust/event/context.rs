@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: GPL-2.0
+//! In which state of the CPU did an event happen.
+//!
+//! Every record begins with eight bytes that say so, [`Common`]. The writer makes them from raw words of
+//! the CPU and the current task ([`Raw::word`], hot: once per event); `trace` and `trace_pipe` print
+//! them as five columns. The bits and letters are those of ftrace, so its tools read them.
+//!
+//! The raw words are those of x86-64 in Linux 7.3, where the preemption counter has 64 bits:
+//!
+//! | bits | of `preempt_count` |
+//! |---|---|
+//! | 0..8 | depth of disabled preemption |
+//! | 8 | a soft interrupt is served |
+//! | 9..16 | bottom halves are off |
+//! | 16..24 | depth of disabled hard interrupts |
+//! | 24..28 | hard interrupt |
+//! | 28..32 | NMI |
+//! | 63 | set while nobody wants to be scheduled |
+
+const IRQS_OFF: u8 = 0x01;
+const NEED_RESCHED_LAZY: u8 = 0x02;
+const NEED_RESCHED: u8 = 0x04;
+const HARDIRQ: u8 = 0x08;
+const SOFTIRQ: u8 = 0x10;
+const PREEMPT_RESCHED: u8 = 0x20;
+const NMI: u8 = 0x40;
+const BH_OFF: u8 = 0x80;
+
+/// The bit of `thread_info.flags` that asks to be scheduled.
+pub(crate) const TIF_NEED_RESCHED: u32 = 4;
+
+/// The bit of `thread_info.flags` that asks to be scheduled when convenient.
+pub(crate) const TIF_NEED_RESCHED_LAZY: u32 = 5;
+
+const WANTS_RESCHED: u64 = 1 << TIF_NEED_RESCHED;
+
+const WANTS_RESCHED_LAZY: u64 = 1 << TIF_NEED_RESCHED_LAZY;
+
+/// The highest depth that a nibble of a record holds.
+const DEEPEST: u64 = 15;
+
+const NO_RESCHED_WANTED: u64 = 1 << 63;
+
+/// The interrupt flag in the flags register of the processor: set while interrupts are on.
+const RFLAGS_IF_SHIFT: u32 = 9;
+
+/// What the writer reads of the CPU and of the current task.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Raw {
+    /// The preemption counter of this CPU, all 64 bits.
+    pub(crate) preempt_count: u64,
+    /// The flags register.
+    pub(crate) rflags: u64,
+    /// `thread_info.flags` of the current task.
+    pub(crate) thread_flags: u64,
+    /// How often the current task disabled its migration.
+    pub(crate) migration_disabled: u16,
+    /// Who the current task is.
+    pub(crate) pid: i32,
+}
+
+impl Raw {
+    /// The eight common bytes of a record as one little-endian word.
+    ///
+    /// `own` is how often whoever records the event has disabled preemption for doing so: 1 for a
+    /// tracepoint, 0 for a marker. As in ftrace it is taken off the saturated depth.
+    #[inline(always)]
+    pub(crate) fn word(&self, event_type: u16, own: u64) -> u64 {
+        let count = self.preempt_count ^ NO_RESCHED_WANTED;
+        let migration = u64::from(self.migration_disabled);
+        let mut depths = count | (migration << 4);
+        let mut flags = (!self.rflags >> RFLAGS_IF_SHIFT) & u64::from(IRQS_OFF);
+
+        // One test for all that is rare: an interrupt, bottom halves off, somebody wants to be
+        // scheduled (the inverted bit 63 makes `count` large), a depth over 15.
+        if (count | migration) > DEEPEST
+            || self.thread_flags & (WANTS_RESCHED | WANTS_RESCHED_LAZY) != 0
+        {
+            depths = (count & 0xff).min(DEEPEST) | (migration.min(DEEPEST) << 4);
+            flags |= rare_flags(count, self.thread_flags);
+        }
+
+        u64::from(event_type)
+            | (flags << 16)
+            | ((depths.wrapping_sub(own) & 0xff) << 24)
+            | (u64::from(self.pid as u32) << 32)
+    }
+}
+
+/// Every flag but "interrupts are off". `count` has bit 63 set when somebody wants to be scheduled.
+#[inline(always)]
+fn rare_flags(count: u64, thread_flags: u64) -> u64 {
+    let when = |condition: bool, flag: u8| if condition { u64::from(flag) } else { 0 };
+
+    when(count & 0xf000_0000 != 0, NMI)
+        | when(count & 0x0f00_0000 != 0, HARDIRQ)
+        | when(count & 0x0000_0100 != 0, SOFTIRQ)
+        | when(count & 0x0000_fe00 != 0, BH_OFF)
+        | when(count & NO_RESCHED_WANTED != 0, PREEMPT_RESCHED)
+        | when(thread_flags & WANTS_RESCHED != 0, NEED_RESCHED)
+        | when(thread_flags & WANTS_RESCHED_LAZY != 0, NEED_RESCHED_LAZY)
+}
+
+/// What the first eight bytes of a record say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Common {
+    /// Which event it is: the number in its `id` file.
+    pub(crate) event_type: u16,
+    flags: u8,
+    depths: u8,
+    /// Which task ran.
+    pub(crate) pid: i32,
+}
+
+impl Common {
+    /// Reads the common bytes of a record. Nothing when the record is too short to have them.
+    pub(crate) fn of(record: &[u8]) -> Option<Self> {
+        let [t0, t1, flags, depths, p0, p1, p2, p3] = *record.first_chunk()?;
+
+        Some(Common {
+            event_type: u16::from_le_bytes([t0, t1]),
+            flags,
+            depths,
+            pid: i32::from_le_bytes([p0, p1, p2, p3]),
+        })
+    }
+
+    /// The five columns: interrupts and bottom halves, reschedule, interrupt context, depth of disabled
+    /// preemption, depth of disabled migration.
+    pub(crate) fn columns(&self) -> [u8; 5] {
+        [
+            self.off_column(),
+            self.resched_column(),
+            self.interrupt_column(),
+            depth_column(self.depths & 0xf),
+            depth_column(self.depths >> 4),
+        ]
+    }
+
+    fn has(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
+    fn off_column(&self) -> u8 {
+        match (self.has(IRQS_OFF), self.has(BH_OFF)) {
+            (true, true) => b'D',
+            (true, false) => b'd',
+            (false, true) => b'b',
+            (false, false) => b'.',
+        }
+    }
+
+    fn resched_column(&self) -> u8 {
+        let now = self.has(NEED_RESCHED);
+        let lazy = self.has(NEED_RESCHED_LAZY);
+
+        match (now, lazy, self.has(PREEMPT_RESCHED)) {
+            (true, true, true) => b'B',
+            (true, false, true) => b'N',
+            (false, true, true) => b'L',
+            (true, true, false) => b'b',
+            (true, false, false) => b'n',
+            (false, false, true) => b'p',
+            (false, true, false) => b'l',
+            (false, false, false) => b'.',
+        }
+    }
+
+    fn interrupt_column(&self) -> u8 {
+        match (self.has(NMI), self.has(HARDIRQ), self.has(SOFTIRQ)) {
+            (true, true, _) => b'Z',
+            (true, false, _) => b'z',
+            (false, true, true) => b'H',
+            (false, true, false) => b'h',
+            (false, false, true) => b's',
+            (false, false, false) => b'.',
+        }
+    }
+}
+
+fn depth_column(depth: u8) -> u8 {
+    match depth {
+        0 => b'.',
+        1..=9 => b'0'.wrapping_add(depth),
+        _ => b'a'.wrapping_add(depth.wrapping_sub(10)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A task with nothing special but preemption disabled once, by the probe.
+    const CALM: Raw = Raw {
+        preempt_count: NO_RESCHED_WANTED | 1,
+        rflags: 0x246,
+        thread_flags: 0,
+        migration_disabled: 0,
+        pid: 1234,
+    };
+
+    fn record(raw: Raw, own: u64) -> Common {
+        Common::of(&raw.word(310, own).to_le_bytes()).unwrap()
+    }
+
+    fn columns(raw: Raw) -> String {
+        String::from_utf8(record(raw, 1).columns().to_vec()).unwrap()
+    }
+
+    #[test]
+    fn the_word_is_type_flags_depths_pid() {
+        let raw = Raw {
+            preempt_count: NO_RESCHED_WANTED | 3,
+            rflags: 0,
+            migration_disabled: 5,
+            pid: -2,
+            ..CALM
+        };
+        assert_eq!(
+            raw.word(0x1234, 1).to_le_bytes(),
+            [0x34, 0x12, 0x01, 0x52, 0xfe, 0xff, 0xff, 0xff]
+        );
+        assert_eq!(Common::of(&[0; 7]), None);
+        assert_eq!(record(CALM, 1).event_type, 310);
+        assert_eq!(record(CALM, 1).pid, 1234);
+    }
+
+    /// The flags and depths as ftrace makes them, one condition after the other.
+    fn oracle(raw: Raw, own: u64) -> (u8, u8) {
+        let count = raw.preempt_count as u32;
+        let mut flags = 0;
+        let conditions = [
+            (raw.rflags & 0x200 == 0, 0x01),
+            (raw.thread_flags & 0x20 != 0, 0x02),
+            (raw.thread_flags & 0x10 != 0, 0x04),
+            (count & 0x0f00_0000 != 0, 0x08),
+            (count & 0x0000_0100 != 0, 0x10),
+            (raw.preempt_count >> 63 == 0, 0x20),
+            (count & 0xf000_0000 != 0, 0x40),
+            ((count & 0xff00) >> 9 != 0, 0x80),
+        ];
+        for (condition, flag) in conditions {
+            flags |= if condition { flag } else { 0 };
+        }
+        let depth = (count & 0xff).min(15) as u8;
+        let migration = raw.migration_disabled.min(15) as u8;
+
+        (flags, ((migration << 4) | depth) - own as u8)
+    }
+
+    #[test]
+    fn every_combination_is_what_ftrace_makes_of_it() {
+        let mut seen = [false; 256];
+
+        for bits in 0u64..1 << 8 {
+            let bit = |n: u64| (bits >> n) & 1;
+            for depth in 1..=255 {
+                for migration_disabled in [0, 1, 14, 15, 16, 255, u16::MAX] {
+                    for hard_disabled in [0, 1, 0x80] {
+                        let raw = Raw {
+                            preempt_count: depth
+                                | (bit(0) << 8)
+                                | (bit(1) << 9)
+                                | (hard_disabled << 16)
+                                | (bit(2) << 24)
+                                | (bit(3) << 28)
+                                | (bit(4) << 63),
+                            rflags: (bit(5) << 9) | 0x46,
+                            thread_flags: (bit(6) << 4) | (bit(7) << 5) | 0x8000_0000_0000_000f,
+                            migration_disabled,
+                            pid: 7,
+                        };
+                        for own in [0, 1] {
+                            let common = record(raw, own);
+
+                            assert_eq!((common.flags, common.depths), oracle(raw, own), "{raw:?}");
+                            seen[usize::from(common.flags)] = true;
+                        }
+                    }
+                }
+            }
+        }
+        assert!(seen.iter().all(|seen| *seen));
+    }
+
+    #[test]
+    fn nested_counts_set_the_same_flags() {
+        for (count, flags) in [
+            (0x0200, BH_OFF),
+            (0xfe00, BH_OFF),
+            (0xff00, BH_OFF | SOFTIRQ),
+        ] {
+            let raw = Raw {
+                preempt_count: NO_RESCHED_WANTED | 1 | count,
+                ..CALM
+            };
+            assert_eq!(record(raw, 1).flags, flags);
+        }
+        for nibble in 1..16 {
+            let hard = Raw {
+                preempt_count: NO_RESCHED_WANTED | 1 | (nibble << 24),
+                ..CALM
+            };
+            let nmi = Raw {
+                preempt_count: NO_RESCHED_WANTED | 1 | (nibble << 28),
+                ..CALM
+            };
+            assert_eq!(record(hard, 1).flags, HARDIRQ);
+            assert_eq!(record(nmi, 1).flags, NMI);
+        }
+    }
+
+    #[test]
+    fn columns_of_whole_states() {
+        let count = |count: u64| Raw {
+            preempt_count: NO_RESCHED_WANTED | count,
+            ..CALM
+        };
+        let rows = [
+            (CALM, "....."),
+            (count(2), "...1."),
+            (count(14), "...d."),
+            (count(16), "...e."),
+            (count(255), "...e."),
+            (count(0x0201), "b...."),
+            (count(0x0101), "..s.."),
+            (
+                Raw {
+                    rflags: 0,
+                    ..count(0x0001_0001)
+                },
+                "d....",
+            ),
+            (
+                Raw {
+                    rflags: 0,
+                    ..count(0x0100_0002)
+                },
+                "d.h1.",
+            ),
+            (
+                Raw {
+                    rflags: 0,
+                    ..count(0x0100_0301)
+                },
+                "D.H..",
+            ),
+            (
+                Raw {
+                    rflags: 0,
+                    ..count(0x1000_0001)
+                },
+                "d.z..",
+            ),
+            (
+                Raw {
+                    rflags: 0,
+                    ..count(0x1100_0001)
+                },
+                "d.Z..",
+            ),
+            (
+                Raw {
+                    thread_flags: 0x20,
+                    ..CALM
+                },
+                ".l...",
+            ),
+            (
+                Raw {
+                    thread_flags: 0x10,
+                    ..CALM
+                },
+                ".n...",
+            ),
+            (
+                Raw {
+                    thread_flags: 0x10,
+                    preempt_count: 1,
+                    ..CALM
+                },
+                ".N...",
+            ),
+            (
+                Raw {
+                    migration_disabled: 2,
+                    ..CALM
+                },
+                "....2",
+            ),
+            (
+                Raw {
+                    migration_disabled: 1000,
+                    ..CALM
+                },
+                "....f",
+            ),
+        ];
+        for (raw, expected) in rows {
+            assert_eq!(columns(raw), expected, "{raw:?}");
+        }
+    }
+
+    #[test]
+    fn columns_of_every_flag_byte() {
+        // What each column says for each value of the flags that it depends on, lowest flag first.
+        let off = |flags: u8| ['.', 'd', 'b', 'D'][usize::from((flags & 1) | ((flags >> 6) & 2))];
+        let resched = |flags: u8| {
+            let index = ((flags >> 1) & 3) | ((flags >> 3) & 4);
+            ['.', 'l', 'n', 'b', 'p', 'L', 'N', 'B'][usize::from(index)]
+        };
+        let interrupt = |flags: u8| {
+            let index = ((flags >> 3) & 3) | ((flags >> 4) & 4);
+            ['.', 'h', 's', 'H', 'z', 'Z', 'z', 'Z'][usize::from(index)]
+        };
+        for flags in 0..=255u8 {
+            for depths in 0..=255u8 {
+                let common = Common::of(&[0, 0, flags, depths, 0, 0, 0, 0]).unwrap();
+                let depth = |n: u8| match n {
+                    0 => '.',
+                    n => char::from_digit(n.into(), 16).unwrap(),
+                };
+                let expected = [
+                    off(flags),
+                    resched(flags),
+                    interrupt(flags),
+                    depth(depths & 15),
+                    depth(depths >> 4),
+                ];
+                assert_eq!(common.columns().map(char::from), expected, "{flags:#x}");
+            }
+        }
+    }
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The files that show events and switch them on: `set_event`, `available_events` and what is in
+//! `events/`.
+//!
+//! A file knows the id of its event, or that of one event of its system, never the event itself: a
+//! module can take its events away while the file is open, which then gives ENODEV.
+
+use super::{
+    file::{
+        Arg,
+        At,
+        Step,
+        TraceFile, //
+    },
+    text_file::{
+        command,
+        no_memory,
+        refused,
+        Text,
+        TextFile, //
+    },
+};
+use crate::{
+    event::format,
+    kapi::events::{
+        self,
+        Event, //
+    },
+    ring::wire,
+    text::{
+        enable::EnableState,
+        number,
+        set_event::{
+            next_word,
+            Selection, //
+        },
+    },
+};
+use core::fmt::Write;
+use kernel::{
+    iov::IovIterDest,
+    prelude::*,
+    uaccess::UserSliceReader, //
+};
+
+/// The id of the event that a file in `events/SYSTEM/EVENT/` is about.
+fn this_id(at: &At<'_>) -> Result<u16> {
+    match at.arg {
+        Arg::Event(id) => Ok(id),
+        _ => Err(EINVAL),
+    }
+}
+
+/// The event with this id, unless its module is gone.
+fn offered(id: u16) -> Result<&'static Event> {
+    events::by_id(id)
+        .filter(|event| event.has_tracepoint())
+        .ok_or(ENODEV)
+}
+
+/// The events that an `enable` file is about: one, those of a system, or all.
+fn these_events(at: &At<'_>) -> Result<impl Iterator<Item = &'static Event>> {
+    let (one, system) = match at.arg {
+        Arg::Event(id) => (Some(offered(id)?.id()), None),
+        Arg::System(id) => (None, Some(events::by_id(id).ok_or(ENODEV)?.system())),
+        _ => (None, None),
+    };
+    Ok(events::all()
+        .filter(move |event| one.is_none_or(|id| event.id() == id))
+        .filter(move |event| system.is_none_or(|system| event.system() == system)))
+}
+
+/// `enable`, of an event, a system or all.
+pub(crate) fn show_enable(at: &At<'_>, text: &mut Text) -> Result {
+    let mut state = EnableState::default();
+    for event in these_events(at)? {
+        state.add(at.inst.event_enabled(event));
+    }
+    state.write_text(text).map_err(no_memory)
+}
+
+/// `enable`, of an event, a system or all.
+pub(crate) fn store_enable(at: &At<'_>, command: &[u8]) -> Result {
+    let on = number::parse_flag(command).map_err(refused)?;
+    switch(at, these_events(at)?, on)
+}
+
+/// Switches all of `wanted`, and tells the first error when all was tried.
+fn switch(at: &At<'_>, wanted: impl Iterator<Item = &'static Event>, on: bool) -> Result {
+    let mut result = Ok(());
+    for event in wanted {
+        result = result.and(at.inst.enable_event(event, on));
+    }
+    result
+}
+
+/// `format` of an event.
+pub(crate) fn show_format(at: &At<'_>, text: &mut Text) -> Result {
+    let id = this_id(at)?;
+    match format::INTERNAL.iter().find(|entry| entry.id == id) {
+        Some(entry) => entry.write_format(text),
+        None => offered(id)?.write_format(text),
+    }
+    .map_err(no_memory)
+}
+
+/// `id` of an event.
+pub(crate) fn show_id(at: &At<'_>, text: &mut Text) -> Result {
+    writeln!(text, "{}", this_id(at)?).map_err(no_memory)
+}
+
+/// `header_page`.
+pub(crate) fn show_header_page(at: &At<'_>, text: &mut Text) -> Result {
+    let capacity = at.inst.subbuf_size().saturating_sub(wire::HEADER);
+    format::write_header_page(text, capacity).map_err(no_memory)
+}
+
+/// `header_event`.
+pub(crate) fn show_header_event(_at: &At<'_>, text: &mut Text) -> Result {
+    format::write_header_event(text).map_err(no_memory)
+}
+
+fn list(text: &mut Text, wanted: impl Iterator<Item = &'static Event>) -> Result {
+    for event in wanted {
+        writeln!(text, "{}:{}", event.system(), event.name()).map_err(no_memory)?;
+    }
+    Ok(())
+}
+
+/// `available_events`.
+pub(crate) fn show_available(_at: &At<'_>, text: &mut Text) -> Result {
+    list(text, events::all())
+}
+
+fn show_enabled(at: &At<'_>, text: &mut Text) -> Result {
+    list(
+        text,
+        events::all().filter(|event| at.inst.event_enabled(event)),
+    )
+}
+
+/// `set_event`: reads like a text; a write is a list of words, obeyed one after the other.
+pub(crate) struct SetEvent {
+    text: KBox<dyn TraceFile>,
+}
+
+impl SetEvent {
+    /// Opens it. Truncation switches all events off.
+    pub(crate) fn open(at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+        if at.truncate {
+            let enabled = events::all().filter(|event| at.inst.event_enabled(event));
+            switch(at, enabled, false)?;
+        }
+        let text = TextFile::show(show_enabled)?;
+        Ok(KBox::new(Self { text }, GFP_KERNEL)?)
+    }
+
+    /// Obeys one word.
+    fn obey(at: &At<'_>, word: &[u8]) -> Result {
+        let wish = Selection::parse(word);
+        let mut any = false;
+        let wanted = events::all()
+            .filter(|event| wish.matches(event.system(), event.name(), None))
+            .inspect(|_| any = true);
+        switch(at, wanted, wish.enable)?;
+        if any {
+            Ok(())
+        } else {
+            Err(EINVAL)
+        }
+    }
+}
+
+impl TraceFile for SetEvent {
+    fn read(&mut self, at: &At<'_>, out: &mut IovIterDest<'_>, pos: &mut i64) -> Result<Step> {
+        self.text.read(at, out, pos)
+    }
+
+    /// Stops in front of the first word that is wrong: the caller, who writes the rest again, gets
+    /// the error then.
+    fn write(&mut self, at: &At<'_>, input: &mut UserSliceReader, pos: &mut i64) -> Result<usize> {
+        let len = input.len();
+        let command = command(input)?;
+        let mut used = 0usize;
+        while let Some(rest) = command.get(used..).filter(|rest| !rest.is_empty()) {
+            let step = next_word(rest).map_err(refused).and_then(|(word, step)| {
+                let end = used.saturating_add(step);
+                if end == command.len() && len > end && used != 0 {
+                    // The word may go on behind what was copied.
+                    Ok(0)
+                } else if word.is_empty() {
+                    Ok(step)
+                } else {
+                    Self::obey(at, word).map(|()| step)
+                }
+            });
+            match step {
+                Ok(0) => break,
+                Ok(step) => used = used.saturating_add(step),
+                Err(_) if used != 0 => break,
+                Err(error) => return Err(error),
+            }
+        }
+        *pos = pos.saturating_add_unsigned(used as u64);
+        Ok(used)
+    }
+}

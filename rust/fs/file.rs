@@ -1,0 +1,461 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What an open file is: the trait that every control file implements, and the one table of
+//! `file_operations` that calls it.
+//!
+//! A file of rtracefs knows its `At`: instance, CPU, event. Opening it takes a counted reference to
+//! the instance, refuses under lockdown, and makes a `TraceFile`. Calls on one open file are
+//! serialised by its lock. Nobody sleeps for data with that lock held: a `read` that finds nothing
+//! says what it wants, and the loop in `OpenFile::read` sleeps until it is there.
+
+use crate::{
+    fs::{
+        sleep::Sleepers,
+        text_file::{
+            Show,
+            Store,
+            TextFile, //
+        },
+    },
+    instance::{
+        CpuSel,
+        Instance,
+        InstanceRef, //
+    },
+    kapi::{
+        dir,
+        fs::locked_down,
+        wait::Poller, //
+    },
+};
+use kernel::{
+    bindings,
+    error::from_result,
+    ffi::c_int,
+    fs::File,
+    iov::IovIterDest,
+    new_mutex,
+    prelude::*,
+    sync::{
+        poll::PollTable,
+        Arc,
+        Mutex, //
+    },
+    types::ForeignOwnable,
+    uaccess::{
+        UserPtr,
+        UserSlice,
+        UserSliceReader, //
+    },
+};
+
+/// What in its instance a file is about.
+#[derive(Clone, Copy)]
+pub(crate) enum Arg {
+    /// The instance, or all its CPUs.
+    Whole,
+    /// One CPU.
+    Cpu(u32),
+    /// The event with this id.
+    Event(u16),
+    /// The system of the event with this id.
+    System(u16),
+    /// One option.
+    Option(crate::text::options::Opt),
+}
+
+/// Which file it is, as its functions see it.
+pub(crate) struct At<'a> {
+    /// The instance. It cannot be removed while the file is open.
+    pub(crate) inst: &'a Arc<Instance>,
+    /// What in the instance.
+    pub(crate) arg: Arg,
+    /// It was opened for writing with `O_TRUNC`.
+    pub(crate) truncate: bool,
+}
+
+impl At<'_> {
+    /// The CPUs that the file is about.
+    pub(crate) fn cpus(&self) -> CpuSel {
+        match self.arg {
+            Arg::Cpu(cpu) => CpuSel::One(cpu),
+            _ => CpuSel::All,
+        }
+    }
+}
+
+/// What one attempt to read did.
+pub(crate) enum Step {
+    /// Gave the user so many bytes; 0 is the end of the file.
+    Bytes(usize),
+    /// There is nothing yet.
+    Empty(Want),
+}
+
+/// What a reader sleeps for.
+pub(crate) struct Want {
+    /// An event on any of these CPUs.
+    pub(crate) cpus: CpuSel,
+    /// `tracing_on` = 0 is the end of the file.
+    pub(crate) ends_when_off: bool,
+}
+
+/// An open file.
+///
+/// `read` and `write` are called one at a time. Neither may sleep for events.
+pub(crate) trait TraceFile: Send {
+    /// Copies what comes next to the user. `out` is not empty. `pos` is the file position, to be
+    /// moved by what was copied.
+    fn read(&mut self, _at: &At<'_>, _out: &mut IovIterDest<'_>, _pos: &mut i64) -> Result<Step> {
+        Err(EINVAL)
+    }
+
+    /// Obeys one command; returns how many bytes of it were used.
+    fn write(
+        &mut self,
+        _at: &At<'_>,
+        _input: &mut UserSliceReader,
+        _pos: &mut i64,
+    ) -> Result<usize> {
+        Err(EINVAL)
+    }
+
+    /// Is there something to read? Only asked of streams.
+    fn readable(&mut self, _at: &At<'_>, _poller: &Poller<'_>) -> bool {
+        true
+    }
+}
+
+/// Makes the `TraceFile` of one kind of file.
+pub(crate) type Open = fn(&At<'_>) -> Result<KBox<dyn TraceFile>>;
+
+/// What kind of file it is: how it is opened and what it allows.
+pub(crate) enum Handler {
+    /// A text.
+    Show(Show),
+    /// A text that can be changed.
+    Knob(Show, Store),
+    /// A file with its own mode and its own `TraceFile`.
+    Own(u16, Kind, Open),
+}
+
+impl Handler {
+    /// The permissions of its inode.
+    pub(crate) fn mode(&self) -> u16 {
+        match self {
+            Handler::Show(_) => 0o440,
+            Handler::Knob(..) => 0o640,
+            Handler::Own(mode, ..) => *mode,
+        }
+    }
+
+    /// How it is positioned.
+    pub(crate) fn kind(&self) -> Kind {
+        match self {
+            Handler::Own(_, kind, _) => *kind,
+            _ => Kind::Text,
+        }
+    }
+
+    fn open(&self, at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+        match self {
+            Handler::Show(show) => TextFile::show(*show),
+            Handler::Knob(show, store) => TextFile::knob(*show, *store),
+            Handler::Own(_, _, open) => open(at),
+        }
+    }
+}
+
+/// What the inode of a file or folder owns.
+pub(crate) struct Node {
+    /// The instance that it belongs to.
+    pub(crate) inst: Arc<Instance>,
+    /// What in the instance.
+    pub(crate) arg: Arg,
+    /// How it is opened. A folder has none.
+    pub(crate) handler: Option<&'static Handler>,
+}
+
+/// How a file is positioned.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A text, read at any position.
+    Text,
+    /// A stream of events: no position, can be polled.
+    Stream,
+    /// Takes bytes only: no position.
+    Sink,
+}
+
+impl Kind {
+    /// The table for files of this kind.
+    pub(crate) const fn operations(self) -> &'static bindings::file_operations {
+        const TEXT: &bindings::file_operations = &operations(open_text, None);
+        const STREAM: &bindings::file_operations = &operations(open_stream, Some(poll));
+        const SINK: &bindings::file_operations = &operations(open_sink, None);
+
+        match self {
+            Kind::Text => TEXT,
+            Kind::Stream => STREAM,
+            Kind::Sink => SINK,
+        }
+    }
+}
+
+type OpenFn = unsafe extern "C" fn(*mut bindings::inode, *mut bindings::file) -> c_int;
+type PollFn = unsafe extern "C" fn(
+    *mut bindings::file,
+    *mut bindings::poll_table_struct,
+) -> bindings::__poll_t;
+
+const fn operations(open: OpenFn, poll: Option<PollFn>) -> bindings::file_operations {
+    bindings::file_operations {
+        owner: kernel::module::this_module::<crate::LocalModule>().as_ptr(),
+        llseek: Some(bindings::generic_file_llseek),
+        write: Some(write),
+        read_iter: Some(read_iter),
+        poll,
+        open: Some(open),
+        flush: Some(flush),
+        release: Some(release),
+        splice_read: Some(bindings::copy_splice_read),
+        ..pin_init::zeroed()
+    }
+}
+
+/// What `private_data` of a file owns.
+#[pin_data]
+struct OpenFile {
+    #[pin]
+    file: Mutex<KBox<dyn TraceFile>>,
+    #[pin]
+    sleepers: Sleepers,
+    inst: Arc<Instance>,
+    arg: Arg,
+    truncate: bool,
+    // Dropped last: the instance can go when this goes.
+    _counted: InstanceRef,
+}
+
+impl OpenFile {
+    fn new(node: &Node, truncate: bool) -> Result<Pin<KBox<Self>>> {
+        locked_down()?;
+        let handler = node.handler.ok_or(EINVAL)?;
+        let counted = node.inst.get()?;
+        let file = handler.open(&At {
+            inst: &node.inst,
+            arg: node.arg,
+            truncate,
+        })?;
+        KBox::pin_init(
+            pin_init!(Self {
+                file <- new_mutex!(file),
+                sleepers <- Sleepers::new(),
+                inst: node.inst.clone(),
+                arg: node.arg,
+                truncate,
+                _counted: counted,
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    fn at(&self) -> At<'_> {
+        At {
+            inst: &self.inst,
+            arg: self.arg,
+            truncate: self.truncate,
+        }
+    }
+
+    /// Reads, and sleeps until there is something unless `nonblock` forbids it.
+    fn read(&self, out: &mut IovIterDest<'_>, pos: &mut i64, nonblock: bool) -> Result<usize> {
+        if out.is_empty() {
+            return Ok(0);
+        }
+        let mut last = false;
+        loop {
+            let step = self.file.lock().read(&self.at(), out, pos)?;
+            let want = match step {
+                Step::Bytes(bytes) => return Ok(bytes),
+                // What came before the end was looked for once more after the end was seen.
+                Step::Empty(_) if last => return Ok(0),
+                Step::Empty(want) => want,
+            };
+            if nonblock {
+                return Err(EAGAIN);
+            }
+            let ended = || want.ends_when_off && !self.inst.tracing_on();
+            if ended() {
+                last = true;
+                continue;
+            }
+            let sleeper = self.sleepers.enter()?;
+            self.inst
+                .wait(want.cpus, &mut || sleeper.closed() || ended())?;
+            last = sleeper.closed();
+        }
+    }
+}
+
+/// The open file behind a `struct file`.
+///
+/// # Safety
+///
+/// `file` was opened by one of the `open_*` functions and stays open for `'a`.
+unsafe fn open_file<'a>(file: *mut bindings::file) -> Pin<&'a OpenFile> {
+    // SAFETY: By the contract; `release` is the only one to take it away, when nobody uses it.
+    unsafe { Pin::<KBox<OpenFile>>::borrow((*file).private_data) }
+}
+
+/// Opens `file`.
+///
+/// # Safety
+///
+/// Called by the VFS for a new file of an inode of rtracefs.
+unsafe fn open(inode: *mut bindings::inode, file: *mut bindings::file) -> Result {
+    // SAFETY: By the contract.
+    let flags = unsafe { (*file).f_flags };
+    let writable = flags & bindings::O_ACCMODE != bindings::O_RDONLY;
+    let truncate = writable && flags & bindings::O_TRUNC != 0;
+    // SAFETY: The file pins the inode, whose nodes are of this type.
+    let node = unsafe { dir::node_of::<Node>(inode) }.ok_or(ENODEV)?;
+    let open = OpenFile::new(node, truncate)?;
+    // SAFETY: The file is not in use yet. `release` takes it back.
+    unsafe { (*file).private_data = open.into_foreign() };
+    Ok(())
+}
+
+/// # Safety
+///
+/// See `open`.
+unsafe extern "C" fn open_text(inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
+    // SAFETY: By the contract.
+    from_result(|| unsafe { open(inode, file) }.map(|()| 0))
+}
+
+/// # Safety
+///
+/// See `open`.
+unsafe extern "C" fn open_stream(inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
+    // SAFETY: By the contract. nonseekable_open() only clears mode bits and cannot fail.
+    from_result(|| unsafe { open(inode, file).map(|()| bindings::nonseekable_open(inode, file)) })
+}
+
+/// # Safety
+///
+/// See `open`.
+unsafe extern "C" fn open_sink(inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
+    // SAFETY: By the contract. stream_open() only changes mode bits and cannot fail.
+    from_result(|| unsafe { open(inode, file).map(|()| bindings::stream_open(inode, file)) })
+}
+
+/// # Safety
+///
+/// Called by the VFS once, for the last reference to a file of ours.
+unsafe extern "C" fn release(_inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
+    // SAFETY: Set by `open`, and nobody uses the file any more.
+    drop(unsafe { Pin::<KBox<OpenFile>>::from_foreign((*file).private_data) });
+    0
+}
+
+/// # Safety
+///
+/// Called by the VFS for a file of ours that was opened for reading.
+unsafe extern "C" fn read_iter(
+    kiocb: *mut bindings::kiocb,
+    iter: *mut bindings::iov_iter,
+) -> isize {
+    from_result(|| {
+        // SAFETY: By the contract.
+        let open = unsafe { open_file((*kiocb).ki_filp) };
+        // SAFETY: The VFS passes an iterator to be written to, and nobody else uses it.
+        let out = unsafe { IovIterDest::from_raw(iter) };
+        // SAFETY: The kiocb is ours during the call.
+        let (flags, pos) = unsafe { ((*(*kiocb).ki_filp).f_flags, &mut (*kiocb).ki_pos) };
+        let bytes = open.read(out, pos, flags & bindings::O_NONBLOCK != 0)?;
+        Ok(bytes as isize)
+    })
+}
+
+/// # Safety
+///
+/// Called by the VFS for a file of ours that was opened for writing. `pos` is null for a sink.
+unsafe extern "C" fn write(
+    file: *mut bindings::file,
+    buffer: *const u8,
+    len: usize,
+    pos: *mut i64,
+) -> isize {
+    from_result(|| {
+        // SAFETY: By the contract.
+        let open = unsafe { open_file(file) };
+        let mut unused = 0;
+        // SAFETY: It is null or valid during the call.
+        let pos = unsafe { pos.as_mut() }.unwrap_or(&mut unused);
+        let user = UserPtr::from_ptr(buffer.cast_mut().cast());
+        let mut input = UserSlice::new(user, len).reader();
+        let used = open.file.lock().write(&open.at(), &mut input, pos)?;
+        Ok(used.min(len) as isize)
+    })
+}
+
+/// # Safety
+///
+/// Called by the VFS for an open file of ours. `table` is null or valid.
+unsafe extern "C" fn poll(
+    file: *mut bindings::file,
+    table: *mut bindings::poll_table_struct,
+) -> bindings::__poll_t {
+    // SAFETY: By the contract.
+    let (open, poller) = unsafe {
+        let table = PollTable::from_raw(table);
+        (
+            open_file(file),
+            Poller::new(File::from_raw_file(file), table),
+        )
+    };
+    let readable = open.file.lock().readable(&open.at(), &poller);
+    if readable {
+        bindings::POLLIN | bindings::POLLRDNORM
+    } else {
+        0
+    }
+}
+
+/// A descriptor of the file is closed, others may remain. The readers that sleep in the same
+/// program would keep the file open behind its back: they end.
+///
+/// # Safety
+///
+/// Called by the VFS for an open file of ours.
+unsafe extern "C" fn flush(file: *mut bindings::file, owner: bindings::fl_owner_t) -> c_int {
+    // SAFETY: By the contract.
+    let open = unsafe { open_file(file) };
+    if open.sleepers.close(owner as usize) {
+        open.inst.wake_all();
+    }
+    0
+}
+
+#[kunit_tests(rtrace_fs_file)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_of_each_kind() {
+        for (kind, polled) in [
+            (Kind::Text, false),
+            (Kind::Stream, true),
+            (Kind::Sink, false),
+        ] {
+            let operations = kind.operations();
+            // Without an owner the module could go while a file is open.
+            assert!(!operations.owner.is_null());
+            assert!(operations.release.is_some() && operations.open.is_some());
+            // splice() of a file with both would not see what read() sees.
+            assert!(operations.read_iter.is_some() && operations.read.is_none());
+            assert_eq!(operations.poll.is_some(), polled);
+        }
+    }
+}

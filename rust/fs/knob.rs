@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The files that show and set one property of an instance or of one of its CPUs.
+//!
+//! Each is a function that prints and a function that obeys; the table of `fs::tree` names them. How
+//! a text is read and written is decided in `text`, what happens in `instance`.
+
+use super::{
+    file::{
+        Arg,
+        At, //
+    },
+    text_file::{
+        no_memory,
+        refused,
+        Text, //
+    },
+};
+use crate::text::{
+    clock,
+    cmdlines,
+    number,
+    options::{
+        self,
+        Opt, //
+    },
+    readme,
+    size,
+    word, //
+};
+use core::fmt::Write;
+use kernel::prelude::*;
+
+/// The only tracer: it records nothing by itself.
+const NOP: &str = "nop";
+/// What `current_tracer` looks at of a write.
+const LONGEST_TRACER: usize = 100;
+
+fn show_flag(on: bool, text: &mut Text) -> Result {
+    text.write_str(if on { "1\n" } else { "0\n" })
+        .map_err(no_memory)
+}
+
+/// `tracing_on`.
+pub(crate) fn show_tracing_on(at: &At<'_>, text: &mut Text) -> Result {
+    show_flag(at.inst.tracing_on(), text)
+}
+
+/// `tracing_on`.
+pub(crate) fn store_tracing_on(at: &At<'_>, command: &[u8]) -> Result {
+    at.inst
+        .set_tracing_on(number::parse_switch(command).map_err(refused)?);
+    Ok(())
+}
+
+/// `buffer_size_kb` of the instance or of one CPU.
+pub(crate) fn show_size(at: &At<'_>, text: &mut Text) -> Result {
+    let later = match at.arg {
+        Arg::Whole if !at.inst.expanded() => Some(at.inst.expanded_kb()),
+        _ => None,
+    };
+    at.inst
+        .buffer_kb(at.cpus())
+        .write_text(later, text)
+        .map_err(no_memory)
+}
+
+/// `buffer_size_kb` of the instance or of one CPU.
+pub(crate) fn store_size(at: &At<'_>, command: &[u8]) -> Result {
+    at.inst
+        .resize(at.cpus(), size::parse(command).map_err(refused)?)
+}
+
+/// `buffer_total_size_kb`.
+pub(crate) fn show_total_size(at: &At<'_>, text: &mut Text) -> Result {
+    let cpus = crate::kapi::cpus::possible().count() as u64;
+    let later = match at.inst.expanded() {
+        true => None,
+        false => Some(at.inst.expanded_kb().saturating_mul(cpus)),
+    };
+    size::write_total(at.inst.total_kb(), later, text).map_err(no_memory)
+}
+
+/// `stats` of one CPU.
+pub(crate) fn show_stats(at: &At<'_>, text: &mut Text) -> Result {
+    let Arg::Cpu(cpu) = at.arg else {
+        return Err(EINVAL);
+    };
+    at.inst
+        .stats(cpu)
+        .write_text(at.inst.clock(), text)
+        .map_err(no_memory)
+}
+
+/// `trace_clock`.
+pub(crate) fn show_clock(at: &At<'_>, text: &mut Text) -> Result {
+    at.inst.clock().write_list(text).map_err(no_memory)
+}
+
+/// `trace_clock`.
+pub(crate) fn store_clock(at: &At<'_>, command: &[u8]) -> Result {
+    at.inst.set_clock(clock::parse(command).map_err(refused)?)
+}
+
+/// `current_tracer` and `available_tracers`.
+pub(crate) fn show_tracer(_at: &At<'_>, text: &mut Text) -> Result {
+    writeln!(text, "{NOP}").map_err(no_memory)
+}
+
+/// `current_tracer`.
+pub(crate) fn store_tracer(_at: &At<'_>, command: &[u8]) -> Result {
+    let seen = command.get(..LONGEST_TRACER).unwrap_or(command);
+    if word::strip(seen) == NOP.as_bytes() {
+        Ok(())
+    } else {
+        Err(EINVAL)
+    }
+}
+
+/// `trace_options`.
+pub(crate) fn show_options(at: &At<'_>, text: &mut Text) -> Result {
+    at.inst.options().write_list(text).map_err(no_memory)
+}
+
+/// `trace_options`.
+pub(crate) fn store_options(at: &At<'_>, command: &[u8]) -> Result {
+    let (opt, on) = options::parse(command).map_err(refused)?;
+    at.inst.set_option(opt, on)
+}
+
+fn option(at: &At<'_>) -> Result<Opt> {
+    match at.arg {
+        Arg::Option(opt) => Ok(opt),
+        _ => Err(EINVAL),
+    }
+}
+
+/// A file of `options/`.
+pub(crate) fn show_option(at: &At<'_>, text: &mut Text) -> Result {
+    show_flag(at.inst.options().has(option(at)?), text)
+}
+
+/// A file of `options/`.
+pub(crate) fn store_option(at: &At<'_>, command: &[u8]) -> Result {
+    let on = number::parse_flag(command).map_err(refused)?;
+    at.inst.set_option(option(at)?, on)
+}
+
+/// `README`.
+pub(crate) fn show_readme(_at: &At<'_>, text: &mut Text) -> Result {
+    text.write_str(readme::README).map_err(no_memory)
+}
+
+/// `saved_cmdlines`.
+pub(crate) fn show_cmdlines(_at: &At<'_>, text: &mut Text) -> Result {
+    let mut result = Ok(());
+    crate::kapi::cmdlines::for_each(|pid, comm| {
+        result = result.and(cmdlines::write_line(pid, comm, text));
+    });
+    result.map_err(no_memory)
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `trace_marker`: what a program writes into it becomes an event.
+//!
+//! A write is one event, cut after 4096 bytes. The bytes are copied from the program before the ring
+//! is touched, so a page fault happens where it may.
+
+use super::file::{
+    At,
+    TraceFile, //
+};
+use crate::{
+    kapi::symbol,
+    text::options::Opt, //
+};
+use kernel::{
+    prelude::*,
+    uaccess::UserSliceReader, //
+};
+
+/// The most of a write that is recorded.
+const LONGEST: usize = 4096;
+
+/// The file.
+pub(crate) struct Marker;
+
+impl Marker {
+    /// Opens it.
+    pub(crate) fn open(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+        Ok(KBox::new(Self, GFP_KERNEL)?)
+    }
+}
+
+impl TraceFile for Marker {
+    fn write(&mut self, at: &At<'_>, input: &mut UserSliceReader, _pos: &mut i64) -> Result<usize> {
+        if !at.inst.options().has(Opt::Markers) {
+            return Err(EINVAL);
+        }
+        let mut bytes = KVec::zeroed(input.len().min(LONGEST), GFP_KERNEL)?;
+        input.read_slice(&mut bytes)?;
+        at.inst.marker(&bytes, symbol::marker_address())
+    }
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Files that are one text: made as a whole by a function, read at any position, and changed by
+//! one write per command.
+//!
+//! The text is made when the file is read at its beginning and kept for the reads that follow, so
+//! two reads of one open file fit together, and who goes back to the beginning sees what is true
+//! then. Called by the table of `fs::tree`.
+
+use super::file::{
+    At,
+    Step,
+    TraceFile, //
+};
+use crate::text::{
+    errno::Errno,
+    writer::ByteWrite, //
+};
+use core::fmt;
+use kernel::{
+    iov::IovIterDest,
+    prelude::*,
+    uaccess::UserSliceReader, //
+};
+
+/// The most that a command may have. What is beyond is not looked at; every parser that obeys a
+/// shorter limit refuses or cuts by itself.
+const LONGEST_COMMAND: usize = 4096;
+
+/// A text that grows as it is written.
+pub(crate) struct Text(KVVec<u8>);
+
+impl Text {
+    /// An empty text.
+    pub(crate) const fn new() -> Self {
+        Self(KVVec::new())
+    }
+
+    /// What was written.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Forgets what was written.
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+impl ByteWrite for Text {
+    fn write_bytes(&mut self, bytes: &[u8]) -> fmt::Result {
+        self.0
+            .extend_from_slice(bytes, GFP_KERNEL)
+            .map_err(|_| fmt::Error)
+    }
+}
+
+impl fmt::Write for Text {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.write_bytes(text.as_bytes())
+    }
+}
+
+/// Writes the text of a file. The only way for a printer to fail is memory.
+pub(crate) type Show = fn(&At<'_>, &mut Text) -> Result;
+/// Obeys one command.
+pub(crate) type Store = fn(&At<'_>, &[u8]) -> Result;
+
+/// A file with one text.
+pub(crate) struct TextFile {
+    show: Option<Show>,
+    store: Option<Store>,
+    text: Option<Text>,
+}
+
+impl TextFile {
+    /// A file that can be read.
+    pub(crate) fn show(show: Show) -> Result<KBox<dyn TraceFile>> {
+        Self::open(Some(show), None)
+    }
+
+    /// A file that can be read and written.
+    pub(crate) fn knob(show: Show, store: Store) -> Result<KBox<dyn TraceFile>> {
+        Self::open(Some(show), Some(store))
+    }
+
+    fn open(show: Option<Show>, store: Option<Store>) -> Result<KBox<dyn TraceFile>> {
+        let file = Self {
+            show,
+            store,
+            text: None,
+        };
+        Ok(KBox::new(file, GFP_KERNEL)?)
+    }
+}
+
+impl TraceFile for TextFile {
+    fn read(&mut self, at: &At<'_>, out: &mut IovIterDest<'_>, pos: &mut i64) -> Result<Step> {
+        let show = self.show.ok_or(EINVAL)?;
+        if *pos == 0 {
+            self.text = None;
+        }
+        let text = match &mut self.text {
+            Some(text) => text,
+            none => {
+                let mut text = Text::new();
+                show(at, &mut text)?;
+                none.insert(text)
+            }
+        };
+        copy_at(text.bytes(), out, pos)
+    }
+
+    fn write(&mut self, at: &At<'_>, input: &mut UserSliceReader, pos: &mut i64) -> Result<usize> {
+        let store = self.store.ok_or(EINVAL)?;
+        let len = input.len();
+        let command = command(input)?;
+        store(at, &command)?;
+        *pos = pos.saturating_add_unsigned(len as u64);
+        Ok(len)
+    }
+}
+
+/// Copies what `bytes` has at `pos` to the user, and moves `pos` on.
+pub(crate) fn copy_at(bytes: &[u8], out: &mut IovIterDest<'_>, pos: &mut i64) -> Result<Step> {
+    let start = usize::try_from(*pos).map_err(|_| EINVAL)?;
+    let rest = bytes.get(start..).unwrap_or_default();
+    let wanted = rest.len().min(out.len());
+    let copied = out.copy_to_iter(rest.get(..wanted).unwrap_or_default());
+    if copied == 0 && wanted != 0 {
+        return Err(EFAULT);
+    }
+    *pos = pos.saturating_add_unsigned(copied as u64);
+    Ok(Step::Bytes(copied))
+}
+
+/// The beginning of what a user wrote.
+pub(crate) fn command(input: &mut UserSliceReader) -> Result<KVec<u8>> {
+    let mut bytes = KVec::zeroed(input.len().min(LONGEST_COMMAND), GFP_KERNEL)?;
+    input.read_slice(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The kernel's error for a text that is wrong.
+pub(crate) fn refused(why: Errno) -> Error {
+    match why {
+        Errno::Inval => EINVAL,
+        Errno::Range => ERANGE,
+    }
+}
+
+/// The kernel's error for a text that found no memory.
+pub(crate) fn no_memory(_: fmt::Error) -> Error {
+    ENOMEM
+}

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `trace`: the events of all CPUs or of one as text, in the order of time, consuming nothing.
+//!
+//! A read that begins at 0 sets out anew: header, then what has been recorded up to then. The reads
+//! that follow go on where the last one ended and keep only the text that was not asked for yet, so the
+//! file costs one copied sub-buffer per CPU, however long it is. Whoever goes back to another position
+//! gets a new text from there on. Whoever reads on behind the end gets what was recorded since.
+
+use super::{
+    file::{
+        At,
+        Step,
+        TraceFile, //
+    },
+    lines::{
+        data,
+        Lines,
+        Seen,
+        Style, //
+    },
+    text_file::{
+        copy_at,
+        no_memory,
+        Text, //
+    },
+};
+use crate::{
+    instance::{
+        merge::{
+            self,
+            Heads,
+            Settled, //
+        },
+        stream::{
+            Tour,
+            Walk, //
+        },
+        CpuSel,
+        Instance,
+        PageCopy, //
+    },
+    kapi::cpus,
+    text::{
+        header::Header,
+        line,
+        options::Opt, //
+    },
+};
+use kernel::{
+    iov::IovIterDest,
+    prelude::*,
+    sync::Arc,
+    uaccess::UserSliceReader, //
+};
+
+/// The most text that is made ahead of what the user asked for.
+const CHUNK: usize = 64 * 1024;
+
+/// Opens the file. With truncation it empties the buffers.
+pub(crate) fn open(at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+    if at.truncate {
+        at.inst.clear(at.cpus())?;
+    }
+    let (entries, written) = counts(at.inst);
+    let file = Trace {
+        overran: written > entries,
+        reading: None,
+    };
+    Ok(KBox::new(file, GFP_KERNEL)?)
+}
+
+/// The events that are in the buffers of all CPUs, and those with the ones that were overwritten.
+fn counts(inst: &Instance) -> (u64, u64) {
+    cpus::possible().fold((0, 0), |(entries, written): (u64, u64), cpu| {
+        let stats = inst.stats(cpu);
+        let entries = entries.saturating_add(stats.entries);
+        let written = written.saturating_add(stats.entries);
+        (entries, written.saturating_add(stats.overrun))
+    })
+}
+
+/// The file.
+struct Trace {
+    /// Events had been overwritten when it was opened: the beginnings of the CPUs are told.
+    overran: bool,
+    reading: Option<Reading>,
+}
+
+impl TraceFile for Trace {
+    fn read(&mut self, at: &At<'_>, out: &mut IovIterDest<'_>, pos: &mut i64) -> Result<Step> {
+        let wanted = u64::try_from(*pos).map_err(|_| EINVAL)?;
+        let reading = match &mut self.reading {
+            Some(reading) if wanted != 0 && wanted >= reading.start => reading,
+            slot => slot.insert(Reading::new(at, self.overran)?),
+        };
+        loop {
+            let skipped = wanted.saturating_sub(reading.start);
+            let skipped = i64::try_from(skipped).map_err(|_| EINVAL)?;
+            if skipped < reading.text.bytes().len() as i64 {
+                let mut place = skipped;
+                let step = copy_at(reading.text.bytes(), out, &mut place)?;
+                *pos = pos.saturating_add(place.saturating_sub(skipped));
+                return Ok(step);
+            }
+            if !reading.go_on(at.inst, out.len().min(CHUNK))? {
+                return Ok(Step::Bytes(0));
+            }
+        }
+    }
+
+    /// What is written is not looked at: opening the file with truncation did the work.
+    fn write(
+        &mut self,
+        _at: &At<'_>,
+        input: &mut UserSliceReader,
+        _pos: &mut i64,
+    ) -> Result<usize> {
+        Ok(input.len())
+    }
+}
+
+/// A way through the buffers.
+struct Reading {
+    lines: Lines,
+    cpus: KVec<CpuTour>,
+    settled: Settled,
+    /// Text that nobody asked for yet.
+    text: Text,
+    /// The position of `text` in the file.
+    start: u64,
+    /// Events that were printed.
+    printed: u64,
+    /// The beginnings of the CPUs are told.
+    annotate: bool,
+    /// The header comes next.
+    new: bool,
+    /// The bounds were reached.
+    ended: bool,
+}
+
+impl Reading {
+    fn new(at: &At<'_>, annotate: bool) -> Result<Self> {
+        let mut list = KVec::new();
+        match at.cpus() {
+            CpuSel::One(cpu) => list.push(CpuTour::new(cpu), GFP_KERNEL)?,
+            CpuSel::All => {
+                for cpu in cpus::possible() {
+                    list.push(CpuTour::new(cpu), GFP_KERNEL)?;
+                }
+            }
+        }
+        Ok(Self {
+            lines: Lines::new()?,
+            cpus: list,
+            settled: Settled::default(),
+            text: Text::new(),
+            start: 0,
+            printed: 0,
+            annotate,
+            new: true,
+            ended: true,
+        })
+    }
+
+    /// Makes the next text, at least `wanted` bytes if there are so many. Says whether there was any.
+    fn go_on(&mut self, inst: &Arc<Instance>, wanted: usize) -> Result<bool> {
+        let style = Style::of(inst);
+        self.start = self.start.saturating_add(self.text.bytes().len() as u64);
+        self.text.clear();
+        if core::mem::take(&mut self.new) {
+            let (entries, written) = counts(inst);
+            Header {
+                entries,
+                written,
+                online_cpus: cpus::online(),
+                options: style.options,
+            }
+            .write_text(&mut self.text)
+            .map_err(no_memory)?;
+        }
+        if core::mem::take(&mut self.ended) {
+            self.settled.unsettle();
+            for cpu in self.cpus.iter_mut() {
+                let stats = inst.stats(cpu.cpu);
+                let recorded = stats.entries.saturating_add(stats.overrun);
+                cpu.tour.go_on_to(recorded.saturating_add(stats.read));
+            }
+        }
+        while self.text.bytes().len() < wanted {
+            let mut tours = Tours {
+                inst,
+                cpus: &mut self.cpus,
+            };
+            let Some(place) = merge::next(&mut tours, &mut self.settled)? else {
+                self.ended = true;
+                break;
+            };
+            self.print(place, style)?;
+        }
+        Ok(!self.text.bytes().is_empty())
+    }
+
+    /// Prints the next event of the CPU at `place`, and passes it.
+    fn print(&mut self, place: usize, style: Style) -> Result {
+        let Some(cpu) = self.cpus.get_mut(place) else {
+            return Ok(());
+        };
+        let text = &mut self.text;
+        let missed = core::mem::take(&mut cpu.missed);
+        line::write_lost(cpu.cpu, missed, text).map_err(no_memory)?;
+        // ftrace says it of no CPU that begins with the first or the second event.
+        if !core::mem::replace(&mut cpu.begun, true)
+            && self.annotate
+            && style.options.has(Opt::Annotate)
+            && self.printed > 1
+        {
+            line::write_buffer_started(cpu.cpu, text).map_err(no_memory)?;
+        }
+        if let (Some(stamp), Some(record)) = (cpu.walk.stamp(), cpu.walk.record(data(&cpu.page))) {
+            let seen = Seen {
+                cpu: cpu.cpu,
+                stamp,
+                record,
+            };
+            // SAFETY: The walk found the record in the copy of a sub-buffer, between whole events.
+            unsafe { self.lines.write_event(style, &seen, text) }.map_err(no_memory)?;
+        }
+        self.printed = self.printed.saturating_add(1);
+        cpu.walk.pass(data(&cpu.page));
+        cpu.tour.pass();
+        if cpu.stamp().is_none() {
+            self.settled.unsettle();
+        }
+        Ok(())
+    }
+}
+
+/// The way through the buffer of one CPU.
+struct CpuTour {
+    cpu: u32,
+    page: PageCopy,
+    walk: Walk,
+    tour: Tour,
+    /// Events that were missed in front of the next one.
+    missed: u64,
+    /// An event of it was printed.
+    begun: bool,
+}
+
+impl CpuTour {
+    fn new(cpu: u32) -> Self {
+        Self {
+            cpu,
+            page: PageCopy::default(),
+            walk: Walk::default(),
+            tour: Tour::default(),
+            missed: 0,
+            begun: false,
+        }
+    }
+
+    fn stamp(&self) -> Option<u64> {
+        self.walk.stamp().filter(|_| !self.tour.done())
+    }
+
+    /// Copies the next sub-buffer that has an event, beginning with the present one.
+    fn look(&mut self, inst: &Instance) -> Result<bool> {
+        let mut behind = self.tour.same();
+        while !self.tour.done() && inst.view(self.cpu, behind, &mut self.page)? {
+            let page = &self.page;
+            let entered = self.tour.enter(page.seq, page.serial);
+            self.missed = self.missed.saturating_add(entered.missed);
+            self.walk = Walk::new(data(page), page.rd, page.rd_ts);
+            self.walk.skip(data(page), entered.seen);
+            if self.stamp().is_some() {
+                return Ok(true);
+            }
+            behind = self.tour.further();
+        }
+        Ok(false)
+    }
+}
+
+/// The CPUs as [`merge::next`] sees them.
+struct Tours<'a> {
+    inst: &'a Arc<Instance>,
+    cpus: &'a mut [CpuTour],
+}
+
+impl Heads for Tours<'_> {
+    type Error = Error;
+
+    fn places(&self) -> usize {
+        self.cpus.len()
+    }
+
+    fn stamp(&self, place: usize) -> Option<u64> {
+        self.cpus.get(place)?.stamp()
+    }
+
+    fn look(&mut self, place: usize) -> Result<bool> {
+        match self.cpus.get_mut(place) {
+            Some(cpu) => cpu.look(self.inst),
+            None => Ok(false),
+        }
+    }
+}

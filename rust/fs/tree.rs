@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Which files there are, with which mode and for whom: one table, and the code that makes the
+//! folders of an instance from it.
+//!
+//! `fs::superblock` calls it for the top folder of a mount and for every new instance.
+
+use super::{
+    events::{
+        self,
+        SetEvent, //
+    },
+    file::{
+        Arg,
+        Handler::{
+            self,
+            Knob,
+            Own,
+            Show, //
+        },
+        Kind,
+        Node, //
+    },
+    knob,
+    marker::Marker,
+    pipe,
+    raw::Raw,
+    trace, //
+};
+use crate::{
+    event::format,
+    instance::Instance,
+    kapi::{
+        self,
+        cpus,
+        events::Event,
+        fs::FOLDER_MODE, //
+    },
+    text::options::Opt, //
+};
+use kernel::{
+    prelude::*,
+    str::CString,
+    sync::Arc, //
+};
+
+/// A folder of rtracefs that is being filled.
+pub(crate) type Dir<'a> = kapi::dir::Dir<'a, Node>;
+
+/// Readable and writable by root, readable by the group.
+const WRITE: u16 = 0o640;
+/// Readable by root and the group.
+const READ: u16 = 0o440;
+/// Writable by root and the group.
+const APPEND: u16 = 0o220;
+
+/// Who has an entry.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Every instance.
+    Everywhere,
+    /// The top instance alone.
+    TopOnly,
+}
+use Place::*;
+
+/// What is behind a name.
+enum What {
+    /// A file.
+    File(Handler),
+    /// A folder for each CPU.
+    PerCpu,
+    /// The events, by system.
+    Events,
+    /// A file for each option.
+    Options,
+    /// The folder in which users make instances.
+    Instances,
+}
+use What::*;
+
+/// One name in a folder.
+struct Entry {
+    name: &'static CStr,
+    place: Place,
+    what: What,
+}
+
+const fn entry(name: &'static CStr, place: Place, what: What) -> Entry {
+    Entry { name, place, what }
+}
+
+/// The folder of an instance.
+static INSTANCE: &[Entry] = &[
+    entry(c"README", TopOnly, File(Show(knob::show_readme))),
+    entry(
+        c"available_events",
+        TopOnly,
+        File(Show(events::show_available)),
+    ),
+    entry(
+        c"available_tracers",
+        Everywhere,
+        File(Show(knob::show_tracer)),
+    ),
+    entry(
+        c"buffer_size_kb",
+        Everywhere,
+        File(Knob(knob::show_size, knob::store_size)),
+    ),
+    entry(
+        c"buffer_total_size_kb",
+        Everywhere,
+        File(Show(knob::show_total_size)),
+    ),
+    entry(
+        c"current_tracer",
+        Everywhere,
+        File(Knob(knob::show_tracer, knob::store_tracer)),
+    ),
+    entry(c"events", Everywhere, Events),
+    entry(c"instances", TopOnly, Instances),
+    entry(c"options", Everywhere, Options),
+    entry(c"per_cpu", Everywhere, PerCpu),
+    entry(c"saved_cmdlines", TopOnly, File(Show(knob::show_cmdlines))),
+    entry(
+        c"set_event",
+        Everywhere,
+        File(Own(WRITE, Kind::Text, SetEvent::open)),
+    ),
+    entry(
+        c"trace",
+        Everywhere,
+        File(Own(WRITE, Kind::Text, trace::open)),
+    ),
+    entry(
+        c"trace_clock",
+        Everywhere,
+        File(Knob(knob::show_clock, knob::store_clock)),
+    ),
+    entry(
+        c"trace_marker",
+        Everywhere,
+        File(Own(APPEND, Kind::Sink, Marker::open)),
+    ),
+    entry(
+        c"trace_options",
+        Everywhere,
+        File(Knob(knob::show_options, knob::store_options)),
+    ),
+    entry(
+        c"trace_pipe",
+        Everywhere,
+        File(Own(READ, Kind::Stream, pipe::open)),
+    ),
+    entry(
+        c"tracing_on",
+        Everywhere,
+        File(Knob(knob::show_tracing_on, knob::store_tracing_on)),
+    ),
+];
+
+/// The folder of a CPU in `per_cpu`.
+static CPU: &[(&CStr, Handler)] = &[
+    (c"buffer_size_kb", Knob(knob::show_size, knob::store_size)),
+    (c"stats", Show(knob::show_stats)),
+    (c"trace", Own(WRITE, Kind::Text, trace::open)),
+    (c"trace_pipe", Own(READ, Kind::Stream, pipe::open)),
+    (c"trace_pipe_raw", Own(READ, Kind::Stream, Raw::open)),
+];
+
+/// `events/`, beside the folders of the systems.
+static EVENTS: &[(&CStr, Handler)] = &[
+    (c"enable", Knob(events::show_enable, events::store_enable)),
+    (c"header_event", Show(events::show_header_event)),
+    (c"header_page", Show(events::show_header_page)),
+];
+
+/// The folder of a system, beside those of its events.
+static SYSTEM: &[(&CStr, Handler)] =
+    &[(c"enable", Knob(events::show_enable, events::store_enable))];
+
+/// The folder of an event.
+static EVENT: &[(&CStr, Handler)] = &[
+    (c"enable", Knob(events::show_enable, events::store_enable)),
+    (c"format", Show(events::show_format)),
+    (c"id", Show(events::show_id)),
+];
+
+/// The folder of a record that no event makes, in the system `ftrace`.
+static RECORD: &[(&CStr, Handler)] = &[
+    (c"format", Show(events::show_format)),
+    (c"id", Show(events::show_id)),
+];
+
+/// A file of `options/`.
+static OPTION: Handler = Knob(knob::show_option, knob::store_option);
+
+/// Makes the folder of `inst`.
+pub(crate) fn fill(dir: &Dir<'_>, inst: &Arc<Instance>) -> Result {
+    for entry in INSTANCE {
+        if entry.place == TopOnly && !inst.is_top() {
+            continue;
+        }
+        match &entry.what {
+            File(handler) => file(dir, entry.name, inst, Arg::Whole, handler)?,
+            PerCpu => folder(dir, entry.name, |dir| fill_per_cpu(dir, inst))?,
+            Events => folder(dir, entry.name, |dir| fill_events(dir, inst))?,
+            Options => folder(dir, entry.name, |dir| fill_options(dir, inst))?,
+            Instances => super::superblock::instances(dir, entry.name)?,
+        }
+    }
+    Ok(())
+}
+
+/// Makes one file.
+fn file(
+    dir: &Dir<'_>,
+    name: &CStr,
+    inst: &Arc<Instance>,
+    arg: Arg,
+    handler: &'static Handler,
+) -> Result {
+    let node = KBox::new(
+        Node {
+            inst: inst.clone(),
+            arg,
+            handler: Some(handler),
+        },
+        GFP_KERNEL,
+    )?;
+    dir.file(name, handler.mode(), handler.kind().operations(), node)
+}
+
+/// Makes the files of `table`, all with the same `arg`.
+fn files(
+    dir: &Dir<'_>,
+    inst: &Arc<Instance>,
+    arg: Arg,
+    table: &'static [(&CStr, Handler)],
+) -> Result {
+    for (name, handler) in table {
+        file(dir, name, inst, arg, handler)?;
+    }
+    Ok(())
+}
+
+/// Makes one folder.
+fn folder(dir: &Dir<'_>, name: &CStr, fill: impl FnOnce(&Dir<'_>) -> Result) -> Result {
+    dir.folder(name, FOLDER_MODE, None, None, fill)
+}
+
+fn fill_per_cpu(dir: &Dir<'_>, inst: &Arc<Instance>) -> Result {
+    for cpu in cpus::possible() {
+        let name = CString::try_from_fmt(fmt!("cpu{cpu}"))?;
+        folder(dir, &name, |dir| files(dir, inst, Arg::Cpu(cpu), CPU))?;
+    }
+    Ok(())
+}
+
+fn fill_options(dir: &Dir<'_>, inst: &Arc<Instance>) -> Result {
+    let offered = |opt: &&Opt| inst.is_top() || !opt.top_only();
+    for opt in Opt::ALL.iter().filter(offered) {
+        let name = CString::try_from_fmt(fmt!("{}", opt.name()))?;
+        file(dir, &name, inst, Arg::Option(*opt), &OPTION)?;
+    }
+    Ok(())
+}
+
+/// A system gets its folder at its first event, and then all its events.
+fn fill_events(dir: &Dir<'_>, inst: &Arc<Instance>) -> Result {
+    files(dir, inst, Arg::Whole, EVENTS)?;
+    folder(dir, c"ftrace", |dir| {
+        for entry in format::INTERNAL {
+            let name = CString::try_from_fmt(fmt!("{}", entry.name))?;
+            folder(dir, &name, |dir| {
+                files(dir, inst, Arg::Event(entry.id), RECORD)
+            })?;
+        }
+        Ok(())
+    })?;
+    for first in kapi::events::all() {
+        let system = first.system();
+        let earlier = |event: &&Event| event.id() < first.id() && event.system() == system;
+        if kapi::events::all().any(|event| earlier(&event)) {
+            continue;
+        }
+        let name = CString::try_from_fmt(fmt!("{system}"))?;
+        folder(dir, &name, |dir| fill_system(dir, inst, first))?;
+    }
+    Ok(())
+}
+
+/// Makes what is in the folder of the system of `first`.
+fn fill_system(dir: &Dir<'_>, inst: &Arc<Instance>, first: &Event) -> Result {
+    files(dir, inst, Arg::System(first.id()), SYSTEM)?;
+    for event in kapi::events::all().filter(|event| event.system() == first.system()) {
+        fill_event(dir, inst, event)?;
+    }
+    Ok(())
+}
+
+/// Makes the folder of `event` in that of its system.
+fn fill_event(dir: &Dir<'_>, inst: &Arc<Instance>, event: &Event) -> Result {
+    let name = CString::try_from_fmt(fmt!("{}", event.name()))?;
+    folder(dir, &name, |dir| {
+        files(dir, inst, Arg::Event(event.id()), EVENT)
+    })
+}
+
+/// Makes the folder of the system of `event` in `events/`, unless it is there.
+pub(crate) fn add_system(dir: &Dir<'_>, inst: &Arc<Instance>, event: &Event) -> Result {
+    let name = CString::try_from_fmt(fmt!("{}", event.system()))?;
+    if dir.has(&name) {
+        return Ok(());
+    }
+    folder(dir, &name, |dir| fill_system(dir, inst, event))
+}
+
+/// Makes the folder of `event` in that of its system, unless it is there.
+pub(crate) fn add_event(dir: &Dir<'_>, inst: &Arc<Instance>, event: &Event) -> Result {
+    let name = CString::try_from_fmt(fmt!("{}", event.name()))?;
+    if dir.has(&name) {
+        return Ok(());
+    }
+    fill_event(dir, inst, event)
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Which events an instance records: the one place where probes are put on tracepoints.
+
+use super::{
+    registry,
+    Instance, //
+};
+use crate::{
+    kapi::{
+        cmdlines,
+        events::{
+            self,
+            Event, //
+        }, //
+    },
+    probes::EventFile,
+    text::options::Opt,
+};
+use kernel::prelude::*;
+
+kernel::sync::global_lock! {
+    // SAFETY: Initialised by `init`, before an event can be enabled.
+    unsafe(uninit) static COMMS: Mutex<Comms> = Comms { events: 0, recording: None };
+}
+
+/// Whether names of tasks have to be remembered.
+struct Comms {
+    /// Enabled events of all instances.
+    events: usize,
+    recording: Option<cmdlines::Recording>,
+}
+
+impl Comms {
+    /// Starts or stops remembering, as the option and the enabled events want it.
+    fn apply(&mut self) -> Result {
+        let wanted = self.events != 0 && registry::top()?.options().has(Opt::RecordCmd);
+        if !wanted {
+            self.recording = None;
+        } else if self.recording.is_none() {
+            self.recording = Some(cmdlines::Recording::start()?);
+        }
+        Ok(())
+    }
+}
+
+/// To be called once, before any event is enabled.
+pub(super) fn init() {
+    // SAFETY: Called once, by `Instances::new`.
+    unsafe { COMMS.init() };
+}
+
+/// Stops remembering names of tasks, for good.
+pub(super) fn exit() {
+    COMMS.lock().recording = None;
+}
+
+/// The option `record-cmd` has changed.
+pub(super) fn record_comms_again() -> Result {
+    COMMS.lock().apply()
+}
+
+fn count_events(change: impl FnOnce(usize) -> usize) {
+    let mut comms = COMMS.lock();
+    comms.events = change(comms.events);
+    if let Err(e) = comms.apply() {
+        pr_warn!("names of tasks are not recorded: {e:?}\n");
+    }
+}
+
+impl Instance {
+    /// Is `event` recorded?
+    pub(crate) fn event_enabled(&self, event: &Event) -> bool {
+        let files = self.events.lock();
+        files.iter().any(|file| file.is_for(event))
+    }
+
+    /// Starts or stops recording `event`.
+    ///
+    /// # Errors
+    ///
+    /// `ENODEV` for an event whose module is gone, `ENOMEM`.
+    pub(crate) fn enable_event(&self, event: &'static Event, on: bool) -> Result {
+        if on {
+            self.buffers.expand(super::EXPANDED_KB)?;
+            self.enable(event)
+        } else {
+            self.disable(|file| file.is_for(event));
+            Ok(())
+        }
+    }
+
+    fn enable(&self, event: &'static Event) -> Result {
+        let mut files = self.events.lock();
+        if files.iter().any(|file| file.is_for(event)) {
+            return Ok(());
+        }
+        // SAFETY: All three are parts of this instance, which outlives its files.
+        let file = unsafe { EventFile::new(event, &self.buffers, &self.recorder, &self.waker) };
+        let file = KBox::new(file, GFP_KERNEL)?;
+        files.reserve(1, GFP_KERNEL)?;
+        // SAFETY: The box does not move, and it and all it points to go only after `disable` took
+        // the probe off and waited.
+        unsafe { event.attach(file.cookie()) }?;
+        files.push(file, GFP_KERNEL)?;
+        drop(files);
+        count_events(|n| n.saturating_add(1));
+        Ok(())
+    }
+
+    /// Stops recording the events that `which` names.
+    pub(super) fn disable(&self, which: impl Fn(&EventFile) -> bool) {
+        let mut files = self.events.lock();
+        let mut gone = 0usize;
+        for file in files.iter_mut().filter(|file| which(file)) {
+            // SAFETY: Attached by `enable` with this cookie, and not detached since.
+            unsafe { file.event().detach(file.cookie()) };
+            file.retire();
+            gone = gone.saturating_add(1);
+        }
+        if gone == 0 {
+            return;
+        }
+        // Probes that began before still use their files.
+        events::synchronize();
+        files.retain(|file| !file.is_retired());
+        drop(files);
+        count_events(|n| n.saturating_sub(gone));
+    }
+
+    /// Stops recording.
+    pub(super) fn disable_all(&self) {
+        self.disable(|_| true);
+    }
+}
+
+/// Stops recording `event` everywhere: its module goes away.
+pub(crate) fn disable_everywhere(event: &Event) {
+    match registry::list(true) {
+        Ok(all) => all.iter().for_each(|inst| inst.disable(|file| file.is_for(event))),
+        Err(e) => pr_err!("cannot disable {}: {e:?}\n", event.name()),
+    }
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Events that come from user space and from other modules instead of a tracepoint.
+
+use super::Instance;
+use crate::{
+    event::format,
+    kapi::percpu::CpuPin,
+    probes, //
+};
+use kernel::prelude::*;
+
+/// Bytes of a marker's record in front of its text: common fields, address.
+const HEAD: usize = 16;
+/// What is added to the text: a newline where there is none, and the end of the string.
+const TAIL: usize = 2;
+
+impl Instance {
+    /// Records `text` as an event, with the address `ip` of whoever recorded it. A text that is too
+    /// long is cut; says how much of it was recorded.
+    ///
+    /// # Errors
+    ///
+    /// `EBADF` when the event cannot be recorded.
+    pub(crate) fn marker(&self, text: &[u8], ip: usize) -> Result<usize> {
+        let most = probes::MOST_PAYLOAD.saturating_sub(HEAD + TAIL);
+        let text = text.get(..most).unwrap_or(text);
+        let len = text.len().saturating_add(HEAD + TAIL);
+        self.record(format::PRINT.id, len, |p| fill(p, text, ip))?;
+        Ok(text.len())
+    }
+
+    /// Records `bytes` as they are. Any context, NMI included.
+    ///
+    /// # Errors
+    ///
+    /// `EBADF` when the event cannot be recorded.
+    pub(crate) fn raw_data(&self, bytes: &[u8]) -> Result {
+        let len = bytes.len().saturating_add(probes::COMMON);
+        self.record(format::RAW_DATA.id, len, |p| {
+            for (to, from) in p.iter_mut().zip(bytes) {
+                *to = *from;
+            }
+        })
+    }
+
+    fn record(&self, id: u16, len: usize, fill: impl FnOnce(&mut [u8])) -> Result {
+        let recorded = CpuPin::with(|pin| {
+            let ring = self.buffers.rings().this(pin);
+            probes::record(pin, ring, &self.recorder, &self.waker, id, len, fill)
+        });
+        if recorded {
+            Ok(())
+        } else {
+            Err(EBADF)
+        }
+    }
+}
+
+/// Fills a record behind its common fields.
+fn fill(record: &mut [u8], text: &[u8], ip: usize) {
+    let Some((head, rest)) = record.split_at_mut_checked(HEAD - 8) else {
+        return;
+    };
+    head.copy_from_slice(&ip.to_ne_bytes());
+    let tail: &[u8] = match text.last() {
+        Some(b'\n') => b"\0\0",
+        _ => b"\n\0",
+    };
+    for (to, from) in rest.iter_mut().zip([text, tail].into_iter().flatten()) {
+        *to = *from;
+    }
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What readers get of an instance's rings: copies of sub-buffers, decoded and printed with nothing
+//! held.
+
+use super::{
+    CpuSel,
+    Instance, //
+};
+use crate::ring::{
+    reader::Busy,
+    view::Viewed, //
+};
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+/// A copy of the committed part of a sub-buffer.
+#[derive(Default)]
+pub(crate) struct PageCopy {
+    /// The events, without the sub-buffer's header. Valid up to `len`.
+    pub(crate) bytes: KVVec<u8>,
+    /// Number of the sub-buffer since the ring began.
+    pub(crate) seq: u64,
+    /// Bytes that were committed.
+    pub(crate) len: usize,
+    /// Where the part begins that nobody has consumed.
+    pub(crate) rd: usize,
+    /// Time of the first event of the sub-buffer.
+    pub(crate) ts: u64,
+    /// The time so far, at `rd`.
+    pub(crate) rd_ts: u64,
+    /// Events lost in front of `rd`. Not filled by `view`: see `serial`.
+    pub(crate) lost: u64,
+    /// Number of the event at `rd` since the ring began. Not filled by `peek_next`.
+    pub(crate) serial: u64,
+    /// Events from `rd` on.
+    pub(crate) events: u64,
+}
+
+impl PageCopy {
+    fn room(&mut self, size: usize) -> Result {
+        if self.bytes.len() != size {
+            self.bytes.clear();
+            self.bytes.resize(size, 0, GFP_KERNEL)?;
+        }
+        Ok(())
+    }
+
+    fn viewed(&mut self, v: Viewed) {
+        self.seq = v.seq;
+        self.len = v.end as usize;
+        self.rd = v.offset as usize;
+        self.ts = v.stamp;
+        self.rd_ts = v.time;
+        self.lost = 0;
+        self.serial = v.serial;
+        self.events = v.events;
+    }
+}
+
+/// The right to be the only reader of `trace_pipe` for some CPUs.
+pub(crate) struct PipeToken {
+    inst: Arc<Instance>,
+    cpus: CpuSel,
+}
+
+impl Drop for PipeToken {
+    fn drop(&mut self) {
+        let mut pipes = self.inst.pipes.lock();
+        if let Some(at) = pipes.iter().position(|cpus| *cpus == self.cpus) {
+            let _ = pipes.remove(at);
+        }
+    }
+}
+
+impl Instance {
+    /// Copies the next unread bytes of `cpu`; consumes nothing. `false` when there are none, or the
+    /// writers were too fast.
+    pub(crate) fn peek_next(&self, cpu: u32, copy: &mut PageCopy) -> Result<bool> {
+        copy.room(self.subbuf_size())?;
+        self.buffers.read(cpu, |mut reader| {
+            let Ok(Some(u)) = reader.unread() else {
+                return Ok(false);
+            };
+            copy.len = reader.copy(&u, &mut copy.bytes);
+            copy.seq = u.seq;
+            copy.rd = u.offset as usize;
+            copy.ts = u.stamp;
+            copy.rd_ts = u.time;
+            copy.lost = u.lost;
+            copy.serial = 0;
+            copy.events = u.events;
+            Ok(true)
+        })
+    }
+
+    /// Everything before offset `rd` of sub-buffer `seq` of `cpu` was read: `events` events, the last
+    /// at `rd_ts`. `false` when somebody else has read further.
+    pub(crate) fn consume(&self, cpu: u32, seq: u64, rd: usize, rd_ts: u64, events: u64) -> bool {
+        let Ok(rd) = u32::try_from(rd) else {
+            return false;
+        };
+        self.buffers
+            .read(cpu, |mut reader| Ok(reader.consume(seq, rd, rd_ts, events)))
+            .unwrap_or(false)
+    }
+
+    /// Copies the oldest sub-buffer of `cpu` that nobody has consumed, or the one behind `after`;
+    /// consumes nothing.
+    pub(crate) fn view(&self, cpu: u32, after: Option<u64>, copy: &mut PageCopy) -> Result<bool> {
+        copy.room(self.subbuf_size())?;
+        self.buffers.read(cpu, |reader| {
+            let Some(v) = reader.view(after, &mut copy.bytes) else {
+                return Ok(false);
+            };
+            copy.viewed(v);
+            Ok(true)
+        })
+    }
+
+    /// Consumes all unread events of the next sub-buffer of `cpu` into `image`, which has the size of
+    /// a sub-buffer. Says how much of it is filled; 0 when there is nothing.
+    pub(crate) fn raw_read(&self, cpu: u32, image: &mut [u8]) -> Result<usize> {
+        self.buffers
+            .read(cpu, |mut reader| match reader.take_image(image) {
+                Ok(Some(())) => Ok(image.len()),
+                Ok(None) | Err(Busy) => Ok(0),
+            })
+    }
+
+    /// Becomes the reader of `trace_pipe` for `cpus`.
+    ///
+    /// # Errors
+    ///
+    /// `EBUSY` when there is one for any of them.
+    pub(crate) fn pipe_open(self: &Arc<Self>, cpus: CpuSel) -> Result<PipeToken> {
+        let mut pipes = self.pipes.lock();
+        let clash = |other: &CpuSel| {
+            *other == CpuSel::All || cpus == CpuSel::All || *other == cpus
+        };
+        if pipes.iter().any(clash) {
+            return Err(EBUSY);
+        }
+        pipes.push(cpus, GFP_KERNEL)?;
+        drop(pipes);
+        Ok(PipeToken {
+            inst: self.clone(),
+            cpus,
+        })
+    }
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The instances there are, the top one first.
+
+use super::{
+    enable,
+    Instance, //
+};
+use crate::text::options::OptionSet;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+kernel::sync::global_lock! {
+    // SAFETY: Initialised by `Instances::new`, before anybody can ask for an instance.
+    unsafe(uninit) static ALL: Mutex<KVec<Arc<Instance>>> = KVec::new();
+}
+
+/// Most instances, the top one included.
+const MOST: usize = 65;
+
+/// The instances, for as long as the module is loaded.
+pub(crate) struct Instances(());
+
+impl Instances {
+    /// Makes the top instance. To be called once, by the module's init.
+    pub(crate) fn new() -> Result<Self> {
+        // SAFETY: Called once.
+        unsafe { ALL.init() };
+        let top = Instance::new(c"", true, OptionSet::DEFAULT)?;
+        ALL.lock().push(top, GFP_KERNEL)?;
+        enable::init();
+        Ok(Self(()))
+    }
+}
+
+impl Drop for Instances {
+    fn drop(&mut self) {
+        enable::exit();
+        let all = core::mem::take(&mut *ALL.lock());
+        for inst in &all {
+            inst.disable_all();
+        }
+        drop(all);
+    }
+}
+
+/// The top instance. It is there from [`Instances::new`] until the module goes.
+pub(crate) fn top() -> Result<Arc<Instance>> {
+    ALL.lock().first().cloned().ok_or(ENODEV)
+}
+
+/// The instance of that name.
+pub(crate) fn find(name: &CStr) -> Result<Arc<Instance>> {
+    let all = ALL.lock();
+    all.iter().find(|inst| inst.name() == name).cloned().ok_or(ENOENT)
+}
+
+/// Makes an instance.
+///
+/// # Errors
+///
+/// `EEXIST`, `ENOSPC` when there are too many, `ENOMEM`.
+pub(crate) fn create(name: &CStr) -> Result<Arc<Instance>> {
+    let options = top()?.options();
+    let inst = Instance::new(name, false, options)?;
+    let mut all = ALL.lock();
+    if all.iter().any(|other| other.name() == name) {
+        return Err(EEXIST);
+    }
+    if all.len() >= MOST {
+        return Err(ENOSPC);
+    }
+    all.push(inst.clone(), GFP_KERNEL)?;
+    Ok(inst)
+}
+
+/// Removes an instance. Its events are off and its files are useless then; its memory goes with the
+/// last of them.
+///
+/// # Errors
+///
+/// `EBUSY` while one of its files is open.
+pub(crate) fn remove(inst: &Arc<Instance>) -> Result {
+    inst.begin_removal()?;
+    let this = Arc::as_ptr(inst);
+    ALL.lock().retain(|other| !core::ptr::eq(Arc::as_ptr(other), this));
+    inst.disable_all();
+    inst.wake_all();
+    Ok(())
+}
+
+/// Calls `f` for each instance but the top one.
+pub(crate) fn for_each(mut f: impl FnMut(&Arc<Instance>) -> Result) -> Result {
+    list(false)?.iter().try_for_each(|inst| f(inst))
+}
+
+/// A copy of the list.
+pub(super) fn list(with_top: bool) -> Result<KVec<Arc<Instance>>> {
+    let all = ALL.lock();
+    let mut copy = KVec::with_capacity(all.len(), GFP_KERNEL)?;
+    for inst in all.iter().filter(|inst| with_top || !inst.is_top()) {
+        copy.push(inst.clone(), GFP_KERNEL)?;
+    }
+    Ok(copy)
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What C gives us that the `kernel` crate's bindings lack.
+//!
+//! Kbuild makes the included file with bindgen from `shim/bindings.h`: our own shims, and the few
+//! kernel types and functions that Rust in the kernel does not bind yet. Types that both know are
+//! those of `kernel::bindings`, so nothing has to be cast between the two. Only `kapi` and the two
+//! vtable files of `fs` name anything from here.
+
+#![allow(
+    clippy::all,
+    dead_code,
+    improper_ctypes,
+    improper_ctypes_definitions,
+    missing_docs,
+    non_camel_case_types,
+    non_snake_case,
+    non_upper_case_globals,
+    unreachable_pub,
+    unsafe_op_in_unsafe_fn,
+    unused_imports
+)]
+
+include!(env!("RTRACE_BINDINGS"));

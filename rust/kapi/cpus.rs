@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Which CPUs this machine can ever have, and how many it has now.
+
+use kernel::{
+    bindings,
+    cpu,
+    cpumask::Cpumask, //
+};
+
+/// The numbers of the possible CPUs, in order.
+pub(crate) fn possible() -> impl Iterator<Item = u32> {
+    // SAFETY: The mask exists as long as the kernel runs and does not change after boot; `Cpumask`
+    // has its layout.
+    let mask = unsafe { &*(&raw const bindings::__cpu_possible_mask).cast::<Cpumask>() };
+    (0..cpu::nr_cpu_ids())
+        .filter_map(cpu::CpuId::from_u32)
+        .filter(|cpu| mask.test(*cpu))
+        .map(|cpu| cpu.as_u32())
+}
+
+/// How many CPUs are online.
+pub(crate) fn online() -> u32 {
+    // SAFETY: The counter exists as long as the kernel runs; a CPU that comes or goes meanwhile
+    // changes it in one store.
+    let online = unsafe { (&raw const bindings::__num_online_cpus.counter).read_volatile() };
+    online.unsigned_abs()
+
+}
+
+/// Can there be such a CPU?
+pub(crate) fn is_possible(number: u32) -> bool {
+    possible().any(|cpu| cpu == number)
+}

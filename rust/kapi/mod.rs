@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Kernel glue: almost all `unsafe` code of rtrace lives in this folder.
+//!
+//! Each file makes one part of the kernel's C interface safe to use for the other folders. It knows
+//! nothing about files, instances or rings, but for the traits that they implement or ask for.
+
+pub(crate) mod c;
+pub(crate) mod clock;
+pub(crate) mod cmdlines;
+pub(crate) mod context;
+pub(crate) mod cpus;
+pub(crate) mod dir;
+pub(crate) mod events;
+pub(crate) mod fs;
+pub(crate) mod grace;
+pub(crate) mod mount;
+pub(crate) mod pages;
+pub(crate) mod percpu;
+pub(crate) mod port;
+pub(crate) mod symbol;
+pub(crate) mod task;
+pub(crate) mod wait;
+pub(crate) mod waker;
+pub(crate) mod words;
+pub(crate) mod walk;

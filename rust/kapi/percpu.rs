@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! One value per CPU, and the promise to stay on a CPU.
+
+use super::{
+    c,
+    cpus, //
+};
+use core::{
+    arch::asm,
+    marker::PhantomData,
+    mem,
+    ptr, //
+};
+use kernel::{
+    bindings,
+    prelude::*,
+    types::NotThreadSafe, //
+};
+
+/// The current task stays on its CPU while this exists.
+pub(crate) struct CpuPin(NotThreadSafe);
+
+impl CpuPin {
+    /// For code that C called with preemption disabled.
+    ///
+    /// # Safety
+    ///
+    /// Preemption is disabled for as long as the result exists.
+    #[inline(always)]
+    pub(crate) unsafe fn assume() -> Self {
+        Self(NotThreadSafe)
+    }
+
+    /// Runs `f` with preemption disabled. `f` does not sleep.
+    pub(crate) fn with<R>(f: impl FnOnce(&CpuPin) -> R) -> R {
+        // SAFETY: No pointers; undone below.
+        unsafe { c::rt_preempt_disable_notrace() };
+        let result = f(&CpuPin(NotThreadSafe));
+        // SAFETY: Disabled above.
+        unsafe { c::rt_preempt_enable_notrace() };
+        result
+    }
+}
+
+/// A value of type `T` for each possible CPU.
+///
+/// # Invariants
+///
+/// `base` is a per-CPU allocation that holds an initialised `T` for each possible CPU.
+pub(crate) struct PerCpu<T> {
+    base: *mut T,
+    owns: PhantomData<T>,
+}
+
+// SAFETY: All CPUs get shared references only.
+unsafe impl<T: Sync> Sync for PerCpu<T> {}
+// SAFETY: The values go with it.
+unsafe impl<T: Send> Send for PerCpu<T> {}
+
+impl<T> PerCpu<T> {
+    /// Makes a value for each possible CPU.
+    pub(crate) fn new(mut make: impl FnMut(u32) -> Result<T>) -> Result<Self> {
+        let (size, align) = (mem::size_of::<T>(), mem::align_of::<T>());
+        // SAFETY: No pointers are passed.
+        let base = unsafe { bindings::pcpu_alloc_noprof(size, align, false, bindings::GFP_KERNEL) };
+        if base.is_null() {
+            return Err(ENOMEM);
+        }
+        let base = base.cast::<T>();
+        for cpu in cpus::possible() {
+            match make(cpu) {
+                // SAFETY: Room for one `T` of its alignment, and nobody else has the pointer.
+                Ok(value) => unsafe { at(base, cpu).write(value) },
+                Err(e) => {
+                    // SAFETY: Those before `cpu` are initialised.
+                    unsafe { free(base, |made| made < cpu) };
+                    return Err(e);
+                }
+            }
+        }
+        // INVARIANT: Initialised for each possible CPU just now.
+        Ok(Self {
+            base,
+            owns: PhantomData,
+        })
+    }
+
+    /// The value of the CPU that runs this.
+    #[inline(always)]
+    pub(crate) fn this(&self, _pin: &CpuPin) -> &T {
+        let mut at = self.base;
+        // SAFETY: `this_cpu_off` is the kernel's per-CPU offset of the area that the allocation is
+        // in; it does not change for a CPU.
+        unsafe {
+            asm!("add {r}, qword ptr gs:[rip + {s}]", r = inout(reg) at,
+                s = sym bindings::this_cpu_off, options(nostack, readonly, pure))
+        };
+        // SAFETY: By the invariant; this CPU is a possible one, and we stay on it (`_pin`).
+        unsafe { &*at }
+    }
+
+    /// The value of `cpu`, if there can be such a CPU.
+    pub(crate) fn of(&self, cpu: u32) -> Option<&T> {
+        if !cpus::is_possible(cpu) {
+            return None;
+        }
+        // SAFETY: By the invariant.
+        Some(unsafe { &*at(self.base, cpu) })
+    }
+}
+
+impl<T> Drop for PerCpu<T> {
+    fn drop(&mut self) {
+        // SAFETY: By the invariant all are initialised, and nobody uses them any more.
+        unsafe { free(self.base, |_| true) };
+    }
+}
+
+/// Where the value of `cpu` is.
+///
+/// # Safety
+///
+/// `base` is a per-CPU allocation and `cpu` a possible one.
+unsafe fn at<T>(base: *mut T, cpu: u32) -> *mut T {
+    // SAFETY: By the contract.
+    unsafe { c::rt_per_cpu_ptr(base.cast(), cpu) }.cast()
+}
+
+/// Drops the values of the CPUs that `made` names, and frees the allocation.
+///
+/// # Safety
+///
+/// `base` is a per-CPU allocation that nobody uses, and those values are initialised.
+unsafe fn free<T>(base: *mut T, made: impl Fn(u32) -> bool) {
+    for cpu in cpus::possible().filter(|cpu| made(*cpu)) {
+        // SAFETY: By the contract.
+        unsafe { ptr::drop_in_place(at(base, cpu)) };
+    }
+    // SAFETY: By the contract.
+    unsafe { bindings::free_percpu(base.cast()) };
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The kernel as the ring sees it.
+
+use super::{
+    pages::Pages,
+    words::{
+        LocalU64,
+        SharedU64, //
+    }, //
+};
+use crate::ring::{
+    cpu::CpuRing,
+    port::Port, //
+};
+use core::arch::asm;
+use kernel::prelude::*;
+
+/// The platform of the rings in this module.
+pub(crate) struct Kernel;
+
+/// The ring of one CPU.
+pub(crate) type Ring = CpuRing<Kernel>;
+
+// SAFETY: A `KVVec` derefs to the one slice that it holds.
+unsafe impl Port for Kernel {
+    type Local = LocalU64;
+    type Shared = SharedU64;
+    type Memory = Pages;
+    type Table<T> = KVVec<T>;
+
+    #[inline(always)]
+    fn read_barrier() {
+        // x86 keeps loads in order; the compiler must, too.
+        // SAFETY: An empty instruction.
+        unsafe { asm!("", options(nostack, preserves_flags)) };
+    }
+}
+
+// SAFETY: All words are `Sync`; the bytes of sub-buffers are shared by the rules of `ring`, and the
+// parts are exchanged only while nobody else uses the ring (contract of `CpuRing::resize`).
+unsafe impl Sync for CpuRing<Kernel> {}
+// SAFETY: As above, nothing in it belongs to a thread.
+unsafe impl Send for CpuRing<Kernel> {}

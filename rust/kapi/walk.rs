@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! How folders that users already see are found again, to be changed from inside the kernel.
+//!
+//! Called by `fs::groups` when a module brings events or takes them away. A `Found` holds no lock;
+//! `change` locks the folder and gives the `Dir` that can be changed.
+
+use super::{
+    c,
+    dir::{
+        name_of,
+        Dir,
+        InodeLock, //
+    }, //
+};
+use core::{
+    marker::PhantomData,
+    mem::ManuallyDrop,
+    ptr, //
+};
+use kernel::{
+    bindings,
+    prelude::*, //
+};
+
+/// A file or folder that was found.
+///
+/// # Invariants
+///
+/// `dentry` is a counted reference to a dentry of a superblock whose nodes are of type `N`. It was
+/// positive when it was found, and so keeps its inode as long as the reference lives.
+pub(crate) struct Found<N> {
+    dentry: *mut bindings::dentry,
+    _node: PhantomData<N>,
+}
+
+impl<N: Send + Sync + 'static> Found<N> {
+    /// Calls `look` with the root folder of `sb`.
+    ///
+    /// # Safety
+    ///
+    /// `sb` is a mounted superblock whose nodes are of type `N`, and its `s_umount` is held.
+    pub(crate) unsafe fn root(sb: *mut bindings::super_block, look: impl FnOnce(&Self)) {
+        // INVARIANT: The superblock's own reference is borrowed: it stays while `s_umount` is held,
+        // and is not given up here.
+        let root = ManuallyDrop::new(Self {
+            // SAFETY: By the contract.
+            dentry: unsafe { (*sb).s_root },
+            _node: PhantomData,
+        });
+        look(&root);
+    }
+
+    /// Calls `look` for every file and folder in this one, until it answers that it has enough, and
+    /// returns the last one then.
+    fn search(&self, mut enough: impl FnMut(&Self) -> bool) -> Option<Self> {
+        let mut last = ptr::null_mut();
+        loop {
+            // SAFETY: The dentry is valid; `last` is null or the reference to one of its children
+            // that we got before, which is given away.
+            let dentry = unsafe { c::find_next_child(self.dentry, last) };
+            if dentry.is_null() {
+                return None;
+            }
+            // INVARIANT: A counted reference to a positive dentry.
+            let child = Self {
+                dentry,
+                _node: PhantomData,
+            };
+            if enough(&child) {
+                return Some(child);
+            }
+            last = ManuallyDrop::new(child).dentry;
+        }
+    }
+
+    /// Calls `look` for every file and folder in this one.
+    pub(crate) fn for_each(&self, mut look: impl FnMut(&Self)) {
+        self.search(|child| {
+            look(child);
+            false
+        });
+    }
+
+    /// What is called `name` in this folder.
+    pub(crate) fn child(&self, name: &CStr) -> Option<Self> {
+        // SAFETY: The reference keeps the dentry.
+        self.search(|child| unsafe { name_of(child.dentry) }.to_bytes() == name.to_bytes())
+    }
+
+    /// The node of it.
+    pub(crate) fn node(&self) -> Option<&N> {
+        // SAFETY: The inode lives as long as the reference (invariant).
+        unsafe { super::dir::node_of((*self.dentry).d_inode) }
+    }
+
+    /// Locks the folder, `depth` below an instance's own, and lets `change` change it. Nothing is
+    /// done when it was removed meanwhile.
+    pub(crate) fn change<R>(
+        &self,
+        depth: usize,
+        change: impl FnOnce(&Dir<'_, N>) -> R,
+    ) -> Option<R> {
+        // SAFETY: The reference keeps the inode (invariant).
+        let inode = unsafe { (*self.dentry).d_inode };
+        let lock = InodeLock::new(inode, depth);
+        // SAFETY: The flag changes under the lock only.
+        if unsafe { (*inode).i_flags } & bindings::S_DEAD != 0 {
+            return None;
+        }
+        // SAFETY: It is positive, alive and locked.
+        let result = change(&unsafe { Dir::new(self.dentry, Some(depth)) });
+        drop(lock);
+        Some(result)
+    }
+}
+
+impl<N> Found<N> {
+    /// Removes it with all that is in it. Who has a file of it open keeps that file.
+    pub(crate) fn remove(self) {
+        // SAFETY: The reference keeps the dentry, and no lock is held. When somebody else removed it
+        // before, nothing is done.
+        unsafe { bindings::simple_recursive_removal(self.dentry, None) };
+    }
+}
+
+impl<N> Drop for Found<N> {
+    fn drop(&mut self) {
+        // SAFETY: The reference is ours (invariant).
+        unsafe { bindings::dput(self.dentry) };
+    }
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The words of a ring on x86-64: those of one CPU without LOCK, the shared ones with it.
+//!
+//! The kernel's `local_t` is inline assembly of C, and its `Atomic` calls a function for every
+//! operation on a stock kernel, which is too dear once per event.
+
+use crate::ring::port::{
+    LocalWord,
+    SharedWord, //
+};
+use core::{
+    arch::asm,
+    cell::UnsafeCell, //
+};
+
+/// A word that one CPU writes: `local_t`.
+#[repr(transparent)]
+pub(crate) struct LocalU64(UnsafeCell<u64>);
+
+/// A word that all CPUs write.
+#[repr(transparent)]
+pub(crate) struct SharedU64(UnsafeCell<u64>);
+
+impl SharedU64 {
+    /// A word that holds 0, for statics.
+    pub(crate) const fn zero() -> Self {
+        Self(UnsafeCell::new(0))
+    }
+}
+
+// SAFETY: All accesses are single instructions on an aligned word.
+unsafe impl Sync for LocalU64 {}
+// SAFETY: As above.
+unsafe impl Sync for SharedU64 {}
+
+/// `READ_ONCE()`.
+///
+/// # Safety
+///
+/// `word` is valid.
+#[inline(always)]
+unsafe fn load(word: *const u64) -> u64 {
+    // SAFETY: By the contract. Volatile: one `mov`, ordered against the other accesses here.
+    unsafe { word.read_volatile() }
+}
+
+// SAFETY: Each operation is one instruction, so interrupts of this CPU come before or after it. The
+// compiler keeps the order of volatile accesses and of assembly without `nomem`. An aligned `mov` is
+// never torn.
+unsafe impl LocalWord for LocalU64 {
+    fn new(value: u64) -> Self {
+        Self(UnsafeCell::new(value))
+    }
+
+    #[inline(always)]
+    fn get(&self) -> u64 {
+        // SAFETY: `self` is valid.
+        unsafe { load(self.0.get()) }
+    }
+
+    #[inline(always)]
+    fn set(&self, value: u64) {
+        // SAFETY: `self` is valid; other CPUs only load the word.
+        unsafe { self.0.get().write_volatile(value) };
+    }
+
+    #[inline(always)]
+    fn add(&self, value: u64) {
+        // SAFETY: As above.
+        unsafe {
+            asm!("add qword ptr [{p}], {v}", p = in(reg) self.0.get(), v = in(reg) value,
+                options(nostack))
+        };
+    }
+
+    #[inline(always)]
+    fn cmpxchg(&self, old: u64, new: u64) -> bool {
+        let same: u8;
+        // SAFETY: As above.
+        unsafe {
+            asm!("cmpxchg qword ptr [{p}], {n}", "sete {s}", p = in(reg) self.0.get(),
+                n = in(reg) new, s = out(reg_byte) same, inout("rax") old => _, options(nostack))
+        };
+        same != 0
+    }
+}
+
+// SAFETY: As above. x86 orders loads with later accesses and stores with earlier ones, so that a
+// plain `mov` acquires and releases; the assembly keeps the compiler to it. LOCK orders fully.
+unsafe impl SharedWord for SharedU64 {
+    fn new(value: u64) -> Self {
+        Self(UnsafeCell::new(value))
+    }
+
+    #[inline(always)]
+    fn load(&self) -> u64 {
+        // SAFETY: `self` is valid.
+        unsafe { load(self.0.get()) }
+    }
+
+    #[inline(always)]
+    fn load_acquire(&self) -> u64 {
+        let value;
+        // SAFETY: `self` is valid.
+        unsafe {
+            asm!("mov {v}, qword ptr [{p}]", p = in(reg) self.0.get(), v = out(reg) value,
+                options(nostack, preserves_flags))
+        };
+        value
+    }
+
+    #[inline(always)]
+    fn store(&self, value: u64) {
+        // SAFETY: `self` is valid.
+        unsafe { self.0.get().write_volatile(value) };
+    }
+
+    #[inline(always)]
+    fn store_release(&self, value: u64) {
+        // SAFETY: `self` is valid.
+        unsafe {
+            asm!("mov qword ptr [{p}], {v}", p = in(reg) self.0.get(), v = in(reg) value,
+                options(nostack, preserves_flags))
+        };
+    }
+
+    #[inline(always)]
+    fn cas(&self, old: u64, new: u64) -> bool {
+        let same: u8;
+        // SAFETY: `self` is valid.
+        unsafe {
+            asm!("lock cmpxchg qword ptr [{p}], {n}", "sete {s}", p = in(reg) self.0.get(),
+                n = in(reg) new, s = out(reg_byte) same, inout("rax") old => _, options(nostack))
+        };
+        same != 0
+    }
+}

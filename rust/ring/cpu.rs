@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The ring of one CPU: its words, grouped by who writes them, and how it is made and emptied.
+
+use super::port::{LocalWord, Memory as _, Port, SharedWord};
+use core::cell::UnsafeCell;
+use core::ops::DerefMut;
+
+use super::pos::{Layout, Pos, Seq};
+use super::slot::{PageIndex, SlotWord, State, MAX_PAGES};
+use super::subbuf::SubBuf;
+use super::time::StampPair;
+
+/// Words of the writing CPU. Its interrupts write them too, each whole writer nested in the one
+/// that it interrupted.
+pub(super) struct WriterSide<P: Port> {
+    /// Where the next event goes.
+    pub(super) pos: P::Local,
+    /// Writers active, the interrupted ones included.
+    pub(super) nest: P::Local,
+    pub(super) stamps: StampPair<P::Local>,
+    /// The slot word of some recent sub-buffer, only to save a division: used when its sequence
+    /// number is the wanted one.
+    pub(super) hint: P::Local,
+    /// First sub-buffer that is not closed yet.
+    pub(super) closing: P::Local,
+    /// Events in closed sub-buffers.
+    pub(super) total: P::Local,
+    pub(super) counters: Counters<P::Local>,
+}
+
+/// Events that did not get in or did not stay, one word per reason.
+pub(super) struct Counters<L> {
+    pub(super) overrun: L,
+    pub(super) commit_overrun: L,
+    pub(super) dropped: L,
+    pub(super) recursion: L,
+    pub(super) too_big: L,
+    pub(super) clock_back: L,
+    pub(super) broken: L,
+}
+
+impl<L: LocalWord> Counters<L> {
+    fn new() -> Self {
+        Self {
+            overrun: L::new(0),
+            commit_overrun: L::new(0),
+            dropped: L::new(0),
+            recursion: L::new(0),
+            too_big: L::new(0),
+            clock_back: L::new(0),
+            broken: L::new(0),
+        }
+    }
+
+    fn reset(&self) {
+        for word in [
+            &self.overrun,
+            &self.commit_overrun,
+            &self.dropped,
+            &self.recursion,
+            &self.too_big,
+            &self.clock_back,
+            &self.broken,
+        ] {
+            word.set(0);
+        }
+    }
+}
+
+/// Words that several CPUs write.
+pub(super) struct SharedSide<P: Port> {
+    /// Recording is refused while this is not 0 (bits of `DISABLE_*`).
+    pub(super) disabled: P::Shared,
+    /// Bit 0: a full ring loses its oldest events instead of refusing new ones.
+    pub(super) overwrite: P::Shared,
+    /// The sub-buffer that a writer may take for a detached one. The reader writes it, and only
+    /// while no slot is detached.
+    pub(super) spare: P::Shared,
+    /// Written only by `replace`, while nobody else uses the ring.
+    parts: UnsafeCell<Parts<P>>,
+}
+
+/// Bit of `disabled`: the user switched recording off.
+pub(crate) const DISABLE_USER: u64 = 1;
+/// Bit of `disabled`: the ring is being changed.
+pub(crate) const DISABLE_QUIESCE: u64 = 2;
+/// Bit of `disabled`: an invariant was found broken.
+pub(crate) const DISABLE_BROKEN: u64 = 4;
+
+/// The ring of one CPU.
+#[repr(C, align(64))]
+pub(crate) struct CpuRing<P: Port> {
+    pub(super) w: WriterSide<P>,
+    pub(super) layout: Layout,
+    pub(super) s: SharedSide<P>,
+}
+
+/// What the reader of a ring remembers between two calls. It belongs to the ring, not to an open
+/// file, and the reader's lock is around it.
+#[derive(Debug)]
+pub(crate) struct ReaderState {
+    pub(super) current: Option<Current>,
+    /// The sub-buffer to look at when there is no current one.
+    pub(super) next: Seq,
+    /// Events read, cleared or known lost.
+    pub(super) serial: u64,
+    /// The sub-buffer that the reader has ready to give; meaningless while there is a current one
+    /// that is owned.
+    pub(super) spare: PageIndex,
+    /// Events read.
+    pub(super) read: u64,
+}
+
+/// The sub-buffer that the reader is in.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Current {
+    pub(super) seq: Seq,
+    pub(super) page: PageIndex,
+    /// Still in its slot, with DETACH.
+    pub(super) attached: bool,
+    /// Bytes read.
+    pub(super) offset: u32,
+    /// Events read.
+    pub(super) events: u64,
+    /// Time of the last event read; without meaning at offset 0.
+    pub(super) time: u64,
+    /// The loss before it has been established.
+    pub(super) counted: bool,
+    /// Events lost before it that nobody has been told of.
+    pub(super) lost: u64,
+}
+
+/// Why no ring could be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BadShape {
+    /// Fewer than two slots, or more than a slot word can name, or not one more sub-buffer.
+    Count,
+    /// Sub-buffers of unequal or impossible size.
+    Size,
+}
+
+/// Slots of a ring are fewer than this.
+pub(crate) const MOST_SLOTS: usize = MAX_PAGES;
+
+/// What a ring is made of.
+pub(crate) struct Parts<P: Port> {
+    /// See [`super::slot`]. One word per slot, any value.
+    pub(crate) slots: P::Table<P::Shared>,
+    /// One more than slots: each is in a slot, or the spare, or in the reader's hand (I7).
+    pub(crate) pages: P::Table<SubBuf<P>>,
+}
+
+impl<P: Port> Parts<P> {
+    fn check(&self, size: usize) -> Result<(), BadShape> {
+        let n = self.slots.len();
+        if !(2..MAX_PAGES).contains(&n) || self.pages.len().checked_sub(1) != Some(n) {
+            return Err(BadShape::Count);
+        }
+        if !self.pages.iter().all(|p| p.memory().size() == size) {
+            return Err(BadShape::Size);
+        }
+        Ok(())
+    }
+}
+
+impl<P: Port> CpuRing<P> {
+    /// An empty ring, and its reader's memory.
+    pub(crate) fn new(parts: Parts<P>, size: usize) -> Result<(Self, ReaderState), BadShape> {
+        let layout = Layout::for_size(size).ok_or(BadShape::Size)?;
+        parts.check(size)?;
+        let ring = Self {
+            w: WriterSide {
+                pos: P::Local::new(0),
+                nest: P::Local::new(0),
+                stamps: StampPair::new(),
+                hint: P::Local::new(0),
+                closing: P::Local::new(0),
+                total: P::Local::new(0),
+                counters: Counters::new(),
+            },
+            layout,
+            s: SharedSide {
+                disabled: P::Shared::new(0),
+                overwrite: P::Shared::new(1),
+                spare: P::Shared::new(0),
+                parts: UnsafeCell::new(parts),
+            },
+        };
+        let state = ring.reset_words();
+        Ok((ring, state))
+    }
+
+    /// Empties the ring and sets its counters to 0.
+    ///
+    /// # Safety
+    ///
+    /// No writer is active and none begins during the call (recording is disabled and a grace
+    /// period has passed), and `state` is this ring's, held exclusively.
+    pub(crate) unsafe fn reset(&self, state: &mut ReaderState) {
+        *state = self.reset_words();
+    }
+
+    fn reset_words(&self) -> ReaderState {
+        let n = self.slot_count();
+        // Slot i held number i, and number n is open in slot 0.
+        for (i, slot) in (0u32..).zip(self.slots().iter()) {
+            let (seq, state) = match i {
+                0 => (n, State::Open),
+                _ => (u64::from(i), State::Empty),
+            };
+            slot.store(SlotWord::new(seq, PageIndex(i), state).raw());
+        }
+        for page in self.pages().iter() {
+            // Tag 0 is older than any number in use.
+            page.commit.store(0);
+            page.base.set(0);
+            page.stamp.set(0);
+            page.end.set(0);
+            page.padded.set(0);
+        }
+        self.w.stamps.reset();
+        self.w.nest.set(0);
+        self.w.hint.set(0);
+        self.w.closing.set(n);
+        self.w.total.set(0);
+        self.w.counters.reset();
+        self.w.pos.set(self.layout.pos(n, 0, 0).0);
+        let spare = PageIndex(n as u32);
+        self.s.spare.store_release(u64::from(spare.0));
+        ReaderState {
+            current: None,
+            next: n,
+            serial: 0,
+            spare,
+            read: 0,
+        }
+    }
+
+    /// Slots: sub-buffers that the ring holds, the reader's not counted.
+    pub(crate) fn slot_count(&self) -> u64 {
+        self.slots().len() as u64
+    }
+
+    /// Shape of its positions.
+    pub(crate) fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// Sets or clears bits of `DISABLE_*`. Takes effect for writers that begin later.
+    pub(crate) fn set_disabled(&self, bits: u64, on: bool) {
+        loop {
+            let old = self.s.disabled.load();
+            let new = if on { old | bits } else { old & !bits };
+            if old == new || self.s.disabled.cas(old, new) {
+                return;
+            }
+        }
+    }
+
+    /// Whether recording is refused.
+    #[inline(always)]
+    pub(crate) fn is_disabled(&self) -> bool {
+        self.s.disabled.load() != 0
+    }
+
+    /// Whether an invariant was found broken.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.s.disabled.load() & DISABLE_BROKEN != 0
+    }
+
+    /// Chooses between losing the oldest events and refusing the newest.
+    pub(crate) fn set_overwrite(&self, on: bool) {
+        self.s.overwrite.store(u64::from(on));
+    }
+
+    /// The slot of sub-buffer `seq`.
+    #[inline(always)]
+    pub(super) fn slot(&self, seq: Seq) -> Option<&P::Shared> {
+        let i = seq.checked_rem(self.slot_count())?;
+        self.slots().get(i as usize)
+    }
+
+    /// A sub-buffer by its index.
+    #[inline(always)]
+    pub(super) fn page(&self, index: PageIndex) -> Option<&SubBuf<P>> {
+        self.pages().get(index.0 as usize)
+    }
+
+    /// An invariant is broken: disables this ring until it is emptied.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn set_broken(&self) {
+        self.w.counters.broken.add(1);
+        self.set_disabled(DISABLE_BROKEN, true);
+    }
+
+    /// The slots.
+    #[inline(always)]
+    pub(super) fn slots(&self) -> &[P::Shared] {
+        // SAFETY: `replace` runs only while no other reference to the parts exists.
+        unsafe { &(*self.s.parts.get()).slots }
+    }
+
+    /// The sub-buffers.
+    #[inline(always)]
+    pub(super) fn pages(&self) -> &[SubBuf<P>] {
+        // SAFETY: as in `slots`.
+        unsafe { &(*self.s.parts.get()).pages }
+    }
+
+    /// Whether the ring can be made of these parts.
+    pub(super) fn fits(&self, parts: &Parts<P>) -> bool {
+        parts.check(self.layout.size()).is_ok()
+    }
+
+    /// A sub-buffer, to be changed.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::reset`], and no other reference to the parts exists.
+    #[allow(clippy::mut_from_ref)]
+    pub(super) unsafe fn page_mut(&self, index: PageIndex) -> Option<&mut SubBuf<P>>
+    where
+        P::Table<SubBuf<P>>: DerefMut,
+    {
+        // SAFETY: by the contract.
+        let parts = unsafe { &mut *self.s.parts.get() };
+        parts.pages.get_mut(index.0 as usize)
+    }
+
+    /// Exchanges the parts; returns the old ones.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::reset`], and the caller makes all words fit the new parts before anybody uses
+    /// the ring again.
+    pub(super) unsafe fn replace(&self, parts: Parts<P>) -> Parts<P> {
+        // SAFETY: no writer and no reader is active (precondition), so this is the only reference.
+        unsafe { core::mem::replace(&mut *self.s.parts.get(), parts) }
+    }
+
+    /// Everything up to here is final.
+    pub(super) fn committed_in(&self, page: &SubBuf<P>, seq: Seq) -> Option<Pos> {
+        let c = page.committed();
+        (self.layout.seq(c) == seq).then_some(c)
+    }
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The ring buffer of one CPU. `core` only: no allocation, no kernel, no file.
+//!
+//! Actors: one CPU writes, from task, softirq, hardirq and NMI context, each interrupting writer
+//! running to its end inside the interrupted one; one reader at a time, on any CPU, consumes; any
+//! number of viewers copy under the reader's lock.
+//!
+//! A ring is an array of N slots over N + 1 sub-buffers. Sub-buffer number `seq` is in slot
+//! `seq % N`. One word, the position, says where the next event goes; a writer moves it by one
+//! local `cmpxchg`. One word per slot is where writers and reader meet.
+//!
+//! # Invariants
+//!
+//! - I1: only the owning CPU writes.
+//! - I2: writers nest like a stack; the position only grows, except that a discard returns it to
+//!   the start of its own reservation.
+//! - I3: every sub-buffer from `closing` to the position's is Open, and an Open slot keeps its
+//!   sub-buffer.
+//! - I4: `commit` of a sub-buffer moves only by the outermost writer and is tagged with the number
+//!   of the slot that holds it.
+//! - I5: a Full slot has its final commit and no writer.
+//! - I6: DETACH is on at most one slot, the reader's current one, and is set once.
+//! - I7: a sub-buffer is in exactly one slot, or the spare, or the reader's current one.
+//! - I8: behind its commit the reader's current sub-buffer is not touched by the reader, up to its
+//!   commit by no writer.
+//! - I9: `base` of the next sub-buffer is `base` plus the events of this one.
+//! - I10: `before == write` says that `write` is the time of the event that ends at the position.
+//! - I11: written = read + overrun + remaining, whenever no writer is active.
+//! - I12: the reader never makes a writer refuse.
+//!
+//! # Memory order
+//!
+//! | edge | store | load | else |
+//! |---|---|---|---|
+//! | event bytes, stamp, base to reader | commit, release | commit, acquire | torn event |
+//! | final commit to reader | Open to Full, CAS | slot, acquire | last events missed |
+//! | reader's last reads, `spare` to writer | reader's CAS | slot, acquire | overwritten under copy |
+//! | reuse of a sub-buffer to viewer | writer's CAS | copy, read barrier, slot | torn copy accepted |
+//! | writers of one CPU | program order | same CPU | torn stamp pair |
+
+pub(crate) mod cpu;
+pub(crate) mod cursor;
+pub(crate) mod port;
+pub(crate) mod pos;
+pub(crate) mod reader;
+pub(crate) mod resize;
+mod slot;
+pub(crate) mod subbuf;
+pub(crate) mod time;
+pub(crate) mod view;
+pub(crate) mod wire;
+pub(crate) mod writer;

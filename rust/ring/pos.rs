@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The position word: which sub-buffer, how many events in it, how far it is used.
+//!
+//! Arithmetic only. All three are in one word so that one local `cmpxchg` moves them together.
+
+use super::time::Token;
+use super::wire;
+
+/// How-manieth sub-buffer since the ring was made (or emptied).
+pub(crate) type Seq = u64;
+
+/// Bits of [`Seq`] that a slot word keeps. A ring that has filled this many sub-buffers refuses
+/// further events until it is emptied; that is 2^41 times 4080 bytes.
+pub(crate) const SLOT_SEQ_BITS: u32 = 41;
+
+/// Where the three parts of a position lie. Depends on the size of a sub-buffer.
+///
+/// With `k` the order: offset in 4-byte units `11 + k` bits, event count `10 + k` bits, the rest is
+/// the sequence number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    order: u32,
+}
+
+/// A position. Meaningless without its [`Layout`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pos(pub(crate) u64);
+
+/// Bytes of the smallest sub-buffer.
+pub(crate) const MIN_SIZE: usize = 4096;
+/// Largest order: 512 KiB.
+pub(crate) const MAX_ORDER: u32 = 7;
+
+impl Layout {
+    /// The layout for sub-buffers of `size` bytes: a power of two from 4 KiB to 512 KiB.
+    pub(crate) const fn for_size(size: usize) -> Option<Self> {
+        let mut order = 0;
+        while order <= MAX_ORDER {
+            if size == MIN_SIZE << order {
+                return Some(Self { order });
+            }
+            order = order.wrapping_add(1);
+        }
+        None
+    }
+
+    /// Bytes of a sub-buffer, header included.
+    #[inline(always)]
+    pub(crate) const fn size(self) -> usize {
+        MIN_SIZE << self.order
+    }
+
+    /// Bytes for events in a sub-buffer.
+    #[inline(always)]
+    pub(crate) const fn capacity(self) -> u32 {
+        (self.size() as u32).wrapping_sub(wire::HEADER as u32)
+    }
+
+    #[inline(always)]
+    const fn count_shift(self) -> u32 {
+        self.order.wrapping_add(11)
+    }
+
+    #[inline(always)]
+    const fn seq_shift(self) -> u32 {
+        self.order.wrapping_mul(2).wrapping_add(21)
+    }
+
+    /// The largest sequence number that both a position and a slot can hold.
+    pub(crate) const fn max_seq(self) -> Seq {
+        let bits = 64u32.wrapping_sub(self.seq_shift());
+        let bits = if bits < SLOT_SEQ_BITS {
+            bits
+        } else {
+            SLOT_SEQ_BITS
+        };
+        (1u64 << bits).wrapping_sub(1)
+    }
+
+    /// A position from its parts; `offset` in bytes, a multiple of 4.
+    #[inline(always)]
+    pub(crate) const fn pos(self, seq: Seq, count: u64, offset: u32) -> Pos {
+        Pos((seq << self.seq_shift()) | (count << self.count_shift()) | (offset as u64 >> 2))
+    }
+
+    /// The sub-buffer.
+    #[inline(always)]
+    pub(crate) const fn seq(self, pos: Pos) -> Seq {
+        pos.0 >> self.seq_shift()
+    }
+
+    /// Events in the sub-buffer.
+    #[inline(always)]
+    pub(crate) const fn count(self, pos: Pos) -> u64 {
+        let bits = self.order.wrapping_add(10);
+        (pos.0 >> self.count_shift()) & (1u64 << bits).wrapping_sub(1)
+    }
+
+    /// Bytes used in the sub-buffer.
+    #[inline(always)]
+    pub(crate) const fn offset(self, pos: Pos) -> u32 {
+        ((pos.0 & (1u64 << self.count_shift()).wrapping_sub(1)) << 2) as u32
+    }
+
+    /// The name of an attempt at this position: the count, which says nothing beside the offset,
+    /// gives way to the level of nesting.
+    #[inline(always)]
+    pub(crate) const fn token(self, pos: Pos, level: u64) -> Token {
+        let bits = self.order.wrapping_add(10);
+        let mask = (1u64 << bits).wrapping_sub(1) << self.count_shift();
+        Token((pos.0 & !mask) | (level << self.count_shift()))
+    }
+
+    /// The level in a token.
+    #[inline(always)]
+    pub(crate) const fn level(self, token: Token) -> u64 {
+        self.count(Pos(token.0))
+    }
+
+    /// One event of `bytes` further.
+    #[inline(always)]
+    pub(crate) const fn advance(self, pos: Pos, bytes: u32) -> Pos {
+        Pos(pos
+            .0
+            .wrapping_add(1u64 << self.count_shift())
+            .wrapping_add(bytes as u64 >> 2))
+    }
+
+    /// One event of `bytes` back.
+    #[inline(always)]
+    pub(crate) const fn roll_back(self, pos: Pos, bytes: u32) -> Pos {
+        Pos(pos
+            .0
+            .wrapping_sub(1u64 << self.count_shift())
+            .wrapping_sub(bytes as u64 >> 2))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_survive_for_every_order() {
+        for order in 0..=MAX_ORDER {
+            let l = Layout::for_size(MIN_SIZE << order).unwrap();
+            let most = u64::from(l.capacity()) / 8;
+            for seq in [0, 1, 12345, l.max_seq()] {
+                for count in [0, 1, most] {
+                    for offset in [0, 8, l.capacity()] {
+                        let p = l.pos(seq, count, offset);
+                        assert_eq!((l.seq(p), l.count(p), l.offset(p)), (seq, count, offset));
+                    }
+                }
+            }
+            let p = l.pos(3, 1, 8);
+            assert_eq!(l.advance(p, 16), l.pos(3, 2, 24));
+            assert_eq!(l.roll_back(l.advance(p, 16), 16), p);
+        }
+    }
+
+    #[test]
+    fn odd_sizes_have_no_layout() {
+        for size in [0, 1, 2048, 4095, 5000, 12288, 1 << 20, usize::MAX] {
+            assert_eq!(Layout::for_size(size), None);
+        }
+    }
+}

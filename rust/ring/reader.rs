@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The consuming reader of one ring: attaches to or takes the oldest sub-buffer, never waits for a
+//! writer, knows exactly what was lost. [`super::view`] is the reader that consumes nothing.
+
+use super::cpu::{CpuRing, Current, ReaderState};
+use super::cursor::Cursor;
+use super::port::{LocalWord, Port, SharedWord};
+use super::pos::{Pos, Seq};
+use super::slot::{SlotWord, State};
+use super::subbuf::SubBuf;
+use super::wire;
+
+/// Turns after which a reader gives up: each repeated turn is a step that a writer made on the same
+/// slot meanwhile. The caller tries again later; writers never notice.
+const MAX_TURNS: u32 = 64;
+
+/// Writers were faster than the reader all the time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Busy;
+
+/// Committed data that has not been read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Unread {
+    /// The sub-buffer.
+    pub(crate) seq: Seq,
+    /// Time of its first event.
+    pub(crate) stamp: u64,
+    /// Where the unread part begins.
+    pub(crate) offset: u32,
+    /// The time so far, at `offset`.
+    pub(crate) time: u64,
+    /// Where it ends.
+    pub(crate) end: u32,
+    /// Events in it.
+    pub(crate) events: u64,
+    /// Events lost in front of it.
+    pub(crate) lost: u64,
+    /// Writers may still add to this sub-buffer.
+    pub(crate) open: bool,
+}
+
+/// The right to consume: there is one reader at a time.
+pub(crate) struct Reader<'a, P: Port> {
+    pub(super) ring: &'a CpuRing<P>,
+    pub(super) state: &'a mut ReaderState,
+}
+
+impl<P: Port> CpuRing<P> {
+    /// The right to consume.
+    ///
+    /// # Safety
+    ///
+    /// `state` is the one that was made with this ring.
+    pub(crate) unsafe fn reader<'a>(&'a self, state: &'a mut ReaderState) -> Reader<'a, P> {
+        Reader { ring: self, state }
+    }
+}
+
+impl<P: Port> Reader<'_, P> {
+    /// The next unread data, `None` when all that is committed has been read.
+    pub(crate) fn unread(&mut self) -> Result<Option<Unread>, Busy> {
+        for _ in 0..MAX_TURNS {
+            let Some(cur) = self.state.current else {
+                if !self.acquire() {
+                    return Ok(None);
+                }
+                continue;
+            };
+            let Some(page) = self.ring.page(cur.page) else {
+                return Ok(None);
+            };
+            if let Some(pos) = self.ring.committed_in(page, cur.seq) {
+                let unread = self.describe(cur, page, pos);
+                if unread.end > unread.offset {
+                    return Ok(Some(unread));
+                }
+            }
+            if !cur.attached {
+                self.release(cur);
+            } else if !self.detach(cur) {
+                return Ok(None);
+            }
+        }
+        Err(Busy)
+    }
+
+    fn describe(&mut self, mut cur: Current, page: &SubBuf<P>, pos: Pos) -> Unread {
+        if !cur.counted {
+            // `base` was stored before the first commit of this sub-buffer.
+            cur.lost = page.base.get().wrapping_sub(self.state.serial);
+            cur.counted = true;
+            self.state.serial = self.state.serial.wrapping_add(cur.lost);
+            self.state.current = Some(cur);
+        }
+        let stamp = page.stamp.get();
+        Unread {
+            seq: cur.seq,
+            stamp,
+            offset: cur.offset,
+            time: if cur.offset == 0 { stamp } else { cur.time },
+            end: self.ring.layout.offset(pos),
+            events: self.ring.layout.count(pos).wrapping_sub(cur.events),
+            lost: cur.lost,
+            open: cur.attached,
+        }
+    }
+
+    /// Goes to the next sub-buffer. Says whether the state changed, so that another look pays.
+    fn acquire(&mut self) -> bool {
+        let next = self.state.next;
+        let Some(slot) = self.ring.slot(next) else {
+            return false;
+        };
+        // Acquire: a sub-buffer seen Full has its final commit.
+        let s = SlotWord::from_raw(slot.load_acquire());
+        if s.seq() < next {
+            return false;
+        }
+        if s.seq() > next {
+            // Lapped. The oldest that can still be there:
+            let n = self.ring.slot_count();
+            self.state.next = s.seq().wrapping_sub(n).wrapping_add(1);
+            return true;
+        }
+        let (target, attached) = match s.state() {
+            Some(State::Open) => (s.attach(), true),
+            Some(State::Full) => (s.take(self.state.spare), false),
+            _ => return false,
+        };
+        let Some(target) = target else {
+            return false;
+        };
+        // Fully ordered. Attach: our store to `spare` comes first (a writer that sees DETACH uses
+        // it). Take: our last reads of the spare come first, our reads of the new one later.
+        if slot.cas(s.raw(), target.raw()) {
+            self.state.current = Some(Current {
+                seq: next,
+                page: s.page(),
+                attached,
+                offset: 0,
+                events: 0,
+                time: 0,
+                counted: false,
+                lost: 0,
+            });
+        }
+        true
+    }
+
+    /// All that was committed in an attached sub-buffer has been read. Says whether writers have
+    /// left it; its commit must then be looked at once more, for it is final only now.
+    fn detach(&mut self, cur: Current) -> bool {
+        let Some(slot) = self.ring.slot(cur.seq) else {
+            return false;
+        };
+        let s = SlotWord::from_raw(slot.load_acquire());
+        if s.seq() == cur.seq {
+            let Some(taken) = s.take(self.state.spare) else {
+                return false;
+            };
+            // Failure means that a writer took the spare meanwhile (T3): the sub-buffer is ours
+            // either way.
+            let _ = slot.cas(s.raw(), taken.raw());
+        }
+        self.state.current = Some(Current {
+            attached: false,
+            ..cur
+        });
+        true
+    }
+
+    /// All of an owned sub-buffer has been read: it becomes the spare.
+    fn release(&mut self, cur: Current) {
+        self.state.spare = cur.page;
+        // No slot is detached now, so no writer looks at this word.
+        self.ring.s.spare.store(u64::from(cur.page.0));
+        self.state.next = cur.seq.wrapping_add(1);
+        self.state.current = None;
+    }
+
+    /// Copies the committed data of the current sub-buffer, from its beginning, as much as `out`
+    /// holds and at most up to `unread.end`. Says how much; 0 when `unread` is out of date.
+    pub(crate) fn copy(&self, unread: &Unread, out: &mut [u8]) -> usize {
+        let Some(cur) = self.state.current.filter(|c| c.seq == unread.seq) else {
+            return 0;
+        };
+        let Some(page) = self.ring.page(cur.page) else {
+            return 0;
+        };
+        let len = out.len().min(unread.end as usize);
+        let Some(out) = out.get_mut(..len) else {
+            return 0;
+        };
+        // SAFETY: the sub-buffer is the current one and stays the reader's until released (I8);
+        // `end` came from its commit, behind which writers no longer store.
+        unsafe { page.copy_owned(out) };
+        len
+    }
+
+    /// Everything before `offset` of sub-buffer `seq`, `events` events up to `time`, has been read,
+    /// and the reader knows what was lost in front of it. Says whether that was still unread.
+    pub(crate) fn consume(&mut self, seq: Seq, offset: u32, time: u64, events: u64) -> bool {
+        let Some(mut cur) = self.state.current.filter(|c| c.seq == seq) else {
+            return false;
+        };
+        if offset <= cur.offset {
+            return false;
+        }
+        cur.offset = offset;
+        cur.time = time;
+        cur.events = cur.events.wrapping_add(events);
+        cur.lost = 0;
+        self.state.current = Some(cur);
+        self.state.read = self.state.read.wrapping_add(events);
+        self.state.serial = self.state.serial.wrapping_add(events);
+        true
+    }
+
+    /// Consumes all unread data of the next sub-buffer into `image`: a whole sub-buffer with its
+    /// header, unused bytes zero. `None` when there is nothing, or `image` has not the size of a
+    /// sub-buffer.
+    pub(crate) fn take_image(&mut self, image: &mut [u8]) -> Result<Option<()>, Busy> {
+        if image.len() != self.ring.layout.size() {
+            return Ok(None);
+        }
+        let Some(u) = self.unread()? else {
+            return Ok(None);
+        };
+        let Some(data) = image.get_mut(wire::HEADER..) else {
+            return Ok(None);
+        };
+        let end = self.copy(&u, data);
+        // The time at the end, in case writers add to this sub-buffer.
+        let mut time = u.time;
+        if u.open {
+            let unread = data.get(..end).unwrap_or(&[]);
+            let mut cursor = Cursor::at(unread, u.offset as usize, u.time);
+            for _ in &mut cursor {}
+            time = cursor.time();
+        }
+        let start = (u.offset as usize).min(end);
+        data.copy_within(start..end, 0);
+        let len = end.wrapping_sub(start);
+        if let Some(rest) = data.get_mut(len..) {
+            rest.fill(0);
+        }
+        wire::finish_image(image, u.time, len, u.lost);
+        self.consume(u.seq, u.end, time, u.events);
+        Ok(Some(()))
+    }
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0
+//! One sub-buffer: its bytes and the words about it. The only place that touches raw bytes.
+//!
+//! No reference to the whole of the bytes ever exists while writers use them: a writer owns its
+//! reservation, a reader the committed prefix, and those never overlap.
+
+use core::ptr;
+use core::ptr::NonNull;
+
+use super::port::{LocalWord, Memory, Port, SharedWord};
+use super::pos::Pos;
+use super::wire;
+
+/// A sub-buffer and what is known of it.
+pub(crate) struct SubBuf<P: Port> {
+    memory: P::Memory,
+    /// Position up to which all is final; tagged with the sequence number. Outermost writer.
+    pub(crate) commit: P::Shared,
+    /// Number of the first event of the sub-buffer since the ring began. Outermost writer.
+    pub(crate) base: P::Local,
+    /// Time of the event at offset 0. Its writer.
+    pub(crate) stamp: P::Local,
+    /// Position where the data ended when the writers left it. The writer that crossed.
+    pub(crate) end: P::Local,
+    /// Events of the sub-buffer that became padding. Any writer; emptied by the outermost.
+    pub(crate) padded: P::Local,
+}
+
+impl<P: Port> SubBuf<P> {
+    /// A sub-buffer that nobody uses.
+    pub(crate) fn new(memory: P::Memory) -> Self {
+        Self {
+            memory,
+            commit: P::Shared::new(0),
+            base: P::Local::new(0),
+            stamp: P::Local::new(0),
+            end: P::Local::new(0),
+            padded: P::Local::new(0),
+        }
+    }
+
+    /// The memory.
+    pub(crate) fn memory(&self) -> &P::Memory {
+        &self.memory
+    }
+
+    /// Gives the memory back.
+    pub(crate) fn into_memory(self) -> P::Memory {
+        self.memory
+    }
+
+    /// Final part, as loaded by a reader.
+    pub(crate) fn committed(&self) -> Pos {
+        // Acquire: pairs with the release store of the outermost writer. Without it a reader could
+        // see the length before the bytes.
+        Pos(self.commit.load_acquire())
+    }
+
+    /// Address of the byte at `offset` of the data.
+    ///
+    /// # Safety
+    ///
+    /// `offset` is at most the capacity.
+    #[inline(always)]
+    pub(crate) unsafe fn at(&self, offset: u32) -> NonNull<u8> {
+        // SAFETY: the memory holds header and capacity (`Memory`), so the sum stays inside it or
+        // one behind.
+        unsafe {
+            self.memory
+                .base()
+                .add(wire::HEADER.wrapping_add(offset as usize))
+        }
+    }
+
+    /// Stores words at `offset` of the data.
+    ///
+    /// # Safety
+    ///
+    /// The bytes lie inside the capacity and in the caller's reservation; `offset` is a multiple
+    /// of 4.
+    #[inline(always)]
+    pub(crate) unsafe fn put<const N: usize>(&self, offset: u32, words: [u32; N]) {
+        // SAFETY: in bounds (precondition).
+        let mut at = unsafe { self.at(offset) }.cast::<u32>();
+        for word in words {
+            // SAFETY: in bounds and nobody else's (precondition); aligned, since the data begins
+            // at 16 of an aligned sub-buffer.
+            unsafe { at.write(word) };
+            // SAFETY: at most one behind the bytes.
+            at = unsafe { at.add(1) };
+        }
+    }
+
+    /// Whether `byte` is in this sub-buffer.
+    pub(crate) fn owns(&self, byte: NonNull<u8>) -> bool {
+        let base = self.memory.base().as_ptr() as usize;
+        (byte.as_ptr() as usize).wrapping_sub(base) < self.memory.size()
+    }
+
+    /// Copies the first bytes of the data, as many as `out` holds.
+    ///
+    /// # Safety
+    ///
+    /// Those bytes are committed and the sub-buffer belongs to the caller, who is the reader: no
+    /// writer stores to them during the call.
+    pub(crate) unsafe fn copy_owned(&self, out: &mut [u8]) {
+        let len = out
+            .len()
+            .min(self.memory.size().saturating_sub(wire::HEADER));
+        // SAFETY: offset 0 is in bounds.
+        let from = unsafe { self.at(0) };
+        // SAFETY: `len` bytes follow in this allocation; `out` is a distinct one; nobody writes
+        // them (precondition).
+        unsafe { ptr::copy_nonoverlapping(from.as_ptr(), out.as_mut_ptr(), len) };
+    }
+
+    /// Copies the first bytes of the data while a writer may overwrite them. The result means
+    /// something only if the caller finds afterwards that none did.
+    pub(crate) fn copy_racing(&self, out: &mut [u8]) {
+        let len = out
+            .len()
+            .min(self.memory.size().saturating_sub(wire::HEADER));
+        let mut chunks = out.get_mut(..len).unwrap_or(&mut []).chunks_exact_mut(4);
+        let mut offset = 0u32;
+        for chunk in &mut chunks {
+            // SAFETY: `offset + 4` is at most `len`, thus at most the capacity.
+            let word = unsafe { self.at(offset) }.cast::<u32>();
+            // SAFETY: in bounds as above; aligned, since the data begins at 16 of an aligned
+            // sub-buffer and `offset` is a multiple of 4. Volatile: a racing store makes the value
+            // useless, never the program undefined, and the caller throws it away.
+            let value = unsafe { word.read_volatile() };
+            chunk.copy_from_slice(&value.to_ne_bytes());
+            offset = offset.wrapping_add(4);
+        }
+    }
+}

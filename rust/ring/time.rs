@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Time of an event: which record carries it, and the pair of words that says whether the time of
+//! the event in front is known.
+
+use super::port::LocalWord;
+use super::wire;
+use super::writer::MAX_NEST;
+
+const LEVEL_MASK: u64 = MAX_NEST - 1;
+const _: () = assert!(MAX_NEST.is_power_of_two());
+
+/// Value of `before` and `write` that name no event; they differ, so that the pair is not valid.
+const NO_BEFORE: u64 = u64::MAX;
+const NO_WRITE: u64 = u64::MAX - 1;
+
+/// How an event's time is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stamp {
+    /// First event of a sub-buffer: the sub-buffer's own stamp is its time.
+    First,
+    /// Time since the event in front, in the event header.
+    Delta(u32),
+    /// Time since the event in front, in a record of its own.
+    Extend(u64),
+    /// The time itself, in a record of its own: the time of the event in front is not known.
+    Absolute,
+}
+
+impl Stamp {
+    /// Bytes of the record in front of the event.
+    #[inline(always)]
+    pub(crate) const fn record_size(self) -> u32 {
+        match self {
+            Stamp::First | Stamp::Delta(_) => 0,
+            Stamp::Extend(_) | Stamp::Absolute => wire::STAMP_SIZE,
+        }
+    }
+}
+
+/// The clock as one writer saw it, and what it means for the event that it is about to reserve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reading {
+    /// Time of the event.
+    pub(crate) time: u64,
+    /// Time since the event in front; `None` when that is not known.
+    pub(crate) delta: Option<u64>,
+    /// The clock had gone back behind the event in front; `time` is that event's.
+    pub(crate) went_back: bool,
+}
+
+/// The name of one attempt to reserve: the position it starts from and the level of nesting.
+///
+/// Unique as long as it can be met in the pair. An attempt that fails had its position taken by a
+/// writer of a higher level, for good; one that succeeds and is discarded wipes the pair. ftrace
+/// compares times instead, and a clock that gives one value twice then makes a stale pair look
+/// valid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Token(pub(crate) u64);
+
+/// ftrace's pair, of tokens. `before` is stored ahead of a reservation, `write` behind it, so that
+/// `before == write` says: `write` names the event that ends at the position (I10). The time of
+/// that event is in the word of its level; it stays there until a later event of the same level,
+/// and that one has changed `before` first.
+pub(crate) struct StampPair<L> {
+    before: L,
+    write: L,
+    times: [L; MAX_NEST as usize],
+}
+
+impl<L: LocalWord> StampPair<L> {
+    /// The pair of an empty ring.
+    pub(crate) fn new() -> Self {
+        Self {
+            before: L::new(NO_BEFORE),
+            write: L::new(NO_WRITE),
+            times: core::array::from_fn(|_| L::new(0)),
+        }
+    }
+
+    /// Forgets everything; no writer is active.
+    pub(crate) fn reset(&self) {
+        self.invalidate();
+    }
+
+    /// Time of the event that the writer of `level` (0-based) reserved last.
+    #[inline(always)]
+    pub(crate) fn time_of(&self, level: u64) -> u64 {
+        // The mask keeps the index in bounds; levels are below MAX_NEST.
+        self.times
+            .get((level & LEVEL_MASK) as usize)
+            .map_or(0, L::get)
+    }
+
+    /// Reads the pair, then the clock; `level_of` finds the level in a token.
+    ///
+    /// The caller has read the position first and moves it by `cmpxchg` afterwards. When that
+    /// succeeds no event was added since. `before` is read last: had a writer come and discarded
+    /// all it wrote, it is not valid any more.
+    #[inline(always)]
+    pub(crate) fn read(
+        &self,
+        level_of: impl FnOnce(Token) -> u64,
+        clock: impl FnOnce() -> u64,
+    ) -> Reading {
+        let write = self.write.get();
+        let last = self.time_of(level_of(Token(write)));
+        let before = self.before.get();
+        let time = clock();
+        if before != write {
+            return Reading {
+                time,
+                delta: None,
+                went_back: false,
+            };
+        }
+        // A clock that steps back, by however much, is held: `since` is then in the upper half.
+        let since = time.wrapping_sub(last);
+        if since > u64::MAX / 2 {
+            return Reading {
+                time: last,
+                delta: Some(0),
+                went_back: true,
+            };
+        }
+        Reading {
+            time,
+            delta: Some(since),
+            went_back: false,
+        }
+    }
+
+    /// Before the reservation.
+    #[inline(always)]
+    pub(crate) fn open(&self, token: Token) {
+        self.before.set(token.0);
+    }
+
+    /// After the reservation.
+    #[inline(always)]
+    pub(crate) fn close(&self, token: Token, level: u64, time: u64) {
+        if let Some(word) = self.times.get((level & LEVEL_MASK) as usize) {
+            word.set(time);
+        }
+        self.write.set(token.0);
+    }
+
+    /// Before a reservation is given back: the next event must carry its own time.
+    #[inline(always)]
+    pub(crate) fn invalidate(&self) {
+        self.before.set(NO_BEFORE);
+        self.write.set(NO_WRITE);
+    }
+}

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The reader that consumes nothing, and what the ring says about itself.
+
+use super::cpu::ReaderState;
+use super::port::{LocalWord, Port, SharedWord};
+use super::pos::{Pos, Seq};
+use super::reader::Reader;
+use super::slot::{SlotWord, State};
+use super::subbuf::SubBuf;
+
+/// A copied sub-buffer, or the part of it that nobody has consumed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Viewed {
+    /// The sub-buffer.
+    pub(crate) seq: Seq,
+    /// Time of its first event.
+    pub(crate) stamp: u64,
+    /// Where the unread part begins.
+    pub(crate) offset: u32,
+    /// The time so far, at `offset`.
+    pub(crate) time: u64,
+    /// Bytes copied.
+    pub(crate) end: u32,
+    /// Number of the event at `offset` since the ring began.
+    pub(crate) serial: u64,
+    /// Events from `offset` on.
+    pub(crate) events: u64,
+}
+
+/// What a ring has counted since it was emptied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CpuStats {
+    /// Events published, discarded ones not counted.
+    pub(crate) written: u64,
+    /// Events consumed.
+    pub(crate) read: u64,
+    /// Events overwritten before they were read.
+    pub(crate) overrun: u64,
+    /// Events refused because the ring came round to a writer that it had interrupted.
+    pub(crate) commit_overrun: u64,
+    /// Events refused because the ring was full.
+    pub(crate) dropped: u64,
+    /// Events refused because too many writers were nested.
+    pub(crate) recursion: u64,
+    /// Events refused because they fit no sub-buffer.
+    pub(crate) too_big: u64,
+    /// Times that the clock went back.
+    pub(crate) clock_back: u64,
+    /// Broken invariants found.
+    pub(crate) broken: u64,
+    /// Bytes of unread events.
+    pub(crate) bytes: u64,
+    /// Time of the oldest event that is still in the ring.
+    pub(crate) oldest: u64,
+}
+
+impl CpuStats {
+    /// Events that can still be read.
+    pub(crate) fn entries(&self) -> u64 {
+        self.written
+            .saturating_sub(self.overrun)
+            .saturating_sub(self.read)
+    }
+}
+
+impl<P: Port> Reader<'_, P> {
+    /// Copies the oldest sub-buffer behind `after` (the oldest of all without it) that has
+    /// committed data to `out`; consumes nothing.
+    ///
+    /// What was overwritten since `after` shows in `serial`.
+    pub(crate) fn view(&self, after: Option<Seq>, out: &mut [u8]) -> Option<Viewed> {
+        let ring = self.ring;
+        let cur = self.state.current;
+        let mut seq = match after {
+            Some(seq) => seq.wrapping_add(1),
+            None => cur.map_or(self.state.next, |c| c.seq),
+        };
+        // A turn moves to a later sub-buffer, or a writer has lapped us.
+        for _ in 0..ring.slot_count().saturating_mul(4) {
+            if let Some(c) = cur.filter(|c| c.seq == seq) {
+                let page = ring.page(c.page)?;
+                let pos = ring.committed_in(page, seq);
+                let end = pos.map_or(0, |p| ring.layout.offset(p));
+                if let Some(pos) = pos.filter(|_| end > c.offset) {
+                    let mut v = describe(self.state, seq, page, pos, ring.layout.count(pos));
+                    v.end = end;
+                    // SAFETY: the reader's own sub-buffer (I8), up to its commit.
+                    unsafe { page.copy_owned(out.get_mut(..end as usize)?) };
+                    return Some(v);
+                }
+                seq = seq.wrapping_add(1);
+                continue;
+            }
+            let slot = ring.slot(seq)?;
+            let s = SlotWord::from_raw(slot.load_acquire());
+            if s.seq() < seq {
+                return None;
+            }
+            if s.seq() > seq {
+                seq = s.seq().wrapping_sub(ring.slot_count()).wrapping_add(1);
+                continue;
+            }
+            let page = ring.page(s.page())?;
+            let pos = ring.committed_in(page, seq);
+            let end = pos.map_or(0, |p| ring.layout.offset(p));
+            if let (Some(pos), Some(State::Open | State::Full)) = (pos, s.state()) {
+                if end != 0 {
+                    let mut v = describe(self.state, seq, page, pos, ring.layout.count(pos));
+                    v.end = end;
+                    page.copy_racing(out.get_mut(..end as usize)?);
+                    // Pairs with the fully ordered CAS that reuses the sub-buffer: had we copied
+                    // a byte stored behind it, we would see its slot word now.
+                    P::read_barrier();
+                    let again = SlotWord::from_raw(slot.load());
+                    if again.seq() == seq && again.page() == s.page() {
+                        return Some(v);
+                    }
+                    continue;
+                }
+            }
+            if s.state() == Some(State::Open) {
+                return None;
+            }
+            seq = seq.wrapping_add(1);
+        }
+        None
+    }
+
+    /// What has been counted. Exact when no writer is active.
+    pub(crate) fn stats(&self) -> CpuStats {
+        let ring = self.ring;
+        let c = &ring.w.counters;
+        let mut stats = CpuStats {
+            written: self.written(),
+            read: self.state.read,
+            overrun: c.overrun.get(),
+            commit_overrun: c.commit_overrun.get(),
+            dropped: c.dropped.get(),
+            recursion: c.recursion.get(),
+            too_big: c.too_big.get(),
+            clock_back: c.clock_back.get(),
+            broken: c.broken.get(),
+            bytes: 0,
+            oldest: 0,
+        };
+        let cur = self.state.current;
+        let mut seq = cur.map_or(self.state.next, |c| c.seq);
+        let mut found = false;
+        for _ in 0..ring.slot_count().saturating_mul(2) {
+            let own = cur.filter(|c| c.seq == seq);
+            let index = match own {
+                Some(c) => c.page,
+                None => {
+                    let Some(slot) = ring.slot(seq) else { break };
+                    let s = SlotWord::from_raw(slot.load_acquire());
+                    if s.seq() < seq {
+                        break;
+                    }
+                    if s.seq() > seq {
+                        seq = s.seq().wrapping_sub(ring.slot_count()).wrapping_add(1);
+                        continue;
+                    }
+                    s.page()
+                }
+            };
+            let Some(page) = ring.page(index) else { break };
+            if let Some(pos) = ring.committed_in(page, seq) {
+                let end = u64::from(ring.layout.offset(pos));
+                let read = own.map_or(0, |c| u64::from(c.offset));
+                stats.bytes = stats.bytes.saturating_add(end.saturating_sub(read));
+                if !found {
+                    stats.oldest = page.stamp.get();
+                    found = true;
+                }
+            }
+            seq = seq.wrapping_add(1);
+        }
+        stats
+    }
+
+    /// Events published: those of closed sub-buffers and those committed in the open one.
+    fn written(&self) -> u64 {
+        let w = &self.ring.w;
+        let mut written = w.total.get();
+        // A writer that closes a sub-buffer meanwhile makes us look again; not for ever.
+        for _ in 0..4 {
+            let seq = w.closing.get();
+            let total = w.total.get();
+            let open = self.open_count(seq);
+            if w.closing.get() == seq && w.total.get() == total {
+                return total.wrapping_add(open);
+            }
+            written = w.total.get();
+        }
+        written
+    }
+
+    fn open_count(&self, seq: Seq) -> u64 {
+        let ring = self.ring;
+        let own = self.state.current.filter(|c| c.seq == seq);
+        let index = match own {
+            Some(c) => Some(c.page),
+            None => ring
+                .slot(seq)
+                .map(|s| SlotWord::from_raw(s.load_acquire()).page()),
+        };
+        index
+            .and_then(|i| ring.page(i))
+            .and_then(|p| ring.committed_in(p, seq))
+            .map_or(0, |p| ring.layout.count(p))
+    }
+}
+
+fn describe<P: Port>(
+    state: &ReaderState,
+    seq: Seq,
+    page: &SubBuf<P>,
+    _pos: Pos,
+    count: u64,
+) -> Viewed {
+    let stamp = page.stamp.get();
+    let own = state.current.filter(|c| c.seq == seq);
+    let (offset, read, time) = match own {
+        Some(c) if c.offset != 0 => (c.offset, c.events, c.time),
+        _ => (0, 0, stamp),
+    };
+    Viewed {
+        seq,
+        stamp,
+        offset,
+        time,
+        end: 0,
+        serial: page.base.get().wrapping_add(read),
+        events: count.wrapping_sub(read),
+    }
+}

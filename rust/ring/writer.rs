@@ -1,0 +1,609 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Reserve, commit, discard, publish.
+//!
+//! Instants of one write, named in the comments below:
+//!
+//! ```text
+//!   A  load the position          E  store `write`
+//!   B  load the pair, the clock   F  store header, payload
+//!   C  store `before`             G  publish (outermost writer only)
+//!   D  cmpxchg the position       H  nest = 0, look at the position again
+//! ```
+//!
+//! An interrupt may run any number of complete writers between any two of them. One between A and D
+//! makes D fail, unless it discarded all it wrote; one between D and E finds `before != write`.
+//! Proved by exhaustion in tools/ringtest (`nest`).
+
+use core::marker::PhantomData;
+use core::mem::ManuallyDrop;
+use core::ptr::NonNull;
+use core::slice;
+
+use super::cpu::CpuRing;
+use super::port::{LocalWord, Port, SharedWord};
+use super::pos::{Pos, Seq};
+use super::slot::{PageIndex, SlotWord, State};
+use super::subbuf::SubBuf;
+use super::time::{Reading, Stamp};
+use super::wire::{self, EventSize};
+
+/// Writers that may be active at once on one CPU: four contexts, each with one event inside another
+/// (a probe that hits a tracepoint).
+pub(crate) const MAX_NEST: u64 = 8;
+
+/// Turns after which a loop gives up. A turn of `reserve` is repeated once for each writer that ran
+/// inside it and at most once more than that because of the reader, so this needs as many
+/// interrupts within one reservation; the event is then dropped and counted.
+const MAX_TURNS: u32 = 1000;
+
+/// Why an event was not recorded. Each has its counter, `Disabled` excepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// Recording is off.
+    Disabled,
+    /// More than [`MAX_NEST`] writers.
+    Recursion,
+    /// It fits no sub-buffer.
+    TooBig,
+    /// The ring is full and keeps its oldest events.
+    Full,
+    /// The ring has come round to a sub-buffer that an interrupted writer is still in.
+    CommitOverrun,
+    /// The ring is disabled for good.
+    Broken,
+}
+
+enum Cross {
+    Stale,
+    Refuse(Refused),
+}
+
+/// The right to write to a ring: this CPU's, and it stays this CPU's.
+pub(crate) struct Writer<'a, P: Port> {
+    ring: &'a CpuRing<P>,
+    not_send: PhantomData<*mut ()>,
+}
+
+impl<P: Port> Clone for Writer<'_, P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<P: Port> Copy for Writer<'_, P> {}
+
+impl<P: Port> CpuRing<P> {
+    /// The right to write.
+    ///
+    /// # Safety
+    ///
+    /// For as long as the result is used the caller runs on the CPU that owns the ring and cannot
+    /// migrate, and other writers of this ring run only as its interrupts, to their end (I1, I2).
+    #[inline(always)]
+    pub(crate) unsafe fn writer(&self) -> Writer<'_, P> {
+        Writer {
+            ring: self,
+            not_send: PhantomData,
+        }
+    }
+}
+
+/// Bytes in the ring that belong to one writer. Dropping it discards the event: half an event is
+/// never published. To forget one stalls publication on this CPU and breaks no memory.
+#[must_use = "an event that is not committed is discarded"]
+pub(crate) struct Reserved<'a, P: Port> {
+    writer: Writer<'a, P>,
+    payload: NonNull<u8>,
+    len: usize,
+    shape: Shape,
+}
+
+/// What `discard` must know of an event: `total:24 long:1 stamped:1`.
+#[derive(Clone, Copy)]
+struct Shape(u64);
+
+impl Shape {
+    #[inline(always)]
+    fn new(size: EventSize, stamp: Stamp) -> Self {
+        let stamped = u64::from(stamp.record_size() != 0);
+        let long = u64::from(size.type_len == 0);
+        Self((u64::from(size.total) << 2) | (long << 1) | stamped)
+    }
+    /// Bytes with the time record.
+    fn total(self) -> u32 {
+        let event = (self.0 >> 2) as u32;
+        match self.0 & 1 {
+            0 => event,
+            _ => event.wrapping_add(wire::STAMP_SIZE),
+        }
+    }
+    /// Bytes in front of the payload.
+    fn head(self) -> u32 {
+        let header = if self.0 & 2 == 0 { 4u32 } else { 8 };
+        match self.0 & 1 {
+            0 => header,
+            _ => header.wrapping_add(wire::STAMP_SIZE),
+        }
+    }
+}
+
+impl<'a, P: Port> Writer<'a, P> {
+    /// Reserves `len` bytes of payload, stamped with the time that `clock` gives.
+    ///
+    /// Any context, NMI included. `clock` is called once per turn.
+    #[inline(always)]
+    pub(crate) fn reserve(
+        self,
+        len: usize,
+        clock: impl Fn() -> u64,
+    ) -> Result<Reserved<'a, P>, Refused> {
+        let ring = self.ring;
+        if ring.is_disabled() {
+            return Err(Refused::Disabled);
+        }
+        let Some(size) = EventSize::new(len, ring.layout.capacity()) else {
+            ring.w.counters.too_big.add(1);
+            return Err(Refused::TooBig);
+        };
+        let level = self.enter()?;
+        match self.place(size, level, clock) {
+            Ok((payload, shape)) => Ok(Reserved {
+                writer: self,
+                payload,
+                len,
+                shape,
+            }),
+            Err(refused) => {
+                self.exit();
+                Err(refused)
+            }
+        }
+    }
+
+    /// The number of writers that this one interrupted.
+    #[inline(always)]
+    fn enter(self) -> Result<u64, Refused> {
+        let w = &self.ring.w;
+        // A nested writer between load and store leaves the word as it was.
+        let level = w.nest.get();
+        if level >= MAX_NEST {
+            w.counters.recursion.add(1);
+            return Err(Refused::Recursion);
+        }
+        w.nest.set(level.wrapping_add(1));
+        Ok(level)
+    }
+
+    /// How the event's time can be written, `None` if only a sub-buffer of its own can carry it.
+    #[inline(always)]
+    fn stamp(used: u32, reading: Reading) -> Option<Stamp> {
+        match reading.delta {
+            _ if used == 0 => Some(Stamp::First),
+            None => Some(Stamp::Absolute),
+            Some(d) if d <= wire::DELTA_MAX => Some(Stamp::Delta(d as u32)),
+            Some(d) if d <= wire::STAMP_MAX => Some(Stamp::Extend(d)),
+            Some(_) => None,
+        }
+    }
+
+    #[inline(always)]
+    fn place(
+        self,
+        size: EventSize,
+        level: u64,
+        clock: impl Fn() -> u64,
+    ) -> Result<(NonNull<u8>, Shape), Refused> {
+        let ring = self.ring;
+        let layout = ring.layout;
+        let mut turns = 0u32;
+        let (from, next, stamp, total, time, token) = loop {
+            // A
+            let from = Pos(ring.w.pos.get());
+            // B
+            let reading = ring.w.stamps.read(|t| layout.level(t), &clock);
+            let used = layout.offset(from);
+            let stamp = Self::stamp(used, reading);
+            let total = size.total.wrapping_add(stamp.map_or(0, Stamp::record_size));
+            let fits = stamp.is_some() && used.wrapping_add(total) <= layout.capacity();
+            let (next, stamp, total) = match stamp {
+                Some(stamp) if fits => (layout.advance(from, total), stamp, total),
+                _ => {
+                    let seq = layout.seq(from).wrapping_add(1);
+                    match self.cross(seq) {
+                        Ok(()) => {}
+                        Err(Cross::Stale) => {
+                            turns = self.again(turns)?;
+                            continue;
+                        }
+                        Err(Cross::Refuse(r)) => return Err(r),
+                    }
+                    (layout.pos(seq, 1, size.total), Stamp::First, size.total)
+                }
+            };
+            // C: from here on until E, an interrupting writer carries its own time.
+            let token = layout.token(from, level);
+            ring.w.stamps.open(token);
+            // D
+            if ring.w.pos.cmpxchg(from.0, next.0) {
+                if reading.went_back {
+                    ring.w.counters.clock_back.add(1);
+                }
+                break (from, next, stamp, total, reading.time, token);
+            }
+            turns = self.again(turns)?;
+        };
+        // E
+        ring.w.stamps.close(token, level, time);
+        self.fill(size, from, next, stamp, total, time)
+            .ok_or(Refused::Broken)
+    }
+
+    /// Another turn.
+    #[cold]
+    fn again(self, turns: u32) -> Result<u32, Refused> {
+        if turns >= MAX_TURNS {
+            self.ring.w.counters.dropped.add(1);
+            return Err(Refused::Full);
+        }
+        Ok(turns.wrapping_add(1))
+    }
+
+    /// F: what stands in front of the payload. `None` when the ring is broken.
+    #[inline(always)]
+    fn fill(
+        self,
+        size: EventSize,
+        from: Pos,
+        next: Pos,
+        stamp: Stamp,
+        total: u32,
+        time: u64,
+    ) -> Option<(NonNull<u8>, Shape)> {
+        let ring = self.ring;
+        let layout = ring.layout;
+        let seq = layout.seq(next);
+        if seq != layout.seq(from) {
+            // The data of the old sub-buffer ends here. Stored before our own exit, and the
+            // outermost writer closes the sub-buffer only when all others have left.
+            ring.open_page(layout.seq(from))?.end.set(from.0);
+        }
+        let page = ring.open_page(seq)?;
+        let start = layout.offset(next).wrapping_sub(total);
+        if start == 0 {
+            page.stamp.set(time);
+        }
+        let (record, delta) = match stamp {
+            Stamp::First => (None, 0),
+            Stamp::Delta(d) => (None, d),
+            Stamp::Extend(d) => (Some(wire::time_record(wire::TIME_EXTEND, d)), 0),
+            Stamp::Absolute => (Some(wire::time_record(wire::TIME_STAMP, time)), 0),
+        };
+        let mut at = start;
+        if let Some(words) = record {
+            // SAFETY: [start, start + total) is in the sub-buffer and ours since D; 8 bytes of it.
+            unsafe { page.put(at, words) };
+            at = at.wrapping_add(wire::STAMP_SIZE);
+        }
+        let header = wire::header(size.type_len, delta);
+        if size.type_len == 0 {
+            // SAFETY: as above; an event with a length word has at least 124 bytes.
+            unsafe { page.put(at, [header, size.length_word()]) };
+        } else {
+            // SAFETY: as above; an event has at least 8 bytes.
+            unsafe { page.put(at, [header]) };
+        }
+        // SAFETY: the payload begins inside the reservation.
+        let payload = unsafe { page.at(at.wrapping_add(size.payload_offset())) };
+        Some((payload, Shape::new(size, stamp)))
+    }
+
+    /// Makes sub-buffer `seq` the open one in its slot, if nobody has yet.
+    #[cold]
+    #[inline(never)]
+    fn cross(self, seq: Seq) -> Result<(), Cross> {
+        let ring = self.ring;
+        let counters = &ring.w.counters;
+        let broken = Cross::Refuse(Refused::Broken);
+        if seq > ring.layout.max_seq() {
+            counters.dropped.add(1);
+            return Err(Cross::Refuse(Refused::Full));
+        }
+        let Some(slot) = ring.slot(seq) else {
+            ring.set_broken();
+            return Err(broken);
+        };
+        for _ in 0..MAX_TURNS {
+            // Acquire: pairs with the reader's CAS; its last reads of a sub-buffer that it gave
+            // back, and its store to `spare`, come before our stores to it and our load of it.
+            let s = SlotWord::from_raw(slot.load_acquire());
+            if s.seq() == seq && s.state() == Some(State::Open) {
+                // A nested writer opened it, or an earlier turn of ours.
+                return Ok(());
+            }
+            if s.seq() >= seq {
+                return Err(Cross::Stale);
+            }
+            if s.seq().wrapping_add(ring.slot_count()) != seq {
+                ring.set_broken();
+                return Err(broken);
+            }
+            let full = s.state() == Some(State::Full);
+            let target = match (s.state(), s.detached()) {
+                (Some(State::Open), _) => {
+                    counters.commit_overrun.add(1);
+                    return Err(Cross::Refuse(Refused::CommitOverrun));
+                }
+                (_, true) => s.steal(seq, PageIndex(ring.s.spare.load() as u32)),
+                (_, false) if full && ring.s.overwrite.load() == 0 => {
+                    counters.dropped.add(1);
+                    return Err(Cross::Refuse(Refused::Full));
+                }
+                (_, false) => s.reopen(seq),
+            };
+            let Some(target) = target else {
+                ring.set_broken();
+                return Err(broken);
+            };
+            if slot.cas(s.raw(), target.raw()) {
+                if full && !s.detached() {
+                    // After the CAS, or a reader that took the sub-buffer first would have read
+                    // what is counted lost. It cannot be closed anew before we leave.
+                    let lost = ring
+                        .page(s.page())
+                        .map_or(0, |p| ring.layout.count(Pos(p.commit.load())));
+                    counters.overrun.add(lost);
+                }
+                return Ok(());
+            }
+            if SlotWord::from_raw(slot.load()).seq() != s.seq() {
+                return Err(Cross::Stale);
+            }
+            // The reader changed the slot: at most attach and take, then it has no business here.
+        }
+        counters.dropped.add(1);
+        Err(Cross::Refuse(Refused::Full))
+    }
+
+    /// Leaves; the outermost writer publishes what all of them wrote. Says whether it did.
+    #[inline(always)]
+    fn exit(self) -> bool {
+        let w = &self.ring.w;
+        let nest = w.nest.get();
+        if nest > 1 {
+            w.nest.set(nest.wrapping_sub(1));
+            return false;
+        }
+        if self.publish().is_none() {
+            w.nest.set(0);
+            return false;
+        }
+        true
+    }
+
+    /// Makes an event final that [`Reserved::into_raw`] took apart.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Reserved::from_raw`].
+    #[inline(always)]
+    pub(crate) unsafe fn commit_raw(self) -> bool {
+        self.exit()
+    }
+
+    /// G and H.
+    #[inline(always)]
+    fn publish(self) -> Option<()> {
+        let ring = self.ring;
+        let w = &ring.w;
+        let layout = ring.layout;
+        if ring.is_broken() {
+            return None;
+        }
+        // One turn for us and one for each interrupt that wrote between G and H.
+        loop {
+            let pos = Pos(w.pos.get());
+            let seq = layout.seq(pos);
+            if w.closing.get() != seq {
+                self.close_until(seq)?;
+            }
+            let page = ring.open_page(seq)?;
+            let padded = page.padded.get();
+            if w.pos.get() != pos.0 {
+                // `padded` may count an event that is not in `pos`.
+                continue;
+            }
+            let count = layout.count(pos).wrapping_sub(padded);
+            // Release: pairs with `committed`. All events up to here are complete, for their
+            // writers have left.
+            page.commit
+                .store_release(layout.pos(seq, count, layout.offset(pos)).0);
+            w.nest.set(0);
+            // An interrupt between the load of `pos` and here was not the outermost and could not
+            // publish.
+            if w.pos.get() == pos.0 {
+                return Some(());
+            }
+            w.nest.set(1);
+        }
+    }
+
+    /// Closes the sub-buffers that all writers have left.
+    #[cold]
+    #[inline(never)]
+    fn close_until(self, seq: Seq) -> Option<()> {
+        let ring = self.ring;
+        let w = &ring.w;
+        let layout = ring.layout;
+        let mut at = w.closing.get();
+        while at != seq {
+            let Some(slot) = ring.slot(at) else {
+                ring.set_broken();
+                return None;
+            };
+            let page = ring.open_page(at)?;
+            let end = Pos(page.end.get());
+            if layout.seq(end) != at {
+                ring.set_broken();
+                return None;
+            }
+            let count = layout.count(end).wrapping_sub(page.padded.get());
+            page.commit
+                .store_release(layout.pos(at, count, layout.offset(end)).0);
+            page.padded.set(0);
+            // The reader may attach in between, once.
+            loop {
+                let s = SlotWord::from_raw(slot.load());
+                let Some(closed) = s.close() else {
+                    ring.set_broken();
+                    return None;
+                };
+                if slot.cas(s.raw(), closed.raw()) {
+                    break;
+                }
+            }
+            let total = w.total.get().wrapping_add(count);
+            w.total.set(total);
+            at = at.wrapping_add(1);
+            w.closing.set(at);
+            ring.open_page(at)?.base.set(total);
+        }
+        Some(())
+    }
+}
+
+impl<P: Port> CpuRing<P> {
+    /// The sub-buffer that is open as number `seq`. It cannot change while a writer is in it.
+    #[inline(always)]
+    fn open_page(&self, seq: Seq) -> Option<&SubBuf<P>> {
+        let hint = SlotWord::from_raw(self.w.hint.get());
+        if hint.seq() == seq {
+            return self.page(hint.page());
+        }
+        self.find_page(seq)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find_page(&self, seq: Seq) -> Option<&SubBuf<P>> {
+        let Some(slot) = self.slot(seq) else {
+            self.set_broken();
+            return None;
+        };
+        let s = SlotWord::from_raw(slot.load());
+        if s.seq() != seq || s.state() != Some(State::Open) {
+            self.set_broken();
+            return None;
+        }
+        self.w.hint.set(s.raw());
+        let page = self.page(s.page());
+        if page.is_none() {
+            self.set_broken();
+        }
+        page
+    }
+}
+
+impl<'a, P: Port> Reserved<'a, P> {
+    /// The payload, of unknown content.
+    #[inline(always)]
+    pub(crate) fn payload(&mut self) -> &mut [u8] {
+        // SAFETY: `len` bytes from `payload` are ours since D until we leave, inside initialised
+        // memory of the ring that `writer` borrows; `&mut self` keeps it the only reference.
+        unsafe { slice::from_raw_parts_mut(self.payload.as_ptr(), self.len) }
+    }
+
+    /// Makes the event final. Says whether readers can see it already: the outermost writer
+    /// publishes the events of all.
+    #[inline(always)]
+    pub(crate) fn commit(self) -> bool {
+        let this = ManuallyDrop::new(self);
+        this.writer.exit()
+    }
+
+    /// Gives the event up.
+    pub(crate) fn discard(self) {
+        drop(self);
+    }
+
+    /// For a writer in C: the payload, and a token that [`Self::from_raw`] wants back.
+    #[inline(always)]
+    pub(crate) fn into_raw(self) -> (NonNull<u8>, u64) {
+        let this = ManuallyDrop::new(self);
+        (this.payload, this.shape.0)
+    }
+
+    /// The reservation that [`Self::into_raw`] took apart.
+    ///
+    /// # Safety
+    ///
+    /// `payload` and `token` are from one `into_raw` of this writer's ring, used once, and the
+    /// reservations made since then on this CPU are over (I2).
+    #[inline(always)]
+    pub(crate) unsafe fn from_raw(writer: Writer<'a, P>, payload: NonNull<u8>, token: u64) -> Self {
+        let shape = Shape(token);
+        let len = shape.total().wrapping_sub(shape.head()) as usize;
+        Self {
+            writer,
+            payload,
+            len,
+            shape,
+        }
+    }
+}
+
+impl<P: Port> Drop for Reserved<'_, P> {
+    /// Discards: the bytes go back if nobody has written behind them, else they become padding that
+    /// keeps the time chain.
+    fn drop(&mut self) {
+        let ring = self.writer.ring;
+        let w = &ring.w;
+        let layout = ring.layout;
+        let total = self.shape.total();
+        // Sub-buffers are aligned to their size, so the address tells the offset.
+        let in_page = (self.payload.as_ptr() as usize) & layout.size().wrapping_sub(1);
+        let start = (in_page as u32)
+            .wrapping_sub(wire::HEADER as u32)
+            .wrapping_sub(self.shape.head());
+        let end = start.wrapping_add(total);
+        // Before the cmpxchg: a writer that comes between the two must not take our time for that
+        // of the event in front of it.
+        w.stamps.invalidate();
+        let pos = Pos(w.pos.get());
+        let here = layout.offset(pos) == end && self.is_in(layout.seq(pos));
+        if !here || !w.pos.cmpxchg(pos.0, layout.roll_back(pos, total).0) {
+            self.pad(start, total);
+        }
+        self.writer.exit();
+    }
+}
+
+impl<P: Port> Reserved<'_, P> {
+    fn is_in(&self, seq: Seq) -> bool {
+        let ring = self.writer.ring;
+        ring.open_page(seq).is_some_and(|p| p.owns(self.payload))
+    }
+
+    /// Turns the event into padding and its own time.
+    #[cold]
+    fn pad(&self, start: u32, total: u32) {
+        let ring = self.writer.ring;
+        let level = ring.w.nest.get().wrapping_sub(1);
+        let time = ring.w.stamps.time_of(level);
+        let Some(page) = ring.pages().iter().find(|p| p.owns(self.payload)) else {
+            ring.set_broken();
+            return;
+        };
+        let stamp = wire::time_record(wire::TIME_STAMP, time);
+        if total > wire::STAMP_SIZE {
+            let rest = total.wrapping_sub(wire::STAMP_SIZE);
+            // SAFETY: the reservation is ours until `exit`; events of more than 8 bytes have at
+            // least 16.
+            unsafe { page.put(start, wire::padding(rest)) };
+            // SAFETY: as above, its last 8 bytes.
+            unsafe { page.put(start.wrapping_add(rest), stamp) };
+        } else {
+            // SAFETY: as above, all 8 bytes.
+            unsafe { page.put(start, stamp) };
+        }
+        page.padded.add(1);
+    }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! rtrace: ftrace's events and ring buffer as a module, with its own file system `rtracefs`.
+//!
+//! - `ring`: the ring buffer of one CPU. Knows nobody.
+//! - `event`: what an event is: its bytes, its fields, its context.
+//! - `text`: what users write into control files and read from them.
+//! - `instance`: a tracer with its name: buffers, options, clock, enabled events.
+//! - `probes`: where events come from.
+//! - `fs`: where people look.
+//! - `kapi`: the kernel, made safe to use.
+//!
+//! `ring`, `event` and `text` use only `core` and are tested on the host, too.
+
+use kernel::prelude::*;
+
+mod event;
+mod fs;
+mod instance;
+mod kapi;
+mod probes;
+mod ring;
+mod text;
+
+module! {
+    type: Rtrace,
+    name: "rtrace",
+    authors: ["The rtrace authors"],
+    description: "Event tracing with its own file system, in Rust",
+    license: "GPL",
+    alias: ["fs-rtracefs"],
+}
+
+/// What lives as long as the module is loaded. Fields are dropped in order: nobody can get in any
+/// more when the instances go, and no probe is left when the events go.
+struct Rtrace {
+    _fs: fs::Registration,
+    _instances: instance::Instances,
+    _events: Events,
+}
+
+/// The event registry.
+struct Events;
+
+impl Drop for Events {
+    fn drop(&mut self) {
+        // SAFETY: Whatever uses events has been dropped before.
+        unsafe { kapi::events::exit() };
+    }
+}
+
+/// The module of `event` goes away.
+fn forget_event(event: &'static kapi::events::Event) {
+    instance::disable_everywhere(event);
+    fs::remove_event(event);
+}
+
+impl kernel::Module for Rtrace {
+    fn init(_module: &'static ThisModule) -> Result<Self> {
+        let events = Events;
+        // SAFETY: The first call of this module; `events` calls `exit`.
+        unsafe { kapi::events::init() }?;
+        let instances = instance::Instances::new()?;
+        kapi::events::set_group_hooks(kapi::events::GroupHooks {
+            added: fs::add_event,
+            removed: forget_event,
+        });
+        Ok(Self {
+            _fs: fs::register()?,
+            _instances: instances,
+            _events: events,
+        })
+    }
+}

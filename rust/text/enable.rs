@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0
+//! What does an `enable` file say.
+//!
+//! Called by the `enable` files of one event, of a system and of all events, with the state of each
+//! event below them.
+
+use core::fmt;
+
+/// The state of a group of events.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct EnableState {
+    some_off: bool,
+    some_on: bool,
+}
+
+impl EnableState {
+    /// Takes one more event of the group into account.
+    pub(crate) fn add(&mut self, enabled: bool) {
+        self.some_on |= enabled;
+        self.some_off |= !enabled;
+    }
+
+    /// Writes the text of the file: `0`, `1`, `X` for some of each, `?` for a group without events.
+    pub(crate) fn write_text(self, out: &mut dyn fmt::Write) -> fmt::Result {
+        out.write_str(match (self.some_off, self.some_on) {
+            (false, false) => "?\n",
+            (true, false) => "0\n",
+            (false, true) => "1\n",
+            (true, true) => "X\n",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts() {
+        let rows: [(&[bool], &str); 6] = [
+            (&[], "?\n"),
+            (&[false], "0\n"),
+            (&[false, false], "0\n"),
+            (&[true, true], "1\n"),
+            (&[false, true], "X\n"),
+            (&[true, false, true], "X\n"),
+        ];
+        for (events, expected) in rows {
+            let mut state = EnableState::default();
+            let mut text = String::new();
+
+            events.iter().for_each(|&enabled| state.add(enabled));
+            state.write_text(&mut text).unwrap();
+            assert_eq!(text, expected, "{events:?}");
+        }
+    }
+}

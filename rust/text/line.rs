@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0
+//! What surrounds the text of an event in `trace` and `trace_pipe`.
+//!
+//! Called by both files for every event. The texts of events themselves come from their printers.
+
+use core::fmt;
+
+use super::{
+    clock::ClockId,
+    time::Seconds,
+    writer::ByteWrite, //
+};
+
+/// What stands in front of every event.
+pub(crate) struct Prefix<'a> {
+    /// The name of the task; see [`super::cmdlines`] for unknown ones.
+    pub(crate) comm: &'a [u8],
+    pub(crate) pid: i32,
+    pub(crate) cpu: u32,
+    /// The flag columns, unless the option `irq-info` is off.
+    pub(crate) columns: Option<[u8; 5]>,
+    pub(crate) stamp: u64,
+    /// The clock that made the stamp.
+    pub(crate) clock: ClockId,
+}
+
+/// How wide the name of a task is printed.
+const COMM_WIDTH: usize = 16;
+
+impl Prefix<'_> {
+    /// Writes the prefix up to and including the blank behind the stamp.
+    pub(crate) fn write_text(&self, out: &mut dyn ByteWrite) -> fmt::Result {
+        for _ in self.comm.len()..COMM_WIDTH {
+            out.write_char(' ')?;
+        }
+        out.write_bytes(self.comm)?;
+        write!(out, "-{:<7} [{:03}] ", self.pid, self.cpu)?;
+        if let Some(columns) = &self.columns {
+            out.write_bytes(columns)?;
+        }
+        if self.clock.in_ns() {
+            write!(out, " {}: ", Seconds(self.stamp))
+        } else {
+            write!(out, " {:12}: ", self.stamp)
+        }
+    }
+}
+
+/// Writes the line that stands in front of the next event of `cpu` when its reader did not see `events`
+/// events.
+pub(crate) fn write_lost(cpu: u32, events: u64, out: &mut dyn ByteWrite) -> fmt::Result {
+    match events {
+        0 => Ok(()),
+        events => writeln!(out, "CPU:{cpu} [LOST {events} EVENTS]"),
+    }
+}
+
+/// Writes the line that says that the events of one more CPU begin.
+pub(crate) fn write_buffer_started(cpu: u32, out: &mut dyn ByteWrite) -> fmt::Result {
+    writeln!(out, "##### CPU {cpu} buffer started ####")
+}
+
+/// Writes what stands for an event whose type nobody knows.
+pub(crate) fn write_unknown_type(event_type: u16, out: &mut dyn ByteWrite) -> fmt::Result {
+    writeln!(out, "Unknown type {event_type}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Row {
+        comm: &'static str,
+        pid: i32,
+        cpu: u32,
+        columns: Option<&'static [u8; 5]>,
+        stamp: u64,
+        clock: ClockId,
+        expected: &'static str,
+    }
+
+    #[test]
+    fn prefixes() {
+        let rows = [
+            Row {
+                comm: "bash",
+                pid: 1977,
+                cpu: 0,
+                columns: Some(b"....."),
+                stamp: 17_284_993_652_999,
+                clock: ClockId::Local,
+                expected: "            bash-1977    [000] ..... 17284.993652: ",
+            },
+            Row {
+                comm: "<idle>",
+                pid: 0,
+                cpu: 12,
+                columns: Some(b"dNh2."),
+                stamp: 1_000,
+                clock: ClockId::Boot,
+                expected: "          <idle>-0       [012] dNh2.     0.000001: ",
+            },
+            Row {
+                comm: "<...>",
+                pid: 12345678,
+                cpu: 1234,
+                columns: None,
+                stamp: 99_999_000_001_000,
+                clock: ClockId::Global,
+                expected: "           <...>-12345678 [1234]  99999.000001: ",
+            },
+            Row {
+                comm: "exactly16bytes!!",
+                pid: -1,
+                cpu: 7,
+                columns: Some(b"...1."),
+                stamp: 42,
+                clock: ClockId::Counter,
+                expected: "exactly16bytes!!--1      [007] ...1.           42: ",
+            },
+            Row {
+                comm: "",
+                pid: 1,
+                cpu: 1,
+                columns: None,
+                stamp: 1_234_567_890_123,
+                clock: ClockId::X86Tsc,
+                expected: "                -1       [001]  1234567890123: ",
+            },
+        ];
+        for row in rows {
+            let mut text = String::new();
+            let prefix = Prefix {
+                comm: row.comm.as_bytes(),
+                pid: row.pid,
+                cpu: row.cpu,
+                columns: row.columns.copied(),
+                stamp: row.stamp,
+                clock: row.clock,
+            };
+
+            prefix.write_text(&mut text).unwrap();
+            assert_eq!(text, row.expected);
+        }
+    }
+
+    #[test]
+    fn single_lines() {
+        let mut text = String::new();
+
+        write_lost(3, 0, &mut text).unwrap();
+        assert_eq!(text, "");
+        write_lost(3, 17, &mut text).unwrap();
+        write_buffer_started(1, &mut text).unwrap();
+        write_unknown_type(4711, &mut text).unwrap();
+        assert_eq!(
+            text,
+            "CPU:3 [LOST 17 EVENTS]\n##### CPU 1 buffer started ####\nUnknown type 4711\n"
+        );
+    }
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-2.0
+//! What users write into control files and what they read from them.
+//!
+//! One file per family of texts. Everything here is pure: parsers take the bytes of one `write()`
+//! and answer a value or an [`errno::Errno`]; printers put text into a writer. The folders `fs` and
+//! `instance` call it; it knows neither files nor instances nor the kernel, so the host tests in
+//! `tools/ringtest` run all of it.
+
+pub(crate) mod builtin;
+pub(crate) mod clock;
+pub(crate) mod cmdlines;
+pub(crate) mod enable;
+pub(crate) mod errno;
+pub(crate) mod glob;
+pub(crate) mod header;
+pub(crate) mod line;
+pub(crate) mod number;
+pub(crate) mod options;
+pub(crate) mod readme;
+pub(crate) mod set_event;
+pub(crate) mod size;
+pub(crate) mod stats;
+pub(crate) mod time;
+pub(crate) mod word;
+pub(crate) mod writer;

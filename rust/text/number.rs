@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Which number does a write into a control file mean.
+//!
+//! Called for `tracing_on`, `buffer_size_kb`, the `enable` files and `options/*`. All of them take a
+//! decimal number without blanks, with an optional `+` in front and one optional newline behind, and
+//! look only at the first [`LOOKED_AT`] bytes of a write.
+
+use super::{
+    errno::Errno,
+    word, //
+};
+
+/// How much of a write counts: a sign, 64 digits (a number in base 2) and a newline.
+///
+/// A longer write is cut, not refused, so 66 zeros followed by garbage are a zero.
+const LOOKED_AT: usize = 66;
+
+/// Parses a decimal number.
+///
+/// # Errors
+///
+/// `Range` when the digits exceed 64 bits, whatever follows them; `Inval` when there is no digit or
+/// when something other than one newline follows.
+pub(crate) fn parse(input: &[u8]) -> Result<u64, Errno> {
+    let seen = word::c_string(input.get(..LOOKED_AT).unwrap_or(input));
+    let mut rest = seen.strip_prefix(b"+").unwrap_or(seen);
+    let mut value = Some(0u64);
+    let mut digits = false;
+
+    while let [digit @ b'0'..=b'9', tail @ ..] = rest {
+        let digit = u64::from(digit.wrapping_sub(b'0'));
+
+        value = value
+            .and_then(|value| value.checked_mul(10))
+            .and_then(|value| value.checked_add(digit));
+        digits = true;
+        rest = tail;
+    }
+
+    match (value, digits, rest) {
+        (None, ..) => Err(Errno::Range),
+        (Some(value), true, b"" | b"\n") => Ok(value),
+        _ => Err(Errno::Inval),
+    }
+}
+
+/// Parses the number of a file that takes 0 and 1 only (`enable`, `options/*`).
+pub(crate) fn parse_flag(input: &[u8]) -> Result<bool, Errno> {
+    match parse(input)? {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(Errno::Inval),
+    }
+}
+
+/// Parses the number of `tracing_on`, where everything but 0 means on.
+pub(crate) fn parse_switch(input: &[u8]) -> Result<bool, Errno> {
+    Ok(parse(input)? != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Parsed<T> = Result<T, Errno>;
+
+    const ROWS: &[(&[u8], Parsed<u64>)] = &[
+        (b"0", Ok(0)),
+        (b"1\n", Ok(1)),
+        (b"+7", Ok(7)),
+        (b"010\n", Ok(10)),
+        (b"18446744073709551615", Ok(u64::MAX)),
+        (b"18446744073709551616", Err(Errno::Range)),
+        (b"99999999999999999999x", Err(Errno::Range)),
+        (b"99999999999999999999 1", Err(Errno::Range)),
+        (b"", Err(Errno::Inval)),
+        (b"\n", Err(Errno::Inval)),
+        (b"+", Err(Errno::Inval)),
+        (b"++1", Err(Errno::Inval)),
+        (b"-1", Err(Errno::Inval)),
+        (b"-0", Err(Errno::Inval)),
+        (b" 1", Err(Errno::Inval)),
+        (b"1 ", Err(Errno::Inval)),
+        (b"1\n\n", Err(Errno::Inval)),
+        (b"1\r\n", Err(Errno::Inval)),
+        (b"0x10", Err(Errno::Inval)),
+        (b"1k", Err(Errno::Inval)),
+        (b"on", Err(Errno::Inval)),
+        (b"1\0garbage", Ok(1)),
+        (b"\x001", Err(Errno::Inval)),
+        (b"\xff", Err(Errno::Inval)),
+    ];
+
+    #[test]
+    fn numbers() {
+        for (input, expected) in ROWS {
+            assert_eq!(
+                parse(input),
+                *expected,
+                "{:?}",
+                input.escape_ascii().to_string()
+            );
+        }
+    }
+
+    #[test]
+    fn only_the_first_66_bytes_count() {
+        let mut input = [b'0'; 80];
+
+        input[65] = b'5';
+        input[66] = b'x';
+        assert_eq!(parse(&input), Ok(5));
+        input[65] = b'x';
+        assert_eq!(parse(&input), Err(Errno::Inval));
+    }
+
+    #[test]
+    fn flags_and_switches() {
+        let rows: [(&[u8], Parsed<bool>, Parsed<bool>); 6] = [
+            (b"0\n", Ok(false), Ok(false)),
+            (b"1\n", Ok(true), Ok(true)),
+            (b"2\n", Err(Errno::Inval), Ok(true)),
+            (b"+00", Ok(false), Ok(false)),
+            (b"y", Err(Errno::Inval), Err(Errno::Inval)),
+            (
+                b"18446744073709551616",
+                Err(Errno::Range),
+                Err(Errno::Range),
+            ),
+        ];
+        for (input, flag, switch) in rows {
+            assert_eq!(parse_flag(input), flag, "{input:?}");
+            assert_eq!(parse_switch(input), switch, "{input:?}");
+        }
+    }
+}

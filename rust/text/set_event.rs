@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Which events does a write to `set_event` name.
+//!
+//! Called by `set_event`. A write holds words separated by white space (a NUL separates too). Each word
+//! is `SYSTEM:EVENT`, `SYSTEM:`, `:EVENT` or `NAME`, which is an event or a system, with `!` in front to
+//! switch off and `:mod:MODULE` behind to take only the events of a module. Every name may be a
+//! pattern of [`glob`]; ftrace itself knows only a lone `*`.
+//!
+//! Words are applied one after the other: [`next_word`] says how many bytes belong to each, so that
+//! the file can answer a write whose third word is wrong with the length of the first two, and the
+//! error to the next write.
+
+use super::{
+    errno::Errno,
+    glob,
+    word, //
+};
+
+/// The longest word that is taken, in bytes.
+const LONGEST_WORD: usize = 127;
+
+/// The next word of `input` and the number of bytes up to and including the separator behind it. An
+/// empty word means that only separators are left.
+///
+/// # Errors
+///
+/// `Inval` for a word of more than 127 bytes.
+pub(crate) fn next_word(input: &[u8]) -> Result<(&[u8], usize), Errno> {
+    let separates = |byte: &u8| *byte == 0 || word::is_space(*byte);
+    let Some(start) = input.iter().position(|byte| !separates(byte)) else {
+        return Ok((&[], input.len()));
+    };
+    let tail = input.get(start..).unwrap_or_default();
+    let length = tail.iter().position(separates).unwrap_or(tail.len());
+    let found = tail.get(..length).unwrap_or_default();
+    let end = start.saturating_add(length);
+
+    if length > LONGEST_WORD {
+        return Err(Errno::Inval);
+    }
+    Ok((found, end.saturating_add(1).min(input.len())))
+}
+
+/// A word of `set_event`: which events, and on or off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Selection<'a> {
+    names: Names<'a>,
+    module: Option<&'a [u8]>,
+    /// Whether the events are switched on.
+    pub(crate) enable: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Names<'a> {
+    /// `SYSTEM:EVENT`; an empty part stands for all.
+    Both { system: &'a [u8], event: &'a [u8] },
+    /// `NAME`, of an event or of a system.
+    Either(&'a [u8]),
+}
+
+impl<'a> Selection<'a> {
+    /// Parses one word. Every word means something; one that names no event is refused by whoever looks
+    /// for the events.
+    pub(crate) fn parse(word: &'a [u8]) -> Self {
+        const MODULE: &[u8] = b":mod:";
+
+        let (enable, word) = match word.strip_prefix(b"!") {
+            Some(word) => (false, word),
+            None => (true, word),
+        };
+        let (word, module) = match word.windows(MODULE.len()).position(|part| part == MODULE) {
+            Some(at) => (
+                word.get(..at).unwrap_or_default(),
+                word.get(at.saturating_add(MODULE.len())..),
+            ),
+            None => (word, None),
+        };
+        let names = match word.iter().position(|&byte| byte == b':') {
+            Some(at) => Names::Both {
+                system: word.get(..at).unwrap_or_default(),
+                event: word.get(at.saturating_add(1)..).unwrap_or_default(),
+            },
+            // `:mod:MODULE` alone means all events of the module.
+            None if module.is_some() && word.is_empty() => Names::Either(b"*"),
+            None => Names::Either(word),
+        };
+
+        Selection {
+            names,
+            module,
+            enable,
+        }
+    }
+
+    /// Whether the event is meant. `module` is the module that brought it, without for the kernel's own.
+    pub(crate) fn matches(&self, system: &str, event: &str, module: Option<&str>) -> bool {
+        let (system, event) = (system.as_bytes(), event.as_bytes());
+        let of_module = match (self.module, module) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(wanted), Some(module)) => same_module(wanted, module.as_bytes()),
+        };
+
+        of_module
+            && match self.names {
+                Names::Both {
+                    system: wanted_system,
+                    event: wanted_event,
+                } => {
+                    (wanted_system.is_empty() || glob::matches(wanted_system, system))
+                        && (wanted_event.is_empty() || glob::matches(wanted_event, event))
+                }
+                Names::Either(wanted) => {
+                    glob::matches(wanted, event) || glob::matches(wanted, system)
+                }
+            }
+    }
+}
+
+/// Whether `wanted` names `module`: the kernel writes a dash of a file name as an underscore.
+fn same_module(wanted: &[u8], module: &[u8]) -> bool {
+    let dashed = wanted
+        .iter()
+        .map(|&byte| if byte == b'-' { b'_' } else { byte });
+
+    dashed.eq(module.iter().copied())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EVENTS: &[(&str, &str, Option<&str>)] = &[
+        ("sched", "sched_switch", None),
+        ("sched", "sched_waking", None),
+        ("irq", "irq_handler_entry", None),
+        ("irq", "softirq_entry", None),
+        ("signal", "irq", None),
+        ("kvm", "kvm_entry", Some("kvm_intel")),
+    ];
+
+    fn chosen(word: &str) -> (bool, Vec<&'static str>) {
+        let selection = Selection::parse(word.as_bytes());
+        let names = EVENTS
+            .iter()
+            .filter(|(system, event, module)| selection.matches(system, event, *module))
+            .map(|(_, event, _)| *event)
+            .collect();
+
+        (selection.enable, names)
+    }
+
+    #[test]
+    fn words() {
+        let all: Vec<&str> = EVENTS.iter().map(|row| row.1).collect();
+        let sched = ["sched_switch", "sched_waking"];
+        let rows: &[(&str, &[&str])] = &[
+            ("sched:sched_switch", &["sched_switch"]),
+            ("sched_switch", &["sched_switch"]),
+            (":sched_switch", &["sched_switch"]),
+            ("*:sched_switch", &["sched_switch"]),
+            ("sched:", &sched),
+            ("sched:*", &sched),
+            ("sched", &sched),
+            ("irq", &["irq_handler_entry", "softirq_entry", "irq"]),
+            ("irq:", &["irq_handler_entry", "softirq_entry"]),
+            ("*:*", &all),
+            (":", &all),
+            ("*", &all),
+            (
+                "*:*_entry",
+                &["irq_handler_entry", "softirq_entry", "kvm_entry"],
+            ),
+            ("s*:*", &["sched_switch", "sched_waking", "irq"]),
+            ("sched_[sx]*", &["sched_switch"]),
+            ("kvm:kvm_entry:mod:kvm-intel", &["kvm_entry"]),
+            (":mod:kvm_intel", &["kvm_entry"]),
+            ("*:mod:kvm_intel", &["kvm_entry"]),
+            ("sched:*:mod:kvm_intel", &[]),
+            (":mod:kvm", &[]),
+            (":mod:", &[]),
+            ("", &[]),
+            ("sched:sched_switch:x", &[]),
+            ("Sched", &[]),
+            ("sched_switc", &[]),
+            ("#sched", &[]),
+        ];
+        for (word, expected) in rows {
+            assert_eq!(chosen(word), (true, expected.to_vec()), "{word}");
+            assert_eq!(
+                chosen(&format!("!{word}")),
+                (false, expected.to_vec()),
+                "!{word}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_write_is_cut_into_words() {
+        let mut rest: &[u8] = b" sched:*\n!irq:*\t\0x \n";
+        let mut words = vec![];
+
+        while !rest.is_empty() {
+            let (word, consumed) = next_word(rest).unwrap();
+            words.push((String::from_utf8_lossy(word).into_owned(), consumed));
+            rest = &rest[consumed..];
+        }
+        let words: Vec<(&str, usize)> = words.iter().map(|(w, n)| (w.as_str(), *n)).collect();
+        assert_eq!(words, [("sched:*", 9), ("!irq:*", 7), ("x", 3), ("", 1)]);
+    }
+
+    #[test]
+    fn words_have_at_most_127_bytes() {
+        let long = [b'a'; 128];
+
+        assert_eq!(next_word(&long), Err(Errno::Inval));
+        assert_eq!(next_word(&long[..127]), Ok((&long[..127], 127)));
+        assert_eq!(next_word(b""), Ok((b"".as_slice(), 0)));
+    }
+}

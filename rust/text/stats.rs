@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0
+//! What `per_cpu/cpuN/stats` says.
+
+use core::fmt;
+
+use super::{
+    clock::ClockId,
+    time::Seconds, //
+};
+
+/// The numbers of the buffer of one CPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CpuStats {
+    /// Events that are there to be read.
+    pub(crate) entries: u64,
+    /// Events that were overwritten before somebody read them.
+    pub(crate) overrun: u64,
+    /// Events refused because nested writers went once around the ring.
+    pub(crate) commit_overrun: u64,
+    /// Bytes that are there to be read, headers of events included.
+    pub(crate) bytes: u64,
+    /// The stamp of the oldest sub-buffer.
+    pub(crate) oldest_ts: u64,
+    /// What the clock says now.
+    pub(crate) now_ts: u64,
+    /// Events refused because the buffer was full and must not overwrite.
+    pub(crate) dropped: u64,
+    /// Events that were consumed.
+    pub(crate) read: u64,
+}
+
+impl CpuStats {
+    /// Writes the text of the file, for stamps of `clock`.
+    pub(crate) fn write_text(&self, clock: ClockId, out: &mut dyn fmt::Write) -> fmt::Result {
+        writeln!(out, "entries: {}", self.entries)?;
+        writeln!(out, "overrun: {}", self.overrun)?;
+        writeln!(out, "commit overrun: {}", self.commit_overrun)?;
+        writeln!(out, "bytes: {}", self.bytes)?;
+        if clock.in_ns() {
+            writeln!(out, "oldest event ts: {}", Seconds(self.oldest_ts))?;
+            writeln!(out, "now ts: {}", Seconds(self.now_ts))?;
+        } else {
+            writeln!(out, "oldest event ts: {}", self.oldest_ts)?;
+            writeln!(out, "now ts: {}", self.now_ts)?;
+        }
+        writeln!(out, "dropped events: {}", self.dropped)?;
+        writeln!(out, "read events: {}", self.read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STATS: CpuStats = CpuStats {
+        entries: 129,
+        overrun: 2,
+        commit_overrun: 3,
+        bytes: 6788,
+        oldest_ts: 68_532_871_059,
+        now_ts: 168_577_342_000,
+        dropped: 4,
+        read: 5,
+    };
+
+    #[test]
+    fn eight_lines() {
+        let rows = [
+            (ClockId::Mono, "   68.532871", "  168.577342"),
+            (ClockId::Counter, "68532871059", "168577342000"),
+        ];
+        for (clock, oldest, now) in rows {
+            let mut text = String::new();
+
+            STATS.write_text(clock, &mut text).unwrap();
+            assert_eq!(
+                text,
+                format!(
+                    "entries: 129\noverrun: 2\ncommit overrun: 3\nbytes: 6788\n\
+                     oldest event ts: {oldest}\nnow ts: {now}\ndropped events: 4\nread events: 5\n"
+                )
+            );
+        }
+    }
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Where a word begins and ends in what a user wrote.
+//!
+//! Control files see the bytes of one `write()` as a C string: it ends at the first NUL. White space
+//! is what the kernel's character table calls so, which includes 0xa0.
+
+/// Whether the kernel takes `byte` for white space.
+pub(crate) fn is_space(byte: u8) -> bool {
+    matches!(byte, b'\t'..=b'\r' | b' ' | 0xa0)
+}
+
+/// The part of `input` before the first NUL.
+pub(crate) fn c_string(input: &[u8]) -> &[u8] {
+    input.split(|&byte| byte == 0).next().unwrap_or_default()
+}
+
+/// `input` as a C string without the white space around it.
+pub(crate) fn strip(input: &[u8]) -> &[u8] {
+    let mut rest = c_string(input);
+
+    while let [first, tail @ ..] = rest {
+        if !is_space(*first) {
+            break;
+        }
+        rest = tail;
+    }
+    while let [head @ .., last] = rest {
+        if !is_space(*last) {
+            break;
+        }
+        rest = head;
+    }
+    rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn space_is_the_kernels_table() {
+        let spaces: Vec<u8> = (0..=255).filter(|&byte| is_space(byte)).collect();
+        assert_eq!(spaces, [9, 10, 11, 12, 13, 32, 0xa0]);
+    }
+
+    #[test]
+    fn strip_cuts_at_nul_and_around() {
+        let rows: [(&[u8], &[u8]); 7] = [
+            (b"", b""),
+            (b" \t\n", b""),
+            (b"local\n", b"local"),
+            (b"  a b \n", b"a b"),
+            (b"mono\0junk", b"mono"),
+            (b"mono \0x", b"mono"),
+            (b"\0mono", b""),
+        ];
+        for (input, expected) in rows {
+            assert_eq!(strip(input), expected, "{input:?}");
+        }
+    }
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Where text goes while it is made.
+//!
+//! Names of tasks and texts of markers are bytes that need not be UTF-8, and users get them unchanged.
+//! So the printers that meet such bytes take a [`ByteWrite`], which is a `fmt::Write` that takes bytes
+//! too. `fs` implements it for its growing text.
+
+use core::fmt;
+
+/// A text sink that takes bytes as well.
+pub(crate) trait ByteWrite: fmt::Write {
+    /// Appends `bytes` as they are.
+    fn write_bytes(&mut self, bytes: &[u8]) -> fmt::Result;
+}
+
+#[cfg(test)]
+impl ByteWrite for String {
+    fn write_bytes(&mut self, bytes: &[u8]) -> fmt::Result {
+        self.push_str(core::str::from_utf8(bytes).map_err(|_| fmt::Error)?);
+        Ok(())
+    }
+}

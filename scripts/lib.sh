@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# Where things are, and the few functions that every script here needs.
+# Sourced by the scripts of this folder, never run.
+
+# The repository that these scripts belong to.
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
+scripts=$top/scripts
+# shellcheck disable=SC2034 # used by the scripts that source this file
+readonly top scripts
+
+# Everything that takes long to make and does not depend on this source.
+cache=${RTRACE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/rtrace}
+mkdir -p "$cache"
+cache=$(cd "$cache" && pwd -P)
+readonly cache
+
+# The clock of the progress lines starts with the outermost script.
+: "${RTRACE_T0:=$(date +%s)}"
+export RTRACE_T0
+
+# say TEXT...: one progress line with the seconds since the start.
+say() {
+	printf '[%4ds] %s\n' $(($(date +%s) - RTRACE_T0)) "$*" >&2
+}
+
+# die TEXT...: the reason on stderr, then exit status 2.
+die() {
+	printf '%s: %s\n' "${0##*/}" "$*" >&2
+	exit 2
+}
+
+# need TOOL...: stop with one clear line when the host lacks a tool.
+need() {
+	local tool
+	for tool in "$@"; do
+		command -v "$tool" >/dev/null || die "'$tool' is missing on this machine"
+	done
+}
+
+# What gives a command mounts of its own, and root's rights over the cache's
+# folders to a user without any: their own id becomes 0, the ids that
+# /etc/subuid lends them become the others.
+namespace=(unshare --mount --propagation private)
+((EUID == 0)) || namespace+=(--user --map-root-user --map-auto)
+# shellcheck disable=SC2034 # used by the scripts that source this file
+readonly namespace
+
+# hash_of FILE|TEXT...: 12 hex digits that change when an input does. A file's
+# comments are not an input.
+hash_of() {
+	local input
+	for input in "$@"; do
+		if [[ -f $input ]]; then
+			grep -vE '^[[:space:]]*(#|$)' "$input"
+		else
+			printf '%s\n' "$input"
+		fi
+	done | sha256sum | cut -c1-12
+}
+
+# locked NAME: hold the cache's lock NAME until this process ends, so that two
+# runs at once make a thing only once.
+locked() {
+	local fd
+	exec {fd}>"$cache/.lock-$1"
+	if ! flock -n "$fd"; then
+		say "waiting for another run that makes $1"
+		flock "$fd"
+	fi
+}
+
+# with_log FILE TITLE CMD...: run CMD with its output in FILE, a progress line
+# every 15 seconds, and the tail of FILE on failure.
+with_log() {
+	local log=$1 title=$2 began next pid rc=0
+	shift 2
+	began=$(date +%s)
+	next=$((SECONDS + 15))
+	say "$title ..."
+	# In the background, so that errexit holds inside CMD when it is a function.
+	"$@" >"$log" 2>&1 &
+	pid=$!
+	while kill -0 "$pid" 2>/dev/null; do
+		sleep 0.2
+		if ((SECONDS >= next)); then
+			next=$((SECONDS + 15))
+			say "  $title: $(($(date +%s) - began))s, $(wc -l <"$log") lines of output"
+		fi
+	done
+	wait "$pid" || rc=$?
+	if ((rc != 0)); then
+		tail -n 40 "$log" >&2
+		say "$title: failed with status $rc after $(($(date +%s) - began))s, log: $log"
+		return "$rc"
+	fi
+	say "$title: done in $(($(date +%s) - began))s"
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! How a test says what went wrong: results with a text, and the macros that
+//! every test file uses.
+
+/// What a test returns; the text of the error becomes the reason of `not ok`.
+pub type Check<T = ()> = Result<T, String>;
+
+/// Marks a reason as "cannot be checked on this tree" instead of a failure.
+pub const SKIP: &str = "skip: ";
+
+/// How many differences of a table are shown; a table that is wrong as a whole has hundreds.
+const SHOWN: usize = 25;
+
+/// Ends the test with a reason.
+macro_rules! fail {
+    ($($text:tt)*) => { return Err(format!($($text)*)) };
+}
+
+/// Ends the test as not applicable to the tree that `--root` names.
+macro_rules! skip {
+    ($($text:tt)*) => { return Err(format!("{}{}", $crate::check::SKIP, format!($($text)*))) };
+}
+
+/// Ends the test unless the condition holds.
+macro_rules! ensure {
+    ($condition:expr, $($text:tt)*) => { if !$condition { fail!($($text)*) } };
+}
+
+/// Ends the test unless both values are equal, and shows both.
+macro_rules! ensure_eq {
+    ($found:expr, $wanted:expr, $($text:tt)*) => {{
+        let (found, wanted) = (&$found, &$wanted);
+        if found != wanted {
+            fail!("{}: found {:?}, wanted {:?}", format!($($text)*), found, wanted);
+        }
+    }};
+}
+
+/// Collects every difference of a table before failing, so that one run shows all.
+#[derive(Default)]
+pub struct Report {
+    problems: Vec<String>,
+}
+
+impl Report {
+    pub fn add(&mut self, problem: String) {
+        self.problems.push(problem);
+    }
+
+    pub fn expect(&mut self, condition: bool, problem: impl FnOnce() -> String) {
+        if !condition {
+            self.add(problem());
+        }
+    }
+
+    /// Adds a failed check without ending the test.
+    pub fn collect(&mut self, check: Check) {
+        if let Err(problem) = check {
+            self.add(problem);
+        }
+    }
+
+    pub fn finish(self) -> Check {
+        match self.problems.len() {
+            0 => Ok(()),
+            1 => Err(self.problems.into_iter().next().unwrap_or_default()),
+            n => {
+                for problem in self.problems.iter().take(SHOWN) {
+                    println!("  {problem}");
+                }
+                Err(format!("{n} differences, first: {}", self.problems[0]))
+            }
+        }
+    }
+}

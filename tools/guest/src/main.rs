@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `rtguest`: tests of a running rtracefs, from inside the machine that runs it.
+//!
+//! `rtguest --list` names the tests, `rtguest run [[--filter] TEXT]...` runs those
+//! whose name contains one of the texts. `--root DIR` points the suite at another
+//! tree: with `--root /sys/kernel/tracing` it checks its own idea of ftrace
+//! against the kernel's, and skips what only rtracefs promises.
+
+#[macro_use]
+mod check;
+mod align;
+mod errno;
+mod format;
+mod kmsg;
+mod module;
+mod page;
+mod runner;
+mod stream;
+mod sys;
+mod tests;
+mod tree;
+mod workload;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Where the suite works.
+pub struct Context {
+    /// The tree under test.
+    pub root: PathBuf,
+    /// The kernel's own tracefs, the reference.
+    pub reference: PathBuf,
+    /// The module that makes the tree under test.
+    pub module: PathBuf,
+    /// The module that writes from every context.
+    pub stress: PathBuf,
+}
+
+impl Context {
+    /// Whether the tree under test is rtracefs, not the reference itself.
+    pub fn is_rtracefs(&self) -> bool {
+        self.root != self.reference
+    }
+}
+
+enum Command {
+    List,
+    Run,
+    One(String),
+}
+
+const USAGE: &str = "usage: rtguest --list | run [[--filter] TEXT]... [--root DIR] \
+                     [--module FILE] [--stress FILE]";
+
+/// The first of the files that is there, or the first.
+fn first_of(files: &[&str]) -> PathBuf {
+    files
+        .iter()
+        .find(|file| Path::new(file).exists())
+        .unwrap_or(&files[0])
+        .into()
+}
+
+fn main() -> ExitCode {
+    let mut context = Context {
+        root: "/sys/kernel/rtracing".into(),
+        reference: "/sys/kernel/tracing".into(),
+        module: first_of(&["/root/rtrace.ko", "/rtrace/rtrace.ko"]),
+        stress: "/root/rtstress.ko".into(),
+    };
+    let mut command = None;
+    let mut filters = Vec::new();
+
+    let mut args = std::env::args().skip(1);
+    while let Some(arg) = args.next() {
+        let mut value = || args.next().unwrap_or_default();
+        match arg.as_str() {
+            "--list" => command = Some(Command::List),
+            "run" => command = Some(Command::Run),
+            "one" => command = Some(Command::One(value())),
+            "--filter" => filters.push(value()),
+            "--root" => context.root = value().into(),
+            "--module" => context.module = value().into(),
+            "--stress" => context.stress = value().into(),
+            name if command.is_some() && !name.starts_with('-') => filters.push(arg),
+            _ => {
+                eprintln!("{USAGE}");
+                return ExitCode::from(2);
+            }
+        }
+    }
+
+    match command {
+        Some(Command::List) => {
+            for test in tests::all() {
+                println!("{}", test.name);
+            }
+            ExitCode::SUCCESS
+        }
+        Some(Command::Run) => runner::run(&context, &filters),
+        Some(Command::One(name)) => runner::run_here(&context, &name),
+        None => {
+            eprintln!("{USAGE}");
+            ExitCode::from(2)
+        }
+    }
+}

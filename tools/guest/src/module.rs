@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Loading and unloading the module under test, and mounting its file system.
+
+use crate::check::Check;
+use crate::errno::Op;
+use crate::sys;
+use crate::Context;
+use std::fs::File;
+use std::path::Path;
+
+pub const NAME: &str = "rtrace";
+pub const FS_TYPE: &str = "rtracefs";
+
+pub fn load(file: &Path, parameters: &str) -> Check {
+    let image = File::open(file).map_err(|e| format!("{}: {e}", file.display()))?;
+    sys::finit_module(&image, parameters).map_err(|e| format!("load {}: {e}", file.display()))
+}
+
+pub fn unload(name: &str) -> Op {
+    sys::delete_module(name)
+}
+
+pub fn mount(context: &Context) -> Check {
+    sys::mount_fs(FS_TYPE, &context.root, 0, "")
+        .map_err(|e| format!("mount {}: {e}", context.root.display()))
+}
+
+pub fn umount(context: &Context) -> Check {
+    sys::umount(&context.root, 0).map_err(|e| format!("umount {}: {e}", context.root.display()))
+}
+
+/// Everything back to the state that the suite starts from, however a test left it.
+pub fn restore(context: &Context) -> Check {
+    if !is_loaded(NAME) {
+        load(&context.module, "")?;
+    }
+    if !is_mounted(&context.root) {
+        mount(context)?;
+    }
+    Ok(())
+}
+
+pub fn is_loaded(name: &str) -> bool {
+    let modules = std::fs::read_to_string("/proc/modules").unwrap_or_default();
+    modules
+        .lines()
+        .any(|line| line.split(' ').next() == Some(name))
+}
+
+pub fn is_mounted(path: &Path) -> bool {
+    let mounts = std::fs::read_to_string("/proc/mounts").unwrap_or_default();
+    mounts
+        .lines()
+        .any(|line| line.split(' ').nth(1).map(Path::new) == Some(path))
+}
+
+/// A new state of the module: out and in again, mounted. What instances held is gone.
+pub fn reload(context: &Context) -> Check {
+    umount(context)?;
+    unload(NAME).map_err(|e| format!("unload {NAME}: {e}"))?;
+    load(&context.module, "")?;
+    mount(context)
+}

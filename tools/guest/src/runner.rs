@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Runs each test in a process of its own, so that a hang or a crash is one
+//! failure and the suite goes on.
+
+use crate::check::SKIP;
+use crate::kmsg::KernelLog;
+use crate::tests::{all, Test};
+use crate::Context;
+use std::fs::File;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// Exit statuses of the process that runs one test.
+const FAILED: u8 = 1;
+const SKIPPED: u8 = 77;
+
+enum Outcome {
+    Passed,
+    Skipped(String),
+    Failed(String),
+}
+
+/// Runs the tests that the filters select; the last line counts them.
+pub fn run(context: &Context, filters: &[String]) -> ExitCode {
+    let (mut passed, mut failed) = (0, 0);
+    let mut log = KernelLog::from_now();
+
+    for test in all() {
+        if !filters.is_empty() && !filters.iter().any(|f| test.name.contains(f.as_str())) {
+            continue;
+        }
+        let began = Instant::now();
+        let mut outcome = run_one(context, &test);
+        let splats = log.splats();
+        if !splats.is_empty() {
+            outcome = Outcome::Failed(format!("kernel log: {}", splats.join(" | ")));
+        }
+        let seconds = began.elapsed().as_secs_f32();
+        match outcome {
+            Outcome::Passed => {
+                passed += 1;
+                println!("ok {} ({seconds:.1}s)", test.name);
+            }
+            Outcome::Skipped(reason) => println!("skip {}: {reason}", test.name),
+            Outcome::Failed(reason) => {
+                failed += 1;
+                println!("not ok {}: {reason}", test.name);
+            }
+        }
+    }
+
+    // Nothing selected is nothing shown: that is no success.
+    if passed + failed == 0 {
+        failed = 1;
+        println!("not ok run: no test was run");
+    }
+    println!("{passed} passed, {failed} failed");
+    ExitCode::from(if failed == 0 { 0 } else { FAILED })
+}
+
+/// The other side of `run_one`: one test in this process.
+pub fn run_here(context: &Context, name: &str) -> ExitCode {
+    let Some(test) = all().find(|test| test.name == name) else {
+        eprintln!("no test is named {name}");
+        return ExitCode::from(2);
+    };
+    match (test.run)(context) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            let (status, reason) = match reason.strip_prefix(SKIP) {
+                Some(reason) => (SKIPPED, reason),
+                None => (FAILED, reason.as_str()),
+            };
+            println!("= {}", reason.replace('\n', "\\n"));
+            ExitCode::from(status)
+        }
+    }
+}
+
+fn run_one(context: &Context, test: &Test) -> Outcome {
+    let output = format!("/tmp/rtguest.{}.out", std::process::id());
+    let status = match start(context, test, &output) {
+        Ok(child) => wait(child, test.limit),
+        Err(e) => return Outcome::Failed(format!("cannot start: {e}")),
+    };
+    let text = std::fs::read(&output).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let _ = std::fs::remove_file(&output);
+
+    let mut reason = String::new();
+    for line in text.lines() {
+        match line.strip_prefix("= ") {
+            Some(last) => reason = last.to_string(),
+            None => println!("# {line}"),
+        }
+    }
+    match status {
+        None => Outcome::Failed(format!("no end within {} s", test.limit.as_secs())),
+        Some(status) if status.success() => Outcome::Passed,
+        Some(status) if status.code() == Some(SKIPPED.into()) => Outcome::Skipped(reason),
+        Some(status) if reason.is_empty() => Outcome::Failed(describe(status)),
+        Some(_) => Outcome::Failed(reason),
+    }
+}
+
+fn start(context: &Context, test: &Test, output: &str) -> std::io::Result<Child> {
+    let file = File::create(output)?;
+    Command::new("/proc/self/exe")
+        .args(["one", test.name, "--root"])
+        .arg(&context.root)
+        .arg("--module")
+        .arg(&context.module)
+        .arg("--stress")
+        .arg(&context.stress)
+        .stdin(Stdio::null())
+        .stdout(file.try_clone()?)
+        .stderr(file)
+        // A group of its own: what the test started ends with it.
+        .process_group(0)
+        .spawn()
+}
+
+/// Waits for the end; None when it had to be killed or cannot even be killed.
+fn wait(mut child: Child, limit: Duration) -> Option<ExitStatus> {
+    let end = Instant::now() + limit;
+    let mut status = None;
+    while status.is_none() && Instant::now() < end {
+        status = child.try_wait().ok()?;
+        if status.is_none() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+    // Whatever the test left running ends too.
+    crate::sys::kill_group(child.id());
+    if status.is_none() {
+        let reaped = crate::sys::wait_until(Duration::from_secs(5), || {
+            matches!(child.try_wait(), Ok(Some(_)))
+        });
+        if !reaped {
+            println!("# process {} does not even die", child.id());
+        }
+    }
+    status
+}
+
+fn describe(status: ExitStatus) -> String {
+    match status.signal() {
+        Some(signal) => format!("ended by signal {signal}"),
+        None => format!("ended with status {}", status.code().unwrap_or(-1)),
+    }
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Everything that a tree's `trace_pipe_raw` files hold, as records.
+
+use crate::check::Check;
+use crate::page;
+use crate::tree::Tree;
+use std::io::Read;
+
+#[derive(Debug, Clone)]
+pub struct Record {
+    pub cpu: usize,
+    pub ts: u64,
+    pub payload: Vec<u8>,
+    /// Events lost right before this one, as the page says.
+    pub lost: u64,
+}
+
+impl Record {
+    pub fn id(&self) -> u16 {
+        self.number(0, 2) as u16
+    }
+
+    /// The flags byte of the common fields.
+    pub fn flags(&self) -> u8 {
+        self.number(2, 1) as u8
+    }
+
+    /// How often preemption was disabled.
+    pub fn preempt_depth(&self) -> u8 {
+        self.number(3, 1) as u8 & 0xf
+    }
+
+    pub fn pid(&self) -> i32 {
+        self.number(4, 4) as i32
+    }
+
+    /// A little-endian number inside the record.
+    pub fn number(&self, offset: usize, size: usize) -> u64 {
+        let bytes = self.payload.get(offset..offset + size).unwrap_or_default();
+        bytes
+            .iter()
+            .rev()
+            .fold(0, |value, byte| value << 8 | u64::from(*byte))
+    }
+}
+
+#[derive(Default)]
+pub struct CpuStream {
+    pub records: Vec<Record>,
+    pub pages: usize,
+    /// A page said that events were lost but not how many.
+    pub uncounted_loss: bool,
+}
+
+impl CpuStream {
+    pub fn lost(&self) -> u64 {
+        self.records.iter().map(|record| record.lost).sum()
+    }
+
+    /// Adds what one page of `cpu` holds.
+    pub fn add(&mut self, cpu: usize, bytes: &[u8]) -> Check {
+        let page =
+            page::decode(bytes).map_err(|e| format!("cpu {cpu} page {}: {e}", self.pages))?;
+        self.pages += 1;
+        self.uncounted_loss |= page.missed && page.missed_count.is_none();
+        let mut lost = page.missed_count.unwrap_or(0);
+        for event in page.events {
+            let last = self.records.last().map_or(0, |record| record.ts);
+            ensure!(
+                event.ts >= last,
+                "cpu {cpu}: stamp {} after {last}",
+                event.ts
+            );
+            let payload = event.payload.to_vec();
+            self.records.push(Record {
+                cpu,
+                ts: event.ts,
+                payload,
+                lost: std::mem::take(&mut lost),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Consumes one CPU's buffer until it is empty.
+pub fn drain_cpu(tree: &Tree, cpu: usize) -> Check<CpuStream> {
+    let name = format!("per_cpu/cpu{cpu}/trace_pipe_raw");
+    let mut file = tree
+        .open_nonblock(&name)
+        .map_err(|e| format!("open {}: {e}", tree.shown(&name)))?;
+    let mut stream = CpuStream::default();
+    let mut bytes = [0u8; 4096];
+    loop {
+        match file.read(&mut bytes) {
+            Ok(0) => return Ok(stream),
+            Ok(4096) => stream.add(cpu, &bytes)?,
+            Ok(n) => fail!("{}: a read of a page gave {n} bytes", tree.shown(&name)),
+            Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => return Ok(stream),
+            Err(e) => fail!("read {}: {e}", tree.shown(&name)),
+        }
+    }
+}
+
+/// Consumes all CPUs' buffers.
+pub fn drain(tree: &Tree) -> Check<Vec<CpuStream>> {
+    (0..crate::sys::online_cpus())
+        .map(|cpu| drain_cpu(tree, cpu))
+        .collect()
+}

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The system calls that the standard library does not offer.
+//!
+//! The few C library functions used are declared here, so that the suite needs
+//! no package at all. Constants are those of x86-64.
+
+use crate::errno::{Errno, Op};
+use std::ffi::{c_char, c_int, c_long, c_ulong, c_void, CString};
+use std::fs::File;
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::time::Duration;
+
+pub const O_NONBLOCK: i32 = 0o4000;
+pub const O_TRUNC: i32 = 0o1000;
+const O_CLOEXEC: i32 = 0o2000000;
+pub const O_PATH: i32 = 0o10000000;
+
+pub const MS_REMOUNT: c_ulong = 32;
+pub const MNT_DETACH: c_int = 2;
+
+pub const POLLIN: i16 = 1;
+
+const SYS_READ: c_long = 0;
+const SYS_WRITE: c_long = 1;
+const SYS_DELETE_MODULE: c_long = 176;
+const SYS_GETTID: c_long = 186;
+const SYS_TGKILL: c_long = 234;
+const SYS_FINIT_MODULE: c_long = 313;
+
+const CLOCK_MONOTONIC: c_int = 1;
+const SIGKILL: c_int = 9;
+const SIGUSR1: c_int = 10;
+
+#[repr(C)]
+struct PollFd {
+    fd: c_int,
+    events: i16,
+    revents: i16,
+}
+
+#[repr(C)]
+struct Timespec {
+    seconds: i64,
+    nanoseconds: i64,
+}
+
+extern "C" {
+    fn mount(
+        source: *const c_char,
+        target: *const c_char,
+        kind: *const c_char,
+        flags: c_ulong,
+        data: *const c_void,
+    ) -> c_int;
+    fn umount2(target: *const c_char, flags: c_int) -> c_int;
+    fn poll(fds: *mut PollFd, count: c_ulong, timeout: c_int) -> c_int;
+    fn sched_setaffinity(pid: c_int, size: usize, mask: *const u64) -> c_int;
+    fn syscall(number: c_long, ...) -> c_long;
+    fn clock_gettime(clock: c_int, time: *mut Timespec) -> c_int;
+    fn signal(number: c_int, handler: extern "C" fn(c_int)) -> usize;
+    fn siginterrupt(number: c_int, interrupts: c_int) -> c_int;
+    fn getpid() -> c_int;
+    fn kill(pid: c_int, signal: c_int) -> c_int;
+    fn pipe2(fds: *mut c_int, flags: c_int) -> c_int;
+    fn mkfifo(path: *const c_char, mode: u32) -> c_int;
+}
+
+fn last() -> Errno {
+    std::io::Error::last_os_error().into()
+}
+
+fn check(result: c_long) -> Op<usize> {
+    usize::try_from(result).map_err(|_| last())
+}
+
+fn c_path(path: &Path) -> CString {
+    CString::new(path.as_os_str().as_bytes()).expect("paths of the suite have no NUL")
+}
+
+/// Mounts a file system of type `kind` on `target`.
+pub fn mount_fs(kind: &str, target: &Path, flags: c_ulong, data: &str) -> Op {
+    let (target, data) = (c_path(target), c_path(Path::new(data)));
+    let kind = c_path(Path::new(kind));
+    // SAFETY: All pointers are to NUL-terminated strings that live until the call returns.
+    let result = unsafe {
+        mount(
+            kind.as_ptr(),
+            target.as_ptr(),
+            kind.as_ptr(),
+            flags,
+            data.as_ptr().cast(),
+        )
+    };
+    check(result.into()).map(drop)
+}
+
+/// Takes the top mount off `target`.
+pub fn umount(target: &Path, flags: c_int) -> Op {
+    let target = c_path(target);
+    // SAFETY: The pointer is to a NUL-terminated string that lives until the call returns.
+    check(unsafe { umount2(target.as_ptr(), flags) }.into()).map(drop)
+}
+
+/// Tries to make a fifo, which no trace file system allows.
+pub fn make_fifo(path: &Path) -> Op {
+    let path = c_path(path);
+    // SAFETY: The pointer is to a NUL-terminated string that lives until the call returns.
+    check(unsafe { mkfifo(path.as_ptr(), 0o600) }.into()).map(drop)
+}
+
+/// Waits until `file` is readable; returns the events that poll reports, 0 after `timeout`.
+pub fn poll_in(file: &impl AsRawFd, timeout: Duration) -> Op<i16> {
+    let mut entry = PollFd {
+        fd: file.as_raw_fd(),
+        events: POLLIN,
+        revents: 0,
+    };
+    let timeout = c_int::try_from(timeout.as_millis()).unwrap_or(c_int::MAX);
+    // SAFETY: `entry` is one valid pollfd, which the call may write.
+    check(unsafe { poll(&mut entry, 1, timeout) }.into())?;
+    Ok(entry.revents)
+}
+
+/// A pipe: what is written into the second comes out of the first.
+pub fn pipe() -> Op<(File, File)> {
+    let mut fds = [0; 2];
+    // SAFETY: The call writes two descriptors, for which there is room.
+    check(unsafe { pipe2(fds.as_mut_ptr(), O_CLOEXEC) }.into())?;
+    // SAFETY: Both descriptors were made just now and nobody else owns them.
+    Ok(unsafe { (File::from_raw_fd(fds[0]), File::from_raw_fd(fds[1])) })
+}
+
+/// Keeps the calling thread on one CPU.
+pub fn pin_to(cpu: usize) {
+    let mask = [1u64 << cpu, 0];
+    // SAFETY: The mask is 16 readable bytes, as the size says.
+    let result = unsafe { sched_setaffinity(0, std::mem::size_of_val(&mask), mask.as_ptr()) };
+    assert_eq!(result, 0, "cannot run on cpu {cpu}");
+}
+
+/// Reads into an address that is not mapped.
+pub fn read_to_nowhere(file: &impl AsRawFd, len: usize) -> Op<usize> {
+    // SAFETY: The kernel checks the address; page 0 is not mapped, so nothing is written.
+    check(unsafe { syscall(SYS_READ, file.as_raw_fd(), 8usize, len) })
+}
+
+/// Writes from an address that is not mapped.
+pub fn write_from_nowhere(file: &impl AsRawFd, len: usize) -> Op<usize> {
+    // SAFETY: The kernel checks the address; page 0 is not mapped, so nothing is read.
+    check(unsafe { syscall(SYS_WRITE, file.as_raw_fd(), 8usize, len) })
+}
+
+/// Loads a module from an open file.
+pub fn finit_module(file: &impl AsRawFd, parameters: &str) -> Op {
+    let parameters = c_path(Path::new(parameters));
+    // SAFETY: The parameters are a NUL-terminated string that lives until the call returns.
+    check(unsafe { syscall(SYS_FINIT_MODULE, file.as_raw_fd(), parameters.as_ptr(), 0) }).map(drop)
+}
+
+/// Unloads a module unless it is in use (EAGAIN).
+pub fn delete_module(name: &str) -> Op {
+    let name = c_path(Path::new(name));
+    // SAFETY: The name is a NUL-terminated string that lives until the call returns.
+    check(unsafe { syscall(SYS_DELETE_MODULE, name.as_ptr(), O_NONBLOCK) }).map(drop)
+}
+
+/// The calling thread's id.
+pub fn thread_id() -> u32 {
+    // SAFETY: gettid takes nothing and cannot fail.
+    unsafe { syscall(SYS_GETTID) as u32 }
+}
+
+/// Makes SIGUSR1 interrupt system calls of this process instead of ending it.
+pub fn interruptible_by_signal() {
+    extern "C" fn ignore(_: c_int) {}
+    // SAFETY: The handler does nothing, so it is safe at any instant.
+    unsafe {
+        signal(SIGUSR1, ignore);
+        siginterrupt(SIGUSR1, 1);
+    }
+}
+
+/// Sends SIGUSR1 to one thread of this process.
+pub fn interrupt_thread(thread: u32) {
+    // SAFETY: Plain numbers; a thread that has ended gives an error, which does not matter.
+    unsafe { syscall(SYS_TGKILL, getpid(), thread, SIGUSR1) };
+}
+
+/// Kills every process of a group.
+pub fn kill_group(group: u32) {
+    let Ok(group) = c_int::try_from(group) else {
+        return;
+    };
+    // SAFETY: Plain numbers; an empty group gives an error, which does not matter.
+    unsafe { kill(-group, SIGKILL) };
+}
+
+/// CLOCK_MONOTONIC in nanoseconds: the `mono` trace clock as user space sees it.
+pub fn monotonic_ns() -> u64 {
+    let mut time = Timespec {
+        seconds: 0,
+        nanoseconds: 0,
+    };
+    // SAFETY: `time` is a valid timespec, which the call writes.
+    unsafe { clock_gettime(CLOCK_MONOTONIC, &mut time) };
+    time.seconds as u64 * 1_000_000_000 + time.nanoseconds as u64
+}
+
+/// How many CPUs are online.
+pub fn online_cpus() -> usize {
+    let text = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    text.trim()
+        .split(',')
+        .filter_map(|range| {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            Some(last.parse::<usize>().ok()? - first.parse::<usize>().ok()? + 1)
+        })
+        .sum()
+}
+
+/// Polls a condition until it holds or the time is over.
+pub fn wait_until(limit: Duration, mut condition: impl FnMut() -> bool) -> bool {
+    let end = std::time::Instant::now() + limit;
+    while !condition() {
+        if std::time::Instant::now() >= end {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    true
+}
+
+/// Waits until a thread of this process sleeps inside the kernel.
+pub fn wait_asleep(thread: u32) -> bool {
+    let path = format!("/proc/self/task/{thread}/stat");
+    wait_until(Duration::from_secs(10), || {
+        let stat = std::fs::read_to_string(&path).unwrap_or_default();
+        // The state follows the name, which is in parentheses and may hold anything.
+        stat.rsplit(") ")
+            .next()
+            .is_some_and(|rest| rest.starts_with('S'))
+    })
+}

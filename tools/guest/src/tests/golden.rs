@@ -1,0 +1,664 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The exact texts of the files: against strings written here, and against the
+//! kernel's own tracefs where it has the same file.
+
+use super::{test, Test};
+use crate::check::{Check, Report};
+use crate::format;
+use crate::sys;
+use crate::tree::{Instance, Tree};
+use crate::Context;
+
+pub const TESTS: &[Test] = &[
+    test("golden.trace_empty", 20, trace_empty),
+    test("golden.trace_headers", 30, trace_headers),
+    test("golden.marker_lines", 30, marker_lines),
+    test("golden.stats", 20, stats),
+    test("golden.buffer_size_kb", 60, buffer_size_kb),
+    test("golden.trace_clock", 30, trace_clock),
+    test("golden.clock_stamps", 60, clock_stamps),
+    test("golden.tracers", 10, tracers),
+    test("golden.options", 30, options),
+    test("golden.header_page", 10, header_page),
+    test("golden.set_event", 60, set_event),
+    test("golden.enable_files", 60, enable_files),
+    test("golden.available_events", 60, available_events),
+    test("golden.formats", 120, formats),
+    test("golden.saved_cmdlines", 30, saved_cmdlines),
+    test("golden.readme", 10, readme),
+];
+
+fn pair(context: &Context) -> Check<(Instance, Instance)> {
+    Ok((
+        Instance::new(&context.root, "rtg-own")?,
+        Instance::new(&context.reference, "rtg-ref")?,
+    ))
+}
+
+/// One file has the same text on both trees.
+fn same(own: &Tree, reference: &Tree, file: &str) -> Check {
+    let (found, wanted) = (own.get(file)?, reference.get(file)?);
+    ensure_eq!(found, wanted, "{file}");
+    Ok(())
+}
+
+fn trace_empty(context: &Context) -> Check {
+    let own = Instance::new(&context.root, "rtg-own")?;
+    let wanted = format!(
+        "\
+# tracer: nop
+#
+# entries-in-buffer/entries-written: 0/0   #P:{}
+#
+#                                _-----=> irqs-off/BH-disabled
+#                               / _----=> need-resched
+#                              | / _---=> hardirq/softirq
+#                              || / _--=> preempt-depth
+#                              ||| / _-=> migrate-disable
+#                              |||| /     delay
+#           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION
+#              | |         |   |||||     |         |
+",
+        sys::online_cpus()
+    );
+    ensure_eq!(own.get("trace")?, wanted, "trace");
+    ensure_eq!(own.get("per_cpu/cpu0/trace")?, wanted, "per_cpu/cpu0/trace");
+    Ok(())
+}
+
+/// The header under each option that changes it, and with events in the buffer.
+fn trace_headers(context: &Context) -> Check {
+    let (own, reference) = pair(context)?;
+    let mut report = Report::default();
+    let header = |tree: &Tree| -> Check<String> {
+        let text = tree.get("trace")?;
+        Ok(text
+            .lines()
+            .filter(|l| l.starts_with('#'))
+            .map(|l| format!("{l}\n"))
+            .collect())
+    };
+    for marked in [false, true] {
+        for option in [
+            "irq-info",
+            "context-info",
+            "record-tgid",
+            "annotate",
+            "latency-format",
+        ] {
+            if !own.exists(&format!("options/{option}")) {
+                continue;
+            }
+            for value in ["0", "1"] {
+                for tree in [&own, &reference] {
+                    tree.set(&format!("options/{option}"), value)?;
+                }
+                let (found, wanted) = (header(&own)?, header(&reference)?);
+                report.expect(found == wanted, || {
+                    format!("{option}={value} marked={marked}: {found:?}, tracefs {wanted:?}")
+                });
+            }
+            let default = match option {
+                "record-tgid" | "latency-format" => "0",
+                _ => "1",
+            };
+            for tree in [&own, &reference] {
+                tree.set(&format!("options/{option}"), default)?;
+            }
+        }
+        for tree in [&own, &reference] {
+            tree.set("trace_marker", "hello")?;
+        }
+    }
+    report.finish()
+}
+
+/// A trace line with the stamp replaced, since no two markers are made at one time.
+pub fn without_stamp(line: &str) -> String {
+    // The stamp is what stands before the first `: ` behind the CPU number.
+    let Some((head, rest)) = line.split_once("] ") else {
+        return line.to_string();
+    };
+    match rest.split_once(": ") {
+        Some((middle, text)) => match middle.rsplit_once(' ') {
+            Some((flags, _)) => format!("{head}] {} STAMP: {text}", flags.trim()),
+            None => format!("{head}] STAMP: {text}"),
+        },
+        None => line.to_string(),
+    }
+}
+
+/// Markers of every shape, as lines of `trace`.
+fn marker_lines(context: &Context) -> Check {
+    sys::pin_to(0);
+    let (own, reference) = pair(context)?;
+    let mut report = Report::default();
+    let long = "x".repeat(5000);
+    let page = "y".repeat(4096);
+    let texts: [&[u8]; 11] = [
+        b"hello",
+        b"hello\n",
+        b"two\nlines\n",
+        b"\n",
+        b" ",
+        b"%d %s",
+        b"tab\there",
+        b"nul\0inside",
+        b"\xff\xfe",
+        page.as_bytes(),
+        long.as_bytes(),
+    ];
+    for (options, shown) in [
+        (&[][..], "default"),
+        (&["irq-info"], "noirq-info"),
+        (&["context-info"], "nocontext"),
+    ] {
+        for option in options {
+            for tree in [&own, &reference] {
+                tree.set(&format!("options/{option}"), "0")?;
+            }
+        }
+        for text in texts {
+            let look = |tree: &Tree| -> Check<(String, Vec<String>)> {
+                tree.clear()?;
+                let result = format!("{:?}", tree.write("trace_marker", text));
+                let lines = tree.get("trace")?;
+                let lines = lines
+                    .lines()
+                    .filter(|l| !l.starts_with('#'))
+                    .map(without_stamp)
+                    .collect();
+                Ok((result, lines))
+            };
+            let (found, wanted) = (look(&own)?, look(&reference)?);
+            report.expect(!wanted.1.is_empty(), || "the marker left no line".into());
+            report.expect(found == wanted, || {
+                let name: String = text.escape_ascii().to_string().chars().take(20).collect();
+                format!("{shown} {name:?}: {found:.300?}, tracefs {wanted:.300?}")
+            });
+        }
+    }
+    report.finish()
+}
+
+/// `label: value` lines with the values that no two buffers share left out.
+fn comparable_stats(tree: &Tree) -> Check<Vec<String>> {
+    let text = tree.get("per_cpu/cpu0/stats")?;
+    Ok(text
+        .lines()
+        .map(|line| match line.split_once(" ts: ") {
+            // The form of the stamp counts: `seconds.micros` or a plain number.
+            Some((label, stamp)) => format!(
+                "{label} ts: {}",
+                if stamp.contains('.') { "s.us" } else { "n" }
+            ),
+            None => line.to_string(),
+        })
+        .collect())
+}
+
+fn stats(context: &Context) -> Check {
+    sys::pin_to(0);
+    let (own, reference) = pair(context)?;
+    let labels = [
+        "entries",
+        "overrun",
+        "commit overrun",
+        "bytes",
+        "oldest event ts",
+        "now ts",
+        "dropped events",
+        "read events",
+    ];
+    let text = own.get("per_cpu/cpu0/stats")?;
+    let found: Vec<_> = text
+        .lines()
+        .filter_map(|l| l.split_once(": "))
+        .map(|(label, _)| label)
+        .collect();
+    ensure_eq!(found, labels, "labels");
+
+    let mut report = Report::default();
+    let mut compare = |when: &str| -> Check {
+        let (found, wanted) = (comparable_stats(&own)?, comparable_stats(&reference)?);
+        report.expect(found == wanted, || {
+            format!("{when}: {found:?}, tracefs {wanted:?}")
+        });
+        Ok(())
+    };
+    compare("empty")?;
+    for tree in [&own, &reference] {
+        tree.set("trace_marker", "hello")?;
+        tree.set("trace_marker", "hello")?;
+    }
+    compare("two markers")?;
+    ensure_eq!(
+        own.number("per_cpu/cpu0/stats", "bytes")?,
+        56,
+        "bytes of two markers"
+    );
+    for tree in [&own, &reference] {
+        let pages = crate::stream::drain_cpu(tree, 0)?;
+        ensure_eq!(pages.records.len(), 2, "records of {}", tree.shown(""));
+    }
+    compare("after reading")?;
+    for tree in [&own, &reference] {
+        tree.clear()?;
+    }
+    compare("cleared")?;
+    for tree in [&own, &reference] {
+        tree.set("trace_clock", "counter")?;
+    }
+    compare("counter clock")?;
+    report.finish()
+}
+
+fn buffer_size_kb(context: &Context) -> Check {
+    let (own, reference) = pair(context)?;
+    let cpus = sys::online_cpus() as u64;
+    let mut report = Report::default();
+    let files = [
+        "buffer_size_kb",
+        "buffer_total_size_kb",
+        "per_cpu/cpu0/buffer_size_kb",
+        "per_cpu/cpu1/buffer_size_kb",
+    ];
+    ensure_eq!(
+        own.get("buffer_size_kb")?,
+        "1410\n",
+        "size of a new instance"
+    );
+    for (written, shown) in [
+        ("1", 7),
+        ("8", 11),
+        ("9", 11),
+        ("100", 103),
+        ("5000", 5000),
+        ("1408", 1410),
+    ] {
+        for tree in [&own, &reference] {
+            tree.set("buffer_size_kb", written)?;
+        }
+        let found = own.get("buffer_size_kb")?;
+        report.expect(found == format!("{shown}\n"), || {
+            format!("{written} reads {found:?}")
+        });
+        let found = own
+            .get("buffer_total_size_kb")?
+            .trim()
+            .parse::<u64>()
+            .unwrap_or(0);
+        report.expect(found.abs_diff(shown * cpus) <= cpus, || {
+            format!("{written}: total {found}")
+        });
+        for file in files {
+            report.collect(same(&own, &reference, file));
+        }
+    }
+    // One CPU of its own size makes the common file an X.
+    for tree in [&own, &reference] {
+        tree.set("per_cpu/cpu0/buffer_size_kb", "100")?;
+    }
+    for file in files {
+        report.collect(same(&own, &reference, file));
+    }
+    if cpus > 1 {
+        report.expect(own.get("buffer_size_kb") == Ok("X\n".into()), || {
+            "not X".into()
+        });
+    }
+    report.finish()
+}
+
+const CLOCKS: &[&str] = &[
+    "local", "global", "counter", "uptime", "perf", "mono", "mono_raw", "boot", "tai", "x86-tsc",
+];
+
+fn trace_clock(context: &Context) -> Check {
+    let (own, reference) = pair(context)?;
+    let mut report = Report::default();
+    report.expect(
+        own.get("trace_clock")
+            == Ok("[local] global counter uptime perf mono mono_raw boot tai x86-tsc\n".into()),
+        || format!("{:?}", own.get("trace_clock")),
+    );
+    for clock in CLOCKS {
+        for tree in [&own, &reference] {
+            tree.set("trace_marker", "old")?;
+            tree.set("trace_clock", clock)?;
+        }
+        report.collect(same(&own, &reference, "trace_clock"));
+        // Stamps of two clocks in one buffer would make no sense: setting one clears.
+        let left = own
+            .get("trace")?
+            .lines()
+            .filter(|line| line.contains("old"))
+            .count();
+        report.expect(left == 0, || {
+            format!("{clock}: {left} lines of the old clock are left")
+        });
+    }
+    report.finish()
+}
+
+/// A marker's stamp under each clock lies between those of two markers in tracefs.
+fn clock_stamps(context: &Context) -> Check {
+    sys::pin_to(0);
+    let (own, reference) = pair(context)?;
+    let mut report = Report::default();
+    for clock in CLOCKS {
+        for tree in [&own, &reference] {
+            tree.set("trace_clock", clock)?;
+        }
+        reference.set("trace_marker", "before")?;
+        own.set("trace_marker", "marker")?;
+        reference.set("trace_marker", "after")?;
+        // The form of the printed stamp: seconds, or a plain number for what is not time.
+        let form = |tree: &Tree| -> Check<bool> {
+            let text = tree.get("trace")?;
+            let line = text
+                .lines()
+                .find(|line| line.contains("tracing_mark_write: "))
+                .unwrap_or_default();
+            let stamp = line
+                .split(": ")
+                .next()
+                .and_then(|head| head.rsplit(' ').next());
+            Ok(stamp.is_some_and(|stamp| stamp.contains('.')))
+        };
+        let (found, wanted) = (form(&own)?, form(&reference)?);
+        report.expect(found == wanted, || {
+            format!("{clock}: decimal point {found}, tracefs {wanted}")
+        });
+
+        let stamps = |tree: &Tree| -> Check<Vec<u64>> {
+            Ok(crate::stream::drain_cpu(tree, 0)?
+                .records
+                .iter()
+                .map(|record| record.ts)
+                .collect())
+        };
+        let (found, around) = (stamps(&own)?, stamps(&reference)?);
+        ensure!(
+            found.len() == 1 && around.len() == 2,
+            "{clock}: {found:?} and {around:?}"
+        );
+        // The counter counts each tracer's own events, not time.
+        report.expect(
+            *clock == "counter" || (around[0] <= found[0] && found[0] <= around[1]),
+            || format!("{clock}: {} is not within {around:?}", found[0]),
+        );
+    }
+    report.finish()
+}
+
+fn tracers(context: &Context) -> Check {
+    let top = Tree::at(&context.root);
+    let own = Instance::new(&context.root, "rtg-own")?;
+    ensure_eq!(own.get("current_tracer")?, "nop\n", "current_tracer");
+    let available = top.get("available_tracers")?;
+    ensure!(
+        available.ends_with("nop\n"),
+        "available_tracers: {available:?}"
+    );
+    if context.is_rtracefs() {
+        ensure_eq!(available, "nop\n", "available_tracers");
+    }
+    Ok(())
+}
+
+/// Options that the tree has are those of ftrace, with ftrace's defaults and order.
+fn options(context: &Context) -> Check {
+    let (own, reference) = pair(context)?;
+    let mut report = Report::default();
+    let theirs = reference.get("trace_options")?;
+    let mut order = theirs.lines();
+    for line in own.get("trace_options")?.lines() {
+        report.expect(order.any(|l| l == line), || {
+            format!("trace_options: {line:?} out of place")
+        });
+    }
+    for name in own.list("options")? {
+        report.collect(same(&own, &reference, &format!("options/{name}")));
+    }
+    for name in [
+        "overwrite",
+        "irq-info",
+        "context-info",
+        "record-cmd",
+        "markers",
+        "annotate",
+    ] {
+        let home = if own.exists(&format!("options/{name}")) {
+            &own as &Tree
+        } else {
+            &own.top()
+        };
+        report.expect(
+            home.get(&format!("options/{name}")) == Ok("1\n".into()),
+            || format!("options/{name}: {:?}", home.get(&format!("options/{name}"))),
+        );
+    }
+    report.finish()
+}
+
+fn header_page(context: &Context) -> Check {
+    let (own, reference) = pair(context)?;
+    same(&own, &reference, "events/header_page")?;
+    same(&own, &reference, "events/header_event")
+}
+
+/// set_event lists what is enabled, in the order of the registry, not of the writes.
+fn set_event(context: &Context) -> Check {
+    let (own, reference) = pair(context)?;
+    let mut report = Report::default();
+    for text in [
+        "sched:sched_switch",
+        "irq:*",
+        "sched:sched_wak*",
+        "sched_waking",
+        "!irq:softirq_*",
+        "signal",
+        "timer:",
+        "!sched:sched_switch",
+        "sched:sched_switch timer:timer_start",
+        "!*:timer_st*",
+        "!signal:signal_generate !irq",
+        "*:sched_process_f*",
+    ] {
+        let (found, wanted) = (
+            own.write("set_event", text.as_bytes()),
+            reference.write("set_event", text.as_bytes()),
+        );
+        report.expect(found == wanted, || {
+            format!("{text:?}: {found:?}, tracefs {wanted:?}")
+        });
+        report.collect(
+            same(&own, &reference, "set_event").map_err(|e| format!("after {text:?}: {e}")),
+        );
+    }
+    report.finish()
+}
+
+/// 0, 1 and X of an event, its system and all events.
+fn enable_files(context: &Context) -> Check {
+    let (own, reference) = pair(context)?;
+    let mut report = Report::default();
+    let files = [
+        "events/signal/signal_deliver/enable",
+        "events/signal/signal_generate/enable",
+        "events/signal/enable",
+        "events/irq/enable",
+        "events/enable",
+    ];
+    for (file, value) in [
+        ("", ""),
+        ("events/signal/signal_deliver/enable", "1"),
+        ("events/signal/signal_generate/enable", "1"),
+        ("events/signal/signal_deliver/enable", "1"),
+        ("events/irq/enable", "1"),
+        ("events/signal/signal_deliver/enable", "0"),
+        ("events/signal/enable", "1"),
+        ("events/signal/enable", "0"),
+        ("events/enable", "0"),
+    ] {
+        if !file.is_empty() {
+            for tree in [&own, &reference] {
+                tree.set(file, value)?;
+            }
+        }
+        for name in files {
+            report.collect(
+                same(&own, &reference, name).map_err(|e| format!("{value} > {file:?}: {e}")),
+            );
+        }
+    }
+    report.finish()
+}
+
+/// Every event is one of ftrace's, listed in ftrace's order.
+fn available_events(context: &Context) -> Check {
+    let (own, reference) = (Tree::at(&context.root), Tree::at(&context.reference));
+    let mut report = Report::default();
+    let theirs = reference.get("available_events")?;
+    let mut order = theirs.lines();
+    let text = own.get("available_events")?;
+    for line in text.lines() {
+        report.expect(order.any(|l| l == line), || {
+            format!("{line:?} is out of place")
+        });
+    }
+    let count = text.lines().count();
+    ensure!(count >= 100, "only {count} events");
+    println!("{count} events");
+
+    for system in [
+        "sched",
+        "irq",
+        "irq_vectors",
+        "timer",
+        "signal",
+        "task",
+        "workqueue",
+        "power",
+        "block",
+        "net",
+        "skb",
+        "napi",
+        "kmem",
+        "writeback",
+        "raw_syscalls",
+        "nmi",
+        "msr",
+        "module",
+        "oom",
+        "rcu",
+        "percpu",
+        "printk",
+    ] {
+        let count = |text: &str| {
+            text.lines()
+                .filter(|l| l.split(':').next() == Some(system))
+                .count()
+        };
+        let (found, all) = (count(&text), count(&theirs));
+        report.expect(found > 0 || all == 0, || {
+            format!("no event of {system}, tracefs has {all}")
+        });
+        if found != all {
+            println!("{system}: {found} of {all} events");
+        }
+    }
+    report.finish()
+}
+
+/// `format` is ftrace's but for the number, which must be the one of `id`, and unique.
+fn formats(context: &Context) -> Check {
+    let (own, reference) = (Tree::at(&context.root), Tree::at(&context.reference));
+    let mut report = Report::default();
+    let mut ids = std::collections::HashMap::new();
+    for line in own.get("available_events")?.lines() {
+        let Some((system, event)) = line.split_once(':') else {
+            fail!("available_events: {line:?}")
+        };
+        let file = format!("events/{system}/{event}/format");
+        let (found, wanted) = (own.get(&file)?, reference.get(&file)?);
+        report.expect(
+            format::without_id(&found) == format::without_id(&wanted),
+            || format!("{line}: {found:?}, tracefs {wanted:?}"),
+        );
+        let id = format::Format::parse(&found)?.id;
+        report.expect(
+            own.get(&format!("events/{system}/{event}/id")) == Ok(format!("{id}\n")),
+            || format!("{line}: id is not {id}"),
+        );
+        if let Some(other) = ids.insert(id, line.to_string()) {
+            report.add(format!("{line} and {other} are both {id}"));
+        }
+    }
+    println!("{} formats", ids.len());
+    report.finish()
+}
+
+/// A task that was switched in while an event was enabled can be named later.
+fn saved_cmdlines(context: &Context) -> Check {
+    let own = Instance::new(&context.root, "rtg-own")?;
+    own.set("events/sched/sched_switch/enable", "1")?;
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    crate::workload::pipe(5);
+    own.set("events/sched/sched_switch/enable", "0")?;
+    let text = own.top().get("saved_cmdlines")?;
+    let wanted = format!("{} rtguest", std::process::id());
+    // The kernel's name of a process that was started by /proc/self/exe is `exe`.
+    let name = std::fs::read_to_string("/proc/self/comm").unwrap_or_default();
+    let wanted = wanted.replace("rtguest", name.trim());
+    ensure!(
+        text.lines().any(|line| line == wanted),
+        "no line {wanted:?} in {text:?}"
+    );
+    for line in text.lines() {
+        let pid = line
+            .split(' ')
+            .next()
+            .and_then(|pid| pid.parse::<i32>().ok());
+        ensure!(pid.is_some(), "not `pid comm`: {line:?}");
+    }
+    let trace = own.get("trace")?;
+    ensure!(
+        trace
+            .lines()
+            .any(|l| l.contains(&format!("{}-{}", name.trim(), std::process::id()))),
+        "trace does not name {wanted:?}"
+    );
+    Ok(())
+}
+
+/// README names every file of the root, since tools look into it.
+fn readme(context: &Context) -> Check {
+    let top = Tree::at(&context.root);
+    let text = top.get("README")?;
+    let mut report = Report::default();
+    let wanted: &[&str] = if context.is_rtracefs() {
+        &[
+            "trace",
+            "trace_pipe",
+            "tracing_on",
+            "buffer_size_kb",
+            "trace_clock",
+            "trace_marker",
+            "set_event",
+            "events",
+            "instances",
+            "options",
+            "trace_options",
+            "per_cpu",
+        ]
+    } else {
+        &["trace", "trace_pipe", "trace_clock", "trace_marker"]
+    };
+    for name in wanted {
+        report.expect(text.contains(name), || format!("{name} is not explained"));
+    }
+    report.finish()
+}

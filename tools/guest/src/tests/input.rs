@@ -1,0 +1,565 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Wrong and odd input to every control file: it must be answered as the
+//! kernel's own tracefs answers it, with the same state afterwards, and a refused
+//! write must change nothing.
+//!
+//! The expected error is not written here: the same write goes to an instance of
+//! the kernel's tracefs at the same time. Only where rtracefs differs on purpose
+//! does a row of `EXCEPTIONS` say so, with the reason.
+
+use super::{test, Test};
+use crate::check::{Check, Report};
+use crate::errno::*;
+use crate::sys;
+use crate::tree::{Instance, Tree};
+use crate::Context;
+use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::fs::FileExt;
+
+pub const TESTS: &[Test] = &[
+    test("input.instance_files", 60, instance_files),
+    test("input.options", 60, options),
+    test("input.top_files", 30, top_files),
+    test("input.size_overflow", 20, size_overflow),
+    test("input.cpu_names", 10, cpu_names),
+    test("input.bad_addresses", 20, bad_addresses),
+    test("input.pieces", 30, pieces),
+    test("input.seeks", 20, seeks),
+    test("input.truncation", 20, truncation),
+];
+
+/// A control file, what is written besides `common`, and how to get back.
+struct Row {
+    file: &'static str,
+    extra: &'static [&'static str],
+    /// Written after each input; empty: nothing can have changed.
+    restore: &'static str,
+    state: State,
+}
+
+#[derive(PartialEq)]
+enum State {
+    /// Reading back must give the same text on both trees.
+    Same,
+    /// The text lists things that the trees do not share; it must only be kept by a refusal.
+    Own,
+    /// Reading would consume or block, or shows stamps.
+    None,
+}
+
+const fn row(
+    file: &'static str,
+    extra: &'static [&'static str],
+    restore: &'static str,
+    state: State,
+) -> Row {
+    Row {
+        file,
+        extra,
+        restore,
+        state,
+    }
+}
+
+const ROWS: &[Row] = &[
+    row(
+        "tracing_on",
+        &["00", "10", "18446744073709551615", "yes", "0\n\n"],
+        "1",
+        State::Same,
+    ),
+    row(
+        "buffer_size_kb",
+        &["8", "9", "100", "0 "],
+        "1410",
+        State::Same,
+    ),
+    row(
+        "per_cpu/cpu0/buffer_size_kb",
+        &["8", "9", "100"],
+        "1410",
+        State::Same,
+    ),
+    row(
+        "trace_clock",
+        &["local", "mono ", " mono", "Mono", "mon", "monoo", "[local]"],
+        "local",
+        State::Same,
+    ),
+    row(
+        "current_tracer",
+        &["nop", "nop ", " nop", "no", "nopp", "nosuch"],
+        "nop",
+        State::Same,
+    ),
+    row(
+        "trace_options",
+        &[
+            "nosuch",
+            "nonosuch",
+            "no",
+            "overwrite",
+            "nooverwrite",
+            "overwrite ",
+            " overwrite",
+            "nonooverwrite",
+            "overwrite markers",
+            "OVERWRITE",
+            "options/overwrite",
+        ],
+        "overwrite",
+        State::Own,
+    ),
+    row(
+        "set_event",
+        &[
+            "sched:sched_switch",
+            "sched:",
+            ":sched_switch",
+            "sched:nosuch",
+            "nosuch:nosuch",
+            "nosuch",
+            "nosuch:",
+            ":",
+            "::",
+            "!",
+            "!sched",
+            "!nosuch",
+            "sched:sched_switch:",
+            "sched/sched_switch",
+            "sched:sched_sw*",
+            "sched_switch",
+            "sched:*nosuch*",
+            "sched:sched_switch nosuch",
+            "nosuch sched:sched_waking",
+            "sched:[",
+            "SCHED:SCHED_SWITCH",
+            "!sched:sched_switch",
+        ],
+        "!sched:*",
+        State::Same,
+    ),
+    row(
+        "events/sched/sched_switch/enable",
+        &["true", "01", "1 ", "1\n"],
+        "0",
+        State::Same,
+    ),
+    row("events/sched/enable", &["1\n", "X", "?"], "0", State::Same),
+    row(
+        "trace_marker",
+        &["two\nlines", "\n\n", "%s%n"],
+        "",
+        State::None,
+    ),
+    row("events/sched/sched_switch/id", &[], "", State::Own),
+    row("events/sched/sched_switch/format", &[], "", State::Own),
+    row("events/header_page", &[], "", State::Same),
+    row("events/header_event", &[], "", State::Same),
+    row("buffer_total_size_kb", &["8"], "", State::Same),
+    row("per_cpu/cpu0/stats", &[], "", State::None),
+    row("trace_pipe", &[], "", State::None),
+    row("per_cpu/cpu0/trace_pipe", &[], "", State::None),
+    row("per_cpu/cpu0/trace_pipe_raw", &[], "", State::None),
+    row("trace", &[], "", State::None),
+    row("per_cpu/cpu0/trace", &[], "", State::None),
+];
+
+const TOP_ROWS: &[Row] = &[
+    row("README", &[], "", State::Own),
+    row("available_events", &[], "", State::Own),
+    row("available_tracers", &["nop"], "", State::Own),
+    row("saved_cmdlines", &[], "", State::None),
+];
+
+/// (file, input, answer, why rtracefs does not answer as tracefs does)
+const EXCEPTIONS: &[(&str, &str, Op<usize>, &str)] = &[];
+
+/// Inputs that every file gets.
+fn common() -> Vec<(String, Vec<u8>)> {
+    let short: &[&[u8]] = &[
+        b"",
+        b"\n",
+        b" ",
+        b"garbage",
+        b"-1",
+        b"0",
+        b"2",
+        b"+1",
+        b"1x",
+        b"1 1",
+        b" 1",
+        b"0x1",
+        b"010",
+        b"4294967296000000000000",
+        b"18446744073709551616",
+        b"\xff\xfe\x00\x01",
+        b"1\0",
+        b"\0",
+        b"\0\x31",
+    ];
+    let mut inputs: Vec<_> = short
+        .iter()
+        .map(|bytes| (bytes.escape_ascii().to_string(), bytes.to_vec()))
+        .collect();
+    for (what, len) in [
+        ("long", 64),
+        ("page", 4096),
+        ("more", 5000),
+        ("much", 70_000),
+    ] {
+        inputs.push((format!("{what}: 1 * {len}"), vec![b'1'; len]));
+        inputs.push((format!("{what}: a * {len}"), vec![b'a'; len]));
+    }
+    inputs
+}
+
+/// One write to both trees, compared.
+fn compare(
+    report: &mut Report,
+    own: &Tree,
+    reference: &Tree,
+    row: &Row,
+    label: &str,
+    bytes: &[u8],
+) {
+    let look = |tree: &Tree| (row.state != State::None).then(|| tree.get(row.file));
+    let before = look(own);
+    let (found, expected) = (own.write(row.file, bytes), reference.write(row.file, bytes));
+    let (after, after_reference) = (look(own), look(reference));
+
+    let exception = EXCEPTIONS.iter().find(|e| (e.0, e.1) == (row.file, label));
+    let wanted = exception.map_or(expected, |e| e.2);
+    report.expect(found == wanted, || {
+        format!(
+            "{} <- {label:?}: {found:?}, tracefs says {wanted:?}",
+            row.file
+        )
+    });
+    report.expect(found.is_ok() || before == after, || {
+        format!(
+            "{} <- {label:?}: refused, yet {before:?} became {after:?}",
+            row.file
+        )
+    });
+    if row.state == State::Same && exception.is_none() {
+        report.expect(after == after_reference, || {
+            format!(
+                "{} <- {label:?}: reads {after:?}, tracefs {after_reference:?}",
+                row.file
+            )
+        });
+    }
+    if !row.restore.is_empty() {
+        for tree in [own, reference] {
+            report.collect(tree.set(row.file, row.restore));
+        }
+    }
+}
+
+fn all_inputs(report: &mut Report, own: &Tree, reference: &Tree, row: &Row) {
+    for (label, bytes) in common() {
+        compare(report, own, reference, row, &label, &bytes);
+    }
+    for text in row.extra {
+        compare(report, own, reference, row, text, text.as_bytes());
+    }
+}
+
+fn pair(context: &Context) -> Check<(Instance, Instance)> {
+    Ok((
+        Instance::new(&context.root, "rtg-own")?,
+        Instance::new(&context.reference, "rtg-ref")?,
+    ))
+}
+
+fn instance_files(context: &Context) -> Check {
+    let (own, reference) = pair(context)?;
+    let mut report = Report::default();
+    for row in ROWS {
+        all_inputs(&mut report, &own, &reference, row);
+    }
+    report.finish()
+}
+
+/// Every option that the tree under test has.
+fn options(context: &Context) -> Check {
+    let (own, reference) = pair(context)?;
+    let mut report = Report::default();
+    let names = own.list("options")?;
+    ensure!(names.len() > 5, "options has only {names:?}");
+    for name in names {
+        let file = format!("options/{name}");
+        let old = own.get(&file)?;
+        // Markers that go to several instances at once are another matter.
+        if name == "copy_trace_marker" || name == "trace_printk_dest" {
+            continue;
+        }
+        for input in [
+            "",
+            "\n",
+            "2",
+            "-1",
+            "x",
+            "1x",
+            "0x1",
+            "1\0",
+            "4294967297",
+            "on",
+            "0",
+            "1",
+        ] {
+            let before = own.get(&file)?;
+            let (found, wanted) = (
+                own.write(&file, input.as_bytes()),
+                reference.write(&file, input.as_bytes()),
+            );
+            report.expect(found == wanted, || {
+                format!("{file} <- {input:?}: {found:?}, tracefs says {wanted:?}")
+            });
+            let (after, wanted) = (own.get(&file)?, reference.get(&file)?);
+            report.expect(after == wanted, || {
+                format!("{file} <- {input:?}: reads {after:?}, tracefs {wanted:?}")
+            });
+            report.expect(found.is_ok() || before == after, || {
+                format!("{file} <- {input:?}: refused, yet {before:?} became {after:?}")
+            });
+        }
+        for tree in [&own, &reference] {
+            report.collect(tree.set(&file, old.trim()));
+        }
+    }
+    report.finish()
+}
+
+/// Files that only the root has; none of them takes a write, so nothing changes.
+fn top_files(context: &Context) -> Check {
+    let (own, reference) = (Tree::at(&context.root), Tree::at(&context.reference));
+    let mut report = Report::default();
+    for row in TOP_ROWS {
+        all_inputs(&mut report, &own, &reference, row);
+    }
+    report.finish()
+}
+
+/// Sizes whose byte count does not fit into 64 bits. The kernel's tracefs shifts them
+/// to something small; rtracefs has to refuse them.
+fn size_overflow(context: &Context) -> Check {
+    if !context.is_rtracefs() {
+        skip!("tracefs takes 2^54 as 0");
+    }
+    let own = Instance::new(&context.root, "rtg-own")?;
+    let mut report = Report::default();
+    for file in ["buffer_size_kb", "per_cpu/cpu0/buffer_size_kb"] {
+        let before = own.get(file)?;
+        for shift in [40, 53, 54, 55, 63] {
+            let text = (1u64 << shift).to_string();
+            let found = own.write(file, text.as_bytes());
+            report.expect(found.is_err(), || format!("{file} <- 2^{shift}: {found:?}"));
+            let after = own.get(file)?;
+            report.expect(before == after, || {
+                format!("{file} <- 2^{shift}: {before:?} became {after:?}")
+            });
+        }
+    }
+    report.finish()
+}
+
+fn cpu_names(context: &Context) -> Check {
+    let own = Instance::new(&context.root, "rtg-own")?;
+    let cpus = sys::online_cpus();
+    for cpu in 0..cpus {
+        own.get(&format!("per_cpu/cpu{cpu}/stats"))?;
+    }
+    for name in [
+        &format!("cpu{cpus}")[..],
+        "cpu99",
+        "cpu-1",
+        "cpu",
+        "cpu00",
+        "cpu0 ",
+        "0",
+    ] {
+        let found = own.open(&format!("per_cpu/{name}/stats")).err();
+        ensure_eq!(found, Some(ENOENT), "open per_cpu/{name}/stats");
+    }
+    Ok(())
+}
+
+/// Pointers that are not the caller's.
+fn bad_addresses(context: &Context) -> Check {
+    let (own, reference) = pair(context)?;
+    let mut report = Report::default();
+    for row in ROWS {
+        for len in [0, 1, 10, 5000] {
+            let write = |tree: &Tree| {
+                tree.open_write(row.file)
+                    .map(|f| sys::write_from_nowhere(&f, len))
+            };
+            let (found, wanted) = (write(&own), write(&reference));
+            report.expect(found == wanted, || {
+                format!(
+                    "{} <- {len} bytes from nowhere: {found:?}, tracefs {wanted:?}",
+                    row.file
+                )
+            });
+            let read = |tree: &Tree| {
+                tree.open_nonblock(row.file)
+                    .map(|f| sys::read_to_nowhere(&f, len))
+            };
+            let (found, wanted) = (read(&own), read(&reference));
+            report.expect(found == wanted, || {
+                format!(
+                    "{} -> {len} bytes to nowhere: {found:?}, tracefs {wanted:?}",
+                    row.file
+                )
+            });
+        }
+    }
+    report.finish()
+}
+
+/// Text files; tracefs ends them after one read, so that only rtracefs can give pieces.
+const ONE_READ: &[&str] = &["events/header_page", "events/header_event"];
+
+/// Text files that can be read in any way.
+const TEXTS: &[&str] = &[
+    "tracing_on",
+    "buffer_size_kb",
+    "buffer_total_size_kb",
+    "trace_clock",
+    "trace_options",
+    "set_event",
+    "current_tracer",
+    "trace",
+    "events/sched/enable",
+    "events/sched/sched_switch/format",
+    "events/sched/sched_switch/id",
+    "per_cpu/cpu0/stats",
+    "per_cpu/cpu0/buffer_size_kb",
+    "options/overwrite",
+];
+
+/// Reading in pieces of any size gives the text of one read.
+fn pieces(context: &Context) -> Check {
+    let own = Instance::new(&context.root, "rtg-own")?;
+    own.set("set_event", "sched:sched_switch\n")?;
+    own.set("tracing_on", "0")?;
+    own.set("events/enable", "0")?;
+    let mut report = Report::default();
+    let own_files = if context.is_rtracefs() { ONE_READ } else { &[] };
+    for file in TEXTS.iter().chain(own_files) {
+        // `now ts` is a clock: no two reads of it agree.
+        let stable = |text: &[u8]| {
+            let text = String::from_utf8_lossy(text);
+            text.lines()
+                .filter(|l| !l.starts_with("now ts"))
+                .map(String::from)
+                .collect::<Vec<_>>()
+        };
+        let whole = own
+            .read_bytes(file)
+            .map_err(|e| format!("read {file}: {e}"))?;
+        for size in [1, 7, 64, 4095] {
+            let mut found = Vec::new();
+            let mut input = own.open(file).map_err(|e| format!("open {file}: {e}"))?;
+            let mut piece = vec![0; size];
+            loop {
+                match input.read(&mut piece) {
+                    Ok(0) => break,
+                    Ok(n) => found.extend_from_slice(&piece[..n]),
+                    Err(e) => fail!("{file} in pieces of {size}: {e}"),
+                }
+            }
+            report.expect(stable(&found) == stable(&whole), || {
+                format!(
+                    "{file} in pieces of {size}: {} bytes, not {}",
+                    found.len(),
+                    whole.len()
+                )
+            });
+        }
+    }
+    report.finish()
+}
+
+/// Where a read at an offset, and a seek, take the reader.
+fn seeks(context: &Context) -> Check {
+    let (own, reference) = pair(context)?;
+    let mut report = Report::default();
+    for file in TEXTS {
+        let look = |tree: &Tree| -> Op<Vec<Op<String>>> {
+            let mut input = tree.open(file)?;
+            let mut found = Vec::new();
+            for offset in [0, 1, 2, 100_000] {
+                let mut bytes = [0; 4];
+                let result = input.read_at(&mut bytes, offset);
+                found.push(
+                    result
+                        .map(|n| bytes[..n].escape_ascii().to_string())
+                        .map_err(Errno::from),
+                );
+            }
+            for to in [
+                SeekFrom::Start(0),
+                SeekFrom::Start(1),
+                SeekFrom::Current(-5),
+            ] {
+                found.push(input.seek(to).map(|n| n.to_string()).map_err(Errno::from));
+            }
+            Ok(found)
+        };
+        let (found, wanted) = (look(&own), look(&reference));
+        report.expect(found == wanted, || {
+            format!("{file}: {found:?}, tracefs {wanted:?}")
+        });
+    }
+    report.finish()
+}
+
+/// What `> file` does, on files where truncation means something and where not.
+fn truncation(context: &Context) -> Check {
+    let (own, reference) = pair(context)?;
+    let mut report = Report::default();
+    for tree in [&own, &reference] {
+        tree.set("set_event", "sched:sched_switch")?;
+        tree.set("events/sched/enable", "0")?;
+        tree.set("trace_marker", "hello")?;
+        tree.set("set_event", "sched:sched_waking")?;
+    }
+    for (file, text) in [
+        ("set_event", ""),
+        ("set_event", "sched:sched_switch"),
+        ("set_event", "nosuch:event"),
+        ("tracing_on", ""),
+        ("tracing_on", "1"),
+        ("trace_options", ""),
+        ("trace_clock", ""),
+        ("buffer_size_kb", ""),
+        ("events/sched/enable", ""),
+        ("trace", ""),
+    ] {
+        let run = |tree: &Tree| {
+            (
+                tree.write_truncating(file, text.as_bytes()),
+                tree.get("set_event"),
+            )
+        };
+        let (found, wanted) = (run(&own), run(&reference));
+        report.expect(found == wanted, || {
+            format!("{text:?} > {file}: {found:?}, tracefs {wanted:?}")
+        });
+    }
+    for tree in [&own, &reference] {
+        let left = tree
+            .get("trace")?
+            .lines()
+            .filter(|line| line.contains("hello"))
+            .count();
+        report.expect(left == 0, || {
+            format!("{}: the marker is still there", tree.shown("trace"))
+        });
+    }
+    report.finish()
+}

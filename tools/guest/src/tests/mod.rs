@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The list of all tests. A test is a function and the time it may take on a
+//! slow (emulated) machine.
+
+mod fs_mount;
+mod fs_tree;
+mod golden;
+mod input;
+mod pipe;
+mod raw;
+mod side;
+mod side_text;
+
+use crate::check::Check;
+use crate::Context;
+use std::time::Duration;
+
+#[derive(Clone, Copy)]
+pub struct Test {
+    pub name: &'static str,
+    pub limit: Duration,
+    pub run: fn(&Context) -> Check,
+}
+
+/// One row of a group's table.
+const fn test(name: &'static str, seconds: u64, run: fn(&Context) -> Check) -> Test {
+    Test {
+        name,
+        limit: Duration::from_secs(seconds),
+        run,
+    }
+}
+
+const GROUPS: &[&[Test]] = &[
+    fs_tree::TESTS,
+    fs_mount::TESTS,
+    golden::TESTS,
+    input::TESTS,
+    side::TESTS,
+    side_text::TESTS,
+    pipe::TESTS,
+    raw::TESTS,
+];
+
+/// All tests in the order in which they run.
+pub fn all() -> impl Iterator<Item = Test> {
+    GROUPS.iter().copied().flatten().copied()
+}

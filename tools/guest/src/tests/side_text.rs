@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Side by side, as text: the lines of `trace`, and of `trace_pipe`, are those of
+//! the kernel's tracefs but for the stamps.
+
+use super::side::{Pair, EVERYTHING};
+use super::{test, Test};
+use crate::align;
+use crate::check::{Check, Report};
+use crate::tree::Tree;
+use crate::workload;
+use crate::Context;
+use std::collections::BTreeMap;
+use std::io::Read;
+
+pub const TESTS: &[Test] = &[
+    test("side.text", 120, |c| {
+        lines(c, &["sched", "irq", "timer", "signal", "task", "workqueue"])
+    }),
+    test("side.text_all", 120, |c| lines(c, EVERYTHING)),
+    test("side.text_pipe", 120, pipe_is_trace),
+];
+
+#[derive(Debug, PartialEq, Clone)]
+struct Line {
+    comm: String,
+    pid: String,
+    cpu: String,
+    flags: String,
+    stamp: String,
+    text: String,
+}
+
+const UNKNOWN: &str = "<...>";
+
+/// `comm-pid [cpu] flags stamp: text`; the name may hold anything.
+fn parse(line: &str) -> Option<Line> {
+    let (task, rest) = line.split_once(" [")?;
+    let (comm, pid) = task.trim().rsplit_once('-')?;
+    let (cpu, rest) = rest.split_once("] ")?;
+    let (flags, rest) = rest.split_once(' ')?;
+    let (stamp, text) = rest.split_once(": ")?;
+    let own = |text: &str| text.trim().to_string();
+    Some(Line {
+        comm: own(comm),
+        pid: own(pid),
+        cpu: own(cpu),
+        flags: own(flags),
+        stamp: own(stamp),
+        text: text.to_string(),
+    })
+}
+
+impl Line {
+    /// As `Serial` of the records: who cannot be mixed with anybody else.
+    fn serial(&self) -> String {
+        let flag = |at| self.flags.chars().nth(at).unwrap_or('?');
+        let shut_out = match (flag(0), flag(3)) {
+            ('d' | 'D', _) => "irqs off",
+            ('.', '.') => "preemptible",
+            _ => "not preemptible",
+        };
+        match flag(2) {
+            '.' if self.pid != "0" => format!("task {}, {shut_out}", self.pid),
+            level => format!("{level} on {}, {shut_out}", self.cpu),
+        }
+    }
+
+    /// Equal but for the stamp, the need-resched letter, and a name that is not known.
+    fn same(&self, other: &Line) -> bool {
+        let flags = |line: &Line| {
+            line.flags
+                .char_indices()
+                .filter(|(i, _)| *i != 1)
+                .map(|(_, c)| c)
+                .collect::<String>()
+        };
+        let comm = self.comm == other.comm || self.comm == UNKNOWN || other.comm == UNKNOWN;
+        comm && self.pid == other.pid && flags(self) == flags(other) && self.text == other.text
+    }
+}
+
+fn read_lines(text: &str, file: &str) -> Check<Vec<Line>> {
+    text.lines()
+        .filter(|line| !line.starts_with('#'))
+        .map(|line| parse(line).ok_or_else(|| format!("{file}: not a line: {line:?}")))
+        .collect()
+}
+
+fn by_serial(lines: Vec<Line>) -> BTreeMap<String, Vec<Line>> {
+    let mut found = BTreeMap::<_, Vec<_>>::new();
+    for line in lines {
+        found.entry(line.serial()).or_default().push(line);
+    }
+    found
+}
+
+fn unknown(lines: &[Line]) -> usize {
+    lines.iter().filter(|line| line.comm == UNKNOWN).count()
+}
+
+/// Stamps of a merged file never go back.
+fn in_order(lines: &[Line], file: &str) -> Check {
+    for pair in lines.windows(2) {
+        let stamp = |line: &Line| line.stamp.replace('.', "").parse::<u64>().unwrap_or(0);
+        ensure!(
+            stamp(&pair[0]) <= stamp(&pair[1]),
+            "{file}: {:?} before {:?}",
+            pair[0],
+            pair[1]
+        );
+    }
+    Ok(())
+}
+
+fn lines(context: &Context, systems: &[&str]) -> Check {
+    let pair = Pair::new(context, systems)?;
+    pair.run(|| workload::mixed(1))?;
+
+    let trace = |tree: &Tree| read_lines(&tree.get("trace")?, &tree.shown("trace"));
+    let (own, reference) = (trace(&pair.own)?, trace(&pair.reference)?);
+    in_order(&own, "trace")?;
+    let (unknown_own, unknown_reference) = (unknown(&own), unknown(&reference));
+    let total = own.len();
+    ensure!(total > 100, "only {total} lines");
+
+    let mut report = Report::default();
+    let reference = by_serial(reference);
+    for (key, own) in by_serial(own) {
+        let reference = reference.get(&key).map_or(&[][..], Vec::as_slice);
+        // At each end there may be one line from the instant of the switch.
+        let trimmed = own.get(1..own.len().saturating_sub(1)).unwrap_or_default();
+        if let Err((start, common)) = align::find(trimmed, reference, Line::same) {
+            report.add(format!(
+                "{key}: line {common} of {}: {:?}, tracefs {:?}",
+                trimmed.len(),
+                trimmed.get(common),
+                reference.get(start + common)
+            ));
+        }
+    }
+    report.expect(unknown_own <= unknown_reference + total / 100, || {
+        format!("{unknown_own} of {total} lines lack a name, in tracefs {unknown_reference}")
+    });
+    println!("{total} lines, {unknown_own} without a name (tracefs {unknown_reference})");
+    report.finish()
+}
+
+/// trace_pipe gives the lines that trace gave, and takes them.
+fn pipe_is_trace(context: &Context) -> Check {
+    let pair = Pair::new(context, &["sched", "irq", "timer"])?;
+    pair.run(|| workload::mixed(1))?;
+    let wanted = read_lines(&pair.own.get("trace")?, "trace")?;
+
+    let mut pipe = pair
+        .own
+        .open_nonblock("trace_pipe")
+        .map_err(|e| format!("trace_pipe: {e}"))?;
+    let (mut text, mut bytes) = (Vec::new(), [0; 4096]);
+    while let Ok(n @ 1..) = pipe.read(&mut bytes) {
+        text.extend_from_slice(&bytes[..n]);
+    }
+    drop(pipe);
+    let found = read_lines(&String::from_utf8_lossy(&text), "trace_pipe")?;
+    ensure_eq!(found.len(), wanted.len(), "lines");
+    if let Some((found, wanted)) = found.iter().zip(&wanted).find(|(a, b)| a != b) {
+        fail!("trace_pipe {found:?}, trace {wanted:?}");
+    }
+    let left = read_lines(&pair.own.get("trace")?, "trace")?;
+    ensure!(left.is_empty(), "{} lines are left in trace", left.len());
+    Ok(())
+}

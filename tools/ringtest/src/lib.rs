@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The pure folders of the module, compiled for the host to be tested there.
+//!
+//! The sources are those of the module itself. `cargo test` runs the tests beside the code and those of
+//! this package; `cargo clippy` refuses what must not be in code that runs in the kernel: whatever could
+//! panic, because a panic there takes the machine down.
+
+#![deny(warnings)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::arithmetic_side_effects,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::string_slice,
+        clippy::todo,
+        clippy::unreachable,
+        clippy::unwrap_used
+    )
+)]
+// The callers of this code are in the module, which is not part of this package.
+#![allow(dead_code)]
+
+#[path = "../../../rust/event/mod.rs"]
+pub mod event;
+#[path = "../../../rust/instance/merge.rs"]
+pub mod merge;
+#[path = "../../../rust/ring/mod.rs"]
+pub mod ring;
+#[path = "../../../rust/instance/stream.rs"]
+pub mod stream;
+#[path = "../../../rust/text/mod.rs"]
+pub mod text;
+
+#[cfg(test)]
+mod hostile_text;
+#[cfg(test)]
+mod nest;
+#[cfg(test)]
+mod sim;
