@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # The objects of the expanded TRACE_EVENT headers, and the flags they need.
-# Included by the top Kbuild. The objects between first and last, which are the
+# Included by the top Kbuild: $(rt-events). The objects between first and last, the
 # bounds of the tables, must stay in this order.
 
 # Before the kernel's own folders, so that <trace/define_trace.h> is ours.
@@ -69,4 +69,3 @@ $(foreach object,$(rt-events),$(eval CFLAGS_$(object) := -g0))
 # This header names itself by a path that only its own folder resolves.
 CFLAGS_rust/shim/events/irq_vectors.o += -I$(srctree)/arch/x86/include/asm/trace
 
-rtrace-y += $(rt-events)
