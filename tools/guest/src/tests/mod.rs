@@ -3,10 +3,13 @@
 //! The list of all tests. A test is a function and the time it may take on a
 //! slow (emulated) machine.
 
+mod contexts;
 mod fs_mount;
 mod fs_tree;
 mod golden;
 mod input;
+mod life;
+mod load;
 mod pipe;
 mod raw;
 mod side;
@@ -41,6 +44,9 @@ const GROUPS: &[&[Test]] = &[
     side_text::TESTS,
     pipe::TESTS,
     raw::TESTS,
+    contexts::TESTS,
+    life::TESTS,
+    load::TESTS,
 ];
 
 /// All tests in the order in which they run.
