@@ -15,6 +15,7 @@ use crate::Context;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 pub const TESTS: &[Test] = &[
@@ -64,75 +65,72 @@ fn rmdir_while_traced(context: &Context) -> Check {
     Ok(())
 }
 
+/// How often each outcome came: 0 for success, else the error number.
+type Outcomes = BTreeMap<i32, usize>;
+
+fn count<T>(outcomes: &mut Outcomes, result: Op<T>) {
+    *outcomes
+        .entry(result.map_or_else(|e| e.0, |_| 0))
+        .or_insert(0) += 1;
+}
+
 /// Two that make and remove the same names, and one that opens what it finds.
 fn mkdir_storm(context: &Context) -> Check {
-    let root = context.root.join("instances");
-    let storm = |seed: usize| {
-        let root = root.clone();
-        std::thread::spawn(move || {
-            let mut outcomes = BTreeMap::new();
-            for i in 0..300 {
-                let path = root.join(format!("rtg-storm{}", (i * 7 + seed) % 3));
-                let result = if (i + seed) % 2 == 0 {
-                    std::fs::create_dir(&path)
-                } else {
-                    std::fs::remove_dir(&path)
-                };
-                let outcome = result.map_or_else(|e| e.raw_os_error().unwrap_or(0), |()| 0);
-                *outcomes.entry(outcome).or_insert(0) += 1;
-            }
-            outcomes
-        })
+    let path = |i: usize| context.root.join(format!("instances/rtg-storm{}", i % 3));
+    let make = |seed: usize| {
+        let mut outcomes = Outcomes::new();
+        for i in 0..300 {
+            let (path, odd) = (path(i * 7 + seed), (i + seed) % 2 == 1);
+            let result = if odd {
+                std::fs::remove_dir(path)
+            } else {
+                std::fs::create_dir(path)
+            };
+            count(&mut outcomes, result.map_err(Errno::from));
+        }
+        outcomes
     };
-    let opener = {
-        let root = root.clone();
-        std::thread::spawn(move || {
-            let mut outcomes = BTreeMap::new();
-            for i in 0..600 {
-                let tree = Tree::at(root.join(format!("rtg-storm{}", i % 3)));
-                let file = ["trace", "tracing_on", "trace_pipe", "events/sched/enable"][i % 4];
-                let mut bytes = [0; 100];
-                let result = tree
-                    .open_nonblock(file)
-                    .and_then(|mut f| Ok(f.read(&mut bytes)?));
-                *outcomes
-                    .entry(result.map_or_else(|e| e.0, |_| 0))
-                    .or_insert(0) += 1;
+    let done = AtomicBool::new(false);
+    let open = || {
+        let mut outcomes = Outcomes::new();
+        let files = ["trace", "tracing_on", "trace_pipe", "events/sched/enable"];
+        for (i, file) in (0..).zip(files.into_iter().cycle()) {
+            if done.load(Ordering::Relaxed) {
+                break;
             }
-            outcomes
-        })
+            let file = Tree::at(path(i)).open_nonblock(file);
+            count(
+                &mut outcomes,
+                file.and_then(|mut file| Ok(file.read(&mut [0; 100])?)),
+            );
+        }
+        outcomes
     };
-    let makers = [storm(0), storm(1)];
-    let mut allowed = BTreeMap::new();
-    for (what, worker, errors) in makers
-        .into_iter()
-        .map(|worker| {
-            (
-                "mkdir and rmdir",
-                worker,
-                &[0, EEXIST.0, ENOENT.0, EBUSY.0][..],
-            )
-        })
-        .chain([(
-            "open",
-            opener,
-            &[0, ENOENT.0, ENODEV.0, EAGAIN.0, EBUSY.0][..],
-        )])
+    let (makers, opener) = std::thread::scope(|scope| {
+        let opener = scope.spawn(open);
+        let makers = [0, 1].map(|seed| scope.spawn(move || make(seed)));
+        let makers = makers.map(|maker| maker.join().unwrap_or_default());
+        done.store(true, Ordering::Relaxed);
+        (makers, opener.join().unwrap_or_default())
+    });
+    (0..3).for_each(|i| drop(std::fs::remove_dir(path(i))));
+
+    println!("mkdir and rmdir: {makers:?}, open: {opener:?}");
+    let made = [0, EEXIST.0, ENOENT.0, EBUSY.0, ENODEV.0];
+    let opened = [0, ENOENT.0, ENODEV.0, EAGAIN.0, EBUSY.0];
+    for (outcomes, allowed) in makers
+        .iter()
+        .map(|m| (m, &made))
+        .chain([(&opener, &opened)])
     {
-        let outcomes = worker.join().map_err(|_| format!("{what}: died"))?;
-        println!("{what}: {outcomes:?}");
         ensure!(
-            outcomes.keys().all(|error| errors.contains(error)),
-            "{what}: {outcomes:?}"
+            outcomes.keys().all(|error| allowed.contains(error)),
+            "{outcomes:?}"
         );
-        *allowed.entry(what).or_insert(0) += outcomes.get(&0).copied().unwrap_or(0);
-    }
-    ensure!(
-        allowed.values().all(|count| *count > 20),
-        "too little was done: {allowed:?}"
-    );
-    for i in 0..3 {
-        let _ = std::fs::remove_dir(root.join(format!("rtg-storm{i}")));
+        ensure!(
+            outcomes.get(&0).is_some_and(|n| *n > 10),
+            "too little was done: {outcomes:?}"
+        );
     }
     let left = Tree::at(&context.root).list("instances")?;
     ensure!(
@@ -151,12 +149,21 @@ fn killed_reader(context: &Context) -> Check {
             .stdout(Stdio::null())
             .spawn()
             .map_err(|e| format!("cat: {e}"))?;
+        let (path, process) = (own.file(file), format!("/proc/{}", child.id()));
         let asleep = sys::wait_until(Duration::from_secs(10), || {
-            let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id()));
-            let opened = std::fs::remove_dir(own.path()).map_err(Errno::from) == Err(EBUSY);
-            opened && stat.unwrap_or_default().contains(") S ")
+            let files = std::fs::read_dir(format!("{process}/fd"))
+                .into_iter()
+                .flatten()
+                .flatten();
+            let opened = files
+                .flat_map(|entry| std::fs::read_link(entry.path()))
+                .any(|target| target == path);
+            let stat = std::fs::read_to_string(format!("{process}/stat")).unwrap_or_default();
+            opened && stat.contains(") S ")
         });
         ensure!(asleep, "{file}: the reader does not sleep");
+        let busy = std::fs::remove_dir(own.path()).map_err(Errno::from);
+        ensure_eq!(busy, Err(EBUSY), "{file}: rmdir with a reader");
         child
             .kill()
             .and_then(|()| child.wait())

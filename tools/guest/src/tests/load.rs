@@ -2,7 +2,6 @@
 
 //! Knobs turned while events are written and read.
 
-use super::pipe::Reader;
 use super::{test, Test};
 use crate::check::Check;
 use crate::errno::*;
@@ -106,7 +105,7 @@ fn enable(context: &Context) -> Check {
         .map(|file| {
             let own = &own;
             scope.spawn(move || {
-                (0..60).try_for_each(|i| own.set(file, if i % 2 == 0 { "0" } else { "1" }))
+                (0..20).try_for_each(|i| own.set(file, if i % 2 == 0 { "0" } else { "1" }))
             })
         });
         workers
@@ -153,8 +152,8 @@ fn clocks_and_options(context: &Context) -> Check {
     own.remove()
 }
 
-/// `trace` read while the writers overwrite what it is reading: each line is whole, each CPU's
-/// stamps go up.
+/// `trace` read while the writers overwrite what it is reading: each line is whole, and each
+/// CPU's stamps go up (in tracefs they were seen to go back).
 fn trace_reads(context: &Context) -> Check {
     let own = busy(context)?;
     own.set("buffer_size_kb", "16")?;
@@ -179,7 +178,7 @@ fn trace_reads(context: &Context) -> Check {
                 fail!("round {round}: not a line: {line:?}")
             };
             ensure!(
-                stamp >= last[cpu],
+                stamp >= last[cpu] || !context.is_rtracefs(),
                 "round {round}: {line:?} after {}",
                 last[cpu]
             );
@@ -239,7 +238,7 @@ fn toggles(context: &Context) -> Check {
     own.remove()
 }
 
-/// Under confidentiality no file opens. This cannot be undone, so it is the last test.
+/// Under confidentiality no file opens; options of tracefs say ENODEV instead of EPERM. This cannot be undone, so it is the last test.
 fn lockdown(context: &Context) -> Check {
     let file = "/sys/kernel/security/lockdown";
     let _ = sys::mount_fs("securityfs", "/sys/kernel/security".as_ref(), 0, "");
@@ -261,7 +260,12 @@ fn lockdown(context: &Context) -> Check {
         "per_cpu/cpu0/stats",
         "set_event",
     ] {
-        ensure_eq!(top.open_nonblock(name).map(drop), Err(EPERM), "open {name}");
+        let found = top.open_nonblock(name).map(drop);
+        let quirk = found == Err(ENODEV) && !context.is_rtracefs();
+        ensure!(
+            found == Err(EPERM) || quirk,
+            "open {name}: {found:?}, not EPERM"
+        );
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ mod contexts;
 mod fs_mount;
 mod fs_tree;
 mod golden;
+mod golden_events;
 mod input;
 mod life;
 mod load;
@@ -16,6 +17,7 @@ mod side;
 mod side_text;
 
 use crate::check::Check;
+use crate::tree::{Instance, Tree};
 use crate::Context;
 use std::time::Duration;
 
@@ -39,6 +41,7 @@ const GROUPS: &[&[Test]] = &[
     fs_tree::TESTS,
     fs_mount::TESTS,
     golden::TESTS,
+    golden_events::TESTS,
     input::TESTS,
     side::TESTS,
     side_text::TESTS,
@@ -52,4 +55,18 @@ const GROUPS: &[&[Test]] = &[
 /// All tests in the order in which they run.
 pub fn all() -> impl Iterator<Item = Test> {
     GROUPS.iter().copied().flatten().copied()
+}
+
+/// An instance of the tree under test, and one of the reference.
+fn pair(context: &Context) -> Check<(Instance, Instance)> {
+    let own = Instance::new(&context.root, "rtg-own")?;
+    let reference = Instance::new(&context.reference, "rtg-ref")?;
+    Ok((own, reference))
+}
+
+/// One file has the same text on both trees.
+fn same(own: &Tree, reference: &Tree, file: &str) -> Check {
+    let (found, wanted) = (own.get(file)?, reference.get(file)?);
+    ensure_eq!(found, wanted, "{file}");
+    Ok(())
 }
