@@ -39,6 +39,14 @@ need() {
 	done
 }
 
+# What gives a command mounts of its own, and root's rights over the cache's
+# folders to a user without any: their own id becomes 0, the ids that
+# /etc/subuid lends them become the others.
+namespace=(unshare --mount --propagation private)
+((EUID == 0)) || namespace+=(--user --map-root-user --map-auto)
+# shellcheck disable=SC2034 # used by the scripts that source this file
+readonly namespace
+
 # hash_of FILE|TEXT...: 12 hex digits that change when an input does. A file's
 # comments are not an input.
 hash_of() {

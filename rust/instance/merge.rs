@@ -73,8 +73,9 @@ mod tests {
         used: Vec<usize>,
         /// How many events one copy holds.
         page: usize,
-        /// Moves on with each look.
+        /// Moves on by `pace` with each look.
         now: u64,
+        pace: u64,
         looks: usize,
     }
 
@@ -86,6 +87,7 @@ mod tests {
                 used: vec![0; events.len()],
                 page,
                 now,
+                pace: 1,
                 looks: 0,
             }
         }
@@ -127,7 +129,7 @@ mod tests {
         fn look(&mut self, place: usize) -> Result<bool, ()> {
             assert_eq!(self.stamp(place), None);
             self.looks += 1;
-            self.now += 1;
+            self.now += self.pace;
 
             let from = self.copied[place];
             let recorded = self.events[place][from..]
@@ -172,12 +174,25 @@ mod tests {
     fn time_never_goes_back_while_events_are_recorded() {
         for page in 1..10 {
             for now in 0..50 {
-                let (merged, _) = Live::new(STREAMS, page, now).merged();
-                let stamps: Vec<u64> = merged.iter().map(|(stamp, _)| *stamp).collect();
+                for pace in 1..8 {
+                    let mut live = Live::new(STREAMS, page, now);
 
-                assert!(stamps.is_sorted(), "{stamps:?}");
+                    live.pace = pace;
+                    let (merged, _) = live.merged();
+                    let stamps: Vec<u64> = merged.iter().map(|(stamp, _)| *stamp).collect();
+                    assert!(stamps.is_sorted(), "{stamps:?}");
+                }
             }
         }
+    }
+
+    #[test]
+    fn an_event_that_came_while_another_cpu_was_looked_at_is_not_passed_over() {
+        // Nothing at the first look; the second look finds 6, and by then 5 is there too.
+        let mut live = Live::new(&[&[5], &[6]], 9, 1);
+
+        live.pace = 3;
+        assert_eq!(live.merged().0, [(5, 0), (6, 1)]);
     }
 
     #[test]

@@ -55,7 +55,7 @@ unsafe impl Memory for Pages {
     }
 
     fn size(&self) -> usize {
-        PAGE_SIZE << self.order
+        PAGE_SIZE.wrapping_shl(self.order)
     }
 }
 

@@ -241,11 +241,6 @@ impl<P: Port> CpuRing<P> {
         self.slots().len() as u64
     }
 
-    /// Shape of its positions.
-    pub(crate) fn layout(&self) -> Layout {
-        self.layout
-    }
-
     /// Sets or clears bits of `DISABLE_*`. Takes effect for writers that begin later.
     pub(crate) fn set_disabled(&self, bits: u64, on: bool) {
         loop {

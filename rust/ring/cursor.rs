@@ -28,6 +28,7 @@ pub(crate) struct Cursor<'a> {
 
 impl<'a> Cursor<'a> {
     /// At the start of `data` (without the header), which begins at `stamp`.
+    #[cfg(test)]
     pub(crate) fn new(data: &'a [u8], stamp: u64) -> Self {
         Self::at(data, 0, stamp)
     }

@@ -36,7 +36,7 @@ impl Layout {
     pub(crate) const fn for_size(size: usize) -> Option<Self> {
         let mut order = 0;
         while order <= MAX_ORDER {
-            if size == MIN_SIZE << order {
+            if size == MIN_SIZE.wrapping_shl(order) {
                 return Some(Self { order });
             }
             order = order.wrapping_add(1);
@@ -47,7 +47,7 @@ impl Layout {
     /// Bytes of a sub-buffer, header included.
     #[inline(always)]
     pub(crate) const fn size(self) -> usize {
-        MIN_SIZE << self.order
+        MIN_SIZE.wrapping_shl(self.order)
     }
 
     /// Bytes for events in a sub-buffer.
@@ -74,32 +74,34 @@ impl Layout {
         } else {
             SLOT_SEQ_BITS
         };
-        (1u64 << bits).wrapping_sub(1)
+        1u64.wrapping_shl(bits).wrapping_sub(1)
     }
 
     /// A position from its parts; `offset` in bytes, a multiple of 4.
     #[inline(always)]
     pub(crate) const fn pos(self, seq: Seq, count: u64, offset: u32) -> Pos {
-        Pos((seq << self.seq_shift()) | (count << self.count_shift()) | (offset as u64 >> 2))
+        Pos(seq.wrapping_shl(self.seq_shift())
+            | count.wrapping_shl(self.count_shift())
+            | (offset as u64 >> 2))
     }
 
     /// The sub-buffer.
     #[inline(always)]
     pub(crate) const fn seq(self, pos: Pos) -> Seq {
-        pos.0 >> self.seq_shift()
+        pos.0.wrapping_shr(self.seq_shift())
     }
 
     /// Events in the sub-buffer.
     #[inline(always)]
     pub(crate) const fn count(self, pos: Pos) -> u64 {
         let bits = self.order.wrapping_add(10);
-        (pos.0 >> self.count_shift()) & (1u64 << bits).wrapping_sub(1)
+        pos.0.wrapping_shr(self.count_shift()) & 1u64.wrapping_shl(bits).wrapping_sub(1)
     }
 
     /// Bytes used in the sub-buffer.
     #[inline(always)]
     pub(crate) const fn offset(self, pos: Pos) -> u32 {
-        ((pos.0 & (1u64 << self.count_shift()).wrapping_sub(1)) << 2) as u32
+        ((pos.0 & 1u64.wrapping_shl(self.count_shift()).wrapping_sub(1)) << 2) as u32
     }
 
     /// The name of an attempt at this position: the count, which says nothing beside the offset,
@@ -107,8 +109,11 @@ impl Layout {
     #[inline(always)]
     pub(crate) const fn token(self, pos: Pos, level: u64) -> Token {
         let bits = self.order.wrapping_add(10);
-        let mask = (1u64 << bits).wrapping_sub(1) << self.count_shift();
-        Token((pos.0 & !mask) | (level << self.count_shift()))
+        let mask = 1u64
+            .wrapping_shl(bits)
+            .wrapping_sub(1)
+            .wrapping_shl(self.count_shift());
+        Token((pos.0 & !mask) | level.wrapping_shl(self.count_shift()))
     }
 
     /// The level in a token.
@@ -122,7 +127,7 @@ impl Layout {
     pub(crate) const fn advance(self, pos: Pos, bytes: u32) -> Pos {
         Pos(pos
             .0
-            .wrapping_add(1u64 << self.count_shift())
+            .wrapping_add(1u64.wrapping_shl(self.count_shift()))
             .wrapping_add(bytes as u64 >> 2))
     }
 
@@ -131,7 +136,7 @@ impl Layout {
     pub(crate) const fn roll_back(self, pos: Pos, bytes: u32) -> Pos {
         Pos(pos
             .0
-            .wrapping_sub(1u64 << self.count_shift())
+            .wrapping_sub(1u64.wrapping_shl(self.count_shift()))
             .wrapping_sub(bytes as u64 >> 2))
     }
 }

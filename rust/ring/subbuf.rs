@@ -44,11 +44,6 @@ impl<P: Port> SubBuf<P> {
         &self.memory
     }
 
-    /// Gives the memory back.
-    pub(crate) fn into_memory(self) -> P::Memory {
-        self.memory
-    }
-
     /// Final part, as loaded by a reader.
     pub(crate) fn committed(&self) -> Pos {
         // Acquire: pairs with the release store of the outermost writer. Without it a reader could

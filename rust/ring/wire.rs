@@ -153,7 +153,7 @@ pub(crate) fn word(bytes: &[u8], at: usize) -> Option<u32> {
 }
 
 /// Loads two words of the native byte order.
-#[inline]
+#[cfg(test)]
 pub(crate) fn long(bytes: &[u8], at: usize) -> Option<u64> {
     let end = at.checked_add(8)?;
     let b: [u8; 8] = bytes.get(at..end)?.try_into().ok()?;

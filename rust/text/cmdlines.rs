@@ -1,28 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
-//! How names of tasks are printed.
-//!
-//! Called by `saved_cmdlines` and by the lines of events, which share the names for tasks that have
-//! none.
+//! What `saved_cmdlines` says.
 
 use core::fmt;
 
-use super::writer::ByteWrite;
+use super::{
+    word,
+    writer::ByteWrite, //
+};
 
-/// The name in a line of a task whose name was not remembered.
-pub(crate) const UNKNOWN: &[u8] = b"<...>";
-
-/// The name in a line of the idle task, pid 0.
-pub(crate) const IDLE: &[u8] = b"<idle>";
-
-/// The name up to its terminator: what the kernel keeps has 16 bytes and ends with NUL.
-pub(crate) fn trimmed(comm: &[u8]) -> &[u8] {
-    super::word::c_string(comm)
-}
-
-/// Writes one line of `saved_cmdlines`.
+/// Writes the line of a task. Its name ends at the first NUL.
 pub(crate) fn write_line(pid: i32, comm: &[u8], out: &mut dyn ByteWrite) -> fmt::Result {
     write!(out, "{pid} ")?;
-    out.write_bytes(trimmed(comm))?;
+    out.write_bytes(word::c_string(comm))?;
     out.write_char('\n')
 }
 

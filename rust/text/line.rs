@@ -13,7 +13,7 @@ use super::{
 
 /// What stands in front of every event.
 pub(crate) struct Prefix<'a> {
-    /// The name of the task; see [`super::cmdlines`] for unknown ones.
+    /// The name of the task, or what stands for an unknown one.
     pub(crate) comm: &'a [u8],
     pub(crate) pid: i32,
     pub(crate) cpu: u32,

@@ -39,3 +39,5 @@ mod hostile_text;
 mod nest;
 #[cfg(test)]
 mod sim;
+#[cfg(test)]
+mod tour;

@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The readers of `trace` and `trace_pipe` on the shipped ring, while it is written.
+//!
+//! Several simulated CPUs record random events, some of them whenever a reader looks at one. Whatever
+//! the order, the readers must see every event once or count it as missed, with its own content and
+//! time, and time must not go back.
+
+use proptest::prelude::*;
+
+use crate::merge::{
+    self,
+    Heads,
+    Settled, //
+};
+use crate::ring::{
+    cpu::{
+        CpuRing,
+        Parts,
+        ReaderState, //
+    },
+    port::{
+        Port,
+        SharedWord, //
+    },
+    subbuf::SubBuf, //
+};
+use crate::sim::{
+    Block,
+    Sim, //
+};
+use crate::stream::{
+    Tour,
+    Walk, //
+};
+
+const SIZE: usize = 4096;
+
+/// One event to be recorded.
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    cpu: usize,
+    size: usize,
+    delta: u64,
+    discard: bool,
+}
+
+fn plans(most: usize) -> impl Strategy<Value = Vec<Plan>> {
+    let delta = prop_oneof![5 => 0u64..100, 1 => (1u64 << 27)..(1u64 << 30)];
+    let plan = (0usize..3, 16usize..900, delta, prop::bool::weighted(0.2));
+    let plan = plan.prop_map(|(cpu, size, delta, discard)| Plan {
+        cpu,
+        size,
+        delta,
+        discard,
+    });
+
+    prop::collection::vec(plan, 0..most)
+}
+
+/// A CPU with its ring and with what was recorded there: stamps, in the order of recording.
+struct Cpu {
+    ring: CpuRing<Sim>,
+    state: ReaderState,
+    recorded: Vec<u64>,
+}
+
+/// Some CPUs, one clock, and events that are still to come.
+struct Machine {
+    cpus: Vec<Cpu>,
+    now: u64,
+    coming: Vec<Plan>,
+    /// How many of them are recorded at each look of a reader.
+    pace: usize,
+}
+
+impl Machine {
+    fn new(slots: usize, coming: &[Plan], pace: usize) -> Self {
+        let cpus = (0..3).map(|_| {
+            let parts = Parts::<Sim> {
+                slots: (0..slots).map(|_| <Sim as Port>::Shared::new(0)).collect(),
+                pages: (0..=slots).map(|_| SubBuf::new(Block::new(SIZE))).collect(),
+            };
+            let (ring, state) = CpuRing::new(parts, SIZE).unwrap();
+
+            ring.set_overwrite(true);
+            Cpu {
+                ring,
+                state,
+                recorded: vec![],
+            }
+        });
+
+        Machine {
+            cpus: cpus.collect(),
+            now: 1000,
+            coming: coming.iter().rev().copied().collect(),
+            pace,
+        }
+    }
+
+    /// Records the next events. Each holds its number on its CPU and its stamp.
+    fn record(&mut self, events: usize) {
+        for _ in 0..events {
+            let Some(plan) = self.coming.pop() else {
+                return;
+            };
+            let cpu = &mut self.cpus[plan.cpu];
+
+            self.now += plan.delta;
+            // SAFETY: One thread, and no writer is active.
+            let writer = unsafe { cpu.ring.writer() };
+            let mut event = writer.reserve(plan.size, || self.now).unwrap();
+            let payload = event.payload();
+            payload[..8].copy_from_slice(&(cpu.recorded.len() as u64).to_ne_bytes());
+            payload[8..16].copy_from_slice(&self.now.to_ne_bytes());
+            if plan.discard {
+                event.discard();
+            } else {
+                event.commit();
+                cpu.recorded.push(self.now);
+            }
+        }
+    }
+}
+
+/// What a reader saw of one CPU.
+#[derive(Default)]
+struct Seen {
+    numbers: Vec<u64>,
+    missed: u64,
+}
+
+/// Checks an event of a CPU that comes behind those that were seen.
+fn check(record: &[u8], stamp: u64, seen: &mut Seen) {
+    let number = u64::from_ne_bytes(record[..8].try_into().unwrap());
+    let time = u64::from_ne_bytes(record[8..16].try_into().unwrap());
+
+    assert_eq!(time, stamp);
+    if let Some(last) = seen.numbers.last() {
+        assert!(number > *last, "{number} after {last}");
+    }
+    seen.numbers.push(number);
+}
+
+/// A copy of a sub-buffer, and where its reader is in it.
+struct Place {
+    data: Vec<u8>,
+    seq: u64,
+    walk: Walk,
+    tour: Tour,
+    seen: Seen,
+}
+
+impl Place {
+    fn new() -> Self {
+        Place {
+            data: vec![],
+            seq: 0,
+            walk: Walk::default(),
+            tour: Tour::default(),
+            seen: Seen::default(),
+        }
+    }
+
+    fn check(&mut self) -> u64 {
+        let stamp = self.walk.stamp().unwrap();
+
+        check(self.walk.record(&self.data).unwrap(), stamp, &mut self.seen);
+        stamp
+    }
+}
+
+/// The way of `trace` through the rings.
+struct Touring {
+    machine: Machine,
+    places: Vec<Place>,
+}
+
+impl Touring {
+    fn new(machine: Machine) -> Self {
+        let mut touring = Touring {
+            places: machine.cpus.iter().map(|_| Place::new()).collect(),
+            machine,
+        };
+
+        touring.go_on();
+        touring
+    }
+
+    fn go_on(&mut self) {
+        for (place, cpu) in self.places.iter_mut().zip(&self.machine.cpus) {
+            place.tour.go_on_to(cpu.recorded.len() as u64);
+        }
+    }
+
+    /// Reads to the bounds; answers the stamps in the order of reading.
+    fn read(&mut self) -> Vec<u64> {
+        let mut settled = Settled::default();
+        let mut stamps = vec![];
+
+        while let Some(at) = merge::next(self, &mut settled).unwrap() {
+            let place = &mut self.places[at];
+
+            stamps.push(place.check());
+            place.walk.pass(&place.data);
+            place.tour.pass();
+            if self.stamp(at).is_none() {
+                settled.unsettle();
+            }
+        }
+        stamps
+    }
+}
+
+impl Heads for Touring {
+    type Error = ();
+
+    fn places(&self) -> usize {
+        self.places.len()
+    }
+
+    fn stamp(&self, at: usize) -> Option<u64> {
+        let place = &self.places[at];
+
+        place.walk.stamp().filter(|_| !place.tour.done())
+    }
+
+    fn look(&mut self, at: usize) -> Result<bool, ()> {
+        let pace = self.machine.pace;
+        let mut behind = self.places[at].tour.same();
+
+        self.machine.record(pace);
+        while !self.places[at].tour.done() {
+            let place = &mut self.places[at];
+            let cpu = &mut self.machine.cpus[at];
+            // SAFETY: The state of this ring.
+            let reader = unsafe { cpu.ring.reader(&mut cpu.state) };
+
+            place.data.resize(SIZE, 0);
+            let Some(viewed) = reader.view(behind, &mut place.data) else {
+                return Ok(false);
+            };
+            place.data.truncate(viewed.end as usize);
+            let entered = place.tour.enter(viewed.seq, viewed.serial);
+            place.seen.missed += entered.missed;
+            place.walk = Walk::new(&place.data, viewed.offset as usize, viewed.time);
+            place.walk.skip(&place.data, entered.seen);
+            behind = place.tour.further();
+            if self.stamp(at).is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// The way of `trace_pipe` through the rings.
+struct Piping {
+    machine: Machine,
+    places: Vec<Place>,
+    lost: u64,
+}
+
+impl Piping {
+    fn new(machine: Machine) -> Self {
+        Piping {
+            places: machine.cpus.iter().map(|_| Place::new()).collect(),
+            machine,
+            lost: 0,
+        }
+    }
+
+    /// Everything up to where the walk of a CPU is was read: `events` events.
+    fn consume(&mut self, at: usize, events: u64) -> bool {
+        let (offset, time) = self.places[at].walk.passed();
+        let cpu = &mut self.machine.cpus[at];
+        // SAFETY: The state of this ring.
+        let mut reader = unsafe { cpu.ring.reader(&mut cpu.state) };
+
+        reader.consume(self.places[at].seq, offset as u32, time, events)
+    }
+
+    fn read(&mut self) -> Vec<u64> {
+        let mut settled = Settled::default();
+        let mut stamps = vec![];
+
+        while let Some(at) = merge::next(self, &mut settled).unwrap() {
+            let place = &mut self.places[at];
+
+            stamps.push(place.check());
+            place.walk.pass(&place.data);
+            assert!(self.consume(at, 1));
+            if self.stamp(at).is_none() {
+                settled.unsettle();
+            }
+        }
+        stamps
+    }
+}
+
+impl Heads for Piping {
+    type Error = ();
+
+    fn places(&self) -> usize {
+        self.places.len()
+    }
+
+    fn stamp(&self, at: usize) -> Option<u64> {
+        self.places[at].walk.stamp()
+    }
+
+    fn look(&mut self, at: usize) -> Result<bool, ()> {
+        let pace = self.machine.pace;
+
+        self.machine.record(pace);
+        loop {
+            let place = &mut self.places[at];
+            let cpu = &mut self.machine.cpus[at];
+            // SAFETY: The state of this ring.
+            let mut reader = unsafe { cpu.ring.reader(&mut cpu.state) };
+            let Some(unread) = reader.unread().unwrap() else {
+                return Ok(false);
+            };
+
+            place.data.resize(SIZE, 0);
+            let length = reader.copy(&unread, &mut place.data);
+            place.data.truncate(length);
+            place.seq = unread.seq;
+            place.seen.missed += unread.lost;
+            self.lost += unread.lost;
+            place.walk = Walk::new(&place.data, unread.offset as usize, unread.time);
+            if place.walk.stamp().is_some() {
+                return Ok(true);
+            }
+            assert!(self.consume(at, 0));
+        }
+    }
+}
+
+/// A reader that saw the events `from..until` or counted them as missed.
+fn complete(seen: &Seen, until: u64) -> bool {
+    let first = seen.numbers.first().copied().unwrap_or(until);
+
+    // What was overwritten before the first event is not missed by a tour.
+    seen.numbers.len() as u64 + seen.missed + first == until
+}
+
+proptest! {
+    #[test]
+    fn trace_shows_what_was_recorded_when_it_was_read(
+        plans in plans(200),
+        slots in 2usize..6,
+        before in prop_oneof![0usize..20, 0usize..200],
+        pace in 0usize..8,
+    ) {
+        let mut machine = Machine::new(slots, &plans, pace);
+        machine.record(before);
+        let mut touring = Touring::new(machine);
+
+        let recorded: Vec<u64> =
+            touring.machine.cpus.iter().map(|cpu| cpu.recorded.len() as u64).collect();
+        let stamps = touring.read();
+        prop_assert!(stamps.is_sorted());
+        for (place, &recorded) in touring.places.iter().zip(&recorded) {
+            let last = place.seen.numbers.last().copied();
+
+            prop_assert!(last.is_none_or(|last| last < recorded), "beyond its bound");
+            // Nothing is left out but what was overwritten: with nobody writing, all is there.
+            if pace == 0 {
+                prop_assert_eq!(place.seen.missed, 0);
+                prop_assert!(complete(&place.seen, recorded));
+            }
+        }
+
+        // Reading on shows the rest.
+        touring.machine.record(usize::MAX);
+        touring.go_on();
+        let more = touring.read();
+        prop_assert!(more.is_sorted());
+        for (place, cpu) in touring.places.iter().zip(&touring.machine.cpus) {
+            prop_assert!(complete(&place.seen, cpu.recorded.len() as u64));
+        }
+    }
+
+    #[test]
+    fn trace_pipe_gives_or_counts_every_event(
+        plans in plans(200),
+        slots in 2usize..6,
+        before in prop_oneof![0usize..20, 0usize..200],
+        pace in 0usize..8,
+    ) {
+        let mut machine = Machine::new(slots, &plans, pace);
+        machine.record(before);
+        let mut piping = Piping::new(machine);
+        let stamps = piping.read();
+        prop_assert!(stamps.is_sorted());
+
+        piping.machine.record(usize::MAX);
+        prop_assert!(piping.read().is_sorted());
+        prop_assert_eq!(piping.read(), vec![]);
+        for (place, cpu) in piping.places.iter().zip(&mut piping.machine.cpus) {
+            let recorded = cpu.recorded.len() as u64;
+            // SAFETY: The state of this ring.
+            let stats = unsafe { cpu.ring.reader(&mut cpu.state) }.stats();
+
+            prop_assert_eq!(place.seen.numbers.len() as u64 + place.seen.missed, recorded);
+            prop_assert_eq!(stats.read, place.seen.numbers.len() as u64);
+            prop_assert_eq!(stats.overrun, place.seen.missed);
+            for &number in &place.seen.numbers {
+                prop_assert!(number < recorded);
+            }
+        }
+    }
+}
