@@ -16,7 +16,8 @@ use super::{
             self,
             Knob,
             Own,
-            Show, //
+            Show,
+            Word, //
         },
         Kind,
         Node, //
@@ -136,7 +137,7 @@ static INSTANCE: &[Entry] = &[
     entry(
         c"trace_clock",
         Everywhere,
-        File(Knob(knob::show_clock, knob::store_clock)),
+        File(Word(knob::show_clock, knob::store_clock)),
     ),
     entry(
         c"trace_marker",
@@ -146,7 +147,7 @@ static INSTANCE: &[Entry] = &[
     entry(
         c"trace_options",
         Everywhere,
-        File(Knob(knob::show_options, knob::store_options)),
+        File(Word(knob::show_options, knob::store_options)),
     ),
     entry(
         c"trace_pipe",

@@ -53,7 +53,11 @@ static TABLE: [Place; PLACES] = [const {
 impl Place {
     fn save(&self, pid: u64, name: [u64; 2]) {
         let same = self.pid.load() == pid
-            && self.name.iter().zip(name).all(|(word, new)| word.load() == new);
+            && self
+                .name
+                .iter()
+                .zip(name)
+                .all(|(word, new)| word.load() == new);
         if same {
             return;
         }
@@ -97,7 +101,9 @@ unsafe fn save(task: *const bindings::task_struct) {
     let (pid, name) = unsafe {
         (
             (&raw const (*task).pid).read_volatile(),
-            (&raw const (*task).comm).cast::<[u64; 2]>().read_unaligned(),
+            (&raw const (*task).comm)
+                .cast::<[u64; 2]>()
+                .read_unaligned(),
         )
     };
     if let (1.., Some(place)) = (pid, place(pid as u64)) {
