@@ -188,11 +188,14 @@ static EVENT: &[(&CStr, Handler)] = &[
     (c"id", Show(events::show_id)),
 ];
 
-/// The folder of a record that no event makes, in the system `ftrace`.
-static RECORD: &[(&CStr, Handler)] = &[
+/// The folder of the record of `trace_marker`, in the system `ftrace`.
+static PRINT: &[(&CStr, Handler)] = &[
     (c"format", Show(events::show_format)),
     (c"id", Show(events::show_id)),
 ];
+
+/// The folder of another record of that system: ftrace gives these no `id`.
+static RECORD: &[(&CStr, Handler)] = &[(c"format", Show(events::show_format))];
 
 /// A file of `options/`.
 static OPTION: Handler = Knob(knob::show_option, knob::store_option);
@@ -274,8 +277,12 @@ fn fill_events(dir: &Dir<'_>, inst: &Arc<Instance>) -> Result {
     folder(dir, c"ftrace", |dir| {
         for entry in format::INTERNAL {
             let name = CString::try_from_fmt(fmt!("{}", entry.name))?;
+            let table = match entry.id == format::PRINT.id {
+                true => PRINT,
+                false => RECORD,
+            };
             folder(dir, &name, |dir| {
-                files(dir, inst, Arg::Event(entry.id), RECORD)
+                files(dir, inst, Arg::Event(entry.id), table)
             })?;
         }
         Ok(())

@@ -96,8 +96,8 @@ pub(crate) fn remove(inst: &Arc<Instance>) -> Result {
 }
 
 /// Calls `f` for each instance but the top one.
-pub(crate) fn for_each(mut f: impl FnMut(&Arc<Instance>) -> Result) -> Result {
-    list(false)?.iter().try_for_each(|inst| f(inst))
+pub(crate) fn for_each(f: impl FnMut(&Arc<Instance>) -> Result) -> Result {
+    list(false)?.iter().try_for_each(f)
 }
 
 /// A copy of the list.

@@ -17,10 +17,7 @@ use crate::ring::port::{
     Port,
     SharedWord, //
 };
-use core::{
-    cell::UnsafeCell,
-    mem::transmute, //
-};
+use core::cell::UnsafeCell;
 use kernel::{
     bindings,
     error::to_result,
@@ -140,18 +137,9 @@ struct Cookie(UnsafeCell<u8>);
 unsafe impl Sync for Cookie {}
 static COOKIE: Cookie = Cookie(UnsafeCell::new(0));
 
-type OnSwitch = unsafe extern "C" fn(
-    *mut c_void,
-    bool,
-    *mut bindings::task_struct,
-    *mut bindings::task_struct,
-    c_uint,
-);
-
 /// The probe as the kernel takes it.
 fn probe() -> *mut c_void {
-    // SAFETY: A function's address is a pointer.
-    unsafe { transmute::<OnSwitch, *mut c_void>(on_switch) }
+    on_switch as *mut c_void
 }
 
 impl Recording {
