@@ -161,7 +161,7 @@ impl SetEvent {
         let wish = Selection::parse(word);
         let mut any = false;
         let wanted = events::all()
-            .filter(|event| wish.matches(event.system(), event.name(), None))
+            .filter(|event| wish.matches(event.system(), event.name(), event.module()))
             .inspect(|_| any = true);
         switch(at, wanted, wish.enable)?;
         if any {
