@@ -140,7 +140,7 @@ fn show_enabled(at: &At<'_>, text: &mut Text) -> Result {
     )
 }
 
-/// `set_event`: reads like a text; a write is a list of words, obeyed one after the other.
+/// `set_event`: reads like a text; a write gives a list of words, one of which is obeyed.
 pub(crate) struct SetEvent {
     text: KBox<dyn TraceFile>,
 }
@@ -177,30 +177,17 @@ impl TraceFile for SetEvent {
         self.text.read(at, out, pos)
     }
 
-    /// Stops in front of the first word that is wrong: the caller, who writes the rest again, gets
-    /// the error then.
+    /// Obeys the first word and says how much of the write that was: the caller writes the rest
+    /// again, so that each word has its own answer.
     fn write(&mut self, at: &At<'_>, input: &mut UserSliceReader, pos: &mut i64) -> Result<usize> {
         let len = input.len();
         let command = command(input)?;
-        let mut used = 0usize;
-        while let Some(rest) = command.get(used..).filter(|rest| !rest.is_empty()) {
-            let step = next_word(rest).map_err(refused).and_then(|(word, step)| {
-                let end = used.saturating_add(step);
-                if end == command.len() && len > end && used != 0 {
-                    // The word may go on behind what was copied.
-                    Ok(0)
-                } else if word.is_empty() {
-                    Ok(step)
-                } else {
-                    Self::obey(at, word).map(|()| step)
-                }
-            });
-            match step {
-                Ok(0) => break,
-                Ok(step) => used = used.saturating_add(step),
-                Err(_) if used != 0 => break,
-                Err(error) => return Err(error),
-            }
+        let (word, mut used) = next_word(&command).map_err(refused)?;
+        if used == command.len() && used < len {
+            // The word may go on behind what was copied: it comes first in the next write.
+            used = used.saturating_sub(word.len());
+        } else if !word.is_empty() {
+            Self::obey(at, word)?;
         }
         *pos = pos.saturating_add_unsigned(used as u64);
         Ok(used)

@@ -137,7 +137,9 @@ impl Instance {
 /// Stops recording `event` everywhere: its module goes away.
 pub(crate) fn disable_everywhere(event: &Event) {
     match registry::list(true) {
-        Ok(all) => all.iter().for_each(|inst| inst.disable(|file| file.is_for(event))),
+        Ok(all) => all
+            .iter()
+            .for_each(|inst| inst.disable(|file| file.is_for(event))),
         Err(e) => pr_err!("cannot disable {}: {e:?}\n", event.name()),
     }
 }

@@ -17,10 +17,7 @@ use crate::ring::port::{
     Port,
     SharedWord, //
 };
-use core::{
-    cell::UnsafeCell,
-    mem::transmute, //
-};
+use core::cell::UnsafeCell;
 use kernel::{
     bindings,
     error::to_result,
@@ -53,7 +50,11 @@ static TABLE: [Place; PLACES] = [const {
 impl Place {
     fn save(&self, pid: u64, name: [u64; 2]) {
         let same = self.pid.load() == pid
-            && self.name.iter().zip(name).all(|(word, new)| word.load() == new);
+            && self
+                .name
+                .iter()
+                .zip(name)
+                .all(|(word, new)| word.load() == new);
         if same {
             return;
         }
@@ -97,7 +98,9 @@ unsafe fn save(task: *const bindings::task_struct) {
     let (pid, name) = unsafe {
         (
             (&raw const (*task).pid).read_volatile(),
-            (&raw const (*task).comm).cast::<[u64; 2]>().read_unaligned(),
+            (&raw const (*task).comm)
+                .cast::<[u64; 2]>()
+                .read_unaligned(),
         )
     };
     if let (1.., Some(place)) = (pid, place(pid as u64)) {
@@ -134,18 +137,9 @@ struct Cookie(UnsafeCell<u8>);
 unsafe impl Sync for Cookie {}
 static COOKIE: Cookie = Cookie(UnsafeCell::new(0));
 
-type OnSwitch = unsafe extern "C" fn(
-    *mut c_void,
-    bool,
-    *mut bindings::task_struct,
-    *mut bindings::task_struct,
-    c_uint,
-);
-
 /// The probe as the kernel takes it.
 fn probe() -> *mut c_void {
-    // SAFETY: A function's address is a pointer.
-    unsafe { transmute::<OnSwitch, *mut c_void>(on_switch) }
+    on_switch as *mut c_void
 }
 
 impl Recording {

@@ -8,7 +8,7 @@
 //! the kernel's tracefs at the same time. Only where rtracefs differs on purpose
 //! does a row of `EXCEPTIONS` say so, with the reason.
 
-use super::{test, Test};
+use super::{pair, test, Test};
 use crate::check::{Check, Report};
 use crate::errno::*;
 use crate::sys;
@@ -265,13 +265,6 @@ fn all_inputs(report: &mut Report, own: &Tree, reference: &Tree, row: &Row) {
     for text in row.extra {
         compare(report, own, reference, row, text, text.as_bytes());
     }
-}
-
-fn pair(context: &Context) -> Check<(Instance, Instance)> {
-    Ok((
-        Instance::new(&context.root, "rtg-own")?,
-        Instance::new(&context.reference, "rtg-ref")?,
-    ))
 }
 
 fn instance_files(context: &Context) -> Check {
