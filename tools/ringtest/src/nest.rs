@@ -460,10 +460,7 @@ fn two_reads_of_a_ring_that_comes_round() {
 
 #[test]
 fn three_nested_writers_between_others() {
-    run(Plan {
-        nested: 3,
-        ..PLAN
-    });
+    run(Plan { nested: 3, ..PLAN });
 }
 
 #[test]
