@@ -133,10 +133,20 @@ struct Reading {
     printed: u64,
     /// The beginnings of the CPUs are told.
     annotate: bool,
-    /// The header comes next.
-    new: bool,
-    /// The bounds were reached.
-    ended: bool,
+    phase: Phase,
+}
+
+/// How far a way through the buffers is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// It begins with the header.
+    New,
+    /// It goes to the bounds.
+    Going,
+    /// It is at the bounds, and the user does not know yet.
+    Ended,
+    /// The user has read the end of the file. There may be more by now.
+    EndRead,
 }
 
 impl Reading {
@@ -158,8 +168,7 @@ impl Reading {
             start: 0,
             printed: 0,
             annotate,
-            new: true,
-            ended: true,
+            phase: Phase::New,
         })
     }
 
@@ -168,24 +177,16 @@ impl Reading {
         let style = Style::of(inst);
         self.start = self.start.saturating_add(self.text.bytes().len() as u64);
         self.text.clear();
-        if core::mem::take(&mut self.new) {
-            let (entries, written) = counts(inst);
-            Header {
-                entries,
-                written,
-                online_cpus: cpus::online(),
-                options: style.options,
+        match self.phase {
+            Phase::New => self.write_header(inst, style)?,
+            Phase::Going | Phase::EndRead => {}
+            Phase::Ended => {
+                self.phase = Phase::EndRead;
+                return Ok(false);
             }
-            .write_text(&mut self.text)
-            .map_err(no_memory)?;
         }
-        if core::mem::take(&mut self.ended) {
-            self.settled.unsettle();
-            for cpu in self.cpus.iter_mut() {
-                let stats = inst.stats(cpu.cpu);
-                let recorded = stats.entries.saturating_add(stats.overrun);
-                cpu.tour.go_on_to(recorded.saturating_add(stats.read));
-            }
+        if self.phase != Phase::Going {
+            self.set_out(inst);
         }
         while self.text.bytes().len() < wanted {
             let mut tours = Tours {
@@ -193,12 +194,36 @@ impl Reading {
                 cpus: &mut self.cpus,
             };
             let Some(place) = merge::next(&mut tours, &mut self.settled)? else {
-                self.ended = true;
-                break;
+                let any = !self.text.bytes().is_empty();
+                self.phase = if any { Phase::Ended } else { Phase::EndRead };
+                return Ok(any);
             };
             self.print(place, style)?;
         }
-        Ok(!self.text.bytes().is_empty())
+        Ok(true)
+    }
+
+    fn write_header(&mut self, inst: &Instance, style: Style) -> Result {
+        let (entries, written) = counts(inst);
+        Header {
+            entries,
+            written,
+            online_cpus: cpus::online(),
+            options: style.options,
+        }
+        .write_text(&mut self.text)
+        .map_err(no_memory)
+    }
+
+    /// Takes what has been recorded by now as the bounds.
+    fn set_out(&mut self, inst: &Instance) {
+        self.phase = Phase::Going;
+        self.settled.unsettle();
+        for cpu in self.cpus.iter_mut() {
+            let stats = inst.stats(cpu.cpu);
+            let recorded = stats.entries.saturating_add(stats.overrun);
+            cpu.tour.go_on_to(recorded.saturating_add(stats.read));
+        }
     }
 
     /// Prints the next event of the CPU at `place`, and passes it.
