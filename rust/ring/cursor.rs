@@ -74,9 +74,10 @@ impl<'a> Iterator for Cursor<'a> {
             };
             self.offset = offset.saturating_add(size);
             match record {
-                Record::Padding { delta } | Record::Extend { delta } => {
-                    self.time = self.time.wrapping_add(delta);
-                }
+                // The delta of padding is only there to tell it from an unused end. Our writer puts
+                // the time behind it, for the decoders that do add it.
+                Record::Padding => {}
+                Record::Extend { delta } => self.time = self.time.wrapping_add(delta),
                 Record::Stamp { low } => self.time = self.absolute(low),
                 Record::End => return None,
                 Record::Data {
