@@ -31,11 +31,23 @@ die() {
 	exit 2
 }
 
-# need TOOL...: stop with one clear line when the host lacks a tool.
+# need TOOL...: what the host lacks is installed where that is possible (root on
+# a Debian); else stop with one clear line.
 need() {
-	local tool
+	local tool package
 	for tool in "$@"; do
-		command -v "$tool" >/dev/null || die "'$tool' is missing on this machine"
+		! command -v "$tool" >/dev/null || continue
+		package=$tool
+		case $tool in
+		flock | unshare) package=util-linux ;;
+		newuidmap) package=uidmap ;;
+		esac
+		((EUID == 0)) && command -v apt-get >/dev/null ||
+			die "'$tool' is missing on this machine (Debian: package $package)"
+		say "installing $package"
+		apt-get -qq update >&2 &&
+			DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "$package" >&2 ||
+			die "'$tool' is missing and cannot be installed"
 	done
 }
 
