@@ -52,7 +52,7 @@ fn instances(context: &Context) -> Check {
 /// An instance goes while its events fire on all CPUs.
 fn rmdir_while_traced(context: &Context) -> Check {
     let _load = Load::start();
-    for _ in 0..20 {
+    for _ in 0..8 {
         let own = Instance::new(&context.root, "rtg-life")?;
         enable(&own)?;
         let written = || own.number("per_cpu/cpu0/stats", "entries").unwrap_or(0);
