@@ -31,6 +31,11 @@ die() {
 	exit 2
 }
 
+install_package() {
+	apt-get -qq update
+	DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "$1"
+}
+
 # need TOOL...: what the host lacks is installed where that is possible (root on
 # a Debian); else stop with one clear line.
 need() {
@@ -42,11 +47,11 @@ need() {
 		flock | unshare) package=util-linux ;;
 		newuidmap) package=uidmap ;;
 		esac
-		((EUID == 0)) && command -v apt-get >/dev/null ||
+		if ((EUID != 0)) || ! command -v apt-get >/dev/null; then
 			die "'$tool' is missing on this machine (Debian: package $package)"
+		fi
 		say "installing $package"
-		apt-get -qq update >&2 &&
-			DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "$package" >&2 ||
+		install_package "$package" >&2 ||
 			die "'$tool' is missing and cannot be installed"
 	done
 }
