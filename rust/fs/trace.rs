@@ -143,10 +143,9 @@ enum Phase {
     New,
     /// It goes to the bounds.
     Going,
-    /// It is at the bounds, and the user does not know yet.
+    /// It is at the bounds: the end of the file, however often it is read, until somebody reads
+    /// from the beginning again. sendfile() asks once more behind an end, and asking can be an event.
     Ended,
-    /// The user has read the end of the file. There may be more by now.
-    EndRead,
 }
 
 impl Reading {
@@ -178,15 +177,12 @@ impl Reading {
         self.start = self.start.saturating_add(self.text.bytes().len() as u64);
         self.text.clear();
         match self.phase {
-            Phase::New => self.write_header(inst, style)?,
-            Phase::Going | Phase::EndRead => {}
-            Phase::Ended => {
-                self.phase = Phase::EndRead;
-                return Ok(false);
+            Phase::New => {
+                self.write_header(inst, style)?;
+                self.set_out(inst);
             }
-        }
-        if self.phase != Phase::Going {
-            self.set_out(inst);
+            Phase::Going => {}
+            Phase::Ended => return Ok(false),
         }
         while self.text.bytes().len() < wanted {
             let mut tours = Tours {
@@ -194,9 +190,8 @@ impl Reading {
                 cpus: &mut self.cpus,
             };
             let Some(place) = merge::next(&mut tours, &mut self.settled)? else {
-                let any = !self.text.bytes().is_empty();
-                self.phase = if any { Phase::Ended } else { Phase::EndRead };
-                return Ok(any);
+                self.phase = Phase::Ended;
+                return Ok(!self.text.bytes().is_empty());
             };
             self.print(place, style)?;
         }
