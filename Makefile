@@ -9,7 +9,7 @@ MO ?= $(CURDIR)/build/module
 export SECS EVENTS
 
 .PHONY: all modules modules_install clean help module-stock module-test \
-	env run shell check kunit guest test
+	env run shell format check kunit guest test
 
 all: modules
 
@@ -41,7 +41,7 @@ shell:
 	@scripts/module stock >/dev/null
 	@scripts/vm
 
-check kunit test:
+format check kunit test:
 	@scripts/$@
 
 guest:
@@ -62,6 +62,7 @@ help:
 	@echo '  check            formatting, lints, rules, host tests of the core'
 	@echo '  kunit            the KUnit tests in the test kernel'
 	@echo '  guest            the guest suite on the stock and the test kernel'
+	@echo '  format           rustfmt, by the kernel'\''s rules'
 	@echo '  module-stock     build/stock/rtrace.ko, for the stock kernel'
 	@echo '  module-test      build/test/rtrace.ko, for the test kernel'
 	@echo '  env              only prepare the root and both kernels'

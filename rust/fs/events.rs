@@ -88,9 +88,12 @@ pub(crate) fn store_enable(at: &At<'_>, command: &[u8]) -> Result {
 
 /// Switches all of `wanted`, and tells the first error when all was tried.
 fn switch(at: &At<'_>, wanted: impl Iterator<Item = &'static Event>, on: bool) -> Result {
+    if !on {
+        return at.inst.disable_events(wanted);
+    }
     let mut result = Ok(());
     for event in wanted {
-        result = result.and(at.inst.enable_event(event, on));
+        result = result.and(at.inst.enable_event(event));
     }
     result
 }
@@ -140,7 +143,7 @@ fn show_enabled(at: &At<'_>, text: &mut Text) -> Result {
     )
 }
 
-/// `set_event`: reads like a text; a write is a list of words, obeyed one after the other.
+/// `set_event`: reads like a text; a write gives a list of words, one of which is obeyed.
 pub(crate) struct SetEvent {
     text: KBox<dyn TraceFile>,
 }
@@ -161,7 +164,7 @@ impl SetEvent {
         let wish = Selection::parse(word);
         let mut any = false;
         let wanted = events::all()
-            .filter(|event| wish.matches(event.system(), event.name(), None))
+            .filter(|event| wish.matches(event.system(), event.name(), event.module()))
             .inspect(|_| any = true);
         switch(at, wanted, wish.enable)?;
         if any {
@@ -177,30 +180,17 @@ impl TraceFile for SetEvent {
         self.text.read(at, out, pos)
     }
 
-    /// Stops in front of the first word that is wrong: the caller, who writes the rest again, gets
-    /// the error then.
+    /// Obeys the first word and says how much of the write that was: the caller writes the rest
+    /// again, so that each word has its own answer.
     fn write(&mut self, at: &At<'_>, input: &mut UserSliceReader, pos: &mut i64) -> Result<usize> {
         let len = input.len();
         let command = command(input)?;
-        let mut used = 0usize;
-        while let Some(rest) = command.get(used..).filter(|rest| !rest.is_empty()) {
-            let step = next_word(rest).map_err(refused).and_then(|(word, step)| {
-                let end = used.saturating_add(step);
-                if end == command.len() && len > end && used != 0 {
-                    // The word may go on behind what was copied.
-                    Ok(0)
-                } else if word.is_empty() {
-                    Ok(step)
-                } else {
-                    Self::obey(at, word).map(|()| step)
-                }
-            });
-            match step {
-                Ok(0) => break,
-                Ok(step) => used = used.saturating_add(step),
-                Err(_) if used != 0 => break,
-                Err(error) => return Err(error),
-            }
+        let (word, mut used) = next_word(&command).map_err(refused)?;
+        if used == command.len() && used < len {
+            // The word may go on behind what was copied: it comes first in the next write.
+            used = used.saturating_sub(word.len());
+        } else if !word.is_empty() {
+            Self::obey(at, word)?;
         }
         *pos = pos.saturating_add_unsigned(used as u64);
         Ok(used)

@@ -135,6 +135,8 @@ pub(crate) enum Handler {
     Show(Show),
     /// A text that can be changed.
     Knob(Show, Store),
+    /// The same, changed by one word: a long write is refused before it is looked at.
+    Word(Show, Store),
     /// A file with its own mode and its own `TraceFile`.
     Own(u16, Kind, Open),
 }
@@ -144,7 +146,7 @@ impl Handler {
     pub(crate) fn mode(&self) -> u16 {
         match self {
             Handler::Show(_) => 0o440,
-            Handler::Knob(..) => 0o640,
+            Handler::Knob(..) | Handler::Word(..) => 0o640,
             Handler::Own(mode, ..) => *mode,
         }
     }
@@ -161,6 +163,7 @@ impl Handler {
         match self {
             Handler::Show(show) => TextFile::show(*show),
             Handler::Knob(show, store) => TextFile::knob(*show, *store),
+            Handler::Word(show, store) => TextFile::word(*show, *store),
             Handler::Own(_, _, open) => open(at),
         }
     }
@@ -190,9 +193,16 @@ pub(crate) enum Kind {
 impl Kind {
     /// The table for files of this kind.
     pub(crate) const fn operations(self) -> &'static bindings::file_operations {
-        const TEXT: &bindings::file_operations = &operations(open_text, None);
-        const STREAM: &bindings::file_operations = &operations(open_stream, Some(poll));
-        const SINK: &bindings::file_operations = &operations(open_sink, None);
+        const TEXT: &bindings::file_operations = &operations(open_text);
+        const STREAM: &bindings::file_operations = &bindings::file_operations {
+            poll: Some(poll),
+            ..operations(open_stream)
+        };
+        const SINK: &bindings::file_operations = &bindings::file_operations {
+            read_iter: None,
+            splice_read: None,
+            ..operations(open_sink)
+        };
 
         match self {
             Kind::Text => TEXT,
@@ -203,18 +213,13 @@ impl Kind {
 }
 
 type OpenFn = unsafe extern "C" fn(*mut bindings::inode, *mut bindings::file) -> c_int;
-type PollFn = unsafe extern "C" fn(
-    *mut bindings::file,
-    *mut bindings::poll_table_struct,
-) -> bindings::__poll_t;
 
-const fn operations(open: OpenFn, poll: Option<PollFn>) -> bindings::file_operations {
+const fn operations(open: OpenFn) -> bindings::file_operations {
     bindings::file_operations {
         owner: kernel::module::this_module::<crate::LocalModule>().as_ptr(),
         llseek: Some(bindings::generic_file_llseek),
         write: Some(write),
         read_iter: Some(read_iter),
-        poll,
         open: Some(open),
         flush: Some(flush),
         release: Some(release),
@@ -444,17 +449,19 @@ mod tests {
 
     #[test]
     fn operations_of_each_kind() {
-        for (kind, polled) in [
-            (Kind::Text, false),
-            (Kind::Stream, true),
-            (Kind::Sink, false),
+        for (kind, read, polled) in [
+            (Kind::Text, true, false),
+            (Kind::Stream, true, true),
+            (Kind::Sink, false, false),
         ] {
             let operations = kind.operations();
             // Without an owner the module could go while a file is open.
             assert!(!operations.owner.is_null());
             assert!(operations.release.is_some() && operations.open.is_some());
             // splice() of a file with both would not see what read() sees.
-            assert!(operations.read_iter.is_some() && operations.read.is_none());
+            assert!(operations.read.is_none());
+            assert_eq!(operations.read_iter.is_some(), read);
+            assert_eq!(operations.splice_read.is_some(), read);
             assert_eq!(operations.poll.is_some(), polled);
         }
     }

@@ -26,6 +26,8 @@ use kernel::{
 /// The most that a command may have. What is beyond is not looked at; every parser that obeys a
 /// shorter limit refuses or cuts by itself.
 const LONGEST_COMMAND: usize = 4096;
+/// The most that a file takes which is changed by one word.
+const LONGEST_WORD: usize = 63;
 
 /// A text that grows as it is written.
 pub(crate) struct Text(KVVec<u8>);
@@ -68,26 +70,34 @@ pub(crate) type Store = fn(&At<'_>, &[u8]) -> Result;
 
 /// A file with one text.
 pub(crate) struct TextFile {
-    show: Option<Show>,
+    show: Show,
     store: Option<Store>,
+    /// The longest write that is looked at.
+    longest: usize,
     text: Option<Text>,
 }
 
 impl TextFile {
     /// A file that can be read.
     pub(crate) fn show(show: Show) -> Result<KBox<dyn TraceFile>> {
-        Self::open(Some(show), None)
+        Self::open(show, None, usize::MAX)
     }
 
     /// A file that can be read and written.
     pub(crate) fn knob(show: Show, store: Store) -> Result<KBox<dyn TraceFile>> {
-        Self::open(Some(show), Some(store))
+        Self::open(show, Some(store), usize::MAX)
     }
 
-    fn open(show: Option<Show>, store: Option<Store>) -> Result<KBox<dyn TraceFile>> {
+    /// The same, where a write of more than a word is EINVAL before anything is copied.
+    pub(crate) fn word(show: Show, store: Store) -> Result<KBox<dyn TraceFile>> {
+        Self::open(show, Some(store), LONGEST_WORD)
+    }
+
+    fn open(show: Show, store: Option<Store>, longest: usize) -> Result<KBox<dyn TraceFile>> {
         let file = Self {
             show,
             store,
+            longest,
             text: None,
         };
         Ok(KBox::new(file, GFP_KERNEL)?)
@@ -96,7 +106,6 @@ impl TextFile {
 
 impl TraceFile for TextFile {
     fn read(&mut self, at: &At<'_>, out: &mut IovIterDest<'_>, pos: &mut i64) -> Result<Step> {
-        let show = self.show.ok_or(EINVAL)?;
         if *pos == 0 {
             self.text = None;
         }
@@ -104,7 +113,7 @@ impl TraceFile for TextFile {
             Some(text) => text,
             none => {
                 let mut text = Text::new();
-                show(at, &mut text)?;
+                (self.show)(at, &mut text)?;
                 none.insert(text)
             }
         };
@@ -114,6 +123,9 @@ impl TraceFile for TextFile {
     fn write(&mut self, at: &At<'_>, input: &mut UserSliceReader, pos: &mut i64) -> Result<usize> {
         let store = self.store.ok_or(EINVAL)?;
         let len = input.len();
+        if len > self.longest {
+            return Err(EINVAL);
+        }
         let command = command(input)?;
         store(at, &command)?;
         *pos = pos.saturating_add_unsigned(len as u64);

@@ -16,7 +16,8 @@ use super::{
             self,
             Knob,
             Own,
-            Show, //
+            Show,
+            Word, //
         },
         Kind,
         Node, //
@@ -136,7 +137,7 @@ static INSTANCE: &[Entry] = &[
     entry(
         c"trace_clock",
         Everywhere,
-        File(Knob(knob::show_clock, knob::store_clock)),
+        File(Word(knob::show_clock, knob::store_clock)),
     ),
     entry(
         c"trace_marker",
@@ -146,7 +147,7 @@ static INSTANCE: &[Entry] = &[
     entry(
         c"trace_options",
         Everywhere,
-        File(Knob(knob::show_options, knob::store_options)),
+        File(Word(knob::show_options, knob::store_options)),
     ),
     entry(
         c"trace_pipe",
@@ -187,11 +188,14 @@ static EVENT: &[(&CStr, Handler)] = &[
     (c"id", Show(events::show_id)),
 ];
 
-/// The folder of a record that no event makes, in the system `ftrace`.
-static RECORD: &[(&CStr, Handler)] = &[
+/// The folder of the record of `trace_marker`, in the system `ftrace`.
+static PRINT: &[(&CStr, Handler)] = &[
     (c"format", Show(events::show_format)),
     (c"id", Show(events::show_id)),
 ];
+
+/// The folder of another record of that system: ftrace gives these no `id`.
+static RECORD: &[(&CStr, Handler)] = &[(c"format", Show(events::show_format))];
 
 /// A file of `options/`.
 static OPTION: Handler = Knob(knob::show_option, knob::store_option);
@@ -273,8 +277,12 @@ fn fill_events(dir: &Dir<'_>, inst: &Arc<Instance>) -> Result {
     folder(dir, c"ftrace", |dir| {
         for entry in format::INTERNAL {
             let name = CString::try_from_fmt(fmt!("{}", entry.name))?;
+            let table = match entry.id == format::PRINT.id {
+                true => PRINT,
+                false => RECORD,
+            };
             folder(dir, &name, |dir| {
-                files(dir, inst, Arg::Event(entry.id), RECORD)
+                files(dir, inst, Arg::Event(entry.id), table)
             })?;
         }
         Ok(())

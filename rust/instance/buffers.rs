@@ -134,8 +134,12 @@ impl Buffers {
 
     /// Has `cpus` anything that was not read? A ring whose writers are faster than we can look has.
     pub(crate) fn any_unread(&self, cpus: CpuSel) -> bool {
-        cpus.iter()
-            .any(|cpu| matches!(self.read(cpu, |mut r| Ok(r.unread())), Ok(Ok(Some(_)) | Err(_))))
+        cpus.iter().any(|cpu| {
+            matches!(
+                self.read(cpu, |mut r| Ok(r.unread())),
+                Ok(Ok(Some(_)) | Err(_))
+            )
+        })
     }
 
     /// What the ring of `cpu` has counted.

@@ -12,6 +12,8 @@ pub(crate) mod merge;
 mod pages;
 pub(crate) mod registry;
 pub(crate) mod stream;
+#[cfg(CONFIG_KUNIT = "y")]
+mod tests;
 
 pub(crate) use self::{
     buffers::{
@@ -178,7 +180,8 @@ impl Instance {
     /// Switches recording.
     pub(crate) fn set_tracing_on(&self, on: bool) {
         self.on.store(on, Relaxed);
-        self.buffers.each(|ring| ring.set_disabled(DISABLE_USER, !on));
+        self.buffers
+            .each(|ring| ring.set_disabled(DISABLE_USER, !on));
         // Readers that sleep are at the end of the file when it is off.
         self.waker.wake_all();
     }
@@ -228,7 +231,8 @@ impl Instance {
 
     /// Chooses a clock. Events of the old one are forgotten.
     pub(crate) fn set_clock(&self, clock: ClockId) -> Result {
-        self.buffers.clear(CpuSel::All, || self.recorder.set_clock(clock));
+        self.buffers
+            .clear(CpuSel::All, || self.recorder.set_clock(clock));
         self.waker.wake_all();
         Ok(())
     }

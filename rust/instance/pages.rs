@@ -137,9 +137,7 @@ impl Instance {
     /// `EBUSY` when there is one for any of them.
     pub(crate) fn pipe_open(self: &Arc<Self>, cpus: CpuSel) -> Result<PipeToken> {
         let mut pipes = self.pipes.lock();
-        let clash = |other: &CpuSel| {
-            *other == CpuSel::All || cpus == CpuSel::All || *other == cpus
-        };
+        let clash = |other: &CpuSel| *other == CpuSel::All || cpus == CpuSel::All || *other == cpus;
         if pipes.iter().any(clash) {
             return Err(EBUSY);
         }

@@ -54,7 +54,10 @@ pub(crate) fn top() -> Result<Arc<Instance>> {
 /// The instance of that name.
 pub(crate) fn find(name: &CStr) -> Result<Arc<Instance>> {
     let all = ALL.lock();
-    all.iter().find(|inst| inst.name() == name).cloned().ok_or(ENOENT)
+    all.iter()
+        .find(|inst| inst.name() == name)
+        .cloned()
+        .ok_or(ENOENT)
 }
 
 /// Makes an instance.
@@ -85,15 +88,16 @@ pub(crate) fn create(name: &CStr) -> Result<Arc<Instance>> {
 pub(crate) fn remove(inst: &Arc<Instance>) -> Result {
     inst.begin_removal()?;
     let this = Arc::as_ptr(inst);
-    ALL.lock().retain(|other| !core::ptr::eq(Arc::as_ptr(other), this));
+    ALL.lock()
+        .retain(|other| !core::ptr::eq(Arc::as_ptr(other), this));
     inst.disable_all();
     inst.wake_all();
     Ok(())
 }
 
 /// Calls `f` for each instance but the top one.
-pub(crate) fn for_each(mut f: impl FnMut(&Arc<Instance>) -> Result) -> Result {
-    list(false)?.iter().try_for_each(|inst| f(inst))
+pub(crate) fn for_each(f: impl FnMut(&Arc<Instance>) -> Result) -> Result {
+    list(false)?.iter().try_for_each(f)
 }
 
 /// A copy of the list.

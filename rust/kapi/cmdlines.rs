@@ -13,17 +13,11 @@ use super::{
     },
     words::SharedU64, //
 };
-use crate::{
-    ring::port::{
-        Port,
-        SharedWord, //
-    },
-    text::cmdlines, //
+use crate::ring::port::{
+    Port,
+    SharedWord, //
 };
-use core::{
-    cell::UnsafeCell,
-    mem::transmute, //
-};
+use core::cell::UnsafeCell;
 use kernel::{
     bindings,
     error::to_result,
@@ -56,7 +50,11 @@ static TABLE: [Place; PLACES] = [const {
 impl Place {
     fn save(&self, pid: u64, name: [u64; 2]) {
         let same = self.pid.load() == pid
-            && self.name.iter().zip(name).all(|(word, new)| word.load() == new);
+            && self
+                .name
+                .iter()
+                .zip(name)
+                .all(|(word, new)| word.load() == new);
         if same {
             return;
         }
@@ -100,7 +98,9 @@ unsafe fn save(task: *const bindings::task_struct) {
     let (pid, name) = unsafe {
         (
             (&raw const (*task).pid).read_volatile(),
-            (&raw const (*task).comm).cast::<[u64; 2]>().read_unaligned(),
+            (&raw const (*task).comm)
+                .cast::<[u64; 2]>()
+                .read_unaligned(),
         )
     };
     if let (1.., Some(place)) = (pid, place(pid as u64)) {
@@ -137,18 +137,9 @@ struct Cookie(UnsafeCell<u8>);
 unsafe impl Sync for Cookie {}
 static COOKIE: Cookie = Cookie(UnsafeCell::new(0));
 
-type OnSwitch = unsafe extern "C" fn(
-    *mut c_void,
-    bool,
-    *mut bindings::task_struct,
-    *mut bindings::task_struct,
-    c_uint,
-);
-
 /// The probe as the kernel takes it.
 fn probe() -> *mut c_void {
-    // SAFETY: A function's address is a pointer.
-    unsafe { transmute::<OnSwitch, *mut c_void>(on_switch) }
+    on_switch as *mut c_void
 }
 
 impl Recording {
@@ -182,7 +173,7 @@ impl Drop for Recording {
 /// The name of task `pid` as a line of a trace shows it.
 pub(crate) fn comm_of(pid: i32, room: &mut [u8; COMM]) -> &[u8] {
     let known = match pid {
-        0 => return cmdlines::IDLE,
+        0 => return b"<idle>",
         ..0 => return b"<XXX>",
         1.. => place(pid as u64).and_then(Place::look),
     };
@@ -192,7 +183,7 @@ pub(crate) fn comm_of(pid: i32, room: &mut [u8; COMM]) -> &[u8] {
             let len = name.iter().position(|byte| *byte == 0).unwrap_or(COMM);
             room.get(..len).unwrap_or(room)
         }
-        _ => cmdlines::UNKNOWN,
+        _ => b"<...>",
     }
 }
 

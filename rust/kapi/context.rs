@@ -46,7 +46,10 @@ pub(crate) fn raw() -> Raw {
                 .add(offset_of!(task_struct, migration_disabled))
                 .cast::<u16>()
                 .read_volatile(),
-            pid: task.add(offset_of!(task_struct, pid)).cast::<i32>().read_volatile(),
+            pid: task
+                .add(offset_of!(task_struct, pid))
+                .cast::<i32>()
+                .read_volatile(),
         }
     }
 }

@@ -25,7 +25,6 @@ pub(crate) fn online() -> u32 {
     // changes it in one store.
     let online = unsafe { (&raw const bindings::__num_online_cpus.counter).read_volatile() };
     online.unsigned_abs()
-
 }
 
 /// Can there be such a CPU?

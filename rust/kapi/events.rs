@@ -66,6 +66,7 @@ static TABLE: [Atomic<*mut Event>; CAPACITY] =
 /// - Unless null, `desc` is valid; it becomes null only under [`GROUPS`] and only for the event of a
 ///   group, after all its probes were detached.
 /// - While `desc` is not null, `tracepoint` is valid.
+/// - `names` is UTF-8, also when cut before and behind the byte at `system_len`, a colon.
 pub(crate) struct Event {
     id: u16,
     size: u32,
@@ -86,11 +87,17 @@ pub(crate) struct Event {
 
 impl Event {
     pub(crate) fn system(&self) -> &str {
-        as_text(self.names.get(..self.system_len))
+        Self::cut(self.names.get(..self.system_len))
     }
 
     pub(crate) fn name(&self) -> &str {
-        as_text(self.names.get(self.system_len.wrapping_add(1)..))
+        Self::cut(self.names.get(self.system_len.wrapping_add(1)..))
+    }
+
+    /// A part of `names` in front of or behind the colon, without a look at each byte.
+    fn cut(part: Option<&[u8]>) -> &str {
+        // SAFETY: UTF-8, as `names` is where these two cut it (invariant).
+        unsafe { core::str::from_utf8_unchecked(part.unwrap_or(&[])) }
     }
 
     /// Name of the module that brought it; `None` for those of the kernel itself.
@@ -267,7 +274,8 @@ impl Event {
             let name = unsafe { text((*owner).name.as_ptr()) };
             module.extend_from_slice(name.as_bytes(), GFP_KERNEL)?;
         }
-        // INVARIANT: The callers hand in valid ones.
+        // INVARIANT: The callers hand in a valid descriptor and tracepoint; the names were two
+        // strings.
         Ok(KBox::new(
             Self {
                 id,
@@ -316,7 +324,8 @@ pub(crate) unsafe fn init() -> Result {
         } else if let Some(refusal) = refused.iter().find(|r| r.concerns(desc)) {
             refuse(names(desc), refusal);
         } else if tracepoint.is_null() {
-            refuse(names(desc), &"this kernel has no such tracepoint");
+            // Its subsystem is off, and tracefs does not have it either.
+            continue;
         } else {
             publish(Event::new(
                 next_id()?,

@@ -20,7 +20,9 @@ pub(crate) mod percpu;
 pub(crate) mod port;
 pub(crate) mod symbol;
 pub(crate) mod task;
+#[cfg(CONFIG_KUNIT = "y")]
+mod tests;
 pub(crate) mod wait;
 pub(crate) mod waker;
-pub(crate) mod words;
 pub(crate) mod walk;
+pub(crate) mod words;

@@ -62,7 +62,7 @@ impl Waker {
                 let key = kernel::static_lock_class!();
                 // SAFETY: The place is valid and pinned; name and key are static.
                 unsafe {
-                    bindings::__init_waitqueue_head(head, c"rtrace".as_ptr().cast(), key.as_ptr())
+                    bindings::__init_waitqueue_head(head, c"rtrace".as_char_ptr(), key.as_ptr())
                 }
             }),
             pollers <- new_poll_condvar!(),

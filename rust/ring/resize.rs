@@ -157,7 +157,7 @@ where
             if held <= next {
                 break;
             }
-            next = held.wrapping_sub(self.slot_count()).wrapping_add(1);
+            next = self.oldest_beside(held);
         }
         next
     }

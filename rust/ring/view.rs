@@ -50,7 +50,8 @@ pub(crate) struct CpuStats {
     pub(crate) broken: u64,
     /// Bytes of unread events.
     pub(crate) bytes: u64,
-    /// Time of the first event of the oldest sub-buffer with unread data; 0 when there is none.
+    /// Time of the first event of the oldest sub-buffer with unread data, or of the newest that was
+    /// read; 0 when there is none.
     pub(crate) oldest: u64,
 }
 
@@ -97,7 +98,7 @@ impl<P: Port> Reader<'_, P> {
                 return None;
             }
             if s.seq() > seq {
-                seq = s.seq().wrapping_sub(ring.slot_count()).wrapping_add(1);
+                seq = ring.oldest_beside(s.seq());
                 continue;
             }
             let page = ring.page(s.page())?;
@@ -157,7 +158,7 @@ impl<P: Port> Reader<'_, P> {
                         break;
                     }
                     if s.seq() > seq {
-                        seq = s.seq().wrapping_sub(ring.slot_count()).wrapping_add(1);
+                        seq = ring.oldest_beside(s.seq());
                         continue;
                     }
                     s.page()
@@ -168,9 +169,9 @@ impl<P: Port> Reader<'_, P> {
                 let end = u64::from(ring.layout.offset(pos));
                 let read = own.map_or(0, |c| u64::from(c.offset));
                 stats.bytes = stats.bytes.saturating_add(end.saturating_sub(read));
-                if !found && end > read {
+                if !found {
                     stats.oldest = page.stamp.get();
-                    found = true;
+                    found = end > read;
                 }
             }
             seq = seq.wrapping_add(1);

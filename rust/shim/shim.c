@@ -28,7 +28,7 @@ void rt_inode_unlock(struct inode *inode)
 
 void *rt_per_cpu_ptr(void *base, unsigned int cpu)
 {
-	return per_cpu_ptr((void __percpu *)base, cpu);
+	return per_cpu_ptr((void __percpu *)(unsigned long)base, cpu);
 }
 
 notrace void rt_preempt_disable_notrace(void)

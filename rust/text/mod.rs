@@ -11,7 +11,6 @@ pub(crate) mod clock;
 pub(crate) mod cmdlines;
 pub(crate) mod enable;
 pub(crate) mod errno;
-pub(crate) mod glob;
 pub(crate) mod header;
 pub(crate) mod line;
 pub(crate) mod number;

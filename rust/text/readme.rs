@@ -37,8 +37,7 @@ Events:
   set_event             the events that are on. Write words like SYSTEM:EVENT,
                         SYSTEM:*, EVENT or *:* to switch events on, the same
                         after ! to switch them off. Opening the file with
-                        truncation switches all off first. *, ? and [a-z] are
-                        patterns in both names.
+                        truncation switches all off first.
   events/enable         all events: 0, 1, or X for some of each. Write 0 or 1.
   events/SYSTEM/enable  the events of one system.
   events/SYSTEM/EVENT/

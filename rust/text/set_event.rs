@@ -3,31 +3,30 @@
 //!
 //! Called by `set_event`. A write holds words separated by white space (a NUL separates too). Each word
 //! is `SYSTEM:EVENT`, `SYSTEM:`, `:EVENT` or `NAME`, which is an event or a system, with `!` in front to
-//! switch off and `:mod:MODULE` behind to take only the events of a module. Every name may be a
-//! pattern of [`glob`]; ftrace itself knows only a lone `*`.
+//! switch off and `:mod:MODULE` behind to take only the events of a module. A `*` in the place of a
+//! whole name stands for all of them; there are no other patterns, because whoever writes one is used to
+//! an error.
 //!
-//! Words are applied one after the other: [`next_word`] says how many bytes belong to each, so that
-//! the file can answer a write whose third word is wrong with the length of the first two, and the
-//! error to the next write.
+//! One write gets one word done: [`next_word`] says how many bytes belong to it, and whoever wrote more
+//! writes the rest again, so that each word has its own answer.
 
 use super::{
     errno::Errno,
-    glob,
     word, //
 };
 
 /// The longest word that is taken, in bytes.
 const LONGEST_WORD: usize = 127;
 
-/// The next word of `input` and the number of bytes up to and including the separator behind it. An
-/// empty word means that only separators are left.
+/// The next word of `input` and the number of bytes up to and including the separator behind it. The
+/// word is empty when a NUL comes first, or only white space.
 ///
 /// # Errors
 ///
 /// `Inval` for a word of more than 127 bytes.
 pub(crate) fn next_word(input: &[u8]) -> Result<(&[u8], usize), Errno> {
     let separates = |byte: &u8| *byte == 0 || word::is_space(*byte);
-    let Some(start) = input.iter().position(|byte| !separates(byte)) else {
+    let Some(start) = input.iter().position(|byte| !word::is_space(*byte)) else {
         return Ok((&[], input.len()));
     };
     let tail = input.get(start..).unwrap_or_default();
@@ -52,10 +51,33 @@ pub(crate) struct Selection<'a> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Names<'a> {
-    /// `SYSTEM:EVENT`; an empty part stands for all.
-    Both { system: &'a [u8], event: &'a [u8] },
+    /// `SYSTEM:EVENT`.
+    Both { system: Name<'a>, event: Name<'a> },
     /// `NAME`, of an event or of a system.
-    Either(&'a [u8]),
+    Either(Name<'a>),
+}
+
+/// One name, or all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Name<'a> {
+    All,
+    Exactly(&'a [u8]),
+}
+
+impl<'a> Name<'a> {
+    fn parse(text: &'a [u8]) -> Self {
+        match text {
+            b"" | b"*" => Name::All,
+            name => Name::Exactly(name),
+        }
+    }
+
+    fn fits(self, name: &str) -> bool {
+        match self {
+            Name::All => true,
+            Name::Exactly(wanted) => wanted == name.as_bytes(),
+        }
+    }
 }
 
 impl<'a> Selection<'a> {
@@ -77,12 +99,12 @@ impl<'a> Selection<'a> {
         };
         let names = match word.iter().position(|&byte| byte == b':') {
             Some(at) => Names::Both {
-                system: word.get(..at).unwrap_or_default(),
-                event: word.get(at.saturating_add(1)..).unwrap_or_default(),
+                system: Name::parse(word.get(..at).unwrap_or_default()),
+                event: Name::parse(word.get(at.saturating_add(1)..).unwrap_or_default()),
             },
-            // `:mod:MODULE` alone means all events of the module.
-            None if module.is_some() && word.is_empty() => Names::Either(b"*"),
-            None => Names::Either(word),
+            // `:mod:MODULE` and `*:mod:MODULE` mean all events of the module.
+            None if module.is_some() => Names::Either(Name::parse(word)),
+            None => Names::Either(Name::Exactly(word)),
         };
 
         Selection {
@@ -94,26 +116,20 @@ impl<'a> Selection<'a> {
 
     /// Whether the event is meant. `module` is the module that brought it, without for the kernel's own.
     pub(crate) fn matches(&self, system: &str, event: &str, module: Option<&str>) -> bool {
-        let (system, event) = (system.as_bytes(), event.as_bytes());
         let of_module = match (self.module, module) {
             (None, _) => true,
             (Some(_), None) => false,
             (Some(wanted), Some(module)) => same_module(wanted, module.as_bytes()),
         };
+        let named = match self.names {
+            Names::Both {
+                system: wanted_system,
+                event: wanted_event,
+            } => wanted_system.fits(system) && wanted_event.fits(event),
+            Names::Either(wanted) => wanted.fits(event) || wanted.fits(system),
+        };
 
-        of_module
-            && match self.names {
-                Names::Both {
-                    system: wanted_system,
-                    event: wanted_event,
-                } => {
-                    (wanted_system.is_empty() || glob::matches(wanted_system, system))
-                        && (wanted_event.is_empty() || glob::matches(wanted_event, event))
-                }
-                Names::Either(wanted) => {
-                    glob::matches(wanted, event) || glob::matches(wanted, system)
-                }
-            }
+        of_module && named
     }
 }
 
@@ -166,13 +182,11 @@ mod tests {
             ("irq:", &["irq_handler_entry", "softirq_entry"]),
             ("*:*", &all),
             (":", &all),
-            ("*", &all),
-            (
-                "*:*_entry",
-                &["irq_handler_entry", "softirq_entry", "kvm_entry"],
-            ),
-            ("s*:*", &["sched_switch", "sched_waking", "irq"]),
-            ("sched_[sx]*", &["sched_switch"]),
+            ("*", &[]),
+            ("*:*_entry", &[]),
+            ("s*:*", &[]),
+            ("sched_[sx]*", &[]),
+            ("::", &[]),
             ("kvm:kvm_entry:mod:kvm-intel", &["kvm_entry"]),
             (":mod:kvm_intel", &["kvm_entry"]),
             ("*:mod:kvm_intel", &["kvm_entry"]),
@@ -206,7 +220,10 @@ mod tests {
             rest = &rest[consumed..];
         }
         let words: Vec<(&str, usize)> = words.iter().map(|(w, n)| (w.as_str(), *n)).collect();
-        assert_eq!(words, [("sched:*", 9), ("!irq:*", 7), ("x", 3), ("", 1)]);
+        assert_eq!(
+            words,
+            [("sched:*", 9), ("!irq:*", 7), ("", 1), ("x", 2), ("", 1)]
+        );
     }
 
     #[test]

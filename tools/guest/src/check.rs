@@ -29,12 +29,16 @@ macro_rules! ensure {
 
 /// Ends the test unless both values are equal, and shows both.
 macro_rules! ensure_eq {
-    ($found:expr, $wanted:expr, $($text:tt)*) => {{
-        let (found, wanted) = (&$found, &$wanted);
-        if found != wanted {
-            fail!("{}: found {:?}, wanted {:?}", format!($($text)*), found, wanted);
+    // A match, for it keeps the temporaries of both expressions alive.
+    ($found:expr, $wanted:expr, $($text:tt)*) => {
+        match (&$found, &$wanted) {
+            (found, wanted) => {
+                if found != wanted {
+                    fail!("{}: found {:?}, wanted {:?}", format!($($text)*), found, wanted);
+                }
+            }
         }
-    }};
+    };
 }
 
 /// Collects every difference of a table before failing, so that one run shows all.

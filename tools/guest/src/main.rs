@@ -13,6 +13,7 @@ mod align;
 mod errno;
 mod format;
 mod kmsg;
+mod memory;
 mod module;
 mod page;
 mod runner;

@@ -5,6 +5,7 @@
 use crate::check::Check;
 use crate::page;
 use crate::tree::Tree;
+use std::fs::File;
 use std::io::Read;
 
 #[derive(Debug, Clone)]
@@ -84,23 +85,49 @@ impl CpuStream {
     }
 }
 
-/// Consumes one CPU's buffer until it is empty.
-pub fn drain_cpu(tree: &Tree, cpu: usize) -> Check<CpuStream> {
-    let name = format!("per_cpu/cpu{cpu}/trace_pipe_raw");
-    let mut file = tree
-        .open_nonblock(&name)
-        .map_err(|e| format!("open {}: {e}", tree.shown(&name)))?;
-    let mut stream = CpuStream::default();
-    let mut bytes = [0u8; 4096];
-    loop {
-        match file.read(&mut bytes) {
-            Ok(0) => return Ok(stream),
-            Ok(4096) => stream.add(cpu, &bytes)?,
-            Ok(n) => fail!("{}: a read of a page gave {n} bytes", tree.shown(&name)),
-            Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => return Ok(stream),
-            Err(e) => fail!("read {}: {e}", tree.shown(&name)),
+/// A consuming reader of one CPU that is kept open, for reading while others write.
+pub struct CpuReader {
+    cpu: usize,
+    name: String,
+    file: File,
+    pub stream: CpuStream,
+}
+
+impl CpuReader {
+    pub fn open(tree: &Tree, cpu: usize) -> Check<Self> {
+        let name = format!("per_cpu/cpu{cpu}/trace_pipe_raw");
+        let file = tree
+            .open_nonblock(&name)
+            .map_err(|e| format!("open {}: {e}", tree.shown(&name)))?;
+        let (name, stream) = (tree.shown(&name), CpuStream::default());
+        Ok(CpuReader {
+            cpu,
+            name,
+            file,
+            stream,
+        })
+    }
+
+    /// Reads until the buffer is empty.
+    pub fn drain(&mut self) -> Check {
+        let mut bytes = [0u8; 4096];
+        loop {
+            match self.file.read(&mut bytes) {
+                Ok(0) => return Ok(()),
+                Ok(4096) => self.stream.add(self.cpu, &bytes)?,
+                Ok(n) => fail!("{}: a read of a page gave {n} bytes", self.name),
+                Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => return Ok(()),
+                Err(e) => fail!("read {}: {e}", self.name),
+            }
         }
     }
+}
+
+/// Consumes one CPU's buffer until it is empty.
+pub fn drain_cpu(tree: &Tree, cpu: usize) -> Check<CpuStream> {
+    let mut reader = CpuReader::open(tree, cpu)?;
+    reader.drain()?;
+    Ok(reader.stream)
 }
 
 /// Consumes all CPUs' buffers.

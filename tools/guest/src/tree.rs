@@ -4,12 +4,13 @@
 //! its files. An `Instance` removes itself when dropped.
 
 use crate::check::Check;
-use crate::errno::{Errno, Op};
+use crate::errno::{Errno, Op, EBUSY};
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::ops::Deref;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 #[derive(Clone)]
 pub struct Tree {
@@ -169,10 +170,17 @@ impl Instance {
         })
     }
 
-    /// Removes it now; a test uses this where the removal itself must work.
+    /// Removes it; a test uses this where the removal itself must work.
+    ///
+    /// A child of a load that is still on its way to its program holds the files that were
+    /// open when it was forked: EBUSY may last for some moments.
     pub fn remove(self) -> Check {
-        std::fs::remove_dir(self.tree.path())
-            .map_err(|e| format!("rmdir {}: {}", self.tree.shown(""), Errno::from(e)))
+        let mut result = Ok(());
+        crate::sys::wait_until(Duration::from_secs(5), || {
+            result = std::fs::remove_dir(self.tree.path()).map_err(Errno::from);
+            result != Err(EBUSY)
+        });
+        result.map_err(|e| format!("rmdir {}: {e}", self.tree.shown("")))
     }
 
     /// The root that the instance belongs to.
@@ -193,6 +201,6 @@ impl Drop for Instance {
     fn drop(&mut self) {
         // After `remove` this finds nothing; a failure here shows in the next test that
         // wants the name.
-        let _ = std::fs::remove_dir(self.tree.path());
+        let _ = std::fs::remove_dir(&self.tree.path);
     }
 }

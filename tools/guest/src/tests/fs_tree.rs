@@ -160,12 +160,15 @@ fn modes(context: &Context) -> Check {
     report.finish()
 }
 
+/// Something done to a path below the root.
+type Operation = fn(&Path, &str) -> std::io::Result<()>;
+
 /// Everything that one may try with a name.
 fn names(context: &Context) -> Check {
     let own = Instance::new(&context.root, "rtg-own")?;
     let reference = Instance::new(&context.reference, "rtg-own")?;
     let mut report = Report::default();
-    let operations: &[(&str, fn(&Path, &str) -> std::io::Result<()>)] = &[
+    let operations: &[(&str, Operation)] = &[
         ("mkdir", |root, path| std::fs::create_dir(root.join(path))),
         ("rmdir", |root, path| std::fs::remove_dir(root.join(path))),
         ("unlink", |root, path| std::fs::remove_file(root.join(path))),

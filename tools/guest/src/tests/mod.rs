@@ -3,16 +3,21 @@
 //! The list of all tests. A test is a function and the time it may take on a
 //! slow (emulated) machine.
 
+mod contexts;
 mod fs_mount;
 mod fs_tree;
 mod golden;
+mod golden_events;
 mod input;
+mod life;
+mod load;
 mod pipe;
 mod raw;
 mod side;
 mod side_text;
 
 use crate::check::Check;
+use crate::tree::{Instance, Tree};
 use crate::Context;
 use std::time::Duration;
 
@@ -36,14 +41,32 @@ const GROUPS: &[&[Test]] = &[
     fs_tree::TESTS,
     fs_mount::TESTS,
     golden::TESTS,
+    golden_events::TESTS,
     input::TESTS,
     side::TESTS,
     side_text::TESTS,
     pipe::TESTS,
     raw::TESTS,
+    contexts::TESTS,
+    life::TESTS,
+    load::TESTS,
 ];
 
 /// All tests in the order in which they run.
 pub fn all() -> impl Iterator<Item = Test> {
     GROUPS.iter().copied().flatten().copied()
+}
+
+/// An instance of the tree under test, and one of the reference.
+fn pair(context: &Context) -> Check<(Instance, Instance)> {
+    let own = Instance::new(&context.root, "rtg-own")?;
+    let reference = Instance::new(&context.reference, "rtg-ref")?;
+    Ok((own, reference))
+}
+
+/// One file has the same text on both trees.
+fn same(own: &Tree, reference: &Tree, file: &str) -> Check {
+    let (found, wanted) = (own.get(file)?, reference.get(file)?);
+    ensure_eq!(found, wanted, "{file}");
+    Ok(())
 }

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! KUnit tests of what only a kernel can tell: CPUs, preemption, clocks, sleeping.
+
+use super::{
+    clock,
+    context,
+    cpus,
+    percpu::{
+        CpuPin,
+        PerCpu, //
+    },
+    waker::Waker,
+    words::{
+        LocalU64,
+        SharedU64, //
+    }, //
+};
+use crate::{
+    ring::port::{
+        LocalWord,
+        SharedWord, //
+    },
+    text::clock::ClockId,
+};
+use kernel::{
+    prelude::*,
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc, //
+    },
+};
+
+#[kunit_tests(rtrace_kapi)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pin_is_one_level_of_disabled_preemption() {
+        let depth = || context::raw().preempt_count & 0xff;
+        let before = depth();
+        let inside = CpuPin::with(|_| depth());
+        assert_eq!(inside, before + 1);
+        assert_eq!(depth(), before);
+    }
+
+    #[test]
+    fn local_words_add_and_exchange() {
+        let word: LocalU64 = LocalWord::new(40);
+        word.add(2);
+        assert_eq!(word.get(), 42);
+        assert!(!word.cmpxchg(41, 1));
+        assert!(word.cmpxchg(42, 7));
+        word.add(u64::MAX);
+        assert_eq!(word.get(), 6);
+        word.set(9);
+        assert_eq!(word.get(), 9);
+    }
+
+    #[test]
+    fn shared_words_exchange() {
+        let word: SharedU64 = SharedWord::new(1);
+        assert!(!word.cas(2, 3));
+        assert!(word.cas(1, 3));
+        assert_eq!(word.load_acquire(), 3);
+        word.store_release(4);
+        assert_eq!(word.load(), 4);
+    }
+
+    /// Counts itself while it lives.
+    struct Counted<'a>(&'a Atomic<i32>, u32);
+
+    impl Drop for Counted<'_> {
+        fn drop(&mut self) {
+            self.0.fetch_sub(1, Relaxed);
+        }
+    }
+
+    #[test]
+    fn every_cpu_has_its_own_value_and_all_are_dropped() -> Result {
+        let alive = Atomic::new(0);
+        let values = PerCpu::new(|cpu| {
+            alive.fetch_add(1, Relaxed);
+            Ok(Counted(&alive, cpu))
+        })?;
+        assert_eq!(alive.load(Relaxed) as usize, cpus::possible().count());
+        for cpu in cpus::possible() {
+            assert_eq!(values.of(cpu).map(|value| value.1), Some(cpu));
+        }
+        assert!(values.of(u32::MAX).is_none());
+        let mine = CpuPin::with(|pin| values.this(pin).1);
+        assert!(cpus::is_possible(mine));
+        drop(values);
+        assert_eq!(alive.load(Relaxed), 0);
+        Ok(())
+    }
+
+    #[test]
+    fn a_failure_half_way_drops_what_was_made() {
+        let alive = Atomic::new(0);
+        let last = cpus::possible().last();
+        let values = PerCpu::new(|cpu| {
+            if Some(cpu) == last {
+                return Err(ENOMEM);
+            }
+            alive.fetch_add(1, Relaxed);
+            Ok(Counted(&alive, cpu))
+        });
+        assert!(values.is_err());
+        assert_eq!(alive.load(Relaxed), 0);
+    }
+
+    #[test]
+    fn clocks_do_not_go_back() {
+        for clock in ClockId::ALL {
+            let (a, b) = CpuPin::with(|_| (clock::read(*clock), clock::read(*clock)));
+            assert!(b >= a);
+        }
+    }
+
+    #[test]
+    fn the_context_is_the_current_task() {
+        assert_eq!(context::raw().pid, kernel::current!().pid());
+    }
+
+    #[test]
+    fn a_sleeper_that_is_ready_does_not_sleep() -> Result {
+        let waker = Arc::pin_init(Waker::new(), GFP_KERNEL)?;
+        let mut looks = 0;
+        waker.wait(&mut || {
+            looks += 1;
+            true
+        })?;
+        assert_eq!(looks, 1);
+        Ok(())
+    }
+
+    #[test]
+    fn an_event_between_look_and_sleep_wakes_up() -> Result {
+        let waker = Arc::pin_init(Waker::new(), GFP_KERNEL)?;
+        let mut looks = 0;
+        // Were the wake-up lost, this would sleep for ever.
+        waker.wait(&mut || {
+            looks += 1;
+            waker.published();
+            looks == 3
+        })?;
+        assert_eq!(looks, 3);
+        Ok(())
+    }
+}
