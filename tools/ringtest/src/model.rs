@@ -106,9 +106,15 @@ fn run(w: &World, command: Command, on: &mut Switches) {
     }
     if !matches!(act, Act::Reset | Act::Resize(_)) {
         if on.overwrite {
-            assert_eq!(after.dropped, before.dropped, "refused instead of overwritten");
+            assert_eq!(
+                after.dropped, before.dropped,
+                "refused instead of overwritten"
+            );
         } else {
-            assert_eq!(after.overrun, before.overrun, "overwritten instead of refused");
+            assert_eq!(
+                after.overrun, before.overrun,
+                "overwritten instead of refused"
+            );
         }
     }
 }

@@ -102,9 +102,6 @@ impl World {
         } else {
             12
         };
-        if company != 0 {
-            self.disturbed();
-        }
         self.random.set(seed | 1);
         self.odds.set(odds);
         self.company.set(company);
@@ -133,13 +130,6 @@ impl World {
             0 => self.below(130) as usize,
             1 => most - self.below(8) as usize,
             _ => most / (1 + self.below(6) as usize),
-        }
-    }
-
-    /// A time can be recorded only modulo 2^59 from now on.
-    fn disturbed(&self) {
-        if self.steps == WIDE {
-            self.oracle.borrow_mut().exact = (1 << 59) - 1;
         }
     }
 
@@ -190,7 +180,10 @@ impl World {
                 self.front
                     .set((self.steps == BACK && !discard).then_some(time));
                 if discard {
-                    self.disturbed();
+                    if self.steps == WIDE {
+                        // Should it become padding: that has 59 bits of its time.
+                        self.oracle.borrow_mut().exact = (1 << 59) - 1;
+                    }
                     event.discard();
                 } else {
                     let written = Written { order, time, len };
@@ -366,7 +359,6 @@ impl World {
         };
         assert!(done.is_ok());
         self.front.set(None);
-        self.disturbed();
         let kept = self.rest();
         // The newest sub-buffer takes a slot even when all that was in it has been discarded.
         if had < slots {
