@@ -5,6 +5,7 @@
 
 use crate::check::SKIP;
 use crate::kmsg::KernelLog;
+use crate::module;
 use crate::tests::{all, Test};
 use crate::Context;
 use std::fs::File;
@@ -34,6 +35,10 @@ pub fn run(context: &Context, filters: &[String]) -> ExitCode {
         }
         let began = Instant::now();
         let mut outcome = run_one(context, &test);
+        // A test that was killed while the module was out must not fail the next ones.
+        if let (true, Err(reason)) = (context.is_rtracefs(), module::restore(context)) {
+            outcome = Outcome::Failed(reason);
+        }
         let splats = log.splats();
         if !splats.is_empty() {
             outcome = Outcome::Failed(format!("kernel log: {}", splats.join(" | ")));

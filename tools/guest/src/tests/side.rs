@@ -183,9 +183,11 @@ impl Pair {
                     system: system.to_string(),
                     name: name.clone(),
                 });
-                let file = format!("events/{system}/{name}/enable");
-                reference.set(&file, "1")?;
-                own.set(&file, "1")?;
+            }
+            if events.iter().any(|event| event.system == *system) {
+                // What only the reference has besides is left out by its id.
+                reference.set(&format!("events/{system}/enable"), "1")?;
+                own.set(&format!("events/{system}/enable"), "1")?;
             }
         }
         ensure!(!events.is_empty(), "no event of {systems:?}");
