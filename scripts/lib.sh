@@ -31,11 +31,28 @@ die() {
 	exit 2
 }
 
-# need TOOL...: stop with one clear line when the host lacks a tool.
+install_package() {
+	apt-get -qq update
+	DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "$1"
+}
+
+# need TOOL...: what the host lacks is installed where that is possible (root on
+# a Debian); else stop with one clear line.
 need() {
-	local tool
+	local tool package
 	for tool in "$@"; do
-		command -v "$tool" >/dev/null || die "'$tool' is missing on this machine"
+		! command -v "$tool" >/dev/null || continue
+		package=$tool
+		case $tool in
+		flock | unshare) package=util-linux ;;
+		newuidmap) package=uidmap ;;
+		esac
+		if ((EUID != 0)) || ! command -v apt-get >/dev/null; then
+			die "'$tool' is missing on this machine (Debian: package $package)"
+		fi
+		say "installing $package"
+		install_package "$package" >&2 ||
+			die "'$tool' is missing and cannot be installed"
 	done
 }
 

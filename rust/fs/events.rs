@@ -88,9 +88,12 @@ pub(crate) fn store_enable(at: &At<'_>, command: &[u8]) -> Result {
 
 /// Switches all of `wanted`, and tells the first error when all was tried.
 fn switch(at: &At<'_>, wanted: impl Iterator<Item = &'static Event>, on: bool) -> Result {
+    if !on {
+        return at.inst.disable_events(wanted);
+    }
     let mut result = Ok(());
     for event in wanted {
-        result = result.and(at.inst.enable_event(event, on));
+        result = result.and(at.inst.enable_event(event));
     }
     result
 }

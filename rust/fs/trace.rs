@@ -133,10 +133,19 @@ struct Reading {
     printed: u64,
     /// The beginnings of the CPUs are told.
     annotate: bool,
-    /// The header comes next.
-    new: bool,
-    /// The bounds were reached.
-    ended: bool,
+    phase: Phase,
+}
+
+/// How far a way through the buffers is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// It begins with the header.
+    New,
+    /// It goes to the bounds.
+    Going,
+    /// It is at the bounds: the end of the file, however often it is read, until somebody reads
+    /// from the beginning again. sendfile() asks once more behind an end, and asking can be an event.
+    Ended,
 }
 
 impl Reading {
@@ -158,8 +167,7 @@ impl Reading {
             start: 0,
             printed: 0,
             annotate,
-            new: true,
-            ended: true,
+            phase: Phase::New,
         })
     }
 
@@ -168,24 +176,13 @@ impl Reading {
         let style = Style::of(inst);
         self.start = self.start.saturating_add(self.text.bytes().len() as u64);
         self.text.clear();
-        if core::mem::take(&mut self.new) {
-            let (entries, written) = counts(inst);
-            Header {
-                entries,
-                written,
-                online_cpus: cpus::online(),
-                options: style.options,
+        match self.phase {
+            Phase::New => {
+                self.write_header(inst, style)?;
+                self.set_out(inst);
             }
-            .write_text(&mut self.text)
-            .map_err(no_memory)?;
-        }
-        if core::mem::take(&mut self.ended) {
-            self.settled.unsettle();
-            for cpu in self.cpus.iter_mut() {
-                let stats = inst.stats(cpu.cpu);
-                let recorded = stats.entries.saturating_add(stats.overrun);
-                cpu.tour.go_on_to(recorded.saturating_add(stats.read));
-            }
+            Phase::Going => {}
+            Phase::Ended => return Ok(false),
         }
         while self.text.bytes().len() < wanted {
             let mut tours = Tours {
@@ -193,12 +190,35 @@ impl Reading {
                 cpus: &mut self.cpus,
             };
             let Some(place) = merge::next(&mut tours, &mut self.settled)? else {
-                self.ended = true;
-                break;
+                self.phase = Phase::Ended;
+                return Ok(!self.text.bytes().is_empty());
             };
             self.print(place, style)?;
         }
-        Ok(!self.text.bytes().is_empty())
+        Ok(true)
+    }
+
+    fn write_header(&mut self, inst: &Instance, style: Style) -> Result {
+        let (entries, written) = counts(inst);
+        Header {
+            entries,
+            written,
+            online_cpus: cpus::online(),
+            options: style.options,
+        }
+        .write_text(&mut self.text)
+        .map_err(no_memory)
+    }
+
+    /// Takes what has been recorded by now as the bounds.
+    fn set_out(&mut self, inst: &Instance) {
+        self.phase = Phase::Going;
+        self.settled.unsettle();
+        for cpu in self.cpus.iter_mut() {
+            let stats = inst.stats(cpu.cpu);
+            let recorded = stats.entries.saturating_add(stats.overrun);
+            cpu.tour.go_on_to(recorded.saturating_add(stats.read));
+        }
     }
 
     /// Prints the next event of the CPU at `place`, and passes it.

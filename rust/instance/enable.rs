@@ -75,19 +75,24 @@ impl Instance {
         files.iter().any(|file| file.is_for(event))
     }
 
-    /// Starts or stops recording `event`.
+    /// Starts recording `event`.
     ///
     /// # Errors
     ///
     /// `ENODEV` for an event whose module is gone, `ENOMEM`.
-    pub(crate) fn enable_event(&self, event: &'static Event, on: bool) -> Result {
-        if on {
-            self.buffers.expand(super::EXPANDED_KB)?;
-            self.enable(event)
-        } else {
-            self.disable(|file| file.is_for(event));
-            Ok(())
+    pub(crate) fn enable_event(&self, event: &'static Event) -> Result {
+        self.buffers.expand(super::EXPANDED_KB)?;
+        self.enable(event)
+    }
+
+    /// Stops recording all these events. Waits once for the probes of all of them.
+    pub(crate) fn disable_events(&self, events: impl Iterator<Item = &'static Event>) -> Result {
+        let mut ids = KVec::new();
+        for event in events {
+            ids.push(event.id(), GFP_KERNEL)?;
         }
+        self.disable(|file| ids.contains(&file.event().id()));
+        Ok(())
     }
 
     fn enable(&self, event: &'static Event) -> Result {

@@ -87,14 +87,17 @@ pub(crate) struct Event {
 
 impl Event {
     pub(crate) fn system(&self) -> &str {
-        // SAFETY: UTF-8 (invariant).
-        unsafe { core::str::from_utf8_unchecked(self.names.get(..self.system_len).unwrap_or(&[])) }
+        Self::cut(self.names.get(..self.system_len))
     }
 
     pub(crate) fn name(&self) -> &str {
-        let name = self.names.get(self.system_len.wrapping_add(1)..);
-        // SAFETY: UTF-8 (invariant).
-        unsafe { core::str::from_utf8_unchecked(name.unwrap_or(&[])) }
+        Self::cut(self.names.get(self.system_len.wrapping_add(1)..))
+    }
+
+    /// A part of `names` in front of or behind the colon, without a look at each byte.
+    fn cut(part: Option<&[u8]>) -> &str {
+        // SAFETY: UTF-8, as `names` is where these two cut it (invariant).
+        unsafe { core::str::from_utf8_unchecked(part.unwrap_or(&[])) }
     }
 
     /// Name of the module that brought it; `None` for those of the kernel itself.

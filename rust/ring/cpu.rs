@@ -334,6 +334,15 @@ impl<P: Port> CpuRing<P> {
         unsafe { core::mem::replace(&mut *self.s.parts.get(), parts) }
     }
 
+    /// The oldest sub-buffer that can still be in a slot, when number `seen` was found in one.
+    ///
+    /// Slots hold consecutive numbers, and the newest is at least both `seen` and the one that is
+    /// being written. Without the latter a reader that was lapped would go from slot to slot.
+    pub(super) fn oldest_beside(&self, seen: Seq) -> Seq {
+        let newest = seen.max(self.w.closing.get());
+        newest.wrapping_sub(self.slot_count()).wrapping_add(1)
+    }
+
     /// Everything up to here is final.
     pub(super) fn committed_in(&self, page: &SubBuf<P>, seq: Seq) -> Option<Pos> {
         let c = page.committed();

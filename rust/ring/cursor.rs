@@ -74,9 +74,9 @@ impl<'a> Iterator for Cursor<'a> {
             };
             self.offset = offset.saturating_add(size);
             match record {
-                Record::Padding { delta } | Record::Extend { delta } => {
-                    self.time = self.time.wrapping_add(delta);
-                }
+                // Its delta says only that more follows: first of all its own time.
+                Record::Padding => {}
+                Record::Extend { delta } => self.time = self.time.wrapping_add(delta),
                 Record::Stamp { low } => self.time = self.absolute(low),
                 Record::End => return None,
                 Record::Data {
@@ -146,6 +146,14 @@ mod tests {
         let [s0, s1] = wire::time_record(wire::TIME_STAMP, 1050);
         let data = words(&[p0, p1, 0, s0, s1, wire::header(1, 10), 1]);
         assert_eq!(times(&data, 1000), [1060]);
+    }
+
+    #[test]
+    fn padding_does_not_carry_into_the_upper_bits() {
+        let [p0, p1] = wire::padding(8);
+        let [s0, s1] = wire::time_record(wire::TIME_STAMP, wire::STAMP_MAX);
+        let data = words(&[p0, p1, s0, s1, wire::header(1, 0), 1]);
+        assert_eq!(times(&data, wire::STAMP_MAX), [wire::STAMP_MAX]);
     }
 
     #[test]

@@ -117,9 +117,8 @@ impl<P: Port> Reader<'_, P> {
             return false;
         }
         if s.seq() > next {
-            // Lapped. The oldest that can still be there:
-            let n = self.ring.slot_count();
-            self.state.next = s.seq().wrapping_sub(n).wrapping_add(1);
+            // Lapped.
+            self.state.next = self.ring.oldest_beside(s.seq());
             return true;
         }
         let (target, attached) = match s.state() {

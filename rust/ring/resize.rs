@@ -143,16 +143,21 @@ where
 
     /// Number of the oldest sub-buffer with unread events that is in a slot.
     fn oldest(&self, state: &ReaderState) -> Seq {
-        let next = match state.current {
+        let mut next = match state.current {
             Some(c) if c.attached => c.seq,
             Some(c) => c.seq.wrapping_add(1),
             None => state.next,
         };
-        let lap = self
-            .slot(next)
-            .map_or(0, |s| SlotWord::from_raw(s.load()).seq());
-        if lap > next {
-            return lap.wrapping_sub(self.slot_count()).wrapping_add(1);
+        // The slot of a number that was lapped tells of one that may be lapped as well; each turn
+        // is a slot nearer to the newest.
+        for _ in 0..self.slot_count() {
+            let held = self
+                .slot(next)
+                .map_or(0, |s| SlotWord::from_raw(s.load()).seq());
+            if held <= next {
+                break;
+            }
+            next = self.oldest_beside(held);
         }
         next
     }

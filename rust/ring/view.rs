@@ -50,7 +50,8 @@ pub(crate) struct CpuStats {
     pub(crate) broken: u64,
     /// Bytes of unread events.
     pub(crate) bytes: u64,
-    /// Time of the oldest event that is still in the ring.
+    /// Time of the first event of the oldest sub-buffer with unread data, or of the newest that was
+    /// read; 0 when there is none.
     pub(crate) oldest: u64,
 }
 
@@ -71,10 +72,10 @@ impl<P: Port> Reader<'_, P> {
     pub(crate) fn view(&self, after: Option<Seq>, out: &mut [u8]) -> Option<Viewed> {
         let ring = self.ring;
         let cur = self.state.current;
-        let mut seq = match after {
-            Some(seq) => seq.wrapping_add(1),
-            None => cur.map_or(self.state.next, |c| c.seq),
-        };
+        // What is older was read or is lost. To begin there could skip the reader's sub-buffer, for
+        // slots of old numbers tell only of the numbers that are in the slots now.
+        let oldest = cur.map_or(self.state.next, |c| c.seq);
+        let mut seq = after.map_or(oldest, |a| a.wrapping_add(1).max(oldest));
         // A turn moves to a later sub-buffer, or a writer has lapped us.
         for _ in 0..ring.slot_count().saturating_mul(4) {
             if let Some(c) = cur.filter(|c| c.seq == seq) {
@@ -97,7 +98,7 @@ impl<P: Port> Reader<'_, P> {
                 return None;
             }
             if s.seq() > seq {
-                seq = s.seq().wrapping_sub(ring.slot_count()).wrapping_add(1);
+                seq = ring.oldest_beside(s.seq());
                 continue;
             }
             let page = ring.page(s.page())?;
@@ -146,7 +147,7 @@ impl<P: Port> Reader<'_, P> {
         let cur = self.state.current;
         let mut seq = cur.map_or(self.state.next, |c| c.seq);
         let mut found = false;
-        for _ in 0..ring.slot_count().saturating_mul(2) {
+        for _ in 0..ring.slot_count().saturating_mul(4) {
             let own = cur.filter(|c| c.seq == seq);
             let index = match own {
                 Some(c) => c.page,
@@ -157,7 +158,7 @@ impl<P: Port> Reader<'_, P> {
                         break;
                     }
                     if s.seq() > seq {
-                        seq = s.seq().wrapping_sub(ring.slot_count()).wrapping_add(1);
+                        seq = ring.oldest_beside(s.seq());
                         continue;
                     }
                     s.page()
@@ -170,7 +171,7 @@ impl<P: Port> Reader<'_, P> {
                 stats.bytes = stats.bytes.saturating_add(end.saturating_sub(read));
                 if !found {
                     stats.oldest = page.stamp.get();
-                    found = true;
+                    found = end > read;
                 }
             }
             seq = seq.wrapping_add(1);

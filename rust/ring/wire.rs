@@ -130,8 +130,8 @@ pub(crate) enum Record {
         payload: usize,
         len: usize,
     },
-    /// A discarded event with its delta.
-    Padding { delta: u64 },
+    /// A discarded event.
+    Padding,
     /// Nothing more in this sub-buffer.
     End,
     /// Adds to the time.
@@ -170,10 +170,7 @@ pub(crate) fn record(bytes: &[u8], at: usize) -> Result<(Record, usize), Malform
         PADDING if delta == 0 => (Record::End, bytes.len().saturating_sub(at)),
         PADDING => {
             let len = second().ok_or(Malformed)? as usize;
-            (
-                Record::Padding { delta },
-                len.checked_add(4).ok_or(Malformed)?,
-            )
+            (Record::Padding, len.checked_add(4).ok_or(Malformed)?)
         }
         TIME_EXTEND => (
             Record::Extend {

@@ -175,14 +175,27 @@ impl<'a, P: Port> Writer<'a, P> {
 
     /// How the event's time can be written, `None` if only a sub-buffer of its own can carry it.
     #[inline(always)]
-    fn stamp(used: u32, reading: Reading) -> Option<Stamp> {
+    fn stamp(self, from: Pos, reading: Reading) -> Option<Stamp> {
         match reading.delta {
-            _ if used == 0 => Some(Stamp::First),
-            None => Some(Stamp::Absolute),
+            _ if self.ring.layout.offset(from) == 0 => Some(Stamp::First),
+            None => self.absolute(from, reading.time),
             Some(d) if d <= wire::DELTA_MAX => Some(Stamp::Delta(d as u32)),
             Some(d) if d <= wire::STAMP_MAX => Some(Stamp::Extend(d)),
             Some(_) => None,
         }
+    }
+
+    /// A record holds the low bits of a time; readers take the upper ones from the time so far,
+    /// which lies between the sub-buffer's stamp and this time.
+    ///
+    /// The stamp may not be stored yet by a writer that we interrupted. What is there instead is
+    /// older still, so the answer errs to the safe side.
+    #[cold]
+    #[inline(never)]
+    fn absolute(self, from: Pos, time: u64) -> Option<Stamp> {
+        let page = self.ring.open_page(self.ring.layout.seq(from))?;
+        let far = (time ^ page.stamp.get()) > wire::STAMP_MAX;
+        (!far).then_some(Stamp::Absolute)
     }
 
     #[inline(always)]
@@ -201,7 +214,7 @@ impl<'a, P: Port> Writer<'a, P> {
             // B
             let reading = ring.w.stamps.read(|t| layout.level(t), &clock);
             let used = layout.offset(from);
-            let stamp = Self::stamp(used, reading);
+            let stamp = self.stamp(from, reading);
             let total = size.total.wrapping_add(stamp.map_or(0, Stamp::record_size));
             let fits = stamp.is_some() && used.wrapping_add(total) <= layout.capacity();
             let (next, stamp, total) = match stamp {

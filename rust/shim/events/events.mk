@@ -3,9 +3,6 @@
 # Included by the top Kbuild: $(rt-events). The objects between first and last, the
 # bounds of the tables, must stay in this order.
 
-# Before the kernel's own folders, so that <trace/define_trace.h> is ours.
-NOSTDINC_FLAGS += -I$(src)/rust/shim/events/include
-
 # In the order in which ftrace lists them. An event of a subsystem that is off
 # has no tracepoint and is not offered; a line has a condition where the header
 # then does not compile, or where nobody would miss it.
@@ -61,6 +58,9 @@ rt-events-y += maple_tree
 
 rt-events := $(patsubst %,rust/shim/events/%.o, \
 	access exports printer first $(rt-events-y) last)
+
+# Before the kernel's own folders, so that <trace/define_trace.h> is ours.
+$(addprefix $(obj)/,$(rt-events)): NOSTDINC_FLAGS += -I$(src)/rust/shim/events/include
 
 # Expanded macros have no lines to step through, and would be nine tenths of the
 # module.

@@ -5,43 +5,64 @@
 use crate::check::Check;
 use std::fs;
 
-/// A free-memory figure moves by itself: per-CPU lists, other tasks, late frees.
-pub const NOISE_KB: u64 = 4000;
+/// What available memory does by itself: address space that the kernel gives back late, and
+/// other tasks. One leaked buffer per round is far more.
+const AVAILABLE_NOISE_KB: u64 = 12_000;
+
+/// The same for small objects, of which one per round is seen.
+const SLAB_NOISE_KB: u64 = 1_000;
 
 const KMEMLEAK: &str = "/sys/kernel/debug/kmemleak";
 
-/// Available memory in KiB with the caches dropped.
-pub fn available_kb() -> Check<u64> {
-    let _ = fs::write("/proc/sys/vm/drop_caches", "3");
-    let text = fs::read_to_string("/proc/meminfo").map_err(|e| format!("meminfo: {e}"))?;
-    text.lines()
-        .find_map(|line| {
-            line.strip_prefix("MemAvailable:")?
-                .split_whitespace()
-                .next()?
-                .parse()
-                .ok()
-        })
-        .ok_or_else(|| "meminfo has no MemAvailable".to_string())
+pub struct Usage {
+    available_kb: u64,
+    slab_kb: u64,
 }
 
-/// Fails when less is available than before, even after a while, or kmemleak knows a leak.
-pub fn expect_back(before: u64) -> Check {
-    let mut now = 0;
-    let back = crate::sys::wait_until(std::time::Duration::from_secs(5), || {
-        now = available_kb().unwrap_or(0);
-        now + NOISE_KB >= before
-    });
-    ensure!(
-        back,
-        "{} KiB less are available than before",
-        before.saturating_sub(now)
-    );
-    println!("available before {before} KiB, now {now} KiB");
-
-    if fs::write(KMEMLEAK, "scan").is_ok() {
-        let leaks = fs::read_to_string(KMEMLEAK).unwrap_or_default();
-        ensure!(!leaks.contains("unreferenced"), "kmemleak: {leaks:.1500}");
+impl Usage {
+    /// As it is now, with the caches dropped.
+    pub fn now() -> Check<Self> {
+        let _ = fs::write("/proc/sys/vm/drop_caches", "3");
+        let text = fs::read_to_string("/proc/meminfo").map_err(|e| format!("meminfo: {e}"))?;
+        let number = |label: &str| {
+            text.lines()
+                .find_map(|line| {
+                    line.strip_prefix(label)?
+                        .split_whitespace()
+                        .next()?
+                        .parse()
+                        .ok()
+                })
+                .ok_or_else(|| format!("meminfo has no {label}"))
+        };
+        Ok(Usage {
+            available_kb: number("MemAvailable:")?,
+            slab_kb: number("SUnreclaim:")?,
+        })
     }
-    Ok(())
+
+    /// Fails when more is in use than now, even after a while, or kmemleak knows a leak.
+    pub fn expect_no_more(&self) -> Check {
+        let mut lost = (0, 0);
+        let back = crate::sys::wait_until(std::time::Duration::from_secs(10), || {
+            let Ok(now) = Usage::now() else { return false };
+            lost = (
+                self.available_kb.saturating_sub(now.available_kb),
+                now.slab_kb.saturating_sub(self.slab_kb),
+            );
+            lost.0 <= AVAILABLE_NOISE_KB && lost.1 <= SLAB_NOISE_KB
+        });
+        let (available, slab) = lost;
+        println!("{available} KiB less available, {slab} KiB more in small objects");
+        ensure!(
+            back,
+            "{available} KiB less available, {slab} KiB more in small objects"
+        );
+
+        if fs::write(KMEMLEAK, "scan").is_ok() {
+            let leaks = fs::read_to_string(KMEMLEAK).unwrap_or_default();
+            ensure!(!leaks.contains("unreferenced"), "kmemleak: {leaks:.1500}");
+        }
+        Ok(())
+    }
 }

@@ -3,11 +3,12 @@
 //! Loading and unloading the module under test, and mounting its file system.
 
 use crate::check::Check;
-use crate::errno::Op;
+use crate::errno::{Op, EBUSY};
 use crate::sys;
 use crate::Context;
 use std::fs::File;
 use std::path::Path;
+use std::time::Duration;
 
 pub const NAME: &str = "rtrace";
 pub const FS_TYPE: &str = "rtracefs";
@@ -26,8 +27,15 @@ pub fn mount(context: &Context) -> Check {
         .map_err(|e| format!("mount {}: {e}", context.root.display()))
 }
 
+/// Takes the mount away. A child of a load that is still on its way to its program holds the
+/// files that were open when it was forked: EBUSY may last for some moments.
 pub fn umount(context: &Context) -> Check {
-    sys::umount(&context.root, 0).map_err(|e| format!("umount {}: {e}", context.root.display()))
+    let mut result = Ok(());
+    sys::wait_until(Duration::from_secs(5), || {
+        result = sys::umount(&context.root, 0);
+        result != Err(EBUSY)
+    });
+    result.map_err(|e| format!("umount {}: {e}", context.root.display()))
 }
 
 /// Everything back to the state that the suite starts from, however a test left it.

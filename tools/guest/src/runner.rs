@@ -9,6 +9,7 @@ use crate::tests::{all, Test};
 use crate::Context;
 use std::fs::File;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -82,7 +83,7 @@ pub fn run_here(context: &Context, name: &str) -> ExitCode {
 fn run_one(context: &Context, test: &Test) -> Outcome {
     let output = format!("/tmp/rtguest.{}.out", std::process::id());
     let status = match start(context, test, &output) {
-        Ok(child) => wait(child, test.limit),
+        Ok(child) => wait(child, limit(test)),
         Err(e) => return Outcome::Failed(format!("cannot start: {e}")),
     };
     let text = std::fs::read(&output).unwrap_or_default();
@@ -97,12 +98,22 @@ fn run_one(context: &Context, test: &Test) -> Outcome {
         }
     }
     match status {
-        None => Outcome::Failed(format!("no end within {} s", test.limit.as_secs())),
+        None => Outcome::Failed(format!("no end within {} s", limit(test).as_secs())),
         Some(status) if status.success() => Outcome::Passed,
         Some(status) if status.code() == Some(SKIPPED.into()) => Outcome::Skipped(reason),
         Some(status) if reason.is_empty() => Outcome::Failed(describe(status)),
         Some(_) => Outcome::Failed(reason),
     }
+}
+
+/// The test's time; a kernel that proves its locking is several times slower.
+fn limit(test: &Test) -> Duration {
+    let factor = if Path::new("/proc/lockdep").exists() {
+        4
+    } else {
+        1
+    };
+    test.limit * factor
 }
 
 fn start(context: &Context, test: &Test, output: &str) -> std::io::Result<Child> {

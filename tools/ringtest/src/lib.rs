@@ -36,8 +36,18 @@ pub mod text;
 #[cfg(test)]
 mod hostile_text;
 #[cfg(test)]
+mod model;
+#[cfg(test)]
 mod nest;
+#[cfg(test)]
+mod oracle;
+#[cfg(test)]
+mod plain;
 #[cfg(test)]
 mod sim;
 #[cfg(test)]
+mod stories;
+#[cfg(test)]
 mod tour;
+#[cfg(test)]
+mod world;

@@ -74,6 +74,8 @@ struct World {
     reads: Cell<u8>,
     depth: Cell<u8>,
     in_reader: Cell<bool>,
+    /// Writers that began.
+    began: Cell<u64>,
     clock: Cell<u64>,
     log: RefCell<Log>,
 }
@@ -120,7 +122,11 @@ fn write(w: &World) {
     };
     let size = plan.sizes[choose(plan.sizes.len() as u8) as usize];
     let stamp = Cell::new(0);
+    let turns = Cell::new(0);
+    let began = w.began.get() + 1;
+    w.began.set(began);
     let clock = || {
+        turns.set(turns.get() + 1);
         let step = plan.clock[choose(plan.clock.len() as u8) as usize];
         w.clock.set(w.clock.get() + step);
         stamp.set(w.clock.get());
@@ -128,7 +134,16 @@ fn write(w: &World) {
     };
     // SAFETY: one simulated CPU; nested calls run to their end inside this one.
     let writer = unsafe { w.ring.writer() };
-    match writer.reserve(size, clock) {
+    let reserved = writer.reserve(size, clock);
+    // One, and another one for each writer that came in between; none because of a reader.
+    let nested = w.began.get() - began;
+    assert!(
+        turns.get() <= 1 + nested,
+        "{} turns, {nested} nested in {}",
+        turns.get(),
+        schedule()
+    );
+    match reserved {
         Ok(mut event) => {
             let time = stamp.get();
             let p = event.payload();
@@ -285,6 +300,7 @@ fn run(plan: Plan) -> u64 {
         reads: Cell::new(0),
         depth: Cell::new(0),
         in_reader: Cell::new(false),
+        began: Cell::new(0),
         clock: Cell::new(0),
         log: RefCell::default(),
     };
@@ -374,6 +390,108 @@ fn a_reader_of_a_full_ring() {
         reads: 2,
         outer: 3,
         overwrite: false,
+        ..PLAN
+    });
+}
+
+#[test]
+fn four_levels_deep() {
+    run(Plan {
+        outer: 1,
+        nested: 3,
+        ..PLAN
+    });
+}
+
+#[test]
+fn discards_at_equal_times() {
+    run(Plan {
+        outer: 3,
+        nested: 1,
+        clock: &[0, 50],
+        discards: true,
+        ..PLAN
+    });
+}
+
+#[test]
+fn nested_discards_at_equal_times() {
+    run(Plan {
+        outer: 1,
+        nested: 2,
+        clock: &[0, 50],
+        discards: true,
+        ..PLAN
+    });
+}
+
+#[test]
+fn a_reader_and_nested_discards() {
+    run(Plan {
+        outer: 1,
+        nested: 2,
+        reads: 1,
+        discards: true,
+        ..PLAN
+    });
+}
+
+#[test]
+fn a_reader_of_a_ring_that_comes_round() {
+    run(Plan {
+        sizes: &[4056],
+        outer: 3,
+        nested: 2,
+        reads: 1,
+        ..PLAN
+    });
+}
+
+#[test]
+fn two_reads_of_a_ring_that_comes_round() {
+    run(Plan {
+        sizes: &[4056],
+        outer: 3,
+        nested: 1,
+        reads: 2,
+        ..PLAN
+    });
+}
+
+#[test]
+fn three_nested_writers_between_others() {
+    run(Plan { nested: 3, ..PLAN });
+}
+
+#[test]
+fn three_nested_writers_discard() {
+    run(Plan {
+        outer: 1,
+        nested: 3,
+        discards: true,
+        ..PLAN
+    });
+}
+
+#[test]
+#[ignore = "minutes"]
+fn two_reads_and_nested_writers() {
+    run(Plan {
+        sizes: &[4056],
+        nested: 2,
+        reads: 2,
+        ..PLAN
+    });
+}
+
+#[test]
+#[ignore = "minutes"]
+fn three_nested_writers_cross_and_discard() {
+    run(Plan {
+        nested: 3,
+        sizes: &[1300, 4056],
+        clock: &[0, 50],
+        discards: true,
         ..PLAN
     });
 }

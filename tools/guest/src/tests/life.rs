@@ -6,7 +6,7 @@
 use super::{test, Test};
 use crate::check::Check;
 use crate::errno::*;
-use crate::memory;
+use crate::memory::Usage;
 use crate::module;
 use crate::sys;
 use crate::tree::{Instance, Tree};
@@ -24,7 +24,7 @@ pub const TESTS: &[Test] = &[
     test("life.mkdir_storm", 60, mkdir_storm),
     test("life.killed_reader", 30, killed_reader),
     test("life.cpu_hotplug", 60, cpu_hotplug),
-    test("life.reload", 200, reload),
+    test("life.reload", 240, reload),
 ];
 
 const BUSY_EVENTS: &[&str] = &["sched", "irq", "timer", "raw_syscalls"];
@@ -44,15 +44,15 @@ fn instances(context: &Context) -> Check {
     };
     // The first rounds fill caches that stay.
     (0..5).try_for_each(|_| round())?;
-    let before = memory::available_kb()?;
-    (0..100).try_for_each(|_| round())?;
-    memory::expect_back(before)
+    let before = Usage::now()?;
+    (0..200).try_for_each(|_| round())?;
+    before.expect_no_more()
 }
 
 /// An instance goes while its events fire on all CPUs.
 fn rmdir_while_traced(context: &Context) -> Check {
     let _load = Load::start();
-    for _ in 0..20 {
+    for _ in 0..8 {
         let own = Instance::new(&context.root, "rtg-life")?;
         enable(&own)?;
         let written = || own.number("per_cpu/cpu0/stats", "entries").unwrap_or(0);
@@ -227,8 +227,11 @@ fn reload_rounds(context: &Context) -> Check {
     let round = |number: usize| -> Check {
         let own = Tree::at(context.root.join("instances/rtg-life"));
         std::fs::create_dir(own.path()).map_err(|e| format!("round {number}: mkdir: {e}"))?;
-        enable(&top)?;
-        enable(&own)?;
+        for tree in [&top, &own] {
+            tree.set("events/irq/enable", "1")?;
+            tree.set("events/sched/sched_switch/enable", "1")?;
+            tree.set("events/raw_syscalls/enable", "1")?;
+        }
         let written = || own.number("per_cpu/cpu0/stats", "entries").unwrap_or(0);
         let seen = sys::wait_until(Duration::from_secs(10), || written() > 20);
         ensure!(seen, "round {number}: no events came");
@@ -246,7 +249,7 @@ fn reload_rounds(context: &Context) -> Check {
         module::mount(context)
     };
     (0..5).try_for_each(round)?;
-    let before = memory::available_kb()?;
+    let before = Usage::now()?;
     (5..105).try_for_each(round)?;
-    memory::expect_back(before)
+    before.expect_no_more()
 }

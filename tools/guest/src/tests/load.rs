@@ -89,6 +89,9 @@ fn resize(context: &Context) -> Check {
     let read = read?;
     ensure!(read > 100, "only {read} events were read");
     println!("{read} events read");
+    // What was renumbered on the way still has an end.
+    let lines = own.get("trace")?.lines().count();
+    ensure!(lines < 100_000, "{lines} lines in a small buffer");
     own.remove()
 }
 
@@ -105,7 +108,7 @@ fn enable(context: &Context) -> Check {
         .map(|file| {
             let own = &own;
             scope.spawn(move || {
-                (0..20).try_for_each(|i| own.set(file, if i % 2 == 0 { "0" } else { "1" }))
+                (0..6).try_for_each(|i| own.set(file, if i % 2 == 0 { "0" } else { "1" }))
             })
         });
         workers
@@ -159,7 +162,7 @@ fn trace_reads(context: &Context) -> Check {
     own.set("buffer_size_kb", "16")?;
     let _load = Load::start();
     let mut lines = 0;
-    for round in 0..30 {
+    for round in 0..10 {
         let text = own.get("trace")?;
         let mut last = vec![String::new(); sys::online_cpus()];
         for line in text
@@ -186,7 +189,7 @@ fn trace_reads(context: &Context) -> Check {
             lines += 1;
         }
     }
-    ensure!(lines > 300, "only {lines} lines");
+    ensure!(lines > 100, "only {lines} lines");
     println!("{lines} lines");
     own.remove()
 }

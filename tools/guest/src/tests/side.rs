@@ -73,19 +73,8 @@ pub const EVERYTHING: &[&str] = &[
     "percpu",
 ];
 
-/// Fields that the kernel reads anew for each probe, so that they may differ.
-const VOLATILE: &[(&str, &str, &str)] = &[
-    (
-        "timer_start",
-        "now",
-        "jiffies may advance between two probes",
-    ),
-    (
-        "timer_start",
-        "timeout",
-        "computed from jiffies at print time in older forms",
-    ),
-];
+/// Fields that each probe reads anew, from jiffies, which may advance between the two.
+const VOLATILE: &[(&str, &str)] = &[("timer_start", "now"), ("timer_expire_entry", "now")];
 
 /// The common_flags bits that an interrupt between the two probes may set.
 const NEED_RESCHED: u8 = 0x02 | 0x04 | 0x20;
@@ -294,9 +283,7 @@ impl Pair {
                 "common_flags" => {
                     own.record.flags() & !NEED_RESCHED == reference.record.flags() & !NEED_RESCHED
                 }
-                name => {
-                    found == wanted || VOLATILE.iter().any(|v| (v.0, v.1) == (&a.name[..], name))
-                }
+                name => found == wanted || VOLATILE.contains(&(&a.name, name)),
             };
             if !same {
                 return Some(format!(

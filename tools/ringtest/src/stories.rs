@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Particular things that went wrong once, or that chance would rarely find.
+
+use crate::world::{World, STEPS};
+
+fn world(slots: usize) -> World {
+    World::new(0, slots, 1000, STEPS)
+}
+
+/// Two of this size fit a sub-buffer.
+const HALF: usize = 1400;
+/// One fills it.
+const WHOLE: usize = 4072;
+
+#[test]
+fn a_view_finds_the_readers_sub_buffer_behind_lapped_ones() {
+    let w = world(2);
+    w.write(WHOLE, false);
+    let first = w.view(None).map(|v| v.0);
+    w.write(HALF, false);
+    w.write(HALF, false);
+    w.image();
+    w.read(1);
+    // The reader is in the second sub-buffer, with one event to read, and the ring laps twice.
+    (0..6).for_each(|_| w.write(WHOLE, false));
+    let next = w.view(first).map(|v| v.0);
+    assert_eq!(next, first.map(|f| f + 1));
+    let older = w.view(first.map(|f| f - 1)).map(|v| v.0);
+    assert_eq!(older, next);
+    w.rest();
+}
+
+#[test]
+fn bytes_are_counted_in_a_lapped_ring_of_two_slots() {
+    let w = world(2);
+    // The reader attaches to the first sub-buffer, which is empty, and the ring laps.
+    w.read(0);
+    (0..9).for_each(|_| w.write(HALF, false));
+    w.rest();
+}
+
+#[test]
+fn the_oldest_time_stays_when_all_was_read() {
+    let w = world(2);
+    assert_eq!(w.stats().oldest, 0);
+    w.write(HALF, false);
+    let oldest = w.stats().oldest;
+    assert_eq!(oldest, w.view(None).map_or(0, |v| v.4));
+    w.image();
+    assert_eq!(w.stats().oldest, oldest);
+}
+
+#[test]
+fn a_reader_that_was_lapped_finds_the_oldest_at_once() {
+    // More slots than the reader takes turns.
+    const SLOTS: usize = 200;
+    let w = world(SLOTS);
+    (0..SLOTS + SLOTS / 2).for_each(|_| w.write(WHOLE, false));
+    assert!(w.image(), "there is something to read");
+    w.drain();
+}
+
+#[test]
+fn a_ring_that_was_lapped_many_times_keeps_its_events_when_it_grows() {
+    for laps in 1..12 {
+        let w = world(4);
+        (0..laps * 5).for_each(|_| w.write(WHOLE, false));
+        w.resize(6);
+        w.write(WHOLE, false);
+        w.drain();
+    }
+}

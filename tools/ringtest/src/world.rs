@@ -1,0 +1,459 @@
+// SPDX-License-Identifier: GPL-2.0
+//! One ring with everybody who uses it, and the checks that hold whatever they do.
+//!
+//! `model` lets random things happen here, `stories` particular ones. Writers may run at random instants,
+//! nested in writers or beside the reader, and so may readers, as another CPU would.
+
+use std::cell::{Cell, RefCell};
+
+use crate::oracle::{Oracle, Seen, Written};
+use crate::plain;
+use crate::ring::cpu::{CpuRing, Parts, ReaderState};
+use crate::ring::cursor::Cursor;
+use crate::ring::port::{Port, SharedWord};
+use crate::ring::reader::Reader;
+use crate::ring::subbuf::SubBuf;
+use crate::ring::view::CpuStats;
+use crate::ring::writer::Reserved;
+use crate::sim::{with_hook, Block, Sim};
+
+/// Around the largest delta of a header.
+pub const STEPS: &[u64] = &[0, 1, 50, (1 << 27) - 1, 1 << 27, (1 << 27) + 5];
+/// Around the largest delta of a record.
+pub const WIDE: &[u64] = &[0, 1, 50, (1 << 59) - 1, 1 << 59, (1 << 59) + 1];
+/// Back by 1 and by 1000.
+pub const BACK: &[u64] = &[0, 1, 50, (1 << 27) + 5, u64::MAX, u64::MAX - 999];
+
+/// See the head of this file.
+pub struct World {
+    /// The ring itself.
+    pub ring: CpuRing<Sim>,
+    reader: RefCell<ReaderState>,
+    oracle: RefCell<Oracle>,
+    size: usize,
+    random: Cell<u64>,
+    odds: Cell<u64>,
+    /// Writers and readers that may still come in this command.
+    company: Cell<u32>,
+    in_reader: Cell<bool>,
+    /// Writers that began.
+    writers: Cell<u64>,
+    /// Writers that are active.
+    active: Cell<u64>,
+    clock: Cell<u64>,
+    steps: &'static [u64],
+    /// Time of some recent event.
+    newest: Cell<u64>,
+    /// Clock readings.
+    readings: Cell<u64>,
+    /// Time of the event in front, while the ring knows it; kept only without company.
+    front: Cell<Option<u64>>,
+}
+
+thread_local! {
+    static WORLD: Cell<*const World> = const { Cell::new(std::ptr::null()) };
+}
+
+/// At every instant: somebody else, now and then.
+fn instant() {
+    // SAFETY: set by `alone`, which borrows the world and takes the hook away.
+    let w = unsafe { &*WORLD.with(Cell::get) };
+    if w.company.get() == 0 || w.below(w.odds.get()) != 0 {
+        return;
+    }
+    w.company.set(w.company.get() - 1);
+    match w.below(8) {
+        0 if !w.in_reader.get() => w.read(w.below(4)),
+        1 if !w.in_reader.get() => _ = w.image(),
+        2 if !w.in_reader.get() => _ = w.view(None),
+        _ => w.write(w.any_len(), w.below(4) == 0),
+    }
+}
+
+impl World {
+    /// A ring with sub-buffers of 4096 << `order` bytes and a clock that begins at `start`.
+    pub fn new(order: u32, slots: usize, start: u64, steps: &'static [u64]) -> Self {
+        let size = 4096 << order;
+        let (ring, reader) = CpuRing::new(parts(slots, size), size).unwrap();
+        World {
+            ring,
+            reader: RefCell::new(reader),
+            oracle: RefCell::new(Oracle::new()),
+            size,
+            random: Cell::new(1),
+            odds: Cell::new(0),
+            company: Cell::new(0),
+            in_reader: Cell::new(false),
+            writers: Cell::new(0),
+            active: Cell::new(0),
+            clock: Cell::new(start),
+            steps,
+            newest: Cell::new(start),
+            readings: Cell::new(0),
+            front: Cell::new(None),
+        }
+    }
+
+    /// Runs `f` as part of this world, with random choices made from `seed` and company at one of
+    /// `odds` instants (0: none). Says whether nobody came.
+    pub fn alone(&self, seed: u64, odds: u64, f: impl FnOnce(&Self)) -> bool {
+        let company = if odds == 0 || self.steps == BACK {
+            0
+        } else {
+            12
+        };
+        if company != 0 {
+            self.disturbed();
+        }
+        self.random.set(seed | 1);
+        self.odds.set(odds);
+        self.company.set(company);
+        WORLD.with(|p| p.set(self));
+        with_hook(instant, || f(self));
+        self.company.replace(0) == company
+    }
+
+    /// The largest payload.
+    pub fn most(&self) -> usize {
+        self.size - 24
+    }
+
+    fn below(&self, n: u64) -> u64 {
+        let mut r = self.random.get();
+        r ^= r << 13;
+        r ^= r >> 7;
+        r ^= r << 17;
+        self.random.set(r);
+        (r >> 11) % n
+    }
+
+    fn any_len(&self) -> usize {
+        let most = self.most();
+        match self.below(4) {
+            0 => self.below(130) as usize,
+            1 => most - self.below(8) as usize,
+            _ => most / (1 + self.below(6) as usize),
+        }
+    }
+
+    /// A time can be recorded only modulo 2^59 from now on.
+    fn disturbed(&self) {
+        if self.steps == WIDE {
+            self.oracle.borrow_mut().exact = (1 << 59) - 1;
+        }
+    }
+
+    /// One writer.
+    pub fn write(&self, len: usize, discard: bool) {
+        let calls = Cell::new(0u64);
+        let reading = || {
+            calls.set(calls.get() + 1);
+            self.readings.set(self.readings.get() + 1);
+            let step = self.steps[self.below(self.steps.len() as u64) as usize];
+            // Nobody can tell more than half of all times from a step back.
+            let now = self.clock.get();
+            let far = now.wrapping_sub(self.newest.get()) >= 1 << 60 || now >= 15 << 60;
+            if self.steps != WIDE || !far {
+                self.clock.set(now.wrapping_add(step));
+            }
+            (self.readings.get(), self.clock.get())
+        };
+        let last = Cell::new((0, 0));
+        let clock = || {
+            last.set(reading());
+            last.get().1
+        };
+        self.writers.set(self.writers.get() + 1);
+        let began = self.writers.get();
+        let nested_in = self.active.get();
+        self.active.set(nested_in + 1);
+        // SAFETY: one simulated CPU; nested calls run to their end inside this one.
+        let writer = unsafe { self.ring.writer() };
+        let reserved = writer.reserve(len, clock);
+        let nested = self.writers.get() - began;
+        assert!(
+            calls.get() <= 1 + nested,
+            "{} turns, {nested} nested",
+            calls.get()
+        );
+        match reserved {
+            Ok(mut event) => {
+                let (order, mut time) = last.get();
+                if let Some(front) = self.front.get().filter(|f| time < *f) {
+                    self.oracle.borrow_mut().held += 1;
+                    time = front;
+                }
+                self.newest.set(time);
+                for (i, byte) in event.payload().iter_mut().enumerate() {
+                    *byte = Written::byte(order, i);
+                }
+                // As a writer in C does it.
+                if order % 2 == 0 {
+                    let (payload, token) = event.into_raw();
+                    // SAFETY: the two parts of one reservation, and no later one is open.
+                    event = unsafe { Reserved::from_raw(writer, payload, token) };
+                }
+                self.front
+                    .set((self.steps == BACK && !discard).then_some(time));
+                if discard {
+                    self.disturbed();
+                    event.discard();
+                } else {
+                    let event_is = Written { order, time, len };
+                    self.oracle.borrow_mut().committed(event_is);
+                    let published = event.commit();
+                    assert!(published || nested_in != 0, "the outermost did not publish");
+                }
+            }
+            Err(why) => self.oracle.borrow_mut().refuse(why),
+        }
+        self.active.set(nested_in);
+    }
+
+    fn with_reader<T>(&self, f: impl FnOnce(&mut Reader<'_, Sim>) -> T) -> T {
+        let mut state = self.reader.borrow_mut();
+        let was = self.in_reader.replace(true);
+        // SAFETY: the state of this ring.
+        let result = f(&mut unsafe { self.ring.reader(&mut state) });
+        self.in_reader.set(was);
+        result
+    }
+
+    /// Decodes in both ways and notes what was seen; the events with their ends.
+    fn decode(&self, data: &[u8], from: usize, time: u64, serial: u64) -> Vec<(usize, u64)> {
+        let plain = plain::decode(data, from, time);
+        let ours: Vec<_> = Cursor::at(data, from, time)
+            .map(|event| event.unwrap())
+            .map(|event| (event.time, event.payload.to_vec(), event.next))
+            .collect();
+        assert!(
+            plain
+                .iter()
+                .map(|p| (p.time, p.payload.clone(), p.next))
+                .eq(ours),
+            "the decoders disagree"
+        );
+        let ends = plain.iter().map(|p| (p.next, p.time)).collect();
+        for (serial, event) in (serial..).zip(plain) {
+            let (time, payload) = (event.time, event.payload);
+            let seen = Seen {
+                serial,
+                time,
+                payload,
+            };
+            self.oracle.borrow_mut().saw(seen);
+        }
+        ends
+    }
+
+    /// Consumes the next events one by one, at most so many, and what is behind the last.
+    pub fn read(&self, most: u64) {
+        self.with_reader(|reader| {
+            let Some(u) = reader.unread().expect("busy") else {
+                return;
+            };
+            let mut data = vec![0u8; u.end as usize];
+            assert_eq!(reader.copy(&u, &mut data), data.len());
+            let serial = self.oracle.borrow().position() + u.lost;
+            let from = u.offset as usize;
+            let ends = self.decode(&data, from, u.time, serial);
+            assert_eq!(ends.len() as u64, u.events, "events in the unread part");
+            let mut lost = u.lost;
+            let mut consume = |end, time, events| {
+                assert!(reader.consume(u.seq, end as u32, time, events));
+                let mut oracle = self.oracle.borrow_mut();
+                oracle.read += events;
+                oracle.lost += std::mem::take(&mut lost);
+            };
+            let mut at = from;
+            for &(end, time) in ends.iter().take(most as usize) {
+                consume(end, time, 1);
+                at = end;
+            }
+            if most as usize >= ends.len() && at != data.len() {
+                let mut cursor = Cursor::at(&data, from, u.time);
+                (&mut cursor).for_each(drop);
+                consume(data.len(), cursor.time(), 0);
+            }
+        });
+    }
+
+    /// Consumes the next sub-buffer whole; says whether there was one.
+    pub fn image(&self) -> bool {
+        self.with_reader(|reader| {
+            let Some(u) = reader.unread().expect("busy") else {
+                return false;
+            };
+            let mut bytes = vec![0xa5u8; self.size];
+            assert_eq!(reader.take_image(&mut bytes), Ok(Some(())));
+            let image = plain::image(&bytes);
+            assert_eq!(image.stamp, u.time, "time of an image");
+            assert_eq!(image.missed, u.lost != 0, "missed");
+            assert!(
+                image.missed_count.is_none_or(|n| n == u.lost),
+                "count of missed"
+            );
+            let serial = self.oracle.borrow().position() + u.lost;
+            let ends = self.decode(image.data, 0, u.time, serial);
+            let mut oracle = self.oracle.borrow_mut();
+            oracle.read += ends.len() as u64;
+            oracle.lost += u.lost;
+            true
+        })
+    }
+
+    /// One step of a reader that consumes nothing: sub-buffer, its first serial, events, bytes, stamp.
+    pub fn view(&self, after: Option<u64>) -> Option<(u64, u64, u64, u64, u64)> {
+        self.with_reader(|reader| {
+            let mut out = vec![0u8; self.size];
+            let v = reader.view(after, &mut out)?;
+            let data = &out[..v.end as usize];
+            let ends = self.decode(data, v.offset as usize, v.time, v.serial);
+            assert_eq!(ends.len() as u64, v.events, "events in a view");
+            Some((
+                v.seq,
+                v.serial,
+                v.events,
+                u64::from(v.end - v.offset),
+                v.stamp,
+            ))
+        })
+    }
+
+    /// What the ring says.
+    pub fn stats(&self) -> CpuStats {
+        self.with_reader(|reader| reader.stats())
+    }
+
+    /// Views all there is, with other things going on, and accounts for every gap. A sub-buffer that
+    /// was the newest is viewed until nothing was added to it.
+    pub fn view_all(&self) {
+        let alone = self.company.get() == 0;
+        // A gap is made of events that were lost or read since, or lost and not yet reported.
+        let start = self.oracle.borrow().position();
+        let (mut after, mut next, mut gaps) = (None, None, 0);
+        while let Some((seq, serial, events, ..)) = self.view(after) {
+            let expected = next.unwrap_or(serial);
+            let end = serial + events;
+            gaps += serial.saturating_sub(expected);
+            // Nothing was added to the one that we have seen: go on behind it.
+            after = Some(if end <= expected && next.is_some() {
+                seq
+            } else {
+                seq - 1
+            });
+            next = Some(end.max(expected));
+            if after == Some(seq) || self.readings.get() % 64 == 63 {
+                continue;
+            }
+            match self.below(6) {
+                0 => self.read(self.below(6)),
+                1 => _ = self.image(),
+                2 | 3 => (0..self.below(8)).for_each(|_| self.write(self.any_len(), false)),
+                _ => {}
+            }
+        }
+        let stats = self.stats();
+        let gone = stats.overrun + stats.read - start;
+        assert!(
+            !alone || gaps <= gone,
+            "{gaps} events missed in a view, {gone} are gone"
+        );
+    }
+
+    /// Another number of slots.
+    pub fn resize(&self, slots: usize) {
+        let had = self.rest();
+        let overrun = self.stats().overrun;
+        // SAFETY: nobody uses the ring.
+        let done = unsafe {
+            self.ring
+                .resize(&mut self.reader.borrow_mut(), parts(slots, self.size))
+        };
+        assert!(done.is_ok());
+        self.front.set(None);
+        self.disturbed();
+        let kept = self.rest();
+        // The newest sub-buffer takes a slot even when all that was in it has been discarded.
+        if had < slots {
+            assert_eq!(self.stats().overrun, overrun, "lost although there is room");
+        }
+        assert!(kept + 1 >= had.min(slots), "{had} sub-buffers, then {kept}");
+    }
+
+    /// Empties the ring.
+    pub fn reset(&self) {
+        // SAFETY: nobody uses the ring.
+        unsafe { self.ring.reset(&mut self.reader.borrow_mut()) };
+        self.oracle.borrow_mut().reset();
+        self.front.set(None);
+        let empty = CpuStats::default();
+        assert_eq!(self.stats(), empty);
+    }
+
+    /// No writer is active: the ring accounts for everything. Says how many sub-buffers hold
+    /// something unread.
+    pub fn rest(&self) -> usize {
+        let written = self.oracle.borrow_mut().settle();
+        let stats = self.stats();
+        let (mut pages, mut bytes, mut events, mut gaps) = (0, 0, 0, 0);
+        let mut oldest = 0;
+        let mut after = None;
+        let mut next = self.oracle.borrow().position();
+        while let Some((seq, serial, count, length, stamp)) = self.view(after) {
+            assert!(after < Some(seq), "a view in a circle");
+            assert!(serial >= next, "event {serial} of {written} again");
+            if pages == 0 {
+                oldest = stamp;
+            }
+            gaps += serial - next;
+            pages += 1;
+            bytes += length;
+            events += count;
+            next = serial + count;
+            after = Some(seq);
+        }
+        let mut oracle = self.oracle.borrow_mut();
+        oracle.settle();
+        let lost = gaps + (written - next);
+        let expected = CpuStats {
+            written,
+            read: oracle.read,
+            overrun: oracle.lost + lost,
+            commit_overrun: oracle.refused.commit_overrun,
+            dropped: oracle.refused.full,
+            recursion: oracle.refused.recursion,
+            too_big: oracle.refused.too_big,
+            clock_back: oracle.held,
+            broken: 0,
+            bytes,
+            // When all was read the last stamp stays, as ftrace has it.
+            oldest: if pages == 0 { stats.oldest } else { oldest },
+        };
+        assert_eq!(stats, expected);
+        assert_eq!(stats.entries(), events);
+        assert_eq!(written, stats.read + stats.overrun + events, "I11");
+        assert_eq!(next, written, "the newest event is there");
+        assert_eq!(oracle.refused.broken, 0);
+        pages
+    }
+
+    /// Reads all that is left.
+    pub fn drain(&self) {
+        while self.image() {}
+        assert_eq!(self.rest(), 0);
+        let stats = self.stats();
+        assert_eq!(
+            stats.overrun,
+            self.oracle.borrow().lost,
+            "loss that nobody was told of"
+        );
+    }
+}
+
+fn parts(slots: usize, size: usize) -> Parts<Sim> {
+    Parts {
+        slots: (0..slots).map(|_| <Sim as Port>::Shared::new(0)).collect(),
+        pages: (0..=slots).map(|_| SubBuf::new(Block::new(size))).collect(),
+    }
+}
