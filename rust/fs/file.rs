@@ -3,14 +3,13 @@
 //! What an open file is: the trait that every control file implements, and the one table of
 //! `file_operations` that calls it.
 //!
-//! A file of rtracefs knows its `At`: instance, CPU, event. Opening it takes a counted reference to
-//! the instance, refuses under lockdown, and makes a `TraceFile`. Calls on one open file are
-//! serialised by its lock. Nobody sleeps for data with that lock held: a `read` that finds nothing
-//! says what it wants, and the loop in `OpenFile::read` sleeps until it is there.
+//! A file of rtracefs knows its `At`: instance, CPU, event. The inode has a `Node`, which says how the
+//! file is opened; the VFS calls the functions at the end, and these call `fs::open`, where the open
+//! file lives.
 
 use crate::{
     fs::{
-        sleep::Sleepers,
+        open::OpenFile,
         text_file::{
             Show,
             Store,
@@ -19,12 +18,10 @@ use crate::{
     },
     instance::{
         CpuSel,
-        Instance,
-        InstanceRef, //
+        Instance, //
     },
     kapi::{
         dir,
-        fs::locked_down,
         wait::Poller, //
     },
 };
@@ -34,12 +31,10 @@ use kernel::{
     ffi::c_int,
     fs::File,
     iov::IovIterDest,
-    new_mutex,
     prelude::*,
     sync::{
         poll::PollTable,
-        Arc,
-        Mutex, //
+        Arc, //
     },
     types::ForeignOwnable,
     uaccess::{
@@ -159,7 +154,8 @@ impl Handler {
         }
     }
 
-    fn open(&self, at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+    /// Makes the `TraceFile`.
+    pub(crate) fn open(&self, at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
         match self {
             Handler::Show(show) => TextFile::show(*show),
             Handler::Knob(show, store) => TextFile::knob(*show, *store),
@@ -225,81 +221,6 @@ const fn operations(open: OpenFn) -> bindings::file_operations {
         release: Some(release),
         splice_read: Some(bindings::copy_splice_read),
         ..pin_init::zeroed()
-    }
-}
-
-/// What `private_data` of a file owns.
-#[pin_data]
-struct OpenFile {
-    #[pin]
-    file: Mutex<KBox<dyn TraceFile>>,
-    #[pin]
-    sleepers: Sleepers,
-    inst: Arc<Instance>,
-    arg: Arg,
-    truncate: bool,
-    // Dropped last: the instance can go when this goes.
-    _counted: InstanceRef,
-}
-
-impl OpenFile {
-    fn new(node: &Node, truncate: bool) -> Result<Pin<KBox<Self>>> {
-        locked_down()?;
-        let handler = node.handler.ok_or(EINVAL)?;
-        let counted = node.inst.get()?;
-        let file = handler.open(&At {
-            inst: &node.inst,
-            arg: node.arg,
-            truncate,
-        })?;
-        KBox::pin_init(
-            pin_init!(Self {
-                file <- new_mutex!(file),
-                sleepers <- Sleepers::new(),
-                inst: node.inst.clone(),
-                arg: node.arg,
-                truncate,
-                _counted: counted,
-            }),
-            GFP_KERNEL,
-        )
-    }
-
-    fn at(&self) -> At<'_> {
-        At {
-            inst: &self.inst,
-            arg: self.arg,
-            truncate: self.truncate,
-        }
-    }
-
-    /// Reads, and sleeps until there is something unless `nonblock` forbids it.
-    fn read(&self, out: &mut IovIterDest<'_>, pos: &mut i64, nonblock: bool) -> Result<usize> {
-        if out.is_empty() {
-            return Ok(0);
-        }
-        let mut last = false;
-        loop {
-            let step = self.file.lock().read(&self.at(), out, pos)?;
-            let want = match step {
-                Step::Bytes(bytes) => return Ok(bytes),
-                // What came before the end was looked for once more after the end was seen.
-                Step::Empty(_) if last => return Ok(0),
-                Step::Empty(want) => want,
-            };
-            if nonblock {
-                return Err(EAGAIN);
-            }
-            let ended = || want.ends_when_off && !self.inst.tracing_on();
-            if ended() {
-                last = true;
-                continue;
-            }
-            let sleeper = self.sleepers.enter()?;
-            self.inst
-                .wait(want.cpus, &mut || sleeper.closed() || ended())?;
-            last = sleeper.closed();
-        }
     }
 }
 
@@ -400,7 +321,7 @@ unsafe extern "C" fn write(
         let pos = unsafe { pos.as_mut() }.unwrap_or(&mut unused);
         let user = UserPtr::from_ptr(buffer.cast_mut().cast());
         let mut input = UserSlice::new(user, len).reader();
-        let used = open.file.lock().write(&open.at(), &mut input, pos)?;
+        let used = open.write(&mut input, pos)?;
         Ok(used.min(len) as isize)
     })
 }
@@ -420,8 +341,7 @@ unsafe extern "C" fn poll(
             Poller::new(File::from_raw_file(file), table),
         )
     };
-    let readable = open.file.lock().readable(&open.at(), &poller);
-    if readable {
+    if open.readable(&poller) {
         bindings::POLLIN | bindings::POLLRDNORM
     } else {
         0
@@ -436,10 +356,7 @@ unsafe extern "C" fn poll(
 /// Called by the VFS for an open file of ours.
 unsafe extern "C" fn flush(file: *mut bindings::file, owner: bindings::fl_owner_t) -> c_int {
     // SAFETY: By the contract.
-    let open = unsafe { open_file(file) };
-    if open.sleepers.close(owner as usize) {
-        open.inst.wake_all();
-    }
+    unsafe { open_file(file) }.close(owner as usize);
     0
 }
 

@@ -5,7 +5,7 @@
 //! - `superblock`: what a mount is, who may make and remove instances;
 //! - `tree`: which files there are, one table;
 //! - `file`: what an open file is, the trait `TraceFile` and the table of file operations;
-//! - `sleep`: who sleeps in a read;
+//! - `open`: what one open file owns, how its readers wait; `sleep`: who sleeps in a read;
 //! - `groups`: events that come and go with a module;
 //! - `text_file`, `knob`, `events`: files that are a text;
 //! - `trace`, `pipe`, `lines`: the events as text; `raw`: the events as bytes; `marker`: events
@@ -19,6 +19,7 @@ mod groups;
 mod knob;
 mod lines;
 mod marker;
+mod open;
 mod pipe;
 mod raw;
 mod sleep;

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What one open file owns, in which order its calls are served, and how its readers sleep.
+//!
+//! Calls on one open file are serialised by its lock. Nobody sleeps for events with that lock held: a
+//! `TraceFile` that has nothing says what it wants, and the loop here sleeps until it is there. So
+//! `poll` and `close` never wait for a reader. Called by the file operations in `fs::file`.
+
+use super::{
+    file::{
+        Arg,
+        At,
+        Node,
+        Step,
+        TraceFile, //
+    },
+    sleep::Sleepers, //
+};
+use crate::{
+    instance::{
+        Instance,
+        InstanceRef, //
+    },
+    kapi::{
+        fs::locked_down,
+        wait::Poller, //
+    },
+};
+use kernel::{
+    iov::IovIterDest,
+    new_mutex,
+    prelude::*,
+    sync::{
+        Arc,
+        Mutex, //
+    },
+    uaccess::UserSliceReader, //
+};
+
+/// What `private_data` of a file owns.
+#[pin_data]
+pub(crate) struct OpenFile {
+    #[pin]
+    file: Mutex<KBox<dyn TraceFile>>,
+    #[pin]
+    sleepers: Sleepers,
+    inst: Arc<Instance>,
+    arg: Arg,
+    truncate: bool,
+    // Dropped last: the instance can go when this goes.
+    _counted: InstanceRef,
+}
+
+impl OpenFile {
+    /// Opens the file of `node`.
+    ///
+    /// # Errors
+    ///
+    /// `EPERM` under lockdown, `ENODEV` for an instance that is being removed, and what the file
+    /// itself says.
+    pub(crate) fn new(node: &Node, truncate: bool) -> Result<Pin<KBox<Self>>> {
+        locked_down()?;
+        let handler = node.handler.ok_or(EINVAL)?;
+        let counted = node.inst.get()?;
+        let file = handler.open(&At {
+            inst: &node.inst,
+            arg: node.arg,
+            truncate,
+        })?;
+        KBox::pin_init(
+            pin_init!(Self {
+                file <- new_mutex!(file),
+                sleepers <- Sleepers::new(),
+                inst: node.inst.clone(),
+                arg: node.arg,
+                truncate,
+                _counted: counted,
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    fn at(&self) -> At<'_> {
+        At {
+            inst: &self.inst,
+            arg: self.arg,
+            truncate: self.truncate,
+        }
+    }
+
+    /// Reads, and sleeps until there is something unless `nonblock` forbids it.
+    pub(crate) fn read(
+        &self,
+        out: &mut IovIterDest<'_>,
+        pos: &mut i64,
+        nonblock: bool,
+    ) -> Result<usize> {
+        if out.is_empty() {
+            return Ok(0);
+        }
+        let mut last = false;
+        loop {
+            let step = self.file.lock().read(&self.at(), out, pos)?;
+            let want = match step {
+                Step::Bytes(bytes) => return Ok(bytes),
+                // What came before the end was looked for once more after the end was seen.
+                Step::Empty(_) if last => return Ok(0),
+                Step::Empty(want) => want,
+            };
+            if nonblock {
+                return Err(EAGAIN);
+            }
+            let ended = || want.ends_when_off && !self.inst.tracing_on();
+            if ended() {
+                last = true;
+                continue;
+            }
+            let sleeper = self.sleepers.enter()?;
+            self.inst
+                .wait(want.cpus, &mut || sleeper.closed() || ended())?;
+            last = sleeper.closed();
+        }
+    }
+
+    /// Obeys one command; returns how many bytes of it were used.
+    pub(crate) fn write(&self, input: &mut UserSliceReader, pos: &mut i64) -> Result<usize> {
+        self.file.lock().write(&self.at(), input, pos)
+    }
+
+    /// Is there something to read? If not, `poller` is going to be woken up.
+    pub(crate) fn readable(&self, poller: &Poller<'_>) -> bool {
+        self.file.lock().readable(&self.at(), poller)
+    }
+
+    /// A descriptor of the file was closed by the program with the file table `owner`.
+    pub(crate) fn close(&self, owner: usize) {
+        if self.sleepers.close(owner) {
+            self.inst.wake_all();
+        }
+    }
+}
