@@ -41,7 +41,7 @@ shell:
 	@scripts/module stock >/dev/null
 	@scripts/vm
 
-format check kunit test:
+format check mutants kunit test:
 	@scripts/$@
 
 guest:
@@ -60,6 +60,7 @@ help:
 	@echo '  shell            boot the stock kernel with a shell'
 	@echo '  test             everything below; the last line is N passed, N failed'
 	@echo '  check            formatting, lints, rules, host tests of the core'
+	@echo '  mutants          seeded bugs of the core, each of which a host test must find'
 	@echo '  kunit            the KUnit tests in the test kernel'
 	@echo '  guest            the guest suite on the stock and the test kernel'
 	@echo '  format           rustfmt, by the kernel'\''s rules'

@@ -111,12 +111,13 @@ fn run_one(context: &Context, test: &Test) -> Outcome {
     }
 }
 
-/// The test's time; a kernel that proves its locking is several times slower.
+/// The test's time, for an emulated CPU that shares its host with others; a kernel that proves its
+/// locking is several times slower.
 fn limit(test: &Test) -> Duration {
     let factor = if Path::new("/proc/lockdep").exists() {
-        4
+        8
     } else {
-        1
+        3
     };
     test.limit * factor
 }
