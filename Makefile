@@ -44,6 +44,9 @@ shell:
 format check mutants kunit test:
 	@scripts/$@
 
+samples:
+	@scripts/samples stock
+
 guest:
 	@scripts/guest-suite stock
 	@scripts/guest-suite test
@@ -62,6 +65,7 @@ help:
 	@echo '  check            formatting, lints, rules, host tests of the core'
 	@echo '  mutants          seeded bugs of the core, each of which a host test must find'
 	@echo '  kunit            the KUnit tests in the test kernel'
+	@echo '  samples          the sample modules in the stock kernel'
 	@echo '  guest            the guest suite on the stock and the test kernel'
 	@echo '  format           rustfmt, by the kernel'\''s rules'
 	@echo '  module-stock     build/stock/rtrace.ko, for the stock kernel'
