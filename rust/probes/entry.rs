@@ -11,7 +11,7 @@ use crate::{
         c::rt_reserved,
         percpu::CpuPin, //
     },
-    ring::writer::Reserved, //
+    ring::reserved::Reserved, //
 };
 use core::ptr::{
     null_mut,

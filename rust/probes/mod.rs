@@ -24,10 +24,8 @@ use crate::{
     },
     ring::{
         port::SharedWord,
-        writer::{
-            Refused,
-            Reserved, //
-        }, //
+        reserved::Reserved,
+        writer::Refused, //
     },
     text::clock::ClockId, //
 };

@@ -43,6 +43,7 @@ pub(crate) mod cursor;
 pub(crate) mod port;
 pub(crate) mod pos;
 pub(crate) mod reader;
+pub(crate) mod reserved;
 pub(crate) mod resize;
 mod slot;
 pub(crate) mod subbuf;

@@ -3,7 +3,7 @@
 
 use super::cpu::ReaderState;
 use super::port::{LocalWord, Port, SharedWord};
-use super::pos::{Pos, Seq};
+use super::pos::Seq;
 use super::reader::Reader;
 use super::slot::{SlotWord, State};
 use super::subbuf::SubBuf;
@@ -83,8 +83,7 @@ impl<P: Port> Reader<'_, P> {
                 let pos = ring.committed_in(page, seq);
                 let end = pos.map_or(0, |p| ring.layout.offset(p));
                 if let Some(pos) = pos.filter(|_| end > c.offset) {
-                    let mut v = describe(self.state, seq, page, pos, ring.layout.count(pos));
-                    v.end = end;
+                    let v = describe(self.state, seq, page, end, ring.layout.count(pos));
                     // SAFETY: the reader's own sub-buffer (I8), up to its commit.
                     unsafe { page.copy_owned(out.get_mut(..end as usize)?) };
                     return Some(v);
@@ -106,8 +105,7 @@ impl<P: Port> Reader<'_, P> {
             let end = pos.map_or(0, |p| ring.layout.offset(p));
             if let (Some(pos), Some(State::Open | State::Full)) = (pos, s.state()) {
                 if end != 0 {
-                    let mut v = describe(self.state, seq, page, pos, ring.layout.count(pos));
-                    v.end = end;
+                    let v = describe(self.state, seq, page, end, ring.layout.count(pos));
                     page.copy_racing(out.get_mut(..end as usize)?);
                     // Pairs with the fully ordered CAS that reuses the sub-buffer: had we copied
                     // a byte stored behind it, we would see its slot word now.
@@ -216,7 +214,7 @@ fn describe<P: Port>(
     state: &ReaderState,
     seq: Seq,
     page: &SubBuf<P>,
-    _pos: Pos,
+    end: u32,
     count: u64,
 ) -> Viewed {
     let stamp = page.stamp.get();
@@ -230,7 +228,7 @@ fn describe<P: Port>(
         stamp,
         offset,
         time,
-        end: 0,
+        end,
         serial: page.base.get().wrapping_add(read),
         events: count.wrapping_sub(read),
     }

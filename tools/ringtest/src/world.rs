@@ -12,9 +12,9 @@ use crate::ring::cpu::{CpuRing, Parts, ReaderState};
 use crate::ring::cursor::Cursor;
 use crate::ring::port::{Port, SharedWord};
 use crate::ring::reader::Reader;
+use crate::ring::reserved::Reserved;
 use crate::ring::subbuf::SubBuf;
 use crate::ring::view::CpuStats;
-use crate::ring::writer::Reserved;
 use crate::sim::{with_hook, Block, Sim};
 
 /// Around the largest delta of a header.

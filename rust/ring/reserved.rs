@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0
+//! What a writer holds between reserve and commit, and how it is given up.
+
+use core::mem::ManuallyDrop;
+use core::ptr::NonNull;
+use core::slice;
+
+use super::port::{LocalWord, Port};
+use super::pos::{Pos, Seq};
+use super::time::Stamp;
+use super::wire::{self, EventSize};
+use super::writer::Writer;
+
+/// Bytes in the ring that belong to one writer. Dropping it discards the event: half an event is
+/// never published. To forget one stalls publication on this CPU and breaks no memory.
+#[must_use = "an event that is not committed is discarded"]
+pub(crate) struct Reserved<'a, P: Port> {
+    pub(super) writer: Writer<'a, P>,
+    pub(super) payload: NonNull<u8>,
+    pub(super) len: usize,
+    pub(super) shape: Shape,
+}
+
+/// What `discard` must know of an event: `total:24 long:1 stamped:1`.
+#[derive(Clone, Copy)]
+pub(super) struct Shape(u64);
+
+impl Shape {
+    #[inline(always)]
+    pub(super) fn new(size: EventSize, stamp: Stamp) -> Self {
+        let stamped = u64::from(stamp.record_size() != 0);
+        let long = u64::from(size.type_len == 0);
+        Self((u64::from(size.total) << 2) | (long << 1) | stamped)
+    }
+    /// Bytes with the time record.
+    fn total(self) -> u32 {
+        let event = (self.0 >> 2) as u32;
+        match self.0 & 1 {
+            0 => event,
+            _ => event.wrapping_add(wire::STAMP_SIZE),
+        }
+    }
+    /// Bytes in front of the payload.
+    fn head(self) -> u32 {
+        let header = if self.0 & 2 == 0 { 4u32 } else { 8 };
+        match self.0 & 1 {
+            0 => header,
+            _ => header.wrapping_add(wire::STAMP_SIZE),
+        }
+    }
+}
+
+impl<'a, P: Port> Reserved<'a, P> {
+    /// The payload, of unknown content.
+    #[inline(always)]
+    pub(crate) fn payload(&mut self) -> &mut [u8] {
+        // SAFETY: `len` bytes from `payload` are ours since D until we leave, inside initialised
+        // memory of the ring that `writer` borrows; `&mut self` keeps it the only reference.
+        unsafe { slice::from_raw_parts_mut(self.payload.as_ptr(), self.len) }
+    }
+
+    /// Makes the event final. Says whether readers can see it already: the outermost writer
+    /// publishes the events of all.
+    #[inline(always)]
+    pub(crate) fn commit(self) -> bool {
+        let this = ManuallyDrop::new(self);
+        this.writer.exit()
+    }
+
+    /// Gives the event up.
+    pub(crate) fn discard(self) {
+        drop(self);
+    }
+
+    /// For a writer in C: the payload, and a token that [`Self::from_raw`] wants back.
+    #[inline(always)]
+    pub(crate) fn into_raw(self) -> (NonNull<u8>, u64) {
+        let this = ManuallyDrop::new(self);
+        (this.payload, this.shape.0)
+    }
+
+    /// The reservation that [`Self::into_raw`] took apart.
+    ///
+    /// # Safety
+    ///
+    /// `payload` and `token` are from one `into_raw` of this writer's ring, used once, and the
+    /// reservations made since then on this CPU are over (I2).
+    #[inline(always)]
+    pub(crate) unsafe fn from_raw(writer: Writer<'a, P>, payload: NonNull<u8>, token: u64) -> Self {
+        let shape = Shape(token);
+        let len = shape.total().wrapping_sub(shape.head()) as usize;
+        Self {
+            writer,
+            payload,
+            len,
+            shape,
+        }
+    }
+}
+
+impl<P: Port> Drop for Reserved<'_, P> {
+    /// Discards: the bytes go back if nobody has written behind them, else they become padding that
+    /// keeps the time chain.
+    fn drop(&mut self) {
+        let ring = self.writer.ring;
+        let w = &ring.w;
+        let layout = ring.layout;
+        let total = self.shape.total();
+        // Sub-buffers are aligned to their size, so the address tells the offset.
+        let in_page = (self.payload.as_ptr() as usize) & layout.size().wrapping_sub(1);
+        let start = (in_page as u32)
+            .wrapping_sub(wire::HEADER as u32)
+            .wrapping_sub(self.shape.head());
+        let end = start.wrapping_add(total);
+        // Before the cmpxchg: a writer that comes between the two must not take our time for that
+        // of the event in front of it.
+        w.stamps.invalidate();
+        let pos = Pos(w.pos.get());
+        let here = layout.offset(pos) == end && self.is_in(layout.seq(pos));
+        if !here || !w.pos.cmpxchg(pos.0, layout.roll_back(pos, total).0) {
+            self.pad(start, total);
+        }
+        self.writer.exit();
+    }
+}
+
+impl<P: Port> Reserved<'_, P> {
+    fn is_in(&self, seq: Seq) -> bool {
+        let ring = self.writer.ring;
+        ring.open_page(seq).is_some_and(|p| p.owns(self.payload))
+    }
+
+    /// Turns the event into padding and its own time.
+    #[cold]
+    fn pad(&self, start: u32, total: u32) {
+        let ring = self.writer.ring;
+        let level = ring.w.nest.get().wrapping_sub(1);
+        let time = ring.w.stamps.time_of(level);
+        let Some(page) = ring.pages().iter().find(|p| p.owns(self.payload)) else {
+            ring.set_broken();
+            return;
+        };
+        let stamp = wire::time_record(wire::TIME_STAMP, time);
+        if total > wire::STAMP_SIZE {
+            let rest = total.wrapping_sub(wire::STAMP_SIZE);
+            // SAFETY: the reservation is ours until `exit`; events of more than 8 bytes have at
+            // least 16.
+            unsafe { page.put(start, wire::padding(rest)) };
+            // SAFETY: as above, its last 8 bytes.
+            unsafe { page.put(start.wrapping_add(rest), stamp) };
+        } else {
+            // SAFETY: as above, all 8 bytes.
+            unsafe { page.put(start, stamp) };
+        }
+        page.padded.add(1);
+    }
+}
