@@ -76,6 +76,16 @@ pub const EVERYTHING: &[&str] = &[
 /// Fields that each probe reads anew, from jiffies, which may advance between the two.
 const VOLATILE: &[(&str, &str)] = &[("timer_start", "now"), ("timer_expire_entry", "now")];
 
+/// A task state with "zombie" and "dead" alike: the parent may reap a task that leaves the CPU for
+/// good between the two probes.
+fn leaving(state: &[u8]) -> Vec<u8> {
+    let mut state = state.to_vec();
+    if let Some(low) = state.first_mut().filter(|low| **low & 0x30 != 0) {
+        *low |= 0x30;
+    }
+    state
+}
+
 /// The common_flags bits that an interrupt between the two probes may set.
 const NEED_RESCHED: u8 = 0x02 | 0x04 | 0x20;
 
@@ -285,6 +295,7 @@ impl Pair {
                 "common_flags" => {
                     own.record.flags() & !NEED_RESCHED == reference.record.flags() & !NEED_RESCHED
                 }
+                "prev_state" => leaving(found) == leaving(wanted),
                 name => found == wanted || VOLATILE.contains(&(&a.name, name)),
             };
             if !same {
