@@ -202,13 +202,10 @@ impl<P: Port> CpuRing<P> {
 
     fn reset_words(&self) -> ReaderState {
         let n = self.slot_count();
-        // Slot i held number i, and number n is open in slot 0.
-        for (i, slot) in (0u32..).zip(self.slots().iter()) {
-            let (seq, state) = match i {
-                0 => (n, State::Open),
-                _ => (u64::from(i), State::Empty),
-            };
-            slot.store(SlotWord::new(seq, PageIndex(i), state).raw());
+        let first = self.unused_seq(n);
+        self.empty_slots(first);
+        if let Some(slot) = self.slots().first() {
+            slot.store(SlotWord::new(first, PageIndex(0), State::Open).raw());
         }
         for page in self.pages().iter() {
             // Tag 0 is older than any number in use.
@@ -221,18 +218,42 @@ impl<P: Port> CpuRing<P> {
         self.w.stamps.reset();
         self.w.nest.set(0);
         self.w.hint.set(0);
-        self.w.closing.set(n);
+        self.w.closing.set(first);
         self.w.total.set(0);
         self.w.counters.reset();
-        self.w.pos.set(self.layout.pos(n, 0, 0).0);
+        self.w.pos.set(self.layout.pos(first, 0, 0).0);
         let spare = PageIndex(n as u32);
         self.s.spare.store_release(u64::from(spare.0));
         ReaderState {
             current: None,
-            next: n,
+            next: first,
             serial: 0,
             spare,
             read: 0,
+        }
+    }
+
+    /// Number of the first sub-buffer of a ring that begins anew with `n` slots. Neither it nor the
+    /// one before has been used, so that what somebody remembers of an earlier sub-buffer never
+    /// names a later one. (A ring that has used up half of its numbers begins from the start.)
+    pub(super) fn unused_seq(&self, n: u64) -> Seq {
+        let last = self.layout.seq(Pos(self.w.pos.get()));
+        if last > self.layout.max_seq() >> 1 {
+            return n;
+        }
+        last.wrapping_add(1)
+            .checked_div(n)
+            .unwrap_or(0)
+            .wrapping_add(1)
+            .wrapping_mul(n)
+    }
+
+    /// Makes all slots empty, as they are before number `first`, which belongs into slot 0.
+    pub(super) fn empty_slots(&self, first: Seq) {
+        let held = first.wrapping_sub(self.slot_count());
+        for (i, slot) in (0u32..).zip(self.slots().iter()) {
+            let seq = held.wrapping_add(u64::from(i));
+            slot.store(SlotWord::new(seq, PageIndex(i), State::Empty).raw());
         }
     }
 

@@ -42,6 +42,7 @@ where
         }
         self.settle(state);
         let n = parts.slots.len() as u64;
+        let first = self.unused_seq(n);
         let pos = Pos(self.w.pos.get());
         let last = self.layout.seq(pos);
         let own = state.current.filter(|c| !c.attached);
@@ -53,13 +54,11 @@ where
 
         // SAFETY: by the contract nobody else uses the ring; the words are set below.
         let mut old = unsafe { self.replace(parts) };
-        for (i, slot) in (0u32..).zip(self.slots()) {
-            slot.store(SlotWord::new(u64::from(i), PageIndex(i), State::Empty).raw());
-        }
+        self.empty_slots(first);
         let mut to = 0u32;
         let mut seq = oldest;
         while seq <= last {
-            let new_seq = n.wrapping_add(u64::from(to));
+            let new_seq = first.wrapping_add(u64::from(to));
             let kept = slot_of(&old, seq);
             if let Some(word) = kept {
                 let kept = Kept {
@@ -89,26 +88,26 @@ where
         if let Some(c) = own {
             let kept = Kept {
                 old: c.page,
-                seq: n.wrapping_sub(1),
+                seq: first.wrapping_sub(1),
             };
             // SAFETY: as above.
             unsafe { self.adopt(&mut old, kept, spare) };
             state.current = Some(Current {
-                seq: n.wrapping_sub(1),
+                seq: first.wrapping_sub(1),
                 page: spare,
                 ..c
             });
         } else if let Some(c) = state.current {
             state.current = Some(Current {
-                seq: n,
+                seq: first,
                 page: PageIndex(0),
                 ..c
             });
         }
         state.spare = spare;
-        state.next = n;
+        state.next = first;
         self.s.spare.store(u64::from(spare.0));
-        let open = n.wrapping_add(u64::from(to)).wrapping_sub(1);
+        let open = first.wrapping_add(u64::from(to)).wrapping_sub(1);
         self.w.closing.set(open);
         self.w.hint.set(0);
         self.w.stamps.reset();

@@ -70,3 +70,25 @@ fn a_ring_that_was_lapped_many_times_keeps_its_events_when_it_grows() {
         w.drain();
     }
 }
+
+#[test]
+fn no_number_of_a_sub_buffer_comes_back() {
+    let w = world(3);
+    let mut newest = 0;
+    let mut check = |w: &World| {
+        w.write(HALF, false);
+        let seq = w.view(None).map_or(0, |v| v.0);
+        assert!(seq > newest, "{seq} after {newest}");
+        newest = seq;
+        // A later one, so that the next beginning is behind it.
+        (0..5).for_each(|_| w.write(WHOLE, false));
+        newest = newest.max(w.view(None).map_or(0, |v| v.0 + 2));
+    };
+    for slots in [2, 5, 3, 4, 2] {
+        check(&w);
+        w.reset();
+        check(&w);
+        w.drain();
+        w.resize(slots);
+    }
+}
