@@ -33,13 +33,11 @@ use crate::{
             Settled, //
         },
         stream::Walk,
-        CpuSel,
         Instance,
         PageCopy,
         PipeToken, //
     },
     kapi::{
-        cpus,
         wait::Poller, //
     },
     text::line,
@@ -57,13 +55,8 @@ const CHUNK: usize = 64 * 1024;
 pub(crate) fn open(at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
     let token = at.inst.pipe_open(at.cpus())?;
     let mut list = KVec::new();
-    match at.cpus() {
-        CpuSel::One(cpu) => list.push(CpuPipe::new(cpu), GFP_KERNEL)?,
-        CpuSel::All => {
-            for cpu in cpus::possible() {
-                list.push(CpuPipe::new(cpu), GFP_KERNEL)?;
-            }
-        }
+    for cpu in at.cpus().iter() {
+        list.push(CpuPipe::new(cpu), GFP_KERNEL)?;
     }
     let file = Pipe {
         lines: Lines::new()?,

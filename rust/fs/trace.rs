@@ -36,7 +36,6 @@ use crate::{
             Tour,
             Walk, //
         },
-        CpuSel,
         Instance,
         PageCopy, //
     },
@@ -151,13 +150,8 @@ enum Phase {
 impl Reading {
     fn new(at: &At<'_>, annotate: bool) -> Result<Self> {
         let mut list = KVec::new();
-        match at.cpus() {
-            CpuSel::One(cpu) => list.push(CpuTour::new(cpu), GFP_KERNEL)?,
-            CpuSel::All => {
-                for cpu in cpus::possible() {
-                    list.push(CpuTour::new(cpu), GFP_KERNEL)?;
-                }
-            }
+        for cpu in at.cpus().iter() {
+            list.push(CpuTour::new(cpu), GFP_KERNEL)?;
         }
         Ok(Self {
             lines: Lines::new()?,

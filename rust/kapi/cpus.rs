@@ -8,15 +8,15 @@ use kernel::{
     cpumask::Cpumask, //
 };
 
-/// The numbers of the possible CPUs, in order.
-pub(crate) fn possible() -> impl Iterator<Item = u32> {
+fn possible_mask() -> &'static Cpumask {
     // SAFETY: The mask exists as long as the kernel runs and does not change after boot; `Cpumask`
     // has its layout.
-    let mask = unsafe { &*(&raw const bindings::__cpu_possible_mask).cast::<Cpumask>() };
-    (0..cpu::nr_cpu_ids())
-        .filter_map(cpu::CpuId::from_u32)
-        .filter(|cpu| mask.test(*cpu))
-        .map(|cpu| cpu.as_u32())
+    unsafe { &*(&raw const bindings::__cpu_possible_mask).cast::<Cpumask>() }
+}
+
+/// The numbers of the possible CPUs, in order.
+pub(crate) fn possible() -> impl Iterator<Item = u32> {
+    (0..cpu::nr_cpu_ids()).filter(|number| is_possible(*number))
 }
 
 /// How many CPUs are online.
@@ -29,5 +29,5 @@ pub(crate) fn online() -> u32 {
 
 /// Can there be such a CPU?
 pub(crate) fn is_possible(number: u32) -> bool {
-    possible().any(|cpu| cpu == number)
+    cpu::CpuId::from_u32(number).is_some_and(|cpu| possible_mask().test(cpu))
 }

@@ -142,15 +142,14 @@ impl EventFile {
 /// disabled preemption for recording.
 #[inline(always)]
 fn reserve<'a>(
-    pin: &'a CpuPin,
+    _pin: &'a CpuPin,
     ring: &'a Ring,
     recorder: &Recorder,
     id: u16,
     own: u64,
     len: usize,
 ) -> Result<Reserved<'a, Kernel>, Refused> {
-    let _ = pin;
-    // SAFETY: The ring is the one of the CPU that `pin` keeps us on, and interrupts that write to it
+    // SAFETY: The ring is the one of the CPU that `_pin` keeps us on, and interrupts that write to it
     // do so through here and run to their end.
     let writer = unsafe { ring.writer() };
     let mut reserved = writer.reserve(len, || clock::read(recorder.clock()))?;
