@@ -4,6 +4,8 @@
 
 use super::{
     enable,
+    selftest,
+    CpuSel,
     Instance, //
 };
 use crate::text::options::OptionSet;
@@ -92,6 +94,9 @@ pub(crate) fn remove(inst: &Arc<Instance>) -> Result {
         .retain(|other| !core::ptr::eq(Arc::as_ptr(other), this));
     inst.disable_all();
     inst.wake_all();
+    if selftest::ALWAYS {
+        inst.buffers.selftest(CpuSel::All);
+    }
     Ok(())
 }
 

@@ -44,6 +44,8 @@ mod oracle;
 #[cfg(test)]
 mod plain;
 #[cfg(test)]
+mod selfcheck;
+#[cfg(test)]
 mod sim;
 #[cfg(test)]
 mod stories;
