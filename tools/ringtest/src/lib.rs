@@ -50,4 +50,6 @@ mod stories;
 #[cfg(test)]
 mod tour;
 #[cfg(test)]
+mod trail;
+#[cfg(test)]
 mod world;
