@@ -34,7 +34,7 @@ pub mod stream;
 pub mod text;
 
 #[cfg(test)]
-mod hostile_text;
+mod hostile;
 #[cfg(test)]
 mod model;
 #[cfg(test)]
