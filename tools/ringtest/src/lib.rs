@@ -36,6 +36,8 @@ pub mod stream;
 pub mod text;
 
 #[cfg(test)]
+mod history;
+#[cfg(test)]
 mod hostile_text;
 #[cfg(test)]
 mod model;
