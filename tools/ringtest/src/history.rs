@@ -189,6 +189,7 @@ fn a_long_interrupt() {
 #[test]
 fn interrupts_at_equal_times() {
     explore_class(Class {
+        depth: 2,
         clock: &[0, 50],
         ..CLASS
     });
