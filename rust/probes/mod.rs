@@ -160,6 +160,10 @@ fn reserve<'a>(
 }
 
 /// Records an event of `len` bytes whose part behind the common fields `fill` fills.
+///
+/// # Errors
+///
+/// Why it was not recorded.
 pub(crate) fn record(
     pin: &CpuPin,
     buffers: &Buffers,

@@ -46,6 +46,8 @@ pub(crate) mod pos;
 pub(crate) mod reader;
 pub(crate) mod reserved;
 pub(crate) mod resize;
+#[cfg(test)]
+mod rest;
 mod slot;
 #[allow(dead_code, reason = "only tests spoil rings")]
 pub(crate) mod spoil;
