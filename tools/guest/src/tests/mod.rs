@@ -4,17 +4,21 @@
 //! slow (emulated) machine.
 
 mod contexts;
+mod ends;
 mod fs_mount;
 mod fs_tree;
 mod golden;
 mod golden_events;
+mod hostile;
 mod input;
 mod life;
 mod load;
 mod pipe;
 mod raw;
+mod security;
 mod side;
 mod side_text;
+mod wakes;
 
 use crate::check::Check;
 use crate::tree::{Instance, Tree};
@@ -50,6 +54,12 @@ const GROUPS: &[&[Test]] = &[
     contexts::TESTS,
     life::TESTS,
     load::TESTS,
+    hostile::TESTS,
+    wakes::TESTS,
+    ends::TESTS,
+    security::TESTS,
+    // What cannot be undone.
+    security::LAST,
 ];
 
 /// All tests in the order in which they run.
