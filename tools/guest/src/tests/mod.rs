@@ -15,6 +15,9 @@ mod pipe;
 mod raw;
 mod side;
 mod side_text;
+mod size;
+mod size_load;
+mod size_memory;
 
 use crate::check::Check;
 use crate::tree::{Instance, Tree};
@@ -50,6 +53,9 @@ const GROUPS: &[&[Test]] = &[
     contexts::TESTS,
     life::TESTS,
     load::TESTS,
+    size::TESTS,
+    size_memory::TESTS,
+    size_load::TESTS,
 ];
 
 /// All tests in the order in which they run.
