@@ -271,9 +271,20 @@ impl Instance {
     ///
     /// # Errors
     ///
-    /// `ENOMEM`, and nothing has changed.
+    /// `ENOMEM` and `EINTR` (the task is to be killed), and nothing has changed.
     pub(crate) fn resize(&self, cpus: CpuSel, kb: u64) -> Result {
         self.buffers.resize(cpus, kb)?;
+        self.waker.wake_all();
+        Ok(())
+    }
+
+    /// Gives sub-buffers 2^order pages. Unread events are lost if that is another size.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM` and `EINTR` (the task is to be killed), and nothing has changed.
+    pub(crate) fn set_subbuf_order(&self, order: u32) -> Result {
+        self.buffers.set_order(order)?;
         self.waker.wake_all();
         Ok(())
     }
