@@ -11,8 +11,10 @@
 mod check;
 mod align;
 mod errno;
+mod faults;
 mod format;
 mod kmsg;
+mod leaks;
 mod memory;
 mod module;
 mod page;

@@ -4,6 +4,7 @@
 //! slow (emulated) machine.
 
 mod contexts;
+mod faults;
 mod fs_mount;
 mod fs_tree;
 mod golden;
@@ -48,6 +49,7 @@ const GROUPS: &[&[Test]] = &[
     pipe::TESTS,
     raw::TESTS,
     contexts::TESTS,
+    faults::TESTS,
     life::TESTS,
     load::TESTS,
 ];
