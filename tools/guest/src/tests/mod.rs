@@ -5,17 +5,22 @@
 
 mod contexts;
 mod faults;
+mod ends;
 mod fs_mount;
 mod fs_tree;
 mod golden;
 mod golden_events;
+mod hostile;
 mod input;
 mod life;
 mod load;
 mod pipe;
 mod raw;
+mod security;
 mod side;
 mod side_text;
+mod soak;
+mod wakes;
 
 use crate::check::Check;
 use crate::tree::{Instance, Tree};
@@ -51,7 +56,14 @@ const GROUPS: &[&[Test]] = &[
     contexts::TESTS,
     faults::TESTS,
     life::TESTS,
+    soak::TESTS,
     load::TESTS,
+    hostile::TESTS,
+    wakes::TESTS,
+    ends::TESTS,
+    security::TESTS,
+    // What cannot be undone.
+    security::LAST,
 ];
 
 /// All tests in the order in which they run.
