@@ -95,7 +95,13 @@ fn a_writer_that_laps_takes_the_spare() {
         w.read(usize::MAX);
     };
     explore("lap", plan, 3, reader, OPEN | SPARE | LOST);
-    explore_nested("lap, nested", plan, 1, reader, OPEN | SPARE | LOST | NESTED | COMMIT_OVERRUN);
+    explore_nested(
+        "lap, nested",
+        plan,
+        1,
+        reader,
+        OPEN | SPARE | LOST | NESTED | COMMIT_OVERRUN,
+    );
 }
 
 #[test]
@@ -111,18 +117,38 @@ fn what_the_reader_gave_back_is_used_again() {
 
 #[test]
 fn a_full_ring_refuses_and_loses_nothing() {
-    let plan = Plan { writes: 4, overwrite: false, ..ONE };
+    let plan = Plan {
+        writes: 4,
+        overwrite: false,
+        ..ONE
+    };
     let reader: Reader = |w| {
         w.read(usize::MAX);
         w.read(usize::MAX);
     };
-    explore("no overwrite", plan, 3, reader, DROPPED | OPEN | FULL | SPARE);
-    explore_nested("no overwrite, nested", plan, 1, reader, DROPPED | NESTED | COMMIT_OVERRUN);
+    explore(
+        "no overwrite",
+        plan,
+        3,
+        reader,
+        DROPPED | OPEN | FULL | SPARE,
+    );
+    explore_nested(
+        "no overwrite, nested",
+        plan,
+        1,
+        reader,
+        DROPPED | NESTED | COMMIT_OVERRUN,
+    );
 }
 
 #[test]
 fn a_discard_beside_a_reader() {
-    let plan = Plan { writes: 3, discards: &[1, 3], ..TWO };
+    let plan = Plan {
+        writes: 3,
+        discards: &[1, 3],
+        ..TWO
+    };
     let reader: Reader = |w| {
         w.read(usize::MAX);
         w.read(usize::MAX);
@@ -135,8 +161,20 @@ fn a_view_takes_no_torn_copy_for_good() {
     let reader: Reader = |w| {
         w.view(None);
     };
-    explore("view of one", Plan { writes: 3, ..ONE }, 2, reader, RACING | TORN | LOST);
-    explore("view of two", Plan { writes: 5, ..TWO }, 2, reader, RACING | TORN | LOST);
+    explore(
+        "view of one",
+        Plan { writes: 3, ..ONE },
+        2,
+        reader,
+        RACING | TORN | LOST,
+    );
+    explore(
+        "view of two",
+        Plan { writes: 5, ..TWO },
+        2,
+        reader,
+        RACING | TORN | LOST,
+    );
 }
 
 #[test]
@@ -166,6 +204,13 @@ fn statistics_beside_writers() {
         w.stats();
     };
     explore("read, statistics", plan, 1, reader, OPEN);
+    // The reader gives a sub-buffer back that a writer is about to count.
+    let reader: Reader = |w| {
+        w.read(usize::MAX);
+        w.read(usize::MAX);
+        w.stats();
+    };
+    explore("give back, statistics", plan, 3, reader, OPEN | FULL);
 }
 
 #[test]
@@ -191,7 +236,13 @@ fn two_switches_keep_each_others_bits() {
         w.ring.set_disabled(DISABLE_QUIESCE, false);
         assert!(!w.ring.is_disabled());
     };
-    explore("two switches", Plan { writes: 1, ..ONE }, 3, reader, DISABLED);
+    explore(
+        "two switches",
+        Plan { writes: 1, ..ONE },
+        3,
+        reader,
+        DISABLED,
+    );
 }
 
 #[test]

@@ -250,7 +250,8 @@ impl<C: Checker> World<C> {
         Cursor::at(data, from, time)
             .map(|e| e.expect("well-formed records"))
             .map(|e| {
-                let word = |at: usize| u64::from_ne_bytes(e.payload[at..at + 8].try_into().unwrap());
+                let word =
+                    |at: usize| u64::from_ne_bytes(e.payload[at..at + 8].try_into().unwrap());
                 let id = word(0);
                 assert_eq!(id, word(e.payload.len() - 8), "a torn event");
                 Found {
@@ -369,6 +370,7 @@ impl<C: Checker> World<C> {
         let stats = self.with_reader(|reader| reader.stats());
         let mut log = self.log.borrow_mut();
         assert_eq!(stats.read, log.read);
+        assert!(stats.written >= stats.read, "{stats:?}");
         let written = log.committed.len() as u64;
         assert!(stats.written <= written, "{stats:?}: {written} written");
         log.stats.push(stats);
@@ -392,7 +394,11 @@ impl<C: Checker> World<C> {
         for (serial, id, time) in &log.viewed {
             let event = log.committed.get(*serial as usize);
             let same = event.is_some_and(|e| e.id == *id && time.is_none_or(|t| t == e.time));
-            assert!(same, "a view of {id} as event {serial} of {:?}", log.committed);
+            assert!(
+                same,
+                "a view of {id} as event {serial} of {:?}",
+                log.committed
+            );
         }
         let written = log.committed.len() as u64;
         if log.lost != 0 {
@@ -419,4 +425,3 @@ impl<C: Checker> World<C> {
         assert!(grows(|s| s.written), "written goes back");
     }
 }
-
