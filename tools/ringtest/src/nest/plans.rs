@@ -95,6 +95,7 @@ pub const LONG_PLANS: &[Plan] = &[
     },
     Plan {
         name: "3 nested; discards; clock 1 or 2^27+5",
+        one_in: 10,
         discards: true,
         clock: &[1, LONG],
         ..THREE
@@ -112,6 +113,7 @@ pub const LONG_PLANS: &[Plan] = &[
     },
     Plan {
         name: "3 nested; 3 events or 1; no overwriting; discards",
+        one_in: 5,
         sizes: &[1300, 4056],
         discards: true,
         overwrite: false,
@@ -144,6 +146,94 @@ pub const LONG_PLANS: &[Plan] = &[
         ..PLAN
     },
     Plan {
+        name: "3 nested, 1 read; 1 event in a sub-buffer",
+        sizes: &[4056],
+        reads: 1,
+        ..THREE
+    },
+    Plan {
+        name: "3 nested, 1 read; full ring",
+        nested: 3,
+        reads: 1,
+        ..FULL
+    },
+    Plan {
+        name: "3 nested, 1 read; attached",
+        nested: 3,
+        reads: 1,
+        attached: true,
+        ..FULL
+    },
+    Plan {
+        name: "2 nested, 1 read; full ring; no overwriting; discards",
+        reads: 1,
+        discards: true,
+        overwrite: false,
+        ..FULL
+    },
+    Plan {
+        name: "2 nested, 1 read; attached; discards",
+        reads: 1,
+        attached: true,
+        discards: true,
+        ..FULL
+    },
+    Plan {
+        name: "2 nested, 1 read; 2 events or 1; discards; no overwriting",
+        one_in: 10,
+        sizes: &[2000, 4056],
+        discards: true,
+        overwrite: false,
+        reads: 1,
+        ..PLAN
+    },
+    Plan {
+        name: "2 nested, 1 read or view; 2 events or 1; discards",
+        one_in: 20,
+        sizes: &[2000, 4056],
+        discards: true,
+        views: true,
+        reads: 1,
+        ..PLAN
+    },
+    Plan {
+        name: "2 nested, 1 read; attached; discards; clock 0 or 50",
+        one_in: 20,
+        reads: 1,
+        attached: true,
+        discards: true,
+        clock: &[0, 50],
+        ..FULL
+    },
+    Plan {
+        name: "2 nested, 2 reads; 1 event in a sub-buffer",
+        sizes: &[4056],
+        reads: 2,
+        ..PLAN
+    },
+    Plan {
+        name: "2 nested, 2 reads; full ring; discards",
+        one_in: 100,
+        reads: 2,
+        discards: true,
+        ..FULL
+    },
+    Plan {
+        name: "2 nested, 2 reads or views; attached",
+        one_in: 20,
+        reads: 2,
+        views: true,
+        attached: true,
+        ..FULL
+    },
+    Plan {
+        name: "1 nested, 3 reads; 1 event in a sub-buffer",
+        nested: 1,
+        sizes: &[4056],
+        reads: 3,
+        ..PLAN
+    },
+    Plan {
         name: "4 nested",
         ..FOUR
     },
@@ -165,16 +255,19 @@ pub const LONG_PLANS: &[Plan] = &[
     },
     Plan {
         name: "4 nested; clock 0 or 50",
+        one_in: 20,
         clock: &[0, 50],
         ..FOUR
     },
     Plan {
         name: "4 nested; 3 events or 1",
+        one_in: 20,
         sizes: &[1300, 4056],
         ..FOUR
     },
     Plan {
         name: "4 nested; 3 events or 1; discards; clock 0 or 50",
+        one_in: 1000000,
         sizes: &[1300, 4056],
         discards: true,
         clock: &[0, 50],
@@ -182,6 +275,7 @@ pub const LONG_PLANS: &[Plan] = &[
     },
     Plan {
         name: "4 nested; full ring; no overwriting; discards; clock 1 or 2^27+5",
+        one_in: 1000,
         nested: 4,
         clock: &[1, LONG],
         discards: true,
@@ -189,76 +283,8 @@ pub const LONG_PLANS: &[Plan] = &[
         ..FULL
     },
     Plan {
-        name: "3 nested, 1 read; 1 event in a sub-buffer",
-        sizes: &[4056],
-        reads: 1,
-        ..THREE
-    },
-    Plan {
-        name: "3 nested, 1 read; full ring",
-        nested: 3,
-        reads: 1,
-        ..FULL
-    },
-    Plan {
-        name: "3 nested, 1 read; attached",
-        nested: 3,
-        reads: 1,
-        attached: true,
-        ..FULL
-    },
-    Plan {
-        name: "2 nested, 1 read; 2 events or 1; discards; no overwriting",
-        sizes: &[2000, 4056],
-        discards: true,
-        overwrite: false,
-        reads: 1,
-        ..PLAN
-    },
-    Plan {
-        name: "2 nested, 1 read or view; 2 events or 1; discards",
-        sizes: &[2000, 4056],
-        discards: true,
-        views: true,
-        reads: 1,
-        ..PLAN
-    },
-    Plan {
-        name: "2 nested, 1 read; attached; discards; clock 0 or 50",
-        reads: 1,
-        attached: true,
-        discards: true,
-        clock: &[0, 50],
-        ..FULL
-    },
-    Plan {
-        name: "2 nested, 2 reads; 1 event in a sub-buffer",
-        sizes: &[4056],
-        reads: 2,
-        ..PLAN
-    },
-    Plan {
-        name: "2 nested, 2 reads; full ring; discards",
-        reads: 2,
-        discards: true,
-        ..FULL
-    },
-    Plan {
-        name: "2 nested, 2 reads or views; attached",
-        reads: 2,
-        views: true,
-        attached: true,
-        ..FULL
-    },
-    Plan {
-        name: "1 nested, 3 reads; 1 event in a sub-buffer",
-        nested: 1,
-        sizes: &[4056],
-        reads: 3,
-        ..PLAN
-    },
-    Plan {
         name: "4 nested, 1 read; full ring; discards",
+        one_in: 1000000,
         nested: 4,
         reads: 1,
         discards: true,
@@ -266,6 +292,7 @@ pub const LONG_PLANS: &[Plan] = &[
     },
     Plan {
         name: "4 nested, 2 reads or views; 2 events or 1; discards; clock 0 or 50",
+        one_in: 100000000,
         nested: 4,
         reads: 2,
         views: true,
