@@ -9,7 +9,7 @@ MO ?= $(CURDIR)/build/module
 export SECS EVENTS
 
 .PHONY: all modules modules_install clean help module-stock module-test \
-	env run shell format check kunit guest test
+	env run shell format check kunit guest test test-long
 
 all: modules
 
@@ -41,7 +41,7 @@ shell:
 	@scripts/module stock >/dev/null
 	@scripts/vm
 
-format check mutants kunit test:
+format check mutants kunit test test-long:
 	@scripts/$@
 
 samples:
@@ -62,6 +62,7 @@ help:
 	@echo '  run              boot the stock kernel and watch it  [SECS=10 EVENTS="sched irq"]'
 	@echo '  shell            boot the stock kernel with a shell'
 	@echo '  test             everything below; the last line is N passed, N failed'
+	@echo '  test-long        what takes hours instead of minutes'
 	@echo '  check            formatting, lints, rules, host tests of the core'
 	@echo '  mutants          seeded bugs of the core, each of which a host test must find'
 	@echo '  kunit            the KUnit tests in the test kernel'

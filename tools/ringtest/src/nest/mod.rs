@@ -5,6 +5,7 @@
 //! writer may run, or a whole call of the reader, within a budget. Afterwards every event must be
 //! accounted for, with its content and exactly the time that its writer read from the clock.
 
+mod bounds;
 mod check;
 mod long;
 mod plans;
