@@ -65,6 +65,13 @@ const FULL: Plan = Plan {
     ..PLAN
 };
 
+/// Two events fill a sub-buffer, and with a time record they do not fit.
+const EDGE: Plan = Plan {
+    before: 2,
+    sizes: &[2032],
+    ..PLAN
+};
+
 /// What the long run explores.
 pub const LONG_PLANS: &[Plan] = &[
     Plan {
@@ -144,6 +151,32 @@ pub const LONG_PLANS: &[Plan] = &[
         discards: true,
         clock: &[0, 50],
         ..PLAN
+    },
+    Plan {
+        name: "2 nested; 2 events without time records; discards; clock 1 or 2^27+5",
+        clock: &[1, LONG],
+        discards: true,
+        ..EDGE
+    },
+    Plan {
+        name: "3 nested; 2 events without time records; clock 1 or 2^27+5",
+        nested: 3,
+        clock: &[1, LONG],
+        ..EDGE
+    },
+    Plan {
+        name: "3 nested; 2 events without time records; discards",
+        nested: 3,
+        discards: true,
+        ..EDGE
+    },
+    Plan {
+        name: "1 nested, 1 read; 2 events without time records; discards; clock 1 or 2^27+5",
+        nested: 1,
+        reads: 1,
+        clock: &[1, LONG],
+        discards: true,
+        ..EDGE
     },
     Plan {
         name: "3 nested, 1 read; 1 event in a sub-buffer",

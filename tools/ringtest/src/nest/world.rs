@@ -6,6 +6,7 @@ use std::cell::{Cell, RefCell};
 use super::bounds::{Mark, Most};
 use super::check::Log;
 use super::plans::Plan;
+use crate::ring::check::Clock;
 use crate::ring::cpu::{CpuRing, Parts, ReaderState};
 use crate::ring::cursor::Cursor;
 use crate::ring::port::{Port, SharedWord};
@@ -286,9 +287,9 @@ impl World {
 
     /// No writer is active.
     fn rest(&self) {
-        if let Some(what) = self.ring.unrest() {
-            panic!("{what} in {}", schedule());
-        }
+        // SAFETY: nobody uses the ring.
+        let checked = unsafe { self.ring.check(&self.reader.borrow(), Clock::Steady) };
+        assert_eq!(checked, Ok(()), "in {}", schedule());
         if let Some(time) = self.ring.known_time() {
             let newest = self.log.borrow().newest();
             assert_eq!(Some(time), newest, "known time in {}", schedule());
@@ -314,5 +315,6 @@ impl World {
             schedule()
         );
         self.log.borrow().judge(&after);
+        self.rest();
     }
 }
