@@ -12,8 +12,12 @@ use crate::trail::schedule;
 pub struct Most {
     /// Operations of `reserve`.
     pub reserve: u32,
+    /// The same, of those during which nobody came.
+    pub reserve_alone: u32,
     /// Operations of a commit or a discard.
     pub commit: u32,
+    /// The same, of those during which nobody came.
+    pub commit_alone: u32,
     /// Turns of `place`.
     pub place: u32,
     /// Turns of `cross`, all its calls in one reservation together.
@@ -27,7 +31,9 @@ impl Most {
     pub fn max(self, other: Self) -> Self {
         Most {
             reserve: self.reserve.max(other.reserve),
+            reserve_alone: self.reserve_alone.max(other.reserve_alone),
             commit: self.commit.max(other.commit),
+            commit_alone: self.commit_alone.max(other.commit_alone),
             place: self.place.max(other.place),
             cross: self.cross.max(other.cross),
             publish: self.publish.max(other.publish),
@@ -86,6 +92,7 @@ impl Mark {
         };
         Most {
             reserve: self.ops.steps,
+            reserve_alone: self.steps_alone(),
             place: turns,
             cross,
             publish,
@@ -96,10 +103,26 @@ impl Mark {
     /// This was done in a commit, or a discard.
     pub fn commit(&self, discard: bool) -> Most {
         self.close();
+        // Each sub-buffer is closed at the second try.
+        assert!(
+            self.ops.failed <= self.ops.changed,
+            "{} tries failed, {} sub-buffers closed in {}",
+            self.ops.failed,
+            self.ops.changed,
+            schedule()
+        );
         Most {
             commit: self.ops.steps,
+            commit_alone: self.steps_alone(),
             publish: self.publish(u32::from(discard)),
             ..Most::default()
+        }
+    }
+
+    fn steps_alone(&self) -> u32 {
+        match (self.began, self.changes) {
+            (0, 0) => self.ops.steps,
+            _ => 0,
         }
     }
 

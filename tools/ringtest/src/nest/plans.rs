@@ -127,6 +127,14 @@ pub const LONG_PLANS: &[Plan] = &[
         ..THREE
     },
     Plan {
+        name: "3 nested; 3 events or 1; discards; clock 0 or 50",
+        one_in: 100,
+        sizes: &[1300, 4056],
+        clock: &[0, 50],
+        discards: true,
+        ..THREE
+    },
+    Plan {
         name: "3 nested; full ring; clock 0 or 50",
         nested: 3,
         clock: &[0, 50],
