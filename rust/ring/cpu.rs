@@ -200,9 +200,22 @@ impl<P: Port> CpuRing<P> {
         *state = self.reset_words();
     }
 
+    /// As [`Self::reset`]; the sub-buffers are counted from `first`, which belongs into slot 0.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::reset`].
+    #[cfg(test)]
+    pub(crate) unsafe fn reset_to(&self, state: &mut ReaderState, first: Seq) {
+        *state = self.begin(first);
+    }
+
     fn reset_words(&self) -> ReaderState {
+        self.begin(self.unused_seq(self.slot_count()))
+    }
+
+    fn begin(&self, first: Seq) -> ReaderState {
         let n = self.slot_count();
-        let first = self.unused_seq(n);
         self.empty_slots(first);
         if let Some(slot) = self.slots().first() {
             slot.store(SlotWord::new(first, PageIndex(0), State::Open).raw());
@@ -255,6 +268,12 @@ impl<P: Port> CpuRing<P> {
             let seq = held.wrapping_add(u64::from(i));
             slot.store(SlotWord::new(seq, PageIndex(i), State::Empty).raw());
         }
+    }
+
+    /// The largest number that a sub-buffer can have.
+    #[cfg(test)]
+    pub(crate) fn last_seq(&self) -> Seq {
+        self.layout.max_seq()
     }
 
     /// Slots: sub-buffers that the ring holds, the reader's not counted.
