@@ -38,7 +38,7 @@ pub mod text;
 #[cfg(test)]
 mod history;
 #[cfg(test)]
-mod hostile_text;
+mod hostile;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]
@@ -52,6 +52,8 @@ mod plain;
 #[cfg(test)]
 mod races;
 #[cfg(test)]
+mod selfcheck;
+#[cfg(test)]
 mod sim;
 #[cfg(test)]
 mod stories;
@@ -59,5 +61,7 @@ mod stories;
 mod threads;
 #[cfg(test)]
 mod tour;
+#[cfg(test)]
+mod trail;
 #[cfg(test)]
 mod world;

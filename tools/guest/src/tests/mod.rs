@@ -15,6 +15,7 @@ mod pipe;
 mod raw;
 mod side;
 mod side_text;
+mod soak;
 
 use crate::check::Check;
 use crate::tree::{Instance, Tree};
@@ -49,6 +50,7 @@ const GROUPS: &[&[Test]] = &[
     raw::TESTS,
     contexts::TESTS,
     life::TESTS,
+    soak::TESTS,
     load::TESTS,
 ];
 
