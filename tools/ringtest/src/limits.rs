@@ -86,6 +86,25 @@ fn a_ring_that_is_off_takes_no_nested_event() {
 }
 
 #[test]
+fn what_was_consumed_stays_consumed() {
+    let (ring, mut state) = ring(4096);
+    // SAFETY: one thread, one writer at a time.
+    let writer = unsafe { ring.writer() };
+    for time in 0..3 {
+        writer.reserve(8, || time).unwrap().commit();
+    }
+    // SAFETY: the state of this ring.
+    let mut reader = unsafe { ring.reader(&mut state) };
+    let seq = reader.unread().unwrap().map_or(0, |u| u.seq);
+    assert!(reader.consume(seq, 32, 1, 2));
+    for (offset, events) in [(32, 2), (16, 1), (0, 0)] {
+        assert!(!reader.consume(seq, offset, 1, events), "again to {offset}");
+    }
+    assert_eq!(reader.stats().read, 2);
+    assert_eq!(drain(&ring, &mut state, 4096), [2]);
+}
+
+#[test]
 fn numbers_of_sub_buffers_end_and_begin_anew() {
     for order in 0..=MAX_ORDER {
         let size = 4096 << order;
