@@ -159,8 +159,11 @@ fn reserve<'a>(
     Ok(reserved)
 }
 
-/// Records an event of `len` bytes whose part behind the common fields `fill` fills. Says whether it
-/// did.
+/// Records an event of `len` bytes whose part behind the common fields `fill` fills.
+///
+/// # Errors
+///
+/// Why it was not recorded.
 pub(crate) fn record(
     pin: &CpuPin,
     ring: &Ring,
@@ -169,15 +172,13 @@ pub(crate) fn record(
     id: u16,
     len: usize,
     fill: impl FnOnce(&mut [u8]),
-) -> bool {
-    let Ok(mut reserved) = reserve(pin, ring, recorder, id, 0, len) else {
-        return false;
-    };
+) -> Result<(), Refused> {
+    let mut reserved = reserve(pin, ring, recorder, id, 0, len)?;
     if let Some(rest) = reserved.payload().get_mut(COMMON..) {
         fill(rest);
     }
     if reserved.commit() {
         waker.published();
     }
-    true
+    Ok(())
 }

@@ -45,6 +45,8 @@ pub(crate) mod pos;
 pub(crate) mod reader;
 pub(crate) mod reserved;
 pub(crate) mod resize;
+#[cfg(test)]
+mod rest;
 mod slot;
 pub(crate) mod subbuf;
 pub(crate) mod time;

@@ -19,6 +19,7 @@ mod memory;
 mod module;
 mod page;
 mod runner;
+mod soak;
 mod stream;
 mod sys;
 mod tests;

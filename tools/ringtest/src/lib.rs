@@ -24,6 +24,8 @@
 
 #[path = "../../../rust/event/mod.rs"]
 pub mod event;
+#[path = "../../../rust/instance/life.rs"]
+pub mod life;
 #[path = "../../../rust/instance/merge.rs"]
 pub mod merge;
 #[path = "../../../rust/ring/mod.rs"]
@@ -33,6 +35,8 @@ pub mod stream;
 #[path = "../../../rust/text/mod.rs"]
 pub mod text;
 
+#[cfg(test)]
+mod history;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
@@ -44,10 +48,16 @@ mod oracle;
 #[cfg(test)]
 mod plain;
 #[cfg(test)]
+mod races;
+#[cfg(test)]
 mod sim;
 #[cfg(test)]
 mod stories;
 #[cfg(test)]
+mod threads;
+#[cfg(test)]
 mod tour;
+#[cfg(test)]
+mod trail;
 #[cfg(test)]
 mod world;

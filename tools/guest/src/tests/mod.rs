@@ -18,6 +18,7 @@ mod raw;
 mod security;
 mod side;
 mod side_text;
+mod soak;
 mod wakes;
 
 use crate::check::Check;
@@ -53,6 +54,7 @@ const GROUPS: &[&[Test]] = &[
     raw::TESTS,
     contexts::TESTS,
     life::TESTS,
+    soak::TESTS,
     load::TESTS,
     hostile::TESTS,
     wakes::TESTS,
