@@ -12,6 +12,7 @@ mod marker;
 pub(crate) mod merge;
 mod pages;
 pub(crate) mod registry;
+mod selftest;
 pub(crate) mod stream;
 #[cfg(CONFIG_KUNIT = "y")]
 mod tests;
@@ -53,7 +54,10 @@ use crate::{
             OptionSet, //
         },
         size::SizeKb,
-        stats::CpuStats, //
+        stats::{
+            Broken,
+            CpuStats, //
+        }, //
     },
 };
 use core::ops::Deref;
@@ -130,7 +134,7 @@ impl Instance {
     fn new(name: &CStr, top: bool, options: OptionSet) -> Result<Arc<Self>> {
         let kb = if top { UNUSED_KB } else { EXPANDED_KB };
         let name = CString::try_from(name)?;
-        let buffers = Buffers::new(kb, !top)?;
+        let buffers = Buffers::new(CString::try_from(&*name)?, kb, !top)?;
         let this = Arc::pin_init(
             pin_init!(Self {
                 name,
@@ -283,6 +287,10 @@ impl Instance {
             now_ts: CpuPin::with(|_| clock::read(self.clock())),
             dropped: s.dropped,
             read: s.read,
+            broken: s.fault.map(|violation| Broken {
+                violation,
+                refused: s.broken,
+            }),
         }
     }
 

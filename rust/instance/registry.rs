@@ -4,6 +4,8 @@
 
 use super::{
     enable,
+    selftest,
+    CpuSel,
     Instance, //
 };
 use crate::text::options::OptionSet;
@@ -93,6 +95,9 @@ pub(crate) fn remove(inst: &Arc<Instance>) -> Result {
     };
     inst.life.remove(|| inst.disable_all(), unlist)?;
     inst.wake_all();
+    if selftest::ALWAYS {
+        inst.buffers.selftest(CpuSel::All);
+    }
     Ok(())
 }
 

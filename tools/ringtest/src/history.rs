@@ -13,7 +13,8 @@ use crate::plain;
 use crate::ring::cpu::{CpuRing, Parts, ReaderState};
 use crate::ring::port::{Port, SharedWord};
 use crate::ring::subbuf::SubBuf;
-use crate::sim::{choose, explore, schedule, with_hook, Block, Sim};
+use crate::sim::{with_hook, Block, Sim};
+use crate::trail::{choose, explore, schedule, ALL};
 
 const SIZE: usize = 4096;
 /// Does not fit an event header.
@@ -138,7 +139,7 @@ fn explore_class(class: Class) {
         times: RefCell::default(),
     };
     WORLD.with(|p| p.set(&w));
-    let runs = explore(u64::MAX, || {
+    let runs = explore(&[], ALL, || {
         // SAFETY: no writer is active.
         unsafe { w.ring.reset(&mut w.reader.borrow_mut()) };
         w.nested.set(class.nested);

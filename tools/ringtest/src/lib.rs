@@ -50,6 +50,8 @@ mod plain;
 #[cfg(test)]
 mod races;
 #[cfg(test)]
+mod selfcheck;
+#[cfg(test)]
 mod sim;
 #[cfg(test)]
 mod stories;

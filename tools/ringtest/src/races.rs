@@ -7,8 +7,8 @@
 
 use crate::life::{Life, Refusal};
 use crate::ring::port::SharedWord;
-use crate::sim::{explore, schedule};
 use crate::threads::{race, Racy};
+use crate::trail::{explore, schedule, ALL};
 
 /// An instance, and an event of another module.
 struct World {
@@ -99,7 +99,7 @@ impl World {
 
 /// Every order of what `actors` do to a fresh world; `check` sees how each fared.
 fn all(actors: &[fn(&World) -> End], check: impl Fn(&World, &[End])) {
-    let runs = explore(u64::MAX, || {
+    let runs = explore(&[], ALL, || {
         let w = World::new();
         let threads: Vec<_> = actors.iter().map(|actor| || actor(&w)).collect();
         let threads: Vec<&dyn Fn() -> End> = threads.iter().map(|t| t as _).collect();

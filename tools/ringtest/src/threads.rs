@@ -9,7 +9,7 @@ use std::cell::{Cell, RefCell};
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 
 use crate::ring::port::SharedWord;
-use crate::sim::choose;
+use crate::trail::choose;
 
 /// A word that all simulated threads may use.
 pub struct Racy(Cell<u64>);
@@ -138,13 +138,13 @@ pub fn race<R>(threads: &[&dyn Fn() -> R]) -> Vec<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sim::explore;
+    use crate::trail::{explore, ALL};
     use std::collections::BTreeSet;
 
     #[test]
     fn every_interleaving_is_run_once() {
         let mut ends = BTreeSet::new();
-        let runs = explore(u64::MAX, || {
+        let runs = explore(&[], ALL, || {
             let word = Racy::new(0);
             let add = || {
                 let old = word.load();
