@@ -58,8 +58,8 @@ impl Instance {
 
     fn record(&self, id: u16, len: usize, fill: impl FnOnce(&mut [u8])) -> Result<(), Refused> {
         CpuPin::with(|pin| {
-            let ring = self.buffers.rings().this(pin);
-            probes::record(pin, ring, &self.recorder, &self.waker, id, len, fill)
+            let (buffers, recorder) = (&self.buffers, &self.recorder);
+            probes::record(pin, buffers, recorder, &self.waker, id, len, fill)
         })
     }
 }

@@ -166,14 +166,19 @@ fn reserve<'a>(
 /// Why it was not recorded.
 pub(crate) fn record(
     pin: &CpuPin,
-    ring: &Ring,
+    buffers: &Buffers,
     recorder: &Recorder,
     waker: &Waker,
     id: u16,
     len: usize,
     fill: impl FnOnce(&mut [u8]),
 ) -> Result<(), Refused> {
-    let mut reserved = reserve(pin, ring, recorder, id, 0, len)?;
+    let ring = buffers.rings().this(pin);
+    let mut reserved = reserve(pin, ring, recorder, id, 0, len).inspect_err(|why| {
+        if *why == Refused::Broken {
+            buffers.refused(pin);
+        }
+    })?;
     if let Some(rest) = reserved.payload().get_mut(COMMON..) {
         fill(rest);
     }

@@ -27,7 +27,7 @@ where
 {
     /// Exchanges the parts of the ring for `parts`, whose sub-buffers are unused and of the same
     /// size; unread events are kept as far as they fit. Returns the old parts, with unused memory
-    /// of the new ones where something was kept.
+    /// of the new ones where something was kept. A broken ring is emptied.
     ///
     /// # Safety
     ///
@@ -39,6 +39,14 @@ where
     ) -> Result<Parts<P>, Unfit<P>> {
         if !self.fits(&parts) {
             return Err(Unfit(parts));
+        }
+        if self.is_broken() {
+            // Its words say nothing about what could be kept.
+            // SAFETY: by the contract.
+            let old = unsafe { self.replace(parts) };
+            // SAFETY: by the contract.
+            unsafe { self.reset(state) };
+            return Ok(old);
         }
         self.settle(state);
         let n = parts.slots.len() as u64;

@@ -10,6 +10,8 @@
 #[macro_use]
 mod check;
 mod align;
+mod callers;
+mod chance;
 mod errno;
 mod format;
 mod kmsg;

@@ -4,18 +4,22 @@
 //! slow (emulated) machine.
 
 mod contexts;
+mod ends;
 mod fs_mount;
 mod fs_tree;
 mod golden;
 mod golden_events;
+mod hostile;
 mod input;
 mod life;
 mod load;
 mod pipe;
 mod raw;
+mod security;
 mod side;
 mod side_text;
 mod soak;
+mod wakes;
 
 use crate::check::Check;
 use crate::tree::{Instance, Tree};
@@ -52,6 +56,12 @@ const GROUPS: &[&[Test]] = &[
     life::TESTS,
     soak::TESTS,
     load::TESTS,
+    hostile::TESTS,
+    wakes::TESTS,
+    ends::TESTS,
+    security::TESTS,
+    // What cannot be undone.
+    security::LAST,
 ];
 
 /// All tests in the order in which they run.
