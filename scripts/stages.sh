@@ -26,7 +26,7 @@ stage() {
 	fi
 	passed=$((passed + p))
 	failed=$((failed + f))
-	summary+=("$(printf '%-12s %5d passed %5d failed  status %d  %4ds' \
+	summary+=("$(printf '%-13s %5d passed %5d failed  status %d  %4ds' \
 		"$name" "$p" "$f" "$rc" $((SECONDS - began)))")
 }
 
