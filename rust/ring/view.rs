@@ -183,7 +183,7 @@ impl<P: Port> Reader<'_, P> {
 
     /// Events published: those in front of the sub-buffer that is being written, and those committed
     /// in it. Never more than there are.
-    fn written(&self) -> u64 {
+    pub(super) fn written(&self) -> u64 {
         let w = &self.ring.w;
         // A writer that closes a sub-buffer meanwhile makes us look again; not for ever.
         for _ in 0..4 {

@@ -10,9 +10,13 @@
 #[macro_use]
 mod check;
 mod align;
+mod callers;
+mod chance;
 mod errno;
+mod faults;
 mod format;
 mod kmsg;
+mod leaks;
 mod memory;
 mod module;
 mod page;

@@ -40,7 +40,12 @@ fn digits(source: &mut Source) -> Vec<u8> {
         }
         return text;
     }
-    source.pieces(DIGITS, 6)
+    let mut text = source.pieces(DIGITS, 6);
+    if source.once_in(8) {
+        // Around the length that is looked at.
+        text.splice(0..0, vec![b'0'; 60 + source.below(8)]);
+    }
+    text
 }
 
 /// What a number is, by comparing texts instead of adding up.
