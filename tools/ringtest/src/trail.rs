@@ -43,7 +43,8 @@ impl Sample {
         }
         let mut hash = 0xcbf2_9ce4_8422_2325u64;
         for (choice, of) in taken {
-            hash = (hash ^ u64::from(*choice) ^ u64::from(*of) << 8).wrapping_mul(0x100_0000_01b3);
+            hash =
+                (hash ^ u64::from(*choice) ^ (u64::from(*of) << 8)).wrapping_mul(0x100_0000_01b3);
         }
         hash ^= hash >> 29;
         (hash.wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 20) % self.one_in == self.part

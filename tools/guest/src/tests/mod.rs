@@ -4,6 +4,7 @@
 //! slow (emulated) machine.
 
 mod contexts;
+mod faults;
 mod ends;
 mod fs_mount;
 mod fs_tree;
@@ -56,6 +57,7 @@ const GROUPS: &[&[Test]] = &[
     pipe::TESTS,
     raw::TESTS,
     contexts::TESTS,
+    faults::TESTS,
     life::TESTS,
     soak::TESTS,
     load::TESTS,
