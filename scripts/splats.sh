@@ -9,6 +9,8 @@ splat_starts+='rcu: INFO: .* detected .*stall|rcu: .*kthread.* starved|'
 splat_starts+='watchdog: |general protection fault|invalid opcode|double fault|divide error|'
 splat_starts+='stack segment|int3: |kernel BUG at |Kernel panic|refcount_t: |'
 splat_starts+='(list|slab).* corruption|unchecked MSR access|INFO: trying to register non-static key|'
+# The module's own, but for the rings that its KUnit tests break.
+splat_starts+='rtrace: the ring of CPU .* is broken|'
 splat_starts+='unregister_netdevice: waiting|rust_kernel: panicked|Bad rss|VFS: Busy inodes'
 
 # print_splats FILE: print every complaint in the kernel log FILE with what
@@ -16,7 +18,7 @@ splat_starts+='unregister_netdevice: waiting|rust_kernel: panicked|Bad rss|VFS: 
 print_splats() {
 	awk -v starts="^(\\[ *[0-9]+\\.[0-9]+\\](\\[[^]]*\\])? )?((=+|-+)\\[?)? ?($splat_starts)" '
 		{ sub(/\r$/, "") }
-		$0 ~ starts && !/watchdog: (Enabled|Delayed)/ { found = 1; left = 60 }
+		$0 ~ starts && !/watchdog: (Enabled|Delayed)|of instance .kunit-/ { found = 1; left = 60 }
 		left > 0 { print; left-- }
 		/---\[ end trace/ { left = 0 }
 		END { exit found }

@@ -4,8 +4,10 @@
 //!
 //! Lock order: `shape`, then one `reader` after the other in the order of CPUs. Writers take none.
 
+use super::selftest;
 use crate::{
     kapi::{
+        alarm::Alarm,
         cpus,
         grace,
         pages::{
@@ -23,7 +25,6 @@ use crate::{
         cpu::{
             Parts,
             ReaderState,
-            DISABLE_BROKEN,
             DISABLE_QUIESCE, //
         },
         port::SharedWord,
@@ -38,6 +39,7 @@ use kernel::{
     new_mutex,
     page::PAGE_SIZE,
     prelude::*,
+    str::CString,
     sync::{
         Mutex,
         MutexGuard, //
@@ -87,11 +89,14 @@ pub(crate) struct Buffers {
     /// Held while rings are emptied or change their size, and while somebody looks at their size.
     #[pin]
     shape: Mutex<Shape>,
+    /// Tells that a ring is broken.
+    #[pin]
+    alarm: Alarm,
 }
 
 impl Buffers {
-    /// Empty rings with as many sub-buffers as `kb` KiB of events need.
-    pub(crate) fn new(kb: u64, expanded: bool) -> Result<impl PinInit<Self>> {
+    /// Empty rings of the instance `name` with as many sub-buffers as `kb` KiB of events need.
+    pub(crate) fn new(name: CString, kb: u64, expanded: bool) -> Result<impl PinInit<Self>> {
         let slots = slots_for(kb, 0)?;
         let cpus = CpuSel::All.iter().count() as u64;
         let mut budget =
@@ -114,6 +119,7 @@ impl Buffers {
             rings,
             readers,
             shape <- new_mutex!(Shape { expanded, order: 0 }),
+            alarm <- Alarm::new(name, selftest::tell),
         }))
     }
 
@@ -122,8 +128,13 @@ impl Buffers {
         &self.rings
     }
 
+    /// Tells that a ring is broken.
+    pub(super) fn alarm(&self) -> &Alarm {
+        &self.alarm
+    }
+
     /// The ring of `cpu` with its reader's lock held.
-    fn locked(&self, cpu: u32) -> Result<(&Ring, MutexGuard<'_, ReaderState>)> {
+    pub(super) fn locked(&self, cpu: u32) -> Result<(&Ring, MutexGuard<'_, ReaderState>)> {
         let side = self.readers.iter().find(|side| side.cpu == cpu);
         let side = side.ok_or(ENODEV)?;
         let ring = self.rings.of(cpu).ok_or(ENODEV)?;
@@ -170,7 +181,11 @@ impl Buffers {
 
     /// Runs `change` while no writer is in the rings of `cpus`; what they would write meanwhile is
     /// not recorded.
-    fn quiesced(&self, cpus: CpuSel, mut change: impl FnMut(u32, &Ring, &mut ReaderState)) {
+    pub(super) fn quiesced(
+        &self,
+        cpus: CpuSel,
+        mut change: impl FnMut(u32, &Ring, &mut ReaderState),
+    ) {
         for ring in cpus.iter().filter_map(|cpu| self.rings.of(cpu)) {
             ring.set_disabled(DISABLE_QUIESCE, true);
         }
@@ -178,6 +193,11 @@ impl Buffers {
         for cpu in cpus.iter() {
             if let Ok((ring, mut state)) = self.locked(cpu) {
                 change(cpu, ring, &mut state);
+                if selftest::ALWAYS {
+                    // SAFETY: Recording is disabled and a grace period has passed; the state is
+                    // this ring's and locked.
+                    unsafe { self.examine(cpu, ring, &state) };
+                }
                 ring.set_disabled(DISABLE_QUIESCE, false);
             }
         }
@@ -187,11 +207,11 @@ impl Buffers {
     pub(crate) fn clear(&self, cpus: CpuSel, mut meanwhile: impl FnMut()) {
         let _shape = self.shape.lock();
         let mut first = true;
+        self.alarm.rearm();
         self.quiesced(cpus, |_, ring, state| {
             // SAFETY: Recording is disabled and a grace period has passed; the state is this
             // ring's and locked.
             unsafe { ring.reset(state) };
-            ring.set_disabled(DISABLE_BROKEN, false);
             if core::mem::take(&mut first) {
                 meanwhile();
             }

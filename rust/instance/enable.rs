@@ -139,12 +139,11 @@ impl Instance {
     }
 }
 
-/// Stops recording `event` everywhere: its module goes away.
+/// Stops recording `event` everywhere: its module goes away, and nobody can enable it any more.
+///
+/// An instance that is being removed stays on the list until its events are off.
 pub(crate) fn disable_everywhere(event: &Event) {
-    match registry::list(true) {
-        Ok(all) => all
-            .iter()
-            .for_each(|inst| inst.disable(|file| file.is_for(event))),
-        Err(e) => pr_err!("cannot disable {}: {e:?}\n", event.name()),
+    while let Some(inst) = registry::first(|inst| inst.event_enabled(event)) {
+        inst.disable(|file| file.is_for(event));
     }
 }

@@ -6,7 +6,8 @@ use super::Instance;
 use crate::{
     event::format,
     kapi::percpu::CpuPin,
-    probes, //
+    probes,
+    ring::writer::Refused, //
 };
 use kernel::prelude::*;
 
@@ -26,7 +27,8 @@ impl Instance {
         let most = probes::MOST_PAYLOAD.saturating_sub(HEAD + TAIL);
         let text = text.get(..most).unwrap_or(text);
         let len = text.len().saturating_add(HEAD + TAIL);
-        self.record(format::PRINT.id, len, |p| fill(p, text, ip))?;
+        self.record(format::PRINT.id, len, |p| fill(p, text, ip))
+            .map_err(|_| EBADF)?;
         Ok(text.len())
     }
 
@@ -34,7 +36,9 @@ impl Instance {
     ///
     /// # Errors
     ///
-    /// `EBADF` when the event cannot be recorded.
+    /// One for each reason: `EBADF` while recording is off, `ENOSPC` when the buffer is full, `EBUSY`
+    /// for a commit overrun, `EDEADLK` for too many nested writers, `E2BIG`, `EIO` when the buffer is
+    /// broken.
     pub(crate) fn raw_data(&self, bytes: &[u8]) -> Result {
         let len = bytes.len().saturating_add(probes::COMMON);
         self.record(format::RAW_DATA.id, len, |p| {
@@ -42,18 +46,21 @@ impl Instance {
                 *to = *from;
             }
         })
+        .map_err(|refused| match refused {
+            Refused::Disabled => EBADF,
+            Refused::Full => ENOSPC,
+            Refused::CommitOverrun => EBUSY,
+            Refused::Recursion => EDEADLK,
+            Refused::TooBig => E2BIG,
+            Refused::Broken => EIO,
+        })
     }
 
-    fn record(&self, id: u16, len: usize, fill: impl FnOnce(&mut [u8])) -> Result {
-        let recorded = CpuPin::with(|pin| {
-            let ring = self.buffers.rings().this(pin);
-            probes::record(pin, ring, &self.recorder, &self.waker, id, len, fill)
-        });
-        if recorded {
-            Ok(())
-        } else {
-            Err(EBADF)
-        }
+    fn record(&self, id: u16, len: usize, fill: impl FnOnce(&mut [u8])) -> Result<(), Refused> {
+        CpuPin::with(|pin| {
+            let (buffers, recorder) = (&self.buffers, &self.recorder);
+            probes::record(pin, buffers, recorder, &self.waker, id, len, fill)
+        })
     }
 }
 

@@ -7,10 +7,12 @@
 
 mod buffers;
 mod enable;
+mod life;
 mod marker;
 pub(crate) mod merge;
 mod pages;
 pub(crate) mod registry;
+mod selftest;
 pub(crate) mod stream;
 #[cfg(CONFIG_KUNIT = "y")]
 mod tests;
@@ -28,12 +30,17 @@ pub(crate) use self::{
     registry::Instances, //
 };
 
+use self::life::{
+    Life,
+    Refusal, //
+};
 use crate::{
     kapi::{
         clock,
         percpu::CpuPin,
         wait::Poller,
-        waker::Waker, //
+        waker::Waker,
+        words::SharedU64, //
     },
     probes::{
         EventFile,
@@ -47,7 +54,10 @@ use crate::{
             OptionSet, //
         },
         size::SizeKb,
-        stats::CpuStats, //
+        stats::{
+            Broken,
+            CpuStats, //
+        }, //
     },
 };
 use core::ops::Deref;
@@ -71,16 +81,13 @@ const EXPANDED_KB: u64 = 1408;
 /// KiB per CPU of the top instance until it is used: two sub-buffers.
 const UNUSED_KB: u64 = 1;
 
-/// Value of `opens` of an instance that is being removed.
-const DYING: i64 = -1;
-
 /// A tracer.
 #[pin_data]
 pub(crate) struct Instance {
     name: CString,
     top: bool,
-    /// Counted references, or `DYING`.
-    opens: Atomic<i64>,
+    /// Counts the [`InstanceRef`]s.
+    life: Life<SharedU64>,
     options: Atomic<u32>,
     on: Atomic<bool>,
     // The probes are off when what they use goes.
@@ -100,6 +107,15 @@ pub(crate) struct Instance {
 /// A counted reference, of an open file: the instance is not removed while there is one.
 pub(crate) struct InstanceRef(Arc<Instance>);
 
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::InUse => EBUSY,
+            Refusal::Gone => ENODEV,
+        }
+    }
+}
+
 impl Deref for InstanceRef {
     type Target = Instance;
 
@@ -110,7 +126,7 @@ impl Deref for InstanceRef {
 
 impl Drop for InstanceRef {
     fn drop(&mut self) {
-        self.0.opens.fetch_sub(1, Full);
+        self.0.life.leave();
     }
 }
 
@@ -118,12 +134,12 @@ impl Instance {
     fn new(name: &CStr, top: bool, options: OptionSet) -> Result<Arc<Self>> {
         let kb = if top { UNUSED_KB } else { EXPANDED_KB };
         let name = CString::try_from(name)?;
-        let buffers = Buffers::new(kb, !top)?;
+        let buffers = Buffers::new(CString::try_from(&*name)?, kb, !top)?;
         let this = Arc::pin_init(
             pin_init!(Self {
                 name,
                 top,
-                opens: Atomic::new(0),
+                life: Life::new(),
                 options: Atomic::new(options.bits()),
                 on: Atomic::new(true),
                 events <- new_mutex!(KVec::new()),
@@ -154,22 +170,8 @@ impl Instance {
     ///
     /// `ENODEV` when it is being removed.
     pub(crate) fn get(self: &Arc<Self>) -> Result<InstanceRef> {
-        let mut opens = self.opens.load(Relaxed);
-        loop {
-            if opens == DYING {
-                return Err(ENODEV);
-            }
-            match self.opens.cmpxchg(opens, opens.saturating_add(1), Full) {
-                Ok(_) => return Ok(InstanceRef(self.clone())),
-                Err(now) => opens = now,
-            }
-        }
-    }
-
-    /// No counted reference can be had from now on.
-    fn begin_removal(&self) -> Result {
-        self.opens.cmpxchg(0, DYING, Full).map_err(|_| EBUSY)?;
-        Ok(())
+        self.life.enter()?;
+        Ok(InstanceRef(self.clone()))
     }
 
     /// Is recording on?
@@ -296,6 +298,10 @@ impl Instance {
             now_ts: CpuPin::with(|_| clock::read(self.clock())),
             dropped: s.dropped,
             read: s.read,
+            broken: s.fault.map(|violation| Broken {
+                violation,
+                refused: s.broken,
+            }),
         }
     }
 

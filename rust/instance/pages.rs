@@ -4,6 +4,7 @@
 //! held.
 
 use super::{
+    selftest,
     CpuSel,
     Instance, //
 };
@@ -72,6 +73,11 @@ impl Drop for PipeToken {
         let mut pipes = self.inst.pipes.lock();
         if let Some(at) = pipes.iter().position(|cpus| *cpus == self.cpus) {
             let _ = pipes.remove(at);
+        }
+        drop(pipes);
+        // What would be recorded meanwhile would be lost.
+        if selftest::ALWAYS && !self.inst.tracing_on() {
+            self.inst.buffers.selftest(self.cpus);
         }
     }
 }

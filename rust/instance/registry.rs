@@ -4,6 +4,8 @@
 
 use super::{
     enable,
+    selftest,
+    CpuSel,
     Instance, //
 };
 use crate::text::options::OptionSet;
@@ -84,28 +86,35 @@ pub(crate) fn create(name: &CStr) -> Result<Arc<Instance>> {
 ///
 /// # Errors
 ///
-/// `EBUSY` while one of its files is open.
+/// `EBUSY` while one of its files is open, `ENODEV` when it has been removed.
 pub(crate) fn remove(inst: &Arc<Instance>) -> Result {
-    inst.begin_removal()?;
     let this = Arc::as_ptr(inst);
-    ALL.lock()
-        .retain(|other| !core::ptr::eq(Arc::as_ptr(other), this));
-    inst.disable_all();
+    let unlist = || {
+        ALL.lock()
+            .retain(|other| !core::ptr::eq(Arc::as_ptr(other), this));
+    };
+    inst.life.remove(|| inst.disable_all(), unlist)?;
     inst.wake_all();
+    if selftest::ALWAYS {
+        inst.buffers.selftest(CpuSel::All);
+    }
     Ok(())
 }
 
-/// Calls `f` for each instance but the top one.
-pub(crate) fn for_each(f: impl FnMut(&Arc<Instance>) -> Result) -> Result {
-    list(false)?.iter().try_for_each(f)
+/// The first instance that `which` names.
+pub(super) fn first(which: impl Fn(&Instance) -> bool) -> Option<Arc<Instance>> {
+    ALL.lock().iter().find(|inst| which(inst)).cloned()
 }
 
-/// A copy of the list.
-pub(super) fn list(with_top: bool) -> Result<KVec<Arc<Instance>>> {
-    let all = ALL.lock();
-    let mut copy = KVec::with_capacity(all.len(), GFP_KERNEL)?;
-    for inst in all.iter().filter(|inst| with_top || !inst.is_top()) {
-        copy.push(inst.clone(), GFP_KERNEL)?;
-    }
-    Ok(copy)
+/// Calls `f` for each instance but the top one.
+pub(crate) fn for_each(mut f: impl FnMut(&Arc<Instance>) -> Result) -> Result {
+    let all = {
+        let all = ALL.lock();
+        let mut copy = KVec::with_capacity(all.len(), GFP_KERNEL)?;
+        for inst in all.iter().filter(|inst| !inst.is_top()) {
+            copy.push(inst.clone(), GFP_KERNEL)?;
+        }
+        copy
+    };
+    all.iter().try_for_each(&mut f)
 }

@@ -1,17 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! KUnit tests of instances: their life, and one event from writer to reader.
+//! KUnit tests of instances: their life, one event from writer to reader, and broken rings.
 
 use super::{
     registry,
+    selftest,
     CpuSel,
     PageCopy, //
 };
 use crate::{
-    ring::cursor::Cursor,
-    text::size::SizeKb, //
+    kapi::percpu::CpuPin,
+    ring::{
+        cursor::Cursor,
+        spoil::Word,
+        violation::Violation, //
+    },
+    text::{
+        clock::ClockId,
+        size::SizeKb, //
+    }, //
 };
-use kernel::prelude::*;
+use kernel::{
+    page::PAGE_SIZE,
+    prelude::*, //
+};
 
 #[kunit_tests(rtrace_instance)]
 mod tests {
@@ -98,5 +110,107 @@ mod tests {
         drop(one);
         drop(inst.pipe_open(CpuSel::All)?);
         registry::remove(&inst)
+    }
+}
+
+/// A broken ring, from the finding to the end of it. The log gets the line of a broken ring of an
+/// instance whose name begins with `kunit-`, which scripts/splats.sh expects.
+#[kunit_tests(rtrace_selftest)]
+mod broken {
+    use super::*;
+
+    #[test]
+    fn rings_in_use_are_whole() -> Result {
+        let inst = registry::create(c"kunit-whole")?;
+        for size in [64, 8, 128] {
+            for _ in 0..20 {
+                inst.marker(b"event", 0)?;
+            }
+            assert_eq!(inst.buffers.selftest(CpuSel::All), 0);
+            for cpu in CpuSel::All.iter() {
+                inst.raw_read(cpu, &mut KVVec::from_elem(0u8, PAGE_SIZE, GFP_KERNEL)?)?;
+            }
+            assert_eq!(inst.buffers.selftest(CpuSel::All), 0);
+            inst.resize(CpuSel::All, size)?;
+            inst.marker(b"kept", 0)?;
+        }
+        inst.set_clock(ClockId::Mono)?;
+        assert_eq!(inst.buffers.selftest(CpuSel::All), 0);
+        assert!(!selftest::told());
+        registry::remove(&inst)
+    }
+
+    #[test]
+    fn what_the_selftest_finds_disables_tells_once_and_is_mended_by_clear() -> Result {
+        let inst = registry::create(c"kunit-found")?;
+        inst.marker(b"event", 0)?;
+        let cpus = CpuSel::All.iter().count();
+        assert_eq!(inst.buffers.selftest(CpuSel::All), 0);
+        for cpu in CpuSel::All.iter() {
+            inst.buffers.spoil(cpu, Word::Overrun, 1)?;
+        }
+        assert_eq!(inst.buffers.selftest(CpuSel::All), cpus);
+        inst.buffers.alarm().wait();
+        assert!(selftest::told());
+        assert_eq!(inst.buffers.selftest(CpuSel::All), cpus);
+        inst.buffers.alarm().wait();
+        assert!(!selftest::told());
+
+        assert_eq!(inst.marker(b"event", 0).err(), Some(EBADF));
+        let mut refused = 0;
+        for cpu in CpuSel::All.iter() {
+            let broken = inst.stats(cpu).broken.ok_or(EINVAL)?;
+            assert_eq!(broken.violation, Violation::Sum);
+            refused += broken.refused;
+            let mut line = Find::default();
+            inst.stats(cpu).write_text(ClockId::Local, &mut line)?;
+            assert!(line.0);
+        }
+        // One finding per CPU and one marker.
+        assert_eq!(refused, cpus as u64 + 1);
+
+        inst.clear(CpuSel::All)?;
+        assert_eq!(inst.buffers.selftest(CpuSel::All), 0);
+        inst.marker(b"event", 0)?;
+        for cpu in CpuSel::All.iter() {
+            assert_eq!(inst.stats(cpu).broken, None);
+            let mut line = Find::default();
+            inst.stats(cpu).write_text(ClockId::Local, &mut line)?;
+            assert!(!line.0);
+        }
+        registry::remove(&inst)
+    }
+
+    #[test]
+    fn what_a_writer_meets_disables_and_tells() -> Result {
+        let inst = registry::create(c"kunit-met")?;
+        inst.marker(b"event", 0)?;
+        for cpu in CpuSel::All.iter() {
+            inst.buffers.spoil(cpu, Word::Closing, 1 << 40)?;
+        }
+        let both = CpuPin::with(|_| (inst.marker(b"meets it", 0), inst.marker(b"too late", 0)));
+        assert_eq!(both, (Ok(8), Err(EBADF)));
+        inst.buffers.alarm().wait();
+        assert!(selftest::told());
+        let broken = |cpu| inst.stats(cpu).broken.is_some();
+        assert_eq!(CpuSel::All.iter().filter(|cpu| broken(*cpu)).count(), 1);
+        // The other rings are as wrong, and nobody looks at the first one again.
+        let cpus = CpuSel::All.iter().count();
+        assert_eq!(inst.buffers.selftest(CpuSel::All), cpus);
+        inst.resize(CpuSel::All, 64)?;
+        assert_eq!(inst.buffers.selftest(CpuSel::All), 0);
+        inst.marker(b"event", 0)?;
+        registry::remove(&inst)
+    }
+
+    /// Looks for the line of a broken ring, written in pieces.
+    #[derive(Default)]
+    struct Find(bool);
+
+    impl core::fmt::Write for Find {
+        fn write_str(&mut self, piece: &str) -> core::fmt::Result {
+            self.0 |= piece.starts_with("broken: ");
+            Ok(())
+        }
     }
 }

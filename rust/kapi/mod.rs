@@ -5,6 +5,7 @@
 //! Each file makes one part of the kernel's C interface safe to use for the other folders. It knows
 //! nothing about files, instances or rings, but for the traits that they implement or ask for.
 
+pub(crate) mod alarm;
 pub(crate) mod c;
 pub(crate) mod clock;
 pub(crate) mod cmdlines;

@@ -11,7 +11,10 @@ use crate::{
         c::rt_reserved,
         percpu::CpuPin, //
     },
-    ring::reserved::Reserved, //
+    ring::{
+        reserved::Reserved,
+        writer::Refused, //
+    }, //
 };
 use core::ptr::{
     null_mut,
@@ -43,7 +46,12 @@ unsafe extern "C" fn rtrace_reserve(cookie: *mut c_void, size: usize) -> rt_rese
             let (entry, token) = reserved.into_raw();
             (entry.as_ptr().cast(), token)
         }
-        Err(_) => (null_mut(), 0),
+        Err(why) => {
+            if why == Refused::Broken {
+                buffers.refused(&pin);
+            }
+            (null_mut(), 0)
+        }
     };
     rt_reserved { entry, token }
 }

@@ -38,8 +38,8 @@ unsafe extern "C" fn rtrace_test_open(name: *const c_char) -> *mut c_void {
     }
 }
 
-/// Records `len` bytes as one `raw_data` event. Any context, NMI included. Returns 0, or `-EBADF`
-/// when the event was refused.
+/// Records `len` bytes as one `raw_data` event. Any context, NMI included. Returns 0, or an error
+/// that says why the event was refused: see `Instance::raw_data`.
 ///
 /// # Safety
 ///

@@ -159,25 +159,31 @@ fn reserve<'a>(
     Ok(reserved)
 }
 
-/// Records an event of `len` bytes whose part behind the common fields `fill` fills. Says whether it
-/// did.
+/// Records an event of `len` bytes whose part behind the common fields `fill` fills.
+///
+/// # Errors
+///
+/// Why it was not recorded.
 pub(crate) fn record(
     pin: &CpuPin,
-    ring: &Ring,
+    buffers: &Buffers,
     recorder: &Recorder,
     waker: &Waker,
     id: u16,
     len: usize,
     fill: impl FnOnce(&mut [u8]),
-) -> bool {
-    let Ok(mut reserved) = reserve(pin, ring, recorder, id, 0, len) else {
-        return false;
-    };
+) -> Result<(), Refused> {
+    let ring = buffers.rings().this(pin);
+    let mut reserved = reserve(pin, ring, recorder, id, 0, len).inspect_err(|why| {
+        if *why == Refused::Broken {
+            buffers.refused(pin);
+        }
+    })?;
     if let Some(rest) = reserved.payload().get_mut(COMMON..) {
         fill(rest);
     }
     if reserved.commit() {
         waker.published();
     }
-    true
+    Ok(())
 }

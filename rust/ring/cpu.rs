@@ -9,6 +9,8 @@ use super::pos::{Layout, Pos, Seq};
 use super::slot::{PageIndex, SlotWord, State, MAX_PAGES};
 use super::subbuf::SubBuf;
 use super::time::StampPair;
+use super::violation::Violation;
+use super::writer::Refused;
 
 /// Words of the writing CPU. Its interrupts write them too, each whole writer nested in the one
 /// that it interrupted.
@@ -25,6 +27,8 @@ pub(super) struct WriterSide<P: Port> {
     pub(super) closing: P::Local,
     /// Events in closed sub-buffers.
     pub(super) total: P::Local,
+    /// The violation that disabled the ring, 0 without one.
+    pub(super) fault: P::Local,
     pub(super) counters: Counters<P::Local>,
 }
 
@@ -113,7 +117,7 @@ pub(crate) const DISABLE_USER: u64 = 1;
 /// Bit of `disabled`: the ring is being changed.
 pub(crate) const DISABLE_QUIESCE: u64 = 2;
 /// Bit of `disabled`: an invariant was found broken.
-pub(crate) const DISABLE_BROKEN: u64 = 4;
+const DISABLE_BROKEN: u64 = 4;
 
 /// The ring of one CPU.
 #[repr(C, align(64))]
@@ -211,6 +215,7 @@ impl<P: Port> CpuRing<P> {
                 hint: P::Local::new(0),
                 closing: P::Local::new(0),
                 total: P::Local::new(0),
+                fault: P::Local::new(0),
                 counters: Counters::new(),
             },
             layout: Still::new(layout),
@@ -221,25 +226,27 @@ impl<P: Port> CpuRing<P> {
                 parts: Still::new(parts),
             },
         };
-        let state = ring.reset_words();
+        let state = ring.reset_words(ring.unused_seq(ring.slot_count(), layout));
         Ok((ring, state))
     }
 
-    /// Empties the ring and sets its counters to 0.
+    /// Empties the ring and sets its counters to 0. A ring that was broken is whole again.
     ///
     /// # Safety
     ///
     /// No writer is active and none begins during the call (recording is disabled and a grace
     /// period has passed), and `state` is this ring's, held exclusively.
     pub(crate) unsafe fn reset(&self, state: &mut ReaderState) {
-        *state = self.reset_words();
+        *state = self.reset_words(self.unused_seq(self.slot_count(), *self.layout));
     }
 
-    fn reset_words(&self) -> ReaderState {
-        let first = self.unused_seq(self.slot_count(), *self.layout);
+    /// Sets all words for a whole and empty ring that begins with sub-buffer `first`.
+    pub(super) fn reset_words(&self, first: Seq) -> ReaderState {
         self.w.nest.set(0);
+        self.w.fault.set(0);
         self.w.counters.reset();
         self.begin_at(first, 0);
+        self.set_disabled(DISABLE_BROKEN, false);
         ReaderState {
             current: None,
             next: first,
@@ -344,12 +351,32 @@ impl<P: Port> CpuRing<P> {
         self.pages().get(index.0 as usize)
     }
 
-    /// An invariant is broken: disables this ring until it is emptied.
+    /// An invariant is broken: disables this ring until it is emptied. The first finding stays.
+    ///
+    /// For writers; or while none is active.
     #[cold]
     #[inline(never)]
-    pub(super) fn set_broken(&self) {
+    pub(crate) fn set_broken(&self, violation: Violation) {
+        self.w.fault.cmpxchg(0, violation.code());
         self.w.counters.broken.add(1);
         self.set_disabled(DISABLE_BROKEN, true);
+    }
+
+    /// Why the ring is broken, if it is.
+    pub(crate) fn fault(&self) -> Option<Violation> {
+        Violation::from_code(self.w.fault.get())
+    }
+
+    /// A writer found the ring disabled.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn refusal(&self) -> Refused {
+        if self.s.disabled.load() == DISABLE_BROKEN {
+            // But for that it would have been recorded.
+            self.w.counters.broken.add(1);
+            return Refused::Broken;
+        }
+        Refused::Disabled
     }
 
     /// The slots.

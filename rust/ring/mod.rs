@@ -38,6 +38,7 @@
 //! | reuse of a sub-buffer to viewer | writer's CAS | copy, read barrier, slot | torn copy accepted |
 //! | writers of one CPU | program order | same CPU | torn stamp pair |
 
+pub(crate) mod check;
 pub(crate) mod cpu;
 pub(crate) mod cursor;
 pub(crate) mod port;
@@ -45,9 +46,14 @@ pub(crate) mod pos;
 pub(crate) mod reader;
 pub(crate) mod reserved;
 pub(crate) mod resize;
+#[cfg(test)]
+mod rest;
 mod slot;
+#[allow(dead_code, reason = "only tests spoil rings")]
+pub(crate) mod spoil;
 pub(crate) mod subbuf;
 pub(crate) mod time;
 pub(crate) mod view;
+pub(crate) mod violation;
 pub(crate) mod wire;
 pub(crate) mod writer;

@@ -8,6 +8,7 @@ use core::slice;
 use super::port::{LocalWord, Port};
 use super::pos::{Pos, Seq};
 use super::time::Stamp;
+use super::violation::Violation;
 use super::wire::{self, EventSize};
 use super::writer::Writer;
 
@@ -137,7 +138,7 @@ impl<P: Port> Reserved<'_, P> {
         let level = ring.w.nest.get().wrapping_sub(1);
         let time = ring.w.stamps.time_of(level);
         let Some(page) = ring.pages().iter().find(|p| p.owns(self.payload)) else {
-            ring.set_broken();
+            ring.set_broken(Violation::Place);
             return;
         };
         let stamp = wire::time_record(wire::TIME_STAMP, time);

@@ -102,6 +102,20 @@ impl<P: Port> SubBuf<P> {
         (byte.as_ptr() as usize).wrapping_sub(base) < self.memory.size()
     }
 
+    /// The first `len` bytes of the data.
+    ///
+    /// # Safety
+    ///
+    /// `len` is at most the capacity, and no writer stores to the sub-buffer while the result is
+    /// used.
+    pub(crate) unsafe fn at_rest(&self, len: u32) -> &[u8] {
+        // SAFETY: offset 0 is in bounds.
+        let from = unsafe { self.at(0) };
+        // SAFETY: so many bytes follow (precondition), initialised (`Memory`) and not stored to
+        // (precondition).
+        unsafe { core::slice::from_raw_parts(from.as_ptr(), len as usize) }
+    }
+
     /// Copies the first bytes of the data, as many as `out` holds.
     ///
     /// # Safety

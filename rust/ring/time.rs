@@ -82,6 +82,18 @@ impl<L: LocalWord> StampPair<L> {
         self.invalidate();
     }
 
+    /// The event that the pair names, if it is valid.
+    pub(crate) fn named(&self) -> Option<Token> {
+        let write = self.write.get();
+        (self.before.get() == write).then_some(Token(write))
+    }
+
+    /// `before`, `write` and the times of the levels.
+    #[allow(dead_code, reason = "only tests look at the words")]
+    pub(super) fn words(&self) -> (&L, &L, &[L]) {
+        (&self.before, &self.write, &self.times)
+    }
+
     /// Time of the event that the writer of `level` (0-based) reserved last.
     #[inline(always)]
     pub(crate) fn time_of(&self, level: u64) -> u64 {

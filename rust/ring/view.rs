@@ -7,6 +7,7 @@ use super::pos::Seq;
 use super::reader::Reader;
 use super::slot::{SlotWord, State};
 use super::subbuf::SubBuf;
+use super::violation::Violation;
 
 /// A copied sub-buffer, or the part of it that nobody has consumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,8 +47,10 @@ pub(crate) struct CpuStats {
     pub(crate) too_big: u64,
     /// Times that the clock went back.
     pub(crate) clock_back: u64,
-    /// Broken invariants found.
+    /// Events refused because the ring is broken, and those that met it.
     pub(crate) broken: u64,
+    /// Why it is broken.
+    pub(crate) fault: Option<Violation>,
     /// Bytes of unread events.
     pub(crate) bytes: u64,
     /// Time of the first event of the oldest sub-buffer with unread data, or of the newest that was
@@ -139,6 +142,7 @@ impl<P: Port> Reader<'_, P> {
             too_big: c.too_big.get(),
             clock_back: c.clock_back.get(),
             broken: c.broken.get(),
+            fault: ring.fault(),
             bytes: 0,
             oldest: 0,
         };

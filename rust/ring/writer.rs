@@ -24,6 +24,7 @@ use super::reserved::{Reserved, Shape};
 use super::slot::{PageIndex, SlotWord, State};
 use super::subbuf::SubBuf;
 use super::time::{Reading, Stamp};
+use super::violation::Violation;
 use super::wire::{self, EventSize};
 
 /// Writers that may be active at once on one CPU: four contexts, each with one event inside another
@@ -48,7 +49,7 @@ pub(crate) enum Refused {
     Full,
     /// The ring has come round to a sub-buffer that an interrupted writer is still in.
     CommitOverrun,
-    /// The ring is disabled for good.
+    /// The ring is disabled until it is emptied: an invariant does not hold.
     Broken,
 }
 
@@ -98,7 +99,7 @@ impl<'a, P: Port> Writer<'a, P> {
     ) -> Result<Reserved<'a, P>, Refused> {
         let ring = self.ring;
         if ring.is_disabled() {
-            return Err(Refused::Disabled);
+            return Err(ring.refusal());
         }
         let Some(size) = EventSize::new(len, ring.layout.capacity()) else {
             ring.w.counters.too_big.add(1);
@@ -281,7 +282,7 @@ impl<'a, P: Port> Writer<'a, P> {
             return Err(Cross::Refuse(Refused::Full));
         }
         let Some(slot) = ring.slot(seq) else {
-            ring.set_broken();
+            ring.set_broken(Violation::Number);
             return Err(broken);
         };
         for _ in 0..MAX_TURNS {
@@ -296,7 +297,7 @@ impl<'a, P: Port> Writer<'a, P> {
                 return Err(Cross::Stale);
             }
             if s.seq().wrapping_add(ring.slot_count()) != seq {
-                ring.set_broken();
+                ring.set_broken(Violation::Number);
                 return Err(broken);
             }
             let full = s.state() == Some(State::Full);
@@ -313,7 +314,7 @@ impl<'a, P: Port> Writer<'a, P> {
                 (_, false) => s.reopen(seq),
             };
             let Some(target) = target else {
-                ring.set_broken();
+                ring.set_broken(Violation::State);
                 return Err(broken);
             };
             if slot.cas(s.raw(), target.raw()) {
@@ -409,13 +410,13 @@ impl<'a, P: Port> Writer<'a, P> {
         let mut at = w.closing.get();
         while at != seq {
             let Some(slot) = ring.slot(at) else {
-                ring.set_broken();
+                ring.set_broken(Violation::Number);
                 return None;
             };
             let page = ring.open_page(at)?;
             let end = Pos(page.end.get());
             if layout.seq(end) != at {
-                ring.set_broken();
+                ring.set_broken(Violation::End);
                 return None;
             }
             let count = layout.count(end).wrapping_sub(page.padded.get());
@@ -426,7 +427,7 @@ impl<'a, P: Port> Writer<'a, P> {
             loop {
                 let s = SlotWord::from_raw(slot.load());
                 let Some(closed) = s.close() else {
-                    ring.set_broken();
+                    ring.set_broken(Violation::State);
                     return None;
                 };
                 if slot.cas(s.raw(), closed.raw()) {
@@ -458,18 +459,18 @@ impl<P: Port> CpuRing<P> {
     #[inline(never)]
     fn find_page(&self, seq: Seq) -> Option<&SubBuf<P>> {
         let Some(slot) = self.slot(seq) else {
-            self.set_broken();
+            self.set_broken(Violation::Number);
             return None;
         };
         let s = SlotWord::from_raw(slot.load());
         if s.seq() != seq || s.state() != Some(State::Open) {
-            self.set_broken();
+            self.set_broken(Violation::State);
             return None;
         }
         self.w.hint.set(s.raw());
         let page = self.page(s.page());
         if page.is_none() {
-            self.set_broken();
+            self.set_broken(Violation::Place);
         }
         page
     }

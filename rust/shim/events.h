@@ -150,7 +150,9 @@ void rtrace_unregister_events(struct module *owner);
 
 /*
  * Raw records from any context; defined in Rust. Open and close in process
- * context; a handle keeps its instance. The write returns 0 or -EBADF.
+ * context; a handle keeps its instance. The write returns 0, or why the event
+ * was refused: -EBADF recording is off, -ENOSPC full, -EBUSY commit overrun,
+ * -EDEADLK too many nested writers, -E2BIG, -EIO broken.
  */
 void *rtrace_test_open(const char *instance);
 int rtrace_test_write(void *handle, const void *bytes, unsigned int len);

@@ -7,6 +7,16 @@ use super::{
     clock::ClockId,
     time::Seconds, //
 };
+use crate::ring::violation::Violation;
+
+/// Why the buffer of a CPU records nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Broken {
+    /// What is wrong with it.
+    pub(crate) violation: Violation,
+    /// Events that it has refused for that.
+    pub(crate) refused: u64,
+}
 
 /// The numbers of the buffer of one CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,6 +37,8 @@ pub(crate) struct CpuStats {
     pub(crate) dropped: u64,
     /// Events that were consumed.
     pub(crate) read: u64,
+    /// Only of a broken buffer; ftrace has no such line.
+    pub(crate) broken: Option<Broken>,
 }
 
 impl CpuStats {
@@ -44,7 +56,15 @@ impl CpuStats {
             writeln!(out, "now ts: {}", self.now_ts)?;
         }
         writeln!(out, "dropped events: {}", self.dropped)?;
-        writeln!(out, "read events: {}", self.read)
+        writeln!(out, "read events: {}", self.read)?;
+        match self.broken {
+            Some(b) => writeln!(
+                out,
+                "broken: {}; events refused: {}",
+                b.violation, b.refused
+            ),
+            None => Ok(()),
+        }
     }
 }
 
@@ -61,6 +81,7 @@ mod tests {
         now_ts: 168_577_342_000,
         dropped: 4,
         read: 5,
+        broken: None,
     };
 
     #[test]
@@ -81,5 +102,24 @@ mod tests {
                 )
             );
         }
+    }
+
+    #[test]
+    fn a_ninth_line_tells_that_it_is_broken() {
+        let (mut whole, mut text) = (String::new(), String::new());
+        let broken = CpuStats {
+            broken: Some(Broken {
+                violation: Violation::Place,
+                refused: 6,
+            }),
+            ..STATS
+        };
+
+        STATS.write_text(ClockId::Mono, &mut whole).unwrap();
+        broken.write_text(ClockId::Mono, &mut text).unwrap();
+        assert_eq!(
+            text.strip_prefix(&whole),
+            Some("broken: I7: a sub-buffer is in two places or in none; events refused: 6\n")
+        );
     }
 }

@@ -10,6 +10,8 @@
 #[macro_use]
 mod check;
 mod align;
+mod callers;
+mod chance;
 mod errno;
 mod format;
 mod kmsg;
@@ -17,6 +19,7 @@ mod memory;
 mod module;
 mod page;
 mod runner;
+mod soak;
 mod stream;
 mod sys;
 mod tests;

@@ -6,6 +6,7 @@
 use crate::check::SKIP;
 use crate::kmsg::KernelLog;
 use crate::module;
+use crate::soak::setting;
 use crate::tests::{all, Test};
 use crate::Context;
 use std::fs::File;
@@ -130,7 +131,9 @@ fn limit(test: &Test) -> Duration {
     } else {
         3
     };
-    test.limit * factor
+    // The long run takes as long as it is asked to.
+    let asked = setting("RTRACE_EVENTS", 0).max(100 * setting("RTRACE_WAKEUPS", 0));
+    test.limit * factor + Duration::from_secs(asked / 3000)
 }
 
 fn start(context: &Context, test: &Test, output: &str) -> std::io::Result<Child> {

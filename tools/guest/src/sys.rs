@@ -23,6 +23,8 @@ pub const MNT_DETACH: c_int = 2;
 
 pub const POLLIN: i16 = 1;
 
+const EPOLL_CTL_ADD: c_int = 1;
+
 const SYS_READ: c_long = 0;
 const SYS_WRITE: c_long = 1;
 const SYS_DELETE_MODULE: c_long = 176;
@@ -41,6 +43,13 @@ struct PollFd {
     revents: i16,
 }
 
+/// The kernel's layout on x86-64 has no gap.
+#[repr(C, packed)]
+struct EpollEvent {
+    events: u32,
+    data: u64,
+}
+
 #[repr(C)]
 struct Timespec {
     seconds: i64,
@@ -57,6 +66,9 @@ extern "C" {
     ) -> c_int;
     fn umount2(target: *const c_char, flags: c_int) -> c_int;
     fn poll(fds: *mut PollFd, count: c_ulong, timeout: c_int) -> c_int;
+    fn epoll_create1(flags: c_int) -> c_int;
+    fn epoll_ctl(epoll: c_int, op: c_int, fd: c_int, event: *mut EpollEvent) -> c_int;
+    fn epoll_wait(epoll: c_int, events: *mut EpollEvent, most: c_int, timeout: c_int) -> c_int;
     fn sched_setaffinity(pid: c_int, size: usize, mask: *const u64) -> c_int;
     fn syscall(number: c_long, ...) -> c_long;
     fn clock_gettime(clock: c_int, time: *mut Timespec) -> c_int;
@@ -122,6 +134,38 @@ pub fn poll_in(file: &impl AsRawFd, timeout: Duration) -> Op<i16> {
     // SAFETY: `entry` is one valid pollfd, which the call may write.
     check(unsafe { poll(&mut entry, 1, timeout) }.into())?;
     Ok(entry.revents)
+}
+
+/// An epoll descriptor that watches whether `file` is readable.
+pub fn epoll_of(file: &impl AsRawFd) -> Op<File> {
+    // SAFETY: A plain number.
+    let epoll = check(unsafe { epoll_create1(O_CLOEXEC) }.into())? as c_int;
+    // SAFETY: The descriptor was made just now and nobody else owns it.
+    let epoll = unsafe { File::from_raw_fd(epoll) };
+    let mut event = EpollEvent {
+        events: POLLIN as u32,
+        data: 0,
+    };
+    // SAFETY: `event` is a valid epoll_event, which the call reads.
+    let result = unsafe {
+        epoll_ctl(
+            epoll.as_raw_fd(),
+            EPOLL_CTL_ADD,
+            file.as_raw_fd(),
+            &mut event,
+        )
+    };
+    check(result.into())?;
+    Ok(epoll)
+}
+
+/// Waits as [`poll_in`] does, in epoll_wait.
+pub fn epoll_in(epoll: &File, timeout: Duration) -> Op<i16> {
+    let mut event = EpollEvent { events: 0, data: 0 };
+    let timeout = c_int::try_from(timeout.as_millis()).unwrap_or(c_int::MAX);
+    // SAFETY: `event` is one valid epoll_event, which the call may write.
+    check(unsafe { epoll_wait(epoll.as_raw_fd(), &mut event, 1, timeout) }.into())?;
+    Ok(event.events as i16)
 }
 
 /// A pipe: what is written into the second comes out of the first.

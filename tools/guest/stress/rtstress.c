@@ -11,15 +11,12 @@
 #include <linux/delay.h>
 #include <linux/hrtimer.h>
 #include <linux/interrupt.h>
-#include <linux/io.h>
 #include <linux/kthread.h>
 #include <linux/module.h>
-#include <linux/percpu.h>
 #include <linux/sched.h>
-#include <asm/apicdef.h>
-#include <asm/msr.h>
 #include <asm/nmi.h>
-#include <asm/smp.h>
+
+#include "nmi.h"
 
 #define CREATE_TRACE_POINTS
 #include "rtstress_trace.h"
@@ -83,7 +80,6 @@ static unsigned long nested;
 module_param(nested, ulong, 0444);
 
 static struct writer writers[MAX_CPUS];
-static void __iomem *apic;
 static void *handle;
 static typeof(&rtrace_test_write) test_write;
 
@@ -129,21 +125,8 @@ static notrace void write_one(enum context context)
 /* Sends an NMI to a CPU of ours, which may be this one. */
 static void send_nmi(unsigned int cpu)
 {
-	u32 id = per_cpu(x86_cpu_to_apicid, cpu);
-	unsigned long flags;
-
 	atomic_inc(&writers[cpu].nmi_pending);
-	if (!apic) {
-		/* x2APIC: one register holds the target and the command. */
-		wrmsrq(APIC_BASE_MSR + (APIC_ICR >> 4),
-		       ((u64)id << 32) | APIC_DM_NMI | APIC_INT_ASSERT);
-		return;
-	}
-	/* Two registers: nobody may use them in between. */
-	local_irq_save(flags);
-	writel(SET_XAPIC_DEST_FIELD(id), apic + APIC_ICR2);
-	writel(APIC_DM_NMI | APIC_INT_ASSERT, apic + APIC_ICR);
-	local_irq_restore(flags);
+	send_nmi_to(cpu);
 }
 
 static int on_nmi(unsigned int type, struct pt_regs *regs)
@@ -277,20 +260,14 @@ static void close_instance(void)
 
 static int __init rtstress_init(void)
 {
-	u64 base;
 	int err;
 
 	err = open_instance();
 	if (err)
 		goto out_close;
-	rdmsrq(MSR_IA32_APICBASE, base);
-	if (!(base & X2APIC_ENABLE)) {
-		apic = ioremap(base & PAGE_MASK & GENMASK_ULL(51, 0), PAGE_SIZE);
-		if (!apic) {
-			err = -ENOMEM;
-			goto out_close;
-		}
-	}
+	err = map_apic();
+	if (err)
+		goto out_close;
 	err = register_nmi_handler(NMI_LOCAL, on_nmi, 0, "rtstress");
 	if (err)
 		goto out_unmap;
@@ -300,8 +277,7 @@ static int __init rtstress_init(void)
 	stop();
 	unregister_nmi_handler(NMI_LOCAL, "rtstress");
 out_unmap:
-	if (apic)
-		iounmap(apic);
+	unmap_apic();
 out_close:
 	close_instance();
 	return err;

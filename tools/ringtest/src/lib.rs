@@ -24,6 +24,8 @@
 
 #[path = "../../../rust/event/mod.rs"]
 pub mod event;
+#[path = "../../../rust/instance/life.rs"]
+pub mod life;
 #[path = "../../../rust/instance/merge.rs"]
 pub mod merge;
 #[path = "../../../rust/ring/mod.rs"]
@@ -34,7 +36,9 @@ pub mod stream;
 pub mod text;
 
 #[cfg(test)]
-mod hostile_text;
+mod history;
+#[cfg(test)]
+mod hostile;
 #[cfg(test)]
 mod model;
 #[cfg(test)]
@@ -44,10 +48,18 @@ mod oracle;
 #[cfg(test)]
 mod plain;
 #[cfg(test)]
+mod races;
+#[cfg(test)]
+mod selfcheck;
+#[cfg(test)]
 mod sim;
 #[cfg(test)]
 mod stories;
 #[cfg(test)]
+mod threads;
+#[cfg(test)]
 mod tour;
+#[cfg(test)]
+mod trail;
 #[cfg(test)]
 mod world;

@@ -2,11 +2,10 @@
 //! A platform for the ring on which every operation on a word is an instant at which something else
 //! may happen: a whole nested writer, or a reader on another CPU.
 //!
-//! One thread runs one world; schedules are the answers that `choose` gives, replayed from the start
-//! for each schedule.
+//! One thread runs one world. `crate::trail` says what happens at an instant.
 
 use std::alloc::{alloc_zeroed, dealloc, Layout as Alloc};
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::ptr::NonNull;
 
 use crate::ring::port::{LocalWord, Memory, Port, SharedWord};
@@ -16,7 +15,85 @@ pub struct Word(Cell<u64>);
 
 thread_local! {
     static HOOK: Cell<Option<fn()>> = const { Cell::new(None) };
-    static TRAIL: RefCell<Trail> = const { RefCell::new(Trail::new()) };
+    static OPS: Counters = const { Counters::new() };
+}
+
+/// Operations that somebody did.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ops {
+    /// All operations on words, and barriers.
+    pub steps: u32,
+    /// Loads of the first watched word.
+    pub looks: u32,
+    /// Zeros stored to the second watched word.
+    pub zeros: u32,
+    /// Acquiring loads.
+    pub acquires: u32,
+    /// Changes of a shared word that came too late.
+    pub failed: u32,
+    /// Changes of a shared word.
+    pub changed: u32,
+}
+
+struct Counters {
+    ops: [Cell<u32>; 6],
+    watched: [Cell<*const Word>; 2],
+}
+
+const STEPS: usize = 0;
+const LOOKS: usize = 1;
+const ZEROS: usize = 2;
+const ACQUIRES: usize = 3;
+const FAILED: usize = 4;
+const CHANGED: usize = 5;
+
+impl Counters {
+    const fn new() -> Self {
+        Counters {
+            ops: [const { Cell::new(0) }; 6],
+            watched: [const { Cell::new(std::ptr::null()) }; 2],
+        }
+    }
+}
+
+/// Has [`Ops::looks`] and [`Ops::zeros`] counted for these words.
+pub fn watch(looked_at: *const Word, emptied: *const Word) {
+    OPS.with(|c| {
+        c.watched[0].set(looked_at);
+        c.watched[1].set(emptied);
+    });
+}
+
+/// What was done on this thread. A hook that lets somebody else do something puts back what was.
+pub fn ops() -> Ops {
+    OPS.with(|c| Ops {
+        steps: c.ops[STEPS].get(),
+        looks: c.ops[LOOKS].get(),
+        zeros: c.ops[ZEROS].get(),
+        acquires: c.ops[ACQUIRES].get(),
+        failed: c.ops[FAILED].get(),
+        changed: c.ops[CHANGED].get(),
+    })
+}
+
+/// See [`ops`].
+pub fn set_ops(ops: Ops) {
+    OPS.with(|c| {
+        c.ops[STEPS].set(ops.steps);
+        c.ops[LOOKS].set(ops.looks);
+        c.ops[ZEROS].set(ops.zeros);
+        c.ops[ACQUIRES].set(ops.acquires);
+        c.ops[FAILED].set(ops.failed);
+        c.ops[CHANGED].set(ops.changed);
+    });
+}
+
+fn count(what: usize) {
+    OPS.with(|c| c.ops[what].set(c.ops[what].get().wrapping_add(1)));
+}
+
+fn is_watched(which: usize, word: &Word) -> bool {
+    OPS.with(|c| std::ptr::eq(c.watched[which].get(), word))
 }
 
 /// Runs `f` with `hook` called in front of every operation on a word.
@@ -32,7 +109,13 @@ pub fn with_hook<T>(hook: fn(), f: impl FnOnce() -> T) -> T {
     f()
 }
 
+/// Ends what [`with_hook`] began: nothing more can happen.
+pub fn unhook() {
+    HOOK.with(|h| h.set(None));
+}
+
 fn step() {
+    count(STEPS);
     if let Some(hook) = HOOK.with(Cell::get) {
         hook();
     }
@@ -45,10 +128,16 @@ unsafe impl LocalWord for Word {
     }
     fn get(&self) -> u64 {
         step();
+        if is_watched(0, self) {
+            count(LOOKS);
+        }
         self.0.get()
     }
     fn set(&self, value: u64) {
         step();
+        if value == 0 && is_watched(1, self) {
+            count(ZEROS);
+        }
         self.0.set(value);
     }
     fn add(&self, value: u64) {
@@ -76,6 +165,7 @@ unsafe impl SharedWord for Word {
     }
     fn load_acquire(&self) -> u64 {
         step();
+        count(ACQUIRES);
         self.0.get()
     }
     fn store(&self, value: u64) {
@@ -87,7 +177,9 @@ unsafe impl SharedWord for Word {
         self.0.set(value);
     }
     fn cas(&self, old: u64, new: u64) -> bool {
-        LocalWord::cmpxchg(self, old, new)
+        let done = LocalWord::cmpxchg(self, old, new);
+        count(if done { CHANGED } else { FAILED });
+        done
     }
 }
 
@@ -145,69 +237,4 @@ unsafe impl Port for Sim {
     fn read_barrier() {
         step();
     }
-}
-
-/// The choices of one schedule, and how to get to the next.
-struct Trail {
-    taken: Vec<(u8, u8)>,
-    at: usize,
-}
-
-impl Trail {
-    const fn new() -> Self {
-        Trail {
-            taken: Vec::new(),
-            at: 0,
-        }
-    }
-}
-
-/// One of `0..options`: as recorded, or 0 at a new place.
-pub fn choose(options: u8) -> u8 {
-    TRAIL.with_borrow_mut(|t| {
-        let at = t.at;
-        t.at += 1;
-        if let Some(&(choice, of)) = t.taken.get(at) {
-            assert_eq!(of, options, "the schedule is not deterministic");
-            return choice;
-        }
-        t.taken.push((0, options));
-        0
-    })
-}
-
-/// Runs `world` once for every sequence of choices, at most `limit` times; the number of runs.
-pub fn explore(limit: u64, mut world: impl FnMut()) -> u64 {
-    TRAIL.with_borrow_mut(|t| t.taken.clear());
-    let mut runs = 0;
-    loop {
-        TRAIL.with_borrow_mut(|t| t.at = 0);
-        world();
-        runs += 1;
-        let more = TRAIL.with_borrow_mut(|t| {
-            let at = t.at;
-            t.taken.truncate(at);
-            while let Some((choice, of)) = t.taken.pop() {
-                if choice + 1 < of {
-                    t.taken.push((choice + 1, of));
-                    return true;
-                }
-            }
-            false
-        });
-        if !more || runs >= limit {
-            return runs;
-        }
-    }
-}
-
-/// The choices of the schedule that is running, to print with a failure.
-pub fn schedule() -> String {
-    TRAIL.with_borrow(|t| {
-        t.taken
-            .iter()
-            .take(t.at)
-            .map(|(c, _)| char::from(b'0' + c))
-            .collect()
-    })
 }

@@ -8,6 +8,7 @@ use std::cell::{Cell, RefCell};
 
 use crate::oracle::{Oracle, Seen, Written};
 use crate::plain;
+use crate::ring::check::Clock;
 use crate::ring::cpu::{CpuRing, Parts, ReaderState};
 use crate::ring::cursor::Cursor;
 use crate::ring::port::{Memory, Port, SharedWord};
@@ -15,6 +16,7 @@ use crate::ring::reader::Reader;
 use crate::ring::reserved::Reserved;
 use crate::ring::subbuf::SubBuf;
 use crate::ring::view::CpuStats;
+use crate::ring::violation::Violation;
 use crate::sim::{with_hook, Block, Sim};
 
 /// Around the largest delta of a header.
@@ -490,6 +492,7 @@ impl World {
             too_big: oracle.refused.too_big,
             clock_back: oracle.held,
             broken: 0,
+            fault: None,
             bytes,
             // When all was read the last stamp stays, as ftrace has it.
             oldest: if pages == 0 { stats.oldest } else { oldest },
@@ -503,7 +506,20 @@ impl World {
             "the newest event is there"
         );
         assert_eq!(oracle.refused.broken, 0);
+        drop(oracle);
+        assert_eq!(self.check(), Ok(()));
         pages
+    }
+
+    /// What the ring finds when it checks itself; no writer is active.
+    pub fn check(&self) -> Result<(), Violation> {
+        let clock = if self.steps == STEPS {
+            Clock::Steady
+        } else {
+            Clock::Any
+        };
+        // SAFETY: nobody uses the ring.
+        unsafe { self.ring.check(&self.reader.borrow(), clock) }
     }
 
     /// Reads all that is left.

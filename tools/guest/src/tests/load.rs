@@ -20,7 +20,6 @@ pub const TESTS: &[Test] = &[
     test("load.clocks_and_options", 60, clocks_and_options),
     test("load.trace_reads", 60, trace_reads),
     test("load.toggles", 60, toggles),
-    test("last.lockdown", 20, lockdown),
 ];
 
 fn busy(context: &Context) -> Check<Instance> {
@@ -239,36 +238,4 @@ fn toggles(context: &Context) -> Check {
         );
     }
     own.remove()
-}
-
-/// Under confidentiality no file opens; options of tracefs say ENODEV instead of EPERM. This cannot be undone, so it is the last test.
-fn lockdown(context: &Context) -> Check {
-    let file = "/sys/kernel/security/lockdown";
-    let _ = sys::mount_fs("securityfs", "/sys/kernel/security".as_ref(), 0, "");
-    if !std::path::Path::new(file).exists() {
-        skip!("this kernel has no lockdown");
-    }
-    let top = Tree::at(&context.root);
-    std::fs::write(file, "confidentiality").map_err(|e| format!("{file}: {e}"))?;
-    for name in [
-        "trace",
-        "trace_pipe",
-        "tracing_on",
-        "per_cpu/cpu0/trace_pipe_raw",
-        "trace_clock",
-        "events/sched/enable",
-        "events/header_page",
-        "options/overwrite",
-        "available_events",
-        "per_cpu/cpu0/stats",
-        "set_event",
-    ] {
-        let found = top.open_nonblock(name).map(drop);
-        let quirk = found == Err(ENODEV) && !context.is_rtracefs();
-        ensure!(
-            found == Err(EPERM) || quirk,
-            "open {name}: {found:?}, not EPERM"
-        );
-    }
-    Ok(())
 }

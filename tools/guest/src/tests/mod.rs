@@ -4,20 +4,25 @@
 //! slow (emulated) machine.
 
 mod contexts;
+mod ends;
 mod fs_mount;
 mod fs_tree;
 mod golden;
 mod golden_events;
+mod hostile;
 mod input;
 mod life;
 mod load;
 mod pipe;
 mod raw;
+mod security;
 mod side;
 mod side_text;
 mod size;
 mod size_load;
 mod size_memory;
+mod soak;
+mod wakes;
 
 use crate::check::Check;
 use crate::tree::{Instance, Tree};
@@ -52,10 +57,17 @@ const GROUPS: &[&[Test]] = &[
     raw::TESTS,
     contexts::TESTS,
     life::TESTS,
+    soak::TESTS,
     load::TESTS,
     size::TESTS,
     size_memory::TESTS,
     size_load::TESTS,
+    hostile::TESTS,
+    wakes::TESTS,
+    ends::TESTS,
+    security::TESTS,
+    // What cannot be undone.
+    security::LAST,
 ];
 
 /// All tests in the order in which they run.

@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Does a ring in which no writer is active keep its invariants?
+//!
+//! Called by the host tests after every command and by the module's self-test. It changes nothing,
+//! allocates nothing, and its turns are bounded by the slots and bytes of the ring, whatever is in
+//! the words.
+//!
+//! I1 and I12 say what actors do, not what words hold: they cannot be seen here.
+
+use super::cpu::{CpuRing, Current, ReaderState};
+use super::cursor::Cursor;
+use super::port::{LocalWord, Port, SharedWord};
+use super::pos::{Pos, Seq};
+use super::slot::{PageIndex, SlotWord, State};
+use super::subbuf::SubBuf;
+use super::violation::Violation;
+use super::wire::{self, Record};
+use super::writer::MAX_NEST;
+
+/// What the clock promises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Clock {
+    /// It never goes back, and by less than a time record holds forward.
+    #[allow(
+        dead_code,
+        reason = "no clock of the kernel promises that in all contexts"
+    )]
+    Steady,
+    /// Nothing.
+    Any,
+}
+
+/// Sub-buffers that are looked for at once.
+const MANY: usize = 4096;
+/// Bytes of the smallest event.
+const SMALLEST: u64 = 8;
+
+impl<P: Port> CpuRing<P> {
+    /// Looks at every word and every committed byte; names the first violation.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::reset`], but `state` may be shared.
+    pub(crate) unsafe fn check(&self, state: &ReaderState, clock: Clock) -> Result<(), Violation> {
+        let pos = Pos(self.w.pos.get());
+        let check = Check {
+            ring: self,
+            state,
+            clock,
+            pos,
+            open: self.layout.seq(pos),
+        };
+        check.position()?;
+        check.slots()?;
+        check.places()?;
+        // SAFETY: by the contract.
+        unsafe { check.contents() }
+    }
+}
+
+struct Check<'a, P: Port> {
+    ring: &'a CpuRing<P>,
+    state: &'a ReaderState,
+    clock: Clock,
+    pos: Pos,
+    /// The sub-buffer of the position.
+    open: Seq,
+}
+
+/// What the sub-buffers so far add up to.
+struct Chain {
+    /// The sub-buffer behind the last one.
+    next: Option<Seq>,
+    /// Number of the event behind the last one; the first one at least.
+    serial: u64,
+    /// Events that can still be read.
+    remaining: u64,
+    /// Time of the last event.
+    time: Option<u64>,
+}
+
+/// The last event of a sub-buffer.
+#[derive(Clone, Copy)]
+struct Last {
+    offset: u32,
+    next: u32,
+    time: u64,
+}
+
+fn ensure(holds: bool, violation: Violation) -> Result<(), Violation> {
+    if holds {
+        Ok(())
+    } else {
+        Err(violation)
+    }
+}
+
+impl<P: Port> Check<'_, P> {
+    /// I2, I3: the words of the writers.
+    fn position(&self) -> Result<(), Violation> {
+        let (w, layout) = (&self.ring.w, *self.ring.layout);
+        ensure(w.nest.get() == 0, Violation::Nest)?;
+        let inside = self.open <= layout.max_seq() && self.plausible(self.pos);
+        ensure(inside, Violation::Position)?;
+        ensure(w.closing.get() == self.open, Violation::Closing)?;
+        let hint = SlotWord::from_raw(w.hint.get());
+        if hint.seq() < self.open {
+            // Nobody asks for that number any more.
+            return Ok(());
+        }
+        let held = self.held(self.open);
+        let same = hint.seq() == self.open && held.is_some_and(|s| s.page() == hint.page());
+        ensure(same || held.is_none(), Violation::Hint)
+    }
+
+    /// Whether `pos` is inside a sub-buffer and has no more events than fit in front of it.
+    fn plausible(&self, pos: Pos) -> bool {
+        let layout = *self.ring.layout;
+        let offset = layout.offset(pos);
+        let most = u64::from(offset).checked_div(SMALLEST).unwrap_or(0);
+        offset <= layout.capacity() && layout.count(pos) <= most
+    }
+
+    /// The word of the slot that holds `seq`.
+    fn held(&self, seq: Seq) -> Option<SlotWord> {
+        let s = SlotWord::from_raw(self.ring.slot(seq)?.load_acquire());
+        (s.seq() == seq).then_some(s)
+    }
+
+    /// A writer that changed its mind may have opened the sub-buffer behind the position's.
+    fn ahead(&self) -> Option<SlotWord> {
+        self.held(self.open.wrapping_add(1))
+    }
+
+    /// The oldest sub-buffer in a slot.
+    fn oldest(&self) -> Seq {
+        let newest = self.open.wrapping_add(u64::from(self.ahead().is_some()));
+        newest.wrapping_add(1).wrapping_sub(self.ring.slot_count())
+    }
+
+    /// The first sub-buffer in a slot that the reader has not taken.
+    fn untaken(&self) -> Seq {
+        match self.state.current {
+            Some(c) if c.attached => c.seq,
+            Some(c) => c.seq.wrapping_add(1),
+            None => self.state.next,
+        }
+    }
+
+    /// The reader's sub-buffer, when it is in no slot.
+    fn taken(&self) -> Option<Current> {
+        let stays = |c: &Current| c.attached && self.held(c.seq).is_some();
+        self.state.current.filter(|c| !stays(c))
+    }
+
+    fn tag(&self, index: PageIndex) -> Result<Seq, Violation> {
+        let page = self.ring.page(index).ok_or(Violation::Place)?;
+        Ok(self.ring.layout.seq(Pos(page.commit.load())))
+    }
+
+    /// I3, I4, I6: the slots, from the oldest to the newest.
+    fn slots(&self) -> Result<(), Violation> {
+        let untaken = self.untaken();
+        ensure(untaken <= self.open, Violation::State)?;
+        if let Some(c) = self.state.current {
+            let next = self.state.next;
+            let follows = next == c.seq || (!c.attached && next == c.seq.wrapping_add(1));
+            ensure(follows, Violation::Reader)?;
+        }
+        let mut seq = self.oldest();
+        for _ in 0..self.ring.slot_count() {
+            let s = self.held(seq).ok_or(Violation::Number)?;
+            let expected = if seq >= self.open {
+                State::Open
+            } else if seq >= untaken {
+                State::Full
+            } else {
+                State::Empty
+            };
+            ensure(s.state() == Some(expected), Violation::State)?;
+            let attached = |c: Current| c.attached && (c.seq, c.page) == (seq, s.page());
+            let detached = self.state.current.is_some_and(attached);
+            ensure(s.detached() == detached, Violation::Detach)?;
+            if expected == State::Empty || seq > self.open {
+                // What was in it before is older.
+                ensure(self.tag(s.page())? < seq.min(self.open), Violation::Tag)?;
+            }
+            seq = seq.wrapping_add(1);
+        }
+        Ok(())
+    }
+
+    /// I7: as many sub-buffers are in use as there are, none of them twice.
+    fn places(&self) -> Result<(), Violation> {
+        let ring = self.ring;
+        let third = match self.taken() {
+            Some(c) => c.page,
+            None => {
+                let spare = self.state.spare;
+                ensure(ring.s.spare.load() == u64::from(spare.0), Violation::Spare)?;
+                ensure(self.tag(spare)? < self.untaken(), Violation::Tag)?;
+                spare
+            }
+        };
+        let count = ring.pages().len();
+        let mut from = 0usize;
+        while from < count {
+            let mut seen = [0u64; MANY / 64];
+            let in_slots = ring.slots().iter();
+            let in_slots = in_slots.map(|slot| SlotWord::from_raw(slot.load()).page());
+            for index in in_slots.chain([third]) {
+                let index = index.0 as usize;
+                ensure(index < count, Violation::Place)?;
+                let Some(at) = index.checked_sub(from).filter(|at| *at < MANY) else {
+                    continue;
+                };
+                if let Some(word) = seen.get_mut(at >> 6) {
+                    let bit = 1u64.wrapping_shl((at & 63) as u32);
+                    ensure(*word & bit == 0, Violation::Place)?;
+                    *word |= bit;
+                }
+            }
+            from = from.saturating_add(MANY);
+        }
+        Ok(())
+    }
+
+    /// I4, I5, I8 to I11: the sub-buffers with events that can be read.
+    ///
+    /// # Safety
+    ///
+    /// As for [`CpuRing::check`].
+    unsafe fn contents(&self) -> Result<(), Violation> {
+        let (ring, state) = (self.ring, self.state);
+        for page in ring.pages() {
+            let open = self.held(self.open).and_then(|s| ring.page(s.page()));
+            let here = open.is_some_and(|o| core::ptr::eq(o, page));
+            ensure(here || page.padded.get() == 0, Violation::End)?;
+        }
+        let mut chain = Chain {
+            next: None,
+            serial: state.serial,
+            remaining: 0,
+            time: None,
+        };
+        if let Some(c) = self.taken() {
+            // SAFETY: by the contract.
+            unsafe { self.sub_buffer(c.seq, c.page, &mut chain) }?;
+            // A resize may have lost events here without a gap in the numbers.
+            chain.next = None;
+        }
+        let mut last = None;
+        for seq in self.untaken().max(self.oldest())..=self.open {
+            let s = self.held(seq).ok_or(Violation::Number)?;
+            // SAFETY: by the contract.
+            last = unsafe { self.sub_buffer(seq, s.page(), &mut chain) }?;
+        }
+        self.pair(last)?;
+        let overrun = ring.w.counters.overrun.get();
+        let kept = chain.serial.checked_sub(chain.remaining);
+        let gone = state.read.checked_add(overrun);
+        ensure(kept.is_some() && kept == gone, Violation::Sum)
+    }
+
+    /// One sub-buffer with events; its last one.
+    ///
+    /// # Safety
+    ///
+    /// As for [`CpuRing::check`].
+    unsafe fn sub_buffer(
+        &self,
+        seq: Seq,
+        index: PageIndex,
+        chain: &mut Chain,
+    ) -> Result<Option<Last>, Violation> {
+        let (ring, layout) = (self.ring, *self.ring.layout);
+        let page = ring.page(index).ok_or(Violation::Place)?;
+        let commit = self.committed(seq, page)?;
+        let end = layout.offset(commit);
+        // SAFETY: no writer is active, and the offset is at most the capacity (`committed`).
+        let data = unsafe { page.at_rest(end) };
+        let events = records(data)?;
+        ensure(events == layout.count(commit), Violation::Records)?;
+        let base = page.base.get();
+        let read = match self.state.current.filter(|c| c.seq == seq) {
+            Some(c) => self.reader(&c, page, data)?,
+            None => 0,
+        };
+        let follows = chain.next == Some(seq) && base == chain.serial;
+        let later = chain.next != Some(seq) && base >= chain.serial.wrapping_sub(read);
+        ensure(follows || later, Violation::Base)?;
+        if seq == self.open {
+            ensure(base == ring.w.total.get(), Violation::Base)?;
+        }
+        chain.next = Some(seq.wrapping_add(1));
+        chain.serial = base.wrapping_add(events);
+        chain.remaining = chain.remaining.wrapping_add(events.wrapping_sub(read));
+        let mut last = None;
+        let mut cursor = Cursor::at(data, 0, page.stamp.get());
+        while let Some(event) = cursor.next() {
+            let event = event.map_err(|_| Violation::Records)?;
+            let back = chain.time.is_some_and(|t| event.time < t);
+            ensure(!back || self.clock == Clock::Any, Violation::Time)?;
+            chain.time = Some(event.time);
+            last = Some(Last {
+                offset: event.offset as u32,
+                next: event.next as u32,
+                time: event.time,
+            });
+        }
+        Ok(last)
+    }
+
+    /// I4, I5: how far a sub-buffer is final.
+    fn committed(&self, seq: Seq, page: &SubBuf<P>) -> Result<Pos, Violation> {
+        let layout = *self.ring.layout;
+        let commit = Pos(page.commit.load_acquire());
+        let padded = page.padded.get();
+        if seq == self.open {
+            if commit.0 == 0 && self.pos == layout.pos(seq, 0, 0) && padded == 0 {
+                // Nobody has written since the ring was emptied.
+                return Ok(self.pos);
+            }
+            ensure(layout.seq(commit) == seq, Violation::Tag)?;
+            let left = layout.count(commit).wrapping_add(padded) == layout.count(self.pos)
+                && layout.offset(commit) == layout.offset(self.pos);
+            ensure(left && self.plausible(commit), Violation::Commit)?;
+            return Ok(commit);
+        }
+        ensure(layout.seq(commit) == seq, Violation::Tag)?;
+        let end = Pos(page.end.get());
+        // A resize gives another number to the commit only.
+        let left = layout.count(commit) <= layout.count(end)
+            && layout.offset(commit) == layout.offset(end);
+        ensure(left && self.plausible(commit), Violation::End)?;
+        Ok(commit)
+    }
+
+    /// I8, I11: the reader in its sub-buffer; the events that it has read there.
+    fn reader(&self, c: &Current, page: &SubBuf<P>, data: &[u8]) -> Result<u64, Violation> {
+        let part = data.get(..c.offset as usize).ok_or(Violation::Reader)?;
+        let events = records(part).map_err(|_| Violation::Reader)?;
+        ensure(events == c.events, Violation::Reader)?;
+        let mut cursor = Cursor::at(part, 0, page.stamp.get());
+        let mut time = None;
+        while let Some(event) = cursor.next() {
+            time = event.ok().map(|e| e.time);
+        }
+        // It goes on at that time only if there is or will be something behind.
+        let more = c.attached || part.len() < data.len();
+        let known = time == Some(c.time) || cursor.time() == c.time;
+        ensure(part.is_empty() || !more || known, Violation::Reader)?;
+        let base = page.base.get();
+        let right = if c.counted {
+            // What nobody has been told of is part of what is known lost.
+            let lost = self.state.serial.checked_sub(self.state.read);
+            self.state.serial == base.wrapping_add(c.events) && lost >= Some(c.lost)
+        } else {
+            c.offset == 0 && c.lost == 0 && self.state.serial <= base
+        };
+        ensure(right, Violation::Serial)?;
+        Ok(events)
+    }
+
+    /// I10: a valid pair names the last event, its time and how it began.
+    fn pair(&self, last: Option<Last>) -> Result<(), Violation> {
+        let (stamps, layout) = (&self.ring.w.stamps, *self.ring.layout);
+        let Some(token) = stamps.named() else {
+            return Ok(());
+        };
+        let level = layout.level(token);
+        let last = last.filter(|l| l.next == layout.offset(self.pos));
+        let last = last.ok_or(Violation::Pair)?;
+        let from = Pos(token.0);
+        let record = last.offset.wrapping_sub(layout.offset(from));
+        let begins = if layout.seq(from) == self.open {
+            record == 0 || record == wire::STAMP_SIZE
+        } else {
+            layout.seq(from).wrapping_add(1) == self.open && last.offset == 0
+        };
+        // A discarded event in front of it has told its time in so many bits.
+        let wrong = (stamps.time_of(level) ^ last.time) & wire::STAMP_MAX;
+        ensure(level < MAX_NEST && begins && wrong == 0, Violation::Pair)
+    }
+}
+
+/// Events in `data`, which is made of whole records and nothing else.
+fn records(data: &[u8]) -> Result<u64, Violation> {
+    let mut events = 0u64;
+    let mut at = 0usize;
+    while at < data.len() {
+        let (record, size) = wire::record(data, at).map_err(|_| Violation::Records)?;
+        match record {
+            Record::Data { .. } => events = events.wrapping_add(1),
+            Record::End => return Err(Violation::Records),
+            Record::Padding | Record::Extend { .. } | Record::Stamp { .. } => {}
+        }
+        // A record has at least 4 bytes and ends in the data.
+        at = at.saturating_add(size);
+    }
+    Ok(events)
+}

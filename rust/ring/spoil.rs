@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0
+//! One word of a ring changed by force: how tests make the faults that [`super::check`] must find.
+
+use super::cpu::{CpuRing, ReaderState};
+use super::port::{LocalWord, Port, SharedWord};
+use super::pos::Seq;
+use super::slot::{PageIndex, SlotWord};
+use super::subbuf::SubBuf;
+use super::writer::MAX_NEST;
+
+/// A word of a ring or of its reader's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Word {
+    Nest,
+    Pos,
+    Closing,
+    Total,
+    Hint,
+    Before,
+    Write,
+    /// Of a level.
+    Time(u64),
+    Overrun,
+    Spare,
+    /// By its place.
+    Slot(u64),
+    /// Of a sub-buffer, by its index.
+    Commit(u32),
+    Base(u32),
+    Stamp(u32),
+    End(u32),
+    Padded(u32),
+    /// The first header.
+    Header(u32),
+    ReaderNext,
+    ReaderSerial,
+    ReaderSpare,
+    ReaderRead,
+    /// Of the reader's current sub-buffer.
+    CurrentSeq,
+    CurrentPage,
+    CurrentAttached,
+    CurrentOffset,
+    CurrentEvents,
+    CurrentTime,
+    CurrentCounted,
+    CurrentLost,
+}
+
+impl<P: Port> CpuRing<P> {
+    /// Exclusive-ors `bits` into a word. Says whether there is such a word.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::reset`]. Whoever uses the ring before it is emptied must be content with any
+    /// result.
+    pub(crate) unsafe fn spoil(&self, state: &mut ReaderState, word: Word, bits: u64) -> bool {
+        self.flip(state, word, bits).is_some()
+    }
+
+    /// The index of the sub-buffer in the slot of `seq`.
+    pub(crate) fn index_of(&self, seq: Seq) -> Option<u32> {
+        Some(SlotWord::from_raw(self.slot(seq)?.load()).page().0)
+    }
+
+    /// The sub-buffer of the position.
+    pub(crate) fn newest(&self) -> Seq {
+        self.w.closing.get()
+    }
+
+    fn flip(&self, state: &mut ReaderState, word: Word, bits: u64) -> Option<()> {
+        let local = |w: &P::Local| w.set(w.get() ^ bits);
+        let shared = |w: &P::Shared| w.store(w.load() ^ bits);
+        let page = |index: u32| -> Option<&SubBuf<P>> { self.page(PageIndex(index)) };
+        let w = &self.w;
+        match word {
+            Word::Nest => local(&w.nest),
+            Word::Pos => local(&w.pos),
+            Word::Closing => local(&w.closing),
+            Word::Total => local(&w.total),
+            Word::Hint => local(&w.hint),
+            Word::Before => local(w.stamps.words().0),
+            Word::Write => local(w.stamps.words().1),
+            Word::Time(level) => {
+                let level = level.checked_rem(MAX_NEST)? as usize;
+                local(w.stamps.words().2.get(level)?);
+            }
+            Word::Overrun => local(&w.counters.overrun),
+            Word::Spare => shared(&self.s.spare),
+            Word::Slot(at) => shared(self.slots().get(at as usize)?),
+            Word::Commit(index) => shared(&page(index)?.commit),
+            Word::Base(index) => local(&page(index)?.base),
+            Word::Stamp(index) => local(&page(index)?.stamp),
+            Word::End(index) => local(&page(index)?.end),
+            Word::Padded(index) => local(&page(index)?.padded),
+            Word::Header(index) => {
+                let page = page(index)?;
+                // SAFETY: offset 0 is in bounds.
+                let first = unsafe { page.at(0) }.cast::<u32>();
+                // SAFETY: in bounds and aligned, as every header; nobody else uses it (`spoil`).
+                let old = unsafe { first.read() };
+                // SAFETY: as above.
+                unsafe { page.put(0, [old ^ bits as u32]) };
+            }
+            Word::ReaderNext => state.next ^= bits,
+            Word::ReaderSerial => state.serial ^= bits,
+            Word::ReaderSpare => state.spare.0 ^= bits as u32,
+            Word::ReaderRead => state.read ^= bits,
+            Word::CurrentSeq => state.current.as_mut()?.seq ^= bits,
+            Word::CurrentPage => state.current.as_mut()?.page.0 ^= bits as u32,
+            Word::CurrentAttached => state.current.as_mut()?.attached ^= bits & 1 != 0,
+            Word::CurrentOffset => state.current.as_mut()?.offset ^= bits as u32,
+            Word::CurrentEvents => state.current.as_mut()?.events ^= bits,
+            Word::CurrentTime => state.current.as_mut()?.time ^= bits,
+            Word::CurrentCounted => state.current.as_mut()?.counted ^= bits & 1 != 0,
+            Word::CurrentLost => state.current.as_mut()?.lost ^= bits,
+        }
+        Some(())
+    }
+}

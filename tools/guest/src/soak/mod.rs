@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The long run: writers in all contexts (stress/soak.c), readers of every kind and knobs turned, at
+//! once, and at the end an account of every single event. Used by `tests/soak.rs`.
+//!
+//! - `writers` starts and stops the writers and knows what they did,
+//! - `record` checks one event,
+//! - `seen` notes which events came back,
+//! - `readers` are the threads that read,
+//! - `storm` turns knobs,
+//! - `round` runs all of these together,
+//! - `account` compares what they say,
+//! - `wakeups` is a run of its own: single events and a sleeping reader.
+
+pub mod account;
+pub mod random;
+pub mod readers;
+pub mod record;
+pub mod round;
+pub mod seen;
+pub mod storm;
+pub mod wakeups;
+pub mod writers;
+
+/// A number from the environment: how long to run.
+pub fn setting(name: &str, default: u64) -> u64 {
+    let value = std::env::var(name).ok();
+    value.and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+/// The seed of this run, printed so that it can be had again.
+pub fn seed() -> u64 {
+    let now = crate::sys::monotonic_ns() % 1_000_000;
+    let seed = setting("RTRACE_SEED", now);
+    println!("RTRACE_SEED={seed}");
+    seed
+}

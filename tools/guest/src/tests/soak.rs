@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Everything at once, and every event accounted for. `RTRACE_EVENTS` says how many are recorded in
+//! each of the first two tests, `RTRACE_WAKEUPS` the rounds of the third, `RTRACE_SEED` repeats a run.
+
+use super::{test, Test};
+use crate::check::{Check, Report};
+use crate::soak::account::{self, Totals};
+use crate::soak::record::{CONTEXTS, RINGS};
+use crate::soak::round::{Done, Plan, Stage};
+use crate::soak::writers::Writers;
+use crate::soak::{seed, setting, wakeups};
+use crate::tree::Instance;
+use crate::Context;
+
+pub const TESTS: &[Test] = &[
+    test("soak.everything", 120, everything),
+    test("soak.clears", 120, clears),
+    test("soak.wakeups", 120, wakeups),
+];
+
+const EVENTS: u64 = 600_000;
+const WAKEUPS: u64 = 6_000;
+
+/// So many in one round, for numbers are counted in a table of limited size.
+const ROUND: u64 = 4_000_000;
+
+/// What all rounds did, for the log.
+#[derive(Default)]
+struct Sums {
+    by_context: [u64; CONTEXTS.len()],
+    deepest: u64,
+    nested: u64,
+    nmis: u64,
+    ns: u64,
+    viewed: u64,
+}
+
+impl Sums {
+    fn add(&mut self, done: &Done) {
+        for (sum, count) in self.by_context.iter_mut().zip(done.written.by_context()) {
+            *sum += count;
+        }
+        self.deepest = self.deepest.max(done.written.deepest());
+        self.nested += done.written.nested();
+        self.nmis += done.written.nmis();
+        self.ns += done.written.ns;
+        self.viewed += done.viewed;
+    }
+
+    fn print(&self) {
+        let seconds = self.ns as f64 / 1e9;
+        let events: u64 = self.by_context.iter().sum();
+        for (name, count) in CONTEXTS.iter().zip(self.by_context) {
+            println!("recorded in {name}: {count}");
+        }
+        println!(
+            "{events} events in {seconds:.1} s of writing: {:.0} events/s, {:.0} NMIs/s",
+            events as f64 / seconds,
+            self.nmis as f64 / seconds
+        );
+        println!(
+            "{} began inside another, {} deep at most; {} lines viewed without being consumed",
+            self.nested, self.deepest, self.viewed
+        );
+    }
+}
+
+/// All readers while buffers change their size, recording goes on and off, the event and overwriting
+/// too, instances come and go and a CPU leaves: nothing is thrown away, so every number that a writer
+/// used was read once, or is in the counters.
+fn everything(context: &Context) -> Check {
+    let (seed, events) = (seed(), setting("RTRACE_EVENTS", EVENTS));
+    let stage = Stage::new(context)?;
+    let (mut sums, mut totals) = (Sums::default(), Totals::default());
+    let mut round = 0;
+    while totals.recorded < events {
+        let plan = Plan {
+            seed: seed + round,
+            events: (events - totals.recorded).min(ROUND),
+            pause_us: [0, 0, 200, 1000][round as usize % 4],
+            kb: 400,
+            clears: false,
+        };
+        let mut told = String::new();
+        let done = stage.run(&plan, &mut told);
+        println!("round {round}: {told}");
+        let done = done.map_err(|problem| format!("round {round}: {problem}"))?;
+        sums.add(&done);
+        let mut report = Report::default();
+        for (ring, tree) in stage.trees().into_iter().enumerate() {
+            for (cpu, counts) in done.counts[ring].iter().enumerate() {
+                let (seen, written) = (&stage.seen[ring], &done.written);
+                account::check(
+                    tree,
+                    seen,
+                    ring,
+                    cpu,
+                    written,
+                    counts,
+                    &mut totals,
+                    &mut report,
+                )?;
+            }
+        }
+        report
+            .finish()
+            .map_err(|problem| format!("round {round}: {problem}"))?;
+        round += 1;
+    }
+    sums.print();
+    println!("{}", totals.told());
+    ensure!(
+        sums.by_context.iter().all(|count| *count > events / 100),
+        "too few of a context: {:?}",
+        sums.by_context
+    );
+    ensure!(
+        sums.deepest > CONTEXTS.len() as u64,
+        "{} deep",
+        sums.deepest
+    );
+    ensure!(totals.read > events / 100, "only {} were read", totals.read);
+    ensure!(totals.overrun > 0, "nothing was overwritten");
+    stage.end()
+}
+
+/// Buffers are emptied, clocks changed, while all write and read. The buffers hold a whole round, so
+/// nothing is lost but what was emptied: what came in since the last time is there without a gap, up
+/// to the last number of each writer, and is as much as `read events` says.
+fn clears(context: &Context) -> Check {
+    const ROUND: u64 = 60_000;
+    let (seed, events) = (seed(), setting("RTRACE_EVENTS", EVENTS));
+    let stage = Stage::new(context)?;
+    let mut sums = Sums::default();
+    let (mut kept, mut read) = (0, 0);
+    for round in 0..(events / 10).div_ceil(ROUND) {
+        let plan = Plan {
+            seed: seed + round,
+            events: ROUND,
+            pause_us: 2000,
+            kb: 8000,
+            clears: true,
+        };
+        let mut told = String::new();
+        let done = stage.run(&plan, &mut told);
+        println!("round {round}: {told}");
+        let done = done.map_err(|problem| format!("round {round}: {problem}"))?;
+        sums.add(&done);
+        for ring in 0..stage.trees().len() {
+            for cpu in 0..stage.cpus {
+                let of_cpu = suffix(&stage, &done, ring, cpu)
+                    .map_err(|problem| format!("round {round}, {ring}, cpu {cpu}: {problem}"))?;
+                kept += of_cpu;
+                read += done.counts[ring][cpu].read;
+            }
+        }
+    }
+    sums.print();
+    let recorded: u64 = sums.by_context.iter().sum();
+    println!(
+        "{read} read, {} thrown away, {kept} since the last time",
+        recorded - read
+    );
+    ensure!(kept > 0, "nothing was checked");
+    ensure!(recorded > read, "nothing was thrown away");
+    stage.end()
+}
+
+/// Checks what a CPU recorded since its ring was last emptied; returns how much that is.
+fn suffix(stage: &Stage, done: &Done, ring: usize, cpu: usize) -> Check<u64> {
+    let (counts, stats) = (
+        &done.counts[ring][cpu],
+        account::stats(&stage.instances[ring], cpu)?,
+    );
+    ensure_eq!(
+        (
+            stats.entries,
+            stats.overrun,
+            stats.dropped,
+            stats.commit_overrun
+        ),
+        (0, 0, 0, 0),
+        "entries, overrun, dropped events, commit overrun"
+    );
+    ensure_eq!((counts.lost, counts.uncounted), (0, 0), "losses told");
+    let begin = counts.log.len().checked_sub(stats.read as usize);
+    let Some(begin) = begin else {
+        fail!(
+            "{} read events, readers got {}",
+            stats.read,
+            counts.log.len()
+        )
+    };
+    let mut last = [[None; CONTEXTS.len()]; RINGS + 1];
+    for event in &counts.log[begin..] {
+        let last = &mut last[event.stream][event.context];
+        let wanted = last.map_or(event.number, |number: u32| number + 1);
+        ensure_eq!(event.number, wanted, "{event:?}");
+        *last = Some(event.number);
+    }
+    for (stream, last) in last.iter().enumerate() {
+        for (context, last) in last.iter().enumerate() {
+            if let Some(last) = last {
+                let tally = done.written.tally(cpu, stream, context);
+                ensure_eq!(
+                    u64::from(*last) + 1,
+                    tally.attempts,
+                    "attempts, stream {stream}, {}",
+                    CONTEXTS[context]
+                );
+            }
+        }
+    }
+    Ok(stats.read)
+}
+
+/// One event, then silence. Every reader gets each of them, however it waits.
+fn wakeups(context: &Context) -> Check {
+    let (seed, rounds) = (seed(), setting("RTRACE_WAKEUPS", WAKEUPS));
+    let rounds = rounds.div_ceil(wakeups::READERS.len() as u64);
+    for (name, wait) in wakeups::READERS {
+        // Numbers begin anew.
+        let own = Instance::new(&context.root, "rtg-soak-a")?;
+        let writers = Writers::load(context, &["rtg-soak-a"])?;
+        let slept = wakeups::run(&own, name, wait, rounds, seed)?;
+        println!("{name}, {wait:?}: {rounds} events, asleep {slept} times");
+        ensure!(
+            slept > rounds / 20,
+            "{name}: the reader slept {slept} times"
+        );
+        writers.unload()?;
+        own.remove()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The kernel's type information: right ones of any shape, and broken ones.
+
+use super::source::Source;
+use crate::event::btf::{
+    count,
+    Btf,
+    BtfError,
+    Question,
+    Shape, //
+};
+
+const INT: u32 = 1;
+const PTR: u32 = 2;
+const ARRAY: u32 = 3;
+const STRUCT: u32 = 4;
+const TYPEDEF: u32 = 8;
+const CONST: u32 = 10;
+
+/// BTF in the making.
+struct Made {
+    types: Vec<u32>,
+    strings: Vec<u8>,
+}
+
+impl Made {
+    fn name(&mut self, text: &str) -> u32 {
+        let at = self.strings.len() as u32;
+
+        self.strings.extend(text.bytes());
+        self.strings.push(0);
+        at
+    }
+
+    fn head(&mut self, name: &str, kind: u32, count: u32, third: u32) {
+        let name = self.name(name);
+
+        self.types.extend([name, kind << 24 | count, third]);
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        let types = self.types.len() as u32 * 4;
+        let mut bytes = vec![0x9f, 0xeb, 1, 0];
+
+        for word in [24, 0, types, types, self.strings.len() as u32]
+            .iter()
+            .chain(&self.types)
+        {
+            bytes.extend(word.to_le_bytes());
+        }
+        bytes.extend(&self.strings);
+        bytes
+    }
+}
+
+/// A member that the generator put somewhere.
+struct Member {
+    of: String,
+    name: String,
+    shape: Shape,
+    place: u32,
+}
+
+/// Numbers of the types that `make` always begins with, and what they are.
+const BASIC: [(u32, Shape); 5] = [
+    (1, Shape::Int(4)),
+    (2, Shape::Ptr),
+    (3, Shape::Array),
+    (4, Shape::Int(8)),
+    // A typedef of a const int.
+    (6, Shape::Int(4)),
+];
+
+fn make(source: &mut Source) -> (Vec<u8>, Vec<Member>) {
+    let mut made = Made {
+        types: vec![],
+        strings: vec![0],
+    };
+    let mut members = vec![];
+
+    made.head("int", INT, 0, 4);
+    made.types.push(32);
+    made.head("", PTR, 0, 1);
+    made.head("", ARRAY, 0, 0);
+    made.types.extend([1, 1, 24]);
+    made.head("long", INT, 0, 8);
+    made.types.push(64);
+    made.head("", CONST, 0, 1);
+    made.head("t", TYPEDEF, 0, 5);
+    for number in 0..source.below(4) {
+        let of = format!("s{number}");
+        let count = source.below(4) as u32;
+
+        made.head(&of, STRUCT, count, 64);
+        for index in 0..count {
+            let (ty, shape) = *source.pick(&BASIC);
+            let (name, place) = (format!("m{index}"), source.below(1 << 20) as u32);
+            let at = made.name(&name);
+
+            made.types.extend([at, ty, place * 8]);
+            members.push(Member {
+                of: of.clone(),
+                name,
+                shape,
+                place,
+            });
+        }
+    }
+    (made.bytes(), members)
+}
+
+/// Asks; the index is as long as the types need.
+fn ask(bytes: &[u8], of: &str, member: &str, shape: Shape) -> Result<u32, BtfError> {
+    let count = count(bytes)?;
+    assert!(count <= bytes.len() / 12, "more types than bytes");
+    let mut index = vec![0; count];
+    let mut questions = [Question::new(of, member, shape)];
+
+    Btf::new(bytes, &mut index)?.answer(&mut questions)?;
+    questions[0].place
+}
+
+pub fn right_btf_answers(source: &mut Source) {
+    let (bytes, members) = make(source);
+
+    for member in &members {
+        assert_eq!(
+            ask(&bytes, &member.of, &member.name, member.shape),
+            Ok(member.place)
+        );
+    }
+    assert_eq!(
+        ask(&bytes, "nobody", "m0", Shape::Ptr),
+        Err(BtfError::NoStruct)
+    );
+    if let Some(member) = members.first() {
+        let found = ask(&bytes, &member.of, "nothing", Shape::Ptr);
+        assert_eq!(found, Err(BtfError::NoMember));
+        let found = ask(&bytes, &member.of, &member.name, Shape::Int(2));
+        assert_eq!(found, Err(BtfError::OtherType));
+    }
+}
+
+pub fn broken_btf_is_refused(source: &mut Source) {
+    let (mut bytes, members) = make(source);
+
+    source.spoil(&mut bytes);
+    for member in &members {
+        // Whatever it answers: no place is outside of what a word can say, and asking again gives
+        // the same.
+        let found = ask(&bytes, &member.of, &member.name, member.shape);
+        assert_eq!(found, ask(&bytes, &member.of, &member.name, member.shape));
+    }
+    // An index that is too short is refused, whatever the bytes are.
+    if let Ok(count @ 1..) = count(&bytes) {
+        let mut index = vec![0; count - 1];
+        assert_eq!(
+            Btf::new(&bytes, &mut index).err(),
+            Some(BtfError::Malformed)
+        );
+    }
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0
+//! What the ring of one schedule must have said in the end.
+//!
+//! Every reading of the clock has a number, and an event is known by that of its last one. The ring
+//! has the events in this order: one that got in between a reading and its reservation would have
+//! forced another reading. So the serial number of an event is the number of committed events with
+//! an earlier reading, and whoever sees an event notes under which serial.
+
+use crate::ring::view::CpuStats;
+use crate::ring::writer::Refused;
+use crate::trail::schedule;
+
+/// Readings of the clock in one schedule are fewer than this.
+const READINGS: usize = 64;
+/// Events seen in one schedule are at most this many, by consumers and viewers.
+const SEEN: usize = 64;
+
+/// The payload of an event is smaller than this.
+const LARGEST: usize = 4096;
+
+fn noise() -> Box<[u8]> {
+    let mut x = 1u64;
+    let next = |_| {
+        x = x
+            .wrapping_mul(0x5851_f42d_4c95_7f2d)
+            .wrapping_add(0x1405_7b7e_f767_814f);
+        (x >> 56) as u8
+    };
+    (0..2 * LARGEST).map(next).collect()
+}
+
+/// Everything that happened in one schedule.
+pub struct Log {
+    /// Where this schedule's bytes begin in the noise.
+    nonce: u64,
+    noise: Box<[u8]>,
+    /// Readings of the clock.
+    pub readings: usize,
+    /// By reading.
+    times: [u64; READINGS],
+    /// By reading, of events that got in.
+    lens: [usize; READINGS],
+    /// One bit by reading: these became events.
+    committed: u64,
+    /// Serials and readings.
+    seen: [(u64, usize); SEEN],
+    seen_count: usize,
+    /// Events that the consumer read.
+    pub read: u64,
+    /// Events that the consumer was told to be lost.
+    pub lost: u64,
+    refused: [u64; 6],
+}
+
+impl Log {
+    pub fn new() -> Self {
+        Log {
+            nonce: 0,
+            noise: noise(),
+            readings: 0,
+            times: [0; READINGS],
+            lens: [0; READINGS],
+            committed: 0,
+            seen: [(0, 0); SEEN],
+            seen_count: 0,
+            read: 0,
+            lost: 0,
+            refused: [0; 6],
+        }
+    }
+
+    /// Begins the next schedule.
+    pub fn clear(&mut self) {
+        self.nonce = (self.nonce + 1021) % LARGEST as u64;
+        self.readings = 0;
+        self.committed = 0;
+        self.seen_count = 0;
+        self.read = 0;
+        self.lost = 0;
+        self.refused = [0; 6];
+    }
+
+    /// The clock was read; the number of the reading.
+    pub fn reading(&mut self, time: u64) -> usize {
+        let reading = self.readings;
+        self.times[reading] = time;
+        self.readings += 1;
+        reading
+    }
+
+    /// The bytes that only the event of `reading` of this schedule has.
+    fn bytes(&self, reading: usize, len: usize) -> &[u8] {
+        let at = (self.nonce as usize + reading * (LARGEST / READINGS - 3)) % LARGEST;
+        &self.noise[at..at + len]
+    }
+
+    /// Makes the payload of an event: the number of its reading, then its bytes.
+    pub fn fill(&self, reading: usize, payload: &mut [u8]) {
+        payload.copy_from_slice(self.bytes(reading, payload.len()));
+        payload[..8].copy_from_slice(&(reading as u64).to_ne_bytes());
+    }
+
+    /// The event of `reading` has `len` bytes.
+    pub fn length(&mut self, reading: usize, len: usize) {
+        self.lens[reading] = len;
+    }
+
+    /// The event of `reading` is final.
+    pub fn commit(&mut self, reading: usize) {
+        self.committed |= 1 << reading;
+    }
+
+    pub fn refuse(&mut self, why: Refused) {
+        self.refused[why as usize] += 1;
+    }
+
+    /// Somebody decoded an event.
+    pub fn see(&mut self, serial: u64, time: u64, payload: &[u8]) {
+        let at = schedule;
+        let reading = crate::ring::wire::long(payload, 0).unwrap() as usize;
+        assert!(reading < self.readings, "event of nobody in {}", at());
+        assert_eq!(time, self.times[reading], "time of {reading} in {}", at());
+        let len = self.lens[reading];
+        // The ring rounds up.
+        let fits = (len..len + 8).contains(&payload.len());
+        assert!(fits, "length of {reading} in {}", at());
+        let same = payload[8..len] == self.bytes(reading, len)[8..];
+        assert!(same, "bytes of {reading} in {}", at());
+        self.seen[self.seen_count] = (serial, reading);
+        self.seen_count += 1;
+    }
+
+    /// The latest event that was committed: its time.
+    pub fn newest(&self) -> Option<u64> {
+        let reading = self.committed.checked_ilog2()?;
+        Some(self.times[reading as usize])
+    }
+
+    /// Events that were committed.
+    pub fn written(&self) -> u64 {
+        u64::from(self.committed.count_ones())
+    }
+
+    /// All writers are through: judges what was seen and what the ring counted.
+    pub fn judge(&self, stats: &CpuStats) {
+        let at = schedule;
+        for &(serial, reading) in &self.seen[..self.seen_count] {
+            let bit = 1 << reading;
+            assert_ne!(
+                self.committed & bit,
+                0,
+                "{reading} was discarded in {}",
+                at()
+            );
+            let rank = (self.committed & (bit - 1)).count_ones();
+            assert_eq!(u64::from(rank), serial, "place of {reading} in {}", at());
+        }
+        let refused = |why| self.refused[why as usize];
+        let expected = CpuStats {
+            written: self.written(),
+            read: self.read,
+            overrun: self.written() - self.read,
+            commit_overrun: refused(Refused::CommitOverrun),
+            dropped: refused(Refused::Full),
+            recursion: refused(Refused::Recursion),
+            too_big: refused(Refused::TooBig),
+            clock_back: 0,
+            broken: 0,
+            bytes: 0,
+            oldest: stats.oldest,
+        };
+        assert_eq!(*stats, expected, "in {}", at());
+        assert_eq!(self.lost, stats.overrun, "lost, not told in {}", at());
+        let never = refused(Refused::Broken) + refused(Refused::Disabled);
+        assert_eq!(never, 0, "refused for no reason in {}", at());
+    }
+}

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-2.0
+//! What an exploration covers.
+
+/// One exploration.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    pub name: &'static str,
+    /// Slots of the ring.
+    pub slots: usize,
+    /// Writers at the beginning that nobody interrupts; they make the first of all choices.
+    pub before: u8,
+    /// The reader has been there, and has the newest sub-buffer attached.
+    pub attached: bool,
+    /// Outer writers, one after the other.
+    pub outer: u8,
+    /// Nested writers, at any depth.
+    pub nested: u8,
+    /// Deepest nesting below the outer writer.
+    pub depth: u8,
+    /// Calls of the reader.
+    pub reads: u8,
+    /// A call of the reader may be one that consumes nothing.
+    pub views: bool,
+    /// Payload sizes to choose from.
+    pub sizes: &'static [usize],
+    /// Steps of the clock to choose from.
+    pub clock: &'static [u64],
+    /// Discards are a choice.
+    pub discards: bool,
+    /// A full ring loses its oldest events.
+    pub overwrite: bool,
+    /// Of the subtrees of the long run, one in so many is explored. 1: complete.
+    pub one_in: u64,
+}
+
+/// Two writers, with two more inside.
+pub const PLAN: Plan = Plan {
+    name: "",
+    slots: 2,
+    before: 0,
+    attached: false,
+    outer: 2,
+    nested: 2,
+    depth: 3,
+    reads: 0,
+    views: false,
+    sizes: &[1000],
+    clock: &[1],
+    discards: false,
+    overwrite: true,
+    one_in: 1,
+};
+
+/// A delta between two events of one sub-buffer that needs a record.
+pub const LONG: u64 = (1 << 27) + 5;
+
+/// Three nested writers, without a reader.
+const THREE: Plan = Plan { nested: 3, ..PLAN };
+/// Four.
+const FOUR: Plan = Plan { nested: 4, ..PLAN };
+/// Both slots are in use, and the next sub-buffer takes the oldest.
+const FULL: Plan = Plan {
+    before: 3,
+    sizes: &[2000],
+    ..PLAN
+};
+
+/// What the long run explores.
+pub const LONG_PLANS: &[Plan] = &[
+    Plan {
+        name: "3 nested; clock 0 or 50",
+        clock: &[0, 50],
+        ..THREE
+    },
+    Plan {
+        name: "3 nested; clock 1 or 50",
+        clock: &[1, 50],
+        ..THREE
+    },
+    Plan {
+        name: "3 nested; clock 1 or 2^27+5",
+        clock: &[1, LONG],
+        ..THREE
+    },
+    Plan {
+        name: "3 nested; discards",
+        discards: true,
+        ..THREE
+    },
+    Plan {
+        name: "3 nested; discards; clock 0 or 50",
+        discards: true,
+        clock: &[0, 50],
+        ..THREE
+    },
+    Plan {
+        name: "3 nested; discards; clock 1 or 2^27+5",
+        discards: true,
+        clock: &[1, LONG],
+        ..THREE
+    },
+    Plan {
+        name: "3 nested; 3 events or 1 in a sub-buffer",
+        sizes: &[1300, 4056],
+        ..THREE
+    },
+    Plan {
+        name: "3 nested; 3 events or 1; discards",
+        sizes: &[1300, 4056],
+        discards: true,
+        ..THREE
+    },
+    Plan {
+        name: "3 nested; 3 events or 1; no overwriting; discards",
+        sizes: &[1300, 4056],
+        discards: true,
+        overwrite: false,
+        ..THREE
+    },
+    Plan {
+        name: "3 nested; full ring; clock 0 or 50",
+        nested: 3,
+        clock: &[0, 50],
+        ..FULL
+    },
+    Plan {
+        name: "3 nested; full ring; discards",
+        nested: 3,
+        discards: true,
+        ..FULL
+    },
+    Plan {
+        name: "3 nested; full ring; no overwriting; discards",
+        nested: 3,
+        discards: true,
+        overwrite: false,
+        ..FULL
+    },
+    Plan {
+        name: "2 nested; 8 bytes, 3 events or 1; discards; clock 0 or 50",
+        sizes: &[8, 1300, 4056],
+        discards: true,
+        clock: &[0, 50],
+        ..PLAN
+    },
+    Plan {
+        name: "4 nested",
+        ..FOUR
+    },
+    Plan {
+        name: "4 nested; full ring",
+        nested: 4,
+        ..FULL
+    },
+    Plan {
+        name: "4 nested; full ring; no overwriting",
+        nested: 4,
+        overwrite: false,
+        ..FULL
+    },
+    Plan {
+        name: "4 nested; discards",
+        discards: true,
+        ..FOUR
+    },
+    Plan {
+        name: "4 nested; clock 0 or 50",
+        clock: &[0, 50],
+        ..FOUR
+    },
+    Plan {
+        name: "4 nested; 3 events or 1",
+        sizes: &[1300, 4056],
+        ..FOUR
+    },
+    Plan {
+        name: "4 nested; 3 events or 1; discards; clock 0 or 50",
+        sizes: &[1300, 4056],
+        discards: true,
+        clock: &[0, 50],
+        ..FOUR
+    },
+    Plan {
+        name: "4 nested; full ring; no overwriting; discards; clock 1 or 2^27+5",
+        nested: 4,
+        clock: &[1, LONG],
+        discards: true,
+        overwrite: false,
+        ..FULL
+    },
+    Plan {
+        name: "3 nested, 1 read; 1 event in a sub-buffer",
+        sizes: &[4056],
+        reads: 1,
+        ..THREE
+    },
+    Plan {
+        name: "3 nested, 1 read; full ring",
+        nested: 3,
+        reads: 1,
+        ..FULL
+    },
+    Plan {
+        name: "3 nested, 1 read; attached",
+        nested: 3,
+        reads: 1,
+        attached: true,
+        ..FULL
+    },
+    Plan {
+        name: "2 nested, 1 read; 2 events or 1; discards; no overwriting",
+        sizes: &[2000, 4056],
+        discards: true,
+        overwrite: false,
+        reads: 1,
+        ..PLAN
+    },
+    Plan {
+        name: "2 nested, 1 read or view; 2 events or 1; discards",
+        sizes: &[2000, 4056],
+        discards: true,
+        views: true,
+        reads: 1,
+        ..PLAN
+    },
+    Plan {
+        name: "2 nested, 1 read; attached; discards; clock 0 or 50",
+        reads: 1,
+        attached: true,
+        discards: true,
+        clock: &[0, 50],
+        ..FULL
+    },
+    Plan {
+        name: "2 nested, 2 reads; 1 event in a sub-buffer",
+        sizes: &[4056],
+        reads: 2,
+        ..PLAN
+    },
+    Plan {
+        name: "2 nested, 2 reads; full ring; discards",
+        reads: 2,
+        discards: true,
+        ..FULL
+    },
+    Plan {
+        name: "2 nested, 2 reads or views; attached",
+        reads: 2,
+        views: true,
+        attached: true,
+        ..FULL
+    },
+    Plan {
+        name: "1 nested, 3 reads; 1 event in a sub-buffer",
+        nested: 1,
+        sizes: &[4056],
+        reads: 3,
+        ..PLAN
+    },
+    Plan {
+        name: "4 nested, 1 read; full ring; discards",
+        nested: 4,
+        reads: 1,
+        discards: true,
+        ..FULL
+    },
+    Plan {
+        name: "4 nested, 2 reads or views; 2 events or 1; discards; clock 0 or 50",
+        nested: 4,
+        reads: 2,
+        views: true,
+        sizes: &[2000, 4056],
+        discards: true,
+        clock: &[0, 50],
+        attached: true,
+        before: 2,
+        ..PLAN
+    },
+];

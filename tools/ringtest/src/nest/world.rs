@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: GPL-2.0
+//! One ring, writers that may be interrupted at every operation on a word, and readers.
+
+use std::cell::{Cell, RefCell};
+
+use super::check::Log;
+use super::plans::Plan;
+use crate::ring::cpu::{CpuRing, Parts, ReaderState};
+use crate::ring::cursor::Cursor;
+use crate::ring::port::{Port, SharedWord};
+use crate::ring::reader::Reader;
+use crate::ring::reserved::Reserved;
+use crate::ring::subbuf::SubBuf;
+use crate::ring::wire;
+use crate::sim::{ops, set_ops, unhook, watch, with_hook, Block, Ops, Sim};
+use crate::trail::{choose, schedule};
+
+const SIZE: usize = 4096;
+
+/// The largest numbers of an exploration: own operations of one call, and turns of its loops.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Most {
+    /// Operations of `reserve`.
+    pub reserve: u32,
+    /// Operations of a commit or a discard.
+    pub commit: u32,
+    /// Turns of `place`.
+    pub place: u32,
+    /// Turns of `cross`, all its calls in one reservation together.
+    pub cross: u32,
+    /// Turns of `publish`.
+    pub publish: u32,
+}
+
+impl Most {
+    /// The larger of each.
+    pub fn max(self, other: Self) -> Self {
+        Most {
+            reserve: self.reserve.max(other.reserve),
+            commit: self.commit.max(other.commit),
+            place: self.place.max(other.place),
+            cross: self.cross.max(other.cross),
+            publish: self.publish.max(other.publish),
+        }
+    }
+}
+
+/// See the head of this file.
+pub struct World {
+    ring: CpuRing<Sim>,
+    reader: RefCell<ReaderState>,
+    plan: Plan,
+    /// What is left of the plan.
+    nested: Cell<u8>,
+    reads: Cell<u8>,
+    /// Writers that are active, and the limit of that.
+    depth: Cell<u8>,
+    in_reader: Cell<bool>,
+    /// Nobody chooses.
+    plain: Cell<bool>,
+    /// Writers that began.
+    began: Cell<u32>,
+    /// Times that a reader changed a slot.
+    changes: Cell<u32>,
+    clock: Cell<u64>,
+    log: RefCell<Log>,
+    image: RefCell<Box<[u8; SIZE]>>,
+    pub most: Cell<Most>,
+}
+
+thread_local! {
+    static WORLD: Cell<*const World> = const { Cell::new(std::ptr::null()) };
+}
+
+/// At every instant: nothing, a nested writer, or a reader.
+fn instant() {
+    // SAFETY: set by `one`, which borrows the world and takes the hook away.
+    let w = unsafe { &*WORLD.with(Cell::get) };
+    let writer = w.nested.get() > 0 && w.depth.get() <= w.plan.depth;
+    let reader = w.reads.get() > 0 && !w.in_reader.get();
+    if !writer && !reader {
+        return;
+    }
+    let view = u8::from(reader && w.plan.views);
+    let choice = choose(1 + u8::from(writer) + u8::from(reader) + view);
+    if choice != 0 {
+        w.company(choice - u8::from(writer));
+    }
+}
+
+/// A moment, to tell later what was done since.
+struct Mark {
+    ops: Ops,
+    began: u32,
+    changes: u32,
+}
+
+impl World {
+    pub fn new(plan: Plan) -> Self {
+        let parts = Parts::<Sim> {
+            slots: (0..plan.slots)
+                .map(|_| <Sim as Port>::Shared::new(0))
+                .collect(),
+            pages: (0..=plan.slots)
+                .map(|_| SubBuf::new(Block::new(SIZE)))
+                .collect(),
+        };
+        let (ring, reader) = CpuRing::new(parts, SIZE).unwrap();
+        World {
+            ring,
+            reader: RefCell::new(reader),
+            plan,
+            nested: Cell::new(0),
+            reads: Cell::new(0),
+            depth: Cell::new(0),
+            in_reader: Cell::new(false),
+            plain: Cell::new(false),
+            began: Cell::new(0),
+            changes: Cell::new(0),
+            clock: Cell::new(0),
+            log: RefCell::new(Log::new()),
+            image: RefCell::new(Box::new([0; SIZE])),
+            most: Cell::default(),
+        }
+    }
+
+    /// One schedule.
+    pub fn one(&self) {
+        let plan = &self.plan;
+        WORLD.with(|p| p.set(self));
+        let (pos, nest) = self.ring.words();
+        watch(pos, nest);
+        // SAFETY: no writer is active.
+        unsafe { self.ring.reset(&mut self.reader.borrow_mut()) };
+        self.ring.set_overwrite(plan.overwrite);
+        self.clock.set(1000);
+        self.log.borrow_mut().clear();
+        self.depth.set(1);
+        self.nested.set(0);
+        self.reads.set(0);
+        self.plain.set(true);
+        (0..plan.before).for_each(|_| self.write());
+        if plan.attached {
+            self.read();
+        }
+        self.plain.set(false);
+        self.nested.set(plan.nested);
+        self.reads.set(plan.reads);
+        for _ in 0..plan.outer {
+            if self.nested.get() == 0 && self.reads.get() == 0 {
+                self.write();
+            } else {
+                with_hook(instant, || self.write());
+            }
+            self.rest();
+        }
+        self.drain();
+    }
+
+    /// A whole nested writer (0), or a call of the reader.
+    #[inline(never)]
+    fn company(&self, who: u8) {
+        // Only what the interrupted one does itself counts as its own.
+        let own = ops();
+        if who == 0 {
+            self.nested.set(self.nested.get() - 1);
+        } else {
+            self.reads.set(self.reads.get() - 1);
+        }
+        if self.nested.get() == 0 && self.reads.get() == 0 {
+            unhook();
+        }
+        match who {
+            0 => {
+                self.depth.set(self.depth.get() + 1);
+                self.write();
+                self.depth.set(self.depth.get() - 1);
+            }
+            1 => _ = self.read(),
+            _ => self.view(),
+        }
+        set_ops(own);
+    }
+
+    fn pick<T: Copy>(&self, from: &[T]) -> T {
+        match self.plain.get() {
+            true => from[0],
+            false => from[choose(from.len() as u8) as usize],
+        }
+    }
+
+    fn mark(&self) -> Mark {
+        Mark {
+            ops: ops(),
+            began: self.began.get(),
+            changes: self.changes.get(),
+        }
+    }
+
+    /// One writer, and the bounds of its loops as rust/ring/writer.rs states them.
+    fn write(&self) {
+        let len = self.pick(self.plan.sizes);
+        let turns = Cell::new(0);
+        let reading = Cell::new(0);
+        let clock = || {
+            turns.set(turns.get() + 1);
+            let step = self.pick(self.plan.clock);
+            self.clock.set(self.clock.get() + step);
+            reading.set(self.log.borrow_mut().reading(self.clock.get()));
+            self.clock.get()
+        };
+        self.began.set(self.began.get() + 1);
+        // SAFETY: one simulated CPU; nested calls run to their end inside this one.
+        let writer = unsafe { self.ring.writer() };
+        let start = self.mark();
+        let reserved = writer.reserve(len, clock);
+        let turns = turns.get();
+        let mut most = self.reserve_bounds(&start, turns, reserved.is_err());
+        match reserved {
+            Ok(mut event) => {
+                let reading = reading.get();
+                self.log.borrow().fill(reading, event.payload());
+                // As a writer in C does it.
+                if reading % 2 == 1 {
+                    let (payload, token) = event.into_raw();
+                    // SAFETY: the two parts of one reservation, and no later one is open.
+                    event = unsafe { Reserved::from_raw(writer, payload, token) };
+                }
+                self.log.borrow_mut().length(reading, len);
+                let discard = self.plan.discards && self.pick(&[false, true]);
+                let start = self.mark();
+                if discard {
+                    event.discard();
+                } else {
+                    self.log.borrow_mut().commit(reading);
+                    let published = event.commit();
+                    assert!(
+                        published || self.depth.get() > 1,
+                        "the outermost did not publish in {}",
+                        schedule()
+                    );
+                }
+                let done = self.since(&start);
+                most.publish = self.publish_turns(&done, u32::from(discard));
+                most.commit = done.ops.steps;
+            }
+            Err(refused) => self.log.borrow_mut().refuse(refused),
+        }
+        self.most.set(self.most.get().max(most));
+    }
+
+    /// What was done since.
+    fn since(&self, start: &Mark) -> Mark {
+        let (now, then) = (ops(), &start.ops);
+        Mark {
+            ops: Ops {
+                steps: now.steps.wrapping_sub(then.steps),
+                looks: now.looks.wrapping_sub(then.looks),
+                zeros: now.zeros.wrapping_sub(then.zeros),
+                acquires: now.acquires.wrapping_sub(then.acquires),
+                failed: now.failed.wrapping_sub(then.failed),
+                changed: now.changed.wrapping_sub(then.changed),
+            },
+            began: self.began.get().wrapping_sub(start.began),
+            changes: self.changes.get().wrapping_sub(start.changes),
+        }
+    }
+
+    fn reserve_bounds(&self, start: &Mark, turns: u32, refused: bool) -> Most {
+        let done = self.since(start);
+        let (nested, changes) = (done.began, done.changes);
+        // One, and another one for each writer that came in between; none because of a reader.
+        assert!(
+            turns <= 1 + nested,
+            "{turns} turns, {nested} nested in {}",
+            schedule()
+        );
+        // A turn of `cross` has one acquiring load, and nothing else of a writer has.
+        let cross = done.ops.acquires;
+        assert!(
+            cross <= turns * 2 && cross <= turns + changes,
+            "{cross} turns of cross, {changes} changes by readers in {}",
+            schedule()
+        );
+        assert!(
+            done.ops.failed <= nested + changes,
+            "{} changes of slots came too late in {}",
+            done.ops.failed,
+            schedule()
+        );
+        let publish = match refused {
+            true => self.publish_turns(&done, turns),
+            false => 0,
+        };
+        Most {
+            reserve: done.ops.steps,
+            place: turns,
+            cross,
+            publish,
+            ..Most::default()
+        }
+    }
+
+    /// Turns of `publish`: each loads the position twice, and once more if it empties `nest`.
+    /// `others` loads of the position were not its own.
+    fn publish_turns(&self, done: &Mark, others: u32) -> u32 {
+        let publish = (done.ops.looks - others - done.ops.zeros) / 2;
+        assert!(
+            publish <= 1 + done.began,
+            "{publish} turns of publish, {} nested in {}",
+            done.began,
+            schedule()
+        );
+        publish
+    }
+
+    fn with_reader<T>(&self, f: impl FnOnce(&mut Reader<'_, Sim>, &mut [u8; SIZE]) -> T) -> T {
+        let mut state = self.reader.borrow_mut();
+        let was = self.in_reader.replace(true);
+        let changed = ops().changed;
+        // SAFETY: the state of this ring.
+        let mut reader = unsafe { self.ring.reader(&mut state) };
+        let result = f(&mut reader, &mut self.image.borrow_mut());
+        let changed = ops().changed.wrapping_sub(changed);
+        self.changes.set(self.changes.get().wrapping_add(changed));
+        self.in_reader.set(was);
+        result
+    }
+
+    /// Consumes what is there, one sub-buffer. A writer that comes meanwhile finds nobody of its
+    /// own CPU interrupted by the reader.
+    fn read(&self) -> bool {
+        self.with_reader(|reader, image| match reader.take_image(image) {
+            Ok(Some(())) => {
+                self.see_image(image, reader.serial());
+                true
+            }
+            Ok(None) => false,
+            Err(busy) => panic!("{busy:?} in {}", schedule()),
+        })
+    }
+
+    /// `end`: serial of the event behind this image, as the reader has it.
+    fn see_image(&self, image: &[u8], end: u64) {
+        let log = &mut *self.log.borrow_mut();
+        let stamp = wire::long(image, 0).unwrap();
+        let commit = wire::long(image, 8).unwrap();
+        let len = (commit & wire::LENGTH_MASK) as usize;
+        let data = &image[wire::HEADER..wire::HEADER + len];
+        let events = Cursor::new(data, stamp).count() as u64;
+        let lost = end - events - (log.read + log.lost);
+        let missed = commit & wire::MISSED_EVENTS != 0;
+        assert_eq!(missed, lost != 0, "in {}", schedule());
+        // The count has no room behind a full sub-buffer.
+        if commit & wire::MISSED_STORED != 0 {
+            let count = wire::long(image, wire::HEADER + len);
+            assert_eq!(count, Some(lost), "in {}", schedule());
+        }
+        log.lost += lost;
+        for event in Cursor::new(data, stamp) {
+            let event = event.unwrap();
+            log.see(log.read + log.lost, event.time, event.payload);
+            log.read += 1;
+        }
+    }
+
+    /// Copies all there is and consumes nothing.
+    fn view(&self) {
+        self.with_reader(|reader, out| {
+            let mut after = None;
+            while let Some(v) = reader.view(after, out) {
+                let data = &out[..v.end as usize];
+                let mut serial = v.serial;
+                for event in Cursor::at(data, v.offset as usize, v.time) {
+                    let event = event.unwrap();
+                    let log = &mut *self.log.borrow_mut();
+                    log.see(serial, event.time, event.payload);
+                    serial += 1;
+                }
+                assert_eq!(serial - v.serial, v.events, "in {}", schedule());
+                after = Some(v.seq);
+            }
+        });
+    }
+
+    /// No writer is active.
+    fn rest(&self) {
+        if let Some(what) = self.ring.unrest() {
+            panic!("{what} in {}", schedule());
+        }
+        if let Some(time) = self.ring.known_time() {
+            let newest = self.log.borrow().newest();
+            assert_eq!(Some(time), newest, "known time in {}", schedule());
+        }
+    }
+
+    /// Reads what is left, and everything must be accounted for.
+    fn drain(&self) {
+        let stats = |reader: &mut Reader<'_, Sim>, _: &mut [u8; SIZE]| reader.stats();
+        let before = self.with_reader(stats);
+        let (written, read) = {
+            let log = self.log.borrow();
+            (log.written(), log.read)
+        };
+        assert_eq!(before.written, written, "written in {}", schedule());
+        assert_eq!(before.read, read, "read in {}", schedule());
+        while self.read() {}
+        let after = self.with_reader(stats);
+        assert_eq!(
+            before.entries(),
+            after.read - read,
+            "entries in {}",
+            schedule()
+        );
+        self.log.borrow().judge(&after);
+    }
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Does the ring's check of itself see what is wrong, and name it?
+//!
+//! A ring is brought into one of the situations that a ring at rest can be in; there the check finds
+//! nothing. Then one word is changed.
+
+mod broken;
+mod faults;
+
+use std::cell::Cell;
+
+use crate::ring::check::Clock;
+use crate::ring::cpu::{CpuRing, Parts, ReaderState};
+use crate::ring::port::{Port, SharedWord};
+use crate::ring::spoil::Word;
+use crate::ring::subbuf::SubBuf;
+use crate::ring::violation::Violation;
+use crate::ring::writer::{Refused, MAX_NEST};
+use crate::sim::{Block, Sim};
+
+/// Three of this size fit a sub-buffer.
+const THIRD: usize = 1200;
+const SLOTS: usize = 3;
+
+/// A ring whose clock takes one step per reading.
+struct Rig {
+    ring: CpuRing<Sim>,
+    state: ReaderState,
+    now: Cell<u64>,
+    size: usize,
+}
+
+impl Rig {
+    fn new(order: u32) -> Self {
+        let size = 4096 << order;
+        let parts = Parts {
+            slots: (0..SLOTS).map(|_| <Sim as Port>::Shared::new(0)).collect(),
+            pages: (0..=SLOTS).map(|_| SubBuf::new(Block::new(size))).collect(),
+        };
+        let (ring, state) = CpuRing::new(parts, size).unwrap();
+        Rig {
+            ring,
+            state,
+            now: Cell::new(1000),
+            size,
+        }
+    }
+
+    fn tick(&self) -> u64 {
+        self.now.set(self.now.get() + 1);
+        self.now.get()
+    }
+
+    fn write(&self, events: usize, len: usize) {
+        for _ in 0..events {
+            // SAFETY: one thread, no interrupts.
+            let writer = unsafe { self.ring.writer() };
+            writer.reserve(len, || self.tick()).unwrap().commit();
+        }
+    }
+
+    /// Consumes the first unread event.
+    fn read_one(&mut self) {
+        // SAFETY: the state of this ring.
+        let mut reader = unsafe { self.ring.reader(&mut self.state) };
+        let u = reader.unread().unwrap().unwrap();
+        let mut data = vec![0; u.end as usize];
+        reader.copy(&u, &mut data);
+        let mut events = crate::ring::cursor::Cursor::at(&data, u.offset as usize, u.time);
+        let event = events.next().unwrap().unwrap();
+        assert!(reader.consume(u.seq, event.next as u32, event.time, 1));
+    }
+
+    /// Consumes a sub-buffer, if there is something in it.
+    fn image(&mut self) -> bool {
+        let mut image = vec![0; self.size];
+        // SAFETY: the state of this ring.
+        let mut reader = unsafe { self.ring.reader(&mut self.state) };
+        reader.take_image(&mut image).unwrap().is_some()
+    }
+
+    fn check(&self) -> Result<(), Violation> {
+        // SAFETY: no writer is active.
+        unsafe { self.ring.check(&self.state, Clock::Steady) }
+    }
+
+    fn spoil(&mut self, word: Word, bits: u64) -> bool {
+        // SAFETY: no writer is active, and the ring is only checked or emptied afterwards.
+        unsafe { self.ring.spoil(&mut self.state, word, bits) }
+    }
+
+    fn index(&self, back: u64) -> u32 {
+        self.ring.index_of(self.ring.newest() - back).unwrap()
+    }
+
+    fn place(&self, back: u64) -> u64 {
+        (self.ring.newest() - back) % SLOTS as u64
+    }
+}
+
+/// What a ring at rest can look like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scene {
+    Fresh,
+    /// Lapped; nobody has read.
+    Lapped,
+    /// The reader is in the open sub-buffer, the others were taken.
+    Attached,
+    /// As before, but it has only been given what it has not consumed.
+    Looking,
+    /// The reader is in a full sub-buffer.
+    Taken,
+    /// A writer took the spare for the reader's sub-buffer.
+    Stolen,
+    /// All was read.
+    Drained,
+    /// The last event of a sub-buffer, and one in its middle, were discarded.
+    Padded,
+    /// A writer gave up after it opened the next sub-buffer.
+    Ahead,
+}
+
+const SCENES: [Scene; 9] = [
+    Scene::Fresh,
+    Scene::Lapped,
+    Scene::Attached,
+    Scene::Looking,
+    Scene::Taken,
+    Scene::Stolen,
+    Scene::Drained,
+    Scene::Padded,
+    Scene::Ahead,
+];
+
+fn stage(scene: Scene) -> Rig {
+    let mut rig = Rig::new(u32::from(scene == Scene::Ahead));
+    match scene {
+        Scene::Fresh => {}
+        Scene::Lapped => rig.write(17, THIRD),
+        Scene::Attached => {
+            rig.write(5, THIRD);
+            rig.image();
+            rig.read_one();
+        }
+        Scene::Looking => {
+            rig.write(5, THIRD);
+            rig.image();
+            // SAFETY: the state of this ring.
+            let mut reader = unsafe { rig.ring.reader(&mut rig.state) };
+            assert!(reader.unread().unwrap().is_some());
+        }
+        Scene::Taken => {
+            rig.write(17, THIRD);
+            rig.read_one();
+        }
+        Scene::Stolen => {
+            rig.write(2, THIRD);
+            rig.read_one();
+            rig.write(12, THIRD);
+        }
+        Scene::Drained => {
+            rig.write(17, THIRD);
+            while rig.image() {}
+        }
+        Scene::Padded => {
+            for _ in 0..2 {
+                rig.write(1, THIRD);
+                // SAFETY: one thread; the inner writers run inside the outer one.
+                let writer = unsafe { rig.ring.writer() };
+                let outer = writer.reserve(8, || rig.tick()).unwrap();
+                rig.write(1, THIRD);
+                outer.discard();
+                rig.write(2, THIRD);
+            }
+        }
+        Scene::Ahead => {
+            // SAFETY: one thread; the inner writers run inside the outer one.
+            let writer = unsafe { rig.ring.writer() };
+            let interrupted = || {
+                rig.write(1, 0);
+                rig.tick()
+            };
+            rig.write(1, 0);
+            let refused = writer.reserve(8168, interrupted).err();
+            assert_eq!(refused, Some(Refused::Full));
+        }
+    }
+    assert_eq!(rig.check(), Ok(()), "{scene:?}");
+    rig
+}
+
+/// Every word that a ring of this size has.
+fn all_words() -> Vec<Word> {
+    let mut words = vec![
+        Word::Nest,
+        Word::Pos,
+        Word::Closing,
+        Word::Total,
+        Word::Hint,
+        Word::Before,
+        Word::Write,
+        Word::Overrun,
+        Word::Spare,
+        Word::ReaderNext,
+        Word::ReaderSerial,
+        Word::ReaderSpare,
+        Word::ReaderRead,
+        Word::CurrentSeq,
+        Word::CurrentPage,
+        Word::CurrentAttached,
+        Word::CurrentOffset,
+        Word::CurrentEvents,
+        Word::CurrentTime,
+        Word::CurrentCounted,
+        Word::CurrentLost,
+    ];
+    words.extend((0..MAX_NEST).map(Word::Time));
+    words.extend((0..SLOTS as u64).map(Word::Slot));
+    for i in 0..=SLOTS as u32 {
+        words.extend([
+            Word::Commit(i),
+            Word::Base(i),
+            Word::Stamp(i),
+            Word::End(i),
+            Word::Padded(i),
+            Word::Header(i),
+        ]);
+    }
+    words
+}

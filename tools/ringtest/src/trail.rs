@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Which schedules there are: the answers that `choose` gives, one after the other, depth first.
+//!
+//! A schedule is replayed from its start. A set of schedules is named by the choices that they begin
+//! with, so that several threads can share one exploration, and a sample is made of whole subtrees,
+//! so that all samples together are the exploration.
+
+use std::cell::RefCell;
+
+/// A choice and how many there were.
+pub type Choice = (u8, u8);
+
+/// The choices of one schedule, and how to get to the next.
+struct Trail {
+    taken: Vec<Choice>,
+    at: usize,
+    /// Choices that stay.
+    fixed: usize,
+}
+
+thread_local! {
+    static TRAIL: RefCell<Trail> = const { RefCell::new(Trail { taken: Vec::new(), at: 0, fixed: 0 }) };
+}
+
+/// Choices other than 0 at the root of a subtree that a sample has or has not.
+const DEPTH: usize = 4;
+
+/// Which subtrees are explored: part `part` of `one_in` parts, chosen by a hash. What has fewer than
+/// [`DEPTH`] choices other than 0 is in every part.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample {
+    pub one_in: u64,
+    pub part: u64,
+}
+
+/// No subtree is left out.
+pub const ALL: Sample = Sample { one_in: 1, part: 0 };
+
+impl Sample {
+    fn has(self, taken: &[Choice]) -> bool {
+        if self.one_in == 1 || taken.iter().filter(|(c, _)| *c != 0).count() != DEPTH {
+            return true;
+        }
+        let mut hash = 0xcbf2_9ce4_8422_2325u64;
+        for (choice, of) in taken {
+            hash = (hash ^ u64::from(*choice) ^ u64::from(*of) << 8).wrapping_mul(0x100_0000_01b3);
+        }
+        hash ^= hash >> 29;
+        (hash.wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 20) % self.one_in == self.part
+    }
+}
+
+impl Trail {
+    fn next(&mut self, sample: Sample) -> bool {
+        while self.taken.len() > self.fixed {
+            let Some((mut choice, of)) = self.taken.pop() else {
+                return false;
+            };
+            while choice + 1 < of {
+                choice += 1;
+                self.taken.push((choice, of));
+                if sample.has(&self.taken) {
+                    return true;
+                }
+                self.taken.pop();
+            }
+        }
+        false
+    }
+}
+
+/// One of `0..options`: as recorded, or 0 at a new place.
+pub fn choose(options: u8) -> u8 {
+    if options < 2 {
+        return 0;
+    }
+    TRAIL.with_borrow_mut(|t| {
+        let at = t.at;
+        t.at += 1;
+        if let Some(&(choice, of)) = t.taken.get(at) {
+            assert!(
+                of == options || of == ANY,
+                "the schedule is not deterministic"
+            );
+            return choice;
+        }
+        t.taken.push((0, options));
+        0
+    })
+}
+
+/// Stands for an unknown number of choices in a schedule that somebody typed.
+const ANY: u8 = 0;
+
+fn start(prefix: &[Choice]) {
+    TRAIL.with_borrow_mut(|t| {
+        t.taken.clear();
+        t.taken.extend_from_slice(prefix);
+        t.fixed = prefix.len();
+        t.at = 0;
+    });
+}
+
+/// Runs `world` once for every schedule of `sample` that begins with `prefix`; says how often.
+pub fn explore(prefix: &[Choice], sample: Sample, mut world: impl FnMut()) -> u64 {
+    start(prefix);
+    let mut runs = 0;
+    loop {
+        TRAIL.with_borrow_mut(|t| t.at = 0);
+        world();
+        runs += 1;
+        let more = TRAIL.with_borrow_mut(|t| {
+            assert_eq!(t.at, t.taken.len(), "the schedule is not deterministic");
+            t.next(sample)
+        });
+        if !more {
+            return runs;
+        }
+    }
+}
+
+/// Divides the schedules that begin with `prefix`: those where all further choices are 0, of which
+/// there is one, and those that differ from it first at some place. Runs `world` once.
+pub fn split(prefix: &[Choice], mut world: impl FnMut()) -> Vec<Vec<Choice>> {
+    start(prefix);
+    world();
+    let path = TRAIL.with_borrow(|t| t.taken.clone());
+    let mut sets = vec![path.clone()];
+    for (k, &(_, of)) in path.iter().enumerate().skip(prefix.len()) {
+        for choice in 1..of {
+            let mut set = path[..k].to_vec();
+            set.push((choice, of));
+            sets.push(set);
+        }
+    }
+    sets
+}
+
+/// The choices of the schedule that is running, to print with a failure.
+pub fn schedule() -> String {
+    TRAIL.with_borrow(|t| {
+        let taken = t.taken.iter().take(t.at);
+        taken.map(|(c, _)| char::from(b'0' + c)).collect()
+    })
+}
+
+/// What [`schedule`] printed.
+pub fn parse(schedule: &str) -> Vec<Choice> {
+    schedule.bytes().map(|b| (b - b'0', ANY)).collect()
+}
+
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    /// Three things may happen in six places, with an answer each.
+    fn tree() {
+        let mut left = 3;
+        for _ in 0..6 {
+            if left > 0 && choose(3) != 0 {
+                left -= 1;
+                choose(2);
+            }
+        }
+    }
+
+    fn schedules(prefix: &[Choice], sample: Sample) -> Vec<String> {
+        let mut all = Vec::new();
+        explore(prefix, sample, || {
+            tree();
+            all.push(schedule());
+        });
+        all
+    }
+
+    #[test]
+    fn every_schedule_comes_once() {
+        // Of six places k are taken, each in 2 * 2 ways.
+        let all = schedules(&[], ALL);
+        assert_eq!(all.len(), 1 + 6 * 4 + 15 * 16 + 20 * 64);
+        assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len());
+    }
+
+    #[test]
+    fn sets_are_the_whole_without_overlap() {
+        let mut whole = schedules(&[], ALL);
+        let mut parts = Vec::new();
+        let (leaf, sets) = split(&[], tree)
+            .split_first()
+            .map(|(a, b)| (a.clone(), b.to_vec()))
+            .unwrap();
+        parts.extend(schedules(&leaf, ALL));
+        for set in sets {
+            for set in split(&set, tree) {
+                parts.extend(schedules(&set, ALL));
+            }
+        }
+        whole.sort();
+        parts.sort();
+        assert_eq!(whole, parts);
+    }
+
+    #[test]
+    fn samples_are_the_whole_and_share_only_shallow_schedules() {
+        let whole: HashSet<_> = schedules(&[], ALL).into_iter().collect();
+        let mut union = HashSet::new();
+        for part in 0..7 {
+            for s in schedules(&[], Sample { one_in: 7, part }) {
+                let shallow = s.bytes().filter(|b| *b != b'0').count() < DEPTH;
+                assert!(union.insert(s.clone()) || shallow, "{s} twice");
+            }
+        }
+        assert_eq!(whole, union);
+    }
+
+    #[test]
+    fn a_printed_schedule_can_be_run_again() {
+        for s in schedules(&[], ALL).iter().step_by(17) {
+            assert_eq!(schedules(&parse(s), ALL), [s.as_str()]);
+        }
+    }
+}
