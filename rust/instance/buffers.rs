@@ -181,11 +181,7 @@ impl Buffers {
 
     /// Runs `change` while no writer is in the rings of `cpus`; what they would write meanwhile is
     /// not recorded.
-    pub(super) fn quiesced(
-        &self,
-        cpus: CpuSel,
-        mut change: impl FnMut(u32, &Ring, &mut ReaderState),
-    ) {
+    fn quiesced(&self, cpus: CpuSel, mut change: impl FnMut(u32, &Ring, &mut ReaderState)) {
         for ring in cpus.iter().filter_map(|cpu| self.rings.of(cpu)) {
             ring.set_disabled(DISABLE_QUIESCE, true);
         }
@@ -201,6 +197,21 @@ impl Buffers {
                 ring.set_disabled(DISABLE_QUIESCE, false);
             }
         }
+    }
+
+    /// Looks at the rings of `cpus`; what they would record meanwhile is not recorded. Says how many
+    /// are broken.
+    pub(super) fn selftest(&self, cpus: CpuSel) -> usize {
+        let _shape = self.shape.lock();
+        let mut broken = 0usize;
+        self.quiesced(cpus, |cpu, ring, state| {
+            // SAFETY: Recording is disabled and a grace period has passed; the state is this
+            // ring's and locked.
+            if !unsafe { self.examine(cpu, ring, state) } {
+                broken = broken.saturating_add(1);
+            }
+        });
+        broken
     }
 
     /// Empties the rings of `cpus`, and runs `meanwhile` when they are empty and nobody writes.

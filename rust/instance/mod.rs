@@ -174,6 +174,14 @@ impl Instance {
         Ok(InstanceRef(self.clone()))
     }
 
+    /// Stops recording events, for good.
+    fn rest(&self) {
+        self.disable_all();
+        if selftest::ALWAYS {
+            self.buffers.selftest(CpuSel::All);
+        }
+    }
+
     /// Is recording on?
     pub(crate) fn tracing_on(&self) -> bool {
         self.on.load(Relaxed)

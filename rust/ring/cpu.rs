@@ -226,7 +226,7 @@ impl<P: Port> CpuRing<P> {
                 parts: Still::new(parts),
             },
         };
-        let state = ring.reset_words(ring.unused_seq(ring.slot_count(), layout));
+        let state = ring.reset_words();
         Ok((ring, state))
     }
 
@@ -237,16 +237,28 @@ impl<P: Port> CpuRing<P> {
     /// No writer is active and none begins during the call (recording is disabled and a grace
     /// period has passed), and `state` is this ring's, held exclusively.
     pub(crate) unsafe fn reset(&self, state: &mut ReaderState) {
-        *state = self.reset_words(self.unused_seq(self.slot_count(), *self.layout));
+        *state = self.reset_words();
+        self.set_disabled(DISABLE_BROKEN, false);
     }
 
-    /// Sets all words for a whole and empty ring that begins with sub-buffer `first`.
-    pub(super) fn reset_words(&self, first: Seq) -> ReaderState {
+    /// As [`Self::reset`]; the sub-buffers are counted from `first`, which belongs into slot 0.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::reset`].
+    #[cfg(test)]
+    pub(crate) unsafe fn reset_to(&self, state: &mut ReaderState, first: Seq) {
+        *state = self.begin(first);
+    }
+
+    fn reset_words(&self) -> ReaderState {
+        self.begin(self.unused_seq(self.slot_count(), *self.layout))
+    }
+
+    fn begin(&self, first: Seq) -> ReaderState {
         self.w.nest.set(0);
-        self.w.fault.set(0);
         self.w.counters.reset();
         self.begin_at(first, 0);
-        self.set_disabled(DISABLE_BROKEN, false);
         ReaderState {
             current: None,
             next: first,
@@ -270,6 +282,7 @@ impl<P: Port> CpuRing<P> {
         self.w.hint.set(0);
         self.w.closing.set(first);
         self.w.total.set(event);
+        self.w.fault.set(0);
         self.w.pos.set(self.layout.pos(first, 0, 0).0);
         self.s.spare.store_release(u64::from(self.last_page().0));
     }
@@ -302,6 +315,12 @@ impl<P: Port> CpuRing<P> {
             let seq = held.wrapping_add(u64::from(i));
             slot.store(SlotWord::new(seq, PageIndex(i), State::Empty).raw());
         }
+    }
+
+    /// The largest number that a sub-buffer can have.
+    #[cfg(test)]
+    pub(crate) fn last_seq(&self) -> Seq {
+        self.layout.max_seq()
     }
 
     /// Slots: sub-buffers that the ring holds, the reader's not counted.

@@ -45,11 +45,13 @@ where
         state: &mut ReaderState,
         parts: Parts<P>,
     ) -> Result<Parts<P>, Unfit<P>> {
-        match self.layout_of(&parts) {
+        let layout = self.layout_of(&parts);
+        if layout.is_some() && self.is_broken() {
+            // Its words say nothing about what could be kept.
             // SAFETY: by the contract.
-            Some(layout) if self.is_broken() => {
-                Ok(unsafe { self.make_whole(state, parts, layout) })
-            }
+            unsafe { self.reset(state) };
+        }
+        match layout {
             // SAFETY: by the contract.
             Some(layout) if layout == *self.layout => Ok(unsafe { self.keep(state, parts) }),
             // SAFETY: by the contract.
@@ -70,27 +72,6 @@ where
         let size = parts.pages.first()?.memory().size();
         let layout = Layout::for_size(size)?;
         (parts.count_of(size) == wanted).then_some(layout)
-    }
-
-    /// An empty ring of `parts` in place of a broken one, whose words say nothing about what could
-    /// be kept.
-    ///
-    /// # Safety
-    ///
-    /// As for [`CpuRing::reset`]; `parts` fit, see `layout_of`.
-    unsafe fn make_whole(
-        &self,
-        state: &mut ReaderState,
-        parts: Parts<P>,
-        layout: Layout,
-    ) -> Parts<P> {
-        let first = self.unused_seq(parts.slots.len() as u64, layout);
-        // SAFETY: by the contract nobody else uses the ring; the words are set below.
-        let mut old = unsafe { self.replace(parts, layout) };
-        // SAFETY: as above.
-        unsafe { self.fill_up(&mut old) };
-        *state = self.reset_words(first);
-        old
     }
 
     /// An empty ring of `parts` that goes on counting where it was.
@@ -303,7 +284,7 @@ where
         let new = unsafe { self.page_mut(to) };
         if let (Some(from), Some(to)) = (old.pages.get_mut(kept.old.0 as usize), new) {
             mem::swap(from, to);
-            // Perhaps nothing of it was committed yet.
+            // In a ring that was found broken it may be that of an earlier number.
             let pos = self.committed_in(to, kept.was).unwrap_or(Pos(0));
             let pos = self
                 .layout

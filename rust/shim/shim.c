@@ -9,6 +9,7 @@
 #include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
+#include <linux/security.h>
 #include <linux/topology.h>
 
 #include "shim.h"
@@ -36,6 +37,11 @@ void rt_inode_lock_nested(struct inode *inode, unsigned int depth)
 void rt_inode_unlock(struct inode *inode)
 {
 	inode_unlock(inode);
+}
+
+int rt_locked_down(void)
+{
+	return security_locked_down(LOCKDOWN_TRACEFS);
 }
 
 void *rt_per_cpu_ptr(void *base, unsigned int cpu)

@@ -29,6 +29,9 @@ void rt_init_irq_work(struct irq_work *work, void (*func)(struct irq_work *));
 void rt_inode_lock_nested(struct inode *inode, unsigned int depth);
 void rt_inode_unlock(struct inode *inode);
 
+/* Inline in a kernel without security modules: 0, or a refusal of the lockdown. */
+int rt_locked_down(void);
+
 /* A macro: where a CPU's part of a per-CPU allocation is. */
 void *rt_per_cpu_ptr(void *base, unsigned int cpu);
 

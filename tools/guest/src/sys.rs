@@ -23,6 +23,7 @@ pub const MNT_DETACH: c_int = 2;
 
 pub const POLLIN: i16 = 1;
 
+const PRIO_PROCESS: c_int = 0;
 const EPOLL_CTL_ADD: c_int = 1;
 
 const SYS_READ: c_long = 0;
@@ -66,6 +67,7 @@ extern "C" {
     ) -> c_int;
     fn umount2(target: *const c_char, flags: c_int) -> c_int;
     fn poll(fds: *mut PollFd, count: c_ulong, timeout: c_int) -> c_int;
+    fn setpriority(which: c_int, who: u32, value: c_int) -> c_int;
     fn epoll_create1(flags: c_int) -> c_int;
     fn epoll_ctl(epoll: c_int, op: c_int, fd: c_int, event: *mut EpollEvent) -> c_int;
     fn epoll_wait(epoll: c_int, events: *mut EpollEvent, most: c_int, timeout: c_int) -> c_int;
@@ -185,6 +187,13 @@ pub fn pin_to(cpu: usize) {
     assert_eq!(result, 0, "cannot run on cpu {cpu}");
 }
 
+/// How much of a CPU the calling thread asks for, from -20, most, to 19.
+pub fn set_nice(value: i32) {
+    // SAFETY: Plain numbers.
+    let result = unsafe { setpriority(PRIO_PROCESS, 0, value) };
+    assert_eq!(result, 0, "cannot have nice {value}");
+}
+
 /// Reads into an address that is not mapped.
 pub fn read_to_nowhere(file: &impl AsRawFd, len: usize) -> Op<usize> {
     // SAFETY: The kernel checks the address; page 0 is not mapped, so nothing is written.
@@ -251,6 +260,12 @@ pub fn monotonic_ns() -> u64 {
     // SAFETY: `time` is a valid timespec, which the call writes.
     unsafe { clock_gettime(CLOCK_MONOTONIC, &mut time) };
     time.seconds as u64 * 1_000_000_000 + time.nanoseconds as u64
+}
+
+/// Whether this is one of the kernels that scripts/kdir builds whole: their checks cost time.
+pub fn kernel_with_checks() -> bool {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    release.contains("-rtrace")
 }
 
 /// How many CPUs are online.

@@ -4,6 +4,7 @@
 //! slow (emulated) machine.
 
 mod contexts;
+mod faults;
 mod ends;
 mod fs_mount;
 mod fs_tree;
@@ -56,15 +57,16 @@ const GROUPS: &[&[Test]] = &[
     pipe::TESTS,
     raw::TESTS,
     contexts::TESTS,
+    faults::TESTS,
     life::TESTS,
     soak::TESTS,
     load::TESTS,
-    size::TESTS,
-    size_memory::TESTS,
-    size_load::TESTS,
     hostile::TESTS,
     wakes::TESTS,
     ends::TESTS,
+    size::TESTS,
+    size_memory::TESTS,
+    size_load::TESTS,
     security::TESTS,
     // What cannot be undone.
     security::LAST,
