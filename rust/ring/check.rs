@@ -21,7 +21,10 @@ use super::writer::MAX_NEST;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Clock {
     /// It never goes back, and by less than a time record holds forward.
-    #[allow(dead_code, reason = "no clock of the kernel promises that in all contexts")]
+    #[allow(
+        dead_code,
+        reason = "no clock of the kernel promises that in all contexts"
+    )]
     Steady,
     /// Nothing.
     Any,

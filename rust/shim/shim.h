@@ -16,6 +16,12 @@ struct irq_work;
 /* Exported, but its prototype is in the private fs/internal.h. */
 struct dentry *find_next_child(struct dentry *parent, struct dentry *prev);
 
+/* A macro: lets others run; may sleep. */
+void rt_cond_resched(void);
+
+/* Inline: whether the current task is about to be killed. */
+bool rt_fatal_signal_pending(void);
+
 /* Inline: fills a structure. */
 void rt_init_irq_work(struct irq_work *work, void (*func)(struct irq_work *));
 
@@ -38,6 +44,9 @@ void rt_preempt_enable_notrace(void);
  * wakes the OOM killer.
  */
 void *rt_subbuf_alloc(unsigned int cpu, unsigned int order);
+
+/* Inline: pages that the kernel manages. */
+unsigned long rt_totalram_pages(void);
 
 /* A symbol: its own address. */
 unsigned long tracing_mark_write(void);

@@ -151,8 +151,8 @@ fn limit(test: &Test) -> Duration {
         3
     };
     // The long run takes as long as it is asked to.
-    let asked = setting("RTRACE_EVENTS", 0).max(100 * setting("RTRACE_WAKEUPS", 0));
-    test.limit * factor + Duration::from_secs(asked / 3000)
+    let asked = (setting("RTRACE_EVENTS", 0) / 3000).max(setting("RTRACE_WAKEUP_SECONDS", 0));
+    test.limit * factor + Duration::from_secs(asked)
 }
 
 fn start(context: &Context, test: &Test, output: &str) -> std::io::Result<Child> {

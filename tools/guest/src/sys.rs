@@ -23,6 +23,7 @@ pub const MNT_DETACH: c_int = 2;
 
 pub const POLLIN: i16 = 1;
 
+const PRIO_PROCESS: c_int = 0;
 const EPOLL_CTL_ADD: c_int = 1;
 
 const SYS_READ: c_long = 0;
@@ -66,6 +67,7 @@ extern "C" {
     ) -> c_int;
     fn umount2(target: *const c_char, flags: c_int) -> c_int;
     fn poll(fds: *mut PollFd, count: c_ulong, timeout: c_int) -> c_int;
+    fn setpriority(which: c_int, who: u32, value: c_int) -> c_int;
     fn epoll_create1(flags: c_int) -> c_int;
     fn epoll_ctl(epoll: c_int, op: c_int, fd: c_int, event: *mut EpollEvent) -> c_int;
     fn epoll_wait(epoll: c_int, events: *mut EpollEvent, most: c_int, timeout: c_int) -> c_int;
@@ -183,6 +185,13 @@ pub fn pin_to(cpu: usize) {
     // SAFETY: The mask is 16 readable bytes, as the size says.
     let result = unsafe { sched_setaffinity(0, std::mem::size_of_val(&mask), mask.as_ptr()) };
     assert_eq!(result, 0, "cannot run on cpu {cpu}");
+}
+
+/// How much of a CPU the calling thread asks for, from -20, most, to 19.
+pub fn set_nice(value: i32) {
+    // SAFETY: Plain numbers.
+    let result = unsafe { setpriority(PRIO_PROCESS, 0, value) };
+    assert_eq!(result, 0, "cannot have nice {value}");
 }
 
 /// Reads into an address that is not mapped.

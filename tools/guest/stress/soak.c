@@ -1,44 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Writers in all contexts, deep inside each other, for as long as rtguest wants.
+ * Writers in all contexts, deep inside each other.
  *
  * Each CPU has a thread that writes numbered payloads into up to three instances
  * and through a tracepoint. While the tracepoint's record is being filled, more
  * events are written, an interrupt is raised at once, in it an NMI, and behind it a
  * softirq, each of which does the same; a timer and the NMIs of other CPUs come at
- * any instant. CPUs may come and go meanwhile.
- *
- * `run` starts and stops this; `once` makes a single event in a context of choice;
- * /proc/rtsoak tells what was done (struct tally), exactly when nothing runs.
+ * any instant.
  */
-#include <linux/cpuhotplug.h>
 #include <linux/delay.h>
-#include <linux/hrtimer.h>
-#include <linux/interrupt.h>
-#include <linux/irq_work.h>
 #include <linux/kthread.h>
-#include <linux/module.h>
-#include <linux/proc_fs.h>
+#include <linux/ktime.h>
 #include <linux/sched.h>
-#include <linux/seq_file.h>
+#include <linux/string.h>
 #include <asm/nmi.h>
 #include <events.h>
 
 #include "nmi.h"
+#include "soak.h"
 
 #define CREATE_TRACE_POINTS
 #include "rtsoak_trace.h"
 
-enum context { TASK, SOFTIRQ, HARDIRQ, NMI, CONTEXTS };
-
-#define MAX_CPUS 8
-/* Instances; the stream behind them is the tracepoint's. */
-#define RINGS 3
-#define STREAMS (RINGS + 1)
 #define MAGIC 0xa5
 #define MAX_FILL 3
 /* Events of one context inside each other; one more than a ring allows in all. */
 #define MAX_INNER 2
+/* A long row of events inside one, now and then. */
+#define BURST 400
+#define BURST_EVERY 8192
 #define PERIOD_NS (500 * NSEC_PER_USEC)
 /* rtguest keeps a bit for each number below this. */
 #define MOST_NUMBERS (1u << 23)
@@ -51,58 +41,14 @@ struct payload {
 	u32 fill[MAX_FILL];
 };
 
-/* Why a write was refused; see rtrace_test_write(). */
-enum reason { DISABLED, FULL, COMMIT_OVERRUN, RECURSION, OTHER, REASONS };
-
-/* What one context of one CPU did to one stream. */
-struct tally {
-	u32 number;	/* attempts */
-	u32 recorded;
-	u32 refused[REASONS];
-};
-
-/*
- * Of one CPU. A word that is indexed by a context is written by that context only,
- * events inside events leave before the word is stored, so plain accesses do.
- */
-struct soaker {
-	struct task_struct *thread;
-	struct hrtimer timer;
-	struct tasklet_struct tasklet;
-	struct irq_work work;
-	atomic_t nmi_pending;
-	struct tally tally[STREAMS][CONTEXTS];
-	u32 random[CONTEXTS];
-	u32 inner[CONTEXTS];	/* writes under way */
-	u32 depth;		/* of all contexts; an interrupt leaves it as it was */
-	u32 deepest[CONTEXTS];
-	unsigned long nested[CONTEXTS];
-	unsigned long arrived[CONTEXTS];
-	bool once[CONTEXTS];
-};
-
-static struct soaker soakers[MAX_CPUS];
-static void *handles[RINGS];
-static unsigned int rings;
-static bool writing;
-static atomic_long_t in_all;
-static u64 began_ns, ended_ns;
-static int cpuhp_state = -1;
-
-static char *instances = "";
-module_param(instances, charp, 0444);
-MODULE_PARM_DESC(instances, "up to three rtrace instances to write to, with commas");
-
-static unsigned long events = 1000000;
-module_param(events, ulong, 0644);
-MODULE_PARM_DESC(events, "writing ends when that many were recorded");
-
-static unsigned int seed = 1;
-module_param(seed, uint, 0644);
-
-static unsigned int pause_us;
-module_param(pause_us, uint, 0644);
-MODULE_PARM_DESC(pause_us, "the threads rest this long now and then");
+struct soaker soakers[MAX_CPUS];
+void *handles[RINGS];
+unsigned int rings;
+bool writing;
+atomic_long_t in_all;
+unsigned long events = 1000000;
+u64 ended_ns;
+unsigned int pause_us;
 
 static u32 random(struct soaker *soaker, enum context context)
 {
@@ -201,10 +147,15 @@ notrace void rtsoak_inside(u32 who)
 	struct soaker *soaker = &soakers[smp_processor_id()];
 	enum context context = who & 3;
 	u32 dice = random(soaker, context);
+	u32 i;
 
 	soaker->tally[RINGS][context].recorded++;
 	if (dice % 4 == 0 && soaker->inner[context] <= MAX_INNER)
 		write_any(soaker, context);
+	/* Once around a small ring and back to the half filled record. */
+	if (context == TASK && dice % BURST_EVERY == 1 && soaker->inner[context] == 1)
+		for (i = 0; i < BURST; i++)
+			write_one(soaker, context, 0);
 	if (!READ_ONCE(writing))
 		return;
 	if (context == HARDIRQ && dice & 0x10)
@@ -273,11 +224,10 @@ static enum hrtimer_restart on_timer(struct hrtimer *timer)
 	return HRTIMER_RESTART;
 }
 
-/* Adds what this CPU recorded since it was added last, and ends the writing. */
-static void add_up(struct soaker *soaker, unsigned long *known)
+/* What this CPU has recorded; says in @full whether its numbers are used up. */
+static unsigned long recorded(struct soaker *soaker, bool *full)
 {
 	unsigned long sum = 0;
-	bool full = false;
 	u32 stream, context;
 
 	for (stream = 0; stream < STREAMS; stream++)
@@ -285,8 +235,17 @@ static void add_up(struct soaker *soaker, unsigned long *known)
 			struct tally *tally = &soaker->tally[stream][context];
 
 			sum += READ_ONCE(tally->recorded);
-			full |= READ_ONCE(tally->number) >= MOST_NUMBERS - 100000;
+			*full |= READ_ONCE(tally->number) >= MOST_NUMBERS - 100000;
 		}
+	return sum;
+}
+
+/* Adds what this CPU recorded since it was added last, and ends the writing. */
+static void add_up(struct soaker *soaker, unsigned long *known)
+{
+	bool full = false;
+	unsigned long sum = recorded(soaker, &full);
+
 	if (atomic_long_add_return(sum - *known, &in_all) >= events || full) {
 		if (READ_ONCE(writing))
 			ended_ns = ktime_get_ns();
@@ -295,15 +254,14 @@ static void add_up(struct soaker *soaker, unsigned long *known)
 	*known = sum;
 }
 
-static int thread(void *unused)
+int soak_thread(void *data)
 {
-	unsigned int cpu = raw_smp_processor_id(), turn = 0;
+	unsigned int cpu = (unsigned long)data, turn = 0;
 	struct soaker *soaker = &soakers[cpu];
-	unsigned long known = 0;
-
+	bool full = false;
 	/* A CPU that was away has been added up before. */
-	add_up(soaker, &known);
-	atomic_long_sub(known, &in_all);
+	unsigned long known = recorded(soaker, &full);
+
 	while (!kthread_should_stop()) {
 		unsigned int other, i;
 		int err = 0;
@@ -313,13 +271,22 @@ static int thread(void *unused)
 			continue;
 		}
 		preempt_disable();
+		/* A CPU on its way out pushes its threads away before it ends this one. */
+		if (smp_processor_id() != cpu) {
+			preempt_enable();
+			schedule_timeout_interruptible(1);
+			continue;
+		}
 		other = cpumask_next_wrap(cpu, cpu_online_mask);
-		if (other < MAX_CPUS && turn % 2 == 0)
+		if (other < MAX_CPUS)
 			send_nmi(other);
 		for (i = 0; i < 8; i++)
 			err |= write_any(soaker, TASK);
 		if (turn % 4 == 0)
 			irq_work_queue(&soaker->work);
+		if (!hrtimer_active(&soaker->timer))
+			hrtimer_start(&soaker->timer, ns_to_ktime(PERIOD_NS),
+				      HRTIMER_MODE_REL_PINNED_HARD);
 		preempt_enable();
 		if (++turn % 32 == 0)
 			add_up(soaker, &known);
@@ -333,118 +300,12 @@ static int thread(void *unused)
 	return 0;
 }
 
-static int cpu_comes(unsigned int cpu)
+void soak_once(enum context context)
 {
-	struct soaker *soaker;
-	struct task_struct *task;
+	struct soaker *soaker = &soakers[smp_processor_id() % MAX_CPUS];
 
-	if (cpu >= MAX_CPUS)
-		return 0;
-	soaker = &soakers[cpu];
-	task = kthread_create_on_cpu(thread, NULL, cpu, "rtsoak/%u");
-	if (IS_ERR(task))
-		return PTR_ERR(task);
-	soaker->thread = get_task_struct(task);
-	hrtimer_start(&soaker->timer, ns_to_ktime(PERIOD_NS), HRTIMER_MODE_REL_PINNED_HARD);
-	wake_up_process(task);
-	return 0;
-}
-
-/* Runs on the CPU that goes. */
-static int cpu_goes(unsigned int cpu)
-{
-	struct soaker *soaker;
-
-	if (cpu >= MAX_CPUS)
-		return 0;
-	soaker = &soakers[cpu];
-	kthread_stop(soaker->thread);
-	put_task_struct(soaker->thread);
-	hrtimer_cancel(&soaker->timer);
-	irq_work_sync(&soaker->work);
-	tasklet_kill(&soaker->tasklet);
-	return 0;
-}
-
-static void stop(void)
-{
-	unsigned int cpu, i;
-
-	if (cpuhp_state < 0)
-		return;
-	WRITE_ONCE(writing, false);
-	cpuhp_remove_state(cpuhp_state);
-	cpuhp_state = -1;
-	/* An NMI that was sent comes at once, but one CPU may be slow to see it. */
-	for (cpu = 0; cpu < MAX_CPUS; cpu++)
-		for (i = 0; i < 1000 && atomic_read(&soakers[cpu].nmi_pending); i++)
-			usleep_range(100, 200);
-	if (ended_ns < began_ns)
-		ended_ns = ktime_get_ns();
-}
-
-static int start(void)
-{
-	unsigned int cpu, context;
-	int err;
-
-	stop();
-	for (cpu = 0; cpu < MAX_CPUS; cpu++) {
-		struct soaker *soaker = &soakers[cpu];
-
-		memset(soaker->tally, 0, sizeof(soaker->tally));
-		memset(soaker->deepest, 0, sizeof(soaker->deepest));
-		memset(soaker->nested, 0, sizeof(soaker->nested));
-		memset(soaker->arrived, 0, sizeof(soaker->arrived));
-		for (context = 0; context < CONTEXTS; context++)
-			soaker->random[context] = (seed + 16 * cpu + context) * 0x9e3779b9u | 1;
-	}
-	atomic_long_set(&in_all, 0);
-	ended_ns = 0;
-	began_ns = ktime_get_ns();
-	WRITE_ONCE(writing, true);
-	err = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "rtsoak:online", cpu_comes, cpu_goes);
-	if (err < 0)
-		return err;
-	cpuhp_state = err;
-	return 0;
-}
-
-static int set_run(const char *text, const struct kernel_param *kp)
-{
-	bool on;
-	int err = kstrtobool(text, &on);
-
-	if (err)
-		return err;
-	if (on)
-		return start();
-	stop();
-	return 0;
-}
-
-static int get_run(char *text, const struct kernel_param *kp)
-{
-	return sysfs_emit(text, "%d\n", READ_ONCE(writing));
-}
-
-static const struct kernel_param_ops run_ops = { .set = set_run, .get = get_run };
-module_param_cb(run, &run_ops, NULL, 0644);
-MODULE_PARM_DESC(run, "1: start to write; 0: stop. Reads 0 when the last event was written");
-
-/* One event for instance 0, from this CPU. */
-static int set_once(const char *text, const struct kernel_param *kp)
-{
-	struct soaker *soaker;
-	unsigned int context;
-	int err = kstrtouint(text, 10, &context);
-
-	if (err || context >= CONTEXTS || !rings)
-		return -EINVAL;
-	preempt_disable();
-	soaker = &soakers[smp_processor_id() % MAX_CPUS];
 	soaker->once[context] = true;
-	switch ((enum context)context) {
+	switch (context) {
 	case TASK:
 		only_one(soaker, TASK);
 		break;
@@ -457,58 +318,13 @@ static int set_once(const char *text, const struct kernel_param *kp)
 	default:
 		send_nmi(smp_processor_id());
 	}
-	preempt_enable();
-	return 0;
 }
 
-static const struct kernel_param_ops once_ops = { .set = set_once };
-module_param_cb(once, &once_ops, NULL, 0200);
-MODULE_PARM_DESC(once, "write one event from this context: 0 task ... 3 NMI");
-
-static int show(struct seq_file *m, void *unused)
+int soak_prepare(void)
 {
-	static const char * const names[CONTEXTS] = { "task", "softirq", "hardirq", "nmi" };
-	u32 cpu, stream, context, i;
-
-	seq_printf(m, "ns %llu\n", ended_ns > began_ns ? ended_ns - began_ns : 0);
-	for (cpu = 0; cpu < MAX_CPUS; cpu++)
-		for (context = 0; context < CONTEXTS; context++) {
-			struct soaker *soaker = &soakers[cpu];
-
-			for (stream = 0; stream < STREAMS; stream++) {
-				struct tally *tally = &soaker->tally[stream][context];
-
-				seq_printf(m, "tally %u %u %u %u %u", cpu, stream, context,
-					   tally->number, tally->recorded);
-				for (i = 0; i < REASONS; i++)
-					seq_printf(m, " %u", tally->refused[i]);
-				seq_putc(m, '\n');
-			}
-			seq_printf(m, "%s %u %u %lu %lu\n", names[context], cpu,
-				   soaker->deepest[context], soaker->nested[context],
-				   soaker->arrived[context]);
-		}
-	return 0;
-}
-
-static void close_all(void)
-{
-	while (rings)
-		rtrace_test_close(handles[--rings]);
-}
-
-static int __init soak_init(void)
-{
-	char *rest = instances, *name;
 	unsigned int cpu;
-	int err = -ENOENT;
+	int err;
 
-	while ((name = strsep(&rest, ",")) && rings < RINGS) {
-		handles[rings] = rtrace_test_open(name);
-		if (!handles[rings])
-			goto out_close;
-		rings++;
-	}
 	for (cpu = 0; cpu < MAX_CPUS; cpu++) {
 		struct soaker *soaker = &soakers[cpu];
 
@@ -520,48 +336,21 @@ static int __init soak_init(void)
 	}
 	err = map_apic();
 	if (err)
-		goto out_close;
-	err = rtrace_register_events(THIS_MODULE, rt_events_first, rt_events_last,
-				     rt_evals_first, rt_evals_last);
-	if (err)
-		goto out_unmap;
+		return err;
 	err = register_nmi_handler(NMI_LOCAL, on_nmi, 0, "rtsoak");
 	if (err)
-		goto out_events;
-	if (!proc_create_single("rtsoak", 0400, NULL, show)) {
-		err = -ENOMEM;
-		goto out_nmi;
-	}
-	return 0;
-
-out_nmi:
-	unregister_nmi_handler(NMI_LOCAL, "rtsoak");
-out_events:
-	rtrace_unregister_events(THIS_MODULE);
-out_unmap:
-	unmap_apic();
-out_close:
-	close_all();
+		unmap_apic();
 	return err;
 }
 
-static void __exit soak_exit(void)
+void soak_finish(void)
 {
 	unsigned int cpu;
 
-	remove_proc_entry("rtsoak", NULL);
-	stop();
 	for (cpu = 0; cpu < MAX_CPUS; cpu++) {
 		tasklet_kill(&soakers[cpu].tasklet);
 		irq_work_sync(&soakers[cpu].work);
 	}
 	unregister_nmi_handler(NMI_LOCAL, "rtsoak");
-	rtrace_unregister_events(THIS_MODULE);
 	unmap_apic();
-	close_all();
 }
-
-module_init(soak_init);
-module_exit(soak_exit);
-MODULE_DESCRIPTION("Endless writers in all contexts for the guest tests of rtrace");
-MODULE_LICENSE("GPL");

@@ -72,17 +72,27 @@ impl Totals {
     }
 }
 
-/// One CPU of the instance `ring`.
-pub fn check(
-    tree: &Tree,
-    seen: &Seen,
-    ring: usize,
-    cpu: usize,
-    written: &Written,
-    counts: &Counts,
-    totals: &mut Totals,
-    report: &mut Report,
-) -> Check {
+/// One CPU of an instance, and what is known of it.
+pub struct Of<'a> {
+    pub tree: &'a Tree,
+    pub seen: &'a Seen,
+    /// The instance's place.
+    pub ring: usize,
+    pub cpu: usize,
+    pub written: &'a Written,
+    pub counts: &'a Counts,
+}
+
+/// Compares all of it.
+pub fn check(of: &Of<'_>, totals: &mut Totals, report: &mut Report) -> Check {
+    let Of {
+        tree,
+        seen,
+        ring,
+        cpu,
+        written,
+        counts,
+    } = *of;
     let stats = stats(tree, cpu)?;
     let own = written.of_stream(cpu, ring);
     let event = match ring {

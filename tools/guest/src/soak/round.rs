@@ -33,6 +33,8 @@ pub struct Plan {
     pub seed: u64,
     pub events: u64,
     pub pause_us: u64,
+    /// Of the writers: less than 0, and readers see little of a lot.
+    pub nice: i32,
     /// KiB per CPU to begin with.
     pub kb: u64,
     /// The storm clears buffers and changes clocks; each instance has one consumer, which keeps a log.
@@ -110,7 +112,10 @@ impl Stage {
     }
 
     fn storm(&self, storm: &mut Storm<'_>, plan: &Plan, crew: &Crew<'_, '_>) -> Check {
-        self.writers.start(plan.seed, plan.events, plan.pause_us)?;
+        self.writers
+            .start(plan.seed, plan.events, plan.pause_us, plan.nice)?;
+        // The storm shall not wait for those that it disturbs.
+        sys::set_nice(-15);
         // A reader that ended has found something wrong.
         while self.writers.busy()? && crew.all_at_work() {
             if !plan.clears {

@@ -38,7 +38,6 @@ const KEEPING: &[(&str, Op)] = &[
     ("no overwrite", |storm| storm.no_overwrite()),
     ("event off and on", |storm| storm.event()),
     ("stats", |storm| storm.stats()),
-    ("stats", |storm| storm.stats()),
     ("option", |storm| storm.option()),
     ("mkdir and rmdir", |storm| storm.other_instance()),
     ("hotplug", |storm| storm.hotplug()),
@@ -126,9 +125,12 @@ impl<'a> Storm<'a> {
         tree.set("tracing_on", "1")
     }
 
+    /// A small buffer is soon full.
     fn no_overwrite(&mut self) -> Check {
         let tree = self.tree();
         tree.set("options/overwrite", "0")?;
+        let kb = *self.random.pick(&SIZES[..4]);
+        tree.set("buffer_size_kb", kb)?;
         self.rest(20);
         tree.set("options/overwrite", "1")
     }
@@ -160,13 +162,9 @@ impl<'a> Storm<'a> {
         other.remove()
     }
 
-    /// The last CPU goes and comes back. A machine may have no such CPU.
+    /// The last CPU goes and comes back.
     fn hotplug(&mut self) -> Check {
         let file = format!("/sys/devices/system/cpu/cpu{}/online", self.cpus - 1);
-        // It costs the time of many other turns.
-        if self.cpus < 2 || self.random.below(3) != 0 {
-            return Ok(());
-        }
         for value in ["0", "1"] {
             // Others may hold the lock of hotplug for some moments.
             let mut result = Ok(());

@@ -54,8 +54,15 @@ fn sleeps(thread: u32) -> u64 {
         .unwrap_or(0)
 }
 
-/// `rounds` single events from CPU 0 for one reader. Returns how often the reader slept.
-pub fn run(tree: &Tree, name: &str, wait: Wait, rounds: u64, seed: u64) -> Check<u64> {
+/// Single events from CPU 0 for one reader: `rounds`, or as many as there is time for. Returns how
+/// many, and how often the reader slept.
+pub fn run(
+    tree: &Tree,
+    (name, wait): (&str, Wait),
+    rounds: u64,
+    time: Duration,
+    seed: u64,
+) -> Check<(u64, u64)> {
     let file = "/sys/module/rtsoak/parameters/once";
     let once = std::fs::File::options().write(true).open(file);
     let mut once = once.map_err(|e| format!("{file}: {e}"))?;
@@ -75,12 +82,19 @@ pub fn run(tree: &Tree, name: &str, wait: Wait, rounds: u64, seed: u64) -> Check
         });
         let thread = thread.recv().unwrap_or(0);
         let mut result = Ok(());
+        let (began, mut done) = (Instant::now(), 0);
         for round in 0..rounds {
+            if began.elapsed() > time {
+                break;
+            }
             let context = random.below(CONTEXTS.len() as u64);
             // The reader has just read the event before: from now on it goes to sleep.
             match random.below(16) {
                 0 => std::thread::sleep(Duration::from_millis(1)),
-                _ => (0..random.below(3000)).for_each(|_| std::hint::spin_loop()),
+                _ => {
+                    let longest = 1 << random.below(15);
+                    (0..random.below(longest)).for_each(|_| std::hint::spin_loop());
+                }
             }
             if let Err(e) = once.write_all(context.to_string().as_bytes()) {
                 result = Err(format!("{file}: {e}"));
@@ -100,6 +114,7 @@ pub fn run(tree: &Tree, name: &str, wait: Wait, rounds: u64, seed: u64) -> Check
                 ));
                 break;
             }
+            done += 1;
         }
         let slept = sleeps(thread);
         stop.store(true, Ordering::Release);
@@ -109,6 +124,6 @@ pub fn run(tree: &Tree, name: &str, wait: Wait, rounds: u64, seed: u64) -> Check
         }
         let read = reader.join().unwrap_or_else(|_| Err("died".into()));
         read.map_err(|problem| format!("{name}: {problem}"))?;
-        result.map(|()| slept)
+        result.map(|()| (done, slept))
     })
 }

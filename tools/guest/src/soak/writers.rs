@@ -152,16 +152,17 @@ impl Writers {
         Ok(Writers(()))
     }
 
-    pub fn set(&self, parameter: &str, value: u64) -> Check {
+    pub fn set(&self, parameter: &str, value: impl ToString) -> Check {
         let file = format!("/sys/module/{NAME}/parameters/{parameter}");
         std::fs::write(&file, value.to_string()).map_err(|e| format!("{file}: {e}"))
     }
 
     /// Starts to write, until so many events were recorded.
-    pub fn start(&self, seed: u64, events: u64, pause_us: u64) -> Check {
+    pub fn start(&self, seed: u64, events: u64, pause_us: u64, nice: i32) -> Check {
         self.set("seed", seed & 0xffff_ffff)?;
         self.set("events", events)?;
         self.set("pause_us", pause_us)?;
+        self.set("nice", nice)?;
         self.set("run", 1)
     }
 

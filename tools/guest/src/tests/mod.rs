@@ -19,6 +19,9 @@ mod raw;
 mod security;
 mod side;
 mod side_text;
+mod size;
+mod size_load;
+mod size_memory;
 mod soak;
 mod wakes;
 
@@ -61,6 +64,9 @@ const GROUPS: &[&[Test]] = &[
     hostile::TESTS,
     wakes::TESTS,
     ends::TESTS,
+    size::TESTS,
+    size_memory::TESTS,
+    size_load::TESTS,
     security::TESTS,
     // What cannot be undone.
     security::LAST,

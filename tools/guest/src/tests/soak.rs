@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! Everything at once, and every event accounted for. `RTRACE_EVENTS` says how many are recorded in
-//! each of the first two tests, `RTRACE_WAKEUPS` the rounds of the third, `RTRACE_SEED` repeats a run.
+//! each of the first two tests, `RTRACE_WAKEUPS` the rounds of the third (as many as
+//! fit into `RTRACE_WAKEUP_SECONDS`), `RTRACE_SEED` repeats a run.
 
 use super::{test, Test};
 use crate::check::{Check, Report};
@@ -12,6 +13,7 @@ use crate::soak::writers::Writers;
 use crate::soak::{seed, setting, wakeups};
 use crate::tree::Instance;
 use crate::Context;
+use std::time::Duration;
 
 pub const TESTS: &[Test] = &[
     test("soak.everything", 120, everything),
@@ -23,7 +25,7 @@ const EVENTS: u64 = 600_000;
 const WAKEUPS: u64 = 6_000;
 
 /// So many in one round, for numbers are counted in a table of limited size.
-const ROUND: u64 = 4_000_000;
+const ROUND: u64 = 2_500_000;
 
 /// What all rounds did, for the log.
 #[derive(Default)]
@@ -66,6 +68,17 @@ impl Sums {
     }
 }
 
+/// How fast a round was.
+fn rates(done: &Done) -> String {
+    let seconds = done.written.ns as f64 / 1e9;
+    let rate = |count: u64| count as f64 / seconds;
+    format!(
+        "{:.0} events/s, {:.0} NMIs/s",
+        rate(done.written.recorded()),
+        rate(done.written.nmis())
+    )
+}
+
 /// All readers while buffers change their size, recording goes on and off, the event and overwriting
 /// too, instances come and go and a CPU leaves: nothing is thrown away, so every number that a writer
 /// used was read once, or is in the counters.
@@ -79,6 +92,7 @@ fn everything(context: &Context) -> Check {
             seed: seed + round,
             events: (events - totals.recorded).min(ROUND),
             pause_us: [0, 0, 200, 1000][round as usize % 4],
+            nice: [-10, -5, -10, 0][round as usize % 4],
             kb: 400,
             clears: false,
         };
@@ -86,21 +100,20 @@ fn everything(context: &Context) -> Check {
         let done = stage.run(&plan, &mut told);
         println!("round {round}: {told}");
         let done = done.map_err(|problem| format!("round {round}: {problem}"))?;
+        println!("round {round}: {}", rates(&done));
         sums.add(&done);
         let mut report = Report::default();
         for (ring, tree) in stage.trees().into_iter().enumerate() {
             for (cpu, counts) in done.counts[ring].iter().enumerate() {
-                let (seen, written) = (&stage.seen[ring], &done.written);
-                account::check(
+                let of = account::Of {
                     tree,
-                    seen,
+                    seen: &stage.seen[ring],
                     ring,
                     cpu,
-                    written,
+                    written: &done.written,
                     counts,
-                    &mut totals,
-                    &mut report,
-                )?;
+                };
+                account::check(&of, &mut totals, &mut report)?;
             }
         }
         report
@@ -130,15 +143,17 @@ fn everything(context: &Context) -> Check {
 /// to the last number of each writer, and is as much as `read events` says.
 fn clears(context: &Context) -> Check {
     const ROUND: u64 = 60_000;
+    const MOST_CLEARED: u64 = 2_000_000;
     let (seed, events) = (seed(), setting("RTRACE_EVENTS", EVENTS));
     let stage = Stage::new(context)?;
     let mut sums = Sums::default();
     let (mut kept, mut read) = (0, 0);
-    for round in 0..(events / 10).div_ceil(ROUND) {
+    for round in 0..(events / 30).min(MOST_CLEARED).div_ceil(ROUND) {
         let plan = Plan {
             seed: seed + round,
             events: ROUND,
             pause_us: 2000,
+            nice: 0,
             kb: 8000,
             clears: true,
         };
@@ -215,22 +230,29 @@ fn suffix(stage: &Stage, done: &Done, ring: usize, cpu: usize) -> Check<u64> {
     Ok(stats.read)
 }
 
-/// One event, then silence. Every reader gets each of them, however it waits.
+/// One event, then silence. Every reader gets each of them, however it waits. There are as many as
+/// asked for, or as fit into the time.
 fn wakeups(context: &Context) -> Check {
-    let (seed, rounds) = (seed(), setting("RTRACE_WAKEUPS", WAKEUPS));
-    let rounds = rounds.div_ceil(wakeups::READERS.len() as u64);
-    for (name, wait) in wakeups::READERS {
+    let readers = wakeups::READERS.len() as u64;
+    let seconds = setting("RTRACE_WAKEUP_SECONDS", 30);
+    let time = Duration::from_secs(seconds) / readers as u32;
+    let (seed, rounds) = (seed(), setting("RTRACE_WAKEUPS", WAKEUPS).div_ceil(readers));
+    let mut all = 0;
+    for reader in wakeups::READERS {
         // Numbers begin anew.
         let own = Instance::new(&context.root, "rtg-soak-a")?;
         let writers = Writers::load(context, &["rtg-soak-a"])?;
-        let slept = wakeups::run(&own, name, wait, rounds, seed)?;
-        println!("{name}, {wait:?}: {rounds} events, asleep {slept} times");
+        let (done, slept) = wakeups::run(&own, reader, rounds, time, seed)?;
+        println!("{reader:?}: {done} events, asleep {slept} times");
         ensure!(
-            slept > rounds / 20,
-            "{name}: the reader slept {slept} times"
+            done > 50,
+            "{reader:?}: there was time for {done} events only"
         );
+        ensure!(slept > done / 20, "{reader:?}: it slept {slept} times");
         writers.unload()?;
         own.remove()?;
+        all += done;
     }
+    println!("{all} wake-ups");
     Ok(())
 }

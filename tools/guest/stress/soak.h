@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What the writers of rtsoak (soak.c) and their control (soak_main.c) share. */
+#ifndef RTSOAK_H
+#define RTSOAK_H
+
+#include <linux/hrtimer.h>
+#include <linux/interrupt.h>
+#include <linux/irq_work.h>
+#include <linux/types.h>
+
+enum context { TASK, SOFTIRQ, HARDIRQ, NMI, CONTEXTS };
+
+#define MAX_CPUS 8
+/* Instances; the stream behind them is the tracepoint's. */
+#define RINGS 3
+#define STREAMS (RINGS + 1)
+/* Why a write was refused; see rtrace_test_write(). */
+enum reason { DISABLED, FULL, COMMIT_OVERRUN, RECURSION, OTHER, REASONS };
+
+/* What one context of one CPU did to one stream. */
+struct tally {
+	u32 number;	/* attempts */
+	u32 recorded;
+	u32 refused[REASONS];
+};
+
+/*
+ * Of one CPU. A word that is indexed by a context is written by that context only,
+ * events inside events leave before the word is stored, so plain accesses do.
+ */
+struct soaker {
+	struct task_struct *thread;
+	struct hrtimer timer;
+	struct tasklet_struct tasklet;
+	struct irq_work work;
+	atomic_t nmi_pending;
+	struct tally tally[STREAMS][CONTEXTS];
+	u32 random[CONTEXTS];
+	u32 inner[CONTEXTS];	/* writes under way */
+	u32 depth;		/* of all contexts; an interrupt leaves it as it was */
+	u32 deepest[CONTEXTS];
+	unsigned long nested[CONTEXTS];
+	unsigned long arrived[CONTEXTS];
+	bool once[CONTEXTS];
+};
+
+extern struct soaker soakers[MAX_CPUS];
+/* The instances that are written to. */
+extern void *handles[RINGS];
+extern unsigned int rings;
+/* The writers are at it. */
+extern bool writing;
+/* Events recorded, not quite up to date, and how many end the writing. */
+extern atomic_long_t in_all;
+extern unsigned long events;
+extern u64 ended_ns;
+extern unsigned int pause_us;
+
+/* The thread of CPU @data. */
+int soak_thread(void *data);
+/* One event for instance 0, from this CPU. Preemption is off. */
+void soak_once(enum context context);
+
+int soak_prepare(void);
+void soak_finish(void);
+
+#endif
