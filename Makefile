@@ -8,8 +8,11 @@ KDIR ?= $(wildcard /lib/modules/$(shell uname -r)/build)
 MO ?= $(CURDIR)/build/module
 export SECS EVENTS
 
-.PHONY: all modules modules_install clean help module-stock module-test \
-	env run shell format check kunit guest test
+# The kernels, of which scripts/kdir tells.
+kernels := stock test lockdep kasan
+
+.PHONY: all modules modules_install clean help $(kernels:%=module-%) \
+	env run shell format check kunit sanitizers guest test
 
 all: modules
 
@@ -27,12 +30,11 @@ kdir-is-usable:
 	@test -e "$(KDIR)/rust/libkernel.rmeta" || { \
 		echo "$(KDIR) has no Rust metadata (rust/libkernel.rmeta): see Documentation/building.md." >&2; exit 2; }
 
-module-stock module-test: module-%:
+$(kernels:%=module-%): module-%:
 	@scripts/module $*
 
 env:
-	@scripts/kdir stock
-	@scripts/kdir test
+	@for kernel in $(kernels); do scripts/kdir $$kernel || exit; done
 
 run:
 	@scripts/run
@@ -41,15 +43,14 @@ shell:
 	@scripts/module stock >/dev/null
 	@scripts/vm
 
-format check mutants kunit test:
+format check mutants kunit sanitizers test:
 	@scripts/$@
 
 samples:
 	@scripts/samples stock
 
 guest:
-	@scripts/guest-suite stock
-	@scripts/guest-suite test
+	@rc=0; for kernel in $(kernels); do scripts/guest-suite $$kernel || rc=1; done; exit $$rc
 
 clean:
 	rm -rf build
@@ -66,9 +67,9 @@ help:
 	@echo '  mutants          seeded bugs of the core, each of which a host test must find'
 	@echo '  kunit            the KUnit tests in the test kernel'
 	@echo '  samples          the sample modules in the stock kernel'
-	@echo '  guest            the guest suite on the stock and the test kernel'
+	@echo '  sanitizers       mistakes on purpose, which the kernels with checks must report'
+	@echo '  guest            the guest suite on all kernels'
 	@echo '  format           rustfmt, by the kernel'\''s rules'
-	@echo '  module-stock     build/stock/rtrace.ko, for the stock kernel'
-	@echo '  module-test      build/test/rtrace.ko, for the test kernel'
-	@echo '  env              only prepare the root and both kernels'
+	@echo '  module-KERNEL    build/KERNEL/rtrace.ko; KERNEL is stock, test, lockdep or kasan'
+	@echo '  env              only prepare the root and the kernels'
 	@echo '  clean            remove build/ (the cache stays)'

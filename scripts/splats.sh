@@ -5,10 +5,13 @@
 
 # How such a message begins, after the time stamp and the caller's mark.
 splat_starts='WARNING: |BUG: |Oops: |UBSAN: |INFO: rcu_|INFO: task .* blocked for more|'
-splat_starts+='rcu: INFO: .* detected .*stall|rcu: .*kthread.* starved|'
+splat_starts+='rcu: INFO: .*detected .*stall|rcu: .*kthread.* starved|'
 splat_starts+='watchdog: |general protection fault|invalid opcode|double fault|divide error|'
 splat_starts+='stack segment|int3: |kernel BUG at |Kernel panic|refcount_t: |'
 splat_starts+='(list|slab).* corruption|unchecked MSR access|INFO: trying to register non-static key|'
+splat_starts+='BUG [^ ]+ \(.*\): |SLUB.* counted but |pagealloc: |'
+splat_starts+='kmemleak: .*(new suspected|unreferenced object|detector disabled)|'
+splat_starts+='ODEBUG: |INFO: lockdep is turned off|turning off the locking correctness|'
 # The module's own, but for the rings that its KUnit tests break.
 splat_starts+='rtrace: the ring of CPU .* is broken|'
 splat_starts+='unregister_netdevice: waiting|rust_kernel: panicked|Bad rss|VFS: Busy inodes'
@@ -16,7 +19,7 @@ splat_starts+='unregister_netdevice: waiting|rust_kernel: panicked|Bad rss|VFS: 
 # print_splats FILE: print every complaint in the kernel log FILE with what
 # belongs to it; fail when there is one.
 print_splats() {
-	awk -v starts="^(\\[ *[0-9]+\\.[0-9]+\\](\\[[^]]*\\])? )?((=+|-+)\\[?)? ?($splat_starts)" '
+	awk -v starts="^(\\[ *[0-9]+\\.[0-9]+\\](\\[[^]]*\\])? )?[-=]*\\[? ?($splat_starts)" '
 		{ sub(/\r$/, "") }
 		$0 ~ starts && !/watchdog: (Enabled|Delayed)|of instance .kunit-/ { found = 1; left = 60 }
 		left > 0 { print; left-- }

@@ -149,12 +149,8 @@ pub(crate) struct SetEvent {
 }
 
 impl SetEvent {
-    /// Opens it. Truncation switches all events off.
-    pub(crate) fn open(at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
-        if at.truncate {
-            let enabled = events::all().filter(|event| at.inst.event_enabled(event));
-            switch(at, enabled, false)?;
-        }
+    /// Opens it.
+    pub(crate) fn open(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
         let text = TextFile::show(show_enabled)?;
         Ok(KBox::new(Self { text }, GFP_KERNEL)?)
     }
@@ -178,6 +174,12 @@ impl SetEvent {
 impl TraceFile for SetEvent {
     fn read(&mut self, at: &At<'_>, out: &mut IovIterDest<'_>, pos: &mut i64) -> Result<Step> {
         self.text.read(at, out, pos)
+    }
+
+    /// Switches all events off.
+    fn truncate(&mut self, at: &At<'_>) -> Result {
+        let enabled = events::all().filter(|event| at.inst.event_enabled(event));
+        switch(at, enabled, false)
     }
 
     /// Obeys the first word and says how much of the write that was: the caller writes the rest

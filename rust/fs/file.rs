@@ -115,6 +115,12 @@ pub(crate) trait TraceFile: Send {
         Err(EINVAL)
     }
 
+    /// Throws away what opening with truncation throws away. The last step of opening: when
+    /// something else fails, nothing is lost.
+    fn truncate(&mut self, _at: &At<'_>) -> Result {
+        Ok(())
+    }
+
     /// Is there something to read? Only asked of streams.
     fn readable(&mut self, _at: &At<'_>, _poller: &Poller<'_>) -> bool {
         true

@@ -71,6 +71,17 @@ pub(crate) fn store_size(at: &At<'_>, command: &[u8]) -> Result {
         .resize(at.cpus(), size::parse(command).map_err(refused)?)
 }
 
+/// `buffer_subbuf_size_kb`.
+pub(crate) fn show_subbuf_size(at: &At<'_>, text: &mut Text) -> Result {
+    writeln!(text, "{}", at.inst.subbuf_size() >> 10).map_err(no_memory)
+}
+
+/// `buffer_subbuf_size_kb`.
+pub(crate) fn store_subbuf_size(at: &At<'_>, command: &[u8]) -> Result {
+    at.inst
+        .set_subbuf_order(size::parse_subbuf_order(command).map_err(refused)?)
+}
+
 /// `buffer_total_size_kb`.
 pub(crate) fn show_total_size(at: &At<'_>, text: &mut Text) -> Result {
     let cpus = crate::kapi::cpus::possible().count() as u64;

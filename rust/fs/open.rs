@@ -67,7 +67,7 @@ impl OpenFile {
             arg: node.arg,
             truncate,
         })?;
-        KBox::pin_init(
+        let open = KBox::pin_init(
             pin_init!(Self {
                 file <- new_mutex!(file),
                 sleepers <- Sleepers::new(),
@@ -77,7 +77,11 @@ impl OpenFile {
                 _counted: counted,
             }),
             GFP_KERNEL,
-        )
+        )?;
+        if truncate {
+            open.file.lock().truncate(&open.at())?;
+        }
+        Ok(open)
     }
 
     fn at(&self) -> At<'_> {

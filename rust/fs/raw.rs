@@ -2,8 +2,8 @@
 
 //! `per_cpu/cpuN/trace_pipe_raw`: whole sub-buffers in ftrace's binary format, consumed.
 //!
-//! A read gives one sub-buffer, filled up with zeros. When the user's buffer is shorter, the rest
-//! stays with the open file for the next read.
+//! A read gives one sub-buffer, filled up with zeros, of the size that sub-buffers have then. When the
+//! user's buffer is shorter, the rest stays with the open file for the next read.
 
 use super::{
     file::{
@@ -53,17 +53,13 @@ impl Raw {
 
     /// Gets the next sub-buffer. Is there one?
     fn fill(&mut self, at: &At<'_>) -> Result<bool> {
-        let size = at.inst.subbuf_size();
-        if self.page.len() != size {
-            self.page.clear();
-            self.page.resize(size, 0, GFP_KERNEL)?;
-        }
+        // Until it is done, nothing of the page is to be given, whatever happens.
+        self.given = usize::MAX;
         let filled = at.inst.raw_read(self.cpu, &mut self.page)?;
-        self.given = if filled == 0 { size } else { 0 };
-        if let Some(unused) = self.page.get_mut(filled..) {
-            unused.fill(0);
+        if filled {
+            self.given = 0;
         }
-        Ok(filled != 0)
+        Ok(filled)
     }
 
     /// Where the first event of the sub-buffer ends.

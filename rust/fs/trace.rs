@@ -56,17 +56,19 @@ use kernel::{
 /// The most text that is made ahead of what the user asked for.
 const CHUNK: usize = 64 * 1024;
 
-/// Opens the file. With truncation it empties the buffers.
+/// Opens the file.
 pub(crate) fn open(at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
-    if at.truncate {
-        at.inst.clear(at.cpus())?;
-    }
-    let (entries, written) = counts(at.inst);
     let file = Trace {
-        overran: written > entries,
+        overran: overran(at.inst),
         reading: None,
     };
     Ok(KBox::new(file, GFP_KERNEL)?)
+}
+
+/// Have events been overwritten, of any CPU?
+fn overran(inst: &Instance) -> bool {
+    let (entries, written) = counts(inst);
+    written > entries
 }
 
 /// The events that are in the buffers of all CPUs, and those with the ones that were overwritten.
@@ -106,6 +108,13 @@ impl TraceFile for Trace {
                 return Ok(Step::Bytes(0));
             }
         }
+    }
+
+    /// Empties the buffers.
+    fn truncate(&mut self, at: &At<'_>) -> Result {
+        at.inst.clear(at.cpus())?;
+        self.overran = overran(at.inst);
+        Ok(())
     }
 
     /// What is written is not looked at: opening the file with truncation did the work.

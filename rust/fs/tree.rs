@@ -110,6 +110,11 @@ static INSTANCE: &[Entry] = &[
         File(Knob(knob::show_size, knob::store_size)),
     ),
     entry(
+        c"buffer_subbuf_size_kb",
+        Everywhere,
+        File(Knob(knob::show_subbuf_size, knob::store_subbuf_size)),
+    ),
+    entry(
         c"buffer_total_size_kb",
         Everywhere,
         File(Show(knob::show_total_size)),

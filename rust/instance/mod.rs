@@ -174,6 +174,14 @@ impl Instance {
         Ok(InstanceRef(self.clone()))
     }
 
+    /// Stops recording events, for good.
+    fn rest(&self) {
+        self.disable_all();
+        if selftest::ALWAYS {
+            self.buffers.selftest(CpuSel::All);
+        }
+    }
+
     /// Is recording on?
     pub(crate) fn tracing_on(&self) -> bool {
         self.on.load(Relaxed)
@@ -263,9 +271,20 @@ impl Instance {
     ///
     /// # Errors
     ///
-    /// `ENOMEM`, and nothing has changed.
+    /// `ENOMEM` and `EINTR` (the task is to be killed), and nothing has changed.
     pub(crate) fn resize(&self, cpus: CpuSel, kb: u64) -> Result {
         self.buffers.resize(cpus, kb)?;
+        self.waker.wake_all();
+        Ok(())
+    }
+
+    /// Gives sub-buffers 2^order pages. Unread events are lost if that is another size.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM` and `EINTR` (the task is to be killed), and nothing has changed.
+    pub(crate) fn set_subbuf_order(&self, order: u32) -> Result {
+        self.buffers.set_order(order)?;
         self.waker.wake_all();
         Ok(())
     }

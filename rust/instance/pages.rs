@@ -40,15 +40,16 @@ pub(crate) struct PageCopy {
     pub(crate) events: u64,
 }
 
-impl PageCopy {
-    fn room(&mut self, size: usize) -> Result {
-        if self.bytes.len() != size {
-            self.bytes.clear();
-            self.bytes.resize(size, 0, GFP_KERNEL)?;
-        }
-        Ok(())
+/// Gives `bytes` the size of a sub-buffer. The caller holds the reader's lock, so that it stays that.
+fn make_room(bytes: &mut KVVec<u8>, size: usize) -> Result {
+    if bytes.len() != size {
+        bytes.clear();
+        bytes.resize(size, 0, GFP_KERNEL)?;
     }
+    Ok(())
+}
 
+impl PageCopy {
     fn viewed(&mut self, v: Viewed) {
         self.seq = v.seq;
         self.len = v.end as usize;
@@ -85,8 +86,8 @@ impl Instance {
     /// Copies the next unread bytes of `cpu`; consumes nothing. `false` when there are none, or the
     /// writers were too fast.
     pub(crate) fn peek_next(&self, cpu: u32, copy: &mut PageCopy) -> Result<bool> {
-        copy.room(self.subbuf_size())?;
         self.buffers.read(cpu, |mut reader| {
+            make_room(&mut copy.bytes, reader.subbuf_size())?;
             let Ok(Some(u)) = reader.unread() else {
                 return Ok(false);
             };
@@ -116,8 +117,8 @@ impl Instance {
     /// Copies the oldest sub-buffer of `cpu` that nobody has consumed, or the one behind `after`;
     /// consumes nothing.
     pub(crate) fn view(&self, cpu: u32, after: Option<u64>, copy: &mut PageCopy) -> Result<bool> {
-        copy.room(self.subbuf_size())?;
         self.buffers.read(cpu, |reader| {
+            make_room(&mut copy.bytes, reader.subbuf_size())?;
             let Some(v) = reader.view(after, &mut copy.bytes) else {
                 return Ok(false);
             };
@@ -126,14 +127,16 @@ impl Instance {
         })
     }
 
-    /// Consumes all unread events of the next sub-buffer of `cpu` into `image`, which has the size of
-    /// a sub-buffer. Says how much of it is filled; 0 when there is nothing.
-    pub(crate) fn raw_read(&self, cpu: u32, image: &mut [u8]) -> Result<usize> {
-        self.buffers
-            .read(cpu, |mut reader| match reader.take_image(image) {
-                Ok(Some(())) => Ok(image.len()),
-                Ok(None) | Err(Busy) => Ok(0),
-            })
+    /// Consumes all unread events of the next sub-buffer of `cpu` into `image`, which gets the size
+    /// of a sub-buffer. Says whether there was one.
+    pub(crate) fn raw_read(&self, cpu: u32, image: &mut KVVec<u8>) -> Result<bool> {
+        self.buffers.read(cpu, |mut reader| {
+            make_room(image, reader.subbuf_size())?;
+            match reader.take_image(image) {
+                Ok(Some(())) => Ok(true),
+                Ok(None) | Err(Busy) => Ok(false),
+            }
+        })
     }
 
     /// Becomes the reader of `trace_pipe` for `cpus`.

@@ -4,8 +4,6 @@
 
 use super::{
     enable,
-    selftest,
-    CpuSel,
     Instance, //
 };
 use crate::text::options::OptionSet;
@@ -42,7 +40,7 @@ impl Drop for Instances {
         enable::exit();
         let all = core::mem::take(&mut *ALL.lock());
         for inst in &all {
-            inst.disable_all();
+            inst.rest();
         }
         drop(all);
     }
@@ -93,11 +91,8 @@ pub(crate) fn remove(inst: &Arc<Instance>) -> Result {
         ALL.lock()
             .retain(|other| !core::ptr::eq(Arc::as_ptr(other), this));
     };
-    inst.life.remove(|| inst.disable_all(), unlist)?;
+    inst.life.remove(|| inst.rest(), unlist)?;
     inst.wake_all();
-    if selftest::ALWAYS {
-        inst.buffers.selftest(CpuSel::All);
-    }
     Ok(())
 }
 

@@ -7,10 +7,7 @@
 //! clear and change of the clock, when an instance goes, and when a reader goes while recording is
 //! off.
 
-use super::{
-    buffers::Buffers,
-    CpuSel, //
-};
+use super::buffers::Buffers;
 #[cfg(CONFIG_KUNIT = "y")]
 use crate::{
     kapi::grace,
@@ -108,20 +105,6 @@ impl Buffers {
                 false
             }
         }
-    }
-
-    /// Looks at the rings of `cpus`; what they would record meanwhile is not recorded. Says how many
-    /// are broken.
-    pub(super) fn selftest(&self, cpus: CpuSel) -> usize {
-        let mut broken = 0usize;
-        self.quiesced(cpus, |cpu, ring, state| {
-            // SAFETY: Recording is disabled and a grace period has passed; the state is this
-            // ring's and locked.
-            if !unsafe { self.examine(cpu, ring, state) } {
-                broken = broken.saturating_add(1);
-            }
-        });
-        broken
     }
 }
 

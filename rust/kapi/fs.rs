@@ -70,7 +70,7 @@ pub(crate) const FOLDER_MODE: u16 = 0o750;
 /// Is tracing refused by the kernel's lockdown?
 pub(crate) fn locked_down() -> Result {
     // SAFETY: No pointers are involved.
-    to_result(unsafe { bindings::security_locked_down(bindings::lockdown_reason_LOCKDOWN_TRACEFS) })
+    to_result(unsafe { c::rt_locked_down() })
 }
 
 /// The `struct file_system_type` of `F`. It has to be a `static`: lockdep keys are in it.

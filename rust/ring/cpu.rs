@@ -3,7 +3,7 @@
 
 use super::port::{LocalWord, Memory as _, Port, SharedWord};
 use core::cell::UnsafeCell;
-use core::ops::DerefMut;
+use core::ops::{Deref, DerefMut};
 
 use super::pos::{Layout, Pos, Seq};
 use super::slot::{PageIndex, SlotWord, State, MAX_PAGES};
@@ -80,8 +80,36 @@ pub(super) struct SharedSide<P: Port> {
     /// The sub-buffer that a writer may take for a detached one. The reader writes it, and only
     /// while no slot is detached.
     pub(super) spare: P::Shared,
-    /// Written only by `replace`, while nobody else uses the ring.
-    parts: UnsafeCell<Parts<P>>,
+    parts: Still<Parts<P>>,
+}
+
+/// What stays as it is while anybody uses the ring. A plain load for all users.
+pub(super) struct Still<T>(UnsafeCell<T>);
+
+impl<T> Still<T> {
+    fn new(value: T) -> Self {
+        Self(UnsafeCell::new(value))
+    }
+
+    /// Changes the value; returns the old one.
+    ///
+    /// # Safety
+    ///
+    /// No reference to the value exists, and none is made during the call.
+    unsafe fn replace(&self, value: T) -> T {
+        // SAFETY: the only reference (precondition).
+        unsafe { core::mem::replace(&mut *self.0.get(), value) }
+    }
+}
+
+impl<T> Deref for Still<T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        // SAFETY: who changes the value promises that there is no reference to it then.
+        unsafe { &*self.0.get() }
+    }
 }
 
 /// Bit of `disabled`: the user switched recording off.
@@ -95,7 +123,7 @@ const DISABLE_BROKEN: u64 = 4;
 #[repr(C, align(64))]
 pub(crate) struct CpuRing<P: Port> {
     pub(super) w: WriterSide<P>,
-    pub(super) layout: Layout,
+    pub(super) layout: Still<Layout>,
     pub(super) s: SharedSide<P>,
 }
 
@@ -155,15 +183,19 @@ pub(crate) struct Parts<P: Port> {
 }
 
 impl<P: Port> Parts<P> {
-    fn check(&self, size: usize) -> Result<(), BadShape> {
+    /// Whether the numbers are right.
+    pub(super) fn check(&self) -> Result<(), BadShape> {
         let n = self.slots.len();
         if !(2..MAX_PAGES).contains(&n) || self.pages.len().checked_sub(1) != Some(n) {
             return Err(BadShape::Count);
         }
-        if !self.pages.iter().all(|p| p.memory().size() == size) {
-            return Err(BadShape::Size);
-        }
         Ok(())
+    }
+
+    /// How many sub-buffers have `size` bytes.
+    pub(super) fn count_of(&self, size: usize) -> usize {
+        let of_size = |page: &&SubBuf<P>| page.memory().size() == size;
+        self.pages.iter().filter(of_size).count()
     }
 }
 
@@ -171,7 +203,10 @@ impl<P: Port> CpuRing<P> {
     /// An empty ring, and its reader's memory.
     pub(crate) fn new(parts: Parts<P>, size: usize) -> Result<(Self, ReaderState), BadShape> {
         let layout = Layout::for_size(size).ok_or(BadShape::Size)?;
-        parts.check(size)?;
+        parts.check()?;
+        if parts.count_of(size) != parts.pages.len() {
+            return Err(BadShape::Size);
+        }
         let ring = Self {
             w: WriterSide {
                 pos: P::Local::new(0),
@@ -183,12 +218,12 @@ impl<P: Port> CpuRing<P> {
                 fault: P::Local::new(0),
                 counters: Counters::new(),
             },
-            layout,
+            layout: Still::new(layout),
             s: SharedSide {
                 disabled: P::Shared::new(0),
                 overwrite: P::Shared::new(1),
                 spare: P::Shared::new(0),
-                parts: UnsafeCell::new(parts),
+                parts: Still::new(parts),
             },
         };
         let state = ring.reset_words();
@@ -207,45 +242,50 @@ impl<P: Port> CpuRing<P> {
     }
 
     fn reset_words(&self) -> ReaderState {
-        let n = self.slot_count();
-        let first = self.unused_seq(n);
+        let first = self.unused_seq(self.slot_count(), *self.layout);
+        self.w.nest.set(0);
+        self.w.counters.reset();
+        self.begin_at(first, 0);
+        ReaderState {
+            current: None,
+            next: first,
+            serial: 0,
+            spare: self.last_page(),
+            read: 0,
+        }
+    }
+
+    /// Sets all words but the counters for an empty ring whose next event is number `event` and
+    /// goes into sub-buffer `first`, which belongs into slot 0. The last sub-buffer is the spare.
+    pub(super) fn begin_at(&self, first: Seq, event: u64) {
         self.empty_slots(first);
         if let Some(slot) = self.slots().first() {
             slot.store(SlotWord::new(first, PageIndex(0), State::Open).raw());
         }
         for page in self.pages().iter() {
-            // Tag 0 is older than any number in use.
-            page.commit.store(0);
-            page.base.set(0);
-            page.stamp.set(0);
-            page.end.set(0);
-            page.padded.set(0);
+            page.begin(event);
         }
         self.w.stamps.reset();
-        self.w.nest.set(0);
         self.w.hint.set(0);
         self.w.closing.set(first);
-        self.w.total.set(0);
+        self.w.total.set(event);
         self.w.fault.set(0);
-        self.w.counters.reset();
         self.w.pos.set(self.layout.pos(first, 0, 0).0);
-        let spare = PageIndex(n as u32);
-        self.s.spare.store_release(u64::from(spare.0));
-        ReaderState {
-            current: None,
-            next: first,
-            serial: 0,
-            spare,
-            read: 0,
-        }
+        self.s.spare.store_release(u64::from(self.last_page().0));
     }
 
-    /// Number of the first sub-buffer of a ring that begins anew with `n` slots. Neither it nor the
-    /// one before has been used, so that what somebody remembers of an earlier sub-buffer never
-    /// names a later one. (A ring that has used up half of its numbers begins from the start.)
-    pub(super) fn unused_seq(&self, n: u64) -> Seq {
+    /// The sub-buffer that no slot has in a ring that begins anew.
+    pub(super) fn last_page(&self) -> PageIndex {
+        PageIndex(self.slot_count() as u32)
+    }
+
+    /// Number of the first sub-buffer of a ring that begins anew with `n` slots and this `layout`.
+    /// Neither it nor the one before has been used, so that what somebody remembers of an earlier
+    /// sub-buffer never names a later one. (A ring that has used up half of the numbers of the
+    /// layout begins from the start.)
+    pub(super) fn unused_seq(&self, n: u64, layout: Layout) -> Seq {
         let last = self.layout.seq(Pos(self.w.pos.get()));
-        if last > self.layout.max_seq() >> 1 {
+        if last > layout.max_seq() >> 1 {
             return n;
         }
         last.wrapping_add(1)
@@ -283,7 +323,9 @@ impl<P: Port> CpuRing<P> {
     /// Whether recording is refused.
     #[inline(always)]
     pub(crate) fn is_disabled(&self) -> bool {
-        self.s.disabled.load() != 0
+        // Acquire: pairs with the CAS of `set_disabled` that ends a change of the ring. Without it
+        // a writer that begins just then could use what the ring was made of before.
+        self.s.disabled.load_acquire() != 0
     }
 
     /// Whether an invariant was found broken.
@@ -340,20 +382,13 @@ impl<P: Port> CpuRing<P> {
     /// The slots.
     #[inline(always)]
     pub(super) fn slots(&self) -> &[P::Shared] {
-        // SAFETY: `replace` runs only while no other reference to the parts exists.
-        unsafe { &(*self.s.parts.get()).slots }
+        &self.s.parts.slots
     }
 
     /// The sub-buffers.
     #[inline(always)]
     pub(super) fn pages(&self) -> &[SubBuf<P>] {
-        // SAFETY: as in `slots`.
-        unsafe { &(*self.s.parts.get()).pages }
-    }
-
-    /// Whether the ring can be made of these parts.
-    pub(super) fn fits(&self, parts: &Parts<P>) -> bool {
-        parts.check(self.layout.size()).is_ok()
+        &self.s.parts.pages
     }
 
     /// A sub-buffer, to be changed.
@@ -367,19 +402,21 @@ impl<P: Port> CpuRing<P> {
         P::Table<SubBuf<P>>: DerefMut,
     {
         // SAFETY: by the contract.
-        let parts = unsafe { &mut *self.s.parts.get() };
+        let parts = unsafe { &mut *self.s.parts.0.get() };
         parts.pages.get_mut(index.0 as usize)
     }
 
-    /// Exchanges the parts; returns the old ones.
+    /// Exchanges the parts, whose sub-buffers are for `layout`; returns the old ones.
     ///
     /// # Safety
     ///
     /// As for [`Self::reset`], and the caller makes all words fit the new parts before anybody uses
     /// the ring again.
-    pub(super) unsafe fn replace(&self, parts: Parts<P>) -> Parts<P> {
-        // SAFETY: no writer and no reader is active (precondition), so this is the only reference.
-        unsafe { core::mem::replace(&mut *self.s.parts.get(), parts) }
+    pub(super) unsafe fn replace(&self, parts: Parts<P>, layout: Layout) -> Parts<P> {
+        // SAFETY: no writer and no reader is active (precondition), so there is no reference.
+        unsafe { self.layout.replace(layout) };
+        // SAFETY: as above.
+        unsafe { self.s.parts.replace(parts) }
     }
 
     /// The oldest sub-buffer that can still be in a slot, when number `seen` was found in one.

@@ -54,7 +54,8 @@ pub(crate) unsafe trait SharedWord: Sized {
 /// # Safety
 ///
 /// `base` always returns the same address, that of at least `size` bytes (a power of two) which are
-/// initialised, owned by this value until it is dropped, and aligned to `size`.
+/// initialised, owned by this value until it is dropped, and aligned to `size`. A `size` of 0 is
+/// legal: it stands for memory that another value has (see `resize`).
 pub(crate) unsafe trait Memory {
     /// The first byte: the sub-buffer header.
     fn base(&self) -> NonNull<u8>;

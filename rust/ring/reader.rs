@@ -57,10 +57,15 @@ impl<P: Port> CpuRing<P> {
 }
 
 impl<P: Port> Reader<'_, P> {
+    /// Bytes of a sub-buffer; they change only while nobody has the right to consume.
+    pub(crate) fn subbuf_size(&self) -> usize {
+        self.ring.layout.size()
+    }
+
     /// The next unread data, `None` when all that is committed has been read.
     pub(crate) fn unread(&mut self) -> Result<Option<Unread>, Busy> {
         for _ in 0..MAX_TURNS {
-            let Some(cur) = self.state.current else {
+            let Some(mut cur) = self.state.current else {
                 if !self.acquire() {
                     return Ok(None);
                 }
@@ -70,7 +75,7 @@ impl<P: Port> Reader<'_, P> {
                 return Ok(None);
             };
             if let Some(pos) = self.ring.committed_in(page, cur.seq) {
-                let unread = self.describe(cur, page, pos);
+                let unread = self.describe(&mut cur, page, pos);
                 if unread.end > unread.offset {
                     return Ok(Some(unread));
                 }
@@ -84,13 +89,14 @@ impl<P: Port> Reader<'_, P> {
         Err(Busy)
     }
 
-    fn describe(&mut self, mut cur: Current, page: &SubBuf<P>, pos: Pos) -> Unread {
+    /// Establishes the loss in front of the sub-buffer, too.
+    fn describe(&mut self, cur: &mut Current, page: &SubBuf<P>, pos: Pos) -> Unread {
         if !cur.counted {
             // `base` was stored before the first commit of this sub-buffer.
             cur.lost = page.base.get().wrapping_sub(self.state.serial);
             cur.counted = true;
             self.state.serial = self.state.serial.wrapping_add(cur.lost);
-            self.state.current = Some(cur);
+            self.state.current = Some(*cur);
         }
         let stamp = page.stamp.get();
         Unread {

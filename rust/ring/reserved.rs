@@ -105,7 +105,7 @@ impl<P: Port> Drop for Reserved<'_, P> {
     fn drop(&mut self) {
         let ring = self.writer.ring;
         let w = &ring.w;
-        let layout = ring.layout;
+        let layout = *ring.layout;
         let total = self.shape.total();
         // Sub-buffers are aligned to their size, so the address tells the offset.
         let in_page = (self.payload.as_ptr() as usize) & layout.size().wrapping_sub(1);

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
-//! Another number of sub-buffers, with the events that are in the ring.
+//! Another number of sub-buffers, with the events that are in the ring, or sub-buffers of another
+//! size, without them.
 //!
-//! The memory of sub-buffers that hold unread events moves into the new parts, the oldest is lost
-//! when there are too many. Nobody else uses the ring meanwhile, so this is plain code.
+//! Sub-buffers that hold unread events move into the new parts, the oldest is lost when there are too
+//! many; unused ones follow where the new parts have no memory of their own, so that a ring can
+//! shrink when there is none to be had. What is lost is counted as overrun. Nobody else uses the ring
+//! meanwhile, so this is plain code.
 
 use core::mem;
 
 use super::cpu::{CpuRing, Current, Parts, ReaderState};
-use super::port::{LocalWord, Port, SharedWord};
-use super::pos::{Pos, Seq};
+use super::port::{LocalWord, Memory as _, Port, SharedWord};
+use super::pos::{Layout, Pos, Seq};
+use super::reader::Reader;
 use super::slot::{PageIndex, SlotWord, State};
 use super::subbuf::SubBuf;
 
@@ -18,6 +22,7 @@ pub(crate) struct Unfit<P: Port>(pub(crate) Parts<P>);
 /// A sub-buffer that survives.
 struct Kept {
     old: PageIndex,
+    was: Seq,
     seq: Seq,
 }
 
@@ -25,9 +30,12 @@ impl<P: Port> CpuRing<P>
 where
     P::Table<SubBuf<P>>: core::ops::DerefMut,
 {
-    /// Exchanges the parts of the ring for `parts`, whose sub-buffers are unused and of the same
-    /// size; unread events are kept as far as they fit. Returns the old parts, with unused memory
-    /// of the new ones where something was kept. A broken ring is emptied.
+    /// Exchanges the parts of the ring for `parts`, whose sub-buffers are unused. Returns the old
+    /// parts, with unused memory of the new ones where something was kept.
+    ///
+    /// When they have the size of those of the ring, unread events are kept as far as they fit, and
+    /// some sub-buffers may have no memory (size 0): they get that of the ring's. Otherwise all have
+    /// one other size, and unread events are lost. A broken ring is emptied.
     ///
     /// # Safety
     ///
@@ -37,20 +45,76 @@ where
         state: &mut ReaderState,
         parts: Parts<P>,
     ) -> Result<Parts<P>, Unfit<P>> {
-        if !self.fits(&parts) {
-            return Err(Unfit(parts));
-        }
-        if self.is_broken() {
+        let layout = self.layout_of(&parts);
+        if layout.is_some() && self.is_broken() {
             // Its words say nothing about what could be kept.
             // SAFETY: by the contract.
-            let old = unsafe { self.replace(parts) };
-            // SAFETY: by the contract.
             unsafe { self.reset(state) };
-            return Ok(old);
         }
+        match layout {
+            // SAFETY: by the contract.
+            Some(layout) if layout == *self.layout => Ok(unsafe { self.keep(state, parts) }),
+            // SAFETY: by the contract.
+            Some(layout) => Ok(unsafe { self.begin_anew(state, parts, layout) }),
+            None => Err(Unfit(parts)),
+        }
+    }
+
+    /// The layout that the ring would have with these parts.
+    fn layout_of(&self, parts: &Parts<P>) -> Option<Layout> {
+        parts.check().ok()?;
+        let wanted = parts.pages.len();
+        let same = parts.count_of(self.layout.size());
+        if same.saturating_add(parts.count_of(0)) == wanted {
+            let there = same.saturating_add(self.pages().len());
+            return (there >= wanted).then_some(*self.layout);
+        }
+        let size = parts.pages.first()?.memory().size();
+        let layout = Layout::for_size(size)?;
+        (parts.count_of(size) == wanted).then_some(layout)
+    }
+
+    /// An empty ring of `parts` that goes on counting where it was.
+    ///
+    /// # Safety
+    ///
+    /// As for [`CpuRing::reset`]; the sub-buffers are for `layout`.
+    unsafe fn begin_anew(
+        &self,
+        state: &mut ReaderState,
+        parts: Parts<P>,
+        layout: Layout,
+    ) -> Parts<P> {
+        let first = self.unused_seq(parts.slots.len() as u64, layout);
+        let written = Reader { ring: self, state }.written();
+        self.w
+            .counters
+            .overrun
+            .set(written.saturating_sub(state.read));
+        // SAFETY: by the contract nobody else uses the ring; the words are set below.
+        let old = unsafe { self.replace(parts, layout) };
+        self.begin_at(first, written);
+        let untold = state.current.map_or(0, |c| c.lost);
+        *state = ReaderState {
+            current: None,
+            next: first,
+            serial: state.serial.wrapping_sub(untold),
+            spare: self.last_page(),
+            read: state.read,
+        };
+        old
+    }
+
+    /// The ring with its unread events in `parts`.
+    ///
+    /// # Safety
+    ///
+    /// As for [`CpuRing::reset`]; the sub-buffers are for the layout of the ring, and with those of
+    /// the ring there are enough.
+    unsafe fn keep(&self, state: &mut ReaderState, parts: Parts<P>) -> Parts<P> {
         self.settle(state);
         let n = parts.slots.len() as u64;
-        let first = self.unused_seq(n);
+        let first = self.unused_seq(n, *self.layout);
         let pos = Pos(self.w.pos.get());
         let last = self.layout.seq(pos);
         let own = state.current.filter(|c| !c.attached);
@@ -61,7 +125,7 @@ where
         self.lose_before(state, oldest);
 
         // SAFETY: by the contract nobody else uses the ring; the words are set below.
-        let mut old = unsafe { self.replace(parts) };
+        let mut old = unsafe { self.replace(parts, *self.layout) };
         self.empty_slots(first);
         let mut to = 0u32;
         let mut seq = oldest;
@@ -71,6 +135,7 @@ where
             if let Some(word) = kept {
                 let kept = Kept {
                     old: word.page(),
+                    was: seq,
                     seq: new_seq,
                 };
                 // SAFETY: as above.
@@ -96,6 +161,7 @@ where
         if let Some(c) = own {
             let kept = Kept {
                 old: c.page,
+                was: c.seq,
                 seq: first.wrapping_sub(1),
             };
             // SAFETY: as above.
@@ -123,7 +189,31 @@ where
             .layout
             .pos(open, self.layout.count(pos), self.layout.offset(pos));
         self.w.pos.set(pos.0);
-        Ok(old)
+        // SAFETY: as above.
+        unsafe { self.fill_up(&mut old) };
+        old
+    }
+
+    /// Gives sub-buffers without memory that of unused ones of `old`.
+    ///
+    /// # Safety
+    ///
+    /// Nobody else uses the ring.
+    unsafe fn fill_up(&self, old: &mut Parts<P>) {
+        let mut unused = old.pages.iter_mut().filter(|p| p.memory().size() != 0);
+        for to in 0..self.pages().len() {
+            // SAFETY: by the contract.
+            let Some(page) = (unsafe { self.page_mut(PageIndex(to as u32)) }) else {
+                return;
+            };
+            if page.memory().size() != 0 {
+                continue;
+            }
+            if let Some(from) = unused.next() {
+                mem::swap(from, page);
+                page.begin(0);
+            }
+        }
     }
 
     /// An attached sub-buffer that writers have left becomes the reader's own.
@@ -194,7 +284,8 @@ where
         let new = unsafe { self.page_mut(to) };
         if let (Some(from), Some(to)) = (old.pages.get_mut(kept.old.0 as usize), new) {
             mem::swap(from, to);
-            let pos = Pos(to.commit.load());
+            // In a ring that was found broken it may be that of an earlier number.
+            let pos = self.committed_in(to, kept.was).unwrap_or(Pos(0));
             let pos = self
                 .layout
                 .pos(kept.seq, self.layout.count(pos), self.layout.offset(pos));

@@ -44,6 +44,16 @@ impl<P: Port> SubBuf<P> {
         &self.memory
     }
 
+    /// Forgets what it held; its first event will be number `event`.
+    pub(crate) fn begin(&self, event: u64) {
+        // Tag 0 is older than any number in use.
+        self.commit.store(0);
+        self.base.set(event);
+        self.stamp.set(0);
+        self.end.set(0);
+        self.padded.set(0);
+    }
+
     /// Final part, as loaded by a reader.
     pub(crate) fn committed(&self) -> Pos {
         // Acquire: pairs with the release store of the outermost writer. Without it a reader could

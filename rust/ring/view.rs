@@ -182,7 +182,7 @@ impl<P: Port> Reader<'_, P> {
     }
 
     /// Events published: those of closed sub-buffers and those committed in the open one.
-    fn written(&self) -> u64 {
+    pub(super) fn written(&self) -> u64 {
         let w = &self.ring.w;
         let mut written = w.total.get();
         // A writer that closes a sub-buffer meanwhile makes us look again; not for ever.

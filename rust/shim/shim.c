@@ -7,9 +7,22 @@
 #include <linux/mm.h>
 #include <linux/percpu.h>
 #include <linux/preempt.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/security.h>
 #include <linux/topology.h>
 
 #include "shim.h"
+
+void rt_cond_resched(void)
+{
+	cond_resched();
+}
+
+bool rt_fatal_signal_pending(void)
+{
+	return fatal_signal_pending(current);
+}
 
 void rt_init_irq_work(struct irq_work *work, void (*func)(struct irq_work *))
 {
@@ -24,6 +37,11 @@ void rt_inode_lock_nested(struct inode *inode, unsigned int depth)
 void rt_inode_unlock(struct inode *inode)
 {
 	inode_unlock(inode);
+}
+
+int rt_locked_down(void)
+{
+	return security_locked_down(LOCKDOWN_TRACEFS);
 }
 
 void *rt_per_cpu_ptr(void *base, unsigned int cpu)
@@ -48,6 +66,11 @@ void *rt_subbuf_alloc(unsigned int cpu, unsigned int order)
 	struct page *page = alloc_pages_node(cpu_to_node(cpu), gfp, order);
 
 	return page ? page_address(page) : NULL;
+}
+
+unsigned long rt_totalram_pages(void)
+{
+	return totalram_pages();
 }
 
 unsigned long tracing_mark_write(void)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 //! How sizes of buffers are read and written.
 //!
-//! Called by `buffer_size_kb` (of an instance and of one CPU) and `buffer_total_size_kb`.
+//! Called by `buffer_size_kb` (of an instance and of one CPU), `buffer_total_size_kb` and
+//! `buffer_subbuf_size_kb`.
 
 use core::fmt;
 
@@ -46,6 +47,20 @@ pub(crate) fn parse(input: &[u8]) -> Result<u64, Errno> {
     }
 }
 
+/// KiB of a page.
+const PAGE_KB: u64 = 4;
+/// Pages of the largest sub-buffer.
+const MOST_PAGES: u64 = 128;
+
+/// Parses a write to `buffer_subbuf_size_kb`: the order of the smallest sub-buffer of so many KiB, a
+/// power of two of pages.
+pub(crate) fn parse_subbuf_order(input: &[u8]) -> Result<u32, Errno> {
+    match number::parse(input)?.div_ceil(PAGE_KB) {
+        pages @ 1..=MOST_PAGES => Ok(pages.next_power_of_two().trailing_zeros()),
+        _ => Err(Errno::Inval),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,5 +93,46 @@ mod tests {
         assert_eq!(parse(b"-1\n"), Err(Errno::Inval));
         assert_eq!(parse(b"18446744073709551615"), Ok(u64::MAX));
         assert_eq!(parse(b"18446744073709551616"), Err(Errno::Range));
+    }
+
+    #[test]
+    fn sub_buffer_sizes() {
+        let rows = [
+            (1, 0),
+            (4, 0),
+            (5, 1),
+            (8, 1),
+            (9, 2),
+            (16, 2),
+            (17, 3),
+            (256, 6),
+            (257, 7),
+            (512, 7),
+        ];
+        for (kb, order) in rows {
+            assert_eq!(
+                parse_subbuf_order(format!("{kb}\n").as_bytes()),
+                Ok(order),
+                "{kb}"
+            );
+        }
+        for refused in [
+            "0",
+            "513",
+            "1048576",
+            "18014398509481984",
+            "18446744073709551615",
+            "x",
+        ] {
+            assert_eq!(
+                parse_subbuf_order(refused.as_bytes()),
+                Err(Errno::Inval),
+                "{refused}"
+            );
+        }
+        assert_eq!(
+            parse_subbuf_order(b"18446744073709551616"),
+            Err(Errno::Range)
+        );
     }
 }

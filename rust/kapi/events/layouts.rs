@@ -163,7 +163,7 @@ fn read_btf() -> Result<KVVec<u8>> {
         match usize::try_from(count) {
             Ok(0) => break,
             Ok(count) => filled = filled.wrapping_add(count),
-            Err(_) => return Err(EIO),
+            Err(_) => return Err(Error::from_errno(count as c_int)),
         }
     }
     bytes.truncate(filled);

@@ -5,13 +5,13 @@
 
 use crate::check::SKIP;
 use crate::kmsg::KernelLog;
+use crate::leaks::Leaks;
 use crate::module;
 use crate::soak::setting;
 use crate::tests::{all, Test};
 use crate::Context;
 use std::fs::File;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -29,6 +29,7 @@ enum Outcome {
 pub fn run(context: &Context, filters: &[String]) -> ExitCode {
     let (mut passed, mut failed) = (0, 0);
     let mut log = KernelLog::from_now();
+    let leaks = Leaks::watch(context);
 
     for test in all() {
         if !filters.is_empty() && !filters.iter().any(|f| test.name.contains(f.as_str())) {
@@ -58,6 +59,24 @@ pub fn run(context: &Context, filters: &[String]) -> ExitCode {
             Outcome::Failed(reason) => {
                 failed += 1;
                 println!("not ok {}: {reason}", test.name);
+            }
+        }
+    }
+
+    if let Some(leaks) = leaks.filter(|_| passed + failed > 0) {
+        let mut result = leaks.check(context);
+        let splats = log.splats();
+        if !splats.is_empty() {
+            result = Err(format!("kernel log: {}", splats.join(" | ")));
+        }
+        match result {
+            Ok(()) => {
+                passed += 1;
+                println!("ok leaks");
+            }
+            Err(reason) => {
+                failed += 1;
+                println!("not ok leaks: {reason}");
             }
         }
     }
@@ -123,10 +142,10 @@ fn run_one(context: &Context, test: &Test) -> Outcome {
     }
 }
 
-/// The test's time, for an emulated CPU that shares its host with others; a kernel that proves its
-/// locking is several times slower.
+/// The test's time, for an emulated CPU that shares its host with others; a kernel with checks is
+/// several times slower.
 fn limit(test: &Test) -> Duration {
-    let factor = if Path::new("/proc/lockdep").exists() {
+    let factor = if crate::sys::kernel_with_checks() {
         8
     } else {
         3

@@ -8,6 +8,9 @@ use crate::tree::Tree;
 use std::fs::File;
 use std::io::Read;
 
+/// Bytes of the largest sub-buffer.
+pub const LARGEST: usize = 512 << 10;
+
 #[derive(Debug, Clone)]
 pub struct Record {
     pub cpu: usize,
@@ -110,12 +113,14 @@ impl CpuReader {
 
     /// Reads until the buffer is empty.
     pub fn drain(&mut self) -> Check {
-        let mut bytes = [0u8; 4096];
+        let mut bytes = vec![0u8; LARGEST];
         loop {
             match self.file.read(&mut bytes) {
                 Ok(0) => return Ok(()),
-                Ok(4096) => self.stream.add(self.cpu, &bytes)?,
-                Ok(n) => fail!("{}: a read of a page gave {n} bytes", self.name),
+                Ok(n) if n >= 4096 && n.is_power_of_two() => {
+                    self.stream.add(self.cpu, &bytes[..n])?;
+                }
+                Ok(n) => fail!("{}: a read of a sub-buffer gave {n} bytes", self.name),
                 Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => return Ok(()),
                 Err(e) => fail!("read {}: {e}", self.name),
             }

@@ -262,6 +262,12 @@ pub fn monotonic_ns() -> u64 {
     time.seconds as u64 * 1_000_000_000 + time.nanoseconds as u64
 }
 
+/// Whether this is one of the kernels that scripts/kdir builds whole: their checks cost time.
+pub fn kernel_with_checks() -> bool {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    release.contains("-rtrace")
+}
+
 /// How many CPUs are online.
 pub fn online_cpus() -> usize {
     let text = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();

@@ -32,6 +32,8 @@ enum Act {
     View,
     Reset,
     Resize(usize),
+    /// Sub-buffers of another size.
+    Order(u32),
     Disable(bool),
     Overwrite(bool),
 }
@@ -87,6 +89,7 @@ fn run(w: &World, command: Command, on: &mut Switches) {
         Act::View => others(&World::view_all),
         Act::Reset => w.reset(),
         Act::Resize(slots) => w.resize(slots),
+        Act::Order(order) => w.set_order(order),
         Act::Disable(disabled) => {
             w.ring.set_disabled(DISABLE_USER, disabled);
             on.disabled = disabled;
@@ -104,7 +107,7 @@ fn run(w: &World, command: Command, on: &mut Switches) {
         }
         assert!(!on.disabled || after == before, "recorded while disabled");
     }
-    if !matches!(act, Act::Reset | Act::Resize(_)) {
+    if !matches!(act, Act::Reset | Act::Resize(_) | Act::Order(_)) {
         if on.overwrite {
             assert_eq!(
                 after.dropped, before.dropped,
@@ -149,6 +152,7 @@ fn commands() -> impl Strategy<Value = Command> {
         3 => Just(Act::View),
         1 => Just(Act::Reset),
         2 => (2usize..=6).prop_map(Act::Resize),
+        1 => prop::sample::select(vec![0, 1, 3]).prop_map(Act::Order),
         1 => prop::bool::weighted(0.3).prop_map(Act::Disable),
         1 => prop::bool::weighted(0.7).prop_map(Act::Overwrite),
     ];

@@ -196,12 +196,22 @@ impl Block {
         let base = NonNull::new(unsafe { alloc_zeroed(layout) }).unwrap();
         Block { base, layout }
     }
+
+    /// In place of a block that is to come from elsewhere.
+    pub fn none() -> Self {
+        Block {
+            base: NonNull::dangling(),
+            layout: Alloc::new::<()>(),
+        }
+    }
 }
 
 impl Drop for Block {
     fn drop(&mut self) {
-        // SAFETY: allocated in `new` with this layout.
-        unsafe { dealloc(self.base.as_ptr(), self.layout) };
+        if self.layout.size() != 0 {
+            // SAFETY: allocated in `new` with this layout.
+            unsafe { dealloc(self.base.as_ptr(), self.layout) };
+        }
     }
 }
 

@@ -92,3 +92,69 @@ fn no_number_of_a_sub_buffer_comes_back() {
         w.resize(slots);
     }
 }
+
+#[test]
+fn parts_that_do_not_go_together_change_nothing() {
+    let w = world(3);
+    w.resize_badly();
+    (0..5).for_each(|_| w.write(HALF, false));
+    w.read(1);
+    w.resize_badly();
+    w.drain();
+}
+
+#[test]
+fn every_order_follows_every_other_in_every_state() {
+    // What the reader and the writers did before: nothing, attached, attached and lapped, owned with
+    // a part unread, full, all read.
+    let states: [fn(&World); 6] = [
+        |_| {},
+        |w| w.read(0),
+        |w| {
+            w.read(0);
+            (0..9).for_each(|_| w.write(w.most(), false));
+        },
+        |w| {
+            (0..4).for_each(|_| w.write(w.most() / 3, false));
+            w.read(1);
+            (0..2).for_each(|_| w.write(w.most(), false));
+        },
+        |w| {
+            w.ring.set_overwrite(false);
+            (0..9).for_each(|_| w.write(w.most(), false));
+        },
+        |w| {
+            w.write(HALF, false);
+            w.read(1);
+            w.write(HALF, true);
+        },
+    ];
+    for state in states {
+        for old in 0..=7 {
+            for new in 0..=7 {
+                let w = World::new(old, 3, 1000, STEPS);
+                state(&w);
+                w.set_order(new);
+                state(&w);
+                w.write(w.most(), false);
+                w.read(1);
+                w.set_order(old);
+                w.write(HALF, false);
+                w.drain();
+            }
+        }
+    }
+}
+#[test]
+fn a_loss_in_front_of_an_empty_sub_buffer_is_told_once() {
+    // Writers fill and leave the sub-buffer at any instant of the reader's first look at it.
+    for seed in 0..300 {
+        let w = world(2);
+        (0..6).for_each(|_| w.write(HALF, false));
+        w.set_order(1);
+        w.resize(2);
+        w.alone(seed, 3, |w| w.read(0));
+        w.drain();
+        assert_eq!(w.stats().overrun, w.stats().written - w.stats().read);
+    }
+}

@@ -11,7 +11,7 @@ use crate::plain;
 use crate::ring::check::Clock;
 use crate::ring::cpu::{CpuRing, Parts, ReaderState};
 use crate::ring::cursor::Cursor;
-use crate::ring::port::{Port, SharedWord};
+use crate::ring::port::{Memory, Port, SharedWord};
 use crate::ring::reader::Reader;
 use crate::ring::reserved::Reserved;
 use crate::ring::subbuf::SubBuf;
@@ -32,7 +32,9 @@ pub struct World {
     pub ring: CpuRing<Sim>,
     reader: RefCell<ReaderState>,
     oracle: RefCell<Oracle>,
-    size: usize,
+    size: Cell<usize>,
+    /// Events before this number went with sub-buffers of another size.
+    thrown: Cell<u64>,
     random: Cell<u64>,
     odds: Cell<u64>,
     /// Writers and readers that may still come in this command.
@@ -81,7 +83,8 @@ impl World {
             ring,
             reader: RefCell::new(reader),
             oracle: RefCell::new(Oracle::new()),
-            size,
+            size: Cell::new(size),
+            thrown: Cell::new(0),
             random: Cell::new(1),
             odds: Cell::new(0),
             company: Cell::new(0),
@@ -114,7 +117,7 @@ impl World {
 
     /// The largest payload.
     pub fn most(&self) -> usize {
-        self.size - 24
+        self.size.get() - 24
     }
 
     fn below(&self, n: u64) -> u64 {
@@ -273,7 +276,7 @@ impl World {
             let Some(u) = reader.unread().expect("busy") else {
                 return false;
             };
-            let mut bytes = vec![0xa5u8; self.size];
+            let mut bytes = vec![0xa5u8; self.size.get()];
             assert_eq!(reader.take_image(&mut bytes), Ok(Some(())));
             let image = plain::image(&bytes);
             assert_eq!(image.stamp, u.time, "time of an image");
@@ -294,7 +297,7 @@ impl World {
     /// One step of a reader that consumes nothing: sub-buffer, its first serial, events, bytes, stamp.
     pub fn view(&self, after: Option<u64>) -> Option<(u64, u64, u64, u64, u64)> {
         self.with_reader(|reader| {
-            let mut out = vec![0u8; self.size];
+            let mut out = vec![0u8; self.size.get()];
             let v = reader.view(after, &mut out)?;
             let data = &out[..v.end as usize];
             let ends = self.decode(data, v.offset as usize, v.time, v.serial);
@@ -350,16 +353,25 @@ impl World {
         );
     }
 
-    /// Another number of slots.
+    /// Another number of slots. Fresh sub-buffers may all have memory, or no more than are needed.
     pub fn resize(&self, slots: usize) {
         let had = self.rest();
         let overrun = self.stats().overrun;
-        // SAFETY: nobody uses the ring.
-        let done = unsafe {
-            self.ring
-                .resize(&mut self.reader.borrow_mut(), parts(slots, self.size))
+        let fresh = match self.below(3) {
+            0 => slots + 1,
+            _ => slots.saturating_sub(self.ring.slot_count() as usize),
         };
-        assert!(done.is_ok());
+        let mut parts = parts(slots, self.size.get());
+        let without = match self.below(2) {
+            0 => fresh..slots + 1,
+            _ => 0..slots + 1 - fresh,
+        };
+        for page in &mut parts.pages[without] {
+            *page = SubBuf::new(Block::none());
+        }
+        // SAFETY: nobody uses the ring.
+        let old = unsafe { self.ring.resize(&mut self.reader.borrow_mut(), parts) };
+        assert!(old.is_ok());
         self.front.set(None);
         let kept = self.rest();
         // The newest sub-buffer takes a slot even when all that was in it has been discarded.
@@ -369,11 +381,77 @@ impl World {
         assert!(kept + 1 >= had.min(slots), "{had} sub-buffers, then {kept}");
     }
 
+    /// Sub-buffers of 4096 << `order` bytes, as many as have room for as much as those before. All
+    /// that is unread is lost if that is another size.
+    pub fn set_order(&self, order: u32) {
+        let (old, new) = (self.size.get(), 4096 << order);
+        let slots = self.ring.slot_count() as usize;
+        let slots = (slots * (old - 16)).div_ceil(new - 16).max(2);
+        if new == old {
+            return self.resize(slots);
+        }
+        self.rest();
+        let before = self.stats();
+        // SAFETY: nobody uses the ring.
+        let parts = unsafe {
+            self.ring
+                .resize(&mut self.reader.borrow_mut(), parts(slots, new))
+        };
+        let parts = parts.unwrap_or_else(|_| panic!("the parts are not taken"));
+        assert!(parts.pages.iter().all(|p| p.memory().size() == old));
+        self.size.set(new);
+        self.thrown.set(before.written);
+        self.front.set(None);
+        assert_eq!(self.rest(), 0);
+        let after = CpuStats {
+            overrun: before.overrun + before.entries(),
+            bytes: 0,
+            oldest: 0,
+            ..before
+        };
+        assert_eq!(self.stats(), after);
+    }
+
+    /// Parts that do not go together are given back, and nothing has changed.
+    pub fn resize_badly(&self) {
+        let size = self.size.get();
+        let had = self.ring.slot_count() as usize;
+        let mut mixed = parts(3, size);
+        mixed.pages[1] = SubBuf::new(Block::new(size * 2));
+        let mut few = parts(had + 2, size);
+        let mut half = parts(3, size * 2);
+        half.pages[3] = SubBuf::new(Block::none());
+        for page in &mut few.pages[1..] {
+            *page = SubBuf::new(Block::none());
+        }
+        let mut short = parts(3, size);
+        short.pages.pop();
+        let before = (self.rest(), self.stats());
+        for bad in [
+            mixed,
+            few,
+            half,
+            short,
+            parts(1, size),
+            parts(3, size * 256),
+        ] {
+            let (slots, pages) = (bad.slots.len(), bad.pages.len());
+            // SAFETY: nobody uses the ring.
+            let Err(back) = (unsafe { self.ring.resize(&mut self.reader.borrow_mut(), bad) })
+            else {
+                panic!("{slots} slots and {pages} sub-buffers are taken");
+            };
+            assert_eq!((back.0.slots.len(), back.0.pages.len()), (slots, pages));
+        }
+        assert_eq!((self.rest(), self.stats()), before);
+    }
+
     /// Empties the ring.
     pub fn reset(&self) {
         // SAFETY: nobody uses the ring.
         unsafe { self.ring.reset(&mut self.reader.borrow_mut()) };
         self.oracle.borrow_mut().reset();
+        self.thrown.set(0);
         self.front.set(None);
         let empty = CpuStats::default();
         assert_eq!(self.stats(), empty);
@@ -422,7 +500,11 @@ impl World {
         assert_eq!(stats, expected);
         assert_eq!(stats.entries(), events);
         assert_eq!(written, stats.read + stats.overrun + events, "I11");
-        assert_eq!(next, written, "the newest event is there");
+        assert_eq!(
+            next.max(self.thrown.get()),
+            written,
+            "the newest event is there"
+        );
         assert_eq!(oracle.refused.broken, 0);
         drop(oracle);
         assert_eq!(self.check(), Ok(()));
@@ -445,9 +527,12 @@ impl World {
         while self.image() {}
         assert_eq!(self.rest(), 0);
         let stats = self.stats();
+        let oracle = self.oracle.borrow();
+        // What went with sub-buffers of another size is told with the next event.
+        let silent = self.thrown.get().saturating_sub(oracle.position());
         assert_eq!(
             stats.overrun,
-            self.oracle.borrow().lost,
+            oracle.lost + silent,
             "loss that nobody was told of"
         );
     }

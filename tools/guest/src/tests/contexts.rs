@@ -86,9 +86,9 @@ const ALL_KEPT: Plan = Plan {
     ..PLAN
 };
 
-const NAME: &str = "rtstress";
+pub const NAME: &str = "rtstress";
 const MAGIC: u64 = 0x7473_7472;
-const CONTEXTS: [&str; 4] = ["task", "softirq", "hardirq", "nmi"];
+pub const CONTEXTS: [&str; 4] = ["task", "softirq", "hardirq", "nmi"];
 const NMI: usize = 3;
 
 /// Bytes of a payload before its filling.
@@ -99,7 +99,7 @@ const FLAG_SOFTIRQ: u8 = 0x10;
 const FLAG_NMI: u8 = 0x40;
 
 /// A number that rtstress left in its parameters.
-fn parameter(name: &str) -> Check<Vec<u64>> {
+pub fn parameter(name: &str) -> Check<Vec<u64>> {
     let text = std::fs::read_to_string(format!("/sys/module/{NAME}/parameters/{name}"))
         .map_err(|e| format!("{name}: {e}"))?;
     let numbers = text.trim().split(',').map(|number| number.parse::<u64>());
@@ -109,12 +109,12 @@ fn parameter(name: &str) -> Check<Vec<u64>> {
 }
 
 /// What one record says, once it is known to be whole.
-struct Payload {
-    context: usize,
-    number: u64,
+pub struct Payload {
+    pub context: usize,
+    pub number: u64,
 }
 
-fn check_record(record: &Record) -> Check<Payload> {
+pub fn check_record(record: &Record) -> Check<Payload> {
     // rtrace stores the payload right behind the common fields; the kernel's event has a
     // word there that tells where it is.
     let start = [8, 12]

@@ -31,6 +31,7 @@ const OTHERS: u32 = 0o7;
 const EVERYWHERE: &[&str] = &[
     "available_tracers",
     "buffer_size_kb",
+    "buffer_subbuf_size_kb",
     "buffer_total_size_kb",
     "current_tracer",
     "events",

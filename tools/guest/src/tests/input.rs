@@ -76,6 +76,12 @@ const ROWS: &[Row] = &[
         State::Same,
     ),
     row(
+        "buffer_subbuf_size_kb",
+        &["1", "4", "5", "8", "512", "513", "1024", "8 ", "4\n"],
+        "4",
+        State::Same,
+    ),
+    row(
         "per_cpu/cpu0/buffer_size_kb",
         &["8", "9", "100"],
         "1410",
@@ -342,7 +348,11 @@ fn size_overflow(context: &Context) -> Check {
     }
     let own = Instance::new(&context.root, "rtg-own")?;
     let mut report = Report::default();
-    for file in ["buffer_size_kb", "per_cpu/cpu0/buffer_size_kb"] {
+    for file in [
+        "buffer_size_kb",
+        "buffer_subbuf_size_kb",
+        "per_cpu/cpu0/buffer_size_kb",
+    ] {
         let before = own.get(file)?;
         for shift in [40, 53, 54, 55, 63] {
             let text = (1u64 << shift).to_string();
@@ -423,6 +433,7 @@ const OWN_TEXTS: &[&str] = &[
 const TEXTS: &[&str] = &[
     "tracing_on",
     "buffer_size_kb",
+    "buffer_subbuf_size_kb",
     "buffer_total_size_kb",
     "trace_clock",
     "set_event",

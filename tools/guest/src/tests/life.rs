@@ -247,8 +247,8 @@ fn reload_rounds(context: &Context) -> Check {
         module::load(&context.module, "")?;
         module::mount(context)
     };
-    // A kernel that proves its locking takes several times as long for each.
-    let rounds = match std::path::Path::new("/proc/lockdep").exists() {
+    // A kernel with checks takes several times as long for each.
+    let rounds = match sys::kernel_with_checks() {
         true => 15,
         false => 100,
     };

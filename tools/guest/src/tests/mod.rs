@@ -5,6 +5,7 @@
 
 mod contexts;
 mod ends;
+mod faults;
 mod fs_mount;
 mod fs_tree;
 mod golden;
@@ -18,6 +19,9 @@ mod raw;
 mod security;
 mod side;
 mod side_text;
+mod size;
+mod size_load;
+mod size_memory;
 mod soak;
 mod wakes;
 
@@ -53,12 +57,16 @@ const GROUPS: &[&[Test]] = &[
     pipe::TESTS,
     raw::TESTS,
     contexts::TESTS,
+    faults::TESTS,
     life::TESTS,
     soak::TESTS,
     load::TESTS,
     hostile::TESTS,
     wakes::TESTS,
     ends::TESTS,
+    size::TESTS,
+    size_memory::TESTS,
+    size_load::TESTS,
     security::TESTS,
     // What cannot be undone.
     security::LAST,

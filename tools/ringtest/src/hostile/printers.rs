@@ -189,6 +189,7 @@ pub fn stats(source: &mut Source) {
         now_ts: number(),
         dropped: number(),
         read: number(),
+        broken: None,
     };
     let found = print(source, 400, |mut out| {
         stats.write_text(ClockId::Counter, &mut out)

@@ -166,6 +166,7 @@ impl Log {
             too_big: refused(Refused::TooBig),
             clock_back: 0,
             broken: 0,
+            fault: None,
             bytes: 0,
             oldest: stats.oldest,
         };

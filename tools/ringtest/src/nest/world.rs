@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 
 use super::check::Log;
 use super::plans::Plan;
+use crate::ring::check::Clock;
 use crate::ring::cpu::{CpuRing, Parts, ReaderState};
 use crate::ring::cursor::Cursor;
 use crate::ring::port::{Port, SharedWord};
@@ -385,8 +386,10 @@ impl World {
 
     /// No writer is active.
     fn rest(&self) {
-        if let Some(what) = self.ring.unrest() {
-            panic!("{what} in {}", schedule());
+        // SAFETY: nobody uses the ring.
+        let found = unsafe { self.ring.check(&self.reader.borrow(), Clock::Steady) };
+        if let Err(violation) = found {
+            panic!("{violation} in {}", schedule());
         }
         if let Some(time) = self.ring.known_time() {
             let newest = self.log.borrow().newest();

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Does Rust code do wrong under the eyes of the sanitizers, or are they blind to it?
+//!
+//! A kernel can be built with KASAN and still not look at what Rust does. This module makes one
+//! mistake when it is loaded, the one that `what` names; `scripts/sanitizers` expects the report.
+
+use core::hint::black_box;
+use kernel::prelude::*;
+
+module! {
+    type: Bad,
+    name: "rtbad",
+    authors: ["The rtrace authors"],
+    description: "Makes one mistake on purpose",
+    license: "GPL",
+    params: {
+        what: i64 {
+            default: 0,
+            description: "1 reads past the end, 2 reads what was freed, 3 loses memory",
+        },
+    },
+}
+
+struct Bad;
+
+/// Not a size of a kmalloc cache: what follows is nobody's.
+const SIZE: usize = 40;
+
+fn bytes() -> Result<KVec<u8>> {
+    Ok(KVec::from_elem(7, SIZE, GFP_KERNEL)?)
+}
+
+impl kernel::Module for Bad {
+    fn init(_module: &'static ThisModule) -> Result<Self> {
+        match module_parameters::what.value() {
+            1 => {
+                let bytes = bytes()?;
+                // SAFETY: There is none, and that is the purpose: one byte behind the last. It is
+                // still inside the 64 bytes of the cache's object, so that nothing breaks.
+                let beyond = unsafe { bytes.as_ptr().add(black_box(SIZE)).read() };
+                pr_info!("behind the end: {beyond}\n");
+            }
+            2 => {
+                let bytes = bytes()?;
+                let place = bytes.as_ptr();
+                drop(bytes);
+                // SAFETY: There is none, and that is the purpose. The memory stays mapped.
+                let freed = unsafe { black_box(place).read() };
+                pr_info!("freed: {freed}\n");
+            }
+            3 => {
+                let lost = bytes()?;
+                core::mem::forget(lost);
+                pr_info!("lost\n");
+            }
+            _ => return Err(EINVAL),
+        }
+        Ok(Self)
+    }
+}

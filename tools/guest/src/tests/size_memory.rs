@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Requests for buffers that are larger than memory, alone, several at once, and of a task that is
+//! killed.
+
+use super::size::{events, markers, stats, Random, SIZES, SUBBUF};
+use super::{test, Test};
+use crate::check::Check;
+use crate::errno::*;
+use crate::memory::Usage;
+use crate::sys;
+use crate::tree::{Instance, Tree};
+use crate::Context;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+pub const TESTS: &[Test] = &[
+    test("size.no_memory", 60, no_memory),
+    test("size.memory_pressure", 60, memory_pressure),
+    test("size.killed", 60, killed),
+];
+
+fn available_kb() -> Check<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").map_err(|e| format!("meminfo: {e}"))?;
+    text.lines()
+        .find_map(|line| {
+            line.strip_prefix("MemAvailable:")?
+                .trim()
+                .split(' ')
+                .next()?
+                .parse()
+                .ok()
+        })
+        .ok_or_else(|| "no MemAvailable".to_string())
+}
+
+/// What must be as it was after a request that failed.
+fn state(tree: &Tree) -> Check<Vec<String>> {
+    let files = [
+        "buffer_size_kb",
+        "buffer_total_size_kb",
+        "per_cpu/cpu0/buffer_size_kb",
+        "per_cpu/cpu1/buffer_size_kb",
+        SUBBUF,
+        "tracing_on",
+        "events/header_page",
+    ];
+    let mut state = files
+        .iter()
+        .map(|file| tree.get(file))
+        .collect::<Check<Vec<_>>>()?;
+    state.push(events(&tree.get("trace")?).to_string());
+    for cpu in 0..sys::online_cpus() {
+        for label in ["entries", "overrun", "dropped events", "read events"] {
+            state.push(stats(tree, cpu, label)?.to_string());
+        }
+    }
+    Ok(state)
+}
+
+/// A request for more than there is changes nothing: neither size, nor content, nor recording, nor
+/// that the top instance is not used yet.
+fn no_memory(context: &Context) -> Check {
+    if !context.is_rtracefs() {
+        skip!("tracefs forgets that it was not used");
+    }
+    let own = Instance::new(&context.root, "rtg-own")?;
+    let top = own.top();
+    markers(&own, 20)?;
+    let huge = [
+        "1000000000",
+        "17179869184",
+        "18014398509481983",
+        "4194304000",
+    ];
+    for on in ["1", "0"] {
+        own.set("tracing_on", on)?;
+        for tree in [&*own, &top] {
+            let before = state(tree)?;
+            for file in ["buffer_size_kb", "per_cpu/cpu1/buffer_size_kb"] {
+                for kb in huge {
+                    let found = tree.write(file, kb.as_bytes());
+                    ensure_eq!(found, Err(ENOMEM), "{kb} to {file}");
+                    ensure_eq!(state(tree)?, before, "after {kb} to {file}");
+                }
+            }
+        }
+    }
+    // Half of the memory can be had, but not once more for sub-buffers of another size.
+    let cpus = sys::online_cpus() as u64;
+    let half = available_kb()? * 6 / 10 / cpus;
+    own.set("buffer_size_kb", &half.to_string())?;
+    let before = state(&own)?;
+    for kb in ["8", "512"] {
+        ensure_eq!(
+            own.write(SUBBUF, kb.as_bytes()),
+            Err(ENOMEM),
+            "{kb} to {SUBBUF}"
+        );
+        ensure_eq!(state(&own)?, before, "after {kb} to {SUBBUF}");
+    }
+    ensure_eq!(events(&own.get("trace")?), 20, "events");
+    // To give memory back needs none.
+    own.set("buffer_size_kb", &(half - 100).to_string())?;
+    own.set("buffer_size_kb", "100")?;
+    ensure_eq!(events(&own.get("trace")?), 20, "events after that");
+    own.remove()
+}
+
+fn oom_kills() -> u64 {
+    let text = std::fs::read_to_string("/proc/vmstat").unwrap_or_default();
+    text.lines()
+        .find_map(|line| line.strip_prefix("oom_kill ")?.parse().ok())
+        .unwrap_or(0)
+}
+
+/// Several instances want large buffers at the same time, over and over: some get them, some get
+/// ENOMEM, and nobody is killed for it.
+fn memory_pressure(context: &Context) -> Check {
+    const INSTANCES: usize = 4;
+    let before = Usage::now()?;
+    let killed = oom_kills();
+    let trees = (0..INSTANCES)
+        .map(|i| Instance::new(&context.root, &format!("rtg-large{i}")))
+        .collect::<Check<Vec<_>>>()?;
+    let (all, end) = (available_kb()?, Instant::now() + Duration::from_secs(4));
+    let cpus = sys::online_cpus() as u64;
+    let outcomes = std::thread::scope(|scope| {
+        let workers: Vec<_> = trees
+            .iter()
+            .zip(1..)
+            .map(|(tree, seed)| {
+                scope.spawn(move || -> Check<(u32, u32)> {
+                    let (mut random, mut outcomes) = (Random(seed), (0, 0));
+                    while Instant::now() < end {
+                        let kb = all * (10 + random.below(200)) / 100 / cpus;
+                        let (file, text) = match random.below(8) {
+                            0 => (SUBBUF, SIZES[random.below(4) as usize]),
+                            1 => ("per_cpu/cpu0/buffer_size_kb", kb),
+                            2 => ("buffer_size_kb", 8),
+                            _ => ("buffer_size_kb", kb),
+                        };
+                        match tree.write(file, text.to_string().as_bytes()) {
+                            Ok(_) => outcomes.0 += 1,
+                            Err(ENOMEM) => outcomes.1 += 1,
+                            Err(e) => fail!("{text} to {file}: {e}"),
+                        }
+                        tree.set("trace_marker", "marker")?;
+                    }
+                    Ok(outcomes)
+                })
+            })
+            .collect();
+        let join = |w: std::thread::ScopedJoinHandle<'_, _>| {
+            w.join().unwrap_or_else(|_| Err("died".into()))
+        };
+        workers.into_iter().map(join).collect::<Check<Vec<_>>>()
+    })?;
+    println!("taken and refused, by instance: {outcomes:?}");
+    ensure_eq!(oom_kills(), killed, "tasks that the OOM killer ended");
+    let (taken, refused) = outcomes.iter().fold((0, 0), |s, o| (s.0 + o.0, s.1 + o.1));
+    ensure!(taken > 3 && refused > 3, "{taken} taken, {refused} refused");
+    trees.into_iter().try_for_each(Instance::remove)?;
+    before.expect_no_more()
+}
+
+/// A task that is killed while it gets memory gives it back.
+fn killed(context: &Context) -> Check {
+    let own = Instance::new(&context.root, "rtg-own")?;
+    let before = Usage::now()?;
+    let large = available_kb()? * 6 / 10 / sys::online_cpus() as u64;
+    let file = own.file("buffer_size_kb");
+    for round in 0..12 {
+        let script = format!(
+            "exec 2>/dev/null; while :; do echo {large} >{0}; echo 8 >{0}; done",
+            file.display()
+        );
+        let mut child = Command::new("sh")
+            .args(["-c", &script])
+            .spawn()
+            .map_err(|e| format!("sh: {e}"))?;
+        std::thread::sleep(Duration::from_millis(40 * round));
+        let ended = child.kill().and_then(|()| child.wait());
+        ended.map_err(|e| format!("kill: {e}"))?;
+    }
+    own.set("buffer_size_kb", "100")?;
+    markers(&own, 3)?;
+    ensure_eq!(events(&own.get("trace")?), 3, "events");
+    own.remove()?;
+    before.expect_no_more()
+}
