@@ -12,7 +12,7 @@ export SECS EVENTS
 kernels := stock test lockdep kasan
 
 .PHONY: all modules modules_install clean help $(kernels:%=module-%) \
-	env run shell format check kunit sanitizers guest test
+	env run shell format check kunit sanitizers guest test test-long
 
 all: modules
 
@@ -43,7 +43,7 @@ shell:
 	@scripts/module stock >/dev/null
 	@scripts/vm
 
-format check mutants kunit sanitizers test:
+format check mutants kunit sanitizers test test-long:
 	@scripts/$@
 
 samples:
@@ -63,6 +63,7 @@ help:
 	@echo '  run              boot the stock kernel and watch it  [SECS=10 EVENTS="sched irq"]'
 	@echo '  shell            boot the stock kernel with a shell'
 	@echo '  test             everything below; the last line is N passed, N failed'
+	@echo '  test-long        what takes hours instead of minutes'
 	@echo '  check            formatting, lints, rules, host tests of the core'
 	@echo '  mutants          seeded bugs of the core, each of which a host test must find'
 	@echo '  kunit            the KUnit tests in the test kernel'

@@ -241,8 +241,21 @@ impl<P: Port> CpuRing<P> {
         self.set_disabled(DISABLE_BROKEN, false);
     }
 
+    /// As [`Self::reset`]; the sub-buffers are counted from `first`, which belongs into slot 0.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::reset`].
+    #[cfg(test)]
+    pub(crate) unsafe fn reset_to(&self, state: &mut ReaderState, first: Seq) {
+        *state = self.begin(first);
+    }
+
     fn reset_words(&self) -> ReaderState {
-        let first = self.unused_seq(self.slot_count(), *self.layout);
+        self.begin(self.unused_seq(self.slot_count(), *self.layout))
+    }
+
+    fn begin(&self, first: Seq) -> ReaderState {
         self.w.nest.set(0);
         self.w.counters.reset();
         self.begin_at(first, 0);
@@ -302,6 +315,12 @@ impl<P: Port> CpuRing<P> {
             let seq = held.wrapping_add(u64::from(i));
             slot.store(SlotWord::new(seq, PageIndex(i), State::Empty).raw());
         }
+    }
+
+    /// The largest number that a sub-buffer can have.
+    #[cfg(test)]
+    pub(crate) fn last_seq(&self) -> Seq {
+        self.layout.max_seq()
     }
 
     /// Slots: sub-buffers that the ring holds, the reader's not counted.

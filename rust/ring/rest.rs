@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! For host tests: what a ring knows of its last event, and which words tell how often a loop ran.
+//! For host tests: what a ring and its reader know, and which words tell how often a loop ran.
 
 use super::cpu::CpuRing;
 use super::port::Port;

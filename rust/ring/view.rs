@@ -181,36 +181,43 @@ impl<P: Port> Reader<'_, P> {
         stats
     }
 
-    /// Events published: those of closed sub-buffers and those committed in the open one.
+    /// Events published: those in front of the sub-buffer that is being written, and those committed
+    /// in it. Never more than there are.
     pub(super) fn written(&self) -> u64 {
         let w = &self.ring.w;
-        let mut written = w.total.get();
         // A writer that closes a sub-buffer meanwhile makes us look again; not for ever.
         for _ in 0..4 {
             let seq = w.closing.get();
-            let total = w.total.get();
-            let open = self.open_count(seq);
-            if w.closing.get() == seq && w.total.get() == total {
-                return total.wrapping_add(open);
+            // Not `total` where something is committed: a writer that is closing the sub-buffer may
+            // have added its events already.
+            let written = self.committed_up_to(seq).unwrap_or_else(|| self.closed());
+            // Had we met the base of a later use of the sub-buffer, we would see it closed now:
+            // the writer's CAS on another slot is between the two stores.
+            P::read_barrier();
+            if w.closing.get() == seq {
+                return written;
             }
-            written = w.total.get();
         }
-        written
+        self.closed()
     }
 
-    fn open_count(&self, seq: Seq) -> u64 {
+    /// Events of closed sub-buffers. The reader may have read one, and given it back, whose events
+    /// the writer is about to add.
+    fn closed(&self) -> u64 {
+        self.ring.w.total.get().max(self.state.serial)
+    }
+
+    /// Number of the event behind those committed in sub-buffer `seq`, if any are.
+    fn committed_up_to(&self, seq: Seq) -> Option<u64> {
         let ring = self.ring;
         let own = self.state.current.filter(|c| c.seq == seq);
         let index = match own {
-            Some(c) => Some(c.page),
-            None => ring
-                .slot(seq)
-                .map(|s| SlotWord::from_raw(s.load_acquire()).page()),
+            Some(c) => c.page,
+            None => SlotWord::from_raw(ring.slot(seq)?.load_acquire()).page(),
         };
-        index
-            .and_then(|i| ring.page(i))
-            .and_then(|p| ring.committed_in(p, seq))
-            .map_or(0, |p| ring.layout.count(p))
+        let page = ring.page(index)?;
+        let pos = ring.committed_in(page, seq)?;
+        Some(page.base.get().wrapping_add(ring.layout.count(pos)))
     }
 }
 

@@ -31,9 +31,23 @@ use super::wire::{self, EventSize};
 /// (a probe that hits a tracepoint).
 pub(crate) const MAX_NEST: u64 = 8;
 
-/// Turns after which a loop gives up. A turn of `reserve` is repeated once for each writer that ran
-/// inside it and at most once more than that because of the reader, so this needs as many
-/// interrupts within one reservation; the event is then dropped and counted.
+/// Turns after which a loop gives up; the event is then dropped and counted.
+///
+/// Theorem: of a call inside which k other writers run, `place` and `publish` make at most 1 + k
+/// turns; each call of `cross` makes at most 2, and so does `close_until` for one sub-buffer.
+///
+/// - `place` repeats a turn when D fails or `cross` finds the position stale. Either way the
+///   position has moved since A. Only writers move it (I1), each runs whole between A and D of one
+///   turn (I2), and none of them causes two repetitions.
+/// - `publish` repeats a turn when the position has moved since the turn began: the same.
+/// - `cross` repeats a turn when a slot changed that still has the old number. Writers that change
+///   a slot in that state give it a new number. The reader can only take the sub-buffer out of it
+///   (T6, T7), and has no business with the Empty slot that it leaves.
+/// - `close_until` repeats when an Open slot changed: the reader attached (T5), once (I6).
+///
+/// So a reader never makes `place` or `publish` repeat a turn, however fast it is (I12), and this
+/// number stands for that many interrupts inside one reservation. `nest` in tools/ringtest asserts
+/// all of it in every schedule.
 const MAX_TURNS: u32 = 1000;
 
 /// Why an event was not recorded. Each has its counter, `Disabled` excepted.

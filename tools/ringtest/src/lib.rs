@@ -40,6 +40,8 @@ mod history;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
+mod limits;
+#[cfg(test)]
 mod model;
 #[cfg(test)]
 mod nest;

@@ -50,7 +50,7 @@ fn spliced_pages(context: &Context) -> Check {
     if !context.is_rtracefs() {
         skip!("tracefs keeps the instance of a page that is in a pipe");
     }
-    for round in 0..rounds(30) {
+    for round in 0..rounds(10) {
         for (name, len) in [
             ("trace", 4096),
             ("trace_pipe", 4096),

@@ -7,6 +7,7 @@ use std::fmt::{
 };
 
 use super::source::Source;
+use crate::ring::violation::Violation;
 use crate::text::{
     builtin,
     clock::ClockId,
@@ -17,7 +18,10 @@ use crate::text::{
         Opt,
         OptionSet, //
     },
-    stats::CpuStats,
+    stats::{
+        Broken,
+        CpuStats, //
+    },
     time::Seconds,
     writer::ByteWrite, //
 };
@@ -179,6 +183,7 @@ pub fn headers(source: &mut Source) {
 }
 
 pub fn stats(source: &mut Source) {
+    let refused = source.once_in(4).then(|| source.number());
     let mut number = || source.number();
     let stats = CpuStats {
         entries: number(),
@@ -189,27 +194,30 @@ pub fn stats(source: &mut Source) {
         now_ts: number(),
         dropped: number(),
         read: number(),
-        broken: None,
+        broken: refused.map(|refused| Broken {
+            violation: Violation::Place,
+            refused,
+        }),
     };
-    let found = print(source, 400, |mut out| {
+    let found = print(source, 500, |mut out| {
         stats.write_text(ClockId::Counter, &mut out)
     });
     let text = String::from_utf8(found).unwrap();
+    let mut wanted = vec![
+        stats.entries,
+        stats.overrun,
+        stats.commit_overrun,
+        stats.bytes,
+        stats.oldest_ts,
+        stats.now_ts,
+        stats.dropped,
+        stats.read,
+    ];
 
-    assert_eq!(
-        numbers_in(&text),
-        [
-            stats.entries,
-            stats.overrun,
-            stats.commit_overrun,
-            stats.bytes,
-            stats.oldest_ts,
-            stats.now_ts,
-            stats.dropped,
-            stats.read,
-        ]
-    );
-    assert_eq!(text.lines().count(), 8);
+    assert_eq!(text.lines().count(), 8 + refused.iter().count());
+    // Place is invariant 7.
+    wanted.extend(refused.iter().flat_map(|refused| [7, *refused]));
+    assert_eq!(numbers_in(&text), wanted);
 }
 
 pub fn markers(source: &mut Source) {

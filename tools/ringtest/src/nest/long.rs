@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Mutex;
 use std::time::Instant;
 
+use super::bounds::Most;
 use super::plans::{Plan, LONG_PLANS};
-use super::world::{Most, World};
+use super::world::World;
 use crate::trail::{explore, parse, split, Choice, Sample};
 
-/// Environment variable `EXPLORE_<name>`, or what else is meant.
+/// Environment variable `RTRACE_EXPLORE_<name>`, or what else is meant.
 fn wish(name: &str, default: u64) -> u64 {
-    match std::env::var(format!("EXPLORE_{name}")) {
+    match std::env::var(format!("RTRACE_EXPLORE_{name}")) {
         Ok(text) => text.parse().unwrap(),
         Err(_) => default,
     }
@@ -50,15 +51,15 @@ fn run(plan: Plan, sample: Sample, threads: usize) -> (u64, Most) {
     sum.into_inner().unwrap()
 }
 
-/// `EXPLORE_ONE_IN=n EXPLORE_PART=k` explores about one part in n, and each k another one;
-/// `EXPLORE_PLAN=text` only plans with the text in their names; `EXPLORE_THREADS` is obeyed.
+/// `RTRACE_EXPLORE_ONE_IN=n RTRACE_EXPLORE_PART=k` explores about one part in n, and each k another one;
+/// `RTRACE_EXPLORE_PLAN=text` only plans with the text in their names; `RTRACE_EXPLORE_THREADS` is obeyed.
 #[test]
 #[ignore = "an hour"]
 fn all_plans() {
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = wish("THREADS", cpus as u64) as usize;
     let (less, part) = (wish("ONE_IN", 1), wish("PART", 0));
-    let only = std::env::var("EXPLORE_PLAN").unwrap_or_default();
+    let only = std::env::var("RTRACE_EXPLORE_PLAN").unwrap_or_default();
     let (mut all, mut complete) = (0, 0);
     let (mut most, began) = (Most::default(), Instant::now());
     for plan in LONG_PLANS.iter().filter(|p| p.name.contains(&only)) {
@@ -88,12 +89,12 @@ fn all_plans() {
     assert_ne!(all, 0, "no such plan");
 }
 
-/// The schedule `EXPLORE_SCHEDULE`, as a failure printed it, of the plan named `EXPLORE_PLAN`.
+/// The schedule `RTRACE_EXPLORE_SCHEDULE`, as a failure printed it, of the plan named `RTRACE_EXPLORE_PLAN`.
 #[test]
 #[ignore = "needs a schedule"]
 fn one_schedule() {
-    let name = std::env::var("EXPLORE_PLAN").unwrap_or_default();
-    let schedule = std::env::var("EXPLORE_SCHEDULE").unwrap_or_default();
+    let name = std::env::var("RTRACE_EXPLORE_PLAN").unwrap_or_default();
+    let schedule = std::env::var("RTRACE_EXPLORE_SCHEDULE").unwrap_or_default();
     let plan = LONG_PLANS.iter().find(|p| p.name == name);
     let w = World::new(*plan.unwrap_or(&LONG_PLANS[0]));
     let prefix = parse(&schedule);

@@ -5,6 +5,7 @@
 //! writer may run, or a whole call of the reader, within a budget. Afterwards every event must be
 //! accounted for, with its content and exactly the time that its writer read from the clock.
 
+mod bounds;
 mod check;
 mod long;
 mod plans;
@@ -176,6 +177,42 @@ fn three_nested_writers_discard() {
     run(Plan {
         outer: 1,
         nested: 3,
+        discards: true,
+        ..PLAN
+    });
+}
+
+#[test]
+fn a_time_record_that_does_not_fit() {
+    run(Plan {
+        sizes: &[2032],
+        before: 1,
+        clock: &[1, LONG],
+        discards: true,
+        ..PLAN
+    });
+}
+
+#[test]
+fn an_attached_sub_buffer_is_lapped() {
+    run(Plan {
+        sizes: &[2000],
+        before: 3,
+        attached: true,
+        nested: 2,
+        reads: 1,
+        ..PLAN
+    });
+}
+
+#[test]
+fn a_reader_that_consumes_nothing() {
+    run(Plan {
+        sizes: &[4056],
+        before: 1,
+        nested: 1,
+        reads: 1,
+        views: true,
         discards: true,
         ..PLAN
     });

@@ -65,6 +65,13 @@ const FULL: Plan = Plan {
     ..PLAN
 };
 
+/// Two events fill a sub-buffer, and with a time record they do not fit.
+const EDGE: Plan = Plan {
+    before: 2,
+    sizes: &[2032],
+    ..PLAN
+};
+
 /// What the long run explores.
 pub const LONG_PLANS: &[Plan] = &[
     Plan {
@@ -95,6 +102,7 @@ pub const LONG_PLANS: &[Plan] = &[
     },
     Plan {
         name: "3 nested; discards; clock 1 or 2^27+5",
+        one_in: 10,
         discards: true,
         clock: &[1, LONG],
         ..THREE
@@ -112,9 +120,18 @@ pub const LONG_PLANS: &[Plan] = &[
     },
     Plan {
         name: "3 nested; 3 events or 1; no overwriting; discards",
+        one_in: 5,
         sizes: &[1300, 4056],
         discards: true,
         overwrite: false,
+        ..THREE
+    },
+    Plan {
+        name: "3 nested; 3 events or 1; discards; clock 0 or 50",
+        one_in: 100,
+        sizes: &[1300, 4056],
+        clock: &[0, 50],
+        discards: true,
         ..THREE
     },
     Plan {
@@ -144,49 +161,30 @@ pub const LONG_PLANS: &[Plan] = &[
         ..PLAN
     },
     Plan {
-        name: "4 nested",
-        ..FOUR
-    },
-    Plan {
-        name: "4 nested; full ring",
-        nested: 4,
-        ..FULL
-    },
-    Plan {
-        name: "4 nested; full ring; no overwriting",
-        nested: 4,
-        overwrite: false,
-        ..FULL
-    },
-    Plan {
-        name: "4 nested; discards",
-        discards: true,
-        ..FOUR
-    },
-    Plan {
-        name: "4 nested; clock 0 or 50",
-        clock: &[0, 50],
-        ..FOUR
-    },
-    Plan {
-        name: "4 nested; 3 events or 1",
-        sizes: &[1300, 4056],
-        ..FOUR
-    },
-    Plan {
-        name: "4 nested; 3 events or 1; discards; clock 0 or 50",
-        sizes: &[1300, 4056],
-        discards: true,
-        clock: &[0, 50],
-        ..FOUR
-    },
-    Plan {
-        name: "4 nested; full ring; no overwriting; discards; clock 1 or 2^27+5",
-        nested: 4,
+        name: "2 nested; 2 events without time records; discards; clock 1 or 2^27+5",
         clock: &[1, LONG],
         discards: true,
-        overwrite: false,
-        ..FULL
+        ..EDGE
+    },
+    Plan {
+        name: "3 nested; 2 events without time records; clock 1 or 2^27+5",
+        nested: 3,
+        clock: &[1, LONG],
+        ..EDGE
+    },
+    Plan {
+        name: "3 nested; 2 events without time records; discards",
+        nested: 3,
+        discards: true,
+        ..EDGE
+    },
+    Plan {
+        name: "1 nested, 1 read; 2 events without time records; discards; clock 1 or 2^27+5",
+        nested: 1,
+        reads: 1,
+        clock: &[1, LONG],
+        discards: true,
+        ..EDGE
     },
     Plan {
         name: "3 nested, 1 read; 1 event in a sub-buffer",
@@ -208,7 +206,22 @@ pub const LONG_PLANS: &[Plan] = &[
         ..FULL
     },
     Plan {
+        name: "2 nested, 1 read; full ring; no overwriting; discards",
+        reads: 1,
+        discards: true,
+        overwrite: false,
+        ..FULL
+    },
+    Plan {
+        name: "2 nested, 1 read; attached; discards",
+        reads: 1,
+        attached: true,
+        discards: true,
+        ..FULL
+    },
+    Plan {
         name: "2 nested, 1 read; 2 events or 1; discards; no overwriting",
+        one_in: 10,
         sizes: &[2000, 4056],
         discards: true,
         overwrite: false,
@@ -217,6 +230,7 @@ pub const LONG_PLANS: &[Plan] = &[
     },
     Plan {
         name: "2 nested, 1 read or view; 2 events or 1; discards",
+        one_in: 20,
         sizes: &[2000, 4056],
         discards: true,
         views: true,
@@ -225,6 +239,7 @@ pub const LONG_PLANS: &[Plan] = &[
     },
     Plan {
         name: "2 nested, 1 read; attached; discards; clock 0 or 50",
+        one_in: 20,
         reads: 1,
         attached: true,
         discards: true,
@@ -239,12 +254,14 @@ pub const LONG_PLANS: &[Plan] = &[
     },
     Plan {
         name: "2 nested, 2 reads; full ring; discards",
+        one_in: 100,
         reads: 2,
         discards: true,
         ..FULL
     },
     Plan {
         name: "2 nested, 2 reads or views; attached",
+        one_in: 20,
         reads: 2,
         views: true,
         attached: true,
@@ -258,17 +275,67 @@ pub const LONG_PLANS: &[Plan] = &[
         ..PLAN
     },
     Plan {
+        name: "4 nested",
+        ..FOUR
+    },
+    Plan {
+        name: "4 nested; full ring",
+        nested: 4,
+        ..FULL
+    },
+    Plan {
+        name: "4 nested; full ring; no overwriting",
+        nested: 4,
+        overwrite: false,
+        ..FULL
+    },
+    Plan {
+        name: "4 nested; discards",
+        discards: true,
+        ..FOUR
+    },
+    Plan {
+        name: "4 nested; clock 0 or 50",
+        one_in: 20,
+        clock: &[0, 50],
+        ..FOUR
+    },
+    Plan {
+        name: "4 nested; 3 events or 1",
+        one_in: 20,
+        sizes: &[1300, 4056],
+        ..FOUR
+    },
+    Plan {
+        name: "4 nested; 3 events or 1; discards; clock 0 or 50",
+        one_in: 100_000,
+        sizes: &[1300, 4056],
+        discards: true,
+        clock: &[0, 50],
+        ..FOUR
+    },
+    Plan {
+        name: "4 nested; full ring; no overwriting; discards; clock 1 or 2^27+5",
+        one_in: 1000,
+        nested: 4,
+        clock: &[1, LONG],
+        discards: true,
+        overwrite: false,
+        ..FULL
+    },
+    Plan {
         name: "4 nested, 1 read; full ring; discards",
+        one_in: 10_000,
         nested: 4,
         reads: 1,
         discards: true,
         ..FULL
     },
     Plan {
-        name: "4 nested, 2 reads or views; 2 events or 1; discards; clock 0 or 50",
+        name: "4 nested, 1 read; attached; 2 events or 1; discards; clock 0 or 50",
+        one_in: 1_000_000,
         nested: 4,
-        reads: 2,
-        views: true,
+        reads: 1,
         sizes: &[2000, 4056],
         discards: true,
         clock: &[0, 50],

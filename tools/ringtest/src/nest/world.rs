@@ -3,6 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 
+use super::bounds::{Mark, Most};
 use super::check::Log;
 use super::plans::Plan;
 use crate::ring::check::Clock;
@@ -13,38 +14,10 @@ use crate::ring::reader::Reader;
 use crate::ring::reserved::Reserved;
 use crate::ring::subbuf::SubBuf;
 use crate::ring::wire;
-use crate::sim::{ops, set_ops, unhook, watch, with_hook, Block, Ops, Sim};
+use crate::sim::{ops, set_ops, unhook, watch, with_hook, Block, Sim};
 use crate::trail::{choose, schedule};
 
 const SIZE: usize = 4096;
-
-/// The largest numbers of an exploration: own operations of one call, and turns of its loops.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Most {
-    /// Operations of `reserve`.
-    pub reserve: u32,
-    /// Operations of a commit or a discard.
-    pub commit: u32,
-    /// Turns of `place`.
-    pub place: u32,
-    /// Turns of `cross`, all its calls in one reservation together.
-    pub cross: u32,
-    /// Turns of `publish`.
-    pub publish: u32,
-}
-
-impl Most {
-    /// The larger of each.
-    pub fn max(self, other: Self) -> Self {
-        Most {
-            reserve: self.reserve.max(other.reserve),
-            commit: self.commit.max(other.commit),
-            place: self.place.max(other.place),
-            cross: self.cross.max(other.cross),
-            publish: self.publish.max(other.publish),
-        }
-    }
-}
 
 /// See the head of this file.
 pub struct World {
@@ -87,13 +60,6 @@ fn instant() {
     if choice != 0 {
         w.company(choice - u8::from(writer));
     }
-}
-
-/// A moment, to tell later what was done since.
-struct Mark {
-    ops: Ops,
-    began: u32,
-    changes: u32,
 }
 
 impl World {
@@ -190,6 +156,7 @@ impl World {
         }
     }
 
+    /// This moment.
     fn mark(&self) -> Mark {
         Mark {
             ops: ops(),
@@ -216,7 +183,8 @@ impl World {
         let start = self.mark();
         let reserved = writer.reserve(len, clock);
         let turns = turns.get();
-        let mut most = self.reserve_bounds(&start, turns, reserved.is_err());
+        let done = self.mark().since(&start);
+        let mut most = done.reserve(turns, reserved.is_err());
         match reserved {
             Ok(mut event) => {
                 let reading = reading.get();
@@ -241,78 +209,11 @@ impl World {
                         schedule()
                     );
                 }
-                let done = self.since(&start);
-                most.publish = self.publish_turns(&done, u32::from(discard));
-                most.commit = done.ops.steps;
+                most = most.max(self.mark().since(&start).commit(discard));
             }
             Err(refused) => self.log.borrow_mut().refuse(refused),
         }
         self.most.set(self.most.get().max(most));
-    }
-
-    /// What was done since.
-    fn since(&self, start: &Mark) -> Mark {
-        let (now, then) = (ops(), &start.ops);
-        Mark {
-            ops: Ops {
-                steps: now.steps.wrapping_sub(then.steps),
-                looks: now.looks.wrapping_sub(then.looks),
-                zeros: now.zeros.wrapping_sub(then.zeros),
-                acquires: now.acquires.wrapping_sub(then.acquires),
-                failed: now.failed.wrapping_sub(then.failed),
-                changed: now.changed.wrapping_sub(then.changed),
-            },
-            began: self.began.get().wrapping_sub(start.began),
-            changes: self.changes.get().wrapping_sub(start.changes),
-        }
-    }
-
-    fn reserve_bounds(&self, start: &Mark, turns: u32, refused: bool) -> Most {
-        let done = self.since(start);
-        let (nested, changes) = (done.began, done.changes);
-        // One, and another one for each writer that came in between; none because of a reader.
-        assert!(
-            turns <= 1 + nested,
-            "{turns} turns, {nested} nested in {}",
-            schedule()
-        );
-        // A turn of `cross` has one acquiring load, and nothing else of a writer has.
-        let cross = done.ops.acquires;
-        assert!(
-            cross <= turns * 2 && cross <= turns + changes,
-            "{cross} turns of cross, {changes} changes by readers in {}",
-            schedule()
-        );
-        assert!(
-            done.ops.failed <= nested + changes,
-            "{} changes of slots came too late in {}",
-            done.ops.failed,
-            schedule()
-        );
-        let publish = match refused {
-            true => self.publish_turns(&done, turns),
-            false => 0,
-        };
-        Most {
-            reserve: done.ops.steps,
-            place: turns,
-            cross,
-            publish,
-            ..Most::default()
-        }
-    }
-
-    /// Turns of `publish`: each loads the position twice, and once more if it empties `nest`.
-    /// `others` loads of the position were not its own.
-    fn publish_turns(&self, done: &Mark, others: u32) -> u32 {
-        let publish = (done.ops.looks - others - done.ops.zeros) / 2;
-        assert!(
-            publish <= 1 + done.began,
-            "{publish} turns of publish, {} nested in {}",
-            done.began,
-            schedule()
-        );
-        publish
     }
 
     fn with_reader<T>(&self, f: impl FnOnce(&mut Reader<'_, Sim>, &mut [u8; SIZE]) -> T) -> T {
@@ -384,21 +285,24 @@ impl World {
         });
     }
 
-    /// No writer is active.
+    /// No writer is active: what the pair says is so (I10).
     fn rest(&self) {
-        // SAFETY: nobody uses the ring.
-        let found = unsafe { self.ring.check(&self.reader.borrow(), Clock::Steady) };
-        if let Err(violation) = found {
-            panic!("{violation} in {}", schedule());
-        }
         if let Some(time) = self.ring.known_time() {
             let newest = self.log.borrow().newest();
             assert_eq!(Some(time), newest, "known time in {}", schedule());
         }
     }
 
+    /// All invariants hold.
+    fn check(&self) {
+        // SAFETY: nobody uses the ring.
+        let checked = unsafe { self.ring.check(&self.reader.borrow(), Clock::Steady) };
+        assert_eq!(checked, Ok(()), "in {}", schedule());
+    }
+
     /// Reads what is left, and everything must be accounted for.
     fn drain(&self) {
+        self.check();
         let stats = |reader: &mut Reader<'_, Sim>, _: &mut [u8; SIZE]| reader.stats();
         let before = self.with_reader(stats);
         let (written, read) = {
@@ -416,5 +320,6 @@ impl World {
             schedule()
         );
         self.log.borrow().judge(&after);
+        self.check();
     }
 }

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The ring at its limits: levels of nesting, numbers of sub-buffers, and a switch that is thrown while
+//! writers are at work.
+
+use crate::plain;
+use crate::ring::cpu::{CpuRing, Parts, ReaderState, DISABLE_USER};
+use crate::ring::port::{Port, SharedWord};
+use crate::ring::pos::MAX_ORDER;
+use crate::ring::subbuf::SubBuf;
+use crate::ring::view::CpuStats;
+use crate::ring::writer::{Refused, MAX_NEST};
+use crate::sim::{Block, Sim};
+
+const SLOTS: usize = 4;
+
+fn ring(size: usize) -> (CpuRing<Sim>, ReaderState) {
+    let parts = Parts::<Sim> {
+        slots: (0..SLOTS).map(|_| <Sim as Port>::Shared::new(0)).collect(),
+        pages: (0..=SLOTS).map(|_| SubBuf::new(Block::new(size))).collect(),
+    };
+    CpuRing::new(parts, size).unwrap()
+}
+
+fn stats(ring: &CpuRing<Sim>, state: &mut ReaderState) -> CpuStats {
+    // SAFETY: the state of this ring.
+    unsafe { ring.reader(state) }.stats()
+}
+
+/// Times of all unread events.
+fn drain(ring: &CpuRing<Sim>, state: &mut ReaderState, size: usize) -> Vec<u64> {
+    let mut times = Vec::new();
+    let mut bytes = vec![0u8; size];
+    // SAFETY: the state of this ring.
+    let mut reader = unsafe { ring.reader(state) };
+    while reader.take_image(&mut bytes).unwrap().is_some() {
+        let image = plain::image(&bytes);
+        let events = plain::decode(image.data, 0, image.stamp);
+        times.extend(events.iter().map(|e| e.time));
+    }
+    times
+}
+
+/// So many writers, each inside the one before, the first at `time`; those who got in.
+fn nest(ring: &CpuRing<Sim>, time: u64, writers: u64) -> u64 {
+    if writers == 0 {
+        return 0;
+    }
+    // SAFETY: one thread; the writers nest.
+    match unsafe { ring.writer() }.reserve(8, || time) {
+        Ok(event) => {
+            let inside = nest(ring, time + 1, writers - 1);
+            event.commit();
+            1 + inside
+        }
+        Err(why) => {
+            assert_eq!(why, Refused::Recursion);
+            0
+        }
+    }
+}
+
+#[test]
+fn as_many_writers_nest_as_there_are_levels() {
+    let (ring, mut state) = ring(4096);
+    for round in 1..4 {
+        assert_eq!(nest(&ring, 100 * round, MAX_NEST + 1), MAX_NEST);
+        assert_eq!(stats(&ring, &mut state).recursion, round);
+        let times = drain(&ring, &mut state, 4096);
+        assert_eq!(times, (100 * round..100 * round + MAX_NEST).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn a_ring_that_is_off_takes_no_nested_event() {
+    let (ring, mut state) = ring(4096);
+    // SAFETY: one thread; the writers nest.
+    let writer = unsafe { ring.writer() };
+    let outer = writer.reserve(8, || 1).unwrap();
+    ring.set_disabled(DISABLE_USER, true);
+    assert_eq!(writer.reserve(8, || 2).err(), Some(Refused::Disabled));
+    assert!(outer.commit());
+    assert_eq!(drain(&ring, &mut state, 4096), [1]);
+    ring.set_disabled(DISABLE_USER, false);
+    writer.reserve(8, || 3).unwrap().commit();
+    assert_eq!(drain(&ring, &mut state, 4096), [3]);
+}
+
+#[test]
+fn what_was_consumed_stays_consumed() {
+    let (ring, mut state) = ring(4096);
+    // SAFETY: one thread, one writer at a time.
+    let writer = unsafe { ring.writer() };
+    for time in 0..3 {
+        writer.reserve(8, || time).unwrap().commit();
+    }
+    // SAFETY: the state of this ring.
+    let mut reader = unsafe { ring.reader(&mut state) };
+    let seq = reader.unread().unwrap().map_or(0, |u| u.seq);
+    assert!(reader.consume(seq, 32, 1, 2));
+    for (offset, events) in [(32, 2), (16, 1), (0, 0)] {
+        assert!(!reader.consume(seq, offset, 1, events), "again to {offset}");
+    }
+    assert_eq!(reader.stats().read, 2);
+    assert_eq!(drain(&ring, &mut state, 4096), [2]);
+}
+
+#[test]
+fn numbers_of_sub_buffers_end_and_begin_anew() {
+    for order in 0..=MAX_ORDER {
+        let size = 4096 << order;
+        let (ring, mut state) = ring(size);
+        let whole = size - 24;
+        let left = SLOTS as u64 - 1;
+        let first = ring.last_seq() - left;
+        assert_eq!(first % SLOTS as u64, 0);
+        // SAFETY: nobody uses the ring.
+        unsafe { ring.reset_to(&mut state, first) };
+        // SAFETY: one thread, one writer at a time.
+        let writer = unsafe { ring.writer() };
+        for time in 0..=left {
+            writer.reserve(whole, || time).unwrap().commit();
+        }
+        for refused in 1..4 {
+            assert_eq!(writer.reserve(whole, || 99).err(), Some(Refused::Full));
+            assert_eq!(stats(&ring, &mut state).dropped, refused);
+        }
+        let all: Vec<_> = (0..=left).collect();
+        assert_eq!(drain(&ring, &mut state, size), all, "order {order}");
+        assert_eq!(writer.reserve(whole, || 99).err(), Some(Refused::Full));
+        let end = stats(&ring, &mut state);
+        assert_eq!((end.written, end.read, end.broken), (left + 1, left + 1, 0));
+        // SAFETY: nobody uses the ring.
+        unsafe { ring.reset(&mut state) };
+        for time in 0..2 * SLOTS as u64 {
+            writer.reserve(whole, || time).unwrap().commit();
+        }
+        let kept: Vec<_> = (SLOTS as u64..2 * SLOTS as u64).collect();
+        assert_eq!(drain(&ring, &mut state, size), kept, "order {order}");
+    }
+}
