@@ -36,34 +36,66 @@ pub struct Sample {
 /// No subtree is left out.
 pub const ALL: Sample = Sample { one_in: 1, part: 0 };
 
-impl Sample {
-    fn has(self, taken: &[Choice]) -> bool {
-        if self.one_in == 1 || taken.iter().filter(|(c, _)| *c != 0).count() != DEPTH {
-            return true;
+/// Stirs all bits.
+fn mix(mut x: u64) -> u64 {
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+/// The choices other than 0 of a list, as a sample sees them: it can be added to and taken from.
+#[derive(Clone, Copy)]
+struct Print {
+    others: usize,
+    hash: u64,
+}
+
+impl Print {
+    fn toggled(self, at: usize, choice: u8, others: usize) -> Self {
+        let place = ((at as u64) << 8) | u64::from(choice);
+        Print {
+            others,
+            hash: self.hash ^ mix(place),
         }
-        let mut hash = 0xcbf2_9ce4_8422_2325u64;
-        for (choice, of) in taken {
-            hash =
-                (hash ^ u64::from(*choice) ^ (u64::from(*of) << 8)).wrapping_mul(0x100_0000_01b3);
+    }
+
+    fn with(self, at: usize, choice: u8) -> Self {
+        match choice {
+            0 => self,
+            _ => self.toggled(at, choice, self.others + 1),
         }
-        hash ^= hash >> 29;
-        (hash.wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 20) % self.one_in == self.part
+    }
+
+    fn without(self, at: usize, choice: u8) -> Self {
+        match choice {
+            0 => self,
+            _ => self.toggled(at, choice, self.others - 1),
+        }
+    }
+
+    fn is_in(self, sample: Sample) -> bool {
+        self.others != DEPTH || mix(self.hash) % sample.one_in == sample.part
     }
 }
 
 impl Trail {
+    /// Sets out for the next schedule of the sample.
     fn next(&mut self, sample: Sample) -> bool {
+        let nothing = Print { others: 0, hash: 0 };
+        let all = self.taken.iter().enumerate();
+        let mut print = all.fold(nothing, |print, (at, (c, _))| print.with(at, *c));
         while self.taken.len() > self.fixed {
             let Some((mut choice, of)) = self.taken.pop() else {
                 return false;
             };
+            let at = self.taken.len();
+            print = print.without(at, choice);
             while choice + 1 < of {
                 choice += 1;
-                self.taken.push((choice, of));
-                if sample.has(&self.taken) {
+                if print.with(at, choice).is_in(sample) {
+                    self.taken.push((choice, of));
                     return true;
                 }
-                self.taken.pop();
             }
         }
         false
