@@ -4,8 +4,8 @@
 //! slow (emulated) machine.
 
 mod contexts;
-mod faults;
 mod ends;
+mod faults;
 mod fs_mount;
 mod fs_tree;
 mod golden;
