@@ -98,7 +98,7 @@ fn ensure(holds: bool, violation: Violation) -> Result<(), Violation> {
 impl<P: Port> Check<'_, P> {
     /// I2, I3: the words of the writers.
     fn position(&self) -> Result<(), Violation> {
-        let (w, layout) = (&self.ring.w, self.ring.layout);
+        let (w, layout) = (&self.ring.w, *self.ring.layout);
         ensure(w.nest.get() == 0, Violation::Nest)?;
         let inside = self.open <= layout.max_seq() && self.plausible(self.pos);
         ensure(inside, Violation::Position)?;
@@ -115,7 +115,7 @@ impl<P: Port> Check<'_, P> {
 
     /// Whether `pos` is inside a sub-buffer and has no more events than fit in front of it.
     fn plausible(&self, pos: Pos) -> bool {
-        let layout = self.ring.layout;
+        let layout = *self.ring.layout;
         let offset = layout.offset(pos);
         let most = u64::from(offset).checked_div(SMALLEST).unwrap_or(0);
         offset <= layout.capacity() && layout.count(pos) <= most
@@ -273,7 +273,7 @@ impl<P: Port> Check<'_, P> {
         index: PageIndex,
         chain: &mut Chain,
     ) -> Result<Option<Last>, Violation> {
-        let (ring, layout) = (self.ring, self.ring.layout);
+        let (ring, layout) = (self.ring, *self.ring.layout);
         let page = ring.page(index).ok_or(Violation::Place)?;
         let commit = self.committed(seq, page)?;
         let end = layout.offset(commit);
@@ -313,7 +313,7 @@ impl<P: Port> Check<'_, P> {
 
     /// I4, I5: how far a sub-buffer is final.
     fn committed(&self, seq: Seq, page: &SubBuf<P>) -> Result<Pos, Violation> {
-        let layout = self.ring.layout;
+        let layout = *self.ring.layout;
         let commit = Pos(page.commit.load_acquire());
         let padded = page.padded.get();
         if seq == self.open {
@@ -364,7 +364,7 @@ impl<P: Port> Check<'_, P> {
 
     /// I10: a valid pair names the last event, its time and how it began.
     fn pair(&self, last: Option<Last>) -> Result<(), Violation> {
-        let (stamps, layout) = (&self.ring.w.stamps, self.ring.layout);
+        let (stamps, layout) = (&self.ring.w.stamps, *self.ring.layout);
         let Some(token) = stamps.named() else {
             return Ok(());
         };

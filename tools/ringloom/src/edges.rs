@@ -20,7 +20,7 @@ type Reader = fn(&Rc<World<Weak>>);
 
 /// Preemptions in one execution, at most.
 fn bound(short: usize) -> Option<usize> {
-    Some(if long() { short + 2 } else { short })
+    Some(if long() { short + 1 } else { short })
 }
 
 /// Explores `plan` beside `reader`; `expected` must happen somewhere.

@@ -66,7 +66,10 @@ fn as_many_writers_nest_as_there_are_levels() {
         assert_eq!(nest(&ring, 100 * round, MAX_NEST + 1), MAX_NEST);
         assert_eq!(stats(&ring, &mut state).recursion, round);
         let times = drain(&ring, &mut state, 4096);
-        assert_eq!(times, (100 * round..100 * round + MAX_NEST).collect::<Vec<_>>());
+        assert_eq!(
+            times,
+            (100 * round..100 * round + MAX_NEST).collect::<Vec<_>>()
+        );
     }
 }
 

@@ -90,6 +90,7 @@ const ROWS: &[Row] = &[
     ),
     ("buffer_size_kb", SIZES, 10),
     ("per_cpu/cpu0/buffer_size_kb", SIZES, 10),
+    ("buffer_subbuf_size_kb", SIZES, 10),
     (
         "set_event",
         &[

@@ -76,12 +76,6 @@ const ROWS: &[Row] = &[
         State::Same,
     ),
     row(
-        "buffer_subbuf_size_kb",
-        &["1", "4", "5", "8", "512", "513", "1024", "8 ", "4\n"],
-        "4",
-        State::Same,
-    ),
-    row(
         "per_cpu/cpu0/buffer_size_kb",
         &["8", "9", "100"],
         "1410",
@@ -168,6 +162,13 @@ const ROWS: &[Row] = &[
     row("per_cpu/cpu0/trace_pipe_raw", &[], "", State::None),
     row("trace", &[], "", State::None),
     row("per_cpu/cpu0/trace", &[], "", State::None),
+    // The last: what it does to the other sizes tracefs does not show.
+    row(
+        "buffer_subbuf_size_kb",
+        &["1", "4", "5", "8", "512", "513", "1024", "8 ", "4\n"],
+        "4",
+        State::Same,
+    ),
 ];
 
 const TOP_ROWS: &[Row] = &[

@@ -9,7 +9,7 @@ use crate::stream::{self, LARGEST};
 use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::Context;
-use std::io::Read;
+use std::io::{Read, Seek};
 
 pub const TESTS: &[Test] = &[
     test("size.texts", 30, texts),
@@ -82,7 +82,7 @@ fn texts(context: &Context) -> Check {
     }
     // Room for as much as before; the kernel goes on showing the size of before.
     own.set("buffer_size_kb", "1408")?;
-    for (kb, room) in [(8, "1413\n"), (512, "2047\n"), (4, "2048\n")] {
+    for (kb, room) in [(8, "1413\n"), (512, "1535\n"), (4, "1537\n")] {
         own.set(SUBBUF, &kb.to_string())?;
         let found = own.get("buffer_size_kb")?;
         report.expect(found == room || !context.is_rtracefs(), || {
@@ -159,6 +159,7 @@ fn open_files(context: &Context) -> Check {
             .read(&mut bytes[..300])
             .map_err(|e| format!("pipe: {e}"))?;
         ensure!(n > 0, "{kb} KiB: no line");
+        trace.rewind().map_err(|e| format!("trace: {e}"))?;
         let n = trace
             .read(&mut bytes[..2000])
             .map_err(|e| format!("trace: {e}"))?;

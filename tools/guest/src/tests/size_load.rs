@@ -288,5 +288,6 @@ fn under_writers(context: &Context) -> Check {
     });
     let unloaded = module::unload(NAME).map_err(|e| format!("unload {NAME}: {e}"));
     report.finish().and(unloaded)?;
+    drop(readers);
     own.remove()
 }

@@ -78,8 +78,8 @@ impl Mark {
             "{turns} turns, {nested} nested in {}",
             schedule()
         );
-        // A turn of `cross` has one acquiring load, and nothing else of a writer has.
-        let cross = self.ops.acquires;
+        // A turn of `cross` has one acquiring load, and so has the look whether recording is off.
+        let cross = self.ops.acquires - 1;
         assert!(
             cross <= turns * 2 && cross <= turns + changes,
             "{cross} turns of cross, {changes} changes by readers in {}",

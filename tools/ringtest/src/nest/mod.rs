@@ -196,10 +196,21 @@ fn a_time_record_that_does_not_fit() {
 #[test]
 fn an_attached_sub_buffer_is_lapped() {
     run(Plan {
-        sizes: &[2000],
-        before: 3,
-        attached: true,
-        nested: 2,
+        sizes: &[4056],
+        before: 1,
+        has_read: true,
+        reads: 1,
+        ..PLAN
+    });
+}
+
+#[test]
+fn a_writer_takes_the_spare_that_the_reader_has_just_named() {
+    run(Plan {
+        sizes: &[4056],
+        before: 2,
+        has_read: true,
+        outer: 1,
         reads: 1,
         ..PLAN
     });

@@ -9,8 +9,8 @@ pub struct Plan {
     pub slots: usize,
     /// Writers at the beginning that nobody interrupts; they make the first of all choices.
     pub before: u8,
-    /// The reader has been there, and has the newest sub-buffer attached.
-    pub attached: bool,
+    /// The reader has read once: it holds the oldest sub-buffer, or is attached to the only one.
+    pub has_read: bool,
     /// Outer writers, one after the other.
     pub outer: u8,
     /// Nested writers, at any depth.
@@ -38,7 +38,7 @@ pub const PLAN: Plan = Plan {
     name: "",
     slots: 2,
     before: 0,
-    attached: false,
+    has_read: false,
     outer: 2,
     nested: 2,
     depth: 3,
@@ -199,11 +199,29 @@ pub const LONG_PLANS: &[Plan] = &[
         ..FULL
     },
     Plan {
-        name: "3 nested, 1 read; attached",
+        name: "3 nested, 1 more read; full ring",
         nested: 3,
         reads: 1,
-        attached: true,
+        has_read: true,
         ..FULL
+    },
+    Plan {
+        name: "3 nested, 1 more read; attached; 1 event in a sub-buffer",
+        one_in: 5,
+        sizes: &[4056],
+        before: 1,
+        has_read: true,
+        reads: 1,
+        ..THREE
+    },
+    Plan {
+        name: "2 nested, 1 more read; 1 event in a sub-buffer; discards",
+        sizes: &[4056],
+        before: 2,
+        has_read: true,
+        reads: 1,
+        discards: true,
+        ..PLAN
     },
     Plan {
         name: "2 nested, 1 read; full ring; no overwriting; discards",
@@ -213,9 +231,9 @@ pub const LONG_PLANS: &[Plan] = &[
         ..FULL
     },
     Plan {
-        name: "2 nested, 1 read; attached; discards",
+        name: "2 nested, 1 more read; full ring; discards",
         reads: 1,
-        attached: true,
+        has_read: true,
         discards: true,
         ..FULL
     },
@@ -238,10 +256,10 @@ pub const LONG_PLANS: &[Plan] = &[
         ..PLAN
     },
     Plan {
-        name: "2 nested, 1 read; attached; discards; clock 0 or 50",
+        name: "2 nested, 1 more read; full ring; discards; clock 0 or 50",
         one_in: 20,
         reads: 1,
-        attached: true,
+        has_read: true,
         discards: true,
         clock: &[0, 50],
         ..FULL
@@ -260,11 +278,11 @@ pub const LONG_PLANS: &[Plan] = &[
         ..FULL
     },
     Plan {
-        name: "2 nested, 2 reads or views; attached",
+        name: "2 nested, 2 more reads or views; full ring",
         one_in: 20,
         reads: 2,
         views: true,
-        attached: true,
+        has_read: true,
         ..FULL
     },
     Plan {
@@ -332,14 +350,14 @@ pub const LONG_PLANS: &[Plan] = &[
         ..FULL
     },
     Plan {
-        name: "4 nested, 1 read; attached; 2 events or 1; discards; clock 0 or 50",
+        name: "4 nested, 1 more read; 2 events or 1; discards; clock 0 or 50",
         one_in: 1_000_000,
         nested: 4,
         reads: 1,
         sizes: &[2000, 4056],
         discards: true,
         clock: &[0, 50],
-        attached: true,
+        has_read: true,
         before: 2,
         ..PLAN
     },

@@ -107,7 +107,7 @@ impl World {
         self.reads.set(0);
         self.plain.set(true);
         (0..plan.before).for_each(|_| self.write());
-        if plan.attached {
+        if plan.has_read {
             self.read();
         }
         self.plain.set(false);
