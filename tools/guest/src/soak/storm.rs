@@ -100,7 +100,7 @@ impl<'a> Storm<'a> {
 
     fn tree(&mut self) -> &'a Tree {
         let trees = self.trees;
-        *self.random.pick(trees)
+        self.random.pick::<&Tree>(trees)
     }
 
     fn cpu(&mut self) -> u64 {
