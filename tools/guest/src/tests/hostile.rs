@@ -168,7 +168,7 @@ fn control_files(context: &Context) -> Check {
         outcomes.values().sum::<usize>(),
     );
     ensure!(
-        taken > 1000 && refused > 1000,
+        taken > texts() / 10 && refused > texts() / 10,
         "{taken} texts taken, {refused} refused"
     );
     // It still does what it did.
@@ -302,6 +302,8 @@ fn task_names(context: &Context) -> Check {
         names.push(name.into_iter().filter(|byte| *byte != 0).collect());
     }
     for tree in [&own, &reference] {
+        // The flags may change between the probe of one tracer and that of the other.
+        tree.set("options/irq-info", "0")?;
         tree.set("events/sched/sched_process_exit/enable", "1")?;
     }
     for name in &names {
