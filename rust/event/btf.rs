@@ -246,7 +246,7 @@ impl<'a> Sections<'a> {
         let head = self.types.get(offset..).ok_or(BtfError::Malformed)?;
         let info = word(head, 4)?;
         let count = (info & 0xff_ffff) as usize;
-        let kind = (info >> 24 & 0x7f) as u8;
+        let kind = ((info >> 24) & 0x7f) as u8;
         // Per kind: bytes that follow once, and per element.
         let (once, each) = match kind {
             INT | 14 | 17 => (4, 0),

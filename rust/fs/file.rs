@@ -65,8 +65,6 @@ pub(crate) struct At<'a> {
     pub(crate) inst: &'a Arc<Instance>,
     /// What in the instance.
     pub(crate) arg: Arg,
-    /// It was opened for writing with `O_TRUNC`.
-    pub(crate) truncate: bool,
 }
 
 impl At<'_> {

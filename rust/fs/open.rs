@@ -46,13 +46,12 @@ pub(crate) struct OpenFile {
     sleepers: Sleepers,
     inst: Arc<Instance>,
     arg: Arg,
-    truncate: bool,
     // Dropped last: the instance can go when this goes.
     _counted: InstanceRef,
 }
 
 impl OpenFile {
-    /// Opens the file of `node`.
+    /// Opens the file of `node`; `truncate` says that it was for writing with `O_TRUNC`.
     ///
     /// # Errors
     ///
@@ -65,7 +64,6 @@ impl OpenFile {
         let file = handler.open(&At {
             inst: &node.inst,
             arg: node.arg,
-            truncate,
         })?;
         let open = KBox::pin_init(
             pin_init!(Self {
@@ -73,7 +71,6 @@ impl OpenFile {
                 sleepers <- Sleepers::new(),
                 inst: node.inst.clone(),
                 arg: node.arg,
-                truncate,
                 _counted: counted,
             }),
             GFP_KERNEL,
@@ -88,7 +85,6 @@ impl OpenFile {
         At {
             inst: &self.inst,
             arg: self.arg,
-            truncate: self.truncate,
         }
     }
 

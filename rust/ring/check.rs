@@ -296,8 +296,7 @@ impl<P: Port> Check<'_, P> {
         chain.serial = base.wrapping_add(events);
         chain.remaining = chain.remaining.wrapping_add(events.wrapping_sub(read));
         let mut last = None;
-        let mut cursor = Cursor::at(data, 0, page.stamp.get());
-        while let Some(event) = cursor.next() {
+        for event in Cursor::at(data, 0, page.stamp.get()) {
             let event = event.map_err(|_| Violation::Records)?;
             let back = chain.time.is_some_and(|t| event.time < t);
             ensure(!back || self.clock == Clock::Any, Violation::Time)?;
@@ -343,7 +342,7 @@ impl<P: Port> Check<'_, P> {
         ensure(events == c.events, Violation::Reader)?;
         let mut cursor = Cursor::at(part, 0, page.stamp.get());
         let mut time = None;
-        while let Some(event) = cursor.next() {
+        for event in &mut cursor {
             time = event.ok().map(|e| e.time);
         }
         // It goes on at that time only if there is or will be something behind.

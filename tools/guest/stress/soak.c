@@ -320,6 +320,15 @@ void soak_once(enum context context)
 	}
 }
 
+void soak_last(void *unused)
+{
+	enum context context = in_hardirq() ? HARDIRQ : TASK;
+	unsigned int cpu = smp_processor_id(), ring;
+
+	for (ring = 0; cpu < MAX_CPUS && ring < rings; ring++)
+		write_one(&soakers[cpu], context, ring);
+}
+
 int soak_prepare(void)
 {
 	unsigned int cpu;

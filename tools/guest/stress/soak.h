@@ -61,6 +61,9 @@ int soak_thread(void *data);
 /* One event for instance 0, from this CPU. Preemption is off. */
 void soak_once(enum context context);
 
+/* The last event of this CPU for each instance: it tells of losses in front of it. */
+void soak_last(void *unused);
+
 int soak_prepare(void);
 void soak_finish(void);
 

@@ -12,6 +12,7 @@
 #include <linux/proc_fs.h>
 #include <linux/sched.h>
 #include <linux/seq_file.h>
+#include <linux/smp.h>
 #include <events.h>
 
 #include "soak.h"
@@ -82,6 +83,7 @@ static void stop(void)
 	for (cpu = 0; cpu < MAX_CPUS; cpu++)
 		for (i = 0; i < 1000 && atomic_read(&soakers[cpu].nmi_pending); i++)
 			usleep_range(100, 200);
+	on_each_cpu(soak_last, NULL, 1);
 	if (ended_ns < began_ns)
 		ended_ns = ktime_get_ns();
 }

@@ -80,6 +80,7 @@ impl Stage {
     fn prepare(&self, plan: &Plan) -> Check {
         for (own, seen) in self.instances.iter().zip(&self.seen) {
             own.set("trace_clock", "local")?;
+            own.set("buffer_subbuf_size_kb", "4")?;
             own.set("buffer_size_kb", &plan.kb.to_string())?;
             own.clear()?;
             seen.reset();

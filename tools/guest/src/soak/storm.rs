@@ -32,6 +32,7 @@ const KEEPING: &[(&str, Op)] = &[
     ("resize", |storm| storm.resize()),
     ("resize one", |storm| storm.resize_one()),
     ("resize one", |storm| storm.resize_one()),
+    ("sub-buffers", |storm| storm.subbuf()),
     ("off and on", |storm| storm.off_and_on()),
     ("off and on", |storm| storm.off_and_on()),
     ("no overwrite", |storm| storm.no_overwrite()),
@@ -99,7 +100,7 @@ impl<'a> Storm<'a> {
 
     fn tree(&mut self) -> &'a Tree {
         let trees = self.trees;
-        *self.random.pick(trees)
+        self.random.pick::<&Tree>(trees)
     }
 
     fn cpu(&mut self) -> u64 {
@@ -116,6 +117,12 @@ impl<'a> Storm<'a> {
         let cpu = self.cpu();
         self.tree()
             .set(&format!("per_cpu/cpu{cpu}/buffer_size_kb"), kb)
+    }
+
+    /// What is unread is lost and counted.
+    fn subbuf(&mut self) -> Check {
+        let kb = *self.random.pick(&["4", "4", "8", "16", "64"]);
+        self.tree().set("buffer_subbuf_size_kb", kb)
     }
 
     fn off_and_on(&mut self) -> Check {

@@ -312,35 +312,21 @@ fn task_names(context: &Context) -> Check {
         });
         let pid = thread.join().map_err(|_| "a thread died".to_string())?;
         let pid = pid.map_err(|e| format!("prctl: {e}"))?;
-        // The line of its end, from the name on and without the stamp.
-        let line = |tree: &Tree| -> Check<Vec<Vec<u8>>> {
-            let mut lines = vec![];
+        // The trace up to the end of the task, without stamps.
+        let line = |tree: &Tree| -> Check<Vec<u8>> {
+            let wanted = format!(" pid={pid} ").into_bytes();
+            let mut before = None;
             sys::wait_until(std::time::Duration::from_secs(10), || {
                 let text = tree.read_bytes("trace").unwrap_or_default();
-                let wanted = format!(" pid={pid} ").into_bytes();
                 let at = text.windows(wanted.len()).position(|part| part == wanted);
-                lines = at.map_or(vec![], |at| {
-                    let start = text[..at]
-                        .windows(8)
-                        .position(|w| w == b"# |  |  ")
-                        .unwrap_or(0);
-                    vec![text[start..at].to_vec()]
-                });
-                at.is_some()
+                before = at.map(|at| without_stamps(&text[..at]));
+                before.is_some()
             });
-            ensure!(
-                !lines.is_empty(),
-                "no line of {pid} in {}",
-                tree.shown("trace")
-            );
-            Ok(lines
-                .into_iter()
-                .map(|line| without_stamps(&line))
-                .collect())
+            before.ok_or_else(|| format!("no line of {pid} in {}", tree.shown("trace")))
         };
         ensure_eq!(
-            line(&own)?,
-            line(&reference)?,
+            line(&own)?.escape_ascii().to_string(),
+            line(&reference)?.escape_ascii().to_string(),
             "the line of a task named {:?}",
             name.escape_ascii().to_string()
         );
