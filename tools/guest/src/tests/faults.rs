@@ -194,7 +194,9 @@ fn knobs(context: &Context) -> Check {
                 if !back.is_empty() {
                     own.set(file, back)?;
                 }
-                own.set("trace_marker", "kept")?;
+                if *file != "set_event" {
+                    own.set("trace_marker", "kept")?;
+                }
                 *before.borrow_mut() = state(&own)?;
                 Ok(())
             },
@@ -377,54 +379,37 @@ fn consumed(context: &Context) -> Check {
         "per_cpu/cpu0/trace_pipe",
         "per_cpu/cpu0/trace_pipe_raw",
     ] {
-        own.clear()?;
-        for i in 0..EVENTS {
-            own.set("trace_marker", &format!("marker {i:04}"))?;
-        }
-        let path = own.file(file);
-        let mut buffer = vec![1u8; 1 << 16];
-        let left = || {
-            own.number("per_cpu/cpu0/stats", "entries")
-                .unwrap_or(u64::MAX)
+        let refill = || -> Check {
+            own.clear()?;
+            for i in 0..EVENTS {
+                own.set("trace_marker", &format!("marker {i:04}"))?;
+            }
+            let left = own.number("per_cpu/cpu0/stats", "entries")?;
+            ensure_eq!(left, EVENTS, "{file}: events written");
+            Ok(())
         };
-        let mut before = left();
-        ensure_eq!(before, EVENTS, "{file}: events written");
-        let mut next = 0u64;
-        // A line at a time, so that each run has something to take.
+        refill()?;
+        let path = own.file(file);
+        let mut buffer = vec![1u8; 4096];
         let tally = faults.exhaust(
             file,
             || {
                 let mut file = open(&path, false, sys::O_NONBLOCK)?;
-                let length = if path.ends_with("trace_pipe_raw") {
-                    4096
-                } else {
-                    60
-                };
-                let n = file.read(&mut buffer[..length])?;
+                let n = file.read(&mut buffer)?;
                 Ok(String::from_utf8_lossy(&buffer[..n]).into_owned())
             },
             |result| {
-                let now = left();
-                match result {
-                    Err(_) => ensure_eq!(now, before, "events after ENOMEM"),
-                    Ok(_) if path.ends_with("trace_pipe_raw") => {
-                        ensure_eq!(now, 0, "events after a page");
-                        for i in 0..EVENTS {
-                            own.set("trace_marker", &format!("marker {i:04}"))?;
-                        }
-                        return Ok(());
-                    }
-                    Ok(text) => {
-                        for line in text.lines() {
-                            let wanted = format!("marker {next:04}");
-                            ensure!(line.ends_with(&wanted), "{line:?}, not {wanted}");
-                            next += 1;
-                        }
-                        ensure_eq!(now, EVENTS - next, "events after a line");
-                        before = now;
-                    }
-                }
-                Ok(())
+                let left = own.number("per_cpu/cpu0/stats", "entries")?;
+                let Ok(text) = result else {
+                    ensure_eq!(left, EVENTS, "events after ENOMEM");
+                    return Ok(());
+                };
+                ensure!(
+                    text.contains("marker 0000\n"),
+                    "the oldest is not there: {text:?}"
+                );
+                ensure!(left < EVENTS, "nothing was taken");
+                refill()
             },
         )?;
         ensure!(tally.refused > 0, "{file}: {tally:?}");
@@ -494,7 +479,14 @@ fn sample_module(context: &Context) -> Check {
     again()?;
     let tally = faults.exhaust("unload the sample", unload, |result| match result {
         Ok(()) => {
-            ensure!(!own.exists(EVENT), "the event outlives its module");
+            // Its folder may stay when there is no memory to look for it; nothing is behind it.
+            if own.exists(EVENT) {
+                ensure_eq!(
+                    own.write(&enable, b"1"),
+                    Err(ENODEV),
+                    "enable without the module"
+                );
+            }
             ensure_eq!(own.get("set_event")?, "", "set_event without the module");
             again()
         }
