@@ -25,7 +25,6 @@ use crate::{
 };
 use kernel::{
     prelude::*,
-    str::CString,
     sync::Arc, //
 };
 
@@ -36,14 +35,14 @@ const SYSTEM: usize = 2;
 /// Calls `look` with the `events/` of every instance that users see.
 fn for_each_instance(mut look: impl FnMut(&Arc<Instance>, &Found<Node>)) {
     TYPE.for_mounted(|root| {
-        if let (Some(events), Ok(top)) = (root.child(c"events"), registry::top()) {
+        if let (Some(events), Ok(top)) = (root.child("events"), registry::top()) {
             look(&top, &events);
         }
-        let Some(instances) = root.child(c"instances") else {
+        let Some(instances) = root.child("instances") else {
             return;
         };
         instances.for_each(|folder| {
-            if let (Some(node), Some(events)) = (folder.node(), folder.child(c"events")) {
+            if let (Some(node), Some(events)) = (folder.node(), folder.child("events")) {
                 look(&node.inst, &events);
             }
         });
@@ -53,13 +52,10 @@ fn for_each_instance(mut look: impl FnMut(&Arc<Instance>, &Found<Node>)) {
 /// Makes the folders of `event`.
 pub(crate) fn add_event(event: &'static Event) {
     let mut result = Ok(());
-    let Ok(system) = CString::try_from_fmt(fmt!("{}", event.system())) else {
-        return;
-    };
     for_each_instance(|inst, events| {
         let added = events.change(EVENTS, |dir| tree::add_system(dir, inst, event));
         result = result.and(added.unwrap_or(Ok(())));
-        if let Some(folder) = events.child(&system) {
+        if let Some(folder) = events.child(event.system()) {
             let added = folder.change(SYSTEM, |dir| tree::add_event(dir, inst, event));
             result = result.and(added.unwrap_or(Ok(())));
         }
@@ -73,22 +69,16 @@ pub(crate) fn add_event(event: &'static Event) {
     }
 }
 
-/// Removes the folders of `event`, which cannot be enabled any more.
+/// Removes the folders of `event`, which cannot be enabled any more. Needs no memory.
 pub(crate) fn remove_event(event: &'static Event) {
-    let (Ok(system), Ok(name)) = (
-        CString::try_from_fmt(fmt!("{}", event.system())),
-        CString::try_from_fmt(fmt!("{}", event.name())),
-    ) else {
-        return;
-    };
     let last = !events::all().any(|other| other.system() == event.system());
     for_each_instance(|_, events| {
-        let Some(folder) = events.child(&system) else {
+        let Some(folder) = events.child(event.system()) else {
             return;
         };
         if last {
             folder.remove();
-        } else if let Some(folder) = folder.child(&name) {
+        } else if let Some(folder) = folder.child(event.name()) {
             folder.remove();
         }
     });

@@ -18,10 +18,7 @@ use core::{
     mem::ManuallyDrop,
     ptr, //
 };
-use kernel::{
-    bindings,
-    prelude::*, //
-};
+use kernel::bindings;
 
 /// A file or folder that was found.
 ///
@@ -83,9 +80,9 @@ impl<N: Send + Sync + 'static> Found<N> {
     }
 
     /// What is called `name` in this folder.
-    pub(crate) fn child(&self, name: &CStr) -> Option<Self> {
+    pub(crate) fn child(&self, name: &str) -> Option<Self> {
         // SAFETY: The reference keeps the dentry.
-        self.search(|child| unsafe { name_of(child.dentry) }.to_bytes() == name.to_bytes())
+        self.search(|child| unsafe { name_of(child.dentry) }.to_bytes() == name.as_bytes())
     }
 
     /// The node of it.
