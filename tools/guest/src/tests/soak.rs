@@ -92,11 +92,18 @@ fn everything(context: &Context) -> Check {
     let (mut sums, mut totals) = (Sums::default(), Totals::default());
     let mut round = 0;
     while totals.recorded < events {
+        // Writers that rest, so that readers keep up, would take long for a whole round.
+        let (pause_us, nice, most) = [
+            (0, -10, ROUND),
+            (0, -5, ROUND),
+            (200, -10, ROUND / 20),
+            (1000, 0, ROUND / 50),
+        ][round as usize % 4];
         let plan = Plan {
             seed: seed + round,
-            events: (events - totals.recorded).min(ROUND),
-            pause_us: [0, 0, 200, 1000][round as usize % 4],
-            nice: [-10, -5, -10, 0][round as usize % 4],
+            events: (events - totals.recorded).min(most),
+            pause_us,
+            nice,
             kb: 400,
             clears: false,
         };
