@@ -12,6 +12,7 @@
 //!
 //! `ring`, `event` and `text` use only `core` and are tested on the host, too.
 
+use kapi::events::RawWish;
 use kernel::prelude::*;
 
 mod event;
@@ -29,11 +30,19 @@ module! {
     description: "Event tracing with its own file system, in Rust",
     license: "GPL",
     alias: ["fs-rtracefs"],
+    params: {
+        raw_events: u8 {
+            default: 1,
+            description: "events/raw: 0 nothing, 1 tracepoints without another event, 2 all tracepoints",
+        },
+    },
 }
 
-/// What lives as long as the module is loaded. Fields are dropped in order: nobody can get in any
-/// more when the instances go, and no probe is left when the events go.
+/// What lives as long as the module is loaded. Fields are dropped in order: events of modules come and
+/// go only while there are instances, nobody can get in any more when these go, and no probe is left
+/// when the events go.
 struct Rtrace {
+    _modules: Option<kapi::events::ModuleWatch>,
     _fs: fs::Registration,
     _instances: instance::Instances,
     _events: Events,
@@ -58,14 +67,16 @@ fn forget_event(event: &'static kapi::events::Event) {
 impl kernel::Module for Rtrace {
     fn init(_module: &'static ThisModule) -> Result<Self> {
         let events = Events;
+        let wish = RawWish::from_number(module_parameters::raw_events.value());
         // SAFETY: The first call of this module; `events` calls `exit`.
-        unsafe { kapi::events::init() }?;
+        unsafe { kapi::events::init(wish) }?;
         let instances = instance::Instances::new()?;
         kapi::events::set_group_hooks(kapi::events::GroupHooks {
             added: fs::add_event,
             removed: forget_event,
         });
         Ok(Self {
+            _modules: kapi::events::ModuleWatch::new(wish)?,
             _fs: fs::register()?,
             _instances: instances,
             _events: events,

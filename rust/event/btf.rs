@@ -3,11 +3,18 @@
 //! Where does this very kernel keep a member of a struct that no public header defines?
 //!
 //! A reader of BTF, the compact type information that the kernel carries of itself. `kapi::events`
-//! asks it once, at load. Nothing in the bytes is trusted: a wrong length, offset or type number
-//! ends in an error.
+//! asks it when rtrace or another module is loaded. Nothing in the bytes is trusted: a wrong length,
+//! offset or type number ends in an error.
 //!
 //! BTF is a header, an array of types of varying length and a table of strings. Types refer to each
-//! other by number, so finding one by number needs an index, whose memory the caller brings.
+//! other by number, so finding one by number needs an index, whose memory the caller brings. The BTF
+//! of a module goes on where the kernel's ends: its first own type and its first own string have the
+//! numbers that are next there.
+//!
+//! [`functions`] tells the parameters of functions, [`c_type`] how a type is written.
+
+pub(crate) mod c_type;
+pub(crate) mod functions;
 
 /// Why BTF has no answer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -81,16 +88,23 @@ const HEADER: usize = 24;
 const TYPE: usize = 12;
 /// `struct btf_member`: name, type, offset.
 const MEMBER: usize = 12;
+/// `struct btf_param`: name, type; and `struct btf_enum`: name, value.
+const PARAM: usize = 8;
 
 const INT: u8 = 1;
 const PTR: u8 = 2;
 const ARRAY: u8 = 3;
 const STRUCT: u8 = 4;
+const UNION: u8 = 5;
 const ENUM: u8 = 6;
+const FWD: u8 = 7;
 const TYPEDEF: u8 = 8;
 const VOLATILE: u8 = 9;
 const CONST: u8 = 10;
 const RESTRICT: u8 = 11;
+const FUNC: u8 = 12;
+const FUNC_PROTO: u8 = 13;
+const FLOAT: u8 = 16;
 const TYPE_TAG: u8 = 18;
 const ENUM64: u8 = 19;
 
@@ -117,10 +131,13 @@ struct Sections<'a> {
 }
 
 /// BTF with an index of its types.
+#[derive(Clone, Copy)]
 pub(crate) struct Btf<'a> {
     sections: Sections<'a>,
-    /// Offset of type number `1 + i`.
+    /// Offset of type number `1 + i`, after those of `base`.
     index: &'a [u32],
+    /// For a module: the kernel's.
+    base: Option<&'a Btf<'a>>,
 }
 
 /// Number of types in `bytes`: the length that [`Btf::new`] wants for its index.
@@ -145,7 +162,28 @@ impl<'a> Btf<'a> {
             Ok(())
         })?;
         let index = index.get(..number).ok_or(BtfError::Malformed)?;
-        Ok(Self { sections, index })
+        Ok(Self {
+            sections,
+            index,
+            base: None,
+        })
+    }
+
+    /// The same `bytes` again, with the index that [`Btf::new`] filled.
+    pub(crate) fn indexed(bytes: &'a [u8], index: &'a [u32]) -> Result<Self, BtfError> {
+        Ok(Self {
+            sections: Sections::new(bytes)?,
+            index,
+            base: None,
+        })
+    }
+
+    /// The BTF of a module of the kernel that `base` belongs to.
+    pub(crate) fn of_module(self, base: &'a Btf<'a>) -> Self {
+        Self {
+            base: Some(base),
+            ..self
+        }
     }
 
     /// Answers all `questions` in one pass over the types.
@@ -159,7 +197,7 @@ impl<'a> Btf<'a> {
             }
             for question in questions.iter_mut() {
                 let open = matches!(question.place, Err(BtfError::NoStruct | BtfError::NoMember));
-                if open && self.sections.is_string(ty.name, question.name) {
+                if open && self.is_string(ty.name, question.name) {
                     question.place = self.place_in(&ty, question.member, question.shape);
                 }
             }
@@ -169,7 +207,7 @@ impl<'a> Btf<'a> {
 
     fn place_in(&self, ty: &Type<'_>, member: &str, shape: Shape) -> Result<u32, BtfError> {
         for bytes in ty.extra.chunks_exact(MEMBER) {
-            if !self.sections.is_string(word(bytes, 0)?, member) {
+            if !self.is_string(word(bytes, 0)?, member) {
                 continue;
             }
             let offset = word(bytes, 8)?;
@@ -201,17 +239,71 @@ impl<'a> Btf<'a> {
     /// The type behind typedefs and qualifiers.
     fn resolve(&self, mut number: u32) -> Result<Type<'a>, BtfError> {
         for _ in 0..MODIFIERS {
-            let at = (number as usize)
-                .checked_sub(1)
-                .and_then(|i| self.index.get(i))
-                .ok_or(BtfError::Malformed)?;
-            let (ty, _) = self.sections.type_at(*at as usize)?;
+            let ty = self.numbered(number)?;
             match ty.kind {
                 TYPEDEF | VOLATILE | CONST | RESTRICT | TYPE_TAG => number = ty.size_or_type,
                 _ => return Ok(ty),
             }
         }
         Err(BtfError::Malformed)
+    }
+
+    /// The type of that number; numbers begin with 1, as 0 is `void`.
+    fn numbered(&self, number: u32) -> Result<Type<'a>, BtfError> {
+        let index = number.checked_sub(1).ok_or(BtfError::Malformed)? as usize;
+        let (home, index) = match self.base {
+            None => (self, index),
+            Some(base) => match index.checked_sub(base.index.len()) {
+                None => (base, index),
+                Some(own) => (self, own),
+            },
+        };
+        let offset = home.index.get(index).ok_or(BtfError::Malformed)?;
+        Ok(home.sections.type_at(*offset as usize)?.0)
+    }
+
+    /// The string table from `offset` on.
+    fn strings_from(&self, offset: u32) -> Option<&'a [u8]> {
+        let offset = offset as usize;
+        let (strings, offset) = match self.base {
+            None => (self.sections.strings, offset),
+            Some(base) => match offset.checked_sub(base.sections.strings.len()) {
+                None => (base.sections.strings, offset),
+                Some(own) => (self.sections.strings, own),
+            },
+        };
+        strings.get(offset..)
+    }
+
+    /// Whether the string at `offset` is `text`.
+    fn is_string(&self, offset: u32, text: &str) -> bool {
+        self.strings_from(offset)
+            .and_then(|rest| rest.strip_prefix(text.as_bytes()))
+            .is_some_and(|behind| behind.first() == Some(&0))
+    }
+
+    /// The string at `offset` as a name in C; `None` when it is none.
+    fn name(&self, offset: u32) -> Option<&'a str> {
+        let rest = self.strings_from(offset)?;
+        let length = rest.iter().position(|&byte| byte == 0)?;
+        let name = rest.get(..length)?;
+        is_name(name)
+            .then(|| core::str::from_utf8(name).ok())
+            .flatten()
+    }
+
+    /// The name of a type: an integer's may have several words.
+    fn type_name(&self, ty: &Type<'a>) -> Option<&'a str> {
+        if ty.kind != INT {
+            return self.name(ty.name);
+        }
+        let rest = self.strings_from(ty.name)?;
+        let length = rest.iter().position(|&byte| byte == 0)?;
+        let name = rest.get(..length)?;
+        name.split(|&byte| byte == b' ')
+            .all(is_name)
+            .then(|| core::str::from_utf8(name).ok())
+            .flatten()
     }
 }
 
@@ -251,10 +343,10 @@ impl<'a> Sections<'a> {
         let (once, each) = match kind {
             INT | 14 | 17 => (4, 0),
             ARRAY => (12, 0),
-            STRUCT | 5 => (0, MEMBER),
-            ENUM | 13 => (0, 8),
+            STRUCT | UNION => (0, MEMBER),
+            ENUM | FUNC_PROTO => (0, PARAM),
             15 | ENUM64 => (0, 12),
-            PTR | 7..=12 | 16 | TYPE_TAG => (0, 0),
+            PTR | FWD..=FUNC | FLOAT | TYPE_TAG => (0, 0),
             _ => return Err(BtfError::UnknownKind),
         };
         let length = count
@@ -272,14 +364,12 @@ impl<'a> Sections<'a> {
         };
         Ok((ty, next))
     }
+}
 
-    /// Whether the string at `offset` is `text`.
-    fn is_string(&self, offset: u32, text: &str) -> bool {
-        self.strings
-            .get(offset as usize..)
-            .and_then(|rest| rest.strip_prefix(text.as_bytes()))
-            .is_some_and(|behind| behind.first() == Some(&0))
-    }
+/// Whether `word` is a name in C.
+fn is_name(word: &[u8]) -> bool {
+    let fits = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    word.first().is_some_and(|first| !first.is_ascii_digit()) && word.iter().all(fits)
 }
 
 fn array<const N: usize>(bytes: &[u8], at: usize) -> Result<[u8; N], BtfError> {
@@ -303,60 +393,11 @@ fn part_at(bytes: &[u8], at: usize, length: usize) -> Result<&[u8], BtfError> {
 }
 
 #[cfg(test)]
+pub(super) mod builder;
+
+#[cfg(test)]
 mod tests {
-    use super::*;
-
-    /// Builds BTF type by type; names go to the string table.
-    struct Builder {
-        types: Vec<u8>,
-        strings: Vec<u8>,
-    }
-
-    impl Builder {
-        fn new() -> Self {
-            Self {
-                types: Vec::new(),
-                strings: vec![0],
-            }
-        }
-
-        fn words(&mut self, words: &[u32]) {
-            for word in words {
-                self.types.extend(word.to_le_bytes());
-            }
-        }
-
-        fn string(&mut self, text: &str) -> u32 {
-            let at = self.strings.len() as u32;
-            self.strings.extend(text.bytes());
-            self.strings.push(0);
-            at
-        }
-
-        fn ty(&mut self, name: &str, kind: u8, count: u32, flag: bool, third: u32) {
-            let name = self.string(name);
-            let info = u32::from(kind) << 24 | count | u32::from(flag) << 31;
-            self.words(&[name, info, third]);
-        }
-
-        fn member(&mut self, name: &str, ty: u32, offset: u32) {
-            let name = self.string(name);
-            self.words(&[name, ty, offset]);
-        }
-
-        fn build(&self) -> Vec<u8> {
-            let mut bytes = Vec::new();
-            bytes.extend(MAGIC.to_le_bytes());
-            bytes.extend([VERSION, 0]);
-            let types = self.types.len() as u32;
-            for word in [24, 0, types, types, self.strings.len() as u32] {
-                bytes.extend(u32::to_le_bytes(word));
-            }
-            bytes.extend(&self.types);
-            bytes.extend(&self.strings);
-            bytes
-        }
-    }
+    use super::{builder::Builder, *};
 
     /// One type of each kind, and the structs that the tests ask for.
     fn sample() -> Vec<u8> {

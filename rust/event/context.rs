@@ -125,6 +125,21 @@ impl Common {
         })
     }
 
+    /// The flags as one number, as `verbose` lines show them.
+    pub(crate) fn flags(&self) -> u8 {
+        self.flags
+    }
+
+    /// How often preemption was disabled, at most 15.
+    pub(crate) fn preempt_depth(&self) -> u8 {
+        self.depths & 0xf
+    }
+
+    /// It happened in an NMI.
+    pub(crate) fn in_nmi(&self) -> bool {
+        self.has(NMI)
+    }
+
     /// The five columns: interrupts and bottom halves, reschedule, interrupt context, depth of disabled
     /// preemption, depth of disabled migration.
     pub(crate) fn columns(&self) -> [u8; 5] {
@@ -221,6 +236,8 @@ mod tests {
             [0x34, 0x12, 0x01, 0x52, 0xfe, 0xff, 0xff, 0xff]
         );
         assert_eq!(Common::of(&[0; 7]), None);
+        assert_eq!(record(raw, 1).flags(), IRQS_OFF);
+        assert_eq!(record(raw, 1).preempt_depth(), 2);
         assert_eq!(record(CALM, 1).event_type, 310);
         assert_eq!(record(CALM, 1).pid, 1234);
     }
@@ -307,6 +324,7 @@ mod tests {
             };
             assert_eq!(record(hard, 1).flags, HARDIRQ);
             assert_eq!(record(nmi, 1).flags, NMI);
+            assert!(record(nmi, 1).in_nmi() && !record(hard, 1).in_nmi());
         }
     }
 

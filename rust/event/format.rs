@@ -132,8 +132,62 @@ pub(crate) const RAW_DATA: Internal = Internal {
     print_fmt: "\"id:%04x %08x\", REC->id, (int)REC->buf[0]",
 };
 
+const CALLERS: Declared<'static> = Declared {
+    ty: "unsigned long[8]",
+    name: "caller",
+    size: 64,
+    align: 8,
+    len: 8,
+    signed: false,
+};
+
+/// How both stacks are printed.
+const CALLERS_FMT: &str = concat!(
+    r#""\t=> %ps\n\t=> %ps\n\t=> %ps\n" "\t=> %ps\n\t=> %ps\n\t=> %ps\n" "\t=> %ps\n\t=> %ps\n", "#,
+    "(void *)REC->caller[0], (void *)REC->caller[1], (void *)REC->caller[2], ",
+    "(void *)REC->caller[3], (void *)REC->caller[4], (void *)REC->caller[5], ",
+    "(void *)REC->caller[6], (void *)REC->caller[7]",
+);
+
+/// What `stacktrace` records: the functions that led to the event in front. There may be more of them
+/// than the eight that the format names.
+pub(crate) const KERNEL_STACK: Internal = Internal {
+    name: "kernel_stack",
+    id: 4,
+    fields: &[
+        Declared {
+            ty: "int",
+            name: "size",
+            size: 4,
+            align: 4,
+            len: 0,
+            signed: true,
+        },
+        CALLERS,
+    ],
+    print_fmt: CALLERS_FMT,
+};
+
+/// What `userstacktrace` records: the process and the places in it that led to the event in front.
+pub(crate) const USER_STACK: Internal = Internal {
+    name: "user_stack",
+    id: 13,
+    fields: &[
+        Declared {
+            ty: "unsigned int",
+            name: "tgid",
+            size: 4,
+            align: 4,
+            len: 0,
+            signed: false,
+        },
+        CALLERS,
+    ],
+    print_fmt: CALLERS_FMT,
+};
+
 /// The entries of the system `ftrace`.
-pub(crate) const INTERNAL: [&Internal; 2] = [&PRINT, &RAW_DATA];
+pub(crate) const INTERNAL: [&Internal; 4] = [&KERNEL_STACK, &PRINT, &RAW_DATA, &USER_STACK];
 
 impl Internal {
     /// Writes the `format` text.
@@ -239,10 +293,35 @@ mod tests {
                    \tfield:char buf[];\toffset:12;\tsize:0;\tsigned:0;\n\n\
                    print fmt: \"id:%04x %08x\", REC->id, (int)REC->buf[0]\n",
         ];
-        for (internal, want) in INTERNAL.into_iter().zip(want) {
+        for (internal, want) in [PRINT, RAW_DATA].into_iter().zip(want) {
             let mut text = String::new();
             internal.write_format(&mut text).unwrap();
             assert_eq!(text, want);
         }
+    }
+
+    #[test]
+    fn formats_of_stacks_equal_those_of_tracefs() {
+        let callers = "\tfield:unsigned long caller[8];\toffset:16;\tsize:64;\tsigned:0;\n";
+        let rows = [
+            (
+                KERNEL_STACK,
+                "\tfield:int size;\toffset:8;\tsize:4;\tsigned:1;\n",
+            ),
+            (
+                USER_STACK,
+                "\tfield:unsigned int tgid;\toffset:8;\tsize:4;\tsigned:0;\n",
+            ),
+        ];
+        for (internal, number) in rows {
+            let mut text = String::new();
+            internal.write_format(&mut text).unwrap();
+            let (head, print) = text.split_once("\nprint fmt: ").unwrap();
+            assert!(head.ends_with(&format!("\n\n{number}{callers}")), "{head}");
+            assert_eq!(print.matches(r"\t=> %ps\n").count(), 8);
+            assert_eq!(print.matches("(void *)REC->caller[").count(), 8);
+            assert!(print.ends_with("REC->caller[7]\n"));
+        }
+        assert!(INTERNAL.windows(2).all(|pair| pair[0].name < pair[1].name));
     }
 }

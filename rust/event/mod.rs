@@ -8,4 +8,8 @@ pub(crate) mod btf;
 pub(crate) mod context;
 pub(crate) mod evals;
 pub(crate) mod field;
+pub(crate) mod filter;
 pub(crate) mod format;
+pub(crate) mod json;
+pub(crate) mod raw;
+pub(crate) mod values;

@@ -22,7 +22,13 @@ use super::{
     },
 };
 use crate::{
-    event::format,
+    event::{
+        filter::{
+            self,
+            program::MAX_TEXT, //
+        },
+        format, //
+    },
     kapi::events::{
         self,
         Event, //
@@ -60,7 +66,7 @@ fn offered(id: u16) -> Result<&'static Event> {
 }
 
 /// The events that an `enable` file is about: one, those of a system, or all.
-fn these_events(at: &At<'_>) -> Result<impl Iterator<Item = &'static Event>> {
+fn these_events<'a>(at: &'a At<'a>) -> Result<impl Iterator<Item = &'static Event> + 'a> {
     let (one, system) = match at.arg {
         Arg::Event(id) => (Some(offered(id)?.id()), None),
         Arg::System(id) => (None, Some(events::by_id(id).ok_or(ENODEV)?.system())),
@@ -68,7 +74,14 @@ fn these_events(at: &At<'_>) -> Result<impl Iterator<Item = &'static Event>> {
     };
     Ok(events::all()
         .filter(move |event| one.is_none_or(|id| event.id() == id))
-        .filter(move |event| system.is_none_or(|system| event.system() == system)))
+        .filter(move |event| system.is_none_or(|system| event.system() == system))
+        .filter(move |event| one.is_some() || system.is_some() || is_meant(at, event)))
+}
+
+/// Whether `event` is one of "all events": a raw one only when it is recorded already. ftrace does not
+/// have them, and a tool that wants all events of ftrace shall get these.
+fn is_meant(at: &At<'_>, event: &Event) -> bool {
+    !event.is_raw() || at.inst.event_enabled(event)
 }
 
 /// `enable`, of an event, a system or all.
@@ -111,6 +124,37 @@ pub(crate) fn show_format(at: &At<'_>, text: &mut Text) -> Result {
 /// `id` of an event.
 pub(crate) fn show_id(at: &At<'_>, text: &mut Text) -> Result {
     writeln!(text, "{}", this_id(at)?).map_err(no_memory)
+}
+
+/// `filter` of an event.
+pub(crate) fn show_filter(at: &At<'_>, text: &mut Text) -> Result {
+    let event = offered(this_id(at)?)?;
+    at.inst.show_filter(event, text).map_err(no_memory)
+}
+
+/// A command that the kernel takes for a filter: less than a page.
+fn filter_command(command: &[u8]) -> Result<&[u8]> {
+    if command.len() > MAX_TEXT {
+        return Err(EINVAL);
+    }
+    Ok(command)
+}
+
+/// `filter` of an event.
+pub(crate) fn store_filter(at: &At<'_>, command: &[u8]) -> Result {
+    let event = offered(this_id(at)?)?;
+    at.inst.set_filter(event, filter_command(command)?)
+}
+
+/// `filter` of a system. It says the same whatever was written.
+pub(crate) fn show_system_filter(_at: &At<'_>, text: &mut Text) -> Result {
+    text.write_str(filter::SYSTEM_TEXT).map_err(no_memory)
+}
+
+/// `filter` of a system.
+pub(crate) fn store_system_filter(at: &At<'_>, command: &[u8]) -> Result {
+    let wanted = these_events(at)?;
+    at.inst.set_filters(wanted, filter_command(command)?)
 }
 
 /// `header_page`.
@@ -161,6 +205,7 @@ impl SetEvent {
         let mut any = false;
         let wanted = events::all()
             .filter(|event| wish.matches(event.system(), event.name(), event.module()))
+            .filter(|event| !wish.means_all() || is_meant(at, event))
             .inspect(|_| any = true);
         switch(at, wanted, wish.enable)?;
         if any {

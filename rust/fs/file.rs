@@ -10,6 +10,7 @@
 use crate::{
     fs::{
         open::OpenFile,
+        raw_calls,
         text_file::{
             Show,
             Store,
@@ -17,6 +18,8 @@ use crate::{
         },
     },
     instance::{
+        share::Mark,
+        Buf,
         CpuSel,
         Instance, //
     },
@@ -65,6 +68,8 @@ pub(crate) struct At<'a> {
     pub(crate) inst: &'a Arc<Instance>,
     /// What in the instance.
     pub(crate) arg: Arg,
+    /// The file is open for reading.
+    pub(crate) reads: bool,
 }
 
 impl At<'_> {
@@ -87,6 +92,8 @@ pub(crate) enum Step {
 
 /// What a reader sleeps for.
 pub(crate) struct Want {
+    /// In which buffer.
+    pub(crate) buf: Buf,
     /// An event on any of these CPUs.
     pub(crate) cpus: CpuSel,
     /// `tracing_on` = 0 is the end of the file.
@@ -118,6 +125,15 @@ pub(crate) trait TraceFile: Send {
     fn truncate(&mut self, _at: &At<'_>) -> Result {
         Ok(())
     }
+
+    /// For a reader that consumes nothing: what it had seen when it found nothing more. It sleeps until
+    /// something was recorded since, the others until there is something unread.
+    fn mark(&self) -> Option<Mark> {
+        None
+    }
+
+    /// The last descriptor of the file was closed.
+    fn released(&mut self, _at: &At<'_>) {}
 
     /// Is there something to read? Only asked of streams.
     fn readable(&mut self, _at: &At<'_>, _poller: &Poller<'_>) -> bool {
@@ -186,6 +202,8 @@ pub(crate) enum Kind {
     Text,
     /// A stream of events: no position, can be polled.
     Stream,
+    /// A stream of sub-buffers, which need not be copied.
+    Raw,
     /// Takes bytes only: no position.
     Sink,
 }
@@ -198,6 +216,11 @@ impl Kind {
             poll: Some(poll),
             ..operations(open_stream)
         };
+        const RAW: &bindings::file_operations = &bindings::file_operations {
+            splice_read: Some(raw_calls::splice_read),
+            unlocked_ioctl: Some(raw_calls::ioctl),
+            ..*STREAM
+        };
         const SINK: &bindings::file_operations = &bindings::file_operations {
             read_iter: None,
             splice_read: None,
@@ -207,6 +230,7 @@ impl Kind {
         match self {
             Kind::Text => TEXT,
             Kind::Stream => STREAM,
+            Kind::Raw => RAW,
             Kind::Sink => SINK,
         }
     }
@@ -233,9 +257,19 @@ const fn operations(open: OpenFn) -> bindings::file_operations {
 /// # Safety
 ///
 /// `file` was opened by one of the `open_*` functions and stays open for `'a`.
-unsafe fn open_file<'a>(file: *mut bindings::file) -> Pin<&'a OpenFile> {
+pub(super) unsafe fn open_file<'a>(file: *mut bindings::file) -> Pin<&'a OpenFile> {
     // SAFETY: By the contract; `release` is the only one to take it away, when nobody uses it.
     unsafe { Pin::<KBox<OpenFile>>::borrow((*file).private_data) }
+}
+
+/// Is the caller not to sleep? Anybody who has the file can change that at any time.
+///
+/// # Safety
+///
+/// `file` is open.
+pub(super) unsafe fn nonblocking(file: *mut bindings::file) -> bool {
+    // SAFETY: By the contract. Volatile: one load, as others may store.
+    unsafe { (&raw const (*file).f_flags).read_volatile() & bindings::O_NONBLOCK != 0 }
 }
 
 /// Opens `file`.
@@ -248,9 +282,10 @@ unsafe fn open(inode: *mut bindings::inode, file: *mut bindings::file) -> Result
     let flags = unsafe { (*file).f_flags };
     let writable = flags & bindings::O_ACCMODE != bindings::O_RDONLY;
     let truncate = writable && flags & bindings::O_TRUNC != 0;
+    let reads = flags & bindings::O_ACCMODE != bindings::O_WRONLY;
     // SAFETY: The file pins the inode, whose nodes are of this type.
     let node = unsafe { dir::node_of::<Node>(inode) }.ok_or(ENODEV)?;
-    let open = OpenFile::new(node, truncate)?;
+    let open = OpenFile::new(node, reads, truncate)?;
     // SAFETY: The file is not in use yet. `release` takes it back.
     unsafe { (*file).private_data = open.into_foreign() };
     Ok(())
@@ -285,7 +320,8 @@ unsafe extern "C" fn open_sink(inode: *mut bindings::inode, file: *mut bindings:
 /// Called by the VFS once, for the last reference to a file of ours.
 unsafe extern "C" fn release(_inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
     // SAFETY: Set by `open`, and nobody uses the file any more.
-    drop(unsafe { Pin::<KBox<OpenFile>>::from_foreign((*file).private_data) });
+    let open = unsafe { Pin::<KBox<OpenFile>>::from_foreign((*file).private_data) };
+    open.released();
     0
 }
 
@@ -302,8 +338,9 @@ unsafe extern "C" fn read_iter(
         // SAFETY: The VFS passes an iterator to be written to, and nobody else uses it.
         let out = unsafe { IovIterDest::from_raw(iter) };
         // SAFETY: The kiocb is ours during the call.
-        let (flags, pos) = unsafe { ((*(*kiocb).ki_filp).f_flags, &mut (*kiocb).ki_pos) };
-        let bytes = open.read(out, pos, flags & bindings::O_NONBLOCK != 0)?;
+        let (file, pos) = unsafe { ((*kiocb).ki_filp, &mut (*kiocb).ki_pos) };
+        // SAFETY: The file stays open during the call.
+        let bytes = open.read(out, pos, || unsafe { nonblocking(file) })?;
         Ok(bytes as isize)
     })
 }
@@ -373,6 +410,7 @@ mod tests {
         for (kind, read, polled) in [
             (Kind::Text, true, false),
             (Kind::Stream, true, true),
+            (Kind::Raw, true, true),
             (Kind::Sink, false, false),
         ] {
             let operations = kind.operations();

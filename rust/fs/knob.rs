@@ -16,6 +16,7 @@ use super::{
         Text, //
     },
 };
+use crate::kapi::cmdlines as tasks;
 use crate::text::{
     clock,
     cmdlines,
@@ -51,6 +52,17 @@ pub(crate) fn store_tracing_on(at: &At<'_>, command: &[u8]) -> Result {
     at.inst
         .set_tracing_on(number::parse_switch(command).map_err(refused)?);
     Ok(())
+}
+
+/// `buffer_percent`.
+pub(crate) fn show_percent(at: &At<'_>, text: &mut Text) -> Result {
+    writeln!(text, "{}", at.inst.percent()).map_err(no_memory)
+}
+
+/// `buffer_percent`.
+pub(crate) fn store_percent(at: &At<'_>, command: &[u8]) -> Result {
+    at.inst
+        .set_percent(number::parse(command).map_err(refused)?)
 }
 
 /// `buffer_size_kb` of the instance or of one CPU.
@@ -128,6 +140,19 @@ pub(crate) fn store_tracer(_at: &At<'_>, command: &[u8]) -> Result {
     }
 }
 
+/// `tracing_cpumask`.
+pub(crate) fn show_cpumask(at: &At<'_>, text: &mut Text) -> Result {
+    at.inst.show_cpumask(text).map_err(no_memory)
+}
+
+/// `tracing_cpumask`.
+pub(crate) fn store_cpumask(at: &At<'_>, command: &[u8]) -> Result {
+    if command.is_empty() {
+        return Err(EINVAL);
+    }
+    at.inst.set_cpumask(command)
+}
+
 /// `trace_options`.
 pub(crate) fn show_options(at: &At<'_>, text: &mut Text) -> Result {
     at.inst.options().write_list(text).map_err(no_memory)
@@ -136,6 +161,10 @@ pub(crate) fn show_options(at: &At<'_>, text: &mut Text) -> Result {
 /// `trace_options`.
 pub(crate) fn store_options(at: &At<'_>, command: &[u8]) -> Result {
     let (opt, on) = options::parse(command).map_err(refused)?;
+    // Here it refuses whatever it is asked, its file only a change.
+    if opt.refuses() {
+        return Err(EINVAL);
+    }
     at.inst.set_option(opt, on)
 }
 
@@ -165,8 +194,36 @@ pub(crate) fn show_readme(_at: &At<'_>, text: &mut Text) -> Result {
 /// `saved_cmdlines`.
 pub(crate) fn show_cmdlines(_at: &At<'_>, text: &mut Text) -> Result {
     let mut result = Ok(());
-    crate::kapi::cmdlines::for_each(|pid, comm| {
-        result = result.and(cmdlines::write_line(pid, comm, text));
+    tasks::for_each(|task| {
+        if let Some(comm) = &task.comm {
+            result = result.and(cmdlines::write_line(task.pid, comm, text));
+        }
     });
     result.map_err(no_memory)
+}
+
+/// `saved_cmdlines_size`.
+pub(crate) fn show_cmdlines_size(_at: &At<'_>, text: &mut Text) -> Result {
+    writeln!(text, "{}", tasks::places()).map_err(no_memory)
+}
+
+/// `saved_cmdlines_size`.
+pub(crate) fn store_cmdlines_size(_at: &At<'_>, command: &[u8]) -> Result {
+    tasks::resize(cmdlines::parse_size(command).map_err(refused)?)
+}
+
+/// `saved_tgids`.
+pub(crate) fn show_tgids(_at: &At<'_>, text: &mut Text) -> Result {
+    let mut result = Ok(());
+    tasks::for_each(|task| {
+        if task.tgid != 0 {
+            result = result.and(writeln!(text, "{} {}", task.pid, task.tgid));
+        }
+    });
+    result.map_err(no_memory)
+}
+
+/// `timestamp_mode`: events carry the time since the one in front of them.
+pub(crate) fn show_timestamp_mode(_at: &At<'_>, text: &mut Text) -> Result {
+    text.write_str("[delta] absolute\n").map_err(no_memory)
 }

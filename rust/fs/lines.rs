@@ -9,7 +9,11 @@ use super::text_file::Text;
 use crate::{
     event::{
         context::Common,
-        format, //
+        format,
+        values::{
+            self,
+            Kernel, //
+        }, //
     },
     instance::{
         Instance,
@@ -19,21 +23,35 @@ use crate::{
         cmdlines,
         events::{
             self,
+            Event,
+            Manner,
             Printer, //
         },
-        symbol, //
+        strings,
+        symbol::Symbol, //
     },
     text::{
         builtin,
         clock::ClockId,
-        line::{
+        form::{
             self,
-            Prefix, //
+            Form,
+            Origin, //
         },
+        latency::{
+            self,
+            Moment, //
+        },
+        line::Prefix,
         options::{
             Opt,
             OptionSet, //
         },
+        stack::{
+            self,
+            Names, //
+        },
+        word,
         writer::ByteWrite, //
     },
 };
@@ -50,6 +68,8 @@ pub(crate) struct Style {
     pub(crate) options: OptionSet,
     /// What made their stamps.
     clock: ClockId,
+    /// When the buffers were emptied.
+    begin: u64,
 }
 
 impl Style {
@@ -58,6 +78,7 @@ impl Style {
         Self {
             options: inst.options(),
             clock: inst.clock(),
+            begin: inst.begin(),
         }
     }
 }
@@ -80,6 +101,17 @@ pub(crate) struct Seen<'a> {
     pub(crate) stamp: u64,
     /// Its bytes.
     pub(crate) record: &'a [u8],
+    /// For lines of `latency-format`.
+    pub(crate) delay: Option<Delay>,
+}
+
+/// Where an event stands among others.
+#[derive(Clone, Copy)]
+pub(crate) struct Delay {
+    /// Which of this reader's events it is.
+    pub(crate) number: u64,
+    /// When the one behind it happened.
+    pub(crate) next: u64,
 }
 
 impl Lines {
@@ -106,42 +138,176 @@ impl Lines {
             return Ok(());
         };
 
-        if style.options.has(Opt::ContextInfo) {
-            let mut comm = [0; 16];
-
-            Prefix {
-                comm: cmdlines::comm_of(common.pid, &mut comm),
-                pid: common.pid,
-                cpu: seen.cpu,
-                columns: style.options.has(Opt::IrqInfo).then(|| common.columns()),
-                stamp: seen.stamp,
-                clock: style.clock,
-            }
-            .write_text(out)?;
+        let (options, form) = (style.options, Form::of(style.options));
+        let bare = options.has(Opt::TracePrintk) && options.has(Opt::PrintkMsgOnly);
+        if bare && common.event_type == format::PRINT.id {
+            return out.write_bytes(builtin::marker_text(seen.record));
         }
+        if options.has(Opt::ContextInfo) {
+            write_context(style, form, &common, seen, out)?;
+        }
+        match form {
+            Form::Text => {
+                // SAFETY: By the contract.
+                unsafe { self.write_text(options, common.event_type, seen.record, out) }
+            }
+            _ => {
+                write_plain(form, common.event_type, seen.record, out)?;
+                form.write_end(out)
+            }
+        }
+    }
 
-        match common.event_type {
-            id if id == format::PRINT.id => write_marker(seen.record, out),
-            id if id == format::RAW_DATA.id => builtin::write_raw_data(seen.record, out),
-            id => match events::by_id(id) {
-                Some(event) => {
-                    write!(out, "{}: ", event.name())?;
-                    // SAFETY: By the contract, and its type says that the probe of `event` wrote it.
-                    if let Some(text) = unsafe { self.printer.text(event, seen.record) } {
-                        out.write_bytes(text)?;
-                    }
-                    out.write_char('\n')
-                }
-                None => line::write_unknown_type(id, out),
-            },
+    /// Writes what the record itself says.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::write_event`]; `id` is the type of the record.
+    unsafe fn write_text(
+        &mut self,
+        options: OptionSet,
+        id: u16,
+        record: &[u8],
+        out: &mut Text,
+    ) -> fmt::Result {
+        let internal = format::INTERNAL.iter().any(|entry| entry.id == id);
+        if options.has(Opt::Fields) && internal {
+            return writeln!(out, "UNKNOWN TYPE {id}");
+        }
+        if id == format::PRINT.id {
+            let address = builtin::marker_address(record).unwrap_or(0);
+            stack::write_address(address, options, &mut Symbols, out)?;
+            out.write_str(": ")?;
+            return out.write_bytes(builtin::marker_text(record));
+        }
+        if id == format::RAW_DATA.id {
+            return builtin::write_raw_data(record, out);
+        }
+        if id == format::KERNEL_STACK.id {
+            return stack::write_callers(record, options, &mut Symbols, out);
+        }
+        if id == format::USER_STACK.id {
+            let (process, callers) = (stack::process(record), stack::user_callers(record));
+            let manner = Manner::of(options);
+            return out.write_bytes(self.printer.user_stack(process, &callers, manner));
+        }
+        let Some(event) = events::by_id(id) else {
+            return form::write_unknown(Form::Text, id, out);
+        };
+        if options.has(Opt::Fields) {
+            return write_fields(event, record, out);
+        }
+        // The text of a call begins with a name of its own, as in ftrace.
+        if event.call().is_none() {
+            write!(out, "{}: ", event.name())?;
+        }
+        // SAFETY: By the contract, and its type says that the probe of `event` wrote it.
+        if let Some(text) = unsafe { self.printer.text(event, record, Manner::of(options)) } {
+            out.write_bytes(text)?;
+        }
+        out.write_char('\n')
+    }
+}
+
+/// Writes who recorded the event, where and when.
+fn write_context(
+    style: Style,
+    form: Form,
+    common: &Common,
+    seen: &Seen<'_>,
+    out: &mut Text,
+) -> fmt::Result {
+    let (pid, cpu, stamp) = (common.pid, seen.cpu, seen.stamp);
+    if form != Form::Text {
+        return Origin { pid, cpu, stamp }.write(form, out);
+    }
+    let mut comm = [0; 16];
+    let comm = cmdlines::comm_of(pid, &mut comm);
+    let Some(delay) = seen.delay else {
+        return Prefix {
+            comm,
+            pid,
+            tgid: style
+                .options
+                .has(Opt::RecordTgid)
+                .then(|| cmdlines::tgid_of(pid)),
+            cpu,
+            columns: style.options.has(Opt::IrqInfo).then(|| common.columns()),
+            stamp,
+            clock: style.clock,
+        }
+        .write_text(out);
+    };
+    latency::Prefix {
+        comm,
+        pid,
+        cpu,
+        columns: common.columns(),
+        flags: common.flags(),
+        depth: common.preempt_depth(),
+        number: delay.number,
+        moment: Moment {
+            stamp,
+            next: delay.next,
+            begin: style.begin,
+            clock: style.clock,
+        },
+    }
+    .write_text(style.options.has(Opt::Verbose), out)
+}
+
+/// Writes a record as numbers. Only markers have more of them than their type.
+fn write_plain(form: Form, id: u16, record: &[u8], out: &mut Text) -> fmt::Result {
+    let internal = format::INTERNAL.iter().any(|entry| entry.id == id);
+    if !internal && events::by_id(id).is_none() {
+        form::write_unknown(form, id, out)
+    } else if form == Form::Raw && id == format::PRINT.id {
+        builtin::write_raw_marker(record, out)
+    } else if form == Form::Raw && id == format::RAW_DATA.id {
+        builtin::write_raw_data(record, out)
+    } else {
+        form::write_type(id, out)
+    }
+}
+
+fn write_fields(event: &Event, record: &[u8], out: &mut Text) -> fmt::Result {
+    write!(out, "{}:", event.name())?;
+    event
+        .with_fields(|fields| values::write(record, fields, &mut Symbols, out))
+        .unwrap_or_else(|| out.write_char('\n'))
+}
+
+/// The kernel's names.
+struct Symbols;
+
+impl Names for Symbols {
+    fn write_name(
+        &mut self,
+        address: u64,
+        offset: bool,
+        out: &mut dyn ByteWrite,
+    ) -> Result<bool, fmt::Error> {
+        let symbol = match offset {
+            true => Symbol::at(address),
+            false => Symbol::name_at(address),
+        };
+        match symbol.name() {
+            Some(name) => out.write_str(name).map(|()| true),
+            None => Ok(false),
         }
     }
 }
 
-/// All markers are written by one function, whose name programs look for.
-fn write_marker(record: &[u8], out: &mut Text) -> fmt::Result {
-    let ours = Some(symbol::marker_address() as u64);
-    let symbol = (builtin::marker_address(record) == ours).then_some("tracing_mark_write");
+impl Kernel for Symbols {
+    fn write_symbol(&mut self, address: u64, out: &mut dyn ByteWrite) -> fmt::Result {
+        out.write_str(Symbol::at(address).text())
+    }
 
-    builtin::write_marker(record, symbol, out)
+    fn write_string(&mut self, address: u64, out: &mut dyn ByteWrite) -> fmt::Result {
+        let written = strings::with_string(address, false, |string| {
+            out.write_char(':')?;
+            out.write_bytes(word::c_string(string))
+        });
+        written.unwrap_or(Ok(()))
+    }
 }

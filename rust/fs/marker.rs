@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `trace_marker`: what a program writes into it becomes an event.
+//! `trace_marker` and `trace_marker_raw`: what a program writes into them becomes an event.
 //!
-//! A write is one event, cut after 4096 bytes. The bytes are copied from the program before the ring
-//! is touched, so a page fault happens where it may.
+//! A write is one event. A text is cut after 4096 bytes; bytes, which begin with a number of 32 bits,
+//! are recorded as a whole or not at all. What is recorded is copied from the program before the ring is
+//! touched, so a page fault happens where it may.
 
 use super::file::{
     At,
@@ -20,6 +21,8 @@ use kernel::{
 
 /// The most of a write that is recorded.
 const LONGEST: usize = 4096;
+/// The number that a binary marker begins with.
+const SHORTEST_RAW: usize = 4;
 
 /// The file.
 pub(crate) struct Marker;
@@ -39,5 +42,29 @@ impl TraceFile for Marker {
         let mut bytes = KVec::zeroed(input.len().min(LONGEST), GFP_KERNEL)?;
         input.read_slice(&mut bytes)?;
         at.inst.marker(&bytes, symbol::marker_address())
+    }
+}
+
+/// The file for bytes.
+pub(crate) struct RawMarker;
+
+impl RawMarker {
+    /// Opens it.
+    pub(crate) fn open(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+        Ok(KBox::new(Self, GFP_KERNEL)?)
+    }
+}
+
+impl TraceFile for RawMarker {
+    fn write(&mut self, at: &At<'_>, input: &mut UserSliceReader, _pos: &mut i64) -> Result<usize> {
+        if !at.inst.options().has(Opt::Markers) {
+            return Err(EINVAL);
+        }
+        if !(SHORTEST_RAW..=LONGEST).contains(&input.len()) {
+            return Err(EINVAL);
+        }
+        let mut bytes = KVec::zeroed(input.len(), GFP_KERNEL)?;
+        input.read_slice(&mut bytes)?;
+        at.inst.raw_marker(&bytes)
     }
 }

@@ -7,23 +7,34 @@
 //! - `file`: what an open file is, the trait `TraceFile` and the table of file operations;
 //! - `open`: what one open file owns, how its readers wait; `sleep`: who sleeps in a read;
 //! - `groups`: events that come and go with a module;
-//! - `text_file`, `knob`, `events`: files that are a text;
-//! - `trace`, `pipe`, `lines`: the events as text; `raw`: the events as bytes; `marker`: events
-//!   from users.
+//! - `text_file`, `knob`, `events`, `features`: files that are a text;
+//! - `trace`, `pipe`, `lines`: the events as text; `json`, `maker`: in another form; `share`: to several
+//!   readers; `raw`: the events as bytes; `marker`: events from users; `snapshot`: taking one; `free`:
+//!   giving the memory back.
 //!
 //! Nothing here knows rings or probes: an instance does what the files ask for.
 
+mod error_log;
 mod events;
+mod features;
 mod file;
+mod free;
 mod groups;
+mod json;
 mod knob;
 mod lines;
+mod maker;
 mod marker;
 mod open;
+mod pids;
 mod pipe;
 mod raw;
+mod raw_calls;
+mod share;
 mod sleep;
+mod snapshot;
 mod superblock;
+mod syscalls;
 mod text_file;
 mod trace;
 mod tree;

@@ -23,6 +23,7 @@ use crate::{
     },
     kapi::{
         fs::locked_down,
+        pipe::PipeEnd,
         wait::Poller, //
     },
 };
@@ -31,6 +32,11 @@ use kernel::{
     new_mutex,
     prelude::*,
     sync::{
+        atomic::{
+            Atomic,
+            Full,
+            Relaxed, //
+        },
         Arc,
         Mutex, //
     },
@@ -44,33 +50,40 @@ pub(crate) struct OpenFile {
     file: Mutex<KBox<dyn TraceFile>>,
     #[pin]
     sleepers: Sleepers,
+    /// How often the sleepers of this file were told to look again.
+    nudges: Atomic<u64>,
     inst: Arc<Instance>,
     arg: Arg,
+    reads: bool,
     // Dropped last: the instance can go when this goes.
     _counted: InstanceRef,
 }
 
 impl OpenFile {
-    /// Opens the file of `node`; `truncate` says that it was for writing with `O_TRUNC`.
+    /// Opens the file of `node`; `reads` says that it was for reading, `truncate` that it was for writing
+    /// with `O_TRUNC`.
     ///
     /// # Errors
     ///
     /// `EPERM` under lockdown, `ENODEV` for an instance that is being removed, and what the file
     /// itself says.
-    pub(crate) fn new(node: &Node, truncate: bool) -> Result<Pin<KBox<Self>>> {
+    pub(crate) fn new(node: &Node, reads: bool, truncate: bool) -> Result<Pin<KBox<Self>>> {
         locked_down()?;
         let handler = node.handler.ok_or(EINVAL)?;
         let counted = node.inst.get()?;
         let file = handler.open(&At {
             inst: &node.inst,
             arg: node.arg,
+            reads,
         })?;
         let open = KBox::pin_init(
             pin_init!(Self {
                 file <- new_mutex!(file),
                 sleepers <- Sleepers::new(),
+                nudges: Atomic::new(0),
                 inst: node.inst.clone(),
                 arg: node.arg,
+                reads,
                 _counted: counted,
             }),
             GFP_KERNEL,
@@ -85,29 +98,34 @@ impl OpenFile {
         At {
             inst: &self.inst,
             arg: self.arg,
+            reads: self.reads,
         }
     }
 
-    /// Reads, and sleeps until there is something unless `nonblock` forbids it.
+    /// Reads, and sleeps until there is something unless `nonblock`, asked each time, forbids it.
     pub(crate) fn read(
         &self,
         out: &mut IovIterDest<'_>,
         pos: &mut i64,
-        nonblock: bool,
+        nonblock: impl Fn() -> bool,
     ) -> Result<usize> {
         if out.is_empty() {
             return Ok(0);
         }
         let mut last = false;
         loop {
-            let step = self.file.lock().read(&self.at(), out, pos)?;
+            let nudges = self.nudges.load(Relaxed);
+            let (step, mark) = {
+                let mut file = self.file.lock();
+                (file.read(&self.at(), out, pos)?, file.mark())
+            };
             let want = match step {
                 Step::Bytes(bytes) => return Ok(bytes),
                 // What came before the end was looked for once more after the end was seen.
                 Step::Empty(_) if last => return Ok(0),
                 Step::Empty(want) => want,
             };
-            if nonblock {
+            if nonblock() {
                 return Err(EAGAIN);
             }
             let ended = || want.ends_when_off && !self.inst.tracing_on();
@@ -116,10 +134,52 @@ impl OpenFile {
                 continue;
             }
             let sleeper = self.sleepers.enter()?;
-            self.inst
-                .wait(want.cpus, &mut || sleeper.closed() || ended())?;
+            let mut until = || sleeper.closed() || self.nudged(nudges) || ended();
+            match mark {
+                Some(mark) => self.inst.wait_behind(want.cpus, mark, &mut until)?,
+                None => self.inst.wait(want.buf, want.cpus, &mut until)?,
+            }
             last = sleeper.closed();
         }
+    }
+
+    /// Moves whole sub-buffers into `pipe`. When there is none, waits once until the share of the
+    /// instance is full or somebody makes it look again, unless `nonblock` forbids it; then 0 is
+    /// possible.
+    pub(crate) fn splice(
+        &self,
+        pos: &mut i64,
+        pipe: &mut PipeEnd<'_>,
+        len: usize,
+        nonblock: impl Fn() -> bool,
+    ) -> Result<usize> {
+        let Arg::Cpu(cpu) = self.arg else {
+            return Err(EINVAL);
+        };
+        let nudges = self.nudges.load(Relaxed);
+        let moved = self.inst.splice(cpu, pos, pipe, len)?;
+        if moved != 0 {
+            return Ok(moved);
+        }
+        if nonblock() {
+            return Err(EAGAIN);
+        }
+        let sleeper = self.sleepers.enter()?;
+        self.inst.wait_share(cpu, self.inst.percent(), &mut || {
+            sleeper.closed() || self.nudged(nudges)
+        })?;
+        self.inst.splice(cpu, pos, pipe, len)
+    }
+
+    /// Makes those who sleep in this file look again, and find that they may not sleep any more if
+    /// that was changed meanwhile.
+    pub(crate) fn nudge(&self) {
+        self.nudges.fetch_add(1, Full);
+        self.inst.wake_all();
+    }
+
+    fn nudged(&self, before: u64) -> bool {
+        self.nudges.load(Relaxed) != before
     }
 
     /// Obeys one command; returns how many bytes of it were used.
@@ -130,6 +190,11 @@ impl OpenFile {
     /// Is there something to read? If not, `poller` is going to be woken up.
     pub(crate) fn readable(&self, poller: &Poller<'_>) -> bool {
         self.file.lock().readable(&self.at(), poller)
+    }
+
+    /// The last descriptor of the file was closed.
+    pub(crate) fn released(&self) {
+        self.file.lock().released(&self.at());
     }
 
     /// A descriptor of the file was closed by the program with the file table `owner`.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `trace_pipe`: the events of all CPUs or of one as text, in the order of time, consumed.
+//! `trace_pipe` and `trace_pipe_json`: the events of all CPUs or of one as text, in the order of time,
+//! consumed.
 //!
 //! An event is consumed when its line is made. A line that the user had no room for stays with the open
 //! file and is given first next time. Sleeping until there are events, and the end of the file, are
@@ -15,12 +16,14 @@ use super::{
     },
     lines::{
         data,
-        Lines,
+        Delay,
         Seen,
         Style, //
     },
+    maker::Maker,
+    share,
     text_file::{
-        copy_at,
+        give,
         no_memory,
         Text, //
     },
@@ -33,6 +36,7 @@ use crate::{
             Settled, //
         },
         stream::Walk,
+        Buf,
         Instance,
         PageCopy,
         PipeToken, //
@@ -40,7 +44,7 @@ use crate::{
     kapi::{
         wait::Poller, //
     },
-    text::line,
+    text::options::Opt,
 };
 use kernel::{
     iov::IovIterDest,
@@ -51,15 +55,28 @@ use kernel::{
 /// The most text that is made for one read.
 const CHUNK: usize = 64 * 1024;
 
-/// Opens the file, unless somebody else consumes the same events.
+/// Opens `trace_pipe`, unless somebody else consumes the same events.
 pub(crate) fn open(at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+    open_as(at, Maker::lines()?)
+}
+
+/// Opens `trace_pipe_json`, on the same condition.
+pub(crate) fn open_json(at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+    open_as(at, Maker::json())
+}
+
+fn open_as(at: &At<'_>, maker: Maker) -> Result<KBox<dyn TraceFile>> {
+    if at.inst.options().has(Opt::PipeShare) {
+        return share::open(at, maker);
+    }
     let token = at.inst.pipe_open(at.cpus())?;
     let mut list = KVec::new();
     for cpu in at.cpus().iter() {
         list.push(CpuPipe::new(cpu), GFP_KERNEL)?;
     }
     let file = Pipe {
-        lines: Lines::new()?,
+        maker,
+        latency: at.inst.options().has(Opt::LatencyFormat),
         cpus: list,
         text: Text::new(),
         given: 0,
@@ -71,7 +88,9 @@ pub(crate) fn open(at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
 
 /// The file.
 struct Pipe {
-    lines: Lines,
+    maker: Maker,
+    /// They have the form that `latency-format` asked for when it was opened.
+    latency: bool,
     cpus: KVec<CpuPipe>,
     /// Lines of consumed events.
     text: Text,
@@ -96,6 +115,7 @@ impl Pipe {
         let mut settled = Settled::default();
         self.text.clear();
         self.given = 0;
+        let mut number = 0u64;
         while self.text.bytes().len() < wanted {
             let mut pipes = Pipes {
                 inst,
@@ -107,7 +127,10 @@ impl Pipe {
             let Some(cpu) = self.cpus.get_mut(place) else {
                 break;
             };
-            if cpu.consume(inst, &mut self.lines, style, &mut self.text)? {
+            // Numbers begin with each read, at 1; what comes next is not looked for.
+            number = number.saturating_add(1);
+            let latency = self.latency.then_some(number);
+            if cpu.consume(inst, &mut self.maker, style, latency, &mut self.text)? {
                 settled.unsettle();
             }
         }
@@ -122,22 +145,17 @@ impl TraceFile for Pipe {
         }
         if self.text.bytes().is_empty() {
             return Ok(Step::Empty(Want {
+                buf: Buf::Live,
                 cpus: at.cpus(),
                 ends_when_off: self.delivered,
             }));
         }
         self.delivered = true;
-        let mut place = i64::try_from(self.given).map_err(|_| EINVAL)?;
-        let step = copy_at(self.text.bytes(), out, &mut place)?;
-        if let Step::Bytes(bytes) = step {
-            self.given = self.given.saturating_add(bytes);
-            *pos = pos.saturating_add_unsigned(bytes as u64);
-        }
-        Ok(step)
+        give(self.text.bytes(), &mut self.given, out, pos)
     }
 
     fn readable(&mut self, at: &At<'_>, poller: &Poller<'_>) -> bool {
-        let more = at.inst.poll(at.cpus(), poller);
+        let more = at.inst.poll_share(at.cpus(), poller);
         more || !self.all_given()
     }
 }
@@ -171,7 +189,7 @@ impl CpuPipe {
             }
             // Nothing but discarded events: behind them there may be others.
             let (end, time) = self.walk.passed();
-            if !inst.consume(self.cpu, self.page.seq, end, time, 0) {
+            if !inst.consume(self.cpu, &self.page, end, time, 0) {
                 break;
             }
         }
@@ -182,29 +200,35 @@ impl CpuPipe {
     fn consume(
         &mut self,
         inst: &Instance,
-        lines: &mut Lines,
+        maker: &mut Maker,
         style: Style,
+        latency: Option<u64>,
         text: &mut Text,
     ) -> Result<bool> {
         let before = self.walk;
         self.walk.pass(data(&self.page));
         let (end, time) = self.walk.passed();
-        if !inst.consume(self.cpu, self.page.seq, end, time, 1) {
-            // Somebody emptied the buffer or took the sub-buffer raw: these events are no longer ours.
+        if !inst.consume(self.cpu, &self.page, end, time, 1) {
+            // Somebody emptied the buffer, took the sub-buffer raw or a snapshot of it: these events are
+            // no longer ours.
             self.walk = Walk::default();
             self.lost = 0;
             return Ok(true);
         }
         if let (Some(stamp), Some(record)) = (before.stamp(), before.record(data(&self.page))) {
             let lost = core::mem::take(&mut self.lost);
-            line::write_lost(self.cpu, lost, text).map_err(no_memory)?;
+            maker.write_lost(self.cpu, lost, text).map_err(no_memory)?;
             let seen = Seen {
                 cpu: self.cpu,
                 stamp,
                 record,
+                delay: latency.map(|number| Delay {
+                    number,
+                    next: stamp,
+                }),
             };
             // SAFETY: The walk found the record in the copy of a sub-buffer, between whole events.
-            unsafe { lines.write_event(style, &seen, text) }.map_err(no_memory)?;
+            unsafe { maker.write_event(style, &seen, text) }.map_err(no_memory)?;
         }
         Ok(self.walk.stamp().is_none())
     }

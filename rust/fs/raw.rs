@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `per_cpu/cpuN/trace_pipe_raw`: whole sub-buffers in ftrace's binary format, consumed.
+//! `per_cpu/cpuN/trace_pipe_raw`, `snapshot_raw`: whole sub-buffers in ftrace's binary format,
+//! consumed.
 //!
 //! A read gives one sub-buffer, filled up with zeros, of the size that sub-buffers have then. When the
 //! user's buffer is shorter, the rest stays with the open file for the next read.
@@ -13,10 +14,13 @@ use super::{
         TraceFile,
         Want, //
     },
-    text_file::copy_at, //
+    text_file::give, //
 };
 use crate::{
-    instance::CpuSel,
+    instance::{
+        Buf,
+        CpuSel, //
+    },
     kapi::wait::Poller,
     ring::wire::{
         record,
@@ -31,6 +35,7 @@ use kernel::{
 
 /// The file.
 pub(crate) struct Raw {
+    buf: Buf,
     cpu: u32,
     page: KVVec<u8>,
     /// How much of `page` the user has.
@@ -38,12 +43,22 @@ pub(crate) struct Raw {
 }
 
 impl Raw {
-    /// Opens it.
+    /// Opens `trace_pipe_raw`.
     pub(crate) fn open(at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+        Self::open_on(at, Buf::Live)
+    }
+
+    /// Opens `snapshot_raw`.
+    pub(crate) fn open_snapshot(at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+        Self::open_on(at, Buf::Snapshot)
+    }
+
+    fn open_on(at: &At<'_>, buf: Buf) -> Result<KBox<dyn TraceFile>> {
         let Arg::Cpu(cpu) = at.arg else {
             return Err(EINVAL);
         };
         let file = Self {
+            buf,
             cpu,
             page: KVVec::new(),
             given: 0,
@@ -55,7 +70,7 @@ impl Raw {
     fn fill(&mut self, at: &At<'_>) -> Result<bool> {
         // Until it is done, nothing of the page is to be given, whatever happens.
         self.given = usize::MAX;
-        let filled = at.inst.raw_read(self.cpu, &mut self.page)?;
+        let filled = at.inst.raw_read(self.buf, self.cpu, &mut self.page)?;
         if filled {
             self.given = 0;
         }
@@ -84,6 +99,7 @@ impl TraceFile for Raw {
         if self.given >= self.page.len() {
             if !self.fill(at)? {
                 return Ok(Step::Empty(Want {
+                    buf: self.buf,
                     cpus: CpuSel::One(self.cpu),
                     ends_when_off: false,
                 }));
@@ -92,17 +108,15 @@ impl TraceFile for Raw {
         if self.given == 0 && out.len() < self.first_event_end() {
             return Ok(Step::Bytes(0));
         }
-        let mut place = i64::try_from(self.given).map_err(|_| EINVAL)?;
-        let step = copy_at(&self.page, out, &mut place)?;
-        if let Step::Bytes(bytes) = step {
-            self.given = self.given.saturating_add(bytes);
-            *pos = pos.saturating_add_unsigned(bytes as u64);
-        }
-        Ok(step)
+        give(&self.page, &mut self.given, out, pos)
     }
 
     fn readable(&mut self, at: &At<'_>, poller: &Poller<'_>) -> bool {
-        let more = at.inst.poll(CpuSel::One(self.cpu), poller);
+        let cpus = CpuSel::One(self.cpu);
+        let more = match self.buf {
+            Buf::Live => at.inst.poll_share(cpus, poller),
+            Buf::Snapshot => at.inst.poll(self.buf, cpus, poller),
+        };
         more || self.given < self.page.len()
     }
 }

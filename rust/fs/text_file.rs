@@ -146,6 +146,23 @@ pub(crate) fn copy_at(bytes: &[u8], out: &mut IovIterDest<'_>, pos: &mut i64) ->
     Ok(Step::Bytes(copied))
 }
 
+/// Copies to the user what `bytes` has behind those that were `given`, and moves that and `pos` on. For
+/// streams, whose position is not one in `bytes`.
+pub(crate) fn give(
+    bytes: &[u8],
+    given: &mut usize,
+    out: &mut IovIterDest<'_>,
+    pos: &mut i64,
+) -> Result<Step> {
+    let mut place = i64::try_from(*given).map_err(|_| EINVAL)?;
+    let step = copy_at(bytes, out, &mut place)?;
+    if let Step::Bytes(copied) = step {
+        *given = given.saturating_add(copied);
+        *pos = pos.saturating_add_unsigned(copied as u64);
+    }
+    Ok(step)
+}
+
 /// The beginning of what a user wrote.
 pub(crate) fn command(input: &mut UserSliceReader) -> Result<KVec<u8>> {
     let mut bytes = KVec::zeroed(input.len().min(LONGEST_COMMAND), GFP_KERNEL)?;

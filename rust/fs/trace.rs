@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `trace`: the events of all CPUs or of one as text, in the order of time, consuming nothing.
+//! `trace`: the events of all CPUs or of one as text, in the order of time, consuming nothing. Those
+//! of the snapshot for `fs::snapshot`.
 //!
 //! A read that begins at 0 sets out anew: header, then what has been recorded up to then. The reads
 //! that follow go on where the last one ended and keep only the text that was not asked for yet, so the
 //! file costs one copied sub-buffer per CPU, however long it is. Whoever goes back to another position
-//! gets a new text from there on. Whoever reads on behind the end gets what was recorded since.
+//! gets a new text from there on. Whoever reads on behind the end gets what was recorded since. A text
+//! is made of one bank to its end, also when a snapshot is taken meanwhile.
 
 use super::{
     file::{
@@ -15,6 +17,7 @@ use super::{
     },
     lines::{
         data,
+        Delay,
         Lines,
         Seen,
         Style, //
@@ -36,15 +39,29 @@ use crate::{
             Tour,
             Walk, //
         },
+        Bank,
+        Buf,
+        CpuSel,
         Instance,
-        PageCopy, //
+        PageCopy,
+        Pause, //
     },
-    kapi::cpus,
+    kapi::{
+        cpus,
+        machine, //
+    },
     text::{
+        form::Form,
         header::Header,
+        latency::Machine,
         line,
-        options::Opt, //
+        options::Opt,
+        snapshot::Help, //
     },
+};
+use core::{
+    fmt::Write,
+    str, //
 };
 use kernel::{
     iov::IovIterDest,
@@ -58,23 +75,19 @@ const CHUNK: usize = 64 * 1024;
 
 /// Opens the file.
 pub(crate) fn open(at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
-    let file = Trace {
-        overran: overran(at.inst),
-        reading: None,
-    };
-    Ok(KBox::new(file, GFP_KERNEL)?)
+    Ok(KBox::new(Trace::new(at, Buf::Live), GFP_KERNEL)?)
 }
 
 /// Have events been overwritten, of any CPU?
-fn overran(inst: &Instance) -> bool {
-    let (entries, written) = counts(inst);
+fn overran(inst: &Instance, bank: Bank) -> bool {
+    let (entries, written) = counts(inst, bank);
     written > entries
 }
 
 /// The events that are in the buffers of all CPUs, and those with the ones that were overwritten.
-fn counts(inst: &Instance) -> (u64, u64) {
+fn counts(inst: &Instance, bank: Bank) -> (u64, u64) {
     cpus::possible().fold((0, 0), |(entries, written): (u64, u64), cpu| {
-        let stats = inst.stats(cpu);
+        let stats = inst.stats_in(bank, cpu);
         let entries = entries.saturating_add(stats.entries);
         let written = written.saturating_add(stats.entries);
         (entries, written.saturating_add(stats.overrun))
@@ -82,10 +95,30 @@ fn counts(inst: &Instance) -> (u64, u64) {
 }
 
 /// The file.
-struct Trace {
+pub(super) struct Trace {
+    buf: Buf,
     /// Events had been overwritten when it was opened: the beginnings of the CPUs are told.
     overran: bool,
+    /// Its lines have the form that `latency-format` asked for when it was opened.
+    latency: bool,
     reading: Option<Reading>,
+    /// Keeps writers away.
+    _pause: Option<Pause>,
+}
+
+impl Trace {
+    /// The file that shows `buf`.
+    pub(super) fn new(at: &At<'_>, buf: Buf) -> Self {
+        let options = at.inst.options();
+        let pauses = buf == Buf::Live && at.reads && options.has(Opt::PauseOnTrace);
+        Self {
+            buf,
+            overran: overran(at.inst, at.inst.bank(buf)),
+            latency: options.has(Opt::LatencyFormat),
+            reading: None,
+            _pause: pauses.then(|| at.inst.pause()),
+        }
+    }
 }
 
 impl TraceFile for Trace {
@@ -93,7 +126,7 @@ impl TraceFile for Trace {
         let wanted = u64::try_from(*pos).map_err(|_| EINVAL)?;
         let reading = match &mut self.reading {
             Some(reading) if wanted != 0 && wanted >= reading.start => reading,
-            slot => slot.insert(Reading::new(at, self.overran)?),
+            slot => slot.insert(Reading::new(at, self.buf, self.overran, self.latency)?),
         };
         loop {
             let skipped = wanted.saturating_sub(reading.start);
@@ -113,7 +146,7 @@ impl TraceFile for Trace {
     /// Empties the buffers.
     fn truncate(&mut self, at: &At<'_>) -> Result {
         at.inst.clear(at.cpus())?;
-        self.overran = overran(at.inst);
+        self.overran = overran(at.inst, at.inst.bank(self.buf));
         Ok(())
     }
 
@@ -130,8 +163,13 @@ impl TraceFile for Trace {
 
 /// A way through the buffers.
 struct Reading {
+    buf: Buf,
+    /// Where the buffer was when the reading began.
+    bank: Bank,
     lines: Lines,
     cpus: KVec<CpuTour>,
+    /// These are all CPUs.
+    whole: bool,
     settled: Settled,
     /// Text that nobody asked for yet.
     text: Text,
@@ -141,6 +179,10 @@ struct Reading {
     printed: u64,
     /// The beginnings of the CPUs are told.
     annotate: bool,
+    /// Lines have delays.
+    latency: bool,
+    /// A record that is printed when the next one is known.
+    kept: KVVec<u8>,
     phase: Phase,
 }
 
@@ -157,19 +199,24 @@ enum Phase {
 }
 
 impl Reading {
-    fn new(at: &At<'_>, annotate: bool) -> Result<Self> {
+    fn new(at: &At<'_>, buf: Buf, annotate: bool, latency: bool) -> Result<Self> {
         let mut list = KVec::new();
         for cpu in at.cpus().iter() {
             list.push(CpuTour::new(cpu), GFP_KERNEL)?;
         }
         Ok(Self {
+            buf,
+            bank: at.inst.bank(buf),
             lines: Lines::new()?,
             cpus: list,
+            whole: at.cpus() == CpuSel::All,
             settled: Settled::default(),
             text: Text::new(),
             start: 0,
             printed: 0,
             annotate,
+            latency,
+            kept: KVVec::new(),
             phase: Phase::New,
         })
     }
@@ -190,27 +237,48 @@ impl Reading {
         while self.text.bytes().len() < wanted {
             let mut tours = Tours {
                 inst,
+                bank: self.bank,
                 cpus: &mut self.cpus,
             };
             let Some(place) = merge::next(&mut tours, &mut self.settled)? else {
                 self.phase = Phase::Ended;
                 return Ok(!self.text.bytes().is_empty());
             };
-            self.print(place, style)?;
+            self.print(inst, place, style)?;
         }
         Ok(true)
     }
 
     fn write_header(&mut self, inst: &Instance, style: Style) -> Result {
-        let (entries, written) = counts(inst);
-        Header {
+        let (entries, written) = counts(inst, self.bank);
+        let any = |cpu: &CpuTour| inst.stats_in(self.bank, cpu.cpu).entries != 0;
+        let empty = !self.cpus.iter().any(any);
+        let mut preemption = Text::new();
+        if self.latency {
+            write!(preemption, "{}", machine::Preemption).map_err(no_memory)?;
+        }
+        let header = Header {
             entries,
             written,
-            online_cpus: cpus::online(),
+            machine: Machine {
+                release: machine::release(),
+                preemption: str::from_utf8(preemption.bytes()).unwrap_or_default(),
+                online_cpus: cpus::online(),
+            },
             options: style.options,
+            latency: self.latency,
+            empty,
+        };
+        if self.buf == Buf::Snapshot && empty {
+            header.write_tracer(&mut self.text).map_err(no_memory)?;
+            return Help {
+                allocated: inst.has_snapshot(),
+                whole: self.whole,
+            }
+            .write_text(&mut self.text)
+            .map_err(no_memory);
         }
-        .write_text(&mut self.text)
-        .map_err(no_memory)
+        header.write_text(&mut self.text).map_err(no_memory)
     }
 
     /// Takes what has been recorded by now as the bounds.
@@ -218,14 +286,14 @@ impl Reading {
         self.phase = Phase::Going;
         self.settled.unsettle();
         for cpu in self.cpus.iter_mut() {
-            let stats = inst.stats(cpu.cpu);
+            let stats = inst.stats_in(self.bank, cpu.cpu);
             let recorded = stats.entries.saturating_add(stats.overrun);
             cpu.tour.go_on_to(recorded.saturating_add(stats.read));
         }
     }
 
     /// Prints the next event of the CPU at `place`, and passes it.
-    fn print(&mut self, place: usize, style: Style) -> Result {
+    fn print(&mut self, inst: &Arc<Instance>, place: usize, style: Style) -> Result {
         let Some(cpu) = self.cpus.get_mut(place) else {
             return Ok(());
         };
@@ -236,43 +304,79 @@ impl Reading {
         if !core::mem::replace(&mut cpu.begun, true)
             && self.annotate
             && style.options.has(Opt::Annotate)
+            && Form::of(style.options) == Form::Text
             && self.printed > 1
         {
             line::write_buffer_started(cpu.cpu, text).map_err(no_memory)?;
         }
-        if let (Some(stamp), Some(record)) = (cpu.walk.stamp(), cpu.walk.record(data(&cpu.page))) {
-            let seen = Seen {
-                cpu: cpu.cpu,
-                stamp,
-                record,
-            };
-            // SAFETY: The walk found the record in the copy of a sub-buffer, between whole events.
-            unsafe { self.lines.write_event(style, &seen, text) }.map_err(no_memory)?;
+        let number = cpu.cpu;
+        let stamp = cpu.walk.stamp();
+        if let (Some(stamp), Some(record)) = (stamp, cpu.walk.record(data(&cpu.page))) {
+            if self.latency {
+                self.kept.clear();
+                self.kept.extend_from_slice(record, GFP_KERNEL)?;
+            } else {
+                let seen = Seen {
+                    cpu: number,
+                    stamp,
+                    record,
+                    delay: None,
+                };
+                // SAFETY: The walk found the record in the copy of a sub-buffer, between whole
+                // events.
+                unsafe { self.lines.write_event(style, &seen, text) }.map_err(no_memory)?;
+            }
         }
-        self.printed = self.printed.saturating_add(1);
         cpu.walk.pass(data(&cpu.page));
         cpu.tour.pass();
         if cpu.stamp().is_none() {
             self.settled.unsettle();
         }
+        if let (true, Some(stamp)) = (self.latency, stamp) {
+            self.print_kept(inst, number, stamp, style)?;
+        }
+        self.printed = self.printed.saturating_add(1);
         Ok(())
+    }
+
+    /// Prints the event of `cpu` that was passed and kept: now the next one is known.
+    fn print_kept(&mut self, inst: &Arc<Instance>, cpu: u32, stamp: u64, style: Style) -> Result {
+        let mut tours = Tours {
+            inst,
+            bank: self.bank,
+            cpus: &mut self.cpus,
+        };
+        let next = merge::next(&mut tours, &mut self.settled)?
+            .and_then(|place| tours.stamp(place))
+            .unwrap_or(stamp);
+        let seen = Seen {
+            cpu,
+            stamp,
+            record: &self.kept,
+            delay: Some(Delay {
+                number: self.printed,
+                next,
+            }),
+        };
+        // SAFETY: The copy of a record that a walk found in the copy of a sub-buffer.
+        unsafe { self.lines.write_event(style, &seen, &mut self.text) }.map_err(no_memory)
     }
 }
 
 /// The way through the buffer of one CPU.
-struct CpuTour {
-    cpu: u32,
-    page: PageCopy,
-    walk: Walk,
-    tour: Tour,
+pub(super) struct CpuTour {
+    pub(super) cpu: u32,
+    pub(super) page: PageCopy,
+    pub(super) walk: Walk,
+    pub(super) tour: Tour,
     /// Events that were missed in front of the next one.
-    missed: u64,
+    pub(super) missed: u64,
     /// An event of it was printed.
     begun: bool,
 }
 
 impl CpuTour {
-    fn new(cpu: u32) -> Self {
+    pub(super) fn new(cpu: u32) -> Self {
         Self {
             cpu,
             page: PageCopy::default(),
@@ -283,14 +387,14 @@ impl CpuTour {
         }
     }
 
-    fn stamp(&self) -> Option<u64> {
+    pub(super) fn stamp(&self) -> Option<u64> {
         self.walk.stamp().filter(|_| !self.tour.done())
     }
 
     /// Copies the next sub-buffer that has an event, beginning with the present one.
-    fn look(&mut self, inst: &Instance) -> Result<bool> {
+    fn look(&mut self, inst: &Instance, bank: Bank) -> Result<bool> {
         let mut behind = self.tour.same();
-        while !self.tour.done() && inst.view(self.cpu, behind, &mut self.page)? {
+        while !self.tour.done() && inst.view(bank, self.cpu, behind, &mut self.page)? {
             let page = &self.page;
             let entered = self.tour.enter(page.seq, page.serial);
             self.missed = self.missed.saturating_add(entered.missed);
@@ -306,9 +410,10 @@ impl CpuTour {
 }
 
 /// The CPUs as [`merge::next`] sees them.
-struct Tours<'a> {
-    inst: &'a Arc<Instance>,
-    cpus: &'a mut [CpuTour],
+pub(super) struct Tours<'a> {
+    pub(super) inst: &'a Arc<Instance>,
+    pub(super) bank: Bank,
+    pub(super) cpus: &'a mut [CpuTour],
 }
 
 impl Heads for Tours<'_> {
@@ -324,7 +429,7 @@ impl Heads for Tours<'_> {
 
     fn look(&mut self, place: usize) -> Result<bool> {
         match self.cpus.get_mut(place) {
-            Some(cpu) => cpu.look(self.inst),
+            Some(cpu) => cpu.look(self.inst, self.bank),
             None => Ok(false),
         }
     }

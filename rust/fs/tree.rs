@@ -6,10 +6,12 @@
 //! `fs::superblock` calls it for the top folder of a mount and for every new instance.
 
 use super::{
+    error_log,
     events::{
         self,
         SetEvent, //
     },
+    features,
     file::{
         Arg,
         Handler::{
@@ -22,10 +24,17 @@ use super::{
         Kind,
         Node, //
     },
+    free::FreeBuffer,
     knob,
-    marker::Marker,
+    marker::{
+        Marker,
+        RawMarker, //
+    },
+    pids,
     pipe,
     raw::Raw,
+    snapshot::Snapshot,
+    syscalls,
     trace, //
 };
 use crate::{
@@ -54,6 +63,8 @@ const WRITE: u16 = 0o640;
 const READ: u16 = 0o440;
 /// Writable by root and the group.
 const APPEND: u16 = 0o220;
+/// Writable by root.
+const WIPE: u16 = 0o200;
 
 /// Who has an entry.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -105,6 +116,11 @@ static INSTANCE: &[Entry] = &[
         File(Show(knob::show_tracer)),
     ),
     entry(
+        c"buffer_percent",
+        Everywhere,
+        File(Knob(knob::show_percent, knob::store_percent)),
+    ),
+    entry(
         c"buffer_size_kb",
         Everywhere,
         File(Knob(knob::show_size, knob::store_size)),
@@ -124,15 +140,62 @@ static INSTANCE: &[Entry] = &[
         Everywhere,
         File(Knob(knob::show_tracer, knob::store_tracer)),
     ),
+    entry(
+        c"error_log",
+        Everywhere,
+        File(Own(WRITE, Kind::Text, error_log::open)),
+    ),
+    entry(
+        c"event_counts",
+        Everywhere,
+        File(Show(features::show_counts)),
+    ),
     entry(c"events", Everywhere, Events),
+    entry(c"features", TopOnly, File(Show(features::show))),
+    entry(
+        c"free_buffer",
+        Everywhere,
+        File(Own(WIPE, Kind::Sink, FreeBuffer::open)),
+    ),
     entry(c"instances", TopOnly, Instances),
     entry(c"options", Everywhere, Options),
     entry(c"per_cpu", Everywhere, PerCpu),
     entry(c"saved_cmdlines", TopOnly, File(Show(knob::show_cmdlines))),
     entry(
+        c"saved_cmdlines_size",
+        TopOnly,
+        File(Knob(knob::show_cmdlines_size, knob::store_cmdlines_size)),
+    ),
+    entry(c"saved_tgids", TopOnly, File(Show(knob::show_tgids))),
+    entry(
         c"set_event",
         Everywhere,
         File(Own(WRITE, Kind::Text, SetEvent::open)),
+    ),
+    entry(
+        c"set_event_notrace_pid",
+        Everywhere,
+        File(Own(WRITE, Kind::Text, pids::open_never)),
+    ),
+    entry(
+        c"set_event_pid",
+        Everywhere,
+        File(Own(WRITE, Kind::Text, pids::open_only)),
+    ),
+    entry(
+        c"snapshot",
+        Everywhere,
+        File(Own(WRITE, Kind::Text, Snapshot::open)),
+    ),
+    entry(
+        c"syscall_user_buf_size",
+        Everywhere,
+        File(Knob(syscalls::show_user_bytes, syscalls::store_user_bytes)),
+    ),
+    entry(
+        c"timestamp_mode",
+        Everywhere,
+        File(Show(knob::show_timestamp_mode)),
     ),
     entry(
         c"trace",
@@ -150,6 +213,11 @@ static INSTANCE: &[Entry] = &[
         File(Own(APPEND, Kind::Sink, Marker::open)),
     ),
     entry(
+        c"trace_marker_raw",
+        Everywhere,
+        File(Own(APPEND, Kind::Sink, RawMarker::open)),
+    ),
+    entry(
         c"trace_options",
         Everywhere,
         File(Word(knob::show_options, knob::store_options)),
@@ -158,6 +226,16 @@ static INSTANCE: &[Entry] = &[
         c"trace_pipe",
         Everywhere,
         File(Own(READ, Kind::Stream, pipe::open)),
+    ),
+    entry(
+        c"trace_pipe_json",
+        Everywhere,
+        File(Own(READ, Kind::Stream, pipe::open_json)),
+    ),
+    entry(
+        c"tracing_cpumask",
+        Everywhere,
+        File(Knob(knob::show_cpumask, knob::store_cpumask)),
     ),
     entry(
         c"tracing_on",
@@ -169,10 +247,13 @@ static INSTANCE: &[Entry] = &[
 /// The folder of a CPU in `per_cpu`.
 static CPU: &[(&CStr, Handler)] = &[
     (c"buffer_size_kb", Knob(knob::show_size, knob::store_size)),
+    (c"snapshot", Own(WRITE, Kind::Text, Snapshot::open)),
+    (c"snapshot_raw", Own(READ, Kind::Stream, Raw::open_snapshot)),
     (c"stats", Show(knob::show_stats)),
     (c"trace", Own(WRITE, Kind::Text, trace::open)),
     (c"trace_pipe", Own(READ, Kind::Stream, pipe::open)),
-    (c"trace_pipe_raw", Own(READ, Kind::Stream, Raw::open)),
+    (c"trace_pipe_json", Own(READ, Kind::Stream, pipe::open_json)),
+    (c"trace_pipe_raw", Own(READ, Kind::Raw, Raw::open)),
 ];
 
 /// `events/`, beside the folders of the systems.
@@ -183,12 +264,18 @@ static EVENTS: &[(&CStr, Handler)] = &[
 ];
 
 /// The folder of a system, beside those of its events.
-static SYSTEM: &[(&CStr, Handler)] =
-    &[(c"enable", Knob(events::show_enable, events::store_enable))];
+static SYSTEM: &[(&CStr, Handler)] = &[
+    (c"enable", Knob(events::show_enable, events::store_enable)),
+    (
+        c"filter",
+        Knob(events::show_system_filter, events::store_system_filter),
+    ),
+];
 
 /// The folder of an event.
 static EVENT: &[(&CStr, Handler)] = &[
     (c"enable", Knob(events::show_enable, events::store_enable)),
+    (c"filter", Knob(events::show_filter, events::store_filter)),
     (c"format", Show(events::show_format)),
     (c"id", Show(events::show_id)),
 ];
@@ -204,6 +291,25 @@ static RECORD: &[(&CStr, Handler)] = &[(c"format", Show(events::show_format))];
 
 /// A file of `options/`.
 static OPTION: Handler = Knob(knob::show_option, knob::store_option);
+
+/// Calls `f` with the folder, of one CPU, system and event for all, and the name of each file.
+pub(crate) fn for_each_file(mut f: impl FnMut(&str, &CStr)) {
+    for entry in INSTANCE {
+        if let File(_) = entry.what {
+            f("", entry.name);
+        }
+    }
+    for (folder, table) in [
+        ("per_cpu/cpuN/", CPU),
+        ("events/", EVENTS),
+        ("events/SYSTEM/", SYSTEM),
+        ("events/SYSTEM/EVENT/", EVENT),
+    ] {
+        for (name, _) in table {
+            f(folder, name);
+        }
+    }
+}
 
 /// Makes the folder of `inst`.
 pub(crate) fn fill(dir: &Dir<'_>, inst: &Arc<Instance>) -> Result {

@@ -1,10 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The rings of an instance, one per possible CPU, and their readers.
+//! The rings of an instance, two per possible CPU, and their readers.
 //!
 //! Lock order: `shape`, then one `reader` after the other in the order of CPUs. Writers take none.
 
-use super::selftest;
+use super::{
+    banks::{
+        Bank,
+        Buf,
+        Pair, //
+    },
+    rings::{
+        Rings,
+        States, //
+    },
+    selftest, //
+};
 use crate::{
     kapi::{
         alarm::Alarm,
@@ -19,6 +30,7 @@ use crate::{
             Kernel,
             Ring, //
         },
+        waker::Waker,
         words::SharedU64, //
     },
     ring::{
@@ -27,6 +39,7 @@ use crate::{
             ReaderState,
             DISABLE_QUIESCE, //
         },
+        mark::Ask,
         port::SharedWord,
         pos::Layout,
         reader::Reader,
@@ -66,65 +79,84 @@ impl CpuSel {
 const FEWEST: u64 = 2;
 
 /// What a user chose, or nobody yet.
-struct Shape {
+pub(super) struct Shape {
     /// The size is the user's, or the one of an instance that was used.
     expanded: bool,
     /// Sub-buffers have 2^order pages.
-    order: u32,
+    pub(super) order: u32,
+    /// There is a snapshot: the rings of both banks have the same size. What is here its rings had
+    /// before, and get again.
+    pub(super) small: Option<KVec<(u32, Parts<Kernel>)>>,
 }
 
-/// The reader's side of one ring.
+/// The reader's side of the rings of one CPU.
 #[pin_data]
 struct ReaderSide {
     cpu: u32,
     #[pin]
-    state: Mutex<ReaderState>,
+    states: Mutex<States>,
+    /// Who waits for a share of the live ring.
+    #[pin]
+    mark: Waker,
 }
 
 /// The rings of an instance.
 #[pin_data]
 pub(crate) struct Buffers {
-    rings: PerCpu<Ring>,
+    rings: Rings,
     readers: KVec<Pin<KBox<ReaderSide>>>,
-    /// Held while rings are emptied or change their size, and while somebody looks at their size.
+    /// Held while rings are emptied or change their size, while banks are exchanged, and while
+    /// somebody looks at the size.
     #[pin]
-    shape: Mutex<Shape>,
+    pub(super) shape: Mutex<Shape>,
     /// Tells that a ring is broken.
     #[pin]
     alarm: Alarm,
 }
 
 impl Buffers {
-    /// Empty rings of the instance `name` with as many sub-buffers as `kb` KiB of events need.
+    /// Empty rings of the instance `name` with as many sub-buffers as `kb` KiB of events need. Those
+    /// of the bank that is not live have the fewest that there can be.
     pub(crate) fn new(name: CString, kb: u64, expanded: bool) -> Result<impl PinInit<Self>> {
         let slots = slots_for(kb, 0)?;
         let cpus = CpuSel::All.iter().count() as u64;
-        let mut budget =
-            Budget::new(cpus.saturating_mul(pages_of(slots, slots.saturating_add(1), 0)))?;
+        let pages = |slots: usize| pages_of(slots, slots.saturating_add(1), 0);
+        let both = pages(slots).saturating_add(pages(FEWEST as usize));
+        let mut budget = Budget::new(cpus.saturating_mul(both))?;
+        let mut ring = |cpu, slots: usize| {
+            let parts = parts(cpu, slots, slots.saturating_add(1), 0, &mut budget)?;
+            Ring::new(parts, PAGE_SIZE).map_err(|_| EINVAL)
+        };
         let mut readers = KVec::new();
         let rings = PerCpu::new(|cpu| {
-            let parts = parts(cpu, slots, slots.saturating_add(1), 0, &mut budget)?;
-            let (ring, state) = Ring::new(parts, PAGE_SIZE).map_err(|_| EINVAL)?;
+            let (live, its) = ring(cpu, slots)?;
+            let (other, others) = ring(cpu, FEWEST as usize)?;
             let side = KBox::pin_init(
                 pin_init!(ReaderSide {
                     cpu,
-                    state <- new_mutex!(state),
+                    states <- new_mutex!(Pair::new(its, others)),
+                    mark <- Waker::new(),
                 }),
                 GFP_KERNEL,
             )?;
             readers.push(side, GFP_KERNEL)?;
-            Ok(ring)
+            Ok(Pair::new(live, other))
         })?;
+        let shape = Shape {
+            expanded,
+            order: 0,
+            small: None,
+        };
         Ok(pin_init!(Self {
-            rings,
+            rings: Rings::new(rings),
             readers,
-            shape <- new_mutex!(Shape { expanded, order: 0 }),
+            shape <- new_mutex!(shape),
             alarm <- Alarm::new(name, selftest::tell),
         }))
     }
 
     /// The rings.
-    pub(crate) fn rings(&self) -> &PerCpu<Ring> {
+    pub(crate) fn rings(&self) -> &Rings {
         &self.rings
     }
 
@@ -133,38 +165,112 @@ impl Buffers {
         &self.alarm
     }
 
-    /// The ring of `cpu` with its reader's lock held.
-    pub(super) fn locked(&self, cpu: u32) -> Result<(&Ring, MutexGuard<'_, ReaderState>)> {
+    /// The reader's side of the rings of `cpu`.
+    fn side(&self, cpu: u32) -> Result<&ReaderSide> {
         let side = self.readers.iter().find(|side| side.cpu == cpu);
-        let side = side.ok_or(ENODEV)?;
-        let ring = self.rings.of(cpu).ok_or(ENODEV)?;
-        Ok((ring, side.state.lock()))
+        side.map(|side| &**side).ok_or(ENODEV)
     }
 
-    /// Runs `f` as the reader of `cpu`.
-    pub(crate) fn read<R>(
+    /// The rings of `cpu` with their reader's lock held.
+    pub(super) fn locked(&self, cpu: u32) -> Result<(&Pair<Ring>, MutexGuard<'_, States>)> {
+        let side = self.side(cpu)?;
+        let rings = self.rings.of(cpu).ok_or(ENODEV)?;
+        Ok((rings, side.states.lock()))
+    }
+
+    /// Runs `f` as the reader of `cpu` in the bank that `which` names under the reader's lock: it
+    /// stays what it is until `f` is done, and [`Self::exchange`] waits for that.
+    fn read_from<R>(
         &self,
+        which: impl FnOnce() -> Bank,
+        cpu: u32,
+        f: impl FnOnce(Bank, Reader<'_, Kernel>) -> Result<R>,
+    ) -> Result<R> {
+        let (rings, mut states) = self.locked(cpu)?;
+        let bank = which();
+        // SAFETY: `Buffers::new` made both together.
+        f(bank, unsafe { rings.of(bank).reader(states.of_mut(bank)) })
+    }
+
+    /// Runs `f` as the reader of `buf` on `cpu`, which is in the bank that `f` gets.
+    pub(crate) fn read_of<R>(
+        &self,
+        buf: Buf,
+        cpu: u32,
+        f: impl FnOnce(Bank, Reader<'_, Kernel>) -> Result<R>,
+    ) -> Result<R> {
+        self.read_from(|| self.rings.bank(buf), cpu, f)
+    }
+
+    /// Runs `f` as the reader of `cpu` in `bank`, live or not.
+    pub(crate) fn read_in<R>(
+        &self,
+        bank: Bank,
         cpu: u32,
         f: impl FnOnce(Reader<'_, Kernel>) -> Result<R>,
     ) -> Result<R> {
-        let (ring, mut state) = self.locked(cpu)?;
-        // SAFETY: `Buffers::new` made both together.
-        f(unsafe { ring.reader(&mut state) })
+        self.read_from(|| bank, cpu, |_, reader| f(reader))
     }
 
-    /// Has `cpus` anything that was not read? A ring whose writers are faster than we can look has.
-    pub(crate) fn any_unread(&self, cpus: CpuSel) -> bool {
-        cpus.iter().any(|cpu| {
-            matches!(
-                self.read(cpu, |mut r| Ok(r.unread())),
-                Ok(Ok(Some(_)) | Err(_))
-            )
-        })
+    /// Has `buf` anything of `cpus` that was not read? A ring whose writers are faster than we can
+    /// look has.
+    pub(crate) fn any_unread(&self, buf: Buf, cpus: CpuSel) -> bool {
+        cpus.iter()
+            .any(|cpu| self.read_of(buf, cpu, |_, r| Ok(r.has_unread())) == Ok(true))
     }
 
-    /// What the ring of `cpu` has counted.
-    pub(crate) fn stats(&self, cpu: u32) -> Result<CpuStats> {
-        self.read(cpu, |r| Ok(r.stats()))
+    /// Is that share of the live ring of `cpu` full?
+    pub(super) fn reached(&self, cpu: u32, percent: u32) -> bool {
+        self.read_of(Buf::Live, cpu, |_, r| Ok(r.reached(percent))) == Ok(true)
+    }
+
+    /// Asks for a wake-up when [`Self::reached`] becomes true. It comes from the result, or without
+    /// one with the next event.
+    ///
+    /// # Errors
+    ///
+    /// `ENODEV`.
+    pub(super) fn ask(&self, cpu: u32, percent: u32) -> Result<Option<&Waker>> {
+        let side = self.side(cpu)?;
+        match self.read_of(Buf::Live, cpu, |_, mut r| Ok(r.ask(percent)))? {
+            Ask::Event => Ok(None),
+            Ask::Mark { passed } => {
+                if passed {
+                    side.mark.wake_all();
+                }
+                Ok(Some(&side.mark))
+            }
+        }
+    }
+
+    /// Who waits for a share of the live ring of `cpu`.
+    pub(super) fn mark(&self, cpu: u32) -> Result<&Waker> {
+        Ok(&self.side(cpu)?.mark)
+    }
+
+    /// A writer has reached the mark of its `ring`. Any context, NMI included.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn marked(&self, ring: &Ring) {
+        let here = |side: &&Pin<KBox<ReaderSide>>| {
+            self.rings.of(side.cpu).is_some_and(|own| {
+                let is = |bank| core::ptr::eq(own.of(bank), ring);
+                Bank::BOTH.into_iter().any(is)
+            })
+        };
+        if let Some(side) = self.readers.iter().find(here) {
+            side.mark.published();
+        }
+    }
+
+    /// Makes all who wait for a share look again.
+    pub(super) fn wake_marks(&self) {
+        self.readers.iter().for_each(|side| side.mark.wake_all());
+    }
+
+    /// What the ring of `cpu` in `bank` has counted.
+    pub(crate) fn stats(&self, bank: Bank, cpu: u32) -> Result<CpuStats> {
+        self.read_in(bank, cpu, |r| Ok(r.stats()))
     }
 
     /// Bytes of one sub-buffer.
@@ -172,30 +278,50 @@ impl Buffers {
         PAGE_SIZE.wrapping_shl(self.shape.lock().order)
     }
 
-    /// Applies `f` to each ring.
+    /// Applies `f` to each ring of both banks.
     pub(crate) fn each(&self, f: impl Fn(&Ring)) {
-        cpus::possible()
-            .filter_map(|cpu| self.rings.of(cpu))
-            .for_each(f);
+        for rings in cpus::possible().filter_map(|cpu| self.rings.of(cpu)) {
+            for bank in Bank::BOTH {
+                f(rings.of(bank));
+            }
+        }
     }
 
-    /// Runs `change` while no writer is in the rings of `cpus`; what they would write meanwhile is
-    /// not recorded.
-    fn quiesced(&self, cpus: CpuSel, mut change: impl FnMut(u32, &Ring, &mut ReaderState)) {
-        for ring in cpus.iter().filter_map(|cpu| self.rings.of(cpu)) {
-            ring.set_disabled(DISABLE_QUIESCE, true);
+    /// Applies `f` to both rings of each CPU.
+    pub(super) fn each_of_cpu(&self, f: impl Fn(u32, &Ring)) {
+        for cpu in cpus::possible() {
+            if let Some(rings) = self.rings.of(cpu) {
+                for bank in Bank::BOTH {
+                    f(cpu, rings.of(bank));
+                }
+            }
         }
+    }
+
+    /// Runs `change` for the rings of `cpus` in both banks, the live one first, while no writer is in
+    /// them; what would be written meanwhile is not recorded.
+    ///
+    /// `shape` is locked, so that the banks stay what they are.
+    fn quiesced(&self, cpus: CpuSel, mut change: impl FnMut(u32, Bank, &Ring, &mut ReaderState)) {
+        let live = self.rings.live();
+        for rings in cpus.iter().filter_map(|cpu| self.rings.of(cpu)) {
+            rings.of(live).set_disabled(DISABLE_QUIESCE, true);
+        }
+        // The other bank has had no writer since the grace period in which it was exchanged.
         grace::writers_left();
         for cpu in cpus.iter() {
-            if let Ok((ring, mut state)) = self.locked(cpu) {
-                change(cpu, ring, &mut state);
+            let Ok((rings, mut states)) = self.locked(cpu) else {
+                continue;
+            };
+            for bank in [live, live.other()] {
+                let (ring, state) = (rings.of(bank), states.of_mut(bank));
+                change(cpu, bank, ring, state);
                 if selftest::ALWAYS {
-                    // SAFETY: Recording is disabled and a grace period has passed; the state is
-                    // this ring's and locked.
-                    unsafe { self.examine(cpu, ring, &state) };
+                    // SAFETY: Nobody writes; the state is this ring's and locked.
+                    unsafe { self.examine(cpu, ring, state) };
                 }
-                ring.set_disabled(DISABLE_QUIESCE, false);
             }
+            rings.of(live).set_disabled(DISABLE_QUIESCE, false);
         }
     }
 
@@ -204,9 +330,8 @@ impl Buffers {
     pub(super) fn selftest(&self, cpus: CpuSel) -> usize {
         let _shape = self.shape.lock();
         let mut broken = 0usize;
-        self.quiesced(cpus, |cpu, ring, state| {
-            // SAFETY: Recording is disabled and a grace period has passed; the state is this
-            // ring's and locked.
+        self.quiesced(cpus, |cpu, _, ring, state| {
+            // SAFETY: Nobody writes; the state is this ring's and locked.
             if !unsafe { self.examine(cpu, ring, state) } {
                 broken = broken.saturating_add(1);
             }
@@ -214,14 +339,26 @@ impl Buffers {
         broken
     }
 
-    /// Empties the rings of `cpus`, and runs `meanwhile` when they are empty and nobody writes.
-    pub(crate) fn clear(&self, cpus: CpuSel, mut meanwhile: impl FnMut()) {
+    /// Empties the live rings of `cpus`.
+    pub(crate) fn clear(&self, cpus: CpuSel) {
+        let _shape = self.shape.lock();
+        let live = self.rings.live();
+        self.alarm.rearm();
+        self.quiesced(cpus, |_, bank, ring, state| {
+            if bank == live {
+                // SAFETY: Nobody writes; the state is this ring's and locked.
+                unsafe { ring.reset(state) };
+            }
+        });
+    }
+
+    /// Empties all rings, and runs `meanwhile` when nobody writes.
+    pub(crate) fn clear_all(&self, mut meanwhile: impl FnMut()) {
         let _shape = self.shape.lock();
         let mut first = true;
         self.alarm.rearm();
-        self.quiesced(cpus, |_, ring, state| {
-            // SAFETY: Recording is disabled and a grace period has passed; the state is this
-            // ring's and locked.
+        self.quiesced(CpuSel::All, |_, _, ring, state| {
+            // SAFETY: Nobody writes; the state is this ring's and locked.
             unsafe { ring.reset(state) };
             if core::mem::take(&mut first) {
                 meanwhile();
@@ -236,12 +373,16 @@ impl Buffers {
 
     /// Gives all rings `kb` KiB unless they have been given a size before.
     pub(crate) fn expand(&self, kb: u64) -> Result {
-        let mut shape = self.shape.lock();
+        self.expand_locked(&mut self.shape.lock(), kb)
+    }
+
+    /// The same with the lock of the shape held.
+    pub(super) fn expand_locked(&self, shape: &mut Shape, kb: u64) -> Result {
         if shape.expanded {
             return Ok(());
         }
         let slots = slots_for(kb, shape.order)?;
-        self.change(&shape, CpuSel::All, shape.order, |_| slots)?;
+        self.change(shape, CpuSel::All, shape.order, |_| slots)?;
         shape.expanded = true;
         Ok(())
     }
@@ -281,8 +422,8 @@ impl Buffers {
         Ok(())
     }
 
-    /// Gives those rings of `cpus` other parts that do not have that order and so many slots: first
-    /// allocates all that is needed, then exchanges.
+    /// Gives those rings of `cpus`, and of their snapshot, other parts that do not have that order and
+    /// so many slots: first allocates all that is needed, then exchanges.
     fn change(
         &self,
         shape: &Shape,
@@ -290,9 +431,18 @@ impl Buffers {
         order: u32,
         slots: impl Fn(&Ring) -> usize,
     ) -> Result {
+        let live = self.rings.live();
+        let banks = move || {
+            let snapshot = shape.small.is_some();
+            Bank::BOTH
+                .into_iter()
+                .filter(move |bank| snapshot || *bank == live)
+        };
         let rings = || {
-            cpus.iter()
-                .filter_map(|cpu| Some((cpu, self.rings.of(cpu)?)))
+            let both = cpus
+                .iter()
+                .filter_map(|cpu| Some((cpu, self.rings.of(cpu)?)));
+            both.flat_map(|(cpu, rings)| banks().map(move |bank| (cpu, bank, rings.of(bank))))
         };
         // Slots, and sub-buffers that the ring does not have yet.
         let wanted = |ring: &Ring| {
@@ -304,28 +454,29 @@ impl Buffers {
             }
         };
         let pages = rings()
-            .filter_map(|(_, ring)| wanted(ring))
+            .filter_map(|(_, _, ring)| wanted(ring))
             .fold(0u64, |sum, (slots, fresh)| {
                 sum.saturating_add(pages_of(slots, fresh, order))
             });
         let mut budget = Budget::new(pages)?;
         let mut fresh = KVec::new();
-        for (cpu, ring) in rings() {
+        for (cpu, bank, ring) in rings() {
             if let Some((slots, count)) = wanted(ring) {
                 let parts = parts(cpu, slots, count, order, &mut budget)?;
-                fresh.push((cpu, Some(parts)), GFP_KERNEL)?;
+                fresh.push(((cpu, bank), Some(parts)), GFP_KERNEL)?;
             }
         }
         if fresh.is_empty() {
             return Ok(());
         }
         let mut old = KVec::with_capacity(fresh.len(), GFP_KERNEL)?;
-        self.quiesced(cpus, |cpu, ring, state| {
-            let entry = fresh.iter_mut().find(|(of, _)| *of == cpu);
+        self.quiesced(cpus, |cpu, bank, ring, state| {
+            let entry = fresh.iter_mut().find(|(of, _)| *of == (cpu, bank));
             let Some(parts) = entry.and_then(|(_, parts)| parts.take()) else {
                 return;
             };
-            // SAFETY: As in `clear`; whoever looks at the size holds `shape`.
+            // SAFETY: Nobody writes; the state is this ring's and locked; whoever looks at the size
+            // holds `shape`.
             let left = unsafe { ring.resize(state, parts) };
             let left = left.unwrap_or_else(|unfit| unfit.0);
             // There is room for one per ring.
@@ -337,10 +488,9 @@ impl Buffers {
     /// The size of the rings of `cpus`.
     pub(crate) fn size(&self, cpus: CpuSel) -> SizeKb {
         let shape = self.shape.lock();
-        let mut sizes = cpus
-            .iter()
-            .filter_map(|cpu| self.rings.of(cpu))
-            .map(|ring| kb_of(ring.slot_count(), shape.order));
+        let mut sizes = self
+            .live_of(cpus)
+            .map(|(_, ring)| kb_of(ring.slot_count(), shape.order));
         let first = sizes.next().unwrap_or(0);
         if sizes.all(|kb| kb == first) {
             SizeKb::Kb(first)
@@ -352,11 +502,18 @@ impl Buffers {
     /// The sum of the sizes.
     pub(crate) fn total(&self) -> u64 {
         let shape = self.shape.lock();
-        CpuSel::All
-            .iter()
-            .filter_map(|cpu| self.rings.of(cpu))
-            .map(|ring| kb_of(ring.slot_count(), shape.order))
+        self.live_of(CpuSel::All)
+            .map(|(_, ring)| kb_of(ring.slot_count(), shape.order))
             .fold(0, u64::saturating_add)
+    }
+
+    /// The live rings of `cpus`. They stay that while the shape is locked.
+    pub(super) fn live_of(&self, cpus: CpuSel) -> impl Iterator<Item = (u32, &Ring)> {
+        let live = self.rings.live();
+        let both = cpus
+            .iter()
+            .filter_map(|cpu| Some((cpu, self.rings.of(cpu)?)));
+        both.map(move |(cpu, rings)| (cpu, rings.of(live)))
     }
 }
 
@@ -378,7 +535,7 @@ fn slots_for(kb: u64, order: u32) -> Result<usize> {
 }
 
 /// Pages that a ring of `slots` slots takes, `fresh` of its sub-buffers and the tables.
-fn pages_of(slots: usize, fresh: usize, order: u32) -> u64 {
+pub(super) fn pages_of(slots: usize, fresh: usize, order: u32) -> u64 {
     let entry = size_of::<SharedU64>().saturating_add(size_of::<SubBuf<Kernel>>());
     let tables = slots.saturating_add(1).saturating_mul(entry);
     let fresh = (fresh as u64).saturating_mul(1u64.wrapping_shl(order));
@@ -386,7 +543,7 @@ fn pages_of(slots: usize, fresh: usize, order: u32) -> u64 {
 }
 
 /// Unused parts of a ring of `cpu`, with memory for `fresh` of the sub-buffers.
-fn parts(
+pub(super) fn parts(
     cpu: u32,
     slots: usize,
     fresh: usize,

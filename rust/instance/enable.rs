@@ -24,7 +24,7 @@ kernel::sync::global_lock! {
     unsafe(uninit) static COMMS: Mutex<Comms> = Comms { events: 0, recording: None };
 }
 
-/// Whether names of tasks have to be remembered.
+/// Whether names and thread groups of tasks have to be remembered.
 struct Comms {
     /// Enabled events of all instances.
     events: usize,
@@ -32,12 +32,17 @@ struct Comms {
 }
 
 impl Comms {
-    /// Starts or stops remembering, as the option and the enabled events want it.
+    /// Starts or stops remembering, as the options and the enabled events want it. Names are an option
+    /// of the top instance, thread groups of each: one that wants them is enough.
     fn apply(&mut self) -> Result {
-        let wanted = self.events != 0 && registry::top()?.options().has(Opt::RecordCmd);
-        if !wanted {
+        let names = registry::top()?.options().has(Opt::RecordCmd);
+        let tgids = registry::first(|inst| inst.options().has(Opt::RecordTgid)).is_some();
+        if self.events == 0 || !(names || tgids) {
             self.recording = None;
-        } else if self.recording.is_none() {
+            return Ok(());
+        }
+        cmdlines::remember(names, tgids);
+        if self.recording.is_none() {
             self.recording = Some(cmdlines::Recording::start()?);
         }
         Ok(())
@@ -45,18 +50,22 @@ impl Comms {
 }
 
 /// To be called once, before any event is enabled.
-pub(super) fn init() {
+pub(super) fn init() -> Result {
     // SAFETY: Called once, by `Instances::new`.
     unsafe { COMMS.init() };
+    // SAFETY: As above; `exit` is called when the instances go.
+    unsafe { cmdlines::init() }
 }
 
 /// Stops remembering names of tasks, for good.
 pub(super) fn exit() {
     COMMS.lock().recording = None;
+    // SAFETY: Nothing is recorded any more, and no file is open when the instances go.
+    unsafe { cmdlines::exit() };
 }
 
-/// The option `record-cmd` has changed.
-pub(super) fn record_comms_again() -> Result {
+/// The option `record-cmd` or `record-tgid` has changed.
+pub(super) fn record_tasks_again() -> Result {
     COMMS.lock().apply()
 }
 
@@ -103,10 +112,12 @@ impl Instance {
         // SAFETY: All three are parts of this instance, which outlives its files.
         let file = unsafe { EventFile::new(event, &self.buffers, &self.recorder, &self.waker) };
         let file = KBox::new(file, GFP_KERNEL)?;
+        self.filter_again(&file);
+        self.pids_again(&file);
         files.reserve(1, GFP_KERNEL)?;
         // SAFETY: The box does not move, and it and all it points to go only after `disable` took
         // the probe off and waited.
-        unsafe { event.attach(file.cookie()) }?;
+        unsafe { self.attach(&file) }?;
         files.push(file, GFP_KERNEL)?;
         drop(files);
         count_events(|n| n.saturating_add(1));
@@ -119,7 +130,7 @@ impl Instance {
         let mut gone = 0usize;
         for file in files.iter_mut().filter(|file| which(file)) {
             // SAFETY: Attached by `enable` with this cookie, and not detached since.
-            unsafe { file.event().detach(file.cookie()) };
+            unsafe { self.detach(file) };
             file.retire();
             gone = gone.saturating_add(1);
         }
@@ -143,7 +154,9 @@ impl Instance {
 ///
 /// An instance that is being removed stays on the list until its events are off.
 pub(crate) fn disable_everywhere(event: &Event) {
-    while let Some(inst) = registry::first(|inst| inst.event_enabled(event)) {
+    let concerned = |inst: &Instance| inst.event_enabled(event) || inst.has_filter(event);
+    while let Some(inst) = registry::first(concerned) {
         inst.disable(|file| file.is_for(event));
+        inst.forget_filter(event);
     }
 }

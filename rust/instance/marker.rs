@@ -32,6 +32,31 @@ impl Instance {
         Ok(text.len())
     }
 
+    /// Records `bytes`, a number of the user's choice and what belongs to it, as a whole. Returns how
+    /// many.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` when they are too many for an event, `EBADF` when the event cannot be recorded.
+    pub(crate) fn raw_marker(&self, bytes: &[u8]) -> Result<usize> {
+        if bytes.len() > probes::MOST_PAYLOAD.saturating_sub(probes::COMMON) {
+            return Err(EINVAL);
+        }
+        // Records are multiples of four, and readers see all of one: what fills it up is ours to write.
+        let len = bytes.len().saturating_add(3) & !3;
+        self.record(
+            format::RAW_DATA.id,
+            len.saturating_add(probes::COMMON),
+            |p| {
+                for (at, to) in p.iter_mut().enumerate() {
+                    *to = bytes.get(at).copied().unwrap_or(0);
+                }
+            },
+        )
+        .map_err(|_| EBADF)?;
+        Ok(bytes.len())
+    }
+
     /// Records `bytes` as they are. Any context, NMI included.
     ///
     /// # Errors

@@ -2,22 +2,38 @@
 
 //! A tracer with its name: rings, clock, options, enabled events.
 //!
-//! Lock order of this folder: `registry`, then `events` (`enable`), then those of `buffers`. Probes
-//! take no lock.
+//! Lock order of this folder: `registry`, then `events` (`enable`), then `filters`, `pid_lists` or
+//! `syscalls`, then those of `buffers`. `errors` and `cpus` are leaves. Probes take no lock.
 
+mod banks;
 mod buffers;
+mod counts;
+mod cpumask;
 mod enable;
+mod filter;
 mod life;
 mod marker;
 pub(crate) mod merge;
 mod pages;
+mod pause;
+mod percent;
+mod pids;
 pub(crate) mod registry;
+mod rings;
 mod selftest;
+pub(crate) mod share;
+mod snapshot;
+mod splice;
 pub(crate) mod stream;
+mod syscalls;
 #[cfg(CONFIG_KUNIT = "y")]
 mod tests;
 
 pub(crate) use self::{
+    banks::{
+        Bank,
+        Buf, //
+    },
     buffers::{
         Buffers,
         CpuSel, //
@@ -27,26 +43,45 @@ pub(crate) use self::{
         PageCopy,
         PipeToken, //
     },
+    pause::Pause,
+    pids::Pids,
     registry::Instances, //
 };
+pub(crate) use crate::probes::PidList;
 
-use self::life::{
-    Life,
-    Refusal, //
+use self::{
+    cpumask::CpuSet,
+    filter::{
+        Logged,
+        Shown, //
+    },
+    life::{
+        Life,
+        Refusal, //
+    },
+    pids::PidLists,
+    syscalls::Syscalls, //
 };
 use crate::{
     kapi::{
         clock,
         percpu::CpuPin,
+        stack,
         wait::Poller,
         waker::Waker,
         words::SharedU64, //
     },
     probes::{
+        Counts,
         EventFile,
-        Recorder, //
+        PidFilter,
+        Recorder,
+        Stacks, //
     },
-    ring::cpu::DISABLE_USER,
+    ring::{
+        cpu::DISABLE_USER,
+        port::SharedWord, //
+    },
     text::{
         clock::ClockId,
         options::{
@@ -81,6 +116,9 @@ const EXPANDED_KB: u64 = 1408;
 /// KiB per CPU of the top instance until it is used: two sub-buffers.
 const UNUSED_KB: u64 = 1;
 
+/// The option of the tracer `nop`, which all instances share.
+static OF_TRACER: Atomic<bool> = Atomic::new(false);
+
 /// A tracer.
 #[pin_data]
 pub(crate) struct Instance {
@@ -89,16 +127,43 @@ pub(crate) struct Instance {
     /// Counts the [`InstanceRef`]s.
     life: Life<SharedU64>,
     options: Atomic<u32>,
+    /// How full a ring shall be before a reader of it is told.
+    percent: Atomic<u32>,
     on: Atomic<bool>,
+    /// How often buffers were emptied.
+    emptied: Atomic<u64>,
+    /// When all its rings were emptied, by its clock.
+    begin: SharedU64,
+    /// Readers that want nothing to be recorded.
+    #[pin]
+    pauses: Mutex<usize>,
     // The probes are off when what they use goes.
     #[pin]
     events: Mutex<KVec<KBox<EventFile>>>,
+    // Goes after the probes, too.
+    #[pin]
+    syscalls: Mutex<Syscalls>,
+    #[pin]
+    filters: Mutex<KVec<Shown>>,
+    #[pin]
+    pid_lists: Mutex<PidLists>,
+    /// The CPUs that are recorded.
+    #[pin]
+    cpus: Mutex<CpuSet>,
+    /// The last commands that were refused.
+    #[pin]
+    errors: Mutex<KVec<Logged>>,
     #[pin]
     buffers: Buffers,
     #[pin]
     waker: Waker,
     /// What probes read of us besides the rings.
     recorder: Recorder,
+    /// What the recorder may name.
+    #[pin]
+    counts: Mutex<Option<KBox<Counts>>>,
+    /// What probes see of `pid_lists`.
+    pids: PidFilter,
     /// The CPUs that a `trace_pipe` reads: one bit each, or all.
     #[pin]
     pipes: Mutex<KVec<CpuSel>>,
@@ -134,6 +199,7 @@ impl Instance {
     fn new(name: &CStr, top: bool, options: OptionSet) -> Result<Arc<Self>> {
         let kb = if top { UNUSED_KB } else { EXPANDED_KB };
         let name = CString::try_from(name)?;
+        let (cpus, pids) = (cpumask::all()?, PidFilter::new()?);
         let buffers = Buffers::new(CString::try_from(&*name)?, kb, !top)?;
         let this = Arc::pin_init(
             pin_init!(Self {
@@ -141,16 +207,27 @@ impl Instance {
                 top,
                 life: Life::new(),
                 options: Atomic::new(options.bits()),
+                percent: Atomic::new(percent::DEFAULT),
                 on: Atomic::new(true),
+                emptied: Atomic::new(0),
+                begin: SharedWord::new(0),
+                pauses <- new_mutex!(0),
                 events <- new_mutex!(KVec::new()),
+                syscalls <- new_mutex!(Syscalls::new()),
+                filters <- new_mutex!(KVec::new()),
+                pid_lists <- new_mutex!(PidLists::new()),
+                cpus <- new_mutex!(cpus),
+                errors <- new_mutex!(KVec::new()),
                 buffers <- buffers,
                 waker <- Waker::new(),
                 recorder: Recorder::new(ClockId::Local),
+                counts <- new_mutex!(None),
+                pids,
                 pipes <- new_mutex!(KVec::new()),
             }),
             GFP_KERNEL,
         )?;
-        this.apply_overwrite(options);
+        this.apply(options)?;
         Ok(this)
     }
 
@@ -177,6 +254,7 @@ impl Instance {
     /// Stops recording events, for good.
     fn rest(&self) {
         self.disable_all();
+        self.forget_pids();
         if selftest::ALWAYS {
             self.buffers.selftest(CpuSel::All);
         }
@@ -193,34 +271,67 @@ impl Instance {
         self.buffers
             .each(|ring| ring.set_disabled(DISABLE_USER, !on));
         // Readers that sleep are at the end of the file when it is off.
-        self.waker.wake_all();
+        self.wake_all();
     }
 
     /// Forgets the events of `cpus`.
     pub(crate) fn clear(&self, cpus: CpuSel) -> Result {
-        self.buffers.clear(cpus, || {});
-        self.waker.wake_all();
+        if cpus == CpuSel::All {
+            self.begin_again();
+        }
+        self.buffers.clear(cpus);
+        self.emptied.fetch_add(1, Full);
+        self.wake_all();
         Ok(())
+    }
+
+    /// From here on time is counted anew.
+    fn begin_again(&self) {
+        let now = CpuPin::with(|_| clock::read(self.clock()));
+        self.begin.store(now);
+    }
+
+    /// When its rings were emptied, by its clock; 0 if they never were.
+    pub(crate) fn begin(&self) -> u64 {
+        self.begin.load()
     }
 
     /// The options.
     pub(crate) fn options(&self) -> OptionSet {
-        OptionSet::from_bits(self.options.load(Relaxed))
+        let own = OptionSet::from_bits(self.options.load(Relaxed));
+        own.with(Opt::TestNopAccept, OF_TRACER.load(Relaxed))
     }
 
     /// Sets one option.
     pub(crate) fn set_option(&self, opt: Opt, on: bool) -> Result {
-        if opt.top_only() && !self.top {
+        if opt.is_global() && !self.top || opt.refuses() && on {
             return Err(EINVAL);
+        }
+        if opt.of_tracer() {
+            if !opt.refuses() {
+                OF_TRACER.store(on, Relaxed);
+            }
+            return Ok(());
+        }
+        if opt == Opt::EventCounts && on {
+            self.prepare_counts()?;
         }
         let mut old = self.options.load(Relaxed);
         loop {
             let new = OptionSet::from_bits(old).with(opt, on);
+            Self::prepare(new)?;
             match self.options.cmpxchg(old, new.bits(), Full) {
                 Ok(_) => {
-                    self.apply_overwrite(new);
-                    if opt == Opt::RecordCmd {
-                        return enable::record_comms_again();
+                    self.apply(new)?;
+                    if opt == Opt::EventFork {
+                        let followed = self.follow_forks_again();
+                        if followed.is_err() {
+                            self.set_option(opt, false)?;
+                        }
+                        return followed;
+                    }
+                    if matches!(opt, Opt::RecordCmd | Opt::RecordTgid) {
+                        return enable::record_tasks_again();
                     }
                     return Ok(());
                 }
@@ -229,9 +340,23 @@ impl Instance {
         }
     }
 
-    fn apply_overwrite(&self, options: OptionSet) {
+    /// Gets what `options` need.
+    fn prepare(options: OptionSet) -> Result {
+        match options.has(Opt::Stack) || options.has(Opt::UserStack) {
+            true => stack::prepare(),
+            false => Ok(()),
+        }
+    }
+
+    /// Makes writers obey.
+    fn apply(&self, options: OptionSet) -> Result {
+        Self::prepare(options)?;
         let on = options.has(Opt::Overwrite);
         self.buffers.each(|ring| ring.set_overwrite(on));
+        let (kernel, user) = (options.has(Opt::Stack), options.has(Opt::UserStack));
+        self.recorder.set_stacks(Stacks::new(kernel, user));
+        self.count_events(options.has(Opt::EventCounts))?;
+        Ok(())
     }
 
     /// The clock of its events.
@@ -239,11 +364,14 @@ impl Instance {
         self.recorder.clock()
     }
 
-    /// Chooses a clock. Events of the old one are forgotten.
+    /// Chooses a clock. Events of the old one are forgotten, also those of the snapshot.
     pub(crate) fn set_clock(&self, clock: ClockId) -> Result {
-        self.buffers
-            .clear(CpuSel::All, || self.recorder.set_clock(clock));
-        self.waker.wake_all();
+        self.buffers.clear_all(|| {
+            self.recorder.set_clock(clock);
+            self.begin_again();
+        });
+        self.emptied.fetch_add(1, Full);
+        self.wake_all();
         Ok(())
     }
 
@@ -274,7 +402,7 @@ impl Instance {
     /// `ENOMEM` and `EINTR` (the task is to be killed), and nothing has changed.
     pub(crate) fn resize(&self, cpus: CpuSel, kb: u64) -> Result {
         self.buffers.resize(cpus, kb)?;
-        self.waker.wake_all();
+        self.wake_all();
         Ok(())
     }
 
@@ -285,7 +413,7 @@ impl Instance {
     /// `ENOMEM` and `EINTR` (the task is to be killed), and nothing has changed.
     pub(crate) fn set_subbuf_order(&self, order: u32) -> Result {
         self.buffers.set_order(order)?;
-        self.waker.wake_all();
+        self.wake_all();
         Ok(())
     }
 
@@ -294,9 +422,19 @@ impl Instance {
         self.buffers.subbuf_size()
     }
 
+    /// The bank that `buf` means now.
+    pub(crate) fn bank(&self, buf: Buf) -> Bank {
+        self.buffers.rings().bank(buf)
+    }
+
     /// What `stats` of `cpu` says; all 0 for a CPU that cannot be.
     pub(crate) fn stats(&self, cpu: u32) -> CpuStats {
-        let s = self.buffers.stats(cpu).unwrap_or_default();
+        self.stats_in(self.bank(Buf::Live), cpu)
+    }
+
+    /// The same of the ring in `bank`.
+    pub(crate) fn stats_in(&self, bank: Bank, cpu: u32) -> CpuStats {
+        let s = self.buffers.stats(bank, cpu).unwrap_or_default();
         CpuStats {
             entries: s.entries(),
             overrun: s.overrun,
@@ -313,25 +451,29 @@ impl Instance {
         }
     }
 
-    /// Sleeps until one of `cpus` has something to read, or `until`, looked at after each wake-up,
-    /// says so.
+    /// Sleeps until `buf` has something to read of one of `cpus`, or `until`, looked at after each
+    /// wake-up, says so.
     ///
     /// # Errors
     ///
     /// `ERESTARTSYS` on a signal.
-    pub(crate) fn wait(&self, cpus: CpuSel, until: &mut dyn FnMut() -> bool) -> Result {
+    pub(crate) fn wait(&self, buf: Buf, cpus: CpuSel, until: &mut dyn FnMut() -> bool) -> Result {
         self.waker
-            .wait(&mut || until() || self.buffers.any_unread(cpus))
+            .wait(&mut || until() || self.buffers.any_unread(buf, cpus))
     }
 
     /// Makes all sleepers look again.
     pub(crate) fn wake_all(&self) {
         self.waker.wake_all();
+        self.buffers.wake_marks();
     }
 
     /// Is there something to read? If not, `poller` is woken up when there is.
-    pub(crate) fn poll(&self, cpus: CpuSel, poller: &Poller<'_>) -> bool {
+    pub(crate) fn poll(&self, buf: Buf, cpus: CpuSel, poller: &Poller<'_>) -> bool {
+        if self.options().has(Opt::Block) {
+            return true;
+        }
         poller.watch(self.waker.pollers());
-        self.waker.poll(|| self.buffers.any_unread(cpus))
+        self.waker.poll(|| self.buffers.any_unread(buf, cpus))
     }
 }

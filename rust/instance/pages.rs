@@ -4,6 +4,10 @@
 //! held.
 
 use super::{
+    banks::{
+        Bank,
+        Buf, //
+    },
     selftest,
     CpuSel,
     Instance, //
@@ -22,6 +26,8 @@ use kernel::{
 pub(crate) struct PageCopy {
     /// The events, without the sub-buffer's header. Valid up to `len`.
     pub(crate) bytes: KVVec<u8>,
+    /// Where the sub-buffer is.
+    pub(crate) bank: Bank,
     /// Number of the sub-buffer since the ring began.
     pub(crate) seq: u64,
     /// Bytes that were committed.
@@ -86,12 +92,13 @@ impl Instance {
     /// Copies the next unread bytes of `cpu`; consumes nothing. `false` when there are none, or the
     /// writers were too fast.
     pub(crate) fn peek_next(&self, cpu: u32, copy: &mut PageCopy) -> Result<bool> {
-        self.buffers.read(cpu, |mut reader| {
+        self.buffers.read_of(Buf::Live, cpu, |bank, mut reader| {
             make_room(&mut copy.bytes, reader.subbuf_size())?;
             let Ok(Some(u)) = reader.unread() else {
                 return Ok(false);
             };
             copy.len = reader.copy(&u, &mut copy.bytes);
+            copy.bank = bank;
             copy.seq = u.seq;
             copy.rd = u.offset as usize;
             copy.ts = u.stamp;
@@ -103,34 +110,51 @@ impl Instance {
         })
     }
 
-    /// Everything before offset `rd` of sub-buffer `seq` of `cpu` was read: `events` events, the last
-    /// at `rd_ts`. `false` when somebody else has read further.
-    pub(crate) fn consume(&self, cpu: u32, seq: u64, rd: usize, rd_ts: u64, events: u64) -> bool {
+    /// Everything before offset `rd` of the sub-buffer that `copy` was made of was read: `events`
+    /// events, the last at `rd_ts`. `false` when somebody else has read further, or a snapshot has
+    /// taken the sub-buffer away.
+    pub(crate) fn consume(
+        &self,
+        cpu: u32,
+        copy: &PageCopy,
+        rd: usize,
+        rd_ts: u64,
+        events: u64,
+    ) -> bool {
         let Ok(rd) = u32::try_from(rd) else {
             return false;
         };
         self.buffers
-            .read(cpu, |mut reader| Ok(reader.consume(seq, rd, rd_ts, events)))
+            .read_of(Buf::Live, cpu, |bank, mut reader| {
+                Ok(bank == copy.bank && reader.consume(copy.seq, rd, rd_ts, events))
+            })
             .unwrap_or(false)
     }
 
-    /// Copies the oldest sub-buffer of `cpu` that nobody has consumed, or the one behind `after`;
-    /// consumes nothing.
-    pub(crate) fn view(&self, cpu: u32, after: Option<u64>, copy: &mut PageCopy) -> Result<bool> {
-        self.buffers.read(cpu, |reader| {
+    /// Copies the oldest sub-buffer of `cpu` in `bank` that nobody has consumed, or the one behind
+    /// `after`; consumes nothing.
+    pub(crate) fn view(
+        &self,
+        bank: Bank,
+        cpu: u32,
+        after: Option<u64>,
+        copy: &mut PageCopy,
+    ) -> Result<bool> {
+        self.buffers.read_in(bank, cpu, |reader| {
             make_room(&mut copy.bytes, reader.subbuf_size())?;
             let Some(v) = reader.view(after, &mut copy.bytes) else {
                 return Ok(false);
             };
+            copy.bank = bank;
             copy.viewed(v);
             Ok(true)
         })
     }
 
-    /// Consumes all unread events of the next sub-buffer of `cpu` into `image`, which gets the size
-    /// of a sub-buffer. Says whether there was one.
-    pub(crate) fn raw_read(&self, cpu: u32, image: &mut KVVec<u8>) -> Result<bool> {
-        self.buffers.read(cpu, |mut reader| {
+    /// Consumes all unread events of the next sub-buffer of `buf` on `cpu` into `image`, which gets the
+    /// size of a sub-buffer. Says whether there was one.
+    pub(crate) fn raw_read(&self, buf: Buf, cpu: u32, image: &mut KVVec<u8>) -> Result<bool> {
+        self.buffers.read_of(buf, cpu, |_, mut reader| {
             make_room(image, reader.subbuf_size())?;
             match reader.take_image(image) {
                 Ok(Some(())) => Ok(true),

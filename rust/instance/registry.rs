@@ -6,7 +6,13 @@ use super::{
     enable,
     Instance, //
 };
-use crate::text::options::OptionSet;
+use crate::{
+    kapi::stack,
+    text::options::{
+        Opt,
+        OptionSet, //
+    }, //
+};
 use kernel::{
     prelude::*,
     sync::Arc, //
@@ -30,8 +36,9 @@ impl Instances {
         unsafe { ALL.init() };
         let top = Instance::new(c"", true, OptionSet::DEFAULT)?;
         ALL.lock().push(top, GFP_KERNEL)?;
-        enable::init();
-        Ok(Self(()))
+        let this = Self(());
+        enable::init()?;
+        Ok(this)
     }
 }
 
@@ -42,6 +49,8 @@ impl Drop for Instances {
         for inst in &all {
             inst.rest();
         }
+        // SAFETY: The probes of all instances are off, and nobody can make another one.
+        unsafe { stack::exit() };
         drop(all);
     }
 }
@@ -66,8 +75,10 @@ pub(crate) fn find(name: &CStr) -> Result<Arc<Instance>> {
 ///
 /// `EEXIST`, `ENOSPC` when there are too many, `ENOMEM`.
 pub(crate) fn create(name: &CStr) -> Result<Arc<Instance>> {
-    let options = top()?.options();
+    // To follow forks is never inherited.
+    let options = top()?.options().with(Opt::EventFork, false);
     let inst = Instance::new(name, false, options)?;
+    inst.set_syscall_user_bytes(top()?.syscall_user_bytes());
     let mut all = ALL.lock();
     if all.iter().any(|other| other.name() == name) {
         return Err(EEXIST);

@@ -7,7 +7,10 @@
 //! clear and change of the clock, when an instance goes, and when a reader goes while recording is
 //! off.
 
-use super::buffers::Buffers;
+use super::{
+    banks::Bank,
+    buffers::Buffers, //
+};
 #[cfg(CONFIG_KUNIT = "y")]
 use crate::{
     kapi::grace,
@@ -19,7 +22,6 @@ use crate::{
 use crate::{
     kapi::{
         cpus,
-        percpu::CpuPin,
         port::Ring, //
     },
     ring::{
@@ -71,15 +73,15 @@ pub(super) fn told() -> bool {
 }
 
 impl Buffers {
-    /// A writer was refused because the ring of its CPU is broken. Any context, NMI included.
+    /// A writer was refused because its ring is broken. Any context, NMI included.
     #[cold]
     #[inline(never)]
-    pub(crate) fn refused(&self, pin: &CpuPin) {
-        let ring = self.rings().this(pin);
+    pub(crate) fn refused(&self, ring: &Ring) {
         let here = |cpu: &u32| {
-            self.rings()
-                .of(*cpu)
-                .is_some_and(|r| core::ptr::eq(r, ring))
+            self.rings().of(*cpu).is_some_and(|rings| {
+                let mut both = Bank::BOTH.into_iter();
+                both.any(|bank| core::ptr::eq(rings.of(bank), ring))
+            })
         };
         if let (Some(cpu), Some(violation)) = (cpus::possible().find(here), ring.fault()) {
             self.alarm().raise(pack(cpu, violation));
@@ -113,12 +115,14 @@ impl Buffers {
     /// Exclusive-ors `bits` into a word of the ring of `cpu`, of an instance that nobody else uses.
     pub(super) fn spoil(&self, cpu: u32, word: Word, bits: u64) -> Result {
         // Not `quiesced`, which looks.
-        let (ring, mut state) = self.locked(cpu)?;
+        let (rings, mut states) = self.locked(cpu)?;
+        let bank = self.rings().live();
+        let (ring, state) = (rings.of(bank), states.of_mut(bank));
         ring.set_disabled(DISABLE_QUIESCE, true);
         grace::writers_left();
         // SAFETY: Recording is disabled and a grace period has passed; the state is this ring's and
         // locked. The ring is only tested and emptied afterwards.
-        let done = unsafe { ring.spoil(&mut state, word, bits) };
+        let done = unsafe { ring.spoil(state, word, bits) };
         ring.set_disabled(DISABLE_QUIESCE, false);
         if done {
             Ok(())

@@ -5,6 +5,7 @@
 use super::{
     registry,
     selftest,
+    Buf,
     CpuSel,
     PageCopy, //
 };
@@ -58,7 +59,7 @@ mod tests {
                         .get(16..)
                         .ok_or(EINVAL)?
                         .starts_with(b"hello\n\0"));
-                    assert!(inst.consume(cpu, copy.seq, event.next, event.time, 1));
+                    assert!(inst.consume(cpu, &copy, event.next, event.time, 1));
                     found += 1;
                 }
             }
@@ -128,7 +129,11 @@ mod broken {
             }
             assert_eq!(inst.buffers.selftest(CpuSel::All), 0);
             for cpu in CpuSel::All.iter() {
-                inst.raw_read(cpu, &mut KVVec::from_elem(0u8, PAGE_SIZE, GFP_KERNEL)?)?;
+                inst.raw_read(
+                    Buf::Live,
+                    cpu,
+                    &mut KVVec::from_elem(0u8, PAGE_SIZE, GFP_KERNEL)?,
+                )?;
             }
             assert_eq!(inst.buffers.selftest(CpuSel::All), 0);
             inst.resize(CpuSel::All, size)?;

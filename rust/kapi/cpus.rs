@@ -16,7 +16,12 @@ fn possible_mask() -> &'static Cpumask {
 
 /// The numbers of the possible CPUs, in order.
 pub(crate) fn possible() -> impl Iterator<Item = u32> {
-    (0..cpu::nr_cpu_ids()).filter(|number| is_possible(*number))
+    (0..most()).filter(|number| is_possible(*number))
+}
+
+/// One more than the highest number that a CPU can have.
+pub(crate) fn most() -> u32 {
+    cpu::nr_cpu_ids()
 }
 
 /// How many CPUs are online.

@@ -13,8 +13,12 @@
 //! the tracepoints' own mutex.
 
 mod groups;
+mod kernel_btf;
 mod layouts;
+mod offers;
 mod printer;
+mod raw;
+mod syscalls;
 mod tracepoints;
 
 pub(crate) use self::{
@@ -22,14 +26,37 @@ pub(crate) use self::{
         set_group_hooks,
         GroupHooks, //
     },
-    printer::Printer, //
+    printer::{
+        Manner,
+        Printer, //
+    },
+    raw::{
+        ModuleWatch,
+        RawWish, //
+    },
+    syscalls::{
+        Call,
+        CALLS,
+        USER_BYTES,
+        USER_MOST, //
+    }, //
 };
 
-use self::groups::GROUPS;
+use self::{
+    groups::GROUPS,
+    kernel_btf::KernelBtf,
+    offers::Offers,
+    raw::RawDesc, //
+};
 use super::c;
 use crate::event::{
     evals::Eval,
-    field::Declared,
+    field::{
+        self,
+        Declared,
+        Field,
+        COMMON_SIZE, //
+    },
     format, //
 };
 use core::{
@@ -53,7 +80,7 @@ use kernel::{
 pub(crate) const FIRST_ID: u16 = 32;
 
 /// Most events that there can be, those of unloaded modules included.
-const CAPACITY: usize = 2048;
+pub(crate) const CAPACITY: usize = 4096;
 
 /// All events by `id - FIRST_ID`; null where there is none yet.
 static TABLE: [Atomic<*mut Event>; CAPACITY] =
@@ -75,8 +102,11 @@ pub(crate) struct Event {
     system_len: usize,
     /// Name of the module that brought it; empty for our own.
     module: KVec<u8>,
+    call: Option<Call>,
     /// The whole `format` text of an event of a group; the others have it in their tables.
     format: Option<KVVec<u8>>,
+    /// The descriptor of a raw event.
+    raw: Option<KBox<RawDesc>>,
     desc: Atomic<*mut c::rt_event_desc>,
     tracepoint: Atomic<*mut bindings::tracepoint>,
     /// The module that brought it; null for our own.
@@ -118,14 +148,48 @@ impl Event {
         self.size as usize
     }
 
+    /// The system call that it is about, of those events that share their tracepoint.
+    pub(crate) fn call(&self) -> Option<Call> {
+        self.call
+    }
+
     /// Null when its module is gone.
     pub(crate) fn desc(&self) -> *const c::rt_event_desc {
         self.desc.load(Acquire)
     }
 
+    /// Whether its fields are the arguments of a tracepoint as they are. Nobody gets such an event who
+    /// does not ask for it by the name of its system.
+    pub(crate) fn is_raw(&self) -> bool {
+        self.raw.is_some()
+    }
+
+    /// The arguments of a raw event, none of another.
+    #[inline(always)]
+    pub(crate) fn raw_args(&self) -> &[c::rt_raw_arg] {
+        self.raw.as_deref().map_or(&[], RawDesc::args)
+    }
+
     /// Its tracepoint.
     pub(crate) fn tracepoint(&self) -> *mut bindings::tracepoint {
         self.tracepoint.load(Relaxed)
+    }
+
+    /// The module that brought it; null for our own.
+    pub(crate) fn owner(&self) -> *const bindings::module {
+        self.owner.load(Relaxed)
+    }
+
+    /// Calls `f` with all its own fields. `None` when its module is gone.
+    pub(crate) fn with_fields<R>(
+        &self,
+        f: impl FnOnce(&mut dyn Iterator<Item = Field<'_>>) -> R,
+    ) -> Option<R> {
+        // Only a group's descriptor can vanish.
+        let _groups = self.format.as_ref().map(|_| GROUPS.lock());
+        // SAFETY: Null or valid, and it stays so under the lock (invariant).
+        let desc = unsafe { self.desc().as_ref() }?;
+        Some(f(&mut field::place(fields(desc), COMMON_SIZE)))
     }
 
     /// Whether it can be enabled.
@@ -138,9 +202,20 @@ impl Event {
         match &self.format {
             Some(text) => w.write_str(as_text(Some(text))),
             // SAFETY: An event without a text of its own is ours, so that its descriptor is one of
-            // our module's tables and valid for ever (invariant).
+            // our module's tables, its own, or of those that `syscalls` keeps until `exit` (invariant).
             None => write_format(w, self.id, unsafe { &*self.desc() }, own_evals()),
         }
+    }
+
+    /// Asks `question` about the event's own field of that name. `None` when there is none, or the
+    /// module of the event is gone.
+    pub(crate) fn field<R>(&self, name: &str, question: impl FnOnce(Field<'_>) -> R) -> Option<R> {
+        let _groups = GROUPS.lock();
+        // SAFETY: Null or valid, and it stays so under the lock (invariant).
+        let desc = unsafe { self.desc().as_ref() }?;
+        field::place(fields(desc), COMMON_SIZE)
+            .find(|field| field.declared.name == name)
+            .map(question)
     }
 
     /// Puts the event's probe on its tracepoint, with `cookie` as its first argument.
@@ -279,11 +354,13 @@ impl Event {
         Ok(KBox::new(
             Self {
                 id,
-                size: desc.size,
+                size: u32::from(desc.size),
                 names,
                 system_len: system.len(),
                 module,
+                call: Call::of(desc),
                 format,
+                raw: None,
                 desc: Atomic::new(ptr::from_ref(desc).cast_mut()),
                 tracepoint: Atomic::new(tracepoint),
                 owner: Atomic::new(owner),
@@ -296,18 +373,21 @@ impl Event {
 
 /// Finds the tracepoints of our own events and offers those that this kernel allows.
 ///
-/// What cannot be recorded exactly as ftrace would is left out, and the kernel log says so.
+/// What cannot be recorded exactly as ftrace would is left out, and the kernel log says so. `wish` says
+/// which raw events there are besides.
 ///
 /// # Safety
 ///
 /// Called once, before anything else of this module; [`exit`] is called before the module goes
 /// away, also when this fails.
-pub(crate) unsafe fn init() -> Result {
+pub(crate) unsafe fn init(wish: RawWish) -> Result {
     // SAFETY: The caller promises that this is the first call, and the only one.
     unsafe { GROUPS.init() };
 
     let descs = own_descs();
-    let refused = layouts::check()?;
+    let btf = KernelBtf::read("vmlinux")?;
+    let btf = btf.as_ref().map_err(|why| *why);
+    let refused = layouts::check(btf)?;
     let tracepoints = tracepoints::find_all(descs)?;
     let refuse = |(system, name): (&str, &str), why: &dyn fmt::Display| {
         pr_info!("{system}:{name} is not offered: {why}\n");
@@ -318,6 +398,7 @@ pub(crate) unsafe fn init() -> Result {
             unsafe { (text(absent.system), text(absent.name), text(absent.why)) };
         refuse((system, name), &why);
     }
+    let mut offers = Offers::new();
     for (desc, &tracepoint) in descs.iter().zip(tracepoints.iter()) {
         if let Some(why) = absent_now(desc) {
             refuse(names(desc), &why);
@@ -327,16 +408,18 @@ pub(crate) unsafe fn init() -> Result {
             // Its subsystem is off, and tracefs does not have it either.
             continue;
         } else {
-            publish(Event::new(
-                next_id()?,
-                desc,
-                tracepoint,
-                ptr::null_mut(),
-                None,
-            )?)?;
+            offers.add_of_header(desc, tracepoint)?;
         }
     }
-    Ok(())
+    let calls = syscalls::descs()?;
+    let tracepoints = tracepoints::find_all(calls)?;
+    for (desc, &tracepoint) in calls.iter().zip(tracepoints.iter()) {
+        if !tracepoint.is_null() {
+            offers.add(u32::from(desc.ftrace_id), desc, tracepoint)?;
+        }
+    }
+    offers.publish()?;
+    raw::offer(wish, btf)
 }
 
 /// Why this event must be left out on the running kernel, if it must.
@@ -367,6 +450,8 @@ pub(crate) unsafe fn exit() {
         // the event any more.
         drop(unsafe { KBox::from_raw(event) });
     }
+    // SAFETY: No event is left that has one of these descriptors.
+    unsafe { syscalls::free() };
 }
 
 /// Writes the `format` text of an event.

@@ -15,12 +15,17 @@ pub(crate) mod dir;
 pub(crate) mod events;
 pub(crate) mod fs;
 pub(crate) mod grace;
+pub(crate) mod machine;
 pub(crate) mod mount;
 pub(crate) mod pages;
 pub(crate) mod percpu;
+pub(crate) mod pipe;
 pub(crate) mod port;
+pub(crate) mod stack;
+pub(crate) mod strings;
 pub(crate) mod symbol;
 pub(crate) mod task;
+pub(crate) mod tasks;
 #[cfg(CONFIG_KUNIT = "y")]
 mod tests;
 pub(crate) mod wait;

@@ -4,7 +4,10 @@
 
 use super::c;
 use crate::ring::port::Memory;
-use core::ptr::NonNull;
+use core::{
+    mem::ManuallyDrop,
+    ptr::NonNull, //
+};
 use kernel::{
     bindings,
     page::PAGE_SIZE,
@@ -45,7 +48,7 @@ impl Pages {
     }
 
     /// Allocates near `cpu`, a possible one. Never makes the OOM killer look for memory.
-    fn new(cpu: u32, order: u32) -> Result<Self> {
+    pub(crate) fn new(cpu: u32, order: u32) -> Result<Self> {
         // SAFETY: No pointers; `cpu` is a possible one, whose node the shim looks up.
         let base = unsafe { c::rt_subbuf_alloc(cpu, order) };
         // INVARIANT: Just allocated.
@@ -53,6 +56,20 @@ impl Pages {
             base: NonNull::new(base.cast()).ok_or(ENOMEM)?,
             order,
         })
+    }
+}
+
+impl Pages {
+    /// The order of memory of `size` bytes, a power of two and at least a page.
+    pub(crate) fn order_of(size: usize) -> u32 {
+        size.trailing_zeros()
+            .saturating_sub(PAGE_SIZE.trailing_zeros())
+    }
+
+    /// The first byte; the reference to the pages is the caller's.
+    pub(super) fn into_raw(self) -> (NonNull<u8>, usize) {
+        let this = ManuallyDrop::new(self);
+        (this.base, this.size())
     }
 }
 

@@ -32,6 +32,12 @@ impl CpuPin {
         Self(NotThreadSafe)
     }
 
+    /// The number of that CPU.
+    pub(crate) fn cpu(&self) -> u32 {
+        // SAFETY: No requirements.
+        unsafe { bindings::raw_smp_processor_id() as u32 }
+    }
+
     /// Runs `f` with preemption disabled. `f` does not sleep.
     pub(crate) fn with<R>(f: impl FnOnce(&CpuPin) -> R) -> R {
         // SAFETY: No pointers; undone below.

@@ -1,12 +1,94 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Addresses in our own code that end up in records.
+//! Names of addresses: of our own code that ends up in records, and of anything in the kernel.
 
 use super::c;
+use crate::text::json;
+use core::{
+    fmt::{
+        self,
+        Write, //
+    },
+    str, //
+};
+use kernel::{
+    bindings,
+    prelude::*, //
+};
 
 /// The address that a marker's record carries. Its symbol is `tracing_mark_write`, the name that
 /// programs look for in front of a marker.
 pub(crate) fn marker_address() -> usize {
     // SAFETY: No pointers are involved.
     unsafe { c::tracing_mark_write() }
+}
+
+/// The name of an address.
+pub(crate) struct Symbol {
+    text: [u8; c::RT_SYMBOL_LEN as usize],
+    len: usize,
+}
+
+/// How the kernel begins what it writes for an address without a name.
+const NUMBER: &str = "0x";
+/// What stands between a name and that of its module.
+const MODULE: &str = " [";
+
+impl Symbol {
+    /// With the place in the function, and the module. The number of an address without a name.
+    pub(crate) fn at(address: u64) -> Self {
+        Self::made(|text| {
+            // SAFETY: There is room for the longest name, see shim.c.
+            unsafe { bindings::sprint_symbol(text, address as usize) }
+        })
+    }
+
+    /// Without both.
+    pub(crate) fn name_at(address: u64) -> Self {
+        let mut name = Self::made(|text| {
+            // SAFETY: As above.
+            unsafe { bindings::sprint_symbol_no_offset(text, address as usize) }
+        });
+        if let Some((alone, _)) = name.text().split_once(MODULE) {
+            name.len = alone.len();
+        }
+        name
+    }
+
+    fn made(write: impl FnOnce(*mut c_char) -> c_int) -> Self {
+        let mut symbol = Self {
+            text: [0; c::RT_SYMBOL_LEN as usize],
+            len: 0,
+        };
+        let len = write(symbol.text.as_mut_ptr().cast());
+        symbol.len = usize::try_from(len).unwrap_or(0);
+        symbol
+    }
+
+    /// What was written.
+    pub(crate) fn text(&self) -> &str {
+        let bytes = self.text.get(..self.len).unwrap_or_default();
+        str::from_utf8(bytes).unwrap_or_default()
+    }
+
+    /// The name, if it is one.
+    pub(crate) fn name(&self) -> Option<&str> {
+        Some(self.text()).filter(|text| !text.is_empty() && !text.starts_with(NUMBER))
+    }
+}
+
+/// Room for a hashed address.
+const HASHED: usize = 32;
+
+/// Writes an address as a string of JSON that tells nobody where the kernel is: its symbol, or, where
+/// there is none, the number that stands for it. May take a while.
+pub(crate) fn write_address(address: u64, out: &mut dyn Write) -> fmt::Result {
+    if let Some(name) = Symbol::at(address).name() {
+        return json::write_string(name.as_bytes(), out);
+    }
+    let mut text = [0u8; HASHED];
+    // SAFETY: There is room for so many bytes; the kernel does not follow the address.
+    let len =
+        unsafe { c::rt_text_of_hashed(text.as_mut_ptr().cast(), text.len(), address as usize) };
+    json::write_string(text.get(..len).unwrap_or_default(), out)
 }

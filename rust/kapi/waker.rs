@@ -116,14 +116,34 @@ impl Waker {
     ///
     /// `ERESTARTSYS` on a signal.
     pub(crate) fn wait(&self, ready: &mut dyn FnMut() -> bool) -> Result {
-        loop {
-            let round = self.rounds.load(Relaxed);
-            self.want();
-            if ready() {
-                return Ok(());
-            }
-            self.sleep(round)?;
+        while !self.turn(|| true, ready)? {}
+        Ok(())
+    }
+
+    /// Sleeps until the next wake-up unless `ready` says so before. Says what `ready` said; does
+    /// nothing unless `ask` says that this is whom to wait for.
+    ///
+    /// What `ask` stored, writers see when `ready` looks; a change that makes it void must come with a
+    /// wake-up.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::wait`].
+    pub(crate) fn turn(
+        &self,
+        ask: impl FnOnce() -> bool,
+        ready: &mut dyn FnMut() -> bool,
+    ) -> Result<bool> {
+        let round = self.rounds.load(Relaxed);
+        if !ask() {
+            return Ok(false);
         }
+        self.want();
+        if ready() {
+            return Ok(true);
+        }
+        self.sleep(round)?;
+        Ok(false)
     }
 
     /// Sleeps until somebody wakes us for another round.

@@ -5,8 +5,27 @@
 //! The functions here run in every context, NMI included, with preemption disabled. They take no
 //! lock, allocate nothing and cannot panic.
 
+mod counts;
 mod entry;
 mod external;
+mod filter;
+mod pids;
+mod raw;
+mod stack;
+mod syscalls;
+
+pub(crate) use self::{
+    filter::Filter,
+    pids::{
+        PidFilter,
+        PidList,
+        PidSet, //
+    },
+    stack::Stacks,
+    syscalls::Calls, //
+};
+
+pub(crate) use counts::Counts;
 
 use crate::{
     instance::Buffers,
@@ -23,6 +42,7 @@ use crate::{
         words::SharedU64, //
     },
     ring::{
+        mark::Published,
         port::SharedWord,
         reserved::Reserved,
         writer::Refused, //
@@ -41,6 +61,9 @@ pub(crate) const MOST_PAYLOAD: usize = 4072;
 /// What the probes of an instance read of it besides the rings.
 pub(crate) struct Recorder {
     clock: SharedU64,
+    stacks: SharedU64,
+    /// Address of the [`Counts`]; 0 while nobody wants to know.
+    counts: SharedU64,
 }
 
 impl Recorder {
@@ -48,6 +71,8 @@ impl Recorder {
     pub(crate) fn new(clock: ClockId) -> Self {
         Self {
             clock: SharedWord::new(clock as u64),
+            stacks: SharedWord::new(Stacks::NONE.word()),
+            counts: SharedWord::new(0),
         }
     }
 
@@ -64,6 +89,38 @@ impl Recorder {
             .unwrap_or(ClockId::Local)
     }
 
+    /// Where events are counted, if they are.
+    #[inline(always)]
+    pub(crate) fn counts(&self) -> Option<&Counts> {
+        match self.counts.load() {
+            0 => None,
+            // SAFETY: By the contract of `set_counts`, which exposed the address.
+            address => Some(unsafe { &*core::ptr::with_exposed_provenance(address as usize) }),
+        }
+    }
+
+    /// Chooses where events are counted.
+    ///
+    /// # Safety
+    ///
+    /// The counts live as long as anybody may ask this recorder for them.
+    pub(crate) unsafe fn set_counts(&self, counts: Option<&Counts>) {
+        let address = counts.map_or(0, |counts| (&raw const *counts).expose_provenance());
+        // Release: they are initialised.
+        self.counts.store_release(address as u64);
+    }
+
+    /// What follows each event.
+    #[inline(always)]
+    pub(crate) fn stacks(&self) -> Stacks {
+        Stacks::from_word(self.stacks.load())
+    }
+
+    /// Chooses what follows each event. The memory for stacks is there, unless it is nothing.
+    pub(crate) fn set_stacks(&self, stacks: Stacks) {
+        self.stacks.store(stacks.word());
+    }
+
     /// Chooses the clock. The rings are empty and nobody writes.
     pub(crate) fn set_clock(&self, clock: ClockId) {
         self.clock.store(clock as u64);
@@ -74,12 +131,17 @@ impl Recorder {
 ///
 /// # Invariants
 ///
-/// What the pointers name lives longer than this.
+/// - What the pointers name lives longer than this.
+/// - The filter goes only after another one was set and all probes that began before have ended.
 pub(crate) struct EventFile {
     buffers: NonNull<Buffers>,
     recorder: NonNull<Recorder>,
     waker: NonNull<Waker>,
     id: u16,
+    /// Address of the [`Filter`]; 0 when everything is recorded.
+    filter: SharedU64,
+    /// Address of the [`PidFilter`]; 0 when tasks do not matter.
+    pids: SharedU64,
     retired: bool,
     event: &'static Event,
 }
@@ -107,6 +169,8 @@ impl EventFile {
             recorder: recorder.into(),
             waker: waker.into(),
             id: event.id(),
+            filter: SharedWord::new(0),
+            pids: SharedWord::new(0),
             retired: false,
             event,
         }
@@ -125,6 +189,52 @@ impl EventFile {
     /// What the probe gets.
     pub(crate) fn cookie(&self) -> *mut c_void {
         (&raw const *self).cast_mut().cast()
+    }
+
+    /// Lets only records through that `filter` lets through.
+    ///
+    /// # Safety
+    ///
+    /// The filter stays where it is until another one, or none, was set and
+    /// [`crate::kapi::events::synchronize`] has returned, or this has gone.
+    pub(crate) unsafe fn set_filter(&self, filter: Option<&Filter>) {
+        let address = filter.map_or(0, |filter| (&raw const *filter).expose_provenance());
+        // Release: its contents come first.
+        self.filter.store_release(address as u64);
+    }
+
+    /// The filter.
+    #[inline(always)]
+    fn filter(&self) -> Option<&Filter> {
+        match self.filter.load() {
+            0 => None,
+            // SAFETY: By the invariant; the address was exposed by `set_filter`. The loads through
+            // it depend on the load of it.
+            address => Some(unsafe { &*core::ptr::with_exposed_provenance(address as usize) }),
+        }
+    }
+
+    /// Records only what `pids` does not ignore.
+    ///
+    /// # Safety
+    ///
+    /// It lives longer than this.
+    pub(crate) unsafe fn set_pids(&self, pids: Option<&PidFilter>) {
+        let address = pids.map_or(0, |pids| (&raw const *pids).expose_provenance());
+        self.pids.store_release(address as u64);
+    }
+
+    /// Is the task that runs on this CPU not to be recorded?
+    #[inline(always)]
+    fn ignores(&self, pin: &CpuPin) -> bool {
+        match self.pids.load() {
+            0 => false,
+            address => {
+                let pids = core::ptr::with_exposed_provenance::<PidFilter>(address as usize);
+                // SAFETY: By the contract of `set_pids`, which exposed the address.
+                unsafe { &*pids }.ignores(pin)
+            }
+        }
     }
 
     /// Its probe is off.
@@ -173,17 +283,36 @@ pub(crate) fn record(
     len: usize,
     fill: impl FnOnce(&mut [u8]),
 ) -> Result<(), Refused> {
-    let ring = buffers.rings().this(pin);
-    let mut reserved = reserve(pin, ring, recorder, id, 0, len).inspect_err(|why| {
-        if *why == Refused::Broken {
-            buffers.refused(pin);
-        }
-    })?;
+    let (_, ring) = buffers.rings().this(pin);
+    let mut reserved =
+        reserve(pin, ring, recorder, id, 0, len).inspect_err(|why| refused(ring, buffers, *why))?;
     if let Some(rest) = reserved.payload().get_mut(COMMON..) {
         fill(rest);
     }
-    if reserved.commit() {
-        waker.published();
-    }
+    tell(ring, buffers, waker, reserved.commit());
     Ok(())
+}
+
+/// A writer has left `ring`.
+#[inline(always)]
+fn tell(ring: &Ring, buffers: &Buffers, waker: &Waker, what: Published) {
+    match what {
+        Published::Nothing => {}
+        Published::Events => waker.published(),
+        Published::Mark => {
+            waker.published();
+            buffers.marked(ring);
+        }
+    }
+}
+
+/// A writer was refused by `ring`.
+#[cold]
+fn refused(ring: &Ring, buffers: &Buffers, why: Refused) {
+    match why {
+        Refused::Broken => buffers.refused(ring),
+        // Those that interrupted it may have filled the ring, and it has published their events.
+        Refused::Full => buffers.marked(ring),
+        _ => {}
+    }
 }

@@ -80,6 +80,9 @@ pub(super) struct SharedSide<P: Port> {
     /// The sub-buffer that a writer may take for a detached one. The reader writes it, and only
     /// while no slot is detached.
     pub(super) spare: P::Shared,
+    /// The sub-buffer at whose opening the writer tells somebody: see [`super::mark`]. Readers, under
+    /// their lock.
+    pub(super) mark: P::Shared,
     parts: Still<Parts<P>>,
 }
 
@@ -116,6 +119,10 @@ impl<T> Deref for Still<T> {
 pub(crate) const DISABLE_USER: u64 = 1;
 /// Bit of `disabled`: the ring is being changed.
 pub(crate) const DISABLE_QUIESCE: u64 = 2;
+/// Bit of `disabled`: somebody reads, and wants nothing to be recorded meanwhile.
+pub(crate) const DISABLE_PAUSE: u64 = 8;
+/// Bit of `disabled`: the user does not want this CPU.
+pub(crate) const DISABLE_CPU: u64 = 16;
 /// Bit of `disabled`: an invariant was found broken.
 const DISABLE_BROKEN: u64 = 4;
 
@@ -223,6 +230,7 @@ impl<P: Port> CpuRing<P> {
                 disabled: P::Shared::new(0),
                 overwrite: P::Shared::new(1),
                 spare: P::Shared::new(0),
+                mark: P::Shared::new(0),
                 parts: Still::new(parts),
             },
         };
@@ -285,6 +293,8 @@ impl<P: Port> CpuRing<P> {
         self.w.fault.set(0);
         self.w.pos.set(self.layout.pos(first, 0, 0).0);
         self.s.spare.store_release(u64::from(self.last_page().0));
+        // Marks of earlier numbers mean nothing.
+        self.s.mark.store(0);
     }
 
     /// The sub-buffer that no slot has in a ring that begins anew.

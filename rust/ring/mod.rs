@@ -41,6 +41,8 @@
 pub(crate) mod check;
 pub(crate) mod cpu;
 pub(crate) mod cursor;
+pub(crate) mod give;
+pub(crate) mod mark;
 pub(crate) mod port;
 pub(crate) mod pos;
 pub(crate) mod reader;

@@ -154,7 +154,7 @@ impl<P: Port> Reader<'_, P> {
 
     /// All that was committed in an attached sub-buffer has been read. Says whether writers have
     /// left it; its commit must then be looked at once more, for it is final only now.
-    fn detach(&mut self, cur: Current) -> bool {
+    pub(super) fn detach(&mut self, cur: Current) -> bool {
         let Some(slot) = self.ring.slot(cur.seq) else {
             return false;
         };
@@ -175,7 +175,7 @@ impl<P: Port> Reader<'_, P> {
     }
 
     /// All of an owned sub-buffer has been read: it becomes the spare.
-    fn release(&mut self, cur: Current) {
+    pub(super) fn release(&mut self, cur: Current) {
         self.state.spare = cur.page;
         // No slot is detached now, so no writer looks at this word.
         self.ring.s.spare.store(u64::from(cur.page.0));

@@ -5,8 +5,10 @@ use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 use core::slice;
 
-use super::port::{LocalWord, Port};
+use super::mark::Published;
+use super::port::{LocalWord, Port, SharedWord};
 use super::pos::{Pos, Seq};
+use super::slot::{SlotWord, State};
 use super::time::Stamp;
 use super::violation::Violation;
 use super::wire::{self, EventSize};
@@ -60,17 +62,20 @@ impl<'a, P: Port> Reserved<'a, P> {
         unsafe { slice::from_raw_parts_mut(self.payload.as_ptr(), self.len) }
     }
 
-    /// Makes the event final. Says whether readers can see it already: the outermost writer
-    /// publishes the events of all.
+    /// Makes the event final. Says what is to be told: the outermost writer publishes the events of
+    /// all.
     #[inline(always)]
-    pub(crate) fn commit(self) -> bool {
+    pub(crate) fn commit(self) -> Published {
         let this = ManuallyDrop::new(self);
         this.writer.exit()
     }
 
-    /// Gives the event up.
-    pub(crate) fn discard(self) {
-        drop(self);
+    /// Gives the event up. Says, as [`Self::commit`] does, what is to be told: events of writers that
+    /// came in between. At the beginning of a sub-buffer it may tell without need.
+    #[inline(always)]
+    pub(crate) fn discard(self) -> Published {
+        let this = ManuallyDrop::new(self);
+        this.give_up()
     }
 
     /// For a writer in C: the payload, and a token that [`Self::from_raw`] wants back.
@@ -100,9 +105,15 @@ impl<'a, P: Port> Reserved<'a, P> {
 }
 
 impl<P: Port> Drop for Reserved<'_, P> {
+    fn drop(&mut self) {
+        self.give_up();
+    }
+}
+
+impl<P: Port> Reserved<'_, P> {
     /// Discards: the bytes go back if nobody has written behind them, else they become padding that
     /// keeps the time chain.
-    fn drop(&mut self) {
+    fn give_up(&self) -> Published {
         let ring = self.writer.ring;
         let w = &ring.w;
         let layout = *ring.layout;
@@ -118,14 +129,24 @@ impl<P: Port> Drop for Reserved<'_, P> {
         w.stamps.invalidate();
         let pos = Pos(w.pos.get());
         let here = layout.offset(pos) == end && self.is_in(layout.seq(pos));
-        if !here || !w.pos.cmpxchg(pos.0, layout.roll_back(pos, total).0) {
+        let back = layout.roll_back(pos, total);
+        if !here || !w.pos.cmpxchg(pos.0, back.0) {
             self.pad(start, total);
+            return self.writer.exit();
         }
-        self.writer.exit();
+        let published = ring
+            .open_page(layout.seq(pos))
+            .map_or(back, |page| page.committed());
+        // Nothing is new when everything in front of us had been published and nothing has come
+        // since. The position is read last: a writer that comes before we leave publishes nothing
+        // itself, and one that comes later does.
+        let same = layout.seq(published) == layout.seq(back) && layout.offset(published) == start;
+        match self.writer.exit() {
+            Published::Events if same && w.pos.get() == back.0 => Published::Nothing,
+            told => told,
+        }
     }
-}
 
-impl<P: Port> Reserved<'_, P> {
     fn is_in(&self, seq: Seq) -> bool {
         let ring = self.writer.ring;
         ring.open_page(seq).is_some_and(|p| p.owns(self.payload))
@@ -137,7 +158,16 @@ impl<P: Port> Reserved<'_, P> {
         let ring = self.writer.ring;
         let level = ring.w.nest.get().wrapping_sub(1);
         let time = ring.w.stamps.time_of(level);
-        let Some(page) = ring.pages().iter().find(|p| p.owns(self.payload)) else {
+        // It is in an open one: we have not left it. Others are not to be looked at, the reader may be
+        // exchanging their memory.
+        let last = ring.layout.seq(Pos(ring.w.pos.get()));
+        let first = ring.w.closing.get();
+        let mut open = (first..=last).filter_map(|seq| {
+            let s = SlotWord::from_raw(ring.slot(seq)?.load());
+            let is_open = s.seq() == seq && s.state() == Some(State::Open);
+            ring.page(s.page()).filter(|_| is_open)
+        });
+        let Some(page) = open.find(|p| p.owns(self.payload)) else {
             ring.set_broken(Violation::Place);
             return;
         };

@@ -181,6 +181,7 @@ where
         state.spare = spare;
         state.next = first;
         self.s.spare.store(u64::from(spare.0));
+        self.s.mark.store(0);
         let open = first.wrapping_add(u64::from(to)).wrapping_sub(1);
         self.w.closing.set(open);
         self.w.hint.set(0);

@@ -4,6 +4,8 @@
 //! No reference to the whole of the bytes ever exists while writers use them: a writer owns its
 //! reservation, a reader the committed prefix, and those never overlap.
 
+use core::cell::UnsafeCell;
+use core::mem;
 use core::ptr;
 use core::ptr::NonNull;
 
@@ -13,7 +15,9 @@ use super::wire;
 
 /// A sub-buffer and what is known of it.
 pub(crate) struct SubBuf<P: Port> {
-    memory: P::Memory,
+    /// Changed by the reader while the sub-buffer is its own; loaded by whoever the rules of slots let
+    /// use the bytes, and by nobody else.
+    memory: UnsafeCell<P::Memory>,
     /// Position up to which all is final; tagged with the sequence number. Outermost writer.
     pub(crate) commit: P::Shared,
     /// Number of the first event of the sub-buffer since the ring began. Outermost writer.
@@ -30,7 +34,7 @@ impl<P: Port> SubBuf<P> {
     /// A sub-buffer that nobody uses.
     pub(crate) fn new(memory: P::Memory) -> Self {
         Self {
-            memory,
+            memory: UnsafeCell::new(memory),
             commit: P::Shared::new(0),
             base: P::Local::new(0),
             stamp: P::Local::new(0),
@@ -39,9 +43,23 @@ impl<P: Port> SubBuf<P> {
         }
     }
 
-    /// The memory.
+    /// The memory. For whoever may use the bytes, or while nobody uses the ring.
+    #[inline(always)]
     pub(crate) fn memory(&self) -> &P::Memory {
-        &self.memory
+        // SAFETY: only `exchange` changes it, whose caller keeps all others out.
+        unsafe { &*self.memory.get() }
+    }
+
+    /// Takes the memory out and puts `fresh`, of the same size, in its place.
+    ///
+    /// # Safety
+    ///
+    /// The sub-buffer belongs to the caller, who is the reader, and no writer is in it. Nobody holds
+    /// what [`Self::memory`] or [`Self::at`] gave.
+    pub(crate) unsafe fn exchange(&self, fresh: P::Memory) -> P::Memory {
+        // SAFETY: nobody else uses the cell (precondition). Writers get here only after the reader
+        // has given the sub-buffer back, by a fully ordered CAS.
+        unsafe { mem::replace(&mut *self.memory.get(), fresh) }
     }
 
     /// Forgets what it held; its first event will be number `event`.
@@ -71,7 +89,7 @@ impl<P: Port> SubBuf<P> {
         // SAFETY: the memory holds header and capacity (`Memory`), so the sum stays inside it or
         // one behind.
         unsafe {
-            self.memory
+            self.memory()
                 .base()
                 .add(wire::HEADER.wrapping_add(offset as usize))
         }
@@ -98,8 +116,8 @@ impl<P: Port> SubBuf<P> {
 
     /// Whether `byte` is in this sub-buffer.
     pub(crate) fn owns(&self, byte: NonNull<u8>) -> bool {
-        let base = self.memory.base().as_ptr() as usize;
-        (byte.as_ptr() as usize).wrapping_sub(base) < self.memory.size()
+        let base = self.memory().base().as_ptr() as usize;
+        (byte.as_ptr() as usize).wrapping_sub(base) < self.memory().size()
     }
 
     /// The first `len` bytes of the data.
@@ -125,7 +143,7 @@ impl<P: Port> SubBuf<P> {
     pub(crate) unsafe fn copy_owned(&self, out: &mut [u8]) {
         let len = out
             .len()
-            .min(self.memory.size().saturating_sub(wire::HEADER));
+            .min(self.memory().size().saturating_sub(wire::HEADER));
         // SAFETY: offset 0 is in bounds.
         let from = unsafe { self.at(0) };
         // SAFETY: `len` bytes follow in this allocation; `out` is a distinct one; nobody writes
@@ -138,7 +156,7 @@ impl<P: Port> SubBuf<P> {
     pub(crate) fn copy_racing(&self, out: &mut [u8]) {
         let len = out
             .len()
-            .min(self.memory.size().saturating_sub(wire::HEADER));
+            .min(self.memory().size().saturating_sub(wire::HEADER));
         let mut chunks = out.get_mut(..len).unwrap_or(&mut []).chunks_exact_mut(4);
         let mut offset = 0u32;
         for chunk in &mut chunks {
@@ -152,4 +170,15 @@ impl<P: Port> SubBuf<P> {
             offset = offset.wrapping_add(4);
         }
     }
+}
+
+/// The bytes of memory that is in no ring.
+///
+/// # Safety
+///
+/// No sub-buffer has it, and nobody holds an address of it from the time when one had.
+pub(crate) unsafe fn bytes_of<M: Memory>(memory: &mut M) -> &mut [u8] {
+    // SAFETY: so many initialised bytes, owned by the value, which is borrowed (`Memory`); no other
+    // access (precondition).
+    unsafe { core::slice::from_raw_parts_mut(memory.base().as_ptr(), memory.size()) }
 }

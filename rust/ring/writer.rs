@@ -18,6 +18,7 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 
 use super::cpu::CpuRing;
+use super::mark::Published;
 use super::port::{LocalWord, Port, SharedWord};
 use super::pos::{Pos, Seq};
 use super::reserved::{Reserved, Shape};
@@ -351,20 +352,23 @@ impl<'a, P: Port> Writer<'a, P> {
         Err(Cross::Refuse(Refused::Full))
     }
 
-    /// Leaves; the outermost writer publishes what all of them wrote. Says whether it did.
+    /// Leaves; the outermost writer publishes what all of them wrote. Says what it has to tell.
     #[inline(always)]
-    pub(super) fn exit(self) -> bool {
+    pub(super) fn exit(self) -> Published {
         let w = &self.ring.w;
         let nest = w.nest.get();
         if nest > 1 {
             w.nest.set(nest.wrapping_sub(1));
-            return false;
+            return Published::Nothing;
         }
-        if self.publish().is_none() {
-            w.nest.set(0);
-            return false;
+        match self.publish() {
+            Some(false) => Published::Events,
+            Some(true) => Published::Mark,
+            None => {
+                w.nest.set(0);
+                Published::Nothing
+            }
         }
-        true
     }
 
     /// Makes an event final that [`Reserved::into_raw`] took apart.
@@ -373,25 +377,26 @@ impl<'a, P: Port> Writer<'a, P> {
     ///
     /// As for [`Reserved::from_raw`].
     #[inline(always)]
-    pub(crate) unsafe fn commit_raw(self) -> bool {
+    pub(crate) unsafe fn commit_raw(self) -> Published {
         self.exit()
     }
 
-    /// G and H.
+    /// G and H. Says whether the mark was reached; `None` when the ring is broken.
     #[inline(always)]
-    fn publish(self) -> Option<()> {
+    fn publish(self) -> Option<bool> {
         let ring = self.ring;
         let w = &ring.w;
         let layout = *ring.layout;
         if ring.is_broken() {
             return None;
         }
+        let mut marked = false;
         // One turn for us and one for each interrupt that wrote between G and H.
         loop {
             let pos = Pos(w.pos.get());
             let seq = layout.seq(pos);
             if w.closing.get() != seq {
-                self.close_until(seq)?;
+                marked |= self.close_until(seq)?;
             }
             let page = ring.open_page(seq)?;
             let padded = page.padded.get();
@@ -408,16 +413,16 @@ impl<'a, P: Port> Writer<'a, P> {
             // An interrupt between the load of `pos` and here was not the outermost and could not
             // publish.
             if w.pos.get() == pos.0 {
-                return Some(());
+                return Some(marked);
             }
             w.nest.set(1);
         }
     }
 
-    /// Closes the sub-buffers that all writers have left.
+    /// Closes the sub-buffers that all writers have left. Says whether the mark was reached.
     #[cold]
     #[inline(never)]
-    fn close_until(self, seq: Seq) -> Option<()> {
+    fn close_until(self, seq: Seq) -> Option<bool> {
         let ring = self.ring;
         let w = &ring.w;
         let layout = *ring.layout;
@@ -454,7 +459,7 @@ impl<'a, P: Port> Writer<'a, P> {
             w.closing.set(at);
             ring.open_page(at)?.base.set(total);
         }
-        Some(())
+        Some(ring.marked(at))
     }
 }
 

@@ -8,6 +8,7 @@
 
 #include <linux/build_bug.h>
 #include <linux/types.h>
+#include <asm/unistd.h>
 
 struct module;
 struct tracepoint;
@@ -27,6 +28,13 @@ typedef const struct trace_event_fields *rt_fields_t;
 typedef void (*rt_print_t)(struct trace_seq *s, struct trace_seq *p,
 			   const void *rec);
 
+/* What a TP_printk() is printed with. */
+__printf(2, 3)
+void rt_print(struct trace_seq *s, const char *fmt, ...);
+
+/* Whether RT_PRINT_TYPES is asked for; @s as a print function gets it. */
+bool rt_print_types(const struct trace_seq *s);
+
 /* What __get_bitmask() and __get_cpumask() stand for in a TP_printk(). */
 const char *rt_print_bitmask(struct trace_seq *p, const void *mask,
 			     unsigned int bytes);
@@ -44,12 +52,52 @@ struct rt_event_desc {
 	const char *print_fmt;
 	rt_fields_t fields;	/* ends at a NULL type */
 	void *probe;		/* void (*)(void *cookie, <tracepoint's prototype>) */
-	/* Writes the text of @rec to @s, with @p for its parts; no newline. */
+	/*
+	 * Writes the text of @rec to @s, with @p for its parts; no newline. NULL
+	 * for a raw event: @fields then points to its struct rt_raw_arg.
+	 */
 	rt_print_t print;
-	u32 size;		/* of the fixed part, struct trace_entry included */
-	u32 flags;		/* zero */
+	u16 size;		/* of the fixed part, struct trace_entry included */
+	u16 kind;		/* enum rt_event_kind */
+	u16 nr;			/* of a system call: which */
+	u16 ftrace_id;		/* of a system call: ftrace's number of the event */
 };
 static_assert(sizeof(struct rt_event_desc) == 64);
+
+enum rt_event_kind {
+	RT_EVENT_PLAIN,		/* with a probe of its own */
+	/* One probe per instance serves all calls: see rtrace_syscall(). */
+	RT_EVENT_SYSCALL_ENTER,
+	RT_EVENT_SYSCALL_EXIT,
+};
+
+/*
+ * An argument of a raw event, which is made at load, and how it is printed. The
+ * last one of an event has a NULL type.
+ */
+struct rt_raw_arg {
+	const char *type;
+	const char *name;
+	u16 offset;		/* in the record */
+	u8 size;		/* 1, 2, 4 or 8 */
+	u8 kind;		/* enum rt_raw_kind */
+	u32 unused;
+};
+
+enum rt_raw_kind {
+	RT_RAW_SIGNED,
+	RT_RAW_UNSIGNED,
+	RT_RAW_POINTER,
+	RT_RAW_VALUE,		/* a struct or union that fits into a register */
+};
+
+enum { RT_RAW_MOST_ARGS = 12 };
+
+/*
+ * The probes of raw events, by their number of arguments; defined in Rust. Each
+ * takes a cookie and that many registers or places on the stack.
+ */
+extern const void *const rtrace_raw_probes[RT_RAW_MOST_ARGS + 1];
 
 /* The value of an enumerator or sizeof() that print_fmt names (section rt_evals). */
 struct rt_eval {
@@ -118,17 +166,60 @@ struct rt_reserved {
 };
 
 struct rt_reserved rtrace_reserve(void *cookie, unsigned long size);
-void rtrace_commit(void *cookie, u64 token);
+void rtrace_commit(void *cookie, void *entry, u64 token);
 void rtrace_discard(void *cookie, void *entry, u64 token);
+
+/*
+ * The events of system calls: two descriptors for each that ftrace has, made at
+ * load. NULL without memory.
+ */
+struct rt_event_desc *rt_syscalls_new(unsigned int *count);
+void rt_syscalls_free(struct rt_event_desc *descs);
+
+enum {
+	RT_SYSCALLS = NR_syscalls,
+	/* Bytes that are recorded of what an argument points to: at most, at first. */
+	RT_SYSCALL_USER_MOST = 165,
+#ifdef CONFIG_FTRACE_SYSCALLS
+	RT_SYSCALL_USER_BYTES = CONFIG_TRACE_SYSCALL_BUF_SIZE_DEFAULT,
+#else
+	RT_SYSCALL_USER_BYTES = 0,
+#endif
+};
+
+/*
+ * The event that call @nr is to be recorded as, for the cookie of a probe of
+ * system calls; defined in Rust. A NULL file: none. Valid until the probe returns.
+ */
+struct rt_syscall_want {
+	void *file;		/* cookie for rtrace_reserve() */
+	u64 user_bytes;
+};
+
+struct rt_syscall_want rtrace_syscall(void *cookie, int nr);
+
+/* ftrace's number of an event of the kernel; 0 when it has no such event. */
+unsigned int rt_ftrace_id(const char *system, const char *name);
 
 /* The buffers for printing records; one user at a time each. */
 struct rt_printer;
+
+enum rt_print_flags {
+	RT_PRINT_POINTERS = 1,	/* the addresses themselves for %p */
+	RT_PRINT_LISTS = 2,	/* masks as lists */
+	RT_PRINT_FILES = 4,	/* addresses in user space by file */
+	RT_PRINT_ADDRESSES = 8,	/* and as numbers */
+	RT_PRINT_TYPES = 16,	/* arguments of system calls with their types */
+};
 
 struct rt_printer *rt_printer_new(void);
 void rt_printer_free(struct rt_printer *printer);
 unsigned long rt_printer_format(struct rt_printer *printer,
 				const struct rt_event_desc *desc,
-				const void *rec, const char **text);
+				const void *rec, u32 flags, const char **text);
+unsigned long rt_printer_user_stack(struct rt_printer *printer, pid_t process,
+				    const u64 *addresses, unsigned int count,
+				    u32 flags, const char **text);
 
 /* Tracepoint number @index of a module; NULL behind the last one. */
 struct tracepoint *rt_module_tracepoint(struct module *module,

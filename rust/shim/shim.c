@@ -4,15 +4,27 @@
 #include <linux/gfp.h>
 #include <linux/instruction_pointer.h>
 #include <linux/irq_work.h>
+#include <linux/kallsyms.h>
+#include <linux/kprobes.h>
 #include <linux/mm.h>
+#include <linux/module.h>
 #include <linux/percpu.h>
+#include <linux/pipe_fs_i.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/task_stack.h>
 #include <linux/security.h>
+#include <linux/smp.h>
+#include <linux/splice.h>
+#include <linux/sprintf.h>
 #include <linux/topology.h>
+#include <linux/uaccess.h>
+#include <linux/utsname.h>
 
 #include "shim.h"
+
+static_assert(KSYM_SYMBOL_LEN <= RT_SYMBOL_LEN);
 
 void rt_cond_resched(void)
 {
@@ -22,6 +34,22 @@ void rt_cond_resched(void)
 bool rt_fatal_signal_pending(void)
 {
 	return fatal_signal_pending(current);
+}
+
+/* A disabled probe changes nothing, but its address is looked up. */
+unsigned long rt_function_address(const char *name)
+{
+	struct kprobe probe = {
+		.symbol_name = name,
+		.flags = KPROBE_FLAG_DISABLED,
+	};
+	unsigned long address;
+
+	if (register_kprobe(&probe))
+		return 0;
+	address = (unsigned long)probe.addr;
+	unregister_kprobe(&probe);
+	return address;
 }
 
 void rt_init_irq_work(struct irq_work *work, void (*func)(struct irq_work *))
@@ -39,14 +67,62 @@ void rt_inode_unlock(struct inode *inode)
 	inode_unlock(inode);
 }
 
+bool rt_is_recorder(const struct module *module, unsigned long address)
+{
+	return within_module(address, THIS_MODULE) ||
+	       (module && within_module(address, module));
+}
+
 int rt_locked_down(void)
 {
 	return security_locked_down(LOCKDOWN_TRACEFS);
 }
 
+void rt_on_each_cpu(void (*func)(void *arg), void *arg)
+{
+	on_each_cpu(func, arg, 1);
+}
+
 void *rt_per_cpu_ptr(void *base, unsigned int cpu)
 {
 	return per_cpu_ptr((void __percpu *)(unsigned long)base, cpu);
+}
+
+const char *rt_preemption_kind(void)
+{
+	if (IS_ENABLED(CONFIG_PREEMPT_BUILD))
+		return IS_ENABLED(CONFIG_PREEMPT_RT) ? "PREEMPT_RT" : "PREEMPT";
+	return IS_ENABLED(CONFIG_PREEMPT_VOLUNTARY_BUILD) ? "VOLUNTARY" : "NONE";
+}
+
+const char *rt_preemption_mode(void)
+{
+	if (!IS_ENABLED(CONFIG_PREEMPT_BUILD))
+		return NULL;
+	if (!IS_ENABLED(CONFIG_PREEMPT_DYNAMIC))
+		return IS_ENABLED(CONFIG_PREEMPT_LAZY) ? "LAZY" : NULL;
+	if (preempt_model_lazy())
+		return "lazy";
+	if (preempt_model_full())
+		return "full";
+	return preempt_model_voluntary() ? "voluntary" : "none";
+}
+
+bool rt_pipe_has_room(struct pipe_inode_info *pipe)
+{
+	return pipe->readers &&
+	       !pipe_full(pipe->head, pipe->tail, pipe->max_usage);
+}
+
+ssize_t rt_pipe_push(struct pipe_inode_info *pipe, void *base, unsigned int len)
+{
+	struct pipe_buffer buffer = {
+		.page = virt_to_page(base),
+		.len = len,
+		.ops = &nosteal_pipe_buf_ops,
+	};
+
+	return add_to_pipe(pipe, &buffer);
 }
 
 notrace void rt_preempt_disable_notrace(void)
@@ -59,18 +135,58 @@ notrace void rt_preempt_enable_notrace(void)
 	preempt_enable_notrace();
 }
 
+const char *rt_release(void)
+{
+	return init_uts_ns.name.release;
+}
+
 void *rt_subbuf_alloc(unsigned int cpu, unsigned int order)
 {
 	gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_RETRY_MAYFAIL |
-		    __GFP_NOWARN;
+		    __GFP_NOWARN | __GFP_COMP;
 	struct page *page = alloc_pages_node(cpu_to_node(cpu), gfp, order);
 
 	return page ? page_address(page) : NULL;
 }
 
+size_t rt_text_of_hashed(char *text, size_t size, unsigned long address)
+{
+	return scnprintf(text, size, "%p", (void *)address);
+}
+
 unsigned long rt_totalram_pages(void)
 {
 	return totalram_pages();
+}
+
+/* As compilers lay out what a function with a frame pointer saves. */
+struct rt_user_frame {
+	unsigned long caller_frame;
+	unsigned long return_address;
+};
+
+notrace unsigned int rt_user_stack(u32 *process, u64 *addresses,
+				   unsigned int most)
+{
+	const struct pt_regs *regs = task_pt_regs(current);
+	unsigned long frame = regs->bp;
+	unsigned int found = 0;
+	struct rt_user_frame saved;
+
+	*process = current->tgid;
+	if (!most || current->flags & (PF_KTHREAD | PF_USER_WORKER))
+		return 0;
+	addresses[found++] = regs->ip;
+	while (found < most) {
+		if (copy_from_user_nofault(&saved, (void __user *)frame,
+					   sizeof(saved)))
+			break;
+		if (frame < regs->sp || !saved.return_address)
+			break;
+		addresses[found++] = saved.return_address;
+		frame = saved.caller_frame;
+	}
+	return found;
 }
 
 unsigned long tracing_mark_write(void)

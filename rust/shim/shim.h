@@ -12,6 +12,11 @@
 struct dentry;
 struct inode;
 struct irq_work;
+struct module;
+struct pipe_inode_info;
+
+/* Room for the name of an address; a macro in the kernel. */
+#define RT_SYMBOL_LEN 768
 
 /* Exported, but its prototype is in the private fs/internal.h. */
 struct dentry *find_next_child(struct dentry *parent, struct dentry *prev);
@@ -22,6 +27,9 @@ void rt_cond_resched(void);
 /* Inline: whether the current task is about to be killed. */
 bool rt_fatal_signal_pending(void);
 
+/* Layout and flags of struct kprobe: where a function begins, or 0. */
+unsigned long rt_function_address(const char *name);
+
 /* Inline: fills a structure. */
 void rt_init_irq_work(struct irq_work *work, void (*func)(struct irq_work *));
 
@@ -29,24 +37,54 @@ void rt_init_irq_work(struct irq_work *work, void (*func)(struct irq_work *));
 void rt_inode_lock_nested(struct inode *inode, unsigned int depth);
 void rt_inode_unlock(struct inode *inode);
 
+/* Inline: whether a function of ours or of @module, which may be NULL, is there. */
+bool rt_is_recorder(const struct module *module, unsigned long address);
+
 /* Inline in a kernel without security modules: 0, or a refusal of the lockdown. */
 int rt_locked_down(void);
 
+/* Inline: calls a function on each CPU that is online, and waits. */
+void rt_on_each_cpu(void (*func)(void *arg), void *arg);
+
 /* A macro: where a CPU's part of a per-CPU allocation is. */
 void *rt_per_cpu_ptr(void *base, unsigned int cpu);
+
+/* Configuration and inline: how the kernel preempts; the mode may be NULL. */
+const char *rt_preemption_kind(void);
+const char *rt_preemption_mode(void);
+
+/*
+ * Inline: whether a pipe that the caller has locked takes one more buffer.
+ * Behind it, a structure: moves pages into the pipe, which owns the reference
+ * from then on, also when it fails (then it has dropped them).
+ */
+bool rt_pipe_has_room(struct pipe_inode_info *pipe);
+ssize_t rt_pipe_push(struct pipe_inode_info *pipe, void *base, unsigned int len);
 
 /* Macros: preemption, with the kernel's own way to the scheduler. */
 void rt_preempt_disable_notrace(void);
 void rt_preempt_enable_notrace(void);
 
+/* A member of a type with private parts: the kernel's release. */
+const char *rt_release(void);
+
 /*
  * Macros: zeroed pages near a CPU, or NULL; tries hard, but neither warns nor
- * wakes the OOM killer.
+ * wakes the OOM killer. A pipe or a mapping may keep them by one reference.
  */
 void *rt_subbuf_alloc(unsigned int cpu, unsigned int order);
 
+/* A format of printk: an address as a number that hides it. */
+size_t rt_text_of_hashed(char *text, size_t size, unsigned long address);
+
 /* Inline: pages that the kernel manages. */
 unsigned long rt_totalram_pages(void);
+
+/*
+ * Macros and inline: where the current task entered the kernel, and its callers
+ * as frame pointers tell; nothing for a kernel thread. Not from NMI.
+ */
+unsigned int rt_user_stack(u32 *process, u64 *addresses, unsigned int most);
 
 /* A symbol: its own address. */
 unsigned long tracing_mark_write(void);

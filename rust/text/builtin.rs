@@ -16,19 +16,15 @@ pub(crate) fn marker_address(record: &[u8]) -> Option<u64> {
     Some(u64::from_ne_bytes(*record.get(8..)?.first_chunk()?))
 }
 
-/// Writes the text of a marker: where it was written, the name of that address or without one the
-/// address, and what, which ends with a newline of its own.
-pub(crate) fn write_marker(
-    record: &[u8],
-    symbol: Option<&str>,
-    out: &mut dyn ByteWrite,
-) -> fmt::Result {
-    match symbol {
-        Some(symbol) => out.write_str(symbol)?,
-        None => write!(out, "{:#010x}", marker_address(record).unwrap_or(0))?,
-    }
-    out.write_str(": ")?;
-    out.write_bytes(word::c_string(record.get(16..).unwrap_or_default()))
+/// What was written, which ends with a newline of its own.
+pub(crate) fn marker_text(record: &[u8]) -> &[u8] {
+    word::c_string(record.get(16..).unwrap_or_default())
+}
+
+/// Writes what stands for a marker under the option `raw`.
+pub(crate) fn write_raw_marker(record: &[u8], out: &mut dyn ByteWrite) -> fmt::Result {
+    write!(out, "# {:x} ", marker_address(record).unwrap_or(0))?;
+    out.write_bytes(marker_text(record))
 }
 
 /// Writes the line of a binary marker: its number and its bytes.
@@ -61,22 +57,19 @@ mod tests {
 
     #[test]
     fn markers() {
-        let rows: [(&[u8], &str); 4] = [
-            (b"hello\n\0", "tracing_mark_write: hello\n"),
-            (b"two\nlines\n\0\0", "tracing_mark_write: two\nlines\n"),
-            (b"", "tracing_mark_write: "),
-            (b"never ends", "tracing_mark_write: never ends"),
+        let rows: [(&[u8], &[u8]); 4] = [
+            (b"hello\n\0", b"hello\n"),
+            (b"two\nlines\n\0\0", b"two\nlines\n"),
+            (b"", b""),
+            (b"never ends", b"never ends"),
         ];
         for (text, expected) in rows {
-            let mut line = String::new();
-
-            write_marker(&marker(text), Some("tracing_mark_write"), &mut line).unwrap();
-            assert_eq!(line, expected);
+            assert_eq!(marker_text(&marker(text)), expected);
         }
         let mut line = String::new();
 
-        write_marker(&marker(b"x\n\0"), None, &mut line).unwrap();
-        assert_eq!(line, "0xffffffff81234567: x\n");
+        write_raw_marker(&marker(b"x\n\0"), &mut line).unwrap();
+        assert_eq!(line, "# ffffffff81234567 x\n");
         assert_eq!(marker_address(&marker(b"")), Some(0xffff_ffff_8123_4567));
         assert_eq!(marker_address(&marker(b"")[..15]), None);
     }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-//! What `saved_cmdlines` says.
+//! What `saved_cmdlines`, `saved_cmdlines_size` and `saved_tgids` say and take.
 
 use core::fmt;
 
 use super::{
+    errno::Errno,
+    number,
     word,
     writer::ByteWrite, //
 };
@@ -15,26 +17,23 @@ pub(crate) fn write_line(pid: i32, comm: &[u8], out: &mut dyn ByteWrite) -> fmt:
     out.write_char('\n')
 }
 
+/// Places for tasks when nobody asked for more; fewer would lose names to save little memory.
+pub(crate) const FEWEST: usize = 8192;
+/// The most that a user may ask for.
+const MOST: u64 = 32768;
+
+/// How many places a write to `saved_cmdlines_size` wants: a power of two.
+pub(crate) fn parse_size(input: &[u8]) -> Result<usize, Errno> {
+    match number::parse(input)? {
+        wanted @ 1..=MOST => Ok((wanted as usize).next_power_of_two().max(FEWEST)),
+        _ => Err(Errno::Inval),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Takes what is not UTF-8 too.
-    #[derive(Default)]
-    struct Bytes(Vec<u8>);
-
-    impl fmt::Write for Bytes {
-        fn write_str(&mut self, text: &str) -> fmt::Result {
-            self.write_bytes(text.as_bytes())
-        }
-    }
-
-    impl ByteWrite for Bytes {
-        fn write_bytes(&mut self, bytes: &[u8]) -> fmt::Result {
-            self.0.extend_from_slice(bytes);
-            Ok(())
-        }
-    }
+    use crate::text::writer::Bytes;
 
     #[test]
     fn lines() {
@@ -44,5 +43,24 @@ mod tests {
         write_line(4321, b"kworker/0:1 x\xff\xfe\0", &mut out).unwrap();
         write_line(9, b"\0", &mut out).unwrap();
         assert_eq!(out.0, b"1 systemd\n4321 kworker/0:1 x\xff\xfe\n9 \n");
+    }
+
+    #[test]
+    fn sizes() {
+        let rows: [(&[u8], Result<usize, Errno>); 10] = [
+            (b"0", Err(Errno::Inval)),
+            (b"1", Ok(8192)),
+            (b"8192\n", Ok(8192)),
+            (b"8193", Ok(16384)),
+            (b"16385", Ok(32768)),
+            (b"32768", Ok(32768)),
+            (b"32769", Err(Errno::Inval)),
+            (b"18446744073709551615", Err(Errno::Inval)),
+            (b"18446744073709551616", Err(Errno::Range)),
+            (b"many", Err(Errno::Inval)),
+        ];
+        for (input, wanted) in rows {
+            assert_eq!(parse_size(input), wanted, "{input:?}");
+        }
     }
 }

@@ -5,24 +5,35 @@
 
 use core::fmt;
 
-use super::options::{
-    Opt,
-    OptionSet, //
+use super::{
+    latency::{
+        self,
+        Machine, //
+    },
+    options::{
+        Opt,
+        OptionSet, //
+    },
 };
 
 /// What the header says.
-pub(crate) struct Header {
+pub(crate) struct Header<'a> {
     /// Events in the buffers of all CPUs.
     pub(crate) entries: u64,
     /// Events in the buffers and events that were overwritten there.
     pub(crate) written: u64,
-    /// How many CPUs are online.
-    pub(crate) online_cpus: u32,
+    /// Where the trace was made.
+    pub(crate) machine: Machine<'a>,
     /// What the lines below are going to look like.
     pub(crate) options: OptionSet,
+    /// They are those of `latency-format`.
+    pub(crate) latency: bool,
+    /// There are none.
+    pub(crate) empty: bool,
 }
 
-/// The names of the columns with the five flag columns.
+/// The names of the columns with the five flag columns, and how they begin with the column of the
+/// option `record-tgid`.
 const COLUMNS: &str = "\
 #                                _-----=> irqs-off/BH-disabled
 #                               / _----=> need-resched
@@ -34,29 +45,62 @@ const COLUMNS: &str = "\
 #              | |         |   |||||     |         |
 ";
 
+const COLUMNS_WITH_TGID: &str = "\
+#                                          _-----=> irqs-off/BH-disabled
+#                                         / _----=> need-resched
+#                                        | / _---=> hardirq/softirq
+#                                        || / _--=> preempt-depth
+#                                        ||| / _-=> migrate-disable
+#                                        |||| /     delay
+#           TASK-PID       TGID    CPU#  |||||  TIMESTAMP  FUNCTION
+#              | |           |       |   |||||     |         |
+";
+
 /// The names of the columns without them.
 const COLUMNS_WITHOUT_FLAGS: &str = "\
 #           TASK-PID     CPU#     TIMESTAMP  FUNCTION
 #              | |         |         |         |
 ";
+const COLUMNS_WITHOUT_FLAGS_WITH_TGID: &str = "\
+#           TASK-PID       TGID    CPU#     TIMESTAMP  FUNCTION
+#              | |           |       |         |         |
+";
 
-impl Header {
+impl Header<'_> {
+    /// Writes the part that every text begins with.
+    pub(crate) fn write_tracer(&self, out: &mut dyn fmt::Write) -> fmt::Result {
+        out.write_str("# tracer: nop\n#\n")
+    }
+
     /// Writes the header.
     pub(crate) fn write_text(&self, out: &mut dyn fmt::Write) -> fmt::Result {
-        out.write_str("# tracer: nop\n#\n")?;
+        self.write_tracer(out)?;
         if !self.options.has(Opt::ContextInfo) {
+            return Ok(());
+        }
+        let verbose = self.options.has(Opt::Verbose);
+        if self.latency {
+            if self.empty {
+                return Ok(());
+            }
+            let (entries, written) = (self.entries, self.written);
+            return latency::write_header(&self.machine, entries, written, verbose, out);
+        }
+        if verbose {
             return Ok(());
         }
 
         writeln!(
             out,
             "# entries-in-buffer/entries-written: {}/{}   #P:{}\n#",
-            self.entries, self.written, self.online_cpus
+            self.entries, self.written, self.machine.online_cpus
         )?;
-        out.write_str(if self.options.has(Opt::IrqInfo) {
-            COLUMNS
-        } else {
-            COLUMNS_WITHOUT_FLAGS
+        let shown = |opt| self.options.has(opt);
+        out.write_str(match (shown(Opt::IrqInfo), shown(Opt::RecordTgid)) {
+            (true, false) => COLUMNS,
+            (true, true) => COLUMNS_WITH_TGID,
+            (false, false) => COLUMNS_WITHOUT_FLAGS,
+            (false, true) => COLUMNS_WITHOUT_FLAGS_WITH_TGID,
         })
     }
 }
@@ -66,11 +110,21 @@ mod tests {
     use super::*;
 
     fn header(options: OptionSet) -> Vec<String> {
+        made(12, options, false)
+    }
+
+    fn made(entries: u64, options: OptionSet, latency: bool) -> Vec<String> {
         let header = Header {
-            entries: 12,
+            entries,
             written: 345,
-            online_cpus: 2,
+            machine: Machine {
+                release: "7.3",
+                preemption: "PREEMPT(lazy)",
+                online_cpus: 2,
+            },
             options,
+            latency,
+            empty: entries == 0,
         };
         let mut text = String::new();
 
@@ -114,10 +168,51 @@ mod tests {
     }
 
     #[test]
+    fn with_thread_groups() {
+        let options = OptionSet::DEFAULT.with(Opt::RecordTgid, true);
+        let names = "#           TASK-PID       TGID    CPU#  |||||  TIMESTAMP  FUNCTION";
+        let found = header(options);
+
+        // The column is ten wide; what stands to its right moves by that.
+        assert_eq!(found.len(), 12);
+        assert_eq!(found[10], names);
+        assert_eq!(
+            found[4],
+            "#                                          _-----=> irqs-off/BH-disabled"
+        );
+        assert_eq!(
+            header(options.with(Opt::IrqInfo, false))[4..],
+            [
+                "#           TASK-PID       TGID    CPU#     TIMESTAMP  FUNCTION",
+                "#              | |           |       |         |         |",
+            ]
+        );
+    }
+
+    #[test]
     fn without_context() {
         let options = OptionSet::DEFAULT.with(Opt::ContextInfo, false);
 
         assert_eq!(header(options), TOP);
         assert_eq!(header(options.with(Opt::IrqInfo, false)), TOP);
+    }
+    #[test]
+    fn verbose_has_no_names_of_columns() {
+        let options = OptionSet::DEFAULT.with(Opt::Verbose, true);
+
+        assert_eq!(header(options), TOP);
+    }
+
+    #[test]
+    fn latency_format_says_nothing_of_an_empty_buffer() {
+        let options = OptionSet::DEFAULT;
+
+        assert_eq!(made(0, options, true), TOP);
+        assert_eq!(made(12, options, true).len(), TOP.len() + 7 + 9);
+        assert_eq!(
+            made(12, options.with(Opt::Verbose, true), true).len(),
+            TOP.len() + 7
+        );
+        assert_eq!(made(12, options.with(Opt::ContextInfo, false), true), TOP);
     }
 }

@@ -16,6 +16,9 @@ pub(crate) struct Prefix<'a> {
     /// The name of the task, or what stands for an unknown one.
     pub(crate) comm: &'a [u8],
     pub(crate) pid: i32,
+    /// The thread group of the task, 0 when it is unknown. Nothing unless the option `record-tgid` is
+    /// on.
+    pub(crate) tgid: Option<u32>,
     pub(crate) cpu: u32,
     /// The flag columns, unless the option `irq-info` is off.
     pub(crate) columns: Option<[u8; 5]>,
@@ -34,7 +37,13 @@ impl Prefix<'_> {
             out.write_char(' ')?;
         }
         out.write_bytes(self.comm)?;
-        write!(out, "-{:<7} [{:03}] ", self.pid, self.cpu)?;
+        write!(out, "-{:<7} ", self.pid)?;
+        match self.tgid {
+            None => {}
+            Some(0) => out.write_str("(-------) ")?,
+            Some(tgid) => write!(out, "({tgid:7}) ")?,
+        }
+        write!(out, "[{:03}] ", self.cpu)?;
         if let Some(columns) = &self.columns {
             out.write_bytes(columns)?;
         }
@@ -60,11 +69,6 @@ pub(crate) fn write_buffer_started(cpu: u32, out: &mut dyn ByteWrite) -> fmt::Re
     writeln!(out, "##### CPU {cpu} buffer started ####")
 }
 
-/// Writes what stands for an event whose type nobody knows.
-pub(crate) fn write_unknown_type(event_type: u16, out: &mut dyn ByteWrite) -> fmt::Result {
-    writeln!(out, "Unknown type {event_type}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -72,6 +76,7 @@ mod tests {
     struct Row {
         comm: &'static str,
         pid: i32,
+        tgid: Option<u32>,
         cpu: u32,
         columns: Option<&'static [u8; 5]>,
         stamp: u64,
@@ -85,15 +90,17 @@ mod tests {
             Row {
                 comm: "bash",
                 pid: 1977,
+                tgid: None,
                 cpu: 0,
                 columns: Some(b"....."),
-                stamp: 17_284_993_652_999,
+                stamp: 17_284_993_652_499,
                 clock: ClockId::Local,
                 expected: "            bash-1977    [000] ..... 17284.993652: ",
             },
             Row {
                 comm: "<idle>",
                 pid: 0,
+                tgid: None,
                 cpu: 12,
                 columns: Some(b"dNh2."),
                 stamp: 1_000,
@@ -103,6 +110,7 @@ mod tests {
             Row {
                 comm: "<...>",
                 pid: 12345678,
+                tgid: None,
                 cpu: 1234,
                 columns: None,
                 stamp: 99_999_000_001_000,
@@ -112,20 +120,22 @@ mod tests {
             Row {
                 comm: "exactly16bytes!!",
                 pid: -1,
+                tgid: Some(0),
                 cpu: 7,
                 columns: Some(b"...1."),
                 stamp: 42,
                 clock: ClockId::Counter,
-                expected: "exactly16bytes!!--1      [007] ...1.           42: ",
+                expected: "exactly16bytes!!--1      (-------) [007] ...1.           42: ",
             },
             Row {
                 comm: "",
                 pid: 1,
+                tgid: Some(4321),
                 cpu: 1,
                 columns: None,
                 stamp: 1_234_567_890_123,
                 clock: ClockId::X86Tsc,
-                expected: "                -1       [001]  1234567890123: ",
+                expected: "                -1       (   4321) [001]  1234567890123: ",
             },
         ];
         for row in rows {
@@ -133,6 +143,7 @@ mod tests {
             let prefix = Prefix {
                 comm: row.comm.as_bytes(),
                 pid: row.pid,
+                tgid: row.tgid,
                 cpu: row.cpu,
                 columns: row.columns.copied(),
                 stamp: row.stamp,
@@ -152,10 +163,9 @@ mod tests {
         assert_eq!(text, "");
         write_lost(3, 17, &mut text).unwrap();
         write_buffer_started(1, &mut text).unwrap();
-        write_unknown_type(4711, &mut text).unwrap();
         assert_eq!(
             text,
-            "CPU:3 [LOST 17 EVENTS]\n##### CPU 1 buffer started ####\nUnknown type 4711\n"
+            "CPU:3 [LOST 17 EVENTS]\n##### CPU 1 buffer started ####\n"
         );
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Which number does a write into a control file mean.
 //!
-//! Called for `tracing_on`, `buffer_size_kb`, the `enable` files and `options/*`. All of them take a
+//! [`parse`] is for `tracing_on`, `buffer_size_kb`, the `enable` files and `options/*`. All of them take a
 //! decimal number without blanks, with an optional `+` in front and one optional newline behind, and
 //! look only at the first [`LOOKED_AT`] bytes of a write.
 
@@ -56,6 +56,45 @@ pub(crate) fn parse_flag(input: &[u8]) -> Result<bool, Errno> {
 /// Parses the number of `tracing_on`, where everything but 0 means on.
 pub(crate) fn parse_switch(input: &[u8]) -> Result<bool, Errno> {
     Ok(parse(input)? != 0)
+}
+
+/// Parses an integer as in C: in base 16 (`0x`), 8 (`0`) or 10, negative only where `signed`. `None`
+/// when it is none, or too large.
+pub(crate) fn c_integer(text: &[u8], signed: bool) -> Option<u64> {
+    let (negative, text) = match text {
+        [b'-', rest @ ..] if signed => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        _ => (false, text),
+    };
+    let (base, number) = match text {
+        [b'0', b'x' | b'X', rest @ ..] => (16, rest),
+        [b'0', rest @ ..] if !rest.is_empty() => (8, rest),
+        _ => (10, text),
+    };
+    let value = digits(number, base)?;
+    let limit = match (signed, negative) {
+        (false, _) => u64::MAX,
+        (true, false) => i64::MAX as u64,
+        (true, true) => i64::MIN as u64,
+    };
+    (value <= limit).then_some(if negative {
+        value.wrapping_neg()
+    } else {
+        value
+    })
+}
+
+/// Parses digits: `None` without a digit, with other bytes, and for more than 64 bits.
+pub(crate) fn digits(text: &[u8], base: u32) -> Option<u64> {
+    if text.is_empty() {
+        return None;
+    }
+    text.iter().try_fold(0u64, |value, digit| {
+        let digit = char::from(*digit).to_digit(base)?;
+        value
+            .checked_mul(u64::from(base))?
+            .checked_add(u64::from(digit))
+    })
 }
 
 #[cfg(test)]
@@ -131,6 +170,35 @@ mod tests {
         for (input, flag, switch) in rows {
             assert_eq!(parse_flag(input), flag, "{input:?}");
             assert_eq!(parse_switch(input), switch, "{input:?}");
+        }
+    }
+
+    #[test]
+    fn integers_as_the_kernel_reads_them() {
+        let rows: &[(&str, bool, Option<u64>)] = &[
+            ("0", false, Some(0)),
+            ("17", false, Some(17)),
+            ("017", false, Some(15)),
+            ("0x1F", false, Some(31)),
+            ("0X1f", false, Some(31)),
+            ("08", false, None),
+            ("0x", false, None),
+            ("", false, None),
+            ("12a", false, None),
+            ("-1", false, None),
+            ("+1", false, Some(1)),
+            ("-+1", true, None),
+            ("-1", true, Some(u64::MAX)),
+            ("-", true, None),
+            ("18446744073709551615", false, Some(u64::MAX)),
+            ("18446744073709551616", false, None),
+            ("9223372036854775807", true, Some(i64::MAX as u64)),
+            ("9223372036854775808", true, None),
+            ("-9223372036854775808", true, Some(i64::MIN as u64)),
+            ("-9223372036854775809", true, None),
+        ];
+        for (text, signed, want) in rows {
+            assert_eq!(c_integer(text.as_bytes(), *signed), *want, "{text}");
         }
     }
 }

@@ -24,13 +24,32 @@ Recording:
         mono mono_raw boot tai
                         the kernel's clocks of these names, in nanoseconds
         x86-tsc         cycles of the processor
+  tracing_cpumask       the CPUs that are recorded, as hexadecimal digits.
   trace_marker          what is written here becomes an event.
+  trace_marker_raw      the same for bytes: a number of 32 bits and what is
+                        behind it.
   trace_options         all options; write NAME to switch one on, noNAME to
                         switch it off.
+        raw hex bin     records as numbers.
+        fields          events field by field.
+        latency-format  short lines with delays; verbose makes them long.
+        stacktrace userstacktrace
+                        the callers, in the kernel or in the process, behind
+                        each event.
+        sym-offset sym-addr sym-userobj
+                        how they are shown.
+        hash-ptr        pointers in texts are hashed.
+        printk-msg-only markers are their texts alone.
+        pause-on-trace  nothing is recorded while trace is open.
   options/NAME          the same for one option, as 0 or 1.
+  timestamp_mode        how events carry their time: [delta].
   buffer_size_kb        the size of the buffer of each CPU in KiB; write a
                         number to change it. X: the CPUs differ.
   buffer_total_size_kb  the sum over the CPUs.
+  buffer_percent        how full a buffer shall be before poll() and splice()
+                        of the files of one CPU tell of it. 0: of any event.
+  free_buffer           closing it gives the buffers the smallest size; with
+                        the option disable_on_free it stops recording, too.
 
 Events:
   available_events      all events as SYSTEM:EVENT, one per line.
@@ -38,12 +57,31 @@ Events:
                         SYSTEM:*, EVENT or *:* to switch events on, the same
                         after ! to switch them off. Opening the file with
                         truncation switches all off first.
+  set_event_pid         events of these tasks only: pids, one per line. A write
+                        adds to the list, opening with truncation empties it.
+                        Empty: all tasks.
+  set_event_notrace_pid the same: of all tasks but these.
+                        With the option event-fork children are added to a
+                        list that has their parent, and tasks that end go.
+  event_counts          how often each event was recorded and refused, with
+                        the option event-counts.
+  syscall_user_buf_size
+                        bytes that events of system calls keep of a text or
+                        buffer of the user, at most 165; 0 for none.
   events/enable         all events: 0, 1, or X for some of each. Write 0 or 1.
   events/SYSTEM/enable  the events of one system.
+  events/SYSTEM/filter  gives all of them a filter.
   events/SYSTEM/EVENT/
         enable          this event.
+        filter          which of its records are kept: an expression over its
+                        fields like  prev_pid == 0 || prev_comm ~ \"kw*\"
+                        with == != < <= > >= & and ~ (for strings), && || !
+                        and parentheses. Write 0 to keep all of them.
         format          the fields of its binary record and how it is printed.
         id              the number that its records carry.
+  events/raw/TRACEPOINT tracepoints without another event: their arguments as
+                        they are. Not part of all events: write raw:* or a
+                        name.
   events/header_page    the layout of a sub-buffer of trace_pipe_raw.
   events/header_event   the layout of the header of an event in it.
 
@@ -53,14 +91,28 @@ Reading:
                         empties the buffers: echo > trace
   trace_pipe            the same, but what was read is gone, and a reader waits
                         for events. It ends when tracing_on becomes 0.
-  per_cpu/cpuN/trace and per_cpu/cpuN/trace_pipe
+                        With the option pipe-share each open file reads all
+                        events for itself, and nothing is taken away.
+  trace_pipe_json       the same, one JSON object per event and line.
+  per_cpu/cpuN/trace, trace_pipe and trace_pipe_json
                         the events of one CPU.
   per_cpu/cpuN/trace_pipe_raw
                         whole sub-buffers in binary, in ftrace's format.
+  snapshot              the events of the snapshot. Write 1 to take one, 0 to
+                        give its memory back, 2 to empty it.
+  per_cpu/cpuN/snapshot the snapshot of one CPU; can be emptied.
+  per_cpu/cpuN/snapshot_raw
+                        the snapshot in binary, in ftrace's format.
   per_cpu/cpuN/stats    how many events the buffer holds, lost and gave away.
   per_cpu/cpuN/buffer_size_kb
                         the size of the buffer of one CPU.
+  error_log             the last commands that were refused, and why. Opening
+                        it with truncation empties it.
+  features              what this version has, one item per line.
   saved_cmdlines        pid and name of the tasks that were seen.
+  saved_cmdlines_size   for how many tasks there is room; write a number.
+  saved_tgids           pid and thread group of the tasks that were seen, with
+                        the option record-tgid.
 ";
 
 #[cfg(test)]

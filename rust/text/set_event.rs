@@ -131,6 +131,14 @@ impl<'a> Selection<'a> {
 
         of_module && named
     }
+
+    /// Whether the word names no event and no system, and so means whatever there is.
+    pub(crate) fn means_all(&self) -> bool {
+        match self.names {
+            Names::Both { system, event } => system == Name::All && event == Name::All,
+            Names::Either(name) => name == Name::All,
+        }
+    }
 }
 
 /// Whether `wanted` names `module`: the kernel writes a dash of a file name as an underscore.
@@ -206,6 +214,23 @@ mod tests {
                 (false, expected.to_vec()),
                 "!{word}"
             );
+        }
+    }
+
+    #[test]
+    fn words_that_name_nothing_mean_all() {
+        let rows = [
+            ("*:*", true),
+            (":", true),
+            ("!*:*", true),
+            (":mod:kvm", true),
+            ("sched:*", false),
+            ("*:sched_switch", false),
+            ("sched", false),
+            ("sched:*:mod:kvm", false),
+        ];
+        for (word, expected) in rows {
+            assert_eq!(Selection::parse(word.as_bytes()).means_all(), expected);
         }
     }
 

@@ -5,16 +5,22 @@
 
 use core::fmt;
 
-/// Prints nanoseconds as seconds, at least five wide, and six digits of microseconds, cut and not
-/// rounded.
+/// Nanoseconds as microseconds, rounded to the nearest one.
+pub(crate) fn microseconds(ns: u64) -> u64 {
+    const NS_PER_US: u64 = 1_000;
+
+    ns.saturating_add(NS_PER_US / 2) / NS_PER_US
+}
+
+/// Prints nanoseconds as seconds, at least five wide, and six digits of microseconds, rounded, half
+/// a microsecond up: as ftrace prints them, and as programs do that read the binary stamps.
 pub(crate) struct Seconds(pub(crate) u64);
 
 impl fmt::Display for Seconds {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const NS_PER_US: u64 = 1_000;
         const US_PER_S: u64 = 1_000_000;
 
-        let us = self.0 / NS_PER_US;
+        let us = microseconds(self.0);
 
         write!(out, "{:5}.{:06}", us / US_PER_S, us % US_PER_S)
     }
@@ -28,11 +34,15 @@ mod tests {
     fn table() {
         let rows = [
             (0, "    0.000000"),
-            (999, "    0.000000"),
-            (1_999, "    0.000001"),
-            (999_999_999, "    0.999999"),
+            (499, "    0.000000"),
+            (500, "    0.000001"),
+            (1_499, "    0.000001"),
+            (1_500, "    0.000002"),
+            (999_999_499, "    0.999999"),
+            (999_999_500, "    1.000000"),
             (1_000_000_000, "    1.000000"),
             (12_345_678_901_234, "12345.678901"),
+            (12_345_678_901_567, "12345.678902"),
             (123_456_000_000_000, "123456.000000"),
             (u64::MAX, "18446744073.709551"),
         ];

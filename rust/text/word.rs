@@ -9,6 +9,11 @@ pub(crate) fn is_space(byte: u8) -> bool {
     matches!(byte, b'\t'..=b'\r' | b' ' | 0xa0)
 }
 
+/// Whether the kernel takes `byte` for a letter or a digit: those of Latin-1 are some.
+pub(crate) fn is_alnum(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, 0xc0..=0xff) && !matches!(byte, 0xd7 | 0xf7)
+}
+
 /// The part of `input` before the first NUL.
 pub(crate) fn c_string(input: &[u8]) -> &[u8] {
     input.split(|&byte| byte == 0).next().unwrap_or_default()
@@ -16,7 +21,7 @@ pub(crate) fn c_string(input: &[u8]) -> &[u8] {
 
 /// `input` as a C string without the white space around it.
 pub(crate) fn strip(input: &[u8]) -> &[u8] {
-    let mut rest = c_string(input);
+    let mut rest = strip_end(input);
 
     while let [first, tail @ ..] = rest {
         if !is_space(*first) {
@@ -24,6 +29,13 @@ pub(crate) fn strip(input: &[u8]) -> &[u8] {
         }
         rest = tail;
     }
+    rest
+}
+
+/// `input` as a C string without the white space at its end.
+pub(crate) fn strip_end(input: &[u8]) -> &[u8] {
+    let mut rest = c_string(input);
+
     while let [head @ .., last] = rest {
         if !is_space(*last) {
             break;
@@ -41,6 +53,14 @@ mod tests {
     fn space_is_the_kernels_table() {
         let spaces: Vec<u8> = (0..=255).filter(|&byte| is_space(byte)).collect();
         assert_eq!(spaces, [9, 10, 11, 12, 13, 32, 0xa0]);
+    }
+
+    #[test]
+    fn letters_and_digits_are_the_kernels_table() {
+        let others: Vec<u8> = (0x80..=255).filter(|&byte| !is_alnum(byte)).collect();
+        let expected: Vec<u8> = (0x80..0xc0).chain([0xd7, 0xf7]).collect();
+        assert_eq!(others, expected);
+        assert!(is_alnum(b'z') && is_alnum(b'0') && !is_alnum(b'_'));
     }
 
     #[test]

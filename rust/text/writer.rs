@@ -20,3 +20,23 @@ impl ByteWrite for String {
         Ok(())
     }
 }
+
+/// What was written, UTF-8 or not.
+#[cfg(test)]
+#[derive(Default)]
+pub(crate) struct Bytes(pub(crate) Vec<u8>);
+
+#[cfg(test)]
+impl fmt::Write for Bytes {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.write_bytes(text.as_bytes())
+    }
+}
+
+#[cfg(test)]
+impl ByteWrite for Bytes {
+    fn write_bytes(&mut self, bytes: &[u8]) -> fmt::Result {
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
+}

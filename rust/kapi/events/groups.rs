@@ -54,7 +54,11 @@ pub(crate) fn set_group_hooks(hooks: GroupHooks) {
 }
 
 /// The `format` text of an event, for keeps.
-fn format_of(id: u16, desc: &c::rt_event_desc, evals: &[c::rt_eval]) -> Result<KVVec<u8>> {
+pub(super) fn format_of(
+    id: u16,
+    desc: &c::rt_event_desc,
+    evals: &[c::rt_eval],
+) -> Result<KVVec<u8>> {
     struct Buffer(KVVec<u8>);
 
     impl fmt::Write for Buffer {
@@ -72,7 +76,10 @@ fn format_of(id: u16, desc: &c::rt_event_desc, evals: &[c::rt_eval]) -> Result<K
 
 /// An event of the same definition, left by a module that is gone: it keeps its id, so that old
 /// records still mean the same.
-fn revenant(desc: &c::rt_event_desc, evals: &[c::rt_eval]) -> Result<Option<&'static Event>> {
+pub(super) fn revenant(
+    desc: &c::rt_event_desc,
+    evals: &[c::rt_eval],
+) -> Result<Option<&'static Event>> {
     for event in used() {
         let Some(format) = &event.format else {
             continue;
@@ -85,6 +92,22 @@ fn revenant(desc: &c::rt_event_desc, evals: &[c::rt_eval]) -> Result<Option<&'st
         }
     }
     Ok(None)
+}
+
+/// Gives an event of a module that came back its descriptor again. The caller holds [`GROUPS`].
+pub(super) fn return_to(
+    event: &Event,
+    desc: &c::rt_event_desc,
+    tracepoint: *mut bindings::tracepoint,
+    owner: *mut bindings::module,
+) {
+    event.owner.store(owner, Relaxed);
+    event.tracepoint.store(tracepoint, Relaxed);
+    // Release: pairs with the load in `Event::desc`, so that whoever sees the descriptor also
+    // sees the tracepoint.
+    // INVARIANT: Both are the module's, which stays until it takes them away.
+    event.desc.store(ptr::from_ref(desc).cast_mut(), Release);
+    event.offered.store(true, Relaxed);
 }
 
 /// Adds one event. The caller holds [`GROUPS`].
@@ -104,13 +127,7 @@ fn add(
         return Err(EEXIST);
     }
     if let Some(event) = revenant(desc, evals)? {
-        event.owner.store(owner, Relaxed);
-        event.tracepoint.store(tracepoint, Relaxed);
-        // Release: pairs with the load in `Event::desc`, so that whoever sees the descriptor also
-        // sees the tracepoint.
-        // INVARIANT: Both are the module's, which stays until it unregisters them.
-        event.desc.store(ptr::from_ref(desc).cast_mut(), Release);
-        event.offered.store(true, Relaxed);
+        return_to(event, desc, tracepoint, owner);
         return Ok(());
     }
     let id = next_id()?;
@@ -120,7 +137,7 @@ fn add(
 }
 
 /// The events of a module that are still described.
-fn of_module(owner: *mut bindings::module) -> impl Iterator<Item = &'static Event> {
+pub(super) fn of_module(owner: *mut bindings::module) -> impl Iterator<Item = &'static Event> {
     used().filter(move |event| event.owner.load(Relaxed) == owner && !event.desc().is_null())
 }
 
@@ -156,7 +173,7 @@ unsafe fn register(
 }
 
 /// Takes a module's events away. When this returns, nothing of the module is used any more.
-fn unregister(owner: *mut bindings::module) {
+pub(super) fn unregister(owner: *mut bindings::module) {
     let hooks = {
         let hooks = GROUPS.lock();
         // From here on nobody can attach them.

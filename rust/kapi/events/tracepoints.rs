@@ -65,6 +65,52 @@ unsafe extern "C" fn visit(tracepoint: *mut bindings::tracepoint, search: *mut c
     search.offer(tracepoint);
 }
 
+/// All tracepoints of the kernel, in its order.
+pub(super) fn all() -> Result<KVec<*mut bindings::tracepoint>> {
+    /// # Safety
+    ///
+    /// `count` points to a number that nobody else uses.
+    unsafe extern "C" fn count(_tracepoint: *mut bindings::tracepoint, count: *mut c_void) {
+        // SAFETY: By the contract.
+        let count = unsafe { &mut *count.cast::<usize>() };
+        *count = count.wrapping_add(1);
+    }
+    /// # Safety
+    ///
+    /// `found` points to a vector that nobody else uses.
+    unsafe extern "C" fn collect(tracepoint: *mut bindings::tracepoint, found: *mut c_void) {
+        // SAFETY: By the contract.
+        let found = unsafe { &mut *found.cast::<KVec<*mut bindings::tracepoint>>() };
+        // There is room for as many as were counted, and the kernel's are always the same.
+        let _ = found.push_within_capacity(tracepoint);
+    }
+
+    let mut number = 0usize;
+    // SAFETY: `count` is called only before this returns, with the number.
+    unsafe { bindings::for_each_kernel_tracepoint(Some(count), (&raw mut number).cast()) };
+    let mut found = KVec::with_capacity(number, GFP_KERNEL)?;
+    // SAFETY: `collect` is called only before this returns, with the vector.
+    unsafe { bindings::for_each_kernel_tracepoint(Some(collect), (&raw mut found).cast()) };
+    Ok(found)
+}
+
+/// The tracepoints of a module.
+///
+/// # Safety
+///
+/// `module` stays loaded as long as the iterator is used.
+pub(super) unsafe fn of_module(
+    module: *mut bindings::module,
+) -> impl Iterator<Item = *mut bindings::tracepoint> {
+    let mut index = 0;
+    core::iter::from_fn(move || {
+        // SAFETY: The caller's promise; the function checks the index.
+        let tracepoint = unsafe { c::rt_module_tracepoint(module, index) };
+        index = index.wrapping_add(1);
+        (!tracepoint.is_null()).then_some(tracepoint)
+    })
+}
+
 /// The kernel's tracepoint of each event; null where there is none.
 pub(super) fn find_all(descs: &[c::rt_event_desc]) -> Result<KVec<*mut bindings::tracepoint>> {
     let mut search = Search::new(descs)?;
@@ -83,13 +129,7 @@ pub(super) unsafe fn find_all_of_module(
 ) -> Result<KVec<*mut bindings::tracepoint>> {
     let mut search = Search::new(descs)?;
     search.in_kernel();
-    for index in 0.. {
-        // SAFETY: The caller's promise; the function checks the index.
-        let tracepoint = unsafe { c::rt_module_tracepoint(module, index) };
-        if tracepoint.is_null() {
-            break;
-        }
-        search.offer(tracepoint);
-    }
+    // SAFETY: The caller's promise.
+    unsafe { of_module(module) }.for_each(|tracepoint| search.offer(tracepoint));
     Ok(search.found)
 }

@@ -7,12 +7,32 @@
 #include <linux/tracepoint.h>
 #include "../events.h"
 
+static bool rt_raw_field(const struct rt_raw_arg *args, unsigned int index,
+			 struct rt_field *field)
+{
+	const struct rt_raw_arg *arg = args + index;
+
+	if (!arg->type)
+		return false;
+	*field = (struct rt_field) {
+		.type = arg->type,
+		.name = arg->name,
+		.size = arg->size,
+		.align = arg->size,
+		.is_signed = arg->kind == RT_RAW_SIGNED,
+	};
+	return true;
+}
+
 /* Union and bit field. */
 bool rt_event_field(const struct rt_event_desc *desc, unsigned int index,
 		    struct rt_field *field)
 {
-	const struct trace_event_fields *f = desc->fields + index;
+	const struct trace_event_fields *f;
 
+	if (!desc->print)
+		return rt_raw_field((const void *)desc->fields, index, field);
+	f = desc->fields + index;
 	if (!f->type)
 		return false;
 	*field = (struct rt_field) {

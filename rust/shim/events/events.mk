@@ -59,7 +59,8 @@ rt-events-$(CONFIG_INET) += icmp
 rt-events-y += maple_tree
 
 rt-events := $(patsubst %,rust/shim/events/%.o, \
-	access exports printer first $(rt-events-y) last)
+	access exports printer syscall_print syscall_probe syscall_table \
+	first $(rt-events-y) last)
 
 # Before the kernel's own folders, so that <trace/define_trace.h> is ours.
 $(addprefix $(obj)/,$(rt-events)): NOSTDINC_FLAGS += -I$(src)/rust/shim/events/include

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What a module that brings its own events may use: the probes that it expands
- * call the first three, its printers the fourth, its init and exit the next two.
+ * call the first three, its printers the next two, its init and exit two more.
  * The last three are for tests.
  */
 #include <linux/export.h>
@@ -10,6 +10,7 @@
 EXPORT_SYMBOL_GPL(rtrace_reserve);
 EXPORT_SYMBOL_GPL(rtrace_commit);
 EXPORT_SYMBOL_GPL(rtrace_discard);
+EXPORT_SYMBOL_GPL(rt_print);
 EXPORT_SYMBOL_GPL(rt_print_bitmask);
 EXPORT_SYMBOL_GPL(rtrace_register_events);
 EXPORT_SYMBOL_GPL(rtrace_unregister_events);

@@ -3,9 +3,9 @@
 //! `rtguest`: tests of a running rtracefs, from inside the machine that runs it.
 //!
 //! `rtguest --list` names the tests, `rtguest run [[--filter] TEXT]...` runs those
-//! whose name contains one of the texts. `--root DIR` points the suite at another
-//! tree: with `--root /sys/kernel/tracing` it checks its own idea of ftrace
-//! against the kernel's, and skips what only rtracefs promises.
+//! whose name contains one of the texts and none of those behind a `!`. `--root DIR`
+//! points the suite at another tree: with `--root /sys/kernel/tracing` it checks its own
+//! idea of ftrace against the kernel's, and skips what only rtracefs promises.
 
 // Shifts bind tighter than the other operators on bits, as in C; and a test may use memory.
 #![allow(clippy::precedence, clippy::format_collect)]
@@ -15,14 +15,17 @@ mod check;
 mod align;
 mod callers;
 mod chance;
+mod client;
 mod errno;
 mod faults;
 mod format;
+mod json;
 mod kmsg;
 mod leaks;
 mod memory;
 mod module;
 mod page;
+mod rawcalls;
 mod runner;
 mod soak;
 mod stream;

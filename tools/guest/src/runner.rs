@@ -25,6 +25,17 @@ enum Outcome {
     Failed(String),
 }
 
+/// Does a test's name contain one of the filters, if there are any, and none of those behind a `!`?
+fn is_selected(name: &str, filters: &[String]) -> bool {
+    let is_in = |text: &str| name.contains(text);
+    let mut wanted = filters.iter().filter(|f| !f.starts_with('!')).peekable();
+    let unwanted = filters
+        .iter()
+        .filter_map(|f| f.strip_prefix('!'))
+        .any(is_in);
+    !unwanted && (wanted.peek().is_none() || wanted.any(|f| is_in(f)))
+}
+
 /// Runs the tests that the filters select; the last line counts them.
 pub fn run(context: &Context, filters: &[String]) -> ExitCode {
     let (mut passed, mut failed) = (0, 0);
@@ -32,7 +43,7 @@ pub fn run(context: &Context, filters: &[String]) -> ExitCode {
     let leaks = Leaks::watch(context);
 
     for test in all() {
-        if !filters.is_empty() && !filters.iter().any(|f| test.name.contains(f.as_str())) {
+        if !is_selected(test.name, filters) {
             continue;
         }
         let began = Instant::now();

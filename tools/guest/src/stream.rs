@@ -98,7 +98,12 @@ pub struct CpuReader {
 
 impl CpuReader {
     pub fn open(tree: &Tree, cpu: usize) -> Check<Self> {
-        let name = format!("per_cpu/cpu{cpu}/trace_pipe_raw");
+        Self::of(tree, cpu, "trace_pipe_raw")
+    }
+
+    /// Of `trace_pipe_raw` or `snapshot_raw`.
+    pub fn of(tree: &Tree, cpu: usize, file: &str) -> Check<Self> {
+        let name = format!("per_cpu/cpu{cpu}/{file}");
         let file = tree
             .open_nonblock(&name)
             .map_err(|e| format!("open {}: {e}", tree.shown(&name)))?;

@@ -220,6 +220,39 @@ pub fn delete_module(name: &str) -> Op {
     check(unsafe { syscall(SYS_DELETE_MODULE, name.as_ptr(), O_NONBLOCK) }).map(drop)
 }
 
+/// Any system call, whose result is what the kernel returned: the tests that use it pass numbers,
+/// or addresses that the kernel may only read.
+pub fn call(number: usize, args: [usize; 6]) -> isize {
+    let [a, b, c, d, e, f] = args;
+    let result: isize;
+    // SAFETY: By the callers, see above; the kernel checks addresses.
+    unsafe {
+        std::arch::asm!(
+            "syscall",
+            inlateout("rax") number => result,
+            in("rdi") a, in("rsi") b, in("rdx") c, in("r10") d, in("r8") e, in("r9") f,
+            lateout("rcx") _, lateout("r11") _,
+            options(nostack),
+        )
+    };
+    result
+}
+
+/// A system call without arguments by the interface of 32-bit programs.
+pub fn call_32(number: u32) -> i32 {
+    let result: i32;
+    // SAFETY: The callers choose calls that only return a number.
+    unsafe {
+        std::arch::asm!(
+            "int 0x80",
+            inlateout("eax") number => result,
+            lateout("r8") _, lateout("r9") _, lateout("r10") _, lateout("r11") _,
+            options(nostack),
+        )
+    };
+    result
+}
+
 /// The calling thread's id.
 pub fn thread_id() -> u32 {
     // SAFETY: gettid takes nothing and cannot fail.
@@ -266,6 +299,11 @@ pub fn monotonic_ns() -> u64 {
 pub fn kernel_with_checks() -> bool {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     release.contains("-rtrace")
+}
+
+/// Whether this kernel proves its locking, which makes it slow.
+pub fn proves_locking() -> bool {
+    std::path::Path::new("/proc/lockdep").exists()
 }
 
 /// How many CPUs are online.

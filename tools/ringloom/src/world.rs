@@ -11,6 +11,7 @@ use std::rc::Rc;
 use crate::machine::{interrupt, looking, no_interrupts, touched, Block, Checker, Machine, Shadow};
 use crate::ring::cpu::{CpuRing, Parts, ReaderState};
 use crate::ring::cursor::Cursor;
+use crate::ring::mark::Published;
 use crate::ring::port::SharedWord;
 use crate::ring::reader::Reader;
 use crate::ring::subbuf::SubBuf;
@@ -224,7 +225,7 @@ impl<C: Checker> World<C> {
         }
         let time = time.get();
         self.log.borrow_mut().committed.push(Event { time, id });
-        event.commit()
+        event.commit() != Published::Nothing
     }
 
     fn refuse(&self, why: Refused) {

@@ -10,10 +10,8 @@
 use std::cell::{Cell, RefCell};
 
 use crate::plain;
-use crate::ring::cpu::{CpuRing, Parts, ReaderState};
-use crate::ring::port::{Port, SharedWord};
-use crate::ring::subbuf::SubBuf;
-use crate::sim::{with_hook, Block, Sim};
+use crate::ring::cpu::{CpuRing, ReaderState};
+use crate::sim::{parts, with_hook, Sim};
 use crate::trail::{choose, explore, schedule, ALL};
 
 const SIZE: usize = 4096;
@@ -124,10 +122,7 @@ impl World {
 
 fn explore_class(class: Class) {
     const SLOTS: usize = 4;
-    let parts = Parts::<Sim> {
-        slots: (0..SLOTS).map(|_| <Sim as Port>::Shared::new(0)).collect(),
-        pages: (0..=SLOTS).map(|_| SubBuf::new(Block::new(SIZE))).collect(),
-    };
+    let parts = parts(SLOTS, SIZE);
     let (ring, reader) = CpuRing::new(parts, SIZE).unwrap();
     let w = World {
         ring,

@@ -22,6 +22,8 @@
 // The callers of this code are in the module, which is not part of this package.
 #![allow(dead_code)]
 
+#[path = "../../../rust/instance/banks.rs"]
+pub mod banks;
 #[path = "../../../rust/event/mod.rs"]
 pub mod event;
 #[path = "../../../rust/instance/life.rs"]
@@ -36,11 +38,19 @@ pub mod stream;
 pub mod text;
 
 #[cfg(test)]
+mod exchange;
+#[cfg(test)]
+mod filters;
+#[cfg(test)]
+mod gifts;
+#[cfg(test)]
 mod history;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
 mod limits;
+#[cfg(test)]
+mod marks;
 #[cfg(test)]
 mod model;
 #[cfg(test)]

@@ -3,21 +3,17 @@
 //! writers are at work.
 
 use crate::plain;
-use crate::ring::cpu::{CpuRing, Parts, ReaderState, DISABLE_USER};
-use crate::ring::port::{Port, SharedWord};
+use crate::ring::cpu::{CpuRing, ReaderState, DISABLE_USER};
+use crate::ring::mark::Published;
 use crate::ring::pos::MAX_ORDER;
-use crate::ring::subbuf::SubBuf;
 use crate::ring::view::CpuStats;
 use crate::ring::writer::{Refused, MAX_NEST};
-use crate::sim::{Block, Sim};
+use crate::sim::{parts, Sim};
 
 const SLOTS: usize = 4;
 
 fn ring(size: usize) -> (CpuRing<Sim>, ReaderState) {
-    let parts = Parts::<Sim> {
-        slots: (0..SLOTS).map(|_| <Sim as Port>::Shared::new(0)).collect(),
-        pages: (0..=SLOTS).map(|_| SubBuf::new(Block::new(size))).collect(),
-    };
+    let parts = parts(SLOTS, size);
     CpuRing::new(parts, size).unwrap()
 }
 
@@ -81,7 +77,7 @@ fn a_ring_that_is_off_takes_no_nested_event() {
     let outer = writer.reserve(8, || 1).unwrap();
     ring.set_disabled(DISABLE_USER, true);
     assert_eq!(writer.reserve(8, || 2).err(), Some(Refused::Disabled));
-    assert!(outer.commit());
+    assert_eq!(outer.commit(), Published::Events);
     assert_eq!(drain(&ring, &mut state, 4096), [1]);
     ring.set_disabled(DISABLE_USER, false);
     writer.reserve(8, || 3).unwrap().commit();
@@ -140,4 +136,16 @@ fn numbers_of_sub_buffers_end_and_begin_anew() {
         let kept: Vec<_> = (SLOTS as u64..2 * SLOTS as u64).collect();
         assert_eq!(drain(&ring, &mut state, size), kept, "order {order}");
     }
+}
+
+#[test]
+fn events_inside_of_one_that_was_given_up_are_told_of() {
+    let (ring, mut state) = ring(4096);
+    // SAFETY: one thread; the writers nest.
+    let writer = unsafe { ring.writer() };
+    let outer = writer.reserve(8, || 1).unwrap();
+    let inner = writer.reserve(8, || 2).unwrap();
+    assert_eq!(inner.commit(), Published::Nothing);
+    assert_eq!(outer.discard(), Published::Events);
+    assert_eq!(drain(&ring, &mut state, 4096), [2]);
 }

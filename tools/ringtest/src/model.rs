@@ -28,6 +28,8 @@ enum Act {
     /// Event by event, so many.
     Read(u8),
     Image,
+    /// The memory of the next sub-buffer, or a copy of it.
+    Give(bool),
     /// All of it, with writers and readers between the sub-buffers.
     View,
     Reset,
@@ -86,6 +88,7 @@ fn run(w: &World, command: Command, on: &mut Switches) {
         Act::Burst(n, len) => wrote_alone = writes(n, len, false),
         Act::Read(n) => others(&|w| w.read(u64::from(n))),
         Act::Image => others(&|w| _ = w.image()),
+        Act::Give(stays) => others(&|w| _ = w.give(stays)),
         Act::View => others(&World::view_all),
         Act::Reset => w.reset(),
         Act::Resize(slots) => w.resize(slots),
@@ -149,6 +152,7 @@ fn commands() -> impl Strategy<Value = Command> {
         6 => (2u8..24, lens()).prop_map(|(n, len)| Act::Burst(n, len)),
         4 => (0u8..20).prop_map(Act::Read),
         3 => Just(Act::Image),
+        3 => any::<bool>().prop_map(Act::Give),
         3 => Just(Act::View),
         1 => Just(Act::Reset),
         2 => (2usize..=6).prop_map(Act::Resize),

@@ -8,7 +8,9 @@ use std::alloc::{alloc_zeroed, dealloc, Layout as Alloc};
 use std::cell::Cell;
 use std::ptr::NonNull;
 
+use crate::ring::cpu::Parts;
 use crate::ring::port::{LocalWord, Memory, Port, SharedWord};
+use crate::ring::subbuf::SubBuf;
 
 /// A word of the simulated machine.
 pub struct Word(Cell<u64>);
@@ -236,5 +238,13 @@ unsafe impl Port for Sim {
     type Table<T> = Vec<T>;
     fn read_barrier() {
         step();
+    }
+}
+
+/// What a ring of `slots` slots with sub-buffers of `size` bytes is made of.
+pub fn parts(slots: usize, size: usize) -> Parts<Sim> {
+    Parts {
+        slots: (0..slots).map(|_| SharedWord::new(0)).collect(),
+        pages: (0..=slots).map(|_| SubBuf::new(Block::new(size))).collect(),
     }
 }

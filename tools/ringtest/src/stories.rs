@@ -94,6 +94,60 @@ fn no_number_of_a_sub_buffer_comes_back() {
 }
 
 #[test]
+fn a_discard_tells_of_what_it_published() {
+    use crate::ring::cpu::CpuRing;
+    use crate::ring::mark::Published;
+    use crate::sim::{with_hook, Sim};
+    use std::cell::Cell;
+
+    thread_local! {
+        static RING: Cell<*const CpuRing<Sim>> = const { Cell::new(std::ptr::null()) };
+        /// Instants until a nested writer comes; it comes once.
+        static WAIT: Cell<u32> = const { Cell::new(0) };
+        /// What it was told.
+        static NESTED: Cell<Option<bool>> = const { Cell::new(None) };
+    }
+
+    fn any(what: Published) -> bool {
+        what != Published::Nothing
+    }
+    fn reserve(ring: &CpuRing<Sim>) -> crate::ring::reserved::Reserved<'_, Sim> {
+        // SAFETY: one simulated CPU; the nested writer runs to its end inside the outer one.
+        unsafe { ring.writer() }.reserve(100, || 5).unwrap()
+    }
+    fn nested() {
+        let left = WAIT.get();
+        WAIT.set(left.wrapping_sub(1));
+        if left == 1 {
+            // SAFETY: set below for as long as the hook is.
+            NESTED.set(Some(any(reserve(unsafe { &*RING.get() }).commit())));
+        }
+    }
+
+    let mut alone = 0;
+    for instant in 1.. {
+        let w = world(2);
+        RING.set(&w.ring);
+        reserve(&w.ring).commit();
+        let event = reserve(&w.ring);
+        WAIT.set(instant);
+        NESTED.set(None);
+        let told = with_hook(nested, || any(event.discard()));
+        let Some(nested) = NESTED.get() else {
+            assert!(!told, "nobody came, and something was published");
+            alone = instant;
+            break;
+        };
+        assert_eq!(w.stats().written, 2);
+        assert!(
+            told || nested,
+            "instant {instant}: nobody tells of the event"
+        );
+    }
+    assert!(alone > 10, "{alone} instants in a discard");
+}
+
+#[test]
 fn parts_that_do_not_go_together_change_nothing() {
     let w = world(3);
     w.resize_badly();
@@ -145,6 +199,7 @@ fn every_order_follows_every_other_in_every_state() {
         }
     }
 }
+
 #[test]
 fn a_loss_in_front_of_an_empty_sub_buffer_is_told_once() {
     // Writers fill and leave the sub-buffer at any instant of the reader's first look at it.

@@ -12,20 +12,12 @@ use crate::merge::{
     Heads,
     Settled, //
 };
-use crate::ring::{
-    cpu::{
-        CpuRing,
-        Parts,
-        ReaderState, //
-    },
-    port::{
-        Port,
-        SharedWord, //
-    },
-    subbuf::SubBuf, //
+use crate::ring::cpu::{
+    CpuRing,
+    ReaderState, //
 };
 use crate::sim::{
-    Block,
+    parts,
     Sim, //
 };
 use crate::stream::{
@@ -76,10 +68,7 @@ struct Machine {
 impl Machine {
     fn new(slots: usize, coming: &[Plan], pace: usize) -> Self {
         let cpus = (0..3).map(|_| {
-            let parts = Parts::<Sim> {
-                slots: (0..slots).map(|_| <Sim as Port>::Shared::new(0)).collect(),
-                pages: (0..=slots).map(|_| SubBuf::new(Block::new(SIZE))).collect(),
-            };
+            let parts = parts(slots, SIZE);
             let (ring, state) = CpuRing::new(parts, SIZE).unwrap();
 
             ring.set_overwrite(true);

@@ -9,15 +9,16 @@ use std::cell::{Cell, RefCell};
 use crate::oracle::{Oracle, Seen, Written};
 use crate::plain;
 use crate::ring::check::Clock;
-use crate::ring::cpu::{CpuRing, Parts, ReaderState};
+use crate::ring::cpu::{CpuRing, ReaderState};
 use crate::ring::cursor::Cursor;
-use crate::ring::port::{Memory, Port, SharedWord};
-use crate::ring::reader::Reader;
+use crate::ring::mark::Published;
+use crate::ring::port::Memory;
+use crate::ring::reader::{Reader, Unread};
 use crate::ring::reserved::Reserved;
-use crate::ring::subbuf::SubBuf;
+use crate::ring::subbuf::{bytes_of, SubBuf};
 use crate::ring::view::CpuStats;
 use crate::ring::violation::Violation;
-use crate::sim::{with_hook, Block, Sim};
+use crate::sim::{parts, with_hook, Block, Sim};
 
 /// Around the largest delta of a header.
 pub const STEPS: &[u64] = &[0, 1, 50, (1 << 27) - 1, 1 << 27, (1 << 27) + 5];
@@ -52,6 +53,8 @@ pub struct World {
     readings: Cell<u64>,
     /// Time of the event in front, while the ring knows it; kept only without company.
     front: Cell<Option<u64>>,
+    /// What the last writer that left had to tell.
+    told: Cell<Published>,
 }
 
 thread_local! {
@@ -68,7 +71,10 @@ fn instant() {
     w.company.set(w.company.get() - 1);
     match w.below(8) {
         0 if !w.in_reader.get() => w.read(w.below(4)),
-        1 if !w.in_reader.get() => _ = w.image(),
+        1 if !w.in_reader.get() => match w.below(3) {
+            0 => _ = w.image(),
+            n => _ = w.give(n == 1),
+        },
         2 if !w.in_reader.get() => _ = w.view(None),
         _ => w.write(w.any_len(), w.below(4) == 0),
     }
@@ -96,6 +102,7 @@ impl World {
             newest: Cell::new(start),
             readings: Cell::new(0),
             front: Cell::new(None),
+            told: Cell::new(Published::Nothing),
         }
     }
 
@@ -189,11 +196,12 @@ impl World {
                         // Should it become padding: that has 59 bits of its time.
                         self.oracle.borrow_mut().exact = (1 << 59) - 1;
                     }
-                    event.discard();
+                    self.told.set(event.discard());
                 } else {
                     let written = Written { order, time, len };
                     self.oracle.borrow_mut().committed(written);
-                    let published = event.commit();
+                    self.told.set(event.commit());
+                    let published = self.told.get() != Published::Nothing;
                     assert!(published || nested_in != 0, "the outermost did not publish");
                 }
             }
@@ -202,7 +210,13 @@ impl World {
         self.active.set(nested_in);
     }
 
-    fn with_reader<T>(&self, f: impl FnOnce(&mut Reader<'_, Sim>) -> T) -> T {
+    /// What the last writer that left had to tell.
+    pub fn told(&self) -> Published {
+        self.told.get()
+    }
+
+    /// Runs `f` as the reader.
+    pub fn with_reader<T>(&self, f: impl FnOnce(&mut Reader<'_, Sim>) -> T) -> T {
         let mut state = self.reader.borrow_mut();
         let was = self.in_reader.replace(true);
         // SAFETY: the state of this ring.
@@ -272,12 +286,46 @@ impl World {
 
     /// Consumes the next sub-buffer whole; says whether there was one.
     pub fn image(&self) -> bool {
-        self.with_reader(|reader| {
-            let Some(u) = reader.unread().expect("busy") else {
-                return false;
-            };
+        self.take(|reader| {
+            let unread = reader.unread().expect("busy")?;
             let mut bytes = vec![0xa5u8; self.size.get()];
             assert_eq!(reader.take_image(&mut bytes), Ok(Some(())));
+            Some((unread, bytes))
+        })
+    }
+
+    /// As [`Self::gift`]; says whether there was one.
+    pub fn give(&self, stays: bool) -> bool {
+        self.gift(stays).is_some()
+    }
+
+    /// Takes the memory of the next sub-buffer that writers have left out of the ring, or copies it when
+    /// it `stays`.
+    pub fn gift(&self, stays: bool) -> Option<Block> {
+        let mut gift = None;
+        self.take(|reader| {
+            let unread = reader.whole().expect("busy")?;
+            assert!(!unread.open);
+            let mut fresh = Block::new(self.size.get());
+            let own = fresh.base();
+            // SAFETY: it is in no ring.
+            unsafe { bytes_of(&mut fresh) }.fill(0xa5);
+            let taken = reader.take_whole(fresh, stays).expect("busy");
+            let mut taken = taken.expect("what was there is gone");
+            assert_eq!(taken.base() == own, stays || unread.offset != 0, "copied");
+            // SAFETY: it is in the ring no more.
+            let bytes = unsafe { bytes_of(&mut taken) }.to_vec();
+            gift = Some(taken);
+            Some((unread, bytes))
+        });
+        gift
+    }
+
+    fn take(&self, f: impl FnOnce(&mut Reader<'_, Sim>) -> Option<(Unread, Vec<u8>)>) -> bool {
+        self.with_reader(|reader| {
+            let Some((u, bytes)) = f(reader) else {
+                return false;
+            };
             let image = plain::image(&bytes);
             assert_eq!(image.stamp, u.time, "time of an image");
             assert_eq!(image.missed, u.lost != 0, "missed");
@@ -285,6 +333,8 @@ impl World {
                 image.missed_count.is_none_or(|n| n == u.lost),
                 "count of missed"
             );
+            let used = image.data.len() + if image.missed_count.is_some() { 24 } else { 16 };
+            assert!(bytes[used..].iter().all(|b| *b == 0), "bytes behind");
             let serial = self.oracle.borrow().position() + u.lost;
             let ends = self.decode(image.data, 0, u.time, serial);
             let mut oracle = self.oracle.borrow_mut();
@@ -340,7 +390,10 @@ impl World {
             }
             match self.below(6) {
                 0 => self.read(self.below(6)),
-                1 => _ = self.image(),
+                1 => match self.below(3) {
+                    0 => _ = self.image(),
+                    n => _ = self.give(n == 1),
+                },
                 2 | 3 => (0..self.below(8)).for_each(|_| self.write(self.any_len(), false)),
                 _ => {}
             }
@@ -535,12 +588,5 @@ impl World {
             oracle.lost + silent,
             "loss that nobody was told of"
         );
-    }
-}
-
-fn parts(slots: usize, size: usize) -> Parts<Sim> {
-    Parts {
-        slots: (0..slots).map(|_| <Sim as Port>::Shared::new(0)).collect(),
-        pages: (0..=slots).map(|_| SubBuf::new(Block::new(size))).collect(),
     }
 }

@@ -154,7 +154,7 @@ rt_print_##call(struct trace_seq *s, struct trace_seq *p, const void *rec) \
 	struct trace_event_raw_##record __maybe_unused *field = (void *)rec; \
 									\
 	trace_seq_init(p);						\
-	trace_seq_printf(s, print);					\
+	rt_print(s, print);						\
 }
 #undef DECLARE_EVENT_CLASS
 #define DECLARE_EVENT_CLASS(call, proto, args, tstruct, assign, print)	\
@@ -217,7 +217,7 @@ static __maybe_unused notrace void rt_probe_##call(void *__cookie, proto) \
 		return;							\
 	tstruct								\
 	{ assign; }							\
-	rtrace_commit(__cookie, __reserved.token);			\
+	rtrace_commit(__cookie, entry, __reserved.token);		\
 })
 #include TRACE_INCLUDE(TRACE_INCLUDE_FILE)
 

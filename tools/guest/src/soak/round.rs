@@ -77,6 +77,10 @@ impl Stage {
         let names = NamesOff::new(Tree::at(&context.root))?;
         let instances = NAMES.iter().map(|name| Instance::new(&context.root, name));
         let instances = instances.collect::<Check<Vec<_>>>()?;
+        // Whoever polls wants each event.
+        instances
+            .iter()
+            .try_for_each(|own| own.set("buffer_percent", "0"))?;
         let writers = Writers::load(context, &NAMES)?;
         Ok(Stage {
             top: Tree::at(&context.root),

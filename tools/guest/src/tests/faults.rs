@@ -69,9 +69,9 @@ fn open(path: &Path, write: bool, flags: i32) -> Op<File> {
         .open(path)?)
 }
 
-/// Every allocation at first, then fewer and fewer: making an instance takes thousands.
+/// Every allocation at first, then fewer and fewer: making an instance takes tens of thousands.
 fn sparse(n: usize) -> usize {
-    1 + n / 16
+    1 + n / 4
 }
 
 fn mount(context: &Context) -> Check {
@@ -151,6 +151,7 @@ const KNOBS: &[Knob] = &[
     ("tracing_on", "0", "1"),
     ("trace_options", "nooverwrite", "overwrite"),
     ("options/overwrite", "0", "1"),
+    ("options/stacktrace", "1", "0"),
     ("current_tracer", "nop", "nop"),
     ("trace_clock", "mono", "local"),
     ("buffer_size_kb", "300", "200"),

@@ -13,7 +13,6 @@ use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::Context;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 pub const TESTS: &[Test] = &[
     test("hostile.control_files", 200, control_files),
@@ -117,7 +116,7 @@ const REFUSALS: &[Errno] = &[EINVAL, ERANGE, ENOMEM];
 
 /// Texts per hundred percent. A kernel that proves its locking is slow.
 fn texts() -> usize {
-    match Path::new("/proc/lockdep").exists() {
+    match sys::proves_locking() {
         true => 1_000,
         false => 10_000,
     }

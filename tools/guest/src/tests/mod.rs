@@ -3,26 +3,50 @@
 //! The list of all tests. A test is a function and the time it may take on a
 //! slow (emulated) machine.
 
+mod clients;
+mod clients_commands;
 mod contexts;
 mod ends;
 mod faults;
+mod features;
+mod filter;
+mod filter_random;
+mod filter_records;
 mod fs_mount;
 mod fs_tree;
+mod fuzz;
 mod golden;
 mod golden_events;
 mod hostile;
 mod input;
+mod json;
 mod life;
 mod load;
+mod options;
+mod options_forms;
+mod options_stacks;
+mod options_use;
+mod options_values;
+mod percent;
+mod pids;
 mod pipe;
 mod raw;
+mod raw_events;
+mod raw_marker;
 mod security;
+mod share;
 mod side;
 mod side_text;
 mod size;
 mod size_load;
 mod size_memory;
+mod snapshot;
+mod snapshot_load;
 mod soak;
+mod splice;
+mod syscalls;
+mod tasks;
+mod trees;
 mod wakes;
 
 use crate::check::Check;
@@ -49,24 +73,48 @@ const fn test(name: &'static str, seconds: u64, run: fn(&Context) -> Check) -> T
 const GROUPS: &[&[Test]] = &[
     fs_tree::TESTS,
     fs_mount::TESTS,
+    filter::TESTS,
+    filter_random::TESTS,
+    filter_records::TESTS,
+    trees::TESTS,
     golden::TESTS,
     golden_events::TESTS,
     input::TESTS,
     side::TESTS,
     side_text::TESTS,
+    syscalls::TESTS,
+    options::TESTS,
+    options_forms::TESTS,
+    options_stacks::TESTS,
+    options_use::TESTS,
+    options_values::TESTS,
+    pids::TESTS,
     pipe::TESTS,
     raw::TESTS,
+    raw_events::TESTS,
+    percent::TESTS,
+    splice::TESTS,
+    raw_marker::TESTS,
+    json::TESTS,
+    features::TESTS,
+    share::TESTS,
+    clients::TESTS,
+    clients_commands::TESTS,
     contexts::TESTS,
     faults::TESTS,
     life::TESTS,
     soak::TESTS,
+    tasks::TESTS,
     load::TESTS,
     hostile::TESTS,
+    fuzz::TESTS,
     wakes::TESTS,
     ends::TESTS,
     size::TESTS,
     size_memory::TESTS,
     size_load::TESTS,
+    snapshot::TESTS,
+    snapshot_load::TESTS,
     security::TESTS,
     // What cannot be undone.
     security::LAST,
@@ -75,6 +123,25 @@ const GROUPS: &[&[Test]] = &[
 /// All tests in the order in which they run.
 pub fn all() -> impl Iterator<Item = Test> {
     GROUPS.iter().copied().flatten().copied()
+}
+
+/// Files that tracefs does not have, each with one that it has and that is its like: of the same mode,
+/// and with the same answer to a write.
+pub const OURS: &[(&str, &str)] = &[
+    ("event_counts", "trace_pipe"),
+    ("features", "README"),
+    ("options/event-counts", "options/record-tgid"),
+    ("options/pipe-share", "options/record-tgid"),
+    ("trace_pipe_json", "trace_pipe"),
+];
+
+/// The path in tracefs that a path of ours is compared with.
+pub fn like(path: &str) -> String {
+    let ours = OURS.iter().find_map(|(own, like)| {
+        let head = path.strip_suffix(own)?;
+        (head.is_empty() || head.ends_with('/')).then(|| format!("{head}{like}"))
+    });
+    ours.unwrap_or_else(|| path.to_string())
 }
 
 /// An instance of the tree under test, and one of the reference.

@@ -283,19 +283,17 @@ fn one_reader(context: &Context) -> Check {
 
 fn poll(context: &Context) -> Check {
     let own = instance(context)?;
+    own.set("buffer_percent", "0")?;
     for name in PIPES {
         let mut file = open(&own, name)?;
         let ready = |timeout| sys::poll_in(&file, timeout).map_err(|e| format!("poll {name}: {e}"));
         ensure_eq!(ready(Duration::ZERO)? & sys::POLLIN, 0, "{name} empty");
         own.set("trace_marker", "hello")?;
-        // A per-CPU pipe of tracefs calls half a buffer readable; one event has to do here.
-        if context.is_rtracefs() || *name == "trace_pipe" {
-            ensure_eq!(
-                ready(SOON)? & sys::POLLIN,
-                sys::POLLIN,
-                "{name} with an event"
-            );
-        }
+        ensure_eq!(
+            ready(SOON)? & sys::POLLIN,
+            sys::POLLIN,
+            "{name} with an event"
+        );
         drain_text(&mut file)?;
     }
 

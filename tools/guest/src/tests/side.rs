@@ -377,42 +377,65 @@ impl Pair {
     }
 }
 
+/// What was the same on both.
+pub struct Compared {
+    /// Records by event, `SYSTEM/NAME`.
+    pub counts: BTreeMap<String, usize>,
+    moved: usize,
+    largest: u64,
+}
+
+impl Pair {
+    /// Everything that was recorded in the window, which is read and gone.
+    pub fn compare_all(&self, window: &Window) -> Check<Compared> {
+        let ids = |id: fn(&Event) -> u16| {
+            self.events
+                .iter()
+                .enumerate()
+                .map(|(i, e)| (id(e), i))
+                .collect()
+        };
+        let own = sequences(&self.own, &ids(|event| event.own.id))?;
+        let reference = sequences(&self.reference, &ids(|event| event.reference.id))?;
+
+        let mut report = Report::default();
+        let (mut largest, mut moved) = (0, 0);
+        let keys: std::collections::BTreeSet<_> = own.keys().chain(reference.keys()).collect();
+        for key in keys {
+            let (own, reference) = (own.get(key), reference.get(key));
+            let own = own.map_or(&[][..], Vec::as_slice);
+            let reference = reference.map_or(&[][..], Vec::as_slice);
+            match self.compare(window, own, reference, &mut moved) {
+                Ok(distance) => largest = largest.max(distance),
+                Err(reason) => report.add(format!("{key:?}: {reason}")),
+            }
+        }
+        report.finish()?;
+
+        let mut counts = BTreeMap::new();
+        for known in own.values().flatten() {
+            let event = &self.events[known.event];
+            let name = format!("{}/{}", event.system, event.name);
+            *counts.entry(name).or_insert(0usize) += 1;
+        }
+        Ok(Compared {
+            counts,
+            moved,
+            largest,
+        })
+    }
+}
+
 fn records(context: &Context, systems: &[&str], busy: bool) -> Check {
     let pair = Pair::new(context, systems)?;
     let window = pair.run(|| workload::mixed(8))?;
-
-    let ids = |id: fn(&Event) -> u16| {
-        pair.events
-            .iter()
-            .enumerate()
-            .map(|(i, e)| (id(e), i))
-            .collect()
-    };
-    let own = sequences(&pair.own, &ids(|event| event.own.id))?;
-    let reference = sequences(&pair.reference, &ids(|event| event.reference.id))?;
+    let compared = pair.compare_all(&window)?;
 
     let mut report = Report::default();
-    let (mut largest, mut moved) = (0, 0);
-    let keys: std::collections::BTreeSet<_> = own.keys().chain(reference.keys()).collect();
-    for key in keys {
-        let (own, reference) = (own.get(key), reference.get(key));
-        let own = own.map_or(&[][..], Vec::as_slice);
-        match pair.compare(
-            &window,
-            own,
-            reference.map_or(&[], Vec::as_slice),
-            &mut moved,
-        ) {
-            Ok(distance) => largest = largest.max(distance),
-            Err(reason) => report.add(format!("{key:?}: {reason}")),
-        }
-    }
-
     let mut counts = BTreeMap::new();
-    for known in own.values().flatten() {
-        *counts
-            .entry(pair.events[known.event].system.as_str())
-            .or_insert(0usize) += 1;
+    for (event, count) in &compared.counts {
+        let system = event.split('/').next().unwrap_or_default();
+        *counts.entry(system).or_insert(0usize) += count;
     }
     let total: usize = counts.values().sum();
     for system in systems {
@@ -422,12 +445,13 @@ fn records(context: &Context, systems: &[&str], busy: bool) -> Check {
         });
     }
     report.expect(!busy || total > 50, || format!("only {total} records"));
+    let moved = compared.moved;
     report.expect(moved <= total / 100 + 1, || {
         format!("{moved} of {total} records on another CPU")
     });
     println!(
         "{counts:?}, {moved} moved between the probes, stamps at most {} us apart",
-        largest / 1000
+        compared.largest / 1000
     );
     report.finish()
 }

@@ -257,6 +257,7 @@ fn wakeups(context: &Context) -> Check {
     for reader in wakeups::READERS {
         // Numbers begin anew.
         let own = Instance::new(&context.root, "rtg-soak-a")?;
+        own.set("buffer_percent", "0")?;
         let writers = Writers::load(context, &["rtg-soak-a"])?;
         let (done, slept) = wakeups::run(&own, reader, rounds, time, seed)?;
         println!("{reader:?}: {done} events, asleep {slept} times");

@@ -38,7 +38,7 @@ fn instance(context: &Context) -> Check<Instance> {
 }
 
 fn rounds(many: u64) -> u64 {
-    match std::path::Path::new("/proc/lockdep").exists() {
+    match sys::proves_locking() {
         true => many / 10,
         false => many,
     }
@@ -48,6 +48,7 @@ fn rounds(many: u64) -> u64 {
 /// another CPU, so that its look and the event race.
 fn poll_every_time(context: &Context) -> Check {
     let own = instance(context)?;
+    own.set("buffer_percent", "0")?;
     let mut marker = own
         .open_write("trace_marker")
         .map_err(|e| format!("trace_marker: {e}"))?;
@@ -174,6 +175,7 @@ fn closed_by_another(context: &Context) -> Check {
 fn written_then_removed(context: &Context) -> Check {
     for round in 0..rounds(150) {
         let own = instance(context)?;
+        own.set("buffer_percent", "0")?;
         let name = if round % 2 == 0 { "trace_pipe" } else { RAW };
         let file = own.open(name).map_err(|e| format!("{name}: {e}"))?;
         let sleeper = std::thread::spawn(move || {

@@ -2,12 +2,15 @@
 //! The kernel's type information: right ones of any shape, and broken ones.
 
 use super::source::Source;
-use crate::event::btf::{
-    count,
-    Btf,
-    BtfError,
-    Question,
-    Shape, //
+use crate::event::{
+    btf::{
+        count,
+        Btf,
+        BtfError,
+        Question,
+        Shape, //
+    },
+    raw::Args, //
 };
 
 const INT: u32 = 1;
@@ -16,6 +19,8 @@ const ARRAY: u32 = 3;
 const STRUCT: u32 = 4;
 const TYPEDEF: u32 = 8;
 const CONST: u32 = 10;
+const FUNC: u32 = 12;
+const FUNC_PROTO: u32 = 13;
 
 /// BTF in the making.
 struct Made {
@@ -159,4 +164,87 @@ pub fn broken_btf_is_refused(source: &mut Source) {
             Some(BtfError::Malformed)
         );
     }
+}
+
+/// Functions of any parameters, in the kernel's BTF or in a module's, right and spoilt: an event that is
+/// made of one has a record in which each argument has its place, and texts that its readers take apart.
+pub fn broken_prototypes_make_whole_events(source: &mut Source) {
+    let (mut kernel, _) = make(source);
+    let mut module = vec![];
+    let split = source.once_in(2);
+    let mut made = Made {
+        types: vec![],
+        strings: vec![0],
+    };
+    let first = if split { count(&kernel).unwrap() } else { 0 } as u32;
+
+    made.head("", PTR, 0, source.below(12) as u32);
+    made.head("struct name", STRUCT, 0, source.number() as u32);
+    let params = source.below(16) as u32;
+    made.head("", FUNC_PROTO, params, 0);
+    for number in 0..params {
+        let at = match source.below(4) {
+            0 => 0,
+            1 => source.number() as u32,
+            _ => made.name(&format!("a{number}")),
+        };
+        let ty = match source.below(3) {
+            0 => first + 1,
+            1 => source.below(12) as u32,
+            _ => source.number() as u32,
+        };
+        made.types.extend([at, ty]);
+    }
+    made.head("f", FUNC, 0, first + 3);
+    if split {
+        module = made.bytes();
+    } else {
+        kernel = made.bytes();
+    }
+    let spoilt = source.once_in(2);
+    if spoilt {
+        source.spoil(if split { &mut module } else { &mut kernel });
+    }
+
+    assert_eq!(events_of(&kernel, &module), events_of(&kernel, &module));
+}
+
+/// The print formats of events of all functions.
+fn events_of(kernel: &[u8], module: &[u8]) -> Result<Vec<String>, BtfError> {
+    let mut index = vec![0; count(kernel)?];
+    let mut own_index = vec![0; if module.is_empty() { 0 } else { count(module)? }];
+    let kernel = Btf::new(kernel, &mut index)?;
+    let btf = match module {
+        [] => kernel,
+        own => Btf::new(own, &mut own_index)?.of_module(&kernel),
+    };
+    let mut functions = vec![];
+    btf.functions(|_, prototype| functions.push(prototype))?;
+    let mut texts = vec![];
+    for prototype in functions {
+        let Ok(args) = Args::new(btf, prototype) else {
+            continue;
+        };
+        let mut end = 8;
+        for arg in args.iter() {
+            let (offset, size) = (u32::from(arg.offset), u32::from(arg.size));
+            assert!([1, 2, 4, 8].contains(&size) && offset % size == 0 && offset >= end);
+            end = offset + size;
+            let ty = arg.ty.to_string();
+            assert!(ty
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b"_ *".contains(&b)));
+        }
+        assert!((end..end + 4).contains(&u32::from(args.record_size())));
+        let mut text = String::new();
+        args.write_print_fmt(&mut text).unwrap();
+        let count = |what: &str| text.matches(what).count();
+        assert_eq!(
+            (count("%"), count(", REC->")),
+            (args.iter().count(), args.iter().count())
+        );
+        assert_eq!(count("\""), 2);
+        texts.push(text);
+    }
+    Ok(texts)
 }

@@ -12,6 +12,8 @@
 
 mod btf;
 mod formats;
+mod json;
+mod modes;
 mod pages;
 mod parsers;
 mod printers;
@@ -41,8 +43,10 @@ targets! {
     parsers: numbers flags_and_switches buffer_sizes clocks options stripped_words event_words;
     selections: any_bytes_are_a_selection a_selection_names_its_event;
     printers: cmdlines line_prefixes single_lines headers stats markers binary_markers seconds;
+    modes: stacks origins latencies field_values;
     formats: common_fields field_lines field_places whole_formats replaced_evals;
-    btf: right_btf_answers broken_btf_is_refused;
+    json: json_strings json_records;
+    btf: right_btf_answers broken_btf_is_refused broken_prototypes_make_whole_events;
     pages: random_pages right_pages broken_pages walks absolute_times images tours;
     sizes: events_of_every_size;
 }

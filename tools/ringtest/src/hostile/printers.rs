@@ -12,7 +12,12 @@ use crate::text::{
     builtin,
     clock::ClockId,
     cmdlines,
+    form::{
+        self,
+        Form, //
+    },
     header::Header,
+    latency::Machine,
     line,
     options::{
         Opt,
@@ -49,7 +54,7 @@ impl ByteWrite for Sink {
 }
 
 /// Prints into a sink that is large enough, and into one that is not: then the error comes back.
-fn print(
+pub(super) fn print(
     source: &mut Source,
     bound: usize,
     printer: impl Fn(&mut dyn ByteWrite) -> fmt::Result,
@@ -107,27 +112,34 @@ pub fn line_prefixes(source: &mut Source) {
         source.number(),
     );
     let columns = (!source.once_in(3)).then_some(*b"dNs1.");
+    let tgid = source.once_in(2).then(|| source.number() as u32);
     let clock = *source.pick(ClockId::ALL);
     let prefix = line::Prefix {
         comm: &comm,
         pid,
+        tgid,
         cpu,
         columns,
         stamp,
         clock,
     };
-    let found = print(source, comm.len() + 80, |out| prefix.write_text(out));
+    let found = print(source, comm.len() + 93, |out| prefix.write_text(out));
     let mut wanted = vec![b' '; 16usize.saturating_sub(comm.len())];
 
     wanted.extend(&comm);
-    wanted.extend(format!("-{pid:<7} [{cpu:03}] ").bytes());
+    wanted.extend(format!("-{pid:<7} ").bytes());
+    match tgid {
+        None => {}
+        Some(0) => wanted.extend(b"(-------) "),
+        Some(tgid) => wanted.extend(format!("({tgid:7}) ").bytes()),
+    }
+    wanted.extend(format!("[{cpu:03}] ").bytes());
     wanted.extend(columns.iter().flatten());
     let time = match clock.in_ns() {
-        true => format!(
-            "{:5}.{:06}",
-            stamp / 1_000_000_000,
-            stamp / 1000 % 1_000_000
-        ),
+        true => {
+            let us = stamp.saturating_add(500) / 1000;
+            format!("{:5}.{:06}", us / 1_000_000, us % 1_000_000)
+        }
         false => format!("{stamp:12}"),
     };
     wanted.extend(format!(" {time}: ").bytes());
@@ -146,7 +158,9 @@ pub fn single_lines(source: &mut Source) {
         started,
         format!("##### CPU {cpu} buffer started ####\n").as_bytes()
     );
-    let unknown = print(source, 60, |out| line::write_unknown_type(cpu as u16, out));
+    let unknown = print(source, 60, |out| {
+        form::write_unknown(Form::Text, cpu as u16, out)
+    });
     assert_eq!(unknown, format!("Unknown type {}\n", cpu as u16).as_bytes());
 }
 
@@ -163,21 +177,30 @@ pub fn headers(source: &mut Source) {
     let header = Header {
         entries: source.number(),
         written: source.number(),
-        online_cpus: source.number() as u32,
+        machine: Machine {
+            release: "R",
+            preemption: "M",
+            online_cpus: source.number() as u32,
+        },
         options,
+        latency: source.once_in(2),
+        empty: source.once_in(2),
     };
-    let found = print(source, 1000, |mut out| header.write_text(&mut out));
+    let found = print(source, 1500, |mut out| header.write_text(&mut out));
     let text = String::from_utf8(found).unwrap();
 
     assert!(text.lines().all(|line| line.starts_with('#')));
     assert!(text.ends_with('\n'));
-    let numbers = match options.has(Opt::ContextInfo) {
-        true => vec![
-            header.entries,
-            header.written,
-            u64::from(header.online_cpus),
-        ],
-        false => vec![],
+    let (entries, written) = (header.entries, header.written);
+    let cpus = u64::from(header.machine.online_cpus);
+    let numbers = match (header.latency, options.has(Opt::ContextInfo)) {
+        (true, true) if !header.empty => {
+            vec![
+                1, 1, 5, 0, entries, written, 0, 0, 0, 0, 0, cpus, 0, 0, 0, 0, 0,
+            ]
+        }
+        (false, true) if !options.has(Opt::Verbose) => vec![entries, written, cpus],
+        _ => vec![],
     };
     assert_eq!(numbers_in(&text), numbers);
 }
@@ -225,20 +248,18 @@ pub fn markers(source: &mut Source) {
     if source.once_in(2) {
         record.splice(0..0, [5; 16]);
     }
-    let symbol = source.once_in(2).then_some("tracing_mark_write");
-    let found = print(source, record.len() + 40, |out| {
-        builtin::write_marker(&record, symbol, out)
-    });
     let address = record
         .get(8..16)
         .map(|bytes| u64::from_ne_bytes(bytes.try_into().unwrap()));
-    let place = match symbol {
-        Some(symbol) => symbol.into(),
-        None => format!("{:#010x}", address.unwrap_or(0)),
-    };
-    let mut wanted = format!("{place}: ").into_bytes();
+    let text = until_nul(record.get(16..).unwrap_or_default());
+    assert_eq!(builtin::marker_text(&record), text);
 
-    wanted.extend(until_nul(record.get(16..).unwrap_or_default()));
+    let found = print(source, record.len() + 40, |out| {
+        builtin::write_raw_marker(&record, out)
+    });
+    let mut wanted = format!("# {:x} ", address.unwrap_or(0)).into_bytes();
+
+    wanted.extend(text);
     assert_eq!(found, wanted);
     assert_eq!(builtin::marker_address(&record), address);
 }
@@ -268,5 +289,5 @@ pub fn seconds(source: &mut Source) {
     assert!(text.len() >= 12 && fraction.len() == 6, "{text:?}");
     let us: u64 =
         seconds.trim_start().parse::<u64>().unwrap() * 1_000_000 + fraction.parse::<u64>().unwrap();
-    assert_eq!(us, ns / 1000);
+    assert_eq!(us, ns.saturating_add(500) / 1000);
 }

@@ -10,14 +10,8 @@ use crate::{
     ring::{
         cpu::{
             CpuRing,
-            Parts,
             ReaderState, //
         },
-        port::{
-            Port,
-            SharedWord, //
-        },
-        subbuf::SubBuf,
         wire::{
             EventSize,
             HEADER, //
@@ -25,7 +19,7 @@ use crate::{
         writer::Refused, //
     },
     sim::{
-        Block,
+        parts,
         Sim, //
     },
 };
@@ -44,10 +38,7 @@ thread_local! {
     /// One ring of each order; they live on, so that every state of them gets such events.
     static RINGS: RefCell<Vec<Ring>> = RefCell::new((0..ORDERS).map(|order| {
         let size = 4096 << order;
-        let parts = Parts::<Sim> {
-            slots: (0..SLOTS).map(|_| <Sim as Port>::Shared::new(0)).collect(),
-            pages: (0..=SLOTS).map(|_| SubBuf::new(Block::new(size))).collect(),
-        };
+        let parts = parts(SLOTS, size);
         let (ring, state) = CpuRing::new(parts, size).unwrap();
         ring.set_overwrite(true);
         Ring { ring, state, size, now: 1000 }

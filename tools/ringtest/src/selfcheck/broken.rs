@@ -3,20 +3,21 @@
 //! when it was emptied.
 
 use super::{all_words, stage, Rig, Scene, SCENES, SLOTS, THIRD};
-use crate::ring::cpu::{Parts, DISABLE_USER};
-use crate::ring::port::{Port, SharedWord};
+use crate::ring::cpu::DISABLE_USER;
+use crate::ring::mark::Published;
 use crate::ring::spoil::Word;
-use crate::ring::subbuf::SubBuf;
 use crate::ring::violation::Violation;
 use crate::ring::writer::Refused;
-use crate::sim::{Block, Sim};
+use crate::sim::parts;
 
 impl Rig {
     /// One event; the answer.
     fn try_write(&self, len: usize) -> Result<bool, Refused> {
         // SAFETY: one thread, no interrupts.
         let writer = unsafe { self.ring.writer() };
-        writer.reserve(len, || self.tick()).map(|r| r.commit())
+        writer
+            .reserve(len, || self.tick())
+            .map(|r| r.commit() != Published::Nothing)
     }
 
     fn stats(&mut self) -> crate::ring::view::CpuStats {
@@ -31,10 +32,7 @@ impl Rig {
 
     fn resize(&mut self, slots: usize) {
         let size = self.size;
-        let parts = Parts::<Sim> {
-            slots: (0..slots).map(|_| <Sim as Port>::Shared::new(0)).collect(),
-            pages: (0..=slots).map(|_| SubBuf::new(Block::new(size))).collect(),
-        };
+        let parts = parts(slots, size);
         // SAFETY: nobody uses the ring.
         assert!(unsafe { self.ring.resize(&mut self.state, parts) }.is_ok());
     }

@@ -10,13 +10,11 @@ mod faults;
 use std::cell::Cell;
 
 use crate::ring::check::Clock;
-use crate::ring::cpu::{CpuRing, Parts, ReaderState};
-use crate::ring::port::{Port, SharedWord};
+use crate::ring::cpu::{CpuRing, ReaderState};
 use crate::ring::spoil::Word;
-use crate::ring::subbuf::SubBuf;
 use crate::ring::violation::Violation;
 use crate::ring::writer::{Refused, MAX_NEST};
-use crate::sim::{Block, Sim};
+use crate::sim::{parts, Sim};
 
 /// Three of this size fit a sub-buffer.
 const THIRD: usize = 1200;
@@ -33,10 +31,7 @@ struct Rig {
 impl Rig {
     fn new(order: u32) -> Self {
         let size = 4096 << order;
-        let parts = Parts {
-            slots: (0..SLOTS).map(|_| <Sim as Port>::Shared::new(0)).collect(),
-            pages: (0..=SLOTS).map(|_| SubBuf::new(Block::new(size))).collect(),
-        };
+        let parts = parts(SLOTS, size);
         let (ring, state) = CpuRing::new(parts, size).unwrap();
         Rig {
             ring,

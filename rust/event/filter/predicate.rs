@@ -1,0 +1,525 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What does one predicate ask of a record?
+
+use super::{
+    error::{
+        Error,
+        Kind, //
+    },
+    pattern::{
+        self,
+        How, //
+    },
+    value::{
+        self,
+        CpuSet, //
+    },
+};
+use crate::{
+    event::field,
+    text::{
+        number,
+        word::{
+            is_alnum,
+            is_space, //
+        }, //
+    }, //
+};
+
+/// What a filter can do with a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FieldKind {
+    /// Whatever is compared as a number.
+    Number,
+    /// `char[N]`
+    Chars,
+    /// `__data_loc char[]`
+    DynChars,
+    /// `__rel_loc char[]`
+    RelChars,
+    /// `char *`
+    CharPtr,
+    /// `__data_loc cpumask_t`
+    Cpumask,
+    /// The name of the current task.
+    Comm,
+    /// The current CPU.
+    Cpu,
+    /// Known by name, and of no use in a filter.
+    Stacktrace,
+}
+
+/// A field as a filter sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FieldInfo {
+    pub(crate) kind: FieldKind,
+    pub(crate) offset: u32,
+    pub(crate) size: u32,
+    pub(crate) signed: bool,
+}
+
+/// Who knows the fields of an event, and the functions of the kernel.
+pub(crate) trait Names {
+    /// The event's own field of that name.
+    fn field(&self, name: &str) -> Option<FieldInfo>;
+    /// First address of the function of that name, and the one behind it.
+    fn function(&self, name: &str) -> Option<(u64, u64)>;
+    /// The same of the function around an address.
+    fn function_at(&self, address: u64) -> Option<(u64, u64)>;
+}
+
+impl FieldKind {
+    /// From the type that the `format` file shows.
+    pub(crate) fn of_type(ty: &str) -> Self {
+        let chars = ty.contains("char");
+        if ty.contains("__data_loc") && chars {
+            Self::DynChars
+        } else if ty.contains("__data_loc") && ty.contains("cpumask_t") {
+            Self::Cpumask
+        } else if ty.contains("__rel_loc") && chars {
+            Self::RelChars
+        } else if ty.contains('[') && chars {
+            Self::Chars
+        } else if ty == "char *" || ty == "const char *" {
+            Self::CharPtr
+        } else {
+            Self::Number
+        }
+    }
+
+    fn is_string(self) -> bool {
+        matches!(
+            self,
+            Self::Chars | Self::DynChars | Self::RelChars | Self::CharPtr | Self::Comm
+        )
+    }
+}
+
+/// Fields that each event has without storing them.
+fn generic(name: &str) -> Option<FieldInfo> {
+    let (kind, signed) = match name {
+        "CPU" | "cpu" | "common_cpu" => (FieldKind::Cpu, true),
+        "COMM" | "comm" => (FieldKind::Comm, false),
+        "STACKTRACE" | "stacktrace" => (FieldKind::Stacktrace, false),
+        _ => return None,
+    };
+    Some(FieldInfo {
+        kind,
+        offset: 0,
+        size: 0,
+        signed,
+    })
+}
+
+/// Fields that begin each record.
+fn common(name: &str) -> Option<FieldInfo> {
+    field::place(field::COMMON.into_iter(), 0)
+        .find(|field| field.declared.name == name)
+        .map(|field| FieldInfo {
+            kind: FieldKind::Number,
+            offset: field.offset,
+            size: field.declared.size,
+            signed: field.declared.signed,
+        })
+}
+
+/// How a value is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Op {
+    Glob,
+    Ne,
+    Eq,
+    Le,
+    Lt,
+    Ge,
+    Gt,
+    And,
+}
+
+/// Longer ones come before those that they begin with.
+const OPS: [(&[u8], Op); 8] = [
+    (b"~", Op::Glob),
+    (b"!=", Op::Ne),
+    (b"==", Op::Eq),
+    (b"<=", Op::Le),
+    (b"<", Op::Lt),
+    (b">=", Op::Ge),
+    (b">", Op::Gt),
+    (b"&", Op::And),
+];
+
+/// Where a string is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Comm,
+    /// In the record.
+    Here {
+        offset: u32,
+        size: u32,
+    },
+    /// Where the low half of the word at `offset` says; the upper half is its length.
+    Dyn {
+        offset: u32,
+    },
+    /// The same, counted from behind that word.
+    Rel {
+        offset: u32,
+    },
+    /// Where the pointer at `offset` points to.
+    Pointer {
+        offset: u32,
+        user: bool,
+    },
+}
+
+/// One question to a record. Texts are parts of the filter's text, sets of CPUs are numbered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Test {
+    Number {
+        offset: u32,
+        /// 1, 2, 4 or 8.
+        size: u32,
+        signed: bool,
+        op: Op,
+        value: u64,
+    },
+    /// A number that is a CPU of a set.
+    NumberIn {
+        offset: u32,
+        size: u32,
+        op: Op,
+        set: u16,
+    },
+    /// The current CPU.
+    Cpu {
+        op: Op,
+        value: i32,
+    },
+    CpuIn {
+        op: Op,
+        set: u16,
+    },
+    /// A field that is a set of CPUs, and one CPU or a set.
+    MaskHas {
+        offset: u32,
+        op: Op,
+        cpu: u64,
+    },
+    MaskIs {
+        offset: u32,
+        op: Op,
+        set: u16,
+    },
+    Text {
+        place: Place,
+        how: How,
+        start: u16,
+        len: u16,
+        not: bool,
+    },
+    /// An address inside of a function.
+    Within {
+        offset: u32,
+        from: u64,
+        to: u64,
+        not: bool,
+    },
+    /// Nothing that can be compared.
+    Never,
+}
+
+/// Longest string, one more.
+const MOST_TEXT: usize = 256;
+/// Longest number, one more.
+const MOST_DIGITS: usize = 24;
+
+/// Where sets of CPUs go.
+pub(super) struct Sets<'a> {
+    pub(super) words: &'a mut [u64],
+    pub(super) cpus: usize,
+    pub(super) used: u16,
+}
+
+impl Sets<'_> {
+    fn per_set(&self) -> usize {
+        self.cpus.div_ceil(64)
+    }
+
+    /// Number of the next set, and its words.
+    fn next(&mut self) -> Option<(u16, &mut [u64])> {
+        let per_set = self.per_set();
+        let start = usize::from(self.used).checked_mul(per_set)?;
+        let words = self.words.get_mut(start..)?.get_mut(..per_set)?;
+        Some((self.used, words))
+    }
+}
+
+/// Parses one predicate.
+pub(super) struct Parser<'a, N: Names> {
+    pub(super) text: &'a [u8],
+    pub(super) names: &'a N,
+    pub(super) sets: Sets<'a>,
+}
+
+fn is_name(byte: &u8) -> bool {
+    is_alnum(*byte) || *byte == b'_'
+}
+
+/// Places are told as one more than they are.
+fn error(kind: Kind, at: usize) -> Error {
+    Error::new(kind, at.wrapping_add(1))
+}
+
+impl<N: Names> Parser<'_, N> {
+    fn byte(&self, at: usize) -> Option<u8> {
+        self.text.get(at).copied()
+    }
+
+    /// The first place from `at` on whose byte is not like that.
+    fn behind(&self, at: usize, like: impl Fn(&u8) -> bool) -> usize {
+        let rest = self.text.get(at..).unwrap_or(&[]);
+        let len = rest.iter().position(|b| !like(b)).unwrap_or(rest.len());
+        at.wrapping_add(len)
+    }
+
+    fn blanks(&self, at: usize) -> usize {
+        self.behind(at, |b| is_space(*b))
+    }
+
+    /// Behind `word` when it stands at `at`.
+    fn word(&self, at: usize, word: &[u8]) -> Option<usize> {
+        let found = self.text.get(at..)?.starts_with(word);
+        found.then_some(at.wrapping_add(word.len()))
+    }
+
+    fn part(&self, from: usize, to: usize) -> &[u8] {
+        self.text.get(from..to).unwrap_or(&[])
+    }
+
+    fn str_part(&self, from: usize, to: usize) -> &str {
+        core::str::from_utf8(self.part(from, to)).unwrap_or("")
+    }
+
+    /// The predicate that begins at `start`, and the place behind it.
+    pub(super) fn predicate(&mut self, start: usize) -> Result<(Test, usize), Error> {
+        let mut at = self.behind(start, is_name);
+        if at == start {
+            return Err(Error::nameless(super::error::Errno::Perm));
+        }
+        let name = self.str_part(start, at);
+        let field = self
+            .names
+            .field(name)
+            .or_else(|| generic(name))
+            .or_else(|| common(name))
+            .ok_or(error(Kind::FieldNotFound, at))?;
+        let user = self.word(at, b".ustring");
+        at = user.unwrap_or(at);
+        let function = self.word(at, b".function");
+        at = self.blanks(function.unwrap_or(at));
+        let found = OPS
+            .iter()
+            .find_map(|(word, op)| Some((*op, self.word(at, word)?)));
+        let Some((op, behind)) = found else {
+            return Err(error(Kind::InvalidOperator, at));
+        };
+        at = self.blanks(behind);
+        if function.is_some() {
+            return self.function(field, op, at);
+        }
+        if let Some(behind) = self.word(at, b"CPUS") {
+            return self.cpus(field, op, at, behind);
+        }
+        match self.byte(at) {
+            Some(quote @ (b'\'' | b'"')) => self.string(field, op, at, quote, user.is_some()),
+            Some(b'0'..=b'9' | b'-') => self.number(field, op, at),
+            _ => Err(error(Kind::InvalidValue, at)),
+        }
+    }
+
+    fn function(&self, field: FieldInfo, op: Op, at: usize) -> Result<(Test, usize), Error> {
+        if field.size != 8 {
+            return Err(error(Kind::IllegalFieldOp, at));
+        }
+        if !matches!(op, Op::Eq | Op::Ne) {
+            return Err(error(Kind::InvalidOperator, at));
+        }
+        let (found, end) = if self.byte(at).is_some_and(|b| b.is_ascii_digit()) {
+            let end = self.behind(at, |b| is_alnum(*b));
+            if end.wrapping_sub(at) >= MOST_DIGITS {
+                return Err(error(Kind::OperandTooLong, end));
+            }
+            let address = number::c_integer(self.part(at, end), false)
+                .ok_or(error(Kind::InvalidValue, end))?;
+            (self.names.function_at(address), end)
+        } else {
+            let end = self.behind(at, |b| !is_space(*b));
+            (self.names.function(self.str_part(at, end)), end)
+        };
+        let (from, to) = found.ok_or(error(Kind::NoFunction, end))?;
+        let test = Test::Within {
+            offset: field.offset,
+            from,
+            to,
+            not: op == Op::Ne,
+        };
+        Ok((test, end))
+    }
+
+    fn cpus(
+        &mut self,
+        field: FieldInfo,
+        op: Op,
+        at: usize,
+        behind: usize,
+    ) -> Result<(Test, usize), Error> {
+        let kind = field.kind;
+        if !matches!(
+            kind,
+            FieldKind::Cpumask | FieldKind::Cpu | FieldKind::Number
+        ) || !matches!(op, Op::Eq | Op::Ne | Op::And)
+        {
+            return Err(error(Kind::IllegalFieldOp, at));
+        }
+        let start = behind.wrapping_add(1);
+        if self.byte(behind) != Some(b'{') {
+            return Err(error(Kind::MissingBraceOpen, start));
+        }
+        let end = self.behind(start, |b| *b != b'}');
+        if self.byte(end).is_none() {
+            return Err(error(Kind::MissingBraceClose, end));
+        }
+        let bad = error(Kind::InvalidCpulist, end);
+        if start == end {
+            return Err(bad);
+        }
+        let (text, cpus) = (self.text, self.sets.cpus);
+        let (set, words) = self.sets.next().ok_or(bad)?;
+        CpuSet::new(words, cpus)
+            .parse(text.get(start..end).unwrap_or(&[]))
+            .ok_or(bad)?;
+        let single = match value::weight(words) {
+            1 => value::first(words),
+            _ => {
+                self.sets.used = set.wrapping_add(1);
+                None
+            }
+        };
+        // A set of one is compared as the number that it is.
+        let same = if op == Op::And { Op::Eq } else { op };
+        let FieldInfo { offset, size, .. } = field;
+        let test = match (kind, single) {
+            (FieldKind::Cpumask, Some(cpu)) => Test::MaskHas { offset, op, cpu },
+            (FieldKind::Cpumask, None) => Test::MaskIs { offset, op, set },
+            (FieldKind::Cpu, Some(cpu)) => Test::Cpu {
+                op: same,
+                value: cpu as i32,
+            },
+            (FieldKind::Cpu, None) => Test::CpuIn { op, set },
+            (_, Some(value)) if is_word(size) => Test::Number {
+                offset,
+                size,
+                signed: false,
+                op: same,
+                value,
+            },
+            (_, None) if is_word(size) => Test::NumberIn {
+                offset,
+                size,
+                op,
+                set,
+            },
+            _ => Test::Never,
+        };
+        Ok((test, end.wrapping_add(1)))
+    }
+
+    fn string(
+        &self,
+        field: FieldInfo,
+        op: Op,
+        at: usize,
+        quote: u8,
+        user: bool,
+    ) -> Result<(Test, usize), Error> {
+        if !matches!(op, Op::Eq | Op::Ne | Op::Glob) {
+            return Err(error(Kind::IllegalFieldOp, at));
+        }
+        if !field.kind.is_string() {
+            return Err(error(Kind::ExpectDigit, at));
+        }
+        let start = at.wrapping_add(1);
+        let end = self.behind(start, |b| *b != quote);
+        if self.byte(end).is_none() {
+            return Err(error(Kind::MissingQuote, end));
+        }
+        if end.wrapping_sub(start) >= MOST_TEXT {
+            return Err(error(Kind::OperandTooLong, end));
+        }
+        let (not, how, from, to) = if op == Op::Glob {
+            let p = pattern::classify(self.part(start, end));
+            (
+                p.not,
+                p.how,
+                start.wrapping_add(p.start),
+                start.wrapping_add(p.end),
+            )
+        } else {
+            (op == Op::Ne, How::Full, start, end)
+        };
+        let FieldInfo { offset, size, .. } = field;
+        let place = match field.kind {
+            FieldKind::Comm => Place::Comm,
+            FieldKind::Chars => Place::Here { offset, size },
+            FieldKind::DynChars => Place::Dyn { offset },
+            FieldKind::RelChars => Place::Rel { offset },
+            _ => Place::Pointer { offset, user },
+        };
+        let test = Test::Text {
+            place,
+            how,
+            start: from as u16,
+            len: to.saturating_sub(from) as u16,
+            not,
+        };
+        Ok((test, end.wrapping_add(1)))
+    }
+
+    fn number(&self, field: FieldInfo, op: Op, at: usize) -> Result<(Test, usize), Error> {
+        if field.kind.is_string() {
+            return Err(error(Kind::ExpectString, at));
+        }
+        if op == Op::Glob {
+            return Err(error(Kind::IllegalFieldOp, at));
+        }
+        let sign = usize::from(self.byte(at) == Some(b'-'));
+        let end = self.behind(at.wrapping_add(sign), |b| is_alnum(*b));
+        if end.wrapping_sub(at) >= MOST_DIGITS {
+            return Err(error(Kind::OperandTooLong, end));
+        }
+        let value = number::c_integer(self.part(at, end), field.signed)
+            .ok_or(error(Kind::IllegalIntval, at))?;
+        let test = match field.kind {
+            // The kernel knows no mask for the current CPU.
+            FieldKind::Cpu if op == Op::And => Test::Never,
+            FieldKind::Cpu => Test::Cpu {
+                op,
+                value: value as i32,
+            },
+            _ if is_word(field.size) => Test::Number {
+                offset: field.offset,
+                size: field.size,
+                signed: field.signed,
+                op,
+                value,
+            },
+            _ => Test::Never,
+        };
+        Ok((test, end))
+    }
+}
+
+fn is_word(size: u32) -> bool {
+    matches!(size, 1 | 2 | 4 | 8)
+}

@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The compiled form of a filter, and its evaluation.
+
+use super::{
+    error::{
+        Errno,
+        Error,
+        Kind, //
+    },
+    pattern,
+    predicate::{
+        Names,
+        Op,
+        Parser,
+        Place,
+        Sets,
+        Test, //
+    },
+    structure::{
+        self,
+        Bits,
+        Next,
+        Preds, //
+    },
+    value,
+};
+use crate::text::word::is_space;
+
+/// Longest text of a filter.
+pub(crate) const MAX_TEXT: usize = 4095;
+
+/// A predicate with what follows it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Node {
+    test: Test,
+    /// Where to go when it holds, and when not: a later node, or one of the two below.
+    yes: u16,
+    no: u16,
+    /// Behind its text.
+    end: u16,
+    /// An odd number of `!` stands in front of it.
+    inverted: bool,
+}
+
+const ACCEPT: u16 = u16::MAX;
+const REJECT: u16 = ACCEPT - 1;
+
+impl Node {
+    /// To fill memory with.
+    pub(crate) const UNUSED: Self = Self {
+        test: Test::Never,
+        yes: REJECT,
+        no: REJECT,
+        end: 0,
+        inverted: false,
+    };
+}
+
+impl Preds for &[Node] {
+    fn end(&self, index: usize) -> usize {
+        self.get(index)
+            .map_or(MAX_TEXT, |node| usize::from(node.end))
+    }
+}
+
+/// A text to be compiled.
+pub(crate) struct Source<'a> {
+    /// Without blanks at its end; at most [`MAX_TEXT`] bytes, none of them 0.
+    pub(crate) text: &'a [u8],
+    /// As many CPUs as there can be.
+    pub(crate) cpus: usize,
+}
+
+impl Source<'_> {
+    /// Compiles into `nodes` and `sets`, which hold what [`structure::measure`] said: a node per
+    /// predicate, a bit per CPU and set (in whole words). Returns the number of nodes used.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the text. The memory holds no program then.
+    pub(crate) fn compile(
+        &self,
+        names: &impl Names,
+        nodes: &mut [Node],
+        sets: &mut [u64],
+    ) -> Result<usize, Error> {
+        let text = self.text;
+        let mut parser = Parser {
+            text,
+            names,
+            sets: Sets {
+                words: sets,
+                cpus: self.cpus,
+                used: 0,
+            },
+        };
+        // Of each open parenthesis, and of each closing one, whether its content is inverted.
+        let (mut opened, mut closed) = (Bits::new(), Bits::new());
+        let mut depth = 0usize;
+        let mut count = 0usize;
+        let mut inverted = false;
+        let mut at = 0usize;
+        let complete = 'text: loop {
+            let Some(byte) = text.get(at).copied() else {
+                break count == 0;
+            };
+            match byte {
+                _ if is_space(byte) => {
+                    at = at.wrapping_add(1);
+                    continue;
+                }
+                b'(' => {
+                    opened.set(depth, core::mem::take(&mut inverted));
+                    depth = depth.wrapping_add(1);
+                    at = at.wrapping_add(1);
+                    continue;
+                }
+                // `!=` and `!~` are operators.
+                b'!' if !matches!(text.get(at.wrapping_add(1)), Some(b'=' | b'~')) => {
+                    inverted = !inverted;
+                    at = at.wrapping_add(1);
+                    continue;
+                }
+                _ => {}
+            }
+            let Some(node) = nodes.get_mut(count) else {
+                return Err(Error::new(Kind::TooManyPreds, at).with(Errno::Perm));
+            };
+            let (test, end) = parser.predicate(at)?;
+            *node = Node {
+                test,
+                end: end as u16,
+                inverted: core::mem::take(&mut inverted),
+                ..Node::UNUSED
+            };
+            count = count.wrapping_add(1);
+            at = end;
+            loop {
+                let next = text.get(at.wrapping_add(1)).copied();
+                match text.get(at).copied() {
+                    None => break 'text true,
+                    Some(b')') => {
+                        let Some(less) = depth.checked_sub(1) else {
+                            let place = at.wrapping_add(1);
+                            return Err(Error::new(Kind::TooManyClose, place).with(Errno::Perm));
+                        };
+                        depth = less;
+                        closed.set(at, opened.get(depth));
+                    }
+                    Some(op @ (b'&' | b'|')) if next == Some(op) => {
+                        at = at.wrapping_add(2);
+                        break;
+                    }
+                    Some(blank) if is_space(blank) => {}
+                    Some(_) => {
+                        return Err(Error::new(Kind::TooManyPreds, at).with(Errno::Perm));
+                    }
+                }
+                at = at.wrapping_add(1);
+            }
+        };
+        if !complete {
+            return Err(Error::new(Kind::InvalidFilter, at));
+        }
+        if depth != 0 {
+            let place = at.wrapping_add(1);
+            return Err(Error::new(Kind::TooManyOpen, place).with(Errno::Perm));
+        }
+        if count == 0 {
+            return Err(Error::new(Kind::NoFilter, at));
+        }
+        for index in 0..count {
+            let target = |value: bool| {
+                let placed: &[Node] = nodes.get(..count).unwrap_or(&[]);
+                let inverted = placed.get(index).is_some_and(|node| node.inverted);
+                match structure::next(text, &placed, &closed, index, value ^ inverted) {
+                    Next::Pred(next) => next as u16,
+                    Next::Done(true) => ACCEPT,
+                    Next::Done(false) => REJECT,
+                }
+            };
+            let (yes, no) = (target(true), target(false));
+            if let Some(node) = nodes.get_mut(index) {
+                (node.yes, node.no) = (yes, no);
+            }
+        }
+        Ok(count)
+    }
+}
+
+/// What a record does not hold.
+pub(crate) trait Env {
+    /// The current CPU.
+    fn cpu(&self) -> u32;
+    /// Asks `question` about the name of the current task.
+    fn comm(&self, question: impl FnOnce(&[u8]) -> bool) -> bool;
+    /// Asks `question` about the string at an address, which nobody has checked; false without a
+    /// question when nothing can be read there.
+    fn string(
+        &self,
+        address: u64,
+        user: bool,
+        question: impl FnOnce(&[u8]) -> bool,
+    ) -> Option<bool>;
+}
+
+/// A program, in its owner's memory.
+#[derive(Clone, Copy)]
+pub(crate) struct Program<'a> {
+    pub(crate) text: &'a [u8],
+    pub(crate) nodes: &'a [Node],
+    pub(crate) sets: &'a [u64],
+    pub(crate) cpus: usize,
+}
+
+impl Program<'_> {
+    /// Whether the filter lets a record through. Any context; as many steps as predicates, and in
+    /// each as many as a string is long.
+    #[inline]
+    pub(crate) fn matches(&self, record: &[u8], env: &impl Env) -> bool {
+        let mut at = 0u16;
+        while let Some(node) = self.nodes.get(usize::from(at)) {
+            at = if self.holds(&node.test, record, env) {
+                node.yes
+            } else {
+                node.no
+            };
+        }
+        at == ACCEPT
+    }
+
+    fn set(&self, set: u16) -> &[u64] {
+        let words = self.cpus.div_ceil(64);
+        let start = usize::from(set).wrapping_mul(words);
+        self.sets
+            .get(start..start.wrapping_add(words))
+            .unwrap_or(&[])
+    }
+
+    #[inline]
+    fn holds(&self, test: &Test, record: &[u8], env: &impl Env) -> bool {
+        match *test {
+            Test::Number {
+                offset,
+                size,
+                signed,
+                op,
+                value,
+            } => number(record, offset, size).is_some_and(|found| {
+                if signed {
+                    compare(op, extend(found, size), extend(value, size))
+                        .unwrap_or(found & value != 0)
+                } else {
+                    let value = value & mask(size);
+                    compare(op, found, value).unwrap_or(found & value != 0)
+                }
+            }),
+            Test::NumberIn {
+                offset,
+                size,
+                op,
+                set,
+            } => number(record, offset, size).is_some_and(|cpu| {
+                cpu & 0xffff_ffff < self.cpus as u64 && self.is_in(cpu & 0xffff_ffff, op, set)
+            }),
+            Test::Cpu { op, value } => {
+                compare(op, i64::from(env.cpu()), i64::from(value)).unwrap_or(false)
+            }
+            Test::CpuIn { op, set } => self.is_in(u64::from(env.cpu()), op, set),
+            Test::MaskHas { offset, op, cpu } => mask_field(record, offset).is_some_and(|found| {
+                let has = found.bit(cpu);
+                match op {
+                    Op::Eq => has && found.weight() == 1,
+                    Op::Ne => !has || found.weight() != 1,
+                    _ => has,
+                }
+            }),
+            Test::MaskIs { offset, op, set } => mask_field(record, offset).is_some_and(|found| {
+                let set = self.set(set);
+                let words = found.0.len().div_ceil(8).max(set.len());
+                let mut pairs =
+                    (0..words).map(|i| (found.word(i), set.get(i).copied().unwrap_or(0)));
+                match op {
+                    Op::Eq => pairs.all(|(a, b)| a == b),
+                    Op::Ne => pairs.any(|(a, b)| a != b),
+                    _ => pairs.any(|(a, b)| a & b != 0),
+                }
+            }),
+            Test::Text {
+                place,
+                how,
+                start,
+                len,
+                not,
+            } => {
+                let start = usize::from(start);
+                let text = self.text.get(start..start.wrapping_add(usize::from(len)));
+                let text = text.unwrap_or(&[]);
+                let question = |string: &[u8]| pattern::matches(how, text, string) != not;
+                match place {
+                    Place::Comm => env.comm(question),
+                    Place::Here { offset, size } => {
+                        question(part(record, offset, size).unwrap_or(&[]))
+                    }
+                    Place::Dyn { offset } => question(located(record, offset, 0).unwrap_or(&[])),
+                    Place::Rel { offset } => {
+                        let behind = offset.wrapping_add(4);
+                        question(located(record, offset, behind).unwrap_or(&[]))
+                    }
+                    Place::Pointer { offset, user } => number(record, offset, 8)
+                        .and_then(|address| env.string(address, user, question))
+                        .unwrap_or(false),
+                }
+            }
+            Test::Within {
+                offset,
+                from,
+                to,
+                not,
+            } => number(record, offset, 8).is_some_and(|at| (from <= at && at < to) != not),
+            Test::Never => false,
+        }
+    }
+
+    /// A set has at least two CPUs, so that it never equals one.
+    fn is_in(&self, cpu: u64, op: Op, set: u16) -> bool {
+        match op {
+            Op::And => value::has(self.set(set), cpu),
+            op => op == Op::Ne,
+        }
+    }
+}
+
+fn part(record: &[u8], offset: u32, size: u32) -> Option<&[u8]> {
+    let offset = offset as usize;
+    record.get(offset..offset.checked_add(size as usize)?)
+}
+
+fn number(record: &[u8], offset: u32, size: u32) -> Option<u64> {
+    let mut bytes = [0; 8];
+    bytes
+        .get_mut(..size as usize)?
+        .copy_from_slice(part(record, offset, size)?);
+    Some(u64::from_le_bytes(bytes))
+}
+
+/// What the word at `offset` locates, counted from `base`.
+fn located(record: &[u8], offset: u32, base: u32) -> Option<&[u8]> {
+    let word = number(record, offset, 4)? as u32;
+    part(record, base.checked_add(word & 0xffff)?, word >> 16)
+}
+
+fn mask(size: u32) -> u64 {
+    u64::MAX.wrapping_shr(64u32.wrapping_sub(size.wrapping_mul(8)))
+}
+
+fn extend(value: u64, size: u32) -> i64 {
+    let unused = 64u32.wrapping_sub(size.wrapping_mul(8));
+    (value.wrapping_shl(unused) as i64).wrapping_shr(unused)
+}
+
+/// `None` for an operator that is no comparison.
+fn compare<T: Ord>(op: Op, a: T, b: T) -> Option<bool> {
+    Some(match op {
+        Op::Eq => a == b,
+        Op::Ne => a != b,
+        Op::Lt => a < b,
+        Op::Le => a <= b,
+        Op::Gt => a > b,
+        Op::Ge => a >= b,
+        Op::And | Op::Glob => return None,
+    })
+}
+
+/// A set of CPUs in a record: a bit each.
+struct MaskField<'a>(&'a [u8]);
+
+fn mask_field(record: &[u8], offset: u32) -> Option<MaskField<'_>> {
+    located(record, offset, 0).map(MaskField)
+}
+
+impl MaskField<'_> {
+    fn bit(&self, cpu: u64) -> bool {
+        usize::try_from(cpu >> 3)
+            .ok()
+            .and_then(|i| self.0.get(i))
+            .is_some_and(|byte| byte.wrapping_shr((cpu & 7) as u32) & 1 != 0)
+    }
+
+    fn weight(&self) -> u32 {
+        self.0
+            .iter()
+            .fold(0, |sum, byte| sum.wrapping_add(byte.count_ones()))
+    }
+
+    fn word(&self, i: usize) -> u64 {
+        let mut bytes = [0; 8];
+        let start = i.wrapping_mul(8);
+        for (to, from) in bytes.iter_mut().zip(self.0.get(start..).unwrap_or(&[])) {
+            *to = *from;
+        }
+        u64::from_le_bytes(bytes)
+    }
+}

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What a record says as JSON: one member for each field that the event's `format` names.
+//!
+//! Only the text of the format is asked, so that every event is shown for which there is one, whoever
+//! brought it. Called by `trace_pipe_json` with the text and a copy of the record. A field that the
+//! record is too short for is `null`.
+
+use core::fmt::{
+    self,
+    Write, //
+};
+
+use crate::text::{
+    json,
+    word, //
+};
+
+/// Writes an address so that it tells nobody where the kernel is.
+pub(crate) type Address<'a> = &'a mut dyn FnMut(u64, &mut dyn Write) -> fmt::Result;
+
+/// Where the bytes of a field are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// In the record.
+    Here,
+    /// Where a word in the record says, counted from its beginning.
+    FromStart,
+    /// The same, counted from behind the word.
+    FromWord,
+}
+
+/// How many values a field has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Count {
+    One,
+    Many(usize),
+    /// As many as there are bytes for.
+    Open,
+}
+
+/// One field of a format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shown<'a> {
+    name: &'a str,
+    /// The type of one value.
+    ty: &'a str,
+    place: Place,
+    count: Count,
+    offset: usize,
+    size: usize,
+    signed: bool,
+}
+
+/// The fields of `format` behind the common ones.
+pub(crate) fn fields(format: &str) -> impl Iterator<Item = Shown<'_>> {
+    format
+        .lines()
+        .filter_map(|line| Shown::parse(line.strip_prefix("\tfield:")?))
+        .filter(|field| !field.name.starts_with("common_"))
+}
+
+impl<'a> Shown<'a> {
+    /// A line of a format, behind `field:`.
+    fn parse(line: &'a str) -> Option<Self> {
+        let mut parts = line.split(';').map(str::trim_ascii);
+        let declaration = parts.next()?;
+        let mut number =
+            |label: &str| -> Option<usize> { parts.next()?.strip_prefix(label)?.parse().ok() };
+        let (offset, size, signed) = (number("offset:")?, number("size:")?, number("signed:")?);
+        let (place, declaration) = match declaration.strip_prefix("__data_loc ") {
+            Some(rest) => (Place::FromStart, rest),
+            None => match declaration.strip_prefix("__rel_loc ") {
+                Some(rest) => (Place::FromWord, rest),
+                None => (Place::Here, declaration),
+            },
+        };
+        // An array has its length behind the name, or, elsewhere, empty brackets behind the type.
+        let (ty, name, count) = match declaration.split_once('[') {
+            None => {
+                let (ty, name) = cut(declaration)?;
+                (ty, name, Count::One)
+            }
+            Some((front, behind)) => {
+                let (len, behind) = behind.split_once(']')?;
+                let (ty, name) = match behind.trim_ascii() {
+                    "" => cut(front)?,
+                    name => (front, name),
+                };
+                (ty, name, len.parse().map_or(Count::Open, Count::Many))
+            }
+        };
+        let count = if place == Place::Here {
+            count
+        } else {
+            Count::Open
+        };
+        Some(Self {
+            name,
+            ty: ty.trim_ascii(),
+            place,
+            count,
+            offset,
+            size,
+            signed: signed != 0,
+        })
+    }
+
+    /// Its bytes in `record`.
+    fn bytes<'r>(&self, record: &'r [u8]) -> Option<&'r [u8]> {
+        let here = record.get(self.offset..)?;
+        if self.place == Place::Here {
+            return match (self.count, self.size) {
+                (Count::Open, 0) => Some(here),
+                (_, size) => here.get(..size),
+            };
+        }
+        let word = u32::from_ne_bytes(*here.first_chunk()?);
+        let from = (word & 0xffff) as usize;
+        let from = match self.place {
+            Place::FromWord => from.checked_add(self.offset)?.checked_add(4)?,
+            _ => from,
+        };
+        record.get(from..)?.get(..(word >> 16) as usize)
+    }
+
+    /// Bytes of one value.
+    fn width(&self) -> Option<usize> {
+        match self.count {
+            Count::One => Some(self.size),
+            Count::Many(len) => self.size.checked_div(len),
+            Count::Open => width_of(self.ty),
+        }
+    }
+
+    /// Writes its value in `record`.
+    fn write(&self, record: &[u8], address: Address<'_>, out: &mut dyn Write) -> fmt::Result {
+        let Some(bytes) = self.bytes(record) else {
+            return out.write_str("null");
+        };
+        if self.count != Count::One && is_text(self.ty) {
+            return json::write_string(word::c_string(bytes), out);
+        }
+        let Some(width @ (1 | 2 | 4 | 8)) = self.width() else {
+            return json::write_hex(bytes, out);
+        };
+        if self.count == Count::One {
+            return self.write_number(bytes, address, out);
+        }
+        out.write_char('[')?;
+        for (at, value) in bytes.chunks_exact(width).enumerate() {
+            if at != 0 {
+                out.write_char(',')?;
+            }
+            self.write_number(value, address, out)?;
+        }
+        out.write_char(']')
+    }
+
+    fn write_number(&self, bytes: &[u8], address: Address<'_>, out: &mut dyn Write) -> fmt::Result {
+        let value = number(bytes);
+        if self.ty == "bool" {
+            return out.write_str(if value == 0 { "false" } else { "true" });
+        }
+        if self.ty.ends_with('*') {
+            return match value {
+                0 => out.write_str("null"),
+                pointer => address(pointer, out),
+            };
+        }
+        match (self.signed, bytes.len()) {
+            (true, 1) => write!(out, "{}", value as i8),
+            (true, 2) => write!(out, "{}", value as i16),
+            (true, 4) => write!(out, "{}", value as i32),
+            (true, _) => write!(out, "{}", value as i64),
+            (false, 8) if is_kernels(value) => address(value, out),
+            (false, _) => write!(out, "{value}"),
+        }
+    }
+}
+
+/// Type and name of a declaration.
+fn cut(declaration: &str) -> Option<(&str, &str)> {
+    let declaration = declaration.trim_ascii();
+    let at = declaration.rfind([' ', '*'])?.checked_add(1)?;
+    declaration.split_at_checked(at)
+}
+
+/// Whether an array of this type is a string.
+fn is_text(ty: &str) -> bool {
+    ty.strip_prefix("const ").unwrap_or(ty) == "char"
+}
+
+/// Bytes of a value of a type that formats name; nothing if it is not known.
+fn width_of(ty: &str) -> Option<usize> {
+    let ty = ty.strip_prefix("const ").unwrap_or(ty);
+    Some(match ty {
+        "bool" | "u8" | "__u8" | "s8" | "__s8" | "uint8_t" | "unsigned char" | "signed char" => 1,
+        "u16" | "__u16" | "s16" | "__s16" | "short" | "unsigned short" => 2,
+        "u32" | "__u32" | "s32" | "__s32" | "int" | "unsigned int" | "unsigned" | "pid_t" => 4,
+        "u64" | "__u64" | "s64" | "__s64" | "long" | "unsigned long" | "size_t" => 8,
+        ty if ty.ends_with('*') => 8,
+        _ => return None,
+    })
+}
+
+/// An unsigned number in the machine's order, which is little endian.
+fn number(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .rev()
+        .fold(0, |value, byte| value.wrapping_shl(8) | u64::from(*byte))
+}
+
+/// Where the kernel is in the address space, without the last page: small negative numbers that a
+/// field holds as an unsigned one are no addresses.
+fn is_kernels(value: u64) -> bool {
+    (0xffff_8000_0000_0000..0xffff_ffff_ffff_f000).contains(&value)
+}
+
+/// Writes the members that the fields of `format` have in `record`, with commas between them.
+pub(crate) fn write_fields(
+    format: &str,
+    record: &[u8],
+    address: Address<'_>,
+    out: &mut dyn Write,
+) -> fmt::Result {
+    for (at, field) in fields(format).enumerate() {
+        if at != 0 {
+            out.write_char(',')?;
+        }
+        json::write_string(field.name.as_bytes(), out)?;
+        out.write_char(':')?;
+        field.write(record, address, out)?;
+    }
+    Ok(())
+}
+
+/// Writes the members of a binary marker, whose bytes are of the user's own kind.
+pub(crate) fn write_raw_data(record: &[u8], out: &mut dyn Write) -> fmt::Result {
+    let id = record.get(8..).and_then(<[u8]>::first_chunk);
+    write!(
+        out,
+        "\"id\":{},\"buf\":",
+        id.map_or(0, |id| u32::from_ne_bytes(*id))
+    )?;
+    json::write_hex(record.get(12..).unwrap_or_default(), out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COMMON: &str = "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n";
+
+    fn shown(lines: &[&str], record: &[u8]) -> String {
+        let format = format!(
+            "name: x\nID: 1\nformat:\n{COMMON}\n{}\nprint fmt: \"\"\n",
+            lines.join("\n")
+        );
+        let mut text = String::new();
+        let mut address = |value: u64, out: &mut dyn Write| write!(out, "\"<{value:x}>\"");
+
+        write_fields(&format, record, &mut address, &mut text).unwrap();
+        text
+    }
+
+    fn one(declaration: &str, size: usize, signed: u8, bytes: &[u8]) -> String {
+        let line = format!("\tfield:{declaration};\toffset:8;\tsize:{size};\tsigned:{signed};");
+        let text = shown(&[&line], &[&[0; 8], bytes].concat());
+        text.split_once(':').unwrap().1.to_string()
+    }
+
+    #[test]
+    fn numbers() {
+        let minus = [0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff];
+        for (size, unsigned) in [(1, "254"), (2, "65534"), (4, "4294967294")] {
+            assert_eq!(one("int f", size, 1, &minus), "-2");
+            assert_eq!(one("unsigned f", size, 0, &minus), unsigned);
+        }
+        assert_eq!(one("s64 f", 8, 1, &minus), "-2");
+        assert_eq!(one("u64 f", 8, 0, &minus), "18446744073709551614");
+        assert_eq!(one("bool f", 1, 0, &[0]), "false");
+        assert_eq!(one("bool f", 1, 0, &[1]), "true");
+        assert_eq!(one("char f", 1, 1, b"a"), "97");
+        assert_eq!(
+            one("struct sixteen f", 16, 0, &[7; 16]),
+            "\"07070707070707070707070707070707\""
+        );
+        assert_eq!(one("int f", 4, 1, &[1, 2, 3]), "null");
+    }
+
+    #[test]
+    fn addresses_are_not_shown() {
+        let kernel = 0xffff_8880_1234_5678_u64.to_ne_bytes();
+        for declaration in ["void * f", "const char *f", "unsigned long f", "u64 f"] {
+            assert_eq!(one(declaration, 8, 0, &kernel), "\"<ffff888012345678>\"");
+        }
+        assert_eq!(one("void * f", 8, 0, &[0; 8]), "null");
+        assert_eq!(one("void * f", 8, 0, &[1, 0, 0, 0, 0, 0, 0, 0]), "\"<1>\"");
+        assert_eq!(one("unsigned long f", 8, 0, &[1, 0, 0, 0, 0, 0, 0, 0]), "1");
+        let two = [kernel, 5u64.to_ne_bytes()].concat();
+        assert_eq!(
+            one("unsigned long f[2]", 16, 0, &two),
+            "[\"<ffff888012345678>\",5]"
+        );
+    }
+
+    #[test]
+    fn arrays() {
+        assert_eq!(one("char f[8]", 8, 1, b"bash\0xyz"), "\"bash\"");
+        assert_eq!(
+            one("char f[]", 0, 0, b"to the \"end\"\n"),
+            r#""to the \"end\"\n""#
+        );
+        assert_eq!(one("u8 f[3]", 3, 0, &[1, 2, 3]), "[1,2,3]");
+        assert_eq!(one("s16 f[2]", 4, 1, &[0xff, 0xff, 2, 0]), "[-1,2]");
+        assert_eq!(one("struct x f[0]", 0, 0, &[1]), "\"\"");
+        assert_eq!(one("u8 f[x]", 3, 0, &[1, 2, 3]), "[1,2,3]");
+    }
+
+    #[test]
+    fn what_is_elsewhere() {
+        let at = |from: u32, len: u32| (len << 16 | from).to_ne_bytes();
+        let behind = |word: [u8; 4], rest: &[u8]| [&word, rest].concat();
+        for declaration in ["__data_loc char[] f", "__data_loc char f[]"] {
+            assert_eq!(
+                one(declaration, 4, 1, &behind(at(12, 3), b"ab\0cd")),
+                "\"ab\""
+            );
+        }
+        for declaration in ["__rel_loc char f[]", "__rel_loc char[] f"] {
+            assert_eq!(
+                one(declaration, 4, 1, &behind(at(2, 3), b"xxab\0")),
+                "\"ab\""
+            );
+        }
+        assert_eq!(
+            one("__data_loc u8[] f", 4, 0, &behind(at(12, 2), &[9, 8, 7])),
+            "[9,8]"
+        );
+        assert_eq!(
+            one(
+                "__data_loc cpumask_t[] f",
+                4,
+                0,
+                &behind(at(12, 2), &[9, 8])
+            ),
+            "\"0908\""
+        );
+        // The words lead out of the record.
+        for word in [at(12, 4), at(13, 3), at(0xffff, 0xffff), at(0xffff, 0)] {
+            assert_eq!(
+                one("__data_loc char[] f", 4, 0, &behind(word, b"abc")),
+                "null"
+            );
+            assert_eq!(one("__data_loc char[] f", 4, 0, &word[..3]), "null");
+        }
+    }
+
+    #[test]
+    fn binary_markers() {
+        let rows: [(&[u8], &str); 3] = [
+            (&[0x34, 0x12, 0, 0, 0, 0xff], "\"id\":4660,\"buf\":\"00ff\""),
+            (&[1, 0, 0, 0], "\"id\":1,\"buf\":\"\""),
+            (&[1], "\"id\":0,\"buf\":\"\""),
+        ];
+        for (body, wanted) in rows {
+            let mut text = String::new();
+
+            write_raw_data(&[&[0; 8], body].concat(), &mut text).unwrap();
+            assert_eq!(text, wanted);
+        }
+    }
+
+    #[test]
+    fn members() {
+        let text = shown(
+            &[
+                "\tfield:pid_t pid;\toffset:8;\tsize:4;\tsigned:1;",
+                "\tfield:no field;\toffset:x;\tsize:4;\tsigned:1;",
+                "\tfield:nameless;\toffset:8;\tsize:4;\tsigned:1;",
+                "\tfield:char comm[4];\toffset:12;\tsize:4;\tsigned:0;",
+            ],
+            &[0, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, b'a', b'b', 0xff, 0],
+        );
+        assert_eq!(text, "\"pid\":5,\"comm\":\"ab\u{fffd}\"");
+        assert_eq!(shown(&[], &[]), "");
+    }
+}

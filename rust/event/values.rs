@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What do the fields of a record say, whatever the event's own printer makes of them?
+//!
+//! Called for the option `fields`. How a value is written depends on the type in the field's declaration
+//! alone, as in ftrace. A field or an array that does not lie inside the record says `<OVERFLOW>`.
+
+use super::field::Field;
+use crate::text::{
+    word,
+    writer::ByteWrite, //
+};
+use core::fmt;
+
+/// What only the kernel knows of a value.
+pub(crate) trait Kernel {
+    /// Writes the name of what is at `address`, and the address when there is none.
+    fn write_symbol(&mut self, address: u64, w: &mut dyn ByteWrite) -> fmt::Result;
+
+    /// Writes a colon and the string at `address`, or nothing if nobody can read there.
+    fn write_string(&mut self, address: u64, w: &mut dyn ByteWrite) -> fmt::Result;
+}
+
+/// What a value is written as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shape {
+    /// An array of characters in the record.
+    Chars,
+    /// Offset and length of characters, counted from the record's beginning.
+    DynamicChars,
+    /// The same, counted from behind the field.
+    RelativeChars,
+    /// The address of a string.
+    Pointer,
+    /// Offset and length of bytes, counted from the record's beginning.
+    Dynamic,
+    /// The same, counted from behind the field.
+    Relative,
+    /// A number of this many bytes.
+    Number,
+    /// What ftrace has no text for.
+    Mask,
+}
+
+impl Shape {
+    fn of(ty: &str, size: u32) -> Self {
+        let (dynamic, relative) = (ty.contains("__data_loc"), ty.contains("__rel_loc"));
+        match ty {
+            _ if dynamic && ty.contains("char") => Shape::DynamicChars,
+            _ if dynamic && ty.contains("cpumask_t") => Shape::Mask,
+            _ if relative && ty.contains("char") => Shape::RelativeChars,
+            _ if ty.contains('[') && ty.contains("char") => Shape::Chars,
+            "char *" | "const char *" => Shape::Pointer,
+            _ if dynamic && size == 4 => Shape::Dynamic,
+            _ if relative && size == 4 => Shape::Relative,
+            _ => Shape::Number,
+        }
+    }
+}
+
+/// Writes ` NAME=VALUE` for each field, and the end of the line.
+pub(crate) fn write<'a>(
+    record: &[u8],
+    fields: impl Iterator<Item = Field<'a>>,
+    kernel: &mut dyn Kernel,
+    w: &mut dyn ByteWrite,
+) -> fmt::Result {
+    let mut any = false;
+    for field in fields {
+        any = true;
+        write!(w, " {}=", field.declared.name)?;
+        write_value(record, &field, kernel, w)?;
+    }
+    w.write_str(if any { "\n" } else { "No fields found\n" })
+}
+
+const OVERFLOW: &str = "<OVERFLOW>";
+
+fn write_value(
+    record: &[u8],
+    field: &Field<'_>,
+    kernel: &mut dyn Kernel,
+    w: &mut dyn ByteWrite,
+) -> fmt::Result {
+    let (start, size) = (field.offset as usize, field.declared.size as usize);
+    let end = start.saturating_add(size);
+    let Some(bytes) = record.get(start..end) else {
+        return w.write_str(OVERFLOW);
+    };
+    let behind = start.saturating_add(4);
+    let shape = Shape::of(field.declared.ty, field.declared.size);
+    match shape {
+        Shape::Chars => write_string(bytes, w),
+        Shape::DynamicChars => write_array(record, bytes, 0, write_chars, w),
+        Shape::RelativeChars => write_array(record, bytes, behind, write_chars, w),
+        Shape::Dynamic => write_array(record, bytes, 0, write_bytes, w),
+        Shape::Relative => write_array(record, bytes, behind, write_bytes, w),
+        Shape::Pointer => {
+            let address = number(bytes);
+            write!(w, "({address:#018x}")?;
+            kernel.write_string(address, w)?;
+            w.write_char(')')
+        }
+        Shape::Mask => w.write_str("<INVALID-TYPE>"),
+        Shape::Number => write_number(bytes, kernel, w),
+    }
+}
+
+/// A number of one to eight bytes.
+fn number(bytes: &[u8]) -> u64 {
+    let mut word = [0; 8];
+    for (to, from) in word.iter_mut().zip(bytes) {
+        *to = *from;
+    }
+    u64::from_le_bytes(word)
+}
+
+fn write_number(bytes: &[u8], kernel: &mut dyn Kernel, w: &mut dyn ByteWrite) -> fmt::Result {
+    let value = number(bytes);
+    match bytes.len() {
+        1 => {
+            let byte = value as u8;
+            // Letters of Latin-1 count as printable here, and only here.
+            if printable(byte) || byte >= 0xa0 {
+                w.write_char('\'')?;
+                w.write_bytes(&[byte])?;
+                w.write_char('\'')?;
+            }
+            write!(w, "({byte})")
+        }
+        2 => write!(w, "{value:#x} ({value})"),
+        4 => write!(w, "{value:#x} ({})", value as i32),
+        8 => {
+            kernel.write_symbol(value, w)?;
+            write!(w, " ({})", value as i64)
+        }
+        _ => w.write_str("<INVALID-SIZE>"),
+    }
+}
+
+fn printable(byte: u8) -> bool {
+    matches!(byte, b' '..=b'~')
+}
+
+/// Writes characters up to a NUL.
+fn write_string(bytes: &[u8], w: &mut dyn ByteWrite) -> fmt::Result {
+    w.write_bytes(word::c_string(bytes))
+}
+
+/// Writes the array whose place is in `bytes`.
+fn write_array(
+    record: &[u8],
+    bytes: &[u8],
+    base: usize,
+    write_it: fn(&[u8], &mut dyn ByteWrite) -> fmt::Result,
+    w: &mut dyn ByteWrite,
+) -> fmt::Result {
+    let place = number(bytes) as usize;
+    let start = base.saturating_add(place & 0xffff);
+    let len = (place >> 16) & 0xffff;
+    match record.get(start..start.saturating_add(len)) {
+        Some(array) => write_it(array, w),
+        None => w.write_str(OVERFLOW),
+    }
+}
+
+/// Writes characters; where some cannot be shown, also their numbers.
+fn write_chars(chars: &[u8], w: &mut dyn ByteWrite) -> fmt::Result {
+    let shown = |byte: u8| byte == 0 || printable(byte);
+    if chars.iter().all(|byte| shown(*byte)) {
+        return write_string(chars, w);
+    }
+    for byte in chars {
+        w.write_char(if printable(*byte) {
+            char::from(*byte)
+        } else {
+            '.'
+        })?;
+    }
+    w.write_str(" (")?;
+    write_separated(chars, ':', w)?;
+    w.write_char(')')
+}
+
+fn write_bytes(bytes: &[u8], w: &mut dyn ByteWrite) -> fmt::Result {
+    write_separated(bytes, ',', w)
+}
+
+fn write_separated(bytes: &[u8], separator: char, w: &mut dyn ByteWrite) -> fmt::Result {
+    for (at, byte) in bytes.iter().enumerate() {
+        if at != 0 {
+            w.write_char(separator)?;
+        }
+        write!(w, "{byte:02x}")?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::field::{
+            place,
+            Declared,
+            COMMON_SIZE, //
+        },
+        *, //
+    };
+    use crate::text::writer::Bytes;
+
+    struct Map;
+
+    impl Kernel for Map {
+        fn write_symbol(&mut self, address: u64, w: &mut dyn ByteWrite) -> fmt::Result {
+            match address {
+                0xffff_ffff_8100_0010 => w.write_str("start+0x10/0x20"),
+                _ => write!(w, "{address:#x}"),
+            }
+        }
+
+        fn write_string(&mut self, address: u64, w: &mut dyn ByteWrite) -> fmt::Result {
+            match address {
+                HELLO => w.write_str(":hello"),
+                _ => Ok(()),
+            }
+        }
+    }
+
+    fn of(ty: &'static str, size: u32) -> Declared<'static> {
+        Declared {
+            ty,
+            name: "f",
+            size,
+            align: 1,
+            len: 0,
+            signed: false,
+        }
+    }
+
+    /// The address of the one string.
+    const HELLO: u64 = 0xffff_ffff_8200_0000;
+
+    /// As Latin-1, so that each byte is one character.
+    fn text(fields: &[Declared<'static>], bytes: &[u8]) -> String {
+        let mut text = Bytes::default();
+        let record = [&[0; 8], bytes].concat();
+        let fields = place(fields.iter().copied(), COMMON_SIZE);
+
+        write(&record, fields, &mut Map, &mut text).unwrap();
+        text.0.into_iter().map(char::from).collect()
+    }
+
+    fn one(ty: &'static str, bytes: &[u8]) -> String {
+        let text = text(&[of(ty, bytes.len() as u32)], bytes);
+
+        String::from(
+            text.strip_prefix(" f=")
+                .unwrap()
+                .strip_suffix('\n')
+                .unwrap(),
+        )
+    }
+
+    #[test]
+    fn numbers() {
+        let address = 0xffff_ffff_8100_0010_u64.to_le_bytes();
+        let rows: [(&[u8], &str); 11] = [
+            (b"x", "'x'(120)"),
+            (&[7], "(7)"),
+            (&[0xe9], "'\u{e9}'(233)"),
+            (&[0x9f], "(159)"),
+            (&[0x34, 0x12], "0x1234 (4660)"),
+            (&[0xff, 0xff], "0xffff (65535)"),
+            (&[0x21, 0, 0, 0], "0x21 (33)"),
+            (&[0xff; 4], "0xffffffff (-1)"),
+            (&address, "start+0x10/0x20 (-2130706416)"),
+            (&[1, 0, 0, 0, 0, 0, 0, 0], "0x1 (1)"),
+            (&[0; 48], "<INVALID-SIZE>"),
+        ];
+        for (bytes, expected) in rows {
+            assert_eq!(one("some_t", bytes), expected);
+        }
+    }
+
+    #[test]
+    fn strings() {
+        assert_eq!(one("char[16]", b"name\0\0\0garbage\0\0"), "name");
+        assert_eq!(one("char[4]", b"full"), "full");
+        assert_eq!(one("char[3]", b"\xc3\xbc\0"), "\u{c3}\u{bc}");
+        assert_eq!(
+            one("const char *", &[0x10, 0, 0, 0, 0, 0, 0, 0xff]),
+            "(0xff00000000000010)"
+        );
+        assert_eq!(
+            one("char *", &HELLO.to_le_bytes()),
+            "(0xffffffff82000000:hello)"
+        );
+        let dynamic = of("__data_loc char[]", 4);
+        let relative = of("__rel_loc char[]", 4);
+        let rows: [(&[u8], &str); 4] = [
+            (b"\x0c\0\x06\0hello\0", "hello"),
+            (b"\x0c\0\x05\0a\nb\0c", "a.b.c (61:0a:62:00:63)"),
+            (b"\x0c\0\0\0", ""),
+            (b"\x0c\0\x06\0hello", "<OVERFLOW>"),
+        ];
+        for (bytes, expected) in rows {
+            assert_eq!(text(&[dynamic], bytes), format!(" f={expected}\n"));
+            let from_behind = [&[0, 0], &bytes[2..]].concat();
+            assert_eq!(text(&[relative], &from_behind), format!(" f={expected}\n"));
+        }
+    }
+
+    #[test]
+    fn arrays() {
+        let rows = [
+            (
+                "__data_loc unsigned long[]",
+                &b"\x0c\0\x03\0\x01\x02\xff"[..],
+                "01,02,ff",
+            ),
+            ("__rel_loc u8[]", b"\0\0\x02\0\x01\x02", "01,02"),
+            ("__rel_loc u8[]", b"\x01\0\x02\0\x01\x02", "<OVERFLOW>"),
+            (
+                "__data_loc cpumask_t[]",
+                b"\x0c\0\x01\0\x01",
+                "<INVALID-TYPE>",
+            ),
+        ];
+        for (ty, bytes, expected) in rows {
+            assert_eq!(text(&[of(ty, 4)], bytes), format!(" f={expected}\n"));
+        }
+    }
+
+    #[test]
+    fn several_fields_and_none() {
+        let fields = [of("u8", 1), of("int", 4)];
+
+        assert_eq!(text(&fields, &[65, 1, 0, 0, 0]), " f='A'(65) f=0x1 (1)\n");
+        assert_eq!(text(&fields, &[65, 1, 0, 0]), " f='A'(65) f=<OVERFLOW>\n");
+        assert_eq!(text(&[], &[]), "No fields found\n");
+    }
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `error_log`: the commands that were refused last. Opening it with truncation empties it; what is
+//! written into it is taken and forgotten.
+
+use super::{
+    file::{
+        At,
+        Step,
+        TraceFile, //
+    },
+    text_file::{
+        no_memory,
+        Text,
+        TextFile, //
+    },
+};
+use kernel::{
+    iov::IovIterDest,
+    prelude::*,
+    uaccess::UserSliceReader, //
+};
+
+/// An open `error_log`.
+struct ErrorLog {
+    text: KBox<dyn TraceFile>,
+}
+
+fn show(at: &At<'_>, text: &mut Text) -> Result {
+    at.inst.show_errors(text).map_err(no_memory)
+}
+
+/// Opens it.
+pub(crate) fn open(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+    let text = TextFile::show(show)?;
+    Ok(KBox::new(ErrorLog { text }, GFP_KERNEL)?)
+}
+
+impl TraceFile for ErrorLog {
+    fn read(&mut self, at: &At<'_>, out: &mut IovIterDest<'_>, pos: &mut i64) -> Result<Step> {
+        self.text.read(at, out, pos)
+    }
+
+    fn write(&mut self, _: &At<'_>, input: &mut UserSliceReader, _: &mut i64) -> Result<usize> {
+        Ok(input.len())
+    }
+
+    fn truncate(&mut self, at: &At<'_>) -> Result {
+        at.inst.clear_errors();
+        Ok(())
+    }
+}

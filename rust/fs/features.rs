@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `features`: what this version has, for programs. And `event_counts`.
+//!
+//! Everything is told from the tables that make it: what is listed is there.
+
+use super::{
+    file::At,
+    text_file::{
+        no_memory,
+        Text, //
+    },
+    tree, //
+};
+use crate::{
+    kapi::events,
+    text::{
+        clock::ClockId,
+        options::Opt, //
+    },
+};
+use core::fmt::Write;
+use kernel::prelude::*;
+
+/// Grows when a line gets another meaning. New lines do not change it.
+const VERSION: u32 = 1;
+
+/// `features`: one `KIND NAME` per line.
+pub(crate) fn show(_at: &At<'_>, text: &mut Text) -> Result {
+    writeln!(text, "version {VERSION}").map_err(no_memory)?;
+    for clock in ClockId::ALL {
+        writeln!(text, "clock {}", clock.name()).map_err(no_memory)?;
+    }
+    for opt in Opt::ALL {
+        writeln!(text, "option {}", opt.name()).map_err(no_memory)?;
+    }
+    let mut result = Ok(());
+    tree::for_each_file(|folder, name| {
+        let name = name.to_str().unwrap_or_default();
+        result = result.and(writeln!(text, "file {folder}{name}"));
+    });
+    result.map_err(no_memory)
+}
+
+/// `event_counts`: `SYSTEM:EVENT HITS LOST` of the events that were met.
+pub(crate) fn show_counts(at: &At<'_>, text: &mut Text) -> Result {
+    for event in events::all() {
+        let (hits, lost) = at.inst.counts_of(event.id());
+        if (hits, lost) != (0, 0) {
+            writeln!(text, "{}:{} {hits} {lost}", event.system(), event.name())
+                .map_err(no_memory)?;
+        }
+    }
+    Ok(())
+}

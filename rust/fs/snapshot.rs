@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `snapshot`, of the instance and of one CPU: what the snapshot holds as text, and a number that
+//! takes, clears or frees it.
+//!
+//! The text is that of `trace`; which number means what is decided in `text::snapshot`.
+
+use super::{
+    file::{
+        At,
+        Step,
+        TraceFile, //
+    },
+    text_file::{
+        command,
+        refused, //
+    },
+    trace::Trace, //
+};
+use crate::{
+    instance::{
+        Buf,
+        CpuSel, //
+    },
+    text::snapshot::{
+        self,
+        Command, //
+    }, //
+};
+use kernel::{
+    iov::IovIterDest,
+    prelude::*,
+    uaccess::UserSliceReader, //
+};
+
+/// The file.
+pub(crate) struct Snapshot {
+    text: Trace,
+}
+
+impl Snapshot {
+    /// Opens it.
+    pub(crate) fn open(at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+        let file = Self {
+            text: Trace::new(at, Buf::Snapshot),
+        };
+        Ok(KBox::new(file, GFP_KERNEL)?)
+    }
+}
+
+impl TraceFile for Snapshot {
+    fn read(&mut self, at: &At<'_>, out: &mut IovIterDest<'_>, pos: &mut i64) -> Result<Step> {
+        self.text.read(at, out, pos)
+    }
+
+    fn write(&mut self, at: &At<'_>, input: &mut UserSliceReader, pos: &mut i64) -> Result<usize> {
+        let len = input.len();
+        let whole = at.cpus() == CpuSel::All;
+        match snapshot::parse(&command(input)?, whole).map_err(refused)? {
+            Command::Free => at.inst.free_snapshot()?,
+            Command::Take => at.inst.take_snapshot()?,
+            Command::Clear => at.inst.clear_snapshot(at.cpus())?,
+        }
+        *pos = pos.saturating_add_unsigned(len as u64);
+        Ok(len)
+    }
+}

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Which records of its events does an instance want, and which commands did it refuse?
+//!
+//! An event has its filter whether it is enabled or not. As in ftrace a refused text replaces the
+//! filter: it is shown, with what is wrong, and everything is recorded.
+
+use super::Instance;
+use crate::{
+    event::filter::error::{
+        Errno,
+        Error as Wrong, //
+    },
+    kapi::{
+        clock,
+        events::{
+            self,
+            Event, //
+        }, //
+    },
+    probes::{
+        EventFile,
+        Filter, //
+    },
+    text::{
+        clock::ClockId,
+        error_log::{
+            Entry,
+            KEPT, //
+        },
+        word,
+        writer::ByteWrite, //
+    },
+};
+use core::fmt::{
+    self,
+    Write, //
+};
+use kernel::prelude::*;
+
+/// Who refuses a filter, as `error_log` names it.
+const PLACE: &str = "event filter parse error";
+
+/// The filter of one event, and what its file shows.
+pub(super) struct Shown {
+    id: u16,
+    text: KVec<u8>,
+    /// `None` when the text was refused.
+    filter: Option<KBox<Filter>>,
+}
+
+/// A command that was refused.
+pub(super) struct Logged {
+    time: u64,
+    error: &'static str,
+    command: KVec<u8>,
+    at: usize,
+}
+
+/// Text with no more room than memory gives.
+struct Growing<'a>(&'a mut KVec<u8>);
+
+impl Write for Growing<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0
+            .extend_from_slice(text.as_bytes(), GFP_KERNEL)
+            .map_err(|_| fmt::Error)
+    }
+}
+
+fn errno(wrong: &Wrong) -> Error {
+    match wrong.errno {
+        Errno::Perm => EPERM,
+        Errno::NoEnt => ENOENT,
+        Errno::Srch => ESRCH,
+        Errno::Inval => EINVAL,
+    }
+}
+
+impl Shown {
+    /// Compiles `text`, or says what is wrong with it; both are to be shown. `of_system`: the text is
+    /// for many events, and not every one has to understand it.
+    fn new(event: &Event, text: &[u8], of_system: bool) -> Result<(Self, Option<Wrong>)> {
+        let mut shown = Self {
+            id: event.id(),
+            text: KVec::with_capacity(text.len(), GFP_KERNEL)?,
+            filter: None,
+        };
+        shown.text.extend_from_slice(text, GFP_KERNEL)?;
+        match Filter::new(event, text)? {
+            Ok(filter) => {
+                shown.filter = Some(filter);
+                Ok((shown, None))
+            }
+            Err(wrong) => {
+                let wrong = if of_system { Wrong::of_system() } else { wrong };
+                let mut out = Growing(&mut shown.text);
+                wrong
+                    .write(&mut out, text.len())
+                    .and_then(|()| out.write_str("\n"))
+                    .map_err(|_| ENOMEM)?;
+                Ok((shown, Some(wrong)))
+            }
+        }
+    }
+}
+
+impl Instance {
+    /// Writes what the `filter` file of `event` shows.
+    pub(crate) fn show_filter(&self, event: &Event, out: &mut dyn ByteWrite) -> fmt::Result {
+        let filters = self.filters.lock();
+        match filters.iter().find(|shown| shown.id == event.id()) {
+            Some(shown) => out.write_bytes(&shown.text)?,
+            None => out.write_str("none")?,
+        }
+        out.write_str("\n")
+    }
+
+    /// Obeys what was written into the `filter` file of `event`. A `0` takes the filter away.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the text, which is shown then. `ENOMEM`, and nothing has changed.
+    pub(crate) fn set_filter(&self, event: &'static Event, command: &[u8]) -> Result {
+        let text = word::strip_end(command);
+        let mut change = KVec::with_capacity(1, GFP_KERNEL)?;
+        if word::strip(text) == b"0" {
+            change.push((event, None), GFP_KERNEL)?;
+            return self.replace_filters(change);
+        }
+        let (shown, wrong) = Shown::new(event, text, false)?;
+        change.push((event, Some(shown)), GFP_KERNEL)?;
+        self.replace_filters(change)?;
+        match wrong {
+            None => Ok(()),
+            Some(wrong) => {
+                self.log_refusal(&wrong, text);
+                Err(errno(&wrong))
+            }
+        }
+    }
+
+    /// Obeys what was written into the `filter` file of a system: gives it to each of the `wanted`
+    /// events, and those that do not understand it show that.
+    pub(crate) fn set_filters(
+        &self,
+        wanted: impl Iterator<Item = &'static Event>,
+        command: &[u8],
+    ) -> Result {
+        let text = word::strip_end(command);
+        let remove = word::strip(text) == b"0";
+        let mut fresh = KVec::new();
+        for event in wanted {
+            if remove {
+                fresh.push((event, None), GFP_KERNEL)?;
+                continue;
+            }
+            let (shown, wrong) = Shown::new(event, text, true)?;
+            fresh.push((event, Some(shown)), GFP_KERNEL)?;
+            if let Some(wrong) = wrong {
+                self.log_refusal(&wrong, text);
+            }
+        }
+        if fresh.is_empty() {
+            return Err(ENODEV);
+        }
+        self.replace_filters(fresh)
+    }
+
+    /// Exchanges filters, all or none, and waits until no probe uses the old ones.
+    fn replace_filters(&self, changes: KVec<(&'static Event, Option<Shown>)>) -> Result {
+        let mut old = KVec::with_capacity(changes.len(), GFP_KERNEL)?;
+        let files = self.events.lock();
+        let mut filters = self.filters.lock();
+        filters.reserve(changes.len(), GFP_KERNEL)?;
+        let mut in_use = false;
+        for (event, shown) in changes {
+            let id = event.id();
+            if let Some(file) = files.iter().find(|file| file.is_for(event)) {
+                let filter = shown.as_ref().and_then(|shown| shown.filter.as_deref());
+                // SAFETY: The filter's box goes into the list below, and leaves it only by way of
+                // `old`, which is dropped after all probes that can have seen it.
+                unsafe { file.set_filter(filter) };
+                in_use = true;
+            }
+            // There is room for one per change in both.
+            if let Some(at) = filters.iter().position(|shown| shown.id == id) {
+                let _ = filters
+                    .remove(at)
+                    .map(|shown| old.push_within_capacity(shown));
+            }
+            if let Some(shown) = shown {
+                let _ = filters.push_within_capacity(shown);
+            }
+        }
+        drop(filters);
+        if in_use && old.iter().any(|shown| shown.filter.is_some()) {
+            events::synchronize();
+        }
+        drop(files);
+        Ok(())
+    }
+
+    /// Gives the event's filter to `file`, whose probe is not attached yet. `events` is locked.
+    pub(super) fn filter_again(&self, file: &EventFile) {
+        let filters = self.filters.lock();
+        let shown = filters.iter().find(|shown| shown.id == file.event().id());
+        // SAFETY: As in `replace_filters`, which needs the lock of `events`, too.
+        unsafe { file.set_filter(shown.and_then(|shown| shown.filter.as_deref())) };
+    }
+
+    /// Has `event` a filter, or a text that was refused?
+    pub(super) fn has_filter(&self, event: &Event) -> bool {
+        let filters = self.filters.lock();
+        filters.iter().any(|shown| shown.id == event.id())
+    }
+
+    /// `event` is disabled and goes.
+    pub(super) fn forget_filter(&self, event: &Event) {
+        self.filters.lock().retain(|shown| shown.id != event.id());
+    }
+
+    /// Remembers a command for `error_log`. Without memory it is not remembered.
+    fn log_refusal(&self, wrong: &Wrong, command: &[u8]) {
+        let mut copy = KVec::new();
+        if copy.extend_from_slice(command, GFP_KERNEL).is_err() {
+            return;
+        }
+        let mut errors = self.errors.lock();
+        if errors.len() >= KEPT {
+            let _ = errors.remove(0);
+        }
+        let refusal = Logged {
+            time: clock::read(ClockId::Local),
+            error: wrong.kind.text(),
+            command: copy,
+            at: wrong.at,
+        };
+        let _ = errors.push(refusal, GFP_KERNEL);
+    }
+
+    /// Writes the text of `error_log`.
+    pub(crate) fn show_errors(&self, out: &mut dyn ByteWrite) -> fmt::Result {
+        self.errors.lock().iter().try_for_each(|refusal| {
+            Entry {
+                time: refusal.time,
+                place: PLACE,
+                error: refusal.error,
+                command: &refusal.command,
+                at: refusal.at,
+            }
+            .write_text(out)
+        })
+    }
+
+    /// Empties `error_log`.
+    pub(crate) fn clear_errors(&self) {
+        self.errors.lock().clear();
+    }
+}

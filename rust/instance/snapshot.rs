@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The snapshot: the bank that is not live, once it has memory.
+//!
+//! To take a snapshot exchanges the banks (see `banks`) and waits until the writers have left the one
+//! that was live. What the snapshot held is in the live buffer then, in front of what is recorded
+//! next. While there is a snapshot both banks have the same size. Contexts: process context, under the
+//! lock of the shape; readers' locks are taken one after the other inside.
+
+use super::{
+    buffers::{
+        pages_of,
+        parts,
+        Buffers,
+        Shape, //
+    },
+    selftest,
+    CpuSel,
+    Instance, //
+};
+use crate::{
+    kapi::{
+        grace,
+        pages::Budget,
+        port::Ring, //
+    },
+    ring::cpu::ReaderState,
+};
+use kernel::prelude::*;
+
+impl Buffers {
+    /// Runs `change` for the rings of `cpus` in the bank that is not live.
+    ///
+    /// The lock of the shape is held, so that it stays that.
+    fn each_of_snapshot(&self, cpus: CpuSel, mut change: impl FnMut(u32, &Ring, &mut ReaderState)) {
+        let bank = self.rings().live().other();
+        for cpu in cpus.iter() {
+            if let Ok((rings, mut states)) = self.locked(cpu) {
+                change(cpu, rings.of(bank), states.of_mut(bank));
+            }
+        }
+    }
+
+    /// Gives the snapshot the size of the live buffer.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM` and `EINTR` (the task is to be killed), and nothing has changed.
+    fn allocate_snapshot(&self, shape: &mut Shape) -> Result {
+        let order = shape.order;
+        let fresh = |slots: usize| slots.saturating_add(1);
+        let pages = self
+            .live_of(CpuSel::All)
+            .map(|(_, ring)| ring.slot_count() as usize)
+            .fold(0u64, |sum, slots| {
+                sum.saturating_add(pages_of(slots, fresh(slots), order))
+            });
+        let mut budget = Budget::new(pages)?;
+        let mut all = KVec::new();
+        for (cpu, ring) in self.live_of(CpuSel::All) {
+            let slots = ring.slot_count() as usize;
+            let parts = parts(cpu, slots, fresh(slots), order, &mut budget)?;
+            all.push((cpu, Some(parts)), GFP_KERNEL)?;
+        }
+        let mut small = KVec::with_capacity(all.len(), GFP_KERNEL)?;
+        self.each_of_snapshot(CpuSel::All, |cpu, ring, state| {
+            let entry = all.iter_mut().find(|(of, _)| *of == cpu);
+            let Some(parts) = entry.and_then(|(_, parts)| parts.take()) else {
+                return;
+            };
+            // SAFETY: The bank has had no writer since the grace period in which it was exchanged,
+            // or ever; the state is this ring's and locked.
+            let old = unsafe { ring.resize(state, parts) }.unwrap_or_else(|unfit| unfit.0);
+            // There is room for one per ring.
+            let _ = small.push_within_capacity((cpu, old));
+        });
+        shape.small = Some(small);
+        Ok(())
+    }
+
+    /// Makes the snapshot the live buffer and the other way round. Returns when nobody writes to the
+    /// snapshot, and nobody reads it who took it for the live buffer.
+    fn exchange(&self) {
+        self.rings().exchange();
+        grace::writers_left();
+        // A reader finds its bank under its lock (`read_from`), so each has left it once.
+        self.each_of_snapshot(CpuSel::All, |cpu, ring, state| {
+            if selftest::ALWAYS {
+                // SAFETY: Writers have left, see above; the state is this ring's and locked.
+                unsafe { self.examine(cpu, ring, state) };
+            }
+        });
+    }
+}
+
+impl Instance {
+    /// Is there a snapshot?
+    pub(crate) fn has_snapshot(&self) -> bool {
+        self.buffers.shape.lock().small.is_some()
+    }
+
+    /// Takes a snapshot, gives it memory first if it has none.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM` and `EINTR` (the task is to be killed), and nothing has changed but that an unused
+    /// instance may have got its size.
+    pub(crate) fn take_snapshot(&self) -> Result {
+        let buffers = &self.buffers;
+        let mut shape = buffers.shape.lock();
+        buffers.expand_locked(&mut shape, super::EXPANDED_KB)?;
+        if shape.small.is_none() {
+            buffers.allocate_snapshot(&mut shape)?;
+        }
+        buffers.exchange();
+        drop(shape);
+        self.wake_all();
+        Ok(())
+    }
+
+    /// Forgets the events of `cpus` in the snapshot.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::take_snapshot`].
+    pub(crate) fn clear_snapshot(&self, cpus: CpuSel) -> Result {
+        let buffers = &self.buffers;
+        let mut shape = buffers.shape.lock();
+        buffers.expand_locked(&mut shape, super::EXPANDED_KB)?;
+        buffers.alarm().rearm();
+        buffers.each_of_snapshot(cpus, |_, ring, state| {
+            // SAFETY: As in `allocate_snapshot`.
+            unsafe { ring.reset(state) };
+        });
+        Ok(())
+    }
+
+    /// Forgets the snapshot and gives back its memory.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::take_snapshot`].
+    pub(crate) fn free_snapshot(&self) -> Result {
+        let buffers = &self.buffers;
+        let mut shape = buffers.shape.lock();
+        buffers.expand_locked(&mut shape, super::EXPANDED_KB)?;
+        let Some(mut small) = shape.small.take() else {
+            return Ok(());
+        };
+        buffers.each_of_snapshot(CpuSel::All, |cpu, ring, state| {
+            let Some(at) = small.iter().position(|(of, _)| *of == cpu) else {
+                return;
+            };
+            let Ok((_, parts)) = small.remove(at) else {
+                return;
+            };
+            // SAFETY: As in `allocate_snapshot`.
+            drop(unsafe { ring.resize(state, parts) });
+            // What was there is not lost but forgotten: no counter tells of it.
+            // SAFETY: As above.
+            unsafe { ring.reset(state) };
+        });
+        Ok(())
+    }
+}

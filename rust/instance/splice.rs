@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Sub-buffers that go from a ring into a pipe without being copied.
+//!
+//! Memory for a sub-buffer is allocated under the reader's lock and before anything is taken from the
+//! ring: without it, nothing is lost. What was taken belongs to the pipe alone.
+
+use super::{
+    Buf,
+    Instance, //
+};
+use crate::{
+    kapi::{
+        pages::Pages,
+        pipe::PipeEnd, //
+    },
+    ring::reader::Busy, //
+};
+use kernel::prelude::*;
+
+impl Instance {
+    /// Moves sub-buffers of `cpu` that writers have left into `pipe`, up to `len` bytes. `pos` is the
+    /// file position. Says how many bytes; 0 when there is no such sub-buffer.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` when there is something unread and the position is not a multiple of the size of a
+    /// sub-buffer or `len` is less; `ENOMEM`. Neither once something has moved.
+    pub(crate) fn splice(
+        &self,
+        cpu: u32,
+        pos: &mut i64,
+        pipe: &mut PipeEnd<'_>,
+        len: usize,
+    ) -> Result<usize> {
+        let mut moved = 0usize;
+        while moved < len && pipe.has_room() {
+            match self.splice_one(cpu, *pos, pipe, len.saturating_sub(moved)) {
+                Ok(0) => break,
+                Ok(size) => {
+                    moved = moved.saturating_add(size);
+                    *pos = pos.saturating_add_unsigned(size as u64);
+                }
+                Err(_) if moved != 0 => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(moved)
+    }
+
+    fn splice_one(&self, cpu: u32, pos: i64, pipe: &mut PipeEnd<'_>, len: usize) -> Result<usize> {
+        let taken = self.buffers.read_of(Buf::Live, cpu, |_, mut reader| {
+            if !reader.has_unread() {
+                return Ok(None);
+            }
+            let size = reader.subbuf_size();
+            if len < size || (pos as u64).checked_rem(size as u64) != Some(0) {
+                return Err(EINVAL);
+            }
+            if !matches!(reader.whole(), Ok(Some(_))) {
+                return Ok(None);
+            }
+            let fresh = Pages::new(cpu, Pages::order_of(size))?;
+            match reader.take_whole(fresh, false) {
+                Ok(taken) => Ok(taken.map(|pages| (pages, size))),
+                Err(Busy) => Ok(None),
+            }
+        })?;
+        match taken {
+            Some((pages, size)) => pipe.push(pages).map(|()| size),
+            None => Ok(0),
+        }
+    }
+}

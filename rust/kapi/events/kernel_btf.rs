@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Where does the BTF of the running kernel and of its modules come from?
+//!
+//! The kernel shows it as files in `/sys/kernel/btf`. Process context only.
+
+use crate::event::btf::{
+    self,
+    Btf,
+    BtfError, //
+};
+use core::ptr;
+use kernel::{
+    alloc::AllocError,
+    bindings,
+    error::from_err_ptr,
+    prelude::*,
+    str::CString, //
+};
+
+/// Longer is not believed; that of a large kernel has 6 MB.
+const MOST: usize = 64 << 20;
+
+/// Why there is no BTF.
+#[derive(Clone, Copy)]
+pub(super) enum NoBtf {
+    Hidden,
+    Bad(BtfError),
+}
+
+impl NoBtf {
+    /// For the kernel log.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Hidden => "this kernel shows no BTF of it",
+            Self::Bad(error) => error.as_str(),
+        }
+    }
+}
+
+impl From<BtfError> for NoBtf {
+    fn from(error: BtfError) -> Self {
+        Self::Bad(error)
+    }
+}
+
+/// BTF in memory, with its index.
+pub(super) struct KernelBtf {
+    bytes: KVVec<u8>,
+    index: KVVec<u32>,
+}
+
+impl KernelBtf {
+    /// Reads that of `vmlinux`, or of a module. The inner error is that there is none.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(super) fn read(name: &str) -> Result<Result<Self, NoBtf>> {
+        let path = CString::try_from_fmt(fmt!("/sys/kernel/btf/{name}"))?;
+        let bytes = match read_file(&path) {
+            Ok(bytes) => bytes,
+            Err(ENOMEM) => return Err(ENOMEM),
+            Err(_) => return Ok(Err(NoBtf::Hidden)),
+        };
+        Self::index(bytes).map_err(|AllocError| ENOMEM)
+    }
+
+    fn index(bytes: KVVec<u8>) -> Result<Result<Self, NoBtf>, AllocError> {
+        let count = match btf::count(&bytes) {
+            Ok(count) => count,
+            Err(error) => return Ok(Err(error.into())),
+        };
+        let mut index = KVVec::from_elem(0, count, GFP_KERNEL)?;
+        if let Err(error) = Btf::new(&bytes, &mut index) {
+            return Ok(Err(error.into()));
+        }
+        Ok(Ok(Self { bytes, index }))
+    }
+
+    pub(super) fn btf(&self) -> Result<Btf<'_>, BtfError> {
+        Btf::indexed(&self.bytes, &self.index)
+    }
+}
+
+/// An open file; closed when dropped.
+struct File(*mut bindings::file);
+
+impl Drop for File {
+    fn drop(&mut self) {
+        // SAFETY: Opened by `read_file`, and closed only here.
+        unsafe { bindings::filp_close(self.0, ptr::null_mut()) };
+    }
+}
+
+fn read_file(path: &CStr) -> Result<KVVec<u8>> {
+    // SAFETY: The path is a string; we are in process context.
+    let file = from_err_ptr(unsafe {
+        bindings::filp_open(path.as_char_ptr(), bindings::O_RDONLY as c_int, 0)
+    })?;
+    let file = File(file);
+    // SAFETY: An open file has an inode; a stale size would only make the reading stop early.
+    let size = usize::try_from(unsafe { (*(*file.0).f_inode).i_size })?;
+    if size == 0 || size > MOST {
+        return Err(EFBIG);
+    }
+
+    let mut bytes = KVVec::from_elem(0u8, size, GFP_KERNEL)?;
+    let mut position = 0;
+    let mut filled = 0usize;
+    while let Some(room) = bytes.get_mut(filled..).filter(|room| !room.is_empty()) {
+        // SAFETY: The file is open for reading; the buffer is ours and that long.
+        let count = unsafe {
+            bindings::kernel_read(file.0, room.as_mut_ptr().cast(), room.len(), &mut position)
+        };
+        match usize::try_from(count) {
+            Ok(0) => break,
+            Ok(count) => filled = filled.wrapping_add(count),
+            Err(_) => return Err(Error::from_errno(count as c_int)),
+        }
+    }
+    bytes.truncate(filled);
+    Ok(bytes)
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Pages that move into a pipe.
+//!
+//! What is in a pipe is pages and one reference to them, with the kernel's own operations: nothing there
+//! points to a ring, an instance or this module, and no code of ours runs when somebody drains, copies
+//! (`tee`) or drops it. The count of references cannot overflow, for the kernel's `get` refuses before.
+
+use super::{
+    c,
+    pages::Pages, //
+};
+use core::marker::PhantomData;
+use kernel::{
+    bindings,
+    prelude::*, //
+};
+
+/// The end of a pipe where bytes go in, locked by the caller of `splice`.
+pub(crate) struct PipeEnd<'a> {
+    pipe: *mut bindings::pipe_inode_info,
+    locked: PhantomData<&'a mut ()>,
+}
+
+impl PipeEnd<'_> {
+    /// The pipe that the VFS passes to `splice_read`.
+    ///
+    /// # Safety
+    ///
+    /// It is valid and locked, or the task's own, for the lifetime of the result.
+    pub(crate) unsafe fn new(pipe: *mut bindings::pipe_inode_info) -> Self {
+        Self {
+            pipe,
+            locked: PhantomData,
+        }
+    }
+
+    /// Does it take one more buffer?
+    pub(crate) fn has_room(&self) -> bool {
+        // SAFETY: By the contract of `new`.
+        unsafe { c::rt_pipe_has_room(self.pipe) }
+    }
+
+    /// Moves `pages` into it.
+    ///
+    /// # Errors
+    ///
+    /// `EAGAIN` without room, `EPIPE` without readers; the pages are gone.
+    pub(crate) fn push(&mut self, pages: Pages) -> Result {
+        let (base, len) = pages.into_raw();
+        let len = u32::try_from(len).map_err(|_| EINVAL)?;
+        // SAFETY: By the contract of `new`; the pages were allocated as one, and the reference goes
+        // with them.
+        let pushed = unsafe { c::rt_pipe_push(self.pipe, base.as_ptr().cast(), len) };
+        if pushed < 0 {
+            return Err(Error::from_errno(pushed as i32));
+        }
+        Ok(())
+    }
+}

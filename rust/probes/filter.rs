@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The filter of an event in an instance: compiled in process context, asked by the probe.
+
+use crate::{
+    event::filter::{
+        error,
+        predicate::{
+            FieldInfo,
+            FieldKind,
+            Names, //
+        },
+        program::{
+            Env,
+            Node,
+            Program,
+            Source, //
+        },
+        structure, //
+    },
+    kapi::{
+        cpus,
+        events::Event,
+        percpu::CpuPin,
+        strings, //
+    },
+};
+use kernel::prelude::*;
+
+/// A compiled filter.
+pub(crate) struct Filter {
+    text: KVec<u8>,
+    nodes: KVec<Node>,
+    sets: KVec<u64>,
+    cpus: usize,
+}
+
+/// What is known by name in a filter of this event.
+struct Known<'a>(&'a Event);
+
+impl Names for Known<'_> {
+    fn field(&self, name: &str) -> Option<FieldInfo> {
+        self.0.field(name, |field| FieldInfo {
+            kind: FieldKind::of_type(field.declared.ty),
+            offset: field.offset,
+            size: field.declared.size,
+            signed: field.declared.signed,
+        })
+    }
+
+    fn function(&self, name: &str) -> Option<(u64, u64)> {
+        strings::function(name)
+    }
+
+    fn function_at(&self, address: u64) -> Option<(u64, u64)> {
+        strings::function_at(address)
+    }
+}
+
+/// Where a probe runs.
+struct Here<'a>(&'a CpuPin);
+
+impl Env for Here<'_> {
+    fn cpu(&self) -> u32 {
+        self.0.cpu()
+    }
+
+    fn comm(&self, question: impl FnOnce(&[u8]) -> bool) -> bool {
+        strings::with_comm(question)
+    }
+
+    fn string(
+        &self,
+        address: u64,
+        user: bool,
+        question: impl FnOnce(&[u8]) -> bool,
+    ) -> Option<bool> {
+        strings::with_string(address, user, question)
+    }
+}
+
+impl Filter {
+    /// Compiles `text` for `event`. The inner error is the user's.
+    pub(crate) fn new(
+        event: &Event,
+        text: &[u8],
+    ) -> Result<core::result::Result<KBox<Self>, error::Error>> {
+        let needs = match structure::measure(text) {
+            Ok(needs) => needs,
+            Err(wrong) => return Ok(Err(wrong)),
+        };
+        let cpus = cpus::most() as usize;
+        let words = needs.sets.saturating_mul(cpus.div_ceil(64));
+        let mut filter = KBox::new(
+            Self {
+                text: KVec::with_capacity(text.len(), GFP_KERNEL)?,
+                nodes: KVec::from_elem(Node::UNUSED, needs.preds, GFP_KERNEL)?,
+                sets: KVec::from_elem(0, words, GFP_KERNEL)?,
+                cpus,
+            },
+            GFP_KERNEL,
+        )?;
+        filter.text.extend_from_slice(text, GFP_KERNEL)?;
+        let source = Source { text, cpus };
+        let this = &mut *filter;
+        match source.compile(&Known(event), &mut this.nodes, &mut this.sets) {
+            Ok(used) => this.nodes.truncate(used),
+            Err(wrong) => return Ok(Err(wrong)),
+        }
+        Ok(Ok(filter))
+    }
+
+    /// Whether a record is let through. Any context.
+    pub(super) fn matches(&self, pin: &CpuPin, record: &[u8]) -> bool {
+        Program {
+            text: &self.text,
+            nodes: &self.nodes,
+            sets: &self.sets,
+            cpus: self.cpus,
+        }
+        .matches(record, &Here(pin))
+    }
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Whose events does an instance want? Those of listed tasks, or of all but the listed ones.
+//!
+//! Each CPU has a word that says whether events there are ignored; a probe looks at nothing else. It
+//! follows the task that runs: the scheduler's tracepoints set it in front of the probes that record
+//! them and behind these, so that a switch counts for both tasks, and a wake-up also for the one that
+//! is woken up.
+//!
+//! Lists are changed bit by bit, from any context. A list goes when nobody can have it any more.
+
+use crate::{
+    kapi::{
+        percpu::{
+            CpuPin,
+            PerCpu, //
+        },
+        tasks::Watcher,
+        words::SharedU64, //
+    },
+    ring::port::SharedWord, //
+};
+use kernel::prelude::*;
+
+/// Tasks have pids below this: the kernel's PID_MAX_LIMIT.
+const MOST_TASKS: usize = 1 << 22;
+
+/// A set of the tasks there can be: a bit for each pid.
+pub(crate) struct PidSet(KVVec<SharedU64>);
+
+impl PidSet {
+    /// No task.
+    pub(crate) fn new() -> Result<Self> {
+        let words = MOST_TASKS >> 6;
+        let mut bits = KVVec::with_capacity(words, GFP_KERNEL)?;
+        for _ in 0..words {
+            bits.push(SharedU64::zero(), GFP_KERNEL)?;
+        }
+        Ok(Self(bits))
+    }
+
+    fn place(&self, pid: u32) -> Option<(&SharedU64, u64)> {
+        let word = self.0.get(pid as usize >> 6)?;
+        Some((word, 1u64.wrapping_shl(pid & 63)))
+    }
+
+    /// Is it a pid that a task can have?
+    pub(crate) fn can_have(pid: u32) -> bool {
+        (pid as usize) < MOST_TASKS
+    }
+
+    fn has(&self, pid: i32) -> bool {
+        let place = u32::try_from(pid).ok().and_then(|pid| self.place(pid));
+        place.is_some_and(|(word, bit)| word.load() & bit != 0)
+    }
+
+    /// Adds a pid that a task can have, or takes it away.
+    pub(crate) fn set(&self, pid: u32, on: bool) {
+        let Some((word, bit)) = self.place(pid) else {
+            return;
+        };
+        loop {
+            let old = word.load();
+            let new = if on { old | bit } else { old & !bit };
+            if old == new || word.cas(old, new) {
+                return;
+            }
+        }
+    }
+
+    /// The pids, in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        (0u32..).zip(self.0.iter()).flat_map(|(at, word)| {
+            let bits = word.load();
+            (0..64u32)
+                .filter(move |bit| bits.wrapping_shr(*bit) & 1 != 0)
+                .map(move |bit| at.wrapping_mul(64).wrapping_add(bit))
+        })
+    }
+}
+
+/// Which of the two lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PidList {
+    /// Only these.
+    Only,
+    /// All but these.
+    Never,
+}
+
+/// The lists of an instance as probes see them.
+///
+/// # Invariants
+///
+/// A set goes only after it was taken away and all probes that began before have ended.
+pub(crate) struct PidFilter {
+    /// Whether events of this CPU are ignored.
+    ignore: PerCpu<SharedU64>,
+    /// Addresses of the [`PidSet`]s; 0 when there is none.
+    only: SharedU64,
+    never: SharedU64,
+}
+
+impl PidFilter {
+    /// Without a list.
+    pub(crate) fn new() -> Result<Self> {
+        Ok(Self {
+            ignore: PerCpu::new(|_| Ok(SharedU64::zero()))?,
+            only: SharedU64::zero(),
+            never: SharedU64::zero(),
+        })
+    }
+
+    fn word(&self, list: PidList) -> &SharedU64 {
+        match list {
+            PidList::Only => &self.only,
+            PidList::Never => &self.never,
+        }
+    }
+
+    /// Uses `set` from now on.
+    ///
+    /// # Safety
+    ///
+    /// The set stays where it is until another one, or none, was set and
+    /// [`crate::kapi::events::synchronize`] has returned, or this has gone.
+    pub(crate) unsafe fn set(&self, list: PidList, set: Option<&PidSet>) {
+        let address = set.map_or(0, |set| (&raw const *set).expose_provenance());
+        // Release: its contents come first.
+        self.word(list).store_release(address as u64);
+    }
+
+    fn get(&self, list: PidList) -> Option<&PidSet> {
+        match self.word(list).load() {
+            0 => None,
+            // SAFETY: By the invariant; the address was exposed by `set`. The loads through it depend
+            // on the load of it.
+            address => Some(unsafe { &*core::ptr::with_exposed_provenance(address as usize) }),
+        }
+    }
+
+    fn unlisted(&self, pid: i32) -> bool {
+        self.get(PidList::Only).is_some_and(|set| !set.has(pid))
+    }
+
+    fn forbidden(&self, pid: i32) -> bool {
+        self.get(PidList::Never).is_some_and(|set| set.has(pid))
+    }
+
+    fn set_ignored(&self, pin: &CpuPin, ignored: bool) {
+        self.ignore.this(pin).store(u64::from(ignored));
+    }
+
+    /// The task `pid` runs on this CPU.
+    pub(crate) fn runs(&self, pin: &CpuPin, pid: i32) {
+        self.set_ignored(pin, self.unlisted(pid) || self.forbidden(pid));
+    }
+
+    /// Ignores nothing on `cpu`, until something happens there.
+    pub(crate) fn forget(&self, cpu: u32) {
+        if let Some(word) = self.ignore.of(cpu) {
+            word.store(0);
+        }
+    }
+
+    /// Are the events of this CPU ignored?
+    #[inline(always)]
+    pub(super) fn ignores(&self, pin: &CpuPin) -> bool {
+        self.ignore.this(pin).load() != 0
+    }
+}
+
+impl Watcher for PidFilter {
+    fn before_switch(&self, pin: &CpuPin, prev: i32, next: i32) {
+        let ignored = self.forbidden(prev) && self.forbidden(next)
+            || self.unlisted(prev) && self.unlisted(next);
+        self.set_ignored(pin, ignored);
+    }
+
+    fn after_switch(&self, pin: &CpuPin, next: i32) {
+        self.runs(pin, next);
+    }
+
+    fn before_wakeup(&self, pin: &CpuPin, woken: i32) {
+        if self.ignores(pin) {
+            self.runs(pin, woken);
+        }
+    }
+
+    fn after_wakeup(&self, pin: &CpuPin, current: i32) {
+        if !self.ignores(pin) {
+            self.runs(pin, current);
+        }
+    }
+
+    fn forked(&self, parent: i32, child: i32) {
+        for list in [PidList::Only, PidList::Never] {
+            if let (Some(set), Ok(child)) = (self.get(list), u32::try_from(child)) {
+                if set.has(parent) {
+                    set.set(child, true);
+                }
+            }
+        }
+    }
+
+    fn freed(&self, pid: i32) {
+        for list in [PidList::Only, PidList::Never] {
+            if let (Some(set), Ok(pid)) = (self.get(list), u32::try_from(pid)) {
+                set.set(pid, false);
+            }
+        }
+    }
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0
+//! What `error_log` says.
+
+use core::fmt;
+
+use super::writer::ByteWrite;
+
+/// Entries that an instance keeps; the oldest go first.
+pub(crate) const KEPT: usize = 8;
+
+/// In front of the text that was refused.
+const COMMAND: &str = "  Command: ";
+
+/// One text that was refused.
+pub(crate) struct Entry<'a> {
+    /// Nanoseconds since boot.
+    pub(crate) time: u64,
+    /// Who refused it.
+    pub(crate) place: &'a str,
+    pub(crate) error: &'a str,
+    pub(crate) command: &'a [u8],
+    /// Offset in `command` below which the caret stands.
+    pub(crate) at: usize,
+}
+
+impl Entry<'_> {
+    /// Writes it.
+    pub(crate) fn write_text(&self, out: &mut dyn ByteWrite) -> fmt::Result {
+        let (seconds, rest) = (self.time / 1_000_000_000, self.time % 1_000_000_000);
+        writeln!(
+            out,
+            "[{seconds:5}.{:06}] {}: error: {}",
+            rest / 1000,
+            self.place,
+            self.error
+        )?;
+        out.write_str(COMMAND)?;
+        out.write_bytes(self.command)?;
+        let width = COMMAND.len().saturating_add(self.at).saturating_add(1);
+        writeln!(out, "\n{:>width$}", "^")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_look_like_those_of_tracefs() {
+        let mut out = String::new();
+        Entry {
+            time: 68_532_871_059,
+            place: "event filter parse error",
+            error: "Field not found",
+            command: b"nope == 1",
+            at: 5,
+        }
+        .write_text(&mut out)
+        .unwrap();
+        assert_eq!(
+            out,
+            "[   68.532871] event filter parse error: error: Field not found\n\
+             \x20 Command: nope == 1\n\
+             \x20               ^\n"
+        );
+    }
+}

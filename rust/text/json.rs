@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Strings and bytes as JSON.
+//!
+//! Names of tasks and strings in records are any bytes; JSON has only valid UTF-8. Called for
+//! `trace_pipe_json` and by `event::json`.
+
+use core::fmt::{
+    self,
+    Write, //
+};
+
+/// Writes `bytes` as a string with its quotes. What is not UTF-8 becomes U+FFFD.
+pub(crate) fn write_string(bytes: &[u8], out: &mut dyn Write) -> fmt::Result {
+    out.write_char('"')?;
+    for chunk in bytes.utf8_chunks() {
+        let mut rest = chunk.valid();
+        while let Some(at) = rest.find(needs_escape) {
+            let (plain, from) = rest.split_at_checked(at).unwrap_or((rest, ""));
+            out.write_str(plain)?;
+            let mut chars = from.chars();
+            if let Some(special) = chars.next() {
+                write_escaped(special, out)?;
+            }
+            rest = chars.as_str();
+        }
+        out.write_str(rest)?;
+        if !chunk.invalid().is_empty() {
+            out.write_char(char::REPLACEMENT_CHARACTER)?;
+        }
+    }
+    out.write_char('"')
+}
+
+/// Besides what JSON demands, DEL: terminals obey it.
+fn needs_escape(char: char) -> bool {
+    matches!(char, '"' | '\\' | '\0'..='\x1f' | '\x7f')
+}
+
+fn write_escaped(char: char, out: &mut dyn Write) -> fmt::Result {
+    match char {
+        '"' => out.write_str("\\\""),
+        '\\' => out.write_str("\\\\"),
+        '\n' => out.write_str("\\n"),
+        '\r' => out.write_str("\\r"),
+        '\t' => out.write_str("\\t"),
+        other => write!(out, "\\u{:04x}", u32::from(other)),
+    }
+}
+
+/// Writes `bytes` as a string of two hexadecimal digits for each.
+pub(crate) fn write_hex(bytes: &[u8], out: &mut dyn Write) -> fmt::Result {
+    out.write_char('"')?;
+    for byte in bytes {
+        write!(out, "{byte:02x}")?;
+    }
+    out.write_char('"')
+}
+
+/// Writes the object that stands in front of the next event of `cpu` when its reader did not see
+/// `events` events.
+pub(crate) fn write_lost(cpu: u32, events: u64, out: &mut dyn Write) -> fmt::Result {
+    match events {
+        0 => Ok(()),
+        events => writeln!(out, "{{\"cpu\":{cpu},\"lost\":{events}}}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings() {
+        let rows: [(&[u8], &str); 9] = [
+            (b"", r#""""#),
+            (b"bash", r#""bash""#),
+            (b"a\"b\\c", r#""a\"b\\c""#),
+            (b"\n\r\t\0\x1f\x7f", r#""\n\r\t\u0000\u001f\u007f""#),
+            (
+                "h\u{e9}llo \u{1f600}".as_bytes(),
+                "\"h\u{e9}llo \u{1f600}\"",
+            ),
+            (b"\xff", "\"\u{fffd}\""),
+            (b"a\xe2\x82", "\"a\u{fffd}\""),
+            (b"\xc3(\xa0\xa1x", "\"\u{fffd}(\u{fffd}\u{fffd}x\""),
+            (b"\"\xff\"", "\"\\\"\u{fffd}\\\"\""),
+        ];
+        for (bytes, wanted) in rows {
+            let mut text = String::new();
+
+            write_string(bytes, &mut text).unwrap();
+            assert_eq!(text, wanted, "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn bytes_and_losses() {
+        let mut text = String::new();
+
+        write_hex(&[0, 0x9a, 0xff], &mut text).unwrap();
+        write_hex(&[], &mut text).unwrap();
+        write_lost(1, 0, &mut text).unwrap();
+        write_lost(2, 17, &mut text).unwrap();
+        assert_eq!(text, "\"009aff\"\"\"{\"cpu\":2,\"lost\":17}\n");
+    }
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Which pids are written into `set_event_pid` and `set_event_notrace_pid`.
+//!
+//! Numbers as in C, with white space or NUL behind each; a NUL without a number in front ends them. The
+//! bytes of a write come piece by piece, so a list may be of any length.
+
+use super::{
+    number,
+    word, //
+};
+
+/// Numbers from this on are no pids.
+pub(crate) const END: u32 = 1 << 30;
+
+/// Longest number, in bytes.
+const LONGEST: usize = 127;
+
+/// Why a list is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wrong {
+    /// No number, or too long a text for one.
+    Number,
+    /// Not a pid.
+    TooLarge,
+}
+
+/// What one byte did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Nothing yet.
+    More,
+    /// It ended this pid.
+    Pid(u32),
+    /// It ended the list.
+    End,
+}
+
+/// The place in a list.
+pub(crate) struct Pids {
+    word: [u8; LONGEST],
+    len: usize,
+}
+
+impl Pids {
+    /// At its beginning.
+    pub(crate) const fn new() -> Self {
+        Self {
+            word: [0; LONGEST],
+            len: 0,
+        }
+    }
+
+    /// Takes the next byte.
+    ///
+    /// # Errors
+    ///
+    /// The number that it belongs to, or ends, is none.
+    pub(crate) fn push(&mut self, byte: u8) -> Result<Step, Wrong> {
+        if byte == 0 || word::is_space(byte) {
+            return Ok(match (self.finish()?, byte) {
+                (Some(pid), _) => Step::Pid(pid),
+                (None, 0) => Step::End,
+                (None, _) => Step::More,
+            });
+        }
+        *self.word.get_mut(self.len).ok_or(Wrong::Number)? = byte;
+        self.len = self.len.wrapping_add(1);
+        Ok(Step::More)
+    }
+
+    /// The pid that the last bytes were, if any.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::push`].
+    pub(crate) fn finish(&mut self) -> Result<Option<u32>, Wrong> {
+        let len = core::mem::take(&mut self.len);
+        if len == 0 {
+            return Ok(None);
+        }
+        let word = self.word.get(..len).unwrap_or_default();
+        // The kernel looks at the lower half of a number only.
+        match number::c_integer(word, false).ok_or(Wrong::Number)? as u32 {
+            END.. => Err(Wrong::TooLarge),
+            pid => Ok(Some(pid)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The pids, and how many bytes were looked at.
+    fn parsed(text: &[u8]) -> Result<(Vec<u32>, usize), Wrong> {
+        let (mut pids, mut found) = (Pids::new(), vec![]);
+        for (at, byte) in text.iter().enumerate() {
+            match pids.push(*byte)? {
+                Step::More => {}
+                Step::Pid(pid) => found.push(pid),
+                Step::End => return Ok((found, at + 1)),
+            }
+        }
+        found.extend(pids.finish()?);
+        Ok((found, text.len()))
+    }
+
+    #[test]
+    fn lists() {
+        let rows: &[(&[u8], Result<(&[u32], usize), Wrong>)] = &[
+            (b"", Ok((&[], 0))),
+            (b" \n", Ok((&[], 2))),
+            (b"1", Ok((&[1], 1))),
+            (b" 1 22\t0x10\n010 +5 ", Ok((&[1, 22, 16, 8, 5], 18))),
+            (b"1\0002", Ok((&[1, 2], 5))),
+            (b"1 \0002", Ok((&[1], 3))),
+            (b"\0001", Ok((&[], 1))),
+            (b"x", Err(Wrong::Number)),
+            (b"1 x", Err(Wrong::Number)),
+            (b"-1", Err(Wrong::Number)),
+            (b"08", Err(Wrong::Number)),
+            (b"18446744073709551616", Err(Wrong::Number)),
+            (b"4294967296", Ok((&[0], 10))),
+            (b"1073741823", Ok((&[1073741823], 10))),
+            (b"1073741824", Err(Wrong::TooLarge)),
+            (b"4294967295", Err(Wrong::TooLarge)),
+        ];
+        for (text, want) in rows {
+            let found = parsed(text);
+            let found = found.as_ref().map(|(pids, len)| (&pids[..], *len));
+            assert_eq!(
+                found.map_err(|wrong| *wrong),
+                *want,
+                "{:?}",
+                text.escape_ascii().to_string()
+            );
+        }
+    }
+
+    #[test]
+    fn longest_number() {
+        let mut text = vec![b'0'; 127];
+        assert_eq!(parsed(&text), Ok((vec![0], 127)));
+        text.push(b' ');
+        assert_eq!(parsed(&text), Ok((vec![0], 128)));
+        text[127] = b'0';
+        assert_eq!(parsed(&text), Err(Wrong::Number));
+    }
+}

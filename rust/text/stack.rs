@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0
+//! What the records of `stacktrace` and `userstacktrace` hold, and how they are printed.
+//!
+//! Both records are complete, with the eight common bytes in front. What an address is called only the
+//! kernel knows; who calls this brings a [`Names`].
+
+use core::fmt;
+
+use super::{
+    options::{
+        Opt,
+        OptionSet, //
+    },
+    writer::ByteWrite, //
+};
+
+/// Bytes in front of the addresses: common fields, a number of four bytes, and a gap.
+pub(crate) const HEAD: usize = 16;
+
+/// Addresses in a record of `userstacktrace`, always.
+pub(crate) const USER_DEPTH: usize = 8;
+
+/// Knows the names of addresses in the kernel.
+pub(crate) trait Names {
+    /// Writes the name of the function at `address`, with or without the place in it. `Ok(false)` if
+    /// it has none, and nothing was written.
+    fn write_name(
+        &mut self,
+        address: u64,
+        offset: bool,
+        out: &mut dyn ByteWrite,
+    ) -> Result<bool, fmt::Error>;
+}
+
+/// Writes `address` as the options want it.
+pub(crate) fn write_address(
+    address: u64,
+    options: OptionSet,
+    names: &mut dyn Names,
+    out: &mut dyn ByteWrite,
+) -> fmt::Result {
+    if address == 0 {
+        return out.write_char('0');
+    }
+    if !names.write_name(address, options.has(Opt::SymOffset), out)? {
+        write!(out, "{address:#010x}")?;
+    }
+    if options.has(Opt::SymAddr) {
+        write!(out, " <{address:016x}>")?;
+    }
+    Ok(())
+}
+
+/// The addresses in a record.
+fn addresses(record: &[u8]) -> impl Iterator<Item = u64> + '_ {
+    record
+        .get(HEAD..)
+        .unwrap_or_default()
+        .chunks_exact(8)
+        .filter_map(<[u8]>::first_chunk)
+        .map(|bytes| u64::from_ne_bytes(*bytes))
+}
+
+/// The callers in the kernel, the innermost first.
+pub(crate) fn callers(record: &[u8]) -> impl Iterator<Item = u64> + '_ {
+    addresses(record).take_while(|address| *address != u64::MAX)
+}
+
+/// The callers in user space, the innermost first, and behind them zeros.
+pub(crate) fn user_callers(record: &[u8]) -> [u64; USER_DEPTH] {
+    let mut callers = [0; USER_DEPTH];
+    let found = addresses(record).take_while(|address| *address != 0);
+    for (to, from) in callers.iter_mut().zip(found) {
+        *to = from;
+    }
+    callers
+}
+
+/// The process that a record of `userstacktrace` is about.
+pub(crate) fn process(record: &[u8]) -> u32 {
+    let number = record.get(8..).and_then(<[u8]>::first_chunk);
+    number.map_or(0, |number| u32::from_ne_bytes(*number))
+}
+
+/// Writes a record of `stacktrace`: its line and one more for each caller.
+pub(crate) fn write_callers(
+    record: &[u8],
+    options: OptionSet,
+    names: &mut dyn Names,
+    out: &mut dyn ByteWrite,
+) -> fmt::Result {
+    out.write_str("<stack trace>\n")?;
+    for address in callers(record) {
+        out.write_str(" => ")?;
+        write_address(address, options, names, out)?;
+        out.write_char('\n')?;
+    }
+    Ok(())
+}
+
+/// Fills a record of either kind behind its common fields: the number, then the addresses.
+pub(crate) fn fill(payload: &mut [u8], number: u32, addresses: &[u64]) {
+    let Some((head, rest)) = payload.split_at_mut_checked(HEAD - 8) else {
+        return;
+    };
+    let number = number.to_ne_bytes();
+    for (to, from) in head.iter_mut().zip(number.iter().chain(&[0; 4])) {
+        *to = *from;
+    }
+    for (to, from) in rest.chunks_exact_mut(8).zip(addresses) {
+        to.copy_from_slice(&from.to_ne_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Knows what is at 0x1000 to 0x1fff.
+    struct Map;
+
+    impl Names for Map {
+        fn write_name(
+            &mut self,
+            address: u64,
+            offset: bool,
+            out: &mut dyn ByteWrite,
+        ) -> Result<bool, fmt::Error> {
+            if !(0x1000..0x2000).contains(&address) {
+                return Ok(false);
+            }
+            out.write_str("known")?;
+            if offset {
+                write!(out, "+{:#x}/0x1000", address - 0x1000)?;
+            }
+            Ok(true)
+        }
+    }
+
+    fn record(number: u32, addresses: &[u64]) -> Vec<u8> {
+        let mut payload = vec![0xee; 8 + 8 * addresses.len()];
+
+        fill(&mut payload, number, addresses);
+        [&[4, 0, 0, 1, 9, 0, 0, 0], &payload[..]].concat()
+    }
+
+    fn text(addresses: &[u64], options: OptionSet) -> String {
+        let mut text = String::new();
+
+        write_callers(&record(3, addresses), options, &mut Map, &mut text).unwrap();
+        text
+    }
+
+    #[test]
+    fn a_stack() {
+        let none = OptionSet::DEFAULT;
+        let some = [0x1002, 0x77, 0, 0x1fff];
+
+        assert_eq!(
+            text(&some, none),
+            "<stack trace>\n => known\n => 0x00000077\n => 0\n => known\n"
+        );
+        assert_eq!(
+            text(&some[..2], none.with(Opt::SymOffset, true)),
+            "<stack trace>\n => known+0x2/0x1000\n => 0x00000077\n"
+        );
+        assert_eq!(
+            text(&some[..3], none.with(Opt::SymAddr, true)),
+            "<stack trace>\n => known <0000000000001002>\n\
+             \x20=> 0x00000077 <0000000000000077>\n => 0\n"
+        );
+        assert_eq!(text(&[], none), "<stack trace>\n");
+        // What an old kernel ended it with.
+        assert_eq!(
+            text(&[0x1000, u64::MAX, 0x1000], none),
+            "<stack trace>\n => known\n"
+        );
+    }
+
+    #[test]
+    fn a_record_is_number_gap_addresses() {
+        let bytes = record(0x01020304, &[5, 6]);
+
+        assert_eq!(bytes[8..16], [4, 3, 2, 1, 0, 0, 0, 0]);
+        assert_eq!(bytes.len(), 32);
+        assert_eq!(callers(&bytes).collect::<Vec<_>>(), [5, 6]);
+        assert_eq!(process(&bytes), 0x01020304);
+        assert_eq!(callers(&bytes[..31]).collect::<Vec<_>>(), [5]);
+        assert_eq!(callers(&bytes[..10]).count(), 0);
+        assert_eq!(process(&bytes[..10]), 0);
+    }
+
+    #[test]
+    fn user_callers_end_at_a_zero() {
+        assert_eq!(
+            user_callers(&record(1, &[7, 8, 0, 9, 0, 0, 0, 0])),
+            [7, 8, 0, 0, 0, 0, 0, 0]
+        );
+        assert_eq!(user_callers(&record(1, &[1; 9])), [1; 8]);
+        assert_eq!(user_callers(&[]), [0; 8]);
+    }
+
+    #[test]
+    fn filling_never_leaves_the_record() {
+        for len in 0..40 {
+            let mut payload = vec![0xee; len];
+
+            fill(&mut payload, 1, &[2; 9]);
+            assert_eq!(payload.len(), len);
+        }
+    }
+}

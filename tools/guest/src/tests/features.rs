@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `features`, and the counts of events: each line of the first is true, the second is exact.
+
+use super::{test, Test};
+use crate::check::{Check, Report};
+use crate::errno::*;
+use crate::sys;
+use crate::tree::{Instance, Tree};
+use crate::Context;
+
+pub const TESTS: &[Test] = &[
+    test("features.are_there", 30, are_there),
+    test("features.event_counts", 60, event_counts),
+];
+
+fn instance(context: &Context) -> Check<Instance> {
+    if !context.is_rtracefs() {
+        skip!("tracefs has no such file");
+    }
+    Instance::new(&context.root, "rtg-own")
+}
+
+/// One `KIND NAME` per line, the version first, and the tree has what it says.
+fn are_there(context: &Context) -> Check {
+    let own = instance(context)?;
+    let top = own.top();
+    let text = top.get("features")?;
+    ensure!(text.starts_with("version 1\n"), "{text:?}");
+    let (clocks, options) = (top.get("trace_clock")?, top.list("options")?);
+    let mut report = Report::default();
+    let mut options_told = 0;
+    for line in text.lines().skip(1) {
+        let there = match line.split_once(' ') {
+            Some(("clock", name)) => clocks
+                .split_whitespace()
+                .any(|clock| clock.trim_matches(['[', ']']) == name),
+            Some(("option", name)) => {
+                options_told += 1;
+                options.iter().any(|option| option == name)
+            }
+            Some(("file", path)) => {
+                let path = path.replace("cpuN", "cpu0");
+                top.exists(
+                    &path
+                        .replace("SYSTEM/EVENT", "sched/sched_switch")
+                        .replace("SYSTEM", "sched"),
+                )
+            }
+            _ => false,
+        };
+        report.expect(there, || format!("{line:?} is not so"));
+    }
+    ensure_eq!(options_told, options.len(), "options");
+    ensure_eq!(top.write("features", b"1"), Err(EINVAL), "a write");
+    report.finish()
+}
+
+/// `HITS LOST` of an event.
+fn counts(tree: &Tree, event: &str) -> Check<(u64, u64)> {
+    for line in tree.get("event_counts")?.lines() {
+        let mut words = line.split(' ');
+        if words.next() == Some(event) {
+            let numbers: Vec<u64> = words.filter_map(|word| word.parse().ok()).collect();
+            ensure_eq!(numbers.len(), 2, "{line:?}");
+            return Ok((numbers[0], numbers[1]));
+        }
+    }
+    Ok((0, 0))
+}
+
+/// As many as the buffers say, while it is wanted and only then.
+fn event_counts(context: &Context) -> Check {
+    sys::pin_to(0);
+    let own = instance(context)?;
+    let event = "raw_syscalls:sys_enter";
+    let file = "events/raw_syscalls/sys_enter/enable";
+    let stats = |label| -> Check<u64> {
+        (0..sys::online_cpus()).try_fold(0, |sum, cpu| {
+            Ok(sum + own.number(&format!("per_cpu/cpu{cpu}/stats"), label)?)
+        })
+    };
+    let work = || {
+        for _ in 0..500 {
+            sys::thread_id();
+        }
+    };
+    let record = || -> Check<(u64, u64)> {
+        own.clear()?;
+        own.set(file, "1")?;
+        work();
+        own.set(file, "0")?;
+        Ok((
+            stats("entries")? + stats("overrun")?,
+            stats("dropped events")?,
+        ))
+    };
+    record()?;
+    ensure_eq!(counts(&own, event)?, (0, 0), "not counted");
+    own.set("options/event-counts", "1")?;
+    let counted = record()?;
+    ensure!(counted.0 > 500, "only {counted:?}");
+    ensure_eq!(counts(&own, event)?, counted, "counted");
+    let more = record()?;
+    let sum = (counted.0 + more.0, counted.1 + more.1);
+    ensure_eq!(counts(&own, event)?, sum, "counted on");
+    own.set("options/event-counts", "0")?;
+    record()?;
+    ensure_eq!(counts(&own, event)?, sum, "kept, and not counted on");
+    // From 0 again, in a buffer that refuses what it has no room for.
+    own.set("options/event-counts", "1")?;
+    ensure_eq!(counts(&own, event)?, (0, 0), "from the beginning");
+    own.set("buffer_size_kb", "8")?;
+    own.set("options/overwrite", "0")?;
+    let refused = record()?;
+    ensure!(refused.1 > 0, "nothing was refused: {refused:?}");
+    ensure_eq!(counts(&own, event)?, refused, "recorded and refused");
+    // Nothing is lost while nothing is wanted.
+    own.set("tracing_on", "0")?;
+    own.set(file, "1")?;
+    work();
+    own.set(file, "0")?;
+    ensure_eq!(counts(&own, event)?, refused, "while recording is off");
+    Ok(())
+}

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What filters let through: the same records as the kernel's own tracer, in all four contexts,
+//! while filters change and while a module with its events goes.
+
+use super::side::Pair;
+use super::{test, Test};
+use crate::check::{Check, Report};
+use crate::errno::*;
+use crate::module;
+use crate::soak::record::{self, CONTEXTS, RINGS};
+use crate::soak::writers::Writers;
+use crate::stream::{self, CpuReader};
+use crate::sys;
+use crate::tree::{Instance, Tree};
+use crate::workload::{self, Load};
+use crate::Context;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Seek, SeekFrom, Write};
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+pub const TESTS: &[Test] = &[
+    test("filter.records", 120, records),
+    test("filter.contexts", 120, contexts),
+    test("filter.replaced", 60, replaced),
+    test("filter.module", 60, of_a_module),
+];
+
+type Filters = &'static [(&'static str, &'static str)];
+
+/// Each row is one run with these filters, all at once.
+const ROUNDS: &[Filters] = &[
+    &[
+        ("sched/sched_switch", "prev_pid == 0 || next_pid == 0"),
+        ("sched/sched_waking", "comm ~ \"rtg*\""),
+        ("sched/sched_wakeup", "target_cpu == 0 && prio < 121"),
+        (
+            "sched/sched_process_fork",
+            "common_pid > 1 && child_pid & 1",
+        ),
+        ("sched/sched_process_exec", "filename ~ \"*exe*\""),
+        ("irq/softirq_entry", "vec == 1 || vec == 7 || vec==9"),
+        ("irq/softirq_exit", "vec & 1"),
+        ("timer/hrtimer_start", "function.function == hrtimer_wakeup"),
+        (
+            "timer/hrtimer_expire_entry",
+            "function.function != hrtimer_wakeup",
+        ),
+        ("timer/timer_start", "CPU == 0"),
+        (
+            "raw_syscalls/sys_enter",
+            "id == 0 || id == 1 || id == 0x101",
+        ),
+        ("raw_syscalls/sys_exit", "ret < 0"),
+        ("kmem/kmalloc", "bytes_req >= 64 && bytes_alloc < 512"),
+        ("workqueue/workqueue_queue_work", "workqueue == \"events\""),
+        ("net/net_dev_queue", "name == \"lo\" && len > 100"),
+        (
+            "task/task_newtask",
+            "comm == \"rtguest\" && clone_flags & 0x10000 || pid & 1",
+        ),
+    ],
+    &[
+        (
+            "sched/sched_switch",
+            "prev_comm ~ \"*guest*\" && !(next_comm == 'rtguest' || next_pid == 0)",
+        ),
+        ("sched/sched_waking", "CPU & CPUS{0}"),
+        ("sched/sched_wakeup", "COMM ~ \"rtguest*\""),
+        (
+            "sched/sched_process_exit",
+            "comm ~ \"[a-f]*\" || !(prio >= 120)",
+        ),
+        ("irq/softirq_entry", "common_pid == 0"),
+        ("irq/softirq_exit", "common_flags & 1 || vec != 9"),
+        (
+            "raw_syscalls/sys_enter",
+            "(id == 0 && common_pid > 1) || (id != 1 && !(id > 100))",
+        ),
+        ("raw_syscalls/sys_exit", "id & CPUS{0-1}"),
+        ("timer/hrtimer_start", "mode != 10"),
+        (
+            "timer/hrtimer_expire_entry",
+            "common_preempt_count == 0 && cpu != 0",
+        ),
+        ("kmem/kmalloc", "node != -1 || COMM != 'rtguest'"),
+        ("kmem/kfree", "common_pid != 0 && (CPU < 1 || CPU > 1)"),
+        (
+            "workqueue/workqueue_queue_work",
+            "workqueue ~ \"*_*\" || cpu == CPUS{0}",
+        ),
+        ("workqueue/workqueue_execute_start", "common_pid & 1"),
+        ("signal/signal_generate", "sig == 17"),
+    ],
+];
+
+/// All records of some instance by event, when nobody filters.
+fn count_of(tree: &Tree, events: &BTreeSet<&str>) -> Check<BTreeMap<String, usize>> {
+    let mut ids = BTreeMap::new();
+    for event in events {
+        let id = tree.get(&format!("events/{event}/id"))?;
+        ids.insert(id.trim().parse().unwrap_or(0u16), event.to_string());
+    }
+    let mut counts = BTreeMap::new();
+    for stream in stream::drain(tree)? {
+        for name in stream
+            .records
+            .iter()
+            .filter_map(|record| ids.get(&record.id()))
+        {
+            *counts.entry(name.clone()).or_insert(0) += 1;
+        }
+    }
+    Ok(counts)
+}
+
+/// The same filters on both: the same records. A third instance says how many there were at all.
+fn records(context: &Context) -> Check {
+    let systems: &[&str] = &[
+        "sched",
+        "irq",
+        "timer",
+        "raw_syscalls",
+        "kmem",
+        "rcu",
+        "workqueue",
+        "net",
+        "task",
+        "signal",
+    ];
+    let mut report = Report::default();
+    let mut chosen = 0;
+    for filters in ROUNDS {
+        let pair = Pair::new(context, systems)?;
+        let all = Instance::new(&context.root, "rtg-all")?;
+        all.set("buffer_size_kb", "16000")?;
+        for tree in [&pair.own, &pair.reference] {
+            tree.set("events/enable", "0")?;
+        }
+        for (event, filter) in *filters {
+            for tree in [&pair.own, &pair.reference] {
+                tree.set(&format!("events/{event}/filter"), filter)?;
+                tree.set(&format!("events/{event}/enable"), "1")?;
+            }
+            all.set(&format!("events/{event}/enable"), "1")?;
+        }
+        let window = pair.run(|| workload::mixed(6))?;
+        all.set("tracing_on", "0")?;
+        let compared = pair.compare_all(&window)?;
+        let events = filters.iter().map(|(event, _)| *event).collect();
+        let unfiltered = count_of(&all, &events)?;
+        for (event, filter) in *filters {
+            let count = |of: &BTreeMap<String, usize>| of.get(*event).copied().unwrap_or(0);
+            let (kept, all) = (count(&compared.counts), count(&unfiltered));
+            println!("{event}: {filter}: {kept} of {all}");
+            report.expect(all > 0, || format!("{event}: no record at all"));
+            chosen += usize::from(0 < kept && kept < all);
+        }
+    }
+    report.expect(chosen >= 20, || {
+        format!("only {chosen} filters let a part of the records through")
+    });
+    report.finish()
+}
+
+const SOAK: &str = "rtsoak/rtsoak_event";
+
+/// Events written in task, softirq, hardirq and NMI context, deep inside each other, and filtered
+/// there: what comes back is what the filter names, and of that nothing is missing.
+fn contexts(context: &Context) -> Check {
+    let own = Instance::new(&context.root, "rtg-soak-a")?;
+    own.set("buffer_size_kb", "20000")?;
+    let writers = Writers::load(context, &[])?;
+    type Wanted = fn(usize, u32) -> bool;
+    let filters: [(&str, Wanted); 4] = [
+        ("number & 1", |_, number| number & 1 == 1),
+        ("number < 1000 && who & 3", |context, number| {
+            number < 1000 && context != 0
+        }),
+        (
+            "who & 1 && !(number & 2) && who & 2 && CPU == 0 || number == 0",
+            |context, number| context == 3 && number & 2 == 0 || number == 0,
+        ),
+        (
+            "common_flags & 0x48 && COMM ~ \"*\" && common_pid != -1",
+            |context, _| context > 1,
+        ),
+    ];
+    let mut report = Report::default();
+    for (filter, wanted) in filters {
+        own.set("events/rtsoak/rtsoak_event/filter", filter)?;
+        own.clear()?;
+        own.set("events/rtsoak/rtsoak_event/enable", "1")?;
+        writers.start(7, 60_000, 0, 0)?;
+        while writers.busy()? {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        writers.stop()?;
+        own.set("events/rtsoak/rtsoak_event/enable", "0")?;
+        let written = writers.written()?;
+        let only_cpu_0 = filter.contains("CPU == 0");
+        let mut kept = [0; CONTEXTS.len()];
+        for cpu in 0..sys::online_cpus() {
+            let stream = stream::drain_cpu(&own, cpu)?;
+            report.expect(stream.lost() == 0 && !stream.uncounted_loss, || {
+                format!("{filter}: cpu {cpu} lost events")
+            });
+            let mut found = vec![BTreeSet::new(); CONTEXTS.len()];
+            for record in &stream.records {
+                let event = record::of_record(cpu, &record.payload)?;
+                let named = wanted(event.context, event.number)
+                    && (!only_cpu_0 || cpu == 0 || event.number == 0);
+                report.expect(named, || format!("{filter}: {event:?} was let through"));
+                report.expect(found[event.context].insert(event.number), || {
+                    format!("{filter}: {event:?} came twice")
+                });
+            }
+            for (context, found) in found.iter().enumerate() {
+                let tally = written.tally(cpu, RINGS, context);
+                let named = (0..tally.attempts as u32).filter(|number| {
+                    wanted(context, *number) && (!only_cpu_0 || cpu == 0 || *number == 0)
+                });
+                let missing = named.filter(|number| !found.contains(number)).count();
+                let refused = tally.attempts - tally.recorded;
+                report.expect(missing as u64 <= refused, || {
+                    let name = CONTEXTS[context];
+                    format!("{filter}: cpu {cpu}: {missing} of {name} missing, {refused} refused")
+                });
+                kept[context] += found.len();
+            }
+        }
+        println!("{filter}: {kept:?} of {:?}", written.by_context());
+        report.expect(kept[3] > 0, || format!("{filter}: nothing from NMIs"));
+    }
+    writers.unload()?;
+    own.remove()?;
+    report.finish()
+}
+
+/// A filter replaced by another while its event is recorded, switched off and on again: at no
+/// moment there is none.
+fn replaced(context: &Context) -> Check {
+    const FILE: &str = "events/raw_syscalls/sys_enter/filter";
+    const OTHER: &str = "events/sched/sched_switch/filter";
+    let own = Instance::new(&context.root, "rtg-own")?;
+    let id: u16 = own
+        .get("events/raw_syscalls/sys_enter/id")?
+        .trim()
+        .parse()
+        .map_err(|e| format!("id: {e}"))?;
+    own.set(FILE, "id == 1")?;
+    own.set("events/raw_syscalls/sys_enter/enable", "1")?;
+    own.set("events/sched/sched_switch/enable", "1")?;
+    let stop = AtomicBool::new(false);
+    let _load = Load::start();
+    let mut readers = (0..sys::online_cpus())
+        .map(|cpu| CpuReader::open(&own, cpu))
+        .collect::<Check<Vec<_>>>()?;
+    let until_stopped = |step: &dyn Fn() -> Check| -> Check {
+        while !stop.load(Ordering::Relaxed) {
+            step()?;
+        }
+        Ok(())
+    };
+    let changed = std::thread::scope(|scope| {
+        let workers = [
+            scope.spawn(|| {
+                until_stopped(&|| {
+                    own.set(FILE, "id == 0 || id == 1")?;
+                    own.set(FILE, "id == 1 && CPU >= 0")
+                })
+            }),
+            scope.spawn(|| {
+                until_stopped(&|| {
+                    own.set("events/raw_syscalls/sys_enter/enable", "0")?;
+                    own.set("events/raw_syscalls/sys_enter/enable", "1")
+                })
+            }),
+            scope.spawn(|| {
+                until_stopped(&|| {
+                    own.set(OTHER, "prev_pid > 5 && prev_comm ~ \"*a*\"")?;
+                    let refused = own.write(OTHER, b"nosuch == 1");
+                    ensure_eq!(refused, Err(EINVAL), "a field that does not exist");
+                    own.set("events/sched/filter", "pid == 1")?;
+                    own.set(OTHER, "0")
+                })
+            }),
+        ];
+        let end = sys::monotonic_ns() + 3_000_000_000;
+        let mut read = Ok(());
+        while read.is_ok() && sys::monotonic_ns() < end {
+            read = readers.iter_mut().try_for_each(CpuReader::drain);
+        }
+        stop.store(true, Ordering::Relaxed);
+        workers.into_iter().fold(read, |result, w| {
+            result.and(w.join().unwrap_or(Err("died".into())))
+        })
+    });
+    changed?;
+    let mut seen = BTreeMap::new();
+    for record in readers.iter().flat_map(|reader| &reader.stream.records) {
+        if record.id() == id {
+            *seen.entry(record.number(8, 8)).or_insert(0) += 1;
+        }
+    }
+    println!("system calls: {seen:?}");
+    ensure!(seen.contains_key(&1), "no write was recorded");
+    ensure!(seen.keys().all(|call| *call <= 1), "others were: {seen:?}");
+    drop(readers);
+    own.remove()
+}
+
+/// The filter of a module's event goes with the module, on both trees; a file that is still open
+/// says so.
+fn of_a_module(context: &Context) -> Check {
+    let own = Instance::new(&context.root, "rtg-own")?;
+    let file = format!("events/{SOAK}/filter");
+    for round in 0..3 {
+        let writers = Writers::load(context, &[])?;
+        ensure_eq!(own.get(&file)?, "none\n", "round {round}");
+        own.set(&file, "number == 5")?;
+        own.set(&format!("events/{SOAK}/enable"), "1")?;
+        let mut open = std::fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(own.file(&file))
+            .map_err(|e| format!("{file}: {e}"))?;
+        writers.unload()?;
+        ensure!(!own.exists(&file), "{file} is still there");
+        let mut bytes = [0; 64];
+        let read = open.read_at(&mut bytes, 0).map_err(Errno::from);
+        ensure_eq!(
+            read,
+            Err(ENODEV),
+            "reading the filter of an event that is gone"
+        );
+        let _ = open.seek(SeekFrom::Start(0));
+        let written = open.write(b"number == 6").map_err(Errno::from);
+        ensure_eq!(written, Err(ENODEV), "filtering an event that is gone");
+    }
+    ensure!(!module::is_loaded("rtsoak"), "the module is still there");
+    own.remove()
+}

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Random writes to every control file there is: mutations of what the files take and of what they
+//! show. None may be answered by an error that no file gives, none may make the kernel complain, and
+//! afterwards the tracer records as before.
+//!
+//! `RTRACE_FUZZ_WRITES` says how many writes a file gets; scripts/test-long asks for 100000.
+
+use super::{pair, test, Test};
+use crate::chance::{Chance, SEED};
+use crate::check::{Check, Report};
+use crate::errno::*;
+use crate::soak::setting;
+use crate::sys;
+use crate::tree::{Instance, Tree};
+use crate::Context;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+pub const TESTS: &[Test] = &[
+    test("fuzz.writes", 400, writes),
+    test("fuzz.same_answers", 200, same_answers),
+];
+
+/// What a control file may answer.
+const ANSWERS: &[Errno] = &[
+    EINVAL,
+    ERANGE,
+    ENOMEM,
+    EBADF,
+    EOVERFLOW,
+    ENOENT,
+    EBUSY,
+    ENODEV,
+    EPERM,
+    E2BIG,
+    EFAULT,
+    Errno(ESRCH),
+];
+const ESRCH: i32 = 3;
+
+/// Pieces that more than one file understands.
+const WORDS: &[&str] = &[
+    "0",
+    "1",
+    "2",
+    "8",
+    "-",
+    "+",
+    "no",
+    " ",
+    "\n",
+    "\0",
+    ",",
+    ":",
+    "*",
+    "!",
+    "&&",
+    "||",
+    "==",
+    "~",
+    "(",
+    ")",
+    "\"",
+    "0x",
+    "99999999999",
+    "prev_pid",
+    "comm",
+    "CPUS{0}",
+    "common_pid",
+    "sched",
+    "irq",
+    ":mod:",
+    "mono",
+    "local",
+    "nop",
+    "overwrite",
+    "\u{fe}",
+    ".function",
+];
+
+/// Pieces for sizes: most results are refused, so that memory is not what is tested.
+const SIZES: &[&str] = &["8", "0", "-", "+", "k", "\n", "x", "99999999999999999999"];
+
+/// Files that take few writes in a hundred, for each that succeeds waits for memory or for a grace
+/// period.
+const SLOW: &[(&str, usize)] = &[
+    ("buffer_size_kb", 2),
+    ("buffer_subbuf_size_kb", 2),
+    ("saved_cmdlines_size", 5),
+    ("trace_clock", 10),
+    ("snapshot", 5),
+    ("enable", 5),
+    ("filter", 10),
+    ("set_event", 10),
+    ("set_event_pid", 10),
+    ("set_event_notrace_pid", 10),
+    ("tracing_cpumask", 10),
+    ("free_buffer", 5),
+    ("trace", 20),
+];
+
+fn is_named(path: &str, name: &str) -> bool {
+    path.rsplit('/').next() == Some(name)
+}
+
+/// The files of the top folder and of one folder of each kind that can be written at all.
+fn files(tree: &Tree) -> Check<Vec<String>> {
+    let mut found = Vec::new();
+    for folder in [
+        "",
+        "options",
+        "per_cpu/cpu0",
+        "events",
+        "events/irq",
+        "events/irq/softirq_entry",
+        "events/sched/sched_switch",
+        "events/ftrace/print",
+    ] {
+        for name in tree.list(folder)? {
+            let path = match folder {
+                "" => name,
+                _ => format!("{folder}/{name}"),
+            };
+            let writable = |path: &String| {
+                use std::os::unix::fs::PermissionsExt;
+                let data = tree.file(path).metadata();
+                data.is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o200 != 0)
+            };
+            if writable(&path) {
+                found.push(path);
+            }
+        }
+    }
+    ensure!(found.len() > 20, "only {found:?} can be written");
+    Ok(found)
+}
+
+/// Pieces from what the file shows.
+fn shown(tree: &Tree, file: &str) -> Vec<String> {
+    let streams = ["trace", "trace_pipe", "snapshot", "error_log"];
+    if streams.iter().any(|name| is_named(file, name)) {
+        return Vec::new();
+    }
+    let text = tree.read_bytes(file).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text).into_owned();
+    text.split_whitespace()
+        .take(40)
+        .map(str::to_string)
+        .collect()
+}
+
+/// How many of `writes` a file gets.
+fn share(file: &str, writes: usize) -> usize {
+    let percent = SLOW.iter().find(|(name, _)| is_named(file, name));
+    percent.map_or(writes, |(_, percent)| (writes * percent / 100).max(20))
+}
+
+/// Texts for one file.
+struct Texts {
+    words: Vec<String>,
+    chance: Chance,
+}
+
+impl Texts {
+    fn new(tree: &Tree, file: &str, seed: u64) -> Self {
+        let sizes = file.ends_with("_kb") || file.ends_with("_size");
+        let words = match sizes {
+            true => SIZES.iter().map(|word| word.to_string()).collect(),
+            false => {
+                let mut words = shown(tree, file);
+                words.extend(WORDS.iter().map(|word| word.to_string()));
+                words
+            }
+        };
+        Texts {
+            words,
+            chance: Chance::new(seed),
+        }
+    }
+
+    fn next(&mut self) -> Vec<u8> {
+        let words: Vec<_> = self.words.iter().map(String::as_str).collect();
+        match self.chance.below(50) {
+            0 => self.chance.bytes(5000),
+            1 => self.chance.text(&words).repeat(60),
+            _ => self.chance.text(&words),
+        }
+    }
+}
+
+/// The tree records, shows and loses nothing.
+fn alive(context: &Context) -> Check {
+    let own = Instance::new(&context.root, "rtg-alive")?;
+    own.set("trace_marker", "alive")?;
+    ensure!(own.get("trace")?.ends_with("alive\n"), "no marker");
+    own.set("events/sched/sched_switch/enable", "1")?;
+    let recorded = sys::wait_until(Duration::from_secs(10), || {
+        own.get("trace")
+            .is_ok_and(|text| text.contains(": sched_switch: "))
+    });
+    ensure!(recorded, "no event is recorded any more");
+    own.remove()
+}
+
+/// Writes to a file that may be written fast. A kernel that proves its locking is slow.
+fn default() -> u64 {
+    match sys::kernel_with_checks() {
+        true => 500,
+        false => 5000,
+    }
+}
+
+fn writes(context: &Context) -> Check {
+    if !context.is_rtracefs() {
+        skip!("the kernel's own files are not ours to spoil");
+    }
+    let top = Tree::at(&context.root);
+    let count = setting("RTRACE_FUZZ_WRITES", default()) as usize;
+    println!("{count} writes a file, seed {SEED:#x}");
+    let mut report = Report::default();
+    let mut total = BTreeMap::<i32, (usize, BTreeSet<String>)>::new();
+    for file in files(&top)? {
+        let began = Instant::now();
+        let mut texts = Texts::new(&top, &file, SEED);
+        let wanted = share(&file, count);
+        for _ in 0..wanted {
+            let text = texts.next();
+            let answer = top.write(&file, &text);
+            let (times, by) = total.entry(answer.err().map_or(0, |e| e.0)).or_default();
+            *times += 1;
+            by.insert(file.clone());
+            report.expect(
+                match answer {
+                    Ok(taken) => taken <= text.len(),
+                    Err(error) => ANSWERS.contains(&error),
+                },
+                || format!("{file} <- \"{}\": {answer:?}", text.escape_ascii()),
+            );
+        }
+        let seconds = began.elapsed().as_secs_f32();
+        if seconds > 5.0 {
+            println!("{file}: {wanted} writes in {seconds:.1}s");
+        }
+    }
+    for (errno, (times, by)) in total {
+        match by.len() {
+            0..8 => println!("errno {errno}: {times} answers, of {by:?}"),
+            files => println!("errno {errno}: {times} answers, of {files} files"),
+        }
+    }
+    crate::module::reload(context)?;
+    alive(context)?;
+    report.finish()
+}
+
+/// The same random writes to both tracers get the same answers.
+fn same_answers(context: &Context) -> Check {
+    /// Answers depend on what else there is: memory, names of events, what a mistake left.
+    const APART: &[&str] = &[
+        "buffer_size_kb",
+        "buffer_subbuf_size_kb",
+        "set_event",
+        "snapshot",
+    ];
+    let (own, reference) = pair(context)?;
+    let count = setting("RTRACE_FUZZ_WRITES", default()) as usize / 5;
+    let mut report = Report::default();
+    let mut total = 0;
+    for file in files(&own)? {
+        if !reference.exists(&file) || APART.iter().any(|name| is_named(&file, name)) {
+            continue;
+        }
+        let mut texts = Texts::new(&own, &file, SEED ^ 1);
+        let mut problems = 0;
+        for _ in 0..share(&file, count) {
+            let text = texts.next();
+            if text.windows(10).any(|part| part == b"record-cmd") {
+                // Only the top instance has it: differences.md.
+                continue;
+            }
+            let (found, wanted) = (own.write(&file, &text), reference.write(&file, &text));
+            total += 1;
+            problems += usize::from(found != wanted);
+            report.expect(found == wanted || problems > 3, || {
+                format!(
+                    "{file} <- \"{}\": {found:?}, tracefs {wanted:?}",
+                    text.escape_ascii()
+                )
+            });
+        }
+    }
+    println!("{total} writes to both");
+    report.finish()
+}

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `stacktrace` and `userstacktrace`: the same stacks as in tracefs, in the forms that
+//! options give them, and from every context.
+
+use super::options_forms::{lines_of, record, some_processes, stable, EVENTS};
+use super::{test, Test};
+use crate::check::{Check, Report};
+use crate::stream::Record;
+use crate::tree::Instance;
+use crate::{module, workload, Context};
+
+pub const TESTS: &[Test] = &[
+    test("options.stacks", 90, stacks),
+    test("options.user_stacks", 90, user_stacks),
+    test("options.stacks_under_load", 120, stacks_under_load),
+    test("options.stacks_nest", 120, stacks_nest),
+];
+
+/// The lines of an event and, behind it, of its stacks.
+fn blocks(text: &str) -> Vec<Vec<String>> {
+    let mut blocks: Vec<Vec<String>> = Vec::new();
+    for line in lines_of(text) {
+        match blocks.last_mut() {
+            Some(block)
+                if line.starts_with(" => ")
+                    || line.contains(" stack trace>")
+                    || line.contains(": <stack trace>") =>
+            {
+                block.push(line);
+            }
+            _ => blocks.push(vec![line]),
+        }
+    }
+    blocks
+}
+
+/// The names in front of the kernel's own functions in a stack of tracefs: its probe.
+fn of_the_probe(line: &str) -> bool {
+    [
+        " => trace_event_",
+        " => trace_buffer_",
+        " => __ftrace_trace_stack",
+        " => ftrace_",
+    ]
+    .iter()
+    .any(|name| line.starts_with(name))
+}
+
+/// `stacktrace`: behind each event the stack that tracefs records, without the tracer's own
+/// functions.
+fn stacks(context: &Context) -> Check {
+    let recorded = record(context, EVENTS, &["stacktrace"], some_processes)?;
+    let mut report = Report::default();
+    for option in ["plain", "sym-offset", "sym-addr"] {
+        if option != "plain" {
+            recorded.set(option)?;
+        }
+        let mut seen = Vec::new();
+        for (tree, ids) in recorded.trees() {
+            let text = tree.get("trace")?;
+            let blocks: Vec<Vec<String>> = blocks(&text)
+                .into_iter()
+                .map(|block| {
+                    let lines = block.iter().map(|line| stable(line, ids));
+                    lines.filter(|line| !of_the_probe(line)).collect()
+                })
+                // The address of a marker is the tracer's.
+                .filter(|block: &Vec<String>| !block[0].contains("tracing_mark_write"))
+                .collect();
+            seen.push(blocks);
+        }
+        report.expect(seen[0].len() > 10, || format!("only {:?}", seen[0]));
+        for block in &seen[0] {
+            report.expect(block.len() > 4, || {
+                format!("{option}: no stack in {block:?}")
+            });
+        }
+        let mut both = seen[0].iter().zip(&seen[1]);
+        if let Some((found, wanted)) = both.find(|(a, b)| a != b) {
+            report.add(format!("{option}: {found:?}, tracefs {wanted:?}"));
+        }
+        report.expect(seen[0].len() == seen[1].len(), || {
+            format!("{} events, tracefs {}", seen[0].len(), seen[1].len())
+        });
+        if option != "plain" {
+            recorded.set(&format!("no{option}"))?;
+        }
+    }
+    report.finish()
+}
+
+/// `userstacktrace`: the same callers in user space, as numbers and by file.
+fn user_stacks(context: &Context) -> Check {
+    let events = [
+        "signal/signal_generate",
+        "sched/sched_process_fork",
+        "task/task_newtask",
+    ];
+    let recorded = record(context, &events, &["userstacktrace"], some_processes)?;
+    let mut report = Report::default();
+    for options in [&[][..], &["sym-userobj"], &["sym-userobj", "sym-addr"]] {
+        for option in options {
+            recorded.set(option)?;
+        }
+        let mut seen = Vec::new();
+        for (tree, ids) in recorded.trees() {
+            let blocks: Vec<Vec<String>> = blocks(&tree.get("trace")?)
+                .into_iter()
+                .map(|block| block.iter().map(|line| stable(line, ids)).collect())
+                .filter(|block: &Vec<String>| !block[0].contains("tracing_mark_write"))
+                .collect();
+            seen.push(blocks);
+        }
+        let callers = seen[0]
+            .iter()
+            .flatten()
+            .filter(|line| line.starts_with(" => "));
+        let callers: Vec<_> = callers.collect();
+        report.expect(callers.len() > 3, || format!("only {:?}", seen[0]));
+        let by_file = callers.iter().filter(|line| line.contains("[+0x")).count();
+        report.expect((by_file > 0) == options.contains(&"sym-userobj"), || {
+            format!("{options:?}: {by_file} of {callers:?} by file")
+        });
+        report.expect(seen[0] == seen[1], || {
+            format!("{options:?}: {:?}, tracefs {:?}", seen[0], seen[1])
+        });
+        for option in options {
+            recorded.set(&format!("no{option}"))?;
+        }
+    }
+    report.finish()
+}
+
+/// Stacks of all events in all contexts: each is a whole record behind an event of its context.
+fn stacks_under_load(context: &Context) -> Check {
+    let own = Instance::new(&context.root, "rtg-own")?;
+    own.set("buffer_size_kb", "8000")?;
+    for option in ["stacktrace", "userstacktrace"] {
+        own.set("trace_options", option)?;
+    }
+    for system in [
+        "sched",
+        "irq",
+        "irq_vectors",
+        "timer",
+        "raw_syscalls",
+        "kmem",
+        "nmi",
+        "exceptions",
+    ] {
+        if own.exists(&format!("events/{system}/enable")) {
+            own.set(&format!("events/{system}/enable"), "1")?;
+        }
+    }
+    workload::mixed(6);
+    own.set("tracing_on", "0")?;
+    own.set("events/enable", "0")?;
+    let (mut events, mut kernel, mut user, mut deep, mut in_interrupt) =
+        (0u64, 0u64, 0u64, 0usize, 0u64);
+    for stream in crate::stream::drain(&own)? {
+        for record in &stream.records {
+            match record.id() {
+                4 => {
+                    let size = record.number(8, 4) as usize;
+                    ensure_eq!(record.payload.len(), 16 + 8 * size, "a stack of {size}");
+                    for at in 0..size {
+                        let address = record.number(16 + 8 * at, 8);
+                        ensure!(address >> 63 == 1, "address {address:#x} in the kernel");
+                    }
+                    deep = deep.max(size);
+                    kernel += 1;
+                    in_interrupt += u64::from(record.flags() & 0x18 != 0);
+                }
+                13 => {
+                    ensure_eq!(record.payload.len(), 80, "a stack of a process");
+                    user += 1;
+                }
+                _ => events += 1,
+            }
+        }
+    }
+    println!("{events} events, {kernel} stacks up to {deep} deep, {in_interrupt} in interrupts, {user} of processes");
+    ensure!(events > 200, "only {events} events");
+    // The first records of a full buffer may be stacks alone, and NMIs have none of processes.
+    ensure!(
+        kernel * 10 > events * 9 && kernel <= events + 100,
+        "{kernel} stacks of {events} events"
+    );
+    ensure!(
+        user * 10 > events * 5 && user <= events + 100,
+        "{user} stacks of processes"
+    );
+    ensure!(
+        deep > 5 && in_interrupt > 10,
+        "depth {deep}, {in_interrupt} in interrupts"
+    );
+    Ok(())
+}
+
+/// Who wrote a record: task, soft interrupt, interrupt, NMI.
+fn level(record: &Record) -> usize {
+    match record.flags() {
+        flags if flags & 0x40 != 0 => 3,
+        flags if flags & 0x08 != 0 => 2,
+        flags if flags & 0x10 != 0 => 1,
+        _ => 0,
+    }
+}
+
+/// Stacks from four contexts that interrupt each other: within each context of a CPU every event is
+/// followed by its stack, and nothing else comes between the two.
+fn stacks_nest(context: &Context) -> Check {
+    const NAME: &str = "rtstress";
+    const RAW_DATA: u16 = 19;
+    let _ = module::unload(NAME);
+    let own = Instance::new(&context.root, "rtg-stress")?;
+    own.set("buffer_size_kb", "16000")?;
+    own.set("trace_options", "stacktrace")?;
+    // Not irq_vectors: what asks to be scheduled comes in the guise of the context it interrupts.
+    for system in ["nmi", "irq", "sched", "timer"] {
+        own.set(&format!("events/{system}/enable"), "1")?;
+    }
+    let loaded = module::load(&context.stress, "ms=300 pause_us=200 instance=rtg-stress");
+    let result = loaded.map(drop);
+    own.set("events/enable", "0")?;
+    let unloaded = module::unload(NAME).map_err(|e| format!("unload {NAME}: {e}"));
+    result.and(unloaded)?;
+
+    // The end of an interrupt has the flags of the context that it interrupted, but interrupts are off.
+    let key = |record: &Record| 2 * level(record) + usize::from(record.flags() & 0x01 != 0);
+    let mut stacks = [0u64; 4];
+    for stream in crate::stream::drain(&own)? {
+        let mut open = [None; 8];
+        let mut began = false;
+        for record in &stream.records {
+            if record.lost > 0 {
+                (open, began) = ([None; 8], false);
+            }
+            let at = key(record);
+            match record.id() {
+                RAW_DATA => {}
+                4 => {
+                    ensure!(
+                        open[at].take().is_some() || !began,
+                        "cpu {}: a stack without an event at {}, key {at}",
+                        record.cpu,
+                        record.ts
+                    );
+                    stacks[at / 2] += 1;
+                }
+                id => {
+                    if let Some(before) = open[at].replace(id) {
+                        fail!(
+                            "cpu {}: event {before} has no stack before {id} at {}, key {at}",
+                            record.cpu,
+                            record.ts
+                        );
+                    }
+                }
+            }
+            // What was cut off by a loss lies before the first event of a task.
+            began |= at < 2 && record.id() == 4;
+        }
+    }
+    println!("stacks of task, softirq, hardirq, nmi: {stacks:?}");
+    ensure!(
+        stacks.iter().all(|count| *count > 5),
+        "stacks by context: {stacks:?}"
+    );
+    Ok(())
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What is remembered of tasks: `saved_cmdlines_size`, `saved_tgids` and the option `record-tgid`.
+
+use super::golden::without_stamp;
+use super::{pair, test, Test};
+use crate::check::{Check, Report};
+use crate::errno::*;
+use crate::sys;
+use crate::tree::Tree;
+use crate::workload;
+use crate::Context;
+use std::collections::BTreeMap;
+
+pub const TESTS: &[Test] = &[
+    test("tasks.cmdlines_size", 60, cmdlines_size),
+    test("tasks.resize_under_load", 60, resize_under_load),
+    test("tasks.tgids", 60, tgids),
+    test("tasks.tgid_column", 60, tgid_column),
+];
+
+const SWITCHES: &str = "events/sched/sched_switch/enable";
+
+/// `PID TEXT` per line.
+fn table(tree: &Tree, file: &str) -> Check<BTreeMap<u32, String>> {
+    let text = tree.get(file)?;
+    let mut found = BTreeMap::new();
+    for line in text.lines() {
+        let row = line.split_once(' ');
+        let Some((Ok(pid), rest)) = row.map(|(pid, rest)| (pid.parse(), rest)) else {
+            fail!("{file}: not a line: {line:?}");
+        };
+        ensure!(
+            found.insert(pid, rest.to_string()).is_none(),
+            "{file}: {pid} is there twice"
+        );
+    }
+    Ok(found)
+}
+
+/// Threads of this process that are seen by the scheduler while `f` runs.
+fn with_switches(tree: &Tree, f: impl FnOnce() -> Check) -> Check {
+    tree.set(SWITCHES, "1")?;
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| std::thread::sleep(std::time::Duration::from_millis(50)));
+        }
+    });
+    let result = f();
+    tree.set(SWITCHES, "0")?;
+    result
+}
+
+/// What is taken and refused is tracefs's; there is never less room than was asked for.
+fn cmdlines_size(context: &Context) -> Check {
+    let file = "saved_cmdlines_size";
+    let (own, reference) = (Tree::at(&context.root), Tree::at(&context.reference));
+    let size = |tree: &Tree| -> Check<u64> {
+        let text = tree.get(file)?;
+        let number = text.strip_suffix('\n').and_then(|text| text.parse().ok());
+        number.ok_or_else(|| format!("{file}: {text:?}"))
+    };
+    let before = (size(&own)?, size(&reference)?);
+    let mut report = Report::default();
+    for input in [
+        "1",
+        "128",
+        "6552",
+        "8192",
+        "8193",
+        "16385",
+        "32768",
+        "0",
+        "32769",
+        "-1",
+        "x",
+        "",
+        "18446744073709551616",
+    ] {
+        let kept = [size(&own)?, size(&reference)?];
+        let (found, wanted) = (
+            own.write(file, input.as_bytes()),
+            reference.write(file, input.as_bytes()),
+        );
+        report.expect(found == wanted, || {
+            format!("{file} <- {input:?}: {found:?}, tracefs {wanted:?}")
+        });
+        for (tree, kept) in [&own, &reference].into_iter().zip(kept) {
+            let now = size(tree)?;
+            let right = match found {
+                Ok(_) => now >= input.parse().unwrap_or(u64::MAX),
+                Err(_) => now == kept,
+            };
+            report.expect(right, || {
+                format!("{} <- {input:?}: {now}, {kept} before", tree.shown(file))
+            });
+        }
+    }
+    own.set(file, &before.0.to_string())?;
+    reference.set(file, &before.1.to_string())?;
+    ensure_eq!(size(&own)?, before.0, "back again");
+    report.finish()
+}
+
+/// Names stay when the size changes, and are found while it does.
+fn resize_under_load(context: &Context) -> Check {
+    if !context.is_rtracefs() {
+        skip!("tracefs forgets all names when the size changes");
+    }
+    let top = Tree::at(&context.root);
+    let (own, _reference) = pair(context)?;
+    let me = sys::thread_id();
+    with_switches(&own, || {
+        let name = std::fs::read_to_string("/proc/self/comm").map_err(|e| e.to_string())?;
+        let known =
+            || -> Check<Option<String>> { Ok(table(&top, "saved_cmdlines")?.get(&me).cloned()) };
+        ensure_eq!(known()?.as_deref(), Some(name.trim()), "this thread");
+        let load = workload::Load::start();
+        let mut result = Ok(());
+        for round in 0..40 {
+            let size = ["32768", "1", "16384", "8193"][round % 4];
+            result = result.and(top.set("saved_cmdlines_size", size));
+            let found = known()?;
+            if found.as_deref() != Some(name.trim()) {
+                result = result.and(Err(format!("{size} places: {found:?}")));
+            }
+        }
+        drop(load);
+        result.and(top.set("saved_cmdlines_size", "1"))
+    })
+}
+
+/// Who is in which thread group, once somebody wants to know.
+fn tgids(context: &Context) -> Check {
+    let (own, reference) = pair(context)?;
+    let mut report = Report::default();
+    for tree in [&own, &reference] {
+        let top = tree.top();
+        tree.set("options/record-tgid", "1")?;
+        let (mut thread, mut known) = (0, BTreeMap::new());
+        with_switches(tree, || {
+            std::thread::spawn(move || {
+                std::thread::sleep(std::time::Duration::from_millis(50));
+                sys::thread_id()
+            })
+            .join()
+            .map(|id| thread = id)
+            .map_err(|_| "the thread died".to_string())?;
+            known = table(&top, "saved_tgids")?;
+            Ok(())
+        })?;
+        let process = std::process::id().to_string();
+        report.expect(known.get(&thread) == Some(&process), || {
+            format!(
+                "{}: {thread} is of {process}: {:?}",
+                tree.shown(""),
+                known.get(&thread)
+            )
+        });
+        report.expect(!known.contains_key(&0), || {
+            "the idle task has a group".into()
+        });
+        // What is known stays when nobody wants more of it.
+        tree.set("options/record-tgid", "0")?;
+        let later = table(&top, "saved_tgids")?;
+        report.expect(later.get(&thread) == Some(&process), || {
+            format!("{thread} was forgotten")
+        });
+        report.expect(top.write("saved_tgids", b"1") == Err(EINVAL), || {
+            "saved_tgids can be written".into()
+        });
+    }
+    report.finish()
+}
+
+/// The column, for tasks whose group is known and for others, with all that stands beside it.
+fn tgid_column(context: &Context) -> Check {
+    sys::pin_to(0);
+    let (own, reference) = pair(context)?;
+    let mut report = Report::default();
+    for tree in [&own, &reference] {
+        tree.set("options/record-tgid", "1")?;
+        with_switches(tree, || Ok(()))?;
+    }
+    let look = |tree: &Tree| -> Check<Vec<String>> {
+        tree.clear()?;
+        tree.set("trace_marker", "hello")?;
+        let text = tree.get("trace")?;
+        Ok(text.lines().map(without_stamp).collect())
+    };
+    for irq_info in ["1", "0"] {
+        for tree in [&own, &reference] {
+            tree.set("options/irq-info", irq_info)?;
+        }
+        let (found, wanted) = (look(&own)?, look(&reference)?);
+        report.expect(found == wanted, || {
+            format!("irq-info={irq_info}: {found:#?}, tracefs {wanted:#?}")
+        });
+        let process = format!("({:7}) ", std::process::id());
+        report.expect(found.concat().contains(&process), || {
+            format!("no {process:?} in {found:?}")
+        });
+    }
+    // The idle tasks are in no group.
+    for tree in [&own, &reference] {
+        tree.set(SWITCHES, "1")?;
+        tree.clear()?;
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        tree.set(SWITCHES, "0")?;
+        let text = tree.get("trace")?;
+        let idle = text.lines().find(|line| line.contains("<idle>-0 "));
+        report.expect(
+            idle.is_some_and(|line| line.contains("-0       (-------) [")),
+            || format!("{}: the idle task: {idle:?}", tree.shown("trace")),
+        );
+    }
+    report.finish()
+}
