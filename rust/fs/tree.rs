@@ -17,6 +17,7 @@ use super::{
         Handler::{
             self,
             Knob,
+            Line,
             Own,
             Show,
             Word, //
@@ -268,14 +269,14 @@ static SYSTEM: &[(&CStr, Handler)] = &[
     (c"enable", Knob(events::show_enable, events::store_enable)),
     (
         c"filter",
-        Knob(events::show_system_filter, events::store_system_filter),
+        Line(events::show_system_filter, events::store_system_filter),
     ),
 ];
 
 /// The folder of an event.
 static EVENT: &[(&CStr, Handler)] = &[
     (c"enable", Knob(events::show_enable, events::store_enable)),
-    (c"filter", Knob(events::show_filter, events::store_filter)),
+    (c"filter", Line(events::show_filter, events::store_filter)),
     (c"format", Show(events::show_format)),
     (c"id", Show(events::show_id)),
 ];
