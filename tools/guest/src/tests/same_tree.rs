@@ -10,13 +10,16 @@ use super::{like, pair, test, Test};
 use crate::check::{Check, Report};
 use crate::errno::*;
 use crate::tree::Tree;
-use crate::Context;
+use crate::{rawcalls, sys, Context};
 use std::collections::BTreeSet;
+use std::io::Read;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 pub const TESTS: &[Test] = &[
     test("same.tree", 120, tree),
     test("same.wrong_input", 400, wrong_input),
+    test("same.but_for", 60, but_for),
 ];
 
 /// Paths that both trees have, in one instance and the top, at least.
@@ -171,5 +174,65 @@ fn wrong_input(context: &Context) -> Check {
     report.expect(files >= PATHS / 2 && refused > files, || {
         format!("only {files} files, {refused} writes refused")
     });
+    report.finish()
+}
+
+/// Texts that end in tracefs after the first read, however short.
+const ENDS: &[&str] = &[
+    "events/header_page",
+    "events/header_event",
+    "events/sched/filter",
+    "events/sched/sched_switch/filter",
+];
+
+/// Names of instances that only tracefs takes.
+const NAMES: &[&str] = &["rtg space", "rtg\nline", "rtg*", "rtg:b", "rtg\u{e9}"];
+
+/// What Documentation/differences.md lists and no other test shows.
+fn but_for(context: &Context) -> Check {
+    if !context.is_rtracefs() {
+        skip!("tracefs does not differ from itself");
+    }
+    let (own, reference) = pair(context)?;
+    let mut report = Report::default();
+    for file in ENDS {
+        let pieces = |tree: &Tree| -> Check<usize> {
+            let mut open = tree.open(file).map_err(|e| format!("{file}: {e}"))?;
+            let (mut bytes, mut len) = ([0; 3], 0);
+            while let Ok(n @ 1..) = open.read(&mut bytes) {
+                len += n;
+            }
+            Ok(len)
+        };
+        let whole = own.get(file)?.len();
+        let found = (pieces(&own)?, pieces(&reference)?);
+        report.expect(found == (whole, 3), || {
+            format!("{file}: {found:?} bytes in pieces of 3, {whole} in one")
+        });
+    }
+    for file in ["tracing_on", "buffer_size_kb", "events/sched/enable"] {
+        let spliced = |tree: &Tree| -> Op<usize> {
+            let (_end, into) = sys::pipe()?;
+            rawcalls::splice(&tree.open(file)?, &into, 100, false)
+        };
+        let (found, wanted) = (spliced(&own), spliced(&reference));
+        let whole = own.get(file)?.len();
+        report.expect(found == Ok(whole) && wanted == Err(EINVAL), || {
+            format!("splice of {file}: {found:?}, tracefs {wanted:?}")
+        });
+    }
+    let long = "n".repeat(65);
+    for name in NAMES.iter().copied().chain([&long[..]]) {
+        let made = |root: &Path| -> Op {
+            let path = root.join("instances").join(name);
+            std::fs::create_dir(&path)?;
+            Ok(std::fs::remove_dir(&path)?)
+        };
+        let (found, wanted) = (made(&context.root), made(&context.reference));
+        let refusal = if name == long { ENAMETOOLONG } else { EINVAL };
+        report.expect(found == Err(refusal) && wanted == Ok(()), || {
+            format!("mkdir {name:?}: {found:?}, tracefs {wanted:?}")
+        });
+    }
     report.finish()
 }

@@ -267,6 +267,14 @@ fn opens(context: &Context) -> Check {
 
 /// What a first read is: text, nothing, or an error.
 fn reads(context: &Context) -> Check {
+    // Both have seen a task: else `saved_cmdlines` has no line.
+    let (own, reference) = pair(context)?;
+    for tree in [&own, &reference] {
+        tree.set("events/sched/sched_switch/enable", "1")?;
+        crate::workload::pipe(5);
+        tree.set("events/sched/sched_switch/enable", "0")?;
+    }
+    drop((own, reference));
     let mut report = Report::default();
     let mut count = 0;
     each_pair(context, |own, reference, file| {
