@@ -22,6 +22,7 @@ mod input;
 mod input_rows;
 mod json;
 mod life;
+mod listing;
 mod load;
 mod options;
 mod options_forms;
@@ -114,6 +115,7 @@ const GROUPS: &[&[Test]] = &[
     contexts::TESTS,
     faults::TESTS,
     life::TESTS,
+    listing::TESTS,
     soak::TESTS,
     tasks::TESTS,
     load::TESTS,
@@ -141,6 +143,8 @@ pub fn all() -> impl Iterator<Item = Test> {
 pub const OURS: &[(&str, &str)] = &[
     ("event_counts", "trace_pipe"),
     ("features", "README"),
+    ("hits", "id"),
+    ("lost", "id"),
     ("options/event-counts", "options/record-tgid"),
     ("options/pipe-share", "options/record-tgid"),
     ("trace_pipe_json", "trace_pipe"),
