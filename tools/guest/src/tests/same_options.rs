@@ -5,14 +5,17 @@
 
 use super::options_forms::{binary, record_by, some_processes, stable, Recorded, EVENTS};
 use super::options_stacks::{blocks, of_the_probe};
-use super::{like, test, Test};
+use super::{like, pair, test, Test};
 use crate::check::{Check, Report};
 use crate::errno::EINVAL;
 use crate::tree::Tree;
-use crate::Context;
+use crate::{sys, Context};
 use std::collections::HashMap;
 
-pub const TESTS: &[Test] = &[test("same.options", 180, options)];
+pub const TESTS: &[Test] = &[
+    test("same.options", 180, options),
+    test("same.annotations", 60, annotations),
+];
 
 /// What an option does to the lines of events and markers that were recorded while it was set.
 #[derive(PartialEq)]
@@ -42,7 +45,7 @@ const OPTIONS: &[(&str, Does)] = &[
     ("block", Nothing),
     ("fields", Shows),
     ("trace_printk", Nothing),
-    // What it marks are losses: `golden.`, `raw.missed_events`.
+    // It has to do with losses, of which there are none: `same.annotations`.
     ("annotate", Nothing),
     ("userstacktrace", Records),
     ("sym-userobj", Nothing),
@@ -232,4 +235,57 @@ fn comparable(line: &str, ids: &HashMap<String, String>, option: &str) -> String
         }
         _ => stable(line, ids),
     }
+}
+
+/// `annotate`: where a further CPU begins after losses, a line says so. Between which markers, must be
+/// the same.
+fn annotations(context: &Context) -> Check {
+    let last = sys::online_cpus() - 1;
+    if last == 0 {
+        skip!("there is one CPU");
+    }
+    let (own, reference) = pair(context)?;
+    let mut report = Report::default();
+    for (size, option, wanted) in [
+        ("7", "annotate", 1),
+        ("7", "noannotate", 0),
+        ("1408", "annotate", 0),
+    ] {
+        for tree in [&own, &reference] {
+            tree.clear()?;
+            tree.set("buffer_size_kb", size)?;
+            tree.set("trace_options", option)?;
+            for cpu in [0, last] {
+                sys::pin_to(cpu);
+                for number in 0..300 {
+                    tree.set("trace_marker", &format!("{number} {}", "x".repeat(80)))?;
+                }
+            }
+        }
+        for file in ["trace", "per_cpu/cpu0/trace", "snapshot"] {
+            let look = |tree: &Tree| -> Check<Vec<[String; 3]>> {
+                let text = tree.get(file)?;
+                let lines: Vec<_> = text.lines().collect();
+                let cpu = |line: &str| {
+                    let rest = line.split_once(" [").map_or("", |(_, rest)| rest);
+                    rest.chars().take(3).collect::<String>()
+                };
+                let found = lines
+                    .windows(3)
+                    .filter(|lines| lines[1].contains("buffer started"));
+                Ok(found
+                    .map(|lines| [cpu(lines[0]), lines[1].to_string(), cpu(lines[2])])
+                    .collect())
+            };
+            if super::trees::is_not_built(file) {
+                continue;
+            }
+            let (found, theirs) = (look(&own)?, look(&reference)?);
+            let wanted = if file == "trace" { wanted } else { 0 };
+            report.expect(found == theirs && found.len() == wanted, || {
+                format!("{file}, {size} KB, {option}: {found:?}, tracefs {theirs:?}")
+            });
+        }
+    }
+    report.finish()
 }
