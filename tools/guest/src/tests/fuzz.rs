@@ -270,7 +270,11 @@ fn options_of_one(own: &Tree, reference: &Tree) -> Check<Vec<Vec<u8>>> {
     let names = |tree: &Tree| -> Check<BTreeSet<String>> {
         let text = tree.get("trace_options")?;
         let files = tree.list("options")?;
-        Ok(text.split_whitespace().map(str::to_string).chain(files).collect())
+        Ok(text
+            .split_whitespace()
+            .map(str::to_string)
+            .chain(files)
+            .collect())
     };
     let (own, reference) = (names(own)?, names(reference)?);
     let apart = own.symmetric_difference(&reference);

@@ -34,6 +34,7 @@ mod raw;
 mod raw_events;
 mod raw_marker;
 mod security;
+mod security_text;
 mod share;
 mod side;
 mod side_text;
@@ -116,6 +117,7 @@ const GROUPS: &[&[Test]] = &[
     snapshot::TESTS,
     snapshot_load::TESTS,
     security::TESTS,
+    security_text::TESTS,
     // What cannot be undone.
     security::LAST,
 ];
