@@ -8,10 +8,12 @@ mod clients_commands;
 mod contexts;
 mod ends;
 mod faults;
+mod faults_files;
 mod features;
 mod filter;
 mod filter_random;
 mod filter_records;
+mod filter_strings;
 mod fs_mount;
 mod fs_tree;
 mod fuzz;
@@ -77,6 +79,7 @@ const GROUPS: &[&[Test]] = &[
     filter::TESTS,
     filter_random::TESTS,
     filter_records::TESTS,
+    filter_strings::TESTS,
     trees::TESTS,
     golden::TESTS,
     golden_events::TESTS,
@@ -103,6 +106,7 @@ const GROUPS: &[&[Test]] = &[
     clients_commands::TESTS,
     contexts::TESTS,
     faults::TESTS,
+    faults_files::TESTS,
     life::TESTS,
     soak::TESTS,
     tasks::TESTS,

@@ -18,6 +18,13 @@ pub const TESTS: &[Test] = &[
 
 const RESTRICT: &str = "/proc/sys/kernel/kptr_restrict";
 
+/// Events whose own text, which is that of the kernel's header, consists of addresses.
+const OF_ADDRESSES: &[&str] = &[
+    "alloc_vmap_area",
+    "purge_vmap_area_lazy",
+    "free_vmap_area_noflush",
+];
+
 /// Addresses of the kernel, with page tables of four levels or five; what is above them are small
 /// negative numbers.
 pub fn is_address(number: u64) -> bool {
@@ -46,7 +53,7 @@ fn telling(text: &str) -> BTreeMap<String, String> {
             let name = rest.split([':', '(', ' ']).next().unwrap_or_default();
             event = name.to_string();
         }
-        if !addresses(line).is_empty() {
+        if !addresses(line).is_empty() && !OF_ADDRESSES.contains(&event.as_str()) {
             found.entry(event.clone()).or_insert(line.to_string());
         }
     }
