@@ -23,6 +23,7 @@ mod hostile;
 mod input;
 mod json;
 mod life;
+mod listing;
 mod load;
 mod options;
 mod options_forms;
@@ -108,6 +109,7 @@ const GROUPS: &[&[Test]] = &[
     faults::TESTS,
     faults_files::TESTS,
     life::TESTS,
+    listing::TESTS,
     soak::TESTS,
     tasks::TESTS,
     load::TESTS,
@@ -136,6 +138,8 @@ pub fn all() -> impl Iterator<Item = Test> {
 pub const OURS: &[(&str, &str)] = &[
     ("event_counts", "trace_pipe"),
     ("features", "README"),
+    ("hits", "id"),
+    ("lost", "id"),
     ("options/event-counts", "options/record-tgid"),
     ("options/pipe-share", "options/record-tgid"),
     ("trace_pipe_json", "trace_pipe"),
