@@ -3,6 +3,7 @@
 //! What filters let through: the same records as the kernel's own tracer, in all four contexts,
 //! while filters change and while a module with its events goes.
 
+use super::filter::names_function;
 use super::side::Pair;
 use super::{test, Test};
 use crate::check::{Check, Report};
@@ -131,14 +132,17 @@ fn records(context: &Context) -> Check {
     ];
     let mut report = Report::default();
     let mut chosen = 0;
+    let by_name = sys::finds_functions();
     for filters in ROUNDS {
+        let known = |row: &&(&str, &str)| by_name || !names_function(row.1);
+        let filters: Vec<_> = filters.iter().filter(known).collect();
         let pair = Pair::new(context, systems)?;
         let all = Instance::new(&context.root, "rtg-all")?;
         all.set("buffer_size_kb", "16000")?;
         for tree in [&pair.own, &pair.reference] {
             tree.set("events/enable", "0")?;
         }
-        for (event, filter) in *filters {
+        for (event, filter) in &filters {
             for tree in [&pair.own, &pair.reference] {
                 tree.set(&format!("events/{event}/filter"), filter)?;
                 tree.set(&format!("events/{event}/enable"), "1")?;
@@ -150,7 +154,7 @@ fn records(context: &Context) -> Check {
         let compared = pair.compare_all(&window)?;
         let events = filters.iter().map(|(event, _)| *event).collect();
         let unfiltered = count_of(&all, &events)?;
-        for (event, filter) in *filters {
+        for (event, filter) in &filters {
             let count = |of: &BTreeMap<String, usize>| of.get(*event).copied().unwrap_or(0);
             let (kept, all) = (count(&compared.counts), count(&unfiltered));
             println!("{event}: {filter}: {kept} of {all}");

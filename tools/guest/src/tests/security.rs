@@ -69,6 +69,8 @@ const OF_EACH: &[&str] = &[
     "events/sched/sched_switch/filter",
     "events/sched/sched_switch/format",
     "events/sched/sched_switch/id",
+    "events/sched/sched_switch/hits",
+    "events/sched/sched_switch/lost",
     "events/syscalls/sys_enter_read/enable",
     "events/ftrace/print/format",
 ];
