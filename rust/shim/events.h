@@ -225,6 +225,22 @@ unsigned long rt_printer_user_stack(struct rt_printer *printer, pid_t process,
 struct tracepoint *rt_module_tracepoint(struct module *module,
 					unsigned int index);
 
+/*
+ * Event number @index of those that ftrace has of a module, which are tracepoints
+ * of it; false behind the last one.
+ */
+struct rt_module_event {
+	const char *system;
+	const char *name;
+	struct tracepoint *tracepoint;
+};
+
+bool rt_module_event(struct module *module, unsigned int index,
+		     struct rt_module_event *event);
+
+/* Whether a module was built apart from the kernel, by other headers perhaps. */
+bool rt_module_is_foreign(const struct module *module);
+
 /* Waits until no probe that was unregistered before still runs. */
 void rt_tracepoint_synchronize(void);
 

@@ -5,10 +5,6 @@
 //! Its arguments are those of the function `__probestub_NAME`, which every tracepoint has and whose
 //! parameters BTF names. From them a descriptor is made at load; the event is `raw:NAME`. Descriptor
 //! and event live together until rtrace is unloaded.
-//!
-//! Tracepoints of other modules come and go: the kernel calls [`notify`] then, with its list of modules
-//! locked. Inside, [`GROUPS`] and what the hooks need are locked; nobody takes the list's lock with one
-//! of these held.
 
 use super::{
     groups::{
@@ -23,7 +19,6 @@ use super::{
         NoBtf, //
     },
     next_id,
-    own_descs,
     publish,
     text,
     tracepoints,
@@ -46,7 +41,6 @@ use crate::{
     kapi::c,
 };
 use core::{
-    cell::UnsafeCell,
     fmt::{
         self,
         Write, //
@@ -55,16 +49,7 @@ use core::{
 };
 use kernel::{
     bindings,
-    error::to_result,
-    ffi::{
-        c_int,
-        c_ulong, //
-    },
-    prelude::*,
-    sync::atomic::{
-        Atomic,
-        Relaxed, //
-    },
+    prelude::*, //
 };
 
 const _: () = assert!(MOST_ARGS == c::RT_RAW_MOST_ARGS as usize);
@@ -345,7 +330,7 @@ fn event(
 }
 
 /// Adds an event of a module. The caller holds [`GROUPS`].
-fn add_of_module(
+fn add_one_of_module(
     raw: KBox<RawDesc>,
     tracepoint: *mut bindings::tracepoint,
     owner: *mut bindings::module,
@@ -364,25 +349,21 @@ fn add_of_module(
     Ok(())
 }
 
-/// Offers the tracepoints of a module that is being loaded.
+/// Adds the tracepoints of a module that is being loaded, which has all its other events.
 ///
 /// # Safety
 ///
 /// `module` stays during the call.
-unsafe fn coming(wish: RawWish, module: *mut bindings::module) -> Result {
-    let has_other = |name| {
-        own_descs().iter().any(|desc| {
-            // SAFETY: The tables hold valid strings, made by the macros of `shim/events/`.
-            let own = unsafe { text(desc.tp_name) };
-            own == name
-        })
-    };
+pub(super) unsafe fn add_of_module(wish: RawWish, module: *mut bindings::module) -> Result {
+    if wish == RawWish::None || cfg!(CONFIG_CFI) {
+        return Ok(());
+    }
+    let has_other = |tracepoint| of_module(module).any(|event| event.tracepoint() == tracepoint);
     let mut wanted = KVec::new();
     // SAFETY: By the contract.
     for tracepoint in unsafe { tracepoints::of_module(module) } {
-        let tracepoint = Wanted::new(tracepoint);
-        if wish == RawWish::All || !has_other(tracepoint.name) {
-            wanted.push(tracepoint, GFP_KERNEL)?;
+        if wish == RawWish::All || !has_other(tracepoint) {
+            wanted.push(Wanted::new(tracepoint), GFP_KERNEL)?;
         }
     }
     if wanted.is_empty() {
@@ -400,92 +381,8 @@ unsafe fn coming(wish: RawWish, module: *mut bindings::module) -> Result {
     let (Ok(base), Ok(own)) = (kernel.btf(), own.btf()) else {
         return Ok(());
     };
-    let (hooks, result) = {
-        let hooks = GROUPS.lock();
-        let result = describe(own.of_module(&base), &mut wanted, |desc, tracepoint| {
-            add_of_module(desc, tracepoint, module)
-        });
-        (*hooks, result)
-    };
-    // Also those that were made before the memory was short: they are offered.
-    if let Some(hooks) = hooks {
-        for event in of_module(module) {
-            (hooks.added)(event);
-        }
-    }
-    result
-}
-
-/// What the kernel calls for every module with tracepoints.
-///
-/// # Safety
-///
-/// `data` is a `struct tp_module`, whose module stays during the call.
-unsafe extern "C" fn notify(
-    _block: *mut bindings::notifier_block,
-    state: c_ulong,
-    data: *mut c_void,
-) -> c_int {
-    // SAFETY: By the contract.
-    let module = unsafe { (*data.cast::<bindings::tp_module>()).mod_ };
-    if state == bindings::module_state_MODULE_STATE_COMING as c_ulong {
-        // SAFETY: By the contract.
-        let result = unsafe { coming(WATCH.wish(), module) };
-        if let Err(error) = result {
-            pr_warn!("raw events of a module are missing: {error:?}\n");
-        }
-    } else if state == bindings::module_state_MODULE_STATE_GOING as c_ulong
-        && of_module(module).next().is_some()
-    {
-        groups::unregister(module);
-    }
-    bindings::NOTIFY_OK as c_int
-}
-
-/// What the kernel knows of us.
-struct Watch {
-    block: UnsafeCell<bindings::notifier_block>,
-    /// [`RawWish`] as a number.
-    wish: Atomic<u32>,
-}
-
-// SAFETY: The kernel changes the block under its own lock, and nobody else does.
-unsafe impl Sync for Watch {}
-
-static WATCH: Watch = Watch {
-    block: UnsafeCell::new(bindings::notifier_block {
-        notifier_call: Some(notify),
-        next: ptr::null_mut(),
-        priority: 0,
-    }),
-    wish: Atomic::new(0),
-};
-
-impl Watch {
-    fn wish(&self) -> RawWish {
-        RawWish::from_number(self.wish.load(Relaxed) as u8)
-    }
-}
-
-/// Modules are watched while this exists.
-pub(crate) struct ModuleWatch(());
-
-impl ModuleWatch {
-    /// Begins, also with the modules that are there. Called once.
-    pub(crate) fn new(wish: RawWish) -> Result<Option<Self>> {
-        if !possible(wish) {
-            return Ok(None);
-        }
-        WATCH.wish.store(wish as u32, Relaxed);
-        // SAFETY: The block is a static, and not registered.
-        to_result(unsafe { bindings::register_tracepoint_module_notifier(WATCH.block.get()) })?;
-        Ok(Some(Self(())))
-    }
-}
-
-impl Drop for ModuleWatch {
-    fn drop(&mut self) {
-        // SAFETY: Registered by `new`. Takes away the events of all modules.
-        unsafe { bindings::unregister_tracepoint_module_notifier(WATCH.block.get()) };
-    }
+    let _groups = GROUPS.lock();
+    describe(own.of_module(&base), &mut wanted, |desc, tracepoint| {
+        add_one_of_module(desc, tracepoint, module)
+    })
 }

@@ -22,6 +22,7 @@ mod input;
 mod json;
 mod life;
 mod load;
+mod module_events;
 mod options;
 mod options_forms;
 mod options_stacks;
@@ -92,6 +93,7 @@ const GROUPS: &[&[Test]] = &[
     pipe::TESTS,
     raw::TESTS,
     raw_events::TESTS,
+    module_events::TESTS,
     percent::TESTS,
     splice::TESTS,
     raw_marker::TESTS,
