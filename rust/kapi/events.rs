@@ -389,9 +389,6 @@ pub(crate) unsafe fn init(wish: RawWish) -> Result {
     let btf = btf.as_ref().map_err(|why| *why);
     let refused = layouts::check(btf)?;
     let tracepoints = tracepoints::find_all(descs)?;
-    let refuse = |(system, name): (&str, &str), why: &dyn fmt::Display| {
-        pr_info!("{system}:{name} is not offered: {why}\n");
-    };
     for absent in own_absent().iter().filter(|absent| absent.when.is_none()) {
         // SAFETY: The tables hold valid strings, made by the macros of `shim/events/`.
         let (system, name, why) =
@@ -400,13 +397,13 @@ pub(crate) unsafe fn init(wish: RawWish) -> Result {
     }
     let mut offers = Offers::new();
     for (desc, &tracepoint) in descs.iter().zip(tracepoints.iter()) {
-        if let Some(why) = absent_now(desc) {
+        if tracepoint.is_null() {
+            // Its module is not there, or its subsystem is off: tracefs does not have it either.
+            continue;
+        } else if let Some(why) = absent_now(desc) {
             refuse(names(desc), &why);
         } else if let Some(refusal) = refused.iter().find(|r| r.concerns(desc)) {
             refuse(names(desc), refusal);
-        } else if tracepoint.is_null() {
-            // Its subsystem is off, and tracefs does not have it either.
-            continue;
         } else {
             offers.add_of_header(desc, tracepoint)?;
         }
@@ -420,6 +417,11 @@ pub(crate) unsafe fn init(wish: RawWish) -> Result {
     }
     offers.publish()?;
     raw::offer(wish, btf)
+}
+
+/// Tells that an event is left out.
+fn refuse((system, name): (&str, &str), why: &dyn fmt::Display) {
+    pr_info!("{system}:{name} is not offered: {why}\n");
 }
 
 /// Why this event must be left out on the running kernel, if it must.

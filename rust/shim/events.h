@@ -107,9 +107,10 @@ struct rt_eval {
 };
 
 /*
- * A member of a struct that only vmlinux knows, which @probe reads (section
- * rt_layouts). @offset receives the place that the kernel's BTF gives; an event
- * whose probe needs a member that BTF does not know is not offered.
+ * A member of a struct that no public header knows, which @probe reads (section
+ * rt_layouts). @offset receives the place that BTF gives; an event whose probe
+ * needs a member that BTF does not know is not offered. @member may be the names
+ * of members inside each other, with dots between them.
  */
 struct rt_layout {
 	const void *probe;
@@ -118,7 +119,7 @@ struct rt_layout {
 	u32 *offset;		/* in bytes; in bits for RT_MEMBER_BIT */
 	u16 bytes;		/* size the member must have; 0: any */
 	u16 kind;		/* enum rt_member_kind */
-	u32 unused;
+	u32 of_module;		/* the struct is the module's that has the tracepoint */
 };
 
 enum rt_member_kind {
@@ -232,6 +233,7 @@ struct tracepoint *rt_module_tracepoint(struct module *module,
 struct rt_module_event {
 	const char *system;
 	const char *name;
+	const char *print_fmt;
 	struct tracepoint *tracepoint;
 };
 

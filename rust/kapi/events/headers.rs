@@ -3,23 +3,23 @@
 //! Which events of our own headers does a module bring?
 //!
 //! Many a header describes events whose tracepoints are in a module. Their descriptors are in our tables
-//! all the time; the module brings the tracepoint, and takes it away. The caller (`modules`) holds
-//! [`GROUPS`](super::GROUPS).
+//! all the time; the module brings the tracepoint, and takes it away. Called by `modules`.
 
 use super::{
     absent_now,
+    as_text,
     c,
     groups,
+    kernel_btf::NoBtf,
+    layouts,
     names,
     own_descs,
     own_evals,
-    own_layouts,
+    refuse,
     text, //
 };
-use core::{
-    mem::MaybeUninit,
-    ptr, //
-};
+use crate::event::btf::Btf;
+use core::mem::MaybeUninit;
 use kernel::{
     bindings,
     prelude::*, //
@@ -28,6 +28,7 @@ use kernel::{
 /// What ftrace calls an event of a module, and its tracepoint.
 struct Known<'a> {
     names: (&'a str, &'a str),
+    print_fmt: &'a str,
     tracepoint: *mut bindings::tracepoint,
 }
 
@@ -47,10 +48,13 @@ unsafe fn known<'a>(module: *mut bindings::module) -> impl Iterator<Item = Known
         index = index.wrapping_add(1);
         // SAFETY: It was filled in, as the answer was yes.
         let event = unsafe { event.assume_init() };
-        // SAFETY: Constants of the module, which stays; terminated.
-        let names = unsafe { (text(event.system), text(event.name)) };
+        // SAFETY: Strings of the module, which stays; terminated. ftrace has written what it wants to
+        // write into the last one.
+        let (system, name, print_fmt) =
+            unsafe { (text(event.system), text(event.name), text(event.print_fmt)) };
         Some(Known {
-            names,
+            names: (system, name),
+            print_fmt,
             tracepoint: event.tracepoint,
         })
     })
@@ -65,34 +69,84 @@ fn find((system, name): (&str, &str)) -> Option<&'static c::rt_event_desc> {
         .find(|desc| names(desc).1 == name)
 }
 
-/// Where the members of a private struct are was asked only of the kernel's own BTF.
-fn has_view(desc: &c::rt_event_desc) -> bool {
-    own_layouts()
-        .iter()
-        .any(|layout| ptr::eq(layout.probe, desc.probe.cast_const()))
+/// Whether the constants that we know are the module's: they are in its print format. ftrace may not
+/// yet have replaced those that it replaces.
+fn prints_as(desc: &c::rt_event_desc, print_fmt: &str) -> Result<bool> {
+    // SAFETY: The tables hold valid strings, made by the macros of `shim/events/`.
+    if unsafe { text(desc.print_fmt) } == print_fmt {
+        return Ok(true);
+    }
+    let format = groups::format_of(0, desc, own_evals())?;
+    Ok(as_text(Some(&format))
+        .split_once("\nprint fmt: ")
+        .is_some_and(|(_, ours)| ours.strip_suffix('\n') == Some(print_fmt)))
 }
 
-/// Adds the events of a module that is being loaded.
+/// An event of a module, and its tracepoint.
+pub(super) struct OfModule {
+    desc: &'static c::rt_event_desc,
+    tracepoint: *mut bindings::tracepoint,
+}
+
+impl OfModule {
+    /// Whether BTF must tell where something is.
+    pub(super) fn has_view(&self) -> bool {
+        layouts::has_view(self.desc)
+    }
+}
+
+/// The events that a module brings and that we know, in ftrace's order.
 ///
-/// Only of one that was built with the kernel: the prototypes of another module's tracepoints, which
-/// the names do not tell, need not be those of the headers that we know.
+/// Only those of one that was built with the kernel: the prototypes of another module's tracepoints,
+/// which the names do not tell, need not be those of the headers that we know.
 ///
 /// # Safety
 ///
 /// `module` stays during the call.
-pub(super) unsafe fn add_of_module(module: *mut bindings::module) -> Result {
+pub(super) unsafe fn of_module(module: *mut bindings::module) -> Result<KVec<OfModule>> {
+    let mut found = KVec::new();
     // SAFETY: By the contract.
     if unsafe { c::rt_module_is_foreign(module) } {
-        return Ok(());
+        return Ok(found);
     }
     // SAFETY: By the contract.
     for event in unsafe { known(module) } {
         let Some(desc) = find(event.names) else {
             continue;
         };
-        if !has_view(desc) && absent_now(desc).is_none() {
-            groups::add(desc, own_evals(), event.tracepoint, module)?;
+        if let Some(why) = absent_now(desc) {
+            refuse(names(desc), &why);
+        } else if !prints_as(desc, event.print_fmt)? {
+            refuse(names(desc), &"the module prints it otherwise");
+        } else {
+            let tracepoint = event.tracepoint;
+            found.push(OfModule { desc, tracepoint }, GFP_KERNEL)?;
         }
+    }
+    Ok(found)
+}
+
+/// Adds them, but for those whose structs `btf` does not know. The caller holds
+/// [`GROUPS`](super::GROUPS).
+///
+/// # Safety
+///
+/// They are of `module`, which stays during the call.
+pub(super) unsafe fn add(
+    events: &[OfModule],
+    module: *mut bindings::module,
+    btf: Result<Btf<'_>, NoBtf>,
+) -> Result {
+    for event in events {
+        if event.has_view() {
+            // SAFETY: Nobody attaches a probe while the caller holds the lock, and what was attached
+            // when the module was there before was waited for.
+            if let Err(why) = unsafe { layouts::check_of_module(event.desc, btf)? } {
+                refuse(names(event.desc), &why);
+                continue;
+            }
+        }
+        groups::add(event.desc, own_evals(), event.tracepoint, module)?;
     }
     Ok(())
 }

@@ -13,11 +13,17 @@ use super::{
         GROUPS, //
     },
     headers,
+    kernel_btf::{
+        ModuleBtf,
+        NoBtf, //
+    },
     raw::{
         self,
         RawWish, //
-    }, //
+    },
+    text, //
 };
+use crate::event::btf::Btf;
 use core::{
     cell::UnsafeCell,
     ptr, //
@@ -42,19 +48,43 @@ use kernel::{
 ///
 /// `module` stays during the call.
 unsafe fn coming(wish: RawWish, module: *mut bindings::module) -> Result {
-    let of_headers = {
-        let _groups = GROUPS.lock();
-        // SAFETY: By the contract.
-        unsafe { headers::add_of_module(module) }
-    };
     // SAFETY: By the contract.
-    let raw = unsafe { raw::add_of_module(wish, module) };
+    let known = unsafe { headers::of_module(module)? };
+    // SAFETY: By the contract.
+    let wants_btf = known.iter().any(headers::OfModule::has_view)
+        || unsafe { raw::wants_btf(wish, module, known.len()) };
+    // SAFETY: By the contract; the name is terminated.
+    let name = unsafe { text((*module).name.as_ptr()) };
+    let btf = match wants_btf {
+        true => ModuleBtf::read(name)?,
+        false => Err(NoBtf::Hidden),
+    };
+    let (hooks, result) = {
+        let hooks = GROUPS.lock();
+        let result = with_btf(&btf, |btf| {
+            // SAFETY: By the contract.
+            unsafe { headers::add(&known, module, btf) }
+                // SAFETY: By the contract.
+                .and_then(|()| unsafe { raw::add_of_module(wish, module, btf) })
+        });
+        (*hooks, result)
+    };
     // Also those that were made before the memory was short: they are offered.
-    let hooks = *GROUPS.lock();
     if let Some(hooks) = hooks {
         of_module(module).for_each(hooks.added);
     }
-    of_headers.and(raw)
+    result
+}
+
+/// Calls `f` with the BTF of a module, or with the reason that there is none.
+fn with_btf(
+    btf: &Result<ModuleBtf, NoBtf>,
+    f: impl FnOnce(Result<Btf<'_>, NoBtf>) -> Result,
+) -> Result {
+    match btf {
+        Ok(btf) => btf.with(f),
+        Err(why) => f(Err(*why)),
+    }
 }
 
 /// What the kernel calls for every module with tracepoints.

@@ -11,8 +11,7 @@ use super::{
         self,
         format_of,
         of_module,
-        revenant,
-        GROUPS, //
+        revenant, //
     },
     kernel_btf::{
         KernelBtf,
@@ -74,6 +73,10 @@ impl RawWish {
     pub(crate) fn from_number(number: u8) -> Self {
         match number {
             0 => Self::None,
+            _ if cfg!(CONFIG_CFI) => {
+                refuse_all("this kernel", "it compares prototypes at calls");
+                Self::None
+            }
             1 => Self::Rest,
             _ => Self::All,
         }
@@ -283,17 +286,9 @@ fn refuse_all(of: &str, why: &str) {
     pr_info!("raw events of {of} are not offered: {why}\n");
 }
 
-/// Whether raw events can be offered on this kernel at all.
-fn possible(wish: RawWish) -> bool {
-    if cfg!(CONFIG_CFI) && wish != RawWish::None {
-        refuse_all("this kernel", "it compares prototypes at calls");
-    }
-    wish != RawWish::None && !cfg!(CONFIG_CFI)
-}
-
 /// Offers the kernel's own tracepoints. Called when all other events of the kernel are offered.
 pub(super) fn offer(wish: RawWish, kernel: Result<&KernelBtf, NoBtf>) -> Result {
-    if !possible(wish) {
+    if wish == RawWish::None {
         return Ok(());
     }
     let btf = match kernel.and_then(|kernel| Ok(kernel.btf()?)) {
@@ -349,40 +344,48 @@ fn add_one_of_module(
     Ok(())
 }
 
-/// Adds the tracepoints of a module that is being loaded, which has all its other events.
+/// Whether some of a module's tracepoints shall have raw events, when `others` have other events.
 ///
 /// # Safety
 ///
 /// `module` stays during the call.
-pub(super) unsafe fn add_of_module(wish: RawWish, module: *mut bindings::module) -> Result {
-    if wish == RawWish::None || cfg!(CONFIG_CFI) {
-        return Ok(());
+pub(super) unsafe fn wants_btf(wish: RawWish, module: *mut bindings::module, others: usize) -> bool {
+    match wish {
+        RawWish::None => false,
+        // SAFETY: By the contract.
+        RawWish::Rest => unsafe { tracepoints::of_module(module) }.count() > others,
+        RawWish::All => true,
     }
+}
+
+/// Adds the tracepoints of a module that is being loaded, which has all its other events. The caller
+/// holds [`GROUPS`](super::GROUPS).
+///
+/// # Safety
+///
+/// `module` stays during the call.
+pub(super) unsafe fn add_of_module(
+    wish: RawWish,
+    module: *mut bindings::module,
+    btf: Result<Btf<'_>, NoBtf>,
+) -> Result {
     let has_other = |tracepoint| of_module(module).any(|event| event.tracepoint() == tracepoint);
     let mut wanted = KVec::new();
     // SAFETY: By the contract.
     for tracepoint in unsafe { tracepoints::of_module(module) } {
-        if wish == RawWish::All || !has_other(tracepoint) {
+        if wish == RawWish::All || wish == RawWish::Rest && !has_other(tracepoint) {
             wanted.push(Wanted::new(tracepoint), GFP_KERNEL)?;
         }
     }
-    if wanted.is_empty() {
-        return Ok(());
-    }
-    // SAFETY: By the contract; the name is terminated.
-    let name = unsafe { text((*module).name.as_ptr()) };
-    let (own, kernel) = match (KernelBtf::read(name)?, KernelBtf::read("vmlinux")?) {
-        (Ok(own), Ok(kernel)) => (own, kernel),
-        (Err(why), _) | (_, Err(why)) => {
-            refuse_all(name, why.as_str());
-            return Ok(());
+    match btf {
+        _ if wanted.is_empty() => Ok(()),
+        Ok(btf) => describe(btf, &mut wanted, |desc, tracepoint| {
+            add_one_of_module(desc, tracepoint, module)
+        }),
+        Err(why) => {
+            // SAFETY: By the contract; the name is terminated.
+            refuse_all(unsafe { text((*module).name.as_ptr()) }, why.as_str());
+            Ok(())
         }
-    };
-    let (Ok(base), Ok(own)) = (kernel.btf(), own.btf()) else {
-        return Ok(());
-    };
-    let _groups = GROUPS.lock();
-    describe(own.of_module(&base), &mut wanted, |desc, tracepoint| {
-        add_one_of_module(desc, tracepoint, module)
-    })
+    }
 }

@@ -71,6 +71,7 @@ bool rt_module_event(struct module *module, unsigned int index,
 		*event = (struct rt_module_event) {
 			.system = call->class->system,
 			.name = call->tp->name,
+			.print_fmt = call->print_fmt,
 			.tracepoint = call->tp,
 		};
 		return true;
