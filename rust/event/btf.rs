@@ -201,8 +201,7 @@ impl<'a> Btf<'a> {
             for question in questions.iter_mut() {
                 let open = matches!(question.place, Err(BtfError::NoStruct | BtfError::NoMember));
                 if open && self.is_string(ty.name, question.name) {
-                    question.place =
-                        self.place_in(&ty, question.member, question.shape, STRUCTS);
+                    question.place = self.place_in(&ty, question.member, question.shape, STRUCTS);
                 }
             }
         }
@@ -388,9 +387,7 @@ impl<'a> Sections<'a> {
 fn place_of(target: &Type<'_>, bit: u32, width: u32, shape: Shape) -> Result<u32, BtfError> {
     let fits = match shape {
         Shape::Int(size) => {
-            width == 0
-                && matches!(target.kind, INT | ENUM | ENUM64)
-                && target.size_or_type == size
+            width == 0 && matches!(target.kind, INT | ENUM | ENUM64) && target.size_or_type == size
         }
         Shape::Ptr => target.kind == PTR,
         Shape::Array => target.kind == ARRAY,

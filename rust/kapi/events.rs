@@ -3,8 +3,8 @@
 //! Which events are there, and how does a probe get on a tracepoint?
 //!
 //! The events that rtrace brings come from the tables of `shim/events/`, those of the kernel at load and
-//! those of its modules with them (`modules`); modules may add groups of their own (`groups`). Called by the module's init, by `instance` to enable events, and by `fs`
-//! for the files under `events/`.
+//! those of its modules with them (`modules`); modules may add groups of their own (`groups`). Called by
+//! the module's init, by `instance` to enable events, and by `fs` for the files under `events/`.
 //!
 //! An [`Event`] lives until rtrace is unloaded, even when the module that brought it goes away: what
 //! comes and goes is its descriptor. So an id in an old record, or a reference in a file that is
@@ -25,8 +25,7 @@ mod tracepoints;
 
 pub(crate) use self::{
     groups::{
-        set_group_hooks,
-        GroupHooks, //
+        set_forget, //
     },
     modules::ModuleWatch,
     printer::{
@@ -291,6 +290,28 @@ pub(crate) fn by_id(id: u16) -> Option<&'static Event> {
 /// The event of this name that can be enabled.
 pub(crate) fn by_name(system: &str, name: &str) -> Option<&'static Event> {
     all().find(|event| event.name() == name && event.system() == system)
+}
+
+/// The first event that each system ever had, of the systems with an event that can be enabled and from
+/// the id `from` on.
+pub(crate) fn systems(from: u16) -> impl Iterator<Item = &'static Event> {
+    let mut before: Option<&Event> = None;
+    used().filter(move |event| {
+        // The events of a system mostly follow each other: this answer is cheap.
+        let same = |other: &Event| other.system() == event.system();
+        let repeated = before.replace(event).is_some_and(same);
+        event.id() >= from
+            && !repeated
+            && !used().take_while(|other| other.id() < event.id()).any(same)
+            && all().any(same)
+    })
+}
+
+/// The first event that the system ever had, when it has one that can be enabled.
+pub(crate) fn system_by_name(system: &[u8]) -> Option<&'static Event> {
+    let mut same = used().filter(|event| event.system().as_bytes() == system);
+    let first = same.next()?;
+    (first.has_tracepoint() || same.any(Event::has_tracepoint)).then_some(first)
 }
 
 /// Every event that was ever there.

@@ -3,7 +3,7 @@
 //! How do events come and go with the kernel's modules?
 //!
 //! The kernel calls [`notify`] for each module with tracepoints, before the module's init runs and after
-//! its exit, with its list of modules locked. Inside, [`GROUPS`] and what the hooks need are locked;
+//! its exit, with its list of modules locked. Inside, [`GROUPS`] and what forgetting needs are locked;
 //! nobody takes the list's lock with one of these held.
 
 use super::{
@@ -59,21 +59,14 @@ unsafe fn coming(wish: RawWish, module: *mut bindings::module) -> Result {
         true => ModuleBtf::read(name)?,
         false => Err(NoBtf::Hidden),
     };
-    let (hooks, result) = {
-        let hooks = GROUPS.lock();
-        let result = with_btf(&btf, |btf| {
+    let _groups = GROUPS.lock();
+    // Those that were made before the memory was short are offered.
+    with_btf(&btf, |btf| {
+        // SAFETY: By the contract.
+        unsafe { headers::add(&known, module, btf) }
             // SAFETY: By the contract.
-            unsafe { headers::add(&known, module, btf) }
-                // SAFETY: By the contract.
-                .and_then(|()| unsafe { raw::add_of_module(wish, module, btf) })
-        });
-        (*hooks, result)
-    };
-    // Also those that were made before the memory was short: they are offered.
-    if let Some(hooks) = hooks {
-        of_module(module).for_each(hooks.added);
-    }
-    result
+            .and_then(|()| unsafe { raw::add_of_module(wish, module, btf) })
+    })
 }
 
 /// Calls `f` with the BTF of a module, or with the reason that there is none.

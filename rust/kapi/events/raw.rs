@@ -349,7 +349,11 @@ fn add_one_of_module(
 /// # Safety
 ///
 /// `module` stays during the call.
-pub(super) unsafe fn wants_btf(wish: RawWish, module: *mut bindings::module, others: usize) -> bool {
+pub(super) unsafe fn wants_btf(
+    wish: RawWish,
+    module: *mut bindings::module,
+    others: usize,
+) -> bool {
     match wish {
         RawWish::None => false,
         // SAFETY: By the contract.
