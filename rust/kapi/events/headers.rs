@@ -18,7 +18,10 @@ use super::{
     refuse,
     text, //
 };
-use crate::event::btf::Btf;
+use crate::event::{
+    btf::Btf,
+    format, //
+};
 use core::mem::MaybeUninit;
 use kernel::{
     bindings,
@@ -32,7 +35,7 @@ struct Known<'a> {
     tracepoint: *mut bindings::tracepoint,
 }
 
-/// The events that ftrace has of a module, in its order.
+/// The events that ftrace has of a module, as the module has them.
 ///
 /// # Safety
 ///
@@ -73,13 +76,12 @@ fn find((system, name): (&str, &str)) -> Option<&'static c::rt_event_desc> {
 /// yet have replaced those that it replaces.
 fn prints_as(desc: &c::rt_event_desc, print_fmt: &str) -> Result<bool> {
     // SAFETY: The tables hold valid strings, made by the macros of `shim/events/`.
-    if unsafe { text(desc.print_fmt) } == print_fmt {
+    if format::prints_alike(unsafe { text(desc.print_fmt) }, print_fmt) {
         return Ok(true);
     }
-    let format = groups::format_of(0, desc, own_evals())?;
-    Ok(as_text(Some(&format))
-        .split_once("\nprint fmt: ")
-        .is_some_and(|(_, ours)| ours.strip_suffix('\n') == Some(print_fmt)))
+    let text = groups::format_of(0, desc, own_evals())?;
+    let ours = as_text(Some(&text)).split_once("\nprint fmt: ");
+    Ok(ours.is_some_and(|(_, ours)| format::prints_alike(ours.trim_end_matches('\n'), print_fmt)))
 }
 
 /// An event of a module, and its tracepoint.
@@ -95,7 +97,7 @@ impl OfModule {
     }
 }
 
-/// The events that a module brings and that we know, in ftrace's order.
+/// The events that a module brings and that we know, in the order in which ftrace lists them.
 ///
 /// Only those of one that was built with the kernel: the prototypes of another module's tracepoints,
 /// which the names do not tell, need not be those of the headers that we know.
@@ -123,6 +125,8 @@ pub(super) unsafe fn of_module(module: *mut bindings::module) -> Result<KVec<OfM
             found.push(OfModule { desc, tracepoint }, GFP_KERNEL)?;
         }
     }
+    // ftrace puts each new one in front of the others.
+    found.reverse();
     Ok(found)
 }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-#include <linux/sunrpc/clnt.h>
+/* An event has the name of a function, so that only the module's own is renamed. */
+#define rpc_task_timeout rt_module_rpc_task_timeout
 #include <linux/sunrpc/sched.h>
+#undef rpc_task_timeout
+#include <linux/sunrpc/clnt.h>
 #include <linux/sunrpc/svc.h>
 #include <linux/sunrpc/svc_xprt.h>
 
@@ -26,14 +29,13 @@ static notrace const char *rt_svc_proc_name(const struct svc_rqst *request)
 }
 #define svc_proc_name rt_svc_proc_name
 
-static notrace unsigned long rt_rpc_task_timeout(const struct rpc_task *task)
+static notrace unsigned long rpc_task_timeout(const struct rpc_task *task)
 {
 	unsigned long end = READ_ONCE(task->tk_timeout);
 	unsigned long now = jiffies;
 
 	return end && time_before(now, end) ? end - now : 0;
 }
-#define rpc_task_timeout rt_rpc_task_timeout
 
 #define CREATE_TRACE_POINTS
 #include <trace/events/sunrpc.h>

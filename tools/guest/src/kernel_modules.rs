@@ -3,6 +3,7 @@
 //! The modules of Debian's stock kernel that scripts/guest-suite brought along.
 
 use crate::check::Check;
+use crate::errno::Op;
 use crate::module;
 use crate::sys;
 use std::path::{Path, PathBuf};
@@ -97,19 +98,30 @@ impl<'a> Loaded<'a> {
 
     /// Takes them away again, and says of which one that failed.
     pub fn remove(&mut self) -> Check {
-        while let Some(name) = self.names.last() {
-            let name = name.replace('-', "_");
-            let mut result = Ok(());
-            // A worker of the module may still hold it for some moments.
-            sys::wait_until(Duration::from_secs(10), || {
-                result = module::unload(&name);
-                result.is_ok()
-            });
-            result.map_err(|e| format!("unload {name}: {e}"))?;
-            self.names.pop();
+        while let Some(name) = self.names.pop() {
+            unload(&name, Duration::from_secs(10)).map_err(|e| format!("unload {name}: {e}"))?;
         }
         Ok(())
     }
+
+    /// Takes away those that can be, and says which stay.
+    pub fn remove_what_goes(&mut self) -> Vec<String> {
+        let names = self.names.drain(..).rev();
+        names
+            .filter(|name| unload(name, Duration::from_secs(3)).is_err())
+            .collect()
+    }
+}
+
+/// A worker of the module may still hold it for some moments.
+fn unload(name: &str, patience: Duration) -> Op {
+    let name = name.replace('-', "_");
+    let mut result = Ok(());
+    sys::wait_until(patience, || {
+        result = module::unload(&name);
+        result.is_ok()
+    });
+    result
 }
 
 impl Drop for Loaded<'_> {
