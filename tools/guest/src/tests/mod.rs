@@ -26,6 +26,7 @@ mod json;
 mod life;
 mod listing;
 mod load;
+mod module_events;
 mod options;
 mod options_forms;
 mod options_stacks;
@@ -108,6 +109,7 @@ const GROUPS: &[&[Test]] = &[
     pipe::TESTS,
     raw::TESTS,
     raw_events::TESTS,
+    module_events::TESTS,
     percent::TESTS,
     splice::TESTS,
     raw_marker::TESTS,
