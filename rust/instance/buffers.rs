@@ -10,6 +10,7 @@ use super::{
         Buf,
         Pair, //
     },
+    mapping::Mapped,
     rings::{
         Rings,
         States, //
@@ -89,12 +90,19 @@ pub(super) struct Shape {
     pub(super) small: Option<KVec<(u32, Parts<Kernel>)>>,
 }
 
+/// What the reader's lock is around.
+pub(super) struct Held {
+    pub(super) states: States,
+    /// The live ring is mapped. Changes with the shape locked.
+    pub(super) mapped: Option<Mapped>,
+}
+
 /// The reader's side of the rings of one CPU.
 #[pin_data]
 struct ReaderSide {
     cpu: u32,
     #[pin]
-    states: Mutex<States>,
+    held: Mutex<Held>,
     /// Who waits for a share of the live ring.
     #[pin]
     mark: Waker,
@@ -134,7 +142,10 @@ impl Buffers {
             let side = KBox::pin_init(
                 pin_init!(ReaderSide {
                     cpu,
-                    states <- new_mutex!(Pair::new(its, others)),
+                    held <- new_mutex!(Held {
+                        states: Pair::new(its, others),
+                        mapped: None,
+                    }),
                     mark <- Waker::new(),
                 }),
                 GFP_KERNEL,
@@ -172,10 +183,10 @@ impl Buffers {
     }
 
     /// The rings of `cpu` with their reader's lock held.
-    pub(super) fn locked(&self, cpu: u32) -> Result<(&Pair<Ring>, MutexGuard<'_, States>)> {
+    pub(super) fn locked(&self, cpu: u32) -> Result<(&Pair<Ring>, MutexGuard<'_, Held>)> {
         let side = self.side(cpu)?;
         let rings = self.rings.of(cpu).ok_or(ENODEV)?;
-        Ok((rings, side.states.lock()))
+        Ok((rings, side.held.lock()))
     }
 
     /// Runs `f` as the reader of `cpu` in the bank that `which` names under the reader's lock: it
@@ -186,10 +197,12 @@ impl Buffers {
         cpu: u32,
         f: impl FnOnce(Bank, Reader<'_, Kernel>) -> Result<R>,
     ) -> Result<R> {
-        let (rings, mut states) = self.locked(cpu)?;
+        let (rings, mut held) = self.locked(cpu)?;
         let bank = which();
         // SAFETY: `Buffers::new` made both together.
-        f(bank, unsafe { rings.of(bank).reader(states.of_mut(bank)) })
+        f(bank, unsafe {
+            rings.of(bank).reader(held.states.of_mut(bank))
+        })
     }
 
     /// Runs `f` as the reader of `buf` on `cpu`, which is in the bank that `f` gets.
@@ -200,6 +213,20 @@ impl Buffers {
         f: impl FnOnce(Bank, Reader<'_, Kernel>) -> Result<R>,
     ) -> Result<R> {
         self.read_from(|| self.rings.bank(buf), cpu, f)
+    }
+
+    /// Runs `f` as the reader of the live ring of `cpu`, and tells it whether that is mapped.
+    pub(super) fn read_live<R>(
+        &self,
+        cpu: u32,
+        f: impl FnOnce(bool, Reader<'_, Kernel>) -> Result<R>,
+    ) -> Result<R> {
+        let (rings, mut held) = self.locked(cpu)?;
+        let (bank, mapped) = (self.rings.live(), held.mapped.is_some());
+        // SAFETY: As above.
+        f(mapped, unsafe {
+            rings.of(bank).reader(held.states.of_mut(bank))
+        })
     }
 
     /// Runs `f` as the reader of `cpu` in `bank`, live or not.
@@ -310,17 +337,18 @@ impl Buffers {
         // The other bank has had no writer since the grace period in which it was exchanged.
         grace::writers_left();
         for cpu in cpus.iter() {
-            let Ok((rings, mut states)) = self.locked(cpu) else {
+            let Ok((rings, mut held)) = self.locked(cpu) else {
                 continue;
             };
             for bank in [live, live.other()] {
-                let (ring, state) = (rings.of(bank), states.of_mut(bank));
+                let (ring, state) = (rings.of(bank), held.states.of_mut(bank));
                 change(cpu, bank, ring, state);
                 if selftest::ALWAYS {
                     // SAFETY: Nobody writes; the state is this ring's and locked.
                     unsafe { self.examine(cpu, ring, state) };
                 }
             }
+            held.tell(rings, live);
             rings.of(live).set_disabled(DISABLE_QUIESCE, false);
         }
     }
@@ -382,6 +410,7 @@ impl Buffers {
             return Ok(());
         }
         let slots = slots_for(kb, shape.order)?;
+        self.unmapped(CpuSel::All)?;
         self.change(shape, CpuSel::All, shape.order, |_| slots)?;
         shape.expanded = true;
         Ok(())
@@ -392,10 +421,15 @@ impl Buffers {
     ///
     /// # Errors
     ///
-    /// `ENOMEM` and `EINTR` (the task is to be killed), and nothing has changed.
+    /// `EBUSY` while one that is to change is mapped, as it is of all CPUs; `ENOMEM` and `EINTR` (the
+    /// task is to be killed). Nothing has changed.
     pub(crate) fn resize(&self, cpus: CpuSel, kb: u64) -> Result {
         let mut shape = self.shape.lock();
         let slots = slots_for(kb, shape.order)?;
+        let had = |(_, ring): (u32, &Ring)| ring.slot_count() as usize == slots;
+        if cpus == CpuSel::All || !self.live_of(cpus).all(had) {
+            self.unmapped(cpus)?;
+        }
         self.change(&shape, cpus, shape.order, |_| slots)?;
         shape.expanded = true;
         Ok(())
@@ -412,6 +446,7 @@ impl Buffers {
         if shape.order == order {
             return Ok(());
         }
+        self.unmapped(CpuSel::All)?;
         let (old, new) = (capacity(shape.order)?, capacity(order)?);
         let slots = |ring: &Ring| {
             let bytes = ring.slot_count().saturating_mul(old);

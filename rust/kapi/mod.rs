@@ -16,6 +16,7 @@ pub(crate) mod events;
 pub(crate) mod fs;
 pub(crate) mod grace;
 pub(crate) mod machine;
+pub(crate) mod mapping;
 pub(crate) mod mount;
 pub(crate) mod pages;
 pub(crate) mod percpu;
