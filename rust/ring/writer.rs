@@ -343,9 +343,10 @@ impl<'a, P: Port> Writer<'a, P> {
                     counters.overrun.add(lost);
                 }
                 if let Some(page) = ring.page(target.page()) {
-                    // What it says is of its last number. Nobody publishes in it before we leave.
+                    // The length there is of its last number, and nobody publishes another before we
+                    // leave. The stamp may be that of a nested writer by now.
                     // SAFETY: it is open, by us.
-                    unsafe { page.clear_head() };
+                    unsafe { page.put_head(wire::LENGTH_AT, 0) };
                 }
                 return Ok(());
             }

@@ -22,6 +22,7 @@ mod format;
 mod json;
 mod kmsg;
 mod leaks;
+mod maps;
 mod memory;
 mod module;
 mod page;

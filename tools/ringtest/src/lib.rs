@@ -47,6 +47,7 @@ mod gifts;
 mod history;
 #[cfg(test)]
 mod hostile;
+mod lends;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]

@@ -260,22 +260,41 @@ impl World {
     /// Says whether there was something.
     pub fn lend(&self) -> bool {
         let was = self.lent.borrow().as_ref().map(|look| look.base);
-        let had = self.lent.borrow().as_ref().map_or(0, |look| look.data.len());
+        let had = self
+            .lent
+            .borrow()
+            .as_ref()
+            .map_or(0, |look| look.data.len());
         if let Some(look) = &*self.lent.borrow() {
             assert!(look.read().starts_with(&look.data), "what was lent changed");
         }
         let (lent, look, taken) = self.with_reader(|reader| {
-            let before = reader.counted();
+            let (before, at) = (reader.counted(), reader.lent().page);
             let taken = reader.lend().expect("busy");
             let (lent, after) = (reader.lent(), reader.counted());
+            let alone = self.odds.get() == 0;
+            assert!(
+                taken || !alone || lent.page == at,
+                "another one, and nothing new"
+            );
             let ids = reader.ids();
-            assert_eq!((ids.of(lent.page), ids.count()), (0, self.ring.slot_count() as u32 + 1));
+            assert_eq!(
+                (ids.of(lent.page), ids.count()),
+                (0, self.ring.slot_count() as u32 + 1)
+            );
             let base = reader.memory(ids, 0).expect("a sub-buffer").base();
             assert!(reader.memory(ids, ids.count()).is_none());
-            let look = Look { base, len: lent.read as usize, data: Vec::new() };
+            let look = Look {
+                base,
+                len: lent.read as usize,
+                data: Vec::new(),
+            };
             let turnover = reader.turnover();
             assert!(turnover.lost >= self.skipped.replace(turnover.lost));
             assert!(turnover.lost <= turnover.opened, "{turnover:?}");
+            if alone && after.1 != 0 && self.thrown.get() == 0 {
+                assert!(turnover.lost != 0, "events were lost, but no sub-buffer");
+            }
             // Whatever comes meanwhile.
             assert!(taken || before.2 == after.2, "consumed in silence");
             (lent, look, taken.then_some(after.2 - before.2))
@@ -285,7 +304,10 @@ impl World {
         };
         let data = look.read();
         let (length, stamp) = look.head();
-        assert!(length & 0x3fff_ffff >= u64::from(lent.read), "the header is behind");
+        assert!(
+            length & 0x3fff_ffff >= u64::from(lent.read),
+            "the header is behind"
+        );
         let same = was == Some(look.base);
         let known = self.oracle.borrow().position();
         let all = plain::decode(&data, 0, stamp);
@@ -294,7 +316,7 @@ impl World {
         // What was lost is told with the first of them, unless somebody else was told.
         let lost = if before == 0 { lent.lost } else { 0 };
         let open = self.ring.index_of(self.ring.newest()) == Some(lent.page.0);
-        if lost != 0 && !open && self.company.get() == 0 {
+        if lost != 0 && !open && self.odds.get() == 0 {
             assert!(length & 1 << 31 != 0, "the header does not tell of a loss");
         }
         assert!(length & 1 << 31 == 0 || lent.lost != 0);
@@ -303,7 +325,11 @@ impl World {
         }
         for (serial, event) in (known + lost..).zip(all.into_iter().skip(before)) {
             let (time, payload) = (event.time, event.payload);
-            self.oracle.borrow_mut().saw(Seen { serial, time, payload });
+            self.oracle.borrow_mut().saw(Seen {
+                serial,
+                time,
+                payload,
+            });
         }
         let mut oracle = self.oracle.borrow_mut();
         oracle.read += events;

@@ -22,6 +22,8 @@ mod input;
 mod json;
 mod life;
 mod load;
+mod mapping;
+mod mapping_load;
 mod options;
 mod options_forms;
 mod options_stacks;
@@ -94,6 +96,8 @@ const GROUPS: &[&[Test]] = &[
     raw_events::TESTS,
     percent::TESTS,
     splice::TESTS,
+    mapping::TESTS,
+    mapping_load::TESTS,
     raw_marker::TESTS,
     json::TESTS,
     features::TESTS,
