@@ -47,6 +47,7 @@ mod gifts;
 mod history;
 #[cfg(test)]
 mod hostile;
+#[cfg(test)]
 mod lends;
 #[cfg(test)]
 mod limits;
