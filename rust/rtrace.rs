@@ -71,10 +71,7 @@ impl kernel::Module for Rtrace {
         // SAFETY: The first call of this module; `events` calls `exit`.
         unsafe { kapi::events::init(wish) }?;
         let instances = instance::Instances::new()?;
-        kapi::events::set_group_hooks(kapi::events::GroupHooks {
-            added: fs::add_event,
-            removed: forget_event,
-        });
+        kapi::events::set_forget(forget_event);
         Ok(Self {
             _modules: kapi::events::ModuleWatch::new(wish)?,
             _fs: fs::register()?,

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# What counts as a complaint of the kernel. Sourced by scripts/vm.
+# What counts as a complaint of the kernel, and which one is the emulator's fault.
+# Sourced by scripts/vm and scripts/guest-suite.
 
 # How such a message begins, after the time stamp and the caller's mark.
 splat_starts='WARNING: |BUG: |Oops: |UBSAN: |INFO: rcu_|INFO: task .* blocked for more|'
@@ -26,4 +27,19 @@ print_splats() {
 		/---\[ end trace/ { left = 0 }
 		END { exit found }
 	' "$1"
+}
+
+# stale_translation FILE: did the guest die because the emulator ran an int3 that is
+# not in memory? Its first complaint is then that exception, and the dump shows
+# another byte where it was. Documentation/building.md says how that comes.
+stale_translation() {
+	{ print_splats "$1" || true; } | awk '
+		NR == 1 && !/Oops: int3: / { exit }
+		/ Code: / {
+			sub(/ <.*/, "")
+			found = $NF ~ /^[0-9a-f][0-9a-f]$/ && $NF != "cc"
+			exit
+		}
+		END { exit !found }
+	'
 }

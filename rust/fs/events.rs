@@ -65,6 +65,11 @@ fn offered(id: u16) -> Result<&'static Event> {
         .ok_or(ENODEV)
 }
 
+/// The event that a file in `events/SYSTEM/EVENT/` is about; `ENODEV` when its module is gone.
+pub(super) fn this_event(at: &At<'_>) -> Result<&'static Event> {
+    offered(this_id(at)?)
+}
+
 /// The events that an `enable` file is about: one, those of a system, or all.
 fn these_events<'a>(at: &'a At<'a>) -> Result<impl Iterator<Item = &'static Event> + 'a> {
     let (one, system) = match at.arg {
@@ -128,7 +133,7 @@ pub(crate) fn show_id(at: &At<'_>, text: &mut Text) -> Result {
 
 /// `filter` of an event.
 pub(crate) fn show_filter(at: &At<'_>, text: &mut Text) -> Result {
-    let event = offered(this_id(at)?)?;
+    let event = this_event(at)?;
     at.inst.show_filter(event, text).map_err(no_memory)
 }
 
@@ -142,7 +147,7 @@ fn filter_command(command: &[u8]) -> Result<&[u8]> {
 
 /// `filter` of an event.
 pub(crate) fn store_filter(at: &At<'_>, command: &[u8]) -> Result {
-    let event = offered(this_id(at)?)?;
+    let event = this_event(at)?;
     at.inst.set_filter(event, filter_command(command)?)
 }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `features`: what this version has, for programs. And `event_counts`.
+//! `features`: what this version has, for programs. And how often each event was met: `event_counts`,
+//! and `hits` and `lost` of an event.
 //!
 //! Everything is told from the tables that make it: what is listed is there.
 
 use super::{
+    events::this_event,
     file::At,
     text_file::{
         no_memory,
@@ -40,6 +42,18 @@ pub(crate) fn show(_at: &At<'_>, text: &mut Text) -> Result {
         result = result.and(writeln!(text, "file {folder}{name}"));
     });
     result.map_err(no_memory)
+}
+
+/// `hits`: how often the event was recorded while the option `event-counts` was on.
+pub(crate) fn show_hits(at: &At<'_>, text: &mut Text) -> Result {
+    let (hits, _) = at.inst.counts_of(this_event(at)?.id());
+    writeln!(text, "{hits}").map_err(no_memory)
+}
+
+/// `lost`: how often the event was refused while the option `event-counts` was on.
+pub(crate) fn show_lost(at: &At<'_>, text: &mut Text) -> Result {
+    let (_, lost) = at.inst.counts_of(this_event(at)?.id());
+    writeln!(text, "{lost}").map_err(no_memory)
 }
 
 /// `event_counts`: `SYSTEM:EVENT HITS LOST` of the events that were met.

@@ -3,10 +3,10 @@
 //! Where people look: the file system `rtracefs`.
 //!
 //! - `superblock`: what a mount is, who may make and remove instances;
-//! - `tree`: which files there are, one table;
+//! - `tree`: which files there are, one table; `events_dir`: those of `events/`;
 //! - `file`: what an open file is, the trait `TraceFile` and the table of file operations;
 //! - `open`: what one open file owns, how its readers wait; `sleep`: who sleeps in a read;
-//! - `groups`: events that come and go with a module;
+//! - `groups`: events that go with their module;
 //! - `text_file`, `knob`, `events`, `features`: files that are a text;
 //! - `trace`, `pipe`, `lines`: the events as text; `json`, `maker`: in another form; `share`: to several
 //!   readers; `raw`: the events as bytes; `marker`: events from users; `snapshot`: taking one; `free`:
@@ -16,6 +16,7 @@
 
 mod error_log;
 mod events;
+mod events_dir;
 mod features;
 mod file;
 mod free;
@@ -39,10 +40,7 @@ mod text_file;
 mod trace;
 mod tree;
 
-pub(crate) use groups::{
-    add_event,
-    remove_event, //
-};
+pub(crate) use groups::remove_event;
 pub(crate) use superblock::{
     register,
     Registration, //

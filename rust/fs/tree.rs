@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! Which files there are, with which mode and for whom: one table, and the code that makes the
-//! folders of an instance from it.
+//! folders of an instance from it. What is in `events/` is in `fs::events_dir`.
 //!
 //! `fs::superblock` calls it for the top folder of a mount and for every new instance.
 
@@ -11,6 +11,7 @@ use super::{
         self,
         SetEvent, //
     },
+    events_dir,
     features,
     file::{
         Arg,
@@ -38,12 +39,10 @@ use super::{
     trace, //
 };
 use crate::{
-    event::format,
     instance::Instance,
     kapi::{
         self,
         cpus,
-        events::Event,
         fs::FOLDER_MODE, //
     },
     text::options::Opt, //
@@ -256,39 +255,6 @@ static CPU: &[(&CStr, Handler)] = &[
     (c"trace_pipe_raw", Own(READ, Kind::Raw, Raw::open)),
 ];
 
-/// `events/`, beside the folders of the systems.
-static EVENTS: &[(&CStr, Handler)] = &[
-    (c"enable", Knob(events::show_enable, events::store_enable)),
-    (c"header_event", Show(events::show_header_event)),
-    (c"header_page", Show(events::show_header_page)),
-];
-
-/// The folder of a system, beside those of its events.
-static SYSTEM: &[(&CStr, Handler)] = &[
-    (c"enable", Knob(events::show_enable, events::store_enable)),
-    (
-        c"filter",
-        Knob(events::show_system_filter, events::store_system_filter),
-    ),
-];
-
-/// The folder of an event.
-static EVENT: &[(&CStr, Handler)] = &[
-    (c"enable", Knob(events::show_enable, events::store_enable)),
-    (c"filter", Knob(events::show_filter, events::store_filter)),
-    (c"format", Show(events::show_format)),
-    (c"id", Show(events::show_id)),
-];
-
-/// The folder of the record of `trace_marker`, in the system `ftrace`.
-static PRINT: &[(&CStr, Handler)] = &[
-    (c"format", Show(events::show_format)),
-    (c"id", Show(events::show_id)),
-];
-
-/// The folder of another record of that system: ftrace gives these no `id`.
-static RECORD: &[(&CStr, Handler)] = &[(c"format", Show(events::show_format))];
-
 /// A file of `options/`.
 static OPTION: Handler = Knob(knob::show_option, knob::store_option);
 
@@ -299,16 +265,10 @@ pub(crate) fn for_each_file(mut f: impl FnMut(&str, &CStr)) {
             f("", entry.name);
         }
     }
-    for (folder, table) in [
-        ("per_cpu/cpuN/", CPU),
-        ("events/", EVENTS),
-        ("events/SYSTEM/", SYSTEM),
-        ("events/SYSTEM/EVENT/", EVENT),
-    ] {
-        for (name, _) in table {
-            f(folder, name);
-        }
+    for (name, _) in CPU {
+        f("per_cpu/cpuN/", name);
     }
+    events_dir::for_each_file(f);
 }
 
 /// Makes the folder of `inst`.
@@ -320,7 +280,7 @@ pub(crate) fn fill(dir: &Dir<'_>, inst: &Arc<Instance>) -> Result {
         match &entry.what {
             File(handler) => file(dir, entry.name, inst, Arg::Whole, handler)?,
             PerCpu => folder(dir, entry.name, |dir| fill_per_cpu(dir, inst))?,
-            Events => folder(dir, entry.name, |dir| fill_events(dir, inst))?,
+            Events => events_dir::make(dir, entry.name, inst)?,
             Options => folder(dir, entry.name, |dir| fill_options(dir, inst))?,
             Instances => super::superblock::instances(dir, entry.name)?,
         }
@@ -380,67 +340,4 @@ fn fill_options(dir: &Dir<'_>, inst: &Arc<Instance>) -> Result {
         file(dir, &name, inst, Arg::Option(*opt), &OPTION)?;
     }
     Ok(())
-}
-
-/// A system gets its folder at its first event, and then all its events.
-fn fill_events(dir: &Dir<'_>, inst: &Arc<Instance>) -> Result {
-    files(dir, inst, Arg::Whole, EVENTS)?;
-    folder(dir, c"ftrace", |dir| {
-        for entry in format::INTERNAL {
-            let name = CString::try_from_fmt(fmt!("{}", entry.name))?;
-            let table = match entry.id == format::PRINT.id {
-                true => PRINT,
-                false => RECORD,
-            };
-            folder(dir, &name, |dir| {
-                files(dir, inst, Arg::Event(entry.id), table)
-            })?;
-        }
-        Ok(())
-    })?;
-    for first in kapi::events::all() {
-        let system = first.system();
-        let earlier = |event: &&Event| event.id() < first.id() && event.system() == system;
-        if kapi::events::all().any(|event| earlier(&event)) {
-            continue;
-        }
-        let name = CString::try_from_fmt(fmt!("{system}"))?;
-        folder(dir, &name, |dir| fill_system(dir, inst, first))?;
-    }
-    Ok(())
-}
-
-/// Makes what is in the folder of the system of `first`.
-fn fill_system(dir: &Dir<'_>, inst: &Arc<Instance>, first: &Event) -> Result {
-    files(dir, inst, Arg::System(first.id()), SYSTEM)?;
-    for event in kapi::events::all().filter(|event| event.system() == first.system()) {
-        fill_event(dir, inst, event)?;
-    }
-    Ok(())
-}
-
-/// Makes the folder of `event` in that of its system.
-fn fill_event(dir: &Dir<'_>, inst: &Arc<Instance>, event: &Event) -> Result {
-    let name = CString::try_from_fmt(fmt!("{}", event.name()))?;
-    folder(dir, &name, |dir| {
-        files(dir, inst, Arg::Event(event.id()), EVENT)
-    })
-}
-
-/// Makes the folder of the system of `event` in `events/`, unless it is there.
-pub(crate) fn add_system(dir: &Dir<'_>, inst: &Arc<Instance>, event: &Event) -> Result {
-    let name = CString::try_from_fmt(fmt!("{}", event.system()))?;
-    if dir.has(&name) {
-        return Ok(());
-    }
-    folder(dir, &name, |dir| fill_system(dir, inst, event))
-}
-
-/// Makes the folder of `event` in that of its system, unless it is there.
-pub(crate) fn add_event(dir: &Dir<'_>, inst: &Arc<Instance>, event: &Event) -> Result {
-    let name = CString::try_from_fmt(fmt!("{}", event.name()))?;
-    if dir.has(&name) {
-        return Ok(());
-    }
-    fill_event(dir, inst, event)
 }

@@ -35,7 +35,12 @@ impl Comms {
     /// Starts or stops remembering, as the options and the enabled events want it. Names are an option
     /// of the top instance, thread groups of each: one that wants them is enough.
     fn apply(&mut self) -> Result {
-        let names = registry::top()?.options().has(Opt::RecordCmd);
+        let Ok(top) = registry::top() else {
+            // The module goes.
+            self.recording = None;
+            return Ok(());
+        };
+        let names = top.options().has(Opt::RecordCmd);
         let tgids = registry::first(|inst| inst.options().has(Opt::RecordTgid)).is_some();
         if self.events == 0 || !(names || tgids) {
             self.recording = None;

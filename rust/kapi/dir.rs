@@ -29,6 +29,18 @@ const FILE: u16 = 0o100000;
 /// for its parent.
 const SUBCLASS: [u32; 4] = [0, 2, 3, 4];
 
+/// The operations of a folder's inode, and of the folder when it is open.
+pub(super) type FolderTables = (
+    *const bindings::inode_operations,
+    *const bindings::file_operations,
+);
+
+/// Those of a folder whose content is what was put into it.
+const SIMPLE: FolderTables = (
+    &raw const bindings::simple_dir_inode_operations,
+    &raw const bindings::simple_dir_operations,
+);
+
 /// A folder that is being filled.
 ///
 /// # Invariants
@@ -57,7 +69,7 @@ impl<'a, N: Send + Sync + 'static> Dir<'a, N> {
         }
     }
 
-    fn inode(&self) -> *mut bindings::inode {
+    pub(super) fn inode(&self) -> *mut bindings::inode {
         // SAFETY: A positive dentry has an inode.
         unsafe { (*self.dentry).d_inode }
     }
@@ -70,9 +82,7 @@ impl<'a, N: Send + Sync + 'static> Dir<'a, N> {
         operations: &'static bindings::file_operations,
         node: KBox<N>,
     ) -> Result {
-        let inode = self.new_inode(FILE | mode, Some(node))?;
-        // SAFETY: The inode is new and ours.
-        unsafe { (*inode).__bindgen_anon_3.i_fop = operations };
+        let inode = self.new_file(mode, operations, node)?;
         let dentry = self.new_dentry(name, inode)?;
         // SAFETY: Both are new and ours.
         unsafe { self.enter(dentry, inode) };
@@ -85,6 +95,19 @@ impl<'a, N: Send + Sync + 'static> Dir<'a, N> {
         name: &CStr,
         mode: u16,
         operations: Option<&'static bindings::inode_operations>,
+        node: Option<KBox<N>>,
+        fill: impl FnOnce(&Dir<'_, N>) -> Result,
+    ) -> Result {
+        let operations = operations.map_or(SIMPLE, |operations| (operations, SIMPLE.1));
+        self.folder_with(name, mode, operations, node, fill)
+    }
+
+    /// The same, with both tables of operations.
+    pub(super) fn folder_with(
+        &self,
+        name: &CStr,
+        mode: u16,
+        operations: FolderTables,
         node: Option<KBox<N>>,
         fill: impl FnOnce(&Dir<'_, N>) -> Result,
     ) -> Result {
@@ -121,7 +144,7 @@ impl<'a, N: Send + Sync + 'static> Dir<'a, N> {
         node: KBox<N>,
         fill: impl FnOnce(&N, &Dir<'_, N>) -> Result,
     ) -> Result {
-        let inode = self.new_folder(mode, None, Some(node))?;
+        let inode = self.new_folder(mode, SIMPLE, Some(node))?;
         let lock = InodeLock::new(inode, 0);
         // SAFETY: The dentry is negative, and the reference to the inode goes to it.
         unsafe { bindings::d_make_persistent(dentry, inode) };
@@ -146,38 +169,31 @@ impl<'a, N: Send + Sync + 'static> Dir<'a, N> {
         result
     }
 
-    /// Is there something called `name`?
-    pub(crate) fn has(&self, name: &CStr) -> bool {
-        let mut child = ptr::null_mut();
-        loop {
-            // SAFETY: `child` is null or a reference from this loop, which is given away.
-            child = unsafe { c::find_next_child(self.dentry, child) };
-            if child.is_null() {
-                return false;
-            }
-            // SAFETY: We hold a reference.
-            if unsafe { name_of(child) }.to_bytes() == name.to_bytes() {
-                // SAFETY: The reference is ours.
-                unsafe { bindings::dput(child) };
-                return true;
-            }
-        }
-    }
-
-    fn new_folder(
+    /// The inode of a file, which nobody knows yet.
+    pub(super) fn new_file(
         &self,
         mode: u16,
-        operations: Option<&'static bindings::inode_operations>,
+        operations: &'static bindings::file_operations,
+        node: KBox<N>,
+    ) -> Result<*mut bindings::inode> {
+        let inode = self.new_inode(FILE | mode, Some(node))?;
+        // SAFETY: The inode is new and ours.
+        unsafe { (*inode).__bindgen_anon_3.i_fop = operations };
+        Ok(inode)
+    }
+
+    /// The inode of a folder, which nobody knows yet.
+    pub(super) fn new_folder(
+        &self,
+        mode: u16,
+        (inode_operations, file_operations): FolderTables,
         node: Option<KBox<N>>,
     ) -> Result<*mut bindings::inode> {
         let inode = self.new_inode(FOLDER | mode, node)?;
         // SAFETY: The inode is new and ours.
         unsafe {
-            (*inode).i_op = match operations {
-                Some(operations) => operations,
-                None => &raw const bindings::simple_dir_inode_operations,
-            };
-            (*inode).__bindgen_anon_3.i_fop = &raw const bindings::simple_dir_operations;
+            (*inode).i_op = inode_operations;
+            (*inode).__bindgen_anon_3.i_fop = file_operations;
             bindings::inc_nlink(inode);
         }
         Ok(inode)

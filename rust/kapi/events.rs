@@ -23,8 +23,7 @@ mod tracepoints;
 
 pub(crate) use self::{
     groups::{
-        set_group_hooks,
-        GroupHooks, //
+        set_forget, //
     },
     printer::{
         Manner,
@@ -291,6 +290,28 @@ pub(crate) fn by_id(id: u16) -> Option<&'static Event> {
 /// The event of this name that can be enabled.
 pub(crate) fn by_name(system: &str, name: &str) -> Option<&'static Event> {
     all().find(|event| event.name() == name && event.system() == system)
+}
+
+/// The first event that each system ever had, of the systems with an event that can be enabled and from
+/// the id `from` on.
+pub(crate) fn systems(from: u16) -> impl Iterator<Item = &'static Event> {
+    let mut before: Option<&Event> = None;
+    used().filter(move |event| {
+        // The events of a system mostly follow each other: this answer is cheap.
+        let same = |other: &Event| other.system() == event.system();
+        let repeated = before.replace(event).is_some_and(same);
+        event.id() >= from
+            && !repeated
+            && !used().take_while(|other| other.id() < event.id()).any(same)
+            && all().any(same)
+    })
+}
+
+/// The first event that the system ever had, when it has one that can be enabled.
+pub(crate) fn system_by_name(system: &[u8]) -> Option<&'static Event> {
+    let mut same = used().filter(|event| event.system().as_bytes() == system);
+    let first = same.next()?;
+    (first.has_tracepoint() || same.any(Event::has_tracepoint)).then_some(first)
 }
 
 /// Every event that was ever there.

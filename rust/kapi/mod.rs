@@ -15,6 +15,7 @@ pub(crate) mod dir;
 pub(crate) mod events;
 pub(crate) mod fs;
 pub(crate) mod grace;
+pub(crate) mod listing;
 pub(crate) mod machine;
 pub(crate) mod mapping;
 pub(crate) mod mount;

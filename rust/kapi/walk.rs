@@ -85,12 +85,6 @@ impl<N: Send + Sync + 'static> Found<N> {
         self.search(|child| unsafe { name_of(child.dentry) }.to_bytes() == name.as_bytes())
     }
 
-    /// The node of it.
-    pub(crate) fn node(&self) -> Option<&N> {
-        // SAFETY: The inode lives as long as the reference (invariant).
-        unsafe { super::dir::node_of((*self.dentry).d_inode) }
-    }
-
     /// Locks the folder, `depth` below an instance's own, and lets `change` change it. Nothing is
     /// done when it was removed meanwhile.
     pub(crate) fn change<R>(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The bodies of shim.h, in the same order. */
+#include <linux/dcache.h>
 #include <linux/fs.h>
 #include <linux/gfp.h>
 #include <linux/instruction_pointer.h>
@@ -31,6 +32,25 @@ void rt_cond_resched(void)
 	cond_resched();
 }
 
+void rt_dentry_keep(struct dentry *dentry)
+{
+	spin_lock(&dentry->d_lock);
+	dentry->d_flags |= DCACHE_PERSISTENT;
+	dget_dlock(dentry);
+	spin_unlock(&dentry->d_lock);
+}
+
+bool rt_dir_emit(struct dir_context *ctx, const char *name, int len, u64 ino,
+		 bool folder)
+{
+	return dir_emit(ctx, name, len, ino, folder ? DT_DIR : DT_REG);
+}
+
+bool rt_dir_emit_dots(struct file *file, struct dir_context *ctx)
+{
+	return dir_emit_dots(file, ctx);
+}
+
 bool rt_fatal_signal_pending(void)
 {
 	return fatal_signal_pending(current);
@@ -55,6 +75,13 @@ unsigned long rt_function_address(const char *name)
 void rt_init_irq_work(struct irq_work *work, void (*func)(struct irq_work *))
 {
 	init_irq_work(work, func);
+}
+
+void rt_inode_add_link(struct inode *inode)
+{
+	spin_lock(&inode->i_lock);
+	inc_nlink(inode);
+	spin_unlock(&inode->i_lock);
 }
 
 void rt_inode_lock_nested(struct inode *inode, unsigned int depth)

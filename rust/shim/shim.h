@@ -11,6 +11,8 @@
 #include <linux/types.h>
 
 struct dentry;
+struct dir_context;
+struct file;
 struct inode;
 struct irq_work;
 struct module;
@@ -29,6 +31,14 @@ struct dentry *find_next_child(struct dentry *parent, struct dentry *prev);
 /* A macro: lets others run; may sleep. */
 void rt_cond_resched(void);
 
+/* Inline: the tree keeps a reference, as with d_make_persistent(). */
+void rt_dentry_keep(struct dentry *dentry);
+
+/* Inline: tell readdir() of a name; false when it has no more room. */
+bool rt_dir_emit(struct dir_context *ctx, const char *name, int len, u64 ino,
+		 bool folder);
+bool rt_dir_emit_dots(struct file *file, struct dir_context *ctx);
+
 /* Inline: whether the current task is about to be killed. */
 bool rt_fatal_signal_pending(void);
 
@@ -37,6 +47,9 @@ unsigned long rt_function_address(const char *name);
 
 /* Inline: fills a structure. */
 void rt_init_irq_work(struct irq_work *work, void (*func)(struct irq_work *));
+
+/* Inline: one more link, while others may add one too. */
+void rt_inode_add_link(struct inode *inode);
 
 /* Inline: an inode's lock, with the depth that lockdep shall see. */
 void rt_inode_lock_nested(struct inode *inode, unsigned int depth);

@@ -33,24 +33,18 @@ use kernel::{
     }, //
 };
 
-/// Who wants to know of events that come and go.
-#[derive(Clone, Copy)]
-pub(crate) struct GroupHooks {
-    /// The event can be enabled from now on.
-    pub(crate) added: fn(&'static Event),
-    /// The event goes away: detach its probe everywhere before returning. Nobody can attach it any
-    /// more; waiting for probes that still run is not needed.
-    pub(crate) removed: fn(&'static Event),
-}
+/// Told of an event that goes away: detaches its probe everywhere before it returns. Nobody can attach
+/// it any more; waiting for probes that still run is not needed.
+pub(crate) type Forget = fn(&'static Event);
 
 global_lock! {
     // SAFETY: `events::init` initializes it before anything else.
-    pub(super) unsafe(uninit) static GROUPS: Mutex<Option<GroupHooks>> = None;
+    pub(super) unsafe(uninit) static GROUPS: Mutex<Option<Forget>> = None;
 }
 
 /// Sets who is told. Called once, before any other module can register events.
-pub(crate) fn set_group_hooks(hooks: GroupHooks) {
-    *GROUPS.lock() = Some(hooks);
+pub(crate) fn set_forget(forget: Forget) {
+    *GROUPS.lock() = Some(forget);
 }
 
 /// The `format` text of an event, for keeps.
@@ -154,34 +148,29 @@ unsafe fn register(
     }
     // SAFETY: A module that calls us is loaded.
     let tracepoints = unsafe { tracepoints::find_all_of_module(descs, owner)? };
-    let (hooks, result) = {
-        let hooks = GROUPS.lock();
-        let result = descs
+    let result = {
+        let _groups = GROUPS.lock();
+        descs
             .iter()
             .zip(tracepoints.iter())
-            .try_for_each(|(desc, &tracepoint)| add(desc, evals, tracepoint, owner));
-        (*hooks, result)
+            .try_for_each(|(desc, &tracepoint)| add(desc, evals, tracepoint, owner))
     };
     if result.is_err() {
         unregister(owner);
-        return result;
     }
-    if let Some(hooks) = hooks {
-        of_module(owner).for_each(hooks.added);
-    }
-    Ok(())
+    result
 }
 
 /// Takes a module's events away. When this returns, nothing of the module is used any more.
 pub(super) fn unregister(owner: *mut bindings::module) {
-    let hooks = {
-        let hooks = GROUPS.lock();
+    let forget = {
+        let forget = GROUPS.lock();
         // From here on nobody can attach them.
         of_module(owner).for_each(|event| event.offered.store(false, Relaxed));
-        *hooks
+        *forget
     };
-    if let Some(hooks) = hooks {
-        of_module(owner).for_each(hooks.removed);
+    if let Some(forget) = forget {
+        of_module(owner).for_each(forget);
     }
     super::synchronize();
 

@@ -400,20 +400,11 @@ unsafe fn coming(wish: RawWish, module: *mut bindings::module) -> Result {
     let (Ok(base), Ok(own)) = (kernel.btf(), own.btf()) else {
         return Ok(());
     };
-    let (hooks, result) = {
-        let hooks = GROUPS.lock();
-        let result = describe(own.of_module(&base), &mut wanted, |desc, tracepoint| {
-            add_of_module(desc, tracepoint, module)
-        });
-        (*hooks, result)
-    };
-    // Also those that were made before the memory was short: they are offered.
-    if let Some(hooks) = hooks {
-        for event in of_module(module) {
-            (hooks.added)(event);
-        }
-    }
-    result
+    let _groups = GROUPS.lock();
+    // Those that were made before the memory was short are offered.
+    describe(own.of_module(&base), &mut wanted, |desc, tracepoint| {
+        add_of_module(desc, tracepoint, module)
+    })
 }
 
 /// What the kernel calls for every module with tracepoints.

@@ -23,7 +23,7 @@ const SETTINGS: &[(&str, &str)] = &[
 ];
 
 /// An operation that still allocates then does so without end.
-const LIMIT: usize = 100_000;
+const LIMIT: usize = 20_000;
 
 pub struct Faults {
     nth: File,

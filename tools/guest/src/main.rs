@@ -3,7 +3,8 @@
 //! `rtguest`: tests of a running rtracefs, from inside the machine that runs it.
 //!
 //! `rtguest --list` names the tests, `rtguest run [[--filter] TEXT]...` runs those
-//! whose name contains one of the texts and none of those behind a `!`. `--root DIR`
+//! whose name contains one of the texts and none of those behind a `!`. `rtguest bench` tells
+//! what events cost (see `bench`). `--root DIR`
 //! points the suite at another tree: with `--root /sys/kernel/tracing` it checks its own
 //! idea of ftrace against the kernel's, and skips what only rtracefs promises.
 
@@ -13,6 +14,7 @@
 #[macro_use]
 mod check;
 mod align;
+mod bench;
 mod callers;
 mod chance;
 mod client;
@@ -61,9 +63,10 @@ enum Command {
     List,
     Run,
     One(String),
+    Bench,
 }
 
-const USAGE: &str = "usage: rtguest --list | run [[--filter] TEXT]... [--root DIR] \
+const USAGE: &str = "usage: rtguest --list | bench | run [[--filter] TEXT]... [--root DIR] \
                      [--module FILE] [--stress FILE]";
 
 /// The first of the files that is there, or the first.
@@ -91,6 +94,7 @@ fn main() -> ExitCode {
         match arg.as_str() {
             "--list" => command = Some(Command::List),
             "run" => command = Some(Command::Run),
+            "bench" => command = Some(Command::Bench),
             "one" => command = Some(Command::One(value())),
             "--filter" => filters.push(value()),
             "--root" => context.root = value().into(),
@@ -112,6 +116,13 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Some(Command::Run) => runner::run(&context, &filters),
+        Some(Command::Bench) => match bench::run(&context) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(reason) => {
+                eprintln!("bench: {reason}");
+                ExitCode::FAILURE
+            }
+        },
         Some(Command::One(name)) => runner::run_here(&context, &name),
         None => {
             eprintln!("{USAGE}");

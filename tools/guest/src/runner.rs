@@ -26,8 +26,12 @@ enum Outcome {
 }
 
 /// Does a test's name contain one of the filters, if there are any, and none of those behind a `!`?
+/// A whole name stands behind `!=`.
 fn is_selected(name: &str, filters: &[String]) -> bool {
-    let is_in = |text: &str| name.contains(text);
+    let is_in = |text: &str| match text.strip_prefix('=') {
+        Some(whole) => name == whole,
+        None => name.contains(text),
+    };
     let mut wanted = filters.iter().filter(|f| !f.starts_with('!')).peekable();
     let unwanted = filters
         .iter()

@@ -30,6 +30,7 @@ const SYS_READ: c_long = 0;
 const SYS_WRITE: c_long = 1;
 const SYS_DELETE_MODULE: c_long = 176;
 const SYS_GETTID: c_long = 186;
+const SYS_GETDENTS64: c_long = 217;
 const SYS_TGKILL: c_long = 234;
 const SYS_FINIT_MODULE: c_long = 313;
 
@@ -92,6 +93,49 @@ fn check(result: c_long) -> Op<usize> {
 
 fn c_path(path: &Path) -> CString {
     CString::new(path.as_os_str().as_bytes()).expect("paths of the suite have no NUL")
+}
+
+/// One entry of a folder, as the kernel gives it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dirent {
+    pub inode: u64,
+    /// Where to seek to for the next one.
+    pub next: i64,
+    pub kind: u8,
+    pub name: String,
+}
+
+/// Reads entries of a folder into a buffer of `room` bytes; none at its end.
+pub fn getdents(folder: &impl AsRawFd, room: usize) -> Op<Vec<Dirent>> {
+    let mut buffer = vec![0u8; room];
+    // SAFETY: The buffer has that size.
+    let got = check(unsafe {
+        syscall(
+            SYS_GETDENTS64,
+            folder.as_raw_fd(),
+            buffer.as_mut_ptr(),
+            room,
+        )
+    })?;
+    let mut entries = Vec::new();
+    let mut rest = &buffer[..got];
+    // inode, next, length of the entry, kind, name with a NUL.
+    while rest.len() > 19 {
+        let number = |at: usize| u64::from_le_bytes(rest[at..at + 8].try_into().expect("8 bytes"));
+        let length = usize::from(u16::from_le_bytes([rest[16], rest[17]]));
+        let name = rest[19..length]
+            .split(|byte| *byte == 0)
+            .next()
+            .unwrap_or_default();
+        entries.push(Dirent {
+            inode: number(0),
+            next: number(8) as i64,
+            kind: rest[18],
+            name: String::from_utf8_lossy(name).into_owned(),
+        });
+        rest = &rest[length..];
+    }
+    Ok(entries)
 }
 
 /// Mounts a file system of type `kind` on `target`.

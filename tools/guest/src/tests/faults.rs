@@ -71,7 +71,7 @@ fn open(path: &Path, write: bool, flags: i32) -> Op<File> {
         .open(path)?)
 }
 
-/// Every allocation at first, then fewer and fewer: making an instance takes tens of thousands.
+/// Every allocation at first, then fewer and fewer: loading the module takes thousands.
 fn sparse(n: usize) -> usize {
     1 + n / 4
 }

@@ -56,8 +56,22 @@ fn are_there(context: &Context) -> Check {
     report.finish()
 }
 
-/// `HITS LOST` of an event.
+/// `HITS LOST` of an event: the files of the event say the same.
 fn counts(tree: &Tree, event: &str) -> Check<(u64, u64)> {
+    let counts = counts_of_all(tree, event)?;
+    let folder = format!("events/{}", event.replace(':', "/"));
+    for (file, count) in [("hits", counts.0), ("lost", counts.1)] {
+        ensure_eq!(
+            tree.get(&format!("{folder}/{file}"))?,
+            format!("{count}\n"),
+            "{file}"
+        );
+    }
+    Ok(counts)
+}
+
+/// `HITS LOST` of an event in the list of all.
+fn counts_of_all(tree: &Tree, event: &str) -> Check<(u64, u64)> {
     for line in tree.get("event_counts")?.lines() {
         let mut words = line.split(' ');
         if words.next() == Some(event) {

@@ -135,7 +135,7 @@ fn like(path: &str) -> String {
         _ => return super::like(path),
     };
     match inside.splitn(3, '/').collect::<Vec<_>>()[..] {
-        ["", _, file] => format!("events/sched/sched_switch/{file}"),
+        ["", _, file] => super::like(&format!("events/sched/sched_switch/{file}")),
         ["", name] if !["enable", "filter"].contains(&name) => "events/sched/sched_switch".into(),
         _ => format!("events/sched{inside}"),
     }

@@ -21,6 +21,7 @@ mod hostile;
 mod input;
 mod json;
 mod life;
+mod listing;
 mod load;
 mod mapping;
 mod mapping_load;
@@ -107,6 +108,7 @@ const GROUPS: &[&[Test]] = &[
     contexts::TESTS,
     faults::TESTS,
     life::TESTS,
+    listing::TESTS,
     soak::TESTS,
     tasks::TESTS,
     load::TESTS,
@@ -134,6 +136,8 @@ pub fn all() -> impl Iterator<Item = Test> {
 pub const OURS: &[(&str, &str)] = &[
     ("event_counts", "trace_pipe"),
     ("features", "README"),
+    ("hits", "id"),
+    ("lost", "id"),
     ("options/event-counts", "options/record-tgid"),
     ("options/pipe-share", "options/record-tgid"),
     ("trace_pipe_json", "trace_pipe"),

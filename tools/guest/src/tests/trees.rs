@@ -68,7 +68,14 @@ const PROBES: &str = "no events are made at run time";
 const TRIGGERS: &str = "no triggers";
 
 /// Names that only rtracefs has.
-const OWN: &[&str] = &["event_counts", "events/raw", "features", "trace_pipe_json"];
+const OWN: &[&str] = &[
+    "event_counts",
+    "events/raw",
+    "features",
+    "hits",
+    "lost",
+    "trace_pipe_json",
+];
 
 /// Names that the kernels with checks leave out of tracefs: they are built without.
 const NOT_BUILT: &[&str] = &["snapshot", "snapshot_raw"];
@@ -256,6 +263,13 @@ fn opens(context: &Context) -> Check {
 
 /// What a first read is: text, nothing, or an error.
 fn reads(context: &Context) -> Check {
+    // Names of tasks are kept from the first event on.
+    for top in [&context.root, &context.reference] {
+        let top = Tree::at(top);
+        top.set("events/sched/sched_switch/enable", "1")?;
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        top.set("events/sched/sched_switch/enable", "0")?;
+    }
     let mut report = Report::default();
     let mut count = 0;
     each_pair(context, |own, reference, file| {

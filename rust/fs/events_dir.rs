@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What is in `events/`: the systems, their events, and the files of each.
+//!
+//! An instance has thousands of these files, of which few are ever opened: they are made when they are
+//! looked up (`kapi::listing`), and this is the list. It is computed from the events that can be
+//! enabled at that moment, so that a module's events appear by themselves.
+
+use super::{
+    events,
+    features,
+    file::{
+        Arg,
+        Handler::{
+            self,
+            Knob,
+            Show, //
+        },
+        Node, //
+    },
+    tree::Dir, //
+};
+use crate::{
+    event::format,
+    instance::Instance,
+    kapi::{
+        self,
+        events::{
+            CAPACITY,
+            FIRST_ID, //
+        },
+        fs::FOLDER_MODE,
+        listing::{
+            Listed,
+            Listing,
+            Name,
+            PLACES, //
+        }, //
+    }, //
+};
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+type Files = &'static [(&'static CStr, Handler)];
+
+/// `events/`, beside the folders of the systems.
+static EVENTS: Files = &[
+    (c"enable", Knob(events::show_enable, events::store_enable)),
+    (c"header_event", Show(events::show_header_event)),
+    (c"header_page", Show(events::show_header_page)),
+];
+
+/// The folder of a system, beside those of its events.
+static SYSTEM: Files = &[
+    (c"enable", Knob(events::show_enable, events::store_enable)),
+    (
+        c"filter",
+        Knob(events::show_system_filter, events::store_system_filter),
+    ),
+];
+
+/// The folder of an event.
+static EVENT: Files = &[
+    (c"enable", Knob(events::show_enable, events::store_enable)),
+    (c"filter", Knob(events::show_filter, events::store_filter)),
+    (c"format", Show(events::show_format)),
+    (c"hits", Show(features::show_hits)),
+    (c"id", Show(events::show_id)),
+    (c"lost", Show(features::show_lost)),
+];
+
+/// The folder of the record of `trace_marker`, in the system `ftrace`.
+static PRINT: Files = &[
+    (c"format", Show(events::show_format)),
+    (c"id", Show(events::show_id)),
+];
+
+/// The folder of another record of that system: ftrace gives these no `id`.
+static RECORD: Files = &[(c"format", Show(events::show_format))];
+
+/// The system of the records that no tracepoint makes. Their ids are below [`FIRST_ID`].
+const INTERNAL_SYSTEM: &str = "ftrace";
+const INTERNAL_ID: u16 = 0;
+
+/// Places in front of the folders, for the files; at most that many a folder.
+const FILES: u16 = 14;
+// The places of all folders are in the list.
+const _: () = assert!(FILES as usize + FIRST_ID as usize + CAPACITY < PLACES as usize);
+
+/// Calls `f` with the folder, of one system and event for all, and the name of each file.
+pub(super) fn for_each_file(mut f: impl FnMut(&str, &CStr)) {
+    for (folder, files) in [
+        ("events/", EVENTS),
+        ("events/SYSTEM/", SYSTEM),
+        ("events/SYSTEM/EVENT/", EVENT),
+    ] {
+        for (name, _) in files {
+            f(folder, name);
+        }
+    }
+}
+
+/// Makes `events/` of `inst`.
+pub(super) fn make(dir: &Dir<'_>, name: &CStr, inst: &Arc<Instance>) -> Result {
+    dir.listed(name, FOLDER_MODE, node(inst, Arg::Whole, None)?)
+}
+
+fn node(inst: &Arc<Instance>, arg: Arg, handler: Option<&'static Handler>) -> Result<KBox<Node>> {
+    let node = Node {
+        inst: inst.clone(),
+        arg,
+        handler,
+    };
+    Ok(KBox::new(node, GFP_KERNEL)?)
+}
+
+/// The files of a folder.
+fn files(arg: Arg) -> Files {
+    match arg {
+        Arg::Whole => EVENTS,
+        Arg::System(INTERNAL_ID) => &[],
+        Arg::System(_) => SYSTEM,
+        Arg::Event(id) if id == format::PRINT.id => PRINT,
+        Arg::Event(id) if id < FIRST_ID => RECORD,
+        Arg::Event(_) => EVENT,
+        Arg::Cpu(_) | Arg::Option(_) => &[],
+    }
+}
+
+/// What the folder called `name` in that of `arg` is about.
+fn folder(arg: Arg, name: &[u8]) -> Option<Arg> {
+    match arg {
+        Arg::Whole if name == INTERNAL_SYSTEM.as_bytes() => Some(Arg::System(INTERNAL_ID)),
+        Arg::Whole => kapi::events::system_by_name(name).map(|first| Arg::System(first.id())),
+        Arg::System(INTERNAL_ID) => format::INTERNAL
+            .iter()
+            .find(|entry| entry.name.as_bytes() == name)
+            .map(|entry| Arg::Event(entry.id)),
+        Arg::System(first) => {
+            let system = kapi::events::by_id(first)?.system();
+            kapi::events::all()
+                .find(|event| event.name().as_bytes() == name && event.system() == system)
+                .map(|event| Arg::Event(event.id()))
+        }
+        _ => None,
+    }
+}
+
+/// Calls `say` with the id and the name of each folder in that of `arg`, from the id `from` on, in
+/// the order of the ids, until it answers false.
+fn for_each_folder(arg: Arg, from: u16, mut say: impl FnMut(u16, &str) -> bool) {
+    match arg {
+        Arg::Whole => {
+            if from <= INTERNAL_ID && !say(INTERNAL_ID, INTERNAL_SYSTEM) {
+                return;
+            }
+            let _ = kapi::events::systems(from).all(|first| say(first.id(), first.system()));
+        }
+        Arg::System(INTERNAL_ID) => {
+            let mut rest = from;
+            // Their table is in the order of names.
+            while let Some(entry) = format::INTERNAL
+                .iter()
+                .filter(|entry| entry.id >= rest)
+                .min_by_key(|entry| entry.id)
+            {
+                if !say(entry.id, entry.name) {
+                    return;
+                }
+                rest = entry.id.wrapping_add(1);
+            }
+        }
+        Arg::System(first) => {
+            let Some(system) = kapi::events::by_id(first).map(|first| first.system()) else {
+                return;
+            };
+            let _ = kapi::events::all()
+                .filter(|event| event.id() >= from && event.system() == system)
+                .all(|event| say(event.id(), event.name()));
+        }
+        _ => {}
+    }
+}
+
+impl Listing for Node {
+    fn look_up(&self, name: &[u8]) -> Result<Option<(u16, Listed<Self>)>> {
+        let files = (0..).zip(files(self.arg));
+        for (place, (file, handler)) in files {
+            if file.to_bytes() == name {
+                let listed = Listed::File {
+                    mode: handler.mode(),
+                    operations: handler.kind().operations(),
+                    node: node(&self.inst, self.arg, Some(handler))?,
+                };
+                return Ok(Some((place, listed)));
+            }
+        }
+        let Some(arg) = folder(self.arg, name) else {
+            return Ok(None);
+        };
+        let (Arg::System(id) | Arg::Event(id)) = arg else {
+            return Ok(None);
+        };
+        let listed = Listed::Folder {
+            mode: FOLDER_MODE,
+            node: node(&self.inst, arg, None)?,
+        };
+        Ok(Some((FILES.wrapping_add(id), listed)))
+    }
+
+    fn list(&self, from: u16, say: &mut dyn FnMut(&Name<'_>) -> bool) {
+        for (place, (name, _)) in (0..).zip(files(self.arg)) {
+            let name = Name {
+                place,
+                text: name.to_str().unwrap_or_default(),
+                folder: false,
+            };
+            if place >= from && !say(&name) {
+                return;
+            }
+        }
+        for_each_folder(self.arg, from.saturating_sub(FILES), |id, text| {
+            say(&Name {
+                place: FILES.wrapping_add(id),
+                text,
+                folder: true,
+            })
+        });
+    }
+}
+
+#[kunit_tests(rtrace_fs_events_dir)]
+mod tests {
+    use super::*;
+
+    /// What is listed is found, each at its own place, and behind the place from which it is asked.
+    #[test]
+    fn listed_is_found() {
+        for arg in [
+            Arg::Whole,
+            Arg::System(INTERNAL_ID),
+            Arg::System(FIRST_ID),
+            Arg::Event(format::PRINT.id),
+            Arg::Event(FIRST_ID),
+        ] {
+            assert!(files(arg).len() <= usize::from(FILES));
+            let mut next = 0;
+            for_each_folder(arg, 0, |id, name| {
+                assert!(id >= next);
+                next = id + 1;
+                let found = folder(arg, name.as_bytes());
+                assert!(matches!(found, Some(Arg::System(at) | Arg::Event(at)) if at == id));
+                let mut first = None;
+                for_each_folder(arg, id, |id, _| {
+                    first = Some(id);
+                    false
+                });
+                assert_eq!(first, Some(id));
+                true
+            });
+            assert!(folder(arg, b"no such name").is_none());
+        }
+    }
+}

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `rtguest bench`: what an event costs a program, in rtracefs and in tracefs, in instructions.
+//!
+//! Run by scripts/bench in a machine that counts instructions: there a tick of the time stamp counter is
+//! one instruction, and every run gives the same. A row is measured several times, and the least is
+//! told: the others had a timer interrupt in them. Nothing here judges a number.
+
+use crate::check::Check;
+use crate::rawcalls;
+use crate::sys;
+use crate::tree::{Instance, Tree};
+use crate::Context;
+use std::fmt::Write as _;
+use std::fs::{File, OpenOptions};
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// How often a row is measured, and over how many events. A timer interrupt comes every four million
+/// instructions.
+const ROUNDS: usize = 12;
+const EVENTS: usize = 1000;
+
+/// Events in the buffer when readers are measured.
+const TO_READ: usize = 20_000;
+
+/// An event that one plain system call makes: 40 bytes of fields.
+const EVENT: &str = "events/task/task_rename";
+/// An event of every system call, for which the kernel takes its slow way in and out.
+const CALL_EVENT: &str = "events/raw_syscalls/sys_enter";
+
+const SYS_GETPPID: usize = 110;
+const SYS_PRCTL: usize = 157;
+const PR_SET_NAME: usize = 15;
+
+/// Instructions, where the machine counts them.
+fn ticks() -> u64 {
+    // SAFETY: Every x86-64 has it.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+/// Makes one event of `EVENT`.
+fn rename() {
+    const NAME: &[u8; 16] = b"rtguest-bench\0\0\0";
+    sys::call(SYS_PRCTL, [PR_SET_NAME, NAME.as_ptr() as usize, 0, 0, 0, 0]);
+}
+
+/// Makes one event of `CALL_EVENT`.
+fn getppid() {
+    sys::call(SYS_GETPPID, [0; 6]);
+}
+
+/// Instructions of one `work`, with `before` run before each round.
+fn cost(mut before: impl FnMut() -> Check, work: fn()) -> Check<f64> {
+    let mut least = u64::MAX;
+    for _ in 0..ROUNDS {
+        before()?;
+        work();
+        let began = ticks();
+        for _ in 0..EVENTS {
+            work();
+        }
+        least = least.min(ticks() - began);
+    }
+    Ok(least as f64 / EVENTS as f64)
+}
+
+/// What the two trees are compared in.
+struct Row {
+    name: &'static str,
+    ftrace: f64,
+    rtrace: f64,
+}
+
+/// One tracer, with an instance of its own.
+struct Side {
+    own: Instance,
+}
+
+impl Side {
+    fn new(root: &Path) -> Check<Self> {
+        let own = Instance::new(root, "rtg-bench")?;
+        own.set("buffer_size_kb", "4096")?;
+        Ok(Side { own })
+    }
+
+    /// The cost of `work` while `event` is on, after `set` and before `unset`.
+    fn event(
+        &self,
+        event: &str,
+        work: fn(),
+        set: &[(&str, &str)],
+        unset: &[(&str, &str)],
+    ) -> Check<f64> {
+        for (file, value) in set {
+            self.own.set(file, value)?;
+        }
+        self.own.set(&format!("{event}/enable"), "1")?;
+        let result = cost(|| self.own.clear(), work);
+        self.own.set(&format!("{event}/enable"), "0")?;
+        for (file, value) in unset {
+            self.own.set(file, value)?;
+        }
+        result
+    }
+
+    /// Puts `TO_READ` events into the buffer.
+    fn fill(&self) -> Check {
+        self.own.clear()?;
+        self.own.set(&format!("{EVENT}/enable"), "1")?;
+        (0..TO_READ).for_each(|_| rename());
+        self.own.set(&format!("{EVENT}/enable"), "0")?;
+        let entries = self.own.number("per_cpu/cpu0/stats", "entries")?;
+        ensure!(entries >= TO_READ as u64, "{entries} events in the buffer");
+        Ok(())
+    }
+
+    /// The cost per event of reading all of `file` with `read`, which answers 0 at the end.
+    fn reading(&self, file: &str, mut read: impl FnMut(&mut File) -> usize) -> Check<f64> {
+        let mut least = u64::MAX;
+        for _ in 0..3 {
+            self.fill()?;
+            let mut open = OpenOptions::new()
+                .read(true)
+                .custom_flags(sys::O_NONBLOCK)
+                .open(self.own.file(file))
+                .map_err(|e| format!("{file}: {e}"))?;
+            let began = ticks();
+            let mut bytes = 0;
+            loop {
+                match read(&mut open) {
+                    0 => break,
+                    n => bytes += n,
+                }
+            }
+            least = least.min(ticks() - began);
+            ensure!(bytes > TO_READ * 40, "{file}: only {bytes} bytes");
+        }
+        Ok(least as f64 / TO_READ as f64)
+    }
+}
+
+/// Reads large pieces.
+fn plain(file: &mut File) -> usize {
+    thread_local!(static BUFFER: std::cell::RefCell<Vec<u8>> = vec![0; 1 << 16].into());
+    BUFFER.with_borrow_mut(|buffer| file.read(buffer).unwrap_or(0))
+}
+
+/// One row, for both.
+fn row(
+    name: &'static str,
+    sides: &(Side, Side),
+    mut measure: impl FnMut(&Side) -> Check<f64>,
+) -> Check<Row> {
+    let row = Row {
+        name,
+        ftrace: measure(&sides.0)?,
+        rtrace: measure(&sides.1)?,
+    };
+    println!(
+        "{:<44} {:>10.1} {:>10.1} {:>8.3}",
+        row.name,
+        row.ftrace,
+        row.rtrace,
+        row.rtrace / row.ftrace
+    );
+    Ok(row)
+}
+
+fn measure(context: &Context) -> Check<Vec<Row>> {
+    let sides = (Side::new(&context.reference)?, Side::new(&context.root)?);
+    let bare = cost(|| Ok(()), rename)?;
+    let bare_call = cost(|| Ok(()), getppid)?;
+    println!(
+        "{:<44} {:>10} {:>10} {:>8}",
+        "instructions", "ftrace", "rtrace", "ratio"
+    );
+    let mut rows = Vec::new();
+    type Setting = &'static [(&'static str, &'static str)];
+    const FILTER: &str = "events/task/task_rename/filter";
+    let settings: &[(&'static str, Setting, Setting)] = &[
+        ("event (task_rename, 48 bytes)", &[], &[]),
+        (
+            "event, clock x86-tsc",
+            &[("trace_clock", "x86-tsc")],
+            &[("trace_clock", "local")],
+        ),
+        (
+            "event, clock mono",
+            &[("trace_clock", "mono")],
+            &[("trace_clock", "local")],
+        ),
+        (
+            "event, overwriting",
+            &[("buffer_size_kb", "16")],
+            &[("buffer_size_kb", "4096")],
+        ),
+        (
+            "event, refused by a full buffer",
+            &[("buffer_size_kb", "16"), ("options/overwrite", "0")],
+            &[("options/overwrite", "1"), ("buffer_size_kb", "4096")],
+        ),
+        (
+            "event, filter passes",
+            &[(FILTER, "pid != 1")],
+            &[(FILTER, "0")],
+        ),
+        (
+            "event, filtered out",
+            &[(FILTER, "pid == 1")],
+            &[(FILTER, "0")],
+        ),
+        (
+            "event, filtered out by a string",
+            &[(FILTER, "newcomm ~ \"*kworker*\"")],
+            &[(FILTER, "0")],
+        ),
+        (
+            "event, tracing_on is 0",
+            &[("tracing_on", "0")],
+            &[("tracing_on", "1")],
+        ),
+    ];
+    for (name, set, unset) in settings {
+        rows.push(row(name, &sides, |side| {
+            Ok(side.event(EVENT, rename, set, unset)? - bare)
+        })?);
+    }
+    rows.push(row(
+        "event, in a second instance too (more)",
+        &sides,
+        |side| {
+            let other = Instance::new(side.own.top().path(), "rtg-bench2")?;
+            let one = side.event(EVENT, rename, &[], &[])?;
+            other.set(&format!("{EVENT}/enable"), "1")?;
+            let two = side.event(EVENT, rename, &[], &[])?;
+            other.remove()?;
+            Ok(two - one)
+        },
+    )?);
+    rows.push(row("event that is off", &sides, |_| {
+        Ok(cost(|| Ok(()), rename)? - bare)
+    })?);
+    rows.push(row(
+        "system call, raw_syscalls:sys_enter (more)",
+        &sides,
+        |side| Ok(side.event(CALL_EVENT, getppid, &[], &[])? - bare_call),
+    )?);
+    rows.push(row("text of an event, trace_pipe", &sides, |side| {
+        side.reading("trace_pipe", plain)
+    })?);
+    rows.push(row("text of an event, trace", &sides, |side| {
+        side.reading("trace", plain)
+    })?);
+    rows.push(row("bytes of an event, read", &sides, |side| {
+        side.reading("per_cpu/cpu0/trace_pipe_raw", plain)
+    })?);
+    rows.push(row(
+        "bytes of an event, splice to /dev/null",
+        &sides,
+        splice,
+    )?);
+    Ok(rows)
+}
+
+/// The pages of a buffer go through a pipe to nowhere.
+fn splice(side: &Side) -> Check<f64> {
+    let (out, into) = sys::pipe().map_err(|e| format!("pipe: {e}"))?;
+    let nowhere = OpenOptions::new()
+        .write(true)
+        .open("/dev/null")
+        .map_err(|e| e.to_string())?;
+    side.reading("per_cpu/cpu0/trace_pipe_raw", |file| {
+        let moved = rawcalls::splice(file, &into, 1 << 16, true).unwrap_or(0);
+        let mut left = moved;
+        while left > 0 {
+            match rawcalls::splice(&out, &nowhere, left, false) {
+                Ok(n) if n > 0 => left -= n,
+                _ => return 0,
+            }
+        }
+        moved
+    })
+}
+
+/// The table for programs.
+fn json(rows: &[Row]) -> String {
+    let mut text = String::from("{\"unit\": \"instructions\", \"rows\": [\n");
+    for (index, row) in rows.iter().enumerate() {
+        let comma = if index + 1 < rows.len() { "," } else { "" };
+        let _ = writeln!(
+            text,
+            "  {{\"name\": \"{}\", \"ftrace\": {:.2}, \"rtrace\": {:.2}}}{comma}",
+            row.name, row.ftrace, row.rtrace
+        );
+    }
+    text + "]}\n"
+}
+
+/// Measures all, prints the table and writes it to `/out/bench.json`.
+pub fn run(context: &Context) -> Check {
+    sys::pin_to(0);
+    let rows = measure(context)?;
+    std::fs::create_dir_all("/out").map_err(|e| e.to_string())?;
+    std::fs::write("/out/bench.json", json(&rows)).map_err(|e| format!("/out/bench.json: {e}"))
+}
