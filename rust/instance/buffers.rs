@@ -91,10 +91,40 @@ pub(super) struct Shape {
 }
 
 /// What the reader's lock is around.
-pub(super) struct Held {
-    pub(super) states: States,
+struct Held {
+    states: States,
     /// The live ring is mapped. Changes with the shape locked.
-    pub(super) mapped: Option<Mapped>,
+    mapped: Option<Mapped>,
+}
+
+/// The rings of one CPU with the reader's lock held.
+///
+/// # Invariants
+///
+/// `Buffers::new` made the rings and the states together.
+pub(super) struct Locked<'a> {
+    rings: &'a Pair<Ring>,
+    held: MutexGuard<'a, Held>,
+}
+
+impl Locked<'_> {
+    /// The ring in `bank`, and what its reader remembers.
+    pub(super) fn state(&mut self, bank: Bank) -> (&Ring, &mut ReaderState) {
+        (self.rings.of(bank), self.held.states.of_mut(bank))
+    }
+
+    /// The reader of the ring in `bank`, and who has the live one mapped.
+    pub(super) fn reader(&mut self, bank: Bank) -> (Reader<'_, Kernel>, &mut Option<Mapped>) {
+        let held = &mut *self.held;
+        // SAFETY: By the invariant.
+        let reader = unsafe { self.rings.of(bank).reader(held.states.of_mut(bank)) };
+        (reader, &mut held.mapped)
+    }
+
+    /// Who has the live ring mapped.
+    pub(super) fn mapped(&mut self) -> &mut Option<Mapped> {
+        &mut self.held.mapped
+    }
 }
 
 /// The reader's side of the rings of one CPU.
@@ -183,10 +213,14 @@ impl Buffers {
     }
 
     /// The rings of `cpu` with their reader's lock held.
-    pub(super) fn locked(&self, cpu: u32) -> Result<(&Pair<Ring>, MutexGuard<'_, Held>)> {
+    pub(super) fn locked(&self, cpu: u32) -> Result<Locked<'_>> {
         let side = self.side(cpu)?;
         let rings = self.rings.of(cpu).ok_or(ENODEV)?;
-        Ok((rings, side.held.lock()))
+        // INVARIANT: Both are of that CPU.
+        Ok(Locked {
+            rings,
+            held: side.held.lock(),
+        })
     }
 
     /// Runs `f` as the reader of `cpu` in the bank that `which` names under the reader's lock: it
@@ -197,12 +231,9 @@ impl Buffers {
         cpu: u32,
         f: impl FnOnce(Bank, Reader<'_, Kernel>) -> Result<R>,
     ) -> Result<R> {
-        let (rings, mut held) = self.locked(cpu)?;
+        let mut locked = self.locked(cpu)?;
         let bank = which();
-        // SAFETY: `Buffers::new` made both together.
-        f(bank, unsafe {
-            rings.of(bank).reader(held.states.of_mut(bank))
-        })
+        f(bank, locked.reader(bank).0)
     }
 
     /// Runs `f` as the reader of `buf` on `cpu`, which is in the bank that `f` gets.
@@ -215,18 +246,15 @@ impl Buffers {
         self.read_from(|| self.rings.bank(buf), cpu, f)
     }
 
-    /// Runs `f` as the reader of the live ring of `cpu`, and tells it whether that is mapped.
+    /// Runs `f` as the reader of the live ring of `cpu`, with those who have it mapped.
     pub(super) fn read_live<R>(
         &self,
         cpu: u32,
-        f: impl FnOnce(bool, Reader<'_, Kernel>) -> Result<R>,
+        f: impl FnOnce(&mut Option<Mapped>, Reader<'_, Kernel>) -> Result<R>,
     ) -> Result<R> {
-        let (rings, mut held) = self.locked(cpu)?;
-        let (bank, mapped) = (self.rings.live(), held.mapped.is_some());
-        // SAFETY: As above.
-        f(mapped, unsafe {
-            rings.of(bank).reader(held.states.of_mut(bank))
-        })
+        let mut locked = self.locked(cpu)?;
+        let (reader, mapped) = locked.reader(self.rings.live());
+        f(mapped, reader)
     }
 
     /// Runs `f` as the reader of `cpu` in `bank`, live or not.
@@ -337,19 +365,21 @@ impl Buffers {
         // The other bank has had no writer since the grace period in which it was exchanged.
         grace::writers_left();
         for cpu in cpus.iter() {
-            let Ok((rings, mut held)) = self.locked(cpu) else {
+            let Ok(mut locked) = self.locked(cpu) else {
                 continue;
             };
             for bank in [live, live.other()] {
-                let (ring, state) = (rings.of(bank), held.states.of_mut(bank));
+                let (ring, state) = locked.state(bank);
                 change(cpu, bank, ring, state);
                 if selftest::ALWAYS {
                     // SAFETY: Nobody writes; the state is this ring's and locked.
                     unsafe { self.examine(cpu, ring, state) };
                 }
             }
-            held.tell(rings, live);
-            rings.of(live).set_disabled(DISABLE_QUIESCE, false);
+            if let (reader, Some(mapped)) = locked.reader(live) {
+                mapped.tell(&reader);
+            }
+            locked.state(live).0.set_disabled(DISABLE_QUIESCE, false);
         }
     }
 

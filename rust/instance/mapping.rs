@@ -11,14 +11,7 @@
 //! and then the reader's. So nobody who has one of these touches a program's memory.
 
 use super::{
-    banks::{
-        Bank,
-        Pair, //
-    },
-    buffers::{
-        Buffers,
-        Held, //
-    },
+    buffers::Buffers,
     CpuSel,
     Instance, //
 };
@@ -29,10 +22,7 @@ use crate::{
             MetaPage,
             Told, //
         },
-        port::{
-            Kernel,
-            Ring, //
-        },
+        port::Kernel, //
     },
     ring::{
         lend::Ids,
@@ -62,7 +52,7 @@ impl Mapped {
     }
 
     /// Tells the programs how things are.
-    fn tell(&mut self, reader: &Reader<'_, Kernel>) {
+    pub(super) fn tell(&mut self, reader: &Reader<'_, Kernel>) {
         let (lent, turnover) = (reader.lent(), reader.turnover());
         let (entries, overrun, read) = reader.counted();
         self.meta.tell(&Told {
@@ -109,47 +99,12 @@ impl Mapped {
     }
 }
 
-impl Held {
-    /// Maps the ring of `bank`, the live one; `order` is that of its sub-buffers.
-    fn map(
-        &mut self,
-        cpu: u32,
-        rings: &Pair<Ring>,
-        bank: Bank,
-        order: u32,
-        area: &mut Area<'_>,
-    ) -> Result {
-        // SAFETY: `Buffers::new` made both together.
-        let reader = unsafe { rings.of(bank).reader(self.states.of_mut(bank)) };
-        if let Some(mapped) = &mut self.mapped {
-            mapped.show(area, &reader, order)?;
-            mapped.areas = mapped.areas.saturating_add(1);
-            return Ok(());
-        }
-        let mut mapped = Mapped::new(cpu, order, reader.ids())?;
-        mapped.tell(&reader);
-        mapped.show(area, &reader, order)?;
-        mapped.areas = 1;
-        self.mapped = Some(mapped);
-        Ok(())
-    }
-
-    /// Tells those who have the ring of `bank` mapped, the live one, how it is now.
-    pub(super) fn tell(&mut self, rings: &Pair<Ring>, bank: Bank) {
-        if let Some(mapped) = &mut self.mapped {
-            // SAFETY: As above.
-            let reader = unsafe { rings.of(bank).reader(self.states.of_mut(bank)) };
-            mapped.tell(&reader);
-        }
-    }
-}
-
 impl Buffers {
     /// Is the live ring of any of `cpus` mapped? It stays so while the shape is locked.
     pub(super) fn is_mapped(&self, cpus: CpuSel) -> bool {
         cpus.iter().any(|cpu| {
-            let held = self.locked(cpu);
-            held.is_ok_and(|(_, held)| held.mapped.is_some())
+            let locked = self.locked(cpu);
+            locked.is_ok_and(|mut locked| locked.mapped().is_some())
         })
     }
 
@@ -176,15 +131,26 @@ impl Instance {
     pub(crate) fn map(&self, cpu: u32, area: &mut Area<'_>) -> Result {
         area.restrict()?;
         let shape = self.buffers.shape.lock();
-        let bank = self.buffers.rings().live();
-        let (rings, mut held) = self.buffers.locked(cpu)?;
-        held.map(cpu, rings, bank, shape.order, area)
+        let order = shape.order;
+        self.buffers.read_live(cpu, |shared, reader| {
+            if let Some(mapped) = shared {
+                mapped.show(area, &reader, order)?;
+                mapped.areas = mapped.areas.saturating_add(1);
+                return Ok(());
+            }
+            let mut mapped = Mapped::new(cpu, order, reader.ids())?;
+            mapped.tell(&reader);
+            mapped.show(area, &reader, order)?;
+            mapped.areas = 1;
+            *shared = Some(mapped);
+            Ok(())
+        })
     }
 
     /// The area of a mapping was moved or copied, so that there is one more.
     pub(crate) fn map_again(&self, cpu: u32) {
-        if let Ok((_, mut held)) = self.buffers.locked(cpu) {
-            if let Some(mapped) = &mut held.mapped {
+        if let Ok(mut locked) = self.buffers.locked(cpu) {
+            if let Some(mapped) = locked.mapped() {
                 mapped.areas = mapped.areas.saturating_add(1);
             }
         }
@@ -194,11 +160,12 @@ impl Instance {
     pub(crate) fn unmap(&self, cpu: u32) {
         let shape = self.buffers.shape.lock();
         let mut last = None;
-        if let Ok((_, mut held)) = self.buffers.locked(cpu) {
-            if let Some(mapped) = &mut held.mapped {
+        if let Ok(mut locked) = self.buffers.locked(cpu) {
+            let shared = locked.mapped();
+            if let Some(mapped) = shared {
                 mapped.areas = mapped.areas.saturating_sub(1);
                 if mapped.areas == 0 {
-                    last = held.mapped.take();
+                    last = shared.take();
                 }
             }
         }
@@ -206,7 +173,7 @@ impl Instance {
         drop(last);
     }
 
-    /// Is there something that [`Self::next_reader`] could tell of?
+    /// Is there somebody whom [`Self::next_reader`] could tell?
     ///
     /// # Errors
     ///
@@ -225,17 +192,14 @@ impl Instance {
     ///
     /// `ENODEV` while it is not mapped.
     pub(crate) fn next_reader(&self, cpu: u32) -> Result {
-        // A bank stays live while it is mapped.
-        let bank = self.buffers.rings().live();
-        let (rings, mut held) = self.buffers.locked(cpu)?;
-        if held.mapped.is_none() {
-            return Err(ENODEV);
-        }
-        // SAFETY: `Buffers::new` made both together.
-        let mut reader = unsafe { rings.of(bank).reader(held.states.of_mut(bank)) };
-        // Busy: what there is now is the next caller's.
-        let (Ok(_) | Err(Busy)) = reader.lend();
-        held.tell(rings, bank);
-        Ok(())
+        self.buffers.read_live(cpu, |shared, mut reader| {
+            let Some(mapped) = shared else {
+                return Err(ENODEV);
+            };
+            // Busy: what there is now is the next caller's.
+            let (Ok(_) | Err(Busy)) = reader.lend();
+            mapped.tell(&reader);
+            Ok(())
+        })
     }
 }

@@ -35,8 +35,9 @@ impl Buffers {
     fn each_of_snapshot(&self, cpus: CpuSel, mut change: impl FnMut(u32, &Ring, &mut ReaderState)) {
         let bank = self.rings().live().other();
         for cpu in cpus.iter() {
-            if let Ok((rings, mut held)) = self.locked(cpu) {
-                change(cpu, rings.of(bank), held.states.of_mut(bank));
+            if let Ok(mut locked) = self.locked(cpu) {
+                let (ring, state) = locked.state(bank);
+                change(cpu, ring, state);
             }
         }
     }

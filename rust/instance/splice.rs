@@ -59,7 +59,7 @@ impl Instance {
                 return Ok(None);
             }
             let fresh = Pages::new(cpu, Pages::order_of(size))?;
-            match reader.take_whole(fresh, mapped) {
+            match reader.take_whole(fresh, mapped.is_some()) {
                 Ok(taken) => Ok(taken.map(|pages| (pages, size))),
                 Err(Busy) => Ok(None),
             }
