@@ -8,6 +8,7 @@ use core::cell::UnsafeCell;
 use core::mem;
 use core::ptr;
 use core::ptr::NonNull;
+use core::sync::atomic::{compiler_fence, Ordering};
 
 use super::port::{LocalWord, Memory, Port, SharedWord};
 use super::pos::Pos;
@@ -107,7 +108,10 @@ impl<P: Port> SubBuf<P> {
     /// As for [`Self::put_head`].
     #[inline(always)]
     pub(crate) unsafe fn publish(&self, pos: Pos, len: u32) {
-        // Before the commit: who was told of it by a reader looks at the header next.
+        // A program that has the memory mapped may look at the length without asking anybody, so the
+        // events come first, of which this is the compiler's part; x86-64 keeps stores in order. And
+        // behind it the commit: who was told of that by the reader looks at the length next.
+        compiler_fence(Ordering::Release);
         // SAFETY: by the contract.
         unsafe { self.put_head(wire::LENGTH_AT, u64::from(len)) };
         // Release: pairs with `committed`. All events up to here are complete, for their writers

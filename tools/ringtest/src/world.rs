@@ -268,9 +268,10 @@ impl World {
         if let Some(look) = &*self.lent.borrow() {
             assert!(look.read().starts_with(&look.data), "what was lent changed");
         }
-        let (lent, look, taken) = self.with_reader(|reader| {
+        let (lent, look, taken, serial) = self.with_reader(|reader| {
             let (before, at) = (reader.counted(), reader.lent().page);
             let taken = reader.lend().expect("busy");
+            let serial = reader.serial();
             let (lent, after) = (reader.lent(), reader.counted());
             let alone = self.odds.get() == 0;
             assert!(
@@ -297,7 +298,7 @@ impl World {
             }
             // Whatever comes meanwhile.
             assert!(taken || before.2 == after.2, "consumed in silence");
-            (lent, look, taken.then_some(after.2 - before.2))
+            (lent, look, taken.then_some(after.2 - before.2), serial)
         });
         let Some(events) = taken else {
             return false;
@@ -313,8 +314,10 @@ impl World {
         let all = plain::decode(&data, 0, stamp);
         let before = all.len() - events as usize;
         assert!(!same || all.iter().filter(|e| e.next <= had).count() <= before);
-        // What was lost is told with the first of them, unless somebody else was told.
-        let lost = if before == 0 { lent.lost } else { 0 };
+        // What was lost and nobody was told of is told with the first of them.
+        let lost = serial - events - known;
+        assert!(lost == 0 || before == 0, "a loss inside of a sub-buffer");
+        assert!(lent.lost >= lost, "{lost} lost, told of {}", lent.lost);
         let open = self.ring.index_of(self.ring.newest()) == Some(lent.page.0);
         if lost != 0 && !open && self.odds.get() == 0 {
             assert!(length & 1 << 31 != 0, "the header does not tell of a loss");
