@@ -8,10 +8,12 @@ mod clients_commands;
 mod contexts;
 mod ends;
 mod faults;
+mod faults_files;
 mod features;
 mod filter;
 mod filter_random;
 mod filter_records;
+mod filter_strings;
 mod fs_mount;
 mod fs_tree;
 mod fuzz;
@@ -19,6 +21,7 @@ mod golden;
 mod golden_events;
 mod hostile;
 mod input;
+mod input_rows;
 mod json;
 mod life;
 mod listing;
@@ -36,7 +39,13 @@ mod pipe;
 mod raw;
 mod raw_events;
 mod raw_marker;
+mod same;
+mod same_clocks;
+mod same_filters;
+mod same_options;
+mod same_tree;
 mod security;
+mod security_text;
 mod share;
 mod side;
 mod side_text;
@@ -79,12 +88,18 @@ const GROUPS: &[&[Test]] = &[
     filter::TESTS,
     filter_random::TESTS,
     filter_records::TESTS,
+    filter_strings::TESTS,
     trees::TESTS,
     golden::TESTS,
     golden_events::TESTS,
     input::TESTS,
     side::TESTS,
     side_text::TESTS,
+    same::TESTS,
+    same_clocks::TESTS,
+    same_filters::TESTS,
+    same_options::TESTS,
+    same_tree::TESTS,
     syscalls::TESTS,
     options::TESTS,
     options_forms::TESTS,
@@ -107,6 +122,7 @@ const GROUPS: &[&[Test]] = &[
     clients_commands::TESTS,
     contexts::TESTS,
     faults::TESTS,
+    faults_files::TESTS,
     life::TESTS,
     listing::TESTS,
     soak::TESTS,
@@ -122,6 +138,7 @@ const GROUPS: &[&[Test]] = &[
     snapshot::TESTS,
     snapshot_load::TESTS,
     security::TESTS,
+    security_text::TESTS,
     // What cannot be undone.
     security::LAST,
 ];
