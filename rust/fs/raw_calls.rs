@@ -117,6 +117,10 @@ unsafe extern "C" fn area_close(area: *mut bindings::vm_area_struct) {
 }
 
 /// A part of what was asked for is of no use to anybody.
+///
+/// # Safety
+///
+/// None: it looks at nothing.
 unsafe extern "C" fn area_may_split(
     _area: *mut bindings::vm_area_struct,
     _address: c_ulong,

@@ -78,9 +78,9 @@ Events:
                         with == != < <= > >= & and ~ (for strings), && || !
                         and parentheses. Write 0 to keep all of them.
         format          the fields of its binary record and how it is printed.
-        hits            how often it was recorded, with the option event-counts.
+        hits            how often it was recorded, with option event-counts.
         id              the number that its records carry.
-        lost            how often it was refused, with the option event-counts.
+        lost            how often it was refused, with option event-counts.
   events/raw/TRACEPOINT tracepoints without another event: their arguments as
                         they are. Not part of all events: write raw:* or a
                         name.

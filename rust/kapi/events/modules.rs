@@ -51,8 +51,8 @@ unsafe fn coming(wish: RawWish, module: *mut bindings::module) -> Result {
     // SAFETY: By the contract.
     let known = unsafe { headers::of_module(module)? };
     // SAFETY: By the contract.
-    let wants_btf = known.iter().any(headers::OfModule::has_view)
-        || unsafe { raw::wants_btf(wish, module, known.len()) };
+    let raw_wants_btf = unsafe { raw::wants_btf(wish, module, known.len()) };
+    let wants_btf = raw_wants_btf || known.iter().any(headers::OfModule::has_view);
     // SAFETY: By the contract; the name is terminated.
     let name = unsafe { text((*module).name.as_ptr()) };
     let btf = match wants_btf {
