@@ -48,6 +48,8 @@ mod history;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
+mod lends;
+#[cfg(test)]
 mod limits;
 #[cfg(test)]
 mod marks;
@@ -63,6 +65,8 @@ mod plain;
 mod races;
 #[cfg(test)]
 mod selfcheck;
+#[cfg(test)]
+mod shares;
 #[cfg(test)]
 mod sim;
 #[cfg(test)]

@@ -7,6 +7,7 @@ use super::{test, Test};
 use crate::check::{Check, Report};
 use crate::errno::*;
 use crate::faults::Faults;
+use crate::maps::{self, Area, Meta};
 use crate::module;
 use crate::sys;
 use crate::tree::{Instance, Tree};
@@ -23,6 +24,7 @@ pub const TESTS: &[Test] = &[
     test("faults.events", 240, events),
     test("faults.reads", 240, reads),
     test("faults.consumed", 120, consumed),
+    test("faults.mapping", 120, mapping),
     test("faults.module", 280, load_module),
     test("faults.sample_module", 240, sample_module),
 ];
@@ -61,7 +63,7 @@ fn state(tree: &Tree) -> Check<Vec<String>> {
 }
 
 /// Opens without the allocations of a growing path.
-fn open(path: &Path, write: bool, flags: i32) -> Op<File> {
+pub fn open(path: &Path, write: bool, flags: i32) -> Op<File> {
     Ok(OpenOptions::new()
         .read(!write)
         .write(write)
@@ -264,9 +266,16 @@ fn reads(context: &Context) -> Check {
     let faults = Faults::new()?;
     let own = Instance::new(&context.root, "rtg-faults")?;
     own.set("buffer_size_kb", "200")?;
+    own.set("options/event-counts", "1")?;
     own.set("events/timer/timer_start/enable", "1")?;
     own.set("events/timer/timer_start/enable", "0")?;
+    own.set("events/timer/timer_start/filter", "flags == 1")?;
+    let _ = own.write("events/timer/timer_start/filter", b"nosuch == 1");
+    own.set("set_event_pid", "1 22 333")?;
     for i in 0..20 {
+        if i == 10 {
+            own.set("snapshot", "1")?;
+        }
         own.set("trace_marker", &format!("marker {i}"))?;
     }
     own.set("tracing_on", "0")?;
@@ -294,6 +303,21 @@ fn reads(context: &Context) -> Check {
         (&*own, "events/header_page"),
         (&*own, "events/header_event"),
         (&*own, "events/ftrace/print/format"),
+        (&*own, "events/timer/filter"),
+        (&*own, "events/timer/timer_start/filter"),
+        (&*own, "error_log"),
+        (&*own, "set_event_pid"),
+        (&*own, "set_event_notrace_pid"),
+        (&*own, "tracing_cpumask"),
+        (&*own, "timestamp_mode"),
+        (&*own, "buffer_percent"),
+        (&*own, "syscall_user_buf_size"),
+        (&*own, "snapshot"),
+        (&*own, "per_cpu/cpu0/snapshot"),
+        (&*own, "event_counts"),
+        (&top, "features"),
+        (&top, "saved_tgids"),
+        (&top, "saved_cmdlines_size"),
         (&top, "available_events"),
         (&top, "saved_cmdlines"),
         (&top, "README"),
@@ -378,6 +402,8 @@ fn consumed(context: &Context) -> Check {
     for file in [
         "trace_pipe",
         "per_cpu/cpu0/trace_pipe",
+        "trace_pipe_json",
+        "per_cpu/cpu0/trace_pipe_json",
         "per_cpu/cpu0/trace_pipe_raw",
     ] {
         let refill = || -> Check {
@@ -406,7 +432,7 @@ fn consumed(context: &Context) -> Check {
                     return Ok(());
                 };
                 ensure!(
-                    text.contains("marker 0000\n"),
+                    text.contains("marker 0000\n") || text.contains("marker 0000\\n"),
                     "the oldest is not there: {text:?}"
                 );
                 ensure!(left < EVENTS, "nothing was taken");
@@ -414,6 +440,51 @@ fn consumed(context: &Context) -> Check {
             },
         )?;
         ensure!(tally.refused > 0, "{file}: {tally:?}");
+    }
+    own.remove()
+}
+
+/// A mapping that is refused is none: the buffer can have another size. The second one needs less than
+/// the first.
+fn mapping(context: &Context) -> Check {
+    let faults = Faults::new()?;
+    let own = Instance::new(&context.root, "rtg-faults")?;
+    sys::pin_to(0);
+    for kb in ["4", "64"] {
+        own.set("buffer_subbuf_size_kb", kb)?;
+        own.set("buffer_size_kb", "1000")?;
+        own.clear()?;
+        own.set("trace_marker", "marker")?;
+        let file = open(
+            &own.file("per_cpu/cpu0/trace_pipe_raw"),
+            false,
+            sys::O_NONBLOCK,
+        )
+        .map_err(|e| format!("open: {e}"))?;
+        let meta = Meta::of(&Area::shared(&file, maps::PAGE, 0).map_err(|e| format!("map: {e}"))?);
+        let all = meta.subbuf_size as usize * (meta.subbufs as usize + 1);
+        for second in [false, true] {
+            let held = second.then(|| Area::shared(&file, maps::PAGE, 0));
+            let before = state(&own)?;
+            let tally = faults.exhaust(
+                "mmap",
+                || Area::shared(&file, all, 0),
+                |result| {
+                    let busy = result.is_ok() || second;
+                    let resized = own.write("buffer_size_kb", b"1000").map(drop);
+                    let wanted = if busy { Err(EBUSY) } else { Ok(()) };
+                    ensure_eq!(resized, wanted, "buffer_size_kb");
+                    if let Ok(area) = &result {
+                        ensure_eq!(Meta::of(area).entries, 1, "events");
+                    }
+                    drop(result);
+                    ensure_eq!(state(&own)?, before, "state");
+                    Ok(())
+                },
+            )?;
+            ensure!(tally.refused > 0, "{kb} KiB: {tally:?}");
+            drop(held);
+        }
     }
     own.remove()
 }

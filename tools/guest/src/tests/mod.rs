@@ -8,10 +8,12 @@ mod clients_commands;
 mod contexts;
 mod ends;
 mod faults;
+mod faults_files;
 mod features;
 mod filter;
 mod filter_random;
 mod filter_records;
+mod filter_strings;
 mod fs_mount;
 mod fs_tree;
 mod fuzz;
@@ -24,6 +26,9 @@ mod json;
 mod life;
 mod listing;
 mod load;
+mod module_events;
+mod mapping;
+mod mapping_load;
 mod options;
 mod options_forms;
 mod options_stacks;
@@ -41,6 +46,7 @@ mod same_filters;
 mod same_options;
 mod same_tree;
 mod security;
+mod security_text;
 mod share;
 mod side;
 mod side_text;
@@ -83,6 +89,7 @@ const GROUPS: &[&[Test]] = &[
     filter::TESTS,
     filter_random::TESTS,
     filter_records::TESTS,
+    filter_strings::TESTS,
     trees::TESTS,
     golden::TESTS,
     golden_events::TESTS,
@@ -104,8 +111,11 @@ const GROUPS: &[&[Test]] = &[
     pipe::TESTS,
     raw::TESTS,
     raw_events::TESTS,
+    module_events::TESTS,
     percent::TESTS,
     splice::TESTS,
+    mapping::TESTS,
+    mapping_load::TESTS,
     raw_marker::TESTS,
     json::TESTS,
     features::TESTS,
@@ -114,6 +124,7 @@ const GROUPS: &[&[Test]] = &[
     clients_commands::TESTS,
     contexts::TESTS,
     faults::TESTS,
+    faults_files::TESTS,
     life::TESTS,
     listing::TESTS,
     soak::TESTS,
@@ -129,6 +140,7 @@ const GROUPS: &[&[Test]] = &[
     snapshot::TESTS,
     snapshot_load::TESTS,
     security::TESTS,
+    security_text::TESTS,
     // What cannot be undone.
     security::LAST,
 ];
