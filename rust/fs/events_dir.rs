@@ -154,7 +154,7 @@ fn folder(arg: Arg, name: &[u8]) -> Option<Arg> {
 fn for_each_folder(arg: Arg, from: u16, mut say: impl FnMut(u16, &str) -> bool) {
     match arg {
         Arg::Whole => {
-            if from <= INTERNAL_ID && !say(INTERNAL_ID, INTERNAL_SYSTEM) {
+            if from == INTERNAL_ID && !say(INTERNAL_ID, INTERNAL_SYSTEM) {
                 return;
             }
             let _ = kapi::events::systems(from).all(|first| say(first.id(), first.system()));
