@@ -23,10 +23,7 @@ use super::{
 };
 use crate::{
     event::{
-        filter::{
-            self,
-            program::MAX_TEXT, //
-        },
+        filter,
         format, //
     },
     kapi::events::{
@@ -137,18 +134,10 @@ pub(crate) fn show_filter(at: &At<'_>, text: &mut Text) -> Result {
     at.inst.show_filter(event, text).map_err(no_memory)
 }
 
-/// A command that the kernel takes for a filter: less than a page.
-fn filter_command(command: &[u8]) -> Result<&[u8]> {
-    if command.len() > MAX_TEXT {
-        return Err(EINVAL);
-    }
-    Ok(command)
-}
-
 /// `filter` of an event.
 pub(crate) fn store_filter(at: &At<'_>, command: &[u8]) -> Result {
     let event = this_event(at)?;
-    at.inst.set_filter(event, filter_command(command)?)
+    at.inst.set_filter(event, command)
 }
 
 /// `filter` of a system. It says the same whatever was written.
@@ -159,7 +148,7 @@ pub(crate) fn show_system_filter(_at: &At<'_>, text: &mut Text) -> Result {
 /// `filter` of a system.
 pub(crate) fn store_system_filter(at: &At<'_>, command: &[u8]) -> Result {
     let wanted = these_events(at)?;
-    at.inst.set_filters(wanted, filter_command(command)?)
+    at.inst.set_filters(wanted, command)
 }
 
 /// `header_page`.

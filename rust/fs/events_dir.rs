@@ -14,6 +14,7 @@ use super::{
         Handler::{
             self,
             Knob,
+            Line,
             Show, //
         },
         Node, //
@@ -57,14 +58,14 @@ static SYSTEM: Files = &[
     (c"enable", Knob(events::show_enable, events::store_enable)),
     (
         c"filter",
-        Knob(events::show_system_filter, events::store_system_filter),
+        Line(events::show_system_filter, events::store_system_filter),
     ),
 ];
 
 /// The folder of an event.
 static EVENT: Files = &[
     (c"enable", Knob(events::show_enable, events::store_enable)),
-    (c"filter", Knob(events::show_filter, events::store_filter)),
+    (c"filter", Line(events::show_filter, events::store_filter)),
     (c"format", Show(events::show_format)),
     (c"hits", Show(features::show_hits)),
     (c"id", Show(events::show_id)),

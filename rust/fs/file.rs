@@ -152,6 +152,8 @@ pub(crate) enum Handler {
     Knob(Show, Store),
     /// The same, changed by one word: a long write is refused before it is looked at.
     Word(Show, Store),
+    /// The same, changed by a text that is shorter than a page.
+    Line(Show, Store),
     /// A file with its own mode and its own `TraceFile`.
     Own(u16, Kind, Open),
 }
@@ -161,7 +163,7 @@ impl Handler {
     pub(crate) fn mode(&self) -> u16 {
         match self {
             Handler::Show(_) => 0o440,
-            Handler::Knob(..) | Handler::Word(..) => 0o640,
+            Handler::Knob(..) | Handler::Word(..) | Handler::Line(..) => 0o640,
             Handler::Own(mode, ..) => *mode,
         }
     }
@@ -180,6 +182,7 @@ impl Handler {
             Handler::Show(show) => TextFile::show(*show),
             Handler::Knob(show, store) => TextFile::knob(*show, *store),
             Handler::Word(show, store) => TextFile::word(*show, *store),
+            Handler::Line(show, store) => TextFile::line(*show, *store),
             Handler::Own(_, _, open) => open(at),
         }
     }

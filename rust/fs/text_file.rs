@@ -12,9 +12,12 @@ use super::file::{
     Step,
     TraceFile, //
 };
-use crate::text::{
-    errno::Errno,
-    writer::ByteWrite, //
+use crate::{
+    event::filter::program::MAX_TEXT,
+    text::{
+        errno::Errno,
+        writer::ByteWrite, //
+    }, //
 };
 use core::fmt;
 use kernel::{
@@ -28,6 +31,8 @@ use kernel::{
 const LONGEST_COMMAND: usize = 4096;
 /// The most that a file takes which is changed by one word.
 const LONGEST_WORD: usize = 63;
+/// The most that a file takes which is changed by a text: less than a page.
+const LONGEST_LINE: usize = MAX_TEXT;
 
 /// A text that grows as it is written.
 pub(crate) struct Text(KVVec<u8>);
@@ -91,6 +96,11 @@ impl TextFile {
     /// The same, where a write of more than a word is EINVAL before anything is copied.
     pub(crate) fn word(show: Show, store: Store) -> Result<KBox<dyn TraceFile>> {
         Self::open(show, Some(store), LONGEST_WORD)
+    }
+
+    /// The same for a text of less than a page.
+    pub(crate) fn line(show: Show, store: Store) -> Result<KBox<dyn TraceFile>> {
+        Self::open(show, Some(store), LONGEST_LINE)
     }
 
     fn open(show: Show, store: Option<Store>, longest: usize) -> Result<KBox<dyn TraceFile>> {

@@ -7,7 +7,10 @@ use super::{
     Instance, //
 };
 use crate::{
-    kapi::stack,
+    kapi::{
+        scratch,
+        stack, //
+    },
     text::options::{
         Opt,
         OptionSet, //
@@ -50,7 +53,10 @@ impl Drop for Instances {
             inst.rest();
         }
         // SAFETY: The probes of all instances are off, and nobody can make another one.
-        unsafe { stack::exit() };
+        unsafe {
+            stack::exit();
+            scratch::exit();
+        }
         drop(all);
     }
 }

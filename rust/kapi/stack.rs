@@ -9,29 +9,18 @@
 
 use super::{
     c,
-    percpu::{
-        CpuPin,
-        PerCpu, //
-    },
+    late::Late,
+    percpu::CpuPin,
     words::LocalU64, //
 };
 use crate::{
     ring::port::LocalWord,
     text::stack::USER_DEPTH, //
 };
-use core::{
-    cell::UnsafeCell,
-    ptr, //
-};
+use core::cell::UnsafeCell;
 use kernel::{
     bindings,
-    prelude::*,
-    sync::atomic::{
-        Acquire,
-        Atomic,
-        Full,
-        Relaxed, //
-    }, //
+    prelude::*, //
 };
 
 /// Most callers of a stack: as many as a record holds.
@@ -55,8 +44,7 @@ unsafe impl Sync for Place {}
 // SAFETY: Nothing in it belongs to a thread.
 unsafe impl Send for Place {}
 
-/// The memory, once somebody wants stacks; null before.
-static PLACES: Atomic<*mut PerCpu<Place>> = Atomic::new(ptr::null_mut());
+static PLACES: Late<Place> = Late::new();
 
 /// Gets the memory. Process context.
 ///
@@ -64,23 +52,13 @@ static PLACES: Atomic<*mut PerCpu<Place>> = Atomic::new(ptr::null_mut());
 ///
 /// `ENOMEM`.
 pub(crate) fn prepare() -> Result {
-    if !PLACES.load(Relaxed).is_null() {
-        return Ok(());
-    }
-    let places = PerCpu::new(|_| {
+    PLACES.prepare(|_| {
         Ok(Place {
             used: LocalWord::new(0),
             user: LocalWord::new(0),
             levels: UnsafeCell::new(KVVec::from_elem(0, LEVELS * DEPTH, GFP_KERNEL)?),
         })
-    })?;
-    let places = KBox::into_raw(KBox::new(places, GFP_KERNEL)?);
-    // Full, thus release: pairs with the load in `here`.
-    if PLACES.cmpxchg(ptr::null_mut(), places, Full).is_err() {
-        // SAFETY: Just made from a box, and nobody else got it.
-        drop(unsafe { KBox::from_raw(places) });
-    }
-    Ok(())
+    })
 }
 
 /// Frees the memory.
@@ -89,25 +67,16 @@ pub(crate) fn prepare() -> Result {
 ///
 /// No probe runs any more, and nobody calls anything here.
 pub(crate) unsafe fn exit() {
-    let places = PLACES.load(Relaxed);
-    PLACES.store(ptr::null_mut(), Relaxed);
-    if !places.is_null() {
-        // SAFETY: Made from a box by `prepare`; by the contract nobody uses it.
-        drop(unsafe { KBox::from_raw(places) });
-    }
-}
-
-/// The memory of this CPU.
-fn here(pin: &CpuPin) -> Option<&Place> {
-    // SAFETY: Null, or valid until `exit`, whose caller promises that nobody is here then.
-    let places = unsafe { PLACES.load(Acquire).as_ref() }?;
-    Some(places.this(pin))
+    // SAFETY: By the contract.
+    unsafe { PLACES.free() };
 }
 
 /// Calls `f` with the callers in the kernel, the innermost first, without those that record: this module,
 /// and `module` if it is not null.
 pub(crate) fn with_callers(pin: &CpuPin, module: *const bindings::module, f: impl FnOnce(&[u64])) {
-    let Some(place) = here(pin) else { return };
+    let Some(place) = PLACES.this(pin) else {
+        return;
+    };
     let level = place.used.get();
     if level >= LEVELS as u64 {
         return;
@@ -139,7 +108,9 @@ pub(crate) fn with_callers(pin: &CpuPin, module: *const bindings::module, f: imp
 /// Not for NMI, and not while this CPU is in here: memory of user space may have to be found first,
 /// and that makes events.
 pub(crate) fn with_user_callers(pin: &CpuPin, f: impl FnOnce(u32, &[u64; USER_DEPTH])) {
-    let Some(place) = here(pin) else { return };
+    let Some(place) = PLACES.this(pin) else {
+        return;
+    };
     if place.user.get() != 0 {
         return;
     }

@@ -3,6 +3,7 @@
 //! The three functions that the probes in C call. See shim/events.h.
 
 use super::{
+    fill_common,
     refused,
     reserve,
     stack::{
@@ -10,24 +11,37 @@ use super::{
         Stacks, //
     },
     tell,
-    EventFile, //
+    EventFile,
+    Recorder, //
 };
 use crate::{
     instance::Bank,
     kapi::{
         c::rt_reserved,
-        percpu::CpuPin, //
+        clock,
+        percpu::CpuPin,
+        port::Ring,
+        scratch, //
     },
-    ring::reserved::Reserved, //
+    ring::{
+        reserved::Reserved,
+        writer::Refused, //
+    }, //
 };
-use core::ptr::{
-    null_mut,
-    NonNull, //
+use core::{
+    mem::size_of,
+    ptr::{
+        null_mut,
+        NonNull, //
+    }, //
 };
 use kernel::prelude::*;
 
 /// How often the probe of a tracepoint has disabled preemption when it records.
 pub(super) const OWN: u64 = 1;
+
+/// The token of a record that is filled beside the ring; no token of a ring has the bit.
+const TOKEN_SCRATCH: u64 = 1 << 62;
 
 /// Reserves a record of `size` bytes; its common fields are filled.
 ///
@@ -47,6 +61,15 @@ pub(super) unsafe extern "C" fn rtrace_reserve(cookie: *mut c_void, size: usize)
             token: 0,
         };
     }
+    if file.has_filter() {
+        if let Some(record) = scratch::begin(&pin, size) {
+            fill_common(record, file.id, OWN);
+            return rt_reserved {
+                entry: record.as_mut_ptr().cast(),
+                token: TOKEN_SCRATCH,
+            };
+        }
+    }
     // SAFETY: By the invariant of `EventFile`.
     let (buffers, recorder) = unsafe { (file.buffers.as_ref(), file.recorder.as_ref()) };
     let (bank, ring) = buffers.rings().this(&pin);
@@ -57,17 +80,97 @@ pub(super) unsafe extern "C" fn rtrace_reserve(cookie: *mut c_void, size: usize)
             (entry.as_ptr().cast(), bank.mark(token))
         }
         Err(why) => {
-            refused(ring, buffers, why);
-            if let (true, Some(counts)) = (
-                why != crate::ring::writer::Refused::Disabled,
-                recorder.counts(),
-            ) {
-                counts.lost(&pin, file.id);
-            }
+            lost(&pin, file, ring, why);
             (null_mut(), 0)
         }
     };
     rt_reserved { entry, token }
+}
+
+/// The event of `file` was refused by `ring`.
+#[cold]
+fn lost(pin: &CpuPin, file: &EventFile, ring: &Ring, why: Refused) {
+    // SAFETY: By the invariant of `EventFile`.
+    let (buffers, recorder) = unsafe { (file.buffers.as_ref(), file.recorder.as_ref()) };
+    refused(ring, buffers, why);
+    if let (true, Some(counts)) = (why != Refused::Disabled, recorder.counts()) {
+        counts.lost(pin, file.id);
+    }
+}
+
+/// The event of `file` was recorded.
+#[inline(always)]
+fn recorded(pin: &CpuPin, file: &EventFile, recorder: &Recorder) {
+    if let Some(counts) = recorder.counts() {
+        counts.hit(pin, file.id);
+    }
+    let stacks = recorder.stacks();
+    if stacks != Stacks::NONE {
+        stack::follow(pin, file, stacks);
+    }
+}
+
+/// Copies a record to where there is room for it, by words.
+#[inline(always)]
+fn copy_record(to: &mut [u8], from: &[u8]) {
+    const WORD: usize = size_of::<u64>();
+    // There may be more room than was asked for.
+    let Some(to) = to.get_mut(..from.len()) else {
+        return;
+    };
+    let (mut to, mut from) = (to.chunks_exact_mut(WORD), from.chunks_exact(WORD));
+    for (to, from) in to.by_ref().zip(from.by_ref()) {
+        if let (Some(to), Some(from)) = (to.first_chunk_mut::<WORD>(), from.first_chunk::<WORD>()) {
+            *to = *from;
+        }
+    }
+    for (to, from) in to.into_remainder().iter_mut().zip(from.remainder()) {
+        *to = *from;
+    }
+}
+
+/// Records what was filled beside the ring, if the filter lets it through.
+///
+/// # Safety
+///
+/// The place was given to the probe of `file`, which has filled it.
+#[inline(never)]
+unsafe fn commit_scratch(pin: &CpuPin, file: &EventFile) {
+    // SAFETY: By the invariant of `EventFile`.
+    let (buffers, recorder, waker) = unsafe {
+        (
+            file.buffers.as_ref(),
+            file.recorder.as_ref(),
+            file.waker.as_ref(),
+        )
+    };
+    let copy = |record: &[u8]| {
+        // Without a filter it was taken away a moment ago: everything is wanted.
+        if file
+            .filter()
+            .is_some_and(|filter| !filter.matches(pin, record))
+        {
+            return false;
+        }
+        let (_, ring) = buffers.rings().this(pin);
+        // SAFETY: The ring of the CPU that we are pinned to.
+        let writer = unsafe { ring.writer() };
+        match writer.reserve(record.len(), || clock::read(recorder.clock())) {
+            Ok(mut reserved) => {
+                copy_record(reserved.payload(), record);
+                tell(ring, buffers, waker, reserved.commit());
+                true
+            }
+            Err(why) => {
+                lost(pin, file, ring, why);
+                false
+            }
+        }
+    };
+    // SAFETY: By the contract.
+    if unsafe { scratch::end(pin, copy) } == Some(true) {
+        recorded(pin, file, recorder);
+    }
 }
 
 /// Makes a record final, or gives it up when the filter does not let it through.
@@ -82,6 +185,10 @@ pub(super) unsafe extern "C" fn rtrace_commit(cookie: *mut c_void, entry: *mut c
     let file = unsafe { &*cookie.cast::<EventFile>() };
     // SAFETY: By the contract.
     let pin = unsafe { CpuPin::assume() };
+    if token == TOKEN_SCRATCH {
+        // SAFETY: By the contract, and the token says so.
+        return unsafe { commit_scratch(&pin, file) };
+    }
     // SAFETY: By the invariant of `EventFile`.
     let (buffers, recorder, waker) = unsafe {
         (
@@ -94,7 +201,7 @@ pub(super) unsafe extern "C" fn rtrace_commit(cookie: *mut c_void, entry: *mut c
     let ring = buffers.rings().here(&pin, bank);
     // SAFETY: The ring of the CPU that we are pinned to, in the bank of the reservation.
     let writer = unsafe { ring.writer() };
-    let (recorded, published) = match (file.filter(), NonNull::new(entry.cast())) {
+    let (wanted, published) = match (file.filter(), NonNull::new(entry.cast())) {
         (Some(filter), Some(entry)) => {
             // SAFETY: By the contract.
             let mut reserved = unsafe { Reserved::from_raw(writer, entry, token) };
@@ -108,12 +215,8 @@ pub(super) unsafe extern "C" fn rtrace_commit(cookie: *mut c_void, entry: *mut c
         _ => (true, unsafe { writer.commit_raw() }),
     };
     tell(ring, buffers, waker, published);
-    if let (true, Some(counts)) = (recorded, recorder.counts()) {
-        counts.hit(&pin, file.id);
-    }
-    let stacks = recorder.stacks();
-    if recorded && stacks != Stacks::NONE {
-        stack::follow(&pin, file, stacks);
+    if wanted {
+        recorded(&pin, file, recorder);
     }
 }
 
@@ -128,6 +231,11 @@ unsafe extern "C" fn rtrace_discard(cookie: *mut c_void, entry: *mut c_void, tok
     let file = unsafe { &*cookie.cast::<EventFile>() };
     // SAFETY: By the contract.
     let pin = unsafe { CpuPin::assume() };
+    if token == TOKEN_SCRATCH {
+        // SAFETY: By the contract, and the token says so.
+        let _ = unsafe { scratch::end(&pin, |_| ()) };
+        return;
+    }
     // SAFETY: By the invariant of `EventFile`.
     let (buffers, waker) = unsafe { (file.buffers.as_ref(), file.waker.as_ref()) };
     let (bank, token) = Bank::marked(token);

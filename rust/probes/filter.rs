@@ -22,6 +22,7 @@ use crate::{
         cpus,
         events::Event,
         percpu::CpuPin,
+        scratch,
         strings, //
     },
 };
@@ -85,6 +86,7 @@ impl Filter {
         event: &Event,
         text: &[u8],
     ) -> Result<core::result::Result<KBox<Self>, error::Error>> {
+        scratch::prepare()?;
         let needs = match structure::measure(text) {
             Ok(needs) => needs,
             Err(wrong) => return Ok(Err(wrong)),

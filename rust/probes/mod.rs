@@ -203,6 +203,12 @@ impl EventFile {
         self.filter.store_release(address as u64);
     }
 
+    /// Is there a filter?
+    #[inline(always)]
+    fn has_filter(&self) -> bool {
+        self.filter.load() != 0
+    }
+
     /// The filter.
     #[inline(always)]
     fn filter(&self) -> Option<&Filter> {
@@ -263,10 +269,16 @@ fn reserve<'a>(
     // do so through here and run to their end.
     let writer = unsafe { ring.writer() };
     let mut reserved = writer.reserve(len, || clock::read(recorder.clock()))?;
-    if let Some(common) = reserved.payload().first_chunk_mut::<COMMON>() {
+    fill_common(reserved.payload(), id, own);
+    Ok(reserved)
+}
+
+/// Fills the common fields of a record of the event `id`.
+#[inline(always)]
+fn fill_common(record: &mut [u8], id: u16, own: u64) {
+    if let Some(common) = record.first_chunk_mut::<COMMON>() {
         *common = context::raw().word(id, own).to_le_bytes();
     }
-    Ok(reserved)
 }
 
 /// Records an event of `len` bytes whose part behind the common fields `fill` fills.

@@ -9,7 +9,7 @@
 use crate::check::Check;
 use crate::rawcalls;
 use crate::sys;
-use crate::tree::{Instance, Tree};
+use crate::tree::Instance;
 use crate::Context;
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};

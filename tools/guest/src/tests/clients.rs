@@ -493,6 +493,7 @@ fn report_clocks(context: &Context) -> Check {
     let client = Client::of(context)?;
     let top = Tree::at(&context.root);
     let mut problems = Report::default();
+    let mut clocks = 0;
     for clock in top.get("trace_clock")?.split_whitespace() {
         let clock = clock.trim_matches(['[', ']']);
         if clock == "uptime" || clock == "boot" {
@@ -503,9 +504,12 @@ fn report_clocks(context: &Context) -> Check {
             let texts = both(client, &top, &["-C", clock, "-e", "sched", "-e", "irq"])?;
             let count = compare(clock, &texts)?;
             ensure!(count > 50, "{clock}: {count} events");
+            println!("{clock}: {count} events");
             Ok(())
         };
+        clocks += 1;
         problems.collect(check());
     }
+    problems.expect(clocks >= 8, || format!("only {clocks} clocks"));
     problems.finish()
 }

@@ -3,7 +3,6 @@
 //! What filters let through: the same records as the kernel's own tracer, in all four contexts,
 //! while filters change and while a module with its events goes.
 
-use super::side::Pair;
 use super::{test, Test};
 use crate::check::{Check, Report};
 use crate::errno::*;
@@ -12,8 +11,8 @@ use crate::soak::record::{self, CONTEXTS, RINGS};
 use crate::soak::writers::Writers;
 use crate::stream::{self, CpuReader};
 use crate::sys;
-use crate::tree::{Instance, Tree};
-use crate::workload::{self, Load};
+use crate::tree::Instance;
+use crate::workload::Load;
 use crate::Context;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Seek, SeekFrom, Write};
@@ -21,148 +20,10 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub const TESTS: &[Test] = &[
-    test("filter.records", 120, records),
     test("filter.contexts", 120, contexts),
     test("filter.replaced", 60, replaced),
     test("filter.module", 60, of_a_module),
 ];
-
-type Filters = &'static [(&'static str, &'static str)];
-
-/// Each row is one run with these filters, all at once.
-const ROUNDS: &[Filters] = &[
-    &[
-        ("sched/sched_switch", "prev_pid == 0 || next_pid == 0"),
-        ("sched/sched_waking", "comm ~ \"rtg*\""),
-        ("sched/sched_wakeup", "target_cpu == 0 && prio < 121"),
-        (
-            "sched/sched_process_fork",
-            "common_pid > 1 && child_pid & 1",
-        ),
-        ("sched/sched_process_exec", "filename ~ \"*exe*\""),
-        ("irq/softirq_entry", "vec == 1 || vec == 7 || vec==9"),
-        ("irq/softirq_exit", "vec & 1"),
-        ("timer/hrtimer_start", "function.function == hrtimer_wakeup"),
-        (
-            "timer/hrtimer_expire_entry",
-            "function.function != hrtimer_wakeup",
-        ),
-        ("timer/timer_start", "CPU == 0"),
-        (
-            "raw_syscalls/sys_enter",
-            "id == 0 || id == 1 || id == 0x101",
-        ),
-        ("raw_syscalls/sys_exit", "ret < 0"),
-        ("kmem/kmalloc", "bytes_req >= 64 && bytes_alloc < 512"),
-        ("workqueue/workqueue_queue_work", "workqueue == \"events\""),
-        ("net/net_dev_queue", "name == \"lo\" && len > 100"),
-        (
-            "task/task_newtask",
-            "comm == \"rtguest\" && clone_flags & 0x10000 || pid & 1",
-        ),
-    ],
-    &[
-        (
-            "sched/sched_switch",
-            "prev_comm ~ \"*guest*\" && !(next_comm == 'rtguest' || next_pid == 0)",
-        ),
-        ("sched/sched_waking", "CPU & CPUS{0}"),
-        ("sched/sched_wakeup", "COMM ~ \"rtguest*\""),
-        (
-            "sched/sched_process_exit",
-            "comm ~ \"[a-f]*\" || !(prio >= 120)",
-        ),
-        ("irq/softirq_entry", "common_pid == 0"),
-        ("irq/softirq_exit", "common_flags & 1 || vec != 9"),
-        (
-            "raw_syscalls/sys_enter",
-            "(id == 0 && common_pid > 1) || (id != 1 && !(id > 100))",
-        ),
-        ("raw_syscalls/sys_exit", "id & CPUS{0-1}"),
-        ("timer/hrtimer_start", "mode != 10"),
-        (
-            "timer/hrtimer_expire_entry",
-            "common_preempt_count == 0 && cpu != 0",
-        ),
-        ("kmem/kmalloc", "node != -1 || COMM != 'rtguest'"),
-        ("kmem/kfree", "common_pid != 0 && (CPU < 1 || CPU > 1)"),
-        (
-            "workqueue/workqueue_queue_work",
-            "workqueue ~ \"*_*\" || cpu == CPUS{0}",
-        ),
-        ("workqueue/workqueue_execute_start", "common_pid & 1"),
-        ("signal/signal_generate", "sig == 17"),
-    ],
-];
-
-/// All records of some instance by event, when nobody filters.
-fn count_of(tree: &Tree, events: &BTreeSet<&str>) -> Check<BTreeMap<String, usize>> {
-    let mut ids = BTreeMap::new();
-    for event in events {
-        let id = tree.get(&format!("events/{event}/id"))?;
-        ids.insert(id.trim().parse().unwrap_or(0u16), event.to_string());
-    }
-    let mut counts = BTreeMap::new();
-    for stream in stream::drain(tree)? {
-        for name in stream
-            .records
-            .iter()
-            .filter_map(|record| ids.get(&record.id()))
-        {
-            *counts.entry(name.clone()).or_insert(0) += 1;
-        }
-    }
-    Ok(counts)
-}
-
-/// The same filters on both: the same records. A third instance says how many there were at all.
-fn records(context: &Context) -> Check {
-    let systems: &[&str] = &[
-        "sched",
-        "irq",
-        "timer",
-        "raw_syscalls",
-        "kmem",
-        "rcu",
-        "workqueue",
-        "net",
-        "task",
-        "signal",
-    ];
-    let mut report = Report::default();
-    let mut chosen = 0;
-    for filters in ROUNDS {
-        let pair = Pair::new(context, systems)?;
-        let all = Instance::new(&context.root, "rtg-all")?;
-        all.set("buffer_size_kb", "16000")?;
-        for tree in [&pair.own, &pair.reference] {
-            tree.set("events/enable", "0")?;
-        }
-        for (event, filter) in *filters {
-            for tree in [&pair.own, &pair.reference] {
-                tree.set(&format!("events/{event}/filter"), filter)?;
-                tree.set(&format!("events/{event}/enable"), "1")?;
-            }
-            all.set(&format!("events/{event}/enable"), "1")?;
-        }
-        let window = pair.run(|| workload::mixed(6))?;
-        all.set("tracing_on", "0")?;
-        let compared = pair.compare_all(&window)?;
-        let events = filters.iter().map(|(event, _)| *event).collect();
-        let unfiltered = count_of(&all, &events)?;
-        for (event, filter) in *filters {
-            let count = |of: &BTreeMap<String, usize>| of.get(*event).copied().unwrap_or(0);
-            let (kept, all) = (count(&compared.counts), count(&unfiltered));
-            println!("{event}: {filter}: {kept} of {all}");
-            report.expect(all > 0, || format!("{event}: no record at all"));
-            chosen += usize::from(0 < kept && kept < all);
-        }
-    }
-    report.expect(chosen >= 20, || {
-        format!("only {chosen} filters let a part of the records through")
-    });
-    report.finish()
-}
 
 const SOAK: &str = "rtsoak/rtsoak_event";
 

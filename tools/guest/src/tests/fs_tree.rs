@@ -79,7 +79,7 @@ const TOP_ONLY: &[&str] = &[
 ];
 
 /// All paths below a folder of a tree, without what the instances hold.
-fn walk(tree: &Tree, folder: &str, found: &mut Vec<String>) -> Check {
+pub fn walk(tree: &Tree, folder: &str, found: &mut Vec<String>) -> Check {
     for name in tree.list(folder)? {
         let path = if folder.is_empty() {
             name

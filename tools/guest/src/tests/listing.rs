@@ -291,7 +291,7 @@ fn module_comes_and_goes(context: &Context) -> Check {
                 })
             })
             .collect();
-        let mut rounds = || -> Check {
+        let rounds = || -> Check {
             for round in 0..15 {
                 sys::finit_module(&image, "").map_err(|e| format!("load: {e}"))?;
                 let text = tree.get(FILE);

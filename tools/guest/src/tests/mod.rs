@@ -19,6 +19,7 @@ mod golden;
 mod golden_events;
 mod hostile;
 mod input;
+mod input_rows;
 mod json;
 mod life;
 mod listing;
@@ -35,6 +36,11 @@ mod pipe;
 mod raw;
 mod raw_events;
 mod raw_marker;
+mod same;
+mod same_clocks;
+mod same_filters;
+mod same_options;
+mod same_tree;
 mod security;
 mod share;
 mod side;
@@ -84,6 +90,11 @@ const GROUPS: &[&[Test]] = &[
     input::TESTS,
     side::TESTS,
     side_text::TESTS,
+    same::TESTS,
+    same_clocks::TESTS,
+    same_filters::TESTS,
+    same_options::TESTS,
+    same_tree::TESTS,
     syscalls::TESTS,
     options::TESTS,
     options_forms::TESTS,

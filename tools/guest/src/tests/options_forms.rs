@@ -43,12 +43,23 @@ pub(super) fn record(
     options: &[&str],
     work: fn(),
 ) -> Check<Recorded> {
+    record_by(context, "mono", events, options, work)
+}
+
+/// The same by some clock. A marker is refused on both or on none.
+pub(super) fn record_by(
+    context: &Context,
+    clock: &str,
+    events: &[&str],
+    options: &[&str],
+    work: fn(),
+) -> Check<Recorded> {
     sys::pin_to(0);
     let (own, reference) = pair(context)?;
     let mut ids = [HashMap::new(), HashMap::new()];
     for (tree, ids) in [&own, &reference].into_iter().zip(&mut ids) {
         tree.set("tracing_on", "0")?;
-        tree.set("trace_clock", "mono")?;
+        tree.set("trace_clock", clock)?;
         for option in options {
             tree.set("trace_options", option)?;
         }
@@ -60,13 +71,14 @@ pub(super) fn record(
     }
     reference.set("tracing_on", "1")?;
     own.set("tracing_on", "1")?;
-    for tree in [&own, &reference] {
-        tree.set("trace_marker", "first")?;
-    }
+    let mark = |text: &[u8]| -> Check {
+        let [found, wanted] = [&own, &reference].map(|tree| tree.write("trace_marker", text));
+        ensure_eq!(found, wanted, "a marker with {options:?}");
+        Ok(())
+    };
+    mark(b"first")?;
     work();
-    for tree in [&own, &reference] {
-        tree.set("trace_marker", "last")?;
-    }
+    mark(b"last")?;
     own.set("tracing_on", "0")?;
     reference.set("tracing_on", "0")?;
     for tree in [&own, &reference] {
@@ -210,7 +222,7 @@ fn forms(context: &Context) -> Check {
 }
 
 /// The form `bin`: pid, CPU and stamp as bytes, then the type.
-fn binary(recorded: &Recorded) -> Check {
+pub(super) fn binary(recorded: &Recorded) -> Check {
     recorded.set("bin")?;
     let mut seen = Vec::new();
     for (tree, ids) in recorded.trees() {

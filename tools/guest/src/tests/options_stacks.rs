@@ -18,7 +18,7 @@ pub const TESTS: &[Test] = &[
 ];
 
 /// The lines of an event and, behind it, of its stacks.
-fn blocks(text: &str) -> Vec<Vec<String>> {
+pub(super) fn blocks(text: &str) -> Vec<Vec<String>> {
     let mut blocks: Vec<Vec<String>> = Vec::new();
     for line in lines_of(text) {
         match blocks.last_mut() {
@@ -36,7 +36,7 @@ fn blocks(text: &str) -> Vec<Vec<String>> {
 }
 
 /// The names in front of the kernel's own functions in a stack of tracefs: its probe.
-fn of_the_probe(line: &str) -> bool {
+pub(super) fn of_the_probe(line: &str) -> bool {
     [
         " => trace_event_",
         " => trace_buffer_",

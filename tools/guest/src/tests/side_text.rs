@@ -129,16 +129,25 @@ fn in_order(lines: &[Line], file: &str) -> Check {
     Ok(())
 }
 
-fn lines(context: &Context, systems: &[&str]) -> Check {
-    let pair = Pair::new(context, systems)?;
-    pair.run(|| workload::mixed(1))?;
+/// Lines that are the same in the `trace` of both.
+pub struct Compared {
+    total: usize,
+    /// Lines without the name of the task, in the tree under test and in tracefs.
+    unknown: [usize; 2],
+    /// Lines by the name of the event.
+    pub kinds: BTreeMap<String, usize>,
+}
 
+/// Everything that was recorded, which stays.
+pub fn compare_all(pair: &Pair) -> Check<Compared> {
     let trace = |tree: &Tree| read_lines(&tree.get("trace")?, &tree.shown("trace"));
     let (own, reference) = (trace(&pair.own)?, trace(&pair.reference)?);
     in_order(&own, "trace")?;
-    let (unknown_own, unknown_reference) = (unknown(&own), unknown(&reference));
-    let total = own.len();
-    ensure!(total > 100, "only {total} lines");
+    let mut compared = Compared {
+        total: own.len(),
+        unknown: [unknown(&own), unknown(&reference)],
+        kinds: BTreeMap::new(),
+    };
 
     let mut report = Report::default();
     let reference = by_serial(reference);
@@ -154,12 +163,27 @@ fn lines(context: &Context, systems: &[&str]) -> Check {
                 reference.get(start + common)
             ));
         }
+        for line in trimmed {
+            let kind = line.text.split(':').next().unwrap_or_default();
+            *compared.kinds.entry(kind.to_string()).or_default() += 1;
+        }
     }
-    report.expect(unknown_own <= unknown_reference + total / 100, || {
-        format!("{unknown_own} of {total} lines lack a name, in tracefs {unknown_reference}")
-    });
-    println!("{total} lines, {unknown_own} without a name (tracefs {unknown_reference})");
-    report.finish()
+    report.finish()?;
+    Ok(compared)
+}
+
+fn lines(context: &Context, systems: &[&str]) -> Check {
+    let pair = Pair::new(context, systems)?;
+    pair.run(|| workload::mixed(1))?;
+    let compared = compare_all(&pair)?;
+    let (total, [own, reference]) = (compared.total, compared.unknown);
+    ensure!(total > 100, "only {total} lines");
+    ensure!(
+        own <= reference + total / 100,
+        "{own} of {total} lines lack a name, in tracefs {reference}"
+    );
+    println!("{total} lines, {own} without a name (tracefs {reference})");
+    Ok(())
 }
 
 /// trace_pipe gives the lines that trace gave, and takes them.

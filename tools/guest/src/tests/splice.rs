@@ -23,6 +23,7 @@ pub const TESTS: &[Test] = &[
     test("splice.pages_outlive_all", 60, pages_outlive_all),
     test("splice.while_writing", 90, while_writing),
     test("splice.tee", 30, tee),
+    test("splice.text", 30, text),
 ];
 
 const RAW: &str = "per_cpu/cpu0/trace_pipe_raw";
@@ -312,5 +313,45 @@ fn tee(context: &Context) -> Check {
             "events"
         );
     }
+    Ok(())
+}
+
+/// The lines of `trace_pipe`, and of `trace`, through a pipe: those that a read gives, and as often.
+fn text(context: &Context) -> Check {
+    let (own, reference) = pair(context)?;
+    sys::pin_to(0);
+    let mut seen = Vec::new();
+    for tree in [&own as &Tree, &reference as &Tree] {
+        for number in 0..40 {
+            tree.set("trace_marker", &format!("marker {number}"))?;
+        }
+        let mut texts = Vec::new();
+        for file in ["trace", "trace_pipe"] {
+            let open = tree
+                .open_nonblock(file)
+                .map_err(|e| format!("{file}: {e}"))?;
+            let (mut out, into) = pipe()?;
+            let mut text = Vec::new();
+            let end = loop {
+                match rawcalls::splice(&open, &into, 4096, false) {
+                    Ok(n @ 1..) => {
+                        let mut bytes = vec![0; n];
+                        out.read_exact(&mut bytes).map_err(|e| e.to_string())?;
+                        text.extend(bytes);
+                    }
+                    end => break end,
+                }
+            };
+            let text = String::from_utf8_lossy(&text).into_owned();
+            let lines = text.lines().map(super::golden::without_stamp);
+            texts.push((file, end, lines.collect::<Vec<_>>()));
+        }
+        seen.push(texts);
+    }
+    let markers = |lines: &[String]| lines.iter().filter(|l| l.contains("marker ")).count();
+    for (file, _, lines) in &seen[0] {
+        ensure_eq!(markers(lines), 40, "markers in {file}");
+    }
+    ensure_eq!(seen[0], seen[1], "spliced");
     Ok(())
 }

@@ -80,6 +80,17 @@ const OWN: &[&str] = &[
 /// Names that the kernels with checks leave out of tracefs: they are built without.
 const NOT_BUILT: &[&str] = &["snapshot", "snapshot_raw"];
 
+/// A name that tracefs alone has, for one of those reasons.
+pub fn is_missing(path: &str) -> bool {
+    MISSING.iter().any(|(name, _)| is_named(path, name))
+}
+
+/// A name that rtracefs alone has, or what is in a folder of that name.
+pub fn is_own(path: &str) -> bool {
+    let inside = |name: &str| path.starts_with(&format!("{name}/"));
+    OWN.iter().any(|name| is_named(path, name) || inside(name))
+}
+
 /// Is that one of them, on such a kernel?
 pub fn is_not_built(path: &str) -> bool {
     sys::kernel_with_checks() && NOT_BUILT.iter().any(|name| is_named(path, name))
