@@ -212,10 +212,10 @@ fn number(bytes: &[u8]) -> u64 {
         .fold(0, |value, byte| value.wrapping_shl(8) | u64::from(*byte))
 }
 
-/// Where the kernel is in the address space, without the last page: small negative numbers that a
-/// field holds as an unsigned one are no addresses.
+/// Where the kernel is in the address space, with page tables of five levels too, and without the last
+/// page: small negative numbers that a field holds as an unsigned one are no addresses.
 fn is_kernels(value: u64) -> bool {
-    (0xffff_8000_0000_0000..0xffff_ffff_ffff_f000).contains(&value)
+    (0xff00_0000_0000_0000..0xffff_ffff_ffff_f000).contains(&value)
 }
 
 /// Writes the members that the fields of `format` have in `record`, with commas between them.
@@ -292,14 +292,21 @@ mod tests {
 
     #[test]
     fn addresses_are_not_shown() {
-        let kernel = 0xffff_8880_1234_5678_u64.to_ne_bytes();
-        for declaration in ["void * f", "const char *f", "unsigned long f", "u64 f"] {
-            assert_eq!(one(declaration, 8, 0, &kernel), "\"<ffff888012345678>\"");
+        // With page tables of four levels, and of five.
+        for kernel in [0xffff_8880_1234_5678_u64, 0xff11_0001_1234_5678] {
+            let wanted = format!("\"<{kernel:x}>\"");
+            for declaration in ["void * f", "const char *f", "unsigned long f", "u64 f"] {
+                assert_eq!(one(declaration, 8, 0, &kernel.to_ne_bytes()), wanted);
+            }
         }
+        let below = 0xfeff_ffff_ffff_ffff_u64;
+        assert_eq!(one("u64 f", 8, 0, &below.to_ne_bytes()), below.to_string());
         assert_eq!(one("void * f", 8, 0, &[0; 8]), "null");
         assert_eq!(one("void * f", 8, 0, &[1, 0, 0, 0, 0, 0, 0, 0]), "\"<1>\"");
         assert_eq!(one("unsigned long f", 8, 0, &[1, 0, 0, 0, 0, 0, 0, 0]), "1");
-        let two = [kernel, 5u64.to_ne_bytes()].concat();
+        let two = [0xffff_8880_1234_5678_u64, 5]
+            .map(u64::to_ne_bytes)
+            .concat();
         assert_eq!(
             one("unsigned long f[2]", 16, 0, &two),
             "[\"<ffff888012345678>\",5]"

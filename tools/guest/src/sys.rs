@@ -339,6 +339,14 @@ pub fn monotonic_ns() -> u64 {
     time.seconds as u64 * 1_000_000_000 + time.nanoseconds as u64
 }
 
+/// Whether the kernel can find functions by their names, for those who ask through kprobes.
+pub fn finds_functions() -> bool {
+    let symbols = std::fs::read_to_string("/proc/kallsyms").unwrap_or_default();
+    symbols
+        .lines()
+        .any(|line| line.ends_with(" register_kprobe"))
+}
+
 /// Whether this is one of the kernels that scripts/kdir builds whole: their checks cost time.
 pub fn kernel_with_checks() -> bool {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();

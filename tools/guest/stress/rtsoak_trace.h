@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The event of rtsoak. While its record is being filled, rtsoak_inside() writes
- * other events and has the CPU interrupted: the most complete nesting there is.
+ * The events of rtsoak. While the record of the first is being filled, rtsoak_inside()
+ * writes other events and has the CPU interrupted: the most complete nesting there
+ * is. The second has one text in every way that a record can have a text.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM rtsoak
@@ -33,6 +34,26 @@ TRACE_EVENT(rtsoak_event,
 		__entry->sum = rtsoak_sum(who, number);
 	),
 	TP_printk("%x %x %x", __entry->who, __entry->number, __entry->sum)
+);
+
+TRACE_EVENT(rtsoak_text,
+	TP_PROTO(const char *text, const char *ptr),
+	TP_ARGS(text, ptr),
+	TP_STRUCT__entry(
+		__array(char, name, 16)
+		__string(dyn, text)
+		__rel_string(rel, text)
+		__field(const char *, ptr)
+	),
+	TP_fast_assign(
+		/* A long one has no end in the record. */
+		memset(__entry->name, 0, sizeof(__entry->name));
+		memcpy(__entry->name, text, strnlen(text, sizeof(__entry->name)));
+		__assign_str(dyn);
+		__assign_rel_str(rel);
+		__entry->ptr = ptr;
+	),
+	TP_printk("%.16s|%s|%s", __entry->name, __get_str(dyn), __get_rel_str(rel))
 );
 
 #endif

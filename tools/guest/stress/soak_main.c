@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The control of rtsoak: `run` starts and stops the writers, `once` makes a single
- * event in a context of choice, /proc/rtsoak tells what was done, exactly when
- * nothing runs. CPUs may come and go meanwhile.
+ * event in a context of choice, `text` one with texts, /proc/rtsoak tells what was
+ * done, exactly when nothing runs. CPUs may come and go meanwhile.
  */
 #include <linux/cpuhotplug.h>
 #include <linux/delay.h>
@@ -15,6 +15,7 @@
 #include <linux/smp.h>
 #include <events.h>
 
+#include "rtsoak_trace.h"
 #include "soak.h"
 
 static u64 began_ns;
@@ -154,6 +155,27 @@ static int set_once(const char *text, const struct kernel_param *kp)
 static const struct kernel_param_ops once_ops = { .set = set_once };
 module_param_cb(once, &once_ops, NULL, 0200);
 MODULE_PARM_DESC(once, "write one event from this context: 0 task ... 3 NMI");
+
+/* One rtsoak_text; the pointer of some leads nowhere. */
+static int set_text(const char *value, const struct kernel_param *kp)
+{
+	static char text[256];
+	const char *ptr = text;
+
+	if (strscpy(text, value) < 0)
+		return -EINVAL;
+	strreplace(text, '\n', '\0');
+	if (!strcmp(text, "null"))
+		ptr = NULL;
+	else if (!strcmp(text, "nowhere"))
+		ptr = (const char *)8UL;
+	trace_rtsoak_text(text, ptr);
+	return 0;
+}
+
+static const struct kernel_param_ops text_ops = { .set = set_text };
+module_param_cb(text, &text_ops, NULL, 0200);
+MODULE_PARM_DESC(text, "make an event with this text");
 
 static int show(struct seq_file *m, void *unused)
 {

@@ -64,6 +64,8 @@ mod races;
 #[cfg(test)]
 mod selfcheck;
 #[cfg(test)]
+mod shares;
+#[cfg(test)]
 mod sim;
 #[cfg(test)]
 mod stories;

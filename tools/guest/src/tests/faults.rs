@@ -61,7 +61,7 @@ fn state(tree: &Tree) -> Check<Vec<String>> {
 }
 
 /// Opens without the allocations of a growing path.
-fn open(path: &Path, write: bool, flags: i32) -> Op<File> {
+pub fn open(path: &Path, write: bool, flags: i32) -> Op<File> {
     Ok(OpenOptions::new()
         .read(!write)
         .write(write)
@@ -264,9 +264,16 @@ fn reads(context: &Context) -> Check {
     let faults = Faults::new()?;
     let own = Instance::new(&context.root, "rtg-faults")?;
     own.set("buffer_size_kb", "200")?;
+    own.set("options/event-counts", "1")?;
     own.set("events/timer/timer_start/enable", "1")?;
     own.set("events/timer/timer_start/enable", "0")?;
+    own.set("events/timer/timer_start/filter", "flags == 1")?;
+    let _ = own.write("events/timer/timer_start/filter", b"nosuch == 1");
+    own.set("set_event_pid", "1 22 333")?;
     for i in 0..20 {
+        if i == 10 {
+            own.set("snapshot", "1")?;
+        }
         own.set("trace_marker", &format!("marker {i}"))?;
     }
     own.set("tracing_on", "0")?;
@@ -294,6 +301,21 @@ fn reads(context: &Context) -> Check {
         (&*own, "events/header_page"),
         (&*own, "events/header_event"),
         (&*own, "events/ftrace/print/format"),
+        (&*own, "events/timer/filter"),
+        (&*own, "events/timer/timer_start/filter"),
+        (&*own, "error_log"),
+        (&*own, "set_event_pid"),
+        (&*own, "set_event_notrace_pid"),
+        (&*own, "tracing_cpumask"),
+        (&*own, "timestamp_mode"),
+        (&*own, "buffer_percent"),
+        (&*own, "syscall_user_buf_size"),
+        (&*own, "snapshot"),
+        (&*own, "per_cpu/cpu0/snapshot"),
+        (&*own, "event_counts"),
+        (&top, "features"),
+        (&top, "saved_tgids"),
+        (&top, "saved_cmdlines_size"),
         (&top, "available_events"),
         (&top, "saved_cmdlines"),
         (&top, "README"),
@@ -378,6 +400,8 @@ fn consumed(context: &Context) -> Check {
     for file in [
         "trace_pipe",
         "per_cpu/cpu0/trace_pipe",
+        "trace_pipe_json",
+        "per_cpu/cpu0/trace_pipe_json",
         "per_cpu/cpu0/trace_pipe_raw",
     ] {
         let refill = || -> Check {
@@ -406,7 +430,7 @@ fn consumed(context: &Context) -> Check {
                     return Ok(());
                 };
                 ensure!(
-                    text.contains("marker 0000\n"),
+                    text.contains("marker 0000\n") || text.contains("marker 0000\\n"),
                     "the oldest is not there: {text:?}"
                 );
                 ensure!(left < EVENTS, "nothing was taken");

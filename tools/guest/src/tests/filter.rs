@@ -6,6 +6,7 @@
 
 use super::{pair, same, test, Test};
 use crate::check::{Check, Report};
+use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::Context;
 
@@ -218,10 +219,19 @@ pub fn compare(
     answers.1.is_ok()
 }
 
+/// Whether a filter asks for a function by its name.
+pub fn names_function(text: &str) -> bool {
+    let value = |rest: &str| rest.trim_start_matches(['=', '!', ' ']).to_string();
+    text.split(".function")
+        .skip(1)
+        .any(|rest| !value(rest).starts_with(|c: char| c.is_ascii_digit()))
+}
+
 fn table(context: &Context, rows: &[(&str, &str)], right: bool) -> Check {
     let (own, reference) = pair(context)?;
     let mut report = Report::default();
-    for (event, text) in rows {
+    let by_name = !right || sys::finds_functions();
+    for (event, text) in rows.iter().filter(|row| by_name || !names_function(row.1)) {
         let taken = compare(&mut report, &own, &reference, event, text.as_bytes());
         report.expect(taken == right, || {
             format!("{event} <- {text:?}: tracefs says {taken}")
@@ -317,6 +327,9 @@ fn systems(context: &Context) -> Check {
             " 0 ",
             "function.function == hrtick",
         ] {
+            if names_function(text) && !sys::finds_functions() {
+                continue;
+            }
             let answers = (
                 own.write(&file, text.as_bytes()),
                 reference.write(&file, text.as_bytes()),

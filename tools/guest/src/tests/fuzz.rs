@@ -136,8 +136,18 @@ fn files(tree: &Tree) -> Check<Vec<String>> {
     Ok(found)
 }
 
-/// Pieces from what the file shows.
-fn shown(tree: &Tree, file: &str) -> Vec<String> {
+/// Pieces from what the file shows; of a reference that is given, only what both show: a word that one
+/// side alone knows is answered by it alone.
+fn shown(tree: &Tree, reference: Option<&Tree>, file: &str) -> Vec<String> {
+    let mut words = shown_by(tree, file);
+    if let Some(reference) = reference {
+        let known: BTreeSet<_> = shown_by(reference, file).into_iter().collect();
+        words.retain(|word| known.contains(word));
+    }
+    words
+}
+
+fn shown_by(tree: &Tree, file: &str) -> Vec<String> {
     let streams = ["trace", "trace_pipe", "snapshot", "error_log"];
     if streams.iter().any(|name| is_named(file, name)) {
         return Vec::new();
@@ -163,12 +173,12 @@ struct Texts {
 }
 
 impl Texts {
-    fn new(tree: &Tree, file: &str, seed: u64) -> Self {
+    fn new(tree: &Tree, reference: Option<&Tree>, file: &str, seed: u64) -> Self {
         let sizes = file.ends_with("_kb") || file.ends_with("_size");
         let words = match sizes {
             true => SIZES.iter().map(|word| word.to_string()).collect(),
             false => {
-                let mut words = shown(tree, file);
+                let mut words = shown(tree, reference, file);
                 words.extend(WORDS.iter().map(|word| word.to_string()));
                 words
             }
@@ -222,7 +232,7 @@ fn writes(context: &Context) -> Check {
     let mut total = BTreeMap::<i32, (usize, BTreeSet<String>)>::new();
     for file in files(&top)? {
         let began = Instant::now();
-        let mut texts = Texts::new(&top, &file, SEED);
+        let mut texts = Texts::new(&top, None, &file, SEED);
         let wanted = share(&file, count);
         for _ in 0..wanted {
             let text = texts.next();
@@ -254,6 +264,26 @@ fn writes(context: &Context) -> Check {
     report.finish()
 }
 
+/// Names of options that one of the two instances has alone. What they answer is not to be compared,
+/// whatever stands around the name; that the lists differ by nothing else, `options.text` looks at.
+fn options_of_one(own: &Tree, reference: &Tree) -> Check<Vec<Vec<u8>>> {
+    let names = |tree: &Tree| -> Check<BTreeSet<String>> {
+        let text = tree.get("trace_options")?;
+        let files = tree.list("options")?;
+        Ok(text
+            .split_whitespace()
+            .map(str::to_string)
+            .chain(files)
+            .collect())
+    };
+    let (own, reference) = (names(own)?, names(reference)?);
+    let apart = own.symmetric_difference(&reference);
+    // Only the top instance of rtracefs has it, but each of tracefs takes it: differences.md.
+    let apart = apart.map(String::as_str).chain(["record-cmd"]);
+    let bare = apart.map(|name| name.strip_prefix("no").unwrap_or(name));
+    Ok(bare.map(|name| name.as_bytes().to_vec()).collect())
+}
+
 /// The same random writes to both tracers get the same answers.
 fn same_answers(context: &Context) -> Check {
     /// Answers depend on what else there is: memory, names of events, what a mistake left.
@@ -265,18 +295,21 @@ fn same_answers(context: &Context) -> Check {
     ];
     let (own, reference) = pair(context)?;
     let count = setting("RTRACE_FUZZ_WRITES", default()) as usize / 5;
+    let apart = options_of_one(&own, &reference)?;
+    let ours = |name: &str| apart.iter().any(|one| one == name.as_bytes());
+    ensure!(ours("pipe-share") && ours("event-counts"), "{apart:?}");
     let mut report = Report::default();
     let mut total = 0;
     for file in files(&own)? {
         if !reference.exists(&file) || APART.iter().any(|name| is_named(&file, name)) {
             continue;
         }
-        let mut texts = Texts::new(&own, &file, SEED ^ 1);
+        let mut texts = Texts::new(&own, Some(&reference), &file, SEED ^ 1);
         let mut problems = 0;
         for _ in 0..share(&file, count) {
             let text = texts.next();
-            if text.windows(10).any(|part| part == b"record-cmd") {
-                // Only the top instance has it: differences.md.
+            let names = |name: &Vec<u8>| text.windows(name.len()).any(|part| part == *name);
+            if apart.iter().any(names) {
                 continue;
             }
             let (found, wanted) = (own.write(&file, &text), reference.write(&file, &text));

@@ -8,10 +8,12 @@ mod clients_commands;
 mod contexts;
 mod ends;
 mod faults;
+mod faults_files;
 mod features;
 mod filter;
 mod filter_random;
 mod filter_records;
+mod filter_strings;
 mod fs_mount;
 mod fs_tree;
 mod fuzz;
@@ -42,6 +44,7 @@ mod same_filters;
 mod same_options;
 mod same_tree;
 mod security;
+mod security_text;
 mod share;
 mod side;
 mod side_text;
@@ -84,6 +87,7 @@ const GROUPS: &[&[Test]] = &[
     filter::TESTS,
     filter_random::TESTS,
     filter_records::TESTS,
+    filter_strings::TESTS,
     trees::TESTS,
     golden::TESTS,
     golden_events::TESTS,
@@ -116,6 +120,7 @@ const GROUPS: &[&[Test]] = &[
     clients_commands::TESTS,
     contexts::TESTS,
     faults::TESTS,
+    faults_files::TESTS,
     life::TESTS,
     listing::TESTS,
     soak::TESTS,
@@ -131,6 +136,7 @@ const GROUPS: &[&[Test]] = &[
     snapshot::TESTS,
     snapshot_load::TESTS,
     security::TESTS,
+    security_text::TESTS,
     // What cannot be undone.
     security::LAST,
 ];

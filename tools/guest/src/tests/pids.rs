@@ -308,11 +308,10 @@ fn cpumask_texts(context: &Context) -> Check {
         let result = same(&own, &reference, FILE);
         report.collect(result.map_err(|e| format!("{}: {e}", text.escape_ascii())));
     }
-    ensure_eq!(
-        reference.get(FILE)?.trim_start_matches('0'),
-        "3\n",
-        "two CPUs"
-    );
+    if sys::online_cpus() > 1 {
+        let last = reference.get(FILE)?;
+        ensure_eq!(last.trim_start_matches('0'), "3\n", "two CPUs");
+    }
     report.finish()
 }
 
@@ -321,21 +320,27 @@ fn cpumask_texts(context: &Context) -> Check {
 fn cpumask(context: &Context) -> Check {
     let (own, reference) = pair(context)?;
     for tree in [&own as &Tree, &reference] {
-        for (mask, wanted) in [
+        let rows = [
             ("1", [true, false]),
             ("2", [false, true]),
             ("0", [false; 2]),
             ("3", [true; 2]),
-        ] {
+        ];
+        // A mask of CPUs that cannot be is no mask.
+        let cpus = sys::online_cpus().min(2);
+        for (mask, wanted) in rows
+            .iter()
+            .filter(|row| cpus > 1 || !["2", "3"].contains(&row.0))
+        {
             tree.set("tracing_cpumask", mask)?;
-            tree.set("buffer_size_kb", if mask == "2" { "700" } else { "1400" })?;
-            if mask == "1" && tree.exists("snapshot") {
+            tree.set("buffer_size_kb", if *mask == "2" { "700" } else { "1400" })?;
+            if *mask == "1" && tree.exists("snapshot") {
                 tree.set("snapshot", "1")?;
             }
             tree.clear()?;
             tree.set("events/sched/enable", "1")?;
             let mut markers = Vec::new();
-            for cpu in 0..2 {
+            for cpu in 0..cpus {
                 std::thread::scope(|scope| {
                     let marker = scope.spawn(move || {
                         sys::pin_to(cpu);
@@ -346,7 +351,7 @@ fn cpumask(context: &Context) -> Check {
             }
             workload::mixed(1);
             tree.set("events/sched/enable", "0")?;
-            for cpu in 0..2 {
+            for cpu in 0..cpus {
                 let entries = tree.number(&format!("per_cpu/cpu{cpu}/stats"), "entries")?;
                 ensure_eq!(
                     entries > 0,

@@ -2,10 +2,12 @@
 
 //! The same filters on both tracers keep the same records, and show the same lines.
 
+use super::filter::names_function;
 use super::side::Pair;
 use super::{side_text, test, Test};
 use crate::check::{Check, Report};
 use crate::stream;
+use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::workload;
 use crate::Context;
@@ -120,14 +122,17 @@ fn filters(context: &Context) -> Check {
     ];
     let mut report = Report::default();
     let mut chosen = 0;
+    let by_name = sys::finds_functions();
     for filters in ROUNDS {
+        let known = |row: &&(&str, &str)| by_name || !names_function(row.1);
+        let filters: Vec<_> = filters.iter().filter(known).collect();
         let pair = Pair::new(context, systems)?;
         let all = Instance::new(&context.root, "rtg-all")?;
         all.set("buffer_size_kb", "16000")?;
         for tree in [&pair.own, &pair.reference] {
             tree.set("events/enable", "0")?;
         }
-        for (event, filter) in *filters {
+        for (event, filter) in &filters {
             for tree in [&pair.own, &pair.reference] {
                 tree.set(&format!("events/{event}/filter"), filter)?;
                 tree.set(&format!("events/{event}/enable"), "1")?;
@@ -142,7 +147,7 @@ fn filters(context: &Context) -> Check {
         let compared = pair.compare_all(&window)?;
         let events = filters.iter().map(|(event, _)| *event).collect();
         let unfiltered = count_of(&all, &events)?;
-        for (event, filter) in *filters {
+        for (event, filter) in &filters {
             let count = |of: &BTreeMap<String, usize>| of.get(*event).copied().unwrap_or(0);
             let (kept, all) = (count(&compared.counts), count(&unfiltered));
             println!("{event}: {filter}: {kept} of {all}");

@@ -3,7 +3,7 @@
 //! Who may see a trace, and who may not: other users, members of the group, root of a container, a
 //! machine that is locked down, mappings.
 
-use super::{test, Test};
+use super::{like, test, Test};
 use crate::callers;
 use crate::check::{Check, Report};
 use crate::errno::*;
@@ -11,7 +11,8 @@ use crate::module;
 use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::Context;
-use std::os::unix::fs::MetadataExt;
+use std::fs::OpenOptions;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -20,11 +21,72 @@ pub const TESTS: &[Test] = &[
     test("security.other_users", 60, other_users),
     test("security.container_root", 30, container_root),
     test("security.mount_matrix", 60, mount_matrix),
+    test("security.whole_tree", 120, whole_tree),
     test("security.no_mapping", 30, no_mapping),
 ];
 
 /// What cannot be undone.
 pub const LAST: &[Test] = &[test("last.lockdown", 60, lockdown)];
+
+/// Files that each instance has; the walk below must come by all of them.
+const OF_EACH: &[&str] = &[
+    "trace",
+    "trace_pipe",
+    "trace_pipe_json",
+    "trace_marker",
+    "trace_marker_raw",
+    "trace_options",
+    "trace_clock",
+    "tracing_on",
+    "tracing_cpumask",
+    "timestamp_mode",
+    "buffer_percent",
+    "buffer_size_kb",
+    "snapshot",
+    "free_buffer",
+    "event_counts",
+    "error_log",
+    "set_event",
+    "set_event_pid",
+    "set_event_notrace_pid",
+    "syscall_user_buf_size",
+    "options/hash-ptr",
+    "options/sym-addr",
+    "options/pipe-share",
+    "options/event-counts",
+    "per_cpu/cpu0/stats",
+    "per_cpu/cpu0/trace",
+    "per_cpu/cpu0/trace_pipe",
+    "per_cpu/cpu0/trace_pipe_json",
+    "per_cpu/cpu0/trace_pipe_raw",
+    "per_cpu/cpu0/snapshot",
+    "per_cpu/cpu0/snapshot_raw",
+    "events/enable",
+    "events/header_page",
+    "events/sched/enable",
+    "events/sched/filter",
+    "events/sched/sched_switch/enable",
+    "events/sched/sched_switch/filter",
+    "events/sched/sched_switch/format",
+    "events/sched/sched_switch/id",
+    "events/sched/sched_switch/hits",
+    "events/sched/sched_switch/lost",
+    "events/syscalls/sys_enter_read/enable",
+    "events/ftrace/print/format",
+];
+
+/// Files that only the top folder has.
+const OF_TOP: &[&str] = &[
+    "README",
+    "features",
+    "available_events",
+    "saved_cmdlines",
+    "saved_cmdlines_size",
+    "saved_tgids",
+];
+
+/// Folders of events by the hundred, all made alike.
+const LARGE: &[&str] = &["net", "btrfs", "xfs", "ext4", "irq_vectors"];
 
 /// Every path below `folder`, without what is below `skipped`.
 fn walk(folder: &Path, skipped: &[&str], found: &mut Vec<PathBuf>) -> Check {
@@ -40,27 +102,60 @@ fn walk(folder: &Path, skipped: &[&str], found: &mut Vec<PathBuf>) -> Check {
     Ok(())
 }
 
-fn paths(context: &Context) -> Check<Vec<PathBuf>> {
+/// All paths of the tree and of the instance in it.
+fn paths(context: &Context, own: &Tree, skipped: &[&str]) -> Check<Vec<PathBuf>> {
     let mut found = vec![context.root.clone()];
-    // Thousands of files of events are all made alike.
-    walk(
-        &context.root,
-        &["net", "btrfs", "xfs", "ext4", "irq_vectors"],
-        &mut found,
-    )?;
+    walk(&context.root, skipped, &mut found)?;
+    let top = Tree::at(&context.root);
+    let of_each = OF_EACH.iter().flat_map(|name| [(&top, name), (own, name)]);
+    for (tree, name) in of_each.chain(OF_TOP.iter().map(|name| (&top, name))) {
+        let path = match context.is_rtracefs() {
+            true => tree.file(name),
+            false => tree.file(&like(name)),
+        };
+        ensure!(found.contains(&path), "nobody came by {}", path.display());
+    }
     Ok(found)
 }
 
-/// Opens as `uid` and `gid`, in a thread of their own; how often each answer came.
-fn open_as(uid: u32, gid: u32, paths: &[PathBuf]) -> Check<Vec<(PathBuf, Op)>> {
+/// Opens a path, without waiting and without changing anything.
+fn open(path: &Path, reads: bool, writes: bool) -> Op {
+    let file = OpenOptions::new()
+        .read(reads)
+        .write(writes)
+        .custom_flags(sys::O_NONBLOCK)
+        .open(path);
+    Ok(file.map(drop)?)
+}
+
+/// What became of opening a path.
+struct Tried {
+    path: PathBuf,
+    mode: u32,
+    reading: Op,
+    /// Folders are not tried.
+    writing: Option<Op>,
+}
+
+/// Opens as `uid` and `gid`, in a thread of their own.
+fn open_as(uid: u32, gid: u32, paths: &[PathBuf]) -> Check<Vec<Tried>> {
+    let known = |path: &PathBuf| {
+        (
+            path.clone(),
+            path.symlink_metadata().map_or(0, |d| d.mode()),
+        )
+    };
+    let paths: Vec<_> = paths.iter().map(known).collect();
     std::thread::scope(|scope| {
-        let worker = scope.spawn(move || -> Check<Vec<(PathBuf, Op)>> {
+        let worker = scope.spawn(move || -> Check<Vec<Tried>> {
             callers::become_user(uid, gid).map_err(|e| format!("setresuid: {e}"))?;
-            let open = |path: &PathBuf| {
-                let result = Tree::at(path).open_nonblock("").map(drop);
-                (path.clone(), result)
+            let tried = |(path, mode): (PathBuf, u32)| Tried {
+                reading: open(&path, true, false),
+                writing: (mode & 0o170000 != 0o040000).then(|| open(&path, false, true)),
+                path,
+                mode,
             };
-            Ok(paths.iter().map(open).collect())
+            Ok(paths.into_iter().map(tried).collect())
         });
         worker
             .join()
@@ -68,47 +163,138 @@ fn open_as(uid: u32, gid: u32, paths: &[PathBuf]) -> Check<Vec<(PathBuf, Op)>> {
     })
 }
 
+fn remount(context: &Context, options: &str) -> Check {
+    sys::mount_fs("none", &context.root, sys::MS_REMOUNT, options)
+        .map_err(|e| format!("remount {options}: {e}"))
+}
+
 /// Nobody but root opens anything; a member of the group that a mount names reads what is readable,
-/// and nobody else gains by that.
+/// writes markers and nothing else, and nobody else gains by that.
 fn other_users(context: &Context) -> Check {
     let own = Instance::new(&context.root, "rtg-own")?;
-    let paths = paths(context)?;
+    let paths = paths(context, &own, LARGE)?;
     let mut report = Report::default();
-    for (path, result) in open_as(65534, 65534, &paths)? {
-        report.expect(result == Err(EACCES), || {
-            format!("nobody opens {}: {result:?}", path.display())
-        });
-    }
-    let remount = |options| {
-        sys::mount_fs("none", &context.root, sys::MS_REMOUNT, options)
-            .map_err(|e| format!("remount {options}: {e}"))
+    let nobody = |report: &mut Report| -> Check {
+        for tried in open_as(65534, 65534, &paths)? {
+            let refused = |result: Op| result == Err(EACCES);
+            report.expect(
+                refused(tried.reading) && tried.writing.is_none_or(refused),
+                || {
+                    format!(
+                        "nobody opens {}: {:?}, for writing {:?}",
+                        tried.path.display(),
+                        tried.reading,
+                        tried.writing
+                    )
+                },
+            );
+        }
+        Ok(())
     };
-    remount("gid=1000,mode=750")?;
+    nobody(&mut report)?;
+    remount(context, "gid=1000,mode=750")?;
     let check = |report: &mut Report| -> Check {
         let mut readable = 0;
-        for (path, result) in open_as(65534, 1000, &paths)? {
-            let mode = path.symlink_metadata().map_or(0, |data| data.mode());
-            readable += usize::from(result.is_ok());
-            report.expect((result == Err(EACCES)) == (mode & 0o040 == 0), || {
-                format!("a member opens {} ({mode:o}): {result:?}", path.display())
+        for tried in open_as(65534, 1000, &paths)? {
+            readable += usize::from(tried.reading.is_ok());
+            report.expect(
+                (tried.reading == Err(EACCES)) == (tried.mode & 0o040 == 0),
+                || {
+                    format!(
+                        "a member opens {} ({:o}): {:?}",
+                        tried.path.display(),
+                        tried.mode,
+                        tried.reading
+                    )
+                },
+            );
+            // What is shown, and with what in it, is for the owner to say; markers are no more than that.
+            let marks = tried.path.to_string_lossy().contains("/trace_marker");
+            let wanted = match marks {
+                true => Ok(()),
+                false => Err(EACCES),
+            };
+            report.expect(tried.writing.is_none_or(|result| result == wanted), || {
+                format!(
+                    "a member opens {} ({:o}) for writing: {:?}",
+                    tried.path.display(),
+                    tried.mode,
+                    tried.writing
+                )
             });
         }
         ensure!(
             readable > 100,
             "a member of the group reads only {readable} files"
         );
-        for (path, result) in open_as(65534, 65534, &paths)? {
-            report.expect(result == Err(EACCES), || {
-                format!("another opens {}: {result:?}", path.display())
-            });
-        }
-        Ok(())
+        nobody(report)
     };
     let result = check(&mut report);
-    remount("gid=0,mode=700")?;
+    remount(context, "gid=0,mode=700")?;
     result?;
     println!("{} paths", paths.len());
     drop(own);
+    report.finish()
+}
+
+/// A remount that names an owner names that of everything: what is there, in instances too, and what
+/// is made later. Modes stay as they are, but for the top folder.
+fn whole_tree(context: &Context) -> Check {
+    if !context.is_rtracefs() {
+        skip!("tracefs makes the folders of events while one looks");
+    }
+    let own = Instance::new(&context.root, "rtg-own")?;
+    let paths = paths(context, &own, &[])?;
+    let mode_of = |path: &PathBuf| path.symlink_metadata().map_or(0, |data| data.mode());
+    let modes: Vec<_> = paths.iter().map(mode_of).collect();
+    let mut report = Report::default();
+    let mut step = |options: &str, uid: u32, gid: u32, top: u32| -> Check {
+        remount(context, options)?;
+        let later = Instance::new(&context.root, "rtg-later")?;
+        let mut made = vec![];
+        walk(later.path(), &[], &mut made)?;
+        ensure!(
+            made.len() > 1000,
+            "only {} paths in an instance",
+            made.len()
+        );
+        let old = paths.iter().zip(modes.iter().map(|mode| Some(*mode)));
+        let new = made.iter().map(|path| (path, None));
+        for (path, mode) in old.chain(new) {
+            let data = path
+                .symlink_metadata()
+                .map_err(|e| format!("{}: {e}", path.display()))?;
+            let wanted = match *path == context.root {
+                true => 0o040000 | top,
+                false => mode.unwrap_or(data.mode()),
+            };
+            let found = (data.uid(), data.gid(), data.mode());
+            report.expect(found == (uid, gid, wanted), || {
+                format!(
+                    "after {options:?}: {} is {}:{} {:o}, not {uid}:{gid} {wanted:o}",
+                    path.display(),
+                    found.0,
+                    found.1,
+                    found.2
+                )
+            });
+            report.expect(data.mode() & 0o007 == 0, || {
+                format!("after {options:?}: others may use {}", path.display())
+            });
+        }
+        later.remove()
+    };
+    let result = [
+        ("uid=1001,gid=1002,mode=750", 1001, 1002, 0o750),
+        ("gid=7", 1001, 7, 0o750),
+        ("mode=700", 1001, 7, 0o700),
+        ("uid=0", 0, 7, 0o700),
+    ]
+    .into_iter()
+    .try_for_each(|(options, uid, gid, top)| step(options, uid, gid, top));
+    let back = step("uid=0,gid=0,mode=700", 0, 0, 0o700);
+    result.and(back)?;
+    println!("{} paths", paths.len());
     report.finish()
 }
 
@@ -238,8 +424,9 @@ fn no_mapping(context: &Context) -> Check {
     Ok(())
 }
 
-/// Under confidentiality nothing opens, nothing is made and nothing mounted; options of tracefs say
-/// ENODEV instead of EPERM. This cannot be undone, so it is the last test.
+/// Under confidentiality nothing opens, in no way, nothing is made and nothing mounted; what was opened
+/// before goes on, as in tracefs. Options of tracefs say ENODEV instead of EPERM. This cannot be undone,
+/// so it is the last test.
 fn lockdown(context: &Context) -> Check {
     let file = "/sys/kernel/security/lockdown";
     let _ = sys::mount_fs("securityfs", "/sys/kernel/security".as_ref(), 0, "");
@@ -247,7 +434,9 @@ fn lockdown(context: &Context) -> Check {
         skip!("this kernel has no lockdown");
     }
     let own = Instance::new(&context.root, "rtg-locked")?;
-    let paths = paths(context)?;
+    own.set("trace_marker", "kept")?;
+    let paths = paths(context, &own, LARGE)?;
+    let before = own.open("trace").map_err(|e| format!("trace: {e}"))?;
     std::fs::write(file, "confidentiality").map_err(|e| format!("{file}: {e}"))?;
     let mut report = Report::default();
     let mut files = 0;
@@ -258,15 +447,19 @@ fn lockdown(context: &Context) -> Check {
         if data.is_dir() {
             continue;
         }
-        let tree = Tree::at(path);
-        let found = match data.mode() & 0o400 {
-            0 => tree.open_write("").map(drop),
-            _ => tree.open_nonblock("").map(drop),
+        let reads = data.mode() & 0o400 != 0;
+        let ways: &[(bool, bool)] = match context.is_rtracefs() {
+            // Root may open what its mode forbids.
+            true => &[(true, false), (false, true), (true, true)],
+            false => &[(reads, !reads)],
         };
-        let quirk = found == Err(ENODEV) && !context.is_rtracefs();
-        report.expect(found == Err(EPERM) || quirk, || {
-            format!("open {}: {found:?}, not EPERM", path.display())
-        });
+        for (reads, writes) in ways {
+            let found = open(path, *reads, *writes);
+            let quirk = found == Err(ENODEV) && !context.is_rtracefs();
+            report.expect(found == Err(EPERM) || quirk, || {
+                format!("open {} ({reads}, {writes}): {found:?}", path.display())
+            });
+        }
         files += 1;
     }
     println!("{files} files");
@@ -278,7 +471,14 @@ fn lockdown(context: &Context) -> Check {
         let _ = std::fs::create_dir(place);
         let mounted = sys::mount_fs(module::FS_TYPE, place, 0, "");
         ensure_eq!(mounted, Err(EPERM), "mount");
+        ensure_eq!(
+            own.write_truncating("trace", b"").map(drop),
+            Err(EPERM),
+            "emptying"
+        );
     }
+    let text = std::io::read_to_string(before).map_err(|e| format!("trace: {e}"))?;
+    ensure!(text.contains("kept"), "an open file shows {text:?}");
     drop(own);
     report.finish()
 }

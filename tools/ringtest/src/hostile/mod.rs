@@ -11,6 +11,7 @@
 //! made from the seed and its number alone: a failure tells both, and `RTRACE_FIRST=N` begins there.
 
 mod btf;
+mod filters;
 mod formats;
 mod json;
 mod modes;
@@ -18,6 +19,7 @@ mod pages;
 mod parsers;
 mod printers;
 mod selections;
+mod sets;
 mod sizes;
 mod source;
 
@@ -46,6 +48,8 @@ targets! {
     modes: stacks origins latencies field_values;
     formats: common_fields field_lines field_places whole_formats replaced_evals;
     json: json_strings json_records;
+    filters: filters_of_broken_records any_text_is_a_filter;
+    sets: lists_of_pids sets_of_cpus;
     btf: right_btf_answers broken_btf_is_refused broken_prototypes_make_whole_events;
     pages: random_pages right_pages broken_pages walks absolute_times images tours;
     sizes: events_of_every_size;
