@@ -222,6 +222,7 @@ impl Kind {
         const RAW: &bindings::file_operations = &bindings::file_operations {
             splice_read: Some(raw_calls::splice_read),
             unlocked_ioctl: Some(raw_calls::ioctl),
+            mmap: Some(raw_calls::mmap),
             ..*STREAM
         };
         const SINK: &bindings::file_operations = &bindings::file_operations {
@@ -425,6 +426,7 @@ mod tests {
             assert_eq!(operations.read_iter.is_some(), read);
             assert_eq!(operations.splice_read.is_some(), read);
             assert_eq!(operations.poll.is_some(), polled);
+            assert_eq!(operations.mmap.is_some(), kind == Kind::Raw);
         }
     }
 }

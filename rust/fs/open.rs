@@ -23,6 +23,7 @@ use crate::{
     },
     kapi::{
         fs::locked_down,
+        mapping::Area,
         pipe::PipeEnd,
         wait::Poller, //
     },
@@ -153,9 +154,7 @@ impl OpenFile {
         len: usize,
         nonblock: impl Fn() -> bool,
     ) -> Result<usize> {
-        let Arg::Cpu(cpu) = self.arg else {
-            return Err(EINVAL);
-        };
+        let cpu = self.cpu()?;
         let nudges = self.nudges.load(Relaxed);
         let moved = self.inst.splice(cpu, pos, pipe, len)?;
         if moved != 0 {
@@ -169,6 +168,48 @@ impl OpenFile {
             sleeper.closed() || self.nudged(nudges)
         })?;
         self.inst.splice(cpu, pos, pipe, len)
+    }
+
+    /// For a program that has the ring mapped: goes on to what comes next. Waits before until the
+    /// share of the instance is full or somebody makes it look again, unless `nonblock` forbids it.
+    pub(crate) fn next_reader(&self, nonblock: bool) -> Result {
+        let cpu = self.cpu()?;
+        self.inst.mapped(cpu)?;
+        if !nonblock {
+            let nudges = self.nudges.load(Relaxed);
+            let sleeper = self.sleepers.enter()?;
+            self.inst.wait_share(cpu, self.inst.percent(), &mut || {
+                sleeper.closed() || self.nudged(nudges)
+            })?;
+        }
+        self.inst.next_reader(cpu)
+    }
+
+    /// Shows the ring in `area`.
+    pub(crate) fn map(&self, area: &mut Area<'_>) -> Result {
+        locked_down()?;
+        self.inst.map(self.cpu()?, area)
+    }
+
+    /// An area that shows the ring has become two.
+    pub(crate) fn map_again(&self) {
+        if let Ok(cpu) = self.cpu() {
+            self.inst.map_again(cpu);
+        }
+    }
+
+    /// An area that showed the ring is gone.
+    pub(crate) fn unmap(&self) {
+        if let Ok(cpu) = self.cpu() {
+            self.inst.unmap(cpu);
+        }
+    }
+
+    fn cpu(&self) -> Result<u32> {
+        match self.arg {
+            Arg::Cpu(cpu) => Ok(cpu),
+            _ => Err(EINVAL),
+        }
     }
 
     /// Makes those who sleep in this file look again, and find that they may not sleep any more if

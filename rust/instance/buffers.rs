@@ -10,6 +10,7 @@ use super::{
         Buf,
         Pair, //
     },
+    mapping::Mapped,
     rings::{
         Rings,
         States, //
@@ -89,12 +90,49 @@ pub(super) struct Shape {
     pub(super) small: Option<KVec<(u32, Parts<Kernel>)>>,
 }
 
+/// What the reader's lock is around.
+struct Held {
+    states: States,
+    /// The live ring is mapped. Changes with the shape locked.
+    mapped: Option<Mapped>,
+}
+
+/// The rings of one CPU with the reader's lock held.
+///
+/// # Invariants
+///
+/// `Buffers::new` made the rings and the states together.
+pub(super) struct Locked<'a> {
+    rings: &'a Pair<Ring>,
+    held: MutexGuard<'a, Held>,
+}
+
+impl Locked<'_> {
+    /// The ring in `bank`, and what its reader remembers.
+    pub(super) fn state(&mut self, bank: Bank) -> (&Ring, &mut ReaderState) {
+        (self.rings.of(bank), self.held.states.of_mut(bank))
+    }
+
+    /// The reader of the ring in `bank`, and who has the live one mapped.
+    pub(super) fn reader(&mut self, bank: Bank) -> (Reader<'_, Kernel>, &mut Option<Mapped>) {
+        let held = &mut *self.held;
+        // SAFETY: By the invariant.
+        let reader = unsafe { self.rings.of(bank).reader(held.states.of_mut(bank)) };
+        (reader, &mut held.mapped)
+    }
+
+    /// Who has the live ring mapped.
+    pub(super) fn mapped(&mut self) -> &mut Option<Mapped> {
+        &mut self.held.mapped
+    }
+}
+
 /// The reader's side of the rings of one CPU.
 #[pin_data]
 struct ReaderSide {
     cpu: u32,
     #[pin]
-    states: Mutex<States>,
+    held: Mutex<Held>,
     /// Who waits for a share of the live ring.
     #[pin]
     mark: Waker,
@@ -134,7 +172,10 @@ impl Buffers {
             let side = KBox::pin_init(
                 pin_init!(ReaderSide {
                     cpu,
-                    states <- new_mutex!(Pair::new(its, others)),
+                    held <- new_mutex!(Held {
+                        states: Pair::new(its, others),
+                        mapped: None,
+                    }),
                     mark <- Waker::new(),
                 }),
                 GFP_KERNEL,
@@ -172,10 +213,14 @@ impl Buffers {
     }
 
     /// The rings of `cpu` with their reader's lock held.
-    pub(super) fn locked(&self, cpu: u32) -> Result<(&Pair<Ring>, MutexGuard<'_, States>)> {
+    pub(super) fn locked(&self, cpu: u32) -> Result<Locked<'_>> {
         let side = self.side(cpu)?;
         let rings = self.rings.of(cpu).ok_or(ENODEV)?;
-        Ok((rings, side.states.lock()))
+        // INVARIANT: Both are of that CPU.
+        Ok(Locked {
+            rings,
+            held: side.held.lock(),
+        })
     }
 
     /// Runs `f` as the reader of `cpu` in the bank that `which` names under the reader's lock: it
@@ -186,10 +231,9 @@ impl Buffers {
         cpu: u32,
         f: impl FnOnce(Bank, Reader<'_, Kernel>) -> Result<R>,
     ) -> Result<R> {
-        let (rings, mut states) = self.locked(cpu)?;
+        let mut locked = self.locked(cpu)?;
         let bank = which();
-        // SAFETY: `Buffers::new` made both together.
-        f(bank, unsafe { rings.of(bank).reader(states.of_mut(bank)) })
+        f(bank, locked.reader(bank).0)
     }
 
     /// Runs `f` as the reader of `buf` on `cpu`, which is in the bank that `f` gets.
@@ -200,6 +244,17 @@ impl Buffers {
         f: impl FnOnce(Bank, Reader<'_, Kernel>) -> Result<R>,
     ) -> Result<R> {
         self.read_from(|| self.rings.bank(buf), cpu, f)
+    }
+
+    /// Runs `f` as the reader of the live ring of `cpu`, with those who have it mapped.
+    pub(super) fn read_live<R>(
+        &self,
+        cpu: u32,
+        f: impl FnOnce(&mut Option<Mapped>, Reader<'_, Kernel>) -> Result<R>,
+    ) -> Result<R> {
+        let mut locked = self.locked(cpu)?;
+        let (reader, mapped) = locked.reader(self.rings.live());
+        f(mapped, reader)
     }
 
     /// Runs `f` as the reader of `cpu` in `bank`, live or not.
@@ -310,18 +365,21 @@ impl Buffers {
         // The other bank has had no writer since the grace period in which it was exchanged.
         grace::writers_left();
         for cpu in cpus.iter() {
-            let Ok((rings, mut states)) = self.locked(cpu) else {
+            let Ok(mut locked) = self.locked(cpu) else {
                 continue;
             };
             for bank in [live, live.other()] {
-                let (ring, state) = (rings.of(bank), states.of_mut(bank));
+                let (ring, state) = locked.state(bank);
                 change(cpu, bank, ring, state);
                 if selftest::ALWAYS {
                     // SAFETY: Nobody writes; the state is this ring's and locked.
                     unsafe { self.examine(cpu, ring, state) };
                 }
             }
-            rings.of(live).set_disabled(DISABLE_QUIESCE, false);
+            if let (reader, Some(mapped)) = locked.reader(live) {
+                mapped.tell(&reader);
+            }
+            locked.state(live).0.set_disabled(DISABLE_QUIESCE, false);
         }
     }
 
@@ -382,6 +440,7 @@ impl Buffers {
             return Ok(());
         }
         let slots = slots_for(kb, shape.order)?;
+        self.unmapped(CpuSel::All)?;
         self.change(shape, CpuSel::All, shape.order, |_| slots)?;
         shape.expanded = true;
         Ok(())
@@ -392,10 +451,15 @@ impl Buffers {
     ///
     /// # Errors
     ///
-    /// `ENOMEM` and `EINTR` (the task is to be killed), and nothing has changed.
+    /// `EBUSY` while one that is to change is mapped, as it is of all CPUs; `ENOMEM` and `EINTR` (the
+    /// task is to be killed). Nothing has changed.
     pub(crate) fn resize(&self, cpus: CpuSel, kb: u64) -> Result {
         let mut shape = self.shape.lock();
         let slots = slots_for(kb, shape.order)?;
+        let had = |(_, ring): (u32, &Ring)| ring.slot_count() as usize == slots;
+        if cpus == CpuSel::All || !self.live_of(cpus).all(had) {
+            self.unmapped(cpus)?;
+        }
         self.change(&shape, cpus, shape.order, |_| slots)?;
         shape.expanded = true;
         Ok(())
@@ -412,6 +476,7 @@ impl Buffers {
         if shape.order == order {
             return Ok(());
         }
+        self.unmapped(CpuSel::All)?;
         let (old, new) = (capacity(shape.order)?, capacity(order)?);
         let slots = |ring: &Ring| {
             let bytes = ring.slot_count().saturating_mul(old);

@@ -12,6 +12,7 @@ mod cpumask;
 mod enable;
 mod filter;
 mod life;
+mod mapping;
 mod marker;
 pub(crate) mod merge;
 mod pages;

@@ -115,9 +115,8 @@ impl Buffers {
     /// Exclusive-ors `bits` into a word of the ring of `cpu`, of an instance that nobody else uses.
     pub(super) fn spoil(&self, cpu: u32, word: Word, bits: u64) -> Result {
         // Not `quiesced`, which looks.
-        let (rings, mut states) = self.locked(cpu)?;
-        let bank = self.rings().live();
-        let (ring, state) = (rings.of(bank), states.of_mut(bank));
+        let mut locked = self.locked(cpu)?;
+        let (ring, state) = locked.state(self.rings().live());
         ring.set_disabled(DISABLE_QUIESCE, true);
         grace::writers_left();
         // SAFETY: Recording is disabled and a grace period has passed; the state is this ring's and

@@ -35,8 +35,9 @@ impl Buffers {
     fn each_of_snapshot(&self, cpus: CpuSel, mut change: impl FnMut(u32, &Ring, &mut ReaderState)) {
         let bank = self.rings().live().other();
         for cpu in cpus.iter() {
-            if let Ok((rings, mut states)) = self.locked(cpu) {
-                change(cpu, rings.of(bank), states.of_mut(bank));
+            if let Ok(mut locked) = self.locked(cpu) {
+                let (ring, state) = locked.state(bank);
+                change(cpu, ring, state);
             }
         }
     }
@@ -103,12 +104,13 @@ impl Instance {
     ///
     /// # Errors
     ///
-    /// `ENOMEM` and `EINTR` (the task is to be killed), and nothing has changed but that an unused
-    /// instance may have got its size.
+    /// `EBUSY` while a ring is mapped, `ENOMEM` and `EINTR` (the task is to be killed); nothing has
+    /// changed but that an unused instance may have got its size.
     pub(crate) fn take_snapshot(&self) -> Result {
         let buffers = &self.buffers;
         let mut shape = buffers.shape.lock();
         buffers.expand_locked(&mut shape, super::EXPANDED_KB)?;
+        buffers.unmapped(CpuSel::All)?;
         if shape.small.is_none() {
             buffers.allocate_snapshot(&mut shape)?;
         }

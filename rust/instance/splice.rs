@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Sub-buffers that go from a ring into a pipe without being copied.
+//! Sub-buffers that go from a ring into a pipe without being copied, or as copies of a ring that is
+//! mapped.
 //!
 //! Memory for a sub-buffer is allocated under the reader's lock and before anything is taken from the
 //! ring: without it, nothing is lost. What was taken belongs to the pipe alone.
 
-use super::{
-    Buf,
-    Instance, //
-};
+use super::Instance;
 use crate::{
     kapi::{
         pages::Pages,
@@ -49,7 +47,7 @@ impl Instance {
     }
 
     fn splice_one(&self, cpu: u32, pos: i64, pipe: &mut PipeEnd<'_>, len: usize) -> Result<usize> {
-        let taken = self.buffers.read_of(Buf::Live, cpu, |_, mut reader| {
+        let taken = self.buffers.read_live(cpu, |mapped, mut reader| {
             if !reader.has_unread() {
                 return Ok(None);
             }
@@ -61,7 +59,7 @@ impl Instance {
                 return Ok(None);
             }
             let fresh = Pages::new(cpu, Pages::order_of(size))?;
-            match reader.take_whole(fresh, false) {
+            match reader.take_whole(fresh, mapped.is_some()) {
                 Ok(taken) => Ok(taken.map(|pages| (pages, size))),
                 Err(Busy) => Ok(None),
             }

@@ -18,6 +18,7 @@ pub(crate) mod grace;
 mod late;
 pub(crate) mod listing;
 pub(crate) mod machine;
+pub(crate) mod mapping;
 pub(crate) mod mount;
 pub(crate) mod pages;
 pub(crate) mod percpu;

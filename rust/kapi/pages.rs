@@ -66,6 +66,25 @@ impl Pages {
             .saturating_sub(PAGE_SIZE.trailing_zeros())
     }
 
+    /// How many pages.
+    pub(super) fn count(&self) -> usize {
+        self.size() / PAGE_SIZE
+    }
+
+    /// The first byte.
+    pub(super) fn start(&self) -> *mut u8 {
+        self.base.as_ptr()
+    }
+
+    /// The page with that number. The value keeps it alive.
+    pub(super) fn page(&self, at: usize) -> *mut bindings::page {
+        let at = at.min(self.count().saturating_sub(1));
+        // SAFETY: Inside the allocation (by the invariant), or its dangling base.
+        let byte = unsafe { self.base.add(at.saturating_mul(PAGE_SIZE)) };
+        // SAFETY: Arithmetic on the address.
+        unsafe { c::rt_page_of(byte.as_ptr().cast()) }
+    }
+
     /// The first byte; the reference to the pages is the caller's.
     pub(super) fn into_raw(self) -> (NonNull<u8>, usize) {
         let this = ManuallyDrop::new(self);

@@ -281,6 +281,11 @@ impl<P: Port> Check<'_, P> {
         let data = unsafe { page.at_rest(end) };
         let events = records(data)?;
         ensure(events == layout.count(commit), Violation::Records)?;
+        // SAFETY: no writer is active.
+        let (stamp, length) = unsafe { page.head() };
+        let same = end == 0 || stamp == page.stamp.get();
+        let long = length & wire::LENGTH_MASK == u64::from(end);
+        ensure(same && long, Violation::Head)?;
         let base = page.base.get();
         let read = match self.state.current.filter(|c| c.seq == seq) {
             Some(c) => self.reader(&c, page, data)?,

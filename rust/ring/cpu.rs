@@ -148,6 +148,17 @@ pub(crate) struct ReaderState {
     pub(super) spare: PageIndex,
     /// Events read.
     pub(super) read: u64,
+    /// The first sub-buffer of the ring since it was emptied.
+    pub(super) begun: Seq,
+    /// Sub-buffers in front of `next` that were overwritten before the reader had them.
+    pub(super) skipped: u64,
+}
+
+impl ReaderState {
+    /// The sub-buffer that is the reader's.
+    pub(super) fn page(&self) -> PageIndex {
+        self.current.map_or(self.spare, |c| c.page)
+    }
 }
 
 /// The sub-buffer that the reader is in.
@@ -167,6 +178,8 @@ pub(super) struct Current {
     pub(super) counted: bool,
     /// Events lost before it that nobody has been told of.
     pub(super) lost: u64,
+    /// Events lost before it that whoever has it mapped was told of.
+    pub(super) told: u64,
 }
 
 /// Why no ring could be made.
@@ -234,18 +247,22 @@ impl<P: Port> CpuRing<P> {
                 parts: Still::new(parts),
             },
         };
-        let state = ring.reset_words();
+        let spare = ring.last_page();
+        let first = ring.slot_count();
+        let state = ring.begin(first, spare);
         Ok((ring, state))
     }
 
-    /// Empties the ring and sets its counters to 0. A ring that was broken is whole again.
+    /// Empties the ring and sets its counters to 0. A ring that was broken is whole again. The reader
+    /// keeps its sub-buffer, which others may have mapped, as the spare.
     ///
     /// # Safety
     ///
     /// No writer is active and none begins during the call (recording is disabled and a grace
     /// period has passed), and `state` is this ring's, held exclusively.
     pub(crate) unsafe fn reset(&self, state: &mut ReaderState) {
-        *state = self.reset_words();
+        let first = self.unused_seq(self.slot_count(), *self.layout);
+        *state = self.begin(first, state.page());
         self.set_disabled(DISABLE_BROKEN, false);
     }
 
@@ -256,32 +273,33 @@ impl<P: Port> CpuRing<P> {
     /// As for [`Self::reset`].
     #[cfg(test)]
     pub(crate) unsafe fn reset_to(&self, state: &mut ReaderState, first: Seq) {
-        *state = self.begin(first);
+        *state = self.begin(first, state.page());
     }
 
-    fn reset_words(&self) -> ReaderState {
-        self.begin(self.unused_seq(self.slot_count(), *self.layout))
-    }
-
-    fn begin(&self, first: Seq) -> ReaderState {
+    fn begin(&self, first: Seq, spare: PageIndex) -> ReaderState {
+        // In a broken ring it may be no place at all.
+        let spare = PageIndex(spare.0.min(self.last_page().0));
         self.w.nest.set(0);
         self.w.counters.reset();
-        self.begin_at(first, 0);
+        self.begin_at(first, 0, spare);
         ReaderState {
             current: None,
             next: first,
             serial: 0,
-            spare: self.last_page(),
+            spare,
             read: 0,
+            begun: first,
+            skipped: 0,
         }
     }
 
     /// Sets all words but the counters for an empty ring whose next event is number `event` and
-    /// goes into sub-buffer `first`, which belongs into slot 0. The last sub-buffer is the spare.
-    pub(super) fn begin_at(&self, first: Seq, event: u64) {
-        self.empty_slots(first);
+    /// goes into sub-buffer `first`, which belongs into slot 0.
+    pub(super) fn begin_at(&self, first: Seq, event: u64, spare: PageIndex) {
+        self.empty_slots(first, spare);
         if let Some(slot) = self.slots().first() {
-            slot.store(SlotWord::new(first, PageIndex(0), State::Open).raw());
+            let page = SlotWord::from_raw(slot.load()).page();
+            slot.store(SlotWord::new(first, page, State::Open).raw());
         }
         for page in self.pages().iter() {
             page.begin(event);
@@ -292,7 +310,7 @@ impl<P: Port> CpuRing<P> {
         self.w.total.set(event);
         self.w.fault.set(0);
         self.w.pos.set(self.layout.pos(first, 0, 0).0);
-        self.s.spare.store_release(u64::from(self.last_page().0));
+        self.s.spare.store_release(u64::from(spare.0));
         // Marks of earlier numbers mean nothing.
         self.s.mark.store(0);
     }
@@ -318,12 +336,18 @@ impl<P: Port> CpuRing<P> {
             .wrapping_mul(n)
     }
 
-    /// Makes all slots empty, as they are before number `first`, which belongs into slot 0.
-    pub(super) fn empty_slots(&self, first: Seq) {
+    /// Makes all slots empty, as they are before number `first`, which belongs into slot 0. They get
+    /// the sub-buffers behind the spare in turn.
+    pub(super) fn empty_slots(&self, first: Seq, spare: PageIndex) {
         let held = first.wrapping_sub(self.slot_count());
+        let mut page = spare;
         for (i, slot) in (0u32..).zip(self.slots().iter()) {
             let seq = held.wrapping_add(u64::from(i));
-            slot.store(SlotWord::new(seq, PageIndex(i), State::Empty).raw());
+            page = match page == self.last_page() {
+                true => PageIndex(0),
+                false => PageIndex(page.0.wrapping_add(1)),
+            };
+            slot.store(SlotWord::new(seq, page, State::Empty).raw());
         }
     }
 

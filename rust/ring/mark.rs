@@ -87,7 +87,7 @@ impl<P: Port> Reader<'_, P> {
     }
 
     /// First sub-buffer that is not in the reader's hands.
-    fn beyond(&self) -> Seq {
+    pub(super) fn beyond(&self) -> Seq {
         match self.state.current {
             Some(c) => c.seq.wrapping_add(1),
             None => self.state.next,

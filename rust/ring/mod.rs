@@ -21,8 +21,8 @@
 //! - I5: a Full slot has its final commit and no writer.
 //! - I6: DETACH is on at most one slot, the reader's current one, and is set once.
 //! - I7: a sub-buffer is in exactly one slot, or the spare, or the reader's current one.
-//! - I8: behind its commit the reader's current sub-buffer is not touched by the reader, up to its
-//!   commit by no writer.
+//! - I8: behind its commit the reader's current sub-buffer is not touched by the reader while writers
+//!   are in it, up to its commit by no writer.
 //! - I9: `base` of the next sub-buffer is `base` plus the events of this one.
 //! - I10: `before == write` says that `write` is the time of the event that ends at the position.
 //! - I11: written = read + overrun + remaining, whenever no writer is active.
@@ -42,6 +42,7 @@ pub(crate) mod check;
 pub(crate) mod cpu;
 pub(crate) mod cursor;
 pub(crate) mod give;
+pub(crate) mod lend;
 pub(crate) mod mark;
 pub(crate) mod port;
 pub(crate) mod pos;

@@ -124,7 +124,10 @@ impl<P: Port> Reader<'_, P> {
         }
         if s.seq() > next {
             // Lapped.
-            self.state.next = self.ring.oldest_beside(s.seq());
+            let oldest = self.ring.oldest_beside(s.seq());
+            let skipped = oldest.saturating_sub(next);
+            self.state.skipped = self.state.skipped.wrapping_add(skipped);
+            self.state.next = oldest;
             return true;
         }
         let (target, attached) = match s.state() {
@@ -147,6 +150,7 @@ impl<P: Port> Reader<'_, P> {
                 time: 0,
                 counted: false,
                 lost: 0,
+                told: 0,
             });
         }
         true

@@ -93,14 +93,18 @@ where
             .set(written.saturating_sub(state.read));
         // SAFETY: by the contract nobody else uses the ring; the words are set below.
         let old = unsafe { self.replace(parts, layout) };
-        self.begin_at(first, written);
+        let spare = self.last_page();
+        self.begin_at(first, written, spare);
         let untold = state.current.map_or(0, |c| c.lost);
         *state = ReaderState {
             current: None,
             next: first,
             serial: state.serial.wrapping_sub(untold),
-            spare: self.last_page(),
+            spare,
             read: state.read,
+            // Those of the other size are not comparable.
+            begun: first,
+            skipped: 0,
         };
         old
     }
@@ -122,11 +126,12 @@ where
         let oldest = self
             .oldest(state)
             .max((last.wrapping_add(1)).saturating_sub(n));
+        let opened = Reader { ring: self, state }.turnover().opened;
         self.lose_before(state, oldest);
 
         // SAFETY: by the contract nobody else uses the ring; the words are set below.
         let mut old = unsafe { self.replace(parts, *self.layout) };
-        self.empty_slots(first);
+        self.empty_slots(first, self.last_page());
         let mut to = 0u32;
         let mut seq = oldest;
         while seq <= last {
@@ -183,6 +188,7 @@ where
         self.s.spare.store(u64::from(spare.0));
         self.s.mark.store(0);
         let open = first.wrapping_add(u64::from(to)).wrapping_sub(1);
+        state.begun = open.wrapping_sub(opened);
         self.w.closing.set(open);
         self.w.hint.set(0);
         self.w.stamps.reset();
@@ -263,6 +269,10 @@ where
     /// Counts the events of the sub-buffers in slots before `seq` as overrun.
     fn lose_before(&self, state: &mut ReaderState, seq: Seq) {
         let mut at = self.oldest(state);
+        state.skipped = Reader { ring: self, state }
+            .turnover()
+            .lost
+            .wrapping_add(seq.saturating_sub(at));
         while at < seq {
             let page = self
                 .slot(at)

@@ -6,6 +6,7 @@ use super::port::{LocalWord, Port, SharedWord};
 use super::pos::Seq;
 use super::slot::{PageIndex, SlotWord};
 use super::subbuf::SubBuf;
+use super::wire;
 use super::writer::MAX_NEST;
 
 /// A word of a ring or of its reader's memory.
@@ -32,6 +33,9 @@ pub(crate) enum Word {
     Padded(u32),
     /// The first header.
     Header(u32),
+    /// The words of the sub-buffer's own header.
+    HeadStamp(u32),
+    HeadLength(u32),
     ReaderNext,
     ReaderSerial,
     ReaderSpare,
@@ -102,6 +106,8 @@ impl<P: Port> CpuRing<P> {
                 // SAFETY: as above.
                 unsafe { page.put(0, [old ^ bits as u32]) };
             }
+            Word::HeadStamp(index) => flip_head(page(index)?, wire::STAMP_AT, bits),
+            Word::HeadLength(index) => flip_head(page(index)?, wire::LENGTH_AT, bits),
             Word::ReaderNext => state.next ^= bits,
             Word::ReaderSerial => state.serial ^= bits,
             Word::ReaderSpare => state.spare.0 ^= bits as u32,
@@ -117,4 +123,15 @@ impl<P: Port> CpuRing<P> {
         }
         Some(())
     }
+}
+
+fn flip_head<P: Port>(page: &SubBuf<P>, at: usize, bits: u64) {
+    // SAFETY: the sub-buffers of a ring have memory; nobody else uses it (`spoil`).
+    let (stamp, length) = unsafe { page.head() };
+    let old = match at {
+        wire::STAMP_AT => stamp,
+        _ => length,
+    };
+    // SAFETY: as above.
+    unsafe { page.put_head(at, old ^ bits) };
 }

@@ -8,6 +8,7 @@ use core::cell::UnsafeCell;
 use core::mem;
 use core::ptr;
 use core::ptr::NonNull;
+use core::sync::atomic::{compiler_fence, Ordering};
 
 use super::port::{LocalWord, Memory, Port, SharedWord};
 use super::pos::Pos;
@@ -62,14 +63,77 @@ impl<P: Port> SubBuf<P> {
         unsafe { mem::replace(&mut *self.memory.get(), fresh) }
     }
 
-    /// Forgets what it held; its first event will be number `event`.
+    /// Forgets what it held; its first event will be number `event`. While nobody uses the ring.
     pub(crate) fn begin(&self, event: u64) {
+        if self.memory().size() != 0 {
+            // SAFETY: there is memory, and nobody else uses it.
+            unsafe { self.clear_head() };
+        }
         // Tag 0 is older than any number in use.
         self.commit.store(0);
         self.base.set(event);
         self.stamp.set(0);
         self.end.set(0);
         self.padded.set(0);
+    }
+
+    /// Makes the header that of an empty sub-buffer.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::put_head`].
+    pub(crate) unsafe fn clear_head(&self) {
+        // SAFETY: by the contract.
+        unsafe { self.put_head(wire::LENGTH_AT, 0) };
+        // SAFETY: by the contract.
+        unsafe { self.put_head(wire::STAMP_AT, 0) };
+    }
+
+    /// The time of the event at offset 0.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::put_head`].
+    #[inline(always)]
+    pub(crate) unsafe fn set_stamp(&self, time: u64) {
+        self.stamp.set(time);
+        // SAFETY: by the contract.
+        unsafe { self.put_head(wire::STAMP_AT, time) };
+    }
+
+    /// All up to `pos`, `len` bytes of data, is final.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::put_head`].
+    #[inline(always)]
+    pub(crate) unsafe fn publish(&self, pos: Pos, len: u32) {
+        // A program that has the memory mapped may look at the length without asking anybody, so the
+        // events come first, of which this is the compiler's part; x86-64 keeps stores in order. And
+        // behind it the commit: who was told of that by the reader looks at the length next.
+        compiler_fence(Ordering::Release);
+        // SAFETY: by the contract.
+        unsafe { self.put_head(wire::LENGTH_AT, u64::from(len)) };
+        // Release: pairs with `committed`. All events up to here are complete, for their writers
+        // have left.
+        self.commit.store_release(pos.0);
+    }
+
+    /// Stores a word of the header. Nothing in here reads it: it is for those who have the memory
+    /// mapped.
+    ///
+    /// # Safety
+    ///
+    /// `at` is one of the two places; the caller may use the bytes, of which there are some. One
+    /// caller at a time stores: the outermost writer and who opens it while it is open, then the
+    /// reader.
+    #[inline(always)]
+    pub(super) unsafe fn put_head(&self, at: usize, value: u64) {
+        // SAFETY: inside the header (precondition).
+        let word = unsafe { self.memory().base().add(at) }.cast::<u64>();
+        // SAFETY: in bounds and aligned as above. Volatile: one store, in order with those of the
+        // other words, for whoever looks at the same time.
+        unsafe { word.write_volatile(value) };
     }
 
     /// Final part, as loaded by a reader.
@@ -124,14 +188,24 @@ impl<P: Port> SubBuf<P> {
     ///
     /// # Safety
     ///
-    /// `len` is at most the capacity, and no writer stores to the sub-buffer while the result is
-    /// used.
+    /// `len` is at most the capacity, and nobody stores to these bytes while the result is used.
     pub(crate) unsafe fn at_rest(&self, len: u32) -> &[u8] {
         // SAFETY: offset 0 is in bounds.
         let from = unsafe { self.at(0) };
         // SAFETY: so many bytes follow (precondition), initialised (`Memory`) and not stored to
         // (precondition).
         unsafe { core::slice::from_raw_parts(from.as_ptr(), len as usize) }
+    }
+
+    /// What the header says: the stamp, and the length with its flags.
+    ///
+    /// # Safety
+    ///
+    /// There is memory, and nobody stores to it.
+    pub(crate) unsafe fn head(&self) -> (u64, u64) {
+        let base = self.memory().base().cast::<u64>();
+        // SAFETY: the header begins with both words (precondition), aligned as the memory is.
+        unsafe { (base.read(), base.add(1).read()) }
     }
 
     /// Copies the first bytes of the data, as many as `out` holds.

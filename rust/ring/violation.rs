@@ -35,6 +35,8 @@ pub(crate) enum Violation {
     Spare,
     /// Bytes of a sub-buffer are not the records of its events.
     Records,
+    /// The header of a sub-buffer, for those who have it mapped, is not its commit and its stamp.
+    Head,
     /// The reader is where no event ends.
     Reader,
     /// The numbers of the events do not follow each other.
@@ -53,9 +55,9 @@ use Violation::*;
 
 impl Violation {
     /// All of them, in the order of their numbers.
-    pub(crate) const ALL: [Self; 19] = [
+    pub(crate) const ALL: [Self; 20] = [
         Nest, Position, Closing, Number, State, Hint, Tag, Commit, End, Detach, Place, Spare,
-        Records, Reader, Base, Serial, Pair, Time, Sum,
+        Records, Head, Reader, Base, Serial, Pair, Time, Sum,
     ];
 
     /// Its number.
@@ -77,7 +79,7 @@ impl Violation {
             End => "I5",
             Detach => "I6",
             Place | Spare => "I7",
-            Records | Reader => "I8",
+            Records | Head | Reader => "I8",
             Base => "I9",
             Pair | Time => "I10",
             Serial | Sum => "I11",
@@ -100,6 +102,7 @@ impl Violation {
             Place => "a sub-buffer is in two places or in none",
             Spare => "two sub-buffers are the spare",
             Records => "a sub-buffer holds other bytes than its events",
+            Head => "a header is not that of its sub-buffer",
             Reader => "the reader is where no event ends",
             Base => "numbers of events do not follow each other",
             Serial => "the reader is at another number than its event",
@@ -127,6 +130,6 @@ mod tests {
             assert_eq!(Violation::from_code(i), Some(v));
         }
         assert_eq!(Violation::from_code(0), None);
-        assert_eq!(Violation::from_code(20), None);
+        assert_eq!(Violation::from_code(21), None);
     }
 }

@@ -5,6 +5,10 @@
 
 /// Bytes in front of the first event of a sub-buffer: `u64 time_stamp`, `u64 commit`.
 pub(crate) const HEADER: usize = 16;
+/// Where in it the stamp is.
+pub(crate) const STAMP_AT: usize = 0;
+/// Where in it `commit` is: the length of the data, and flags.
+pub(crate) const LENGTH_AT: usize = 8;
 /// Bit of `commit`: events were lost before this sub-buffer.
 pub(crate) const MISSED_EVENTS: u64 = 1 << 31;
 /// Bit of `commit`: the number of lost events follows the data as a `u64`.

@@ -258,7 +258,8 @@ impl<'a, P: Port> Writer<'a, P> {
         let page = ring.open_page(seq)?;
         let start = layout.offset(next).wrapping_sub(total);
         if start == 0 {
-            page.stamp.set(time);
+            // SAFETY: the sub-buffer is open, and its first event ours.
+            unsafe { page.set_stamp(time) };
         }
         let (record, delta) = match stamp {
             Stamp::First => (None, 0),
@@ -341,6 +342,12 @@ impl<'a, P: Port> Writer<'a, P> {
                         .map_or(0, |p| ring.layout.count(Pos(p.commit.load())));
                     counters.overrun.add(lost);
                 }
+                if let Some(page) = ring.page(target.page()) {
+                    // The length there is of its last number, and nobody publishes another before we
+                    // leave. The stamp may be that of a nested writer by now.
+                    // SAFETY: it is open, by us.
+                    unsafe { page.put_head(wire::LENGTH_AT, 0) };
+                }
                 return Ok(());
             }
             if SlotWord::from_raw(slot.load()).seq() != s.seq() {
@@ -405,10 +412,9 @@ impl<'a, P: Port> Writer<'a, P> {
                 continue;
             }
             let count = layout.count(pos).wrapping_sub(padded);
-            // Release: pairs with `committed`. All events up to here are complete, for their
-            // writers have left.
-            page.commit
-                .store_release(layout.pos(seq, count, layout.offset(pos)).0);
+            let len = layout.offset(pos);
+            // SAFETY: the sub-buffer is open, and we are the outermost writer.
+            unsafe { page.publish(layout.pos(seq, count, len), len) };
             w.nest.set(0);
             // An interrupt between the load of `pos` and here was not the outermost and could not
             // publish.
@@ -439,8 +445,9 @@ impl<'a, P: Port> Writer<'a, P> {
                 return None;
             }
             let count = layout.count(end).wrapping_sub(page.padded.get());
-            page.commit
-                .store_release(layout.pos(at, count, layout.offset(end)).0);
+            let len = layout.offset(end);
+            // SAFETY: the sub-buffer is still open, and we are the outermost writer.
+            unsafe { page.publish(layout.pos(at, count, len), len) };
             page.padded.set(0);
             // The reader may attach in between, once.
             loop {

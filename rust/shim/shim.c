@@ -110,6 +110,11 @@ void rt_on_each_cpu(void (*func)(void *arg), void *arg)
 	on_each_cpu(func, arg, 1);
 }
 
+struct page *rt_page_of(const void *address)
+{
+	return virt_to_page(address);
+}
+
 void *rt_per_cpu_ptr(void *base, unsigned int cpu)
 {
 	return per_cpu_ptr((void __percpu *)(unsigned long)base, cpu);

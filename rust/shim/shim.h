@@ -7,6 +7,7 @@
 #ifndef RTRACE_SHIM_H
 #define RTRACE_SHIM_H
 
+#include <linux/trace_mmap.h>
 #include <linux/types.h>
 
 struct dentry;
@@ -15,10 +16,14 @@ struct file;
 struct inode;
 struct irq_work;
 struct module;
+struct page;
 struct pipe_inode_info;
 
 /* Room for the name of an address; a macro in the kernel. */
 #define RT_SYMBOL_LEN 768
+
+/* A macro: the command by which a program that has a buffer mapped reads on. */
+enum { RT_GET_READER = TRACE_MMAP_IOCTL_GET_READER };
 
 /* Exported, but its prototype is in the private fs/internal.h. */
 struct dentry *find_next_child(struct dentry *parent, struct dentry *prev);
@@ -58,6 +63,9 @@ int rt_locked_down(void);
 
 /* Inline: calls a function on each CPU that is online, and waits. */
 void rt_on_each_cpu(void (*func)(void *arg), void *arg);
+
+/* A macro: the page that an address of allocated memory is in. */
+struct page *rt_page_of(const void *address);
 
 /* A macro: where a CPU's part of a per-CPU allocation is. */
 void *rt_per_cpu_ptr(void *base, unsigned int cpu);

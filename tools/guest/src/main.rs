@@ -25,6 +25,7 @@ mod json;
 mod kernel_modules;
 mod kmsg;
 mod leaks;
+mod maps;
 mod memory;
 mod module;
 mod page;

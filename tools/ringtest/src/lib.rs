@@ -48,6 +48,8 @@ mod history;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
+mod lends;
+#[cfg(test)]
 mod limits;
 #[cfg(test)]
 mod marks;

@@ -30,6 +30,8 @@ enum Act {
     Image,
     /// The memory of the next sub-buffer, or a copy of it.
     Give(bool),
+    /// The next sub-buffer, to be looked at in its place.
+    Lend,
     /// All of it, with writers and readers between the sub-buffers.
     View,
     Reset,
@@ -89,6 +91,7 @@ fn run(w: &World, command: Command, on: &mut Switches) {
         Act::Read(n) => others(&|w| w.read(u64::from(n))),
         Act::Image => others(&|w| _ = w.image()),
         Act::Give(stays) => others(&|w| _ = w.give(stays)),
+        Act::Lend => others(&|w| _ = w.lend()),
         Act::View => others(&World::view_all),
         Act::Reset => w.reset(),
         Act::Resize(slots) => w.resize(slots),
@@ -153,6 +156,7 @@ fn commands() -> impl Strategy<Value = Command> {
         4 => (0u8..20).prop_map(Act::Read),
         3 => Just(Act::Image),
         3 => any::<bool>().prop_map(Act::Give),
+        3 => Just(Act::Lend),
         3 => Just(Act::View),
         1 => Just(Act::Reset),
         2 => (2usize..=6).prop_map(Act::Resize),

@@ -5,6 +5,7 @@
 //! nested in writers or beside the reader, and so may readers, as another CPU would.
 
 use std::cell::{Cell, RefCell};
+use std::ptr::NonNull;
 
 use crate::oracle::{Oracle, Seen, Written};
 use crate::plain;
@@ -41,6 +42,10 @@ pub struct World {
     /// Writers and readers that may still come in this command.
     company: Cell<u32>,
     in_reader: Cell<bool>,
+    /// What was lent since somebody consumed.
+    lent: RefCell<Option<Look>>,
+    /// Sub-buffers that were lost when somebody looked last.
+    skipped: Cell<u64>,
     /// Writers that began.
     writers: Cell<u64>,
     /// Writers that are active.
@@ -57,6 +62,32 @@ pub struct World {
     told: Cell<Published>,
 }
 
+/// A sub-buffer that somebody looks at in its place.
+struct Look {
+    base: NonNull<u8>,
+    /// Bytes that may be looked at.
+    len: usize,
+    /// What was there.
+    data: Vec<u8>,
+}
+
+impl Look {
+    fn word(&self, at: usize) -> u64 {
+        // SAFETY: callers stay in the sub-buffer, which is in the ring; one thread.
+        unsafe { self.base.add(at).cast::<u64>().read_unaligned() }
+    }
+
+    /// Length and stamp.
+    fn head(&self) -> (u64, u64) {
+        (self.word(8), self.word(0))
+    }
+
+    fn read(&self) -> Vec<u8> {
+        // SAFETY: so many bytes are committed, and writers do not store to them; one thread.
+        unsafe { std::slice::from_raw_parts(self.base.add(16).as_ptr(), self.len) }.to_vec()
+    }
+}
+
 thread_local! {
     static WORLD: Cell<*const World> = const { Cell::new(std::ptr::null()) };
 }
@@ -71,8 +102,9 @@ fn instant() {
     w.company.set(w.company.get() - 1);
     match w.below(8) {
         0 if !w.in_reader.get() => w.read(w.below(4)),
-        1 if !w.in_reader.get() => match w.below(3) {
+        1 if !w.in_reader.get() => match w.below(4) {
             0 => _ = w.image(),
+            3 => _ = w.lend(),
             n => _ = w.give(n == 1),
         },
         2 if !w.in_reader.get() => _ = w.view(None),
@@ -95,6 +127,8 @@ impl World {
             odds: Cell::new(0),
             company: Cell::new(0),
             in_reader: Cell::new(false),
+            lent: RefCell::new(None),
+            skipped: Cell::new(0),
             writers: Cell::new(0),
             active: Cell::new(0),
             clock: Cell::new(start),
@@ -215,6 +249,99 @@ impl World {
         self.told.get()
     }
 
+    /// What was lent is as it was, but for what is new behind it. From now on it may change.
+    fn give_back(&self) {
+        if let Some(look) = self.lent.take() {
+            assert!(look.read().starts_with(&look.data), "what was lent changed");
+        }
+    }
+
+    /// Consumes the next sub-buffer and looks at it in its place, as somebody does who has it mapped.
+    /// Says whether there was something.
+    pub fn lend(&self) -> bool {
+        let was = self.lent.borrow().as_ref().map(|look| look.base);
+        let had = self
+            .lent
+            .borrow()
+            .as_ref()
+            .map_or(0, |look| look.data.len());
+        if let Some(look) = &*self.lent.borrow() {
+            assert!(look.read().starts_with(&look.data), "what was lent changed");
+        }
+        let (lent, look, taken, serial) = self.with_reader(|reader| {
+            let (before, at) = (reader.counted(), reader.lent().page);
+            let taken = reader.lend().expect("busy");
+            let serial = reader.serial();
+            let (lent, after) = (reader.lent(), reader.counted());
+            let alone = self.odds.get() == 0;
+            assert!(
+                taken || !alone || lent.page == at,
+                "another one, and nothing new"
+            );
+            let ids = reader.ids();
+            assert_eq!(
+                (ids.of(lent.page), ids.count()),
+                (0, self.ring.slot_count() as u32 + 1)
+            );
+            let base = reader.memory(ids, 0).expect("a sub-buffer").base();
+            assert!(reader.memory(ids, ids.count()).is_none());
+            let look = Look {
+                base,
+                len: lent.read as usize,
+                data: Vec::new(),
+            };
+            let turnover = reader.turnover();
+            assert!(turnover.lost >= self.skipped.replace(turnover.lost));
+            assert!(turnover.lost <= turnover.opened, "{turnover:?}");
+            if alone && after.1 != 0 && self.thrown.get() == 0 {
+                assert!(turnover.lost != 0, "events were lost, but no sub-buffer");
+            }
+            // Whatever comes meanwhile.
+            assert!(taken || before.2 == after.2, "consumed in silence");
+            (lent, look, taken.then_some(after.2 - before.2), serial)
+        });
+        let Some(events) = taken else {
+            return false;
+        };
+        let data = look.read();
+        let (length, stamp) = look.head();
+        assert!(
+            length & 0x3fff_ffff >= u64::from(lent.read),
+            "the header is behind"
+        );
+        let same = was == Some(look.base);
+        let known = self.oracle.borrow().position();
+        let all = plain::decode(&data, 0, stamp);
+        let before = all.len() - events as usize;
+        assert!(!same || all.iter().filter(|e| e.next <= had).count() <= before);
+        // What was lost and nobody was told of is told with the first of them.
+        let lost = serial - events - known;
+        assert!(lost == 0 || before == 0, "a loss inside of a sub-buffer");
+        assert!(lent.lost >= lost, "{lost} lost, told of {}", lent.lost);
+        let open = self.ring.index_of(self.ring.newest()) == Some(lent.page.0);
+        if lost != 0 && !open && self.odds.get() == 0 {
+            assert!(length & 1 << 31 != 0, "the header does not tell of a loss");
+        }
+        assert!(length & 1 << 31 == 0 || lent.lost != 0);
+        if length & 1 << 30 != 0 {
+            assert_eq!(look.word(16 + data.len()), lent.lost);
+        }
+        for (serial, event) in (known + lost..).zip(all.into_iter().skip(before)) {
+            let (time, payload) = (event.time, event.payload);
+            self.oracle.borrow_mut().saw(Seen {
+                serial,
+                time,
+                payload,
+            });
+        }
+        let mut oracle = self.oracle.borrow_mut();
+        oracle.read += events;
+        oracle.lost += lost;
+        drop(oracle);
+        *self.lent.borrow_mut() = Some(Look { data, ..look });
+        true
+    }
+
     /// Runs `f` as the reader.
     pub fn with_reader<T>(&self, f: impl FnOnce(&mut Reader<'_, Sim>) -> T) -> T {
         let mut state = self.reader.borrow_mut();
@@ -254,6 +381,7 @@ impl World {
 
     /// Consumes the next events one by one, at most so many, and what is behind the last.
     pub fn read(&self, most: u64) {
+        self.give_back();
         self.with_reader(|reader| {
             let Some(u) = reader.unread().expect("busy") else {
                 return;
@@ -322,6 +450,7 @@ impl World {
     }
 
     fn take(&self, f: impl FnOnce(&mut Reader<'_, Sim>) -> Option<(Unread, Vec<u8>)>) -> bool {
+        self.give_back();
         self.with_reader(|reader| {
             let Some((u, bytes)) = f(reader) else {
                 return false;
@@ -408,6 +537,7 @@ impl World {
 
     /// Another number of slots. Fresh sub-buffers may all have memory, or no more than are needed.
     pub fn resize(&self, slots: usize) {
+        self.give_back();
         let had = self.rest();
         let overrun = self.stats().overrun;
         let fresh = match self.below(3) {
@@ -443,6 +573,8 @@ impl World {
         if new == old {
             return self.resize(slots);
         }
+        self.give_back();
+        self.skipped.set(0);
         self.rest();
         let before = self.stats();
         // SAFETY: nobody uses the ring.
@@ -501,6 +633,9 @@ impl World {
 
     /// Empties the ring.
     pub fn reset(&self) {
+        self.give_back();
+        self.skipped.set(0);
+        let mine = self.with_reader(|r| r.lent().page);
         // SAFETY: nobody uses the ring.
         unsafe { self.ring.reset(&mut self.reader.borrow_mut()) };
         self.oracle.borrow_mut().reset();
@@ -508,6 +643,9 @@ impl World {
         self.front.set(None);
         let empty = CpuStats::default();
         assert_eq!(self.stats(), empty);
+        let (lent, turnover) = self.with_reader(|r| (r.lent(), r.turnover()));
+        assert_eq!((lent.page, lent.read, lent.lost), (mine, 0, 0));
+        assert_eq!((turnover.opened, turnover.lost), (0, 0));
     }
 
     /// No writer is active: the ring accounts for everything. Says how many sub-buffers hold

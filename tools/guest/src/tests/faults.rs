@@ -7,6 +7,7 @@ use super::{test, Test};
 use crate::check::{Check, Report};
 use crate::errno::*;
 use crate::faults::Faults;
+use crate::maps::{self, Area, Meta};
 use crate::module;
 use crate::sys;
 use crate::tree::{Instance, Tree};
@@ -23,6 +24,7 @@ pub const TESTS: &[Test] = &[
     test("faults.events", 240, events),
     test("faults.reads", 240, reads),
     test("faults.consumed", 120, consumed),
+    test("faults.mapping", 120, mapping),
     test("faults.module", 280, load_module),
     test("faults.sample_module", 240, sample_module),
 ];
@@ -438,6 +440,51 @@ fn consumed(context: &Context) -> Check {
             },
         )?;
         ensure!(tally.refused > 0, "{file}: {tally:?}");
+    }
+    own.remove()
+}
+
+/// A mapping that is refused is none: the buffer can have another size. The second one needs less than
+/// the first.
+fn mapping(context: &Context) -> Check {
+    let faults = Faults::new()?;
+    let own = Instance::new(&context.root, "rtg-faults")?;
+    sys::pin_to(0);
+    for kb in ["4", "64"] {
+        own.set("buffer_subbuf_size_kb", kb)?;
+        own.set("buffer_size_kb", "1000")?;
+        own.clear()?;
+        own.set("trace_marker", "marker")?;
+        let file = open(
+            &own.file("per_cpu/cpu0/trace_pipe_raw"),
+            false,
+            sys::O_NONBLOCK,
+        )
+        .map_err(|e| format!("open: {e}"))?;
+        let meta = Meta::of(&Area::shared(&file, maps::PAGE, 0).map_err(|e| format!("map: {e}"))?);
+        let all = meta.subbuf_size as usize * (meta.subbufs as usize + 1);
+        for second in [false, true] {
+            let held = second.then(|| Area::shared(&file, maps::PAGE, 0));
+            let before = state(&own)?;
+            let tally = faults.exhaust(
+                "mmap",
+                || Area::shared(&file, all, 0),
+                |result| {
+                    let busy = result.is_ok() || second;
+                    let resized = own.write("buffer_size_kb", b"1000").map(drop);
+                    let wanted = if busy { Err(EBUSY) } else { Ok(()) };
+                    ensure_eq!(resized, wanted, "buffer_size_kb");
+                    if let Ok(area) = &result {
+                        ensure_eq!(Meta::of(area).entries, 1, "events");
+                    }
+                    drop(result);
+                    ensure_eq!(state(&own)?, before, "state");
+                    Ok(())
+                },
+            )?;
+            ensure!(tally.refused > 0, "{kb} KiB: {tally:?}");
+            drop(held);
+        }
     }
     own.remove()
 }

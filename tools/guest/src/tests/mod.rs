@@ -27,6 +27,8 @@ mod life;
 mod listing;
 mod load;
 mod module_events;
+mod mapping;
+mod mapping_load;
 mod options;
 mod options_forms;
 mod options_stacks;
@@ -112,6 +114,8 @@ const GROUPS: &[&[Test]] = &[
     module_events::TESTS,
     percent::TESTS,
     splice::TESTS,
+    mapping::TESTS,
+    mapping_load::TESTS,
     raw_marker::TESTS,
     json::TESTS,
     features::TESTS,

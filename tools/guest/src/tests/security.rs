@@ -392,7 +392,7 @@ fn mount_matrix(context: &Context) -> Check {
     report.finish()
 }
 
-/// No file can be mapped, whatever part of it and however.
+/// No file but `trace_pipe_raw` can be mapped, whatever part of it and however.
 fn no_mapping(context: &Context) -> Check {
     if !context.is_rtracefs() {
         skip!("tracefs has files that can be mapped");
@@ -404,13 +404,14 @@ fn no_mapping(context: &Context) -> Check {
     for name in [
         "trace",
         "trace_pipe",
-        "per_cpu/cpu0/trace_pipe_raw",
+        "per_cpu/cpu0/trace_pipe",
+        "per_cpu/cpu0/snapshot_raw",
         "tracing_on",
         "trace_marker",
     ] {
         let file = std::fs::OpenOptions::new()
             .read(name != "trace_marker")
-            .write(!name.contains("pipe"))
+            .write(!name.contains("pipe") && !name.contains("raw"))
             .open(own.file(name))
             .map_err(|e| format!("{name}: {e}"))?;
         for (pages, offset) in pages.iter().flat_map(|p| offsets.map(|o| (*p, o))) {
@@ -424,7 +425,7 @@ fn no_mapping(context: &Context) -> Check {
     Ok(())
 }
 
-/// Under confidentiality nothing opens, in no way, nothing is made and nothing mounted; what was opened
+/// Under confidentiality nothing opens, in no way, nothing is made, mounted or mapped; what was opened
 /// before goes on, as in tracefs. Options of tracefs say ENODEV instead of EPERM. This cannot be undone,
 /// so it is the last test.
 fn lockdown(context: &Context) -> Check {
@@ -437,6 +438,8 @@ fn lockdown(context: &Context) -> Check {
     own.set("trace_marker", "kept")?;
     let paths = paths(context, &own, LARGE)?;
     let before = own.open("trace").map_err(|e| format!("trace: {e}"))?;
+    let raw = own.open_nonblock("per_cpu/cpu0/trace_pipe_raw");
+    let raw = raw.map_err(|e| format!("trace_pipe_raw: {e}"))?;
     std::fs::write(file, "confidentiality").map_err(|e| format!("{file}: {e}"))?;
     let mut report = Report::default();
     let mut files = 0;
@@ -465,6 +468,8 @@ fn lockdown(context: &Context) -> Check {
     println!("{files} files");
     ensure!(files > 100, "only {files} files");
     if context.is_rtracefs() {
+        let mapped = callers::map(&raw, 1, 0, false, true);
+        ensure_eq!(mapped, Err(EPERM), "a file that was open is mapped");
         let made = std::fs::create_dir(context.root.join("instances/rtg-new")).map_err(Errno::from);
         ensure_eq!(made, Err(EPERM), "mkdir");
         let place = Path::new("/tmp/rtg-locked");
@@ -479,6 +484,6 @@ fn lockdown(context: &Context) -> Check {
     }
     let text = std::io::read_to_string(before).map_err(|e| format!("trace: {e}"))?;
     ensure!(text.contains("kept"), "an open file shows {text:?}");
-    drop(own);
+    drop((raw, own));
     report.finish()
 }

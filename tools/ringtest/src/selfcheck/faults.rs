@@ -100,6 +100,10 @@ const FAULTS: &[Fault] = &[
     fault(Attached, |_| vec![(W::Spare, 1)], V::Spare),
     fault(Lapped, |r| vec![(W::Header(r.index(1)), 29)], V::Records),
     fault(Lapped, |r| vec![(W::Header(r.index(0)), 30)], V::Records),
+    fault(Lapped, |r| vec![(W::HeadLength(r.index(1)), 4)], V::Head),
+    fault(Lapped, |r| vec![(W::HeadLength(r.index(0)), 4)], V::Head),
+    fault(Fresh, |r| vec![(W::HeadLength(r.index(0)), 4)], V::Head),
+    fault(Stolen, |r| vec![(W::HeadStamp(r.index(0)), 1)], V::Head),
     fault(Taken, |_| vec![(W::CurrentOffset, 4)], V::Reader),
     fault(Taken, |_| vec![(W::CurrentOffset, 1 << 13)], V::Reader),
     fault(Attached, |_| vec![(W::CurrentEvents, 2)], V::Reader),
@@ -136,8 +140,27 @@ const FAULTS: &[Fault] = &[
         |_| vec![(W::Before, EVENT << 4), (W::Write, EVENT << 4)],
         V::Pair,
     ),
-    fault(Lapped, |r| vec![(W::Stamp(r.index(0)), 1 << 40)], V::Pair),
-    fault(Lapped, |r| vec![(W::Stamp(r.index(1)), 1 << 40)], V::Time),
+    fault(
+        Lapped,
+        |r| {
+            vec![
+                (W::Stamp(r.index(0)), 1 << 40),
+                (W::HeadStamp(r.index(0)), 1 << 40),
+            ]
+        },
+        V::Pair,
+    ),
+    fault(
+        Lapped,
+        |r| {
+            vec![
+                (W::Stamp(r.index(1)), 1 << 40),
+                (W::HeadStamp(r.index(1)), 1 << 40),
+            ]
+        },
+        V::Time,
+    ),
+    fault(Lapped, |r| vec![(W::Stamp(r.index(1)), 1 << 40)], V::Head),
     fault(Lapped, |_| vec![(W::Overrun, 1)], V::Sum),
     fault(Drained, |_| vec![(W::ReaderRead, 1)], V::Sum),
 ];

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The reader's sub-buffer for somebody who looks at its memory itself: which one it is, how he goes on
+//! to the next, and what else such a reader wants to know of the ring.
+//!
+//! The sub-buffers have names for that, their ids, which stay as long as the memory stays in the ring.
+//! The reader's is not written to before what is behind it is consumed, but for new events behind
+//! those that are there (I8): that is why it can be looked at with no lock.
+
+use super::cursor::Cursor;
+use super::port::{LocalWord, Memory as _, Port};
+use super::pos::Pos;
+use super::reader::{Busy, Reader};
+use super::slot::PageIndex;
+use super::subbuf::SubBuf;
+use super::wire;
+
+/// The reader's sub-buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lent {
+    /// Which one it is.
+    pub(crate) page: PageIndex,
+    /// Bytes of its data that were consumed.
+    pub(crate) read: u32,
+    /// Events lost in front of it, as far as nobody else was told of them.
+    pub(crate) lost: u64,
+}
+
+/// Sub-buffers since the ring was emptied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Turnover {
+    /// Those that writers went on to.
+    pub(crate) opened: u64,
+    /// Those that were overwritten before the reader had them.
+    pub(crate) lost: u64,
+}
+
+/// The names of the sub-buffers: they follow each other, beginning with the one that was the reader's
+/// when they were given.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ids {
+    first: u32,
+    count: u32,
+}
+
+impl Ids {
+    /// How many there are.
+    pub(crate) fn count(self) -> u32 {
+        self.count
+    }
+
+    /// The name of a sub-buffer.
+    pub(crate) fn of(self, page: PageIndex) -> u32 {
+        match page.0.checked_sub(self.first) {
+            Some(id) => id,
+            None => self.count.wrapping_sub(self.first).wrapping_add(page.0),
+        }
+    }
+
+    /// The sub-buffer with that name.
+    fn page(self, id: u32) -> Option<PageIndex> {
+        if id >= self.count {
+            return None;
+        }
+        // Both are numbers of sub-buffers, which fit 20 bits.
+        let page = self.first.wrapping_add(id);
+        Some(PageIndex(page.checked_sub(self.count).unwrap_or(page)))
+    }
+}
+
+impl<P: Port> Reader<'_, P> {
+    /// Names for the sub-buffers that there are now.
+    pub(crate) fn ids(&self) -> Ids {
+        Ids {
+            first: self.state.page().0,
+            count: self.ring.pages().len() as u32,
+        }
+    }
+
+    /// The memory of the sub-buffer with that name.
+    pub(crate) fn memory(&self, ids: Ids, id: u32) -> Option<&P::Memory> {
+        Some(self.ring.page(ids.page(id)?)?.memory())
+    }
+
+    /// Consumes what is unread in the reader's sub-buffer, or if that is nothing in the next one that
+    /// has something, and leaves it there to be looked at. Says whether there was something; the
+    /// sub-buffer stays the same if not.
+    pub(crate) fn lend(&mut self) -> Result<bool, Busy> {
+        if !self.has_unread() {
+            return Ok(false);
+        }
+        let Some(unread) = self.unread()? else {
+            return Ok(false);
+        };
+        let Some(page) = self.ring.page(self.state.page()) else {
+            return Ok(false);
+        };
+        // SAFETY: what is committed of the reader's sub-buffer, which nobody stores to (I8).
+        let data = unsafe { page.at_rest(unread.end) };
+        let mut cursor = Cursor::at(data, unread.offset as usize, unread.time);
+        for _ in &mut cursor {}
+        let time = cursor.time();
+        self.consume(unread.seq, unread.end, time, unread.events);
+        let mut told = 0;
+        if let Some(current) = &mut self.state.current {
+            current.told = current.told.wrapping_add(unread.lost);
+            told = current.told;
+        }
+        if told != 0 && !unread.open {
+            // SAFETY: it is the reader's own, and writers have left it.
+            unsafe { tell_of_loss(page, unread.end, told) };
+        }
+        Ok(true)
+    }
+
+    /// The reader's sub-buffer. Its header says how much is there: nothing in one that was not used
+    /// since the reader has it.
+    pub(crate) fn lent(&self) -> Lent {
+        let page = self.state.page();
+        let Some(current) = self.state.current else {
+            if let Some(spare) = self.ring.page(page) {
+                // SAFETY: no slot has the reader's spare, and none is detached: no writer takes it.
+                unsafe { spare.clear_head() };
+            }
+            return Lent {
+                page,
+                read: 0,
+                lost: 0,
+            };
+        };
+        Lent {
+            page,
+            read: current.offset,
+            lost: current.told.wrapping_add(current.lost),
+        }
+    }
+
+    /// How many sub-buffers were used.
+    pub(crate) fn turnover(&self) -> Turnover {
+        let newest = self.ring.layout.seq(Pos(self.ring.w.pos.get()));
+        // The oldest that a slot can have.
+        let held = newest
+            .wrapping_add(1)
+            .saturating_sub(self.ring.slot_count());
+        let unseen = held.saturating_sub(self.beyond());
+        Turnover {
+            opened: newest.wrapping_sub(self.state.begun),
+            lost: self.state.skipped.wrapping_add(unseen),
+        }
+    }
+
+    /// Events published, overwritten unread, and consumed.
+    pub(crate) fn counted(&self) -> (u64, u64, u64) {
+        let overrun = self.ring.w.counters.overrun.get();
+        (self.written(), overrun, self.state.read)
+    }
+}
+
+/// Says in the header that `lost` events are missing in front of the sub-buffer, and how many behind
+/// its data if there is room.
+///
+/// # Safety
+///
+/// The sub-buffer is the caller's alone; it has `len` bytes of data.
+unsafe fn tell_of_loss<P: Port>(page: &SubBuf<P>, len: u32, lost: u64) {
+    let mut commit = u64::from(len) | wire::MISSED_EVENTS;
+    let used = wire::HEADER.saturating_add(len as usize);
+    if page.memory().size().saturating_sub(used) >= 8 {
+        let words = [lost as u32, (lost >> 32) as u32];
+        // SAFETY: in bounds, and the caller's (precondition).
+        unsafe { page.put(len, words) };
+        commit |= wire::MISSED_STORED;
+    }
+    // SAFETY: the caller's (precondition); it has memory, for it has data.
+    unsafe { page.put_head(wire::LENGTH_AT, commit) };
+}
