@@ -35,6 +35,7 @@ $(kernels:%=module-%): module-%:
 
 env:
 	@for kernel in $(kernels); do scripts/kdir $$kernel || exit; done
+	@scripts/guest-modules
 
 run:
 	@scripts/run

@@ -42,7 +42,7 @@ module! {
 /// go only while there are instances, nobody can get in any more when these go, and no probe is left
 /// when the events go.
 struct Rtrace {
-    _modules: Option<kapi::events::ModuleWatch>,
+    _modules: kapi::events::ModuleWatch,
     _fs: fs::Registration,
     _instances: instance::Instances,
     _events: Events,

@@ -111,6 +111,9 @@ const ENUM64: u8 = 19;
 /// More modifiers around one type than this is a loop.
 const MODIFIERS: usize = 32;
 
+/// More structs inside each other than this are not looked into.
+const STRUCTS: usize = 8;
+
 /// One type: its head, and the bytes that its kind adds.
 #[derive(Clone, Copy)]
 struct Type<'a> {
@@ -198,16 +201,31 @@ impl<'a> Btf<'a> {
             for question in questions.iter_mut() {
                 let open = matches!(question.place, Err(BtfError::NoStruct | BtfError::NoMember));
                 if open && self.is_string(ty.name, question.name) {
-                    question.place = self.place_in(&ty, question.member, question.shape);
+                    question.place = self.place_in(&ty, question.member, question.shape, STRUCTS);
                 }
             }
         }
         Ok(())
     }
 
-    fn place_in(&self, ty: &Type<'_>, member: &str, shape: Shape) -> Result<u32, BtfError> {
+    /// Finds `path`, the name of a member or names of members inside each other with dots between them,
+    /// at most `depth` structs down. A member of a nameless struct or union counts as the outer's own.
+    fn place_in(
+        &self,
+        ty: &Type<'_>,
+        path: &str,
+        shape: Shape,
+        depth: usize,
+    ) -> Result<u32, BtfError> {
+        let depth = depth.checked_sub(1).ok_or(BtfError::Malformed)?;
+        let (name, inner) = match path.split_once('.') {
+            Some((name, inner)) => (name, Some(inner)),
+            None => (path, None),
+        };
         for bytes in ty.extra.chunks_exact(MEMBER) {
-            if !self.is_string(word(bytes, 0)?, member) {
+            let called = word(bytes, 0)?;
+            let nameless = self.is_string(called, "");
+            if !nameless && !self.is_string(called, name) {
                 continue;
             }
             let offset = word(bytes, 8)?;
@@ -216,22 +234,21 @@ impl<'a> Btf<'a> {
                 false => (offset, 0),
             };
             let target = self.resolve(word(bytes, 4)?)?;
-            let fits = match shape {
-                Shape::Int(size) => {
-                    width == 0
-                        && matches!(target.kind, INT | ENUM | ENUM64)
-                        && target.size_or_type == size
+            let inside = match (nameless, inner) {
+                (true, _) => path,
+                (false, Some(inner)) => inner,
+                (false, None) => return place_of(&target, bit, width, shape),
+            };
+            if !matches!(target.kind, STRUCT | UNION) {
+                if nameless {
+                    continue;
                 }
-                Shape::Ptr => target.kind == PTR,
-                Shape::Array => target.kind == ARRAY,
-                Shape::Bit => width == 1 && target.kind == INT,
-            };
-            return match shape {
-                _ if !fits => Err(BtfError::OtherType),
-                Shape::Bit => Ok(bit),
-                _ if bit % 8 == 0 => Ok(bit / 8),
-                _ => Err(BtfError::OtherType),
-            };
+                return Err(BtfError::OtherType);
+            }
+            match self.place_in(&target, inside, shape, depth) {
+                Err(BtfError::NoMember) if nameless => continue,
+                place => return outer_place(bit, place?, shape),
+            }
         }
         Err(BtfError::NoMember)
     }
@@ -366,6 +383,34 @@ impl<'a> Sections<'a> {
     }
 }
 
+/// The place of a member that is `bit` bits behind the start of its struct, if it has that shape.
+fn place_of(target: &Type<'_>, bit: u32, width: u32, shape: Shape) -> Result<u32, BtfError> {
+    let fits = match shape {
+        Shape::Int(size) => {
+            width == 0 && matches!(target.kind, INT | ENUM | ENUM64) && target.size_or_type == size
+        }
+        Shape::Ptr => target.kind == PTR,
+        Shape::Array => target.kind == ARRAY,
+        Shape::Bit => width == 1 && target.kind == INT,
+    };
+    match shape {
+        _ if !fits => Err(BtfError::OtherType),
+        Shape::Bit => Ok(bit),
+        _ if bit % 8 == 0 => Ok(bit / 8),
+        _ => Err(BtfError::OtherType),
+    }
+}
+
+/// The place in the outer struct of what is at `place` in a struct that is `bit` bits behind its start.
+fn outer_place(bit: u32, place: u32, shape: Shape) -> Result<u32, BtfError> {
+    let start = match shape {
+        Shape::Bit => bit,
+        _ if bit % 8 == 0 => bit / 8,
+        _ => return Err(BtfError::OtherType),
+    };
+    start.checked_add(place).ok_or(BtfError::Malformed)
+}
+
 /// Whether `word` is a name in C.
 fn is_name(word: &[u8]) -> bool {
     let fits = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
@@ -446,6 +491,17 @@ mod tests {
         b.ty("bad", STRUCT, 2, false, 4);
         b.member("loop", 20, 0);
         b.member("none", 99, 0);
+        // Number 22.
+        b.ty("", UNION, 2, false, 24);
+        b.member("hash", 3, 0);
+        b.member("flags", 1, 0);
+        b.ty("info", STRUCT, 4, false, 80);
+        b.member("work", 18, 64);
+        b.member("", 1, 192);
+        b.member("", 22, 256);
+        b.member("own", 1, 512);
+        b.ty("deep", STRUCT, 1, false, 4);
+        b.member("", 24, 0);
         b.build()
     }
 
@@ -483,6 +539,16 @@ mod tests {
             ("work", "wide", Bit, Err(OtherType)),
             ("bad", "loop", Int(4), Err(Malformed)),
             ("bad", "none", Int(4), Err(Malformed)),
+            ("info", "work.pages", Int(4), Ok(8)),
+            ("info", "work.sync", Bit, Ok(97)),
+            ("info", "work.gone", Int(4), Err(NoMember)),
+            ("info", "work", Int(4), Err(OtherType)),
+            ("info", "hash", Array, Ok(32)),
+            ("info", "flags", Int(4), Ok(32)),
+            ("info", "own", Int(4), Ok(64)),
+            ("info", "own.pages", Int(4), Err(OtherType)),
+            ("info", "gone.pages", Int(4), Err(NoMember)),
+            ("deep", "gone", Int(4), Err(Malformed)),
         ];
         for (name, member, shape, want) in rows {
             assert_eq!(

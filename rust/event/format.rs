@@ -22,6 +22,35 @@ use core::fmt::{
     Write, //
 };
 
+/// What the kernel's macros for local variables, such as `min()`, begin their names with. A number that
+/// counts them ends it.
+const UNIQUE: &str = "__UNIQUE_ID_";
+
+/// Whether two print formats are the same but for the numbers of local variables, which tell only how
+/// many there were before in the source of each.
+pub(crate) fn prints_alike(one: &str, other: &str) -> bool {
+    let mut other = other.split(UNIQUE);
+    let mut is_first = true;
+    for piece in one.split(UNIQUE) {
+        let Some(twin) = other.next() else {
+            return false;
+        };
+        if !is_first && named_only(piece) != named_only(twin) || is_first && piece != twin {
+            return false;
+        }
+        is_first = false;
+    }
+    other.next().is_none()
+}
+
+/// The rest of a name without the digits at its end, and what is behind the name.
+fn named_only(text: &str) -> (&str, &str) {
+    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    let end = text.bytes().take_while(is_name).count();
+    let (name, behind) = text.split_at_checked(end).unwrap_or((text, ""));
+    (name.trim_end_matches(|c: char| c.is_ascii_digit()), behind)
+}
+
 /// Writes the `format` text of one event.
 pub(crate) fn write<'a, 'b>(
     w: &mut dyn Write,
@@ -220,6 +249,31 @@ mod tests {
         "\n",
         "print fmt: \"comm=%s pid=%d\", REC->comm, REC->pid\n",
     );
+
+    #[test]
+    fn numbers_of_local_variables_do_not_count() {
+        let min = |x: u32, y: u32| {
+            format!(
+                "\"%d\", ({{ int __UNIQUE_ID_x__{x} = (REC->a); int __UNIQUE_ID_y__{y} = (128); \
+                 __UNIQUE_ID_x__{x} < __UNIQUE_ID_y__{y}; }}), REC->b1"
+            )
+        };
+        assert!(prints_alike("\"\"", "\"\""));
+        assert!(prints_alike(&min(7, 8), &min(1023, 1024)));
+        let rows = [
+            ("", "__UNIQUE_ID_x__1"),
+            ("__UNIQUE_ID_x__1", ""),
+            ("__UNIQUE_ID_x__1", "__UNIQUE_ID_y__1"),
+            ("__UNIQUE_ID_x__1 = 1", "__UNIQUE_ID_x__1 = 2"),
+            ("a1 __UNIQUE_ID_x__1", "a2 __UNIQUE_ID_x__1"),
+            ("__UNIQUE_ID_x__1", "__UNIQUE_ID_x__1 __UNIQUE_ID_x__1"),
+        ];
+        for (one, other) in rows {
+            assert!(!prints_alike(one, other), "{one:?} {other:?}");
+            assert!(!prints_alike(other, one), "{other:?} {one:?}");
+        }
+        assert!(!prints_alike(&min(1, 2), &min(1, 2).replace("b1", "b2")));
+    }
 
     #[test]
     fn event_format_equals_that_of_tracefs() {

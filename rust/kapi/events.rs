@@ -2,9 +2,9 @@
 
 //! Which events are there, and how does a probe get on a tracepoint?
 //!
-//! The events that rtrace brings come from the tables of `shim/events/`; modules may add groups of
-//! their own (`groups`). Called by the module's init, by `instance` to enable events, and by `fs`
-//! for the files under `events/`.
+//! The events that rtrace brings come from the tables of `shim/events/`, those of the kernel at load and
+//! those of its modules with them (`modules`); modules may add groups of their own (`groups`). Called by
+//! the module's init, by `instance` to enable events, and by `fs` for the files under `events/`.
 //!
 //! An [`Event`] lives until rtrace is unloaded, even when the module that brought it goes away: what
 //! comes and goes is its descriptor. So an id in an old record, or a reference in a file that is
@@ -13,8 +13,10 @@
 //! the tracepoints' own mutex.
 
 mod groups;
+mod headers;
 mod kernel_btf;
 mod layouts;
+mod modules;
 mod offers;
 mod printer;
 mod raw;
@@ -25,14 +27,12 @@ pub(crate) use self::{
     groups::{
         set_forget, //
     },
+    modules::ModuleWatch,
     printer::{
         Manner,
         Printer, //
     },
-    raw::{
-        ModuleWatch,
-        RawWish, //
-    },
+    raw::RawWish,
     syscalls::{
         Call,
         CALLS,
@@ -90,7 +90,7 @@ static TABLE: [Atomic<*mut Event>; CAPACITY] =
 /// # Invariants
 ///
 /// - Unless null, `desc` is valid; it becomes null only under [`GROUPS`] and only for the event of a
-///   group, after all its probes were detached.
+///   module, after all its probes were detached.
 /// - While `desc` is not null, `tracepoint` is valid.
 /// - `names` is UTF-8, also when cut before and behind the byte at `system_len`, a colon.
 pub(crate) struct Event {
@@ -99,16 +99,16 @@ pub(crate) struct Event {
     /// `system:name`.
     names: KVec<u8>,
     system_len: usize,
-    /// Name of the module that brought it; empty for our own.
+    /// Name of the module that has its tracepoint; empty for the kernel.
     module: KVec<u8>,
     call: Option<Call>,
-    /// The whole `format` text of an event of a group; the others have it in their tables.
+    /// The whole `format` text of an event of a module; the others have it in their tables.
     format: Option<KVVec<u8>>,
     /// The descriptor of a raw event.
     raw: Option<KBox<RawDesc>>,
     desc: Atomic<*mut c::rt_event_desc>,
     tracepoint: Atomic<*mut bindings::tracepoint>,
-    /// The module that brought it; null for our own.
+    /// The module that has its tracepoint; null for the kernel.
     owner: Atomic<*mut bindings::module>,
     /// Cleared first when its module goes away.
     offered: Atomic<bool>,
@@ -174,7 +174,7 @@ impl Event {
         self.tracepoint.load(Relaxed)
     }
 
-    /// The module that brought it; null for our own.
+    /// The module that has its tracepoint; null for the kernel.
     pub(crate) fn owner(&self) -> *const bindings::module {
         self.owner.load(Relaxed)
     }
@@ -184,7 +184,7 @@ impl Event {
         &self,
         f: impl FnOnce(&mut dyn Iterator<Item = Field<'_>>) -> R,
     ) -> Option<R> {
-        // Only a group's descriptor can vanish.
+        // Only that of a module's event can vanish.
         let _groups = self.format.as_ref().map(|_| GROUPS.lock());
         // SAFETY: Null or valid, and it stays so under the lock (invariant).
         let desc = unsafe { self.desc().as_ref() }?;
@@ -410,9 +410,6 @@ pub(crate) unsafe fn init(wish: RawWish) -> Result {
     let btf = btf.as_ref().map_err(|why| *why);
     let refused = layouts::check(btf)?;
     let tracepoints = tracepoints::find_all(descs)?;
-    let refuse = |(system, name): (&str, &str), why: &dyn fmt::Display| {
-        pr_info!("{system}:{name} is not offered: {why}\n");
-    };
     for absent in own_absent().iter().filter(|absent| absent.when.is_none()) {
         // SAFETY: The tables hold valid strings, made by the macros of `shim/events/`.
         let (system, name, why) =
@@ -421,13 +418,13 @@ pub(crate) unsafe fn init(wish: RawWish) -> Result {
     }
     let mut offers = Offers::new();
     for (desc, &tracepoint) in descs.iter().zip(tracepoints.iter()) {
-        if let Some(why) = absent_now(desc) {
+        if tracepoint.is_null() {
+            // Its module is not there, or its subsystem is off: tracefs does not have it either.
+            continue;
+        } else if let Some(why) = absent_now(desc) {
             refuse(names(desc), &why);
         } else if let Some(refusal) = refused.iter().find(|r| r.concerns(desc)) {
             refuse(names(desc), refusal);
-        } else if tracepoint.is_null() {
-            // Its subsystem is off, and tracefs does not have it either.
-            continue;
         } else {
             offers.add_of_header(desc, tracepoint)?;
         }
@@ -441,6 +438,11 @@ pub(crate) unsafe fn init(wish: RawWish) -> Result {
     }
     offers.publish()?;
     raw::offer(wish, btf)
+}
+
+/// Tells that an event is left out.
+fn refuse((system, name): (&str, &str), why: &dyn fmt::Display) {
+    pr_info!("{system}:{name} is not offered: {why}\n");
 }
 
 /// Why this event must be left out on the running kernel, if it must.

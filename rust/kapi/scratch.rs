@@ -14,7 +14,10 @@ use super::{
 };
 use crate::ring::port::LocalWord;
 use core::cell::UnsafeCell;
-use kernel::prelude::*;
+use kernel::{
+    bindings,
+    prelude::*, //
+};
 
 /// What one CPU has.
 struct Place {
@@ -30,8 +33,8 @@ unsafe impl Send for Place {}
 
 static PLACES: Late<Place> = Late::new();
 
-/// The longest record that a place takes.
-const MOST: usize = crate::probes::MOST_PAYLOAD;
+/// The longest record that a place takes: a page, more than a ring takes.
+const MOST: usize = bindings::PAGE_SIZE;
 
 /// Gets the memory. Process context.
 ///

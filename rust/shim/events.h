@@ -107,9 +107,10 @@ struct rt_eval {
 };
 
 /*
- * A member of a struct that only vmlinux knows, which @probe reads (section
- * rt_layouts). @offset receives the place that the kernel's BTF gives; an event
- * whose probe needs a member that BTF does not know is not offered.
+ * A member of a struct that no public header knows, which @probe reads (section
+ * rt_layouts). @offset receives the place that BTF gives; an event whose probe
+ * needs a member that BTF does not know is not offered. @member may be the names
+ * of members inside each other, with dots between them.
  */
 struct rt_layout {
 	const void *probe;
@@ -118,7 +119,7 @@ struct rt_layout {
 	u32 *offset;		/* in bytes; in bits for RT_MEMBER_BIT */
 	u16 bytes;		/* size the member must have; 0: any */
 	u16 kind;		/* enum rt_member_kind */
-	u32 unused;
+	u32 of_module;		/* the struct is the module's that has the tracepoint */
 };
 
 enum rt_member_kind {
@@ -224,6 +225,23 @@ unsigned long rt_printer_user_stack(struct rt_printer *printer, pid_t process,
 /* Tracepoint number @index of a module; NULL behind the last one. */
 struct tracepoint *rt_module_tracepoint(struct module *module,
 					unsigned int index);
+
+/*
+ * Event number @index of those that ftrace has of a module, which are tracepoints
+ * of it; false behind the last one.
+ */
+struct rt_module_event {
+	const char *system;
+	const char *name;
+	const char *print_fmt;
+	struct tracepoint *tracepoint;
+};
+
+bool rt_module_event(struct module *module, unsigned int index,
+		     struct rt_module_event *event);
+
+/* Whether a module was built apart from the kernel, by other headers perhaps. */
+bool rt_module_is_foreign(const struct module *module);
 
 /* Waits until no probe that was unregistered before still runs. */
 void rt_tracepoint_synchronize(void);

@@ -105,7 +105,7 @@ pub(super) fn return_to(
 }
 
 /// Adds one event. The caller holds [`GROUPS`].
-fn add(
+pub(super) fn add(
     desc: &c::rt_event_desc,
     evals: &[c::rt_eval],
     tracepoint: *mut bindings::tracepoint,

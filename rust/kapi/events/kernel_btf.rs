@@ -83,6 +83,31 @@ impl KernelBtf {
     }
 }
 
+/// The BTF of a module, and that of the kernel, which it goes on from.
+pub(super) struct ModuleBtf {
+    own: KernelBtf,
+    kernel: KernelBtf,
+}
+
+impl ModuleBtf {
+    /// As [`KernelBtf::read`].
+    pub(super) fn read(module: &str) -> Result<Result<Self, NoBtf>> {
+        let own = match KernelBtf::read(module)? {
+            Ok(own) => own,
+            Err(why) => return Ok(Err(why)),
+        };
+        Ok(KernelBtf::read("vmlinux")?.map(|kernel| Self { own, kernel }))
+    }
+
+    /// Calls `f` with it, or with what is wrong with it.
+    pub(super) fn with<R>(&self, f: impl FnOnce(Result<Btf<'_>, NoBtf>) -> R) -> R {
+        match (self.kernel.btf(), self.own.btf()) {
+            (Ok(base), Ok(own)) => f(Ok(own.of_module(&base))),
+            (Err(error), _) | (_, Err(error)) => f(Err(error.into())),
+        }
+    }
+}
+
 /// An open file; closed when dropped.
 struct File(*mut bindings::file);
 

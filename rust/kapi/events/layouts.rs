@@ -3,7 +3,7 @@
 //! Where are the members of private structs that some probes read?
 //!
 //! Fills in the places that `shim/events/include/rt_view.h` left open, from the BTF of the running
-//! kernel, and says which probes must not be used because a place is not known.
+//! kernel or of a module, and says which probes must not be used because a place is not known.
 
 use super::{
     c,
@@ -15,6 +15,7 @@ use super::{
     text, //
 };
 use crate::event::btf::{
+    Btf,
     Question,
     Shape, //
 };
@@ -43,7 +44,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-fn names(layout: &c::rt_layout) -> (&str, &str) {
+fn names(layout: &'static c::rt_layout) -> (&'static str, &'static str) {
     // SAFETY: The tables hold valid strings, made by the macros of `shim/events/`.
     unsafe { (text(layout.type_), text(layout.member)) }
 }
@@ -55,8 +56,7 @@ pub(super) fn check(kernel: Result<&KernelBtf, NoBtf>) -> Result<KVec<Refusal>> 
     let layouts = own_layouts();
     let mut questions = KVec::with_capacity(layouts.len(), GFP_KERNEL)?;
     for layout in layouts {
-        let (ty, member) = names(layout);
-        questions.push(Question::new(ty, member, shape(layout)), GFP_KERNEL)?;
+        questions.push(question(layout), GFP_KERNEL)?;
     }
     let problem = match kernel.and_then(|kernel| Ok(kernel.btf()?.answer(&mut questions)?)) {
         Ok(()) => None,
@@ -78,6 +78,56 @@ pub(super) fn check(kernel: Result<&KernelBtf, NoBtf>) -> Result<KVec<Refusal>> 
         refused.push(Refusal { layout, why }, GFP_KERNEL)?;
     }
     Ok(refused)
+}
+
+/// Whether the probe of an event of a module reads a private struct.
+pub(super) fn has_view(desc: &c::rt_event_desc) -> bool {
+    needs(desc).next().is_some()
+}
+
+fn needs(desc: &c::rt_event_desc) -> impl Iterator<Item = &'static c::rt_layout> + '_ {
+    own_layouts()
+        .iter()
+        .filter(|layout| ptr::eq(layout.probe, desc.probe.cast_const()))
+}
+
+/// Fills in the places of one event whose module is being loaded, as the module's BTF tells them.
+///
+/// # Safety
+///
+/// No probe runs that reads these places: no event of the header is offered yet.
+pub(super) unsafe fn check_of_module(
+    desc: &c::rt_event_desc,
+    btf: Result<Btf<'_>, NoBtf>,
+) -> Result<Result<(), Refusal>> {
+    let mut questions = KVec::new();
+    for layout in needs(desc) {
+        questions.push(question(layout), GFP_KERNEL)?;
+    }
+    let problem = match btf.and_then(|btf| Ok(btf.answer(&mut questions)?)) {
+        Ok(()) => None,
+        Err(why) => Some(why.as_str()),
+    };
+    for (layout, question) in needs(desc).zip(questions.iter()) {
+        let why = match (problem, question.place) {
+            _ if layout.of_module == 0 => "it was looked for in the kernel",
+            (None, Ok(place)) => {
+                // SAFETY: A static of the expanded header, which stays writable; by the contract
+                // nobody reads it now.
+                unsafe { layout.offset.write(place) };
+                continue;
+            }
+            (Some(problem), _) => problem,
+            (None, Err(error)) => error.as_str(),
+        };
+        return Ok(Err(Refusal { layout, why }));
+    }
+    Ok(Ok(()))
+}
+
+fn question(layout: &'static c::rt_layout) -> Question<'static> {
+    let (ty, member) = names(layout);
+    Question::new(ty, member, shape(layout))
 }
 
 fn shape(layout: &c::rt_layout) -> Shape {

@@ -87,7 +87,7 @@ impl Printer {
         if record.len() < event.size() {
             return None;
         }
-        // Only a group's descriptor can vanish.
+        // Only that of a module's event can vanish.
         let _groups = event.format.as_ref().map(|_| GROUPS.lock());
         let desc = event.desc();
         if desc.is_null() {

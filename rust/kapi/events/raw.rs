@@ -5,25 +5,19 @@
 //! Its arguments are those of the function `__probestub_NAME`, which every tracepoint has and whose
 //! parameters BTF names. From them a descriptor is made at load; the event is `raw:NAME`. Descriptor
 //! and event live together until rtrace is unloaded.
-//!
-//! Tracepoints of other modules come and go: the kernel calls [`notify`] then, with its list of modules
-//! locked. Inside, [`GROUPS`] and what the hooks need are locked; nobody takes the list's lock with one
-//! of these held.
 
 use super::{
     groups::{
         self,
         format_of,
         of_module,
-        revenant,
-        GROUPS, //
+        revenant, //
     },
     kernel_btf::{
         KernelBtf,
         NoBtf, //
     },
     next_id,
-    own_descs,
     publish,
     text,
     tracepoints,
@@ -46,7 +40,6 @@ use crate::{
     kapi::c,
 };
 use core::{
-    cell::UnsafeCell,
     fmt::{
         self,
         Write, //
@@ -55,16 +48,7 @@ use core::{
 };
 use kernel::{
     bindings,
-    error::to_result,
-    ffi::{
-        c_int,
-        c_ulong, //
-    },
-    prelude::*,
-    sync::atomic::{
-        Atomic,
-        Relaxed, //
-    },
+    prelude::*, //
 };
 
 const _: () = assert!(MOST_ARGS == c::RT_RAW_MOST_ARGS as usize);
@@ -89,6 +73,10 @@ impl RawWish {
     pub(crate) fn from_number(number: u8) -> Self {
         match number {
             0 => Self::None,
+            _ if cfg!(CONFIG_CFI) => {
+                refuse_all("this kernel", "it compares prototypes at calls");
+                Self::None
+            }
             1 => Self::Rest,
             _ => Self::All,
         }
@@ -298,17 +286,9 @@ fn refuse_all(of: &str, why: &str) {
     pr_info!("raw events of {of} are not offered: {why}\n");
 }
 
-/// Whether raw events can be offered on this kernel at all.
-fn possible(wish: RawWish) -> bool {
-    if cfg!(CONFIG_CFI) && wish != RawWish::None {
-        refuse_all("this kernel", "it compares prototypes at calls");
-    }
-    wish != RawWish::None && !cfg!(CONFIG_CFI)
-}
-
 /// Offers the kernel's own tracepoints. Called when all other events of the kernel are offered.
 pub(super) fn offer(wish: RawWish, kernel: Result<&KernelBtf, NoBtf>) -> Result {
-    if !possible(wish) {
+    if wish == RawWish::None {
         return Ok(());
     }
     let btf = match kernel.and_then(|kernel| Ok(kernel.btf()?)) {
@@ -345,7 +325,7 @@ fn event(
 }
 
 /// Adds an event of a module. The caller holds [`GROUPS`].
-fn add_of_module(
+fn add_one_of_module(
     raw: KBox<RawDesc>,
     tracepoint: *mut bindings::tracepoint,
     owner: *mut bindings::module,
@@ -364,119 +344,52 @@ fn add_of_module(
     Ok(())
 }
 
-/// Offers the tracepoints of a module that is being loaded.
+/// Whether some of a module's tracepoints shall have raw events, when `others` have other events.
 ///
 /// # Safety
 ///
 /// `module` stays during the call.
-unsafe fn coming(wish: RawWish, module: *mut bindings::module) -> Result {
-    let has_other = |name| {
-        own_descs().iter().any(|desc| {
-            // SAFETY: The tables hold valid strings, made by the macros of `shim/events/`.
-            let own = unsafe { text(desc.tp_name) };
-            own == name
-        })
-    };
-    let mut wanted = KVec::new();
-    // SAFETY: By the contract.
-    for tracepoint in unsafe { tracepoints::of_module(module) } {
-        let tracepoint = Wanted::new(tracepoint);
-        if wish == RawWish::All || !has_other(tracepoint.name) {
-            wanted.push(tracepoint, GFP_KERNEL)?;
-        }
+pub(super) unsafe fn wants_btf(
+    wish: RawWish,
+    module: *mut bindings::module,
+    others: usize,
+) -> bool {
+    match wish {
+        RawWish::None => false,
+        // SAFETY: By the contract.
+        RawWish::Rest => unsafe { tracepoints::of_module(module) }.count() > others,
+        RawWish::All => true,
     }
-    if wanted.is_empty() {
-        return Ok(());
-    }
-    // SAFETY: By the contract; the name is terminated.
-    let name = unsafe { text((*module).name.as_ptr()) };
-    let (own, kernel) = match (KernelBtf::read(name)?, KernelBtf::read("vmlinux")?) {
-        (Ok(own), Ok(kernel)) => (own, kernel),
-        (Err(why), _) | (_, Err(why)) => {
-            refuse_all(name, why.as_str());
-            return Ok(());
-        }
-    };
-    let (Ok(base), Ok(own)) = (kernel.btf(), own.btf()) else {
-        return Ok(());
-    };
-    let _groups = GROUPS.lock();
-    // Those that were made before the memory was short are offered.
-    describe(own.of_module(&base), &mut wanted, |desc, tracepoint| {
-        add_of_module(desc, tracepoint, module)
-    })
 }
 
-/// What the kernel calls for every module with tracepoints.
+/// Adds the tracepoints of a module that is being loaded, which has all its other events. The caller
+/// holds [`GROUPS`](super::GROUPS).
 ///
 /// # Safety
 ///
-/// `data` is a `struct tp_module`, whose module stays during the call.
-unsafe extern "C" fn notify(
-    _block: *mut bindings::notifier_block,
-    state: c_ulong,
-    data: *mut c_void,
-) -> c_int {
+/// `module` stays during the call.
+pub(super) unsafe fn add_of_module(
+    wish: RawWish,
+    module: *mut bindings::module,
+    btf: Result<Btf<'_>, NoBtf>,
+) -> Result {
+    let has_other = |tracepoint| of_module(module).any(|event| event.tracepoint() == tracepoint);
+    let mut wanted = KVec::new();
     // SAFETY: By the contract.
-    let module = unsafe { (*data.cast::<bindings::tp_module>()).mod_ };
-    if state == bindings::module_state_MODULE_STATE_COMING as c_ulong {
-        // SAFETY: By the contract.
-        let result = unsafe { coming(WATCH.wish(), module) };
-        if let Err(error) = result {
-            pr_warn!("raw events of a module are missing: {error:?}\n");
+    for tracepoint in unsafe { tracepoints::of_module(module) } {
+        if wish == RawWish::All || wish == RawWish::Rest && !has_other(tracepoint) {
+            wanted.push(Wanted::new(tracepoint), GFP_KERNEL)?;
         }
-    } else if state == bindings::module_state_MODULE_STATE_GOING as c_ulong
-        && of_module(module).next().is_some()
-    {
-        groups::unregister(module);
     }
-    bindings::NOTIFY_OK as c_int
-}
-
-/// What the kernel knows of us.
-struct Watch {
-    block: UnsafeCell<bindings::notifier_block>,
-    /// [`RawWish`] as a number.
-    wish: Atomic<u32>,
-}
-
-// SAFETY: The kernel changes the block under its own lock, and nobody else does.
-unsafe impl Sync for Watch {}
-
-static WATCH: Watch = Watch {
-    block: UnsafeCell::new(bindings::notifier_block {
-        notifier_call: Some(notify),
-        next: ptr::null_mut(),
-        priority: 0,
-    }),
-    wish: Atomic::new(0),
-};
-
-impl Watch {
-    fn wish(&self) -> RawWish {
-        RawWish::from_number(self.wish.load(Relaxed) as u8)
-    }
-}
-
-/// Modules are watched while this exists.
-pub(crate) struct ModuleWatch(());
-
-impl ModuleWatch {
-    /// Begins, also with the modules that are there. Called once.
-    pub(crate) fn new(wish: RawWish) -> Result<Option<Self>> {
-        if !possible(wish) {
-            return Ok(None);
+    match btf {
+        _ if wanted.is_empty() => Ok(()),
+        Ok(btf) => describe(btf, &mut wanted, |desc, tracepoint| {
+            add_one_of_module(desc, tracepoint, module)
+        }),
+        Err(why) => {
+            // SAFETY: By the contract; the name is terminated.
+            refuse_all(unsafe { text((*module).name.as_ptr()) }, why.as_str());
+            Ok(())
         }
-        WATCH.wish.store(wish as u32, Relaxed);
-        // SAFETY: The block is a static, and not registered.
-        to_result(unsafe { bindings::register_tracepoint_module_notifier(WATCH.block.get()) })?;
-        Ok(Some(Self(())))
-    }
-}
-
-impl Drop for ModuleWatch {
-    fn drop(&mut self) {
-        // SAFETY: Registered by `new`. Takes away the events of all modules.
-        unsafe { bindings::unregister_tracepoint_module_notifier(WATCH.block.get()) };
     }
 }

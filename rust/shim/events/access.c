@@ -55,6 +55,35 @@ struct tracepoint *rt_module_tracepoint(struct module *module,
 	return tracepoint_ptr_deref(module->tracepoints_ptrs + index);
 }
 
+/* Only some members are read, behind a union. */
+bool rt_module_event(struct module *module, unsigned int index,
+		     struct rt_module_event *event)
+{
+	const struct trace_event_call *call;
+	unsigned int i;
+
+	for (i = 0; i < module->num_trace_events; i++) {
+		call = module->trace_events[i];
+		/* Others have no tracepoint, or that of another event. */
+		if (!(call->flags & TRACE_EVENT_FL_TRACEPOINT) ||
+		    call->flags & TRACE_EVENT_FL_CUSTOM || index--)
+			continue;
+		*event = (struct rt_module_event) {
+			.system = call->class->system,
+			.name = call->tp->name,
+			.print_fmt = call->print_fmt,
+			.tracepoint = call->tp,
+		};
+		return true;
+	}
+	return false;
+}
+
+bool rt_module_is_foreign(const struct module *module)
+{
+	return test_bit(TAINT_OOT_MODULE, &module->taints);
+}
+
 /* Inline. */
 void rt_tracepoint_synchronize(void)
 {

@@ -51,12 +51,21 @@ impl Format {
     }
 }
 
-/// The text of a `format` file without the number that each tracer gives anew.
+/// The text of a `format` file without the numbers that each tracer gives anew: the id, and those of
+/// local variables in macros such as `min()`.
 pub fn without_id(text: &str) -> String {
-    text.lines()
-        .filter(|line| !line.starts_with("ID: "))
-        .map(|line| format!("{line}\n"))
-        .collect()
+    const UNIQUE: &str = "__UNIQUE_ID_";
+    let lines = text.lines().filter(|line| !line.starts_with("ID: "));
+    let text: String = lines.map(|line| format!("{line}\n")).collect();
+    let mut pieces = text.split(UNIQUE);
+    let mut result = pieces.next().unwrap_or_default().to_string();
+    for piece in pieces {
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let (name, behind) = piece.split_at(piece.find(|c| !is_name(c)).unwrap_or(piece.len()));
+        let name = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        result += &format!("{UNIQUE}{name}{behind}");
+    }
+    result
 }
 
 fn field(line: &str) -> Option<Field> {

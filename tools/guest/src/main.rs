@@ -22,6 +22,7 @@ mod errno;
 mod faults;
 mod format;
 mod json;
+mod kernel_modules;
 mod kmsg;
 mod leaks;
 mod maps;
@@ -35,6 +36,7 @@ mod stream;
 mod sys;
 mod tests;
 mod tree;
+mod vsock;
 mod workload;
 
 use std::path::{Path, PathBuf};

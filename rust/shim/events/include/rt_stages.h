@@ -181,7 +181,7 @@ static const struct trace_event_fields __maybe_unused rt_fields_##call[] = { \
 #undef DECLARE_EVENT_CLASS
 #define DECLARE_EVENT_CLASS(call, proto, args, tstruct, assign, print)	\
 RT_KEEP(call,								\
-static __always_inline int						\
+static notrace inline int						\
 rt_offsets_##call(struct trace_event_data_offsets_##call *__data_offsets, \
 		  proto)						\
 {									\

@@ -28,6 +28,7 @@ mod listing;
 mod load;
 mod mapping;
 mod mapping_load;
+mod module_events;
 mod options;
 mod options_forms;
 mod options_stacks;
@@ -110,6 +111,7 @@ const GROUPS: &[&[Test]] = &[
     pipe::TESTS,
     raw::TESTS,
     raw_events::TESTS,
+    module_events::TESTS,
     percent::TESTS,
     splice::TESTS,
     mapping::TESTS,
