@@ -268,7 +268,7 @@ impl World {
         if let Some(look) = &*self.lent.borrow() {
             assert!(look.read().starts_with(&look.data), "what was lent changed");
         }
-        let (lent, look, taken, serial) = self.with_reader(|reader| {
+        let (lent, look, taken, serial, open) = self.with_reader(|reader| {
             let (before, at) = (reader.counted(), reader.lent().page);
             let taken = reader.lend().expect("busy");
             let serial = reader.serial();
@@ -296,9 +296,17 @@ impl World {
             if alone && after.1 != 0 && self.thrown.get() == 0 {
                 assert!(turnover.lost != 0, "events were lost, but no sub-buffer");
             }
+            // Here, for only writers come while there is a reader.
+            let open = self.ring.index_of(self.ring.newest()) == Some(lent.page.0);
             // Whatever comes meanwhile.
             assert!(taken || before.2 == after.2, "consumed in silence");
-            (lent, look, taken.then_some(after.2 - before.2), serial)
+            (
+                lent,
+                look,
+                taken.then_some(after.2 - before.2),
+                serial,
+                open,
+            )
         });
         let Some(events) = taken else {
             return false;
@@ -318,7 +326,6 @@ impl World {
         let lost = serial - events - known;
         assert!(lost == 0 || before == 0, "a loss inside of a sub-buffer");
         assert!(lent.lost >= lost, "{lost} lost, told of {}", lent.lost);
-        let open = self.ring.index_of(self.ring.newest()) == Some(lent.page.0);
         if lost != 0 && !open && self.odds.get() == 0 {
             assert!(length & 1 << 31 != 0, "the header does not tell of a loss");
         }
