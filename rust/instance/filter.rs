@@ -149,7 +149,7 @@ impl Instance {
     ) -> Result {
         let text = word::strip_end(command);
         let remove = word::strip(text) == b"0";
-        let mut fresh = KVec::new();
+        let (mut fresh, mut refused) = (KVec::new(), KVec::new());
         for event in wanted {
             if remove {
                 fresh.push((event, None), GFP_KERNEL)?;
@@ -158,13 +158,18 @@ impl Instance {
             let (shown, wrong) = Shown::new(event, text, true)?;
             fresh.push((event, Some(shown)), GFP_KERNEL)?;
             if let Some(wrong) = wrong {
-                self.log_refusal(&wrong, text);
+                refused.push(wrong, GFP_KERNEL)?;
             }
         }
         if fresh.is_empty() {
             return Err(ENODEV);
         }
-        self.replace_filters(fresh)
+        self.replace_filters(fresh)?;
+        // Nothing is said of a command that could not be obeyed.
+        for wrong in &refused {
+            self.log_refusal(wrong, text);
+        }
+        Ok(())
     }
 
     /// Exchanges filters, all or none, and waits until no probe uses the old ones.
