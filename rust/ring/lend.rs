@@ -82,8 +82,9 @@ impl<P: Port> Reader<'_, P> {
     }
 
     /// Consumes what is unread in the reader's sub-buffer, or if that is nothing in the next one that
-    /// has something, and leaves it there to be looked at. Says whether there was something; the
-    /// sub-buffer stays the same if not.
+    /// has something, and leaves it there to be looked at. Says whether there was something. If not, the
+    /// sub-buffer stays the same, unless writers came meanwhile: then it may be the next one, where
+    /// nothing is yet. [`Self::lent`] tells.
     pub(crate) fn lend(&mut self) -> Result<bool, Busy> {
         if !self.has_unread() {
             return Ok(false);

@@ -296,8 +296,10 @@ impl World {
             if alone && after.1 != 0 && self.thrown.get() == 0 {
                 assert!(turnover.lost != 0, "events were lost, but no sub-buffer");
             }
-            // Here, for only writers come while there is a reader.
-            let open = self.ring.index_of(self.ring.newest()) == Some(lent.page.0);
+            // Here, for only writers come while there is a reader. What a reader had before may be
+            // his together with writers, also when these have left it since.
+            let open =
+                lent.page == at || self.ring.index_of(self.ring.newest()) == Some(lent.page.0);
             // Whatever comes meanwhile.
             assert!(taken || before.2 == after.2, "consumed in silence");
             (
@@ -309,6 +311,10 @@ impl World {
             )
         });
         let Some(events) = taken else {
+            // Writers who came in between let it go on to another one, where is nothing yet.
+            if was.is_some_and(|base| base != look.base) {
+                self.lent.take();
+            }
             return false;
         };
         let data = look.read();
