@@ -175,9 +175,14 @@ unsafe extern "C" fn look_up<N: Listing>(
     let found = match node.map(|node| node.look_up(name.to_bytes())) {
         Some(Ok(Some(found))) => found,
         Some(Err(error)) => return error.to_ptr(),
-        // A name that is nothing is not kept: it may be something soon.
-        // SAFETY: By the contract.
-        _ => return unsafe { bindings::simple_lookup(parent, dentry, flags) },
+        // SAFETY: By the contract. Who wants to make something needs the dentry to be told that he
+        // cannot.
+        _ if unsafe { c::rt_lookup_makes(flags) } => unsafe {
+            return bindings::simple_lookup(parent, dentry, flags);
+        },
+        // A name that is nothing leaves no dentry: who looks it up at the same moment, but after
+        // somebody made it something, would get that one.
+        _ => return ENOENT.to_ptr(),
     };
     let (place, listed) = found;
     // SAFETY: The parent of the dentry is positive and locked, and by the contract the dentry is one

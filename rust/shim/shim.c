@@ -9,6 +9,7 @@
 #include <linux/kprobes.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/namei.h>
 #include <linux/percpu.h>
 #include <linux/pipe_fs_i.h>
 #include <linux/preempt.h>
@@ -113,6 +114,11 @@ void rt_on_each_cpu(void (*func)(void *arg), void *arg)
 struct page *rt_page_of(const void *address)
 {
 	return virt_to_page(address);
+}
+
+bool rt_lookup_makes(unsigned int flags)
+{
+	return flags & (LOOKUP_CREATE | LOOKUP_EXCL | LOOKUP_RENAME_TARGET);
 }
 
 void *rt_per_cpu_ptr(void *base, unsigned int cpu)

@@ -67,6 +67,9 @@ void rt_on_each_cpu(void (*func)(void *arg), void *arg);
 /* A macro: the page that an address of allocated memory is in. */
 struct page *rt_page_of(const void *address);
 
+/* Macros: whether a lookup is for a name that somebody wants to make. */
+bool rt_lookup_makes(unsigned int flags);
+
 /* A macro: where a CPU's part of a per-CPU allocation is. */
 void *rt_per_cpu_ptr(void *base, unsigned int cpu);
 
