@@ -18,11 +18,16 @@ pub const TESTS: &[Test] = &[
 
 const RESTRICT: &str = "/proc/sys/kernel/kptr_restrict";
 
-/// Events whose own text, which is that of the kernel's header, consists of addresses.
+/// Events whose own text, which is that of the kernel's header, consists of addresses, and raw events
+/// of kernels with checks whose arguments are addresses as numbers.
 const OF_ADDRESSES: &[&str] = &[
     "alloc_vmap_area",
     "purge_vmap_area_lazy",
     "free_vmap_area_noflush",
+    "irq_disable",
+    "irq_enable",
+    "preempt_disable",
+    "preempt_enable",
 ];
 
 /// Addresses of the kernel, with page tables of four levels or five; what is above them are small
