@@ -73,7 +73,7 @@ pub fn open(path: &Path, write: bool, flags: i32) -> Op<File> {
 
 /// Every allocation at first, then fewer and fewer: loading the module takes thousands.
 fn sparse(n: usize) -> usize {
-    1 + n / 4
+    1 + n / 8
 }
 
 fn mount(context: &Context) -> Check {
@@ -529,7 +529,7 @@ fn load_with_faults(context: &Context, faults: &Faults) -> Check {
         },
     )?;
     println!("load: {tally:?}");
-    ensure!(tally.refused > 20, "{tally:?}");
+    ensure!(tally.refused > 10, "{tally:?}");
     Ok(())
 }
 
