@@ -60,8 +60,8 @@ pub(crate) struct Name<'a> {
     pub(crate) folder: bool,
 }
 
-/// Places of a list.
-pub(crate) const PLACES: u16 = 1 << PLACE_BITS;
+/// Places of a list. One more fits into so many bits, for the folder itself.
+pub(crate) const PLACES: u16 = (1 << PLACE_BITS) - 1;
 const PLACE_BITS: u32 = 13;
 
 /// The node of a folder with a list.
@@ -85,7 +85,7 @@ fn number_of(parent: u64, place: u16) -> u64 {
     const LISTED: u64 = 1 << 63;
     // Of the lower level: 4 bits are left for the files of its folders.
     const LOW: u32 = 4;
-    const HIGH: u32 = LOW + PLACE_BITS + 1;
+    const HIGH: u32 = LOW + PLACE_BITS;
     // No place is 0, which is the folder's own.
     let place = u64::from(place).wrapping_add(1);
     let below = |shift: u32| parent & ((1 << shift) - 1) == 0;
