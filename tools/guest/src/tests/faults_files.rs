@@ -280,8 +280,19 @@ fn files(context: &Context) -> Check {
 fn refused_filters(context: &Context) -> Check {
     let faults = Faults::new()?;
     let own = Instance::new(&context.root, "rtg-faults")?;
+    // What there is to see with memory; `filter.right_texts` compares it with tracefs.
+    ensure_eq!(
+        own.write(FILTER, b"nosuch == 1"),
+        Err(EINVAL),
+        "a wrong filter"
+    );
+    let wanted = own.get(FILTER)?;
+    ensure!(
+        wanted.contains("\nparse_error: Field not found\n"),
+        "{wanted:?}"
+    );
+    put(&own, &("error_log", ""))?;
     own.set(FILTER, "flags == 0x7fffffff")?;
-    let wanted = "nosuch == 1\n      ^\nparse_error: Field not found\n";
     let before = RefCell::new(state(&own)?);
     let path = own.file(FILTER);
     let mut told = 0;
