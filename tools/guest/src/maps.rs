@@ -231,7 +231,12 @@ impl MapReader {
     /// The bytes of a sub-buffer as they are now.
     pub fn image(&self, id: u32) -> Vec<u8> {
         let size = self.meta().subbuf_size as usize;
-        self.data.copy(id as usize * size, size)
+        let at = id as usize * size;
+        // The length in one piece and first: what is behind it may grow meanwhile.
+        let length = self.data.word(at + 8);
+        let mut bytes = self.data.copy(at, size);
+        bytes[8..16].copy_from_slice(&length.to_le_bytes());
+        bytes
     }
 
     /// Takes what the kernel gives next; says whether there was something. When nobody else reads,

@@ -100,7 +100,7 @@ fn entries(context: &Context) -> Check {
         || "an inode of two instances".into(),
     );
     println!("{count} entries");
-    ensure!(count > 800, "only {count} entries");
+    ensure!(count > 500, "only {count} entries");
     report.finish()
 }
 
