@@ -283,6 +283,11 @@ impl World {
                 (ids.of(lent.page), ids.count()),
                 (0, self.ring.slot_count() as u32 + 1)
             );
+            for name in 0..ids.count() {
+                let mut page = lent.page;
+                page.0 = (page.0 + name) % ids.count();
+                assert_eq!(ids.of(page), name, "the name of {page:?}");
+            }
             let base = reader.memory(ids, 0).expect("a sub-buffer").base();
             assert!(reader.memory(ids, ids.count()).is_none());
             let look = Look {
