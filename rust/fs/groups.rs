@@ -43,7 +43,7 @@ pub(crate) fn remove_event(event: &'static Event) {
     let last = !events::all().any(|other| other.system() == event.system());
     for_each_instance(|events| {
         // Who looked the event up before it could not be enabled any more is done, as it holds the lock.
-        events.change(EVENTS, |_| ());
+        events.settle(EVENTS);
         let Some(folder) = events.child(event.system()) else {
             return;
         };
@@ -51,7 +51,7 @@ pub(crate) fn remove_event(event: &'static Event) {
             folder.remove();
             return;
         }
-        folder.change(SYSTEM, |_| ());
+        folder.settle(SYSTEM);
         if let Some(folder) = folder.child(event.name()) {
             folder.remove();
         }

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How folders that users already see are found again, to be changed from inside the kernel.
+//! How folders that users already see are found again, to be removed from inside the kernel.
 //!
-//! Called by `fs::groups` when a module brings events or takes them away. A `Found` holds no lock;
-//! `change` locks the folder and gives the `Dir` that can be changed.
+//! Called by `fs::groups` when a module takes its events away. A `Found` holds no lock; `settle` waits
+//! for those who hold the folder's.
 
 use super::{
     c,
     dir::{
         name_of,
-        Dir,
         InodeLock, //
     }, //
 };
@@ -85,24 +84,11 @@ impl<N: Send + Sync + 'static> Found<N> {
         self.search(|child| unsafe { name_of(child.dentry) }.to_bytes() == name.as_bytes())
     }
 
-    /// Locks the folder, `depth` below an instance's own, and lets `change` change it. Nothing is
-    /// done when it was removed meanwhile.
-    pub(crate) fn change<R>(
-        &self,
-        depth: usize,
-        change: impl FnOnce(&Dir<'_, N>) -> R,
-    ) -> Option<R> {
+    /// Waits until whoever is looking something up in the folder, `depth` below an instance's own, is
+    /// done.
+    pub(crate) fn settle(&self, depth: usize) {
         // SAFETY: The reference keeps the inode (invariant).
-        let inode = unsafe { (*self.dentry).d_inode };
-        let lock = InodeLock::new(inode, depth);
-        // SAFETY: The flag changes under the lock only.
-        if unsafe { (*inode).i_flags } & bindings::S_DEAD != 0 {
-            return None;
-        }
-        // SAFETY: It is positive, alive and locked.
-        let result = change(&unsafe { Dir::new(self.dentry, Some(depth)) });
-        drop(lock);
-        Some(result)
+        drop(InodeLock::new(unsafe { (*self.dentry).d_inode }, depth));
     }
 }
 

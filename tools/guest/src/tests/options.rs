@@ -50,7 +50,7 @@ const OFFERED: &[&str] = &[
 
 /// The options of `trace_options`, with whether they are on. The tree under test has a name that
 /// begins with `no` for none.
-fn options_of(tree: &Tree) -> Check<Vec<(String, bool)>> {
+pub fn options_of(tree: &Tree) -> Check<Vec<(String, bool)>> {
     let text = tree.get("trace_options")?;
     let option = |line: &str| match line.strip_prefix("no") {
         Some(name) => (name.to_string(), false),

@@ -3,6 +3,7 @@
 //! Every option, switched to what it is not at first: both tracers record the same work and show the
 //! same lines, and an option that has to change them does.
 
+use super::options::options_of;
 use super::options_forms::{binary, record_by, some_processes, stable, Recorded, EVENTS};
 use super::options_stacks::{blocks, of_the_probe};
 use super::{like, pair, test, Test};
@@ -76,16 +77,6 @@ pub const NOT_OFFERED: &[&str] = &[
     "function-trace",
     "function-fork",
 ];
-
-/// Options with whether they are on. Of names that begin with `no` there is none.
-fn options_of(tree: &Tree) -> Check<Vec<(String, bool)>> {
-    let text = tree.get("trace_options")?;
-    let option = |line: &str| match line.strip_prefix("no") {
-        Some(name) => (name.to_string(), false),
-        None => (line.to_string(), true),
-    };
-    Ok(text.lines().map(option).collect())
-}
 
 fn options(context: &Context) -> Check {
     let (own, reference) = (Tree::at(&context.root), Tree::at(&context.reference));
