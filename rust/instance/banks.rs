@@ -15,6 +15,7 @@ use crate::ring::port::SharedWord;
 
 /// One of the two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
 pub(crate) enum Bank {
     /// The one that a new instance writes to.
     #[default]

@@ -108,6 +108,20 @@ impl EventSize {
         Some(size)
     }
 
+    /// The size for `payload` bytes of whose kind most events are: more than 8 and so few that
+    /// `type_len` holds the length. As [`Self::new`] says for these.
+    #[inline(always)]
+    pub(crate) const fn usual(payload: usize) -> Option<Self> {
+        let words = payload.wrapping_add(3) >> 2;
+        if words.wrapping_sub(3) > SMALL / 4 - 3 {
+            return None;
+        }
+        Some(Self {
+            total: (words as u32).wrapping_mul(4).wrapping_add(4),
+            type_len: words as u32,
+        })
+    }
+
     /// Bytes between the start of the event and its payload.
     #[inline(always)]
     pub(crate) const fn payload_offset(self) -> u32 {
