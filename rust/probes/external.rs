@@ -1,15 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Raw records of other modules: a C interface to write bytes into an instance from any context.
+//! Raw records of other modules: a C interface to write bytes into an instance from any context, and
+//! the steps of writers and readers one by one, to be measured.
 //!
-//! rtstress (tools/guest) uses it to nest writers of all contexts. See shim/events.h.
+//! rtsoak uses the former to nest writers of all contexts, rtbench the latter (both tools/guest). See
+//! shim/events.h.
 
-use crate::instance::{
-    registry,
-    InstanceRef, //
+use super::{
+    refused,
+    tell, //
+};
+use crate::{
+    instance::{
+        registry,
+        stream::Walk,
+        Bank,
+        Buf,
+        Instance,
+        InstanceRef,
+        PageCopy, //
+    },
+    kapi::{
+        c::rt_reserved,
+        clock,
+        percpu::CpuPin, //
+    },
+    ring::reserved::Reserved, //
 };
 use core::{
-    ptr::null_mut,
+    ptr::{
+        null_mut,
+        NonNull, //
+    },
     slice, //
 };
 use kernel::{
@@ -17,6 +39,7 @@ use kernel::{
     ffi::{
         c_char,
         c_int,
+        c_long,
         c_uint, //
     },
     prelude::*, //
@@ -66,4 +89,148 @@ unsafe extern "C" fn rtrace_test_write(
 unsafe extern "C" fn rtrace_test_close(handle: *mut c_void) {
     // SAFETY: By the contract.
     drop(unsafe { KBox::from_raw(handle.cast::<InstanceRef>()) });
+}
+
+/// Reserves `size` bytes, which get no common fields: what a probe does, less the event. Any context,
+/// NMI included.
+///
+/// # Safety
+///
+/// `handle` is from [`rtrace_test_open`] and not closed; preemption is disabled until
+/// [`rtrace_test_commit`] or [`rtrace_test_discard`], one of which follows unless the entry is null.
+#[no_mangle]
+unsafe extern "C" fn rtrace_test_reserve(handle: *mut c_void, size: usize) -> rt_reserved {
+    // SAFETY: By the contract.
+    let inst = unsafe { &*handle.cast::<InstanceRef>() };
+    // SAFETY: By the contract.
+    let pin = unsafe { CpuPin::assume() };
+    let (buffers, recorder, _) = inst.writing();
+    let (bank, ring) = buffers.rings().this(&pin);
+    // SAFETY: The ring of the CPU that we are pinned to.
+    let writer = unsafe { ring.writer() };
+    let (entry, token) = match writer.reserve(size, || clock::read(recorder.clock())) {
+        Ok(reserved) => {
+            let (entry, token) = reserved.into_raw();
+            (entry.as_ptr().cast(), bank.mark(token))
+        }
+        Err(why) => {
+            refused(ring, buffers, why);
+            (null_mut(), 0)
+        }
+    };
+    rt_reserved { entry, token }
+}
+
+/// Makes what was reserved final.
+///
+/// # Safety
+///
+/// `handle` as it was given to [`rtrace_test_reserve`], the others as that returned them, and `entry`
+/// is not null; preemption is still disabled.
+#[no_mangle]
+unsafe extern "C" fn rtrace_test_commit(handle: *mut c_void, _entry: *mut c_void, token: u64) {
+    // SAFETY: By the contract.
+    let inst = unsafe { &*handle.cast::<InstanceRef>() };
+    // SAFETY: By the contract.
+    let pin = unsafe { CpuPin::assume() };
+    let (buffers, _, waker) = inst.writing();
+    let (bank, _) = Bank::marked(token);
+    let ring = buffers.rings().here(&pin, bank);
+    // SAFETY: The ring of the CPU that we are pinned to, in the bank of the reservation.
+    let writer = unsafe { ring.writer() };
+    // SAFETY: The last reservation in this ring that is not over is the one of the caller.
+    let published = unsafe { writer.commit_raw() };
+    tell(ring, buffers, waker, published);
+}
+
+/// Gives what was reserved up.
+///
+/// # Safety
+///
+/// As for [`rtrace_test_commit`].
+#[no_mangle]
+unsafe extern "C" fn rtrace_test_discard(handle: *mut c_void, entry: *mut c_void, token: u64) {
+    // SAFETY: By the contract.
+    let inst = unsafe { &*handle.cast::<InstanceRef>() };
+    // SAFETY: By the contract.
+    let pin = unsafe { CpuPin::assume() };
+    let (buffers, _, waker) = inst.writing();
+    let (bank, token) = Bank::marked(token);
+    let ring = buffers.rings().here(&pin, bank);
+    // SAFETY: The ring of the CPU that we are pinned to, in the bank of the reservation.
+    let writer = unsafe { ring.writer() };
+    let Some(entry) = NonNull::new(entry.cast()) else {
+        return;
+    };
+    // SAFETY: By the contract.
+    let published = unsafe { Reserved::from_raw(writer, entry, token) }.discard();
+    tell(ring, buffers, waker, published);
+}
+
+/// The time by the clock of the instance. Any context, NMI included.
+///
+/// # Safety
+///
+/// `handle` is from [`rtrace_test_open`] and not closed; preemption is disabled.
+#[no_mangle]
+unsafe extern "C" fn rtrace_test_clock(handle: *mut c_void) -> u64 {
+    // SAFETY: By the contract.
+    let inst = unsafe { &*handle.cast::<InstanceRef>() };
+    let (_, recorder, _) = inst.writing();
+    clock::read(recorder.clock())
+}
+
+/// Consumes all unread events of `cpu`, one by one as `trace_pipe` does. Returns how many, or an error.
+/// Process context.
+///
+/// # Safety
+///
+/// `handle` is from [`rtrace_test_open`] and not closed.
+#[no_mangle]
+unsafe extern "C" fn rtrace_test_consume(handle: *mut c_void, cpu: c_uint) -> c_long {
+    // SAFETY: By the contract.
+    let inst = unsafe { &*handle.cast::<InstanceRef>() };
+    from_result(|| consume(inst, cpu))
+}
+
+fn consume(inst: &Instance, cpu: u32) -> Result<c_long> {
+    let mut page = PageCopy::default();
+    let mut events = 0;
+    while inst.peek_next(cpu, &mut page)? {
+        let data = page.bytes.get(..page.len).unwrap_or(&[]);
+        let mut walk = Walk::new(data, page.rd, page.rd_ts);
+        let mut more = true;
+        while more {
+            let found = c_long::from(walk.stamp().is_some());
+            more = found != 0;
+            walk.pass(data);
+            let (end, time) = walk.passed();
+            // Behind the last event there may be bytes that are none.
+            if !inst.consume(cpu, &page, end, time, found as u64) && more {
+                return Ok(events);
+            }
+            events = events.wrapping_add(found);
+        }
+    }
+    Ok(events)
+}
+
+/// Consumes all unread events of `cpu` by sub-buffers, as a `read` of `trace_pipe_raw` does. Returns
+/// how many sub-buffers, or an error. Process context.
+///
+/// # Safety
+///
+/// `handle` is from [`rtrace_test_open`] and not closed.
+#[no_mangle]
+unsafe extern "C" fn rtrace_test_read_pages(handle: *mut c_void, cpu: c_uint) -> c_long {
+    // SAFETY: By the contract.
+    let inst = unsafe { &*handle.cast::<InstanceRef>() };
+    from_result(|| {
+        let mut image = KVVec::new();
+        let mut pages: c_long = 0;
+        while inst.raw_read(Buf::Live, cpu, &mut image)? {
+            pages = pages.wrapping_add(1);
+        }
+        Ok(pages)
+    })
 }

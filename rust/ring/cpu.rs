@@ -80,7 +80,8 @@ impl<L: LocalWord> Counters<L> {
     }
 }
 
-/// Words that several CPUs write.
+/// Words that several CPUs write, apart from those of writers: see [`super::lines`].
+#[repr(align(64))]
 pub(super) struct SharedSide<P: Port> {
     /// Recording is refused while this is not 0 (bits of `DISABLE_*`).
     pub(super) disabled: P::Shared,
