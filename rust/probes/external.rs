@@ -23,9 +23,16 @@ use crate::{
     kapi::{
         c::rt_reserved,
         clock,
-        percpu::CpuPin, //
+        percpu::CpuPin,
+        port::Kernel, //
     },
-    ring::reserved::Reserved, //
+    ring::{
+        reserved::Reserved,
+        writer::{
+            Declined,
+            Left, //
+        }, //
+    }, //
 };
 use core::{
     ptr::{
@@ -108,17 +115,42 @@ unsafe extern "C" fn rtrace_test_reserve(handle: *mut c_void, size: usize) -> rt
     let (bank, ring) = buffers.rings().this(&pin);
     // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
-    let (entry, token) = match writer.reserve(size, || clock::read(recorder.clock())) {
-        Ok(reserved) => {
-            let (entry, token) = reserved.into_raw();
-            (entry.as_ptr().cast(), bank.mark(token))
-        }
+    match writer.reserve_short(size, || clock::read(recorder.clock())) {
+        Ok(reserved) => given(bank, reserved),
+        Err(declined) => reserve_long(inst, size, bank, declined),
+    }
+}
+
+/// What C gets of a reservation.
+#[inline(always)]
+fn given(bank: Bank, reserved: Reserved<'_, Kernel>) -> rt_reserved {
+    let (entry, token) = reserved.into_raw();
+    rt_reserved {
+        entry: entry.as_ptr().cast(),
+        token: bank.mark(token),
+    }
+}
+
+/// Reserves in `bank` what the short way declined.
+#[cold]
+#[inline(never)]
+fn reserve_long(inst: &Instance, size: usize, bank: Bank, declined: Declined) -> rt_reserved {
+    // SAFETY: Only `rtrace_test_reserve` calls this.
+    let pin = unsafe { CpuPin::assume() };
+    let (buffers, recorder, _) = inst.writing();
+    let ring = buffers.rings().here(&pin, bank);
+    // SAFETY: The ring of the CPU that we are pinned to.
+    let writer = unsafe { ring.writer() };
+    match writer.reserve_long(size, declined, || clock::read(recorder.clock())) {
+        Ok(reserved) => given(bank, reserved),
         Err(why) => {
             refused(ring, buffers, why);
-            (null_mut(), 0)
+            rt_reserved {
+                entry: null_mut(),
+                token: 0,
+            }
         }
-    };
-    rt_reserved { entry, token }
+    }
 }
 
 /// Makes what was reserved final.
@@ -139,8 +171,24 @@ unsafe extern "C" fn rtrace_test_commit(handle: *mut c_void, _entry: *mut c_void
     // SAFETY: The ring of the CPU that we are pinned to, in the bank of the reservation.
     let writer = unsafe { ring.writer() };
     // SAFETY: The last reservation in this ring that is not over is the one of the caller.
-    let published = unsafe { writer.commit_raw() };
-    tell(ring, buffers, waker, published);
+    match unsafe { writer.commit_short() } {
+        Ok(()) => waker.published(),
+        Err(left) => commit_long(inst, bank, left),
+    }
+}
+
+/// Goes the long way out of `bank`.
+#[cold]
+#[inline(never)]
+fn commit_long(inst: &Instance, bank: Bank, left: Left) {
+    // SAFETY: Only `rtrace_test_commit` calls this.
+    let pin = unsafe { CpuPin::assume() };
+    let (buffers, _, waker) = inst.writing();
+    let ring = buffers.rings().here(&pin, bank);
+    // SAFETY: The ring of the CPU that we are pinned to, in the bank of the reservation.
+    let writer = unsafe { ring.writer() };
+    // SAFETY: The short way said so.
+    tell(ring, buffers, waker, unsafe { writer.commit_long(left) });
 }
 
 /// Gives what was reserved up.
