@@ -147,18 +147,20 @@ impl<L: LocalWord> StampPair<L> {
         }
     }
 
-    /// As [`Self::read`] for most events: the time, and since when. Nothing unless the time of the
-    /// event in front is known, not later, and in reach of a header.
+    /// For most events, at `time`: the delta. Nothing unless the time of the event in front is known, not
+    /// later, and in reach of a header.
+    ///
+    /// The caller has read the position first and the clock, and moves the position by `cmpxchg`
+    /// afterwards. When that succeeds the event in front is the same as at any time in between.
     #[inline(always)]
-    pub(crate) fn read_short(&self, clock: impl FnOnce() -> u64) -> Option<(u64, u32)> {
+    pub(crate) fn since_front(&self, time: u64) -> Option<u32> {
         let write = self.write.get();
         let last = self.time_of(Token(write).level());
         if self.before.get() != write {
             return None;
         }
-        let time = clock();
         let since = time.wrapping_sub(last);
-        (since <= wire::DELTA_MAX).then_some((time, since as u32))
+        (since <= wire::DELTA_MAX).then_some(since as u32)
     }
 
     /// Before the reservation.

@@ -112,13 +112,13 @@ impl EventSize {
     /// `type_len` holds the length. As [`Self::new`] says for these.
     #[inline(always)]
     pub(crate) const fn usual(payload: usize) -> Option<Self> {
-        let words = payload.wrapping_add(3) >> 2;
-        if words.wrapping_sub(3) > SMALL / 4 - 3 {
+        if payload.wrapping_sub(9) > SMALL - 9 {
             return None;
         }
+        let words = (payload as u32).wrapping_add(3) >> 2;
         Some(Self {
-            total: (words as u32).wrapping_mul(4).wrapping_add(4),
-            type_len: words as u32,
+            total: words.wrapping_add(1) << 2,
+            type_len: words,
         })
     }
 

@@ -153,15 +153,16 @@ impl<'a, P: Port> Writer<'a, P> {
         if self.ring.is_disabled() {
             return Err(Declined::Off);
         }
-        self.reserve_on(len, clock)
+        self.reserve_on(len, || Some(clock()))
     }
 
-    /// As [`Self::reserve_short`], once recording was found on.
+    /// As [`Self::reserve_short`], once recording was found on, and with a clock that may have no time
+    /// just now.
     #[inline(always)]
     pub(crate) fn reserve_on(
         self,
         len: usize,
-        clock: impl FnOnce() -> u64,
+        clock: impl FnOnce() -> Option<u64>,
     ) -> Result<Reserved<'a, P>, Declined> {
         match EventSize::usual(len) {
             Some(size) => self.place_short(len, size, clock),
@@ -175,7 +176,7 @@ impl<'a, P: Port> Writer<'a, P> {
         self,
         len: usize,
         size: EventSize,
-        clock: impl FnOnce() -> u64,
+        clock: impl FnOnce() -> Option<u64>,
     ) -> Result<Reserved<'a, P>, Declined> {
         let ring = self.ring;
         let w = &ring.w;
@@ -186,16 +187,18 @@ impl<'a, P: Port> Writer<'a, P> {
         w.nest.set(1);
         // A
         let from = Pos(w.pos.get());
-        let first = Pos(w.live.get());
-        let used = layout.offset(from);
-        let end = used.wrapping_add(size.total);
-        if !layout.is_behind(from, first) || end > layout.capacity() {
-            return Err(Declined::Inside);
-        }
-        // B
-        let Some((time, delta)) = w.stamps.read_short(clock) else {
+        // B, the clock first: the less is known by then, the less is to be kept meanwhile.
+        let Some(time) = clock() else {
             return Err(Declined::Inside);
         };
+        let Some(delta) = w.stamps.since_front(time) else {
+            return Err(Declined::Inside);
+        };
+        let used = layout.offset(from);
+        let end = used.wrapping_add(size.total);
+        if !layout.is_behind(from, Pos(w.live.get())) || end > layout.capacity() {
+            return Err(Declined::Inside);
+        }
         // C
         let token = layout.token(from, 0);
         w.stamps.open(token);
@@ -208,16 +211,14 @@ impl<'a, P: Port> Writer<'a, P> {
         // F. The sub-buffer stays the same until we publish.
         let page = ring.live_page();
         let header = wire::header(size.type_len, delta);
-        if size.type_len == 0 {
+        let payload = if size.type_len == 0 {
             // SAFETY: [used, end) is in the sub-buffer and ours since D; an event with a length word
             // has at least 124 bytes.
-            unsafe { page.put(used, [header, size.length_word()]) };
+            unsafe { page.put(used, [header, size.length_word()]) }
         } else {
             // SAFETY: as above; an event has at least 8 bytes.
-            unsafe { page.put(used, [header]) };
-        }
-        // SAFETY: the payload begins inside the reservation.
-        let payload = unsafe { page.at(used.wrapping_add(size.payload_offset())) };
+            unsafe { page.put(used, [header]) }
+        };
         Ok(Reserved {
             writer: self,
             payload,
@@ -244,7 +245,7 @@ impl<'a, P: Port> Writer<'a, P> {
         };
         let mut declined = declined;
         if declined == Declined::Outside && EventSize::usual(len).is_none() {
-            match self.place_short(len, size, &clock) {
+            match self.place_short(len, size, || Some(clock())) {
                 Ok(reserved) => return Ok(reserved),
                 Err(again) => declined = again,
             }
