@@ -11,13 +11,15 @@ use super::{
     },
     tell,
     EventFile,
-    Recorder, //
+    Recorder,
+    COMMON, //
 };
 use crate::{
     instance::Bank,
     kapi::{
         c::rt_reserved,
         clock,
+        context,
         percpu::CpuPin,
         port::{
             Kernel,
@@ -91,7 +93,7 @@ extern "C" fn reserve_on(file: &EventFile, size: usize, ring: &Ring, bank: Bank)
     let recorder = unsafe { file.recorder.as_ref() };
     // SAFETY: Only `rtrace_reserve` calls this: the ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
-    match writer.reserve_on(size, || clock::read(recorder.clock())) {
+    match writer.reserve_on(size, || Some(clock::read(recorder.clock()))) {
         Ok(reserved) => given(file, bank, reserved, 0),
         Err(declined) => reserve_long(file, size, bank, declined),
     }
@@ -105,11 +107,39 @@ fn given(
     mut reserved: Reserved<'_, Kernel>,
     bits: u64,
 ) -> rt_reserved {
-    fill_common(reserved.payload(), file.id, OWN);
+    let here = context::raw();
+    let mut filled = true;
+    if let Some(common) = reserved.payload().first_chunk_mut::<COMMON>() {
+        match here.task_word(file.id, OWN) {
+            Some(word) => *common = word.to_le_bytes(),
+            None => filled = false,
+        }
+    }
     let (entry, token) = reserved.into_raw();
+    let token = bank.mark(token) | bits;
+    if !filled {
+        // SAFETY: Reserved just now, and long enough.
+        return unsafe { given_elsewhere(entry, token, file.id) };
+    }
     rt_reserved {
         entry: entry.as_ptr().cast(),
-        token: bank.mark(token) | bits,
+        token,
+    }
+}
+
+/// As [`given`], in other contexts than that of most tasks.
+///
+/// # Safety
+///
+/// `entry` is a reservation of [`COMMON`] bytes at least.
+#[inline(never)]
+unsafe extern "C" fn given_elsewhere(entry: NonNull<u8>, token: u64, id: u16) -> rt_reserved {
+    let common = context::raw().any_word(id, OWN).to_le_bytes();
+    // SAFETY: By the contract.
+    unsafe { entry.cast::<[u8; COMMON]>().write(common) };
+    rt_reserved {
+        entry: entry.as_ptr().cast(),
+        token,
     }
 }
 
