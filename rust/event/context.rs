@@ -78,9 +78,13 @@ impl Raw {
     pub(crate) fn task_word(&self, event_type: u16, own: u64) -> Option<u64> {
         let (count, migration) = (self.count(), u64::from(self.migration_disabled));
         // The inverted bit 63 makes `count` large when somebody wants to be scheduled.
-        let rare = (count | migration) > DEEPEST
-            || self.thread_flags & (WANTS_RESCHED | WANTS_RESCHED_LAZY) != 0;
-        (!rare).then(|| self.put_together(event_type, 0, (count | (migration << 4)).wrapping_sub(own)))
+        if (count | migration) > DEEPEST
+            || self.thread_flags & (WANTS_RESCHED | WANTS_RESCHED_LAZY) != 0
+        {
+            return None;
+        }
+        let depths = count | (migration << 4);
+        Some(self.put_together(event_type, 0, depths.wrapping_sub(own)))
     }
 
     /// As [`Self::word`], without the way that is short in most tasks.
