@@ -21,7 +21,10 @@
 
 #define MOST_EVENTS 100000
 /* A no-op whose displacement nobody else would write. */
-#define MARK(which) asm volatile(".byte 0x0f, 0x1f, 0x80, " which ", 'r', 't', 'b'" ::: "memory")
+#define MARK(which)								\
+do {										\
+	asm volatile(".byte 0x0f, 0x1f, 0x80, " which ", 'r', 't', 'b'" ::: "memory");	\
+} while (0)
 #define MARK_BEGIN "1"
 #define MARK_END "2"
 

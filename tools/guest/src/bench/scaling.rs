@@ -11,12 +11,15 @@ use crate::tree::Instance;
 use crate::Context;
 use std::io::Write;
 use std::path::Path;
+use std::time::Duration;
 
 /// MiB.
 const SIZES: &[u64] = &[1, 64, 256];
 const INSTANCES: &[usize] = &[1, 2, 4, 8];
 /// KiB of the buffer whose memory is looked at.
 const MEMORY_KB: u64 = 65536;
+/// Free memory that changes by less stands still.
+const SETTLED_KB: i64 = 32;
 /// Bytes of a marker: a sub-buffer holds no second one.
 const MARKER: usize = 3000;
 
@@ -64,22 +67,36 @@ fn in_instances(kernel: &Kernel, root: &Path, count: usize) -> Check<Cost> {
     cost
 }
 
-/// KiB of free memory.
+/// KiB of free memory, now.
 fn free_kb() -> Check<i64> {
-    let _ = std::fs::write("/proc/sys/vm/drop_caches", "3");
+    std::fs::write("/proc/sys/vm/drop_caches", "3").map_err(|e| e.to_string())?;
     let text = std::fs::read_to_string("/proc/meminfo").map_err(|e| e.to_string())?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemFree:"));
     let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
     number.ok_or_else(|| format!("no MemFree in {text:?}"))
 }
 
+/// KiB of free memory, when what was given up has been freed: that takes a while.
+fn settled_kb() -> Check<i64> {
+    let mut last = free_kb()?;
+    for _ in 0..20 {
+        std::thread::sleep(Duration::from_millis(500));
+        let now = free_kb()?;
+        if (now - last).abs() < SETTLED_KB {
+            return Ok(now);
+        }
+        last = now;
+    }
+    Err("the free memory does not settle".into())
+}
+
 /// KiB that a buffer of `MEMORY_KB` takes: of one CPU, the machine has no other.
 fn memory(root: &Path) -> Check<f64> {
     let own = Instance::new(root, "rtg-bench")?;
     own.set("buffer_size_kb", "8")?;
-    let before = free_kb()?;
+    let before = settled_kb()?;
     own.set("buffer_size_kb", &MEMORY_KB.to_string())?;
-    let taken = before - free_kb()?;
+    let taken = before - settled_kb()?;
     own.remove()?;
     Ok(taken as f64)
 }

@@ -88,6 +88,7 @@ impl Table {
             .ftrace
             .zip(row.rtrace)
             .map(|(ftrace, rtrace)| rtrace / ftrace);
+        let ratio = ratio.filter(|ratio| ratio.is_finite());
         println!(
             "{:<48} {:<9} {:>10} {:>10} {:>7}{}",
             row.name,
