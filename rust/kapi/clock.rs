@@ -82,6 +82,22 @@ pub(crate) fn read(clock: ClockId) -> u64 {
     }
 }
 
+/// Is the clock of this number made here? Then [`here`] reads it.
+#[inline(always)]
+pub(crate) fn is_here(number: u64) -> bool {
+    // Volatile, or the compiler takes two steps to what is one comparison.
+    // SAFETY: As in `Chosen::get`.
+    number == u64::from(unsafe { INLINE.0.get().read_volatile() })
+}
+
+/// The clock that is made here; nothing while the kernel changes what it is made of, and then [`read`]
+/// is to be asked. As for that; not unless [`is_here`] has said that there is one.
+#[inline(always)]
+pub(crate) fn here() -> Option<u64> {
+    // SAFETY: `choose_local` named a clock only because `cyc2ns` had found and proven the place.
+    unsafe { latch::now(PLACE.get()) }
+}
+
 /// `local` while the kernel changes what it is made of.
 #[cold]
 #[inline(never)]

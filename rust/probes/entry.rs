@@ -83,12 +83,27 @@ pub(super) unsafe extern "C" fn rtrace_reserve(cookie: *mut c_void, size: usize)
     if ring.is_disabled() {
         return reserve_off(file, ring);
     }
-    reserve_on(file, size, ring, bank)
+    // SAFETY: By the invariant of `EventFile`.
+    let recorder = unsafe { file.recorder.as_ref() };
+    if !recorder.clock_is_here() {
+        return reserve_by_call(file, size, ring, bank);
+    }
+    // SAFETY: The ring of the CPU that we are pinned to.
+    let writer = unsafe { ring.writer() };
+    match writer.reserve_on(size, clock::here) {
+        Ok(reserved) => given(file, bank, reserved, 0),
+        Err(declined) => reserve_long(file, size, bank, declined),
+    }
 }
 
-/// As [`rtrace_reserve`], in a ring that records.
+/// As [`rtrace_reserve`], in a ring that records, with a clock that is a function.
 #[inline(never)]
-extern "C" fn reserve_on(file: &EventFile, size: usize, ring: &Ring, bank: Bank) -> rt_reserved {
+extern "C" fn reserve_by_call(
+    file: &EventFile,
+    size: usize,
+    ring: &Ring,
+    bank: Bank,
+) -> rt_reserved {
     // SAFETY: By the invariant of `EventFile`.
     let recorder = unsafe { file.recorder.as_ref() };
     // SAFETY: Only `rtrace_reserve` calls this: the ring of the CPU that we are pinned to.

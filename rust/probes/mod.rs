@@ -104,6 +104,12 @@ impl Recorder {
             .unwrap_or(ClockId::Local)
     }
 
+    /// Is the clock one that is made here?
+    #[inline(always)]
+    fn clock_is_here(&self) -> bool {
+        clock::is_here(self.clock.load())
+    }
+
     /// Where events are counted, if they are.
     #[inline(always)]
     pub(crate) fn counts(&self) -> Option<&Counts> {
