@@ -115,6 +115,24 @@ unsafe extern "C" fn rtrace_test_reserve(handle: *mut c_void, size: usize) -> rt
     let (bank, ring) = buffers.rings().this(&pin);
     // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
+    if ring.is_disabled() || !recorder.clock_is_here() {
+        return reserve_by_call(inst, size, bank);
+    }
+    match writer.reserve_on(size, clock::here) {
+        Ok(reserved) => given(bank, reserved),
+        Err(declined) => reserve_long(inst, size, bank, declined),
+    }
+}
+
+/// As [`rtrace_test_reserve`], with a clock that is a function; or recording is off.
+#[inline(never)]
+fn reserve_by_call(inst: &Instance, size: usize, bank: Bank) -> rt_reserved {
+    // SAFETY: Only `rtrace_test_reserve` calls this.
+    let pin = unsafe { CpuPin::assume() };
+    let (buffers, recorder, _) = inst.writing();
+    let ring = buffers.rings().here(&pin, bank);
+    // SAFETY: The ring of the CPU that we are pinned to.
+    let writer = unsafe { ring.writer() };
     match writer.reserve_short(size, || clock::read(recorder.clock())) {
         Ok(reserved) => given(bank, reserved),
         Err(declined) => reserve_long(inst, size, bank, declined),
