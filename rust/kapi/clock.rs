@@ -64,8 +64,10 @@ impl<T: Copy> Chosen<T> {
     ///
     /// No clock is being read, nor is another task here.
     unsafe fn set(&self, value: T) {
+        // Volatile, or the compiler sees that there are but two values, keeps which one it is, and makes
+        // the value of that at each reading.
         // SAFETY: By the contract.
-        unsafe { *self.0.get() = value };
+        unsafe { self.0.get().write_volatile(value) };
     }
 }
 
