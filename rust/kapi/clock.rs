@@ -74,30 +74,41 @@ impl<T: Copy> Chosen<T> {
 /// Reads `clock`. Any context, NMI included; preemption is disabled.
 #[inline(always)]
 pub(crate) fn read(clock: ClockId) -> u64 {
-    if clock as u8 != INLINE.get() {
-        return by_call(clock);
-    }
-    // SAFETY: `choose_local` named a clock only because `cyc2ns` had found and proven the place.
-    match unsafe { latch::now(PLACE.get()) } {
-        Some(time) => time,
-        None => while_it_changes(),
+    // SAFETY: The number of a clock.
+    match unsafe { Here::of(clock as u64) } {
+        Some(here) => here.now().unwrap_or_else(while_it_changes),
+        None => by_call(clock),
     }
 }
 
-/// Is the clock of this number made here? Then [`here`] reads it.
-#[inline(always)]
-pub(crate) fn is_here(number: u64) -> bool {
-    // Volatile, or the compiler takes two steps to what is one comparison.
-    // SAFETY: As in `Chosen::get`.
-    number == u64::from(unsafe { INLINE.0.get().read_volatile() })
-}
+/// A clock that is made here, without a call.
+///
+/// # Invariants
+///
+/// `INLINE` names a clock.
+#[derive(Clone, Copy)]
+pub(crate) struct Here(());
 
-/// The clock that is made here; nothing while the kernel changes what it is made of, and then [`read`]
-/// is to be asked. As for that; not unless [`is_here`] has said that there is one.
-#[inline(always)]
-pub(crate) fn here() -> Option<u64> {
-    // SAFETY: `choose_local` named a clock only because `cyc2ns` had found and proven the place.
-    unsafe { latch::now(PLACE.get()) }
+impl Here {
+    /// The clock of this number, if it is that.
+    ///
+    /// # Safety
+    ///
+    /// It is the number of a [`ClockId`].
+    #[inline(always)]
+    pub(crate) unsafe fn of(number: u64) -> Option<Self> {
+        // INVARIANT: No clock has the number `NO_CLOCK`.
+        (number == u64::from(INLINE.get())).then_some(Self(()))
+    }
+
+    /// Its time; nothing while the kernel changes what it is made of, and then [`read`] is to be asked.
+    /// As for that.
+    #[inline(always)]
+    pub(crate) fn now(self) -> Option<u64> {
+        // SAFETY: By the invariant; `choose_local` named a clock only because `cyc2ns` had found and
+        // proven the place.
+        unsafe { latch::now(PLACE.get()) }
+    }
 }
 
 /// `local` while the kernel changes what it is made of.

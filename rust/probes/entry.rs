@@ -85,12 +85,12 @@ pub(super) unsafe extern "C" fn rtrace_reserve(cookie: *mut c_void, size: usize)
     }
     // SAFETY: By the invariant of `EventFile`.
     let recorder = unsafe { file.recorder.as_ref() };
-    if !recorder.clock_is_here() {
+    let Some(clock) = recorder.clock_here() else {
         return reserve_by_call(file, size, ring, bank);
-    }
+    };
     // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
-    match writer.reserve_on(size, clock::here) {
+    match writer.reserve_on(size, || clock.now()) {
         Ok(reserved) => given(file, bank, reserved, 0),
         Err(declined) => reserve_long(file, size, bank, declined),
     }

@@ -115,10 +115,10 @@ unsafe extern "C" fn rtrace_test_reserve(handle: *mut c_void, size: usize) -> rt
     let (bank, ring) = buffers.rings().this(&pin);
     // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
-    if ring.is_disabled() || !recorder.clock_is_here() {
+    let Some(clock) = recorder.clock_here().filter(|_| !ring.is_disabled()) else {
         return reserve_by_call(inst, size, bank);
-    }
-    match writer.reserve_on(size, clock::here) {
+    };
+    match writer.reserve_on(size, || clock.now()) {
         Ok(reserved) => given(bank, reserved),
         Err(declined) => reserve_long(inst, size, bank, declined),
     }

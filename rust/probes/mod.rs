@@ -104,10 +104,11 @@ impl Recorder {
             .unwrap_or(ClockId::Local)
     }
 
-    /// Is the clock one that is made here?
+    /// The clock, if it is one that is made here.
     #[inline(always)]
-    fn clock_is_here(&self) -> bool {
-        clock::is_here(self.clock.load())
+    fn clock_here(&self) -> Option<clock::Here> {
+        // SAFETY: The word holds nothing else than numbers of clocks.
+        unsafe { clock::Here::of(self.clock.load()) }
     }
 
     /// Where events are counted, if they are.
