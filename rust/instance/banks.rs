@@ -42,7 +42,7 @@ impl Bank {
     /// The token of a reservation in this bank, for C.
     #[inline(always)]
     pub(crate) const fn mark(self, token: u64) -> u64 {
-        token | (self as u64) << TOKEN_BANK.trailing_zeros()
+        token | ((self as u64) << TOKEN_BANK.trailing_zeros())
     }
 
     /// What [`Self::mark`] was given.
