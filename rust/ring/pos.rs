@@ -27,8 +27,6 @@ pub(crate) struct Layout {
     one_event: u64,
     /// One sub-buffer.
     one_seq: u64,
-    /// The same without its beginning.
-    most_of_seq: u64,
     /// Bytes for events in a sub-buffer.
     capacity: u32,
     order: u32,
@@ -55,7 +53,6 @@ impl Layout {
                     offset_mask: one_event.wrapping_sub(1),
                     one_event,
                     one_seq,
-                    most_of_seq: one_seq.wrapping_sub(1),
                     capacity: (size as u32).wrapping_sub(wire::HEADER as u32),
                     order,
                 });
@@ -131,13 +128,6 @@ impl Layout {
         pos.0.wrapping_sub(first.0) < self.one_seq
     }
 
-    /// Is `pos` in the sub-buffer that begins at `first`, and behind an event?
-    #[inline(always)]
-    pub(crate) const fn is_behind(self, pos: Pos, first: Pos) -> bool {
-        let behind = pos.0.wrapping_sub(first.0);
-        behind.wrapping_sub(1) < self.most_of_seq
-    }
-
     /// The name of an attempt at this position by a writer of `level`. It has no room for the upper
     /// bits of the number of the sub-buffer.
     #[inline(always)]
@@ -200,10 +190,8 @@ mod tests {
             for (seq, same) in [(2, false), (3, true), (4, false), (l.max_seq(), false)] {
                 let p = l.pos(seq, most, l.capacity());
                 assert_eq!(l.is_in(p, first), same);
-                assert_eq!(l.is_behind(p, first), same);
                 let begin = l.pos(seq, 0, 0);
                 assert_eq!(l.is_in(begin, first), same);
-                assert!(!l.is_behind(begin, first));
             }
             assert!(!l.is_in(Pos(u64::MAX), first));
             assert!(!l.is_in(l.pos(l.max_seq(), most, l.capacity()), Pos(u64::MAX)));

@@ -191,12 +191,13 @@ impl<'a, P: Port> Writer<'a, P> {
         let Some(time) = clock() else {
             return Err(Declined::Inside);
         };
+        // In front of the first event of a sub-buffer stands none, so this declines it.
         let Some(delta) = w.stamps.since_front(time) else {
             return Err(Declined::Inside);
         };
         let used = layout.offset(from);
         let end = used.wrapping_add(size.total);
-        if !layout.is_behind(from, Pos(w.live.get())) || end > layout.capacity() {
+        if !layout.is_in(from, Pos(w.live.get())) || end > layout.capacity() {
             return Err(Declined::Inside);
         }
         // C
