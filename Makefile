@@ -12,7 +12,7 @@ export SECS EVENTS
 kernels := stock test lockdep kasan
 
 .PHONY: all modules modules_install clean help $(kernels:%=module-%) \
-	env run shell format check mutants kunit sanitizers bench guest test test-long
+	env run shell format check mutants kunit sanitizers bench breakdown guest test test-long
 
 all: modules
 
@@ -44,7 +44,7 @@ shell:
 	@scripts/module stock >/dev/null
 	@scripts/vm
 
-format check mutants kunit sanitizers bench test test-long:
+format check mutants kunit sanitizers bench breakdown test test-long:
 	@scripts/$@
 
 samples:
@@ -72,6 +72,7 @@ help:
 	@echo '  sanitizers       mistakes on purpose, which the kernels with checks must report'
 	@echo '  guest            the guest suite on all kernels'
 	@echo '  bench            what events cost beside ftrace, in instructions'
+	@echo '  breakdown        where the instructions of one event are, by function'
 	@echo '  format           rustfmt, by the kernel'\''s rules'
 	@echo '  module-KERNEL    build/KERNEL/rtrace.ko; KERNEL is stock, test, lockdep or kasan'
 	@echo '  env              only prepare the root and the kernels'

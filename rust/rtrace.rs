@@ -12,7 +12,10 @@
 //!
 //! `ring`, `event` and `text` use only `core` and are tested on the host, too.
 
-use kapi::events::RawWish;
+use kapi::{
+    events::RawWish,
+    kernel_btf::KernelBtf, //
+};
 use kernel::prelude::*;
 
 mod event;
@@ -31,6 +34,10 @@ module! {
     license: "GPL",
     alias: ["fs-rtracefs"],
     params: {
+        local_clock: u8 {
+            default: 1,
+            description: "the clock local: 0 calls sched_clock(), 1 makes its value here where that is proven to be the same",
+        },
         raw_events: u8 {
             default: 1,
             description: "events/raw: 0 nothing, 1 tracepoints without another event, 2 all tracepoints",
@@ -66,10 +73,16 @@ fn forget_event(event: &'static kapi::events::Event) {
 
 impl kernel::Module for Rtrace {
     fn init(_module: &'static ThisModule) -> Result<Self> {
+        let btf = KernelBtf::read("vmlinux")?;
+        let kernel = btf.as_ref().map_err(|why| *why);
+        let inline = module_parameters::local_clock.value() != 0;
+        // SAFETY: Nobody has an instance yet.
+        unsafe { kapi::clock::choose_local(inline, kernel) };
         let events = Events;
         let wish = RawWish::from_number(module_parameters::raw_events.value());
         // SAFETY: The first call of this module; `events` calls `exit`.
-        unsafe { kapi::events::init(wish) }?;
+        unsafe { kapi::events::init(wish, kernel) }?;
+        drop(btf);
         let instances = instance::Instances::new()?;
         kapi::events::set_forget(forget_event);
         Ok(Self {

@@ -11,10 +11,12 @@
 //! of a module goes on where the kernel's ends: its first own type and its first own string have the
 //! numbers that are next there.
 //!
-//! [`functions`] tells the parameters of functions, [`c_type`] how a type is written.
+//! [`functions`] tells the parameters of functions, [`variables`] where variables are, [`c_type`] how a
+//! type is written.
 
 pub(crate) mod c_type;
 pub(crate) mod functions;
+pub(crate) mod variables;
 
 /// Why BTF has no answer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -27,6 +29,8 @@ pub(crate) enum BtfError {
     NoStruct,
     /// The struct has no such member.
     NoMember,
+    /// No variable of this name in the section, or several.
+    NoVariable,
     /// The member is not what the reader of it believes.
     OtherType,
 }
@@ -39,6 +43,7 @@ impl BtfError {
             Self::UnknownKind => "the kernel's BTF has types of an unknown kind",
             Self::NoStruct => "the struct is not in the kernel's BTF",
             Self::NoMember => "the struct has no such member",
+            Self::NoVariable => "the variable is not in the kernel's BTF",
             Self::OtherType => "the member has another type",
         }
     }
@@ -90,6 +95,8 @@ const TYPE: usize = 12;
 const MEMBER: usize = 12;
 /// `struct btf_param`: name, type; and `struct btf_enum`: name, value.
 const PARAM: usize = 8;
+/// `struct btf_var_secinfo`: type, offset, size.
+const SECTION_VAR: usize = 12;
 
 const INT: u8 = 1;
 const PTR: u8 = 2;
@@ -104,6 +111,8 @@ const CONST: u8 = 10;
 const RESTRICT: u8 = 11;
 const FUNC: u8 = 12;
 const FUNC_PROTO: u8 = 13;
+const VAR: u8 = 14;
+const DATASEC: u8 = 15;
 const FLOAT: u8 = 16;
 const TYPE_TAG: u8 = 18;
 const ENUM64: u8 = 19;
@@ -209,7 +218,8 @@ impl<'a> Btf<'a> {
     }
 
     /// Finds `path`, the name of a member or names of members inside each other with dots between them,
-    /// at most `depth` structs down. A member of a nameless struct or union counts as the outer's own.
+    /// at most `depth` structs down. A member of a nameless struct or union counts as the outer's own,
+    /// and an array on the way stands for its first element.
     fn place_in(
         &self,
         ty: &Type<'_>,
@@ -233,12 +243,15 @@ impl<'a> Btf<'a> {
                 true => (offset & 0xff_ffff, offset >> 24),
                 false => (offset, 0),
             };
-            let target = self.resolve(word(bytes, 4)?)?;
+            let mut target = self.resolve(word(bytes, 4)?)?;
             let inside = match (nameless, inner) {
                 (true, _) => path,
                 (false, Some(inner)) => inner,
                 (false, None) => return place_of(&target, bit, width, shape),
             };
+            if target.kind == ARRAY && !nameless {
+                target = self.resolve(word(target.extra, 0)?)?;
+            }
             if !matches!(target.kind, STRUCT | UNION) {
                 if nameless {
                     continue;
@@ -358,11 +371,12 @@ impl<'a> Sections<'a> {
         let kind = ((info >> 24) & 0x7f) as u8;
         // Per kind: bytes that follow once, and per element.
         let (once, each) = match kind {
-            INT | 14 | 17 => (4, 0),
+            INT | VAR | 17 => (4, 0),
             ARRAY => (12, 0),
             STRUCT | UNION => (0, MEMBER),
             ENUM | FUNC_PROTO => (0, PARAM),
-            15 | ENUM64 => (0, 12),
+            DATASEC => (0, SECTION_VAR),
+            ENUM64 => (0, 12),
             PTR | FWD..=FUNC | FLOAT | TYPE_TAG => (0, 0),
             _ => return Err(BtfError::UnknownKind),
         };

@@ -66,23 +66,49 @@ impl Raw {
     /// tracepoint, 0 for a marker. As in ftrace it is taken off the saturated depth.
     #[inline(always)]
     pub(crate) fn word(&self, event_type: u16, own: u64) -> u64 {
-        let count = self.preempt_count ^ NO_RESCHED_WANTED;
-        let migration = u64::from(self.migration_disabled);
-        let mut depths = count | (migration << 4);
-        let mut flags = (!self.rflags >> RFLAGS_IF_SHIFT) & u64::from(IRQS_OFF);
+        match self.task_word(event_type, own) {
+            Some(word) => word,
+            None => self.any_word(event_type, own),
+        }
+    }
 
-        // One test for all that is rare: an interrupt, bottom halves off, somebody wants to be
-        // scheduled (the inverted bit 63 makes `count` large), a depth over 15.
+    /// As [`Self::word`] in a task that is in no hurry: no interrupt, bottom halves on, nobody wants to be
+    /// scheduled, no depth over 15. Nothing otherwise.
+    #[inline(always)]
+    pub(crate) fn task_word(&self, event_type: u16, own: u64) -> Option<u64> {
+        let (count, migration) = (self.count(), u64::from(self.migration_disabled));
+        // The inverted bit 63 makes `count` large when somebody wants to be scheduled.
         if (count | migration) > DEEPEST
             || self.thread_flags & (WANTS_RESCHED | WANTS_RESCHED_LAZY) != 0
         {
-            depths = (count & 0xff).min(DEEPEST) | (migration.min(DEEPEST) << 4);
-            flags |= rare_flags(count, self.thread_flags);
+            return None;
         }
+        let depths = count | (migration << 4);
+        Some(self.put_together(event_type, 0, depths.wrapping_sub(own)))
+    }
 
+    /// As [`Self::word`], without the way that is short in most tasks.
+    #[inline(always)]
+    pub(crate) fn any_word(&self, event_type: u16, own: u64) -> u64 {
+        let (count, migration) = (self.count(), u64::from(self.migration_disabled));
+        let depths = (count & 0xff).min(DEEPEST) | (migration.min(DEEPEST) << 4);
+        let flags = rare_flags(count, self.thread_flags);
+        self.put_together(event_type, flags, depths.wrapping_sub(own))
+    }
+
+    /// The preemption counter with bit 63 the other way round.
+    #[inline(always)]
+    fn count(&self) -> u64 {
+        self.preempt_count ^ NO_RESCHED_WANTED
+    }
+
+    /// `flags` are all but "interrupts are off", `depths` count in their lowest 8 bits.
+    #[inline(always)]
+    fn put_together(&self, event_type: u16, flags: u64, depths: u64) -> u64 {
+        let off = (!self.rflags >> RFLAGS_IF_SHIFT) & u64::from(IRQS_OFF);
         u64::from(event_type)
-            | (flags << 16)
-            | ((depths.wrapping_sub(own) & 0xff) << 24)
+            | ((off | flags) << 16)
+            | ((depths & 0xff) << 24)
             | (u64::from(self.pid as u32) << 32)
     }
 }

@@ -15,7 +15,10 @@ use super::{
     tree, //
 };
 use crate::{
-    kapi::events,
+    kapi::{
+        clock,
+        events, //
+    },
     text::{
         clock::ClockId,
         options::Opt, //
@@ -33,6 +36,7 @@ pub(crate) fn show(_at: &At<'_>, text: &mut Text) -> Result {
     for clock in ClockId::ALL {
         writeln!(text, "clock {}", clock.name()).map_err(no_memory)?;
     }
+    writeln!(text, "local_clock {}", clock::local_way()).map_err(no_memory)?;
     for opt in Opt::ALL {
         writeln!(text, "option {}", opt.name()).map_err(no_memory)?;
     }

@@ -15,6 +15,7 @@ use crate::ring::port::SharedWord;
 
 /// One of the two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
 pub(crate) enum Bank {
     /// The one that a new instance writes to.
     #[default]
@@ -41,10 +42,7 @@ impl Bank {
     /// The token of a reservation in this bank, for C.
     #[inline(always)]
     pub(crate) const fn mark(self, token: u64) -> u64 {
-        match self {
-            Bank::A => token,
-            Bank::B => token | TOKEN_BANK,
-        }
+        token | ((self as u64) << TOKEN_BANK.trailing_zeros())
     }
 
     /// What [`Self::mark`] was given.
@@ -110,7 +108,7 @@ impl<W: SharedWord> Live<W> {
     pub(crate) fn bank(&self) -> Bank {
         // Acquire: pairs with `exchange`. What was done to the rings of the bank while it was not
         // live comes before our use of them.
-        match self.0.load_acquire() {
+        match self.0.load_acquire() & 1 {
             0 => Bank::A,
             _ => Bank::B,
         }

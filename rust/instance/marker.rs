@@ -2,11 +2,20 @@
 
 //! Events that come from user space and from other modules instead of a tracepoint.
 
-use super::Instance;
+use super::{
+    Buffers,
+    Instance, //
+};
 use crate::{
     event::format,
-    kapi::percpu::CpuPin,
-    probes,
+    kapi::{
+        percpu::CpuPin,
+        waker::Waker, //
+    },
+    probes::{
+        self,
+        Recorder, //
+    },
     ring::writer::Refused, //
 };
 use kernel::prelude::*;
@@ -79,6 +88,12 @@ impl Instance {
             Refused::TooBig => E2BIG,
             Refused::Broken => EIO,
         })
+    }
+
+    /// What a writer needs: rings, clock, whom to tell.
+    #[inline(always)]
+    pub(crate) fn writing(&self) -> (&Buffers, &Recorder, &Waker) {
+        (&self.buffers, &self.recorder, &self.waker)
     }
 
     fn record(&self, id: u16, len: usize, fill: impl FnOnce(&mut [u8])) -> Result<(), Refused> {

@@ -5,6 +5,7 @@
 use super::{
     registry,
     selftest,
+    Bank,
     Buf,
     CpuSel,
     PageCopy, //
@@ -86,6 +87,32 @@ mod tests {
         assert_eq!(inst.buffer_kb(CpuSel::All), SizeKb::Kb(67));
         inst.clear(CpuSel::All)?;
         assert_eq!(entries(), 0);
+        registry::remove(&inst)
+    }
+
+    #[test]
+    fn no_cache_line_has_the_words_of_two_cpus() -> Result {
+        let inst = registry::create(c"kunit-lines")?;
+        // The tables of the smallest rings are the likeliest to lie together.
+        for kb in [64, 8] {
+            inst.resize(CpuSel::All, kb)?;
+            let mut all = KVec::new();
+            for cpu in CpuSel::All.iter() {
+                let pair = inst.buffers.rings().of(cpu).ok_or(ENODEV)?;
+                for bank in Bank::BOTH {
+                    all.push((cpu, pair.of(bank)), GFP_KERNEL)?;
+                }
+            }
+            for (cpu, ring) in &all {
+                let own = [ring.written(), ring.written_apart()];
+                assert!(own.iter().all(|part| !part.meets(ring.shared())));
+                for (_, other) in all.iter().filter(|(other, _)| other != cpu) {
+                    let others = [other.written(), other.written_apart(), other.shared()];
+                    let mut pairs = own.iter().flat_map(|a| others.iter().map(|b| a.meets(*b)));
+                    assert!(!pairs.any(|meets| meets));
+                }
+            }
+        }
         registry::remove(&inst)
     }
 
@@ -193,8 +220,13 @@ mod broken {
         for cpu in CpuSel::All.iter() {
             inst.buffers.spoil(cpu, Word::Closing, 1 << 40)?;
         }
-        let both = CpuPin::with(|_| (inst.marker(b"meets it", 0), inst.marker(b"too late", 0)));
-        assert_eq!(both, (Ok(8), Err(EBADF)));
+        // Who leaves a sub-buffer meets it: the second one of this length.
+        static LONG: [u8; 3000] = [b'x'; 3000];
+        let met = CpuPin::with(|_| {
+            let long = (inst.marker(&LONG, 0), inst.marker(&LONG, 0));
+            (long, inst.marker(b"too late", 0))
+        });
+        assert_eq!(met, ((Ok(3000), Ok(3000)), Err(EBADF)));
         inst.buffers.alarm().wait();
         assert!(selftest::told());
         let broken = |cpu| inst.stats(cpu).broken.is_some();

@@ -1,12 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! The clocks of `trace_clock`.
+//!
+//! `local` is `sched_clock()`, what the kernel's `trace_clock_local()` calls. Most of that function is
+//! the way to the few instructions that make the value. Where `cyc2ns` proves that they make the same
+//! here, [`read`] has them inline (`latch`); everywhere else it calls the function.
 
-use super::c;
+mod cyc2ns;
+mod latch;
+
+use super::{
+    c,
+    kernel_btf::{
+        KernelBtf,
+        NoBtf, //
+    }, //
+};
 use crate::text::clock::ClockId;
-use core::arch::asm;
+use core::{
+    arch::asm,
+    cell::UnsafeCell, //
+};
 use kernel::{
     bindings,
+    prelude::*,
     sync::atomic::{
         Atomic,
         Relaxed, //
@@ -16,24 +33,98 @@ use kernel::{
 /// The clock `counter`: events of all instances.
 static COUNTER: Atomic<i64> = Atomic::new(0);
 
-/// Reads `clock`. Any context, NMI included; preemption is disabled.
-///
-/// `local` is `sched_clock()`, what the kernel's `trace_clock_local()` calls.
-#[inline(always)]
-pub(crate) fn read(clock: ClockId) -> u64 {
-    if clock == ClockId::Local {
-        // SAFETY: No requirements.
-        return unsafe { c::sched_clock() };
+/// Which clock is made here: `local`, or [`NO_CLOCK`]. [`read`] compares what it is asked for with this,
+/// so that the choice costs nothing.
+static INLINE: Chosen<u8> = Chosen::new(NO_CLOCK);
+
+/// The number of no clock.
+const NO_CLOCK: u8 = u8::MAX;
+
+/// The per-CPU address of what `local` is made of, once `INLINE` names a clock.
+static PLACE: Chosen<u64> = Chosen::new(0);
+
+/// What [`choose_local`] decides while the module is loaded, before a clock is read.
+struct Chosen<T>(UnsafeCell<T>);
+
+// SAFETY: `get` and `set` are never called at the same time, see `set`.
+unsafe impl<T: Sync> Sync for Chosen<T> {}
+
+impl<T: Copy> Chosen<T> {
+    const fn new(value: T) -> Self {
+        Self(UnsafeCell::new(value))
     }
-    read_other(clock)
+
+    #[inline(always)]
+    fn get(&self) -> T {
+        // SAFETY: Nobody writes any more, see `set`.
+        unsafe { *self.0.get() }
+    }
+
+    /// # Safety
+    ///
+    /// No clock is being read, nor is another task here.
+    unsafe fn set(&self, value: T) {
+        // Volatile, or the compiler sees that there are but two values, keeps which one it is, and makes
+        // the value of that at each reading.
+        // SAFETY: By the contract.
+        unsafe { self.0.get().write_volatile(value) };
+    }
 }
 
+/// Reads `clock`. Any context, NMI included; preemption is disabled.
+#[inline(always)]
+pub(crate) fn read(clock: ClockId) -> u64 {
+    // SAFETY: The number of a clock.
+    match unsafe { Here::of(clock as u64) } {
+        Some(here) => here.now().unwrap_or_else(while_it_changes),
+        None => by_call(clock),
+    }
+}
+
+/// A clock that is made here, without a call.
+///
+/// # Invariants
+///
+/// `INLINE` names a clock.
+#[derive(Clone, Copy)]
+pub(crate) struct Here(());
+
+impl Here {
+    /// The clock of this number, if it is that.
+    ///
+    /// # Safety
+    ///
+    /// It is the number of a [`ClockId`].
+    #[inline(always)]
+    pub(crate) unsafe fn of(number: u64) -> Option<Self> {
+        // INVARIANT: No clock has the number `NO_CLOCK`.
+        (number == u64::from(INLINE.get())).then_some(Self(()))
+    }
+
+    /// Its time; nothing while the kernel changes what it is made of, and then [`read`] is to be asked.
+    /// As for that.
+    #[inline(always)]
+    pub(crate) fn now(self) -> Option<u64> {
+        // SAFETY: By the invariant; `choose_local` named a clock only because `cyc2ns` had found and
+        // proven the place.
+        unsafe { latch::now(PLACE.get()) }
+    }
+}
+
+/// `local` while the kernel changes what it is made of.
+#[cold]
 #[inline(never)]
-fn read_other(clock: ClockId) -> u64 {
+fn while_it_changes() -> u64 {
+    sched_clock()
+}
+
+/// Reads `clock` by the kernel's function for it.
+#[inline(never)]
+pub(super) fn by_call(clock: ClockId) -> u64 {
     // SAFETY: None of these functions has requirements; all are made for tracing in any context.
     unsafe {
         match clock {
-            ClockId::Local => c::sched_clock(),
+            ClockId::Local => sched_clock(),
             ClockId::Global => bindings::trace_clock_global(),
             ClockId::Counter => COUNTER.fetch_add(1, Relaxed).wrapping_add(1) as u64,
             ClockId::Uptime => bindings::trace_clock_jiffies(),
@@ -47,13 +138,67 @@ fn read_other(clock: ClockId) -> u64 {
     }
 }
 
+#[inline(always)]
+fn sched_clock() -> u64 {
+    // SAFETY: No requirements.
+    unsafe { c::sched_clock() }
+}
+
+/// `sched_clock()`, not earlier and not later than it is called: a CPU may read its counter ahead.
+pub(super) fn sched_clock_in_order() -> u64 {
+    wait_for_loads();
+    let value = sched_clock();
+    wait_for_loads();
+    value
+}
+
+/// What comes behind it begins when everything in front of it is done.
+#[inline(always)]
+fn wait_for_loads() {
+    // SAFETY: Changes nothing.
+    unsafe { asm!("lfence", options(nostack, preserves_flags)) };
+}
+
 /// `rdtsc_ordered()`.
 fn tsc() -> u64 {
     let (low, high): (u64, u64);
+    wait_for_loads();
     // SAFETY: Reads the counter.
     unsafe {
-        asm!("lfence", "rdtsc", out("rax") low, out("rdx") high,
-            options(nostack, preserves_flags))
-    };
+        asm!("rdtsc", out("rax") low, out("rdx") high, options(nostack, preserves_flags));
+    }
     (high << 32) | low
+}
+
+/// Decides how `local` is read, and says so in the kernel log. Process context.
+///
+/// `wanted` is what the user thinks of it, `btf` the kernel's.
+///
+/// # Safety
+///
+/// Called once, before a clock is read.
+pub(crate) unsafe fn choose_local(wanted: bool, btf: Result<&KernelBtf, NoBtf>) {
+    let place = match wanted {
+        true => cyc2ns::find(btf),
+        false => Err("local_clock is 0"),
+    };
+    match place {
+        Ok(place) => {
+            // SAFETY: By the contract.
+            unsafe {
+                PLACE.set(place);
+                INLINE.set(ClockId::Local as u8);
+            }
+            pr_info!("clock local: read inline, as sched_clock() does\n");
+        }
+        Err(why) => pr_info!("clock local: calls sched_clock(): {why}\n"),
+    }
+}
+
+/// How `local` is read, for programs.
+pub(crate) fn local_way() -> &'static str {
+    match INLINE.get() {
+        NO_CLOCK => "sched_clock",
+        _ => "inline",
+    }
 }

@@ -14,7 +14,6 @@
 
 mod groups;
 mod headers;
-mod kernel_btf;
 mod layouts;
 mod modules;
 mod offers;
@@ -43,11 +42,17 @@ pub(crate) use self::{
 
 use self::{
     groups::GROUPS,
-    kernel_btf::KernelBtf,
     offers::Offers,
     raw::RawDesc, //
 };
-use super::c;
+use super::{
+    c,
+    kernel_btf::{
+        self,
+        KernelBtf,
+        NoBtf, //
+    }, //
+};
 use crate::event::{
     evals::Eval,
     field::{
@@ -395,19 +400,17 @@ impl Event {
 /// Finds the tracepoints of our own events and offers those that this kernel allows.
 ///
 /// What cannot be recorded exactly as ftrace would is left out, and the kernel log says so. `wish` says
-/// which raw events there are besides.
+/// which raw events there are besides, `btf` is the kernel's.
 ///
 /// # Safety
 ///
 /// Called once, before anything else of this module; [`exit`] is called before the module goes
 /// away, also when this fails.
-pub(crate) unsafe fn init(wish: RawWish) -> Result {
+pub(crate) unsafe fn init(wish: RawWish, btf: Result<&KernelBtf, NoBtf>) -> Result {
     // SAFETY: The caller promises that this is the first call, and the only one.
     unsafe { GROUPS.init() };
 
     let descs = own_descs();
-    let btf = KernelBtf::read("vmlinux")?;
-    let btf = btf.as_ref().map_err(|why| *why);
     let refused = layouts::check(btf)?;
     let tracepoints = tracepoints::find_all(descs)?;
     for absent in own_absent().iter().filter(|absent| absent.when.is_none()) {

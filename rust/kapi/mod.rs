@@ -15,6 +15,7 @@ pub(crate) mod dir;
 pub(crate) mod events;
 pub(crate) mod fs;
 pub(crate) mod grace;
+pub(crate) mod kernel_btf;
 mod late;
 pub(crate) mod listing;
 pub(crate) mod machine;

@@ -121,6 +121,29 @@ mod tests {
         }
     }
 
+    /// One of them, ten thousand times between two readings of `sched_clock()`.
+    fn local_lies_between(read: fn(ClockId) -> u64) {
+        let outside = (0..10_000).find_map(|_| {
+            let [before, local, behind] = CpuPin::with(|_| {
+                let before = clock::sched_clock_in_order();
+                [before, read(ClockId::Local), clock::sched_clock_in_order()]
+            });
+            (local < before || behind < local).then_some([before, local, behind])
+        });
+        assert_eq!(outside, None);
+    }
+
+    #[test]
+    fn local_is_sched_clock() {
+        pr_info!("clock local is read by way of: {}\n", clock::local_way());
+        local_lies_between(clock::read);
+    }
+
+    #[test]
+    fn local_by_a_call_is_sched_clock() {
+        local_lies_between(clock::by_call);
+    }
+
     #[test]
     fn the_context_is_the_current_task() {
         assert_eq!(context::raw().pid, kernel::current!().pid());

@@ -72,9 +72,15 @@ impl Waker {
     /// After an event was published. Any context, NMI included.
     #[inline(always)]
     pub(crate) fn published(&self) {
-        if self.wanted.load() != 0 {
+        if self.is_wanted() {
             self.queue();
         }
+    }
+
+    /// Does somebody wait for the event that was just published?
+    #[inline(always)]
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.wanted.load() != 0
     }
 
     #[cold]

@@ -76,18 +76,25 @@ unsafe impl LocalWord for LocalU64 {
 
     #[inline(always)]
     fn cmpxchg(&self, old: u64, new: u64) -> bool {
-        let same: u8;
+        let was: u64;
         // SAFETY: As above.
         unsafe {
-            asm!("cmpxchg qword ptr [{p}], {n}", "sete {s}", p = in(reg) self.0.get(),
-                n = in(reg) new, s = out(reg_byte) same, inout("rax") old => _, options(nostack))
+            asm!("cmpxchg qword ptr [{p}], {n}", p = in(reg) self.0.get(), n = in(reg) new,
+                inout("rax") old => was, options(nostack))
         };
-        same != 0
+        was == old
     }
 }
 
+/// `barrier()`: the compiler moves no access to memory across it.
+#[inline(always)]
+fn barrier() {
+    // SAFETY: No instruction.
+    unsafe { asm!("", options(nostack, preserves_flags)) };
+}
+
 // SAFETY: As above. x86 orders loads with later accesses and stores with earlier ones, so that a
-// plain `mov` acquires and releases; the assembly keeps the compiler to it. LOCK orders fully.
+// plain `mov` acquires and releases; the barrier keeps the compiler to it. LOCK orders fully.
 unsafe impl SharedWord for SharedU64 {
     fn new(value: u64) -> Self {
         Self(UnsafeCell::new(value))
@@ -101,12 +108,8 @@ unsafe impl SharedWord for SharedU64 {
 
     #[inline(always)]
     fn load_acquire(&self) -> u64 {
-        let value;
-        // SAFETY: `self` is valid.
-        unsafe {
-            asm!("mov {v}, qword ptr [{p}]", p = in(reg) self.0.get(), v = out(reg) value,
-                options(nostack, preserves_flags))
-        };
+        let value = self.load();
+        barrier();
         value
     }
 
@@ -118,11 +121,8 @@ unsafe impl SharedWord for SharedU64 {
 
     #[inline(always)]
     fn store_release(&self, value: u64) {
-        // SAFETY: `self` is valid.
-        unsafe {
-            asm!("mov qword ptr [{p}], {v}", p = in(reg) self.0.get(), v = in(reg) value,
-                options(nostack, preserves_flags))
-        };
+        barrier();
+        self.store(value);
     }
 
     #[inline(always)]

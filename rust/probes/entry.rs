@@ -5,27 +5,35 @@
 use super::{
     fill_common,
     refused,
-    reserve,
     stack::{
         self,
         Stacks, //
     },
     tell,
     EventFile,
-    Recorder, //
+    Recorder,
+    COMMON, //
 };
 use crate::{
     instance::Bank,
     kapi::{
         c::rt_reserved,
         clock,
+        context,
         percpu::CpuPin,
-        port::Ring,
+        port::{
+            Kernel,
+            Ring, //
+        },
         scratch, //
     },
     ring::{
         reserved::Reserved,
-        writer::Refused, //
+        writer::{
+            Declined,
+            Left,
+            Refused, //
+        }, //
     }, //
 };
 use core::{
@@ -41,9 +49,20 @@ use kernel::prelude::*;
 pub(super) const OWN: u64 = 1;
 
 /// The token of a record that is filled beside the ring; no token of a ring has the bit.
-const TOKEN_SCRATCH: u64 = 1 << 62;
+const TOKEN_SCRATCH: u64 = 1 << 30;
+/// The token of a record in the ring that the filter is to be asked about, has this bit besides.
+const TOKEN_ASK: u64 = 1 << 29;
+
+/// Nothing is to be recorded.
+const NOTHING: rt_reserved = rt_reserved {
+    entry: null_mut(),
+    token: 0,
+};
 
 /// Reserves a record of `size` bytes; its common fields are filled.
+///
+/// This is the way of most events. What is rare goes on in another function, at the end of this one,
+/// so that nothing has to be kept for it.
 ///
 /// # Safety
 ///
@@ -53,14 +72,137 @@ const TOKEN_SCRATCH: u64 = 1 << 62;
 pub(super) unsafe extern "C" fn rtrace_reserve(cookie: *mut c_void, size: usize) -> rt_reserved {
     // SAFETY: By the contract; `disable` waits for probes before the file goes.
     let file = unsafe { &*cookie.cast::<EventFile>() };
+    if !file.takes_all() {
+        return reserve_chosen(file, size);
+    }
     // SAFETY: By the contract.
     let pin = unsafe { CpuPin::assume() };
-    if file.ignores(&pin) {
-        return rt_reserved {
-            entry: null_mut(),
-            token: 0,
-        };
+    // SAFETY: By the invariant of `EventFile`.
+    let buffers = unsafe { file.buffers.as_ref() };
+    let (bank, ring) = buffers.rings().this(&pin);
+    if ring.is_disabled() {
+        return reserve_off(file, ring);
     }
+    // SAFETY: By the invariant of `EventFile`.
+    let recorder = unsafe { file.recorder.as_ref() };
+    let Some(clock) = recorder.clock_here() else {
+        return reserve_by_call(file, size, ring, bank);
+    };
+    // SAFETY: The ring of the CPU that we are pinned to.
+    let writer = unsafe { ring.writer() };
+    match writer.reserve_on(size, || clock.now()) {
+        Ok(reserved) => given(file, bank, reserved, 0),
+        Err(declined) => reserve_long(file, size, bank, declined),
+    }
+}
+
+/// As [`rtrace_reserve`], in a ring that records, with a clock that is a function.
+#[inline(never)]
+extern "C" fn reserve_by_call(
+    file: &EventFile,
+    size: usize,
+    ring: &Ring,
+    bank: Bank,
+) -> rt_reserved {
+    // SAFETY: By the invariant of `EventFile`.
+    let recorder = unsafe { file.recorder.as_ref() };
+    // SAFETY: Only `rtrace_reserve` calls this: the ring of the CPU that we are pinned to.
+    let writer = unsafe { ring.writer() };
+    match writer.reserve_on(size, || Some(clock::read(recorder.clock()))) {
+        Ok(reserved) => given(file, bank, reserved, 0),
+        Err(declined) => reserve_long(file, size, bank, declined),
+    }
+}
+
+/// What C gets of a reservation.
+#[inline(always)]
+fn given(
+    file: &EventFile,
+    bank: Bank,
+    mut reserved: Reserved<'_, Kernel>,
+    bits: u64,
+) -> rt_reserved {
+    let here = context::raw();
+    let mut filled = true;
+    if let Some(common) = reserved.payload().first_chunk_mut::<COMMON>() {
+        match here.task_word(file.id, OWN) {
+            Some(word) => *common = word.to_le_bytes(),
+            None => filled = false,
+        }
+    }
+    let (entry, token) = reserved.into_raw();
+    let token = bank.mark(token) | bits;
+    if !filled {
+        // SAFETY: Reserved just now, and long enough.
+        return unsafe { given_elsewhere(entry, token, file.id) };
+    }
+    rt_reserved {
+        entry: entry.as_ptr().cast(),
+        token,
+    }
+}
+
+/// As [`given`], in other contexts than that of most tasks.
+///
+/// # Safety
+///
+/// `entry` is a reservation of [`COMMON`] bytes at least.
+#[inline(never)]
+unsafe extern "C" fn given_elsewhere(entry: NonNull<u8>, token: u64, id: u16) -> rt_reserved {
+    let common = context::raw().any_word(id, OWN).to_le_bytes();
+    // SAFETY: By the contract.
+    unsafe { entry.cast::<[u8; COMMON]>().write(common) };
+    rt_reserved {
+        entry: entry.as_ptr().cast(),
+        token,
+    }
+}
+
+/// What C gets when recording is off.
+#[inline(never)]
+extern "C" fn reserve_off(file: &EventFile, ring: &Ring) -> rt_reserved {
+    if ring.is_broken() {
+        // SAFETY: Only `rtrace_reserve` calls this.
+        let pin = unsafe { CpuPin::assume() };
+        lost(&pin, file, ring, ring.refusal());
+    }
+    NOTHING
+}
+
+/// Reserves in `bank` what the short way declined.
+#[cold]
+#[inline(never)]
+extern "C" fn reserve_long(
+    file: &EventFile,
+    size: usize,
+    bank: Bank,
+    declined: Declined,
+) -> rt_reserved {
+    // SAFETY: Only `rtrace_reserve` and `reserve_chosen` call this.
+    let pin = unsafe { CpuPin::assume() };
+    // SAFETY: By the invariant of `EventFile`.
+    let (buffers, recorder) = unsafe { (file.buffers.as_ref(), file.recorder.as_ref()) };
+    let ring = buffers.rings().here(&pin, bank);
+    // SAFETY: The ring of the CPU that we are pinned to.
+    let writer = unsafe { ring.writer() };
+    match writer.reserve_long(size, declined, || clock::read(recorder.clock())) {
+        Ok(reserved) => given(file, bank, reserved, 0),
+        Err(why) => {
+            lost(&pin, file, ring, why);
+            NOTHING
+        }
+    }
+}
+
+/// As [`rtrace_reserve`], for a file that does not take all events.
+#[inline(never)]
+extern "C" fn reserve_chosen(file: &EventFile, size: usize) -> rt_reserved {
+    // SAFETY: Only `rtrace_reserve` calls this.
+    let pin = unsafe { CpuPin::assume() };
+    if file.ignores(&pin) {
+        return NOTHING;
+    }
+    let mut bits = 0;
     if file.has_filter() {
         if let Some(record) = scratch::begin(&pin, size) {
             fill_common(record, file.id, OWN);
@@ -69,22 +211,20 @@ pub(super) unsafe extern "C" fn rtrace_reserve(cookie: *mut c_void, size: usize)
                 token: TOKEN_SCRATCH,
             };
         }
+        bits = TOKEN_ASK;
     }
     // SAFETY: By the invariant of `EventFile`.
     let (buffers, recorder) = unsafe { (file.buffers.as_ref(), file.recorder.as_ref()) };
     let (bank, ring) = buffers.rings().this(&pin);
-    let reserved = reserve(&pin, ring, recorder, file.id, OWN, size);
-    let (entry, token) = match reserved {
-        Ok(reserved) => {
-            let (entry, token) = reserved.into_raw();
-            (entry.as_ptr().cast(), bank.mark(token))
-        }
+    // SAFETY: The ring of the CPU that we are pinned to.
+    let writer = unsafe { ring.writer() };
+    match writer.reserve(size, || clock::read(recorder.clock())) {
+        Ok(reserved) => given(file, bank, reserved, bits),
         Err(why) => {
             lost(&pin, file, ring, why);
-            (null_mut(), 0)
+            NOTHING
         }
-    };
-    rt_reserved { entry, token }
+    }
 }
 
 /// The event of `file` was refused by `ring`.
@@ -175,6 +315,8 @@ unsafe fn commit_scratch(pin: &CpuPin, file: &EventFile) {
 
 /// Makes a record final, or gives it up when the filter does not let it through.
 ///
+/// This is the way of most events, as in [`rtrace_reserve`].
+///
 /// # Safety
 ///
 /// `cookie` as it was given to [`rtrace_reserve`], `entry` and `token` as that returned them, and
@@ -183,6 +325,70 @@ unsafe fn commit_scratch(pin: &CpuPin, file: &EventFile) {
 pub(super) unsafe extern "C" fn rtrace_commit(cookie: *mut c_void, entry: *mut c_void, token: u64) {
     // SAFETY: As in `rtrace_reserve`.
     let file = unsafe { &*cookie.cast::<EventFile>() };
+    if token & (TOKEN_SCRATCH | TOKEN_ASK) != 0 {
+        // SAFETY: By the contract.
+        return unsafe { commit_chosen(file, entry, token) };
+    }
+    // SAFETY: By the contract.
+    let pin = unsafe { CpuPin::assume() };
+    // SAFETY: By the invariant of `EventFile`.
+    let buffers = unsafe { file.buffers.as_ref() };
+    let (bank, _) = Bank::marked(token);
+    let ring = buffers.rings().here(&pin, bank);
+    // SAFETY: The ring of the CPU that we are pinned to, in the bank of the reservation.
+    let writer = unsafe { ring.writer() };
+    // SAFETY: The last reservation in this ring that is not over is the one of this probe.
+    if let Err(left) = unsafe { writer.commit_short() } {
+        return commit_long(file, bank, left);
+    }
+    // SAFETY: By the invariant of `EventFile`.
+    let (recorder, waker) = unsafe { (file.recorder.as_ref(), file.waker.as_ref()) };
+    if waker.is_wanted() || !recorder.is_simple() {
+        told(file);
+    }
+}
+
+/// Behind an event that made its way out and may have something to tell.
+#[cold]
+#[inline(never)]
+extern "C" fn told(file: &EventFile) {
+    // SAFETY: Only functions that were called with preemption disabled call this.
+    let pin = unsafe { CpuPin::assume() };
+    // SAFETY: By the invariant of `EventFile`.
+    let (recorder, waker) = unsafe { (file.recorder.as_ref(), file.waker.as_ref()) };
+    waker.published();
+    recorded(&pin, file, recorder);
+}
+
+/// Goes the long way out of `bank`.
+#[cold]
+#[inline(never)]
+extern "C" fn commit_long(file: &EventFile, bank: Bank, left: Left) {
+    // SAFETY: Only `rtrace_commit` calls this.
+    let pin = unsafe { CpuPin::assume() };
+    // SAFETY: By the invariant of `EventFile`.
+    let (buffers, recorder, waker) = unsafe {
+        (
+            file.buffers.as_ref(),
+            file.recorder.as_ref(),
+            file.waker.as_ref(),
+        )
+    };
+    let ring = buffers.rings().here(&pin, bank);
+    // SAFETY: The ring of the CPU that we are pinned to, in the bank of the reservation.
+    let writer = unsafe { ring.writer() };
+    // SAFETY: The short way said so.
+    tell(ring, buffers, waker, unsafe { writer.commit_long(left) });
+    recorded(&pin, file, recorder);
+}
+
+/// As [`rtrace_commit`], for a record that the filter is to be asked about.
+///
+/// # Safety
+///
+/// As for [`rtrace_commit`].
+#[inline(never)]
+unsafe extern "C" fn commit_chosen(file: &EventFile, entry: *mut c_void, token: u64) {
     // SAFETY: By the contract.
     let pin = unsafe { CpuPin::assume() };
     if token == TOKEN_SCRATCH {
@@ -197,22 +403,22 @@ pub(super) unsafe extern "C" fn rtrace_commit(cookie: *mut c_void, entry: *mut c
             file.waker.as_ref(),
         )
     };
-    let (bank, token) = Bank::marked(token);
+    let (bank, token) = Bank::marked(token & !TOKEN_ASK);
     let ring = buffers.rings().here(&pin, bank);
     // SAFETY: The ring of the CPU that we are pinned to, in the bank of the reservation.
     let writer = unsafe { ring.writer() };
-    let (wanted, published) = match (file.filter(), NonNull::new(entry.cast())) {
-        (Some(filter), Some(entry)) => {
-            // SAFETY: By the contract.
-            let mut reserved = unsafe { Reserved::from_raw(writer, entry, token) };
-            if filter.matches(&pin, reserved.payload()) {
-                (true, reserved.commit())
-            } else {
-                (false, reserved.discard())
-            }
-        }
-        // SAFETY: The last reservation in this ring that is not over is the one of this probe.
-        _ => (true, unsafe { writer.commit_raw() }),
+    let Some(entry) = NonNull::new(entry.cast()) else {
+        return;
+    };
+    // SAFETY: By the contract.
+    let mut reserved = unsafe { Reserved::from_raw(writer, entry, token) };
+    // Without a filter it was taken away a moment ago: everything is wanted.
+    let wanted = file
+        .filter()
+        .is_none_or(|filter| filter.matches(&pin, reserved.payload()));
+    let published = match wanted {
+        true => reserved.commit(),
+        false => reserved.discard(),
     };
     tell(ring, buffers, waker, published);
     if wanted {
@@ -238,7 +444,7 @@ unsafe extern "C" fn rtrace_discard(cookie: *mut c_void, entry: *mut c_void, tok
     }
     // SAFETY: By the invariant of `EventFile`.
     let (buffers, waker) = unsafe { (file.buffers.as_ref(), file.waker.as_ref()) };
-    let (bank, token) = Bank::marked(token);
+    let (bank, token) = Bank::marked(token & !TOKEN_ASK);
     let ring = buffers.rings().here(&pin, bank);
     // SAFETY: The ring of the CPU that we are pinned to, in the bank of the reservation.
     let writer = unsafe { ring.writer() };

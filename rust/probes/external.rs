@@ -1,15 +1,44 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Raw records of other modules: a C interface to write bytes into an instance from any context.
+//! Raw records of other modules: a C interface to write bytes into an instance from any context, and
+//! the steps of writers and readers one by one, to be measured.
 //!
-//! rtstress (tools/guest) uses it to nest writers of all contexts. See shim/events.h.
+//! rtsoak uses the former to nest writers of all contexts, rtbench the latter (both tools/guest). See
+//! shim/events.h.
 
-use crate::instance::{
-    registry,
-    InstanceRef, //
+use super::{
+    refused,
+    tell, //
+};
+use crate::{
+    instance::{
+        registry,
+        stream::Walk,
+        Bank,
+        Buf,
+        Instance,
+        InstanceRef,
+        PageCopy, //
+    },
+    kapi::{
+        c::rt_reserved,
+        clock,
+        percpu::CpuPin,
+        port::Kernel, //
+    },
+    ring::{
+        reserved::Reserved,
+        writer::{
+            Declined,
+            Left, //
+        }, //
+    }, //
 };
 use core::{
-    ptr::null_mut,
+    ptr::{
+        null_mut,
+        NonNull, //
+    },
     slice, //
 };
 use kernel::{
@@ -17,6 +46,7 @@ use kernel::{
     ffi::{
         c_char,
         c_int,
+        c_long,
         c_uint, //
     },
     prelude::*, //
@@ -66,4 +96,207 @@ unsafe extern "C" fn rtrace_test_write(
 unsafe extern "C" fn rtrace_test_close(handle: *mut c_void) {
     // SAFETY: By the contract.
     drop(unsafe { KBox::from_raw(handle.cast::<InstanceRef>()) });
+}
+
+/// Reserves `size` bytes, which get no common fields: what a probe does, less the event. Any context,
+/// NMI included.
+///
+/// # Safety
+///
+/// `handle` is from [`rtrace_test_open`] and not closed; preemption is disabled until
+/// [`rtrace_test_commit`] or [`rtrace_test_discard`], one of which follows unless the entry is null.
+#[no_mangle]
+unsafe extern "C" fn rtrace_test_reserve(handle: *mut c_void, size: usize) -> rt_reserved {
+    // SAFETY: By the contract.
+    let inst = unsafe { &*handle.cast::<InstanceRef>() };
+    // SAFETY: By the contract.
+    let pin = unsafe { CpuPin::assume() };
+    let (buffers, recorder, _) = inst.writing();
+    let (bank, ring) = buffers.rings().this(&pin);
+    // SAFETY: The ring of the CPU that we are pinned to.
+    let writer = unsafe { ring.writer() };
+    let Some(clock) = recorder.clock_here().filter(|_| !ring.is_disabled()) else {
+        return reserve_by_call(inst, size, bank);
+    };
+    match writer.reserve_on(size, || clock.now()) {
+        Ok(reserved) => given(bank, reserved),
+        Err(declined) => reserve_long(inst, size, bank, declined),
+    }
+}
+
+/// As [`rtrace_test_reserve`], with a clock that is a function; or recording is off.
+#[inline(never)]
+fn reserve_by_call(inst: &Instance, size: usize, bank: Bank) -> rt_reserved {
+    // SAFETY: Only `rtrace_test_reserve` calls this.
+    let pin = unsafe { CpuPin::assume() };
+    let (buffers, recorder, _) = inst.writing();
+    let ring = buffers.rings().here(&pin, bank);
+    // SAFETY: The ring of the CPU that we are pinned to.
+    let writer = unsafe { ring.writer() };
+    match writer.reserve_short(size, || clock::read(recorder.clock())) {
+        Ok(reserved) => given(bank, reserved),
+        Err(declined) => reserve_long(inst, size, bank, declined),
+    }
+}
+
+/// What C gets of a reservation.
+#[inline(always)]
+fn given(bank: Bank, reserved: Reserved<'_, Kernel>) -> rt_reserved {
+    let (entry, token) = reserved.into_raw();
+    rt_reserved {
+        entry: entry.as_ptr().cast(),
+        token: bank.mark(token),
+    }
+}
+
+/// Reserves in `bank` what the short way declined.
+#[cold]
+#[inline(never)]
+fn reserve_long(inst: &Instance, size: usize, bank: Bank, declined: Declined) -> rt_reserved {
+    // SAFETY: Only `rtrace_test_reserve` calls this.
+    let pin = unsafe { CpuPin::assume() };
+    let (buffers, recorder, _) = inst.writing();
+    let ring = buffers.rings().here(&pin, bank);
+    // SAFETY: The ring of the CPU that we are pinned to.
+    let writer = unsafe { ring.writer() };
+    match writer.reserve_long(size, declined, || clock::read(recorder.clock())) {
+        Ok(reserved) => given(bank, reserved),
+        Err(why) => {
+            refused(ring, buffers, why);
+            rt_reserved {
+                entry: null_mut(),
+                token: 0,
+            }
+        }
+    }
+}
+
+/// Makes what was reserved final.
+///
+/// # Safety
+///
+/// `handle` as it was given to [`rtrace_test_reserve`], the others as that returned them, and `entry`
+/// is not null; preemption is still disabled.
+#[no_mangle]
+unsafe extern "C" fn rtrace_test_commit(handle: *mut c_void, _entry: *mut c_void, token: u64) {
+    // SAFETY: By the contract.
+    let inst = unsafe { &*handle.cast::<InstanceRef>() };
+    // SAFETY: By the contract.
+    let pin = unsafe { CpuPin::assume() };
+    let (buffers, _, waker) = inst.writing();
+    let (bank, _) = Bank::marked(token);
+    let ring = buffers.rings().here(&pin, bank);
+    // SAFETY: The ring of the CPU that we are pinned to, in the bank of the reservation.
+    let writer = unsafe { ring.writer() };
+    // SAFETY: The last reservation in this ring that is not over is the one of the caller.
+    match unsafe { writer.commit_short() } {
+        Ok(()) => waker.published(),
+        Err(left) => commit_long(inst, bank, left),
+    }
+}
+
+/// Goes the long way out of `bank`.
+#[cold]
+#[inline(never)]
+fn commit_long(inst: &Instance, bank: Bank, left: Left) {
+    // SAFETY: Only `rtrace_test_commit` calls this.
+    let pin = unsafe { CpuPin::assume() };
+    let (buffers, _, waker) = inst.writing();
+    let ring = buffers.rings().here(&pin, bank);
+    // SAFETY: The ring of the CPU that we are pinned to, in the bank of the reservation.
+    let writer = unsafe { ring.writer() };
+    // SAFETY: The short way said so.
+    tell(ring, buffers, waker, unsafe { writer.commit_long(left) });
+}
+
+/// Gives what was reserved up.
+///
+/// # Safety
+///
+/// As for [`rtrace_test_commit`].
+#[no_mangle]
+unsafe extern "C" fn rtrace_test_discard(handle: *mut c_void, entry: *mut c_void, token: u64) {
+    // SAFETY: By the contract.
+    let inst = unsafe { &*handle.cast::<InstanceRef>() };
+    // SAFETY: By the contract.
+    let pin = unsafe { CpuPin::assume() };
+    let (buffers, _, waker) = inst.writing();
+    let (bank, token) = Bank::marked(token);
+    let ring = buffers.rings().here(&pin, bank);
+    // SAFETY: The ring of the CPU that we are pinned to, in the bank of the reservation.
+    let writer = unsafe { ring.writer() };
+    let Some(entry) = NonNull::new(entry.cast()) else {
+        return;
+    };
+    // SAFETY: By the contract.
+    let published = unsafe { Reserved::from_raw(writer, entry, token) }.discard();
+    tell(ring, buffers, waker, published);
+}
+
+/// The time by the clock of the instance. Any context, NMI included.
+///
+/// # Safety
+///
+/// `handle` is from [`rtrace_test_open`] and not closed; preemption is disabled.
+#[no_mangle]
+unsafe extern "C" fn rtrace_test_clock(handle: *mut c_void) -> u64 {
+    // SAFETY: By the contract.
+    let inst = unsafe { &*handle.cast::<InstanceRef>() };
+    let (_, recorder, _) = inst.writing();
+    clock::read(recorder.clock())
+}
+
+/// Consumes all unread events of `cpu`, one by one as `trace_pipe` does. Returns how many, or an error.
+/// Process context.
+///
+/// # Safety
+///
+/// `handle` is from [`rtrace_test_open`] and not closed.
+#[no_mangle]
+unsafe extern "C" fn rtrace_test_consume(handle: *mut c_void, cpu: c_uint) -> c_long {
+    // SAFETY: By the contract.
+    let inst = unsafe { &*handle.cast::<InstanceRef>() };
+    from_result(|| consume(inst, cpu))
+}
+
+fn consume(inst: &Instance, cpu: u32) -> Result<c_long> {
+    let mut page = PageCopy::default();
+    let mut events = 0;
+    while inst.peek_next(cpu, &mut page)? {
+        let data = page.bytes.get(..page.len).unwrap_or(&[]);
+        let mut walk = Walk::new(data, page.rd, page.rd_ts);
+        let mut more = true;
+        while more {
+            let found = c_long::from(walk.stamp().is_some());
+            more = found != 0;
+            walk.pass(data);
+            let (end, time) = walk.passed();
+            // Behind the last event there may be bytes that are none.
+            if !inst.consume(cpu, &page, end, time, found as u64) && more {
+                return Ok(events);
+            }
+            events = events.wrapping_add(found);
+        }
+    }
+    Ok(events)
+}
+
+/// Consumes all unread events of `cpu` by sub-buffers, as a `read` of `trace_pipe_raw` does. Returns
+/// how many sub-buffers, or an error. Process context.
+///
+/// # Safety
+///
+/// `handle` is from [`rtrace_test_open`] and not closed.
+#[no_mangle]
+unsafe extern "C" fn rtrace_test_read_pages(handle: *mut c_void, cpu: c_uint) -> c_long {
+    // SAFETY: By the contract.
+    let inst = unsafe { &*handle.cast::<InstanceRef>() };
+    from_result(|| {
+        let mut image = KVVec::new();
+        let mut pages: c_long = 0;
+        while inst.raw_read(Buf::Live, cpu, &mut image)? {
+            pages = pages.wrapping_add(1);
+        }
+        Ok(pages)
+    })
 }

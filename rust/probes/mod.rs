@@ -64,6 +64,8 @@ pub(crate) struct Recorder {
     stacks: SharedU64,
     /// Address of the [`Counts`]; 0 while nobody wants to know.
     counts: SharedU64,
+    /// 1 when something is to be done behind an event: one of the two above says what.
+    more: SharedU64,
 }
 
 impl Recorder {
@@ -73,7 +75,20 @@ impl Recorder {
             clock: SharedWord::new(clock as u64),
             stacks: SharedWord::new(Stacks::NONE.word()),
             counts: SharedWord::new(0),
+            more: SharedWord::new(0),
         }
+    }
+
+    /// Is an event all that is recorded of it?
+    #[inline(always)]
+    fn is_simple(&self) -> bool {
+        self.more.load() == 0
+    }
+
+    /// After a change of what follows an event. One caller at a time.
+    fn update(&self) {
+        let simple = self.counts.load() == 0 && self.stacks() == Stacks::NONE;
+        self.more.store(u64::from(!simple));
     }
 
     /// The clock.
@@ -87,6 +102,13 @@ impl Recorder {
             .get(number as usize)
             .copied()
             .unwrap_or(ClockId::Local)
+    }
+
+    /// The clock, if it is one that is made here.
+    #[inline(always)]
+    fn clock_here(&self) -> Option<clock::Here> {
+        // SAFETY: The word holds nothing else than numbers of clocks.
+        unsafe { clock::Here::of(self.clock.load()) }
     }
 
     /// Where events are counted, if they are.
@@ -103,11 +125,13 @@ impl Recorder {
     ///
     /// # Safety
     ///
-    /// The counts live as long as anybody may ask this recorder for them.
+    /// The counts live as long as anybody may ask this recorder for them. Not at the same time as
+    /// [`Self::set_stacks`].
     pub(crate) unsafe fn set_counts(&self, counts: Option<&Counts>) {
         let address = counts.map_or(0, |counts| (&raw const *counts).expose_provenance());
         // Release: they are initialised.
         self.counts.store_release(address as u64);
+        self.update();
     }
 
     /// What follows each event.
@@ -116,9 +140,11 @@ impl Recorder {
         Stacks::from_word(self.stacks.load())
     }
 
-    /// Chooses what follows each event. The memory for stacks is there, unless it is nothing.
+    /// Chooses what follows each event. The memory for stacks is there, unless it is nothing. Not at
+    /// the same time as [`Self::set_counts`].
     pub(crate) fn set_stacks(&self, stacks: Stacks) {
         self.stacks.store(stacks.word());
+        self.update();
     }
 
     /// Chooses the clock. The rings are empty and nobody writes.
@@ -142,6 +168,8 @@ pub(crate) struct EventFile {
     filter: SharedU64,
     /// Address of the [`PidFilter`]; 0 when tasks do not matter.
     pids: SharedU64,
+    /// 1 when not all is recorded: one of the two above says what.
+    chosen: SharedU64,
     retired: bool,
     event: &'static Event,
 }
@@ -171,6 +199,7 @@ impl EventFile {
             id: event.id(),
             filter: SharedWord::new(0),
             pids: SharedWord::new(0),
+            chosen: SharedWord::new(0),
             retired: false,
             event,
         }
@@ -191,7 +220,20 @@ impl EventFile {
         (&raw const *self).cast_mut().cast()
     }
 
-    /// Lets only records through that `filter` lets through.
+    /// Is every event recorded?
+    #[inline(always)]
+    fn takes_all(&self) -> bool {
+        self.chosen.load() == 0
+    }
+
+    /// After a change of what is recorded. One caller at a time.
+    fn update(&self) {
+        let all = self.filter.load() == 0 && self.pids.load() == 0;
+        self.chosen.store(u64::from(!all));
+    }
+
+    /// Lets only records through that `filter` lets through. Not at the same time as
+    /// [`Self::set_pids`].
     ///
     /// # Safety
     ///
@@ -201,6 +243,7 @@ impl EventFile {
         let address = filter.map_or(0, |filter| (&raw const *filter).expose_provenance());
         // Release: its contents come first.
         self.filter.store_release(address as u64);
+        self.update();
     }
 
     /// Is there a filter?
@@ -220,7 +263,7 @@ impl EventFile {
         }
     }
 
-    /// Records only what `pids` does not ignore.
+    /// Records only what `pids` does not ignore. Not at the same time as [`Self::set_filter`].
     ///
     /// # Safety
     ///
@@ -228,6 +271,7 @@ impl EventFile {
     pub(crate) unsafe fn set_pids(&self, pids: Option<&PidFilter>) {
         let address = pids.map_or(0, |pids| (&raw const *pids).expose_provenance());
         self.pids.store_release(address as u64);
+        self.update();
     }
 
     /// Is the task that runs on this CPU not to be recorded?

@@ -15,7 +15,6 @@ use super::slot::{PageIndex, SlotWord, State};
 use super::subbuf::SubBuf;
 use super::violation::Violation;
 use super::wire::{self, Record};
-use super::writer::MAX_NEST;
 
 /// What the clock promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +102,11 @@ impl<P: Port> Check<'_, P> {
         let inside = self.open <= layout.max_seq() && self.plausible(self.pos);
         ensure(inside, Violation::Position)?;
         ensure(w.closing.get() == self.open, Violation::Closing)?;
+        if layout.is_in(self.pos, Pos(w.live.get())) {
+            let held = self.held(self.open).and_then(|s| self.ring.page(s.page()));
+            let same = held.is_some_and(|page| core::ptr::eq(page, self.ring.live_page()));
+            ensure(same || held.is_none(), Violation::Hint)?;
+        }
         let hint = SlotWord::from_raw(w.hint.get());
         if hint.seq() < self.open {
             // Nobody asks for that number any more.
@@ -372,19 +376,18 @@ impl<P: Port> Check<'_, P> {
         let Some(token) = stamps.named() else {
             return Ok(());
         };
-        let level = layout.level(token);
+        let level = token.level();
         let last = last.filter(|l| l.next == layout.offset(self.pos));
         let last = last.ok_or(Violation::Pair)?;
-        let from = Pos(token.0);
-        let record = last.offset.wrapping_sub(layout.offset(from));
-        let begins = if layout.seq(from) == self.open {
+        let record = last.offset.wrapping_sub(layout.offset_of(token));
+        let begins = if layout.was_in(token, self.open) {
             record == 0 || record == wire::STAMP_SIZE
         } else {
-            layout.seq(from).wrapping_add(1) == self.open && last.offset == 0
+            layout.was_in(token, self.open.wrapping_sub(1)) && last.offset == 0
         };
         // A discarded event in front of it has told its time in so many bits.
         let wrong = (stamps.time_of(level) ^ last.time) & wire::STAMP_MAX;
-        ensure(level < MAX_NEST && begins && wrong == 0, Violation::Pair)
+        ensure(begins && wrong == 0, Violation::Pair)
     }
 }
 

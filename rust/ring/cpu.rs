@@ -13,12 +13,21 @@ use super::violation::Violation;
 use super::writer::Refused;
 
 /// Words of the writing CPU. Its interrupts write them too, each whole writer nested in the one
-/// that it interrupted.
+/// that it interrupted. What most events need comes first: one cache line.
+#[repr(C)]
 pub(super) struct WriterSide<P: Port> {
     /// Where the next event goes.
     pub(super) pos: P::Local,
     /// Writers active, the interrupted ones included.
     pub(super) nest: P::Local,
+    /// Beginning of the sub-buffer that was published into last: that of the position, and the first
+    /// one that is not closed, unless a writer has gone on since. [`NOT_LIVE`] without one.
+    ///
+    /// This and the next word are stored by the outermost writer when it publishes, and mean something
+    /// to a writer that interrupted no other.
+    pub(super) live: P::Local,
+    /// Address of that [`SubBuf`]; of another one of the ring when there is no such sub-buffer.
+    live_page: P::Local,
     pub(super) stamps: StampPair<P::Local>,
     /// The slot word of some recent sub-buffer, only to save a division: used when its sequence
     /// number is the wanted one.
@@ -71,7 +80,8 @@ impl<L: LocalWord> Counters<L> {
     }
 }
 
-/// Words that several CPUs write.
+/// Words that several CPUs write, apart from those of writers: see [`super::lines`].
+#[repr(align(64))]
 pub(super) struct SharedSide<P: Port> {
     /// Recording is refused while this is not 0 (bits of `DISABLE_*`).
     pub(super) disabled: P::Shared,
@@ -115,6 +125,9 @@ impl<T> Deref for Still<T> {
     }
 }
 
+/// Value of `live` that no position is behind: the numbers of sub-buffers do not begin at 0.
+const NOT_LIVE: u64 = u64::MAX;
+
 /// Bit of `disabled`: the user switched recording off.
 pub(crate) const DISABLE_USER: u64 = 1;
 /// Bit of `disabled`: the ring is being changed.
@@ -125,6 +138,11 @@ pub(crate) const DISABLE_PAUSE: u64 = 8;
 pub(crate) const DISABLE_CPU: u64 = 16;
 /// Bit of `disabled`: an invariant was found broken.
 const DISABLE_BROKEN: u64 = 4;
+
+/// The address of a sub-buffer, for a word.
+fn address<P: Port>(page: &SubBuf<P>) -> u64 {
+    (&raw const *page).expose_provenance() as u64
+}
 
 /// The ring of one CPU.
 #[repr(C, align(64))]
@@ -231,6 +249,8 @@ impl<P: Port> CpuRing<P> {
             w: WriterSide {
                 pos: P::Local::new(0),
                 nest: P::Local::new(0),
+                live: P::Local::new(NOT_LIVE),
+                live_page: P::Local::new(0),
                 stamps: StampPair::new(),
                 hint: P::Local::new(0),
                 closing: P::Local::new(0),
@@ -306,6 +326,7 @@ impl<P: Port> CpuRing<P> {
         }
         self.w.stamps.reset();
         self.w.hint.set(0);
+        self.forget_live();
         self.w.closing.set(first);
         self.w.total.set(event);
         self.w.fault.set(0);
@@ -313,6 +334,32 @@ impl<P: Port> CpuRing<P> {
         self.s.spare.store_release(u64::from(spare.0));
         // Marks of earlier numbers mean nothing.
         self.s.mark.store(0);
+    }
+
+    /// No sub-buffer has been published into, as far as the next writer knows.
+    pub(super) fn forget_live(&self) {
+        self.w.live.set(NOT_LIVE);
+        if let Some(page) = self.pages().first() {
+            self.w.live_page.set(address(page));
+        }
+    }
+
+    /// Sub-buffer `seq` is `page`, all others before it are closed, and the caller is the outermost
+    /// writer.
+    #[inline]
+    pub(super) fn set_live(&self, seq: Seq, page: &SubBuf<P>) {
+        self.w.live_page.set(address(page));
+        self.w.live.set(self.layout.pos(seq, 0, 0).0);
+    }
+
+    /// The sub-buffer that `live` names, for a writer that interrupted no other.
+    #[inline(always)]
+    pub(super) fn live_page(&self) -> &SubBuf<P> {
+        let address = self.w.live_page.get() as usize;
+        // SAFETY: the address of one of our sub-buffers, exposed by `address`: `begin_at` and `keep`
+        // make it so when the ring gets its sub-buffers, and `set_live` is given one of them. They
+        // go while nobody uses the ring.
+        unsafe { &*core::ptr::with_exposed_provenance(address) }
     }
 
     /// The sub-buffer that no slot has in a ring that begins anew.
@@ -410,6 +457,8 @@ impl<P: Port> CpuRing<P> {
     #[cold]
     #[inline(never)]
     pub(crate) fn set_broken(&self, violation: Violation) {
+        // The short ways of writers end here.
+        self.w.live.set(NOT_LIVE);
         self.w.fault.cmpxchg(0, violation.code());
         self.w.counters.broken.add(1);
         self.set_disabled(DISABLE_BROKEN, true);
@@ -423,7 +472,7 @@ impl<P: Port> CpuRing<P> {
     /// A writer found the ring disabled.
     #[cold]
     #[inline(never)]
-    pub(super) fn refusal(&self) -> Refused {
+    pub(crate) fn refusal(&self) -> Refused {
         if self.s.disabled.load() == DISABLE_BROKEN {
             // But for that it would have been recorded.
             self.w.counters.broken.add(1);

@@ -43,6 +43,8 @@ pub(crate) mod cpu;
 pub(crate) mod cursor;
 pub(crate) mod give;
 pub(crate) mod lend;
+#[allow(dead_code, reason = "only tests ask for cache lines")]
+pub(crate) mod lines;
 pub(crate) mod mark;
 pub(crate) mod port;
 pub(crate) mod pos;

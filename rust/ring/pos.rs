@@ -3,7 +3,7 @@
 //!
 //! Arithmetic only. All three are in one word so that one local `cmpxchg` moves them together.
 
-use super::time::Token;
+use super::time::{Token, LEVEL_BITS};
 use super::wire;
 
 /// How-manieth sub-buffer since the ring was made (or emptied).
@@ -17,8 +17,18 @@ pub(crate) const SLOT_SEQ_BITS: u32 = 41;
 ///
 /// With `k` the order: offset in 4-byte units `11 + k` bits, event count `10 + k` bits, the rest is
 /// the sequence number.
+///
+/// A writer needs these numbers once per event, so they are kept, not worked out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
+    /// Bits of the offset.
+    offset_mask: u64,
+    /// One event.
+    one_event: u64,
+    /// One sub-buffer.
+    one_seq: u64,
+    /// Bytes for events in a sub-buffer.
+    capacity: u32,
     order: u32,
 }
 
@@ -34,10 +44,18 @@ pub(crate) const MAX_ORDER: u32 = 7;
 impl Layout {
     /// The layout for sub-buffers of `size` bytes: a power of two from 4 KiB to 512 KiB.
     pub(crate) const fn for_size(size: usize) -> Option<Self> {
-        let mut order = 0;
+        let mut order = 0u32;
         while order <= MAX_ORDER {
             if size == MIN_SIZE.wrapping_shl(order) {
-                return Some(Self { order });
+                let one_event = 1u64.wrapping_shl(order.wrapping_add(11));
+                let one_seq = 1u64.wrapping_shl(order.wrapping_mul(2).wrapping_add(21));
+                return Some(Self {
+                    offset_mask: one_event.wrapping_sub(1),
+                    one_event,
+                    one_seq,
+                    capacity: (size as u32).wrapping_sub(wire::HEADER as u32),
+                    order,
+                });
             }
             order = order.wrapping_add(1);
         }
@@ -53,7 +71,7 @@ impl Layout {
     /// Bytes for events in a sub-buffer.
     #[inline(always)]
     pub(crate) const fn capacity(self) -> u32 {
-        (self.size() as u32).wrapping_sub(wire::HEADER as u32)
+        self.capacity
     }
 
     #[inline(always)]
@@ -101,25 +119,31 @@ impl Layout {
     /// Bytes used in the sub-buffer.
     #[inline(always)]
     pub(crate) const fn offset(self, pos: Pos) -> u32 {
-        ((pos.0 & 1u64.wrapping_shl(self.count_shift()).wrapping_sub(1)) << 2) as u32
+        ((pos.0 & self.offset_mask) << 2) as u32
     }
 
-    /// The name of an attempt at this position: the count, which says nothing beside the offset,
-    /// gives way to the level of nesting.
+    /// Is `pos` in the sub-buffer that begins at `first`?
+    #[inline(always)]
+    pub(crate) const fn is_in(self, pos: Pos, first: Pos) -> bool {
+        pos.0.wrapping_sub(first.0) < self.one_seq
+    }
+
+    /// The name of an attempt at this position by a writer of `level`. It has no room for the upper
+    /// bits of the number of the sub-buffer.
     #[inline(always)]
     pub(crate) const fn token(self, pos: Pos, level: u64) -> Token {
-        let bits = self.order.wrapping_add(10);
-        let mask = 1u64
-            .wrapping_shl(bits)
-            .wrapping_sub(1)
-            .wrapping_shl(self.count_shift());
-        Token((pos.0 & !mask) | level.wrapping_shl(self.count_shift()))
+        Token(pos.0.wrapping_shl(LEVEL_BITS) | level)
     }
 
-    /// The level in a token.
-    #[inline(always)]
-    pub(crate) const fn level(self, token: Token) -> u64 {
-        self.count(Pos(token.0))
+    /// The bytes that were used in the sub-buffer when the attempt was made.
+    pub(crate) const fn offset_of(self, token: Token) -> u32 {
+        self.offset(Pos(token.0 >> LEVEL_BITS))
+    }
+
+    /// Was the attempt made in sub-buffer `seq`?
+    pub(crate) const fn was_in(self, token: Token, seq: Seq) -> bool {
+        let apart = token.0 ^ self.pos(seq, 0, 0).0.wrapping_shl(LEVEL_BITS);
+        apart >> LEVEL_BITS < self.one_seq
     }
 
     /// One event of `bytes` further.
@@ -127,7 +151,7 @@ impl Layout {
     pub(crate) const fn advance(self, pos: Pos, bytes: u32) -> Pos {
         Pos(pos
             .0
-            .wrapping_add(1u64.wrapping_shl(self.count_shift()))
+            .wrapping_add(self.one_event)
             .wrapping_add(bytes as u64 >> 2))
     }
 
@@ -136,13 +160,14 @@ impl Layout {
     pub(crate) const fn roll_back(self, pos: Pos, bytes: u32) -> Pos {
         Pos(pos
             .0
-            .wrapping_sub(1u64.wrapping_shl(self.count_shift()))
+            .wrapping_sub(self.one_event)
             .wrapping_sub(bytes as u64 >> 2))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::writer::MAX_NEST;
     use super::*;
 
     #[test]
@@ -161,6 +186,30 @@ mod tests {
             let p = l.pos(3, 1, 8);
             assert_eq!(l.advance(p, 16), l.pos(3, 2, 24));
             assert_eq!(l.roll_back(l.advance(p, 16), 16), p);
+            let first = l.pos(3, 0, 0);
+            for (seq, same) in [(2, false), (3, true), (4, false), (l.max_seq(), false)] {
+                let p = l.pos(seq, most, l.capacity());
+                assert_eq!(l.is_in(p, first), same);
+                let begin = l.pos(seq, 0, 0);
+                assert_eq!(l.is_in(begin, first), same);
+            }
+            assert!(!l.is_in(Pos(u64::MAX), first));
+            assert!(!l.is_in(l.pos(l.max_seq(), most, l.capacity()), Pos(u64::MAX)));
+        }
+    }
+
+    #[test]
+    fn tokens_name_level_and_place() {
+        for order in 0..=MAX_ORDER {
+            let l = Layout::for_size(MIN_SIZE << order).unwrap();
+            for seq in [1, 12345, l.max_seq()] {
+                for level in 0..MAX_NEST {
+                    let token = l.token(l.pos(seq, 5, 40), level);
+                    assert_eq!((token.level(), l.offset_of(token)), (level, 40));
+                    assert!(l.was_in(token, seq));
+                    assert!(!l.was_in(token, seq - 1));
+                }
+            }
         }
     }
 

@@ -30,10 +30,10 @@ pub(super) struct Shape(u64);
 
 impl Shape {
     #[inline(always)]
-    pub(super) fn new(size: EventSize, stamp: Stamp) -> Self {
-        let stamped = u64::from(stamp.record_size() != 0);
-        let long = u64::from(size.type_len == 0);
-        Self((u64::from(size.total) << 2) | (long << 1) | stamped)
+    pub(super) const fn new(size: EventSize, stamp: Stamp) -> Self {
+        let stamped = (stamp.record_size() != 0) as u64;
+        let long = (size.type_len == 0) as u64;
+        Self(((size.total as u64) << 2) | (long << 1) | stamped)
     }
     /// Bytes with the time record.
     fn total(self) -> u32 {

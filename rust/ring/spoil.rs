@@ -17,6 +17,8 @@ pub(crate) enum Word {
     Closing,
     Total,
     Hint,
+    /// Names the sub-buffer of that index, whatever the bits.
+    LivePage(u32),
     Before,
     Write,
     /// Of a level.
@@ -83,6 +85,7 @@ impl<P: Port> CpuRing<P> {
             Word::Closing => local(&w.closing),
             Word::Total => local(&w.total),
             Word::Hint => local(&w.hint),
+            Word::LivePage(index) => self.set_live(self.newest(), page(index)?),
             Word::Before => local(w.stamps.words().0),
             Word::Write => local(w.stamps.words().1),
             Word::Time(level) => {

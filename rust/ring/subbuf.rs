@@ -159,14 +159,14 @@ impl<P: Port> SubBuf<P> {
         }
     }
 
-    /// Stores words at `offset` of the data.
+    /// Stores words at `offset` of the data; returns the address behind them.
     ///
     /// # Safety
     ///
     /// The bytes lie inside the capacity and in the caller's reservation; `offset` is a multiple
     /// of 4.
     #[inline(always)]
-    pub(crate) unsafe fn put<const N: usize>(&self, offset: u32, words: [u32; N]) {
+    pub(crate) unsafe fn put<const N: usize>(&self, offset: u32, words: [u32; N]) -> NonNull<u8> {
         // SAFETY: in bounds (precondition).
         let mut at = unsafe { self.at(offset) }.cast::<u32>();
         for word in words {
@@ -176,6 +176,7 @@ impl<P: Port> SubBuf<P> {
             // SAFETY: at most one behind the bytes.
             at = unsafe { at.add(1) };
         }
+        at.cast()
     }
 
     /// Whether `byte` is in this sub-buffer.

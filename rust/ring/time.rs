@@ -6,6 +6,8 @@ use super::port::LocalWord;
 use super::wire;
 use super::writer::MAX_NEST;
 
+/// Bits of a level.
+pub(super) const LEVEL_BITS: u32 = MAX_NEST.trailing_zeros();
 const LEVEL_MASK: u64 = MAX_NEST - 1;
 const _: () = assert!(MAX_NEST.is_power_of_two());
 
@@ -57,6 +59,14 @@ pub(crate) struct Reading {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Token(pub(crate) u64);
 
+impl Token {
+    /// The level of nesting.
+    #[inline(always)]
+    pub(crate) const fn level(self) -> u64 {
+        self.0 & LEVEL_MASK
+    }
+}
+
 /// ftrace's pair, of tokens. `before` is stored ahead of a reservation, `write` behind it, so that
 /// `before == write` says: `write` names the event that ends at the position (I10). The time of
 /// that event is in the word of its level; it stays there until a later event of the same level,
@@ -103,19 +113,15 @@ impl<L: LocalWord> StampPair<L> {
             .map_or(0, L::get)
     }
 
-    /// Reads the pair, then the clock; `level_of` finds the level in a token.
+    /// Reads the pair, then the clock.
     ///
     /// The caller has read the position first and moves it by `cmpxchg` afterwards. When that
     /// succeeds no event was added since. `before` is read last: had a writer come and discarded
     /// all it wrote, it is not valid any more.
     #[inline(always)]
-    pub(crate) fn read(
-        &self,
-        level_of: impl FnOnce(Token) -> u64,
-        clock: impl FnOnce() -> u64,
-    ) -> Reading {
+    pub(crate) fn read(&self, clock: impl FnOnce() -> u64) -> Reading {
         let write = self.write.get();
-        let last = self.time_of(level_of(Token(write)));
+        let last = self.time_of(Token(write).level());
         let before = self.before.get();
         let time = clock();
         if before != write {
@@ -139,6 +145,22 @@ impl<L: LocalWord> StampPair<L> {
             delta: Some(since),
             went_back: false,
         }
+    }
+
+    /// For most events, at `time`: the delta. Nothing unless the time of the event in front is known, not
+    /// later, and in reach of a header.
+    ///
+    /// The caller has read the position first and the clock, and moves the position by `cmpxchg`
+    /// afterwards. When that succeeds the event in front is the same as at any time in between.
+    #[inline(always)]
+    pub(crate) fn since_front(&self, time: u64) -> Option<u32> {
+        let write = self.write.get();
+        let last = self.time_of(Token(write).level());
+        if self.before.get() != write {
+            return None;
+        }
+        let since = time.wrapping_sub(last);
+        (since <= wire::DELTA_MAX).then_some(since as u32)
     }
 
     /// Before the reservation.

@@ -19,7 +19,7 @@ pub(crate) enum Violation {
     Number,
     /// A slot is not Open where writers are, Full where the reader goes, Empty behind it.
     State,
-    /// The remembered slot word is not the slot's.
+    /// The remembered slot word is not the slot's, or the remembered sub-buffer not that in the slot.
     Hint,
     /// A commit is tagged with the number of another sub-buffer.
     Tag,
@@ -94,7 +94,7 @@ impl Violation {
             Closing => "a sub-buffer that was left is not closed",
             Number => "a slot has a wrong number",
             State => "a slot is in a wrong state",
-            Hint => "the remembered slot is wrong",
+            Hint => "what is remembered of a slot is wrong",
             Tag => "a commit belongs to another sub-buffer",
             Commit => "a commit is not where the writers left",
             End => "a sub-buffer is not final",

@@ -108,6 +108,20 @@ impl EventSize {
         Some(size)
     }
 
+    /// The size for `payload` bytes of whose kind most events are: more than 8 and so few that
+    /// `type_len` holds the length. As [`Self::new`] says for these.
+    #[inline(always)]
+    pub(crate) const fn usual(payload: usize) -> Option<Self> {
+        if payload.wrapping_sub(9) > SMALL - 9 {
+            return None;
+        }
+        let words = (payload as u32).wrapping_add(3) >> 2;
+        Some(Self {
+            total: words.wrapping_add(1) << 2,
+            type_len: words,
+        })
+    }
+
     /// Bytes between the start of the event and its payload.
     #[inline(always)]
     pub(crate) const fn payload_offset(self) -> u32 {

@@ -35,7 +35,8 @@ pub(crate) const MAX_NEST: u64 = 8;
 /// Turns after which a loop gives up; the event is then dropped and counted.
 ///
 /// Theorem: of a call inside which k other writers run, `place` and `publish` make at most 1 + k
-/// turns; each call of `cross` makes at most 2, and so does `close_until` for one sub-buffer.
+/// turns, after the one of the short ways in and out; each call of `cross` makes at most 2, and so does
+/// `close_until` for one sub-buffer.
 ///
 /// - `place` repeats a turn when D fails or `cross` finds the position stale. Either way the
 ///   position has moved since A. Only writers move it (I1), each runs whole between A and D of one
@@ -66,6 +67,28 @@ pub(crate) enum Refused {
     CommitOverrun,
     /// The ring is disabled until it is emptied: an invariant does not hold.
     Broken,
+}
+
+/// Where the short way to reserve ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Declined {
+    /// Recording is off.
+    Off,
+    /// Nothing has been done.
+    Outside,
+    /// The writer has entered, and interrupted nobody.
+    Inside,
+}
+
+/// How far a writer got on the short way out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Left {
+    /// It is still in.
+    Not,
+    /// It has left, and somebody wrote before that.
+    TooEarly,
 }
 
 enum Cross {
@@ -112,15 +135,126 @@ impl<'a, P: Port> Writer<'a, P> {
         len: usize,
         clock: impl Fn() -> u64,
     ) -> Result<Reserved<'a, P>, Refused> {
+        match self.reserve_short(len, &clock) {
+            Ok(reserved) => Ok(reserved),
+            Err(declined) => self.reserve_long(len, declined, clock),
+        }
+    }
+
+    /// The way of most events: recording is on, nobody is interrupted, the sub-buffer has been
+    /// published into, has room, and the time since its last event is known and short, as is the
+    /// payload. Everything else is declined, and [`Self::reserve_long`] must follow.
+    #[inline(always)]
+    pub(crate) fn reserve_short(
+        self,
+        len: usize,
+        clock: impl FnOnce() -> u64,
+    ) -> Result<Reserved<'a, P>, Declined> {
+        if self.ring.is_disabled() {
+            return Err(Declined::Off);
+        }
+        self.reserve_on(len, || Some(clock()))
+    }
+
+    /// As [`Self::reserve_short`], once recording was found on, and with a clock that may have no time
+    /// just now.
+    #[inline(always)]
+    pub(crate) fn reserve_on(
+        self,
+        len: usize,
+        clock: impl FnOnce() -> Option<u64>,
+    ) -> Result<Reserved<'a, P>, Declined> {
+        match EventSize::usual(len) {
+            Some(size) => self.place_short(len, size, clock),
+            None => Err(Declined::Outside),
+        }
+    }
+
+    /// As [`Self::reserve_on`], once the size is known.
+    #[inline(always)]
+    fn place_short(
+        self,
+        len: usize,
+        size: EventSize,
+        clock: impl FnOnce() -> Option<u64>,
+    ) -> Result<Reserved<'a, P>, Declined> {
         let ring = self.ring;
-        if ring.is_disabled() {
+        let w = &ring.w;
+        let layout = &*ring.layout;
+        if w.nest.get() != 0 {
+            return Err(Declined::Outside);
+        }
+        w.nest.set(1);
+        // A
+        let from = Pos(w.pos.get());
+        // B, the clock first: the less is known by then, the less is to be kept meanwhile.
+        let Some(time) = clock() else {
+            return Err(Declined::Inside);
+        };
+        // In front of the first event of a sub-buffer stands none, so this declines it.
+        let Some(delta) = w.stamps.since_front(time) else {
+            return Err(Declined::Inside);
+        };
+        let used = layout.offset(from);
+        let end = used.wrapping_add(size.total);
+        if !layout.is_in(from, Pos(w.live.get())) || end > layout.capacity() {
+            return Err(Declined::Inside);
+        }
+        // C
+        let token = layout.token(from, 0);
+        w.stamps.open(token);
+        // D
+        if !w.pos.cmpxchg(from.0, layout.advance(from, size.total).0) {
+            return Err(Declined::Inside);
+        }
+        // E
+        w.stamps.close(token, 0, time);
+        // F. The sub-buffer stays the same until we publish.
+        let page = ring.live_page();
+        let header = wire::header(size.type_len, delta);
+        let payload = if size.type_len == 0 {
+            // SAFETY: [used, end) is in the sub-buffer and ours since D; an event with a length word
+            // has at least 124 bytes.
+            unsafe { page.put(used, [header, size.length_word()]) }
+        } else {
+            // SAFETY: as above; an event has at least 8 bytes.
+            unsafe { page.put(used, [header]) }
+        };
+        Ok(Reserved {
+            writer: self,
+            payload,
+            len,
+            shape: Shape::new(size, Stamp::Delta(delta)),
+        })
+    }
+
+    /// Reserves what [`Self::reserve_short`] declined.
+    #[inline(always)]
+    pub(crate) fn reserve_long(
+        self,
+        len: usize,
+        declined: Declined,
+        clock: impl Fn() -> u64,
+    ) -> Result<Reserved<'a, P>, Refused> {
+        let ring = self.ring;
+        if declined == Declined::Off {
             return Err(ring.refusal());
         }
         let Some(size) = EventSize::new(len, ring.layout.capacity()) else {
             ring.w.counters.too_big.add(1);
             return Err(Refused::TooBig);
         };
-        let level = self.enter()?;
+        let mut declined = declined;
+        if declined == Declined::Outside && EventSize::usual(len).is_none() {
+            match self.place_short(len, size, || Some(clock())) {
+                Ok(reserved) => return Ok(reserved),
+                Err(again) => declined = again,
+            }
+        }
+        let level = match declined {
+            Declined::Inside => 0,
+            _ => self.enter()?,
+        };
         match self.place(size, level, clock) {
             Ok((payload, shape)) => Ok(Reserved {
                 writer: self,
@@ -188,7 +322,7 @@ impl<'a, P: Port> Writer<'a, P> {
             // A
             let from = Pos(ring.w.pos.get());
             // B
-            let reading = ring.w.stamps.read(|t| layout.level(t), &clock);
+            let reading = ring.w.stamps.read(&clock);
             let used = layout.offset(from);
             let stamp = self.stamp(from, reading);
             let total = size.total.wrapping_add(stamp.map_or(0, Stamp::record_size));
@@ -362,11 +496,54 @@ impl<'a, P: Port> Writer<'a, P> {
     /// Leaves; the outermost writer publishes what all of them wrote. Says what it has to tell.
     #[inline(always)]
     pub(super) fn exit(self) -> Published {
+        match self.exit_short() {
+            Ok(()) => Published::Events,
+            Err(left) => self.exit_long(left),
+        }
+    }
+
+    /// The way of most events: nobody was interrupted, no sub-buffer has been left, and none of its
+    /// events became padding. Says otherwise whether the writer has left already.
+    #[inline(always)]
+    fn exit_short(self) -> Result<(), Left> {
+        let ring = self.ring;
+        let w = &ring.w;
+        let layout = &*ring.layout;
+        if w.nest.get() != 1 {
+            return Err(Left::Not);
+        }
+        let pos = Pos(w.pos.get());
+        if !layout.is_in(pos, Pos(w.live.get())) {
+            return Err(Left::Not);
+        }
+        let page = ring.live_page();
+        // Behind the load of `pos`: an event that becomes padding is in it or was never counted.
+        if page.padded.get() != 0 {
+            return Err(Left::Not);
+        }
+        // G
+        // SAFETY: the sub-buffer is open, and we are the outermost writer.
+        unsafe { page.publish(pos, layout.offset(pos)) };
+        // H
+        w.nest.set(0);
+        // An interrupt between the load of `pos` and here was not the outermost and could not publish.
+        if w.pos.get() != pos.0 {
+            return Err(Left::TooEarly);
+        }
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn exit_long(self, left: Left) -> Published {
         let w = &self.ring.w;
-        let nest = w.nest.get();
-        if nest > 1 {
-            w.nest.set(nest.wrapping_sub(1));
-            return Published::Nothing;
+        match (left, w.nest.get()) {
+            (Left::TooEarly, _) => w.nest.set(1),
+            (Left::Not, nest @ 2..) => {
+                w.nest.set(nest.wrapping_sub(1));
+                return Published::Nothing;
+            }
+            _ => {}
         }
         match self.publish() {
             Some(false) => Published::Events,
@@ -378,14 +555,25 @@ impl<'a, P: Port> Writer<'a, P> {
         }
     }
 
-    /// Makes an event final that [`Reserved::into_raw`] took apart.
+    /// Makes an event final that [`Reserved::into_raw`] took apart, the way of most events, which have
+    /// [`Published::Events`] to tell. Else [`Self::commit_long`] must follow.
     ///
     /// # Safety
     ///
     /// As for [`Reserved::from_raw`].
     #[inline(always)]
-    pub(crate) unsafe fn commit_raw(self) -> Published {
-        self.exit()
+    pub(crate) unsafe fn commit_short(self) -> Result<(), Left> {
+        self.exit_short()
+    }
+
+    /// Makes an event final that [`Self::commit_short`] did not. Says what is to be told.
+    ///
+    /// # Safety
+    ///
+    /// `left` is what that said.
+    #[inline(always)]
+    pub(crate) unsafe fn commit_long(self, left: Left) -> Published {
+        self.exit_long(left)
     }
 
     /// G and H. Says whether the mark was reached; `None` when the ring is broken.
@@ -415,6 +603,7 @@ impl<'a, P: Port> Writer<'a, P> {
             let len = layout.offset(pos);
             // SAFETY: the sub-buffer is open, and we are the outermost writer.
             unsafe { page.publish(layout.pos(seq, count, len), len) };
+            ring.set_live(seq, page);
             w.nest.set(0);
             // An interrupt between the load of `pos` and here was not the outermost and could not
             // publish.

@@ -267,4 +267,18 @@ void *rtrace_test_open(const char *instance);
 int rtrace_test_write(void *handle, const void *bytes, unsigned int len);
 void rtrace_test_close(void *handle);
 
+/*
+ * The steps of a writer and of readers, to be measured (tools/guest/bench). The
+ * first three as rtrace_reserve() and its partners, with a handle for the cookie
+ * and no common fields: the bytes are no record of an event. The clock is that of
+ * the instance; preemption is off. The last two consume what there is of one CPU,
+ * event by event or by sub-buffers, in process context, and return how many.
+ */
+struct rt_reserved rtrace_test_reserve(void *handle, unsigned long size);
+void rtrace_test_commit(void *handle, void *entry, u64 token);
+void rtrace_test_discard(void *handle, void *entry, u64 token);
+u64 rtrace_test_clock(void *handle);
+long rtrace_test_consume(void *handle, unsigned int cpu);
+long rtrace_test_read_pages(void *handle, unsigned int cpu);
+
 #endif /* RT_EVENTS_H */

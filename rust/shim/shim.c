@@ -23,6 +23,7 @@
 #include <linux/topology.h>
 #include <linux/uaccess.h>
 #include <linux/utsname.h>
+#include <asm/hypervisor.h>
 
 #include "shim.h"
 
@@ -195,6 +196,11 @@ size_t rt_text_of_hashed(char *text, size_t size, unsigned long address)
 unsigned long rt_totalram_pages(void)
 {
 	return totalram_pages();
+}
+
+bool rt_under_hypervisor(void)
+{
+	return !hypervisor_is_type(X86_HYPER_NATIVE);
 }
 
 /* As compilers lay out what a function with a frame pointer saves. */

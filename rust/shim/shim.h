@@ -104,6 +104,9 @@ size_t rt_text_of_hashed(char *text, size_t size, unsigned long address);
 /* Inline: pages that the kernel manages. */
 unsigned long rt_totalram_pages(void);
 
+/* Inline: whether the kernel found a hypervisor that it has code for. */
+bool rt_under_hypervisor(void);
+
 /*
  * Macros and inline: where the current task entered the kernel, and its callers
  * as frame pointers tell; nothing for a kernel thread. Not from NMI.

@@ -33,6 +33,46 @@ const MARKS: &[&str] = &[
     "panicked at",
 ];
 
+/// What stands behind `begin` in the last record of the log that has it.
+pub fn last_behind(begin: &str) -> Option<String> {
+    let mut found = None;
+    let mut file = open()?;
+    while let Some(line) = next(&mut file) {
+        if let Some((_, rest)) = line.split_once(begin) {
+            found = Some(rest.to_string());
+        }
+    }
+    found
+}
+
+/// The log, from its oldest record on.
+fn open() -> Option<File> {
+    OpenOptions::new()
+        .read(true)
+        .custom_flags(crate::sys::O_NONBLOCK)
+        .open("/dev/kmsg")
+        .ok()
+}
+
+/// The text of the next record; `None` behind the last one.
+fn next(file: &mut File) -> Option<String> {
+    let mut record = [0u8; 8192];
+    loop {
+        match file.read(&mut record) {
+            Ok(0) => return None,
+            Ok(n) => {
+                let text = String::from_utf8_lossy(&record[..n]);
+                // `prefix;text`, then lines of properties that start with a blank.
+                let line = text.split_once(';').map_or("", |(_, rest)| rest);
+                return Some(line.lines().next().unwrap_or_default().to_string());
+            }
+            // Old records were overwritten: read on with the oldest that is left.
+            Err(e) if e.raw_os_error() == Some(32) => continue,
+            Err(_) => return None,
+        }
+    }
+}
+
 pub struct KernelLog {
     file: Option<File>,
 }
@@ -40,12 +80,7 @@ pub struct KernelLog {
 impl KernelLog {
     /// Starts at the end of the log as it is now.
     pub fn from_now() -> Self {
-        let file = OpenOptions::new()
-            .read(true)
-            .custom_flags(crate::sys::O_NONBLOCK)
-            .open("/dev/kmsg")
-            .ok()
-            .and_then(|mut file| file.seek(SeekFrom::End(0)).is_ok().then_some(file));
+        let file = open().and_then(|mut file| file.seek(SeekFrom::End(0)).is_ok().then_some(file));
         KernelLog { file }
     }
 
@@ -55,22 +90,9 @@ impl KernelLog {
         let Some(file) = &mut self.file else {
             return vec!["cannot read /dev/kmsg".into()];
         };
-        let mut record = [0u8; 8192];
-        loop {
-            match file.read(&mut record) {
-                Ok(0) => break,
-                Ok(n) => {
-                    let text = String::from_utf8_lossy(&record[..n]);
-                    // `prefix;text`, then lines of properties that start with a blank.
-                    let line = text.split_once(';').map_or("", |(_, rest)| rest);
-                    let line = line.lines().next().unwrap_or_default();
-                    if MARKS.iter().any(|mark| line.contains(mark)) {
-                        found.push(line.to_string());
-                    }
-                }
-                // Old records were overwritten: read on with the oldest that is left.
-                Err(e) if e.raw_os_error() == Some(32) => continue,
-                Err(_) => break,
+        while let Some(line) = next(file) {
+            if MARKS.iter().any(|mark| line.contains(mark)) {
+                found.push(line);
             }
         }
         found

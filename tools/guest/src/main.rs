@@ -3,8 +3,8 @@
 //! `rtguest`: tests of a running rtracefs, from inside the machine that runs it.
 //!
 //! `rtguest --list` names the tests, `rtguest run [[--filter] TEXT]...` runs those
-//! whose name contains one of the texts and none of those behind a `!`. `rtguest bench` tells
-//! what events cost (see `bench`). `--root DIR`
+//! whose name contains one of the texts and none of those behind a `!`. `rtguest bench [PART]...`
+//! and `rtguest breakdown` tell what events cost (see `bench`). `--root DIR`
 //! points the suite at another tree: with `--root /sys/kernel/tracing` it checks its own
 //! idea of ftrace against the kernel's, and skips what only rtracefs promises.
 
@@ -66,9 +66,11 @@ enum Command {
     Run,
     One(String),
     Bench,
+    Breakdown,
 }
 
-const USAGE: &str = "usage: rtguest --list | bench | run [[--filter] TEXT]... [--root DIR] \
+const USAGE: &str =
+    "usage: rtguest --list | bench [PART]... | breakdown | run [[--filter] TEXT]... [--root DIR] \
                      [--module FILE] [--stress FILE]";
 
 /// The first of the files that is there, or the first.
@@ -78,6 +80,17 @@ fn first_of(files: &[&str]) -> PathBuf {
         .find(|file| Path::new(file).exists())
         .unwrap_or(&files[0])
         .into()
+}
+
+/// The status of what is no test.
+fn told(result: check::Check) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            eprintln!("rtguest: {reason}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 fn main() -> ExitCode {
@@ -97,6 +110,7 @@ fn main() -> ExitCode {
             "--list" => command = Some(Command::List),
             "run" => command = Some(Command::Run),
             "bench" => command = Some(Command::Bench),
+            "breakdown" => command = Some(Command::Breakdown),
             "one" => command = Some(Command::One(value())),
             "--filter" => filters.push(value()),
             "--root" => context.root = value().into(),
@@ -118,13 +132,8 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Some(Command::Run) => runner::run(&context, &filters),
-        Some(Command::Bench) => match bench::run(&context) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(reason) => {
-                eprintln!("bench: {reason}");
-                ExitCode::FAILURE
-            }
-        },
+        Some(Command::Bench) => told(bench::run(&context, &filters)),
+        Some(Command::Breakdown) => told(bench::breakdown(&context)),
         Some(Command::One(name)) => runner::run_here(&context, &name),
         None => {
             eprintln!("{USAGE}");

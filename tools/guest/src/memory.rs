@@ -21,7 +21,7 @@ pub struct Usage {
 
 /// What each CPU keeps free for itself, which counts as neither free nor available. After many
 /// allocations that is tens of megabytes.
-fn kept_by_cpus_kb() -> Check<u64> {
+pub fn kept_by_cpus_kb() -> Check<u64> {
     let text = fs::read_to_string("/proc/zoneinfo").map_err(|e| format!("zoneinfo: {e}"))?;
     let counts = text.lines().filter_map(|line| {
         line.trim()

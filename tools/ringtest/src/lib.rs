@@ -26,6 +26,8 @@
 pub mod banks;
 #[path = "../../../rust/event/mod.rs"]
 pub mod event;
+#[path = "../../../rust/kapi/clock/latch.rs"]
+pub mod latch;
 #[path = "../../../rust/instance/life.rs"]
 pub mod life;
 #[path = "../../../rust/instance/merge.rs"]
@@ -47,6 +49,8 @@ mod gifts;
 mod history;
 #[cfg(test)]
 mod hostile;
+#[cfg(test)]
+mod latches;
 #[cfg(test)]
 mod lends;
 #[cfg(test)]

@@ -205,7 +205,8 @@ impl World {
         let writer = unsafe { self.ring.writer() };
         let reserved = writer.reserve(len, clock);
         let nested = self.writers.get() - began;
-        assert!(turns.get() <= 1 + nested, "{turns:?}, {nested} nested");
+        // The short way may have read the clock and declined.
+        assert!(turns.get() <= 2 + nested, "{turns:?}, {nested} nested");
         match reserved {
             Ok(mut event) => {
                 let (order, mut time) = reading.get();

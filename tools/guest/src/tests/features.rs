@@ -29,12 +29,16 @@ fn are_there(context: &Context) -> Check {
     ensure!(text.starts_with("version 1\n"), "{text:?}");
     let (clocks, options) = (top.get("trace_clock")?, top.list("options")?);
     let mut report = Report::default();
-    let mut options_told = 0;
+    let (mut options_told, mut ways_told) = (0, 0);
     for line in text.lines().skip(1) {
         let there = match line.split_once(' ') {
             Some(("clock", name)) => clocks
                 .split_whitespace()
                 .any(|clock| clock.trim_matches(['[', ']']) == name),
+            Some(("local_clock", way)) => {
+                ways_told += 1;
+                ["inline", "sched_clock"].contains(&way)
+            }
             Some(("option", name)) => {
                 options_told += 1;
                 options.iter().any(|option| option == name)
@@ -52,6 +56,7 @@ fn are_there(context: &Context) -> Check {
         report.expect(there, || format!("{line:?} is not so"));
     }
     ensure_eq!(options_told, options.len(), "options");
+    ensure_eq!(ways_told, 1, "ways of the local clock");
     ensure_eq!(top.write("features", b"1"), Err(EINVAL), "a write");
     report.finish()
 }

@@ -91,7 +91,8 @@ fn trace_headers(context: &Context) -> Check {
     report.finish()
 }
 
-/// A trace line with the stamp replaced, since no two markers are made at one time.
+/// A trace line with the stamp replaced, since no two markers are made at one time; and with nobody who
+/// wants to be scheduled, for a tick may come at one of them.
 pub fn without_stamp(line: &str) -> String {
     // The stamp is what stands before the first `: ` behind the CPU number.
     let Some((head, rest)) = line.split_once("] ") else {
@@ -99,7 +100,13 @@ pub fn without_stamp(line: &str) -> String {
     };
     match rest.split_once(": ") {
         Some((middle, text)) => match middle.rsplit_once(' ') {
-            Some((flags, _)) => format!("{head}] {} STAMP: {text}", flags.trim()),
+            Some((flags, _)) => {
+                let mut flags = flags.trim().to_string();
+                if flags.len() == 5 && flags.is_ascii() {
+                    flags.replace_range(1..2, ".");
+                }
+                format!("{head}] {flags} STAMP: {text}")
+            }
             None => format!("{head}] STAMP: {text}"),
         },
         None => line.to_string(),

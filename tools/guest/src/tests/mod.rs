@@ -5,6 +5,7 @@
 
 mod clients;
 mod clients_commands;
+mod clock;
 mod contexts;
 mod ends;
 mod faults;
@@ -122,6 +123,7 @@ const GROUPS: &[&[Test]] = &[
     share::TESTS,
     clients::TESTS,
     clients_commands::TESTS,
+    clock::TESTS,
     contexts::TESTS,
     faults::TESTS,
     faults_files::TESTS,

@@ -128,7 +128,7 @@ fn loses_nothing(context: &Context, reader: bool) -> Check {
         format!("refused: {refused:?}")
     });
     report.expect(
-        taken > 20 && nested > 20 && snapshot.records.len() > 1000,
+        taken > 4 && nested > 20 && snapshot.records.len() > 1000,
         || format!("{taken} snapshots, {nested} nested"),
     );
     report.expect(!reader || live.records.len() > 1000, || {

@@ -21,6 +21,11 @@ const TYPEDEF: u32 = 8;
 const CONST: u32 = 10;
 const FUNC: u32 = 12;
 const FUNC_PROTO: u32 = 13;
+const VAR: u32 = 14;
+const DATASEC: u32 = 15;
+
+/// The section of all variables.
+const SECTION: &str = ".data";
 
 /// BTF in the making.
 struct Made {
@@ -66,6 +71,15 @@ struct Member {
     place: u32,
 }
 
+/// A variable that the generator put somewhere.
+struct Variable {
+    name: String,
+    /// Offset and size.
+    place: (u32, u32),
+    /// Its struct.
+    of: String,
+}
+
 /// Numbers of the types that `make` always begins with, and what they are.
 const BASIC: [(u32, Shape); 5] = [
     (1, Shape::Int(4)),
@@ -76,7 +90,7 @@ const BASIC: [(u32, Shape); 5] = [
     (6, Shape::Int(4)),
 ];
 
-fn make(source: &mut Source) -> (Vec<u8>, Vec<Member>) {
+fn make(source: &mut Source) -> (Vec<u8>, Vec<Member>, Vec<Variable>) {
     let mut made = Made {
         types: vec![],
         strings: vec![0],
@@ -92,7 +106,8 @@ fn make(source: &mut Source) -> (Vec<u8>, Vec<Member>) {
     made.types.push(64);
     made.head("", CONST, 0, 1);
     made.head("t", TYPEDEF, 0, 5);
-    for number in 0..source.below(4) {
+    let structs = source.below(4) as u32;
+    for number in 0..structs {
         let of = format!("s{number}");
         let count = source.below(4) as u32;
 
@@ -111,7 +126,44 @@ fn make(source: &mut Source) -> (Vec<u8>, Vec<Member>) {
             });
         }
     }
-    (made.bytes(), members)
+    let mut variables = vec![];
+    if structs > 0 && source.once_in(2) {
+        for number in 0..source.below(4) {
+            let (name, of) = (format!("v{number}"), source.below(structs as usize) as u32);
+
+            made.head(&name, VAR, 0, BASIC[4].0 + 1 + of);
+            made.types.push(0);
+            variables.push(Variable {
+                name,
+                place: (source.below(1 << 20) as u32, source.below(1 << 20) as u32),
+                of: format!("s{of}"),
+            });
+        }
+        made.head(SECTION, DATASEC, variables.len() as u32, 1 << 21);
+        for (number, variable) in variables.iter().enumerate() {
+            let ty = BASIC[4].0 + 1 + structs + number as u32;
+            made.types.extend([ty, variable.place.0, variable.place.1]);
+        }
+    }
+    (made.bytes(), members, variables)
+}
+
+/// Where a variable is, and where a member is in it.
+fn ask_variable(
+    bytes: &[u8],
+    name: &str,
+    member: &str,
+    shape: Shape,
+) -> Result<((u32, u32), Result<u32, BtfError>), BtfError> {
+    let mut index = vec![0; count(bytes)?];
+    let btf = Btf::new(bytes, &mut index)?;
+    let variable = btf.variable(SECTION, name)?;
+
+    assert!(variable.offset.checked_add(variable.size).is_some());
+    Ok((
+        (variable.offset, variable.size),
+        btf.place_in_variable(&variable, member, shape),
+    ))
 }
 
 /// Asks; the index is as long as the types need.
@@ -126,8 +178,22 @@ fn ask(bytes: &[u8], of: &str, member: &str, shape: Shape) -> Result<u32, BtfErr
 }
 
 pub fn right_btf_answers(source: &mut Source) {
-    let (bytes, members) = make(source);
+    let (bytes, members, variables) = make(source);
 
+    for variable in &variables {
+        for member in members.iter().filter(|member| member.of == variable.of) {
+            assert_eq!(
+                ask_variable(&bytes, &variable.name, &member.name, member.shape),
+                Ok((variable.place, Ok(member.place)))
+            );
+        }
+        let found = ask_variable(&bytes, &variable.name, "nothing", Shape::Ptr);
+        assert_eq!(found, Ok((variable.place, Err(BtfError::NoMember))));
+    }
+    assert_eq!(
+        ask_variable(&bytes, "nobody", "m0", Shape::Ptr),
+        Err(BtfError::NoVariable)
+    );
     for member in &members {
         assert_eq!(
             ask(&bytes, &member.of, &member.name, member.shape),
@@ -147,9 +213,13 @@ pub fn right_btf_answers(source: &mut Source) {
 }
 
 pub fn broken_btf_is_refused(source: &mut Source) {
-    let (mut bytes, members) = make(source);
+    let (mut bytes, members, variables) = make(source);
 
     source.spoil(&mut bytes);
+    for variable in &variables {
+        let ask = || ask_variable(&bytes, &variable.name, "m0", Shape::Int(4));
+        assert_eq!(ask(), ask());
+    }
     for member in &members {
         // Whatever it answers: no place is outside of what a word can say, and asking again gives
         // the same.
@@ -169,7 +239,7 @@ pub fn broken_btf_is_refused(source: &mut Source) {
 /// Functions of any parameters, in the kernel's BTF or in a module's, right and spoilt: an event that is
 /// made of one has a record in which each argument has its place, and texts that its readers take apart.
 pub fn broken_prototypes_make_whole_events(source: &mut Source) {
-    let (mut kernel, _) = make(source);
+    let (mut kernel, ..) = make(source);
     let mut module = vec![];
     let split = source.once_in(2);
     let mut made = Made {

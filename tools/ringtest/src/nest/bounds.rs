@@ -72,9 +72,10 @@ impl Mark {
     /// This was done in a reservation that read the clock `turns` times.
     pub fn reserve(&self, turns: u32, refused: bool) -> Most {
         let (nested, changes) = (self.began, self.changes);
-        // One, and another one for each writer that came in between; none because of a reader.
+        // The short way, one turn, and another one for each writer that came in between; none because
+        // of a reader.
         assert!(
-            turns <= 1 + nested,
+            turns <= 2 + nested,
             "{turns} turns, {nested} nested in {}",
             schedule()
         );
@@ -87,7 +88,8 @@ impl Mark {
         );
         self.close();
         let publish = match refused {
-            true => self.publish(turns),
+            // So often the position was loaded to reserve.
+            true => self.publish(turns + 1),
             false => 0,
         };
         Most {
@@ -139,9 +141,11 @@ impl Mark {
     }
 
     /// Turns of `publish`: each loads the position twice, and once more if it empties `nest`.
-    /// `others` loads of the position were not its own.
+    /// `others` loads of the position were neither its own nor those of the short way, which loads it
+    /// once, or twice if it empties `nest`.
     fn publish(&self, others: u32) -> u32 {
-        let publish = (self.ops.looks - others - self.ops.zeros) / 2;
+        let own = self.ops.looks.saturating_sub(others + self.ops.zeros + 1);
+        let publish = own / 2;
         assert!(
             publish <= 1 + self.began,
             "{publish} turns of publish, {} nested in {}",

@@ -47,6 +47,8 @@ pub struct Log {
     seen_count: usize,
     /// Events that the consumer read.
     pub read: u64,
+    /// Reading of the last of them.
+    newest_read: usize,
     /// Events that the consumer was told to be lost.
     pub lost: u64,
     refused: [u64; 6],
@@ -64,6 +66,7 @@ impl Log {
             seen: [(0, 0); SEEN],
             seen_count: 0,
             read: 0,
+            newest_read: 0,
             lost: 0,
             refused: [0; 6],
         }
@@ -114,8 +117,8 @@ impl Log {
         self.refused[why as usize] += 1;
     }
 
-    /// Somebody decoded an event.
-    pub fn see(&mut self, serial: u64, time: u64, payload: &[u8]) {
+    /// The reading of an event that somebody decoded; it has the time, the length and the bytes of that.
+    fn known(&self, time: u64, payload: &[u8]) -> usize {
         let at = schedule;
         let reading = crate::ring::wire::long(payload, 0).unwrap() as usize;
         assert!(reading < self.readings, "event of nobody in {}", at());
@@ -126,8 +129,35 @@ impl Log {
         assert!(fits, "length of {reading} in {}", at());
         let same = payload[8..len] == self.bytes(reading, len)[8..];
         assert!(same, "bytes of {reading} in {}", at());
+        reading
+    }
+
+    /// Somebody decoded an event.
+    pub fn see(&mut self, serial: u64, time: u64, payload: &[u8]) {
+        let reading = self.known(time, payload);
         self.seen[self.seen_count] = (serial, reading);
         self.seen_count += 1;
+    }
+
+    /// The consumer decoded an event.
+    pub fn consume(&mut self, serial: u64, time: u64, payload: &[u8]) {
+        self.see(serial, time, payload);
+        self.newest_read = self.seen[self.seen_count - 1].1;
+        self.read += 1;
+    }
+
+    /// An event is in the sub-buffer that the consumer has: it is final, and if it is `unread` newer than
+    /// all that was consumed.
+    pub fn find(&self, time: u64, payload: &[u8], unread: bool) {
+        let reading = self.known(time, payload);
+        let is_final = self.committed & 1 << reading != 0;
+        assert!(is_final, "{reading} is not final in {}", schedule());
+        assert_eq!(
+            unread,
+            self.read == 0 || reading > self.newest_read,
+            "{reading} is of an earlier use in {}",
+            schedule()
+        );
     }
 
     /// The latest event that was committed: its time.

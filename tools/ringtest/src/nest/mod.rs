@@ -168,6 +168,19 @@ fn two_reads_of_a_ring_that_comes_round() {
 }
 
 #[test]
+fn a_reader_finds_nothing_of_the_last_use() {
+    // The second read goes on to a sub-buffer that was full and has less in it now.
+    run(Plan {
+        sizes: &[4056, 1300],
+        before: 2,
+        outer: 1,
+        nested: 1,
+        reads: 2,
+        ..PLAN
+    });
+}
+
+#[test]
 fn three_nested_writers_between_others() {
     run(Plan { nested: 3, ..PLAN });
 }

@@ -10,6 +10,7 @@ use crate::ring::check::Clock;
 use crate::ring::cpu::{CpuRing, ReaderState};
 use crate::ring::cursor::Cursor;
 use crate::ring::mark::Published;
+use crate::ring::port::Memory;
 use crate::ring::reader::Reader;
 use crate::ring::reserved::Reserved;
 use crate::ring::wire;
@@ -224,14 +225,40 @@ impl World {
     /// Consumes what is there, one sub-buffer. A writer that comes meanwhile finds nobody of its
     /// own CPU interrupted by the reader.
     fn read(&self) -> bool {
-        self.with_reader(|reader, image| match reader.take_image(image) {
-            Ok(Some(())) => {
-                self.see_image(image, reader.serial());
-                true
-            }
-            Ok(None) => false,
-            Err(busy) => panic!("{busy:?} in {}", schedule()),
+        self.with_reader(|reader, image| {
+            let taken = match reader.take_image(image) {
+                Ok(Some(())) => {
+                    self.see_image(image, reader.serial());
+                    true
+                }
+                Ok(None) => false,
+                Err(busy) => panic!("{busy:?} in {}", schedule()),
+            };
+            self.look(reader);
+            taken
         })
+    }
+
+    /// What somebody finds at this moment who has the reader's sub-buffer mapped.
+    fn look(&self, reader: &Reader<'_, Sim>) {
+        let read = reader.lent().read as usize;
+        let memory = reader.memory(reader.ids(), 0);
+        let base = memory.expect("the reader's sub-buffer").base();
+        // SAFETY: a word of the header; one thread.
+        let word = |at| unsafe { base.add(at).cast::<u64>().read() };
+        let len = (word(wire::LENGTH_AT) & wire::LENGTH_MASK) as usize;
+        assert!(
+            (read..=SIZE - wire::HEADER).contains(&len),
+            "{len} bytes, {read} of them read, in {}",
+            schedule()
+        );
+        // SAFETY: in the sub-buffer; nobody else does anything meanwhile.
+        let data = unsafe { std::slice::from_raw_parts(base.add(wire::HEADER).as_ptr(), len) };
+        for event in Cursor::new(data, word(wire::STAMP_AT)) {
+            let event = event.unwrap();
+            let log = self.log.borrow();
+            log.find(event.time, event.payload, event.next > read);
+        }
     }
 
     /// `end`: serial of the event behind this image, as the reader has it.
@@ -253,8 +280,7 @@ impl World {
         log.lost += lost;
         for event in Cursor::new(data, stamp) {
             let event = event.unwrap();
-            log.see(log.read + log.lost, event.time, event.payload);
-            log.read += 1;
+            log.consume(log.read + log.lost, event.time, event.payload);
         }
     }
 

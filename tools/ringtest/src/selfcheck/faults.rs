@@ -57,6 +57,7 @@ const FAULTS: &[Fault] = &[
     fault(Taken, |_| vec![(W::CurrentSeq, 1 << 20)], V::State),
     fault(Lapped, |_| vec![(W::Hint, PAGE)], V::Hint),
     fault(Lapped, |_| vec![(W::Hint, NUMBER << 30)], V::Hint),
+    fault(Lapped, |r| vec![(W::LivePage(r.index(1)), 0)], V::Hint),
     fault(Lapped, |r| vec![(W::Commit(r.index(1)), SEQ)], V::Tag),
     fault(Lapped, |r| vec![(W::Commit(r.index(0)), SEQ << 9)], V::Tag),
     fault(Drained, |r| vec![(W::Commit(r.index(1)), SEQ << 9)], V::Tag),
@@ -126,20 +127,17 @@ const FAULTS: &[Fault] = &[
     ),
     fault(
         Lapped,
-        |_| vec![(W::Before, BYTES), (W::Write, BYTES)],
-        V::Pair,
-    ),
-    fault(Lapped, |_| vec![(W::Before, SEQ), (W::Write, SEQ)], V::Pair),
-    fault(
-        Lapped,
-        |_| vec![(W::Before, EVENT), (W::Write, EVENT)],
+        |_| vec![(W::Before, BYTES << 3), (W::Write, BYTES << 3)],
         V::Pair,
     ),
     fault(
         Lapped,
-        |_| vec![(W::Before, EVENT << 4), (W::Write, EVENT << 4)],
+        |_| vec![(W::Before, SEQ << 3), (W::Write, SEQ << 3)],
         V::Pair,
     ),
+    // Another level.
+    fault(Lapped, |_| vec![(W::Before, 1), (W::Write, 1)], V::Pair),
+    fault(Lapped, |_| vec![(W::Before, 4), (W::Write, 4)], V::Pair),
     fault(
         Lapped,
         |r| {

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rtguest bench`: what an event costs a program, in rtracefs and in tracefs, in instructions.
+//! What an event adds to the system call that makes it, and what reading it costs a program.
 //!
-//! Run by scripts/bench in a machine that counts instructions: there a tick of the time stamp counter is
-//! one instruction, and every run gives the same. A row is measured several times, and the least is
-//! told: the others had a timer interrupt in them. Nothing here judges a number.
+//! A row is measured several times, and the least is told: the others had a timer interrupt in them.
 
 use crate::check::Check;
 use crate::rawcalls;
 use crate::sys;
 use crate::tree::Instance;
+
+use super::table::{Row, Table};
 use crate::Context;
-use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
@@ -64,13 +63,6 @@ fn cost(mut before: impl FnMut() -> Check, work: fn()) -> Check<f64> {
         least = least.min(ticks() - began);
     }
     Ok(least as f64 / EVENTS as f64)
-}
-
-/// What the two trees are compared in.
-struct Row {
-    name: &'static str,
-    ftrace: f64,
-    rtrace: f64,
 }
 
 /// One tracer, with an instance of its own.
@@ -149,34 +141,25 @@ fn plain(file: &mut File) -> usize {
 
 /// One row, for both.
 fn row(
-    name: &'static str,
+    table: &mut Table,
+    name: &str,
     sides: &(Side, Side),
     mut measure: impl FnMut(&Side) -> Check<f64>,
-) -> Check<Row> {
-    let row = Row {
-        name,
-        ftrace: measure(&sides.0)?,
-        rtrace: measure(&sides.1)?,
-    };
-    println!(
-        "{:<44} {:>10.1} {:>10.1} {:>8.3}",
-        row.name,
-        row.ftrace,
-        row.rtrace,
-        row.rtrace / row.ftrace
-    );
-    Ok(row)
+) -> Check {
+    let (ftrace, rtrace) = (measure(&sides.0)?, measure(&sides.1)?);
+    table.add(Row::new(name).both(ftrace, rtrace));
+    Ok(())
 }
 
-fn measure(context: &Context) -> Check<Vec<Row>> {
+/// Measures all of it.
+pub(super) fn measure(context: &Context, table: &mut Table) -> Check {
     let sides = (Side::new(&context.reference)?, Side::new(&context.root)?);
     let bare = cost(|| Ok(()), rename)?;
     let bare_call = cost(|| Ok(()), getppid)?;
-    println!(
-        "{:<44} {:>10} {:>10} {:>8}",
-        "instructions", "ftrace", "rtrace", "ratio"
+    table.begin(
+        "outside",
+        "from user space: more for a system call; per event for a reader",
     );
-    let mut rows = Vec::new();
     type Setting = &'static [(&'static str, &'static str)];
     const FILTER: &str = "events/task/task_rename/filter";
     let settings: &[(&'static str, Setting, Setting)] = &[
@@ -223,11 +206,12 @@ fn measure(context: &Context) -> Check<Vec<Row>> {
         ),
     ];
     for (name, set, unset) in settings {
-        rows.push(row(name, &sides, |side| {
+        row(table, name, &sides, |side| {
             Ok(side.event(EVENT, rename, set, unset)? - bare)
-        })?);
+        })?;
     }
-    rows.push(row(
+    row(
+        table,
         "event, in a second instance too (more)",
         &sides,
         |side| {
@@ -238,30 +222,31 @@ fn measure(context: &Context) -> Check<Vec<Row>> {
             other.remove()?;
             Ok(two - one)
         },
-    )?);
-    rows.push(row("event that is off", &sides, |_| {
+    )?;
+    row(table, "event that is off", &sides, |_| {
         Ok(cost(|| Ok(()), rename)? - bare)
-    })?);
-    rows.push(row(
+    })?;
+    row(
+        table,
         "system call, raw_syscalls:sys_enter (more)",
         &sides,
         |side| Ok(side.event(CALL_EVENT, getppid, &[], &[])? - bare_call),
-    )?);
-    rows.push(row("text of an event, trace_pipe", &sides, |side| {
+    )?;
+    row(table, "text of an event, trace_pipe", &sides, |side| {
         side.reading("trace_pipe", plain)
-    })?);
-    rows.push(row("text of an event, trace", &sides, |side| {
+    })?;
+    row(table, "text of an event, trace", &sides, |side| {
         side.reading("trace", plain)
-    })?);
-    rows.push(row("bytes of an event, read", &sides, |side| {
+    })?;
+    row(table, "bytes of an event, read", &sides, |side| {
         side.reading("per_cpu/cpu0/trace_pipe_raw", plain)
-    })?);
-    rows.push(row(
+    })?;
+    row(
+        table,
         "bytes of an event, splice to /dev/null",
         &sides,
         splice,
-    )?);
-    Ok(rows)
+    )
 }
 
 /// The pages of a buffer go through a pipe to nowhere.
@@ -282,26 +267,4 @@ fn splice(side: &Side) -> Check<f64> {
         }
         moved
     })
-}
-
-/// The table for programs.
-fn json(rows: &[Row]) -> String {
-    let mut text = String::from("{\"unit\": \"instructions\", \"rows\": [\n");
-    for (index, row) in rows.iter().enumerate() {
-        let comma = if index + 1 < rows.len() { "," } else { "" };
-        let _ = writeln!(
-            text,
-            "  {{\"name\": \"{}\", \"ftrace\": {:.2}, \"rtrace\": {:.2}}}{comma}",
-            row.name, row.ftrace, row.rtrace
-        );
-    }
-    text + "]}\n"
-}
-
-/// Measures all, prints the table and writes it to `/out/bench.json`.
-pub fn run(context: &Context) -> Check {
-    sys::pin_to(0);
-    let rows = measure(context)?;
-    std::fs::create_dir_all("/out").map_err(|e| e.to_string())?;
-    std::fs::write("/out/bench.json", json(&rows)).map_err(|e| format!("/out/bench.json: {e}"))
 }

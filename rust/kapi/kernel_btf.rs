@@ -23,7 +23,7 @@ const MOST: usize = 64 << 20;
 
 /// Why there is no BTF.
 #[derive(Clone, Copy)]
-pub(super) enum NoBtf {
+pub(crate) enum NoBtf {
     Hidden,
     Bad(BtfError),
 }
@@ -45,7 +45,7 @@ impl From<BtfError> for NoBtf {
 }
 
 /// BTF in memory, with its index.
-pub(super) struct KernelBtf {
+pub(crate) struct KernelBtf {
     bytes: KVVec<u8>,
     index: KVVec<u32>,
 }
@@ -56,7 +56,7 @@ impl KernelBtf {
     /// # Errors
     ///
     /// `ENOMEM`.
-    pub(super) fn read(name: &str) -> Result<Result<Self, NoBtf>> {
+    pub(crate) fn read(name: &str) -> Result<Result<Self, NoBtf>> {
         let path = CString::try_from_fmt(fmt!("/sys/kernel/btf/{name}"))?;
         let bytes = match read_file(&path) {
             Ok(bytes) => bytes,

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Which cache lines writers store to. Only tests ask: nobody may make the writers of two CPUs, or
+//! writers and what other CPUs change, meet in one.
+
+use super::cpu::CpuRing;
+use super::port::Port;
+
+/// Bytes of a cache line, as a power of two.
+const LINE_SHIFT: u32 = 6;
+
+/// A part of memory that is not empty.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    first: usize,
+    last: usize,
+}
+
+impl Part {
+    fn of<T: ?Sized>(value: &T) -> Self {
+        let first = (&raw const *value).cast::<u8>().addr();
+        let size = size_of_val(value);
+        Self {
+            first,
+            last: first.wrapping_add(size).wrapping_sub(1),
+        }
+    }
+
+    /// Is there a cache line that both have bytes of?
+    pub(crate) fn meets(self, other: Self) -> bool {
+        self.first >> LINE_SHIFT <= other.last >> LINE_SHIFT
+            && other.first >> LINE_SHIFT <= self.last >> LINE_SHIFT
+    }
+}
+
+impl<P: Port> CpuRing<P> {
+    /// The words that its writers store with each event.
+    pub(crate) fn written(&self) -> Part {
+        Part::of(&self.w)
+    }
+
+    /// What they store about sub-buffers: some of it with each event.
+    pub(crate) fn written_apart(&self) -> Part {
+        Part::of(self.pages())
+    }
+
+    /// The words that other CPUs store.
+    pub(crate) fn shared(&self) -> Part {
+        Part::of(&self.s)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_meet_when_they_share_a_line() {
+        let part = |first, last| Part { first, last };
+        for (a, b, meet) in [
+            (part(0, 63), part(64, 127), false),
+            (part(0, 64), part(64, 127), true),
+            (part(0, 40), part(41, 50), true),
+            (part(0, 1000), part(500, 501), true),
+            (part(128, 191), part(0, 127), false),
+        ] {
+            assert_eq!((a.meets(b), b.meets(a)), (meet, meet), "{a:?} {b:?}");
+        }
+        let word = [0u64; 8];
+        assert_eq!(Part::of(&word).last - Part::of(&word).first, 63);
+    }
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0
+/* A whole event, for whoever has enabled it. */
+#include "bench.h"
+
+#define CREATE_TRACE_POINTS
+#include "rtbench_trace.h"
+
+static noinline void make_events(struct bench *bench)
+{
+	u32 i, events = bench->wanted;
+	u64 began = rdtsc();
+
+	for (i = 0; i < events; i++)
+		trace_rtbench_event(i, 42);
+	ended(bench, began, 0);
+}
+
+const struct row event_rows[] = {
+	{ .name = "event", .measure = make_events },
+	{}
+};

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The event whose cost is measured: a record of 24 bytes, common fields included. */
+#undef TRACE_SYSTEM
+#define TRACE_SYSTEM rtbench
+
+#if !defined(RTBENCH_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
+#define RTBENCH_TRACE_H
+
+#include <linux/tracepoint.h>
+
+TRACE_EVENT(rtbench_event,
+	TP_PROTO(u64 number, u64 value),
+	TP_ARGS(number, value),
+	TP_STRUCT__entry(
+		__field(u64, number)
+		__field(u64, value)
+	),
+	TP_fast_assign(
+		__entry->number = number;
+		__entry->value = value;
+	),
+	TP_printk("number=%llu value=%llu", __entry->number, __entry->value)
+);
+
+#endif
+
+#undef TRACE_INCLUDE_PATH
+#define TRACE_INCLUDE_PATH .
+#undef TRACE_INCLUDE_FILE
+#define TRACE_INCLUDE_FILE rtbench_trace
+#include <trace/define_trace.h>

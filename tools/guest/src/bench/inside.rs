@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The ring by itself and a whole event, measured inside the kernel: with interrupts off, and in the
+//! interrupt of a timer.
+
+use super::kernel::{Asked, Cost, Kernel};
+use super::table::{Row, Table};
+use crate::check::Check;
+use crate::tree::{Instance, Tree};
+use crate::Context;
+use std::fmt::Write as _;
+use std::path::Path;
+
+const EVENTS: u32 = 10_000;
+/// As many that a buffer of 256 KiB overwrites what it held.
+const AROUND: u32 = 40_000;
+/// The first events of a row are not measured.
+const FIRST: u32 = 100;
+
+const NAME: &str = "rtg-bench";
+pub const EVENT: &str = "events/rtbench/rtbench_event";
+const CONTEXTS: &[(&str, &str)] = &[("off", "irqs off"), ("hardirq", "hardirq")];
+
+type Setting = &'static [(&'static str, &'static str)];
+
+const ROOM: Setting = &[("buffer_size_kb", "16384"), ("options/overwrite", "0")];
+const SMALL: Setting = &[("buffer_size_kb", "256"), ("options/overwrite", "1")];
+
+pub fn asked<'a>(row: &'a str, context: &'a str, before: u32) -> Asked<'a> {
+    Asked {
+        row,
+        context,
+        events: EVENTS,
+        before,
+        refused: false,
+    }
+}
+
+fn set_all(tree: &Tree, settings: Setting) -> Check {
+    for (file, value) in settings {
+        tree.set(file, value)?;
+    }
+    Ok(())
+}
+
+/// A row of two costs.
+fn pair(name: &str, context: &'static str, ftrace: Cost, rtrace: Cost) -> Row {
+    let row = Row::new(name)
+        .context(context)
+        .both(ftrace.each(), rtrace.each());
+    match ftrace.same.zip(rtrace.same) {
+        Some((ftrace, rtrace)) => row.same(ftrace && rtrace),
+        None => row,
+    }
+}
+
+/// Clocks, and the rings without events around them.
+pub fn ring(context: &Context, table: &mut Table) -> Check {
+    let kernel = Kernel::load()?;
+    let own = Instance::new(&context.root, NAME)?;
+    kernel.choose(NAME)?;
+    let result = ring_rows(&kernel, &own, table);
+    kernel.choose("")?;
+    result
+}
+
+fn ring_rows(kernel: &Kernel, own: &Instance, table: &mut Table) -> Check {
+    table.begin("ring", "the ring alone, the loop included: instructions");
+    for &(short, long) in CONTEXTS {
+        for name in [
+            "empty",
+            "clock.sched_clock",
+            "clock.ktime_get_mono_fast_ns",
+            "clock.rdtsc",
+        ] {
+            let cost = kernel.cost(asked(name, short, FIRST), || Ok(()))?;
+            let row = Row::new(name).context(long).kernel(cost.each());
+            table.add(row.same(cost.same == Some(true)));
+        }
+    }
+    // Name, the kernel's row, rtrace's, state of rtrace's buffer, events before.
+    let rows = [
+        (
+            "clock (trace_clock_local, ours)",
+            "clock.trace_clock_local",
+            "clock",
+            ROOM,
+            FIRST,
+        ),
+        ("16 bytes, room", "kernel.write.16", "write.16", ROOM, FIRST),
+        ("32 bytes, room", "kernel.write.32", "write.32", ROOM, FIRST),
+        ("64 bytes, room", "kernel.write.64", "write.64", ROOM, FIRST),
+        (
+            "128 bytes, room",
+            "kernel.write.128",
+            "write.128",
+            ROOM,
+            FIRST,
+        ),
+        (
+            "16 bytes, overwriting",
+            "kernel.over.16",
+            "write.16",
+            SMALL,
+            AROUND,
+        ),
+        (
+            "32 bytes, overwriting",
+            "kernel.over.32",
+            "write.32",
+            SMALL,
+            AROUND,
+        ),
+        (
+            "64 bytes, overwriting",
+            "kernel.over.64",
+            "write.64",
+            SMALL,
+            AROUND,
+        ),
+        (
+            "128 bytes, overwriting",
+            "kernel.over.128",
+            "write.128",
+            SMALL,
+            AROUND,
+        ),
+        (
+            "16 bytes, discarded",
+            "kernel.discard",
+            "discard",
+            ROOM,
+            FIRST,
+        ),
+        (
+            "dearest event, room",
+            "kernel.dearest",
+            "dearest",
+            ROOM,
+            FIRST,
+        ),
+        (
+            "dearest event, overwriting",
+            "kernel.over.dearest",
+            "dearest",
+            SMALL,
+            AROUND,
+        ),
+    ];
+    let mut last: Setting = &[];
+    for (name, theirs, ours, state, before) in rows {
+        if state != last {
+            set_all(own, state)?;
+            last = state;
+        }
+        let ours = format!("rtrace.{ours}");
+        for &(short, long) in CONTEXTS {
+            let ftrace = kernel.cost(asked(theirs, short, before), || Ok(()))?;
+            let rtrace = kernel.cost(asked(&ours, short, before), || own.clear())?;
+            table.add(pair(name, long, ftrace, rtrace));
+        }
+    }
+    set_all(own, ROOM)?;
+    for &(short, long) in CONTEXTS {
+        let refused = |row| Asked {
+            refused: true,
+            ..asked(row, short, FIRST)
+        };
+        let ftrace = kernel.cost(refused("kernel.off"), || Ok(()))?;
+        own.set("tracing_on", "0")?;
+        let rtrace = kernel.cost(refused("rtrace.write.16"), || own.clear());
+        own.set("tracing_on", "1")?;
+        table.add(pair("16 bytes, recording is off", long, ftrace, rtrace?));
+    }
+    // Readers sleep: the least of many runs.
+    for (name, row, per_event) in [
+        ("consumed event by event", "consume", false),
+        ("consumed by sub-buffers, per sub-buffer", "pages", false),
+        ("consumed by sub-buffers, per event", "pages", true),
+    ] {
+        let cost = |side: &str| {
+            let row = format!("{side}.{row}");
+            let mut cost = kernel.cost(asked(&row, "task", EVENTS), || own.clear())?;
+            if per_event {
+                cost.done = EVENTS.into();
+            }
+            Ok::<_, String>(cost)
+        };
+        table.add(pair(name, "task", cost("kernel")?, cost("rtrace")?));
+    }
+    Ok(())
+}
+
+/// The cost of the event in each context, with `set` done before and `unset` behind.
+fn event_costs(
+    kernel: &Kernel,
+    tree: &Tree,
+    set: Setting,
+    unset: Setting,
+    before: u32,
+) -> Check<Vec<Cost>> {
+    set_all(tree, set)?;
+    tree.set(&format!("{EVENT}/enable"), "1")?;
+    let costs: Check<Vec<_>> = CONTEXTS
+        .iter()
+        .map(|(short, _)| kernel.cost(asked("event", short, before), || tree.clear()))
+        .collect();
+    tree.set(&format!("{EVENT}/enable"), "0")?;
+    set_all(tree, unset)?;
+    costs
+}
+
+/// A whole event of 24 bytes.
+pub fn event(context: &Context, table: &mut Table) -> Check {
+    const FILTER: &str = "events/rtbench/rtbench_event/filter";
+    type Of = &'static str;
+    let rows: &[(Of, Setting, Setting, u32)] = &[
+        ("event of 24 bytes", &[], &[], FIRST),
+        (
+            "overwriting",
+            &[("buffer_size_kb", "256")],
+            &[("buffer_size_kb", "4096")],
+            AROUND,
+        ),
+        (
+            "clock x86-tsc",
+            &[("trace_clock", "x86-tsc")],
+            &[("trace_clock", "local")],
+            FIRST,
+        ),
+        (
+            "clock mono",
+            &[("trace_clock", "mono")],
+            &[("trace_clock", "local")],
+            FIRST,
+        ),
+        (
+            "a filter passes it",
+            &[(FILTER, "value == 42")],
+            &[(FILTER, "0")],
+            FIRST,
+        ),
+        (
+            "filtered out",
+            &[(FILTER, "value == 41")],
+            &[(FILTER, "0")],
+            FIRST,
+        ),
+        (
+            "tracing_on is 0",
+            &[("tracing_on", "0")],
+            &[("tracing_on", "1")],
+            FIRST,
+        ),
+    ];
+    let kernel = Kernel::load()?;
+    let sides = sides(context)?;
+    table.begin("event", "one TRACE_EVENT, the loop included: instructions");
+    for &(short, long) in CONTEXTS {
+        let off = kernel.cost(asked("event", short, FIRST), || Ok(()))?;
+        table.add(pair("event that is off", long, off, off));
+    }
+    for &(name, set, unset, before) in rows {
+        let ftrace = event_costs(&kernel, &sides.0, set, unset, before)?;
+        let rtrace = event_costs(&kernel, &sides.1, set, unset, before)?;
+        for (&(_, long), (ftrace, rtrace)) in CONTEXTS.iter().zip(ftrace.iter().zip(&rtrace)) {
+            table.add(pair(name, long, *ftrace, *rtrace));
+        }
+    }
+    Ok(())
+}
+
+/// An instance of each tracer, with room.
+fn sides(context: &Context) -> Check<(Instance, Instance)> {
+    let side = |root: &Path| {
+        let own = Instance::new(root, NAME)?;
+        own.set("buffer_size_kb", "4096")?;
+        Ok::<_, String>(own)
+    };
+    Ok((side(&context.reference)?, side(&context.root)?))
+}
+
+/// Runs each once what scripts/breakdown tells about; a line for each run: events, name. The first one
+/// only makes the plugin begin.
+pub fn windows(context: &Context) -> Check<String> {
+    let kernel = Kernel::load()?;
+    let sides = sides(context)?;
+    let mut text = String::new();
+    let mut run = |row, name: &str| {
+        let cost = kernel.once(asked(row, "off", FIRST))?;
+        let _ = writeln!(text, "{} {name}", cost.done);
+        Ok::<_, String>(())
+    };
+    run("empty", "nothing")?;
+    run("empty", "the empty loop")?;
+    run("kernel.write.16", "C ring buffer, 16 bytes")?;
+    kernel.choose(NAME)?;
+    run("rtrace.write.16", "rtrace's ring, 16 bytes")?;
+    kernel.choose("")?;
+    for (tree, name) in [
+        (&sides.0, "ftrace, an event"),
+        (&sides.1, "rtrace, an event"),
+    ] {
+        tree.clear()?;
+        tree.set(&format!("{EVENT}/enable"), "1")?;
+        run("event", name)?;
+        tree.set(&format!("{EVENT}/enable"), "0")?;
+    }
+    Ok(text)
+}

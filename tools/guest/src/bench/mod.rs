@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `rtguest bench [PART]...`: what rtrace costs beside ftrace, in instructions.
+//!
+//! Run by scripts/bench in a machine that counts instructions: there a tick of the time stamp counter
+//! is one instruction. Nothing here judges a number.
+
+mod inside;
+mod kernel;
+mod outside;
+mod scaling;
+mod table;
+
+use crate::check::Check;
+use crate::sys;
+use crate::Context;
+use std::fs;
+use table::Table;
+
+/// The parts, in the order in which they run.
+type Part = fn(&Context, &mut Table) -> Check;
+const PARTS: &[(&str, Part)] = &[
+    ("ring", inside::ring),
+    ("event", inside::event),
+    ("scaling", scaling::measure),
+    ("outside", outside::measure),
+];
+
+fn write_out(name: &str, bytes: &[u8]) -> Check {
+    let path = format!("/out/{name}");
+    fs::create_dir_all("/out").map_err(|e| e.to_string())?;
+    fs::write(&path, bytes).map_err(|e| format!("{path}: {e}"))
+}
+
+/// Measures the parts that are named, or all; prints tables and writes them to `/out/bench.json`.
+pub fn run(context: &Context, names: &[String]) -> Check {
+    for name in names {
+        let known = PARTS.iter().any(|(part, _)| part == name);
+        ensure!(known, "no part {name} of the bench");
+    }
+    sys::pin_to(0);
+    let mut table = Table::default();
+    for (name, part) in PARTS {
+        if names.is_empty() || names.iter().any(|n| n == name) {
+            part(context, &mut table)?;
+        }
+    }
+    write_out("bench.json", table.json().as_bytes())
+}
+
+/// Runs what scripts/breakdown looks at, and leaves beside it in `/out` what that needs to know: the
+/// order of the runs, and where functions are.
+pub fn breakdown(context: &Context) -> Check {
+    sys::pin_to(0);
+    let windows = inside::windows(context)?;
+    let symbols = fs::read("/proc/kallsyms").map_err(|e| format!("/proc/kallsyms: {e}"))?;
+    write_out("windows", windows.as_bytes())?;
+    write_out("kallsyms", &symbols)
+}

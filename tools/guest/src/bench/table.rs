@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The tables of `rtguest bench`: printed row by row, and kept for programs.
+
+use std::fmt::Write as _;
+
+/// What the two tracers are compared in.
+pub struct Row {
+    part: &'static str,
+    name: String,
+    context: &'static str,
+    unit: &'static str,
+    ftrace: Option<f64>,
+    rtrace: Option<f64>,
+    /// All runs gave the same. `None`: the least of many is told.
+    same: Option<bool>,
+}
+
+impl Row {
+    /// Without numbers, of a task that may be interrupted, in instructions.
+    pub fn new(name: &str) -> Self {
+        Row {
+            part: "",
+            name: name.into(),
+            context: "task",
+            unit: "instructions",
+            ftrace: None,
+            rtrace: None,
+            same: None,
+        }
+    }
+
+    pub fn context(self, context: &'static str) -> Self {
+        Row { context, ..self }
+    }
+
+    pub fn unit(self, unit: &'static str) -> Self {
+        Row { unit, ..self }
+    }
+
+    pub fn same(self, same: bool) -> Self {
+        Row {
+            same: Some(same),
+            ..self
+        }
+    }
+
+    pub fn both(self, ftrace: f64, rtrace: f64) -> Self {
+        let (ftrace, rtrace) = (Some(ftrace), Some(rtrace));
+        Row {
+            ftrace,
+            rtrace,
+            ..self
+        }
+    }
+
+    /// A number that has nothing beside it in rtrace.
+    pub fn kernel(self, number: f64) -> Self {
+        let ftrace = Some(number);
+        Row { ftrace, ..self }
+    }
+}
+
+/// A number with so many digits behind the point, or nothing.
+fn shown(number: Option<f64>, digits: usize) -> String {
+    number.map_or_else(|| "-".into(), |n| format!("{n:.digits$}"))
+}
+
+#[derive(Default)]
+pub struct Table {
+    part: &'static str,
+    rows: Vec<Row>,
+}
+
+impl Table {
+    /// The rows that follow are of `part`.
+    pub fn begin(&mut self, part: &'static str, title: &str) {
+        self.part = part;
+        println!(
+            "\n{title}\n{:<48} {:<9} {:>10} {:>10} {:>7}",
+            "", "context", "ftrace", "rtrace", "ratio"
+        );
+    }
+
+    /// Keeps a row and prints it.
+    pub fn add(&mut self, row: Row) {
+        let ratio = row
+            .ftrace
+            .zip(row.rtrace)
+            .map(|(ftrace, rtrace)| rtrace / ftrace);
+        let ratio = ratio.filter(|ratio| ratio.is_finite());
+        println!(
+            "{:<48} {:<9} {:>10} {:>10} {:>7}{}",
+            row.name,
+            row.context,
+            shown(row.ftrace, 2),
+            shown(row.rtrace, 2),
+            shown(ratio, 3),
+            match row.same {
+                Some(false) => "  the runs differ",
+                _ => "",
+            }
+        );
+        self.rows.push(Row {
+            part: self.part,
+            ..row
+        });
+    }
+
+    /// All rows for programs.
+    pub fn json(&self) -> String {
+        let number = |n: Option<f64>| n.map_or_else(|| "null".into(), |n| format!("{n:.3}"));
+        let mut text = String::from("{\"rows\": [\n");
+        for (index, row) in self.rows.iter().enumerate() {
+            let comma = if index + 1 < self.rows.len() { "," } else { "" };
+            let _ = writeln!(
+                text,
+                "  {{\"part\": \"{}\", \"name\": \"{}\", \"context\": \"{}\", \"unit\": \"{}\", \
+                 \"ftrace\": {}, \"rtrace\": {}, \"same\": {}}}{comma}",
+                row.part,
+                row.name,
+                row.context,
+                row.unit,
+                number(row.ftrace),
+                number(row.rtrace),
+                row.same.map_or("null".into(), |same| same.to_string()),
+            );
+        }
+        text + "]}\n"
+    }
+}
