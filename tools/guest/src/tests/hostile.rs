@@ -13,6 +13,7 @@ use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::Context;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::mpsc;
 
 pub const TESTS: &[Test] = &[
     test("hostile.control_files", 200, control_files),
@@ -307,12 +308,27 @@ fn task_names(context: &Context) -> Check {
     }
     for name in &names {
         let named = name.clone();
+        let (tell, told) = mpsc::channel();
+        let (go, gone) = mpsc::channel::<()>();
         let thread = std::thread::spawn(move || {
             sys::pin_to(0);
-            callers::name_this_thread(&named).map(|()| sys::thread_id())
+            let renamed = callers::name_this_thread(&named);
+            // Who does not listen has failed; nothing else is asked of this thread then.
+            let _ = tell.send(renamed.map(|()| sys::thread_id()));
+            let _ = gone.recv();
         });
-        let pid = thread.join().map_err(|_| "a thread died".to_string())?;
+        let pid = told.recv().map_err(|_| "a thread died".to_string())?;
         let pid = pid.map_err(|e| format!("prctl: {e}"))?;
+        // Other tasks may end between what is done to one tracer and to the other.
+        for tree in [&own, &reference] {
+            tree.set(
+                "events/sched/sched_process_exit/filter",
+                &format!("pid == {pid}"),
+            )?;
+            tree.clear()?;
+        }
+        drop(go);
+        thread.join().map_err(|_| "a thread died".to_string())?;
         // The trace up to the end of the task, without stamps.
         let line = |tree: &Tree| -> Check<Vec<u8>> {
             let wanted = format!(" pid={pid} ").into_bytes();
@@ -348,8 +364,6 @@ fn task_names(context: &Context) -> Check {
             "saved_cmdlines of a task named {:?}",
             name.escape_ascii().to_string()
         );
-        own.clear()?;
-        reference.clear()?;
     }
     println!("{} names", names.len());
     Ok(())
