@@ -68,8 +68,11 @@ fn refused(wrong: Wrong) -> Error {
 }
 
 /// The pids that a user wrote, and how many bytes were looked at.
-fn parse(input: &mut UserSliceReader) -> Result<(Pids, usize)> {
-    let (mut list, mut parser, mut used) = (Pids::new()?, pids::Pids::new(), 0usize);
+///
+/// A set of pids has a bit for each that there can be, half a megabyte: there is none before there is a
+/// pid, for most texts that are refused have none.
+fn parse(input: &mut UserSliceReader) -> Result<(Option<Pids>, usize)> {
+    let (mut list, mut parser, mut used) = (None, pids::Pids::new(), 0usize);
     let mut piece = [0; PIECE];
     while !input.is_empty() {
         let len = input.len().min(PIECE);
@@ -79,15 +82,25 @@ fn parse(input: &mut UserSliceReader) -> Result<(Pids, usize)> {
             used = used.saturating_add(1);
             match parser.push(*byte).map_err(refused)? {
                 pids::Step::More => {}
-                pids::Step::Pid(pid) => list.add(pid)?,
+                pids::Step::Pid(pid) => add(&mut list, pid)?,
                 pids::Step::End => return Ok((list, used)),
             }
         }
     }
     if let Some(pid) = parser.finish().map_err(refused)? {
-        list.add(pid)?;
+        add(&mut list, pid)?;
     }
     Ok((list, used))
+}
+
+fn add(list: &mut Option<Pids>, pid: u32) -> Result {
+    match list {
+        Some(list) => list.add(pid),
+        None => {
+            *list = Some(Pids::new(pid)?);
+            Ok(())
+        }
+    }
 }
 
 impl TraceFile for PidFile {

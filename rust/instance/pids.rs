@@ -30,32 +30,43 @@ use core::fmt::{
 };
 use kernel::prelude::*;
 
-/// What a user wrote: pids of tasks, and numbers that no task can have.
+/// What a user wrote, one at least: pids of tasks, and numbers that no task can have.
 pub(crate) struct Pids {
     set: PidSet,
     beyond: KVec<u32>,
-    empty: bool,
 }
 
 impl Pids {
-    /// None.
-    pub(crate) fn new() -> Result<Self> {
-        Ok(Self {
+    /// The first.
+    pub(crate) fn new(pid: u32) -> Result<Self> {
+        let mut pids = Self {
             set: PidSet::new()?,
             beyond: KVec::new(),
-            empty: true,
-        })
+        };
+        pids.add(pid)?;
+        Ok(pids)
     }
 
     /// One more.
     pub(crate) fn add(&mut self, pid: u32) -> Result {
-        self.empty = false;
         if PidSet::can_have(pid) {
             self.set.set(pid, true);
             return Ok(());
         }
         self.beyond.reserve(1, GFP_KERNEL)?;
         self.add_beyond(pid);
+        Ok(())
+    }
+
+    /// All of `other`, or none.
+    fn add_all(&mut self, other: &Self) -> Result {
+        self.beyond.reserve(other.beyond.len(), GFP_KERNEL)?;
+        for pid in other.set.iter() {
+            self.set.set(pid, true);
+        }
+        for pid in &other.beyond {
+            self.add_beyond(*pid);
+        }
         Ok(())
     }
 
@@ -116,27 +127,23 @@ impl Instance {
         }
     }
 
-    /// Adds `pids` to a list.
+    /// Adds `pids`, if there are any, to a list. One that has become empty goes.
     ///
     /// # Errors
     ///
     /// `ENOMEM`, and nothing has changed but that an unused instance may have got its size.
-    pub(crate) fn add_pids(&self, list: PidList, pids: Pids) -> Result {
+    pub(crate) fn add_pids(&self, list: PidList, pids: Option<Pids>) -> Result {
         self.buffers.expand(super::EXPANDED_KB)?;
         let files = self.events.lock();
         let mut lists = self.pid_lists.lock();
         if let Some(there) = lists.of(list) {
-            there.beyond.reserve(pids.beyond.len(), GFP_KERNEL)?;
-            for pid in pids.set.iter() {
-                there.set.set(pid, true);
-            }
-            for pid in &pids.beyond {
-                there.add_beyond(*pid);
+            if let Some(pids) = pids {
+                there.add_all(&pids)?;
             }
             if there.iter().next().is_none() {
                 self.drop_pids(list, &files, &mut lists);
             }
-        } else if !pids.empty {
+        } else if let Some(pids) = pids {
             let pids = KBox::new(pids, GFP_KERNEL)?;
             if lists.switches.is_none() {
                 // SAFETY: The filter is a part of this instance, which does not move; the watch is
