@@ -99,7 +99,7 @@ impl Instance {
     fn record(&self, id: u16, len: usize, fill: impl FnOnce(&mut [u8])) -> Result<(), Refused> {
         CpuPin::with(|pin| {
             let (buffers, recorder) = (&self.buffers, &self.recorder);
-            probes::record(pin, buffers, recorder, &self.waker, id, len, fill)
+            probes::record(pin, buffers, recorder, &self.waker, (id, 0), len, fill)
         })
     }
 }

@@ -5,6 +5,7 @@
 use super::{
     pages::Pages,
     words::{
+        self,
         LocalU64,
         SharedU64, //
     }, //
@@ -13,7 +14,6 @@ use crate::ring::{
     cpu::CpuRing,
     port::Port, //
 };
-use core::arch::asm;
 use kernel::prelude::*;
 
 /// The platform of the rings in this module.
@@ -32,8 +32,7 @@ unsafe impl Port for Kernel {
     #[inline(always)]
     fn read_barrier() {
         // x86 keeps loads in order; the compiler must, too.
-        // SAFETY: An empty instruction.
-        unsafe { asm!("", options(nostack, preserves_flags)) };
+        words::barrier();
     }
 }
 

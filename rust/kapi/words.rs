@@ -88,7 +88,7 @@ unsafe impl LocalWord for LocalU64 {
 
 /// `barrier()`: the compiler moves no access to memory across it.
 #[inline(always)]
-fn barrier() {
+pub(super) fn barrier() {
     // SAFETY: No instruction.
     unsafe { asm!("", options(nostack, preserves_flags)) };
 }

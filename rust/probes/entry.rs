@@ -4,6 +4,9 @@
 
 use super::{
     fill_common,
+    for_c,
+    give_up,
+    leave,
     refused,
     stack::{
         self,
@@ -131,15 +134,12 @@ fn given(
         }
     }
     let (entry, token) = reserved.into_raw();
-    let token = bank.mark(token) | bits;
+    let reserved = for_c(entry, bank, token | bits);
     if !filled {
         // SAFETY: Reserved just now, and long enough.
-        return unsafe { given_elsewhere(entry, token, file.id) };
+        return unsafe { given_elsewhere(reserved.entry, reserved.token, file.id) };
     }
-    rt_reserved {
-        entry: entry.as_ptr().cast(),
-        token,
-    }
+    reserved
 }
 
 /// As [`given`], in other contexts than that of most tasks.
@@ -148,13 +148,28 @@ fn given(
 ///
 /// `entry` is a reservation of [`COMMON`] bytes at least.
 #[inline(never)]
-unsafe extern "C" fn given_elsewhere(entry: NonNull<u8>, token: u64, id: u16) -> rt_reserved {
+unsafe extern "C" fn given_elsewhere(entry: *mut c_void, token: u64, id: u16) -> rt_reserved {
     let common = context::raw().any_word(id, OWN).to_le_bytes();
     // SAFETY: By the contract.
     unsafe { entry.cast::<[u8; COMMON]>().write(common) };
-    rt_reserved {
-        entry: entry.as_ptr().cast(),
-        token,
+    rt_reserved { entry, token }
+}
+
+/// What C gets of an attempt to reserve.
+#[inline(always)]
+fn answer(
+    pin: &CpuPin,
+    file: &EventFile,
+    (bank, ring): (Bank, &Ring),
+    attempt: Result<Reserved<'_, Kernel>, Refused>,
+    bits: u64,
+) -> rt_reserved {
+    match attempt {
+        Ok(reserved) => given(file, bank, reserved, bits),
+        Err(why) => {
+            lost(pin, file, ring, why);
+            NOTHING
+        }
     }
 }
 
@@ -178,20 +193,15 @@ extern "C" fn reserve_long(
     bank: Bank,
     declined: Declined,
 ) -> rt_reserved {
-    // SAFETY: Only `rtrace_reserve` and `reserve_chosen` call this.
+    // SAFETY: Only `rtrace_reserve` and `reserve_by_call` call this.
     let pin = unsafe { CpuPin::assume() };
     // SAFETY: By the invariant of `EventFile`.
     let (buffers, recorder) = unsafe { (file.buffers.as_ref(), file.recorder.as_ref()) };
     let ring = buffers.rings().here(&pin, bank);
     // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
-    match writer.reserve_long(size, declined, || clock::read(recorder.clock())) {
-        Ok(reserved) => given(file, bank, reserved, 0),
-        Err(why) => {
-            lost(&pin, file, ring, why);
-            NOTHING
-        }
-    }
+    let attempt = writer.reserve_long(size, declined, || clock::read(recorder.clock()));
+    answer(&pin, file, (bank, ring), attempt, 0)
 }
 
 /// As [`rtrace_reserve`], for a file that does not take all events.
@@ -218,13 +228,8 @@ extern "C" fn reserve_chosen(file: &EventFile, size: usize) -> rt_reserved {
     let (bank, ring) = buffers.rings().this(&pin);
     // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
-    match writer.reserve(size, || clock::read(recorder.clock())) {
-        Ok(reserved) => given(file, bank, reserved, bits),
-        Err(why) => {
-            lost(&pin, file, ring, why);
-            NOTHING
-        }
-    }
+    let attempt = writer.reserve(size, || clock::read(recorder.clock()));
+    answer(&pin, file, (bank, ring), attempt, bits)
 }
 
 /// The event of `file` was refused by `ring`.
@@ -374,11 +379,8 @@ extern "C" fn commit_long(file: &EventFile, bank: Bank, left: Left) {
             file.waker.as_ref(),
         )
     };
-    let ring = buffers.rings().here(&pin, bank);
-    // SAFETY: The ring of the CPU that we are pinned to, in the bank of the reservation.
-    let writer = unsafe { ring.writer() };
     // SAFETY: The short way said so.
-    tell(ring, buffers, waker, unsafe { writer.commit_long(left) });
+    unsafe { leave(&pin, buffers, waker, bank, left) };
     recorded(&pin, file, recorder);
 }
 
@@ -444,14 +446,6 @@ unsafe extern "C" fn rtrace_discard(cookie: *mut c_void, entry: *mut c_void, tok
     }
     // SAFETY: By the invariant of `EventFile`.
     let (buffers, waker) = unsafe { (file.buffers.as_ref(), file.waker.as_ref()) };
-    let (bank, token) = Bank::marked(token & !TOKEN_ASK);
-    let ring = buffers.rings().here(&pin, bank);
-    // SAFETY: The ring of the CPU that we are pinned to, in the bank of the reservation.
-    let writer = unsafe { ring.writer() };
-    let Some(entry) = NonNull::new(entry.cast()) else {
-        return;
-    };
     // SAFETY: By the contract.
-    let published = unsafe { Reserved::from_raw(writer, entry, token) }.discard();
-    tell(ring, buffers, waker, published);
+    unsafe { give_up(&pin, buffers, waker, entry, token & !TOKEN_ASK) };
 }

@@ -7,8 +7,10 @@
 //! shim/events.h.
 
 use super::{
-    refused,
-    tell, //
+    for_c,
+    give_up,
+    leave,
+    refused, //
 };
 use crate::{
     instance::{
@@ -16,6 +18,7 @@ use crate::{
         stream::Walk,
         Bank,
         Buf,
+        Buffers,
         Instance,
         InstanceRef,
         PageCopy, //
@@ -24,21 +27,22 @@ use crate::{
         c::rt_reserved,
         clock,
         percpu::CpuPin,
-        port::Kernel, //
+        port::{
+            Kernel,
+            Ring, //
+        }, //
     },
     ring::{
         reserved::Reserved,
         writer::{
             Declined,
-            Left, //
+            Left,
+            Refused, //
         }, //
     }, //
 };
 use core::{
-    ptr::{
-        null_mut,
-        NonNull, //
-    },
+    ptr::null_mut,
     slice, //
 };
 use kernel::{
@@ -133,19 +137,33 @@ fn reserve_by_call(inst: &Instance, size: usize, bank: Bank) -> rt_reserved {
     let ring = buffers.rings().here(&pin, bank);
     // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
-    match writer.reserve_short(size, || clock::read(recorder.clock())) {
-        Ok(reserved) => given(bank, reserved),
-        Err(declined) => reserve_long(inst, size, bank, declined),
-    }
+    let attempt = writer.reserve(size, || clock::read(recorder.clock()));
+    answer(buffers, (bank, ring), attempt)
 }
 
 /// What C gets of a reservation.
 #[inline(always)]
 fn given(bank: Bank, reserved: Reserved<'_, Kernel>) -> rt_reserved {
     let (entry, token) = reserved.into_raw();
-    rt_reserved {
-        entry: entry.as_ptr().cast(),
-        token: bank.mark(token),
+    for_c(entry, bank, token)
+}
+
+/// What C gets of an attempt to reserve.
+#[inline(always)]
+fn answer(
+    buffers: &Buffers,
+    (bank, ring): (Bank, &Ring),
+    attempt: Result<Reserved<'_, Kernel>, Refused>,
+) -> rt_reserved {
+    match attempt {
+        Ok(reserved) => given(bank, reserved),
+        Err(why) => {
+            refused(ring, buffers, why);
+            rt_reserved {
+                entry: null_mut(),
+                token: 0,
+            }
+        }
     }
 }
 
@@ -159,16 +177,8 @@ fn reserve_long(inst: &Instance, size: usize, bank: Bank, declined: Declined) ->
     let ring = buffers.rings().here(&pin, bank);
     // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
-    match writer.reserve_long(size, declined, || clock::read(recorder.clock())) {
-        Ok(reserved) => given(bank, reserved),
-        Err(why) => {
-            refused(ring, buffers, why);
-            rt_reserved {
-                entry: null_mut(),
-                token: 0,
-            }
-        }
-    }
+    let attempt = writer.reserve_long(size, declined, || clock::read(recorder.clock()));
+    answer(buffers, (bank, ring), attempt)
 }
 
 /// Makes what was reserved final.
@@ -202,11 +212,8 @@ fn commit_long(inst: &Instance, bank: Bank, left: Left) {
     // SAFETY: Only `rtrace_test_commit` calls this.
     let pin = unsafe { CpuPin::assume() };
     let (buffers, _, waker) = inst.writing();
-    let ring = buffers.rings().here(&pin, bank);
-    // SAFETY: The ring of the CPU that we are pinned to, in the bank of the reservation.
-    let writer = unsafe { ring.writer() };
     // SAFETY: The short way said so.
-    tell(ring, buffers, waker, unsafe { writer.commit_long(left) });
+    unsafe { leave(&pin, buffers, waker, bank, left) };
 }
 
 /// Gives what was reserved up.
@@ -221,16 +228,8 @@ unsafe extern "C" fn rtrace_test_discard(handle: *mut c_void, entry: *mut c_void
     // SAFETY: By the contract.
     let pin = unsafe { CpuPin::assume() };
     let (buffers, _, waker) = inst.writing();
-    let (bank, token) = Bank::marked(token);
-    let ring = buffers.rings().here(&pin, bank);
-    // SAFETY: The ring of the CPU that we are pinned to, in the bank of the reservation.
-    let writer = unsafe { ring.writer() };
-    let Some(entry) = NonNull::new(entry.cast()) else {
-        return;
-    };
     // SAFETY: By the contract.
-    let published = unsafe { Reserved::from_raw(writer, entry, token) }.discard();
-    tell(ring, buffers, waker, published);
+    unsafe { give_up(&pin, buffers, waker, entry, token) };
 }
 
 /// The time by the clock of the instance. Any context, NMI included.

@@ -28,16 +28,17 @@ pub(crate) use self::{
 pub(crate) use counts::Counts;
 
 use crate::{
-    instance::Buffers,
+    instance::{
+        Bank,
+        Buffers, //
+    },
     kapi::{
+        c::rt_reserved,
         clock,
         context,
         events::Event,
         percpu::CpuPin,
-        port::{
-            Kernel,
-            Ring, //
-        },
+        port::Ring,
         waker::Waker,
         words::SharedU64, //
     },
@@ -45,7 +46,10 @@ use crate::{
         mark::Published,
         port::SharedWord,
         reserved::Reserved,
-        writer::Refused, //
+        writer::{
+            Left,
+            Refused, //
+        }, //
     },
     text::clock::ClockId, //
 };
@@ -298,26 +302,50 @@ impl EventFile {
     }
 }
 
-/// Reserves a record of `len` bytes and fills its common fields. `own` is how often the caller has
-/// disabled preemption for recording.
+/// What C gets of a reservation in `bank`.
 #[inline(always)]
-fn reserve<'a>(
-    _pin: &'a CpuPin,
-    ring: &'a Ring,
-    recorder: &Recorder,
-    id: u16,
-    own: u64,
-    len: usize,
-) -> Result<Reserved<'a, Kernel>, Refused> {
-    // SAFETY: The ring is the one of the CPU that `_pin` keeps us on, and interrupts that write to it
-    // do so through here and run to their end.
-    let writer = unsafe { ring.writer() };
-    let mut reserved = writer.reserve(len, || clock::read(recorder.clock()))?;
-    fill_common(reserved.payload(), id, own);
-    Ok(reserved)
+fn for_c(entry: NonNull<u8>, bank: Bank, token: u64) -> rt_reserved {
+    rt_reserved {
+        entry: entry.as_ptr().cast(),
+        token: bank.mark(token),
+    }
 }
 
-/// Fills the common fields of a record of the event `id`.
+/// Goes the long way out of `bank`.
+///
+/// # Safety
+///
+/// `left` is what the short way out of this CPU's ring in `bank` said.
+#[inline(always)]
+unsafe fn leave(pin: &CpuPin, buffers: &Buffers, waker: &Waker, bank: Bank, left: Left) {
+    let ring = buffers.rings().here(pin, bank);
+    // SAFETY: The ring of the CPU that we are pinned to, in the bank of the reservation.
+    let writer = unsafe { ring.writer() };
+    // SAFETY: By the contract.
+    tell(ring, buffers, waker, unsafe { writer.commit_long(left) });
+}
+
+/// Gives a reservation up.
+///
+/// # Safety
+///
+/// `entry` and `token` are those of the last reservation in this ring that is not over.
+#[inline(always)]
+unsafe fn give_up(pin: &CpuPin, buffers: &Buffers, waker: &Waker, entry: *mut c_void, token: u64) {
+    let (bank, token) = Bank::marked(token);
+    let ring = buffers.rings().here(pin, bank);
+    // SAFETY: The ring of the CPU that we are pinned to, in the bank of the reservation.
+    let writer = unsafe { ring.writer() };
+    let Some(entry) = NonNull::new(entry.cast()) else {
+        return;
+    };
+    // SAFETY: By the contract.
+    let published = unsafe { Reserved::from_raw(writer, entry, token) }.discard();
+    tell(ring, buffers, waker, published);
+}
+
+/// Fills the common fields of a record of the event `id`. `own` is how often the caller has disabled
+/// preemption for recording.
 #[inline(always)]
 fn fill_common(record: &mut [u8], id: u16, own: u64) {
     if let Some(common) = record.first_chunk_mut::<COMMON>() {
@@ -325,7 +353,8 @@ fn fill_common(record: &mut [u8], id: u16, own: u64) {
     }
 }
 
-/// Records an event of `len` bytes whose part behind the common fields `fill` fills.
+/// Records an event of `len` bytes whose part behind the common fields `fill` fills. `common` is its
+/// number, and how often the caller has disabled preemption for recording.
 ///
 /// # Errors
 ///
@@ -335,13 +364,18 @@ pub(crate) fn record(
     buffers: &Buffers,
     recorder: &Recorder,
     waker: &Waker,
-    id: u16,
+    common: (u16, u64),
     len: usize,
     fill: impl FnOnce(&mut [u8]),
 ) -> Result<(), Refused> {
+    let (id, own) = common;
     let (_, ring) = buffers.rings().this(pin);
-    let mut reserved =
-        reserve(pin, ring, recorder, id, 0, len).inspect_err(|why| refused(ring, buffers, *why))?;
+    // SAFETY: The ring of the CPU that we are pinned to.
+    let writer = unsafe { ring.writer() };
+    let mut reserved = writer
+        .reserve(len, || clock::read(recorder.clock()))
+        .inspect_err(|why| refused(ring, buffers, *why))?;
+    fill_common(reserved.payload(), id, own);
     if let Some(rest) = reserved.payload().get_mut(COMMON..) {
         fill(rest);
     }

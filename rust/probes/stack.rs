@@ -7,11 +7,8 @@
 
 use super::{
     entry::OWN,
-    refused,
-    reserve,
-    tell,
-    EventFile,
-    COMMON, //
+    record,
+    EventFile, //
 };
 use crate::{
     event::{
@@ -102,14 +99,7 @@ fn put(pin: &CpuPin, file: &EventFile, id: u16, number: u32, addresses: &[u64]) 
     };
     let addresses = addresses.get(..DEPTH).unwrap_or(addresses);
     let len = HEAD.wrapping_add(addresses.len().wrapping_mul(8));
-    let (_, ring) = buffers.rings().this(pin);
-    match reserve(pin, ring, recorder, id, OWN, len) {
-        Ok(mut reserved) => {
-            if let Some(rest) = reserved.payload().get_mut(COMMON..) {
-                fill(rest, number, addresses);
-            }
-            tell(ring, buffers, waker, reserved.commit());
-        }
-        Err(why) => refused(ring, buffers, why),
-    }
+    let _ = record(pin, buffers, recorder, waker, (id, OWN), len, |rest| {
+        fill(rest, number, addresses);
+    });
 }

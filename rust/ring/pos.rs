@@ -29,7 +29,6 @@ pub(crate) struct Layout {
     one_seq: u64,
     /// Bytes for events in a sub-buffer.
     capacity: u32,
-    order: u32,
 }
 
 /// A position. Meaningless without its [`Layout`].
@@ -54,7 +53,6 @@ impl Layout {
                     one_event,
                     one_seq,
                     capacity: (size as u32).wrapping_sub(wire::HEADER as u32),
-                    order,
                 });
             }
             order = order.wrapping_add(1);
@@ -65,7 +63,7 @@ impl Layout {
     /// Bytes of a sub-buffer, header included.
     #[inline(always)]
     pub(crate) const fn size(self) -> usize {
-        MIN_SIZE.wrapping_shl(self.order)
+        (self.capacity as usize).wrapping_add(wire::HEADER)
     }
 
     /// Bytes for events in a sub-buffer.
@@ -76,12 +74,12 @@ impl Layout {
 
     #[inline(always)]
     const fn count_shift(self) -> u32 {
-        self.order.wrapping_add(11)
+        self.one_event.trailing_zeros()
     }
 
     #[inline(always)]
     const fn seq_shift(self) -> u32 {
-        self.order.wrapping_mul(2).wrapping_add(21)
+        self.one_seq.trailing_zeros()
     }
 
     /// The largest sequence number that both a position and a slot can hold.
@@ -112,8 +110,8 @@ impl Layout {
     /// Events in the sub-buffer.
     #[inline(always)]
     pub(crate) const fn count(self, pos: Pos) -> u64 {
-        let bits = self.order.wrapping_add(10);
-        pos.0.wrapping_shr(self.count_shift()) & 1u64.wrapping_shl(bits).wrapping_sub(1)
+        let in_seq = pos.0 & self.one_seq.wrapping_sub(1);
+        in_seq.wrapping_shr(self.count_shift())
     }
 
     /// Bytes used in the sub-buffer.

@@ -12,7 +12,7 @@ use core::sync::atomic::{compiler_fence, Ordering};
 
 use super::port::{LocalWord, Memory, Port, SharedWord};
 use super::pos::Pos;
-use super::wire;
+use super::wire::{self, EventSize};
 
 /// A sub-buffer and what is known of it.
 pub(crate) struct SubBuf<P: Port> {
@@ -177,6 +177,29 @@ impl<P: Port> SubBuf<P> {
             at = unsafe { at.add(1) };
         }
         at.cast()
+    }
+
+    /// Stores what stands in front of a payload, at `offset` of the data; returns where that begins.
+    ///
+    /// # Safety
+    ///
+    /// So many bytes as `size` says lie inside the capacity and in the caller's reservation; `offset` is a
+    /// multiple of 4.
+    #[inline(always)]
+    pub(crate) unsafe fn begin_event(
+        &self,
+        offset: u32,
+        size: EventSize,
+        delta: u32,
+    ) -> NonNull<u8> {
+        let header = wire::header(size.type_len, delta);
+        if size.type_len == 0 {
+            // SAFETY: by the contract; an event with a length word has at least 124 bytes.
+            unsafe { self.put(offset, [header, size.length_word()]) }
+        } else {
+            // SAFETY: by the contract; an event has at least 8 bytes.
+            unsafe { self.put(offset, [header]) }
+        }
     }
 
     /// Whether `byte` is in this sub-buffer.

@@ -113,24 +113,31 @@ impl<L: LocalWord> StampPair<L> {
             .map_or(0, L::get)
     }
 
+    /// Time of the event that the pair names, if it is valid.
+    ///
+    /// `before` is read last: had a writer come and discarded all it wrote, it is not valid any more.
+    #[inline(always)]
+    pub(super) fn front(&self) -> Option<u64> {
+        let write = self.write.get();
+        let last = self.time_of(Token(write).level());
+        (self.before.get() == write).then_some(last)
+    }
+
     /// Reads the pair, then the clock.
     ///
     /// The caller has read the position first and moves it by `cmpxchg` afterwards. When that
-    /// succeeds no event was added since. `before` is read last: had a writer come and discarded
-    /// all it wrote, it is not valid any more.
+    /// succeeds no event was added since.
     #[inline(always)]
     pub(crate) fn read(&self, clock: impl FnOnce() -> u64) -> Reading {
-        let write = self.write.get();
-        let last = self.time_of(Token(write).level());
-        let before = self.before.get();
+        let front = self.front();
         let time = clock();
-        if before != write {
+        let Some(last) = front else {
             return Reading {
                 time,
                 delta: None,
                 went_back: false,
             };
-        }
+        };
         // A clock that steps back, by however much, is held: `since` is then in the upper half.
         let since = time.wrapping_sub(last);
         if since > u64::MAX / 2 {
@@ -154,12 +161,7 @@ impl<L: LocalWord> StampPair<L> {
     /// afterwards. When that succeeds the event in front is the same as at any time in between.
     #[inline(always)]
     pub(crate) fn since_front(&self, time: u64) -> Option<u32> {
-        let write = self.write.get();
-        let last = self.time_of(Token(write).level());
-        if self.before.get() != write {
-            return None;
-        }
-        let since = time.wrapping_sub(last);
+        let since = time.wrapping_sub(self.front()?);
         (since <= wire::DELTA_MAX).then_some(since as u32)
     }
 

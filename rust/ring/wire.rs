@@ -122,16 +122,6 @@ impl EventSize {
         })
     }
 
-    /// Bytes between the start of the event and its payload.
-    #[inline(always)]
-    pub(crate) const fn payload_offset(self) -> u32 {
-        if self.type_len == 0 {
-            8
-        } else {
-            4
-        }
-    }
-
     /// The word behind the header when `type_len` is 0: the payload and this word itself.
     #[inline(always)]
     pub(crate) const fn length_word(self) -> u32 {

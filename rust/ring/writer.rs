@@ -145,7 +145,7 @@ impl<'a, P: Port> Writer<'a, P> {
     /// published into, has room, and the time since its last event is known and short, as is the
     /// payload. Everything else is declined, and [`Self::reserve_long`] must follow.
     #[inline(always)]
-    pub(crate) fn reserve_short(
+    fn reserve_short(
         self,
         len: usize,
         clock: impl FnOnce() -> u64,
@@ -210,16 +210,8 @@ impl<'a, P: Port> Writer<'a, P> {
         // E
         w.stamps.close(token, 0, time);
         // F. The sub-buffer stays the same until we publish.
-        let page = ring.live_page();
-        let header = wire::header(size.type_len, delta);
-        let payload = if size.type_len == 0 {
-            // SAFETY: [used, end) is in the sub-buffer and ours since D; an event with a length word
-            // has at least 124 bytes.
-            unsafe { page.put(used, [header, size.length_word()]) }
-        } else {
-            // SAFETY: as above; an event has at least 8 bytes.
-            unsafe { page.put(used, [header]) }
-        };
+        // SAFETY: [used, end) is in the sub-buffer and ours since D.
+        let payload = unsafe { ring.live_page().begin_event(used, size, delta) };
         Ok(Reserved {
             writer: self,
             payload,
@@ -407,16 +399,8 @@ impl<'a, P: Port> Writer<'a, P> {
             unsafe { page.put(at, words) };
             at = at.wrapping_add(wire::STAMP_SIZE);
         }
-        let header = wire::header(size.type_len, delta);
-        if size.type_len == 0 {
-            // SAFETY: as above; an event with a length word has at least 124 bytes.
-            unsafe { page.put(at, [header, size.length_word()]) };
-        } else {
-            // SAFETY: as above; an event has at least 8 bytes.
-            unsafe { page.put(at, [header]) };
-        }
-        // SAFETY: the payload begins inside the reservation.
-        let payload = unsafe { page.at(at.wrapping_add(size.payload_offset())) };
+        // SAFETY: as above; the rest of it.
+        let payload = unsafe { page.begin_event(at, size, delta) };
         Some((payload, Shape::new(size, stamp)))
     }
 

@@ -58,3 +58,18 @@ impl Builder {
         bytes
     }
 }
+
+/// Asks of the bytes cut at each length, which must be an error, and with each byte changed, which may be
+/// anything but a panic.
+pub(crate) fn cut_and_flip<T, E>(bytes: &[u8], ask: impl Fn(&[u8]) -> Result<T, E>) {
+    for length in 0..bytes.len() {
+        assert!(ask(&bytes[..length]).is_err(), "{length}");
+    }
+    for at in 0..bytes.len() {
+        for value in [0, 1, 0x7f, 0x80, 0xff] {
+            let mut broken = bytes.to_vec();
+            broken[at] = value;
+            let _ = ask(&broken);
+        }
+    }
+}

@@ -77,24 +77,24 @@ static noinline void dearest(struct bench *bench)
 	}
 }
 
-static noinline void consume(struct bench *bench)
+static __always_inline void drain(struct bench *bench, long (*of_cpu)(void *handle, unsigned int cpu))
 {
 	unsigned int cpu = raw_smp_processor_id();
 	u64 began = rdtsc();
-	long events = rtrace_test_consume(handle, cpu);
+	long count = of_cpu(handle, cpu);
 
-	ended(bench, began, events < 0);
-	bench->done = max(events, 0L);
+	ended(bench, began, count < 0);
+	bench->done = max(count, 0L);
+}
+
+static noinline void consume(struct bench *bench)
+{
+	drain(bench, rtrace_test_consume);
 }
 
 static noinline void read_pages(struct bench *bench)
 {
-	unsigned int cpu = raw_smp_processor_id();
-	u64 began = rdtsc();
-	long pages = rtrace_test_read_pages(handle, cpu);
-
-	ended(bench, began, pages < 0);
-	bench->done = max(pages, 0L);
+	drain(bench, rtrace_test_read_pages);
 }
 
 const struct row rtrace_ring_rows[] = {

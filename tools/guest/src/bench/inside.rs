@@ -21,7 +21,7 @@ const NAME: &str = "rtg-bench";
 pub const EVENT: &str = "events/rtbench/rtbench_event";
 const CONTEXTS: &[(&str, &str)] = &[("off", "irqs off"), ("hardirq", "hardirq")];
 
-type Setting = &'static [(&'static str, &'static str)];
+pub type Setting = &'static [(&'static str, &'static str)];
 
 const ROOM: Setting = &[("buffer_size_kb", "16384"), ("options/overwrite", "0")];
 const SMALL: Setting = &[("buffer_size_kb", "256"), ("options/overwrite", "1")];
@@ -36,7 +36,7 @@ pub fn asked<'a>(row: &'a str, context: &'a str, before: u32) -> Asked<'a> {
     }
 }
 
-fn set_all(tree: &Tree, settings: Setting) -> Check {
+pub fn set_all(tree: &Tree, settings: Setting) -> Check {
     for (file, value) in settings {
         tree.set(file, value)?;
     }

@@ -9,6 +9,7 @@ use crate::rawcalls;
 use crate::sys;
 use crate::tree::Instance;
 
+use super::inside::{set_all, Setting};
 use super::table::{Row, Table};
 use crate::Context;
 use std::fs::{File, OpenOptions};
@@ -78,22 +79,12 @@ impl Side {
     }
 
     /// The cost of `work` while `event` is on, after `set` and before `unset`.
-    fn event(
-        &self,
-        event: &str,
-        work: fn(),
-        set: &[(&str, &str)],
-        unset: &[(&str, &str)],
-    ) -> Check<f64> {
-        for (file, value) in set {
-            self.own.set(file, value)?;
-        }
+    fn event(&self, event: &str, work: fn(), set: Setting, unset: Setting) -> Check<f64> {
+        set_all(&self.own, set)?;
         self.own.set(&format!("{event}/enable"), "1")?;
         let result = cost(|| self.own.clear(), work);
         self.own.set(&format!("{event}/enable"), "0")?;
-        for (file, value) in unset {
-            self.own.set(file, value)?;
-        }
+        set_all(&self.own, unset)?;
         result
     }
 
@@ -160,7 +151,6 @@ pub(super) fn measure(context: &Context, table: &mut Table) -> Check {
         "outside",
         "from user space: more for a system call; per event for a reader",
     );
-    type Setting = &'static [(&'static str, &'static str)];
     const FILTER: &str = "events/task/task_rename/filter";
     let settings: &[(&'static str, Setting, Setting)] = &[
         ("event (task_rename, 48 bytes)", &[], &[]),

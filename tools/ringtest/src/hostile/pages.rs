@@ -65,7 +65,8 @@ fn written(source: &mut Source, mut time: u64) -> (Vec<u8>, Vec<Event>) {
         if size.type_len == 0 {
             push(&mut data, &[size.length_word()]);
         }
-        let len = (size.total - size.payload_offset()) as usize;
+        let head = if size.type_len == 0 { 8 } else { 4 };
+        let len = (size.total - head) as usize;
         let bytes: Vec<u8> = (0..len).map(|_| source.next() as u8).collect();
         data.extend(&bytes);
         events.push((time, offset, data.len(), bytes));
