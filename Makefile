@@ -12,7 +12,8 @@ export SECS EVENTS
 kernels := stock test lockdep kasan
 
 .PHONY: all modules modules_install clean help $(kernels:%=module-%) \
-	env run shell format check mutants kunit sanitizers bench breakdown guest test test-long
+	env run shell format check mutants kunit sanitizers \
+	bench bench-native bench-peers breakdown guest test test-long
 
 all: modules
 
@@ -44,8 +45,11 @@ shell:
 	@scripts/module stock >/dev/null
 	@scripts/vm
 
-format check mutants kunit sanitizers bench breakdown test test-long:
+format check mutants kunit sanitizers bench bench-native breakdown test test-long:
 	@scripts/$@
+
+bench-peers:
+	@scripts/bench peers
 
 samples:
 	@scripts/samples stock
@@ -72,6 +76,8 @@ help:
 	@echo '  sanitizers       mistakes on purpose, which the kernels with checks must report'
 	@echo '  guest            the guest suite on all kernels'
 	@echo '  bench            what events cost beside ftrace, in instructions'
+	@echo '  bench-native     the same in nanoseconds, on this CPU; makes a kernel of its own'
+	@echo '  bench-peers      what the same event costs in perf and BPF, in instructions'
 	@echo '  breakdown        where the instructions of one event are, by function'
 	@echo '  format           rustfmt, by the kernel'\''s rules'
 	@echo '  module-KERNEL    build/KERNEL/rtrace.ko; KERNEL is stock, test, lockdep or kasan'

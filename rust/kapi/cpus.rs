@@ -25,6 +25,13 @@ pub(crate) fn most() -> u32 {
 }
 
 /// How many CPUs are online.
+#[cfg(not(CONFIG_SMP))]
+pub(crate) fn online() -> u32 {
+    1
+}
+
+/// How many CPUs are online.
+#[cfg(CONFIG_SMP)]
 pub(crate) fn online() -> u32 {
     // SAFETY: The counter exists as long as the kernel runs; a CPU that comes or goes meanwhile
     // changes it in one store.

@@ -6,8 +6,9 @@ use super::{
     c,
     cpus, //
 };
+#[cfg(CONFIG_SMP)]
+use core::arch::asm;
 use core::{
-    arch::asm,
     marker::PhantomData,
     mem,
     ptr, //
@@ -95,7 +96,10 @@ impl<T> PerCpu<T> {
     /// The value of the CPU that runs this.
     #[inline(always)]
     pub(crate) fn this(&self, _pin: &CpuPin) -> &T {
+        // A kernel for one CPU has the only value there.
+        #[cfg_attr(not(CONFIG_SMP), expect(unused_mut, reason = "nothing is added"))]
         let mut at = self.base;
+        #[cfg(CONFIG_SMP)]
         // SAFETY: `this_cpu_off` is the kernel's per-CPU offset of the area that the allocation is
         // in; it does not change for a CPU.
         unsafe {

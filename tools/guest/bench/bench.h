@@ -5,7 +5,18 @@
 
 #include <linux/compiler.h>
 #include <linux/types.h>
+#ifdef CONFIG_UML
+/* The header of x86 wants a machine. */
+static __always_inline u64 rdtsc(void)
+{
+	u32 low, high;
+
+	asm volatile("rdtsc" : "=a" (low), "=d" (high));
+	return (u64)high << 32 | low;
+}
+#else
 #include <asm/tsc.h>
+#endif
 
 /* One measurement: what is asked for, and what came out. */
 struct bench {
@@ -37,6 +48,10 @@ extern void *handle;
 
 int kernel_ring_init(void);
 void kernel_ring_exit(void);
+
+/* What a module measures besides rings: rtbench an event, rtnative nothing. */
+int events_init(void);
+void events_exit(void);
 
 /* The payload, stored as TP_fast_assign() would. */
 static __always_inline void fill(void *payload, unsigned int len)

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* A whole event, for whoever has enabled it. */
+#include <linux/module.h>
+#include <events.h>
+
 #include "bench.h"
 
 #define CREATE_TRACE_POINTS
@@ -19,3 +22,14 @@ const struct row event_rows[] = {
 	{ .name = "event", .measure = make_events },
 	{}
 };
+
+int events_init(void)
+{
+	return rtrace_register_events(THIS_MODULE, rt_events_first, rt_events_last,
+				      rt_evals_first, rt_evals_last);
+}
+
+void events_exit(void)
+{
+	rtrace_unregister_events(THIS_MODULE);
+}

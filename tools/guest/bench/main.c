@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The control of rtbench, for rtguest (tools/guest/src/bench): `instance` chooses an
- * instance of rtrace, `run` measures one row and reads as what came out of it.
+ * The control of rtbench, for rtguest (tools/guest/src/bench), and of rtnative, for
+ * scripts/bench-native: `instance` chooses an instance of rtrace, `run` measures one
+ * row and reads as what came out of it.
  *
  * Where instructions are counted and the time stamp counter is their number, a row
  * gives the same each time, for no interrupt comes: it runs with interrupts off, or
@@ -148,8 +149,7 @@ static int __init bench_init(void)
 	if (err)
 		return err;
 	hrtimer_setup(&timer, on_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
-	err = rtrace_register_events(THIS_MODULE, rt_events_first, rt_events_last,
-				     rt_evals_first, rt_evals_last);
+	err = events_init();
 	if (err)
 		kernel_ring_exit();
 	return err;
@@ -157,7 +157,7 @@ static int __init bench_init(void)
 
 static void __exit bench_exit(void)
 {
-	rtrace_unregister_events(THIS_MODULE);
+	events_exit();
 	if (handle)
 		rtrace_test_close(handle);
 	kernel_ring_exit();
@@ -165,5 +165,5 @@ static void __exit bench_exit(void)
 
 module_init(bench_init);
 module_exit(bench_exit);
-MODULE_DESCRIPTION("Loops whose instructions `make bench` counts");
+MODULE_DESCRIPTION("Loops that `make bench` and `make bench-native` measure");
 MODULE_LICENSE("GPL");

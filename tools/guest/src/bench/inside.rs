@@ -11,7 +11,7 @@ use crate::Context;
 use std::fmt::Write as _;
 use std::path::Path;
 
-const EVENTS: u32 = 10_000;
+pub const EVENTS: u32 = 10_000;
 /// As many that a buffer of 256 KiB overwrites what it held.
 const AROUND: u32 = 40_000;
 /// The first events of a row are not measured.
@@ -19,7 +19,7 @@ const FIRST: u32 = 100;
 
 const NAME: &str = "rtg-bench";
 pub const EVENT: &str = "events/rtbench/rtbench_event";
-const CONTEXTS: &[(&str, &str)] = &[("off", "irqs off"), ("hardirq", "hardirq")];
+pub const CONTEXTS: &[(&str, &str)] = &[("off", "irqs off"), ("hardirq", "hardirq")];
 
 pub type Setting = &'static [(&'static str, &'static str)];
 

@@ -11,6 +11,8 @@ pub struct Row {
     context: &'static str,
     unit: &'static str,
     ftrace: Option<f64>,
+    /// Of a third one.
+    peer: Option<f64>,
     rtrace: Option<f64>,
     /// All runs gave the same. `None`: the least of many is told.
     same: Option<bool>,
@@ -25,6 +27,7 @@ impl Row {
             context: "task",
             unit: "instructions",
             ftrace: None,
+            peer: None,
             rtrace: None,
             same: None,
         }
@@ -59,6 +62,12 @@ impl Row {
         let ftrace = Some(number);
         Row { ftrace, ..self }
     }
+
+    /// A number of a third one.
+    pub fn peer(self, number: f64) -> Self {
+        let peer = Some(number);
+        Row { peer, ..self }
+    }
 }
 
 /// A number with so many digits behind the point, or nothing.
@@ -73,12 +82,17 @@ pub struct Table {
 }
 
 impl Table {
-    /// The rows that follow are of `part`.
+    /// The rows that follow are of `part`, and compare rtrace with ftrace.
     pub fn begin(&mut self, part: &'static str, title: &str) {
+        self.begin_with(part, title, "ftrace");
+    }
+
+    /// As [`Self::begin`], with another one in ftrace's place.
+    pub fn begin_with(&mut self, part: &'static str, title: &str, other: &str) {
         self.part = part;
         println!(
-            "\n{title}\n{:<48} {:<9} {:>10} {:>10} {:>7}",
-            "", "context", "ftrace", "rtrace", "ratio"
+            "\n{title}\n{:<48} {:<9} {other:>10} {:>10} {:>7}",
+            "", "context", "rtrace", "ratio"
         );
     }
 
@@ -93,7 +107,7 @@ impl Table {
             "{:<48} {:<9} {:>10} {:>10} {:>7}{}",
             row.name,
             row.context,
-            shown(row.ftrace, 2),
+            shown(row.ftrace.or(row.peer), 2),
             shown(row.rtrace, 2),
             shown(ratio, 3),
             match row.same {
@@ -116,12 +130,13 @@ impl Table {
             let _ = writeln!(
                 text,
                 "  {{\"part\": \"{}\", \"name\": \"{}\", \"context\": \"{}\", \"unit\": \"{}\", \
-                 \"ftrace\": {}, \"rtrace\": {}, \"same\": {}}}{comma}",
+                 \"ftrace\": {}, \"peer\": {}, \"rtrace\": {}, \"same\": {}}}{comma}",
                 row.part,
                 row.name,
                 row.context,
                 row.unit,
                 number(row.ftrace),
+                number(row.peer),
                 number(row.rtrace),
                 row.same.map_or("null".into(), |same| same.to_string()),
             );

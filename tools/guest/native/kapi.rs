@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! rtrace's `kapi`, as far as rings need it.
+
+pub(crate) mod clock;
+#[path = "../../../rust/kapi/cpus.rs"]
+pub(crate) mod cpus;
+#[path = "../../../rust/kapi/pages.rs"]
+pub(crate) mod pages;
+#[path = "../../../rust/kapi/percpu.rs"]
+pub(crate) mod percpu;
+#[path = "../../../rust/kapi/port.rs"]
+pub(crate) mod port;
+#[path = "../../../rust/kapi/words.rs"]
+pub(crate) mod words;
+
+/// What C gives us: `control.c`, and a function of the kernel that it does not bind.
+pub(crate) mod c {
+    use kernel::{
+        bindings,
+        ffi::{
+            c_uint,
+            c_ulong,
+            c_void, //
+        }, //
+    };
+
+    #[allow(non_camel_case_types, reason = "the name of C")]
+    #[repr(C)]
+    pub(crate) struct rt_reserved {
+        pub(crate) entry: *mut c_void,
+        pub(crate) token: u64,
+    }
+
+    #[expect(improper_ctypes, reason = "a page is the kernel's business")]
+    extern "C" {
+        pub(crate) fn rt_per_cpu_ptr(base: *mut c_void, cpu: c_uint) -> *mut c_void;
+        pub(crate) fn rt_subbuf_alloc(cpu: c_uint, order: c_uint) -> *mut c_void;
+        pub(crate) fn rt_page_of(address: *const c_void) -> *mut bindings::page;
+        pub(crate) fn rt_totalram_pages() -> c_ulong;
+        pub(crate) fn rt_cond_resched();
+        pub(crate) fn rt_fatal_signal_pending() -> bool;
+        pub(crate) fn rt_preempt_disable_notrace();
+        pub(crate) fn rt_preempt_enable_notrace();
+        pub(crate) fn sched_clock() -> u64;
+    }
+}

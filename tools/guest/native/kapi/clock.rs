@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The clocks of rtnative.
+//!
+//! rtrace makes its clock `local` inline where it can, and calls a function elsewhere; so there are two
+//! of it here, with the same choice at run time. `sched_clock()` of user-mode Linux counts jiffies, and
+//! that is what is inline; with `rtnative_cycles` it is rtrace's own `latch` instead, over parameters
+//! like those that the kernel keeps on a machine.
+
+#[cfg(rtnative_cycles)]
+#[path = "../../../../rust/kapi/clock/latch.rs"]
+mod latch;
+
+use super::words::SharedU64;
+use crate::ring::port::SharedWord as _;
+use kernel::prelude::*;
+
+/// The numbers of the clocks.
+#[derive(Clone, Copy)]
+pub(crate) enum ClockId {
+    /// A function is called.
+    Called,
+    /// Made here.
+    Inline,
+}
+
+/// Which clock is made here.
+static INLINE: SharedU64 = SharedU64::zero();
+
+/// A clock that is made here, without a call.
+#[derive(Clone, Copy)]
+pub(crate) struct Here(());
+
+impl Here {
+    /// The clock of this number, if it is that.
+    #[inline(always)]
+    pub(crate) fn of(number: u64) -> Option<Self> {
+        (number == INLINE.load()).then_some(Self(()))
+    }
+
+    /// Its time.
+    #[inline(always)]
+    pub(crate) fn now(self) -> Option<u64> {
+        made_of::now()
+    }
+}
+
+/// Reads `clock`.
+#[inline(always)]
+pub(crate) fn read(clock: ClockId) -> u64 {
+    match Here::of(clock as u64) {
+        Some(here) => here.now().unwrap_or_else(made_of::by_call),
+        None => by_call(clock),
+    }
+}
+
+/// Reads `clock` by a function, which is found by its number.
+#[inline(never)]
+fn by_call(clock: ClockId) -> u64 {
+    match clock {
+        ClockId::Called => made_of::by_call(),
+        // SAFETY: No requirements.
+        ClockId::Inline => unsafe { kernel::bindings::ktime_get_mono_fast_ns() },
+    }
+}
+
+/// Decides what the clocks are made of.
+///
+/// # Safety
+///
+/// Called once, before a clock is read.
+pub(crate) unsafe fn choose(mul: u32, shift: u32) -> Result {
+    // SAFETY: By the contract.
+    unsafe { made_of::begin(mul, shift) };
+    INLINE.store(ClockId::Inline as u64);
+    // The two are the same clock.
+    let before = made_of::by_call();
+    let here = Here::of(ClockId::Inline as u64).and_then(Here::now);
+    let behind = made_of::by_call();
+    match here {
+        Some(time) if (before..=behind).contains(&time) => Ok(()),
+        _ => Err(EINVAL),
+    }
+}
+
+/// What `sched_clock()` of user-mode Linux is made of.
+#[cfg(not(rtnative_cycles))]
+mod made_of {
+    use crate::kapi::c;
+    use kernel::{
+        bindings,
+        time::NSEC_PER_SEC, //
+    };
+
+    /// `INITIAL_JIFFIES`: five minutes before the number has more than 32 bits.
+    const FIRST: u64 = (300 * bindings::HZ).wrapping_neg() as u64;
+    const JIFFY: u64 = NSEC_PER_SEC as u64 / bindings::HZ as u64;
+
+    #[inline(always)]
+    pub(super) fn now() -> Option<u64> {
+        // SAFETY: A variable of the kernel; a tick changes it in one store.
+        let jiffies = unsafe { (&raw const bindings::jiffies).read_volatile() };
+        Some((jiffies as u64).wrapping_sub(FIRST).wrapping_mul(JIFFY))
+    }
+
+    pub(super) fn by_call() -> u64 {
+        // SAFETY: No requirements.
+        unsafe { c::sched_clock() }
+    }
+
+    /// # Safety
+    ///
+    /// None.
+    pub(super) unsafe fn begin(_mul: u32, _shift: u32) {}
+}
+
+/// What `sched_clock()` is made of where there is a cycle counter.
+#[cfg(rtnative_cycles)]
+mod made_of {
+    use super::{
+        latch,
+        SharedU64, //
+    };
+    use crate::ring::port::SharedWord as _;
+    use core::{
+        cell::UnsafeCell,
+        mem::offset_of, //
+    };
+
+    /// The parameters, as the kernel keeps them. It has one for each CPU; the base of `gs` is 0 in a
+    /// process, so that an address is the place.
+    #[repr(C)]
+    struct Latch {
+        mul: u32,
+        shift: u32,
+        offset: u64,
+        other: [u64; 2],
+        sequence: u32,
+    }
+
+    const _: () = assert!(offset_of!(Latch, mul) == latch::MUL as usize);
+    const _: () = assert!(offset_of!(Latch, shift) == latch::SHIFT as usize);
+    const _: () = assert!(offset_of!(Latch, offset) == latch::OFFSET as usize);
+    const _: () = assert!(offset_of!(Latch, sequence) == latch::SEQUENCE as usize);
+
+    struct Still(UnsafeCell<Latch>);
+
+    // SAFETY: Written by `begin` alone, while nobody reads.
+    unsafe impl Sync for Still {}
+
+    static LATCH: Still = Still(UnsafeCell::new(Latch {
+        mul: 0,
+        shift: 0,
+        offset: 0,
+        other: [0; 2],
+        sequence: 0,
+    }));
+
+    /// Its place.
+    static PLACE: SharedU64 = SharedU64::zero();
+
+    #[inline(always)]
+    pub(super) fn now() -> Option<u64> {
+        // SAFETY: `begin` made the place that of the parameters.
+        unsafe { latch::now(PLACE.load()) }
+    }
+
+    #[inline(never)]
+    pub(super) fn by_call() -> u64 {
+        now().unwrap_or(0)
+    }
+
+    /// # Safety
+    ///
+    /// Nobody reads a clock yet.
+    pub(super) unsafe fn begin(mul: u32, shift: u32) {
+        let at = LATCH.0.get();
+        // SAFETY: By the contract.
+        unsafe {
+            (&raw mut (*at).mul).write(mul);
+            (&raw mut (*at).shift).write(shift);
+        }
+        PLACE.store(at.expose_provenance() as u64);
+    }
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The steps of a writer, and what they share with rtrace's probes.
+
+#[path = "../../../rust/probes/external.rs"]
+mod external;
+
+use crate::{
+    instance::{
+        Bank,
+        Buffers, //
+    },
+    kapi::{
+        c::rt_reserved,
+        clock::{
+            ClockId,
+            Here, //
+        },
+        percpu::CpuPin,
+        port::Ring,
+        words::SharedU64, //
+    },
+    ring::{
+        mark::Published,
+        port::SharedWord,
+        reserved::Reserved,
+        writer::{
+            Left,
+            Refused, //
+        }, //
+    }, //
+};
+use core::ptr::NonNull;
+use kernel::prelude::*;
+
+/// What writers read of an instance besides the rings.
+pub(crate) struct Recorder {
+    clock: SharedU64,
+}
+
+impl Recorder {
+    /// With this clock.
+    pub(crate) fn new(clock: ClockId) -> Self {
+        Self {
+            clock: SharedWord::new(clock as u64),
+        }
+    }
+
+    /// Chooses the clock.
+    pub(crate) fn set_clock(&self, clock: ClockId) {
+        self.clock.store(clock as u64);
+    }
+
+    /// The clock.
+    #[inline(always)]
+    pub(crate) fn clock(&self) -> ClockId {
+        match self.clock.load() {
+            0 => ClockId::Called,
+            _ => ClockId::Inline,
+        }
+    }
+
+    /// The clock, if it is one that is made here.
+    #[inline(always)]
+    fn clock_here(&self) -> Option<Here> {
+        Here::of(self.clock.load())
+    }
+}
+
+/// Who waits for events: nobody, but writers look.
+pub(crate) struct Waker {
+    wanted: SharedU64,
+    woken: SharedU64,
+}
+
+impl Waker {
+    pub(crate) fn new() -> Self {
+        Self {
+            wanted: SharedWord::new(0),
+            woken: SharedWord::new(0),
+        }
+    }
+
+    /// After an event was published.
+    #[inline(always)]
+    pub(crate) fn published(&self) {
+        if self.wanted.load() != 0 {
+            self.queue();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn queue(&self) {
+        self.woken.store(1);
+    }
+}
+
+#[inline(always)]
+fn for_c(entry: NonNull<u8>, bank: Bank, token: u64) -> rt_reserved {
+    rt_reserved {
+        entry: entry.as_ptr().cast(),
+        token: bank.mark(token),
+    }
+}
+
+/// Goes the long way out of `bank`.
+///
+/// # Safety
+///
+/// `left` is what the short way out of this CPU's ring in `bank` said.
+#[inline(always)]
+unsafe fn leave(pin: &CpuPin, buffers: &Buffers, waker: &Waker, bank: Bank, left: Left) {
+    // SAFETY: The ring of the CPU that we are pinned to, in the bank of the reservation.
+    let writer = unsafe { buffers.rings().here(pin, bank).writer() };
+    // SAFETY: By the contract.
+    let published = unsafe { Reserved::from_raw(writer, entry, token) }.discard();
+    tell(waker, published);
+}
+
+#[inline(always)]
+fn tell(waker: &Waker, what: Published) {
+    match what {
+        Published::Nothing => {}
+        Published::Events | Published::Mark => waker.published(),
+    }
+}
+
+/// Nobody watches the rings here; the loops count what was refused.
+#[cold]
+fn refused(_ring: &Ring, _buffers: &Buffers, _why: Refused) {}
