@@ -10,7 +10,6 @@ use std::ptr::NonNull;
 use crate::ring::cpu::{CpuRing, Parts, ReaderState};
 use crate::ring::port::{Memory, Port, SharedWord};
 use crate::ring::reader::Reader;
-use crate::ring::reserved::Reserved;
 use crate::ring::subbuf::SubBuf;
 use crate::ring::writer::Writer;
 use crate::words::{self, LocalU64, SharedU64};
@@ -136,20 +135,11 @@ impl Write<'_> {
         unsafe { self.ring.ring.writer() }
     }
 
-    /// Reserves as a probe does: the short way, else the long one.
-    #[inline(always)]
-    fn reserve(&self, len: usize) -> Option<Reserved<'_, Host>> {
-        match self.writer().reserve_on(len, || Some(now())) {
-            Ok(reserved) => Some(reserved),
-            Err(declined) => self.writer().reserve_long(len, declined, now).ok(),
-        }
-    }
-
     /// Writes an event of `N` bytes, with `inside` between its reservation and its commit. Says whether
     /// it was recorded.
     #[inline(always)]
     pub fn event_around<const N: usize>(&self, inside: impl FnOnce()) -> bool {
-        let Some(mut reserved) = self.reserve(N) else {
+        let Ok(mut reserved) = self.writer().reserve(N, now) else {
             return false;
         };
         for (i, word) in (0u64..).zip(reserved.payload().chunks_exact_mut(8)) {
