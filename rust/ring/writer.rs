@@ -153,26 +153,16 @@ impl<'a, P: Port> Writer<'a, P> {
         if self.ring.is_disabled() {
             return Err(Declined::Off);
         }
-        self.reserve_on(len, || Some(clock()))
-    }
-
-    /// As [`Self::reserve_short`], once recording was found on, and with a clock that may have no time
-    /// just now.
-    #[inline(always)]
-    pub(crate) fn reserve_on(
-        self,
-        len: usize,
-        clock: impl FnOnce() -> Option<u64>,
-    ) -> Result<Reserved<'a, P>, Declined> {
         match EventSize::usual(len) {
-            Some(size) => self.place_short(len, size, clock),
+            Some(size) => self.place_short(len, size, || Some(clock())),
             None => Err(Declined::Outside),
         }
     }
 
-    /// As [`Self::reserve_on`], once the size is known.
+    /// As [`Self::reserve_short`], once recording was found on and the size is known, and with a clock
+    /// that may have no time just now.
     #[inline(always)]
-    fn place_short(
+    pub(crate) fn place_short(
         self,
         len: usize,
         size: EventSize,
