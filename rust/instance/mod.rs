@@ -46,7 +46,8 @@ pub(crate) use self::{
     },
     pause::Pause,
     pids::Pids,
-    registry::Instances, //
+    registry::Instances,
+    rings::Place, //
 };
 pub(crate) use crate::probes::PidList;
 

@@ -13,6 +13,7 @@ use super::banks::{
 use crate::{
     kapi::{
         percpu::{
+            self,
             CpuPin,
             PerCpu, //
         },
@@ -21,9 +22,36 @@ use crate::{
     },
     ring::cpu::ReaderState,
 };
+use core::{
+    mem::align_of,
+    ptr::with_exposed_provenance, //
+};
 
 /// What the readers of one CPU remember.
 pub(super) type States = Pair<ReaderState>;
+
+/// Where a writer found its ring: the per-CPU address of the live bank then.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct Place(u64);
+
+/// Bits of a token that are not of a place.
+const TOKEN_BITS: u64 = 7;
+const _: () = assert!(align_of::<Ring>() as u64 > TOKEN_BITS);
+
+impl Place {
+    /// What C carries from a reservation to its end: the place and up to three bits.
+    #[inline(always)]
+    pub(crate) const fn token(self, bits: u64) -> u64 {
+        self.0 | bits
+    }
+
+    /// What [`Self::token`] was given.
+    #[inline(always)]
+    pub(crate) const fn of_token(token: u64) -> (Self, u64) {
+        (Self(token & !TOKEN_BITS), token & TOKEN_BITS)
+    }
+}
 
 /// The rings of all CPUs.
 pub(crate) struct Rings {
@@ -35,9 +63,10 @@ pub(crate) struct Rings {
 impl Rings {
     /// With these rings; bank A is live.
     pub(super) fn new(pairs: PerCpu<Pair<Ring>>) -> Self {
+        let place = |bank| Pair::place(pairs.base(), bank).expose_provenance() as u64;
         Self {
+            live: Live::new(Pair::new(place(Bank::A), place(Bank::B))),
             pairs,
-            live: Live::new(),
         }
     }
 
@@ -51,17 +80,23 @@ impl Rings {
         self.live.bank_of(buf)
     }
 
-    /// The ring that an event of this CPU goes into, and its bank.
+    /// The ring that an event of this CPU goes into, and its place.
     #[inline(always)]
-    pub(crate) fn this(&self, pin: &CpuPin) -> (Bank, &Ring) {
-        let bank = self.live.bank();
-        (bank, self.here(pin, bank))
+    pub(crate) fn this(&self, pin: &CpuPin) -> (Place, &Ring) {
+        let place = Place(self.live.place());
+        // SAFETY: The place of one of our banks.
+        (place, unsafe { self.here(pin, place) })
     }
 
-    /// The ring of this CPU in `bank`.
+    /// The ring of this CPU in the bank of `place`.
+    ///
+    /// # Safety
+    ///
+    /// It is from [`Self::this`] of the same rings.
     #[inline(always)]
-    pub(crate) fn here(&self, pin: &CpuPin, bank: Bank) -> &Ring {
-        self.pairs.this(pin).of(bank)
+    pub(crate) unsafe fn here(&self, pin: &CpuPin, place: Place) -> &Ring {
+        // SAFETY: A ring for each CPU is there, exposed in `new`, and stays as long as `self`.
+        unsafe { percpu::this(with_exposed_provenance(place.0 as usize), pin) }
     }
 
     /// Both rings of `cpu`, if there can be such a CPU.

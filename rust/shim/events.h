@@ -166,7 +166,19 @@ struct rt_reserved {
 	u64 token;
 };
 
-struct rt_reserved rtrace_reserve(void *cookie, unsigned long size);
+/*
+ * How rtrace_reserve() wants the size of a record: the 4-byte words of an event
+ * of more than 8 and at most 112 bytes, its header included, else the bytes, eight
+ * bits up. A constant where the size is one. EventSize::pack in Rust is the same.
+ */
+static __always_inline u64 rt_size(size_t bytes)
+{
+	if (bytes > 8 && bytes <= 112)
+		return (bytes + 3) / 4 + 1;
+	return (u64)bytes << 8;
+}
+
+struct rt_reserved rtrace_reserve(void *cookie, u64 size);
 void rtrace_commit(void *cookie, void *entry, u64 token);
 void rtrace_discard(void *cookie, void *entry, u64 token);
 
@@ -274,7 +286,7 @@ void rtrace_test_close(void *handle);
  * the instance; preemption is off. The last two consume what there is of one CPU,
  * event by event or by sub-buffers, in process context, and return how many.
  */
-struct rt_reserved rtrace_test_reserve(void *handle, unsigned long size);
+struct rt_reserved rtrace_test_reserve(void *handle, u64 size);
 void rtrace_test_commit(void *handle, void *entry, u64 token);
 void rtrace_test_discard(void *handle, void *entry, u64 token);
 u64 rtrace_test_clock(void *handle);

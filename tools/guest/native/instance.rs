@@ -9,10 +9,8 @@ mod rings;
 #[path = "../../../rust/instance/stream.rs"]
 pub(crate) mod stream;
 
-pub(crate) use banks::{
-    Bank,
-    Buf, //
-};
+pub(crate) use banks::Buf;
+pub(crate) use rings::Place;
 
 use crate::{
     kapi::{
@@ -130,7 +128,7 @@ impl Buffers {
         let mut states = self.reader.lock();
         let bank = self.rings.live();
         CpuPin::with(|pin| {
-            let ring = self.rings.here(pin, bank);
+            let (_, ring) = self.rings.this(pin);
             // SAFETY: By the contract; the state is this ring's.
             unsafe { ring.reset(states.of_mut(bank)) };
             ring.set_disabled(DISABLE_USER, off);

@@ -7,8 +7,8 @@ mod external;
 
 use crate::{
     instance::{
-        Bank,
-        Buffers, //
+        Buffers,
+        Place, //
     },
     kapi::{
         c::rt_reserved,
@@ -36,6 +36,8 @@ use kernel::prelude::*;
 /// What writers read of an instance besides the rings.
 pub(crate) struct Recorder {
     clock: SharedU64,
+    /// That clock as one that is made here, if it is.
+    here: SharedU64,
 }
 
 impl Recorder {
@@ -43,12 +45,14 @@ impl Recorder {
     pub(crate) fn new(clock: ClockId) -> Self {
         Self {
             clock: SharedWord::new(clock as u64),
+            here: SharedWord::new(Here::word(Here::of(clock))),
         }
     }
 
     /// Chooses the clock.
     pub(crate) fn set_clock(&self, clock: ClockId) {
         self.clock.store(clock as u64);
+        self.here.store(Here::word(Here::of(clock)));
     }
 
     /// The clock.
@@ -63,7 +67,8 @@ impl Recorder {
     /// The clock, if it is one that is made here.
     #[inline(always)]
     fn clock_here(&self) -> Option<Here> {
-        Here::of(self.clock.load())
+        // SAFETY: The word holds nothing else.
+        unsafe { Here::of_word(self.here.load()) }
     }
 }
 
@@ -97,24 +102,45 @@ impl Waker {
 }
 
 #[inline(always)]
-fn for_c(entry: NonNull<u8>, bank: Bank, token: u64) -> rt_reserved {
+fn for_c(entry: NonNull<u8>, place: Place, bits: u64) -> rt_reserved {
     rt_reserved {
         entry: entry.as_ptr().cast(),
-        token: bank.mark(token),
+        token: place.token(bits),
     }
 }
 
-/// Goes the long way out of `bank`.
+/// Goes the long way out of the ring at `place`.
 ///
 /// # Safety
 ///
-/// `left` is what the short way out of this CPU's ring in `bank` said.
+/// `place` is that of the reservation, and `left` what the short way out of that ring said.
 #[inline(always)]
-unsafe fn leave(pin: &CpuPin, buffers: &Buffers, waker: &Waker, bank: Bank, left: Left) {
-    // SAFETY: The ring of the CPU that we are pinned to, in the bank of the reservation.
-    let writer = unsafe { buffers.rings().here(pin, bank).writer() };
+unsafe fn leave(pin: &CpuPin, buffers: &Buffers, waker: &Waker, place: Place, left: Left) {
     // SAFETY: By the contract.
-    let published = unsafe { Reserved::from_raw(writer, entry, token) }.discard();
+    let ring = unsafe { buffers.rings().here(pin, place) };
+    // SAFETY: The ring of the CPU that we are pinned to.
+    let writer = unsafe { ring.writer() };
+    // SAFETY: By the contract.
+    tell(waker, unsafe { writer.commit_long(left) });
+}
+
+/// Gives a reservation up.
+///
+/// # Safety
+///
+/// `entry` and `token` are those of the last reservation in this ring that is not over.
+#[inline(always)]
+unsafe fn give_up(pin: &CpuPin, buffers: &Buffers, waker: &Waker, entry: *mut c_void, token: u64) {
+    let (place, bits) = Place::of_token(token);
+    // SAFETY: By the contract.
+    let ring = unsafe { buffers.rings().here(pin, place) };
+    // SAFETY: The ring of the CPU that we are pinned to.
+    let writer = unsafe { ring.writer() };
+    let Some(entry) = NonNull::new(entry.cast()) else {
+        return;
+    };
+    // SAFETY: By the contract.
+    let published = unsafe { Reserved::from_raw(writer, entry, bits) }.discard();
     tell(waker, published);
 }
 

@@ -96,7 +96,7 @@ impl World {
         let (b, others) = CpuRing::new(parts(8, 4096), 4096).unwrap();
         World {
             plan,
-            live: Live::new(),
+            live: Live::new(Pair::new(0, 1)),
             rings: Pair::new(a, b),
             states: RefCell::new(Pair::new(its, others)),
             left: [plan.nested, plan.reads, plan.exchanges].map(Cell::new),
@@ -130,7 +130,8 @@ impl World {
         self.next.set(id + 1);
         self.active.set(self.active.get() + 1);
 
-        let bank = self.live.bank();
+        let place = self.live.place();
+        let bank = Bank::BOTH[place as usize];
         // SAFETY: one simulated CPU; nested calls run to their end inside this one.
         let writer = unsafe { self.rings.of(bank).writer() };
         let clock = || {
@@ -140,9 +141,7 @@ impl World {
         let mut event = writer.reserve(self.plan.len, clock).expect("refused");
         event.payload()[..8].copy_from_slice(&id.to_ne_bytes());
         let (payload, token) = event.into_raw();
-        let token = bank.mark(token);
 
-        let (bank, token) = Bank::marked(token);
         // SAFETY: as above.
         let writer = unsafe { self.rings.of(bank).writer() };
         // SAFETY: the two parts of one reservation, and no later one is open.

@@ -11,8 +11,6 @@
 #[path = "../../../../rust/kapi/clock/latch.rs"]
 mod latch;
 
-use super::words::SharedU64;
-use crate::ring::port::SharedWord as _;
 use kernel::prelude::*;
 
 /// The numbers of the clocks.
@@ -24,31 +22,50 @@ pub(crate) enum ClockId {
     Inline,
 }
 
-/// Which clock is made here.
-static INLINE: SharedU64 = SharedU64::zero();
-
 /// A clock that is made here, without a call.
+///
+/// # Invariants
+///
+/// It is the place of what the clock is made of.
 #[derive(Clone, Copy)]
-pub(crate) struct Here(());
+pub(crate) struct Here(u64);
 
 impl Here {
-    /// The clock of this number, if it is that.
+    /// `clock`, if it is that.
     #[inline(always)]
-    pub(crate) fn of(number: u64) -> Option<Self> {
-        (number == INLINE.load()).then_some(Self(()))
+    pub(crate) fn of(clock: ClockId) -> Option<Self> {
+        // INVARIANT: That is what `made_of` names.
+        matches!(clock, ClockId::Inline).then(|| Self(made_of::place()))
+    }
+
+    /// For a word that remembers one or that there is none.
+    pub(crate) fn word(here: Option<Self>) -> u64 {
+        here.map_or(0, |here| here.0)
+    }
+
+    /// What the word remembers.
+    ///
+    /// # Safety
+    ///
+    /// It is from [`Self::word`].
+    #[inline(always)]
+    pub(crate) unsafe fn of_word(word: u64) -> Option<Self> {
+        // INVARIANT: By the contract; nothing is at 0.
+        (word != 0).then_some(Self(word))
     }
 
     /// Its time.
     #[inline(always)]
     pub(crate) fn now(self) -> Option<u64> {
-        made_of::now()
+        // SAFETY: By the invariant.
+        unsafe { made_of::now(self.0) }
     }
 }
 
 /// Reads `clock`.
 #[inline(always)]
 pub(crate) fn read(clock: ClockId) -> u64 {
-    match Here::of(clock as u64) {
+    match Here::of(clock) {
         Some(here) => here.now().unwrap_or_else(made_of::by_call),
         None => by_call(clock),
     }
@@ -72,10 +89,9 @@ fn by_call(clock: ClockId) -> u64 {
 pub(crate) unsafe fn choose(mul: u32, shift: u32) -> Result {
     // SAFETY: By the contract.
     unsafe { made_of::begin(mul, shift) };
-    INLINE.store(ClockId::Inline as u64);
     // The two are the same clock.
     let before = made_of::by_call();
-    let here = Here::of(ClockId::Inline as u64).and_then(Here::now);
+    let here = Here::of(ClockId::Inline).and_then(Here::now);
     let behind = made_of::by_call();
     match here {
         Some(time) if (before..=behind).contains(&time) => Ok(()),
@@ -87,6 +103,7 @@ pub(crate) unsafe fn choose(mul: u32, shift: u32) -> Result {
 #[cfg(not(rtnative_cycles))]
 mod made_of {
     use crate::kapi::c;
+    use core::ptr::with_exposed_provenance;
     use kernel::{
         bindings,
         time::NSEC_PER_SEC, //
@@ -96,11 +113,18 @@ mod made_of {
     const FIRST: u64 = (300 * bindings::HZ).wrapping_neg() as u64;
     const JIFFY: u64 = NSEC_PER_SEC as u64 / bindings::HZ as u64;
 
+    pub(super) fn place() -> u64 {
+        (&raw const bindings::jiffies).expose_provenance() as u64
+    }
+
+    /// # Safety
+    ///
+    /// `place` is from [`place`].
     #[inline(always)]
-    pub(super) fn now() -> Option<u64> {
+    pub(super) unsafe fn now(place: u64) -> Option<u64> {
         // SAFETY: A variable of the kernel; a tick changes it in one store.
-        let jiffies = unsafe { (&raw const bindings::jiffies).read_volatile() };
-        Some((jiffies as u64).wrapping_sub(FIRST).wrapping_mul(JIFFY))
+        let jiffies = unsafe { with_exposed_provenance::<u64>(place as usize).read_volatile() };
+        Some(jiffies.wrapping_sub(FIRST).wrapping_mul(JIFFY))
     }
 
     pub(super) fn by_call() -> u64 {
@@ -117,11 +141,7 @@ mod made_of {
 /// What `sched_clock()` is made of where there is a cycle counter.
 #[cfg(rtnative_cycles)]
 mod made_of {
-    use super::{
-        latch,
-        SharedU64, //
-    };
-    use crate::ring::port::SharedWord as _;
+    use super::latch;
     use core::{
         cell::UnsafeCell,
         mem::offset_of, //
@@ -156,18 +176,23 @@ mod made_of {
         sequence: 0,
     }));
 
-    /// Its place.
-    static PLACE: SharedU64 = SharedU64::zero();
+    pub(super) fn place() -> u64 {
+        LATCH.0.get().expose_provenance() as u64
+    }
 
+    /// # Safety
+    ///
+    /// `place` is from [`place`].
     #[inline(always)]
-    pub(super) fn now() -> Option<u64> {
-        // SAFETY: `begin` made the place that of the parameters.
-        unsafe { latch::now(PLACE.load()) }
+    pub(super) unsafe fn now(place: u64) -> Option<u64> {
+        // SAFETY: That of the parameters, by the contract.
+        unsafe { latch::now(place) }
     }
 
     #[inline(never)]
     pub(super) fn by_call() -> u64 {
-        now().unwrap_or(0)
+        // SAFETY: The place.
+        unsafe { now(place()) }.unwrap_or(0)
     }
 
     /// # Safety
@@ -180,6 +205,5 @@ mod made_of {
             (&raw mut (*at).mul).write(mul);
             (&raw mut (*at).shift).write(shift);
         }
-        PLACE.store(at.expose_provenance() as u64);
     }
 }
