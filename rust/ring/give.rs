@@ -39,10 +39,11 @@ impl<P: Port> Reader<'_, P> {
         if image.size() != self.subbuf_size() {
             return Ok(false);
         }
-        let Some(unread) = self.unread()? else {
-            return Ok(false);
-        };
-        Ok(self.take_this(&unread, image, stays).is_some())
+        match self.find() {
+            Ok(Some(unread)) => Ok(self.take_this(&unread, image, stays).is_some()),
+            Ok(None) => Ok(false),
+            Err(busy) => Err(busy),
+        }
     }
 
     /// The same with nothing but a sub-buffer that writers have left.

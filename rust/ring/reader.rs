@@ -119,6 +119,12 @@ impl<P: Port> Reader<'_, P> {
 
     /// The next unread data, `None` when all that is committed has been read.
     pub(crate) fn unread(&mut self) -> Result<Option<Unread>, Busy> {
+        self.find()
+    }
+
+    /// The same, for who uses the answer at once: put into its caller it need not go through memory.
+    #[inline(always)]
+    pub(super) fn find(&mut self) -> Result<Option<Unread>, Busy> {
         for _ in 0..MAX_TURNS {
             let Some(cur) = &mut self.state.current else {
                 if !self.acquire() {
