@@ -127,12 +127,7 @@ extern "C" fn reserve_by_call(
 
 /// What C gets of a reservation.
 #[inline(always)]
-fn given(
-    file: &EventFile,
-    place: Place,
-    reserved: Reserved<'_, Kernel>,
-    bits: u64,
-) -> rt_reserved {
+fn given(file: &EventFile, place: Place, reserved: Reserved<'_, Kernel>, bits: u64) -> rt_reserved {
     let (entry, more) = reserved.into_raw();
     let reserved = for_c(entry, place, more | bits);
     match context::raw().task_word(file.id, OWN) {
@@ -215,7 +210,9 @@ fn reserve_long(file: &EventFile, size: u64, place: Place, declined: Declined) -
     let ring = unsafe { buffers.rings().here(&pin, place) };
     // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
-    let attempt = writer.reserve_long(EventSize::unpack(size), declined, || clock::read(recorder.clock()));
+    let attempt = writer.reserve_long(EventSize::unpack(size), declined, || {
+        clock::read(recorder.clock())
+    });
     answer(&pin, file, (place, ring), attempt, 0)
 }
 

@@ -4,12 +4,17 @@
 
 #[path = "../../../rust/instance/banks.rs"]
 mod banks;
+#[path = "../../../rust/instance/consumer.rs"]
+pub(crate) mod consumer;
 #[path = "../../../rust/instance/rings.rs"]
 mod rings;
 #[path = "../../../rust/instance/stream.rs"]
 pub(crate) mod stream;
 
-pub(crate) use banks::Buf;
+pub(crate) use banks::{
+    Bank,
+    Buf, //
+};
 pub(crate) use rings::Place;
 
 use crate::{
@@ -18,7 +23,10 @@ use crate::{
             self,
             ClockId, //
         },
-        pages::Pages,
+        pages::{
+            Image,
+            Pages, //
+        },
         percpu::{
             CpuPin,
             PerCpu, //
@@ -110,13 +118,13 @@ impl Buffers {
         &self,
         buf: Buf,
         cpu: u32,
-        f: impl FnOnce(Reader<'_, Kernel>) -> Result<R>,
+        f: impl FnOnce(Bank, Reader<'_, Kernel>) -> Result<R>,
     ) -> Result<R> {
         let bank = self.rings.bank(buf);
         let ring = self.rings.of(cpu).ok_or(ENODEV)?.of(bank);
         let mut states = self.reader.lock();
         // SAFETY: `new` made them together; there is one CPU.
-        f(unsafe { ring.reader(states.of_mut(bank)) })
+        f(bank, unsafe { ring.reader(states.of_mut(bank)) })
     }
 
     /// Empties the live ring, and switches its recording on or off.
@@ -158,7 +166,17 @@ pub(crate) struct PageCopy {
     pub(crate) len: usize,
     pub(crate) rd: usize,
     pub(crate) rd_ts: u64,
+    /// Events that were lost in front of it.
+    pub(crate) lost: u64,
+    bank: Bank,
     seq: u64,
+}
+
+impl PageCopy {
+    /// The events.
+    pub(crate) fn data(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or_default()
+    }
 }
 
 fn make_room(bytes: &mut KVVec<u8>, size: usize) -> Result {
@@ -192,12 +210,14 @@ impl Instance {
 
     /// Copies the sub-buffer with the next unread event.
     pub(crate) fn peek_next(&self, cpu: u32, copy: &mut PageCopy) -> Result<bool> {
-        self.buffers.read_of(Buf::Live, cpu, |mut reader| {
+        self.buffers.read_of(Buf::Live, cpu, |bank, mut reader| {
             make_room(&mut copy.bytes, reader.subbuf_size())?;
             let Ok(Some(unread)) = reader.unread() else {
                 return Ok(false);
             };
             copy.len = reader.copy(&unread, &mut copy.bytes);
+            copy.lost = unread.lost;
+            copy.bank = bank;
             copy.seq = unread.seq;
             copy.rd = unread.offset as usize;
             copy.rd_ts = unread.time;
@@ -206,24 +226,25 @@ impl Instance {
     }
 
     /// Everything in front of offset `rd` of what was copied has been read.
+    #[inline(always)]
     pub(crate) fn consume(
         &self,
-        cpu: u32,
+        _cpu: u32,
         copy: &PageCopy,
         rd: usize,
         time: u64,
         events: u64,
     ) -> bool {
-        let consumed =
-            |mut reader: Reader<'_, Kernel>| Ok(reader.consume(copy.seq, rd as u32, time, events));
-        self.buffers.read_of(Buf::Live, cpu, consumed) == Ok(true)
+        let mut states = self.buffers.reader.lock();
+        let state = states.of_mut(copy.bank);
+        copy.bank == self.buffers.rings.live() && state.consume(copy.seq, rd as u32, time, events)
     }
 
     /// Consumes the next sub-buffer into `image`.
-    pub(crate) fn raw_read(&self, buf: Buf, cpu: u32, image: &mut KVVec<u8>) -> Result<bool> {
-        self.buffers.read_of(buf, cpu, |mut reader| {
-            make_room(image, reader.subbuf_size())?;
-            Ok(matches!(reader.take_image(image), Ok(Some(()))))
+    pub(crate) fn raw_read(&self, buf: Buf, cpu: u32, image: &mut Image) -> Result<bool> {
+        self.buffers.read_of(buf, cpu, |_, mut reader| {
+            let pages = image.of_size(cpu, reader.subbuf_size())?;
+            Ok(matches!(reader.take(pages, false), Ok(true)))
         })
     }
 }

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use criterion::{criterion_group, criterion_main, Criterion, Throughput};
-use ringbench::Ring;
+use ringbench::{Image, Ring};
 
 /// Fits into the cache of a core.
 const BYTES: usize = 256 << 10;
@@ -48,7 +48,7 @@ fn with_reader(c: &mut Criterion) {
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
-            let mut image = [0; 4096];
+            let mut image = Image::new();
             while !done.load(Ordering::Relaxed) {
                 if !take.subbuf(&mut image) {
                     spin_loop();

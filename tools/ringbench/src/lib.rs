@@ -14,4 +14,4 @@ mod ring;
 #[path = "../../../rust/kapi/words.rs"]
 mod words;
 
-pub use host::{Ring, Take, Write};
+pub use host::{Image, Ring, Take, Write};
