@@ -114,6 +114,23 @@ unsafe fn leave(pin: &CpuPin, buffers: &Buffers, waker: &Waker, bank: Bank, left
     // SAFETY: The ring of the CPU that we are pinned to, in the bank of the reservation.
     let writer = unsafe { buffers.rings().here(pin, bank).writer() };
     // SAFETY: By the contract.
+    tell(waker, unsafe { writer.commit_long(left) });
+}
+
+/// Gives a reservation up.
+///
+/// # Safety
+///
+/// `entry` and `token` are those of the last reservation in this ring that is not over.
+#[inline(always)]
+unsafe fn give_up(pin: &CpuPin, buffers: &Buffers, waker: &Waker, entry: *mut c_void, token: u64) {
+    let (bank, token) = Bank::marked(token);
+    // SAFETY: The ring of the CPU that we are pinned to, in the bank of the reservation.
+    let writer = unsafe { buffers.rings().here(pin, bank).writer() };
+    let Some(entry) = NonNull::new(entry.cast()) else {
+        return;
+    };
+    // SAFETY: By the contract.
     let published = unsafe { Reserved::from_raw(writer, entry, token) }.discard();
     tell(waker, published);
 }
