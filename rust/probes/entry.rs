@@ -15,7 +15,8 @@ use super::{
     tell,
     EventFile,
     Recorder,
-    COMMON, //
+    COMMON,
+    NOTHING, //
 };
 use crate::{
     instance::Place,
@@ -42,10 +43,7 @@ use crate::{
 };
 use core::{
     mem::size_of,
-    ptr::{
-        null_mut,
-        NonNull, //
-    }, //
+    ptr::NonNull, //
 };
 use kernel::prelude::*;
 
@@ -57,12 +55,6 @@ pub(super) const OWN: u64 = 1;
 const TOKEN_ASK: u64 = 4;
 /// The token of a record that is filled beside the ring; it has no place.
 const TOKEN_SCRATCH: u64 = TOKEN_ASK;
-
-/// Nothing is to be recorded.
-const NOTHING: rt_reserved = rt_reserved {
-    entry: null_mut(),
-    token: 0,
-};
 
 /// Reserves a record of `size` bytes; its common fields are filled.
 ///
@@ -127,12 +119,7 @@ extern "C" fn reserve_by_call(
 
 /// What C gets of a reservation.
 #[inline(always)]
-fn given(
-    file: &EventFile,
-    place: Place,
-    reserved: Reserved<'_, Kernel>,
-    bits: u64,
-) -> rt_reserved {
+fn given(file: &EventFile, place: Place, reserved: Reserved<'_, Kernel>, bits: u64) -> rt_reserved {
     let (entry, more) = reserved.into_raw();
     let reserved = for_c(entry, place, more | bits);
     match context::raw().task_word(file.id, OWN) {
@@ -215,7 +202,9 @@ fn reserve_long(file: &EventFile, size: u64, place: Place, declined: Declined) -
     let ring = unsafe { buffers.rings().here(&pin, place) };
     // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
-    let attempt = writer.reserve_long(EventSize::unpack(size), declined, || clock::read(recorder.clock()));
+    let attempt = writer.reserve_long(EventSize::unpack(size), declined, || {
+        clock::read(recorder.clock())
+    });
     answer(&pin, file, (place, ring), attempt, 0)
 }
 
