@@ -86,27 +86,60 @@ impl<T> Pair<T> {
     }
 }
 
-/// The word, which is what a writer needs to find its ring.
+/// What a writer needs to find a ring again: in the kernel its per-CPU address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub(crate) struct Place(u64);
+
+/// Bits of a token that are not of a place.
+pub(crate) const TOKEN_BITS: u64 = 7;
+
+impl Place {
+    /// The place of this name, which has no [`TOKEN_BITS`].
+    pub(crate) const fn new(word: u64) -> Self {
+        Self(word & !TOKEN_BITS)
+    }
+
+    /// Its name.
+    #[inline(always)]
+    pub(crate) const fn word(self) -> u64 {
+        self.0
+    }
+
+    /// What C carries from a reservation to its end: the place and three bits.
+    #[inline(always)]
+    pub(crate) const fn token(self, bits: u64) -> u64 {
+        self.0 | bits
+    }
+
+    /// What [`Self::token`] was given.
+    #[inline(always)]
+    pub(crate) const fn of_token(token: u64) -> (Self, u64) {
+        (Self(token & !TOKEN_BITS), token & TOKEN_BITS)
+    }
+}
+
+/// The word: the place of the live bank.
 pub(crate) struct Live<W> {
     word: W,
-    places: Pair<u64>,
+    places: Pair<Place>,
 }
 
 impl<W: SharedWord> Live<W> {
     /// Bank A is live. The two places are not equal.
-    pub(crate) fn new(places: Pair<u64>) -> Self {
+    pub(crate) fn new(places: Pair<Place>) -> Self {
         Self {
-            word: W::new(places.a),
+            word: W::new(places.a.0),
             places,
         }
     }
 
     /// The place of the live bank.
     #[inline(always)]
-    pub(crate) fn place(&self) -> u64 {
+    pub(crate) fn place(&self) -> Place {
         // Acquire: pairs with `exchange`. What was done to the rings of the bank while it was not
         // live comes before our use of them.
-        self.word.load_acquire()
+        Place(self.word.load_acquire())
     }
 
     /// The live bank.
@@ -130,7 +163,7 @@ impl<W: SharedWord> Live<W> {
     /// live are still in it.
     pub(crate) fn exchange(&self) {
         let next = *self.places.of(self.bank().other());
-        self.word.store_release(next);
+        self.word.store_release(next.0);
     }
 }
 

@@ -34,7 +34,8 @@ mod tests;
 pub(crate) use self::{
     banks::{
         Bank,
-        Buf, //
+        Buf,
+        Place, //
     },
     buffers::{
         Buffers,
@@ -47,8 +48,7 @@ pub(crate) use self::{
     },
     pause::Pause,
     pids::Pids,
-    registry::Instances,
-    rings::Place, //
+    registry::Instances, //
 };
 pub(crate) use crate::probes::PidList;
 

@@ -8,7 +8,9 @@ use super::banks::{
     Bank,
     Buf,
     Live,
-    Pair, //
+    Pair,
+    Place,
+    TOKEN_BITS, //
 };
 use crate::{
     kapi::{
@@ -30,28 +32,7 @@ use core::{
 /// What the readers of one CPU remember.
 pub(super) type States = Pair<ReaderState>;
 
-/// Where a writer found its ring: the per-CPU address of the live bank then.
-#[derive(Clone, Copy)]
-#[repr(transparent)]
-pub(crate) struct Place(u64);
-
-/// Bits of a token that are not of a place.
-const TOKEN_BITS: u64 = 7;
 const _: () = assert!(align_of::<Ring>() as u64 > TOKEN_BITS);
-
-impl Place {
-    /// What C carries from a reservation to its end: the place and up to three bits.
-    #[inline(always)]
-    pub(crate) const fn token(self, bits: u64) -> u64 {
-        self.0 | bits
-    }
-
-    /// What [`Self::token`] was given.
-    #[inline(always)]
-    pub(crate) const fn of_token(token: u64) -> (Self, u64) {
-        (Self(token & !TOKEN_BITS), token & TOKEN_BITS)
-    }
-}
 
 /// The rings of all CPUs.
 pub(crate) struct Rings {
@@ -63,7 +44,7 @@ pub(crate) struct Rings {
 impl Rings {
     /// With these rings; bank A is live.
     pub(super) fn new(pairs: PerCpu<Pair<Ring>>) -> Self {
-        let place = |bank| Pair::place(pairs.base(), bank).expose_provenance() as u64;
+        let place = |bank| Place::new(Pair::place(pairs.base(), bank).expose_provenance() as u64);
         Self {
             live: Live::new(Pair::new(place(Bank::A), place(Bank::B))),
             pairs,
@@ -83,7 +64,7 @@ impl Rings {
     /// The ring that an event of this CPU goes into, and its place.
     #[inline(always)]
     pub(crate) fn this(&self, pin: &CpuPin) -> (Place, &Ring) {
-        let place = Place(self.live.place());
+        let place = self.live.place();
         // SAFETY: The place of one of our banks.
         (place, unsafe { self.here(pin, place) })
     }
@@ -96,7 +77,7 @@ impl Rings {
     #[inline(always)]
     pub(crate) unsafe fn here(&self, pin: &CpuPin, place: Place) -> &Ring {
         // SAFETY: A ring for each CPU is there, exposed in `new`, and stays as long as `self`.
-        unsafe { percpu::this(with_exposed_provenance(place.0 as usize), pin) }
+        unsafe { percpu::this(with_exposed_provenance(place.word() as usize), pin) }
     }
 
     /// Both rings of `cpu`, if there can be such a CPU.

@@ -15,7 +15,8 @@ use super::{
     tell,
     EventFile,
     Recorder,
-    COMMON, //
+    COMMON,
+    NOTHING, //
 };
 use crate::{
     instance::Place,
@@ -42,10 +43,7 @@ use crate::{
 };
 use core::{
     mem::size_of,
-    ptr::{
-        null_mut,
-        NonNull, //
-    }, //
+    ptr::NonNull, //
 };
 use kernel::prelude::*;
 
@@ -57,12 +55,6 @@ pub(super) const OWN: u64 = 1;
 const TOKEN_ASK: u64 = 4;
 /// The token of a record that is filled beside the ring; it has no place.
 const TOKEN_SCRATCH: u64 = TOKEN_ASK;
-
-/// Nothing is to be recorded.
-const NOTHING: rt_reserved = rt_reserved {
-    entry: null_mut(),
-    token: 0,
-};
 
 /// Reserves a record of `size` bytes; its common fields are filled.
 ///

@@ -10,7 +10,8 @@ use super::{
     for_c,
     give_up,
     leave,
-    refused, //
+    refused,
+    NOTHING, //
 };
 use crate::{
     instance::{
@@ -119,9 +120,12 @@ unsafe extern "C" fn rtrace_test_reserve(handle: *mut c_void, size: u64) -> rt_r
     let pin = unsafe { CpuPin::assume() };
     let (buffers, recorder, _) = inst.writing();
     let (place, ring) = buffers.rings().this(&pin);
+    if ring.is_disabled() {
+        return reserve_off(inst, ring);
+    }
     // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
-    let Some(clock) = recorder.clock_here().filter(|_| !ring.is_disabled()) else {
+    let Some(clock) = recorder.clock_here() else {
         return reserve_by_call(inst, size, place);
     };
     let Some(usual) = EventSize::packed(size) else {
@@ -134,7 +138,16 @@ unsafe extern "C" fn rtrace_test_reserve(handle: *mut c_void, size: u64) -> rt_r
     }
 }
 
-/// As [`rtrace_test_reserve`], with a clock that is a function or for an unusual size; or recording is off.
+/// What C gets when recording is off.
+#[inline(never)]
+fn reserve_off(inst: &Instance, ring: &Ring) -> rt_reserved {
+    if ring.is_broken() {
+        refused(ring, inst.writing().0, ring.refusal());
+    }
+    NOTHING
+}
+
+/// As [`rtrace_test_reserve`], with a clock that is a function or for an unusual size.
 #[inline(never)]
 fn reserve_by_call(inst: &Instance, size: u64, place: Place) -> rt_reserved {
     // SAFETY: Only `rtrace_test_reserve` calls this.
@@ -166,10 +179,7 @@ fn answer(
         Ok(reserved) => given(place, reserved),
         Err(why) => {
             refused(ring, buffers, why);
-            rt_reserved {
-                entry: null_mut(),
-                token: 0,
-            }
+            NOTHING
         }
     }
 }

@@ -53,7 +53,10 @@ use crate::{
     },
     text::clock::ClockId, //
 };
-use core::ptr::NonNull;
+use core::ptr::{
+    null_mut,
+    NonNull, //
+};
 use kernel::prelude::*;
 
 /// Bytes of the common fields that every record begins with.
@@ -305,6 +308,12 @@ impl EventFile {
         self.retired
     }
 }
+
+/// What C gets when nothing is to be recorded.
+const NOTHING: rt_reserved = rt_reserved {
+    entry: null_mut(),
+    token: 0,
+};
 
 /// What C gets of a reservation.
 #[inline(always)]

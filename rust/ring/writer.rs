@@ -171,13 +171,13 @@ impl<'a, P: Port> Writer<'a, P> {
         let ring = self.ring;
         let w = &ring.w;
         let layout = &*ring.layout;
-        // A. In front of the look at `nest`: nobody is interrupted, so whoever made the position what it
-        // is has left, and I13 holds as long as the position stays so.
-        let from = Pos(w.pos.get());
+        // Nobody is interrupted: whoever has moved the position has also said into which sub-buffer (I13).
         if w.nest.get() != 0 {
             return Err(Declined::Outside);
         }
         w.nest.set(1);
+        // A
+        let from = Pos(w.pos.get());
         // B, the clock first: the less is known by then, the less is to be kept meanwhile.
         let Some(time) = clock() else {
             return Err(Declined::Inside);
@@ -191,7 +191,7 @@ impl<'a, P: Port> Writer<'a, P> {
         if end > layout.capacity() {
             return Err(Declined::Inside);
         }
-        // Between A and D, for the position is in it then (I13).
+        // Between A and D: the position is in it as long as that stays.
         let page = ring.live_page();
         // C
         let token = layout.token(from, 0);
@@ -529,8 +529,6 @@ impl<'a, P: Port> Writer<'a, P> {
             Some(false) => Published::Events,
             Some(true) => Published::Mark,
             None => {
-                // The position may be in a sub-buffer that is not the live one.
-                w.stamps.invalidate();
                 w.nest.set(0);
                 Published::Nothing
             }
