@@ -132,6 +132,7 @@ pub(crate) struct Image(Pages);
 impl Image {
     /// One without bytes.
     pub(crate) const fn none() -> Self {
+        // INVARIANT: There are none.
         Self(Pages::none())
     }
 
@@ -143,6 +144,7 @@ impl Image {
     /// `ENOMEM`; it has the pages it had.
     pub(crate) fn of_size(&mut self, cpu: u32, size: usize) -> Result<&mut Pages> {
         if self.0.size() != size {
+            // INVARIANT: Just allocated.
             self.0 = Pages::new(cpu, Pages::order_of(size))?;
         }
         Ok(&mut self.0)
