@@ -13,9 +13,9 @@ pub(crate) mod stream;
 
 pub(crate) use banks::{
     Bank,
-    Buf, //
+    Buf,
+    Place, //
 };
-pub(crate) use rings::Place;
 
 use crate::{
     kapi::{

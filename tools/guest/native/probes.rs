@@ -30,7 +30,10 @@ use crate::{
         }, //
     }, //
 };
-use core::ptr::NonNull;
+use core::ptr::{
+    null_mut,
+    NonNull, //
+};
 use kernel::prelude::*;
 
 /// What writers read of an instance besides the rings.
@@ -100,6 +103,11 @@ impl Waker {
         self.woken.store(1);
     }
 }
+
+const NOTHING: rt_reserved = rt_reserved {
+    entry: null_mut(),
+    token: 0,
+};
 
 #[inline(always)]
 fn for_c(entry: NonNull<u8>, place: Place, bits: u64) -> rt_reserved {
