@@ -15,10 +15,7 @@ use crate::{
             Kernel, //
         }, //
     },
-    instance::{
-        Instance,
-        PageCopy, //
-    },
+    instance::Instance,
     kapi::{
         cmdlines,
         events::{
@@ -86,11 +83,6 @@ impl Style {
 /// Makes lines.
 pub(crate) struct Lines {
     printer: Printer,
-}
-
-/// The events in a copy of a sub-buffer.
-pub(crate) fn data(page: &PageCopy) -> &[u8] {
-    page.bytes.get(..page.len).unwrap_or_default()
 }
 
 /// An event with its place and time.

@@ -15,7 +15,6 @@ use super::{
         Want, //
     },
     lines::{
-        data,
         Delay,
         Seen,
         Style, //
@@ -30,15 +29,14 @@ use super::{
 };
 use crate::{
     instance::{
+        consumer::Consumer,
         merge::{
             self,
             Heads,
             Settled, //
         },
-        stream::Walk,
         Buf,
         Instance,
-        PageCopy,
         PipeToken, //
     },
     kapi::{
@@ -72,7 +70,7 @@ fn open_as(at: &At<'_>, maker: Maker) -> Result<KBox<dyn TraceFile>> {
     let token = at.inst.pipe_open(at.cpus())?;
     let mut list = KVec::new();
     for cpu in at.cpus().iter() {
-        list.push(CpuPipe::new(cpu), GFP_KERNEL)?;
+        list.push(Consumer::new(cpu), GFP_KERNEL)?;
     }
     let file = Pipe {
         maker,
@@ -91,7 +89,7 @@ struct Pipe {
     maker: Maker,
     /// They have the form that `latency-format` asked for when it was opened.
     latency: bool,
-    cpus: KVec<CpuPipe>,
+    cpus: KVec<Consumer>,
     /// Lines of consumed events.
     text: Text,
     /// How much of `text` the user has.
@@ -130,7 +128,7 @@ impl Pipe {
             // Numbers begin with each read, at 1; what comes next is not looked for.
             number = number.saturating_add(1);
             let latency = self.latency.then_some(number);
-            if cpu.consume(inst, &mut self.maker, style, latency, &mut self.text)? {
+            if print_next(cpu, inst, &mut self.maker, style, latency, &mut self.text)? {
                 settled.unsettle();
             }
         }
@@ -160,84 +158,38 @@ impl TraceFile for Pipe {
     }
 }
 
-/// The events of one CPU.
-struct CpuPipe {
-    cpu: u32,
-    page: PageCopy,
-    walk: Walk,
-    /// Events that were lost in front of the next one.
-    lost: u64,
-}
-
-impl CpuPipe {
-    fn new(cpu: u32) -> Self {
-        Self {
-            cpu,
-            page: PageCopy::default(),
-            walk: Walk::default(),
-            lost: 0,
-        }
-    }
-
-    /// Copies the next events.
-    fn look(&mut self, inst: &Instance) -> Result<bool> {
-        while inst.peek_next(self.cpu, &mut self.page)? {
-            self.lost = self.lost.saturating_add(self.page.lost);
-            self.walk = Walk::new(data(&self.page), self.page.rd, self.page.rd_ts);
-            if self.walk.stamp().is_some() {
-                return Ok(true);
-            }
-            // Nothing but discarded events: behind them there may be others.
-            let (end, time) = self.walk.passed();
-            if !inst.consume(self.cpu, &self.page, end, time, 0) {
-                break;
-            }
-        }
-        Ok(false)
-    }
-
-    /// Consumes the next event and prints it. Says whether to look for events again.
-    fn consume(
-        &mut self,
-        inst: &Instance,
-        maker: &mut Maker,
-        style: Style,
-        latency: Option<u64>,
-        text: &mut Text,
-    ) -> Result<bool> {
-        let before = self.walk;
-        self.walk.pass(data(&self.page));
-        let (end, time) = self.walk.passed();
-        if !inst.consume(self.cpu, &self.page, end, time, 1) {
-            // Somebody emptied the buffer, took the sub-buffer raw or a snapshot of it: these events are
-            // no longer ours.
-            self.walk = Walk::default();
-            self.lost = 0;
-            return Ok(true);
-        }
-        if let (Some(stamp), Some(record)) = (before.stamp(), before.record(data(&self.page))) {
-            let lost = core::mem::take(&mut self.lost);
-            maker.write_lost(self.cpu, lost, text).map_err(no_memory)?;
-            let seen = Seen {
-                cpu: self.cpu,
-                stamp,
-                record,
-                delay: latency.map(|number| Delay {
-                    number,
-                    next: stamp,
-                }),
-            };
-            // SAFETY: The walk found the record in the copy of a sub-buffer, between whole events.
-            unsafe { maker.write_event(style, &seen, text) }.map_err(no_memory)?;
-        }
-        Ok(self.walk.stamp().is_none())
-    }
+/// Consumes the next event of a CPU and prints it. Says whether to look for events again.
+fn print_next(
+    consumer: &mut Consumer,
+    inst: &Instance,
+    maker: &mut Maker,
+    style: Style,
+    latency: Option<u64>,
+    text: &mut Text,
+) -> Result<bool> {
+    let cpu = consumer.cpu();
+    let Some(event) = consumer.take(inst) else {
+        return Ok(true);
+    };
+    maker.write_lost(cpu, event.lost, text).map_err(no_memory)?;
+    let seen = Seen {
+        cpu,
+        stamp: event.stamp,
+        record: event.record,
+        delay: latency.map(|number| Delay {
+            number,
+            next: event.stamp,
+        }),
+    };
+    // SAFETY: The consumer found the record in the copy of a sub-buffer, between whole events.
+    unsafe { maker.write_event(style, &seen, text) }.map_err(no_memory)?;
+    Ok(consumer.stamp().is_none())
 }
 
 /// The CPUs as [`merge::next`] sees them.
 struct Pipes<'a> {
     inst: &'a Arc<Instance>,
-    cpus: &'a mut [CpuPipe],
+    cpus: &'a mut [Consumer],
 }
 
 impl Heads for Pipes<'_> {
@@ -248,7 +200,7 @@ impl Heads for Pipes<'_> {
     }
 
     fn stamp(&self, place: usize) -> Option<u64> {
-        self.cpus.get(place)?.walk.stamp()
+        self.cpus.get(place)?.stamp()
     }
 
     fn look(&mut self, place: usize) -> Result<bool> {

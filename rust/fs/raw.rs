@@ -4,7 +4,8 @@
 //! consumed.
 //!
 //! A read gives one sub-buffer, filled up with zeros, of the size that sub-buffers have then. When the
-//! user's buffer is shorter, the rest stays with the open file for the next read.
+//! user's buffer is shorter, the rest stays with the open file for the next read. The file has the memory
+//! of one sub-buffer, and exchanges it for that of each that it gives: the only copy is the user's.
 
 use super::{
     file::{
@@ -21,7 +22,10 @@ use crate::{
         Buf,
         CpuSel, //
     },
-    kapi::wait::Poller,
+    kapi::{
+        pages::Image,
+        wait::Poller, //
+    },
     ring::wire::{
         record,
         Record,
@@ -37,7 +41,7 @@ use kernel::{
 pub(crate) struct Raw {
     buf: Buf,
     cpu: u32,
-    page: KVVec<u8>,
+    page: Image,
     /// How much of `page` the user has.
     given: usize,
 }
@@ -60,7 +64,7 @@ impl Raw {
         let file = Self {
             buf,
             cpu,
-            page: KVVec::new(),
+            page: Image::none(),
             given: 0,
         };
         Ok(KBox::new(file, GFP_KERNEL)?)
@@ -81,7 +85,7 @@ impl Raw {
     fn first_event_end(&self) -> usize {
         let mut end = HEADER;
         loop {
-            match record(&self.page, end) {
+            match record(self.page.bytes(), end) {
                 Ok((Record::Extend { .. } | Record::Stamp { .. }, size)) => {
                     end = end.saturating_add(size);
                 }
@@ -96,7 +100,7 @@ impl TraceFile for Raw {
     /// A buffer without room for the header and one event gets nothing, as from ftrace; what is
     /// there waits for a read with a longer one.
     fn read(&mut self, at: &At<'_>, out: &mut IovIterDest<'_>, pos: &mut i64) -> Result<Step> {
-        if self.given >= self.page.len() {
+        if self.given >= self.page.bytes().len() {
             if !self.fill(at)? {
                 return Ok(Step::Empty(Want {
                     buf: self.buf,
@@ -105,10 +109,12 @@ impl TraceFile for Raw {
                 }));
             }
         }
-        if self.given == 0 && out.len() < self.first_event_end() {
+        let page = self.page.bytes();
+        let short = out.len() < page.len();
+        if self.given == 0 && short && out.len() < self.first_event_end() {
             return Ok(Step::Bytes(0));
         }
-        give(&self.page, &mut self.given, out, pos)
+        give(page, &mut self.given, out, pos)
     }
 
     fn readable(&mut self, at: &At<'_>, poller: &Poller<'_>) -> bool {
@@ -117,6 +123,6 @@ impl TraceFile for Raw {
             Buf::Live => at.inst.poll_share(cpus, poller),
             Buf::Snapshot => at.inst.poll(self.buf, cpus, poller),
         };
-        more || self.given < self.page.len()
+        more || self.given < self.page.bytes().len()
     }
 }

@@ -17,7 +17,6 @@ use super::{
         Want, //
     },
     lines::{
-        data,
         Seen,
         Style, //
     },
@@ -133,7 +132,7 @@ impl Share {
         self.maker
             .write_lost(cpu.cpu, missed, text)
             .map_err(no_memory)?;
-        if let (Some(stamp), Some(record)) = (cpu.walk.stamp(), cpu.walk.record(data(&cpu.page))) {
+        if let (Some(stamp), Some(record)) = (cpu.walk.stamp(), cpu.walk.record(cpu.page.data())) {
             let seen = Seen {
                 cpu: cpu.cpu,
                 stamp,
@@ -143,7 +142,7 @@ impl Share {
             // SAFETY: The walk found the record in the copy of a sub-buffer, between whole events.
             unsafe { self.maker.write_event(style, &seen, text) }.map_err(no_memory)?;
         }
-        cpu.walk.pass(data(&cpu.page));
+        cpu.walk.pass(cpu.page.data());
         cpu.tour.pass();
         Ok(cpu.stamp().is_none())
     }

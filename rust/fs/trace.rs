@@ -16,7 +16,6 @@ use super::{
         TraceFile, //
     },
     lines::{
-        data,
         Delay,
         Lines,
         Seen,
@@ -311,7 +310,7 @@ impl Reading {
         }
         let number = cpu.cpu;
         let stamp = cpu.walk.stamp();
-        if let (Some(stamp), Some(record)) = (stamp, cpu.walk.record(data(&cpu.page))) {
+        if let (Some(stamp), Some(record)) = (stamp, cpu.walk.record(cpu.page.data())) {
             if self.latency {
                 self.kept.clear();
                 self.kept.extend_from_slice(record, GFP_KERNEL)?;
@@ -327,7 +326,7 @@ impl Reading {
                 unsafe { self.lines.write_event(style, &seen, text) }.map_err(no_memory)?;
             }
         }
-        cpu.walk.pass(data(&cpu.page));
+        cpu.walk.pass(cpu.page.data());
         cpu.tour.pass();
         if cpu.stamp().is_none() {
             self.settled.unsettle();
@@ -398,8 +397,8 @@ impl CpuTour {
             let page = &self.page;
             let entered = self.tour.enter(page.seq, page.serial);
             self.missed = self.missed.saturating_add(entered.missed);
-            self.walk = Walk::new(data(page), page.rd, page.rd_ts);
-            self.walk.skip(data(page), entered.seen);
+            self.walk = Walk::new(page.data(), page.rd, page.rd_ts);
+            self.walk.skip(page.data(), entered.seen);
             if self.stamp().is_some() {
                 return Ok(true);
             }

@@ -208,7 +208,12 @@ impl Buffers {
 
     /// The reader's side of the rings of `cpu`.
     fn side(&self, cpu: u32) -> Result<&ReaderSide> {
-        let side = self.readers.iter().find(|side| side.cpu == cpu);
+        // Where it is unless numbers are left out.
+        let likely = self.readers.get(cpu as usize);
+        let side = match likely.filter(|side| side.cpu == cpu) {
+            None => self.readers.iter().find(|side| side.cpu == cpu),
+            found => found,
+        };
         side.map(|side| &**side).ok_or(ENODEV)
     }
 
@@ -257,6 +262,19 @@ impl Buffers {
         f(mapped, reader)
     }
 
+    /// Runs `f` as the reader of `buf` on `cpu`, who takes memory out of the ring; `f` is told whether
+    /// the memory must stay there, because programs have it mapped.
+    pub(super) fn take_from<R>(
+        &self,
+        buf: Buf,
+        cpu: u32,
+        f: impl FnOnce(bool, Reader<'_, Kernel>) -> Result<R>,
+    ) -> Result<R> {
+        let mut locked = self.locked(cpu)?;
+        let (reader, mapped) = locked.reader(self.rings.bank(buf));
+        f(buf == Buf::Live && mapped.is_some(), reader)
+    }
+
     /// Runs `f` as the reader of `cpu` in `bank`, live or not.
     pub(crate) fn read_in<R>(
         &self,
@@ -265,6 +283,24 @@ impl Buffers {
         f: impl FnOnce(Reader<'_, Kernel>) -> Result<R>,
     ) -> Result<R> {
         self.read_from(|| bank, cpu, |_, reader| f(reader))
+    }
+
+    /// What [`ReaderState::consume`] does, if `bank` is still the live one.
+    #[inline(always)]
+    pub(super) fn consume(
+        &self,
+        bank: Bank,
+        cpu: u32,
+        seq: u64,
+        offset: u32,
+        time: u64,
+        events: u64,
+    ) -> bool {
+        let Ok(side) = self.side(cpu) else {
+            return false;
+        };
+        let mut held = side.held.lock();
+        bank == self.rings.live() && held.states.of_mut(bank).consume(seq, offset, time, events)
     }
 
     /// Has `buf` anything of `cpus` that was not read? A ring whose writers are faster than we can

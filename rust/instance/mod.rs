@@ -7,6 +7,7 @@
 
 mod banks;
 mod buffers;
+pub(crate) mod consumer;
 mod counts;
 mod cpumask;
 mod enable;

@@ -12,9 +12,12 @@ use super::{
     CpuSel,
     Instance, //
 };
-use crate::ring::{
-    reader::Busy,
-    view::Viewed, //
+use crate::{
+    kapi::pages::Image,
+    ring::{
+        reader::Busy,
+        view::Viewed, //
+    }, //
 };
 use kernel::{
     prelude::*,
@@ -56,6 +59,11 @@ fn make_room(bytes: &mut KVVec<u8>, size: usize) -> Result {
 }
 
 impl PageCopy {
+    /// The events.
+    pub(crate) fn data(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or_default()
+    }
+
     fn viewed(&mut self, v: Viewed) {
         self.seq = v.seq;
         self.len = v.end as usize;
@@ -113,6 +121,7 @@ impl Instance {
     /// Everything before offset `rd` of the sub-buffer that `copy` was made of was read: `events`
     /// events, the last at `rd_ts`. `false` when somebody else has read further, or a snapshot has
     /// taken the sub-buffer away.
+    #[inline(always)]
     pub(crate) fn consume(
         &self,
         cpu: u32,
@@ -125,10 +134,7 @@ impl Instance {
             return false;
         };
         self.buffers
-            .read_of(Buf::Live, cpu, |bank, mut reader| {
-                Ok(bank == copy.bank && reader.consume(copy.seq, rd, rd_ts, events))
-            })
-            .unwrap_or(false)
+            .consume(copy.bank, cpu, copy.seq, rd, rd_ts, events)
     }
 
     /// Copies the oldest sub-buffer of `cpu` in `bank` that nobody has consumed, or the one behind
@@ -151,14 +157,15 @@ impl Instance {
         })
     }
 
-    /// Consumes all unread events of the next sub-buffer of `buf` on `cpu` into `image`, which gets the
-    /// size of a sub-buffer. Says whether there was one.
-    pub(crate) fn raw_read(&self, buf: Buf, cpu: u32, image: &mut KVVec<u8>) -> Result<bool> {
-        self.buffers.read_of(buf, cpu, |_, mut reader| {
-            make_room(image, reader.subbuf_size())?;
-            match reader.take_image(image) {
-                Ok(Some(())) => Ok(true),
-                Ok(None) | Err(Busy) => Ok(false),
+    /// Consumes all unread events of the next sub-buffer of `buf` on `cpu`; `image` becomes an image of
+    /// it. A sub-buffer that writers have left is not copied: its memory is exchanged for that of
+    /// `image`. Says whether there was one.
+    pub(crate) fn raw_read(&self, buf: Buf, cpu: u32, image: &mut Image) -> Result<bool> {
+        self.buffers.take_from(buf, cpu, |stays, mut reader| {
+            let pages = image.of_size(cpu, reader.subbuf_size())?;
+            match reader.take(pages, stays) {
+                Ok(taken) => Ok(taken),
+                Err(Busy) => Ok(false),
             }
         })
     }

@@ -6,7 +6,10 @@
 //! Memory for a sub-buffer is allocated under the reader's lock and before anything is taken from the
 //! ring: without it, nothing is lost. What was taken belongs to the pipe alone.
 
-use super::Instance;
+use super::{
+    Buf,
+    Instance, //
+};
 use crate::{
     kapi::{
         pages::Pages,
@@ -47,23 +50,25 @@ impl Instance {
     }
 
     fn splice_one(&self, cpu: u32, pos: i64, pipe: &mut PipeEnd<'_>, len: usize) -> Result<usize> {
-        let taken = self.buffers.read_live(cpu, |mapped, mut reader| {
-            if !reader.has_unread() {
-                return Ok(None);
-            }
-            let size = reader.subbuf_size();
-            if len < size || (pos as u64).checked_rem(size as u64) != Some(0) {
-                return Err(EINVAL);
-            }
-            if !matches!(reader.whole(), Ok(Some(_))) {
-                return Ok(None);
-            }
-            let fresh = Pages::new(cpu, Pages::order_of(size))?;
-            match reader.take_whole(fresh, mapped.is_some()) {
-                Ok(taken) => Ok(taken.map(|pages| (pages, size))),
-                Err(Busy) => Ok(None),
-            }
-        })?;
+        let taken = self
+            .buffers
+            .take_from(Buf::Live, cpu, |stays, mut reader| {
+                if !reader.has_unread() {
+                    return Ok(None);
+                }
+                let size = reader.subbuf_size();
+                if len < size || (pos as u64).checked_rem(size as u64) != Some(0) {
+                    return Err(EINVAL);
+                }
+                if !matches!(reader.whole(), Ok(Some(_))) {
+                    return Ok(None);
+                }
+                let mut pages = Pages::new(cpu, Pages::order_of(size))?;
+                match reader.take_whole(&mut pages, stays) {
+                    Ok(true) => Ok(Some((pages, size))),
+                    Ok(false) | Err(Busy) => Ok(None),
+                }
+            })?;
         match taken {
             Some((pages, size)) => pipe.push(pages).map(|()| size),
             None => Ok(0),

@@ -4,7 +4,7 @@
 //! Called by `trace` and `trace_pipe` with copies of sub-buffers. [`Walk`] goes over one copy;
 //! [`Tour`] goes from copy to copy for a reader that consumes nothing, and knows what it missed. Pure.
 
-use crate::ring::cursor::Cursor;
+use crate::ring::cursor::{usual, Cursor, Event};
 
 /// A walk over the events of a copied sub-buffer. It does not hold the copy: every call gets the same
 /// `data`, the committed bytes without the header.
@@ -20,7 +20,21 @@ pub(crate) struct Walk {
 #[derive(Clone, Copy, Debug)]
 struct Found {
     time: u64,
+    /// Where its record begins and ends.
+    record: (usize, usize),
     next: usize,
+}
+
+impl Found {
+    #[inline(always)]
+    fn at(event: &Event<'_>) -> Self {
+        Found {
+            time: event.time,
+            // Both are in the data.
+            record: (event.start, event.start.wrapping_add(event.payload.len())),
+            next: event.next,
+        }
+    }
 }
 
 impl Walk {
@@ -43,12 +57,9 @@ impl Walk {
 
     /// The record of that event.
     pub(crate) fn record<'a>(&self, data: &'a [u8]) -> Option<&'a [u8]> {
-        self.event?;
+        let (start, end) = self.event?.record;
 
-        match Cursor::at(data, self.offset, self.time).next() {
-            Some(Ok(event)) => Some(event.payload),
-            _ => None,
-        }
+        data.get(start..end)
     }
 
     /// Behind the last event that was passed: offset and time.
@@ -57,6 +68,7 @@ impl Walk {
     }
 
     /// Passes the event that it stands at.
+    #[inline(always)]
     pub(crate) fn pass(&mut self, data: &[u8]) {
         if let Some(event) = self.event.take() {
             self.offset = event.next;
@@ -75,17 +87,21 @@ impl Walk {
         }
     }
 
-    /// What is malformed ends the walk: nothing behind it can be trusted.
+    #[inline(always)]
     fn find(&mut self, data: &[u8]) {
+        match usual(data, self.offset, self.time) {
+            Some(event) => self.event = Some(Found::at(&event)),
+            None => self.find_any(data),
+        }
+    }
+
+    /// What is malformed ends the walk: nothing behind it can be trusted.
+    #[inline(never)]
+    fn find_any(&mut self, data: &[u8]) {
         let mut cursor = Cursor::at(data, self.offset, self.time);
 
         match cursor.next() {
-            Some(Ok(event)) => {
-                self.event = Some(Found {
-                    time: event.time,
-                    next: event.next,
-                });
-            }
+            Some(Ok(event)) => self.event = Some(Found::at(&event)),
             Some(Err(_)) => {
                 self.offset = data.len();
                 self.time = cursor.time();

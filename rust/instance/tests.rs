@@ -11,7 +11,10 @@ use super::{
     PageCopy, //
 };
 use crate::{
-    kapi::percpu::CpuPin,
+    kapi::{
+        pages::Image,
+        percpu::CpuPin, //
+    },
     ring::{
         cursor::Cursor,
         spoil::Word,
@@ -22,10 +25,7 @@ use crate::{
         size::SizeKb, //
     }, //
 };
-use kernel::{
-    page::PAGE_SIZE,
-    prelude::*, //
-};
+use kernel::prelude::*;
 
 #[kunit_tests(rtrace_instance)]
 mod tests {
@@ -156,11 +156,7 @@ mod broken {
             }
             assert_eq!(inst.buffers.selftest(CpuSel::All), 0);
             for cpu in CpuSel::All.iter() {
-                inst.raw_read(
-                    Buf::Live,
-                    cpu,
-                    &mut KVVec::from_elem(0u8, PAGE_SIZE, GFP_KERNEL)?,
-                )?;
+                inst.raw_read(Buf::Live, cpu, &mut Image::none())?;
             }
             assert_eq!(inst.buffers.selftest(CpuSel::All), 0);
             inst.resize(CpuSel::All, size)?;

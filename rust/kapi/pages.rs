@@ -6,7 +6,8 @@ use super::c;
 use crate::ring::port::Memory;
 use core::{
     mem::ManuallyDrop,
-    ptr::NonNull, //
+    ptr::NonNull,
+    slice, //
 };
 use kernel::{
     bindings,
@@ -118,6 +119,41 @@ unsafe impl Memory for Pages {
             NONE => 0,
             order => PAGE_SIZE.wrapping_shl(order),
         }
+    }
+}
+
+/// Pages that are in no ring: the image of a sub-buffer, or what a ring gets for one.
+///
+/// # Invariants
+///
+/// Nobody else has an address of the bytes, unless it is only to load from them.
+pub(crate) struct Image(Pages);
+
+impl Image {
+    /// One without bytes.
+    pub(crate) const fn none() -> Self {
+        // INVARIANT: There are none.
+        Self(Pages::none())
+    }
+
+    /// The pages, of `size` bytes: those that it has, or fresh ones near `cpu`, a possible one. Whoever
+    /// exchanges them gives others of which the invariant is true.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`; it has the pages it had.
+    pub(crate) fn of_size(&mut self, cpu: u32, size: usize) -> Result<&mut Pages> {
+        if self.0.size() != size {
+            // INVARIANT: Just allocated.
+            self.0 = Pages::new(cpu, Pages::order_of(size))?;
+        }
+        Ok(&mut self.0)
+    }
+
+    /// The bytes.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        // SAFETY: So many initialised bytes (`Memory`), to which nobody stores (by the invariant).
+        unsafe { slice::from_raw_parts(self.0.base.as_ptr(), self.0.size()) }
     }
 }
 

@@ -53,9 +53,11 @@ impl CpuPin {
 ///
 /// # Invariants
 ///
-/// `base` is a per-CPU allocation that holds an initialised `T` for each possible CPU.
+/// `base` is a per-CPU allocation that holds an initialised `T` for each possible CPU, and `places` has
+/// its address by the number of the CPU, null where there can be none.
 pub(crate) struct PerCpu<T> {
     base: *mut T,
+    places: KVVec<*mut T>,
     owns: PhantomData<T>,
 }
 
@@ -67,6 +69,7 @@ unsafe impl<T: Send> Send for PerCpu<T> {}
 impl<T> PerCpu<T> {
     /// Makes a value for each possible CPU.
     pub(crate) fn new(mut make: impl FnMut(u32) -> Result<T>) -> Result<Self> {
+        let mut places = KVVec::from_elem(ptr::null_mut(), cpus::most() as usize, GFP_KERNEL)?;
         let (size, align) = (mem::size_of::<T>(), mem::align_of::<T>());
         // SAFETY: No pointers are passed.
         let base = unsafe { bindings::pcpu_alloc_noprof(size, align, false, bindings::GFP_KERNEL) };
@@ -75,9 +78,14 @@ impl<T> PerCpu<T> {
         }
         let base = base.cast::<T>();
         for cpu in cpus::possible() {
+            // SAFETY: A possible CPU of the new allocation.
+            let place = unsafe { at(base, cpu) };
+            if let Some(known) = places.get_mut(cpu as usize) {
+                *known = place;
+            }
             match make(cpu) {
                 // SAFETY: Room for one `T` of its alignment, and nobody else has the pointer.
-                Ok(value) => unsafe { at(base, cpu).write(value) },
+                Ok(value) => unsafe { place.write(value) },
                 Err(e) => {
                     // SAFETY: Those before `cpu` are initialised.
                     unsafe { free(base, |made| made < cpu) };
@@ -88,6 +96,7 @@ impl<T> PerCpu<T> {
         // INVARIANT: Initialised for each possible CPU just now.
         Ok(Self {
             base,
+            places,
             owns: PhantomData,
         })
     }
@@ -106,11 +115,9 @@ impl<T> PerCpu<T> {
 
     /// The value of `cpu`, if there can be such a CPU.
     pub(crate) fn of(&self, cpu: u32) -> Option<&T> {
-        if !cpus::is_possible(cpu) {
-            return None;
-        }
+        let place = *self.places.get(cpu as usize)?;
         // SAFETY: By the invariant.
-        Some(unsafe { &*at(self.base, cpu) })
+        unsafe { place.as_ref() }
     }
 }
 

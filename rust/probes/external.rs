@@ -15,18 +15,18 @@ use super::{
 };
 use crate::{
     instance::{
+        consumer::Consumer,
         registry,
-        stream::Walk,
         Buf,
         Buffers,
         Instance,
         InstanceRef,
-        PageCopy,
         Place, //
     },
     kapi::{
         c::rt_reserved,
         clock,
+        pages::Image,
         percpu::CpuPin,
         port::{
             Kernel,
@@ -293,22 +293,11 @@ unsafe extern "C" fn rtrace_test_consume(handle: *mut c_void, cpu: c_uint) -> c_
 }
 
 fn consume(inst: &Instance, cpu: u32) -> Result<c_long> {
-    let mut page = PageCopy::default();
-    let mut events = 0;
-    while inst.peek_next(cpu, &mut page)? {
-        let data = page.bytes.get(..page.len).unwrap_or(&[]);
-        let mut walk = Walk::new(data, page.rd, page.rd_ts);
-        let mut more = true;
-        while more {
-            let found = c_long::from(walk.stamp().is_some());
-            more = found != 0;
-            walk.pass(data);
-            let (end, time) = walk.passed();
-            // Behind the last event there may be bytes that are none.
-            if !inst.consume(cpu, &page, end, time, found as u64) && more {
-                return Ok(events);
-            }
-            events = events.wrapping_add(found);
+    let mut consumer = Consumer::new(cpu);
+    let mut events: c_long = 0;
+    while consumer.look(inst)? {
+        while consumer.stamp().is_some() && consumer.take(inst).is_some() {
+            events = events.wrapping_add(1);
         }
     }
     Ok(events)
@@ -325,7 +314,7 @@ unsafe extern "C" fn rtrace_test_read_pages(handle: *mut c_void, cpu: c_uint) ->
     // SAFETY: By the contract.
     let inst = unsafe { &*handle.cast::<InstanceRef>() };
     from_result(|| {
-        let mut image = KVVec::new();
+        let mut image = Image::none();
         let mut pages: c_long = 0;
         while inst.raw_read(Buf::Live, cpu, &mut image)? {
             pages = pages.wrapping_add(1);

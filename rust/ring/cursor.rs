@@ -12,10 +12,29 @@ pub(crate) struct Event<'a> {
     pub(crate) time: u64,
     /// Offset of its record.
     pub(crate) offset: usize,
+    /// Offset of its payload.
+    pub(crate) start: usize,
     /// Offset of the first byte behind it.
     pub(crate) next: usize,
     /// What the writer stored, rounded up to 4 bytes as the wire has it.
     pub(crate) payload: &'a [u8],
+}
+
+/// The event at `offset`, where the time so far is `time`, if it is of the kind that most are: nothing but a
+/// header in front of the payload. Nothing else is an answer, not even that it is malformed.
+#[inline(always)]
+pub(crate) fn usual(data: &[u8], offset: usize, time: u64) -> Option<Event<'_>> {
+    let (header, rest) = data.get(offset..)?.split_first_chunk()?;
+    let header = u32::from_ne_bytes(*header);
+    let payload = rest.get(..wire::usual_payload(header)?)?;
+    let start = offset.wrapping_add(size_of_val(&header));
+    Some(Event {
+        time: time.wrapping_add(u64::from(header >> 5)),
+        offset,
+        start,
+        next: start.wrapping_add(payload.len()),
+        payload,
+    })
 }
 
 /// A place in the data of a sub-buffer.
@@ -48,21 +67,9 @@ impl<'a> Cursor<'a> {
         self.time
     }
 
-    /// The time whose low bits are `low`, not before the time so far: restores what a
-    /// [`wire::TIME_STAMP`] had no room for.
-    fn absolute(&self, low: u64) -> u64 {
-        let time = (self.time & !wire::STAMP_MAX) | low;
-        if time < self.time && self.time.wrapping_sub(time) > wire::STAMP_MAX / 2 {
-            return time.wrapping_add(wire::STAMP_MAX).wrapping_add(1);
-        }
-        time
-    }
-}
-
-impl<'a> Iterator for Cursor<'a> {
-    type Item = Result<Event<'a>, Malformed>;
-
-    fn next(&mut self) -> Option<Self::Item> {
+    /// The next event, of whatever kind, with all records in front of it.
+    #[inline(never)]
+    fn any(&mut self) -> Option<Result<Event<'a>, Malformed>> {
         while self.offset < self.data.len() {
             let offset = self.offset;
             let (record, size) = match wire::record(self.data, offset) {
@@ -93,6 +100,7 @@ impl<'a> Iterator for Cursor<'a> {
                     return Some(Ok(Event {
                         time: self.time,
                         offset,
+                        start,
                         next: self.offset,
                         payload,
                     }));
@@ -100,6 +108,32 @@ impl<'a> Iterator for Cursor<'a> {
             }
         }
         None
+    }
+
+    /// The time whose low bits are `low`, not before the time so far: restores what a
+    /// [`wire::TIME_STAMP`] had no room for.
+    fn absolute(&self, low: u64) -> u64 {
+        let time = (self.time & !wire::STAMP_MAX) | low;
+        if time < self.time && self.time.wrapping_sub(time) > wire::STAMP_MAX / 2 {
+            return time.wrapping_add(wire::STAMP_MAX).wrapping_add(1);
+        }
+        time
+    }
+}
+
+impl<'a> Iterator for Cursor<'a> {
+    type Item = Result<Event<'a>, Malformed>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        match usual(self.data, self.offset, self.time) {
+            Some(event) => {
+                self.offset = event.next;
+                self.time = event.time;
+                Some(Ok(event))
+            }
+            None => self.any(),
+        }
     }
 }
 

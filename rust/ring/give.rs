@@ -29,46 +29,55 @@ impl<P: Port> Reader<'_, P> {
         }
     }
 
-    /// Consumes all unread data of the next sub-buffer that writers have left; the result is an image
-    /// of it like that of [`Self::take_image`]. It is the sub-buffer's own memory, for which the ring gets
-    /// `fresh`; or `fresh` with a copy, if a part was read before or the memory `stays` in the ring.
+    /// Consumes all unread data of the next sub-buffer; `image` becomes an image of it: a whole
+    /// sub-buffer with its header, unused bytes zero. Of a sub-buffer that writers have left, and of which nothing was read
+    /// before, it gets the memory itself, and the ring gets the memory of `image`: nothing is copied. Not
+    /// so when memory `stays` in the ring, nor in a broken one, whose words may not be true.
     ///
-    /// `None` when there is no such sub-buffer, or `fresh` has another size.
-    pub(crate) fn take_whole(
-        &mut self,
-        mut fresh: P::Memory,
-        stays: bool,
-    ) -> Result<Option<P::Memory>, Busy> {
-        if fresh.size() != self.subbuf_size() {
-            return Ok(None);
+    /// Says whether there was any; not if `image` has another size, which then stays as it is.
+    pub(crate) fn take(&mut self, image: &mut P::Memory, stays: bool) -> Result<bool, Busy> {
+        if image.size() != self.subbuf_size() {
+            return Ok(false);
+        }
+        match self.find() {
+            Ok(Some(unread)) => Ok(self.take_this(&unread, image, stays).is_some()),
+            Ok(None) => Ok(false),
+            Err(busy) => Err(busy),
+        }
+    }
+
+    /// The same with nothing but a sub-buffer that writers have left.
+    pub(crate) fn take_whole(&mut self, image: &mut P::Memory, stays: bool) -> Result<bool, Busy> {
+        if image.size() != self.subbuf_size() {
+            return Ok(false);
         }
         let Some(unread) = self.whole()? else {
-            return Ok(None);
+            return Ok(false);
         };
-        if stays || unread.offset != 0 {
-            // SAFETY: it was the caller's own.
-            let image = unsafe { bytes_of(&mut fresh) };
-            return Ok(self.take_image(image)?.map(|()| fresh));
+        Ok(self.take_this(&unread, image, stays).is_some())
+    }
+
+    #[inline(always)]
+    fn take_this(&mut self, unread: &Unread, image: &mut P::Memory, stays: bool) -> Option<()> {
+        if stays || unread.open || unread.offset != 0 || self.ring.is_broken() {
+            // SAFETY: it is the caller's own, in no ring.
+            return self.copy_image(unread, unsafe { bytes_of(image) });
         }
-        let Some(cur) = self.state.current.filter(|cur| !cur.attached) else {
-            return Ok(None);
-        };
-        let Some(page) = self.ring.page(cur.page) else {
-            return Ok(None);
-        };
+        let cur = *self.state.current.as_ref().filter(|cur| !cur.attached)?;
+        let page = self.ring.page(cur.page)?;
         // SAFETY: it is the reader's own, and detached: writers have left it. No address of its bytes is
         // held here.
-        let mut memory = unsafe { page.exchange(fresh) };
+        unsafe { page.exchange(image) };
         self.consume(unread.seq, unread.end, unread.time, unread.events);
         // What the sub-buffer says of its bytes is true no more.
         self.release(cur);
         // SAFETY: no sub-buffer has it any more, and no writer was in it.
-        let image = unsafe { bytes_of(&mut memory) };
+        let image = unsafe { bytes_of(image) };
         let end = wire::HEADER.saturating_add(unread.end as usize);
         if let Some(rest) = image.get_mut(end..) {
             rest.fill(0);
         }
         wire::finish_image(image, unread.stamp, unread.end as usize, unread.lost);
-        Ok(Some(memory))
+        Some(())
     }
 }

@@ -5,7 +5,7 @@
 use super::cpu::{CpuRing, Current, ReaderState};
 use super::cursor::Cursor;
 use super::port::{LocalWord, Port, SharedWord};
-use super::pos::{Pos, Seq};
+use super::pos::{Layout, Pos, Seq};
 use super::slot::{SlotWord, State};
 use super::subbuf::SubBuf;
 use super::wire;
@@ -45,6 +45,61 @@ pub(crate) struct Reader<'a, P: Port> {
     pub(super) state: &'a mut ReaderState,
 }
 
+impl Current {
+    /// Establishes the loss in front of it, once. `serial` is the number of the event that the reader
+    /// expects next.
+    #[inline(always)]
+    fn count<P: Port>(&mut self, page: &SubBuf<P>, serial: &mut u64) {
+        if self.counted {
+            return;
+        }
+        // `base` was stored before the first commit of this sub-buffer.
+        self.lost = page.base.get().wrapping_sub(*serial);
+        self.counted = true;
+        *serial = serial.wrapping_add(self.lost);
+    }
+
+    /// What is unread of it when it is committed up to `pos`.
+    #[inline(always)]
+    fn up_to<P: Port>(&self, page: &SubBuf<P>, pos: Pos, layout: Layout) -> Unread {
+        let stamp = page.stamp.get();
+        Unread {
+            seq: self.seq,
+            stamp,
+            offset: self.offset,
+            time: if self.offset == 0 { stamp } else { self.time },
+            // Never beyond the memory, whatever the word says.
+            end: layout.offset(pos).min(layout.capacity()),
+            events: layout.count(pos).wrapping_sub(self.events),
+            lost: self.lost,
+            open: self.attached,
+        }
+    }
+}
+
+impl ReaderState {
+    /// Everything before `offset` of sub-buffer `seq`, `events` events up to `time`, has been read,
+    /// and the reader knows what was lost in front of it. Says whether that was still unread.
+    ///
+    /// Writers have no part in it: the words of the ring are not looked at.
+    #[inline(always)]
+    pub(crate) fn consume(&mut self, seq: Seq, offset: u32, time: u64, events: u64) -> bool {
+        let Some(cur) = self.current.as_mut().filter(|c| c.seq == seq) else {
+            return false;
+        };
+        if offset <= cur.offset {
+            return false;
+        }
+        cur.offset = offset;
+        cur.time = time;
+        cur.events = cur.events.wrapping_add(events);
+        cur.lost = 0;
+        self.read = self.read.wrapping_add(events);
+        self.serial = self.serial.wrapping_add(events);
+        true
+    }
+}
+
 impl<P: Port> CpuRing<P> {
     /// The right to consume.
     ///
@@ -64,8 +119,14 @@ impl<P: Port> Reader<'_, P> {
 
     /// The next unread data, `None` when all that is committed has been read.
     pub(crate) fn unread(&mut self) -> Result<Option<Unread>, Busy> {
+        self.find()
+    }
+
+    /// The same, for who uses the answer at once: put into its caller it need not go through memory.
+    #[inline(always)]
+    pub(super) fn find(&mut self) -> Result<Option<Unread>, Busy> {
         for _ in 0..MAX_TURNS {
-            let Some(mut cur) = self.state.current else {
+            let Some(cur) = &mut self.state.current else {
                 if !self.acquire() {
                     return Ok(None);
                 }
@@ -75,11 +136,13 @@ impl<P: Port> Reader<'_, P> {
                 return Ok(None);
             };
             if let Some(pos) = self.ring.committed_in(page, cur.seq) {
-                let unread = self.describe(&mut cur, page, pos);
+                cur.count(page, &mut self.state.serial);
+                let unread = cur.up_to(page, pos, *self.ring.layout);
                 if unread.end > unread.offset {
                     return Ok(Some(unread));
                 }
             }
+            let cur = *cur;
             if !cur.attached {
                 self.release(cur);
             } else if !self.detach(cur) {
@@ -87,28 +150,6 @@ impl<P: Port> Reader<'_, P> {
             }
         }
         Err(Busy)
-    }
-
-    /// Establishes the loss in front of the sub-buffer, too.
-    fn describe(&mut self, cur: &mut Current, page: &SubBuf<P>, pos: Pos) -> Unread {
-        if !cur.counted {
-            // `base` was stored before the first commit of this sub-buffer.
-            cur.lost = page.base.get().wrapping_sub(self.state.serial);
-            cur.counted = true;
-            self.state.serial = self.state.serial.wrapping_add(cur.lost);
-            self.state.current = Some(*cur);
-        }
-        let stamp = page.stamp.get();
-        Unread {
-            seq: cur.seq,
-            stamp,
-            offset: cur.offset,
-            time: if cur.offset == 0 { stamp } else { cur.time },
-            end: self.ring.layout.offset(pos),
-            events: self.ring.layout.count(pos).wrapping_sub(cur.events),
-            lost: cur.lost,
-            open: cur.attached,
-        }
     }
 
     /// Goes to the next sub-buffer. Says whether the state changed, so that another look pays.
@@ -179,6 +220,7 @@ impl<P: Port> Reader<'_, P> {
     }
 
     /// All of an owned sub-buffer has been read: it becomes the spare.
+    #[inline(always)]
     pub(super) fn release(&mut self, cur: Current) {
         self.state.spare = cur.page;
         // No slot is detached now, so no writer looks at this word.
@@ -190,71 +232,58 @@ impl<P: Port> Reader<'_, P> {
     /// Copies the committed data of the current sub-buffer, from its beginning, as much as `out`
     /// holds and at most up to `unread.end`. Says how much; 0 when `unread` is out of date.
     pub(crate) fn copy(&self, unread: &Unread, out: &mut [u8]) -> usize {
-        let Some(cur) = self.state.current.filter(|c| c.seq == unread.seq) else {
-            return 0;
-        };
-        let Some(page) = self.ring.page(cur.page) else {
-            return 0;
-        };
         let len = out.len().min(unread.end as usize);
-        let Some(out) = out.get_mut(..len) else {
-            return 0;
-        };
-        // SAFETY: the sub-buffer is the current one and stays the reader's until released (I8);
-        // `end` came from its commit, behind which writers no longer store.
-        unsafe { page.copy_owned(out) };
-        len
+        let copied = out
+            .get_mut(..len)
+            .and_then(|out| self.copy_from(unread, 0, out));
+        copied.map_or(0, |()| len)
     }
 
-    /// Everything before `offset` of sub-buffer `seq`, `events` events up to `time`, has been read,
-    /// and the reader knows what was lost in front of it. Says whether that was still unread.
+    /// Fills `out` with what is at `offset`; it ends at most at `unread.end`. `None` when `unread` is out
+    /// of date.
+    fn copy_from(&self, unread: &Unread, offset: u32, out: &mut [u8]) -> Option<()> {
+        let current = self.state.current.as_ref();
+        let page = current.filter(|c| c.seq == unread.seq)?.page;
+        let page = self.ring.page(page)?;
+        // SAFETY: the sub-buffer is the current one and stays the reader's until released (I8);
+        // `end` came from its commit, behind which writers no longer store.
+        unsafe { page.copy_owned(offset, out) };
+        Some(())
+    }
+
+    /// See [`ReaderState::consume`].
     pub(crate) fn consume(&mut self, seq: Seq, offset: u32, time: u64, events: u64) -> bool {
-        let Some(mut cur) = self.state.current.filter(|c| c.seq == seq) else {
-            return false;
-        };
-        if offset <= cur.offset {
-            return false;
-        }
-        cur.offset = offset;
-        cur.time = time;
-        cur.events = cur.events.wrapping_add(events);
-        cur.lost = 0;
-        self.state.current = Some(cur);
-        self.state.read = self.state.read.wrapping_add(events);
-        self.state.serial = self.state.serial.wrapping_add(events);
-        true
+        self.state.consume(seq, offset, time, events)
     }
 
     /// Consumes all unread data of the next sub-buffer into `image`: a whole sub-buffer with its
     /// header, unused bytes zero. `None` when there is nothing, or `image` has not the size of a
-    /// sub-buffer.
+    /// sub-buffer. [`Self::take`] without memory that could be exchanged.
+    #[cfg(test)]
     pub(crate) fn take_image(&mut self, image: &mut [u8]) -> Result<Option<()>, Busy> {
         if image.len() != self.ring.layout.size() {
             return Ok(None);
         }
-        let Some(u) = self.unread()? else {
-            return Ok(None);
-        };
-        let Some(data) = image.get_mut(wire::HEADER..) else {
-            return Ok(None);
-        };
-        let end = self.copy(&u, data);
+        Ok(self
+            .unread()?
+            .and_then(|unread| self.copy_image(&unread, image)))
+    }
+
+    /// Consumes `u`, which has just been found, into `image`: a whole sub-buffer with its header,
+    /// unused bytes zero.
+    pub(super) fn copy_image(&mut self, u: &Unread, image: &mut [u8]) -> Option<()> {
+        let len = u.end.checked_sub(u.offset)? as usize;
+        let (data, rest) = image.get_mut(wire::HEADER..)?.split_at_mut_checked(len)?;
+        self.copy_from(u, u.offset, data)?;
+        rest.fill(0);
         // The time at the end, in case writers add to this sub-buffer.
         let mut time = u.time;
         if u.open {
-            let unread = data.get(..end).unwrap_or(&[]);
-            let mut cursor = Cursor::at(unread, u.offset as usize, u.time);
+            let mut cursor = Cursor::at(data, 0, u.time);
             for _ in &mut cursor {}
             time = cursor.time();
         }
-        let start = (u.offset as usize).min(end);
-        data.copy_within(start..end, 0);
-        let len = end.wrapping_sub(start);
-        if let Some(rest) = data.get_mut(len..) {
-            rest.fill(0);
-        }
         wire::finish_image(image, u.time, len, u.lost);
-        self.consume(u.seq, u.end, time, u.events);
-        Ok(Some(()))
+        self.consume(u.seq, u.end, time, u.events).then_some(())
     }
 }

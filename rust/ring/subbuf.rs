@@ -51,16 +51,16 @@ impl<P: Port> SubBuf<P> {
         unsafe { &*self.memory.get() }
     }
 
-    /// Takes the memory out and puts `fresh`, of the same size, in its place.
+    /// Exchanges the memory for `other`, which has the same size.
     ///
     /// # Safety
     ///
     /// The sub-buffer belongs to the caller, who is the reader, and no writer is in it. Nobody holds
     /// what [`Self::memory`] or [`Self::at`] gave.
-    pub(crate) unsafe fn exchange(&self, fresh: P::Memory) -> P::Memory {
+    pub(crate) unsafe fn exchange(&self, other: &mut P::Memory) {
         // SAFETY: nobody else uses the cell (precondition). Writers get here only after the reader
         // has given the sub-buffer back, by a fully ordered CAS.
-        unsafe { mem::replace(&mut *self.memory.get(), fresh) }
+        unsafe { mem::swap(&mut *self.memory.get(), other) };
     }
 
     /// Forgets what it held; its first event will be number `event`. While nobody uses the ring.
@@ -232,18 +232,20 @@ impl<P: Port> SubBuf<P> {
         unsafe { (base.read(), base.add(1).read()) }
     }
 
-    /// Copies the first bytes of the data, as many as `out` holds.
+    /// Copies bytes of the data from `offset` on, as many as `out` holds.
     ///
     /// # Safety
     ///
     /// Those bytes are committed and the sub-buffer belongs to the caller, who is the reader: no
     /// writer stores to them during the call.
-    pub(crate) unsafe fn copy_owned(&self, out: &mut [u8]) {
-        let len = out
-            .len()
-            .min(self.memory().size().saturating_sub(wire::HEADER));
-        // SAFETY: offset 0 is in bounds.
-        let from = unsafe { self.at(0) };
+    pub(crate) unsafe fn copy_owned(&self, offset: u32, out: &mut [u8]) {
+        let capacity = self.memory().size().saturating_sub(wire::HEADER);
+        let Some(left) = capacity.checked_sub(offset as usize) else {
+            return;
+        };
+        let len = out.len().min(left);
+        // SAFETY: `offset` is at most the capacity.
+        let from = unsafe { self.at(offset) };
         // SAFETY: `len` bytes follow in this allocation; `out` is a distinct one; nobody writes
         // them (precondition).
         unsafe { ptr::copy_nonoverlapping(from.as_ptr(), out.as_mut_ptr(), len) };

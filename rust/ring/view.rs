@@ -88,7 +88,7 @@ impl<P: Port> Reader<'_, P> {
                 if let Some(pos) = pos.filter(|_| end > c.offset) {
                     let v = describe(self.state, seq, page, end, ring.layout.count(pos));
                     // SAFETY: the reader's own sub-buffer (I8), up to its commit.
-                    unsafe { page.copy_owned(out.get_mut(..end as usize)?) };
+                    unsafe { page.copy_owned(0, out.get_mut(..end as usize)?) };
                     return Some(v);
                 }
                 seq = seq.wrapping_add(1);

@@ -202,6 +202,18 @@ pub(crate) fn long(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(b))
 }
 
+/// Bytes of the payload of the event with this header, if `type_len` holds the length.
+#[inline(always)]
+pub(crate) const fn usual_payload(header: u32) -> Option<usize> {
+    let type_len = header & 31;
+    // One comparison: 0 is neither.
+    if type_len.wrapping_sub(1) < PADDING - 1 {
+        Some((type_len as usize) << 2)
+    } else {
+        None
+    }
+}
+
 /// Decodes the record at offset `at`; returns it with its size in bytes.
 pub(crate) fn record(bytes: &[u8], at: usize) -> Result<(Record, usize), Malformed> {
     let head = word(bytes, at).ok_or(Malformed)?;

@@ -15,7 +15,7 @@ use crate::ring::check::Clock;
 use crate::ring::cpu::{CpuRing, ReaderState};
 use crate::ring::port::LocalWord;
 use crate::ring::reserved::Reserved;
-use crate::sim::{parts, with_hook, Sim, Word};
+use crate::sim::{parts, with_hook, Block, Sim, Word};
 use crate::trail::{choose, explore, schedule, ALL};
 
 /// What may happen in a world.
@@ -170,9 +170,9 @@ impl World {
         let mut states = self.states.borrow_mut();
         // SAFETY: the state of this ring.
         let mut reader = unsafe { self.rings.of(bank).reader(states.of_mut(bank)) };
-        let mut image = vec![0; 4096];
-        while let Ok(Some(())) = reader.take_image(&mut image) {
-            let image = plain::image(&image);
+        let mut memory = Block::new(4096);
+        while let Ok(true) = reader.take(&mut memory, false) {
+            let image = plain::image(memory.bytes());
             assert!(!image.missed, "lost, in {}", schedule());
             for event in plain::decode(image.data, 0, image.stamp) {
                 let id = u64::from_ne_bytes(event.payload[..8].try_into().unwrap());

@@ -70,8 +70,14 @@ fn memory_of_another_size_is_not_taken() {
     w.write(WHOLE, false);
     let before = w.stats();
     for size in [2048, 8192] {
-        let taken = w.with_reader(|r| r.take_whole(Block::new(size), false));
-        assert!(matches!(taken, Ok(None)));
+        let mut other = Block::new(size);
+        let own = other.base();
+        assert_eq!(
+            w.with_reader(|r| r.take_whole(&mut other, false)),
+            Ok(false)
+        );
+        assert_eq!(w.with_reader(|r| r.take(&mut other, false)), Ok(false));
+        assert_eq!(other.base(), own);
     }
     assert_eq!(w.stats(), before);
     w.drain();

@@ -10,7 +10,7 @@ use std::ptr::NonNull;
 
 use crate::ring::cpu::Parts;
 use crate::ring::port::{LocalWord, Memory, Port, SharedWord};
-use crate::ring::subbuf::SubBuf;
+use crate::ring::subbuf::{bytes_of, SubBuf};
 
 /// A word of the simulated machine.
 pub struct Word(Cell<u64>);
@@ -197,6 +197,12 @@ impl Block {
         // SAFETY: the size is not 0.
         let base = NonNull::new(unsafe { alloc_zeroed(layout) }).unwrap();
         Block { base, layout }
+    }
+
+    /// Its bytes, while it is in no ring.
+    pub fn bytes(&mut self) -> &mut [u8] {
+        // SAFETY: in a ring nobody has it to call this.
+        unsafe { bytes_of(self) }
     }
 
     /// In place of a block that is to come from elsewhere.

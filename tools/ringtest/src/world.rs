@@ -16,7 +16,7 @@ use crate::ring::mark::Published;
 use crate::ring::port::Memory;
 use crate::ring::reader::{Reader, Unread};
 use crate::ring::reserved::Reserved;
-use crate::ring::subbuf::{bytes_of, SubBuf};
+use crate::ring::subbuf::SubBuf;
 use crate::ring::view::CpuStats;
 use crate::ring::violation::Violation;
 use crate::sim::{parts, with_hook, Block, Sim};
@@ -431,14 +431,25 @@ impl World {
         });
     }
 
-    /// Consumes the next sub-buffer whole; says whether there was one.
+    /// Consumes the next sub-buffer as far as it is filled; says whether there was one.
     pub fn image(&self) -> bool {
+        let stays = self.below(3) == 0;
+        let mut image = self.block();
+        let own = image.base();
         self.take(|reader| {
             let unread = reader.unread().expect("busy")?;
-            let mut bytes = vec![0xa5u8; self.size.get()];
-            assert_eq!(reader.take_image(&mut bytes), Ok(Some(())));
-            Some((unread, bytes))
+            assert_eq!(reader.take(&mut image, stays), Ok(true));
+            let copied = stays || unread.open || unread.offset != 0;
+            assert_eq!(image.base() == own, copied, "copied");
+            Some((unread, image.bytes().to_vec()))
         })
+    }
+
+    /// Memory for a sub-buffer that is not zero.
+    fn block(&self) -> Block {
+        let mut block = Block::new(self.size.get());
+        block.bytes().fill(0xa5);
+        block
     }
 
     /// As [`Self::gift`]; says whether there was one.
@@ -453,16 +464,13 @@ impl World {
         self.take(|reader| {
             let unread = reader.whole().expect("busy")?;
             assert!(!unread.open);
-            let mut fresh = Block::new(self.size.get());
+            let mut fresh = self.block();
             let own = fresh.base();
-            // SAFETY: it is in no ring.
-            unsafe { bytes_of(&mut fresh) }.fill(0xa5);
-            let taken = reader.take_whole(fresh, stays).expect("busy");
-            let mut taken = taken.expect("what was there is gone");
-            assert_eq!(taken.base() == own, stays || unread.offset != 0, "copied");
-            // SAFETY: it is in the ring no more.
-            let bytes = unsafe { bytes_of(&mut taken) }.to_vec();
-            gift = Some(taken);
+            let taken = reader.take_whole(&mut fresh, stays).expect("busy");
+            assert!(taken, "what was there is gone");
+            assert_eq!(fresh.base() == own, stays || unread.offset != 0, "copied");
+            let bytes = fresh.bytes().to_vec();
+            gift = Some(fresh);
             Some((unread, bytes))
         });
         gift

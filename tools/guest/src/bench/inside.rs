@@ -286,11 +286,12 @@ pub fn windows(context: &Context) -> Check<String> {
     let kernel = Kernel::load()?;
     let sides = sides(context)?;
     let mut text = String::new();
-    let mut run = |row, name: &str| {
-        let cost = kernel.once(asked(row, "off", FIRST))?;
+    let mut run_in = |context, before, row, name: &str| {
+        let cost = kernel.once(asked(row, context, before))?;
         let _ = writeln!(text, "{} {name}", cost.done);
         Ok::<_, String>(())
     };
+    let mut run = |row, name: &str| run_in("off", FIRST, row, name);
     run("empty", "nothing")?;
     run("empty", "the empty loop")?;
     run("kernel.write.16", "C ring buffer, 16 bytes")?;
@@ -306,5 +307,17 @@ pub fn windows(context: &Context) -> Check<String> {
         run("event", name)?;
         tree.set(&format!("{EVENT}/enable"), "0")?;
     }
+    let mut run = |row, name: &str| run_in("task", EVENTS, row, name);
+    run("kernel.consume", "C ring buffer, one event read")?;
+    run("kernel.pages", "C ring buffer, a sub-buffer read")?;
+    kernel.choose(NAME)?;
+    for (row, name) in [
+        ("rtrace.consume", "rtrace's ring, one event read"),
+        ("rtrace.pages", "rtrace's ring, a sub-buffer read"),
+    ] {
+        sides.1.clear()?;
+        run(row, name)?;
+    }
+    kernel.choose("")?;
     Ok(text)
 }

@@ -7,7 +7,7 @@ use super::{test, Test};
 use crate::check::{Check, Report};
 use crate::errno::*;
 use crate::page;
-use crate::stream::{drain_cpu, Record};
+use crate::stream::{drain_cpu, CpuStream, Record};
 use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::Context;
@@ -24,6 +24,7 @@ pub const TESTS: &[Test] = &[
     test("raw.time_gaps", 30, time_gaps),
     test("raw.poll", 30, poll),
     test("raw.several_readers", 20, several_readers),
+    test("raw.given_stays", 60, given_stays),
 ];
 
 const RAW: &str = "per_cpu/cpu0/trace_pipe_raw";
@@ -324,5 +325,42 @@ fn several_readers(context: &Context) -> Check {
         Ok(4096),
         "second reader"
     );
+    Ok(())
+}
+
+/// What was read in part is the open file's own, whatever becomes of the buffer: a sub-buffer that writers
+/// had left, and one that they were in.
+fn given_stays(context: &Context) -> Check {
+    let (own, _) = pair(context)?;
+    let mark = |word: &str, count: usize| {
+        (0..count).try_for_each(|i| own.set("trace_marker", &format!("{word} {i}")))
+    };
+    for count in [300, 3] {
+        own.set("buffer_size_kb", "20")?;
+        own.clear()?;
+        mark("number", count)?;
+        let mut file = own
+            .open_nonblock(RAW)
+            .map_err(|e| format!("open {RAW}: {e}"))?;
+        let mut image = [0; 4096];
+        let mut read = |part: &mut [u8]| file.read(part).map_err(Errno::from);
+        ensure_eq!(read(&mut image[..1000]), Ok(1000), "the first part");
+        // Around the buffer, with another reader who exchanges memory, and with other memory.
+        mark("later", 1500)?;
+        drain_cpu(&own, 0)?;
+        mark("later", 1500)?;
+        own.set("buffer_size_kb", "40")?;
+        own.clear()?;
+        mark("later", 1500)?;
+        ensure_eq!(read(&mut image[1000..]), Ok(3096), "the rest");
+        let mut stream = CpuStream::default();
+        stream.add(0, &image)?;
+        let texts: Vec<String> = stream.records.iter().map(text).collect();
+        let whole = if count == 3 { 3..=3 } else { 50..=200 };
+        ensure!(whole.contains(&texts.len()), "{} events", texts.len());
+        for (i, text) in texts.iter().enumerate() {
+            ensure_eq!(*text, format!("number {i}\n"), "an event of the sub-buffer");
+        }
+    }
     Ok(())
 }

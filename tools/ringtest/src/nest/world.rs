@@ -14,7 +14,7 @@ use crate::ring::port::Memory;
 use crate::ring::reader::Reader;
 use crate::ring::reserved::Reserved;
 use crate::ring::wire;
-use crate::sim::{ops, parts, set_ops, unhook, watch, with_hook, Sim};
+use crate::sim::{ops, parts, set_ops, unhook, watch, with_hook, Block, Sim};
 use crate::trail::{choose, schedule};
 
 const SIZE: usize = 4096;
@@ -38,7 +38,7 @@ pub struct World {
     changes: Cell<u32>,
     clock: Cell<u64>,
     log: RefCell<Log>,
-    image: RefCell<Box<[u8; SIZE]>>,
+    image: RefCell<Block>,
     pub most: Cell<Most>,
 }
 
@@ -79,7 +79,7 @@ impl World {
             changes: Cell::new(0),
             clock: Cell::new(0),
             log: RefCell::new(Log::new()),
-            image: RefCell::new(Box::new([0; SIZE])),
+            image: RefCell::new(Block::new(SIZE)),
             most: Cell::default(),
         }
     }
@@ -209,7 +209,7 @@ impl World {
         self.most.set(self.most.get().max(most));
     }
 
-    fn with_reader<T>(&self, f: impl FnOnce(&mut Reader<'_, Sim>, &mut [u8; SIZE]) -> T) -> T {
+    fn with_reader<T>(&self, f: impl FnOnce(&mut Reader<'_, Sim>, &mut Block) -> T) -> T {
         let mut state = self.reader.borrow_mut();
         let was = self.in_reader.replace(true);
         let changed = ops().changed;
@@ -226,14 +226,13 @@ impl World {
     /// own CPU interrupted by the reader.
     fn read(&self) -> bool {
         self.with_reader(|reader, image| {
-            let taken = match reader.take_image(image) {
-                Ok(Some(())) => {
-                    self.see_image(image, reader.serial());
-                    true
-                }
-                Ok(None) => false,
+            let taken = match reader.take(image, false) {
+                Ok(taken) => taken,
                 Err(busy) => panic!("{busy:?} in {}", schedule()),
             };
+            if taken {
+                self.see_image(image.bytes(), reader.serial());
+            }
             self.look(reader);
             taken
         })
@@ -286,7 +285,8 @@ impl World {
 
     /// Copies all there is and consumes nothing.
     fn view(&self) {
-        self.with_reader(|reader, out| {
+        self.with_reader(|reader, image| {
+            let out = image.bytes();
             let mut after = None;
             while let Some(v) = reader.view(after, out) {
                 let data = &out[..v.end as usize];
@@ -321,7 +321,7 @@ impl World {
     /// Reads what is left, and everything must be accounted for.
     fn drain(&self) {
         self.check();
-        let stats = |reader: &mut Reader<'_, Sim>, _: &mut [u8; SIZE]| reader.stats();
+        let stats = |reader: &mut Reader<'_, Sim>, _: &mut Block| reader.stats();
         let before = self.with_reader(stats);
         let (written, read) = {
             let log = self.log.borrow();

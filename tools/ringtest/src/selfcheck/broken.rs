@@ -5,10 +5,12 @@
 use super::{all_words, stage, Rig, Scene, SCENES, SLOTS, THIRD};
 use crate::ring::cpu::DISABLE_USER;
 use crate::ring::mark::Published;
+use crate::ring::port::Memory;
 use crate::ring::spoil::Word;
 use crate::ring::violation::Violation;
+use crate::ring::wire;
 use crate::ring::writer::Refused;
-use crate::sim::parts;
+use crate::sim::{parts, Block};
 
 impl Rig {
     /// One event; the answer.
@@ -47,6 +49,15 @@ impl Rig {
             reader.view(first, &mut out);
             reader.stats();
             let _ = reader.take_image(&mut out);
+            // Its words may lie about who is in a sub-buffer, so no memory leaves it.
+            let mut image = Block::new(self.size);
+            let own = image.base();
+            if reader.take(&mut image, false) == Ok(true) {
+                let commit = wire::long(image.bytes(), wire::LENGTH_AT).unwrap();
+                let end = wire::HEADER + (commit & wire::LENGTH_MASK) as usize;
+                assert!(end <= self.size, "{end} bytes of {}", self.size);
+            }
+            assert!(image.base() == own || !self.ring.is_broken());
         }
     }
 
