@@ -14,6 +14,8 @@ pub(crate) struct Event<'a> {
     pub(crate) offset: usize,
     /// Offset of the first byte behind it.
     pub(crate) next: usize,
+    /// Offset of `payload`.
+    pub(crate) start: usize,
     /// What the writer stored, rounded up to 4 bytes as the wire has it.
     pub(crate) payload: &'a [u8],
 }
@@ -94,6 +96,7 @@ impl<'a> Iterator for Cursor<'a> {
                         time: self.time,
                         offset,
                         next: self.offset,
+                        start,
                         payload,
                     }));
                 }

@@ -32,6 +32,10 @@ typedef void (*rt_print_t)(struct trace_seq *s, struct trace_seq *p,
 __printf(2, 3)
 void rt_print(struct trace_seq *s, const char *fmt, ...);
 
+/* trace_seq_vprintf() made cheap. */
+__printf(2, 0)
+void rt_vprint(struct trace_seq *s, const char *fmt, va_list args);
+
 /* Whether RT_PRINT_TYPES is asked for; @s as a print function gets it. */
 bool rt_print_types(const struct trace_seq *s);
 

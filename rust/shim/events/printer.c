@@ -120,7 +120,7 @@ void rt_print(struct trace_seq *s, const char *fmt, ...)
 	if (printer->flags & RT_PRINT_POINTERS)
 		fmt = rt_open_format(printer, fmt) ?: fmt;
 	va_start(args, fmt);
-	trace_seq_vprintf(s, fmt, args);
+	rt_vprint(s, fmt, args);
 	va_end(args);
 }
 
