@@ -59,6 +59,21 @@ static const char *read_spec(const char *fmt, struct spec *spec)
 	return fmt;
 }
 
+#ifdef CONFIG_DCACHE_WORD_ACCESS
+#define load_text load_unaligned_zeropad
+#else
+/* The next bytes of a string, zeros behind its end. */
+static unsigned long load_text(const char *from)
+{
+	unsigned long word = 0;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(word) && from[i]; i++)
+		word |= (unsigned long)(u8)from[i] << i * BITS_PER_BYTE;
+	return word;
+}
+#endif
+
 /*
  * Copies up to the NUL, or the first @stop, to what ends at @end. Advances @from to
  * it, and returns where it would be; NULL when there is no room. Up to seven bytes
@@ -71,7 +86,7 @@ static __always_inline char *copy_text(char *to, const char *end, const char **f
 	const char *at = *from;
 
 	for (; end - to >= (long)sizeof(unsigned long); to += sizeof(long), at += sizeof(long)) {
-		unsigned long word = load_unaligned_zeropad(at);
+		unsigned long word = load_text(at);
 		unsigned long found, stops;
 
 		put_unaligned(word, (unsigned long *)to);
@@ -207,7 +222,7 @@ static char *print_one(struct trace_seq *s, char *to, const char *fmt, const cha
 }
 
 /* As trace_seq_vprintf(). */
-void rt_vprint(struct trace_seq *s, const char *fmt, va_list args)
+void rt_vprintf(struct trace_seq *s, const char *fmt, va_list args)
 {
 	const char *whole = fmt, *end = s->seq.buffer + s->seq.size;
 	size_t before = s->seq.len;
@@ -291,4 +306,14 @@ no_room:
 	trace_seq_vprintf(s, whole, again);
 done:
 	va_end(again);
+}
+
+/* As trace_seq_printf(). */
+void rt_printf(struct trace_seq *s, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	rt_vprintf(s, fmt, args);
+	va_end(args);
 }
