@@ -135,7 +135,10 @@ mod tests {
 
         assert_eq!(made(|p| p.right(number, width)), format!("{number:width$}"));
         assert_eq!(made(|p| p.left(signed, width)), format!("{signed:<width$}"));
-        assert_eq!(made(|p| p.zeros(number, width)), format!("{number:0width$}"));
+        assert_eq!(
+            made(|p| p.zeros(number, width)),
+            format!("{number:0width$}")
+        );
     }
 
     #[test]
