@@ -20,9 +20,6 @@ pub(crate) struct Walk {
 #[derive(Clone, Copy, Debug)]
 struct Found {
     time: u64,
-    /// Where its record begins, and where the next event does.
-    record: usize,
-    len: usize,
     next: usize,
 }
 
@@ -46,9 +43,12 @@ impl Walk {
 
     /// The record of that event.
     pub(crate) fn record<'a>(&self, data: &'a [u8]) -> Option<&'a [u8]> {
-        let event = self.event?;
+        self.event?;
 
-        data.get(event.record..event.record.checked_add(event.len)?)
+        match Cursor::at(data, self.offset, self.time).next() {
+            Some(Ok(event)) => Some(event.payload),
+            _ => None,
+        }
     }
 
     /// Behind the last event that was passed: offset and time.
@@ -83,8 +83,6 @@ impl Walk {
             Some(Ok(event)) => {
                 self.event = Some(Found {
                     time: event.time,
-                    record: event.start,
-                    len: event.payload.len(),
                     next: event.next,
                 });
             }

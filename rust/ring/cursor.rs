@@ -14,8 +14,6 @@ pub(crate) struct Event<'a> {
     pub(crate) offset: usize,
     /// Offset of the first byte behind it.
     pub(crate) next: usize,
-    /// Offset of `payload`.
-    pub(crate) start: usize,
     /// What the writer stored, rounded up to 4 bytes as the wire has it.
     pub(crate) payload: &'a [u8],
 }
@@ -96,7 +94,6 @@ impl<'a> Iterator for Cursor<'a> {
                         time: self.time,
                         offset,
                         next: self.offset,
-                        start,
                         payload,
                     }));
                 }

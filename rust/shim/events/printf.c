@@ -10,6 +10,7 @@
 #include <linux/bitops.h>
 #include <linux/ctype.h>
 #include <linux/err.h>
+#include <linux/hex.h>
 #include <linux/string.h>
 #include <linux/trace_seq.h>
 #include <linux/unaligned.h>
