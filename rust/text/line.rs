@@ -28,17 +28,22 @@ pub(crate) struct Prefix<'a> {
     pub(crate) clock: ClockId,
 }
 
-/// How wide the name of a task is printed. No name is longer.
+/// How wide the name of a task is printed.
 const COMM_WIDTH: usize = 16;
 
 impl Prefix<'_> {
     /// Writes the prefix up to and including the blank behind the stamp.
     pub(crate) fn write_text(&self, out: &mut dyn ByteWrite) -> fmt::Result {
         let mut text = Piece::new();
-        let comm = self.comm.get(..COMM_WIDTH).unwrap_or(self.comm);
 
-        text.blanks(COMM_WIDTH.saturating_sub(comm.len()))?;
-        text.bytes_of(comm)?;
+        match COMM_WIDTH.checked_sub(self.comm.len()) {
+            Some(blanks) => {
+                text.blanks(blanks)?;
+                text.bytes_of(self.comm)?;
+            }
+            // No task has such a name.
+            None => out.write_bytes(self.comm)?,
+        }
         text.bytes_of(b"-")?;
         text.left(self.pid.into(), 7)?;
         match self.tgid {
