@@ -135,7 +135,7 @@ static void other_conversions(struct kunit *test)
 	SAME(test, both, "%d %*pbl %d", 1, 128, bits, 2);
 	SAME(test, both, "%*pb and %s", 70, bits, "more");
 	SAME(test, both, "%pI4 %pM %d", bits, bits, 5);
-	SAME(test, both, "%ls|%s", (wchar_t *)"long", "short");
+	SAME(test, both, "%ls|%s", "long", "short");
 }
 
 /* The end of a format and of a string may be the end of what can be read. */
