@@ -32,6 +32,12 @@ typedef void (*rt_print_t)(struct trace_seq *s, struct trace_seq *p,
 __printf(2, 3)
 void rt_print(struct trace_seq *s, const char *fmt, ...);
 
+/* trace_seq_vprintf() and trace_seq_printf(), made cheap. */
+__printf(2, 0)
+void rt_vprintf(struct trace_seq *s, const char *fmt, va_list args);
+__printf(2, 3)
+void rt_printf(struct trace_seq *s, const char *fmt, ...);
+
 /* Whether RT_PRINT_TYPES is asked for; @s as a print function gets it. */
 bool rt_print_types(const struct trace_seq *s);
 
