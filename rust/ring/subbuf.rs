@@ -5,7 +5,6 @@
 //! reservation, a reader the committed prefix, and those never overlap.
 
 use core::cell::UnsafeCell;
-use core::mem;
 use core::ptr;
 use core::ptr::NonNull;
 use core::sync::atomic::{compiler_fence, Ordering};
@@ -60,7 +59,7 @@ impl<P: Port> SubBuf<P> {
     pub(crate) unsafe fn exchange(&self, other: &mut P::Memory) {
         // SAFETY: nobody else uses the cell (precondition). Writers get here only after the reader
         // has given the sub-buffer back, by a fully ordered CAS.
-        unsafe { mem::swap(&mut *self.memory.get(), other) };
+        unsafe { ptr::swap(self.memory.get(), other) };
     }
 
     /// Forgets what it held; its first event will be number `event`. While nobody uses the ring.
