@@ -90,7 +90,19 @@ impl Raw {
     /// As [`Self::word`], without the way that is short in most tasks.
     #[inline(always)]
     pub(crate) fn any_word(&self, event_type: u16, own: u64) -> u64 {
+        const HARD: u32 = 24;
+        const SOFT: u32 = 8;
         let (count, migration) = (self.count(), u64::from(self.migration_disabled));
+        // One interrupt or soft interrupt, or one in the other, above a task that is in no hurry.
+        let depth = count & !(1 << HARD | 1 << SOFT);
+        if (depth | migration) <= DEEPEST
+            && self.thread_flags & (WANTS_RESCHED | WANTS_RESCHED_LAZY) == 0
+        {
+            let hard = (count >> HARD & 1).wrapping_mul(u64::from(HARDIRQ));
+            let soft = (count >> SOFT & 1).wrapping_mul(u64::from(SOFTIRQ));
+            let depths = depth | (migration << 4);
+            return self.put_together(event_type, hard | soft, depths.wrapping_sub(own));
+        }
         let depths = (count & 0xff).min(DEEPEST) | (migration.min(DEEPEST) << 4);
         let flags = rare_flags(count, self.thread_flags);
         self.put_together(event_type, flags, depths.wrapping_sub(own))

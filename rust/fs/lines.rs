@@ -63,6 +63,10 @@ use kernel::prelude::*;
 pub(crate) struct Style {
     /// What they show.
     pub(crate) options: OptionSet,
+    /// In which form that is.
+    form: Form,
+    /// How the texts of events are printed.
+    manner: Manner,
     /// What made their stamps.
     clock: ClockId,
     /// When the buffers were emptied.
@@ -72,8 +76,11 @@ pub(crate) struct Style {
 impl Style {
     /// The style that an instance asks for now.
     pub(crate) fn of(inst: &Instance) -> Self {
+        let options = inst.options();
         Self {
-            options: inst.options(),
+            options,
+            form: Form::of(options),
+            manner: Manner::of(options),
             clock: inst.clock(),
             begin: inst.begin(),
         }
@@ -130,7 +137,7 @@ impl Lines {
             return Ok(());
         };
 
-        let (options, form) = (style.options, Form::of(style.options));
+        let (options, form) = (style.options, style.form);
         let bare = options.has(Opt::TracePrintk) && options.has(Opt::PrintkMsgOnly);
         if bare && common.event_type == format::PRINT.id {
             return out.write_bytes(builtin::marker_text(seen.record));
@@ -141,7 +148,7 @@ impl Lines {
         match form {
             Form::Text => {
                 // SAFETY: By the contract.
-                unsafe { self.write_text(options, common.event_type, seen.record, out) }
+                unsafe { self.write_text(style, common.event_type, seen.record, out) }
             }
             _ => {
                 write_plain(form, common.event_type, seen.record, out)?;
@@ -157,13 +164,43 @@ impl Lines {
     /// As for [`Self::write_event`]; `id` is the type of the record.
     unsafe fn write_text(
         &mut self,
+        style: Style,
+        id: u16,
+        record: &[u8],
+        out: &mut Text,
+    ) -> fmt::Result {
+        let options = style.options;
+        if id < events::FIRST_ID {
+            return self.write_internal(options, id, record, out);
+        }
+        let Some(event) = events::by_id(id) else {
+            return form::write_unknown(Form::Text, id, out);
+        };
+        if options.has(Opt::Fields) {
+            return write_fields(event, record, out);
+        }
+        // The text of a call begins with a name of its own, as in ftrace.
+        if event.call().is_none() {
+            out.write_bytes(event.name().as_bytes())?;
+            out.write_bytes(b": ")?;
+        }
+        // SAFETY: By the contract, and its type says that the probe of `event` wrote it.
+        if let Some(text) = unsafe { self.printer.text(event, record, style.manner) } {
+            out.write_bytes(text)?;
+        }
+        out.write_bytes(b"\n")
+    }
+
+    /// The same of a record that no tracepoint makes.
+    fn write_internal(
+        &mut self,
         options: OptionSet,
         id: u16,
         record: &[u8],
         out: &mut Text,
     ) -> fmt::Result {
-        let internal = format::INTERNAL.iter().any(|entry| entry.id == id);
-        if options.has(Opt::Fields) && internal {
+        let known = format::INTERNAL.iter().any(|entry| entry.id == id);
+        if options.has(Opt::Fields) && known {
             return writeln!(out, "UNKNOWN TYPE {id}");
         }
         if id == format::PRINT.id {
@@ -183,21 +220,7 @@ impl Lines {
             let manner = Manner::of(options);
             return out.write_bytes(self.printer.user_stack(process, &callers, manner));
         }
-        let Some(event) = events::by_id(id) else {
-            return form::write_unknown(Form::Text, id, out);
-        };
-        if options.has(Opt::Fields) {
-            return write_fields(event, record, out);
-        }
-        // The text of a call begins with a name of its own, as in ftrace.
-        if event.call().is_none() {
-            write!(out, "{}: ", event.name())?;
-        }
-        // SAFETY: By the contract, and its type says that the probe of `event` wrote it.
-        if let Some(text) = unsafe { self.printer.text(event, record, Manner::of(options)) } {
-            out.write_bytes(text)?;
-        }
-        out.write_char('\n')
+        form::write_unknown(Form::Text, id, out)
     }
 }
 

@@ -35,34 +35,60 @@ const LONGEST_WORD: usize = 63;
 const LONGEST_LINE: usize = MAX_TEXT;
 
 /// A text that grows as it is written.
-pub(crate) struct Text(KVVec<u8>);
+pub(crate) struct Text {
+    /// The text, and behind it room for more.
+    bytes: KVVec<u8>,
+    len: usize,
+}
+
+/// The least room that a text gets.
+const LEAST: usize = 256;
 
 impl Text {
     /// An empty text.
     pub(crate) const fn new() -> Self {
-        Self(KVVec::new())
+        Self {
+            bytes: KVVec::new(),
+            len: 0,
+        }
     }
 
     /// What was written.
     pub(crate) fn bytes(&self) -> &[u8] {
-        &self.0
+        self.bytes.get(..self.len).unwrap_or_default()
     }
 
     /// Forgets what was written.
     pub(crate) fn clear(&mut self) {
-        self.0.clear();
+        self.len = 0;
     }
-}
 
-impl ByteWrite for Text {
-    fn write_bytes(&mut self, bytes: &[u8]) -> fmt::Result {
-        self.0
-            .extend_from_slice(bytes, GFP_KERNEL)
+    /// Makes room for `end` bytes in all, and for more if that costs nothing much.
+    #[cold]
+    fn grow(&mut self, end: usize) -> fmt::Result {
+        let room = self.bytes.len().saturating_mul(2).max(LEAST).max(end);
+        self.bytes
+            .resize(room, 0, GFP_KERNEL)
             .map_err(|_| fmt::Error)
     }
 }
 
+impl ByteWrite for Text {
+    #[inline]
+    fn write_bytes(&mut self, bytes: &[u8]) -> fmt::Result {
+        let end = self.len.checked_add(bytes.len()).ok_or(fmt::Error)?;
+        if end > self.bytes.len() {
+            self.grow(end)?;
+        }
+        let room = self.bytes.get_mut(self.len..end).ok_or(fmt::Error)?;
+        room.copy_from_slice(bytes);
+        self.len = end;
+        Ok(())
+    }
+}
+
 impl fmt::Write for Text {
+    #[inline]
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.write_bytes(text.as_bytes())
     }

@@ -6,12 +6,13 @@
 //! snapshot. To exchange them is to change the word: a writer looks at it once, when it reserves, and
 //! stays with the ring that it found until it has committed or discarded. So nothing is refused or
 //! moved while banks are exchanged, and a grace period later the bank that was live has no writer.
-//! C carries the bank from one call of a probe to the next, in the token.
+//! C carries what the writer found from one call of a probe to the next, in the token.
 //!
 //! Nothing here knows what a ring is. tools/ringtest (`exchange`) runs this source with rings, and
 //! exchanges them at every instant of nested writers.
 
 use crate::ring::port::SharedWord;
+use core::mem::offset_of;
 
 /// One of the two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,9 +25,6 @@ pub(crate) enum Bank {
     B,
 }
 
-/// The bit of a token that says which bank; no ring uses it.
-const TOKEN_BANK: u64 = 1 << 63;
-
 impl Bank {
     /// Both.
     pub(crate) const BOTH: [Bank; 2] = [Bank::A, Bank::B];
@@ -36,21 +34,6 @@ impl Bank {
         match self {
             Bank::A => Bank::B,
             Bank::B => Bank::A,
-        }
-    }
-
-    /// The token of a reservation in this bank, for C.
-    #[inline(always)]
-    pub(crate) const fn mark(self, token: u64) -> u64 {
-        token | ((self as u64) << TOKEN_BANK.trailing_zeros())
-    }
-
-    /// What [`Self::mark`] was given.
-    #[inline(always)]
-    pub(crate) const fn marked(token: u64) -> (Self, u64) {
-        match token & TOKEN_BANK {
-            0 => (Bank::A, token),
-            _ => (Bank::B, token & !TOKEN_BANK),
         }
     }
 }
@@ -85,6 +68,15 @@ impl<T> Pair<T> {
         }
     }
 
+    /// Where that of `bank` is, of the two that are there.
+    pub(crate) const fn place(there: *const Self, bank: Bank) -> *const T {
+        let offset = match bank {
+            Bank::A => offset_of!(Self, a),
+            Bank::B => offset_of!(Self, b),
+        };
+        there.wrapping_byte_add(offset).cast()
+    }
+
     /// That of `bank`, to be changed.
     pub(crate) const fn of_mut(&mut self, bank: Bank) -> &mut T {
         match bank {
@@ -94,23 +86,67 @@ impl<T> Pair<T> {
     }
 }
 
-/// The word.
-pub(crate) struct Live<W>(W);
+/// What a writer needs to find a ring again: in the kernel its per-CPU address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub(crate) struct Place(u64);
+
+/// Bits of a token that are not of a place.
+pub(crate) const TOKEN_BITS: u64 = 7;
+
+impl Place {
+    /// The place of this name, which has no [`TOKEN_BITS`].
+    pub(crate) const fn new(word: u64) -> Self {
+        Self(word & !TOKEN_BITS)
+    }
+
+    /// Its name.
+    #[inline(always)]
+    pub(crate) const fn word(self) -> u64 {
+        self.0
+    }
+
+    /// What C carries from a reservation to its end: the place and three bits.
+    #[inline(always)]
+    pub(crate) const fn token(self, bits: u64) -> u64 {
+        self.0 | bits
+    }
+
+    /// What [`Self::token`] was given.
+    #[inline(always)]
+    pub(crate) const fn of_token(token: u64) -> (Self, u64) {
+        (Self(token & !TOKEN_BITS), token & TOKEN_BITS)
+    }
+}
+
+/// The word: the place of the live bank.
+pub(crate) struct Live<W> {
+    word: W,
+    places: Pair<Place>,
+}
 
 impl<W: SharedWord> Live<W> {
-    /// Bank A is live.
-    pub(crate) fn new() -> Self {
-        Self(W::new(0))
+    /// Bank A is live. The two places are not equal.
+    pub(crate) fn new(places: Pair<Place>) -> Self {
+        Self {
+            word: W::new(places.a.0),
+            places,
+        }
+    }
+
+    /// The place of the live bank.
+    #[inline(always)]
+    pub(crate) fn place(&self) -> Place {
+        // Acquire: pairs with `exchange`. What was done to the rings of the bank while it was not
+        // live comes before our use of them.
+        Place(self.word.load_acquire())
     }
 
     /// The live bank.
-    #[inline(always)]
     pub(crate) fn bank(&self) -> Bank {
-        // Acquire: pairs with `exchange`. What was done to the rings of the bank while it was not
-        // live comes before our use of them.
-        match self.0.load_acquire() & 1 {
-            0 => Bank::A,
-            _ => Bank::B,
+        match self.place() == self.places.a {
+            true => Bank::A,
+            false => Bank::B,
         }
     }
 
@@ -126,11 +162,8 @@ impl<W: SharedWord> Live<W> {
     /// that bank when it was live last have left it. Those that have reserved in the one that was
     /// live are still in it.
     pub(crate) fn exchange(&self) {
-        let next = match self.bank() {
-            Bank::A => 1,
-            Bank::B => 0,
-        };
-        self.0.store_release(next);
+        let next = *self.places.of(self.bank().other());
+        self.word.store_release(next.0);
     }
 }
 
@@ -139,11 +172,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_keeps_its_bank() {
+    fn places_are_those_of_the_banks() {
+        let pair = Pair::new(7u32, 9);
         for bank in Bank::BOTH {
-            for token in [0, 1, 3, (1 << 26) - 1, u64::MAX >> 1] {
-                assert_eq!(Bank::marked(bank.mark(token)), (bank, token));
-            }
+            assert!(core::ptr::eq(Pair::place(&pair, bank), pair.of(bank)));
             assert_ne!(bank, bank.other());
             assert_eq!(bank, bank.other().other());
         }

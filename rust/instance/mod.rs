@@ -34,7 +34,8 @@ mod tests;
 pub(crate) use self::{
     banks::{
         Bank,
-        Buf, //
+        Buf,
+        Place, //
     },
     buffers::{
         Buffers,

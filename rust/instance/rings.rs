@@ -8,11 +8,14 @@ use super::banks::{
     Bank,
     Buf,
     Live,
-    Pair, //
+    Pair,
+    Place,
+    TOKEN_BITS, //
 };
 use crate::{
     kapi::{
         percpu::{
+            self,
             CpuPin,
             PerCpu, //
         },
@@ -21,9 +24,15 @@ use crate::{
     },
     ring::cpu::ReaderState,
 };
+use core::{
+    mem::align_of,
+    ptr::with_exposed_provenance, //
+};
 
 /// What the readers of one CPU remember.
 pub(super) type States = Pair<ReaderState>;
+
+const _: () = assert!(align_of::<Ring>() as u64 > TOKEN_BITS);
 
 /// The rings of all CPUs.
 pub(crate) struct Rings {
@@ -35,9 +44,10 @@ pub(crate) struct Rings {
 impl Rings {
     /// With these rings; bank A is live.
     pub(super) fn new(pairs: PerCpu<Pair<Ring>>) -> Self {
+        let place = |bank| Place::new(Pair::place(pairs.base(), bank).expose_provenance() as u64);
         Self {
+            live: Live::new(Pair::new(place(Bank::A), place(Bank::B))),
             pairs,
-            live: Live::new(),
         }
     }
 
@@ -51,17 +61,23 @@ impl Rings {
         self.live.bank_of(buf)
     }
 
-    /// The ring that an event of this CPU goes into, and its bank.
+    /// The ring that an event of this CPU goes into, and its place.
     #[inline(always)]
-    pub(crate) fn this(&self, pin: &CpuPin) -> (Bank, &Ring) {
-        let bank = self.live.bank();
-        (bank, self.here(pin, bank))
+    pub(crate) fn this(&self, pin: &CpuPin) -> (Place, &Ring) {
+        let place = self.live.place();
+        // SAFETY: The place of one of our banks.
+        (place, unsafe { self.here(pin, place) })
     }
 
-    /// The ring of this CPU in `bank`.
+    /// The ring of this CPU in the bank of `place`.
+    ///
+    /// # Safety
+    ///
+    /// It is from [`Self::this`] of the same rings.
     #[inline(always)]
-    pub(crate) fn here(&self, pin: &CpuPin, bank: Bank) -> &Ring {
-        self.pairs.this(pin).of(bank)
+    pub(crate) unsafe fn here(&self, pin: &CpuPin, place: Place) -> &Ring {
+        // SAFETY: A ring for each CPU is there, exposed in `new`, and stays as long as `self`.
+        unsafe { percpu::this(with_exposed_provenance(place.word() as usize), pin) }
     }
 
     /// Both rings of `cpu`, if there can be such a CPU.

@@ -74,9 +74,9 @@ impl<T: Copy> Chosen<T> {
 /// Reads `clock`. Any context, NMI included; preemption is disabled.
 #[inline(always)]
 pub(crate) fn read(clock: ClockId) -> u64 {
-    // SAFETY: The number of a clock.
-    match unsafe { Here::of(clock as u64) } {
+    match Here::of(clock) {
         Some(here) => here.now().unwrap_or_else(while_it_changes),
+        None if clock == ClockId::X86Tsc => tsc(),
         None => by_call(clock),
     }
 }
@@ -85,20 +85,32 @@ pub(crate) fn read(clock: ClockId) -> u64 {
 ///
 /// # Invariants
 ///
-/// `INLINE` names a clock.
+/// It is [`PLACE`], and [`INLINE`] names a clock.
 #[derive(Clone, Copy)]
-pub(crate) struct Here(());
+pub(crate) struct Here(u64);
 
 impl Here {
-    /// The clock of this number, if it is that.
+    /// `clock`, if it is that.
+    #[inline(always)]
+    pub(crate) fn of(clock: ClockId) -> Option<Self> {
+        // INVARIANT: No clock has the number `NO_CLOCK`.
+        (clock as u8 == INLINE.get()).then(|| Self(PLACE.get()))
+    }
+
+    /// For a word that remembers one or that there is none.
+    pub(crate) fn word(here: Option<Self>) -> u64 {
+        here.map_or(0, |here| here.0)
+    }
+
+    /// What the word remembers.
     ///
     /// # Safety
     ///
-    /// It is the number of a [`ClockId`].
+    /// It is from [`Self::word`].
     #[inline(always)]
-    pub(crate) unsafe fn of(number: u64) -> Option<Self> {
-        // INVARIANT: No clock has the number `NO_CLOCK`.
-        (number == u64::from(INLINE.get())).then_some(Self(()))
+    pub(crate) unsafe fn of_word(word: u64) -> Option<Self> {
+        // INVARIANT: By the contract; no per-CPU variable is at 0.
+        (word != 0).then_some(Self(word))
     }
 
     /// Its time; nothing while the kernel changes what it is made of, and then [`read`] is to be asked.
@@ -107,7 +119,7 @@ impl Here {
     pub(crate) fn now(self) -> Option<u64> {
         // SAFETY: By the invariant; `choose_local` named a clock only because `cyc2ns` had found and
         // proven the place.
-        unsafe { latch::now(PLACE.get()) }
+        unsafe { latch::now(self.0) }
     }
 }
 
@@ -160,6 +172,7 @@ fn wait_for_loads() {
 }
 
 /// `rdtsc_ordered()`.
+#[inline(always)]
 fn tsc() -> u64 {
     let (low, high): (u64, u64);
     wait_for_loads();

@@ -24,7 +24,10 @@ use crate::{
         Port,
         SharedWord, //
     },
-    text::cmdlines::FEWEST,
+    text::{
+        cmdlines::FEWEST,
+        word, //
+    },
 };
 use core::{
     cell::UnsafeCell,
@@ -395,8 +398,7 @@ pub(crate) fn comm_of(pid: i32, room: &mut [u8; COMM]) -> &[u8] {
         return b"<...>";
     };
     *room = name;
-    let len = name.iter().position(|byte| *byte == 0).unwrap_or(COMM);
-    room.get(..len).unwrap_or(room)
+    room.get(..word::comm_len(room)).unwrap_or(room)
 }
 
 /// The thread group of task `pid`; 0 when it is not known.

@@ -4,33 +4,45 @@
 //! context, and there until the module goes, so that writers in any context may look for it without a
 //! lock.
 
-use super::percpu::{
-    CpuPin,
-    PerCpu, //
+use super::{
+    percpu::{
+        CpuPin,
+        PerCpu, //
+    },
+    words::SharedU64, //
 };
-use core::ptr;
-use kernel::{
-    prelude::*,
-    sync::atomic::{
-        Acquire,
-        Atomic,
-        Full,
-        Relaxed, //
-    }, //
+use crate::ring::port::SharedWord;
+use core::{
+    marker::PhantomData,
+    ptr, //
 };
+use kernel::prelude::*;
 
 /// A `T` for each CPU, once it was made.
 ///
 /// # Invariants
 ///
-/// Null, or from a box that goes in [`Late::free`] only.
-pub(super) struct Late<T>(Atomic<*mut PerCpu<T>>);
+/// The address is null, or from a box that goes in [`Late::free`] only.
+pub(super) struct Late<T> {
+    address: SharedU64,
+    of: PhantomData<PerCpu<T>>,
+}
 
 impl<T: Send + Sync + 'static> Late<T> {
     /// Nothing is there yet.
     pub(super) const fn new() -> Self {
         // INVARIANT: It is null.
-        Self(Atomic::new(ptr::null_mut()))
+        Self {
+            address: SharedU64::zero(),
+            of: PhantomData,
+        }
+    }
+
+    /// Where the values are.
+    #[inline(always)]
+    fn values(&self) -> *mut PerCpu<T> {
+        // Acquire: pairs with the exchange in `prepare`.
+        ptr::with_exposed_provenance_mut(self.address.load_acquire() as usize)
     }
 
     /// Makes the values, unless they are there. Process context.
@@ -39,12 +51,12 @@ impl<T: Send + Sync + 'static> Late<T> {
     ///
     /// `ENOMEM`, and what `make` says.
     pub(super) fn prepare(&self, make: impl FnMut(u32) -> Result<T>) -> Result {
-        if !self.0.load(Relaxed).is_null() {
+        if !self.values().is_null() {
             return Ok(());
         }
         let values = KBox::into_raw(KBox::new(PerCpu::new(make)?, GFP_KERNEL)?);
-        // Full, thus release: pairs with the load in `this`.
-        if self.0.cmpxchg(ptr::null_mut(), values, Full).is_err() {
+        // INVARIANT: From a box.
+        if !self.address.cas(0, values.expose_provenance() as u64) {
             // SAFETY: Just made from a box, and nobody else got it.
             drop(unsafe { KBox::from_raw(values) });
         }
@@ -57,8 +69,8 @@ impl<T: Send + Sync + 'static> Late<T> {
     ///
     /// Nobody uses them, and nobody calls [`Self::this`] at the same time.
     pub(super) unsafe fn free(&self) {
-        let values = self.0.load(Relaxed);
-        self.0.store(ptr::null_mut(), Relaxed);
+        let values = self.values();
+        self.address.store(0);
         if !values.is_null() {
             // SAFETY: From a box (invariant), and by the contract nobody uses it.
             drop(unsafe { KBox::from_raw(values) });
@@ -69,7 +81,7 @@ impl<T: Send + Sync + 'static> Late<T> {
     #[inline(always)]
     pub(super) fn this<'a>(&'a self, pin: &'a CpuPin) -> Option<&'a T> {
         // SAFETY: Null, or valid until `free`, whose caller promises that nobody is here then.
-        let values = unsafe { self.0.load(Acquire).as_ref() }?;
+        let values = unsafe { self.values().as_ref() }?;
         Some(values.this(pin))
     }
 }

@@ -103,16 +103,14 @@ impl<T> PerCpu<T> {
 
     /// The value of the CPU that runs this.
     #[inline(always)]
-    pub(crate) fn this(&self, _pin: &CpuPin) -> &T {
-        let mut at = self.base;
-        // SAFETY: `this_cpu_off` is the kernel's per-CPU offset of the area that the allocation is
-        // in; it does not change for a CPU.
-        unsafe {
-            asm!("add {r}, qword ptr gs:[rip + {s}]", r = inout(reg) at,
-                s = sym bindings::this_cpu_off, options(nostack, readonly, pure))
-        };
-        // SAFETY: By the invariant; this CPU is a possible one, and we stay on it (`_pin`).
-        unsafe { &*at }
+    pub(crate) fn this(&self, pin: &CpuPin) -> &T {
+        // SAFETY: By the invariant.
+        unsafe { this(self.base, pin) }
+    }
+
+    /// The per-CPU address of the values: where one would be on a CPU whose offset is 0.
+    pub(crate) fn base(&self) -> *const T {
+        self.base
     }
 
     /// The value of `cpu`, if there can be such a CPU.
@@ -128,6 +126,25 @@ impl<T> Drop for PerCpu<T> {
         // SAFETY: By the invariant all are initialised, and nobody uses them any more.
         unsafe { free(self.base, |_| true) };
     }
+}
+
+/// What is at a per-CPU address on the CPU that runs this.
+///
+/// # Safety
+///
+/// `base` is in a per-CPU allocation, an initialised `T` is there for each possible CPU, and all stay for
+/// `'a`.
+#[inline(always)]
+pub(crate) unsafe fn this<'a, T>(base: *const T, _pin: &CpuPin) -> &'a T {
+    let mut at = base;
+    // SAFETY: `this_cpu_off` is the kernel's per-CPU offset of the area that the allocation is in; it
+    // does not change for a CPU.
+    unsafe {
+        asm!("add {r}, qword ptr gs:[rip + {s}]", r = inout(reg) at,
+            s = sym bindings::this_cpu_off, options(nostack, readonly, pure))
+    };
+    // SAFETY: By the contract; this CPU is a possible one, and we stay on it (`_pin`).
+    unsafe { &*at }
 }
 
 /// Where the value of `cpu` is.

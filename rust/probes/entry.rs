@@ -15,10 +15,11 @@ use super::{
     tell,
     EventFile,
     Recorder,
-    COMMON, //
+    COMMON,
+    NOTHING, //
 };
 use crate::{
-    instance::Bank,
+    instance::Place,
     kapi::{
         c::rt_reserved,
         clock,
@@ -32,6 +33,7 @@ use crate::{
     },
     ring::{
         reserved::Reserved,
+        wire::EventSize,
         writer::{
             Declined,
             Left,
@@ -41,26 +43,18 @@ use crate::{
 };
 use core::{
     mem::size_of,
-    ptr::{
-        null_mut,
-        NonNull, //
-    }, //
+    ptr::NonNull, //
 };
 use kernel::prelude::*;
 
 /// How often the probe of a tracepoint has disabled preemption when it records.
 pub(super) const OWN: u64 = 1;
 
-/// The token of a record that is filled beside the ring; no token of a ring has the bit.
-const TOKEN_SCRATCH: u64 = 1 << 30;
-/// The token of a record in the ring that the filter is to be asked about, has this bit besides.
-const TOKEN_ASK: u64 = 1 << 29;
-
-/// Nothing is to be recorded.
-const NOTHING: rt_reserved = rt_reserved {
-    entry: null_mut(),
-    token: 0,
-};
+/// The token of a record in the ring that the filter is to be asked about has this bit, of those that a
+/// reservation does not need itself.
+const TOKEN_ASK: u64 = 4;
+/// The token of a record that is filled beside the ring; it has no place.
+const TOKEN_SCRATCH: u64 = TOKEN_ASK;
 
 /// Reserves a record of `size` bytes; its common fields are filled.
 ///
@@ -69,10 +63,11 @@ const NOTHING: rt_reserved = rt_reserved {
 ///
 /// # Safety
 ///
-/// `cookie` is that of an attached probe, preemption is disabled until [`rtrace_commit`] or
-/// [`rtrace_discard`], one of which follows unless the entry is null.
+/// `cookie` is that of an attached probe, `size` what [`EventSize::pack`] makes of [`COMMON`] bytes or
+/// more, preemption is disabled until [`rtrace_commit`] or [`rtrace_discard`], one of which follows
+/// unless the entry is null.
 #[no_mangle]
-pub(super) unsafe extern "C" fn rtrace_reserve(cookie: *mut c_void, size: usize) -> rt_reserved {
+pub(super) unsafe extern "C" fn rtrace_reserve(cookie: *mut c_void, size: u64) -> rt_reserved {
     // SAFETY: By the contract; `disable` waits for probes before the file goes.
     let file = unsafe { &*cookie.cast::<EventFile>() };
     if !file.takes_all() {
@@ -82,64 +77,61 @@ pub(super) unsafe extern "C" fn rtrace_reserve(cookie: *mut c_void, size: usize)
     let pin = unsafe { CpuPin::assume() };
     // SAFETY: By the invariant of `EventFile`.
     let buffers = unsafe { file.buffers.as_ref() };
-    let (bank, ring) = buffers.rings().this(&pin);
+    let (place, ring) = buffers.rings().this(&pin);
     if ring.is_disabled() {
         return reserve_off(file, ring);
     }
     // SAFETY: By the invariant of `EventFile`.
     let recorder = unsafe { file.recorder.as_ref() };
     let Some(clock) = recorder.clock_here() else {
-        return reserve_by_call(file, size, ring, bank);
+        return reserve_by_call(file, size, ring, place);
+    };
+    let Some(usual) = EventSize::packed(size) else {
+        return reserve_by_call(file, size, ring, place);
     };
     // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
-    match writer.reserve_on(size, || clock.now()) {
-        Ok(reserved) => given(file, bank, reserved, 0),
-        Err(declined) => reserve_long(file, size, bank, declined),
+    match writer.place_short(EventSize::unpack(size), usual, || clock.now()) {
+        Ok(reserved) => given(file, place, reserved, 0),
+        Err(Declined::Inside) => reserve_inside(file, size, place),
+        Err(_) => reserve_outside(file, size, place),
     }
 }
 
-/// As [`rtrace_reserve`], in a ring that records, with a clock that is a function.
+/// As [`rtrace_reserve`], in a ring that records, with a clock that is a function, or for an unusual size.
 #[inline(never)]
 extern "C" fn reserve_by_call(
     file: &EventFile,
-    size: usize,
+    size: u64,
     ring: &Ring,
-    bank: Bank,
+    place: Place,
 ) -> rt_reserved {
+    // SAFETY: Only `rtrace_reserve` calls this.
+    let pin = unsafe { CpuPin::assume() };
     // SAFETY: By the invariant of `EventFile`.
     let recorder = unsafe { file.recorder.as_ref() };
-    // SAFETY: Only `rtrace_reserve` calls this: the ring of the CPU that we are pinned to.
+    // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
-    match writer.reserve_on(size, || Some(clock::read(recorder.clock()))) {
-        Ok(reserved) => given(file, bank, reserved, 0),
-        Err(declined) => reserve_long(file, size, bank, declined),
-    }
+    let len = EventSize::unpack(size);
+    let attempt = writer.reserve(len, || clock::read(recorder.clock()));
+    answer(&pin, file, (place, ring), attempt, 0)
 }
 
 /// What C gets of a reservation.
 #[inline(always)]
-fn given(
-    file: &EventFile,
-    bank: Bank,
-    mut reserved: Reserved<'_, Kernel>,
-    bits: u64,
-) -> rt_reserved {
-    let here = context::raw();
-    let mut filled = true;
-    if let Some(common) = reserved.payload().first_chunk_mut::<COMMON>() {
-        match here.task_word(file.id, OWN) {
-            Some(word) => *common = word.to_le_bytes(),
-            None => filled = false,
+fn given(file: &EventFile, place: Place, reserved: Reserved<'_, Kernel>, bits: u64) -> rt_reserved {
+    let (entry, more) = reserved.into_raw();
+    let reserved = for_c(entry, place, more | bits);
+    match context::raw().task_word(file.id, OWN) {
+        Some(word) => {
+            let common = reserved.entry.cast::<[u8; COMMON]>();
+            // SAFETY: Reserved just now, and long enough: by the contract of `rtrace_reserve`.
+            unsafe { common.write(word.to_le_bytes()) };
+            reserved
         }
+        // SAFETY: As above.
+        None => unsafe { given_elsewhere(reserved.entry, reserved.token, file.id) },
     }
-    let (entry, token) = reserved.into_raw();
-    let reserved = for_c(entry, bank, token | bits);
-    if !filled {
-        // SAFETY: Reserved just now, and long enough.
-        return unsafe { given_elsewhere(reserved.entry, reserved.token, file.id) };
-    }
-    reserved
 }
 
 /// As [`given`], in other contexts than that of most tasks.
@@ -160,12 +152,12 @@ unsafe extern "C" fn given_elsewhere(entry: *mut c_void, token: u64, id: u16) ->
 fn answer(
     pin: &CpuPin,
     file: &EventFile,
-    (bank, ring): (Bank, &Ring),
+    (place, ring): (Place, &Ring),
     attempt: Result<Reserved<'_, Kernel>, Refused>,
     bits: u64,
 ) -> rt_reserved {
     match attempt {
-        Ok(reserved) => given(file, bank, reserved, bits),
+        Ok(reserved) => given(file, place, reserved, bits),
         Err(why) => {
             lost(pin, file, ring, why);
             NOTHING
@@ -184,34 +176,47 @@ extern "C" fn reserve_off(file: &EventFile, ring: &Ring) -> rt_reserved {
     NOTHING
 }
 
-/// Reserves in `bank` what the short way declined.
+/// Reserves what the short way declined before it had done anything.
 #[cold]
 #[inline(never)]
-extern "C" fn reserve_long(
-    file: &EventFile,
-    size: usize,
-    bank: Bank,
-    declined: Declined,
-) -> rt_reserved {
-    // SAFETY: Only `rtrace_reserve` and `reserve_by_call` call this.
+extern "C" fn reserve_outside(file: &EventFile, size: u64, place: Place) -> rt_reserved {
+    reserve_long(file, size, place, Declined::Outside)
+}
+
+/// Reserves what the short way declined once it had entered.
+#[cold]
+#[inline(never)]
+extern "C" fn reserve_inside(file: &EventFile, size: u64, place: Place) -> rt_reserved {
+    reserve_long(file, size, place, Declined::Inside)
+}
+
+/// Reserves at `place` what the short way declined. There is a function for either case, so that the short
+/// way needs to keep nothing that tells them apart.
+#[inline(always)]
+fn reserve_long(file: &EventFile, size: u64, place: Place, declined: Declined) -> rt_reserved {
+    // SAFETY: Only what `rtrace_reserve` calls calls this.
     let pin = unsafe { CpuPin::assume() };
     // SAFETY: By the invariant of `EventFile`.
     let (buffers, recorder) = unsafe { (file.buffers.as_ref(), file.recorder.as_ref()) };
-    let ring = buffers.rings().here(&pin, bank);
+    // SAFETY: The place of these rings that `rtrace_reserve` found.
+    let ring = unsafe { buffers.rings().here(&pin, place) };
     // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
-    let attempt = writer.reserve_long(size, declined, || clock::read(recorder.clock()));
-    answer(&pin, file, (bank, ring), attempt, 0)
+    let attempt = writer.reserve_long(EventSize::unpack(size), declined, || {
+        clock::read(recorder.clock())
+    });
+    answer(&pin, file, (place, ring), attempt, 0)
 }
 
 /// As [`rtrace_reserve`], for a file that does not take all events.
 #[inline(never)]
-extern "C" fn reserve_chosen(file: &EventFile, size: usize) -> rt_reserved {
+extern "C" fn reserve_chosen(file: &EventFile, size: u64) -> rt_reserved {
     // SAFETY: Only `rtrace_reserve` calls this.
     let pin = unsafe { CpuPin::assume() };
     if file.ignores(&pin) {
         return NOTHING;
     }
+    let size = EventSize::unpack(size);
     let mut bits = 0;
     if file.has_filter() {
         if let Some(record) = scratch::begin(&pin, size) {
@@ -225,11 +230,11 @@ extern "C" fn reserve_chosen(file: &EventFile, size: usize) -> rt_reserved {
     }
     // SAFETY: By the invariant of `EventFile`.
     let (buffers, recorder) = unsafe { (file.buffers.as_ref(), file.recorder.as_ref()) };
-    let (bank, ring) = buffers.rings().this(&pin);
+    let (place, ring) = buffers.rings().this(&pin);
     // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
     let attempt = writer.reserve(size, || clock::read(recorder.clock()));
-    answer(&pin, file, (bank, ring), attempt, bits)
+    answer(&pin, file, (place, ring), attempt, bits)
 }
 
 /// The event of `file` was refused by `ring`.
@@ -330,21 +335,22 @@ unsafe fn commit_scratch(pin: &CpuPin, file: &EventFile) {
 pub(super) unsafe extern "C" fn rtrace_commit(cookie: *mut c_void, entry: *mut c_void, token: u64) {
     // SAFETY: As in `rtrace_reserve`.
     let file = unsafe { &*cookie.cast::<EventFile>() };
-    if token & (TOKEN_SCRATCH | TOKEN_ASK) != 0 {
+    let (place, bits) = Place::of_token(token);
+    if bits != 0 {
         // SAFETY: By the contract.
-        return unsafe { commit_chosen(file, entry, token) };
+        return unsafe { commit_marked(file, entry, token) };
     }
     // SAFETY: By the contract.
     let pin = unsafe { CpuPin::assume() };
     // SAFETY: By the invariant of `EventFile`.
     let buffers = unsafe { file.buffers.as_ref() };
-    let (bank, _) = Bank::marked(token);
-    let ring = buffers.rings().here(&pin, bank);
-    // SAFETY: The ring of the CPU that we are pinned to, in the bank of the reservation.
+    // SAFETY: `rtrace_reserve` found it, in the rings of the same file.
+    let ring = unsafe { buffers.rings().here(&pin, place) };
+    // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
     // SAFETY: The last reservation in this ring that is not over is the one of this probe.
     if let Err(left) = unsafe { writer.commit_short() } {
-        return commit_long(file, bank, left);
+        return commit_long(file, place, left);
     }
     // SAFETY: By the invariant of `EventFile`.
     let (recorder, waker) = unsafe { (file.recorder.as_ref(), file.waker.as_ref()) };
@@ -365,10 +371,10 @@ extern "C" fn told(file: &EventFile) {
     recorded(&pin, file, recorder);
 }
 
-/// Goes the long way out of `bank`.
+/// Goes the long way out of the ring at `place`.
 #[cold]
 #[inline(never)]
-extern "C" fn commit_long(file: &EventFile, bank: Bank, left: Left) {
+extern "C" fn commit_long(file: &EventFile, place: Place, left: Left) {
     // SAFETY: Only `rtrace_commit` calls this.
     let pin = unsafe { CpuPin::assume() };
     // SAFETY: By the invariant of `EventFile`.
@@ -380,17 +386,18 @@ extern "C" fn commit_long(file: &EventFile, bank: Bank, left: Left) {
         )
     };
     // SAFETY: The short way said so.
-    unsafe { leave(&pin, buffers, waker, bank, left) };
+    unsafe { leave(&pin, buffers, waker, place, left) };
     recorded(&pin, file, recorder);
 }
 
-/// As [`rtrace_commit`], for a record that the filter is to be asked about.
+/// As [`rtrace_commit`], for a record that the filter is to be asked about, or that has more in front of
+/// its payload than a header.
 ///
 /// # Safety
 ///
 /// As for [`rtrace_commit`].
 #[inline(never)]
-unsafe extern "C" fn commit_chosen(file: &EventFile, entry: *mut c_void, token: u64) {
+unsafe extern "C" fn commit_marked(file: &EventFile, entry: *mut c_void, token: u64) {
     // SAFETY: By the contract.
     let pin = unsafe { CpuPin::assume() };
     if token == TOKEN_SCRATCH {
@@ -405,19 +412,21 @@ unsafe extern "C" fn commit_chosen(file: &EventFile, entry: *mut c_void, token: 
             file.waker.as_ref(),
         )
     };
-    let (bank, token) = Bank::marked(token & !TOKEN_ASK);
-    let ring = buffers.rings().here(&pin, bank);
-    // SAFETY: The ring of the CPU that we are pinned to, in the bank of the reservation.
+    let (place, bits) = Place::of_token(token & !TOKEN_ASK);
+    // SAFETY: `rtrace_reserve` found it, in the rings of the same file.
+    let ring = unsafe { buffers.rings().here(&pin, place) };
+    // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
     let Some(entry) = NonNull::new(entry.cast()) else {
         return;
     };
     // SAFETY: By the contract.
-    let mut reserved = unsafe { Reserved::from_raw(writer, entry, token) };
+    let mut reserved = unsafe { Reserved::from_raw(writer, entry, bits) };
     // Without a filter it was taken away a moment ago: everything is wanted.
-    let wanted = file
-        .filter()
-        .is_none_or(|filter| filter.matches(&pin, reserved.payload()));
+    let wanted = token & TOKEN_ASK == 0
+        || file
+            .filter()
+            .is_none_or(|filter| filter.matches(&pin, reserved.payload()));
     let published = match wanted {
         true => reserved.commit(),
         false => reserved.discard(),

@@ -10,17 +10,18 @@ use super::{
     for_c,
     give_up,
     leave,
-    refused, //
+    refused,
+    NOTHING, //
 };
 use crate::{
     instance::{
         consumer::Consumer,
         registry,
-        Bank,
         Buf,
         Buffers,
         Instance,
-        InstanceRef, //
+        InstanceRef,
+        Place, //
     },
     kapi::{
         c::rt_reserved,
@@ -34,6 +35,7 @@ use crate::{
     },
     ring::{
         reserved::Reserved,
+        wire::EventSize,
         writer::{
             Declined,
             Left,
@@ -107,78 +109,109 @@ unsafe extern "C" fn rtrace_test_close(handle: *mut c_void) {
 ///
 /// # Safety
 ///
-/// `handle` is from [`rtrace_test_open`] and not closed; preemption is disabled until
+/// `handle` is from [`rtrace_test_open`] and not closed, `size` what [`EventSize::pack`] makes of bytes;
+/// preemption is disabled until
 /// [`rtrace_test_commit`] or [`rtrace_test_discard`], one of which follows unless the entry is null.
 #[no_mangle]
-unsafe extern "C" fn rtrace_test_reserve(handle: *mut c_void, size: usize) -> rt_reserved {
+unsafe extern "C" fn rtrace_test_reserve(handle: *mut c_void, size: u64) -> rt_reserved {
     // SAFETY: By the contract.
     let inst = unsafe { &*handle.cast::<InstanceRef>() };
     // SAFETY: By the contract.
     let pin = unsafe { CpuPin::assume() };
     let (buffers, recorder, _) = inst.writing();
-    let (bank, ring) = buffers.rings().this(&pin);
+    let (place, ring) = buffers.rings().this(&pin);
+    if ring.is_disabled() {
+        return reserve_off(inst, ring);
+    }
     // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
-    let Some(clock) = recorder.clock_here().filter(|_| !ring.is_disabled()) else {
-        return reserve_by_call(inst, size, bank);
+    let Some(clock) = recorder.clock_here() else {
+        return reserve_by_call(inst, size, place);
     };
-    match writer.reserve_on(size, || clock.now()) {
-        Ok(reserved) => given(bank, reserved),
-        Err(declined) => reserve_long(inst, size, bank, declined),
+    let Some(usual) = EventSize::packed(size) else {
+        return reserve_by_call(inst, size, place);
+    };
+    match writer.place_short(EventSize::unpack(size), usual, || clock.now()) {
+        Ok(reserved) => given(place, reserved),
+        Err(Declined::Inside) => reserve_inside(inst, size, place),
+        Err(_) => reserve_outside(inst, size, place),
     }
 }
 
-/// As [`rtrace_test_reserve`], with a clock that is a function; or recording is off.
+/// What C gets when recording is off.
 #[inline(never)]
-fn reserve_by_call(inst: &Instance, size: usize, bank: Bank) -> rt_reserved {
+fn reserve_off(inst: &Instance, ring: &Ring) -> rt_reserved {
+    if ring.is_broken() {
+        refused(ring, inst.writing().0, ring.refusal());
+    }
+    NOTHING
+}
+
+/// As [`rtrace_test_reserve`], with a clock that is a function or for an unusual size.
+#[inline(never)]
+fn reserve_by_call(inst: &Instance, size: u64, place: Place) -> rt_reserved {
     // SAFETY: Only `rtrace_test_reserve` calls this.
     let pin = unsafe { CpuPin::assume() };
     let (buffers, recorder, _) = inst.writing();
-    let ring = buffers.rings().here(&pin, bank);
+    // SAFETY: The place of these rings that `rtrace_test_reserve` found.
+    let ring = unsafe { buffers.rings().here(&pin, place) };
     // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
-    let attempt = writer.reserve(size, || clock::read(recorder.clock()));
-    answer(buffers, (bank, ring), attempt)
+    let attempt = writer.reserve(EventSize::unpack(size), || clock::read(recorder.clock()));
+    answer(buffers, (place, ring), attempt)
 }
 
 /// What C gets of a reservation.
 #[inline(always)]
-fn given(bank: Bank, reserved: Reserved<'_, Kernel>) -> rt_reserved {
-    let (entry, token) = reserved.into_raw();
-    for_c(entry, bank, token)
+fn given(place: Place, reserved: Reserved<'_, Kernel>) -> rt_reserved {
+    let (entry, bits) = reserved.into_raw();
+    for_c(entry, place, bits)
 }
 
 /// What C gets of an attempt to reserve.
 #[inline(always)]
 fn answer(
     buffers: &Buffers,
-    (bank, ring): (Bank, &Ring),
+    (place, ring): (Place, &Ring),
     attempt: Result<Reserved<'_, Kernel>, Refused>,
 ) -> rt_reserved {
     match attempt {
-        Ok(reserved) => given(bank, reserved),
+        Ok(reserved) => given(place, reserved),
         Err(why) => {
             refused(ring, buffers, why);
-            rt_reserved {
-                entry: null_mut(),
-                token: 0,
-            }
+            NOTHING
         }
     }
 }
 
-/// Reserves in `bank` what the short way declined.
+/// Reserves what the short way declined before it had done anything.
 #[cold]
 #[inline(never)]
-fn reserve_long(inst: &Instance, size: usize, bank: Bank, declined: Declined) -> rt_reserved {
-    // SAFETY: Only `rtrace_test_reserve` calls this.
+fn reserve_outside(inst: &Instance, size: u64, place: Place) -> rt_reserved {
+    reserve_long(inst, size, place, Declined::Outside)
+}
+
+/// Reserves what the short way declined once it had entered.
+#[cold]
+#[inline(never)]
+fn reserve_inside(inst: &Instance, size: u64, place: Place) -> rt_reserved {
+    reserve_long(inst, size, place, Declined::Inside)
+}
+
+/// Reserves at `place` what the short way declined.
+#[inline(always)]
+fn reserve_long(inst: &Instance, size: u64, place: Place, declined: Declined) -> rt_reserved {
+    // SAFETY: Only what `rtrace_test_reserve` calls calls this.
     let pin = unsafe { CpuPin::assume() };
     let (buffers, recorder, _) = inst.writing();
-    let ring = buffers.rings().here(&pin, bank);
+    // SAFETY: The place of these rings that `rtrace_test_reserve` found.
+    let ring = unsafe { buffers.rings().here(&pin, place) };
     // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
-    let attempt = writer.reserve_long(size, declined, || clock::read(recorder.clock()));
-    answer(buffers, (bank, ring), attempt)
+    let attempt = writer.reserve_long(EventSize::unpack(size), declined, || {
+        clock::read(recorder.clock())
+    });
+    answer(buffers, (place, ring), attempt)
 }
 
 /// Makes what was reserved final.
@@ -194,26 +227,27 @@ unsafe extern "C" fn rtrace_test_commit(handle: *mut c_void, _entry: *mut c_void
     // SAFETY: By the contract.
     let pin = unsafe { CpuPin::assume() };
     let (buffers, _, waker) = inst.writing();
-    let (bank, _) = Bank::marked(token);
-    let ring = buffers.rings().here(&pin, bank);
-    // SAFETY: The ring of the CPU that we are pinned to, in the bank of the reservation.
+    let (place, _) = Place::of_token(token);
+    // SAFETY: `rtrace_test_reserve` found it, in the rings of the same instance.
+    let ring = unsafe { buffers.rings().here(&pin, place) };
+    // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
     // SAFETY: The last reservation in this ring that is not over is the one of the caller.
     match unsafe { writer.commit_short() } {
         Ok(()) => waker.published(),
-        Err(left) => commit_long(inst, bank, left),
+        Err(left) => commit_long(inst, place, left),
     }
 }
 
-/// Goes the long way out of `bank`.
+/// Goes the long way out of the ring at `place`.
 #[cold]
 #[inline(never)]
-fn commit_long(inst: &Instance, bank: Bank, left: Left) {
+fn commit_long(inst: &Instance, place: Place, left: Left) {
     // SAFETY: Only `rtrace_test_commit` calls this.
     let pin = unsafe { CpuPin::assume() };
     let (buffers, _, waker) = inst.writing();
     // SAFETY: The short way said so.
-    unsafe { leave(&pin, buffers, waker, bank, left) };
+    unsafe { leave(&pin, buffers, waker, place, left) };
 }
 
 /// Gives what was reserved up.

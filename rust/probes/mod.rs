@@ -29,8 +29,8 @@ pub(crate) use counts::Counts;
 
 use crate::{
     instance::{
-        Bank,
-        Buffers, //
+        Buffers,
+        Place, //
     },
     kapi::{
         c::rt_reserved,
@@ -53,7 +53,10 @@ use crate::{
     },
     text::clock::ClockId, //
 };
-use core::ptr::NonNull;
+use core::ptr::{
+    null_mut,
+    NonNull, //
+};
 use kernel::prelude::*;
 
 /// Bytes of the common fields that every record begins with.
@@ -65,6 +68,8 @@ pub(crate) const MOST_PAYLOAD: usize = 4072;
 /// What the probes of an instance read of it besides the rings.
 pub(crate) struct Recorder {
     clock: SharedU64,
+    /// That clock as one that is made here, if it is.
+    here: SharedU64,
     stacks: SharedU64,
     /// Address of the [`Counts`]; 0 while nobody wants to know.
     counts: SharedU64,
@@ -77,6 +82,7 @@ impl Recorder {
     pub(crate) fn new(clock: ClockId) -> Self {
         Self {
             clock: SharedWord::new(clock as u64),
+            here: SharedWord::new(clock::Here::word(clock::Here::of(clock))),
             stacks: SharedWord::new(Stacks::NONE.word()),
             counts: SharedWord::new(0),
             more: SharedWord::new(0),
@@ -111,8 +117,8 @@ impl Recorder {
     /// The clock, if it is one that is made here.
     #[inline(always)]
     fn clock_here(&self) -> Option<clock::Here> {
-        // SAFETY: The word holds nothing else than numbers of clocks.
-        unsafe { clock::Here::of(self.clock.load()) }
+        // SAFETY: The word holds nothing else.
+        unsafe { clock::Here::of_word(self.here.load()) }
     }
 
     /// Where events are counted, if they are.
@@ -154,6 +160,7 @@ impl Recorder {
     /// Chooses the clock. The rings are empty and nobody writes.
     pub(crate) fn set_clock(&self, clock: ClockId) {
         self.clock.store(clock as u64);
+        self.here.store(clock::Here::word(clock::Here::of(clock)));
     }
 }
 
@@ -302,24 +309,31 @@ impl EventFile {
     }
 }
 
-/// What C gets of a reservation in `bank`.
+/// What C gets when nothing is to be recorded.
+const NOTHING: rt_reserved = rt_reserved {
+    entry: null_mut(),
+    token: 0,
+};
+
+/// What C gets of a reservation.
 #[inline(always)]
-fn for_c(entry: NonNull<u8>, bank: Bank, token: u64) -> rt_reserved {
+fn for_c(entry: NonNull<u8>, place: Place, bits: u64) -> rt_reserved {
     rt_reserved {
         entry: entry.as_ptr().cast(),
-        token: bank.mark(token),
+        token: place.token(bits),
     }
 }
 
-/// Goes the long way out of `bank`.
+/// Goes the long way out of the ring at `place`.
 ///
 /// # Safety
 ///
-/// `left` is what the short way out of this CPU's ring in `bank` said.
+/// `place` is that of the reservation, and `left` what the short way out of that ring said.
 #[inline(always)]
-unsafe fn leave(pin: &CpuPin, buffers: &Buffers, waker: &Waker, bank: Bank, left: Left) {
-    let ring = buffers.rings().here(pin, bank);
-    // SAFETY: The ring of the CPU that we are pinned to, in the bank of the reservation.
+unsafe fn leave(pin: &CpuPin, buffers: &Buffers, waker: &Waker, place: Place, left: Left) {
+    // SAFETY: By the contract.
+    let ring = unsafe { buffers.rings().here(pin, place) };
+    // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
     // SAFETY: By the contract.
     tell(ring, buffers, waker, unsafe { writer.commit_long(left) });
@@ -332,15 +346,16 @@ unsafe fn leave(pin: &CpuPin, buffers: &Buffers, waker: &Waker, bank: Bank, left
 /// `entry` and `token` are those of the last reservation in this ring that is not over.
 #[inline(always)]
 unsafe fn give_up(pin: &CpuPin, buffers: &Buffers, waker: &Waker, entry: *mut c_void, token: u64) {
-    let (bank, token) = Bank::marked(token);
-    let ring = buffers.rings().here(pin, bank);
-    // SAFETY: The ring of the CPU that we are pinned to, in the bank of the reservation.
+    let (place, bits) = Place::of_token(token);
+    // SAFETY: By the contract.
+    let ring = unsafe { buffers.rings().here(pin, place) };
+    // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
     let Some(entry) = NonNull::new(entry.cast()) else {
         return;
     };
     // SAFETY: By the contract.
-    let published = unsafe { Reserved::from_raw(writer, entry, token) }.discard();
+    let published = unsafe { Reserved::from_raw(writer, entry, bits) }.discard();
     tell(ring, buffers, waker, published);
 }
 

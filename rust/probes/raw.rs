@@ -18,9 +18,12 @@ use super::{
     },
     EventFile, //
 };
-use crate::kapi::{
-    c::rt_raw_arg,
-    percpu::CpuPin, //
+use crate::{
+    kapi::{
+        c::rt_raw_arg,
+        percpu::CpuPin, //
+    },
+    ring::wire::EventSize, //
 };
 use core::slice;
 use kernel::prelude::*;
@@ -37,7 +40,7 @@ unsafe fn record(cookie: *mut c_void, values: &[u64]) {
     let (args, size) = (event.raw_args(), event.size());
     CpuPin::with(|_| {
         // SAFETY: The caller's cookie, preemption is off.
-        let reserved = unsafe { rtrace_reserve(cookie, size) };
+        let reserved = unsafe { rtrace_reserve(cookie, EventSize::pack(size)) };
         if reserved.entry.is_null() {
             return;
         }

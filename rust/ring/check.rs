@@ -95,7 +95,7 @@ fn ensure(holds: bool, violation: Violation) -> Result<(), Violation> {
 }
 
 impl<P: Port> Check<'_, P> {
-    /// I2, I3: the words of the writers.
+    /// I2, I3, I13: the words of the writers.
     fn position(&self) -> Result<(), Violation> {
         let (w, layout) = (&self.ring.w, *self.ring.layout);
         ensure(w.nest.get() == 0, Violation::Nest)?;
@@ -106,6 +106,8 @@ impl<P: Port> Check<'_, P> {
             let held = self.held(self.open).and_then(|s| self.ring.page(s.page()));
             let same = held.is_some_and(|page| core::ptr::eq(page, self.ring.live_page()));
             ensure(same || held.is_none(), Violation::Hint)?;
+        } else {
+            ensure(w.stamps.named().is_none(), Violation::Hint)?;
         }
         let hint = SlotWord::from_raw(w.hint.get());
         if hint.seq() < self.open {

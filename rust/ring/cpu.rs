@@ -21,13 +21,11 @@ pub(super) struct WriterSide<P: Port> {
     /// Writers active, the interrupted ones included.
     pub(super) nest: P::Local,
     /// Beginning of the sub-buffer that was published into last: that of the position, and the first
-    /// one that is not closed, unless a writer has gone on since. [`NOT_LIVE`] without one.
-    ///
-    /// This and the next word are stored by the outermost writer when it publishes, and mean something
-    /// to a writer that interrupted no other.
+    /// one that is not closed, unless a writer has gone on since. [`NOT_LIVE`] without one. The outermost
+    /// writer stores it when it publishes.
     pub(super) live: P::Local,
-    /// Address of that [`SubBuf`]; of another one of the ring when there is no such sub-buffer.
-    live_page: P::Local,
+    /// Address of the [`SubBuf`] of the position (I13). The first writer in it stores it.
+    pub(super) live_page: P::Local,
     pub(super) stamps: StampPair<P::Local>,
     /// The slot word of some recent sub-buffer, only to save a division: used when its sequence
     /// number is the wanted one.
@@ -140,7 +138,7 @@ pub(crate) const DISABLE_CPU: u64 = 16;
 const DISABLE_BROKEN: u64 = 4;
 
 /// The address of a sub-buffer, for a word.
-fn address<P: Port>(page: &SubBuf<P>) -> u64 {
+pub(super) fn address<P: Port>(page: &SubBuf<P>) -> u64 {
     (&raw const *page).expose_provenance() as u64
 }
 
@@ -320,13 +318,13 @@ impl<P: Port> CpuRing<P> {
         if let Some(slot) = self.slots().first() {
             let page = SlotWord::from_raw(slot.load()).page();
             slot.store(SlotWord::new(first, page, State::Open).raw());
+            self.begin_live(page);
         }
         for page in self.pages().iter() {
             page.begin(event);
         }
         self.w.stamps.reset();
         self.w.hint.set(0);
-        self.forget_live();
         self.w.closing.set(first);
         self.w.total.set(event);
         self.w.fault.set(0);
@@ -336,28 +334,38 @@ impl<P: Port> CpuRing<P> {
         self.s.mark.store(0);
     }
 
-    /// No sub-buffer has been published into, as far as the next writer knows.
-    pub(super) fn forget_live(&self) {
+    /// The position is in this sub-buffer, which nobody has published into, as far as writers know.
+    pub(super) fn begin_live(&self, page: PageIndex) {
         self.w.live.set(NOT_LIVE);
-        if let Some(page) = self.pages().first() {
+        if let Some(page) = self.page(page) {
             self.w.live_page.set(address(page));
         }
     }
 
-    /// Sub-buffer `seq` is `page`, all others before it are closed, and the caller is the outermost
-    /// writer.
+    /// All sub-buffers before `seq` are closed, and it has been published into. For the outermost writer.
     #[inline]
-    pub(super) fn set_live(&self, seq: Seq, page: &SubBuf<P>) {
-        self.w.live_page.set(address(page));
+    pub(super) fn set_live(&self, seq: Seq) {
         self.w.live.set(self.layout.pos(seq, 0, 0).0);
     }
 
-    /// The sub-buffer that `live` names, for a writer that interrupted no other.
+    /// An event begins in sub-buffer `seq`, which is `page`. For the writer of that event.
+    ///
+    /// Those who interrupt it may be in a later one already. What is remembered then changes, and does not
+    /// become the same again: the sub-buffers from this writer's on are open until it has left.
+    #[inline]
+    pub(super) fn enter_page(&self, seq: Seq, page: &SubBuf<P>) {
+        let (before, now) = (self.w.live_page.get(), address(page));
+        if before != now && self.layout.seq(Pos(self.w.pos.get())) == seq {
+            self.w.live_page.cmpxchg(before, now);
+        }
+    }
+
+    /// The sub-buffer of the position, or of one that the position has left meanwhile.
     #[inline(always)]
     pub(super) fn live_page(&self) -> &SubBuf<P> {
         let address = self.w.live_page.get() as usize;
         // SAFETY: the address of one of our sub-buffers, exposed by `address`: `begin_at` and `keep`
-        // make it so when the ring gets its sub-buffers, and `set_live` is given one of them. They
+        // make it so when the ring gets its sub-buffers, and `enter_page` is given one of them. They
         // go while nobody uses the ring.
         unsafe { &*core::ptr::with_exposed_provenance(address) }
     }

@@ -27,6 +27,8 @@
 //! - I10: `before == write` says that `write` is the time of the event that ends at the position.
 //! - I11: written = read + overrun + remaining, whenever no writer is active.
 //! - I12: the reader never makes a writer refuse.
+//! - I13: a writer that interrupted nobody finds in `live_page` the sub-buffer of the position, or the
+//!   pair names no event.
 //!
 //! # Memory order
 //!

@@ -24,31 +24,32 @@ pub(crate) struct Reserved<'a, P: Port> {
     pub(super) shape: Shape,
 }
 
-/// What `discard` must know of an event: `total:24 long:1 stamped:1`.
+/// What stands in front of the payload: a time record, a length word.
 #[derive(Clone, Copy)]
 pub(super) struct Shape(u64);
+
+const STAMPED: u64 = 1;
+const LONG: u64 = 2;
 
 impl Shape {
     #[inline(always)]
     pub(super) const fn new(size: EventSize, stamp: Stamp) -> Self {
-        let stamped = (stamp.record_size() != 0) as u64;
-        let long = (size.type_len == 0) as u64;
-        Self(((size.total as u64) << 2) | (long << 1) | stamped)
+        let stamped = if stamp.record_size() == 0 { 0 } else { STAMPED };
+        let long = if size.type_len == 0 { LONG } else { 0 };
+        Self(stamped | long)
     }
-    /// Bytes with the time record.
-    fn total(self) -> u32 {
-        let event = (self.0 >> 2) as u32;
-        match self.0 & 1 {
-            0 => event,
-            _ => event.wrapping_add(wire::STAMP_SIZE),
+    /// Bytes of the header and of the length word.
+    fn header(self) -> u32 {
+        match self.0 & LONG {
+            0 => 4,
+            _ => 8,
         }
     }
-    /// Bytes in front of the payload.
-    fn head(self) -> u32 {
-        let header = if self.0 & 2 == 0 { 4u32 } else { 8 };
-        match self.0 & 1 {
-            0 => header,
-            _ => header.wrapping_add(wire::STAMP_SIZE),
+    /// Bytes of the time record.
+    fn record(self) -> u32 {
+        match self.0 & STAMPED {
+            0 => 0,
+            _ => wire::STAMP_SIZE,
         }
     }
 }
@@ -78,7 +79,7 @@ impl<'a, P: Port> Reserved<'a, P> {
         this.give_up()
     }
 
-    /// For a writer in C: the payload, and a token that [`Self::from_raw`] wants back.
+    /// For a writer in C: the payload, and a token of two bits that [`Self::from_raw`] wants back.
     #[inline(always)]
     pub(crate) fn into_raw(self) -> (NonNull<u8>, u64) {
         let this = ManuallyDrop::new(self);
@@ -93,14 +94,14 @@ impl<'a, P: Port> Reserved<'a, P> {
     /// reservations made since then on this CPU are over (I2).
     #[inline(always)]
     pub(crate) unsafe fn from_raw(writer: Writer<'a, P>, payload: NonNull<u8>, token: u64) -> Self {
-        let shape = Shape(token);
-        let len = shape.total().wrapping_sub(shape.head()) as usize;
-        Self {
+        let mut this = Self {
             writer,
             payload,
-            len,
-            shape,
-        }
+            len: 0,
+            shape: Shape(token),
+        };
+        this.len = this.room() as usize;
+        this
     }
 }
 
@@ -117,12 +118,13 @@ impl<P: Port> Reserved<'_, P> {
         let ring = self.writer.ring;
         let w = &ring.w;
         let layout = *ring.layout;
-        let total = self.shape.total();
+        let total = self.total();
         // Sub-buffers are aligned to their size, so the address tells the offset.
         let in_page = (self.payload.as_ptr() as usize) & layout.size().wrapping_sub(1);
         let start = (in_page as u32)
             .wrapping_sub(wire::HEADER as u32)
-            .wrapping_sub(self.shape.head());
+            .wrapping_sub(self.shape.header())
+            .wrapping_sub(self.shape.record());
         let end = start.wrapping_add(total);
         // Before the cmpxchg: a writer that comes between the two must not take our time for that
         // of the event in front of it.
@@ -145,6 +147,23 @@ impl<P: Port> Reserved<'_, P> {
             Published::Events if same && w.pos.get() == back.0 => Published::Nothing,
             told => told,
         }
+    }
+
+    /// Bytes of payload that there is room for. The event's own header says so, which nobody else
+    /// changes before we leave.
+    fn room(&self) -> u32 {
+        // SAFETY: a word of the header is in front of the payload.
+        let word = unsafe { self.payload.cast::<u32>().sub(1).read() };
+        match self.shape.0 & LONG {
+            0 => (word & wire::TYPE_LEN) << 2,
+            _ => word.wrapping_sub(4),
+        }
+    }
+
+    /// Bytes from the time record to the end of the payload.
+    fn total(&self) -> u32 {
+        let front = self.shape.record().wrapping_add(self.shape.header());
+        self.room().wrapping_add(front)
     }
 
     fn is_in(&self, seq: Seq) -> bool {

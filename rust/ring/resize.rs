@@ -191,7 +191,7 @@ where
         state.begun = open.wrapping_sub(opened);
         self.w.closing.set(open);
         self.w.hint.set(0);
-        self.forget_live();
+        self.begin_live(PageIndex(to.wrapping_sub(1)));
         self.w.stamps.reset();
         let pos = self
             .layout

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //! One word of a ring changed by force: how tests make the faults that [`super::check`] must find.
 
-use super::cpu::{CpuRing, ReaderState};
+use super::cpu::{address, CpuRing, ReaderState};
 use super::port::{LocalWord, Port, SharedWord};
 use super::pos::Seq;
 use super::slot::{PageIndex, SlotWord};
@@ -17,6 +17,7 @@ pub(crate) enum Word {
     Closing,
     Total,
     Hint,
+    Live,
     /// Names the sub-buffer of that index, whatever the bits.
     LivePage(u32),
     Before,
@@ -85,7 +86,8 @@ impl<P: Port> CpuRing<P> {
             Word::Closing => local(&w.closing),
             Word::Total => local(&w.total),
             Word::Hint => local(&w.hint),
-            Word::LivePage(index) => self.set_live(self.newest(), page(index)?),
+            Word::Live => local(&w.live),
+            Word::LivePage(index) => self.w.live_page.set(address(page(index)?)),
             Word::Before => local(w.stamps.words().0),
             Word::Write => local(w.stamps.words().1),
             Word::Time(level) => {

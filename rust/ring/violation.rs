@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! The names of broken invariants: which of I1 to I12, and what is wrong.
+//! The names of broken invariants: which of I1 to I13, and what is wrong.
 //!
 //! [`super::check`] finds them in a ring at rest, a writer when it meets what cannot be.
 

@@ -16,6 +16,8 @@ pub(crate) const MISSED_STORED: u64 = 1 << 30;
 /// Bits of `commit` that hold the length of the data.
 pub(crate) const LENGTH_MASK: u64 = MISSED_STORED - 1;
 
+/// Bits of `type_len` in an event header.
+pub(crate) const TYPE_LEN: u32 = 31;
 /// `type_len` of a discarded event or of the unused end of a sub-buffer.
 pub(crate) const PADDING: u32 = 29;
 /// `type_len` of a record that adds a long delta.
@@ -39,7 +41,8 @@ pub(crate) const STAMP_SIZE: u32 = 8;
 /// An event header word.
 #[inline(always)]
 pub(crate) const fn header(type_len: u32, delta: u32) -> u32 {
-    (delta << 5) | type_len
+    // A sum, of which the compiler makes one instruction.
+    (delta << TYPE_LEN.trailing_ones()).wrapping_add(type_len)
 }
 
 /// The two words of a time record ([`TIME_EXTEND`] or [`TIME_STAMP`]).
@@ -122,6 +125,37 @@ impl EventSize {
         })
     }
 
+    /// What a caller in C makes of the bytes of a payload, at compile time where it knows them: the words
+    /// of an event of a usual size, else the bytes, eight bits up.
+    pub(crate) const fn pack(payload: usize) -> u64 {
+        match Self::usual(payload) {
+            Some(size) => (size.total >> 2) as u64,
+            None => (payload as u64) << 8,
+        }
+    }
+
+    /// The size that [`Self::pack`] has packed, if it is a usual one.
+    #[inline(always)]
+    pub(crate) const fn packed(packed: u64) -> Option<Self> {
+        // Two words are a header and a payload: the compiler is to see that `type_len` is not 0.
+        if packed.wrapping_sub(2) > 253 {
+            return None;
+        }
+        let words = packed as u32;
+        Some(Self {
+            total: words << 2,
+            type_len: words.wrapping_sub(1),
+        })
+    }
+
+    /// The bytes that were packed; of a usual size as many as there is room for.
+    pub(crate) const fn unpack(packed: u64) -> usize {
+        match Self::packed(packed) {
+            Some(size) => size.total.wrapping_sub(4) as usize,
+            None => (packed >> 8) as usize,
+        }
+    }
+
     /// The word behind the header when `type_len` is 0: the payload and this word itself.
     #[inline(always)]
     pub(crate) const fn length_word(self) -> u32 {
@@ -186,7 +220,7 @@ pub(crate) fn record(bytes: &[u8], at: usize) -> Result<(Record, usize), Malform
     let delta = u64::from(head >> 5);
     let second = || at.checked_add(4).and_then(|a| word(bytes, a));
     let value = || second().map(|hi| (u64::from(hi) << DELTA_BITS) | delta);
-    let (record, size) = match head & 31 {
+    let (record, size) = match head & TYPE_LEN {
         PADDING if delta == 0 => (Record::End, bytes.len().saturating_sub(at)),
         PADDING => {
             let len = second().ok_or(Malformed)? as usize;

@@ -153,26 +153,16 @@ impl<'a, P: Port> Writer<'a, P> {
         if self.ring.is_disabled() {
             return Err(Declined::Off);
         }
-        self.reserve_on(len, || Some(clock()))
-    }
-
-    /// As [`Self::reserve_short`], once recording was found on, and with a clock that may have no time
-    /// just now.
-    #[inline(always)]
-    pub(crate) fn reserve_on(
-        self,
-        len: usize,
-        clock: impl FnOnce() -> Option<u64>,
-    ) -> Result<Reserved<'a, P>, Declined> {
         match EventSize::usual(len) {
-            Some(size) => self.place_short(len, size, clock),
+            Some(size) => self.place_short(len, size, || Some(clock())),
             None => Err(Declined::Outside),
         }
     }
 
-    /// As [`Self::reserve_on`], once the size is known.
+    /// As [`Self::reserve_short`], once recording was found on and the size is known, and with a clock
+    /// that may have no time just now.
     #[inline(always)]
-    fn place_short(
+    pub(crate) fn place_short(
         self,
         len: usize,
         size: EventSize,
@@ -181,6 +171,7 @@ impl<'a, P: Port> Writer<'a, P> {
         let ring = self.ring;
         let w = &ring.w;
         let layout = &*ring.layout;
+        // Nobody is interrupted: whoever has moved the position has also said into which sub-buffer (I13).
         if w.nest.get() != 0 {
             return Err(Declined::Outside);
         }
@@ -197,9 +188,11 @@ impl<'a, P: Port> Writer<'a, P> {
         };
         let used = layout.offset(from);
         let end = used.wrapping_add(size.total);
-        if !layout.is_in(from, Pos(w.live.get())) || end > layout.capacity() {
+        if end > layout.capacity() {
             return Err(Declined::Inside);
         }
+        // Between A and D: the position is in it as long as that stays.
+        let page = ring.live_page();
         // C
         let token = layout.token(from, 0);
         w.stamps.open(token);
@@ -209,9 +202,9 @@ impl<'a, P: Port> Writer<'a, P> {
         }
         // E
         w.stamps.close(token, 0, time);
-        // F. The sub-buffer stays the same until we publish.
+        // F
         // SAFETY: [used, end) is in the sub-buffer and ours since D.
-        let payload = unsafe { ring.live_page().begin_event(used, size, delta) };
+        let payload = unsafe { page.begin_event(used, size, delta) };
         Ok(Reserved {
             writer: self,
             payload,
@@ -382,6 +375,7 @@ impl<'a, P: Port> Writer<'a, P> {
             ring.open_page(layout.seq(from))?.end.set(from.0);
         }
         let page = ring.open_page(seq)?;
+        ring.enter_page(seq, page);
         let start = layout.offset(next).wrapping_sub(total);
         if start == 0 {
             // SAFETY: the sub-buffer is open, and its first event ours.
@@ -496,11 +490,13 @@ impl<'a, P: Port> Writer<'a, P> {
         if w.nest.get() != 1 {
             return Err(Left::Not);
         }
+        // In front of the position: while that is in the live sub-buffer, so was the one before it, and
+        // nobody has entered another.
+        let page = ring.live_page();
         let pos = Pos(w.pos.get());
         if !layout.is_in(pos, Pos(w.live.get())) {
             return Err(Left::Not);
         }
-        let page = ring.live_page();
         // Behind the load of `pos`: an event that becomes padding is in it or was never counted.
         if page.padded.get() != 0 {
             return Err(Left::Not);
@@ -587,7 +583,7 @@ impl<'a, P: Port> Writer<'a, P> {
             let len = layout.offset(pos);
             // SAFETY: the sub-buffer is open, and we are the outermost writer.
             unsafe { page.publish(layout.pos(seq, count, len), len) };
-            ring.set_live(seq, page);
+            ring.set_live(seq);
             w.nest.set(0);
             // An interrupt between the load of `pos` and here was not the outermost and could not
             // publish.

@@ -32,6 +32,12 @@ typedef void (*rt_print_t)(struct trace_seq *s, struct trace_seq *p,
 __printf(2, 3)
 void rt_print(struct trace_seq *s, const char *fmt, ...);
 
+/* trace_seq_vprintf() and trace_seq_printf(), made cheap. */
+__printf(2, 0)
+void rt_vprintf(struct trace_seq *s, const char *fmt, va_list args);
+__printf(2, 3)
+void rt_printf(struct trace_seq *s, const char *fmt, ...);
+
 /* Whether RT_PRINT_TYPES is asked for; @s as a print function gets it. */
 bool rt_print_types(const struct trace_seq *s);
 
@@ -166,7 +172,19 @@ struct rt_reserved {
 	u64 token;
 };
 
-struct rt_reserved rtrace_reserve(void *cookie, unsigned long size);
+/*
+ * How rtrace_reserve() wants the size of a record: the 4-byte words of an event
+ * of more than 8 and at most 112 bytes, its header included, else the bytes, eight
+ * bits up. A constant where the size is one. EventSize::pack in Rust is the same.
+ */
+static __always_inline u64 rt_size(size_t bytes)
+{
+	if (bytes > 8 && bytes <= 112)
+		return (bytes + 3) / 4 + 1;
+	return (u64)bytes << 8;
+}
+
+struct rt_reserved rtrace_reserve(void *cookie, u64 size);
 void rtrace_commit(void *cookie, void *entry, u64 token);
 void rtrace_discard(void *cookie, void *entry, u64 token);
 
@@ -274,7 +292,7 @@ void rtrace_test_close(void *handle);
  * the instance; preemption is off. The last two consume what there is of one CPU,
  * event by event or by sub-buffers, in process context, and return how many.
  */
-struct rt_reserved rtrace_test_reserve(void *handle, unsigned long size);
+struct rt_reserved rtrace_test_reserve(void *handle, u64 size);
 void rtrace_test_commit(void *handle, void *entry, u64 token);
 void rtrace_test_discard(void *handle, void *entry, u64 token);
 u64 rtrace_test_clock(void *handle);

@@ -7,7 +7,8 @@ use core::fmt;
 
 use super::{
     clock::ClockId,
-    time::Seconds,
+    piece::Piece,
+    time,
     writer::ByteWrite, //
 };
 
@@ -33,25 +34,40 @@ const COMM_WIDTH: usize = 16;
 impl Prefix<'_> {
     /// Writes the prefix up to and including the blank behind the stamp.
     pub(crate) fn write_text(&self, out: &mut dyn ByteWrite) -> fmt::Result {
-        for _ in self.comm.len()..COMM_WIDTH {
-            out.write_char(' ')?;
+        let mut text = Piece::new();
+
+        match COMM_WIDTH.checked_sub(self.comm.len()) {
+            Some(blanks) => {
+                text.blanks(blanks)?;
+                text.bytes_of(self.comm)?;
+            }
+            // No task has such a name.
+            None => out.write_bytes(self.comm)?,
         }
-        out.write_bytes(self.comm)?;
-        write!(out, "-{:<7} ", self.pid)?;
+        text.bytes_of(b"-")?;
+        text.left(self.pid.into(), 7)?;
         match self.tgid {
-            None => {}
-            Some(0) => out.write_str("(-------) ")?,
-            Some(tgid) => write!(out, "({tgid:7}) ")?,
+            None => text.bytes_of(b" [")?,
+            Some(0) => text.bytes_of(b" (-------) [")?,
+            Some(tgid) => {
+                text.bytes_of(b" (")?;
+                text.right(tgid.into(), 7)?;
+                text.bytes_of(b") [")?;
+            }
         }
-        write!(out, "[{:03}] ", self.cpu)?;
+        text.zeros(self.cpu.into(), 3)?;
+        text.bytes_of(b"] ")?;
         if let Some(columns) = &self.columns {
-            out.write_bytes(columns)?;
+            text.bytes_of(columns)?;
         }
+        text.blanks(1)?;
         if self.clock.in_ns() {
-            write!(out, " {}: ", Seconds(self.stamp))
+            time::put(self.stamp, &mut text)?;
         } else {
-            write!(out, " {:12}: ", self.stamp)
+            text.right(self.stamp, 12)?;
         }
+        text.bytes_of(b": ")?;
+        text.write_to(out)
     }
 }
 

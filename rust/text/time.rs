@@ -5,6 +5,10 @@
 
 use core::fmt;
 
+use super::piece::Piece;
+
+const US_PER_S: u64 = 1_000_000;
+
 /// Nanoseconds as microseconds, rounded to the nearest one.
 pub(crate) fn microseconds(ns: u64) -> u64 {
     const NS_PER_US: u64 = 1_000;
@@ -18,17 +22,24 @@ pub(crate) struct Seconds(pub(crate) u64);
 
 impl fmt::Display for Seconds {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const US_PER_S: u64 = 1_000_000;
-
         let us = microseconds(self.0);
 
         write!(out, "{:5}.{:06}", us / US_PER_S, us % US_PER_S)
     }
 }
 
+/// Appends [`Seconds`] to a line.
+pub(crate) fn put(ns: u64, text: &mut Piece) -> fmt::Result {
+    let us = microseconds(ns);
+    text.right(us / US_PER_S, 5)?;
+    text.bytes_of(b".")?;
+    text.zeros(us % US_PER_S, 6)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn table() {
@@ -48,6 +59,22 @@ mod tests {
         ];
         for (ns, expected) in rows {
             assert_eq!(Seconds(ns).to_string(), expected);
+            assert_eq!(put_of(ns), expected);
+        }
+    }
+
+    fn put_of(ns: u64) -> String {
+        let mut text = Piece::new();
+
+        put(ns, &mut text).unwrap();
+        String::from_utf8(text.bytes().to_vec()).unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn both_ways_are_the_same(ns: u64, bits in 0u32..64) {
+            let ns = ns >> bits;
+            prop_assert_eq!(put_of(ns), Seconds(ns).to_string());
         }
     }
 }

@@ -19,6 +19,17 @@ pub(crate) fn c_string(input: &[u8]) -> &[u8] {
     input.split(|&byte| byte == 0).next().unwrap_or_default()
 }
 
+/// How long the name of a task is, a C string that may have no end: found without a look at each byte,
+/// as every line of a trace has one.
+pub(crate) fn comm_len(comm: &[u8; 16]) -> usize {
+    const ONES: u128 = u128::MAX / 0xff;
+    let word = u128::from_le_bytes(*comm);
+    // The highest bit of each byte that is 0. Above the first of them a byte of 1 has it, too.
+    let zeros = word.wrapping_sub(ONES) & !word & (ONES << 7);
+
+    (zeros.trailing_zeros() / 8) as usize
+}
+
 /// `input` as a C string without the white space around it.
 pub(crate) fn strip(input: &[u8]) -> &[u8] {
     let mut rest = strip_end(input);
@@ -61,6 +72,23 @@ mod tests {
         let expected: Vec<u8> = (0x80..0xc0).chain([0xd7, 0xf7]).collect();
         assert_eq!(others, expected);
         assert!(is_alnum(b'z') && is_alnum(b'0') && !is_alnum(b'_'));
+    }
+
+    #[test]
+    fn a_name_ends_at_its_first_nul() {
+        for byte in 1..=255u8 {
+            for end in 0..=16 {
+                for behind in [0, 1, 0x80, byte] {
+                    let mut comm = [behind; 16];
+                    comm[..end].fill(byte);
+                    if let Some(nul) = comm.get_mut(end) {
+                        *nul = 0;
+                    }
+                    assert_eq!(comm_len(&comm), end, "{comm:?}");
+                    assert_eq!(c_string(&comm).len(), end);
+                }
+            }
+        }
     }
 
     #[test]

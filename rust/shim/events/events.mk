@@ -122,7 +122,8 @@ rt-events-$(CONFIG_VIRTIO_VSOCKETS_COMMON) += vsock_virtio_transport_common
 rt-events-$(CONFIG_WATCHDOG_CORE) += watchdog
 
 rt-events := $(patsubst %,rust/shim/events/%.o, \
-	access exports printer syscall_print syscall_probe syscall_table \
+	access exports printer printf $(if $(filter y,$(CONFIG_KUNIT)),printf_test) \
+	syscall_print syscall_probe syscall_table \
 	first $(rt-events-y) $(rt-events-m) $(if $(RTRACE_ALL_EVENTS),$(rt-events-)) last)
 
 # Before the kernel's own folders, so that <trace/define_trace.h> is ours.

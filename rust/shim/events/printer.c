@@ -63,19 +63,19 @@ static void rt_print_raw(struct trace_seq *s, const struct rt_raw_arg *args,
 	for (arg = args; arg->type; arg++) {
 		s64 value = rt_raw_value(arg, rec);
 
-		trace_seq_printf(s, "%s%s=", arg == args ? "" : " ", arg->name);
+		rt_printf(s, "%s%s=", arg == args ? "" : " ", arg->name);
 		switch (arg->kind) {
 		case RT_RAW_SIGNED:
-			trace_seq_printf(s, "%lld", value);
+			rt_printf(s, "%lld", value);
 			break;
 		case RT_RAW_UNSIGNED:
-			trace_seq_printf(s, "%llu", value);
+			rt_printf(s, "%llu", value);
 			break;
 		case RT_RAW_POINTER:
 			rt_print(s, "%p", (void *)value);
 			break;
 		default:
-			trace_seq_printf(s, "0x%llx", value);
+			rt_printf(s, "0x%llx", value);
 		}
 	}
 }
@@ -120,7 +120,7 @@ void rt_print(struct trace_seq *s, const char *fmt, ...)
 	if (printer->flags & RT_PRINT_POINTERS)
 		fmt = rt_open_format(printer, fmt) ?: fmt;
 	va_start(args, fmt);
-	trace_seq_vprintf(s, fmt, args);
+	rt_vprintf(s, fmt, args);
 	va_end(args);
 }
 

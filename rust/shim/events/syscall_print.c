@@ -28,7 +28,7 @@ static struct piece piece(const struct rt_syscall_enter *entry,
 
 static void print_text(struct trace_seq *s, struct piece text)
 {
-	trace_seq_printf(s, " \"%.*s\"", text.bytes, text.at);
+	rt_printf(s, " \"%.*s\"", text.bytes, text.at);
 }
 
 static bool printable(unsigned char byte)
@@ -44,11 +44,11 @@ static void print_bytes(struct trace_seq *s, struct piece bytes, int all)
 
 	trace_seq_puts(s, " (");
 	for (unsigned int i = 0; i < bytes.bytes; i++) {
-		trace_seq_printf(s, i ? ":%02x" : "%02x", bytes.at[i]);
+		rt_printf(s, i ? ":%02x" : "%02x", bytes.at[i]);
 		any |= printable(bytes.at[i]);
 	}
 	if (more)
-		trace_seq_printf(s, ", %s", more);
+		rt_printf(s, ", %s", more);
 	trace_seq_putc(s, ')');
 	if (!any)
 		return;
@@ -95,11 +95,11 @@ static void print_open_flags(struct trace_seq *s, unsigned long flags)
 		if ((flags & names[i].bits) != names[i].bits)
 			continue;
 		flags &= ~names[i].bits;
-		trace_seq_printf(s, first ? "%s" : "|%s", names[i].name);
+		rt_printf(s, first ? "%s" : "|%s", names[i].name);
 		first = false;
 	}
 	if (flags)
-		trace_seq_printf(s, first ? "0x%lx" : "|0x%lx", flags);
+		rt_printf(s, first ? "0x%lx" : "|0x%lx", flags);
 }
 
 /* What stands between the parentheses of an openat(2). */
@@ -109,16 +109,16 @@ static void print_openat(struct trace_seq *s, const struct rt_syscall_enter *ent
 	/* An int, and shown as one: what has no name keeps its sign. */
 	unsigned long flags = (int)entry->args[2];
 
-	trace_seq_printf(s, "%s: %lu, %s: %lu", meta->args[0], entry->args[0],
-			 meta->args[1], entry->args[1]);
+	rt_printf(s, "%s: %lu, %s: %lu", meta->args[0], entry->args[0],
+		  meta->args[1], entry->args[1]);
 	if (meta->user_mask)
 		print_text(s, piece(entry, meta->nb_args, 0));
 	trace_seq_puts(s, ", flags: ");
 	print_open_flags(s, flags);
 	/* Else the mode means nothing. */
 	if (flags & (O_CREAT | O_TMPFILE))
-		trace_seq_printf(s, ", %s: 0%03o", meta->args[3],
-				 (unsigned int)entry->args[3]);
+		rt_printf(s, ", %s: 0%03o", meta->args[3],
+			  (unsigned int)entry->args[3]);
 }
 
 static void print_args(struct trace_seq *s, const struct rt_syscall_enter *entry,
@@ -132,9 +132,9 @@ static void print_args(struct trace_seq *s, const struct rt_syscall_enter *entry
 		if (i)
 			trace_seq_puts(s, ", ");
 		if (rt_print_types(s))
-			trace_seq_printf(s, "%s ", meta->types[i]);
-		trace_seq_printf(s, value < 10 ? "%s: %lu" : "%s: 0x%lx",
-				 meta->args[i], value);
+			rt_printf(s, "%s ", meta->types[i]);
+		rt_printf(s, value < 10 ? "%s: %lu" : "%s: 0x%lx",
+			  meta->args[i], value);
 		if (!(meta->user_mask & BIT(i)))
 			continue;
 		if (meta->user_arg_size < 0 || meta->user_arg_is_str)
@@ -153,7 +153,7 @@ void rt_print_syscall_enter(struct trace_seq *s, struct trace_seq *p,
 
 	if (!meta)
 		return;
-	trace_seq_printf(s, "%s(", meta->name);
+	rt_printf(s, "%s(", meta->name);
 	if (meta->syscall_nr == __NR_openat && !rt_print_types(s))
 		print_openat(s, entry, meta);
 	else
@@ -168,5 +168,5 @@ void rt_print_syscall_exit(struct trace_seq *s, struct trace_seq *p,
 	const struct syscall_metadata *meta = rt_syscall_meta(entry->nr);
 
 	if (meta)
-		trace_seq_printf(s, "%s -> 0x%lx", meta->name, entry->ret);
+		rt_printf(s, "%s -> 0x%lx", meta->name, entry->ret);
 }

@@ -130,7 +130,7 @@ notrace void rt_probe_syscall_enter(void *cookie, struct pt_regs *regs, long id)
 		size += sizeof(u32) + user.bytes[i];
 
 	guard(preempt_notrace)();
-	reserved = rtrace_reserve(want.file, size);
+	reserved = rtrace_reserve(want.file, rt_size(size));
 	entry = reserved.entry;
 	if (!entry)
 		return;
@@ -154,7 +154,7 @@ notrace void rt_probe_syscall_exit(void *cookie, struct pt_regs *regs, long ret)
 		return;
 
 	guard(preempt_notrace)();
-	reserved = rtrace_reserve(want.file, sizeof(*entry));
+	reserved = rtrace_reserve(want.file, rt_size(sizeof(*entry)));
 	entry = reserved.entry;
 	if (!entry)
 		return;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A plugin of QEMU's translator: counts what each instruction of the kernel does
- * between the two marks that rtbench (main.c) puts around a row. scripts/breakdown
- * builds it, boots a guest with it and reads what it writes.
+ * between two marks: those that rtbench (main.c) puts around a row, or those that
+ * rtguest puts around the reading of a file. scripts/breakdown builds it, boots a
+ * guest with it and reads what it writes.
  *
  *	-plugin plugin.so,out=FILE
  *
@@ -161,8 +162,6 @@ static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 		uint64_t address = qemu_plugin_insn_vaddr(insn);
 		struct place *place;
 
-		if (address < KERNEL)
-			continue;
 		switch (mark_of(insn)) {
 		case MARK_BEGIN:
 			qemu_plugin_register_vcpu_insn_exec_cb(insn, begins,
@@ -173,6 +172,8 @@ static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 							       QEMU_PLUGIN_CB_NO_REGS, NULL);
 			continue;
 		}
+		if (address < KERNEL)
+			continue;
 		place = place_at(address);
 		free(place->text);
 		place->text = qemu_plugin_insn_disas(insn);

@@ -20,7 +20,7 @@ static noinline void write_##len(struct bench *bench)				\
 		struct rt_reserved reserved;					\
 										\
 		preempt_disable_notrace();					\
-		reserved = rtrace_test_reserve(ring, len);			\
+		reserved = rtrace_test_reserve(ring, rt_size(len));			\
 		if (likely(reserved.entry)) {					\
 			fill(reserved.entry, len);				\
 			rtrace_test_commit(ring, reserved.entry, reserved.token);	\
@@ -47,7 +47,7 @@ static noinline void discard(struct bench *bench)
 		struct rt_reserved reserved;
 
 		preempt_disable_notrace();
-		reserved = rtrace_test_reserve(ring, 16);
+		reserved = rtrace_test_reserve(ring, rt_size(16));
 		if (likely(reserved.entry))
 			rtrace_test_discard(ring, reserved.entry, reserved.token);
 		else

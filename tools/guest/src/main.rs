@@ -4,7 +4,7 @@
 //!
 //! `rtguest --list` names the tests, `rtguest run [[--filter] TEXT]...` runs those
 //! whose name contains one of the texts and none of those behind a `!`. `rtguest bench [PART]...`
-//! and `rtguest breakdown` tell what events cost (see `bench`). `--root DIR`
+//! and `rtguest breakdown [text]` tell what events cost (see `bench`). `--root DIR`
 //! points the suite at another tree: with `--root /sys/kernel/tracing` it checks its own
 //! idea of ftrace against the kernel's, and skips what only rtracefs promises.
 
@@ -70,7 +70,7 @@ enum Command {
 }
 
 const USAGE: &str =
-    "usage: rtguest --list | bench [PART]... | breakdown | run [[--filter] TEXT]... [--root DIR] \
+    "usage: rtguest --list | bench [PART]... | breakdown [text] | run [[--filter] TEXT]... [--root DIR] \
                      [--module FILE] [--stress FILE]";
 
 /// The first of the files that is there, or the first.
@@ -133,7 +133,7 @@ fn main() -> ExitCode {
         }
         Some(Command::Run) => runner::run(&context, &filters),
         Some(Command::Bench) => told(bench::run(&context, &filters)),
-        Some(Command::Breakdown) => told(bench::breakdown(&context)),
+        Some(Command::Breakdown) => told(bench::breakdown(&context, &filters)),
         Some(Command::One(name)) => runner::run_here(&context, &name),
         None => {
             eprintln!("{USAGE}");

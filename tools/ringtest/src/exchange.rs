@@ -9,7 +9,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use crate::banks::{Bank, Buf, Live, Pair};
+use crate::banks::{Bank, Buf, Live, Pair, Place};
 use crate::plain;
 use crate::ring::check::Clock;
 use crate::ring::cpu::{CpuRing, ReaderState};
@@ -38,6 +38,13 @@ const PLAN: Plan = Plan {
     len: 100,
     discards: false,
 };
+
+const PLACES: Pair<Place> = Pair::new(Place::new(64), Place::new(128));
+
+fn bank_at(place: Place) -> Bank {
+    let is = |bank: &Bank| *PLACES.of(*bank) == place;
+    Bank::BOTH.into_iter().find(is).expect("a place of nothing")
+}
 
 struct World {
     plan: Plan,
@@ -96,7 +103,7 @@ impl World {
         let (b, others) = CpuRing::new(parts(8, 4096), 4096).unwrap();
         World {
             plan,
-            live: Live::new(),
+            live: Live::new(PLACES),
             rings: Pair::new(a, b),
             states: RefCell::new(Pair::new(its, others)),
             left: [plan.nested, plan.reads, plan.exchanges].map(Cell::new),
@@ -130,7 +137,8 @@ impl World {
         self.next.set(id + 1);
         self.active.set(self.active.get() + 1);
 
-        let bank = self.live.bank();
+        let place = self.live.place();
+        let bank = bank_at(place);
         // SAFETY: one simulated CPU; nested calls run to their end inside this one.
         let writer = unsafe { self.rings.of(bank).writer() };
         let clock = || {
@@ -139,14 +147,14 @@ impl World {
         };
         let mut event = writer.reserve(self.plan.len, clock).expect("refused");
         event.payload()[..8].copy_from_slice(&id.to_ne_bytes());
-        let (payload, token) = event.into_raw();
-        let token = bank.mark(token);
+        let (payload, bits) = event.into_raw();
+        let token = place.token(bits);
 
-        let (bank, token) = Bank::marked(token);
+        let (place, bits) = Place::of_token(token);
         // SAFETY: as above.
-        let writer = unsafe { self.rings.of(bank).writer() };
+        let writer = unsafe { self.rings.of(bank_at(place)).writer() };
         // SAFETY: the two parts of one reservation, and no later one is open.
-        let event = unsafe { Reserved::from_raw(writer, payload, token) };
+        let event = unsafe { Reserved::from_raw(writer, payload, bits) };
         if self.plan.discards && id % 2 == 1 {
             event.discard();
         } else {

@@ -211,7 +211,8 @@ static __maybe_unused notrace void rt_probe_##call(void *__cookie, proto) \
 									\
 	guard(preempt_notrace)();					\
 	__data_size = rt_offsets_##call(&__data_offsets, args);		\
-	__reserved = rtrace_reserve(__cookie, sizeof(*entry) + __data_size); \
+	__reserved = rtrace_reserve(__cookie,				\
+				    rt_size(sizeof(*entry) + __data_size)); \
 	entry = __reserved.entry;					\
 	if (!entry)							\
 		return;							\

@@ -48,11 +48,16 @@ pub fn run(context: &Context, names: &[String]) -> Check {
     write_out("bench.json", table.json().as_bytes())
 }
 
-/// Runs what scripts/breakdown looks at, and leaves beside it in `/out` what that needs to know: the
+/// Runs what scripts/breakdown looks at: the loops of rtbench, or `text`. Leaves beside it in `/out` what that needs to know: the
 /// order of the runs, and where functions are.
-pub fn breakdown(context: &Context) -> Check {
+pub fn breakdown(context: &Context, names: &[String]) -> Check {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
     sys::pin_to(0);
-    let windows = inside::windows(context)?;
+    let windows = match names[..] {
+        [] => inside::windows(context)?,
+        ["text"] => outside::windows(context)?,
+        _ => fail!("only 'text' can be told apart, not {names:?}"),
+    };
     let symbols = fs::read("/proc/kallsyms").map_err(|e| format!("/proc/kallsyms: {e}"))?;
     write_out("windows", windows.as_bytes())?;
     write_out("kallsyms", &symbols)

@@ -12,6 +12,7 @@ use crate::tree::Instance;
 use super::inside::{set_all, Setting};
 use super::table::{Row, Table};
 use crate::Context;
+use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
@@ -38,6 +39,18 @@ const PR_SET_NAME: usize = 15;
 fn ticks() -> u64 {
     // SAFETY: Every x86-64 has it.
     unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+/// What `tools/guest/bench/plugin.c` takes for the first of two marks: no operation for anybody else.
+fn mark_begin() {
+    // SAFETY: A `nop` with an address that is not looked at.
+    unsafe { core::arch::asm!(".byte 0x0f, 0x1f, 0x80, 1, 114, 116, 98", options(nostack)) };
+}
+
+/// The second one.
+fn mark_end() {
+    // SAFETY: As above.
+    unsafe { core::arch::asm!(".byte 0x0f, 0x1f, 0x80, 2, 114, 116, 98", options(nostack)) };
 }
 
 /// Makes one event of `EVENT`.
@@ -103,24 +116,32 @@ impl Side {
     fn reading(&self, file: &str, mut read: impl FnMut(&mut File) -> usize) -> Check<f64> {
         let mut least = u64::MAX;
         for _ in 0..3 {
-            self.fill()?;
-            let mut open = OpenOptions::new()
-                .read(true)
-                .custom_flags(sys::O_NONBLOCK)
-                .open(self.own.file(file))
-                .map_err(|e| format!("{file}: {e}"))?;
-            let began = ticks();
-            let mut bytes = 0;
-            loop {
-                match read(&mut open) {
-                    0 => break,
-                    n => bytes += n,
-                }
-            }
-            least = least.min(ticks() - began);
-            ensure!(bytes > TO_READ * 40, "{file}: only {bytes} bytes");
+            least = least.min(self.read_all(file, &mut read)?);
         }
         Ok(least as f64 / TO_READ as f64)
+    }
+
+    /// Instructions of one reading of all of `file`, between the marks of the plugin.
+    fn read_all(&self, file: &str, read: &mut dyn FnMut(&mut File) -> usize) -> Check<u64> {
+        self.fill()?;
+        let mut open = OpenOptions::new()
+            .read(true)
+            .custom_flags(sys::O_NONBLOCK)
+            .open(self.own.file(file))
+            .map_err(|e| format!("{file}: {e}"))?;
+        let mut bytes = 0;
+        let began = ticks();
+        mark_begin();
+        loop {
+            match read(&mut open) {
+                0 => break,
+                n => bytes += n,
+            }
+        }
+        mark_end();
+        let took = ticks() - began;
+        ensure!(bytes > TO_READ * 40, "{file}: only {bytes} bytes");
+        Ok(took)
     }
 }
 
@@ -237,6 +258,24 @@ pub(super) fn measure(context: &Context, table: &mut Table) -> Check {
         &sides,
         splice,
     )
+}
+
+/// Reads each of the files of lines once; a line for each: events, name. The first one only makes the
+/// plugin begin.
+pub(super) fn windows(context: &Context) -> Check<String> {
+    let sides = (Side::new(&context.reference)?, Side::new(&context.root)?);
+    let mut text = String::new();
+    for (name, side, file) in [
+        ("nothing", &sides.0, "trace_pipe"),
+        ("ftrace, trace_pipe", &sides.0, "trace_pipe"),
+        ("rtrace, trace_pipe", &sides.1, "trace_pipe"),
+        ("ftrace, trace", &sides.0, "trace"),
+        ("rtrace, trace", &sides.1, "trace"),
+    ] {
+        side.read_all(file, &mut plain)?;
+        let _ = writeln!(text, "{TO_READ} {name}");
+    }
+    Ok(text)
 }
 
 /// The pages of a buffer go through a pipe to nowhere.

@@ -181,6 +181,19 @@ fn a_reader_finds_nothing_of_the_last_use() {
 }
 
 #[test]
+fn a_reader_follows_who_left_on_the_way_out() {
+    // The third event fills the sub-buffer; the nested one goes on while its writer leaves.
+    run(Plan {
+        sizes: &[1300],
+        before: 2,
+        outer: 1,
+        nested: 1,
+        reads: 3,
+        ..PLAN
+    });
+}
+
+#[test]
 fn three_nested_writers_between_others() {
     run(Plan { nested: 3, ..PLAN });
 }

@@ -58,6 +58,7 @@ const FAULTS: &[Fault] = &[
     fault(Lapped, |_| vec![(W::Hint, PAGE)], V::Hint),
     fault(Lapped, |_| vec![(W::Hint, NUMBER << 30)], V::Hint),
     fault(Lapped, |r| vec![(W::LivePage(r.index(1)), 0)], V::Hint),
+    fault(Lapped, |_| vec![(W::Live, SEQ)], V::Hint),
     fault(Lapped, |r| vec![(W::Commit(r.index(1)), SEQ)], V::Tag),
     fault(Lapped, |r| vec![(W::Commit(r.index(0)), SEQ << 9)], V::Tag),
     fault(Drained, |r| vec![(W::Commit(r.index(1)), SEQ << 9)], V::Tag),

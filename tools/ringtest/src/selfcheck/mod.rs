@@ -192,6 +192,7 @@ fn all_words() -> Vec<Word> {
         Word::Closing,
         Word::Total,
         Word::Hint,
+        Word::Live,
         Word::Before,
         Word::Write,
         Word::Overrun,
