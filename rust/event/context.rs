@@ -94,12 +94,12 @@ impl Raw {
         const SOFT: u32 = 8;
         let (count, migration) = (self.count(), u64::from(self.migration_disabled));
         // One interrupt or soft interrupt, or one in the other, above a task that is in no hurry.
-        let depth = count & !(1 << HARD | 1 << SOFT);
+        let depth = count & !((1 << HARD) | (1 << SOFT));
         if (depth | migration) <= DEEPEST
             && self.thread_flags & (WANTS_RESCHED | WANTS_RESCHED_LAZY) == 0
         {
-            let hard = (count >> HARD & 1).wrapping_mul(u64::from(HARDIRQ));
-            let soft = (count >> SOFT & 1).wrapping_mul(u64::from(SOFTIRQ));
+            let hard = ((count >> HARD) & 1).wrapping_mul(u64::from(HARDIRQ));
+            let soft = ((count >> SOFT) & 1).wrapping_mul(u64::from(SOFTIRQ));
             let depths = depth | (migration << 4);
             return self.put_together(event_type, hard | soft, depths.wrapping_sub(own));
         }

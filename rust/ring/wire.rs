@@ -205,7 +205,7 @@ pub(crate) fn long(bytes: &[u8], at: usize) -> Option<u64> {
 /// Bytes of the payload of the event with this header, if `type_len` holds the length.
 #[inline(always)]
 pub(crate) const fn usual_payload(header: u32) -> Option<usize> {
-    let type_len = header & 31;
+    let type_len = header & TYPE_LEN;
     // One comparison: 0 is neither.
     if type_len.wrapping_sub(1) < PADDING - 1 {
         Some((type_len as usize) << 2)
