@@ -17,6 +17,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 pub const TESTS: &[Test] = &[
     test("ends.spliced_pages", 60, spliced_pages),
@@ -250,6 +251,10 @@ fn errors_leave_nothing(context: &Context) -> Check {
     own.remove()
 }
 
+fn is_busy(opened: &Op<File>) -> bool {
+    matches!(opened, Err(e) if *e == EBUSY)
+}
+
 /// CPUs come and go while instances do, buffers change their size and are cleared, and readers read.
 fn hotplug_storm(context: &Context) -> Check {
     let cpus = sys::online_cpus();
@@ -268,9 +273,15 @@ fn hotplug_storm(context: &Context) -> Check {
             let mut bytes = 0;
             while !done.load(Ordering::Relaxed) {
                 bytes += own.get("trace")?.len();
-                let mut file = own
-                    .open_nonblock("trace_pipe")
-                    .map_err(|e| format!("trace_pipe: {e}"))?;
+                // A child of the load has what we had open, too, until it is another program.
+                let mut opened = own.open_nonblock("trace_pipe");
+                sys::wait_until(Duration::from_secs(10), || {
+                    if is_busy(&opened) {
+                        opened = own.open_nonblock("trace_pipe");
+                    }
+                    !is_busy(&opened)
+                });
+                let mut file = opened.map_err(|e| format!("trace_pipe: {e}"))?;
                 bytes += file.read(&mut [0; 4096]).unwrap_or(0);
             }
             Ok(bytes)
