@@ -257,8 +257,17 @@ impl Buffers {
         cpu: u32,
         f: impl FnOnce(&mut Option<Mapped>, Reader<'_, Kernel>) -> Result<R>,
     ) -> Result<R> {
+        self.read_mapped(Buf::Live, cpu, f)
+    }
+
+    fn read_mapped<R>(
+        &self,
+        buf: Buf,
+        cpu: u32,
+        f: impl FnOnce(&mut Option<Mapped>, Reader<'_, Kernel>) -> Result<R>,
+    ) -> Result<R> {
         let mut locked = self.locked(cpu)?;
-        let (reader, mapped) = locked.reader(self.rings.live());
+        let (reader, mapped) = locked.reader(self.rings.bank(buf));
         f(mapped, reader)
     }
 
@@ -270,9 +279,9 @@ impl Buffers {
         cpu: u32,
         f: impl FnOnce(bool, Reader<'_, Kernel>) -> Result<R>,
     ) -> Result<R> {
-        let mut locked = self.locked(cpu)?;
-        let (reader, mapped) = locked.reader(self.rings.bank(buf));
-        f(buf == Buf::Live && mapped.is_some(), reader)
+        self.read_mapped(buf, cpu, |mapped, reader| {
+            f(buf == Buf::Live && mapped.is_some(), reader)
+        })
     }
 
     /// Runs `f` as the reader of `cpu` in `bank`, live or not.

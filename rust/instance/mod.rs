@@ -16,6 +16,7 @@ mod life;
 mod mapping;
 mod marker;
 pub(crate) mod merge;
+mod page_copy;
 mod pages;
 mod pause;
 mod percent;
@@ -42,10 +43,8 @@ pub(crate) use self::{
         CpuSel, //
     },
     enable::disable_everywhere,
-    pages::{
-        PageCopy,
-        PipeToken, //
-    },
+    page_copy::PageCopy,
+    pages::PipeToken,
     pause::Pause,
     pids::Pids,
     registry::Instances, //

@@ -10,71 +10,17 @@ use super::{
     },
     selftest,
     CpuSel,
-    Instance, //
+    Instance,
+    PageCopy, //
 };
 use crate::{
     kapi::pages::Image,
-    ring::{
-        reader::Busy,
-        view::Viewed, //
-    }, //
+    ring::reader::Busy, //
 };
 use kernel::{
     prelude::*,
     sync::Arc, //
 };
-
-/// A copy of the committed part of a sub-buffer.
-#[derive(Default)]
-pub(crate) struct PageCopy {
-    /// The events, without the sub-buffer's header. Valid up to `len`.
-    pub(crate) bytes: KVVec<u8>,
-    /// Where the sub-buffer is.
-    pub(crate) bank: Bank,
-    /// Number of the sub-buffer since the ring began.
-    pub(crate) seq: u64,
-    /// Bytes that were committed.
-    pub(crate) len: usize,
-    /// Where the part begins that nobody has consumed.
-    pub(crate) rd: usize,
-    /// Time of the first event of the sub-buffer.
-    pub(crate) ts: u64,
-    /// The time so far, at `rd`.
-    pub(crate) rd_ts: u64,
-    /// Events lost in front of `rd`. Not filled by `view`: see `serial`.
-    pub(crate) lost: u64,
-    /// Number of the event at `rd` since the ring began. Not filled by `peek_next`.
-    pub(crate) serial: u64,
-    /// Events from `rd` on.
-    pub(crate) events: u64,
-}
-
-/// Gives `bytes` the size of a sub-buffer. The caller holds the reader's lock, so that it stays that.
-fn make_room(bytes: &mut KVVec<u8>, size: usize) -> Result {
-    if bytes.len() != size {
-        bytes.clear();
-        bytes.resize(size, 0, GFP_KERNEL)?;
-    }
-    Ok(())
-}
-
-impl PageCopy {
-    /// The events.
-    pub(crate) fn data(&self) -> &[u8] {
-        self.bytes.get(..self.len).unwrap_or_default()
-    }
-
-    fn viewed(&mut self, v: Viewed) {
-        self.seq = v.seq;
-        self.len = v.end as usize;
-        self.rd = v.offset as usize;
-        self.ts = v.stamp;
-        self.rd_ts = v.time;
-        self.lost = 0;
-        self.serial = v.serial;
-        self.events = v.events;
-    }
-}
 
 /// The right to be the only reader of `trace_pipe` for some CPUs.
 pub(crate) struct PipeToken {
@@ -101,20 +47,7 @@ impl Instance {
     /// writers were too fast.
     pub(crate) fn peek_next(&self, cpu: u32, copy: &mut PageCopy) -> Result<bool> {
         self.buffers.read_of(Buf::Live, cpu, |bank, mut reader| {
-            make_room(&mut copy.bytes, reader.subbuf_size())?;
-            let Ok(Some(u)) = reader.unread() else {
-                return Ok(false);
-            };
-            copy.len = reader.copy(&u, &mut copy.bytes);
-            copy.bank = bank;
-            copy.seq = u.seq;
-            copy.rd = u.offset as usize;
-            copy.ts = u.stamp;
-            copy.rd_ts = u.time;
-            copy.lost = u.lost;
-            copy.serial = 0;
-            copy.events = u.events;
-            Ok(true)
+            copy.unread(bank, &mut reader)
         })
     }
 
@@ -147,7 +80,7 @@ impl Instance {
         copy: &mut PageCopy,
     ) -> Result<bool> {
         self.buffers.read_in(bank, cpu, |reader| {
-            make_room(&mut copy.bytes, reader.subbuf_size())?;
+            copy.make_room(reader.subbuf_size())?;
             let Some(v) = reader.view(after, &mut copy.bytes) else {
                 return Ok(false);
             };

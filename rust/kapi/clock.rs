@@ -7,7 +7,11 @@
 //! here, [`read`] has them inline (`latch`); everywhere else it calls the function.
 
 mod cyc2ns;
+mod here;
 mod latch;
+
+pub(crate) use self::here::Here;
+use self::latch::now as now_at;
 
 use super::{
     c,
@@ -81,45 +85,13 @@ pub(crate) fn read(clock: ClockId) -> u64 {
     }
 }
 
-/// A clock that is made here, without a call.
-///
-/// # Invariants
-///
-/// It is [`PLACE`], and [`INLINE`] names a clock.
-#[derive(Clone, Copy)]
-pub(crate) struct Here(u64);
-
 impl Here {
     /// `clock`, if it is that.
     #[inline(always)]
     pub(crate) fn of(clock: ClockId) -> Option<Self> {
-        // INVARIANT: No clock has the number `NO_CLOCK`.
-        (clock as u8 == INLINE.get()).then(|| Self(PLACE.get()))
-    }
-
-    /// For a word that remembers one or that there is none.
-    pub(crate) fn word(here: Option<Self>) -> u64 {
-        here.map_or(0, |here| here.0)
-    }
-
-    /// What the word remembers.
-    ///
-    /// # Safety
-    ///
-    /// It is from [`Self::word`].
-    #[inline(always)]
-    pub(crate) unsafe fn of_word(word: u64) -> Option<Self> {
-        // INVARIANT: By the contract; no per-CPU variable is at 0.
-        (word != 0).then_some(Self(word))
-    }
-
-    /// Its time; nothing while the kernel changes what it is made of, and then [`read`] is to be asked.
-    /// As for that.
-    #[inline(always)]
-    pub(crate) fn now(self) -> Option<u64> {
-        // SAFETY: By the invariant; `choose_local` named a clock only because `cyc2ns` had found and
-        // proven the place.
-        unsafe { latch::now(self.0) }
+        // SAFETY: No clock has the number `NO_CLOCK`; `choose_local` named one only because `cyc2ns` had
+        // found and proven the place, and no per-CPU variable is at 0.
+        (clock as u8 == INLINE.get()).then(|| unsafe { Self::at(PLACE.get()) })
     }
 }
 

@@ -12,6 +12,7 @@ mod filter;
 mod pids;
 mod raw;
 mod stack;
+mod steps;
 mod syscalls;
 
 pub(crate) use self::{
@@ -27,13 +28,15 @@ pub(crate) use self::{
 
 pub(crate) use counts::Counts;
 
+use self::steps::{
+    for_c,
+    give_up,
+    leave,
+    NOTHING, //
+};
 use crate::{
-    instance::{
-        Buffers,
-        Place, //
-    },
+    instance::Buffers,
     kapi::{
-        c::rt_reserved,
         clock,
         context,
         events::Event,
@@ -45,18 +48,11 @@ use crate::{
     ring::{
         mark::Published,
         port::SharedWord,
-        reserved::Reserved,
-        writer::{
-            Left,
-            Refused, //
-        }, //
+        writer::Refused, //
     },
     text::clock::ClockId, //
 };
-use core::ptr::{
-    null_mut,
-    NonNull, //
-};
+use core::ptr::NonNull;
 use kernel::prelude::*;
 
 /// Bytes of the common fields that every record begins with.
@@ -307,56 +303,6 @@ impl EventFile {
     pub(crate) fn is_retired(&self) -> bool {
         self.retired
     }
-}
-
-/// What C gets when nothing is to be recorded.
-const NOTHING: rt_reserved = rt_reserved {
-    entry: null_mut(),
-    token: 0,
-};
-
-/// What C gets of a reservation.
-#[inline(always)]
-fn for_c(entry: NonNull<u8>, place: Place, bits: u64) -> rt_reserved {
-    rt_reserved {
-        entry: entry.as_ptr().cast(),
-        token: place.token(bits),
-    }
-}
-
-/// Goes the long way out of the ring at `place`.
-///
-/// # Safety
-///
-/// `place` is that of the reservation, and `left` what the short way out of that ring said.
-#[inline(always)]
-unsafe fn leave(pin: &CpuPin, buffers: &Buffers, waker: &Waker, place: Place, left: Left) {
-    // SAFETY: By the contract.
-    let ring = unsafe { buffers.rings().here(pin, place) };
-    // SAFETY: The ring of the CPU that we are pinned to.
-    let writer = unsafe { ring.writer() };
-    // SAFETY: By the contract.
-    tell(ring, buffers, waker, unsafe { writer.commit_long(left) });
-}
-
-/// Gives a reservation up.
-///
-/// # Safety
-///
-/// `entry` and `token` are those of the last reservation in this ring that is not over.
-#[inline(always)]
-unsafe fn give_up(pin: &CpuPin, buffers: &Buffers, waker: &Waker, entry: *mut c_void, token: u64) {
-    let (place, bits) = Place::of_token(token);
-    // SAFETY: By the contract.
-    let ring = unsafe { buffers.rings().here(pin, place) };
-    // SAFETY: The ring of the CPU that we are pinned to.
-    let writer = unsafe { ring.writer() };
-    let Some(entry) = NonNull::new(entry.cast()) else {
-        return;
-    };
-    // SAFETY: By the contract.
-    let published = unsafe { Reserved::from_raw(writer, entry, bits) }.discard();
-    tell(ring, buffers, waker, published);
 }
 
 /// Fills the common fields of a record of the event `id`. `own` is how often the caller has disabled

@@ -30,9 +30,10 @@ impl<P: Port> Reader<'_, P> {
     }
 
     /// Consumes all unread data of the next sub-buffer; `image` becomes an image of it: a whole
-    /// sub-buffer with its header, unused bytes zero. Of a sub-buffer that writers have left, and of which nothing was read
-    /// before, it gets the memory itself, and the ring gets the memory of `image`: nothing is copied. Not
-    /// so when memory `stays` in the ring, nor in a broken one, whose words may not be true.
+    /// sub-buffer with its header, unused bytes zero. Of a sub-buffer that writers have left, and of which
+    /// nothing was read before, it gets the memory itself, and the ring gets the memory of `image`:
+    /// nothing is copied. Not so when memory `stays` in the ring, nor in a broken one, whose words may
+    /// not be true.
     ///
     /// Says whether there was any; not if `image` has another size, which then stays as it is.
     pub(crate) fn take(&mut self, image: &mut P::Memory, stays: bool) -> Result<bool, Busy> {

@@ -6,6 +6,8 @@
 mod banks;
 #[path = "../../../rust/instance/consumer.rs"]
 pub(crate) mod consumer;
+#[path = "../../../rust/instance/page_copy.rs"]
+mod page_copy;
 #[path = "../../../rust/instance/rings.rs"]
 mod rings;
 #[path = "../../../rust/instance/stream.rs"]
@@ -16,6 +18,7 @@ pub(crate) use banks::{
     Buf,
     Place, //
 };
+pub(crate) use page_copy::PageCopy;
 
 use crate::{
     kapi::{
@@ -159,34 +162,6 @@ fn parts(cpu: u32, slots: usize) -> Result<Parts<Kernel>> {
     })
 }
 
-/// A copy of a sub-buffer.
-#[derive(Default)]
-pub(crate) struct PageCopy {
-    pub(crate) bytes: KVVec<u8>,
-    pub(crate) len: usize,
-    pub(crate) rd: usize,
-    pub(crate) rd_ts: u64,
-    /// Events that were lost in front of it.
-    pub(crate) lost: u64,
-    bank: Bank,
-    seq: u64,
-}
-
-impl PageCopy {
-    /// The events.
-    pub(crate) fn data(&self) -> &[u8] {
-        self.bytes.get(..self.len).unwrap_or_default()
-    }
-}
-
-fn make_room(bytes: &mut KVVec<u8>, size: usize) -> Result {
-    if bytes.len() != size {
-        bytes.clear();
-        bytes.resize(size, 0, GFP_KERNEL)?;
-    }
-    Ok(())
-}
-
 impl Instance {
     /// What a writer uses.
     #[inline(always)]
@@ -211,17 +186,7 @@ impl Instance {
     /// Copies the sub-buffer with the next unread event.
     pub(crate) fn peek_next(&self, cpu: u32, copy: &mut PageCopy) -> Result<bool> {
         self.buffers.read_of(Buf::Live, cpu, |bank, mut reader| {
-            make_room(&mut copy.bytes, reader.subbuf_size())?;
-            let Ok(Some(unread)) = reader.unread() else {
-                return Ok(false);
-            };
-            copy.len = reader.copy(&unread, &mut copy.bytes);
-            copy.lost = unread.lost;
-            copy.bank = bank;
-            copy.seq = unread.seq;
-            copy.rd = unread.offset as usize;
-            copy.rd_ts = unread.time;
-            Ok(true)
+            copy.unread(bank, &mut reader)
         })
     }
 

@@ -4,37 +4,32 @@
 
 #[path = "../../../rust/probes/external.rs"]
 mod external;
+#[path = "../../../rust/probes/steps.rs"]
+mod steps;
+
+use steps::{
+    for_c,
+    give_up,
+    leave,
+    NOTHING, //
+};
 
 use crate::{
-    instance::{
-        Buffers,
-        Place, //
-    },
+    instance::Buffers,
     kapi::{
-        c::rt_reserved,
         clock::{
             ClockId,
             Here, //
         },
-        percpu::CpuPin,
         port::Ring,
         words::SharedU64, //
     },
     ring::{
         mark::Published,
         port::SharedWord,
-        reserved::Reserved,
-        writer::{
-            Left,
-            Refused, //
-        }, //
+        writer::Refused, //
     }, //
 };
-use core::ptr::{
-    null_mut,
-    NonNull, //
-};
-use kernel::prelude::*;
 
 /// What writers read of an instance besides the rings.
 pub(crate) struct Recorder {
@@ -104,56 +99,8 @@ impl Waker {
     }
 }
 
-const NOTHING: rt_reserved = rt_reserved {
-    entry: null_mut(),
-    token: 0,
-};
-
 #[inline(always)]
-fn for_c(entry: NonNull<u8>, place: Place, bits: u64) -> rt_reserved {
-    rt_reserved {
-        entry: entry.as_ptr().cast(),
-        token: place.token(bits),
-    }
-}
-
-/// Goes the long way out of the ring at `place`.
-///
-/// # Safety
-///
-/// `place` is that of the reservation, and `left` what the short way out of that ring said.
-#[inline(always)]
-unsafe fn leave(pin: &CpuPin, buffers: &Buffers, waker: &Waker, place: Place, left: Left) {
-    // SAFETY: By the contract.
-    let ring = unsafe { buffers.rings().here(pin, place) };
-    // SAFETY: The ring of the CPU that we are pinned to.
-    let writer = unsafe { ring.writer() };
-    // SAFETY: By the contract.
-    tell(waker, unsafe { writer.commit_long(left) });
-}
-
-/// Gives a reservation up.
-///
-/// # Safety
-///
-/// `entry` and `token` are those of the last reservation in this ring that is not over.
-#[inline(always)]
-unsafe fn give_up(pin: &CpuPin, buffers: &Buffers, waker: &Waker, entry: *mut c_void, token: u64) {
-    let (place, bits) = Place::of_token(token);
-    // SAFETY: By the contract.
-    let ring = unsafe { buffers.rings().here(pin, place) };
-    // SAFETY: The ring of the CPU that we are pinned to.
-    let writer = unsafe { ring.writer() };
-    let Some(entry) = NonNull::new(entry.cast()) else {
-        return;
-    };
-    // SAFETY: By the contract.
-    let published = unsafe { Reserved::from_raw(writer, entry, bits) }.discard();
-    tell(waker, published);
-}
-
-#[inline(always)]
-fn tell(waker: &Waker, what: Published) {
+fn tell(_ring: &Ring, _buffers: &Buffers, waker: &Waker, what: Published) {
     match what {
         Published::Nothing => {}
         Published::Events | Published::Mark => waker.published(),

@@ -7,9 +7,14 @@
 //! that is what is inline; with `rtnative_cycles` it is rtrace's own `latch` instead, over parameters
 //! like those that the kernel keeps on a machine.
 
+#[path = "../../../../rust/kapi/clock/here.rs"]
+mod here;
 #[cfg(rtnative_cycles)]
 #[path = "../../../../rust/kapi/clock/latch.rs"]
 mod latch;
+
+pub(crate) use here::Here;
+use made_of::now as now_at;
 
 use kernel::prelude::*;
 
@@ -22,43 +27,12 @@ pub(crate) enum ClockId {
     Inline,
 }
 
-/// A clock that is made here, without a call.
-///
-/// # Invariants
-///
-/// It is the place of what the clock is made of.
-#[derive(Clone, Copy)]
-pub(crate) struct Here(u64);
-
 impl Here {
     /// `clock`, if it is that.
     #[inline(always)]
     pub(crate) fn of(clock: ClockId) -> Option<Self> {
-        // INVARIANT: That is what `made_of` names.
-        matches!(clock, ClockId::Inline).then(|| Self(made_of::place()))
-    }
-
-    /// For a word that remembers one or that there is none.
-    pub(crate) fn word(here: Option<Self>) -> u64 {
-        here.map_or(0, |here| here.0)
-    }
-
-    /// What the word remembers.
-    ///
-    /// # Safety
-    ///
-    /// It is from [`Self::word`].
-    #[inline(always)]
-    pub(crate) unsafe fn of_word(word: u64) -> Option<Self> {
-        // INVARIANT: By the contract; nothing is at 0.
-        (word != 0).then_some(Self(word))
-    }
-
-    /// Its time.
-    #[inline(always)]
-    pub(crate) fn now(self) -> Option<u64> {
-        // SAFETY: By the invariant.
-        unsafe { made_of::now(self.0) }
+        // SAFETY: That is what `made_of` names.
+        matches!(clock, ClockId::Inline).then(|| unsafe { Self::at(made_of::place()) })
     }
 }
 
