@@ -136,13 +136,25 @@ impl<'a, P: Port> Writer<'a, P> {
         len: usize,
         clock: impl Fn() -> u64,
     ) -> Result<Reserved<'a, P>, Refused> {
-        let short = match self.ring.is_disabled() {
-            true => Err(Declined::Off),
-            false => self.place_short(len, Packed::new(len), || Some(clock())),
-        };
-        match short {
+        match self.reserve_short(len, &clock) {
             Ok(reserved) => Ok(reserved),
             Err(declined) => self.reserve_long(len, declined, clock),
+        }
+    }
+
+    /// [`Self::place_short`] when recording is on and the size a usual one.
+    #[inline(always)]
+    fn reserve_short(
+        self,
+        len: usize,
+        clock: impl FnOnce() -> u64,
+    ) -> Result<Reserved<'a, P>, Declined> {
+        if self.ring.is_disabled() {
+            return Err(Declined::Off);
+        }
+        match EventSize::usual(len) {
+            Some(_) => self.place_short(len, Packed::new(len), || Some(clock())),
+            None => Err(Declined::Outside),
         }
     }
 
@@ -244,7 +256,7 @@ impl<'a, P: Port> Writer<'a, P> {
             Declined::Inside => 0,
             _ => self.enter()?,
         };
-        if level == 0 && EventSize::usual(len).is_none() {
+        if level == 0 && declined == Declined::Outside && EventSize::usual(len).is_none() {
             let clock = || Some(clock());
             let short = self.place_alone(size.words(), clock, |at, delta| {
                 // F
