@@ -9,21 +9,44 @@
 
 use super::{
     late::Late,
-    percpu::CpuPin,
+    percpu::{
+        self,
+        CpuPin, //
+    },
     words::LocalU64, //
 };
-use crate::ring::port::LocalWord;
-use core::cell::UnsafeCell;
+use crate::ring::{
+    port::LocalWord,
+    wire::EventSize, //
+};
+use core::{
+    cell::UnsafeCell,
+    mem::{
+        align_of,
+        offset_of,
+        size_of, //
+    },
+    ptr::{
+        with_exposed_provenance,
+        NonNull, //
+    },
+    slice, //
+};
 use kernel::{
+    alloc::flags::__GFP_ZERO,
     bindings,
     prelude::*, //
 };
 
-/// What one CPU has.
+/// The longest record that a place takes, more than a ring takes: with the word in front of it a page.
+const MOST: usize = bindings::PAGE_SIZE - size_of::<u64>();
+
+/// What one CPU has. All bits 0 are nobody's place.
+#[repr(C)]
 struct Place {
-    /// Bytes of the record that is being filled; 0 when there is none.
+    /// The size of the record that is being filled, as [`EventSize::pack`] makes it; 0 when there is none.
     used: LocalU64,
-    bytes: UnsafeCell<KVVec<u64>>,
+    bytes: UnsafeCell<[u64; MOST / size_of::<u64>()]>,
 }
 
 // SAFETY: Only the CPU itself uses `bytes`, and on it who found `used` 0.
@@ -31,10 +54,7 @@ unsafe impl Sync for Place {}
 // SAFETY: Nothing in it belongs to a thread.
 unsafe impl Send for Place {}
 
-static PLACES: Late<Place> = Late::new();
-
-/// The longest record that a place takes: a page, more than a ring takes.
-const MOST: usize = bindings::PAGE_SIZE;
+static PLACES: Late<KBox<Place>> = Late::new();
 
 /// Gets the memory. Process context.
 ///
@@ -43,10 +63,9 @@ const MOST: usize = bindings::PAGE_SIZE;
 /// `ENOMEM`.
 pub(crate) fn prepare() -> Result {
     PLACES.prepare(|_| {
-        Ok(Place {
-            used: LocalWord::new(0),
-            bytes: UnsafeCell::new(KVVec::from_elem(0, MOST.div_ceil(8), GFP_KERNEL)?),
-        })
+        let place = KBox::new_uninit(GFP_KERNEL | __GFP_ZERO)?;
+        // SAFETY: All of it is integers, and 0.
+        Ok(unsafe { place.assume_init() })
     })
 }
 
@@ -60,37 +79,135 @@ pub(crate) unsafe fn exit() {
     unsafe { PLACES.free() };
 }
 
-/// Room for a record of `len` bytes on this CPU, of unknown content, until [`end`]. None when somebody
-/// uses it, when the record is too long, or without memory.
-#[inline(always)]
-pub(crate) fn begin(pin: &CpuPin, len: usize) -> Option<&mut [u8]> {
-    let place = PLACES.this(pin)?;
-    if place.used.get() != 0 || len == 0 || len > MOST {
-        return None;
+/// The places of all CPUs, in a word of which the lowest bit is not used.
+///
+/// # Invariants
+///
+/// It is the per-CPU address of [`PLACES`].
+#[derive(Clone, Copy)]
+pub(crate) struct Places(u64);
+
+const _: () = assert!(align_of::<KBox<Place>>() > 1);
+
+impl Places {
+    /// Those that there are, until [`exit`].
+    pub(crate) fn get() -> Option<Self> {
+        let base = PLACES.base()?;
+        // INVARIANT: It is.
+        Some(Self(base.expose_provenance() as u64))
     }
-    // Whoever interrupts in between finds 0 and is done, 0 again, when we go on.
-    place.used.set(len as u64);
-    // SAFETY: `bytes` is made once and never changes its place. It is ours until `end`, as others
-    // on this CPU find that it is used.
-    let bytes = unsafe { (*place.bytes.get()).as_mut_ptr() };
-    // SAFETY: So many bytes are there, and ours.
-    Some(unsafe { core::slice::from_raw_parts_mut(bytes.cast(), len) })
+
+    /// As a word, never 0.
+    pub(crate) fn word(self) -> u64 {
+        self.0
+    }
+
+    /// From that word.
+    ///
+    /// # Safety
+    ///
+    /// It is from [`Self::word`].
+    #[inline(always)]
+    pub(crate) unsafe fn of_word(word: u64) -> Self {
+        // INVARIANT: By the contract.
+        Self(word)
+    }
+
+    /// Room for a record of this size on this CPU, of unknown content, until [`Record::end`]. Nothing
+    /// when somebody uses it, or when the record is too long.
+    ///
+    /// # Safety
+    ///
+    /// `size` is what [`EventSize::pack`] makes of at least a byte. A probe calls this: [`exit`] waits.
+    #[inline(always)]
+    pub(crate) unsafe fn begin(self, pin: &CpuPin, size: u64) -> Option<NonNull<c_void>> {
+        // SAFETY: By the invariant, and all are there until `exit`.
+        let place: &KBox<Place> =
+            unsafe { percpu::this(with_exposed_provenance(self.0 as usize), pin) };
+        let place: *const Place = &raw const **place;
+        // SAFETY: It is in its box.
+        let used = unsafe { &(*place).used };
+        // What is packed as words is less than any number of bytes that is not.
+        if used.get() != 0 || size > (MOST as u64) << 8 {
+            return None;
+        }
+        // Whoever interrupts in between finds 0 and is done, 0 again, when we go on. What is ours now is
+        // not 0, as no record is of 0 bytes.
+        used.set(size);
+        let bytes = place.cast_mut().wrapping_byte_add(offset_of!(Place, bytes));
+        bytes.expose_provenance();
+        NonNull::new(bytes.cast())
+    }
 }
 
-/// Calls `f` with the record that was filled, and lets others have the place then.
+/// A record in the place of this CPU.
 ///
-/// # Safety
+/// # Invariants
 ///
-/// The caller is the one to whom [`begin`] gave the place on this CPU, once for each time, and does
-/// not touch it any more.
-#[inline(always)]
-pub(crate) unsafe fn end<R>(pin: &CpuPin, f: impl FnOnce(&[u8]) -> R) -> Option<R> {
-    let place = PLACES.this(pin)?;
-    // SAFETY: As in `begin`.
-    let bytes = unsafe { (*place.bytes.get()).as_ptr() };
-    // SAFETY: By the contract it is ours still, and `used` is what `begin` was asked for.
-    let record = unsafe { core::slice::from_raw_parts(bytes.cast(), place.used.get() as usize) };
-    let result = f(record);
-    place.used.set(0);
-    Some(result)
+/// - The place is used by nobody else until it ends.
+/// - The word in front says how long the record is: not more than [`MOST`] bytes.
+pub(crate) struct Record<'a>(&'a Place);
+
+impl Record<'_> {
+    /// The one that was filled.
+    ///
+    /// # Safety
+    ///
+    /// `entry` is from [`Places::begin`] on this CPU, whose caller gives it to this, once, and does not
+    /// touch it any more.
+    #[inline(always)]
+    pub(crate) unsafe fn filled(entry: *mut c_void) -> Self {
+        let place = entry.wrapping_byte_sub(offset_of!(Place, bytes));
+        // INVARIANT: By the contract it was given to the caller, of a size that `begin` has looked at.
+        // SAFETY: `begin` made it of the place.
+        Self(unsafe { &*place.cast::<Place>() })
+    }
+
+    /// Its size, as [`EventSize::pack`] makes it.
+    #[inline(always)]
+    pub(crate) fn size(&self) -> u64 {
+        self.0.used.get()
+    }
+
+    /// Its bytes.
+    #[inline(always)]
+    pub(crate) fn bytes(&mut self) -> &mut [u8] {
+        let len = EventSize::unpack(self.size());
+        // SAFETY: So many bytes are there by the second invariant, and by the first one nobody else's;
+        // `self` is borrowed for as long.
+        unsafe { slice::from_raw_parts_mut(self.0.bytes.get().cast(), len) }
+    }
+
+    /// The word that begins at `at`, little-endian; what is behind the record is of unknown content.
+    #[inline(always)]
+    pub(crate) fn word(&self, at: WordAt) -> u64 {
+        let bytes = self.0.bytes.get().cast::<u8>();
+        // SAFETY: Inside the place by the invariant of `WordAt`; nobody else writes there by ours.
+        u64::from_le(unsafe { bytes.add(at.0).cast::<u64>().read_unaligned() })
+    }
+
+    /// Lets others have the place.
+    #[inline(always)]
+    pub(crate) fn end(self) {
+        self.0.used.set(0);
+    }
+}
+
+/// Where a word is in a record.
+///
+/// # Invariants
+///
+/// The word is inside of a place.
+#[derive(Clone, Copy)]
+pub(crate) struct WordAt(usize);
+
+impl WordAt {
+    /// The first one. INVARIANT: A place has one.
+    pub(crate) const FIRST: Self = Self(0);
+
+    /// At this offset; nothing when no place is so long.
+    pub(crate) fn new(offset: usize) -> Option<Self> {
+        // INVARIANT: Not behind the last one of a place.
+        (offset <= MOST - size_of::<u64>()).then_some(Self(offset))
+    }
 }

@@ -3,7 +3,10 @@
 //! The three functions that the probes in C call. See shim/events.h.
 
 use super::{
-    fill_common,
+    chosen::{
+        commit_marked,
+        reserve_chosen, //
+    },
     for_c,
     give_up,
     leave,
@@ -41,10 +44,7 @@ use crate::{
         }, //
     }, //
 };
-use core::{
-    mem::size_of,
-    ptr::NonNull, //
-};
+use core::ptr::NonNull;
 use kernel::prelude::*;
 
 /// How often the probe of a tracepoint has disabled preemption when it records.
@@ -52,9 +52,9 @@ pub(super) const OWN: u64 = 1;
 
 /// The token of a record in the ring that the filter is to be asked about has this bit, of those that a
 /// reservation does not need itself.
-const TOKEN_ASK: u64 = 4;
+pub(super) const TOKEN_ASK: u64 = 4;
 /// The token of a record that is filled beside the ring; it has no place.
-const TOKEN_SCRATCH: u64 = TOKEN_ASK;
+pub(super) const TOKEN_SCRATCH: u64 = TOKEN_ASK;
 
 /// Reserves a record of `size` bytes; its common fields are filled.
 ///
@@ -71,8 +71,31 @@ pub(super) unsafe extern "C" fn rtrace_reserve(cookie: *mut c_void, size: u64) -
     // SAFETY: By the contract; `disable` waits for probes before the file goes.
     let file = unsafe { &*cookie.cast::<EventFile>() };
     if !file.takes_all() {
-        return reserve_chosen(file, size);
+        // SAFETY: By the contract.
+        return unsafe { reserve_chosen(file, size) };
     }
+    // SAFETY: By the contract.
+    unsafe { reserve_here(file, size) }
+}
+
+/// As [`rtrace_reserve`], for an event that is wanted.
+///
+/// # Safety
+///
+/// As there.
+#[inline(never)]
+pub(super) unsafe extern "C" fn reserve_wanted(file: &EventFile, size: u64) -> rt_reserved {
+    // SAFETY: By the contract.
+    unsafe { reserve_here(file, size) }
+}
+
+/// As [`reserve_wanted`], in the middle of its caller.
+///
+/// # Safety
+///
+/// As there.
+#[inline(always)]
+unsafe fn reserve_here(file: &EventFile, size: u64) -> rt_reserved {
     // SAFETY: By the contract.
     let pin = unsafe { CpuPin::assume() };
     // SAFETY: By the invariant of `EventFile`.
@@ -208,35 +231,6 @@ fn reserve_long(file: &EventFile, size: u64, place: Place, declined: Declined) -
     answer(&pin, file, (place, ring), attempt, 0)
 }
 
-/// As [`rtrace_reserve`], for a file that does not take all events.
-#[inline(never)]
-extern "C" fn reserve_chosen(file: &EventFile, size: u64) -> rt_reserved {
-    // SAFETY: Only `rtrace_reserve` calls this.
-    let pin = unsafe { CpuPin::assume() };
-    if file.ignores(&pin) {
-        return NOTHING;
-    }
-    let size = EventSize::unpack(size);
-    let mut bits = 0;
-    if file.has_filter() {
-        if let Some(record) = scratch::begin(&pin, size) {
-            fill_common(record, file.id, OWN);
-            return rt_reserved {
-                entry: record.as_mut_ptr().cast(),
-                token: TOKEN_SCRATCH,
-            };
-        }
-        bits = TOKEN_ASK;
-    }
-    // SAFETY: By the invariant of `EventFile`.
-    let (buffers, recorder) = unsafe { (file.buffers.as_ref(), file.recorder.as_ref()) };
-    let (place, ring) = buffers.rings().this(&pin);
-    // SAFETY: The ring of the CPU that we are pinned to.
-    let writer = unsafe { ring.writer() };
-    let attempt = writer.reserve(size, || clock::read(recorder.clock()));
-    answer(&pin, file, (place, ring), attempt, bits)
-}
-
 /// The event of `file` was refused by `ring`.
 #[cold]
 fn lost(pin: &CpuPin, file: &EventFile, ring: &Ring, why: Refused) {
@@ -257,69 +251,6 @@ fn recorded(pin: &CpuPin, file: &EventFile, recorder: &Recorder) {
     let stacks = recorder.stacks();
     if stacks != Stacks::NONE {
         stack::follow(pin, file, stacks);
-    }
-}
-
-/// Copies a record to where there is room for it, by words.
-#[inline(always)]
-fn copy_record(to: &mut [u8], from: &[u8]) {
-    const WORD: usize = size_of::<u64>();
-    // There may be more room than was asked for.
-    let Some(to) = to.get_mut(..from.len()) else {
-        return;
-    };
-    let (mut to, mut from) = (to.chunks_exact_mut(WORD), from.chunks_exact(WORD));
-    for (to, from) in to.by_ref().zip(from.by_ref()) {
-        if let (Some(to), Some(from)) = (to.first_chunk_mut::<WORD>(), from.first_chunk::<WORD>()) {
-            *to = *from;
-        }
-    }
-    for (to, from) in to.into_remainder().iter_mut().zip(from.remainder()) {
-        *to = *from;
-    }
-}
-
-/// Records what was filled beside the ring, if the filter lets it through.
-///
-/// # Safety
-///
-/// The place was given to the probe of `file`, which has filled it.
-#[inline(never)]
-unsafe fn commit_scratch(pin: &CpuPin, file: &EventFile) {
-    // SAFETY: By the invariant of `EventFile`.
-    let (buffers, recorder, waker) = unsafe {
-        (
-            file.buffers.as_ref(),
-            file.recorder.as_ref(),
-            file.waker.as_ref(),
-        )
-    };
-    let copy = |record: &[u8]| {
-        // Without a filter it was taken away a moment ago: everything is wanted.
-        if file
-            .filter()
-            .is_some_and(|filter| !filter.matches(pin, record))
-        {
-            return false;
-        }
-        let (_, ring) = buffers.rings().this(pin);
-        // SAFETY: The ring of the CPU that we are pinned to.
-        let writer = unsafe { ring.writer() };
-        match writer.reserve(record.len(), || clock::read(recorder.clock())) {
-            Ok(mut reserved) => {
-                copy_record(reserved.payload(), record);
-                tell(ring, buffers, waker, reserved.commit());
-                true
-            }
-            Err(why) => {
-                lost(pin, file, ring, why);
-                false
-            }
-        }
-    };
-    // SAFETY: By the contract.
-    if unsafe { scratch::end(pin, copy) } == Some(true) {
-        recorded(pin, file, recorder);
     }
 }
 
@@ -390,20 +321,16 @@ extern "C" fn commit_long(file: &EventFile, place: Place, left: Left) {
     recorded(&pin, file, recorder);
 }
 
-/// As [`rtrace_commit`], for a record that the filter is to be asked about, or that has more in front of
-/// its payload than a header.
+/// Makes a record in the ring final that has more in front of its payload than a header, or that the
+/// filter is to be asked about.
 ///
 /// # Safety
 ///
-/// As for [`rtrace_commit`].
+/// As for [`rtrace_commit`]; the record is in the ring.
 #[inline(never)]
-unsafe extern "C" fn commit_marked(file: &EventFile, entry: *mut c_void, token: u64) {
+pub(super) unsafe extern "C" fn commit_reserved(file: &EventFile, entry: *mut c_void, token: u64) {
     // SAFETY: By the contract.
     let pin = unsafe { CpuPin::assume() };
-    if token == TOKEN_SCRATCH {
-        // SAFETY: By the contract, and the token says so.
-        return unsafe { commit_scratch(&pin, file) };
-    }
     // SAFETY: By the invariant of `EventFile`.
     let (buffers, recorder, waker) = unsafe {
         (
@@ -450,8 +377,7 @@ unsafe extern "C" fn rtrace_discard(cookie: *mut c_void, entry: *mut c_void, tok
     let pin = unsafe { CpuPin::assume() };
     if token == TOKEN_SCRATCH {
         // SAFETY: By the contract, and the token says so.
-        let _ = unsafe { scratch::end(&pin, |_| ()) };
-        return;
+        return unsafe { scratch::Record::filled(entry) }.end();
     }
     // SAFETY: By the invariant of `EventFile`.
     let (buffers, waker) = unsafe { (file.buffers.as_ref(), file.waker.as_ref()) };

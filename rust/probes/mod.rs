@@ -5,6 +5,7 @@
 //! The functions here run in every context, NMI included, with preemption disabled. They take no
 //! lock, allocate nothing and cannot panic.
 
+mod chosen;
 mod counts;
 mod entry;
 mod external;
@@ -42,6 +43,7 @@ use crate::{
         events::Event,
         percpu::CpuPin,
         port::Ring,
+        scratch,
         waker::Waker,
         words::SharedU64, //
     },
@@ -160,6 +162,11 @@ impl Recorder {
     }
 }
 
+/// What a file records: everything.
+const ALL: u64 = 0;
+/// Not everything. The word of the scratch places does not have this bit.
+const SOME: u64 = 1;
+
 /// An enabled event of an instance: the cookie of its probe.
 ///
 /// # Invariants
@@ -175,7 +182,8 @@ pub(crate) struct EventFile {
     filter: SharedU64,
     /// Address of the [`PidFilter`]; 0 when tasks do not matter.
     pids: SharedU64,
-    /// 1 when not all is recorded: one of the two above says what.
+    /// [`ALL`]; the word of the scratch places when there is only a filter; else [`SOME`], and the two
+    /// above say what.
     chosen: SharedU64,
     retired: bool,
     event: &'static Event,
@@ -206,7 +214,7 @@ impl EventFile {
             id: event.id(),
             filter: SharedWord::new(0),
             pids: SharedWord::new(0),
-            chosen: SharedWord::new(0),
+            chosen: SharedWord::new(ALL),
             retired: false,
             event,
         }
@@ -230,13 +238,28 @@ impl EventFile {
     /// Is every event recorded?
     #[inline(always)]
     fn takes_all(&self) -> bool {
-        self.chosen.load() == 0
+        self.chosen.load() == ALL
+    }
+
+    /// Where records are filled that nothing but the filter is asked about, if that is all there is.
+    #[inline(always)]
+    fn only_filtered(&self) -> Option<scratch::Places> {
+        match self.chosen.load() {
+            ALL => None,
+            word if word & SOME != 0 => None,
+            // SAFETY: `update` stored it.
+            word => Some(unsafe { scratch::Places::of_word(word) }),
+        }
     }
 
     /// After a change of what is recorded. One caller at a time.
     fn update(&self) {
-        let all = self.filter.load() == 0 && self.pids.load() == 0;
-        self.chosen.store(u64::from(!all));
+        let chosen = match (self.filter.load(), self.pids.load()) {
+            (0, 0) => ALL,
+            (_, 0) => scratch::Places::get().map_or(SOME, scratch::Places::word),
+            _ => SOME,
+        };
+        self.chosen.store(chosen);
     }
 
     /// Lets only records through that `filter` lets through. Not at the same time as
