@@ -79,7 +79,7 @@ pub(crate) unsafe fn exit() {
     unsafe { PLACES.free() };
 }
 
-/// The places of all CPUs, in a word of which the lowest bit is not used.
+/// The places of all CPUs.
 ///
 /// # Invariants
 ///
@@ -87,9 +87,12 @@ pub(crate) unsafe fn exit() {
 #[derive(Clone, Copy)]
 pub(crate) struct Places(u64);
 
-const _: () = assert!(align_of::<KBox<Place>>() > 1);
+const _: () = assert!(align_of::<KBox<Place>>() as u64 > Places::BIT);
 
 impl Places {
+    /// The words of places have this bit, beside those of their address.
+    const BIT: u64 = 1;
+
     /// Those that there are, until [`exit`].
     pub(crate) fn get() -> Option<Self> {
         let base = PLACES.base()?;
@@ -97,20 +100,20 @@ impl Places {
         Some(Self(base.expose_provenance() as u64))
     }
 
-    /// As a word, never 0.
+    /// As an odd word.
     pub(crate) fn word(self) -> u64 {
-        self.0
+        self.0 | Self::BIT
     }
 
-    /// From that word.
+    /// From that word; nothing from an even one.
     ///
     /// # Safety
     ///
-    /// It is from [`Self::word`].
+    /// It is even or from [`Self::word`].
     #[inline(always)]
-    pub(crate) unsafe fn of_word(word: u64) -> Self {
+    pub(crate) unsafe fn of_word(word: u64) -> Option<Self> {
         // INVARIANT: By the contract.
-        Self(word)
+        (word & Self::BIT != 0).then_some(Self(word.wrapping_sub(Self::BIT)))
     }
 
     /// Room for a record of this size on this CPU, of unknown content, until [`Record::end`]. Nothing
@@ -124,19 +127,17 @@ impl Places {
         // SAFETY: By the invariant, and all are there until `exit`.
         let place: &KBox<Place> =
             unsafe { percpu::this(with_exposed_provenance(self.0 as usize), pin) };
-        let place: *const Place = &raw const **place;
-        // SAFETY: It is in its box.
-        let used = unsafe { &(*place).used };
+        let place: &Place = place;
         // What is packed as words is less than any number of bytes that is not.
-        if used.get() != 0 || size > (MOST as u64) << 8 {
+        if size > (MOST as u64) << 8 || place.used.get() != 0 {
             return None;
         }
         // Whoever interrupts in between finds 0 and is done, 0 again, when we go on. What is ours now is
         // not 0, as no record is of 0 bytes.
-        used.set(size);
-        let bytes = place.cast_mut().wrapping_byte_add(offset_of!(Place, bytes));
-        bytes.expose_provenance();
-        NonNull::new(bytes.cast())
+        place.used.set(size);
+        // For who comes back with the address of the bytes.
+        let _ = (&raw const *place).expose_provenance();
+        Some(NonNull::from(&place.bytes).cast())
     }
 }
 
@@ -157,10 +158,10 @@ impl Record<'_> {
     /// touch it any more.
     #[inline(always)]
     pub(crate) unsafe fn filled(entry: *mut c_void) -> Self {
-        let place = entry.wrapping_byte_sub(offset_of!(Place, bytes));
+        let place = entry.addr().wrapping_sub(offset_of!(Place, bytes));
         // INVARIANT: By the contract it was given to the caller, of a size that `begin` has looked at.
-        // SAFETY: `begin` made it of the place.
-        Self(unsafe { &*place.cast::<Place>() })
+        // SAFETY: These are the bytes of a place that `begin` has exposed.
+        Self(unsafe { &*with_exposed_provenance::<Place>(place) })
     }
 
     /// Its size, as [`EventSize::pack`] makes it.

@@ -127,15 +127,8 @@ pub(super) unsafe extern "C" fn commit_marked(file: &EventFile, entry: *mut c_vo
 unsafe extern "C" fn commit_scratch(file: &EventFile, entry: *mut c_void, filter: Option<&Filter>) {
     // SAFETY: By the contract.
     let mut record = unsafe { scratch::Record::filled(entry) };
-    if let Some(filter) = filter {
-        if !filter.is_one_number() {
-            // SAFETY: By the contract.
-            let pin = unsafe { CpuPin::assume() };
-            fill_common(record.bytes(), file.id, OWN);
-            if !filter.matches(&pin, record.bytes()) {
-                return record.end();
-            }
-        }
+    if filter.is_some_and(|filter| !filter.is_one_number() && !passes(filter, file, record.bytes())) {
+        return record.end();
     }
     // SAFETY: Preemption is disabled, and the size is that of the record; the commit is below.
     let reserved = unsafe { reserve_wanted(file, record.size()) };
@@ -151,10 +144,20 @@ unsafe extern "C" fn commit_scratch(file: &EventFile, entry: *mut c_void, filter
     unsafe { rtrace_commit(file.cookie(), reserved.entry, reserved.token) };
 }
 
-/// Copies what is behind the common fields of a record, by words.
+/// Is a record let through whose common fields are not filled?
+#[inline(never)]
+fn passes(filter: &Filter, file: &EventFile, record: &mut [u8]) -> bool {
+    // SAFETY: Only `commit_scratch` calls this.
+    let pin = unsafe { CpuPin::assume() };
+    fill_common(record, file.id, OWN);
+    filter.matches(&pin, record)
+}
+
+/// Copies what is behind the common fields of a record: by words, and nearly always a half one at last.
 #[inline(always)]
 fn copy_own(to: &mut [u8], from: &[u8]) {
     const WORD: usize = size_of::<u64>();
+    const HALF: usize = size_of::<u32>();
     let (Some(to), Some(from)) = (to.get_mut(COMMON..), from.get(COMMON..)) else {
         return;
     };
@@ -164,7 +167,21 @@ fn copy_own(to: &mut [u8], from: &[u8]) {
             *to = *from;
         }
     }
-    for (to, from) in to.into_remainder().iter_mut().zip(from.remainder()) {
+    match (to.into_remainder(), from.remainder()) {
+        (to, from) if from.len() < HALF => copy_bytes(to, from),
+        (to, from) => {
+            let (to, from) = (to.split_first_chunk_mut(), from.split_first_chunk::<HALF>());
+            if let (Some((to, to_rest)), Some((from, rest))) = (to, from) {
+                *to = *from;
+                copy_bytes(to_rest, rest);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn copy_bytes(to: &mut [u8], from: &[u8]) {
+    for (to, from) in to.iter_mut().zip(from) {
         *to = *from;
     }
 }

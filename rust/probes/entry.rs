@@ -75,7 +75,7 @@ pub(super) unsafe extern "C" fn rtrace_reserve(cookie: *mut c_void, size: u64) -
         return unsafe { reserve_chosen(file, size) };
     }
     // SAFETY: By the contract.
-    unsafe { reserve_here(file, size) }
+    unsafe { reserve_wanted(file, size) }
 }
 
 /// As [`rtrace_reserve`], for an event that is wanted.
@@ -85,17 +85,6 @@ pub(super) unsafe extern "C" fn rtrace_reserve(cookie: *mut c_void, size: u64) -
 /// As there.
 #[inline(never)]
 pub(super) unsafe extern "C" fn reserve_wanted(file: &EventFile, size: u64) -> rt_reserved {
-    // SAFETY: By the contract.
-    unsafe { reserve_here(file, size) }
-}
-
-/// As [`reserve_wanted`], in the middle of its caller.
-///
-/// # Safety
-///
-/// As there.
-#[inline(always)]
-unsafe fn reserve_here(file: &EventFile, size: u64) -> rt_reserved {
     // SAFETY: By the contract.
     let pin = unsafe { CpuPin::assume() };
     // SAFETY: By the invariant of `EventFile`.

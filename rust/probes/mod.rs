@@ -164,8 +164,8 @@ impl Recorder {
 
 /// What a file records: everything.
 const ALL: u64 = 0;
-/// Not everything. The word of the scratch places does not have this bit.
-const SOME: u64 = 1;
+/// Not everything. Like the one above it is even.
+const SOME: u64 = 2;
 
 /// An enabled event of an instance: the cookie of its probe.
 ///
@@ -182,8 +182,8 @@ pub(crate) struct EventFile {
     filter: SharedU64,
     /// Address of the [`PidFilter`]; 0 when tasks do not matter.
     pids: SharedU64,
-    /// [`ALL`]; the word of the scratch places when there is only a filter; else [`SOME`], and the two
-    /// above say what.
+    /// [`ALL`]; the word of the scratch places when there is only a filter; else [`SOME`]: the two above
+    /// say what.
     chosen: SharedU64,
     retired: bool,
     event: &'static Event,
@@ -244,12 +244,8 @@ impl EventFile {
     /// Where records are filled that nothing but the filter is asked about, if that is all there is.
     #[inline(always)]
     fn only_filtered(&self) -> Option<scratch::Places> {
-        match self.chosen.load() {
-            ALL => None,
-            word if word & SOME != 0 => None,
-            // SAFETY: `update` stored it.
-            word => Some(unsafe { scratch::Places::of_word(word) }),
-        }
+        // SAFETY: `update` stored it, or it is one of the even words there are without it.
+        unsafe { scratch::Places::of_word(self.chosen.load()) }
     }
 
     /// After a change of what is recorded. One caller at a time.
