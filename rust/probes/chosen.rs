@@ -127,7 +127,8 @@ pub(super) unsafe extern "C" fn commit_marked(file: &EventFile, entry: *mut c_vo
 unsafe extern "C" fn commit_scratch(file: &EventFile, entry: *mut c_void, filter: Option<&Filter>) {
     // SAFETY: By the contract.
     let mut record = unsafe { scratch::Record::filled(entry) };
-    if filter.is_some_and(|filter| !filter.is_one_number() && !passes(filter, file, record.bytes())) {
+    if filter.is_some_and(|filter| !filter.is_one_number() && !passes(filter, file, record.bytes()))
+    {
         return record.end();
     }
     // SAFETY: Preemption is disabled, and the size is that of the record; the commit is below.

@@ -2,6 +2,7 @@
 
 //! The filter of an event in an instance: compiled in process context, asked by the probe.
 
+use super::COMMON;
 use crate::{
     event::filter::{
         error,
@@ -28,7 +29,6 @@ use crate::{
         strings, //
     },
 };
-use super::COMMON;
 use kernel::prelude::*;
 
 /// A compiled filter.

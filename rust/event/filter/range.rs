@@ -144,7 +144,15 @@ mod tests {
         for size in [2, 4, 8] {
             let half = 1u64 << (8 * size - 1);
             let mut edges = vec![];
-            for edge in [0, 1, 0x80, 0x100, half, half.wrapping_mul(2), 0x5555_5555_5555_5555] {
+            for edge in [
+                0,
+                1,
+                0x80,
+                0x100,
+                half,
+                half.wrapping_mul(2),
+                0x5555_5555_5555_5555,
+            ] {
                 edges.extend([edge.wrapping_sub(1), edge, edge.wrapping_add(1)]);
             }
             for found in &edges {
