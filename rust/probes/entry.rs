@@ -56,10 +56,9 @@ pub(super) const TOKEN_ASK: u64 = 4;
 /// The token of a record that is filled beside the ring; it has no place.
 pub(super) const TOKEN_SCRATCH: u64 = TOKEN_ASK;
 
-/// Reserves a record of `size` bytes; its common fields are filled.
+/// Reserves a record of `size` bytes, the common fields of which are not the caller's.
 ///
-/// This is the way of most events. What is rare goes on in another function, at the end of this one,
-/// so that nothing has to be kept for it.
+/// What happens is in one of two functions that take the place of this one.
 ///
 /// # Safety
 ///
@@ -78,7 +77,10 @@ pub(super) unsafe extern "C" fn rtrace_reserve(cookie: *mut c_void, size: u64) -
     unsafe { reserve_wanted(file, size) }
 }
 
-/// As [`rtrace_reserve`], for an event that is wanted.
+/// As [`rtrace_reserve`], for an event that is wanted: in the ring, with its common fields.
+///
+/// This is the way of most events. What is rare goes on in another function, at the end of this one,
+/// so that nothing has to be kept for it.
 ///
 /// # Safety
 ///
@@ -245,7 +247,7 @@ fn recorded(pin: &CpuPin, file: &EventFile, recorder: &Recorder) {
 
 /// Makes a record final, or gives it up when the filter does not let it through.
 ///
-/// This is the way of most events, as in [`rtrace_reserve`].
+/// This is the way of most events, as in [`reserve_wanted`].
 ///
 /// # Safety
 ///
