@@ -13,7 +13,10 @@ use super::{
         self,
         CpuPin, //
     },
-    words::LocalU64, //
+    words::{
+        barrier,
+        LocalU64, //
+    }, //
 };
 use crate::ring::{
     port::LocalWord,
@@ -187,11 +190,54 @@ impl Record<'_> {
         u64::from_le(unsafe { bytes.add(at.0).cast::<u64>().read_unaligned() })
     }
 
+    /// Copies what is behind the first `AT` bytes to the same place of a record at `to`.
+    ///
+    /// # Safety
+    ///
+    /// As many bytes as this one has are there, and nobody else's.
+    #[inline(always)]
+    pub(crate) unsafe fn copy_behind<const AT: usize>(&self, to: *mut u8) {
+        let from = self.0.bytes.get().cast::<u8>().cast_const();
+        let len = EventSize::unpack(self.size());
+        let mut at = AT;
+        while at.wrapping_add(size_of::<u64>()) <= len {
+            // SAFETY: In both of them by the condition; ours by the invariant and the contract.
+            unsafe { copy::<u64>(to.wrapping_add(at), from.wrapping_add(at)) };
+            at = at.wrapping_add(size_of::<u64>());
+            // Records are short: the compiler is not to make several loops of this one.
+            barrier();
+        }
+        if at.wrapping_add(size_of::<u32>()) <= len {
+            // SAFETY: As above.
+            unsafe { copy::<u32>(to.wrapping_add(at), from.wrapping_add(at)) };
+            at = at.wrapping_add(size_of::<u32>());
+        }
+        while at < len {
+            // SAFETY: As above.
+            unsafe { copy::<u8>(to.wrapping_add(at), from.wrapping_add(at)) };
+            at = at.wrapping_add(1);
+        }
+    }
+
     /// Lets others have the place.
     #[inline(always)]
     pub(crate) fn end(self) {
         self.0.used.set(0);
     }
+}
+
+/// Copies the bytes of a `T`.
+///
+/// # Safety
+///
+/// They are there, at both places; those at `to` are nobody else's.
+#[inline(always)]
+unsafe fn copy<T: Copy>(to: *mut u8, from: *const u8) {
+    // SAFETY: By the contract.
+    unsafe {
+        to.cast::<T>()
+            .write_unaligned(from.cast::<T>().read_unaligned())
+    };
 }
 
 /// Where a word is in a record.

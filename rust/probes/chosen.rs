@@ -11,6 +11,7 @@
 use super::{
     entry::{
         commit_reserved,
+        reserve_here,
         reserve_wanted,
         rtrace_commit,
         OWN,
@@ -28,11 +29,7 @@ use crate::kapi::{
     percpu::CpuPin,
     scratch, //
 };
-use core::{
-    mem::size_of,
-    ptr::NonNull,
-    slice, //
-};
+use core::ptr::NonNull;
 use kernel::prelude::*;
 
 /// As [`super::entry::rtrace_reserve`], for a file that does not take all events.
@@ -132,14 +129,12 @@ unsafe extern "C" fn commit_scratch(file: &EventFile, entry: *mut c_void, filter
         return record.end();
     }
     // SAFETY: Preemption is disabled, and the size is that of the record; the commit is below.
-    let reserved = unsafe { reserve_wanted(file, record.size()) };
+    let reserved = unsafe { reserve_here(file, record.size()) };
     if reserved.entry.is_null() {
         return record.end();
     }
-    let from = record.bytes();
-    // SAFETY: So many bytes were reserved just now.
-    let to = unsafe { slice::from_raw_parts_mut(reserved.entry.cast(), from.len()) };
-    copy_own(to, from);
+    // SAFETY: As many bytes as those of the record were reserved just now.
+    unsafe { record.copy_behind::<COMMON>(reserved.entry.cast()) };
     record.end();
     // SAFETY: As returned by the reservation; preemption is still disabled.
     unsafe { rtrace_commit(file.cookie(), reserved.entry, reserved.token) };
@@ -152,37 +147,4 @@ fn passes(filter: &Filter, file: &EventFile, record: &mut [u8]) -> bool {
     let pin = unsafe { CpuPin::assume() };
     fill_common(record, file.id, OWN);
     filter.matches(&pin, record)
-}
-
-/// Copies what is behind the common fields of a record: by words, and nearly always a half one at last.
-#[inline(always)]
-fn copy_own(to: &mut [u8], from: &[u8]) {
-    const WORD: usize = size_of::<u64>();
-    const HALF: usize = size_of::<u32>();
-    let (Some(to), Some(from)) = (to.get_mut(COMMON..), from.get(COMMON..)) else {
-        return;
-    };
-    let (mut to, mut from) = (to.chunks_exact_mut(WORD), from.chunks_exact(WORD));
-    for (to, from) in to.by_ref().zip(from.by_ref()) {
-        if let (Some(to), Some(from)) = (to.first_chunk_mut::<WORD>(), from.first_chunk::<WORD>()) {
-            *to = *from;
-        }
-    }
-    match (to.into_remainder(), from.remainder()) {
-        (to, from) if from.len() < HALF => copy_bytes(to, from),
-        (to, from) => {
-            let (to, from) = (to.split_first_chunk_mut(), from.split_first_chunk::<HALF>());
-            if let (Some((to, to_rest)), Some((from, rest))) = (to, from) {
-                *to = *from;
-                copy_bytes(to_rest, rest);
-            }
-        }
-    }
-}
-
-#[inline(always)]
-fn copy_bytes(to: &mut [u8], from: &[u8]) {
-    for (to, from) in to.iter_mut().zip(from) {
-        *to = *from;
-    }
 }

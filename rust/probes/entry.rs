@@ -88,6 +88,17 @@ pub(super) unsafe extern "C" fn rtrace_reserve(cookie: *mut c_void, size: u64) -
 #[inline(never)]
 pub(super) unsafe extern "C" fn reserve_wanted(file: &EventFile, size: u64) -> rt_reserved {
     // SAFETY: By the contract.
+    unsafe { reserve_here(file, size) }
+}
+
+/// As [`reserve_wanted`], in the middle of the caller.
+///
+/// # Safety
+///
+/// As there.
+#[inline(always)]
+pub(super) unsafe fn reserve_here(file: &EventFile, size: u64) -> rt_reserved {
+    // SAFETY: By the contract.
     let pin = unsafe { CpuPin::assume() };
     // SAFETY: By the invariant of `EventFile`.
     let buffers = unsafe { file.buffers.as_ref() };

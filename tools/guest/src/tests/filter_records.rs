@@ -34,11 +34,14 @@ fn contexts(context: &Context) -> Check {
     own.set("buffer_size_kb", "20000")?;
     let writers = Writers::load(context, &[])?;
     type Wanted = fn(usize, u32) -> bool;
-    let filters: [(&str, Wanted); 6] = [
+    let filters: [(&str, Wanted); 7] = [
         ("number & 1", |_, number| number & 1 == 1),
         ("!(number >= 2000)", |_, number| number < 2000),
-        ("who != 0 || number == 7", |context, number| {
+        ("who & 3 || number == 7", |context, number| {
             context != 0 || number == 7
+        }),
+        ("number != 5 && who & 1", |context, number| {
+            number != 5 && context & 1 == 1
         }),
         ("number < 1000 && who & 3", |context, number| {
             number < 1000 && context != 0
