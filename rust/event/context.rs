@@ -32,17 +32,26 @@ pub(crate) const TIF_NEED_RESCHED: u32 = 4;
 /// The bit of `thread_info.flags` that asks to be scheduled when convenient.
 pub(crate) const TIF_NEED_RESCHED_LAZY: u32 = 5;
 
-const WANTS_RESCHED: u64 = 1 << TIF_NEED_RESCHED;
+const WANTS_RESCHED: u8 = 1 << TIF_NEED_RESCHED;
 
-const WANTS_RESCHED_LAZY: u64 = 1 << TIF_NEED_RESCHED_LAZY;
+const WANTS_RESCHED_LAZY: u8 = 1 << TIF_NEED_RESCHED_LAZY;
 
 /// The highest depth that a nibble of a record holds.
 const DEEPEST: u64 = 15;
 
 const NO_RESCHED_WANTED: u64 = 1 << 63;
 
+/// In `preempt_count`: one hard interrupt, and one soft interrupt.
+const HARD: u64 = 1 << 24;
+const SOFT: u64 = 1 << 8;
+
 /// The interrupt flag in the flags register of the processor: set while interrupts are on.
 const RFLAGS_IF_SHIFT: u32 = 9;
+const INTERRUPTS_ON: u32 = 1 << RFLAGS_IF_SHIFT;
+
+/// Where the flags are in the first word of a record, and the depths.
+const FLAGS_SHIFT: u32 = 16;
+const DEPTHS_SHIFT: u32 = 24;
 
 /// What the writer reads of the CPU and of the current task.
 #[derive(Clone, Copy, Debug)]
@@ -51,61 +60,75 @@ pub(crate) struct Raw {
     pub(crate) preempt_count: u64,
     /// The flags register.
     pub(crate) rflags: u64,
-    /// `thread_info.flags` of the current task.
-    pub(crate) thread_flags: u64,
+    /// The lowest bits of `thread_info.flags` of the current task.
+    pub(crate) thread_flags: u8,
     /// How often the current task disabled its migration.
     pub(crate) migration_disabled: u16,
     /// Who the current task is.
     pub(crate) pid: i32,
 }
 
+/// What the common fields of an event have in common: the event, and how often its caller has disabled
+/// preemption, as a word to which the rest is added.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub(crate) struct Base(u32);
+
+impl Base {
+    /// For events of this type. `own` is how often whoever records them has disabled preemption for doing
+    /// so: 1 for a tracepoint, 0 for a marker. As in ftrace it is taken off the saturated depth.
+    pub(crate) const fn new(event_type: u16, own: u32) -> Self {
+        // Interrupts are off until they are found on: see `Raw::put_together`.
+        let off = (IRQS_OFF as u32) << FLAGS_SHIFT;
+        Self((event_type as u32 | off).wrapping_sub(own << DEPTHS_SHIFT))
+    }
+}
+
 impl Raw {
-    /// The eight common bytes of a record as one little-endian word.
-    ///
-    /// `own` is how often whoever records the event has disabled preemption for doing so: 1 for a
-    /// tracepoint, 0 for a marker. As in ftrace it is taken off the saturated depth.
+    /// The first word of a record: type, flags and depths. The second one is [`Self::pid`].
     #[inline(always)]
-    pub(crate) fn word(&self, event_type: u16, own: u64) -> u64 {
-        match self.task_word(event_type, own) {
+    pub(crate) fn word(&self, base: Base) -> u32 {
+        match self.usual_word(base) {
             Some(word) => word,
-            None => self.any_word(event_type, own),
+            None => self.any_word(base),
         }
     }
 
-    /// As [`Self::word`] in a task that is in no hurry: no interrupt, bottom halves on, nobody wants to be
-    /// scheduled, no depth over 15. Nothing otherwise.
+    /// As [`Self::word`] in a task that is in no hurry, or in one interrupt or soft interrupt above such a
+    /// task, or one in the other: bottom halves on, nobody wants to be scheduled, no depth over 15. Nothing
+    /// otherwise.
     #[inline(always)]
-    pub(crate) fn task_word(&self, event_type: u16, own: u64) -> Option<u64> {
+    pub(crate) fn usual_word(&self, base: Base) -> Option<u32> {
+        const _: () = assert!((WANTS_RESCHED | WANTS_RESCHED_LAZY) as u64 & DEEPEST == 0);
+        const _: () = assert!(HARD >> 5 == (HARDIRQ as u64) << FLAGS_SHIFT);
+        const _: () = assert!(SOFT << 12 == (SOFTIRQ as u64) << FLAGS_SHIFT);
         let (count, migration) = (self.count(), u64::from(self.migration_disabled));
+        // Neither of them has a bit of 0..=15 that says more than a depth.
+        let other = u64::from(self.thread_flags & (WANTS_RESCHED | WANTS_RESCHED_LAZY)) | migration;
         // The inverted bit 63 makes `count` large when somebody wants to be scheduled.
-        if (count | migration) > DEEPEST
-            || self.thread_flags & (WANTS_RESCHED | WANTS_RESCHED_LAZY) != 0
-        {
+        if (other | count) <= DEEPEST {
+            return Some(self.put_together(base, 0, count | (migration << 4)));
+        }
+        let depth = count & !(HARD | SOFT);
+        if (other | depth) > DEEPEST {
             return None;
         }
-        let depths = count | (migration << 4);
-        Some(self.put_together(event_type, 0, depths.wrapping_sub(own)))
+        let flags = (count & HARD) >> 5 | (count & SOFT) << 12;
+        Some(self.put_together(base, flags as u32, depth | (migration << 4)))
     }
 
-    /// As [`Self::word`], without the way that is short in most tasks.
+    /// As [`Self::word`], in any context.
     #[inline(always)]
-    pub(crate) fn any_word(&self, event_type: u16, own: u64) -> u64 {
-        const HARD: u32 = 24;
-        const SOFT: u32 = 8;
+    pub(crate) fn any_word(&self, base: Base) -> u32 {
         let (count, migration) = (self.count(), u64::from(self.migration_disabled));
-        // One interrupt or soft interrupt, or one in the other, above a task that is in no hurry.
-        let depth = count & !((1 << HARD) | (1 << SOFT));
-        if (depth | migration) <= DEEPEST
-            && self.thread_flags & (WANTS_RESCHED | WANTS_RESCHED_LAZY) == 0
-        {
-            let hard = ((count >> HARD) & 1).wrapping_mul(u64::from(HARDIRQ));
-            let soft = ((count >> SOFT) & 1).wrapping_mul(u64::from(SOFTIRQ));
-            let depths = depth | (migration << 4);
-            return self.put_together(event_type, hard | soft, depths.wrapping_sub(own));
-        }
         let depths = (count & 0xff).min(DEEPEST) | (migration.min(DEEPEST) << 4);
-        let flags = rare_flags(count, self.thread_flags);
-        self.put_together(event_type, flags, depths.wrapping_sub(own))
+        let flags = rare_flags(count, self.thread_flags) << FLAGS_SHIFT;
+        self.put_together(base, flags as u32, depths)
+    }
+
+    /// Is an NMI handled?
+    pub(crate) fn in_nmi(&self) -> bool {
+        rare_flags(self.count(), 0) & u64::from(NMI) != 0
     }
 
     /// The preemption counter with bit 63 the other way round.
@@ -114,20 +137,21 @@ impl Raw {
         self.preempt_count ^ NO_RESCHED_WANTED
     }
 
-    /// `flags` are all but "interrupts are off", `depths` count in their lowest 8 bits.
+    /// `flags` are all but "interrupts are off", in their place.
     #[inline(always)]
-    fn put_together(&self, event_type: u16, flags: u64, depths: u64) -> u64 {
-        let off = (!self.rflags >> RFLAGS_IF_SHIFT) & u64::from(IRQS_OFF);
-        u64::from(event_type)
-            | ((off | flags) << 16)
-            | ((depths & 0xff) << 24)
-            | (u64::from(self.pid as u32) << 32)
+    fn put_together(&self, base: Base, flags: u32, depths: u64) -> u32 {
+        // The flag of the processor says the opposite of what `base` does, and takes it away.
+        let on = (self.rflags as u32 & INTERRUPTS_ON) << (FLAGS_SHIFT - RFLAGS_IF_SHIFT);
+        base.0
+            .wrapping_add((depths as u32) << DEPTHS_SHIFT)
+            .wrapping_add(flags)
+            .wrapping_sub(on)
     }
 }
 
 /// Every flag but "interrupts are off". `count` has bit 63 set when somebody wants to be scheduled.
 #[inline(always)]
-fn rare_flags(count: u64, thread_flags: u64) -> u64 {
+fn rare_flags(count: u64, thread_flags: u8) -> u64 {
     let when = |condition: bool, flag: u8| if condition { u64::from(flag) } else { 0 };
 
     when(count & 0xf000_0000 != 0, NMI)
@@ -173,8 +197,8 @@ impl Common {
         self.depths & 0xf
     }
 
-    /// It happened in an NMI.
-    pub(crate) fn in_nmi(&self) -> bool {
+    #[cfg(test)]
+    fn in_nmi(&self) -> bool {
         self.has(NMI)
     }
 
@@ -252,8 +276,13 @@ mod tests {
         pid: 1234,
     };
 
-    fn record(raw: Raw, own: u64) -> Common {
-        Common::of(&raw.word(310, own).to_le_bytes()).unwrap()
+    fn bytes(raw: Raw, base: Base) -> Vec<u8> {
+        let words = [raw.word(base), raw.pid as u32];
+        words.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    fn record(raw: Raw, own: u32) -> Common {
+        Common::of(&bytes(raw, Base::new(310, own))).unwrap()
     }
 
     fn columns(raw: Raw) -> String {
@@ -270,7 +299,7 @@ mod tests {
             ..CALM
         };
         assert_eq!(
-            raw.word(0x1234, 1).to_le_bytes(),
+            bytes(raw, Base::new(0x1234, 1)),
             [0x34, 0x12, 0x01, 0x52, 0xfe, 0xff, 0xff, 0xff]
         );
         assert_eq!(Common::of(&[0; 7]), None);
@@ -281,7 +310,7 @@ mod tests {
     }
 
     /// The flags and depths as ftrace makes them, one condition after the other.
-    fn oracle(raw: Raw, own: u64) -> (u8, u8) {
+    fn oracle(raw: Raw, own: u32) -> (u8, u8) {
         let count = raw.preempt_count as u32;
         let mut flags = 0;
         let conditions = [
@@ -321,7 +350,7 @@ mod tests {
                                 | (bit(3) << 28)
                                 | (bit(4) << 63),
                             rflags: (bit(5) << 9) | 0x46,
-                            thread_flags: (bit(6) << 4) | (bit(7) << 5) | 0x8000_0000_0000_000f,
+                            thread_flags: ((bit(6) << 4) | (bit(7) << 5) | 0xcf) as u8,
                             migration_disabled,
                             pid: 7,
                         };

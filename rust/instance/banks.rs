@@ -86,7 +86,8 @@ impl<T> Pair<T> {
     }
 }
 
-/// What a writer needs to find a ring again: in the kernel its per-CPU address.
+/// Where a ring is. In the word that is in the kernel its per-CPU address, in a token its address on the
+/// CPU that writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub(crate) struct Place(u64);
@@ -96,8 +97,9 @@ pub(crate) const TOKEN_BITS: u64 = 7;
 
 impl Place {
     /// The place of this name, which has no [`TOKEN_BITS`].
+    #[inline(always)]
     pub(crate) const fn new(word: u64) -> Self {
-        Self(word & !TOKEN_BITS)
+        Self(word)
     }
 
     /// Its name.

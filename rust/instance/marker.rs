@@ -7,7 +7,10 @@ use super::{
     Instance, //
 };
 use crate::{
-    event::format,
+    event::{
+        context::Base,
+        format, //
+    },
     kapi::{
         percpu::CpuPin,
         waker::Waker, //
@@ -99,7 +102,15 @@ impl Instance {
     fn record(&self, id: u16, len: usize, fill: impl FnOnce(&mut [u8])) -> Result<(), Refused> {
         CpuPin::with(|pin| {
             let (buffers, recorder) = (&self.buffers, &self.recorder);
-            probes::record(pin, buffers, recorder, &self.waker, (id, 0), len, fill)
+            probes::record(
+                pin,
+                buffers,
+                recorder,
+                &self.waker,
+                Base::new(id, 0),
+                len,
+                fill,
+            )
         })
     }
 }

@@ -22,7 +22,7 @@ mod pause;
 mod percent;
 mod pids;
 pub(crate) mod registry;
-mod rings;
+pub(crate) mod rings;
 mod selftest;
 pub(crate) mod share;
 mod snapshot;
@@ -357,8 +357,9 @@ impl Instance {
         self.buffers.each(|ring| ring.set_overwrite(on));
         let (kernel, user) = (options.has(Opt::Stack), options.has(Opt::UserStack));
         self.recorder.set_stacks(Stacks::new(kernel, user));
-        self.count_events(options.has(Opt::EventCounts))?;
-        Ok(())
+        let counted = self.count_events(options.has(Opt::EventCounts));
+        self.waker.set_more(!self.recorder.is_simple());
+        counted
     }
 
     /// The clock of its events.

@@ -20,13 +20,19 @@ use crate::{
             PerCpu, //
         },
         port::Ring,
-        words::SharedU64, //
+        words::{
+            settled,
+            SharedU64, //
+        }, //
     },
     ring::cpu::ReaderState,
 };
 use core::{
     mem::align_of,
-    ptr::with_exposed_provenance, //
+    ptr::{
+        with_exposed_provenance,
+        NonNull, //
+    },
 };
 
 /// What the readers of one CPU remember.
@@ -61,23 +67,24 @@ impl Rings {
         self.live.bank_of(buf)
     }
 
-    /// The ring that an event of this CPU goes into, and its place.
+    /// The ring that an event of this CPU goes into.
     #[inline(always)]
-    pub(crate) fn this(&self, pin: &CpuPin) -> (Place, &Ring) {
-        let place = self.live.place();
-        // SAFETY: The place of one of our banks.
-        (place, unsafe { self.here(pin, place) })
+    pub(crate) fn this(&self, pin: &CpuPin) -> &Ring {
+        let base = with_exposed_provenance(self.live.place().word() as usize);
+        // SAFETY: The per-CPU address of one of our banks: a ring for each CPU is there, exposed in `new`,
+        // and stays as long as `self`.
+        unsafe { percpu::this(base, pin) }
     }
 
-    /// The ring of this CPU in the bank of `place`.
+    /// The ring at `place`.
     ///
     /// # Safety
     ///
-    /// It is from [`Self::this`] of the same rings.
+    /// It is [`place`] of one of these rings, in the token of a reservation on this CPU that is not over.
     #[inline(always)]
-    pub(crate) unsafe fn here(&self, pin: &CpuPin, place: Place) -> &Ring {
-        // SAFETY: A ring for each CPU is there, exposed in `new`, and stays as long as `self`.
-        unsafe { percpu::this(with_exposed_provenance(place.word() as usize), pin) }
+    pub(crate) unsafe fn at(&self, place: Place) -> &Ring {
+        // SAFETY: By the contract; it stays as long as `self`, and `place` has exposed it.
+        unsafe { &*with_exposed_provenance(place.word() as usize) }
     }
 
     /// Both rings of `cpu`, if there can be such a CPU.
@@ -89,4 +96,11 @@ impl Rings {
     pub(super) fn exchange(&self) {
         self.live.exchange();
     }
+}
+
+/// Where `ring` is, for a token.
+#[inline(always)]
+pub(crate) fn place(ring: &Ring) -> Place {
+    let ring = settled(NonNull::from(ring));
+    Place::new(ring.as_ptr().expose_provenance() as u64)
 }

@@ -143,9 +143,9 @@ fn wait_for_loads() {
     unsafe { asm!("lfence", options(nostack, preserves_flags)) };
 }
 
-/// `rdtsc_ordered()`.
+/// `rdtsc_ordered()`: the clock `x86-tsc`. Any context.
 #[inline(always)]
-fn tsc() -> u64 {
+pub(crate) fn tsc() -> u64 {
     let (low, high): (u64, u64);
     wait_for_loads();
     // SAFETY: Reads the counter.

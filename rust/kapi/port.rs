@@ -14,6 +14,7 @@ use crate::ring::{
     cpu::CpuRing,
     port::Port, //
 };
+use core::ptr::NonNull;
 use kernel::prelude::*;
 
 /// The platform of the rings in this module.
@@ -33,6 +34,11 @@ unsafe impl Port for Kernel {
     fn read_barrier() {
         // x86 keeps loads in order; the compiler must, too.
         words::barrier();
+    }
+
+    #[inline(always)]
+    fn settled(at: NonNull<u8>) -> NonNull<u8> {
+        words::settled(at)
     }
 }
 

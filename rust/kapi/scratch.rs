@@ -19,8 +19,8 @@ use super::{
     }, //
 };
 use crate::ring::{
-    port::LocalWord,
-    wire::EventSize, //
+    packed::Packed,
+    port::LocalWord, //
 };
 use core::{
     cell::UnsafeCell,
@@ -44,10 +44,13 @@ use kernel::{
 /// The longest record that a place takes, more than a ring takes: with the word in front of it a page.
 const MOST: usize = bindings::PAGE_SIZE - size_of::<u64>();
 
+/// The word of its size: those of shorter ones are less.
+const LONGEST: u64 = Packed::new(MOST).word();
+
 /// What one CPU has. All bits 0 are nobody's place.
 #[repr(C)]
 struct Place {
-    /// The size of the record that is being filled, as [`EventSize::pack`] makes it; 0 when there is none.
+    /// The word of the [`Packed`] size of the record that is being filled; 0 when there is none.
     used: LocalU64,
     bytes: UnsafeCell<[u64; MOST / size_of::<u64>()]>,
 }
@@ -121,23 +124,18 @@ impl Places {
 
     /// Room for a record of this size on this CPU, of unknown content, until [`Record::end`]. Nothing
     /// when somebody uses it, or when the record is too long.
-    ///
-    /// # Safety
-    ///
-    /// `size` is what [`EventSize::pack`] makes of at least a byte. A probe calls this: [`exit`] waits.
     #[inline(always)]
-    pub(crate) unsafe fn begin(self, pin: &CpuPin, size: u64) -> Option<NonNull<c_void>> {
-        // SAFETY: By the invariant, and all are there until `exit`.
+    pub(crate) fn begin(self, pin: &CpuPin, size: Packed) -> Option<NonNull<c_void>> {
+        // SAFETY: By the invariant; all are there until `exit`, whose caller promises that nobody is here
+        // then.
         let place: &KBox<Place> =
             unsafe { percpu::this(with_exposed_provenance(self.0 as usize), pin) };
         let place: &Place = place;
-        // What is packed as words is less than any number of bytes that is not.
-        if size > (MOST as u64) << 8 || place.used.get() != 0 {
+        if size.word() > LONGEST || place.used.get() != 0 {
             return None;
         }
-        // Whoever interrupts in between finds 0 and is done, 0 again, when we go on. What is ours now is
-        // not 0, as no record is of 0 bytes.
-        place.used.set(size);
+        // Whoever interrupts in between finds 0 and is done, 0 again, when we go on. No size is 0.
+        place.used.set(size.word());
         // For who comes back with the address of the bytes.
         let _ = (&raw const *place).expose_provenance();
         Some(NonNull::from(&place.bytes).cast())
@@ -149,7 +147,7 @@ impl Places {
 /// # Invariants
 ///
 /// - The place is used by nobody else until it ends.
-/// - The word in front says how long the record is: not more than [`MOST`] bytes.
+/// - The word in front is that of its size, which is not more than [`MOST`] bytes.
 pub(crate) struct Record<'a>(&'a Place);
 
 impl Record<'_> {
@@ -167,16 +165,17 @@ impl Record<'_> {
         Self(unsafe { &*with_exposed_provenance::<Place>(place) })
     }
 
-    /// Its size, as [`EventSize::pack`] makes it.
+    /// Its size.
     #[inline(always)]
-    pub(crate) fn size(&self) -> u64 {
-        self.0.used.get()
+    pub(crate) fn size(&self) -> Packed {
+        // SAFETY: By the second invariant.
+        unsafe { Packed::from_word(self.0.used.get()) }
     }
 
     /// Its bytes.
     #[inline(always)]
     pub(crate) fn bytes(&mut self) -> &mut [u8] {
-        let len = EventSize::unpack(self.size());
+        let len = self.size().payload();
         // SAFETY: So many bytes are there by the second invariant, and by the first one nobody else's;
         // `self` is borrowed for as long.
         unsafe { slice::from_raw_parts_mut(self.0.bytes.get().cast(), len) }
@@ -198,7 +197,7 @@ impl Record<'_> {
     #[inline(always)]
     pub(crate) unsafe fn copy_behind<const AT: usize>(&self, to: *mut u8) {
         let from = self.0.bytes.get().cast::<u8>().cast_const();
-        let len = EventSize::unpack(self.size());
+        let len = self.size().payload();
         let mut at = AT;
         while at.wrapping_add(size_of::<u64>()) <= len {
             // SAFETY: In both of them by the condition; ours by the invariant and the contract.

@@ -2,7 +2,7 @@
 
 //! Sleeping until an event is published, and waking up from any context.
 //!
-//! A writer publishes, then looks at `wanted`; a sleeper sets `wanted`, then looks at the rings. A
+//! A writer publishes, then looks at `WANTED`; a sleeper sets `WANTED`, then looks at the rings. A
 //! CPU may delay its store behind its load, and then both would miss each other. Writers pay nothing
 //! against that: the sleeper interrupts all CPUs between its store and its look, which makes their
 //! earlier stores visible to it, and their later loads see its store.
@@ -28,11 +28,17 @@ use kernel::{
     types::Opaque, //
 };
 
+/// Somebody waits: the next event shall call `queue`.
+const WANTED: u64 = 1;
+/// Whoever records has more to do.
+const MORE: u64 = 2;
+
 /// Who waits for events of one instance.
 #[pin_data(PinnedDrop)]
 pub(crate) struct Waker {
-    /// Somebody waits: the next event shall call `queue`.
-    wanted: SharedU64,
+    /// What a writer has to do behind an event: bits of [`WANTED`] and [`MORE`]. One word, so that a
+    /// writer looks once.
+    behind: SharedU64,
     /// How often everybody was woken.
     rounds: Atomic<u64>,
     #[pin]
@@ -52,7 +58,7 @@ impl Waker {
     /// Nobody waits.
     pub(crate) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
-            wanted: <SharedU64 as crate::ring::port::SharedWord>::new(0),
+            behind: <SharedU64 as crate::ring::port::SharedWord>::new(0),
             rounds: Atomic::new(0),
             work <- Opaque::ffi_init(|work| {
                 // SAFETY: The place is valid and pinned.
@@ -79,8 +85,30 @@ impl Waker {
 
     /// Does somebody wait for the event that was just published?
     #[inline(always)]
-    pub(crate) fn is_wanted(&self) -> bool {
-        self.wanted.load() != 0
+    fn is_wanted(&self) -> bool {
+        self.behind.load() & WANTED != 0
+    }
+
+    /// Is nothing to be done behind an event?
+    #[inline(always)]
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.behind.load() == 0
+    }
+
+    /// Says whether [`Self::is_quiet`] is to be false in any case.
+    pub(crate) fn set_more(&self, more: bool) {
+        self.change(MORE, more);
+    }
+
+    /// Sets or clears `bit` of what is to be done.
+    fn change(&self, bit: u64, on: bool) {
+        let now = |old: u64| if on { old | bit } else { old & !bit };
+        loop {
+            let old = self.behind.load();
+            if self.behind.cas(old, now(old)) {
+                break;
+            }
+        }
     }
 
     #[cold]
@@ -92,7 +120,7 @@ impl Waker {
 
     /// Wakes everybody to look again. Not from NMI context.
     pub(crate) fn wake_all(&self) {
-        self.wanted.store(0);
+        self.change(WANTED, false);
         // Full: behind the store, before the wake-up. Whoever wants to be woken after this stores
         // its wish anew.
         self.rounds.fetch_add(1, Full);
@@ -111,7 +139,7 @@ impl Waker {
     /// Makes every event that is published from now on wake us up, and those published so far
     /// visible to us. Process context.
     fn want(&self) {
-        self.wanted.store(1);
+        self.change(WANTED, true);
         // SAFETY: The function does nothing and takes no argument; we may be interrupted here.
         unsafe { bindings::smp_call_function(Some(nothing), core::ptr::null_mut(), 1) };
     }

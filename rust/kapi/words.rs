@@ -11,7 +11,8 @@ use crate::ring::port::{
 };
 use core::{
     arch::asm,
-    cell::UnsafeCell, //
+    cell::UnsafeCell,
+    ptr::NonNull, //
 };
 
 /// A word that one CPU writes: `local_t`.
@@ -60,6 +61,16 @@ unsafe impl LocalWord for LocalU64 {
     }
 
     #[inline(always)]
+    fn is(&self, value: u64) -> bool {
+        // SAFETY: `self` is valid.
+        unsafe {
+            asm!("cmp qword ptr [{p}], {v}", "jne {no}", p = in(reg) self.0.get(),
+                v = in(reg) value, no = label { return false }, options(nostack, readonly))
+        };
+        true
+    }
+
+    #[inline(always)]
     fn set(&self, value: u64) {
         // SAFETY: `self` is valid; other CPUs only load the word.
         unsafe { self.0.get().write_volatile(value) };
@@ -76,13 +87,13 @@ unsafe impl LocalWord for LocalU64 {
 
     #[inline(always)]
     fn cmpxchg(&self, old: u64, new: u64) -> bool {
-        let was: u64;
         // SAFETY: As above.
         unsafe {
-            asm!("cmpxchg qword ptr [{p}], {n}", p = in(reg) self.0.get(), n = in(reg) new,
-                inout("rax") old => was, options(nostack))
+            asm!("cmpxchg qword ptr [{p}], {n}", "jne {changed}", p = in(reg) self.0.get(),
+                n = in(reg) new, inout("rax") old => _,
+                changed = label { return false }, options(nostack))
         };
-        was == old
+        true
     }
 }
 
@@ -91,6 +102,16 @@ unsafe impl LocalWord for LocalU64 {
 pub(super) fn barrier() {
     // SAFETY: No instruction.
     unsafe { asm!("", options(nostack, preserves_flags)) };
+}
+
+/// See [`crate::ring::port::Port::settled`].
+#[inline(always)]
+pub(crate) fn settled<T>(at: NonNull<T>) -> NonNull<T> {
+    let mut at = at.as_ptr();
+    // SAFETY: No instruction.
+    unsafe { asm!("/* {0} */", inout(reg) at, options(nomem, nostack, preserves_flags)) };
+    // SAFETY: It is what it was.
+    unsafe { NonNull::new_unchecked(at) }
 }
 
 // SAFETY: As above. x86 orders loads with later accesses and stores with earlier ones, so that a

@@ -8,85 +8,100 @@
 //! goes into the ring as any other event. When the place beside the ring is in use, the record is filled
 //! in the ring and given up there if need be.
 
+#![allow(improper_ctypes_definitions, reason = "see `ForC`")]
+
 use super::{
     entry::{
         commit_reserved,
-        reserve_here,
-        reserve_wanted,
+        reserve_by,
+        reserve_by_call,
         rtrace_commit,
-        OWN,
         TOKEN_ASK,
         TOKEN_SCRATCH, //
     },
     fill_common,
     filter::Filter,
+    for_c,
+    steps::parts,
+    Choice,
     EventFile,
+    ForC,
     COMMON,
     NOTHING, //
 };
-use crate::kapi::{
-    c::rt_reserved,
-    percpu::CpuPin,
-    scratch, //
+use crate::{
+    kapi::{
+        percpu::CpuPin,
+        scratch, //
+    },
+    ring::packed::Packed, //
 };
-use core::ptr::NonNull;
 use kernel::prelude::*;
 
-/// As [`super::entry::rtrace_reserve`], for a file that does not take all events.
+/// As [`super::entry::rtrace_reserve`], for a file that does not take all events, or with a clock that is a
+/// function.
 ///
 /// # Safety
 ///
 /// As there.
 #[inline(never)]
-pub(super) unsafe extern "C" fn reserve_chosen(file: &EventFile, size: u64) -> rt_reserved {
-    if let Some(places) = file.only_filtered() {
-        // SAFETY: By the contract.
-        let pin = unsafe { CpuPin::assume() };
-        // SAFETY: By the contract.
-        if let Some(entry) = unsafe { places.begin(&pin, size) } {
-            return in_scratch(entry);
+pub(super) unsafe extern "C" fn reserve_chosen(file: &EventFile, size: Packed) -> ForC {
+    match file.choice() {
+        Choice::Filtered(places) => {
+            // SAFETY: By the contract.
+            let pin = unsafe { CpuPin::assume() };
+            if let Some(entry) = places.begin(&pin, size) {
+                return for_c(entry.as_ptr(), TOKEN_SCRATCH);
+            }
         }
+        // SAFETY: By the contract.
+        Choice::All => return unsafe { reserve_by_call(file, size) },
+        Choice::Some => {}
     }
     // SAFETY: By the contract.
-    unsafe { reserve_looked_at(file, size) }
+    unsafe { reserve_closer(file, size) }
 }
 
-/// What C gets of a place beside the ring.
-#[inline(always)]
-fn in_scratch(entry: NonNull<c_void>) -> rt_reserved {
-    rt_reserved {
-        entry: entry.as_ptr(),
-        token: TOKEN_SCRATCH,
-    }
-}
-
-/// As [`reserve_chosen`], when there is more than a filter, or its place is in use.
+/// As [`reserve_chosen`], when there is not only a filter, or its place is in use.
 ///
 /// # Safety
 ///
 /// As there.
 #[inline(never)]
-unsafe extern "C" fn reserve_looked_at(file: &EventFile, size: u64) -> rt_reserved {
+unsafe extern "C" fn reserve_closer(file: &EventFile, size: Packed) -> ForC {
     // SAFETY: By the contract.
     let pin = unsafe { CpuPin::assume() };
     if file.ignores(&pin) {
         return NOTHING;
     }
-    let mut ask = 0;
-    if file.has_filter() {
-        if let Some(places) = scratch::Places::get() {
-            // SAFETY: By the contract.
-            if let Some(entry) = unsafe { places.begin(&pin, size) } {
-                return in_scratch(entry);
-            }
-        }
-        ask = TOKEN_ASK;
+    if !file.has_filter() {
+        // SAFETY: By the contract.
+        return unsafe { reserve_wanted(file, size) };
+    }
+    let places = scratch::Places::get();
+    if let Some(entry) = places.and_then(|places| places.begin(&pin, size)) {
+        return for_c(entry.as_ptr(), TOKEN_SCRATCH);
     }
     // SAFETY: By the contract.
-    let rt_reserved { entry, token } = unsafe { reserve_wanted(file, size) };
-    rt_reserved {
-        entry,
-        token: token | ask,
+    match parts(unsafe { reserve_wanted(file, size) }) {
+        Some((entry, token)) => for_c(entry.as_ptr(), token | TOKEN_ASK),
+        None => NOTHING,
+    }
+}
+
+/// Reserves a record that is wanted.
+///
+/// # Safety
+///
+/// As for [`super::entry::rtrace_reserve`].
+#[inline(always)]
+unsafe fn reserve_wanted(file: &EventFile, size: Packed) -> ForC {
+    // SAFETY: By the invariant of `EventFile`.
+    match unsafe { file.recorder.as_ref() }.clock_here() {
+        // SAFETY: By the contract.
+        Some(clock) => unsafe { reserve_by(file, size, clock) },
+        // SAFETY: By the contract.
+        None => unsafe { reserve_by_call(file, size) },
     }
 }
 
@@ -128,16 +143,16 @@ unsafe extern "C" fn commit_scratch(file: &EventFile, entry: *mut c_void, filter
     {
         return record.end();
     }
-    // SAFETY: Preemption is disabled, and the size is that of the record; the commit is below.
-    let reserved = unsafe { reserve_here(file, record.size()) };
-    if reserved.entry.is_null() {
+    // SAFETY: By the contract; the commit is below.
+    let reserved = unsafe { reserve_wanted(file, record.size()) };
+    let Some((to, token)) = parts(reserved) else {
         return record.end();
-    }
+    };
     // SAFETY: As many bytes as those of the record were reserved just now.
-    unsafe { record.copy_behind::<COMMON>(reserved.entry.cast()) };
+    unsafe { record.copy_behind::<COMMON>(to.as_ptr().cast()) };
     record.end();
     // SAFETY: As returned by the reservation; preemption is still disabled.
-    unsafe { rtrace_commit(file.cookie(), reserved.entry, reserved.token) };
+    unsafe { rtrace_commit(file.cookie(), to.as_ptr(), token) };
 }
 
 /// Is a record let through whose common fields are not filled?
@@ -145,6 +160,6 @@ unsafe extern "C" fn commit_scratch(file: &EventFile, entry: *mut c_void, filter
 fn passes(filter: &Filter, file: &EventFile, record: &mut [u8]) -> bool {
     // SAFETY: Only `commit_scratch` calls this.
     let pin = unsafe { CpuPin::assume() };
-    fill_common(record, file.id, OWN);
+    fill_common(record, file.base);
     filter.matches(&pin, record)
 }

@@ -2,6 +2,8 @@
 
 //! The three functions that the probes in C call. See shim/events.h.
 
+#![allow(improper_ctypes_definitions, reason = "see `ForC`")]
+
 use super::{
     chosen::{
         commit_marked,
@@ -16,15 +18,19 @@ use super::{
         Stacks, //
     },
     tell,
+    token,
     EventFile,
+    ForC,
     Recorder,
-    COMMON,
     NOTHING, //
 };
 use crate::{
+    event::context::{
+        Base,
+        Raw, //
+    },
     instance::Place,
     kapi::{
-        c::rt_reserved,
         clock,
         context,
         percpu::CpuPin,
@@ -32,23 +38,28 @@ use crate::{
             Kernel,
             Ring, //
         },
-        scratch, //
+        scratch,
+        words::settled, //
     },
     ring::{
+        packed::Packed,
         reserved::Reserved,
-        wire::EventSize,
         writer::{
             Declined,
             Left,
             Refused, //
         }, //
-    }, //
+    },
+    text::clock::ClockId, //
 };
-use core::ptr::NonNull;
+use core::{
+    hint::black_box,
+    ptr::NonNull, //
+};
 use kernel::prelude::*;
 
 /// How often the probe of a tracepoint has disabled preemption when it records.
-pub(super) const OWN: u64 = 1;
+pub(super) const OWN: u32 = 1;
 
 /// The token of a record in the ring that the filter is to be asked about has this bit, of those that a
 /// reservation does not need itself.
@@ -58,118 +69,123 @@ pub(super) const TOKEN_SCRATCH: u64 = TOKEN_ASK;
 
 /// Reserves a record of `size` bytes, the common fields of which are not the caller's.
 ///
-/// What happens is in one of two functions that take the place of this one.
-///
-/// # Safety
-///
-/// `cookie` is that of an attached probe, `size` what [`EventSize::pack`] makes of [`COMMON`] bytes or
-/// more, preemption is disabled until [`rtrace_commit`] or [`rtrace_discard`], one of which follows
-/// unless the entry is null.
-#[no_mangle]
-pub(super) unsafe extern "C" fn rtrace_reserve(cookie: *mut c_void, size: u64) -> rt_reserved {
-    // SAFETY: By the contract; `disable` waits for probes before the file goes.
-    let file = unsafe { &*cookie.cast::<EventFile>() };
-    if !file.takes_all() {
-        // SAFETY: By the contract.
-        return unsafe { reserve_chosen(file, size) };
-    }
-    // SAFETY: By the contract.
-    unsafe { reserve_wanted(file, size) }
-}
-
-/// As [`rtrace_reserve`], for an event that is wanted: in the ring, with its common fields.
-///
 /// This is the way of most events. What is rare goes on in another function, at the end of this one,
 /// so that nothing has to be kept for it.
 ///
 /// # Safety
 ///
-/// As there.
-#[inline(never)]
-pub(super) unsafe extern "C" fn reserve_wanted(file: &EventFile, size: u64) -> rt_reserved {
+/// `cookie` is that of an attached probe, `size` what [`Packed::new`] makes of [`COMMON`](super::COMMON) bytes or
+/// more, preemption is disabled until [`rtrace_commit`] or [`rtrace_discard`], one of which follows
+/// unless the entry is null.
+#[no_mangle]
+pub(super) unsafe extern "C" fn rtrace_reserve(cookie: *mut c_void, size: u64) -> ForC {
+    // SAFETY: By the contract; `disable` waits for probes before the file goes.
+    let file = unsafe { &*cookie.cast::<EventFile>() };
     // SAFETY: By the contract.
-    unsafe { reserve_here(file, size) }
+    let size = unsafe { Packed::from_word(size) };
+    let Some(clock) = file.clock_here() else {
+        // SAFETY: By the contract.
+        return unsafe { reserve_chosen(file, size) };
+    };
+    // SAFETY: By the contract.
+    unsafe { reserve_by(file, size, clock) }
 }
 
-/// As [`reserve_wanted`], in the middle of the caller.
+/// Reserves a record of an event that is wanted, with a clock that is made here.
 ///
 /// # Safety
 ///
-/// As there.
+/// As for [`rtrace_reserve`].
 #[inline(always)]
-pub(super) unsafe fn reserve_here(file: &EventFile, size: u64) -> rt_reserved {
+pub(super) unsafe fn reserve_by(file: &EventFile, size: Packed, clock: clock::Here) -> ForC {
     // SAFETY: By the contract.
     let pin = unsafe { CpuPin::assume() };
     // SAFETY: By the invariant of `EventFile`.
     let buffers = unsafe { file.buffers.as_ref() };
-    let (place, ring) = buffers.rings().this(&pin);
+    let ring = buffers.rings().this(&pin);
     if ring.is_disabled() {
         return reserve_off(file, ring);
     }
-    // SAFETY: By the invariant of `EventFile`.
-    let recorder = unsafe { file.recorder.as_ref() };
-    let Some(clock) = recorder.clock_here() else {
-        return reserve_by_call(file, size, ring, place);
-    };
-    let Some(usual) = EventSize::packed(size) else {
-        return reserve_by_call(file, size, ring, place);
-    };
     // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
-    match writer.place_short(EventSize::unpack(size), usual, || clock.now()) {
-        Ok(reserved) => given(file, place, reserved, 0),
-        Err(Declined::Inside) => reserve_inside(file, size, place),
-        Err(_) => reserve_outside(file, size, place),
+    match writer.place_short(size.payload(), size, || clock.now()) {
+        Ok(reserved) => given(file, ring, reserved, 0),
+        Err(Declined::Inside) => reserve_inside(file, size, ring),
+        Err(_) => reserve_outside(file, size, ring),
     }
 }
 
-/// As [`rtrace_reserve`], in a ring that records, with a clock that is a function, or for an unusual size.
+/// As [`reserve_by`], with a clock that is a function.
+///
+/// # Safety
+///
+/// As for [`rtrace_reserve`].
 #[inline(never)]
-extern "C" fn reserve_by_call(
-    file: &EventFile,
-    size: u64,
-    ring: &Ring,
-    place: Place,
-) -> rt_reserved {
-    // SAFETY: Only `rtrace_reserve` calls this.
+pub(super) unsafe extern "C" fn reserve_by_call(file: &EventFile, size: Packed) -> ForC {
+    // SAFETY: By the contract.
     let pin = unsafe { CpuPin::assume() };
     // SAFETY: By the invariant of `EventFile`.
-    let recorder = unsafe { file.recorder.as_ref() };
+    let (buffers, recorder) = unsafe { (file.buffers.as_ref(), file.recorder.as_ref()) };
+    let ring = buffers.rings().this(&pin);
+    if ring.is_disabled() {
+        return reserve_off(file, ring);
+    }
     // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
-    let len = EventSize::unpack(size);
-    let attempt = writer.reserve(len, || clock::read(recorder.clock()));
-    answer(&pin, file, (place, ring), attempt, 0)
+    let clock = recorder.clock();
+    if clock != ClockId::X86Tsc {
+        let attempt = writer.reserve(size.payload(), || clock::read(clock));
+        return answer(&pin, file, ring, attempt, 0);
+    }
+    match writer.place_short(size.payload(), size, || Some(clock::tsc())) {
+        Ok(reserved) => given(file, ring, reserved, 0),
+        Err(Declined::Inside) => reserve_inside(file, size, ring),
+        Err(_) => reserve_outside(file, size, ring),
+    }
 }
 
 /// What C gets of a reservation.
 #[inline(always)]
-fn given(file: &EventFile, place: Place, reserved: Reserved<'_, Kernel>, bits: u64) -> rt_reserved {
+fn given(file: &EventFile, ring: &Ring, reserved: Reserved<'_, Kernel>, bits: u64) -> ForC {
     let (entry, more) = reserved.into_raw();
-    let reserved = for_c(entry, place, more | bits);
-    match context::raw().task_word(file.id, OWN) {
+    let (entry, token) = (settled(entry).as_ptr().cast(), token(ring, more | bits));
+    let raw = context::raw();
+    match raw.usual_word(file.base) {
         Some(word) => {
-            let common = reserved.entry.cast::<[u8; COMMON]>();
             // SAFETY: Reserved just now, and long enough: by the contract of `rtrace_reserve`.
-            unsafe { common.write(word.to_le_bytes()) };
-            reserved
+            unsafe { put_common(entry, word, &raw) };
+            for_c(entry, token)
         }
         // SAFETY: As above.
-        None => unsafe { given_elsewhere(reserved.entry, reserved.token, file.id) },
+        None => unsafe { given_elsewhere(entry, token, file.base) },
     }
+}
+
+/// Fills the common fields.
+///
+/// # Safety
+///
+/// `entry` is a reservation of [`COMMON`](super::COMMON) bytes at least.
+#[inline(always)]
+unsafe fn put_common(entry: *mut c_void, word: u32, raw: &Raw) {
+    let words = entry.cast::<u32>();
+    // SAFETY: By the contract; a payload is aligned to 4 bytes.
+    unsafe { words.write(word) };
+    // SAFETY: As above.
+    unsafe { words.add(1).write(raw.pid as u32) };
 }
 
 /// As [`given`], in other contexts than that of most tasks.
 ///
 /// # Safety
 ///
-/// `entry` is a reservation of [`COMMON`] bytes at least.
+/// `entry` is a reservation of [`COMMON`](super::COMMON) bytes at least.
 #[inline(never)]
-unsafe extern "C" fn given_elsewhere(entry: *mut c_void, token: u64, id: u16) -> rt_reserved {
-    let common = context::raw().any_word(id, OWN).to_le_bytes();
+unsafe extern "C" fn given_elsewhere(entry: *mut c_void, token: u64, base: Base) -> ForC {
+    let raw = context::raw();
     // SAFETY: By the contract.
-    unsafe { entry.cast::<[u8; COMMON]>().write(common) };
-    rt_reserved { entry, token }
+    unsafe { put_common(entry, raw.any_word(base), &raw) };
+    for_c(entry, token)
 }
 
 /// What C gets of an attempt to reserve.
@@ -177,12 +193,12 @@ unsafe extern "C" fn given_elsewhere(entry: *mut c_void, token: u64, id: u16) ->
 fn answer(
     pin: &CpuPin,
     file: &EventFile,
-    (place, ring): (Place, &Ring),
+    ring: &Ring,
     attempt: Result<Reserved<'_, Kernel>, Refused>,
     bits: u64,
-) -> rt_reserved {
+) -> ForC {
     match attempt {
-        Ok(reserved) => given(file, place, reserved, bits),
+        Ok(reserved) => given(file, ring, reserved, bits),
         Err(why) => {
             lost(pin, file, ring, why);
             NOTHING
@@ -191,46 +207,51 @@ fn answer(
 }
 
 /// What C gets when recording is off.
-#[inline(never)]
-extern "C" fn reserve_off(file: &EventFile, ring: &Ring) -> rt_reserved {
+#[inline(always)]
+fn reserve_off(file: &EventFile, ring: &Ring) -> ForC {
     if ring.is_broken() {
-        // SAFETY: Only `rtrace_reserve` calls this.
-        let pin = unsafe { CpuPin::assume() };
-        lost(&pin, file, ring, ring.refusal());
+        return reserve_broken(file, ring);
     }
     NOTHING
+}
+
+/// What C gets of a broken ring.
+#[cold]
+#[inline(never)]
+extern "C" fn reserve_broken(file: &EventFile, ring: &Ring) -> ForC {
+    // SAFETY: Only `reserve_by` and what it calls call this.
+    let pin = unsafe { CpuPin::assume() };
+    lost(&pin, file, ring, ring.refusal());
+    // Or the compiler would know what this returns and make a call of the jump.
+    black_box(NOTHING)
 }
 
 /// Reserves what the short way declined before it had done anything.
 #[cold]
 #[inline(never)]
-extern "C" fn reserve_outside(file: &EventFile, size: u64, place: Place) -> rt_reserved {
-    reserve_long(file, size, place, Declined::Outside)
+extern "C" fn reserve_outside(file: &EventFile, size: Packed, ring: &Ring) -> ForC {
+    reserve_long(file, size, ring, Declined::Outside)
 }
 
 /// Reserves what the short way declined once it had entered.
 #[cold]
 #[inline(never)]
-extern "C" fn reserve_inside(file: &EventFile, size: u64, place: Place) -> rt_reserved {
-    reserve_long(file, size, place, Declined::Inside)
+extern "C" fn reserve_inside(file: &EventFile, size: Packed, ring: &Ring) -> ForC {
+    reserve_long(file, size, ring, Declined::Inside)
 }
 
-/// Reserves at `place` what the short way declined. There is a function for either case, so that the short
+/// Reserves in `ring` what the short way declined. There is a function for either case, so that the short
 /// way needs to keep nothing that tells them apart.
 #[inline(always)]
-fn reserve_long(file: &EventFile, size: u64, place: Place, declined: Declined) -> rt_reserved {
-    // SAFETY: Only what `rtrace_reserve` calls calls this.
+fn reserve_long(file: &EventFile, size: Packed, ring: &Ring, declined: Declined) -> ForC {
+    // SAFETY: Only what `reserve_by` calls calls this.
     let pin = unsafe { CpuPin::assume() };
     // SAFETY: By the invariant of `EventFile`.
-    let (buffers, recorder) = unsafe { (file.buffers.as_ref(), file.recorder.as_ref()) };
-    // SAFETY: The place of these rings that `rtrace_reserve` found.
-    let ring = unsafe { buffers.rings().here(&pin, place) };
+    let recorder = unsafe { file.recorder.as_ref() };
     // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
-    let attempt = writer.reserve_long(EventSize::unpack(size), declined, || {
-        clock::read(recorder.clock())
-    });
-    answer(&pin, file, (place, ring), attempt, 0)
+    let attempt = writer.reserve_long(size.payload(), declined, || clock::read(recorder.clock()));
+    answer(&pin, file, ring, attempt, 0)
 }
 
 /// The event of `file` was refused by `ring`.
@@ -258,7 +279,7 @@ fn recorded(pin: &CpuPin, file: &EventFile, recorder: &Recorder) {
 
 /// Makes a record final, or gives it up when the filter does not let it through.
 ///
-/// This is the way of most events, as in [`reserve_wanted`].
+/// This is the way of most events, as in [`rtrace_reserve`].
 ///
 /// # Safety
 ///
@@ -268,26 +289,26 @@ fn recorded(pin: &CpuPin, file: &EventFile, recorder: &Recorder) {
 pub(super) unsafe extern "C" fn rtrace_commit(cookie: *mut c_void, entry: *mut c_void, token: u64) {
     // SAFETY: As in `rtrace_reserve`.
     let file = unsafe { &*cookie.cast::<EventFile>() };
-    let (place, bits) = Place::of_token(token);
-    if bits != 0 {
+    if Place::of_token(token).1 != 0 {
         // SAFETY: By the contract.
         return unsafe { commit_marked(file, entry, token) };
     }
-    // SAFETY: By the contract.
-    let pin = unsafe { CpuPin::assume() };
     // SAFETY: By the invariant of `EventFile`.
     let buffers = unsafe { file.buffers.as_ref() };
+    // The token is the place, as it has no bits.
     // SAFETY: `rtrace_reserve` found it, in the rings of the same file.
-    let ring = unsafe { buffers.rings().here(&pin, place) };
+    let ring = unsafe { buffers.rings().at(Place::new(token)) };
     // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
     // SAFETY: The last reservation in this ring that is not over is the one of this probe.
-    if let Err(left) = unsafe { writer.commit_short() } {
-        return commit_long(file, place, left);
+    match unsafe { writer.commit_short() } {
+        Ok(()) => {}
+        Err(Left::Not) => return commit_inside(file, ring),
+        Err(Left::TooEarly) => return commit_again(file, ring),
     }
     // SAFETY: By the invariant of `EventFile`.
-    let (recorder, waker) = unsafe { (file.recorder.as_ref(), file.waker.as_ref()) };
-    if waker.is_wanted() || !recorder.is_simple() {
+    let waker = unsafe { file.waker.as_ref() };
+    if !waker.is_quiet() {
         told(file);
     }
 }
@@ -304,10 +325,23 @@ extern "C" fn told(file: &EventFile) {
     recorded(&pin, file, recorder);
 }
 
-/// Goes the long way out of the ring at `place`.
+/// Goes the long way out of `ring`, which the writer has not left.
 #[cold]
 #[inline(never)]
-extern "C" fn commit_long(file: &EventFile, place: Place, left: Left) {
+extern "C" fn commit_inside(file: &EventFile, ring: &Ring) {
+    commit_long(file, ring, Left::Not);
+}
+
+/// Goes the long way out of `ring`, which the writer has left too early.
+#[cold]
+#[inline(never)]
+extern "C" fn commit_again(file: &EventFile, ring: &Ring) {
+    commit_long(file, ring, Left::TooEarly);
+}
+
+/// Goes the long way out of `ring`.
+#[inline(always)]
+fn commit_long(file: &EventFile, ring: &Ring, left: Left) {
     // SAFETY: Only `rtrace_commit` calls this.
     let pin = unsafe { CpuPin::assume() };
     // SAFETY: By the invariant of `EventFile`.
@@ -319,7 +353,7 @@ extern "C" fn commit_long(file: &EventFile, place: Place, left: Left) {
         )
     };
     // SAFETY: The short way said so.
-    unsafe { leave(&pin, buffers, waker, place, left) };
+    unsafe { leave(buffers, waker, ring, left) };
     recorded(&pin, file, recorder);
 }
 
@@ -343,7 +377,7 @@ pub(super) unsafe extern "C" fn commit_reserved(file: &EventFile, entry: *mut c_
     };
     let (place, bits) = Place::of_token(token & !TOKEN_ASK);
     // SAFETY: `rtrace_reserve` found it, in the rings of the same file.
-    let ring = unsafe { buffers.rings().here(&pin, place) };
+    let ring = unsafe { buffers.rings().at(place) };
     // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
     let Some(entry) = NonNull::new(entry.cast()) else {
@@ -375,8 +409,6 @@ pub(super) unsafe extern "C" fn commit_reserved(file: &EventFile, entry: *mut c_
 unsafe extern "C" fn rtrace_discard(cookie: *mut c_void, entry: *mut c_void, token: u64) {
     // SAFETY: As in `rtrace_reserve`.
     let file = unsafe { &*cookie.cast::<EventFile>() };
-    // SAFETY: By the contract.
-    let pin = unsafe { CpuPin::assume() };
     if token == TOKEN_SCRATCH {
         // SAFETY: By the contract, and the token says so.
         return unsafe { scratch::Record::filled(entry) }.end();
@@ -384,5 +416,5 @@ unsafe extern "C" fn rtrace_discard(cookie: *mut c_void, entry: *mut c_void, tok
     // SAFETY: By the invariant of `EventFile`.
     let (buffers, waker) = unsafe { (file.buffers.as_ref(), file.waker.as_ref()) };
     // SAFETY: By the contract.
-    unsafe { give_up(&pin, buffers, waker, entry, token & !TOKEN_ASK) };
+    unsafe { give_up(buffers, waker, entry, token & !TOKEN_ASK) };
 }

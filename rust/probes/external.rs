@@ -6,11 +6,15 @@
 //! rtsoak uses the former to nest writers of all contexts, rtbench the latter (both tools/guest). See
 //! shim/events.h.
 
+#![allow(improper_ctypes_definitions, reason = "see `ForC`")]
+
 use super::{
     for_c,
     give_up,
     leave,
     refused,
+    token,
+    ForC,
     NOTHING, //
 };
 use crate::{
@@ -24,7 +28,6 @@ use crate::{
         Place, //
     },
     kapi::{
-        c::rt_reserved,
         clock,
         pages::Image,
         percpu::CpuPin,
@@ -34,8 +37,8 @@ use crate::{
         }, //
     },
     ring::{
+        packed::Packed,
         reserved::Reserved,
-        wire::EventSize,
         writer::{
             Declined,
             Left,
@@ -44,6 +47,7 @@ use crate::{
     }, //
 };
 use core::{
+    hint::black_box,
     ptr::null_mut,
     slice, //
 };
@@ -109,74 +113,74 @@ unsafe extern "C" fn rtrace_test_close(handle: *mut c_void) {
 ///
 /// # Safety
 ///
-/// `handle` is from [`rtrace_test_open`] and not closed, `size` what [`EventSize::pack`] makes of bytes;
+/// `handle` is from [`rtrace_test_open`] and not closed, `size` what [`Packed::new`] makes of bytes;
 /// preemption is disabled until
 /// [`rtrace_test_commit`] or [`rtrace_test_discard`], one of which follows unless the entry is null.
 #[no_mangle]
-unsafe extern "C" fn rtrace_test_reserve(handle: *mut c_void, size: u64) -> rt_reserved {
+unsafe extern "C" fn rtrace_test_reserve(handle: *mut c_void, size: u64) -> ForC {
     // SAFETY: By the contract.
     let inst = unsafe { &*handle.cast::<InstanceRef>() };
     // SAFETY: By the contract.
+    let size = unsafe { Packed::from_word(size) };
+    // SAFETY: By the contract.
     let pin = unsafe { CpuPin::assume() };
     let (buffers, recorder, _) = inst.writing();
-    let (place, ring) = buffers.rings().this(&pin);
+    let ring = buffers.rings().this(&pin);
     if ring.is_disabled() {
         return reserve_off(inst, ring);
     }
     // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
     let Some(clock) = recorder.clock_here() else {
-        return reserve_by_call(inst, size, place);
+        return reserve_by_call(inst, size, ring);
     };
-    let Some(usual) = EventSize::packed(size) else {
-        return reserve_by_call(inst, size, place);
-    };
-    match writer.place_short(EventSize::unpack(size), usual, || clock.now()) {
-        Ok(reserved) => given(place, reserved),
-        Err(Declined::Inside) => reserve_inside(inst, size, place),
-        Err(_) => reserve_outside(inst, size, place),
+    match writer.place_short(size.payload(), size, || clock.now()) {
+        Ok(reserved) => given(ring, reserved),
+        Err(Declined::Inside) => reserve_inside(inst, size, ring),
+        Err(_) => reserve_outside(inst, size, ring),
     }
 }
 
 /// What C gets when recording is off.
-#[inline(never)]
-fn reserve_off(inst: &Instance, ring: &Ring) -> rt_reserved {
+#[inline(always)]
+fn reserve_off(inst: &Instance, ring: &Ring) -> ForC {
     if ring.is_broken() {
-        refused(ring, inst.writing().0, ring.refusal());
+        return reserve_broken(inst, ring);
     }
     NOTHING
 }
 
-/// As [`rtrace_test_reserve`], with a clock that is a function or for an unusual size.
+/// What C gets of a broken ring.
+#[cold]
 #[inline(never)]
-fn reserve_by_call(inst: &Instance, size: u64, place: Place) -> rt_reserved {
-    // SAFETY: Only `rtrace_test_reserve` calls this.
-    let pin = unsafe { CpuPin::assume() };
+extern "C" fn reserve_broken(inst: &Instance, ring: &Ring) -> ForC {
+    refused(ring, inst.writing().0, ring.refusal());
+    // As in `entry`.
+    black_box(NOTHING)
+}
+
+/// As [`rtrace_test_reserve`], with a clock that is a function.
+#[inline(never)]
+extern "C" fn reserve_by_call(inst: &Instance, size: Packed, ring: &Ring) -> ForC {
     let (buffers, recorder, _) = inst.writing();
-    // SAFETY: The place of these rings that `rtrace_test_reserve` found.
-    let ring = unsafe { buffers.rings().here(&pin, place) };
     // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
-    let attempt = writer.reserve(EventSize::unpack(size), || clock::read(recorder.clock()));
-    answer(buffers, (place, ring), attempt)
+    let attempt = writer.reserve(size.payload(), || clock::read(recorder.clock()));
+    answer(buffers, ring, attempt)
 }
 
 /// What C gets of a reservation.
 #[inline(always)]
-fn given(place: Place, reserved: Reserved<'_, Kernel>) -> rt_reserved {
+fn given(ring: &Ring, reserved: Reserved<'_, Kernel>) -> ForC {
     let (entry, bits) = reserved.into_raw();
-    for_c(entry, place, bits)
+    for_c(entry.as_ptr().cast(), token(ring, bits))
 }
 
 /// What C gets of an attempt to reserve.
 #[inline(always)]
-fn answer(
-    buffers: &Buffers,
-    (place, ring): (Place, &Ring),
-    attempt: Result<Reserved<'_, Kernel>, Refused>,
-) -> rt_reserved {
+fn answer(buffers: &Buffers, ring: &Ring, attempt: Result<Reserved<'_, Kernel>, Refused>) -> ForC {
     match attempt {
-        Ok(reserved) => given(place, reserved),
+        Ok(reserved) => given(ring, reserved),
         Err(why) => {
             refused(ring, buffers, why);
             NOTHING
@@ -187,31 +191,25 @@ fn answer(
 /// Reserves what the short way declined before it had done anything.
 #[cold]
 #[inline(never)]
-fn reserve_outside(inst: &Instance, size: u64, place: Place) -> rt_reserved {
-    reserve_long(inst, size, place, Declined::Outside)
+extern "C" fn reserve_outside(inst: &Instance, size: Packed, ring: &Ring) -> ForC {
+    reserve_long(inst, size, ring, Declined::Outside)
 }
 
 /// Reserves what the short way declined once it had entered.
 #[cold]
 #[inline(never)]
-fn reserve_inside(inst: &Instance, size: u64, place: Place) -> rt_reserved {
-    reserve_long(inst, size, place, Declined::Inside)
+extern "C" fn reserve_inside(inst: &Instance, size: Packed, ring: &Ring) -> ForC {
+    reserve_long(inst, size, ring, Declined::Inside)
 }
 
-/// Reserves at `place` what the short way declined.
+/// Reserves in `ring` what the short way declined.
 #[inline(always)]
-fn reserve_long(inst: &Instance, size: u64, place: Place, declined: Declined) -> rt_reserved {
-    // SAFETY: Only what `rtrace_test_reserve` calls calls this.
-    let pin = unsafe { CpuPin::assume() };
+fn reserve_long(inst: &Instance, size: Packed, ring: &Ring, declined: Declined) -> ForC {
     let (buffers, recorder, _) = inst.writing();
-    // SAFETY: The place of these rings that `rtrace_test_reserve` found.
-    let ring = unsafe { buffers.rings().here(&pin, place) };
     // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
-    let attempt = writer.reserve_long(EventSize::unpack(size), declined, || {
-        clock::read(recorder.clock())
-    });
-    answer(buffers, (place, ring), attempt)
+    let attempt = writer.reserve_long(size.payload(), declined, || clock::read(recorder.clock()));
+    answer(buffers, ring, attempt)
 }
 
 /// Makes what was reserved final.
@@ -224,30 +222,40 @@ fn reserve_long(inst: &Instance, size: u64, place: Place, declined: Declined) ->
 unsafe extern "C" fn rtrace_test_commit(handle: *mut c_void, _entry: *mut c_void, token: u64) {
     // SAFETY: By the contract.
     let inst = unsafe { &*handle.cast::<InstanceRef>() };
-    // SAFETY: By the contract.
-    let pin = unsafe { CpuPin::assume() };
     let (buffers, _, waker) = inst.writing();
     let (place, _) = Place::of_token(token);
     // SAFETY: `rtrace_test_reserve` found it, in the rings of the same instance.
-    let ring = unsafe { buffers.rings().here(&pin, place) };
+    let ring = unsafe { buffers.rings().at(place) };
     // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
     // SAFETY: The last reservation in this ring that is not over is the one of the caller.
     match unsafe { writer.commit_short() } {
         Ok(()) => waker.published(),
-        Err(left) => commit_long(inst, place, left),
+        Err(Left::Not) => commit_inside(inst, ring),
+        Err(Left::TooEarly) => commit_again(inst, ring),
     }
 }
 
-/// Goes the long way out of the ring at `place`.
+/// Goes the long way out of `ring`, which the writer has not left.
 #[cold]
 #[inline(never)]
-fn commit_long(inst: &Instance, place: Place, left: Left) {
-    // SAFETY: Only `rtrace_test_commit` calls this.
-    let pin = unsafe { CpuPin::assume() };
+extern "C" fn commit_inside(inst: &Instance, ring: &Ring) {
+    commit_long(inst, ring, Left::Not);
+}
+
+/// Goes the long way out of `ring`, which the writer has left too early.
+#[cold]
+#[inline(never)]
+extern "C" fn commit_again(inst: &Instance, ring: &Ring) {
+    commit_long(inst, ring, Left::TooEarly);
+}
+
+/// Goes the long way out of `ring`.
+#[inline(always)]
+fn commit_long(inst: &Instance, ring: &Ring, left: Left) {
     let (buffers, _, waker) = inst.writing();
     // SAFETY: The short way said so.
-    unsafe { leave(&pin, buffers, waker, place, left) };
+    unsafe { leave(buffers, waker, ring, left) };
 }
 
 /// Gives what was reserved up.
@@ -259,11 +267,9 @@ fn commit_long(inst: &Instance, place: Place, left: Left) {
 unsafe extern "C" fn rtrace_test_discard(handle: *mut c_void, entry: *mut c_void, token: u64) {
     // SAFETY: By the contract.
     let inst = unsafe { &*handle.cast::<InstanceRef>() };
-    // SAFETY: By the contract.
-    let pin = unsafe { CpuPin::assume() };
     let (buffers, _, waker) = inst.writing();
     // SAFETY: By the contract.
-    unsafe { give_up(&pin, buffers, waker, entry, token) };
+    unsafe { give_up(buffers, waker, entry, token) };
 }
 
 /// The time by the clock of the instance. Any context, NMI included.

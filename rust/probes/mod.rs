@@ -33,9 +33,12 @@ use self::steps::{
     for_c,
     give_up,
     leave,
+    token,
+    ForC,
     NOTHING, //
 };
 use crate::{
+    event::context::Base,
     instance::Buffers,
     kapi::{
         clock,
@@ -71,8 +74,6 @@ pub(crate) struct Recorder {
     stacks: SharedU64,
     /// Address of the [`Counts`]; 0 while nobody wants to know.
     counts: SharedU64,
-    /// 1 when something is to be done behind an event: one of the two above says what.
-    more: SharedU64,
 }
 
 impl Recorder {
@@ -83,20 +84,12 @@ impl Recorder {
             here: SharedWord::new(clock::Here::word(clock::Here::of(clock))),
             stacks: SharedWord::new(Stacks::NONE.word()),
             counts: SharedWord::new(0),
-            more: SharedWord::new(0),
         }
     }
 
     /// Is an event all that is recorded of it?
-    #[inline(always)]
-    fn is_simple(&self) -> bool {
-        self.more.load() == 0
-    }
-
-    /// After a change of what follows an event. One caller at a time.
-    fn update(&self) {
-        let simple = self.counts.load() == 0 && self.stacks() == Stacks::NONE;
-        self.more.store(u64::from(!simple));
+    pub(crate) fn is_simple(&self) -> bool {
+        self.counts.load() == 0 && self.stacks() == Stacks::NONE
     }
 
     /// The clock.
@@ -114,7 +107,7 @@ impl Recorder {
 
     /// The clock, if it is one that is made here.
     #[inline(always)]
-    fn clock_here(&self) -> Option<clock::Here> {
+    pub(crate) fn clock_here(&self) -> Option<clock::Here> {
         // SAFETY: The word holds nothing else.
         unsafe { clock::Here::of_word(self.here.load()) }
     }
@@ -129,17 +122,15 @@ impl Recorder {
         }
     }
 
-    /// Chooses where events are counted.
+    /// Chooses where events are counted. Writers look once their [`Waker`] knows of it.
     ///
     /// # Safety
     ///
-    /// The counts live as long as anybody may ask this recorder for them. Not at the same time as
-    /// [`Self::set_stacks`].
+    /// The counts live as long as anybody may ask this recorder for them.
     pub(crate) unsafe fn set_counts(&self, counts: Option<&Counts>) {
         let address = counts.map_or(0, |counts| (&raw const *counts).expose_provenance());
         // Release: they are initialised.
         self.counts.store_release(address as u64);
-        self.update();
     }
 
     /// What follows each event.
@@ -148,11 +139,10 @@ impl Recorder {
         Stacks::from_word(self.stacks.load())
     }
 
-    /// Chooses what follows each event. The memory for stacks is there, unless it is nothing. Not at
-    /// the same time as [`Self::set_counts`].
+    /// Chooses what follows each event. The memory for stacks is there, unless it is nothing. Writers look
+    /// once their [`Waker`] knows of it.
     pub(crate) fn set_stacks(&self, stacks: Stacks) {
         self.stacks.store(stacks.word());
-        self.update();
     }
 
     /// Chooses the clock. The rings are empty and nobody writes.
@@ -162,10 +152,23 @@ impl Recorder {
     }
 }
 
-/// What a file records: everything.
+/// For who has to look closer: no clock is made here.
+static NOWHERE: SharedU64 = SharedU64::zero();
+
+/// [`Choice::All`] as a word.
 const ALL: u64 = 0;
-/// Not everything. Like the one above it is even.
+/// [`Choice::Some`] as a word; both are even.
 const SOME: u64 = 2;
+
+/// What a file records.
+enum Choice {
+    /// Everything.
+    All,
+    /// What the filter lets through; to be filled in one of these places.
+    Filtered(scratch::Places),
+    /// Events of some tasks, and of these what the filter lets through, if there is one.
+    Some,
+}
 
 /// An enabled event of an instance: the cookie of its probe.
 ///
@@ -178,13 +181,16 @@ pub(crate) struct EventFile {
     recorder: NonNull<Recorder>,
     waker: NonNull<Waker>,
     id: u16,
+    base: Base,
     /// Address of the [`Filter`]; 0 when everything is recorded.
     filter: SharedU64,
     /// Address of the [`PidFilter`]; 0 when tasks do not matter.
     pids: SharedU64,
-    /// [`ALL`]; the word of the scratch places when there is only a filter; else [`SOME`]: the two above
-    /// say what.
+    /// What that makes: [`ALL`], the word of the scratch places when there is only a filter, or [`SOME`].
     chosen: SharedU64,
+    /// Address of the word that says where the clock is made: that of the recorder when all is recorded,
+    /// else [`NOWHERE`].
+    here: SharedU64,
     retired: bool,
     event: &'static Event,
 }
@@ -212,12 +218,28 @@ impl EventFile {
             recorder: recorder.into(),
             waker: waker.into(),
             id: event.id(),
+            base: Base::new(event.id(), entry::OWN),
             filter: SharedWord::new(0),
             pids: SharedWord::new(0),
             chosen: SharedWord::new(ALL),
+            here: SharedWord::new(Self::word_of(&recorder.here)),
             retired: false,
             event,
         }
+    }
+
+    fn word_of(word: &SharedU64) -> u64 {
+        (&raw const *word).expose_provenance() as u64
+    }
+
+    /// The clock, if all is recorded and it is a clock that is made here.
+    #[inline(always)]
+    fn clock_here(&self) -> Option<clock::Here> {
+        let word: *const SharedU64 = core::ptr::with_exposed_provenance(self.here.load() as usize);
+        // SAFETY: A word of the recorder, which lives longer than this, or a static.
+        let word = unsafe { &*word };
+        // SAFETY: The words hold nothing else.
+        unsafe { clock::Here::of_word(word.load()) }
     }
 
     /// The event.
@@ -235,17 +257,16 @@ impl EventFile {
         (&raw const *self).cast_mut().cast()
     }
 
-    /// Is every event recorded?
+    /// What is recorded?
     #[inline(always)]
-    fn takes_all(&self) -> bool {
-        self.chosen.load() == ALL
-    }
-
-    /// Where records are filled that nothing but the filter is asked about, if that is all there is.
-    #[inline(always)]
-    fn only_filtered(&self) -> Option<scratch::Places> {
+    fn choice(&self) -> Choice {
+        let word = self.chosen.load();
         // SAFETY: `update` stored it, or it is one of the even words there are without it.
-        unsafe { scratch::Places::of_word(self.chosen.load()) }
+        match unsafe { scratch::Places::of_word(word) } {
+            Some(places) => Choice::Filtered(places),
+            None if word == ALL => Choice::All,
+            None => Choice::Some,
+        }
     }
 
     /// After a change of what is recorded. One caller at a time.
@@ -256,6 +277,14 @@ impl EventFile {
             _ => SOME,
         };
         self.chosen.store(chosen);
+        // SAFETY: By the invariant.
+        let recorder = unsafe { self.recorder.as_ref() };
+        let word = match chosen {
+            ALL => &recorder.here,
+            _ => &NOWHERE,
+        };
+        // Behind what is to be looked at then.
+        self.here.store(Self::word_of(word));
     }
 
     /// Lets only records through that `filter` lets through. Not at the same time as
@@ -324,17 +353,17 @@ impl EventFile {
     }
 }
 
-/// Fills the common fields of a record of the event `id`. `own` is how often the caller has disabled
-/// preemption for recording.
+/// Fills the common fields of a record.
 #[inline(always)]
-fn fill_common(record: &mut [u8], id: u16, own: u64) {
-    if let Some(common) = record.first_chunk_mut::<COMMON>() {
-        *common = context::raw().word(id, own).to_le_bytes();
+fn fill_common(record: &mut [u8], base: Base) {
+    let raw = context::raw();
+    let words = record.chunks_exact_mut(size_of::<u32>());
+    for (bytes, word) in words.zip([raw.word(base), raw.pid as u32]) {
+        bytes.copy_from_slice(&word.to_le_bytes());
     }
 }
 
-/// Records an event of `len` bytes whose part behind the common fields `fill` fills. `common` is its
-/// number, and how often the caller has disabled preemption for recording.
+/// Records an event of `len` bytes whose part behind the common fields `fill` fills.
 ///
 /// # Errors
 ///
@@ -344,18 +373,17 @@ pub(crate) fn record(
     buffers: &Buffers,
     recorder: &Recorder,
     waker: &Waker,
-    common: (u16, u64),
+    base: Base,
     len: usize,
     fill: impl FnOnce(&mut [u8]),
 ) -> Result<(), Refused> {
-    let (id, own) = common;
-    let (_, ring) = buffers.rings().this(pin);
+    let ring = buffers.rings().this(pin);
     // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
     let mut reserved = writer
         .reserve(len, || clock::read(recorder.clock()))
         .inspect_err(|why| refused(ring, buffers, *why))?;
-    fill_common(reserved.payload(), id, own);
+    fill_common(reserved.payload(), base);
     if let Some(rest) = reserved.payload().get_mut(COMMON..) {
         fill(rest);
     }

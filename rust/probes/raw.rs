@@ -16,6 +16,7 @@ use super::{
         rtrace_commit,
         rtrace_reserve, //
     },
+    steps::parts,
     EventFile, //
 };
 use crate::{
@@ -23,7 +24,7 @@ use crate::{
         c::rt_raw_arg,
         percpu::CpuPin, //
     },
-    ring::wire::EventSize, //
+    ring::packed::Packed, //
 };
 use core::slice;
 use kernel::prelude::*;
@@ -40,17 +41,17 @@ unsafe fn record(cookie: *mut c_void, values: &[u64]) {
     let (args, size) = (event.raw_args(), event.size());
     CpuPin::with(|_| {
         // SAFETY: The caller's cookie, preemption is off.
-        let reserved = unsafe { rtrace_reserve(cookie, EventSize::pack(size)) };
-        if reserved.entry.is_null() {
+        let reserved = unsafe { rtrace_reserve(cookie, Packed::new(size).word()) };
+        let Some((entry, token)) = parts(reserved) else {
             return;
-        }
+        };
         // SAFETY: The record is that long, and ours until the commit.
-        let record = unsafe { slice::from_raw_parts_mut(reserved.entry.cast::<u8>(), size) };
+        let record = unsafe { slice::from_raw_parts_mut(entry.cast::<u8>().as_ptr(), size) };
         for (arg, value) in args.iter().zip(values) {
             put(record, arg, *value);
         }
         // SAFETY: As returned by the reservation; preemption is still off.
-        unsafe { rtrace_commit(cookie, reserved.entry, reserved.token) };
+        unsafe { rtrace_commit(cookie, entry.as_ptr(), token) };
     });
 }
 

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     event::{
-        context::Common,
+        context::Base,
         format, //
     },
     kapi::{
@@ -84,7 +84,7 @@ pub(super) fn follow(pin: &CpuPin, file: &EventFile, stacks: Stacks) {
 }
 
 fn in_nmi() -> bool {
-    Common::of(&context::raw().word(0, OWN).to_le_bytes()).is_some_and(|common| common.in_nmi())
+    context::raw().in_nmi()
 }
 
 /// Records a number and addresses. The ring counts what it refuses.
@@ -99,7 +99,15 @@ fn put(pin: &CpuPin, file: &EventFile, id: u16, number: u32, addresses: &[u64]) 
     };
     let addresses = addresses.get(..DEPTH).unwrap_or(addresses);
     let len = HEAD.wrapping_add(addresses.len().wrapping_mul(8));
-    let _ = record(pin, buffers, recorder, waker, (id, OWN), len, |rest| {
-        fill(rest, number, addresses);
-    });
+    let _ = record(
+        pin,
+        buffers,
+        recorder,
+        waker,
+        Base::new(id, OWN),
+        len,
+        |rest| {
+            fill(rest, number, addresses);
+        },
+    );
 }

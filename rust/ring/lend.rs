@@ -168,7 +168,7 @@ unsafe fn tell_of_loss<P: Port>(page: &SubBuf<P>, len: u32, lost: u64) {
     if page.memory().size().saturating_sub(used) >= 8 {
         let words = [lost as u32, (lost >> 32) as u32];
         // SAFETY: in bounds, and the caller's (precondition).
-        unsafe { page.put(len, words) };
+        unsafe { page.put(len as usize, words) };
         commit |= wire::MISSED_STORED;
     }
     // SAFETY: the caller's (precondition); it has memory, for it has data.

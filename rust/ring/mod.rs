@@ -48,6 +48,7 @@ pub(crate) mod lend;
 #[allow(dead_code, reason = "only tests ask for cache lines")]
 pub(crate) mod lines;
 pub(crate) mod mark;
+pub(crate) mod packed;
 pub(crate) mod port;
 pub(crate) mod pos;
 pub(crate) mod reader;

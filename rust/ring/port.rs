@@ -20,6 +20,11 @@ pub(crate) unsafe trait LocalWord: Sized {
     fn new(value: u64) -> Self;
     /// Loads the word.
     fn get(&self) -> u64;
+    /// Loads the word; says whether it holds `value`.
+    #[inline(always)]
+    fn is(&self, value: u64) -> bool {
+        self.get() == value
+    }
     /// Stores the word.
     fn set(&self, value: u64);
     /// Adds, wrapping.
@@ -80,4 +85,11 @@ pub(crate) unsafe trait Port: 'static {
 
     /// Orders earlier loads before later loads (`smp_rmb()`).
     fn read_barrier();
+
+    /// Gives `at` back. Where registers are scarce, the compiler is to keep the address from here on, not
+    /// what it is made of.
+    #[inline(always)]
+    fn settled(at: NonNull<u8>) -> NonNull<u8> {
+        at
+    }
 }

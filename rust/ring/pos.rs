@@ -27,8 +27,10 @@ pub(crate) struct Layout {
     one_event: u64,
     /// One sub-buffer.
     one_seq: u64,
-    /// Bytes for events in a sub-buffer.
-    capacity: u32,
+    /// One event, and the word of its header.
+    one_header: u64,
+    /// 4-byte words for events in a sub-buffer, but for one header.
+    payload: u64,
 }
 
 /// A position. Meaningless without its [`Layout`].
@@ -52,7 +54,8 @@ impl Layout {
                     offset_mask: one_event.wrapping_sub(1),
                     one_event,
                     one_seq,
-                    capacity: (size as u32).wrapping_sub(wire::HEADER as u32),
+                    one_header: one_event.wrapping_add(1),
+                    payload: ((size as u64).wrapping_sub(wire::HEADER as u64) >> 2).wrapping_sub(1),
                 });
             }
             order = order.wrapping_add(1);
@@ -63,13 +66,19 @@ impl Layout {
     /// Bytes of a sub-buffer, header included.
     #[inline(always)]
     pub(crate) const fn size(self) -> usize {
-        (self.capacity as usize).wrapping_add(wire::HEADER)
+        (self.capacity() as usize).wrapping_add(wire::HEADER)
     }
 
     /// Bytes for events in a sub-buffer.
     #[inline(always)]
     pub(crate) const fn capacity(self) -> u32 {
-        self.capacity
+        (self.payload.wrapping_add(1) << 2) as u32
+    }
+
+    /// 4-byte words for one event in a sub-buffer, behind its header.
+    #[inline(always)]
+    pub(crate) const fn payload_words(self) -> u64 {
+        self.payload
     }
 
     #[inline(always)]
@@ -117,7 +126,13 @@ impl Layout {
     /// Bytes used in the sub-buffer.
     #[inline(always)]
     pub(crate) const fn offset(self, pos: Pos) -> u32 {
-        ((pos.0 & self.offset_mask) << 2) as u32
+        (self.words(pos) << 2) as u32
+    }
+
+    /// 4-byte words used in the sub-buffer.
+    #[inline(always)]
+    pub(crate) const fn words(self, pos: Pos) -> u64 {
+        pos.0 & self.offset_mask
     }
 
     /// Is `pos` in the sub-buffer that begins at `first`?
@@ -151,6 +166,12 @@ impl Layout {
             .0
             .wrapping_add(self.one_event)
             .wrapping_add(bytes as u64 >> 2))
+    }
+
+    /// One event of so many 4-byte words behind its header further.
+    #[inline(always)]
+    pub(crate) const fn advance_plain(self, pos: Pos, payload: u64) -> Pos {
+        Pos(pos.0.wrapping_add(self.one_header).wrapping_add(payload))
     }
 
     /// One event of `bytes` back.

@@ -32,6 +32,9 @@ const STAMPED: u64 = 1;
 const LONG: u64 = 2;
 
 impl Shape {
+    /// A header and no more.
+    pub(super) const PLAIN: Self = Self(0);
+
     #[inline(always)]
     pub(super) const fn new(size: EventSize, stamp: Stamp) -> Self {
         let stamped = if stamp.record_size() == 0 { 0 } else { STAMPED };
@@ -195,12 +198,12 @@ impl<P: Port> Reserved<'_, P> {
             let rest = total.wrapping_sub(wire::STAMP_SIZE);
             // SAFETY: the reservation is ours until `exit`; events of more than 8 bytes have at
             // least 16.
-            unsafe { page.put(start, wire::padding(rest)) };
+            unsafe { page.put(start as usize, wire::padding(rest)) };
             // SAFETY: as above, its last 8 bytes.
-            unsafe { page.put(start.wrapping_add(rest), stamp) };
+            unsafe { page.put(start.wrapping_add(rest) as usize, stamp) };
         } else {
             // SAFETY: as above, all 8 bytes.
-            unsafe { page.put(start, stamp) };
+            unsafe { page.put(start as usize, stamp) };
         }
         page.padded.add(1);
     }

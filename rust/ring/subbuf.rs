@@ -148,14 +148,10 @@ impl<P: Port> SubBuf<P> {
     ///
     /// `offset` is at most the capacity.
     #[inline(always)]
-    pub(crate) unsafe fn at(&self, offset: u32) -> NonNull<u8> {
+    pub(crate) unsafe fn at(&self, offset: usize) -> NonNull<u8> {
         // SAFETY: the memory holds header and capacity (`Memory`), so the sum stays inside it or
         // one behind.
-        unsafe {
-            self.memory()
-                .base()
-                .add(wire::HEADER.wrapping_add(offset as usize))
-        }
+        unsafe { self.memory().base().add(wire::HEADER.wrapping_add(offset)) }
     }
 
     /// Stores words at `offset` of the data; returns the address behind them.
@@ -165,40 +161,11 @@ impl<P: Port> SubBuf<P> {
     /// The bytes lie inside the capacity and in the caller's reservation; `offset` is a multiple
     /// of 4.
     #[inline(always)]
-    pub(crate) unsafe fn put<const N: usize>(&self, offset: u32, words: [u32; N]) -> NonNull<u8> {
+    pub(crate) unsafe fn put<const N: usize>(&self, offset: usize, words: [u32; N]) -> NonNull<u8> {
         // SAFETY: in bounds (precondition).
-        let mut at = unsafe { self.at(offset) }.cast::<u32>();
-        for word in words {
-            // SAFETY: in bounds and nobody else's (precondition); aligned, since the data begins
-            // at 16 of an aligned sub-buffer.
-            unsafe { at.write(word) };
-            // SAFETY: at most one behind the bytes.
-            at = unsafe { at.add(1) };
-        }
-        at.cast()
-    }
-
-    /// Stores what stands in front of a payload, at `offset` of the data; returns where that begins.
-    ///
-    /// # Safety
-    ///
-    /// So many bytes as `size` says lie inside the capacity and in the caller's reservation; `offset` is a
-    /// multiple of 4.
-    #[inline(always)]
-    pub(crate) unsafe fn begin_event(
-        &self,
-        offset: u32,
-        size: EventSize,
-        delta: u32,
-    ) -> NonNull<u8> {
-        let header = wire::header(size.type_len, delta);
-        if size.type_len == 0 {
-            // SAFETY: by the contract; an event with a length word has at least 124 bytes.
-            unsafe { self.put(offset, [header, size.length_word()]) }
-        } else {
-            // SAFETY: by the contract; an event has at least 8 bytes.
-            unsafe { self.put(offset, [header]) }
-        }
+        let at = unsafe { self.at(offset) };
+        // SAFETY: by the contract; aligned, since the data begins at 16 of an aligned sub-buffer.
+        unsafe { put(at, words) }
     }
 
     /// Whether `byte` is in this sub-buffer.
@@ -244,7 +211,7 @@ impl<P: Port> SubBuf<P> {
         };
         let len = out.len().min(left);
         // SAFETY: `offset` is at most the capacity.
-        let from = unsafe { self.at(offset) };
+        let from = unsafe { self.at(offset as usize) };
         // SAFETY: `len` bytes follow in this allocation; `out` is a distinct one; nobody writes
         // them (precondition).
         unsafe { ptr::copy_nonoverlapping(from.as_ptr(), out.as_mut_ptr(), len) };
@@ -257,7 +224,7 @@ impl<P: Port> SubBuf<P> {
             .len()
             .min(self.memory().size().saturating_sub(wire::HEADER));
         let mut chunks = out.get_mut(..len).unwrap_or(&mut []).chunks_exact_mut(4);
-        let mut offset = 0u32;
+        let mut offset = 0usize;
         for chunk in &mut chunks {
             // SAFETY: `offset + 4` is at most `len`, thus at most the capacity.
             let word = unsafe { self.at(offset) }.cast::<u32>();
@@ -268,6 +235,40 @@ impl<P: Port> SubBuf<P> {
             chunk.copy_from_slice(&value.to_ne_bytes());
             offset = offset.wrapping_add(4);
         }
+    }
+}
+
+/// Stores words at an address; returns the one behind them.
+///
+/// # Safety
+///
+/// The bytes are in the caller's reservation, and aligned to 4.
+#[inline(always)]
+pub(super) unsafe fn put<const N: usize>(at: NonNull<u8>, words: [u32; N]) -> NonNull<u8> {
+    let mut at = at.cast::<u32>();
+    for word in words {
+        // SAFETY: in bounds, aligned and nobody else's (precondition).
+        unsafe { at.write(word) };
+        // SAFETY: at most one behind the bytes.
+        at = unsafe { at.add(1) };
+    }
+    at.cast()
+}
+
+/// Stores what stands in front of a payload; returns where that begins.
+///
+/// # Safety
+///
+/// So many bytes as `size` says are there in the caller's reservation, aligned to 4.
+#[inline(always)]
+pub(super) unsafe fn begin_event(at: NonNull<u8>, size: EventSize, delta: u32) -> NonNull<u8> {
+    let header = wire::header(size.type_len, delta);
+    if size.type_len == 0 {
+        // SAFETY: by the contract; an event with a length word has at least 124 bytes.
+        unsafe { put(at, [header, size.length_word()]) }
+    } else {
+        // SAFETY: by the contract; an event has at least 8 bytes.
+        unsafe { put(at, [header]) }
     }
 }
 

@@ -154,14 +154,20 @@ impl<L: LocalWord> StampPair<L> {
         }
     }
 
-    /// For most events, at `time`: the delta. Nothing unless the time of the event in front is known, not
-    /// later, and in reach of a header.
+    /// For most events, at `time`: the delta. Nothing unless the event in front interrupted nobody, its
+    /// time is known, not later, and in reach of a header.
     ///
-    /// The caller has read the position first and the clock, and moves the position by `cmpxchg`
-    /// afterwards. When that succeeds the event in front is the same as at any time in between.
+    /// The caller interrupts nobody either. It has read the position first and the clock, and moves the
+    /// position by `cmpxchg` afterwards. When that succeeds the event in front is the same as at any time
+    /// in between. Only the caller stores times of its level, so this one may be read behind `before`.
     #[inline(always)]
     pub(crate) fn since_front(&self, time: u64) -> Option<u32> {
-        let since = time.wrapping_sub(self.front()?);
+        let write = self.write.get();
+        if write != self.before.get() || Token(write).level() != 0 {
+            return None;
+        }
+        let [last, ..] = &self.times;
+        let since = time.wrapping_sub(last.get());
         (since <= wire::DELTA_MAX).then_some(since as u32)
     }
 
@@ -169,6 +175,22 @@ impl<L: LocalWord> StampPair<L> {
     #[inline(always)]
     pub(crate) fn open(&self, token: Token) {
         self.before.set(token.0);
+    }
+
+    /// Before a reservation that interrupts nobody, at `time`.
+    ///
+    /// Until [`Self::close_at`] the pair names no event of this level, so that nobody looks at its time.
+    #[inline(always)]
+    pub(crate) fn open_at(&self, token: Token, time: u64) {
+        self.open(token);
+        let [word, ..] = &self.times;
+        word.set(time);
+    }
+
+    /// After a reservation for which [`Self::open_at`] was called.
+    #[inline(always)]
+    pub(crate) fn close_at(&self, token: Token) {
+        self.write.set(token.0);
     }
 
     /// After the reservation.

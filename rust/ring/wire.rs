@@ -125,35 +125,10 @@ impl EventSize {
         })
     }
 
-    /// What a caller in C makes of the bytes of a payload, at compile time where it knows them: the words
-    /// of an event of a usual size, else the bytes, eight bits up.
-    pub(crate) const fn pack(payload: usize) -> u64 {
-        match Self::usual(payload) {
-            Some(size) => (size.total >> 2) as u64,
-            None => (payload as u64) << 8,
-        }
-    }
-
-    /// The size that [`Self::pack`] has packed, if it is a usual one.
+    /// Its 4-byte words behind the header.
     #[inline(always)]
-    pub(crate) const fn packed(packed: u64) -> Option<Self> {
-        // Two words are a header and a payload: the compiler is to see that `type_len` is not 0.
-        if packed.wrapping_sub(2) > 253 {
-            return None;
-        }
-        let words = packed as u32;
-        Some(Self {
-            total: words << 2,
-            type_len: words.wrapping_sub(1),
-        })
-    }
-
-    /// The bytes that were packed; of a usual size as many as there is room for.
-    pub(crate) const fn unpack(packed: u64) -> usize {
-        match Self::packed(packed) {
-            Some(size) => size.total.wrapping_sub(4) as usize,
-            None => (packed >> 8) as usize,
-        }
+    pub(crate) const fn words(self) -> u64 {
+        (self.total >> 2).wrapping_sub(1) as u64
     }
 
     /// The word behind the header when `type_len` is 0: the payload and this word itself.

@@ -19,11 +19,12 @@ use core::ptr::NonNull;
 
 use super::cpu::CpuRing;
 use super::mark::Published;
-use super::port::{LocalWord, Port, SharedWord};
+use super::packed::Packed;
+use super::port::{LocalWord, Memory as _, Port, SharedWord};
 use super::pos::{Pos, Seq};
 use super::reserved::{Reserved, Shape};
 use super::slot::{PageIndex, SlotWord, State};
-use super::subbuf::SubBuf;
+use super::subbuf::{begin_event, put, SubBuf};
 use super::time::{Reading, Stamp};
 use super::violation::Violation;
 use super::wire::{self, EventSize};
@@ -135,47 +136,60 @@ impl<'a, P: Port> Writer<'a, P> {
         len: usize,
         clock: impl Fn() -> u64,
     ) -> Result<Reserved<'a, P>, Refused> {
-        match self.reserve_short(len, &clock) {
+        let short = match self.ring.is_disabled() {
+            true => Err(Declined::Off),
+            false => self.place_short(len, Packed::new(len), || Some(clock())),
+        };
+        match short {
             Ok(reserved) => Ok(reserved),
             Err(declined) => self.reserve_long(len, declined, clock),
         }
     }
 
-    /// The way of most events: recording is on, nobody is interrupted, the sub-buffer has been
-    /// published into, has room, and the time since its last event is known and short, as is the
-    /// payload. Everything else is declined, and [`Self::reserve_long`] must follow.
-    #[inline(always)]
-    fn reserve_short(
-        self,
-        len: usize,
-        clock: impl FnOnce() -> u64,
-    ) -> Result<Reserved<'a, P>, Declined> {
-        if self.ring.is_disabled() {
-            return Err(Declined::Off);
-        }
-        match EventSize::usual(len) {
-            Some(size) => self.place_short(len, size, || Some(clock())),
-            None => Err(Declined::Outside),
-        }
-    }
-
-    /// As [`Self::reserve_short`], once recording was found on and the size is known, and with a clock
-    /// that may have no time just now.
+    /// The way of most events: nobody is interrupted, the sub-buffer has been published into, has room,
+    /// and the time since its last event is known and short, as is the payload. Everything else is
+    /// declined, and [`Self::reserve_long`] must follow; so is it when `clock` has no time just now.
+    ///
+    /// Recording was found on. `size` is that of `len` bytes.
     #[inline(always)]
     pub(crate) fn place_short(
         self,
         len: usize,
-        size: EventSize,
+        size: Packed,
         clock: impl FnOnce() -> Option<u64>,
     ) -> Result<Reserved<'a, P>, Declined> {
-        let ring = self.ring;
-        let w = &ring.w;
-        let layout = &*ring.layout;
+        let w = &self.ring.w;
         // Nobody is interrupted: whoever has moved the position has also said into which sub-buffer (I13).
         if w.nest.get() != 0 {
             return Err(Declined::Outside);
         }
         w.nest.set(1);
+        self.place_alone(size.words(), clock, |at, delta| {
+            // F
+            // SAFETY: the event is there and ours since D; aligned as all events are.
+            let payload = unsafe { put(at, [wire::header(size.type_len(), delta)]) };
+            Reserved {
+                writer: self,
+                payload,
+                len,
+                shape: Shape::PLAIN,
+            }
+        })
+    }
+
+    /// From A to E, once entered, of an event that interrupts nobody, of so many 4-byte words behind the
+    /// header. `fill` gets
+    /// its place and the delta.
+    #[inline(always)]
+    fn place_alone(
+        self,
+        payload: u64,
+        clock: impl FnOnce() -> Option<u64>,
+        fill: impl FnOnce(NonNull<u8>, u32) -> Reserved<'a, P>,
+    ) -> Result<Reserved<'a, P>, Declined> {
+        let ring = self.ring;
+        let w = &ring.w;
+        let layout = &*ring.layout;
         // A
         let from = Pos(w.pos.get());
         // B, the clock first: the less is known by then, the less is to be kept meanwhile.
@@ -186,34 +200,28 @@ impl<'a, P: Port> Writer<'a, P> {
         let Some(delta) = w.stamps.since_front(time) else {
             return Err(Declined::Inside);
         };
-        let used = layout.offset(from);
-        let end = used.wrapping_add(size.total);
-        if end > layout.capacity() {
+        let used = layout.words(from);
+        if used.wrapping_add(payload) > layout.payload_words() {
             return Err(Declined::Inside);
         }
         // Between A and D: the position is in it as long as that stays.
-        let page = ring.live_page();
+        // SAFETY: the event would end in the sub-buffer, which has a header besides.
+        let front = unsafe { ring.live_page().memory().base().add((used << 2) as usize) };
+        let front = P::settled(front);
         // C
         let token = layout.token(from, 0);
-        w.stamps.open(token);
+        w.stamps.open_at(token, time);
         // D
-        if !w.pos.cmpxchg(from.0, layout.advance(from, size.total).0) {
+        if !w.pos.cmpxchg(from.0, layout.advance_plain(from, payload).0) {
             return Err(Declined::Inside);
         }
         // E
-        w.stamps.close(token, 0, time);
-        // F
-        // SAFETY: [used, end) is in the sub-buffer and ours since D.
-        let payload = unsafe { page.begin_event(used, size, delta) };
-        Ok(Reserved {
-            writer: self,
-            payload,
-            len,
-            shape: Shape::new(size, Stamp::Delta(delta)),
-        })
+        w.stamps.close_at(token);
+        // SAFETY: as above.
+        Ok(fill(unsafe { front.add(wire::HEADER) }, delta))
     }
 
-    /// Reserves what [`Self::reserve_short`] declined.
+    /// Reserves what [`Self::place_short`] declined.
     #[inline(always)]
     pub(crate) fn reserve_long(
         self,
@@ -227,19 +235,32 @@ impl<'a, P: Port> Writer<'a, P> {
         }
         let Some(size) = EventSize::new(len, ring.layout.capacity()) else {
             ring.w.counters.too_big.add(1);
+            if declined == Declined::Inside {
+                self.exit();
+            }
             return Err(Refused::TooBig);
         };
-        let mut declined = declined;
-        if declined == Declined::Outside && EventSize::usual(len).is_none() {
-            match self.place_short(len, size, || Some(clock())) {
-                Ok(reserved) => return Ok(reserved),
-                Err(again) => declined = again,
-            }
-        }
         let level = match declined {
             Declined::Inside => 0,
             _ => self.enter()?,
         };
+        if level == 0 && EventSize::usual(len).is_none() {
+            let clock = || Some(clock());
+            let short = self.place_alone(size.words(), clock, |at, delta| {
+                // F
+                // SAFETY: the event is there and ours since D; aligned as all events are.
+                let payload = unsafe { begin_event(at, size, delta) };
+                Reserved {
+                    writer: self,
+                    payload,
+                    len,
+                    shape: Shape::new(size, Stamp::Delta(delta)),
+                }
+            });
+            if let Ok(reserved) = short {
+                return Ok(reserved);
+            }
+        }
         match self.place(size, level, clock) {
             Ok((payload, shape)) => Ok(Reserved {
                 writer: self,
@@ -390,11 +411,11 @@ impl<'a, P: Port> Writer<'a, P> {
         let mut at = start;
         if let Some(words) = record {
             // SAFETY: [start, start + total) is in the sub-buffer and ours since D; 8 bytes of it.
-            unsafe { page.put(at, words) };
+            unsafe { page.put(at as usize, words) };
             at = at.wrapping_add(wire::STAMP_SIZE);
         }
         // SAFETY: as above; the rest of it.
-        let payload = unsafe { page.begin_event(at, size, delta) };
+        let payload = unsafe { begin_event(page.at(at as usize), size, delta) };
         Some((payload, Shape::new(size, stamp)))
     }
 
@@ -507,7 +528,7 @@ impl<'a, P: Port> Writer<'a, P> {
         // H
         w.nest.set(0);
         // An interrupt between the load of `pos` and here was not the outermost and could not publish.
-        if w.pos.get() != pos.0 {
+        if !w.pos.is(pos.0) {
             return Err(Left::TooEarly);
         }
         Ok(())

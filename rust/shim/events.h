@@ -174,15 +174,16 @@ struct rt_reserved {
 };
 
 /*
- * How rtrace_reserve() wants the size of a record: the 4-byte words of an event
- * of more than 8 and at most 112 bytes, its header included, else the bytes, eight
- * bits up. A constant where the size is one. EventSize::pack in Rust is the same.
+ * How rtrace_reserve() wants the size of a record: the 4-byte words of more than
+ * 8 and at most 112 bytes, else a number that fits in no sub-buffer and has the
+ * bytes in it. A constant where the size is one.
+ * ring::packed in Rust is the same.
  */
 static __always_inline u64 rt_size(size_t bytes)
 {
 	if (bytes > 8 && bytes <= 112)
-		return (bytes + 3) / 4 + 1;
-	return (u64)bytes << 8;
+		return (bytes + 3) / 4;
+	return (u64)bytes << 20 | 1 << 19;
 }
 
 struct rt_reserved rtrace_reserve(void *cookie, u64 size);

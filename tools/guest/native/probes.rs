@@ -11,6 +11,8 @@ use steps::{
     for_c,
     give_up,
     leave,
+    token,
+    ForC,
     NOTHING, //
 };
 
