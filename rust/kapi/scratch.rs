@@ -155,8 +155,8 @@ impl Record<'_> {
     ///
     /// # Safety
     ///
-    /// `entry` is from [`Places::begin`] on this CPU, whose caller gives it to this, once, and does not
-    /// touch it any more.
+    /// `entry` is from [`Places::begin`] on this CPU, and was not given back by [`Self::end`] since. Whoever
+    /// got it does not touch it any more, and there is no other [`Record`] of it.
     #[inline(always)]
     pub(crate) unsafe fn filled(entry: *mut c_void) -> Self {
         let place = entry.addr().wrapping_sub(offset_of!(Place, bytes));
@@ -189,27 +189,36 @@ impl Record<'_> {
         u64::from_le(unsafe { bytes.add(at.0).cast::<u64>().read_unaligned() })
     }
 
-    /// Copies what is behind the first `AT` bytes to the same place of a record at `to`.
+    /// Copies what is behind the first `AT` bytes, which are whole words, to the same place of a record at
+    /// `to`.
     ///
     /// # Safety
     ///
     /// As many bytes as this one has are there, and nobody else's.
     #[inline(always)]
     pub(crate) unsafe fn copy_behind<const AT: usize>(&self, to: *mut u8) {
+        const WORD: usize = size_of::<u64>();
+        const HALF: usize = size_of::<u32>();
         let from = self.0.bytes.get().cast::<u8>().cast_const();
         let len = self.size().payload();
-        let mut at = AT;
-        while at.wrapping_add(size_of::<u64>()) <= len {
+        let mut end = AT.wrapping_add(WORD);
+        while end <= len {
+            let at = end.wrapping_sub(WORD);
             // SAFETY: In both of them by the condition; ours by the invariant and the contract.
             unsafe { copy::<u64>(to.wrapping_add(at), from.wrapping_add(at)) };
-            at = at.wrapping_add(size_of::<u64>());
+            end = end.wrapping_add(WORD);
             // Records are short: the compiler is not to make several loops of this one.
             barrier();
         }
-        if at.wrapping_add(size_of::<u32>()) <= len {
+        let rest = len & (WORD - 1);
+        if rest == 0 {
+            return;
+        }
+        let mut at = len.wrapping_sub(rest);
+        if rest >= HALF {
             // SAFETY: As above.
             unsafe { copy::<u32>(to.wrapping_add(at), from.wrapping_add(at)) };
-            at = at.wrapping_add(size_of::<u32>());
+            at = at.wrapping_add(HALF);
         }
         while at < len {
             // SAFETY: As above.
