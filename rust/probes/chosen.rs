@@ -12,10 +12,10 @@
 
 use super::{
     entry::{
+        commit_plain,
         commit_reserved,
         reserve_by,
         reserve_by_call,
-        rtrace_commit,
         TOKEN_ASK,
         TOKEN_SCRATCH, //
     },
@@ -30,6 +30,7 @@ use super::{
     NOTHING, //
 };
 use crate::{
+    instance::Place,
     kapi::{
         percpu::CpuPin,
         scratch, //
@@ -105,44 +106,60 @@ unsafe fn reserve_wanted(file: &EventFile, size: Packed) -> ForC {
     }
 }
 
-/// As [`rtrace_commit`], for a record that the filter is to be asked about, or that has more in front of
+/// As [`super::entry::rtrace_commit`], for a record that the filter is to be asked about, or that has more in front of
 /// its payload than a header.
 ///
 /// # Safety
 ///
-/// As for [`rtrace_commit`].
+/// As there.
 #[inline(never)]
 pub(super) unsafe extern "C" fn commit_marked(file: &EventFile, entry: *mut c_void, token: u64) {
     if token != TOKEN_SCRATCH {
         // SAFETY: By the contract.
         return unsafe { commit_reserved(file, entry, token) };
     }
-    // Without a filter it was taken away a moment ago: everything is wanted.
-    let filter = file.filter();
-    if let Some(filter) = filter {
+    if let Some(filter) = file.filter() {
         // SAFETY: By the contract, and the token says so.
         let record = unsafe { scratch::Record::filled(entry) };
         if !filter.may_match(&record) {
             return record.end();
         }
+        if !filter.is_one_number() {
+            // SAFETY: By the contract; what looked at the entry is over.
+            return unsafe { commit_asked(file, entry, filter) };
+        }
     }
-    // SAFETY: By the contract, and the token says so; what looked at it is over.
-    unsafe { commit_scratch(file, entry, filter) };
+    // Without a filter it was taken away a moment ago: everything is wanted.
+    // SAFETY: By the contract; what looked at the entry is over.
+    unsafe { commit_wanted(file, entry) };
 }
 
-/// Records what was filled beside the ring and may be let through, if the rest of the filter says so.
+/// Records what was filled beside the ring, if all of the filter lets it through.
 ///
 /// # Safety
 ///
-/// As for [`rtrace_commit`]; `entry` is beside the ring.
+/// As for [`super::entry::rtrace_commit`]; `entry` is beside the ring.
 #[inline(never)]
-unsafe extern "C" fn commit_scratch(file: &EventFile, entry: *mut c_void, filter: Option<&Filter>) {
+unsafe extern "C" fn commit_asked(file: &EventFile, entry: *mut c_void, filter: &Filter) {
     // SAFETY: By the contract.
-    let mut record = unsafe { scratch::Record::filled(entry) };
-    if filter.is_some_and(|filter| !filter.is_one_number() && !passes(filter, file, record.bytes()))
-    {
+    let (pin, mut record) = unsafe { (CpuPin::assume(), scratch::Record::filled(entry)) };
+    fill_common(record.bytes(), file.base);
+    if !filter.matches(&pin, record.bytes()) {
         return record.end();
     }
+    // SAFETY: By the contract; what looked at the entry is over.
+    unsafe { commit_wanted(file, entry) };
+}
+
+/// Records what was filled beside the ring.
+///
+/// # Safety
+///
+/// As for [`super::entry::rtrace_commit`]; `entry` is beside the ring.
+#[inline(never)]
+unsafe extern "C" fn commit_wanted(file: &EventFile, entry: *mut c_void) {
+    // SAFETY: By the contract.
+    let record = unsafe { scratch::Record::filled(entry) };
     // SAFETY: By the contract; the commit is below.
     let reserved = unsafe { reserve_wanted(file, record.size()) };
     let Some((to, token)) = parts(reserved) else {
@@ -151,15 +168,10 @@ unsafe extern "C" fn commit_scratch(file: &EventFile, entry: *mut c_void, filter
     // SAFETY: As many bytes as those of the record were reserved just now.
     unsafe { record.copy_behind::<COMMON>(to.as_ptr().cast()) };
     record.end();
-    // SAFETY: As returned by the reservation; preemption is still disabled.
-    unsafe { rtrace_commit(file.cookie(), to.as_ptr(), token) };
-}
-
-/// Is a record let through whose common fields are not filled?
-#[inline(never)]
-fn passes(filter: &Filter, file: &EventFile, record: &mut [u8]) -> bool {
-    // SAFETY: Only `commit_scratch` calls this.
-    let pin = unsafe { CpuPin::assume() };
-    fill_common(record, file.base);
-    filter.matches(&pin, record)
+    if Place::of_token(token).1 != 0 {
+        // SAFETY: As returned by the reservation; preemption is still disabled.
+        return unsafe { commit_reserved(file, to.as_ptr(), token) };
+    }
+    // SAFETY: As above, and the token has no bits.
+    unsafe { commit_plain(file, token) };
 }

@@ -293,6 +293,17 @@ pub(super) unsafe extern "C" fn rtrace_commit(cookie: *mut c_void, entry: *mut c
         // SAFETY: By the contract.
         return unsafe { commit_marked(file, entry, token) };
     }
+    // SAFETY: By the contract.
+    unsafe { commit_plain(file, token) };
+}
+
+/// Makes a record in the ring final that has nothing in front of its payload but a header.
+///
+/// # Safety
+///
+/// As for [`rtrace_commit`]; the token has no bits beside the place.
+#[inline(always)]
+pub(super) unsafe fn commit_plain(file: &EventFile, token: u64) {
     // SAFETY: By the invariant of `EventFile`.
     let buffers = unsafe { file.buffers.as_ref() };
     // The token is the place, as it has no bits.
