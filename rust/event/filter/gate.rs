@@ -24,7 +24,7 @@ const WORD: usize = 8;
 pub(crate) struct Gate {
     /// Where the word begins that the number is read with.
     pub(crate) offset: usize,
-    /// What it has to be, little-endian.
+    /// What this word has to be, little-endian.
     pub(crate) range: Range,
     /// The filter lets everything through that goes through here.
     pub(crate) alone: bool,

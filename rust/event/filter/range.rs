@@ -111,7 +111,7 @@ mod tests {
         // Those that are not of the field do not matter.
         for below in [0, u64::MAX] {
             let unused = 64 - 8 * size;
-            let word = found << unused | below.checked_shr(8 * size).unwrap_or(0);
+            let word = (found << unused) | below.checked_shr(8 * size).unwrap_or(0);
             let what = || format!("{found:#x}, {value:#x}, {size} bytes, signed: {signed}");
             for (op, right) in OPS {
                 let right = right(wide(found, size, signed), wide(value, size, signed));
