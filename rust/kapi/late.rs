@@ -77,6 +77,12 @@ impl<T: Send + Sync + 'static> Late<T> {
         }
     }
 
+    /// The per-CPU address of the values, until [`Self::free`].
+    pub(super) fn base(&self) -> Option<*const T> {
+        // SAFETY: As in `this`.
+        Some(unsafe { self.values().as_ref() }?.base())
+    }
+
     /// The value of this CPU.
     #[inline(always)]
     pub(super) fn this<'a>(&'a self, pin: &'a CpuPin) -> Option<&'a T> {

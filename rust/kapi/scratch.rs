@@ -9,21 +9,50 @@
 
 use super::{
     late::Late,
-    percpu::CpuPin,
-    words::LocalU64, //
+    percpu::{
+        self,
+        CpuPin, //
+    },
+    words::{
+        barrier,
+        LocalU64, //
+    }, //
 };
-use crate::ring::port::LocalWord;
-use core::cell::UnsafeCell;
+use crate::ring::{
+    packed::Packed,
+    port::LocalWord, //
+};
+use core::{
+    cell::UnsafeCell,
+    mem::{
+        align_of,
+        offset_of,
+        size_of, //
+    },
+    ptr::{
+        with_exposed_provenance,
+        NonNull, //
+    },
+    slice, //
+};
 use kernel::{
+    alloc::flags::__GFP_ZERO,
     bindings,
     prelude::*, //
 };
 
-/// What one CPU has.
+/// The longest record that a place takes, more than a ring takes: with the word in front of it a page.
+const MOST: usize = bindings::PAGE_SIZE - size_of::<u64>();
+
+/// The word of its size: those of shorter ones are less.
+const LONGEST: u64 = Packed::new(MOST).word();
+
+/// What one CPU has. All bits 0 are nobody's place.
+#[repr(C)]
 struct Place {
-    /// Bytes of the record that is being filled; 0 when there is none.
+    /// The word of the [`Packed`] size of the record that is being filled; 0 when there is none.
     used: LocalU64,
-    bytes: UnsafeCell<KVVec<u64>>,
+    bytes: UnsafeCell<[u64; MOST / size_of::<u64>()]>,
 }
 
 // SAFETY: Only the CPU itself uses `bytes`, and on it who found `used` 0.
@@ -31,10 +60,7 @@ unsafe impl Sync for Place {}
 // SAFETY: Nothing in it belongs to a thread.
 unsafe impl Send for Place {}
 
-static PLACES: Late<Place> = Late::new();
-
-/// The longest record that a place takes: a page, more than a ring takes.
-const MOST: usize = bindings::PAGE_SIZE;
+static PLACES: Late<KBox<Place>> = Late::new();
 
 /// Gets the memory. Process context.
 ///
@@ -43,10 +69,9 @@ const MOST: usize = bindings::PAGE_SIZE;
 /// `ENOMEM`.
 pub(crate) fn prepare() -> Result {
     PLACES.prepare(|_| {
-        Ok(Place {
-            used: LocalWord::new(0),
-            bytes: UnsafeCell::new(KVVec::from_elem(0, MOST.div_ceil(8), GFP_KERNEL)?),
-        })
+        let place = KBox::new_uninit(GFP_KERNEL | __GFP_ZERO)?;
+        // SAFETY: All of it is integers, and 0.
+        Ok(unsafe { place.assume_init() })
     })
 }
 
@@ -60,37 +85,184 @@ pub(crate) unsafe fn exit() {
     unsafe { PLACES.free() };
 }
 
-/// Room for a record of `len` bytes on this CPU, of unknown content, until [`end`]. None when somebody
-/// uses it, when the record is too long, or without memory.
-#[inline(always)]
-pub(crate) fn begin(pin: &CpuPin, len: usize) -> Option<&mut [u8]> {
-    let place = PLACES.this(pin)?;
-    if place.used.get() != 0 || len == 0 || len > MOST {
-        return None;
+/// The places of all CPUs.
+///
+/// # Invariants
+///
+/// It is the per-CPU address of [`PLACES`].
+#[derive(Clone, Copy)]
+pub(crate) struct Places(u64);
+
+const _: () = assert!(align_of::<KBox<Place>>() as u64 > Places::BIT);
+
+impl Places {
+    /// The words of places have this bit, beside those of their address.
+    const BIT: u64 = 1;
+
+    /// Those that there are, until [`exit`].
+    pub(crate) fn get() -> Option<Self> {
+        let base = PLACES.base()?;
+        // INVARIANT: It is.
+        Some(Self(base.expose_provenance() as u64))
     }
-    // Whoever interrupts in between finds 0 and is done, 0 again, when we go on.
-    place.used.set(len as u64);
-    // SAFETY: `bytes` is made once and never changes its place. It is ours until `end`, as others
-    // on this CPU find that it is used.
-    let bytes = unsafe { (*place.bytes.get()).as_mut_ptr() };
-    // SAFETY: So many bytes are there, and ours.
-    Some(unsafe { core::slice::from_raw_parts_mut(bytes.cast(), len) })
+
+    /// As an odd word.
+    pub(crate) fn word(self) -> u64 {
+        self.0 | Self::BIT
+    }
+
+    /// From that word; nothing from an even one.
+    ///
+    /// # Safety
+    ///
+    /// It is even or from [`Self::word`].
+    #[inline(always)]
+    pub(crate) unsafe fn of_word(word: u64) -> Option<Self> {
+        // INVARIANT: By the contract.
+        (word & Self::BIT != 0).then_some(Self(word.wrapping_sub(Self::BIT)))
+    }
+
+    /// Room for a record of this size on this CPU, of unknown content, until [`Record::end`]. Nothing
+    /// when somebody uses it, or when the record is too long.
+    #[inline(always)]
+    pub(crate) fn begin(self, pin: &CpuPin, size: Packed) -> Option<NonNull<c_void>> {
+        // SAFETY: By the invariant; all are there until `exit`, whose caller promises that nobody is here
+        // then.
+        let place: &KBox<Place> =
+            unsafe { percpu::this(with_exposed_provenance(self.0 as usize), pin) };
+        let place: &Place = place;
+        if size.word() > LONGEST || place.used.get() != 0 {
+            return None;
+        }
+        // Whoever interrupts in between finds 0 and is done, 0 again, when we go on. No size is 0.
+        place.used.set(size.word());
+        // For who comes back with the address of the bytes.
+        let _ = (&raw const *place).expose_provenance();
+        Some(NonNull::from(&place.bytes).cast())
+    }
 }
 
-/// Calls `f` with the record that was filled, and lets others have the place then.
+/// A record in the place of this CPU.
+///
+/// # Invariants
+///
+/// - The place is used by nobody else until it ends.
+/// - The word in front is that of its size, which is not more than [`MOST`] bytes.
+pub(crate) struct Record<'a>(&'a Place);
+
+impl Record<'_> {
+    /// The one that was filled.
+    ///
+    /// # Safety
+    ///
+    /// `entry` is from [`Places::begin`] on this CPU, and was not given back by [`Self::end`] since. Whoever
+    /// got it does not touch it any more, and there is no other [`Record`] of it.
+    #[inline(always)]
+    pub(crate) unsafe fn filled(entry: *mut c_void) -> Self {
+        let place = entry.addr().wrapping_sub(offset_of!(Place, bytes));
+        // INVARIANT: By the contract it was given to the caller, of a size that `begin` has looked at.
+        // SAFETY: These are the bytes of a place that `begin` has exposed.
+        Self(unsafe { &*with_exposed_provenance::<Place>(place) })
+    }
+
+    /// Its size.
+    #[inline(always)]
+    pub(crate) fn size(&self) -> Packed {
+        // SAFETY: By the second invariant.
+        unsafe { Packed::from_word(self.0.used.get()) }
+    }
+
+    /// Its bytes.
+    #[inline(always)]
+    pub(crate) fn bytes(&mut self) -> &mut [u8] {
+        let len = self.size().payload();
+        // SAFETY: So many bytes are there by the second invariant, and by the first one nobody else's;
+        // `self` is borrowed for as long.
+        unsafe { slice::from_raw_parts_mut(self.0.bytes.get().cast(), len) }
+    }
+
+    /// The word that begins at `at`, little-endian; what is behind the record is of unknown content.
+    #[inline(always)]
+    pub(crate) fn word(&self, at: WordAt) -> u64 {
+        let bytes = self.0.bytes.get().cast::<u8>();
+        // SAFETY: Inside the place by the invariant of `WordAt`; nobody else writes there by ours.
+        u64::from_le(unsafe { bytes.add(at.0).cast::<u64>().read_unaligned() })
+    }
+
+    /// Copies what is behind the first `AT` bytes, which are whole words, to the same place of a record at
+    /// `to`.
+    ///
+    /// # Safety
+    ///
+    /// As many bytes as this one has are there, and nobody else's.
+    #[inline(always)]
+    pub(crate) unsafe fn copy_behind<const AT: usize>(&self, to: *mut u8) {
+        const WORD: usize = size_of::<u64>();
+        const HALF: usize = size_of::<u32>();
+        let from = self.0.bytes.get().cast::<u8>().cast_const();
+        let len = self.size().payload();
+        let mut end = AT.wrapping_add(WORD);
+        while end <= len {
+            let at = end.wrapping_sub(WORD);
+            // SAFETY: In both of them by the condition; ours by the invariant and the contract.
+            unsafe { copy::<u64>(to.wrapping_add(at), from.wrapping_add(at)) };
+            end = end.wrapping_add(WORD);
+            // Records are short: the compiler is not to make several loops of this one.
+            barrier();
+        }
+        let rest = len & (WORD - 1);
+        if rest == 0 {
+            return;
+        }
+        let mut at = len.wrapping_sub(rest);
+        if rest >= HALF {
+            // SAFETY: As above.
+            unsafe { copy::<u32>(to.wrapping_add(at), from.wrapping_add(at)) };
+            at = at.wrapping_add(HALF);
+        }
+        while at < len {
+            // SAFETY: As above.
+            unsafe { copy::<u8>(to.wrapping_add(at), from.wrapping_add(at)) };
+            at = at.wrapping_add(1);
+        }
+    }
+
+    /// Lets others have the place.
+    #[inline(always)]
+    pub(crate) fn end(self) {
+        self.0.used.set(0);
+    }
+}
+
+/// Copies the bytes of a `T`.
 ///
 /// # Safety
 ///
-/// The caller is the one to whom [`begin`] gave the place on this CPU, once for each time, and does
-/// not touch it any more.
+/// They are there, at both places; those at `to` are nobody else's.
 #[inline(always)]
-pub(crate) unsafe fn end<R>(pin: &CpuPin, f: impl FnOnce(&[u8]) -> R) -> Option<R> {
-    let place = PLACES.this(pin)?;
-    // SAFETY: As in `begin`.
-    let bytes = unsafe { (*place.bytes.get()).as_ptr() };
-    // SAFETY: By the contract it is ours still, and `used` is what `begin` was asked for.
-    let record = unsafe { core::slice::from_raw_parts(bytes.cast(), place.used.get() as usize) };
-    let result = f(record);
-    place.used.set(0);
-    Some(result)
+unsafe fn copy<T: Copy>(to: *mut u8, from: *const u8) {
+    // SAFETY: By the contract.
+    unsafe {
+        to.cast::<T>()
+            .write_unaligned(from.cast::<T>().read_unaligned())
+    };
+}
+
+/// Where a word is in a record.
+///
+/// # Invariants
+///
+/// The word is inside of a place.
+#[derive(Clone, Copy)]
+pub(crate) struct WordAt(usize);
+
+impl WordAt {
+    /// The first one. INVARIANT: A place has one.
+    pub(crate) const FIRST: Self = Self(0);
+
+    /// At this offset; nothing when no place is so long.
+    pub(crate) fn new(offset: usize) -> Option<Self> {
+        // INVARIANT: Not behind the last one of a place.
+        (offset <= MOST - size_of::<u64>()).then_some(Self(offset))
+    }
 }

@@ -5,7 +5,10 @@
 #![allow(improper_ctypes_definitions, reason = "see `ForC`")]
 
 use super::{
-    fill_common,
+    chosen::{
+        commit_marked,
+        reserve_chosen, //
+    },
     for_c,
     give_up,
     leave,
@@ -51,7 +54,6 @@ use crate::{
 };
 use core::{
     hint::black_box,
-    mem::size_of,
     ptr::NonNull, //
 };
 use kernel::prelude::*;
@@ -61,18 +63,18 @@ pub(super) const OWN: u32 = 1;
 
 /// The token of a record in the ring that the filter is to be asked about has this bit, of those that a
 /// reservation does not need itself.
-const TOKEN_ASK: u64 = 4;
+pub(super) const TOKEN_ASK: u64 = 4;
 /// The token of a record that is filled beside the ring; it has no place.
-const TOKEN_SCRATCH: u64 = TOKEN_ASK;
+pub(super) const TOKEN_SCRATCH: u64 = TOKEN_ASK;
 
-/// Reserves a record of `size` bytes; its common fields are filled.
+/// Reserves a record of `size` bytes, the common fields of which are not the caller's.
 ///
 /// This is the way of most events. What is rare goes on in another function, at the end of this one,
 /// so that nothing has to be kept for it.
 ///
 /// # Safety
 ///
-/// `cookie` is that of an attached probe, `size` what [`Packed::new`] makes of [`COMMON`](super::COMMON)(super::COMMON) bytes or
+/// `cookie` is that of an attached probe, `size` what [`Packed::new`] makes of [`COMMON`](super::COMMON) bytes or
 /// more, preemption is disabled until [`rtrace_commit`] or [`rtrace_discard`], one of which follows
 /// unless the entry is null.
 #[no_mangle]
@@ -82,8 +84,20 @@ pub(super) unsafe extern "C" fn rtrace_reserve(cookie: *mut c_void, size: u64) -
     // SAFETY: By the contract.
     let size = unsafe { Packed::from_word(size) };
     let Some(clock) = file.clock_here() else {
-        return reserve_closer(file, size);
+        // SAFETY: By the contract.
+        return unsafe { reserve_chosen(file, size) };
     };
+    // SAFETY: By the contract.
+    unsafe { reserve_by(file, size, clock) }
+}
+
+/// Reserves a record of an event that is wanted, with a clock that is made here.
+///
+/// # Safety
+///
+/// As for [`rtrace_reserve`].
+#[inline(always)]
+pub(super) unsafe fn reserve_by(file: &EventFile, size: Packed, clock: clock::Here) -> ForC {
     // SAFETY: By the contract.
     let pin = unsafe { CpuPin::assume() };
     // SAFETY: By the invariant of `EventFile`.
@@ -101,13 +115,14 @@ pub(super) unsafe extern "C" fn rtrace_reserve(cookie: *mut c_void, size: u64) -
     }
 }
 
-/// As [`rtrace_reserve`], for a file that does not take all events, or with a clock that is a function.
+/// As [`reserve_by`], with a clock that is a function.
+///
+/// # Safety
+///
+/// As for [`rtrace_reserve`].
 #[inline(never)]
-extern "C" fn reserve_closer(file: &EventFile, size: Packed) -> ForC {
-    if !file.takes_all() {
-        return reserve_chosen(file, size);
-    }
-    // SAFETY: Only `rtrace_reserve` calls this.
+pub(super) unsafe extern "C" fn reserve_by_call(file: &EventFile, size: Packed) -> ForC {
+    // SAFETY: By the contract.
     let pin = unsafe { CpuPin::assume() };
     // SAFETY: By the invariant of `EventFile`.
     let (buffers, recorder) = unsafe { (file.buffers.as_ref(), file.recorder.as_ref()) };
@@ -204,7 +219,7 @@ fn reserve_off(file: &EventFile, ring: &Ring) -> ForC {
 #[cold]
 #[inline(never)]
 extern "C" fn reserve_broken(file: &EventFile, ring: &Ring) -> ForC {
-    // SAFETY: Only `rtrace_reserve` calls this.
+    // SAFETY: Only `reserve_by` and what it calls call this.
     let pin = unsafe { CpuPin::assume() };
     lost(&pin, file, ring, ring.refusal());
     // Or the compiler would know what this returns and make a call of the jump.
@@ -229,7 +244,7 @@ extern "C" fn reserve_inside(file: &EventFile, size: Packed, ring: &Ring) -> For
 /// way needs to keep nothing that tells them apart.
 #[inline(always)]
 fn reserve_long(file: &EventFile, size: Packed, ring: &Ring, declined: Declined) -> ForC {
-    // SAFETY: Only what `rtrace_reserve` calls calls this.
+    // SAFETY: Only what `reserve_by` calls calls this.
     let pin = unsafe { CpuPin::assume() };
     // SAFETY: By the invariant of `EventFile`.
     let recorder = unsafe { file.recorder.as_ref() };
@@ -237,32 +252,6 @@ fn reserve_long(file: &EventFile, size: Packed, ring: &Ring, declined: Declined)
     let writer = unsafe { ring.writer() };
     let attempt = writer.reserve_long(size.payload(), declined, || clock::read(recorder.clock()));
     answer(&pin, file, ring, attempt, 0)
-}
-
-/// As [`rtrace_reserve`], for a file that does not take all events.
-#[inline(never)]
-extern "C" fn reserve_chosen(file: &EventFile, size: Packed) -> ForC {
-    // SAFETY: Only `rtrace_reserve` calls this.
-    let pin = unsafe { CpuPin::assume() };
-    if file.ignores(&pin) {
-        return NOTHING;
-    }
-    let size = size.payload();
-    let mut bits = 0;
-    if file.has_filter() {
-        if let Some(record) = scratch::begin(&pin, size) {
-            fill_common(record, file.base);
-            return for_c(record.as_mut_ptr().cast(), TOKEN_SCRATCH);
-        }
-        bits = TOKEN_ASK;
-    }
-    // SAFETY: By the invariant of `EventFile`.
-    let (buffers, recorder) = unsafe { (file.buffers.as_ref(), file.recorder.as_ref()) };
-    let ring = buffers.rings().this(&pin);
-    // SAFETY: The ring of the CPU that we are pinned to.
-    let writer = unsafe { ring.writer() };
-    let attempt = writer.reserve(size, || clock::read(recorder.clock()));
-    answer(&pin, file, ring, attempt, bits)
 }
 
 /// The event of `file` was refused by `ring`.
@@ -288,69 +277,6 @@ fn recorded(pin: &CpuPin, file: &EventFile, recorder: &Recorder) {
     }
 }
 
-/// Copies a record to where there is room for it, by words.
-#[inline(always)]
-fn copy_record(to: &mut [u8], from: &[u8]) {
-    const WORD: usize = size_of::<u64>();
-    // There may be more room than was asked for.
-    let Some(to) = to.get_mut(..from.len()) else {
-        return;
-    };
-    let (mut to, mut from) = (to.chunks_exact_mut(WORD), from.chunks_exact(WORD));
-    for (to, from) in to.by_ref().zip(from.by_ref()) {
-        if let (Some(to), Some(from)) = (to.first_chunk_mut::<WORD>(), from.first_chunk::<WORD>()) {
-            *to = *from;
-        }
-    }
-    for (to, from) in to.into_remainder().iter_mut().zip(from.remainder()) {
-        *to = *from;
-    }
-}
-
-/// Records what was filled beside the ring, if the filter lets it through.
-///
-/// # Safety
-///
-/// The place was given to the probe of `file`, which has filled it.
-#[inline(never)]
-unsafe fn commit_scratch(pin: &CpuPin, file: &EventFile) {
-    // SAFETY: By the invariant of `EventFile`.
-    let (buffers, recorder, waker) = unsafe {
-        (
-            file.buffers.as_ref(),
-            file.recorder.as_ref(),
-            file.waker.as_ref(),
-        )
-    };
-    let copy = |record: &[u8]| {
-        // Without a filter it was taken away a moment ago: everything is wanted.
-        if file
-            .filter()
-            .is_some_and(|filter| !filter.matches(pin, record))
-        {
-            return false;
-        }
-        let ring = buffers.rings().this(pin);
-        // SAFETY: The ring of the CPU that we are pinned to.
-        let writer = unsafe { ring.writer() };
-        match writer.reserve(record.len(), || clock::read(recorder.clock())) {
-            Ok(mut reserved) => {
-                copy_record(reserved.payload(), record);
-                tell(ring, buffers, waker, reserved.commit());
-                true
-            }
-            Err(why) => {
-                lost(pin, file, ring, why);
-                false
-            }
-        }
-    };
-    // SAFETY: By the contract.
-    if unsafe { scratch::end(pin, copy) } == Some(true) {
-        recorded(pin, file, recorder);
-    }
-}
-
 /// Makes a record final, or gives it up when the filter does not let it through.
 ///
 /// This is the way of most events, as in [`rtrace_reserve`].
@@ -367,6 +293,17 @@ pub(super) unsafe extern "C" fn rtrace_commit(cookie: *mut c_void, entry: *mut c
         // SAFETY: By the contract.
         return unsafe { commit_marked(file, entry, token) };
     }
+    // SAFETY: By the contract.
+    unsafe { commit_plain(file, token) };
+}
+
+/// Makes a record in the ring final that has nothing in front of its payload but a header.
+///
+/// # Safety
+///
+/// As for [`rtrace_commit`]; the token has no bits beside the place.
+#[inline(always)]
+pub(super) unsafe fn commit_plain(file: &EventFile, token: u64) {
     // SAFETY: By the invariant of `EventFile`.
     let buffers = unsafe { file.buffers.as_ref() };
     // The token is the place, as it has no bits.
@@ -431,20 +368,16 @@ fn commit_long(file: &EventFile, ring: &Ring, left: Left) {
     recorded(&pin, file, recorder);
 }
 
-/// As [`rtrace_commit`], for a record that the filter is to be asked about, or that has more in front of
-/// its payload than a header.
+/// Makes a record in the ring final that has more in front of its payload than a header, or that the
+/// filter is to be asked about.
 ///
 /// # Safety
 ///
-/// As for [`rtrace_commit`].
+/// As for [`rtrace_commit`]; the record is in the ring.
 #[inline(never)]
-unsafe extern "C" fn commit_marked(file: &EventFile, entry: *mut c_void, token: u64) {
+pub(super) unsafe extern "C" fn commit_reserved(file: &EventFile, entry: *mut c_void, token: u64) {
     // SAFETY: By the contract.
     let pin = unsafe { CpuPin::assume() };
-    if token == TOKEN_SCRATCH {
-        // SAFETY: By the contract, and the token says so.
-        return unsafe { commit_scratch(&pin, file) };
-    }
     // SAFETY: By the invariant of `EventFile`.
     let (buffers, recorder, waker) = unsafe {
         (
@@ -487,12 +420,9 @@ unsafe extern "C" fn commit_marked(file: &EventFile, entry: *mut c_void, token: 
 unsafe extern "C" fn rtrace_discard(cookie: *mut c_void, entry: *mut c_void, token: u64) {
     // SAFETY: As in `rtrace_reserve`.
     let file = unsafe { &*cookie.cast::<EventFile>() };
-    // SAFETY: By the contract.
-    let pin = unsafe { CpuPin::assume() };
     if token == TOKEN_SCRATCH {
         // SAFETY: By the contract, and the token says so.
-        let _ = unsafe { scratch::end(&pin, |_| ()) };
-        return;
+        return unsafe { scratch::Record::filled(entry) }.end();
     }
     // SAFETY: By the invariant of `EventFile`.
     let (buffers, waker) = unsafe { (file.buffers.as_ref(), file.waker.as_ref()) };

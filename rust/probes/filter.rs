@@ -2,9 +2,11 @@
 
 //! The filter of an event in an instance: compiled in process context, asked by the probe.
 
+use super::COMMON;
 use crate::{
     event::filter::{
         error,
+        gate::Gate,
         predicate::{
             FieldInfo,
             FieldKind,
@@ -16,6 +18,7 @@ use crate::{
             Program,
             Source, //
         },
+        range::Range,
         structure, //
     },
     kapi::{
@@ -30,6 +33,9 @@ use kernel::prelude::*;
 
 /// A compiled filter.
 pub(crate) struct Filter {
+    /// Its [`Gate`].
+    gate: (scratch::WordAt, Range),
+    alone: bool,
     text: KVec<u8>,
     nodes: KVec<Node>,
     sets: KVec<u64>,
@@ -95,6 +101,8 @@ impl Filter {
         let words = needs.sets.saturating_mul(cpus.div_ceil(64));
         let mut filter = KBox::new(
             Self {
+                gate: (scratch::WordAt::FIRST, Range::ALL),
+                alone: false,
                 text: KVec::with_capacity(text.len(), GFP_KERNEL)?,
                 nodes: KVec::from_elem(Node::UNUSED, needs.preds, GFP_KERNEL)?,
                 sets: KVec::from_elem(0, words, GFP_KERNEL)?,
@@ -109,7 +117,25 @@ impl Filter {
             Ok(used) => this.nodes.truncate(used),
             Err(wrong) => return Ok(Err(wrong)),
         }
+        if let Some(gate) = Gate::new(&this.nodes, COMMON..event.size()) {
+            if let Some(at) = scratch::WordAt::new(gate.offset) {
+                (this.gate, this.alone) = ((at, gate.range), gate.alone);
+            }
+        }
         Ok(Ok(filter))
+    }
+
+    /// Whether a record may be one that is let through, by what one number of it says; the common fields
+    /// do not matter.
+    #[inline(always)]
+    pub(super) fn may_match(&self, record: &scratch::Record<'_>) -> bool {
+        let (at, range) = &self.gate;
+        range.holds(record.word(*at))
+    }
+
+    /// Is every record let through that may be?
+    pub(super) fn is_one_number(&self) -> bool {
+        self.alone
     }
 
     /// Whether a record is let through. Any context.

@@ -5,6 +5,7 @@
 //! The functions here run in every context, NMI included, with preemption disabled. They take no
 //! lock, allocate nothing and cannot panic.
 
+mod chosen;
 mod counts;
 mod entry;
 mod external;
@@ -45,6 +46,7 @@ use crate::{
         events::Event,
         percpu::CpuPin,
         port::Ring,
+        scratch,
         waker::Waker,
         words::SharedU64, //
     },
@@ -153,6 +155,21 @@ impl Recorder {
 /// For who has to look closer: no clock is made here.
 static NOWHERE: SharedU64 = SharedU64::zero();
 
+/// [`Choice::All`] as a word.
+const ALL: u64 = 0;
+/// [`Choice::Some`] as a word; both are even.
+const SOME: u64 = 2;
+
+/// What a file records.
+enum Choice {
+    /// Everything.
+    All,
+    /// What the filter lets through; to be filled in one of these places.
+    Filtered(scratch::Places),
+    /// Events of some tasks, and of these what the filter lets through, if there is one.
+    Some,
+}
+
 /// An enabled event of an instance: the cookie of its probe.
 ///
 /// # Invariants
@@ -169,6 +186,8 @@ pub(crate) struct EventFile {
     filter: SharedU64,
     /// Address of the [`PidFilter`]; 0 when tasks do not matter.
     pids: SharedU64,
+    /// What that makes: [`ALL`], the word of the scratch places when there is only a filter, or [`SOME`].
+    chosen: SharedU64,
     /// Address of the word that says where the clock is made: that of the recorder when all is recorded,
     /// else [`NOWHERE`].
     here: SharedU64,
@@ -202,6 +221,7 @@ impl EventFile {
             base: Base::new(event.id(), entry::OWN),
             filter: SharedWord::new(0),
             pids: SharedWord::new(0),
+            chosen: SharedWord::new(ALL),
             here: SharedWord::new(Self::word_of(&recorder.here)),
             retired: false,
             event,
@@ -237,20 +257,33 @@ impl EventFile {
         (&raw const *self).cast_mut().cast()
     }
 
-    /// Is every event recorded?
+    /// What is recorded?
     #[inline(always)]
-    fn takes_all(&self) -> bool {
-        self.filter.load() == 0 && self.pids.load() == 0
+    fn choice(&self) -> Choice {
+        let word = self.chosen.load();
+        // SAFETY: `update` stored it, or it is one of the even words there are without it.
+        match unsafe { scratch::Places::of_word(word) } {
+            Some(places) => Choice::Filtered(places),
+            None if word == ALL => Choice::All,
+            None => Choice::Some,
+        }
     }
 
     /// After a change of what is recorded. One caller at a time.
     fn update(&self) {
+        let chosen = match (self.filter.load(), self.pids.load()) {
+            (0, 0) => ALL,
+            (_, 0) => scratch::Places::get().map_or(SOME, scratch::Places::word),
+            _ => SOME,
+        };
+        self.chosen.store(chosen);
         // SAFETY: By the invariant.
         let recorder = unsafe { self.recorder.as_ref() };
-        let word = match self.takes_all() {
-            true => &recorder.here,
-            false => &NOWHERE,
+        let word = match chosen {
+            ALL => &recorder.here,
+            _ => &NOWHERE,
         };
+        // Behind what is to be looked at then.
         self.here.store(Self::word_of(word));
     }
 

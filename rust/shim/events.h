@@ -164,8 +164,9 @@ bool rt_event_field(const struct rt_event_desc *desc, unsigned int index,
 
 /*
  * What a probe calls, with preemption off; defined in Rust. The entry begins
- * with a struct trace_entry whose fields are already written. A NULL entry
- * means that nothing is to be recorded; then neither of the others is called.
+ * with a struct trace_entry, which the probe neither reads nor writes. A NULL
+ * entry means that nothing is to be recorded; then neither of the others is
+ * called.
  */
 struct rt_reserved {
 	void *entry;

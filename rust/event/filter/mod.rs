@@ -17,9 +17,11 @@
 //! predicates: any context, nothing is allocated, nothing sleeps.
 
 pub(crate) mod error;
+pub(crate) mod gate;
 mod pattern;
 pub(crate) mod predicate;
 pub(crate) mod program;
+pub(crate) mod range;
 pub(crate) mod structure;
 #[cfg(test)]
 mod tests;

@@ -67,15 +67,18 @@ pub(super) fn c_string(bytes: &[u8]) -> &[u8] {
     bytes.get(..end).unwrap_or(bytes)
 }
 
-/// Whether `string`, which ends at its first NUL, matches.
-pub(super) fn matches(how: How, pattern: &[u8], string: &[u8]) -> bool {
-    let string = c_string(string);
+/// Whether the string that ends at the first NUL of `bytes` matches; `pattern` has none.
+pub(super) fn matches(how: How, pattern: &[u8], bytes: &[u8]) -> bool {
+    let string = || c_string(bytes);
     match how {
-        How::Full => string == pattern,
-        How::Front => string.starts_with(pattern),
-        How::End => string.ends_with(pattern),
-        How::Middle => pattern.is_empty() || string.windows(pattern.len()).any(|w| w == pattern),
-        How::Glob => glob(pattern, string),
+        // Where the string ends does not matter when it begins otherwise.
+        How::Full => bytes
+            .strip_prefix(pattern)
+            .is_some_and(|behind| behind.first().is_none_or(|byte| *byte == 0)),
+        How::Front => bytes.starts_with(pattern),
+        How::End => string().ends_with(pattern),
+        How::Middle => pattern.is_empty() || string().windows(pattern.len()).any(|w| w == pattern),
+        How::Glob => glob(pattern, string()),
     }
 }
 

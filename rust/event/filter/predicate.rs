@@ -11,6 +11,7 @@ use super::{
         self,
         How, //
     },
+    range::Range,
     value::{
         self,
         CpuSet, //
@@ -180,9 +181,7 @@ pub(crate) enum Test {
         offset: u32,
         /// 1, 2, 4 or 8.
         size: u32,
-        signed: bool,
-        op: Op,
-        value: u64,
+        range: Range,
     },
     /// A number that is a CPU of a set.
     NumberIn {
@@ -191,11 +190,8 @@ pub(crate) enum Test {
         op: Op,
         set: u16,
     },
-    /// The current CPU.
-    Cpu {
-        op: Op,
-        value: i32,
-    },
+    /// The current CPU, as 8 bytes.
+    Cpu(Range),
     CpuIn {
         op: Op,
         set: u16,
@@ -412,17 +408,12 @@ impl<N: Names> Parser<'_, N> {
         let test = match (kind, single) {
             (FieldKind::Cpumask, Some(cpu)) => Test::MaskHas { offset, op, cpu },
             (FieldKind::Cpumask, None) => Test::MaskIs { offset, op, set },
-            (FieldKind::Cpu, Some(cpu)) => Test::Cpu {
-                op: same,
-                value: cpu as i32,
-            },
+            (FieldKind::Cpu, Some(cpu)) => cpu_is(same, cpu),
             (FieldKind::Cpu, None) => Test::CpuIn { op, set },
             (_, Some(value)) if is_word(size) => Test::Number {
                 offset,
                 size,
-                signed: false,
-                op: same,
-                value,
+                range: Range::new(same, value, size, false),
             },
             (_, None) if is_word(size) => Test::NumberIn {
                 offset,
@@ -503,21 +494,21 @@ impl<N: Names> Parser<'_, N> {
         let test = match field.kind {
             // The kernel knows no mask for the current CPU.
             FieldKind::Cpu if op == Op::And => Test::Never,
-            FieldKind::Cpu => Test::Cpu {
-                op,
-                value: value as i32,
-            },
+            FieldKind::Cpu => cpu_is(op, value),
             _ if is_word(field.size) => Test::Number {
                 offset: field.offset,
                 size: field.size,
-                signed: field.signed,
-                op,
-                value,
+                range: Range::new(op, value, field.size, field.signed),
             },
             _ => Test::Never,
         };
         Ok((test, end))
     }
+}
+
+/// The current CPU against a number, both as `int`.
+fn cpu_is(op: Op, value: u64) -> Test {
+    Test::Cpu(Range::new(op, i64::from(value as i32) as u64, 8, true))
 }
 
 fn is_word(size: u32) -> bool {

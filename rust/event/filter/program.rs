@@ -33,18 +33,18 @@ pub(crate) const MAX_TEXT: usize = 4095;
 /// A predicate with what follows it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Node {
-    test: Test,
+    pub(super) test: Test,
     /// Where to go when it holds, and when not: a later node, or one of the two below.
-    yes: u16,
-    no: u16,
+    pub(super) yes: u16,
+    pub(super) no: u16,
     /// Behind its text.
     end: u16,
     /// An odd number of `!` stands in front of it.
     inverted: bool,
 }
 
-const ACCEPT: u16 = u16::MAX;
-const REJECT: u16 = ACCEPT - 1;
+pub(super) const ACCEPT: u16 = u16::MAX;
+pub(super) const REJECT: u16 = ACCEPT - 1;
 
 impl Node {
     /// To fill memory with.
@@ -244,18 +244,8 @@ impl Program<'_> {
             Test::Number {
                 offset,
                 size,
-                signed,
-                op,
-                value,
-            } => number(record, offset, size).is_some_and(|found| {
-                if signed {
-                    compare(op, extend(found, size), extend(value, size))
-                        .unwrap_or(found & value != 0)
-                } else {
-                    let value = value & mask(size);
-                    compare(op, found, value).unwrap_or(found & value != 0)
-                }
-            }),
+                range,
+            } => upper(record, offset, size).is_some_and(|found| range.holds(found)),
             Test::NumberIn {
                 offset,
                 size,
@@ -264,9 +254,7 @@ impl Program<'_> {
             } => number(record, offset, size).is_some_and(|cpu| {
                 cpu & 0xffff_ffff < self.cpus as u64 && self.is_in(cpu & 0xffff_ffff, op, set)
             }),
-            Test::Cpu { op, value } => {
-                compare(op, i64::from(env.cpu()), i64::from(value)).unwrap_or(false)
-            }
+            Test::Cpu(range) => range.holds(u64::from(env.cpu())),
             Test::CpuIn { op, set } => self.is_in(u64::from(env.cpu()), op, set),
             Test::MaskHas { offset, op, cpu } => mask_field(record, offset).is_some_and(|found| {
                 let has = found.bit(cpu);
@@ -337,40 +325,29 @@ fn part(record: &[u8], offset: u32, size: u32) -> Option<&[u8]> {
     record.get(offset..offset.checked_add(size as usize)?)
 }
 
+/// The field of 1, 2, 4 or 8 bytes at `offset` in the upper bytes of a word.
+#[inline]
+fn upper(record: &[u8], offset: u32, size: u32) -> Option<u64> {
+    let rest = record.get(offset as usize..)?;
+    Some(match size {
+        8 => u64::from_le_bytes(*rest.first_chunk()?),
+        4 => u64::from(u32::from_le_bytes(*rest.first_chunk()?)) << 32,
+        2 => u64::from(u16::from_le_bytes(*rest.first_chunk()?)) << 48,
+        1 => u64::from(*rest.first()?) << 56,
+        _ => return None,
+    })
+}
+
+/// The same as a number.
 fn number(record: &[u8], offset: u32, size: u32) -> Option<u64> {
-    let mut bytes = [0; 8];
-    bytes
-        .get_mut(..size as usize)?
-        .copy_from_slice(part(record, offset, size)?);
-    Some(u64::from_le_bytes(bytes))
+    let unused = 64u32.wrapping_sub(size.wrapping_mul(8));
+    Some(upper(record, offset, size)?.wrapping_shr(unused))
 }
 
 /// What the word at `offset` locates, counted from `base`.
 fn located(record: &[u8], offset: u32, base: u32) -> Option<&[u8]> {
     let word = number(record, offset, 4)? as u32;
     part(record, base.checked_add(word & 0xffff)?, word >> 16)
-}
-
-fn mask(size: u32) -> u64 {
-    u64::MAX.wrapping_shr(64u32.wrapping_sub(size.wrapping_mul(8)))
-}
-
-fn extend(value: u64, size: u32) -> i64 {
-    let unused = 64u32.wrapping_sub(size.wrapping_mul(8));
-    (value.wrapping_shl(unused) as i64).wrapping_shr(unused)
-}
-
-/// `None` for an operator that is no comparison.
-fn compare<T: Ord>(op: Op, a: T, b: T) -> Option<bool> {
-    Some(match op {
-        Op::Eq => a == b,
-        Op::Ne => a != b,
-        Op::Lt => a < b,
-        Op::Le => a <= b,
-        Op::Gt => a > b,
-        Op::Ge => a >= b,
-        Op::And | Op::Glob => return None,
-    })
 }
 
 /// A set of CPUs in a record: a bit each.

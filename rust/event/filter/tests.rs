@@ -8,6 +8,7 @@ use super::{
         Error,
         Kind, //
     },
+    gate::Gate,
     predicate::{
         FieldInfo,
         FieldKind,
@@ -191,6 +192,47 @@ fn answers() {
             Err(e) => assert!(text == "COMM == bash", "{text}: {e:?}"),
         }
     }
+}
+
+#[test]
+fn gates() {
+    // Where the number is read, and whether nothing else is asked.
+    let rows = [
+        ("u8 == 200", Some((1, true))),
+        ("u8 & 8", Some((1, true))),
+        ("s16 < -1", Some((4, true))),
+        ("(((u32 != 5)))", Some((8, true))),
+        ("!(s64 > 7)", Some((16, true))),
+        ("!!ip == 7", Some((24, true))),
+        ("u8 & CPUS{3}", Some((1, true))),
+        ("u32 >= 5 && name == \"a\"", Some((8, false))),
+        ("!(u8 == 1 || u8 == 2)", Some((1, false))),
+        ("(u8 == 1 && u8 == 2) && CPU == 3", Some((1, false))),
+        // Something else may let the record through.
+        ("u8 == 1 || u8 == 2", None),
+        ("u8 == 1 && u8 == 2 || u8 == 3", None),
+        ("!(u8 == 1 && u8 == 2)", None),
+        // Not a number of the event, or not the first.
+        ("common_pid == -5", None),
+        ("common_type == 300 && u8 == 1", None),
+        ("CPU == 3", None),
+        ("name == \"a\" && u8 == 1", None),
+        ("u8 & CPUS{3,4}", None),
+        ("mask & CPUS{3}", None),
+        ("ip.function == schedule", None),
+        ("odd == 0", None),
+    ];
+    let of = |text: &str, size| {
+        compiled(text, |program| Gate::new(program.nodes, 8..size)).unwrap_or_else(|e| {
+            panic!("{text}: {e:?}");
+        })
+    };
+    for (text, want) in rows {
+        let gate = of(text, 80);
+        assert_eq!(gate.map(|gate| (gate.offset, gate.alone)), want, "{text}");
+    }
+    assert!(of("ip == 7", 32).is_some());
+    assert!(of("ip == 7", 31).is_none(), "not in every record");
 }
 
 #[test]

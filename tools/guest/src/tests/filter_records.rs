@@ -20,7 +20,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub const TESTS: &[Test] = &[
-    test("filter.contexts", 120, contexts),
+    test("filter.contexts", 180, contexts),
     test("filter.replaced", 60, replaced),
     test("filter.module", 60, of_a_module),
 ];
@@ -34,8 +34,15 @@ fn contexts(context: &Context) -> Check {
     own.set("buffer_size_kb", "20000")?;
     let writers = Writers::load(context, &[])?;
     type Wanted = fn(usize, u32) -> bool;
-    let filters: [(&str, Wanted); 4] = [
+    let filters: [(&str, Wanted); 7] = [
         ("number & 1", |_, number| number & 1 == 1),
+        ("!(number >= 2000)", |_, number| number < 2000),
+        ("who & 3 || number == 7", |context, number| {
+            context != 0 || number == 7
+        }),
+        ("number != 5 && who & 1", |context, number| {
+            number != 5 && context & 1 == 1
+        }),
         ("number < 1000 && who & 3", |context, number| {
             number < 1000 && context != 0
         }),

@@ -19,6 +19,7 @@ pub const TESTS: &[Test] = &[
     test("pids.texts", 60, texts),
     test("pids.lists", 60, lists),
     test("pids.records", 120, records),
+    test("pids.filtered", 120, filtered),
     test("pids.forks", 60, forks),
     test("pids.cpumask_texts", 30, cpumask_texts),
     test("pids.cpumask", 60, cpumask),
@@ -189,6 +190,52 @@ fn records(context: &Context) -> Check {
             for file in [ONLY, NEVER] {
                 let emptied = tree.write_truncating(file, b"");
                 ensure_eq!(emptied, Ok(0), "truncating {}", tree.shown(file));
+            }
+        }
+    }
+    report.finish()
+}
+
+/// Lists and filters together: what both let through is recorded, on both.
+fn filtered(context: &Context) -> Check {
+    const FILTERS: &[(&str, &str)] = &[
+        ("raw_syscalls/sys_enter", "id >= 3 && id != 4"),
+        ("raw_syscalls/sys_exit", "ret >= 0"),
+        ("sched/sched_switch", "!(prev_state == 0)"),
+        ("sched/sched_waking", "common_pid != 0"),
+        ("task/task_newtask", "comm ~ \"*\""),
+    ];
+    let mut report = Report::default();
+    for list in [ONLY, NEVER] {
+        let pair = Pair::new(context, SYSTEMS)?;
+        let worker = Worker::start()?;
+        for tree in [&pair.own as &Tree, &pair.reference] {
+            // First without the list, then behind it.
+            for (event, filter) in FILTERS.iter().take(2) {
+                tree.set(&format!("events/{event}/filter"), filter)?;
+            }
+            tree.set(list, &worker.pid().to_string())?;
+            for (event, filter) in FILTERS.iter().skip(2) {
+                tree.set(&format!("events/{event}/filter"), filter)?;
+            }
+        }
+        let window = pair.run(|| worker.work())?;
+        match pair.compare_all(&window) {
+            Ok(compared) => {
+                for (event, filter) in FILTERS {
+                    let count = compared.counts.get(*event).copied().unwrap_or(0);
+                    println!("{list}: {event}: {filter}: {count} records");
+                }
+                let count: usize = compared.counts.values().sum();
+                report.expect(count > 20, || format!("{list}: only {count} records"));
+            }
+            Err(e) => report.add(format!("{list}: {e}")),
+        }
+        for tree in [&pair.own as &Tree, &pair.reference] {
+            let emptied = tree.write_truncating(list, b"");
+            ensure_eq!(emptied, Ok(0), "truncating {list}");
+            for (event, _) in FILTERS {
+                tree.set(&format!("events/{event}/filter"), "0")?;
             }
         }
     }

@@ -11,6 +11,7 @@ use std::cell::Cell;
 use super::source::Source;
 use crate::event::filter::{
     error::Error,
+    gate::Gate,
     predicate::{
         FieldInfo,
         FieldKind,
@@ -47,6 +48,9 @@ const FIELDS: &[(&str, &str, usize, usize, bool)] = &[
     ("ptr", "const char *", 48, 8, false),
     ("mask", "__data_loc cpumask_t", 56, 4, false),
 ];
+/// The fields that each event has, and behind its own ones.
+const COMMON: usize = 8;
+const SIZE: usize = 60;
 const NUMBERS: std::ops::Range<usize> = 0..5;
 const TEXTS: std::ops::Range<usize> = 5..9;
 
@@ -127,7 +131,7 @@ impl<'a> Compiled<'a> {
         Ok(Compiled { text, nodes, sets })
     }
 
-    /// Each predicate is asked at most once.
+    /// Each predicate is asked at most once, and the gate keeps nothing out that is let through.
     fn answer(&self, record: &[u8]) -> bool {
         let machine = Machine::new();
         let program = Program {
@@ -138,6 +142,14 @@ impl<'a> Compiled<'a> {
         };
         let answer = program.matches(record, &machine);
         assert!(machine.asked.get() <= self.nodes.len());
+        if let Some(gate) = Gate::new(&self.nodes, COMMON..SIZE) {
+            // No record is shorter than its event.
+            if let Some(word) = record.get(..SIZE).and(little(record, gate.offset, 8)) {
+                let passed = gate.range.holds(word);
+                assert!(passed || !answer, "{gate:?} keeps out");
+                assert!(answer || !passed || !gate.alone, "{gate:?} lets through");
+            }
+        }
         answer
     }
 }
