@@ -113,7 +113,7 @@ impl Raw {
         if (other | depth) > DEEPEST {
             return None;
         }
-        let flags = (count & HARD) >> 5 | (count & SOFT) << 12;
+        let flags = ((count & HARD) >> 5) | ((count & SOFT) << 12);
         Some(self.put_together(base, flags as u32, depth | (migration << 4)))
     }
 

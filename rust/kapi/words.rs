@@ -12,6 +12,7 @@ use crate::ring::port::{
 use core::{
     arch::asm,
     cell::UnsafeCell,
+    num::NonZero,
     ptr::NonNull, //
 };
 
@@ -107,11 +108,13 @@ pub(super) fn barrier() {
 /// See [`crate::ring::port::Port::settled`].
 #[inline(always)]
 pub(crate) fn settled<T>(at: NonNull<T>) -> NonNull<T> {
-    let mut at = at.as_ptr();
-    // SAFETY: No instruction.
-    unsafe { asm!("/* {0} */", inout(reg) at, options(nomem, nostack, preserves_flags)) };
-    // SAFETY: It is what it was.
-    unsafe { NonNull::new_unchecked(at) }
+    at.map_addr(|address| {
+        let mut address = address.get();
+        // SAFETY: No instruction.
+        unsafe { asm!("/* {0} */", inout(reg) address, options(nomem, nostack, preserves_flags)) };
+        // SAFETY: It is what it was.
+        unsafe { NonZero::new_unchecked(address) }
+    })
 }
 
 // SAFETY: As above. x86 orders loads with later accesses and stores with earlier ones, so that a

@@ -410,7 +410,7 @@ fn refused(ring: &Ring, buffers: &Buffers, why: Refused) {
     match why {
         Refused::Broken => buffers.refused(ring),
         // Those that interrupted it may have filled the ring, and it has published their events.
-        Refused::Full => buffers.marked(ring),
+        Refused::Full | Refused::TooBig => buffers.marked(ring),
         _ => {}
     }
 }

@@ -49,7 +49,7 @@ pub(super) const NOTHING: ForC = 0;
 /// What C gets of a reservation.
 #[inline(always)]
 pub(super) fn for_c(entry: *mut c_void, token: u64) -> ForC {
-    entry.expose_provenance() as u128 | u128::from(token) << TOKEN_SHIFT
+    entry.expose_provenance() as u128 | (u128::from(token) << TOKEN_SHIFT)
 }
 
 /// The entry and the token of what [`for_c`] made, if there is something.

@@ -24,7 +24,7 @@ impl Packed {
     pub(crate) const fn new(payload: usize) -> Self {
         match EventSize::usual(payload) {
             Some(size) => Self(size.words()),
-            None => Self((payload as u64) << UNUSUAL_SHIFT | UNUSUAL),
+            None => Self(((payload as u64) << UNUSUAL_SHIFT) | UNUSUAL),
         }
     }
 

@@ -190,8 +190,7 @@ impl<'a, P: Port> Writer<'a, P> {
     }
 
     /// From A to E, once entered, of an event that interrupts nobody, of so many 4-byte words behind the
-    /// header. `fill` gets
-    /// its place and the delta.
+    /// header. `fill` gets its place and the delta.
     #[inline(always)]
     fn place_alone(
         self,
@@ -256,7 +255,7 @@ impl<'a, P: Port> Writer<'a, P> {
             Declined::Inside => 0,
             _ => self.enter()?,
         };
-        if level == 0 && declined == Declined::Outside && EventSize::usual(len).is_none() {
+        if level == 0 && EventSize::usual(len).is_none() {
             let clock = || Some(clock());
             let short = self.place_alone(size.words(), clock, |at, delta| {
                 // F

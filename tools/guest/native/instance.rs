@@ -9,7 +9,7 @@ pub(crate) mod consumer;
 #[path = "../../../rust/instance/page_copy.rs"]
 mod page_copy;
 #[path = "../../../rust/instance/rings.rs"]
-mod rings;
+pub(crate) mod rings;
 #[path = "../../../rust/instance/stream.rs"]
 pub(crate) mod stream;
 
@@ -139,7 +139,7 @@ impl Buffers {
         let mut states = self.reader.lock();
         let bank = self.rings.live();
         CpuPin::with(|pin| {
-            let (_, ring) = self.rings.this(pin);
+            let ring = self.rings.this(pin);
             // SAFETY: By the contract; the state is this ring's.
             unsafe { ring.reset(states.of_mut(bank)) };
             ring.set_disabled(DISABLE_USER, off);
@@ -172,7 +172,7 @@ impl Instance {
     /// Records these bytes as one event.
     pub(crate) fn raw_data(&self, bytes: &[u8]) -> Result {
         CpuPin::with(|pin| {
-            let (_, ring) = self.buffers.rings.this(pin);
+            let ring = self.buffers.rings.this(pin);
             // SAFETY: The ring of the CPU that we are pinned to.
             let writer = unsafe { ring.writer() };
             let now = || clock::read(self.recorder.clock());

@@ -49,6 +49,16 @@ pub fn restore(context: &Context) -> Check {
     Ok(())
 }
 
+/// Whether KUnit, if the kernel has it, is to run the tests of a module when that is loaded.
+pub fn run_kunit(on: bool) -> Check {
+    let glob = Path::new("/sys/module/kunit/parameters/filter_glob");
+    if !glob.exists() {
+        return Ok(());
+    }
+    let suites = if on { "*" } else { "none" };
+    std::fs::write(glob, suites).map_err(|e| format!("{}: {e}", glob.display()))
+}
+
 pub fn is_loaded(name: &str) -> bool {
     let modules = std::fs::read_to_string("/proc/modules").unwrap_or_default();
     modules
