@@ -83,12 +83,24 @@ pub(super) unsafe extern "C" fn rtrace_reserve(cookie: *mut c_void, size: u64) -
     let file = unsafe { &*cookie.cast::<EventFile>() };
     // SAFETY: By the contract.
     let size = unsafe { Packed::from_word(size) };
+    // SAFETY: By the contract.
+    let pin = unsafe { CpuPin::assume() };
+    // SAFETY: By the invariant of `EventFile`.
+    let buffers = unsafe { file.buffers.as_ref() };
+    let ring = buffers.rings().this(&pin);
+    if ring.is_disabled() {
+        if ring.is_broken() {
+            // What it refuses is counted, of what is wanted.
+            // SAFETY: By the contract.
+            return unsafe { reserve_chosen(file, size) };
+        }
+        return NOTHING;
+    }
     let Some(clock) = file.clock_here() else {
         // SAFETY: By the contract.
         return unsafe { reserve_chosen(file, size) };
     };
-    // SAFETY: By the contract.
-    unsafe { reserve_by(file, size, clock) }
+    reserve_in(file, size, clock, ring)
 }
 
 /// Reserves a record of an event that is wanted, with a clock that is made here.
@@ -106,6 +118,12 @@ pub(super) unsafe fn reserve_by(file: &EventFile, size: Packed, clock: clock::He
     if ring.is_disabled() {
         return reserve_off(file, ring);
     }
+    reserve_in(file, size, clock, ring)
+}
+
+/// As [`reserve_by`], in the ring of this CPU, which records.
+#[inline(always)]
+fn reserve_in(file: &EventFile, size: Packed, clock: clock::Here, ring: &Ring) -> ForC {
     // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
     match writer.place_short(size.payload(), size, || clock.now()) {
