@@ -9,8 +9,8 @@ use super::{
         commit_marked,
         reserve_chosen, //
     },
-    for_c,
     give_up,
+    given::given,
     leave,
     refused,
     stack::{
@@ -18,28 +18,21 @@ use super::{
         Stacks, //
     },
     tell,
-    token,
     EventFile,
     ForC,
     Recorder,
     NOTHING, //
 };
 use crate::{
-    event::context::{
-        Base,
-        Raw, //
-    },
     instance::Place,
     kapi::{
         clock,
-        context,
         percpu::CpuPin,
         port::{
             Kernel,
             Ring, //
         },
-        scratch,
-        words::settled, //
+        scratch, //
     },
     ring::{
         packed::Packed,
@@ -160,50 +153,6 @@ pub(super) unsafe extern "C" fn reserve_by_call(file: &EventFile, size: Packed) 
         Err(Declined::Inside) => reserve_inside(file, size, ring),
         Err(_) => reserve_outside(file, size, ring),
     }
-}
-
-/// What C gets of a reservation.
-#[inline(always)]
-fn given(file: &EventFile, ring: &Ring, reserved: Reserved<'_, Kernel>, bits: u64) -> ForC {
-    let (entry, more) = reserved.into_raw();
-    let (entry, token) = (settled(entry).as_ptr().cast(), token(ring, more | bits));
-    let raw = context::raw();
-    match raw.usual_word(file.base) {
-        Some(word) => {
-            // SAFETY: Reserved just now, and long enough: by the contract of `rtrace_reserve`.
-            unsafe { put_common(entry, word, &raw) };
-            for_c(entry, token)
-        }
-        // SAFETY: As above.
-        None => unsafe { given_elsewhere(entry, token, file.base) },
-    }
-}
-
-/// Fills the common fields.
-///
-/// # Safety
-///
-/// `entry` is a reservation of [`COMMON`](super::COMMON) bytes at least.
-#[inline(always)]
-unsafe fn put_common(entry: *mut c_void, word: u32, raw: &Raw) {
-    let words = entry.cast::<u32>();
-    // SAFETY: By the contract; a payload is aligned to 4 bytes.
-    unsafe { words.write(word) };
-    // SAFETY: As above.
-    unsafe { words.add(1).write(raw.pid as u32) };
-}
-
-/// As [`given`], in other contexts than that of most tasks.
-///
-/// # Safety
-///
-/// `entry` is a reservation of [`COMMON`](super::COMMON) bytes at least.
-#[inline(never)]
-unsafe extern "C" fn given_elsewhere(entry: *mut c_void, token: u64, base: Base) -> ForC {
-    let raw = context::raw();
-    // SAFETY: By the contract.
-    unsafe { put_common(entry, raw.any_word(base), &raw) };
-    for_c(entry, token)
 }
 
 /// What C gets of an attempt to reserve.

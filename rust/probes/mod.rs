@@ -9,7 +9,9 @@ mod chosen;
 mod counts;
 mod entry;
 mod external;
+mod file;
 mod filter;
+mod given;
 mod pids;
 mod raw;
 mod stack;
@@ -17,6 +19,7 @@ mod steps;
 mod syscalls;
 
 pub(crate) use self::{
+    file::EventFile,
     filter::Filter,
     pids::{
         PidFilter,
@@ -29,24 +32,25 @@ pub(crate) use self::{
 
 pub(crate) use counts::Counts;
 
-use self::steps::{
-    for_c,
-    give_up,
-    leave,
-    token,
-    ForC,
-    NOTHING, //
+use self::{
+    file::Choice,
+    given::fill_common,
+    steps::{
+        for_c,
+        give_up,
+        leave,
+        token,
+        ForC,
+        NOTHING, //
+    }, //
 };
 use crate::{
     event::context::Base,
     instance::Buffers,
     kapi::{
         clock,
-        context,
-        events::Event,
         percpu::CpuPin,
         port::Ring,
-        scratch,
         waker::Waker,
         words::SharedU64, //
     },
@@ -57,7 +61,6 @@ use crate::{
     },
     text::clock::ClockId, //
 };
-use core::ptr::NonNull;
 use kernel::prelude::*;
 
 /// Bytes of the common fields that every record begins with.
@@ -149,217 +152,6 @@ impl Recorder {
     pub(crate) fn set_clock(&self, clock: ClockId) {
         self.clock.store(clock as u64);
         self.here.store(clock::Here::word(clock::Here::of(clock)));
-    }
-}
-
-/// For who has to look closer: no clock is made here.
-static NOWHERE: SharedU64 = SharedU64::zero();
-
-/// [`Choice::All`] as a word.
-const ALL: u64 = 0;
-/// [`Choice::Some`] as a word; both are even.
-const SOME: u64 = 2;
-
-/// What a file records.
-enum Choice {
-    /// Everything.
-    All,
-    /// What the filter lets through; to be filled in one of these places.
-    Filtered(scratch::Places),
-    /// Events of some tasks, and of these what the filter lets through, if there is one.
-    Some,
-}
-
-/// An enabled event of an instance: the cookie of its probe.
-///
-/// # Invariants
-///
-/// - What the pointers name lives longer than this.
-/// - The filter goes only after another one was set and all probes that began before have ended.
-pub(crate) struct EventFile {
-    buffers: NonNull<Buffers>,
-    recorder: NonNull<Recorder>,
-    waker: NonNull<Waker>,
-    id: u16,
-    base: Base,
-    /// Address of the [`Filter`]; 0 when everything is recorded.
-    filter: SharedU64,
-    /// Address of the [`PidFilter`]; 0 when tasks do not matter.
-    pids: SharedU64,
-    /// What that makes: [`ALL`], the word of the scratch places when there is only a filter, or [`SOME`].
-    chosen: SharedU64,
-    /// Address of the word that says where the clock is made: that of the recorder when all is recorded,
-    /// else [`NOWHERE`].
-    here: SharedU64,
-    retired: bool,
-    event: &'static Event,
-}
-
-// SAFETY: The pointers are to values that are `Sync`.
-unsafe impl Send for EventFile {}
-// SAFETY: As above.
-unsafe impl Sync for EventFile {}
-
-impl EventFile {
-    /// For `event`, recorded into these rings.
-    ///
-    /// # Safety
-    ///
-    /// All of them live longer than the result.
-    pub(crate) unsafe fn new(
-        event: &'static Event,
-        buffers: &Buffers,
-        recorder: &Recorder,
-        waker: &Waker,
-    ) -> Self {
-        // INVARIANT: By the contract.
-        Self {
-            buffers: buffers.into(),
-            recorder: recorder.into(),
-            waker: waker.into(),
-            id: event.id(),
-            base: Base::new(event.id(), entry::OWN),
-            filter: SharedWord::new(0),
-            pids: SharedWord::new(0),
-            chosen: SharedWord::new(ALL),
-            here: SharedWord::new(Self::word_of(&recorder.here)),
-            retired: false,
-            event,
-        }
-    }
-
-    fn word_of(word: &SharedU64) -> u64 {
-        (&raw const *word).expose_provenance() as u64
-    }
-
-    /// The clock, if all is recorded and it is a clock that is made here.
-    #[inline(always)]
-    fn clock_here(&self) -> Option<clock::Here> {
-        let word: *const SharedU64 = core::ptr::with_exposed_provenance(self.here.load() as usize);
-        // SAFETY: A word of the recorder, which lives longer than this, or a static.
-        let word = unsafe { &*word };
-        // SAFETY: The words hold nothing else.
-        unsafe { clock::Here::of_word(word.load()) }
-    }
-
-    /// The event.
-    pub(crate) fn event(&self) -> &'static Event {
-        self.event
-    }
-
-    /// Is it the file of `event`?
-    pub(crate) fn is_for(&self, event: &Event) -> bool {
-        self.id == event.id()
-    }
-
-    /// What the probe gets.
-    pub(crate) fn cookie(&self) -> *mut c_void {
-        (&raw const *self).cast_mut().cast()
-    }
-
-    /// What is recorded?
-    #[inline(always)]
-    fn choice(&self) -> Choice {
-        let word = self.chosen.load();
-        // SAFETY: `update` stored it, or it is one of the even words there are without it.
-        match unsafe { scratch::Places::of_word(word) } {
-            Some(places) => Choice::Filtered(places),
-            None if word == ALL => Choice::All,
-            None => Choice::Some,
-        }
-    }
-
-    /// After a change of what is recorded. One caller at a time.
-    fn update(&self) {
-        let chosen = match (self.filter.load(), self.pids.load()) {
-            (0, 0) => ALL,
-            (_, 0) => scratch::Places::get().map_or(SOME, scratch::Places::word),
-            _ => SOME,
-        };
-        self.chosen.store(chosen);
-        // SAFETY: By the invariant.
-        let recorder = unsafe { self.recorder.as_ref() };
-        let word = match chosen {
-            ALL => &recorder.here,
-            _ => &NOWHERE,
-        };
-        // Behind what is to be looked at then.
-        self.here.store(Self::word_of(word));
-    }
-
-    /// Lets only records through that `filter` lets through. Not at the same time as
-    /// [`Self::set_pids`].
-    ///
-    /// # Safety
-    ///
-    /// The filter stays where it is until another one, or none, was set and
-    /// [`crate::kapi::events::synchronize`] has returned, or this has gone.
-    pub(crate) unsafe fn set_filter(&self, filter: Option<&Filter>) {
-        let address = filter.map_or(0, |filter| (&raw const *filter).expose_provenance());
-        // Release: its contents come first.
-        self.filter.store_release(address as u64);
-        self.update();
-    }
-
-    /// Is there a filter?
-    #[inline(always)]
-    fn has_filter(&self) -> bool {
-        self.filter.load() != 0
-    }
-
-    /// The filter.
-    #[inline(always)]
-    fn filter(&self) -> Option<&Filter> {
-        match self.filter.load() {
-            0 => None,
-            // SAFETY: By the invariant; the address was exposed by `set_filter`. The loads through
-            // it depend on the load of it.
-            address => Some(unsafe { &*core::ptr::with_exposed_provenance(address as usize) }),
-        }
-    }
-
-    /// Records only what `pids` does not ignore. Not at the same time as [`Self::set_filter`].
-    ///
-    /// # Safety
-    ///
-    /// It lives longer than this.
-    pub(crate) unsafe fn set_pids(&self, pids: Option<&PidFilter>) {
-        let address = pids.map_or(0, |pids| (&raw const *pids).expose_provenance());
-        self.pids.store_release(address as u64);
-        self.update();
-    }
-
-    /// Is the task that runs on this CPU not to be recorded?
-    #[inline(always)]
-    fn ignores(&self, pin: &CpuPin) -> bool {
-        match self.pids.load() {
-            0 => false,
-            address => {
-                let pids = core::ptr::with_exposed_provenance::<PidFilter>(address as usize);
-                // SAFETY: By the contract of `set_pids`, which exposed the address.
-                unsafe { &*pids }.ignores(pin)
-            }
-        }
-    }
-
-    /// Its probe is off.
-    pub(crate) fn retire(&mut self) {
-        self.retired = true;
-    }
-
-    /// Is its probe off?
-    pub(crate) fn is_retired(&self) -> bool {
-        self.retired
-    }
-}
-
-/// Fills the common fields of a record.
-#[inline(always)]
-fn fill_common(record: &mut [u8], base: Base) {
-    let raw = context::raw();
-    let words = record.chunks_exact_mut(size_of::<u32>());
-    for (bytes, word) in words.zip([raw.word(base), raw.pid as u32]) {
-        bytes.copy_from_slice(&word.to_le_bytes());
     }
 }
 

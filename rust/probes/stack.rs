@@ -65,7 +65,7 @@ impl Stacks {
 #[inline(never)]
 pub(super) fn follow(pin: &CpuPin, file: &EventFile, stacks: Stacks) {
     if stacks.has(Stacks::KERNEL) {
-        stack::with_callers(pin, file.event.owner(), |callers| {
+        stack::with_callers(pin, file.event().owner(), |callers| {
             put(
                 pin,
                 file,
