@@ -15,7 +15,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// MiB.
-const SIZES: &[u64] = &[1, 64, 256];
+const SIZES: &[u64] = &[1, 64, 256, 1024];
 const INSTANCES: &[usize] = &[1, 2, 4, 8];
 /// KiB of the buffer whose memory is looked at.
 const MEMORY_KB: u64 = 65536;
