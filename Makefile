@@ -12,7 +12,7 @@ export SECS EVENTS
 kernels := stock test lockdep kasan
 
 .PHONY: all modules modules_install clean help $(kernels:%=module-%) \
-	env run shell format check mutants kunit sanitizers \
+	env run shell format check mutants kunit sanitizers suspend \
 	bench bench-native bench-peers breakdown guest test test-long
 
 all: modules
@@ -45,7 +45,7 @@ shell:
 	@scripts/module stock >/dev/null
 	@scripts/vm
 
-format check mutants kunit sanitizers bench bench-native breakdown test test-long:
+format check mutants kunit sanitizers suspend bench bench-native breakdown test test-long:
 	@scripts/$@
 
 bench-peers:
@@ -74,6 +74,7 @@ help:
 	@echo '  kunit            the KUnit tests in the test kernel'
 	@echo '  samples          the sample modules in the stock kernel'
 	@echo '  sanitizers       mistakes on purpose, which the kernels with checks must report'
+	@echo '  suspend          the clock before and after a suspend to RAM'
 	@echo '  guest            the guest suite on all kernels'
 	@echo '  bench            what events cost beside ftrace, in instructions'
 	@echo '  bench-native     the same in nanoseconds, on this CPU; makes a kernel of its own'
