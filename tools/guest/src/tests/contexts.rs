@@ -184,10 +184,12 @@ fn run(context: &Context, tree: &Instance, plan: &Plan) -> Check<Vec<CpuStream>>
     } else {
         ""
     };
-    // One CPU of a slow kernel writes less, so that less meets.
-    let (ms, pause_us) = match sys::online_cpus() {
-        1 => (plan.ms * 3 / 2, plan.pause_us / 10),
-        _ => (plan.ms, plan.pause_us),
+    // One CPU of a slow kernel writes less, so that less meets; with a rest after each write, of which
+    // the shortest takes a tick there, hardly anything does.
+    let (ms, pause_us) = match (sys::online_cpus(), plan.pause_us) {
+        (1, 0) => (plan.ms * 3 / 2, 0),
+        (1, _) => (plan.ms / 6, 0),
+        (_, pause_us) => (plan.ms, pause_us),
     };
     let parameters = format!("ms={ms} pause_us={pause_us} instance={instance}");
     let file = context.stress.clone();
