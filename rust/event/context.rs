@@ -197,11 +197,6 @@ impl Common {
         self.depths & 0xf
     }
 
-    #[cfg(test)]
-    fn in_nmi(&self) -> bool {
-        self.has(NMI)
-    }
-
     /// The five columns: interrupts and bottom halves, reschedule, interrupt context, depth of disabled
     /// preemption, depth of disabled migration.
     pub(crate) fn columns(&self) -> [u8; 5] {
@@ -391,7 +386,7 @@ mod tests {
             };
             assert_eq!(record(hard, 1).flags, HARDIRQ);
             assert_eq!(record(nmi, 1).flags, NMI);
-            assert!(record(nmi, 1).in_nmi() && !record(hard, 1).in_nmi());
+            assert!(nmi.in_nmi() && !hard.in_nmi());
         }
     }
 

@@ -20,19 +20,13 @@ use crate::{
             PerCpu, //
         },
         port::Ring,
-        words::{
-            settled,
-            SharedU64, //
-        }, //
+        words::SharedU64, //
     },
     ring::cpu::ReaderState,
 };
 use core::{
     mem::align_of,
-    ptr::{
-        with_exposed_provenance,
-        NonNull, //
-    },
+    ptr::with_exposed_provenance, //
 };
 
 /// What the readers of one CPU remember.
@@ -101,6 +95,5 @@ impl Rings {
 /// Where `ring` is, for a token.
 #[inline(always)]
 pub(crate) fn place(ring: &Ring) -> Place {
-    let ring = settled(NonNull::from(ring));
-    Place::new(ring.as_ptr().expose_provenance() as u64)
+    Place::new((&raw const *ring).expose_provenance() as u64)
 }

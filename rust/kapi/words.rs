@@ -107,7 +107,7 @@ pub(super) fn barrier() {
 
 /// See [`crate::ring::port::Port::settled`].
 #[inline(always)]
-pub(crate) fn settled<T>(at: NonNull<T>) -> NonNull<T> {
+pub(super) fn settled(at: NonNull<u8>) -> NonNull<u8> {
     at.map_addr(|address| {
         let mut address = address.get();
         // SAFETY: No instruction.

@@ -106,8 +106,8 @@ unsafe fn reserve_wanted(file: &EventFile, size: Packed) -> ForC {
     }
 }
 
-/// As [`super::entry::rtrace_commit`], for a record that the filter is to be asked about, or that has more in front of
-/// its payload than a header.
+/// As [`super::entry::rtrace_commit`], for a record that the filter is to be asked about, or that has more
+/// in front of its payload than a header.
 ///
 /// # Safety
 ///

@@ -67,8 +67,8 @@ pub(super) const TOKEN_SCRATCH: u64 = TOKEN_ASK;
 ///
 /// # Safety
 ///
-/// `cookie` is that of an attached probe, `size` what [`Packed::new`] makes of [`COMMON`](super::COMMON) bytes or
-/// more, preemption is disabled until [`rtrace_commit`] or [`rtrace_discard`], one of which follows
+/// `cookie` is that of an attached probe, `size` what [`Packed::new`] makes of
+/// [`COMMON`](super::COMMON) bytes or more, preemption is disabled until [`rtrace_commit`] or [`rtrace_discard`], one of which follows
 /// unless the entry is null.
 #[no_mangle]
 pub(super) unsafe extern "C" fn rtrace_reserve(cookie: *mut c_void, size: u64) -> ForC {
@@ -78,9 +78,7 @@ pub(super) unsafe extern "C" fn rtrace_reserve(cookie: *mut c_void, size: u64) -
     let size = unsafe { Packed::from_word(size) };
     // SAFETY: By the contract.
     let pin = unsafe { CpuPin::assume() };
-    // SAFETY: By the invariant of `EventFile`.
-    let buffers = unsafe { file.buffers.as_ref() };
-    let ring = buffers.rings().this(&pin);
+    let ring = file.ring(&pin);
     if ring.is_disabled() {
         if ring.is_broken() {
             // What it refuses is counted, of what is wanted.
@@ -105,9 +103,7 @@ pub(super) unsafe extern "C" fn rtrace_reserve(cookie: *mut c_void, size: u64) -
 pub(super) unsafe fn reserve_by(file: &EventFile, size: Packed, clock: clock::Here) -> ForC {
     // SAFETY: By the contract.
     let pin = unsafe { CpuPin::assume() };
-    // SAFETY: By the invariant of `EventFile`.
-    let buffers = unsafe { file.buffers.as_ref() };
-    let ring = buffers.rings().this(&pin);
+    let ring = file.ring(&pin);
     if ring.is_disabled() {
         return reserve_off(file, ring);
     }
@@ -120,7 +116,7 @@ fn reserve_in(file: &EventFile, size: Packed, clock: clock::Here, ring: &Ring) -
     // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
     match writer.place_short(size.payload(), size, || clock.now()) {
-        Ok(reserved) => given(file, ring, reserved, 0),
+        Ok(reserved) => given(file, ring, reserved),
         Err(Declined::Inside) => reserve_inside(file, size, ring),
         Err(_) => reserve_outside(file, size, ring),
     }
@@ -136,8 +132,8 @@ pub(super) unsafe extern "C" fn reserve_by_call(file: &EventFile, size: Packed) 
     // SAFETY: By the contract.
     let pin = unsafe { CpuPin::assume() };
     // SAFETY: By the invariant of `EventFile`.
-    let (buffers, recorder) = unsafe { (file.buffers.as_ref(), file.recorder.as_ref()) };
-    let ring = buffers.rings().this(&pin);
+    let recorder = unsafe { file.recorder.as_ref() };
+    let ring = file.ring(&pin);
     if ring.is_disabled() {
         return reserve_off(file, ring);
     }
@@ -146,10 +142,10 @@ pub(super) unsafe extern "C" fn reserve_by_call(file: &EventFile, size: Packed) 
     let clock = recorder.clock();
     if clock != ClockId::X86Tsc {
         let attempt = writer.reserve(size.payload(), || clock::read(clock));
-        return answer(&pin, file, ring, attempt, 0);
+        return answer(&pin, file, ring, attempt);
     }
     match writer.place_short(size.payload(), size, || Some(clock::tsc())) {
-        Ok(reserved) => given(file, ring, reserved, 0),
+        Ok(reserved) => given(file, ring, reserved),
         Err(Declined::Inside) => reserve_inside(file, size, ring),
         Err(_) => reserve_outside(file, size, ring),
     }
@@ -162,10 +158,9 @@ fn answer(
     file: &EventFile,
     ring: &Ring,
     attempt: Result<Reserved<'_, Kernel>, Refused>,
-    bits: u64,
 ) -> ForC {
     match attempt {
-        Ok(reserved) => given(file, ring, reserved, bits),
+        Ok(reserved) => given(file, ring, reserved),
         Err(why) => {
             lost(pin, file, ring, why);
             NOTHING
@@ -218,7 +213,7 @@ fn reserve_long(file: &EventFile, size: Packed, ring: &Ring, declined: Declined)
     // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
     let attempt = writer.reserve_long(size.payload(), declined, || clock::read(recorder.clock()));
-    answer(&pin, file, ring, attempt, 0)
+    answer(&pin, file, ring, attempt)
 }
 
 /// The event of `file` was refused by `ring`.

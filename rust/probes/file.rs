@@ -15,6 +15,7 @@ use crate::{
         clock,
         events::Event,
         percpu::CpuPin,
+        port::Ring,
         scratch,
         waker::Waker,
         words::SharedU64, //
@@ -112,6 +113,13 @@ impl EventFile {
         let word = unsafe { &*word };
         // SAFETY: The words hold nothing else.
         unsafe { clock::Here::of_word(word.load()) }
+    }
+
+    /// The ring that its events of this CPU go into.
+    #[inline(always)]
+    pub(super) fn ring(&self, pin: &CpuPin) -> &Ring {
+        // SAFETY: By the invariant.
+        unsafe { self.buffers.as_ref() }.rings().this(pin)
     }
 
     /// The event.

@@ -21,23 +21,20 @@ use crate::{
             Kernel,
             Ring, //
         },
-        words::settled, //
     },
-    ring::reserved::Reserved, //
+    ring::{
+        port::Port as _,
+        reserved::Reserved, //
+    }, //
 };
 use core::mem::size_of;
 use kernel::prelude::*;
 
 /// What C gets of a reservation.
 #[inline(always)]
-pub(super) fn given(
-    file: &EventFile,
-    ring: &Ring,
-    reserved: Reserved<'_, Kernel>,
-    bits: u64,
-) -> ForC {
-    let (entry, more) = reserved.into_raw();
-    let (entry, token) = (settled(entry).as_ptr().cast(), token(ring, more | bits));
+pub(super) fn given(file: &EventFile, ring: &Ring, reserved: Reserved<'_, Kernel>) -> ForC {
+    let (entry, bits) = reserved.into_raw();
+    let (entry, token) = (Kernel::settled(entry).as_ptr().cast(), token(ring, bits));
     let raw = context::raw();
     match raw.usual_word(file.base) {
         Some(word) => {

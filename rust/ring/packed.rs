@@ -56,10 +56,16 @@ impl Packed {
         self.0 as u32
     }
 
+    /// Is it a usual one?
+    #[inline(always)]
+    pub(super) const fn is_usual(self) -> bool {
+        self.0 & UNUSUAL == 0
+    }
+
     /// The bytes of the payload; of a usual size as many as there is room for.
     #[inline(always)]
     pub(crate) const fn payload(self) -> usize {
-        if self.0 & UNUSUAL == 0 {
+        if self.is_usual() {
             (self.0 << 2) as usize
         } else {
             (self.0 >> UNUSUAL_SHIFT) as usize

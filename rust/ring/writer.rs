@@ -152,10 +152,11 @@ impl<'a, P: Port> Writer<'a, P> {
         if self.ring.is_disabled() {
             return Err(Declined::Off);
         }
-        match EventSize::usual(len) {
-            Some(_) => self.place_short(len, Packed::new(len), || Some(clock())),
-            None => Err(Declined::Outside),
+        let size = Packed::new(len);
+        if !size.is_usual() {
+            return Err(Declined::Outside);
         }
+        self.place_short(len, size, || Some(clock()))
     }
 
     /// The way of most events: nobody is interrupted, the sub-buffer has been published into, has room,

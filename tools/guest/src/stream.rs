@@ -11,6 +11,10 @@ use std::io::Read;
 /// Bytes of the largest sub-buffer.
 pub const LARGEST: usize = 512 << 10;
 
+/// Bits of the common flags that an interrupt may set between one record of an event and another:
+/// lazily, now, and in the preemption counter.
+pub const NEED_RESCHED: u8 = 0x02 | 0x04 | 0x20;
+
 #[derive(Debug, Clone)]
 pub struct Record {
     pub cpu: usize,

@@ -7,7 +7,7 @@ use super::{test, Test};
 use crate::check::{Check, Report};
 use crate::errno::*;
 use crate::page;
-use crate::stream::{drain_cpu, CpuStream, Record};
+use crate::stream::{drain_cpu, CpuStream, Record, NEED_RESCHED};
 use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::Context;
@@ -26,9 +26,6 @@ pub const TESTS: &[Test] = &[
     test("raw.several_readers", 20, several_readers),
     test("raw.given_stays", 60, given_stays),
 ];
-
-/// Flags of the common fields: lazily, now, and in the preemption counter.
-const WANTS_RESCHED: u8 = 0x02 | 0x04 | 0x20;
 
 const RAW: &str = "per_cpu/cpu0/trace_pipe_raw";
 
@@ -99,8 +96,8 @@ fn one_page(context: &Context) -> Check {
         // All but the type, and the address of each tracer's own function. The one may be written
         // when somebody wants the CPU, and the other not.
         ensure_eq!(
-            event.payload[2] & !WANTS_RESCHED,
-            reference.payload[2] & !WANTS_RESCHED,
+            event.payload[2] & !NEED_RESCHED,
+            reference.payload[2] & !NEED_RESCHED,
             "flags of {text:?}"
         );
         ensure_eq!(

@@ -14,7 +14,7 @@ use super::{test, Test};
 use crate::align;
 use crate::check::{Check, Report};
 use crate::format::Format;
-use crate::stream::{self, Record};
+use crate::stream::{self, Record, NEED_RESCHED};
 use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::workload;
@@ -85,9 +85,6 @@ fn leaving(state: &[u8]) -> Vec<u8> {
     }
     state
 }
-
-/// The common_flags bits that an interrupt between the two probes may set.
-const NEED_RESCHED: u8 = 0x02 | 0x04 | 0x20;
 
 const IRQS_OFF: u8 = 0x01;
 const BH_OFF: u8 = 0x80;
