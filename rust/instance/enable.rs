@@ -24,7 +24,9 @@ kernel::sync::global_lock! {
     unsafe(uninit) static COMMS: Mutex<Comms> = Comms { events: 0, recording: None };
 }
 
-/// Whether names and thread groups of tasks have to be remembered.
+/// Whether names and thread groups of tasks have to be remembered. What is recorded is looked at later,
+/// so nothing is remembered while nothing is recorded: tasks that came later would take the places of
+/// those that the trace is about.
 struct Comms {
     /// Enabled events of all instances.
     events: usize,
@@ -46,9 +48,12 @@ impl Comms {
             self.recording = None;
             return Ok(());
         }
-        cmdlines::remember(names, tgids);
         if self.recording.is_none() {
             self.recording = Some(cmdlines::Recording::start()?);
+        }
+        match registry::first(Instance::records_events) {
+            Some(_) => cmdlines::remember(names, tgids),
+            None => cmdlines::rest(),
         }
         Ok(())
     }
@@ -69,15 +74,24 @@ pub(super) fn exit() {
     unsafe { cmdlines::exit() };
 }
 
-/// The option `record-cmd` or `record-tgid` has changed.
+/// The option `record-cmd` or `record-tgid` or `tracing_on` has changed.
 pub(super) fn record_tasks_again() -> Result {
     COMMS.lock().apply()
+}
+
+/// As [`record_tasks_again`], for those who succeed without names.
+pub(super) fn try_record_tasks() {
+    warn_if_not(COMMS.lock().apply());
 }
 
 fn count_events(change: impl FnOnce(usize) -> usize) {
     let mut comms = COMMS.lock();
     comms.events = change(comms.events);
-    if let Err(e) = comms.apply() {
+    warn_if_not(comms.apply());
+}
+
+fn warn_if_not(recording: Result) {
+    if let Err(e) = recording {
         pr_warn!("names of tasks are not recorded: {e:?}\n");
     }
 }
@@ -87,6 +101,11 @@ impl Instance {
     pub(crate) fn event_enabled(&self, event: &Event) -> bool {
         let files = self.events.lock();
         files.iter().any(|file| file.is_for(event))
+    }
+
+    /// Is there an event that is recorded now?
+    fn records_events(&self) -> bool {
+        self.tracing_on() && !self.events.lock().is_empty()
     }
 
     /// Starts recording `event`.

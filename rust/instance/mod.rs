@@ -269,9 +269,18 @@ impl Instance {
 
     /// Switches recording.
     pub(crate) fn set_tracing_on(&self, on: bool) {
+        let turn = self.pauses.lock();
         self.on.store(on, Relaxed);
+        // Tasks are remembered before the first of their events and until the last.
+        if on {
+            enable::try_record_tasks();
+        }
         self.buffers
             .each(|ring| ring.set_disabled(DISABLE_USER, !on));
+        if !on {
+            enable::try_record_tasks();
+        }
+        drop(turn);
         // Readers that sleep are at the end of the file when it is off.
         self.wake_all();
     }

@@ -17,6 +17,7 @@ use super::{
     },
     grace,
     percpu::CpuPin,
+    tasks,
     words::SharedU64, //
 };
 use crate::{
@@ -289,6 +290,22 @@ pub(crate) fn remember(names: bool, tgids: bool) {
     WANTED.store(bits, Relaxed);
 }
 
+/// Remembers the tasks that run just now, which may have come before there was a [`Recording`], and then
+/// nothing any more. Process context; may sleep.
+pub(crate) fn rest() {
+    let wanted = WANTED.load(Relaxed);
+    if wanted == 0 {
+        return;
+    }
+    tasks::on_each_cpu(&|_: &CpuPin, _| {
+        with_table(|table| {
+            // SAFETY: The current task exists.
+            unsafe { save(table, wanted, kernel::current!().as_ptr()) }
+        });
+    });
+    WANTED.store(0, Relaxed);
+}
+
 /// Remembers a task.
 ///
 /// # Safety
@@ -327,6 +344,9 @@ unsafe extern "C" fn on_switch(
     _prev_state: c_uint,
 ) {
     let wanted = WANTED.load(Relaxed);
+    if wanted == 0 {
+        return;
+    }
     // SAFETY: The scheduler has disabled preemption.
     let Some(table) = (unsafe { table() }) else {
         return;

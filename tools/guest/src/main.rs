@@ -29,6 +29,7 @@ mod maps;
 mod memory;
 mod module;
 mod page;
+mod process;
 mod rawcalls;
 mod runner;
 mod soak;

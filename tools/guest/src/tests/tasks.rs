@@ -6,15 +6,18 @@ use super::golden::without_stamp;
 use super::{pair, test, Test};
 use crate::check::{Check, Report};
 use crate::errno::*;
+use crate::process;
 use crate::sys;
 use crate::tree::Tree;
 use crate::workload;
 use crate::Context;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 pub const TESTS: &[Test] = &[
     test("tasks.cmdlines_size", 60, cmdlines_size),
     test("tasks.resize_under_load", 60, resize_under_load),
+    test("tasks.names_stay", 60, names_stay),
     test("tasks.tgids", 60, tgids),
     test("tasks.tgid_column", 60, tgid_column),
 ];
@@ -128,6 +131,68 @@ fn resize_under_load(context: &Context) -> Check {
         drop(load);
         result.and(top.set("saved_cmdlines_size", "1"))
     })
+}
+
+/// A process for which the only place is that of `task` runs and ends.
+fn run_rival(top: &Tree, task: u32) -> Check {
+    let size = top.get("saved_cmdlines_size")?;
+    let places: u32 = size.trim().parse().map_err(|_| format!("size {size:?}"))?;
+    let mut rivals = (task % places..1 << 15).step_by(places as usize);
+    let ran = rivals.any(|pid| pid != task && pid != 0 && process::run_as(pid).is_ok());
+    ensure!(ran, "no pid is free that shares a place with {task}");
+    Ok(())
+}
+
+/// Tasks that come while nothing is recorded do not take the places of those in the trace.
+fn names_stay(context: &Context) -> Check {
+    if !context.is_rtracefs() {
+        skip!("which tasks share a place is rtracefs's own");
+    }
+    let top = Tree::at(&context.root);
+    let (own, _reference) = pair(context)?;
+    let known = |task| -> Check<bool> { Ok(table(&top, "saved_cmdlines")?.contains_key(&task)) };
+
+    // A task that sleeps meanwhile, so that it is not seen again.
+    own.set(SWITCHES, "1")?;
+    let (end, ended) = std::sync::mpsc::channel::<()>();
+    let (say, said) = std::sync::mpsc::channel();
+    let sleeper = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        let _ = say.send(sys::thread_id());
+        let _ = ended.recv();
+    });
+    let task = said.recv().map_err(|e| e.to_string())?;
+    ensure!(sys::wait_asleep(task), "{task} does not sleep");
+    ensure!(known(task)?, "{task} was not remembered");
+    own.set("tracing_on", "0")?;
+    run_rival(&top, task)?;
+    ensure!(known(task)?, "forgotten for a task that is not in the trace");
+    own.set("tracing_on", "1")?;
+    run_rival(&top, task)?;
+    ensure!(!known(task)?, "a task in the trace was not remembered");
+    drop(end);
+    sleeper.join().map_err(|_| "the sleeper died")?;
+
+    // A task that runs on when recording stops, and did not come while it was on.
+    sys::pin_to(0);
+    let me = sys::thread_id();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let rival = scope.spawn(|| {
+            sys::pin_to(1);
+            let result = run_rival(&top, me);
+            done.store(true, Ordering::Release);
+            result
+        });
+        while !done.load(Ordering::Acquire) {
+            std::hint::spin_loop();
+        }
+        let result = own.set("tracing_on", "0");
+        rival.join().map_err(|_| "the rival's parent died")??;
+        result
+    })?;
+    ensure!(known(me)?, "a task that ran all the time is not known");
+    own.set(SWITCHES, "0")
 }
 
 /// Who is in which thread group, once somebody wants to know.
