@@ -5,6 +5,7 @@
 
 use super::{pair, test, Test};
 use crate::check::{Check, Report};
+use crate::stream::NEED_RESCHED;
 use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::workload;
@@ -423,7 +424,12 @@ fn latency_pipe(recorded: &Recorded) -> Check {
             .map(|line| {
                 let (head, tail) = line.split_once('[').unwrap_or((line, ""));
                 let delay = tail.split_once('(').map_or("", |(_, delay)| delay);
-                format!("{head}{delay}")
+                // Name, pid, CPU, flags, of which some may change between the two probes.
+                let mut words: Vec<_> = head.split_whitespace().map(String::from).collect();
+                if let Some(Ok(flags)) = words.get(3).map(|flags| flags.parse::<u8>()) {
+                    words[3] = (flags & !NEED_RESCHED).to_string();
+                }
+                format!("{} {delay}", words.join(" "))
             })
             .collect();
         seen.push(lines);

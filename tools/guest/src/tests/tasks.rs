@@ -166,7 +166,10 @@ fn names_stay(context: &Context) -> Check {
     ensure!(known(task)?, "{task} was not remembered");
     own.set("tracing_on", "0")?;
     run_rival(&top, task)?;
-    ensure!(known(task)?, "forgotten for a task that is not in the trace");
+    ensure!(
+        known(task)?,
+        "forgotten for a task that is not in the trace"
+    );
     own.set("tracing_on", "1")?;
     run_rival(&top, task)?;
     ensure!(!known(task)?, "a task in the trace was not remembered");
