@@ -62,8 +62,9 @@ pub(crate) struct Raw {
     pub(crate) rflags: u64,
     /// The lowest bits of `thread_info.flags` of the current task.
     pub(crate) thread_flags: u8,
-    /// How often the current task disabled its migration.
-    pub(crate) migration_disabled: u16,
+    /// How often the current task disabled its migration, in the lower half; the upper one says whether
+    /// somebody waits for its end.
+    pub(crate) migration: u32,
     /// Who the current task is.
     pub(crate) pid: i32,
 }
@@ -94,36 +95,37 @@ impl Raw {
         }
     }
 
-    /// As [`Self::word`] in a task that is in no hurry, or in one interrupt or soft interrupt above such a
-    /// task, or one in the other: bottom halves on, nobody wants to be scheduled, no depth over 15. Nothing
-    /// otherwise.
+    /// As [`Self::word`] in a task that may migrate and that nobody wants to stop, or in one interrupt or
+    /// soft interrupt above such a task, or one in the other: bottom halves on, preemption not disabled more
+    /// than 15 times. Nothing otherwise.
     #[inline(always)]
     pub(crate) fn usual_word(&self, base: Base) -> Option<u32> {
-        const _: () = assert!((WANTS_RESCHED | WANTS_RESCHED_LAZY) as u64 & DEEPEST == 0);
         const _: () = assert!(HARD >> 5 == (HARDIRQ as u64) << FLAGS_SHIFT);
         const _: () = assert!(SOFT << 12 == (SOFTIRQ as u64) << FLAGS_SHIFT);
-        let (count, migration) = (self.count(), u64::from(self.migration_disabled));
-        // Neither of them has a bit of 0..=15 that says more than a depth.
-        let other = u64::from(self.thread_flags & (WANTS_RESCHED | WANTS_RESCHED_LAZY)) | migration;
-        // The inverted bit 63 makes `count` large when somebody wants to be scheduled.
-        if (other | count) <= DEEPEST {
-            return Some(self.put_together(base, 0, count | (migration << 4)));
-        }
-        let depth = count & !(HARD | SOFT);
-        if (other | depth) > DEEPEST {
+        let wanted = self.thread_flags & (WANTS_RESCHED | WANTS_RESCHED_LAZY);
+        if u32::from(wanted) | self.migration != 0 {
             return None;
         }
-        let flags = ((count & HARD) >> 5) | ((count & SOFT) << 12);
-        Some(self.put_together(base, flags as u32, depth | (migration << 4)))
+        // The inverted bit 63 makes `count` large when somebody wants to be scheduled.
+        let count = self.count();
+        let mut rest = (count as u32) << DEPTHS_SHIFT;
+        if count > DEEPEST {
+            if count & !(HARD | SOFT | DEEPEST) != 0 {
+                return None;
+            }
+            // The depth is too small to get between the flags.
+            rest |= (((count >> 5) | (count << 12)) & ((HARD >> 5) | (SOFT << 12))) as u32;
+        }
+        Some(self.put_together(base, rest))
     }
 
     /// As [`Self::word`], in any context.
     #[inline(always)]
     pub(crate) fn any_word(&self, base: Base) -> u32 {
-        let (count, migration) = (self.count(), u64::from(self.migration_disabled));
+        let (count, migration) = (self.count(), u64::from(self.migration as u16));
         let depths = (count & 0xff).min(DEEPEST) | (migration.min(DEEPEST) << 4);
         let flags = rare_flags(count, self.thread_flags) << FLAGS_SHIFT;
-        self.put_together(base, flags as u32, depths)
+        self.put_together(base, flags as u32 | (depths as u32) << DEPTHS_SHIFT)
     }
 
     /// Is an NMI handled?
@@ -137,15 +139,12 @@ impl Raw {
         self.preempt_count ^ NO_RESCHED_WANTED
     }
 
-    /// `flags` are all but "interrupts are off", in their place.
+    /// `rest` are the depths, and all flags but "interrupts are off".
     #[inline(always)]
-    fn put_together(&self, base: Base, flags: u32, depths: u64) -> u32 {
+    fn put_together(&self, base: Base, rest: u32) -> u32 {
         // The flag of the processor says the opposite of what `base` does, and takes it away.
         let on = (self.rflags as u32 & INTERRUPTS_ON) << (FLAGS_SHIFT - RFLAGS_IF_SHIFT);
-        base.0
-            .wrapping_add((depths as u32) << DEPTHS_SHIFT)
-            .wrapping_add(flags)
-            .wrapping_sub(on)
+        base.0.wrapping_add(rest).wrapping_sub(on)
     }
 }
 
@@ -267,7 +266,7 @@ mod tests {
         preempt_count: NO_RESCHED_WANTED | 1,
         rflags: 0x246,
         thread_flags: 0,
-        migration_disabled: 0,
+        migration: 0,
         pid: 1234,
     };
 
@@ -289,7 +288,7 @@ mod tests {
         let raw = Raw {
             preempt_count: NO_RESCHED_WANTED | 3,
             rflags: 0,
-            migration_disabled: 5,
+            migration: 5,
             pid: -2,
             ..CALM
         };
@@ -322,7 +321,7 @@ mod tests {
             flags |= if condition { flag } else { 0 };
         }
         let depth = (count & 0xff).min(15) as u8;
-        let migration = raw.migration_disabled.min(15) as u8;
+        let migration = (raw.migration & 0xffff).min(15) as u8;
 
         (flags, ((migration << 4) | depth) - own as u8)
     }
@@ -334,7 +333,7 @@ mod tests {
         for bits in 0u64..1 << 8 {
             let bit = |n: u64| (bits >> n) & 1;
             for depth in 1..=255 {
-                for migration_disabled in [0, 1, 14, 15, 16, 255, u16::MAX] {
+                for migration in [0, 1, 14, 15, 16, 255, 0xffff, 0x1_0000, 0x1_0001, u32::MAX] {
                     for hard_disabled in [0, 1, 0x80] {
                         let raw = Raw {
                             preempt_count: depth
@@ -346,7 +345,7 @@ mod tests {
                                 | (bit(4) << 63),
                             rflags: (bit(5) << 9) | 0x46,
                             thread_flags: ((bit(6) << 4) | (bit(7) << 5) | 0xcf) as u8,
-                            migration_disabled,
+                            migration,
                             pid: 7,
                         };
                         for own in [0, 1] {
@@ -463,14 +462,14 @@ mod tests {
             ),
             (
                 Raw {
-                    migration_disabled: 2,
+                    migration: 2,
                     ..CALM
                 },
                 "....2",
             ),
             (
                 Raw {
-                    migration_disabled: 1000,
+                    migration: 1000,
                     ..CALM
                 },
                 "....f",

@@ -18,6 +18,11 @@ use kernel::bindings::{
 
 const _: () = assert!(TIF_NEED_RESCHED == bindings::TIF_NEED_RESCHED);
 const _: () = assert!(TIF_NEED_RESCHED_LAZY == bindings::TIF_NEED_RESCHED_LAZY);
+// Both are read as one word.
+const _: () = assert!(offset_of!(task_struct, migration_disabled) % 4 == 0);
+const _: () = assert!(
+    offset_of!(task_struct, migration_flags) == offset_of!(task_struct, migration_disabled) + 2
+);
 
 /// Reads them. Any context.
 #[inline(always)]
@@ -34,8 +39,9 @@ pub(crate) fn raw() -> Raw {
             s = sym bindings::current_task, options(nostack, preserves_flags, readonly));
         asm!("pushfq", "pop {r}", r = out(reg) rflags, options(preserves_flags));
     }
-    // SAFETY: The current task exists while it runs; the fields are inside it, of these types. The flags,
-    // of which the first byte has those that count, are changed by others; the rest only by the task.
+    // SAFETY: The current task exists while it runs; the fields are inside it, of these types, the two of
+    // migration in one word. The flags, of which the first byte has those that count, and those of
+    // migration are changed by others; the rest only by the task.
     unsafe {
         Raw {
             preempt_count: flipped ^ (1 << 63),
@@ -44,10 +50,10 @@ pub(crate) fn raw() -> Raw {
                 .add(offset_of!(task_struct, thread_info.flags))
                 .cast::<u8>()
                 .read_volatile(),
-            migration_disabled: task
+            migration: task
                 .add(offset_of!(task_struct, migration_disabled))
-                .cast::<u16>()
-                .read(),
+                .cast::<u32>()
+                .read_volatile(),
             pid: task.add(offset_of!(task_struct, pid)).cast::<i32>().read(),
         }
     }
