@@ -6,7 +6,7 @@ use super::{
     c,
     cpus, //
 };
-#[cfg(CONFIG_SMP)]
+#[cfg(any(CONFIG_SMP, CONFIG_PREEMPTION))]
 use core::arch::asm;
 use core::{
     marker::PhantomData,
@@ -48,6 +48,48 @@ impl CpuPin {
         unsafe { c::rt_preempt_enable_notrace() };
         result
     }
+}
+
+/// Disables preemption, once more.
+///
+/// # Safety
+///
+/// [`enable_preemption`] follows, in the same task or interrupt.
+#[inline(always)]
+pub(crate) unsafe fn disable_preemption() {
+    // SAFETY: No pointers; undone by the caller.
+    unsafe { c::rt_preempt_disable_notrace() };
+}
+
+/// Enables preemption, once, as `preempt_enable_notrace()` does.
+///
+/// # Safety
+///
+/// It was disabled in the same task or interrupt, and nobody rests on that any more.
+#[cfg(CONFIG_PREEMPTION)]
+#[inline(always)]
+pub(crate) unsafe fn enable_preemption() {
+    // SAFETY: The counter of this CPU, in one instruction. It becomes 0 when nobody else has disabled
+    // preemption and somebody wants to be scheduled.
+    unsafe {
+        asm!("dec qword ptr gs:[rip + {s}]", "je {wanted}", s = sym bindings::__preempt_count,
+            wanted = label {
+                // SAFETY: It just became 0.
+                return unsafe { c::rt_preempt_schedule_notrace() };
+            }, options(nostack))
+    };
+}
+
+/// Enables preemption, once.
+///
+/// # Safety
+///
+/// It was disabled in the same task or interrupt, and nobody rests on that any more.
+#[cfg(not(CONFIG_PREEMPTION))]
+#[inline(always)]
+pub(crate) unsafe fn enable_preemption() {
+    // SAFETY: By the contract.
+    unsafe { c::rt_preempt_enable_notrace() };
 }
 
 /// A value of type `T` for each possible CPU.

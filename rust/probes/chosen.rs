@@ -14,6 +14,7 @@ use super::{
     entry::{
         commit_plain,
         commit_reserved,
+        end,
         reserve_by,
         reserve_by_call,
         TOKEN_ASK,
@@ -122,7 +123,9 @@ pub(super) unsafe extern "C" fn commit_marked(file: &EventFile, entry: *mut c_vo
         // SAFETY: By the contract, and the token says so.
         let record = unsafe { scratch::Record::filled(entry) };
         if !filter.may_match(&record) {
-            return record.end();
+            record.end();
+            // SAFETY: By the contract.
+            return unsafe { end() };
         }
         if !filter.is_one_number() {
             // SAFETY: By the contract; what looked at the entry is over.
@@ -134,7 +137,7 @@ pub(super) unsafe extern "C" fn commit_marked(file: &EventFile, entry: *mut c_vo
     unsafe { commit_wanted(file, entry) };
 }
 
-/// Records what was filled beside the ring, if all of the filter lets it through.
+/// Records what was filled beside the ring, if all of the filter lets it through. The [`end`].
 ///
 /// # Safety
 ///
@@ -145,13 +148,15 @@ unsafe extern "C" fn commit_asked(file: &EventFile, entry: *mut c_void, filter: 
     let (pin, mut record) = unsafe { (CpuPin::assume(), scratch::Record::filled(entry)) };
     fill_common(record.bytes(), file.base);
     if !filter.matches(&pin, record.bytes()) {
-        return record.end();
+        record.end();
+        // SAFETY: By the contract.
+        return unsafe { end() };
     }
     // SAFETY: By the contract; what looked at the entry is over.
     unsafe { commit_wanted(file, entry) };
 }
 
-/// Records what was filled beside the ring.
+/// Records what was filled beside the ring. The [`end`].
 ///
 /// # Safety
 ///
@@ -163,7 +168,9 @@ unsafe extern "C" fn commit_wanted(file: &EventFile, entry: *mut c_void) {
     // SAFETY: By the contract; the commit is below.
     let reserved = unsafe { reserve_wanted(file, record.size()) };
     let Some((to, token)) = parts(reserved) else {
-        return record.end();
+        record.end();
+        // SAFETY: By the contract.
+        return unsafe { end() };
     };
     // SAFETY: As many bytes as those of the record were reserved just now.
     unsafe { record.copy_behind::<COMMON>(to.as_ptr().cast()) };

@@ -27,7 +27,10 @@ use crate::{
     instance::Place,
     kapi::{
         clock,
-        percpu::CpuPin,
+        percpu::{
+            self,
+            CpuPin, //
+        },
         port::{
             Kernel,
             Ring, //
@@ -68,8 +71,8 @@ pub(super) const TOKEN_SCRATCH: u64 = TOKEN_ASK;
 /// # Safety
 ///
 /// `cookie` is that of an attached probe, `size` what [`Packed::new`] makes of
-/// [`COMMON`](super::COMMON) bytes or more, preemption is disabled until [`rtrace_commit`] or [`rtrace_discard`], one of which follows
-/// unless the entry is null.
+/// [`COMMON`](super::COMMON) bytes or more, preemption is disabled until [`rtrace_commit`] or
+/// [`rtrace_discard`], one of which follows unless the entry is null.
 #[no_mangle]
 pub(super) unsafe extern "C" fn rtrace_reserve(cookie: *mut c_void, size: u64) -> ForC {
     // SAFETY: By the contract; `disable` waits for probes before the file goes.
@@ -239,14 +242,15 @@ fn recorded(pin: &CpuPin, file: &EventFile, recorder: &Recorder) {
     }
 }
 
-/// Makes a record final, or gives it up when the filter does not let it through.
+/// Makes a record final, or gives it up when the filter does not let it through, and enables preemption,
+/// so that a probe ends with a jump to here.
 ///
 /// This is the way of most events, as in [`rtrace_reserve`].
 ///
 /// # Safety
 ///
 /// `cookie` as it was given to [`rtrace_reserve`], `entry` and `token` as that returned them, and
-/// `entry` is not null; preemption is still disabled.
+/// `entry` is not null; preemption is still disabled, by the probe.
 #[no_mangle]
 pub(super) unsafe extern "C" fn rtrace_commit(cookie: *mut c_void, entry: *mut c_void, token: u64) {
     // SAFETY: As in `rtrace_reserve`.
@@ -259,7 +263,18 @@ pub(super) unsafe extern "C" fn rtrace_commit(cookie: *mut c_void, entry: *mut c
     unsafe { commit_plain(file, token) };
 }
 
-/// Makes a record in the ring final that has nothing in front of its payload but a header.
+/// The end of all that [`rtrace_commit`] goes on in.
+///
+/// # Safety
+///
+/// As for that; nothing of this CPU is used any more.
+#[inline(always)]
+pub(super) unsafe fn end() {
+    // SAFETY: By the contract.
+    unsafe { percpu::enable_preemption() };
+}
+
+/// Makes a record in the ring final that has nothing in front of its payload but a header. The [`end`].
 ///
 /// # Safety
 ///
@@ -282,11 +297,13 @@ pub(super) unsafe fn commit_plain(file: &EventFile, token: u64) {
     // SAFETY: By the invariant of `EventFile`.
     let waker = unsafe { file.waker.as_ref() };
     if !waker.is_quiet() {
-        told(file);
+        return told(file);
     }
+    // SAFETY: By the contract.
+    unsafe { end() };
 }
 
-/// Behind an event that made its way out and may have something to tell.
+/// Behind an event that made its way out and may have something to tell. The [`end`].
 #[cold]
 #[inline(never)]
 extern "C" fn told(file: &EventFile) {
@@ -296,23 +313,25 @@ extern "C" fn told(file: &EventFile) {
     let (recorder, waker) = unsafe { (file.recorder.as_ref(), file.waker.as_ref()) };
     waker.published();
     recorded(&pin, file, recorder);
+    // SAFETY: Only `commit_plain` calls this.
+    unsafe { end() };
 }
 
-/// Goes the long way out of `ring`, which the writer has not left.
+/// Goes the long way out of `ring`, which the writer has not left. The [`end`].
 #[cold]
 #[inline(never)]
 extern "C" fn commit_inside(file: &EventFile, ring: &Ring) {
     commit_long(file, ring, Left::Not);
 }
 
-/// Goes the long way out of `ring`, which the writer has left too early.
+/// Goes the long way out of `ring`, which the writer has left too early. The [`end`].
 #[cold]
 #[inline(never)]
 extern "C" fn commit_again(file: &EventFile, ring: &Ring) {
     commit_long(file, ring, Left::TooEarly);
 }
 
-/// Goes the long way out of `ring`.
+/// Goes the long way out of `ring`. The [`end`].
 #[inline(always)]
 fn commit_long(file: &EventFile, ring: &Ring, left: Left) {
     // SAFETY: Only `rtrace_commit` calls this.
@@ -328,10 +347,12 @@ fn commit_long(file: &EventFile, ring: &Ring, left: Left) {
     // SAFETY: The short way said so.
     unsafe { leave(buffers, waker, ring, left) };
     recorded(&pin, file, recorder);
+    // SAFETY: Only `commit_plain` calls this.
+    unsafe { end() };
 }
 
 /// Makes a record in the ring final that has more in front of its payload than a header, or that the
-/// filter is to be asked about.
+/// filter is to be asked about. The [`end`].
 ///
 /// # Safety
 ///
@@ -354,7 +375,8 @@ pub(super) unsafe extern "C" fn commit_reserved(file: &EventFile, entry: *mut c_
     // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
     let Some(entry) = NonNull::new(entry.cast()) else {
-        return;
+        // SAFETY: By the contract.
+        return unsafe { end() };
     };
     // SAFETY: By the contract.
     let mut reserved = unsafe { Reserved::from_raw(writer, entry, bits) };
@@ -371,6 +393,8 @@ pub(super) unsafe extern "C" fn commit_reserved(file: &EventFile, entry: *mut c_
     if wanted {
         recorded(&pin, file, recorder);
     }
+    // SAFETY: By the contract.
+    unsafe { end() };
 }
 
 /// Gives a record up.

@@ -22,7 +22,7 @@ use super::{
 use crate::{
     kapi::{
         c::rt_raw_arg,
-        percpu::CpuPin, //
+        percpu, //
     },
     ring::packed::Packed, //
 };
@@ -39,20 +39,21 @@ unsafe fn record(cookie: *mut c_void, values: &[u64]) {
     // SAFETY: By the contract; `disable` waits for probes before the file goes.
     let event = unsafe { &*cookie.cast::<EventFile>() }.event();
     let (args, size) = (event.raw_args(), event.size());
-    CpuPin::with(|_| {
-        // SAFETY: The caller's cookie, preemption is off.
-        let reserved = unsafe { rtrace_reserve(cookie, Packed::new(size).word()) };
-        let Some((entry, token)) = parts(reserved) else {
-            return;
-        };
-        // SAFETY: The record is that long, and ours until the commit.
-        let record = unsafe { slice::from_raw_parts_mut(entry.cast::<u8>().as_ptr(), size) };
-        for (arg, value) in args.iter().zip(values) {
-            put(record, arg, *value);
-        }
-        // SAFETY: As returned by the reservation; preemption is still off.
-        unsafe { rtrace_commit(cookie, entry.as_ptr(), token) };
-    });
+    // SAFETY: Undone below, or by the commit.
+    unsafe { percpu::disable_preemption() };
+    // SAFETY: The caller's cookie, preemption is off.
+    let reserved = unsafe { rtrace_reserve(cookie, Packed::new(size).word()) };
+    let Some((entry, token)) = parts(reserved) else {
+        // SAFETY: Disabled above.
+        return unsafe { percpu::enable_preemption() };
+    };
+    // SAFETY: The record is that long, and ours until the commit.
+    let record = unsafe { slice::from_raw_parts_mut(entry.cast::<u8>().as_ptr(), size) };
+    for (arg, value) in args.iter().zip(values) {
+        put(record, arg, *value);
+    }
+    // SAFETY: As returned by the reservation; preemption was disabled above.
+    unsafe { rtrace_commit(cookie, entry.as_ptr(), token) };
 }
 
 /// Puts the low bytes of `value` into their place.

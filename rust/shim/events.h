@@ -166,7 +166,8 @@ bool rt_event_field(const struct rt_event_desc *desc, unsigned int index,
  * What a probe calls, with preemption off; defined in Rust. The entry begins
  * with a struct trace_entry, which the probe neither reads nor writes. A NULL
  * entry means that nothing is to be recorded; then neither of the others is
- * called.
+ * called. rtrace_commit() enables preemption, so that it is the last that a probe
+ * does, and rtrace_discard() leaves that to the probe.
  */
 struct rt_reserved {
 	void *entry;
@@ -187,6 +188,21 @@ static __always_inline u64 rt_size(size_t bytes)
 }
 
 struct rt_reserved rtrace_reserve(void *cookie, u64 size);
+
+/*
+ * rtrace_reserve(), so that gcc does not see that its result comes in two
+ * registers: it would keep a frame in the probe for that.
+ */
+static __always_inline struct rt_reserved rt_reserve(void *cookie, u64 size)
+{
+	struct rt_reserved reserved;
+
+	asm volatile("call rtrace_reserve"
+		     : "=a" (reserved.entry), "=d" (reserved.token),
+		       "+D" (cookie), "+S" (size), ASM_CALL_CONSTRAINT
+		     : : "rcx", "r8", "r9", "r10", "r11", "memory", "cc");
+	return reserved;
+}
 void rtrace_commit(void *cookie, void *entry, u64 token);
 void rtrace_discard(void *cookie, void *entry, u64 token);
 

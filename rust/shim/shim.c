@@ -174,6 +174,13 @@ notrace void rt_preempt_enable_notrace(void)
 	preempt_enable_notrace();
 }
 
+#ifdef CONFIG_PREEMPTION
+notrace void rt_preempt_schedule_notrace(void)
+{
+	__preempt_schedule_notrace();
+}
+#endif
+
 const char *rt_release(void)
 {
 	return init_uts_ns.name.release;

@@ -88,6 +88,10 @@ ssize_t rt_pipe_push(struct pipe_inode_info *pipe, void *base, unsigned int len)
 /* Macros: preemption, with the kernel's own way to the scheduler. */
 void rt_preempt_disable_notrace(void);
 void rt_preempt_enable_notrace(void);
+#ifdef CONFIG_PREEMPTION
+/* Asks the scheduler, when the preemption count has become 0. */
+void rt_preempt_schedule_notrace(void);
+#endif
 
 /* A member of a type with private parts: the kernel's release. */
 const char *rt_release(void);

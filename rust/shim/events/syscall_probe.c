@@ -129,11 +129,13 @@ notrace void rt_probe_syscall_enter(void *cookie, struct pt_regs *regs, long id)
 	for (unsigned int i = 0; i < user.args; i++)
 		size += sizeof(u32) + user.bytes[i];
 
-	guard(preempt_notrace)();
-	reserved = rtrace_reserve(want.file, rt_size(size));
+	preempt_disable_notrace();
+	reserved = rt_reserve(want.file, rt_size(size));
 	entry = reserved.entry;
-	if (!entry)
+	if (!entry) {
+		preempt_enable_notrace();
 		return;
+	}
 	entry->nr = nr;
 	memcpy(entry->args, args, meta->nb_args * sizeof(long));
 	put(entry, meta->nb_args, &user);
@@ -153,11 +155,13 @@ notrace void rt_probe_syscall_exit(void *cookie, struct pt_regs *regs, long ret)
 	if (!want.file)
 		return;
 
-	guard(preempt_notrace)();
-	reserved = rtrace_reserve(want.file, rt_size(sizeof(*entry)));
+	preempt_disable_notrace();
+	reserved = rt_reserve(want.file, rt_size(sizeof(*entry)));
 	entry = reserved.entry;
-	if (!entry)
+	if (!entry) {
+		preempt_enable_notrace();
 		return;
+	}
 	entry->nr = nr;
 	entry->ret = syscall_get_return_value(current, regs);
 	rtrace_commit(want.file, entry, reserved.token);

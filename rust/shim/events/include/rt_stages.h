@@ -196,7 +196,8 @@ rt_offsets_##call(struct trace_event_data_offsets_##call *__data_offsets, \
 
 /*
  * Stage 6. Tracepoints call with preemption on (system calls may even fault);
- * from the sizes to the commit the CPU must stay the same.
+ * from the sizes to the commit, which enables preemption, the CPU must stay the
+ * same.
  */
 #include <trace/stages/stage6_event_callback.h>
 #undef DECLARE_EVENT_CLASS
@@ -209,13 +210,15 @@ static __maybe_unused notrace void rt_probe_##call(void *__cookie, proto) \
 	struct rt_reserved __reserved;					\
 	int __data_size;						\
 									\
-	guard(preempt_notrace)();					\
+	preempt_disable_notrace();					\
 	__data_size = rt_offsets_##call(&__data_offsets, args);		\
-	__reserved = rtrace_reserve(__cookie,				\
+	__reserved = rt_reserve(__cookie,				\
 				    rt_size(sizeof(*entry) + __data_size)); \
 	entry = __reserved.entry;					\
-	if (!entry)							\
+	if (!entry) {							\
+		preempt_enable_notrace();				\
 		return;							\
+	}								\
 	tstruct								\
 	{ assign; }							\
 	rtrace_commit(__cookie, entry, __reserved.token);		\
