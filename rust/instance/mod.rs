@@ -2,8 +2,9 @@
 
 //! A tracer with its name: rings, clock, options, enabled events.
 //!
-//! Lock order of this folder: `registry`, then `events` (`enable`), then `filters`, `pid_lists` or
-//! `syscalls`, then those of `buffers`. `errors` and `cpus` are leaves. Probes take no lock.
+//! Lock order of this folder: `pauses`, then that of the names of tasks (`enable`), then `registry`, then
+//! `events`, then `filters`, `pid_lists` or `syscalls`, then those of `buffers`. `errors` and `cpus` are
+//! leaves. Probes take no lock.
 
 mod banks;
 mod buffers;
@@ -378,10 +379,13 @@ impl Instance {
 
     /// Chooses a clock. Events of the old one are forgotten, also those of the snapshot.
     pub(crate) fn set_clock(&self, clock: ClockId) -> Result {
+        let files = self.events.lock();
         self.buffers.clear_all(|| {
             self.recorder.set_clock(clock);
+            files.iter().for_each(|file| file.update());
             self.begin_again();
         });
+        drop(files);
         self.emptied.fetch_add(1, Full);
         self.wake_all();
         Ok(())

@@ -25,9 +25,6 @@ use crate::{
 use core::ptr::NonNull;
 use kernel::prelude::*;
 
-/// For who has to look closer: no clock is made here.
-static NOWHERE: SharedU64 = SharedU64::zero();
-
 /// [`Choice::All`] as a word.
 const ALL: u64 = 0;
 /// [`Choice::Some`] as a word; both are even.
@@ -61,8 +58,7 @@ pub(crate) struct EventFile {
     pids: SharedU64,
     /// What that makes: [`ALL`], the word of the scratch places when there is only a filter, or [`SOME`].
     chosen: SharedU64,
-    /// Address of the word that says where the clock is made: that of the recorder when all is recorded,
-    /// else [`NOWHERE`].
+    /// The clock as one that is made here, if it is and all is recorded: then nobody has to look closer.
     here: SharedU64,
     retired: bool,
     event: &'static Event,
@@ -95,24 +91,17 @@ impl EventFile {
             filter: SharedWord::new(0),
             pids: SharedWord::new(0),
             chosen: SharedWord::new(ALL),
-            here: SharedWord::new(Self::word_of(&recorder.here)),
+            here: SharedWord::new(clock::Here::word(recorder.clock_here())),
             retired: false,
             event,
         }
     }
 
-    fn word_of(word: &SharedU64) -> u64 {
-        (&raw const *word).expose_provenance() as u64
-    }
-
     /// The clock, if all is recorded and it is a clock that is made here.
     #[inline(always)]
     pub(super) fn clock_here(&self) -> Option<clock::Here> {
-        let word: *const SharedU64 = core::ptr::with_exposed_provenance(self.here.load() as usize);
-        // SAFETY: A word of the recorder, which lives longer than this, or a static.
-        let word = unsafe { &*word };
-        // SAFETY: The words hold nothing else.
-        unsafe { clock::Here::of_word(word.load()) }
+        // SAFETY: The word holds nothing else.
+        unsafe { clock::Here::of_word(self.here.load()) }
     }
 
     /// The ring that its events of this CPU go into.
@@ -149,8 +138,8 @@ impl EventFile {
         }
     }
 
-    /// After a change of what is recorded. One caller at a time.
-    fn update(&self) {
+    /// After a change of what is recorded, or of the clock, for which nobody writes. One caller at a time.
+    pub(crate) fn update(&self) {
         let chosen = match (self.filter.load(), self.pids.load()) {
             (0, 0) => ALL,
             (_, 0) => scratch::Places::get().map_or(SOME, scratch::Places::word),
@@ -159,12 +148,9 @@ impl EventFile {
         self.chosen.store(chosen);
         // SAFETY: By the invariant.
         let recorder = unsafe { self.recorder.as_ref() };
-        let word = match chosen {
-            ALL => &recorder.here,
-            _ => &NOWHERE,
-        };
+        let here = recorder.clock_here().filter(|_| chosen == ALL);
         // Behind what is to be looked at then.
-        self.here.store(Self::word_of(word));
+        self.here.store(clock::Here::word(here));
     }
 
     /// Lets only records through that `filter` lets through. Not at the same time as

@@ -148,7 +148,7 @@ impl Recorder {
         self.stacks.store(stacks.word());
     }
 
-    /// Chooses the clock. The rings are empty and nobody writes.
+    /// Chooses the clock. The rings are empty and nobody writes before all files were updated.
     pub(crate) fn set_clock(&self, clock: ClockId) {
         self.clock.store(clock as u64);
         self.here.store(clock::Here::word(clock::Here::of(clock)));
