@@ -37,8 +37,8 @@ unsafe impl Port for Kernel {
     }
 
     #[inline(always)]
-    fn settled(at: NonNull<u8>) -> NonNull<u8> {
-        words::settled(at)
+    unsafe fn behind<const BYTES: usize>(base: NonNull<u8>, words: u64) -> NonNull<u8> {
+        words::behind::<BYTES>(base, words)
     }
 }
 

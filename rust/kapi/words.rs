@@ -105,15 +105,19 @@ pub(super) fn barrier() {
     unsafe { asm!("", options(nostack, preserves_flags)) };
 }
 
-/// See [`crate::ring::port::Port::settled`].
+/// See [`crate::ring::port::Port::behind`].
 #[inline(always)]
-pub(super) fn settled(at: NonNull<u8>) -> NonNull<u8> {
-    at.map_addr(|address| {
-        let mut address = address.get();
-        // SAFETY: No instruction.
-        unsafe { asm!("/* {0} */", inout(reg) address, options(nomem, nostack, preserves_flags)) };
-        // SAFETY: It is what it was.
-        unsafe { NonZero::new_unchecked(address) }
+pub(super) fn behind<const BYTES: usize>(base: NonNull<u8>, words: u64) -> NonNull<u8> {
+    base.map_addr(|base| {
+        let at: usize;
+        // SAFETY: Only makes a number.
+        unsafe {
+            asm!("lea {at}, [{base} + {words}*4 + {BYTES}]", at = lateout(reg) at, base = in(reg) base.get(),
+                words = in(reg) words, BYTES = const BYTES,
+                options(nomem, nostack, preserves_flags))
+        };
+        // SAFETY: Nobody asks for an address at the end of all.
+        unsafe { NonZero::new_unchecked(at) }
     })
 }
 

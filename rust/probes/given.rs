@@ -22,10 +22,7 @@ use crate::{
             Ring, //
         },
     },
-    ring::{
-        port::Port as _,
-        reserved::Reserved, //
-    }, //
+    ring::reserved::Reserved, //
 };
 use core::mem::size_of;
 use kernel::prelude::*;
@@ -34,7 +31,7 @@ use kernel::prelude::*;
 #[inline(always)]
 pub(super) fn given(file: &EventFile, ring: &Ring, reserved: Reserved<'_, Kernel>) -> ForC {
     let (entry, bits) = reserved.into_raw();
-    let (entry, token) = (Kernel::settled(entry).as_ptr().cast(), token(ring, bits));
+    let (entry, token) = (entry.as_ptr().cast(), token(ring, bits));
     let raw = context::raw();
     match raw.usual_word(file.base) {
         Some(word) => {

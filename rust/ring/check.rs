@@ -7,7 +7,7 @@
 //!
 //! I1 and I12 say what actors do, not what words hold: they cannot be seen here.
 
-use super::cpu::{CpuRing, Current, ReaderState};
+use super::cpu::{CpuRing, Current, ReaderState, NOT_LIVE};
 use super::cursor::Cursor;
 use super::port::{LocalWord, Port, SharedWord};
 use super::pos::{Pos, Seq};
@@ -102,21 +102,26 @@ impl<P: Port> Check<'_, P> {
         let inside = self.open <= layout.max_seq() && self.plausible(self.pos);
         ensure(inside, Violation::Position)?;
         ensure(w.closing.get() == self.open, Violation::Closing)?;
-        if layout.is_in(self.pos, Pos(w.live.get())) {
+        let end = w.live_end.get();
+        ensure(
+            end == NOT_LIVE || end == layout.end(self.open).0,
+            Violation::Hint,
+        )?;
+        if end != NOT_LIVE || w.stamps.named().is_some() {
             let held = self.held(self.open).and_then(|s| self.ring.page(s.page()));
             let same = held.is_some_and(|page| core::ptr::eq(page, self.ring.live_page()));
             ensure(same || held.is_none(), Violation::Hint)?;
-        } else {
-            ensure(w.stamps.named().is_none(), Violation::Hint)?;
         }
         let hint = SlotWord::from_raw(w.hint.get());
         if hint.seq() < self.open {
             // Nobody asks for that number any more.
             return Ok(());
         }
-        let held = self.held(self.open);
-        let same = hint.seq() == self.open && held.is_some_and(|s| s.page() == hint.page());
-        ensure(same || held.is_none(), Violation::Hint)
+        // It may be that of `ahead`.
+        let next = self.open.wrapping_add(1);
+        let held = self.held(hint.seq()).filter(|_| hint.seq() <= next);
+        let same = held.is_some_and(|s| s.page() == hint.page());
+        ensure(same || self.held(self.open).is_none(), Violation::Hint)
     }
 
     /// Whether `pos` is inside a sub-buffer and has no more events than fit in front of it.

@@ -20,15 +20,15 @@ pub(super) struct WriterSide<P: Port> {
     pub(super) pos: P::Local,
     /// Writers active, the interrupted ones included.
     pub(super) nest: P::Local,
-    /// Beginning of the sub-buffer that was published into last: that of the position, and the first
-    /// one that is not closed, unless a writer has gone on since. [`NOT_LIVE`] without one. The outermost
-    /// writer stores it when it publishes.
-    pub(super) live: P::Local,
+    /// End of the sub-buffer that was published into last, as a position: the position is in front of
+    /// it, and all sub-buffers before are closed, unless a writer has gone on since. [`NOT_LIVE`] without
+    /// one, or when an event in it became padding. The outermost writer stores it when it publishes.
+    pub(super) live_end: P::Local,
     /// Address of the [`SubBuf`] of the position (I13). The first writer in it stores it.
     pub(super) live_page: P::Local,
     pub(super) stamps: StampPair<P::Local>,
-    /// The slot word of some recent sub-buffer, only to save a division: used when its sequence
-    /// number is the wanted one.
+    /// The slot word of a sub-buffer as it was opened, of late, only to save a division: used when its
+    /// sequence number is the wanted one.
     pub(super) hint: P::Local,
     /// First sub-buffer that is not closed yet.
     pub(super) closing: P::Local,
@@ -123,8 +123,8 @@ impl<T> Deref for Still<T> {
     }
 }
 
-/// Value of `live` that no position is behind: the numbers of sub-buffers do not begin at 0.
-const NOT_LIVE: u64 = u64::MAX;
+/// Value of `live_end` that no position is in front of.
+pub(super) const NOT_LIVE: u64 = 0;
 
 /// Bit of `disabled`: the user switched recording off.
 pub(crate) const DISABLE_USER: u64 = 1;
@@ -247,7 +247,7 @@ impl<P: Port> CpuRing<P> {
             w: WriterSide {
                 pos: P::Local::new(0),
                 nest: P::Local::new(0),
-                live: P::Local::new(NOT_LIVE),
+                live_end: P::Local::new(NOT_LIVE),
                 live_page: P::Local::new(0),
                 stamps: StampPair::new(),
                 hint: P::Local::new(0),
@@ -336,7 +336,7 @@ impl<P: Port> CpuRing<P> {
 
     /// The position is in this sub-buffer, which nobody has published into, as far as writers know.
     pub(super) fn begin_live(&self, page: PageIndex) {
-        self.w.live.set(NOT_LIVE);
+        self.forget_live();
         if let Some(page) = self.page(page) {
             self.w.live_page.set(address(page));
         }
@@ -345,7 +345,13 @@ impl<P: Port> CpuRing<P> {
     /// All sub-buffers before `seq` are closed, and it has been published into. For the outermost writer.
     #[inline]
     pub(super) fn set_live(&self, seq: Seq) {
-        self.w.live.set(self.layout.pos(seq, 0, 0).0);
+        self.w.live_end.set(self.layout.end(seq).0);
+    }
+
+    /// The short way out is not to be gone before somebody has published the long way. For writers.
+    #[inline]
+    pub(super) fn forget_live(&self) {
+        self.w.live_end.set(NOT_LIVE);
     }
 
     /// An event begins in sub-buffer `seq`, which is `page`. For the writer of that event.
@@ -466,7 +472,7 @@ impl<P: Port> CpuRing<P> {
     #[inline(never)]
     pub(crate) fn set_broken(&self, violation: Violation) {
         // The short ways of writers end here.
-        self.w.live.set(NOT_LIVE);
+        self.forget_live();
         self.w.fault.cmpxchg(0, violation.code());
         self.w.counters.broken.add(1);
         self.set_disabled(DISABLE_BROKEN, true);

@@ -86,10 +86,15 @@ pub(crate) unsafe trait Port: 'static {
     /// Orders earlier loads before later loads (`smp_rmb()`).
     fn read_barrier();
 
-    /// Gives `at` back. Where registers are scarce, the compiler is to keep the address from here on, not
-    /// what it is made of.
+    /// The address of the byte `BYTES` behind the 4-byte words from `base` on, so many. It is made once,
+    /// and the compiler keeps it, not what it is made of.
+    ///
+    /// # Safety
+    ///
+    /// The byte is in the same memory as `base`, or right behind it.
     #[inline(always)]
-    fn settled(at: NonNull<u8>) -> NonNull<u8> {
-        at
+    unsafe fn behind<const BYTES: usize>(base: NonNull<u8>, words: u64) -> NonNull<u8> {
+        // SAFETY: by the contract.
+        unsafe { base.add(((words << 2) as usize).wrapping_add(BYTES)) }
     }
 }

@@ -23,6 +23,8 @@ pub(crate) const SLOT_SEQ_BITS: u32 = 41;
 pub(crate) struct Layout {
     /// Bits of the offset.
     offset_mask: u64,
+    /// The same, of an offset in bytes.
+    bytes_mask: u64,
     /// One event.
     one_event: u64,
     /// One sub-buffer.
@@ -52,6 +54,7 @@ impl Layout {
                 let one_seq = 1u64.wrapping_shl(order.wrapping_mul(2).wrapping_add(21));
                 return Some(Self {
                     offset_mask: one_event.wrapping_sub(1),
+                    bytes_mask: one_event.wrapping_sub(1) << 2,
                     one_event,
                     one_seq,
                     one_header: one_event.wrapping_add(1),
@@ -126,7 +129,7 @@ impl Layout {
     /// Bytes used in the sub-buffer.
     #[inline(always)]
     pub(crate) const fn offset(self, pos: Pos) -> u32 {
-        (self.words(pos) << 2) as u32
+        ((pos.0 << 2) & self.bytes_mask) as u32
     }
 
     /// 4-byte words used in the sub-buffer.
@@ -135,10 +138,10 @@ impl Layout {
         pos.0 & self.offset_mask
     }
 
-    /// Is `pos` in the sub-buffer that begins at `first`?
+    /// The position that all those in sub-buffer `seq` are in front of.
     #[inline(always)]
-    pub(crate) const fn is_in(self, pos: Pos, first: Pos) -> bool {
-        pos.0.wrapping_sub(first.0) < self.one_seq
+    pub(crate) const fn end(self, seq: Seq) -> Pos {
+        self.pos(seq.wrapping_add(1), 0, 0)
     }
 
     /// The name of an attempt at this position by a writer of `level`. It has no room for the upper
@@ -205,15 +208,12 @@ mod tests {
             let p = l.pos(3, 1, 8);
             assert_eq!(l.advance(p, 16), l.pos(3, 2, 24));
             assert_eq!(l.roll_back(l.advance(p, 16), 16), p);
-            let first = l.pos(3, 0, 0);
-            for (seq, same) in [(2, false), (3, true), (4, false), (l.max_seq(), false)] {
-                let p = l.pos(seq, most, l.capacity());
-                assert_eq!(l.is_in(p, first), same);
-                let begin = l.pos(seq, 0, 0);
-                assert_eq!(l.is_in(begin, first), same);
+            let end = l.end(3).0;
+            for (seq, before) in [(2, true), (3, true), (4, false), (l.max_seq(), false)] {
+                for p in [l.pos(seq, 0, 0), l.pos(seq, most, l.capacity())] {
+                    assert_eq!(p.0 < end, before);
+                }
             }
-            assert!(!l.is_in(Pos(u64::MAX), first));
-            assert!(!l.is_in(l.pos(l.max_seq(), most, l.capacity()), Pos(u64::MAX)));
         }
     }
 

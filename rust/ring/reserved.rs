@@ -206,5 +206,6 @@ impl<P: Port> Reserved<'_, P> {
             unsafe { page.put(start as usize, stamp) };
         }
         page.padded.add(1);
+        ring.forget_live();
     }
 }

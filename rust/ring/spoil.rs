@@ -86,7 +86,7 @@ impl<P: Port> CpuRing<P> {
             Word::Closing => local(&w.closing),
             Word::Total => local(&w.total),
             Word::Hint => local(&w.hint),
-            Word::Live => local(&w.live),
+            Word::Live => local(&w.live_end),
             Word::LivePage(index) => self.w.live_page.set(address(page(index)?)),
             Word::Before => local(w.stamps.words().0),
             Word::Write => local(w.stamps.words().1),

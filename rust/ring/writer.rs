@@ -29,6 +29,9 @@ use super::time::{Reading, Stamp};
 use super::violation::Violation;
 use super::wire::{self, EventSize};
 
+/// Bytes of a word of the header.
+const WORD: usize = 4;
+
 /// Writers that may be active at once on one CPU: four contexts, each with one event inside another
 /// (a probe that hits a tracepoint).
 pub(crate) const MAX_NEST: u64 = 8;
@@ -177,10 +180,12 @@ impl<'a, P: Port> Writer<'a, P> {
             return Err(Declined::Outside);
         }
         w.nest.set(1);
-        self.place_alone(size.words(), clock, |at, delta| {
+        self.place_alone(size.words(), clock, |payload, delta| {
             // F
+            // SAFETY: in front of it is the header.
+            let at = unsafe { payload.sub(WORD) };
             // SAFETY: the event is there and ours since D; aligned as all events are.
-            let payload = unsafe { put(at, [wire::header(size.type_len(), delta)]) };
+            unsafe { put(at, [wire::header(size.type_len(), delta)]) };
             Reserved {
                 writer: self,
                 payload,
@@ -191,7 +196,7 @@ impl<'a, P: Port> Writer<'a, P> {
     }
 
     /// From A to E, once entered, of an event that interrupts nobody, of so many 4-byte words behind the
-    /// header. `fill` gets its place and the delta.
+    /// header. `fill` gets the address behind that, and the delta.
     #[inline(always)]
     fn place_alone(
         self,
@@ -217,9 +222,9 @@ impl<'a, P: Port> Writer<'a, P> {
             return Err(Declined::Inside);
         }
         // Between A and D: the position is in it as long as that stays.
+        let base = ring.live_page().memory().base();
         // SAFETY: the event would end in the sub-buffer, which has a header besides.
-        let front = unsafe { ring.live_page().memory().base().add((used << 2) as usize) };
-        let front = P::settled(front);
+        let behind = unsafe { P::behind::<{ wire::HEADER + WORD }>(base, used) };
         // C
         let token = layout.token(from, 0);
         w.stamps.open_at(token, time);
@@ -229,8 +234,7 @@ impl<'a, P: Port> Writer<'a, P> {
         }
         // E
         w.stamps.close_at(token);
-        // SAFETY: as above.
-        Ok(fill(unsafe { front.add(wire::HEADER) }, delta))
+        Ok(fill(behind, delta))
     }
 
     /// Reserves what [`Self::place_short`] declined.
@@ -258,8 +262,10 @@ impl<'a, P: Port> Writer<'a, P> {
         };
         if level == 0 && EventSize::usual(len).is_none() {
             let clock = || Some(clock());
-            let short = self.place_alone(size.words(), clock, |at, delta| {
+            let short = self.place_alone(size.words(), clock, |behind, delta| {
                 // F
+                // SAFETY: in front of it is the header.
+                let at = unsafe { behind.sub(WORD) };
                 // SAFETY: the event is there and ours since D; aligned as all events are.
                 let payload = unsafe { begin_event(at, size, delta) };
                 Reserved {
@@ -488,6 +494,7 @@ impl<'a, P: Port> Writer<'a, P> {
                     counters.overrun.add(lost);
                 }
                 if let Some(page) = ring.page(target.page()) {
+                    ring.w.hint.set(target.raw());
                     // The length there is of its last number, and nobody publishes another before we
                     // leave. The stamp may be that of a nested writer by now.
                     // SAFETY: it is open, by us.
@@ -527,11 +534,8 @@ impl<'a, P: Port> Writer<'a, P> {
         // nobody has entered another.
         let page = ring.live_page();
         let pos = Pos(w.pos.get());
-        if !layout.is_in(pos, Pos(w.live.get())) {
-            return Err(Left::Not);
-        }
-        // Behind the load of `pos`: an event that becomes padding is in it or was never counted.
-        if page.padded.get() != 0 {
+        // Behind the load of `pos`: an event that has become padding is in it or was never counted.
+        if pos.0 >= w.live_end.get() {
             return Err(Left::Not);
         }
         // G
@@ -607,7 +611,13 @@ impl<'a, P: Port> Writer<'a, P> {
                 marked |= self.close_until(seq)?;
             }
             let page = ring.open_page(seq)?;
+            // In front of the load of `padded`, so that whoever makes padding behind that has the last
+            // word. Nobody goes the short way out before we leave.
+            ring.set_live(seq);
             let padded = page.padded.get();
+            if padded != 0 {
+                ring.forget_live();
+            }
             if w.pos.get() != pos.0 {
                 // `padded` may count an event that is not in `pos`.
                 continue;
@@ -616,7 +626,6 @@ impl<'a, P: Port> Writer<'a, P> {
             let len = layout.offset(pos);
             // SAFETY: the sub-buffer is open, and we are the outermost writer.
             unsafe { page.publish(layout.pos(seq, count, len), len) };
-            ring.set_live(seq);
             w.nest.set(0);
             // An interrupt between the load of `pos` and here was not the outermost and could not
             // publish.
@@ -640,7 +649,8 @@ impl<'a, P: Port> Writer<'a, P> {
                 ring.set_broken(Violation::Number);
                 return None;
             };
-            let page = ring.open_page(at)?;
+            let open = SlotWord::from_raw(slot.load());
+            let page = ring.held_open(open, at)?;
             let end = Pos(page.end.get());
             if layout.seq(end) != at {
                 ring.set_broken(Violation::End);
@@ -691,11 +701,16 @@ impl<P: Port> CpuRing<P> {
             return None;
         };
         let s = SlotWord::from_raw(slot.load());
+        self.held_open(s, seq)
+    }
+
+    /// The sub-buffer that the word `s` of its slot says to be open as number `seq`.
+    #[inline(always)]
+    fn held_open(&self, s: SlotWord, seq: Seq) -> Option<&SubBuf<P>> {
         if s.seq() != seq || s.state() != Some(State::Open) {
             self.set_broken(Violation::State);
             return None;
         }
-        self.w.hint.set(s.raw());
         let page = self.page(s.page());
         if page.is_none() {
             self.set_broken(Violation::Place);
