@@ -16,7 +16,7 @@ use super::{
         commit_reserved,
         end,
         reserve_by,
-        reserve_by_call,
+        reserve_by_other,
         TOKEN_ASK,
         TOKEN_SCRATCH, //
     },
@@ -57,7 +57,7 @@ pub(super) unsafe extern "C" fn reserve_chosen(file: &EventFile, size: Packed) -
             }
         }
         // SAFETY: By the contract.
-        Choice::All => return unsafe { reserve_by_call(file, size) },
+        Choice::All => return unsafe { reserve_by_other(file, size) },
         Choice::Some => {}
     }
     // SAFETY: By the contract.
@@ -103,7 +103,7 @@ unsafe fn reserve_wanted(file: &EventFile, size: Packed) -> ForC {
         // SAFETY: By the contract.
         Some(clock) => unsafe { reserve_by(file, size, clock) },
         // SAFETY: By the contract.
-        None => unsafe { reserve_by_call(file, size) },
+        None => unsafe { reserve_by_other(file, size) },
     }
 }
 

@@ -125,13 +125,52 @@ fn reserve_in(file: &EventFile, size: Packed, clock: clock::Here, ring: &Ring) -
     }
 }
 
+/// As [`reserve_by`], with a clock that is not made here. There is a function for either kind, so that the
+/// counter of the CPU is read without a frame for a call.
+///
+/// # Safety
+///
+/// As for [`rtrace_reserve`].
+#[inline(always)]
+pub(super) unsafe fn reserve_by_other(file: &EventFile, size: Packed) -> ForC {
+    // SAFETY: By the invariant of `EventFile`.
+    match unsafe { file.recorder.as_ref() }.clock() {
+        // SAFETY: By the contract.
+        ClockId::X86Tsc => unsafe { reserve_by_tsc(file, size) },
+        // SAFETY: By the contract.
+        _ => unsafe { reserve_by_call(file, size) },
+    }
+}
+
+/// As [`reserve_by`], with the clock `x86-tsc`.
+///
+/// # Safety
+///
+/// As for [`rtrace_reserve`].
+#[inline(never)]
+unsafe extern "C" fn reserve_by_tsc(file: &EventFile, size: Packed) -> ForC {
+    // SAFETY: By the contract.
+    let pin = unsafe { CpuPin::assume() };
+    let ring = file.ring(&pin);
+    if ring.is_disabled() {
+        return reserve_off(file, ring);
+    }
+    // SAFETY: The ring of the CPU that we are pinned to.
+    let writer = unsafe { ring.writer() };
+    match writer.place_short(size.payload(), size, || Some(clock::tsc())) {
+        Ok(reserved) => given(file, ring, reserved),
+        Err(Declined::Inside) => reserve_inside(file, size, ring),
+        Err(_) => reserve_outside(file, size, ring),
+    }
+}
+
 /// As [`reserve_by`], with a clock that is a function.
 ///
 /// # Safety
 ///
 /// As for [`rtrace_reserve`].
 #[inline(never)]
-pub(super) unsafe extern "C" fn reserve_by_call(file: &EventFile, size: Packed) -> ForC {
+unsafe extern "C" fn reserve_by_call(file: &EventFile, size: Packed) -> ForC {
     // SAFETY: By the contract.
     let pin = unsafe { CpuPin::assume() };
     // SAFETY: By the invariant of `EventFile`.
@@ -143,15 +182,8 @@ pub(super) unsafe extern "C" fn reserve_by_call(file: &EventFile, size: Packed) 
     // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
     let clock = recorder.clock();
-    if clock != ClockId::X86Tsc {
-        let attempt = writer.reserve(size.payload(), || clock::read(clock));
-        return answer(&pin, file, ring, attempt);
-    }
-    match writer.place_short(size.payload(), size, || Some(clock::tsc())) {
-        Ok(reserved) => given(file, ring, reserved),
-        Err(Declined::Inside) => reserve_inside(file, size, ring),
-        Err(_) => reserve_outside(file, size, ring),
-    }
+    let attempt = writer.reserve(size.payload(), || clock::read(clock));
+    answer(&pin, file, ring, attempt)
 }
 
 /// What C gets of an attempt to reserve.
