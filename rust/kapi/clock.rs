@@ -14,7 +14,10 @@ pub(crate) use self::here::Here;
 use self::latch::now as now_at;
 
 use super::{
-    c,
+    c::{
+        self,
+        rt_scale, //
+    },
     kernel_btf::{
         KernelBtf,
         NoBtf, //
@@ -79,7 +82,7 @@ impl<T: Copy> Chosen<T> {
 #[inline(always)]
 pub(crate) fn read(clock: ClockId) -> u64 {
     match Here::of(clock) {
-        Some(here) => here.now().unwrap_or_else(while_it_changes),
+        Some(here) => here.now().unwrap_or_else(anew),
         None if clock == ClockId::X86Tsc => tsc(),
         None => by_call(clock),
     }
@@ -95,10 +98,13 @@ impl Here {
     }
 }
 
-/// `local` while the kernel changes what it is made of.
+/// `local` when the kernel changes what it is made of, or has done so since this CPU read it; then it is
+/// made here again from the next time on. As for [`read`], of the clock that is made here.
 #[cold]
 #[inline(never)]
-fn while_it_changes() -> u64 {
+fn anew() -> u64 {
+    // SAFETY: The place that `choose_local` named.
+    unsafe { latch::refresh(PLACE.get()) };
     sched_clock()
 }
 

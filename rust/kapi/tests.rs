@@ -3,6 +3,10 @@
 //! KUnit tests of what only a kernel can tell: CPUs, preemption, clocks, sleeping.
 
 use super::{
+    c::{
+        self,
+        rt_scale, //
+    },
     clock,
     context,
     cpus,
@@ -142,6 +146,30 @@ mod tests {
     #[test]
     fn local_by_a_call_is_sched_clock() {
         local_lies_between(clock::by_call);
+    }
+
+    /// This CPU has not read `local` yet.
+    fn forget_the_factor(pin: &CpuPin) {
+        let base = (&raw mut rt_scale).cast();
+        // SAFETY: A per-CPU variable, and a possible CPU.
+        let own = unsafe { c::rt_per_cpu_ptr(base, pin.cpu()) }.cast::<rt_scale>();
+        // SAFETY: This CPU's own; who interrupts finds the old number or this one.
+        unsafe { (&raw mut (*own).sequence).write_volatile(u32::MAX) };
+    }
+
+    #[test]
+    fn the_factor_of_local_is_made_anew() {
+        let Some(here) = clock::Here::of(ClockId::Local) else {
+            return;
+        };
+        let [before, time, behind, later] = CpuPin::with(|pin| {
+            forget_the_factor(pin);
+            let before = here.now();
+            let time = Some(clock::read(ClockId::Local));
+            [before, time, here.now(), here.now()]
+        });
+        assert_eq!(before, None);
+        assert!(time <= behind && behind <= later);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 #ifndef RTRACE_SHIM_H
 #define RTRACE_SHIM_H
 
+#include <linux/percpu-defs.h>
 #include <linux/trace_mmap.h>
 #include <linux/types.h>
 
@@ -24,6 +25,17 @@ struct pipe_inode_info;
 
 /* A macro: the command by which a program that has a buffer mapped reads on. */
 enum { RT_GET_READER = TRACE_MMAP_IOCTL_GET_READER };
+
+/*
+ * A per-CPU variable that instructions of ours address by its name: what one CPU
+ * keeps of the clock `local`, see rust/kapi/clock/latch.rs. In one cache line.
+ */
+struct rt_scale {
+	u64 factor;
+	u32 sequence;
+	u32 busy;
+} __aligned(16);
+DECLARE_PER_CPU(struct rt_scale, rt_scale);
 
 /* Exported, but its prototype is in the private fs/internal.h. */
 struct dentry *find_next_child(struct dentry *parent, struct dentry *prev);

@@ -8,6 +8,7 @@
 //! - two exported variables are as far from each other as BTF says,
 //! - the layout is that of [`latch`],
 //! - the factors of all possible CPUs are those that the frequency of the counter asks for,
+//! - [`latch`] can count with them, and with a counter that is not about to begin again,
 //! - no hypervisor is there for which the kernel may have taken another clock, and
 //! - on each CPU that is online, the value lies between two of `sched_clock()`.
 //!
@@ -16,7 +17,8 @@
 
 use super::{
     latch,
-    sched_clock_in_order, //
+    sched_clock_in_order,
+    tsc, //
 };
 use crate::{
     event::btf::{
@@ -128,6 +130,9 @@ unsafe fn prove(place: u64) -> Result<(), &'static str> {
     if shift == 32 {
         (mul, shift) = (mul >> 1, 31);
     }
+    if latch::factor(mul, shift).is_none() {
+        return Err("the cycle counter is slower than 0.5 GHz");
+    }
     for cpu in cpus::possible() {
         let word = |offset: u32| {
             let base = ptr::without_provenance_mut(place as usize);
@@ -144,12 +149,16 @@ unsafe fn prove(place: u64) -> Result<(), &'static str> {
     let comparison = Comparison {
         place,
         differs: Atomic::new(false),
+        far: Atomic::new(false),
         uncompared: Atomic::new(false),
     };
     // SAFETY: `compare` gets what it wants, and nobody has it any more afterwards.
     unsafe { c::rt_on_each_cpu(Some(compare), (&raw const comparison).cast_mut().cast()) };
     if comparison.differs.load(Relaxed) {
         return Err("its values are not what cyc2ns makes of the cycle counter");
+    }
+    if comparison.far.load(Relaxed) {
+        return Err("the cycle counter is about to begin again");
     }
     match comparison.uncompared.load(Relaxed) {
         true => Err("cyc2ns changes all the time"),
@@ -162,6 +171,8 @@ struct Comparison {
     place: u64,
     /// A value was not between two of `sched_clock()`.
     differs: Atomic<bool>,
+    /// A counter is beyond [`latch::FARTHEST`].
+    far: Atomic<bool>,
     /// A CPU had no value.
     uncompared: Atomic<bool>,
 }
@@ -174,17 +185,25 @@ struct Comparison {
 unsafe extern "C" fn compare(arg: *mut c_void) {
     // SAFETY: By the contract.
     let comparison = unsafe { &*arg.cast::<Comparison>() };
+    if tsc() > latch::FARTHEST {
+        comparison.far.store(true, Relaxed);
+    }
     let mut compared = false;
     for _ in 0..COMPARISONS {
         let before = sched_clock_in_order();
         // SAFETY: By the contract.
         let value = unsafe { latch::now(comparison.place) };
         let behind = sched_clock_in_order();
-        if let Some(value) = value {
-            compared = true;
-            if value < before || behind < value {
-                comparison.differs.store(true, Relaxed);
+        match value {
+            Some(value) => {
+                compared = true;
+                if value < before || behind < value {
+                    comparison.differs.store(true, Relaxed);
+                }
             }
+            // The first time on this CPU.
+            // SAFETY: By the contract.
+            None => unsafe { latch::refresh(comparison.place) },
         }
     }
     if !compared {

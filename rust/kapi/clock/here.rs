@@ -43,8 +43,8 @@ impl Here {
         (word != 0).then_some(Self(word))
     }
 
-    /// Its time; nothing while the kernel changes what it is made of, and then [`super::read`] is to be
-    /// asked. As for that.
+    /// Its time; nothing when what it is made of was changed, and then [`super::read`] is to be asked. As
+    /// for that.
     #[inline(always)]
     pub(crate) fn now(self) -> Option<u64> {
         // SAFETY: By the invariant.

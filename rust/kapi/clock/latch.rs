@@ -4,16 +4,41 @@
 //!
 //! The kernel keeps, per CPU, factor, shift and offset in a latch: two copies and a sequence number.
 //! While the number is odd the first copy is being changed, while it is even the second one may be; the
-//! number never goes back. [`now`] uses the first copy and no other. It has no result while that one
-//! is being changed, which takes some nanoseconds of a boot or of a change of frequency.
+//! number never goes back. The first copy is used here and no other.
 //!
-//! A resume sets other offsets under the same number, on one CPU that nothing else runs on. It is seen
-//! too, because nothing is kept here.
+//! Factor and shift are one number, [`factor`], that each CPU keeps in its `rt_scale` with the even number
+//! of the latch that it was made for. [`now`] has a result only when the latch still has that number; else
+//! the CPU makes it anew ([`refresh`]), once for each change: some nanoseconds of a boot or of a change of
+//! frequency.
 //!
-//! This file uses core alone, so that tools/ringtest (`latch`) can run it beside a thread that changes
+//! A resume sets other offsets under the same number, on one CPU that nothing else runs on. So the offset
+//! is the kernel's at each reading.
+//!
+//! # Why the two belong together
+//!
+//! A CPU alone uses its `rt_scale`, with preemption disabled: a context there that comes between two
+//! instructions of another one runs to its end. `busy` turns away a [`refresh`] inside of another one, so
+//! they store one after the other, and no number is older than the one stored before.
+//!
+//! - At every instant the factor is that of the number beside it, or the latch has gone on from that number.
+//!   [`refresh`] looks at the number first: when the latch still has it, the parameters are its own. It
+//!   stores the factor first: until the number follows, an older one is beside it, or the same.
+//! - [`now`] loads the number first and looks at the latch last. The latch had the number before that was
+//!   stored and has it at the end. So it had it all the time, the first copy did not change, and whatever
+//!   was stored meanwhile is of this number. x86 keeps the order of loads.
+//! - Were the number loaded behind the factor, a context in between could store another one of each.
+//!
+//! A number comes round after 2^31 changes. A CPU that nothing reads the clock on during all of them, and at
+//! that very number again, would believe an old factor.
+//!
+//! This file uses core alone, so that tools/ringtest (`latches`) can run it beside somebody who changes
 //! the parameters: in a program on the host the base of `gs` is 0.
 
-use core::arch::asm;
+use super::rt_scale;
+use core::{
+    arch::asm,
+    mem::offset_of, //
+};
 
 /// `data[0].cyc2ns_mul` of `struct cyc2ns`, 4 bytes.
 pub(crate) const MUL: u32 = 0;
@@ -26,12 +51,22 @@ pub(crate) const SEQUENCE: u32 = 32;
 /// Bytes that are read.
 pub(crate) const SIZE: u32 = SEQUENCE + 4;
 
+/// A counter that is not beyond this when the module is loaded stays below 2^63, which [`now`] wants, for
+/// the years that a machine runs.
+pub(crate) const FARTHEST: u64 = 1 << 62;
+
+/// What twice the cycles are multiplied with, so that the upper half of the product is
+/// `cycles * mul >> shift`, to the bit, as long as there are less than 2^63 cycles. `None` where it needs
+/// more than 64 bits: a cycle is two nanoseconds or more.
+pub(crate) fn factor(mul: u32, shift: u32) -> Option<u64> {
+    let mul = u64::from(mul);
+    let up = 63_u32.checked_sub(shift)?;
+    (mul.leading_zeros() >= up).then(|| mul.wrapping_shl(up))
+}
+
 /// The value of `sched_clock()` when it is `(cycles * mul >> shift) + offset`; `None` while the
-/// parameters are changed. Any context; preemption is disabled.
-///
-/// 11 instructions, and two for the caller to look whether there is a value. x86 keeps the order of
-/// loads: with the same even number in front of and behind those of the parameters, no change of the
-/// first copy was under way in between.
+/// parameters are changed, and before this CPU's [`refresh`] behind a change. Any context; preemption is
+/// disabled.
 ///
 /// # Safety
 ///
@@ -39,33 +74,108 @@ pub(crate) const SIZE: u32 = SEQUENCE + 4;
 #[inline(always)]
 pub(crate) unsafe fn now(place: u64) -> Option<u64> {
     let time: u64;
-    let changed: u32;
-    // SAFETY: Only reads, by the contract. The shift is below 64, for `shrd` takes six bits of it.
+    let number: u32;
+    // SAFETY: Only reads: a per-CPU variable of ours, and by the contract.
     unsafe {
         asm!(
-            "mov {changed:e}, dword ptr gs:[{place} + {SEQUENCE}]",
+            "mov {number:e}, dword ptr gs:[rip + {scale} + {NUMBER}]",
             "rdtsc",
-            "shl rdx, 32",
-            "or rax, rdx",
-            "mov edx, dword ptr gs:[{place} + {MUL}]",
-            "mul rdx",
-            "mov ecx, dword ptr gs:[{place} + {SHIFT}]",
-            "shrd rax, rdx, cl",
-            "add rax, qword ptr gs:[{place} + {OFFSET}]",
-            // An odd number is no longer equal to itself.
-            "and {changed:e}, -2",
-            "xor {changed:e}, dword ptr gs:[{place} + {SEQUENCE}]",
+            // Both halves, twice.
+            "shl rdx, 33",
+            "lea rax, [rdx + rax * 2]",
+            "mul qword ptr gs:[rip + {scale} + {FACTOR}]",
+            "add rdx, qword ptr gs:[{place} + {OFFSET}]",
             place = in(reg) place,
-            changed = out(reg) changed,
-            out("rax") time,
-            out("rdx") _,
-            out("rcx") _,
-            MUL = const MUL,
-            SHIFT = const SHIFT,
+            scale = sym rt_scale,
+            number = out(reg) number,
+            out("rax") _,
+            out("rdx") time,
+            FACTOR = const offset_of!(rt_scale, factor),
+            NUMBER = const offset_of!(rt_scale, sequence),
             OFFSET = const OFFSET,
+            options(nostack, readonly)
+        );
+        // Behind it: the compiler keeps the order of such blocks.
+        asm!(
+            "cmp {number:e}, dword ptr gs:[{place} + {SEQUENCE}]",
+            "jne {changed}",
+            place = in(reg) place,
+            number = in(reg) number,
+            changed = label { return None },
             SEQUENCE = const SEQUENCE,
             options(nostack, readonly)
-        )
+        );
+    }
+    Some(time)
+}
+
+/// Makes this CPU's factor for [`now`], unless the parameters are being changed or make a longer one; then
+/// that of an older number stays. Any context; preemption is disabled.
+///
+/// # Safety
+///
+/// As for [`now`].
+pub(crate) unsafe fn refresh(place: u64) {
+    let own = (&raw const rt_scale).expose_provenance() as u64;
+    // SAFETY: Words of the latch by the contract, and of a per-CPU variable of ours.
+    unsafe {
+        if get::<{ offset_of!(rt_scale, busy) }>(own) != 0 {
+            return;
+        }
+        set::<{ offset_of!(rt_scale, busy) }>(own, 1);
+        let number = get::<{ SEQUENCE as usize }>(place);
+        let mul = get::<{ MUL as usize }>(place);
+        let shift = get::<{ SHIFT as usize }>(place);
+        // Were they changed behind the look at the number, nobody finds that number in the latch again.
+        let factor = factor(mul, shift).filter(|_| number & 1 == 0);
+        if let Some(factor) = factor {
+            set_long::<{ offset_of!(rt_scale, factor) }>(own, factor);
+            set::<{ offset_of!(rt_scale, sequence) }>(own, number);
+        }
+        set::<{ offset_of!(rt_scale, busy) }>(own, 0);
+    }
+}
+
+/// A word of this CPU. As for [`set`], with those of the latch, it stays where it is.
+///
+/// # Safety
+///
+/// 4 bytes at `gs:base + AT` can be read.
+#[inline(always)]
+unsafe fn get<const AT: usize>(base: u64) -> u32 {
+    let word;
+    // SAFETY: By the contract.
+    unsafe {
+        asm!("mov {word:e}, dword ptr gs:[{base} + {AT}]", base = in(reg) base,
+            word = lateout(reg) word, AT = const AT, options(nostack, preserves_flags, readonly))
     };
-    (changed == 0).then_some(time)
+    word
+}
+
+/// Stores a word of this CPU. The compiler keeps the order of these.
+///
+/// # Safety
+///
+/// `gs:base + AT` is in `rt_scale`, a word of 4 bytes.
+#[inline(always)]
+unsafe fn set<const AT: usize>(base: u64, word: u32) {
+    // SAFETY: By the contract.
+    unsafe {
+        asm!("mov dword ptr gs:[{base} + {AT}], {word:e}", base = in(reg) base, word = in(reg) word,
+            AT = const AT, options(nostack, preserves_flags))
+    };
+}
+
+/// As [`set`].
+///
+/// # Safety
+///
+/// `gs:base + AT` is in `rt_scale`, a word of 8 bytes.
+#[inline(always)]
+unsafe fn set_long<const AT: usize>(base: u64, word: u64) {
+    // SAFETY: By the contract.
+    unsafe {
+        asm!("mov qword ptr gs:[{base} + {AT}], {word}", base = in(reg) base, word = in(reg) word,
+            AT = const AT, options(nostack, preserves_flags))
+    };
 }

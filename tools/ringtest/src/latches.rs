@@ -1,17 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0
-//! The clock made of a latch: `rust/kapi/clock/latch.rs`, at every instant of a change of its parameters.
-//!
-//! The processor stops behind each instruction of the reader, and at one of them whoever changes the
-//! parameters goes on by some stores. All instants and all numbers of stores are tried.
+//! The clock made of a latch: `rust/kapi/clock/latch.rs`, with all parameters and all counters, and while
+//! another CPU changes the parameters. `instants` has every instant of a change.
 
-use crate::latch;
+mod instants;
+mod trap;
+
+use crate::clock::{
+    latch,
+    rt_scale, //
+};
+use proptest::prelude::*;
 use std::arch::asm;
+use std::hint::spin_loop;
 use std::sync::atomic::{
+    AtomicBool,
     AtomicU32,
     AtomicU64,
-    AtomicUsize,
     Ordering::SeqCst, //
 };
+use std::sync::{
+    Mutex,
+    MutexGuard,
+    PoisonError, //
+};
+use std::thread;
 
 /// One copy of the parameters, as in the kernel's `struct cyc2ns_data`.
 #[repr(C)]
@@ -49,13 +61,50 @@ impl Latch {
         }
     }
 
+    /// One store of a change to `set`, in the kernel's order.
+    fn store(&self, which: usize, set: &Set) {
+        let [first, second] = &self.copies;
+        match which {
+            0 | 4 => {
+                self.sequence.fetch_add(1, SeqCst);
+            }
+            1 => first.mul.store(set.mul, SeqCst),
+            2 => first.shift.store(set.shift, SeqCst),
+            3 => first.offset.store(set.offset, SeqCst),
+            5 => second.mul.store(set.mul, SeqCst),
+            6 => second.shift.store(set.shift, SeqCst),
+            _ => second.offset.store(set.offset, SeqCst),
+        }
+    }
+
+    fn place(&self) -> u64 {
+        std::ptr::from_ref(self) as u64
+    }
+
     fn now(&self) -> Option<u64> {
         // SAFETY: A program's `gs` has base 0, and this is the layout that `now` reads.
-        unsafe { latch::now(std::ptr::from_ref(self) as u64) }
+        unsafe { latch::now(self.place()) }
+    }
+
+    fn refresh(&self) {
+        // SAFETY: As above; whoever calls is the only `Cpu`, or interrupts it.
+        unsafe { latch::refresh(self.place()) };
+    }
+
+    /// As `clock::read` does, without the function that is called then.
+    fn read(&self) -> Option<u64> {
+        let time = self.now();
+        if time.is_none() {
+            self.refresh();
+        }
+        time
     }
 }
 
-#[derive(Clone, Copy)]
+/// Stores of a change.
+const STORES: usize = 8;
+
+#[derive(Clone, Copy, Debug)]
 struct Set {
     mul: u32,
     shift: u32,
@@ -72,6 +121,23 @@ impl Set {
     fn has(&self, time: u64, from: u64, to: u64) -> bool {
         time.wrapping_sub(self.time(from)) <= self.time(to).wrapping_sub(self.time(from))
     }
+
+    /// Whether a cycle is less than two nanoseconds.
+    fn fits(&self) -> bool {
+        u64::from(self.mul) < 2 << self.shift
+    }
+}
+
+/// Three sets of parameters. What is made of parts of two is no time of any.
+const SETS: [Set; 3] = [set(3, 1), set(4, 2), set(5, 3)];
+
+/// No two factors are the same, nor are shifts of sets that follow each other.
+const fn set(mul: u32, offset: u64) -> Set {
+    Set {
+        mul: mul << 20,
+        shift: 23 + (mul & 1),
+        offset: offset << 60,
+    }
 }
 
 /// The cycle counter, in order.
@@ -80,6 +146,30 @@ fn cycles() -> u64 {
     // SAFETY: Reads the counter.
     unsafe { asm!("lfence", "rdtsc", "lfence", out("rax") low, out("rdx") high) };
     high << 32 | low
+}
+
+/// The only CPU: what it keeps, [`rt_scale`], is one for the whole program.
+struct Cpu(MutexGuard<'static, ()>);
+
+impl Cpu {
+    /// One that has read no clock yet.
+    fn get() -> Self {
+        static ONE: Mutex<()> = Mutex::new(());
+        let cpu = Self(ONE.lock().unwrap_or_else(PoisonError::into_inner));
+        cpu.forget();
+        cpu
+    }
+
+    fn forget(&self) {
+        // SAFETY: Nobody else uses it, as this exists.
+        unsafe {
+            (&raw mut rt_scale).write_volatile(rt_scale {
+                factor: u64::MAX / 3,
+                sequence: u32::MAX,
+                busy: 0,
+            });
+        }
+    }
 }
 
 #[test]
@@ -99,147 +189,131 @@ fn layout_is_the_kernels() {
 
 #[test]
 fn values_are_those_of_the_formula() {
+    let cpu = Cpu::get();
     let latch = Latch::new();
-    for mul in [0, 1, 3, 0x5555_5555, 0x8000_0000, u32::MAX] {
-        for shift in [0, 1, 10, 22, 31] {
+    for mul in [0, 1, 3, 2047, 0x5555_5555, 0x8000_0000, u32::MAX] {
+        for shift in [0, 1, 10, 22, 31, 32] {
             for offset in [0, 1, 1 << 40, 1 << 63, u64::MAX, u64::MAX << 50] {
                 let set = Set { mul, shift, offset };
                 latch.fill(&set);
                 // The second copy is nobody's business.
                 latch.copies[1].mul.store(!mul, SeqCst);
-                for sequence in [0, 2, 1000, u32::MAX - 1] {
+                cpu.forget();
+                // The highest number is that of no factor.
+                for sequence in [0, 2, 1000, u32::MAX - 3] {
                     latch.sequence.store(sequence, SeqCst);
+                    assert_eq!(latch.read(), None, "of a number that nobody has read");
                     let from = cycles();
-                    let time = latch.now().unwrap();
+                    let time = latch.read();
                     let to = cycles();
-                    assert!(set.has(time, from, to), "{mul} {shift} {offset}: {time}");
+                    assert_eq!(time.is_some(), set.fits(), "{set:?}");
+                    assert!(time.is_none_or(|time| set.has(time, from, to)), "{set:?}");
                     latch.sequence.store(sequence + 1, SeqCst);
-                    assert_eq!(latch.now(), None);
+                    assert_eq!((latch.read(), latch.read()), (None, None), "an odd number");
                 }
-                // A resume changes the offset, and not the number.
-                latch.sequence.store(4, SeqCst);
-                let set = Set {
-                    offset: offset.wrapping_add(1 << 60),
-                    ..set
-                };
-                latch.copies[0].offset.store(set.offset, SeqCst);
-                let from = cycles();
-                let time = latch.now().unwrap();
-                assert!(set.has(time, from, cycles()));
             }
         }
     }
 }
 
-/// Parameters before, between and after two changes. What is made of parts of two is no time of any.
-const SETS: [Set; 3] = [set(1, 20), set(2, 17), set(3, 25)];
-
-const fn set(factor: u32, shift: u32) -> Set {
-    Set {
-        mul: factor << shift,
-        shift,
-        offset: (factor as u64) << 58,
-    }
-}
-
-/// Stores of one change, in the kernel's order.
-const STORES: usize = 8;
-
-static LATCH: Latch = Latch::new();
-/// How many stores were done.
-static DONE: AtomicUsize = AtomicUsize::new(0);
-/// Up to where they are done, at which instruction, and how many that were.
-static UP_TO: AtomicUsize = AtomicUsize::new(0);
-static AT: AtomicUsize = AtomicUsize::new(0);
-static SEEN: AtomicUsize = AtomicUsize::new(0);
-
-/// Does the stores up to the `up_to`th.
-fn change(up_to: usize) {
-    for store in DONE.load(SeqCst)..up_to {
-        let set = &SETS[store / STORES + 1];
-        let [first, second] = &LATCH.copies;
-        match store % STORES {
-            0 | 4 => {
-                LATCH.sequence.fetch_add(1, SeqCst);
-            }
-            1 => first.mul.store(set.mul, SeqCst),
-            2 => first.shift.store(set.shift, SeqCst),
-            3 => first.offset.store(set.offset, SeqCst),
-            5 => second.mul.store(set.mul, SeqCst),
-            6 => second.shift.store(set.shift, SeqCst),
-            _ => second.offset.store(set.offset, SeqCst),
-        }
-    }
-    DONE.store(up_to, SeqCst);
-}
-
-/// The processor has done one more instruction.
-extern "C" fn on_step(_signal: i32) {
-    if SEEN.fetch_add(1, SeqCst) == AT.load(SeqCst) {
-        change(UP_TO.load(SeqCst));
-    }
-}
-
-extern "C" {
-    fn signal(number: i32, handler: extern "C" fn(i32)) -> usize;
-}
-
-const SIGTRAP: i32 = 5;
-
-/// Reads while the processor stops behind each instruction.
-fn now_in_steps() -> Option<u64> {
-    // SAFETY: Sets the trap flag: `on_step` runs behind each instruction from here on.
-    unsafe { asm!("pushfq", "or qword ptr [rsp], 0x100", "popfq") };
-    let time = LATCH.now();
-    // SAFETY: Takes it away.
-    unsafe { asm!("pushfq", "and qword ptr [rsp], ~0x100", "popfq") };
-    time
-}
-
+/// A resume changes the offset, and not the number.
 #[test]
-fn a_change_at_every_instant() {
-    // SAFETY: The handler uses atomic words alone; nobody else here has this signal.
-    unsafe { signal(SIGTRAP, on_step) };
-    let (mut changed, mut refused) = (0, 0);
-    for first in [0, u32::MAX - 1] {
-        for at in 0.. {
-            let mut steps = 0;
-            for begin in 0..=2 * STORES {
-                for end in begin..=2 * STORES {
-                    LATCH.fill(&SETS[0]);
-                    LATCH.sequence.store(first, SeqCst);
-                    DONE.store(0, SeqCst);
-                    change(begin);
-                    let number = LATCH.sequence.load(SeqCst);
-                    UP_TO.store(end, SeqCst);
-                    AT.store(at, SeqCst);
-                    SEEN.store(0, SeqCst);
-                    let from = cycles();
-                    let time = now_in_steps();
-                    let to = cycles();
-                    steps = SEEN.load(SeqCst);
+fn an_offset_of_the_same_number_is_seen() {
+    let _cpu = Cpu::get();
+    let latch = Latch::new();
+    latch.fill(&SETS[0]);
+    latch.refresh();
+    for offset in [0, 1 << 60, u64::MAX] {
+        let set = Set { offset, ..SETS[0] };
+        latch.copies[0].offset.store(offset, SeqCst);
+        let from = cycles();
+        let time = latch.now().unwrap();
+        assert!(set.has(time, from, cycles()));
+    }
+}
 
-                    let same = number == LATCH.sequence.load(SeqCst);
-                    match time {
-                        Some(time) => {
-                            assert!(
-                                SETS.iter().any(|set| set.has(time, from, to)),
-                                "{time:#x} is of no set: stores {begin} to {end} at {at}"
-                            );
-                            changed += usize::from(!same);
-                        }
-                        None => {
-                            assert!(!same || number % 2 == 1, "{begin} to {end} at {at}");
-                            refused += 1;
-                        }
-                    }
-                }
-            }
-            assert!(steps > 11, "only {steps} instructions");
-            if at > steps {
+/// A factor that is too long leaves the one in front of it, with its number.
+#[test]
+fn a_cycle_of_two_nanoseconds_is_refused() {
+    let _cpu = Cpu::get();
+    let latch = Latch::new();
+    for (mul, shift, fits) in [
+        (2047, 10, true),
+        (2048, 10, false),
+        (u32::MAX, 31, true),
+        (u32::MAX, 30, false),
+        (1 << 31, 30, false),
+        (1, 0, true),
+        (2, 0, false),
+        (1, 63, true),
+        (1, 64, false),
+        (0, u32::MAX, false),
+    ] {
+        assert_eq!(latch::factor(mul, shift).is_some(), fits, "{mul} {shift}");
+        latch.fill(&Set {
+            mul,
+            shift,
+            offset: 0,
+        });
+        latch.sequence.fetch_add(2, SeqCst);
+        latch.refresh();
+        assert_eq!(latch.now().is_some(), fits, "{mul} {shift}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3000))]
+
+    /// The shipped instructions, with any counter: to the bit what the kernel's wider ones make of it.
+    #[test]
+    fn every_counter_is_exact(
+        shift in 0_u32..=31, mul: u32, offset: u64, low: u64, less in 1_u32..64,
+    ) {
+        let set = Set { mul: mul >> (31 - shift), shift, offset };
+        let _cpu = Cpu::get();
+        let latch = Latch::new();
+        latch.fill(&set);
+        latch.refresh();
+        for counter in [low >> less, (1 << (64 - less)) - 1] {
+            prop_assert_eq!(trap::at_counter(counter, || latch.now()), Some(set.time(counter)));
+        }
+    }
+}
+
+/// Memory as it is between two CPUs: one changes, one reads.
+#[test]
+fn another_cpu_changes() {
+    const VALUES: u32 = 1_000_000;
+    const REFUSED: u32 = 1000;
+    static LATCH: Latch = Latch::new();
+    static DONE: AtomicBool = AtomicBool::new(false);
+    let _cpu = Cpu::get();
+    LATCH.fill(&SETS[0]);
+    let changes = thread::spawn(|| {
+        for set in SETS.iter().cycle().skip(1) {
+            if DONE.load(SeqCst) {
                 break;
             }
+            (0..STORES).for_each(|which| LATCH.store(which, set));
+            // Long enough to be read, or not quite.
+            let rest = cycles() % 1024;
+            (0..rest).for_each(|_| spin_loop());
         }
+    });
+    let (mut values, mut refused) = (0, 0);
+    while values < VALUES || refused < REFUSED {
+        let from = cycles();
+        let time = LATCH.read();
+        let to = cycles();
+        let Some(time) = time else {
+            refused += 1;
+            continue;
+        };
+        let right = SETS.iter().any(|set| set.has(time, from, to));
+        DONE.store(!right, SeqCst);
+        assert!(right, "{time:#x} is of no set");
+        values += 1;
     }
-    assert!(changed > 100 && refused > 100, "{changed} {refused}");
+    DONE.store(true, SeqCst);
+    changes.join().unwrap();
 }

@@ -19,15 +19,16 @@
         clippy::unwrap_used
     )
 )]
+// The clock jumps out of assembly.
+#![feature(asm_goto)]
 // The callers of this code are in the module, which is not part of this package.
 #![allow(dead_code)]
 
 #[path = "../../../rust/instance/banks.rs"]
 pub mod banks;
+pub mod clock;
 #[path = "../../../rust/event/mod.rs"]
 pub mod event;
-#[path = "../../../rust/kapi/clock/latch.rs"]
-pub mod latch;
 #[path = "../../../rust/instance/life.rs"]
 pub mod life;
 #[path = "../../../rust/instance/merge.rs"]

@@ -15,6 +15,8 @@ mod latch;
 
 pub(crate) use here::Here;
 use made_of::now as now_at;
+#[cfg(rtnative_cycles)]
+use made_of::rt_scale;
 
 use kernel::prelude::*;
 
@@ -150,6 +152,21 @@ mod made_of {
         sequence: 0,
     }));
 
+    /// As in rtrace's shim: what a CPU keeps, and there is one.
+    #[repr(C, align(16))]
+    pub(super) struct rt_scale {
+        pub(super) factor: u64,
+        pub(super) sequence: u32,
+        pub(super) busy: u32,
+    }
+
+    #[expect(non_upper_case_globals, reason = "the name of C")]
+    pub(super) static mut rt_scale: rt_scale = rt_scale {
+        factor: 0,
+        sequence: u32::MAX,
+        busy: 0,
+    };
+
     pub(super) fn place() -> u64 {
         LATCH.0.get().expose_provenance() as u64
     }
@@ -178,6 +195,7 @@ mod made_of {
         unsafe {
             (&raw mut (*at).mul).write(mul);
             (&raw mut (*at).shift).write(shift);
+            latch::refresh(place());
         }
     }
 }
