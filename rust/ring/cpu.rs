@@ -318,13 +318,12 @@ impl<P: Port> CpuRing<P> {
         if let Some(slot) = self.slots().first() {
             let page = SlotWord::from_raw(slot.load()).page();
             slot.store(SlotWord::new(first, page, State::Open).raw());
-            self.begin_live(page);
+            self.begin_live(first, page);
         }
         for page in self.pages().iter() {
             page.begin(event);
         }
         self.w.stamps.reset();
-        self.w.hint.set(0);
         self.w.closing.set(first);
         self.w.total.set(event);
         self.w.fault.set(0);
@@ -334,8 +333,10 @@ impl<P: Port> CpuRing<P> {
         self.s.mark.store(0);
     }
 
-    /// The position is in this sub-buffer, which nobody has published into, as far as writers know.
-    pub(super) fn begin_live(&self, page: PageIndex) {
+    /// The position is in this sub-buffer, which nobody has published into, as far as writers know, and
+    /// which is open as number `seq`.
+    pub(super) fn begin_live(&self, seq: Seq, page: PageIndex) {
+        self.w.hint.set(SlotWord::new(seq, page, State::Open).raw());
         self.forget_live();
         if let Some(page) = self.page(page) {
             self.w.live_page.set(address(page));

@@ -120,7 +120,7 @@ impl<P: Port> Reserved<'_, P> {
     fn give_up(&self) -> Published {
         let ring = self.writer.ring;
         let w = &ring.w;
-        let layout = *ring.layout;
+        let layout = &*ring.layout;
         let total = self.total();
         // Sub-buffers are aligned to their size, so the address tells the offset.
         let in_page = (self.payload.as_ptr() as usize) & layout.size().wrapping_sub(1);

@@ -190,8 +190,7 @@ where
         let open = first.wrapping_add(u64::from(to)).wrapping_sub(1);
         state.begun = open.wrapping_sub(opened);
         self.w.closing.set(open);
-        self.w.hint.set(0);
-        self.begin_live(PageIndex(to.wrapping_sub(1)));
+        self.begin_live(open, PageIndex(to.wrapping_sub(1)));
         self.w.stamps.reset();
         let pos = self
             .layout

@@ -340,7 +340,7 @@ impl<'a, P: Port> Writer<'a, P> {
         clock: impl Fn() -> u64,
     ) -> Result<(NonNull<u8>, Shape), Refused> {
         let ring = self.ring;
-        let layout = *ring.layout;
+        let layout = &*ring.layout;
         let mut turns = 0u32;
         let (from, next, stamp, total, time, token) = loop {
             // A
@@ -406,7 +406,7 @@ impl<'a, P: Port> Writer<'a, P> {
         time: u64,
     ) -> Option<(NonNull<u8>, Shape)> {
         let ring = self.ring;
-        let layout = *ring.layout;
+        let layout = &*ring.layout;
         let seq = layout.seq(next);
         if seq != layout.seq(from) {
             // The data of the old sub-buffer ends here. Stored before our own exit, and the
@@ -598,7 +598,7 @@ impl<'a, P: Port> Writer<'a, P> {
     fn publish(self) -> Option<bool> {
         let ring = self.ring;
         let w = &ring.w;
-        let layout = *ring.layout;
+        let layout = &*ring.layout;
         if ring.is_broken() {
             return None;
         }
@@ -642,7 +642,7 @@ impl<'a, P: Port> Writer<'a, P> {
     fn close_until(self, seq: Seq) -> Option<bool> {
         let ring = self.ring;
         let w = &ring.w;
-        let layout = *ring.layout;
+        let layout = &*ring.layout;
         let mut at = w.closing.get();
         while at != seq {
             let Some(slot) = ring.slot(at) else {
