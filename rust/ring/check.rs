@@ -380,6 +380,10 @@ impl<P: Port> Check<'_, P> {
     /// I10: a valid pair names the last event, its time and how it began.
     fn pair(&self, last: Option<Last>) -> Result<(), Violation> {
         let (stamps, layout) = (&self.ring.w.stamps, *self.ring.layout);
+        let recent = |token| {
+            layout.was_in(token, self.open) || layout.was_in(token, self.open.wrapping_sub(1))
+        };
+        ensure(stamps.inner().is_none_or(recent), Violation::Pair)?;
         let Some(token) = stamps.named() else {
             return Ok(());
         };

@@ -22,6 +22,8 @@ pub(crate) enum Word {
     LivePage(u32),
     Before,
     Write,
+    /// The other pair word, of those who interrupted somebody.
+    Inner,
     /// Of a level.
     Time(u64),
     Overrun,
@@ -88,11 +90,12 @@ impl<P: Port> CpuRing<P> {
             Word::Hint => local(&w.hint),
             Word::Live => local(&w.live_end),
             Word::LivePage(index) => self.w.live_page.set(address(page(index)?)),
-            Word::Before => local(w.stamps.words().0),
-            Word::Write => local(w.stamps.words().1),
+            Word::Before => local(w.stamps.words().0[0]),
+            Word::Write => local(w.stamps.words().0[1]),
+            Word::Inner => local(w.stamps.words().0[2]),
             Word::Time(level) => {
                 let level = level.checked_rem(MAX_NEST)? as usize;
-                local(w.stamps.words().2.get(level)?);
+                local(w.stamps.words().1.get(level)?);
             }
             Word::Overrun => local(&w.counters.overrun),
             Word::Spare => shared(&self.s.spare),

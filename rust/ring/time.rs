@@ -11,7 +11,7 @@ pub(super) const LEVEL_BITS: u32 = MAX_NEST.trailing_zeros();
 const LEVEL_MASK: u64 = MAX_NEST - 1;
 const _: () = assert!(MAX_NEST.is_power_of_two());
 
-/// Value of `before` and `write` that name no event; they differ, so that the pair is not valid.
+/// Values of `before`, `write` and `inner` that name no event; they differ, so that no pair is valid.
 const NO_BEFORE: u64 = u64::MAX;
 const NO_WRITE: u64 = u64::MAX - 1;
 
@@ -71,9 +71,14 @@ impl Token {
 /// `before == write` says: `write` names the event that ends at the position (I10). The time of
 /// that event is in the word of its level; it stays there until a later event of the same level,
 /// and that one has changed `before` first.
+///
+/// Who interrupts somebody stores `inner` instead of `write`: then most writers see by one comparison
+/// that the event in front is of level 0. A token in `inner` may stay there for long, and tokens have no
+/// room for all of a position, so [`Self::forget_inner`] ends its time.
 pub(crate) struct StampPair<L> {
     before: L,
     write: L,
+    inner: L,
     times: [L; MAX_NEST as usize],
 }
 
@@ -83,6 +88,7 @@ impl<L: LocalWord> StampPair<L> {
         Self {
             before: L::new(NO_BEFORE),
             write: L::new(NO_WRITE),
+            inner: L::new(NO_WRITE),
             times: core::array::from_fn(|_| L::new(0)),
         }
     }
@@ -94,14 +100,22 @@ impl<L: LocalWord> StampPair<L> {
 
     /// The event that the pair names, if it is valid.
     pub(crate) fn named(&self) -> Option<Token> {
-        let write = self.write.get();
-        (self.before.get() == write).then_some(Token(write))
+        let before = self.before.get();
+        let named = self.write.get() == before || self.inner.get() == before;
+        named.then_some(Token(before))
     }
 
-    /// `before`, `write` and the times of the levels.
+    /// The event that `inner` names.
+    pub(crate) fn inner(&self) -> Option<Token> {
+        Some(self.inner.get())
+            .filter(|inner| *inner != NO_WRITE)
+            .map(Token)
+    }
+
+    /// `before`, `write`, `inner` and the times of the levels.
     #[allow(dead_code, reason = "only tests look at the words")]
-    pub(super) fn words(&self) -> (&L, &L, &[L]) {
-        (&self.before, &self.write, &self.times)
+    pub(super) fn words(&self) -> ([&L; 3], &[L]) {
+        ([&self.before, &self.write, &self.inner], &self.times)
     }
 
     /// Time of the event that the writer of `level` (0-based) reserved last.
@@ -118,9 +132,13 @@ impl<L: LocalWord> StampPair<L> {
     /// `before` is read last: had a writer come and discarded all it wrote, it is not valid any more.
     #[inline(always)]
     pub(super) fn front(&self) -> Option<u64> {
-        let write = self.write.get();
-        let last = self.time_of(Token(write).level());
-        (self.before.get() == write).then_some(last)
+        let (write, inner) = (self.write.get(), self.inner.get());
+        let (last, last_inner) = (self.time_of(0), self.time_of(Token(inner).level()));
+        match self.before.get() {
+            before if before == write => Some(last),
+            before if before == inner => Some(last_inner),
+            _ => None,
+        }
     }
 
     /// Reads the pair, then the clock.
@@ -162,8 +180,7 @@ impl<L: LocalWord> StampPair<L> {
     /// in between. Only the caller stores times of its level, so this one may be read behind `before`.
     #[inline(always)]
     pub(crate) fn since_front(&self, time: u64) -> Option<u32> {
-        let write = self.write.get();
-        if write != self.before.get() || Token(write).level() != 0 {
+        if self.write.get() != self.before.get() {
             return None;
         }
         let [last, ..] = &self.times;
@@ -199,7 +216,10 @@ impl<L: LocalWord> StampPair<L> {
         if let Some(word) = self.times.get((level & LEVEL_MASK) as usize) {
             word.set(time);
         }
-        self.write.set(token.0);
+        match level {
+            0 => self.write.set(token.0),
+            _ => self.inner.set(token.0),
+        }
     }
 
     /// Before a reservation is given back: the next event must carry its own time.
@@ -207,5 +227,17 @@ impl<L: LocalWord> StampPair<L> {
     pub(crate) fn invalidate(&self) {
         self.before.set(NO_BEFORE);
         self.write.set(NO_WRITE);
+        self.inner.set(NO_WRITE);
+    }
+
+    /// Forgets who interrupted somebody, unless that is the event that the pair names. Called for each
+    /// sub-buffer, which is far less than it takes for a token to come again.
+    ///
+    /// Should somebody come in between, the next event must carry its own time.
+    #[inline]
+    pub(crate) fn forget_inner(&self) {
+        if self.inner.get() != self.before.get() {
+            self.inner.set(NO_WRITE);
+        }
     }
 }

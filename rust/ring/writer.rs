@@ -676,6 +676,7 @@ impl<'a, P: Port> Writer<'a, P> {
             w.total.set(total);
             at = at.wrapping_add(1);
             w.closing.set(at);
+            w.stamps.forget_inner();
             ring.open_page(at)?.base.set(total);
         }
         Some(ring.marked(at))

@@ -195,6 +195,7 @@ fn all_words() -> Vec<Word> {
         Word::Live,
         Word::Before,
         Word::Write,
+        Word::Inner,
         Word::Overrun,
         Word::Spare,
         Word::ReaderNext,
