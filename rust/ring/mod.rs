@@ -24,7 +24,7 @@
 //! - I8: behind its commit the reader's current sub-buffer is not touched by the reader while writers
 //!   are in it, up to its commit by no writer.
 //! - I9: `base` of the next sub-buffer is `base` plus the events of this one.
-//! - I10: `before == write` says that `write` is the time of the event that ends at the position.
+//! - I10: `before`, when `write` or `inner` is the same, names the event that ends at the position.
 //! - I11: written = read + overrun + remaining, whenever no writer is active.
 //! - I12: the reader never makes a writer refuse.
 //! - I13: a writer that interrupted nobody finds in `live_page` the sub-buffer of the position, or the
