@@ -125,7 +125,7 @@ impl Raw {
         let (count, migration) = (self.count(), u64::from(self.migration as u16));
         let depths = (count & 0xff).min(DEEPEST) | (migration.min(DEEPEST) << 4);
         let flags = rare_flags(count, self.thread_flags) << FLAGS_SHIFT;
-        self.put_together(base, flags as u32 | (depths as u32) << DEPTHS_SHIFT)
+        self.put_together(base, flags as u32 | ((depths as u32) << DEPTHS_SHIFT))
     }
 
     /// Is an NMI handled?
