@@ -101,7 +101,7 @@ unsafe fn reserve_wanted(file: &EventFile, size: Packed) -> ForC {
     // SAFETY: By the invariant of `EventFile`.
     match unsafe { file.recorder.as_ref() }.clock_here() {
         // SAFETY: By the contract.
-        Some(clock) => unsafe { reserve_by(file, size, clock) },
+        Some(clock) => unsafe { reserve_by(file, size, || clock.now()) },
         // SAFETY: By the contract.
         None => unsafe { reserve_by_other(file, size) },
     }

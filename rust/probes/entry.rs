@@ -94,16 +94,20 @@ pub(super) unsafe extern "C" fn rtrace_reserve(cookie: *mut c_void, size: u64) -
         // SAFETY: By the contract.
         return unsafe { reserve_chosen(file, size) };
     };
-    reserve_in(file, size, clock, ring)
+    reserve_in(file, size, || clock.now(), ring)
 }
 
-/// Reserves a record of an event that is wanted, with a clock that is made here.
+/// Reserves a record of an event that is wanted, with this clock, which is made here.
 ///
 /// # Safety
 ///
 /// As for [`rtrace_reserve`].
 #[inline(always)]
-pub(super) unsafe fn reserve_by(file: &EventFile, size: Packed, clock: clock::Here) -> ForC {
+pub(super) unsafe fn reserve_by(
+    file: &EventFile,
+    size: Packed,
+    clock: impl FnOnce() -> Option<u64>,
+) -> ForC {
     // SAFETY: By the contract.
     let pin = unsafe { CpuPin::assume() };
     let ring = file.ring(&pin);
@@ -115,10 +119,15 @@ pub(super) unsafe fn reserve_by(file: &EventFile, size: Packed, clock: clock::He
 
 /// As [`reserve_by`], in the ring of this CPU, which records.
 #[inline(always)]
-fn reserve_in(file: &EventFile, size: Packed, clock: clock::Here, ring: &Ring) -> ForC {
+fn reserve_in(
+    file: &EventFile,
+    size: Packed,
+    clock: impl FnOnce() -> Option<u64>,
+    ring: &Ring,
+) -> ForC {
     // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
-    match writer.place_short(size.payload(), size, || clock.now()) {
+    match writer.place_short(size.payload(), size, clock) {
         Ok(reserved) => given(file, ring, reserved),
         Err(Declined::Inside) => reserve_inside(file, size, ring),
         Err(_) => reserve_outside(file, size, ring),
@@ -150,18 +159,7 @@ pub(super) unsafe fn reserve_by_other(file: &EventFile, size: Packed) -> ForC {
 #[inline(never)]
 unsafe extern "C" fn reserve_by_tsc(file: &EventFile, size: Packed) -> ForC {
     // SAFETY: By the contract.
-    let pin = unsafe { CpuPin::assume() };
-    let ring = file.ring(&pin);
-    if ring.is_disabled() {
-        return reserve_off(file, ring);
-    }
-    // SAFETY: The ring of the CPU that we are pinned to.
-    let writer = unsafe { ring.writer() };
-    match writer.place_short(size.payload(), size, || Some(clock::tsc())) {
-        Ok(reserved) => given(file, ring, reserved),
-        Err(Declined::Inside) => reserve_inside(file, size, ring),
-        Err(_) => reserve_outside(file, size, ring),
-    }
+    unsafe { reserve_by(file, size, || Some(clock::tsc())) }
 }
 
 /// As [`reserve_by`], with a clock that is a function.
