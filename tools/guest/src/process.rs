@@ -3,10 +3,11 @@
 //! Processes whose pid the caller chooses.
 
 use crate::errno::{Errno, Op};
-use std::ffi::{c_int, c_long};
+use crate::sys;
+use std::ffi::c_int;
 
-const SYS_EXIT_GROUP: c_long = 231;
-const SYS_CLONE3: c_long = 435;
+const SYS_EXIT_GROUP: usize = 231;
+const SYS_CLONE3: usize = 435;
 const SIGCHLD: u64 = 17;
 
 /// `struct clone_args` of the kernel, up to what the oldest kernel with `set_tid` knows.
@@ -26,7 +27,6 @@ struct CloneArgs {
 }
 
 extern "C" {
-    fn syscall(number: c_long, ...) -> c_long;
     fn waitpid(pid: c_int, status: *mut c_int, options: c_int) -> c_int;
 }
 
@@ -43,17 +43,14 @@ pub fn run_as(pid: u32) -> Op {
         set_tid_size: 1,
         ..CloneArgs::default()
     };
-    // SAFETY: The arguments are readable and of the size given. The child has its own copy of the
-    // memory, in which it makes one system call and ends.
-    let child = unsafe {
-        let child = syscall(SYS_CLONE3, &raw const args, size_of::<CloneArgs>());
-        if child == 0 {
-            syscall(SYS_EXIT_GROUP, 0);
-        }
-        child
-    };
+    let at = (&raw const args) as usize;
+    // The child has its own copy of the memory, in which it makes one system call and ends.
+    let child = sys::call(SYS_CLONE3, [at, size_of::<CloneArgs>(), 0, 0, 0, 0]);
+    if child == 0 {
+        sys::call(SYS_EXIT_GROUP, [0; 6]);
+    }
     if child < 0 {
-        return Err(Errno::from(std::io::Error::last_os_error()));
+        return Err(Errno(-child as i32));
     }
     let mut status = 0;
     // SAFETY: `status` is writable.
