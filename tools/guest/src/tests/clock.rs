@@ -4,8 +4,10 @@
 //! (stress/rtclock.c), and `features` and the kernel log say which.
 //!
 //! `RTRACE_CLOCK_READINGS` says how many stamps are compared on each CPU; scripts/test-long asks for a
-//! million. With other words on the kernel's command line (`scripts/guest-suite --append`) the tests run
-//! where there is no cycle counter, or a bad one.
+//! million. `RTRACE_CLOCK_HOURS` says how many hours `clock.hours` compares stamps; in a guest whose
+//! time jumps while it sleeps (`scripts/guest-suite --icount`) that takes a minute. With other words on
+//! the kernel's command line (`scripts/guest-suite --append`) the tests run where there is no cycle
+//! counter, or a bad one.
 
 use super::{test, Test};
 use crate::check::{Check, Report};
@@ -17,11 +19,14 @@ use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::Context;
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
     test("clock.says_which", 60, says_which),
     test("clock.local", 1200, local),
     test("clock.called", 1200, called),
+    test("clock.hours", 200 * 3600, hours),
 ];
 
 const NAME: &str = "rtclock";
@@ -31,6 +36,10 @@ const BATCH: u64 = 100;
 /// Batches that fit into the buffer.
 const BATCHES: u64 = 200;
 const BUFFER_KB: &str = "2048";
+/// From one comparison of `clock.hours` to the next.
+const PAUSE: Duration = Duration::from_secs(600);
+/// Stamps of each of them, on each CPU.
+const READINGS_OF_ONE: u64 = 1000;
 /// Bytes of the common fields, which the payload follows.
 const COMMON: usize = 8;
 
@@ -128,7 +137,22 @@ fn load_with(context: &Context, parameters: &str) -> Check {
 fn local(context: &Context) -> Check {
     let (way, _) = way(context)?;
     println!("{way}");
-    stamps_lie_between(context)
+    stamps_lie_between(context, readings())
+}
+
+/// The same for hours, and the way stays the same.
+fn hours(context: &Context) -> Check {
+    let before = way(context)?;
+    let wanted = Duration::from_secs(3600 * setting("RTRACE_CLOCK_HOURS", 0));
+    let began = Instant::now();
+    stamps_lie_between(context, READINGS_OF_ONE)?;
+    while began.elapsed() < wanted {
+        thread::sleep(PAUSE);
+        stamps_lie_between(context, READINGS_OF_ONE)?;
+    }
+    println!("{} s", began.elapsed().as_secs());
+    ensure_eq!(way(context)?, before, "way and log");
+    Ok(())
 }
 
 /// The same, where the user wants the call.
@@ -138,11 +162,15 @@ fn called(context: &Context) -> Check {
     let (way, said) = way(context)?;
     ensure_eq!(way, "sched_clock", "way");
     ensure_eq!(said, "calls sched_clock(): local_clock is 0", "log");
-    stamps_lie_between(context)
+    stamps_lie_between(context, readings())
+}
+
+fn readings() -> u64 {
+    setting("RTRACE_CLOCK_READINGS", 20_000)
 }
 
 /// Each stamp lies between the two readings of `sched_clock()` around its event.
-fn stamps_lie_between(context: &Context) -> Check {
+fn stamps_lie_between(context: &Context, readings: u64) -> Check {
     let _ = module::unload(NAME);
     let own = Instance::new(&context.root, "rtg-clock")?;
     own.set("buffer_size_kb", BUFFER_KB)?;
@@ -150,7 +178,6 @@ fn stamps_lie_between(context: &Context) -> Check {
         own.get("trace_clock")?.starts_with("[local] "),
         "another clock"
     );
-    let readings = setting("RTRACE_CLOCK_READINGS", 20_000);
     let mut report = Report::default();
     let (mut compared, mut sum, mut done) = (0, 0, 0);
     while done < readings {
