@@ -14,7 +14,7 @@ use crate::tree::{Instance, Tree};
 use crate::workload::Load;
 use crate::Context;
 use std::io::Read;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 pub const TESTS: &[Test] = &[
@@ -44,12 +44,12 @@ impl Drain {
     }
 
     fn drain(&mut self) -> Check {
-        for reader in &mut self.readers {
+        for (cpu, reader) in self.readers.iter_mut().enumerate() {
             reader.drain()?;
             let stream = std::mem::take(&mut reader.stream);
             ensure!(
                 stream.lost() == 0 && !stream.uncounted_loss,
-                "{} events lost",
+                "cpu {cpu}: {} events lost",
                 stream.lost()
             );
             self.records.extend(stream.records);
@@ -145,7 +145,10 @@ fn of_tracepoints(context: &Context) -> Check {
     if !context.is_rtracefs() {
         skip!("tracefs loses what is written meanwhile");
     }
-    const SNAPSHOTS: usize = 25;
+    const SNAPSHOTS: u32 = 25;
+    // Some milliseconds of calls around each snapshot. A caller that is bounded by time only fills the
+    // buffer again before a slow reader has emptied the last snapshot, and events are overwritten.
+    const CALLS: u32 = 4000;
     const GETTID: u64 = 186;
     let own = Instance::new(&context.root, "rtg-own")?;
     own.set("buffer_size_kb", "16000")?;
@@ -161,24 +164,26 @@ fn of_tracepoints(context: &Context) -> Check {
         own.set(&format!("{event}/enable"), "1")?;
     }
     let stop = AtomicBool::new(false);
-    let called = std::thread::scope(|scope| -> Check<(u32, usize)> {
+    let allowed = AtomicU32::new(0);
+    let called = std::thread::scope(|scope| -> Check<(u32, u32)> {
         let caller = scope.spawn(|| {
             sys::pin_to(sys::online_cpus() - 1);
             let (thread, mut calls) = (sys::thread_id(), 1);
             while !stop.load(Ordering::Relaxed) {
-                for _ in 0..100 {
-                    sys::thread_id();
+                if calls < allowed.load(Ordering::Relaxed) {
+                    for _ in 0..100 {
+                        sys::thread_id();
+                    }
+                    calls += 100;
                 }
-                calls += 100;
-                // Else there would be too much to read.
                 std::thread::sleep(Duration::from_micros(100));
             }
             (thread, calls)
         });
-        let left = std::cell::Cell::new(SNAPSHOTS);
         let taken = take_all(&own, &mut snapshot, || {
+            let done = allowed.fetch_add(CALLS, Ordering::Relaxed) == SNAPSHOTS * CALLS;
             std::thread::sleep(Duration::from_millis(5));
-            left.replace(left.get().saturating_sub(1)) == 0
+            done
         });
         stop.store(true, Ordering::Relaxed);
         let called = caller.join().map_err(|_| "the caller died".to_string())?;
@@ -199,7 +204,7 @@ fn of_tracepoints(context: &Context) -> Check {
         .filter(ours)
         .count();
     println!("{calls} calls, {} records", snapshot.records.len());
-    ensure_eq!(found, calls, "calls");
+    ensure_eq!(found as u32, calls, "calls");
     ensure!(calls > 1000, "{calls} calls");
     drop((snapshot, live));
     own.remove()
