@@ -80,7 +80,7 @@ impl Consumer {
     /// neither: then it is to be looked again.
     #[inline(always)]
     pub(crate) fn take(&mut self, inst: &Instance) -> Option<Consumed<'_>> {
-        let data = self.page.data();
+        let data = self.page.filled()?;
         let before = self.walk;
         let stamp = before.stamp()?;
         self.walk.pass(data);

@@ -98,7 +98,10 @@ use crate::{
         }, //
     },
 };
-use core::ops::Deref;
+use core::{
+    mem::ManuallyDrop,
+    ops::Deref, //
+};
 use kernel::{
     new_mutex,
     prelude::*,
@@ -184,6 +187,23 @@ impl From<Refusal> for Error {
     }
 }
 
+impl InstanceRef {
+    /// The reference for a caller in C.
+    pub(crate) fn into_raw(self) -> *const Instance {
+        Arc::as_ptr(&ManuallyDrop::new(self).0)
+    }
+
+    /// The reference that [`Self::into_raw`] gave away.
+    ///
+    /// # Safety
+    ///
+    /// `raw` is from there, and nobody else calls this for it.
+    pub(crate) unsafe fn from_raw(raw: *const Instance) -> Self {
+        // SAFETY: by the contract.
+        Self(unsafe { Arc::from_raw(raw) })
+    }
+}
+
 impl Deref for InstanceRef {
     type Target = Instance;
 
@@ -230,6 +250,7 @@ impl Instance {
             }),
             GFP_KERNEL,
         )?;
+        this.leave_clock();
         this.apply(options)?;
         Ok(this)
     }
@@ -379,16 +400,21 @@ impl Instance {
 
     /// Chooses a clock. Events of the old one are forgotten, also those of the snapshot.
     pub(crate) fn set_clock(&self, clock: ClockId) -> Result {
-        let files = self.events.lock();
         self.buffers.clear_all(|| {
             self.recorder.set_clock(clock);
-            files.iter().for_each(|file| file.update());
+            self.leave_clock();
             self.begin_again();
         });
-        drop(files);
         self.emptied.fetch_add(1, Full);
         self.wake_all();
         Ok(())
+    }
+
+    /// Leaves the clock in the gates of the rings if it is one that is made here.
+    fn leave_clock(&self) {
+        let here = clock::Here::of(self.recorder.clock());
+        self.buffers
+            .each(|ring| ring.leave_word(here.map(clock::Here::word)));
     }
 
     /// The size of the rings of `cpus`.

@@ -40,7 +40,13 @@ pub(crate) struct PageCopy {
 impl PageCopy {
     /// The events.
     pub(crate) fn data(&self) -> &[u8] {
-        self.bytes.get(..self.len).unwrap_or_default()
+        self.filled().unwrap_or_default()
+    }
+
+    /// The events; there always are so many bytes.
+    #[inline(always)]
+    pub(super) fn filled(&self) -> Option<&[u8]> {
+        self.bytes.get(..self.len)
     }
 
     /// Makes room for a sub-buffer. The caller holds the reader's lock, so that it keeps its size.

@@ -78,6 +78,18 @@ impl<T: Copy> Chosen<T> {
     }
 }
 
+/// For a gate: a per-CPU variable has the address of a kernel's variable, and one that is alone in its cache
+/// lines.
+const fn word_of(place: u64) -> u64 {
+    place
+}
+
+/// What [`word_of`] was given.
+#[inline(always)]
+const fn place_of(word: u64) -> u64 {
+    word
+}
+
 /// Reads `clock`. Any context, NMI included; preemption is disabled.
 #[inline(always)]
 pub(crate) fn read(clock: ClockId) -> u64 {

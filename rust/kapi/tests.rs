@@ -21,9 +21,12 @@ use super::{
     }, //
 };
 use crate::{
-    ring::port::{
-        LocalWord,
-        SharedWord, //
+    ring::{
+        cpu::Gate,
+        port::{
+            LocalWord,
+            SharedWord, //
+        },
     },
     text::clock::ClockId,
 };
@@ -62,6 +65,12 @@ mod tests {
         assert_eq!(word.get(), 6);
         word.set(9);
         assert_eq!(word.get(), 9);
+        word.set(0);
+        word.increment();
+        assert!(word.is_one());
+        word.increment();
+        assert!(!word.is_one() && !word.decrement_to_zero());
+        assert!(word.decrement_to_zero() && word.get() == 0);
     }
 
     #[test]
@@ -155,6 +164,13 @@ mod tests {
         let own = unsafe { c::rt_per_cpu_ptr(base, pin.cpu()) }.cast::<rt_scale>();
         // SAFETY: This CPU's own; who interrupts finds the old number or this one.
         unsafe { (&raw mut (*own).sequence).write_volatile(u32::MAX) };
+    }
+
+    #[test]
+    fn a_clock_that_is_made_here_fits_in_a_gate() {
+        if let Some(here) = clock::Here::of(ClockId::Local) {
+            assert!(Gate::can_hold(here.word()));
+        }
     }
 
     #[test]

@@ -24,6 +24,18 @@ pub(crate) struct LocalU64(UnsafeCell<u64>);
 #[repr(transparent)]
 pub(crate) struct SharedU64(UnsafeCell<u64>);
 
+/// The word of active writers is the second one of a ring. Assembly has no operands in memory, only
+/// addresses in registers, and that of the ring is in one anyway.
+const IN_FRONT: usize = 8;
+
+impl LocalU64 {
+    /// The address so many bytes in front, to be used with them added.
+    #[inline(always)]
+    fn in_front(&self) -> *mut u64 {
+        self.0.get().wrapping_byte_sub(IN_FRONT)
+    }
+}
+
 impl SharedU64 {
     /// A word that holds 0, for statics.
     pub(crate) const fn zero() -> Self {
@@ -62,11 +74,11 @@ unsafe impl LocalWord for LocalU64 {
     }
 
     #[inline(always)]
-    fn is(&self, value: u64) -> bool {
+    fn is_one(&self) -> bool {
         // SAFETY: `self` is valid.
         unsafe {
-            asm!("cmp qword ptr [{p}], {v}", "jne {no}", p = in(reg) self.0.get(),
-                v = in(reg) value, no = label { return false }, options(nostack, readonly))
+            asm!("cmp qword ptr [{p} + {IN_FRONT}], 1", "jne {no}", p = in(reg) self.in_front(),
+                IN_FRONT = const IN_FRONT, no = label { return false }, options(nostack, readonly))
         };
         true
     }
@@ -84,6 +96,25 @@ unsafe impl LocalWord for LocalU64 {
             asm!("add qword ptr [{p}], {v}", p = in(reg) self.0.get(), v = in(reg) value,
                 options(nostack))
         };
+    }
+
+    #[inline(always)]
+    fn increment(&self) {
+        // SAFETY: As above.
+        unsafe {
+            asm!("inc qword ptr [{p} + {IN_FRONT}]", p = in(reg) self.in_front(),
+                IN_FRONT = const IN_FRONT, options(nostack))
+        };
+    }
+
+    #[inline(always)]
+    fn decrement_to_zero(&self) -> bool {
+        // SAFETY: As above.
+        unsafe {
+            asm!("dec qword ptr [{p} + {IN_FRONT}]", "jne {no}", p = in(reg) self.in_front(),
+                IN_FRONT = const IN_FRONT, no = label { return false }, options(nostack))
+        };
+        true
     }
 
     #[inline(always)]

@@ -15,8 +15,8 @@ use super::{
         commit_plain,
         commit_reserved,
         end,
-        reserve_by,
         reserve_by_other,
+        reserve_in,
         TOKEN_ASK,
         TOKEN_SCRATCH, //
     },
@@ -33,6 +33,7 @@ use super::{
 use crate::{
     instance::Place,
     kapi::{
+        clock,
         percpu::CpuPin,
         scratch, //
     },
@@ -98,10 +99,12 @@ unsafe extern "C" fn reserve_closer(file: &EventFile, size: Packed) -> ForC {
 /// As for [`super::entry::rtrace_reserve`].
 #[inline(always)]
 unsafe fn reserve_wanted(file: &EventFile, size: Packed) -> ForC {
-    // SAFETY: By the invariant of `EventFile`.
-    match unsafe { file.recorder.as_ref() }.clock_here() {
-        // SAFETY: By the contract.
-        Some(clock) => unsafe { reserve_by(file, size, || clock.now()) },
+    // SAFETY: By the contract.
+    let pin = unsafe { CpuPin::assume() };
+    let ring = file.ring(&pin);
+    // SAFETY: `Instance` leaves nothing else there.
+    match unsafe { clock::Here::left(ring.gate()) } {
+        Some(clock) => reserve_in(file, size, || clock.now(), ring),
         // SAFETY: By the contract.
         None => unsafe { reserve_by_other(file, size) },
     }

@@ -38,6 +38,7 @@ use crate::{
         scratch, //
     },
     ring::{
+        cpu::Gate,
         packed::Packed,
         reserved::Reserved,
         writer::{
@@ -82,32 +83,51 @@ pub(super) unsafe extern "C" fn rtrace_reserve(cookie: *mut c_void, size: u64) -
     // SAFETY: By the contract.
     let pin = unsafe { CpuPin::assume() };
     let ring = file.ring(&pin);
-    if ring.is_disabled() {
-        if ring.is_broken() {
-            // What it refuses is counted, of what is wanted.
-            // SAFETY: By the contract.
-            return unsafe { reserve_chosen(file, size) };
-        }
-        return NOTHING;
-    }
-    let Some(clock) = file.clock_here() else {
+    let gate = ring.gate();
+    let Some(clock) = file.clock_here(gate) else {
         // SAFETY: By the contract.
-        return unsafe { reserve_chosen(file, size) };
+        return unsafe { reserve_closed(file, size, gate) };
     };
     reserve_in(file, size, || clock.now(), ring)
 }
 
-/// Reserves a record of an event that is wanted, with this clock, which is made here.
+/// As [`rtrace_reserve`], where recording is off, or somebody has to look closer.
+///
+/// # Safety
+///
+/// As there.
+#[inline(never)]
+unsafe extern "C" fn reserve_closed(file: &EventFile, size: Packed, gate: Gate) -> ForC {
+    if gate.is_disabled() {
+        if gate.is_broken() {
+            // SAFETY: By the contract.
+            return unsafe { reserve_refused(file, size) };
+        }
+        return NOTHING;
+    }
+    // SAFETY: By the contract.
+    unsafe { reserve_chosen(file, size) }
+}
+
+/// As [`rtrace_reserve`], in a broken ring: what it refuses is counted, of what is wanted.
+///
+/// # Safety
+///
+/// As there.
+#[cold]
+#[inline(never)]
+unsafe extern "C" fn reserve_refused(file: &EventFile, size: Packed) -> ForC {
+    // SAFETY: By the contract. Or the compiler would see that this is a jump and make it elsewhere.
+    black_box(unsafe { reserve_chosen(file, size) })
+}
+
+/// Reserves a record of an event that is wanted, with this clock, which makes no call.
 ///
 /// # Safety
 ///
 /// As for [`rtrace_reserve`].
 #[inline(always)]
-pub(super) unsafe fn reserve_by(
-    file: &EventFile,
-    size: Packed,
-    clock: impl FnOnce() -> Option<u64>,
-) -> ForC {
+unsafe fn reserve_by(file: &EventFile, size: Packed, clock: impl FnOnce() -> Option<u64>) -> ForC {
     // SAFETY: By the contract.
     let pin = unsafe { CpuPin::assume() };
     let ring = file.ring(&pin);
@@ -119,7 +139,7 @@ pub(super) unsafe fn reserve_by(
 
 /// As [`reserve_by`], in the ring of this CPU, which records.
 #[inline(always)]
-fn reserve_in(
+pub(super) fn reserve_in(
     file: &EventFile,
     size: Packed,
     clock: impl FnOnce() -> Option<u64>,
@@ -128,9 +148,8 @@ fn reserve_in(
     // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
     match writer.place_short(size.payload(), size, clock) {
-        Ok(reserved) => given(file, ring, reserved),
-        Err(Declined::Inside) => reserve_inside(file, size, ring),
-        Err(_) => reserve_outside(file, size, ring),
+        Some(reserved) => given(file, ring, reserved),
+        None => reserve_inside(file, size, ring),
     }
 }
 
@@ -221,31 +240,18 @@ extern "C" fn reserve_broken(file: &EventFile, ring: &Ring) -> ForC {
     black_box(NOTHING)
 }
 
-/// Reserves what the short way declined before it had done anything.
-#[cold]
-#[inline(never)]
-extern "C" fn reserve_outside(file: &EventFile, size: Packed, ring: &Ring) -> ForC {
-    reserve_long(file, size, ring, Declined::Outside)
-}
-
 /// Reserves what the short way declined once it had entered.
 #[cold]
 #[inline(never)]
 extern "C" fn reserve_inside(file: &EventFile, size: Packed, ring: &Ring) -> ForC {
-    reserve_long(file, size, ring, Declined::Inside)
-}
-
-/// Reserves in `ring` what the short way declined. There is a function for either case, so that the short
-/// way needs to keep nothing that tells them apart.
-#[inline(always)]
-fn reserve_long(file: &EventFile, size: Packed, ring: &Ring, declined: Declined) -> ForC {
     // SAFETY: Only what `reserve_by` calls calls this.
     let pin = unsafe { CpuPin::assume() };
     // SAFETY: By the invariant of `EventFile`.
     let recorder = unsafe { file.recorder.as_ref() };
     // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
-    let attempt = writer.reserve_long(size.payload(), declined, || clock::read(recorder.clock()));
+    let clock = || clock::read(recorder.clock());
+    let attempt = writer.reserve_long(size.payload(), Declined::Inside, clock);
     answer(&pin, file, ring, attempt)
 }
 

@@ -28,7 +28,10 @@ use crate::{
         Place, //
     },
     kapi::{
-        clock,
+        clock::{
+            self,
+            Here, //
+        },
         pages::Image,
         percpu::CpuPin,
         port::{
@@ -72,8 +75,8 @@ use kernel::{
 unsafe extern "C" fn rtrace_test_open(name: *const c_char) -> *mut c_void {
     // SAFETY: By the contract.
     let name = unsafe { CStr::from_char_ptr(name) };
-    match registry::find(name).and_then(|inst| Ok(KBox::new(inst.get()?, GFP_KERNEL)?)) {
-        Ok(handle) => KBox::into_raw(handle).cast(),
+    match registry::find(name).and_then(|inst| inst.get()) {
+        Ok(inst) => inst.into_raw().cast_mut().cast(),
         Err(_) => null_mut(),
     }
 }
@@ -91,7 +94,7 @@ unsafe extern "C" fn rtrace_test_write(
     len: c_uint,
 ) -> c_int {
     // SAFETY: By the contract.
-    let inst = unsafe { &*handle.cast::<InstanceRef>() };
+    let inst = unsafe { &*handle.cast::<Instance>() };
     // SAFETY: By the contract.
     let bytes = unsafe { slice::from_raw_parts(bytes.cast::<u8>(), len as usize) };
     from_result(|| inst.raw_data(bytes).map(|()| 0))
@@ -105,7 +108,7 @@ unsafe extern "C" fn rtrace_test_write(
 #[no_mangle]
 unsafe extern "C" fn rtrace_test_close(handle: *mut c_void) {
     // SAFETY: By the contract.
-    drop(unsafe { KBox::from_raw(handle.cast::<InstanceRef>()) });
+    drop(unsafe { InstanceRef::from_raw(handle.cast()) });
 }
 
 /// Reserves `size` bytes, which get no common fields: what a probe does, less the event. Any context,
@@ -119,25 +122,26 @@ unsafe extern "C" fn rtrace_test_close(handle: *mut c_void) {
 #[no_mangle]
 unsafe extern "C" fn rtrace_test_reserve(handle: *mut c_void, size: u64) -> ForC {
     // SAFETY: By the contract.
-    let inst = unsafe { &*handle.cast::<InstanceRef>() };
+    let inst = unsafe { &*handle.cast::<Instance>() };
     // SAFETY: By the contract.
     let size = unsafe { Packed::from_word(size) };
     // SAFETY: By the contract.
     let pin = unsafe { CpuPin::assume() };
-    let (buffers, recorder, _) = inst.writing();
+    let (buffers, ..) = inst.writing();
     let ring = buffers.rings().this(&pin);
-    if ring.is_disabled() {
-        return reserve_off(inst, ring);
-    }
-    // SAFETY: The ring of the CPU that we are pinned to.
-    let writer = unsafe { ring.writer() };
-    let Some(clock) = recorder.clock_here() else {
+    let gate = ring.gate();
+    // SAFETY: `Instance` leaves nothing else there.
+    let Some(clock) = (unsafe { Here::left(gate) }) else {
+        if gate.is_disabled() {
+            return reserve_off(inst, ring);
+        }
         return reserve_by_call(inst, size, ring);
     };
+    // SAFETY: The ring of the CPU that we are pinned to.
+    let writer = unsafe { ring.writer() };
     match writer.place_short(size.payload(), size, || clock.now()) {
-        Ok(reserved) => given(ring, reserved),
-        Err(Declined::Inside) => reserve_inside(inst, size, ring),
-        Err(_) => reserve_outside(inst, size, ring),
+        Some(reserved) => given(ring, reserved),
+        None => reserve_inside(inst, size, ring),
     }
 }
 
@@ -188,27 +192,15 @@ fn answer(buffers: &Buffers, ring: &Ring, attempt: Result<Reserved<'_, Kernel>, 
     }
 }
 
-/// Reserves what the short way declined before it had done anything.
-#[cold]
-#[inline(never)]
-extern "C" fn reserve_outside(inst: &Instance, size: Packed, ring: &Ring) -> ForC {
-    reserve_long(inst, size, ring, Declined::Outside)
-}
-
 /// Reserves what the short way declined once it had entered.
 #[cold]
 #[inline(never)]
 extern "C" fn reserve_inside(inst: &Instance, size: Packed, ring: &Ring) -> ForC {
-    reserve_long(inst, size, ring, Declined::Inside)
-}
-
-/// Reserves in `ring` what the short way declined.
-#[inline(always)]
-fn reserve_long(inst: &Instance, size: Packed, ring: &Ring, declined: Declined) -> ForC {
     let (buffers, recorder, _) = inst.writing();
     // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
-    let attempt = writer.reserve_long(size.payload(), declined, || clock::read(recorder.clock()));
+    let clock = || clock::read(recorder.clock());
+    let attempt = writer.reserve_long(size.payload(), Declined::Inside, clock);
     answer(buffers, ring, attempt)
 }
 
@@ -221,7 +213,7 @@ fn reserve_long(inst: &Instance, size: Packed, ring: &Ring, declined: Declined) 
 #[no_mangle]
 unsafe extern "C" fn rtrace_test_commit(handle: *mut c_void, _entry: *mut c_void, token: u64) {
     // SAFETY: By the contract.
-    let inst = unsafe { &*handle.cast::<InstanceRef>() };
+    let inst = unsafe { &*handle.cast::<Instance>() };
     let (buffers, _, waker) = inst.writing();
     let (place, _) = Place::of_token(token);
     // SAFETY: `rtrace_test_reserve` found it, in the rings of the same instance.
@@ -266,7 +258,7 @@ fn commit_long(inst: &Instance, ring: &Ring, left: Left) {
 #[no_mangle]
 unsafe extern "C" fn rtrace_test_discard(handle: *mut c_void, entry: *mut c_void, token: u64) {
     // SAFETY: By the contract.
-    let inst = unsafe { &*handle.cast::<InstanceRef>() };
+    let inst = unsafe { &*handle.cast::<Instance>() };
     let (buffers, _, waker) = inst.writing();
     // SAFETY: By the contract.
     unsafe { give_up(buffers, waker, entry, token) };
@@ -280,7 +272,7 @@ unsafe extern "C" fn rtrace_test_discard(handle: *mut c_void, entry: *mut c_void
 #[no_mangle]
 unsafe extern "C" fn rtrace_test_clock(handle: *mut c_void) -> u64 {
     // SAFETY: By the contract.
-    let inst = unsafe { &*handle.cast::<InstanceRef>() };
+    let inst = unsafe { &*handle.cast::<Instance>() };
     let (_, recorder, _) = inst.writing();
     clock::read(recorder.clock())
 }
@@ -294,7 +286,7 @@ unsafe extern "C" fn rtrace_test_clock(handle: *mut c_void) -> u64 {
 #[no_mangle]
 unsafe extern "C" fn rtrace_test_consume(handle: *mut c_void, cpu: c_uint) -> c_long {
     // SAFETY: By the contract.
-    let inst = unsafe { &*handle.cast::<InstanceRef>() };
+    let inst = unsafe { &*handle.cast::<Instance>() };
     from_result(|| consume(inst, cpu))
 }
 
@@ -318,7 +310,7 @@ fn consume(inst: &Instance, cpu: u32) -> Result<c_long> {
 #[no_mangle]
 unsafe extern "C" fn rtrace_test_read_pages(handle: *mut c_void, cpu: c_uint) -> c_long {
     // SAFETY: By the contract.
-    let inst = unsafe { &*handle.cast::<InstanceRef>() };
+    let inst = unsafe { &*handle.cast::<Instance>() };
     from_result(|| {
         let mut image = Image::none();
         let mut pages: c_long = 0;

@@ -20,7 +20,10 @@ use crate::{
         waker::Waker,
         words::SharedU64, //
     },
-    ring::port::SharedWord, //
+    ring::{
+        cpu::Gate,
+        port::SharedWord, //
+    }, //
 };
 use core::ptr::NonNull;
 use kernel::prelude::*;
@@ -47,6 +50,8 @@ pub(super) enum Choice {
 /// - What the pointers name lives longer than this.
 /// - The filter goes only after another one was set and all probes that began before have ended.
 pub(crate) struct EventFile {
+    /// [`Gate::OPEN`] when all is recorded, so that nobody has to look closer; else 0.
+    plain: SharedU64,
     pub(super) buffers: NonNull<Buffers>,
     pub(super) recorder: NonNull<Recorder>,
     pub(super) waker: NonNull<Waker>,
@@ -58,8 +63,6 @@ pub(crate) struct EventFile {
     pids: SharedU64,
     /// What that makes: [`ALL`], the word of the scratch places when there is only a filter, or [`SOME`].
     chosen: SharedU64,
-    /// The clock as one that is made here, if it is and all is recorded: then nobody has to look closer.
-    here: SharedU64,
     retired: bool,
     event: &'static Event,
 }
@@ -83,6 +86,7 @@ impl EventFile {
     ) -> Self {
         // INVARIANT: By the contract.
         Self {
+            plain: SharedWord::new(Gate::OPEN),
             buffers: buffers.into(),
             recorder: recorder.into(),
             waker: waker.into(),
@@ -91,17 +95,17 @@ impl EventFile {
             filter: SharedWord::new(0),
             pids: SharedWord::new(0),
             chosen: SharedWord::new(ALL),
-            here: SharedWord::new(clock::Here::word(recorder.clock_here())),
             retired: false,
             event,
         }
     }
 
-    /// The clock, if all is recorded and it is a clock that is made here.
+    /// The clock, if all is recorded, recording is on, and it is a clock that is made here. The gate is
+    /// that of a ring of this file.
     #[inline(always)]
-    pub(super) fn clock_here(&self) -> Option<clock::Here> {
-        // SAFETY: The word holds nothing else.
-        unsafe { clock::Here::of_word(self.here.load()) }
+    pub(super) fn clock_here(&self, gate: Gate) -> Option<clock::Here> {
+        // SAFETY: `Instance` leaves nothing else there.
+        unsafe { clock::Here::left_when(gate, &self.plain) }
     }
 
     /// The ring that its events of this CPU go into.
@@ -138,19 +142,19 @@ impl EventFile {
         }
     }
 
-    /// After a change of what is recorded, or of the clock, for which nobody writes. One caller at a time.
-    pub(crate) fn update(&self) {
+    /// After a change of what is recorded. One caller at a time.
+    fn update(&self) {
         let chosen = match (self.filter.load(), self.pids.load()) {
             (0, 0) => ALL,
             (_, 0) => scratch::Places::get().map_or(SOME, scratch::Places::word),
             _ => SOME,
         };
         self.chosen.store(chosen);
-        // SAFETY: By the invariant.
-        let recorder = unsafe { self.recorder.as_ref() };
-        let here = recorder.clock_here().filter(|_| chosen == ALL);
         // Behind what is to be looked at then.
-        self.here.store(clock::Here::word(here));
+        self.plain.store(match chosen {
+            ALL => Gate::OPEN,
+            _ => 0,
+        });
     }
 
     /// Lets only records through that `filter` lets through. Not at the same time as

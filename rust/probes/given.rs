@@ -40,7 +40,7 @@ pub(super) fn given(file: &EventFile, ring: &Ring, reserved: Reserved<'_, Kernel
             for_c(entry, token)
         }
         // SAFETY: As above.
-        None => unsafe { given_elsewhere(entry, token, file.base) },
+        None => unsafe { given_elsewhere(entry, file.base, token) },
     }
 }
 
@@ -64,7 +64,7 @@ unsafe fn put_common(entry: *mut c_void, word: u32, raw: &Raw) {
 ///
 /// `entry` is a reservation of [`COMMON`](super::COMMON) bytes at least.
 #[inline(never)]
-unsafe extern "C" fn given_elsewhere(entry: *mut c_void, token: u64, base: Base) -> ForC {
+unsafe extern "C" fn given_elsewhere(entry: *mut c_void, base: Base, token: u64) -> ForC {
     let raw = context::raw();
     // SAFETY: By the contract.
     unsafe { put_common(entry, raw.any_word(base), &raw) };

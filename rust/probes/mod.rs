@@ -72,8 +72,6 @@ pub(crate) const MOST_PAYLOAD: usize = 4072;
 /// What the probes of an instance read of it besides the rings.
 pub(crate) struct Recorder {
     clock: SharedU64,
-    /// That clock as one that is made here, if it is.
-    here: SharedU64,
     stacks: SharedU64,
     /// Address of the [`Counts`]; 0 while nobody wants to know.
     counts: SharedU64,
@@ -84,7 +82,6 @@ impl Recorder {
     pub(crate) fn new(clock: ClockId) -> Self {
         Self {
             clock: SharedWord::new(clock as u64),
-            here: SharedWord::new(clock::Here::word(clock::Here::of(clock))),
             stacks: SharedWord::new(Stacks::NONE.word()),
             counts: SharedWord::new(0),
         }
@@ -106,13 +103,6 @@ impl Recorder {
             .get(number as usize)
             .copied()
             .unwrap_or(ClockId::Local)
-    }
-
-    /// The clock, if it is one that is made here.
-    #[inline(always)]
-    pub(crate) fn clock_here(&self) -> Option<clock::Here> {
-        // SAFETY: The word holds nothing else.
-        unsafe { clock::Here::of_word(self.here.load()) }
     }
 
     /// Where events are counted, if they are.
@@ -148,10 +138,9 @@ impl Recorder {
         self.stacks.store(stacks.word());
     }
 
-    /// Chooses the clock. The rings are empty and nobody writes before all files were updated.
+    /// Chooses the clock. The rings are empty and nobody writes before it was left in their gates.
     pub(crate) fn set_clock(&self, clock: ClockId) {
         self.clock.store(clock as u64);
-        self.here.store(clock::Here::word(clock::Here::of(clock)));
     }
 }
 

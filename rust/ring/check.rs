@@ -7,7 +7,7 @@
 //!
 //! I1 and I12 say what actors do, not what words hold: they cannot be seen here.
 
-use super::cpu::{CpuRing, Current, ReaderState, NOT_LIVE};
+use super::cpu::{CpuRing, Current, ReaderState};
 use super::cursor::Cursor;
 use super::port::{LocalWord, Port, SharedWord};
 use super::pos::{Pos, Seq};
@@ -81,7 +81,6 @@ struct Chain {
 /// The last event of a sub-buffer.
 #[derive(Clone, Copy)]
 struct Last {
-    offset: u32,
     next: u32,
     time: u64,
 }
@@ -95,19 +94,15 @@ fn ensure(holds: bool, violation: Violation) -> Result<(), Violation> {
 }
 
 impl<P: Port> Check<'_, P> {
-    /// I2, I3, I13: the words of the writers.
+    /// I2, I3, I13, I14: the words of the writers.
     fn position(&self) -> Result<(), Violation> {
         let (w, layout) = (&self.ring.w, *self.ring.layout);
-        ensure(w.nest.get() == 0, Violation::Nest)?;
+        ensure(w.nest.is_at_rest(), Violation::Nest)?;
         let inside = self.open <= layout.max_seq() && self.plausible(self.pos);
         ensure(inside, Violation::Position)?;
         ensure(w.closing.get() == self.open, Violation::Closing)?;
-        let end = w.live_end.get();
-        ensure(
-            end == NOT_LIVE || end == layout.end(self.open).0,
-            Violation::Hint,
-        )?;
-        if end != NOT_LIVE || w.stamps.named().is_some() {
+        // I14, less what is looked at with the contents.
+        if w.nest.is_short() || w.times.named(self.pos).is_some() {
             let held = self.held(self.open).and_then(|s| self.ring.page(s.page()));
             let same = held.is_some_and(|page| core::ptr::eq(page, self.ring.live_page()));
             ensure(same || held.is_none(), Violation::Hint)?;
@@ -266,7 +261,7 @@ impl<P: Port> Check<'_, P> {
             // SAFETY: by the contract.
             last = unsafe { self.sub_buffer(seq, s.page(), &mut chain) }?;
         }
-        self.pair(last)?;
+        self.time_known(last)?;
         let overrun = ring.w.counters.overrun.get();
         let kept = chain.serial.checked_sub(chain.remaining);
         let gone = state.read.checked_add(overrun);
@@ -318,7 +313,6 @@ impl<P: Port> Check<'_, P> {
             ensure(!back || self.clock == Clock::Any, Violation::Time)?;
             chain.time = Some(event.time);
             last = Some(Last {
-                offset: event.offset as u32,
                 next: event.next as u32,
                 time: event.time,
             });
@@ -340,6 +334,7 @@ impl<P: Port> Check<'_, P> {
             let left = layout.count(commit).wrapping_add(padded) == layout.count(self.pos)
                 && layout.offset(commit) == layout.offset(self.pos);
             ensure(left && self.plausible(commit), Violation::Commit)?;
+            ensure(padded == 0 || !self.ring.w.nest.is_short(), Violation::Nest)?;
             return Ok(commit);
         }
         ensure(layout.seq(commit) == seq, Violation::Tag)?;
@@ -377,28 +372,21 @@ impl<P: Port> Check<'_, P> {
         Ok(events)
     }
 
-    /// I10: a valid pair names the last event, its time and how it began.
-    fn pair(&self, last: Option<Last>) -> Result<(), Violation> {
-        let (stamps, layout) = (&self.ring.w.stamps, *self.ring.layout);
-        let recent = |token| {
-            layout.was_in(token, self.open) || layout.was_in(token, self.open.wrapping_sub(1))
-        };
-        ensure(stamps.inner().is_none_or(recent), Violation::Pair)?;
-        let Some(token) = stamps.named() else {
+    /// I10, I14: whose time is known is the last event.
+    fn time_known(&self, last: Option<Last>) -> Result<(), Violation> {
+        let w = &self.ring.w;
+        ensure(
+            w.times.is_own(self.pos) || !w.nest.is_short(),
+            Violation::Pair,
+        )?;
+        let Some(token) = w.times.named(self.pos) else {
             return Ok(());
         };
-        let level = token.level();
-        let last = last.filter(|l| l.next == layout.offset(self.pos));
+        let last = last.filter(|l| l.next == self.ring.layout.offset(self.pos));
         let last = last.ok_or(Violation::Pair)?;
-        let record = last.offset.wrapping_sub(layout.offset_of(token));
-        let begins = if layout.was_in(token, self.open) {
-            record == 0 || record == wire::STAMP_SIZE
-        } else {
-            layout.was_in(token, self.open.wrapping_sub(1)) && last.offset == 0
-        };
         // A discarded event in front of it has told its time in so many bits.
-        let wrong = (stamps.time_of(level) ^ last.time) & wire::STAMP_MAX;
-        ensure(begins && wrong == 0, Violation::Pair)
+        let wrong = (w.times.time_of(token.level()) ^ last.time) & wire::STAMP_MAX;
+        ensure(wrong == 0, Violation::Pair)
     }
 }
 

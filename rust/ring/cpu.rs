@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 //! The ring of one CPU: its words, grouped by who writes them, and how it is made and emptied.
 
+use super::nest::Nest;
 use super::port::{LocalWord, Memory as _, Port, SharedWord};
 use core::cell::UnsafeCell;
 use core::ops::{Deref, DerefMut};
+use core::ptr::NonNull;
 
 use super::pos::{Layout, Pos, Seq};
 use super::slot::{PageIndex, SlotWord, State, MAX_PAGES};
 use super::subbuf::SubBuf;
-use super::time::StampPair;
+use super::time::Times;
 use super::violation::Violation;
 use super::writer::Refused;
 
@@ -18,15 +20,15 @@ use super::writer::Refused;
 pub(super) struct WriterSide<P: Port> {
     /// Where the next event goes.
     pub(super) pos: P::Local,
-    /// Writers active, the interrupted ones included.
-    pub(super) nest: P::Local,
-    /// End of the sub-buffer that was published into last, as a position: the position is in front of
-    /// it, and all sub-buffers before are closed, unless a writer has gone on since. [`NOT_LIVE`] without
-    /// one, or when an event in it became padding. The outermost writer stores it when it publishes.
-    pub(super) live_end: P::Local,
+    /// Writers active, the interrupted ones included. When there are none and the short ways are free, the
+    /// sub-buffer of the position has been published into, all before it are closed, no event in it
+    /// became padding, and the event that ends at the position has the time of level 0 (I14).
+    pub(super) nest: Nest<P::Local>,
     /// Address of the [`SubBuf`] of the position (I13). The first writer in it stores it.
     pub(super) live_page: P::Local,
-    pub(super) stamps: StampPair<P::Local>,
+    /// That of its memory, likewise.
+    pub(super) live_base: P::Local,
+    pub(super) times: Times<P::Local>,
     /// The slot word of a sub-buffer as it was opened, of late, only to save a division: used when its
     /// sequence number is the wanted one.
     pub(super) hint: P::Local,
@@ -81,8 +83,8 @@ impl<L: LocalWord> Counters<L> {
 /// Words that several CPUs write, apart from those of writers: see [`super::lines`].
 #[repr(align(64))]
 pub(super) struct SharedSide<P: Port> {
-    /// Recording is refused while this is not 0 (bits of `DISABLE_*`).
-    pub(super) disabled: P::Shared,
+    /// See [`Gate`].
+    pub(super) gate: P::Shared,
     /// Bit 0: a full ring loses its oldest events instead of refusing new ones.
     pub(super) overwrite: P::Shared,
     /// The sub-buffer that a writer may take for a detached one. The reader writes it, and only
@@ -123,23 +125,79 @@ impl<T> Deref for Still<T> {
     }
 }
 
-/// Value of `live_end` that no position is in front of.
-pub(super) const NOT_LIVE: u64 = 0;
+/// What a writer sees of a ring by one load, before it enters: whether recording is on, and what the owner
+/// of the ring has left for its writers.
+///
+/// The lowest bits say why recording is off. What was left stands above them. The highest bit is set when
+/// something was left and recording is on, so that a writer who wants both has one thing to ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Gate(u64);
 
-/// Bit of `disabled`: the user switched recording off.
+/// The bits of a gate that say why recording is off.
+const DISABLED: u64 = (DISABLE_CPU << 1) - 1;
+
+impl Gate {
+    /// The highest bit.
+    pub(crate) const OPEN: u64 = 1 << 63;
+
+    /// The same, but for what follows from the others.
+    const fn settled(self) -> Self {
+        let closed = self.0 & !Self::OPEN;
+        match closed & DISABLED {
+            0 if closed != 0 => Self(closed | Self::OPEN),
+            _ => Self(closed),
+        }
+    }
+
+    /// Whether recording is off.
+    #[inline(always)]
+    pub(crate) const fn is_disabled(self) -> bool {
+        self.0 & DISABLED != 0
+    }
+
+    /// Whether it is, because an invariant was found broken.
+    #[inline(always)]
+    pub(crate) const fn is_broken(self) -> bool {
+        self.0 & DISABLE_BROKEN != 0
+    }
+
+    /// Whether recording is on and something was left.
+    #[inline(always)]
+    pub(crate) const fn is_open(self) -> bool {
+        self.0 & Self::OPEN != 0
+    }
+
+    /// As a word; what was left, if [`Self::is_open`].
+    #[inline(always)]
+    pub(crate) const fn word(self) -> u64 {
+        self.0
+    }
+
+    /// Can `word` be left? It has the highest bit, and none of the lowest.
+    pub(crate) const fn can_hold(word: u64) -> bool {
+        word & (Self::OPEN | DISABLED) == Self::OPEN && word != Self::OPEN
+    }
+}
+
+/// Bit of a [`Gate`]: the user switched recording off.
 pub(crate) const DISABLE_USER: u64 = 1;
-/// Bit of `disabled`: the ring is being changed.
+/// Bit of a [`Gate`]: the ring is being changed.
 pub(crate) const DISABLE_QUIESCE: u64 = 2;
-/// Bit of `disabled`: somebody reads, and wants nothing to be recorded meanwhile.
+/// Bit of a [`Gate`]: somebody reads, and wants nothing to be recorded meanwhile.
 pub(crate) const DISABLE_PAUSE: u64 = 8;
-/// Bit of `disabled`: the user does not want this CPU.
+/// Bit of a [`Gate`]: the user does not want this CPU.
 pub(crate) const DISABLE_CPU: u64 = 16;
-/// Bit of `disabled`: an invariant was found broken.
+/// Bit of a [`Gate`]: an invariant was found broken.
 const DISABLE_BROKEN: u64 = 4;
 
 /// The address of a sub-buffer, for a word.
 pub(super) fn address<P: Port>(page: &SubBuf<P>) -> u64 {
     (&raw const *page).expose_provenance() as u64
+}
+
+/// The address of the memory of a sub-buffer, for a word.
+fn base<P: Port>(page: &SubBuf<P>) -> u64 {
+    page.memory().base().as_ptr().expose_provenance() as u64
 }
 
 /// The ring of one CPU.
@@ -246,10 +304,10 @@ impl<P: Port> CpuRing<P> {
         let ring = Self {
             w: WriterSide {
                 pos: P::Local::new(0),
-                nest: P::Local::new(0),
-                live_end: P::Local::new(NOT_LIVE),
+                nest: Nest::new(),
                 live_page: P::Local::new(0),
-                stamps: StampPair::new(),
+                live_base: P::Local::new(0),
+                times: Times::new(),
                 hint: P::Local::new(0),
                 closing: P::Local::new(0),
                 total: P::Local::new(0),
@@ -258,7 +316,7 @@ impl<P: Port> CpuRing<P> {
             },
             layout: Still::new(layout),
             s: SharedSide {
-                disabled: P::Shared::new(0),
+                gate: P::Shared::new(0),
                 overwrite: P::Shared::new(1),
                 spare: P::Shared::new(0),
                 mark: P::Shared::new(0),
@@ -297,7 +355,6 @@ impl<P: Port> CpuRing<P> {
     fn begin(&self, first: Seq, spare: PageIndex) -> ReaderState {
         // In a broken ring it may be no place at all.
         let spare = PageIndex(spare.0.min(self.last_page().0));
-        self.w.nest.set(0);
         self.w.counters.reset();
         self.begin_at(first, 0, spare);
         ReaderState {
@@ -323,7 +380,7 @@ impl<P: Port> CpuRing<P> {
         for page in self.pages().iter() {
             page.begin(event);
         }
-        self.w.stamps.reset();
+        self.w.times.forget();
         self.w.closing.set(first);
         self.w.total.set(event);
         self.w.fault.set(0);
@@ -337,22 +394,11 @@ impl<P: Port> CpuRing<P> {
     /// which is open as number `seq`.
     pub(super) fn begin_live(&self, seq: Seq, page: PageIndex) {
         self.w.hint.set(SlotWord::new(seq, page, State::Open).raw());
-        self.forget_live();
+        self.w.nest.reset();
         if let Some(page) = self.page(page) {
             self.w.live_page.set(address(page));
+            self.w.live_base.set(base(page));
         }
-    }
-
-    /// All sub-buffers before `seq` are closed, and it has been published into. For the outermost writer.
-    #[inline]
-    pub(super) fn set_live(&self, seq: Seq) {
-        self.w.live_end.set(self.layout.end(seq).0);
-    }
-
-    /// The short way out is not to be gone before somebody has published the long way. For writers.
-    #[inline]
-    pub(super) fn forget_live(&self) {
-        self.w.live_end.set(NOT_LIVE);
     }
 
     /// An event begins in sub-buffer `seq`, which is `page`. For the writer of that event.
@@ -361,9 +407,14 @@ impl<P: Port> CpuRing<P> {
     /// become the same again: the sub-buffers from this writer's on are open until it has left.
     #[inline]
     pub(super) fn enter_page(&self, seq: Seq, page: &SubBuf<P>) {
-        let (before, now) = (self.w.live_page.get(), address(page));
-        if before != now && self.layout.seq(Pos(self.w.pos.get())) == seq {
-            self.w.live_page.cmpxchg(before, now);
+        for (word, now) in [
+            (&self.w.live_page, address(page)),
+            (&self.w.live_base, base(page)),
+        ] {
+            let before = word.get();
+            if before != now && self.layout.seq(Pos(self.w.pos.get())) == seq {
+                word.cmpxchg(before, now);
+            }
         }
     }
 
@@ -375,6 +426,15 @@ impl<P: Port> CpuRing<P> {
         // make it so when the ring gets its sub-buffers, and `enter_page` is given one of them. They
         // go while nobody uses the ring.
         unsafe { &*core::ptr::with_exposed_provenance(address) }
+    }
+
+    /// The memory of that sub-buffer, as long as the position stays in it.
+    #[inline(always)]
+    pub(super) fn live_base(&self) -> NonNull<u8> {
+        let address = self.w.live_base.get() as usize;
+        let base = core::ptr::with_exposed_provenance_mut(address);
+        // SAFETY: the address of the memory of one of our sub-buffers, exposed by `base`, as above.
+        unsafe { NonNull::new_unchecked(base) }
     }
 
     /// The sub-buffer that no slot has in a ring that begins anew.
@@ -426,26 +486,42 @@ impl<P: Port> CpuRing<P> {
 
     /// Sets or clears bits of `DISABLE_*`. Takes effect for writers that begin later.
     pub(crate) fn set_disabled(&self, bits: u64, on: bool) {
+        self.change_gate(|old| if on { old | bits } else { old & !bits });
+    }
+
+    /// Leaves `word` for writers, or nothing. As for [`Self::set_disabled`].
+    pub(crate) fn leave_word(&self, word: Option<u64>) {
+        let word = word.filter(|word| Gate::can_hold(*word)).unwrap_or(0);
+        self.change_gate(|old| (old & DISABLED) | word);
+    }
+
+    fn change_gate(&self, change: impl Fn(u64) -> u64) {
         loop {
-            let old = self.s.disabled.load();
-            let new = if on { old | bits } else { old & !bits };
-            if old == new || self.s.disabled.cas(old, new) {
+            let old = self.s.gate.load();
+            let new = Gate(change(old)).settled().0;
+            if old == new || self.s.gate.cas(old, new) {
                 return;
             }
         }
     }
 
+    /// The gate.
+    #[inline(always)]
+    pub(crate) fn gate(&self) -> Gate {
+        // Acquire: pairs with the CAS of `set_disabled` that ends a change of the ring. Without it
+        // a writer that begins just then could use what the ring was made of before.
+        Gate(self.s.gate.load_acquire())
+    }
+
     /// Whether recording is refused.
     #[inline(always)]
     pub(crate) fn is_disabled(&self) -> bool {
-        // Acquire: pairs with the CAS of `set_disabled` that ends a change of the ring. Without it
-        // a writer that begins just then could use what the ring was made of before.
-        self.s.disabled.load_acquire() != 0
+        self.gate().is_disabled()
     }
 
     /// Whether an invariant was found broken.
     pub(crate) fn is_broken(&self) -> bool {
-        self.s.disabled.load() & DISABLE_BROKEN != 0
+        Gate(self.s.gate.load()).is_broken()
     }
 
     /// Chooses between losing the oldest events and refusing the newest.
@@ -472,8 +548,6 @@ impl<P: Port> CpuRing<P> {
     #[cold]
     #[inline(never)]
     pub(crate) fn set_broken(&self, violation: Violation) {
-        // The short ways of writers end here.
-        self.forget_live();
         self.w.fault.cmpxchg(0, violation.code());
         self.w.counters.broken.add(1);
         self.set_disabled(DISABLE_BROKEN, true);
@@ -488,7 +562,7 @@ impl<P: Port> CpuRing<P> {
     #[cold]
     #[inline(never)]
     pub(crate) fn refusal(&self) -> Refused {
-        if self.s.disabled.load() == DISABLE_BROKEN {
+        if self.s.gate.load() & DISABLED == DISABLE_BROKEN {
             // But for that it would have been recorded.
             self.w.counters.broken.add(1);
             return Refused::Broken;

@@ -24,11 +24,14 @@
 //! - I8: behind its commit the reader's current sub-buffer is not touched by the reader while writers
 //!   are in it, up to its commit by no writer.
 //! - I9: `base` of the next sub-buffer is `base` plus the events of this one.
-//! - I10: `before`, when `write` or `inner` is the same, names the event that ends at the position.
+//! - I10: when the position is in `own`, the event that ends there has the time of level 0; when it is in
+//!   `inner`, that of the level there.
 //! - I11: written = read + overrun + remaining, whenever no writer is active.
 //! - I12: the reader never makes a writer refuse.
-//! - I13: a writer that interrupted nobody finds in `live_page` the sub-buffer of the position, or the
-//!   pair names no event.
+//! - I13: a writer that interrupted nobody finds in `live_page` and `live_base` the sub-buffer of the
+//!   position and its memory, or the short ways are not free.
+//! - I14: while no writer is active and the short ways are free, the position is in `own`, all is published
+//!   up to it, all sub-buffers before are closed, and no event of its sub-buffer became padding.
 //!
 //! # Memory order
 //!
@@ -38,7 +41,7 @@
 //! | final commit to reader | Open to Full, CAS | slot, acquire | last events missed |
 //! | reader's last reads, `spare` to writer | reader's CAS | slot, acquire | overwritten under copy |
 //! | reuse of a sub-buffer to viewer | writer's CAS | copy, read barrier, slot | torn copy accepted |
-//! | writers of one CPU | program order | same CPU | torn stamp pair |
+//! | writers of one CPU | program order | same CPU | a wrong delta |
 
 pub(crate) mod check;
 pub(crate) mod cpu;
@@ -48,6 +51,7 @@ pub(crate) mod lend;
 #[allow(dead_code, reason = "only tests ask for cache lines")]
 pub(crate) mod lines;
 pub(crate) mod mark;
+pub(crate) mod nest;
 pub(crate) mod packed;
 pub(crate) mod port;
 pub(crate) mod pos;

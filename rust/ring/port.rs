@@ -20,15 +20,19 @@ pub(crate) unsafe trait LocalWord: Sized {
     fn new(value: u64) -> Self;
     /// Loads the word.
     fn get(&self) -> u64;
-    /// Loads the word; says whether it holds `value`.
+    /// Loads the word; says whether it holds 1.
     #[inline(always)]
-    fn is(&self, value: u64) -> bool {
-        self.get() == value
+    fn is_one(&self) -> bool {
+        self.get() == 1
     }
     /// Stores the word.
     fn set(&self, value: u64);
     /// Adds, wrapping.
     fn add(&self, value: u64);
+    /// Adds 1, wrapping.
+    fn increment(&self);
+    /// Subtracts 1, wrapping; says whether the word holds 0 then.
+    fn decrement_to_zero(&self) -> bool;
     /// Stores `new` if the word holds `old`; says whether it did.
     fn cmpxchg(&self, old: u64, new: u64) -> bool;
 }

@@ -3,7 +3,7 @@
 //!
 //! Arithmetic only. All three are in one word so that one local `cmpxchg` moves them together.
 
-use super::time::{Token, LEVEL_BITS};
+use super::time::LEVEL_BITS;
 use super::wire;
 
 /// How-manieth sub-buffer since the ring was made (or emptied).
@@ -94,9 +94,12 @@ impl Layout {
         self.one_seq.trailing_zeros()
     }
 
-    /// The largest sequence number that both a position and a slot can hold.
+    /// The largest sequence number that both a slot can hold and a position that has a level of nesting
+    /// in its upper bits.
     pub(crate) const fn max_seq(self) -> Seq {
-        let bits = 64u32.wrapping_sub(self.seq_shift());
+        let bits = u64::BITS
+            .wrapping_sub(LEVEL_BITS)
+            .wrapping_sub(self.seq_shift());
         let bits = if bits < SLOT_SEQ_BITS {
             bits
         } else {
@@ -138,30 +141,6 @@ impl Layout {
         pos.0 & self.offset_mask
     }
 
-    /// The position that all those in sub-buffer `seq` are in front of.
-    #[inline(always)]
-    pub(crate) const fn end(self, seq: Seq) -> Pos {
-        self.pos(seq.wrapping_add(1), 0, 0)
-    }
-
-    /// The name of an attempt at this position by a writer of `level`. It has no room for the upper
-    /// bits of the number of the sub-buffer.
-    #[inline(always)]
-    pub(crate) const fn token(self, pos: Pos, level: u64) -> Token {
-        Token(pos.0.wrapping_shl(LEVEL_BITS) | level)
-    }
-
-    /// The bytes that were used in the sub-buffer when the attempt was made.
-    pub(crate) const fn offset_of(self, token: Token) -> u32 {
-        self.offset(Pos(token.0 >> LEVEL_BITS))
-    }
-
-    /// Was the attempt made in sub-buffer `seq`?
-    pub(crate) const fn was_in(self, token: Token, seq: Seq) -> bool {
-        let apart = token.0 ^ self.pos(seq, 0, 0).0.wrapping_shl(LEVEL_BITS);
-        apart >> LEVEL_BITS < self.one_seq
-    }
-
     /// One event of `bytes` further.
     #[inline(always)]
     pub(crate) const fn advance(self, pos: Pos, bytes: u32) -> Pos {
@@ -189,7 +168,6 @@ impl Layout {
 
 #[cfg(test)]
 mod tests {
-    use super::super::writer::MAX_NEST;
     use super::*;
 
     #[test]
@@ -208,27 +186,6 @@ mod tests {
             let p = l.pos(3, 1, 8);
             assert_eq!(l.advance(p, 16), l.pos(3, 2, 24));
             assert_eq!(l.roll_back(l.advance(p, 16), 16), p);
-            let end = l.end(3).0;
-            for (seq, before) in [(2, true), (3, true), (4, false), (l.max_seq(), false)] {
-                for p in [l.pos(seq, 0, 0), l.pos(seq, most, l.capacity())] {
-                    assert_eq!(p.0 < end, before);
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn tokens_name_level_and_place() {
-        for order in 0..=MAX_ORDER {
-            let l = Layout::for_size(MIN_SIZE << order).unwrap();
-            for seq in [1, 12345, l.max_seq()] {
-                for level in 0..MAX_NEST {
-                    let token = l.token(l.pos(seq, 5, 40), level);
-                    assert_eq!((token.level(), l.offset_of(token)), (level, 40));
-                    assert!(l.was_in(token, seq));
-                    assert!(!l.was_in(token, seq - 1));
-                }
-            }
         }
     }
 

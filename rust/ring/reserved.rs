@@ -12,7 +12,7 @@ use super::slot::{SlotWord, State};
 use super::time::Stamp;
 use super::violation::Violation;
 use super::wire::{self, EventSize};
-use super::writer::Writer;
+use super::writer::{Left, Writer};
 
 /// Bytes in the ring that belong to one writer. Dropping it discards the event: half an event is
 /// never published. To forget one stalls publication on this CPU and breaks no memory.
@@ -40,6 +40,9 @@ impl Shape {
         let stamped = if stamp.record_size() == 0 { 0 } else { STAMPED };
         let long = if size.type_len == 0 { LONG } else { 0 };
         Self(stamped | long)
+    }
+    const fn is_plain(self) -> bool {
+        self.0 == Self::PLAIN.0
     }
     /// Bytes of the header and of the length word.
     fn header(self) -> u32 {
@@ -118,6 +121,42 @@ impl<P: Port> Reserved<'_, P> {
     /// Discards: the bytes go back if nobody has written behind them, else they become padding that
     /// keeps the time chain.
     fn give_up(&self) -> Published {
+        match self.shape.is_plain().then(|| self.give_back()).flatten() {
+            Some(published) => published,
+            None => self.give_up_long(),
+        }
+    }
+
+    /// The way of most events that are given up: a header and no more, and nobody has come since the writer
+    /// entered, nor does before it is done. Then all is as it was in front of the event, down to the time
+    /// of the one in front. Says what is to be told, if it has left.
+    #[inline(always)]
+    fn give_back(&self) -> Option<Published> {
+        let ring = self.writer.ring;
+        let w = &ring.w;
+        let pos = Pos(w.pos.get());
+        // Behind the load: the position is that behind our event.
+        if !w.nest.is_alone() {
+            return None;
+        }
+        let delta = wire::delta_of(self.header());
+        let back = ring.layout.roll_back(pos, self.total());
+        let time = w.times.take_back(delta);
+        if !w.pos.cmpxchg(pos.0, back.0) {
+            w.times.put_again(time);
+            return None;
+        }
+        w.times.store_end(back);
+        Some(match w.nest.leave() {
+            true => Published::Nothing,
+            false => self.writer.exit_long(Left::TooEarly),
+        })
+    }
+
+    /// As [`Self::give_up`], for all events.
+    #[cold]
+    #[inline(never)]
+    fn give_up_long(&self) -> Published {
         let ring = self.writer.ring;
         let w = &ring.w;
         let layout = &*ring.layout;
@@ -129,9 +168,10 @@ impl<P: Port> Reserved<'_, P> {
             .wrapping_sub(self.shape.header())
             .wrapping_sub(self.shape.record());
         let end = start.wrapping_add(total);
-        // Before the cmpxchg: a writer that comes between the two must not take our time for that
-        // of the event in front of it.
-        w.stamps.invalidate();
+        // Before the cmpxchg: behind it the position may be met once more, and our time is not that of the
+        // event in front of it.
+        w.nest.go_long();
+        w.times.forget();
         let pos = Pos(w.pos.get());
         let here = layout.offset(pos) == end && self.is_in(layout.seq(pos));
         let back = layout.roll_back(pos, total);
@@ -155,12 +195,17 @@ impl<P: Port> Reserved<'_, P> {
     /// Bytes of payload that there is room for. The event's own header says so, which nobody else
     /// changes before we leave.
     fn room(&self) -> u32 {
-        // SAFETY: a word of the header is in front of the payload.
-        let word = unsafe { self.payload.cast::<u32>().sub(1).read() };
+        let word = self.header();
         match self.shape.0 & LONG {
             0 => (word & wire::TYPE_LEN) << 2,
             _ => word.wrapping_sub(4),
         }
+    }
+
+    /// The word in front of the payload.
+    fn header(&self) -> u32 {
+        // SAFETY: a word of the header is in front of the payload.
+        unsafe { self.payload.cast::<u32>().sub(1).read() }
     }
 
     /// Bytes from the time record to the end of the payload.
@@ -178,8 +223,7 @@ impl<P: Port> Reserved<'_, P> {
     #[cold]
     fn pad(&self, start: u32, total: u32) {
         let ring = self.writer.ring;
-        let level = ring.w.nest.get().wrapping_sub(1);
-        let time = ring.w.stamps.time_of(level);
+        let time = ring.w.times.time_of(ring.w.nest.level());
         // It is in an open one: we have not left it. Others are not to be looked at, the reader may be
         // exchanging their memory.
         let last = ring.layout.seq(Pos(ring.w.pos.get()));
@@ -206,6 +250,5 @@ impl<P: Port> Reserved<'_, P> {
             unsafe { page.put(start as usize, stamp) };
         }
         page.padded.add(1);
-        ring.forget_live();
     }
 }

@@ -191,7 +191,7 @@ where
         state.begun = open.wrapping_sub(opened);
         self.w.closing.set(open);
         self.begin_live(open, PageIndex(to.wrapping_sub(1)));
-        self.w.stamps.reset();
+        self.w.times.forget();
         let pos = self
             .layout
             .pos(open, self.layout.count(pos), self.layout.offset(pos));

@@ -2,7 +2,8 @@
 //! For host tests: what a ring and its reader know, and which words tell how often a loop ran.
 
 use super::cpu::CpuRing;
-use super::port::Port;
+use super::port::{LocalWord, Port};
+use super::pos::Pos;
 use super::reader::Reader;
 
 impl<P: Port> Reader<'_, P> {
@@ -15,11 +16,11 @@ impl<P: Port> Reader<'_, P> {
 impl<P: Port> CpuRing<P> {
     /// The position and the number of active writers.
     pub(crate) fn words(&self) -> (&P::Local, &P::Local) {
-        (&self.w.pos, &self.w.nest)
+        (&self.w.pos, self.w.nest.word())
     }
 
-    /// The time of the event that ends at the position, as the pair has it (I10).
+    /// The time of the event that ends at the position, if it is known (I10).
     pub(crate) fn known_time(&self) -> Option<u64> {
-        self.w.stamps.front()
+        self.w.times.front(Pos(self.w.pos.get()))
     }
 }

@@ -17,12 +17,11 @@ pub(crate) enum Word {
     Closing,
     Total,
     Hint,
-    Live,
     /// Names the sub-buffer of that index, whatever the bits.
     LivePage(u32),
-    Before,
-    Write,
-    /// The other pair word, of those who interrupted somebody.
+    /// Whose time is known.
+    Own,
+    /// The same, of those who interrupted somebody.
     Inner,
     /// Of a level.
     Time(u64),
@@ -83,19 +82,17 @@ impl<P: Port> CpuRing<P> {
         let page = |index: u32| -> Option<&SubBuf<P>> { self.page(PageIndex(index)) };
         let w = &self.w;
         match word {
-            Word::Nest => local(&w.nest),
+            Word::Nest => local(w.nest.word()),
             Word::Pos => local(&w.pos),
             Word::Closing => local(&w.closing),
             Word::Total => local(&w.total),
             Word::Hint => local(&w.hint),
-            Word::Live => local(&w.live_end),
             Word::LivePage(index) => self.w.live_page.set(address(page(index)?)),
-            Word::Before => local(w.stamps.words().0[0]),
-            Word::Write => local(w.stamps.words().0[1]),
-            Word::Inner => local(w.stamps.words().0[2]),
+            Word::Own => local(w.times.words().0[0]),
+            Word::Inner => local(w.times.words().0[1]),
             Word::Time(level) => {
                 let level = level.checked_rem(MAX_NEST)? as usize;
-                local(w.stamps.words().1.get(level)?);
+                local(w.times.words().1.get(level)?);
             }
             Word::Overrun => local(&w.counters.overrun),
             Word::Spare => shared(&self.s.spare),

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
-//! Time of an event: which record carries it, and the pair of words that says whether the time of
-//! the event in front is known.
+//! Time of an event: which record carries it, and the words that say whether the time of the event in
+//! front is known.
 
 use super::port::LocalWord;
+use super::pos::Pos;
 use super::wire;
 use super::writer::MAX_NEST;
 
 /// Bits of a level.
 pub(super) const LEVEL_BITS: u32 = MAX_NEST.trailing_zeros();
+const LEVEL_SHIFT: u32 = u64::BITS - LEVEL_BITS;
 const LEVEL_MASK: u64 = MAX_NEST - 1;
 const _: () = assert!(MAX_NEST.is_power_of_two());
 
-/// Values of `before`, `write` and `inner` that name no event; they differ, so that no pair is valid.
-const NO_BEFORE: u64 = u64::MAX;
-const NO_WRITE: u64 = u64::MAX - 1;
+/// Value of `own` and `inner` that names no position.
+const NOBODY: u64 = u64::MAX;
 
 /// How an event's time is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,72 +51,65 @@ pub(crate) struct Reading {
     pub(crate) went_back: bool,
 }
 
-/// The name of one attempt to reserve: the position it starts from and the level of nesting.
+/// Whose time is known: the event that ends at a position, and the level of nesting that its writer had.
 ///
-/// Unique as long as it can be met in the pair. An attempt that fails had its position taken by a
-/// writer of a higher level, for good; one that succeeds and is discarded wipes the pair. ftrace
-/// compares times instead, and a clock that gives one value twice then makes a stale pair look
-/// valid.
+/// A position is met once: it goes back only when an event is given up, and then [`Times::forget`] comes
+/// first. ftrace compares times instead, and a clock that gives one value twice then makes a stale pair
+/// look valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Token(pub(crate) u64);
+pub(crate) struct Token(u64);
 
 impl Token {
+    #[inline(always)]
+    fn new(end: Pos, level: u64) -> Self {
+        Self(end.0 | level.wrapping_shl(LEVEL_SHIFT))
+    }
+
     /// The level of nesting.
     #[inline(always)]
     pub(crate) const fn level(self) -> u64 {
-        self.0 & LEVEL_MASK
+        self.0.wrapping_shr(LEVEL_SHIFT)
+    }
+
+    /// Where the event ends.
+    #[inline(always)]
+    pub(crate) const fn end(self) -> Pos {
+        Pos(self.0 & (u64::MAX >> LEVEL_BITS))
     }
 }
 
-/// ftrace's pair, of tokens. `before` is stored ahead of a reservation, `write` behind it, so that
-/// `before == write` says: `write` names the event that ends at the position (I10). The time of
-/// that event is in the word of its level; it stays there until a later event of the same level,
-/// and that one has changed `before` first.
+/// The times of the events that were reserved last, by the level of nesting of their writers, and whether
+/// one of them is that of the event in front of a position (I10).
 ///
-/// Who interrupts somebody stores `inner` instead of `write`: then most writers see by one comparison
-/// that the event in front is of level 0. A token in `inner` may stay there for long, and tokens have no
-/// room for all of a position, so [`Self::forget_inner`] ends its time.
-pub(crate) struct StampPair<L> {
-    before: L,
-    write: L,
+/// A writer stores its time and then the position behind its event: in `own` when it interrupts nobody,
+/// else in `inner`, with the level. Until then that position is in neither, and who comes in between has
+/// to carry its own time.
+pub(crate) struct Times<L> {
+    own: L,
     inner: L,
     times: [L; MAX_NEST as usize],
 }
 
-impl<L: LocalWord> StampPair<L> {
-    /// The pair of an empty ring.
+impl<L: LocalWord> Times<L> {
+    /// Those of an empty ring.
     pub(crate) fn new() -> Self {
         Self {
-            before: L::new(NO_BEFORE),
-            write: L::new(NO_WRITE),
-            inner: L::new(NO_WRITE),
+            own: L::new(NOBODY),
+            inner: L::new(NOBODY),
             times: core::array::from_fn(|_| L::new(0)),
         }
     }
 
-    /// Forgets everything; no writer is active.
-    pub(crate) fn reset(&self) {
-        self.invalidate();
+    /// Whose time is known, of the event that ends at `pos`.
+    pub(crate) fn named(&self, pos: Pos) -> Option<Token> {
+        let named = [self.own.get(), self.inner.get()].map(Token);
+        named.into_iter().find(|token| token.end() == pos)
     }
 
-    /// The event that the pair names, if it is valid.
-    pub(crate) fn named(&self) -> Option<Token> {
-        let before = self.before.get();
-        let named = self.write.get() == before || self.inner.get() == before;
-        named.then_some(Token(before))
-    }
-
-    /// The event that `inner` names.
-    pub(crate) fn inner(&self) -> Option<Token> {
-        Some(self.inner.get())
-            .filter(|inner| *inner != NO_WRITE)
-            .map(Token)
-    }
-
-    /// `before`, `write`, `inner` and the times of the levels.
+    /// `own`, `inner` and the times of the levels.
     #[allow(dead_code, reason = "only tests look at the words")]
-    pub(super) fn words(&self) -> ([&L; 3], &[L]) {
-        ([&self.before, &self.write, &self.inner], &self.times)
+    pub(super) fn words(&self) -> ([&L; 2], &[L]) {
+        ([&self.own, &self.inner], &self.times)
     }
 
     /// Time of the event that the writer of `level` (0-based) reserved last.
@@ -127,27 +121,32 @@ impl<L: LocalWord> StampPair<L> {
             .map_or(0, L::get)
     }
 
-    /// Time of the event that the pair names, if it is valid.
+    /// Time of the event that ends at `pos`, if it is known.
     ///
-    /// `before` is read last: had a writer come and discarded all it wrote, it is not valid any more.
+    /// The caller has read the position first and moves it by `cmpxchg` afterwards. When that succeeds
+    /// whoever came meanwhile gave up all that it wrote.
     #[inline(always)]
-    pub(super) fn front(&self) -> Option<u64> {
-        let (write, inner) = (self.write.get(), self.inner.get());
-        let (last, last_inner) = (self.time_of(0), self.time_of(Token(inner).level()));
-        match self.before.get() {
-            before if before == write => Some(last),
-            before if before == inner => Some(last_inner),
-            _ => None,
+    pub(super) fn front(&self, pos: Pos) -> Option<u64> {
+        if self.is_own(pos) {
+            // Only who interrupts nobody stores it, and it is not among those who come in between.
+            return Some(self.time_of(0));
         }
+        let inner = Token(self.inner.get());
+        let time = self.time_of(inner.level());
+        // The time first: if it was overwritten by somebody who gave up, so was the token.
+        (inner.end() == pos && self.inner.get() == inner.0).then_some(time)
     }
 
-    /// Reads the pair, then the clock.
-    ///
-    /// The caller has read the position first and moves it by `cmpxchg` afterwards. When that
-    /// succeeds no event was added since.
+    /// Is the event that ends at `pos` known, and that of a writer that interrupted nobody?
     #[inline(always)]
-    pub(crate) fn read(&self, clock: impl FnOnce() -> u64) -> Reading {
-        let front = self.front();
+    pub(super) fn is_own(&self, pos: Pos) -> bool {
+        self.own.get() == pos.0
+    }
+
+    /// Reads the time of the event that ends at `pos`, then the clock. As for [`Self::front`].
+    #[inline(always)]
+    pub(crate) fn read(&self, pos: Pos, clock: impl FnOnce() -> u64) -> Reading {
+        let front = self.front(pos);
         let time = clock();
         let Some(last) = front else {
             return Reading {
@@ -172,72 +171,89 @@ impl<L: LocalWord> StampPair<L> {
         }
     }
 
-    /// For most events, at `time`: the delta. Nothing unless the event in front interrupted nobody, its
-    /// time is known, not later, and in reach of a header.
+    /// The delta of an event at `time`, whose writer interrupts nobody. Nothing unless the event in front
+    /// is not later, and in reach of a header.
     ///
-    /// The caller interrupts nobody either. It has read the position first and the clock, and moves the
-    /// position by `cmpxchg` afterwards. When that succeeds the event in front is the same as at any time
-    /// in between. Only the caller stores times of its level, so this one may be read behind `before`.
+    /// The caller knows by [`Nest::is_alone`](super::nest::Nest::is_alone) that the event in front was
+    /// that of such a writer, too.
     #[inline(always)]
-    pub(crate) fn since_front(&self, time: u64) -> Option<u32> {
-        if self.write.get() != self.before.get() {
-            return None;
-        }
+    pub(crate) fn since_own(&self, time: u64) -> Option<u32> {
         let [last, ..] = &self.times;
         let since = time.wrapping_sub(last.get());
         (since <= wire::DELTA_MAX).then_some(since as u32)
     }
 
-    /// Before the reservation.
+    /// After the reservation at `time`, which ends at `end`, by a writer that interrupts nobody.
     #[inline(always)]
-    pub(crate) fn open(&self, token: Token) {
-        self.before.set(token.0);
+    pub(crate) fn store_own(&self, end: Pos, time: u64) {
+        let [word, ..] = &self.times;
+        word.set(time);
+        self.store_end(end);
     }
 
-    /// Before a reservation that interrupts nobody, at `time`.
-    ///
-    /// Until [`Self::close_at`] the pair names no event of this level, so that nobody looks at its time.
+    /// After the reservation at `time`, which ends at `end`, by a writer of `level`.
     #[inline(always)]
-    pub(crate) fn open_at(&self, token: Token, time: u64) {
-        self.open(token);
+    pub(crate) fn store(&self, end: Pos, level: u64, time: u64) {
+        if level == 0 {
+            return self.store_own(end, time);
+        }
+        if let Some(word) = self.times.get((level & LEVEL_MASK) as usize) {
+            word.set(time);
+        }
+        self.inner.set(Token::new(end, level).0);
+    }
+
+    /// Before the last reservation, `delta` behind the event in front, is given back: the time of level 0 is
+    /// that of the event in front. Returns what it was.
+    #[inline(always)]
+    pub(crate) fn take_back(&self, delta: u32) -> u64 {
+        // Who comes before `store_end` carries its own time.
+        self.own.set(NOBODY);
+        let [word, ..] = &self.times;
+        let time = word.get();
+        word.set(time.wrapping_sub(u64::from(delta)));
+        time
+    }
+
+    /// After [`Self::take_back`], when the reservation was not given back.
+    pub(crate) fn put_again(&self, time: u64) {
         let [word, ..] = &self.times;
         word.set(time);
     }
 
-    /// After a reservation for which [`Self::open_at`] was called.
+    /// The event that ends at `end` has the time of level 0.
     #[inline(always)]
-    pub(crate) fn close_at(&self, token: Token) {
-        self.write.set(token.0);
+    pub(crate) fn store_end(&self, end: Pos) {
+        self.own.set(end.0);
     }
 
-    /// After the reservation.
+    /// Before a reservation is given back, or while no writer is active: the next event must carry its own
+    /// time.
     #[inline(always)]
-    pub(crate) fn close(&self, token: Token, level: u64, time: u64) {
-        if let Some(word) = self.times.get((level & LEVEL_MASK) as usize) {
-            word.set(time);
-        }
-        match level {
-            0 => self.write.set(token.0),
-            _ => self.inner.set(token.0),
-        }
+    pub(crate) fn forget(&self) {
+        self.own.set(NOBODY);
+        self.inner.set(NOBODY);
     }
+}
 
-    /// Before a reservation is given back: the next event must carry its own time.
-    #[inline(always)]
-    pub(crate) fn invalidate(&self) {
-        self.before.set(NO_BEFORE);
-        self.write.set(NO_WRITE);
-        self.inner.set(NO_WRITE);
-    }
+#[cfg(test)]
+mod tests {
+    use super::super::pos::{Layout, MAX_ORDER, MIN_SIZE};
+    use super::*;
 
-    /// Forgets who interrupted somebody, unless that is the event that the pair names. Called for each
-    /// sub-buffer, which is far less than it takes for a token to come again.
-    ///
-    /// Should somebody come in between, the next event must carry its own time.
-    #[inline]
-    pub(crate) fn forget_inner(&self) {
-        if self.inner.get() != self.before.get() {
-            self.inner.set(NO_WRITE);
+    #[test]
+    fn tokens_name_level_and_place() {
+        for order in 0..=MAX_ORDER {
+            let l = Layout::for_size(MIN_SIZE << order).unwrap();
+            for seq in [1, 12345, l.max_seq()] {
+                let end = l.pos(seq, u64::from(l.capacity()) / 8, l.capacity());
+                for level in 0..MAX_NEST {
+                    let token = Token::new(end, level);
+                    assert_eq!((token.level(), token.end()), (level, end));
+                    assert_ne!(token.0, NOBODY);
+                }
+                assert_ne!(Token(NOBODY).end(), end);
+            }
         }
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! The names of broken invariants: which of I1 to I13, and what is wrong.
+//! The names of broken invariants: which of I1 to I14, and what is wrong.
 //!
 //! [`super::check`] finds them in a ring at rest, a writer when it meets what cannot be.
 
@@ -43,7 +43,7 @@ pub(crate) enum Violation {
     Base,
     /// The reader's number is not that of the event that it reads next.
     Serial,
-    /// The pair names something else than the event that ends at the position.
+    /// The time that is known is not that of the event that ends at the position.
     Pair,
     /// Times go back, with a clock that does not.
     Time,

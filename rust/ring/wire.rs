@@ -45,6 +45,12 @@ pub(crate) const fn header(type_len: u32, delta: u32) -> u32 {
     (delta << TYPE_LEN.trailing_ones()).wrapping_add(type_len)
 }
 
+/// The delta that a header says.
+#[inline(always)]
+pub(crate) const fn delta_of(header: u32) -> u32 {
+    header >> TYPE_LEN.trailing_ones()
+}
+
 /// The two words of a time record ([`TIME_EXTEND`] or [`TIME_STAMP`]).
 #[inline(always)]
 pub(crate) const fn time_record(type_len: u32, value: u64) -> [u32; 2] {

@@ -4,15 +4,15 @@
 //! Instants of one write, named in the comments below:
 //!
 //! ```text
-//!   A  load the position          E  store `write`
-//!   B  load the pair, the clock   F  store header, payload
-//!   C  store `before`             G  publish (outermost writer only)
-//!   D  cmpxchg the position       H  nest = 0, look at the position again
+//!   A  load the position                 F  store header, payload
+//!   B  whose time is known, the clock    G  publish (outermost writer only)
+//!   D  cmpxchg the position              H  leave: nobody has come since before G
+//!   E  store the time, and whose it is
 //! ```
 //!
 //! An interrupt may run any number of complete writers between any two of them. One between A and D
-//! makes D fail, unless it discarded all it wrote; one between D and E finds `before != write`.
-//! Proved by exhaustion in tools/ringtest (`nest`).
+//! makes D fail, unless it discarded all it wrote; one between D and E does not find the position among
+//! those whose time is known. Proved by exhaustion in tools/ringtest (`nest`).
 
 use core::marker::PhantomData;
 use core::ptr::NonNull;
@@ -20,7 +20,7 @@ use core::ptr::NonNull;
 use super::cpu::CpuRing;
 use super::mark::Published;
 use super::packed::Packed;
-use super::port::{LocalWord, Memory as _, Port, SharedWord};
+use super::port::{LocalWord, Port, SharedWord};
 use super::pos::{Pos, Seq};
 use super::reserved::{Reserved, Shape};
 use super::slot::{PageIndex, SlotWord, State};
@@ -160,11 +160,13 @@ impl<'a, P: Port> Writer<'a, P> {
             return Err(Declined::Outside);
         }
         self.place_short(len, size, || Some(clock()))
+            .ok_or(Declined::Inside)
     }
 
     /// The way of most events: nobody is interrupted, the sub-buffer has been published into, has room,
     /// and the time since its last event is known and short, as is the payload. Everything else is
-    /// declined, and [`Self::reserve_long`] must follow; so is it when `clock` has no time just now.
+    /// declined once the writer has entered, and [`Self::reserve_long`] must follow; so is it when `clock`
+    /// has no time just now.
     ///
     /// Recording was found on. `size` is that of `len` bytes.
     #[inline(always)]
@@ -173,13 +175,8 @@ impl<'a, P: Port> Writer<'a, P> {
         len: usize,
         size: Packed,
         clock: impl FnOnce() -> Option<u64>,
-    ) -> Result<Reserved<'a, P>, Declined> {
-        let w = &self.ring.w;
-        // Nobody is interrupted: whoever has moved the position has also said into which sub-buffer (I13).
-        if w.nest.get() != 0 {
-            return Err(Declined::Outside);
-        }
-        w.nest.set(1);
+    ) -> Option<Reserved<'a, P>> {
+        self.ring.w.nest.enter();
         self.place_alone(size.words(), clock, |payload, delta| {
             // F
             // SAFETY: in front of it is the header.
@@ -203,38 +200,37 @@ impl<'a, P: Port> Writer<'a, P> {
         payload: u64,
         clock: impl FnOnce() -> Option<u64>,
         fill: impl FnOnce(NonNull<u8>, u32) -> Reserved<'a, P>,
-    ) -> Result<Reserved<'a, P>, Declined> {
+    ) -> Option<Reserved<'a, P>> {
         let ring = self.ring;
         let w = &ring.w;
         let layout = &*ring.layout;
+        // B, the clock first: the less is known by then, the less is to be kept meanwhile.
+        let time = clock()?;
         // A
         let from = Pos(w.pos.get());
-        // B, the clock first: the less is known by then, the less is to be kept meanwhile.
-        let Some(time) = clock() else {
-            return Err(Declined::Inside);
-        };
-        // In front of the first event of a sub-buffer stands none, so this declines it.
-        let Some(delta) = w.stamps.since_front(time) else {
-            return Err(Declined::Inside);
-        };
+        // Nobody has come since we entered, so that the clock might as well be read now; nobody is
+        // interrupted, so whoever has moved the position has also said into which sub-buffer (I13); and
+        // the last of them left everything in order (I14).
+        if !w.nest.is_alone() {
+            return None;
+        }
+        let delta = w.times.since_own(time)?;
         let used = layout.words(from);
         if used.wrapping_add(payload) > layout.payload_words() {
-            return Err(Declined::Inside);
+            return None;
         }
         // Between A and D: the position is in it as long as that stays.
-        let base = ring.live_page().memory().base();
-        // SAFETY: the event would end in the sub-buffer, which has a header besides.
-        let behind = unsafe { P::behind::<{ wire::HEADER + WORD }>(base, used) };
-        // C
-        let token = layout.token(from, 0);
-        w.stamps.open_at(token, time);
+        let base = ring.live_base();
+        let next = layout.advance_plain(from, payload);
         // D
-        if !w.pos.cmpxchg(from.0, layout.advance_plain(from, payload).0) {
-            return Err(Declined::Inside);
+        if !w.pos.cmpxchg(from.0, next.0) {
+            return None;
         }
         // E
-        w.stamps.close_at(token);
-        Ok(fill(behind, delta))
+        w.times.store_own(next, time);
+        // SAFETY: the event ends in the sub-buffer, which has a header besides.
+        let behind = unsafe { P::behind::<{ wire::HEADER + WORD }>(base, used) };
+        Some(fill(behind, delta))
     }
 
     /// Reserves what [`Self::place_short`] declined.
@@ -256,10 +252,15 @@ impl<'a, P: Port> Writer<'a, P> {
             }
             return Err(Refused::TooBig);
         };
-        let level = match declined {
-            Declined::Inside => 0,
-            _ => self.enter()?,
-        };
+        if declined != Declined::Inside {
+            ring.w.nest.enter();
+        }
+        let level = ring.w.nest.level();
+        if level >= MAX_NEST {
+            ring.w.counters.recursion.add(1);
+            ring.w.nest.leave_inner();
+            return Err(Refused::Recursion);
+        }
         if level == 0 && EventSize::usual(len).is_none() {
             let clock = || Some(clock());
             let short = self.place_alone(size.words(), clock, |behind, delta| {
@@ -275,10 +276,11 @@ impl<'a, P: Port> Writer<'a, P> {
                     shape: Shape::new(size, Stamp::Delta(delta)),
                 }
             });
-            if let Ok(reserved) = short {
+            if let Some(reserved) = short {
                 return Ok(reserved);
             }
         }
+        ring.w.nest.go_long();
         match self.place(size, level, clock) {
             Ok((payload, shape)) => Ok(Reserved {
                 writer: self,
@@ -291,20 +293,6 @@ impl<'a, P: Port> Writer<'a, P> {
                 Err(refused)
             }
         }
-    }
-
-    /// The number of writers that this one interrupted.
-    #[inline(always)]
-    fn enter(self) -> Result<u64, Refused> {
-        let w = &self.ring.w;
-        // A nested writer between load and store leaves the word as it was.
-        let level = w.nest.get();
-        if level >= MAX_NEST {
-            w.counters.recursion.add(1);
-            return Err(Refused::Recursion);
-        }
-        w.nest.set(level.wrapping_add(1));
-        Ok(level)
     }
 
     /// How the event's time can be written, `None` if only a sub-buffer of its own can carry it.
@@ -342,11 +330,11 @@ impl<'a, P: Port> Writer<'a, P> {
         let ring = self.ring;
         let layout = &*ring.layout;
         let mut turns = 0u32;
-        let (from, next, stamp, total, time, token) = loop {
+        let (from, next, stamp, total, time) = loop {
             // A
             let from = Pos(ring.w.pos.get());
             // B
-            let reading = ring.w.stamps.read(&clock);
+            let reading = ring.w.times.read(from, &clock);
             let used = layout.offset(from);
             let stamp = self.stamp(from, reading);
             let total = size.total.wrapping_add(stamp.map_or(0, Stamp::record_size));
@@ -366,20 +354,17 @@ impl<'a, P: Port> Writer<'a, P> {
                     (layout.pos(seq, 1, size.total), Stamp::First, size.total)
                 }
             };
-            // C: from here on until E, an interrupting writer carries its own time.
-            let token = layout.token(from, level);
-            ring.w.stamps.open(token);
             // D
             if ring.w.pos.cmpxchg(from.0, next.0) {
                 if reading.went_back {
                     ring.w.counters.clock_back.add(1);
                 }
-                break (from, next, stamp, total, reading.time, token);
+                break (from, next, stamp, total, reading.time);
             }
             turns = self.again(turns)?;
         };
         // E
-        ring.w.stamps.close(token, level, time);
+        ring.w.times.store(next, level, time);
         self.fill(size, from, next, stamp, total, time)
             .ok_or(Refused::Broken)
     }
@@ -520,53 +505,42 @@ impl<'a, P: Port> Writer<'a, P> {
         }
     }
 
-    /// The way of most events: nobody was interrupted, no sub-buffer has been left, and none of its
-    /// events became padding. Says otherwise whether the writer has left already.
+    /// The way of most events: the writer interrupted nobody and came in by the short way, and nobody
+    /// interrupted it. Says otherwise whether the writer has left already.
     #[inline(always)]
     fn exit_short(self) -> Result<(), Left> {
         let ring = self.ring;
         let w = &ring.w;
         let layout = &*ring.layout;
-        if w.nest.get() != 1 {
-            return Err(Left::Not);
-        }
-        // In front of the position: while that is in the live sub-buffer, so was the one before it, and
-        // nobody has entered another.
         let page = ring.live_page();
         let pos = Pos(w.pos.get());
-        // Behind the load of `pos`: an event that has become padding is in it or was never counted.
-        if pos.0 >= w.live_end.get() {
+        // Behind the loads: they are of one moment, and our event is the last one in that sub-buffer.
+        if !w.nest.is_alone() {
             return Err(Left::Not);
         }
         // G
         // SAFETY: the sub-buffer is open, and we are the outermost writer.
         unsafe { page.publish(pos, layout.offset(pos)) };
-        // H
-        w.nest.set(0);
-        // An interrupt between the load of `pos` and here was not the outermost and could not publish.
-        if !w.pos.is(pos.0) {
-            return Err(Left::TooEarly);
+        // H: who came since was not the outermost and could not publish.
+        match w.nest.leave() {
+            true => Ok(()),
+            false => Err(Left::TooEarly),
         }
-        Ok(())
     }
 
     #[cold]
     #[inline(never)]
-    fn exit_long(self, left: Left) -> Published {
+    pub(super) fn exit_long(self, left: Left) -> Published {
         let w = &self.ring.w;
-        match (left, w.nest.get()) {
-            (Left::TooEarly, _) => w.nest.set(1),
-            (Left::Not, nest @ 2..) => {
-                w.nest.set(nest.wrapping_sub(1));
-                return Published::Nothing;
-            }
-            _ => {}
+        if left == Left::Not && w.nest.level() != 0 {
+            w.nest.leave_inner();
+            return Published::Nothing;
         }
         match self.publish() {
             Some(false) => Published::Events,
             Some(true) => Published::Mark,
             None => {
-                w.nest.set(0);
+                w.nest.leave_long();
                 Published::Nothing
             }
         }
@@ -603,21 +577,16 @@ impl<'a, P: Port> Writer<'a, P> {
             return None;
         }
         let mut marked = false;
-        // One turn for us and one for each interrupt that wrote between G and H.
+        // One turn for us and one for each interrupt that wrote between its begin and H.
         loop {
+            w.nest.begin_look();
             let pos = Pos(w.pos.get());
             let seq = layout.seq(pos);
             if w.closing.get() != seq {
                 marked |= self.close_until(seq)?;
             }
             let page = ring.open_page(seq)?;
-            // In front of the load of `padded`, so that whoever makes padding behind that has the last
-            // word. Nobody goes the short way out before we leave.
-            ring.set_live(seq);
             let padded = page.padded.get();
-            if padded != 0 {
-                ring.forget_live();
-            }
             if w.pos.get() != pos.0 {
                 // `padded` may count an event that is not in `pos`.
                 continue;
@@ -626,13 +595,16 @@ impl<'a, P: Port> Writer<'a, P> {
             let len = layout.offset(pos);
             // SAFETY: the sub-buffer is open, and we are the outermost writer.
             unsafe { page.publish(layout.pos(seq, count, len), len) };
-            w.nest.set(0);
-            // An interrupt between the load of `pos` and here was not the outermost and could not
-            // publish.
-            if w.pos.get() == pos.0 {
+            // Who came since the load of `pos` was not the outermost and could not publish.
+            let all = if padded == 0 && w.times.is_own(pos) {
+                w.nest.leave()
+            } else {
+                w.nest.leave_long();
+                w.pos.get() == pos.0
+            };
+            if all {
                 return Some(marked);
             }
-            w.nest.set(1);
         }
     }
 
@@ -676,7 +648,6 @@ impl<'a, P: Port> Writer<'a, P> {
             w.total.set(total);
             at = at.wrapping_add(1);
             w.closing.set(at);
-            w.stamps.forget_inner();
             ring.open_page(at)?.base.set(total);
         }
         Some(ring.marked(at))

@@ -313,6 +313,29 @@ void rtrace_test_close(void *handle);
 struct rt_reserved rtrace_test_reserve(void *handle, u64 size);
 void rtrace_test_commit(void *handle, void *entry, u64 token);
 void rtrace_test_discard(void *handle, void *entry, u64 token);
+
+/*
+ * The same two as calls that gcc knows no more of than it must: see rt_reserve().
+ * The entry is not looked at.
+ */
+static __always_inline struct rt_reserved rt_test_reserve(void *handle, u64 size)
+{
+	struct rt_reserved reserved;
+
+	asm volatile("call rtrace_test_reserve"
+		     : "=a" (reserved.entry), "=d" (reserved.token),
+		       "+D" (handle), "+S" (size), ASM_CALL_CONSTRAINT
+		     : : "rcx", "r8", "r9", "r10", "r11", "memory", "cc");
+	return reserved;
+}
+
+static __always_inline void rt_test_commit(void *handle, u64 token)
+{
+	asm volatile("call rtrace_test_commit"
+		     : "+D" (handle), "+d" (token), ASM_CALL_CONSTRAINT
+		     : : "rax", "rcx", "rsi", "r8", "r9", "r10", "r11", "memory", "cc");
+}
+
 u64 rtrace_test_clock(void *handle);
 long rtrace_test_consume(void *handle, unsigned int cpu);
 long rtrace_test_read_pages(void *handle, unsigned int cpu);

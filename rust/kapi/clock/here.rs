@@ -5,7 +5,18 @@
 //! Which clocks there are, and what they are made of, is the parent module's business: there is another
 //! one in tools/guest/native.
 
-use super::now_at;
+use super::{
+    now_at,
+    place_of,
+    word_of, //
+};
+use crate::{
+    kapi::words::SharedU64,
+    ring::{
+        cpu::Gate,
+        port::SharedWord, //
+    }, //
+};
 
 /// A clock that is made here, without a call.
 ///
@@ -27,20 +38,32 @@ impl Here {
         Self(place)
     }
 
-    /// For a word that remembers one or that there is none.
-    pub(crate) fn word(here: Option<Self>) -> u64 {
-        here.map_or(0, |here| here.0)
+    /// To be left in the gates of rings ([`Gate`]).
+    pub(crate) fn word(self) -> u64 {
+        word_of(self.0)
     }
 
-    /// What the word remembers.
+    /// The clock that was left in a gate, if recording is on.
     ///
     /// # Safety
     ///
-    /// It is from [`Self::word`].
+    /// Nothing but [`Self::word`] was ever left there.
     #[inline(always)]
-    pub(crate) unsafe fn of_word(word: u64) -> Option<Self> {
-        // INVARIANT: By the contract; nothing is at 0.
-        (word != 0).then_some(Self(word))
+    pub(crate) unsafe fn left(gate: Gate) -> Option<Self> {
+        // INVARIANT: By the contract.
+        gate.is_open().then(|| Self(place_of(gate.word())))
+    }
+
+    /// The same, if `word` has the highest bit, too.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::left`].
+    #[inline(always)]
+    pub(crate) unsafe fn left_when(gate: Gate, word: &SharedU64) -> Option<Self> {
+        // INVARIANT: By the contract; the highest bit is that of an open gate.
+        let both = gate.word() & word.load();
+        (both & Gate::OPEN != 0).then(|| Self(place_of(gate.word())))
     }
 
     /// Its time; nothing when what it is made of was changed, and then [`super::read`] is to be asked. As

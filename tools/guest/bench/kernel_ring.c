@@ -136,7 +136,7 @@ const struct row kernel_ring_rows[] = {
 	{ .name = "kernel.over.128", .measure = write_128, .begin = begin_small },
 	{ .name = "kernel.dearest", .measure = dearest, .begin = begin_room },
 	{ .name = "kernel.over.dearest", .measure = dearest, .begin = begin_small },
-	{ .name = "kernel.discard", .measure = discard, .begin = begin_room },
+	{ .name = "kernel.discard", .measure = discard, .before = write_16, .begin = begin_room },
 	{ .name = "kernel.off", .measure = write_16, .begin = begin_off, .end = end_off },
 	{ .name = "kernel.consume", .measure = consume, .before = write_16, .begin = begin_room,
 	  .sleeps = true },

@@ -20,10 +20,10 @@ static noinline void write_##len(struct bench *bench)				\
 		struct rt_reserved reserved;					\
 										\
 		preempt_disable_notrace();					\
-		reserved = rtrace_test_reserve(ring, rt_size(len));			\
+		reserved = rt_test_reserve(ring, rt_size(len));			\
 		if (likely(reserved.entry)) {					\
 			fill(reserved.entry, len);				\
-			rtrace_test_commit(ring, reserved.entry, reserved.token);	\
+			rt_test_commit(ring, reserved.token);	\
 		} else {							\
 			failed++;						\
 		}								\
@@ -47,7 +47,7 @@ static noinline void discard(struct bench *bench)
 		struct rt_reserved reserved;
 
 		preempt_disable_notrace();
-		reserved = rtrace_test_reserve(ring, rt_size(16));
+		reserved = rt_test_reserve(ring, rt_size(16));
 		if (likely(reserved.entry))
 			rtrace_test_discard(ring, reserved.entry, reserved.token);
 		else
@@ -67,10 +67,10 @@ static noinline void dearest(struct bench *bench)
 		u64 began = rdtsc();
 
 		preempt_disable_notrace();
-		reserved = rtrace_test_reserve(handle, 16);
+		reserved = rt_test_reserve(handle, 16);
 		if (likely(reserved.entry)) {
 			fill(reserved.entry, 16);
-			rtrace_test_commit(handle, reserved.entry, reserved.token);
+			rt_test_commit(handle, reserved.token);
 		}
 		preempt_enable_notrace();
 		keep_dearest(bench, rdtsc() - began);
@@ -103,7 +103,7 @@ const struct row rtrace_ring_rows[] = {
 	{ .name = "rtrace.write.64", .measure = write_64 },
 	{ .name = "rtrace.write.128", .measure = write_128 },
 	{ .name = "rtrace.dearest", .measure = dearest },
-	{ .name = "rtrace.discard", .measure = discard },
+	{ .name = "rtrace.discard", .measure = discard, .before = write_16 },
 	{ .name = "rtrace.consume", .measure = consume, .before = write_16, .sleeps = true },
 	{ .name = "rtrace.pages", .measure = read_pages, .before = write_16, .sleeps = true },
 	{}

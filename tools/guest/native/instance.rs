@@ -24,7 +24,8 @@ use crate::{
     kapi::{
         clock::{
             self,
-            ClockId, //
+            ClockId,
+            Here, //
         },
         pages::{
             Image,
@@ -130,12 +131,13 @@ impl Buffers {
         f(bank, unsafe { ring.reader(states.of_mut(bank)) })
     }
 
-    /// Empties the live ring, and switches its recording on or off.
+    /// Empties the live ring, switches its recording on or off, and leaves the clock there, if it is one
+    /// that is made here.
     ///
     /// # Safety
     ///
     /// Nobody writes.
-    unsafe fn reset(&self, off: bool) {
+    unsafe fn reset(&self, off: bool, here: Option<Here>) {
         let mut states = self.reader.lock();
         let bank = self.rings.live();
         CpuPin::with(|pin| {
@@ -143,6 +145,7 @@ impl Buffers {
             // SAFETY: By the contract; the state is this ring's.
             unsafe { ring.reset(states.of_mut(bank)) };
             ring.set_disabled(DISABLE_USER, off);
+            ring.leave_word(here.map(Here::word));
         });
     }
 }
@@ -290,7 +293,7 @@ pub(crate) mod registry {
         };
         inst.recorder.set_clock(clock);
         // SAFETY: Rows and this come one after the other: they are parameters of one module.
-        unsafe { inst.buffers.reset(off) };
+        unsafe { inst.buffers.reset(off, Here::of(clock)) };
         Ok(Found(inst.clone()))
     }
 }

@@ -19,10 +19,7 @@ use steps::{
 use crate::{
     instance::Buffers,
     kapi::{
-        clock::{
-            ClockId,
-            Here, //
-        },
+        clock::ClockId,
         port::Ring,
         words::SharedU64, //
     },
@@ -36,8 +33,6 @@ use crate::{
 /// What writers read of an instance besides the rings.
 pub(crate) struct Recorder {
     clock: SharedU64,
-    /// That clock as one that is made here, if it is.
-    here: SharedU64,
 }
 
 impl Recorder {
@@ -45,14 +40,12 @@ impl Recorder {
     pub(crate) fn new(clock: ClockId) -> Self {
         Self {
             clock: SharedWord::new(clock as u64),
-            here: SharedWord::new(Here::word(Here::of(clock))),
         }
     }
 
     /// Chooses the clock.
     pub(crate) fn set_clock(&self, clock: ClockId) {
         self.clock.store(clock as u64);
-        self.here.store(Here::word(Here::of(clock)));
     }
 
     /// The clock.
@@ -62,13 +55,6 @@ impl Recorder {
             0 => ClockId::Called,
             _ => ClockId::Inline,
         }
-    }
-
-    /// The clock, if it is one that is made here.
-    #[inline(always)]
-    fn clock_here(&self) -> Option<Here> {
-        // SAFETY: The word holds nothing else.
-        unsafe { Here::of_word(self.here.load()) }
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::machine::Checker as _;
-use crate::ring::cpu::{DISABLE_QUIESCE, DISABLE_USER};
+use crate::ring::cpu::{Gate, DISABLE_QUIESCE, DISABLE_USER};
 use crate::runs::{every, long, tell};
 use crate::weak::Weak;
 use crate::world::reached::*;
@@ -222,6 +222,22 @@ fn recording_is_switched_beside_writers() {
         w.ring.set_disabled(DISABLE_USER, false);
     };
     explore("switch", plan, 3, reader, DISABLED | OPEN);
+}
+
+#[test]
+fn a_switch_keeps_what_is_left_meanwhile() {
+    const WORD: u64 = Gate::OPEN | 64;
+    let reader: Reader = |w| {
+        let other = w.clone();
+        let other = Weak::spawn(move || other.ring.leave_word(Some(WORD)));
+        w.ring.set_disabled(DISABLE_USER, true);
+        assert!(!w.ring.gate().is_open(), "open, and off");
+        w.ring.set_disabled(DISABLE_USER, false);
+        Weak::join(other);
+        assert_eq!(w.ring.gate().word(), WORD, "a word or a switch was lost");
+    };
+    let plan = Plan { writes: 1, ..ONE };
+    explore("a switch and a word", plan, 3, reader, DISABLED);
 }
 
 #[test]

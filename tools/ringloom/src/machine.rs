@@ -125,6 +125,15 @@ unsafe impl<C: Checker> LocalWord for Word<C> {
         let old = self.0.load(Relaxed);
         self.0.store(old.wrapping_add(value), Relaxed);
     }
+    fn increment(&self) {
+        self.add(1);
+    }
+    fn decrement_to_zero(&self) -> bool {
+        step::<C>();
+        let new = self.0.load(Relaxed).wrapping_sub(1);
+        self.0.store(new, Relaxed);
+        new == 0
+    }
     fn cmpxchg(&self, old: u64, new: u64) -> bool {
         step::<C>();
         let same = self.0.load(Relaxed) == old;

@@ -2,13 +2,20 @@
 //! The ring at its limits: levels of nesting, numbers of sub-buffers, and a switch that is thrown while
 //! writers are at work.
 
+use std::cell::Cell;
+
 use crate::plain;
-use crate::ring::cpu::{CpuRing, ReaderState, DISABLE_USER};
+use crate::ring::check::Clock;
+use crate::ring::cpu::{
+    CpuRing, Gate, ReaderState, DISABLE_CPU, DISABLE_PAUSE, DISABLE_QUIESCE, DISABLE_USER,
+};
 use crate::ring::mark::Published;
+use crate::ring::packed::Packed;
 use crate::ring::pos::MAX_ORDER;
 use crate::ring::view::CpuStats;
-use crate::ring::writer::{Refused, MAX_NEST};
-use crate::sim::{parts, Sim};
+use crate::ring::violation::Violation;
+use crate::ring::writer::{Declined, Refused, MAX_NEST};
+use crate::sim::{parts, with_hook, Sim};
 
 const SLOTS: usize = 4;
 
@@ -82,6 +89,100 @@ fn a_ring_that_is_off_takes_no_nested_event() {
     ring.set_disabled(DISABLE_USER, false);
     writer.reserve(8, || 3).unwrap().commit();
     assert_eq!(drain(&ring, &mut state, 4096), [3]);
+}
+
+/// A writer inside another is refused, and a third one that interrupts it at any instant is not: the
+/// first one has to know of that.
+#[test]
+fn who_is_refused_inside_takes_nothing_back() {
+    thread_local! {
+        static RING: Cell<*const CpuRing<Sim>> = const { Cell::new(std::ptr::null()) };
+        /// Instants until the third writer comes; it comes once.
+        static WAIT: Cell<u32> = const { Cell::new(0) };
+    }
+    fn write(time: u64) {
+        // SAFETY: set below for as long as it is used; one simulated CPU, and writers nest.
+        let writer = unsafe { (*RING.get()).writer() };
+        writer.reserve(100, || time).unwrap().commit();
+    }
+    fn third() {
+        WAIT.set(WAIT.get().wrapping_sub(1));
+        if WAIT.get() == 0 {
+            write(3);
+        }
+    }
+    let mut instants = 0;
+    for instant in 1.. {
+        let (ring, mut state) = ring(4096);
+        RING.set(&ring);
+        WAIT.set(instant);
+        write(1);
+        // SAFETY: as above.
+        let writer = unsafe { ring.writer() };
+        let first = writer.reserve(100, || 2).unwrap();
+        // As for a probe in C, which knows of no size that it is too big.
+        let size = Packed::new(5000);
+        let second = with_hook(third, || {
+            let short = writer.place_short(5000, size, || Some(9));
+            assert!(short.is_none());
+            let long = writer.reserve_long(5000, Declined::Inside, || 9);
+            long.err()
+        });
+        assert_eq!(second, Some(Refused::TooBig));
+        first.commit();
+        write(4);
+        // SAFETY: no writer is active.
+        let whole = unsafe { ring.check(&state, Clock::Steady) };
+        assert_eq!(whole, Ok(()), "instant {instant}");
+        let times = drain(&ring, &mut state, 4096);
+        if WAIT.get() != 0 && WAIT.get() <= instant {
+            assert_eq!(times, [1, 2, 4]);
+            break;
+        }
+        assert_eq!(times, [1, 2, 3, 4], "instant {instant}");
+        instants = instant;
+    }
+    assert!(instants > 3, "{instants} instants in a refusal");
+}
+
+#[test]
+fn a_gate_is_open_while_recording_is_on_and_something_was_left() {
+    let (ring, _) = ring(4096);
+    let word = Gate::OPEN | 64;
+    let sees = |open, disabled, broken| {
+        let gate = ring.gate();
+        let seen = (gate.is_open(), gate.is_disabled(), gate.is_broken());
+        assert_eq!(seen, (open, disabled, broken), "{gate:x?}");
+        assert_eq!(ring.is_disabled(), disabled);
+    };
+    sees(false, false, false);
+    ring.leave_word(Some(word));
+    sees(true, false, false);
+    let reasons = [DISABLE_USER, DISABLE_QUIESCE, DISABLE_PAUSE, DISABLE_CPU];
+    for (off, other) in reasons.into_iter().zip(reasons.into_iter().cycle().skip(1)) {
+        ring.set_disabled(off, true);
+        sees(false, true, false);
+        ring.set_disabled(other, true);
+        ring.set_disabled(off, false);
+        sees(false, true, false);
+        ring.leave_word(Some(word | 128));
+        sees(false, true, false);
+        ring.set_disabled(other, false);
+        sees(true, false, false);
+        assert_eq!(ring.gate().word(), word | 128);
+        ring.leave_word(Some(word));
+        assert_eq!(ring.gate().word(), word);
+    }
+    for bad in [0, 64, Gate::OPEN, word | 1, word | DISABLE_CPU] {
+        ring.leave_word(Some(word));
+        ring.leave_word(Some(bad));
+        sees(false, false, false);
+    }
+    ring.leave_word(Some(word));
+    ring.set_broken(Violation::Place);
+    sees(false, true, true);
+    ring.leave_word(None);
+    sees(false, true, true);
 }
 
 #[test]

@@ -27,7 +27,7 @@ pub struct Ops {
     pub steps: u32,
     /// Loads of the first watched word.
     pub looks: u32,
-    /// Zeros stored to the second watched word.
+    /// Zeros stored to the lower half of the second watched word.
     pub zeros: u32,
     /// Acquiring loads.
     pub acquires: u32,
@@ -137,7 +137,7 @@ unsafe impl LocalWord for Word {
     }
     fn set(&self, value: u64) {
         step();
-        if value == 0 && is_watched(1, self) {
+        if value as u32 == 0 && is_watched(1, self) {
             count(ZEROS);
         }
         self.0.set(value);
@@ -145,6 +145,13 @@ unsafe impl LocalWord for Word {
     fn add(&self, value: u64) {
         step();
         self.0.set(self.0.get().wrapping_add(value));
+    }
+    fn increment(&self) {
+        self.add(1);
+    }
+    fn decrement_to_zero(&self) -> bool {
+        self.add(u64::MAX);
+        self.0.get() == 0
     }
     fn cmpxchg(&self, old: u64, new: u64) -> bool {
         step();

@@ -224,14 +224,21 @@ impl World {
                     // SAFETY: the two parts of one reservation, and no later one is open.
                     event = unsafe { Reserved::from_raw(writer, payload, token) };
                 }
-                self.front
-                    .set((self.steps == BACK && !discard).then_some(time));
+                let before = self.front.replace((self.steps == BACK).then_some(time));
                 if discard {
                     if self.steps == WIDE {
                         // Should it become padding: that has 59 bits of its time.
                         self.oracle.borrow_mut().exact = (1 << 59) - 1;
                     }
                     self.told.set(event.discard());
+                    if self.steps == BACK {
+                        self.front.set(self.ring.known_time());
+                        let front = self.front.get();
+                        assert!(
+                            front.is_none() || front == before,
+                            "a discard left its time"
+                        );
+                    }
                 } else {
                     let written = Written { order, time, len };
                     self.oracle.borrow_mut().committed(written);

@@ -18,6 +18,7 @@ use made_of::now as now_at;
 #[cfg(rtnative_cycles)]
 use made_of::rt_scale;
 
+use crate::ring::cpu::Gate;
 use kernel::prelude::*;
 
 /// The numbers of the clocks.
@@ -36,6 +37,17 @@ impl Here {
         // SAFETY: That is what `made_of` names.
         matches!(clock, ClockId::Inline).then(|| unsafe { Self::at(made_of::place()) })
     }
+}
+
+/// For a gate: the addresses of user-mode Linux are those of a process, without the highest bit.
+const fn word_of(place: u64) -> u64 {
+    place | Gate::OPEN
+}
+
+/// What [`word_of`] was given.
+#[inline(always)]
+const fn place_of(word: u64) -> u64 {
+    word & !Gate::OPEN
 }
 
 /// Reads `clock`.
@@ -139,6 +151,8 @@ mod made_of {
     const _: () = assert!(offset_of!(Latch, offset) == latch::OFFSET as usize);
     const _: () = assert!(offset_of!(Latch, sequence) == latch::SEQUENCE as usize);
 
+    /// As a variable that is alone in its cache lines.
+    #[repr(align(64))]
     struct Still(UnsafeCell<Latch>);
 
     // SAFETY: Written by `begin` alone, while nobody reads.

@@ -116,7 +116,8 @@ impl Mark {
         Most {
             commit: self.ops.steps,
             commit_alone: self.steps_alone(),
-            publish: self.publish(u32::from(discard)),
+            // A discard loads the position to give back, and once more if that was declined.
+            publish: self.publish(2 * u32::from(discard)),
             ..Most::default()
         }
     }

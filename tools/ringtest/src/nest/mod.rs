@@ -53,6 +53,17 @@ fn discards_keep_the_time_chain() {
 }
 
 #[test]
+fn small_events_are_given_back() {
+    // Without a length word, and behind one that leaves the short ways free; of a usual size and another.
+    run(Plan {
+        sizes: &[8, 100],
+        before: 1,
+        discards: true,
+        ..PLAN
+    });
+}
+
+#[test]
 fn crossing_wrapping_and_commit_overrun() {
     run(Plan {
         sizes: &[1300, 4056],

@@ -303,7 +303,7 @@ impl World {
         });
     }
 
-    /// No writer is active: what the pair says is so (I10).
+    /// No writer is active: the time that is known is that of the last event (I10).
     fn rest(&self) {
         if let Some(time) = self.ring.known_time() {
             let newest = self.log.borrow().newest();

@@ -54,6 +54,15 @@ impl Rig {
         }
     }
 
+    /// Writes an event inside one that is given up.
+    fn hole(&self) {
+        // SAFETY: one thread; the inner writer runs inside the outer one.
+        let writer = unsafe { self.ring.writer() };
+        let outer = writer.reserve(8, || self.tick()).unwrap();
+        self.write(1, THIRD);
+        outer.discard();
+    }
+
     /// Consumes the first unread event.
     fn read_one(&mut self) {
         // SAFETY: the state of this ring.
@@ -111,11 +120,15 @@ enum Scene {
     Drained,
     /// The last event of a sub-buffer, and one in its middle, were discarded.
     Padded,
+    /// One in the open sub-buffer was.
+    Holed,
+    /// The last event was given up.
+    Discarded,
     /// A writer gave up after it opened the next sub-buffer.
     Ahead,
 }
 
-const SCENES: [Scene; 9] = [
+const SCENES: [Scene; 11] = [
     Scene::Fresh,
     Scene::Lapped,
     Scene::Attached,
@@ -124,6 +137,8 @@ const SCENES: [Scene; 9] = [
     Scene::Stolen,
     Scene::Drained,
     Scene::Padded,
+    Scene::Holed,
+    Scene::Discarded,
     Scene::Ahead,
 ];
 
@@ -160,13 +175,19 @@ fn stage(scene: Scene) -> Rig {
         Scene::Padded => {
             for _ in 0..2 {
                 rig.write(1, THIRD);
-                // SAFETY: one thread; the inner writers run inside the outer one.
-                let writer = unsafe { rig.ring.writer() };
-                let outer = writer.reserve(8, || rig.tick()).unwrap();
-                rig.write(1, THIRD);
-                outer.discard();
+                rig.hole();
                 rig.write(2, THIRD);
             }
+        }
+        Scene::Holed => {
+            rig.write(4, THIRD);
+            rig.hole();
+        }
+        Scene::Discarded => {
+            rig.write(5, THIRD);
+            // SAFETY: one thread, no interrupts.
+            let writer = unsafe { rig.ring.writer() };
+            writer.reserve(THIRD, || rig.tick()).unwrap().discard();
         }
         Scene::Ahead => {
             // SAFETY: one thread; the inner writers run inside the outer one.
@@ -192,9 +213,7 @@ fn all_words() -> Vec<Word> {
         Word::Closing,
         Word::Total,
         Word::Hint,
-        Word::Live,
-        Word::Before,
-        Word::Write,
+        Word::Own,
         Word::Inner,
         Word::Overrun,
         Word::Spare,
