@@ -410,11 +410,10 @@ impl Instance {
         Ok(())
     }
 
-    /// Leaves the clock in the gates of the rings if it is one that is made here.
+    /// Leaves the clock in the gates of the rings.
     fn leave_clock(&self) {
-        let here = clock::Here::of(self.recorder.clock());
-        self.buffers
-            .each(|ring| ring.leave_word(here.map(clock::Here::word)));
+        let word = clock::to_leave(self.recorder.clock());
+        self.buffers.each(|ring| ring.leave_word(word));
     }
 
     /// The size of the rings of `cpus`.

@@ -6,24 +6,31 @@
 //! the way to the few instructions that make the value. Where `cyc2ns` proves that they make the same
 //! here, [`read`] has them inline (`latch`); everywhere else it calls the function.
 
+mod call;
 mod cyc2ns;
 mod here;
 mod latch;
 
-pub(crate) use self::here::Here;
 use self::latch::now as now_at;
+pub(crate) use self::{
+    call::sched_clock,
+    here::{
+        Here,
+        LEFT_CALLED,
+        LEFT_OTHER,
+        LEFT_TSC, //
+    }, //
+};
 
 use super::{
-    c::{
-        self,
-        rt_scale, //
-    },
+    c::rt_scale,
     kernel_btf::{
         KernelBtf,
         NoBtf, //
     }, //
 };
-use crate::text::clock::ClockId;
+use crate::ring::cpu::Gate;
+pub(crate) use crate::text::clock::ClockId;
 use core::{
     arch::asm,
     cell::UnsafeCell, //
@@ -90,6 +97,16 @@ const fn place_of(word: u64) -> u64 {
     word
 }
 
+/// What is left in the gates of rings whose clock is `clock`.
+pub(crate) fn to_leave(clock: ClockId) -> u64 {
+    match (Here::of(clock).map(Here::word), clock) {
+        (Some(word), _) if Gate::can_hold(word) => word,
+        (_, ClockId::Local) => LEFT_CALLED,
+        (_, ClockId::X86Tsc) => LEFT_TSC,
+        _ => LEFT_OTHER,
+    }
+}
+
 /// Reads `clock`. Any context, NMI included; preemption is disabled.
 #[inline(always)]
 pub(crate) fn read(clock: ClockId) -> u64 {
@@ -122,7 +139,7 @@ fn anew() -> u64 {
 
 /// Reads `clock` by the kernel's function for it.
 #[inline(never)]
-pub(super) fn by_call(clock: ClockId) -> u64 {
+pub(crate) fn by_call(clock: ClockId) -> u64 {
     // SAFETY: None of these functions has requirements; all are made for tracing in any context.
     unsafe {
         match clock {
@@ -138,12 +155,6 @@ pub(super) fn by_call(clock: ClockId) -> u64 {
             ClockId::X86Tsc => tsc(),
         }
     }
-}
-
-#[inline(always)]
-fn sched_clock() -> u64 {
-    // SAFETY: No requirements.
-    unsafe { c::sched_clock() }
 }
 
 /// `sched_clock()`, not earlier and not later than it is called: a CPU may read its counter ahead.
@@ -164,13 +175,20 @@ fn wait_for_loads() {
 /// `rdtsc_ordered()`: the clock `x86-tsc`. Any context.
 #[inline(always)]
 pub(crate) fn tsc() -> u64 {
-    let (low, high): (u64, u64);
+    let time;
     wait_for_loads();
     // SAFETY: Reads the counter.
     unsafe {
-        asm!("rdtsc", out("rax") low, out("rdx") high, options(nostack, preserves_flags));
+        asm!(
+            "rdtsc",
+            "shl rdx, 32",
+            "or rdx, rax",
+            lateout("rax") _,
+            lateout("rdx") time,
+            options(nostack)
+        );
     }
-    (high << 32) | low
+    time
 }
 
 /// Decides how `local` is read, and says so in the kernel log. Process context.

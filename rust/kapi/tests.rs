@@ -167,9 +167,12 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_made_here_fits_in_a_gate() {
+    fn each_clock_leaves_what_a_gate_can_hold() {
         if let Some(here) = clock::Here::of(ClockId::Local) {
-            assert!(Gate::can_hold(here.word()));
+            assert_eq!(clock::to_leave(ClockId::Local), here.word());
+        }
+        for clock in ClockId::ALL {
+            assert!(Gate::can_hold(clock::to_leave(clock)));
         }
     }
 

@@ -15,8 +15,6 @@ use super::{
         commit_plain,
         commit_reserved,
         end,
-        reserve_by_other,
-        reserve_in,
         TOKEN_ASK,
         TOKEN_SCRATCH, //
     },
@@ -24,6 +22,10 @@ use super::{
     filter::Filter,
     for_c,
     steps::parts,
+    ways::{
+        reserve_by_other,
+        reserve_in, //
+    },
     Choice,
     EventFile,
     ForC,
@@ -41,8 +43,7 @@ use crate::{
 };
 use kernel::prelude::*;
 
-/// As [`super::entry::rtrace_reserve`], for a file that does not take all events, or with a clock that is a
-/// function.
+/// As [`super::entry::rtrace_reserve`], for a file that does not take all events, or in a broken ring.
 ///
 /// # Safety
 ///
@@ -58,11 +59,11 @@ pub(super) unsafe extern "C" fn reserve_chosen(file: &EventFile, size: Packed) -
             }
         }
         // SAFETY: By the contract.
-        Choice::All => return unsafe { reserve_by_other(file, size) },
+        Choice::All => return unsafe { reserve_wanted(file, size) },
         Choice::Some => {}
     }
     // SAFETY: By the contract.
-    unsafe { reserve_closer(file, size) }
+    unsafe { reserve_some(file, size) }
 }
 
 /// As [`reserve_chosen`], when there is not only a filter, or its place is in use.
@@ -71,7 +72,7 @@ pub(super) unsafe extern "C" fn reserve_chosen(file: &EventFile, size: Packed) -
 ///
 /// As there.
 #[inline(never)]
-unsafe extern "C" fn reserve_closer(file: &EventFile, size: Packed) -> ForC {
+unsafe extern "C" fn reserve_some(file: &EventFile, size: Packed) -> ForC {
     // SAFETY: By the contract.
     let pin = unsafe { CpuPin::assume() };
     if file.ignores(&pin) {
@@ -96,17 +97,19 @@ unsafe extern "C" fn reserve_closer(file: &EventFile, size: Packed) -> ForC {
 ///
 /// # Safety
 ///
-/// As for [`super::entry::rtrace_reserve`].
+/// As for [`reserve_chosen`].
 #[inline(always)]
 unsafe fn reserve_wanted(file: &EventFile, size: Packed) -> ForC {
     // SAFETY: By the contract.
     let pin = unsafe { CpuPin::assume() };
     let ring = file.ring(&pin);
-    // SAFETY: `Instance` leaves nothing else there.
-    match unsafe { clock::Here::left(ring.gate()) } {
-        Some(clock) => reserve_in(file, size, || clock.now(), ring),
-        // SAFETY: By the contract.
-        None => unsafe { reserve_by_other(file, size) },
+    let gate = ring.gate();
+    // SAFETY: By the contract; `Instance` leaves nothing else there.
+    unsafe {
+        match clock::Here::left(gate) {
+            Some(clock) => reserve_in(file, size, ring, || clock.now()),
+            None => reserve_by_other(file, size, ring, gate),
+        }
     }
 }
 

@@ -10,14 +10,16 @@ use super::{
         reserve_chosen, //
     },
     give_up,
-    given::given,
     leave,
-    refused,
     stack::{
         self,
         Stacks, //
     },
     tell,
+    ways::{
+        reserve_by_other,
+        reserve_in, //
+    },
     EventFile,
     ForC,
     Recorder,
@@ -26,28 +28,19 @@ use super::{
 use crate::{
     instance::Place,
     kapi::{
-        clock,
         percpu::{
             self,
             CpuPin, //
         },
-        port::{
-            Kernel,
-            Ring, //
-        },
+        port::Ring,
         scratch, //
     },
     ring::{
         cpu::Gate,
         packed::Packed,
         reserved::Reserved,
-        writer::{
-            Declined,
-            Left,
-            Refused, //
-        }, //
-    },
-    text::clock::ClockId, //
+        writer::Left, //
+    }, //
 };
 use core::{
     hint::black_box,
@@ -84,32 +77,44 @@ pub(super) unsafe extern "C" fn rtrace_reserve(cookie: *mut c_void, size: u64) -
     let pin = unsafe { CpuPin::assume() };
     let ring = file.ring(&pin);
     let gate = ring.gate();
-    let Some(clock) = file.clock_here(gate) else {
-        // SAFETY: By the contract.
-        return unsafe { reserve_closed(file, size, gate) };
-    };
-    reserve_in(file, size, || clock.now(), ring)
+    // SAFETY: By the contract; the ring of this CPU, and its gate.
+    unsafe {
+        match file.clock_here(gate) {
+            Some(clock) => reserve_in(file, size, ring, || clock.now()),
+            None => reserve_closer(file, size, ring, gate),
+        }
+    }
 }
 
-/// As [`rtrace_reserve`], where recording is off, or somebody has to look closer.
+/// As [`rtrace_reserve`], where recording is off, somebody has to look closer, or the clock has no place in
+/// the gate.
 ///
 /// # Safety
 ///
-/// As there.
+/// As there; `ring` is that of this CPU and `gate` is its.
 #[inline(never)]
-unsafe extern "C" fn reserve_closed(file: &EventFile, size: Packed, gate: Gate) -> ForC {
-    if gate.is_disabled() {
-        if gate.is_broken() {
-            // SAFETY: By the contract.
-            return unsafe { reserve_refused(file, size) };
-        }
-        return NOTHING;
-    }
+unsafe extern "C" fn reserve_closer(
+    file: &EventFile,
+    size: Packed,
+    ring: &Ring,
+    gate: Gate,
+) -> ForC {
     // SAFETY: By the contract.
-    unsafe { reserve_chosen(file, size) }
+    unsafe {
+        if gate.is_disabled() {
+            if gate.is_broken() {
+                return reserve_refused(file, size);
+            }
+            return NOTHING;
+        }
+        if !file.is_plain() {
+            return reserve_chosen(file, size);
+        }
+        reserve_by_other(file, size, ring, gate)
+    }
 }
 
-/// As [`rtrace_reserve`], in a broken ring: what it refuses is counted, of what is wanted.
+/// As [`reserve_closer`], in a broken ring: what it refuses is counted, of what is wanted.
 ///
 /// # Safety
 ///
@@ -119,151 +124,6 @@ unsafe extern "C" fn reserve_closed(file: &EventFile, size: Packed, gate: Gate) 
 unsafe extern "C" fn reserve_refused(file: &EventFile, size: Packed) -> ForC {
     // SAFETY: By the contract. Or the compiler would see that this is a jump and make it elsewhere.
     black_box(unsafe { reserve_chosen(file, size) })
-}
-
-/// Reserves a record of an event that is wanted, with this clock, which makes no call.
-///
-/// # Safety
-///
-/// As for [`rtrace_reserve`].
-#[inline(always)]
-unsafe fn reserve_by(file: &EventFile, size: Packed, clock: impl FnOnce() -> Option<u64>) -> ForC {
-    // SAFETY: By the contract.
-    let pin = unsafe { CpuPin::assume() };
-    let ring = file.ring(&pin);
-    if ring.is_disabled() {
-        return reserve_off(file, ring);
-    }
-    reserve_in(file, size, clock, ring)
-}
-
-/// As [`reserve_by`], in the ring of this CPU, which records.
-#[inline(always)]
-pub(super) fn reserve_in(
-    file: &EventFile,
-    size: Packed,
-    clock: impl FnOnce() -> Option<u64>,
-    ring: &Ring,
-) -> ForC {
-    // SAFETY: The ring of the CPU that we are pinned to.
-    let writer = unsafe { ring.writer() };
-    match writer.place_short(size.payload(), size, clock) {
-        Some(reserved) => given(file, ring, reserved),
-        None => reserve_inside(file, size, ring),
-    }
-}
-
-/// As [`reserve_by`], with a clock that is not made here. There is a function for either kind, so that the
-/// counter of the CPU is read without a frame for a call.
-///
-/// # Safety
-///
-/// As for [`rtrace_reserve`].
-#[inline(always)]
-pub(super) unsafe fn reserve_by_other(file: &EventFile, size: Packed) -> ForC {
-    // SAFETY: By the invariant of `EventFile`.
-    match unsafe { file.recorder.as_ref() }.clock() {
-        // SAFETY: By the contract.
-        ClockId::X86Tsc => unsafe { reserve_by_tsc(file, size) },
-        // SAFETY: By the contract.
-        _ => unsafe { reserve_by_call(file, size) },
-    }
-}
-
-/// As [`reserve_by`], with the clock `x86-tsc`.
-///
-/// # Safety
-///
-/// As for [`rtrace_reserve`].
-#[inline(never)]
-unsafe extern "C" fn reserve_by_tsc(file: &EventFile, size: Packed) -> ForC {
-    // SAFETY: By the contract.
-    unsafe { reserve_by(file, size, || Some(clock::tsc())) }
-}
-
-/// As [`reserve_by`], with a clock that is a function.
-///
-/// # Safety
-///
-/// As for [`rtrace_reserve`].
-#[inline(never)]
-unsafe extern "C" fn reserve_by_call(file: &EventFile, size: Packed) -> ForC {
-    // SAFETY: By the contract.
-    let pin = unsafe { CpuPin::assume() };
-    // SAFETY: By the invariant of `EventFile`.
-    let recorder = unsafe { file.recorder.as_ref() };
-    let ring = file.ring(&pin);
-    if ring.is_disabled() {
-        return reserve_off(file, ring);
-    }
-    // SAFETY: The ring of the CPU that we are pinned to.
-    let writer = unsafe { ring.writer() };
-    let clock = recorder.clock();
-    let attempt = writer.reserve(size.payload(), || clock::read(clock));
-    answer(&pin, file, ring, attempt)
-}
-
-/// What C gets of an attempt to reserve.
-#[inline(always)]
-fn answer(
-    pin: &CpuPin,
-    file: &EventFile,
-    ring: &Ring,
-    attempt: Result<Reserved<'_, Kernel>, Refused>,
-) -> ForC {
-    match attempt {
-        Ok(reserved) => given(file, ring, reserved),
-        Err(why) => {
-            lost(pin, file, ring, why);
-            NOTHING
-        }
-    }
-}
-
-/// What C gets when recording is off.
-#[inline(always)]
-fn reserve_off(file: &EventFile, ring: &Ring) -> ForC {
-    if ring.is_broken() {
-        return reserve_broken(file, ring);
-    }
-    NOTHING
-}
-
-/// What C gets of a broken ring.
-#[cold]
-#[inline(never)]
-extern "C" fn reserve_broken(file: &EventFile, ring: &Ring) -> ForC {
-    // SAFETY: Only `reserve_by` and what it calls call this.
-    let pin = unsafe { CpuPin::assume() };
-    lost(&pin, file, ring, ring.refusal());
-    // Or the compiler would know what this returns and make a call of the jump.
-    black_box(NOTHING)
-}
-
-/// Reserves what the short way declined once it had entered.
-#[cold]
-#[inline(never)]
-extern "C" fn reserve_inside(file: &EventFile, size: Packed, ring: &Ring) -> ForC {
-    // SAFETY: Only what `reserve_by` calls calls this.
-    let pin = unsafe { CpuPin::assume() };
-    // SAFETY: By the invariant of `EventFile`.
-    let recorder = unsafe { file.recorder.as_ref() };
-    // SAFETY: The ring of the CPU that we are pinned to.
-    let writer = unsafe { ring.writer() };
-    let clock = || clock::read(recorder.clock());
-    let attempt = writer.reserve_long(size.payload(), Declined::Inside, clock);
-    answer(&pin, file, ring, attempt)
-}
-
-/// The event of `file` was refused by `ring`.
-#[cold]
-fn lost(pin: &CpuPin, file: &EventFile, ring: &Ring, why: Refused) {
-    // SAFETY: By the invariant of `EventFile`.
-    let (buffers, recorder) = unsafe { (file.buffers.as_ref(), file.recorder.as_ref()) };
-    refused(ring, buffers, why);
-    if let (true, Some(counts)) = (why != Refused::Disabled, recorder.counts()) {
-        counts.lost(pin, file.id);
-    }
 }
 
 /// The event of `file` was recorded.

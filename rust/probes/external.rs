@@ -14,15 +14,18 @@ use super::{
     leave,
     refused,
     token,
-    ForC,
-    NOTHING, //
+    ways::{
+        reserve_by_other,
+        reserve_in,
+        Caller, //
+    },
+    ForC, //
 };
 use crate::{
     instance::{
         consumer::Consumer,
         registry,
         Buf,
-        Buffers,
         Instance,
         InstanceRef,
         Place, //
@@ -30,6 +33,7 @@ use crate::{
     kapi::{
         clock::{
             self,
+            ClockId,
             Here, //
         },
         pages::Image,
@@ -43,14 +47,12 @@ use crate::{
         packed::Packed,
         reserved::Reserved,
         writer::{
-            Declined,
             Left,
             Refused, //
         }, //
     }, //
 };
 use core::{
-    hint::black_box,
     ptr::null_mut,
     slice, //
 };
@@ -130,78 +132,36 @@ unsafe extern "C" fn rtrace_test_reserve(handle: *mut c_void, size: u64) -> ForC
     let (buffers, ..) = inst.writing();
     let ring = buffers.rings().this(&pin);
     let gate = ring.gate();
-    // SAFETY: `Instance` leaves nothing else there.
-    let Some(clock) = (unsafe { Here::left(gate) }) else {
-        if gate.is_disabled() {
-            return reserve_off(inst, ring);
-        }
-        return reserve_by_call(inst, size, ring);
-    };
-    // SAFETY: The ring of the CPU that we are pinned to.
-    let writer = unsafe { ring.writer() };
-    match writer.place_short(size.payload(), size, || clock.now()) {
-        Some(reserved) => given(ring, reserved),
-        None => reserve_inside(inst, size, ring),
-    }
-}
-
-/// What C gets when recording is off.
-#[inline(always)]
-fn reserve_off(inst: &Instance, ring: &Ring) -> ForC {
-    if ring.is_broken() {
-        return reserve_broken(inst, ring);
-    }
-    NOTHING
-}
-
-/// What C gets of a broken ring.
-#[cold]
-#[inline(never)]
-extern "C" fn reserve_broken(inst: &Instance, ring: &Ring) -> ForC {
-    refused(ring, inst.writing().0, ring.refusal());
-    // As in `entry`.
-    black_box(NOTHING)
-}
-
-/// As [`rtrace_test_reserve`], with a clock that is a function.
-#[inline(never)]
-extern "C" fn reserve_by_call(inst: &Instance, size: Packed, ring: &Ring) -> ForC {
-    let (buffers, recorder, _) = inst.writing();
-    // SAFETY: The ring of the CPU that we are pinned to.
-    let writer = unsafe { ring.writer() };
-    let attempt = writer.reserve(size.payload(), || clock::read(recorder.clock()));
-    answer(buffers, ring, attempt)
-}
-
-/// What C gets of a reservation.
-#[inline(always)]
-fn given(ring: &Ring, reserved: Reserved<'_, Kernel>) -> ForC {
-    let (entry, bits) = reserved.into_raw();
-    for_c(entry.as_ptr().cast(), token(ring, bits))
-}
-
-/// What C gets of an attempt to reserve.
-#[inline(always)]
-fn answer(buffers: &Buffers, ring: &Ring, attempt: Result<Reserved<'_, Kernel>, Refused>) -> ForC {
-    match attempt {
-        Ok(reserved) => given(ring, reserved),
-        Err(why) => {
-            refused(ring, buffers, why);
-            NOTHING
+    // SAFETY: By the contract; the ring of this CPU, and its gate. `Instance` leaves nothing else there.
+    unsafe {
+        match Here::left(gate) {
+            Some(clock) => reserve_in(inst, size, ring, || clock.now()),
+            // That of most events here.
+            None if gate.word() == clock::LEFT_TSC => {
+                reserve_in(inst, size, ring, || Some(clock::tsc()))
+            }
+            None => reserve_by_other(inst, size, ring, gate),
         }
     }
 }
 
-/// Reserves what the short way declined once it had entered.
-#[cold]
-#[inline(never)]
-extern "C" fn reserve_inside(inst: &Instance, size: Packed, ring: &Ring) -> ForC {
-    let (buffers, recorder, _) = inst.writing();
-    // SAFETY: The ring of the CPU that we are pinned to.
-    let writer = unsafe { ring.writer() };
-    let clock = || clock::read(recorder.clock());
-    let attempt = writer.reserve_long(size.payload(), Declined::Inside, clock);
-    answer(buffers, ring, attempt)
+impl Caller for Instance {
+    #[inline(always)]
+    fn clock(&self) -> ClockId {
+        let (_, recorder, _) = self.writing();
+        recorder.clock()
+    }
+
+    #[inline(always)]
+    fn given(&self, ring: &Ring, reserved: Reserved<'_, Kernel>) -> ForC {
+        let (entry, bits) = reserved.into_raw();
+        for_c(entry.as_ptr().cast(), token(ring, bits))
+    }
+
+    #[cold]
+    fn refused(&self, ring: &Ring, why: Refused) {
+        refused(ring, self.writing().0, why);
+    }
 }
 
 /// Makes what was reserved final.

@@ -4,7 +4,11 @@
 
 use super::{
     entry,
+    given::given,
+    refused,
+    ways::Caller,
     Filter,
+    ForC,
     PidFilter,
     Recorder, //
 };
@@ -15,15 +19,21 @@ use crate::{
         clock,
         events::Event,
         percpu::CpuPin,
-        port::Ring,
+        port::{
+            Kernel,
+            Ring, //
+        },
         scratch,
         waker::Waker,
         words::SharedU64, //
     },
     ring::{
         cpu::Gate,
-        port::SharedWord, //
-    }, //
+        port::SharedWord,
+        reserved::Reserved,
+        writer::Refused, //
+    },
+    text::clock::ClockId, //
 };
 use core::ptr::NonNull;
 use kernel::prelude::*;
@@ -106,6 +116,12 @@ impl EventFile {
     pub(super) fn clock_here(&self, gate: Gate) -> Option<clock::Here> {
         // SAFETY: `Instance` leaves nothing else there.
         unsafe { clock::Here::left_when(gate, &self.plain) }
+    }
+
+    /// Is all recorded?
+    #[inline(always)]
+    pub(super) fn is_plain(&self) -> bool {
+        self.plain.load() != 0
     }
 
     /// The ring that its events of this CPU go into.
@@ -220,5 +236,29 @@ impl EventFile {
     /// Is its probe off?
     pub(crate) fn is_retired(&self) -> bool {
         self.retired
+    }
+}
+
+impl Caller for EventFile {
+    #[inline(always)]
+    fn clock(&self) -> ClockId {
+        // SAFETY: By the invariant.
+        unsafe { self.recorder.as_ref() }.clock()
+    }
+
+    #[inline(always)]
+    fn given(&self, ring: &Ring, reserved: Reserved<'_, Kernel>) -> ForC {
+        given(self, ring, reserved)
+    }
+
+    #[cold]
+    fn refused(&self, ring: &Ring, why: Refused) {
+        // SAFETY: By the invariant.
+        let (buffers, recorder) = unsafe { (self.buffers.as_ref(), self.recorder.as_ref()) };
+        refused(ring, buffers, why);
+        if let (true, Some(counts)) = (why != Refused::Disabled, recorder.counts()) {
+            // SAFETY: Who asks for a ring of this CPU is pinned to it.
+            counts.lost(unsafe { &CpuPin::assume() }, self.id);
+        }
     }
 }

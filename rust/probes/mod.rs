@@ -17,6 +17,7 @@ mod raw;
 mod stack;
 mod steps;
 mod syscalls;
+mod ways;
 
 pub(crate) use self::{
     file::EventFile,

@@ -128,24 +128,41 @@ impl<T> Deref for Still<T> {
 /// What a writer sees of a ring by one load, before it enters: whether recording is on, and what the owner
 /// of the ring has left for its writers.
 ///
-/// The lowest bits say why recording is off. What was left stands above them. The highest bit is set when
-/// something was left and recording is on, so that a writer who wants both has one thing to ask.
+/// The lowest bits say why recording is off. While it is on they are 0, and the gate is the word that was
+/// left. While it is off the highest bit is never set, so that a writer who wants a word that has it has
+/// one thing to ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Gate(u64);
 
 /// The bits of a gate that say why recording is off.
 const DISABLED: u64 = (DISABLE_CPU << 1) - 1;
+/// Bit of a gate while recording is off: what was left has the highest bit.
+const WAS_OPEN: u64 = DISABLE_CPU << 1;
 
 impl Gate {
     /// The highest bit.
     pub(crate) const OPEN: u64 = 1 << 63;
 
-    /// The same, but for what follows from the others.
-    const fn settled(self) -> Self {
-        let closed = self.0 & !Self::OPEN;
-        match closed & DISABLED {
-            0 if closed != 0 => Self(closed | Self::OPEN),
-            _ => Self(closed),
+    /// Off for these reasons, with this word left.
+    const fn new(off: u64, left: u64) -> Self {
+        match (off, left & Self::OPEN) {
+            (0, _) => Self(left),
+            (_, 0) => Self(left | off),
+            _ => Self((left & !Self::OPEN) | WAS_OPEN | off),
+        }
+    }
+
+    /// Why recording is off.
+    const fn off(self) -> u64 {
+        self.0 & DISABLED
+    }
+
+    /// What was left.
+    const fn left(self) -> u64 {
+        let left = self.0 & !(DISABLED | WAS_OPEN);
+        match self.0 & WAS_OPEN {
+            0 => left,
+            _ => left | Self::OPEN,
         }
     }
 
@@ -161,21 +178,21 @@ impl Gate {
         self.0 & DISABLE_BROKEN != 0
     }
 
-    /// Whether recording is on and something was left.
+    /// Whether recording is on and something was left that has the highest bit.
     #[inline(always)]
     pub(crate) const fn is_open(self) -> bool {
         self.0 & Self::OPEN != 0
     }
 
-    /// As a word; what was left, if [`Self::is_open`].
+    /// As a word: what was left, if recording is on; else nothing that can be left.
     #[inline(always)]
     pub(crate) const fn word(self) -> u64 {
         self.0
     }
 
-    /// Can `word` be left? It has the highest bit, and none of the lowest.
+    /// Can `word` be left?
     pub(crate) const fn can_hold(word: u64) -> bool {
-        word & (Self::OPEN | DISABLED) == Self::OPEN && word != Self::OPEN
+        word & (DISABLED | WAS_OPEN) == 0
     }
 }
 
@@ -486,19 +503,28 @@ impl<P: Port> CpuRing<P> {
 
     /// Sets or clears bits of `DISABLE_*`. Takes effect for writers that begin later.
     pub(crate) fn set_disabled(&self, bits: u64, on: bool) {
-        self.change_gate(|old| if on { old | bits } else { old & !bits });
+        self.change_gate(|old| {
+            let off = match on {
+                true => old.off() | bits,
+                false => old.off() & !bits,
+            };
+            Gate::new(off, old.left())
+        });
     }
 
-    /// Leaves `word` for writers, or nothing. As for [`Self::set_disabled`].
-    pub(crate) fn leave_word(&self, word: Option<u64>) {
-        let word = word.filter(|word| Gate::can_hold(*word)).unwrap_or(0);
-        self.change_gate(|old| (old & DISABLED) | word);
+    /// Leaves `word` for writers, 0 if a gate cannot hold it. As for [`Self::set_disabled`].
+    pub(crate) fn leave_word(&self, word: u64) {
+        let word = match Gate::can_hold(word) {
+            true => word,
+            false => 0,
+        };
+        self.change_gate(|old| Gate::new(old.off(), word));
     }
 
-    fn change_gate(&self, change: impl Fn(u64) -> u64) {
+    fn change_gate(&self, change: impl Fn(Gate) -> Gate) {
         loop {
             let old = self.s.gate.load();
-            let new = Gate(change(old)).settled().0;
+            let new = change(Gate(old)).0;
             if old == new || self.s.gate.cas(old, new) {
                 return;
             }

@@ -190,19 +190,27 @@ static __always_inline u64 rt_size(size_t bytes)
 struct rt_reserved rtrace_reserve(void *cookie, u64 size);
 
 /*
- * rtrace_reserve(), so that gcc does not see that its result comes in two
- * registers: it would keep a frame in the probe for that.
+ * Calls @function, rtrace_reserve() or one like it, so that gcc does not see that
+ * its result comes in two registers: it would keep a frame in the probe for that.
  */
+#define RT_CALL_RESERVE(function, cookie, size)					\
+({										\
+	struct rt_reserved __result;						\
+	void *__cookie_in = (cookie);						\
+	u64 __size_in = (size);							\
+										\
+	asm volatile("call " #function						\
+		     : "=a" (__result.entry), "=d" (__result.token),		\
+		       "+D" (__cookie_in), "+S" (__size_in), ASM_CALL_CONSTRAINT\
+		     : : "rcx", "r8", "r9", "r10", "r11", "memory", "cc");	\
+	__result;								\
+})
+
 static __always_inline struct rt_reserved rt_reserve(void *cookie, u64 size)
 {
-	struct rt_reserved reserved;
-
-	asm volatile("call rtrace_reserve"
-		     : "=a" (reserved.entry), "=d" (reserved.token),
-		       "+D" (cookie), "+S" (size), ASM_CALL_CONSTRAINT
-		     : : "rcx", "r8", "r9", "r10", "r11", "memory", "cc");
-	return reserved;
+	return RT_CALL_RESERVE(rtrace_reserve, cookie, size);
 }
+
 void rtrace_commit(void *cookie, void *entry, u64 token);
 void rtrace_discard(void *cookie, void *entry, u64 token);
 
@@ -315,18 +323,12 @@ void rtrace_test_commit(void *handle, void *entry, u64 token);
 void rtrace_test_discard(void *handle, void *entry, u64 token);
 
 /*
- * The same two as calls that gcc knows no more of than it must: see rt_reserve().
+ * The same two as calls that gcc knows no more of than it must: see RT_CALL_RESERVE().
  * The entry is not looked at.
  */
 static __always_inline struct rt_reserved rt_test_reserve(void *handle, u64 size)
 {
-	struct rt_reserved reserved;
-
-	asm volatile("call rtrace_test_reserve"
-		     : "=a" (reserved.entry), "=d" (reserved.token),
-		       "+D" (handle), "+S" (size), ASM_CALL_CONSTRAINT
-		     : : "rcx", "r8", "r9", "r10", "r11", "memory", "cc");
-	return reserved;
+	return RT_CALL_RESERVE(rtrace_test_reserve, handle, size);
 }
 
 static __always_inline void rt_test_commit(void *handle, u64 token)

@@ -18,6 +18,15 @@ use crate::{
     }, //
 };
 
+/// Left in the gates of rings whose clock is the function `sched_clock()`; that of new rings is.
+pub(crate) const LEFT_CALLED: u64 = 0;
+/// Left in the gates of rings whose clock is the cycle counter.
+pub(crate) const LEFT_TSC: u64 = 1 << 6;
+/// Left in the gates of rings whose clock is another function.
+pub(crate) const LEFT_OTHER: u64 = 2 << 6;
+
+const _: () = assert!(Gate::can_hold(LEFT_TSC) && Gate::can_hold(LEFT_OTHER));
+
 /// A clock that is made here, without a call.
 ///
 /// # Invariants
@@ -47,7 +56,7 @@ impl Here {
     ///
     /// # Safety
     ///
-    /// Nothing but [`Self::word`] was ever left there.
+    /// Nothing that has the highest bit was ever left there but by [`Self::word`].
     #[inline(always)]
     pub(crate) unsafe fn left(gate: Gate) -> Option<Self> {
         // INVARIANT: By the contract.

@@ -23,7 +23,7 @@ static noinline void write_##len(struct bench *bench)				\
 		reserved = rt_test_reserve(ring, rt_size(len));			\
 		if (likely(reserved.entry)) {					\
 			fill(reserved.entry, len);				\
-			rt_test_commit(ring, reserved.token);	\
+			rt_test_commit(ring, reserved.token);			\
 		} else {							\
 			failed++;						\
 		}								\
@@ -67,7 +67,7 @@ static noinline void dearest(struct bench *bench)
 		u64 began = rdtsc();
 
 		preempt_disable_notrace();
-		reserved = rt_test_reserve(handle, 16);
+		reserved = rt_test_reserve(handle, rt_size(16));
 		if (likely(reserved.entry)) {
 			fill(reserved.entry, 16);
 			rt_test_commit(handle, reserved.token);

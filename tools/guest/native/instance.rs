@@ -24,8 +24,7 @@ use crate::{
     kapi::{
         clock::{
             self,
-            ClockId,
-            Here, //
+            ClockId, //
         },
         pages::{
             Image,
@@ -131,13 +130,12 @@ impl Buffers {
         f(bank, unsafe { ring.reader(states.of_mut(bank)) })
     }
 
-    /// Empties the live ring, switches its recording on or off, and leaves the clock there, if it is one
-    /// that is made here.
+    /// Empties the live ring, switches its recording on or off, and leaves the clock there.
     ///
     /// # Safety
     ///
     /// Nobody writes.
-    unsafe fn reset(&self, off: bool, here: Option<Here>) {
+    unsafe fn reset(&self, off: bool, clock: ClockId) {
         let mut states = self.reader.lock();
         let bank = self.rings.live();
         CpuPin::with(|pin| {
@@ -145,7 +143,7 @@ impl Buffers {
             // SAFETY: By the contract; the state is this ring's.
             unsafe { ring.reset(states.of_mut(bank)) };
             ring.set_disabled(DISABLE_USER, off);
-            ring.leave_word(here.map(Here::word));
+            ring.leave_word(clock::to_leave(clock));
         });
     }
 }
@@ -293,7 +291,7 @@ pub(crate) mod registry {
         };
         inst.recorder.set_clock(clock);
         // SAFETY: Rows and this come one after the other: they are parameters of one module.
-        unsafe { inst.buffers.reset(off, Here::of(clock)) };
+        unsafe { inst.buffers.reset(off, clock) };
         Ok(Found(inst.clone()))
     }
 }

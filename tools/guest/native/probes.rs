@@ -6,6 +6,8 @@
 mod external;
 #[path = "../../../rust/probes/steps.rs"]
 mod steps;
+#[path = "../../../rust/probes/ways.rs"]
+mod ways;
 
 use steps::{
     for_c,

@@ -75,8 +75,30 @@ pub fn is_mounted(path: &Path) -> bool {
 
 /// A new state of the module: out and in again, mounted. What instances held is gone.
 pub fn reload(context: &Context) -> Check {
+    reload_with(context, "")
+}
+
+fn reload_with(context: &Context, parameters: &str) -> Check {
     umount(context)?;
     unload(NAME).map_err(|e| format!("unload {NAME}: {e}"))?;
-    load(&context.module, "")?;
+    load(&context.module, parameters)?;
     mount(context)
+}
+
+/// The module with other parameters, until dropped.
+pub struct With<'a>(&'a Context);
+
+impl<'a> With<'a> {
+    pub fn parameters(context: &'a Context, parameters: &str) -> Check<Self> {
+        reload_with(context, parameters)?;
+        Ok(With(context))
+    }
+}
+
+impl Drop for With<'_> {
+    fn drop(&mut self) {
+        if let Err(problem) = reload(self.0) {
+            println!("the module does not come back: {problem}");
+        }
+    }
 }

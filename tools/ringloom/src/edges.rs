@@ -229,7 +229,7 @@ fn a_switch_keeps_what_is_left_meanwhile() {
     const WORD: u64 = Gate::OPEN | 64;
     let reader: Reader = |w| {
         let other = w.clone();
-        let other = Weak::spawn(move || other.ring.leave_word(Some(WORD)));
+        let other = Weak::spawn(move || other.ring.leave_word(WORD));
         w.ring.set_disabled(DISABLE_USER, true);
         assert!(!w.ring.gate().is_open(), "open, and off");
         w.ring.set_disabled(DISABLE_USER, false);

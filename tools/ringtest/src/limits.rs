@@ -146,43 +146,52 @@ fn who_is_refused_inside_takes_nothing_back() {
 }
 
 #[test]
-fn a_gate_is_open_while_recording_is_on_and_something_was_left() {
+fn a_gate_is_what_was_left_while_recording_is_on() {
     let (ring, _) = ring(4096);
-    let word = Gate::OPEN | 64;
-    let sees = |open, disabled, broken| {
+    let (place, number) = (Gate::OPEN | 64, 128);
+    let sees = |word, disabled, broken| {
         let gate = ring.gate();
-        let seen = (gate.is_open(), gate.is_disabled(), gate.is_broken());
-        assert_eq!(seen, (open, disabled, broken), "{gate:x?}");
+        let seen = (gate.is_disabled(), gate.is_broken());
+        assert_eq!(seen, (disabled, broken), "{gate:x?}");
         assert_eq!(ring.is_disabled(), disabled);
+        if disabled {
+            assert!(!gate.is_open(), "{gate:x?}");
+            assert!(!Gate::can_hold(gate.word()), "{gate:x?}");
+        } else {
+            assert_eq!(gate.word(), word);
+            assert_eq!(gate.is_open(), word & Gate::OPEN != 0);
+        }
     };
-    sees(false, false, false);
-    ring.leave_word(Some(word));
-    sees(true, false, false);
+    sees(0, false, false);
     let reasons = [DISABLE_USER, DISABLE_QUIESCE, DISABLE_PAUSE, DISABLE_CPU];
     for (off, other) in reasons.into_iter().zip(reasons.into_iter().cycle().skip(1)) {
-        ring.set_disabled(off, true);
-        sees(false, true, false);
-        ring.set_disabled(other, true);
-        ring.set_disabled(off, false);
-        sees(false, true, false);
-        ring.leave_word(Some(word | 128));
-        sees(false, true, false);
-        ring.set_disabled(other, false);
-        sees(true, false, false);
-        assert_eq!(ring.gate().word(), word | 128);
-        ring.leave_word(Some(word));
-        assert_eq!(ring.gate().word(), word);
+        for (before, behind) in [(place, number), (number, place), (0, place), (place, 0)] {
+            ring.leave_word(before);
+            sees(before, false, false);
+            ring.set_disabled(off, true);
+            sees(before, true, false);
+            ring.set_disabled(other, true);
+            ring.set_disabled(off, false);
+            sees(before, true, false);
+            ring.set_disabled(other, false);
+            sees(before, false, false);
+            ring.set_disabled(other, true);
+            ring.leave_word(behind);
+            sees(behind, true, false);
+            ring.set_disabled(other, false);
+            sees(behind, false, false);
+        }
     }
-    for bad in [0, 64, Gate::OPEN, word | 1, word | DISABLE_CPU] {
-        ring.leave_word(Some(word));
-        ring.leave_word(Some(bad));
-        sees(false, false, false);
+    for bad in [1, 32, place | 1, number | DISABLE_CPU] {
+        ring.leave_word(place);
+        ring.leave_word(bad);
+        sees(0, false, false);
     }
-    ring.leave_word(Some(word));
+    ring.leave_word(place);
     ring.set_broken(Violation::Place);
-    sees(false, true, true);
-    ring.leave_word(None);
-    sees(false, true, true);
+    sees(place, true, true);
+    ring.leave_word(0);
+    sees(0, true, true);
 }
 
 #[test]

@@ -7,13 +7,22 @@
 //! that is what is inline; with `rtnative_cycles` it is rtrace's own `latch` instead, over parameters
 //! like those that the kernel keeps on a machine.
 
+#[cfg(not(rtnative_cycles))]
+#[path = "../../../../rust/kapi/clock/call.rs"]
+mod call;
 #[path = "../../../../rust/kapi/clock/here.rs"]
 mod here;
 #[cfg(rtnative_cycles)]
 #[path = "../../../../rust/kapi/clock/latch.rs"]
 mod latch;
 
-pub(crate) use here::Here;
+pub(crate) use here::{
+    Here,
+    LEFT_CALLED,
+    LEFT_OTHER,
+    LEFT_TSC, //
+};
+pub(crate) use made_of::by_call as sched_clock;
 use made_of::now as now_at;
 #[cfg(rtnative_cycles)]
 use made_of::rt_scale;
@@ -50,6 +59,25 @@ const fn place_of(word: u64) -> u64 {
     word & !Gate::OPEN
 }
 
+/// What is left in the gates of rings whose clock is `clock`.
+pub(crate) fn to_leave(clock: ClockId) -> u64 {
+    match (Here::of(clock).map(Here::word), clock) {
+        (Some(word), _) if Gate::can_hold(word) => word,
+        (_, ClockId::Called) => LEFT_CALLED,
+        _ => LEFT_OTHER,
+    }
+}
+
+/// The cycle counter, as rtrace's clock of it.
+#[inline(always)]
+pub(crate) fn tsc() -> u64 {
+    // SAFETY: Reads the counter.
+    unsafe {
+        core::arch::x86_64::_mm_lfence();
+        core::arch::x86_64::_rdtsc()
+    }
+}
+
 /// Reads `clock`.
 #[inline(always)]
 pub(crate) fn read(clock: ClockId) -> u64 {
@@ -61,7 +89,7 @@ pub(crate) fn read(clock: ClockId) -> u64 {
 
 /// Reads `clock` by a function, which is found by its number.
 #[inline(never)]
-fn by_call(clock: ClockId) -> u64 {
+pub(crate) fn by_call(clock: ClockId) -> u64 {
     match clock {
         ClockId::Called => made_of::by_call(),
         // SAFETY: No requirements.
@@ -90,7 +118,6 @@ pub(crate) unsafe fn choose(mul: u32, shift: u32) -> Result {
 /// What `sched_clock()` of user-mode Linux is made of.
 #[cfg(not(rtnative_cycles))]
 mod made_of {
-    use crate::kapi::c;
     use core::ptr::with_exposed_provenance;
     use kernel::{
         bindings,
@@ -115,10 +142,7 @@ mod made_of {
         Some(jiffies.wrapping_sub(FIRST).wrapping_mul(JIFFY))
     }
 
-    pub(super) fn by_call() -> u64 {
-        // SAFETY: No requirements.
-        unsafe { c::sched_clock() }
-    }
+    pub(crate) use super::call::sched_clock as by_call;
 
     /// # Safety
     ///
@@ -195,7 +219,7 @@ mod made_of {
     }
 
     #[inline(never)]
-    pub(super) fn by_call() -> u64 {
+    pub(crate) fn by_call() -> u64 {
         // SAFETY: The place.
         unsafe { now(place()) }.unwrap_or(0)
     }

@@ -6,6 +6,7 @@
 use super::kernel::{Asked, Cost, Kernel};
 use super::table::{Row, Table};
 use crate::check::Check;
+use crate::module;
 use crate::tree::{Instance, Tree};
 use crate::Context;
 use std::fmt::Write as _;
@@ -25,6 +26,11 @@ pub type Setting = &'static [(&'static str, &'static str)];
 
 const ROOM: Setting = &[("buffer_size_kb", "16384"), ("options/overwrite", "0")];
 const SMALL: Setting = &[("buffer_size_kb", "256"), ("options/overwrite", "1")];
+const SMALL_TSC: Setting = &[
+    ("buffer_size_kb", "256"),
+    ("options/overwrite", "1"),
+    ("trace_clock", "x86-tsc"),
+];
 
 pub fn asked<'a>(row: &'a str, context: &'a str, before: u32) -> Asked<'a> {
     Asked {
@@ -56,16 +62,56 @@ fn pair(name: &str, context: &'static str, ftrace: Cost, rtrace: Cost) -> Row {
 
 /// Clocks, and the rings without events around them.
 pub fn ring(context: &Context, table: &mut Table) -> Check {
+    table.begin("ring", "the ring alone, the loop included: instructions");
+    with_own(context, |kernel, own| ring_rows(kernel, own, table))?;
+    // The module goes for the next ones.
+    Kernel::load()?.unload()?;
+    {
+        let _called = module::With::parameters(context, "local_clock=0")?;
+        with_own(context, |kernel, own| {
+            set_all(own, SMALL)?;
+            ring_row(kernel, own, table, OVER_CALLED)
+        })?;
+        Kernel::load()?.unload()?;
+    }
+    Ok(())
+}
+
+/// With an instance that the module writes to.
+fn with_own(context: &Context, run: impl FnOnce(&Kernel, &Instance) -> Check) -> Check {
     let kernel = Kernel::load()?;
     let own = Instance::new(&context.root, NAME)?;
     kernel.choose(NAME)?;
-    let result = ring_rows(&kernel, &own, table);
+    let result = run(&kernel, &own);
     kernel.choose("")?;
     result
 }
 
+/// Name, the kernel's row, rtrace's, state of rtrace's buffer, events before.
+type RingRow = (&'static str, &'static str, &'static str, Setting, u32);
+
+/// The same as in `ring_rows`, where the clock `local` is a function that is called.
+const OVER_CALLED: RingRow = (
+    "16 bytes, overwriting, sched_clock() called",
+    "kernel.over.16",
+    "write.16",
+    SMALL,
+    AROUND,
+);
+
+/// One of them, in each context, in the state that it is to be in.
+fn ring_row(kernel: &Kernel, own: &Instance, table: &mut Table, row: RingRow) -> Check {
+    let (name, theirs, ours, _, before) = row;
+    let ours = format!("rtrace.{ours}");
+    for &(short, long) in CONTEXTS {
+        let ftrace = kernel.cost(asked(theirs, short, before), || Ok(()))?;
+        let rtrace = kernel.cost(asked(&ours, short, before), || own.clear())?;
+        table.add(pair(name, long, ftrace, rtrace));
+    }
+    Ok(())
+}
+
 fn ring_rows(kernel: &Kernel, own: &Instance, table: &mut Table) -> Check {
-    table.begin("ring", "the ring alone, the loop included: instructions");
     for &(short, long) in CONTEXTS {
         for name in [
             "empty",
@@ -78,8 +124,7 @@ fn ring_rows(kernel: &Kernel, own: &Instance, table: &mut Table) -> Check {
             table.add(row.same(cost.same == Some(true)));
         }
     }
-    // Name, the kernel's row, rtrace's, state of rtrace's buffer, events before.
-    let rows = [
+    let rows: [RingRow; 13] = [
         (
             "clock (trace_clock_local, ours)",
             "clock.trace_clock_local",
@@ -146,20 +191,24 @@ fn ring_rows(kernel: &Kernel, own: &Instance, table: &mut Table) -> Check {
             SMALL,
             AROUND,
         ),
+        (
+            "16 bytes, overwriting, clock x86-tsc",
+            "kernel.over.16",
+            "write.16",
+            SMALL_TSC,
+            AROUND,
+        ),
     ];
     let mut last: Setting = &[];
-    for (name, theirs, ours, state, before) in rows {
+    for row in rows {
+        let state = row.3;
         if state != last {
             set_all(own, state)?;
             last = state;
         }
-        let ours = format!("rtrace.{ours}");
-        for &(short, long) in CONTEXTS {
-            let ftrace = kernel.cost(asked(theirs, short, before), || Ok(()))?;
-            let rtrace = kernel.cost(asked(&ours, short, before), || own.clear())?;
-            table.add(pair(name, long, ftrace, rtrace));
-        }
+        ring_row(kernel, own, table, row)?;
     }
+    set_all(own, &[("trace_clock", "local")])?;
     set_all(own, ROOM)?;
     for &(short, long) in CONTEXTS {
         let refused = |row| Asked {

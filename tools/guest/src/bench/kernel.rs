@@ -56,6 +56,11 @@ impl Kernel {
         Ok(Kernel)
     }
 
+    /// Out, with what it holds of rtrace.
+    pub fn unload(self) -> Check {
+        module::unload("rtbench").map_err(|e| format!("unload rtbench: {e}"))
+    }
+
     fn set(&self, parameter: &str, value: &str) -> Check {
         let path = format!("{PARAMETERS}/{parameter}");
         fs::write(&path, value).map_err(|e| format!("{value:?} to {path}: {e}"))

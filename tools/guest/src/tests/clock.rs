@@ -109,31 +109,6 @@ fn says_which(context: &Context) -> Check {
     Ok(())
 }
 
-/// The module with other parameters, until dropped.
-struct With<'a>(&'a Context);
-
-impl<'a> With<'a> {
-    fn parameters(context: &'a Context, parameters: &str) -> Check<Self> {
-        load_with(context, parameters)?;
-        Ok(With(context))
-    }
-}
-
-impl Drop for With<'_> {
-    fn drop(&mut self) {
-        if let Err(problem) = load_with(self.0, "") {
-            println!("the module does not come back: {problem}");
-        }
-    }
-}
-
-fn load_with(context: &Context, parameters: &str) -> Check {
-    module::umount(context)?;
-    module::unload(module::NAME).map_err(|e| format!("unload: {e}"))?;
-    module::load(&context.module, parameters)?;
-    module::mount(context)
-}
-
 fn local(context: &Context) -> Check {
     let (way, _) = way(context)?;
     println!("{way}");
@@ -158,7 +133,7 @@ fn hours(context: &Context) -> Check {
 /// The same, where the user wants the call.
 fn called(context: &Context) -> Check {
     way(context)?;
-    let _with = With::parameters(context, "local_clock=0")?;
+    let _with = module::With::parameters(context, "local_clock=0")?;
     let (way, said) = way(context)?;
     ensure_eq!(way, "sched_clock", "way");
     ensure_eq!(said, "calls sched_clock(): local_clock is 0", "log");
