@@ -230,10 +230,20 @@ fn stacks_nest(context: &Context) -> Check {
     // The end of an interrupt has the flags of the context that it interrupted, but interrupts are off.
     let key = |record: &Record| 2 * level(record) + usize::from(record.flags() & 0x01 != 0);
     let mut stacks = [0u64; 4];
-    for stream in crate::stream::drain(&own)? {
+    for (cpu, stream) in crate::stream::drain(&own)?.iter().enumerate() {
         let mut open = [None; 8];
         let mut began = false;
-        for record in &stream.records {
+        let around = |at: usize| {
+            let stats = own.shown(&format!("per_cpu/cpu{cpu}/stats"));
+            let near = stream.records.iter().enumerate().take(at + 9);
+            let near = near.skip(at.saturating_sub(24)).map(|(i, record)| {
+                let Record { ts, .. } = record;
+                let (id, flags, lost) = (record.id(), record.flags(), record.lost);
+                format!("\n{i}: {ts} event {id} flags {flags:#x} lost {lost}")
+            });
+            format!("{}\n{stats}", near.collect::<String>())
+        };
+        for (i, record) in stream.records.iter().enumerate() {
             if record.lost > 0 {
                 (open, began) = ([None; 8], false);
             }
@@ -243,18 +253,18 @@ fn stacks_nest(context: &Context) -> Check {
                 4 => {
                     ensure!(
                         open[at].take().is_some() || !began,
-                        "cpu {}: a stack without an event at {}, key {at}",
-                        record.cpu,
-                        record.ts
+                        "cpu {cpu}: a stack without an event at {}, key {at}{}",
+                        record.ts,
+                        around(i)
                     );
                     stacks[at / 2] += 1;
                 }
                 id => {
                     if let Some(before) = open[at].replace(id) {
                         fail!(
-                            "cpu {}: event {before} has no stack before {id} at {}, key {at}",
-                            record.cpu,
-                            record.ts
+                            "cpu {cpu}: event {before} has no stack before {id} at {}, key {at}{}",
+                            record.ts,
+                            around(i)
                         );
                     }
                 }
