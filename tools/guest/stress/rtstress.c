@@ -69,6 +69,10 @@ static unsigned int pause_us;
 module_param(pause_us, uint, 0444);
 MODULE_PARM_DESC(pause_us, "the threads rest this long after each write");
 
+static bool readers;
+module_param(readers, bool, 0444);
+MODULE_PARM_DESC(readers, "the threads are preempted as readers of RCU, and leave it with preemption off");
+
 /* Per CPU and context: cpu * 4 + context. */
 static unsigned long written[MAX_CPUS * CONTEXTS];
 module_param_array(written, ulong, NULL, 0444);
@@ -158,6 +162,25 @@ static enum hrtimer_restart on_timer(struct hrtimer *timer)
 	return HRTIMER_RESTART;
 }
 
+/*
+ * From the moment that a reader of RCU which was preempted leaves, until preemption
+ * is on, an interrupt that takes RCU and leaves it raises its softirq.
+ */
+static void read_rcu(void)
+{
+	unsigned long end = jiffies + HZ / 20;
+
+	rcu_read_lock();
+#ifdef CONFIG_PREEMPT_RCU
+	while (!READ_ONCE(current->rcu_read_unlock_special.b.blocked) && time_before(jiffies, end))
+		cpu_relax();
+#endif
+	preempt_disable();
+	rcu_read_unlock();
+	udelay(2 * PERIOD_NS / NSEC_PER_USEC);
+	preempt_enable();
+}
+
 static int thread(void *unused)
 {
 	unsigned int cpu = raw_smp_processor_id();
@@ -174,6 +197,8 @@ static int thread(void *unused)
 		preempt_enable();
 		if (++turn % 8 == 0 && other < MAX_CPUS)
 			send_nmi(other);
+		if (readers)
+			read_rcu();
 		if (pause_us)
 			usleep_range(pause_us, 2 * pause_us);
 		cond_resched();

@@ -209,7 +209,8 @@ fn level(record: &Record) -> usize {
 }
 
 /// Stacks from four contexts that interrupt each other: within each context of a CPU every event is
-/// followed by its stack, and nothing else comes between the two.
+/// followed by its stack, and nothing comes between the two but what the kernel does to find the callers:
+/// it takes RCU for each of them, and when it leaves that in an interrupt it may raise RCU's softirq.
 fn stacks_nest(context: &Context) -> Check {
     const NAME: &str = "rtstress";
     const RAW_DATA: u16 = 19;
@@ -221,7 +222,11 @@ fn stacks_nest(context: &Context) -> Check {
     for system in ["nmi", "irq", "sched", "timer"] {
         own.set(&format!("events/{system}/enable"), "1")?;
     }
-    let loaded = module::load(&context.stress, "ms=300 pause_us=200 instance=rtg-stress");
+    // Somebody has to preempt the writers for that.
+    let load = workload::Load::start();
+    let parameters = "ms=500 pause_us=200 readers=1 instance=rtg-stress";
+    let loaded = module::load(&context.stress, parameters);
+    drop(load);
     let result = loaded.map(drop);
     own.set("events/enable", "0")?;
     let unloaded = module::unload(NAME).map_err(|e| format!("unload {NAME}: {e}"));
@@ -229,9 +234,10 @@ fn stacks_nest(context: &Context) -> Check {
 
     // The end of an interrupt has the flags of the context that it interrupted, but interrupts are off.
     let key = |record: &Record| 2 * level(record) + usize::from(record.flags() & 0x01 != 0);
-    let mut stacks = [0u64; 4];
+    let raises = own.get("events/irq/softirq_raise/id")?;
+    let (mut stacks, mut inside) = ([0u64; 4], 0);
     for (cpu, stream) in crate::stream::drain(&own)?.iter().enumerate() {
-        let mut open = [None; 8];
+        let mut open = [const { Vec::new() }; 8];
         let mut began = false;
         let around = |at: usize| {
             let stats = own.shown(&format!("per_cpu/cpu{cpu}/stats"));
@@ -245,14 +251,14 @@ fn stacks_nest(context: &Context) -> Check {
         };
         for (i, record) in stream.records.iter().enumerate() {
             if record.lost > 0 {
-                (open, began) = ([None; 8], false);
+                (open, began) = ([const { Vec::new() }; 8], false);
             }
             let at = key(record);
             match record.id() {
                 RAW_DATA => {}
                 4 => {
                     ensure!(
-                        open[at].take().is_some() || !began,
+                        open[at].pop().is_some() || !began,
                         "cpu {cpu}: a stack without an event at {}, key {at}{}",
                         record.ts,
                         around(i)
@@ -260,20 +266,26 @@ fn stacks_nest(context: &Context) -> Check {
                     stacks[at / 2] += 1;
                 }
                 id => {
-                    if let Some(before) = open[at].replace(id) {
-                        fail!(
+                    if let Some(&(before, _)) = open[at].last() {
+                        ensure!(
+                            id.to_string() == raises.trim() && open[at].len() == 1,
                             "cpu {cpu}: event {before} has no stack before {id} at {}, key {at}{}",
                             record.ts,
                             around(i)
                         );
+                        inside += 1;
                     }
+                    open[at].push((id, i));
                 }
             }
             // What was cut off by a loss lies before the first event of a task.
             began |= at < 2 && record.id() == 4;
         }
+        if let Some(&(id, i)) = open.iter().flatten().next() {
+            fail!("cpu {cpu}: event {id} has no stack{}", around(i));
+        }
     }
-    println!("stacks of task, softirq, hardirq, nmi: {stacks:?}");
+    println!("stacks of task, softirq, hardirq, nmi: {stacks:?}, {inside} events inside of others");
     ensure!(
         stacks.iter().all(|count| *count > 5),
         "stacks by context: {stacks:?}"
