@@ -159,7 +159,7 @@ impl Caller for Instance {
     }
 
     #[cold]
-    fn refused(&self, ring: &Ring, why: Refused) {
+    fn refused(&self, _pin: &CpuPin, ring: &Ring, why: Refused) {
         refused(ring, self.writing().0, why);
     }
 }

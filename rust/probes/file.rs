@@ -252,13 +252,12 @@ impl Caller for EventFile {
     }
 
     #[cold]
-    fn refused(&self, ring: &Ring, why: Refused) {
+    fn refused(&self, pin: &CpuPin, ring: &Ring, why: Refused) {
         // SAFETY: By the invariant.
         let (buffers, recorder) = unsafe { (self.buffers.as_ref(), self.recorder.as_ref()) };
         refused(ring, buffers, why);
         if let (true, Some(counts)) = (why != Refused::Disabled, recorder.counts()) {
-            // SAFETY: Who asks for a ring of this CPU is pinned to it.
-            counts.lost(unsafe { &CpuPin::assume() }, self.id);
+            counts.lost(pin, self.id);
         }
     }
 }

@@ -19,6 +19,7 @@ use crate::{
             self,
             ClockId, //
         },
+        percpu::CpuPin,
         port::{
             Kernel,
             Ring, //
@@ -41,11 +42,11 @@ pub(super) trait Caller {
     /// The clock of its rings.
     fn clock(&self) -> ClockId;
 
-    /// What C gets of a reservation in `ring`, that of this CPU.
+    /// What C gets of a reservation in `ring`.
     fn given(&self, ring: &Ring, reserved: Reserved<'_, Kernel>) -> ForC;
 
     /// `ring`, that of this CPU, has refused a record.
-    fn refused(&self, ring: &Ring, why: Refused);
+    fn refused(&self, pin: &CpuPin, ring: &Ring, why: Refused);
 }
 
 /// Reserves in `ring`, where recording is on, at the time that `time` gives.
@@ -130,20 +131,31 @@ unsafe extern "C" fn reserve_by_clock<C: Caller>(caller: &C, size: Packed, ring:
     unsafe { reserve_in(caller, size, ring, || Some(clock::by_call(clock))) }
 }
 
-/// What C gets when recording is off. `gate` is that of `ring`, which is that of this CPU.
+/// What C gets when recording is off.
+///
+/// # Safety
+///
+/// As for [`reserve_by_other`].
 #[inline(always)]
-fn reserve_off<C: Caller>(caller: &C, ring: &Ring, gate: Gate) -> ForC {
+unsafe fn reserve_off<C: Caller>(caller: &C, ring: &Ring, gate: Gate) -> ForC {
     if gate.is_broken() {
-        return reserve_broken(caller, ring);
+        // SAFETY: By the contract.
+        return unsafe { reserve_broken(caller, ring) };
     }
     NOTHING
 }
 
-/// What C gets of a broken ring, that of this CPU.
+/// What C gets of a broken ring.
+///
+/// # Safety
+///
+/// As for [`reserve_in`].
 #[cold]
 #[inline(never)]
-extern "C" fn reserve_broken<C: Caller>(caller: &C, ring: &Ring) -> ForC {
-    caller.refused(ring, ring.refusal());
+unsafe extern "C" fn reserve_broken<C: Caller>(caller: &C, ring: &Ring) -> ForC {
+    // SAFETY: By the contract.
+    let pin = unsafe { CpuPin::assume() };
+    caller.refused(&pin, ring, ring.refusal());
     // Or the compiler would know what this returns and make a call of the jump.
     black_box(NOTHING)
 }
@@ -157,12 +169,12 @@ extern "C" fn reserve_broken<C: Caller>(caller: &C, ring: &Ring) -> ForC {
 #[inline(never)]
 unsafe extern "C" fn reserve_inside<C: Caller>(caller: &C, size: Packed, ring: &Ring) -> ForC {
     // SAFETY: By the contract.
-    let writer = unsafe { ring.writer() };
+    let (pin, writer) = unsafe { (CpuPin::assume(), ring.writer()) };
     let time = || clock::read(caller.clock());
     match writer.reserve_long(size.payload(), Declined::Inside, time) {
         Ok(reserved) => caller.given(ring, reserved),
         Err(why) => {
-            caller.refused(ring, why);
+            caller.refused(&pin, ring, why);
             NOTHING
         }
     }
