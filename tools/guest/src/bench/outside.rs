@@ -243,12 +243,14 @@ pub(super) fn measure(context: &Context, table: &mut Table) -> Check {
         &sides,
         |side| Ok(side.event(CALL_EVENT, getppid, &[], &[])? - bare_call),
     )?;
-    row(table, "text of an event, trace_pipe", &sides, |side| {
-        side.reading("trace_pipe", plain)
-    })?;
-    row(table, "text of an event, trace", &sides, |side| {
-        side.reading("trace", plain)
-    })?;
+    for file in ["trace_pipe", "trace"] {
+        let (ftrace, rtrace) = (sides.0.reading(file, plain)?, sides.1.reading(file, plain)?);
+        table.add(Row::new(&format!("text of an event, {file}")).both(ftrace, rtrace));
+        // An instruction is a nanosecond of the guest's time.
+        let [ftrace, rtrace] = [ftrace, rtrace].map(|each| 1e9 / each);
+        let lines = Row::new(&format!("lines of text a second, {file}")).unit("lines/s");
+        table.add(lines.both(ftrace, rtrace));
+    }
     row(table, "bytes of an event, read", &sides, |side| {
         side.reading("per_cpu/cpu0/trace_pipe_raw", plain)
     })?;
