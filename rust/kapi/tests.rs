@@ -171,7 +171,7 @@ mod tests {
         if let Some(here) = clock::Here::of(ClockId::Local) {
             assert_eq!(clock::to_leave(ClockId::Local), here.word());
         }
-        for clock in ClockId::ALL {
+        for &clock in ClockId::ALL {
             assert!(Gate::can_hold(clock::to_leave(clock)));
         }
     }
