@@ -136,7 +136,7 @@ unsafe extern "C" fn rtrace_test_reserve(handle: *mut c_void, size: u64) -> ForC
     unsafe {
         match Here::left(gate) {
             Some(clock) => reserve_in(inst, size, ring, || clock.now()),
-            // That of most events here.
+            // Not in a function of its own: nothing else is asked in front of it.
             None if gate.word() == clock::LEFT_TSC => {
                 reserve_in(inst, size, ring, || Some(clock::tsc()))
             }
