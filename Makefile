@@ -9,7 +9,7 @@ MO ?= $(CURDIR)/build/module
 export SECS EVENTS
 
 # The kernels, of which scripts/kdir tells.
-kernels := stock test lockdep kasan
+kernels := stock test debug
 
 .PHONY: all modules modules_install clean help $(kernels:%=module-%) \
 	env run shell format check mutants kunit sanitizers suspend \
@@ -81,6 +81,6 @@ help:
 	@echo '  bench-peers      what the same event costs in perf and BPF, in instructions'
 	@echo '  breakdown        where the instructions of one event are, by function'
 	@echo '  format           rustfmt, by the kernel'\''s rules'
-	@echo '  module-KERNEL    build/KERNEL/rtrace.ko; KERNEL is stock, test, lockdep or kasan'
+	@echo '  module-KERNEL    build/KERNEL/rtrace.ko; KERNEL is stock, test or debug'
 	@echo '  env              only prepare the root and the kernels'
 	@echo '  clean            remove build/ (the cache stays)'
