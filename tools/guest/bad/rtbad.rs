@@ -24,6 +24,9 @@ module! {
 
 struct Bad;
 
+/// How many pieces of memory are lost.
+const LOST: usize = 16;
+
 /// Not a size of a kmalloc cache: what follows is nobody's.
 const SIZE: usize = 40;
 
@@ -50,8 +53,10 @@ impl kernel::Module for Bad {
                 pr_info!("freed: {freed}\n");
             }
             3 => {
-                let lost = bytes()?;
-                core::mem::forget(lost);
+                // Of one alone the address may be left in some stack.
+                for _ in 0..LOST {
+                    core::mem::forget(bytes()?);
+                }
                 pr_info!("lost\n");
             }
             _ => return Err(EINVAL),
