@@ -11,7 +11,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-const KMEMLEAK: &str = "/sys/kernel/debug/kmemleak";
+pub const KMEMLEAK: &str = "/sys/kernel/debug/kmemleak";
 const PAGES: &str = "/sys/kernel/debug/page_owner_stacks/show_stacks";
 
 /// kmemleak leaves objects alone that are younger than 5 seconds.

@@ -3,6 +3,7 @@
 //! How much memory the kernel has in use, to see what a test left behind.
 
 use crate::check::Check;
+use crate::leaks::KMEMLEAK;
 use std::collections::BTreeMap;
 use std::fs;
 
@@ -12,8 +13,6 @@ const AVAILABLE_NOISE_KB: u64 = 12_000;
 
 /// The same for small objects, of which one per round is seen.
 const SLAB_NOISE_KB: u64 = 1_000;
-
-const KMEMLEAK: &str = "/sys/kernel/debug/kmemleak";
 
 /// Caches of the kernel's own checks: what they note of others' objects says nothing of ours.
 const NOTES: &[&str] = &[
@@ -25,6 +24,7 @@ const NOTES: &[&str] = &[
 pub struct Usage {
     available_kb: u64,
     slab_kb: u64,
+    /// What each cache has, NOTES left out.
     caches_kb: BTreeMap<String, u64>,
 }
 
@@ -40,6 +40,17 @@ pub fn kept_by_cpus_kb() -> Check<u64> {
             .ok()
     });
     Ok(counts.sum::<u64>() * 4)
+}
+
+/// The value of a line of /proc/meminfo, now.
+pub fn meminfo_kb(label: &str) -> Check<u64> {
+    let text = fs::read_to_string("/proc/meminfo").map_err(|e| format!("meminfo: {e}"))?;
+    text.lines()
+        .find_map(|line| {
+            let value = line.strip_prefix(label)?.strip_prefix(':')?;
+            value.split_whitespace().next()?.parse().ok()
+        })
+        .ok_or_else(|| format!("meminfo has no {label}"))
 }
 
 /// Gives back what the allocator of small objects keeps for itself. On a kernel with KASAN these are
@@ -67,42 +78,34 @@ impl Usage {
     pub fn now() -> Check<Self> {
         let _ = fs::write("/proc/sys/vm/drop_caches", "3");
         shrink_slabs();
-        let text = fs::read_to_string("/proc/meminfo").map_err(|e| format!("meminfo: {e}"))?;
-        let number = |label: &str| {
-            text.lines()
-                .find_map(|line| {
-                    line.strip_prefix(label)?
-                        .split_whitespace()
-                        .next()?
-                        .parse::<u64>()
-                        .ok()
-                })
-                .ok_or_else(|| format!("meminfo has no {label}"))
-        };
-        let caches_kb = caches_kb();
-        let notes: u64 = NOTES.iter().filter_map(|name| caches_kb.get(*name)).sum();
+        let mut caches_kb = caches_kb();
+        let notes: u64 = NOTES
+            .iter()
+            .filter_map(|name| caches_kb.remove(*name))
+            .sum();
         Ok(Usage {
-            available_kb: number("MemAvailable:")? + kept_by_cpus_kb()?,
-            slab_kb: number("SUnreclaim:")?.saturating_sub(notes),
+            available_kb: meminfo_kb("MemAvailable")? + kept_by_cpus_kb()?,
+            slab_kb: meminfo_kb("SUnreclaim")?.saturating_sub(notes),
             caches_kb,
         })
     }
 
     /// Fails when more is in use than now, even after a while, or kmemleak knows a leak.
     pub fn expect_no_more(&self) -> Check {
-        let mut lost = (0, 0);
+        let (mut lost, mut caches_kb) = ((0, 0), BTreeMap::new());
         let back = crate::sys::wait_until(std::time::Duration::from_secs(10), || {
             let Ok(now) = Usage::now() else { return false };
             lost = (
                 self.available_kb.saturating_sub(now.available_kb),
                 now.slab_kb.saturating_sub(self.slab_kb),
             );
+            caches_kb = now.caches_kb;
             lost.0 <= AVAILABLE_NOISE_KB && lost.1 <= SLAB_NOISE_KB
         });
         let (available, slab) = lost;
         println!("{available} KiB less available, {slab} KiB more in small objects");
         if !back {
-            self.show_caches();
+            self.show_larger(caches_kb);
         }
         ensure!(
             back,
@@ -116,13 +119,13 @@ impl Usage {
         Ok(())
     }
 
-    /// The caches that are larger now, the largest difference first.
-    fn show_caches(&self) {
+    /// The caches that have more in `caches_kb`, the largest difference first.
+    fn show_larger(&self, caches_kb: BTreeMap<String, u64>) {
         let more = |(name, kb): (String, u64)| {
             let before = self.caches_kb.get(&name).copied().unwrap_or(0);
             (kb.saturating_sub(before), name)
         };
-        let mut caches: Vec<_> = caches_kb().into_iter().map(more).collect();
+        let mut caches: Vec<_> = caches_kb.into_iter().map(more).collect();
         caches.sort_unstable_by(|a, b| b.cmp(a));
         for (kb, name) in caches.iter().take(8).filter(|(kb, _)| *kb > 0) {
             println!("{name}: {kb} KiB more");

@@ -71,11 +71,7 @@ fn in_instances(kernel: &Kernel, root: &Path, count: usize) -> Check<Cost> {
 /// KiB of free memory, now; what the CPU keeps for itself is free, too.
 fn free_kb() -> Check<i64> {
     std::fs::write("/proc/sys/vm/drop_caches", "3").map_err(|e| e.to_string())?;
-    let text = std::fs::read_to_string("/proc/meminfo").map_err(|e| e.to_string())?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemFree:"));
-    let number = line.and_then(|line| line.split_whitespace().next()?.parse::<i64>().ok());
-    let free = number.ok_or_else(|| format!("no MemFree in {text:?}"))?;
-    Ok(free + memory::kept_by_cpus_kb()? as i64)
+    Ok((memory::meminfo_kb("MemFree")? + memory::kept_by_cpus_kb()?) as i64)
 }
 
 /// KiB of free memory, when what was given up has been freed: that takes a while.

@@ -7,7 +7,7 @@ use super::size::{events, markers, stats, Random, SIZES, SUBBUF};
 use super::{test, Test};
 use crate::check::Check;
 use crate::errno::*;
-use crate::memory::Usage;
+use crate::memory::{meminfo_kb, Usage};
 use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::Context;
@@ -19,20 +19,6 @@ pub const TESTS: &[Test] = &[
     test("size.memory_pressure", 60, memory_pressure),
     test("size.killed", 60, killed),
 ];
-
-fn available_kb() -> Check<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").map_err(|e| format!("meminfo: {e}"))?;
-    text.lines()
-        .find_map(|line| {
-            line.strip_prefix("MemAvailable:")?
-                .trim()
-                .split(' ')
-                .next()?
-                .parse()
-                .ok()
-        })
-        .ok_or_else(|| "no MemAvailable".to_string())
-}
 
 /// What must be as it was after a request that failed.
 fn state(tree: &Tree) -> Check<Vec<String>> {
@@ -88,7 +74,7 @@ fn no_memory(context: &Context) -> Check {
     }
     // Half of the memory can be had, but not once more for sub-buffers of another size.
     let cpus = sys::online_cpus() as u64;
-    let half = available_kb()? * 6 / 10 / cpus;
+    let half = meminfo_kb("MemAvailable")? * 6 / 10 / cpus;
     own.set("buffer_size_kb", &half.to_string())?;
     let before = state(&own)?;
     for kb in ["8", "512"] {
@@ -123,7 +109,10 @@ fn memory_pressure(context: &Context) -> Check {
     let trees = (0..INSTANCES)
         .map(|i| Instance::new(&context.root, &format!("rtg-large{i}")))
         .collect::<Check<Vec<_>>>()?;
-    let (all, end) = (available_kb()?, Instant::now() + Duration::from_secs(4));
+    let (all, end) = (
+        meminfo_kb("MemAvailable")?,
+        Instant::now() + Duration::from_secs(4),
+    );
     let cpus = sys::online_cpus() as u64;
     let outcomes = std::thread::scope(|scope| {
         let workers: Vec<_> = trees
@@ -168,7 +157,7 @@ fn memory_pressure(context: &Context) -> Check {
 fn killed(context: &Context) -> Check {
     let own = Instance::new(&context.root, "rtg-own")?;
     let before = Usage::now()?;
-    let large = available_kb()? * 6 / 10 / sys::online_cpus() as u64;
+    let large = meminfo_kb("MemAvailable")? * 6 / 10 / sys::online_cpus() as u64;
     let file = own.file("buffer_size_kb");
     for round in 0..12 {
         let script = format!(

@@ -8,7 +8,7 @@ use super::{pair, test, Test};
 use crate::check::{Check, Report};
 use crate::errno::*;
 use crate::faults::Faults;
-use crate::memory::Usage;
+use crate::memory::{meminfo_kb, Usage};
 use crate::page;
 use crate::sys;
 use crate::tree::{Instance, Tree};
@@ -452,16 +452,7 @@ fn no_memory(context: &Context) -> Check {
     let own = Instance::new(&context.root, "rtg-own")?;
     sys::pin_to(0);
     mark(&own, "kept")?;
-    let text = std::fs::read_to_string("/proc/meminfo").map_err(|e| format!("meminfo: {e}"))?;
-    let available = text
-        .lines()
-        .find_map(|line| {
-            line.strip_prefix("MemAvailable:")?
-                .split_whitespace()
-                .next()
-        })
-        .and_then(|kb| kb.parse::<u64>().ok())
-        .ok_or("no MemAvailable")?;
+    let available = meminfo_kb("MemAvailable")?;
     let cpus = sys::online_cpus() as u64;
     own.set("buffer_size_kb", &(available * 6 / 10 / cpus).to_string())?;
     let before = look(&own)?;
