@@ -28,6 +28,15 @@ pub fn setting(name: &str, default: u64) -> u64 {
     value.and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
+/// How often a test does the same thing: `usual` times in `make test`, `long` times in
+/// `make test-long`, which sets RTRACE_LONG.
+pub fn rounds(usual: usize, long: usize) -> usize {
+    match setting("RTRACE_LONG", 0) {
+        0 => usual,
+        _ => long,
+    }
+}
+
 /// The seed of this run, printed so that it can be had again.
 pub fn seed() -> u64 {
     let now = crate::sys::monotonic_ns() % 1_000_000;

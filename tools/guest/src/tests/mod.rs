@@ -73,6 +73,8 @@ pub struct Test {
     pub name: &'static str,
     pub limit: Duration,
     pub run: fn(&Context) -> Check,
+    /// Whether the test accounts for every event.
+    pub exact: bool,
 }
 
 /// One row of a group's table.
@@ -81,6 +83,16 @@ const fn test(name: &'static str, seconds: u64, run: fn(&Context) -> Check) -> T
         name,
         limit: Duration::from_secs(seconds),
         run,
+        exact: false,
+    }
+}
+
+/// A row whose test accounts for every event: nothing that the machine does can make it fail, so
+/// a failure is final (see `runner`).
+const fn exact(name: &'static str, seconds: u64, run: fn(&Context) -> Check) -> Test {
+    Test {
+        exact: true,
+        ..test(name, seconds, run)
     }
 }
 

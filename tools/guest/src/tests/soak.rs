@@ -4,7 +4,7 @@
 //! each of the first two tests, `RTRACE_WAKEUPS` the rounds of the third (as many as
 //! fit into `RTRACE_WAKEUP_SECONDS`), `RTRACE_SEED` repeats a run.
 
-use super::{test, Test};
+use super::{exact, Test};
 use crate::check::{Check, Report};
 use crate::soak::account::{self, Totals};
 use crate::soak::record::{CONTEXTS, RINGS};
@@ -16,9 +16,9 @@ use crate::Context;
 use std::time::Duration;
 
 pub const TESTS: &[Test] = &[
-    test("soak.everything", 120, everything),
-    test("soak.clears", 120, clears),
-    test("soak.wakeups", 120, wakeups),
+    exact("soak.everything", 120, everything),
+    exact("soak.clears", 120, clears),
+    exact("soak.wakeups", 120, wakeups),
 ];
 
 const EVENTS: u64 = 600_000;
