@@ -12,7 +12,7 @@ export SECS EVENTS
 kernels := stock test debug
 
 .PHONY: all modules modules_install clean help $(kernels:%=module-%) \
-	env run shell format check mutants kunit sanitizers suspend \
+	env run shell format check quick mutants kunit sanitizers suspend \
 	bench bench-native bench-peers breakdown guest test test-long
 
 all: modules
@@ -45,7 +45,7 @@ shell:
 	@scripts/module stock >/dev/null
 	@scripts/vm
 
-format check mutants kunit sanitizers suspend bench bench-native breakdown test test-long:
+format check quick mutants kunit sanitizers suspend bench bench-native breakdown test test-long:
 	@scripts/$@
 
 bench-peers:
@@ -68,6 +68,7 @@ help:
 	@echo '  run              boot the stock kernel and watch it  [SECS=10 EVENTS="sched irq"]'
 	@echo '  shell            boot the stock kernel with a shell'
 	@echo '  test             everything below; the last line is N passed, N failed'
+	@echo '  quick            of all below what the change since HEAD can break, before a commit'
 	@echo '  test-long        what takes hours instead of minutes'
 	@echo '  check            formatting, lints, rules, host tests of the core'
 	@echo '  mutants          seeded bugs of the core, each of which a host test must find'
