@@ -15,6 +15,8 @@ splat_starts+='kmemleak: .*(new suspected|unreferenced object|detector disabled)
 splat_starts+='ODEBUG: |INFO: lockdep is turned off|turning off the locking correctness|'
 # The module's own, but for the rings that its KUnit tests break.
 splat_starts+='rtrace: the ring of CPU .* is broken|'
+# A KUnit test, which runs whenever a module is loaded.
+splat_starts+=' *not ok [0-9]+ |'
 splat_starts+='unregister_netdevice: waiting|rust_kernel: panicked|Bad rss|VFS: Busy inodes'
 
 # print_splats FILE: print every complaint in the kernel log FILE with what
