@@ -58,9 +58,14 @@ prepare() {
 run_stage() {
 	local name=$1 rc=0 began=$SECONDS counts p f log=$logs/$1.log
 	say "stage $name ..."
-	# In the background, so that errexit holds inside the command when it is a function.
-	eval "${command_of[$name]}" >"$log" 2>&1 9>&- &
-	wait $! || rc=$?
+	if has_what_it_needs "$name"; then
+		# In the background, so that errexit holds inside the command when it is a function.
+		eval "${command_of[$name]}" >"$log" 2>&1 9>&- &
+		wait $! || rc=$?
+	else
+		echo "not run, for ${waits_for[$name]} failed" >"$log"
+		rc=1
+	fi
 	counts=$(sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\1 \2/p' "$log" | tail -n 1)
 	if [[ -f $logs/$name.prepares ]]; then
 		p=0 f=$((rc != 0))
@@ -84,6 +89,14 @@ run_stage() {
 may_begin() {
 	local what=${waits_for[$1]:-}
 	[[ -z $what || -f $logs/$what.result ]]
+}
+
+# has_what_it_needs NAME: whether the preparation that it waited for did not fail.
+has_what_it_needs() {
+	local what=${waits_for[$1]:-} rc
+	[[ -n $what && -f $logs/$what.prepares ]] || return 0
+	read -r _ _ rc _ <"$logs/$what.result"
+	((rc == 0))
 }
 
 # run_lane: runs stages until all have begun.
