@@ -5,6 +5,9 @@
 //! those gets both bodies and chooses when it is called: the field calls that a mutant schema. So the tests
 //! are built once for all mutants. What cannot be chosen at run time (a constant, a type, a macro) has to
 //! be built alone.
+//!
+//! A `const fn` chooses only where it is called at run time; what the compiler evaluates is as without a
+//! mutant. So a bug of one that nothing finds may still be found when it is built alone.
 
 #![deny(warnings)]
 
@@ -12,7 +15,10 @@ use std::ops::Range;
 
 use syn::visit::{self, Visit};
 
-/// What a crate root gets, so that `crate::mutant::on()` is the number of the mutant that is switched on
+/// What a crate root begins with.
+pub const FEATURES: &str = "#![feature(const_eval_select, core_intrinsics)]\n";
+
+/// What a crate root ends with, so that `crate::mutant::on()` is the number of the mutant that is switched on
 /// by `RTRACE_MUTANT`; without it none is.
 ///
 /// Read before `main`: a function may be called where nothing can be allocated, in a signal's handler.
@@ -31,9 +37,18 @@ pub mod mutant {
     #[link_section = ".init_array"]
     static READ: extern "C" fn() = read;
 
+    const fn none() -> u32 {
+        0
+    }
+
     #[inline(always)]
-    pub fn on() -> u32 {
+    fn number() -> u32 {
         ON.load(Relaxed)
+    }
+
+    #[inline(always)]
+    pub const fn on() -> u32 {
+        core::intrinsics::const_eval_select((), none, number)
     }
 }
 "#;
@@ -44,8 +59,10 @@ struct Body {
     range: Range<usize>,
     /// The bytes of an attribute that asks for the function to be part of its callers.
     inline: Option<Range<usize>>,
-    /// Why it cannot be chosen at run time, if it cannot.
-    fixed: Option<&'static str>,
+    /// Whether the compiler may evaluate it.
+    constant: bool,
+    /// Whether a type depends on it, so that it cannot be chosen at run time.
+    fixed: bool,
 }
 
 /// Collects the bodies of a file; functions within functions belong to the outer one.
@@ -75,7 +92,8 @@ impl Bodies {
                 let from = attribute.pound_token.span.byte_range().start;
                 from..attribute.bracket_token.span.close().byte_range().end
             }),
-            fixed: fixed(signature),
+            constant: signature.constness.is_some(),
+            fixed: returns_nameless(signature),
         });
     }
 }
@@ -96,8 +114,8 @@ impl<'a> Visit<'a> for Bodies {
     }
 }
 
-/// Why a function with this signature cannot choose its body at run time.
-fn fixed(signature: &syn::Signature) -> Option<&'static str> {
+/// Whether a function with this signature returns a type that depends on its body.
+fn returns_nameless(signature: &syn::Signature) -> bool {
     #[derive(Default)]
     struct Nameless(bool);
 
@@ -109,17 +127,16 @@ fn fixed(signature: &syn::Signature) -> Option<&'static str> {
 
     let mut nameless = Nameless::default();
     visit::visit_return_type(&mut nameless, &signature.output);
-    if signature.constness.is_some() {
-        Some("a function for constants")
-    } else if nameless.0 {
-        Some("returns a type that depends on the body")
-    } else {
-        None
-    }
+    nameless.0
 }
 
-/// What a mutant changes in one file: places in `Woven::bodies`, and what is there in the mutant.
-pub struct Changes(Vec<(usize, String)>);
+/// What a mutant changes in one file.
+pub struct Changes {
+    /// Places in `Woven::bodies`, and what is there in the mutant.
+    bodies: Vec<(usize, String)>,
+    /// Whether the compiler may evaluate one of them.
+    pub constant: bool,
+}
 
 /// A file and the other bodies that its functions get.
 pub struct Woven {
@@ -154,27 +171,31 @@ impl Woven {
         if outside(&self.source, &self.bodies) != outside(mutated, &theirs) {
             return Err("changes more than bodies of functions");
         }
-        let mut changes = Vec::new();
+        let mut changes = Changes {
+            bodies: Vec::new(),
+            constant: false,
+        };
         for (place, (body, their)) in self.bodies.iter().zip(&theirs).enumerate() {
             let text = &mutated[their.range.clone()];
             if text != &self.source[body.range.clone()] {
-                if let Some(why) = body.fixed {
-                    return Err(why);
+                if body.fixed {
+                    return Err("returns a type that depends on the body");
                 }
-                changes.push((place, text.to_owned()));
+                changes.constant |= body.constant;
+                changes.bodies.push((place, text.to_owned()));
             }
         }
-        if changes.is_empty() {
+        if changes.bodies.is_empty() {
             return Err("changes nothing");
         }
-        Ok(Changes(changes))
+        Ok(changes)
     }
 
     /// Weaves in what [`compare`](Self::compare) found of the mutant with this number.
     pub fn add(&mut self, number: u32, changes: Changes) {
         self.others.extend(
             changes
-                .0
+                .bodies
                 .into_iter()
                 .map(|(place, text)| (place, number, text)),
         );
@@ -256,6 +277,7 @@ mod tests {
             ("self.0", "1"),
             ("three() {}", "three() { f() }"),
             ("{ 5 }", "{ 6 }"),
+            ("{ 6 }", "{ 7 }"),
         ] {
             let text = woven(from, to).unwrap();
             assert!(
@@ -273,13 +295,21 @@ mod tests {
         assert_eq!(woven("fn one()", "fn one(x: u32)"), more);
         assert_eq!(woven("{ 8 }", "{ 9 }"), more);
         assert_eq!(woven("fn four();", "fn four() {}"), more);
-        assert_eq!(woven("{ 6 }", "{ 7 }"), Err("a function for constants"));
         assert_eq!(
             woven("{ None }", "{ Some(|| ()) }"),
             Err("returns a type that depends on the body")
         );
         assert_eq!(woven("}", "}}"), Err("no Rust that syn knows"));
         assert_eq!(woven("nine", "ten"), Err("changes nothing"));
+    }
+
+    #[test]
+    fn what_the_compiler_may_evaluate_is_named() {
+        let file = Woven::new(SOURCE.to_owned()).unwrap();
+        for (from, to, constant) in [("{ N }", "{ N + 1 }", false), ("{ 6 }", "{ 7 }", true)] {
+            let changes = file.compare(&SOURCE.replace(from, to)).ok().unwrap();
+            assert_eq!(changes.constant, constant);
+        }
     }
 
     #[test]

@@ -3,14 +3,15 @@
 //!
 //! PATCHED has a folder for each mutant, with the files that it changes as it has them, at their paths in
 //! TREE. ROOT is the file of a crate's root in TREE. Prints a line for each mutant: its number and its name,
-//! or 0, its name and why it must be built alone. `RTRACE_MUTANT=NUMBER` switches one on.
+//! with `constant` behind it where the compiler may evaluate what it changes; or 0, its name and why it must
+//! be built alone. `RTRACE_MUTANT=NUMBER` switches one on.
 
 use std::collections::btree_map::{BTreeMap, Entry};
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use schemata::{Woven, SWITCH};
+use schemata::{Woven, FEATURES, SWITCH};
 
 /// The names in a folder, in order.
 fn names(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
@@ -34,14 +35,16 @@ fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Weaves a mutant into all of its files or, when one of them cannot have it, into none.
+/// Weaves a mutant into all of its files or, when one of them cannot have it, into none. Says whether the
+/// compiler may evaluate what it changes.
 fn weave(
     tree: &Path,
     mutant: &Path,
     number: u32,
     woven: &mut BTreeMap<PathBuf, Woven>,
-) -> Result<Result<(), &'static str>, Box<dyn Error>> {
+) -> Result<Result<bool, &'static str>, Box<dyn Error>> {
     let mut all = Vec::new();
+    let mut constant = false;
     for mutated in files(mutant)? {
         let path = mutated.strip_prefix(mutant)?.to_owned();
         let file = match woven.entry(path.clone()) {
@@ -53,7 +56,10 @@ fn weave(
             }
         };
         match file.compare(&fs::read_to_string(&mutated)?) {
-            Ok(changes) => all.push((path, changes)),
+            Ok(changes) => {
+                constant |= changes.constant;
+                all.push((path, changes));
+            }
             Err(why) => return Ok(Err(why)),
         }
     }
@@ -62,7 +68,7 @@ fn weave(
             file.add(number, changes);
         }
     }
-    Ok(Ok(()))
+    Ok(Ok(constant))
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -74,7 +80,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     for (mutant, number) in names(&patched)?.iter().zip(1..) {
         let name = mutant.file_name().unwrap_or_default().to_string_lossy();
         match weave(&tree, mutant, number, &mut woven)? {
-            Ok(()) => println!("{number} {name}"),
+            Ok(false) => println!("{number} {name}"),
+            Ok(true) => println!("{number} {name} constant"),
             Err(why) => println!("0 {name} {why}"),
         }
     }
@@ -83,7 +90,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     for root in arguments {
         let root = tree.join(root);
-        fs::write(&root, fs::read_to_string(&root)? + SWITCH)?;
+        let text = fs::read_to_string(&root)?;
+        fs::write(&root, FEATURES.to_owned() + &text + SWITCH)?;
     }
     Ok(())
 }
