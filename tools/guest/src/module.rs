@@ -3,7 +3,7 @@
 //! Loading and unloading the module under test, and mounting its file system.
 
 use crate::check::Check;
-use crate::errno::{Op, EBUSY};
+use crate::errno::{Op, EAGAIN, EBUSY};
 use crate::sys;
 use crate::Context;
 use std::fs::File;
@@ -20,6 +20,17 @@ pub fn load(file: &Path, parameters: &str) -> Check {
 
 pub fn unload(name: &str) -> Op {
     sys::delete_module(name)
+}
+
+/// Unloads a module that somebody may still hold for some moments: who closes the last file of
+/// one is not always the one who opened it.
+pub fn unload_when_free(name: &str) -> Check {
+    let mut result = Ok(());
+    sys::wait_until(Duration::from_secs(10), || {
+        result = unload(name);
+        result != Err(EAGAIN)
+    });
+    result.map_err(|e| format!("unload {name}: {e}"))
 }
 
 pub fn mount(context: &Context) -> Check {
@@ -80,7 +91,7 @@ pub fn reload(context: &Context) -> Check {
 
 fn reload_with(context: &Context, parameters: &str) -> Check {
     umount(context)?;
-    unload(NAME).map_err(|e| format!("unload {NAME}: {e}"))?;
+    unload_when_free(NAME)?;
     load(&context.module, parameters)?;
     mount(context)
 }
