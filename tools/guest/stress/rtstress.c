@@ -4,9 +4,9 @@
  *
  * On every CPU a thread writes without pause, a timer interrupts it and starts a
  * tasklet, and both, like the threads of the other CPUs, send NMIs; each of the
- * four writes numbered payloads. Loading runs this for `ms` milliseconds; then the
- * parameters `written`, `refused` and `nested` tell what was done, and rtguest
- * compares it with what the buffer holds.
+ * four writes numbered payloads. Loading runs this for `ms` milliseconds, and on
+ * until there is enough (`least`); then the parameters `written`, `refused` and
+ * `nested` tell what was done, and rtguest compares it with what the buffer holds.
  */
 #include <linux/delay.h>
 #include <linux/hrtimer.h>
@@ -50,6 +50,9 @@ struct writer {
 	struct hrtimer timer;
 	struct tasklet_struct tasklet;
 	u32 number[CONTEXTS];
+	/* Of the task, when the timer came last. */
+	u32 seen;
+	u64 period_ns;
 	/* How many writes of this CPU are under way; a nested one finds it not 0. */
 	unsigned int under_way;
 	unsigned long refused;
@@ -64,6 +67,10 @@ MODULE_PARM_DESC(instance, "rtrace instance to write to; empty: only the tracepo
 static unsigned int ms = 1000;
 module_param(ms, uint, 0444);
 MODULE_PARM_DESC(ms, "how long to write");
+
+static unsigned int least;
+module_param(least, uint, 0444);
+MODULE_PARM_DESC(least, "write on, up to 100 times as long, until each context of each CPU has written so often, and a tenth of that was inside another");
 
 static unsigned int pause_us;
 module_param(pause_us, uint, 0444);
@@ -153,12 +160,23 @@ static void on_tasklet(struct tasklet_struct *tasklet)
 static enum hrtimer_restart on_timer(struct hrtimer *timer)
 {
 	unsigned int cpu = smp_processor_id();
+	struct writer *writer = &writers[cpu];
+	u32 number = writer->number[TASK];
 
+	/*
+	 * On a CPU that needs a period for all this the thread would not get on in its write: as
+	 * long as that is the same one, the timer comes later and later.
+	 */
+	if (writer->under_way && number == writer->seen)
+		writer->period_ns *= 2;
+	else
+		writer->period_ns = PERIOD_NS;
+	writer->seen = number;
 	write_one(HARDIRQ);
 	send_nmi(cpu);
 	write_one(HARDIRQ);
-	tasklet_schedule(&writers[cpu].tasklet);
-	hrtimer_forward_now(timer, ns_to_ktime(PERIOD_NS));
+	tasklet_schedule(&writer->tasklet);
+	hrtimer_forward_now(timer, ns_to_ktime(writer->period_ns));
 	return HRTIMER_RESTART;
 }
 
@@ -187,6 +205,7 @@ static int thread(void *unused)
 	struct writer *writer = &writers[cpu];
 	unsigned int turn = 0;
 
+	writer->period_ns = PERIOD_NS;
 	hrtimer_setup(&writer->timer, on_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
 	hrtimer_start(&writer->timer, ns_to_ktime(PERIOD_NS), HRTIMER_MODE_REL_PINNED_HARD);
 	while (!kthread_should_stop()) {
@@ -237,9 +256,9 @@ static void stop(void)
 		kthread_stop(writers[cpu].thread);
 		put_task_struct(writers[cpu].thread);
 	}
-	/* An NMI that was sent comes at once, but one CPU may be slow to see it. */
+	/* An NMI that was sent comes at once, but the host may have other things to do than a CPU. */
 	for (cpu = 0; cpu < MAX_CPUS; cpu++)
-		for (i = 0; i < 1000 && atomic_read(&writers[cpu].nmi_pending); i++)
+		for (i = 0; i < 100000 && atomic_read(&writers[cpu].nmi_pending); i++)
 			usleep_range(100, 200);
 	for (cpu = 0; cpu < MAX_CPUS; cpu++) {
 		for (i = 0; i < CONTEXTS; i++)
@@ -247,6 +266,23 @@ static void stop(void)
 		refused += writers[cpu].refused;
 		nested += writers[cpu].nested;
 	}
+}
+
+/* Whether all has been done as often as the user wants it at least. */
+static bool enough(void)
+{
+	unsigned long sum = 0;
+	unsigned int cpu, i;
+
+	for_each_online_cpu(cpu) {
+		if (cpu >= MAX_CPUS)
+			break;
+		for (i = 0; i < CONTEXTS; i++)
+			if (READ_ONCE(writers[cpu].number[i]) < least)
+				return false;
+		sum += READ_ONCE(writers[cpu].nested);
+	}
+	return sum >= least / 10;
 }
 
 static int open_instance(void)
@@ -285,6 +321,7 @@ static void close_instance(void)
 
 static int __init rtstress_init(void)
 {
+	unsigned int i;
 	int err;
 
 	err = open_instance();
@@ -297,7 +334,7 @@ static int __init rtstress_init(void)
 	if (err)
 		goto out_unmap;
 	err = start();
-	if (!err)
+	for (i = 0; !err && i < 100 && (!i || !enough()); i++)
 		msleep(ms);
 	stop();
 	unregister_nmi_handler(NMI_LOCAL, "rtstress");

@@ -80,9 +80,9 @@ static void stop(void)
 	WRITE_ONCE(writing, false);
 	cpuhp_remove_state(cpuhp_state);
 	cpuhp_state = -1;
-	/* An NMI that was sent comes at once, but one CPU may be slow to see it. */
+	/* An NMI that was sent comes at once, but the host may have other things to do than a CPU. */
 	for (cpu = 0; cpu < MAX_CPUS; cpu++)
-		for (i = 0; i < 1000 && atomic_read(&soakers[cpu].nmi_pending); i++)
+		for (i = 0; i < 100000 && atomic_read(&soakers[cpu].nmi_pending); i++)
 			usleep_range(100, 200);
 	on_each_cpu(soak_last, NULL, 1);
 	if (ended_ns < began_ns)
