@@ -6,6 +6,7 @@ use super::filter::{compare, log_of, HANDLER, SOFTIRQ, SWITCH};
 use super::{pair, test, Test};
 use crate::chance::{Chance, SEED};
 use crate::check::{Check, Report};
+use crate::soak;
 use crate::sys;
 use crate::Context;
 
@@ -96,7 +97,10 @@ fn random_texts(context: &Context) -> Check {
     let mut report = Report::default();
     // With no filter at all left, tracefs waits for a grace period.
     reference.set("events/irq/irq_handler_exit/filter", "irq == 1")?;
-    let rounds = if sys::proves_locking() { 300 } else { 3000 };
+    let rounds = match sys::proves_locking() {
+        true => 300,
+        false => soak::rounds(1000, 3000),
+    };
     let (mut taken, mut all) = (0, 0);
     let events: [(&str, Fields); 3] = [
         (

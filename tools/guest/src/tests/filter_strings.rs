@@ -75,12 +75,9 @@ fn quirk(field: &str, question: &str) -> bool {
     field == "name" && question == "~ \"*abc\""
 }
 
-/// The texts that were kept; each line ends with that of `rel`, which is whole.
+/// The texts that were kept since the last call; each line ends with that of `rel`, which is whole.
 fn kept(tree: &Tree) -> Check<BTreeSet<String>> {
-    let text = tree
-        .read_bytes("trace")
-        .map_err(|e| format!("trace: {e}"))?;
-    let text = String::from_utf8_lossy(&text).into_owned();
+    let text = super::json::drain(tree, "trace_pipe")?;
     let lines = text.lines().filter(|line| line.contains("rtsoak_text: "));
     Ok(lines
         .filter_map(|line| line.rsplit('|').next())
@@ -95,19 +92,17 @@ fn strings(context: &Context) -> Check {
     let trees = [&own as &Tree, &reference];
     let mut report = Report::default();
     let (mut some, mut all) = (0, 0);
+    for tree in trees {
+        tree.set(&format!("{EVENT}/enable"), "1")?;
+    }
     for field in FIELDS {
         for (question, wanted) in QUESTIONS {
             let filter = format!("{field} {question}");
             for tree in trees {
-                tree.clear()?;
                 tree.set(&format!("{EVENT}/filter"), &filter)?;
-                tree.set(&format!("{EVENT}/enable"), "1")?;
             }
             for text in TEXTS {
                 writers.set("text", text)?;
-            }
-            for tree in trees {
-                tree.set(&format!("{EVENT}/enable"), "0")?;
             }
             let (found, theirs) = (kept(&own)?, kept(&reference)?);
             report.expect(found == theirs || quirk(field, question), || {
