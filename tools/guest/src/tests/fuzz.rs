@@ -11,7 +11,7 @@ use super::{pair, test, Test};
 use crate::chance::{Chance, SEED};
 use crate::check::{Check, Report};
 use crate::errno::*;
-use crate::soak::setting;
+use crate::soak::{self, setting};
 use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::Context;
@@ -222,10 +222,11 @@ fn alive(context: &Context) -> Check {
 
 /// Writes to a file that may be written fast. A kernel that proves its locking is slow.
 fn default() -> u64 {
-    match sys::kernel_with_checks() {
-        true => 500,
-        false => 5000,
-    }
+    let writes = match sys::kernel_with_checks() {
+        true => soak::rounds(250, 500),
+        false => soak::rounds(1500, 5000),
+    };
+    writes as u64
 }
 
 /// Random writes to each file of these folders: all that were asked for, or a file's share of the default.

@@ -9,6 +9,7 @@ use crate::callers::{self, PageEnd};
 use crate::chance::{Chance, SEED};
 use crate::check::{Check, Report};
 use crate::errno::*;
+use crate::soak;
 use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::Context;
@@ -118,8 +119,8 @@ const REFUSALS: &[Errno] = &[EINVAL, ERANGE, ENOMEM];
 /// Texts per hundred percent. A kernel that proves its locking is slow.
 fn texts() -> usize {
     match sys::proves_locking() {
-        true => 1_000,
-        false => 10_000,
+        true => soak::rounds(500, 1_000),
+        false => soak::rounds(3_000, 10_000),
     }
 }
 
