@@ -8,6 +8,7 @@ use crate::callers;
 use crate::check::Check;
 use crate::errno::*;
 use crate::memory::Usage;
+use crate::soak;
 use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::workload::Load;
@@ -16,7 +17,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 pub const TESTS: &[Test] = &[
@@ -25,6 +26,9 @@ pub const TESTS: &[Test] = &[
     test("ends.errors_leave_nothing", 90, errors_leave_nothing),
     test("ends.hotplug_storm", 120, hotplug_storm),
 ];
+
+/// Entries that a walker must have looked at without an error.
+const LOOKED_AT: usize = 50;
 
 fn rounds(many: usize) -> usize {
     match sys::proves_locking() {
@@ -112,15 +116,21 @@ fn spliced_pages(context: &Context) -> Check {
 fn tree_walks(context: &Context) -> Check {
     let _load = Load::start();
     let done = AtomicBool::new(false);
+    let satisfied = AtomicUsize::new(0);
     let instances = context.root.join("instances");
     let name = |i: usize| instances.join(format!("rtg-walk{}", i % 3));
     let (walks, made) = std::thread::scope(|scope| {
         let walkers = [0, 1].map(|_| {
             scope.spawn(|| {
                 let (mut walks, mut seen) = (0usize, BTreeMap::<i32, usize>::new());
+                let mut content = false;
                 while !done.load(Ordering::Relaxed) {
                     look(&instances, &mut seen, 0);
                     walks += 1;
+                    if !content && seen.get(&0).is_some_and(|n| *n > LOOKED_AT) {
+                        content = true;
+                        satisfied.fetch_add(1, Ordering::Relaxed);
+                    }
                 }
                 (walks, seen)
             })
@@ -131,12 +141,16 @@ fn tree_walks(context: &Context) -> Check {
                 std::thread::sleep(std::time::Duration::from_millis(10));
             }
         });
-        let mut made = 0;
-        for i in 0..rounds(120) {
+        let least = rounds(soak::rounds(60, 120));
+        let (mut made, mut i) = (0, 0);
+        // On until the walkers, who may be slower, have seen something of it.
+        sys::wait_until(Duration::from_secs(30), || {
             made += usize::from(std::fs::create_dir(name(i)).is_ok());
             let _ = std::fs::write(name(i).join("events/sched/sched_switch/enable"), "1");
             let _ = std::fs::remove_dir(name(i + 1));
-        }
+            i += 1;
+            i >= least && made > 5 && satisfied.load(Ordering::Relaxed) == 2
+        });
         done.store(true, Ordering::Relaxed);
         let walks = walkers.map(|w| w.join().unwrap_or_default());
         let _ = dropper.join();
@@ -156,7 +170,7 @@ fn tree_walks(context: &Context) -> Check {
         ];
         ensure!(seen.keys().all(|e| allowed.contains(e)), "errors {seen:?}");
         ensure!(
-            seen.get(&0).is_some_and(|n| *n > 50),
+            seen.get(&0).is_some_and(|n| *n > LOOKED_AT),
             "too little was seen: {seen:?}"
         );
     }
@@ -299,7 +313,7 @@ fn hotplug_storm(context: &Context) -> Check {
             Ok(())
         });
         let mut result = Ok(());
-        for round in 0..rounds(40) {
+        for round in 0..rounds(soak::rounds(20, 40)) {
             for value in ["0", "1"] {
                 if let Err(e) = std::fs::write(&online, value) {
                     result = Err(format!("round {round}: {online} <- {value}: {e}"));
