@@ -3,7 +3,7 @@
 //! Each operation with each of its allocations failing: ENOMEM or success, nothing half done, and
 //! it works again right after.
 
-use super::{test, Test};
+use super::{exact, test, Test};
 use crate::check::{Check, Report};
 use crate::errno::*;
 use crate::faults::Faults;
@@ -23,7 +23,7 @@ pub const TESTS: &[Test] = &[
     test("faults.knobs", 240, knobs),
     test("faults.events", 240, events),
     test("faults.reads", 240, reads),
-    test("faults.consumed", 120, consumed),
+    exact("faults.consumed", 120, consumed),
     test("faults.mapping", 120, mapping),
     test("faults.module", 280, load_module),
     test("faults.sample_module", 240, sample_module),

@@ -4,7 +4,7 @@
 //! every file says what it said before.
 
 use super::faults::open;
-use super::{test, Test};
+use super::{exact, test, Test};
 use crate::callers;
 use crate::check::{Check, Report};
 use crate::errno::*;
@@ -18,7 +18,7 @@ use std::io::{Read, Write};
 pub const TESTS: &[Test] = &[
     test("faults.files", 280, files),
     test("faults.refused_filters", 120, refused_filters),
-    test("faults.spliced", 120, spliced),
+    exact("faults.spliced", 120, spliced),
 ];
 
 const EVENT: &str = "events/timer/timer_start";

@@ -4,7 +4,7 @@
 //! beginning or from that word, and behind a pointer. The same records as tracefs keeps, and those that
 //! the pattern means.
 
-use super::{pair, test, Test};
+use super::{exact, pair, Test};
 use crate::check::{Check, Report};
 use crate::soak::writers::Writers;
 use crate::sys;
@@ -12,7 +12,7 @@ use crate::tree::Tree;
 use crate::Context;
 use std::collections::BTreeSet;
 
-pub const TESTS: &[Test] = &[test("filter.strings", 120, strings)];
+pub const TESTS: &[Test] = &[exact("filter.strings", 120, strings)];
 
 const EVENT: &str = "events/rtsoak/rtsoak_text";
 

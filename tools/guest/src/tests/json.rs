@@ -15,7 +15,7 @@ use crate::Context;
 use std::io::Read;
 
 pub const TESTS: &[Test] = &[
-    test("json.is_trace", 60, is_trace),
+    exact("json.is_trace", 60, is_trace),
     test("json.values", 60, values),
     test("json.everything", 120, everything),
     test("json.markers", 20, markers),
