@@ -34,6 +34,7 @@ mod rawcalls;
 mod runner;
 mod soak;
 mod stream;
+mod stress;
 mod sys;
 mod tests;
 mod tree;

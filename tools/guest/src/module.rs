@@ -89,7 +89,7 @@ pub fn reload(context: &Context) -> Check {
     reload_with(context, "")
 }
 
-fn reload_with(context: &Context, parameters: &str) -> Check {
+pub fn reload_with(context: &Context, parameters: &str) -> Check {
     umount(context)?;
     unload_when_free(NAME)?;
     load(&context.module, parameters)?;

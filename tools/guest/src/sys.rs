@@ -373,9 +373,14 @@ pub fn online_cpus() -> usize {
 /// How much slower than an idle one a machine may be on which the tests still pass.
 const SLOWNESS: u32 = 10;
 
+/// How long to wait for what takes `limit` at most on an idle machine.
+pub fn patience(limit: Duration) -> Duration {
+    limit * SLOWNESS
+}
+
 /// Polls a condition until it holds or the time is over that it may take: `limit` on an idle machine.
 pub fn wait_until(limit: Duration, mut condition: impl FnMut() -> bool) -> bool {
-    let end = std::time::Instant::now() + limit * SLOWNESS;
+    let end = std::time::Instant::now() + patience(limit);
     while !condition() {
         if std::time::Instant::now() >= end {
             return false;
@@ -385,14 +390,23 @@ pub fn wait_until(limit: Duration, mut condition: impl FnMut() -> bool) -> bool 
     true
 }
 
-/// Waits until a thread of this process sleeps inside the kernel.
+/// How often a thread of this process has gone to sleep, when it sleeps inside the kernel now.
+fn asleep(thread: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/self/task/{thread}/status")).ok()?;
+    let line = |label| status.lines().find_map(|line| line.strip_prefix(label));
+    let sleeps = line("State:")?.trim().starts_with('S');
+    let count = line("voluntary_ctxt_switches:")?.trim().parse().ok()?;
+    sleeps.then_some(count)
+}
+
+/// Waits until a thread of this process sleeps inside the kernel. Who was preempted on the way to its
+/// sleep looks asleep, too: it is seen twice, without having run in between.
 pub fn wait_asleep(thread: u32) -> bool {
-    let path = format!("/proc/self/task/{thread}/stat");
+    let mut before = None;
     wait_until(Duration::from_secs(10), || {
-        let stat = std::fs::read_to_string(&path).unwrap_or_default();
-        // The state follows the name, which is in parentheses and may hold anything.
-        stat.rsplit(") ")
-            .next()
-            .is_some_and(|rest| rest.starts_with('S'))
+        let now = asleep(thread);
+        let same = now.is_some() && now == before;
+        before = now;
+        same
     })
 }

@@ -72,6 +72,10 @@ static unsigned int least;
 module_param(least, uint, 0444);
 MODULE_PARM_DESC(least, "write on, up to 100 times as long, until each context of each CPU has written so often, and a tenth of that was inside another");
 
+static bool hold;
+module_param(hold, bool, 0644);
+MODULE_PARM_DESC(hold, "go on behind `ms` until this is 0");
+
 static unsigned int pause_us;
 module_param(pause_us, uint, 0444);
 MODULE_PARM_DESC(pause_us, "the threads rest this long after each write");
@@ -336,6 +340,9 @@ static int __init rtstress_init(void)
 	err = start();
 	for (i = 0; !err && i < 100 && (!i || !enough()); i++)
 		msleep(ms);
+	/* The caller that asked for more may have died. */
+	for (i = 0; !err && i < 12000 && READ_ONCE(hold); i++)
+		msleep(10);
 	stop();
 	unregister_nmi_handler(NMI_LOCAL, "rtstress");
 out_unmap:

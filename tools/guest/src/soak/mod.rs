@@ -37,6 +37,36 @@ pub fn rounds(usual: usize, long: usize) -> usize {
     }
 }
 
+/// Of many that are alike: all in the long run, or one of `of`, other ones in each run.
+pub struct Share {
+    seed: u64,
+    of: u64,
+}
+
+impl Share {
+    pub fn one_of(of: u64) -> Self {
+        match setting("RTRACE_LONG", 0) {
+            0 => Share { seed: seed(), of },
+            _ => Share { seed: 0, of: 1 },
+        }
+    }
+
+    /// Is that one among them?
+    pub fn has(&self, name: &str) -> bool {
+        let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325 ^ self.seed, mix);
+        (hash >> 20) % self.of == 0
+    }
+
+    /// How many of `all` are at least among them, with luck to spare.
+    pub fn least(&self, all: usize) -> usize {
+        match self.of {
+            1 => all,
+            of => all / of as usize / 2,
+        }
+    }
+}
+
 /// The seed of this run, printed so that it can be had again.
 pub fn seed() -> u64 {
     let now = crate::sys::monotonic_ns() % 1_000_000;
