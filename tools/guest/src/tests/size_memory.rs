@@ -7,11 +7,13 @@ use super::size::{events, markers, stats, Random, SIZES, SUBBUF};
 use super::{test, Test};
 use crate::check::Check;
 use crate::errno::*;
-use crate::memory::{meminfo_kb, Usage};
+use crate::memory::{self, meminfo_kb};
+use crate::soak::rounds;
 use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::Context;
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
@@ -103,25 +105,34 @@ fn oom_kills() -> u64 {
 /// Several instances want large buffers at the same time, over and over: some get them, some get
 /// ENOMEM, and nobody is killed for it.
 fn memory_pressure(context: &Context) -> Check {
+    memory::steady(|| pressure(context))
+}
+
+fn pressure(context: &Context) -> Check {
     const INSTANCES: usize = 4;
-    let before = Usage::now()?;
     let killed = oom_kills();
     let trees = (0..INSTANCES)
         .map(|i| Instance::new(&context.root, &format!("rtg-large{i}")))
         .collect::<Check<Vec<_>>>()?;
-    let (all, end) = (
-        meminfo_kb("MemAvailable")?,
-        Instant::now() + Duration::from_secs(4),
-    );
+    let (all, began) = (meminfo_kb("MemAvailable")?, Instant::now());
+    let usual = Duration::from_secs(rounds(2, 10) as u64);
     let cpus = sys::online_cpus() as u64;
-    let outcomes = std::thread::scope(|scope| {
+    let (taken, refused) = (AtomicU32::new(0), AtomicU32::new(0));
+    // A slow machine takes its time for a request.
+    let go_on = || {
+        let few = |count: &AtomicU32| count.load(Ordering::Relaxed) <= 3;
+        let time = began.elapsed();
+        time < usual || (few(&taken) || few(&refused)) && time < sys::patience(usual)
+    };
+    std::thread::scope(|scope| {
         let workers: Vec<_> = trees
             .iter()
             .zip(1..)
             .map(|(tree, seed)| {
-                scope.spawn(move || -> Check<(u32, u32)> {
-                    let (mut random, mut outcomes) = (Random(seed), (0, 0));
-                    while Instant::now() < end {
+                let (taken, refused, go_on) = (&taken, &refused, &go_on);
+                scope.spawn(move || -> Check {
+                    let mut random = Random(seed);
+                    while go_on() {
                         let kb = all * (10 + random.below(200)) / 100 / cpus;
                         let (file, text) = match random.below(8) {
                             0 => (SUBBUF, SIZES[random.below(4) as usize]),
@@ -130,36 +141,38 @@ fn memory_pressure(context: &Context) -> Check {
                             _ => ("buffer_size_kb", kb),
                         };
                         match tree.write(file, text.to_string().as_bytes()) {
-                            Ok(_) => outcomes.0 += 1,
-                            Err(ENOMEM) => outcomes.1 += 1,
+                            Ok(_) => _ = taken.fetch_add(1, Ordering::Relaxed),
+                            Err(ENOMEM) => _ = refused.fetch_add(1, Ordering::Relaxed),
                             Err(e) => fail!("{text} to {file}: {e}"),
                         }
                         tree.set("trace_marker", "marker")?;
                     }
-                    Ok(outcomes)
+                    Ok(())
                 })
             })
             .collect();
         let join = |w: std::thread::ScopedJoinHandle<'_, _>| {
             w.join().unwrap_or_else(|_| Err("died".into()))
         };
-        workers.into_iter().map(join).collect::<Check<Vec<_>>>()
+        workers.into_iter().map(join).collect::<Check<Vec<()>>>()
     })?;
-    println!("taken and refused, by instance: {outcomes:?}");
     ensure_eq!(oom_kills(), killed, "tasks that the OOM killer ended");
-    let (taken, refused) = outcomes.iter().fold((0, 0), |s, o| (s.0 + o.0, s.1 + o.1));
+    let (taken, refused) = (taken.into_inner(), refused.into_inner());
+    println!("{taken} taken, {refused} refused");
     ensure!(taken > 3 && refused > 3, "{taken} taken, {refused} refused");
-    trees.into_iter().try_for_each(Instance::remove)?;
-    before.expect_no_more()
+    trees.into_iter().try_for_each(Instance::remove)
 }
 
 /// A task that is killed while it gets memory gives it back.
 fn killed(context: &Context) -> Check {
+    memory::steady(|| kill_some(context))
+}
+
+fn kill_some(context: &Context) -> Check {
     let own = Instance::new(&context.root, "rtg-own")?;
-    let before = Usage::now()?;
     let large = meminfo_kb("MemAvailable")? * 6 / 10 / sys::online_cpus() as u64;
     let file = own.file("buffer_size_kb");
-    for round in 0..12 {
+    for round in 0..rounds(8, 30) as u64 {
         let script = format!(
             "exec 2>/dev/null; while :; do echo {large} >{0}; echo 8 >{0}; done",
             file.display()
@@ -175,6 +188,5 @@ fn killed(context: &Context) -> Check {
     own.set("buffer_size_kb", "100")?;
     markers(&own, 3)?;
     ensure_eq!(events(&own.get("trace")?), 3, "events");
-    own.remove()?;
-    before.expect_no_more()
+    own.remove()
 }
