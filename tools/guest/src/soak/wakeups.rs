@@ -16,7 +16,11 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 /// Nobody is that slow: the reader sleeps on although there is an event.
-const FOREVER: Duration = Duration::from_secs(30);
+const FOREVER: Duration = Duration::from_secs(100);
+
+/// Rounds that there are in any case, and how often it is made sure that the reader sleeps.
+const LEAST: u64 = 60;
+const ASLEEP: u64 = 16;
 
 /// A reader, and how it waits.
 pub const READERS: [(&str, Wait); 6] = [
@@ -54,8 +58,8 @@ fn sleeps(thread: u32) -> u64 {
         .unwrap_or(0)
 }
 
-/// Single events from CPU 0 for one reader: `rounds`, or as many as there is time for. Returns how
-/// many, and how often the reader slept.
+/// Single events from CPU 0 for one reader: `rounds`, or as many as there is time for, but `LEAST`.
+/// Returns how many, and how often the reader slept.
 pub fn run(
     tree: &Tree,
     (name, wait): (&str, Wait),
@@ -84,13 +88,13 @@ pub fn run(
         let mut result = Ok(());
         let (began, mut done) = (Instant::now(), 0);
         for round in 0..rounds {
-            if began.elapsed() > time {
+            if began.elapsed() > time && round >= LEAST {
                 break;
             }
             let context = random.below(CONTEXTS.len() as u64);
             // The reader has just read the event before: from now on it goes to sleep.
-            match random.below(16) {
-                0 => std::thread::sleep(Duration::from_millis(1)),
+            match round % ASLEEP {
+                0 => _ = sys::wait_asleep(thread),
                 _ => {
                     let longest = 1 << random.below(15);
                     (0..random.below(longest)).for_each(|_| std::hint::spin_loop());

@@ -21,11 +21,15 @@ pub const TESTS: &[Test] = &[
     exact("soak.wakeups", 120, wakeups),
 ];
 
-const EVENTS: u64 = 600_000;
-const WAKEUPS: u64 = 6_000;
+const EVENTS: u64 = 200_000;
+const WAKEUPS: u64 = 1_800;
 
 /// So many in one round, for numbers are counted in a table of limited size.
 const ROUND: u64 = 2_500_000;
+
+/// So many more when something did not happen yet that a round has to have: on which CPU's time the
+/// readers run is the machine's affair.
+const MORE: u64 = 12;
 
 /// What all rounds did, for the log.
 #[derive(Default)]
@@ -52,6 +56,23 @@ impl Sums {
         self.nmis += done.written.nmis();
         self.ns += done.written.ns;
         self.viewed += done.viewed;
+    }
+
+    /// What did not happen often enough in `events` events, if anything.
+    fn lacks(&self, totals: &Totals, events: u64) -> Check {
+        ensure!(
+            self.by_context.iter().all(|count| *count > events / 100),
+            "too few of a context: {:?}",
+            self.by_context
+        );
+        ensure!(
+            self.deepest > CONTEXTS.len() as u64,
+            "{} deep",
+            self.deepest
+        );
+        ensure!(totals.read > events / 100, "only {} were read", totals.read);
+        ensure!(totals.overrun > 0, "nothing was overwritten");
+        Ok(())
     }
 
     fn print(&self) {
@@ -90,18 +111,21 @@ fn everything(context: &Context) -> Check {
     let (seed, events) = (seed(), setting("RTRACE_EVENTS", EVENTS));
     let stage = Stage::new(context)?;
     let (mut sums, mut totals) = (Sums::default(), Totals::default());
-    let mut round = 0;
-    while totals.recorded < events {
-        // Writers that rest, so that readers keep up, would take long for a whole round.
+    let (mut round, mut more) = (0, 0);
+    while totals.recorded < events || (sums.lacks(&totals, events).is_err() && more < MORE) {
+        // Writers that rest, so that readers keep up, would take long for a whole round. Each kind
+        // comes in a short run, too.
         let (pause_us, nice, most) = [
-            (0, -10, ROUND),
-            (0, -5, ROUND),
-            (200, -10, ROUND / 20),
-            (1000, 0, ROUND / 50),
+            (0, -10, ROUND.min(events / 2)),
+            (0, -5, ROUND.min(events / 3)),
+            (200, -10, (ROUND / 20).min(events / 10)),
+            (1000, 0, (ROUND / 50).min(events / 20)),
         ][round as usize % 4];
+        let left = events.saturating_sub(totals.recorded);
+        more += u64::from(left == 0);
         let plan = Plan {
             seed: seed + round,
-            events: (events - totals.recorded).min(most),
+            events: if left == 0 { most } else { left.min(most) },
             pause_us,
             nice,
             kb: 400,
@@ -134,18 +158,7 @@ fn everything(context: &Context) -> Check {
     }
     sums.print();
     println!("{}", totals.told());
-    ensure!(
-        sums.by_context.iter().all(|count| *count > events / 100),
-        "too few of a context: {:?}",
-        sums.by_context
-    );
-    ensure!(
-        sums.deepest > CONTEXTS.len() as u64,
-        "{} deep",
-        sums.deepest
-    );
-    ensure!(totals.read > events / 100, "only {} were read", totals.read);
-    ensure!(totals.overrun > 0, "nothing was overwritten");
+    sums.lacks(&totals, events)?;
     stage.end()
 }
 
@@ -153,20 +166,23 @@ fn everything(context: &Context) -> Check {
 /// nothing is lost but what was emptied: what came in since the last time is there without a gap, up
 /// to the last number of each writer, and is as much as `read events` says.
 fn clears(context: &Context) -> Check {
-    const ROUND: u64 = 60_000;
     const MOST_CLEARED: u64 = 2_000_000;
     let (seed, events) = (seed(), setting("RTRACE_EVENTS", EVENTS));
+    let size = (events / 10).min(60_000);
     let stage = Stage::new(context)?;
     let mut sums = Sums::default();
     let (mut kept, mut read) = (0, 0);
-    let rounds = (events / 30).min(MOST_CLEARED).div_ceil(ROUND);
+    // One with writers that rest and one with busy ones, at least.
+    let rounds = (events / 30).min(MOST_CLEARED).div_ceil(size).max(2);
     let mut round = 0;
-    // Where readers keep up with writers that rest, nothing is there to be thrown away.
-    while round < rounds || (sums.recorded() == read && round < rounds + 10) {
+    // Where readers keep up with writers that rest, nothing is there to be thrown away; where they are
+    // late, nothing is left of what came since the last time.
+    let lacks = |sums: &Sums, read: u64, kept: u64| sums.recorded() == read || kept == 0;
+    while round < rounds || (lacks(&sums, read, kept) && round < rounds + 2 * MORE) {
         let busy = round % 2 == 1;
         let plan = Plan {
             seed: seed + round,
-            events: ROUND,
+            events: size,
             pause_us: if busy { 100 } else { 2000 },
             nice: if busy { -10 } else { 0 },
             kb: 8000,
