@@ -7,6 +7,7 @@ use super::{pair, same, test, Test};
 use crate::check::{Check, Report};
 use crate::errno::*;
 use crate::rawcalls;
+use crate::soak::rounds;
 use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::Context;
@@ -184,13 +185,17 @@ fn every_time(context: &Context) -> Check {
     let mut file = open(&own, RAW)?;
     let read = Arc::new(AtomicU64::new(0));
     let counter = read.clone();
-    let total: u64 = if sys::proves_locking() { 200 } else { 2000 };
+    let total = if sys::proves_locking() {
+        200
+    } else {
+        rounds(500, 4000)
+    } as u64;
     let poller = std::thread::spawn(move || -> Check {
         sys::pin_to(sys::online_cpus() - 1);
         let mut bytes = vec![0; 1 << 16];
         while counter.load(Ordering::Acquire) < total {
             ensure!(
-                ready(&file, SOON)?,
+                ready(&file, sys::patience(SOON))?,
                 "round {}: poll says nothing",
                 counter.load(Ordering::Acquire)
             );

@@ -3,7 +3,7 @@
 //! trace_pipe: it blocks, wakes, ends, has one reader, and counts what was lost.
 //! Markers are the events here, since a test knows when it writes one.
 
-use super::{test, Test};
+use super::{exact, test, Test};
 use crate::check::{Check, Report};
 use crate::errno::*;
 use crate::sys;
@@ -25,10 +25,10 @@ pub const TESTS: &[Test] = &[
     test("pipe.one_reader", 20, one_reader),
     test("pipe.poll", 30, poll),
     test("pipe.small_reads", 20, small_reads),
-    test("pipe.merges_cpus", 30, merges_cpus),
-    test("pipe.lost_events", 60, lost_events),
-    test("pipe.lost_while_reading", 60, lost_while_reading),
-    test("pipe.no_overwrite", 60, no_overwrite),
+    exact("pipe.merges_cpus", 30, merges_cpus),
+    exact("pipe.lost_events", 60, lost_events),
+    exact("pipe.lost_while_reading", 60, lost_while_reading),
+    exact("pipe.no_overwrite", 60, no_overwrite),
     test("pipe.rmdir_while_asleep", 30, rmdir_while_asleep),
 ];
 
@@ -81,9 +81,10 @@ impl Reader {
 
     /// The result of the read that is under way.
     pub fn next(&self) -> Check<Op<String>> {
+        let patience = sys::patience(SOON);
         self.results
-            .recv_timeout(SOON)
-            .map_err(|_| format!("the reader got nothing in {SOON:?}"))
+            .recv_timeout(patience)
+            .map_err(|_| format!("the reader got nothing in {patience:?}"))
     }
 
     /// Nothing comes for a while.
@@ -222,7 +223,7 @@ fn ends_while_asleep(context: &Context) -> Check {
         ensure_eq!(reader.next()?, Ok(String::new()), "{name}");
         let after = before.elapsed();
         ensure!(
-            after < Duration::from_secs(2),
+            after < sys::patience(Duration::from_secs(2)),
             "{name}: the end came only after {after:?}"
         );
         own.set("tracing_on", "1")?;
@@ -290,7 +291,7 @@ fn poll(context: &Context) -> Check {
         ensure_eq!(ready(Duration::ZERO)? & sys::POLLIN, 0, "{name} empty");
         own.set("trace_marker", "hello")?;
         ensure_eq!(
-            ready(SOON)? & sys::POLLIN,
+            ready(sys::patience(SOON))? & sys::POLLIN,
             sys::POLLIN,
             "{name} with an event"
         );
@@ -302,7 +303,7 @@ fn poll(context: &Context) -> Check {
     let (send, thread) = channel();
     let sleeper = std::thread::spawn(move || {
         let _ = send.send(sys::thread_id());
-        sys::poll_in(&file, SOON)
+        sys::poll_in(&file, sys::patience(SOON))
     });
     let thread = thread.recv().map_err(|_| "no thread".to_string())?;
     ensure!(sys::wait_asleep(thread), "poll does not sleep");

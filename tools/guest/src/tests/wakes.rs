@@ -16,7 +16,7 @@ use std::os::fd::{FromRawFd, IntoRawFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
     test("wakes.poll_every_time", 90, poll_every_time),
@@ -66,10 +66,11 @@ fn poll_every_time(context: &Context) -> Check {
             sys::pin_to(sys::online_cpus() - 1);
             let mut bytes = vec![0; 1 << 16];
             for round in 0..total {
-                let ready = sys::poll_in(&file, SOON).map_err(|e| format!("poll: {e}"))?;
+                let patience = sys::patience(SOON);
+                let ready = sys::poll_in(&file, patience).map_err(|e| format!("poll: {e}"))?;
                 ensure!(
                     ready & sys::POLLIN != 0,
-                    "round {round}: poll says nothing in {SOON:?}"
+                    "round {round}: poll says nothing in {patience:?}"
                 );
                 loop {
                     match file.read(&mut bytes).map_err(Errno::from) {
@@ -180,7 +181,7 @@ fn written_then_removed(context: &Context) -> Check {
         let file = own.open(name).map_err(|e| format!("{name}: {e}"))?;
         let sleeper = std::thread::spawn(move || {
             sys::pin_to(sys::online_cpus() - 1);
-            let ready = sys::poll_in(&file, SOON);
+            let ready = sys::poll_in(&file, sys::patience(SOON));
             drop(file);
             ready
         });
@@ -236,9 +237,10 @@ fn traced_wakeups(context: &Context) -> Check {
     });
     let wait = |round: u64| -> Check {
         // The buffer may come round before the reader has a marker: then once more.
-        for _ in 0..10 {
+        let end = Instant::now() + sys::patience(SOON);
+        while Instant::now() < end {
             own.set("trace_marker", &format!("round {round}"))?;
-            while let Ok(found) = markers.recv_timeout(Duration::from_secs(1)) {
+            while let Ok(found) = markers.recv_timeout(Duration::from_millis(200)) {
                 if found == Ok(round) {
                     return Ok(());
                 }
