@@ -4,29 +4,32 @@
 
 use super::contexts::{check_record, parameter, CONTEXTS, NAME};
 use super::mapping::{mark, number};
-use super::{test, Test};
+use super::{exact, test, Test};
 use crate::check::{Check, Report};
 use crate::errno::*;
 use crate::maps::MapReader;
 use crate::module;
+use crate::soak::rounds;
+use crate::stress::Stress;
 use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::Context;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
-    test("mapping.while_writing", 120, |c| {
+    exact("mapping.while_writing", 120, |c| {
         while_writing(c, "4", true)
     }),
-    test("mapping.large_while_writing", 120, |c| {
+    exact("mapping.large_while_writing", 120, |c| {
         while_writing(c, "64", true)
     }),
-    test("mapping.no_overwrite", 120, |c| {
+    exact("mapping.no_overwrite", 120, |c| {
         while_writing(c, "4", false)
     }),
-    test("mapping.contexts", 120, |c| contexts(c, 8000)),
-    test("mapping.contexts_lost", 120, |c| contexts(c, 80)),
+    exact("mapping.contexts", 120, |c| contexts(c, 32000)),
+    exact("mapping.contexts_lost", 120, |c| contexts(c, 80)),
     test("mapping.comes_and_goes", 120, comes_and_goes),
 ];
 
@@ -37,31 +40,36 @@ fn while_writing(context: &Context, kb: &str, overwrite: bool) -> Check {
     own.set("buffer_size_kb", "64")?;
     own.set("buffer_percent", "0")?;
     own.set("options/overwrite", if overwrite { "1" } else { "0" })?;
-    let total = if sys::proves_locking() { 3000 } else { 20000 };
+    let least = if sys::proves_locking() { 3000 } else { 20000 };
     let mut reader = MapReader::open(&own, 0)?;
     let tree = Tree::at(own.path());
-    let writer = std::thread::spawn(move || -> Check {
+    let done = Arc::new(AtomicUsize::new(0));
+    let steps = done.clone();
+    let writer = std::thread::spawn(move || -> Check<usize> {
         sys::pin_to(0);
-        for i in 0..total {
+        let mut i = 0;
+        // A reader that the machine gives no time to is waited for.
+        while i < least || (i < 50 * least && steps.load(Ordering::Relaxed) <= 50) {
             match mark(&tree, i, 20 + i % 900) {
                 // Full.
                 Err(e) if overwrite => return Err(e),
                 _ => {}
             }
+            i += 1;
         }
-        Ok(())
+        Ok(i)
     });
     sys::pin_to(sys::online_cpus() - 1);
-    let mut steps = 0;
     loop {
         let over = writer.is_finished();
         match reader.step()? {
-            true => steps += 1,
+            true => _ = done.fetch_add(1, Ordering::Relaxed),
             false if over => break,
             false => _ = sys::poll_in(&reader.file, Duration::from_millis(20)),
         }
     }
-    writer.join().map_err(|_| "the writer died".to_string())??;
+    let total = writer.join().map_err(|_| "the writer died".to_string())??;
+    let steps = done.load(Ordering::Relaxed);
     let (mut next, mut refused) = (0, 0);
     for record in &reader.stream.records {
         let number = number(record)?;
@@ -100,6 +108,7 @@ fn while_writing(context: &Context, kb: &str, overwrite: bool) -> Check {
 fn contexts(context: &Context, kb: usize) -> Check {
     let _ = module::unload(NAME);
     let own = Instance::new(&context.root, "rtg-stress")?;
+    // Of the large one writers that rest fill a fifth in a second at most.
     own.set("buffer_size_kb", &kb.to_string())?;
     let instance = match context.is_rtracefs() {
         true => "rtg-stress",
@@ -111,19 +120,31 @@ fn contexts(context: &Context, kb: usize) -> Check {
     let mut readers = (0..sys::online_cpus())
         .map(|cpu| MapReader::open(&own, cpu))
         .collect::<Check<Vec<_>>>()?;
-    let file = context.stress.clone();
-    let parameters = format!("ms=3000 pause_us=100 instance={instance}");
-    let writer = std::thread::spawn(move || module::load(&file, &parameters));
-    while !writer.is_finished() {
-        for reader in &mut readers {
-            reader.step()?;
-        }
-        // Slower than the writers, if events are to be lost.
-        std::thread::sleep(Duration::from_millis(if kb < 100 { 5 } else { 0 }));
+    let writers = Stress::start(
+        context,
+        &format!("ms=1500 pause_us=100 instance={instance}"),
+    );
+    // If events are to be lost, nobody reads until some were, and then nobody is fast.
+    let lossy = kb < 100;
+    let lost = |cpu: usize| own.number(&format!("per_cpu/cpu{cpu}/stats"), "overrun");
+    let each_lost = || (0..sys::online_cpus()).all(|cpu| lost(cpu).is_ok_and(|lost| lost > 0));
+    if lossy {
+        let some = || writers.is_finished() || each_lost();
+        sys::wait_until(Duration::from_secs(10), some);
     }
-    writer
-        .join()
-        .map_err(|_| "the loading thread died".to_string())??;
+    let mut steps = 0;
+    while !writers.is_finished() {
+        for reader in &mut readers {
+            steps += usize::from(reader.step()?);
+        }
+        if steps > 200 {
+            writers.enough();
+        }
+        if lossy {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+    writers.end()?;
     let written = parameter("written")?;
     let mut report = Report::default();
     for (cpu, reader) in readers.iter_mut().enumerate() {
@@ -162,7 +183,7 @@ fn contexts(context: &Context, kb: usize) -> Check {
         report.expect(total > 100, || format!("cpu {cpu}: only {total} writes"));
     }
     let lost: u64 = readers.iter().map(|r| r.meta().overrun).sum();
-    report.expect((lost != 0) == (kb < 100), || format!("{lost} events lost"));
+    report.expect((lost != 0) == lossy, || format!("{lost} events lost"));
     drop(readers);
     let unloaded = module::unload(NAME).map_err(|e| format!("unload {NAME}: {e}"));
     report.finish()?;
@@ -176,6 +197,8 @@ fn comes_and_goes(context: &Context) -> Check {
     own.set("buffer_size_kb", "64")?;
     let stop = AtomicBool::new(false);
     let go_on = || !stop.load(Ordering::Relaxed);
+    let (done, busy) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let counts = || [&done, &busy].map(|count| count.load(Ordering::Relaxed));
     let tally = std::thread::scope(|scope| -> Check<(usize, usize, usize)> {
         let writer = scope.spawn(|| -> Check {
             let mut i = 0;
@@ -186,8 +209,7 @@ fn comes_and_goes(context: &Context) -> Check {
             }
             Ok(())
         });
-        let changer = scope.spawn(|| -> Check<(usize, usize)> {
-            let (mut done, mut busy) = (0, 0);
+        let changer = scope.spawn(|| -> Check {
             while go_on() {
                 for (file, text) in [
                     ("buffer_size_kb", "100"),
@@ -198,14 +220,14 @@ fn comes_and_goes(context: &Context) -> Check {
                     ("buffer_subbuf_size_kb", "4"),
                 ] {
                     match own.write(file, text.as_bytes()) {
-                        Ok(_) => done += 1,
-                        Err(EBUSY) => busy += 1,
+                        Ok(_) => _ = done.fetch_add(1, Ordering::Relaxed),
+                        Err(EBUSY) => _ = busy.fetch_add(1, Ordering::Relaxed),
                         Err(e) => fail!("{text} > {file}: {e}"),
                     }
                 }
                 own.clear()?;
             }
-            Ok((done, busy))
+            Ok(())
         });
         let viewer = scope.spawn(|| -> Check {
             while go_on() {
@@ -214,9 +236,14 @@ fn comes_and_goes(context: &Context) -> Check {
             Ok(())
         });
         let mut mapped = 0;
-        let end = std::time::Instant::now() + Duration::from_secs(8);
+        let began = Instant::now();
+        let usual = Duration::from_secs(rounds(4, 40) as u64);
         let result = (|| -> Check {
-            while std::time::Instant::now() < end {
+            while began.elapsed() < usual
+                || ((mapped <= 3 || counts().iter().any(|count| *count <= 3))
+                    && began.elapsed() < sys::patience(usual)
+                    && !(writer.is_finished() || changer.is_finished() || viewer.is_finished()))
+            {
                 // The size may have changed between the two parts of it.
                 let Ok(reader) = MapReader::open(&own, 0) else {
                     continue;
@@ -235,7 +262,8 @@ fn comes_and_goes(context: &Context) -> Check {
         let died = |_| "a thread died".to_string();
         writer.join().map_err(died)??;
         viewer.join().map_err(died)??;
-        let (done, busy) = changer.join().map_err(died)??;
+        changer.join().map_err(died)??;
+        let [done, busy] = counts();
         result.map(|()| (mapped, done, busy))
     })?;
     let (mapped, done, busy) = tally;

@@ -443,7 +443,8 @@ fn records(context: &Context, systems: &[&str], busy: bool) -> Check {
     }
     report.expect(!busy || total > 50, || format!("only {total} records"));
     let moved = compared.moved;
-    report.expect(moved <= total / 100 + 1, || {
+    // Few: a task is moved that was preempted between the two, which a busy machine does more often.
+    report.expect(moved <= total / 20 + 1, || {
         format!("{moved} of {total} records on another CPU")
     });
     println!(

@@ -4,28 +4,36 @@
 
 use super::contexts::{check_record, parameter, CONTEXTS, NAME};
 use super::size::{events, stats, Random, SUBBUF};
-use super::{test, Test};
+use super::{exact, test, Test};
 use crate::check::{Check, Report};
 use crate::errno::EBUSY;
 use crate::module;
+use crate::soak::rounds;
 use crate::stream::{self, CpuReader};
+use crate::stress::Stress;
 use crate::sys;
 use crate::tree::Instance;
 use crate::workload::Load;
 use crate::Context;
 use std::io::Read;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 pub const TESTS: &[Test] = &[
-    test("size.offline", 60, offline),
+    exact("size.offline", 60, offline),
     test("size.hotplug", 90, hotplug),
-    test("size.under_writers", 90, under_writers),
+    exact("size.under_writers", 90, under_writers),
 ];
 
-fn switch_cpu(cpu: usize, value: &str) -> Check {
+/// Others may hold the lock of hotplug for some moments.
+pub fn switch_cpu(cpu: usize, value: &str) -> Check {
     let file = format!("/sys/devices/system/cpu/cpu{cpu}/online");
-    std::fs::write(&file, value).map_err(|e| format!("{file}: {e}"))
+    let mut result = Ok(());
+    sys::wait_until(Duration::from_secs(10), || {
+        result = std::fs::write(&file, value);
+        result.is_ok()
+    });
+    result.map_err(|e| format!("{file}: {e}"))
 }
 
 /// The last CPU is away while this exists.
@@ -122,36 +130,41 @@ fn hotplug(context: &Context) -> Check {
     }
     let _load = Load::start();
     let stop = AtomicBool::new(false);
-    let (raw, lines, changed) = std::thread::scope(|scope| {
-        let raw = scope.spawn(|| -> Check<usize> {
+    let (records, lines) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let (raw, text, changed) = std::thread::scope(|scope| {
+        let raw = scope.spawn(|| -> Check {
             let mut readers = (0..cpus)
                 .map(|cpu| CpuReader::open(&own, cpu))
                 .collect::<Check<Vec<_>>>()?;
             while !stop.load(Ordering::Relaxed) {
-                readers.iter_mut().try_for_each(CpuReader::drain)?;
+                for reader in &mut readers {
+                    reader.drain_some(100)?;
+                    // The last one stays, for its stamp is compared with the next one's.
+                    let got = &mut reader.stream.records;
+                    let done = got.len().saturating_sub(1);
+                    got.drain(..done);
+                    records.fetch_add(done, Ordering::Relaxed);
+                }
                 std::thread::sleep(Duration::from_millis(20));
             }
-            Ok(readers
-                .iter()
-                .map(|reader| reader.stream.records.len())
-                .sum())
+            Ok(())
         });
-        let lines = scope.spawn(|| -> Check<usize> {
-            let mut lines = 0;
+        let text = scope.spawn(|| -> Check {
             while !stop.load(Ordering::Relaxed) {
-                lines += own.get("trace")?.lines().count();
+                lines.fetch_add(own.get("trace")?.lines().count(), Ordering::Relaxed);
                 match own.open_nonblock("trace_pipe") {
-                    Ok(mut pipe) => lines += usize::from(pipe.read(&mut [0; 4096]).is_ok()),
+                    Ok(mut pipe) => _ = pipe.read(&mut [0; 4096]),
                     // A child of the load has the last one until its program begins.
                     Err(EBUSY) => std::thread::sleep(Duration::from_millis(1)),
                     Err(e) => fail!("pipe: {e}"),
                 }
             }
-            Ok(lines)
+            Ok(())
         });
         let change = || -> Check {
             let mut random = Random(7);
-            for round in 0..12 {
+            // The last one brings the CPU back.
+            for round in 0..rounds(8, 40) {
                 switch_cpu(cpus - 1, if round % 2 == 0 { "0" } else { "1" })?;
                 for _ in 0..4 {
                     let cpu = random.below(cpus as u64);
@@ -166,23 +179,21 @@ fn hotplug(context: &Context) -> Check {
             Ok(())
         };
         let changed = change();
-        let back = switch_cpu(cpus - 1, "1").or_else(|e| {
-            if sys::online_cpus() == cpus {
-                Ok(())
-            } else {
-                Err(e)
-            }
+        let back = switch_cpu(cpus - 1, "1");
+        sys::wait_until(Duration::from_secs(10), || {
+            let enough = |count: &AtomicUsize| count.load(Ordering::Relaxed) > 100;
+            raw.is_finished() || text.is_finished() || enough(&records) && enough(&lines)
         });
         stop.store(true, Ordering::Relaxed);
         let died = |_| Err("a reader died".into());
         (
             raw.join().unwrap_or_else(died),
-            lines.join().unwrap_or_else(died),
+            text.join().unwrap_or_else(died),
             changed.and(back),
         )
     });
-    changed?;
-    let (raw, lines) = (raw?, lines?);
+    changed.and(raw).and(text)?;
+    let (raw, lines) = (records.into_inner(), lines.into_inner());
     println!("{raw} records, {lines} lines");
     ensure!(raw > 100 && lines > 100, "{raw} records, {lines} lines");
     own.remove()
@@ -201,9 +212,10 @@ fn under_writers(context: &Context) -> Check {
         .map(|cpu| CpuReader::open(&own, cpu))
         .collect::<Check<Vec<_>>>()?;
     let stop = AtomicBool::new(false);
-    let changed = std::thread::scope(|scope| -> Check<u32> {
-        let changes = scope.spawn(|| -> Check<u32> {
-            let (mut random, mut changes) = (Random(3), 0);
+    let changed = AtomicUsize::new(0);
+    std::thread::scope(|scope| -> Check {
+        let changes = scope.spawn(|| -> Check {
+            let mut random = Random(3);
             while !stop.load(Ordering::Relaxed) {
                 let cpu = random.below(cpus as u64);
                 let (file, kb) = match random.below(4) {
@@ -216,10 +228,10 @@ fn under_writers(context: &Context) -> Check {
                     _ => ("buffer_size_kb".to_string(), 1 + random.below(4000)),
                 };
                 own.set(&file, &kb.to_string())?;
-                changes += 1;
+                changed.fetch_add(1, Ordering::Relaxed);
                 std::thread::sleep(Duration::from_millis(random.below(30)));
             }
-            Ok(changes)
+            Ok(())
         });
         let views = scope.spawn(|| -> Check {
             while !stop.load(Ordering::Relaxed) {
@@ -227,20 +239,28 @@ fn under_writers(context: &Context) -> Check {
             }
             Ok(())
         });
-        let file = context.stress.clone();
-        let writer =
-            scope.spawn(move || module::load(&file, "ms=4000 pause_us=100 instance=rtg-stress"));
+        let ms = rounds(1500, 8000);
+        let parameters = format!("ms={ms} pause_us=100 instance=rtg-stress");
+        let writers = Stress::start(context, &parameters);
         let mut read = Ok(());
-        while !writer.is_finished() && read.is_ok() {
-            read = readers.iter_mut().try_for_each(CpuReader::drain);
+        while !writers.is_finished() && read.is_ok() {
+            read = readers
+                .iter_mut()
+                .try_for_each(|reader| reader.drain_some(100));
+            let got = readers.iter().map(|reader| reader.stream.records.len());
+            let over = changes.is_finished() || views.is_finished();
+            if over || got.sum::<usize>() > 1000 && changed.load(Ordering::Relaxed) > 20 {
+                writers.enough();
+            }
         }
+        let written = writers.end();
         stop.store(true, Ordering::Relaxed);
         let died = || "a thread died".to_string();
-        writer.join().map_err(|_| died())??;
-        views.join().map_err(|_| died())??;
-        read?;
-        changes.join().map_err(|_| died())?
+        let viewed = views.join().map_err(|_| died()).and_then(|viewed| viewed);
+        let changed = changes.join().map_err(|_| died()).and_then(|done| done);
+        written.and(viewed).and(read).and(changed)
     })?;
+    let changed = changed.into_inner();
     readers.iter_mut().try_for_each(CpuReader::drain)?;
 
     let (written, refused) = (parameter("written")?, parameter("refused")?[0]);

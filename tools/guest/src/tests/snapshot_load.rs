@@ -4,25 +4,28 @@
 
 use super::contexts::{check_record, parameter, CONTEXTS, NAME};
 use super::size::{stats, Random, SUBBUF};
-use super::{test, Test};
+use super::size_load::switch_cpu;
+use super::{exact, test, Test};
 use crate::check::{Check, Report};
 use crate::errno::EBUSY;
 use crate::module;
+use crate::soak::rounds;
 use crate::stream::{CpuReader, Record};
+use crate::stress::Stress;
 use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::workload::Load;
 use crate::Context;
 use std::io::Read;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
 
 pub const TESTS: &[Test] = &[
-    test("snapshot.loses_nothing", 120, |c| loses_nothing(c, false)),
-    test("snapshot.beside_a_reader", 120, |c| loses_nothing(c, true)),
-    test("snapshot.of_tracepoints", 120, of_tracepoints),
+    exact("snapshot.loses_nothing", 120, |c| loses_nothing(c, false)),
+    exact("snapshot.beside_a_reader", 120, |c| loses_nothing(c, true)),
+    exact("snapshot.of_tracepoints", 120, of_tracepoints),
     test("snapshot.load", 120, load),
-    test("snapshot.offline", 60, offline),
+    exact("snapshot.offline", 60, offline),
 ];
 
 /// Takes all that is in one of the raw files of all CPUs. The order of time holds in each bank, not
@@ -44,8 +47,13 @@ impl Drain {
     }
 
     fn drain(&mut self) -> Check {
+        self.drain_some(usize::MAX)
+    }
+
+    /// Takes some of it: whoever is slower than the writers would never have all.
+    fn drain_some(&mut self, sub_buffers: usize) -> Check {
         for (cpu, reader) in self.readers.iter_mut().enumerate() {
-            reader.drain()?;
+            reader.drain_some(sub_buffers)?;
             let stream = std::mem::take(&mut reader.stream);
             ensure!(
                 stream.lost() == 0 && !stream.uncounted_loss,
@@ -58,10 +66,14 @@ impl Drain {
     }
 }
 
-/// Snapshots one after the other, each read to its end, until `done`; says how many.
-fn take_all(own: &Tree, snapshot: &mut Drain, done: impl Fn() -> bool) -> Check<usize> {
+/// Snapshots one after the other, each read to its end, until `done` says so of how many they are.
+fn take_all(
+    own: &Tree,
+    snapshot: &mut Drain,
+    mut done: impl FnMut(usize, &Drain) -> bool,
+) -> Check<usize> {
     let mut taken = 0;
-    while !done() {
+    while !done(taken, snapshot) {
         own.set("snapshot", "1")?;
         snapshot.drain()?;
         taken += 1;
@@ -76,28 +88,39 @@ fn loses_nothing(context: &Context, reader: bool) -> Check {
     }
     let _ = module::unload(NAME);
     let own = Instance::new(&context.root, "rtg-stress")?;
-    own.set("buffer_size_kb", "8000")?;
+    // Writers that rest take two seconds to fill it, however late the readers are.
+    own.set("buffer_size_kb", "16000")?;
     let mut snapshot = Drain::new(&own, "snapshot_raw")?;
     let mut live = Drain::new(&own, "trace_pipe_raw")?;
-    let file = context.stress.clone();
-    let writer =
-        std::thread::spawn(move || module::load(&file, "ms=4000 pause_us=100 instance=rtg-stress"));
+    let ms = rounds(1500, 8000);
+    let writers = Stress::start(
+        context,
+        &format!("ms={ms} pause_us=100 instance=rtg-stress"),
+    );
     let stop = AtomicBool::new(false);
+    let lived = AtomicUsize::new(0);
     let taken = std::thread::scope(|scope| {
         let reading = scope.spawn(|| -> Check {
             while reader && !stop.load(Ordering::Relaxed) {
-                live.drain()?;
+                live.drain_some(100)?;
+                lived.store(live.records.len(), Ordering::Relaxed);
             }
             Ok(())
         });
-        let taken = take_all(&own, &mut snapshot, || writer.is_finished());
+        let taken = take_all(&own, &mut snapshot, |taken, snapshot| {
+            // That of a reader that has failed is not waited for.
+            let of_reader =
+                !reader || reading.is_finished() || lived.load(Ordering::Relaxed) > 1000;
+            if taken > 4 && snapshot.records.len() > 1000 && of_reader {
+                writers.enough();
+            }
+            writers.is_finished()
+        });
         stop.store(true, Ordering::Relaxed);
         let read = reading.join().unwrap_or(Err("the reader died".into()));
         taken.and_then(|taken| read.map(|()| taken))
     })?;
-    writer
-        .join()
-        .map_err(|_| "the loading thread died".to_string())??;
+    writers.end()?;
     live.drain()?;
     own.set("snapshot", "1")?;
     snapshot.drain()?;
@@ -145,7 +168,7 @@ fn of_tracepoints(context: &Context) -> Check {
     if !context.is_rtracefs() {
         skip!("tracefs loses what is written meanwhile");
     }
-    const SNAPSHOTS: u32 = 25;
+    let snapshots = rounds(12, 60) as u32;
     // Some milliseconds of calls around each snapshot. A caller that is bounded by time only fills the
     // buffer again before a slow reader has emptied the last snapshot, and events are overwritten.
     const CALLS: u32 = 4000;
@@ -175,13 +198,17 @@ fn of_tracepoints(context: &Context) -> Check {
                         sys::thread_id();
                     }
                     calls += 100;
+                    std::thread::sleep(Duration::from_micros(100));
+                } else {
+                    // Each sleep is some events: they must not fill the buffer while a slow reader is
+                    // busy with the last snapshot.
+                    std::thread::sleep(Duration::from_millis(2));
                 }
-                std::thread::sleep(Duration::from_micros(100));
             }
             (thread, calls)
         });
-        let taken = take_all(&own, &mut snapshot, || {
-            let done = allowed.fetch_add(CALLS, Ordering::Relaxed) == SNAPSHOTS * CALLS;
+        let taken = take_all(&own, &mut snapshot, |_, _| {
+            let done = allowed.fetch_add(CALLS, Ordering::Relaxed) == snapshots * CALLS;
             std::thread::sleep(Duration::from_millis(5));
             done
         });
@@ -269,7 +296,7 @@ fn load(context: &Context) -> Check {
         });
         let change = || -> Check {
             let mut random = Random(9);
-            for round in 0..60 {
+            for round in 0..rounds(30, 200) {
                 let kb = (1 + random.below(3000)).to_string();
                 match random.below(6) {
                     0 => own.set(SUBBUF, &(4 << random.below(5)).to_string())?,
@@ -280,9 +307,8 @@ fn load(context: &Context) -> Check {
                     _ => own.set("buffer_size_kb", &kb)?,
                 }
                 if round % 15 == 7 && cpus > 1 {
-                    let online = format!("/sys/devices/system/cpu/cpu{}/online", cpus - 1);
                     for value in ["0", "1"] {
-                        std::fs::write(&online, value).map_err(|e| format!("{online}: {e}"))?;
+                        switch_cpu(cpus - 1, value)?;
                     }
                 }
             }
@@ -335,8 +361,7 @@ fn offline(context: &Context) -> Check {
         skip!("this kernel's tracefs has no snapshot");
     }
     let last = cpus - 1;
-    let online = format!("/sys/devices/system/cpu/cpu{last}/online");
-    let switch = |value: &str| std::fs::write(&online, value).map_err(|e| format!("{online}: {e}"));
+    let switch = |value: &str| switch_cpu(last, value);
     let mark = |text: &str| -> Check {
         sys::pin_to(last);
         let done = own.set("trace_marker", text);

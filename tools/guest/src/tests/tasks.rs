@@ -273,9 +273,13 @@ fn tgid_column(context: &Context) -> Check {
     for tree in [&own, &reference] {
         tree.set(SWITCHES, "1")?;
         tree.clear()?;
-        std::thread::sleep(std::time::Duration::from_millis(100));
+        let mut text = String::new();
+        sys::wait_until(std::time::Duration::from_secs(5), || {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            text = tree.get("trace").unwrap_or_default();
+            text.contains("<idle>-0 ")
+        });
         tree.set(SWITCHES, "0")?;
-        let text = tree.get("trace")?;
         let idle = text.lines().find(|line| line.contains("<idle>-0 "));
         report.expect(
             idle.is_some_and(|line| line.contains("-0       (-------) [")),
