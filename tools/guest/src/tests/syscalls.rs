@@ -7,13 +7,13 @@ use super::golden::without_stamp;
 use super::{pair, same, test, Test};
 use crate::check::{Check, Report};
 use crate::format::Format;
+use crate::soak::rounds;
 use crate::stream;
 use crate::sys;
 use crate::tree::{Instance, Tree};
-use crate::workload::Load;
+use crate::workload::{self, Load};
 use crate::Context;
 use std::collections::{BTreeSet, HashMap};
-use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
     test("syscalls.list", 30, list),
@@ -382,35 +382,31 @@ fn old_interface(context: &Context) -> Check {
 fn switched(context: &Context) -> Check {
     let own = Instance::new(&context.root, "rtg-own")?;
     let load = Load::start();
-    let end = Instant::now() + Duration::from_secs(6);
-    let mut rounds = 0;
-    while Instant::now() < end {
+    for round in 0..rounds(2, 20) {
         let other = Instance::new(&context.root, "rtg-second")?;
         other.set("events/syscalls/enable", "1")?;
         own.set("events/syscalls/enable", "1")?;
         own.set("events/syscalls/sys_enter_write/enable", "0")?;
         own.set(
             "syscall_user_buf_size",
-            if rounds % 2 == 0 { "0" } else { "165" },
+            if round % 2 == 0 { "0" } else { "165" },
         )?;
         own.set("set_event", "!syscalls:sys_enter_read")?;
         other.remove()?;
         own.set("events/syscalls/enable", "0")?;
-        rounds += 1;
         ensure!(
             own.get("trace")?.contains(" -> 0x"),
-            "round {rounds}: nothing"
+            "round {round}: nothing"
         );
         own.clear()?;
-        std::thread::sleep(Duration::from_millis(20));
+        workload::pipe(20);
         let entries = own.get("trace")?;
         let left = entries
             .lines()
             .filter(|line| !line.starts_with('#'))
             .count();
-        ensure_eq!(left, 0, "round {rounds}: recorded while off");
+        ensure_eq!(left, 0, "round {round}: recorded while off");
     }
     drop(load);
-    println!("{rounds} rounds");
     Ok(())
 }
