@@ -8,7 +8,7 @@ use crate::module;
 use crate::sys;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The archive of scripts/guest-modules, as its own name says of this kernel.
 fn archive() -> Option<PathBuf> {
@@ -104,12 +104,26 @@ impl<'a> Loaded<'a> {
         Ok(())
     }
 
-    /// Takes away those that can be, and says which stay.
-    pub fn remove_what_goes(&mut self) -> Vec<String> {
-        let names = self.names.drain(..).rev();
-        names
-            .filter(|name| unload(name, Duration::from_secs(3)).is_err())
-            .collect()
+    /// Takes away those that can be, and says which stay: when that are `few` and none has gone for
+    /// some seconds, they stay for ever.
+    pub fn remove_what_goes(&mut self, few: usize) -> Vec<String> {
+        let mut names: Vec<_> = self.names.drain(..).rev().collect();
+        let mut last = Instant::now();
+        loop {
+            let before = names.len();
+            names.retain(|name| module::unload(&name.replace('-', "_")).is_err());
+            if names.len() < before {
+                last = Instant::now();
+            }
+            let patience = match names.len() <= few {
+                true => Duration::from_secs(3),
+                false => sys::patience(Duration::from_secs(3)),
+            };
+            if names.is_empty() || last.elapsed() > patience {
+                return names;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 }
 
