@@ -7,6 +7,7 @@ use super::{test, Test};
 use crate::check::{Check, Report};
 use crate::errno::*;
 use crate::module;
+use crate::soak;
 use crate::sys::{self, Dirent};
 use crate::tree::{Instance, Tree};
 use crate::Context;
@@ -299,7 +300,7 @@ fn module_comes_and_goes(context: &Context) -> Check {
             })
             .collect();
         let rounds = || -> Check {
-            for round in 0..15 {
+            for round in 0..soak::rounds(6, 40) {
                 sys::finit_module(&image, "").map_err(|e| format!("load: {e}"))?;
                 let text = tree.get(FILE);
                 let (mut folder, mut listed) =

@@ -9,7 +9,7 @@ use crate::errno::*;
 use crate::maps::{self, Area, MapReader, Meta, EXEC, MAYMOVE, PAGE, PRIVATE, READ, SHARED, WRITE};
 use crate::module;
 use crate::rawcalls;
-use crate::soak::Share;
+use crate::soak::{rounds, Share};
 use crate::stream::Record;
 use crate::sys;
 use crate::tree::{Instance, Tree};
@@ -515,6 +515,8 @@ fn other_readers(context: &Context) -> Check {
 /// however often writers go round.
 fn stays_while_read(context: &Context) -> Check {
     sys::pin_to(0);
+    // Around the buffer some times.
+    let more = rounds(40, 200);
     for (kb, count) in [("4", 1), ("4", 3), ("8", 9)] {
         let own = Instance::new(&context.root, "rtg-own")?;
         own.set("buffer_subbuf_size_kb", kb)?;
@@ -526,7 +528,7 @@ fn stays_while_read(context: &Context) -> Check {
         let meta = reader.meta();
         let used = 16 + meta.consumed as usize;
         let before = reader.image(meta.id);
-        for i in 0..100 {
+        for i in 0..more {
             mark(&own, 1000 + i, LONG / 2)?;
             ensure_eq!(sys::poll_in(&reader.file, SOON), Ok(sys::POLLIN), "poll");
             own.get("trace")?;
@@ -541,7 +543,7 @@ fn stays_while_read(context: &Context) -> Check {
         }
         reader.drain()?;
         let last = reader.stream.records.last().map(number);
-        ensure_eq!(last, Some(Ok(1099)), "the last event");
+        ensure_eq!(last, Some(Ok(999 + more)), "the last event");
         let (overrun, lost) = (reader.meta().overrun, reader.stream.lost());
         ensure!(
             overrun > 0 && overrun == lost,
@@ -549,7 +551,7 @@ fn stays_while_read(context: &Context) -> Check {
         );
         ensure_eq!(
             reader.stream.records.len() as u64 + lost,
-            count as u64 + 100,
+            (count + more) as u64,
             "events and lost ones"
         );
         drop(reader);
