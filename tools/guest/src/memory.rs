@@ -14,7 +14,7 @@ use std::fs;
 use std::time::Duration;
 
 /// What others take and give back in between. One leaked buffer per round is far more.
-const PAGES_NOISE_KB: u64 = 12_000;
+const PAGES_NOISE_KB: u64 = 8_000;
 
 /// The same for small objects, of which one per round is seen.
 const SLAB_NOISE_KB: u64 = 1_000;

@@ -62,7 +62,7 @@ impl Share {
     pub fn least(&self, all: usize) -> usize {
         match self.of {
             1 => all,
-            of => all / of as usize / 2,
+            of => all / of as usize / 8,
         }
     }
 }

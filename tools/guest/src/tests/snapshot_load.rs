@@ -111,7 +111,9 @@ fn loses_nothing(context: &Context, reader: bool) -> Check {
             // That of a reader that has failed is not waited for.
             let of_reader =
                 !reader || reading.is_finished() || lived.load(Ordering::Relaxed) > 1000;
-            if taken > 4 && snapshot.records.len() > 1000 && of_reader {
+            // Of so many some come while another is under way.
+            let got = snapshot.records.len() + lived.load(Ordering::Relaxed);
+            if taken > 4 && snapshot.records.len() > 1000 && got > 20_000 && of_reader {
                 writers.enough();
             }
             writers.is_finished()
@@ -151,7 +153,7 @@ fn loses_nothing(context: &Context, reader: bool) -> Check {
         format!("refused: {refused:?}")
     });
     report.expect(
-        taken > 4 && nested > 20 && snapshot.records.len() > 1000,
+        taken > 4 && nested > 5 && snapshot.records.len() > 1000,
         || format!("{taken} snapshots, {nested} nested"),
     );
     report.expect(!reader || live.records.len() > 1000, || {

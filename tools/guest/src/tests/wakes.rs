@@ -7,6 +7,7 @@ use super::pipe::{Reader, PIPES};
 use super::{test, Test};
 use crate::check::Check;
 use crate::errno::*;
+use crate::soak;
 use crate::sys;
 use crate::tree::Instance;
 use crate::Context;
@@ -37,9 +38,11 @@ fn instance(context: &Context) -> Check<Instance> {
     Instance::new(&context.root, "rtg-wakes")
 }
 
-fn rounds(many: u64) -> u64 {
+/// In the usual run and in the long one.
+fn rounds(usual: usize, long: usize) -> u64 {
+    let many = soak::rounds(usual, long) as u64;
     match sys::proves_locking() {
-        true => many / 10,
+        true => many / 4,
         false => many,
     }
 }
@@ -61,7 +64,7 @@ fn poll_every_time(context: &Context) -> Check {
             .open_nonblock(name)
             .map_err(|e| format!("{name}: {e}"))?;
         let seen = Arc::new(AtomicU64::new(0));
-        let (counter, total) = (seen.clone(), rounds(4000));
+        let (counter, total) = (seen.clone(), rounds(1000, 20_000));
         let poller = std::thread::spawn(move || -> Check {
             sys::pin_to(sys::online_cpus() - 1);
             let mut bytes = vec![0; 1 << 16];
@@ -106,7 +109,7 @@ fn switched_events(context: &Context) -> Check {
     let own = instance(context)?;
     for name in PIPES {
         let reader = Reader::start(&own, name)?;
-        for round in 0..rounds(60) {
+        for round in 0..rounds(20, 200) {
             own.set("events/sched/sched_process_fork/enable", "1")?;
             own.set("events/sched/sched_process_fork/enable", "0")?;
             own.clear()?;
@@ -139,7 +142,7 @@ fn closed_by_another(context: &Context) -> Check {
         false => &[RAW],
     };
     for name in names {
-        for _ in 0..rounds(50) {
+        for _ in 0..rounds(30, 200) {
             let file = own.open(name).map_err(|e| format!("{name}: {e}"))?;
             let fd = file.into_raw_fd();
             let (send, thread) = channel();
@@ -174,7 +177,7 @@ fn closed_by_another(context: &Context) -> Check {
 
 /// An event wakes a sleeper; in the same moment the file closes and the instance goes.
 fn written_then_removed(context: &Context) -> Check {
-    for round in 0..rounds(150) {
+    for round in 0..rounds(60, 600) {
         let own = instance(context)?;
         own.set("buffer_percent", "0")?;
         let name = if round % 2 == 0 { "trace_pipe" } else { RAW };
@@ -248,7 +251,7 @@ fn traced_wakeups(context: &Context) -> Check {
         }
         fail!("round {round}: the reader does not get its marker")
     };
-    let result = (0..rounds(40)).try_for_each(wait);
+    let result = (0..rounds(40, 200)).try_for_each(wait);
     for file in events {
         own.set(file, "0")?;
     }
