@@ -120,7 +120,7 @@ const REFUSALS: &[Errno] = &[EINVAL, ERANGE, ENOMEM];
 fn texts() -> usize {
     match sys::proves_locking() {
         true => soak::rounds(500, 1_000),
-        false => soak::rounds(3_000, 10_000),
+        false => soak::rounds(1_500, 10_000),
     }
 }
 
@@ -298,7 +298,7 @@ fn task_names(context: &Context) -> Check {
         b"\x1b[31m".to_vec(),
         vec![],
     ];
-    for _ in 0..60 {
+    for _ in 0..soak::rounds(20, 60) {
         let name = chance.bytes(20);
         names.push(name.into_iter().filter(|byte| *byte != 0).collect());
     }
