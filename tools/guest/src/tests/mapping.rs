@@ -21,7 +21,7 @@ use std::time::Duration;
 
 pub const TESTS: &[Test] = &[
     test("mapping.first_page", 60, first_page),
-    test("mapping.events", 90, events),
+    exact("mapping.events", 90, events),
     test("mapping.areas", 90, areas),
     test("mapping.changes", 60, changes),
     test("mapping.child", 30, child),
