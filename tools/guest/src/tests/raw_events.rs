@@ -506,7 +506,7 @@ fn everything(context: &Context) -> Check {
         second.set(&format!("events/raw/{event}/enable"), "1")?;
     }
     // Nor need it be all at once; `asked_for` has them all.
-    let share = Share::one_of(10);
+    let share = Share::one_of(25);
     for event in raw_names(&first)? {
         if share.has(&event) || event == "sched_switch" {
             first.set(&format!("events/raw/{event}/enable"), "1")?;
