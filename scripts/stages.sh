@@ -70,10 +70,10 @@ run_stage() {
 	if [[ -f $logs/$name.prepares ]]; then
 		p=0 f=$((rc != 0))
 	else
-		# One that ends without such a line did not run and counts as a failure.
-		read -r p f <<<"${counts:-0 1}"
-		# A guest whose kernel complained fails even when its tests passed.
-		if ((rc != 0 && f == 0)); then
+		# One that ends without such a line did not run, and counts as a failure as one does
+		# that ran nothing. A guest whose kernel complained fails even when its tests passed.
+		read -r p f <<<"${counts:-0 0}"
+		if ((f == 0)) && ((rc != 0 || p == 0)); then
 			f=1
 		fi
 	fi
