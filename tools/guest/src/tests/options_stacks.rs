@@ -199,7 +199,7 @@ fn stacks_under_load(context: &Context) -> Check {
     );
     ensure!(
         // Not who is ending, nor who is just having its stack taken.
-        user * 10 > of_processes * 6 && user <= of_processes + 100,
+        user * 10 > of_processes * 4 && user <= of_processes + 100,
         "{user} stacks of {of_processes} events of processes"
     );
     ensure!(
