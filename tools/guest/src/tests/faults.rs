@@ -493,8 +493,11 @@ fn load_module(context: &Context) -> Check {
     let faults = Faults::new()?;
     module::umount(context)?;
     module::unload(module::NAME).map_err(|e| format!("unload: {e}"))?;
+    // Its KUnit tests would run at each load that goes well.
+    module::run_kunit(false)?;
     let result = load_with_faults(context, &faults);
     module::restore(context)?;
+    module::run_kunit(true)?;
     result
 }
 

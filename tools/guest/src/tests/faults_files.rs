@@ -9,6 +9,7 @@ use crate::callers;
 use crate::check::{Check, Report};
 use crate::errno::*;
 use crate::faults::Faults;
+use crate::soak::Share;
 use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::Context;
@@ -234,6 +235,7 @@ fn files(context: &Context) -> Check {
     let faults = Faults::new()?;
     let own = Instance::new(&context.root, "rtg-faults")?;
     own.set("buffer_size_kb", "60")?;
+    let share = Share::one_of(3);
     let mut report = Report::default();
     for Row {
         first,
@@ -243,6 +245,9 @@ fn files(context: &Context) -> Check {
     } in ROWS
     {
         let (file, text) = *write;
+        if !share.has(&format!("{first:?} {file} {text}")) {
+            continue;
+        }
         first.iter().try_for_each(|step| put(&own, step))?;
         own.set("trace_marker", "kept")?;
         let before = RefCell::new(state(&own)?);
