@@ -142,6 +142,16 @@ impl CpuReader {
         }
         Ok(())
     }
+
+    /// The same, and forgets the records but the last one, whose stamp is compared with the next
+    /// one's. Returns how many it forgot.
+    pub fn drain_and_forget(&mut self, most: usize) -> Check<usize> {
+        self.drain_some(most)?;
+        let records = &mut self.stream.records;
+        let done = records.len().saturating_sub(1);
+        records.drain(..done);
+        Ok(done)
+    }
 }
 
 /// Consumes one CPU's buffer until it is empty.

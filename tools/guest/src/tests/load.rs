@@ -59,12 +59,7 @@ fn resize(context: &Context) -> Check {
                 .collect::<Check<Vec<_>>>()?;
             while !stop.load(Ordering::Relaxed) {
                 for reader in &mut readers {
-                    reader.drain_some(100)?;
-                    // The last one stays, for its stamp is compared with the next one's.
-                    let records = &mut reader.stream.records;
-                    let done = records.len().saturating_sub(1);
-                    records.drain(..done);
-                    count.fetch_add(done, Ordering::Relaxed);
+                    count.fetch_add(reader.drain_and_forget(100)?, Ordering::Relaxed);
                 }
             }
             Ok(())
