@@ -72,7 +72,7 @@ help:
 	@echo '  test-long        what takes hours instead of minutes'
 	@echo '  check            formatting, lints, rules, host tests of the core'
 	@echo '  mutants          seeded bugs of the core, each of which a host test must find'
-	@echo '  kunit            the KUnit tests in the test kernel'
+	@echo '  kunit            the KUnit tests in the test kernel (scripts/kunit debug: in that one)'
 	@echo '  samples          the sample modules in the stock kernel'
 	@echo '  sanitizers       mistakes on purpose, which the kernels with checks must report'
 	@echo '  suspend          the clock before and after a suspend to RAM'

@@ -32,8 +32,9 @@ die() {
 }
 
 install_package() {
-	apt-get -qq update
-	DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "$1"
+	apt-get -qq update &&
+		DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 install -y \
+			--no-install-recommends "$1"
 }
 
 # need TOOL...: what the host lacks is installed where that is possible (root on
@@ -50,9 +51,15 @@ need() {
 		if ((EUID != 0)) || ! command -v apt-get >/dev/null; then
 			die "'$tool' is missing on this machine (Debian: package $package)"
 		fi
-		say "installing $package"
-		install_package "$package" >&2 ||
-			die "'$tool' is missing and cannot be installed"
+		# One at a time, for apt does not wait for itself; the second finds it there.
+		(
+			locked apt
+			command -v "$tool" >/dev/null || {
+				say "installing $package"
+				install_package "$package" >&2
+			}
+		) || die "'$tool' is missing and cannot be installed"
+		hash -r
 	done
 }
 

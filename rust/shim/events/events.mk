@@ -69,6 +69,7 @@ rt-events-$(CONFIG_I2C) += i2c smbus
 rt-events-$(CONFIG_HWMON) += hwmon
 rt-events-$(CONFIG_PM_DEVFREQ) += devfreq
 rt-events-$(CONFIG_TSM_MEASUREMENTS) += tsm_mr
+rt-events-$(CONFIG_RAS) += ras
 rt-events-$(CONFIG_NET) += neigh
 rt-events-$(CONFIG_PAGE_POOL) += page_pool
 rt-events-$(CONFIG_BRIDGE) += bridge
