@@ -28,7 +28,8 @@ use crate::{
         self,
         events::{
             CAPACITY,
-            FIRST_ID, //
+            FIRST_ID,
+            RECORDS, //
         },
         fs::FOLDER_MODE,
         listing::{
@@ -88,7 +89,25 @@ const INTERNAL_ID: u16 = 0;
 /// Places in front of the folders, for the files; at most that many a folder.
 const FILES: u16 = 14;
 // The places of all folders are in the list.
-const _: () = assert!(FILES as usize + FIRST_ID as usize + CAPACITY < PLACES as usize);
+const _: () = assert!(FILES as usize + RECORDS as usize + CAPACITY < PLACES as usize);
+
+/// The place of the folder that is about an id, or a system of which that is the first.
+fn place_of(id: u16) -> u16 {
+    let at = match id.checked_sub(FIRST_ID) {
+        Some(event) => RECORDS.saturating_add(event),
+        None => id,
+    };
+    FILES.saturating_add(at)
+}
+
+/// The least id whose folder is at `place` or behind it.
+fn id_from(place: u16) -> u16 {
+    let at = place.saturating_sub(FILES);
+    match at.checked_sub(RECORDS) {
+        Some(event) => FIRST_ID.saturating_add(event),
+        None => at,
+    }
+}
 
 /// Calls `f` with the folder, of one system and event for all, and the name of each file.
 pub(super) fn for_each_file(mut f: impl FnMut(&str, &CStr)) {
@@ -208,7 +227,7 @@ impl Listing for Node {
             mode: FOLDER_MODE,
             node: node(&self.inst, arg, None)?,
         };
-        Ok(Some((FILES.wrapping_add(id), listed)))
+        Ok(Some((place_of(id), listed)))
     }
 
     fn list(&self, from: u16, say: &mut dyn FnMut(&Name<'_>) -> bool) {
@@ -222,9 +241,9 @@ impl Listing for Node {
                 return;
             }
         }
-        for_each_folder(self.arg, from.saturating_sub(FILES), |id, text| {
+        for_each_folder(self.arg, id_from(from), |id, text| {
             say(&Name {
-                place: FILES.wrapping_add(id),
+                place: place_of(id),
                 text,
                 folder: true,
             })

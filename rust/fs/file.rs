@@ -12,6 +12,7 @@ use crate::{
         open::OpenFile,
         raw_calls,
         text_file::{
+            Moves,
             Show,
             Store,
             TextFile, //
@@ -24,6 +25,7 @@ use crate::{
         Instance, //
     },
     kapi::{
+        c,
         dir,
         wait::Poller, //
     },
@@ -150,6 +152,8 @@ pub(crate) enum Handler {
     Show(Show),
     /// A text that can be changed.
     Knob(Show, Store),
+    /// The same, where a write moves the position in another way.
+    Moving(Show, Store, Moves),
     /// The same, changed by one word: a long write is refused before it is looked at.
     Word(Show, Store),
     /// The same, changed by a text that is shorter than a page.
@@ -163,7 +167,8 @@ impl Handler {
     pub(crate) fn mode(&self) -> u16 {
         match self {
             Handler::Show(_) => 0o440,
-            Handler::Knob(..) | Handler::Word(..) | Handler::Line(..) => 0o640,
+            Handler::Knob(..) | Handler::Moving(..) => 0o640,
+            Handler::Word(..) | Handler::Line(..) => 0o640,
             Handler::Own(mode, ..) => *mode,
         }
     }
@@ -172,6 +177,7 @@ impl Handler {
     pub(crate) fn kind(&self) -> Kind {
         match self {
             Handler::Own(_, kind, _) => *kind,
+            Handler::Word(..) => Kind::Lines,
             _ => Kind::Text,
         }
     }
@@ -180,7 +186,8 @@ impl Handler {
     pub(crate) fn open(&self, at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
         match self {
             Handler::Show(show) => TextFile::show(*show),
-            Handler::Knob(show, store) => TextFile::knob(*show, *store),
+            Handler::Knob(show, store) => TextFile::knob(*show, *store, Moves::Len),
+            Handler::Moving(show, store, moves) => TextFile::knob(*show, *store, *moves),
             Handler::Word(show, store) => TextFile::word(*show, *store),
             Handler::Line(show, store) => TextFile::line(*show, *store),
             Handler::Own(_, _, open) => open(at),
@@ -203,6 +210,10 @@ pub(crate) struct Node {
 pub(crate) enum Kind {
     /// A text, read at any position.
     Text,
+    /// A text that is not written at a position: `pwrite` is ESPIPE.
+    Lines,
+    /// The same if it was opened for reading.
+    LinesRead,
     /// A stream of events: no position, can be polled.
     Stream,
     /// A stream of sub-buffers, which need not be copied.
@@ -215,6 +226,8 @@ impl Kind {
     /// The table for files of this kind.
     pub(crate) const fn operations(self) -> &'static bindings::file_operations {
         const TEXT: &bindings::file_operations = &operations(open_text);
+        const LINES: &bindings::file_operations = &operations(open_lines);
+        const LINES_READ: &bindings::file_operations = &operations(open_lines_read);
         const STREAM: &bindings::file_operations = &bindings::file_operations {
             poll: Some(poll),
             ..operations(open_stream)
@@ -233,6 +246,8 @@ impl Kind {
 
         match self {
             Kind::Text => TEXT,
+            Kind::Lines => LINES,
+            Kind::LinesRead => LINES_READ,
             Kind::Stream => STREAM,
             Kind::Raw => RAW,
             Kind::Sink => SINK,
@@ -301,6 +316,30 @@ unsafe fn open(inode: *mut bindings::inode, file: *mut bindings::file) -> Result
 unsafe extern "C" fn open_text(inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
     // SAFETY: By the contract.
     from_result(|| unsafe { open(inode, file) }.map(|()| 0))
+}
+
+/// # Safety
+///
+/// See `open`.
+unsafe extern "C" fn open_lines(inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
+    // SAFETY: By the contract; nobody else uses the file yet.
+    from_result(|| unsafe { open(inode, file).map(|()| c::rt_forbid_pwrite(file)) }.map(|()| 0))
+}
+
+/// # Safety
+///
+/// See `open`.
+unsafe extern "C" fn open_lines_read(
+    inode: *mut bindings::inode,
+    file: *mut bindings::file,
+) -> c_int {
+    // SAFETY: By the contract.
+    match unsafe { (*file).f_flags } & bindings::O_ACCMODE {
+        // SAFETY: By the contract.
+        bindings::O_WRONLY => unsafe { open_text(inode, file) },
+        // SAFETY: By the contract.
+        _ => unsafe { open_lines(inode, file) },
+    }
 }
 
 /// # Safety
@@ -413,6 +452,8 @@ mod tests {
     fn operations_of_each_kind() {
         for (kind, read, polled) in [
             (Kind::Text, true, false),
+            (Kind::Lines, true, false),
+            (Kind::LinesRead, true, false),
             (Kind::Stream, true, true),
             (Kind::Raw, true, true),
             (Kind::Sink, false, false),

@@ -11,6 +11,7 @@ use super::{
         Seen,
         Style, //
     },
+    symbols::Symbols,
     text_file::Text, //
 };
 use crate::{
@@ -21,8 +22,7 @@ use crate::{
     },
     kapi::{
         cmdlines,
-        events,
-        symbol, //
+        events, //
     },
     text::{
         json,
@@ -37,8 +37,12 @@ use kernel::prelude::*;
 
 /// Makes objects.
 pub(crate) struct Json {
-    formats: KVVec<Known>,
+    formats: Formats,
+    symbols: Symbols,
 }
+
+/// The texts of `format` of the events that were met.
+struct Formats(KVVec<Known>);
 
 /// An event that was met.
 struct Known {
@@ -50,7 +54,8 @@ impl Json {
     /// A maker of objects.
     pub(crate) const fn new() -> Self {
         Self {
-            formats: KVVec::new(),
+            formats: Formats(KVVec::new()),
+            symbols: Symbols::new(),
         }
     }
 
@@ -99,15 +104,19 @@ impl Json {
         out.write_str(",\"fields\":{")?;
         if id == format::RAW_DATA.id {
             fields::write_raw_data(record, out)?;
-        } else if let Some(format) = self.format(id)? {
-            fields::write_fields(format, record, &mut symbol::write_address, out)?;
+        } else if let Some(format) = self.formats.of(id)? {
+            let symbols = &mut self.symbols;
+            let mut address = |address, out: &mut dyn Write| symbols.write_json(address, out);
+            fields::write_fields(format, record, &mut address, out)?;
         }
         out.write_str("}")
     }
+}
 
+impl Formats {
     /// The text of the `format` of an event.
-    fn format(&mut self, id: u16) -> Result<Option<&str>, fmt::Error> {
-        let known = self.formats.iter().position(|known| known.id == id);
+    fn of(&mut self, id: u16) -> Result<Option<&str>, fmt::Error> {
+        let known = self.0.iter().position(|known| known.id == id);
         let at = match known {
             Some(at) => at,
             None => {
@@ -119,14 +128,14 @@ impl Json {
                         None => return Ok(None),
                     },
                 }
-                let at = self.formats.len();
-                self.formats
+                let at = self.0.len();
+                self.0
                     .push(Known { id, format }, GFP_KERNEL)
                     .map_err(|_| fmt::Error)?;
                 at
             }
         };
-        let text = self.formats.get(at).map(|known| known.format.bytes());
+        let text = self.0.get(at).map(|known| known.format.bytes());
         Ok(text.and_then(|text| core::str::from_utf8(text).ok()))
     }
 }

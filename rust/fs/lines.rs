@@ -5,15 +5,15 @@
 //! Both files hand over the record and get its line or lines; which event comes next and what was lost
 //! they know themselves.
 
-use super::text_file::Text;
+use super::{
+    symbols::Symbols,
+    text_file::Text, //
+};
 use crate::{
     event::{
         context::Common,
         format,
-        values::{
-            self,
-            Kernel, //
-        }, //
+        values, //
     },
     instance::Instance,
     kapi::{
@@ -24,8 +24,6 @@ use crate::{
             Manner,
             Printer, //
         },
-        strings,
-        symbol::Symbol, //
     },
     text::{
         builtin,
@@ -44,11 +42,7 @@ use crate::{
             Opt,
             OptionSet, //
         },
-        stack::{
-            self,
-            Names, //
-        },
-        word,
+        stack,
         writer::ByteWrite, //
     },
 };
@@ -90,6 +84,7 @@ impl Style {
 /// Makes lines.
 pub(crate) struct Lines {
     printer: Printer,
+    symbols: Symbols,
 }
 
 /// An event with its place and time.
@@ -118,6 +113,7 @@ impl Lines {
     pub(crate) fn new() -> Result<Self> {
         Ok(Self {
             printer: Printer::new()?,
+            symbols: Symbols::new(),
         })
     }
 
@@ -177,7 +173,7 @@ impl Lines {
             return form::write_unknown(Form::Text, id, out);
         };
         if options.has(Opt::Fields) {
-            return write_fields(event, record, out);
+            return write_fields(event, record, &mut self.symbols, out);
         }
         // The text of a call begins with a name of its own, as in ftrace.
         if event.call().is_none() {
@@ -205,7 +201,7 @@ impl Lines {
         }
         if id == format::PRINT.id {
             let address = builtin::marker_address(record).unwrap_or(0);
-            stack::write_address(address, options, &mut Symbols, out)?;
+            stack::write_address(address, options, &mut self.symbols, out)?;
             out.write_str(": ")?;
             return out.write_bytes(builtin::marker_text(record));
         }
@@ -213,7 +209,7 @@ impl Lines {
             return builtin::write_raw_data(record, out);
         }
         if id == format::KERNEL_STACK.id {
-            return stack::write_callers(record, options, &mut Symbols, out);
+            return stack::write_callers(record, options, &mut self.symbols, out);
         }
         if id == format::USER_STACK.id {
             let (process, callers) = (stack::process(record), stack::user_callers(record));
@@ -285,44 +281,14 @@ fn write_plain(form: Form, id: u16, record: &[u8], out: &mut Text) -> fmt::Resul
     }
 }
 
-fn write_fields(event: &Event, record: &[u8], out: &mut Text) -> fmt::Result {
+fn write_fields(
+    event: &Event,
+    record: &[u8],
+    symbols: &mut Symbols,
+    out: &mut Text,
+) -> fmt::Result {
     write!(out, "{}:", event.name())?;
     event
-        .with_fields(|fields| values::write(record, fields, &mut Symbols, out))
+        .with_fields(|fields| values::write(record, fields, symbols, out))
         .unwrap_or_else(|| out.write_char('\n'))
-}
-
-/// The kernel's names.
-struct Symbols;
-
-impl Names for Symbols {
-    fn write_name(
-        &mut self,
-        address: u64,
-        offset: bool,
-        out: &mut dyn ByteWrite,
-    ) -> Result<bool, fmt::Error> {
-        let symbol = match offset {
-            true => Symbol::at(address),
-            false => Symbol::name_at(address),
-        };
-        match symbol.name() {
-            Some(name) => out.write_str(name).map(|()| true),
-            None => Ok(false),
-        }
-    }
-}
-
-impl Kernel for Symbols {
-    fn write_symbol(&mut self, address: u64, out: &mut dyn ByteWrite) -> fmt::Result {
-        out.write_str(Symbol::at(address).text())
-    }
-
-    fn write_string(&mut self, address: u64, out: &mut dyn ByteWrite) -> fmt::Result {
-        let written = strings::with_string(address, false, |string| {
-            out.write_char(':')?;
-            out.write_bytes(word::c_string(string))
-        });
-        written.unwrap_or(Ok(()))
-    }
 }

@@ -9,7 +9,7 @@
 //! - `groups`: events that go with their module;
 //! - `text_file`, `knob`, `events`, `features`: files that are a text;
 //! - `trace`, `pipe`, `lines`: the events as text; `json`, `maker`: in another form; `share`: to several
-//!   readers; `raw`: the events as bytes; `marker`: events from users; `snapshot`: taking one; `free`:
+//!   readers; `line_queue`: lines that wait for a reader; `symbols`: names of addresses; `raw`: the events as bytes; `marker`: events from users; `snapshot`: taking one; `free`:
 //!   giving the memory back.
 //!
 //! Nothing here knows rings or probes: an instance does what the files ask for.
@@ -23,6 +23,7 @@ mod free;
 mod groups;
 mod json;
 mod knob;
+mod line_queue;
 mod lines;
 mod maker;
 mod marker;
@@ -35,6 +36,7 @@ mod share;
 mod sleep;
 mod snapshot;
 mod superblock;
+mod symbols;
 mod syscalls;
 mod text_file;
 mod trace;

@@ -3,8 +3,9 @@
 //! `trace_pipe` and `trace_pipe_json`: the events of all CPUs or of one as text, in the order of time,
 //! consumed.
 //!
-//! An event is consumed when its line is made. A line that the user had no room for stays with the open
-//! file and is given first next time. Sleeping until there are events, and the end of the file, are
+//! An event is consumed when its line is made and there is room for it, so that closing the file loses
+//! none. Of a line that a short read had no room for the rest stays with the open file and is given
+//! first next time. Sleeping until there are events, and the end of the file, are
 //! the business of `fs::file`; this file only says what it waits for.
 
 use super::{
@@ -14,6 +15,10 @@ use super::{
         TraceFile,
         Want, //
     },
+    line_queue::{
+        LineQueue,
+        Wanted, //
+    },
     lines::{
         Delay,
         Seen,
@@ -22,7 +27,6 @@ use super::{
     maker::Maker,
     share,
     text_file::{
-        give,
         no_memory,
         Text, //
     },
@@ -50,9 +54,6 @@ use kernel::{
     sync::Arc, //
 };
 
-/// The most text that is made for one read.
-const CHUNK: usize = 64 * 1024;
-
 /// Opens `trace_pipe`, unless somebody else consumes the same events.
 pub(crate) fn open(at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
     open_as(at, Maker::lines()?)
@@ -76,8 +77,7 @@ fn open_as(at: &At<'_>, maker: Maker) -> Result<KBox<dyn TraceFile>> {
         maker,
         latency: at.inst.options().has(Opt::LatencyFormat),
         cpus: list,
-        text: Text::new(),
-        given: 0,
+        lines: LineQueue::new(),
         delivered: false,
         _token: token,
     };
@@ -90,10 +90,8 @@ struct Pipe {
     /// They have the form that `latency-format` asked for when it was opened.
     latency: bool,
     cpus: KVec<Consumer>,
-    /// Lines of consumed events.
-    text: Text,
-    /// How much of `text` the user has.
-    given: usize,
+    /// Those of consumed events.
+    lines: LineQueue,
     /// The user got something: from now on the end of tracing is the end of the file. Before, a reader
     /// waits for tracing to begin.
     delivered: bool,
@@ -102,19 +100,14 @@ struct Pipe {
 }
 
 impl Pipe {
-    fn all_given(&self) -> bool {
-        self.given >= self.text.bytes().len()
-    }
-
-    /// Consumes events and makes their lines, at least `wanted` bytes if there are so many.
-    fn fill(&mut self, inst: &Arc<Instance>, wanted: usize) -> Result {
+    /// Makes the lines of the next events, as many as are wanted, and consumes those events. Says whether
+    /// the next line is longer than what is wanted.
+    fn fill(&mut self, inst: &Arc<Instance>, wanted: Wanted) -> Result<bool> {
         let style = Style::of(inst);
         // Time has passed since the last read.
         let mut settled = Settled::default();
-        self.text.clear();
-        self.given = 0;
         let mut number = 0u64;
-        while self.text.bytes().len() < wanted {
+        while self.lines.text().bytes().len() < wanted.bytes {
             let mut pipes = Pipes {
                 inst,
                 cpus: &mut self.cpus,
@@ -125,23 +118,39 @@ impl Pipe {
             let Some(cpu) = self.cpus.get_mut(place) else {
                 break;
             };
+            let text = self.lines.text();
+            let before = text.bytes().len();
             // Numbers begin with each read, at 1; what comes next is not looked for.
-            number = number.saturating_add(1);
-            let latency = self.latency.then_some(number);
-            if print_next(cpu, inst, &mut self.maker, style, latency, &mut self.text)? {
+            let latency = self.latency.then_some(number.saturating_add(1));
+            let made = write_next(cpu, &mut self.maker, style, latency, text);
+            let too_long = wanted.is_too_long(before, text.bytes().len());
+            if made.is_err() || too_long {
+                text.truncate(before);
+                return made.map(|()| too_long);
+            }
+            if cpu.take(inst) {
+                number = number.saturating_add(1);
+            } else {
+                text.truncate(before);
+            }
+            if cpu.stamp().is_none() {
                 settled.unsettle();
             }
         }
-        Ok(())
+        Ok(false)
     }
 }
 
 impl TraceFile for Pipe {
     fn read(&mut self, at: &At<'_>, out: &mut IovIterDest<'_>, pos: &mut i64) -> Result<Step> {
-        if self.all_given() {
-            self.fill(at.inst, out.len().min(CHUNK))?;
-        }
-        if self.text.bytes().is_empty() {
+        let too_long = match self.lines.wants(out) {
+            Some(wanted) => self.fill(at.inst, wanted)?,
+            None => false,
+        };
+        if self.lines.is_empty() {
+            if too_long {
+                return Ok(Step::Bytes(0));
+            }
             return Ok(Step::Empty(Want {
                 buf: Buf::Live,
                 cpus: at.cpus(),
@@ -149,28 +158,27 @@ impl TraceFile for Pipe {
             }));
         }
         self.delivered = true;
-        give(self.text.bytes(), &mut self.given, out, pos)
+        self.lines.give(out, pos)
     }
 
     fn readable(&mut self, at: &At<'_>, poller: &Poller<'_>) -> bool {
         let more = at.inst.poll_share(at.cpus(), poller);
-        more || !self.all_given()
+        more || !self.lines.is_empty()
     }
 }
 
-/// Consumes the next event of a CPU and prints it. Says whether to look for events again.
-fn print_next(
-    consumer: &mut Consumer,
-    inst: &Instance,
+/// Writes the next event of a CPU, if there is one.
+fn write_next(
+    consumer: &Consumer,
     maker: &mut Maker,
     style: Style,
     latency: Option<u64>,
     text: &mut Text,
-) -> Result<bool> {
-    let cpu = consumer.cpu();
-    let Some(event) = consumer.take(inst) else {
-        return Ok(true);
+) -> Result {
+    let Some(event) = consumer.next() else {
+        return Ok(());
     };
+    let cpu = consumer.cpu();
     maker.write_lost(cpu, event.lost, text).map_err(no_memory)?;
     let seen = Seen {
         cpu,
@@ -182,8 +190,7 @@ fn print_next(
         }),
     };
     // SAFETY: The consumer found the record in the copy of a sub-buffer, between whole events.
-    unsafe { maker.write_event(style, &seen, text) }.map_err(no_memory)?;
-    Ok(consumer.stamp().is_none())
+    unsafe { maker.write_event(style, &seen, text) }.map_err(no_memory)
 }
 
 /// The CPUs as [`merge::next`] sees them.

@@ -4,8 +4,9 @@
 //! consumed.
 //!
 //! A read gives one sub-buffer, filled up with zeros, of the size that sub-buffers have then. When the
-//! user's buffer is shorter, the rest stays with the open file for the next read. The file has the memory
-//! of one sub-buffer, and exchanges it for that of each that it gives: the only copy is the user's.
+//! user's buffer is shorter, the sub-buffer has only the events that fit, so that closing the file loses
+//! none, and the rest, which is zeros, stays with the open file for the next read. The file has the
+//! memory of one sub-buffer, and exchanges it for that of each that it gives: the only copy is the user's.
 
 use super::{
     file::{
@@ -26,11 +27,7 @@ use crate::{
         pages::Image,
         wait::Poller, //
     },
-    ring::wire::{
-        record,
-        Record,
-        HEADER, //
-    },
+    ring::give::Part,
 };
 use kernel::{
     iov::IovIterDest,
@@ -70,29 +67,15 @@ impl Raw {
         Ok(KBox::new(file, GFP_KERNEL)?)
     }
 
-    /// Gets the next sub-buffer. Is there one?
-    fn fill(&mut self, at: &At<'_>) -> Result<bool> {
+    /// Gets the next sub-buffer, or of its events those for which the user has room.
+    fn fill(&mut self, at: &At<'_>, room: usize) -> Result<Part> {
         // Until it is done, nothing of the page is to be given, whatever happens.
         self.given = usize::MAX;
-        let filled = at.inst.raw_read(self.buf, self.cpu, &mut self.page)?;
-        if filled {
+        let part = at.inst.raw_read(self.buf, self.cpu, &mut self.page, room)?;
+        if part == Part::Taken {
             self.given = 0;
         }
-        Ok(filled)
-    }
-
-    /// Where the first event of the sub-buffer ends.
-    fn first_event_end(&self) -> usize {
-        let mut end = HEADER;
-        loop {
-            match record(self.page.bytes(), end) {
-                Ok((Record::Extend { .. } | Record::Stamp { .. }, size)) => {
-                    end = end.saturating_add(size);
-                }
-                Ok((_, size)) => return end.saturating_add(size),
-                Err(_) => return end,
-            }
-        }
+        Ok(part)
     }
 }
 
@@ -101,20 +84,19 @@ impl TraceFile for Raw {
     /// there waits for a read with a longer one.
     fn read(&mut self, at: &At<'_>, out: &mut IovIterDest<'_>, pos: &mut i64) -> Result<Step> {
         if self.given >= self.page.bytes().len() {
-            if !self.fill(at)? {
-                return Ok(Step::Empty(Want {
-                    buf: self.buf,
-                    cpus: CpuSel::One(self.cpu),
-                    ends_when_off: false,
-                }));
+            match self.fill(at, out.len())? {
+                Part::Taken => {}
+                Part::TooShort => return Ok(Step::Bytes(0)),
+                Part::Empty => {
+                    return Ok(Step::Empty(Want {
+                        buf: self.buf,
+                        cpus: CpuSel::One(self.cpu),
+                        ends_when_off: false,
+                    }))
+                }
             }
         }
-        let page = self.page.bytes();
-        let short = out.len() < page.len();
-        if self.given == 0 && short && out.len() < self.first_event_end() {
-            return Ok(Step::Bytes(0));
-        }
-        give(page, &mut self.given, out, pos)
+        give(self.page.bytes(), &mut self.given, out, pos)
     }
 
     fn readable(&mut self, at: &At<'_>, poller: &Poller<'_>) -> bool {

@@ -3,11 +3,12 @@
 //! `trace_pipe` and `trace_pipe_json` of an instance with the option `pipe-share`: each open file reads
 //! all events for itself.
 //!
-//! Nothing is consumed, so any number of readers get the same events, and `trace` still shows them. The
-//! first read begins with the oldest event there is. A reader that is slower than the writers is told
-//! how many events it missed; what a consumer takes away under it counts as missed. Buffers that were
-//! emptied are read from their new beginning, and behind a snapshot that was taken nothing but the new
-//! events are read. The option counts when the file is opened.
+//! Nothing is consumed, so any number of readers get the same events, and `trace` still shows them. A
+//! reader gets the oldest event that was there when it opened the file, and all that came behind it. It
+//! is told how many of these it missed, in front of the next one of the CPU: because it is slower than the
+//! writers, or a consumer, a snapshot or another size of the sub-buffers took them. What somebody
+//! emptied away is not missed, and the old events that come back with a second snapshot are not read
+//! again. The option counts when the file is opened.
 
 use super::{
     file::{
@@ -16,16 +17,13 @@ use super::{
         TraceFile,
         Want, //
     },
+    line_queue::LineQueue,
     lines::{
         Seen,
         Style, //
     },
     maker::Maker,
-    text_file::{
-        give,
-        no_memory,
-        Text, //
-    },
+    text_file::no_memory,
     trace::{
         CpuTour,
         Tours, //
@@ -37,7 +35,9 @@ use crate::{
             self,
             Settled, //
         },
+        progress::Progress,
         share::Mark,
+        stream::Tour,
         Buf, //
     },
     kapi::wait::Poller,
@@ -47,20 +47,21 @@ use kernel::{
     prelude::*, //
 };
 
-/// The most text that is made for one read.
-const CHUNK: usize = 64 * 1024;
-
 /// Opens the file.
 pub(crate) fn open(at: &At<'_>, maker: Maker) -> Result<KBox<dyn TraceFile>> {
-    let mut list = KVec::new();
+    let (mut cpus, mut all) = (KVec::new(), KVec::new());
     for cpu in at.cpus().iter() {
-        list.push(CpuTour::new(cpu), GFP_KERNEL)?;
+        let now = at.inst.counts(cpu)?;
+        let progress = Progress::new(&now);
+        let tour = Tour::from(progress.next(now.live));
+        cpus.push(CpuTour::new(cpu, now.live, tour), GFP_KERNEL)?;
+        all.push(progress, GFP_KERNEL)?;
     }
     let file = Share {
         maker,
-        cpus: list,
-        text: Text::new(),
-        given: 0,
+        cpus,
+        progress: all,
+        lines: LineQueue::new(),
         delivered: false,
         last: at.inst.mark(at.cpus()),
         drained: false,
@@ -72,9 +73,9 @@ pub(crate) fn open(at: &At<'_>, maker: Maker) -> Result<KBox<dyn TraceFile>> {
 struct Share {
     maker: Maker,
     cpus: KVec<CpuTour>,
-    /// What nobody asked for yet, and what was given of it.
-    text: Text,
-    given: usize,
+    /// What was seen of each of these CPUs.
+    progress: KVec<Progress>,
+    lines: LineQueue,
     /// The user got something: from now on the end of tracing is the end of the file.
     delivered: bool,
     /// The mark when events were looked for last.
@@ -84,31 +85,17 @@ struct Share {
 }
 
 impl Share {
-    fn all_given(&self) -> bool {
-        self.given >= self.text.bytes().len()
-    }
-
     /// Makes the text of the next events, at least `wanted` bytes if there are so many.
     fn fill(&mut self, at: &At<'_>, wanted: usize) -> Result {
         let style = Style::of(at.inst);
-        let mark = at.inst.mark(at.cpus());
-        for cpu in self.cpus.iter_mut() {
-            if !mark.goes_on(self.last) {
-                *cpu = CpuTour::new(cpu.cpu);
-            }
-            // The text has an end, and a reader that is behind goes on with the next read.
-            cpu.tour.go_on_to(u64::MAX);
-        }
-        self.last = mark;
+        self.last = at.inst.mark(at.cpus());
+        self.go_on(at)?;
         self.drained = false;
-        self.text.clear();
-        self.given = 0;
         // Time has passed since the last read.
         let mut settled = Settled::default();
-        while self.text.bytes().len() < wanted {
+        while self.lines.text().bytes().len() < wanted {
             let mut tours = Tours {
                 inst: at.inst,
-                bank: mark.bank,
                 cpus: &mut self.cpus,
             };
             let Some(place) = merge::next(&mut tours, &mut settled)? else {
@@ -122,12 +109,36 @@ impl Share {
         Ok(())
     }
 
+    /// Goes to the rings that are live now, and counts what was missed meanwhile.
+    fn go_on(&mut self, at: &At<'_>) -> Result {
+        loop {
+            let live = at.inst.bank(Buf::Live);
+            let mut same = true;
+            for (cpu, progress) in self.cpus.iter_mut().zip(self.progress.iter_mut()) {
+                progress.seen(cpu.bank, cpu.tour.next());
+                let now = at.inst.counts(cpu.cpu)?;
+                let missed = progress.go_on(&now);
+                let next = progress.next(now.live);
+                if (cpu.bank, cpu.tour.next()) != (now.live, next) {
+                    // What is left of its page was emptied away or taken by a snapshot.
+                    cpu.set_out(now.live, Tour::from(next));
+                }
+                cpu.missed = cpu.missed.saturating_add(missed);
+                same &= now.live == live;
+            }
+            // Events of two banks are not in the order of time.
+            if same {
+                return Ok(());
+            }
+        }
+    }
+
     /// Writes the next event of the CPU at `place`, and passes it. Says whether to look for events again.
     fn pass(&mut self, place: usize, style: Style) -> Result<bool> {
         let Some(cpu) = self.cpus.get_mut(place) else {
             return Ok(false);
         };
-        let text = &mut self.text;
+        let text = self.lines.text();
         let missed = core::mem::take(&mut cpu.missed);
         self.maker
             .write_lost(cpu.cpu, missed, text)
@@ -150,10 +161,10 @@ impl Share {
 
 impl TraceFile for Share {
     fn read(&mut self, at: &At<'_>, out: &mut IovIterDest<'_>, pos: &mut i64) -> Result<Step> {
-        if self.all_given() {
-            self.fill(at, out.len().min(CHUNK))?;
+        if let Some(wanted) = self.lines.wants(out) {
+            self.fill(at, wanted.bytes)?;
         }
-        if self.text.bytes().is_empty() {
+        if self.lines.is_empty() {
             return Ok(Step::Empty(Want {
                 buf: Buf::Live,
                 cpus: at.cpus(),
@@ -161,7 +172,7 @@ impl TraceFile for Share {
             }));
         }
         self.delivered = true;
-        give(self.text.bytes(), &mut self.given, out, pos)
+        self.lines.give(out, pos)
     }
 
     fn mark(&self) -> Option<Mark> {
@@ -170,6 +181,6 @@ impl TraceFile for Share {
 
     fn readable(&mut self, at: &At<'_>, poller: &Poller<'_>) -> bool {
         let more = at.inst.poll_behind(at.cpus(), self.last, poller);
-        more || !self.drained || !self.all_given()
+        more || !self.drained || !self.lines.is_empty()
     }
 }

@@ -63,6 +63,20 @@ impl Text {
         self.len = 0;
     }
 
+    /// Forgets the first `count` bytes.
+    pub(crate) fn drop_front(&mut self, count: usize) {
+        let count = count.min(self.len);
+        if let Some(text) = self.bytes.get_mut(..self.len) {
+            text.rotate_left(count);
+            self.len = self.len.saturating_sub(count);
+        }
+    }
+
+    /// Forgets all but the first `len` bytes.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len);
+    }
+
     /// Makes room for `end` bytes in all, and for more if that costs nothing much.
     #[cold]
     fn grow(&mut self, end: usize) -> fmt::Result {
@@ -99,44 +113,82 @@ pub(crate) type Show = fn(&At<'_>, &mut Text) -> Result;
 /// Obeys one command.
 pub(crate) type Store = fn(&At<'_>, &[u8]) -> Result;
 
+/// How far a write moves the position of the open file: programs that read behind what they wrote see it.
+#[derive(Clone, Copy)]
+pub(crate) enum Moves {
+    /// By what was written.
+    Len,
+    /// By one.
+    One,
+    /// By one if the text is another one then.
+    OneIfNew,
+    /// Not at all.
+    Not,
+}
+
+/// How a file with one text is changed.
+struct Change {
+    store: Store,
+    /// The longest write that is looked at.
+    longest: usize,
+    moves: Moves,
+}
+
 /// A file with one text.
 pub(crate) struct TextFile {
     show: Show,
-    store: Option<Store>,
-    /// The longest write that is looked at.
-    longest: usize,
+    change: Option<Change>,
     text: Option<Text>,
 }
 
 impl TextFile {
     /// A file that can be read.
     pub(crate) fn show(show: Show) -> Result<KBox<dyn TraceFile>> {
-        Self::open(show, None, usize::MAX)
+        Self::open(show, None)
     }
 
     /// A file that can be read and written.
-    pub(crate) fn knob(show: Show, store: Store) -> Result<KBox<dyn TraceFile>> {
-        Self::open(show, Some(store), usize::MAX)
+    pub(crate) fn knob(show: Show, store: Store, moves: Moves) -> Result<KBox<dyn TraceFile>> {
+        Self::limited(show, store, usize::MAX, moves)
     }
 
     /// The same, where a write of more than a word is EINVAL before anything is copied.
     pub(crate) fn word(show: Show, store: Store) -> Result<KBox<dyn TraceFile>> {
-        Self::open(show, Some(store), LONGEST_WORD)
+        Self::limited(show, store, LONGEST_WORD, Moves::Len)
     }
 
     /// The same for a text of less than a page.
     pub(crate) fn line(show: Show, store: Store) -> Result<KBox<dyn TraceFile>> {
-        Self::open(show, Some(store), LONGEST_LINE)
+        Self::limited(show, store, LONGEST_LINE, Moves::Len)
     }
 
-    fn open(show: Show, store: Option<Store>, longest: usize) -> Result<KBox<dyn TraceFile>> {
-        let file = Self {
-            show,
+    fn limited(
+        show: Show,
+        store: Store,
+        longest: usize,
+        moves: Moves,
+    ) -> Result<KBox<dyn TraceFile>> {
+        let change = Change {
             store,
             longest,
+            moves,
+        };
+        Self::open(show, Some(change))
+    }
+
+    fn open(show: Show, change: Option<Change>) -> Result<KBox<dyn TraceFile>> {
+        let file = Self {
+            show,
+            change,
             text: None,
         };
         Ok(KBox::new(file, GFP_KERNEL)?)
+    }
+
+    fn make(&self, at: &At<'_>) -> Result<Text> {
+        let mut text = Text::new();
+        (self.show)(at, &mut text)?;
+        Ok(text)
     }
 }
 
@@ -145,26 +197,35 @@ impl TraceFile for TextFile {
         if *pos == 0 {
             self.text = None;
         }
-        let text = match &mut self.text {
+        let text = match self.text.take() {
             Some(text) => text,
-            none => {
-                let mut text = Text::new();
-                (self.show)(at, &mut text)?;
-                none.insert(text)
-            }
+            None => self.make(at)?,
         };
-        copy_at(text.bytes(), out, pos)
+        copy_at(self.text.insert(text).bytes(), out, pos)
     }
 
     fn write(&mut self, at: &At<'_>, input: &mut UserSliceReader, pos: &mut i64) -> Result<usize> {
-        let store = self.store.ok_or(EINVAL)?;
+        let change = self.change.as_ref().ok_or(EINVAL)?;
         let len = input.len();
-        if len > self.longest {
+        if len > change.longest {
             return Err(EINVAL);
         }
         let command = command(input)?;
-        store(at, &command)?;
-        *pos = pos.saturating_add_unsigned(len as u64);
+        let before = match change.moves {
+            Moves::OneIfNew => Some(self.make(at)?),
+            _ => None,
+        };
+        (change.store)(at, &command)?;
+        let moved = match (change.moves, before) {
+            (Moves::Len, _) => len,
+            (Moves::One, _) => 1,
+            (Moves::Not, _) => 0,
+            (Moves::OneIfNew, before) => {
+                let now = self.make(at)?;
+                usize::from(before.is_none_or(|before| before.bytes() != now.bytes()))
+            }
+        };
+        *pos = pos.saturating_add_unsigned(moved as u64);
         Ok(len)
     }
 }

@@ -35,7 +35,10 @@ use crate::{
             Settled, //
         },
         stream::{
+            Entered,
+            Page,
             Tour,
+            View,
             Walk, //
         },
         Bank,
@@ -47,7 +50,8 @@ use crate::{
     },
     kapi::{
         cpus,
-        machine, //
+        machine,
+        pipe::is_spliced, //
     },
     text::{
         form::Form,
@@ -136,6 +140,10 @@ impl TraceFile for Trace {
                 *pos = pos.saturating_add(place.saturating_sub(skipped));
                 return Ok(step);
             }
+            // Who splices looks for the end again behind each end, and looking can be an event.
+            if reading.phase == Phase::Told && !is_spliced(out) {
+                reading.set_out(at.inst);
+            }
             if !reading.go_on(at.inst, out.len().min(CHUNK))? {
                 return Ok(Step::Bytes(0));
             }
@@ -192,20 +200,23 @@ enum Phase {
     New,
     /// It goes to the bounds.
     Going,
-    /// It is at the bounds: the end of the file, however often it is read, until somebody reads
-    /// from the beginning again. sendfile() asks once more behind an end, and asking can be an event.
+    /// It is at the bounds.
     Ended,
+    /// The reader knows that it is at the end of the file. The next read goes on to what was recorded
+    /// since.
+    Told,
 }
 
 impl Reading {
     fn new(at: &At<'_>, buf: Buf, annotate: bool, latency: bool) -> Result<Self> {
+        let bank = at.inst.bank(buf);
         let mut list = KVec::new();
         for cpu in at.cpus().iter() {
-            list.push(CpuTour::new(cpu), GFP_KERNEL)?;
+            list.push(CpuTour::new(cpu, bank, Tour::default()), GFP_KERNEL)?;
         }
         Ok(Self {
             buf,
-            bank: at.inst.bank(buf),
+            bank,
             lines: Lines::new()?,
             cpus: list,
             whole: at.cpus() == CpuSel::All,
@@ -231,17 +242,20 @@ impl Reading {
                 self.set_out(inst);
             }
             Phase::Going => {}
-            Phase::Ended => return Ok(false),
+            Phase::Ended | Phase::Told => {
+                self.phase = Phase::Told;
+                return Ok(false);
+            }
         }
         while self.text.bytes().len() < wanted {
             let mut tours = Tours {
                 inst,
-                bank: self.bank,
                 cpus: &mut self.cpus,
             };
             let Some(place) = merge::next(&mut tours, &mut self.settled)? else {
-                self.phase = Phase::Ended;
-                return Ok(!self.text.bytes().is_empty());
+                let any = !self.text.bytes().is_empty();
+                self.phase = if any { Phase::Ended } else { Phase::Told };
+                return Ok(any);
             };
             self.print(inst, place, style)?;
         }
@@ -285,9 +299,9 @@ impl Reading {
         self.phase = Phase::Going;
         self.settled.unsettle();
         for cpu in self.cpus.iter_mut() {
-            let stats = inst.stats_in(self.bank, cpu.cpu);
-            let recorded = stats.entries.saturating_add(stats.overrun);
-            cpu.tour.go_on_to(recorded.saturating_add(stats.read));
+            let counts = inst.counts(cpu.cpu);
+            let recorded = counts.map_or(0, |counts| counts.of.of(self.bank).next);
+            cpu.tour.go_on_to(recorded);
         }
     }
 
@@ -342,7 +356,6 @@ impl Reading {
     fn print_kept(&mut self, inst: &Arc<Instance>, cpu: u32, stamp: u64, style: Style) -> Result {
         let mut tours = Tours {
             inst,
-            bank: self.bank,
             cpus: &mut self.cpus,
         };
         let next = merge::next(&mut tours, &mut self.settled)?
@@ -365,6 +378,8 @@ impl Reading {
 /// The way through the buffer of one CPU.
 pub(super) struct CpuTour {
     pub(super) cpu: u32,
+    /// Where that is.
+    pub(super) bank: Bank,
     pub(super) page: PageCopy,
     pub(super) walk: Walk,
     pub(super) tour: Tour,
@@ -375,15 +390,23 @@ pub(super) struct CpuTour {
 }
 
 impl CpuTour {
-    pub(super) fn new(cpu: u32) -> Self {
+    pub(super) fn new(cpu: u32, bank: Bank, tour: Tour) -> Self {
         Self {
             cpu,
+            bank,
             page: PageCopy::default(),
             walk: Walk::default(),
-            tour: Tour::default(),
+            tour,
             missed: 0,
             begun: false,
         }
+    }
+
+    /// Leaves the page where it is for another way.
+    pub(super) fn set_out(&mut self, bank: Bank, tour: Tour) {
+        self.bank = bank;
+        self.walk = Walk::default();
+        self.tour = tour;
     }
 
     pub(super) fn stamp(&self) -> Option<u64> {
@@ -391,27 +414,45 @@ impl CpuTour {
     }
 
     /// Copies the next sub-buffer that has an event, beginning with the present one.
-    fn look(&mut self, inst: &Instance, bank: Bank) -> Result<bool> {
-        let mut behind = self.tour.same();
-        while !self.tour.done() && inst.view(bank, self.cpu, behind, &mut self.page)? {
-            let page = &self.page;
-            let entered = self.tour.enter(page.seq, page.serial);
-            self.missed = self.missed.saturating_add(entered.missed);
-            self.walk = Walk::new(page.data(), page.rd, page.rd_ts);
-            self.walk.skip(page.data(), entered.seen);
-            if self.stamp().is_some() {
-                return Ok(true);
-            }
-            behind = self.tour.further();
-        }
-        Ok(false)
+    fn look(&mut self, inst: &Instance) -> Result<bool> {
+        let mut tour = self.tour;
+        let found = tour.look(&mut Copies { cpu: self, inst });
+        self.tour = tour;
+        found
+    }
+}
+
+/// The sub-buffers of a CPU as [`Tour::look`] sees them.
+struct Copies<'a> {
+    cpu: &'a mut CpuTour,
+    inst: &'a Instance,
+}
+
+impl View for Copies<'_> {
+    type Error = Error;
+
+    fn view(&mut self, after: Option<u64>) -> Result<Option<Page>> {
+        let cpu = &mut *self.cpu;
+        let viewed = self.inst.view(cpu.bank, cpu.cpu, after, &mut cpu.page)?;
+        Ok(viewed.then_some(Page {
+            seq: cpu.page.seq,
+            event: cpu.page.number,
+            forgotten: cpu.page.forgotten,
+        }))
+    }
+
+    fn enter(&mut self, entered: Entered) -> bool {
+        let cpu = &mut *self.cpu;
+        cpu.missed = cpu.missed.saturating_add(entered.missed);
+        cpu.walk = Walk::new(cpu.page.data(), cpu.page.rd, cpu.page.rd_ts);
+        cpu.walk.skip(cpu.page.data(), entered.seen);
+        cpu.walk.stamp().is_some()
     }
 }
 
 /// The CPUs as [`merge::next`] sees them.
 pub(super) struct Tours<'a> {
     pub(super) inst: &'a Arc<Instance>,
-    pub(super) bank: Bank,
     pub(super) cpus: &'a mut [CpuTour],
 }
 
@@ -428,7 +469,7 @@ impl Heads for Tours<'_> {
 
     fn look(&mut self, place: usize) -> Result<bool> {
         match self.cpus.get_mut(place) {
-            Some(cpu) => cpu.look(self.inst, self.bank),
+            Some(cpu) => cpu.look(self.inst),
             None => Ok(false),
         }
     }

@@ -18,6 +18,7 @@ use super::{
         Handler::{
             self,
             Knob,
+            Moving,
             Own,
             Show,
             Word, //
@@ -36,6 +37,7 @@ use super::{
     raw::Raw,
     snapshot::Snapshot,
     syscalls,
+    text_file::Moves,
     trace, //
 };
 use crate::{
@@ -117,7 +119,7 @@ static INSTANCE: &[Entry] = &[
     entry(
         c"buffer_percent",
         Everywhere,
-        File(Knob(knob::show_percent, knob::store_percent)),
+        File(Moving(knob::show_percent, knob::store_percent, Moves::One)),
     ),
     entry(
         c"buffer_size_kb",
@@ -127,7 +129,11 @@ static INSTANCE: &[Entry] = &[
     entry(
         c"buffer_subbuf_size_kb",
         Everywhere,
-        File(Knob(knob::show_subbuf_size, knob::store_subbuf_size)),
+        File(Moving(
+            knob::show_subbuf_size,
+            knob::store_subbuf_size,
+            Moves::OneIfNew,
+        )),
     ),
     entry(
         c"buffer_total_size_kb",
@@ -142,7 +148,7 @@ static INSTANCE: &[Entry] = &[
     entry(
         c"error_log",
         Everywhere,
-        File(Own(WRITE, Kind::Text, error_log::open)),
+        File(Own(WRITE, Kind::LinesRead, error_log::open)),
     ),
     entry(
         c"event_counts",
@@ -169,22 +175,22 @@ static INSTANCE: &[Entry] = &[
     entry(
         c"set_event",
         Everywhere,
-        File(Own(WRITE, Kind::Text, SetEvent::open)),
+        File(Own(WRITE, Kind::Lines, SetEvent::open)),
     ),
     entry(
         c"set_event_notrace_pid",
         Everywhere,
-        File(Own(WRITE, Kind::Text, pids::open_never)),
+        File(Own(WRITE, Kind::Lines, pids::open_never)),
     ),
     entry(
         c"set_event_pid",
         Everywhere,
-        File(Own(WRITE, Kind::Text, pids::open_only)),
+        File(Own(WRITE, Kind::Lines, pids::open_only)),
     ),
     entry(
         c"snapshot",
         Everywhere,
-        File(Own(WRITE, Kind::Text, Snapshot::open)),
+        File(Own(WRITE, Kind::LinesRead, Snapshot::open)),
     ),
     entry(
         c"syscall_user_buf_size",
@@ -199,7 +205,7 @@ static INSTANCE: &[Entry] = &[
     entry(
         c"trace",
         Everywhere,
-        File(Own(WRITE, Kind::Text, trace::open)),
+        File(Own(WRITE, Kind::LinesRead, trace::open)),
     ),
     entry(
         c"trace_clock",
@@ -234,22 +240,26 @@ static INSTANCE: &[Entry] = &[
     entry(
         c"tracing_cpumask",
         Everywhere,
-        File(Knob(knob::show_cpumask, knob::store_cpumask)),
+        File(Moving(knob::show_cpumask, knob::store_cpumask, Moves::Not)),
     ),
     entry(
         c"tracing_on",
         Everywhere,
-        File(Knob(knob::show_tracing_on, knob::store_tracing_on)),
+        File(Moving(
+            knob::show_tracing_on,
+            knob::store_tracing_on,
+            Moves::One,
+        )),
     ),
 ];
 
 /// The folder of a CPU in `per_cpu`.
 static CPU: &[(&CStr, Handler)] = &[
     (c"buffer_size_kb", Knob(knob::show_size, knob::store_size)),
-    (c"snapshot", Own(WRITE, Kind::Text, Snapshot::open)),
+    (c"snapshot", Own(WRITE, Kind::LinesRead, Snapshot::open)),
     (c"snapshot_raw", Own(READ, Kind::Stream, Raw::open_snapshot)),
     (c"stats", Show(knob::show_stats)),
-    (c"trace", Own(WRITE, Kind::Text, trace::open)),
+    (c"trace", Own(WRITE, Kind::LinesRead, trace::open)),
     (c"trace_pipe", Own(READ, Kind::Stream, pipe::open)),
     (c"trace_pipe_json", Own(READ, Kind::Stream, pipe::open_json)),
     (c"trace_pipe_raw", Own(READ, Kind::Raw, Raw::open)),

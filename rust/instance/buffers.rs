@@ -11,6 +11,11 @@ use super::{
         Pair, //
     },
     mapping::Mapped,
+    progress::{
+        Count,
+        Counts,
+        Past, //
+    },
     rings::{
         Rings,
         States, //
@@ -93,8 +98,62 @@ pub(super) struct Shape {
 /// What the reader's lock is around.
 struct Held {
     states: States,
+    pasts: Pair<Past>,
     /// The live ring is mapped. Changes with the shape locked.
     mapped: Option<Mapped>,
+}
+
+/// A ring, and what is remembered of it, with the reader's lock held.
+pub(super) struct Own<'a> {
+    /// The ring.
+    pub(super) ring: &'a Ring,
+    /// What its reader remembers.
+    pub(super) state: &'a mut ReaderState,
+    past: &'a mut Past,
+    /// It is in the live bank.
+    live: bool,
+}
+
+impl Own<'_> {
+    /// Events that were recorded since the ring was emptied.
+    fn written(&mut self) -> u64 {
+        // SAFETY: They belong together ([`Locked::own`]).
+        unsafe { self.ring.reader(self.state) }.counted().0
+    }
+
+    /// Empties the ring.
+    ///
+    /// # Safety
+    ///
+    /// Nobody writes to it.
+    pub(super) unsafe fn empty(&mut self) {
+        let written = self.written();
+        self.past.empties(written, self.live);
+        // SAFETY: By the contract; the state is the ring's and locked.
+        unsafe { self.ring.reset(self.state) };
+    }
+
+    /// Gives the ring other parts. Returns those that are not used any more.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::empty`]; whoever looks at the size holds the lock of the shape.
+    pub(super) unsafe fn resize(&mut self, parts: Parts<Kernel>) -> Parts<Kernel> {
+        if self.ring.is_broken() {
+            // Its events would go anyway.
+            // SAFETY: By the contract.
+            unsafe { self.empty() };
+        }
+        // SAFETY: By the contract; the state is the ring's and locked.
+        let left = unsafe { self.ring.resize(self.state, parts) };
+        left.unwrap_or_else(|unfit| unfit.0)
+    }
+
+    /// The ring becomes live.
+    pub(super) fn enter(&mut self) {
+        let written = self.written();
+        self.past.enters(written);
+    }
 }
 
 /// The rings of one CPU with the reader's lock held.
@@ -108,9 +167,20 @@ pub(super) struct Locked<'a> {
 }
 
 impl Locked<'_> {
-    /// The ring in `bank`, and what its reader remembers.
-    pub(super) fn state(&mut self, bank: Bank) -> (&Ring, &mut ReaderState) {
-        (self.rings.of(bank), self.held.states.of_mut(bank))
+    /// The ring in `bank`, which is the live one or not.
+    pub(super) fn own(&mut self, bank: Bank, live: bool) -> Own<'_> {
+        let held = &mut *self.held;
+        Own {
+            ring: self.rings.of(bank),
+            state: held.states.of_mut(bank),
+            past: held.pasts.of_mut(bank),
+            live,
+        }
+    }
+
+    /// What the ring in `bank` was before.
+    pub(super) fn past(&self, bank: Bank) -> Past {
+        *self.held.pasts.of(bank)
     }
 
     /// The reader of the ring in `bank`, and who has the live one mapped.
@@ -174,6 +244,7 @@ impl Buffers {
                     cpu,
                     held <- new_mutex!(Held {
                         states: Pair::new(its, others),
+                        pasts: Pair::new(Past::default(), Past::default()),
                         mapped: None,
                     }),
                     mark <- Waker::new(),
@@ -373,6 +444,33 @@ impl Buffers {
         self.read_in(bank, cpu, |r| Ok(r.stats()))
     }
 
+    /// How far the rings of `cpu` are.
+    pub(super) fn counts(&self, cpu: u32) -> Result<Counts> {
+        let mut locked = self.locked(cpu)?;
+        loop {
+            let live = self.rings.live();
+            let (_, overrun, read) = locked.reader(live).0.counted();
+            let mut count = |bank| {
+                let past = locked.past(bank);
+                let written = locked.own(bank, bank == live).written();
+                Count {
+                    past,
+                    next: past.number(written),
+                }
+            };
+            let of = Pair::new(count(Bank::A), count(Bank::B));
+            // Else they were exchanged meanwhile. They are not once more, for that waits for our lock:
+            // see `Buffers::exchange`.
+            if self.rings.live() == live {
+                return Ok(Counts {
+                    live,
+                    oldest: of.of(live).past.number(overrun.saturating_add(read)),
+                    of,
+                });
+            }
+        }
+    }
+
     /// Bytes of one sub-buffer.
     pub(crate) fn subbuf_size(&self) -> usize {
         PAGE_SIZE.wrapping_shl(self.shape.lock().order)
@@ -402,7 +500,7 @@ impl Buffers {
     /// them; what would be written meanwhile is not recorded.
     ///
     /// `shape` is locked, so that the banks stay what they are.
-    fn quiesced(&self, cpus: CpuSel, mut change: impl FnMut(u32, Bank, &Ring, &mut ReaderState)) {
+    fn quiesced(&self, cpus: CpuSel, mut change: impl FnMut(u32, Bank, &mut Own<'_>)) {
         let live = self.rings.live();
         for rings in cpus.iter().filter_map(|cpu| self.rings.of(cpu)) {
             rings.of(live).set_disabled(DISABLE_QUIESCE, true);
@@ -414,17 +512,17 @@ impl Buffers {
                 continue;
             };
             for bank in [live, live.other()] {
-                let (ring, state) = locked.state(bank);
-                change(cpu, bank, ring, state);
+                let mut own = locked.own(bank, bank == live);
+                change(cpu, bank, &mut own);
                 if selftest::ALWAYS {
                     // SAFETY: Nobody writes; the state is this ring's and locked.
-                    unsafe { self.examine(cpu, ring, state) };
+                    unsafe { self.examine(cpu, own.ring, own.state) };
                 }
             }
             if let (reader, Some(mapped)) = locked.reader(live) {
                 mapped.tell(&reader);
             }
-            locked.state(live).0.set_disabled(DISABLE_QUIESCE, false);
+            locked.rings.of(live).set_disabled(DISABLE_QUIESCE, false);
         }
     }
 
@@ -433,9 +531,9 @@ impl Buffers {
     pub(super) fn selftest(&self, cpus: CpuSel) -> usize {
         let _shape = self.shape.lock();
         let mut broken = 0usize;
-        self.quiesced(cpus, |cpu, _, ring, state| {
+        self.quiesced(cpus, |cpu, _, own| {
             // SAFETY: Nobody writes; the state is this ring's and locked.
-            if !unsafe { self.examine(cpu, ring, state) } {
+            if !unsafe { self.examine(cpu, own.ring, own.state) } {
                 broken = broken.saturating_add(1);
             }
         });
@@ -447,10 +545,10 @@ impl Buffers {
         let _shape = self.shape.lock();
         let live = self.rings.live();
         self.alarm.rearm();
-        self.quiesced(cpus, |_, bank, ring, state| {
+        self.quiesced(cpus, |_, bank, own| {
             if bank == live {
-                // SAFETY: Nobody writes; the state is this ring's and locked.
-                unsafe { ring.reset(state) };
+                // SAFETY: Nobody writes.
+                unsafe { own.empty() };
             }
         });
     }
@@ -460,9 +558,9 @@ impl Buffers {
         let _shape = self.shape.lock();
         let mut first = true;
         self.alarm.rearm();
-        self.quiesced(CpuSel::All, |_, _, ring, state| {
-            // SAFETY: Nobody writes; the state is this ring's and locked.
-            unsafe { ring.reset(state) };
+        self.quiesced(CpuSel::All, |_, _, own| {
+            // SAFETY: Nobody writes.
+            unsafe { own.empty() };
             if core::mem::take(&mut first) {
                 meanwhile();
             }
@@ -580,15 +678,13 @@ impl Buffers {
             return Ok(());
         }
         let mut old = KVec::with_capacity(fresh.len(), GFP_KERNEL)?;
-        self.quiesced(cpus, |cpu, bank, ring, state| {
+        self.quiesced(cpus, |cpu, bank, own| {
             let entry = fresh.iter_mut().find(|(of, _)| *of == (cpu, bank));
             let Some(parts) = entry.and_then(|(_, parts)| parts.take()) else {
                 return;
             };
-            // SAFETY: Nobody writes; the state is this ring's and locked; whoever looks at the size
-            // holds `shape`.
-            let left = unsafe { ring.resize(state, parts) };
-            let left = left.unwrap_or_else(|unfit| unfit.0);
+            // SAFETY: Nobody writes; whoever looks at the size holds `shape`.
+            let left = unsafe { own.resize(parts) };
             // There is room for one per ring.
             let _ = old.push_within_capacity(left);
         });

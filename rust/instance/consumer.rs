@@ -11,7 +11,6 @@ use super::{
     Instance,
     PageCopy, //
 };
-use core::mem;
 use kernel::prelude::*;
 
 /// A way through the events of a CPU that consumes them.
@@ -23,8 +22,8 @@ pub(crate) struct Consumer {
     lost: u64,
 }
 
-/// An event that is nobody else's.
-pub(crate) struct Consumed<'a> {
+/// The next event.
+pub(crate) struct Next<'a> {
     /// Its time.
     pub(crate) stamp: u64,
     /// Its record, as its writer made it: between whole events.
@@ -76,24 +75,31 @@ impl Consumer {
         Ok(false)
     }
 
-    /// Consumes the next event that is known. `None` if it is not ours any more, and those behind it
+    /// The next event that is known. Somebody else may consume it before [`Self::take`] does.
+    #[inline(always)]
+    pub(crate) fn next(&self) -> Option<Next<'_>> {
+        Some(Next {
+            stamp: self.walk.stamp()?,
+            record: self.walk.record(self.page.filled()?)?,
+            lost: self.lost,
+        })
+    }
+
+    /// Consumes the next event that is known. `false` if it is not ours any more, and those behind it
     /// neither: then it is to be looked again.
     #[inline(always)]
-    pub(crate) fn take(&mut self, inst: &Instance) -> Option<Consumed<'_>> {
-        let data = self.page.filled()?;
-        let before = self.walk;
-        let stamp = before.stamp()?;
+    pub(crate) fn take(&mut self, inst: &Instance) -> bool {
+        let Some(data) = self.page.filled() else {
+            return false;
+        };
         self.walk.pass(data);
         let (end, time) = self.walk.passed();
-        if !inst.consume(self.cpu, &self.page, end, time, 1) {
+        let taken = inst.consume(self.cpu, &self.page, end, time, 1);
+        if !taken {
             self.walk = Walk::default();
-            self.lost = 0;
-            return None;
         }
-        Some(Consumed {
-            stamp,
-            record: before.record(data)?,
-            lost: mem::take(&mut self.lost),
-        })
+        // Told with this event, or with what is found by the next look.
+        self.lost = 0;
+        taken
     }
 }

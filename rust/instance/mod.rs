@@ -22,6 +22,7 @@ mod pages;
 mod pause;
 mod percent;
 mod pids;
+pub(crate) mod progress;
 pub(crate) mod registry;
 pub(crate) mod rings;
 mod selftest;
@@ -136,8 +137,6 @@ pub(crate) struct Instance {
     /// How full a ring shall be before a reader of it is told.
     percent: Atomic<u32>,
     on: Atomic<bool>,
-    /// How often buffers were emptied.
-    emptied: Atomic<u64>,
     /// When all its rings were emptied, by its clock.
     begin: SharedU64,
     /// Readers that want nothing to be recorded.
@@ -232,7 +231,6 @@ impl Instance {
                 options: Atomic::new(options.bits()),
                 percent: Atomic::new(percent::DEFAULT),
                 on: Atomic::new(true),
-                emptied: Atomic::new(0),
                 begin: SharedWord::new(0),
                 pauses <- new_mutex!(0),
                 events <- new_mutex!(KVec::new()),
@@ -313,7 +311,6 @@ impl Instance {
             self.begin_again();
         }
         self.buffers.clear(cpus);
-        self.emptied.fetch_add(1, Full);
         self.wake_all();
         Ok(())
     }
@@ -405,7 +402,6 @@ impl Instance {
             self.leave_clock();
             self.begin_again();
         });
-        self.emptied.fetch_add(1, Full);
         self.wake_all();
         Ok(())
     }

@@ -2,7 +2,10 @@
 
 //! A copy of a sub-buffer, for who prints what is in it with no lock held.
 
-use super::Bank;
+use super::{
+    progress::Past,
+    Bank, //
+};
 use crate::{
     kapi::port::Kernel,
     ring::{
@@ -29,10 +32,13 @@ pub(crate) struct PageCopy {
     pub(crate) ts: u64,
     /// The time so far, at `rd`.
     pub(crate) rd_ts: u64,
-    /// Events lost in front of `rd`. Not filled by `view`: see `serial`.
+    /// Events lost in front of `rd`. Not filled by `view`: see `number`.
     pub(crate) lost: u64,
-    /// Number of the event at `rd` since the ring began. Not filled by `peek_next`.
-    pub(crate) serial: u64,
+    /// Number of the event at `rd`, of all that were ever recorded in the ring. Not filled by
+    /// `peek_next`.
+    pub(crate) number: u64,
+    /// Events before this number were emptied away. Not filled by `peek_next`.
+    pub(crate) forgotten: u64,
     /// Events from `rd` on.
     pub(crate) events: u64,
 }
@@ -72,20 +78,23 @@ impl PageCopy {
         self.ts = u.stamp;
         self.rd_ts = u.time;
         self.lost = u.lost;
-        self.serial = 0;
+        self.number = 0;
+        self.forgotten = 0;
         self.events = u.events;
         Ok(true)
     }
 
-    /// Became a copy of what is `v`.
-    pub(super) fn viewed(&mut self, v: Viewed) {
+    /// Became a copy of what is `v`, in `bank`, where that is the `past`.
+    pub(super) fn viewed(&mut self, bank: Bank, past: Past, v: Viewed) {
+        self.bank = bank;
         self.seq = v.seq;
         self.len = v.end as usize;
         self.rd = v.offset as usize;
         self.ts = v.stamp;
         self.rd_ts = v.time;
         self.lost = 0;
-        self.serial = v.serial;
+        self.number = past.number(v.serial);
+        self.forgotten = past.forgotten();
         self.events = v.events;
     }
 }

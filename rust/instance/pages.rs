@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     kapi::pages::Image,
-    ring::reader::Busy, //
+    ring::give::Part, //
 };
 use kernel::{
     prelude::*,
@@ -79,27 +79,40 @@ impl Instance {
         after: Option<u64>,
         copy: &mut PageCopy,
     ) -> Result<bool> {
-        self.buffers.read_in(bank, cpu, |reader| {
-            copy.make_room(reader.subbuf_size())?;
-            let Some(v) = reader.view(after, &mut copy.bytes) else {
-                return Ok(false);
-            };
-            copy.bank = bank;
-            copy.viewed(v);
-            Ok(true)
-        })
+        let mut locked = self.buffers.locked(cpu)?;
+        let past = locked.past(bank);
+        let (reader, _) = locked.reader(bank);
+        copy.make_room(reader.subbuf_size())?;
+        let Some(viewed) = reader.view(after, &mut copy.bytes) else {
+            return Ok(false);
+        };
+        copy.viewed(bank, past, viewed);
+        Ok(true)
     }
 
-    /// Consumes all unread events of the next sub-buffer of `buf` on `cpu`; `image` becomes an image of
-    /// it. A sub-buffer that writers have left is not copied: its memory is exchanged for that of
-    /// `image`. Says whether there was one.
-    pub(crate) fn raw_read(&self, buf: Buf, cpu: u32, image: &mut Image) -> Result<bool> {
+    /// Consumes the unread events of the next sub-buffer of `buf` on `cpu`, of which a reader wants the
+    /// first `room` bytes; `image` becomes an image of it.
+    ///
+    /// A sub-buffer that writers have left is not copied: its memory is exchanged for that of
+    /// `image`. With room for less than a sub-buffer, only the events that fit are consumed.
+    pub(crate) fn raw_read(
+        &self,
+        buf: Buf,
+        cpu: u32,
+        image: &mut Image,
+        room: usize,
+    ) -> Result<Part> {
         self.buffers.take_from(buf, cpu, |stays, mut reader| {
-            let pages = image.of_size(cpu, reader.subbuf_size())?;
-            match reader.take(pages, stays) {
-                Ok(taken) => Ok(taken),
-                Err(Busy) => Ok(false),
-            }
+            let size = reader.subbuf_size();
+            let pages = image.of_size(cpu, size)?;
+            let taken = match room < size {
+                true => reader.take_part(pages, room),
+                false => reader.take(pages, stays).map(|taken| match taken {
+                    true => Part::Taken,
+                    false => Part::Empty,
+                }),
+            };
+            Ok(taken.unwrap_or(Part::Empty))
         })
     }
 

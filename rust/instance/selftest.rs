@@ -116,7 +116,8 @@ impl Buffers {
     pub(super) fn spoil(&self, cpu: u32, word: Word, bits: u64) -> Result {
         // Not `quiesced`, which looks.
         let mut locked = self.locked(cpu)?;
-        let (ring, state) = locked.state(self.rings().live());
+        let own = locked.own(self.rings().live(), true);
+        let (ring, state) = (own.ring, own.state);
         ring.set_disabled(DISABLE_QUIESCE, true);
         grace::writers_left();
         // SAFETY: Recording is disabled and a grace period has passed; the state is this ring's and

@@ -6,52 +6,31 @@
 //! until the number of recorded events is another one than when they looked.
 
 use super::{
-    Bank,
-    Buf,
+    progress::Counts,
     CpuSel,
     Instance, //
 };
 use crate::kapi::wait::Poller;
-use kernel::{
-    prelude::*,
-    sync::atomic::Relaxed, //
-};
+use kernel::prelude::*;
 
-/// What a reader had seen when it found nothing more.
+/// How many events had been recorded when a reader looked: a sum over CPUs that never becomes less.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Mark {
-    /// Sum over the CPUs.
-    recorded: u64,
-    /// How often buffers were emptied: then events are counted anew.
-    emptied: u64,
-    /// Where they were recorded: a snapshot takes the place away.
-    pub(crate) bank: Bank,
-}
-
-impl Mark {
-    /// Are the events behind `other` counted on, not anew?
-    pub(crate) fn goes_on(self, other: Mark) -> bool {
-        (self.emptied, self.bank) == (other.emptied, other.bank)
-    }
-}
+pub(crate) struct Mark(u64);
 
 impl Instance {
     /// The mark of now. To be taken before looking: what is recorded meanwhile makes it an old one.
     pub(crate) fn mark(&self, cpus: CpuSel) -> Mark {
-        let emptied = self.emptied.load(Relaxed);
-        let bank = self.bank(Buf::Live);
-        let recorded = cpus.iter().fold(0, |sum: u64, cpu| {
-            sum.wrapping_add(
-                self.buffers
-                    .stats(bank, cpu)
-                    .map_or(0, |stats| stats.written),
-            )
-        });
-        Mark {
-            recorded,
-            emptied,
-            bank,
-        }
+        let recorded = |cpu| self.counts(cpu).map_or(0, |counts| counts.recorded());
+        Mark(cpus.iter().map(recorded).fold(0, u64::wrapping_add))
+    }
+
+    /// How far the rings of `cpu` are.
+    ///
+    /// # Errors
+    ///
+    /// `ENODEV`.
+    pub(crate) fn counts(&self, cpu: u32) -> Result<Counts> {
+        self.buffers.counts(cpu)
     }
 
     /// Sleeps until there is another mark than `mark`, or `until`, looked at after each wake-up, says so.

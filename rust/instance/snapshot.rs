@@ -12,19 +12,16 @@ use super::{
         pages_of,
         parts,
         Buffers,
+        Own,
         Shape, //
     },
     selftest,
     CpuSel,
     Instance, //
 };
-use crate::{
-    kapi::{
-        grace,
-        pages::Budget,
-        port::Ring, //
-    },
-    ring::cpu::ReaderState,
+use crate::kapi::{
+    grace,
+    pages::Budget, //
 };
 use kernel::prelude::*;
 
@@ -32,12 +29,11 @@ impl Buffers {
     /// Runs `change` for the rings of `cpus` in the bank that is not live.
     ///
     /// The lock of the shape is held, so that it stays that.
-    fn each_of_snapshot(&self, cpus: CpuSel, mut change: impl FnMut(u32, &Ring, &mut ReaderState)) {
+    fn each_of_snapshot(&self, cpus: CpuSel, mut change: impl FnMut(u32, &mut Own<'_>)) {
         let bank = self.rings().live().other();
         for cpu in cpus.iter() {
             if let Ok(mut locked) = self.locked(cpu) {
-                let (ring, state) = locked.state(bank);
-                change(cpu, ring, state);
+                change(cpu, &mut locked.own(bank, false));
             }
         }
     }
@@ -64,14 +60,14 @@ impl Buffers {
             all.push((cpu, Some(parts)), GFP_KERNEL)?;
         }
         let mut small = KVec::with_capacity(all.len(), GFP_KERNEL)?;
-        self.each_of_snapshot(CpuSel::All, |cpu, ring, state| {
+        self.each_of_snapshot(CpuSel::All, |cpu, own| {
             let entry = all.iter_mut().find(|(of, _)| *of == cpu);
             let Some(parts) = entry.and_then(|(_, parts)| parts.take()) else {
                 return;
             };
             // SAFETY: The bank has had no writer since the grace period in which it was exchanged,
-            // or ever; the state is this ring's and locked.
-            let old = unsafe { ring.resize(state, parts) }.unwrap_or_else(|unfit| unfit.0);
+            // or ever; whoever looks at the size holds the lock of the shape.
+            let old = unsafe { own.resize(parts) };
             // There is room for one per ring.
             let _ = small.push_within_capacity((cpu, old));
         });
@@ -82,13 +78,14 @@ impl Buffers {
     /// Makes the snapshot the live buffer and the other way round. Returns when nobody writes to the
     /// snapshot, and nobody reads it who took it for the live buffer.
     fn exchange(&self) {
+        self.each_of_snapshot(CpuSel::All, |_, own| own.enter());
         self.rings().exchange();
         grace::writers_left();
         // A reader finds its bank under its lock (`read_from`), so each has left it once.
-        self.each_of_snapshot(CpuSel::All, |cpu, ring, state| {
+        self.each_of_snapshot(CpuSel::All, |cpu, own| {
             if selftest::ALWAYS {
                 // SAFETY: Writers have left, see above; the state is this ring's and locked.
-                unsafe { self.examine(cpu, ring, state) };
+                unsafe { self.examine(cpu, own.ring, own.state) };
             }
         });
     }
@@ -130,9 +127,9 @@ impl Instance {
         let mut shape = buffers.shape.lock();
         buffers.expand_locked(&mut shape, super::EXPANDED_KB)?;
         buffers.alarm().rearm();
-        buffers.each_of_snapshot(cpus, |_, ring, state| {
+        buffers.each_of_snapshot(cpus, |_, own| {
             // SAFETY: As in `allocate_snapshot`.
-            unsafe { ring.reset(state) };
+            unsafe { own.empty() };
         });
         Ok(())
     }
@@ -149,7 +146,7 @@ impl Instance {
         let Some(mut small) = shape.small.take() else {
             return Ok(());
         };
-        buffers.each_of_snapshot(CpuSel::All, |cpu, ring, state| {
+        buffers.each_of_snapshot(CpuSel::All, |cpu, own| {
             let Some(at) = small.iter().position(|(of, _)| *of == cpu) else {
                 return;
             };
@@ -157,10 +154,10 @@ impl Instance {
                 return;
             };
             // SAFETY: As in `allocate_snapshot`.
-            drop(unsafe { ring.resize(state, parts) });
+            drop(unsafe { own.resize(parts) });
             // What was there is not lost but forgotten: no counter tells of it.
             // SAFETY: As above.
-            unsafe { ring.reset(state) };
+            unsafe { own.empty() };
         });
         Ok(())
     }

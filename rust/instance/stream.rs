@@ -116,55 +116,98 @@ impl Walk {
 
 /// A reader that consumes nothing on its way through a ring.
 ///
-/// It knows its place by the number of the next event, counted since the ring was emptied: the numbers
-/// of sub-buffers change when the ring is resized. It ends at a bound, the number of events that had
-/// been recorded when it set out; otherwise it would run after a writer that is faster than any reader.
+/// It knows its place by the number of the next event, of all that were ever recorded in the ring: the
+/// numbers of sub-buffers change when the ring is resized. It ends at a bound, the number of events
+/// that had been recorded when it set out; otherwise it would run after a writer that is faster than any
+/// reader.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tour {
-    /// The present sub-buffer and the next event. Nothing before the first sub-buffer.
-    here: Option<Here>,
+    /// The present sub-buffer.
+    seq: Option<u64>,
+    /// The next event. Nothing before the first sub-buffer, unless it is known.
+    next: Option<u64>,
     bound: u64,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Here {
-    seq: u64,
-    event: u64,
-}
-
 impl Tour {
+    /// One that expects the event `next`, and has no bound.
+    pub(crate) fn from(next: u64) -> Self {
+        Self {
+            seq: None,
+            next: Some(next),
+            bound: u64::MAX,
+        }
+    }
+
     /// Takes a new bound: the number of events recorded so far.
     pub(crate) fn go_on_to(&mut self, bound: u64) {
         self.bound = bound;
-        // The ring was emptied and counts anew.
-        self.here = self.here.filter(|here| here.event <= bound);
+    }
+
+    /// The event that it expects.
+    pub(crate) fn next(&self) -> u64 {
+        self.next.unwrap_or(0)
     }
 
     /// Whether it has seen all events up to the bound.
     pub(crate) fn done(&self) -> bool {
-        self.bound <= self.here.map_or(0, |here| here.event)
+        self.bound <= self.next()
     }
 
     /// The sub-buffer behind which to look first: the one before the present one, which may have got
     /// more events. Nothing means the oldest there is.
     pub(crate) fn same(&self) -> Option<u64> {
-        self.here?.seq.checked_sub(1)
+        self.seq?.checked_sub(1)
     }
 
     /// The sub-buffer behind which to look when the present one has nothing new.
     pub(crate) fn further(&self) -> Option<u64> {
-        Some(self.here?.seq)
+        self.seq
     }
 
-    /// Enters a copy of sub-buffer `seq` that begins with event number `event`. Answers how many of its
-    /// events it has seen already, and how many it missed in front of them.
-    pub(crate) fn enter(&mut self, seq: u64, event: u64) -> Entered {
-        let next = self.here.map_or(event, |here| here.event);
+    /// Goes to the next sub-buffer with an event that it has not seen. Says whether there is one.
+    ///
+    /// Writers may add to the present sub-buffer after a look at it and begin the next one before the look
+    /// at that. What seems to be missing then is in the present one, which is looked at once more: now
+    /// that there is a next one, writers have left it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`View::view`].
+    pub(crate) fn look<V: View>(&mut self, ring: &mut V) -> Result<bool, V::Error> {
+        let (mut behind, mut again) = (self.same(), false);
 
-        self.here = Some(Here {
-            seq,
-            event: next.max(event),
-        });
+        while !self.done() {
+            let Some(page) = ring.view(behind)? else {
+                return Ok(false);
+            };
+            if !again && self.misses(page) {
+                (behind, again) = (self.same(), true);
+                continue;
+            }
+            let entered = self.enter(page.seq, page.event, page.forgotten);
+            if ring.enter(entered) && !self.done() {
+                return Ok(true);
+            }
+            behind = self.further();
+        }
+        Ok(false)
+    }
+
+    /// Whether there are events between those that it has seen and this sub-buffer.
+    fn misses(&self, page: Page) -> bool {
+        self.next
+            .is_some_and(|next| next.max(page.forgotten) < page.event)
+    }
+
+    /// Enters a copy of sub-buffer `seq` that begins with event number `event`; those before
+    /// `forgotten` were emptied away. Answers how many of its events it has seen already, and how many
+    /// it missed in front of them.
+    pub(crate) fn enter(&mut self, seq: u64, event: u64, forgotten: u64) -> Entered {
+        let next = self.next.unwrap_or(event).max(forgotten);
+
+        self.seq = Some(seq);
+        self.next = Some(next.max(event));
         Entered {
             seen: next.saturating_sub(event),
             missed: event.saturating_sub(next),
@@ -173,10 +216,35 @@ impl Tour {
 
     /// The next event was passed.
     pub(crate) fn pass(&mut self) {
-        if let Some(here) = &mut self.here {
-            here.event = here.event.saturating_add(1);
+        if let Some(next) = &mut self.next {
+            *next = next.saturating_add(1);
         }
     }
+}
+
+/// A ring as a [`Tour`] sees it.
+pub(crate) trait View {
+    /// Why a look can fail.
+    type Error;
+
+    /// Copies the oldest sub-buffer behind number `after`, the oldest of all without it, that has events;
+    /// nothing if there is none.
+    fn view(&mut self, after: Option<u64>) -> Result<Option<Page>, Self::Error>;
+
+    /// The tour is in the sub-buffer that was copied last. Says whether it has events behind those that
+    /// were seen.
+    fn enter(&mut self, entered: Entered) -> bool;
+}
+
+/// A sub-buffer that was copied.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Page {
+    /// Its number.
+    pub(crate) seq: u64,
+    /// The number of the first event that nobody has consumed.
+    pub(crate) event: u64,
+    /// Events before this number were emptied away.
+    pub(crate) forgotten: u64,
 }
 
 /// What a [`Tour`] finds when it enters a copy.
@@ -279,27 +347,102 @@ mod tests {
         tour.go_on_to(100);
         assert_eq!((tour.same(), tour.further()), (None, None));
         // What was overwritten or consumed before the tour began is not missed.
-        assert_eq!(tour.enter(3, 40), entered(0, 0));
+        assert_eq!(tour.enter(3, 40, 0), entered(0, 0));
         tour.pass();
         tour.pass();
         assert_eq!((tour.same(), tour.further()), (Some(2), Some(3)));
 
         // The same sub-buffer, grown: on from where it was.
-        assert_eq!(tour.enter(3, 40), entered(2, 0));
+        assert_eq!(tour.enter(3, 40, 0), entered(2, 0));
         tour.pass();
         // The next one: nothing missed.
-        assert_eq!(tour.enter(4, 43), entered(0, 0));
+        assert_eq!(tour.enter(4, 43, 0), entered(0, 0));
         // Seven sub-buffers on: 57 events were overwritten.
-        assert_eq!(tour.enter(11, 100), entered(0, 57));
+        assert_eq!(tour.enter(11, 100, 0), entered(0, 57));
+    }
+
+    /// Sub-buffers with the numbers of their events; writers do the next step at each look.
+    struct Steps {
+        steps: Vec<Vec<(u64, core::ops::Range<u64>)>>,
+        looks: usize,
+        copied: core::ops::Range<u64>,
+        got: Vec<Entered>,
+    }
+
+    impl View for Steps {
+        type Error = ();
+
+        fn view(&mut self, after: Option<u64>) -> Result<Option<Page>, ()> {
+            let now = &self.steps[self.looks.min(self.steps.len() - 1)];
+            self.looks += 1;
+            let page = now
+                .iter()
+                .find(|page| after.is_none_or(|after| page.0 > after));
+            Ok(page.map(|(seq, events)| {
+                self.copied = events.clone();
+                Page {
+                    seq: *seq,
+                    event: events.start,
+                    forgotten: 0,
+                }
+            }))
+        }
+
+        fn enter(&mut self, entered: Entered) -> bool {
+            self.got.push(entered);
+            entered.seen < self.copied.end - self.copied.start
+        }
+    }
+
+    #[test]
+    fn what_came_before_the_next_sub_buffer_began_is_not_missed() {
+        let (first, grown, next) = ((3, 10..20), (3, 10..25), (4, 25..26));
+        let mut ring = Steps {
+            steps: vec![vec![first.clone()], vec![first], vec![grown, next]],
+            looks: 0,
+            copied: 0..0,
+            got: vec![],
+        };
+        let mut tour = Tour::from(10);
+
+        assert_eq!(tour.look(&mut ring), Ok(true));
+        (10..20).for_each(|_| tour.pass());
+        // It has all of the first one, then the writers go on, then it looks behind it.
+        assert_eq!(tour.look(&mut ring), Ok(true));
+        assert_eq!((tour.next(), ring.copied.clone()), (20, 10..25));
+        (20..25).for_each(|_| tour.pass());
+        assert_eq!(tour.look(&mut ring), Ok(true));
+        tour.pass();
+        assert_eq!(tour.next(), 26);
+        assert!(ring.got.iter().all(|entered| entered.missed == 0));
+        assert_eq!(tour.look(&mut ring), Ok(false));
+    }
+
+    #[test]
+    fn what_is_gone_is_missed_at_the_second_look() {
+        let (first, later) = ((3, 10..20), (9, 70..80));
+        let mut ring = Steps {
+            steps: vec![vec![first], vec![later]],
+            looks: 0,
+            copied: 0..0,
+            got: vec![],
+        };
+        let mut tour = Tour::from(10);
+
+        assert_eq!(tour.look(&mut ring), Ok(true));
+        tour.pass();
+        assert_eq!(tour.look(&mut ring), Ok(true));
+        assert_eq!(ring.got.last().map(|entered| entered.missed), Some(59));
+        assert_eq!((tour.next(), ring.looks), (70, 3));
     }
 
     #[test]
     fn a_tour_survives_that_sub_buffers_get_other_numbers() {
         let mut tour = Tour::default();
 
-        tour.enter(300, 40);
+        tour.enter(300, 40, 0);
         tour.pass();
-        assert_eq!(tour.enter(7, 39), entered(2, 0));
+        assert_eq!(tour.enter(7, 39, 0), entered(2, 0));
         assert_eq!(tour.further(), Some(7));
     }
 
@@ -307,9 +450,9 @@ mod tests {
     fn events_that_others_consumed_are_missed() {
         let mut tour = Tour::default();
 
-        tour.enter(3, 10);
+        tour.enter(3, 10, 0);
         tour.pass();
-        assert_eq!(tour.enter(3, 13), entered(0, 2));
+        assert_eq!(tour.enter(3, 13, 0), entered(0, 2));
     }
 
     #[test]
@@ -319,7 +462,7 @@ mod tests {
         assert!(tour.done());
         tour.go_on_to(12);
         assert!(!tour.done());
-        tour.enter(0, 10);
+        tour.enter(0, 10, 0);
         assert_eq!(tour.same(), None);
         tour.pass();
         assert!(!tour.done());
@@ -331,14 +474,30 @@ mod tests {
     }
 
     #[test]
-    fn a_tour_begins_again_in_a_ring_that_was_emptied() {
+    fn what_was_emptied_away_is_not_missed() {
         let mut tour = Tour::default();
 
         tour.go_on_to(100);
-        tour.enter(9, 90);
-        tour.go_on_to(5);
-        assert!(!tour.done());
-        assert_eq!(tour.same(), None);
-        assert_eq!(tour.enter(4, 0), entered(0, 0));
+        tour.enter(9, 90, 0);
+        // 100 were there, five came since, and one of these was overwritten.
+        tour.go_on_to(105);
+        assert_eq!((tour.done(), tour.same()), (false, Some(8)));
+        assert_eq!(tour.enter(14, 101, 100), entered(0, 1));
+        assert_eq!(tour.next(), 101);
+    }
+
+    #[test]
+    fn a_tour_that_knows_what_comes_misses_what_does_not() {
+        let mut tour = Tour::from(10);
+
+        assert_eq!(
+            (tour.done(), tour.same(), tour.further()),
+            (false, None, None)
+        );
+        assert_eq!(tour.enter(3, 12, 0), entered(0, 2));
+        tour.pass();
+        assert_eq!(tour.next(), 13);
+        assert_eq!(Tour::from(10).enter(3, 8, 0), entered(2, 0));
+        assert_eq!(Tour::from(10).enter(3, 20, 20), entered(0, 0));
     }
 }

@@ -156,7 +156,7 @@ mod broken {
             }
             assert_eq!(inst.buffers.selftest(CpuSel::All), 0);
             for cpu in CpuSel::All.iter() {
-                inst.raw_read(Buf::Live, cpu, &mut Image::none())?;
+                inst.raw_read(Buf::Live, cpu, &mut Image::none(), usize::MAX)?;
             }
             assert_eq!(inst.buffers.selftest(CpuSel::All), 0);
             inst.resize(CpuSel::All, size)?;

@@ -80,8 +80,14 @@ use kernel::{
     }, //
 };
 
-/// The id (`common_type`) of the first event: those below are of entries that no tracepoint makes.
-pub(crate) const FIRST_ID: u16 = 32;
+/// Ids (`common_type`) below are of records that no tracepoint makes: they are those of the kernel.
+pub(crate) const RECORDS: u16 = 32;
+
+/// The id of the first event. The kernel counts its own events from [`RECORDS`] and has some 2000: a
+/// program that takes an id of ours to perf_event_open(), where it means an event of the kernel, is
+/// refused. Beyond 2^15 it would be negative in KernelShark.
+pub(crate) const FIRST_ID: u16 = 1 << 14;
+const _: () = assert!(FIRST_ID as usize + CAPACITY <= i16::MAX as usize);
 
 /// Most events that there can be, those of unloaded modules included.
 pub(crate) const CAPACITY: usize = 4096;

@@ -13,6 +13,7 @@ use super::{
 use core::marker::PhantomData;
 use kernel::{
     bindings,
+    iov::IovIterDest,
     prelude::*, //
 };
 
@@ -57,4 +58,11 @@ impl PipeEnd<'_> {
         }
         Ok(())
     }
+}
+
+/// Are these the kernel's own pages, which `splice` and `sendfile` have filled to put them into a pipe?
+pub(crate) fn is_spliced(out: &mut IovIterDest<'_>) -> bool {
+    // SAFETY: It is valid, and ours alone as long as it is borrowed.
+    let kind = unsafe { (*out.as_raw()).iter_type };
+    u32::from(kind) == bindings::iter_type_ITER_BVEC
 }

@@ -27,12 +27,15 @@ pub(crate) fn marker_address() -> usize {
 pub(crate) struct Symbol {
     text: [u8; c::RT_SYMBOL_LEN as usize],
     len: usize,
+    stays: bool,
 }
 
 /// How the kernel begins what it writes for an address without a name.
 const NUMBER: &str = "0x";
 /// What stands between a name and that of its module.
 const MODULE: &str = " [";
+/// What stands there for ours.
+const OURS: &str = " [rtrace]";
 
 impl Symbol {
     /// With the place in the function, and the module. The number of an address without a name.
@@ -59,10 +62,19 @@ impl Symbol {
         let mut symbol = Self {
             text: [0; c::RT_SYMBOL_LEN as usize],
             len: 0,
+            stays: false,
         };
         let len = write(symbol.text.as_mut_ptr().cast());
         symbol.len = usize::try_from(len).unwrap_or(0);
+        let text = symbol.text();
+        symbol.stays = !text.contains(MODULE) || text.ends_with(OURS);
         symbol
+    }
+
+    /// Will it be the name of the address as long as rtrace is loaded? Other modules go, and so does code
+    /// that the kernel made.
+    pub(crate) fn stays(&self) -> bool {
+        self.stays
     }
 
     /// What was written.
@@ -80,12 +92,8 @@ impl Symbol {
 /// Room for a hashed address.
 const HASHED: usize = 32;
 
-/// Writes an address as a string of JSON that tells nobody where the kernel is: its symbol, or, where
-/// there is none, the number that stands for it. May take a while.
-pub(crate) fn write_address(address: u64, out: &mut dyn Write) -> fmt::Result {
-    if let Some(name) = Symbol::at(address).name() {
-        return json::write_string(name.as_bytes(), out);
-    }
+/// Writes the number that stands for an address, as a string of JSON.
+pub(crate) fn write_hashed(address: u64, out: &mut dyn Write) -> fmt::Result {
     let mut text = [0u8; HASHED];
     // SAFETY: There is room for so many bytes; the kernel does not follow the address.
     let len =

@@ -44,6 +44,7 @@ use crate::{
         }, //
     },
     ring::{
+        give::Part,
         packed::Packed,
         reserved::Reserved,
         writer::{
@@ -254,7 +255,7 @@ fn consume(inst: &Instance, cpu: u32) -> Result<c_long> {
     let mut consumer = Consumer::new(cpu);
     let mut events: c_long = 0;
     while consumer.look(inst)? {
-        while consumer.stamp().is_some() && consumer.take(inst).is_some() {
+        while consumer.stamp().is_some() && consumer.take(inst) {
             events = events.wrapping_add(1);
         }
     }
@@ -274,7 +275,7 @@ unsafe extern "C" fn rtrace_test_read_pages(handle: *mut c_void, cpu: c_uint) ->
     from_result(|| {
         let mut image = Image::none();
         let mut pages: c_long = 0;
-        while inst.raw_read(Buf::Live, cpu, &mut image)? {
+        while inst.raw_read(Buf::Live, cpu, &mut image, usize::MAX)? == Part::Taken {
             pages = pages.wrapping_add(1);
         }
         Ok(pages)

@@ -4,11 +4,26 @@
 //! Only what writers have left can go. The reader brings other memory of the same size, so that the
 //! ring never has less; it is exchanged while the sub-buffer is the reader's own, and what writers later
 //! find in that place comes to them with the CAS that gives the sub-buffer back.
+//!
+//! A reader without room for a whole sub-buffer gets a copy of the events that fit, and no other is
+//! consumed.
 
+use super::cursor::Cursor;
 use super::port::{Memory as _, Port};
 use super::reader::{Busy, Reader, Unread};
 use super::subbuf::bytes_of;
 use super::wire;
+
+/// What a reader with little room got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Events, at least one.
+    Taken,
+    /// None, for the next one does not fit; it is as it was.
+    TooShort,
+    /// None, for there is none.
+    Empty,
+}
 
 impl<P: Port> Reader<'_, P> {
     /// The next unread data if writers have left its sub-buffer, so that nothing more comes into it.
@@ -56,6 +71,59 @@ impl<P: Port> Reader<'_, P> {
             return Ok(false);
         };
         Ok(self.take_this(&unread, image, stays).is_some())
+    }
+
+    /// Consumes the next unread events of one sub-buffer that fit into `room` bytes, the header
+    /// included. `image` becomes an image of a sub-buffer with these alone, and nothing leaves the ring.
+    ///
+    /// [`Part::Empty`] also if `image` has another size than a sub-buffer.
+    pub(crate) fn take_part(&mut self, image: &mut P::Memory, room: usize) -> Result<Part, Busy> {
+        if image.size() != self.subbuf_size() {
+            return Ok(Part::Empty);
+        }
+        let Some(unread) = self.unread()? else {
+            return Ok(Part::Empty);
+        };
+        let Some(fits) = self.first_of(&unread, room.saturating_sub(wire::HEADER)) else {
+            return Ok(Part::TooShort);
+        };
+        // SAFETY: it is the caller's own, in no ring.
+        let copied = self.copy_image(&fits, unsafe { bytes_of(image) });
+        Ok(copied.map_or(Part::Empty, |()| Part::Taken))
+    }
+
+    /// As much of `unread` as fits into `room` bytes: whole events, each with the records in front of
+    /// it that tell its time. `None` if the first one does not.
+    fn first_of(&self, unread: &Unread, room: usize) -> Option<Unread> {
+        let (begin, end) = (unread.offset as usize, unread.end as usize);
+        if end.saturating_sub(begin) <= room {
+            return Some(*unread);
+        }
+        let current = self.state.current.as_ref();
+        let page = self
+            .ring
+            .page(current.filter(|c| c.seq == unread.seq)?.page)?;
+        // SAFETY: what is committed of the reader's sub-buffer, which nobody stores to (I8).
+        let data = unsafe { page.at_rest(unread.end) };
+        let mut fits = Unread {
+            end: unread.offset,
+            events: 0,
+            // More follows behind it.
+            open: true,
+            ..*unread
+        };
+        let mut events = Cursor::at(data, begin, unread.time)
+            .map_while(Result::ok)
+            .peekable();
+        if events.peek().is_none() {
+            // Nothing but discarded events.
+            return Some(*unread);
+        }
+        for event in events.take_while(|event| event.next.saturating_sub(begin) <= room) {
+            fits.end = event.next as u32;
+            fits.events = fits.events.wrapping_add(1);
+        }
+        (fits.events != 0).then_some(fits)
     }
 
     #[inline(always)]

@@ -150,6 +150,11 @@ const char *rt_preemption_mode(void)
 	return preempt_model_voluntary() ? "voluntary" : "none";
 }
 
+void rt_forbid_pwrite(struct file *file)
+{
+	file->f_mode &= ~FMODE_PWRITE;
+}
+
 bool rt_pipe_has_room(struct pipe_inode_info *pipe)
 {
 	return pipe->readers &&

@@ -8,6 +8,8 @@ mod banks;
 pub(crate) mod consumer;
 #[path = "../../../rust/instance/page_copy.rs"]
 mod page_copy;
+#[path = "../../../rust/instance/progress.rs"]
+mod progress;
 #[path = "../../../rust/instance/rings.rs"]
 pub(crate) mod rings;
 #[path = "../../../rust/instance/stream.rs"]
@@ -49,6 +51,7 @@ use crate::{
             Parts,
             DISABLE_USER, //
         },
+        give::Part,
         port::SharedWord,
         reader::Reader,
         subbuf::SubBuf, //
@@ -206,11 +209,20 @@ impl Instance {
         copy.bank == self.buffers.rings.live() && state.consume(copy.seq, rd as u32, time, events)
     }
 
-    /// Consumes the next sub-buffer into `image`.
-    pub(crate) fn raw_read(&self, buf: Buf, cpu: u32, image: &mut Image) -> Result<bool> {
+    /// Consumes the next sub-buffer into `image`, which has room for it.
+    pub(crate) fn raw_read(
+        &self,
+        buf: Buf,
+        cpu: u32,
+        image: &mut Image,
+        _room: usize,
+    ) -> Result<Part> {
         self.buffers.read_of(buf, cpu, |_, mut reader| {
             let pages = image.of_size(cpu, reader.subbuf_size())?;
-            Ok(matches!(reader.take(pages, false), Ok(true)))
+            match reader.take(pages, false) {
+                Ok(true) => Ok(Part::Taken),
+                _ => Ok(Part::Empty),
+            }
         })
     }
 }

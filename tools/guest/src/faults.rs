@@ -5,6 +5,7 @@
 
 use crate::check::Check;
 use crate::errno::{Op, ENOMEM};
+use crate::soak;
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -27,6 +28,8 @@ const LIMIT: usize = 20_000;
 
 pub struct Faults {
     nth: File,
+    /// Which of the later allocations of an operation fail.
+    seed: u64,
 }
 
 /// How an operation fared over all its runs.
@@ -53,7 +56,10 @@ impl Faults {
             .write(true)
             .open(NTH)
             .map_err(|e| format!("{NTH}: {e}"))?;
-        Ok(Faults { nth })
+        Ok(Faults {
+            nth,
+            seed: soak::seed(),
+        })
     }
 
     fn set(&self, n: usize) -> Check {
@@ -105,14 +111,20 @@ impl Faults {
         Err(format!("{what}: more than {LIMIT} allocations"))
     }
 
-    /// The same, with no allocation left out.
+    /// The same, with no allocation left out in the long run; otherwise with all at first, and of the
+    /// later ones a few, other ones in each run.
     pub fn exhaust<T>(
         &self,
         what: &str,
         op: impl FnMut() -> Op<T>,
         after: impl FnMut(Op<T>) -> Check,
     ) -> Check<Tally> {
-        let tally = self.exhaust_by(what, |_| 1, op, after)?;
+        let all = soak::rounds(0, 1) == 1;
+        let step = |n: usize| match n / 4 {
+            few if all || few == 0 => 1,
+            few => 1 + (self.seed as usize).wrapping_mul(n | 1).rotate_left(17) % few,
+        };
+        let tally = self.exhaust_by(what, step, op, after)?;
         println!(
             "{what}: {} allocations failed, {} times ENOMEM",
             tally.faults, tally.refused

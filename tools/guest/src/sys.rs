@@ -347,10 +347,18 @@ pub fn finds_functions() -> bool {
         .any(|line| line.ends_with(" register_kprobe"))
 }
 
+fn kernel_release() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default()
+}
+
 /// Whether this is one of the kernels that scripts/kdir builds whole: their checks cost time.
 pub fn kernel_with_checks() -> bool {
-    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    release.contains("-rtrace")
+    kernel_release().contains("-rtrace")
+}
+
+/// Whether it is the one of them that checks each access to memory, which takes ten times as long.
+pub fn checks_memory() -> bool {
+    kernel_release().contains("-rtrace-debug")
 }
 
 /// Whether this kernel proves its locking, which makes it slow.

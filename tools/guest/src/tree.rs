@@ -122,11 +122,16 @@ impl Tree {
             })
     }
 
+    /// Opens a file with truncation and writes nothing.
+    pub fn empty(&self, name: &str) -> Check {
+        self.write_truncating(name, b"")
+            .map(drop)
+            .map_err(|e| self.reason("truncate", name, e))
+    }
+
     /// Everything in the buffer goes.
     pub fn clear(&self) -> Check {
-        self.write_truncating("trace", b"")
-            .map(drop)
-            .map_err(|e| self.reason("truncate", "trace", e))
+        self.empty("trace")
     }
 
     /// The names in a folder, sorted.

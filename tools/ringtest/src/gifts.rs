@@ -84,6 +84,61 @@ fn memory_of_another_size_is_not_taken() {
 }
 
 #[test]
+fn little_room_gets_what_fits() {
+    // All events of one length have as many bytes.
+    let w = World::new(0, 3, 1000, &[1]);
+    w.write(8, false);
+    let one = w.stats().bytes as usize;
+    (1..10).for_each(|_| w.write(8, false));
+    for room in [0, 15, 16, 16 + one - 1] {
+        assert!(!w.part(room), "no event fits {room}");
+    }
+    let read = || w.stats().read;
+    for (fit, more) in [
+        (1, 0),
+        (1, one - 1),
+        (2, 0),
+        (2, one - 1),
+        (3, 0),
+        (1, 4000),
+    ] {
+        let before = read();
+        assert!(w.part(16 + fit * one + more));
+        assert_eq!(
+            read() - before,
+            fit as u64,
+            "{fit} times {one} and {more} bytes"
+        );
+    }
+    assert!(!w.part(4095));
+    // Of a closed sub-buffer too, and behind it the next one.
+    w.write(HALF, false);
+    w.write(HALF, false);
+    w.write(WHOLE, false);
+    assert!(!w.part(1000) && w.part(1500) && w.part(1500) && !w.part(1500));
+    assert_eq!(w.stats().entries(), 1);
+    w.drain();
+
+    // Of one that writers have left before the reader comes.
+    let w = World::new(0, 3, 1000, &[1]);
+    (0..3).for_each(|_| w.write(900, false));
+    w.write(WHOLE, false);
+    assert!(w.part(1900) && w.part(1900) && !w.part(1900));
+    w.drain();
+}
+
+#[test]
+fn discarded_events_need_no_room() {
+    let w = world(3);
+    (0..10).for_each(|_| w.write(HALF, true));
+    while w.part(100) {}
+    w.write(8, false);
+    while w.part(100) {}
+    assert_eq!((w.stats().read, w.stats().entries()), (1, 0));
+    w.drain();
+}
+
+#[test]
 fn a_gift_is_nobodys_any_more() {
     let w = world(2);
     w.write(WHOLE, false);

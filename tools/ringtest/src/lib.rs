@@ -33,6 +33,8 @@ pub mod event;
 pub mod life;
 #[path = "../../../rust/instance/merge.rs"]
 pub mod merge;
+#[path = "../../../rust/instance/progress.rs"]
+pub mod progress;
 #[path = "../../../rust/ring/mod.rs"]
 pub mod ring;
 #[path = "../../../rust/instance/stream.rs"]

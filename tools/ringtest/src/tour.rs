@@ -21,7 +21,10 @@ use crate::sim::{
     Sim, //
 };
 use crate::stream::{
+    Entered,
+    Page,
     Tour,
+    View,
     Walk, //
 };
 
@@ -215,31 +218,57 @@ impl Heads for Touring {
     }
 
     fn look(&mut self, at: usize) -> Result<bool, ()> {
-        let pace = self.machine.pace;
-        let mut behind = self.places[at].tour.same();
+        let mut tour = self.places[at].tour;
+        let found = tour.look(&mut Copies {
+            machine: &mut self.machine,
+            place: &mut self.places[at],
+            at,
+            from: (0, 0),
+        });
 
-        self.machine.record(pace);
-        while !self.places[at].tour.done() {
-            let place = &mut self.places[at];
-            let cpu = &mut self.machine.cpus[at];
-            // SAFETY: The state of this ring.
-            let reader = unsafe { cpu.ring.reader(&mut cpu.state) };
+        self.places[at].tour = tour;
+        found
+    }
+}
 
-            place.data.resize(SIZE, 0);
-            let Some(viewed) = reader.view(behind, &mut place.data) else {
-                return Ok(false);
-            };
-            place.data.truncate(viewed.end as usize);
-            let entered = place.tour.enter(viewed.seq, viewed.serial);
-            place.seen.missed += entered.missed;
-            place.walk = Walk::new(&place.data, viewed.offset as usize, viewed.time);
-            place.walk.skip(&place.data, entered.seen);
-            behind = place.tour.further();
-            if self.stamp(at).is_some() {
-                return Ok(true);
+/// The sub-buffers of CPU `at`; events are recorded before each is copied.
+struct Copies<'a> {
+    machine: &'a mut Machine,
+    place: &'a mut Place,
+    at: usize,
+    /// Where in the copy its unread part begins, and when.
+    from: (usize, u64),
+}
+
+impl View for Copies<'_> {
+    type Error = ();
+
+    fn view(&mut self, after: Option<u64>) -> Result<Option<Page>, ()> {
+        self.machine.record(self.machine.pace);
+        let cpu = &mut self.machine.cpus[self.at];
+        // SAFETY: The state of this ring.
+        let reader = unsafe { cpu.ring.reader(&mut cpu.state) };
+
+        self.place.data.resize(SIZE, 0);
+        let viewed = reader.view(after, &mut self.place.data);
+        Ok(viewed.map(|viewed| {
+            self.place.data.truncate(viewed.end as usize);
+            self.from = (viewed.offset as usize, viewed.time);
+            Page {
+                seq: viewed.seq,
+                event: viewed.serial,
+                forgotten: 0,
             }
-        }
-        Ok(false)
+        }))
+    }
+
+    fn enter(&mut self, entered: Entered) -> bool {
+        let place = &mut *self.place;
+
+        place.seen.missed += entered.missed;
+        place.walk = Walk::new(&place.data, self.from.0, self.from.1);
+        place.walk.skip(&place.data, entered.seen);
+        place.walk.stamp().is_some()
     }
 }
 
@@ -368,6 +397,30 @@ proptest! {
         prop_assert!(more.is_sorted());
         for (place, cpu) in touring.places.iter().zip(&touring.machine.cpus) {
             prop_assert!(complete(&place.seen, cpu.recorded.len() as u64));
+        }
+    }
+
+    /// Of a ring in which nothing is overwritten a reader without a bound misses nothing, whenever the
+    /// writers go on.
+    #[test]
+    fn a_shared_pipe_misses_nothing_that_is_there(
+        plans in plans(200),
+        before in 0usize..20,
+        pace in 0usize..8,
+    ) {
+        let mut machine = Machine::new(64, &plans, pace);
+        machine.record(before);
+        let mut touring = Touring::new(machine);
+        for place in &mut touring.places {
+            place.tour = Tour::from(0);
+        }
+
+        prop_assert!(touring.read().is_sorted());
+        touring.machine.record(usize::MAX);
+        prop_assert!(touring.read().is_sorted());
+        for (place, cpu) in touring.places.iter().zip(&touring.machine.cpus) {
+            prop_assert_eq!(place.seen.missed, 0);
+            prop_assert_eq!(place.seen.numbers.len(), cpu.recorded.len());
         }
     }
 

@@ -12,6 +12,7 @@ use crate::plain;
 use crate::ring::check::Clock;
 use crate::ring::cpu::{CpuRing, ReaderState};
 use crate::ring::cursor::Cursor;
+use crate::ring::give::Part;
 use crate::ring::mark::Published;
 use crate::ring::port::Memory;
 use crate::ring::reader::{Reader, Unread};
@@ -102,8 +103,9 @@ fn instant() {
     w.company.set(w.company.get() - 1);
     match w.below(8) {
         0 if !w.in_reader.get() => w.read(w.below(4)),
-        1 if !w.in_reader.get() => match w.below(4) {
+        1 if !w.in_reader.get() => match w.below(5) {
             0 => _ = w.image(),
+            4 => _ = w.part(w.below(4096) as usize),
             3 => _ = w.lend(),
             n => _ = w.give(n == 1),
         },
@@ -452,6 +454,31 @@ impl World {
         })
     }
 
+    /// Consumes the next events as far as `room` bytes have room for them and the header; says whether
+    /// there were any.
+    pub fn part(&self, room: usize) -> bool {
+        let mut image = self.block();
+        self.take(|reader| {
+            let unread = reader.unread().expect("busy")?;
+            match reader.take_part(&mut image, room).expect("busy") {
+                Part::Taken => {
+                    let bytes = image.bytes().to_vec();
+                    let taken = plain::image(&bytes).data;
+                    let events = plain::decode(taken, 0, unread.time).len();
+                    assert!(16 + taken.len() <= room || events == 0, "more than fits");
+                    Some((unread, bytes))
+                }
+                Part::TooShort => {
+                    let again = reader.unread().expect("busy").expect("it was not taken");
+                    let place = |u: &Unread| (u.seq, u.offset, u.time, u.lost);
+                    assert_eq!(place(&again), place(&unread), "what was not taken");
+                    None
+                }
+                Part::Empty => panic!("what was there is gone"),
+            }
+        })
+    }
+
     /// Memory for a sub-buffer that is not zero.
     fn block(&self) -> Block {
         let mut block = Block::new(self.size.get());
@@ -553,8 +580,9 @@ impl World {
             }
             match self.below(6) {
                 0 => self.read(self.below(6)),
-                1 => match self.below(3) {
+                1 => match self.below(4) {
                     0 => _ = self.image(),
+                    3 => _ = self.part(self.below(4096) as usize),
                     n => _ = self.give(n == 1),
                 },
                 2 | 3 => (0..self.below(8)).for_each(|_| self.write(self.any_len(), false)),

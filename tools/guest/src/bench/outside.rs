@@ -79,6 +79,61 @@ fn cost(mut before: impl FnMut() -> Check, work: fn()) -> Check<f64> {
     Ok(least as f64 / EVENTS as f64)
 }
 
+/// What readers find in the buffer.
+struct Content {
+    /// What a row says of it.
+    name: &'static str,
+    /// How many events.
+    events: usize,
+    /// Puts so many events there.
+    fill: fn(&Instance, usize) -> Check,
+}
+
+/// The event of the other rows.
+const PLAIN: Content = Content {
+    name: "an event",
+    events: TO_READ,
+    fill: |own, events| {
+        own.set(&format!("{EVENT}/enable"), "1")?;
+        (0..events).for_each(|_| rename());
+        own.set(&format!("{EVENT}/enable"), "0")
+    },
+};
+
+/// Every kind of record whose text is made in another way.
+const CONTENTS: &[Content] = &[
+    PLAIN,
+    Content {
+        name: "a marker",
+        events: TO_READ,
+        fill: |own, events| {
+            let mut file = own.open_write("trace_marker").map_err(|e| e.to_string())?;
+            for number in 0..events {
+                let text = format!("marker number {number}");
+                std::io::Write::write_all(&mut file, text.as_bytes()).map_err(|e| e.to_string())?;
+            }
+            Ok(())
+        },
+    },
+    Content {
+        name: "an event and its stack",
+        events: TO_READ / 10,
+        fill: |own, events| {
+            own.set("options/stacktrace", "1")?;
+            (PLAIN.fill)(own, events)?;
+            own.set("options/stacktrace", "0")
+        },
+    },
+    Content {
+        name: "an event, fields",
+        events: TO_READ / 2,
+        fill: |own, events| {
+            (PLAIN.fill)(own, events)?;
+            own.set("options/fields", "1")
+        },
+    },
+];
+
 /// One tracer, with an instance of its own.
 struct Side {
     own: Instance,
@@ -101,29 +156,41 @@ impl Side {
         result
     }
 
-    /// Puts `TO_READ` events into the buffer.
-    fn fill(&self) -> Check {
+    /// Puts events into the buffer.
+    fn fill(&self, content: &Content) -> Check {
+        self.own.set("options/fields", "0")?;
         self.own.clear()?;
-        self.own.set(&format!("{EVENT}/enable"), "1")?;
-        (0..TO_READ).for_each(|_| rename());
-        self.own.set(&format!("{EVENT}/enable"), "0")?;
+        (content.fill)(&self.own, content.events)?;
         let entries = self.own.number("per_cpu/cpu0/stats", "entries")?;
-        ensure!(entries >= TO_READ as u64, "{entries} events in the buffer");
+        ensure!(
+            entries >= content.events as u64,
+            "{entries} events in the buffer"
+        );
         Ok(())
     }
 
     /// The cost per event of reading all of `file` with `read`, which answers 0 at the end.
-    fn reading(&self, file: &str, mut read: impl FnMut(&mut File) -> usize) -> Check<f64> {
+    fn reading(
+        &self,
+        content: &Content,
+        file: &str,
+        mut read: impl FnMut(&mut File) -> usize,
+    ) -> Check<f64> {
         let mut least = u64::MAX;
         for _ in 0..3 {
-            least = least.min(self.read_all(file, &mut read)?);
+            least = least.min(self.read_all(content, file, &mut read)?);
         }
-        Ok(least as f64 / TO_READ as f64)
+        Ok(least as f64 / content.events as f64)
     }
 
     /// Instructions of one reading of all of `file`, between the marks of the plugin.
-    fn read_all(&self, file: &str, read: &mut dyn FnMut(&mut File) -> usize) -> Check<u64> {
-        self.fill()?;
+    fn read_all(
+        &self,
+        content: &Content,
+        file: &str,
+        read: &mut dyn FnMut(&mut File) -> usize,
+    ) -> Check<u64> {
+        self.fill(content)?;
         let mut open = OpenOptions::new()
             .read(true)
             .custom_flags(sys::O_NONBLOCK)
@@ -140,7 +207,7 @@ impl Side {
         }
         mark_end();
         let took = ticks() - began;
-        ensure!(bytes > TO_READ * 40, "{file}: only {bytes} bytes");
+        ensure!(bytes > content.events * 40, "{file}: only {bytes} bytes");
         Ok(took)
     }
 }
@@ -243,16 +310,24 @@ pub(super) fn measure(context: &Context, table: &mut Table) -> Check {
         &sides,
         |side| Ok(side.event(CALL_EVENT, getppid, &[], &[])? - bare_call),
     )?;
-    for file in ["trace_pipe", "trace"] {
-        let (ftrace, rtrace) = (sides.0.reading(file, plain)?, sides.1.reading(file, plain)?);
-        table.add(Row::new(&format!("text of an event, {file}")).both(ftrace, rtrace));
-        // An instruction is a nanosecond of the guest's time.
-        let [ftrace, rtrace] = [ftrace, rtrace].map(|each| 1e9 / each);
-        let lines = Row::new(&format!("lines of text a second, {file}")).unit("lines/s");
-        table.add(lines.both(ftrace, rtrace));
+    for content in CONTENTS {
+        for file in ["trace_pipe", "trace"] {
+            let [ftrace, rtrace] =
+                [&sides.0, &sides.1].map(|side| side.reading(content, file, plain));
+            let (ftrace, rtrace) = (ftrace?, rtrace?);
+            let name = format!("text of {}, {file}", content.name);
+            table.add(Row::new(&name).both(ftrace, rtrace));
+            if content.name != PLAIN.name {
+                continue;
+            }
+            // An instruction is a nanosecond of the guest's time.
+            let [ftrace, rtrace] = [ftrace, rtrace].map(|each| 1e9 / each);
+            let lines = Row::new(&format!("lines of text a second, {file}")).unit("lines/s");
+            table.add(lines.both(ftrace, rtrace));
+        }
     }
     row(table, "bytes of an event, read", &sides, |side| {
-        side.reading("per_cpu/cpu0/trace_pipe_raw", plain)
+        side.reading(&PLAIN, "per_cpu/cpu0/trace_pipe_raw", plain)
     })?;
     row(
         table,
@@ -274,7 +349,7 @@ pub(super) fn windows(context: &Context) -> Check<String> {
         ("ftrace, trace", &sides.0, "trace"),
         ("rtrace, trace", &sides.1, "trace"),
     ] {
-        side.read_all(file, &mut plain)?;
+        side.read_all(&PLAIN, file, &mut plain)?;
         let _ = writeln!(text, "{TO_READ} {name}");
     }
     Ok(text)
@@ -287,7 +362,7 @@ fn splice(side: &Side) -> Check<f64> {
         .write(true)
         .open("/dev/null")
         .map_err(|e| e.to_string())?;
-    side.reading("per_cpu/cpu0/trace_pipe_raw", |file| {
+    side.reading(&PLAIN, "per_cpu/cpu0/trace_pipe_raw", |file| {
         let moved = rawcalls::splice(file, &into, 1 << 16, true).unwrap_or(0);
         let mut left = moved;
         while left > 0 {

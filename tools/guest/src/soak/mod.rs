@@ -37,6 +37,14 @@ pub fn rounds(usual: usize, long: usize) -> usize {
     }
 }
 
+/// So many, or a quarter of it where each takes ten times as long; all in the long run.
+pub fn fewer(usual: usize) -> usize {
+    match crate::sys::checks_memory() {
+        true => rounds(usual.div_ceil(4), usual),
+        false => usual,
+    }
+}
+
 /// Of many that are alike: all in the long run, or one of `of`, other ones in each run.
 pub struct Share {
     seed: u64,

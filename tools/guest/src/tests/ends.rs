@@ -59,7 +59,7 @@ fn spliced_pages(context: &Context) -> Check {
         for (name, len) in [
             ("trace", 4096),
             ("trace_pipe", 4096),
-            ("trace_pipe", 1),
+            ("trace_pipe", 600),
             ("trace_options", 4096),
         ] {
             sys::pin_to(0);

@@ -9,6 +9,7 @@ use crate::errno::*;
 use crate::faults::Faults;
 use crate::maps::{self, Area, Meta};
 use crate::module;
+use crate::soak;
 use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::Context;
@@ -73,7 +74,7 @@ pub fn open(path: &Path, write: bool, flags: i32) -> Op<File> {
 
 /// Every allocation at first, then fewer and fewer: loading the module takes thousands.
 fn sparse(n: usize) -> usize {
-    1 + n / 8
+    1 + n / soak::rounds(3, 8)
 }
 
 fn mount(context: &Context) -> Check {
@@ -394,7 +395,7 @@ fn reads(context: &Context) -> Check {
 
 /// Readers that take events away: one that is refused has taken none.
 fn consumed(context: &Context) -> Check {
-    const EVENTS: u64 = 200;
+    const EVENTS: u64 = 50;
     let faults = Faults::new()?;
     let own = Instance::new(&context.root, "rtg-faults")?;
     sys::pin_to(0);

@@ -54,8 +54,20 @@ fn state(tree: &Tree) -> Check<Vec<(String, String)>> {
     }
     files
         .into_iter()
-        .map(|file| tree.get(&file).map(|text| (file, text)))
+        .map(|file| tree.get(&file).map(|text| (file, without_names(&text))))
         .collect()
+}
+
+/// A text without the names of tasks, of which one may become known at any time.
+fn without_names(text: &str) -> String {
+    let without = |line: &str| -> String {
+        let Some((task, rest)) = line.split_once(" [") else {
+            return line.to_string();
+        };
+        let pid = task.rsplit('-').next().unwrap_or(task);
+        format!("-{} [{rest}", pid.trim())
+    };
+    text.lines().map(without).collect::<Vec<_>>().join("\n")
 }
 
 /// Files of a tree that differ from what they were.
@@ -69,13 +81,21 @@ fn unchanged(tree: &Tree, before: &[(String, String)]) -> Check {
 /// Writes a text, or only empties the file when there is none.
 fn put(tree: &Tree, (file, text): &(&str, &str)) -> Check {
     match text.is_empty() {
-        true => tree
-            .write_truncating(file, b"")
-            .map(drop)
-            .map_err(|e| format!("{file}: {e}")),
+        true => tree.empty(file),
         false => tree.set(file, text),
     }
 }
+
+/// What each row begins with, whatever the rows before it have left.
+const FIRST: &[(&str, &str)] = &[
+    (ENABLE, "0"),
+    (SYSTEM, "0"),
+    ("set_event_pid", ""),
+    ("set_event_notrace_pid", ""),
+    ("snapshot", "0"),
+    ("trace", ""),
+    ("error_log", ""),
+];
 
 /// A write, what is written in front of it, and what takes it back.
 struct Row {
@@ -163,29 +183,29 @@ const ROWS: &[Row] = &[
     },
     Row {
         needs: false,
-        ..row(&[], ("per_cpu/cpu0/snapshot", "2"), &[])
+        ..row(&[("snapshot", "1")], ("per_cpu/cpu0/snapshot", "2"), &[])
     },
     // Both buffers, or none.
     row(
-        &[("snapshot", "2")],
+        &[("snapshot", "1"), ("snapshot", "2")],
         ("buffer_size_kb", "90"),
         &[("buffer_size_kb", "60")],
     ),
     row(
-        &[],
+        &[("snapshot", "1"), ("snapshot", "2")],
         ("buffer_subbuf_size_kb", "8"),
         &[("buffer_subbuf_size_kb", "4"), ("buffer_size_kb", "60")],
     ),
     Row {
         needs: false,
         ..row(
-            &[],
+            &[("snapshot", "1"), ("snapshot", "2")],
             ("snapshot", "0"),
             &[("snapshot", "1"), ("snapshot", "2")],
         )
     },
     row(
-        &[("snapshot", "0")],
+        &[],
         ("trace_options", "stacktrace"),
         &[("trace_options", "nostacktrace")],
     ),
@@ -248,7 +268,8 @@ fn files(context: &Context) -> Check {
         if !share.has(&format!("{first:?} {file} {text}")) {
             continue;
         }
-        first.iter().try_for_each(|step| put(&own, step))?;
+        let all = FIRST.iter().chain(*first);
+        all.clone().try_for_each(|step| put(&own, step))?;
         own.set("trace_marker", "kept")?;
         let before = RefCell::new(state(&own)?);
         let path = own.file(file);

@@ -46,7 +46,7 @@ fn instances(context: &Context) -> Check {
     // The first rounds fill caches that stay.
     (0..5).try_for_each(|_| round())?;
     let before = Usage::now()?;
-    (0..100).try_for_each(|_| round())?;
+    (0..soak::fewer(soak::rounds(60, 100))).try_for_each(|_| round())?;
     before.expect_no_more()
 }
 
@@ -80,7 +80,7 @@ fn is_enough(outcomes: &Outcomes) -> bool {
     outcomes.get(&0).is_some_and(|n| *n > 10)
 }
 
-/// Two that make and remove the same names, and one that opens what it finds: 300 times each, and on
+/// Two that make and remove the same names, and one that opens what it finds: some 300 times each, and on
 /// until each of the three has done enough.
 fn mkdir_storm(context: &Context) -> Check {
     let path = |i: usize| context.root.join(format!("instances/rtg-storm{}", i % 3));
@@ -91,10 +91,11 @@ fn mkdir_storm(context: &Context) -> Check {
             satisfied.fetch_add(1, Ordering::Relaxed);
         }
     };
+    let least = soak::fewer(300);
     let make = |seed: usize| {
         let (mut outcomes, mut content) = (Outcomes::new(), false);
         for i in 0..10_000 {
-            if i >= 300 && satisfied.load(Ordering::Relaxed) == 3 {
+            if i >= least && satisfied.load(Ordering::Relaxed) == 3 {
                 break;
             }
             let (path, odd) = (path(i * 7 + seed), (i + seed) % 2 == 1);
@@ -270,9 +271,10 @@ fn reload_rounds(context: &Context) -> Check {
     };
     // A kernel with checks takes up to 25 seconds for each, and names what was lost afterwards.
     let first = 3;
-    let rounds = match sys::kernel_with_checks() {
-        true => 7,
-        false => soak::rounds(10, 100),
+    let rounds = match (sys::checks_memory(), sys::kernel_with_checks()) {
+        (true, _) => soak::rounds(3, 7),
+        (false, true) => 7,
+        (false, false) => soak::rounds(10, 100),
     };
     (0..first).try_for_each(&mut round)?;
     let (before, began) = (Usage::now()?, Instant::now());

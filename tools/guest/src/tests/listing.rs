@@ -24,6 +24,7 @@ pub const TESTS: &[Test] = &[
     test("listing.changes_stay", 30, changes_stay),
     test("listing.together", 120, together),
     test("listing.module", 120, module_comes_and_goes),
+    test("listing.ids", 60, ids),
 ];
 
 /// Kinds of directory entries.
@@ -339,4 +340,62 @@ fn module_comes_and_goes(context: &Context) -> Check {
         result
     })?;
     own.remove()
+}
+
+/// The id of each event that a tree offers.
+fn all_ids(tree: &Tree) -> Check<Vec<u64>> {
+    let events = tree.get("available_events")?;
+    let id = |event: &str| {
+        let file = format!("events/{}/id", event.replace(':', "/"));
+        let id = tree.get(&file)?;
+        id.trim()
+            .parse()
+            .map_err(|e| format!("{file}: {id:?}: {e}"))
+    };
+    events.lines().map(id).collect()
+}
+
+/// Whether perf_event_open() takes a number for a tracepoint's.
+fn perf_knows(id: u64) -> Check<bool> {
+    const PERF_EVENT_OPEN: usize = 298;
+    const TRACEPOINT: u64 = 2;
+    const SIZE: u64 = 64;
+    // Type and size of the structure, and the event; all else is 0.
+    let attributes = [TRACEPOINT | SIZE << 32, id, 0, 0, 0, 0, 0, 0];
+    let (any_task, cpu, no_group) = (usize::MAX, 0, usize::MAX);
+    let args = [attributes.as_ptr() as usize, any_task, cpu, no_group, 0, 0];
+    match sys::call(PERF_EVENT_OPEN, args) {
+        descriptor @ 0.. => {
+            use std::os::fd::FromRawFd;
+            // SAFETY: It is new, and nobody else has it.
+            drop(unsafe { File::from_raw_fd(descriptor as i32) });
+            Ok(true)
+        }
+        // ENOENT or EINVAL: there is no such event.
+        -2 | -22 => Ok(false),
+        other => fail!("perf_event_open: {other}"),
+    }
+}
+
+/// A program that takes an id of ours to perf_event_open() is refused, and gets no other event.
+fn ids(context: &Context) -> Check {
+    let own = rtracefs(context)?;
+    let reference = Tree::at(&context.reference);
+    let (own, reference) = (all_ids(&own.top())?, all_ids(&reference)?);
+    let unique: BTreeSet<_> = own.iter().collect();
+    ensure_eq!(unique.len(), own.len(), "different ids");
+    ensure!(
+        own.iter()
+            .all(|id| *id > 2 * reference.iter().max().unwrap_or(&0)),
+        "ids {:?} and up, the kernel's up to {:?}",
+        own.iter().min(),
+        reference.iter().max()
+    );
+    if !reference.iter().any(|id| perf_knows(*id) == Ok(true)) {
+        skip!("this kernel has no perf_event_open()");
+    }
+    for id in own {
+        ensure!(!perf_knows(id)?, "perf_event_open() takes {id}");
+    }
+    Ok(())
 }

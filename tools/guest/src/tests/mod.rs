@@ -38,6 +38,7 @@ mod options_values;
 mod percent;
 mod pids;
 mod pipe;
+mod pipe_lines;
 mod raw;
 mod raw_events;
 mod raw_marker;
@@ -45,10 +46,12 @@ mod same;
 mod same_clocks;
 mod same_filters;
 mod same_options;
+mod same_positions;
 mod same_tree;
 mod security;
 mod security_text;
 mod share;
+mod share_losses;
 mod side;
 mod side_text;
 mod size;
@@ -113,6 +116,7 @@ const GROUPS: &[&[Test]] = &[
     same_clocks::TESTS,
     same_filters::TESTS,
     same_options::TESTS,
+    same_positions::TESTS,
     same_tree::TESTS,
     syscalls::TESTS,
     options::TESTS,
@@ -122,6 +126,7 @@ const GROUPS: &[&[Test]] = &[
     options_values::TESTS,
     pids::TESTS,
     pipe::TESTS,
+    pipe_lines::TESTS,
     raw::TESTS,
     raw_events::TESTS,
     module_events::TESTS,
@@ -133,6 +138,7 @@ const GROUPS: &[&[Test]] = &[
     json::TESTS,
     features::TESTS,
     share::TESTS,
+    share_losses::TESTS,
     clients::TESTS,
     clients_commands::TESTS,
     clock::TESTS,

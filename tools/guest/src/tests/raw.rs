@@ -7,6 +7,7 @@ use super::{exact, test, Test};
 use crate::check::{Check, Report};
 use crate::errno::*;
 use crate::page;
+use crate::soak;
 use crate::stream::{drain_cpu, CpuStream, Record, NEED_RESCHED};
 use crate::sys;
 use crate::tree::{Instance, Tree};
@@ -19,6 +20,7 @@ pub const TESTS: &[Test] = &[
     test("raw.nonblock", 10, nonblock),
     test("raw.wakes", 30, wakes),
     test("raw.read_sizes", 30, read_sizes),
+    exact("raw.short_reads", 60, short_reads),
     exact("raw.many_pages", 60, many_pages),
     exact("raw.missed_events", 60, missed_events),
     test("raw.time_gaps", 30, time_gaps),
@@ -187,10 +189,55 @@ fn read_sizes(context: &Context) -> Check {
     report.finish()
 }
 
+/// A descriptor that is closed takes no event with it that it had no room for: as many are left for the
+/// next one as in tracefs, in the snapshot too.
+fn short_reads(context: &Context) -> Check {
+    let (own, reference) = pair(context)?;
+    let mut report = Report::default();
+    for file in [RAW, "per_cpu/cpu0/snapshot_raw"] {
+        // Not each kernel's tracefs has snapshots.
+        if !reference.exists(file) {
+            continue;
+        }
+        for size in [1, 16, 60, 100, 500, 1000, 4095] {
+            let look = |tree: &Tree| -> Check<(Op<usize>, Vec<String>)> {
+                tree.clear()?;
+                for i in 0..20 {
+                    tree.set("trace_marker", &format!("marker {i}"))?;
+                }
+                if file != RAW {
+                    tree.set("snapshot", "1")?;
+                }
+                let open = || {
+                    tree.open_nonblock(file)
+                        .map_err(|e| format!("open {file}: {e}"))
+                };
+                let first = open()?.read(&mut vec![0; size]).map_err(Errno::from);
+                let mut stream = CpuStream::default();
+                let (mut file, mut page) = (open()?, [0; 4096]);
+                while let Ok(4096) = file.read(&mut page) {
+                    stream.add(0, &page)?;
+                }
+                ensure!(
+                    stream.lost() == 0 && !stream.uncounted_loss,
+                    "told of a loss"
+                );
+                Ok((first, stream.records.iter().map(text).collect()))
+            };
+            let (found, wanted) = (look(&own)?, look(&reference)?);
+            ensure!(!wanted.1.is_empty() || size >= 1000, "{size} took all");
+            report.expect(found == wanted, || {
+                format!("{file}, {size} bytes and closed: {found:?}, tracefs {wanted:?}")
+            });
+        }
+    }
+    report.finish()
+}
+
 /// Hundreds of pages, nothing lost and nothing twice.
 fn many_pages(context: &Context) -> Check {
     let (own, _) = pair(context)?;
-    let count = 5000;
+    let count = soak::fewer(5000);
     for i in 0..count {
         own.set(
             "trace_marker",
@@ -199,7 +246,7 @@ fn many_pages(context: &Context) -> Check {
     }
     let stream = drain_cpu(&own, 0)?;
     ensure_eq!(stream.records.len(), count, "events");
-    ensure!(stream.pages > 100, "only {} pages", stream.pages);
+    ensure!(stream.pages > 25, "only {} pages", stream.pages);
     ensure!(
         stream.lost() == 0 && !stream.uncounted_loss,
         "a page tells of lost events"
@@ -223,7 +270,7 @@ fn many_pages(context: &Context) -> Check {
 /// The first page after a loss says so and how many.
 fn missed_events(context: &Context) -> Check {
     let (own, reference) = pair(context)?;
-    let count = 2000;
+    let count = soak::fewer(2000);
     let mut losses = Vec::new();
     for tree in [&own, &reference] {
         tree.set("buffer_size_kb", "8")?;
@@ -344,6 +391,7 @@ fn given_stays(context: &Context) -> Check {
     let mark = |word: &str, count: usize| {
         (0..count).try_for_each(|i| own.set("trace_marker", &format!("{word} {i}")))
     };
+    let lap = soak::fewer(1500).max(700);
     for count in [300, 3] {
         own.set("buffer_size_kb", "20")?;
         own.clear()?;
@@ -355,18 +403,19 @@ fn given_stays(context: &Context) -> Check {
         let mut read = |part: &mut [u8]| file.read(part).map_err(Errno::from);
         ensure_eq!(read(&mut image[..1000]), Ok(1000), "the first part");
         // Around the buffer, with another reader who exchanges memory, and with other memory.
-        mark("later", 1500)?;
+        mark("later", lap)?;
         drain_cpu(&own, 0)?;
-        mark("later", 1500)?;
+        mark("later", lap)?;
         own.set("buffer_size_kb", "40")?;
         own.clear()?;
-        mark("later", 1500)?;
+        mark("later", lap)?;
         ensure_eq!(read(&mut image[1000..]), Ok(3096), "the rest");
         let mut stream = CpuStream::default();
         stream.add(0, &image)?;
         let texts: Vec<String> = stream.records.iter().map(text).collect();
-        let whole = if count == 3 { 3..=3 } else { 50..=200 };
-        ensure!(whole.contains(&texts.len()), "{} events", texts.len());
+        // As many as had room in the first part.
+        let first = if count == 3 { 3..=3 } else { 15..=60 };
+        ensure!(first.contains(&texts.len()), "{} events", texts.len());
         for (i, text) in texts.iter().enumerate() {
             ensure_eq!(*text, format!("number {i}\n"), "an event of the sub-buffer");
         }

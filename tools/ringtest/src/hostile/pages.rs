@@ -281,14 +281,14 @@ pub fn tours(source: &mut Source) {
 
     for _ in 0..source.below(12) {
         let (bound, seq, event) = (source.number(), source.number(), source.number());
+        let forgotten = source.number();
 
         tour.go_on_to(bound);
-        next = next.filter(|next| *next <= bound);
         assert_eq!(tour.done(), next.unwrap_or(0) >= bound);
         assert_eq!(tour.further().is_some(), next.is_some());
 
-        let entered = tour.enter(seq, event);
-        let here = next.unwrap_or(event);
+        let entered = tour.enter(seq, event, forgotten);
+        let here = next.unwrap_or(event).max(forgotten);
         assert_eq!(entered.seen, here.saturating_sub(event));
         assert_eq!(entered.missed, event.saturating_sub(here));
         assert_eq!(tour.further(), Some(seq));

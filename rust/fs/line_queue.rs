@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The lines of a stream that were made and not yet read.
+//!
+//! A reader with room for [`ROOM`] bytes or more gets whole lines, so that readers which share a
+//! descriptor do not get halves of them, and so does a pipe that is spliced into. A shorter buffer is
+//! filled to its end, as ftrace does it. Called by `trace_pipe` and its like.
+
+use super::{
+    file::Step,
+    text_file::{
+        give,
+        Text, //
+    }, //
+};
+use crate::kapi::pipe::is_spliced;
+use kernel::{
+    iov::IovIterDest,
+    prelude::*, //
+};
+
+/// The most text that is made for one read.
+const MOST: usize = 64 * 1024;
+/// Room for whole lines: ftrace's longest fits.
+const ROOM: usize = 8192;
+
+/// Whether a reader with so much room, or a pipe, gets whole lines.
+fn gets_whole_lines(room: usize, spliced: bool) -> bool {
+    spliced || room >= ROOM
+}
+
+/// How much text a read wants.
+#[derive(Clone, Copy)]
+pub(crate) struct Wanted {
+    /// So many bytes, and no line more.
+    pub(crate) bytes: usize,
+    /// In whole lines: none that ends behind these bytes.
+    whole: bool,
+    /// Not even if it is the only one.
+    spliced: bool,
+}
+
+impl Wanted {
+    /// Is a text of `len` bytes, which had `before` bytes without its last line, more than it wants?
+    /// Otherwise that line would be consumed, and be lost when the file is closed.
+    pub(crate) fn is_too_long(self, before: usize, len: usize) -> bool {
+        self.whole && len > self.bytes && (before != 0 || self.spliced)
+    }
+}
+
+/// The queue.
+pub(crate) struct LineQueue {
+    text: Text,
+    /// How much of `text` readers have.
+    given: usize,
+}
+
+impl LineQueue {
+    /// An empty one.
+    pub(crate) const fn new() -> Self {
+        Self {
+            text: Text::new(),
+            given: 0,
+        }
+    }
+
+    /// Is there nothing to be read?
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rest().is_empty()
+    }
+
+    fn rest(&self) -> &[u8] {
+        self.text.bytes().get(self.given..).unwrap_or_default()
+    }
+
+    /// Forgets what was given, when a read into `out` shall get more than what is there. Returns how
+    /// many lines are to be made then. A line that was given in part is finished by a read of its own.
+    pub(crate) fn wants(&mut self, out: &mut IovIterDest<'_>) -> Option<Wanted> {
+        let (room, spliced) = (out.len(), is_spliced(out));
+        let rest = self.rest().len();
+        let begun = self
+            .given
+            .checked_sub(1)
+            .and_then(|at| self.text.bytes().get(at));
+        let whole = begun.is_none_or(|byte| *byte == b'\n');
+        if rest != 0 && (room < ROOM || rest >= room || !whole) {
+            return None;
+        }
+        self.text.drop_front(self.given);
+        self.given = 0;
+        Some(Wanted {
+            bytes: room.min(MOST),
+            whole: gets_whole_lines(room, spliced),
+            spliced,
+        })
+    }
+
+    /// Where lines are written to.
+    pub(crate) fn text(&mut self) -> &mut Text {
+        &mut self.text
+    }
+
+    /// Gives a reader what it has room for. A pipe with no room for the next line gets 0 bytes.
+    pub(crate) fn give(&mut self, out: &mut IovIterDest<'_>, pos: &mut i64) -> Result<Step> {
+        let spliced = is_spliced(out);
+        let rest = self.rest();
+        let len = match rest.get(..out.len()) {
+            Some(room) if gets_whole_lines(room.len(), spliced) => {
+                match room.iter().rposition(|byte| *byte == b'\n') {
+                    Some(newline) => newline.saturating_add(1),
+                    None if spliced => return Ok(Step::Bytes(0)),
+                    None => room.len(),
+                }
+            }
+            _ => rest.len(),
+        };
+        let lines = self.text.bytes().get(..self.given.saturating_add(len));
+        give(lines.unwrap_or_default(), &mut self.given, out, pos)
+    }
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The names of addresses, remembered for one reader.
+//!
+//! To look a name up takes microseconds for an address of the kernel and a hundred for one of a module,
+//! whose table is searched from one end to the other; and the events in a buffer have the same few
+//! addresses again and again. What is remembered stays true: names of the kernel's own functions, and
+//! ours, which stay as long as a file of ours is open. All others are looked up each time. Called by the
+//! makers of lines and of JSON.
+
+use crate::{
+    event::values,
+    kapi::{
+        strings,
+        symbol::{
+            self,
+            Symbol, //
+        }, //
+    },
+    text::{
+        json,
+        stack::Names,
+        word,
+        writer::ByteWrite, //
+    },
+};
+use core::{
+    fmt::{
+        self,
+        Write, //
+    },
+    str, //
+};
+use kernel::prelude::*;
+
+/// Names that are remembered at a time.
+const SLOTS: usize = 64;
+/// The longest name that is remembered.
+const LONGEST: usize = 118;
+
+/// The names.
+pub(super) struct Symbols {
+    /// Each at the place that its address gives it; nothing before the first name.
+    known: KVVec<Known>,
+}
+
+/// A name that is remembered. Without one its length is 0.
+#[derive(Clone, Copy)]
+struct Known {
+    address: u64,
+    /// With the place in the function, and the module.
+    offset: bool,
+    len: u8,
+    text: [u8; LONGEST],
+}
+
+impl Known {
+    const NONE: Self = Self {
+        address: 0,
+        offset: false,
+        len: 0,
+        text: [0; LONGEST],
+    };
+
+    fn text(&self) -> Option<&str> {
+        let text = self.text.get(..usize::from(self.len))?;
+        str::from_utf8(text).ok().filter(|text| !text.is_empty())
+    }
+}
+
+impl Symbols {
+    /// None are known.
+    pub(super) const fn new() -> Self {
+        Self {
+            known: KVVec::new(),
+        }
+    }
+
+    /// Calls `say` with the name of `address`, with or without the place in the function and the module.
+    /// `None` if it has none.
+    fn with_name<R>(
+        &mut self,
+        address: u64,
+        offset: bool,
+        say: impl FnOnce(&str) -> R,
+    ) -> Option<R> {
+        // Functions are aligned to 16 bytes; the calls in them are not.
+        let at = (address ^ (address >> 7)) as usize % SLOTS;
+        let known = self.known.get(at);
+        let known = known.filter(|known| (known.address, known.offset) == (address, offset));
+        if let Some(text) = known.and_then(Known::text) {
+            return Some(say(text));
+        }
+        let symbol = match offset {
+            true => Symbol::at(address),
+            false => Symbol::name_at(address),
+        };
+        let name = symbol.name()?;
+        if symbol.stays() {
+            self.remember(at, address, offset, name.as_bytes());
+        }
+        Some(say(name))
+    }
+
+    /// Without memory nothing is remembered.
+    fn remember(&mut self, at: usize, address: u64, offset: bool, name: &[u8]) {
+        if self.known.is_empty() {
+            let _ = self.known.resize(SLOTS, Known::NONE, GFP_KERNEL);
+        }
+        let (Some(known), Ok(len)) = (self.known.get_mut(at), u8::try_from(name.len())) else {
+            return;
+        };
+        if let Some(text) = known.text.get_mut(..name.len()) {
+            text.copy_from_slice(name);
+            known.address = address;
+            known.offset = offset;
+            known.len = len;
+        }
+    }
+
+    /// Writes an address as a string of JSON that tells nobody where the kernel is: its name, or, where
+    /// there is none, the number that stands for it.
+    pub(super) fn write_json(&mut self, address: u64, out: &mut dyn Write) -> fmt::Result {
+        let named = self.with_name(address, true, |name| {
+            json::write_string(name.as_bytes(), &mut *out)
+        });
+        named.unwrap_or_else(|| symbol::write_hashed(address, out))
+    }
+}
+
+impl Names for Symbols {
+    fn write_name(
+        &mut self,
+        address: u64,
+        offset: bool,
+        out: &mut dyn ByteWrite,
+    ) -> Result<bool, fmt::Error> {
+        match self.with_name(address, offset, |name| out.write_str(name)) {
+            Some(written) => written.map(|()| true),
+            None => Ok(false),
+        }
+    }
+}
+
+impl values::Kernel for Symbols {
+    fn write_symbol(&mut self, address: u64, out: &mut dyn ByteWrite) -> fmt::Result {
+        let named = self.with_name(address, true, |name| out.write_str(name));
+        named.unwrap_or_else(|| out.write_str(Symbol::at(address).text()))
+    }
+
+    fn write_string(&mut self, address: u64, out: &mut dyn ByteWrite) -> fmt::Result {
+        let written = strings::with_string(address, false, |string| {
+            out.write_char(':')?;
+            out.write_bytes(word::c_string(string))
+        });
+        written.unwrap_or(Ok(()))
+    }
+}

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-2.0
+//! Which events of one CPU were recorded, and which of them a reader has seen that consumes nothing.
+//!
+//! Each of the two rings of a CPU numbers its events as they are recorded, and goes on doing so when it
+//! is emptied or changes its size ([`Past`]). A reader that remembers the number of the event that it
+//! expects next, of each ring, knows what it missed, whatever happened in between ([`Progress`]). Pure.
+
+use super::banks::{Bank, Pair};
+
+/// What a ring was before. Changes under the reader's lock.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Past {
+    /// Events that were recorded before the ring was emptied last; the ring counts those behind them.
+    before: u64,
+    /// The number of the event that was recorded first after the ring became live.
+    entered: u64,
+    /// Events before this number were in the ring when somebody emptied it while it was live. Nobody
+    /// misses them.
+    forgotten: u64,
+}
+
+impl Past {
+    /// The number of an event that is number `serial` since the ring was emptied.
+    pub(crate) fn number(self, serial: u64) -> u64 {
+        self.before.saturating_add(serial)
+    }
+
+    /// Events before this number are nobody's.
+    pub(crate) fn forgotten(self) -> u64 {
+        self.forgotten
+    }
+
+    /// The ring is emptied; it has recorded `written` events since the last time.
+    pub(crate) fn empties(&mut self, written: u64, live: bool) {
+        self.before = self.number(written);
+        if live {
+            self.forgotten = self.before;
+        }
+    }
+
+    /// The ring becomes live; it has recorded `written` events since it was emptied.
+    pub(crate) fn enters(&mut self, written: u64) {
+        self.entered = self.number(written);
+    }
+}
+
+/// How far a ring is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Count {
+    /// What it was before.
+    pub(crate) past: Past,
+    /// The number of the event that is recorded next.
+    pub(crate) next: u64,
+}
+
+/// The two rings of a CPU at one moment.
+pub(crate) struct Counts {
+    /// The one that is live.
+    pub(crate) live: Bank,
+    /// Both.
+    pub(crate) of: Pair<Count>,
+    /// The number of the oldest event in the live one that nobody consumed.
+    pub(crate) oldest: u64,
+}
+
+impl Counts {
+    /// The number of the event that is recorded next, of all that were ever recorded in both.
+    pub(crate) fn recorded(&self) -> u64 {
+        let next = |bank| self.of.of(bank).next;
+        next(Bank::A).wrapping_add(next(Bank::B))
+    }
+}
+
+/// Which events a reader expects.
+pub(crate) struct Progress {
+    /// The number of the next one, in each ring.
+    next: Pair<u64>,
+}
+
+impl Progress {
+    /// Begins with the oldest event that is there.
+    pub(crate) fn new(now: &Counts) -> Self {
+        let expected = |bank| match bank == now.live {
+            true => now.oldest,
+            false => now.of.of(bank).next,
+        };
+        Self {
+            next: Pair::new(expected(Bank::A), expected(Bank::B)),
+        }
+    }
+
+    /// The next event that it expects in `bank`.
+    pub(crate) fn next(&self, bank: Bank) -> u64 {
+        *self.next.of(bank)
+    }
+
+    /// It has seen the events of `bank` before number `next`.
+    pub(crate) fn seen(&mut self, bank: Bank, next: u64) {
+        *self.next.of_mut(bank) = next;
+    }
+
+    /// Goes on with the ring that is live now. Returns how many events it cannot get any more: they are
+    /// in the ring that is not live, or were before this one became live again.
+    pub(crate) fn go_on(&mut self, now: &Counts) -> u64 {
+        let other = self.skip_to(now, now.live.other(), |count| count.next);
+        let live = self.skip_to(now, now.live, |count| count.past.entered);
+        other.saturating_add(live)
+    }
+
+    /// Expects no event of `bank` before `to`. Returns how many it passed that somebody misses.
+    fn skip_to(&mut self, now: &Counts, bank: Bank, to: impl Fn(&Count) -> u64) -> u64 {
+        let count = now.of.of(bank);
+        let next = self.next.of_mut(bank);
+        *next = (*next).max(count.past.forgotten);
+        let missed = to(count).saturating_sub(*next);
+        *next = next.saturating_add(missed);
+        missed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Both rings of a CPU, a reader of them, and what it was told.
+    struct Cpu {
+        live: Bank,
+        past: Pair<Past>,
+        /// Since each was emptied.
+        written: Pair<u64>,
+        progress: Progress,
+        seen: u64,
+        missed: u64,
+    }
+
+    impl Cpu {
+        fn new(recorded: u64, consumed: u64) -> Self {
+            let mut cpu = Cpu {
+                live: Bank::A,
+                past: Pair::new(Past::default(), Past::default()),
+                written: Pair::new(recorded, 0),
+                progress: Progress {
+                    next: Pair::new(0, 0),
+                },
+                seen: 0,
+                missed: 0,
+            };
+            let now = cpu.now();
+            cpu.progress = Progress::new(&Counts {
+                oldest: consumed,
+                ..now
+            });
+            cpu
+        }
+
+        fn now(&self) -> Counts {
+            let count = |bank| {
+                let past = *self.past.of(bank);
+                Count {
+                    past,
+                    next: past.number(*self.written.of(bank)),
+                }
+            };
+            Counts {
+                live: self.live,
+                of: Pair::new(count(Bank::A), count(Bank::B)),
+                oldest: 0,
+            }
+        }
+
+        fn record(&mut self, events: u64) {
+            *self.written.of_mut(self.live) += events;
+        }
+
+        fn empty(&mut self, bank: Bank) {
+            let written = std::mem::take(self.written.of_mut(bank));
+            self.past.of_mut(bank).empties(written, bank == self.live);
+        }
+
+        fn exchange(&mut self) {
+            let next = self.live.other();
+            let written = *self.written.of(next);
+            self.past.of_mut(next).enters(written);
+            self.live = next;
+        }
+
+        /// Reads all but the last `left` events of the live ring. What it saw and missed since the last
+        /// time.
+        fn read(&mut self, left: u64) -> (u64, u64) {
+            let now = self.now();
+            let missed = self.progress.go_on(&now);
+            let next = self.progress.next(self.live);
+            let end = now.of.of(self.live).next.saturating_sub(left).max(next);
+            self.progress.seen(self.live, end);
+            self.seen += end - next;
+            self.missed += missed;
+            (end - next, missed)
+        }
+    }
+
+    #[test]
+    fn all_is_seen_once() {
+        let mut cpu = Cpu::new(10, 4);
+        assert_eq!(cpu.read(0), (6, 0), "what was consumed is not missed");
+        cpu.record(3);
+        assert_eq!(cpu.read(1), (2, 0));
+        assert_eq!(cpu.read(0), (1, 0));
+        assert_eq!(cpu.read(0), (0, 0));
+    }
+
+    #[test]
+    fn what_was_emptied_is_neither_seen_nor_missed() {
+        let mut cpu = Cpu::new(10, 0);
+        assert_eq!(cpu.read(3), (7, 0));
+        cpu.empty(Bank::A);
+        assert_eq!(cpu.read(0), (0, 0));
+        cpu.record(2);
+        cpu.empty(Bank::A);
+        cpu.record(5);
+        assert_eq!(cpu.read(0), (5, 0));
+        // The other ring is of no account.
+        cpu.empty(Bank::B);
+        assert_eq!(cpu.read(0), (0, 0));
+    }
+
+    #[test]
+    fn what_a_snapshot_takes_is_missed() {
+        let mut cpu = Cpu::new(10, 0);
+        assert_eq!(cpu.read(4), (6, 0));
+        cpu.exchange();
+        cpu.record(5);
+        assert_eq!(cpu.read(0), (5, 4));
+        // The first ring comes back with ten old events.
+        cpu.exchange();
+        assert_eq!(cpu.read(0), (0, 0));
+        cpu.record(1);
+        assert_eq!(cpu.read(0), (1, 0));
+    }
+
+    #[test]
+    fn what_came_between_two_snapshots_is_missed() {
+        let mut cpu = Cpu::new(10, 0);
+        cpu.exchange();
+        cpu.record(20);
+        cpu.exchange();
+        cpu.record(3);
+        assert_eq!(cpu.read(0), (3, 30));
+    }
+
+    #[test]
+    fn a_snapshot_that_is_emptied_was_missed_before() {
+        let mut cpu = Cpu::new(10, 0);
+        cpu.exchange();
+        cpu.empty(Bank::A);
+        cpu.record(1);
+        assert_eq!(cpu.read(0), (1, 10));
+        cpu.exchange();
+        cpu.record(2);
+        assert_eq!(cpu.read(0), (2, 0));
+        // Emptied while it is live, and taken then.
+        cpu.record(7);
+        cpu.empty(cpu.live);
+        cpu.record(3);
+        cpu.exchange();
+        assert_eq!(cpu.read(0), (0, 3));
+    }
+
+    /// Whatever happens in whatever order: what is not seen is missed, but for what was emptied away.
+    #[test]
+    fn the_sum_is_exact() {
+        let mut random = 12345u64;
+        let mut below = |n: u64| {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            (random >> 20) % n
+        };
+        for _ in 0..2000 {
+            let mut cpu = Cpu::new(below(20), 0);
+            // Events in the live ring that the reader has not passed, since it was emptied.
+            let mut recorded = *cpu.written.of(Bank::A);
+            let mut forgotten = 0;
+            for _ in 0..below(60) {
+                match below(6) {
+                    0 => cpu.exchange(),
+                    1 => {
+                        // Known exactly only when the reader has just read.
+                        cpu.read(below(4));
+                        let live = cpu.live;
+                        let next = cpu.now().of.of(live).next;
+                        forgotten += next - cpu.progress.next(live);
+                        cpu.empty(live);
+                    }
+                    2 => cpu.empty(cpu.live.other()),
+                    3 => _ = cpu.read(below(4)),
+                    _ => {
+                        let events = below(9);
+                        recorded += events;
+                        cpu.record(events);
+                    }
+                }
+            }
+            cpu.read(0);
+            assert_eq!(cpu.seen + cpu.missed + forgotten, recorded);
+        }
+    }
+}

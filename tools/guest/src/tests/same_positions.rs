@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Where an open file stands after it was written or read to its end: the same as in tracefs.
+
+use super::golden::without_stamp;
+use super::{pair, test, Test};
+use crate::check::{Check, Report};
+use crate::errno::*;
+use crate::tree::Tree;
+use crate::{sys, Context};
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+
+pub const TESTS: &[Test] = &[
+    test("same.positions", 60, positions),
+    test("same.trace_goes_on", 30, trace_goes_on),
+];
+
+/// Files and what they take.
+const WRITES: &[(&str, &str)] = &[
+    ("tracing_cpumask", "1"),
+    ("buffer_size_kb", "100\n"),
+    ("per_cpu/cpu0/buffer_size_kb", "200"),
+    ("buffer_subbuf_size_kb", "4"),
+    ("buffer_subbuf_size_kb", "8\n"),
+    ("buffer_percent", "50"),
+    ("tracing_on", "0\n"),
+    ("current_tracer", "nop\n"),
+    ("trace_clock", "global"),
+    ("trace_options", "nooverwrite"),
+    ("options/overwrite", "1\n"),
+    ("set_event", "sched:sched_switch"),
+    ("set_event", "sched:sched_wakeup irq:irq_handler_entry\n"),
+    ("set_event_pid", "4242"),
+    ("set_event_notrace_pid", "4243 4244\n"),
+    ("events/enable", "0"),
+    ("events/sched/enable", "0\n"),
+    ("events/sched/sched_switch/enable", "1"),
+    ("events/sched/sched_switch/filter", "prev_pid == 1"),
+    ("events/sched/filter", "0\n"),
+    ("error_log", "anything"),
+    ("trace", "anything"),
+    ("per_cpu/cpu0/trace", "anything"),
+    ("snapshot", "0\n"),
+    ("per_cpu/cpu0/snapshot", "2"),
+    ("syscall_user_buf_size", "64\n"),
+    ("trace_marker", "a marker"),
+    ("free_buffer", "x"),
+];
+
+/// What Documentation/differences.md says of these.
+fn is_listed(name: &str, reads: bool, at: Option<u64>) -> bool {
+    match name.rsplit('/').next() {
+        Some("free_buffer") => at.is_some(),
+        Some("snapshot") => !reads,
+        Some("filter") => reads,
+        _ => false,
+    }
+}
+
+/// What one write did, and what a reader then finds.
+fn outcome(tree: &Tree, (name, text): (&str, &str), reads: bool, at: Option<u64>) -> Check<String> {
+    let path = tree.file(name);
+    let mut open = OpenOptions::new();
+    open.read(reads).write(true).custom_flags(sys::O_NONBLOCK);
+    let mut file = match open.open(&path).map_err(Errno::from) {
+        Ok(file) => file,
+        Err(e) => return Ok(format!("open: {e:?}")),
+    };
+    let written = match at {
+        Some(at) => file.write_at(text.as_bytes(), at),
+        None => file.write(text.as_bytes()),
+    };
+    let written = written.map_err(Errno::from);
+    let position = file.stream_position().map_err(Errno::from);
+    let mut bytes = [0; 100];
+    let read = match reads {
+        true => file.read(&mut bytes).map_err(Errno::from),
+        false => Ok(0),
+    };
+    // The header of `trace` has another kernel's words, and of texts only their beginning counts.
+    let rest = match name.ends_with("trace") || name.ends_with("snapshot") {
+        true => String::new(),
+        false => String::from_utf8_lossy(&bytes[..read.unwrap_or(0)]).into_owned(),
+    };
+    let after = file.stream_position().map_err(Errno::from);
+    Ok(format!(
+        "{written:?} at {position:?}, {read:?} {rest:?}, {after:?}"
+    ))
+}
+
+/// A write moves the position by what it is worth there; a write at a position is refused by the files
+/// of which the kernel makes a text for each reader.
+fn positions(context: &Context) -> Check {
+    let (own, reference) = pair(context)?;
+    let mut report = Report::default();
+    for write in WRITES {
+        for reads in [true, false] {
+            for at in [None, Some(0), Some(3)] {
+                if is_listed(write.0, reads, at) {
+                    continue;
+                }
+                let found = outcome(&own, *write, reads, at)?;
+                let wanted = outcome(&reference, *write, reads, at)?;
+                report.expect(found == wanted, || {
+                    let (file, text) = write;
+                    format!(
+                        "{file} <- {text:?}, read {reads}, at {at:?}: {found}, tracefs {wanted}"
+                    )
+                });
+            }
+        }
+    }
+    report.finish()
+}
+
+fn read_to_end(file: &mut File) -> Check<String> {
+    let (mut text, mut bytes) = (Vec::new(), [0; 4096]);
+    loop {
+        match file.read(&mut bytes) {
+            Ok(0) => return Ok(String::from_utf8_lossy(&text).into_owned()),
+            Ok(n) => text.extend_from_slice(&bytes[..n]),
+            Err(e) => fail!("read: {e}"),
+        }
+    }
+}
+
+/// A reader of `trace` that reads on behind the end gets what was recorded since, and the end again.
+fn trace_goes_on(context: &Context) -> Check {
+    sys::pin_to(0);
+    let (own, reference) = pair(context)?;
+    for name in ["trace", "per_cpu/cpu0/trace"] {
+        let mut seen = Vec::new();
+        for tree in [&own as &Tree, &reference] {
+            tree.clear()?;
+            tree.set("trace_marker", "one")?;
+            let mut file = tree.open(name).map_err(|e| format!("{name}: {e}"))?;
+            let mut texts = vec![read_to_end(&mut file)?.replace("rtg-own", "rtg-ref")];
+            ensure!(texts[0].contains("one"), "{}: no marker", tree.shown(name));
+            for marker in ["two", "three"] {
+                tree.set("trace_marker", marker)?;
+                let text = read_to_end(&mut file)?;
+                ensure!(
+                    text.lines().count() == 1 && text.contains(marker),
+                    "{}: behind the end {text:?}",
+                    tree.shown(name)
+                );
+                texts.push(text);
+            }
+            texts.push(read_to_end(&mut file)?);
+            let lines = texts.iter().flat_map(|text| text.lines());
+            seen.push(lines.map(without_stamp).collect::<Vec<_>>());
+        }
+        ensure_eq!(seen[0], seen[1], "{name}");
+    }
+    Ok(())
+}
