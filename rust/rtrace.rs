@@ -18,12 +18,14 @@ use kapi::{
 };
 use kernel::prelude::*;
 
+mod buffers;
 mod event;
 mod fs;
 mod instance;
 mod kapi;
 mod probes;
 mod ring;
+mod testapi;
 mod text;
 
 module! {

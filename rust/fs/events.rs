@@ -153,7 +153,7 @@ pub(crate) fn store_system_filter(at: &At<'_>, command: &[u8]) -> Result {
 
 /// `header_page`.
 pub(crate) fn show_header_page(at: &At<'_>, text: &mut Text) -> Result {
-    let capacity = at.inst.subbuf_size().saturating_sub(wire::HEADER);
+    let capacity = at.inst.buffers().subbuf_size().saturating_sub(wire::HEADER);
     format::write_header_page(text, capacity).map_err(no_memory)
 }
 

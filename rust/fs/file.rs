@@ -8,6 +8,11 @@
 //! file lives.
 
 use crate::{
+    buffers::{
+        recorded::RecordedTotal,
+        Buf,
+        CpuSel, //
+    },
     fs::{
         open::OpenFile,
         raw_calls,
@@ -16,19 +21,14 @@ use crate::{
             Show,
             Store,
             TextFile, //
-        },
+        }, //
     },
-    instance::{
-        share::Mark,
-        Buf,
-        CpuSel,
-        Instance, //
-    },
+    instance::Instance,
     kapi::{
         c,
         dir,
         wait::Poller, //
-    },
+    }, //
 };
 use kernel::{
     bindings,
@@ -130,7 +130,7 @@ pub(crate) trait TraceFile: Send {
 
     /// For a reader that consumes nothing: what it had seen when it found nothing more. It sleeps until
     /// something was recorded since, the others until there is something unread.
-    fn mark(&self) -> Option<Mark> {
+    fn mark(&self) -> Option<RecordedTotal> {
         None
     }
 

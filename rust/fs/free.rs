@@ -11,7 +11,7 @@ use super::file::{
     TraceFile, //
 };
 use crate::{
-    instance::CpuSel,
+    buffers::CpuSel,
     text::options::Opt, //
 };
 use kernel::{
@@ -44,7 +44,7 @@ impl TraceFile for FreeBuffer {
             at.inst.set_tracing_on(false);
         }
         // Nobody is there to be told. It needs memory for the tables only.
-        if let Err(e) = at.inst.resize(CpuSel::All, 0) {
+        if let Err(e) = at.inst.buffers().resize(CpuSel::All, 0) {
             pr_warn!("free_buffer: the buffers keep their size: {e:?}\n");
         }
     }

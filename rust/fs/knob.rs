@@ -16,6 +16,7 @@ use super::{
         Text, //
     },
 };
+use crate::buffers::EXPANDED_KB;
 use crate::kapi::cmdlines as tasks;
 use crate::text::{
     clock,
@@ -56,23 +57,25 @@ pub(crate) fn store_tracing_on(at: &At<'_>, command: &[u8]) -> Result {
 
 /// `buffer_percent`.
 pub(crate) fn show_percent(at: &At<'_>, text: &mut Text) -> Result {
-    writeln!(text, "{}", at.inst.percent()).map_err(no_memory)
+    writeln!(text, "{}", at.inst.buffers().percent()).map_err(no_memory)
 }
 
 /// `buffer_percent`.
 pub(crate) fn store_percent(at: &At<'_>, command: &[u8]) -> Result {
     at.inst
+        .buffers()
         .set_percent(number::parse(command).map_err(refused)?)
 }
 
 /// `buffer_size_kb` of the instance or of one CPU.
 pub(crate) fn show_size(at: &At<'_>, text: &mut Text) -> Result {
     let later = match at.arg {
-        Arg::Whole if !at.inst.expanded() => Some(at.inst.expanded_kb()),
+        Arg::Whole if !at.inst.buffers().expanded() => Some(EXPANDED_KB),
         _ => None,
     };
     at.inst
-        .buffer_kb(at.cpus())
+        .buffers()
+        .size(at.cpus())
         .write_text(later, text)
         .map_err(no_memory)
 }
@@ -80,28 +83,30 @@ pub(crate) fn show_size(at: &At<'_>, text: &mut Text) -> Result {
 /// `buffer_size_kb` of the instance or of one CPU.
 pub(crate) fn store_size(at: &At<'_>, command: &[u8]) -> Result {
     at.inst
+        .buffers()
         .resize(at.cpus(), size::parse(command).map_err(refused)?)
 }
 
 /// `buffer_subbuf_size_kb`.
 pub(crate) fn show_subbuf_size(at: &At<'_>, text: &mut Text) -> Result {
-    writeln!(text, "{}", at.inst.subbuf_size() >> 10).map_err(no_memory)
+    writeln!(text, "{}", at.inst.buffers().subbuf_size() >> 10).map_err(no_memory)
 }
 
 /// `buffer_subbuf_size_kb`.
 pub(crate) fn store_subbuf_size(at: &At<'_>, command: &[u8]) -> Result {
     at.inst
-        .set_subbuf_order(size::parse_subbuf_order(command).map_err(refused)?)
+        .buffers()
+        .set_order(size::parse_subbuf_order(command).map_err(refused)?)
 }
 
 /// `buffer_total_size_kb`.
 pub(crate) fn show_total_size(at: &At<'_>, text: &mut Text) -> Result {
     let cpus = crate::kapi::cpus::possible().count() as u64;
-    let later = match at.inst.expanded() {
+    let later = match at.inst.buffers().expanded() {
         true => None,
-        false => Some(at.inst.expanded_kb().saturating_mul(cpus)),
+        false => Some(EXPANDED_KB.saturating_mul(cpus)),
     };
-    size::write_total(at.inst.total_kb(), later, text).map_err(no_memory)
+    size::write_total(at.inst.buffers().total(), later, text).map_err(no_memory)
 }
 
 /// `stats` of one CPU.

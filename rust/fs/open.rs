@@ -137,8 +137,11 @@ impl OpenFile {
             let sleeper = self.sleepers.enter()?;
             let mut until = || sleeper.closed() || self.nudged(nudges) || ended();
             match mark {
-                Some(mark) => self.inst.wait_behind(want.cpus, mark, &mut until)?,
-                None => self.inst.wait(want.buf, want.cpus, &mut until)?,
+                Some(mark) => self
+                    .inst
+                    .buffers()
+                    .wait_recorded(want.cpus, mark, &mut until)?,
+                None => self.inst.buffers().wait(want.buf, want.cpus, &mut until)?,
             }
             last = sleeper.closed();
         }
@@ -156,7 +159,7 @@ impl OpenFile {
     ) -> Result<usize> {
         let cpu = self.cpu()?;
         let nudges = self.nudges.load(Relaxed);
-        let moved = self.inst.splice(cpu, pos, pipe, len)?;
+        let moved = self.inst.buffers().splice(cpu, pos, pipe, len)?;
         if moved != 0 {
             return Ok(moved);
         }
@@ -164,44 +167,48 @@ impl OpenFile {
             return Err(EAGAIN);
         }
         let sleeper = self.sleepers.enter()?;
-        self.inst.wait_share(cpu, self.inst.percent(), &mut || {
-            sleeper.closed() || self.nudged(nudges)
-        })?;
-        self.inst.splice(cpu, pos, pipe, len)
+        self.inst
+            .buffers()
+            .wait_share(cpu, self.inst.buffers().percent(), &mut || {
+                sleeper.closed() || self.nudged(nudges)
+            })?;
+        self.inst.buffers().splice(cpu, pos, pipe, len)
     }
 
     /// For a program that has the ring mapped: goes on to what comes next. Waits before until the
     /// share of the instance is full or somebody makes it look again, unless `nonblock` forbids it.
     pub(crate) fn next_reader(&self, nonblock: bool) -> Result {
         let cpu = self.cpu()?;
-        self.inst.mapped(cpu)?;
+        self.inst.buffers().mapped(cpu)?;
         if !nonblock {
             let nudges = self.nudges.load(Relaxed);
             let sleeper = self.sleepers.enter()?;
-            self.inst.wait_share(cpu, self.inst.percent(), &mut || {
-                sleeper.closed() || self.nudged(nudges)
-            })?;
+            self.inst
+                .buffers()
+                .wait_share(cpu, self.inst.buffers().percent(), &mut || {
+                    sleeper.closed() || self.nudged(nudges)
+                })?;
         }
-        self.inst.next_reader(cpu)
+        self.inst.buffers().next_reader(cpu)
     }
 
     /// Shows the ring in `area`.
     pub(crate) fn map(&self, area: &mut Area<'_>) -> Result {
         locked_down()?;
-        self.inst.map(self.cpu()?, area)
+        self.inst.buffers().map(self.cpu()?, area)
     }
 
     /// An area that shows the ring has become two.
     pub(crate) fn map_again(&self) {
         if let Ok(cpu) = self.cpu() {
-            self.inst.map_again(cpu);
+            self.inst.buffers().map_again(cpu);
         }
     }
 
     /// An area that showed the ring is gone.
     pub(crate) fn unmap(&self) {
         if let Ok(cpu) = self.cpu() {
-            self.inst.unmap(cpu);
+            self.inst.buffers().unmap(cpu);
         }
     }
 
@@ -216,7 +223,7 @@ impl OpenFile {
     /// that was changed meanwhile.
     pub(crate) fn nudge(&self) {
         self.nudges.fetch_add(1, Full);
-        self.inst.wake_all();
+        self.inst.buffers().wake_all();
     }
 
     fn nudged(&self, before: u64) -> bool {
@@ -241,7 +248,7 @@ impl OpenFile {
     /// A descriptor of the file was closed by the program with the file table `owner`.
     pub(crate) fn close(&self, owner: usize) {
         if self.sleepers.close(owner) {
-            self.inst.wake_all();
+            self.inst.buffers().wake_all();
         }
     }
 }

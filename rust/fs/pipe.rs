@@ -29,24 +29,24 @@ use super::{
     text_file::{
         no_memory,
         Text, //
-    },
+    }, //
 };
 use crate::{
-    instance::{
+    buffers::{
         consumer::Consumer,
         merge::{
             self,
             Heads,
             Settled, //
         },
-        Buf,
+        Buf, //
+    },
+    instance::{
         Instance,
         PipeToken, //
     },
-    kapi::{
-        wait::Poller, //
-    },
-    text::options::Opt,
+    kapi::wait::Poller,
+    text::options::Opt, //
 };
 use kernel::{
     iov::IovIterDest,
@@ -128,7 +128,7 @@ impl Pipe {
                 text.truncate(before);
                 return made.map(|()| too_long);
             }
-            if cpu.take(inst) {
+            if cpu.take(inst.buffers()) {
                 number = number.saturating_add(1);
             } else {
                 text.truncate(before);
@@ -212,7 +212,7 @@ impl Heads for Pipes<'_> {
 
     fn look(&mut self, place: usize) -> Result<bool> {
         match self.cpus.get_mut(place) {
-            Some(cpu) => cpu.look(self.inst),
+            Some(cpu) => cpu.look(self.inst.buffers()),
             None => Ok(false),
         }
     }

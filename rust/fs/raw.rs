@@ -19,7 +19,7 @@ use super::{
     text_file::give, //
 };
 use crate::{
-    instance::{
+    buffers::{
         Buf,
         CpuSel, //
     },
@@ -27,7 +27,7 @@ use crate::{
         pages::Image,
         wait::Poller, //
     },
-    ring::give::Part,
+    ring::give::Part, //
 };
 use kernel::{
     iov::IovIterDest,
@@ -71,7 +71,10 @@ impl Raw {
     fn fill(&mut self, at: &At<'_>, room: usize) -> Result<Part> {
         // Until it is done, nothing of the page is to be given, whatever happens.
         self.given = usize::MAX;
-        let part = at.inst.raw_read(self.buf, self.cpu, &mut self.page, room)?;
+        let part = at
+            .inst
+            .buffers()
+            .raw_read(self.buf, self.cpu, &mut self.page, room)?;
         if part == Part::Taken {
             self.given = 0;
         }

@@ -27,20 +27,20 @@ use super::{
     trace::{
         CpuTour,
         Tours, //
-    },
+    }, //
 };
 use crate::{
-    instance::{
+    buffers::{
         merge::{
             self,
             Settled, //
         },
         progress::Progress,
-        share::Mark,
+        recorded::RecordedTotal,
         stream::Tour,
         Buf, //
     },
-    kapi::wait::Poller,
+    kapi::wait::Poller, //
 };
 use kernel::{
     iov::IovIterDest,
@@ -51,7 +51,7 @@ use kernel::{
 pub(crate) fn open(at: &At<'_>, maker: Maker) -> Result<KBox<dyn TraceFile>> {
     let (mut cpus, mut all) = (KVec::new(), KVec::new());
     for cpu in at.cpus().iter() {
-        let now = at.inst.counts(cpu)?;
+        let now = at.inst.buffers().counts(cpu)?;
         let progress = Progress::new(&now);
         let tour = Tour::from(progress.next(now.live));
         cpus.push(CpuTour::new(cpu, now.live, tour), GFP_KERNEL)?;
@@ -63,7 +63,7 @@ pub(crate) fn open(at: &At<'_>, maker: Maker) -> Result<KBox<dyn TraceFile>> {
         progress: all,
         lines: LineQueue::new(),
         delivered: false,
-        last: at.inst.mark(at.cpus()),
+        last: at.inst.buffers().recorded_total(at.cpus()),
         drained: false,
     };
     Ok(KBox::new(file, GFP_KERNEL)?)
@@ -79,7 +79,7 @@ struct Share {
     /// The user got something: from now on the end of tracing is the end of the file.
     delivered: bool,
     /// The mark when events were looked for last.
-    last: Mark,
+    last: RecordedTotal,
     /// All that had been recorded by then was found.
     drained: bool,
 }
@@ -88,7 +88,7 @@ impl Share {
     /// Makes the text of the next events, at least `wanted` bytes if there are so many.
     fn fill(&mut self, at: &At<'_>, wanted: usize) -> Result {
         let style = Style::of(at.inst);
-        self.last = at.inst.mark(at.cpus());
+        self.last = at.inst.buffers().recorded_total(at.cpus());
         self.go_on(at)?;
         self.drained = false;
         // Time has passed since the last read.
@@ -112,11 +112,11 @@ impl Share {
     /// Goes to the rings that are live now, and counts what was missed meanwhile.
     fn go_on(&mut self, at: &At<'_>) -> Result {
         loop {
-            let live = at.inst.bank(Buf::Live);
+            let live = at.inst.buffers().bank(Buf::Live);
             let mut same = true;
             for (cpu, progress) in self.cpus.iter_mut().zip(self.progress.iter_mut()) {
                 progress.seen(cpu.bank, cpu.tour.next());
-                let now = at.inst.counts(cpu.cpu)?;
+                let now = at.inst.buffers().counts(cpu.cpu)?;
                 let missed = progress.go_on(&now);
                 let next = progress.next(now.live);
                 if (cpu.bank, cpu.tour.next()) != (now.live, next) {
@@ -175,12 +175,15 @@ impl TraceFile for Share {
         self.lines.give(out, pos)
     }
 
-    fn mark(&self) -> Option<Mark> {
+    fn mark(&self) -> Option<RecordedTotal> {
         Some(self.last)
     }
 
     fn readable(&mut self, at: &At<'_>, poller: &Poller<'_>) -> bool {
-        let more = at.inst.poll_behind(at.cpus(), self.last, poller);
+        let more = at
+            .inst
+            .buffers()
+            .poll_recorded(at.cpus(), self.last, poller);
         more || !self.drained || !self.lines.is_empty()
     }
 }

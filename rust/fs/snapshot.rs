@@ -18,7 +18,7 @@ use super::{
     trace::Trace, //
 };
 use crate::{
-    instance::{
+    buffers::{
         Buf,
         CpuSel, //
     },
@@ -57,9 +57,9 @@ impl TraceFile for Snapshot {
         let len = input.len();
         let whole = at.cpus() == CpuSel::All;
         match snapshot::parse(&command(input)?, whole).map_err(refused)? {
-            Command::Free => at.inst.free_snapshot()?,
-            Command::Take => at.inst.take_snapshot()?,
-            Command::Clear => at.inst.clear_snapshot(at.cpus())?,
+            Command::Free => at.inst.buffers().free_snapshot()?,
+            Command::Take => at.inst.buffers().take_snapshot()?,
+            Command::Clear => at.inst.buffers().clear_snapshot(at.cpus())?,
         }
         *pos = pos.saturating_add_unsigned(len as u64);
         Ok(len)

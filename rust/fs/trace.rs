@@ -25,10 +25,10 @@ use super::{
         copy_at,
         no_memory,
         Text, //
-    },
+    }, //
 };
 use crate::{
-    instance::{
+    buffers::{
         merge::{
             self,
             Heads,
@@ -44,8 +44,10 @@ use crate::{
         Bank,
         Buf,
         CpuSel,
+        PageCopy, //
+    },
+    instance::{
         Instance,
-        PageCopy,
         Pause, //
     },
     kapi::{
@@ -60,7 +62,7 @@ use crate::{
         line,
         options::Opt,
         snapshot::Help, //
-    },
+    }, //
 };
 use core::{
     fmt::Write,
@@ -116,7 +118,7 @@ impl Trace {
         let pauses = buf == Buf::Live && at.reads && options.has(Opt::PauseOnTrace);
         Self {
             buf,
-            overran: overran(at.inst, at.inst.bank(buf)),
+            overran: overran(at.inst, at.inst.buffers().bank(buf)),
             latency: options.has(Opt::LatencyFormat),
             reading: None,
             _pause: pauses.then(|| at.inst.pause()),
@@ -153,7 +155,7 @@ impl TraceFile for Trace {
     /// Empties the buffers.
     fn truncate(&mut self, at: &At<'_>) -> Result {
         at.inst.clear(at.cpus())?;
-        self.overran = overran(at.inst, at.inst.bank(self.buf));
+        self.overran = overran(at.inst, at.inst.buffers().bank(self.buf));
         Ok(())
     }
 
@@ -209,7 +211,7 @@ enum Phase {
 
 impl Reading {
     fn new(at: &At<'_>, buf: Buf, annotate: bool, latency: bool) -> Result<Self> {
-        let bank = at.inst.bank(buf);
+        let bank = at.inst.buffers().bank(buf);
         let mut list = KVec::new();
         for cpu in at.cpus().iter() {
             list.push(CpuTour::new(cpu, bank, Tour::default()), GFP_KERNEL)?;
@@ -285,7 +287,7 @@ impl Reading {
         if self.buf == Buf::Snapshot && empty {
             header.write_tracer(&mut self.text).map_err(no_memory)?;
             return Help {
-                allocated: inst.has_snapshot(),
+                allocated: inst.buffers().has_snapshot(),
                 whole: self.whole,
             }
             .write_text(&mut self.text)
@@ -299,7 +301,7 @@ impl Reading {
         self.phase = Phase::Going;
         self.settled.unsettle();
         for cpu in self.cpus.iter_mut() {
-            let counts = inst.counts(cpu.cpu);
+            let counts = inst.buffers().counts(cpu.cpu);
             let recorded = counts.map_or(0, |counts| counts.of.of(self.bank).next);
             cpu.tour.go_on_to(recorded);
         }
@@ -433,7 +435,10 @@ impl View for Copies<'_> {
 
     fn view(&mut self, after: Option<u64>) -> Result<Option<Page>> {
         let cpu = &mut *self.cpu;
-        let viewed = self.inst.view(cpu.bank, cpu.cpu, after, &mut cpu.page)?;
+        let viewed = self
+            .inst
+            .buffers()
+            .view(cpu.bank, cpu.cpu, after, &mut cpu.page)?;
         Ok(viewed.then_some(Page {
             seq: cpu.page.seq,
             event: cpu.page.number,

@@ -114,7 +114,7 @@ impl Instance {
     ///
     /// `ENODEV` for an event whose module is gone, `ENOMEM`.
     pub(crate) fn enable_event(&self, event: &'static Event) -> Result {
-        self.buffers.expand(super::EXPANDED_KB)?;
+        self.buffers.expand()?;
         self.enable(event)
     }
 
@@ -134,7 +134,8 @@ impl Instance {
             return Ok(());
         }
         // SAFETY: All three are parts of this instance, which outlives its files.
-        let file = unsafe { EventFile::new(event, &self.buffers, &self.recorder, &self.waker) };
+        let file =
+            unsafe { EventFile::new(event, &self.buffers, &self.recorder, self.buffers.waker()) };
         let file = KBox::new(file, GFP_KERNEL)?;
         self.filter_again(&file);
         self.pids_again(&file);

@@ -2,11 +2,9 @@
 
 //! Events that come from user space and from other modules instead of a tracepoint.
 
-use super::{
-    Buffers,
-    Instance, //
-};
+use super::Instance;
 use crate::{
+    buffers::Buffers,
     event::{
         context::Base,
         format, //
@@ -96,7 +94,7 @@ impl Instance {
     /// What a writer needs: rings, clock, whom to tell.
     #[inline(always)]
     pub(crate) fn writing(&self) -> (&Buffers, &Recorder, &Waker) {
-        (&self.buffers, &self.recorder, &self.waker)
+        (&self.buffers, &self.recorder, self.buffers.waker())
     }
 
     fn record(&self, id: u16, len: usize, fill: impl FnOnce(&mut [u8])) -> Result<(), Refused> {
@@ -106,7 +104,7 @@ impl Instance {
                 pin,
                 buffers,
                 recorder,
-                &self.waker,
+                self.buffers.waker(),
                 Base::new(id, 0),
                 len,
                 fill,

@@ -6,49 +6,25 @@
 //! `events`, then `filters`, `pid_lists` or `syscalls`, then those of `buffers`. `errors` and `cpus` are
 //! leaves. Probes take no lock.
 
-mod banks;
-mod buffers;
-pub(crate) mod consumer;
 mod counts;
 mod cpumask;
 mod enable;
 mod filter;
 mod life;
-mod mapping;
 mod marker;
-pub(crate) mod merge;
-mod page_copy;
-mod pages;
 mod pause;
-mod percent;
 mod pids;
-pub(crate) mod progress;
+mod pipe_token;
 pub(crate) mod registry;
-pub(crate) mod rings;
-mod selftest;
-pub(crate) mod share;
-mod snapshot;
-mod splice;
-pub(crate) mod stream;
 mod syscalls;
 #[cfg(CONFIG_KUNIT = "y")]
 mod tests;
 
 pub(crate) use self::{
-    banks::{
-        Bank,
-        Buf,
-        Place, //
-    },
-    buffers::{
-        Buffers,
-        CpuSel, //
-    },
     enable::disable_everywhere,
-    page_copy::PageCopy,
-    pages::PipeToken,
     pause::Pause,
     pids::Pids,
+    pipe_token::PipeToken,
     registry::Instances, //
 };
 pub(crate) use crate::probes::PidList;
@@ -67,12 +43,18 @@ use self::{
     syscalls::Syscalls, //
 };
 use crate::{
+    buffers::{
+        selftest,
+        Bank,
+        Buf,
+        Buffers,
+        CpuSel, //
+    },
     kapi::{
         clock,
         percpu::CpuPin,
         stack,
         wait::Poller,
-        waker::Waker,
         words::SharedU64, //
     },
     probes::{
@@ -92,7 +74,6 @@ use crate::{
             Opt,
             OptionSet, //
         },
-        size::SizeKb,
         stats::{
             Broken,
             CpuStats, //
@@ -118,11 +99,6 @@ use kernel::{
     },
 };
 
-/// KiB per CPU of an instance that is used.
-const EXPANDED_KB: u64 = 1408;
-/// KiB per CPU of the top instance until it is used: two sub-buffers.
-const UNUSED_KB: u64 = 1;
-
 /// The option of the tracer `nop`, which all instances share.
 static OF_TRACER: Atomic<bool> = Atomic::new(false);
 
@@ -134,8 +110,6 @@ pub(crate) struct Instance {
     /// Counts the [`InstanceRef`]s.
     life: Life<SharedU64>,
     options: Atomic<u32>,
-    /// How full a ring shall be before a reader of it is told.
-    percent: Atomic<u32>,
     on: Atomic<bool>,
     /// When all its rings were emptied, by its clock.
     begin: SharedU64,
@@ -160,8 +134,6 @@ pub(crate) struct Instance {
     errors: Mutex<KVec<Logged>>,
     #[pin]
     buffers: Buffers,
-    #[pin]
-    waker: Waker,
     /// What probes read of us besides the rings.
     recorder: Recorder,
     /// What the recorder may name.
@@ -219,17 +191,15 @@ impl Drop for InstanceRef {
 
 impl Instance {
     fn new(name: &CStr, top: bool, options: OptionSet) -> Result<Arc<Self>> {
-        let kb = if top { UNUSED_KB } else { EXPANDED_KB };
         let name = CString::try_from(name)?;
         let (cpus, pids) = (cpumask::all()?, PidFilter::new()?);
-        let buffers = Buffers::new(CString::try_from(&*name)?, kb, !top)?;
+        let buffers = Buffers::new(CString::try_from(&*name)?, !top)?;
         let this = Arc::pin_init(
             pin_init!(Self {
                 name,
                 top,
                 life: Life::new(),
                 options: Atomic::new(options.bits()),
-                percent: Atomic::new(percent::DEFAULT),
                 on: Atomic::new(true),
                 begin: SharedWord::new(0),
                 pauses <- new_mutex!(0),
@@ -240,7 +210,6 @@ impl Instance {
                 cpus <- new_mutex!(cpus),
                 errors <- new_mutex!(KVec::new()),
                 buffers <- buffers,
-                waker <- Waker::new(),
                 recorder: Recorder::new(ClockId::Local),
                 counts <- new_mutex!(None),
                 pids,
@@ -256,6 +225,11 @@ impl Instance {
     /// Its name; empty for the top one.
     pub(crate) fn name(&self) -> &CStr {
         &self.name
+    }
+
+    /// Returns its rings.
+    pub(crate) fn buffers(&self) -> &Buffers {
+        &self.buffers
     }
 
     /// Is it the root of the file system?
@@ -302,7 +276,7 @@ impl Instance {
         }
         drop(turn);
         // Readers that sleep are at the end of the file when it is off.
-        self.wake_all();
+        self.buffers.wake_all();
     }
 
     /// Forgets the events of `cpus`.
@@ -311,7 +285,7 @@ impl Instance {
             self.begin_again();
         }
         self.buffers.clear(cpus);
-        self.wake_all();
+        self.buffers.wake_all();
         Ok(())
     }
 
@@ -386,7 +360,7 @@ impl Instance {
         let (kernel, user) = (options.has(Opt::Stack), options.has(Opt::UserStack));
         self.recorder.set_stacks(Stacks::new(kernel, user));
         let counted = self.count_events(options.has(Opt::EventCounts));
-        self.waker.set_more(!self.recorder.is_simple());
+        self.buffers.waker().set_more(!self.recorder.is_simple());
         counted
     }
 
@@ -402,7 +376,7 @@ impl Instance {
             self.leave_clock();
             self.begin_again();
         });
-        self.wake_all();
+        self.buffers.wake_all();
         Ok(())
     }
 
@@ -412,61 +386,9 @@ impl Instance {
         self.buffers.each(|ring| ring.leave_word(word));
     }
 
-    /// The size of the rings of `cpus`.
-    pub(crate) fn buffer_kb(&self, cpus: CpuSel) -> SizeKb {
-        self.buffers.size(cpus)
-    }
-
-    /// The sum of the sizes.
-    pub(crate) fn total_kb(&self) -> u64 {
-        self.buffers.total()
-    }
-
-    /// Has it the size of an instance that is used?
-    pub(crate) fn expanded(&self) -> bool {
-        self.buffers.expanded()
-    }
-
-    /// The size that it will have then.
-    pub(crate) fn expanded_kb(&self) -> u64 {
-        EXPANDED_KB
-    }
-
-    /// Gives the rings of `cpus` room for `kb` KiB of events.
-    ///
-    /// # Errors
-    ///
-    /// `ENOMEM` and `EINTR` (the task is to be killed), and nothing has changed.
-    pub(crate) fn resize(&self, cpus: CpuSel, kb: u64) -> Result {
-        self.buffers.resize(cpus, kb)?;
-        self.wake_all();
-        Ok(())
-    }
-
-    /// Gives sub-buffers 2^order pages. Unread events are lost if that is another size.
-    ///
-    /// # Errors
-    ///
-    /// `ENOMEM` and `EINTR` (the task is to be killed), and nothing has changed.
-    pub(crate) fn set_subbuf_order(&self, order: u32) -> Result {
-        self.buffers.set_order(order)?;
-        self.wake_all();
-        Ok(())
-    }
-
-    /// Bytes of a sub-buffer.
-    pub(crate) fn subbuf_size(&self) -> usize {
-        self.buffers.subbuf_size()
-    }
-
-    /// The bank that `buf` means now.
-    pub(crate) fn bank(&self, buf: Buf) -> Bank {
-        self.buffers.rings().bank(buf)
-    }
-
     /// What `stats` of `cpu` says; all 0 for a CPU that cannot be.
     pub(crate) fn stats(&self, cpu: u32) -> CpuStats {
-        self.stats_in(self.bank(Buf::Live), cpu)
+        self.stats_in(self.buffers.bank(Buf::Live), cpu)
     }
 
     /// The same of the ring in `bank`.
@@ -488,29 +410,14 @@ impl Instance {
         }
     }
 
-    /// Sleeps until `buf` has something to read of one of `cpus`, or `until`, looked at after each
-    /// wake-up, says so.
-    ///
-    /// # Errors
-    ///
-    /// `ERESTARTSYS` on a signal.
-    pub(crate) fn wait(&self, buf: Buf, cpus: CpuSel, until: &mut dyn FnMut() -> bool) -> Result {
-        self.waker
-            .wait(&mut || until() || self.buffers.any_unread(buf, cpus))
-    }
-
-    /// Makes all sleepers look again.
-    pub(crate) fn wake_all(&self) {
-        self.waker.wake_all();
-        self.buffers.wake_marks();
-    }
-
-    /// Is there something to read? If not, `poller` is woken up when there is.
+    /// Returns whether a poller of `buf` has to do something: there are events, or it shall not wait for
+    /// any. If not, `poller` is woken up when there are.
     pub(crate) fn poll(&self, buf: Buf, cpus: CpuSel, poller: &Poller<'_>) -> bool {
-        if self.options().has(Opt::Block) {
-            return true;
-        }
-        poller.watch(self.waker.pollers());
-        self.waker.poll(|| self.buffers.any_unread(buf, cpus))
+        self.options().has(Opt::Block) || self.buffers.poll(buf, cpus, poller)
+    }
+
+    /// Does what [`Self::poll`] does for the live rings, at the watermark.
+    pub(crate) fn poll_share(&self, cpus: CpuSel, poller: &Poller<'_>) -> bool {
+        self.options().has(Opt::Block) || self.buffers.poll_share(cpus, poller)
     }
 }

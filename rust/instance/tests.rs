@@ -2,15 +2,15 @@
 
 //! KUnit tests of instances: their life, one event from writer to reader, and broken rings.
 
-use super::{
-    registry,
-    selftest,
-    Bank,
-    Buf,
-    CpuSel,
-    PageCopy, //
-};
+use super::registry;
 use crate::{
+    buffers::{
+        selftest,
+        Bank,
+        Buf,
+        CpuSel,
+        PageCopy, //
+    },
     kapi::{
         pages::Image,
         percpu::CpuPin, //
@@ -51,7 +51,7 @@ mod tests {
         let mut found = 0;
         for cpu in CpuSel::All.iter() {
             let mut copy = PageCopy::default();
-            while inst.peek_next(cpu, &mut copy)? {
+            while inst.buffers().peek_next(cpu, &mut copy)? {
                 let data = copy.bytes.get(..copy.len).ok_or(EINVAL)?;
                 for event in Cursor::at(data, copy.rd, copy.rd_ts) {
                     let event = event.map_err(|_| EINVAL)?;
@@ -60,7 +60,9 @@ mod tests {
                         .get(16..)
                         .ok_or(EINVAL)?
                         .starts_with(b"hello\n\0"));
-                    assert!(inst.consume(cpu, &copy, event.next, event.time, 1));
+                    assert!(inst
+                        .buffers()
+                        .consume(cpu, &copy, event.next, event.time, 1));
                     found += 1;
                 }
             }
@@ -74,8 +76,8 @@ mod tests {
     fn a_resize_keeps_what_was_not_read() -> Result {
         let inst = registry::create(c"kunit-resize")?;
         inst.marker(b"kept", 0)?;
-        inst.resize(CpuSel::All, 64)?;
-        assert_eq!(inst.buffer_kb(CpuSel::All), SizeKb::Kb(67));
+        inst.buffers().resize(CpuSel::All, 64)?;
+        assert_eq!(inst.buffers().size(CpuSel::All), SizeKb::Kb(67));
         let entries = || {
             CpuSel::All
                 .iter()
@@ -83,8 +85,11 @@ mod tests {
                 .sum::<u64>()
         };
         assert_eq!(entries(), 1);
-        assert_eq!(inst.resize(CpuSel::All, u64::MAX).err(), Some(ENOMEM));
-        assert_eq!(inst.buffer_kb(CpuSel::All), SizeKb::Kb(67));
+        assert_eq!(
+            inst.buffers().resize(CpuSel::All, u64::MAX).err(),
+            Some(ENOMEM)
+        );
+        assert_eq!(inst.buffers().size(CpuSel::All), SizeKb::Kb(67));
         inst.clear(CpuSel::All)?;
         assert_eq!(entries(), 0);
         registry::remove(&inst)
@@ -95,10 +100,10 @@ mod tests {
         let inst = registry::create(c"kunit-lines")?;
         // The tables of the smallest rings are the likeliest to lie together.
         for kb in [64, 8] {
-            inst.resize(CpuSel::All, kb)?;
+            inst.buffers().resize(CpuSel::All, kb)?;
             let mut all = KVec::new();
             for cpu in CpuSel::All.iter() {
-                let pair = inst.buffers.rings().of(cpu).ok_or(ENODEV)?;
+                let pair = inst.buffers().rings().of(cpu).ok_or(ENODEV)?;
                 for bank in Bank::BOTH {
                     all.push((cpu, pair.of(bank)), GFP_KERNEL)?;
                 }
@@ -154,16 +159,17 @@ mod broken {
             for _ in 0..20 {
                 inst.marker(b"event", 0)?;
             }
-            assert_eq!(inst.buffers.selftest(CpuSel::All), 0);
+            assert_eq!(inst.buffers().selftest(CpuSel::All), 0);
             for cpu in CpuSel::All.iter() {
-                inst.raw_read(Buf::Live, cpu, &mut Image::none(), usize::MAX)?;
+                inst.buffers()
+                    .raw_read(Buf::Live, cpu, &mut Image::none(), usize::MAX)?;
             }
-            assert_eq!(inst.buffers.selftest(CpuSel::All), 0);
-            inst.resize(CpuSel::All, size)?;
+            assert_eq!(inst.buffers().selftest(CpuSel::All), 0);
+            inst.buffers().resize(CpuSel::All, size)?;
             inst.marker(b"kept", 0)?;
         }
         inst.set_clock(ClockId::Mono)?;
-        assert_eq!(inst.buffers.selftest(CpuSel::All), 0);
+        assert_eq!(inst.buffers().selftest(CpuSel::All), 0);
         assert!(!selftest::told());
         registry::remove(&inst)
     }
@@ -173,15 +179,15 @@ mod broken {
         let inst = registry::create(c"kunit-found")?;
         inst.marker(b"event", 0)?;
         let cpus = CpuSel::All.iter().count();
-        assert_eq!(inst.buffers.selftest(CpuSel::All), 0);
+        assert_eq!(inst.buffers().selftest(CpuSel::All), 0);
         for cpu in CpuSel::All.iter() {
-            inst.buffers.spoil(cpu, Word::Overrun, 1)?;
+            inst.buffers().spoil(cpu, Word::Overrun, 1)?;
         }
-        assert_eq!(inst.buffers.selftest(CpuSel::All), cpus);
-        inst.buffers.alarm().wait();
+        assert_eq!(inst.buffers().selftest(CpuSel::All), cpus);
+        inst.buffers().alarm().wait();
         assert!(selftest::told());
-        assert_eq!(inst.buffers.selftest(CpuSel::All), cpus);
-        inst.buffers.alarm().wait();
+        assert_eq!(inst.buffers().selftest(CpuSel::All), cpus);
+        inst.buffers().alarm().wait();
         assert!(!selftest::told());
 
         assert_eq!(inst.marker(b"event", 0).err(), Some(EBADF));
@@ -198,7 +204,7 @@ mod broken {
         assert_eq!(refused, cpus as u64 + 1);
 
         inst.clear(CpuSel::All)?;
-        assert_eq!(inst.buffers.selftest(CpuSel::All), 0);
+        assert_eq!(inst.buffers().selftest(CpuSel::All), 0);
         inst.marker(b"event", 0)?;
         for cpu in CpuSel::All.iter() {
             assert_eq!(inst.stats(cpu).broken, None);
@@ -215,7 +221,7 @@ mod broken {
         inst.marker(b"event", 0)?;
         let used = CpuSel::All.iter().find(|cpu| inst.stats(*cpu).entries != 0);
         for cpu in CpuSel::All.iter() {
-            inst.buffers.spoil(cpu, Word::Closing, 1 << 40)?;
+            inst.buffers().spoil(cpu, Word::Closing, 1 << 40)?;
         }
         // Who leaves a sub-buffer meets it: the second one of this length. So does the first one in a ring
         // that holds nothing, for it goes the long way out: the task may have gone to another CPU.
@@ -227,15 +233,15 @@ mod broken {
             false => Err(EBADF),
         };
         assert_eq!(met, [Ok(3000), second, Err(EBADF)]);
-        inst.buffers.alarm().wait();
+        inst.buffers().alarm().wait();
         assert!(selftest::told());
         let broken = |cpu| inst.stats(cpu).broken.is_some();
         assert_eq!(CpuSel::All.iter().filter(|cpu| broken(*cpu)).count(), 1);
         // The other rings are as wrong, and nobody looks at the first one again.
         let cpus = CpuSel::All.iter().count();
-        assert_eq!(inst.buffers.selftest(CpuSel::All), cpus);
-        inst.resize(CpuSel::All, 64)?;
-        assert_eq!(inst.buffers.selftest(CpuSel::All), 0);
+        assert_eq!(inst.buffers().selftest(CpuSel::All), cpus);
+        inst.buffers().resize(CpuSel::All, 64)?;
+        assert_eq!(inst.buffers().selftest(CpuSel::All), 0);
         inst.marker(b"event", 0)?;
         registry::remove(&inst)
     }

@@ -33,7 +33,7 @@ use super::{
     NOTHING, //
 };
 use crate::{
-    instance::Place,
+    buffers::Place,
     kapi::{
         clock,
         percpu::CpuPin,

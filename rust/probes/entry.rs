@@ -26,7 +26,7 @@ use super::{
     NOTHING, //
 };
 use crate::{
-    instance::Place,
+    buffers::Place,
     kapi::{
         percpu::{
             self,

@@ -13,8 +13,8 @@ use super::{
     Recorder, //
 };
 use crate::{
+    buffers::Buffers,
     event::context::Base,
-    instance::Buffers,
     kapi::{
         clock,
         events::Event,

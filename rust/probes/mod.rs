@@ -8,7 +8,6 @@
 mod chosen;
 mod counts;
 mod entry;
-mod external;
 mod file;
 mod filter;
 mod given;
@@ -28,7 +27,19 @@ pub(crate) use self::{
         PidSet, //
     },
     stack::Stacks,
-    syscalls::Calls, //
+    steps::{
+        for_c,
+        give_up,
+        leave,
+        token,
+        ForC, //
+    },
+    syscalls::Calls,
+    ways::{
+        reserve_by_other,
+        reserve_in,
+        Caller, //
+    }, //
 };
 
 pub(crate) use counts::Counts;
@@ -36,18 +47,11 @@ pub(crate) use counts::Counts;
 use self::{
     file::Choice,
     given::fill_common,
-    steps::{
-        for_c,
-        give_up,
-        leave,
-        token,
-        ForC,
-        NOTHING, //
-    }, //
+    steps::NOTHING, //
 };
 use crate::{
+    buffers::Buffers,
     event::context::Base,
-    instance::Buffers,
     kapi::{
         clock,
         percpu::CpuPin,
@@ -181,18 +185,18 @@ fn tell(ring: &Ring, buffers: &Buffers, waker: &Waker, what: Published) {
         Published::Events => waker.published(),
         Published::Mark => {
             waker.published();
-            buffers.marked(ring);
+            buffers.watermark_reached(ring);
         }
     }
 }
 
 /// A writer was refused by `ring`.
 #[cold]
-fn refused(ring: &Ring, buffers: &Buffers, why: Refused) {
+pub(crate) fn refused(ring: &Ring, buffers: &Buffers, why: Refused) {
     match why {
         Refused::Broken => buffers.refused(ring),
         // Those that interrupted it may have filled the ring, and it has published their events.
-        Refused::Full | Refused::TooBig => buffers.marked(ring),
+        Refused::Full | Refused::TooBig => buffers.watermark_reached(ring),
         _ => {}
     }
 }

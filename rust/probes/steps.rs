@@ -11,7 +11,7 @@ use super::{
     Waker, //
 };
 use crate::{
-    instance::{
+    buffers::{
         rings,
         Buffers,
         Place, //
@@ -37,32 +37,32 @@ use kernel::prelude::*;
 /// A `struct rt_reserved` of C: the entry, and the token in the upper half. C gets both in two registers,
 /// as it does the structure. Of one number, unlike of a structure, the compiler can return what another
 /// function returns by a jump there, and has no frame to make.
-pub(super) type ForC = u128;
+pub(crate) type ForC = u128;
 
 const TOKEN_SHIFT: usize = 8 * offset_of!(rt_reserved, token);
 const _: () = assert!(offset_of!(rt_reserved, entry) == 0 && TOKEN_SHIFT == 64);
 const _: () = assert!(size_of::<rt_reserved>() == size_of::<ForC>());
 
 /// What C gets when nothing is to be recorded.
-pub(super) const NOTHING: ForC = 0;
+pub(crate) const NOTHING: ForC = 0;
 
 /// What C gets of a reservation.
 #[inline(always)]
-pub(super) fn for_c(entry: *mut c_void, token: u64) -> ForC {
+pub(crate) fn for_c(entry: *mut c_void, token: u64) -> ForC {
     entry.expose_provenance() as u128 | (u128::from(token) << TOKEN_SHIFT)
 }
 
 /// The entry and the token of what [`for_c`] made, if there is something.
 #[inline(always)]
 #[allow(dead_code, reason = "only who records in Rust takes it apart")]
-pub(super) fn parts(reserved: ForC) -> Option<(NonNull<c_void>, u64)> {
+pub(crate) fn parts(reserved: ForC) -> Option<(NonNull<c_void>, u64)> {
     let entry = core::ptr::with_exposed_provenance_mut(reserved as usize);
     Some((NonNull::new(entry)?, (reserved >> TOKEN_SHIFT) as u64))
 }
 
 /// The token of a reservation in `ring`.
 #[inline(always)]
-pub(super) fn token(ring: &Ring, bits: u64) -> u64 {
+pub(crate) fn token(ring: &Ring, bits: u64) -> u64 {
     rings::place(ring).token(bits)
 }
 
@@ -72,7 +72,7 @@ pub(super) fn token(ring: &Ring, bits: u64) -> u64 {
 ///
 /// It is that of a reservation on this CPU, and `left` what the short way out of it said.
 #[inline(always)]
-pub(super) unsafe fn leave(buffers: &Buffers, waker: &Waker, ring: &Ring, left: Left) {
+pub(crate) unsafe fn leave(buffers: &Buffers, waker: &Waker, ring: &Ring, left: Left) {
     // SAFETY: By the contract.
     let writer = unsafe { ring.writer() };
     // SAFETY: By the contract.
@@ -85,7 +85,7 @@ pub(super) unsafe fn leave(buffers: &Buffers, waker: &Waker, ring: &Ring, left: 
 ///
 /// `entry` and `token` are those of the last reservation in this ring that is not over.
 #[inline(always)]
-pub(super) unsafe fn give_up(buffers: &Buffers, waker: &Waker, entry: *mut c_void, token: u64) {
+pub(crate) unsafe fn give_up(buffers: &Buffers, waker: &Waker, entry: *mut c_void, token: u64) {
     let (place, bits) = Place::of_token(token);
     // SAFETY: By the contract.
     let ring = unsafe { buffers.rings().at(place) };

@@ -38,7 +38,7 @@ use crate::{
 use core::hint::black_box;
 
 /// For whom records are reserved.
-pub(super) trait Caller {
+pub(crate) trait Caller {
     /// The clock of its rings.
     fn clock(&self) -> ClockId;
 
@@ -55,7 +55,7 @@ pub(super) trait Caller {
 ///
 /// It is the ring of this CPU; preemption is disabled until what was reserved is final or given up.
 #[inline(always)]
-pub(super) unsafe fn reserve_in<C: Caller>(
+pub(crate) unsafe fn reserve_in<C: Caller>(
     caller: &C,
     size: Packed,
     ring: &Ring,
@@ -76,7 +76,7 @@ pub(super) unsafe fn reserve_in<C: Caller>(
 ///
 /// As for [`reserve_in`]. `gate` is that of the ring.
 #[inline(always)]
-pub(super) unsafe fn reserve_by_other<C: Caller>(
+pub(crate) unsafe fn reserve_by_other<C: Caller>(
     caller: &C,
     size: Packed,
     ring: &Ring,

@@ -2,74 +2,26 @@
 
 //! An instance that is nothing but rings.
 
-#[path = "../../../rust/instance/banks.rs"]
-mod banks;
-#[path = "../../../rust/instance/consumer.rs"]
-pub(crate) mod consumer;
-#[path = "../../../rust/instance/page_copy.rs"]
-mod page_copy;
-#[path = "../../../rust/instance/progress.rs"]
-mod progress;
-#[path = "../../../rust/instance/rings.rs"]
-pub(crate) mod rings;
-#[path = "../../../rust/instance/stream.rs"]
-pub(crate) mod stream;
-
-pub(crate) use banks::{
-    Bank,
-    Buf,
-    Place, //
-};
-pub(crate) use page_copy::PageCopy;
-
 use crate::{
+    buffers::Buffers,
     kapi::{
         clock::{
             self,
             ClockId, //
         },
-        pages::{
-            Image,
-            Pages, //
-        },
-        percpu::{
-            CpuPin,
-            PerCpu, //
-        },
-        port::{
-            Kernel,
-            Ring, //
-        },
+        percpu::CpuPin,
         words::SharedU64, //
     },
     probes::{
         Recorder,
         Waker, //
     },
-    ring::{
-        cpu::{
-            Parts,
-            DISABLE_USER, //
-        },
-        give::Part,
-        port::SharedWord,
-        reader::Reader,
-        subbuf::SubBuf, //
-    }, //
+    ring::port::SharedWord, //
 };
-use banks::Pair;
 use kernel::{
-    new_mutex,
     page::PAGE_SIZE,
     prelude::*,
-    sync::{
-        Arc,
-        Mutex, //
-    }, //
-};
-use rings::{
-    Rings,
-    States, //
+    sync::Arc, //
 };
 
 /// What a handle holds.
@@ -83,90 +35,12 @@ pub(crate) struct Instance {
     waker: Waker,
 }
 
-/// The rings, with the lock that readers of rtrace take.
-#[pin_data]
-pub(crate) struct Buffers {
-    rings: Rings,
-    #[pin]
-    reader: Mutex<States>,
-}
-
-impl Buffers {
-    /// With `slots` sub-buffers in the live bank; the other one has the fewest.
-    fn new(slots: usize, overwrite: bool) -> Result<impl PinInit<Self>> {
-        let ring = |cpu, slots| {
-            let (ring, state) = Ring::new(parts(cpu, slots)?, PAGE_SIZE).map_err(|_| EINVAL)?;
-            ring.set_overwrite(overwrite);
-            Ok::<_, Error>((ring, state))
-        };
-        let mut states = None;
-        let rings = PerCpu::new(|cpu| {
-            let (live, its) = ring(cpu, slots)?;
-            let (other, others) = ring(cpu, 2)?;
-            states = Some(Pair::new(its, others));
-            Ok(Pair::new(live, other))
-        })?;
-        let states = states.ok_or(ENODEV)?;
-        Ok(pin_init!(Self {
-            rings: Rings::new(rings),
-            reader <- new_mutex!(states),
-        }))
-    }
-
-    /// The rings.
-    #[inline(always)]
-    pub(crate) fn rings(&self) -> &Rings {
-        &self.rings
-    }
-
-    /// Runs `f` as the reader of `buf` on `cpu`.
-    fn read_of<R>(
-        &self,
-        buf: Buf,
-        cpu: u32,
-        f: impl FnOnce(Bank, Reader<'_, Kernel>) -> Result<R>,
-    ) -> Result<R> {
-        let bank = self.rings.bank(buf);
-        let ring = self.rings.of(cpu).ok_or(ENODEV)?.of(bank);
-        let mut states = self.reader.lock();
-        // SAFETY: `new` made them together; there is one CPU.
-        f(bank, unsafe { ring.reader(states.of_mut(bank)) })
-    }
-
-    /// Empties the live ring, switches its recording on or off, and leaves the clock there.
-    ///
-    /// # Safety
-    ///
-    /// Nobody writes.
-    unsafe fn reset(&self, off: bool, clock: ClockId) {
-        let mut states = self.reader.lock();
-        let bank = self.rings.live();
-        CpuPin::with(|pin| {
-            let ring = self.rings.this(pin);
-            // SAFETY: By the contract; the state is this ring's.
-            unsafe { ring.reset(states.of_mut(bank)) };
-            ring.set_disabled(DISABLE_USER, off);
-            ring.leave_word(clock::to_leave(clock));
-        });
-    }
-}
-
-fn parts(cpu: u32, slots: usize) -> Result<Parts<Kernel>> {
-    let mut words = KVVec::with_capacity(slots, GFP_KERNEL)?;
-    for _ in 0..slots {
-        words.push(SharedU64::new(0), GFP_KERNEL)?;
-    }
-    let mut pages = KVVec::with_capacity(slots + 1, GFP_KERNEL)?;
-    for _ in 0..=slots {
-        pages.push(SubBuf::new(Pages::new(cpu, 0)?), GFP_KERNEL)?;
-    }
-    Ok(Parts {
-        slots: words,
-        pages,
-    })
-}
-
 impl Instance {
+    /// Its rings.
+    pub(crate) fn buffers(&self) -> &Buffers {
+        &self.buffers
+    }
+
     /// What a writer uses.
     #[inline(always)]
     pub(crate) fn writing(&self) -> (&Buffers, &Recorder, &Waker) {
@@ -176,7 +50,7 @@ impl Instance {
     /// Records these bytes as one event.
     pub(crate) fn raw_data(&self, bytes: &[u8]) -> Result {
         CpuPin::with(|pin| {
-            let ring = self.buffers.rings.this(pin);
+            let ring = self.buffers.rings().this(pin);
             // SAFETY: The ring of the CPU that we are pinned to.
             let writer = unsafe { ring.writer() };
             let now = || clock::read(self.recorder.clock());
@@ -184,45 +58,6 @@ impl Instance {
             reserved.payload().copy_from_slice(bytes);
             reserved.commit();
             Ok(())
-        })
-    }
-
-    /// Copies the sub-buffer with the next unread event.
-    pub(crate) fn peek_next(&self, cpu: u32, copy: &mut PageCopy) -> Result<bool> {
-        self.buffers.read_of(Buf::Live, cpu, |bank, mut reader| {
-            copy.unread(bank, &mut reader)
-        })
-    }
-
-    /// Everything in front of offset `rd` of what was copied has been read.
-    #[inline(always)]
-    pub(crate) fn consume(
-        &self,
-        _cpu: u32,
-        copy: &PageCopy,
-        rd: usize,
-        time: u64,
-        events: u64,
-    ) -> bool {
-        let mut states = self.buffers.reader.lock();
-        let state = states.of_mut(copy.bank);
-        copy.bank == self.buffers.rings.live() && state.consume(copy.seq, rd as u32, time, events)
-    }
-
-    /// Consumes the next sub-buffer into `image`, which has room for it.
-    pub(crate) fn raw_read(
-        &self,
-        buf: Buf,
-        cpu: u32,
-        image: &mut Image,
-        _room: usize,
-    ) -> Result<Part> {
-        self.buffers.read_of(buf, cpu, |_, mut reader| {
-            let pages = image.of_size(cpu, reader.subbuf_size())?;
-            match reader.take(pages, false) {
-                Ok(true) => Ok(Part::Taken),
-                _ => Ok(Part::Empty),
-            }
         })
     }
 }

@@ -2,24 +2,29 @@
 
 //! The steps of a writer, and what they share with rtrace's probes.
 
-#[path = "../../../rust/probes/external.rs"]
-mod external;
 #[path = "../../../rust/probes/steps.rs"]
 mod steps;
 #[path = "../../../rust/probes/ways.rs"]
 mod ways;
 
-use steps::{
-    for_c,
-    give_up,
-    leave,
-    token,
-    ForC,
-    NOTHING, //
+pub(crate) use self::{
+    steps::{
+        for_c,
+        give_up,
+        leave,
+        token,
+        ForC, //
+    },
+    ways::{
+        reserve_by_other,
+        reserve_in,
+        Caller, //
+    }, //
 };
 
+use self::steps::NOTHING;
 use crate::{
-    instance::Buffers,
+    buffers::Buffers,
     kapi::{
         clock::ClockId,
         port::Ring,
@@ -99,4 +104,4 @@ fn tell(_ring: &Ring, _buffers: &Buffers, waker: &Waker, what: Published) {
 
 /// Nobody watches the rings here; the loops count what was refused.
 #[cold]
-fn refused(_ring: &Ring, _buffers: &Buffers, _why: Refused) {}
+pub(crate) fn refused(_ring: &Ring, _buffers: &Buffers, _why: Refused) {}

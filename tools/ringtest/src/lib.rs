@@ -24,20 +24,20 @@
 // The callers of this code are in the module, which is not part of this package.
 #![allow(dead_code)]
 
-#[path = "../../../rust/instance/banks.rs"]
+#[path = "../../../rust/buffers/banks.rs"]
 pub mod banks;
 pub mod clock;
 #[path = "../../../rust/event/mod.rs"]
 pub mod event;
 #[path = "../../../rust/instance/life.rs"]
 pub mod life;
-#[path = "../../../rust/instance/merge.rs"]
+#[path = "../../../rust/buffers/merge.rs"]
 pub mod merge;
-#[path = "../../../rust/instance/progress.rs"]
+#[path = "../../../rust/buffers/progress.rs"]
 pub mod progress;
 #[path = "../../../rust/ring/mod.rs"]
 pub mod ring;
-#[path = "../../../rust/instance/stream.rs"]
+#[path = "../../../rust/buffers/stream.rs"]
 pub mod stream;
 #[path = "../../../rust/text/mod.rs"]
 pub mod text;

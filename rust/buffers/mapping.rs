@@ -11,9 +11,8 @@
 //! and then the reader's. So nobody who has one of these touches a program's memory.
 
 use super::{
-    buffers::Buffers,
-    CpuSel,
-    Instance, //
+    Buffers,
+    CpuSel, //
 };
 use crate::{
     kapi::{
@@ -30,7 +29,7 @@ use crate::{
             Busy,
             Reader, //
         }, //
-    },
+    }, //
 };
 use kernel::prelude::*;
 
@@ -121,7 +120,7 @@ impl Buffers {
     }
 }
 
-impl Instance {
+impl Buffers {
     /// Shows the live ring of `cpu` in `area`. [`Self::unmap`] ends it.
     ///
     /// # Errors
@@ -130,9 +129,9 @@ impl Instance {
     /// begin with a sub-buffer or goes beyond the last; `ENOMEM`.
     pub(crate) fn map(&self, cpu: u32, area: &mut Area<'_>) -> Result {
         area.restrict()?;
-        let shape = self.buffers.shape.lock();
+        let shape = self.shape.lock();
         let order = shape.order;
-        self.buffers.read_live(cpu, |shared, reader| {
+        self.read_live(cpu, |shared, reader| {
             if let Some(mapped) = shared {
                 mapped.show(area, &reader, order)?;
                 mapped.areas = mapped.areas.saturating_add(1);
@@ -149,7 +148,7 @@ impl Instance {
 
     /// The area of a mapping was moved or copied, so that there is one more.
     pub(crate) fn map_again(&self, cpu: u32) {
-        if let Ok(mut locked) = self.buffers.locked(cpu) {
+        if let Ok(mut locked) = self.locked(cpu) {
             if let Some(mapped) = locked.mapped() {
                 mapped.areas = mapped.areas.saturating_add(1);
             }
@@ -158,9 +157,9 @@ impl Instance {
 
     /// An area of a mapping is gone, and what it showed with it.
     pub(crate) fn unmap(&self, cpu: u32) {
-        let shape = self.buffers.shape.lock();
+        let shape = self.shape.lock();
         let mut last = None;
-        if let Ok(mut locked) = self.buffers.locked(cpu) {
+        if let Ok(mut locked) = self.locked(cpu) {
             let shared = locked.mapped();
             if let Some(mapped) = shared {
                 mapped.areas = mapped.areas.saturating_sub(1);
@@ -179,7 +178,7 @@ impl Instance {
     ///
     /// `ENODEV` while the ring of `cpu` is not mapped.
     pub(crate) fn mapped(&self, cpu: u32) -> Result {
-        match self.buffers.is_mapped(CpuSel::One(cpu)) {
+        match self.is_mapped(CpuSel::One(cpu)) {
             true => Ok(()),
             false => Err(ENODEV),
         }
@@ -192,7 +191,7 @@ impl Instance {
     ///
     /// `ENODEV` while it is not mapped.
     pub(crate) fn next_reader(&self, cpu: u32) -> Result {
-        self.buffers.read_live(cpu, |shared, mut reader| {
+        self.read_live(cpu, |shared, mut reader| {
             let Some(mapped) = shared else {
                 return Err(ENODEV);
             };

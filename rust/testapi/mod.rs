@@ -8,27 +8,16 @@
 
 #![allow(improper_ctypes_definitions, reason = "see `ForC`")]
 
-use super::{
-    for_c,
-    give_up,
-    leave,
-    refused,
-    token,
-    ways::{
-        reserve_by_other,
-        reserve_in,
-        Caller, //
-    },
-    ForC, //
-};
 use crate::{
-    instance::{
+    buffers::{
         consumer::Consumer,
-        registry,
         Buf,
-        Instance,
-        InstanceRef,
         Place, //
+    },
+    instance::{
+        registry,
+        Instance,
+        InstanceRef, //
     },
     kapi::{
         clock::{
@@ -42,6 +31,17 @@ use crate::{
             Kernel,
             Ring, //
         }, //
+    },
+    probes::{
+        for_c,
+        give_up,
+        leave,
+        refused,
+        reserve_by_other,
+        reserve_in,
+        token,
+        Caller,
+        ForC, //
     },
     ring::{
         give::Part,
@@ -254,8 +254,8 @@ unsafe extern "C" fn rtrace_test_consume(handle: *mut c_void, cpu: c_uint) -> c_
 fn consume(inst: &Instance, cpu: u32) -> Result<c_long> {
     let mut consumer = Consumer::new(cpu);
     let mut events: c_long = 0;
-    while consumer.look(inst)? {
-        while consumer.stamp().is_some() && consumer.take(inst) {
+    while consumer.look(inst.buffers())? {
+        while consumer.stamp().is_some() && consumer.take(inst.buffers()) {
             events = events.wrapping_add(1);
         }
     }
@@ -275,7 +275,11 @@ unsafe extern "C" fn rtrace_test_read_pages(handle: *mut c_void, cpu: c_uint) ->
     from_result(|| {
         let mut image = Image::none();
         let mut pages: c_long = 0;
-        while inst.raw_read(Buf::Live, cpu, &mut image, usize::MAX)? == Part::Taken {
+        while inst
+            .buffers()
+            .raw_read(Buf::Live, cpu, &mut image, usize::MAX)?
+            == Part::Taken
+        {
             pages = pages.wrapping_add(1);
         }
         Ok(pages)

@@ -8,7 +8,7 @@
 
 use super::{
     stream::Walk,
-    Instance,
+    Buffers,
     PageCopy, //
 };
 use kernel::prelude::*;
@@ -59,8 +59,8 @@ impl Consumer {
     /// # Errors
     ///
     /// `ENOMEM`, `ENODEV`.
-    pub(crate) fn look(&mut self, inst: &Instance) -> Result<bool> {
-        while inst.peek_next(self.cpu, &mut self.page)? {
+    pub(crate) fn look(&mut self, buffers: &Buffers) -> Result<bool> {
+        while buffers.peek_next(self.cpu, &mut self.page)? {
             self.lost = self.lost.saturating_add(self.page.lost);
             self.walk = Walk::new(self.page.data(), self.page.rd, self.page.rd_ts);
             if self.walk.stamp().is_some() {
@@ -68,7 +68,7 @@ impl Consumer {
             }
             // Nothing but discarded events: behind them there may be others.
             let (end, time) = self.walk.passed();
-            if !inst.consume(self.cpu, &self.page, end, time, 0) {
+            if !buffers.consume(self.cpu, &self.page, end, time, 0) {
                 break;
             }
         }
@@ -88,13 +88,13 @@ impl Consumer {
     /// Consumes the next event that is known. `false` if it is not ours any more, and those behind it
     /// neither: then it is to be looked again.
     #[inline(always)]
-    pub(crate) fn take(&mut self, inst: &Instance) -> bool {
+    pub(crate) fn take(&mut self, buffers: &Buffers) -> bool {
         let Some(data) = self.page.filled() else {
             return false;
         };
         self.walk.pass(data);
         let (end, time) = self.walk.passed();
-        let taken = inst.consume(self.cpu, &self.page, end, time, 1);
+        let taken = buffers.consume(self.cpu, &self.page, end, time, 1);
         if !taken {
             self.walk = Walk::default();
         }

@@ -8,7 +8,7 @@
 
 use super::{
     Buf,
-    Instance, //
+    Buffers, //
 };
 use crate::{
     kapi::{
@@ -19,7 +19,7 @@ use crate::{
 };
 use kernel::prelude::*;
 
-impl Instance {
+impl Buffers {
     /// Moves sub-buffers of `cpu` that writers have left into `pipe`, up to `len` bytes. `pos` is the
     /// file position. Says how many bytes; 0 when there is no such sub-buffer.
     ///
@@ -50,25 +50,23 @@ impl Instance {
     }
 
     fn splice_one(&self, cpu: u32, pos: i64, pipe: &mut PipeEnd<'_>, len: usize) -> Result<usize> {
-        let taken = self
-            .buffers
-            .take_from(Buf::Live, cpu, |stays, mut reader| {
-                if !reader.has_unread() {
-                    return Ok(None);
-                }
-                let size = reader.subbuf_size();
-                if len < size || (pos as u64).checked_rem(size as u64) != Some(0) {
-                    return Err(EINVAL);
-                }
-                if !matches!(reader.whole(), Ok(Some(_))) {
-                    return Ok(None);
-                }
-                let mut pages = Pages::new(cpu, Pages::order_of(size))?;
-                match reader.take_whole(&mut pages, stays) {
-                    Ok(true) => Ok(Some((pages, size))),
-                    Ok(false) | Err(Busy) => Ok(None),
-                }
-            })?;
+        let taken = self.take_from(Buf::Live, cpu, |stays, mut reader| {
+            if !reader.has_unread() {
+                return Ok(None);
+            }
+            let size = reader.subbuf_size();
+            if len < size || (pos as u64).checked_rem(size as u64) != Some(0) {
+                return Err(EINVAL);
+            }
+            if !matches!(reader.whole(), Ok(Some(_))) {
+                return Ok(None);
+            }
+            let mut pages = Pages::new(cpu, Pages::order_of(size))?;
+            match reader.take_whole(&mut pages, stays) {
+                Ok(true) => Ok(Some((pages, size))),
+                Ok(false) | Err(Busy) => Ok(None),
+            }
+        })?;
         match taken {
             Some((pages, size)) => pipe.push(pages).map(|()| size),
             None => Ok(0),

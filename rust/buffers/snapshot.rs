@@ -8,16 +8,15 @@
 //! lock of the shape; readers' locks are taken one after the other inside.
 
 use super::{
-    buffers::{
+    selftest,
+    side::Own,
+    size::{
         pages_of,
         parts,
-        Buffers,
-        Own,
         Shape, //
     },
-    selftest,
-    CpuSel,
-    Instance, //
+    Buffers,
+    CpuSel, //
 };
 use crate::kapi::{
     grace,
@@ -91,10 +90,10 @@ impl Buffers {
     }
 }
 
-impl Instance {
+impl Buffers {
     /// Is there a snapshot?
     pub(crate) fn has_snapshot(&self) -> bool {
-        self.buffers.shape.lock().small.is_some()
+        self.shape.lock().small.is_some()
     }
 
     /// Takes a snapshot, gives it memory first if it has none.
@@ -104,14 +103,13 @@ impl Instance {
     /// `EBUSY` while a ring is mapped, `ENOMEM` and `EINTR` (the task is to be killed); nothing has
     /// changed but that an unused instance may have got its size.
     pub(crate) fn take_snapshot(&self) -> Result {
-        let buffers = &self.buffers;
-        let mut shape = buffers.shape.lock();
-        buffers.expand_locked(&mut shape, super::EXPANDED_KB)?;
-        buffers.unmapped(CpuSel::All)?;
+        let mut shape = self.shape.lock();
+        self.expand_locked(&mut shape)?;
+        self.unmapped(CpuSel::All)?;
         if shape.small.is_none() {
-            buffers.allocate_snapshot(&mut shape)?;
+            self.allocate_snapshot(&mut shape)?;
         }
-        buffers.exchange();
+        self.exchange();
         drop(shape);
         self.wake_all();
         Ok(())
@@ -123,11 +121,10 @@ impl Instance {
     ///
     /// As for [`Self::take_snapshot`].
     pub(crate) fn clear_snapshot(&self, cpus: CpuSel) -> Result {
-        let buffers = &self.buffers;
-        let mut shape = buffers.shape.lock();
-        buffers.expand_locked(&mut shape, super::EXPANDED_KB)?;
-        buffers.alarm().rearm();
-        buffers.each_of_snapshot(cpus, |_, own| {
+        let mut shape = self.shape.lock();
+        self.expand_locked(&mut shape)?;
+        self.alarm().rearm();
+        self.each_of_snapshot(cpus, |_, own| {
             // SAFETY: As in `allocate_snapshot`.
             unsafe { own.empty() };
         });
@@ -140,13 +137,12 @@ impl Instance {
     ///
     /// As for [`Self::take_snapshot`].
     pub(crate) fn free_snapshot(&self) -> Result {
-        let buffers = &self.buffers;
-        let mut shape = buffers.shape.lock();
-        buffers.expand_locked(&mut shape, super::EXPANDED_KB)?;
+        let mut shape = self.shape.lock();
+        self.expand_locked(&mut shape)?;
         let Some(mut small) = shape.small.take() else {
             return Ok(());
         };
-        buffers.each_of_snapshot(CpuSel::All, |cpu, own| {
+        self.each_of_snapshot(CpuSel::All, |cpu, own| {
             let Some(at) = small.iter().position(|(of, _)| *of == cpu) else {
                 return;
             };

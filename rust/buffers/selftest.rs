@@ -9,7 +9,7 @@
 
 use super::{
     banks::Bank,
-    buffers::Buffers, //
+    Buffers, //
 };
 #[cfg(CONFIG_KUNIT = "y")]
 use crate::{
@@ -39,7 +39,7 @@ use kernel::{
 };
 
 /// Does this build look by itself?
-pub(super) const ALWAYS: bool = cfg!(debug_assertions);
+pub(crate) const ALWAYS: bool = cfg!(debug_assertions);
 
 /// The kernel log was told. Once is enough: what follows is seldom more than what followed from it.
 static TOLD: Atomic<i32> = Atomic::new(0);
@@ -68,7 +68,7 @@ pub(super) fn tell(name: &CStr, what: u64) {
 
 /// Has the kernel log been told? And lets it be told again.
 #[cfg(CONFIG_KUNIT = "y")]
-pub(super) fn told() -> bool {
+pub(crate) fn told() -> bool {
     TOLD.xchg(0, Full) != 0
 }
 
@@ -113,7 +113,7 @@ impl Buffers {
 #[cfg(CONFIG_KUNIT = "y")]
 impl Buffers {
     /// Exclusive-ors `bits` into a word of the ring of `cpu`, of an instance that nobody else uses.
-    pub(super) fn spoil(&self, cpu: u32, word: Word, bits: u64) -> Result {
+    pub(crate) fn spoil(&self, cpu: u32, word: Word, bits: u64) -> Result {
         // Not `quiesced`, which looks.
         let mut locked = self.locked(cpu)?;
         let own = locked.own(self.rings().live(), true);

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The rings of an instance, two per possible CPU, and what reads them.
+//!
+//! - `banks`, `rings`: which of its two rings a writer uses; `snapshot` exchanges them.
+//! - `size`: how large they are, and how that changes.
+//! - `side`: the reader's lock; `read`, `splice`, `mapping`: sub-buffers for programs.
+//! - `page_copy`, `consumer`, `stream`, `merge`: events for a reader that prints them.
+//! - `progress`, `recorded`: which events a reader that consumes nothing has seen.
+//! - `watermark`: waiting until a share of a ring is full.
+//! - `selftest`: broken invariants.
+//!
+//! Lock order: `shape`, then one reader's lock after the other in the order of CPUs. Writers take none.
+
+pub(crate) mod banks;
+pub(crate) mod consumer;
+pub(crate) mod mapping;
+pub(crate) mod merge;
+mod page_copy;
+pub(crate) mod progress;
+mod read;
+pub(crate) mod recorded;
+pub(crate) mod rings;
+pub(crate) mod selftest;
+mod side;
+mod size;
+mod snapshot;
+mod splice;
+pub(crate) mod stream;
+mod watermark;
+
+pub(crate) use self::{
+    banks::{
+        Bank,
+        Buf,
+        Place, //
+    },
+    page_copy::PageCopy,
+    size::EXPANDED_KB, //
+};
+
+use self::{
+    banks::Pair,
+    progress::{
+        Count,
+        Counts, //
+    },
+    rings::Rings,
+    side::{
+        Own,
+        ReaderSide, //
+    },
+    size::{
+        pages_of,
+        parts,
+        Shape,
+        FEWEST, //
+    }, //
+};
+use crate::{
+    kapi::{
+        alarm::Alarm,
+        cpus,
+        grace,
+        pages::Budget,
+        percpu::PerCpu,
+        port::Ring,
+        wait::Poller,
+        waker::Waker, //
+    },
+    ring::{
+        cpu::DISABLE_QUIESCE,
+        view::CpuStats, //
+    }, //
+};
+use kernel::{
+    new_mutex,
+    page::PAGE_SIZE,
+    prelude::*,
+    str::CString,
+    sync::{
+        atomic::Atomic,
+        Mutex, //
+    }, //
+};
+
+/// Which CPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CpuSel {
+    /// All that are possible.
+    All,
+    /// One.
+    One(u32),
+}
+
+impl CpuSel {
+    /// Their numbers.
+    pub(crate) fn iter(self) -> impl Iterator<Item = u32> {
+        cpus::possible().filter(move |cpu| self == CpuSel::All || self == CpuSel::One(*cpu))
+    }
+}
+
+/// The rings of an instance.
+#[pin_data]
+pub(crate) struct Buffers {
+    rings: Rings,
+    readers: KVec<Pin<KBox<ReaderSide>>>,
+    /// Held while rings are emptied or change their size, while banks are exchanged, and while the size is
+    /// read.
+    #[pin]
+    shape: Mutex<Shape>,
+    /// Tells that a ring is broken.
+    #[pin]
+    alarm: Alarm,
+    /// Wakes readers that wait for events.
+    #[pin]
+    waker: Waker,
+    /// How full a ring shall be before its reader is woken, in percent.
+    percent: Atomic<u32>,
+}
+
+impl Buffers {
+    /// Returns empty rings of the instance `name`, of the size of an instance in use if `expanded`. Those
+    /// of the bank that is not live have the fewest sub-buffers that there can be.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM` and `EINTR` (the task is to be killed).
+    pub(crate) fn new(name: CString, expanded: bool) -> Result<impl PinInit<Self>> {
+        let shape = Shape::new(expanded);
+        let slots = shape.slots()?;
+        let cpus = CpuSel::All.iter().count() as u64;
+        let pages = |slots: usize| pages_of(slots, slots.saturating_add(1), 0);
+        let both = pages(slots).saturating_add(pages(FEWEST as usize));
+        let mut budget = Budget::new(cpus.saturating_mul(both))?;
+        let mut ring = |cpu, slots: usize| {
+            let parts = parts(cpu, slots, slots.saturating_add(1), 0, &mut budget)?;
+            Ring::new(parts, PAGE_SIZE).map_err(|_| EINVAL)
+        };
+        let mut readers = KVec::new();
+        let rings = PerCpu::new(|cpu| {
+            let (live, its) = ring(cpu, slots)?;
+            let (other, others) = ring(cpu, FEWEST as usize)?;
+            let side = ReaderSide::new(cpu, Pair::new(its, others));
+            readers.push(KBox::pin_init(side, GFP_KERNEL)?, GFP_KERNEL)?;
+            Ok(Pair::new(live, other))
+        })?;
+        Ok(pin_init!(Self {
+            rings: Rings::new(rings),
+            readers,
+            shape <- new_mutex!(shape),
+            alarm <- Alarm::new(name, selftest::tell),
+            waker <- Waker::new(),
+            percent: Atomic::new(watermark::DEFAULT),
+        }))
+    }
+
+    /// The rings.
+    pub(crate) fn rings(&self) -> &Rings {
+        &self.rings
+    }
+
+    /// Tells that a ring is broken.
+    pub(crate) fn alarm(&self) -> &Alarm {
+        &self.alarm
+    }
+
+    /// Wakes readers that wait for events.
+    pub(crate) fn waker(&self) -> &Waker {
+        &self.waker
+    }
+
+    /// Returns the bank that `buf` means now.
+    pub(crate) fn bank(&self, buf: Buf) -> Bank {
+        self.rings.bank(buf)
+    }
+
+    /// Sleeps until `buf` has something to read of one of `cpus`, or `until`, called after each
+    /// wake-up, returns `true`.
+    ///
+    /// # Errors
+    ///
+    /// `ERESTARTSYS` on a signal.
+    pub(crate) fn wait(&self, buf: Buf, cpus: CpuSel, until: &mut dyn FnMut() -> bool) -> Result {
+        self.waker
+            .wait(&mut || until() || self.any_unread(buf, cpus))
+    }
+
+    /// Returns whether there is something to read. If not, `poller` is woken up when there is.
+    pub(crate) fn poll(&self, buf: Buf, cpus: CpuSel, poller: &Poller<'_>) -> bool {
+        poller.watch(self.waker.pollers());
+        self.waker.poll(|| self.any_unread(buf, cpus))
+    }
+
+    /// Makes all readers that sleep look again.
+    pub(crate) fn wake_all(&self) {
+        self.waker.wake_all();
+        self.wake_watermarks();
+    }
+
+    /// What the ring of `cpu` in `bank` has counted.
+    pub(crate) fn stats(&self, bank: Bank, cpu: u32) -> Result<CpuStats> {
+        self.read_in(bank, cpu, |r| Ok(r.stats()))
+    }
+
+    /// How far the rings of `cpu` are.
+    ///
+    /// # Errors
+    ///
+    /// `ENODEV` without such a CPU.
+    pub(crate) fn counts(&self, cpu: u32) -> Result<Counts> {
+        let mut locked = self.locked(cpu)?;
+        loop {
+            let live = self.rings.live();
+            let (_, overrun, read) = locked.reader(live).0.counted();
+            let mut count = |bank| {
+                let past = locked.past(bank);
+                let written = locked.own(bank, bank == live).written();
+                Count {
+                    past,
+                    next: past.number(written),
+                }
+            };
+            let of = Pair::new(count(Bank::A), count(Bank::B));
+            // Else they were exchanged meanwhile. They are not once more, for that waits for our lock:
+            // see `Buffers::exchange`.
+            if self.rings.live() == live {
+                return Ok(Counts {
+                    live,
+                    oldest: of.of(live).past.number(overrun.saturating_add(read)),
+                    of,
+                });
+            }
+        }
+    }
+
+    /// Applies `f` to each ring of both banks.
+    pub(crate) fn each(&self, f: impl Fn(&Ring)) {
+        for rings in cpus::possible().filter_map(|cpu| self.rings.of(cpu)) {
+            for bank in Bank::BOTH {
+                f(rings.of(bank));
+            }
+        }
+    }
+
+    /// Applies `f` to both rings of each CPU.
+    pub(crate) fn each_of_cpu(&self, f: impl Fn(u32, &Ring)) {
+        for cpu in cpus::possible() {
+            if let Some(rings) = self.rings.of(cpu) {
+                for bank in Bank::BOTH {
+                    f(cpu, rings.of(bank));
+                }
+            }
+        }
+    }
+
+    /// Runs `change` for the rings of `cpus` in both banks, the live one first, while no writer is in
+    /// them; what would be written meanwhile is not recorded.
+    ///
+    /// `shape` is locked, so that the banks stay what they are.
+    fn quiesced(&self, cpus: CpuSel, mut change: impl FnMut(u32, Bank, &mut Own<'_>)) {
+        let live = self.rings.live();
+        for rings in cpus.iter().filter_map(|cpu| self.rings.of(cpu)) {
+            rings.of(live).set_disabled(DISABLE_QUIESCE, true);
+        }
+        // The other bank has had no writer since the grace period in which it was exchanged.
+        grace::writers_left();
+        for cpu in cpus.iter() {
+            let Ok(mut locked) = self.locked(cpu) else {
+                continue;
+            };
+            for bank in [live, live.other()] {
+                let mut own = locked.own(bank, bank == live);
+                change(cpu, bank, &mut own);
+                if selftest::ALWAYS {
+                    // SAFETY: Nobody writes; the state is this ring's and locked.
+                    unsafe { self.examine(cpu, own.ring, own.state) };
+                }
+            }
+            if let (reader, Some(mapped)) = locked.reader(live) {
+                mapped.tell(&reader);
+            }
+            locked.ring(live).set_disabled(DISABLE_QUIESCE, false);
+        }
+    }
+
+    /// Looks at the rings of `cpus`; what they would record meanwhile is not recorded. Says how many
+    /// are broken.
+    pub(crate) fn selftest(&self, cpus: CpuSel) -> usize {
+        let _shape = self.shape.lock();
+        let mut broken = 0usize;
+        self.quiesced(cpus, |cpu, _, own| {
+            // SAFETY: Nobody writes; the state is this ring's and locked.
+            if !unsafe { self.examine(cpu, own.ring, own.state) } {
+                broken = broken.saturating_add(1);
+            }
+        });
+        broken
+    }
+
+    /// Empties the live rings of `cpus`.
+    pub(crate) fn clear(&self, cpus: CpuSel) {
+        let _shape = self.shape.lock();
+        let live = self.rings.live();
+        self.alarm.rearm();
+        self.quiesced(cpus, |_, bank, own| {
+            if bank == live {
+                // SAFETY: Nobody writes.
+                unsafe { own.empty() };
+            }
+        });
+    }
+
+    /// Empties all rings, and runs `meanwhile` when nobody writes.
+    pub(crate) fn clear_all(&self, mut meanwhile: impl FnMut()) {
+        let _shape = self.shape.lock();
+        let mut first = true;
+        self.alarm.rearm();
+        self.quiesced(CpuSel::All, |_, _, own| {
+            // SAFETY: Nobody writes.
+            unsafe { own.empty() };
+            if core::mem::take(&mut first) {
+                meanwhile();
+            }
+        });
+    }
+}

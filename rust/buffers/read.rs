@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Sub-buffers for readers: copies, decoded and printed with nothing held, and memory that is exchanged.
+
+use super::{
+    Bank,
+    Buf,
+    Buffers,
+    PageCopy, //
+};
+use crate::{
+    kapi::pages::Image,
+    ring::give::Part, //
+};
+use kernel::prelude::*;
+
+impl Buffers {
+    /// Copies the next unread bytes of `cpu`; consumes nothing. Returns `false` when there are none, or the
+    /// writers were too fast.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`; `ENODEV` without such a CPU.
+    pub(crate) fn peek_next(&self, cpu: u32, copy: &mut PageCopy) -> Result<bool> {
+        self.read_of(Buf::Live, cpu, |bank, mut reader| {
+            copy.unread(bank, &mut reader)
+        })
+    }
+
+    /// Copies the oldest sub-buffer of `cpu` in `bank` that nobody has consumed, or the one behind
+    /// `after`; consumes nothing.
+    pub(crate) fn view(
+        &self,
+        bank: Bank,
+        cpu: u32,
+        after: Option<u64>,
+        copy: &mut PageCopy,
+    ) -> Result<bool> {
+        let mut locked = self.locked(cpu)?;
+        let past = locked.past(bank);
+        let (reader, _) = locked.reader(bank);
+        copy.make_room(reader.subbuf_size())?;
+        let Some(viewed) = reader.view(after, &mut copy.bytes) else {
+            return Ok(false);
+        };
+        copy.viewed(bank, past, viewed);
+        Ok(true)
+    }
+
+    /// Consumes the unread events of the next sub-buffer of `buf` on `cpu`, of which a reader wants the
+    /// first `room` bytes; `image` becomes an image of it.
+    ///
+    /// A sub-buffer that writers have left is not copied: its memory is exchanged for that of
+    /// `image`. With room for less than a sub-buffer, only the events that fit are consumed.
+    pub(crate) fn raw_read(
+        &self,
+        buf: Buf,
+        cpu: u32,
+        image: &mut Image,
+        room: usize,
+    ) -> Result<Part> {
+        self.take_from(buf, cpu, |stays, mut reader| {
+            let size = reader.subbuf_size();
+            let pages = image.of_size(cpu, size)?;
+            let taken = match room < size {
+                true => reader.take_part(pages, room),
+                false => reader.take(pages, stays).map(|taken| match taken {
+                    true => Part::Taken,
+                    false => Part::Empty,
+                }),
+            };
+            Ok(taken.unwrap_or(Part::Empty))
+        })
+    }
+}

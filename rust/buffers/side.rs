@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The reader's side of the rings: what a reader of a CPU remembers, and the lock around it.
+//!
+//! One reader at a time has a CPU's rings, of both banks. It finds the bank that it means under its lock, so
+//! that an exchange of the banks can wait for it.
+
+use super::{
+    banks::{
+        Bank,
+        Buf,
+        Pair, //
+    },
+    mapping::Mapped,
+    progress::Past,
+    rings::States,
+    Buffers,
+    CpuSel,
+    PageCopy, //
+};
+use crate::{
+    kapi::{
+        port::{
+            Kernel,
+            Ring, //
+        },
+        waker::Waker, //
+    },
+    ring::{
+        cpu::{
+            Parts,
+            ReaderState, //
+        },
+        reader::Reader, //
+    },
+};
+use kernel::{
+    new_mutex,
+    prelude::*,
+    sync::{
+        Mutex,
+        MutexGuard, //
+    }, //
+};
+
+/// What the reader's lock is around.
+struct Held {
+    states: States,
+    pasts: Pair<Past>,
+    /// The live ring is mapped. Changes with the shape locked.
+    mapped: Option<Mapped>,
+}
+
+/// A ring, and what is remembered of it, with the reader's lock held.
+pub(super) struct Own<'a> {
+    /// The ring.
+    pub(super) ring: &'a Ring,
+    /// What its reader remembers.
+    pub(super) state: &'a mut ReaderState,
+    past: &'a mut Past,
+    /// It is in the live bank.
+    live: bool,
+}
+
+impl Own<'_> {
+    /// Events that were recorded since the ring was emptied.
+    pub(super) fn written(&mut self) -> u64 {
+        // SAFETY: They belong together ([`Locked::own`]).
+        unsafe { self.ring.reader(self.state) }.counted().0
+    }
+
+    /// Empties the ring.
+    ///
+    /// # Safety
+    ///
+    /// Nobody writes to it.
+    pub(super) unsafe fn empty(&mut self) {
+        let written = self.written();
+        self.past.empties(written, self.live);
+        // SAFETY: By the contract; the state is the ring's and locked.
+        unsafe { self.ring.reset(self.state) };
+    }
+
+    /// Gives the ring other parts. Returns those that are not used any more.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::empty`]; whoever looks at the size holds the lock of the shape.
+    pub(super) unsafe fn resize(&mut self, parts: Parts<Kernel>) -> Parts<Kernel> {
+        if self.ring.is_broken() {
+            // Its events would go anyway.
+            // SAFETY: By the contract.
+            unsafe { self.empty() };
+        }
+        // SAFETY: By the contract; the state is the ring's and locked.
+        let left = unsafe { self.ring.resize(self.state, parts) };
+        left.unwrap_or_else(|unfit| unfit.0)
+    }
+
+    /// The ring becomes live.
+    pub(super) fn enter(&mut self) {
+        let written = self.written();
+        self.past.enters(written);
+    }
+}
+
+/// The rings of one CPU with the reader's lock held.
+///
+/// # Invariants
+///
+/// `Buffers::new` made the rings and the states together.
+pub(super) struct Locked<'a> {
+    rings: &'a Pair<Ring>,
+    held: MutexGuard<'a, Held>,
+}
+
+impl Locked<'_> {
+    /// The ring in `bank`, which is the live one or not.
+    pub(super) fn own(&mut self, bank: Bank, live: bool) -> Own<'_> {
+        let held = &mut *self.held;
+        Own {
+            ring: self.rings.of(bank),
+            state: held.states.of_mut(bank),
+            past: held.pasts.of_mut(bank),
+            live,
+        }
+    }
+
+    /// Returns the ring in `bank`.
+    pub(super) fn ring(&self, bank: Bank) -> &Ring {
+        self.rings.of(bank)
+    }
+
+    /// What the ring in `bank` was before.
+    pub(super) fn past(&self, bank: Bank) -> Past {
+        *self.held.pasts.of(bank)
+    }
+
+    /// The reader of the ring in `bank`, and who has the live one mapped.
+    pub(super) fn reader(&mut self, bank: Bank) -> (Reader<'_, Kernel>, &mut Option<Mapped>) {
+        let held = &mut *self.held;
+        // SAFETY: By the invariant.
+        let reader = unsafe { self.rings.of(bank).reader(held.states.of_mut(bank)) };
+        (reader, &mut held.mapped)
+    }
+
+    /// Who has the live ring mapped.
+    pub(super) fn mapped(&mut self) -> &mut Option<Mapped> {
+        &mut self.held.mapped
+    }
+}
+
+/// The reader's side of the rings of one CPU.
+#[pin_data]
+pub(super) struct ReaderSide {
+    pub(super) cpu: u32,
+    #[pin]
+    held: Mutex<Held>,
+    /// Wakes readers that wait for the watermark of the live ring.
+    #[pin]
+    pub(super) watermark: Waker,
+}
+
+impl ReaderSide {
+    /// Returns that of the rings of `cpu`, which were made with `states`.
+    pub(super) fn new(cpu: u32, states: States) -> impl PinInit<Self> {
+        pin_init!(Self {
+            cpu,
+            held <- new_mutex!(Held {
+                states,
+                pasts: Pair::new(Past::default(), Past::default()),
+                mapped: None,
+            }),
+            watermark <- Waker::new(),
+        })
+    }
+}
+
+impl Buffers {
+    /// The reader's side of the rings of `cpu`.
+    pub(super) fn side(&self, cpu: u32) -> Result<&ReaderSide> {
+        // Where it is unless numbers are left out.
+        let likely = self.readers.get(cpu as usize);
+        let side = match likely.filter(|side| side.cpu == cpu) {
+            None => self.readers.iter().find(|side| side.cpu == cpu),
+            found => found,
+        };
+        side.map(|side| &**side).ok_or(ENODEV)
+    }
+
+    /// The rings of `cpu` with their reader's lock held.
+    pub(super) fn locked(&self, cpu: u32) -> Result<Locked<'_>> {
+        let side = self.side(cpu)?;
+        let rings = self.rings.of(cpu).ok_or(ENODEV)?;
+        // INVARIANT: Both are of that CPU.
+        Ok(Locked {
+            rings,
+            held: side.held.lock(),
+        })
+    }
+
+    /// Runs `f` as the reader of `cpu` in the bank that `which` names under the reader's lock: it
+    /// stays what it is until `f` is done, and `Self::exchange` waits for that.
+    fn read_from<R>(
+        &self,
+        which: impl FnOnce() -> Bank,
+        cpu: u32,
+        f: impl FnOnce(Bank, Reader<'_, Kernel>) -> Result<R>,
+    ) -> Result<R> {
+        let mut locked = self.locked(cpu)?;
+        let bank = which();
+        f(bank, locked.reader(bank).0)
+    }
+
+    /// Runs `f` as the reader of `buf` on `cpu`, which is in the bank that `f` gets.
+    pub(crate) fn read_of<R>(
+        &self,
+        buf: Buf,
+        cpu: u32,
+        f: impl FnOnce(Bank, Reader<'_, Kernel>) -> Result<R>,
+    ) -> Result<R> {
+        self.read_from(|| self.rings.bank(buf), cpu, f)
+    }
+
+    /// Runs `f` as the reader of the live ring of `cpu`, with those who have it mapped.
+    pub(super) fn read_live<R>(
+        &self,
+        cpu: u32,
+        f: impl FnOnce(&mut Option<Mapped>, Reader<'_, Kernel>) -> Result<R>,
+    ) -> Result<R> {
+        self.read_mapped(Buf::Live, cpu, f)
+    }
+
+    fn read_mapped<R>(
+        &self,
+        buf: Buf,
+        cpu: u32,
+        f: impl FnOnce(&mut Option<Mapped>, Reader<'_, Kernel>) -> Result<R>,
+    ) -> Result<R> {
+        let mut locked = self.locked(cpu)?;
+        let (reader, mapped) = locked.reader(self.rings.bank(buf));
+        f(mapped, reader)
+    }
+
+    /// Runs `f` as the reader of `buf` on `cpu`, who takes memory out of the ring; `f` is told whether
+    /// the memory must stay there, because programs have it mapped.
+    pub(super) fn take_from<R>(
+        &self,
+        buf: Buf,
+        cpu: u32,
+        f: impl FnOnce(bool, Reader<'_, Kernel>) -> Result<R>,
+    ) -> Result<R> {
+        self.read_mapped(buf, cpu, |mapped, reader| {
+            f(buf == Buf::Live && mapped.is_some(), reader)
+        })
+    }
+
+    /// Runs `f` as the reader of `cpu` in `bank`, live or not.
+    pub(crate) fn read_in<R>(
+        &self,
+        bank: Bank,
+        cpu: u32,
+        f: impl FnOnce(Reader<'_, Kernel>) -> Result<R>,
+    ) -> Result<R> {
+        self.read_from(|| bank, cpu, |_, reader| f(reader))
+    }
+
+    /// Consumes all before offset `rd` of the sub-buffer that `copy` was made of: `events` events, the last
+    /// at `rd_ts`. Returns `false` when another reader has read further, or a snapshot has taken the
+    /// sub-buffer away.
+    #[inline(always)]
+    pub(crate) fn consume(
+        &self,
+        cpu: u32,
+        copy: &PageCopy,
+        rd: usize,
+        rd_ts: u64,
+        events: u64,
+    ) -> bool {
+        let (Ok(rd), Ok(side)) = (u32::try_from(rd), self.side(cpu)) else {
+            return false;
+        };
+        let mut held = side.held.lock();
+        let state = held.states.of_mut(copy.bank);
+        copy.bank == self.rings.live() && state.consume(copy.seq, rd, rd_ts, events)
+    }
+
+    /// Has `buf` anything of `cpus` that was not read? A ring whose writers are faster than we can
+    /// look has.
+    pub(crate) fn any_unread(&self, buf: Buf, cpus: CpuSel) -> bool {
+        cpus.iter()
+            .any(|cpu| self.read_of(buf, cpu, |_, r| Ok(r.has_unread())) == Ok(true))
+    }
+}

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Size of the rings: how many sub-buffers each has, and of how many pages.
+//!
+//! A change allocates all that it needs before it touches a ring, so that it fails without effect.
+//! Contexts: process context, under the lock of the shape.
+
+use super::{
+    banks::Bank,
+    Buffers,
+    CpuSel, //
+};
+use crate::{
+    kapi::{
+        pages::{
+            Budget,
+            Pages, //
+        },
+        port::{
+            Kernel,
+            Ring, //
+        },
+        words::SharedU64, //
+    },
+    ring::{
+        cpu::{
+            Parts,
+            MOST_SLOTS, //
+        },
+        port::SharedWord,
+        pos::Layout,
+        subbuf::SubBuf, //
+    },
+    text::size::SizeKb, //
+};
+use kernel::{
+    page::PAGE_SIZE,
+    prelude::*, //
+};
+
+/// KiB per CPU of buffers in use.
+pub(crate) const EXPANDED_KB: u64 = 1408;
+/// KiB per CPU of buffers before their first use: two sub-buffers.
+const UNUSED_KB: u64 = 1;
+/// Fewest sub-buffers of a ring.
+pub(super) const FEWEST: u64 = 2;
+
+/// Size of the rings, and of what they are made of.
+pub(super) struct Shape {
+    /// The size is the one the user chose, or [`EXPANDED_KB`].
+    expanded: bool,
+    /// Sub-buffers have 2^order pages.
+    pub(super) order: u32,
+    /// There is a snapshot: the rings of both banks have the same size. What is here its rings had
+    /// before, and get again.
+    pub(super) small: Option<KVec<(u32, Parts<Kernel>)>>,
+}
+
+impl Shape {
+    /// Returns that of new buffers.
+    pub(super) fn new(expanded: bool) -> Self {
+        Self {
+            expanded,
+            order: 0,
+            small: None,
+        }
+    }
+
+    /// Returns the number of slots that a new ring has.
+    ///
+    /// # Errors
+    ///
+    /// None that can occur: `EINVAL` and `ENOMEM` are for other sizes.
+    pub(super) fn slots(&self) -> Result<usize> {
+        let kb = if self.expanded {
+            EXPANDED_KB
+        } else {
+            UNUSED_KB
+        };
+        slots_for(kb, self.order)
+    }
+}
+
+impl Buffers {
+    /// Bytes of one sub-buffer.
+    pub(crate) fn subbuf_size(&self) -> usize {
+        PAGE_SIZE.wrapping_shl(self.shape.lock().order)
+    }
+
+    /// Returns whether the buffers have been given a size, which those of the top instance have not before
+    /// their first use.
+    pub(crate) fn expanded(&self) -> bool {
+        self.shape.lock().expanded
+    }
+
+    /// Gives all rings [`EXPANDED_KB`] unless they have been given a size before.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::resize`].
+    pub(crate) fn expand(&self) -> Result {
+        self.expand_locked(&mut self.shape.lock())
+    }
+
+    /// Does what [`Self::expand`] does, with the lock of the shape held.
+    pub(super) fn expand_locked(&self, shape: &mut Shape) -> Result {
+        if shape.expanded {
+            return Ok(());
+        }
+        let slots = slots_for(EXPANDED_KB, shape.order)?;
+        self.unmapped(CpuSel::All)?;
+        self.change(shape, CpuSel::All, shape.order, |_| slots)?;
+        shape.expanded = true;
+        Ok(())
+    }
+
+    /// Gives the rings of `cpus` room for `kb` KiB of events. Unread events stay, as far as they
+    /// fit.
+    ///
+    /// # Errors
+    ///
+    /// `EBUSY` while one that is to change is mapped, as it is of all CPUs; `ENOMEM` and `EINTR` (the
+    /// task is to be killed). Nothing has changed.
+    pub(crate) fn resize(&self, cpus: CpuSel, kb: u64) -> Result {
+        let mut shape = self.shape.lock();
+        let slots = slots_for(kb, shape.order)?;
+        let had = |(_, ring): (u32, &Ring)| ring.slot_count() as usize == slots;
+        if cpus == CpuSel::All || !self.live_of(cpus).all(had) {
+            self.unmapped(cpus)?;
+        }
+        self.change(&shape, cpus, shape.order, |_| slots)?;
+        shape.expanded = true;
+        drop(shape);
+        self.wake_all();
+        Ok(())
+    }
+
+    /// Makes sub-buffers of 2^order pages, as many as have room for as much as those before. Unread
+    /// events are lost, and counted as overrun, if that is another size.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::resize`].
+    pub(crate) fn set_order(&self, order: u32) -> Result {
+        let mut shape = self.shape.lock();
+        if shape.order == order {
+            drop(shape);
+            self.wake_all();
+            return Ok(());
+        }
+        self.unmapped(CpuSel::All)?;
+        let (old, new) = (capacity(shape.order)?, capacity(order)?);
+        let slots = |ring: &Ring| {
+            let bytes = ring.slot_count().saturating_mul(old);
+            bytes.div_ceil(new).max(FEWEST) as usize
+        };
+        self.change(&shape, CpuSel::All, order, slots)?;
+        shape.order = order;
+        drop(shape);
+        self.wake_all();
+        Ok(())
+    }
+
+    /// Gives those rings of `cpus`, and of their snapshot, other parts that do not have that order and
+    /// so many slots: first allocates all that is needed, then exchanges.
+    fn change(
+        &self,
+        shape: &Shape,
+        cpus: CpuSel,
+        order: u32,
+        slots: impl Fn(&Ring) -> usize,
+    ) -> Result {
+        let live = self.rings.live();
+        let banks = move || {
+            let snapshot = shape.small.is_some();
+            Bank::BOTH
+                .into_iter()
+                .filter(move |bank| snapshot || *bank == live)
+        };
+        let rings = || {
+            let both = cpus
+                .iter()
+                .filter_map(|cpu| Some((cpu, self.rings.of(cpu)?)));
+            both.flat_map(|(cpu, rings)| banks().map(move |bank| (cpu, bank, rings.of(bank))))
+        };
+        // Slots, and sub-buffers that the ring does not have yet.
+        let wanted = |ring: &Ring| {
+            let (had, slots) = (ring.slot_count() as usize, slots(ring));
+            match order == shape.order {
+                true if had == slots => None,
+                true => Some((slots, slots.saturating_sub(had))),
+                false => Some((slots, slots.saturating_add(1))),
+            }
+        };
+        let pages = rings()
+            .filter_map(|(_, _, ring)| wanted(ring))
+            .fold(0u64, |sum, (slots, fresh)| {
+                sum.saturating_add(pages_of(slots, fresh, order))
+            });
+        let mut budget = Budget::new(pages)?;
+        let mut fresh = KVec::new();
+        for (cpu, bank, ring) in rings() {
+            if let Some((slots, count)) = wanted(ring) {
+                let parts = parts(cpu, slots, count, order, &mut budget)?;
+                fresh.push(((cpu, bank), Some(parts)), GFP_KERNEL)?;
+            }
+        }
+        if fresh.is_empty() {
+            return Ok(());
+        }
+        let mut old = KVec::with_capacity(fresh.len(), GFP_KERNEL)?;
+        self.quiesced(cpus, |cpu, bank, own| {
+            let entry = fresh.iter_mut().find(|(of, _)| *of == (cpu, bank));
+            let Some(parts) = entry.and_then(|(_, parts)| parts.take()) else {
+                return;
+            };
+            // SAFETY: Nobody writes; whoever looks at the size holds `shape`.
+            let left = unsafe { own.resize(parts) };
+            // There is room for one per ring.
+            let _ = old.push_within_capacity(left);
+        });
+        Ok(())
+    }
+
+    /// The size of the rings of `cpus`.
+    pub(crate) fn size(&self, cpus: CpuSel) -> SizeKb {
+        let shape = self.shape.lock();
+        let mut sizes = self
+            .live_of(cpus)
+            .map(|(_, ring)| kb_of(ring.slot_count(), shape.order));
+        let first = sizes.next().unwrap_or(0);
+        if sizes.all(|kb| kb == first) {
+            SizeKb::Kb(first)
+        } else {
+            SizeKb::Mixed
+        }
+    }
+
+    /// The sum of the sizes.
+    pub(crate) fn total(&self) -> u64 {
+        let shape = self.shape.lock();
+        self.live_of(CpuSel::All)
+            .map(|(_, ring)| kb_of(ring.slot_count(), shape.order))
+            .fold(0, u64::saturating_add)
+    }
+
+    /// The live rings of `cpus`. They stay that while the shape is locked.
+    pub(super) fn live_of(&self, cpus: CpuSel) -> impl Iterator<Item = (u32, &Ring)> {
+        let live = self.rings.live();
+        let both = cpus
+            .iter()
+            .filter_map(|cpu| Some((cpu, self.rings.of(cpu)?)));
+        both.map(move |(cpu, rings)| (cpu, rings.of(live)))
+    }
+}
+
+/// Bytes of events in a sub-buffer of 2^order pages.
+fn capacity(order: u32) -> Result<u64> {
+    let layout = Layout::for_size(PAGE_SIZE.wrapping_shl(order)).ok_or(EINVAL)?;
+    Ok(layout.capacity().into())
+}
+
+fn kb_of(slots: u64, order: u32) -> u64 {
+    slots.saturating_mul(capacity(order).unwrap_or(0)) >> 10
+}
+
+/// Sub-buffers of 2^order pages for `kb` KiB of events.
+fn slots_for(kb: u64, order: u32) -> Result<usize> {
+    let bytes = kb.checked_mul(1024).ok_or(ENOMEM)?;
+    let slots = bytes.div_ceil(capacity(order)?).max(FEWEST);
+    usize::try_from(slots).map_err(|_| ENOMEM)
+}
+
+/// Pages that a ring of `slots` slots takes, `fresh` of its sub-buffers and the tables.
+pub(super) fn pages_of(slots: usize, fresh: usize, order: u32) -> u64 {
+    let entry = size_of::<SharedU64>().saturating_add(size_of::<SubBuf<Kernel>>());
+    let tables = slots.saturating_add(1).saturating_mul(entry);
+    let fresh = (fresh as u64).saturating_mul(1u64.wrapping_shl(order));
+    fresh.saturating_add(tables.div_ceil(PAGE_SIZE) as u64)
+}
+
+/// Unused parts of a ring of `cpu`, with memory for `fresh` of the sub-buffers.
+pub(super) fn parts(
+    cpu: u32,
+    slots: usize,
+    fresh: usize,
+    order: u32,
+    budget: &mut Budget,
+) -> Result<Parts<Kernel>> {
+    if slots >= MOST_SLOTS {
+        return Err(ENOMEM);
+    }
+    let mut words = KVVec::with_capacity(slots, GFP_KERNEL | __GFP_NOWARN)?;
+    for _ in 0..slots {
+        words.push(SharedU64::new(0), GFP_KERNEL)?;
+    }
+    let count = slots.saturating_add(1);
+    let mut subbufs = KVVec::with_capacity(count, GFP_KERNEL | __GFP_NOWARN)?;
+    for at in 0..count {
+        let memory = match at < count.saturating_sub(fresh) {
+            true => Pages::none(),
+            false => budget.pages(cpu, order)?,
+        };
+        subbufs.push(SubBuf::new(memory), GFP_KERNEL)?;
+    }
+    Ok(Parts {
+        slots: words,
+        pages: subbufs,
+    })
+}
