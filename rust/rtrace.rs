@@ -2,29 +2,35 @@
 
 //! rtrace: ftrace's events and ring buffer as a module, with its own file system `rtracefs`.
 //!
-//! - `ring`: the ring buffer of one CPU. Knows nobody.
-//! - `event`: what an event is: its bytes, its fields, its context.
+//! Each folder names only those above it:
+//!
+//! - `ring`: the ring buffer of one CPU.
 //! - `text`: what users write into control files and read from them.
-//! - `instance`: a tracer with its name: buffers, options, clock, enabled events.
-//! - `probes`: where events come from.
-//! - `fs`: where people look.
+//! - `event`: what an event is: its bytes, its fields, its context.
 //! - `kapi`: the kernel, made safe to use.
+//! - `buffers`: the rings of all CPUs.
+//! - `events`: which events there are, and how a probe gets on each.
+//! - `tasks`: names of tasks, and what the scheduler does with them.
+//! - `probes`: where events come in, in any context.
+//! - `instance`: a tracer with its name: buffers, options, clock, enabled events.
+//! - `fs`: the files.
+//! - `testapi`: what test modules call.
 //!
 //! `ring`, `event` and `text` use only `core` and are tested on the host, too.
 
-use kapi::{
-    events::RawWish,
-    kernel_btf::KernelBtf, //
-};
+use events::RawWish;
+use kapi::kernel_btf::KernelBtf;
 use kernel::prelude::*;
 
 mod buffers;
 mod event;
+mod events;
 mod fs;
 mod instance;
 mod kapi;
 mod probes;
 mod ring;
+mod tasks;
 mod testapi;
 mod text;
 
@@ -51,24 +57,24 @@ module! {
 /// go only while there are instances, nobody can get in any more when these go, and no probe is left
 /// when the events go.
 struct Rtrace {
-    _modules: kapi::events::ModuleWatch,
+    _modules: events::ModuleWatch,
     _fs: fs::Registration,
     _instances: instance::Instances,
-    _events: Events,
+    _events: EventTable,
 }
 
 /// The event registry.
-struct Events;
+struct EventTable;
 
-impl Drop for Events {
+impl Drop for EventTable {
     fn drop(&mut self) {
         // SAFETY: Whatever uses events has been dropped before.
-        unsafe { kapi::events::exit() };
+        unsafe { events::exit() };
     }
 }
 
 /// The module of `event` goes away.
-fn forget_event(event: &'static kapi::events::Event) {
+fn forget_event(event: &'static events::Event) {
     instance::disable_everywhere(event);
     fs::remove_event(event);
 }
@@ -80,15 +86,15 @@ impl kernel::Module for Rtrace {
         let inline = module_parameters::local_clock.value() != 0;
         // SAFETY: Nobody has an instance yet.
         unsafe { kapi::clock::choose_local(inline, kernel) };
-        let events = Events;
+        let events = EventTable;
         let wish = RawWish::from_number(module_parameters::raw_events.value());
         // SAFETY: The first call of this module; `events` calls `exit`.
-        unsafe { kapi::events::init(wish, kernel) }?;
+        unsafe { events::init(wish, kernel) }?;
         drop(btf);
         let instances = instance::Instances::new()?;
-        kapi::events::set_forget(forget_event);
+        events::set_forget(forget_event);
         Ok(Self {
-            _modules: kapi::events::ModuleWatch::new(wish)?,
+            _modules: events::ModuleWatch::new(wish)?,
             _fs: fs::register()?,
             _instances: instances,
             _events: events,

@@ -2,7 +2,7 @@
 
 //! Where does this very kernel keep a member of a struct that no public header defines?
 //!
-//! A reader of BTF, the compact type information that the kernel carries of itself. `kapi::events`
+//! A reader of BTF, the compact type information that the kernel carries of itself. `events`
 //! asks it when rtrace or another module is loaded. Nothing in the bytes is trusted: a wrong length,
 //! offset or type number ends in an error.
 //!

@@ -3,7 +3,7 @@
 //! What is in the record of a tracepoint of which only the prototype is known?
 //!
 //! Its arguments, in their order and with their own sizes, each aligned to its size: that is a *raw
-//! event*. `kapi::events` makes one from the kernel's BTF, `probes::raw` writes the records.
+//! event*. `events` makes one from the kernel's BTF, `probes::raw` writes the records.
 
 use super::{
     btf::{

@@ -19,14 +19,14 @@ use super::{
         refused,
         Text,
         TextFile, //
-    },
+    }, //
 };
 use crate::{
     event::{
         filter,
         format, //
     },
-    kapi::events::{
+    events::{
         self,
         Event, //
     },
@@ -37,8 +37,8 @@ use crate::{
         set_event::{
             next_word,
             Selection, //
-        },
-    },
+        }, //
+    }, //
 };
 use core::fmt::Write;
 use kernel::{

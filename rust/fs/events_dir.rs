@@ -23,14 +23,13 @@ use super::{
 };
 use crate::{
     event::format,
+    events::{
+        CAPACITY,
+        FIRST_ID,
+        RECORDS, //
+    },
     instance::Instance,
     kapi::{
-        self,
-        events::{
-            CAPACITY,
-            FIRST_ID,
-            RECORDS, //
-        },
         fs::FOLDER_MODE,
         listing::{
             Listed,
@@ -153,14 +152,14 @@ fn files(arg: Arg) -> Files {
 fn folder(arg: Arg, name: &[u8]) -> Option<Arg> {
     match arg {
         Arg::Whole if name == INTERNAL_SYSTEM.as_bytes() => Some(Arg::System(INTERNAL_ID)),
-        Arg::Whole => kapi::events::system_by_name(name).map(|first| Arg::System(first.id())),
+        Arg::Whole => crate::events::system_by_name(name).map(|first| Arg::System(first.id())),
         Arg::System(INTERNAL_ID) => format::INTERNAL
             .iter()
             .find(|entry| entry.name.as_bytes() == name)
             .map(|entry| Arg::Event(entry.id)),
         Arg::System(first) => {
-            let system = kapi::events::by_id(first)?.system();
-            kapi::events::all()
+            let system = crate::events::by_id(first)?.system();
+            crate::events::all()
                 .find(|event| event.name().as_bytes() == name && event.system() == system)
                 .map(|event| Arg::Event(event.id()))
         }
@@ -176,7 +175,7 @@ fn for_each_folder(arg: Arg, from: u16, mut say: impl FnMut(u16, &str) -> bool) 
             if from == INTERNAL_ID && !say(INTERNAL_ID, INTERNAL_SYSTEM) {
                 return;
             }
-            let _ = kapi::events::systems(from).all(|first| say(first.id(), first.system()));
+            let _ = crate::events::systems(from).all(|first| say(first.id(), first.system()));
         }
         Arg::System(INTERNAL_ID) => {
             let mut rest = from;
@@ -193,10 +192,10 @@ fn for_each_folder(arg: Arg, from: u16, mut say: impl FnMut(u16, &str) -> bool) 
             }
         }
         Arg::System(first) => {
-            let Some(system) = kapi::events::by_id(first).map(|first| first.system()) else {
+            let Some(system) = crate::events::by_id(first).map(|first| first.system()) else {
                 return;
             };
-            let _ = kapi::events::all()
+            let _ = crate::events::all()
                 .filter(|event| event.id() >= from && event.system() == system)
                 .all(|event| say(event.id(), event.name()));
         }

@@ -15,14 +15,12 @@ use super::{
     tree, //
 };
 use crate::{
-    kapi::{
-        clock,
-        events, //
-    },
+    events,
+    kapi::clock,
     text::{
         clock::ClockId,
         options::Opt, //
-    },
+    }, //
 };
 use core::fmt::Write;
 use kernel::prelude::*;

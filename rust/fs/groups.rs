@@ -9,12 +9,12 @@ use super::{
     file::Node,
     superblock::TYPE, //
 };
-use crate::kapi::{
+use crate::{
     events::{
         self,
         Event, //
     },
-    walk::Found, //
+    kapi::walk::Found, //
 };
 
 /// How deep below the folder of an instance they are.

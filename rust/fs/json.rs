@@ -20,14 +20,12 @@ use crate::{
         format,
         json as fields, //
     },
-    kapi::{
-        cmdlines,
-        events, //
-    },
+    events,
+    tasks::names,
     text::{
         json,
         options::Opt, //
-    },
+    }, //
 };
 use core::fmt::{
     self,
@@ -70,16 +68,16 @@ impl Json {
         let Some(common) = Common::of(seen.record) else {
             return Ok(());
         };
-        let mut comm = [0; cmdlines::COMM];
+        let mut comm = [0; names::COMM];
         write!(
             out,
             "{{\"cpu\":{},\"ts\":{},\"comm\":",
             seen.cpu, seen.stamp
         )?;
-        json::write_string(cmdlines::comm_of(common.pid, &mut comm), out)?;
+        json::write_string(names::comm_of(common.pid, &mut comm), out)?;
         write!(out, ",\"pid\":{}", common.pid)?;
         if style.options.has(Opt::RecordTgid) {
-            write!(out, ",\"tgid\":{}", cmdlines::tgid_of(common.pid))?;
+            write!(out, ",\"tgid\":{}", names::tgid_of(common.pid))?;
         }
         out.write_str(",\"flags\":")?;
         json::write_string(&common.columns(), out)?;

@@ -14,21 +14,23 @@ use super::{
         no_memory,
         refused,
         Text, //
-    },
+    }, //
 };
-use crate::buffers::EXPANDED_KB;
-use crate::kapi::cmdlines as tasks;
-use crate::text::{
-    clock,
-    cmdlines,
-    number,
-    options::{
-        self,
-        Opt, //
-    },
-    readme,
-    size,
-    word, //
+use crate::{
+    buffers::EXPANDED_KB,
+    tasks::names as tasks,
+    text::{
+        clock,
+        cmdlines,
+        number,
+        options::{
+            self,
+            Opt, //
+        },
+        readme,
+        size,
+        word, //
+    }, //
 };
 use core::fmt::Write;
 use kernel::prelude::*;

@@ -15,16 +15,14 @@ use crate::{
         format,
         values, //
     },
-    instance::Instance,
-    kapi::{
-        cmdlines,
-        events::{
-            self,
-            Event,
-            Manner,
-            Printer, //
-        },
+    events::{
+        self,
+        Event,
+        Manner,
+        Printer, //
     },
+    instance::Instance,
+    tasks::names,
     text::{
         builtin,
         clock::ClockId,
@@ -44,7 +42,7 @@ use crate::{
         },
         stack,
         writer::ByteWrite, //
-    },
+    }, //
 };
 use core::fmt::{
     self,
@@ -233,7 +231,7 @@ fn write_context(
         return Origin { pid, cpu, stamp }.write(form, out);
     }
     let mut comm = [0; 16];
-    let comm = cmdlines::comm_of(pid, &mut comm);
+    let comm = names::comm_of(pid, &mut comm);
     let Some(delay) = seen.delay else {
         return Prefix {
             comm,
@@ -241,7 +239,7 @@ fn write_context(
             tgid: style
                 .options
                 .has(Opt::RecordTgid)
-                .then(|| cmdlines::tgid_of(pid)),
+                .then(|| names::tgid_of(pid)),
             cpu,
             columns: style.options.has(Opt::IrqInfo).then(|| common.columns()),
             stamp,

@@ -7,15 +7,13 @@ use super::{
     Instance, //
 };
 use crate::{
-    kapi::{
-        cmdlines,
-        events::{
-            self,
-            Event, //
-        }, //
+    events::{
+        self,
+        Event, //
     },
     probes::EventFile,
-    text::options::Opt,
+    tasks::names,
+    text::options::Opt, //
 };
 use kernel::prelude::*;
 
@@ -30,7 +28,7 @@ kernel::sync::global_lock! {
 struct Comms {
     /// Enabled events of all instances.
     events: usize,
-    recording: Option<cmdlines::Recording>,
+    recording: Option<names::Recording>,
 }
 
 impl Comms {
@@ -49,11 +47,11 @@ impl Comms {
             return Ok(());
         }
         if self.recording.is_none() {
-            self.recording = Some(cmdlines::Recording::start()?);
+            self.recording = Some(names::Recording::start()?);
         }
         match registry::first(Instance::records_events) {
-            Some(_) => cmdlines::remember(names, tgids),
-            None => cmdlines::rest(),
+            Some(_) => names::remember(names, tgids),
+            None => names::rest(),
         }
         Ok(())
     }
@@ -64,14 +62,14 @@ pub(super) fn init() -> Result {
     // SAFETY: Called once, by `Instances::new`.
     unsafe { COMMS.init() };
     // SAFETY: As above; `exit` is called when the instances go.
-    unsafe { cmdlines::init() }
+    unsafe { names::init() }
 }
 
 /// Stops remembering names of tasks, for good.
 pub(super) fn exit() {
     COMMS.lock().recording = None;
     // SAFETY: Nothing is recorded any more, and no file is open when the instances go.
-    unsafe { cmdlines::exit() };
+    unsafe { names::exit() };
 }
 
 /// The option `record-cmd` or `record-tgid` or `tracing_on` has changed.

@@ -11,13 +11,11 @@ use crate::{
         Errno,
         Error as Wrong, //
     },
-    kapi::{
-        clock,
-        events::{
-            self,
-            Event, //
-        }, //
+    events::{
+        self,
+        Event, //
     },
+    kapi::clock,
     probes::{
         EventFile,
         Filter, //
@@ -30,7 +28,7 @@ use crate::{
         },
         word,
         writer::ByteWrite, //
-    },
+    }, //
 };
 use core::fmt::{
     self,

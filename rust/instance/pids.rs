@@ -8,19 +8,19 @@
 
 use super::Instance;
 use crate::{
+    events,
     kapi::{
         cpus,
-        events,
-        percpu::CpuPin,
-        tasks::{
-            self,
-            Watch, //
-        }, //
+        percpu::CpuPin, //
     },
     probes::{
         EventFile,
         PidList,
         PidSet, //
+    },
+    tasks::watch::{
+        self,
+        Watch, //
     },
     text::options::Opt, //
 };
@@ -159,7 +159,7 @@ impl Instance {
             }
         }
         if lists.any() {
-            tasks::on_each_cpu(&|pin: &CpuPin, pid| self.pids.runs(pin, pid));
+            watch::on_each_cpu(&|pin: &CpuPin, pid| self.pids.runs(pin, pid));
         }
         Ok(())
     }
@@ -189,7 +189,7 @@ impl Instance {
         events::synchronize();
         drop(gone);
         if lists.any() {
-            tasks::on_each_cpu(&|pin: &CpuPin, pid| self.pids.runs(pin, pid));
+            watch::on_each_cpu(&|pin: &CpuPin, pid| self.pids.runs(pin, pid));
         }
     }
 

@@ -7,14 +7,14 @@
 
 use super::Instance;
 use crate::{
-    kapi::events::{
+    events::{
         USER_BYTES,
         USER_MOST, //
     },
     probes::{
         Calls,
         EventFile, //
-    },
+    }, //
 };
 use kernel::prelude::*;
 

@@ -30,7 +30,7 @@ pub(crate) enum NoBtf {
 
 impl NoBtf {
     /// For the kernel log.
-    pub(super) fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Hidden => "this kernel shows no BTF of it",
             Self::Bad(error) => error.as_str(),
@@ -78,20 +78,20 @@ impl KernelBtf {
         Ok(Ok(Self { bytes, index }))
     }
 
-    pub(super) fn btf(&self) -> Result<Btf<'_>, BtfError> {
+    pub(crate) fn btf(&self) -> Result<Btf<'_>, BtfError> {
         Btf::indexed(&self.bytes, &self.index)
     }
 }
 
 /// The BTF of a module, and that of the kernel, which it goes on from.
-pub(super) struct ModuleBtf {
+pub(crate) struct ModuleBtf {
     own: KernelBtf,
     kernel: KernelBtf,
 }
 
 impl ModuleBtf {
     /// As [`KernelBtf::read`].
-    pub(super) fn read(module: &str) -> Result<Result<Self, NoBtf>> {
+    pub(crate) fn read(module: &str) -> Result<Result<Self, NoBtf>> {
         let own = match KernelBtf::read(module)? {
             Ok(own) => own,
             Err(why) => return Ok(Err(why)),
@@ -100,7 +100,7 @@ impl ModuleBtf {
     }
 
     /// Calls `f` with it, or with what is wrong with it.
-    pub(super) fn with<R>(&self, f: impl FnOnce(Result<Btf<'_>, NoBtf>) -> R) -> R {
+    pub(crate) fn with<R>(&self, f: impl FnOnce(Result<Btf<'_>, NoBtf>) -> R) -> R {
         match (self.kernel.btf(), self.own.btf()) {
             (Ok(base), Ok(own)) => f(Ok(own.of_module(&base))),
             (Err(error), _) | (_, Err(error)) => f(Err(error.into())),

@@ -8,11 +8,9 @@
 pub(crate) mod alarm;
 pub(crate) mod c;
 pub(crate) mod clock;
-pub(crate) mod cmdlines;
 pub(crate) mod context;
 pub(crate) mod cpus;
 pub(crate) mod dir;
-pub(crate) mod events;
 pub(crate) mod fs;
 pub(crate) mod grace;
 pub(crate) mod kernel_btf;
@@ -30,7 +28,6 @@ pub(crate) mod stack;
 pub(crate) mod strings;
 pub(crate) mod symbol;
 pub(crate) mod task;
-pub(crate) mod tasks;
 #[cfg(CONFIG_KUNIT = "y")]
 mod tests;
 pub(crate) mod wait;

@@ -6,19 +6,19 @@
 //! context. Probes that nobody asked to count pay a load and a branch.
 
 use crate::{
+    events::{
+        CAPACITY,
+        FIRST_ID, //
+    },
     kapi::{
         cpus,
-        events::{
-            CAPACITY,
-            FIRST_ID, //
-        },
         percpu::{
             CpuPin,
             PerCpu, //
         },
         words::LocalU64, //
     },
-    ring::port::LocalWord,
+    ring::port::LocalWord, //
 };
 use kernel::prelude::*;
 

@@ -15,9 +15,9 @@ use super::{
 use crate::{
     buffers::Buffers,
     event::context::Base,
+    events::Event,
     kapi::{
         clock,
-        events::Event,
         percpu::CpuPin,
         port::{
             Kernel,
@@ -179,7 +179,7 @@ impl EventFile {
     /// # Safety
     ///
     /// The filter stays where it is until another one, or none, was set and
-    /// [`crate::kapi::events::synchronize`] has returned, or this has gone.
+    /// [`crate::events::synchronize`] has returned, or this has gone.
     pub(crate) unsafe fn set_filter(&self, filter: Option<&Filter>) {
         let address = filter.map_or(0, |filter| (&raw const *filter).expose_provenance());
         // Release: its contents come first.

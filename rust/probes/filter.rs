@@ -21,13 +21,13 @@ use crate::{
         range::Range,
         structure, //
     },
+    events::Event,
     kapi::{
         cpus,
-        events::Event,
         percpu::CpuPin,
         scratch,
         strings, //
-    },
+    }, //
 };
 use kernel::prelude::*;
 

@@ -15,10 +15,10 @@ use crate::{
             CpuPin,
             PerCpu, //
         },
-        tasks::Watcher,
         words::SharedU64, //
     },
-    ring::port::SharedWord, //
+    ring::port::SharedWord,
+    tasks::watch::Watcher, //
 };
 use kernel::prelude::*;
 
@@ -123,7 +123,7 @@ impl PidFilter {
     /// # Safety
     ///
     /// The set stays where it is until another one, or none, was set and
-    /// [`crate::kapi::events::synchronize`] has returned, or this has gone.
+    /// [`crate::events::synchronize`] has returned, or this has gone.
     pub(crate) unsafe fn set(&self, list: PidList, set: Option<&PidSet>) {
         let address = set.map_or(0, |set| (&raw const *set).expose_provenance());
         // Release: its contents come first.

@@ -11,12 +11,12 @@
 //! (`Instance::disable`); the tables go with the instance, after its probes.
 
 use super::EventFile;
-use crate::kapi::{
-    c::rt_syscall_want,
+use crate::{
     events::{
         Call,
         CALLS, //
-    }, //
+    },
+    kapi::c::rt_syscall_want, //
 };
 use core::ptr::null_mut;
 use kernel::{

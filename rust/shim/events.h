@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What the expanded TRACE_EVENT headers hand to Rust, and the three functions
- * that their probes call. rust/kapi/events.rs reads the tables once, at load.
+ * that their probes call. rust/events/mod.rs reads the tables once, at load.
  */
 #ifndef RT_EVENTS_H
 #define RT_EVENTS_H

@@ -13,17 +13,19 @@ use super::{
         GROUPS, //
     },
     headers,
-    kernel_btf::{
-        ModuleBtf,
-        NoBtf, //
-    },
     raw::{
         self,
         RawWish, //
     },
     text, //
 };
-use crate::event::btf::Btf;
+use crate::{
+    event::btf::Btf,
+    kapi::kernel_btf::{
+        ModuleBtf,
+        NoBtf, //
+    }, //
+};
 use core::{
     cell::UnsafeCell,
     ptr, //

@@ -7,10 +7,10 @@
 //! another: who enables one needs to tell the probe which calls are wanted (`probes::syscalls`).
 
 use super::{
-    c,
     Atomic,
     Relaxed, //
 };
+use crate::kapi::c;
 use core::ptr;
 use kernel::prelude::*;
 

@@ -6,18 +6,22 @@
 //! kernel or of a module, and says which probes must not be used because a place is not known.
 
 use super::{
-    c,
-    kernel_btf::{
-        KernelBtf,
-        NoBtf, //
-    },
     own_layouts,
     text, //
 };
-use crate::event::btf::{
-    Btf,
-    Question,
-    Shape, //
+use crate::{
+    event::btf::{
+        Btf,
+        Question,
+        Shape, //
+    },
+    kapi::{
+        c,
+        kernel_btf::{
+            KernelBtf,
+            NoBtf, //
+        }, //
+    }, //
 };
 use core::ptr;
 use kernel::{

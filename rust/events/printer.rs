@@ -5,16 +5,18 @@
 //! Called by the files that show records as text, with a copy of the record.
 
 use super::{
-    c,
     Event,
     GROUPS, //
 };
-use crate::text::{
-    options::{
-        Opt,
-        OptionSet, //
-    },
-    stack::USER_DEPTH, //
+use crate::{
+    kapi::c,
+    text::{
+        options::{
+            Opt,
+            OptionSet, //
+        },
+        stack::USER_DEPTH, //
+    }, //
 };
 use core::ptr::{
     self,

@@ -5,10 +5,8 @@
 //! Most tracepoints are not exported symbols; but the kernel shows all of its own by
 //! `for_each_kernel_tracepoint()`, and a module keeps a list of its.
 
-use super::{
-    c,
-    text, //
-};
+use super::text;
+use crate::kapi::c;
 use core::ptr;
 use kernel::{
     bindings,

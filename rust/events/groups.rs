@@ -7,7 +7,6 @@
 
 use super::{
     between,
-    c,
     names,
     next_id,
     publish,
@@ -16,6 +15,7 @@ use super::{
     write_format,
     Event, //
 };
+use crate::kapi::c;
 use core::{
     fmt,
     ptr, //

@@ -10,17 +10,18 @@
 //! a table that was exchanged for another one is free after a grace period. Exchanges take turns by
 //! `RESIZE`, inside of which nothing else is locked.
 
-use super::{
+use super::watch;
+use crate::{
     events::{
         self,
         Event, //
     },
-    grace,
-    percpu::CpuPin,
-    tasks,
-    words::SharedU64, //
-};
-use crate::{
+    kapi::{
+        grace,
+        percpu::CpuPin,
+        port::Kernel,
+        words::SharedU64, //
+    },
     ring::port::{
         Port,
         SharedWord, //
@@ -28,7 +29,7 @@ use crate::{
     text::{
         cmdlines::FEWEST,
         word, //
-    },
+    }, //
 };
 use core::{
     cell::UnsafeCell,
@@ -133,7 +134,7 @@ impl Place {
     fn look(&self) -> Option<Task> {
         let version = self.version.load_acquire();
         let (pid, facts) = (self.pid.load(), self.facts());
-        super::port::Kernel::read_barrier();
+        Kernel::read_barrier();
         let stable = version & 1 == 0 && self.version.load() == version;
         (stable && pid != 0).then(|| Task {
             pid: pid as i32,
@@ -297,7 +298,7 @@ pub(crate) fn rest() {
     if wanted == 0 {
         return;
     }
-    tasks::on_each_cpu(&|_: &CpuPin, _| {
+    watch::on_each_cpu(&|_: &CpuPin, _| {
         with_table(|table| {
             // SAFETY: The current task exists.
             unsafe { save(table, wanted, kernel::current!().as_ptr()) }

@@ -8,9 +8,7 @@
 use super::{
     absent_now,
     as_text,
-    c,
     groups,
-    kernel_btf::NoBtf,
     layouts,
     names,
     own_descs,
@@ -18,9 +16,15 @@ use super::{
     refuse,
     text, //
 };
-use crate::event::{
-    btf::Btf,
-    format, //
+use crate::{
+    event::{
+        btf::Btf,
+        format, //
+    },
+    kapi::{
+        c,
+        kernel_btf::NoBtf, //
+    }, //
 };
 use core::mem::MaybeUninit;
 use kernel::{

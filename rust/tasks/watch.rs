@@ -3,10 +3,12 @@
 //! What the scheduler does with tasks, told to somebody in front of all probes that record it and
 //! behind them.
 
-use super::{
-    c,
+use crate::{
     events,
-    percpu::CpuPin, //
+    kapi::{
+        c,
+        percpu::CpuPin, //
+    }, //
 };
 use core::ptr;
 use kernel::{

@@ -45,23 +45,24 @@ use self::{
     offers::Offers,
     raw::RawDesc, //
 };
-use super::{
-    c,
-    kernel_btf::{
-        self,
-        KernelBtf,
-        NoBtf, //
-    }, //
-};
-use crate::event::{
-    evals::Eval,
-    field::{
-        self,
-        Declared,
-        Field,
-        COMMON_SIZE, //
+use crate::{
+    event::{
+        evals::Eval,
+        field::{
+            self,
+            Declared,
+            Field,
+            COMMON_SIZE, //
+        },
+        format, //
     },
-    format, //
+    kapi::{
+        c,
+        kernel_btf::{
+            KernelBtf,
+            NoBtf, //
+        }, //
+    }, //
 };
 use core::{
     mem::size_of,

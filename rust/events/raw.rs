@@ -13,10 +13,6 @@ use super::{
         of_module,
         revenant, //
     },
-    kernel_btf::{
-        KernelBtf,
-        NoBtf, //
-    },
     next_id,
     publish,
     text,
@@ -35,9 +31,15 @@ use crate::{
             Kind,
             Unfit,
             MOST_ARGS, //
-        },
+        }, //
     },
-    kapi::c,
+    kapi::{
+        c,
+        kernel_btf::{
+            KernelBtf,
+            NoBtf, //
+        }, //
+    }, //
 };
 use core::{
     fmt::{

@@ -6,11 +6,11 @@
 //! compare. Used once, at load.
 
 use super::{
-    c,
     next_id,
     publish,
     Event, //
 };
+use crate::kapi::c;
 use core::ptr;
 use kernel::{
     bindings,
