@@ -12,6 +12,7 @@
 //! - `events`: which events there are, and how a probe gets on each.
 //! - `tasks`: names of tasks, and what the scheduler does with them.
 //! - `probes`: where events come in, in any context.
+//! - `tracers`: what an instance records besides its events.
 //! - `instance`: a tracer with its name: buffers, options, clock, enabled events.
 //! - `fs`: the files.
 //! - `testapi`: what test modules call.
@@ -33,6 +34,7 @@ mod ring;
 mod tasks;
 mod testapi;
 mod text;
+mod tracers;
 
 module! {
     type: Rtrace,

@@ -82,7 +82,7 @@ impl Rings {
     }
 
     /// Both rings of `cpu`, if there can be such a CPU.
-    pub(super) fn of(&self, cpu: u32) -> Option<&Pair<Ring>> {
+    pub(crate) fn of(&self, cpu: u32) -> Option<&Pair<Ring>> {
         self.pairs.of(cpu)
     }
 

@@ -27,7 +27,7 @@ struct ErrorLog {
 }
 
 fn show(at: &At<'_>, text: &mut Text) -> Result {
-    at.inst.show_errors(text).map_err(no_memory)
+    at.inst.errors().write_text(text).map_err(no_memory)
 }
 
 /// Opens it.
@@ -46,7 +46,7 @@ impl TraceFile for ErrorLog {
     }
 
     fn truncate(&mut self, at: &At<'_>) -> Result {
-        at.inst.clear_errors();
+        at.inst.errors().clear();
         Ok(())
     }
 }

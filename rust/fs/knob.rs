@@ -30,13 +30,12 @@ use crate::{
         readme,
         size,
         word, //
-    }, //
+    },
+    tracers, //
 };
 use core::fmt::Write;
 use kernel::prelude::*;
 
-/// The only tracer: it records nothing by itself.
-const NOP: &str = "nop";
 /// What `current_tracer` looks at of a write.
 const LONGEST_TRACER: usize = 100;
 
@@ -132,19 +131,25 @@ pub(crate) fn store_clock(at: &At<'_>, command: &[u8]) -> Result {
     at.inst.set_clock(clock::parse(command).map_err(refused)?)
 }
 
-/// `current_tracer` and `available_tracers`.
-pub(crate) fn show_tracer(_at: &At<'_>, text: &mut Text) -> Result {
-    writeln!(text, "{NOP}").map_err(no_memory)
+/// `available_tracers`.
+pub(crate) fn show_tracers(_at: &At<'_>, text: &mut Text) -> Result {
+    for (place, tracer) in tracers::all().enumerate() {
+        let space = if place == 0 { "" } else { " " };
+        write!(text, "{space}{}", tracer.name()).map_err(no_memory)?;
+    }
+    text.write_str("\n").map_err(no_memory)
 }
 
 /// `current_tracer`.
-pub(crate) fn store_tracer(_at: &At<'_>, command: &[u8]) -> Result {
+pub(crate) fn show_tracer(at: &At<'_>, text: &mut Text) -> Result {
+    writeln!(text, "{}", at.inst.tracer_name()).map_err(no_memory)
+}
+
+/// `current_tracer`.
+pub(crate) fn store_tracer(at: &At<'_>, command: &[u8]) -> Result {
     let seen = command.get(..LONGEST_TRACER).unwrap_or(command);
-    if word::strip(seen) == NOP.as_bytes() {
-        Ok(())
-    } else {
-        Err(EINVAL)
-    }
+    at.inst
+        .set_tracer(tracers::by_name(word::strip(seen)).ok_or(EINVAL)?)
 }
 
 /// `tracing_cpumask`.
@@ -168,10 +173,6 @@ pub(crate) fn show_options(at: &At<'_>, text: &mut Text) -> Result {
 /// `trace_options`.
 pub(crate) fn store_options(at: &At<'_>, command: &[u8]) -> Result {
     let (opt, on) = options::parse(command).map_err(refused)?;
-    // Here it refuses whatever it is asked, its file only a change.
-    if opt.refuses() {
-        return Err(EINVAL);
-    }
     at.inst.set_option(opt, on)
 }
 
@@ -189,8 +190,12 @@ pub(crate) fn show_option(at: &At<'_>, text: &mut Text) -> Result {
 
 /// A file of `options/`.
 pub(crate) fn store_option(at: &At<'_>, command: &[u8]) -> Result {
-    let on = number::parse_flag(command).map_err(refused)?;
-    at.inst.set_option(option(at)?, on)
+    let (opt, on) = (option(at)?, number::parse_flag(command).map_err(refused)?);
+    // A tracer is asked for a change alone; `trace_options` asks it always.
+    if tracers::of_option(opt).is_some() && at.inst.options().has(opt) == on {
+        return Ok(());
+    }
+    at.inst.set_option(opt, on)
 }
 
 /// `README`.

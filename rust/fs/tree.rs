@@ -47,7 +47,10 @@ use crate::{
         cpus,
         fs::FOLDER_MODE, //
     },
-    text::options::Opt, //
+    text::options::{
+        Opt,
+        Scope, //
+    }, //
 };
 use kernel::{
     prelude::*,
@@ -114,7 +117,7 @@ static INSTANCE: &[Entry] = &[
     entry(
         c"available_tracers",
         Everywhere,
-        File(Show(knob::show_tracer)),
+        File(Show(knob::show_tracers)),
     ),
     entry(
         c"buffer_percent",
@@ -344,7 +347,7 @@ fn fill_per_cpu(dir: &Dir<'_>, inst: &Arc<Instance>) -> Result {
 }
 
 fn fill_options(dir: &Dir<'_>, inst: &Arc<Instance>) -> Result {
-    let offered = |opt: &&Opt| inst.is_top() || !opt.top_only();
+    let offered = |opt: &&Opt| inst.is_top() || opt.scope() == Scope::Any;
     for opt in Opt::ALL.iter().filter(offered) {
         let name = CString::try_from_fmt(fmt!("{}", opt.name()))?;
         file(dir, &name, inst, Arg::Option(*opt), &OPTION)?;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which records of its events does an instance want, and which commands did it refuse?
+//! Which records of its events an instance wants.
 //!
 //! An event has its filter whether it is enabled or not. As in ftrace a refused text replaces the
 //! filter: it is shown, with what is wrong, and everything is recorded.
 
-use super::Instance;
+use super::{
+    error_log::Refused,
+    Instance, //
+};
 use crate::{
     event::filter::error::{
         Errno,
@@ -15,17 +18,11 @@ use crate::{
         self,
         Event, //
     },
-    kapi::clock,
     probes::{
         EventFile,
         Filter, //
     },
     text::{
-        clock::ClockId,
-        error_log::{
-            Entry,
-            KEPT, //
-        },
         word,
         writer::ByteWrite, //
     }, //
@@ -36,8 +33,8 @@ use core::fmt::{
 };
 use kernel::prelude::*;
 
-/// Who refuses a filter, as `error_log` names it.
-const PLACE: &str = "event filter parse error";
+/// What `error_log` says of a filter that was refused.
+const AUTHOR: &str = "event filter parse error";
 
 /// The filter of one event, and what its file shows.
 pub(super) struct Shown {
@@ -45,14 +42,6 @@ pub(super) struct Shown {
     text: KVec<u8>,
     /// `None` when the text was refused.
     filter: Option<KBox<Filter>>,
-}
-
-/// A command that was refused.
-pub(super) struct Logged {
-    time: u64,
-    error: &'static str,
-    command: KVec<u8>,
-    at: usize,
 }
 
 /// Text with no more room than memory gives.
@@ -223,41 +212,12 @@ impl Instance {
         self.filters.lock().retain(|shown| shown.id != event.id());
     }
 
-    /// Remembers a command for `error_log`. Without memory it is not remembered.
     fn log_refusal(&self, wrong: &Wrong, command: &[u8]) {
-        let mut copy = KVec::new();
-        if copy.extend_from_slice(command, GFP_KERNEL).is_err() {
-            return;
-        }
-        let mut errors = self.errors.lock();
-        if errors.len() >= KEPT {
-            let _ = errors.remove(0);
-        }
-        let refusal = Logged {
-            time: clock::read(ClockId::Local),
+        let refused = Refused {
+            author: AUTHOR,
             error: wrong.kind.text(),
-            command: copy,
             at: wrong.at,
         };
-        let _ = errors.push(refusal, GFP_KERNEL);
-    }
-
-    /// Writes the text of `error_log`.
-    pub(crate) fn show_errors(&self, out: &mut dyn ByteWrite) -> fmt::Result {
-        self.errors.lock().iter().try_for_each(|refusal| {
-            Entry {
-                time: refusal.time,
-                place: PLACE,
-                error: refusal.error,
-                command: &refusal.command,
-                at: refusal.at,
-            }
-            .write_text(out)
-        })
-    }
-
-    /// Empties `error_log`.
-    pub(crate) fn clear_errors(&self) {
-        self.errors.lock().clear();
+        self.errors.add(refused, command);
     }
 }

@@ -2,13 +2,14 @@
 
 //! A tracer with its name: rings, clock, options, enabled events.
 //!
-//! Lock order of this folder: `pauses`, then that of the names of tasks (`enable`), then `registry`, then
-//! `events`, then `filters`, `pid_lists` or `syscalls`, then those of `buffers`. `errors` and `cpus` are
+//! Lock order of this folder: `tracer`, then `pauses`, then that of the names of tasks (`enable`), then `registry`, then
+//! `events`, then `filters`, `pid_lists` or `syscalls`, then those of `buffers`. The locks of `errors` and `cpus` are
 //! leaves. Probes take no lock.
 
 mod counts;
 mod cpumask;
 mod enable;
+mod error_log;
 mod filter;
 mod life;
 mod marker;
@@ -19,6 +20,7 @@ pub(crate) mod registry;
 mod syscalls;
 #[cfg(CONFIG_KUNIT = "y")]
 mod tests;
+mod tracer;
 
 pub(crate) use self::{
     enable::disable_everywhere,
@@ -31,10 +33,8 @@ pub(crate) use crate::probes::PidList;
 
 use self::{
     cpumask::CpuSet,
-    filter::{
-        Logged,
-        Shown, //
-    },
+    error_log::ErrorLog,
+    filter::Shown,
     life::{
         Life,
         Refusal, //
@@ -72,12 +72,17 @@ use crate::{
         clock::ClockId,
         options::{
             Opt,
-            OptionSet, //
+            OptionSet,
+            Scope, //
         },
         stats::{
             Broken,
             CpuStats, //
         }, //
+    },
+    tracers::{
+        self,
+        Tracer, //
     },
 };
 use core::{
@@ -99,9 +104,6 @@ use kernel::{
     },
 };
 
-/// The option of the tracer `nop`, which all instances share.
-static OF_TRACER: Atomic<bool> = Atomic::new(false);
-
 /// A tracer.
 #[pin_data]
 pub(crate) struct Instance {
@@ -109,7 +111,7 @@ pub(crate) struct Instance {
     top: bool,
     /// Counts the [`InstanceRef`]s.
     life: Life<SharedU64>,
-    options: Atomic<u32>,
+    options: Atomic<u64>,
     on: Atomic<bool>,
     /// When all its rings were emptied, by its clock.
     begin: SharedU64,
@@ -129,9 +131,10 @@ pub(crate) struct Instance {
     /// The CPUs that are recorded.
     #[pin]
     cpus: Mutex<CpuSet>,
-    /// The last commands that were refused.
     #[pin]
-    errors: Mutex<KVec<Logged>>,
+    errors: ErrorLog,
+    #[pin]
+    tracer: Mutex<&'static dyn Tracer>,
     #[pin]
     buffers: Buffers,
     /// What probes read of us besides the rings.
@@ -208,7 +211,8 @@ impl Instance {
                 filters <- new_mutex!(KVec::new()),
                 pid_lists <- new_mutex!(PidLists::new()),
                 cpus <- new_mutex!(cpus),
-                errors <- new_mutex!(KVec::new()),
+                errors <- ErrorLog::new(),
+                tracer <- new_mutex!(tracers::NOP),
                 buffers <- buffers,
                 recorder: Recorder::new(ClockId::Local),
                 counts <- new_mutex!(None),
@@ -225,6 +229,11 @@ impl Instance {
     /// Its name; empty for the top one.
     pub(crate) fn name(&self) -> &CStr {
         &self.name
+    }
+
+    /// Returns the log of commands that it refused.
+    pub(crate) fn errors(&self) -> &ErrorLog {
+        &self.errors
     }
 
     /// Returns its rings.
@@ -249,6 +258,8 @@ impl Instance {
 
     /// Stops recording events, for good.
     fn rest(&self) {
+        // `nop` does not fail.
+        let _ = self.set_tracer(tracers::NOP);
         self.disable_all();
         self.forget_pids();
         if selftest::ALWAYS {
@@ -303,19 +314,16 @@ impl Instance {
     /// The options.
     pub(crate) fn options(&self) -> OptionSet {
         let own = OptionSet::from_bits(self.options.load(Relaxed));
-        own.with(Opt::TestNopAccept, OF_TRACER.load(Relaxed))
+        tracers::options(own)
     }
 
     /// Sets one option.
     pub(crate) fn set_option(&self, opt: Opt, on: bool) -> Result {
-        if opt.is_global() && !self.top || opt.refuses() && on {
+        if opt.scope() == Scope::Global && !self.top {
             return Err(EINVAL);
         }
-        if opt.of_tracer() {
-            if !opt.refuses() {
-                OF_TRACER.store(on, Relaxed);
-            }
-            return Ok(());
+        if let Some(tracer) = tracers::of_option(opt) {
+            return tracer.set_option(opt, on);
         }
         if opt == Opt::EventCounts && on {
             self.prepare_counts()?;

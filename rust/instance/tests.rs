@@ -23,9 +23,16 @@ use crate::{
     text::{
         clock::ClockId,
         size::SizeKb, //
+    },
+    tracers::{
+        self,
+        dummy::Dummy, //
     }, //
 };
-use kernel::prelude::*;
+use kernel::{
+    prelude::*,
+    sync::atomic::Relaxed, //
+};
 
 #[kunit_tests(rtrace_instance)]
 mod tests {
@@ -244,6 +251,29 @@ mod broken {
         assert_eq!(inst.buffers().selftest(CpuSel::All), 0);
         inst.marker(b"event", 0)?;
         registry::remove(&inst)
+    }
+
+    #[test]
+    fn one_tracer_at_a_time_runs_and_none_that_failed() -> Result {
+        static WORKS: Dummy = Dummy::new(false);
+        static FAILS: Dummy = Dummy::new(true);
+        let running = || WORKS.running.load(Relaxed);
+
+        let inst = registry::create(c"kunit-tracer")?;
+        assert_eq!(inst.tracer_name(), "nop");
+        inst.set_tracer(&WORKS)?;
+        // The same again does nothing.
+        inst.set_tracer(&WORKS)?;
+        assert_eq!((inst.tracer_name(), running()), ("dummy", 1));
+        inst.set_tracer(tracers::NOP)?;
+        assert_eq!((inst.tracer_name(), running()), ("nop", 0));
+        assert_eq!(inst.set_tracer(&FAILS).err(), Some(EIO));
+        assert_eq!(inst.tracer_name(), "nop");
+        // It stops with its instance.
+        inst.set_tracer(&WORKS)?;
+        registry::remove(&inst)?;
+        assert_eq!(running(), 0);
+        Ok(())
     }
 
     /// Looks for the line of a broken ring, written in pieces.

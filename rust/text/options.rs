@@ -2,7 +2,8 @@
 //! Which options an instance has, how they are written and how they are read.
 //!
 //! Called by `trace_options`, `options/*` and by the instance, which keeps an [`OptionSet`]. An option
-//! is listed here only when something obeys it, in the order in which ftrace lists it.
+//! is a row of the table below, and only when something obeys it; the rows are in the order in which
+//! ftrace lists its options.
 
 use core::fmt;
 
@@ -11,198 +12,187 @@ use super::{
     word, //
 };
 
-/// One option of an instance.
+/// Which instances have an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub(crate) enum Opt {
-    /// Lines of functions name the caller. No record has one as long as `nop` is the only tracer.
-    PrintParent,
-    /// Names of addresses in the kernel have the offset and the size of the function.
-    SymOffset,
-    /// Names of addresses have the address behind them.
-    SymAddr,
-    /// The header of `trace` has no names of columns; lines of `latency-format` are long.
-    Verbose,
-    /// Records without their text: who, where, when, and which type.
-    Raw,
-    /// The same in hexadecimal digits.
-    Hex,
-    /// The same as bytes.
-    Bin,
-    /// poll() always says that there is something to read.
-    Block,
-    /// Events are printed field by field.
-    Fields,
-    /// Without it `printk-msg-only` has no effect.
-    TracePrintk,
-    /// `trace` says where the events of a further CPU begin when the buffer had overruns.
-    Annotate,
-    /// Behind each event: who called the system, in user space.
-    UserStack,
-    /// Addresses in user space are shown as file and offset.
-    SymUserobj,
-    /// A marker is printed without anything around it.
-    PrintkMsgOnly,
-    /// Lines begin with task, CPU and time.
-    ContextInfo,
-    /// A file that is opened has short lines with delays.
-    LatencyFormat,
-    /// Names of tasks are remembered while events are enabled.
-    RecordCmd,
-    /// Thread groups of tasks are remembered while events are enabled, and lines show them.
-    RecordTgid,
-    /// A full buffer loses the oldest events, not the newest.
-    Overwrite,
-    /// `free_buffer` switches recording off.
-    DisableOnFree,
-    /// Lines have the five columns of the interrupt and preemption state.
-    IrqInfo,
-    /// `trace_marker` may be written.
-    Markers,
-    /// Children of a task in `set_event_pid` are added to it, tasks that end are taken out.
-    EventFork,
-    /// Nothing is recorded while `trace` is open for reading.
-    PauseOnTrace,
-    /// Pointers in texts of events are hashed.
-    HashPtr,
-    /// Masks in texts of events are lists of ranges.
-    BitmaskList,
-    /// Behind each event: which functions led to it.
-    Stack,
-    /// Of the tracer `nop`: can be switched, to try that.
-    TestNopAccept,
-    /// Of the tracer `nop`: refuses to be switched on.
-    TestNopRefuse,
-    /// Each open `trace_pipe` reads all events for itself. Not an option of ftrace.
-    PipeShare,
-    /// How often each event is recorded and refused is counted. Not an option of ftrace.
-    EventCounts,
+pub(crate) enum Scope {
+    /// Each for itself.
+    Any,
+    /// Each for itself, but only the top instance has a file for it in `options/`: others have it in
+    /// `trace_options`, as in ftrace.
+    TopFile,
+    /// The top instance alone.
+    Global,
 }
 
-impl Opt {
-    /// Every option, in the order of `trace_options`.
-    pub(crate) const ALL: &'static [Opt] = &[
-        Opt::PrintParent,
-        Opt::SymOffset,
-        Opt::SymAddr,
-        Opt::Verbose,
-        Opt::Raw,
-        Opt::Hex,
-        Opt::Bin,
-        Opt::Block,
-        Opt::Fields,
-        Opt::TracePrintk,
-        Opt::Annotate,
-        Opt::UserStack,
-        Opt::SymUserobj,
-        Opt::PrintkMsgOnly,
-        Opt::ContextInfo,
-        Opt::LatencyFormat,
-        Opt::RecordCmd,
-        Opt::RecordTgid,
-        Opt::Overwrite,
-        Opt::DisableOnFree,
-        Opt::IrqInfo,
-        Opt::Markers,
-        Opt::EventFork,
-        Opt::PauseOnTrace,
-        Opt::HashPtr,
-        Opt::BitmaskList,
-        Opt::Stack,
-        Opt::TestNopAccept,
-        Opt::TestNopRefuse,
-        Opt::PipeShare,
-        Opt::EventCounts,
-    ];
+/// What an option belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// To instances, in ftrace as here.
+    Ftrace,
+    /// To instances of rtrace.
+    Rtrace,
+    /// To the tracer `nop`: all instances have the same.
+    Nop,
+}
 
-    /// The name in `trace_options` and in `options/`.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Opt::PrintParent => "print-parent",
-            Opt::SymOffset => "sym-offset",
-            Opt::SymAddr => "sym-addr",
-            Opt::Verbose => "verbose",
-            Opt::Raw => "raw",
-            Opt::Hex => "hex",
-            Opt::Bin => "bin",
-            Opt::Block => "block",
-            Opt::Fields => "fields",
-            Opt::TracePrintk => "trace_printk",
-            Opt::Annotate => "annotate",
-            Opt::UserStack => "userstacktrace",
-            Opt::SymUserobj => "sym-userobj",
-            Opt::PrintkMsgOnly => "printk-msg-only",
-            Opt::ContextInfo => "context-info",
-            Opt::LatencyFormat => "latency-format",
-            Opt::RecordCmd => "record-cmd",
-            Opt::RecordTgid => "record-tgid",
-            Opt::Overwrite => "overwrite",
-            Opt::DisableOnFree => "disable_on_free",
-            Opt::IrqInfo => "irq-info",
-            Opt::Markers => "markers",
-            Opt::EventFork => "event-fork",
-            Opt::PauseOnTrace => "pause-on-trace",
-            Opt::HashPtr => "hash-ptr",
-            Opt::BitmaskList => "bitmask-list",
-            Opt::Stack => "stacktrace",
-            Opt::TestNopAccept => "test_nop_accept",
-            Opt::TestNopRefuse => "test_nop_refuse",
-            Opt::PipeShare => "pipe-share",
-            Opt::EventCounts => "event-counts",
+/// A row of the table.
+struct Row {
+    name: &'static str,
+    default: bool,
+    scope: Scope,
+    owner: Owner,
+}
+
+macro_rules! is_on {
+    (on) => {
+        true
+    };
+    (off) => {
+        false
+    };
+}
+
+/// Makes [`Opt`] of rows `NAME: "name", default, scope, owner;`.
+macro_rules! options {
+    ($($(#[$doc:meta])* $opt:ident: $name:literal, $default:ident, $scope:ident, $owner:ident;)*) => {
+        /// One option of an instance.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u32)]
+        pub(crate) enum Opt {
+            $($(#[$doc])* $opt,)*
         }
+
+        impl Opt {
+            /// Every option, in the order of `trace_options`.
+            pub(crate) const ALL: &'static [Opt] = &[$(Opt::$opt,)*];
+
+            const fn row(self) -> Row {
+                match self {
+                    $(Opt::$opt => Row {
+                        name: $name,
+                        default: is_on!($default),
+                        scope: Scope::$scope,
+                        owner: Owner::$owner,
+                    },)*
+                }
+            }
+        }
+    };
+}
+
+options! {
+    /// Lines of functions name the caller. No record has one as long as `nop` is the only tracer.
+    PrintParent: "print-parent", on, Any, Ftrace;
+    /// Names of addresses in the kernel have the offset and the size of the function.
+    SymOffset: "sym-offset", off, Any, Ftrace;
+    /// Names of addresses have the address behind them.
+    SymAddr: "sym-addr", off, Any, Ftrace;
+    /// The header of `trace` has no names of columns; lines of `latency-format` are long.
+    Verbose: "verbose", off, Any, Ftrace;
+    /// Records without their text: who, where, when, and which type.
+    Raw: "raw", off, Any, Ftrace;
+    /// The same in hexadecimal digits.
+    Hex: "hex", off, Any, Ftrace;
+    /// The same as bytes.
+    Bin: "bin", off, Any, Ftrace;
+    /// poll() always says that there is something to read.
+    Block: "block", off, Any, Ftrace;
+    /// Events are printed field by field.
+    Fields: "fields", off, Any, Ftrace;
+    /// Without it `printk-msg-only` has no effect.
+    TracePrintk: "trace_printk", on, TopFile, Ftrace;
+    /// `trace` says where the events of a further CPU begin when the buffer had overruns.
+    Annotate: "annotate", on, Any, Ftrace;
+    /// Behind each event: who called the system, in user space.
+    UserStack: "userstacktrace", off, Any, Ftrace;
+    /// Addresses in user space are shown as file and offset.
+    SymUserobj: "sym-userobj", off, Any, Ftrace;
+    /// A marker is printed without anything around it.
+    PrintkMsgOnly: "printk-msg-only", off, TopFile, Ftrace;
+    /// Lines begin with task, CPU and time.
+    ContextInfo: "context-info", on, Any, Ftrace;
+    /// A file that is opened has short lines with delays.
+    LatencyFormat: "latency-format", off, Any, Ftrace;
+    /// Names of tasks are remembered while events are enabled.
+    RecordCmd: "record-cmd", on, Global, Ftrace;
+    /// Thread groups of tasks are remembered while events are enabled, and lines show them.
+    RecordTgid: "record-tgid", off, Any, Ftrace;
+    /// A full buffer loses the oldest events, not the newest.
+    Overwrite: "overwrite", on, Any, Ftrace;
+    /// `free_buffer` switches recording off.
+    DisableOnFree: "disable_on_free", off, Any, Ftrace;
+    /// Lines have the five columns of the interrupt and preemption state.
+    IrqInfo: "irq-info", on, Any, Ftrace;
+    /// `trace_marker` may be written.
+    Markers: "markers", on, Any, Ftrace;
+    /// Children of a task in `set_event_pid` are added to it, tasks that end are taken out.
+    EventFork: "event-fork", off, Any, Ftrace;
+    /// Nothing is recorded while `trace` is open for reading.
+    PauseOnTrace: "pause-on-trace", off, Any, Ftrace;
+    /// Pointers in texts of events are hashed.
+    HashPtr: "hash-ptr", on, Any, Ftrace;
+    /// Masks in texts of events are lists of ranges.
+    BitmaskList: "bitmask-list", off, Any, Ftrace;
+    /// Behind each event: which functions led to it.
+    Stack: "stacktrace", off, Any, Ftrace;
+    /// Can be switched, to try that.
+    TestNopAccept: "test_nop_accept", off, Any, Nop;
+    /// Refuses to be switched on.
+    TestNopRefuse: "test_nop_refuse", off, Any, Nop;
+    /// Each open `trace_pipe` reads all events for itself.
+    PipeShare: "pipe-share", off, Any, Rtrace;
+    /// How often each event is recorded and refused is counted.
+    EventCounts: "event-counts", off, Any, Rtrace;
+}
+
+// Each has a bit of its own.
+const _: () = assert!(Opt::ALL.len() <= u64::BITS as usize);
+
+impl Opt {
+    /// Returns the name in `trace_options` and in `options/`.
+    pub(crate) const fn name(self) -> &'static str {
+        self.row().name
     }
 
-    /// Whether only the top instance has a file for it in `options/`.
-    pub(crate) const fn top_only(self) -> bool {
-        matches!(self, Opt::RecordCmd | Opt::PrintkMsgOnly | Opt::TracePrintk)
+    /// Returns which instances have it.
+    pub(crate) const fn scope(self) -> Scope {
+        self.row().scope
     }
 
-    /// Whether instances can have it only through the top one: ftrace lets `trace_options` of any
-    /// instance set the others of [`Self::top_only`].
-    pub(crate) const fn is_global(self) -> bool {
-        matches!(self, Opt::RecordCmd)
+    /// Returns what it belongs to.
+    pub(crate) const fn owner(self) -> Owner {
+        self.row().owner
     }
 
-    /// Whether switching it on is refused.
-    pub(crate) const fn refuses(self) -> bool {
-        matches!(self, Opt::TestNopRefuse)
-    }
-
-    /// Whether it is the tracer's own: all instances have the same.
-    pub(crate) const fn of_tracer(self) -> bool {
-        matches!(self, Opt::TestNopAccept | Opt::TestNopRefuse)
-    }
-
-    const fn bit(self) -> u32 {
-        1u32.wrapping_shl(self as u32)
+    const fn bit(self) -> u64 {
+        1u64.wrapping_shl(self as u32)
     }
 }
 
 /// The options that are on; the word that an instance keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct OptionSet(u32);
+pub(crate) struct OptionSet(u64);
 
 impl OptionSet {
     /// What the top instance starts with. A new instance starts with what the top one has then.
-    pub(crate) const DEFAULT: OptionSet = OptionSet(
-        Opt::PrintParent.bit()
-            | Opt::TracePrintk.bit()
-            | Opt::Annotate.bit()
-            | Opt::ContextInfo.bit()
-            | Opt::RecordCmd.bit()
-            | Opt::Overwrite.bit()
-            | Opt::IrqInfo.bit()
-            | Opt::Markers.bit()
-            | Opt::HashPtr.bit(),
-    );
+    pub(crate) const DEFAULT: OptionSet = {
+        let (mut bits, mut rest) = (0, Opt::ALL);
+        while let Some((opt, others)) = rest.split_first() {
+            if opt.row().default {
+                bits |= opt.bit();
+            }
+            rest = others;
+        }
+        OptionSet(bits)
+    };
 
     /// The set that [`Self::bits`] was taken from.
-    pub(crate) const fn from_bits(bits: u32) -> Self {
+    pub(crate) const fn from_bits(bits: u64) -> Self {
         OptionSet(bits)
     }
 
     /// The set as a word, for atomic storage.
-    pub(crate) const fn bits(self) -> u32 {
+    pub(crate) const fn bits(self) -> u64 {
         self.0
     }
 
@@ -289,16 +279,13 @@ mod tests {
     }
 
     #[test]
-    fn three_options_belong_to_the_top_instance() {
-        let names: Vec<_> = Opt::ALL
-            .iter()
-            .filter(|opt| opt.top_only())
-            .map(|opt| opt.name())
-            .collect();
-        assert_eq!(names, ["trace_printk", "printk-msg-only", "record-cmd"]);
-        assert!(Opt::ALL
-            .iter()
-            .all(|opt| opt.top_only() || !opt.is_global()));
+    fn three_options_have_a_file_in_the_top_instance_alone() {
+        let of = |scope| {
+            let same = Opt::ALL.iter().filter(move |opt| opt.scope() == scope);
+            same.map(|opt| opt.name()).collect::<Vec<_>>()
+        };
+        assert_eq!(of(Scope::TopFile), ["trace_printk", "printk-msg-only"]);
+        assert_eq!(of(Scope::Global), ["record-cmd"]);
     }
 
     #[test]
