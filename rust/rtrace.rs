@@ -11,6 +11,7 @@
 //! - `buffers`: the rings of all CPUs.
 //! - `events`: which events there are, and how a probe gets on each.
 //! - `tasks`: names of tasks, and what the scheduler does with them.
+//! - `output`: how records are printed.
 //! - `probes`: where events come in, in any context.
 //! - `tracers`: what an instance records besides its events.
 //! - `instance`: a tracer with its name: buffers, options, clock, enabled events.
@@ -29,6 +30,7 @@ mod events;
 mod fs;
 mod instance;
 mod kapi;
+mod output;
 mod probes;
 mod ring;
 mod tasks;

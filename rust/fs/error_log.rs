@@ -11,10 +11,10 @@ use super::{
     },
     text_file::{
         no_memory,
-        Text,
         TextFile, //
-    },
+    }, //
 };
+use crate::output::Text;
 use kernel::{
     iov::IovIterDest,
     prelude::*,

@@ -17,7 +17,6 @@ use super::{
         command,
         no_memory,
         refused,
-        Text,
         TextFile, //
     }, //
 };
@@ -30,6 +29,7 @@ use crate::{
         self,
         Event, //
     },
+    output::Text,
     ring::wire,
     text::{
         enable::EnableState,

@@ -8,15 +8,13 @@
 use super::{
     events::this_event,
     file::At,
-    text_file::{
-        no_memory,
-        Text, //
-    },
+    text_file::no_memory,
     tree, //
 };
 use crate::{
     events,
     kapi::clock,
+    output::Text,
     text::{
         clock::ClockId,
         options::Opt, //

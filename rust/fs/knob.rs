@@ -12,12 +12,12 @@ use super::{
     },
     text_file::{
         no_memory,
-        refused,
-        Text, //
+        refused, //
     }, //
 };
 use crate::{
     buffers::EXPANDED_KB,
+    output::Text,
     tasks::names as tasks,
     text::{
         clock,

@@ -8,12 +8,12 @@
 
 use super::{
     file::Step,
-    text_file::{
-        give,
-        Text, //
-    }, //
+    text_file::give, //
 };
-use crate::kapi::pipe::is_spliced;
+use crate::{
+    kapi::pipe::is_spliced,
+    output::Text, //
+};
 use kernel::{
     iov::IovIterDest,
     prelude::*, //

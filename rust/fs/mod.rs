@@ -8,9 +8,9 @@
 //! - `open`: what one open file owns, how its readers wait; `sleep`: who sleeps in a read;
 //! - `groups`: events that go with their module;
 //! - `text_file`, `knob`, `events`, `features`: files that are a text;
-//! - `trace`, `pipe`, `lines`: the events as text; `json`, `maker`: in another form; `share`: to several
-//!   readers; `line_queue`: lines that wait for a reader; `symbols`: names of addresses; `raw`: the events as bytes; `marker`: events from users; `snapshot`: taking one; `free`:
-//!   giving the memory back.
+//! - `trace`, `pipe`: the events, printed by `output` in the `style` of the instance; `share`: to several
+//!   readers; `line_queue`: lines that wait for a reader; `raw`: the events as bytes;
+//! - `marker`: events from users; `snapshot`: taking one; `free`: giving the memory back.
 //!
 //! Nothing here knows rings or probes: an instance does what the files ask for.
 
@@ -21,11 +21,8 @@ mod features;
 mod file;
 mod free;
 mod groups;
-mod json;
 mod knob;
 mod line_queue;
-mod lines;
-mod maker;
 mod marker;
 mod open;
 mod pids;
@@ -35,8 +32,8 @@ mod raw_calls;
 mod share;
 mod sleep;
 mod snapshot;
+mod style;
 mod superblock;
-mod symbols;
 mod syscalls;
 mod text_file;
 mod trace;

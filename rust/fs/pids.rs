@@ -11,15 +11,15 @@ use super::{
     },
     text_file::{
         no_memory,
-        Text,
         TextFile, //
-    },
+    }, //
 };
 use crate::{
     instance::{
         PidList,
         Pids, //
     },
+    output::Text,
     text::pids::{
         self,
         Wrong, //

@@ -19,17 +19,9 @@ use super::{
         LineQueue,
         Wanted, //
     },
-    lines::{
-        Delay,
-        Seen,
-        Style, //
-    },
-    maker::Maker,
     share,
-    text_file::{
-        no_memory,
-        Text, //
-    }, //
+    style::style_of,
+    text_file::no_memory, //
 };
 use crate::{
     buffers::{
@@ -46,6 +38,13 @@ use crate::{
         PipeToken, //
     },
     kapi::wait::Poller,
+    output::{
+        Delay,
+        Maker,
+        Seen,
+        Style,
+        Text, //
+    },
     text::options::Opt, //
 };
 use kernel::{
@@ -103,7 +102,7 @@ impl Pipe {
     /// Makes the lines of the next events, as many as are wanted, and consumes those events. Says whether
     /// the next line is longer than what is wanted.
     fn fill(&mut self, inst: &Arc<Instance>, wanted: Wanted) -> Result<bool> {
-        let style = Style::of(inst);
+        let style = style_of(inst);
         // Time has passed since the last read.
         let mut settled = Settled::default();
         let mut number = 0u64;

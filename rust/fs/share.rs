@@ -18,11 +18,7 @@ use super::{
         Want, //
     },
     line_queue::LineQueue,
-    lines::{
-        Seen,
-        Style, //
-    },
-    maker::Maker,
+    style::style_of,
     text_file::no_memory,
     trace::{
         CpuTour,
@@ -40,7 +36,12 @@ use crate::{
         stream::Tour,
         Buf, //
     },
-    kapi::wait::Poller, //
+    kapi::wait::Poller,
+    output::{
+        Maker,
+        Seen,
+        Style, //
+    }, //
 };
 use kernel::{
     iov::IovIterDest,
@@ -87,7 +88,7 @@ struct Share {
 impl Share {
     /// Makes the text of the next events, at least `wanted` bytes if there are so many.
     fn fill(&mut self, at: &At<'_>, wanted: usize) -> Result {
-        let style = Style::of(at.inst);
+        let style = style_of(at.inst);
         self.last = at.inst.buffers().recorded_total(at.cpus());
         self.go_on(at)?;
         self.drained = false;

@@ -6,11 +6,13 @@ use super::{
     file::At,
     text_file::{
         no_memory,
-        refused,
-        Text, //
-    },
+        refused, //
+    }, //
 };
-use crate::text::number;
+use crate::{
+    output::Text,
+    text::number, //
+};
 use core::fmt::Write;
 use kernel::prelude::*;
 

@@ -15,16 +15,10 @@ use super::{
         Step,
         TraceFile, //
     },
-    lines::{
-        Delay,
-        Lines,
-        Seen,
-        Style, //
-    },
+    style::style_of,
     text_file::{
         copy_at,
-        no_memory,
-        Text, //
+        no_memory, //
     }, //
 };
 use crate::{
@@ -54,6 +48,13 @@ use crate::{
         cpus,
         machine,
         pipe::is_spliced, //
+    },
+    output::{
+        Delay,
+        Lines,
+        Seen,
+        Style,
+        Text, //
     },
     text::{
         form::Form,
@@ -235,7 +236,7 @@ impl Reading {
 
     /// Makes the next text, at least `wanted` bytes if there are so many. Says whether there was any.
     fn go_on(&mut self, inst: &Arc<Instance>, wanted: usize) -> Result<bool> {
-        let style = Style::of(inst);
+        let style = style_of(inst);
         self.start = self.start.saturating_add(self.text.bytes().len() as u64);
         self.text.clear();
         match self.phase {

@@ -6,8 +6,15 @@
 //! they know themselves.
 
 use super::{
-    symbols::Symbols,
-    text_file::Text, //
+    kinds::{
+        self,
+        Kind,
+        Tools, //
+    },
+    Seen,
+    Style,
+    Symbols,
+    Text, //
 };
 use crate::{
     event::{
@@ -18,14 +25,11 @@ use crate::{
     events::{
         self,
         Event,
-        Manner,
         Printer, //
     },
-    instance::Instance,
     tasks::names,
     text::{
         builtin,
-        clock::ClockId,
         form::{
             self,
             Form,
@@ -40,7 +44,6 @@ use crate::{
             Opt,
             OptionSet, //
         },
-        stack,
         writer::ByteWrite, //
     }, //
 };
@@ -50,60 +53,10 @@ use core::fmt::{
 };
 use kernel::prelude::*;
 
-/// How lines look at the moment.
-#[derive(Clone, Copy)]
-pub(crate) struct Style {
-    /// What they show.
-    pub(crate) options: OptionSet,
-    /// In which form that is.
-    form: Form,
-    /// How the texts of events are printed.
-    manner: Manner,
-    /// What made their stamps.
-    clock: ClockId,
-    /// When the buffers were emptied.
-    begin: u64,
-}
-
-impl Style {
-    /// The style that an instance asks for now.
-    pub(crate) fn of(inst: &Instance) -> Self {
-        let options = inst.options();
-        Self {
-            options,
-            form: Form::of(options),
-            manner: Manner::of(options),
-            clock: inst.clock(),
-            begin: inst.begin(),
-        }
-    }
-}
-
 /// Makes lines.
 pub(crate) struct Lines {
     printer: Printer,
     symbols: Symbols,
-}
-
-/// An event with its place and time.
-pub(crate) struct Seen<'a> {
-    /// The CPU that recorded it.
-    pub(crate) cpu: u32,
-    /// When.
-    pub(crate) stamp: u64,
-    /// Its bytes.
-    pub(crate) record: &'a [u8],
-    /// For lines of `latency-format`.
-    pub(crate) delay: Option<Delay>,
-}
-
-/// Where an event stands among others.
-#[derive(Clone, Copy)]
-pub(crate) struct Delay {
-    /// Which of this reader's events it is.
-    pub(crate) number: u64,
-    /// When the one behind it happened.
-    pub(crate) next: u64,
 }
 
 impl Lines {
@@ -193,28 +146,18 @@ impl Lines {
         record: &[u8],
         out: &mut Text,
     ) -> fmt::Result {
-        let known = format::INTERNAL.iter().any(|entry| entry.id == id);
-        if options.has(Opt::Fields) && known {
-            return writeln!(out, "UNKNOWN TYPE {id}");
+        match kinds::by_id(id) {
+            Some(_) if options.has(Opt::Fields) => writeln!(out, "UNKNOWN TYPE {id}"),
+            Some(kind) => {
+                let tools = Tools {
+                    options,
+                    printer: &mut self.printer,
+                    symbols: &mut self.symbols,
+                };
+                (kind.text)(record, tools, out)
+            }
+            None => form::write_unknown(Form::Text, id, out),
         }
-        if id == format::PRINT.id {
-            let address = builtin::marker_address(record).unwrap_or(0);
-            stack::write_address(address, options, &mut self.symbols, out)?;
-            out.write_str(": ")?;
-            return out.write_bytes(builtin::marker_text(record));
-        }
-        if id == format::RAW_DATA.id {
-            return builtin::write_raw_data(record, out);
-        }
-        if id == format::KERNEL_STACK.id {
-            return stack::write_callers(record, options, &mut self.symbols, out);
-        }
-        if id == format::USER_STACK.id {
-            let (process, callers) = (stack::process(record), stack::user_callers(record));
-            let manner = Manner::of(options);
-            return out.write_bytes(self.printer.user_stack(process, &callers, manner));
-        }
-        form::write_unknown(Form::Text, id, out)
     }
 }
 
@@ -267,15 +210,10 @@ fn write_context(
 
 /// Writes a record as numbers. Only markers have more of them than their type.
 fn write_plain(form: Form, id: u16, record: &[u8], out: &mut Text) -> fmt::Result {
-    let internal = format::INTERNAL.iter().any(|entry| entry.id == id);
-    if !internal && events::by_id(id).is_none() {
-        form::write_unknown(form, id, out)
-    } else if form == Form::Raw && id == format::PRINT.id {
-        builtin::write_raw_marker(record, out)
-    } else if form == Form::Raw && id == format::RAW_DATA.id {
-        builtin::write_raw_data(record, out)
-    } else {
-        form::write_type(id, out)
+    match kinds::by_id(id) {
+        None if events::by_id(id).is_none() => form::write_unknown(form, id, out),
+        Some(Kind { raw: Some(raw), .. }) if form == Form::Raw => raw(record, out),
+        _ => form::write_type(id, out),
     }
 }
 

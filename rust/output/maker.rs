@@ -4,12 +4,10 @@
 
 use super::{
     json::Json,
-    lines::{
-        Lines,
-        Seen,
-        Style, //
-    },
-    text_file::Text, //
+    lines::Lines,
+    Seen,
+    Style,
+    Text, //
 };
 use crate::text::{
     json,

@@ -7,17 +7,15 @@
 //! hashed, never as they are.
 
 use super::{
-    lines::{
-        Seen,
-        Style, //
-    },
-    symbols::Symbols,
-    text_file::Text, //
+    kinds,
+    Seen,
+    Style,
+    Symbols,
+    Text, //
 };
 use crate::{
     event::{
         context::Common,
-        format,
         json as fields, //
     },
     events,
@@ -87,9 +85,9 @@ impl Json {
 
     /// Writes what differs from event to event.
     fn write_own(&mut self, id: u16, record: &[u8], out: &mut Text) -> fmt::Result {
-        let own = format::INTERNAL.iter().find(|entry| entry.id == id);
-        let name = match own {
-            Some(entry) => Some(("ftrace", entry.name)),
+        let kind = kinds::by_id(id);
+        let name = match kind {
+            Some(kind) => Some(("ftrace", kind.entry.name)),
             None => events::by_id(id).map(|event| (event.system(), event.name())),
         };
         let Some((system, name)) = name else {
@@ -100,8 +98,8 @@ impl Json {
         out.write_str(",\"event\":")?;
         json::write_string(name.as_bytes(), out)?;
         out.write_str(",\"fields\":{")?;
-        if id == format::RAW_DATA.id {
-            fields::write_raw_data(record, out)?;
+        if let Some(write) = kind.and_then(|kind| kind.json) {
+            write(record, out)?;
         } else if let Some(format) = self.formats.of(id)? {
             let symbols = &mut self.symbols;
             let mut address = |address, out: &mut dyn Write| symbols.write_json(address, out);
@@ -119,8 +117,8 @@ impl Formats {
             Some(at) => at,
             None => {
                 let mut format = Text::new();
-                match format::INTERNAL.iter().find(|entry| entry.id == id) {
-                    Some(entry) => entry.write_format(&mut format)?,
+                match kinds::by_id(id) {
+                    Some(kind) => kind.entry.write_format(&mut format)?,
                     None => match events::by_id(id) {
                         Some(event) => event.write_format(&mut format)?,
                         None => return Ok(None),

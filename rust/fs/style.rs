@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! In which style an instance wants its records printed.
+
+use crate::{
+    instance::Instance,
+    output::Style, //
+};
+
+/// Returns the style that the instance asks for now.
+pub(super) fn style_of(inst: &Instance) -> Style {
+    Style::new(inst.options(), inst.clock(), inst.begin())
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A text in memory, which grows as it is written.
+
+use crate::text::writer::ByteWrite;
+use core::fmt;
+use kernel::prelude::*;
+
+/// A text that grows as it is written.
+pub(crate) struct Text {
+    /// The text, and behind it room for more.
+    bytes: KVVec<u8>,
+    len: usize,
+}
+
+/// The least room that a text gets.
+const LEAST: usize = 256;
+
+impl Text {
+    /// An empty text.
+    pub(crate) const fn new() -> Self {
+        Self {
+            bytes: KVVec::new(),
+            len: 0,
+        }
+    }
+
+    /// What was written.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or_default()
+    }
+
+    /// Forgets what was written.
+    pub(crate) fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    /// Forgets the first `count` bytes.
+    pub(crate) fn drop_front(&mut self, count: usize) {
+        let count = count.min(self.len);
+        if let Some(text) = self.bytes.get_mut(..self.len) {
+            text.rotate_left(count);
+            self.len = self.len.saturating_sub(count);
+        }
+    }
+
+    /// Forgets all but the first `len` bytes.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len);
+    }
+
+    /// Makes room for `end` bytes in all, and for more if that costs nothing much.
+    #[cold]
+    fn grow(&mut self, end: usize) -> fmt::Result {
+        let room = self.bytes.len().saturating_mul(2).max(LEAST).max(end);
+        self.bytes
+            .resize(room, 0, GFP_KERNEL)
+            .map_err(|_| fmt::Error)
+    }
+}
+
+impl ByteWrite for Text {
+    #[inline]
+    fn write_bytes(&mut self, bytes: &[u8]) -> fmt::Result {
+        let end = self.len.checked_add(bytes.len()).ok_or(fmt::Error)?;
+        if end > self.bytes.len() {
+            self.grow(end)?;
+        }
+        let room = self.bytes.get_mut(self.len..end).ok_or(fmt::Error)?;
+        room.copy_from_slice(bytes);
+        self.len = end;
+        Ok(())
+    }
+}
+
+impl fmt::Write for Text {
+    #[inline]
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.write_bytes(text.as_bytes())
+    }
+}
