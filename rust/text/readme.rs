@@ -5,6 +5,10 @@
 pub(crate) const README: &str = "\
 rtracefs mini-HOWTO
 
+  mount -t rtracefs [-o [gid=<gid>]] nodev /sys/kernel/rtracing
+
+With mode=750 members of the group may read what root may read.
+
 Every directory here is an instance: a set of ring buffers, one per CPU, with
 its own switches. The top directory is one; mkdir instances/NAME makes another
 and rmdir instances/NAME removes it (not while one of its files is open).
