@@ -55,7 +55,7 @@ impl values::Kernel for Nameless {
 
 pub fn stacks(source: &mut Source) {
     let record = source.bytes(120);
-    let options = OptionSet::from_bits(source.next() as u32);
+    let options = OptionSet::from_bits(source.next());
     let found = print(source, record.len() * 6 + 60, |out| {
         stack::write_callers(&record, options, &mut Nameless, out)
     });
@@ -68,7 +68,7 @@ pub fn stacks(source: &mut Source) {
 }
 
 pub fn origins(source: &mut Source) {
-    let options = OptionSet::from_bits(source.next() as u32);
+    let options = OptionSet::from_bits(source.next());
     let origin = Origin {
         pid: source.next() as i32,
         cpu: source.next() as u32,

@@ -165,7 +165,7 @@ pub fn options(source: &mut Source) {
 
     assert_eq!(found, wanted.ok_or(Errno::Inval), "{input:?}");
     if let Ok((opt, on)) = options::parse(&input) {
-        let set = options::OptionSet::from_bits(source.next() as u32);
+        let set = options::OptionSet::from_bits(source.next());
         assert_eq!(set.with(opt, on).has(opt), on);
         assert_eq!(set.with(opt, on).with(opt, set.has(opt)), set);
     }

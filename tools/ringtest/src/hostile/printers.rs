@@ -173,7 +173,7 @@ fn numbers_in(text: &str) -> Vec<u64> {
 }
 
 pub fn headers(source: &mut Source) {
-    let options = OptionSet::from_bits(source.next() as u32);
+    let options = OptionSet::from_bits(source.next());
     let header = Header {
         entries: source.number(),
         written: source.number(),
