@@ -297,7 +297,7 @@ pub(super) unsafe fn nonblocking(file: *mut bindings::file) -> bool {
 ///
 /// Called by the VFS for a new file of an inode of rtracefs.
 unsafe fn open(inode: *mut bindings::inode, file: *mut bindings::file) -> Result {
-    // SAFETY: By the contract.
+    // SAFETY: The VFS passes a file that is being opened, whose flags are set.
     let flags = unsafe { (*file).f_flags };
     let writable = flags & bindings::O_ACCMODE != bindings::O_RDONLY;
     let truncate = writable && flags & bindings::O_TRUNC != 0;
@@ -314,7 +314,7 @@ unsafe fn open(inode: *mut bindings::inode, file: *mut bindings::file) -> Result
 ///
 /// See `open`.
 unsafe extern "C" fn open_text(inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
-    // SAFETY: By the contract.
+    // SAFETY: The VFS calls this for a new file of an inode of ours.
     from_result(|| unsafe { open(inode, file) }.map(|()| 0))
 }
 
@@ -333,11 +333,11 @@ unsafe extern "C" fn open_lines_read(
     inode: *mut bindings::inode,
     file: *mut bindings::file,
 ) -> c_int {
-    // SAFETY: By the contract.
+    // SAFETY: The VFS passes a file that is being opened, whose flags are set.
     match unsafe { (*file).f_flags } & bindings::O_ACCMODE {
-        // SAFETY: By the contract.
+        // SAFETY: Called with what the VFS passed to this function.
         bindings::O_WRONLY => unsafe { open_text(inode, file) },
-        // SAFETY: By the contract.
+        // SAFETY: Called with what the VFS passed to this function.
         _ => unsafe { open_lines(inode, file) },
     }
 }
@@ -376,7 +376,7 @@ unsafe extern "C" fn read_iter(
     iter: *mut bindings::iov_iter,
 ) -> isize {
     from_result(|| {
-        // SAFETY: By the contract.
+        // SAFETY: The VFS passes an operation on a file that one of the `open_*` opened.
         let open = unsafe { open_file((*kiocb).ki_filp) };
         // SAFETY: The VFS passes an iterator to be written to, and nobody else uses it.
         let out = unsafe { IovIterDest::from_raw(iter) };
@@ -398,7 +398,7 @@ unsafe extern "C" fn write(
     pos: *mut i64,
 ) -> isize {
     from_result(|| {
-        // SAFETY: By the contract.
+        // SAFETY: The VFS passes a file that one of the `open_*` opened.
         let open = unsafe { open_file(file) };
         let mut unused = 0;
         // SAFETY: It is null or valid during the call.
@@ -417,7 +417,7 @@ unsafe extern "C" fn poll(
     file: *mut bindings::file,
     table: *mut bindings::poll_table_struct,
 ) -> bindings::__poll_t {
-    // SAFETY: By the contract.
+    // SAFETY: The VFS passes an open file of ours, and a table that it keeps meanwhile.
     let (open, poller) = unsafe {
         let table = PollTable::from_raw(table);
         (
@@ -439,7 +439,7 @@ unsafe extern "C" fn poll(
 ///
 /// Called by the VFS for an open file of ours.
 unsafe extern "C" fn flush(file: *mut bindings::file, owner: bindings::fl_owner_t) -> c_int {
-    // SAFETY: By the contract.
+    // SAFETY: The VFS passes a file that one of the `open_*` opened.
     unsafe { open_file(file) }.close(owner as usize);
     0
 }

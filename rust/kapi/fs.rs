@@ -107,7 +107,7 @@ impl<F: FileSystem> FsType<F> {
             sb: *mut bindings::super_block,
             look: *mut c_void,
         ) {
-            // SAFETY: By the contract.
+            // SAFETY: `s_umount` is held, and `look` is what was passed to iterate_supers_type().
             unsafe { Found::root(sb, &mut *look.cast::<L>()) };
         }
         fn visitor<N: Send + Sync + 'static, L: FnMut(&Found<N>)>(
@@ -232,7 +232,7 @@ unsafe extern "C" fn parse_param(fc: *mut c::fs_context, param: *mut c::fs_param
     from_result(|| {
         // SAFETY: The VFS calls the operations of a context one after the other.
         let options = unsafe { options((*fc).s_fs_info) }.ok_or(EINVAL)?;
-        // SAFETY: By the contract.
+        // SAFETY: The VFS passes a context of ours and a parameter that it keeps meanwhile.
         unsafe { options.parse(fc, param) }?;
         Ok(0)
     })
@@ -244,7 +244,7 @@ unsafe extern "C" fn parse_param(fc: *mut c::fs_context, param: *mut c::fs_param
 unsafe extern "C" fn get_tree<F: FileSystem>(fc: *mut c::fs_context) -> c_int {
     from_result(|| {
         F::allowed()?;
-        // SAFETY: By the contract.
+        // SAFETY: The VFS passes a context of ours; `fill_super` fits its type.
         to_result(unsafe { c::get_tree_single(fc, Some(fill_super::<F>)) })?;
         // SAFETY: `get_tree_single` set the root. A superblock that was there already takes the
         // options that this mount names.
@@ -322,9 +322,9 @@ unsafe extern "C" fn fill_super<F: FileSystem>(
 ///
 /// Called by the VFS when nobody uses the superblock any more.
 unsafe extern "C" fn kill_sb(sb: *mut bindings::super_block) {
-    // SAFETY: By the contract.
+    // SAFETY: Nobody uses the superblock any more, so its `s_fs_info` is ours to take.
     let info = unsafe { mem::replace(&mut (*sb).s_fs_info, core::ptr::null_mut()) };
-    // SAFETY: By the contract.
+    // SAFETY: The superblock came from get_tree_single() and is killed once.
     unsafe { bindings::kill_anon_super(sb) };
     if !info.is_null() {
         // SAFETY: The superblock took it from its context.
@@ -342,7 +342,7 @@ unsafe extern "C" fn show_options(
     // SAFETY: By the contract. A remount at this moment may show either value.
     let options = unsafe { (*(*root).d_sb).s_fs_info.cast::<MountOptions>().as_ref() };
     if let Some(options) = options.copied() {
-        // SAFETY: By the contract.
+        // SAFETY: The VFS keeps the file `m` meanwhile.
         options.show(unsafe { SeqFile::from_raw(m) });
     }
     0
@@ -352,7 +352,7 @@ unsafe extern "C" fn show_options(
 ///
 /// Called by the VFS for the last reference to an inode: no file has it open.
 unsafe extern "C" fn evict_inode<F: FileSystem>(inode: *mut bindings::inode) {
-    // SAFETY: By the contract.
+    // SAFETY: No file has the inode open, and the VFS evicts it once.
     unsafe {
         bindings::truncate_inode_pages_final(&raw mut (*inode).i_data);
         bindings::clear_inode(inode);
@@ -375,7 +375,7 @@ unsafe extern "C" fn mkdir<F: FileSystem>(
         F::create(name, |node| {
             // SAFETY: The parent is locked, and it is a folder where `mkdir` is possible.
             let parent = unsafe { Dir::new((*dentry).d_parent, Some(0)) };
-            // SAFETY: By the contract.
+            // SAFETY: The VFS holds the lock of `parent`, and `dentry` is negative and in it.
             unsafe { parent.mkdir(dentry, FOLDER_MODE, node, F::fill_created) }
         })
     });
@@ -396,7 +396,7 @@ unsafe extern "C" fn rmdir<F: FileSystem>(
         // SAFETY: The dentry is positive, its node has the type of this superblock.
         let node = unsafe { dir::node_of::<F::Node>((*dentry).d_inode) }.ok_or(EPERM)?;
         F::remove(node)?;
-        // SAFETY: By the contract.
+        // SAFETY: The VFS holds the locks of both, and `dentry` is a folder in `parent`.
         unsafe { dir::remove(parent, dentry) };
         Ok(0)
     })

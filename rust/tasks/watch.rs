@@ -41,7 +41,7 @@ pub(crate) trait Watcher: Sync {
 ///
 /// The task exists.
 unsafe fn pid(task: *const bindings::task_struct) -> i32 {
-    // SAFETY: By the contract.
+    // SAFETY: The task exists, as the caller promises, and its pid does not change.
     unsafe { (*task).pid }
 }
 
@@ -63,7 +63,7 @@ unsafe extern "C" fn before_switch<T: Watcher>(
     next: Task,
     _prev_state: c_uint,
 ) {
-    // SAFETY: By the contract.
+    // SAFETY: The cookie points to the `T` that was registered; tracepoints pass tasks that exist.
     let (watcher, prev, next) = unsafe { (&*cookie.cast::<T>(), pid(prev), pid(next)) };
     CpuPin::with(|pin| watcher.before_switch(pin, prev, next));
 }
@@ -78,7 +78,7 @@ unsafe extern "C" fn after_switch<T: Watcher>(
     next: Task,
     _prev_state: c_uint,
 ) {
-    // SAFETY: By the contract.
+    // SAFETY: The cookie points to the `T` that was registered; tracepoints pass tasks that exist.
     let (watcher, next) = unsafe { (&*cookie.cast::<T>(), pid(next)) };
     CpuPin::with(|pin| watcher.after_switch(pin, next));
 }
@@ -87,7 +87,7 @@ unsafe extern "C" fn after_switch<T: Watcher>(
 ///
 /// See `before_switch`.
 unsafe extern "C" fn before_wakeup<T: Watcher>(cookie: *mut c_void, task: Task) {
-    // SAFETY: By the contract.
+    // SAFETY: The cookie points to the `T` that was registered; tracepoints pass tasks that exist.
     let (watcher, woken) = unsafe { (&*cookie.cast::<T>(), pid(task)) };
     CpuPin::with(|pin| watcher.before_wakeup(pin, woken));
 }
@@ -96,7 +96,7 @@ unsafe extern "C" fn before_wakeup<T: Watcher>(cookie: *mut c_void, task: Task) 
 ///
 /// See `before_switch`.
 unsafe extern "C" fn after_wakeup<T: Watcher>(cookie: *mut c_void, _task: Task) {
-    // SAFETY: By the contract.
+    // SAFETY: The cookie points to the `T` that was registered; tracepoints pass tasks that exist.
     let watcher = unsafe { &*cookie.cast::<T>() };
     CpuPin::with(|pin| watcher.after_wakeup(pin, current()));
 }
@@ -105,7 +105,7 @@ unsafe extern "C" fn after_wakeup<T: Watcher>(cookie: *mut c_void, _task: Task) 
 ///
 /// See `before_switch`.
 unsafe extern "C" fn forked<T: Watcher>(cookie: *mut c_void, parent: Task, child: Task) {
-    // SAFETY: By the contract.
+    // SAFETY: The cookie points to the `T` that was registered; tracepoints pass tasks that exist.
     let (watcher, parent, child) = unsafe { (&*cookie.cast::<T>(), pid(parent), pid(child)) };
     watcher.forked(parent, child);
 }
@@ -114,7 +114,7 @@ unsafe extern "C" fn forked<T: Watcher>(cookie: *mut c_void, parent: Task, child
 ///
 /// See `before_switch`.
 unsafe extern "C" fn freed<T: Watcher>(cookie: *mut c_void, task: Task) {
-    // SAFETY: By the contract.
+    // SAFETY: The cookie points to the `T` that was registered; tracepoints pass tasks that exist.
     let (watcher, gone) = unsafe { (&*cookie.cast::<T>(), pid(task)) };
     watcher.freed(gone);
 }
@@ -191,7 +191,7 @@ impl Watch {
     ///
     /// As for [`Self::switches`].
     pub(crate) unsafe fn lives<T: Watcher>(watcher: &T) -> Result<Self> {
-        // SAFETY: As above.
+        // SAFETY: The caller keeps `watcher` in place until this is dropped.
         unsafe { Self::start(ptr::from_ref(watcher).cast_mut().cast(), &lives::<T>()) }
     }
 
@@ -232,7 +232,7 @@ impl Drop for Watch {
 ///
 /// `question` points to an `F`; preemption is off.
 unsafe extern "C" fn call<F: Fn(&CpuPin, i32) + Sync>(question: *mut c_void) {
-    // SAFETY: By the contract.
+    // SAFETY: `on_each_cpu` passes its `F` and waits; an IPI runs with preemption disabled.
     let (f, pin) = unsafe { (&*question.cast::<F>(), CpuPin::assume()) };
     f(&pin, current());
 }

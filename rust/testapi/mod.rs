@@ -76,7 +76,7 @@ use kernel::{
 /// `name` is a string.
 #[no_mangle]
 unsafe extern "C" fn rtrace_test_open(name: *const c_char) -> *mut c_void {
-    // SAFETY: By the contract.
+    // SAFETY: `name` is a string, which the caller keeps.
     let name = unsafe { CStr::from_char_ptr(name) };
     match registry::find(name).and_then(|inst| inst.get()) {
         Ok(inst) => inst.into_raw().cast_mut().cast(),
@@ -96,9 +96,9 @@ unsafe extern "C" fn rtrace_test_write(
     bytes: *const c_void,
     len: c_uint,
 ) -> c_int {
-    // SAFETY: By the contract.
+    // SAFETY: `handle` holds a reference of its instance until it is closed.
     let inst = unsafe { &*handle.cast::<Instance>() };
-    // SAFETY: By the contract.
+    // SAFETY: The caller keeps `len` bytes at `bytes` readable meanwhile.
     let bytes = unsafe { slice::from_raw_parts(bytes.cast::<u8>(), len as usize) };
     from_result(|| inst.raw_data(bytes).map(|()| 0))
 }
@@ -110,7 +110,7 @@ unsafe extern "C" fn rtrace_test_write(
 /// `handle` is from [`rtrace_test_open`], not closed, and nobody uses it any more.
 #[no_mangle]
 unsafe extern "C" fn rtrace_test_close(handle: *mut c_void) {
-    // SAFETY: By the contract.
+    // SAFETY: `rtrace_test_open` gave this reference away, and the caller closes it once.
     drop(unsafe { InstanceRef::from_raw(handle.cast()) });
 }
 
@@ -124,11 +124,11 @@ unsafe extern "C" fn rtrace_test_close(handle: *mut c_void) {
 /// [`rtrace_test_commit`] or [`rtrace_test_discard`], one of which follows unless the entry is null.
 #[no_mangle]
 unsafe extern "C" fn rtrace_test_reserve(handle: *mut c_void, size: u64) -> ForC {
-    // SAFETY: By the contract.
+    // SAFETY: `handle` holds a reference of its instance until it is closed.
     let inst = unsafe { &*handle.cast::<Instance>() };
-    // SAFETY: By the contract.
+    // SAFETY: `size` was made by [`Packed::new`], as the caller promises.
     let size = unsafe { Packed::from_word(size) };
-    // SAFETY: By the contract.
+    // SAFETY: The caller disabled preemption before the call.
     let pin = unsafe { CpuPin::assume() };
     let (buffers, ..) = inst.writing();
     let ring = buffers.rings().this(&pin);
@@ -173,7 +173,7 @@ impl Caller for Instance {
 /// is not null; preemption is still disabled.
 #[no_mangle]
 unsafe extern "C" fn rtrace_test_commit(handle: *mut c_void, _entry: *mut c_void, token: u64) {
-    // SAFETY: By the contract.
+    // SAFETY: `handle` holds a reference of its instance until it is closed.
     let inst = unsafe { &*handle.cast::<Instance>() };
     let (buffers, _, waker) = inst.writing();
     let (place, _) = Place::of_token(token);
@@ -218,10 +218,10 @@ fn commit_long(inst: &Instance, ring: &Ring, left: Left) {
 /// As for [`rtrace_test_commit`].
 #[no_mangle]
 unsafe extern "C" fn rtrace_test_discard(handle: *mut c_void, entry: *mut c_void, token: u64) {
-    // SAFETY: By the contract.
+    // SAFETY: `handle` holds a reference of its instance until it is closed.
     let inst = unsafe { &*handle.cast::<Instance>() };
     let (buffers, _, waker) = inst.writing();
-    // SAFETY: By the contract.
+    // SAFETY: `entry` and `token` are of a reservation in this instance that is not over.
     unsafe { give_up(buffers, waker, entry, token) };
 }
 
@@ -232,7 +232,7 @@ unsafe extern "C" fn rtrace_test_discard(handle: *mut c_void, entry: *mut c_void
 /// `handle` is from [`rtrace_test_open`] and not closed; preemption is disabled.
 #[no_mangle]
 unsafe extern "C" fn rtrace_test_clock(handle: *mut c_void) -> u64 {
-    // SAFETY: By the contract.
+    // SAFETY: `handle` holds a reference of its instance until it is closed.
     let inst = unsafe { &*handle.cast::<Instance>() };
     let (_, recorder, _) = inst.writing();
     clock::read(recorder.clock())
@@ -246,7 +246,7 @@ unsafe extern "C" fn rtrace_test_clock(handle: *mut c_void) -> u64 {
 /// `handle` is from [`rtrace_test_open`] and not closed.
 #[no_mangle]
 unsafe extern "C" fn rtrace_test_consume(handle: *mut c_void, cpu: c_uint) -> c_long {
-    // SAFETY: By the contract.
+    // SAFETY: `handle` holds a reference of its instance until it is closed.
     let inst = unsafe { &*handle.cast::<Instance>() };
     from_result(|| consume(inst, cpu))
 }
@@ -270,7 +270,7 @@ fn consume(inst: &Instance, cpu: u32) -> Result<c_long> {
 /// `handle` is from [`rtrace_test_open`] and not closed.
 #[no_mangle]
 unsafe extern "C" fn rtrace_test_read_pages(handle: *mut c_void, cpu: c_uint) -> c_long {
-    // SAFETY: By the contract.
+    // SAFETY: `handle` holds a reference of its instance until it is closed.
     let inst = unsafe { &*handle.cast::<Instance>() };
     from_result(|| {
         let mut image = Image::none();
