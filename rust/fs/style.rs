@@ -8,6 +8,7 @@ use crate::{
 };
 
 /// Returns the style that the instance asks for now.
+#[inline]
 pub(super) fn style_of(inst: &Instance) -> Style {
     Style::new(inst.options(), inst.clock(), inst.begin())
 }

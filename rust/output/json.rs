@@ -7,7 +7,7 @@
 //! hashed, never as they are.
 
 use super::{
-    kinds,
+    kinds::Kind,
     Seen,
     Style,
     Symbols,
@@ -85,9 +85,9 @@ impl Json {
 
     /// Writes what differs from event to event.
     fn write_own(&mut self, id: u16, record: &[u8], out: &mut Text) -> fmt::Result {
-        let kind = kinds::by_id(id);
+        let kind = Kind::by_id(id);
         let name = match kind {
-            Some(kind) => Some(("ftrace", kind.entry.name)),
+            Some(kind) => Some(("ftrace", kind.entry().name)),
             None => events::by_id(id).map(|event| (event.system(), event.name())),
         };
         let Some((system, name)) = name else {
@@ -98,12 +98,16 @@ impl Json {
         out.write_str(",\"event\":")?;
         json::write_string(name.as_bytes(), out)?;
         out.write_str(",\"fields\":{")?;
-        if let Some(write) = kind.and_then(|kind| kind.json) {
-            write(record, out)?;
-        } else if let Some(format) = self.formats.of(id)? {
-            let symbols = &mut self.symbols;
-            let mut address = |address, out: &mut dyn Write| symbols.write_json(address, out);
-            fields::write_fields(format, record, &mut address, out)?;
+        let written = match kind {
+            Some(kind) => kind.write_json(record, out)?,
+            None => false,
+        };
+        if !written {
+            if let Some(format) = self.formats.of(id)? {
+                let symbols = &mut self.symbols;
+                let mut address = |address, out: &mut dyn Write| symbols.write_json(address, out);
+                fields::write_fields(format, record, &mut address, out)?;
+            }
         }
         out.write_str("}")
     }
@@ -117,8 +121,8 @@ impl Formats {
             Some(at) => at,
             None => {
                 let mut format = Text::new();
-                match kinds::by_id(id) {
-                    Some(kind) => kind.entry.write_format(&mut format)?,
+                match Kind::by_id(id) {
+                    Some(kind) => kind.entry().write_format(&mut format)?,
                     None => match events::by_id(id) {
                         Some(event) => event.write_format(&mut format)?,
                         None => return Ok(None),

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Records that no tracepoint makes: one row for each kind, with its printers.
+//! Records that no tracepoint makes: the kinds, and how each is printed.
+//!
+//! A new kind is a variant; the compiler then asks for its printers. There is no table of functions, for
+//! an indirect call costs more than the comparison.
 
 use super::{
-    Symbols,
+    Lines,
     Text, //
 };
 use crate::{
@@ -14,12 +17,10 @@ use crate::{
         },
         json, //
     },
-    events::{
-        Manner,
-        Printer, //
-    },
+    events::Manner,
     text::{
         builtin,
+        form,
         options::OptionSet,
         stack,
         writer::ByteWrite, //
@@ -30,70 +31,84 @@ use core::fmt::{
     Write, //
 };
 
-/// What a printer of text may use.
-pub(super) struct Tools<'a> {
-    pub(super) options: OptionSet,
-    pub(super) printer: &'a mut Printer,
-    pub(super) symbols: &'a mut Symbols,
-}
-
-/// A printer that needs nothing but the record.
-type Plain = fn(&[u8], &mut Text) -> fmt::Result;
-
 /// A kind of record.
-pub(super) struct Kind {
-    /// Its id, name and fields.
-    pub(super) entry: &'static Internal,
-    /// Prints what stands behind the time in `trace`.
-    pub(super) text: fn(&[u8], Tools<'_>, &mut Text) -> fmt::Result,
-    /// The same under the option `raw`; without it the number of its type.
-    pub(super) raw: Option<Plain>,
-    /// Prints its fields as JSON; without it they are taken from its format.
-    pub(super) json: Option<Plain>,
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// What was written into `trace_marker`.
+    Marker,
+    /// What was written into `trace_marker_raw`.
+    RawData,
+    /// Which functions of the kernel led to the event before.
+    KernelStack,
+    /// The same in user space.
+    UserStack,
 }
 
-/// Every kind.
-static KINDS: [Kind; 4] = [
-    Kind {
-        entry: &format::PRINT,
-        text: write_marker,
-        raw: Some(|record, out| builtin::write_raw_marker(record, out)),
-        json: None,
-    },
-    Kind {
-        entry: &format::RAW_DATA,
-        text: |record, _, out| builtin::write_raw_data(record, out),
-        raw: Some(|record, out| builtin::write_raw_data(record, out)),
-        json: Some(|record, out| json::write_raw_data(record, out)),
-    },
-    Kind {
-        entry: &format::KERNEL_STACK,
-        text: |record, tools, out| stack::write_callers(record, tools.options, tools.symbols, out),
-        raw: None,
-        json: None,
-    },
-    Kind {
-        entry: &format::USER_STACK,
-        text: write_user_stack,
-        raw: None,
-        json: None,
-    },
-];
+impl Kind {
+    const ALL: [Kind; 4] = [
+        Kind::Marker,
+        Kind::RawData,
+        Kind::KernelStack,
+        Kind::UserStack,
+    ];
 
-/// Returns the kind of records with this `common_type`.
-pub(super) fn by_id(id: u16) -> Option<&'static Kind> {
-    KINDS.iter().find(|kind| kind.entry.id == id)
-}
+    /// Returns the kind of records with this `common_type`.
+    #[inline(always)]
+    pub(super) fn by_id(id: u16) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.entry().id == id)
+    }
 
-fn write_marker(record: &[u8], tools: Tools<'_>, out: &mut Text) -> fmt::Result {
-    let address = builtin::marker_address(record).unwrap_or(0);
-    stack::write_address(address, tools.options, tools.symbols, out)?;
-    out.write_str(": ")?;
-    out.write_bytes(builtin::marker_text(record))
-}
+    /// Returns its id, name and fields.
+    #[inline(always)]
+    pub(super) const fn entry(self) -> &'static Internal {
+        match self {
+            Kind::Marker => &format::PRINT,
+            Kind::RawData => &format::RAW_DATA,
+            Kind::KernelStack => &format::KERNEL_STACK,
+            Kind::UserStack => &format::USER_STACK,
+        }
+    }
 
-fn write_user_stack(record: &[u8], tools: Tools<'_>, out: &mut Text) -> fmt::Result {
-    let (process, callers) = (stack::process(record), stack::user_callers(record));
-    let manner = Manner::of(tools.options);
-    out.write_bytes(tools.printer.user_stack(process, &callers, manner))
+    /// Prints what stands after the time in `trace`.
+    #[inline(always)]
+    pub(super) fn write_text(
+        self,
+        record: &[u8],
+        options: OptionSet,
+        lines: &mut Lines,
+        out: &mut Text,
+    ) -> fmt::Result {
+        match self {
+            Kind::Marker => {
+                let address = builtin::marker_address(record).unwrap_or(0);
+                stack::write_address(address, options, &mut lines.symbols, out)?;
+                out.write_str(": ")?;
+                out.write_bytes(builtin::marker_text(record))
+            }
+            Kind::RawData => builtin::write_raw_data(record, out),
+            Kind::KernelStack => stack::write_callers(record, options, &mut lines.symbols, out),
+            Kind::UserStack => {
+                let (process, callers) = (stack::process(record), stack::user_callers(record));
+                let manner = Manner::of(options);
+                out.write_bytes(lines.printer.user_stack(process, &callers, manner))
+            }
+        }
+    }
+
+    /// Prints the same under the option `raw`.
+    pub(super) fn write_raw(self, record: &[u8], out: &mut Text) -> fmt::Result {
+        match self {
+            Kind::Marker => builtin::write_raw_marker(record, out),
+            Kind::RawData => builtin::write_raw_data(record, out),
+            Kind::KernelStack | Kind::UserStack => form::write_type(self.entry().id, out),
+        }
+    }
+
+    /// Prints its fields as JSON. `false` when they are to be taken from its format.
+    pub(super) fn write_json(self, record: &[u8], out: &mut Text) -> Result<bool, fmt::Error> {
+        match self {
+            Kind::RawData => json::write_raw_data(record, out).map(|()| true),
+            Kind::Marker | Kind::KernelStack | Kind::UserStack => Ok(false),
+        }
+    }
 }

@@ -6,11 +6,7 @@
 //! they know themselves.
 
 use super::{
-    kinds::{
-        self,
-        Kind,
-        Tools, //
-    },
+    kinds::Kind,
     Seen,
     Style,
     Symbols,
@@ -55,8 +51,8 @@ use kernel::prelude::*;
 
 /// Makes lines.
 pub(crate) struct Lines {
-    printer: Printer,
-    symbols: Symbols,
+    pub(super) printer: Printer,
+    pub(super) symbols: Symbols,
 }
 
 impl Lines {
@@ -146,16 +142,9 @@ impl Lines {
         record: &[u8],
         out: &mut Text,
     ) -> fmt::Result {
-        match kinds::by_id(id) {
+        match Kind::by_id(id) {
             Some(_) if options.has(Opt::Fields) => writeln!(out, "UNKNOWN TYPE {id}"),
-            Some(kind) => {
-                let tools = Tools {
-                    options,
-                    printer: &mut self.printer,
-                    symbols: &mut self.symbols,
-                };
-                (kind.text)(record, tools, out)
-            }
+            Some(kind) => kind.write_text(record, options, self, out),
             None => form::write_unknown(Form::Text, id, out),
         }
     }
@@ -210,9 +199,9 @@ fn write_context(
 
 /// Writes a record as numbers. Only markers have more of them than their type.
 fn write_plain(form: Form, id: u16, record: &[u8], out: &mut Text) -> fmt::Result {
-    match kinds::by_id(id) {
+    match Kind::by_id(id) {
         None if events::by_id(id).is_none() => form::write_unknown(form, id, out),
-        Some(Kind { raw: Some(raw), .. }) if form == Form::Raw => raw(record, out),
+        Some(kind) if form == Form::Raw => kind.write_raw(record, out),
         _ => form::write_type(id, out),
     }
 }

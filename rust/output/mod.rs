@@ -3,7 +3,7 @@
 //! How records are printed.
 //!
 //! - `lines`, `json`: the printers; `maker` is one of them.
-//! - `kinds`: records that no tracepoint makes, a row for each kind.
+//! - `kinds`: records that no tracepoint makes.
 //! - `style`: what a printer is asked for; `text`: what it writes into.
 //! - `symbols`: names of addresses.
 //!
