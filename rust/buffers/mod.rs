@@ -236,11 +236,7 @@ impl Buffers {
 
     /// Applies `f` to each ring of both banks.
     pub(crate) fn each(&self, f: impl Fn(&Ring)) {
-        for rings in cpus::possible().filter_map(|cpu| self.rings.of(cpu)) {
-            for bank in Bank::BOTH {
-                f(rings.of(bank));
-            }
-        }
+        self.each_of_cpu(|_, ring| f(ring));
     }
 
     /// Applies `f` to both rings of each CPU.

@@ -143,19 +143,16 @@ impl Buffers {
     /// As for [`Self::resize`].
     pub(crate) fn set_order(&self, order: u32) -> Result {
         let mut shape = self.shape.lock();
-        if shape.order == order {
-            drop(shape);
-            self.wake_all();
-            return Ok(());
+        if shape.order != order {
+            self.unmapped(CpuSel::All)?;
+            let (old, new) = (capacity(shape.order)?, capacity(order)?);
+            let slots = |ring: &Ring| {
+                let bytes = ring.slot_count().saturating_mul(old);
+                bytes.div_ceil(new).max(FEWEST) as usize
+            };
+            self.change(&shape, CpuSel::All, order, slots)?;
+            shape.order = order;
         }
-        self.unmapped(CpuSel::All)?;
-        let (old, new) = (capacity(shape.order)?, capacity(order)?);
-        let slots = |ring: &Ring| {
-            let bytes = ring.slot_count().saturating_mul(old);
-            bytes.div_ceil(new).max(FEWEST) as usize
-        };
-        self.change(&shape, CpuSel::All, order, slots)?;
-        shape.order = order;
         drop(shape);
         self.wake_all();
         Ok(())

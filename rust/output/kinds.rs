@@ -44,6 +44,9 @@ pub(super) enum Kind {
     UserStack,
 }
 
+// Each record with a format of its own is a kind.
+const _: () = assert!(Kind::ALL.len() == format::INTERNAL.len());
+
 impl Kind {
     const ALL: [Kind; 4] = [
         Kind::Marker,
