@@ -9,10 +9,11 @@
 //! - `event`: what an event is: its bytes, its fields, its context.
 //! - `kapi`: the kernel, made safe to use.
 //! - `buffers`: the rings of all CPUs.
-//! - `events`: which events there are, and how a probe gets on each.
+//! - `events`: which events there are: their registry.
 //! - `tasks`: names of tasks, and what the scheduler does with them.
 //! - `output`: how records are printed.
 //! - `probes`: where events come in, in any context.
+//! - `sources`: where events come from, and how a probe gets on each.
 //! - `tracers`: what an instance records besides its events.
 //! - `instance`: a tracer with its name: buffers, options, clock, enabled events.
 //! - `fs`: the files.
@@ -20,9 +21,9 @@
 //!
 //! `ring`, `event` and `text` use only `core` and are tested on the host, too.
 
-use events::RawWish;
 use kapi::kernel_btf::KernelBtf;
 use kernel::prelude::*;
+use sources::RawWish;
 
 mod buffers;
 mod event;
@@ -33,6 +34,7 @@ mod kapi;
 mod output;
 mod probes;
 mod ring;
+mod sources;
 mod tasks;
 mod testapi;
 mod text;
@@ -61,7 +63,7 @@ module! {
 /// go only while there are instances, nobody can get in any more when these go, and no probe is left
 /// when the events go.
 struct Rtrace {
-    _modules: events::ModuleWatch,
+    _modules: sources::ModuleWatch,
     _fs: fs::Registration,
     _instances: instance::Instances,
     _events: EventTable,
@@ -74,6 +76,8 @@ impl Drop for EventTable {
     fn drop(&mut self) {
         // SAFETY: Whatever uses events has been dropped before.
         unsafe { events::exit() };
+        // SAFETY: No event is left.
+        unsafe { sources::exit() };
     }
 }
 
@@ -90,15 +94,17 @@ impl kernel::Module for Rtrace {
         let inline = module_parameters::local_clock.value() != 0;
         // SAFETY: Nobody has an instance yet.
         unsafe { kapi::clock::choose_local(inline, kernel) };
-        let events = EventTable;
         let wish = RawWish::from_number(module_parameters::raw_events.value());
-        // SAFETY: The first call of this module; `events` calls `exit`.
-        unsafe { events::init(wish, kernel) }?;
+        // SAFETY: The first call of this room; `events` calls `exit`.
+        unsafe { events::init() };
+        let events = EventTable;
+        // SAFETY: Called once, when the registry is there; `events` calls `exit`.
+        unsafe { sources::init(wish, kernel) }?;
         drop(btf);
         let instances = instance::Instances::new()?;
         events::set_forget(forget_event);
         Ok(Self {
-            _modules: events::ModuleWatch::new(wish)?,
+            _modules: sources::ModuleWatch::new(wish)?,
             _fs: fs::register()?,
             _instances: instances,
             _events: events,

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How do the events of another module come and go?
+//! Events of other modules, which come and go.
 //!
 //! A module that expanded its TRACE_EVENT headers as we do (see `samples/`) registers its tables in
 //! its init and takes them back in its exit. As it uses our symbols, it goes away before us.
 
 use super::{
-    between,
+    described::{
+        between,
+        write_format_of, //
+    },
     names,
     next_id,
     publish,
     tracepoints,
     used,
-    write_format,
     Event, //
 };
 use crate::kapi::c;
@@ -39,7 +41,7 @@ pub(crate) type Forget = fn(&'static Event);
 
 global_lock! {
     // SAFETY: `events::init` initializes it before anything else.
-    pub(super) unsafe(uninit) static GROUPS: Mutex<Option<Forget>> = None;
+    pub(crate) unsafe(uninit) static GROUPS: Mutex<Option<Forget>> = None;
 }
 
 /// Sets who is told. Called once, before any other module can register events.
@@ -48,7 +50,7 @@ pub(crate) fn set_forget(forget: Forget) {
 }
 
 /// The `format` text of an event, for keeps.
-pub(super) fn format_of(
+pub(crate) fn format_of(
     id: u16,
     desc: &c::rt_event_desc,
     evals: &[c::rt_eval],
@@ -64,13 +66,13 @@ pub(super) fn format_of(
     }
 
     let mut buffer = Buffer(KVVec::new());
-    write_format(&mut buffer, id, desc, evals).map_err(|_| ENOMEM)?;
+    write_format_of(&mut buffer, id, desc, evals).map_err(|_| ENOMEM)?;
     Ok(buffer.0)
 }
 
 /// An event of the same definition, left by a module that is gone: it keeps its id, so that old
 /// records still mean the same.
-pub(super) fn revenant(
+pub(crate) fn revenant(
     desc: &c::rt_event_desc,
     evals: &[c::rt_eval],
 ) -> Result<Option<&'static Event>> {
@@ -89,7 +91,7 @@ pub(super) fn revenant(
 }
 
 /// Gives an event of a module that came back its descriptor again. The caller holds [`GROUPS`].
-pub(super) fn return_to(
+pub(crate) fn return_to(
     event: &Event,
     desc: &c::rt_event_desc,
     tracepoint: *mut bindings::tracepoint,
@@ -105,7 +107,7 @@ pub(super) fn return_to(
 }
 
 /// Adds one event. The caller holds [`GROUPS`].
-pub(super) fn add(
+pub(crate) fn add(
     desc: &c::rt_event_desc,
     evals: &[c::rt_eval],
     tracepoint: *mut bindings::tracepoint,
@@ -126,12 +128,12 @@ pub(super) fn add(
     }
     let id = next_id()?;
     let format = format_of(id, desc, evals)?;
-    publish(Event::new(id, desc, tracepoint, owner, Some(format))?)?;
+    publish(Event::of_header(id, desc, tracepoint, owner, Some(format))?)?;
     Ok(())
 }
 
 /// The events of a module that are still described.
-pub(super) fn of_module(owner: *mut bindings::module) -> impl Iterator<Item = &'static Event> {
+pub(crate) fn of_module(owner: *mut bindings::module) -> impl Iterator<Item = &'static Event> {
     used().filter(move |event| event.owner.load(Relaxed) == owner && !event.desc().is_null())
 }
 
@@ -162,7 +164,7 @@ unsafe fn register(
 }
 
 /// Takes a module's events away. When this returns, nothing of the module is used any more.
-pub(super) fn unregister(owner: *mut bindings::module) {
+pub(crate) fn unregister(owner: *mut bindings::module) {
     let forget = {
         let forget = GROUPS.lock();
         // From here on nobody can attach them.

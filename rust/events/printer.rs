@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What does a record say in words?
+//! The text of a record, made by the print function of its event.
 //!
 //! Called by the files that show records as text, with a copy of the record.
 
-use super::{
-    Event,
-    GROUPS, //
-};
+use super::Event;
 use crate::{
     kapi::c,
     text::{
@@ -89,17 +86,24 @@ impl Printer {
         if record.len() < event.size() {
             return None;
         }
-        // Only that of a module's event can vanish.
-        let _groups = event.format.as_ref().map(|_| GROUPS.lock());
-        let desc = event.desc();
-        if desc.is_null() {
-            return None;
-        }
+        // SAFETY: The record has all its fixed fields, as was just tested; the caller vouches for the rest
+        // of it and for its event.
+        unsafe { event.source().print(event, record, manner, self) }
+    }
+
+    /// Returns the text that the print function of `desc` makes of `record`.
+    ///
+    /// # Safety
+    ///
+    /// `record` is a whole record that a probe of `desc` wrote, and `desc` does not change meanwhile.
+    pub(super) unsafe fn format(
+        &mut self,
+        desc: &c::rt_event_desc,
+        record: &[u8],
+        manner: Manner,
+    ) -> &[u8] {
         let mut text = ptr::null();
-        // SAFETY:
-        // - The descriptor is valid (invariant of `Event`), and remains so under the lock.
-        // - The record has all its fixed fields, as was just tested; the caller vouches for the
-        //   rest of it.
+        // SAFETY: The printer is ours, the descriptor and the record are the caller's promise.
         let length = unsafe {
             c::rt_printer_format(
                 self.0.as_ptr(),
@@ -111,7 +115,7 @@ impl Printer {
         };
         // SAFETY: The text is in the printer's memory, and nobody prints again before the borrow of
         // `self` ends.
-        Some(unsafe { core::slice::from_raw_parts(text, length) })
+        unsafe { core::slice::from_raw_parts(text, length) }
     }
 
     /// The lines of callers in user space of `process`; zeros behind the last one. May sleep.

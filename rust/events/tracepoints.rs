@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Where are the tracepoints of these events?
+//! The tracepoints of events, found by their names.
 //!
 //! Most tracepoints are not exported symbols; but the kernel shows all of its own by
 //! `for_each_kernel_tracepoint()`, and a module keeps a list of its.
@@ -64,7 +64,7 @@ unsafe extern "C" fn visit(tracepoint: *mut bindings::tracepoint, search: *mut c
 }
 
 /// All tracepoints of the kernel, in its order.
-pub(super) fn all() -> Result<KVec<*mut bindings::tracepoint>> {
+pub(crate) fn all() -> Result<KVec<*mut bindings::tracepoint>> {
     /// # Safety
     ///
     /// `count` points to a number that nobody else uses.
@@ -97,7 +97,7 @@ pub(super) fn all() -> Result<KVec<*mut bindings::tracepoint>> {
 /// # Safety
 ///
 /// `module` stays loaded as long as the iterator is used.
-pub(super) unsafe fn of_module(
+pub(crate) unsafe fn of_module(
     module: *mut bindings::module,
 ) -> impl Iterator<Item = *mut bindings::tracepoint> {
     let mut index = 0;
@@ -110,7 +110,7 @@ pub(super) unsafe fn of_module(
 }
 
 /// The kernel's tracepoint of each event; null where there is none.
-pub(super) fn find_all(descs: &[c::rt_event_desc]) -> Result<KVec<*mut bindings::tracepoint>> {
+pub(crate) fn find_all(descs: &[c::rt_event_desc]) -> Result<KVec<*mut bindings::tracepoint>> {
     let mut search = Search::new(descs)?;
     search.in_kernel();
     Ok(search.found)
@@ -121,7 +121,7 @@ pub(super) fn find_all(descs: &[c::rt_event_desc]) -> Result<KVec<*mut bindings:
 /// # Safety
 ///
 /// `module` is a module that stays loaded during the call.
-pub(super) unsafe fn find_all_of_module(
+pub(crate) unsafe fn find_all_of_module(
     descs: &[c::rt_event_desc],
     module: *mut bindings::module,
 ) -> Result<KVec<*mut bindings::tracepoint>> {

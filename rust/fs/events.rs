@@ -58,7 +58,7 @@ fn this_id(at: &At<'_>) -> Result<u16> {
 /// The event with this id, unless its module is gone.
 fn offered(id: u16) -> Result<&'static Event> {
     events::by_id(id)
-        .filter(|event| event.has_tracepoint())
+        .filter(|event| event.is_offered())
         .ok_or(ENODEV)
 }
 
@@ -83,7 +83,7 @@ fn these_events<'a>(at: &'a At<'a>) -> Result<impl Iterator<Item = &'static Even
 /// Whether `event` is one of "all events": a raw one only when it is recorded already. ftrace does not
 /// have them, and a tool that wants all events of ftrace shall get these.
 fn is_meant(at: &At<'_>, event: &Event) -> bool {
-    !event.is_raw() || at.inst.event_enabled(event)
+    event.source().is_usual() || at.inst.event_enabled(event)
 }
 
 /// `enable`, of an event, a system or all.

@@ -3,9 +3,10 @@
 //! A tracer with its name: rings, clock, options, enabled events.
 //!
 //! Lock order of this folder: `tracer`, then `pauses`, then that of the names of tasks (`enable`), then `registry`, then
-//! `events`, then `filters`, `pid_lists` or `syscalls`, then those of `buffers`. The locks of `errors` and `cpus` are
+//! `events`, then `filters`, `pid_lists` or those of the sources, then those of `buffers`. The locks of `errors` and `cpus` are
 //! leaves. Probes take no lock.
 
+mod attach;
 mod counts;
 mod cpumask;
 mod enable;
@@ -17,7 +18,6 @@ mod pause;
 mod pids;
 mod pipe_token;
 pub(crate) mod registry;
-mod syscalls;
 #[cfg(CONFIG_KUNIT = "y")]
 mod tests;
 mod tracer;
@@ -39,8 +39,7 @@ use self::{
         Life,
         Refusal, //
     },
-    pids::PidLists,
-    syscalls::Syscalls, //
+    pids::PidLists, //
 };
 use crate::{
     buffers::{
@@ -67,6 +66,10 @@ use crate::{
     ring::{
         cpu::DISABLE_USER,
         port::SharedWord, //
+    },
+    sources::{
+        self,
+        USER_BYTES, //
     },
     text::{
         clock::ClockId,
@@ -121,9 +124,8 @@ pub(crate) struct Instance {
     // The probes are off when what they use goes.
     #[pin]
     events: Mutex<KVec<KBox<EventFile>>>,
-    // Goes after the probes, too.
-    #[pin]
-    syscalls: Mutex<Syscalls>,
+    /// Bytes that are recorded of what an argument of a system call points to.
+    user_bytes: Atomic<u64>,
     #[pin]
     filters: Mutex<KVec<Shown>>,
     #[pin]
@@ -207,7 +209,7 @@ impl Instance {
                 begin: SharedWord::new(0),
                 pauses <- new_mutex!(0),
                 events <- new_mutex!(KVec::new()),
-                syscalls <- new_mutex!(Syscalls::new()),
+                user_bytes: Atomic::new(USER_BYTES),
                 filters <- new_mutex!(KVec::new()),
                 pid_lists <- new_mutex!(PidLists::new()),
                 cpus <- new_mutex!(cpus),
@@ -261,6 +263,7 @@ impl Instance {
         // `nop` does not fail.
         let _ = self.set_tracer(tracers::NOP);
         self.disable_all();
+        sources::forget(self.recipient());
         self.forget_pids();
         if selftest::ALWAYS {
             self.buffers.selftest(CpuSel::All);

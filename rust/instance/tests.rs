@@ -11,6 +11,11 @@ use crate::{
         CpuSel,
         PageCopy, //
     },
+    events::{
+        self,
+        Manner,
+        Printer, //
+    },
     kapi::{
         pages::Image,
         percpu::CpuPin, //
@@ -20,6 +25,7 @@ use crate::{
         spoil::Word,
         violation::Violation, //
     },
+    sources::dummy,
     text::{
         clock::ClockId,
         size::SizeKb, //
@@ -49,6 +55,52 @@ mod tests {
         assert_eq!(inst.get().err(), Some(ENODEV));
         let again = registry::create(c"kunit-life")?;
         registry::remove(&again)
+    }
+
+    #[test]
+    fn an_event_of_any_source_is_recorded_and_printed() -> Result {
+        let event = events::by_name(dummy::NAMES.0, dummy::NAMES.1).ok_or(ENOENT)?;
+        let (inst, other) = (
+            registry::create(c"kunit-source")?,
+            registry::create(c"kunit-other")?,
+        );
+        dummy::beat(1);
+        inst.enable_event(event)?;
+        assert!(inst.event_enabled(event));
+        assert_eq!(other.enable_event(event).err(), Some(EBUSY));
+        assert!(!other.event_enabled(event));
+        dummy::beat(2);
+        dummy::beat(3);
+        inst.disable_events([event].into_iter())?;
+        dummy::beat(4);
+        let mut printer = Printer::new()?;
+        let mut numbers = KVec::new();
+        for cpu in CpuSel::All.iter() {
+            let mut copy = PageCopy::default();
+            while inst.buffers().peek_next(cpu, &mut copy)? {
+                let data = copy.bytes.get(..copy.len).ok_or(EINVAL)?;
+                for record in Cursor::at(data, copy.rd, copy.rd_ts) {
+                    let record = record.map_err(|_| EINVAL)?;
+                    assert!(record.payload.starts_with(&event.id().to_le_bytes()));
+                    let number = record.payload.get(8..).and_then(<[u8]>::first_chunk);
+                    numbers.push(number.copied().map(u32::from_le_bytes), GFP_KERNEL)?;
+                    let manner = Manner::of(inst.options());
+                    // SAFETY: The probe of the event wrote it.
+                    let text = unsafe { printer.text(event, record.payload, manner) };
+                    assert_eq!(text, Some(&b"a beat"[..]));
+                    let _ = inst
+                        .buffers()
+                        .consume(cpu, &copy, record.next, record.time, 1);
+                }
+            }
+        }
+        // The task may have moved to a CPU that is read earlier.
+        numbers.sort_unstable();
+        assert_eq!(&numbers[..], [Some(2), Some(3)]);
+        let name_of_field = event.field("number", |field| field.offset);
+        assert_eq!(name_of_field, Some(8));
+        registry::remove(&inst)?;
+        registry::remove(&other)
     }
 
     #[test]

@@ -122,8 +122,7 @@ impl Lines {
         if options.has(Opt::Fields) {
             return write_fields(event, record, &mut self.symbols, out);
         }
-        // The text of a call begins with a name of its own, as in ftrace.
-        if event.call().is_none() {
+        if event.source().is_named_in_text() {
             out.write_bytes(event.name().as_bytes())?;
             out.write_bytes(b": ")?;
         }

@@ -68,7 +68,7 @@ pub(super) const TOKEN_SCRATCH: u64 = TOKEN_ASK;
 /// [`COMMON`](super::COMMON) bytes or more, preemption is disabled until [`rtrace_commit`] or
 /// [`rtrace_discard`], one of which follows unless the entry is null.
 #[no_mangle]
-pub(super) unsafe extern "C" fn rtrace_reserve(cookie: *mut c_void, size: u64) -> ForC {
+pub(crate) unsafe extern "C" fn rtrace_reserve(cookie: *mut c_void, size: u64) -> ForC {
     // SAFETY: By the contract; `disable` waits for probes before the file goes.
     let file = unsafe { &*cookie.cast::<EventFile>() };
     // SAFETY: By the contract.
@@ -148,7 +148,7 @@ fn recorded(pin: &CpuPin, file: &EventFile, recorder: &Recorder) {
 /// `cookie` as it was given to [`rtrace_reserve`], `entry` and `token` as that returned them, and
 /// `entry` is not null; preemption is still disabled, by the probe.
 #[no_mangle]
-pub(super) unsafe extern "C" fn rtrace_commit(cookie: *mut c_void, entry: *mut c_void, token: u64) {
+pub(crate) unsafe extern "C" fn rtrace_commit(cookie: *mut c_void, entry: *mut c_void, token: u64) {
     // SAFETY: As in `rtrace_reserve`.
     let file = unsafe { &*cookie.cast::<EventFile>() };
     if Place::of_token(token).1 != 0 {

@@ -15,7 +15,11 @@ use super::{
 use crate::{
     buffers::Buffers,
     event::context::Base,
-    events::Event,
+    events::{
+        Attachment,
+        Event,
+        Recipient, //
+    },
     kapi::{
         clock,
         percpu::CpuPin,
@@ -75,9 +79,11 @@ pub(crate) struct EventFile {
     chosen: SharedU64,
     retired: bool,
     event: &'static Event,
+    /// What the source of the event wants its probe to find here.
+    probe_data: *const c_void,
 }
 
-// SAFETY: The pointers are to values that are `Sync`.
+// SAFETY: The pointers are to values that are `Sync`; what the source has for its probe is for any context.
 unsafe impl Send for EventFile {}
 // SAFETY: As above.
 unsafe impl Sync for EventFile {}
@@ -107,6 +113,7 @@ impl EventFile {
             chosen: SharedWord::new(ALL),
             retired: false,
             event,
+            probe_data: event.source().probe_data(),
         }
     }
 
@@ -136,13 +143,30 @@ impl EventFile {
         self.event
     }
 
+    /// Returns what the source of the event has for its probe.
+    #[inline(always)]
+    pub(crate) fn probe_data(&self) -> *const c_void {
+        self.probe_data
+    }
+
+    /// Returns what the source of the event is told, for an instance that records `user_bytes` of what an
+    /// argument of a system call points to.
+    pub(crate) fn attachment(&self, user_bytes: u64) -> Attachment {
+        Attachment {
+            cookie: self.cookie(),
+            // SAFETY: The recorder lives longer than this (invariant).
+            recipient: Recipient::at(unsafe { self.recorder.as_ref() }),
+            user_bytes,
+        }
+    }
+
     /// Is it the file of `event`?
     pub(crate) fn is_for(&self, event: &Event) -> bool {
         self.id == event.id()
     }
 
     /// What the probe gets.
-    pub(crate) fn cookie(&self) -> *mut c_void {
+    fn cookie(&self) -> *mut c_void {
         (&raw const *self).cast_mut().cast()
     }
 

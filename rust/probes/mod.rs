@@ -12,13 +12,15 @@ mod file;
 mod filter;
 mod given;
 mod pids;
-mod raw;
 mod stack;
 mod steps;
-mod syscalls;
 mod ways;
 
 pub(crate) use self::{
+    entry::{
+        rtrace_commit,
+        rtrace_reserve, //
+    },
     file::EventFile,
     filter::Filter,
     pids::{
@@ -31,10 +33,10 @@ pub(crate) use self::{
         for_c,
         give_up,
         leave,
+        parts,
         token,
         ForC, //
     },
-    syscalls::Calls,
     ways::{
         reserve_by_other,
         reserve_in,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What the expanded TRACE_EVENT headers hand to Rust, and the three functions
- * that their probes call. rust/events/mod.rs reads the tables once, at load.
+ * that their probes call. rust/sources/ reads the tables once, at load.
  */
 #ifndef RT_EVENTS_H
 #define RT_EVENTS_H
@@ -98,12 +98,6 @@ enum rt_raw_kind {
 };
 
 enum { RT_RAW_MOST_ARGS = 12 };
-
-/*
- * The probes of raw events, by their number of arguments; defined in Rust. Each
- * takes a cookie and that many registers or places on the stack.
- */
-extern const void *const rtrace_raw_probes[RT_RAW_MOST_ARGS + 1];
 
 /* The value of an enumerator or sizeof() that print_fmt names (section rt_evals). */
 struct rt_eval {

@@ -84,7 +84,7 @@ rt-events-$(CONFIG_NET_DEVLINK) += devlink
 rt-events-$(CONFIG_NET_HANDSHAKE) += handshake
 rt-events-y += maple_tree
 
-# Mostly of modules: events/modules.rs offers them while theirs is loaded.
+# Mostly of modules: sources/modules.rs offers them while theirs is loaded.
 rt-events-$(CONFIG_NET_9P) += 9p
 rt-events-$(CONFIG_DRM_ACCEL_AMDXDNA) += amdxdna
 rt-events-$(CONFIG_SND_SOC) += asoc

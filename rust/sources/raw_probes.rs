@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Where the records of raw events come from.
+//! The probes of raw events.
 //!
 //! A tracepoint calls its probes with a cookie and its arguments. Each argument of a raw event takes
 //! one register or one place on the stack (`event::btf::functions`), so a function of as many 64-bit
@@ -11,18 +11,17 @@
 //! Like the other probes: any context, NMI included; preemption is off from the reservation to the
 //! commit, and `rtrace_reserve` and `rtrace_commit` do the rest.
 
-use super::{
-    entry::{
-        rtrace_commit,
-        rtrace_reserve, //
-    },
-    steps::parts,
-    EventFile, //
-};
+use super::raw_desc::RawDesc;
 use crate::{
     kapi::{
         c::rt_raw_arg,
         percpu, //
+    },
+    probes::{
+        parts,
+        rtrace_commit,
+        rtrace_reserve,
+        EventFile, //
     },
     ring::packed::Packed, //
 };
@@ -33,12 +32,16 @@ use kernel::prelude::*;
 ///
 /// # Safety
 ///
-/// `cookie` is that of an attached probe.
+/// `cookie` is that of an attached probe of a raw event.
 #[inline(always)]
 unsafe fn record(cookie: *mut c_void, values: &[u64]) {
-    // SAFETY: By the contract; `disable` waits for probes before the file goes.
-    let event = unsafe { &*cookie.cast::<EventFile>() }.event();
-    let (args, size) = (event.raw_args(), event.size());
+    // SAFETY: The cookie of a probe is an event's file, and `Instance::disable` waits for probes before the
+    // file goes.
+    let file = unsafe { &*cookie.cast::<EventFile>() };
+    // SAFETY: What the file of a raw event got from its source is the descriptor, which lives as long as
+    // the event.
+    let desc = unsafe { &*file.probe_data().cast::<RawDesc>() };
+    let (args, size) = (desc.args(), desc.record_size());
     // SAFETY: Undone below, or by the commit.
     unsafe { percpu::disable_preemption() };
     // SAFETY: The caller's cookie, preemption is off.
@@ -77,13 +80,6 @@ fn put_bytes<const N: usize>(place: &mut [u8], bytes: [u8; N]) {
     }
 }
 
-/// A probe, of whatever number of arguments.
-#[repr(transparent)]
-struct Probe(*const c_void);
-
-// SAFETY: The address of a function.
-unsafe impl Sync for Probe {}
-
 /// Makes a probe for each list of arguments, and the table of them.
 macro_rules! probes {
     ($($name:ident($($arg:ident)*);)*) => {
@@ -97,10 +93,13 @@ macro_rules! probes {
             }
         )*
 
-        /// See shim/events.h.
-        #[no_mangle]
-        static rtrace_raw_probes: [Probe; crate::event::raw::MOST_ARGS + 1] =
-            [$(Probe($name as *const c_void)),*];
+        /// Returns the probe of a tracepoint with that many arguments.
+        pub(super) fn of_arity(args: usize) -> Option<*mut c_void> {
+            const PROBES: [*mut c_void; crate::event::raw::MOST_ARGS + 1] =
+                [$($name as *mut c_void),*];
+
+            PROBES.get(args).copied()
+        }
     };
 }
 

@@ -1,25 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which events of our own headers does a module bring?
+//! The events of TRACE_EVENT() headers that were expanded into our own tables (`shim/events/`).
 //!
 //! Many a header describes events whose tracepoints are in a module. Their descriptors are in our tables
-//! all the time; the module brings the tracepoint, and takes it away. Called by `modules`.
+//! all the time; the module brings the tracepoint, and takes it away.
 
 use super::{
     absent_now,
-    as_text,
-    groups,
     layouts,
-    names,
-    own_descs,
-    own_evals,
+    offers::Offers,
     refuse,
-    text, //
+    Coming,
+    Kind,
+    Load, //
 };
 use crate::{
     event::{
         btf::Btf,
         format, //
+    },
+    events::{
+        as_text,
+        groups,
+        names,
+        own_absent,
+        own_descs,
+        own_evals,
+        text,
+        tracepoints, //
     },
     kapi::{
         c,
@@ -31,6 +39,49 @@ use kernel::{
     bindings,
     prelude::*, //
 };
+
+/// The kind of source.
+pub(super) struct Headers;
+
+impl Kind for Headers {
+    /// Runs while the module is being loaded: no probe reads a place of a private struct yet.
+    fn offer(&self, load: &Load<'_>, offers: &mut Offers) -> Result {
+        let descs = own_descs();
+        let refused = layouts::check(load.btf)?;
+        let tracepoints = tracepoints::find_all(descs)?;
+        for absent in own_absent().iter().filter(|absent| absent.when.is_none()) {
+            // SAFETY: The tables hold valid strings, made by the macros of `shim/events/`.
+            let (system, name, why) =
+                unsafe { (text(absent.system), text(absent.name), text(absent.why)) };
+            refuse((system, name), &why);
+        }
+        for (desc, &tracepoint) in descs.iter().zip(tracepoints.iter()) {
+            if tracepoint.is_null() {
+                // Its module is not there, or its subsystem is off: tracefs does not have it either.
+                continue;
+            } else if let Some(why) = absent_now(desc) {
+                refuse(names(desc), &why);
+            } else if let Some(refusal) = refused.iter().find(|r| r.concerns(desc)) {
+                refuse(names(desc), refusal);
+            } else {
+                offers.add_of_header(desc, tracepoint)?;
+            }
+        }
+        Ok(())
+    }
+
+    unsafe fn prepare(&self, coming: &mut Coming) -> Result {
+        // SAFETY: The module stays, says the caller.
+        coming.headers = unsafe { of_module(coming.module)? };
+        coming.wants_btf |= coming.headers.iter().any(OfModule::has_view);
+        Ok(())
+    }
+
+    unsafe fn add_of_module(&self, coming: &Coming, btf: Result<Btf<'_>, NoBtf>) -> Result {
+        // SAFETY: The module stays, says the caller, and the events are those that `prepare` found in it.
+        unsafe { add(&coming.headers, coming.module, btf) }
+    }
+}
 
 /// What ftrace calls an event of a module, and its tracepoint.
 struct Known<'a> {
@@ -109,7 +160,7 @@ impl OfModule {
 /// # Safety
 ///
 /// `module` stays during the call.
-pub(super) unsafe fn of_module(module: *mut bindings::module) -> Result<KVec<OfModule>> {
+unsafe fn of_module(module: *mut bindings::module) -> Result<KVec<OfModule>> {
     let mut found = KVec::new();
     // SAFETY: By the contract.
     if unsafe { c::rt_module_is_foreign(module) } {
@@ -140,7 +191,7 @@ pub(super) unsafe fn of_module(module: *mut bindings::module) -> Result<KVec<OfM
 /// # Safety
 ///
 /// They are of `module`, which stays during the call.
-pub(super) unsafe fn add(
+unsafe fn add(
     events: &[OfModule],
     module: *mut bindings::module,
     btf: Result<Btf<'_>, NoBtf>,

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How do events come and go with the kernel's modules?
+//! Events that come and go with the kernel's modules.
 //!
 //! The kernel calls [`notify`] for each module with tracepoints, before the module's init runs and after
 //! its exit, with its list of modules locked. Inside, [`GROUPS`] and what forgetting needs are locked;
 //! nobody takes the list's lock with one of these held.
 
 use super::{
-    groups::{
-        self,
-        of_module,
-        GROUPS, //
-    },
-    headers,
-    raw::{
-        self,
-        RawWish, //
-    },
-    text, //
+    Coming,
+    RawWish,
+    KINDS, //
 };
 use crate::{
     event::btf::Btf,
+    events::{
+        groups::{
+            self,
+            of_module, //
+        },
+        text,
+        GROUPS, //
+    },
     kapi::kernel_btf::{
         ModuleBtf,
         NoBtf, //
@@ -49,25 +49,30 @@ use kernel::{
 /// # Safety
 ///
 /// `module` stays during the call.
-unsafe fn coming(wish: RawWish, module: *mut bindings::module) -> Result {
-    // SAFETY: By the contract.
-    let known = unsafe { headers::of_module(module)? };
-    // SAFETY: By the contract.
-    let raw_wants_btf = unsafe { raw::wants_btf(wish, module, known.len()) };
-    let wants_btf = raw_wants_btf || known.iter().any(headers::OfModule::has_view);
-    // SAFETY: By the contract; the name is terminated.
+unsafe fn coming(raw: RawWish, module: *mut bindings::module) -> Result {
+    let mut coming = Coming {
+        raw,
+        module,
+        headers: KVec::new(),
+        wants_btf: false,
+    };
+    for kind in KINDS {
+        // SAFETY: The module stays, says the caller.
+        unsafe { kind.prepare(&mut coming)? };
+    }
+    // SAFETY: The module stays, says the caller; its name is terminated.
     let name = unsafe { text((*module).name.as_ptr()) };
-    let btf = match wants_btf {
+    let btf = match coming.wants_btf {
         true => ModuleBtf::read(name)?,
         false => Err(NoBtf::Hidden),
     };
     let _groups = GROUPS.lock();
     // Those that were made before the memory was short are offered.
     with_btf(&btf, |btf| {
-        // SAFETY: By the contract.
-        unsafe { headers::add(&known, module, btf) }
-            // SAFETY: By the contract.
-            .and_then(|()| unsafe { raw::add_of_module(wish, module, btf) })
+        KINDS
+            .iter()
+            // SAFETY: The module stays, says the caller.
+            .try_for_each(|kind| unsafe { kind.add_of_module(&coming, btf) })
     })
 }
 

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! In which order do events get their ids?
+//! The order in which events get their ids.
 //!
 //! In that of ftrace's own numbers, for `available_events` and `set_event` list events by id, and users
 //! compare. Used once, at load.
 
-use super::{
-    next_id,
-    publish,
-    Event, //
+use crate::{
+    events::{
+        next_id,
+        publish,
+        Event,
+        Source, //
+    },
+    kapi::c, //
 };
-use crate::kapi::c;
 use core::ptr;
 use kernel::{
     bindings,
@@ -26,10 +29,16 @@ pub(super) struct Offers {
     header: (*const c_char, u32),
 }
 
-/// An event and its tracepoint.
-type Offer = (&'static c::rt_event_desc, *mut bindings::tracepoint);
+/// An event.
+struct Offer {
+    desc: &'static c::rt_event_desc,
+    tracepoint: *mut bindings::tracepoint,
+    /// `None` for that of a header.
+    source: Option<&'static dyn Source>,
+}
 
 impl Offers {
+    /// None yet.
     pub(super) fn new() -> Self {
         Self {
             offers: KVVec::new(),
@@ -38,19 +47,36 @@ impl Offers {
         }
     }
 
-    pub(super) fn add(
+    /// Adds an event of `source`, whose number in ftrace is `place`.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(super) fn add_of_source(
         &mut self,
         place: u32,
         desc: &'static c::rt_event_desc,
         tracepoint: *mut bindings::tracepoint,
+        source: &'static dyn Source,
     ) -> Result {
+        self.add(
+            place,
+            Offer {
+                desc,
+                tracepoint,
+                source: Some(source),
+            },
+        )
+    }
+
+    fn add(&mut self, place: u32, offer: Offer) -> Result {
         let entry = u64::from(place) << u32::BITS | self.offers.len() as u64;
         let at = self.order.partition_point(|&other| other < entry);
         self.order.reserve(1, GFP_KERNEL)?;
         self.order
             .insert_within_capacity(at, entry)
             .map_err(|_| EINVAL)?;
-        self.offers.push((desc, tracepoint), GFP_KERNEL)?;
+        self.offers.push(offer, GFP_KERNEL)?;
         Ok(())
     }
 
@@ -70,16 +96,26 @@ impl Offers {
             };
             self.header = (desc.system, place);
         }
-        self.add(self.header.1, desc, tracepoint)
+        self.add(
+            self.header.1,
+            Offer {
+                desc,
+                tracepoint,
+                source: None,
+            },
+        )
     }
 
     /// Gives them their ids.
     pub(super) fn publish(self) -> Result {
         for entry in self.order.iter() {
             let index = entry & u64::from(u32::MAX);
-            let &(desc, tracepoint) = self.offers.get(index as usize).ok_or(EINVAL)?;
-            let event = Event::new(next_id()?, desc, tracepoint, ptr::null_mut(), None)?;
-            publish(event)?;
+            let offer = self.offers.get(index as usize).ok_or(EINVAL)?;
+            let (id, desc, tracepoint) = (next_id()?, offer.desc, offer.tracepoint);
+            publish(match offer.source {
+                Some(source) => Event::of_source(id, desc, tracepoint, source),
+                None => Event::of_header(id, desc, tracepoint, ptr::null_mut(), None),
+            }?)?;
         }
         Ok(())
     }

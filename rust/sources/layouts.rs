@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Where are the members of private structs that some probes read?
+//! The places of the members of private structs that some probes read.
 //!
 //! Fills in the places that `shim/events/include/rt_view.h` left open, from the BTF of the running
 //! kernel or of a module, and says which probes must not be used because a place is not known.
 
-use super::{
-    own_layouts,
-    text, //
-};
 use crate::{
     event::btf::{
         Btf,
         Question,
         Shape, //
+    },
+    events::{
+        own_layouts,
+        text, //
     },
     kapi::{
         c,

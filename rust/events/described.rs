@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Events that C describes: their names, fields and texts, read from a `struct rt_event_desc`.
+//!
+//! The tables of `shim/events/` have the descriptors of our own headers; modules and other sources bring
+//! theirs. A descriptor in use does not change. That of a module's event vanishes with the module, and does
+//! not while [`GROUPS`] is held.
+
+use super::{
+    source::{
+        Attachment,
+        Fields, //
+    },
+    Event,
+    Manner,
+    Printer,
+    GROUPS, //
+};
+use crate::{
+    event::{
+        evals::Eval,
+        field::Declared,
+        format, //
+    },
+    kapi::c, //
+};
+use core::{
+    mem::size_of,
+    ptr, //
+};
+use kernel::{
+    bindings,
+    error::to_result,
+    fmt,
+    prelude::*, //
+};
+
+/// Puts the descriptor's probe on the tracepoint of `event`.
+///
+/// # Errors
+///
+/// `ENODEV` when the module of the event is gone; else what the kernel says: `ENOMEM`, and `EEXIST` when
+/// this cookie is attached already.
+///
+/// # Safety
+///
+/// `cookie` is what the probe expects, and stays so until [`detach`] and, after that,
+/// [`super::synchronize`] have returned.
+pub(crate) unsafe fn attach(event: &Event, cookie: *mut c_void) -> Result {
+    let _groups = GROUPS.lock();
+    let desc = event.desc();
+    if desc.is_null() || !event.is_offered() {
+        return Err(ENODEV);
+    }
+    // SAFETY:
+    // - The descriptor and the tracepoint are valid (invariant of `Event`), and stay so under the lock.
+    // - The probe has the tracepoint's prototype: the C compiler checked that.
+    // - The caller vouches for the cookie.
+    to_result(unsafe {
+        bindings::tracepoint_probe_register(event.tracepoint(), (*desc).probe, cookie)
+    })
+}
+
+/// Takes the probe off. It may still run until [`super::synchronize`] returns.
+///
+/// # Safety
+///
+/// `cookie` was attached to this event by [`attach`] and not detached since.
+pub(crate) unsafe fn detach(event: &Event, cookie: *mut c_void) {
+    let desc = event.desc();
+    if desc.is_null() {
+        return;
+    }
+    // SAFETY: The probe is attached, so that the module of the event is still there: it goes only after all
+    // its events were detached (invariant of `Event`).
+    unsafe { bindings::tracepoint_probe_unregister(event.tracepoint(), (*desc).probe, cookie) };
+}
+
+/// The source of an event with a tracepoint and a probe of its own: one from a TRACE_EVENT() header.
+pub(super) struct Header;
+
+impl super::Source for Header {
+    unsafe fn attach(&self, event: &Event, to: Attachment) -> Result {
+        // SAFETY: The probe of a header hands its cookie to `rtrace_reserve()`, as this contract wants it.
+        unsafe { attach(event, to.cookie) }
+    }
+
+    unsafe fn detach(&self, event: &Event, to: Attachment) {
+        // SAFETY: `attach` of this source got the same cookie.
+        unsafe { detach(event, to.cookie) };
+    }
+}
+
+/// Calls `visit` with the fields of `event` after the common ones, unless its module is gone.
+pub(super) fn visit_fields(event: &Event, visit: &mut dyn FnMut(&mut Fields<'_>)) {
+    // Only that of a module's event can vanish.
+    let _groups = event.is_of_module().then(|| GROUPS.lock());
+    // SAFETY: Null or valid (invariant of `Event`), and it stays so under the lock.
+    if let Some(desc) = unsafe { event.desc().as_ref() } {
+        visit(&mut fields(desc));
+    }
+}
+
+/// Writes the text of the `format` file of `event`.
+pub(super) fn write_format(event: &Event, w: &mut dyn fmt::Write) -> fmt::Result {
+    match event.kept_format() {
+        Some(text) => w.write_str(text),
+        // SAFETY: An event without a kept text is ours, so that its descriptor is one of our module's
+        // tables, its own, or of those that its source keeps until `exit` (invariant of `Event`).
+        None => write_format_of(w, event.id(), unsafe { &*event.desc() }, own_evals()),
+    }
+}
+
+/// Returns the text of a record of `event`.
+///
+/// # Safety
+///
+/// `record` is whole, the probe of `event` wrote it, and it is not shorter than [`Event::size`].
+pub(super) unsafe fn print<'p>(
+    event: &Event,
+    record: &[u8],
+    manner: Manner,
+    printer: &'p mut Printer,
+) -> Option<&'p [u8]> {
+    // Only that of a module's event can vanish.
+    let _groups = event.is_of_module().then(|| GROUPS.lock());
+    // SAFETY: Null or valid (invariant of `Event`), and it stays so under the lock.
+    let desc = unsafe { event.desc().as_ref() }?;
+    // SAFETY: The descriptor is that of the record's event, and the caller vouches for the record.
+    Some(unsafe { printer.format(desc, record, manner) })
+}
+
+/// Writes the `format` text of an event with this descriptor.
+pub(super) fn write_format_of(
+    w: &mut dyn fmt::Write,
+    id: u16,
+    desc: &c::rt_event_desc,
+    evals: &[c::rt_eval],
+) -> fmt::Result {
+    // An eval is for the events of its own header, and these share one system string.
+    let evals = evals
+        .iter()
+        .filter(|eval| eval.system == desc.system)
+        .map(|eval| Eval {
+            // SAFETY: The strings of a table are valid and constant, as those of the descriptor.
+            text: unsafe { text(eval.text) },
+            value: eval.value as i64,
+        });
+    // SAFETY: The tables hold valid strings, made by the macros of `shim/events/`.
+    let print_fmt = unsafe { text(desc.print_fmt) };
+    let (_, name) = names(desc);
+    format::write(w, name, id, fields(desc), print_fmt, evals)
+}
+
+/// Returns the fields of an event after the common ones.
+fn fields(desc: &c::rt_event_desc) -> impl Iterator<Item = Declared<'_>> {
+    let mut index = Some(0);
+    core::iter::from_fn(move || {
+        let at = index?;
+        let mut field = c::rt_field {
+            type_: ptr::null(),
+            name: ptr::null(),
+            size: 0,
+            align: 0,
+            len: 0,
+            is_signed: false,
+        };
+        // SAFETY: The descriptor is valid, and no index before was the last: then there is none here.
+        if !unsafe { c::rt_event_field(desc, at, &mut field) } {
+            index = None;
+            return None;
+        }
+        index = at.checked_add(1);
+        // SAFETY: The C compiler made these strings of the header's text.
+        let (ty, name) = unsafe { (text(field.type_), text(field.name)) };
+        Some(Declared {
+            ty,
+            name,
+            size: field.size,
+            align: field.align,
+            len: field.len,
+            signed: field.is_signed,
+        })
+    })
+}
+
+/// Returns system and name of an event.
+pub(crate) fn names(desc: &c::rt_event_desc) -> (&str, &str) {
+    // SAFETY: The tables hold valid strings, made by the macros of `shim/events/`.
+    unsafe { (text(desc.system), text(desc.name)) }
+}
+
+/// Returns a string of C; an empty one if it should not be UTF-8.
+///
+/// # Safety
+///
+/// `string` is valid and terminated, and does not change during `'a`.
+pub(crate) unsafe fn text<'a>(string: *const c_char) -> &'a str {
+    // SAFETY: The caller's promise is what `from_char_ptr` asks for.
+    let bytes = unsafe { CStr::from_char_ptr(string) }.to_bytes();
+    as_text(Some(bytes))
+}
+
+/// Returns `bytes` as text; an empty one if there are none or they should not be UTF-8.
+pub(crate) fn as_text(bytes: Option<&[u8]>) -> &str {
+    bytes
+        .and_then(|bytes| core::str::from_utf8(bytes).ok())
+        .unwrap_or_default()
+}
+
+/// Returns the elements between two bounds of a table.
+///
+/// # Safety
+///
+/// The bounds enclose an array of `T` that is valid and does not change during `'a`.
+pub(super) unsafe fn between<'a, T>(first: *const T, last: *const T) -> &'a [T] {
+    let bytes = last.addr().saturating_sub(first.addr());
+    // SAFETY: The caller's promise: that many whole elements, which do not change.
+    unsafe { core::slice::from_raw_parts(first, bytes / size_of::<T>()) }
+}
+
+/// Our own tables: `first.c` and `last.c` bound them.
+macro_rules! own_table {
+    ($(#[$doc:meta])* $name:ident, $type:ident, $first:ident, $last:ident) => {
+        $(#[$doc])*
+        pub(crate) fn $name() -> &'static [c::$type] {
+            // SAFETY:
+            // - Linked first and last, the two enclose the section of their type. It is read-only,
+            //   and lives as long as this module.
+            // - No gap: the type's size is a multiple of the alignment that the section's
+            //   definitions have.
+            unsafe { between((&raw const c::$first).cast(), (&raw const c::$last).cast()) }
+        }
+    };
+}
+
+own_table!(
+    /// Returns the descriptors of our own headers' events.
+    own_descs, rt_event_desc, rt_events_first, rt_events_last
+);
+own_table!(
+    /// Returns the constants that the print formats of our own headers name.
+    own_evals, rt_eval, rt_evals_first, rt_evals_last
+);
+own_table!(
+    /// Returns the members of private structs that our own probes read.
+    own_layouts, rt_layout, rt_layouts_first, rt_layouts_last
+);
+own_table!(
+    /// Returns the events that are left out, and why.
+    own_absent, rt_absent, rt_absent_first, rt_absent_last
+);

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Where an event comes from: what puts its probe on, and what knows its fields and its text.
+//!
+//! The sources are files of `sources/`. Most events are described by C, in a `struct rt_event_desc`: the
+//! default methods here ask that ([`described`]), and a source of such events says only how its probe is
+//! put on.
+
+use super::{
+    described,
+    Event,
+    Manner,
+    Printer, //
+};
+use crate::{
+    event::field::Declared,
+    kapi::c, //
+};
+use core::ptr;
+use kernel::{
+    fmt,
+    prelude::*, //
+};
+
+/// An instance, as a source tells instances apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Recipient(usize);
+
+impl Recipient {
+    /// Returns the one that is known by the address of `place`, which stays while events are attached for
+    /// it.
+    pub(crate) fn at<T>(place: &T) -> Self {
+        Self(ptr::from_ref(place).addr())
+    }
+}
+
+/// What a source is told when the probe of an event is put on or taken off.
+#[derive(Clone, Copy)]
+pub(crate) struct Attachment {
+    /// What the probe hands to `rtrace_reserve()`.
+    pub(crate) cookie: *mut c_void,
+    /// The instance that records.
+    pub(crate) recipient: Recipient,
+    /// Bytes that are recorded of what an argument of a system call points to.
+    pub(crate) user_bytes: u64,
+}
+
+/// A list of fields, as it is handed to a visitor.
+pub(crate) type Fields<'a> = dyn Iterator<Item = Declared<'a>> + 'a;
+
+/// A source of events: of one, or of many that differ in their descriptors alone.
+///
+/// Contexts: process context; the caller holds the lock of the recipient's events.
+pub(crate) trait Source: Send + Sync {
+    /// Puts the probe of `event` on.
+    ///
+    /// # Errors
+    ///
+    /// `ENODEV` when the module of the event is gone, `ENOMEM`, `EEXIST` when the cookie is attached.
+    ///
+    /// # Safety
+    ///
+    /// The cookie is what `rtrace_reserve()` expects, and stays so until [`Source::detach`] and, after that,
+    /// [`super::synchronize`] have returned.
+    unsafe fn attach(&self, event: &Event, to: Attachment) -> Result;
+
+    /// Takes the probe off. It may still run until [`super::synchronize`] returns.
+    ///
+    /// # Safety
+    ///
+    /// What [`Source::attach`] was told for this event, and not detached since.
+    unsafe fn detach(&self, event: &Event, to: Attachment);
+
+    /// Calls `visit` with the event's own fields, in their order in the record. Does not when the module
+    /// of the event is gone.
+    fn visit_fields(&self, event: &Event, visit: &mut dyn FnMut(&mut Fields<'_>)) {
+        described::visit_fields(event, visit);
+    }
+
+    /// Writes the text of the event's `format` file.
+    fn write_format(&self, event: &Event, w: &mut dyn fmt::Write) -> fmt::Result {
+        described::write_format(event, w)
+    }
+
+    /// Returns the text of a record, made by `printer`; `None` when nothing knows how to print it any
+    /// more. May sleep.
+    ///
+    /// # Safety
+    ///
+    /// `record` is whole and was written by the probe of `event`, of [`Event::size`] bytes at least.
+    unsafe fn print<'p>(
+        &self,
+        event: &Event,
+        record: &[u8],
+        manner: Manner,
+        printer: &'p mut Printer,
+    ) -> Option<&'p [u8]> {
+        // SAFETY: The record is whole, the event's own and long enough, as the contract of this says too.
+        unsafe { described::print(event, record, manner, printer) }
+    }
+
+    /// Returns what the event's probe finds in the file of the event, if it looks there.
+    fn probe_data(&self) -> *const c_void {
+        ptr::null()
+    }
+
+    /// Returns the descriptor that the source itself keeps for its one event, if it does.
+    fn descriptor(&self) -> Option<&c::rt_event_desc> {
+        None
+    }
+
+    /// Returns whether the event is one of "all events": a tool that wants all of ftrace's events shall
+    /// get no others.
+    fn is_usual(&self) -> bool {
+        true
+    }
+
+    /// Returns whether the name of the event comes before its text.
+    fn is_named_in_text(&self) -> bool {
+        true
+    }
+}
+
+/// The source of an event.
+pub(super) enum Origin {
+    /// One for many events.
+    Shared(&'static dyn Source),
+    /// One of its own.
+    Own(KBox<dyn Source>),
+}
+
+impl Origin {
+    pub(super) fn source(&self) -> &dyn Source {
+        match self {
+            Self::Shared(source) => *source,
+            Self::Own(source) => &**source,
+        }
+    }
+}

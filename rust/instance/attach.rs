@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! How an instance attaches its events to their sources, and what sources are told of it.
+
+use super::Instance;
+use crate::{
+    events::Recipient,
+    probes::EventFile,
+    sources::{
+        self,
+        USER_MOST, //
+    }, //
+};
+use kernel::{
+    prelude::*,
+    sync::atomic::Relaxed, //
+};
+
+impl Instance {
+    /// Returns how many bytes are recorded of what an argument of a system call points to.
+    pub(crate) fn syscall_user_bytes(&self) -> u64 {
+        self.user_bytes.load(Relaxed)
+    }
+
+    /// Changes that. More than the most means the most.
+    pub(crate) fn set_syscall_user_bytes(&self, bytes: u64) {
+        // An event that is enabled meanwhile sees the one or is told of the other.
+        let _events = self.events.lock();
+        self.user_bytes.store(bytes.min(USER_MOST), Relaxed);
+        sources::set_user_bytes(self.recipient(), bytes.min(USER_MOST));
+    }
+
+    /// Returns what sources know the instance by.
+    pub(super) fn recipient(&self) -> Recipient {
+        Recipient::at(&self.recorder)
+    }
+
+    /// Has the source of its event put the probe of `file` on. `events` is locked.
+    ///
+    /// # Errors
+    ///
+    /// Those of `Source::attach`.
+    ///
+    /// # Safety
+    ///
+    /// `file` and all it points to stay where they are until [`Instance::detach`] and, after that,
+    /// `events::synchronize` have returned; it is not attached.
+    pub(super) unsafe fn attach(&self, file: &EventFile) -> Result {
+        let event = file.event();
+        // SAFETY: The cookie is the file, which stays, says the caller.
+        unsafe {
+            event
+                .source()
+                .attach(event, file.attachment(self.syscall_user_bytes()))
+        }
+    }
+
+    /// Has it take the probe of `file` off. `events` is locked.
+    ///
+    /// # Safety
+    ///
+    /// It was attached by [`Instance::attach`], and not detached since.
+    pub(super) unsafe fn detach(&self, file: &EventFile) {
+        let event = file.event();
+        // SAFETY: The source got the same cookie for the same recipient from `attach`.
+        unsafe {
+            event
+                .source()
+                .detach(event, file.attachment(self.syscall_user_bytes()))
+        };
+    }
+}

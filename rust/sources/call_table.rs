@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Which event of an instance does a system call belong to?
+//!
+//! All entries of calls share one tracepoint, and so do all exits. An instance has one probe on
+//! each, whatever the number of events that it enabled; the cookie is a table from the number of a
+//! call to the cookie of its event. The probes in C ask it (`rtrace_syscall`).
+//!
+//! Tables are changed under one lock and read without it. An event's entry is cleared before its file is
+//! freed, with a grace period of the probes in between (`Instance::disable`); the tables go when the
+//! instance is forgotten, after its probes.
+
+use super::syscall::{
+    Call,
+    CALLS, //
+};
+use crate::{
+    events::{
+        self,
+        Attachment,
+        Event,
+        Recipient, //
+    },
+    kapi::c::rt_syscall_want, //
+};
+use core::ptr::null_mut;
+use kernel::{
+    ffi::c_int,
+    prelude::*,
+    sync::atomic::{
+        Acquire,
+        Atomic,
+        Relaxed,
+        Release, //
+    }, //
+};
+
+kernel::sync::global_lock! {
+    // SAFETY: `init` initialises it before anything else.
+    unsafe(uninit) static TABLES: Mutex<KVec<Entry>> = KVec::new();
+}
+
+/// Prepares the tables.
+///
+/// # Safety
+///
+/// Called once, before anything else of this file.
+pub(super) unsafe fn init() {
+    // SAFETY: The caller promises that this is the first call, and the only one.
+    unsafe { TABLES.init() };
+}
+
+/// The tables of an instance.
+struct Entry {
+    recipient: Recipient,
+    calls: KBox<Calls>,
+}
+
+/// The enabled events of one of the two tracepoints: the cookie of its probe.
+struct Table {
+    /// By number of the call: the cookie of an `EventFile`, or null.
+    files: KVVec<Atomic<*mut c_void>>,
+    /// How many are not null. Changed under the lock of all tables.
+    used: Atomic<usize>,
+    user_bytes: Atomic<u64>,
+}
+
+impl Table {
+    fn new(user_bytes: u64) -> Result<Self> {
+        let mut files = KVVec::with_capacity(CALLS, GFP_KERNEL)?;
+        for _ in 0..CALLS {
+            files.push(Atomic::new(null_mut()), GFP_KERNEL)?;
+        }
+        Ok(Self {
+            files,
+            used: Atomic::new(0),
+            user_bytes: Atomic::new(user_bytes),
+        })
+    }
+
+    fn cookie(&self) -> *mut c_void {
+        (&raw const *self).cast_mut().cast()
+    }
+}
+
+/// The enabled events of system calls of an instance.
+struct Calls {
+    enter: Table,
+    exit: Table,
+}
+
+impl Calls {
+    fn new(user_bytes: u64) -> Result<KBox<Self>> {
+        let calls = Self {
+            enter: Table::new(user_bytes)?,
+            exit: Table::new(user_bytes)?,
+        };
+        Ok(KBox::new(calls, GFP_KERNEL)?)
+    }
+
+    fn place(&self, call: Call) -> Option<(&Table, &Atomic<*mut c_void>)> {
+        let (table, nr) = match call {
+            Call::Enter(nr) => (&self.enter, nr),
+            Call::Exit(nr) => (&self.exit, nr),
+        };
+        Some((table, table.files.get(usize::from(nr))?))
+    }
+}
+
+/// Returns the tables of `to`, which are made when there are none.
+fn tables_of<'a>(tables: &'a mut KVec<Entry>, to: &Attachment) -> Result<&'a Calls> {
+    let same = |entry: &Entry| entry.recipient == to.recipient;
+    if !tables.iter().any(same) {
+        let (recipient, calls) = (to.recipient, Calls::new(to.user_bytes)?);
+        tables.push(Entry { recipient, calls }, GFP_KERNEL)?;
+    }
+    let found = tables.iter().find(|entry| same(entry)).ok_or(EINVAL)?;
+    Ok(&found.calls)
+}
+
+/// Starts recording `call` as `event`.
+///
+/// # Errors
+///
+/// Those of [`events::attach`], and `EINVAL` for a call that there is not.
+///
+/// # Safety
+///
+/// As for `Source::attach`; `event` is that of `call`, and not attached for this recipient.
+pub(super) unsafe fn attach(event: &Event, call: Call, to: Attachment) -> Result {
+    let mut tables = TABLES.lock();
+    let (table, slot) = tables_of(&mut tables, &to)?.place(call).ok_or(EINVAL)?;
+    // Release: pairs with `rtrace_syscall`. Without it a probe could see the file before its
+    // contents.
+    slot.store(to.cookie, Release);
+    let used = table.used.load(Relaxed);
+    if used == 0 {
+        // SAFETY: The probe of a system call expects a table, which stays until `forget`.
+        let attached = unsafe { events::attach(event, table.cookie()) };
+        if attached.is_err() {
+            // No probe has seen it.
+            slot.store(null_mut(), Relaxed);
+            return attached;
+        }
+    }
+    table.used.store(used.wrapping_add(1), Relaxed);
+    Ok(())
+}
+
+/// Stops recording it. The probe may still use the cookie until [`events::synchronize`] returns.
+///
+/// # Safety
+///
+/// Attached by [`attach`] with the same arguments, and not detached since.
+pub(super) unsafe fn detach(event: &Event, call: Call, to: Attachment) {
+    let tables = TABLES.lock();
+    let same = |entry: &&Entry| entry.recipient == to.recipient;
+    let Some((table, slot)) = tables
+        .iter()
+        .find(same)
+        .and_then(|entry| entry.calls.place(call))
+    else {
+        return;
+    };
+    slot.store(null_mut(), Relaxed);
+    let used = table.used.load(Relaxed).wrapping_sub(1);
+    table.used.store(used, Relaxed);
+    if used == 0 {
+        // SAFETY: Attached when the first event was; all events of a table have one probe and one
+        // tracepoint.
+        unsafe { events::detach(event, table.cookie()) };
+    }
+}
+
+/// Changes how many bytes are recorded of what an argument points to.
+pub(super) fn set_user_bytes(recipient: Recipient, bytes: u64) {
+    let tables = TABLES.lock();
+    for entry in tables.iter().filter(|entry| entry.recipient == recipient) {
+        entry.calls.enter.user_bytes.store(bytes, Relaxed);
+        entry.calls.exit.user_bytes.store(bytes, Relaxed);
+    }
+}
+
+/// Frees the tables of an instance, no probe of which runs any more.
+pub(super) fn forget(recipient: Recipient) {
+    TABLES.lock().retain(|entry| entry.recipient != recipient);
+}
+
+/// What is call `nr` to be recorded as? See `shim/events.h`.
+///
+/// # Safety
+///
+/// `cookie` is that of an attached probe of system calls.
+#[no_mangle]
+unsafe extern "C" fn rtrace_syscall(cookie: *mut c_void, nr: c_int) -> rt_syscall_want {
+    // SAFETY: The cookie of such a probe is a table, which goes after its probes (`forget`).
+    let table = unsafe { &*cookie.cast::<Table>() };
+    let file = usize::try_from(nr)
+        .ok()
+        .and_then(|nr| table.files.get(nr))
+        // Acquire: pairs with `attach`.
+        .map_or(null_mut(), |slot| slot.load(Acquire));
+    rt_syscall_want {
+        file,
+        user_bytes: table.user_bytes.load(Relaxed),
+    }
+}

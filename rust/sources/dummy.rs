@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A source for KUnit tests: one event, `dummy:beat`, whose probe is called by the test. All that it needs
+//! is this file and its row in [`super::KINDS`].
+
+use super::{
+    Kind,
+    Load, //
+};
+use crate::{
+    event::{
+        field::Declared,
+        format, //
+    },
+    events::{
+        next_id,
+        publish,
+        Attachment,
+        Event,
+        Fields,
+        Manner,
+        Printer,
+        Source, //
+    },
+    kapi::percpu,
+    probes::{
+        parts,
+        rtrace_commit,
+        rtrace_reserve, //
+    },
+    ring::packed::Packed, //
+};
+use core::ptr::null_mut;
+use kernel::{
+    fmt,
+    prelude::*,
+    sync::atomic::{
+        Atomic,
+        Relaxed, //
+    }, //
+};
+
+/// System and name of the event.
+pub(crate) const NAMES: (&str, &str) = ("dummy", "beat");
+
+/// Bytes of a record: the common fields, and one number.
+const SIZE: usize = 12;
+
+/// The event's own field.
+const FIELD: Declared<'static> = Declared {
+    ty: "u32",
+    name: "number",
+    size: 4,
+    align: 4,
+    len: 0,
+    signed: false,
+};
+
+/// The kind of source.
+pub(super) struct Dummies;
+
+impl Kind for Dummies {
+    fn add(&self, _: &Load<'_>) -> Result {
+        let source = KBox::new(Dummy, GFP_KERNEL)?;
+        publish(Event::with_source(next_id()?, NAMES, SIZE as u32, source)?)?;
+        Ok(())
+    }
+}
+
+/// What [`beat`] records into; null while the event is off.
+static COOKIE: Atomic<*mut c_void> = Atomic::new(null_mut());
+
+/// The source of the event. It has one recipient at a time.
+struct Dummy;
+
+impl Source for Dummy {
+    unsafe fn attach(&self, _: &Event, to: Attachment) -> Result {
+        if !COOKIE.load(Relaxed).is_null() {
+            return Err(EBUSY);
+        }
+        COOKIE.store(to.cookie, Relaxed);
+        Ok(())
+    }
+
+    unsafe fn detach(&self, _: &Event, _: Attachment) {
+        COOKIE.store(null_mut(), Relaxed);
+    }
+
+    fn visit_fields(&self, _: &Event, visit: &mut dyn FnMut(&mut Fields<'_>)) {
+        visit(&mut [FIELD].into_iter());
+    }
+
+    fn write_format(&self, event: &Event, w: &mut dyn fmt::Write) -> fmt::Result {
+        let print_fmt = "\"number=%u\", REC->number";
+        let (name, id, fields) = (event.name(), event.id(), [FIELD].into_iter());
+        format::write(w, name, id, fields, print_fmt, [].into_iter())
+    }
+
+    unsafe fn print<'p>(
+        &self,
+        _: &Event,
+        _: &[u8],
+        _: Manner,
+        _: &'p mut Printer,
+    ) -> Option<&'p [u8]> {
+        Some(b"a beat")
+    }
+}
+
+/// The event: records `number` wherever it is enabled.
+pub(crate) fn beat(number: u32) {
+    // SAFETY: The commit or the other branch enables it again.
+    unsafe { percpu::disable_preemption() };
+    let cookie = COOKIE.load(Relaxed);
+    let reserved = match cookie.is_null() {
+        true => None,
+        // SAFETY: `detach` comes before the file goes, and the one test is the only caller of both;
+        // preemption is off.
+        false => parts(unsafe { rtrace_reserve(cookie, Packed::new(SIZE).word()) }),
+    };
+    let Some((entry, token)) = reserved else {
+        // SAFETY: Disabled above.
+        return unsafe { percpu::enable_preemption() };
+    };
+    // SAFETY: The record has the number after its common fields, and is ours until the commit.
+    unsafe { entry.cast::<u32>().add(2).write(number) };
+    // SAFETY: As returned by the reservation; preemption was disabled above.
+    unsafe { rtrace_commit(cookie, entry.as_ptr(), token) };
+}

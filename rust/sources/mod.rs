@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The sources of events: what there is at load, and what comes and goes with the kernel's modules.
+//!
+//! A kind of source is a file of this folder and a row of [`KINDS`]. It makes events of the registry, each
+//! with a [`Source`](crate::events::Source) that puts its probe on. The rows are asked in their order: a
+//! row sees the events of those before it.
+
+mod call_table;
+#[cfg(CONFIG_KUNIT = "y")]
+pub(crate) mod dummy;
+mod header;
+mod layouts;
+mod modules;
+mod offers;
+mod raw;
+mod raw_desc;
+mod raw_probes;
+mod syscall;
+
+pub(crate) use self::{
+    modules::ModuleWatch,
+    raw::RawWish,
+    syscall::{
+        set_user_bytes,
+        USER_BYTES,
+        USER_MOST, //
+    }, //
+};
+
+use self::offers::Offers;
+use crate::{
+    event::btf::Btf,
+    events::{
+        names,
+        own_absent,
+        text,
+        Recipient, //
+    },
+    kapi::{
+        c,
+        kernel_btf::{
+            KernelBtf,
+            NoBtf, //
+        }, //
+    }, //
+};
+use kernel::{
+    bindings,
+    fmt,
+    prelude::*, //
+};
+
+/// What the kinds are told at load.
+struct Load<'a> {
+    raw: RawWish,
+    btf: Result<&'a KernelBtf, NoBtf>,
+}
+
+/// A module of the kernel that is being loaded, as [`Kind::prepare`] sees it: what it brings is collected
+/// before [`GROUPS`](crate::events::GROUPS) is locked.
+struct Coming {
+    raw: RawWish,
+    module: *mut bindings::module,
+    /// Its events that are known by a header.
+    headers: KVec<header::OfModule>,
+    wants_btf: bool,
+}
+
+/// A kind of source.
+///
+/// Contexts: process context, at load, at unload, or when the kernel tells of a module.
+trait Kind: Sync {
+    /// Offers its events that get their ids in ftrace's order.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    fn offer(&self, _load: &Load<'_>, _offers: &mut Offers) -> Result {
+        Ok(())
+    }
+
+    /// Adds its events that come after those. No others are added meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, and `ENOSPC` when there are too many events.
+    fn add(&self, _load: &Load<'_>) -> Result {
+        Ok(())
+    }
+
+    /// Collects what a module brings.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    ///
+    /// # Safety
+    ///
+    /// The module stays during the call.
+    unsafe fn prepare(&self, _coming: &mut Coming) -> Result {
+        Ok(())
+    }
+
+    /// Adds the events that a module brings; the caller holds [`GROUPS`](crate::events::GROUPS).
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, and `ENOSPC` when there are too many events.
+    ///
+    /// # Safety
+    ///
+    /// The module stays during the call.
+    unsafe fn add_of_module(&self, _coming: &Coming, _btf: Result<Btf<'_>, NoBtf>) -> Result {
+        Ok(())
+    }
+
+    /// Forgets an instance. No event is attached for it, and no probe of it runs.
+    fn forget(&self, _recipient: Recipient) {}
+
+    /// Frees what the registry's events named.
+    ///
+    /// # Safety
+    ///
+    /// No event is left.
+    unsafe fn exit(&self) {}
+}
+
+/// Every kind, in the order in which they are asked.
+static KINDS: &[&dyn Kind] = &[
+    &header::Headers,
+    &syscall::Syscalls,
+    &raw::RawTracepoints,
+    #[cfg(CONFIG_KUNIT = "y")]
+    &dummy::Dummies,
+];
+
+/// Adds the events that this kernel allows.
+///
+/// What cannot be recorded exactly as ftrace would is left out, and the kernel log says so. `raw` says
+/// which raw events there are besides, `btf` is the kernel's.
+///
+/// # Errors
+///
+/// `ENOMEM`.
+///
+/// # Safety
+///
+/// Called once, after `events::init`; [`exit`] is called before the module goes away, also when this fails.
+pub(crate) unsafe fn init(raw: RawWish, btf: Result<&KernelBtf, NoBtf>) -> Result {
+    let load = Load { raw, btf };
+    // SAFETY: The caller promises that this is the first call, and the only one.
+    unsafe { call_table::init() };
+    let mut offers = Offers::new();
+    for kind in KINDS {
+        kind.offer(&load, &mut offers)?;
+    }
+    offers.publish()?;
+    KINDS.iter().try_for_each(|kind| kind.add(&load))
+}
+
+/// Frees what events named.
+///
+/// # Safety
+///
+/// `events::exit` has freed them all.
+pub(crate) unsafe fn exit() {
+    for kind in KINDS {
+        // SAFETY: No event is left, says the caller.
+        unsafe { kind.exit() };
+    }
+}
+
+/// Forgets an instance, whose events are off and whose probes have ended.
+pub(crate) fn forget(recipient: Recipient) {
+    KINDS.iter().for_each(|kind| kind.forget(recipient));
+}
+
+/// Tells that an event is left out.
+fn refuse((system, name): (&str, &str), why: &dyn fmt::Display) {
+    pr_info!("{system}:{name} is not offered: {why}\n");
+}
+
+/// Returns why this event must be left out on the running kernel, if it must.
+fn absent_now(desc: &c::rt_event_desc) -> Option<&'static str> {
+    own_absent().iter().find_map(|absent| {
+        // SAFETY: The tables hold valid strings, made by the macros of `shim/events/`.
+        let (system, name, why) =
+            unsafe { (text(absent.system), text(absent.name), text(absent.why)) };
+        // SAFETY: These functions only look around.
+        let holds = (system, name) == names(desc) && unsafe { (absent.when?)() };
+        holds.then_some(why)
+    })
+}

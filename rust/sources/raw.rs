@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Tracepoints without a usable header as events.
+//!
+//! Its arguments are those of the function `__probestub_NAME`, which every tracepoint has and whose
+//! parameters BTF names. From them a descriptor is made at load; the event is `raw:NAME`. Descriptor
+//! and event live together until rtrace is unloaded.
+
+use super::{
+    raw_desc::RawDesc,
+    Coming,
+    Kind,
+    Load, //
+};
+use crate::{
+    event::{
+        btf::{
+            functions::Prototype,
+            Btf, //
+        },
+        raw::{
+            Args,
+            Unfit, //
+        }, //
+    },
+    events::{
+        by_name,
+        groups::{
+            format_of,
+            of_module,
+            return_to,
+            revenant, //
+        },
+        next_id,
+        publish,
+        text,
+        tracepoints,
+        used,
+        Event, //
+    },
+    kapi::kernel_btf::NoBtf, //
+};
+use kernel::{
+    bindings,
+    prelude::*, //
+};
+
+/// The function whose parameters are those of a tracepoint's probes.
+const STUB: &str = "__probestub_";
+
+/// For which tracepoints there are raw events.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RawWish {
+    None,
+    /// Those that have no other event.
+    Rest,
+    All,
+}
+
+impl RawWish {
+    /// From the number that a user gave to the module.
+    pub(crate) fn from_number(number: u8) -> Self {
+        match number {
+            0 => Self::None,
+            _ if cfg!(CONFIG_CFI) => {
+                refuse_all("this kernel", "it compares prototypes at calls");
+                Self::None
+            }
+            1 => Self::Rest,
+            _ => Self::All,
+        }
+    }
+}
+
+/// A tracepoint that shall have a raw event.
+struct Wanted<'a> {
+    name: &'a str,
+    tracepoint: *mut bindings::tracepoint,
+    prototype: Option<Prototype>,
+}
+
+impl Wanted<'_> {
+    fn new(tracepoint: *mut bindings::tracepoint) -> Self {
+        Self {
+            // SAFETY: The callers pass live tracepoints, whose name is a constant.
+            name: unsafe { text((*tracepoint).name) },
+            tracepoint,
+            prototype: None,
+        }
+    }
+
+    fn refuse(&self, why: &str) {
+        pr_info!("raw:{} is not offered: {why}\n", self.name);
+    }
+}
+
+/// Finds the prototypes of all `wanted` in one pass.
+fn find_prototypes(btf: &Btf<'_>, wanted: &mut [Wanted<'_>]) -> Result<Result<(), Unfit>> {
+    let mut order = KVec::with_capacity(wanted.len(), GFP_KERNEL)?;
+    for (index, tracepoint) in wanted.iter().enumerate() {
+        order.push((tracepoint.name, index), GFP_KERNEL)?;
+    }
+    order.sort_unstable();
+    let found = btf.functions(|function, prototype| {
+        let Some(name) = function.strip_prefix(STUB) else {
+            return;
+        };
+        if let Ok(at) = order.binary_search_by(|(wanted, _)| (*wanted).cmp(name)) {
+            let wanted = order.get(at).and_then(|(_, index)| wanted.get_mut(*index));
+            if let Some(wanted) = wanted {
+                wanted.prototype = Some(prototype);
+            }
+        }
+    });
+    Ok(found.map_err(Unfit::Btf))
+}
+
+/// Makes the descriptors of all `wanted` and hands them to `add`. What has none is told.
+fn describe(
+    btf: Btf<'_>,
+    wanted: &mut [Wanted<'_>],
+    mut add: impl FnMut(KBox<RawDesc>, *mut bindings::tracepoint) -> Result,
+) -> Result {
+    if let Err(why) = find_prototypes(&btf, wanted)? {
+        wanted.iter().for_each(|wanted| wanted.refuse(why.as_str()));
+        return Ok(());
+    }
+    for wanted in wanted.iter() {
+        let Some(prototype) = wanted.prototype else {
+            wanted.refuse("BTF does not know its arguments");
+            continue;
+        };
+        match Args::new(btf, prototype) {
+            Ok(args) => add(RawDesc::new(wanted.name, &args)?, wanted.tracepoint)?,
+            Err(why) => wanted.refuse(why.as_str()),
+        }
+    }
+    Ok(())
+}
+
+/// Says why there is none at all.
+fn refuse_all(of: &str, why: &str) {
+    pr_info!("raw events of {of} are not offered: {why}\n");
+}
+
+/// The kind of source.
+pub(super) struct RawTracepoints;
+
+impl Kind for RawTracepoints {
+    /// Adds the kernel's own tracepoints.
+    fn add(&self, load: &Load<'_>) -> Result {
+        if load.raw == RawWish::None {
+            return Ok(());
+        }
+        let btf = match load.btf.and_then(|kernel| Ok(kernel.btf()?)) {
+            Ok(btf) => btf,
+            Err(why) => {
+                refuse_all("this kernel", why.as_str());
+                return Ok(());
+            }
+        };
+        let has_other = |tracepoint| used().any(|event| event.tracepoint() == tracepoint);
+        let mut wanted = KVec::new();
+        for tracepoint in tracepoints::all()? {
+            if load.raw == RawWish::All || !has_other(tracepoint) {
+                wanted.push(Wanted::new(tracepoint), GFP_KERNEL)?;
+            }
+        }
+        describe(btf, &mut wanted, |desc, tracepoint| {
+            publish(Event::of_descriptor(next_id()?, desc, tracepoint)?)?;
+            Ok(())
+        })
+    }
+
+    unsafe fn prepare(&self, coming: &mut Coming) -> Result {
+        coming.wants_btf |= match coming.raw {
+            RawWish::None => false,
+            RawWish::Rest => {
+                // SAFETY: The module stays, says the caller.
+                let all = unsafe { tracepoints::of_module(coming.module) };
+                all.count() > coming.headers.len()
+            }
+            RawWish::All => true,
+        };
+        Ok(())
+    }
+
+    unsafe fn add_of_module(&self, coming: &Coming, btf: Result<Btf<'_>, NoBtf>) -> Result {
+        let (raw, module) = (coming.raw, coming.module);
+        let has_other =
+            |tracepoint| of_module(module).any(|event| event.tracepoint() == tracepoint);
+        let mut wanted = KVec::new();
+        // SAFETY: The module stays, says the caller.
+        for tracepoint in unsafe { tracepoints::of_module(module) } {
+            if raw == RawWish::All || raw == RawWish::Rest && !has_other(tracepoint) {
+                wanted.push(Wanted::new(tracepoint), GFP_KERNEL)?;
+            }
+        }
+        match btf {
+            _ if wanted.is_empty() => Ok(()),
+            Ok(btf) => describe(btf, &mut wanted, |desc, tracepoint| {
+                add_one_of_module(desc, tracepoint, module)
+            }),
+            Err(why) => {
+                // SAFETY: The module stays, says the caller; its name is terminated.
+                refuse_all(unsafe { text((*module).name.as_ptr()) }, why.as_str());
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Adds an event of a module. The caller holds [`GROUPS`](crate::events::GROUPS).
+fn add_one_of_module(
+    raw: KBox<RawDesc>,
+    tracepoint: *mut bindings::tracepoint,
+    owner: *mut bindings::module,
+) -> Result {
+    if by_name("raw", raw.name()).is_some() {
+        return Ok(());
+    }
+    if let Some(old) = revenant(raw.desc(), &[])? {
+        if let Some(desc) = old.source().descriptor() {
+            return_to(old, desc, tracepoint, owner);
+        }
+        return Ok(());
+    }
+    let id = next_id()?;
+    let format = format_of(id, raw.desc(), &[])?;
+    let mut event = Event::of_descriptor(id, raw, tracepoint)?;
+    event.set_owner(owner, Some(format))?;
+    publish(event)?;
+    Ok(())
+}

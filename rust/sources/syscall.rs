@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The events of single system calls.
+//!
+//! Their descriptors are made at load, from what the running kernel says of its calls
+//! (`shim/events/syscall_table.c`). All entries share one tracepoint and one probe, all exits another,
+//! which a table tells which calls are wanted (`call_table`).
+
+use super::{
+    call_table,
+    offers::Offers,
+    Kind,
+    Load, //
+};
+use crate::{
+    events::{
+        tracepoints,
+        Attachment,
+        Event,
+        Recipient,
+        Source, //
+    },
+    kapi::c, //
+};
+use core::ptr;
+use kernel::{
+    prelude::*,
+    sync::atomic::{
+        Atomic,
+        Relaxed, //
+    }, //
+};
+
+/// One more than the highest number of a call.
+pub(super) const CALLS: usize = c::RT_SYSCALLS as usize;
+
+/// Bytes recorded of what an argument points to, unless the user says otherwise.
+pub(crate) const USER_BYTES: u64 = c::RT_SYSCALL_USER_BYTES as u64;
+
+/// Most bytes of that.
+pub(crate) const USER_MOST: u64 = c::RT_SYSCALL_USER_MOST as u64;
+
+/// Where a task meets the kernel.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Call {
+    /// It begins the call of that number.
+    Enter(u16),
+    /// It returns from it.
+    Exit(u16),
+}
+
+impl Call {
+    fn of(desc: &c::rt_event_desc) -> Option<Self> {
+        match u32::from(desc.kind) {
+            c::rt_event_kind_RT_EVENT_SYSCALL_ENTER => Some(Self::Enter(desc.nr)),
+            c::rt_event_kind_RT_EVENT_SYSCALL_EXIT => Some(Self::Exit(desc.nr)),
+            _ => None,
+        }
+    }
+}
+
+/// What [`descs`] has made.
+static DESCS: Atomic<*mut c::rt_event_desc> = Atomic::new(ptr::null_mut());
+
+/// The source of the events of all calls.
+struct Syscall;
+
+/// Returns the call that `event` is about.
+fn call_of(event: &Event) -> Result<Call> {
+    let desc = event.desc();
+    // SAFETY: The descriptors of calls are valid until `Kind::exit`, when no event is left.
+    unsafe { desc.as_ref() }.and_then(Call::of).ok_or(EINVAL)
+}
+
+impl Source for Syscall {
+    unsafe fn attach(&self, event: &Event, to: Attachment) -> Result {
+        // SAFETY: The contract of this is that of the table, and the call is that of the event.
+        unsafe { call_table::attach(event, call_of(event)?, to) }
+    }
+
+    unsafe fn detach(&self, event: &Event, to: Attachment) {
+        if let Ok(call) = call_of(event) {
+            // SAFETY: `attach` of this source got the same arguments.
+            unsafe { call_table::detach(event, call, to) };
+        }
+    }
+
+    /// The text of a call begins with a name of its own, as in ftrace.
+    fn is_named_in_text(&self) -> bool {
+        false
+    }
+}
+
+/// Changes how many bytes are recorded for an instance of what an argument points to.
+pub(crate) fn set_user_bytes(recipient: Recipient, bytes: u64) {
+    call_table::set_user_bytes(recipient, bytes);
+}
+
+/// The kind of source.
+pub(super) struct Syscalls;
+
+impl Kind for Syscalls {
+    fn offer(&self, _: &Load<'_>, offers: &mut Offers) -> Result {
+        let calls = descs()?;
+        let tracepoints = tracepoints::find_all(calls)?;
+        for (desc, &tracepoint) in calls.iter().zip(tracepoints.iter()) {
+            if !tracepoint.is_null() {
+                offers.add_of_source(u32::from(desc.ftrace_id), desc, tracepoint, &Syscall)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn forget(&self, recipient: Recipient) {
+        call_table::forget(recipient);
+    }
+
+    unsafe fn exit(&self) {
+        let descs = DESCS.load(Relaxed);
+        DESCS.store(ptr::null_mut(), Relaxed);
+        // SAFETY: Null, or made by `rt_syscalls_new` and freed once; no event names them any more.
+        unsafe { c::rt_syscalls_free(descs) };
+    }
+}
+
+/// Describes the events of all calls. Called once, at load; valid until `Kind::exit`.
+fn descs() -> Result<&'static [c::rt_event_desc]> {
+    let mut count = 0;
+    // SAFETY: The module's init is in process context; nothing reads the tables yet.
+    let descs = unsafe { c::rt_syscalls_new(&mut count) };
+    if descs.is_null() {
+        return Err(ENOMEM);
+    }
+    DESCS.store(descs, Relaxed);
+    // SAFETY: That many were made, and nobody changes them.
+    Ok(unsafe { core::slice::from_raw_parts(descs, count as usize) })
+}
