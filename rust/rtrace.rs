@@ -14,6 +14,7 @@
 //! - `output`: how records are printed.
 //! - `probes`: where events come in, in any context.
 //! - `sources`: where events come from, and how a probe gets on each.
+//! - `actions`: what follows an event.
 //! - `tracers`: what an instance records besides its events.
 //! - `instance`: a tracer with its name: buffers, options, clock, enabled events.
 //! - `fs`: the files.
@@ -25,6 +26,7 @@ use kapi::kernel_btf::KernelBtf;
 use kernel::prelude::*;
 use sources::RawWish;
 
+mod actions;
 mod buffers;
 mod event;
 mod events;

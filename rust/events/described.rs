@@ -7,13 +7,8 @@
 //! not while [`GROUPS`] is held.
 
 use super::{
-    source::{
-        Attachment,
-        Fields, //
-    },
+    source::Attachment,
     Event,
-    Manner,
-    Printer,
     GROUPS, //
 };
 use crate::{
@@ -91,45 +86,6 @@ impl super::Source for Header {
     }
 }
 
-/// Calls `visit` with the fields of `event` after the common ones, unless its module is gone.
-pub(super) fn visit_fields(event: &Event, visit: &mut dyn FnMut(&mut Fields<'_>)) {
-    // Only that of a module's event can vanish.
-    let _groups = event.is_of_module().then(|| GROUPS.lock());
-    // SAFETY: Null or valid (invariant of `Event`), and it stays so under the lock.
-    if let Some(desc) = unsafe { event.desc().as_ref() } {
-        visit(&mut fields(desc));
-    }
-}
-
-/// Writes the text of the `format` file of `event`.
-pub(super) fn write_format(event: &Event, w: &mut dyn fmt::Write) -> fmt::Result {
-    match event.kept_format() {
-        Some(text) => w.write_str(text),
-        // SAFETY: An event without a kept text is ours, so that its descriptor is one of our module's
-        // tables, its own, or of those that its source keeps until `exit` (invariant of `Event`).
-        None => write_format_of(w, event.id(), unsafe { &*event.desc() }, own_evals()),
-    }
-}
-
-/// Returns the text of a record of `event`.
-///
-/// # Safety
-///
-/// `record` is whole, the probe of `event` wrote it, and it is not shorter than [`Event::size`].
-pub(super) unsafe fn print<'p>(
-    event: &Event,
-    record: &[u8],
-    manner: Manner,
-    printer: &'p mut Printer,
-) -> Option<&'p [u8]> {
-    // Only that of a module's event can vanish.
-    let _groups = event.is_of_module().then(|| GROUPS.lock());
-    // SAFETY: Null or valid (invariant of `Event`), and it stays so under the lock.
-    let desc = unsafe { event.desc().as_ref() }?;
-    // SAFETY: The descriptor is that of the record's event, and the caller vouches for the record.
-    Some(unsafe { printer.format(desc, record, manner) })
-}
-
 /// Writes the `format` text of an event with this descriptor.
 pub(super) fn write_format_of(
     w: &mut dyn fmt::Write,
@@ -153,10 +109,9 @@ pub(super) fn write_format_of(
 }
 
 /// Returns the fields of an event after the common ones.
-fn fields(desc: &c::rt_event_desc) -> impl Iterator<Item = Declared<'_>> {
-    let mut index = Some(0);
+pub(super) fn fields(desc: &c::rt_event_desc) -> impl Iterator<Item = Declared<'_>> {
+    let mut index = 0;
     core::iter::from_fn(move || {
-        let at = index?;
         let mut field = c::rt_field {
             type_: ptr::null(),
             name: ptr::null(),
@@ -165,12 +120,11 @@ fn fields(desc: &c::rt_event_desc) -> impl Iterator<Item = Declared<'_>> {
             len: 0,
             is_signed: false,
         };
-        // SAFETY: The descriptor is valid, and no index before was the last: then there is none here.
-        if !unsafe { c::rt_event_field(desc, at, &mut field) } {
-            index = None;
+        // SAFETY: The descriptor is valid, and its list ends where this says no: the index stays there.
+        if !unsafe { c::rt_event_field(desc, index, &mut field) } {
             return None;
         }
-        index = at.checked_add(1);
+        index = index.wrapping_add(1);
         // SAFETY: The C compiler made these strings of the header's text.
         let (ty, name) = unsafe { (text(field.type_), text(field.name)) };
         Some(Declared {

@@ -48,7 +48,11 @@ pub(crate) use self::{
 };
 
 use self::{
-    described::Header,
+    described::{
+        fields,
+        write_format_of,
+        Header, //
+    },
     source::Origin, //
 };
 use crate::{
@@ -64,11 +68,14 @@ use kernel::{
     bindings,
     fmt,
     prelude::*,
-    sync::atomic::{
-        Acquire,
-        Atomic,
-        Relaxed,
-        Release, //
+    sync::{
+        atomic::{
+            Acquire,
+            Atomic,
+            Relaxed,
+            Release, //
+        },
+        lock::GlobalGuard, //
     }, //
 };
 
@@ -142,6 +149,8 @@ pub(crate) struct Event {
     /// Name of the module that has its tracepoint; empty for the kernel.
     module: KVec<u8>,
     origin: Origin,
+    is_usual: bool,
+    is_named_in_text: bool,
     /// The whole `format` text of an event of a module; the others have it in their tables.
     format: Option<KVVec<u8>>,
     /// Null for an event that C does not describe, too.
@@ -185,6 +194,16 @@ impl Event {
         self.origin.source()
     }
 
+    /// Returns whether it is one of "all events"; see [`Source::is_usual`].
+    pub(crate) fn is_usual(&self) -> bool {
+        self.is_usual
+    }
+
+    /// Returns whether its name comes before its text; see [`Source::is_named_in_text`].
+    pub(crate) fn is_named_in_text(&self) -> bool {
+        self.is_named_in_text
+    }
+
     /// Returns what C says of it; null when its module is gone, and when C does not describe it.
     pub(crate) fn desc(&self) -> *const c::rt_event_desc {
         self.desc.load(Acquire)
@@ -205,6 +224,13 @@ impl Event {
         &self,
         f: impl FnOnce(&mut dyn Iterator<Item = Field<'_>>) -> R,
     ) -> Option<R> {
+        {
+            let _groups = self.hold();
+            // SAFETY: Null or valid (invariant), and it stays so while it is held.
+            if let Some(desc) = unsafe { self.desc().as_ref() } {
+                return Some(f(&mut field::place(fields(desc), COMMON_SIZE)));
+            }
+        }
         let (mut f, mut result) = (Some(f), None);
         self.source().visit_fields(self, &mut |fields| {
             if let Some(f) = f.take() {
@@ -214,6 +240,11 @@ impl Event {
         result
     }
 
+    /// Keeps the descriptor: only that of a module's event can vanish, and does under [`GROUPS`].
+    fn hold(&self) -> Option<GlobalGuard<GROUPS>> {
+        self.format.as_ref().map(|_| GROUPS.lock())
+    }
+
     /// Returns whether it can be enabled.
     pub(crate) fn is_offered(&self) -> bool {
         self.offered.load(Relaxed)
@@ -221,7 +252,15 @@ impl Event {
 
     /// Writes the text of its `format` file.
     pub(crate) fn write_format(&self, w: &mut dyn fmt::Write) -> fmt::Result {
-        self.source().write_format(self, w)
+        if let Some(text) = &self.format {
+            return w.write_str(as_text(Some(text)));
+        }
+        // SAFETY: An event without a kept text is ours, so that its descriptor is one of our module's
+        // tables, its own, or of those that its source keeps until `exit` (invariant); or there is none.
+        match unsafe { self.desc().as_ref() } {
+            Some(desc) => write_format_of(w, self.id, desc, own_evals()),
+            None => self.source().write_format(self, w),
+        }
     }
 
     /// Asks `question` about the event's own field of that name. `None` when there is none, or the
@@ -230,16 +269,6 @@ impl Event {
         self.with_fields(|mut fields| {
             Iterator::find(&mut fields, |field| field.declared.name == name).map(question)
         })?
-    }
-
-    /// Returns the `format` text that was kept, of an event whose module may go.
-    fn kept_format(&self) -> Option<&str> {
-        self.format.as_ref().map(|text| as_text(Some(text)))
-    }
-
-    /// Returns whether its module may go, and its descriptor with that.
-    fn is_of_module(&self) -> bool {
-        self.format.is_some()
     }
 }
 
@@ -433,6 +462,8 @@ impl Event {
                 size,
                 names,
                 module: KVec::new(),
+                is_usual: origin.source().is_usual(),
+                is_named_in_text: origin.source().is_named_in_text(),
                 origin,
                 format: None,
                 desc: Atomic::new(ptr::null_mut()),

@@ -86,24 +86,18 @@ impl Printer {
         if record.len() < event.size() {
             return None;
         }
-        // SAFETY: The record has all its fixed fields, as was just tested; the caller vouches for the rest
-        // of it and for its event.
-        unsafe { event.source().print(event, record, manner, self) }
-    }
-
-    /// Returns the text that the print function of `desc` makes of `record`.
-    ///
-    /// # Safety
-    ///
-    /// `record` is a whole record that a probe of `desc` wrote, and `desc` does not change meanwhile.
-    pub(super) unsafe fn format(
-        &mut self,
-        desc: &c::rt_event_desc,
-        record: &[u8],
-        manner: Manner,
-    ) -> &[u8] {
+        let held = event.hold();
+        // SAFETY: Null or valid (invariant of `Event`), and it stays so while it is held.
+        let Some(desc) = (unsafe { event.desc().as_ref() }) else {
+            drop(held);
+            // SAFETY: The record is whole, the event's own and long enough, as the contract of both says.
+            return unsafe { event.source().print(event, record, manner, self) };
+        };
         let mut text = ptr::null();
-        // SAFETY: The printer is ours, the descriptor and the record are the caller's promise.
+        // SAFETY:
+        // - The descriptor is valid, and remains so while it is held.
+        // - The record has all its fixed fields, as was just tested; the caller vouches for the
+        //   rest of it.
         let length = unsafe {
             c::rt_printer_format(
                 self.0.as_ptr(),
@@ -115,7 +109,7 @@ impl Printer {
         };
         // SAFETY: The text is in the printer's memory, and nobody prints again before the borrow of
         // `self` ends.
-        unsafe { core::slice::from_raw_parts(text, length) }
+        Some(unsafe { core::slice::from_raw_parts(text, length) })
     }
 
     /// The lines of callers in user space of `process`; zeros behind the last one. May sleep.

@@ -2,12 +2,12 @@
 
 //! Where an event comes from: what puts its probe on, and what knows its fields and its text.
 //!
-//! The sources are files of `sources/`. Most events are described by C, in a `struct rt_event_desc`: the
-//! default methods here ask that ([`described`]), and a source of such events says only how its probe is
-//! put on.
+//! The sources are files of `sources/`. Most events are described by C, in a `struct rt_event_desc`, which
+//! tells their fields and their text: their source says only how the probe is put on. What a source says of
+//! all its events for good is asked once, when an event is made: a call through a table of methods is dear
+//! on a CPU that needs protection from guessed branches, and a reader would pay it for each line.
 
 use super::{
-    described,
     Event,
     Manner,
     Printer, //
@@ -71,32 +71,28 @@ pub(crate) trait Source: Send + Sync {
     /// What [`Source::attach`] was told for this event, and not detached since.
     unsafe fn detach(&self, event: &Event, to: Attachment);
 
-    /// Calls `visit` with the event's own fields, in their order in the record. Does not when the module
-    /// of the event is gone.
-    fn visit_fields(&self, event: &Event, visit: &mut dyn FnMut(&mut Fields<'_>)) {
-        described::visit_fields(event, visit);
+    /// Calls `visit` with the own fields of an event that C does not describe, in their order in the record.
+    fn visit_fields(&self, _event: &Event, _visit: &mut dyn FnMut(&mut Fields<'_>)) {}
+
+    /// Writes the text of the `format` file of an event that C does not describe.
+    fn write_format(&self, _event: &Event, _w: &mut dyn fmt::Write) -> fmt::Result {
+        Ok(())
     }
 
-    /// Writes the text of the event's `format` file.
-    fn write_format(&self, event: &Event, w: &mut dyn fmt::Write) -> fmt::Result {
-        described::write_format(event, w)
-    }
-
-    /// Returns the text of a record, made by `printer`; `None` when nothing knows how to print it any
-    /// more. May sleep.
+    /// Returns the text of a record of an event that C does not describe, made by `printer`; `None` when
+    /// nothing knows how to print it any more. May sleep.
     ///
     /// # Safety
     ///
     /// `record` is whole and was written by the probe of `event`, of [`Event::size`] bytes at least.
     unsafe fn print<'p>(
         &self,
-        event: &Event,
-        record: &[u8],
-        manner: Manner,
-        printer: &'p mut Printer,
+        _event: &Event,
+        _record: &[u8],
+        _manner: Manner,
+        _printer: &'p mut Printer,
     ) -> Option<&'p [u8]> {
-        // SAFETY: The record is whole, the event's own and long enough, as the contract of this says too.
-        unsafe { described::print(event, record, manner, printer) }
+        None
     }
 
     /// Returns what the event's probe finds in the file of the event, if it looks there.

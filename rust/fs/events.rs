@@ -83,7 +83,7 @@ fn these_events<'a>(at: &'a At<'a>) -> Result<impl Iterator<Item = &'static Even
 /// Whether `event` is one of "all events": a raw one only when it is recorded already. ftrace does not
 /// have them, and a tool that wants all events of ftrace shall get these.
 fn is_meant(at: &At<'_>, event: &Event) -> bool {
-    event.source().is_usual() || at.inst.event_enabled(event)
+    event.is_usual() || at.inst.event_enabled(event)
 }
 
 /// `enable`, of an event, a system or all.

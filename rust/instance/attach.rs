@@ -32,7 +32,7 @@ impl Instance {
 
     /// Returns what sources know the instance by.
     pub(super) fn recipient(&self) -> Recipient {
-        Recipient::at(&self.recorder)
+        Recipient::at(&self.sink)
     }
 
     /// Has the source of its event put the probe of `file` on. `events` is locked.

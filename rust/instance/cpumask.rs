@@ -53,7 +53,7 @@ impl Instance {
             Wrong::TooMany => EOVERFLOW,
         })?;
         let mut there = self.cpus.lock();
-        self.buffers
+        self.buffers()
             .each_of_cpu(|cpu, ring| ring.set_disabled(DISABLE_CPU, !has(&set, cpu)));
         *there = set;
         Ok(())

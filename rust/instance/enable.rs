@@ -112,7 +112,7 @@ impl Instance {
     ///
     /// `ENODEV` for an event whose module is gone, `ENOMEM`.
     pub(crate) fn enable_event(&self, event: &'static Event) -> Result {
-        self.buffers.expand()?;
+        self.buffers().expand()?;
         self.enable(event)
     }
 
@@ -131,9 +131,8 @@ impl Instance {
         if files.iter().any(|file| file.is_for(event)) {
             return Ok(());
         }
-        // SAFETY: All three are parts of this instance, which outlives its files.
-        let file =
-            unsafe { EventFile::new(event, &self.buffers, &self.recorder, self.buffers.waker()) };
+        // SAFETY: The sink is a part of this instance, which outlives its files.
+        let file = unsafe { EventFile::new(event, &self.sink) };
         let file = KBox::new(file, GFP_KERNEL)?;
         self.filter_again(&file);
         self.pids_again(&file);

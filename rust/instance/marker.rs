@@ -4,18 +4,14 @@
 
 use super::Instance;
 use crate::{
-    buffers::Buffers,
     event::{
         context::Base,
         format, //
     },
-    kapi::{
-        percpu::CpuPin,
-        waker::Waker, //
-    },
+    kapi::percpu::CpuPin,
     probes::{
         self,
-        Recorder, //
+        Sink, //
     },
     ring::writer::Refused, //
 };
@@ -91,25 +87,14 @@ impl Instance {
         })
     }
 
-    /// What a writer needs: rings, clock, whom to tell.
+    /// Returns what a writer uses.
     #[inline(always)]
-    pub(crate) fn writing(&self) -> (&Buffers, &Recorder, &Waker) {
-        (&self.buffers, &self.recorder, self.buffers.waker())
+    pub(crate) fn sink(&self) -> &Sink {
+        &self.sink
     }
 
     fn record(&self, id: u16, len: usize, fill: impl FnOnce(&mut [u8])) -> Result<(), Refused> {
-        CpuPin::with(|pin| {
-            let (buffers, recorder) = (&self.buffers, &self.recorder);
-            probes::record(
-                pin,
-                buffers,
-                recorder,
-                self.buffers.waker(),
-                Base::new(id, 0),
-                len,
-                fill,
-            )
-        })
+        CpuPin::with(|pin| self.sink.record(pin, Base::new(id, 0), len, fill))
     }
 }
 

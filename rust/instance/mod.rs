@@ -6,8 +6,8 @@
 //! `events`, then `filters`, `pid_lists` or those of the sources, then those of `buffers`. The locks of `errors` and `cpus` are
 //! leaves. Probes take no lock.
 
+mod actions;
 mod attach;
-mod counts;
 mod cpumask;
 mod enable;
 mod error_log;
@@ -32,6 +32,7 @@ pub(crate) use self::{
 pub(crate) use crate::probes::PidList;
 
 use self::{
+    actions::Actions,
     cpumask::CpuSet,
     error_log::ErrorLog,
     filter::Shown,
@@ -52,16 +53,13 @@ use crate::{
     kapi::{
         clock,
         percpu::CpuPin,
-        stack,
         wait::Poller,
         words::SharedU64, //
     },
     probes::{
-        Counts,
         EventFile,
         PidFilter,
-        Recorder,
-        Stacks, //
+        Sink, //
     },
     ring::{
         cpu::DISABLE_USER,
@@ -99,7 +97,6 @@ use kernel::{
     sync::{
         atomic::{
             Atomic,
-            Full,
             Relaxed, //
         },
         Arc,
@@ -137,13 +134,12 @@ pub(crate) struct Instance {
     errors: ErrorLog,
     #[pin]
     tracer: Mutex<&'static dyn Tracer>,
+    /// What writers use: rings, clock, actions.
     #[pin]
-    buffers: Buffers,
-    /// What probes read of us besides the rings.
-    recorder: Recorder,
-    /// What the recorder may name.
+    sink: Sink,
+    /// What the sink names.
     #[pin]
-    counts: Mutex<Option<KBox<Counts>>>,
+    actions: Mutex<Actions>,
     /// What probes see of `pid_lists`.
     pids: PidFilter,
     /// The CPUs that a `trace_pipe` reads: one bit each, or all.
@@ -215,16 +211,15 @@ impl Instance {
                 cpus <- new_mutex!(cpus),
                 errors <- ErrorLog::new(),
                 tracer <- new_mutex!(tracers::NOP),
-                buffers <- buffers,
-                recorder: Recorder::new(ClockId::Local),
-                counts <- new_mutex!(None),
+                sink <- Sink::new(buffers, ClockId::Local),
+                actions <- new_mutex!(Actions::new()),
                 pids,
                 pipes <- new_mutex!(KVec::new()),
             }),
             GFP_KERNEL,
         )?;
         this.leave_clock();
-        this.apply(options)?;
+        this.change_options(|options| options)?;
         Ok(this)
     }
 
@@ -240,7 +235,7 @@ impl Instance {
 
     /// Returns its rings.
     pub(crate) fn buffers(&self) -> &Buffers {
-        &self.buffers
+        self.sink.buffers()
     }
 
     /// Is it the root of the file system?
@@ -266,7 +261,7 @@ impl Instance {
         sources::forget(self.recipient());
         self.forget_pids();
         if selftest::ALWAYS {
-            self.buffers.selftest(CpuSel::All);
+            self.buffers().selftest(CpuSel::All);
         }
     }
 
@@ -283,14 +278,14 @@ impl Instance {
         if on {
             enable::try_record_tasks();
         }
-        self.buffers
+        self.buffers()
             .each(|ring| ring.set_disabled(DISABLE_USER, !on));
         if !on {
             enable::try_record_tasks();
         }
         drop(turn);
         // Readers that sleep are at the end of the file when it is off.
-        self.buffers.wake_all();
+        self.buffers().wake_all();
     }
 
     /// Forgets the events of `cpus`.
@@ -298,8 +293,8 @@ impl Instance {
         if cpus == CpuSel::All {
             self.begin_again();
         }
-        self.buffers.clear(cpus);
-        self.buffers.wake_all();
+        self.buffers().clear(cpus);
+        self.buffers().wake_all();
         Ok(())
     }
 
@@ -328,83 +323,66 @@ impl Instance {
         if let Some(tracer) = tracers::of_option(opt) {
             return tracer.set_option(opt, on);
         }
-        if opt == Opt::EventCounts && on {
-            self.prepare_counts()?;
-        }
-        let mut old = self.options.load(Relaxed);
-        loop {
-            let new = OptionSet::from_bits(old).with(opt, on);
-            Self::prepare(new)?;
-            match self.options.cmpxchg(old, new.bits(), Full) {
-                Ok(_) => {
-                    self.apply(new)?;
-                    if opt == Opt::EventFork {
-                        let followed = self.follow_forks_again();
-                        if followed.is_err() {
-                            self.set_option(opt, false)?;
-                        }
-                        return followed;
-                    }
-                    if matches!(opt, Opt::RecordCmd | Opt::RecordTgid) {
-                        return enable::record_tasks_again();
-                    }
-                    return Ok(());
-                }
-                Err(now) => old = now,
+        self.change_options(|old| old.with(opt, on))?;
+        if opt == Opt::EventFork {
+            let followed = self.follow_forks_again();
+            if followed.is_err() {
+                self.set_option(opt, false)?;
             }
+            return followed;
         }
+        if matches!(opt, Opt::RecordCmd | Opt::RecordTgid) {
+            return enable::record_tasks_again();
+        }
+        Ok(())
     }
 
-    /// Gets what `options` need.
-    fn prepare(options: OptionSet) -> Result {
-        match options.has(Opt::Stack) || options.has(Opt::UserStack) {
-            true => stack::prepare(),
-            false => Ok(()),
-        }
-    }
-
-    /// Makes writers obey.
-    fn apply(&self, options: OptionSet) -> Result {
-        Self::prepare(options)?;
+    /// Changes the options and makes writers obey.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, and nothing has changed.
+    fn change_options(&self, change: impl FnOnce(OptionSet) -> OptionSet) -> Result {
+        let mut actions = self.actions.lock();
+        let options = change(OptionSet::from_bits(self.options.load(Relaxed)));
+        let prepared = actions.prepare(options)?;
+        self.options.store(options.bits(), Relaxed);
         let on = options.has(Opt::Overwrite);
-        self.buffers.each(|ring| ring.set_overwrite(on));
-        let (kernel, user) = (options.has(Opt::Stack), options.has(Opt::UserStack));
-        self.recorder.set_stacks(Stacks::new(kernel, user));
-        let counted = self.count_events(options.has(Opt::EventCounts));
-        self.buffers.waker().set_more(!self.recorder.is_simple());
-        counted
+        self.buffers().each(|ring| ring.set_overwrite(on));
+        self.follow(&mut actions, options, prepared);
+        Ok(())
     }
 
     /// The clock of its events.
     pub(crate) fn clock(&self) -> ClockId {
-        self.recorder.clock()
+        self.sink.clock()
     }
 
     /// Chooses a clock. Events of the old one are forgotten, also those of the snapshot.
     pub(crate) fn set_clock(&self, clock: ClockId) -> Result {
-        self.buffers.clear_all(|| {
-            self.recorder.set_clock(clock);
+        self.buffers().clear_all(|| {
+            self.sink.set_clock(clock);
             self.leave_clock();
             self.begin_again();
         });
-        self.buffers.wake_all();
+        self.buffers().wake_all();
         Ok(())
     }
 
     /// Leaves the clock in the gates of the rings.
     fn leave_clock(&self) {
-        let word = clock::to_leave(self.recorder.clock());
-        self.buffers.each(|ring| ring.leave_word(word));
+        let word = clock::to_leave(self.sink.clock());
+        self.buffers().each(|ring| ring.leave_word(word));
     }
 
     /// What `stats` of `cpu` says; all 0 for a CPU that cannot be.
     pub(crate) fn stats(&self, cpu: u32) -> CpuStats {
-        self.stats_in(self.buffers.bank(Buf::Live), cpu)
+        self.stats_in(self.buffers().bank(Buf::Live), cpu)
     }
 
     /// The same of the ring in `bank`.
     pub(crate) fn stats_in(&self, bank: Bank, cpu: u32) -> CpuStats {
-        let s = self.buffers.stats(bank, cpu).unwrap_or_default();
+        let s = self.buffers().stats(bank, cpu).unwrap_or_default();
         CpuStats {
             entries: s.entries(),
             overrun: s.overrun,
@@ -424,11 +402,11 @@ impl Instance {
     /// Returns whether a poller of `buf` has to do something: there are events, or it shall not wait for
     /// any. If not, `poller` is woken up when there are.
     pub(crate) fn poll(&self, buf: Buf, cpus: CpuSel, poller: &Poller<'_>) -> bool {
-        self.options().has(Opt::Block) || self.buffers.poll(buf, cpus, poller)
+        self.options().has(Opt::Block) || self.buffers().poll(buf, cpus, poller)
     }
 
     /// Does what [`Self::poll`] does for the live rings, at the watermark.
     pub(crate) fn poll_share(&self, cpus: CpuSel, poller: &Poller<'_>) -> bool {
-        self.options().has(Opt::Block) || self.buffers.poll_share(cpus, poller)
+        self.options().has(Opt::Block) || self.buffers().poll_share(cpus, poller)
     }
 }

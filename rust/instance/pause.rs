@@ -17,7 +17,7 @@ impl Instance {
     pub(crate) fn pause(self: &Arc<Self>) -> Pause {
         let mut pauses = self.pauses.lock();
         *pauses = pauses.saturating_add(1);
-        self.buffers
+        self.buffers()
             .each(|ring| ring.set_disabled(DISABLE_PAUSE, true));
         drop(pauses);
         Pause(self.clone())
@@ -30,7 +30,7 @@ impl Drop for Pause {
         *pauses = pauses.saturating_sub(1);
         if *pauses == 0 {
             self.0
-                .buffers
+                .buffers()
                 .each(|ring| ring.set_disabled(DISABLE_PAUSE, false));
         }
     }

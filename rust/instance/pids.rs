@@ -133,7 +133,7 @@ impl Instance {
     ///
     /// `ENOMEM`, and nothing has changed but that an unused instance may have got its size.
     pub(crate) fn add_pids(&self, list: PidList, pids: Option<Pids>) -> Result {
-        self.buffers.expand()?;
+        self.buffers().expand()?;
         let files = self.events.lock();
         let mut lists = self.pid_lists.lock();
         if let Some(there) = lists.of(list) {

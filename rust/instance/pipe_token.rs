@@ -27,7 +27,7 @@ impl Drop for PipeToken {
         drop(pipes);
         // What would be recorded meanwhile would be lost.
         if selftest::ALWAYS && !self.inst.tracing_on() {
-            self.inst.buffers.selftest(self.cpus);
+            self.inst.buffers().selftest(self.cpus);
         }
     }
 }

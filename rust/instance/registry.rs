@@ -109,7 +109,7 @@ pub(crate) fn remove(inst: &Arc<Instance>) -> Result {
             .retain(|other| !core::ptr::eq(Arc::as_ptr(other), this));
     };
     inst.life.remove(|| inst.rest(), unlist)?;
-    inst.buffers.wake_all();
+    inst.buffers().wake_all();
     Ok(())
 }
 

@@ -4,6 +4,7 @@
 
 use super::registry;
 use crate::{
+    actions::dummy as action,
     buffers::{
         selftest,
         Bank,
@@ -28,6 +29,7 @@ use crate::{
     sources::dummy,
     text::{
         clock::ClockId,
+        options::Opt,
         size::SizeKb, //
     },
     tracers::{
@@ -101,6 +103,35 @@ mod tests {
         assert_eq!(name_of_field, Some(8));
         registry::remove(&inst)?;
         registry::remove(&other)
+    }
+
+    #[test]
+    fn an_action_follows_the_events_of_its_instance_while_its_option_is_on() -> Result {
+        let followed = || action::FOLLOWED.load(Relaxed);
+        let event = events::by_name(dummy::NAMES.0, dummy::NAMES.1).ok_or(ENOENT)?;
+        let inst = registry::create(c"kunit-action")?;
+        inst.enable_event(event)?;
+        dummy::beat(1);
+        inst.set_option(action::OPTION, true)?;
+        assert_eq!(followed(), 0);
+        dummy::beat(2);
+        dummy::beat(3);
+        assert_eq!(followed(), 2);
+        // Another action comes and goes, and this one goes on.
+        inst.set_option(Opt::EventCounts, true)?;
+        dummy::beat(4);
+        inst.set_option(Opt::EventCounts, false)?;
+        dummy::beat(5);
+        assert_eq!(followed(), 4);
+        assert_eq!(inst.counts_of(event.id()), (1, 0));
+        inst.set_tracing_on(false);
+        dummy::beat(6);
+        inst.set_tracing_on(true);
+        inst.set_option(action::OPTION, false)?;
+        dummy::beat(7);
+        assert_eq!(followed(), 4);
+        inst.disable_events([event].into_iter())?;
+        registry::remove(&inst)
     }
 
     #[test]

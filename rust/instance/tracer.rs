@@ -23,7 +23,7 @@ impl Instance {
     /// Those of [`Tracer::start`]; then the tracer is `nop`.
     pub(crate) fn set_tracer(&self, tracer: &'static dyn Tracer) -> Result {
         let sink = Sink {
-            buffers: &self.buffers,
+            buffers: self.buffers(),
         };
         let mut present = self.tracer.lock();
         if present.name() == tracer.name() {

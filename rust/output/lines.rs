@@ -122,7 +122,7 @@ impl Lines {
         if options.has(Opt::Fields) {
             return write_fields(event, record, &mut self.symbols, out);
         }
-        if event.source().is_named_in_text() {
+        if event.is_named_in_text() {
             out.write_bytes(event.name().as_bytes())?;
             out.write_bytes(b": ")?;
         }

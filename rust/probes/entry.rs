@@ -11,18 +11,13 @@ use super::{
     },
     give_up,
     leave,
-    stack::{
-        self,
-        Stacks, //
-    },
-    tell,
     ways::{
         reserve_by_other,
         reserve_in, //
     },
     EventFile,
     ForC,
-    Recorder,
+    Hit,
     NOTHING, //
 };
 use crate::{
@@ -49,7 +44,7 @@ use core::{
 use kernel::prelude::*;
 
 /// How often the probe of a tracepoint has disabled preemption when it records.
-pub(super) const OWN: u32 = 1;
+pub(crate) const OWN: u32 = 1;
 
 /// The token of a record in the ring that the filter is to be asked about has this bit, of those that a
 /// reservation does not need itself.
@@ -126,15 +121,11 @@ unsafe extern "C" fn reserve_refused(file: &EventFile, size: Packed) -> ForC {
     black_box(unsafe { reserve_chosen(file, size) })
 }
 
-/// The event of `file` was recorded.
+/// Runs what follows an event of `file` that was recorded.
 #[inline(always)]
-fn recorded(pin: &CpuPin, file: &EventFile, recorder: &Recorder) {
-    if let Some(counts) = recorder.counts() {
-        counts.hit(pin, file.id);
-    }
-    let stacks = recorder.stacks();
-    if stacks != Stacks::NONE {
-        stack::follow(pin, file, stacks);
+fn recorded(pin: &CpuPin, file: &EventFile) {
+    if let Some(actions) = file.sink().actions() {
+        actions.recorded(&Hit { pin, file });
     }
 }
 
@@ -177,11 +168,10 @@ pub(super) unsafe fn end() {
 /// As for [`rtrace_commit`]; the token has no bits beside the place.
 #[inline(always)]
 pub(super) unsafe fn commit_plain(file: &EventFile, token: u64) {
-    // SAFETY: By the invariant of `EventFile`.
-    let buffers = unsafe { file.buffers.as_ref() };
+    let sink = file.sink();
     // The token is the place, as it has no bits.
     // SAFETY: `rtrace_reserve` found it, in the rings of the same file.
-    let ring = unsafe { buffers.rings().at(Place::new(token)) };
+    let ring = unsafe { sink.buffers().rings().at(Place::new(token)) };
     // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
     // SAFETY: The last reservation in this ring that is not over is the one of this probe.
@@ -190,9 +180,7 @@ pub(super) unsafe fn commit_plain(file: &EventFile, token: u64) {
         Err(Left::Not) => return commit_inside(file, ring),
         Err(Left::TooEarly) => return commit_again(file, ring),
     }
-    // SAFETY: By the invariant of `EventFile`.
-    let waker = unsafe { file.waker.as_ref() };
-    if !waker.is_quiet() {
+    if !sink.waker().is_quiet() {
         return told(file);
     }
     // SAFETY: By the contract.
@@ -205,10 +193,8 @@ pub(super) unsafe fn commit_plain(file: &EventFile, token: u64) {
 extern "C" fn told(file: &EventFile) {
     // SAFETY: Only functions that were called with preemption disabled call this.
     let pin = unsafe { CpuPin::assume() };
-    // SAFETY: By the invariant of `EventFile`.
-    let (recorder, waker) = unsafe { (file.recorder.as_ref(), file.waker.as_ref()) };
-    waker.published();
-    recorded(&pin, file, recorder);
+    file.sink().waker().published();
+    recorded(&pin, file);
     // SAFETY: Only `commit_plain` calls this.
     unsafe { end() };
 }
@@ -232,17 +218,9 @@ extern "C" fn commit_again(file: &EventFile, ring: &Ring) {
 fn commit_long(file: &EventFile, ring: &Ring, left: Left) {
     // SAFETY: Only `rtrace_commit` calls this.
     let pin = unsafe { CpuPin::assume() };
-    // SAFETY: By the invariant of `EventFile`.
-    let (buffers, recorder, waker) = unsafe {
-        (
-            file.buffers.as_ref(),
-            file.recorder.as_ref(),
-            file.waker.as_ref(),
-        )
-    };
     // SAFETY: The short way said so.
-    unsafe { leave(buffers, waker, ring, left) };
-    recorded(&pin, file, recorder);
+    unsafe { leave(file.sink(), ring, left) };
+    recorded(&pin, file);
     // SAFETY: Only `commit_plain` calls this.
     unsafe { end() };
 }
@@ -257,17 +235,10 @@ fn commit_long(file: &EventFile, ring: &Ring, left: Left) {
 pub(super) unsafe extern "C" fn commit_reserved(file: &EventFile, entry: *mut c_void, token: u64) {
     // SAFETY: By the contract.
     let pin = unsafe { CpuPin::assume() };
-    // SAFETY: By the invariant of `EventFile`.
-    let (buffers, recorder, waker) = unsafe {
-        (
-            file.buffers.as_ref(),
-            file.recorder.as_ref(),
-            file.waker.as_ref(),
-        )
-    };
+    let sink = file.sink();
     let (place, bits) = Place::of_token(token & !TOKEN_ASK);
     // SAFETY: `rtrace_reserve` found it, in the rings of the same file.
-    let ring = unsafe { buffers.rings().at(place) };
+    let ring = unsafe { sink.buffers().rings().at(place) };
     // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
     let Some(entry) = NonNull::new(entry.cast()) else {
@@ -285,9 +256,9 @@ pub(super) unsafe extern "C" fn commit_reserved(file: &EventFile, entry: *mut c_
         true => reserved.commit(),
         false => reserved.discard(),
     };
-    tell(ring, buffers, waker, published);
+    sink.left(ring, published);
     if wanted {
-        recorded(&pin, file, recorder);
+        recorded(&pin, file);
     }
     // SAFETY: By the contract.
     unsafe { end() };
@@ -306,8 +277,6 @@ unsafe extern "C" fn rtrace_discard(cookie: *mut c_void, entry: *mut c_void, tok
         // SAFETY: By the contract, and the token says so.
         return unsafe { scratch::Record::filled(entry) }.end();
     }
-    // SAFETY: By the invariant of `EventFile`.
-    let (buffers, waker) = unsafe { (file.buffers.as_ref(), file.waker.as_ref()) };
-    // SAFETY: By the contract.
-    unsafe { give_up(buffers, waker, entry, token & !TOKEN_ASK) };
+    // SAFETY: The caller's reservation, which is in the ring, as its token says.
+    unsafe { give_up(file.sink(), entry, token & !TOKEN_ASK) };
 }

@@ -5,15 +5,14 @@
 use super::{
     entry,
     given::given,
-    refused,
     ways::Caller,
     Filter,
     ForC,
+    Hit,
     PidFilter,
-    Recorder, //
+    Sink, //
 };
 use crate::{
-    buffers::Buffers,
     event::context::Base,
     events::{
         Attachment,
@@ -22,13 +21,13 @@ use crate::{
     },
     kapi::{
         clock,
+        grace_ref::GraceRef,
         percpu::CpuPin,
         port::{
             Kernel,
             Ring, //
         },
         scratch,
-        waker::Waker,
         words::SharedU64, //
     },
     ring::{
@@ -61,20 +60,17 @@ pub(super) enum Choice {
 ///
 /// # Invariants
 ///
-/// - What the pointers name lives longer than this.
-/// - The filter goes only after another one was set and all probes that began before have ended.
+/// The sink lives longer than this.
 pub(crate) struct EventFile {
     /// [`Gate::OPEN`] when all is recorded, so that nobody has to look closer; else 0.
     plain: SharedU64,
-    pub(super) buffers: NonNull<Buffers>,
-    pub(super) recorder: NonNull<Recorder>,
-    pub(super) waker: NonNull<Waker>,
-    pub(super) id: u16,
+    sink: NonNull<Sink>,
+    id: u16,
     pub(super) base: Base,
-    /// Address of the [`Filter`]; 0 when everything is recorded.
-    filter: SharedU64,
-    /// Address of the [`PidFilter`]; 0 when tasks do not matter.
-    pids: SharedU64,
+    /// None when everything is recorded.
+    filter: GraceRef<Filter>,
+    /// None when tasks do not matter.
+    pids: GraceRef<PidFilter>,
     /// What that makes: [`ALL`], the word of the scratch places when there is only a filter, or [`SOME`].
     chosen: SharedU64,
     retired: bool,
@@ -89,32 +85,32 @@ unsafe impl Send for EventFile {}
 unsafe impl Sync for EventFile {}
 
 impl EventFile {
-    /// For `event`, recorded into these rings.
+    /// Returns one for `event`, recorded into `sink`.
     ///
     /// # Safety
     ///
-    /// All of them live longer than the result.
-    pub(crate) unsafe fn new(
-        event: &'static Event,
-        buffers: &Buffers,
-        recorder: &Recorder,
-        waker: &Waker,
-    ) -> Self {
-        // INVARIANT: By the contract.
+    /// The sink lives longer than the result.
+    pub(crate) unsafe fn new(event: &'static Event, sink: &Sink) -> Self {
+        // INVARIANT: The caller promises that.
         Self {
             plain: SharedWord::new(Gate::OPEN),
-            buffers: buffers.into(),
-            recorder: recorder.into(),
-            waker: waker.into(),
+            sink: sink.into(),
             id: event.id(),
             base: Base::new(event.id(), entry::OWN),
-            filter: SharedWord::new(0),
-            pids: SharedWord::new(0),
+            filter: GraceRef::none(),
+            pids: GraceRef::none(),
             chosen: SharedWord::new(ALL),
             retired: false,
             event,
             probe_data: event.source().probe_data(),
         }
+    }
+
+    /// Returns what is recorded into.
+    #[inline(always)]
+    pub(crate) fn sink(&self) -> &Sink {
+        // SAFETY: It lives longer than this (invariant).
+        unsafe { self.sink.as_ref() }
     }
 
     /// The clock, if all is recorded, recording is on, and it is a clock that is made here. The gate is
@@ -134,8 +130,7 @@ impl EventFile {
     /// The ring that its events of this CPU go into.
     #[inline(always)]
     pub(super) fn ring(&self, pin: &CpuPin) -> &Ring {
-        // SAFETY: By the invariant.
-        unsafe { self.buffers.as_ref() }.rings().this(pin)
+        self.sink().buffers().rings().this(pin)
     }
 
     /// The event.
@@ -154,10 +149,15 @@ impl EventFile {
     pub(crate) fn attachment(&self, user_bytes: u64) -> Attachment {
         Attachment {
             cookie: self.cookie(),
-            // SAFETY: The recorder lives longer than this (invariant).
-            recipient: Recipient::at(unsafe { self.recorder.as_ref() }),
+            recipient: Recipient::at(self.sink()),
             user_bytes,
         }
+    }
+
+    /// Returns the id of the event.
+    #[inline(always)]
+    pub(crate) fn id(&self) -> u16 {
+        self.id
     }
 
     /// Is it the file of `event`?
@@ -184,9 +184,9 @@ impl EventFile {
 
     /// After a change of what is recorded. One caller at a time.
     fn update(&self) {
-        let chosen = match (self.filter.load(), self.pids.load()) {
-            (0, 0) => ALL,
-            (_, 0) => scratch::Places::get().map_or(SOME, scratch::Places::word),
+        let chosen = match (self.filter.is_none(), self.pids.is_none()) {
+            (true, true) => ALL,
+            (false, true) => scratch::Places::get().map_or(SOME, scratch::Places::word),
             _ => SOME,
         };
         self.chosen.store(chosen);
@@ -205,27 +205,21 @@ impl EventFile {
     /// The filter stays where it is until another one, or none, was set and
     /// [`crate::events::synchronize`] has returned, or this has gone.
     pub(crate) unsafe fn set_filter(&self, filter: Option<&Filter>) {
-        let address = filter.map_or(0, |filter| (&raw const *filter).expose_provenance());
-        // Release: its contents come first.
-        self.filter.store_release(address as u64);
+        // SAFETY: The caller keeps it until probes that may have got it have ended.
+        unsafe { self.filter.set(filter) };
         self.update();
     }
 
     /// Is there a filter?
     #[inline(always)]
     pub(super) fn has_filter(&self) -> bool {
-        self.filter.load() != 0
+        !self.filter.is_none()
     }
 
     /// The filter.
     #[inline(always)]
     pub(super) fn filter(&self) -> Option<&Filter> {
-        match self.filter.load() {
-            0 => None,
-            // SAFETY: By the invariant; the address was exposed by `set_filter`. The loads through
-            // it depend on the load of it.
-            address => Some(unsafe { &*core::ptr::with_exposed_provenance(address as usize) }),
-        }
+        self.filter.get()
     }
 
     /// Records only what `pids` does not ignore. Not at the same time as [`Self::set_filter`].
@@ -234,22 +228,15 @@ impl EventFile {
     ///
     /// It lives longer than this.
     pub(crate) unsafe fn set_pids(&self, pids: Option<&PidFilter>) {
-        let address = pids.map_or(0, |pids| (&raw const *pids).expose_provenance());
-        self.pids.store_release(address as u64);
+        // SAFETY: The caller keeps it longer than this.
+        unsafe { self.pids.set(pids) };
         self.update();
     }
 
     /// Is the task that runs on this CPU not to be recorded?
     #[inline(always)]
     pub(super) fn ignores(&self, pin: &CpuPin) -> bool {
-        match self.pids.load() {
-            0 => false,
-            address => {
-                let pids = core::ptr::with_exposed_provenance::<PidFilter>(address as usize);
-                // SAFETY: By the contract of `set_pids`, which exposed the address.
-                unsafe { &*pids }.ignores(pin)
-            }
-        }
+        self.pids.get().is_some_and(|pids| pids.ignores(pin))
     }
 
     /// Its probe is off.
@@ -266,8 +253,7 @@ impl EventFile {
 impl Caller for EventFile {
     #[inline(always)]
     fn clock(&self) -> ClockId {
-        // SAFETY: By the invariant.
-        unsafe { self.recorder.as_ref() }.clock()
+        self.sink().clock()
     }
 
     #[inline(always)]
@@ -277,11 +263,10 @@ impl Caller for EventFile {
 
     #[cold]
     fn refused(&self, pin: &CpuPin, ring: &Ring, why: Refused) {
-        // SAFETY: By the invariant.
-        let (buffers, recorder) = unsafe { (self.buffers.as_ref(), self.recorder.as_ref()) };
-        refused(ring, buffers, why);
-        if let (true, Some(counts)) = (why != Refused::Disabled, recorder.counts()) {
-            counts.lost(pin, self.id);
+        let sink = self.sink();
+        sink.refused(ring, why);
+        if let (true, Some(actions)) = (why != Refused::Disabled, sink.actions()) {
+            actions.refused(&Hit { pin, file: self });
         }
     }
 }

@@ -11,6 +11,7 @@
 
 use crate::{
     kapi::{
+        grace_ref::GraceRef,
         percpu::{
             CpuPin,
             PerCpu, //
@@ -89,16 +90,11 @@ pub(crate) enum PidList {
 }
 
 /// The lists of an instance as probes see them.
-///
-/// # Invariants
-///
-/// A set goes only after it was taken away and all probes that began before have ended.
 pub(crate) struct PidFilter {
     /// Whether events of this CPU are ignored.
     ignore: PerCpu<SharedU64>,
-    /// Addresses of the [`PidSet`]s; 0 when there is none.
-    only: SharedU64,
-    never: SharedU64,
+    only: GraceRef<PidSet>,
+    never: GraceRef<PidSet>,
 }
 
 impl PidFilter {
@@ -106,12 +102,12 @@ impl PidFilter {
     pub(crate) fn new() -> Result<Self> {
         Ok(Self {
             ignore: PerCpu::new(|_| Ok(SharedU64::zero()))?,
-            only: SharedU64::zero(),
-            never: SharedU64::zero(),
+            only: GraceRef::none(),
+            never: GraceRef::none(),
         })
     }
 
-    fn word(&self, list: PidList) -> &SharedU64 {
+    fn of(&self, list: PidList) -> &GraceRef<PidSet> {
         match list {
             PidList::Only => &self.only,
             PidList::Never => &self.never,
@@ -125,18 +121,12 @@ impl PidFilter {
     /// The set stays where it is until another one, or none, was set and
     /// [`crate::events::synchronize`] has returned, or this has gone.
     pub(crate) unsafe fn set(&self, list: PidList, set: Option<&PidSet>) {
-        let address = set.map_or(0, |set| (&raw const *set).expose_provenance());
-        // Release: its contents come first.
-        self.word(list).store_release(address as u64);
+        // SAFETY: The caller keeps it until probes that may have got it have ended.
+        unsafe { self.of(list).set(set) };
     }
 
     fn get(&self, list: PidList) -> Option<&PidSet> {
-        match self.word(list).load() {
-            0 => None,
-            // SAFETY: By the invariant; the address was exposed by `set`. The loads through it depend
-            // on the load of it.
-            address => Some(unsafe { &*core::ptr::with_exposed_provenance(address as usize) }),
-        }
+        self.of(list).get()
     }
 
     fn unlisted(&self, pid: i32) -> bool {

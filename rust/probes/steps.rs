@@ -6,14 +6,10 @@
 //! tools/guest/native measures with this source, too; whom a writer tells is the parent module's
 //! business.
 
-use super::{
-    tell,
-    Waker, //
-};
+use super::Sink;
 use crate::{
     buffers::{
         rings,
-        Buffers,
         Place, //
     },
     kapi::{
@@ -72,11 +68,11 @@ pub(crate) fn token(ring: &Ring, bits: u64) -> u64 {
 ///
 /// It is that of a reservation on this CPU, and `left` what the short way out of it said.
 #[inline(always)]
-pub(crate) unsafe fn leave(buffers: &Buffers, waker: &Waker, ring: &Ring, left: Left) {
+pub(crate) unsafe fn leave(sink: &Sink, ring: &Ring, left: Left) {
     // SAFETY: By the contract.
     let writer = unsafe { ring.writer() };
     // SAFETY: By the contract.
-    tell(ring, buffers, waker, unsafe { writer.commit_long(left) });
+    sink.left(ring, unsafe { writer.commit_long(left) });
 }
 
 /// Gives a reservation up.
@@ -85,10 +81,10 @@ pub(crate) unsafe fn leave(buffers: &Buffers, waker: &Waker, ring: &Ring, left: 
 ///
 /// `entry` and `token` are those of the last reservation in this ring that is not over.
 #[inline(always)]
-pub(crate) unsafe fn give_up(buffers: &Buffers, waker: &Waker, entry: *mut c_void, token: u64) {
+pub(crate) unsafe fn give_up(sink: &Sink, entry: *mut c_void, token: u64) {
     let (place, bits) = Place::of_token(token);
     // SAFETY: By the contract.
-    let ring = unsafe { buffers.rings().at(place) };
+    let ring = unsafe { sink.buffers().rings().at(place) };
     // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
     let Some(entry) = NonNull::new(entry.cast()) else {
@@ -96,5 +92,5 @@ pub(crate) unsafe fn give_up(buffers: &Buffers, waker: &Waker, entry: *mut c_voi
     };
     // SAFETY: By the contract.
     let published = unsafe { Reserved::from_raw(writer, entry, bits) }.discard();
-    tell(ring, buffers, waker, published);
+    sink.left(ring, published);
 }

@@ -36,7 +36,6 @@ use crate::{
         for_c,
         give_up,
         leave,
-        refused,
         reserve_by_other,
         reserve_in,
         token,
@@ -130,8 +129,7 @@ unsafe extern "C" fn rtrace_test_reserve(handle: *mut c_void, size: u64) -> ForC
     let size = unsafe { Packed::from_word(size) };
     // SAFETY: The caller disabled preemption before the call.
     let pin = unsafe { CpuPin::assume() };
-    let (buffers, ..) = inst.writing();
-    let ring = buffers.rings().this(&pin);
+    let ring = inst.buffers().rings().this(&pin);
     let gate = ring.gate();
     // SAFETY: By the contract; the ring of this CPU, and its gate. `Instance` leaves nothing else there.
     unsafe {
@@ -149,8 +147,7 @@ unsafe extern "C" fn rtrace_test_reserve(handle: *mut c_void, size: u64) -> ForC
 impl Caller for Instance {
     #[inline(always)]
     fn clock(&self) -> ClockId {
-        let (_, recorder, _) = self.writing();
-        recorder.clock()
+        self.sink().clock()
     }
 
     #[inline(always)]
@@ -161,7 +158,7 @@ impl Caller for Instance {
 
     #[cold]
     fn refused(&self, _pin: &CpuPin, ring: &Ring, why: Refused) {
-        refused(ring, self.writing().0, why);
+        self.sink().refused(ring, why);
     }
 }
 
@@ -175,15 +172,15 @@ impl Caller for Instance {
 unsafe extern "C" fn rtrace_test_commit(handle: *mut c_void, _entry: *mut c_void, token: u64) {
     // SAFETY: `handle` holds a reference of its instance until it is closed.
     let inst = unsafe { &*handle.cast::<Instance>() };
-    let (buffers, _, waker) = inst.writing();
+    let sink = inst.sink();
     let (place, _) = Place::of_token(token);
     // SAFETY: `rtrace_test_reserve` found it, in the rings of the same instance.
-    let ring = unsafe { buffers.rings().at(place) };
+    let ring = unsafe { sink.buffers().rings().at(place) };
     // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
     // SAFETY: The last reservation in this ring that is not over is the one of the caller.
     match unsafe { writer.commit_short() } {
-        Ok(()) => waker.published(),
+        Ok(()) => sink.waker().published(),
         Err(Left::Not) => commit_inside(inst, ring),
         Err(Left::TooEarly) => commit_again(inst, ring),
     }
@@ -206,9 +203,8 @@ extern "C" fn commit_again(inst: &Instance, ring: &Ring) {
 /// Goes the long way out of `ring`.
 #[inline(always)]
 fn commit_long(inst: &Instance, ring: &Ring, left: Left) {
-    let (buffers, _, waker) = inst.writing();
     // SAFETY: The short way said so.
-    unsafe { leave(buffers, waker, ring, left) };
+    unsafe { leave(inst.sink(), ring, left) };
 }
 
 /// Gives what was reserved up.
@@ -220,9 +216,8 @@ fn commit_long(inst: &Instance, ring: &Ring, left: Left) {
 unsafe extern "C" fn rtrace_test_discard(handle: *mut c_void, entry: *mut c_void, token: u64) {
     // SAFETY: `handle` holds a reference of its instance until it is closed.
     let inst = unsafe { &*handle.cast::<Instance>() };
-    let (buffers, _, waker) = inst.writing();
     // SAFETY: `entry` and `token` are of a reservation in this instance that is not over.
-    unsafe { give_up(buffers, waker, entry, token) };
+    unsafe { give_up(inst.sink(), entry, token) };
 }
 
 /// The time by the clock of the instance. Any context, NMI included.
@@ -234,8 +229,7 @@ unsafe extern "C" fn rtrace_test_discard(handle: *mut c_void, entry: *mut c_void
 unsafe extern "C" fn rtrace_test_clock(handle: *mut c_void) -> u64 {
     // SAFETY: `handle` holds a reference of its instance until it is closed.
     let inst = unsafe { &*handle.cast::<Instance>() };
-    let (_, recorder, _) = inst.writing();
-    clock::read(recorder.clock())
+    clock::read(inst.sink().clock())
 }
 
 /// Consumes all unread events of `cpu`, one by one as `trace_pipe` does. Returns how many, or an error.

@@ -12,10 +12,7 @@ use crate::{
         percpu::CpuPin,
         words::SharedU64, //
     },
-    probes::{
-        Recorder,
-        Waker, //
-    },
+    probes::Sink,
     ring::port::SharedWord, //
 };
 use kernel::{
@@ -30,30 +27,28 @@ pub(crate) type InstanceRef = Arc<Instance>;
 #[pin_data]
 pub(crate) struct Instance {
     #[pin]
-    buffers: Buffers,
-    recorder: Recorder,
-    waker: Waker,
+    sink: Sink,
 }
 
 impl Instance {
     /// Its rings.
     pub(crate) fn buffers(&self) -> &Buffers {
-        &self.buffers
+        self.sink.buffers()
     }
 
-    /// What a writer uses.
+    /// Returns what a writer uses.
     #[inline(always)]
-    pub(crate) fn writing(&self) -> (&Buffers, &Recorder, &Waker) {
-        (&self.buffers, &self.recorder, &self.waker)
+    pub(crate) fn sink(&self) -> &Sink {
+        &self.sink
     }
 
     /// Records these bytes as one event.
     pub(crate) fn raw_data(&self, bytes: &[u8]) -> Result {
         CpuPin::with(|pin| {
-            let ring = self.buffers.rings().this(pin);
+            let ring = self.buffers().rings().this(pin);
             // SAFETY: The ring of the CPU that we are pinned to.
             let writer = unsafe { ring.writer() };
-            let now = || clock::read(self.recorder.clock());
+            let now = || clock::read(self.sink.clock());
             let mut reserved = writer.reserve(bytes.len(), now).map_err(|_| ENOSPC)?;
             reserved.payload().copy_from_slice(bytes);
             reserved.commit();
@@ -83,9 +78,7 @@ pub(crate) mod registry {
         let buffers = Buffers::new(size / PAGE_SIZE, overwrite)?;
         Arc::pin_init(
             pin_init!(Instance {
-                buffers <- buffers,
-                recorder: Recorder::new(ClockId::Called),
-                waker: Waker::new(),
+                sink <- Sink::new(buffers),
             }),
             GFP_KERNEL,
         )
@@ -136,9 +129,9 @@ pub(crate) mod registry {
             b"off.inline" => (&both.room, true, ClockId::Inline),
             _ => return Err(ENOENT),
         };
-        inst.recorder.set_clock(clock);
+        inst.sink.set_clock(clock);
         // SAFETY: Rows and this come one after the other: they are parameters of one module.
-        unsafe { inst.buffers.reset(off, clock) };
+        unsafe { inst.buffers().reset(off, clock) };
         Ok(Found(inst.clone()))
     }
 }

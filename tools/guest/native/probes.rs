@@ -36,18 +36,37 @@ use crate::{
         writer::Refused, //
     }, //
 };
+use kernel::prelude::*;
 
-/// What writers read of an instance besides the rings.
-pub(crate) struct Recorder {
+/// What writers use of an instance.
+#[pin_data]
+pub(crate) struct Sink {
+    #[pin]
+    buffers: Buffers,
     clock: SharedU64,
+    waker: Waker,
 }
 
-impl Recorder {
-    /// With this clock.
-    pub(crate) fn new(clock: ClockId) -> Self {
-        Self {
-            clock: SharedWord::new(clock as u64),
-        }
+impl Sink {
+    /// Returns one with these rings.
+    pub(crate) fn new(buffers: impl PinInit<Buffers>) -> impl PinInit<Self> {
+        pin_init!(Self {
+            buffers <- buffers,
+            clock: SharedWord::new(ClockId::Called as u64),
+            waker: Waker::new(),
+        })
+    }
+
+    /// Returns the rings.
+    #[inline(always)]
+    pub(crate) fn buffers(&self) -> &Buffers {
+        &self.buffers
+    }
+
+    /// Returns what writers look at after an event.
+    #[inline(always)]
+    pub(crate) fn waker(&self) -> &Waker {
+        &self.waker
     }
 
     /// Chooses the clock.
@@ -55,7 +74,7 @@ impl Recorder {
         self.clock.store(clock as u64);
     }
 
-    /// The clock.
+    /// Returns the clock.
     #[inline(always)]
     pub(crate) fn clock(&self) -> ClockId {
         match self.clock.load() {
@@ -63,6 +82,19 @@ impl Recorder {
             _ => ClockId::Inline,
         }
     }
+
+    /// A writer has left `ring`.
+    #[inline(always)]
+    pub(crate) fn left(&self, _ring: &Ring, what: Published) {
+        match what {
+            Published::Nothing => {}
+            Published::Events | Published::Mark => self.waker.published(),
+        }
+    }
+
+    /// Nobody watches the rings here; the loops count what was refused.
+    #[cold]
+    pub(crate) fn refused(&self, _ring: &Ring, _why: Refused) {}
 }
 
 /// Who waits for events: nobody, but writers look.
@@ -93,15 +125,3 @@ impl Waker {
         self.woken.store(1);
     }
 }
-
-#[inline(always)]
-fn tell(_ring: &Ring, _buffers: &Buffers, waker: &Waker, what: Published) {
-    match what {
-        Published::Nothing => {}
-        Published::Events | Published::Mark => waker.published(),
-    }
-}
-
-/// Nobody watches the rings here; the loops count what was refused.
-#[cold]
-pub(crate) fn refused(_ring: &Ring, _buffers: &Buffers, _why: Refused) {}

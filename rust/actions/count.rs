@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How often each event of an instance was recorded, and how often it was refused.
+//! How often each event of an instance was recorded, and how often it was refused: `event-counts`.
 //!
-//! Counted by the probes, each CPU for itself by one instruction that an interrupt cannot split, in any
-//! context. Probes that nobody asked to count pay a load and a branch.
+//! Each CPU counts for itself, by one instruction that an interrupt cannot split.
 
+use super::{
+    Follower,
+    Memory, //
+};
 use crate::{
     events::{
         CAPACITY,
@@ -18,9 +21,41 @@ use crate::{
         },
         words::LocalU64, //
     },
-    ring::port::LocalWord, //
+    probes::{
+        Action,
+        Hit, //
+    },
+    ring::port::LocalWord,
+    text::options::Opt, //
 };
-use kernel::prelude::*;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+/// The row of the action.
+pub(super) struct EventCounts;
+
+impl Follower for EventCounts {
+    fn option(&self) -> Opt {
+        Opt::EventCounts
+    }
+
+    fn action(&self, memory: &mut Memory) -> Result<Arc<dyn Action>> {
+        let counts = match &memory.counts {
+            Some(counts) => counts.clone(),
+            None => Arc::new(Counts::new()?, GFP_KERNEL)?,
+        };
+        memory.counts = Some(counts.clone());
+        Ok(counts)
+    }
+
+    fn begin(&self, memory: &Memory) {
+        if let Some(counts) = &memory.counts {
+            counts.reset();
+        }
+    }
+}
 
 /// The counts of one event on one CPU.
 struct Count {
@@ -32,8 +67,12 @@ struct Count {
 pub(crate) struct Counts(PerCpu<KVVec<Count>>);
 
 impl Counts {
-    /// All 0.
-    pub(crate) fn new() -> Result<Self> {
+    /// Returns counts that are all 0.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    fn new() -> Result<Self> {
         let made = PerCpu::new(|_| {
             let mut counts = KVVec::with_capacity(CAPACITY, GFP_KERNEL | __GFP_NOWARN)?;
             for _ in 0..CAPACITY {
@@ -54,23 +93,7 @@ impl Counts {
         self.0.this(pin).get(usize::from(at))
     }
 
-    /// The event `id` was recorded.
-    #[cold]
-    pub(super) fn hit(&self, pin: &CpuPin, id: u16) {
-        if let Some(count) = self.here(pin, id) {
-            count.hits.add(1);
-        }
-    }
-
-    /// The event `id` was refused though recording was on.
-    #[cold]
-    pub(super) fn lost(&self, pin: &CpuPin, id: u16) {
-        if let Some(count) = self.here(pin, id) {
-            count.lost.add(1);
-        }
-    }
-
-    /// Recorded and refused, over all CPUs.
+    /// Returns how often the event `id` was recorded and refused, over all CPUs.
     pub(crate) fn of(&self, id: u16) -> (u64, u64) {
         let at = usize::from(id.saturating_sub(FIRST_ID));
         cpus::possible()
@@ -83,13 +106,27 @@ impl Counts {
             })
     }
 
-    /// Makes all 0. Nobody counts.
-    pub(crate) fn reset(&self) {
+    /// Makes all 0. No probe counts meanwhile.
+    fn reset(&self) {
         for counts in cpus::possible().filter_map(|cpu| self.0.of(cpu)) {
             for count in counts {
                 count.hits.set(0);
                 count.lost.set(0);
             }
+        }
+    }
+}
+
+impl Action for Counts {
+    fn recorded(&self, hit: &Hit<'_>) {
+        if let Some(count) = self.here(hit.pin, hit.file.id()) {
+            count.hits.add(1);
+        }
+    }
+
+    fn refused(&self, hit: &Hit<'_>) {
+        if let Some(count) = self.here(hit.pin, hit.file.id()) {
+            count.lost.add(1);
         }
     }
 }

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! An action for KUnit tests, which counts the events that it follows. All that it needs is this file and
+//! its row in [`super::ALL`]. Its option is one that no writer knows otherwise.
+
+use super::{
+    Follower,
+    Memory, //
+};
+use crate::{
+    probes::{
+        Action,
+        Hit, //
+    },
+    text::options::Opt, //
+};
+use kernel::{
+    prelude::*,
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc, //
+    }, //
+};
+
+/// The option that switches it.
+pub(crate) const OPTION: Opt = Opt::SymAddr;
+
+/// How many events it has followed.
+pub(crate) static FOLLOWED: Atomic<u32> = Atomic::new(0);
+
+/// A dummy action.
+pub(super) struct Dummy;
+
+impl Follower for Dummy {
+    fn option(&self) -> Opt {
+        OPTION
+    }
+
+    fn action(&self, _: &mut Memory) -> Result<Arc<dyn Action>> {
+        Ok(Arc::new(Dummy, GFP_KERNEL)?)
+    }
+
+    fn begin(&self, _: &Memory) {
+        FOLLOWED.store(0, Relaxed);
+    }
+}
+
+impl Action for Dummy {
+    fn recorded(&self, _: &Hit<'_>) {
+        FOLLOWED.fetch_add(1, Relaxed);
+    }
+}

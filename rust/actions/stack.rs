@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The stacks after an event: what `stacktrace` and `userstacktrace` record.
+//!
+//! A stack is a record of its own after that of the event; a writer that interrupts may record between the
+//! two.
+
+use super::{
+    Follower,
+    Memory, //
+};
+use crate::{
+    event::{
+        context::Base,
+        format, //
+    },
+    kapi::{
+        context,
+        stack::{
+            self,
+            DEPTH, //
+        }, //
+    },
+    probes::{
+        Action,
+        Hit,
+        OWN, //
+    },
+    text::{
+        options::Opt,
+        stack::{
+            fill,
+            HEAD, //
+        }, //
+    }, //
+};
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+/// The stack in the kernel.
+pub(super) struct KernelStack;
+
+/// The stack in user space.
+pub(super) struct UserStack;
+
+impl Follower for KernelStack {
+    fn option(&self) -> Opt {
+        Opt::Stack
+    }
+
+    fn action(&self, _: &mut Memory) -> Result<Arc<dyn Action>> {
+        stack::prepare()?;
+        Ok(Arc::new(KernelStack, GFP_KERNEL)?)
+    }
+}
+
+impl Follower for UserStack {
+    fn option(&self) -> Opt {
+        Opt::UserStack
+    }
+
+    fn action(&self, _: &mut Memory) -> Result<Arc<dyn Action>> {
+        stack::prepare()?;
+        Ok(Arc::new(UserStack, GFP_KERNEL)?)
+    }
+}
+
+impl Action for KernelStack {
+    fn recorded(&self, hit: &Hit<'_>) {
+        stack::with_callers(hit.pin, hit.file.event().owner(), |callers| {
+            put(hit, format::KERNEL_STACK.id, callers.len() as u32, callers);
+        });
+    }
+}
+
+impl Action for UserStack {
+    fn recorded(&self, hit: &Hit<'_>) {
+        // What is not in memory cannot be fetched from NMI.
+        if !context::raw().in_nmi() {
+            stack::with_user_callers(hit.pin, |process, callers| {
+                put(hit, format::USER_STACK.id, process, callers);
+            });
+        }
+    }
+}
+
+/// Records a number and addresses. The ring counts what it refuses.
+fn put(hit: &Hit<'_>, id: u16, number: u32, addresses: &[u64]) {
+    let addresses = addresses.get(..DEPTH).unwrap_or(addresses);
+    let len = HEAD.wrapping_add(addresses.len().wrapping_mul(8));
+    let (sink, base) = (hit.file.sink(), Base::new(id, OWN));
+    let _ = sink.record(hit.pin, base, len, |rest| fill(rest, number, addresses));
+}

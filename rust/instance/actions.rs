@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What follows each event of an instance, as its options want it.
+//!
+//! Writers follow a reference to the list of actions. It is replaced as a whole, and freed when all writers
+//! that may have found it have ended.
+
+use super::Instance;
+use crate::{
+    actions::{
+        self,
+        Memory, //
+    },
+    kapi::grace,
+    probes::ActionList,
+    text::options::OptionSet, //
+};
+use kernel::prelude::*;
+
+/// The actions of an instance.
+pub(super) struct Actions {
+    /// The options that `list` was made of.
+    options: OptionSet,
+    list: Option<KBox<ActionList>>,
+    memory: Memory,
+}
+
+impl Actions {
+    /// None.
+    pub(super) fn new() -> Self {
+        Self {
+            options: OptionSet::from_bits(0),
+            list: None,
+            memory: Memory::default(),
+        }
+    }
+
+    /// Gets what `options` need.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(super) fn prepare(&mut self, options: OptionSet) -> Result<Prepared> {
+        match actions::are_same(self.options, options) {
+            true => Ok(Prepared(None)),
+            false => Ok(Prepared(Some(actions::list(options, &mut self.memory)?))),
+        }
+    }
+}
+
+/// A list that can be put in place of the present one without memory; `None` where that stays.
+pub(super) struct Prepared(Option<Option<KBox<ActionList>>>);
+
+impl Instance {
+    /// Puts what was prepared for `options` after each event. Waits for writers when there was something.
+    pub(super) fn follow(&self, actions: &mut Actions, options: OptionSet, prepared: Prepared) {
+        let Prepared(Some(list)) = prepared else {
+            return;
+        };
+        actions::begin(actions.options, options, &actions.memory);
+        // SAFETY: The list that was there is freed below, after all writers that may have found it; the new
+        // one is in a box that goes by the same way, or with the instance, whose probes are off then.
+        unsafe { self.sink.set_actions(list.as_deref()) };
+        actions.options = options;
+        if let Some(old) = core::mem::replace(&mut actions.list, list) {
+            grace::writers_left();
+            drop(old);
+        }
+    }
+
+    /// Returns how often the event `id` was recorded and refused while it was counted.
+    pub(crate) fn counts_of(&self, id: u16) -> (u64, u64) {
+        self.actions.lock().memory.counts_of(id)
+    }
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A reference that writers follow in any context, and whose target goes only after a grace period.
+//!
+//! The owner of the target is elsewhere, under a lock: it sets another reference, waits until all writers
+//! that may have followed the old one have ended, and frees what that named.
+
+use super::words::SharedU64;
+use crate::ring::port::SharedWord as _;
+use core::{
+    marker::PhantomData,
+    ptr, //
+};
+
+/// A reference to a `T`, or none.
+///
+/// # Invariants
+///
+/// The word is 0 or the exposed address of a `T` that stays as the caller of [`GraceRef::set`] promised.
+pub(crate) struct GraceRef<T> {
+    address: SharedU64,
+    target: PhantomData<*const T>,
+}
+
+// SAFETY: It hands out shared references only.
+unsafe impl<T: Sync> Sync for GraceRef<T> {}
+// SAFETY: It owns nothing.
+unsafe impl<T: Sync> Send for GraceRef<T> {}
+
+impl<T> GraceRef<T> {
+    /// Returns one to nothing.
+    pub(crate) const fn none() -> Self {
+        Self {
+            address: SharedU64::zero(),
+            target: PhantomData,
+        }
+    }
+
+    /// Returns whether there is none. Any context.
+    #[inline(always)]
+    pub(crate) fn is_none(&self) -> bool {
+        self.address.load() == 0
+    }
+
+    /// Returns the target. Any context.
+    #[inline(always)]
+    pub(crate) fn get(&self) -> Option<&T> {
+        match self.address.load() {
+            0 => None,
+            // SAFETY: The address of a `T` that is there as long as this caller may use it (invariant). Its
+            // contents come first: loads through the address depend on the load of it, which pairs with
+            // the release in `set`.
+            address => Some(unsafe { &*ptr::with_exposed_provenance(address as usize) }),
+        }
+    }
+
+    /// Sets the target, from now on.
+    ///
+    /// # Safety
+    ///
+    /// It stays where it is until another one, or none, was set and every caller of [`GraceRef::get`] that
+    /// may have got it has ended; or until this is gone.
+    pub(crate) unsafe fn set(&self, target: Option<&T>) {
+        let address = target.map_or(0, |target| ptr::from_ref(target).expose_provenance());
+        // INVARIANT: Exposed just now; the caller promises the rest.
+        // Release: pairs with the dependency in `get`.
+        self.address.store_release(address as u64);
+    }
+}
