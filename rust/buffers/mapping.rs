@@ -57,7 +57,7 @@ impl Mapped {
         self.meta.tell(&Told {
             size: reader.subbuf_size(),
             count: self.ids.count(),
-            reader: self.ids.of(lent.page),
+            reader: self.ids.of(lent.index),
             consumed: lent.read,
             lost: lent.lost,
             entries,

@@ -70,7 +70,7 @@ use crate::{
     },
     ring::{
         cpu::DISABLE_QUIESCE,
-        view::CpuStats, //
+        view::RingStats, //
     }, //
 };
 use kernel::{
@@ -199,7 +199,7 @@ impl Buffers {
     }
 
     /// What the ring of `cpu` in `bank` has counted.
-    pub(crate) fn stats(&self, bank: Bank, cpu: u32) -> Result<CpuStats> {
+    pub(crate) fn stats(&self, bank: Bank, cpu: u32) -> Result<RingStats> {
         self.read_in(bank, cpu, |r| Ok(r.stats()))
     }
 

@@ -10,7 +10,7 @@ use crate::{
     kapi::port::Kernel,
     ring::{
         reader::Reader,
-        view::Viewed, //
+        view::SubBufView, //
     }, //
 };
 use kernel::prelude::*;
@@ -85,7 +85,7 @@ impl PageCopy {
     }
 
     /// Became a copy of what is `v`, in `bank`, where that is the `past`.
-    pub(super) fn viewed(&mut self, bank: Bank, past: Past, v: Viewed) {
+    pub(super) fn viewed(&mut self, bank: Bank, past: Past, v: SubBufView) {
         self.bank = bank;
         self.seq = v.seq;
         self.len = v.end as usize;

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     kapi::pages::Image,
-    ring::give::Part, //
+    ring::give::PartialTake, //
 };
 use kernel::prelude::*;
 
@@ -58,18 +58,18 @@ impl Buffers {
         cpu: u32,
         image: &mut Image,
         room: usize,
-    ) -> Result<Part> {
+    ) -> Result<PartialTake> {
         self.take_from(buf, cpu, |stays, mut reader| {
             let size = reader.subbuf_size();
             let pages = image.of_size(cpu, size)?;
             let taken = match room < size {
                 true => reader.take_part(pages, room),
                 false => reader.take(pages, stays).map(|taken| match taken {
-                    true => Part::Taken,
-                    false => Part::Empty,
+                    true => PartialTake::Taken,
+                    false => PartialTake::Empty,
                 }),
             };
-            Ok(taken.unwrap_or(Part::Empty))
+            Ok(taken.unwrap_or(PartialTake::Empty))
         })
     }
 }

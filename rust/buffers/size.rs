@@ -302,6 +302,6 @@ pub(super) fn parts(
     }
     Ok(Parts {
         slots: words,
-        pages: subbufs,
+        subbufs,
     })
 }

@@ -4,7 +4,7 @@
 //! Called by `trace` and `trace_pipe` with copies of sub-buffers. [`Walk`] goes over one copy;
 //! [`Tour`] goes from copy to copy for a reader that consumes nothing, and knows what it missed. Pure.
 
-use crate::ring::cursor::{usual, Cursor, Event};
+use crate::ring::cursor::{usual, Cursor, DecodedEvent};
 
 /// A walk over the events of a copied sub-buffer. It does not hold the copy: every call gets the same
 /// `data`, the committed bytes without the header.
@@ -27,7 +27,7 @@ struct Found {
 
 impl Found {
     #[inline(always)]
-    fn at(event: &Event<'_>) -> Self {
+    fn at(event: &DecodedEvent<'_>) -> Self {
         Found {
             time: event.time,
             // Both are in the data.

@@ -18,7 +18,7 @@ use crate::{
         wait::Poller,
         waker::Waker, //
     },
-    ring::mark::Ask, //
+    ring::watermark::WakeCondition, //
 };
 use kernel::{
     prelude::*,
@@ -108,8 +108,8 @@ impl Buffers {
     fn ask(&self, cpu: u32, percent: u32) -> Result<Option<&Waker>> {
         let side = self.side(cpu)?;
         match self.read_of(Buf::Live, cpu, |_, mut r| Ok(r.ask(percent)))? {
-            Ask::Event => Ok(None),
-            Ask::Mark { passed } => {
+            WakeCondition::Event => Ok(None),
+            WakeCondition::Watermark { passed } => {
                 if passed {
                     side.watermark.wake_all();
                 }

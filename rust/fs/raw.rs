@@ -27,7 +27,7 @@ use crate::{
         pages::Image,
         wait::Poller, //
     },
-    ring::give::Part, //
+    ring::give::PartialTake, //
 };
 use kernel::{
     iov::IovIterDest,
@@ -68,14 +68,14 @@ impl Raw {
     }
 
     /// Gets the next sub-buffer, or of its events those for which the user has room.
-    fn fill(&mut self, at: &At<'_>, room: usize) -> Result<Part> {
+    fn fill(&mut self, at: &At<'_>, room: usize) -> Result<PartialTake> {
         // Until it is done, nothing of the page is to be given, whatever happens.
         self.given = usize::MAX;
         let part = at
             .inst
             .buffers()
             .raw_read(self.buf, self.cpu, &mut self.page, room)?;
-        if part == Part::Taken {
+        if part == PartialTake::Taken {
             self.given = 0;
         }
         Ok(part)
@@ -88,9 +88,9 @@ impl TraceFile for Raw {
     fn read(&mut self, at: &At<'_>, out: &mut IovIterDest<'_>, pos: &mut i64) -> Result<Step> {
         if self.given >= self.page.bytes().len() {
             match self.fill(at, out.len())? {
-                Part::Taken => {}
-                Part::TooShort => return Ok(Step::Bytes(0)),
-                Part::Empty => {
+                PartialTake::Taken => {}
+                PartialTake::TooShort => return Ok(Step::Bytes(0)),
+                PartialTake::Empty => {
                     return Ok(Step::Empty(Want {
                         buf: self.buf,
                         cpus: CpuSel::One(self.cpu),

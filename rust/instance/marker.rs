@@ -13,7 +13,7 @@ use crate::{
         self,
         Sink, //
     },
-    ring::writer::Refused, //
+    ring::writer::ReserveError, //
 };
 use kernel::prelude::*;
 
@@ -78,12 +78,12 @@ impl Instance {
             }
         })
         .map_err(|refused| match refused {
-            Refused::Disabled => EBADF,
-            Refused::Full => ENOSPC,
-            Refused::CommitOverrun => EBUSY,
-            Refused::Recursion => EDEADLK,
-            Refused::TooBig => E2BIG,
-            Refused::Broken => EIO,
+            ReserveError::Disabled => EBADF,
+            ReserveError::Full => ENOSPC,
+            ReserveError::CommitOverrun => EBUSY,
+            ReserveError::Recursion => EDEADLK,
+            ReserveError::TooBig => E2BIG,
+            ReserveError::Broken => EIO,
         })
     }
 
@@ -93,7 +93,12 @@ impl Instance {
         &self.sink
     }
 
-    fn record(&self, id: u16, len: usize, fill: impl FnOnce(&mut [u8])) -> Result<(), Refused> {
+    fn record(
+        &self,
+        id: u16,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Result<(), ReserveError> {
         CpuPin::with(|pin| self.sink.record(pin, Base::new(id, 0), len, fill))
     }
 }

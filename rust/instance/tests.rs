@@ -314,7 +314,7 @@ mod broken {
             inst.buffers().spoil(cpu, Word::Closing, 1 << 40)?;
         }
         // Who leaves a sub-buffer meets it: the second one of this length. So does the first one in a ring
-        // that holds nothing, for it goes the long way out: the task may have gone to another CPU.
+        // that holds nothing, for it takes the slow path out: the task may have gone to another CPU.
         static LONG: [u8; 3000] = [b'x'; 3000];
         let texts: [&[u8]; 3] = [&LONG, &LONG, b"too late"];
         let (cpu, met) = CpuPin::with(|pin| (pin.cpu(), texts.map(|text| inst.marker(text, 0))));

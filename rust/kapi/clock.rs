@@ -29,7 +29,7 @@ use super::{
         NoBtf, //
     }, //
 };
-use crate::ring::cpu::Gate;
+use crate::ring::cpu::GateWord;
 pub(crate) use crate::text::clock::ClockId;
 use core::{
     arch::asm,
@@ -100,7 +100,7 @@ const fn place_of(word: u64) -> u64 {
 /// What is left in the gates of rings whose clock is `clock`.
 pub(crate) fn to_leave(clock: ClockId) -> u64 {
     match (Here::of(clock).map(Here::word), clock) {
-        (Some(word), _) if Gate::can_hold(word) => word,
+        (Some(word), _) if GateWord::can_hold(word) => word,
         (_, ClockId::Local) => LEFT_CALLED,
         (_, ClockId::X86Tsc) => LEFT_TSC,
         _ => LEFT_OTHER,

@@ -19,7 +19,7 @@ use super::{
     }, //
 };
 use crate::ring::{
-    packed::Packed,
+    packed::PackedSize,
     port::LocalWord, //
 };
 use core::{
@@ -45,7 +45,7 @@ use kernel::{
 const MOST: usize = bindings::PAGE_SIZE - size_of::<u64>();
 
 /// The word of its size: those of shorter ones are less.
-const LONGEST: u64 = Packed::new(MOST).word();
+const LONGEST: u64 = PackedSize::new(MOST).word();
 
 /// What one CPU has. All bits 0 are nobody's place.
 #[repr(C)]
@@ -125,7 +125,7 @@ impl Places {
     /// Room for a record of this size on this CPU, of unknown content, until [`Record::end`]. Nothing
     /// when somebody uses it, or when the record is too long.
     #[inline(always)]
-    pub(crate) fn begin(self, pin: &CpuPin, size: Packed) -> Option<NonNull<c_void>> {
+    pub(crate) fn begin(self, pin: &CpuPin, size: PackedSize) -> Option<NonNull<c_void>> {
         // SAFETY: By the invariant; all are there until `exit`, whose caller promises that nobody is here
         // then.
         let place: &KBox<Place> =
@@ -167,9 +167,9 @@ impl Record<'_> {
 
     /// Its size.
     #[inline(always)]
-    pub(crate) fn size(&self) -> Packed {
+    pub(crate) fn size(&self) -> PackedSize {
         // SAFETY: By the second invariant.
-        unsafe { Packed::from_word(self.0.used.get()) }
+        unsafe { PackedSize::from_word(self.0.used.get()) }
     }
 
     /// Its bytes.

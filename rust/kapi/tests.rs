@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     ring::{
-        cpu::Gate,
+        cpu::GateWord,
         port::{
             LocalWord,
             SharedWord, //
@@ -172,7 +172,7 @@ mod tests {
             assert_eq!(clock::to_leave(ClockId::Local), here.word());
         }
         for &clock in ClockId::ALL {
-            assert!(Gate::can_hold(clock::to_leave(clock)));
+            assert!(GateWord::can_hold(clock::to_leave(clock)));
         }
     }
 

@@ -39,7 +39,7 @@ use crate::{
         percpu::CpuPin,
         scratch, //
     },
-    ring::packed::Packed, //
+    ring::packed::PackedSize, //
 };
 use kernel::prelude::*;
 
@@ -49,7 +49,7 @@ use kernel::prelude::*;
 ///
 /// As there.
 #[inline(never)]
-pub(super) unsafe extern "C" fn reserve_chosen(file: &EventFile, size: Packed) -> ForC {
+pub(super) unsafe extern "C" fn reserve_chosen(file: &EventFile, size: PackedSize) -> ForC {
     match file.choice() {
         Choice::Filtered(places) => {
             // SAFETY: By the contract.
@@ -72,7 +72,7 @@ pub(super) unsafe extern "C" fn reserve_chosen(file: &EventFile, size: Packed) -
 ///
 /// As there.
 #[inline(never)]
-unsafe extern "C" fn reserve_some(file: &EventFile, size: Packed) -> ForC {
+unsafe extern "C" fn reserve_some(file: &EventFile, size: PackedSize) -> ForC {
     // SAFETY: By the contract.
     let pin = unsafe { CpuPin::assume() };
     if file.ignores(&pin) {
@@ -99,7 +99,7 @@ unsafe extern "C" fn reserve_some(file: &EventFile, size: Packed) -> ForC {
 ///
 /// As for [`reserve_chosen`].
 #[inline(always)]
-unsafe fn reserve_wanted(file: &EventFile, size: Packed) -> ForC {
+unsafe fn reserve_wanted(file: &EventFile, size: PackedSize) -> ForC {
     // SAFETY: By the contract.
     let pin = unsafe { CpuPin::assume() };
     let ring = file.ring(&pin);

@@ -31,10 +31,10 @@ use crate::{
         scratch, //
     },
     ring::{
-        cpu::Gate,
-        packed::Packed,
-        reserved::Reserved,
-        writer::Left, //
+        cpu::GateWord,
+        packed::PackedSize,
+        reservation::Reservation,
+        writer::FastCommit, //
     }, //
 };
 use core::{
@@ -59,7 +59,7 @@ pub(super) const TOKEN_SCRATCH: u64 = TOKEN_ASK;
 ///
 /// # Safety
 ///
-/// `cookie` is that of an attached probe, `size` what [`Packed::new`] makes of
+/// `cookie` is that of an attached probe, `size` what [`PackedSize::new`] makes of
 /// [`COMMON`](super::COMMON) bytes or more, preemption is disabled until [`rtrace_commit`] or
 /// [`rtrace_discard`], one of which follows unless the entry is null.
 #[no_mangle]
@@ -67,7 +67,7 @@ pub(crate) unsafe extern "C" fn rtrace_reserve(cookie: *mut c_void, size: u64) -
     // SAFETY: By the contract; `disable` waits for probes before the file goes.
     let file = unsafe { &*cookie.cast::<EventFile>() };
     // SAFETY: By the contract.
-    let size = unsafe { Packed::from_word(size) };
+    let size = unsafe { PackedSize::from_word(size) };
     // SAFETY: By the contract.
     let pin = unsafe { CpuPin::assume() };
     let ring = file.ring(&pin);
@@ -90,9 +90,9 @@ pub(crate) unsafe extern "C" fn rtrace_reserve(cookie: *mut c_void, size: u64) -
 #[inline(never)]
 unsafe extern "C" fn reserve_closer(
     file: &EventFile,
-    size: Packed,
+    size: PackedSize,
     ring: &Ring,
-    gate: Gate,
+    gate: GateWord,
 ) -> ForC {
     // SAFETY: By the contract.
     unsafe {
@@ -116,7 +116,7 @@ unsafe extern "C" fn reserve_closer(
 /// As there.
 #[cold]
 #[inline(never)]
-unsafe extern "C" fn reserve_refused(file: &EventFile, size: Packed) -> ForC {
+unsafe extern "C" fn reserve_refused(file: &EventFile, size: PackedSize) -> ForC {
     // SAFETY: By the contract. Or the compiler would see that this is a jump and make it elsewhere.
     black_box(unsafe { reserve_chosen(file, size) })
 }
@@ -175,10 +175,10 @@ pub(super) unsafe fn commit_plain(file: &EventFile, token: u64) {
     // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
     // SAFETY: The last reservation in this ring that is not over is the one of this probe.
-    match unsafe { writer.commit_short() } {
+    match unsafe { writer.commit_fast() } {
         Ok(()) => {}
-        Err(Left::Not) => return commit_inside(file, ring),
-        Err(Left::TooEarly) => return commit_again(file, ring),
+        Err(FastCommit::NotTried) => return commit_inside(file, ring),
+        Err(FastCommit::Raced) => return commit_again(file, ring),
     }
     if !sink.waker().is_quiet() {
         return told(file);
@@ -199,26 +199,26 @@ extern "C" fn told(file: &EventFile) {
     unsafe { end() };
 }
 
-/// Goes the long way out of `ring`, which the writer has not left. The [`end`].
+/// takes the slow path out of `ring`, which the writer has not left. The [`end`].
 #[cold]
 #[inline(never)]
 extern "C" fn commit_inside(file: &EventFile, ring: &Ring) {
-    commit_long(file, ring, Left::Not);
+    commit_slow(file, ring, FastCommit::NotTried);
 }
 
-/// Goes the long way out of `ring`, which the writer has left too early. The [`end`].
+/// takes the slow path out of `ring`, which the writer has left too early. The [`end`].
 #[cold]
 #[inline(never)]
 extern "C" fn commit_again(file: &EventFile, ring: &Ring) {
-    commit_long(file, ring, Left::TooEarly);
+    commit_slow(file, ring, FastCommit::Raced);
 }
 
-/// Goes the long way out of `ring`. The [`end`].
+/// takes the slow path out of `ring`. The [`end`].
 #[inline(always)]
-fn commit_long(file: &EventFile, ring: &Ring, left: Left) {
+fn commit_slow(file: &EventFile, ring: &Ring, left: FastCommit) {
     // SAFETY: Only `rtrace_commit` calls this.
     let pin = unsafe { CpuPin::assume() };
-    // SAFETY: The short way said so.
+    // SAFETY: The fast path said so.
     unsafe { leave(file.sink(), ring, left) };
     recorded(&pin, file);
     // SAFETY: Only `commit_plain` calls this.
@@ -246,7 +246,7 @@ pub(super) unsafe extern "C" fn commit_reserved(file: &EventFile, entry: *mut c_
         return unsafe { end() };
     };
     // SAFETY: By the contract.
-    let mut reserved = unsafe { Reserved::from_raw(writer, entry, bits) };
+    let mut reserved = unsafe { Reservation::from_raw(writer, entry, bits) };
     // Without a filter it was taken away a moment ago: everything is wanted.
     let wanted = token & TOKEN_ASK == 0
         || file

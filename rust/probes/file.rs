@@ -31,10 +31,10 @@ use crate::{
         words::SharedU64, //
     },
     ring::{
-        cpu::Gate,
+        cpu::GateWord,
         port::SharedWord,
-        reserved::Reserved,
-        writer::Refused, //
+        reservation::Reservation,
+        writer::ReserveError, //
     },
     text::clock::ClockId, //
 };
@@ -62,7 +62,7 @@ pub(super) enum Choice {
 ///
 /// The sink lives longer than this.
 pub(crate) struct EventFile {
-    /// [`Gate::OPEN`] when all is recorded, so that nobody has to look closer; else 0.
+    /// [`GateWord::OPEN`] when all is recorded, so that nobody has to look closer; else 0.
     plain: SharedU64,
     sink: NonNull<Sink>,
     id: u16,
@@ -93,7 +93,7 @@ impl EventFile {
     pub(crate) unsafe fn new(event: &'static Event, sink: &Sink) -> Self {
         // INVARIANT: The caller promises that.
         Self {
-            plain: SharedWord::new(Gate::OPEN),
+            plain: SharedWord::new(GateWord::OPEN),
             sink: sink.into(),
             id: event.id(),
             base: Base::new(event.id(), entry::OWN),
@@ -116,7 +116,7 @@ impl EventFile {
     /// The clock, if all is recorded, recording is on, and it is a clock that is made here. The gate is
     /// that of a ring of this file.
     #[inline(always)]
-    pub(super) fn clock_here(&self, gate: Gate) -> Option<clock::Here> {
+    pub(super) fn clock_here(&self, gate: GateWord) -> Option<clock::Here> {
         // SAFETY: `Instance` leaves nothing else there.
         unsafe { clock::Here::left_when(gate, &self.plain) }
     }
@@ -192,7 +192,7 @@ impl EventFile {
         self.chosen.store(chosen);
         // Behind what is to be looked at then.
         self.plain.store(match chosen {
-            ALL => Gate::OPEN,
+            ALL => GateWord::OPEN,
             _ => 0,
         });
     }
@@ -257,15 +257,15 @@ impl Caller for EventFile {
     }
 
     #[inline(always)]
-    fn given(&self, ring: &Ring, reserved: Reserved<'_, Kernel>) -> ForC {
+    fn given(&self, ring: &Ring, reserved: Reservation<'_, Kernel>) -> ForC {
         given(self, ring, reserved)
     }
 
     #[cold]
-    fn refused(&self, pin: &CpuPin, ring: &Ring, why: Refused) {
+    fn refused(&self, pin: &CpuPin, ring: &Ring, why: ReserveError) {
         let sink = self.sink();
         sink.refused(ring, why);
-        if let (true, Some(actions)) = (why != Refused::Disabled, sink.actions()) {
+        if let (true, Some(actions)) = (why != ReserveError::Disabled, sink.actions()) {
             actions.refused(&Hit { pin, file: self });
         }
     }

@@ -22,14 +22,14 @@ use crate::{
             Ring, //
         },
     },
-    ring::reserved::Reserved, //
+    ring::reservation::Reservation, //
 };
 use core::mem::size_of;
 use kernel::prelude::*;
 
 /// What C gets of a reservation.
 #[inline(always)]
-pub(super) fn given(file: &EventFile, ring: &Ring, reserved: Reserved<'_, Kernel>) -> ForC {
+pub(super) fn given(file: &EventFile, ring: &Ring, reserved: Reservation<'_, Kernel>) -> ForC {
     let (entry, bits) = reserved.into_raw();
     let (entry, token) = (entry.as_ptr().cast(), token(ring, bits));
     let raw = context::raw();

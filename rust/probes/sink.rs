@@ -19,9 +19,9 @@ use crate::{
         words::SharedU64, //
     },
     ring::{
-        mark::Published,
         port::SharedWord,
-        writer::Refused, //
+        watermark::Publication,
+        writer::ReserveError, //
     },
     text::clock::ClockId, //
 };
@@ -109,7 +109,7 @@ impl Sink {
         base: Base,
         len: usize,
         fill: impl FnOnce(&mut [u8]),
-    ) -> Result<(), Refused> {
+    ) -> Result<(), ReserveError> {
         let ring = self.buffers.rings().this(pin);
         // SAFETY: The ring of the CPU that `pin` keeps this on.
         let writer = unsafe { ring.writer() };
@@ -126,11 +126,11 @@ impl Sink {
 
     /// Wakes the readers that want to know `what` a writer published when it left `ring`. Any context.
     #[inline(always)]
-    pub(super) fn left(&self, ring: &Ring, what: Published) {
+    pub(super) fn left(&self, ring: &Ring, what: Publication) {
         match what {
-            Published::Nothing => {}
-            Published::Events => self.waker().published(),
-            Published::Mark => {
+            Publication::Nothing => {}
+            Publication::Events => self.waker().published(),
+            Publication::Watermark => {
                 self.waker().published();
                 self.buffers.watermark_reached(ring);
             }
@@ -139,11 +139,11 @@ impl Sink {
 
     /// Tells whom it concerns that `ring` refused a writer. Any context.
     #[cold]
-    pub(crate) fn refused(&self, ring: &Ring, why: Refused) {
+    pub(crate) fn refused(&self, ring: &Ring, why: ReserveError) {
         match why {
-            Refused::Broken => self.buffers.refused(ring),
+            ReserveError::Broken => self.buffers.refused(ring),
             // Those that interrupted it may have filled the ring, and it has published their events.
-            Refused::Full | Refused::TooBig => self.buffers.watermark_reached(ring),
+            ReserveError::Full | ReserveError::TooBig => self.buffers.watermark_reached(ring),
             _ => {}
         }
     }

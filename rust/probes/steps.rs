@@ -17,8 +17,8 @@ use crate::{
         port::Ring, //
     },
     ring::{
-        reserved::Reserved,
-        writer::Left, //
+        reservation::Reservation,
+        writer::FastCommit, //
     }, //
 };
 use core::{
@@ -62,17 +62,17 @@ pub(crate) fn token(ring: &Ring, bits: u64) -> u64 {
     rings::place(ring).token(bits)
 }
 
-/// Goes the long way out of `ring`.
+/// takes the slow path out of `ring`.
 ///
 /// # Safety
 ///
-/// It is that of a reservation on this CPU, and `left` what the short way out of it said.
+/// It is that of a reservation on this CPU, and `left` what the fast path out of it said.
 #[inline(always)]
-pub(crate) unsafe fn leave(sink: &Sink, ring: &Ring, left: Left) {
+pub(crate) unsafe fn leave(sink: &Sink, ring: &Ring, left: FastCommit) {
     // SAFETY: By the contract.
     let writer = unsafe { ring.writer() };
     // SAFETY: By the contract.
-    sink.left(ring, unsafe { writer.commit_long(left) });
+    sink.left(ring, unsafe { writer.commit_slow(left) });
 }
 
 /// Gives a reservation up.
@@ -91,6 +91,6 @@ pub(crate) unsafe fn give_up(sink: &Sink, entry: *mut c_void, token: u64) {
         return;
     };
     // SAFETY: By the contract.
-    let published = unsafe { Reserved::from_raw(writer, entry, bits) }.discard();
+    let published = unsafe { Reservation::from_raw(writer, entry, bits) }.discard();
     sink.left(ring, published);
 }

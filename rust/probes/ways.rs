@@ -26,12 +26,12 @@ use crate::{
         }, //
     },
     ring::{
-        cpu::Gate,
-        packed::Packed,
-        reserved::Reserved,
+        cpu::GateWord,
+        packed::PackedSize,
+        reservation::Reservation,
         writer::{
-            Declined,
-            Refused, //
+            FastReserve,
+            ReserveError, //
         }, //
     },
 };
@@ -43,10 +43,10 @@ pub(crate) trait Caller {
     fn clock(&self) -> ClockId;
 
     /// What C gets of a reservation in `ring`.
-    fn given(&self, ring: &Ring, reserved: Reserved<'_, Kernel>) -> ForC;
+    fn given(&self, ring: &Ring, reserved: Reservation<'_, Kernel>) -> ForC;
 
     /// `ring`, that of this CPU, has refused a record.
-    fn refused(&self, pin: &CpuPin, ring: &Ring, why: Refused);
+    fn refused(&self, pin: &CpuPin, ring: &Ring, why: ReserveError);
 }
 
 /// Reserves in `ring`, where recording is on, at the time that `time` gives.
@@ -57,13 +57,13 @@ pub(crate) trait Caller {
 #[inline(always)]
 pub(crate) unsafe fn reserve_in<C: Caller>(
     caller: &C,
-    size: Packed,
+    size: PackedSize,
     ring: &Ring,
     time: impl FnOnce() -> Option<u64>,
 ) -> ForC {
     // SAFETY: By the contract.
     let writer = unsafe { ring.writer() };
-    match writer.place_short(size.payload(), size, time) {
+    match writer.reserve_fast(size.payload(), size, time) {
         Some(reserved) => caller.given(ring, reserved),
         // SAFETY: By the contract.
         None => unsafe { reserve_inside(caller, size, ring) },
@@ -78,9 +78,9 @@ pub(crate) unsafe fn reserve_in<C: Caller>(
 #[inline(always)]
 pub(crate) unsafe fn reserve_by_other<C: Caller>(
     caller: &C,
-    size: Packed,
+    size: PackedSize,
     ring: &Ring,
-    gate: Gate,
+    gate: GateWord,
 ) -> ForC {
     // SAFETY: By the contract; a gate that is what was left is that of a ring that records.
     unsafe {
@@ -99,7 +99,7 @@ pub(crate) unsafe fn reserve_by_other<C: Caller>(
 ///
 /// As there.
 #[inline(never)]
-unsafe extern "C" fn reserve_by_tsc<C: Caller>(caller: &C, size: Packed, ring: &Ring) -> ForC {
+unsafe extern "C" fn reserve_by_tsc<C: Caller>(caller: &C, size: PackedSize, ring: &Ring) -> ForC {
     // SAFETY: By the contract.
     unsafe { reserve_in(caller, size, ring, || Some(clock::tsc())) }
 }
@@ -112,7 +112,7 @@ unsafe extern "C" fn reserve_by_tsc<C: Caller>(caller: &C, size: Packed, ring: &
 #[inline(never)]
 unsafe extern "C" fn reserve_by_sched_clock<C: Caller>(
     caller: &C,
-    size: Packed,
+    size: PackedSize,
     ring: &Ring,
 ) -> ForC {
     // SAFETY: By the contract.
@@ -125,7 +125,11 @@ unsafe extern "C" fn reserve_by_sched_clock<C: Caller>(
 ///
 /// As there.
 #[inline(never)]
-unsafe extern "C" fn reserve_by_clock<C: Caller>(caller: &C, size: Packed, ring: &Ring) -> ForC {
+unsafe extern "C" fn reserve_by_clock<C: Caller>(
+    caller: &C,
+    size: PackedSize,
+    ring: &Ring,
+) -> ForC {
     let clock = caller.clock();
     // SAFETY: By the contract.
     unsafe { reserve_in(caller, size, ring, || Some(clock::by_call(clock))) }
@@ -137,7 +141,7 @@ unsafe extern "C" fn reserve_by_clock<C: Caller>(caller: &C, size: Packed, ring:
 ///
 /// As for [`reserve_by_other`].
 #[inline(always)]
-unsafe fn reserve_off<C: Caller>(caller: &C, ring: &Ring, gate: Gate) -> ForC {
+unsafe fn reserve_off<C: Caller>(caller: &C, ring: &Ring, gate: GateWord) -> ForC {
     if gate.is_broken() {
         // SAFETY: By the contract.
         return unsafe { reserve_broken(caller, ring) };
@@ -160,18 +164,18 @@ unsafe extern "C" fn reserve_broken<C: Caller>(caller: &C, ring: &Ring) -> ForC 
     black_box(NOTHING)
 }
 
-/// Reserves what the short way declined once it had entered.
+/// Reserves what the fast path declined once it had entered.
 ///
 /// # Safety
 ///
 /// As for [`reserve_in`].
 #[cold]
 #[inline(never)]
-unsafe extern "C" fn reserve_inside<C: Caller>(caller: &C, size: Packed, ring: &Ring) -> ForC {
+unsafe extern "C" fn reserve_inside<C: Caller>(caller: &C, size: PackedSize, ring: &Ring) -> ForC {
     // SAFETY: By the contract.
     let (pin, writer) = unsafe { (CpuPin::assume(), ring.writer()) };
     let time = || clock::read(caller.clock());
-    match writer.reserve_long(size.payload(), Declined::Inside, time) {
+    match writer.reserve_slow(size.payload(), FastReserve::Entered, time) {
         Ok(reserved) => caller.given(ring, reserved),
         Err(why) => {
             caller.refused(&pin, ring, why);

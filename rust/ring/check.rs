@@ -7,14 +7,14 @@
 //!
 //! I1 and I12 say what actors do, not what words hold: they cannot be seen here.
 
-use super::cpu::{CpuRing, Current, ReaderState};
+use super::cpu::{CpuRing, CurrentSubBuf, ReaderState};
 use super::cursor::Cursor;
 use super::port::{LocalWord, Port, SharedWord};
 use super::pos::{Pos, Seq};
-use super::slot::{PageIndex, SlotWord, State};
+use super::slot::{SlotWord, State, SubBufIndex};
 use super::subbuf::SubBuf;
 use super::violation::Violation;
-use super::wire::{self, Record};
+use super::wire::{self, WireRecord};
 
 /// What the clock promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +80,7 @@ struct Chain {
 
 /// The last event of a sub-buffer.
 #[derive(Clone, Copy)]
-struct Last {
+struct LastEvent {
     next: u32,
     time: u64,
 }
@@ -102,9 +102,11 @@ impl<P: Port> Check<'_, P> {
         ensure(inside, Violation::Position)?;
         ensure(w.closing.get() == self.open, Violation::Closing)?;
         // I14, less what is looked at with the contents.
-        if w.nest.is_short() || w.times.named(self.pos).is_some() {
-            let held = self.held(self.open).and_then(|s| self.ring.page(s.page()));
-            let same = held.is_some_and(|page| core::ptr::eq(page, self.ring.live_page()));
+        if w.nest.allows_fast() || w.times.named(self.pos).is_some() {
+            let held = self
+                .held(self.open)
+                .and_then(|s| self.ring.subbuf(s.index()));
+            let same = held.is_some_and(|subbuf| core::ptr::eq(subbuf, self.ring.live_subbuf()));
             ensure(same || held.is_none(), Violation::Hint)?;
         }
         let hint = SlotWord::from_raw(w.hint.get());
@@ -115,7 +117,7 @@ impl<P: Port> Check<'_, P> {
         // It may be that of `ahead`.
         let next = self.open.wrapping_add(1);
         let held = self.held(hint.seq()).filter(|_| hint.seq() <= next);
-        let same = held.is_some_and(|s| s.page() == hint.page());
+        let same = held.is_some_and(|s| s.index() == hint.index());
         ensure(same || self.held(self.open).is_none(), Violation::Hint)
     }
 
@@ -154,14 +156,14 @@ impl<P: Port> Check<'_, P> {
     }
 
     /// The reader's sub-buffer, when it is in no slot.
-    fn taken(&self) -> Option<Current> {
-        let stays = |c: &Current| c.attached && self.held(c.seq).is_some();
+    fn taken(&self) -> Option<CurrentSubBuf> {
+        let stays = |c: &CurrentSubBuf| c.attached && self.held(c.seq).is_some();
         self.state.current.filter(|c| !stays(c))
     }
 
-    fn tag(&self, index: PageIndex) -> Result<Seq, Violation> {
-        let page = self.ring.page(index).ok_or(Violation::Place)?;
-        Ok(self.ring.layout.seq(Pos(page.commit.load())))
+    fn tag(&self, index: SubBufIndex) -> Result<Seq, Violation> {
+        let subbuf = self.ring.subbuf(index).ok_or(Violation::Place)?;
+        Ok(self.ring.layout.seq(Pos(subbuf.commit.load())))
     }
 
     /// I3, I4, I6: the slots, from the oldest to the newest.
@@ -184,12 +186,12 @@ impl<P: Port> Check<'_, P> {
                 State::Empty
             };
             ensure(s.state() == Some(expected), Violation::State)?;
-            let attached = |c: Current| c.attached && (c.seq, c.page) == (seq, s.page());
+            let attached = |c: CurrentSubBuf| c.attached && (c.seq, c.index) == (seq, s.index());
             let detached = self.state.current.is_some_and(attached);
             ensure(s.detached() == detached, Violation::Detach)?;
             if expected == State::Empty || seq > self.open {
                 // What was in it before is older.
-                ensure(self.tag(s.page())? < seq.min(self.open), Violation::Tag)?;
+                ensure(self.tag(s.index())? < seq.min(self.open), Violation::Tag)?;
             }
             seq = seq.wrapping_add(1);
         }
@@ -200,7 +202,7 @@ impl<P: Port> Check<'_, P> {
     fn places(&self) -> Result<(), Violation> {
         let ring = self.ring;
         let third = match self.taken() {
-            Some(c) => c.page,
+            Some(c) => c.index,
             None => {
                 let spare = self.state.spare;
                 ensure(ring.s.spare.load() == u64::from(spare.0), Violation::Spare)?;
@@ -208,12 +210,12 @@ impl<P: Port> Check<'_, P> {
                 spare
             }
         };
-        let count = ring.pages().len();
+        let count = ring.subbufs().len();
         let mut from = 0usize;
         while from < count {
             let mut seen = [0u64; MANY / 64];
             let in_slots = ring.slots().iter();
-            let in_slots = in_slots.map(|slot| SlotWord::from_raw(slot.load()).page());
+            let in_slots = in_slots.map(|slot| SlotWord::from_raw(slot.load()).index());
             for index in in_slots.chain([third]) {
                 let index = index.0 as usize;
                 ensure(index < count, Violation::Place)?;
@@ -238,10 +240,10 @@ impl<P: Port> Check<'_, P> {
     /// As for [`CpuRing::check`].
     unsafe fn contents(&self) -> Result<(), Violation> {
         let (ring, state) = (self.ring, self.state);
-        for page in ring.pages() {
-            let open = self.held(self.open).and_then(|s| ring.page(s.page()));
-            let here = open.is_some_and(|o| core::ptr::eq(o, page));
-            ensure(here || page.padded.get() == 0, Violation::End)?;
+        for subbuf in ring.subbufs() {
+            let open = self.held(self.open).and_then(|s| ring.subbuf(s.index()));
+            let here = open.is_some_and(|o| core::ptr::eq(o, subbuf));
+            ensure(here || subbuf.padded.get() == 0, Violation::End)?;
         }
         let mut chain = Chain {
             next: None,
@@ -251,7 +253,7 @@ impl<P: Port> Check<'_, P> {
         };
         if let Some(c) = self.taken() {
             // SAFETY: by the contract.
-            unsafe { self.sub_buffer(c.seq, c.page, &mut chain) }?;
+            unsafe { self.sub_buffer(c.seq, c.index, &mut chain) }?;
             // A resize may have lost events here without a gap in the numbers.
             chain.next = None;
         }
@@ -259,7 +261,7 @@ impl<P: Port> Check<'_, P> {
         for seq in self.untaken().max(self.oldest())..=self.open {
             let s = self.held(seq).ok_or(Violation::Number)?;
             // SAFETY: by the contract.
-            last = unsafe { self.sub_buffer(seq, s.page(), &mut chain) }?;
+            last = unsafe { self.sub_buffer(seq, s.index(), &mut chain) }?;
         }
         self.time_known(last)?;
         let overrun = ring.w.counters.overrun.get();
@@ -276,25 +278,25 @@ impl<P: Port> Check<'_, P> {
     unsafe fn sub_buffer(
         &self,
         seq: Seq,
-        index: PageIndex,
+        index: SubBufIndex,
         chain: &mut Chain,
-    ) -> Result<Option<Last>, Violation> {
+    ) -> Result<Option<LastEvent>, Violation> {
         let (ring, layout) = (self.ring, *self.ring.layout);
-        let page = ring.page(index).ok_or(Violation::Place)?;
-        let commit = self.committed(seq, page)?;
+        let subbuf = ring.subbuf(index).ok_or(Violation::Place)?;
+        let commit = self.committed(seq, subbuf)?;
         let end = layout.offset(commit);
         // SAFETY: no writer is active, and the offset is at most the capacity (`committed`).
-        let data = unsafe { page.at_rest(end) };
+        let data = unsafe { subbuf.at_rest(end) };
         let events = records(data)?;
         ensure(events == layout.count(commit), Violation::Records)?;
         // SAFETY: no writer is active.
-        let (stamp, length) = unsafe { page.head() };
-        let same = end == 0 || stamp == page.stamp.get();
+        let (stamp, length) = unsafe { subbuf.head() };
+        let same = end == 0 || stamp == subbuf.stamp.get();
         let long = length & wire::LENGTH_MASK == u64::from(end);
         ensure(same && long, Violation::Head)?;
-        let base = page.base.get();
+        let base = subbuf.base.get();
         let read = match self.state.current.filter(|c| c.seq == seq) {
-            Some(c) => self.reader(&c, page, data)?,
+            Some(c) => self.reader(&c, subbuf, data)?,
             None => 0,
         };
         let follows = chain.next == Some(seq) && base == chain.serial;
@@ -307,12 +309,12 @@ impl<P: Port> Check<'_, P> {
         chain.serial = base.wrapping_add(events);
         chain.remaining = chain.remaining.wrapping_add(events.wrapping_sub(read));
         let mut last = None;
-        for event in Cursor::at(data, 0, page.stamp.get()) {
+        for event in Cursor::at(data, 0, subbuf.stamp.get()) {
             let event = event.map_err(|_| Violation::Records)?;
             let back = chain.time.is_some_and(|t| event.time < t);
             ensure(!back || self.clock == Clock::Any, Violation::Time)?;
             chain.time = Some(event.time);
-            last = Some(Last {
+            last = Some(LastEvent {
                 next: event.next as u32,
                 time: event.time,
             });
@@ -321,10 +323,10 @@ impl<P: Port> Check<'_, P> {
     }
 
     /// I4, I5: how far a sub-buffer is final.
-    fn committed(&self, seq: Seq, page: &SubBuf<P>) -> Result<Pos, Violation> {
+    fn committed(&self, seq: Seq, subbuf: &SubBuf<P>) -> Result<Pos, Violation> {
         let layout = *self.ring.layout;
-        let commit = Pos(page.commit.load_acquire());
-        let padded = page.padded.get();
+        let commit = Pos(subbuf.commit.load_acquire());
+        let padded = subbuf.padded.get();
         if seq == self.open {
             if commit.0 == 0 && self.pos == layout.pos(seq, 0, 0) && padded == 0 {
                 // Nobody has written since the ring was emptied.
@@ -334,11 +336,14 @@ impl<P: Port> Check<'_, P> {
             let left = layout.count(commit).wrapping_add(padded) == layout.count(self.pos)
                 && layout.offset(commit) == layout.offset(self.pos);
             ensure(left && self.plausible(commit), Violation::Commit)?;
-            ensure(padded == 0 || !self.ring.w.nest.is_short(), Violation::Nest)?;
+            ensure(
+                padded == 0 || !self.ring.w.nest.allows_fast(),
+                Violation::Nest,
+            )?;
             return Ok(commit);
         }
         ensure(layout.seq(commit) == seq, Violation::Tag)?;
-        let end = Pos(page.end.get());
+        let end = Pos(subbuf.end.get());
         // A resize gives another number to the commit only.
         let left = layout.count(commit) <= layout.count(end)
             && layout.offset(commit) == layout.offset(end);
@@ -347,11 +352,11 @@ impl<P: Port> Check<'_, P> {
     }
 
     /// I8, I11: the reader in its sub-buffer; the events that it has read there.
-    fn reader(&self, c: &Current, page: &SubBuf<P>, data: &[u8]) -> Result<u64, Violation> {
+    fn reader(&self, c: &CurrentSubBuf, subbuf: &SubBuf<P>, data: &[u8]) -> Result<u64, Violation> {
         let part = data.get(..c.offset as usize).ok_or(Violation::Reader)?;
         let events = records(part).map_err(|_| Violation::Reader)?;
         ensure(events == c.events, Violation::Reader)?;
-        let mut cursor = Cursor::at(part, 0, page.stamp.get());
+        let mut cursor = Cursor::at(part, 0, subbuf.stamp.get());
         let mut time = None;
         for event in &mut cursor {
             time = event.ok().map(|e| e.time);
@@ -360,7 +365,7 @@ impl<P: Port> Check<'_, P> {
         let more = c.attached || part.len() < data.len();
         let known = time == Some(c.time) || cursor.time() == c.time;
         ensure(part.is_empty() || !more || known, Violation::Reader)?;
-        let base = page.base.get();
+        let base = subbuf.base.get();
         let right = if c.counted {
             // What nobody has been told of is part of what is known lost.
             let lost = self.state.serial.checked_sub(self.state.read);
@@ -373,10 +378,10 @@ impl<P: Port> Check<'_, P> {
     }
 
     /// I10, I14: whose time is known is the last event.
-    fn time_known(&self, last: Option<Last>) -> Result<(), Violation> {
+    fn time_known(&self, last: Option<LastEvent>) -> Result<(), Violation> {
         let w = &self.ring.w;
         ensure(
-            w.times.is_own(self.pos) || !w.nest.is_short(),
+            w.times.is_own(self.pos) || !w.nest.allows_fast(),
             Violation::Pair,
         )?;
         let Some(token) = w.times.named(self.pos) else {
@@ -397,9 +402,9 @@ fn records(data: &[u8]) -> Result<u64, Violation> {
     while at < data.len() {
         let (record, size) = wire::record(data, at).map_err(|_| Violation::Records)?;
         match record {
-            Record::Data { .. } => events = events.wrapping_add(1),
-            Record::End => return Err(Violation::Records),
-            Record::Padding | Record::Extend { .. } | Record::Stamp { .. } => {}
+            WireRecord::Data { .. } => events = events.wrapping_add(1),
+            WireRecord::End => return Err(Violation::Records),
+            WireRecord::Padding | WireRecord::Extend { .. } | WireRecord::Stamp { .. } => {}
         }
         // A record has at least 4 bytes and ends in the data.
         at = at.saturating_add(size);

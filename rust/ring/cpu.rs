@@ -8,11 +8,11 @@ use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
 use super::pos::{Layout, Pos, Seq};
-use super::slot::{PageIndex, SlotWord, State, MAX_PAGES};
+use super::slot::{SlotWord, State, SubBufIndex, MAX_SUBBUFS};
 use super::subbuf::SubBuf;
 use super::time::Times;
 use super::violation::Violation;
-use super::writer::Refused;
+use super::writer::ReserveError;
 
 /// Words of the writing CPU. Its interrupts write them too, each whole writer nested in the one
 /// that it interrupted. What most events need comes first: one cache line.
@@ -20,12 +20,12 @@ use super::writer::Refused;
 pub(super) struct WriterSide<P: Port> {
     /// Where the next event goes.
     pub(super) pos: P::Local,
-    /// Writers active, the interrupted ones included. When there are none and the short ways are free, the
+    /// Writers active, the interrupted ones included. When there are none and the fast paths are free, the
     /// sub-buffer of the position has been published into, all before it are closed, no event in it
     /// became padding, and the event that ends at the position has the time of level 0 (I14).
     pub(super) nest: Nest<P::Local>,
     /// Address of the [`SubBuf`] of the position (I13). The first writer in it stores it.
-    pub(super) live_page: P::Local,
+    pub(super) live_subbuf: P::Local,
     /// That of its memory, likewise.
     pub(super) live_base: P::Local,
     pub(super) times: Times<P::Local>,
@@ -83,7 +83,7 @@ impl<L: LocalWord> Counters<L> {
 /// Words that several CPUs write, apart from those of writers: see [`super::lines`].
 #[repr(align(64))]
 pub(super) struct SharedSide<P: Port> {
-    /// See [`Gate`].
+    /// See [`GateWord`].
     pub(super) gate: P::Shared,
     /// Bit 0: a full ring loses its oldest events instead of refusing new ones.
     pub(super) overwrite: P::Shared,
@@ -92,14 +92,14 @@ pub(super) struct SharedSide<P: Port> {
     pub(super) spare: P::Shared,
     /// The sub-buffer at whose opening the writer tells somebody: see [`super::mark`]. Readers, under
     /// their lock.
-    pub(super) mark: P::Shared,
-    parts: Still<Parts<P>>,
+    pub(super) watermark: P::Shared,
+    parts: QuiescedCell<Parts<P>>,
 }
 
 /// What stays as it is while anybody uses the ring. A plain load for all users.
-pub(super) struct Still<T>(UnsafeCell<T>);
+pub(super) struct QuiescedCell<T>(UnsafeCell<T>);
 
-impl<T> Still<T> {
+impl<T> QuiescedCell<T> {
     fn new(value: T) -> Self {
         Self(UnsafeCell::new(value))
     }
@@ -115,7 +115,7 @@ impl<T> Still<T> {
     }
 }
 
-impl<T> Deref for Still<T> {
+impl<T> Deref for QuiescedCell<T> {
     type Target = T;
 
     #[inline(always)]
@@ -132,14 +132,14 @@ impl<T> Deref for Still<T> {
 /// left. While it is off the highest bit is never set, so that a writer who wants a word that has it has
 /// one thing to ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Gate(u64);
+pub(crate) struct GateWord(u64);
 
 /// The bits of a gate that say why recording is off.
 const DISABLED: u64 = (DISABLE_CPU << 1) - 1;
 /// Bit of a gate while recording is off: what was left has the highest bit.
 const WAS_OPEN: u64 = DISABLE_CPU << 1;
 
-impl Gate {
+impl GateWord {
     /// The highest bit.
     pub(crate) const OPEN: u64 = 1 << 63;
 
@@ -196,32 +196,32 @@ impl Gate {
     }
 }
 
-/// Bit of a [`Gate`]: the user switched recording off.
+/// Bit of a [`GateWord`]: the user switched recording off.
 pub(crate) const DISABLE_USER: u64 = 1;
-/// Bit of a [`Gate`]: the ring is being changed.
+/// Bit of a [`GateWord`]: the ring is being changed.
 pub(crate) const DISABLE_QUIESCE: u64 = 2;
-/// Bit of a [`Gate`]: somebody reads, and wants nothing to be recorded meanwhile.
+/// Bit of a [`GateWord`]: somebody reads, and wants nothing to be recorded meanwhile.
 pub(crate) const DISABLE_PAUSE: u64 = 8;
-/// Bit of a [`Gate`]: the user does not want this CPU.
+/// Bit of a [`GateWord`]: the user does not want this CPU.
 pub(crate) const DISABLE_CPU: u64 = 16;
-/// Bit of a [`Gate`]: an invariant was found broken.
+/// Bit of a [`GateWord`]: an invariant was found broken.
 const DISABLE_BROKEN: u64 = 4;
 
 /// The address of a sub-buffer, for a word.
-pub(super) fn address<P: Port>(page: &SubBuf<P>) -> u64 {
-    (&raw const *page).expose_provenance() as u64
+pub(super) fn address<P: Port>(subbuf: &SubBuf<P>) -> u64 {
+    (&raw const *subbuf).expose_provenance() as u64
 }
 
 /// The address of the memory of a sub-buffer, for a word.
-fn base<P: Port>(page: &SubBuf<P>) -> u64 {
-    page.memory().base().as_ptr().expose_provenance() as u64
+fn base<P: Port>(subbuf: &SubBuf<P>) -> u64 {
+    subbuf.memory().base().as_ptr().expose_provenance() as u64
 }
 
 /// The ring of one CPU.
 #[repr(C, align(64))]
 pub(crate) struct CpuRing<P: Port> {
     pub(super) w: WriterSide<P>,
-    pub(super) layout: Still<Layout>,
+    pub(super) layout: QuiescedCell<Layout>,
     pub(super) s: SharedSide<P>,
 }
 
@@ -229,14 +229,14 @@ pub(crate) struct CpuRing<P: Port> {
 /// file, and the reader's lock is around it.
 #[derive(Debug)]
 pub(crate) struct ReaderState {
-    pub(super) current: Option<Current>,
+    pub(super) current: Option<CurrentSubBuf>,
     /// The sub-buffer to look at when there is no current one.
     pub(super) next: Seq,
     /// Events read, cleared or known lost.
     pub(super) serial: u64,
     /// The sub-buffer that the reader has ready to give; meaningless while there is a current one
     /// that is owned.
-    pub(super) spare: PageIndex,
+    pub(super) spare: SubBufIndex,
     /// Events read.
     pub(super) read: u64,
     /// The first sub-buffer of the ring since it was emptied.
@@ -247,16 +247,16 @@ pub(crate) struct ReaderState {
 
 impl ReaderState {
     /// The sub-buffer that is the reader's.
-    pub(super) fn page(&self) -> PageIndex {
-        self.current.map_or(self.spare, |c| c.page)
+    pub(super) fn index(&self) -> SubBufIndex {
+        self.current.map_or(self.spare, |c| c.index)
     }
 }
 
 /// The sub-buffer that the reader is in.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Current {
+pub(super) struct CurrentSubBuf {
     pub(super) seq: Seq,
-    pub(super) page: PageIndex,
+    pub(super) index: SubBufIndex,
     /// Still in its slot, with DETACH.
     pub(super) attached: bool,
     /// Bytes read.
@@ -275,7 +275,7 @@ pub(super) struct Current {
 
 /// Why no ring could be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BadShape {
+pub(crate) enum PartsError {
     /// Fewer than two slots, or more than a slot word can name, or not one more sub-buffer.
     Count,
     /// Sub-buffers of unequal or impossible size.
@@ -283,46 +283,46 @@ pub(crate) enum BadShape {
 }
 
 /// Slots of a ring are fewer than this.
-pub(crate) const MOST_SLOTS: usize = MAX_PAGES;
+pub(crate) const MOST_SLOTS: usize = MAX_SUBBUFS;
 
 /// What a ring is made of.
 pub(crate) struct Parts<P: Port> {
     /// See [`super::slot`]. One word per slot, any value.
     pub(crate) slots: P::Table<P::Shared>,
     /// One more than slots: each is in a slot, or the spare, or in the reader's hand (I7).
-    pub(crate) pages: P::Table<SubBuf<P>>,
+    pub(crate) subbufs: P::Table<SubBuf<P>>,
 }
 
 impl<P: Port> Parts<P> {
     /// Whether the numbers are right.
-    pub(super) fn check(&self) -> Result<(), BadShape> {
+    pub(super) fn check(&self) -> Result<(), PartsError> {
         let n = self.slots.len();
-        if !(2..MAX_PAGES).contains(&n) || self.pages.len().checked_sub(1) != Some(n) {
-            return Err(BadShape::Count);
+        if !(2..MAX_SUBBUFS).contains(&n) || self.subbufs.len().checked_sub(1) != Some(n) {
+            return Err(PartsError::Count);
         }
         Ok(())
     }
 
     /// How many sub-buffers have `size` bytes.
     pub(super) fn count_of(&self, size: usize) -> usize {
-        let of_size = |page: &&SubBuf<P>| page.memory().size() == size;
-        self.pages.iter().filter(of_size).count()
+        let of_size = |subbuf: &&SubBuf<P>| subbuf.memory().size() == size;
+        self.subbufs.iter().filter(of_size).count()
     }
 }
 
 impl<P: Port> CpuRing<P> {
     /// An empty ring, and its reader's memory.
-    pub(crate) fn new(parts: Parts<P>, size: usize) -> Result<(Self, ReaderState), BadShape> {
-        let layout = Layout::for_size(size).ok_or(BadShape::Size)?;
+    pub(crate) fn new(parts: Parts<P>, size: usize) -> Result<(Self, ReaderState), PartsError> {
+        let layout = Layout::for_size(size).ok_or(PartsError::Size)?;
         parts.check()?;
-        if parts.count_of(size) != parts.pages.len() {
-            return Err(BadShape::Size);
+        if parts.count_of(size) != parts.subbufs.len() {
+            return Err(PartsError::Size);
         }
         let ring = Self {
             w: WriterSide {
                 pos: P::Local::new(0),
                 nest: Nest::new(),
-                live_page: P::Local::new(0),
+                live_subbuf: P::Local::new(0),
                 live_base: P::Local::new(0),
                 times: Times::new(),
                 hint: P::Local::new(0),
@@ -331,16 +331,16 @@ impl<P: Port> CpuRing<P> {
                 fault: P::Local::new(0),
                 counters: Counters::new(),
             },
-            layout: Still::new(layout),
+            layout: QuiescedCell::new(layout),
             s: SharedSide {
                 gate: P::Shared::new(0),
                 overwrite: P::Shared::new(1),
                 spare: P::Shared::new(0),
-                mark: P::Shared::new(0),
-                parts: Still::new(parts),
+                watermark: P::Shared::new(0),
+                parts: QuiescedCell::new(parts),
             },
         };
-        let spare = ring.last_page();
+        let spare = ring.last_index();
         let first = ring.slot_count();
         let state = ring.begin(first, spare);
         Ok((ring, state))
@@ -355,7 +355,7 @@ impl<P: Port> CpuRing<P> {
     /// period has passed), and `state` is this ring's, held exclusively.
     pub(crate) unsafe fn reset(&self, state: &mut ReaderState) {
         let first = self.unused_seq(self.slot_count(), *self.layout);
-        *state = self.begin(first, state.page());
+        *state = self.begin(first, state.index());
         self.set_disabled(DISABLE_BROKEN, false);
     }
 
@@ -366,12 +366,12 @@ impl<P: Port> CpuRing<P> {
     /// As for [`Self::reset`].
     #[cfg(test)]
     pub(crate) unsafe fn reset_to(&self, state: &mut ReaderState, first: Seq) {
-        *state = self.begin(first, state.page());
+        *state = self.begin(first, state.index());
     }
 
-    fn begin(&self, first: Seq, spare: PageIndex) -> ReaderState {
+    fn begin(&self, first: Seq, spare: SubBufIndex) -> ReaderState {
         // In a broken ring it may be no place at all.
-        let spare = PageIndex(spare.0.min(self.last_page().0));
+        let spare = SubBufIndex(spare.0.min(self.last_index().0));
         self.w.counters.reset();
         self.begin_at(first, 0, spare);
         ReaderState {
@@ -387,15 +387,15 @@ impl<P: Port> CpuRing<P> {
 
     /// Sets all words but the counters for an empty ring whose next event is number `event` and
     /// goes into sub-buffer `first`, which belongs into slot 0.
-    pub(super) fn begin_at(&self, first: Seq, event: u64, spare: PageIndex) {
+    pub(super) fn begin_at(&self, first: Seq, event: u64, spare: SubBufIndex) {
         self.empty_slots(first, spare);
         if let Some(slot) = self.slots().first() {
-            let page = SlotWord::from_raw(slot.load()).page();
-            slot.store(SlotWord::new(first, page, State::Open).raw());
-            self.begin_live(first, page);
+            let index = SlotWord::from_raw(slot.load()).index();
+            slot.store(SlotWord::new(first, index, State::Open).raw());
+            self.begin_live(first, index);
         }
-        for page in self.pages().iter() {
-            page.begin(event);
+        for subbuf in self.subbufs().iter() {
+            subbuf.begin(event);
         }
         self.w.times.forget();
         self.w.closing.set(first);
@@ -404,29 +404,31 @@ impl<P: Port> CpuRing<P> {
         self.w.pos.set(self.layout.pos(first, 0, 0).0);
         self.s.spare.store_release(u64::from(spare.0));
         // Marks of earlier numbers mean nothing.
-        self.s.mark.store(0);
+        self.s.watermark.store(0);
     }
 
     /// The position is in this sub-buffer, which nobody has published into, as far as writers know, and
     /// which is open as number `seq`.
-    pub(super) fn begin_live(&self, seq: Seq, page: PageIndex) {
-        self.w.hint.set(SlotWord::new(seq, page, State::Open).raw());
+    pub(super) fn begin_live(&self, seq: Seq, index: SubBufIndex) {
+        self.w
+            .hint
+            .set(SlotWord::new(seq, index, State::Open).raw());
         self.w.nest.reset();
-        if let Some(page) = self.page(page) {
-            self.w.live_page.set(address(page));
-            self.w.live_base.set(base(page));
+        if let Some(subbuf) = self.subbuf(index) {
+            self.w.live_subbuf.set(address(subbuf));
+            self.w.live_base.set(base(subbuf));
         }
     }
 
-    /// An event begins in sub-buffer `seq`, which is `page`. For the writer of that event.
+    /// An event begins in sub-buffer `seq`, which is `subbuf`. For the writer of that event.
     ///
     /// Those who interrupt it may be in a later one already. What is remembered then changes, and does not
     /// become the same again: the sub-buffers from this writer's on are open until it has left.
     #[inline]
-    pub(super) fn enter_page(&self, seq: Seq, page: &SubBuf<P>) {
+    pub(super) fn enter_subbuf(&self, seq: Seq, subbuf: &SubBuf<P>) {
         for (word, now) in [
-            (&self.w.live_page, address(page)),
-            (&self.w.live_base, base(page)),
+            (&self.w.live_subbuf, address(subbuf)),
+            (&self.w.live_base, base(subbuf)),
         ] {
             let before = word.get();
             if before != now && self.layout.seq(Pos(self.w.pos.get())) == seq {
@@ -437,10 +439,10 @@ impl<P: Port> CpuRing<P> {
 
     /// The sub-buffer of the position, or of one that the position has left meanwhile.
     #[inline(always)]
-    pub(super) fn live_page(&self) -> &SubBuf<P> {
-        let address = self.w.live_page.get() as usize;
+    pub(super) fn live_subbuf(&self) -> &SubBuf<P> {
+        let address = self.w.live_subbuf.get() as usize;
         // SAFETY: the address of one of our sub-buffers, exposed by `address`: `begin_at` and `keep`
-        // make it so when the ring gets its sub-buffers, and `enter_page` is given one of them. They
+        // make it so when the ring gets its sub-buffers, and `enter_subbuf` is given one of them. They
         // go while nobody uses the ring.
         unsafe { &*core::ptr::with_exposed_provenance(address) }
     }
@@ -455,8 +457,8 @@ impl<P: Port> CpuRing<P> {
     }
 
     /// The sub-buffer that no slot has in a ring that begins anew.
-    pub(super) fn last_page(&self) -> PageIndex {
-        PageIndex(self.slot_count() as u32)
+    pub(super) fn last_index(&self) -> SubBufIndex {
+        SubBufIndex(self.slot_count() as u32)
     }
 
     /// Number of the first sub-buffer of a ring that begins anew with `n` slots and this `layout`.
@@ -477,16 +479,16 @@ impl<P: Port> CpuRing<P> {
 
     /// Makes all slots empty, as they are before number `first`, which belongs into slot 0. They get
     /// the sub-buffers behind the spare in turn.
-    pub(super) fn empty_slots(&self, first: Seq, spare: PageIndex) {
+    pub(super) fn empty_slots(&self, first: Seq, spare: SubBufIndex) {
         let held = first.wrapping_sub(self.slot_count());
-        let mut page = spare;
+        let mut index = spare;
         for (i, slot) in (0u32..).zip(self.slots().iter()) {
             let seq = held.wrapping_add(u64::from(i));
-            page = match page == self.last_page() {
-                true => PageIndex(0),
-                false => PageIndex(page.0.wrapping_add(1)),
+            index = match index == self.last_index() {
+                true => SubBufIndex(0),
+                false => SubBufIndex(index.0.wrapping_add(1)),
             };
-            slot.store(SlotWord::new(seq, page, State::Empty).raw());
+            slot.store(SlotWord::new(seq, index, State::Empty).raw());
         }
     }
 
@@ -508,23 +510,23 @@ impl<P: Port> CpuRing<P> {
                 true => old.off() | bits,
                 false => old.off() & !bits,
             };
-            Gate::new(off, old.left())
+            GateWord::new(off, old.left())
         });
     }
 
     /// Leaves `word` for writers, 0 if a gate cannot hold it. As for [`Self::set_disabled`].
     pub(crate) fn leave_word(&self, word: u64) {
-        let word = match Gate::can_hold(word) {
+        let word = match GateWord::can_hold(word) {
             true => word,
             false => 0,
         };
-        self.change_gate(|old| Gate::new(old.off(), word));
+        self.change_gate(|old| GateWord::new(old.off(), word));
     }
 
-    fn change_gate(&self, change: impl Fn(Gate) -> Gate) {
+    fn change_gate(&self, change: impl Fn(GateWord) -> GateWord) {
         loop {
             let old = self.s.gate.load();
-            let new = change(Gate(old)).0;
+            let new = change(GateWord(old)).0;
             if old == new || self.s.gate.cas(old, new) {
                 return;
             }
@@ -533,10 +535,10 @@ impl<P: Port> CpuRing<P> {
 
     /// The gate.
     #[inline(always)]
-    pub(crate) fn gate(&self) -> Gate {
+    pub(crate) fn gate(&self) -> GateWord {
         // Acquire: pairs with the CAS of `set_disabled` that ends a change of the ring. Without it
         // a writer that begins just then could use what the ring was made of before.
-        Gate(self.s.gate.load_acquire())
+        GateWord(self.s.gate.load_acquire())
     }
 
     /// Whether recording is refused.
@@ -547,7 +549,7 @@ impl<P: Port> CpuRing<P> {
 
     /// Whether an invariant was found broken.
     pub(crate) fn is_broken(&self) -> bool {
-        Gate(self.s.gate.load()).is_broken()
+        GateWord(self.s.gate.load()).is_broken()
     }
 
     /// Chooses between losing the oldest events and refusing the newest.
@@ -564,8 +566,8 @@ impl<P: Port> CpuRing<P> {
 
     /// A sub-buffer by its index.
     #[inline(always)]
-    pub(super) fn page(&self, index: PageIndex) -> Option<&SubBuf<P>> {
-        self.pages().get(index.0 as usize)
+    pub(super) fn subbuf(&self, index: SubBufIndex) -> Option<&SubBuf<P>> {
+        self.subbufs().get(index.0 as usize)
     }
 
     /// An invariant is broken: disables this ring until it is emptied. The first finding stays.
@@ -587,13 +589,13 @@ impl<P: Port> CpuRing<P> {
     /// A writer found the ring disabled.
     #[cold]
     #[inline(never)]
-    pub(crate) fn refusal(&self) -> Refused {
+    pub(crate) fn refusal(&self) -> ReserveError {
         if self.s.gate.load() & DISABLED == DISABLE_BROKEN {
             // But for that it would have been recorded.
             self.w.counters.broken.add(1);
-            return Refused::Broken;
+            return ReserveError::Broken;
         }
-        Refused::Disabled
+        ReserveError::Disabled
     }
 
     /// The slots.
@@ -604,8 +606,8 @@ impl<P: Port> CpuRing<P> {
 
     /// The sub-buffers.
     #[inline(always)]
-    pub(super) fn pages(&self) -> &[SubBuf<P>] {
-        &self.s.parts.pages
+    pub(super) fn subbufs(&self) -> &[SubBuf<P>] {
+        &self.s.parts.subbufs
     }
 
     /// A sub-buffer, to be changed.
@@ -614,13 +616,13 @@ impl<P: Port> CpuRing<P> {
     ///
     /// As for [`Self::reset`], and no other reference to the parts exists.
     #[allow(clippy::mut_from_ref)]
-    pub(super) unsafe fn page_mut(&self, index: PageIndex) -> Option<&mut SubBuf<P>>
+    pub(super) unsafe fn subbuf_mut(&self, index: SubBufIndex) -> Option<&mut SubBuf<P>>
     where
         P::Table<SubBuf<P>>: DerefMut,
     {
         // SAFETY: by the contract.
         let parts = unsafe { &mut *self.s.parts.0.get() };
-        parts.pages.get_mut(index.0 as usize)
+        parts.subbufs.get_mut(index.0 as usize)
     }
 
     /// Exchanges the parts, whose sub-buffers are for `layout`; returns the old ones.
@@ -646,8 +648,8 @@ impl<P: Port> CpuRing<P> {
     }
 
     /// Everything up to here is final.
-    pub(super) fn committed_in(&self, page: &SubBuf<P>, seq: Seq) -> Option<Pos> {
-        let c = page.committed();
+    pub(super) fn committed_in(&self, subbuf: &SubBuf<P>, seq: Seq) -> Option<Pos> {
+        let c = subbuf.committed();
         (self.layout.seq(c) == seq).then_some(c)
     }
 }

@@ -3,11 +3,11 @@
 //!
 //! Every reader and every check uses it, so that they cannot disagree.
 
-use super::wire::{self, Malformed, Record};
+use super::wire::{self, MalformedRecord, WireRecord};
 
 /// One event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Event<'a> {
+pub(crate) struct DecodedEvent<'a> {
     /// Its time.
     pub(crate) time: u64,
     /// Offset of its record.
@@ -23,12 +23,12 @@ pub(crate) struct Event<'a> {
 /// The event at `offset`, where the time so far is `time`, if it is of the kind that most are: nothing but a
 /// header in front of the payload. Nothing else is an answer, not even that it is malformed.
 #[inline(always)]
-pub(crate) fn usual(data: &[u8], offset: usize, time: u64) -> Option<Event<'_>> {
+pub(crate) fn usual(data: &[u8], offset: usize, time: u64) -> Option<DecodedEvent<'_>> {
     let (header, rest) = data.get(offset..)?.split_first_chunk()?;
     let header = u32::from_ne_bytes(*header);
     let payload = rest.get(..wire::usual_payload(header)?)?;
     let start = offset.wrapping_add(size_of_val(&header));
-    Some(Event {
+    Some(DecodedEvent {
         time: time.wrapping_add(u64::from(header >> 5)),
         offset,
         start,
@@ -69,7 +69,7 @@ impl<'a> Cursor<'a> {
 
     /// The next event, of whatever kind, with all records in front of it.
     #[inline(never)]
-    fn any(&mut self) -> Option<Result<Event<'a>, Malformed>> {
+    fn any(&mut self) -> Option<Result<DecodedEvent<'a>, MalformedRecord>> {
         while self.offset < self.data.len() {
             let offset = self.offset;
             let (record, size) = match wire::record(self.data, offset) {
@@ -82,11 +82,11 @@ impl<'a> Cursor<'a> {
             self.offset = offset.saturating_add(size);
             match record {
                 // Its delta says only that more follows: first of all its own time.
-                Record::Padding => {}
-                Record::Extend { delta } => self.time = self.time.wrapping_add(delta),
-                Record::Stamp { low } => self.time = self.absolute(low),
-                Record::End => return None,
-                Record::Data {
+                WireRecord::Padding => {}
+                WireRecord::Extend { delta } => self.time = self.time.wrapping_add(delta),
+                WireRecord::Stamp { low } => self.time = self.absolute(low),
+                WireRecord::End => return None,
+                WireRecord::Data {
                     delta,
                     payload,
                     len,
@@ -95,9 +95,9 @@ impl<'a> Cursor<'a> {
                     let start = offset.saturating_add(payload);
                     let Some(payload) = self.data.get(start..start.saturating_add(len)) else {
                         self.offset = self.data.len();
-                        return Some(Err(Malformed));
+                        return Some(Err(MalformedRecord));
                     };
-                    return Some(Ok(Event {
+                    return Some(Ok(DecodedEvent {
                         time: self.time,
                         offset,
                         start,
@@ -122,7 +122,7 @@ impl<'a> Cursor<'a> {
 }
 
 impl<'a> Iterator for Cursor<'a> {
-    type Item = Result<Event<'a>, Malformed>;
+    type Item = Result<DecodedEvent<'a>, MalformedRecord>;
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn end_of_page_padding_ends() {
+    fn padding_at_the_end_ends() {
         let data = words(&[wire::header(1, 0), 1, wire::header(wire::PADDING, 0), 99]);
         assert_eq!(times(&data, 1), [1]);
     }
@@ -213,7 +213,7 @@ mod tests {
     fn malformed_data_is_reported_once() {
         let data = words(&[wire::header(4, 0), 1]);
         let mut c = Cursor::new(&data, 0);
-        assert_eq!(c.next(), Some(Err(Malformed)));
+        assert_eq!(c.next(), Some(Err(MalformedRecord)));
         assert_eq!(c.next(), None);
     }
 }

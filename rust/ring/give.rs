@@ -10,13 +10,13 @@
 
 use super::cursor::Cursor;
 use super::port::{Memory as _, Port};
-use super::reader::{Busy, Reader, Unread};
+use super::reader::{Busy, Reader, UnreadData};
 use super::subbuf::bytes_of;
 use super::wire;
 
 /// What a reader with little room got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum PartialTake {
     /// Events, at least one.
     Taken,
     /// None, for the next one does not fit; it is as it was.
@@ -27,7 +27,7 @@ pub(crate) enum Part {
 
 impl<P: Port> Reader<'_, P> {
     /// The next unread data if writers have left its sub-buffer, so that nothing more comes into it.
-    pub(crate) fn whole(&mut self) -> Result<Option<Unread>, Busy> {
+    pub(crate) fn whole(&mut self) -> Result<Option<UnreadData>, Busy> {
         let Some(unread) = self.unread()? else {
             return Ok(None);
         };
@@ -76,36 +76,40 @@ impl<P: Port> Reader<'_, P> {
     /// Consumes the next unread events of one sub-buffer that fit into `room` bytes, the header
     /// included. `image` becomes an image of a sub-buffer with these alone, and nothing leaves the ring.
     ///
-    /// [`Part::Empty`] also if `image` has another size than a sub-buffer.
-    pub(crate) fn take_part(&mut self, image: &mut P::Memory, room: usize) -> Result<Part, Busy> {
+    /// [`PartialTake::Empty`] also if `image` has another size than a sub-buffer.
+    pub(crate) fn take_part(
+        &mut self,
+        image: &mut P::Memory,
+        room: usize,
+    ) -> Result<PartialTake, Busy> {
         if image.size() != self.subbuf_size() {
-            return Ok(Part::Empty);
+            return Ok(PartialTake::Empty);
         }
         let Some(unread) = self.unread()? else {
-            return Ok(Part::Empty);
+            return Ok(PartialTake::Empty);
         };
         let Some(fits) = self.first_of(&unread, room.saturating_sub(wire::HEADER)) else {
-            return Ok(Part::TooShort);
+            return Ok(PartialTake::TooShort);
         };
         // SAFETY: it is the caller's own, in no ring.
         let copied = self.copy_image(&fits, unsafe { bytes_of(image) });
-        Ok(copied.map_or(Part::Empty, |()| Part::Taken))
+        Ok(copied.map_or(PartialTake::Empty, |()| PartialTake::Taken))
     }
 
     /// As much of `unread` as fits into `room` bytes: whole events, each with the records in front of
     /// it that tell its time. `None` if the first one does not.
-    fn first_of(&self, unread: &Unread, room: usize) -> Option<Unread> {
+    fn first_of(&self, unread: &UnreadData, room: usize) -> Option<UnreadData> {
         let (begin, end) = (unread.offset as usize, unread.end as usize);
         if end.saturating_sub(begin) <= room {
             return Some(*unread);
         }
         let current = self.state.current.as_ref();
-        let page = self
+        let subbuf = self
             .ring
-            .page(current.filter(|c| c.seq == unread.seq)?.page)?;
+            .subbuf(current.filter(|c| c.seq == unread.seq)?.index)?;
         // SAFETY: what is committed of the reader's sub-buffer, which nobody stores to (I8).
-        let data = unsafe { page.at_rest(unread.end) };
-        let mut fits = Unread {
+        let data = unsafe { subbuf.at_rest(unread.end) };
+        let mut fits = UnreadData {
             end: unread.offset,
             events: 0,
             // More follows behind it.
@@ -127,16 +131,16 @@ impl<P: Port> Reader<'_, P> {
     }
 
     #[inline(always)]
-    fn take_this(&mut self, unread: &Unread, image: &mut P::Memory, stays: bool) -> Option<()> {
+    fn take_this(&mut self, unread: &UnreadData, image: &mut P::Memory, stays: bool) -> Option<()> {
         if stays || unread.open || unread.offset != 0 || self.ring.is_broken() {
             // SAFETY: it is the caller's own, in no ring.
             return self.copy_image(unread, unsafe { bytes_of(image) });
         }
         let cur = *self.state.current.as_ref().filter(|cur| !cur.attached)?;
-        let page = self.ring.page(cur.page)?;
+        let subbuf = self.ring.subbuf(cur.index)?;
         // SAFETY: it is the reader's own, and detached: writers have left it. No address of its bytes is
         // held here.
-        unsafe { page.exchange(image) };
+        unsafe { subbuf.exchange(image) };
         self.consume(unread.seq, unread.end, unread.time, unread.events);
         // What the sub-buffer says of its bytes is true no more.
         self.release(cur);

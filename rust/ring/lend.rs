@@ -10,15 +10,15 @@ use super::cursor::Cursor;
 use super::port::{LocalWord, Memory as _, Port};
 use super::pos::Pos;
 use super::reader::{Busy, Reader};
-use super::slot::PageIndex;
+use super::slot::SubBufIndex;
 use super::subbuf::SubBuf;
 use super::wire;
 
 /// The reader's sub-buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Lent {
+pub(crate) struct LentSubBuf {
     /// Which one it is.
-    pub(crate) page: PageIndex,
+    pub(crate) index: SubBufIndex,
     /// Bytes of its data that were consumed.
     pub(crate) read: u32,
     /// Events lost in front of it, as far as nobody else was told of them.
@@ -49,21 +49,21 @@ impl Ids {
     }
 
     /// The name of a sub-buffer.
-    pub(crate) fn of(self, page: PageIndex) -> u32 {
-        match page.0.checked_sub(self.first) {
+    pub(crate) fn of(self, index: SubBufIndex) -> u32 {
+        match index.0.checked_sub(self.first) {
             Some(id) => id,
-            None => self.count.wrapping_sub(self.first).wrapping_add(page.0),
+            None => self.count.wrapping_sub(self.first).wrapping_add(index.0),
         }
     }
 
     /// The sub-buffer with that name.
-    fn page(self, id: u32) -> Option<PageIndex> {
+    fn index(self, id: u32) -> Option<SubBufIndex> {
         if id >= self.count {
             return None;
         }
         // Both are numbers of sub-buffers, which fit 20 bits.
-        let page = self.first.wrapping_add(id);
-        Some(PageIndex(page.checked_sub(self.count).unwrap_or(page)))
+        let index = self.first.wrapping_add(id);
+        Some(SubBufIndex(index.checked_sub(self.count).unwrap_or(index)))
     }
 }
 
@@ -71,14 +71,14 @@ impl<P: Port> Reader<'_, P> {
     /// Names for the sub-buffers that there are now.
     pub(crate) fn ids(&self) -> Ids {
         Ids {
-            first: self.state.page().0,
-            count: self.ring.pages().len() as u32,
+            first: self.state.index().0,
+            count: self.ring.subbufs().len() as u32,
         }
     }
 
     /// The memory of the sub-buffer with that name.
     pub(crate) fn memory(&self, ids: Ids, id: u32) -> Option<&P::Memory> {
-        Some(self.ring.page(ids.page(id)?)?.memory())
+        Some(self.ring.subbuf(ids.index(id)?)?.memory())
     }
 
     /// Consumes what is unread in the reader's sub-buffer, or if that is nothing in the next one that
@@ -92,11 +92,11 @@ impl<P: Port> Reader<'_, P> {
         let Some(unread) = self.unread()? else {
             return Ok(false);
         };
-        let Some(page) = self.ring.page(self.state.page()) else {
+        let Some(subbuf) = self.ring.subbuf(self.state.index()) else {
             return Ok(false);
         };
         // SAFETY: what is committed of the reader's sub-buffer, which nobody stores to (I8).
-        let data = unsafe { page.at_rest(unread.end) };
+        let data = unsafe { subbuf.at_rest(unread.end) };
         let mut cursor = Cursor::at(data, unread.offset as usize, unread.time);
         for _ in &mut cursor {}
         let time = cursor.time();
@@ -108,28 +108,28 @@ impl<P: Port> Reader<'_, P> {
         }
         if told != 0 && !unread.open {
             // SAFETY: it is the reader's own, and writers have left it.
-            unsafe { tell_of_loss(page, unread.end, told) };
+            unsafe { tell_of_loss(subbuf, unread.end, told) };
         }
         Ok(true)
     }
 
     /// The reader's sub-buffer. Its header says how much is there: nothing in one that was not used
     /// since the reader has it.
-    pub(crate) fn lent(&self) -> Lent {
-        let page = self.state.page();
+    pub(crate) fn lent(&self) -> LentSubBuf {
+        let index = self.state.index();
         let Some(current) = self.state.current else {
-            if let Some(spare) = self.ring.page(page) {
+            if let Some(spare) = self.ring.subbuf(index) {
                 // SAFETY: no slot has the reader's spare, and none is detached: no writer takes it.
                 unsafe { spare.clear_head() };
             }
-            return Lent {
-                page,
+            return LentSubBuf {
+                index,
                 read: 0,
                 lost: 0,
             };
         };
-        Lent {
-            page,
+        LentSubBuf {
+            index,
             read: current.offset,
             lost: current.told.wrapping_add(current.lost),
         }
@@ -162,15 +162,15 @@ impl<P: Port> Reader<'_, P> {
 /// # Safety
 ///
 /// The sub-buffer is the caller's alone; it has `len` bytes of data.
-unsafe fn tell_of_loss<P: Port>(page: &SubBuf<P>, len: u32, lost: u64) {
+unsafe fn tell_of_loss<P: Port>(subbuf: &SubBuf<P>, len: u32, lost: u64) {
     let mut commit = u64::from(len) | wire::MISSED_EVENTS;
     let used = wire::HEADER.saturating_add(len as usize);
-    if page.memory().size().saturating_sub(used) >= 8 {
+    if subbuf.memory().size().saturating_sub(used) >= 8 {
         let words = [lost as u32, (lost >> 32) as u32];
         // SAFETY: in bounds, and the caller's (precondition).
-        unsafe { page.put(len as usize, words) };
+        unsafe { subbuf.put(len as usize, words) };
         commit |= wire::MISSED_STORED;
     }
     // SAFETY: the caller's (precondition); it has memory, for it has data.
-    unsafe { page.put_head(wire::LENGTH_AT, commit) };
+    unsafe { subbuf.put_head(wire::LENGTH_AT, commit) };
 }

@@ -10,12 +10,12 @@ const LINE_SHIFT: u32 = 6;
 
 /// A part of memory that is not empty.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Part {
+pub(crate) struct ByteSpan {
     first: usize,
     last: usize,
 }
 
-impl Part {
+impl ByteSpan {
     fn of<T: ?Sized>(value: &T) -> Self {
         let first = (&raw const *value).cast::<u8>().addr();
         let size = size_of_val(value);
@@ -34,18 +34,18 @@ impl Part {
 
 impl<P: Port> CpuRing<P> {
     /// The words that its writers store with each event.
-    pub(crate) fn written(&self) -> Part {
-        Part::of(&self.w)
+    pub(crate) fn written(&self) -> ByteSpan {
+        ByteSpan::of(&self.w)
     }
 
     /// What they store about sub-buffers: some of it with each event.
-    pub(crate) fn written_apart(&self) -> Part {
-        Part::of(self.pages())
+    pub(crate) fn written_apart(&self) -> ByteSpan {
+        ByteSpan::of(self.subbufs())
     }
 
     /// The words that other CPUs store.
-    pub(crate) fn shared(&self) -> Part {
-        Part::of(&self.s)
+    pub(crate) fn shared(&self) -> ByteSpan {
+        ByteSpan::of(&self.s)
     }
 }
 
@@ -55,17 +55,17 @@ mod tests {
 
     #[test]
     fn parts_meet_when_they_share_a_line() {
-        let part = |first, last| Part { first, last };
+        let span = |first, last| ByteSpan { first, last };
         for (a, b, meet) in [
-            (part(0, 63), part(64, 127), false),
-            (part(0, 64), part(64, 127), true),
-            (part(0, 40), part(41, 50), true),
-            (part(0, 1000), part(500, 501), true),
-            (part(128, 191), part(0, 127), false),
+            (span(0, 63), span(64, 127), false),
+            (span(0, 64), span(64, 127), true),
+            (span(0, 40), span(41, 50), true),
+            (span(0, 1000), span(500, 501), true),
+            (span(128, 191), span(0, 127), false),
         ] {
             assert_eq!((a.meets(b), b.meets(a)), (meet, meet), "{a:?} {b:?}");
         }
         let word = [0u64; 8];
-        assert_eq!(Part::of(&word).last - Part::of(&word).first, 63);
+        assert_eq!(ByteSpan::of(&word).last - ByteSpan::of(&word).first, 63);
     }
 }

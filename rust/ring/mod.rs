@@ -28,9 +28,9 @@
 //!   `inner`, that of the level there.
 //! - I11: written = read + overrun + remaining, whenever no writer is active.
 //! - I12: the reader never makes a writer refuse.
-//! - I13: a writer that interrupted nobody finds in `live_page` and `live_base` the sub-buffer of the
-//!   position and its memory, or the short ways are not free.
-//! - I14: while no writer is active and the short ways are free, the position is in `own`, all is published
+//! - I13: a writer that interrupted nobody finds in `live_subbuf` and `live_base` the sub-buffer of the
+//!   position and its memory, or the fast paths are not free.
+//! - I14: while no writer is active and the fast paths are free, the position is in `own`, all is published
 //!   up to it, all sub-buffers before are closed, and no event of its sub-buffer became padding.
 //!
 //! # Memory order
@@ -47,19 +47,18 @@ pub(crate) mod check;
 pub(crate) mod cpu;
 pub(crate) mod cursor;
 pub(crate) mod give;
+#[cfg(test)]
+mod inspect;
 pub(crate) mod lend;
 #[allow(dead_code, reason = "only tests ask for cache lines")]
 pub(crate) mod lines;
-pub(crate) mod mark;
 pub(crate) mod nest;
 pub(crate) mod packed;
 pub(crate) mod port;
 pub(crate) mod pos;
 pub(crate) mod reader;
-pub(crate) mod reserved;
+pub(crate) mod reservation;
 pub(crate) mod resize;
-#[cfg(test)]
-mod rest;
 mod slot;
 #[allow(dead_code, reason = "only tests spoil rings")]
 pub(crate) mod spoil;
@@ -67,5 +66,6 @@ pub(crate) mod subbuf;
 pub(crate) mod time;
 pub(crate) mod view;
 pub(crate) mod violation;
+pub(crate) mod watermark;
 pub(crate) mod wire;
 pub(crate) mod writer;

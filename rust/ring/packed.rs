@@ -3,7 +3,7 @@
 //!
 //! Most payloads have more than 8 bytes and so few that the event's header holds their length. Of these the
 //! word says how many 4-byte words they are, and nobody has to ask which kind it is: any other size makes a
-//! word that fits in no sub-buffer, so that the short way to reserve declines it for want of
+//! word that fits in no sub-buffer, so that the fast path to reserve declines it for want of
 //! room. A caller in C makes the word at compile time where it knows the size.
 
 use super::wire::EventSize;
@@ -16,9 +16,9 @@ const UNUSUAL: u64 = 1 << 19;
 /// The size of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
-pub(crate) struct Packed(u64);
+pub(crate) struct PackedSize(u64);
 
-impl Packed {
+impl PackedSize {
     /// The size of an event with so many bytes of payload.
     #[inline(always)]
     pub(crate) const fn new(payload: usize) -> Self {
@@ -81,7 +81,10 @@ mod tests {
     #[test]
     fn usual_sizes_are_those_of_the_event() {
         for payload in 9..=112 {
-            let (size, packed) = (EventSize::new(payload, 4080).unwrap(), Packed::new(payload));
+            let (size, packed) = (
+                EventSize::new(payload, 4080).unwrap(),
+                PackedSize::new(payload),
+            );
             assert_eq!(packed.words() * 4 + 4, u64::from(size.total));
             assert_eq!(packed.type_len(), size.type_len);
             assert_eq!(packed.payload(), payload.next_multiple_of(4));
@@ -92,24 +95,24 @@ mod tests {
     fn others_fit_in_no_sub_buffer() {
         let largest = Layout::for_size(MIN_SIZE << MAX_ORDER).unwrap();
         for payload in (0..=8).chain(113..100_000).chain([1 << 30, 1 << 43]) {
-            let packed = Packed::new(payload);
+            let packed = PackedSize::new(payload);
             assert_eq!(packed.payload(), payload);
             assert!(packed.words() > largest.payload_words(), "{payload}");
         }
         // Nor when a sum wraps in C.
         for payload in [usize::MAX, usize::MAX << 43] {
             let used = largest.payload_words();
-            assert!(used.checked_add(Packed::new(payload).words()).is_some());
-            assert!(Packed::new(payload).words() > used);
+            assert!(used.checked_add(PackedSize::new(payload).words()).is_some());
+            assert!(PackedSize::new(payload).words() > used);
         }
     }
 
     #[test]
     fn words_name_their_size() {
         for payload in [0, 8, 9, 24, 112, 113, 4072] {
-            let packed = Packed::new(payload);
+            let packed = PackedSize::new(payload);
             // SAFETY: its word.
-            assert_eq!(unsafe { Packed::from_word(packed.word()) }, packed);
+            assert_eq!(unsafe { PackedSize::from_word(packed.word()) }, packed);
         }
     }
 }

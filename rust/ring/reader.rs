@@ -2,7 +2,7 @@
 //! The consuming reader of one ring: attaches to or takes the oldest sub-buffer, never waits for a
 //! writer, knows exactly what was lost. [`super::view`] is the reader that consumes nothing.
 
-use super::cpu::{CpuRing, Current, ReaderState};
+use super::cpu::{CpuRing, CurrentSubBuf, ReaderState};
 use super::cursor::Cursor;
 use super::port::{LocalWord, Port, SharedWord};
 use super::pos::{Layout, Pos, Seq};
@@ -20,7 +20,7 @@ pub(crate) struct Busy;
 
 /// Committed data that has not been read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Unread {
+pub(crate) struct UnreadData {
     /// The sub-buffer.
     pub(crate) seq: Seq,
     /// Time of its first event.
@@ -45,25 +45,25 @@ pub(crate) struct Reader<'a, P: Port> {
     pub(super) state: &'a mut ReaderState,
 }
 
-impl Current {
+impl CurrentSubBuf {
     /// Establishes the loss in front of it, once. `serial` is the number of the event that the reader
     /// expects next.
     #[inline(always)]
-    fn count<P: Port>(&mut self, page: &SubBuf<P>, serial: &mut u64) {
+    fn count<P: Port>(&mut self, subbuf: &SubBuf<P>, serial: &mut u64) {
         if self.counted {
             return;
         }
         // `base` was stored before the first commit of this sub-buffer.
-        self.lost = page.base.get().wrapping_sub(*serial);
+        self.lost = subbuf.base.get().wrapping_sub(*serial);
         self.counted = true;
         *serial = serial.wrapping_add(self.lost);
     }
 
     /// What is unread of it when it is committed up to `pos`.
     #[inline(always)]
-    fn up_to<P: Port>(&self, page: &SubBuf<P>, pos: Pos, layout: Layout) -> Unread {
-        let stamp = page.stamp.get();
-        Unread {
+    fn up_to<P: Port>(&self, subbuf: &SubBuf<P>, pos: Pos, layout: Layout) -> UnreadData {
+        let stamp = subbuf.stamp.get();
+        UnreadData {
             seq: self.seq,
             stamp,
             offset: self.offset,
@@ -118,13 +118,13 @@ impl<P: Port> Reader<'_, P> {
     }
 
     /// The next unread data, `None` when all that is committed has been read.
-    pub(crate) fn unread(&mut self) -> Result<Option<Unread>, Busy> {
+    pub(crate) fn unread(&mut self) -> Result<Option<UnreadData>, Busy> {
         self.find()
     }
 
     /// The same, for who uses the answer at once: put into its caller it need not go through memory.
     #[inline(always)]
-    pub(super) fn find(&mut self) -> Result<Option<Unread>, Busy> {
+    pub(super) fn find(&mut self) -> Result<Option<UnreadData>, Busy> {
         for _ in 0..MAX_TURNS {
             let Some(cur) = &mut self.state.current else {
                 if !self.acquire() {
@@ -132,12 +132,12 @@ impl<P: Port> Reader<'_, P> {
                 }
                 continue;
             };
-            let Some(page) = self.ring.page(cur.page) else {
+            let Some(subbuf) = self.ring.subbuf(cur.index) else {
                 return Ok(None);
             };
-            if let Some(pos) = self.ring.committed_in(page, cur.seq) {
-                cur.count(page, &mut self.state.serial);
-                let unread = cur.up_to(page, pos, *self.ring.layout);
+            if let Some(pos) = self.ring.committed_in(subbuf, cur.seq) {
+                cur.count(subbuf, &mut self.state.serial);
+                let unread = cur.up_to(subbuf, pos, *self.ring.layout);
                 if unread.end > unread.offset {
                     return Ok(Some(unread));
                 }
@@ -182,9 +182,9 @@ impl<P: Port> Reader<'_, P> {
         // Fully ordered. Attach: our store to `spare` comes first (a writer that sees DETACH uses
         // it). Take: our last reads of the spare come first, our reads of the new one later.
         if slot.cas(s.raw(), target.raw()) {
-            self.state.current = Some(Current {
+            self.state.current = Some(CurrentSubBuf {
                 seq: next,
-                page: s.page(),
+                index: s.index(),
                 attached,
                 offset: 0,
                 events: 0,
@@ -199,7 +199,7 @@ impl<P: Port> Reader<'_, P> {
 
     /// All that was committed in an attached sub-buffer has been read. Says whether writers have
     /// left it; its commit must then be looked at once more, for it is final only now.
-    pub(super) fn detach(&mut self, cur: Current) -> bool {
+    pub(super) fn detach(&mut self, cur: CurrentSubBuf) -> bool {
         let Some(slot) = self.ring.slot(cur.seq) else {
             return false;
         };
@@ -212,7 +212,7 @@ impl<P: Port> Reader<'_, P> {
             // either way.
             let _ = slot.cas(s.raw(), taken.raw());
         }
-        self.state.current = Some(Current {
+        self.state.current = Some(CurrentSubBuf {
             attached: false,
             ..cur
         });
@@ -221,17 +221,17 @@ impl<P: Port> Reader<'_, P> {
 
     /// All of an owned sub-buffer has been read: it becomes the spare.
     #[inline(always)]
-    pub(super) fn release(&mut self, cur: Current) {
-        self.state.spare = cur.page;
+    pub(super) fn release(&mut self, cur: CurrentSubBuf) {
+        self.state.spare = cur.index;
         // No slot is detached now, so no writer looks at this word.
-        self.ring.s.spare.store(u64::from(cur.page.0));
+        self.ring.s.spare.store(u64::from(cur.index.0));
         self.state.next = cur.seq.wrapping_add(1);
         self.state.current = None;
     }
 
     /// Copies the committed data of the current sub-buffer, from its beginning, as much as `out`
     /// holds and at most up to `unread.end`. Says how much; 0 when `unread` is out of date.
-    pub(crate) fn copy(&self, unread: &Unread, out: &mut [u8]) -> usize {
+    pub(crate) fn copy(&self, unread: &UnreadData, out: &mut [u8]) -> usize {
         let len = out.len().min(unread.end as usize);
         let copied = out
             .get_mut(..len)
@@ -241,13 +241,13 @@ impl<P: Port> Reader<'_, P> {
 
     /// Fills `out` with what is at `offset`; it ends at most at `unread.end`. `None` when `unread` is out
     /// of date.
-    fn copy_from(&self, unread: &Unread, offset: u32, out: &mut [u8]) -> Option<()> {
+    fn copy_from(&self, unread: &UnreadData, offset: u32, out: &mut [u8]) -> Option<()> {
         let current = self.state.current.as_ref();
-        let page = current.filter(|c| c.seq == unread.seq)?.page;
-        let page = self.ring.page(page)?;
+        let index = current.filter(|c| c.seq == unread.seq)?.index;
+        let subbuf = self.ring.subbuf(index)?;
         // SAFETY: the sub-buffer is the current one and stays the reader's until released (I8);
         // `end` came from its commit, behind which writers no longer store.
-        unsafe { page.copy_owned(offset, out) };
+        unsafe { subbuf.copy_owned(offset, out) };
         Some(())
     }
 
@@ -271,7 +271,7 @@ impl<P: Port> Reader<'_, P> {
 
     /// Consumes `u`, which has just been found, into `image`: a whole sub-buffer with its header,
     /// unused bytes zero.
-    pub(super) fn copy_image(&mut self, u: &Unread, image: &mut [u8]) -> Option<()> {
+    pub(super) fn copy_image(&mut self, u: &UnreadData, image: &mut [u8]) -> Option<()> {
         let len = u.end.checked_sub(u.offset)? as usize;
         let (data, rest) = image.get_mut(wire::HEADER..)?.split_at_mut_checked(len)?;
         self.copy_from(u, u.offset, data)?;

@@ -9,19 +9,19 @@
 
 use core::mem;
 
-use super::cpu::{CpuRing, Current, Parts, ReaderState};
+use super::cpu::{CpuRing, CurrentSubBuf, Parts, ReaderState};
 use super::port::{LocalWord, Memory as _, Port, SharedWord};
 use super::pos::{Layout, Pos, Seq};
 use super::reader::Reader;
-use super::slot::{PageIndex, SlotWord, State};
+use super::slot::{SlotWord, State, SubBufIndex};
 use super::subbuf::SubBuf;
 
 /// The new parts cannot be used; they are given back.
-pub(crate) struct Unfit<P: Port>(pub(crate) Parts<P>);
+pub(crate) struct RejectedParts<P: Port>(pub(crate) Parts<P>);
 
 /// A sub-buffer that survives.
-struct Kept {
-    old: PageIndex,
+struct KeptSubBuf {
+    old: SubBufIndex,
     was: Seq,
     seq: Seq,
 }
@@ -44,7 +44,7 @@ where
         &self,
         state: &mut ReaderState,
         parts: Parts<P>,
-    ) -> Result<Parts<P>, Unfit<P>> {
+    ) -> Result<Parts<P>, RejectedParts<P>> {
         let layout = self.layout_of(&parts);
         if layout.is_some() && self.is_broken() {
             // Its words say nothing about what could be kept.
@@ -56,20 +56,20 @@ where
             Some(layout) if layout == *self.layout => Ok(unsafe { self.keep(state, parts) }),
             // SAFETY: by the contract.
             Some(layout) => Ok(unsafe { self.begin_anew(state, parts, layout) }),
-            None => Err(Unfit(parts)),
+            None => Err(RejectedParts(parts)),
         }
     }
 
     /// The layout that the ring would have with these parts.
     fn layout_of(&self, parts: &Parts<P>) -> Option<Layout> {
         parts.check().ok()?;
-        let wanted = parts.pages.len();
+        let wanted = parts.subbufs.len();
         let same = parts.count_of(self.layout.size());
         if same.saturating_add(parts.count_of(0)) == wanted {
-            let there = same.saturating_add(self.pages().len());
+            let there = same.saturating_add(self.subbufs().len());
             return (there >= wanted).then_some(*self.layout);
         }
-        let size = parts.pages.first()?.memory().size();
+        let size = parts.subbufs.first()?.memory().size();
         let layout = Layout::for_size(size)?;
         (parts.count_of(size) == wanted).then_some(layout)
     }
@@ -93,7 +93,7 @@ where
             .set(written.saturating_sub(state.read));
         // SAFETY: by the contract nobody else uses the ring; the words are set below.
         let old = unsafe { self.replace(parts, layout) };
-        let spare = self.last_page();
+        let spare = self.last_index();
         self.begin_at(first, written, spare);
         let untold = state.current.map_or(0, |c| c.lost);
         *state = ReaderState {
@@ -131,26 +131,26 @@ where
 
         // SAFETY: by the contract nobody else uses the ring; the words are set below.
         let mut old = unsafe { self.replace(parts, *self.layout) };
-        self.empty_slots(first, self.last_page());
+        self.empty_slots(first, self.last_index());
         let mut to = 0u32;
         let mut seq = oldest;
         while seq <= last {
             let new_seq = first.wrapping_add(u64::from(to));
             let kept = slot_of(&old, seq);
             if let Some(word) = kept {
-                let kept = Kept {
-                    old: word.page(),
+                let kept = KeptSubBuf {
+                    old: word.index(),
                     was: seq,
                     seq: new_seq,
                 };
                 // SAFETY: as above.
-                unsafe { self.adopt(&mut old, kept, PageIndex(to)) };
+                unsafe { self.adopt(&mut old, kept, SubBufIndex(to)) };
                 let fresh = if seq == last {
                     State::Open
                 } else {
                     State::Full
                 };
-                let mut new = SlotWord::new(new_seq, PageIndex(to), fresh);
+                let mut new = SlotWord::new(new_seq, SubBufIndex(to), fresh);
                 if word.detached() {
                     new = new.attach().unwrap_or(new);
                 }
@@ -162,35 +162,35 @@ where
             seq = seq.wrapping_add(1);
         }
 
-        let spare = PageIndex(n as u32);
+        let spare = SubBufIndex(n as u32);
         if let Some(c) = own {
-            let kept = Kept {
-                old: c.page,
+            let kept = KeptSubBuf {
+                old: c.index,
                 was: c.seq,
                 seq: first.wrapping_sub(1),
             };
             // SAFETY: as above.
             unsafe { self.adopt(&mut old, kept, spare) };
-            state.current = Some(Current {
+            state.current = Some(CurrentSubBuf {
                 seq: first.wrapping_sub(1),
-                page: spare,
+                index: spare,
                 ..c
             });
         } else if let Some(c) = state.current {
-            state.current = Some(Current {
+            state.current = Some(CurrentSubBuf {
                 seq: first,
-                page: PageIndex(0),
+                index: SubBufIndex(0),
                 ..c
             });
         }
         state.spare = spare;
         state.next = first;
         self.s.spare.store(u64::from(spare.0));
-        self.s.mark.store(0);
+        self.s.watermark.store(0);
         let open = first.wrapping_add(u64::from(to)).wrapping_sub(1);
         state.begun = open.wrapping_sub(opened);
         self.w.closing.set(open);
-        self.begin_live(open, PageIndex(to.wrapping_sub(1)));
+        self.begin_live(open, SubBufIndex(to.wrapping_sub(1)));
         self.w.times.forget();
         let pos = self
             .layout
@@ -207,18 +207,18 @@ where
     ///
     /// Nobody else uses the ring.
     unsafe fn fill_up(&self, old: &mut Parts<P>) {
-        let mut unused = old.pages.iter_mut().filter(|p| p.memory().size() != 0);
-        for to in 0..self.pages().len() {
+        let mut unused = old.subbufs.iter_mut().filter(|p| p.memory().size() != 0);
+        for to in 0..self.subbufs().len() {
             // SAFETY: by the contract.
-            let Some(page) = (unsafe { self.page_mut(PageIndex(to as u32)) }) else {
+            let Some(subbuf) = (unsafe { self.subbuf_mut(SubBufIndex(to as u32)) }) else {
                 return;
             };
-            if page.memory().size() != 0 {
+            if subbuf.memory().size() != 0 {
                 continue;
             }
             if let Some(from) = unused.next() {
-                mem::swap(from, page);
-                page.begin(0);
+                mem::swap(from, subbuf);
+                subbuf.begin(0);
             }
         }
     }
@@ -238,7 +238,7 @@ where
                 None => return,
             }
         }
-        state.current = Some(Current {
+        state.current = Some(CurrentSubBuf {
             attached: false,
             ..cur
         });
@@ -274,11 +274,11 @@ where
             .lost
             .wrapping_add(seq.saturating_sub(at));
         while at < seq {
-            let page = self
+            let subbuf = self
                 .slot(at)
-                .map(|s| SlotWord::from_raw(s.load()).page())
-                .and_then(|i| self.page(i));
-            if let Some(pos) = page.and_then(|p| self.committed_in(p, at)) {
+                .map(|s| SlotWord::from_raw(s.load()).index())
+                .and_then(|i| self.subbuf(i));
+            if let Some(pos) = subbuf.and_then(|p| self.committed_in(p, at)) {
                 self.w.counters.overrun.add(self.layout.count(pos));
             }
             at = at.wrapping_add(1);
@@ -290,10 +290,10 @@ where
     /// # Safety
     ///
     /// Nobody else uses the ring.
-    unsafe fn adopt(&self, old: &mut Parts<P>, kept: Kept, to: PageIndex) {
+    unsafe fn adopt(&self, old: &mut Parts<P>, kept: KeptSubBuf, to: SubBufIndex) {
         // SAFETY: by the contract.
-        let new = unsafe { self.page_mut(to) };
-        if let (Some(from), Some(to)) = (old.pages.get_mut(kept.old.0 as usize), new) {
+        let new = unsafe { self.subbuf_mut(to) };
+        if let (Some(from), Some(to)) = (old.subbufs.get_mut(kept.old.0 as usize), new) {
             mem::swap(from, to);
             // In a ring that was found broken it may be that of an earlier number.
             let pos = self.committed_in(to, kept.was).unwrap_or(Pos(0));

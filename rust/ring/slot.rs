@@ -16,11 +16,11 @@ use super::pos::{Seq, SLOT_SEQ_BITS};
 
 /// Which of a ring's sub-buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct PageIndex(pub(crate) u32);
+pub(crate) struct SubBufIndex(pub(crate) u32);
 
-const PAGE_BITS: u32 = 20;
+const INDEX_BITS: u32 = 20;
 /// Most sub-buffers of one ring, the reader's spare included.
-pub(crate) const MAX_PAGES: usize = 1 << PAGE_BITS;
+pub(crate) const MAX_SUBBUFS: usize = 1 << INDEX_BITS;
 
 /// What a slot holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,26 +33,26 @@ pub(crate) enum State {
     Full,
 }
 
-/// Packed: `seq:41 page:20 state:2 detach:1`.
+/// Packed: `seq:41 index:20 state:2 detach:1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SlotWord(u64);
 
 const DETACH: u64 = 1;
 const STATE_SHIFT: u32 = 1;
-const PAGE_SHIFT: u32 = 3;
-const SEQ_SHIFT: u32 = PAGE_SHIFT + PAGE_BITS;
+const INDEX_SHIFT: u32 = 3;
+const SEQ_SHIFT: u32 = INDEX_SHIFT + INDEX_BITS;
 const _: () = assert!(SEQ_SHIFT + SLOT_SEQ_BITS == 64);
 
 impl SlotWord {
     /// The word with these parts, not detached.
     #[inline(always)]
-    pub(crate) const fn new(seq: Seq, page: PageIndex, state: State) -> Self {
+    pub(crate) const fn new(seq: Seq, index: SubBufIndex, state: State) -> Self {
         let state = match state {
             State::Empty => 0,
             State::Open => 1,
             State::Full => 2,
         };
-        Self((seq << SEQ_SHIFT) | ((page.0 as u64) << PAGE_SHIFT) | (state << STATE_SHIFT))
+        Self((seq << SEQ_SHIFT) | ((index.0 as u64) << INDEX_SHIFT) | (state << STATE_SHIFT))
     }
 
     /// The word as loaded.
@@ -75,8 +75,8 @@ impl SlotWord {
 
     /// The sub-buffer in the slot.
     #[inline(always)]
-    pub(crate) const fn page(self) -> PageIndex {
-        PageIndex(((self.0 >> PAGE_SHIFT) as u32) & (MAX_PAGES as u32).wrapping_sub(1))
+    pub(crate) const fn index(self) -> SubBufIndex {
+        SubBufIndex(((self.0 >> INDEX_SHIFT) as u32) & (MAX_SUBBUFS as u32).wrapping_sub(1))
     }
 
     /// The state; `None` for the pattern that no transition makes.
@@ -100,14 +100,14 @@ impl SlotWord {
     pub(crate) const fn reopen(self, seq: Seq) -> Option<Self> {
         match (self.state(), self.detached()) {
             (Some(State::Empty | State::Full), false) => {
-                Some(Self::new(seq, self.page(), State::Open))
+                Some(Self::new(seq, self.index(), State::Open))
             }
             _ => None,
         }
     }
 
     /// T3: the reader's spare as number `seq`.
-    pub(crate) const fn steal(self, seq: Seq, spare: PageIndex) -> Option<Self> {
+    pub(crate) const fn steal(self, seq: Seq, spare: SubBufIndex) -> Option<Self> {
         match (self.state(), self.detached()) {
             (Some(State::Full), true) => Some(Self::new(seq, spare, State::Open)),
             _ => None,
@@ -131,7 +131,7 @@ impl SlotWord {
     }
 
     /// T6, T7: the reader takes it and leaves `spare`.
-    pub(crate) const fn take(self, spare: PageIndex) -> Option<Self> {
+    pub(crate) const fn take(self, spare: SubBufIndex) -> Option<Self> {
         match self.state() {
             Some(State::Full) => Some(Self::new(self.seq(), spare, State::Empty)),
             _ => None,
@@ -149,8 +149,8 @@ mod tests {
         let mut v = Vec::new();
         for state in STATES {
             for seq in [0, 5, (1 << SLOT_SEQ_BITS) - 1] {
-                for page in [0, 7, MAX_PAGES as u32 - 1] {
-                    let w = SlotWord::new(seq, PageIndex(page), state);
+                for index in [0, 7, MAX_SUBBUFS as u32 - 1] {
+                    let w = SlotWord::new(seq, SubBufIndex(index), state);
                     v.push(w);
                     v.push(SlotWord(w.0 | DETACH));
                 }
@@ -165,7 +165,7 @@ mod tests {
         for w in all() {
             let s = w.state().unwrap();
             let d = w.detached();
-            let spare = PageIndex(3);
+            let spare = SubBufIndex(3);
             let reopened = matches!((s, d), (Empty | Full, false));
             assert_eq!(w.reopen(9).is_some(), reopened, "{w:?}");
             assert_eq!(w.steal(9, spare).is_some(), (s, d) == (Full, true), "{w:?}");
@@ -179,23 +179,23 @@ mod tests {
     fn verbs_change_only_what_they_name() {
         for w in all() {
             if let Some(c) = w.close() {
-                assert_eq!((c.seq(), c.page()), (w.seq(), w.page()));
+                assert_eq!((c.seq(), c.index()), (w.seq(), w.index()));
                 assert_eq!((c.state(), c.detached()), (Some(State::Full), w.detached()));
             }
             if let Some(a) = w.attach() {
-                assert_eq!((a.seq(), a.page()), (w.seq(), w.page()));
+                assert_eq!((a.seq(), a.index()), (w.seq(), w.index()));
                 assert_eq!((a.state(), a.detached()), (Some(State::Open), true));
             }
-            if let Some(t) = w.take(PageIndex(3)) {
-                assert_eq!((t.seq(), t.page()), (w.seq(), PageIndex(3)));
+            if let Some(t) = w.take(SubBufIndex(3)) {
+                assert_eq!((t.seq(), t.index()), (w.seq(), SubBufIndex(3)));
                 assert_eq!((t.state(), t.detached()), (Some(State::Empty), false));
             }
             if let Some(r) = w.reopen(4) {
-                assert_eq!((r.seq(), r.page()), (4, w.page()));
+                assert_eq!((r.seq(), r.index()), (4, w.index()));
                 assert_eq!((r.state(), r.detached()), (Some(State::Open), false));
             }
-            if let Some(t) = w.steal(4, PageIndex(3)) {
-                assert_eq!((t.seq(), t.page()), (4, PageIndex(3)));
+            if let Some(t) = w.steal(4, SubBufIndex(3)) {
+                assert_eq!((t.seq(), t.index()), (4, SubBufIndex(3)));
                 assert_eq!((t.state(), t.detached()), (Some(State::Open), false));
             }
         }

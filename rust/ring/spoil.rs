@@ -4,7 +4,7 @@
 use super::cpu::{address, CpuRing, ReaderState};
 use super::port::{LocalWord, Port, SharedWord};
 use super::pos::Seq;
-use super::slot::{PageIndex, SlotWord};
+use super::slot::{SlotWord, SubBufIndex};
 use super::subbuf::SubBuf;
 use super::wire;
 use super::writer::MAX_NEST;
@@ -18,7 +18,7 @@ pub(crate) enum Word {
     Total,
     Hint,
     /// Names the sub-buffer of that index, whatever the bits.
-    LivePage(u32),
+    LiveSubBuf(u32),
     /// Whose time is known.
     Own,
     /// The same, of those who interrupted somebody.
@@ -46,7 +46,7 @@ pub(crate) enum Word {
     ReaderRead,
     /// Of the reader's current sub-buffer.
     CurrentSeq,
-    CurrentPage,
+    CurrentIndex,
     CurrentAttached,
     CurrentOffset,
     CurrentEvents,
@@ -68,7 +68,7 @@ impl<P: Port> CpuRing<P> {
 
     /// The index of the sub-buffer in the slot of `seq`.
     pub(crate) fn index_of(&self, seq: Seq) -> Option<u32> {
-        Some(SlotWord::from_raw(self.slot(seq)?.load()).page().0)
+        Some(SlotWord::from_raw(self.slot(seq)?.load()).index().0)
     }
 
     /// The sub-buffer of the position.
@@ -79,7 +79,7 @@ impl<P: Port> CpuRing<P> {
     fn flip(&self, state: &mut ReaderState, word: Word, bits: u64) -> Option<()> {
         let local = |w: &P::Local| w.set(w.get() ^ bits);
         let shared = |w: &P::Shared| w.store(w.load() ^ bits);
-        let page = |index: u32| -> Option<&SubBuf<P>> { self.page(PageIndex(index)) };
+        let subbuf = |index: u32| -> Option<&SubBuf<P>> { self.subbuf(SubBufIndex(index)) };
         let w = &self.w;
         match word {
             Word::Nest => local(w.nest.word()),
@@ -87,7 +87,7 @@ impl<P: Port> CpuRing<P> {
             Word::Closing => local(&w.closing),
             Word::Total => local(&w.total),
             Word::Hint => local(&w.hint),
-            Word::LivePage(index) => self.w.live_page.set(address(page(index)?)),
+            Word::LiveSubBuf(index) => self.w.live_subbuf.set(address(subbuf(index)?)),
             Word::Own => local(w.times.words().0[0]),
             Word::Inner => local(w.times.words().0[1]),
             Word::Time(level) => {
@@ -97,28 +97,28 @@ impl<P: Port> CpuRing<P> {
             Word::Overrun => local(&w.counters.overrun),
             Word::Spare => shared(&self.s.spare),
             Word::Slot(at) => shared(self.slots().get(at as usize)?),
-            Word::Commit(index) => shared(&page(index)?.commit),
-            Word::Base(index) => local(&page(index)?.base),
-            Word::Stamp(index) => local(&page(index)?.stamp),
-            Word::End(index) => local(&page(index)?.end),
-            Word::Padded(index) => local(&page(index)?.padded),
+            Word::Commit(index) => shared(&subbuf(index)?.commit),
+            Word::Base(index) => local(&subbuf(index)?.base),
+            Word::Stamp(index) => local(&subbuf(index)?.stamp),
+            Word::End(index) => local(&subbuf(index)?.end),
+            Word::Padded(index) => local(&subbuf(index)?.padded),
             Word::Header(index) => {
-                let page = page(index)?;
+                let subbuf = subbuf(index)?;
                 // SAFETY: offset 0 is in bounds.
-                let first = unsafe { page.at(0) }.cast::<u32>();
+                let first = unsafe { subbuf.at(0) }.cast::<u32>();
                 // SAFETY: in bounds and aligned, as every header; nobody else uses it (`spoil`).
                 let old = unsafe { first.read() };
                 // SAFETY: as above.
-                unsafe { page.put(0, [old ^ bits as u32]) };
+                unsafe { subbuf.put(0, [old ^ bits as u32]) };
             }
-            Word::HeadStamp(index) => flip_head(page(index)?, wire::STAMP_AT, bits),
-            Word::HeadLength(index) => flip_head(page(index)?, wire::LENGTH_AT, bits),
+            Word::HeadStamp(index) => flip_head(subbuf(index)?, wire::STAMP_AT, bits),
+            Word::HeadLength(index) => flip_head(subbuf(index)?, wire::LENGTH_AT, bits),
             Word::ReaderNext => state.next ^= bits,
             Word::ReaderSerial => state.serial ^= bits,
             Word::ReaderSpare => state.spare.0 ^= bits as u32,
             Word::ReaderRead => state.read ^= bits,
             Word::CurrentSeq => state.current.as_mut()?.seq ^= bits,
-            Word::CurrentPage => state.current.as_mut()?.page.0 ^= bits as u32,
+            Word::CurrentIndex => state.current.as_mut()?.index.0 ^= bits as u32,
             Word::CurrentAttached => state.current.as_mut()?.attached ^= bits & 1 != 0,
             Word::CurrentOffset => state.current.as_mut()?.offset ^= bits as u32,
             Word::CurrentEvents => state.current.as_mut()?.events ^= bits,
@@ -130,13 +130,13 @@ impl<P: Port> CpuRing<P> {
     }
 }
 
-fn flip_head<P: Port>(page: &SubBuf<P>, at: usize, bits: u64) {
+fn flip_head<P: Port>(subbuf: &SubBuf<P>, at: usize, bits: u64) {
     // SAFETY: the sub-buffers of a ring have memory; nobody else uses it (`spoil`).
-    let (stamp, length) = unsafe { page.head() };
+    let (stamp, length) = unsafe { subbuf.head() };
     let old = match at {
         wire::STAMP_AT => stamp,
         _ => length,
     };
     // SAFETY: as above.
-    unsafe { page.put_head(at, old ^ bits) };
+    unsafe { subbuf.put_head(at, old ^ bits) };
 }

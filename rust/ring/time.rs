@@ -14,7 +14,7 @@ const LEVEL_MASK: u64 = MAX_NEST - 1;
 const _: () = assert!(MAX_NEST.is_power_of_two());
 
 /// Value of `own` and `inner` that names no position.
-const NOBODY: u64 = u64::MAX;
+const NO_EVENT: u64 = u64::MAX;
 
 /// How an event's time is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl Stamp {
 
 /// The clock as one writer saw it, and what it means for the event that it is about to reserve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Reading {
+pub(crate) struct ClockReading {
     /// Time of the event.
     pub(crate) time: u64,
     /// Time since the event in front; `None` when that is not known.
@@ -57,9 +57,9 @@ pub(crate) struct Reading {
 /// first. ftrace compares times instead, and a clock that gives one value twice then makes a stale pair
 /// look valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Token(u64);
+pub(crate) struct TimeOwner(u64);
 
-impl Token {
+impl TimeOwner {
     #[inline(always)]
     fn new(end: Pos, level: u64) -> Self {
         Self(end.0 | level.wrapping_shl(LEVEL_SHIFT))
@@ -94,15 +94,15 @@ impl<L: LocalWord> Times<L> {
     /// Those of an empty ring.
     pub(crate) fn new() -> Self {
         Self {
-            own: L::new(NOBODY),
-            inner: L::new(NOBODY),
+            own: L::new(NO_EVENT),
+            inner: L::new(NO_EVENT),
             times: core::array::from_fn(|_| L::new(0)),
         }
     }
 
     /// Whose time is known, of the event that ends at `pos`.
-    pub(crate) fn named(&self, pos: Pos) -> Option<Token> {
-        let named = [self.own.get(), self.inner.get()].map(Token);
+    pub(crate) fn named(&self, pos: Pos) -> Option<TimeOwner> {
+        let named = [self.own.get(), self.inner.get()].map(TimeOwner);
         named.into_iter().find(|token| token.end() == pos)
     }
 
@@ -131,7 +131,7 @@ impl<L: LocalWord> Times<L> {
             // Only who interrupts nobody stores it, and it is not among those who come in between.
             return Some(self.time_of(0));
         }
-        let inner = Token(self.inner.get());
+        let inner = TimeOwner(self.inner.get());
         let time = self.time_of(inner.level());
         // The time first: if it was overwritten by somebody who gave up, so was the token.
         (inner.end() == pos && self.inner.get() == inner.0).then_some(time)
@@ -145,11 +145,11 @@ impl<L: LocalWord> Times<L> {
 
     /// Reads the time of the event that ends at `pos`, then the clock. As for [`Self::front`].
     #[inline(always)]
-    pub(crate) fn read(&self, pos: Pos, clock: impl FnOnce() -> u64) -> Reading {
+    pub(crate) fn read(&self, pos: Pos, clock: impl FnOnce() -> u64) -> ClockReading {
         let front = self.front(pos);
         let time = clock();
         let Some(last) = front else {
-            return Reading {
+            return ClockReading {
                 time,
                 delta: None,
                 went_back: false,
@@ -158,13 +158,13 @@ impl<L: LocalWord> Times<L> {
         // A clock that steps back, by however much, is held: `since` is then in the upper half.
         let since = time.wrapping_sub(last);
         if since > u64::MAX / 2 {
-            return Reading {
+            return ClockReading {
                 time: last,
                 delta: Some(0),
                 went_back: true,
             };
         }
-        Reading {
+        ClockReading {
             time,
             delta: Some(since),
             went_back: false,
@@ -200,7 +200,7 @@ impl<L: LocalWord> Times<L> {
         if let Some(word) = self.times.get((level & LEVEL_MASK) as usize) {
             word.set(time);
         }
-        self.inner.set(Token::new(end, level).0);
+        self.inner.set(TimeOwner::new(end, level).0);
     }
 
     /// Before the last reservation, `delta` behind the event in front, is given back: the time of level 0 is
@@ -208,7 +208,7 @@ impl<L: LocalWord> Times<L> {
     #[inline(always)]
     pub(crate) fn take_back(&self, delta: u32) -> u64 {
         // Who comes before `store_end` carries its own time.
-        self.own.set(NOBODY);
+        self.own.set(NO_EVENT);
         let [word, ..] = &self.times;
         let time = word.get();
         word.set(time.wrapping_sub(u64::from(delta)));
@@ -231,8 +231,8 @@ impl<L: LocalWord> Times<L> {
     /// time.
     #[inline(always)]
     pub(crate) fn forget(&self) {
-        self.own.set(NOBODY);
-        self.inner.set(NOBODY);
+        self.own.set(NO_EVENT);
+        self.inner.set(NO_EVENT);
     }
 }
 
@@ -248,11 +248,11 @@ mod tests {
             for seq in [1, 12345, l.max_seq()] {
                 let end = l.pos(seq, u64::from(l.capacity()) / 8, l.capacity());
                 for level in 0..MAX_NEST {
-                    let token = Token::new(end, level);
+                    let token = TimeOwner::new(end, level);
                     assert_eq!((token.level(), token.end()), (level, end));
-                    assert_ne!(token.0, NOBODY);
+                    assert_ne!(token.0, NO_EVENT);
                 }
-                assert_ne!(Token(NOBODY).end(), end);
+                assert_ne!(TimeOwner(NO_EVENT).end(), end);
             }
         }
     }

@@ -11,7 +11,7 @@ use super::violation::Violation;
 
 /// A copied sub-buffer, or the part of it that nobody has consumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Viewed {
+pub(crate) struct SubBufView {
     /// The sub-buffer.
     pub(crate) seq: Seq,
     /// Time of its first event.
@@ -30,7 +30,7 @@ pub(crate) struct Viewed {
 
 /// What a ring has counted since it was emptied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct CpuStats {
+pub(crate) struct RingStats {
     /// Events published, discarded ones not counted.
     pub(crate) written: u64,
     /// Events consumed.
@@ -58,7 +58,7 @@ pub(crate) struct CpuStats {
     pub(crate) oldest: u64,
 }
 
-impl CpuStats {
+impl RingStats {
     /// Events that can still be read.
     pub(crate) fn entries(&self) -> u64 {
         self.written
@@ -72,7 +72,7 @@ impl<P: Port> Reader<'_, P> {
     /// committed data to `out`; consumes nothing.
     ///
     /// What was overwritten since `after` shows in `serial`.
-    pub(crate) fn view(&self, after: Option<Seq>, out: &mut [u8]) -> Option<Viewed> {
+    pub(crate) fn view(&self, after: Option<Seq>, out: &mut [u8]) -> Option<SubBufView> {
         let ring = self.ring;
         let cur = self.state.current;
         // What is older was read or is lost. To begin there could skip the reader's sub-buffer, for
@@ -82,13 +82,13 @@ impl<P: Port> Reader<'_, P> {
         // A turn moves to a later sub-buffer, or a writer has lapped us.
         for _ in 0..ring.slot_count().saturating_mul(4) {
             if let Some(c) = cur.filter(|c| c.seq == seq) {
-                let page = ring.page(c.page)?;
-                let pos = ring.committed_in(page, seq);
+                let subbuf = ring.subbuf(c.index)?;
+                let pos = ring.committed_in(subbuf, seq);
                 let end = pos.map_or(0, |p| ring.layout.offset(p));
                 if let Some(pos) = pos.filter(|_| end > c.offset) {
-                    let v = describe(self.state, seq, page, end, ring.layout.count(pos));
+                    let v = describe(self.state, seq, subbuf, end, ring.layout.count(pos));
                     // SAFETY: the reader's own sub-buffer (I8), up to its commit.
-                    unsafe { page.copy_owned(0, out.get_mut(..end as usize)?) };
+                    unsafe { subbuf.copy_owned(0, out.get_mut(..end as usize)?) };
                     return Some(v);
                 }
                 seq = seq.wrapping_add(1);
@@ -103,18 +103,18 @@ impl<P: Port> Reader<'_, P> {
                 seq = ring.oldest_beside(s.seq());
                 continue;
             }
-            let page = ring.page(s.page())?;
-            let pos = ring.committed_in(page, seq);
+            let subbuf = ring.subbuf(s.index())?;
+            let pos = ring.committed_in(subbuf, seq);
             let end = pos.map_or(0, |p| ring.layout.offset(p));
             if let (Some(pos), Some(State::Open | State::Full)) = (pos, s.state()) {
                 if end != 0 {
-                    let v = describe(self.state, seq, page, end, ring.layout.count(pos));
-                    page.copy_racing(out.get_mut(..end as usize)?);
+                    let v = describe(self.state, seq, subbuf, end, ring.layout.count(pos));
+                    subbuf.copy_racing(out.get_mut(..end as usize)?);
                     // Pairs with the fully ordered CAS that reuses the sub-buffer: had we copied
                     // a byte stored behind it, we would see its slot word now.
                     P::read_barrier();
                     let again = SlotWord::from_raw(slot.load());
-                    if again.seq() == seq && again.page() == s.page() {
+                    if again.seq() == seq && again.index() == s.index() {
                         return Some(v);
                     }
                     continue;
@@ -129,10 +129,10 @@ impl<P: Port> Reader<'_, P> {
     }
 
     /// What has been counted. Exact when no writer is active.
-    pub(crate) fn stats(&self) -> CpuStats {
+    pub(crate) fn stats(&self) -> RingStats {
         let ring = self.ring;
         let c = &ring.w.counters;
-        let mut stats = CpuStats {
+        let mut stats = RingStats {
             written: self.written(),
             read: self.state.read,
             overrun: c.overrun.get(),
@@ -152,7 +152,7 @@ impl<P: Port> Reader<'_, P> {
         for _ in 0..ring.slot_count().saturating_mul(4) {
             let own = cur.filter(|c| c.seq == seq);
             let index = match own {
-                Some(c) => c.page,
+                Some(c) => c.index,
                 None => {
                     let Some(slot) = ring.slot(seq) else { break };
                     let s = SlotWord::from_raw(slot.load_acquire());
@@ -163,16 +163,18 @@ impl<P: Port> Reader<'_, P> {
                         seq = ring.oldest_beside(s.seq());
                         continue;
                     }
-                    s.page()
+                    s.index()
                 }
             };
-            let Some(page) = ring.page(index) else { break };
-            if let Some(pos) = ring.committed_in(page, seq) {
+            let Some(subbuf) = ring.subbuf(index) else {
+                break;
+            };
+            if let Some(pos) = ring.committed_in(subbuf, seq) {
                 let end = u64::from(ring.layout.offset(pos));
                 let read = own.map_or(0, |c| u64::from(c.offset));
                 stats.bytes = stats.bytes.saturating_add(end.saturating_sub(read));
                 if !found {
-                    stats.oldest = page.stamp.get();
+                    stats.oldest = subbuf.stamp.get();
                     found = end > read;
                 }
             }
@@ -212,35 +214,35 @@ impl<P: Port> Reader<'_, P> {
         let ring = self.ring;
         let own = self.state.current.filter(|c| c.seq == seq);
         let index = match own {
-            Some(c) => c.page,
-            None => SlotWord::from_raw(ring.slot(seq)?.load_acquire()).page(),
+            Some(c) => c.index,
+            None => SlotWord::from_raw(ring.slot(seq)?.load_acquire()).index(),
         };
-        let page = ring.page(index)?;
-        let pos = ring.committed_in(page, seq)?;
-        Some(page.base.get().wrapping_add(ring.layout.count(pos)))
+        let subbuf = ring.subbuf(index)?;
+        let pos = ring.committed_in(subbuf, seq)?;
+        Some(subbuf.base.get().wrapping_add(ring.layout.count(pos)))
     }
 }
 
 fn describe<P: Port>(
     state: &ReaderState,
     seq: Seq,
-    page: &SubBuf<P>,
+    subbuf: &SubBuf<P>,
     end: u32,
     count: u64,
-) -> Viewed {
-    let stamp = page.stamp.get();
+) -> SubBufView {
+    let stamp = subbuf.stamp.get();
     let own = state.current.filter(|c| c.seq == seq);
     let (offset, read, time) = match own {
         Some(c) if c.offset != 0 => (c.offset, c.events, c.time),
         _ => (0, 0, stamp),
     };
-    Viewed {
+    SubBufView {
         seq,
         stamp,
         offset,
         time,
         end,
-        serial: page.base.get().wrapping_add(read),
+        serial: subbuf.base.get().wrapping_add(read),
         events: count.wrapping_sub(read),
     }
 }

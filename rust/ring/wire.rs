@@ -146,7 +146,7 @@ impl EventSize {
 
 /// One record, as found in the data of a sub-buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Record {
+pub(crate) enum WireRecord {
     /// An event: its delta, and where its payload lies relative to the record.
     Data {
         delta: u64,
@@ -165,7 +165,7 @@ pub(crate) enum Record {
 
 /// The record does not fit the bytes that hold it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Malformed;
+pub(crate) struct MalformedRecord;
 
 /// Loads a word of the native byte order.
 #[inline]
@@ -196,48 +196,51 @@ pub(crate) const fn usual_payload(header: u32) -> Option<usize> {
 }
 
 /// Decodes the record at offset `at`; returns it with its size in bytes.
-pub(crate) fn record(bytes: &[u8], at: usize) -> Result<(Record, usize), Malformed> {
-    let head = word(bytes, at).ok_or(Malformed)?;
+pub(crate) fn record(bytes: &[u8], at: usize) -> Result<(WireRecord, usize), MalformedRecord> {
+    let head = word(bytes, at).ok_or(MalformedRecord)?;
     let delta = u64::from(head >> 5);
     let second = || at.checked_add(4).and_then(|a| word(bytes, a));
     let value = || second().map(|hi| (u64::from(hi) << DELTA_BITS) | delta);
     let (record, size) = match head & TYPE_LEN {
-        PADDING if delta == 0 => (Record::End, bytes.len().saturating_sub(at)),
+        PADDING if delta == 0 => (WireRecord::End, bytes.len().saturating_sub(at)),
         PADDING => {
-            let len = second().ok_or(Malformed)? as usize;
-            (Record::Padding, len.checked_add(4).ok_or(Malformed)?)
+            let len = second().ok_or(MalformedRecord)? as usize;
+            (
+                WireRecord::Padding,
+                len.checked_add(4).ok_or(MalformedRecord)?,
+            )
         }
         TIME_EXTEND => (
-            Record::Extend {
-                delta: value().ok_or(Malformed)?,
+            WireRecord::Extend {
+                delta: value().ok_or(MalformedRecord)?,
             },
             8,
         ),
         TIME_STAMP => (
-            Record::Stamp {
-                low: value().ok_or(Malformed)?,
+            WireRecord::Stamp {
+                low: value().ok_or(MalformedRecord)?,
             },
             8,
         ),
         0 => {
-            let len = second().ok_or(Malformed)? as usize;
-            let len = len.checked_sub(4).ok_or(Malformed)?;
-            let room = len.checked_next_multiple_of(4).ok_or(Malformed)?;
+            let len = second().ok_or(MalformedRecord)? as usize;
+            let len = len.checked_sub(4).ok_or(MalformedRecord)?;
+            let room = len.checked_next_multiple_of(4).ok_or(MalformedRecord)?;
             let payload = 8;
             (
-                Record::Data {
+                WireRecord::Data {
                     delta,
                     payload,
                     len,
                 },
-                room.checked_add(payload).ok_or(Malformed)?,
+                room.checked_add(payload).ok_or(MalformedRecord)?,
             )
         }
         type_len => {
             let len = (type_len as usize) << 2;
             let payload = 4;
             (
-                Record::Data {
+                WireRecord::Data {
                     delta,
                     payload,
                     len,
@@ -248,7 +251,7 @@ pub(crate) fn record(bytes: &[u8], at: usize) -> Result<(Record, usize), Malform
     };
     match at.checked_add(size) {
         Some(end) if end <= bytes.len() && size >= 4 => Ok((record, size)),
-        _ => Err(Malformed),
+        _ => Err(MalformedRecord),
     }
 }
 
@@ -307,19 +310,19 @@ mod tests {
     }
 
     #[test]
-    fn records_of_the_golden_page() {
-        // Words seen in a page that the kernel's own ring buffer wrote (four markers).
+    fn records_of_the_golden_sub_buffer() {
+        // Words seen in a sub-buffer that the kernel's own ring buffer wrote (four markers).
         let words = [0x0000_0006u32, 0x66a2_1946, 0xa0b4_64fe, 0x0000_0002];
         let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_ne_bytes()).collect();
         assert_eq!(
             record(&bytes[12..], 0),
-            Err(Malformed),
+            Err(MalformedRecord),
             "six words do not fit in four bytes"
         );
         assert_eq!(
             record(&bytes, 8),
             Ok((
-                Record::Extend {
+                WireRecord::Extend {
                     delta: (2 << 27) | 0x505_a327
                 },
                 8
@@ -330,7 +333,7 @@ mod tests {
         assert_eq!(
             record(&long_event, 0),
             Ok((
-                Record::Data {
+                WireRecord::Data {
                     delta: 0,
                     payload: 8,
                     len: 152

@@ -18,15 +18,15 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 
 use super::cpu::CpuRing;
-use super::mark::Published;
-use super::packed::Packed;
+use super::packed::PackedSize;
 use super::port::{LocalWord, Port, SharedWord};
 use super::pos::{Pos, Seq};
-use super::reserved::{Reserved, Shape};
-use super::slot::{PageIndex, SlotWord, State};
+use super::reservation::{EventPrefix, Reservation};
+use super::slot::{SlotWord, State, SubBufIndex};
 use super::subbuf::{begin_event, put, SubBuf};
-use super::time::{Reading, Stamp};
+use super::time::{ClockReading, Stamp};
 use super::violation::Violation;
+use super::watermark::Publication;
 use super::wire::{self, EventSize};
 
 /// Bytes of a word of the header.
@@ -39,7 +39,7 @@ pub(crate) const MAX_NEST: u64 = 8;
 /// Turns after which a loop gives up; the event is then dropped and counted.
 ///
 /// Theorem: of a call inside which k other writers run, `place` and `publish` make at most 1 + k
-/// turns, after the one of the short ways in and out; each call of `cross` makes at most 2, and so does
+/// turns, after the one of the fast paths in and out; each call of `cross` makes at most 2, and so does
 /// `close_until` for one sub-buffer.
 ///
 /// - `place` repeats a turn when D fails or `cross` finds the position stale. Either way the
@@ -58,7 +58,7 @@ const MAX_TURNS: u32 = 1000;
 
 /// Why an event was not recorded. Each has its counter, `Disabled` excepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub(crate) enum ReserveError {
     /// Recording is off.
     Disabled,
     /// More than [`MAX_NEST`] writers.
@@ -73,31 +73,31 @@ pub(crate) enum Refused {
     Broken,
 }
 
-/// Where the short way to reserve ended.
+/// Where the fast path to reserve ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Declined {
+pub(crate) enum FastReserve {
     /// Recording is off.
     Off,
     /// Nothing has been done.
-    Outside,
+    NotTried,
     /// The writer has entered, and interrupted nobody.
-    Inside,
+    Entered,
 }
 
-/// How far a writer got on the short way out.
+/// How far a writer got on the fast path out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Left {
+pub(crate) enum FastCommit {
     /// It is still in.
-    Not,
+    NotTried,
     /// It has left, and somebody wrote before that.
-    TooEarly,
+    Raced,
 }
 
-enum Cross {
+enum CrossError {
     Stale,
-    Refuse(Refused),
+    Refuse(ReserveError),
 }
 
 /// The right to write to a ring: this CPU's, and it stays this CPU's.
@@ -138,44 +138,44 @@ impl<'a, P: Port> Writer<'a, P> {
         self,
         len: usize,
         clock: impl Fn() -> u64,
-    ) -> Result<Reserved<'a, P>, Refused> {
-        match self.reserve_short(len, &clock) {
+    ) -> Result<Reservation<'a, P>, ReserveError> {
+        match self.try_reserve_fast(len, &clock) {
             Ok(reserved) => Ok(reserved),
-            Err(declined) => self.reserve_long(len, declined, clock),
+            Err(declined) => self.reserve_slow(len, declined, clock),
         }
     }
 
-    /// [`Self::place_short`] when recording is on and the size a usual one.
+    /// [`Self::reserve_fast`] when recording is on and the size a usual one.
     #[inline(always)]
-    fn reserve_short(
+    fn try_reserve_fast(
         self,
         len: usize,
         clock: impl FnOnce() -> u64,
-    ) -> Result<Reserved<'a, P>, Declined> {
+    ) -> Result<Reservation<'a, P>, FastReserve> {
         if self.ring.is_disabled() {
-            return Err(Declined::Off);
+            return Err(FastReserve::Off);
         }
-        let size = Packed::new(len);
+        let size = PackedSize::new(len);
         if !size.is_usual() {
-            return Err(Declined::Outside);
+            return Err(FastReserve::NotTried);
         }
-        self.place_short(len, size, || Some(clock()))
-            .ok_or(Declined::Inside)
+        self.reserve_fast(len, size, || Some(clock()))
+            .ok_or(FastReserve::Entered)
     }
 
     /// The way of most events: nobody is interrupted, the sub-buffer has been published into, has room,
     /// and the time since its last event is known and short, as is the payload. Everything else is
-    /// declined once the writer has entered, and [`Self::reserve_long`] must follow; so is it when `clock`
+    /// declined once the writer has entered, and [`Self::reserve_slow`] must follow; so is it when `clock`
     /// has no time just now.
     ///
     /// Recording was found on. `size` is that of `len` bytes.
     #[inline(always)]
-    pub(crate) fn place_short(
+    pub(crate) fn reserve_fast(
         self,
         len: usize,
-        size: Packed,
+        size: PackedSize,
         clock: impl FnOnce() -> Option<u64>,
-    ) -> Option<Reserved<'a, P>> {
+    ) -> Option<Reservation<'a, P>> {
         self.ring.w.nest.enter();
         self.place_alone(size.words(), clock, |payload, delta| {
             // F
@@ -183,11 +183,11 @@ impl<'a, P: Port> Writer<'a, P> {
             let at = unsafe { payload.sub(WORD) };
             // SAFETY: the event is there and ours since D; aligned as all events are.
             unsafe { put(at, [wire::header(size.type_len(), delta)]) };
-            Reserved {
+            Reservation {
                 writer: self,
                 payload,
                 len,
-                shape: Shape::PLAIN,
+                prefix: EventPrefix::PLAIN,
             }
         })
     }
@@ -199,8 +199,8 @@ impl<'a, P: Port> Writer<'a, P> {
         self,
         payload: u64,
         clock: impl FnOnce() -> Option<u64>,
-        fill: impl FnOnce(NonNull<u8>, u32) -> Reserved<'a, P>,
-    ) -> Option<Reserved<'a, P>> {
+        fill: impl FnOnce(NonNull<u8>, u32) -> Reservation<'a, P>,
+    ) -> Option<Reservation<'a, P>> {
         let ring = self.ring;
         let w = &ring.w;
         let layout = &*ring.layout;
@@ -233,33 +233,33 @@ impl<'a, P: Port> Writer<'a, P> {
         Some(fill(behind, delta))
     }
 
-    /// Reserves what [`Self::place_short`] declined.
+    /// Reserves what [`Self::reserve_fast`] declined.
     #[inline(always)]
-    pub(crate) fn reserve_long(
+    pub(crate) fn reserve_slow(
         self,
         len: usize,
-        declined: Declined,
+        declined: FastReserve,
         clock: impl Fn() -> u64,
-    ) -> Result<Reserved<'a, P>, Refused> {
+    ) -> Result<Reservation<'a, P>, ReserveError> {
         let ring = self.ring;
-        if declined == Declined::Off {
+        if declined == FastReserve::Off {
             return Err(ring.refusal());
         }
         let Some(size) = EventSize::new(len, ring.layout.capacity()) else {
             ring.w.counters.too_big.add(1);
-            if declined == Declined::Inside {
+            if declined == FastReserve::Entered {
                 self.exit();
             }
-            return Err(Refused::TooBig);
+            return Err(ReserveError::TooBig);
         };
-        if declined != Declined::Inside {
+        if declined != FastReserve::Entered {
             ring.w.nest.enter();
         }
         let level = ring.w.nest.level();
         if level >= MAX_NEST {
             ring.w.counters.recursion.add(1);
             ring.w.nest.leave_inner();
-            return Err(Refused::Recursion);
+            return Err(ReserveError::Recursion);
         }
         if level == 0 && EventSize::usual(len).is_none() {
             let clock = || Some(clock());
@@ -269,24 +269,24 @@ impl<'a, P: Port> Writer<'a, P> {
                 let at = unsafe { behind.sub(WORD) };
                 // SAFETY: the event is there and ours since D; aligned as all events are.
                 let payload = unsafe { begin_event(at, size, delta) };
-                Reserved {
+                Reservation {
                     writer: self,
                     payload,
                     len,
-                    shape: Shape::new(size, Stamp::Delta(delta)),
+                    prefix: EventPrefix::new(size, Stamp::Delta(delta)),
                 }
             });
             if let Some(reserved) = short {
                 return Ok(reserved);
             }
         }
-        ring.w.nest.go_long();
+        ring.w.nest.go_slow();
         match self.place(size, level, clock) {
-            Ok((payload, shape)) => Ok(Reserved {
+            Ok((payload, prefix)) => Ok(Reservation {
                 writer: self,
                 payload,
                 len,
-                shape,
+                prefix,
             }),
             Err(refused) => {
                 self.exit();
@@ -297,7 +297,7 @@ impl<'a, P: Port> Writer<'a, P> {
 
     /// How the event's time can be written, `None` if only a sub-buffer of its own can carry it.
     #[inline(always)]
-    fn stamp(self, from: Pos, reading: Reading) -> Option<Stamp> {
+    fn stamp(self, from: Pos, reading: ClockReading) -> Option<Stamp> {
         match reading.delta {
             _ if self.ring.layout.offset(from) == 0 => Some(Stamp::First),
             None => self.absolute(from, reading.time),
@@ -315,8 +315,8 @@ impl<'a, P: Port> Writer<'a, P> {
     #[cold]
     #[inline(never)]
     fn absolute(self, from: Pos, time: u64) -> Option<Stamp> {
-        let page = self.ring.open_page(self.ring.layout.seq(from))?;
-        let far = (time ^ page.stamp.get()) > wire::STAMP_MAX;
+        let subbuf = self.ring.open_subbuf(self.ring.layout.seq(from))?;
+        let far = (time ^ subbuf.stamp.get()) > wire::STAMP_MAX;
         (!far).then_some(Stamp::Absolute)
     }
 
@@ -326,7 +326,7 @@ impl<'a, P: Port> Writer<'a, P> {
         size: EventSize,
         level: u64,
         clock: impl Fn() -> u64,
-    ) -> Result<(NonNull<u8>, Shape), Refused> {
+    ) -> Result<(NonNull<u8>, EventPrefix), ReserveError> {
         let ring = self.ring;
         let layout = &*ring.layout;
         let mut turns = 0u32;
@@ -345,11 +345,11 @@ impl<'a, P: Port> Writer<'a, P> {
                     let seq = layout.seq(from).wrapping_add(1);
                     match self.cross(seq) {
                         Ok(()) => {}
-                        Err(Cross::Stale) => {
+                        Err(CrossError::Stale) => {
                             turns = self.again(turns)?;
                             continue;
                         }
-                        Err(Cross::Refuse(r)) => return Err(r),
+                        Err(CrossError::Refuse(r)) => return Err(r),
                     }
                     (layout.pos(seq, 1, size.total), Stamp::First, size.total)
                 }
@@ -366,15 +366,15 @@ impl<'a, P: Port> Writer<'a, P> {
         // E
         ring.w.times.store(next, level, time);
         self.fill(size, from, next, stamp, total, time)
-            .ok_or(Refused::Broken)
+            .ok_or(ReserveError::Broken)
     }
 
     /// Another turn.
     #[cold]
-    fn again(self, turns: u32) -> Result<u32, Refused> {
+    fn again(self, turns: u32) -> Result<u32, ReserveError> {
         if turns >= MAX_TURNS {
             self.ring.w.counters.dropped.add(1);
-            return Err(Refused::Full);
+            return Err(ReserveError::Full);
         }
         Ok(turns.wrapping_add(1))
     }
@@ -389,21 +389,21 @@ impl<'a, P: Port> Writer<'a, P> {
         stamp: Stamp,
         total: u32,
         time: u64,
-    ) -> Option<(NonNull<u8>, Shape)> {
+    ) -> Option<(NonNull<u8>, EventPrefix)> {
         let ring = self.ring;
         let layout = &*ring.layout;
         let seq = layout.seq(next);
         if seq != layout.seq(from) {
             // The data of the old sub-buffer ends here. Stored before our own exit, and the
             // outermost writer closes the sub-buffer only when all others have left.
-            ring.open_page(layout.seq(from))?.end.set(from.0);
+            ring.open_subbuf(layout.seq(from))?.end.set(from.0);
         }
-        let page = ring.open_page(seq)?;
-        ring.enter_page(seq, page);
+        let subbuf = ring.open_subbuf(seq)?;
+        ring.enter_subbuf(seq, subbuf);
         let start = layout.offset(next).wrapping_sub(total);
         if start == 0 {
             // SAFETY: the sub-buffer is open, and its first event ours.
-            unsafe { page.set_stamp(time) };
+            unsafe { subbuf.set_stamp(time) };
         }
         let (record, delta) = match stamp {
             Stamp::First => (None, 0),
@@ -414,24 +414,24 @@ impl<'a, P: Port> Writer<'a, P> {
         let mut at = start;
         if let Some(words) = record {
             // SAFETY: [start, start + total) is in the sub-buffer and ours since D; 8 bytes of it.
-            unsafe { page.put(at as usize, words) };
+            unsafe { subbuf.put(at as usize, words) };
             at = at.wrapping_add(wire::STAMP_SIZE);
         }
         // SAFETY: as above; the rest of it.
-        let payload = unsafe { begin_event(page.at(at as usize), size, delta) };
-        Some((payload, Shape::new(size, stamp)))
+        let payload = unsafe { begin_event(subbuf.at(at as usize), size, delta) };
+        Some((payload, EventPrefix::new(size, stamp)))
     }
 
     /// Makes sub-buffer `seq` the open one in its slot, if nobody has yet.
     #[cold]
     #[inline(never)]
-    fn cross(self, seq: Seq) -> Result<(), Cross> {
+    fn cross(self, seq: Seq) -> Result<(), CrossError> {
         let ring = self.ring;
         let counters = &ring.w.counters;
-        let broken = Cross::Refuse(Refused::Broken);
+        let broken = CrossError::Refuse(ReserveError::Broken);
         if seq > ring.layout.max_seq() {
             counters.dropped.add(1);
-            return Err(Cross::Refuse(Refused::Full));
+            return Err(CrossError::Refuse(ReserveError::Full));
         }
         let Some(slot) = ring.slot(seq) else {
             ring.set_broken(Violation::Number);
@@ -446,7 +446,7 @@ impl<'a, P: Port> Writer<'a, P> {
                 return Ok(());
             }
             if s.seq() >= seq {
-                return Err(Cross::Stale);
+                return Err(CrossError::Stale);
             }
             if s.seq().wrapping_add(ring.slot_count()) != seq {
                 ring.set_broken(Violation::Number);
@@ -456,12 +456,12 @@ impl<'a, P: Port> Writer<'a, P> {
             let target = match (s.state(), s.detached()) {
                 (Some(State::Open), _) => {
                     counters.commit_overrun.add(1);
-                    return Err(Cross::Refuse(Refused::CommitOverrun));
+                    return Err(CrossError::Refuse(ReserveError::CommitOverrun));
                 }
-                (_, true) => s.steal(seq, PageIndex(ring.s.spare.load() as u32)),
+                (_, true) => s.steal(seq, SubBufIndex(ring.s.spare.load() as u32)),
                 (_, false) if full && ring.s.overwrite.load() == 0 => {
                     counters.dropped.add(1);
-                    return Err(Cross::Refuse(Refused::Full));
+                    return Err(CrossError::Refuse(ReserveError::Full));
                 }
                 (_, false) => s.reopen(seq),
             };
@@ -474,100 +474,100 @@ impl<'a, P: Port> Writer<'a, P> {
                     // After the CAS, or a reader that took the sub-buffer first would have read
                     // what is counted lost. It cannot be closed anew before we leave.
                     let lost = ring
-                        .page(s.page())
+                        .subbuf(s.index())
                         .map_or(0, |p| ring.layout.count(Pos(p.commit.load())));
                     counters.overrun.add(lost);
                 }
-                if let Some(page) = ring.page(target.page()) {
+                if let Some(subbuf) = ring.subbuf(target.index()) {
                     ring.w.hint.set(target.raw());
                     // The length there is of its last number, and nobody publishes another before we
                     // leave. The stamp may be that of a nested writer by now.
                     // SAFETY: it is open, by us.
-                    unsafe { page.put_head(wire::LENGTH_AT, 0) };
+                    unsafe { subbuf.put_head(wire::LENGTH_AT, 0) };
                 }
                 return Ok(());
             }
             if SlotWord::from_raw(slot.load()).seq() != s.seq() {
-                return Err(Cross::Stale);
+                return Err(CrossError::Stale);
             }
             // The reader changed the slot: at most attach and take, then it has no business here.
         }
         counters.dropped.add(1);
-        Err(Cross::Refuse(Refused::Full))
+        Err(CrossError::Refuse(ReserveError::Full))
     }
 
     /// Leaves; the outermost writer publishes what all of them wrote. Says what it has to tell.
     #[inline(always)]
-    pub(super) fn exit(self) -> Published {
-        match self.exit_short() {
-            Ok(()) => Published::Events,
-            Err(left) => self.exit_long(left),
+    pub(super) fn exit(self) -> Publication {
+        match self.exit_fast() {
+            Ok(()) => Publication::Events,
+            Err(outcome) => self.exit_slow(outcome),
         }
     }
 
-    /// The way of most events: the writer interrupted nobody and came in by the short way, and nobody
+    /// The way of most events: the writer interrupted nobody and came in by the fast path, and nobody
     /// interrupted it. Says otherwise whether the writer has left already.
     #[inline(always)]
-    fn exit_short(self) -> Result<(), Left> {
+    fn exit_fast(self) -> Result<(), FastCommit> {
         let ring = self.ring;
         let w = &ring.w;
         let layout = &*ring.layout;
-        let page = ring.live_page();
+        let subbuf = ring.live_subbuf();
         let pos = Pos(w.pos.get());
         // Behind the loads: they are of one moment, and our event is the last one in that sub-buffer.
         if !w.nest.is_alone() {
-            return Err(Left::Not);
+            return Err(FastCommit::NotTried);
         }
         // G
         // SAFETY: the sub-buffer is open, and we are the outermost writer.
-        unsafe { page.publish(pos, layout.offset(pos)) };
+        unsafe { subbuf.publish(pos, layout.offset(pos)) };
         // H: who came since was not the outermost and could not publish.
         match w.nest.leave() {
             true => Ok(()),
-            false => Err(Left::TooEarly),
+            false => Err(FastCommit::Raced),
         }
     }
 
     #[cold]
     #[inline(never)]
-    pub(super) fn exit_long(self, left: Left) -> Published {
+    pub(super) fn exit_slow(self, outcome: FastCommit) -> Publication {
         let w = &self.ring.w;
-        if left == Left::Not && w.nest.level() != 0 {
+        if outcome == FastCommit::NotTried && w.nest.level() != 0 {
             w.nest.leave_inner();
-            return Published::Nothing;
+            return Publication::Nothing;
         }
         match self.publish() {
-            Some(false) => Published::Events,
-            Some(true) => Published::Mark,
+            Some(false) => Publication::Events,
+            Some(true) => Publication::Watermark,
             None => {
-                w.nest.leave_long();
-                Published::Nothing
+                w.nest.leave_slow();
+                Publication::Nothing
             }
         }
     }
 
-    /// Makes an event final that [`Reserved::into_raw`] took apart, the way of most events, which have
-    /// [`Published::Events`] to tell. Else [`Self::commit_long`] must follow.
+    /// Makes an event final that [`Reservation::into_raw`] took apart, the way of most events, which have
+    /// [`Publication::Events`] to tell. Else [`Self::commit_slow`] must follow.
     ///
     /// # Safety
     ///
-    /// As for [`Reserved::from_raw`].
+    /// As for [`Reservation::from_raw`].
     #[inline(always)]
-    pub(crate) unsafe fn commit_short(self) -> Result<(), Left> {
-        self.exit_short()
+    pub(crate) unsafe fn commit_fast(self) -> Result<(), FastCommit> {
+        self.exit_fast()
     }
 
-    /// Makes an event final that [`Self::commit_short`] did not. Says what is to be told.
+    /// Makes an event final that [`Self::commit_fast`] did not. Says what is to be told.
     ///
     /// # Safety
     ///
-    /// `left` is what that said.
+    /// `outcome` is what that said.
     #[inline(always)]
-    pub(crate) unsafe fn commit_long(self, left: Left) -> Published {
-        self.exit_long(left)
+    pub(crate) unsafe fn commit_slow(self, outcome: FastCommit) -> Publication {
+        self.exit_slow(outcome)
     }
 
-    /// G and H. Says whether the mark was reached; `None` when the ring is broken.
+    /// G and H. Says whether the watermark was reached; `None` when the ring is broken.
     #[inline(always)]
     fn publish(self) -> Option<bool> {
         let ring = self.ring;
@@ -576,17 +576,17 @@ impl<'a, P: Port> Writer<'a, P> {
         if ring.is_broken() {
             return None;
         }
-        let mut marked = false;
+        let mut reached = false;
         // One turn for us and one for each interrupt that wrote between its begin and H.
         loop {
             w.nest.begin_look();
             let pos = Pos(w.pos.get());
             let seq = layout.seq(pos);
             if w.closing.get() != seq {
-                marked |= self.close_until(seq)?;
+                reached |= self.close_until(seq)?;
             }
-            let page = ring.open_page(seq)?;
-            let padded = page.padded.get();
+            let subbuf = ring.open_subbuf(seq)?;
+            let padded = subbuf.padded.get();
             if w.pos.get() != pos.0 {
                 // `padded` may count an event that is not in `pos`.
                 continue;
@@ -594,21 +594,21 @@ impl<'a, P: Port> Writer<'a, P> {
             let count = layout.count(pos).wrapping_sub(padded);
             let len = layout.offset(pos);
             // SAFETY: the sub-buffer is open, and we are the outermost writer.
-            unsafe { page.publish(layout.pos(seq, count, len), len) };
+            unsafe { subbuf.publish(layout.pos(seq, count, len), len) };
             // Who came since the load of `pos` was not the outermost and could not publish.
             let all = if padded == 0 && w.times.is_own(pos) {
                 w.nest.leave()
             } else {
-                w.nest.leave_long();
+                w.nest.leave_slow();
                 w.pos.get() == pos.0
             };
             if all {
-                return Some(marked);
+                return Some(reached);
             }
         }
     }
 
-    /// Closes the sub-buffers that all writers have left. Says whether the mark was reached.
+    /// Closes the sub-buffers that all writers have left. Says whether the watermark was reached.
     #[cold]
     #[inline(never)]
     fn close_until(self, seq: Seq) -> Option<bool> {
@@ -622,17 +622,17 @@ impl<'a, P: Port> Writer<'a, P> {
                 return None;
             };
             let open = SlotWord::from_raw(slot.load());
-            let page = ring.held_open(open, at)?;
-            let end = Pos(page.end.get());
+            let subbuf = ring.held_open(open, at)?;
+            let end = Pos(subbuf.end.get());
             if layout.seq(end) != at {
                 ring.set_broken(Violation::End);
                 return None;
             }
-            let count = layout.count(end).wrapping_sub(page.padded.get());
+            let count = layout.count(end).wrapping_sub(subbuf.padded.get());
             let len = layout.offset(end);
             // SAFETY: the sub-buffer is still open, and we are the outermost writer.
-            unsafe { page.publish(layout.pos(at, count, len), len) };
-            page.padded.set(0);
+            unsafe { subbuf.publish(layout.pos(at, count, len), len) };
+            subbuf.padded.set(0);
             // The reader may attach in between, once.
             loop {
                 let s = SlotWord::from_raw(slot.load());
@@ -648,26 +648,26 @@ impl<'a, P: Port> Writer<'a, P> {
             w.total.set(total);
             at = at.wrapping_add(1);
             w.closing.set(at);
-            ring.open_page(at)?.base.set(total);
+            ring.open_subbuf(at)?.base.set(total);
         }
-        Some(ring.marked(at))
+        Some(ring.watermark_reached(at))
     }
 }
 
 impl<P: Port> CpuRing<P> {
     /// The sub-buffer that is open as number `seq`. It cannot change while a writer is in it.
     #[inline(always)]
-    pub(super) fn open_page(&self, seq: Seq) -> Option<&SubBuf<P>> {
+    pub(super) fn open_subbuf(&self, seq: Seq) -> Option<&SubBuf<P>> {
         let hint = SlotWord::from_raw(self.w.hint.get());
         if hint.seq() == seq {
-            return self.page(hint.page());
+            return self.subbuf(hint.index());
         }
-        self.find_page(seq)
+        self.find_subbuf(seq)
     }
 
     #[cold]
     #[inline(never)]
-    fn find_page(&self, seq: Seq) -> Option<&SubBuf<P>> {
+    fn find_subbuf(&self, seq: Seq) -> Option<&SubBuf<P>> {
         let Some(slot) = self.slot(seq) else {
             self.set_broken(Violation::Number);
             return None;
@@ -683,10 +683,10 @@ impl<P: Port> CpuRing<P> {
             self.set_broken(Violation::State);
             return None;
         }
-        let page = self.page(s.page());
-        if page.is_none() {
+        let subbuf = self.subbuf(s.index());
+        if subbuf.is_none() {
             self.set_broken(Violation::Place);
         }
-        page
+        subbuf
     }
 }

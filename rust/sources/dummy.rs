@@ -28,7 +28,7 @@ use crate::{
         rtrace_commit,
         rtrace_reserve, //
     },
-    ring::packed::Packed, //
+    ring::packed::PackedSize, //
 };
 use core::ptr::null_mut;
 use kernel::{
@@ -116,7 +116,7 @@ pub(crate) fn beat(number: u32) {
         true => None,
         // SAFETY: `detach` comes before the file goes, and the one test is the only caller of both;
         // preemption is off.
-        false => parts(unsafe { rtrace_reserve(cookie, Packed::new(SIZE).word()) }),
+        false => parts(unsafe { rtrace_reserve(cookie, PackedSize::new(SIZE).word()) }),
     };
     let Some((entry, token)) = reserved else {
         // SAFETY: Disabled above.

@@ -23,7 +23,7 @@ use crate::{
         rtrace_reserve,
         EventFile, //
     },
-    ring::packed::Packed, //
+    ring::packed::PackedSize, //
 };
 use core::slice;
 use kernel::prelude::*;
@@ -45,7 +45,7 @@ unsafe fn record(cookie: *mut c_void, values: &[u64]) {
     // SAFETY: Undone below, or by the commit.
     unsafe { percpu::disable_preemption() };
     // SAFETY: The caller's cookie, preemption is off.
-    let reserved = unsafe { rtrace_reserve(cookie, Packed::new(size).word()) };
+    let reserved = unsafe { rtrace_reserve(cookie, PackedSize::new(size).word()) };
     let Some((entry, token)) = parts(reserved) else {
         // SAFETY: Disabled above.
         return unsafe { percpu::enable_preemption() };

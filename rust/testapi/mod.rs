@@ -43,12 +43,12 @@ use crate::{
         ForC, //
     },
     ring::{
-        give::Part,
-        packed::Packed,
-        reserved::Reserved,
+        give::PartialTake,
+        packed::PackedSize,
+        reservation::Reservation,
         writer::{
-            Left,
-            Refused, //
+            FastCommit,
+            ReserveError, //
         }, //
     }, //
 };
@@ -118,15 +118,15 @@ unsafe extern "C" fn rtrace_test_close(handle: *mut c_void) {
 ///
 /// # Safety
 ///
-/// `handle` is from [`rtrace_test_open`] and not closed, `size` what [`Packed::new`] makes of bytes;
+/// `handle` is from [`rtrace_test_open`] and not closed, `size` what [`PackedSize::new`] makes of bytes;
 /// preemption is disabled until
 /// [`rtrace_test_commit`] or [`rtrace_test_discard`], one of which follows unless the entry is null.
 #[no_mangle]
 unsafe extern "C" fn rtrace_test_reserve(handle: *mut c_void, size: u64) -> ForC {
     // SAFETY: `handle` holds a reference of its instance until it is closed.
     let inst = unsafe { &*handle.cast::<Instance>() };
-    // SAFETY: `size` was made by [`Packed::new`], as the caller promises.
-    let size = unsafe { Packed::from_word(size) };
+    // SAFETY: `size` was made by [`PackedSize::new`], as the caller promises.
+    let size = unsafe { PackedSize::from_word(size) };
     // SAFETY: The caller disabled preemption before the call.
     let pin = unsafe { CpuPin::assume() };
     let ring = inst.buffers().rings().this(&pin);
@@ -151,13 +151,13 @@ impl Caller for Instance {
     }
 
     #[inline(always)]
-    fn given(&self, ring: &Ring, reserved: Reserved<'_, Kernel>) -> ForC {
+    fn given(&self, ring: &Ring, reserved: Reservation<'_, Kernel>) -> ForC {
         let (entry, bits) = reserved.into_raw();
         for_c(entry.as_ptr().cast(), token(ring, bits))
     }
 
     #[cold]
-    fn refused(&self, _pin: &CpuPin, ring: &Ring, why: Refused) {
+    fn refused(&self, _pin: &CpuPin, ring: &Ring, why: ReserveError) {
         self.sink().refused(ring, why);
     }
 }
@@ -179,31 +179,31 @@ unsafe extern "C" fn rtrace_test_commit(handle: *mut c_void, _entry: *mut c_void
     // SAFETY: The ring of the CPU that we are pinned to.
     let writer = unsafe { ring.writer() };
     // SAFETY: The last reservation in this ring that is not over is the one of the caller.
-    match unsafe { writer.commit_short() } {
+    match unsafe { writer.commit_fast() } {
         Ok(()) => sink.waker().published(),
-        Err(Left::Not) => commit_inside(inst, ring),
-        Err(Left::TooEarly) => commit_again(inst, ring),
+        Err(FastCommit::NotTried) => commit_inside(inst, ring),
+        Err(FastCommit::Raced) => commit_again(inst, ring),
     }
 }
 
-/// Goes the long way out of `ring`, which the writer has not left.
+/// takes the slow path out of `ring`, which the writer has not left.
 #[cold]
 #[inline(never)]
 extern "C" fn commit_inside(inst: &Instance, ring: &Ring) {
-    commit_long(inst, ring, Left::Not);
+    commit_slow(inst, ring, FastCommit::NotTried);
 }
 
-/// Goes the long way out of `ring`, which the writer has left too early.
+/// takes the slow path out of `ring`, which the writer has left too early.
 #[cold]
 #[inline(never)]
 extern "C" fn commit_again(inst: &Instance, ring: &Ring) {
-    commit_long(inst, ring, Left::TooEarly);
+    commit_slow(inst, ring, FastCommit::Raced);
 }
 
-/// Goes the long way out of `ring`.
+/// takes the slow path out of `ring`.
 #[inline(always)]
-fn commit_long(inst: &Instance, ring: &Ring, left: Left) {
-    // SAFETY: The short way said so.
+fn commit_slow(inst: &Instance, ring: &Ring, left: FastCommit) {
+    // SAFETY: The fast path said so.
     unsafe { leave(inst.sink(), ring, left) };
 }
 
@@ -272,7 +272,7 @@ unsafe extern "C" fn rtrace_test_read_pages(handle: *mut c_void, cpu: c_uint) ->
         while inst
             .buffers()
             .raw_read(Buf::Live, cpu, &mut image, usize::MAX)?
-            == Part::Taken
+            == PartialTake::Taken
         {
             pages = pages.wrapping_add(1);
         }

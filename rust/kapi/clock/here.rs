@@ -13,7 +13,7 @@ use super::{
 use crate::{
     kapi::words::SharedU64,
     ring::{
-        cpu::Gate,
+        cpu::GateWord,
         port::SharedWord, //
     }, //
 };
@@ -25,7 +25,7 @@ pub(crate) const LEFT_TSC: u64 = 1 << 6;
 /// Left in the gates of rings whose clock is another function.
 pub(crate) const LEFT_OTHER: u64 = 2 << 6;
 
-const _: () = assert!(Gate::can_hold(LEFT_TSC) && Gate::can_hold(LEFT_OTHER));
+const _: () = assert!(GateWord::can_hold(LEFT_TSC) && GateWord::can_hold(LEFT_OTHER));
 
 /// A clock that is made here, without a call.
 ///
@@ -47,7 +47,7 @@ impl Here {
         Self(place)
     }
 
-    /// To be left in the gates of rings ([`Gate`]).
+    /// To be left in the gates of rings ([`GateWord`]).
     pub(crate) fn word(self) -> u64 {
         word_of(self.0)
     }
@@ -58,7 +58,7 @@ impl Here {
     ///
     /// Nothing that has the highest bit was ever left there but by [`Self::word`].
     #[inline(always)]
-    pub(crate) unsafe fn left(gate: Gate) -> Option<Self> {
+    pub(crate) unsafe fn left(gate: GateWord) -> Option<Self> {
         // INVARIANT: By the contract.
         gate.is_open().then(|| Self(place_of(gate.word())))
     }
@@ -69,10 +69,10 @@ impl Here {
     ///
     /// As for [`Self::left`].
     #[inline(always)]
-    pub(crate) unsafe fn left_when(gate: Gate, word: &SharedU64) -> Option<Self> {
+    pub(crate) unsafe fn left_when(gate: GateWord, word: &SharedU64) -> Option<Self> {
         // INVARIANT: By the contract; the highest bit is that of an open gate.
         let both = gate.word() & word.load();
-        (both & Gate::OPEN != 0).then(|| Self(place_of(gate.word())))
+        (both & GateWord::OPEN != 0).then(|| Self(place_of(gate.word())))
     }
 
     /// Its time; nothing when what it is made of was changed, and then [`super::read`] is to be asked. As

@@ -47,7 +47,7 @@ use crate::{
             Parts,
             DISABLE_USER, //
         },
-        give::Part,
+        give::PartialTake,
         port::SharedWord,
         reader::Reader,
         subbuf::SubBuf, //
@@ -144,12 +144,12 @@ impl Buffers {
         cpu: u32,
         image: &mut Image,
         _room: usize,
-    ) -> Result<Part> {
+    ) -> Result<PartialTake> {
         self.read_of(buf, cpu, |_, mut reader| {
             let pages = image.of_size(cpu, reader.subbuf_size())?;
             match reader.take(pages, false) {
-                Ok(true) => Ok(Part::Taken),
-                _ => Ok(Part::Empty),
+                Ok(true) => Ok(PartialTake::Taken),
+                _ => Ok(PartialTake::Empty),
             }
         })
     }
@@ -177,12 +177,12 @@ fn parts(cpu: u32, slots: usize) -> Result<Parts<Kernel>> {
     for _ in 0..slots {
         words.push(SharedU64::new(0), GFP_KERNEL)?;
     }
-    let mut pages = KVVec::with_capacity(slots + 1, GFP_KERNEL)?;
+    let mut subbufs = KVVec::with_capacity(slots + 1, GFP_KERNEL)?;
     for _ in 0..=slots {
-        pages.push(SubBuf::new(Pages::new(cpu, 0)?), GFP_KERNEL)?;
+        subbufs.push(SubBuf::new(Pages::new(cpu, 0)?), GFP_KERNEL)?;
     }
     Ok(Parts {
         slots: words,
-        pages,
+        subbufs,
     })
 }

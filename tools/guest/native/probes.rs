@@ -31,9 +31,9 @@ use crate::{
         words::SharedU64, //
     },
     ring::{
-        mark::Published,
         port::SharedWord,
-        writer::Refused, //
+        watermark::Publication,
+        writer::ReserveError, //
     }, //
 };
 use kernel::prelude::*;
@@ -85,16 +85,16 @@ impl Sink {
 
     /// A writer has left `ring`.
     #[inline(always)]
-    pub(crate) fn left(&self, _ring: &Ring, what: Published) {
+    pub(crate) fn left(&self, _ring: &Ring, what: Publication) {
         match what {
-            Published::Nothing => {}
-            Published::Events | Published::Mark => self.waker.published(),
+            Publication::Nothing => {}
+            Publication::Events | Publication::Watermark => self.waker.published(),
         }
     }
 
     /// Nobody watches the rings here; the loops count what was refused.
     #[cold]
-    pub(crate) fn refused(&self, _ring: &Ring, _why: Refused) {}
+    pub(crate) fn refused(&self, _ring: &Ring, _why: ReserveError) {}
 }
 
 /// Who waits for events: nobody, but writers look.

@@ -105,7 +105,7 @@ impl Ring {
         let slots = bytes / SUBBUF;
         let parts = Parts {
             slots: (0..slots).map(|_| SharedWord::new(0)).collect(),
-            pages: (0..=slots).map(|_| SubBuf::new(Block::new())).collect(),
+            subbufs: (0..=slots).map(|_| SubBuf::new(Block::new())).collect(),
         };
         match CpuRing::new(parts, SUBBUF) {
             Ok((ring, state)) => Ring {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::machine::Checker as _;
-use crate::ring::cpu::{Gate, DISABLE_QUIESCE, DISABLE_USER};
+use crate::ring::cpu::{GateWord, DISABLE_QUIESCE, DISABLE_USER};
 use crate::runs::{every, long, tell};
 use crate::weak::Weak;
 use crate::world::reached::*;
@@ -226,7 +226,7 @@ fn recording_is_switched_beside_writers() {
 
 #[test]
 fn a_switch_keeps_what_is_left_meanwhile() {
-    const WORD: u64 = Gate::OPEN | 64;
+    const WORD: u64 = GateWord::OPEN | 64;
     let reader: Reader = |w| {
         let other = w.clone();
         let other = Weak::spawn(move || other.ring.leave_word(WORD));

@@ -11,13 +11,13 @@ use std::rc::Rc;
 use crate::machine::{interrupt, looking, no_interrupts, touched, Block, Checker, Machine, Shadow};
 use crate::ring::cpu::{CpuRing, Parts, ReaderState};
 use crate::ring::cursor::Cursor;
-use crate::ring::mark::Published;
 use crate::ring::port::SharedWord;
 use crate::ring::reader::Reader;
 use crate::ring::subbuf::SubBuf;
-use crate::ring::view::CpuStats;
+use crate::ring::view::RingStats;
+use crate::ring::watermark::Publication;
 use crate::ring::wire;
-use crate::ring::writer::Refused;
+use crate::ring::writer::ReserveError;
 
 const SIZE: usize = 4096;
 /// What a time stamp that an interrupted writer needs may add to its event.
@@ -102,7 +102,7 @@ struct Log {
     viewed: Vec<(u64, u64, Option<u64>)>,
     read: u64,
     lost: u64,
-    stats: Vec<CpuStats>,
+    stats: Vec<RingStats>,
     commit_overrun: u64,
     dropped: u64,
     disabled: u64,
@@ -123,12 +123,12 @@ pub struct World<C: Checker> {
 impl<C: Checker> World<C> {
     pub fn new(plan: Plan) -> Rc<Self> {
         C::no_writer();
-        let pages: Vec<SubBuf<Machine<C>>> = (0..=plan.slots)
+        let subbufs: Vec<SubBuf<Machine<C>>> = (0..=plan.slots)
             .map(|_| SubBuf::new(Block::new(SIZE, plan.len + HEAD)))
             .collect();
-        let shadows = pages.iter().map(|p| p.memory().shadow()).collect();
+        let shadows = subbufs.iter().map(|p| p.memory().shadow()).collect();
         let slots = (0..plan.slots).map(|_| SharedWord::new(0)).collect();
-        let Ok((ring, state)) = CpuRing::new(Parts { slots, pages }, SIZE) else {
+        let Ok((ring, state)) = CpuRing::new(Parts { slots, subbufs }, SIZE) else {
             panic!("these parts make a ring");
         };
         ring.set_overwrite(plan.overwrite);
@@ -225,15 +225,15 @@ impl<C: Checker> World<C> {
         }
         let time = time.get();
         self.log.borrow_mut().committed.push(Event { time, id });
-        event.commit() != Published::Nothing
+        event.commit() != Publication::Nothing
     }
 
-    fn refuse(&self, why: Refused) {
+    fn refuse(&self, why: ReserveError) {
         let mut log = self.log.borrow_mut();
         let (count, what) = match why {
-            Refused::CommitOverrun => (&mut log.commit_overrun, reached::COMMIT_OVERRUN),
-            Refused::Full => (&mut log.dropped, reached::DROPPED),
-            Refused::Disabled => (&mut log.disabled, reached::DISABLED),
+            ReserveError::CommitOverrun => (&mut log.commit_overrun, reached::COMMIT_OVERRUN),
+            ReserveError::Full => (&mut log.dropped, reached::DROPPED),
+            ReserveError::Disabled => (&mut log.disabled, reached::DISABLED),
             other => panic!("refused: {other:?}"),
         };
         *count += 1;
@@ -406,14 +406,14 @@ impl<C: Checker> World<C> {
             self.reach(reached::LOST);
         }
         assert_eq!(log.read + log.lost, written, "all is read or lost");
-        let expected = CpuStats {
+        let expected = RingStats {
             written,
             read: log.read,
             overrun: log.lost,
             commit_overrun: log.commit_overrun,
             dropped: log.dropped,
             oldest: stats.oldest,
-            ..CpuStats::default()
+            ..RingStats::default()
         };
         assert_eq!(stats, expected);
         for s in &log.stats {
@@ -421,7 +421,7 @@ impl<C: Checker> World<C> {
             assert!(s.read + s.overrun <= written, "{s:?}: counted twice");
             assert_eq!(s.broken, 0);
         }
-        let grows = |f: fn(&CpuStats) -> u64| log.stats.is_sorted_by_key(f);
+        let grows = |f: fn(&RingStats) -> u64| log.stats.is_sorted_by_key(f);
         assert!(grows(|s| s.overrun), "overrun goes back");
         assert!(grows(|s| s.written), "written goes back");
     }

@@ -13,7 +13,7 @@ use crate::banks::{Bank, Buf, Live, Pair, Place};
 use crate::plain;
 use crate::ring::check::Clock;
 use crate::ring::cpu::{CpuRing, ReaderState};
-use crate::ring::reserved::Reserved;
+use crate::ring::reservation::Reservation;
 use crate::sim::{parts, with_hook, Block, Sim, Word};
 use crate::trail::{choose, explore, schedule, ALL};
 
@@ -153,7 +153,7 @@ impl World {
         // SAFETY: as above.
         let writer = unsafe { self.rings.of(bank_at(place)).writer() };
         // SAFETY: the two parts of one reservation, and no later one is open.
-        let event = unsafe { Reserved::from_raw(writer, payload, bits) };
+        let event = unsafe { Reservation::from_raw(writer, payload, bits) };
         if self.plan.discards && id % 2 == 1 {
             event.discard();
         } else {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //! The reader's sub-buffer, looked at in its place: which one it is, that it stays, what it tells.
 
-use crate::ring::lend::{Ids, Lent, Turnover};
+use crate::ring::lend::{Ids, LentSubBuf, Turnover};
 use crate::ring::port::Memory;
 use crate::world::{World, STEPS};
 
@@ -24,7 +24,7 @@ fn places(w: &World, ids: Ids) -> Vec<usize> {
     })
 }
 
-fn lent(w: &World) -> Lent {
+fn lent(w: &World) -> LentSubBuf {
     w.with_reader(|r| r.lent())
 }
 
@@ -33,7 +33,7 @@ fn head(w: &World) -> (u64, u64) {
     w.with_reader(|r| {
         let (ids, lent) = (r.ids(), r.lent());
         let base = r
-            .memory(ids, ids.of(lent.page))
+            .memory(ids, ids.of(lent.index))
             .expect("a sub-buffer")
             .base();
         // SAFETY: the sub-buffer is in the ring, and nobody writes.
@@ -57,7 +57,7 @@ fn names_stay_while_the_ring_goes_round() {
     for round in 0..30 {
         (0..round % 9).for_each(|_| w.write(WHOLE, false));
         w.lend();
-        let at = lent(&w).page;
+        let at = lent(&w).index;
         let base = w.with_reader(|r| r.memory(r.ids(), 0).expect("the reader's").base());
         assert_eq!(before[ids.of(at) as usize], base.as_ptr() as usize);
         assert_eq!(places(&w, ids), before);
@@ -73,14 +73,14 @@ fn a_new_ring_goes_from_name_to_name() {
     let w = world(3);
     for _ in 0..2 {
         let ids = w.with_reader(|r| r.ids());
-        assert_eq!(ids.of(lent(&w).page), 0);
+        assert_eq!(ids.of(lent(&w).index), 0);
         assert!(!w.lend());
-        assert_eq!(ids.of(lent(&w).page), 0, "nothing new, so the same one");
+        assert_eq!(ids.of(lent(&w).index), 0, "nothing new, so the same one");
         for id in [1, 2, 3, 0, 1] {
             w.write(WHOLE, false);
             assert!(w.lend());
             assert!(!w.lend());
-            assert_eq!(ids.of(lent(&w).page), id);
+            assert_eq!(ids.of(lent(&w).index), id);
         }
         w.reset();
     }
@@ -117,7 +117,7 @@ fn an_open_sub_buffer_is_lent_piece_by_piece() {
         let (length, now) = (head(&w).0, lent(&w));
         assert!(length > before && length == u64::from(now.read));
         assert_eq!(
-            now.page == at.page,
+            now.index == at.index,
             false,
             "piece {i} is in the first that was written"
         );
@@ -163,9 +163,9 @@ fn emptying_leaves_the_reader_its_own() {
         if round % 3 != 0 {
             w.lend();
         }
-        let before = lent(&w).page;
+        let before = lent(&w).index;
         w.reset();
-        assert_eq!((lent(&w).page, head(&w).0), (before, 0));
+        assert_eq!((lent(&w).index, head(&w).0), (before, 0));
         w.rest();
     }
 }

@@ -7,14 +7,14 @@ use std::cell::Cell;
 use crate::plain;
 use crate::ring::check::Clock;
 use crate::ring::cpu::{
-    CpuRing, Gate, ReaderState, DISABLE_CPU, DISABLE_PAUSE, DISABLE_QUIESCE, DISABLE_USER,
+    CpuRing, GateWord, ReaderState, DISABLE_CPU, DISABLE_PAUSE, DISABLE_QUIESCE, DISABLE_USER,
 };
-use crate::ring::mark::Published;
-use crate::ring::packed::Packed;
+use crate::ring::packed::PackedSize;
 use crate::ring::pos::MAX_ORDER;
-use crate::ring::view::CpuStats;
+use crate::ring::view::RingStats;
 use crate::ring::violation::Violation;
-use crate::ring::writer::{Declined, Refused, MAX_NEST};
+use crate::ring::watermark::Publication;
+use crate::ring::writer::{FastReserve, ReserveError, MAX_NEST};
 use crate::sim::{parts, with_hook, Sim};
 
 const SLOTS: usize = 4;
@@ -24,7 +24,7 @@ fn ring(size: usize) -> (CpuRing<Sim>, ReaderState) {
     CpuRing::new(parts, size).unwrap()
 }
 
-fn stats(ring: &CpuRing<Sim>, state: &mut ReaderState) -> CpuStats {
+fn stats(ring: &CpuRing<Sim>, state: &mut ReaderState) -> RingStats {
     // SAFETY: the state of this ring.
     unsafe { ring.reader(state) }.stats()
 }
@@ -56,7 +56,7 @@ fn nest(ring: &CpuRing<Sim>, time: u64, writers: u64) -> u64 {
             1 + inside
         }
         Err(why) => {
-            assert_eq!(why, Refused::Recursion);
+            assert_eq!(why, ReserveError::Recursion);
             0
         }
     }
@@ -83,8 +83,8 @@ fn a_ring_that_is_off_takes_no_nested_event() {
     let writer = unsafe { ring.writer() };
     let outer = writer.reserve(8, || 1).unwrap();
     ring.set_disabled(DISABLE_USER, true);
-    assert_eq!(writer.reserve(8, || 2).err(), Some(Refused::Disabled));
-    assert_eq!(outer.commit(), Published::Events);
+    assert_eq!(writer.reserve(8, || 2).err(), Some(ReserveError::Disabled));
+    assert_eq!(outer.commit(), Publication::Events);
     assert_eq!(drain(&ring, &mut state, 4096), [1]);
     ring.set_disabled(DISABLE_USER, false);
     writer.reserve(8, || 3).unwrap().commit();
@@ -121,14 +121,14 @@ fn who_is_refused_inside_takes_nothing_back() {
         let writer = unsafe { ring.writer() };
         let first = writer.reserve(100, || 2).unwrap();
         // As for a probe in C, which knows of no size that it is too big.
-        let size = Packed::new(5000);
+        let size = PackedSize::new(5000);
         let second = with_hook(third, || {
-            let short = writer.place_short(5000, size, || Some(9));
+            let short = writer.reserve_fast(5000, size, || Some(9));
             assert!(short.is_none());
-            let long = writer.reserve_long(5000, Declined::Inside, || 9);
+            let long = writer.reserve_slow(5000, FastReserve::Entered, || 9);
             long.err()
         });
-        assert_eq!(second, Some(Refused::TooBig));
+        assert_eq!(second, Some(ReserveError::TooBig));
         first.commit();
         write(4);
         // SAFETY: no writer is active.
@@ -148,7 +148,7 @@ fn who_is_refused_inside_takes_nothing_back() {
 #[test]
 fn a_gate_is_what_was_left_while_recording_is_on() {
     let (ring, _) = ring(4096);
-    let (place, number) = (Gate::OPEN | 64, 128);
+    let (place, number) = (GateWord::OPEN | 64, 128);
     let sees = |word, disabled, broken| {
         let gate = ring.gate();
         let seen = (gate.is_disabled(), gate.is_broken());
@@ -156,10 +156,10 @@ fn a_gate_is_what_was_left_while_recording_is_on() {
         assert_eq!(ring.is_disabled(), disabled);
         if disabled {
             assert!(!gate.is_open(), "{gate:x?}");
-            assert!(!Gate::can_hold(gate.word()), "{gate:x?}");
+            assert!(!GateWord::can_hold(gate.word()), "{gate:x?}");
         } else {
             assert_eq!(gate.word(), word);
-            assert_eq!(gate.is_open(), word & Gate::OPEN != 0);
+            assert_eq!(gate.is_open(), word & GateWord::OPEN != 0);
         }
     };
     sees(0, false, false);
@@ -230,12 +230,12 @@ fn numbers_of_sub_buffers_end_and_begin_anew() {
             writer.reserve(whole, || time).unwrap().commit();
         }
         for refused in 1..4 {
-            assert_eq!(writer.reserve(whole, || 99).err(), Some(Refused::Full));
+            assert_eq!(writer.reserve(whole, || 99).err(), Some(ReserveError::Full));
             assert_eq!(stats(&ring, &mut state).dropped, refused);
         }
         let all: Vec<_> = (0..=left).collect();
         assert_eq!(drain(&ring, &mut state, size), all, "order {order}");
-        assert_eq!(writer.reserve(whole, || 99).err(), Some(Refused::Full));
+        assert_eq!(writer.reserve(whole, || 99).err(), Some(ReserveError::Full));
         let end = stats(&ring, &mut state);
         assert_eq!((end.written, end.read, end.broken), (left + 1, left + 1, 0));
         // SAFETY: nobody uses the ring.
@@ -255,7 +255,7 @@ fn events_inside_of_one_that_was_given_up_are_told_of() {
     let writer = unsafe { ring.writer() };
     let outer = writer.reserve(8, || 1).unwrap();
     let inner = writer.reserve(8, || 2).unwrap();
-    assert_eq!(inner.commit(), Published::Nothing);
-    assert_eq!(outer.discard(), Published::Events);
+    assert_eq!(inner.commit(), Publication::Nothing);
+    assert_eq!(outer.discard(), Publication::Events);
     assert_eq!(drain(&ring, &mut state, 4096), [2]);
 }

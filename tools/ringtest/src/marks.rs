@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //! A reader who waits for a share of the ring is told when it is full, not before, and never too late.
 
-use crate::ring::mark::{Ask, Published};
+use crate::ring::watermark::{Publication, WakeCondition};
 use crate::world::{World, STEPS};
 
 /// One fills a sub-buffer.
@@ -38,11 +38,14 @@ fn a_reader_in_the_sub_buffer_that_is_written_waits_for_its_end() {
     w.read(0);
     let reached = |percent| w.with_reader(|r| r.reached(percent));
     assert!(reached(0) && !reached(1));
-    assert_eq!(w.with_reader(|r| r.ask(1)), Ask::Mark { passed: true });
+    assert_eq!(
+        w.with_reader(|r| r.ask(1)),
+        WakeCondition::Watermark { passed: true }
+    );
     w.write(8, false);
-    assert_eq!(w.told(), Published::Events);
+    assert_eq!(w.told(), Publication::Events);
     w.write(WHOLE, false);
-    assert_eq!(w.told(), Published::Mark);
+    assert_eq!(w.told(), Publication::Watermark);
     assert!(reached(1));
     w.drain();
 }
@@ -54,10 +57,10 @@ fn the_writer_that_makes_it_true_tells_so() {
         w.with_reader(|r| r.ask(percent));
         loop {
             let due = match w.with_reader(|r| r.ask(percent)) {
-                Ask::Event => [Published::Events, Published::Mark],
-                Ask::Mark { passed } => {
+                WakeCondition::Event => [Publication::Events, Publication::Watermark],
+                WakeCondition::Watermark { passed } => {
                     assert!(!passed, "{percent} %: the mark was passed in silence");
-                    [Published::Mark; 2]
+                    [Publication::Watermark; 2]
                 }
             };
             w.write(WHOLE, false);
@@ -74,15 +77,19 @@ fn the_lowest_mark_stays_and_a_passed_one_is_told_of() {
     let w = world(10);
     let ask = |percent| w.with_reader(|r| r.ask(percent));
     ask(50);
-    assert_eq!(ask(100), Ask::Mark { passed: false });
+    assert_eq!(ask(100), WakeCondition::Watermark { passed: false });
     // Behind the first sub-buffer four more are opened.
     (0..4).for_each(|_| w.write(WHOLE, false));
-    assert_eq!(w.told(), Published::Events);
+    assert_eq!(w.told(), Publication::Events);
     w.write(WHOLE, false);
-    assert_eq!(w.told(), Published::Mark, "the mark of the first who asked");
-    assert_eq!(ask(100), Ask::Mark { passed: true });
+    assert_eq!(
+        w.told(),
+        Publication::Watermark,
+        "the mark of the first who asked"
+    );
+    assert_eq!(ask(100), WakeCondition::Watermark { passed: true });
     w.write(WHOLE, false);
-    assert_eq!(w.told(), Published::Events);
+    assert_eq!(w.told(), Publication::Events);
 }
 
 #[test]
@@ -95,6 +102,6 @@ fn a_ring_that_was_changed_tells_at_the_next_end() {
         w.write(WHOLE, false);
         change(&w);
         (0..3).for_each(|_| w.write(WHOLE, false));
-        assert_eq!(w.told(), Published::Mark);
+        assert_eq!(w.told(), Publication::Watermark);
     }
 }

@@ -5,7 +5,7 @@
 //! reads: one behind what it read or was told to be lost. What is seen while writers are at work is
 //! noted and judged at the next rest, for only then the list is complete.
 
-use crate::ring::writer::Refused;
+use crate::ring::writer::ReserveError;
 
 /// An event that a writer committed.
 #[derive(Debug)]
@@ -85,15 +85,15 @@ impl Oracle {
         self.fresh.push(event);
     }
 
-    pub fn refuse(&mut self, why: Refused) {
+    pub fn refuse(&mut self, why: ReserveError) {
         let r = &mut self.refused;
         *match why {
-            Refused::Disabled => &mut r.disabled,
-            Refused::Recursion => &mut r.recursion,
-            Refused::TooBig => &mut r.too_big,
-            Refused::Full => &mut r.full,
-            Refused::CommitOverrun => &mut r.commit_overrun,
-            Refused::Broken => &mut r.broken,
+            ReserveError::Disabled => &mut r.disabled,
+            ReserveError::Recursion => &mut r.recursion,
+            ReserveError::TooBig => &mut r.too_big,
+            ReserveError::Full => &mut r.full,
+            ReserveError::CommitOverrun => &mut r.commit_overrun,
+            ReserveError::Broken => &mut r.broken,
         } += 1;
     }
 

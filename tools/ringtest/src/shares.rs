@@ -10,7 +10,7 @@
 use std::cell::{Cell, RefCell};
 
 use crate::ring::cpu::{CpuRing, ReaderState};
-use crate::ring::mark::{Ask, Published};
+use crate::ring::watermark::{Publication, WakeCondition};
 use crate::sim::{parts, with_hook, Sim};
 use crate::trail::{choose, explore, schedule, Sample, ALL};
 
@@ -143,9 +143,9 @@ impl World {
             false => event.commit(),
         };
         match published {
-            Published::Nothing => {}
-            Published::Events => self.wake(|mark| !mark),
-            Published::Mark => self.wake(|_| true),
+            Publication::Nothing => {}
+            Publication::Events => self.wake(|mark| !mark),
+            Publication::Watermark => self.wake(|_| true),
         }
     }
 
@@ -165,8 +165,8 @@ impl World {
         let at = self.sleepers.borrow()[i];
         let next = match at {
             At::Start => match self.as_reader(|r| r.ask(percent)) {
-                Ask::Event => At::Asked { mark: false },
-                Ask::Mark { passed } => {
+                WakeCondition::Event => At::Asked { mark: false },
+                WakeCondition::Watermark { passed } => {
                     if passed {
                         self.wake(|mark| mark);
                     }

@@ -258,6 +258,6 @@ unsafe impl Port for Sim {
 pub fn parts(slots: usize, size: usize) -> Parts<Sim> {
     Parts {
         slots: (0..slots).map(|_| SharedWord::new(0)).collect(),
-        pages: (0..=slots).map(|_| SubBuf::new(Block::new(size))).collect(),
+        subbufs: (0..=slots).map(|_| SubBuf::new(Block::new(size))).collect(),
     }
 }

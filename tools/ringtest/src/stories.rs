@@ -96,7 +96,7 @@ fn no_number_of_a_sub_buffer_comes_back() {
 #[test]
 fn a_discard_tells_of_what_it_published() {
     use crate::ring::cpu::CpuRing;
-    use crate::ring::mark::Published;
+    use crate::ring::watermark::Publication;
     use crate::sim::{with_hook, Sim};
     use std::cell::Cell;
 
@@ -108,10 +108,10 @@ fn a_discard_tells_of_what_it_published() {
         static NESTED: Cell<Option<bool>> = const { Cell::new(None) };
     }
 
-    fn any(what: Published) -> bool {
-        what != Published::Nothing
+    fn any(what: Publication) -> bool {
+        what != Publication::Nothing
     }
-    fn reserve(ring: &CpuRing<Sim>, len: usize) -> crate::ring::reserved::Reserved<'_, Sim> {
+    fn reserve(ring: &CpuRing<Sim>, len: usize) -> crate::ring::reservation::Reservation<'_, Sim> {
         // SAFETY: one simulated CPU; the nested writer runs to its end inside the outer one.
         unsafe { ring.writer() }.reserve(len, || 5).unwrap()
     }
@@ -125,7 +125,7 @@ fn a_discard_tells_of_what_it_published() {
     }
 
     let mut ends = std::collections::HashMap::new();
-    // An event of 200 bytes has a word for its length and is given up the long way.
+    // An event of 200 bytes has a word for its length and is given up the slow path.
     for (instant, len) in (1..).flat_map(|instant| [(instant, 100), (instant, 200)]) {
         if ends.contains_key(&len) {
             continue;

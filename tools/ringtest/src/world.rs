@@ -12,14 +12,14 @@ use crate::plain;
 use crate::ring::check::Clock;
 use crate::ring::cpu::{CpuRing, ReaderState};
 use crate::ring::cursor::Cursor;
-use crate::ring::give::Part;
-use crate::ring::mark::Published;
+use crate::ring::give::PartialTake;
 use crate::ring::port::Memory;
-use crate::ring::reader::{Reader, Unread};
-use crate::ring::reserved::Reserved;
+use crate::ring::reader::{Reader, UnreadData};
+use crate::ring::reservation::Reservation;
 use crate::ring::subbuf::SubBuf;
-use crate::ring::view::CpuStats;
+use crate::ring::view::RingStats;
 use crate::ring::violation::Violation;
+use crate::ring::watermark::Publication;
 use crate::sim::{parts, with_hook, Block, Sim};
 
 /// Around the largest delta of a header.
@@ -60,7 +60,7 @@ pub struct World {
     /// Time of the event in front, while the ring knows it; kept only without company.
     front: Cell<Option<u64>>,
     /// What the last writer that left had to tell.
-    told: Cell<Published>,
+    told: Cell<Publication>,
 }
 
 /// A sub-buffer that somebody looks at in its place.
@@ -138,7 +138,7 @@ impl World {
             newest: Cell::new(start),
             readings: Cell::new(0),
             front: Cell::new(None),
-            told: Cell::new(Published::Nothing),
+            told: Cell::new(Publication::Nothing),
         }
     }
 
@@ -207,7 +207,7 @@ impl World {
         let writer = unsafe { self.ring.writer() };
         let reserved = writer.reserve(len, clock);
         let nested = self.writers.get() - began;
-        // The short way may have read the clock and declined.
+        // The fast path may have read the clock and declined.
         assert!(turns.get() <= 2 + nested, "{turns:?}, {nested} nested");
         match reserved {
             Ok(mut event) => {
@@ -224,7 +224,7 @@ impl World {
                 if order % 2 == 0 {
                     let (payload, token) = event.into_raw();
                     // SAFETY: the two parts of one reservation, and no later one is open.
-                    event = unsafe { Reserved::from_raw(writer, payload, token) };
+                    event = unsafe { Reservation::from_raw(writer, payload, token) };
                 }
                 let before = self.front.replace((self.steps == BACK).then_some(time));
                 if discard {
@@ -245,7 +245,7 @@ impl World {
                     let written = Written { order, time, len };
                     self.oracle.borrow_mut().committed(written);
                     self.told.set(event.commit());
-                    let published = self.told.get() != Published::Nothing;
+                    let published = self.told.get() != Publication::Nothing;
                     assert!(published || nested_in != 0, "the outermost did not publish");
                 }
             }
@@ -255,7 +255,7 @@ impl World {
     }
 
     /// What the last writer that left had to tell.
-    pub fn told(&self) -> Published {
+    pub fn told(&self) -> Publication {
         self.told.get()
     }
 
@@ -279,22 +279,22 @@ impl World {
             assert!(look.read().starts_with(&look.data), "what was lent changed");
         }
         let (lent, look, taken, serial, open) = self.with_reader(|reader| {
-            let (before, at) = (reader.counted(), reader.lent().page);
+            let (before, at) = (reader.counted(), reader.lent().index);
             let taken = reader.lend().expect("busy");
             let serial = reader.serial();
             let (lent, after) = (reader.lent(), reader.counted());
             let alone = self.odds.get() == 0;
             assert!(
-                taken || !alone || lent.page == at,
+                taken || !alone || lent.index == at,
                 "another one, and nothing new"
             );
             let ids = reader.ids();
             assert_eq!(
-                (ids.of(lent.page), ids.count()),
+                (ids.of(lent.index), ids.count()),
                 (0, self.ring.slot_count() as u32 + 1)
             );
             for name in 0..ids.count() {
-                let mut page = lent.page;
+                let mut page = lent.index;
                 page.0 = (page.0 + name) % ids.count();
                 assert_eq!(ids.of(page), name, "the name of {page:?}");
             }
@@ -314,7 +314,7 @@ impl World {
             // Here, for only writers come while there is a reader. What a reader had before may be
             // his together with writers, also when these have left it since.
             let open =
-                lent.page == at || self.ring.index_of(self.ring.newest()) == Some(lent.page.0);
+                lent.index == at || self.ring.index_of(self.ring.newest()) == Some(lent.index.0);
             // Whatever comes meanwhile.
             assert!(taken || before.2 == after.2, "consumed in silence");
             (
@@ -461,20 +461,20 @@ impl World {
         self.take(|reader| {
             let unread = reader.unread().expect("busy")?;
             match reader.take_part(&mut image, room).expect("busy") {
-                Part::Taken => {
+                PartialTake::Taken => {
                     let bytes = image.bytes().to_vec();
                     let taken = plain::image(&bytes).data;
                     let events = plain::decode(taken, 0, unread.time).len();
                     assert!(16 + taken.len() <= room || events == 0, "more than fits");
                     Some((unread, bytes))
                 }
-                Part::TooShort => {
+                PartialTake::TooShort => {
                     let again = reader.unread().expect("busy").expect("it was not taken");
-                    let place = |u: &Unread| (u.seq, u.offset, u.time, u.lost);
+                    let place = |u: &UnreadData| (u.seq, u.offset, u.time, u.lost);
                     assert_eq!(place(&again), place(&unread), "what was not taken");
                     None
                 }
-                Part::Empty => panic!("what was there is gone"),
+                PartialTake::Empty => panic!("what was there is gone"),
             }
         })
     }
@@ -510,7 +510,7 @@ impl World {
         gift
     }
 
-    fn take(&self, f: impl FnOnce(&mut Reader<'_, Sim>) -> Option<(Unread, Vec<u8>)>) -> bool {
+    fn take(&self, f: impl FnOnce(&mut Reader<'_, Sim>) -> Option<(UnreadData, Vec<u8>)>) -> bool {
         self.give_back();
         self.with_reader(|reader| {
             let Some((u, bytes)) = f(reader) else {
@@ -553,7 +553,7 @@ impl World {
     }
 
     /// What the ring says.
-    pub fn stats(&self) -> CpuStats {
+    pub fn stats(&self) -> RingStats {
         self.with_reader(|reader| reader.stats())
     }
 
@@ -611,7 +611,7 @@ impl World {
             0 => fresh..slots + 1,
             _ => 0..slots + 1 - fresh,
         };
-        for page in &mut parts.pages[without] {
+        for page in &mut parts.subbufs[without] {
             *page = SubBuf::new(Block::none());
         }
         // SAFETY: nobody uses the ring.
@@ -645,12 +645,12 @@ impl World {
                 .resize(&mut self.reader.borrow_mut(), parts(slots, new))
         };
         let parts = parts.unwrap_or_else(|_| panic!("the parts are not taken"));
-        assert!(parts.pages.iter().all(|p| p.memory().size() == old));
+        assert!(parts.subbufs.iter().all(|p| p.memory().size() == old));
         self.size.set(new);
         self.thrown.set(before.written);
         self.front.set(None);
         assert_eq!(self.rest(), 0);
-        let after = CpuStats {
+        let after = RingStats {
             overrun: before.overrun + before.entries(),
             bytes: 0,
             oldest: 0,
@@ -664,15 +664,15 @@ impl World {
         let size = self.size.get();
         let had = self.ring.slot_count() as usize;
         let mut mixed = parts(3, size);
-        mixed.pages[1] = SubBuf::new(Block::new(size * 2));
+        mixed.subbufs[1] = SubBuf::new(Block::new(size * 2));
         let mut few = parts(had + 2, size);
         let mut half = parts(3, size * 2);
-        half.pages[3] = SubBuf::new(Block::none());
-        for page in &mut few.pages[1..] {
+        half.subbufs[3] = SubBuf::new(Block::none());
+        for page in &mut few.subbufs[1..] {
             *page = SubBuf::new(Block::none());
         }
         let mut short = parts(3, size);
-        short.pages.pop();
+        short.subbufs.pop();
         let before = (self.rest(), self.stats());
         for bad in [
             mixed,
@@ -682,13 +682,13 @@ impl World {
             parts(1, size),
             parts(3, size * 256),
         ] {
-            let (slots, pages) = (bad.slots.len(), bad.pages.len());
+            let (slots, subbufs) = (bad.slots.len(), bad.subbufs.len());
             // SAFETY: nobody uses the ring.
             let Err(back) = (unsafe { self.ring.resize(&mut self.reader.borrow_mut(), bad) })
             else {
-                panic!("{slots} slots and {pages} sub-buffers are taken");
+                panic!("{slots} slots and {subbufs} sub-buffers are taken");
             };
-            assert_eq!((back.0.slots.len(), back.0.pages.len()), (slots, pages));
+            assert_eq!((back.0.slots.len(), back.0.subbufs.len()), (slots, subbufs));
         }
         assert_eq!((self.rest(), self.stats()), before);
     }
@@ -697,16 +697,16 @@ impl World {
     pub fn reset(&self) {
         self.give_back();
         self.skipped.set(0);
-        let mine = self.with_reader(|r| r.lent().page);
+        let mine = self.with_reader(|r| r.lent().index);
         // SAFETY: nobody uses the ring.
         unsafe { self.ring.reset(&mut self.reader.borrow_mut()) };
         self.oracle.borrow_mut().reset();
         self.thrown.set(0);
         self.front.set(None);
-        let empty = CpuStats::default();
+        let empty = RingStats::default();
         assert_eq!(self.stats(), empty);
         let (lent, turnover) = self.with_reader(|r| (r.lent(), r.turnover()));
-        assert_eq!((lent.page, lent.read, lent.lost), (mine, 0, 0));
+        assert_eq!((lent.index, lent.read, lent.lost), (mine, 0, 0));
         assert_eq!((turnover.opened, turnover.lost), (0, 0));
     }
 
@@ -735,7 +735,7 @@ impl World {
         let mut oracle = self.oracle.borrow_mut();
         oracle.settle();
         let lost = gaps + (written - next);
-        let expected = CpuStats {
+        let expected = RingStats {
             written,
             read: oracle.read,
             overrun: oracle.lost + lost,

@@ -27,7 +27,7 @@ use made_of::now as now_at;
 #[cfg(rtnative_cycles)]
 use made_of::rt_scale;
 
-use crate::ring::cpu::Gate;
+use crate::ring::cpu::GateWord;
 use kernel::prelude::*;
 
 /// The numbers of the clocks.
@@ -50,19 +50,19 @@ impl Here {
 
 /// For a gate: the addresses of user-mode Linux are those of a process, without the highest bit.
 const fn word_of(place: u64) -> u64 {
-    place | Gate::OPEN
+    place | GateWord::OPEN
 }
 
 /// What [`word_of`] was given.
 #[inline(always)]
 const fn place_of(word: u64) -> u64 {
-    word & !Gate::OPEN
+    word & !GateWord::OPEN
 }
 
 /// What is left in the gates of rings whose clock is `clock`.
 pub(crate) fn to_leave(clock: ClockId) -> u64 {
     match (Here::of(clock).map(Here::word), clock) {
-        (Some(word), _) if Gate::can_hold(word) => word,
+        (Some(word), _) if GateWord::can_hold(word) => word,
         (_, ClockId::Called) => LEFT_CALLED,
         _ => LEFT_OTHER,
     }

@@ -10,7 +10,7 @@ use crate::{
         wire::{
             self,
             EventSize,
-            Malformed, //
+            MalformedRecord, //
         },
     },
     stream::{
@@ -89,7 +89,7 @@ fn decoded(data: &[u8], offset: usize, time: u64) -> (Vec<Event>, bool) {
                 behind = event.next;
                 events.push((event.time, event.offset, event.next, event.payload.to_vec()));
             }
-            Err(Malformed) => broken = true,
+            Err(MalformedRecord) => broken = true,
         }
     }
     (events, broken)

@@ -16,7 +16,7 @@ use crate::{
             EventSize,
             HEADER, //
         },
-        writer::Refused, //
+        writer::ReserveError, //
     },
     sim::{
         parts,
@@ -58,7 +58,7 @@ impl Ring {
                 true
             }
             Err(why) => {
-                assert_eq!(why, Refused::TooBig, "{len} bytes in {}", self.size);
+                assert_eq!(why, ReserveError::TooBig, "{len} bytes in {}", self.size);
                 false
             }
         }

@@ -72,7 +72,7 @@ impl Mark {
     /// This was done in a reservation that read the clock `turns` times.
     pub fn reserve(&self, turns: u32, refused: bool) -> Most {
         let (nested, changes) = (self.began, self.changes);
-        // The short way, one turn, and another one for each writer that came in between; none because
+        // The fast path, one turn, and another one for each writer that came in between; none because
         // of a reader.
         assert!(
             turns <= 2 + nested,
@@ -142,7 +142,7 @@ impl Mark {
     }
 
     /// Turns of `publish`: each loads the position twice, and once more if it empties `nest`.
-    /// `others` loads of the position were neither its own nor those of the short way, which loads it
+    /// `others` loads of the position were neither its own nor those of the fast path, which loads it
     /// once, or twice if it empties `nest`.
     fn publish(&self, others: u32) -> u32 {
         let own = self.ops.looks.saturating_sub(others + self.ops.zeros + 1);

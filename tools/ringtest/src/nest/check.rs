@@ -6,8 +6,8 @@
 //! forced another reading. So the serial number of an event is the number of committed events with
 //! an earlier reading, and whoever sees an event notes under which serial.
 
-use crate::ring::view::CpuStats;
-use crate::ring::writer::Refused;
+use crate::ring::view::RingStats;
+use crate::ring::writer::ReserveError;
 use crate::trail::schedule;
 
 /// Readings of the clock in one schedule are fewer than this.
@@ -113,7 +113,7 @@ impl Log {
         self.committed |= 1 << reading;
     }
 
-    pub fn refuse(&mut self, why: Refused) {
+    pub fn refuse(&mut self, why: ReserveError) {
         self.refused[why as usize] += 1;
     }
 
@@ -172,7 +172,7 @@ impl Log {
     }
 
     /// All writers are through: judges what was seen and what the ring counted.
-    pub fn judge(&self, stats: &CpuStats) {
+    pub fn judge(&self, stats: &RingStats) {
         let at = schedule;
         for &(serial, reading) in &self.seen[..self.seen_count] {
             let bit = 1 << reading;
@@ -186,14 +186,14 @@ impl Log {
             assert_eq!(u64::from(rank), serial, "place of {reading} in {}", at());
         }
         let refused = |why| self.refused[why as usize];
-        let expected = CpuStats {
+        let expected = RingStats {
             written: self.written(),
             read: self.read,
             overrun: self.written() - self.read,
-            commit_overrun: refused(Refused::CommitOverrun),
-            dropped: refused(Refused::Full),
-            recursion: refused(Refused::Recursion),
-            too_big: refused(Refused::TooBig),
+            commit_overrun: refused(ReserveError::CommitOverrun),
+            dropped: refused(ReserveError::Full),
+            recursion: refused(ReserveError::Recursion),
+            too_big: refused(ReserveError::TooBig),
             clock_back: 0,
             broken: 0,
             fault: None,
@@ -202,7 +202,7 @@ impl Log {
         };
         assert_eq!(*stats, expected, "in {}", at());
         assert_eq!(self.lost, stats.overrun, "lost, not told in {}", at());
-        let never = refused(Refused::Broken) + refused(Refused::Disabled);
+        let never = refused(ReserveError::Broken) + refused(ReserveError::Disabled);
         assert_eq!(never, 0, "refused for no reason in {}", at());
     }
 }

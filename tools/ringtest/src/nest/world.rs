@@ -9,10 +9,10 @@ use super::plans::Plan;
 use crate::ring::check::Clock;
 use crate::ring::cpu::{CpuRing, ReaderState};
 use crate::ring::cursor::Cursor;
-use crate::ring::mark::Published;
 use crate::ring::port::Memory;
 use crate::ring::reader::Reader;
-use crate::ring::reserved::Reserved;
+use crate::ring::reservation::Reservation;
+use crate::ring::watermark::Publication;
 use crate::ring::wire;
 use crate::sim::{ops, parts, set_ops, unhook, watch, with_hook, Block, Sim};
 use crate::trail::{choose, schedule};
@@ -186,7 +186,7 @@ impl World {
                 if reading % 2 == 1 {
                     let (payload, token) = event.into_raw();
                     // SAFETY: the two parts of one reservation, and no later one is open.
-                    event = unsafe { Reserved::from_raw(writer, payload, token) };
+                    event = unsafe { Reservation::from_raw(writer, payload, token) };
                 }
                 self.log.borrow_mut().length(reading, len);
                 let discard = self.plan.discards && self.pick(&[false, true]);
@@ -197,7 +197,7 @@ impl World {
                     self.log.borrow_mut().commit(reading);
                     let published = event.commit();
                     assert!(
-                        published != Published::Nothing || self.depth.get() > 1,
+                        published != Publication::Nothing || self.depth.get() > 1,
                         "the outermost did not publish in {}",
                         schedule()
                     );

@@ -4,25 +4,25 @@
 
 use super::{all_words, stage, Rig, Scene, SCENES, SLOTS, THIRD};
 use crate::ring::cpu::DISABLE_USER;
-use crate::ring::mark::Published;
 use crate::ring::port::Memory;
 use crate::ring::spoil::Word;
 use crate::ring::violation::Violation;
+use crate::ring::watermark::Publication;
 use crate::ring::wire;
-use crate::ring::writer::Refused;
+use crate::ring::writer::ReserveError;
 use crate::sim::{parts, Block};
 
 impl Rig {
     /// One event; the answer.
-    fn try_write(&self, len: usize) -> Result<bool, Refused> {
+    fn try_write(&self, len: usize) -> Result<bool, ReserveError> {
         // SAFETY: one thread, no interrupts.
         let writer = unsafe { self.ring.writer() };
         writer
             .reserve(len, || self.tick())
-            .map(|r| r.commit() != Published::Nothing)
+            .map(|r| r.commit() != Publication::Nothing)
     }
 
-    fn stats(&mut self) -> crate::ring::view::CpuStats {
+    fn stats(&mut self) -> crate::ring::view::RingStats {
         // SAFETY: the state of this ring.
         unsafe { self.ring.reader(&mut self.state) }.stats()
     }
@@ -86,13 +86,13 @@ fn a_broken_ring_refuses_and_counts_what_it_refuses() {
     let found = rig.stats();
     assert_eq!((found.broken, found.fault), (1, Some(Violation::Place)));
     for _ in 0..5 {
-        assert_eq!(rig.try_write(8), Err(Refused::Broken));
+        assert_eq!(rig.try_write(8), Err(ReserveError::Broken));
     }
     // The first finding stays.
     rig.ring.set_broken(Violation::Sum);
     // What would not have been recorded anyway is not lost.
     rig.ring.set_disabled(DISABLE_USER, true);
-    assert_eq!(rig.try_write(8), Err(Refused::Disabled));
+    assert_eq!(rig.try_write(8), Err(ReserveError::Disabled));
     rig.ring.set_disabled(DISABLE_USER, false);
     let after = rig.stats();
     assert_eq!((after.broken, after.fault), (7, Some(Violation::Place)));
@@ -151,7 +151,7 @@ fn a_writer_that_meets_what_cannot_be_disables_the_ring() {
         let answers: Vec<_> = (0..4).map(|_| rig.try_write(THIRD)).collect();
         assert!(rig.ring.is_broken(), "row {i}");
         assert_eq!(rig.ring.fault(), Some(found), "row {i}");
-        assert_eq!(answers[3], Err(Refused::Broken), "row {i}");
+        assert_eq!(answers[3], Err(ReserveError::Broken), "row {i}");
         rig.reset();
         rig.works();
     }

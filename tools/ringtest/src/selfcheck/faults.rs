@@ -25,7 +25,7 @@ const DETACH: u64 = 1;
 const FULL: u64 = 2 << 1;
 const PAGE: u64 = 1 << 3;
 const NUMBER: u64 = 1 << 23;
-/// The bit of the word of active writers: the short ways are not free.
+/// The bit of the word of active writers: the fast paths are not free.
 const LONG: u64 = 1 << 32;
 /// Bits of a position of order 0: 4 bytes, 4096 bytes, one event, one sub-buffer.
 const BYTES: u64 = 1;
@@ -59,7 +59,7 @@ const FAULTS: &[Fault] = &[
     fault(Taken, |_| vec![(W::CurrentSeq, 1 << 20)], V::State),
     fault(Lapped, |_| vec![(W::Hint, PAGE)], V::Hint),
     fault(Lapped, |_| vec![(W::Hint, NUMBER << 30)], V::Hint),
-    fault(Lapped, |r| vec![(W::LivePage(r.index(1)), 0)], V::Hint),
+    fault(Lapped, |r| vec![(W::LiveSubBuf(r.index(1)), 0)], V::Hint),
     fault(Lapped, |r| vec![(W::Commit(r.index(1)), SEQ)], V::Tag),
     fault(Lapped, |r| vec![(W::Commit(r.index(0)), SEQ << 9)], V::Tag),
     fault(Drained, |r| vec![(W::Commit(r.index(1)), SEQ << 9)], V::Tag),
@@ -88,7 +88,7 @@ const FAULTS: &[Fault] = &[
     fault(Drained, |r| vec![(W::Padded(r.index(1)), 1)], V::End),
     fault(Lapped, |r| vec![(W::Slot(r.place(1)), DETACH)], V::Detach),
     fault(Attached, |r| vec![(W::Slot(r.place(0)), DETACH)], V::Detach),
-    fault(Attached, |_| vec![(W::CurrentPage, 1)], V::Detach),
+    fault(Attached, |_| vec![(W::CurrentIndex, 1)], V::Detach),
     fault(Attached, |_| vec![(W::CurrentAttached, 1)], V::State),
     fault(Lapped, |r| vec![(W::Slot(r.place(1)), PAGE)], V::Place),
     fault(
@@ -96,8 +96,8 @@ const FAULTS: &[Fault] = &[
         |r| vec![(W::Slot(r.place(1)), PAGE << 12)],
         V::Place,
     ),
-    fault(Stolen, |_| vec![(W::CurrentPage, 1)], V::Place),
-    fault(Taken, |_| vec![(W::CurrentPage, 8)], V::Place),
+    fault(Stolen, |_| vec![(W::CurrentIndex, 1)], V::Place),
+    fault(Taken, |_| vec![(W::CurrentIndex, 8)], V::Place),
     fault(Lapped, |_| vec![(W::ReaderSpare, 1), (W::Spare, 1)], V::Tag),
     fault(Lapped, |_| vec![(W::ReaderSpare, 1)], V::Spare),
     fault(Attached, |_| vec![(W::Spare, 1)], V::Spare),
@@ -127,7 +127,7 @@ const FAULTS: &[Fault] = &[
         |r| vec![(W::Time(0), 1), (W::Stamp(r.index(2)), 0)],
         V::Pair,
     ),
-    // The short ways are free, but for the event in front.
+    // The fast paths are free, but for the event in front.
     fault(Lapped, |_| vec![(W::Own, BYTES)], V::Pair),
     fault(Lapped, |_| vec![(W::Own, SEQ)], V::Pair),
     fault(Discarded, |_| vec![(W::Nest, LONG)], V::Pair),

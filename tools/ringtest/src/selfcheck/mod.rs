@@ -13,7 +13,7 @@ use crate::ring::check::Clock;
 use crate::ring::cpu::{CpuRing, ReaderState};
 use crate::ring::spoil::Word;
 use crate::ring::violation::Violation;
-use crate::ring::writer::{Refused, MAX_NEST};
+use crate::ring::writer::{ReserveError, MAX_NEST};
 use crate::sim::{parts, Sim};
 
 /// Three of this size fit a sub-buffer.
@@ -198,7 +198,7 @@ fn stage(scene: Scene) -> Rig {
             };
             rig.write(1, 0);
             let refused = writer.reserve(8168, interrupted).err();
-            assert_eq!(refused, Some(Refused::Full));
+            assert_eq!(refused, Some(ReserveError::Full));
         }
     }
     assert_eq!(rig.check(), Ok(()), "{scene:?}");
@@ -222,7 +222,7 @@ fn all_words() -> Vec<Word> {
         Word::ReaderSpare,
         Word::ReaderRead,
         Word::CurrentSeq,
-        Word::CurrentPage,
+        Word::CurrentIndex,
         Word::CurrentAttached,
         Word::CurrentOffset,
         Word::CurrentEvents,

@@ -5,33 +5,33 @@ use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 use core::slice;
 
-use super::mark::Published;
 use super::port::{LocalWord, Port, SharedWord};
 use super::pos::{Pos, Seq};
 use super::slot::{SlotWord, State};
 use super::time::Stamp;
 use super::violation::Violation;
+use super::watermark::Publication;
 use super::wire::{self, EventSize};
-use super::writer::{Left, Writer};
+use super::writer::{FastCommit, Writer};
 
 /// Bytes in the ring that belong to one writer. Dropping it discards the event: half an event is
 /// never published. To forget one stalls publication on this CPU and breaks no memory.
 #[must_use = "an event that is not committed is discarded"]
-pub(crate) struct Reserved<'a, P: Port> {
+pub(crate) struct Reservation<'a, P: Port> {
     pub(super) writer: Writer<'a, P>,
     pub(super) payload: NonNull<u8>,
     pub(super) len: usize,
-    pub(super) shape: Shape,
+    pub(super) prefix: EventPrefix,
 }
 
 /// What stands in front of the payload: a time record, a length word.
 #[derive(Clone, Copy)]
-pub(super) struct Shape(u64);
+pub(super) struct EventPrefix(u64);
 
 const STAMPED: u64 = 1;
 const LONG: u64 = 2;
 
-impl Shape {
+impl EventPrefix {
     /// A header and no more.
     pub(super) const PLAIN: Self = Self(0);
 
@@ -60,7 +60,7 @@ impl Shape {
     }
 }
 
-impl<'a, P: Port> Reserved<'a, P> {
+impl<'a, P: Port> Reservation<'a, P> {
     /// The payload, of unknown content.
     #[inline(always)]
     pub(crate) fn payload(&mut self) -> &mut [u8] {
@@ -72,7 +72,7 @@ impl<'a, P: Port> Reserved<'a, P> {
     /// Makes the event final. Says what is to be told: the outermost writer publishes the events of
     /// all.
     #[inline(always)]
-    pub(crate) fn commit(self) -> Published {
+    pub(crate) fn commit(self) -> Publication {
         let this = ManuallyDrop::new(self);
         this.writer.exit()
     }
@@ -80,7 +80,7 @@ impl<'a, P: Port> Reserved<'a, P> {
     /// Gives the event up. Says, as [`Self::commit`] does, what is to be told: events of writers that
     /// came in between. At the beginning of a sub-buffer it may tell without need.
     #[inline(always)]
-    pub(crate) fn discard(self) -> Published {
+    pub(crate) fn discard(self) -> Publication {
         let this = ManuallyDrop::new(self);
         this.give_up()
     }
@@ -89,7 +89,7 @@ impl<'a, P: Port> Reserved<'a, P> {
     #[inline(always)]
     pub(crate) fn into_raw(self) -> (NonNull<u8>, u64) {
         let this = ManuallyDrop::new(self);
-        (this.payload, this.shape.0)
+        (this.payload, this.prefix.0)
     }
 
     /// The reservation that [`Self::into_raw`] took apart.
@@ -104,26 +104,31 @@ impl<'a, P: Port> Reserved<'a, P> {
             writer,
             payload,
             len: 0,
-            shape: Shape(token),
+            prefix: EventPrefix(token),
         };
         this.len = this.room() as usize;
         this
     }
 }
 
-impl<P: Port> Drop for Reserved<'_, P> {
+impl<P: Port> Drop for Reservation<'_, P> {
     fn drop(&mut self) {
         self.give_up();
     }
 }
 
-impl<P: Port> Reserved<'_, P> {
+impl<P: Port> Reservation<'_, P> {
     /// Discards: the bytes go back if nobody has written behind them, else they become padding that
     /// keeps the time chain.
-    fn give_up(&self) -> Published {
-        match self.shape.is_plain().then(|| self.give_back()).flatten() {
+    fn give_up(&self) -> Publication {
+        match self
+            .prefix
+            .is_plain()
+            .then(|| self.give_up_fast())
+            .flatten()
+        {
             Some(published) => published,
-            None => self.give_up_long(),
+            None => self.give_up_slow(),
         }
     }
 
@@ -131,7 +136,7 @@ impl<P: Port> Reserved<'_, P> {
     /// entered, nor does before it is done. Then all is as it was in front of the event, down to the time
     /// of the one in front. Says what is to be told, if it has left.
     #[inline(always)]
-    fn give_back(&self) -> Option<Published> {
+    fn give_up_fast(&self) -> Option<Publication> {
         let ring = self.writer.ring;
         let w = &ring.w;
         let pos = Pos(w.pos.get());
@@ -148,29 +153,29 @@ impl<P: Port> Reserved<'_, P> {
         }
         w.times.store_end(back);
         Some(match w.nest.leave() {
-            true => Published::Nothing,
-            false => self.writer.exit_long(Left::TooEarly),
+            true => Publication::Nothing,
+            false => self.writer.exit_slow(FastCommit::Raced),
         })
     }
 
     /// As [`Self::give_up`], for all events.
     #[cold]
     #[inline(never)]
-    fn give_up_long(&self) -> Published {
+    fn give_up_slow(&self) -> Publication {
         let ring = self.writer.ring;
         let w = &ring.w;
         let layout = &*ring.layout;
         let total = self.total();
         // Sub-buffers are aligned to their size, so the address tells the offset.
-        let in_page = (self.payload.as_ptr() as usize) & layout.size().wrapping_sub(1);
-        let start = (in_page as u32)
+        let in_subbuf = (self.payload.as_ptr() as usize) & layout.size().wrapping_sub(1);
+        let start = (in_subbuf as u32)
             .wrapping_sub(wire::HEADER as u32)
-            .wrapping_sub(self.shape.header())
-            .wrapping_sub(self.shape.record());
+            .wrapping_sub(self.prefix.header())
+            .wrapping_sub(self.prefix.record());
         let end = start.wrapping_add(total);
         // Before the cmpxchg: behind it the position may be met once more, and our time is not that of the
         // event in front of it.
-        w.nest.go_long();
+        w.nest.go_slow();
         w.times.forget();
         let pos = Pos(w.pos.get());
         let here = layout.offset(pos) == end && self.is_in(layout.seq(pos));
@@ -180,14 +185,14 @@ impl<P: Port> Reserved<'_, P> {
             return self.writer.exit();
         }
         let published = ring
-            .open_page(layout.seq(pos))
-            .map_or(back, |page| page.committed());
+            .open_subbuf(layout.seq(pos))
+            .map_or(back, |subbuf| subbuf.committed());
         // Nothing is new when everything in front of us had been published and nothing has come
         // since. The position is read last: a writer that comes before we leave publishes nothing
         // itself, and one that comes later does.
         let same = layout.seq(published) == layout.seq(back) && layout.offset(published) == start;
         match self.writer.exit() {
-            Published::Events if same && w.pos.get() == back.0 => Published::Nothing,
+            Publication::Events if same && w.pos.get() == back.0 => Publication::Nothing,
             told => told,
         }
     }
@@ -196,7 +201,7 @@ impl<P: Port> Reserved<'_, P> {
     /// changes before we leave.
     fn room(&self) -> u32 {
         let word = self.header();
-        match self.shape.0 & LONG {
+        match self.prefix.0 & LONG {
             0 => (word & wire::TYPE_LEN) << 2,
             _ => word.wrapping_sub(4),
         }
@@ -210,13 +215,13 @@ impl<P: Port> Reserved<'_, P> {
 
     /// Bytes from the time record to the end of the payload.
     fn total(&self) -> u32 {
-        let front = self.shape.record().wrapping_add(self.shape.header());
+        let front = self.prefix.record().wrapping_add(self.prefix.header());
         self.room().wrapping_add(front)
     }
 
     fn is_in(&self, seq: Seq) -> bool {
         let ring = self.writer.ring;
-        ring.open_page(seq).is_some_and(|p| p.owns(self.payload))
+        ring.open_subbuf(seq).is_some_and(|p| p.owns(self.payload))
     }
 
     /// Turns the event into padding and its own time.
@@ -231,9 +236,9 @@ impl<P: Port> Reserved<'_, P> {
         let mut open = (first..=last).filter_map(|seq| {
             let s = SlotWord::from_raw(ring.slot(seq)?.load());
             let is_open = s.seq() == seq && s.state() == Some(State::Open);
-            ring.page(s.page()).filter(|_| is_open)
+            ring.subbuf(s.index()).filter(|_| is_open)
         });
-        let Some(page) = open.find(|p| p.owns(self.payload)) else {
+        let Some(subbuf) = open.find(|p| p.owns(self.payload)) else {
             ring.set_broken(Violation::Place);
             return;
         };
@@ -242,13 +247,13 @@ impl<P: Port> Reserved<'_, P> {
             let rest = total.wrapping_sub(wire::STAMP_SIZE);
             // SAFETY: the reservation is ours until `exit`; events of more than 8 bytes have at
             // least 16.
-            unsafe { page.put(start as usize, wire::padding(rest)) };
+            unsafe { subbuf.put(start as usize, wire::padding(rest)) };
             // SAFETY: as above, its last 8 bytes.
-            unsafe { page.put(start.wrapping_add(rest) as usize, stamp) };
+            unsafe { subbuf.put(start.wrapping_add(rest) as usize, stamp) };
         } else {
             // SAFETY: as above, all 8 bytes.
-            unsafe { page.put(start as usize, stamp) };
+            unsafe { subbuf.put(start as usize, stamp) };
         }
-        page.padded.add(1);
+        subbuf.padded.add(1);
     }
 }

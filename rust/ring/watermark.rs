@@ -2,12 +2,12 @@
 //! Is there enough in a ring for a reader who waits for a share of it, and who tells such a reader?
 //!
 //! The share is one of sub-buffers, that which writers fill counted as one. The reader works out the
-//! number of the sub-buffer whose opening makes it true and leaves it in `mark`; the writer looks at
+//! number of the sub-buffer whose opening makes it true and leaves it in `watermark`; the writer looks at
 //! that word once per sub-buffer, after it has stored `closing`. Between them is the protocol of
 //! `kapi::waker`: the reader interrupts the writing CPU between its store and its look.
 //!
-//! A mark that is too low costs a needless wake-up, one that is too high would lose one. So several
-//! readers keep the lowest, and a mark that was passed is replaced only by somebody who wakes all
+//! A watermark that is too low costs a needless wake-up, one that is too high would lose one. So several
+//! readers keep the lowest, and a watermark that was passed is replaced only by somebody who wakes all
 //! others: the writer that passed it may not have seen it.
 
 use super::cpu::CpuRing;
@@ -18,23 +18,23 @@ use super::slot::{SlotWord, State};
 
 /// What a writer has to tell when it leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Published {
+pub(crate) enum Publication {
     /// Nothing: it interrupted another writer, which is going to publish.
     Nothing,
     /// There are new events.
     Events,
-    /// There are new events, and the mark was reached.
-    Mark,
+    /// There are new events, and the watermark was reached.
+    Watermark,
 }
 
 /// Whom a reader has to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ask {
+pub(crate) enum WakeCondition {
     /// The next event makes it true.
     Event,
-    /// The writer that reaches the mark.
-    Mark {
-        /// The mark that was there has been reached: others who wait must look again.
+    /// The writer that reaches the watermark.
+    Watermark {
+        /// The watermark that was there has been reached: others who wait must look again.
         passed: bool,
     },
 }
@@ -42,8 +42,8 @@ pub(crate) enum Ask {
 impl<P: Port> CpuRing<P> {
     /// Whether the writer that has opened sub-buffer `closing` shall tell so.
     #[inline]
-    pub(super) fn marked(&self, closing: Seq) -> bool {
-        closing >= self.s.mark.load()
+    pub(super) fn watermark_reached(&self, closing: Seq) -> bool {
+        closing >= self.s.watermark.load()
     }
 }
 
@@ -54,12 +54,12 @@ impl<P: Port> Reader<'_, P> {
         let ring = self.ring;
         let end_of = |index, seq| {
             let pos = ring
-                .page(index)
-                .and_then(|page| ring.committed_in(page, seq));
+                .subbuf(index)
+                .and_then(|subbuf| ring.committed_in(subbuf, seq));
             pos.map_or(0, |pos| ring.layout.offset(pos))
         };
         let mut seq = match self.state.current {
-            Some(c) if end_of(c.page, c.seq) > c.offset => return true,
+            Some(c) if end_of(c.index, c.seq) > c.offset => return true,
             Some(c) => c.seq.wrapping_add(1),
             None => self.state.next,
         };
@@ -75,7 +75,7 @@ impl<P: Port> Reader<'_, P> {
                 seq = ring.oldest_beside(s.seq());
                 continue;
             }
-            if end_of(s.page(), seq) != 0 {
+            if end_of(s.index(), seq) != 0 {
                 return true;
             }
             if s.state() != Some(State::Full) {
@@ -113,19 +113,19 @@ impl<P: Port> Reader<'_, P> {
 
     /// Asks to be told when [`Self::reached`] becomes true. Whoever asks makes the writing CPU see it
     /// and looks once more before it sleeps.
-    pub(crate) fn ask(&mut self, percent: u32) -> Ask {
+    pub(crate) fn ask(&mut self, percent: u32) -> WakeCondition {
         let finished = self.ring.w.closing.get();
         let (beyond, needed) = (self.beyond(), self.needed(percent));
         if percent == 0 || (needed == 0 && finished >= beyond) {
-            return Ask::Event;
+            return WakeCondition::Event;
         }
         let target = beyond.saturating_add(needed);
-        let mark = &self.ring.s.mark;
-        let old = mark.load();
+        let watermark = &self.ring.s.watermark;
+        let old = watermark.load();
         let passed = old <= finished;
         if passed || target < old {
-            mark.store(target);
+            watermark.store(target);
         }
-        Ask::Mark { passed }
+        WakeCondition::Watermark { passed }
     }
 }
