@@ -7,6 +7,7 @@
 //! - `ring`: the ring buffer of one CPU.
 //! - `text`: what users write into control files and read from them.
 //! - `event`: what an event is: its bytes, its fields, its context.
+//! - `expr`: what users ask of a record: filters.
 //! - `kapi`: the kernel, made safe to use.
 //! - `buffers`: the rings of all CPUs.
 //! - `events`: which events there are: their registry.
@@ -20,7 +21,7 @@
 //! - `fs`: the files.
 //! - `testapi`: what test modules call.
 //!
-//! `ring`, `event` and `text` use only `core` and are tested on the host, too.
+//! `ring`, `event`, `expr` and `text` use only `core` and are tested on the host, too.
 
 use kapi::kernel_btf::KernelBtf;
 use kernel::prelude::*;
@@ -30,6 +31,7 @@ mod actions;
 mod buffers;
 mod event;
 mod events;
+mod expr;
 mod fs;
 mod instance;
 mod kapi;

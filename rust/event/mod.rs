@@ -8,7 +8,6 @@ pub(crate) mod btf;
 pub(crate) mod context;
 pub(crate) mod evals;
 pub(crate) mod field;
-pub(crate) mod filter;
 pub(crate) mod format;
 pub(crate) mod json;
 pub(crate) mod raw;

@@ -22,13 +22,13 @@ use super::{
 };
 use crate::{
     event::{
-        filter,
         format, //
     },
     events::{
         self,
         Event, //
     },
+    expr,
     output::Text,
     ring::wire,
     text::{
@@ -142,7 +142,7 @@ pub(crate) fn store_filter(at: &At<'_>, command: &[u8]) -> Result {
 
 /// `filter` of a system. It says the same whatever was written.
 pub(crate) fn show_system_filter(_at: &At<'_>, text: &mut Text) -> Result {
-    text.write_str(filter::SYSTEM_TEXT).map_err(no_memory)
+    text.write_str(expr::SYSTEM_TEXT).map_err(no_memory)
 }
 
 /// `filter` of a system.

@@ -13,7 +13,7 @@ use super::file::{
     TraceFile, //
 };
 use crate::{
-    event::filter::program::MAX_TEXT,
+    expr::program::MAX_TEXT,
     output::Text,
     text::errno::Errno, //
 };

@@ -10,13 +10,13 @@ use super::{
     Instance, //
 };
 use crate::{
-    event::filter::error::{
-        Errno,
-        Error as Wrong, //
-    },
     events::{
         self,
         Event, //
+    },
+    expr::error::{
+        Errno,
+        Error as Wrong, //
     },
     probes::{
         EventFile,

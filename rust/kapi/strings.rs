@@ -86,5 +86,5 @@ pub(crate) fn function_at(address: u64) -> Option<(u64, u64)> {
     // SAFETY: Room for the longest text that the function writes (KSYM_SYMBOL_LEN).
     let len = unsafe { bindings::sprint_symbol(text.as_mut_ptr(), address as usize) };
     let text = text.get(..usize::try_from(len).ok()?)?;
-    crate::event::filter::function_of_symbol(core::str::from_utf8(text).ok()?, address)
+    crate::text::symbol::function_of_symbol(core::str::from_utf8(text).ok()?, address)
 }

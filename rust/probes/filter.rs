@@ -4,7 +4,8 @@
 
 use super::COMMON;
 use crate::{
-    event::filter::{
+    events::Event,
+    expr::{
         error,
         gate::Gate,
         predicate::{
@@ -21,7 +22,6 @@ use crate::{
         range::Range,
         structure, //
     },
-    events::Event,
     kapi::{
         cpus,
         percpu::CpuPin,

@@ -28,6 +28,7 @@ pub(crate) mod size;
 pub(crate) mod snapshot;
 pub(crate) mod stack;
 pub(crate) mod stats;
+pub(crate) mod symbol;
 pub(crate) mod time;
 pub(crate) mod word;
 pub(crate) mod writer;

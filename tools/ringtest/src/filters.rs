@@ -3,9 +3,9 @@
 
 use proptest::prelude::*;
 
-use crate::event::filter::predicate::{FieldInfo, FieldKind, Names};
-use crate::event::filter::program::{Env, Node, Program, Source};
-use crate::event::filter::structure;
+use crate::expr::predicate::{FieldInfo, FieldKind, Names};
+use crate::expr::program::{Env, Node, Program, Source};
+use crate::expr::structure;
 
 /// An expression over predicates numbered by the bit of a record that they look at.
 #[derive(Clone, Debug)]

@@ -29,6 +29,8 @@ pub mod banks;
 pub mod clock;
 #[path = "../../../rust/event/mod.rs"]
 pub mod event;
+#[path = "../../../rust/expr/mod.rs"]
+pub mod expr;
 #[path = "../../../rust/instance/life.rs"]
 pub mod life;
 #[path = "../../../rust/buffers/merge.rs"]

@@ -9,7 +9,7 @@
 use std::cell::Cell;
 
 use super::source::Source;
-use crate::event::filter::{
+use crate::expr::{
     error::Error,
     gate::Gate,
     predicate::{

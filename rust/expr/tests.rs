@@ -355,12 +355,3 @@ fn the_longest_texts_are_compiled() {
     let wide = vec!["u8==1"; 500].join("||") + "||u8==200";
     assert!(passes(&wide));
 }
-
-#[test]
-fn functions_of_symbols() {
-    let at = |text| super::function_of_symbol(text, 0x1050);
-    assert_eq!(at("schedule+0x50/0x100"), Some((0x1000, 0x1100)));
-    assert_eq!(at("init_once+0x0/0x20 [ext4]"), Some((0x1050, 0x1070)));
-    assert_eq!(at("0x1050"), None);
-    assert_eq!(at("a+0x1051/0x2000"), None);
-}

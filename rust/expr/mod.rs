@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which records of an event does a filter let through?
+//! Filters: which records of an event a user wants, as a checked and compiled expression.
 //!
 //! The grammar, its errors and their places are those of ftrace's `filter` files:
 //!
@@ -27,8 +27,6 @@ pub(crate) mod structure;
 mod tests;
 mod value;
 
-use crate::text::number;
-
 /// What the `filter` file of a system shows.
 pub(crate) const SYSTEM_TEXT: &str = concat!(
     "### global filter ###\n",
@@ -36,16 +34,3 @@ pub(crate) const SYSTEM_TEXT: &str = concat!(
     "# Only events with the given fields will be affected.\n",
     "# If no events are modified, an error message will be displayed here\n",
 );
-
-/// First address of a function, and the one behind it, from `NAME+0xOFFSET/0xSIZE` as the kernel
-/// prints `address`.
-pub(crate) fn function_of_symbol(symbol: &str, address: u64) -> Option<(u64, u64)> {
-    let symbol = symbol.split_once(' ').map_or(symbol, |(symbol, _)| symbol);
-    let (_, place) = symbol.rsplit_once('+')?;
-    let (offset, size) = place.split_once('/')?;
-    let from = address.checked_sub(number::c_integer(offset.as_bytes(), false)?)?;
-    Some((
-        from,
-        from.checked_add(number::c_integer(size.as_bytes(), false)?)?,
-    ))
-}
