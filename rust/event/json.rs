@@ -11,6 +11,10 @@ use core::fmt::{
     Write, //
 };
 
+use super::field_type::{
+    number,
+    Location, //
+};
 use crate::text::{
     json,
     word, //
@@ -18,17 +22,6 @@ use crate::text::{
 
 /// Writes an address so that it tells nobody where the kernel is.
 pub(crate) type Address<'a> = &'a mut dyn FnMut(u64, &mut dyn Write) -> fmt::Result;
-
-/// Where the bytes of a field are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    /// In the record.
-    Here,
-    /// Where a word in the record says, counted from its beginning.
-    FromStart,
-    /// The same, counted from behind the word.
-    FromWord,
-}
 
 /// How many values a field has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,10 +38,10 @@ pub(crate) struct Shown<'a> {
     name: &'a str,
     /// The type of one value.
     ty: &'a str,
-    place: Place,
+    location: Location,
     count: Count,
-    offset: usize,
-    size: usize,
+    offset: u32,
+    size: u32,
     signed: bool,
 }
 
@@ -66,13 +59,13 @@ impl<'a> Shown<'a> {
         let mut parts = line.split(';').map(str::trim_ascii);
         let declaration = parts.next()?;
         let mut number =
-            |label: &str| -> Option<usize> { parts.next()?.strip_prefix(label)?.parse().ok() };
+            |label: &str| -> Option<u32> { parts.next()?.strip_prefix(label)?.parse().ok() };
         let (offset, size, signed) = (number("offset:")?, number("size:")?, number("signed:")?);
-        let (place, declaration) = match declaration.strip_prefix("__data_loc ") {
-            Some(rest) => (Place::FromStart, rest),
+        let (location, declaration) = match declaration.strip_prefix("__data_loc ") {
+            Some(rest) => (Location::FromStart, rest),
             None => match declaration.strip_prefix("__rel_loc ") {
-                Some(rest) => (Place::FromWord, rest),
-                None => (Place::Here, declaration),
+                Some(rest) => (Location::FromWord, rest),
+                None => (Location::Inline, declaration),
             },
         };
         // An array has its length behind the name, or, elsewhere, empty brackets behind the type.
@@ -90,7 +83,7 @@ impl<'a> Shown<'a> {
                 (ty, name, len.parse().map_or(Count::Open, Count::Many))
             }
         };
-        let count = if place == Place::Here {
+        let count = if location == Location::Inline {
             count
         } else {
             Count::Open
@@ -98,7 +91,7 @@ impl<'a> Shown<'a> {
         Some(Self {
             name,
             ty: ty.trim_ascii(),
-            place,
+            location,
             count,
             offset,
             size,
@@ -108,27 +101,17 @@ impl<'a> Shown<'a> {
 
     /// Its bytes in `record`.
     fn bytes<'r>(&self, record: &'r [u8]) -> Option<&'r [u8]> {
-        let here = record.get(self.offset..)?;
-        if self.place == Place::Here {
-            return match (self.count, self.size) {
-                (Count::Open, 0) => Some(here),
-                (_, size) => here.get(..size),
-            };
+        match (self.count, self.location, self.size) {
+            (Count::Open, Location::Inline, 0) => record.get(self.offset as usize..),
+            (_, location, size) => location.bytes(record, self.offset, size),
         }
-        let word = u32::from_ne_bytes(*here.first_chunk()?);
-        let from = (word & 0xffff) as usize;
-        let from = match self.place {
-            Place::FromWord => from.checked_add(self.offset)?.checked_add(4)?,
-            _ => from,
-        };
-        record.get(from..)?.get(..(word >> 16) as usize)
     }
 
     /// Bytes of one value.
     fn width(&self) -> Option<usize> {
         match self.count {
-            Count::One => Some(self.size),
-            Count::Many(len) => self.size.checked_div(len),
+            Count::One => Some(self.size as usize),
+            Count::Many(len) => (self.size as usize).checked_div(len),
             Count::Open => width_of(self.ty),
         }
     }
@@ -202,14 +185,6 @@ fn width_of(ty: &str) -> Option<usize> {
         ty if ty.ends_with('*') => 8,
         _ => return None,
     })
-}
-
-/// An unsigned number in the machine's order, which is little endian.
-fn number(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .rev()
-        .fold(0, |value, byte| value.wrapping_shl(8) | u64::from(*byte))
 }
 
 /// Where the kernel is in the address space, with page tables of five levels too, and without the last

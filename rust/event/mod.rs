@@ -8,6 +8,7 @@ pub(crate) mod btf;
 pub(crate) mod context;
 pub(crate) mod evals;
 pub(crate) mod field;
+pub(crate) mod field_type;
 pub(crate) mod format;
 pub(crate) mod json;
 pub(crate) mod raw;

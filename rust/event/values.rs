@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What do the fields of a record say, whatever the event's own printer makes of them?
+//! The text of a record's fields, whatever the event's own printer makes of them.
 //!
 //! Called for the option `fields`. How a value is written depends on the type in the field's declaration
 //! alone, as in ftrace. A field or an array that does not lie inside the record says `<OVERFLOW>`.
 
-use super::field::Field;
+use super::{
+    field::Field,
+    field_type::{
+        part,
+        FieldType,
+        Value, //
+    }, //
+};
 use crate::text::{
     word,
     writer::ByteWrite, //
@@ -19,43 +26,6 @@ pub(crate) trait Kernel {
 
     /// Writes a colon and the string at `address`, or nothing if nobody can read there.
     fn write_string(&mut self, address: u64, w: &mut dyn ByteWrite) -> fmt::Result;
-}
-
-/// What a value is written as.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shape {
-    /// An array of characters in the record.
-    Chars,
-    /// Offset and length of characters, counted from the record's beginning.
-    DynamicChars,
-    /// The same, counted from behind the field.
-    RelativeChars,
-    /// The address of a string.
-    Pointer,
-    /// Offset and length of bytes, counted from the record's beginning.
-    Dynamic,
-    /// The same, counted from behind the field.
-    Relative,
-    /// A number of this many bytes.
-    Number,
-    /// What ftrace has no text for.
-    Mask,
-}
-
-impl Shape {
-    fn of(ty: &str, size: u32) -> Self {
-        let (dynamic, relative) = (ty.contains("__data_loc"), ty.contains("__rel_loc"));
-        match ty {
-            _ if dynamic && ty.contains("char") => Shape::DynamicChars,
-            _ if dynamic && ty.contains("cpumask_t") => Shape::Mask,
-            _ if relative && ty.contains("char") => Shape::RelativeChars,
-            _ if ty.contains('[') && ty.contains("char") => Shape::Chars,
-            "char *" | "const char *" => Shape::Pointer,
-            _ if dynamic && size == 4 => Shape::Dynamic,
-            _ if relative && size == 4 => Shape::Relative,
-            _ => Shape::Number,
-        }
-    }
 }
 
 /// Writes ` NAME=VALUE` for each field, and the end of the line.
@@ -74,50 +44,40 @@ pub(crate) fn write<'a>(
     w.write_str(if any { "\n" } else { "No fields found\n" })
 }
 
-const OVERFLOW: &str = "<OVERFLOW>";
-
 fn write_value(
     record: &[u8],
     field: &Field<'_>,
     kernel: &mut dyn Kernel,
     w: &mut dyn ByteWrite,
 ) -> fmt::Result {
-    let (start, size) = (field.offset as usize, field.declared.size as usize);
-    let end = start.saturating_add(size);
-    let Some(bytes) = record.get(start..end) else {
-        return w.write_str(OVERFLOW);
-    };
-    let behind = start.saturating_add(4);
-    let shape = Shape::of(field.declared.ty, field.declared.size);
-    match shape {
-        Shape::Chars => write_string(bytes, w),
-        Shape::DynamicChars => write_array(record, bytes, 0, write_chars, w),
-        Shape::RelativeChars => write_array(record, bytes, behind, write_chars, w),
-        Shape::Dynamic => write_array(record, bytes, 0, write_bytes, w),
-        Shape::Relative => write_array(record, bytes, behind, write_bytes, w),
-        Shape::Pointer => {
-            let address = number(bytes);
+    let (offset, size) = (field.offset, field.declared.size);
+    let ty = FieldType::of(field.declared.ty, size);
+    // ftrace has no text for a set of CPUs, wherever it is.
+    if ty == FieldType::Cpumask && part(record, offset, size).is_some() {
+        return w.write_str("<INVALID-TYPE>");
+    }
+    match ty.read(record, offset, size) {
+        None | Some(Value::Cpumask(_)) => w.write_str("<OVERFLOW>"),
+        Some(Value::Chars(chars)) => write_string(chars, w),
+        Some(Value::DynamicChars(chars)) => write_chars(chars, w),
+        Some(Value::Bytes(bytes)) => write_separated(bytes, ',', w),
+        Some(Value::StringAt(address)) => {
             write!(w, "({address:#018x}")?;
             kernel.write_string(address, w)?;
             w.write_char(')')
         }
-        Shape::Mask => w.write_str("<INVALID-TYPE>"),
-        Shape::Number => write_number(bytes, kernel, w),
+        Some(Value::Number(value, size)) => write_number(value, size, kernel, w),
+        Some(Value::Opaque(_)) => w.write_str("<INVALID-SIZE>"),
     }
 }
 
-/// A number of one to eight bytes.
-fn number(bytes: &[u8]) -> u64 {
-    let mut word = [0; 8];
-    for (to, from) in word.iter_mut().zip(bytes) {
-        *to = *from;
-    }
-    u64::from_le_bytes(word)
-}
-
-fn write_number(bytes: &[u8], kernel: &mut dyn Kernel, w: &mut dyn ByteWrite) -> fmt::Result {
-    let value = number(bytes);
-    match bytes.len() {
+fn write_number(
+    value: u64,
+    size: u32,
+    kernel: &mut dyn Kernel,
+    w: &mut dyn ByteWrite,
+) -> fmt::Result {
+    match size {
         1 => {
             let byte = value as u8;
             // Letters of Latin-1 count as printable here, and only here.
@@ -130,11 +90,10 @@ fn write_number(bytes: &[u8], kernel: &mut dyn Kernel, w: &mut dyn ByteWrite) ->
         }
         2 => write!(w, "{value:#x} ({value})"),
         4 => write!(w, "{value:#x} ({})", value as i32),
-        8 => {
+        _ => {
             kernel.write_symbol(value, w)?;
             write!(w, " ({})", value as i64)
         }
-        _ => w.write_str("<INVALID-SIZE>"),
     }
 }
 
@@ -145,23 +104,6 @@ fn printable(byte: u8) -> bool {
 /// Writes characters up to a NUL.
 fn write_string(bytes: &[u8], w: &mut dyn ByteWrite) -> fmt::Result {
     w.write_bytes(word::c_string(bytes))
-}
-
-/// Writes the array whose place is in `bytes`.
-fn write_array(
-    record: &[u8],
-    bytes: &[u8],
-    base: usize,
-    write_it: fn(&[u8], &mut dyn ByteWrite) -> fmt::Result,
-    w: &mut dyn ByteWrite,
-) -> fmt::Result {
-    let place = number(bytes) as usize;
-    let start = base.saturating_add(place & 0xffff);
-    let len = (place >> 16) & 0xffff;
-    match record.get(start..start.saturating_add(len)) {
-        Some(array) => write_it(array, w),
-        None => w.write_str(OVERFLOW),
-    }
 }
 
 /// Writes characters; where some cannot be shown, also their numbers.
@@ -180,10 +122,6 @@ fn write_chars(chars: &[u8], w: &mut dyn ByteWrite) -> fmt::Result {
     w.write_str(" (")?;
     write_separated(chars, ':', w)?;
     w.write_char(')')
-}
-
-fn write_bytes(bytes: &[u8], w: &mut dyn ByteWrite) -> fmt::Result {
-    write_separated(bytes, ',', w)
 }
 
 fn write_separated(bytes: &[u8], separator: char, w: &mut dyn ByteWrite) -> fmt::Result {

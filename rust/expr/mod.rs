@@ -17,7 +17,9 @@
 //! predicates: any context, nothing is allocated, nothing sleeps.
 
 pub(crate) mod error;
+pub(crate) mod fetch;
 pub(crate) mod gate;
+mod op;
 mod pattern;
 pub(crate) mod predicate;
 pub(crate) mod program;

@@ -7,6 +7,15 @@ use super::{
         Error,
         Kind, //
     },
+    fetch::{
+        Fetch,
+        Operand,
+        StoredField, //
+    },
+    op::{
+        Op,
+        OPS, //
+    },
     pattern::{
         self,
         How, //
@@ -18,7 +27,7 @@ use super::{
     },
 };
 use crate::{
-    event::field,
+    event::field_type::FieldType,
     text::{
         number,
         word::{
@@ -28,150 +37,14 @@ use crate::{
     }, //
 };
 
-/// What a filter can do with a field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FieldKind {
-    /// Whatever is compared as a number.
-    Number,
-    /// `char[N]`
-    Chars,
-    /// `__data_loc char[]`
-    DynChars,
-    /// `__rel_loc char[]`
-    RelChars,
-    /// `char *`
-    CharPtr,
-    /// `__data_loc cpumask_t`
-    Cpumask,
-    /// The name of the current task.
-    Comm,
-    /// The current CPU.
-    Cpu,
-    /// Known by name, and of no use in a filter.
-    Stacktrace,
-}
-
-/// A field as a filter sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FieldInfo {
-    pub(crate) kind: FieldKind,
-    pub(crate) offset: u32,
-    pub(crate) size: u32,
-    pub(crate) signed: bool,
-}
-
 /// Who knows the fields of an event, and the functions of the kernel.
 pub(crate) trait Names {
     /// The event's own field of that name.
-    fn field(&self, name: &str) -> Option<FieldInfo>;
+    fn field(&self, name: &str) -> Option<Operand>;
     /// First address of the function of that name, and the one behind it.
     fn function(&self, name: &str) -> Option<(u64, u64)>;
     /// The same of the function around an address.
     fn function_at(&self, address: u64) -> Option<(u64, u64)>;
-}
-
-impl FieldKind {
-    /// From the type that the `format` file shows.
-    pub(crate) fn of_type(ty: &str) -> Self {
-        let chars = ty.contains("char");
-        if ty.contains("__data_loc") && chars {
-            Self::DynChars
-        } else if ty.contains("__data_loc") && ty.contains("cpumask_t") {
-            Self::Cpumask
-        } else if ty.contains("__rel_loc") && chars {
-            Self::RelChars
-        } else if ty.contains('[') && chars {
-            Self::Chars
-        } else if ty == "char *" || ty == "const char *" {
-            Self::CharPtr
-        } else {
-            Self::Number
-        }
-    }
-
-    fn is_string(self) -> bool {
-        matches!(
-            self,
-            Self::Chars | Self::DynChars | Self::RelChars | Self::CharPtr | Self::Comm
-        )
-    }
-}
-
-/// Fields that each event has without storing them.
-fn generic(name: &str) -> Option<FieldInfo> {
-    let (kind, signed) = match name {
-        "CPU" | "cpu" | "common_cpu" => (FieldKind::Cpu, true),
-        "COMM" | "comm" => (FieldKind::Comm, false),
-        "STACKTRACE" | "stacktrace" => (FieldKind::Stacktrace, false),
-        _ => return None,
-    };
-    Some(FieldInfo {
-        kind,
-        offset: 0,
-        size: 0,
-        signed,
-    })
-}
-
-/// Fields that begin each record.
-fn common(name: &str) -> Option<FieldInfo> {
-    field::place(field::COMMON.into_iter(), 0)
-        .find(|field| field.declared.name == name)
-        .map(|field| FieldInfo {
-            kind: FieldKind::Number,
-            offset: field.offset,
-            size: field.declared.size,
-            signed: field.declared.signed,
-        })
-}
-
-/// How a value is compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Op {
-    Glob,
-    Ne,
-    Eq,
-    Le,
-    Lt,
-    Ge,
-    Gt,
-    And,
-}
-
-/// Longer ones come before those that they begin with.
-const OPS: [(&[u8], Op); 8] = [
-    (b"~", Op::Glob),
-    (b"!=", Op::Ne),
-    (b"==", Op::Eq),
-    (b"<=", Op::Le),
-    (b"<", Op::Lt),
-    (b">=", Op::Ge),
-    (b">", Op::Gt),
-    (b"&", Op::And),
-];
-
-/// Where a string is found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    Comm,
-    /// In the record.
-    Here {
-        offset: u32,
-        size: u32,
-    },
-    /// Where the low half of the word at `offset` says; the upper half is its length.
-    Dyn {
-        offset: u32,
-    },
-    /// The same, counted from behind that word.
-    Rel {
-        offset: u32,
-    },
-    /// Where the pointer at `offset` points to.
-    Pointer {
-        offset: u32,
-        user: bool,
-    },
 }
 
 /// One question to a record. Texts are parts of the filter's text, sets of CPUs are numbered.
@@ -183,16 +56,11 @@ pub(crate) enum Test {
         size: u32,
         range: Range,
     },
-    /// A number that is a CPU of a set.
-    NumberIn {
-        offset: u32,
-        size: u32,
-        op: Op,
-        set: u16,
-    },
     /// The current CPU, as 8 bytes.
     Cpu(Range),
-    CpuIn {
+    /// A number that is a CPU of a set.
+    In {
+        of: Fetch,
         op: Op,
         set: u16,
     },
@@ -208,7 +76,7 @@ pub(crate) enum Test {
         set: u16,
     },
     Text {
-        place: Place,
+        of: Fetch,
         how: How,
         start: u16,
         len: u16,
@@ -307,8 +175,8 @@ impl<N: Names> Parser<'_, N> {
         let field = self
             .names
             .field(name)
-            .or_else(|| generic(name))
-            .or_else(|| common(name))
+            .or_else(|| Operand::generic(name))
+            .or_else(|| Operand::common(name))
             .ok_or(error(Kind::FieldNotFound, at))?;
         let user = self.word(at, b".ustring");
         at = user.unwrap_or(at);
@@ -334,10 +202,13 @@ impl<N: Names> Parser<'_, N> {
         }
     }
 
-    fn function(&self, field: FieldInfo, op: Op, at: usize) -> Result<(Test, usize), Error> {
-        if field.size != 8 {
+    fn function(&self, field: Operand, op: Op, at: usize) -> Result<(Test, usize), Error> {
+        let Fetch::Field(StoredField {
+            offset, size: 8, ..
+        }) = field.fetch
+        else {
             return Err(error(Kind::IllegalFieldOp, at));
-        }
+        };
         if !matches!(op, Op::Eq | Op::Ne) {
             return Err(error(Kind::InvalidOperator, at));
         }
@@ -355,7 +226,7 @@ impl<N: Names> Parser<'_, N> {
         };
         let (from, to) = found.ok_or(error(Kind::NoFunction, end))?;
         let test = Test::Within {
-            offset: field.offset,
+            offset,
             from,
             to,
             not: op == Op::Ne,
@@ -365,17 +236,13 @@ impl<N: Names> Parser<'_, N> {
 
     fn cpus(
         &mut self,
-        field: FieldInfo,
+        field: Operand,
         op: Op,
         at: usize,
         behind: usize,
     ) -> Result<(Test, usize), Error> {
-        let kind = field.kind;
-        if !matches!(
-            kind,
-            FieldKind::Cpumask | FieldKind::Cpu | FieldKind::Number
-        ) || !matches!(op, Op::Eq | Op::Ne | Op::And)
-        {
+        let of = field.fetch;
+        if of.is_string() || of == Fetch::Stacktrace || !matches!(op, Op::Eq | Op::Ne | Op::And) {
             return Err(error(Kind::IllegalFieldOp, at));
         }
         let start = behind.wrapping_add(1);
@@ -404,22 +271,27 @@ impl<N: Names> Parser<'_, N> {
         };
         // A set of one is compared as the number that it is.
         let same = if op == Op::And { Op::Eq } else { op };
-        let FieldInfo { offset, size, .. } = field;
-        let test = match (kind, single) {
-            (FieldKind::Cpumask, Some(cpu)) => Test::MaskHas { offset, op, cpu },
-            (FieldKind::Cpumask, None) => Test::MaskIs { offset, op, set },
-            (FieldKind::Cpu, Some(cpu)) => cpu_is(same, cpu),
-            (FieldKind::Cpu, None) => Test::CpuIn { op, set },
-            (_, Some(value)) if is_word(size) => Test::Number {
-                offset,
-                size,
-                range: Range::new(same, value, size, false),
+        let test = match (of, single) {
+            (
+                Fetch::Field(StoredField {
+                    ty: FieldType::Cpumask,
+                    offset,
+                    ..
+                }),
+                single,
+            ) => match single {
+                Some(cpu) => Test::MaskHas { offset, op, cpu },
+                None => Test::MaskIs { offset, op, set },
             },
-            (_, None) if is_word(size) => Test::NumberIn {
-                offset,
-                size,
-                op,
-                set,
+            (Fetch::Cpu, Some(cpu)) => cpu_is(same, cpu),
+            (Fetch::Cpu, None) => Test::In { of, op, set },
+            (Fetch::Field(field), single) if is_word(field.size) => match single {
+                Some(value) => Test::Number {
+                    offset: field.offset,
+                    size: field.size,
+                    range: Range::new(same, value, field.size, false),
+                },
+                None => Test::In { of, op, set },
             },
             _ => Test::Never,
         };
@@ -428,7 +300,7 @@ impl<N: Names> Parser<'_, N> {
 
     fn string(
         &self,
-        field: FieldInfo,
+        field: Operand,
         op: Op,
         at: usize,
         quote: u8,
@@ -437,7 +309,7 @@ impl<N: Names> Parser<'_, N> {
         if !matches!(op, Op::Eq | Op::Ne | Op::Glob) {
             return Err(error(Kind::IllegalFieldOp, at));
         }
-        if !field.kind.is_string() {
+        if !field.fetch.is_string() {
             return Err(error(Kind::ExpectDigit, at));
         }
         let start = at.wrapping_add(1);
@@ -459,16 +331,8 @@ impl<N: Names> Parser<'_, N> {
         } else {
             (op == Op::Ne, How::Full, start, end)
         };
-        let FieldInfo { offset, size, .. } = field;
-        let place = match field.kind {
-            FieldKind::Comm => Place::Comm,
-            FieldKind::Chars => Place::Here { offset, size },
-            FieldKind::DynChars => Place::Dyn { offset },
-            FieldKind::RelChars => Place::Rel { offset },
-            _ => Place::Pointer { offset, user },
-        };
         let test = Test::Text {
-            place,
+            of: field.fetch.in_user_space(user),
             how,
             start: from as u16,
             len: to.saturating_sub(from) as u16,
@@ -477,8 +341,8 @@ impl<N: Names> Parser<'_, N> {
         Ok((test, end.wrapping_add(1)))
     }
 
-    fn number(&self, field: FieldInfo, op: Op, at: usize) -> Result<(Test, usize), Error> {
-        if field.kind.is_string() {
+    fn number(&self, field: Operand, op: Op, at: usize) -> Result<(Test, usize), Error> {
+        if field.fetch.is_string() {
             return Err(error(Kind::ExpectString, at));
         }
         if op == Op::Glob {
@@ -491,14 +355,14 @@ impl<N: Names> Parser<'_, N> {
         }
         let value = number::c_integer(self.part(at, end), field.signed)
             .ok_or(error(Kind::IllegalIntval, at))?;
-        let test = match field.kind {
+        let test = match field.fetch {
             // The kernel knows no mask for the current CPU.
-            FieldKind::Cpu if op == Op::And => Test::Never,
-            FieldKind::Cpu => cpu_is(op, value),
-            _ if is_word(field.size) => Test::Number {
-                offset: field.offset,
-                size: field.size,
-                range: Range::new(op, value, field.size, field.signed),
+            Fetch::Cpu if op == Op::And => Test::Never,
+            Fetch::Cpu => cpu_is(op, value),
+            Fetch::Field(stored) if is_word(stored.size) => Test::Number {
+                offset: stored.offset,
+                size: stored.size,
+                range: Range::new(op, value, stored.size, field.signed),
             },
             _ => Test::Never,
         };

@@ -8,12 +8,16 @@ use super::{
         Error,
         Kind, //
     },
+    fetch::{
+        number_at,
+        upper_at,
+        Env, //
+    },
+    op::Op,
     pattern,
     predicate::{
         Names,
-        Op,
         Parser,
-        Place,
         Sets,
         Test, //
     },
@@ -21,14 +25,15 @@ use super::{
         self,
         Bits,
         Next,
-        Preds, //
+        Preds,
+        MAX_TEXT, //
     },
     value,
 };
-use crate::text::word::is_space;
-
-/// Longest text of a filter.
-pub(crate) const MAX_TEXT: usize = 4095;
+use crate::{
+    event::field_type::FieldType,
+    text::word::is_space, //
+};
 
 /// A predicate with what follows it.
 #[derive(Clone, Copy, Debug)]
@@ -189,22 +194,6 @@ impl Source<'_> {
     }
 }
 
-/// What a record does not hold.
-pub(crate) trait Env {
-    /// The current CPU.
-    fn cpu(&self) -> u32;
-    /// Asks `question` about the name of the current task.
-    fn comm(&self, question: impl FnOnce(&[u8]) -> bool) -> bool;
-    /// Asks `question` about the string at an address, which nobody has checked; false without a
-    /// question when nothing can be read there.
-    fn string(
-        &self,
-        address: u64,
-        user: bool,
-        question: impl FnOnce(&[u8]) -> bool,
-    ) -> Option<bool>;
-}
-
 /// A program, in its owner's memory.
 #[derive(Clone, Copy)]
 pub(crate) struct Program<'a> {
@@ -245,17 +234,11 @@ impl Program<'_> {
                 offset,
                 size,
                 range,
-            } => upper(record, offset, size).is_some_and(|found| range.holds(found)),
-            Test::NumberIn {
-                offset,
-                size,
-                op,
-                set,
-            } => number(record, offset, size).is_some_and(|cpu| {
+            } => upper_at(record, offset, size).is_some_and(|found| range.holds(found)),
+            Test::Cpu(range) => range.holds(u64::from(env.cpu())),
+            Test::In { of, op, set } => of.number(record, env).is_some_and(|cpu| {
                 cpu & 0xffff_ffff < self.cpus as u64 && self.is_in(cpu & 0xffff_ffff, op, set)
             }),
-            Test::Cpu(range) => range.holds(u64::from(env.cpu())),
-            Test::CpuIn { op, set } => self.is_in(u64::from(env.cpu()), op, set),
             Test::MaskHas { offset, op, cpu } => mask_field(record, offset).is_some_and(|found| {
                 let has = found.bit(cpu);
                 match op {
@@ -276,7 +259,7 @@ impl Program<'_> {
                 }
             }),
             Test::Text {
-                place,
+                of,
                 how,
                 start,
                 len,
@@ -286,27 +269,14 @@ impl Program<'_> {
                 let text = self.text.get(start..start.wrapping_add(usize::from(len)));
                 let text = text.unwrap_or(&[]);
                 let question = |string: &[u8]| pattern::matches(how, text, string) != not;
-                match place {
-                    Place::Comm => env.comm(question),
-                    Place::Here { offset, size } => {
-                        question(part(record, offset, size).unwrap_or(&[]))
-                    }
-                    Place::Dyn { offset } => question(located(record, offset, 0).unwrap_or(&[])),
-                    Place::Rel { offset } => {
-                        let behind = offset.wrapping_add(4);
-                        question(located(record, offset, behind).unwrap_or(&[]))
-                    }
-                    Place::Pointer { offset, user } => number(record, offset, 8)
-                        .and_then(|address| env.string(address, user, question))
-                        .unwrap_or(false),
-                }
+                of.string(record, env, question).unwrap_or(false)
             }
             Test::Within {
                 offset,
                 from,
                 to,
                 not,
-            } => number(record, offset, 8).is_some_and(|at| (from <= at && at < to) != not),
+            } => number_at(record, offset, 8).is_some_and(|at| (from <= at && at < to) != not),
             Test::Never => false,
         }
     }
@@ -320,41 +290,14 @@ impl Program<'_> {
     }
 }
 
-fn part(record: &[u8], offset: u32, size: u32) -> Option<&[u8]> {
-    let offset = offset as usize;
-    record.get(offset..offset.checked_add(size as usize)?)
-}
-
-/// The field of 1, 2, 4 or 8 bytes at `offset` in the upper bytes of a word.
-#[inline]
-fn upper(record: &[u8], offset: u32, size: u32) -> Option<u64> {
-    let rest = record.get(offset as usize..)?;
-    Some(match size {
-        8 => u64::from_le_bytes(*rest.first_chunk()?),
-        4 => u64::from(u32::from_le_bytes(*rest.first_chunk()?)) << 32,
-        2 => u64::from(u16::from_le_bytes(*rest.first_chunk()?)) << 48,
-        1 => u64::from(*rest.first()?) << 56,
-        _ => return None,
-    })
-}
-
-/// The same as a number.
-fn number(record: &[u8], offset: u32, size: u32) -> Option<u64> {
-    let unused = 64u32.wrapping_sub(size.wrapping_mul(8));
-    Some(upper(record, offset, size)?.wrapping_shr(unused))
-}
-
-/// What the word at `offset` locates, counted from `base`.
-fn located(record: &[u8], offset: u32, base: u32) -> Option<&[u8]> {
-    let word = number(record, offset, 4)? as u32;
-    part(record, base.checked_add(word & 0xffff)?, word >> 16)
-}
-
 /// A set of CPUs in a record: a bit each.
 struct MaskField<'a>(&'a [u8]);
 
 fn mask_field(record: &[u8], offset: u32) -> Option<MaskField<'_>> {
-    located(record, offset, 0).map(MaskField)
+    FieldType::Cpumask
+        .location()
+        .bytes(record, offset, 4)
+        .map(MaskField)
 }
 
 impl MaskField<'_> {

@@ -7,7 +7,7 @@
 //! names an interval of the circle of all words, for signed fields as for others, and a record is asked
 //! without a branch. `&` fits in, too: what is left of its bits is not 0.
 
-use super::predicate::Op;
+use super::op::Op;
 
 /// Words whose bits in `and` are from `low` to `span` above it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

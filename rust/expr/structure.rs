@@ -6,15 +6,15 @@
 //! when it does not. Instead of a tree there are only the text and the places of the predicates in
 //! it; between them stand nothing but blanks, `(`, `)`, `!`, `&&` and `||`.
 
-use super::{
-    error::{
-        Errno,
-        Error,
-        Kind, //
-    },
-    program::MAX_TEXT, //
+use super::error::{
+    Errno,
+    Error,
+    Kind, //
 };
 use crate::text::word::is_space;
+
+/// Longest text of a filter.
+pub(crate) const MAX_TEXT: usize = 4095;
 
 /// What the memory of a program must hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

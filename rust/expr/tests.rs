@@ -8,14 +8,13 @@ use super::{
         Error,
         Kind, //
     },
-    gate::Gate,
-    predicate::{
-        FieldInfo,
-        FieldKind,
-        Names, //
-    },
-    program::{
+    fetch::{
         Env,
+        Operand, //
+    },
+    gate::Gate,
+    predicate::Names,
+    program::{
         Node,
         Program,
         Source, //
@@ -44,14 +43,9 @@ const FIELDS: &[(&str, &str, u32, u32, bool)] = &[
 ];
 
 impl Names for Event {
-    fn field(&self, name: &str) -> Option<FieldInfo> {
+    fn field(&self, name: &str) -> Option<Operand> {
         let (_, ty, offset, size, signed) = FIELDS.iter().find(|f| f.0 == name)?;
-        Some(FieldInfo {
-            kind: FieldKind::of_type(ty),
-            offset: *offset,
-            size: *size,
-            signed: *signed,
-        })
+        Some(Operand::stored(ty, *offset, *size, *signed))
     }
 
     fn function(&self, name: &str) -> Option<(u64, u64)> {

@@ -13,7 +13,7 @@ use super::file::{
     TraceFile, //
 };
 use crate::{
-    expr::program::MAX_TEXT,
+    expr::structure::MAX_TEXT,
     output::Text,
     text::errno::Errno, //
 };

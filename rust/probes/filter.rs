@@ -7,14 +7,13 @@ use crate::{
     events::Event,
     expr::{
         error,
-        gate::Gate,
-        predicate::{
-            FieldInfo,
-            FieldKind,
-            Names, //
-        },
-        program::{
+        fetch::{
             Env,
+            Operand, //
+        },
+        gate::Gate,
+        predicate::Names,
+        program::{
             Node,
             Program,
             Source, //
@@ -46,12 +45,10 @@ pub(crate) struct Filter {
 struct Known<'a>(&'a Event);
 
 impl Names for Known<'_> {
-    fn field(&self, name: &str) -> Option<FieldInfo> {
-        self.0.field(name, |field| FieldInfo {
-            kind: FieldKind::of_type(field.declared.ty),
-            offset: field.offset,
-            size: field.declared.size,
-            signed: field.declared.signed,
+    fn field(&self, name: &str) -> Option<Operand> {
+        self.0.field(name, |field| {
+            let declared = &field.declared;
+            Operand::stored(declared.ty, field.offset, declared.size, declared.signed)
         })
     }
 

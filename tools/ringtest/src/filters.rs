@@ -3,8 +3,9 @@
 
 use proptest::prelude::*;
 
-use crate::expr::predicate::{FieldInfo, FieldKind, Names};
-use crate::expr::program::{Env, Node, Program, Source};
+use crate::expr::fetch::{Env, Operand};
+use crate::expr::predicate::Names;
+use crate::expr::program::{Node, Program, Source};
 use crate::expr::structure;
 
 /// An expression over predicates numbered by the bit of a record that they look at.
@@ -51,13 +52,8 @@ impl Expr {
 struct Bits;
 
 impl Names for Bits {
-    fn field(&self, name: &str) -> Option<FieldInfo> {
-        (name == "bits").then_some(FieldInfo {
-            kind: FieldKind::Number,
-            offset: 0,
-            size: 1,
-            signed: false,
-        })
+    fn field(&self, name: &str) -> Option<Operand> {
+        (name == "bits").then(|| Operand::stored("u8", 0, 1, false))
     }
     fn function(&self, _: &str) -> Option<(u64, u64)> {
         None

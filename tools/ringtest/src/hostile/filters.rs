@@ -11,20 +11,21 @@ use std::cell::Cell;
 use super::source::Source;
 use crate::expr::{
     error::Error,
-    gate::Gate,
-    predicate::{
-        FieldInfo,
-        FieldKind,
-        Names, //
+    fetch::{
+        Env,
+        Operand, //
     },
+    gate::Gate,
+    predicate::Names,
     program::{
         self,
-        Env,
         Node,
-        Program,
-        MAX_TEXT, //
+        Program, //
     },
-    structure, //
+    structure::{
+        self,
+        MAX_TEXT, //
+    }, //
 };
 use crate::text::word;
 
@@ -57,14 +58,9 @@ const TEXTS: std::ops::Range<usize> = 5..9;
 struct Event;
 
 impl Names for Event {
-    fn field(&self, name: &str) -> Option<FieldInfo> {
+    fn field(&self, name: &str) -> Option<Operand> {
         let (_, ty, offset, size, signed) = FIELDS.iter().find(|field| field.0 == name)?;
-        Some(FieldInfo {
-            kind: FieldKind::of_type(ty),
-            offset: *offset as u32,
-            size: *size as u32,
-            signed: *signed,
-        })
+        Some(Operand::stored(ty, *offset as u32, *size as u32, *signed))
     }
 
     fn function(&self, name: &str) -> Option<(u64, u64)> {
