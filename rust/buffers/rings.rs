@@ -16,16 +16,23 @@ use crate::{
     kapi::{
         percpu::{
             self,
-            CpuPin,
-            PerCpu, //
+            PerCpu,
+            PinRef, //
         },
-        port::Ring,
+        port::{
+            Kernel,
+            Ring, //
+        },
         words::SharedU64, //
     },
-    ring::cpu::ReaderState,
+    ring::{
+        cpu::ReaderState,
+        writer::Writer, //
+    },
 };
 use core::{
     mem::align_of,
+    ops::Deref,
     ptr::with_exposed_provenance, //
 };
 
@@ -61,24 +68,41 @@ impl Rings {
         self.live.bank_of(buf)
     }
 
-    /// The ring that an event of this CPU goes into.
+    /// Returns the ring that an event of this CPU goes into.
     #[inline(always)]
-    pub(crate) fn this(&self, pin: &CpuPin) -> &Ring {
+    pub(crate) fn this<'p>(&'p self, pin: PinRef<'p>) -> OwnRing<'p> {
         let base = with_exposed_provenance(self.live.place().word() as usize);
         // SAFETY: The per-CPU address of one of our banks: a ring for each CPU is there, exposed in `new`,
         // and stays as long as `self`.
-        unsafe { percpu::this(base, pin) }
+        let ring = unsafe { percpu::this(base, pin.pin()) };
+        // INVARIANT: It is that of this CPU.
+        OwnRing { ring, pin }
     }
 
-    /// The ring at `place`.
+    /// Returns the ring at `place`.
     ///
     /// # Safety
     ///
-    /// It is [`place`] of one of these rings, in the token of a reservation on this CPU that is not over.
+    /// It is [`OwnRing::place`] of one of these rings, in the token of a reservation on this CPU that is
+    /// not over.
     #[inline(always)]
-    pub(crate) unsafe fn at(&self, place: Place) -> &Ring {
-        // SAFETY: By the contract; it stays as long as `self`, and `place` has exposed it.
+    pub(crate) unsafe fn ring_at(&self, place: Place) -> &Ring {
+        // SAFETY: One of these rings is there, as the caller promises; it stays as long as `self`, and
+        // `OwnRing::place` has exposed it.
         unsafe { &*with_exposed_provenance(place.word() as usize) }
+    }
+
+    /// Returns the same with the right to write into it.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::ring_at`].
+    #[inline(always)]
+    pub(crate) unsafe fn at<'p>(&'p self, place: Place, pin: PinRef<'p>) -> OwnRing<'p> {
+        // SAFETY: The caller promises the same.
+        let ring = unsafe { self.ring_at(place) };
+        // INVARIANT: A reservation on this CPU is in a ring of this CPU.
+        OwnRing { ring, pin }
     }
 
     /// Both rings of `cpu`, if there can be such a CPU.
@@ -92,8 +116,58 @@ impl Rings {
     }
 }
 
-/// Where `ring` is, for a token.
-#[inline(always)]
-pub(crate) fn place(ring: &Ring) -> Place {
-    Place::new((&raw const *ring).expose_provenance() as u64)
+/// The ring of the CPU that runs this: the right to write into it.
+///
+/// # Invariants
+///
+/// `ring` is that of the CPU on which `pin` keeps the caller. (Other writers of it are interrupts of the
+/// caller and run to their end, for only the CPU itself writes into its ring.)
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct OwnRing<'p> {
+    ring: &'p Ring,
+    pin: PinRef<'p>,
+}
+
+impl<'p> OwnRing<'p> {
+    /// Returns `ring` as that of this CPU.
+    ///
+    /// # Safety
+    ///
+    /// It is that of the CPU on which `pin` keeps the caller.
+    #[inline(always)]
+    #[allow(dead_code, reason = "only the exit of probes takes a ring apart")]
+    pub(crate) unsafe fn new(ring: &'p Ring, pin: PinRef<'p>) -> Self {
+        // INVARIANT: The caller promises that.
+        Self { ring, pin }
+    }
+
+    /// Returns the right to write.
+    #[inline(always)]
+    pub(crate) fn writer(self) -> Writer<'p, Kernel> {
+        // SAFETY: The caller stays on the CPU that owns the ring, and others that write into it are its
+        // interrupts, by the invariant.
+        unsafe { self.ring.writer() }
+    }
+
+    /// Returns the promise to stay on this CPU.
+    #[inline(always)]
+    pub(crate) fn pin(self) -> PinRef<'p> {
+        self.pin
+    }
+
+    /// Returns where it is, for a token.
+    #[inline(always)]
+    pub(crate) fn place(self) -> Place {
+        Place::new((&raw const *self.ring).expose_provenance() as u64)
+    }
+}
+
+impl Deref for OwnRing<'_> {
+    type Target = Ring;
+
+    #[inline(always)]
+    fn deref(&self) -> &Ring {
+        self.ring
+    }
 }

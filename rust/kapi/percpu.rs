@@ -33,6 +33,12 @@ impl CpuPin {
         Self(NotThreadSafe)
     }
 
+    /// Returns the same promise as a value without bytes.
+    #[inline(always)]
+    pub(crate) fn by_value(&self) -> PinRef<'_> {
+        PinRef(PhantomData)
+    }
+
     /// The number of that CPU.
     pub(crate) fn cpu(&self) -> u32 {
         // SAFETY: No requirements.
@@ -47,6 +53,22 @@ impl CpuPin {
         // SAFETY: Disabled above.
         unsafe { c::rt_preempt_enable_notrace() };
         result
+    }
+}
+
+/// A `&CpuPin` without bytes, for functions that hand it on in no register.
+#[derive(Clone, Copy)]
+pub(crate) struct PinRef<'p>(PhantomData<&'p CpuPin>);
+
+const _: () = assert!(mem::size_of::<CpuPin>() == 0);
+
+impl<'p> PinRef<'p> {
+    /// Returns the reference.
+    #[inline(always)]
+    pub(crate) fn pin(self) -> &'p CpuPin {
+        // SAFETY: A value without bytes is at every aligned address. That there is one for `'p` is what
+        // `self` was made of.
+        unsafe { ptr::NonNull::dangling().as_ref() }
     }
 }
 

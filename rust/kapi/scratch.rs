@@ -24,6 +24,7 @@ use crate::ring::{
 };
 use core::{
     cell::UnsafeCell,
+    marker::PhantomData,
     mem::{
         align_of,
         offset_of,
@@ -146,30 +147,39 @@ impl Places {
 ///
 /// # Invariants
 ///
-/// - The place is used by nobody else until it ends.
-/// - The word in front is that of its size, which is not more than [`MOST`] bytes.
-pub(crate) struct Record<'a>(&'a Place);
+/// - It is the address of the bytes of a [`Place`] that [`Places::begin`] has exposed.
+/// - The place is used by nothing else until it ends.
+/// - The word before the bytes is that of its size, which is not more than [`MOST`] bytes.
+#[repr(transparent)]
+pub(crate) struct Record<'a>(*mut c_void, PhantomData<&'a Place>);
 
 impl Record<'_> {
-    /// The one that was filled.
+    /// Returns the one that was filled.
     ///
     /// # Safety
     ///
-    /// `entry` is from [`Places::begin`] on this CPU, and was not given back by [`Self::end`] since. Whoever
-    /// got it does not touch it any more, and there is no other [`Record`] of it.
+    /// `entry` is from [`Places::begin`] on this CPU, and was not given back by [`Self::end`] since. The
+    /// caller, and the probe that filled it, touch it only by the result; there is no other [`Record`] of it.
     #[inline(always)]
     pub(crate) unsafe fn filled(entry: *mut c_void) -> Self {
-        let place = entry.addr().wrapping_sub(offset_of!(Place, bytes));
-        // INVARIANT: By the contract it was given to the caller, of a size that `begin` has looked at.
-        // SAFETY: These are the bytes of a place that `begin` has exposed.
-        Self(unsafe { &*with_exposed_provenance::<Place>(place) })
+        // INVARIANT: It was given to the caller, of a size that `begin` has looked at.
+        Self(entry, PhantomData)
+    }
+
+    /// Returns the place that it is in.
+    #[inline(always)]
+    fn place(&self) -> &Place {
+        let place = self.0.addr().wrapping_sub(offset_of!(Place, bytes));
+        // SAFETY: The bytes are those of a place that `begin` has exposed, by the first invariant, and that
+        // stays as long as probes run.
+        unsafe { &*with_exposed_provenance::<Place>(place) }
     }
 
     /// Its size.
     #[inline(always)]
     pub(crate) fn size(&self) -> PackedSize {
         // SAFETY: By the second invariant.
-        unsafe { PackedSize::from_word(self.0.used.get()) }
+        unsafe { PackedSize::from_word(self.place().used.get()) }
     }
 
     /// Its bytes.
@@ -178,13 +188,13 @@ impl Record<'_> {
         let len = self.size().payload();
         // SAFETY: So many bytes are there by the second invariant, and by the first one nobody else's;
         // `self` is borrowed for as long.
-        unsafe { slice::from_raw_parts_mut(self.0.bytes.get().cast(), len) }
+        unsafe { slice::from_raw_parts_mut(self.place().bytes.get().cast(), len) }
     }
 
     /// The word that begins at `at`, little-endian; what is behind the record is of unknown content.
     #[inline(always)]
     pub(crate) fn word(&self, at: WordAt) -> u64 {
-        let bytes = self.0.bytes.get().cast::<u8>();
+        let bytes = self.place().bytes.get().cast::<u8>();
         // SAFETY: Inside the place by the invariant of `WordAt`; nobody else writes there by ours.
         u64::from_le(unsafe { bytes.add(at.0).cast::<u64>().read_unaligned() })
     }
@@ -199,7 +209,7 @@ impl Record<'_> {
     pub(crate) unsafe fn copy_behind<const AT: usize>(&self, to: *mut u8) {
         const WORD: usize = size_of::<u64>();
         const HALF: usize = size_of::<u32>();
-        let from = self.0.bytes.get().cast::<u8>().cast_const();
+        let from = self.place().bytes.get().cast::<u8>().cast_const();
         let len = self.size().payload();
         let mut end = AT.wrapping_add(WORD);
         while end <= len {
@@ -230,7 +240,7 @@ impl Record<'_> {
     /// Lets others have the place.
     #[inline(always)]
     pub(crate) fn end(self) {
-        self.0.used.set(0);
+        self.place().used.set(0);
     }
 }
 

@@ -1,38 +1,45 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The three functions that the probes in C call. See shim/events.h.
-
-#![allow(improper_ctypes_definitions, reason = "see `ForC`")]
+//! The three functions that the probes in C call. See shim/events.h, and [`fastcall`](super::fastcall)
+//! for their form.
 
 use super::{
     chosen::{
         commit_marked,
         reserve_chosen, //
     },
-    give_up,
-    leave,
+    exit::{
+        give_up,
+        leave,
+        Exit,
+        ExitRing, //
+    },
+    fastcall::{
+        ForC,
+        NOTHING, //
+    },
     ways::{
         reserve_by_other,
         reserve_in, //
     },
     EventFile,
-    ForC,
     Hit,
-    NOTHING, //
+    RecordSize, //
 };
 use crate::{
-    buffers::Place,
+    buffers::{
+        rings::OwnRing,
+        Place, //
+    },
     kapi::{
         percpu::{
-            self,
-            CpuPin, //
+            CpuPin,
+            PinRef, //
         },
-        port::Ring,
         scratch, //
     },
     ring::{
         cpu::GateWord,
-        packed::PackedSize,
         reservation::Reservation,
         writer::FastCommit, //
     }, //
@@ -46,7 +53,7 @@ use kernel::prelude::*;
 /// How often the probe of a tracepoint has disabled preemption when it records.
 pub(crate) const OWN: u32 = 1;
 
-/// The token of a record in the ring that the filter is to be asked about has this bit, of those that a
+/// The token of a record in the ring about which the filter is asked has this bit, one of those that a
 /// reservation does not need itself.
 pub(super) const TOKEN_ASK: u64 = 4;
 /// The token of a record that is filled beside the ring; it has no place.
@@ -54,77 +61,67 @@ pub(super) const TOKEN_SCRATCH: u64 = TOKEN_ASK;
 
 /// Reserves a record of `size` bytes, the common fields of which are not the caller's.
 ///
-/// This is the way of most events. What is rare goes on in another function, at the end of this one,
-/// so that nothing has to be kept for it.
+/// This is the fast path: everything rare goes on in another function, at the end of this one, so that
+/// nothing has to be kept for it.
 ///
 /// # Safety
 ///
-/// `cookie` is that of an attached probe, `size` what [`PackedSize::new`] makes of
-/// [`COMMON`](super::COMMON) bytes or more, preemption is disabled until [`rtrace_commit`] or
-/// [`rtrace_discard`], one of which follows unless the entry is null.
+/// - `cookie` is that of an attached probe.
+/// - `size` is what [`PackedSize::new`](crate::ring::packed::PackedSize::new) makes of
+///   [`COMMON`](super::COMMON) bytes or more.
+/// - Preemption is disabled until [`rtrace_commit`] or [`rtrace_discard`] returns, one of which follows
+///   unless the entry is null.
 #[no_mangle]
 pub(crate) unsafe extern "C" fn rtrace_reserve(cookie: *mut c_void, size: u64) -> ForC {
-    // SAFETY: By the contract; `disable` waits for probes before the file goes.
-    let file = unsafe { &*cookie.cast::<EventFile>() };
-    // SAFETY: By the contract.
-    let size = unsafe { PackedSize::from_word(size) };
-    // SAFETY: By the contract.
+    // SAFETY: The probe of `cookie` is attached, and `disable` waits for probes before it frees the file.
+    let file = unsafe { EventFile::of_cookie(cookie) };
+    // SAFETY: C made the word by `rt_size` of a record that begins with the common fields.
+    let size = unsafe { RecordSize::from_word(size) };
+    // SAFETY: C disabled preemption, and enables it after the last use of what is found here.
     let pin = unsafe { CpuPin::assume() };
-    let ring = file.ring(&pin);
+    let pin = pin.by_value();
+    let ring = file.ring(pin);
     let gate = ring.gate();
-    // SAFETY: By the contract; the ring of this CPU, and its gate.
-    unsafe {
-        match file.clock_here(gate) {
-            Some(clock) => reserve_in(file, size, ring, || clock.now()),
-            None => reserve_closer(file, size, ring, gate),
-        }
+    match file.clock_here(gate) {
+        Some(clock) => reserve_in(file, size, ring, || clock.now()),
+        None => reserve_closer(file, size, ring, gate),
     }
 }
 
-/// As [`rtrace_reserve`], where recording is off, somebody has to look closer, or the clock has no place in
-/// the gate.
-///
-/// # Safety
-///
-/// As there; `ring` is that of this CPU and `gate` is its.
+/// As [`rtrace_reserve`], where recording is off, the file does not record everything, or the clock has no
+/// place in the gate. `gate` is that of `ring`.
 #[inline(never)]
-unsafe extern "C" fn reserve_closer(
+extern "C" fn reserve_closer(
     file: &EventFile,
-    size: PackedSize,
-    ring: &Ring,
+    size: RecordSize,
+    ring: OwnRing<'_>,
     gate: GateWord,
 ) -> ForC {
-    // SAFETY: By the contract.
-    unsafe {
-        if gate.is_disabled() {
-            if gate.is_broken() {
-                return reserve_refused(file, size);
-            }
-            return NOTHING;
+    if gate.is_disabled() {
+        if gate.is_broken() {
+            return reserve_refused(file, size, ring.pin());
         }
-        if !file.is_plain() {
-            return reserve_chosen(file, size);
-        }
-        reserve_by_other(file, size, ring, gate)
+        return NOTHING;
     }
+    if !file.is_plain() {
+        return reserve_chosen(file, size, ring.pin());
+    }
+    reserve_by_other(file, size, ring, gate)
 }
 
 /// As [`reserve_closer`], in a broken ring: what it refuses is counted, of what is wanted.
-///
-/// # Safety
-///
-/// As there.
 #[cold]
 #[inline(never)]
-unsafe extern "C" fn reserve_refused(file: &EventFile, size: PackedSize) -> ForC {
-    // SAFETY: By the contract. Or the compiler would see that this is a jump and make it elsewhere.
-    black_box(unsafe { reserve_chosen(file, size) })
+extern "C" fn reserve_refused(file: &EventFile, size: RecordSize, pin: PinRef<'_>) -> ForC {
+    // Or the compiler would see that this is a jump and make it elsewhere.
+    black_box(reserve_chosen(file, size, pin))
 }
 
 /// Runs what follows an event of `file` that was recorded.
 #[inline(always)]
-fn recorded(pin: &CpuPin, file: &EventFile) {
+fn recorded(pin: PinRef<'_>, file: &EventFile) {
     if let Some(actions) = file.sink().actions() {
+        let pin = pin.pin();
         actions.recorded(&Hit { pin, file });
     }
 }
@@ -132,151 +129,140 @@ fn recorded(pin: &CpuPin, file: &EventFile) {
 /// Makes a record final, or gives it up when the filter does not let it through, and enables preemption,
 /// so that a probe ends with a jump to here.
 ///
-/// This is the way of most events, as in [`rtrace_reserve`].
+/// This is the fast path, as in [`rtrace_reserve`].
 ///
 /// # Safety
 ///
-/// `cookie` as it was given to [`rtrace_reserve`], `entry` and `token` as that returned them, and
-/// `entry` is not null; preemption is still disabled, by the probe.
+/// - `cookie` is the one that [`rtrace_reserve`] got, `entry` and `token` are what that returned, and
+///   `entry` is not null.
+/// - Preemption is still disabled, by the probe.
 #[no_mangle]
 pub(crate) unsafe extern "C" fn rtrace_commit(cookie: *mut c_void, entry: *mut c_void, token: u64) {
-    // SAFETY: As in `rtrace_reserve`.
-    let file = unsafe { &*cookie.cast::<EventFile>() };
+    // SAFETY: The probe of `cookie` is attached, and `disable` waits for probes before it frees the file.
+    let file = unsafe { EventFile::of_cookie(cookie) };
+    // SAFETY: The probe disabled preemption before it reserved, and leaves it to this to enable it.
+    let exit = unsafe { Exit::new() };
     if Place::of_token(token).1 != 0 {
-        // SAFETY: By the contract.
-        return unsafe { commit_marked(file, entry, token) };
+        // SAFETY: `entry` and `token` are those of this probe's reservation, as the caller promises.
+        return unsafe { commit_marked(file, entry, token, exit) };
     }
-    // SAFETY: By the contract.
-    unsafe { commit_plain(file, token) };
+    // SAFETY: `token` is that of this probe's reservation and has no bits beside the place.
+    unsafe { commit_plain(file, token, exit) };
 }
 
-/// The end of all that [`rtrace_commit`] goes on in.
+/// Makes a record in the ring final that has nothing but a header before its payload.
 ///
 /// # Safety
 ///
-/// As for that; nothing of this CPU is used any more.
+/// `token` is that of the last reservation on this CPU that is not over, in the rings of `file`, and has no
+/// bits beside the place.
 #[inline(always)]
-pub(super) unsafe fn end() {
-    // SAFETY: By the contract.
-    unsafe { percpu::enable_preemption() };
-}
-
-/// Makes a record in the ring final that has nothing in front of its payload but a header. The [`end`].
-///
-/// # Safety
-///
-/// As for [`rtrace_commit`]; the token has no bits beside the place.
-#[inline(always)]
-pub(super) unsafe fn commit_plain(file: &EventFile, token: u64) {
+pub(super) unsafe fn commit_plain(file: &EventFile, token: u64, exit: Exit) {
     let sink = file.sink();
     // The token is the place, as it has no bits.
-    // SAFETY: `rtrace_reserve` found it, in the rings of the same file.
-    let ring = unsafe { sink.buffers().rings().at(Place::new(token)) };
-    // SAFETY: The ring of the CPU that we are pinned to.
-    let writer = unsafe { ring.writer() };
+    // SAFETY: It is that of a reservation on this CPU which is not over, in the rings of the same file.
+    let out = unsafe { exit.with_ring(sink.buffers().rings(), Place::new(token)) };
     // SAFETY: The last reservation in this ring that is not over is the one of this probe.
-    match unsafe { writer.commit_fast() } {
+    match unsafe { out.ring().writer().commit_fast() } {
         Ok(()) => {}
-        Err(FastCommit::NotTried) => return commit_inside(file, ring),
-        Err(FastCommit::Raced) => return commit_again(file, ring),
+        Err(FastCommit::NotTried) => return commit_inside(file, out),
+        Err(FastCommit::Raced) => return commit_again(file, out),
     }
     if !sink.waker().is_quiet() {
-        return told(file);
+        return told(file, out.into_exit());
     }
-    // SAFETY: By the contract.
-    unsafe { end() };
+    out.into_exit().end();
 }
 
-/// Behind an event that made its way out and may have something to tell. The [`end`].
+/// Ends an event that left the ring by the fast path and may have a reader to wake or an action to run.
 #[cold]
 #[inline(never)]
-extern "C" fn told(file: &EventFile) {
-    // SAFETY: Only functions that were called with preemption disabled call this.
-    let pin = unsafe { CpuPin::assume() };
+extern "C" fn told(file: &EventFile, exit: Exit) {
     file.sink().waker().published();
-    recorded(&pin, file);
-    // SAFETY: Only `commit_plain` calls this.
-    unsafe { end() };
+    recorded(exit.pin(), file);
+    exit.end();
 }
 
-/// takes the slow path out of `ring`, which the writer has not left. The [`end`].
+/// Takes the slow path out of the ring, which the writer has not left.
 #[cold]
 #[inline(never)]
-extern "C" fn commit_inside(file: &EventFile, ring: &Ring) {
-    commit_slow(file, ring, FastCommit::NotTried);
+extern "C" fn commit_inside(file: &EventFile, out: ExitRing<'_>) {
+    commit_slow(file, out, FastCommit::NotTried);
 }
 
-/// takes the slow path out of `ring`, which the writer has left too early. The [`end`].
+/// Takes the slow path out of the ring, which the writer has left too early.
 #[cold]
 #[inline(never)]
-extern "C" fn commit_again(file: &EventFile, ring: &Ring) {
-    commit_slow(file, ring, FastCommit::Raced);
+extern "C" fn commit_again(file: &EventFile, out: ExitRing<'_>) {
+    commit_slow(file, out, FastCommit::Raced);
 }
 
-/// takes the slow path out of `ring`. The [`end`].
+/// Takes the slow path out of the ring.
 #[inline(always)]
-fn commit_slow(file: &EventFile, ring: &Ring, left: FastCommit) {
-    // SAFETY: Only `rtrace_commit` calls this.
-    let pin = unsafe { CpuPin::assume() };
-    // SAFETY: The fast path said so.
-    unsafe { leave(file.sink(), ring, left) };
-    recorded(&pin, file);
-    // SAFETY: Only `commit_plain` calls this.
-    unsafe { end() };
+fn commit_slow(file: &EventFile, out: ExitRing<'_>, outcome: FastCommit) {
+    // SAFETY: `commit_plain` tried the fast path out of this ring, and calls the function of its outcome.
+    unsafe { leave(file.sink(), out.ring(), outcome) };
+    let exit = out.into_exit();
+    recorded(exit.pin(), file);
+    exit.end();
 }
 
-/// Makes a record in the ring final that has more in front of its payload than a header, or that the
-/// filter is to be asked about. The [`end`].
+/// Makes a record in the ring final that has more than a header before its payload, or about which the
+/// filter is asked.
 ///
 /// # Safety
 ///
-/// As for [`rtrace_commit`]; the record is in the ring.
+/// `entry` and `token` are those of the last reservation on this CPU that is not over, in the rings of
+/// `file`; `token` may have [`TOKEN_ASK`] as well.
 #[inline(never)]
-pub(super) unsafe extern "C" fn commit_reserved(file: &EventFile, entry: *mut c_void, token: u64) {
-    // SAFETY: By the contract.
-    let pin = unsafe { CpuPin::assume() };
+pub(super) unsafe extern "C" fn commit_reserved(
+    file: &EventFile,
+    entry: *mut c_void,
+    token: u64,
+    exit: Exit,
+) {
     let sink = file.sink();
     let (place, bits) = Place::of_token(token & !TOKEN_ASK);
-    // SAFETY: `rtrace_reserve` found it, in the rings of the same file.
-    let ring = unsafe { sink.buffers().rings().at(place) };
-    // SAFETY: The ring of the CPU that we are pinned to.
-    let writer = unsafe { ring.writer() };
+    // SAFETY: It is that of a reservation on this CPU which is not over, in the rings of the same file.
+    let out = unsafe { exit.with_ring(sink.buffers().rings(), place) };
     let Some(entry) = NonNull::new(entry.cast()) else {
-        // SAFETY: By the contract.
-        return unsafe { end() };
+        return out.into_exit().end();
     };
-    // SAFETY: By the contract.
-    let mut reserved = unsafe { Reservation::from_raw(writer, entry, bits) };
+    let ring = out.ring();
+    // SAFETY: `entry` and `bits` are those of the last reservation in this ring that is not over.
+    let mut reserved = unsafe { Reservation::from_raw(ring.writer(), entry, bits) };
     // Without a filter it was taken away a moment ago: everything is wanted.
     let wanted = token & TOKEN_ASK == 0
         || file
             .filter()
-            .is_none_or(|filter| filter.matches(&pin, reserved.payload()));
+            .is_none_or(|filter| filter.matches(ring.pin().pin(), reserved.payload()));
     let published = match wanted {
         true => reserved.commit(),
         false => reserved.discard(),
     };
-    sink.left(ring, published);
+    sink.left(&ring, published);
+    let exit = out.into_exit();
     if wanted {
-        recorded(&pin, file);
+        recorded(exit.pin(), file);
     }
-    // SAFETY: By the contract.
-    unsafe { end() };
+    exit.end();
 }
 
 /// Gives a record up.
 ///
 /// # Safety
 ///
-/// As for [`rtrace_commit`].
+/// As for [`rtrace_commit`], but preemption is enabled by the caller.
 #[no_mangle]
 unsafe extern "C" fn rtrace_discard(cookie: *mut c_void, entry: *mut c_void, token: u64) {
-    // SAFETY: As in `rtrace_reserve`.
-    let file = unsafe { &*cookie.cast::<EventFile>() };
+    // SAFETY: The probe of `cookie` is attached, and `disable` waits for probes before it frees the file.
+    let file = unsafe { EventFile::of_cookie(cookie) };
     if token == TOKEN_SCRATCH {
-        // SAFETY: By the contract, and the token says so.
+        // SAFETY: The token says that `entry` is beside the ring, and the probe is done with it.
         return unsafe { scratch::Record::filled(entry) }.end();
     }
-    // SAFETY: The caller's reservation, which is in the ring, as its token says.
-    unsafe { give_up(file.sink(), entry, token & !TOKEN_ASK) };
+    // SAFETY: The probe enables preemption after this has returned.
+    let pin = unsafe { CpuPin::assume() };
+    // SAFETY: It is the probe's last reservation, and in the ring, as its token says.
+    unsafe { give_up(file.sink(), pin.by_value(), entry, token & !TOKEN_ASK) };
 }

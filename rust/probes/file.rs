@@ -10,9 +10,11 @@ use super::{
     ForC,
     Hit,
     PidFilter,
+    RecordSize,
     Sink, //
 };
 use crate::{
+    buffers::rings::OwnRing,
     event::context::Base,
     events::{
         Attachment,
@@ -22,11 +24,8 @@ use crate::{
     kapi::{
         clock,
         grace_ref::GraceRef,
-        percpu::CpuPin,
-        port::{
-            Kernel,
-            Ring, //
-        },
+        percpu::PinRef,
+        port::Kernel,
         scratch,
         words::SharedU64, //
     },
@@ -127,9 +126,9 @@ impl EventFile {
         self.plain.load() != 0
     }
 
-    /// The ring that its events of this CPU go into.
+    /// Returns the ring that its events of this CPU go into.
     #[inline(always)]
-    pub(super) fn ring(&self, pin: &CpuPin) -> &Ring {
+    pub(super) fn ring<'p>(&'p self, pin: PinRef<'p>) -> OwnRing<'p> {
         self.sink().buffers().rings().this(pin)
     }
 
@@ -165,7 +164,18 @@ impl EventFile {
         self.id == event.id()
     }
 
-    /// What the probe gets.
+    /// Returns the file of a cookie.
+    ///
+    /// # Safety
+    ///
+    /// The probe that got it is attached, or was when it began, for all of `'a`.
+    #[inline(always)]
+    pub(super) unsafe fn of_cookie<'a>(cookie: *mut c_void) -> &'a Self {
+        // SAFETY: It is the address of a file, which stays until `synchronize` has waited for such probes.
+        unsafe { &*cookie.cast::<Self>() }
+    }
+
+    /// Returns what the probe gets.
     fn cookie(&self) -> *mut c_void {
         (&raw const *self).cast_mut().cast()
     }
@@ -235,8 +245,8 @@ impl EventFile {
 
     /// Is the task that runs on this CPU not to be recorded?
     #[inline(always)]
-    pub(super) fn ignores(&self, pin: &CpuPin) -> bool {
-        self.pids.get().is_some_and(|pids| pids.ignores(pin))
+    pub(super) fn ignores(&self, pin: PinRef<'_>) -> bool {
+        self.pids.get().is_some_and(|pids| pids.ignores(pin.pin()))
     }
 
     /// Its probe is off.
@@ -251,21 +261,25 @@ impl EventFile {
 }
 
 impl Caller for EventFile {
+    type Size = RecordSize;
+
     #[inline(always)]
     fn clock(&self) -> ClockId {
         self.sink().clock()
     }
 
     #[inline(always)]
-    fn given(&self, ring: &Ring, reserved: Reservation<'_, Kernel>) -> ForC {
-        given(self, ring, reserved)
+    unsafe fn given(&self, ring: OwnRing<'_>, reserved: Reservation<'_, Kernel>) -> ForC {
+        // SAFETY: The record has a `RecordSize`, as the caller promises.
+        unsafe { given(self, ring, reserved) }
     }
 
     #[cold]
-    fn refused(&self, pin: &CpuPin, ring: &Ring, why: ReserveError) {
+    fn refused(&self, ring: OwnRing<'_>, why: ReserveError) {
         let sink = self.sink();
-        sink.refused(ring, why);
+        sink.refused(&ring, why);
         if let (true, Some(actions)) = (why != ReserveError::Disabled, sink.actions()) {
+            let pin = ring.pin().pin();
             actions.refused(&Hit { pin, file: self });
         }
     }

@@ -2,8 +2,6 @@
 
 //! The last step of a reservation: the common fields of the event.
 
-#![allow(improper_ctypes_definitions, reason = "see `ForC`")]
-
 use super::{
     for_c,
     token,
@@ -11,35 +9,41 @@ use super::{
     ForC, //
 };
 use crate::{
+    buffers::rings::OwnRing,
     event::context::{
         Base,
         Raw, //
     },
     kapi::{
         context,
-        port::{
-            Kernel,
-            Ring, //
-        },
+        port::Kernel, //
     },
     ring::reservation::Reservation, //
 };
 use core::mem::size_of;
 use kernel::prelude::*;
 
-/// What C gets of a reservation.
+/// Fills the common fields of a reservation in `ring`, and returns what C gets of it.
+///
+/// # Safety
+///
+/// It is one of [`COMMON`](super::COMMON) bytes at least.
 #[inline(always)]
-pub(super) fn given(file: &EventFile, ring: &Ring, reserved: Reservation<'_, Kernel>) -> ForC {
+pub(super) unsafe fn given(
+    file: &EventFile,
+    ring: OwnRing<'_>,
+    reserved: Reservation<'_, Kernel>,
+) -> ForC {
     let (entry, bits) = reserved.into_raw();
     let (entry, token) = (entry.as_ptr().cast(), token(ring, bits));
     let raw = context::raw();
     match raw.usual_word(file.base) {
         Some(word) => {
-            // SAFETY: Reserved just now, and long enough: by the contract of `rtrace_reserve`.
+            // SAFETY: Reserved just now, and long enough, as the caller promises.
             unsafe { put_common(entry, word, &raw) };
             for_c(entry, token)
         }
-        // SAFETY: As above.
+        // SAFETY: Reserved just now, and long enough, as the caller promises.
         None => unsafe { given_elsewhere(entry, file.base, token) },
     }
 }
@@ -51,11 +55,9 @@ pub(super) fn given(file: &EventFile, ring: &Ring, reserved: Reservation<'_, Ker
 /// `entry` is a reservation of [`COMMON`](super::COMMON) bytes at least.
 #[inline(always)]
 unsafe fn put_common(entry: *mut c_void, word: u32, raw: &Raw) {
-    let words = entry.cast::<u32>();
-    // SAFETY: By the contract; a payload is aligned to 4 bytes.
-    unsafe { words.write(word) };
-    // SAFETY: As above.
-    unsafe { words.add(1).write(raw.pid as u32) };
+    let words = entry.cast::<[u32; 2]>();
+    // SAFETY: The caller has reserved these 8 bytes; a payload is aligned to 4.
+    unsafe { words.write([word, raw.pid as u32]) };
 }
 
 /// As [`given`], in other contexts than that of most tasks.
@@ -66,7 +68,7 @@ unsafe fn put_common(entry: *mut c_void, word: u32, raw: &Raw) {
 #[inline(never)]
 unsafe extern "C" fn given_elsewhere(entry: *mut c_void, base: Base, token: u64) -> ForC {
     let raw = context::raw();
-    // SAFETY: By the contract.
+    // SAFETY: The caller promises the same of `entry`.
     unsafe { put_common(entry, raw.any_word(base), &raw) };
     for_c(entry, token)
 }

@@ -1,19 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Where events come in: what a probe in C calls, and what Rust calls to record.
+//! The entrance of events: what a probe in C calls, and what Rust calls to record.
 //!
 //! The functions here run in every context, NMI included, with preemption disabled. They take no
 //! lock, allocate nothing and cannot panic.
+//!
+//! An event enters by `rtrace_reserve` and leaves by `rtrace_commit` (`entry`). Eight things are met on the
+//! way: the file ([`EventFile`], the cookie of the probe) and its [`Sink`]; the CPU's own ring (`OwnRing`)
+//! and its gate (`GateWord`); the clock in the gate (`clock::Here`); the size (`RecordSize`); the
+//! reservation; and the two registers of it that C gets ([`ForC`]).
+//!
+//! - `entry`: the three functions that C calls, and the fast path.
+//! - `fastcall`: their calling convention.
+//! - `ways`: reservation by each kind of clock.
+//! - `given`: the common fields.
+//! - `exit`: leaving a ring and enabling preemption.
+//! - `chosen`, `filter`, `pids`: files that do not record everything.
+//! - `file`, `sink`, `action`: what a probe is told by its instance.
+
+#![allow(improper_ctypes_definitions, reason = "see `fastcall`")]
 
 pub(crate) mod action;
 mod chosen;
 mod entry;
+mod exit;
+mod fastcall;
 mod file;
 mod filter;
 mod given;
 mod pids;
+mod record_size;
 mod sink;
-mod steps;
 mod ways;
 
 pub(crate) use self::{
@@ -27,6 +44,16 @@ pub(crate) use self::{
         rtrace_reserve,
         OWN, //
     },
+    exit::{
+        give_up,
+        leave, //
+    },
+    fastcall::{
+        for_c,
+        parts,
+        token,
+        ForC, //
+    },
     file::EventFile,
     filter::Filter,
     pids::{
@@ -35,14 +62,6 @@ pub(crate) use self::{
         PidSet, //
     },
     sink::Sink,
-    steps::{
-        for_c,
-        give_up,
-        leave,
-        parts,
-        token,
-        ForC, //
-    },
     ways::{
         reserve_by_other,
         reserve_in,
@@ -53,7 +72,7 @@ pub(crate) use self::{
 use self::{
     file::Choice,
     given::fill_common,
-    steps::NOTHING, //
+    record_size::RecordSize, //
 };
 
 /// Bytes of the common fields that every record begins with.

@@ -110,17 +110,16 @@ impl Sink {
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), ReserveError> {
-        let ring = self.buffers.rings().this(pin);
-        // SAFETY: The ring of the CPU that `pin` keeps this on.
-        let writer = unsafe { ring.writer() };
-        let mut reserved = writer
+        let ring = self.buffers.rings().this(pin.by_value());
+        let mut reserved = ring
+            .writer()
             .reserve(len, || clock::read(self.clock()))
-            .inspect_err(|why| self.refused(ring, *why))?;
+            .inspect_err(|why| self.refused(&ring, *why))?;
         fill_common(reserved.payload(), base);
         if let Some(rest) = reserved.payload().get_mut(COMMON..) {
             fill(rest);
         }
-        self.left(ring, reserved.commit());
+        self.left(&ring, reserved.commit());
         Ok(())
     }
 

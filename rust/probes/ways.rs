@@ -1,29 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How a record is reserved, by what makes the time: a function of its own for each kind of clock, so that
-//! none keeps a frame for what another one does.
+//! Reservation, specialised per clock. Each kind of clock has a function of its own, so that none pays for
+//! another's stack frame.
 //!
-//! What was left in the gate of the ring says which ([`clock::to_leave`]). A clock that has a place there
-//! is read where somebody looks at the gate; the functions here are for the others. tools/guest/native
-//! measures with this source, too.
+//! The word in the gate of a ring says which one it is ([`clock::to_leave`]). A clock that has a place
+//! there is read by the caller that looks at the gate; the functions here are for the others.
+//! tools/guest/native measures with this source, too.
 
-#![allow(improper_ctypes_definitions, reason = "see `ForC`")]
-
-use super::{
+use super::fastcall::{
     ForC,
     NOTHING, //
 };
 use crate::{
+    buffers::rings::OwnRing,
     kapi::{
         clock::{
             self,
             ClockId, //
         },
-        percpu::CpuPin,
-        port::{
-            Kernel,
-            Ring, //
-        }, //
+        port::Kernel, //
     },
     ring::{
         cpu::GateWord,
@@ -39,146 +34,101 @@ use core::hint::black_box;
 
 /// For whom records are reserved.
 pub(crate) trait Caller {
-    /// The clock of its rings.
+    /// A size that its records have.
+    type Size: Copy + Into<PackedSize>;
+
+    /// Returns the clock of its rings.
     fn clock(&self) -> ClockId;
 
-    /// What C gets of a reservation in `ring`.
-    fn given(&self, ring: &Ring, reserved: Reservation<'_, Kernel>) -> ForC;
+    /// Returns what C gets of a reservation in `ring`.
+    ///
+    /// # Safety
+    ///
+    /// `reserved` has a [`Self::Size`].
+    unsafe fn given(&self, ring: OwnRing<'_>, reserved: Reservation<'_, Kernel>) -> ForC;
 
-    /// `ring`, that of this CPU, has refused a record.
-    fn refused(&self, pin: &CpuPin, ring: &Ring, why: ReserveError);
+    /// Notes that `ring` has refused a record.
+    fn refused(&self, ring: OwnRing<'_>, why: ReserveError);
 }
 
 /// Reserves in `ring`, where recording is on, at the time that `time` gives.
-///
-/// # Safety
-///
-/// It is the ring of this CPU; preemption is disabled until what was reserved is final or given up.
 #[inline(always)]
-pub(crate) unsafe fn reserve_in<C: Caller>(
+pub(crate) fn reserve_in<C: Caller>(
     caller: &C,
-    size: PackedSize,
-    ring: &Ring,
+    size: C::Size,
+    ring: OwnRing<'_>,
     time: impl FnOnce() -> Option<u64>,
 ) -> ForC {
-    // SAFETY: By the contract.
-    let writer = unsafe { ring.writer() };
-    match writer.reserve_fast(size.payload(), size, time) {
-        Some(reserved) => caller.given(ring, reserved),
-        // SAFETY: By the contract.
-        None => unsafe { reserve_inside(caller, size, ring) },
+    let packed = size.into();
+    match ring.writer().reserve_fast(packed.payload(), packed, time) {
+        // SAFETY: It was reserved of `size` bytes.
+        Some(reserved) => unsafe { caller.given(ring, reserved) },
+        None => reserve_inside(caller, size, ring),
     }
 }
 
 /// Reserves in `ring`, whose `gate` has no place of a clock.
-///
-/// # Safety
-///
-/// As for [`reserve_in`]. `gate` is that of the ring.
 #[inline(always)]
-pub(crate) unsafe fn reserve_by_other<C: Caller>(
+pub(crate) fn reserve_by_other<C: Caller>(
     caller: &C,
-    size: PackedSize,
-    ring: &Ring,
+    size: C::Size,
+    ring: OwnRing<'_>,
     gate: GateWord,
 ) -> ForC {
-    // SAFETY: By the contract; a gate that is what was left is that of a ring that records.
-    unsafe {
-        match gate.word() {
-            clock::LEFT_CALLED => reserve_by_sched_clock(caller, size, ring),
-            clock::LEFT_TSC => reserve_by_tsc(caller, size, ring),
-            _ if gate.is_disabled() => reserve_off(caller, ring, gate),
-            _ => reserve_by_clock(caller, size, ring),
-        }
+    match gate.word() {
+        clock::LEFT_CALLED => reserve_by_sched_clock(caller, size, ring),
+        clock::LEFT_TSC => reserve_by_tsc(caller, size, ring),
+        _ if gate.is_disabled() => match gate.is_broken() {
+            true => reserve_broken(caller, ring),
+            false => NOTHING,
+        },
+        _ => reserve_by_clock(caller, size, ring),
     }
 }
 
 /// As [`reserve_in`], with the clock `x86-tsc`.
-///
-/// # Safety
-///
-/// As there.
 #[inline(never)]
-unsafe extern "C" fn reserve_by_tsc<C: Caller>(caller: &C, size: PackedSize, ring: &Ring) -> ForC {
-    // SAFETY: By the contract.
-    unsafe { reserve_in(caller, size, ring, || Some(clock::tsc())) }
+extern "C" fn reserve_by_tsc<C: Caller>(caller: &C, size: C::Size, ring: OwnRing<'_>) -> ForC {
+    reserve_in(caller, size, ring, || Some(clock::tsc()))
 }
 
 /// As [`reserve_in`], with the clock `local` where it is a function.
-///
-/// # Safety
-///
-/// As there.
 #[inline(never)]
-unsafe extern "C" fn reserve_by_sched_clock<C: Caller>(
+extern "C" fn reserve_by_sched_clock<C: Caller>(
     caller: &C,
-    size: PackedSize,
-    ring: &Ring,
+    size: C::Size,
+    ring: OwnRing<'_>,
 ) -> ForC {
-    // SAFETY: By the contract.
-    unsafe { reserve_in(caller, size, ring, || Some(clock::sched_clock())) }
+    reserve_in(caller, size, ring, || Some(clock::sched_clock()))
 }
 
 /// As [`reserve_in`], with any other clock of the caller's.
-///
-/// # Safety
-///
-/// As there.
 #[inline(never)]
-unsafe extern "C" fn reserve_by_clock<C: Caller>(
-    caller: &C,
-    size: PackedSize,
-    ring: &Ring,
-) -> ForC {
+extern "C" fn reserve_by_clock<C: Caller>(caller: &C, size: C::Size, ring: OwnRing<'_>) -> ForC {
     let clock = caller.clock();
-    // SAFETY: By the contract.
-    unsafe { reserve_in(caller, size, ring, || Some(clock::by_call(clock))) }
+    reserve_in(caller, size, ring, || Some(clock::by_call(clock)))
 }
 
-/// What C gets when recording is off.
-///
-/// # Safety
-///
-/// As for [`reserve_by_other`].
-#[inline(always)]
-unsafe fn reserve_off<C: Caller>(caller: &C, ring: &Ring, gate: GateWord) -> ForC {
-    if gate.is_broken() {
-        // SAFETY: By the contract.
-        return unsafe { reserve_broken(caller, ring) };
-    }
-    NOTHING
-}
-
-/// What C gets of a broken ring.
-///
-/// # Safety
-///
-/// As for [`reserve_in`].
+/// Notes what a broken ring refuses, and returns what C gets.
 #[cold]
 #[inline(never)]
-unsafe extern "C" fn reserve_broken<C: Caller>(caller: &C, ring: &Ring) -> ForC {
-    // SAFETY: By the contract.
-    let pin = unsafe { CpuPin::assume() };
-    caller.refused(&pin, ring, ring.refusal());
+extern "C" fn reserve_broken<C: Caller>(caller: &C, ring: OwnRing<'_>) -> ForC {
+    caller.refused(ring, ring.refusal());
     // Or the compiler would know what this returns and make a call of the jump.
     black_box(NOTHING)
 }
 
 /// Reserves what the fast path declined once it had entered.
-///
-/// # Safety
-///
-/// As for [`reserve_in`].
 #[cold]
 #[inline(never)]
-unsafe extern "C" fn reserve_inside<C: Caller>(caller: &C, size: PackedSize, ring: &Ring) -> ForC {
-    // SAFETY: By the contract.
-    let (pin, writer) = unsafe { (CpuPin::assume(), ring.writer()) };
+extern "C" fn reserve_inside<C: Caller>(caller: &C, size: C::Size, ring: OwnRing<'_>) -> ForC {
     let time = || clock::read(caller.clock());
-    match writer.reserve_slow(size.payload(), FastReserve::Entered, time) {
-        Ok(reserved) => caller.given(ring, reserved),
+    let len = size.into().payload();
+    match ring.writer().reserve_slow(len, FastReserve::Entered, time) {
+        // SAFETY: It was reserved of `size` bytes.
+        Ok(reserved) => unsafe { caller.given(ring, reserved) },
         Err(why) => {
-            caller.refused(&pin, ring, why);
+            caller.refused(ring, why);
             NOTHING
         }
     }

@@ -6,11 +6,12 @@
 //! rtsoak uses the former to nest writers of all contexts, rtbench the latter (both tools/guest). See
 //! shim/events.h.
 
-#![allow(improper_ctypes_definitions, reason = "see `ForC`")]
+#![allow(improper_ctypes_definitions, reason = "see `probes::fastcall`")]
 
 use crate::{
     buffers::{
         consumer::Consumer,
+        rings::OwnRing,
         Buf,
         Place, //
     },
@@ -27,10 +28,7 @@ use crate::{
         },
         pages::Image,
         percpu::CpuPin,
-        port::{
-            Kernel,
-            Ring, //
-        }, //
+        port::Kernel, //
     },
     probes::{
         for_c,
@@ -129,36 +127,36 @@ unsafe extern "C" fn rtrace_test_reserve(handle: *mut c_void, size: u64) -> ForC
     let size = unsafe { PackedSize::from_word(size) };
     // SAFETY: The caller disabled preemption before the call.
     let pin = unsafe { CpuPin::assume() };
-    let ring = inst.buffers().rings().this(&pin);
+    let ring = inst.buffers().rings().this(pin.by_value());
     let gate = ring.gate();
-    // SAFETY: By the contract; the ring of this CPU, and its gate. `Instance` leaves nothing else there.
-    unsafe {
-        match Here::left(gate) {
-            Some(clock) => reserve_in(inst, size, ring, || clock.now()),
-            // Not in a function of its own: nothing else is asked in front of it.
-            None if gate.word() == clock::LEFT_TSC => {
-                reserve_in(inst, size, ring, || Some(clock::tsc()))
-            }
-            None => reserve_by_other(inst, size, ring, gate),
+    // SAFETY: `Instance` leaves nothing with the highest bit in gates but the words of such clocks.
+    match unsafe { Here::left(gate) } {
+        Some(clock) => reserve_in(inst, size, ring, || clock.now()),
+        // Not in a function of its own: nothing else is asked before it.
+        None if gate.word() == clock::LEFT_TSC => {
+            reserve_in(inst, size, ring, || Some(clock::tsc()))
         }
+        None => reserve_by_other(inst, size, ring, gate),
     }
 }
 
 impl Caller for Instance {
+    type Size = PackedSize;
+
     #[inline(always)]
     fn clock(&self) -> ClockId {
         self.sink().clock()
     }
 
     #[inline(always)]
-    fn given(&self, ring: &Ring, reserved: Reservation<'_, Kernel>) -> ForC {
+    unsafe fn given(&self, ring: OwnRing<'_>, reserved: Reservation<'_, Kernel>) -> ForC {
         let (entry, bits) = reserved.into_raw();
         for_c(entry.as_ptr().cast(), token(ring, bits))
     }
 
     #[cold]
-    fn refused(&self, _pin: &CpuPin, ring: &Ring, why: ReserveError) {
-        self.sink().refused(ring, why);
+    fn refused(&self, ring: OwnRing<'_>, why: ReserveError) {
+        self.sink().refused(&ring, why);
     }
 }
 
@@ -174,35 +172,35 @@ unsafe extern "C" fn rtrace_test_commit(handle: *mut c_void, _entry: *mut c_void
     let inst = unsafe { &*handle.cast::<Instance>() };
     let sink = inst.sink();
     let (place, _) = Place::of_token(token);
+    // SAFETY: The caller disabled preemption before the reservation.
+    let pin = unsafe { CpuPin::assume() };
     // SAFETY: `rtrace_test_reserve` found it, in the rings of the same instance.
-    let ring = unsafe { sink.buffers().rings().at(place) };
-    // SAFETY: The ring of the CPU that we are pinned to.
-    let writer = unsafe { ring.writer() };
+    let ring = unsafe { sink.buffers().rings().at(place, pin.by_value()) };
     // SAFETY: The last reservation in this ring that is not over is the one of the caller.
-    match unsafe { writer.commit_fast() } {
+    match unsafe { ring.writer().commit_fast() } {
         Ok(()) => sink.waker().published(),
         Err(FastCommit::NotTried) => commit_inside(inst, ring),
         Err(FastCommit::Raced) => commit_again(inst, ring),
     }
 }
 
-/// takes the slow path out of `ring`, which the writer has not left.
+/// Takes the slow path out of `ring`, which the writer has not left.
 #[cold]
 #[inline(never)]
-extern "C" fn commit_inside(inst: &Instance, ring: &Ring) {
+extern "C" fn commit_inside(inst: &Instance, ring: OwnRing<'_>) {
     commit_slow(inst, ring, FastCommit::NotTried);
 }
 
-/// takes the slow path out of `ring`, which the writer has left too early.
+/// Takes the slow path out of `ring`, which the writer has left too early.
 #[cold]
 #[inline(never)]
-extern "C" fn commit_again(inst: &Instance, ring: &Ring) {
+extern "C" fn commit_again(inst: &Instance, ring: OwnRing<'_>) {
     commit_slow(inst, ring, FastCommit::Raced);
 }
 
-/// takes the slow path out of `ring`.
+/// Takes the slow path out of `ring`.
 #[inline(always)]
-fn commit_slow(inst: &Instance, ring: &Ring, left: FastCommit) {
+fn commit_slow(inst: &Instance, ring: OwnRing<'_>, left: FastCommit) {
     // SAFETY: The fast path said so.
     unsafe { leave(inst.sink(), ring, left) };
 }
@@ -216,8 +214,10 @@ fn commit_slow(inst: &Instance, ring: &Ring, left: FastCommit) {
 unsafe extern "C" fn rtrace_test_discard(handle: *mut c_void, entry: *mut c_void, token: u64) {
     // SAFETY: `handle` holds a reference of its instance until it is closed.
     let inst = unsafe { &*handle.cast::<Instance>() };
+    // SAFETY: The caller disabled preemption before the reservation.
+    let pin = unsafe { CpuPin::assume() };
     // SAFETY: `entry` and `token` are of a reservation in this instance that is not over.
-    unsafe { give_up(inst.sink(), entry, token) };
+    unsafe { give_up(inst.sink(), pin.by_value(), entry, token) };
 }
 
 /// The time by the clock of the instance. Any context, NMI included.

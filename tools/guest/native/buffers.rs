@@ -163,7 +163,7 @@ impl Buffers {
         let mut states = self.reader.lock();
         let bank = self.rings.live();
         CpuPin::with(|pin| {
-            let ring = self.rings.this(pin);
+            let ring = self.rings.this(pin.by_value());
             // SAFETY: By the contract; the state is this ring's.
             unsafe { ring.reset(states.of_mut(bank)) };
             ring.set_disabled(DISABLE_USER, off);

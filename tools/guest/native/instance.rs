@@ -45,11 +45,12 @@ impl Instance {
     /// Records these bytes as one event.
     pub(crate) fn raw_data(&self, bytes: &[u8]) -> Result {
         CpuPin::with(|pin| {
-            let ring = self.buffers().rings().this(pin);
-            // SAFETY: The ring of the CPU that we are pinned to.
-            let writer = unsafe { ring.writer() };
+            let ring = self.buffers().rings().this(pin.by_value());
             let now = || clock::read(self.sink.clock());
-            let mut reserved = writer.reserve(bytes.len(), now).map_err(|_| ENOSPC)?;
+            let mut reserved = ring
+                .writer()
+                .reserve(bytes.len(), now)
+                .map_err(|_| ENOSPC)?;
             reserved.payload().copy_from_slice(bytes);
             reserved.commit();
             Ok(())

@@ -2,16 +2,22 @@
 
 //! The steps of a writer, and what they share with rtrace's probes.
 
-#[path = "../../../rust/probes/steps.rs"]
-mod steps;
+#![allow(improper_ctypes_definitions, reason = "see `fastcall`")]
+
+#[path = "../../../rust/probes/exit.rs"]
+mod exit;
+#[path = "../../../rust/probes/fastcall.rs"]
+mod fastcall;
 #[path = "../../../rust/probes/ways.rs"]
 mod ways;
 
 pub(crate) use self::{
-    steps::{
-        for_c,
+    exit::{
         give_up,
-        leave,
+        leave, //
+    },
+    fastcall::{
+        for_c,
         token,
         ForC, //
     },
@@ -22,7 +28,6 @@ pub(crate) use self::{
     }, //
 };
 
-use self::steps::NOTHING;
 use crate::{
     buffers::Buffers,
     kapi::{
