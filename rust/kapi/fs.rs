@@ -67,10 +67,9 @@ pub(crate) trait FileSystem: Sized + 'static {
 /// The mode of folders.
 pub(crate) const FOLDER_MODE: u16 = 0o750;
 
-/// Is tracing refused by the kernel's lockdown?
+/// Fails with `EPERM` when the kernel's lockdown refuses tracing. Process context.
 pub(crate) fn locked_down() -> Result {
-    // SAFETY: No pointers are involved.
-    to_result(unsafe { c::rt_locked_down() })
+    to_result(c::rt_locked_down())
 }
 
 /// The `struct file_system_type` of `F`. It has to be a `static`: lockdep keys are in it.

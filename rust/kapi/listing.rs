@@ -177,7 +177,7 @@ unsafe extern "C" fn look_up<N: Listing>(
         Some(Err(error)) => return error.to_ptr(),
         // SAFETY: By the contract. Who wants to make something needs the dentry to be told that he
         // cannot.
-        _ if unsafe { c::rt_lookup_makes(flags) } => unsafe {
+        _ if c::rt_lookup_makes(flags) => unsafe {
             return bindings::simple_lookup(parent, dentry, flags);
         },
         // A name that is nothing leaves no dentry: who looks it up at the same moment, but after

@@ -19,7 +19,7 @@ use kernel::{
     }, //
 };
 
-/// 2^order pages, zeroed when they are allocated; or none, in place of pages that come from elsewhere.
+/// 2^order pages, zeroed when they are allocated; or none, instead of pages that come from elsewhere.
 ///
 /// # Invariants
 ///
@@ -35,11 +35,12 @@ const NONE: u32 = u32::MAX;
 
 // SAFETY: It is memory that the value owns, of no CPU in particular.
 unsafe impl Send for Pages {}
-// SAFETY: Whoever uses the bytes says in its own contract why it may.
+// SAFETY: A shared reference gives addresses only; the user of the bytes says in its own contract why
+// it may touch them.
 unsafe impl Sync for Pages {}
 
 impl Pages {
-    /// No pages.
+    /// Returns no pages.
     pub(crate) const fn none() -> Self {
         // INVARIANT: The order says so.
         Self {
@@ -48,9 +49,14 @@ impl Pages {
         }
     }
 
-    /// Allocates near `cpu`, a possible one. Never makes the OOM killer look for memory.
+    /// Allocates 2^`order` pages near `cpu`, a possible one. Never makes the OOM killer look for
+    /// memory. May sleep.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
     pub(crate) fn new(cpu: u32, order: u32) -> Result<Self> {
-        // SAFETY: No pointers; `cpu` is a possible one, whose node the shim looks up.
+        // SAFETY: `cpu` is a possible one (asked of every caller), and has a node to look up.
         let base = unsafe { c::rt_subbuf_alloc(cpu, order) };
         // INVARIANT: Just allocated.
         Ok(Self {
@@ -61,32 +67,33 @@ impl Pages {
 }
 
 impl Pages {
-    /// The order of memory of `size` bytes, a power of two and at least a page.
+    /// Returns the order of memory of `size` bytes, a power of two and at least a page.
     pub(crate) fn order_of(size: usize) -> u32 {
         size.trailing_zeros()
             .saturating_sub(PAGE_SIZE.trailing_zeros())
     }
 
-    /// How many pages.
+    /// Returns the number of pages.
     pub(super) fn count(&self) -> usize {
         self.size() / PAGE_SIZE
     }
 
-    /// The first byte.
+    /// Returns the address of the first byte.
     pub(super) fn start(&self) -> *mut u8 {
         self.base.as_ptr()
     }
 
-    /// The page with that number. The value keeps it alive.
+    /// Returns the page with that number, or the last one. The value keeps it alive.
     pub(super) fn page(&self, at: usize) -> *mut bindings::page {
         let at = at.min(self.count().saturating_sub(1));
-        // SAFETY: Inside the allocation (by the invariant), or its dangling base.
-        let byte = unsafe { self.base.add(at.saturating_mul(PAGE_SIZE)) };
-        // SAFETY: Arithmetic on the address.
-        unsafe { c::rt_page_of(byte.as_ptr().cast()) }
+        c::rt_page_of(
+            self.start()
+                .wrapping_add(at.saturating_mul(PAGE_SIZE))
+                .cast(),
+        )
     }
 
-    /// The first byte; the reference to the pages is the caller's.
+    /// Returns the first byte and the number of bytes; the caller owns the pages from now on.
     pub(super) fn into_raw(self) -> (NonNull<u8>, usize) {
         let this = ManuallyDrop::new(self);
         (this.base, this.size())
@@ -98,11 +105,11 @@ impl Drop for Pages {
         if self.order == NONE {
             return;
         }
-        // SAFETY: By the invariant.
+        // SAFETY: `base` is an allocation of this order (by the invariant), and its owner goes.
         unsafe { bindings::free_pages(self.base.as_ptr() as usize, self.order) };
-        // Hundreds of thousands may go one after the other.
-        // SAFETY: Rings are made and dropped in process context, with nothing held that spins.
-        unsafe { c::rt_cond_resched() };
+        // Hundreds of thousands may go one after the other. Rings are made and dropped in process
+        // context, with nothing held that spins.
+        c::rt_cond_resched();
     }
 }
 
@@ -126,18 +133,18 @@ unsafe impl Memory for Pages {
 ///
 /// # Invariants
 ///
-/// Nobody else has an address of the bytes, unless it is only to load from them.
+/// No other code has an address of the bytes, unless it only loads from them.
 pub(crate) struct Image(Pages);
 
 impl Image {
-    /// One without bytes.
+    /// Returns one without bytes.
     pub(crate) const fn none() -> Self {
         // INVARIANT: There are none.
         Self(Pages::none())
     }
 
-    /// The pages, of `size` bytes: those that it has, or fresh ones near `cpu`, a possible one. Whoever
-    /// exchanges them gives others of which the invariant is true.
+    /// Returns the pages, of `size` bytes: those that it has, or fresh ones near `cpu`, a possible one. A
+    /// caller that exchanges them gives others for which the invariant holds.
     ///
     /// # Errors
     ///
@@ -150,9 +157,10 @@ impl Image {
         Ok(&mut self.0)
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     pub(crate) fn bytes(&self) -> &[u8] {
-        // SAFETY: So many initialised bytes (`Memory`), to which nobody stores (by the invariant).
+        // SAFETY: The allocation has `size()` initialised bytes (`Memory`), or there are none, and no
+        // other code stores to them (by the invariant).
         unsafe { slice::from_raw_parts(self.0.base.as_ptr(), self.0.size()) }
     }
 }
@@ -160,24 +168,24 @@ impl Image {
 /// Pages that budgets have been promised and have not used yet.
 static PROMISED: Atomic<i64> = Atomic::new(0);
 
-/// Pages after which it is looked again whether others have used what was there.
+/// Number of allocated pages after which `Budget::pages` checks again for free memory.
 const LOOK_EVERY: i64 = 64;
 
-/// Pages that stay for everybody else: a sixteenth of the memory, at most 16 MiB.
+/// Returns how many pages stay for the rest of the system: a sixteenth of the memory, at most 16 MiB.
 fn reserve() -> i64 {
-    // SAFETY: No requirements.
-    let total = unsafe { c::rt_totalram_pages() };
-    i64::try_from(total / 16).unwrap_or(i64::MAX).min(4096)
+    i64::try_from(c::rt_totalram_pages() / 16)
+        .unwrap_or(i64::MAX)
+        .min(4096)
 }
 
-/// Pages that could be had without making the system swap.
+/// Returns how many pages can be allocated without making the system swap.
 fn available() -> i64 {
-    // SAFETY: No requirements.
+    // SAFETY: It takes no argument and only adds counters of the kernel, in any context.
     let pages = unsafe { bindings::si_mem_available() };
     i64::try_from(pages).unwrap_or(0)
 }
 
-/// Permission to allocate so many pages, given only if there is memory for this one and all others
+/// A permission to allocate a number of pages, given only if there is memory for this one and all others
 /// that have not been used up yet: several large requests at once must not wake the OOM killer when
 /// each of them alone would not.
 pub(crate) struct Budget {
@@ -185,7 +193,7 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// A permission for `pages` pages.
+    /// Returns a permission for `pages` pages.
     ///
     /// # Errors
     ///
@@ -212,12 +220,11 @@ impl Budget {
     ///
     /// `ENOMEM`, also when others have used what was there. `EINTR` when the task is to be killed.
     pub(crate) fn pages(&mut self, cpu: u32, order: u32) -> Result<Pages> {
-        // SAFETY: No requirements.
-        if unsafe { c::rt_fatal_signal_pending() } {
+        if c::rt_fatal_signal_pending() {
             return Err(EINTR);
         }
-        // SAFETY: Process context; nothing is held that spins.
-        unsafe { c::rt_cond_resched() };
+        // Process context; nothing is held that spins.
+        c::rt_cond_resched();
         let pages = Pages::new(cpu, order)?;
         let before = self.left;
         self.used(1i64.wrapping_shl(order));
@@ -229,7 +236,7 @@ impl Budget {
         Ok(pages)
     }
 
-    /// So many pages have been allocated, or are not wanted any more.
+    /// Takes back the promise of `pages` pages, which have been allocated or are not needed any more.
     fn used(&mut self, pages: i64) {
         let pages = pages.min(self.left);
         self.left = self.left.saturating_sub(pages);

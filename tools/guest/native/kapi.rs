@@ -33,15 +33,15 @@ pub(crate) mod c {
     }
 
     #[expect(improper_ctypes, reason = "a page is the kernel's business")]
-    extern "C" {
-        pub(crate) fn rt_per_cpu_ptr(base: *mut c_void, cpu: c_uint) -> *mut c_void;
-        pub(crate) fn rt_subbuf_alloc(cpu: c_uint, order: c_uint) -> *mut c_void;
-        pub(crate) fn rt_page_of(address: *const c_void) -> *mut bindings::page;
-        pub(crate) fn rt_totalram_pages() -> c_ulong;
-        pub(crate) fn rt_cond_resched();
-        pub(crate) fn rt_fatal_signal_pending() -> bool;
-        pub(crate) fn rt_preempt_disable_notrace();
-        pub(crate) fn rt_preempt_enable_notrace();
-        pub(crate) fn sched_clock() -> u64;
+    unsafe extern "C" {
+        pub(crate) unsafe fn rt_per_cpu_ptr(base: *mut c_void, cpu: c_uint) -> *mut c_void;
+        pub(crate) unsafe fn rt_subbuf_alloc(cpu: c_uint, order: c_uint) -> *mut c_void;
+        pub(crate) safe fn rt_page_of(address: *const c_void) -> *mut bindings::page;
+        pub(crate) safe fn rt_totalram_pages() -> c_ulong;
+        pub(crate) safe fn rt_cond_resched();
+        pub(crate) safe fn rt_fatal_signal_pending() -> bool;
+        pub(crate) unsafe fn rt_preempt_disable_notrace();
+        pub(crate) unsafe fn rt_preempt_enable_notrace();
+        pub(crate) unsafe fn sched_clock() -> u64;
     }
 }
