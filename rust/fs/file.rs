@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What an open file is: the trait that every control file implements, and the one table of
-//! `file_operations` that calls it.
+//! What an open file is: the trait that every control file implements, and the tables of
+//! `file_operations` that call it.
 //!
 //! A file of rtracefs knows its `At`: instance, CPU, event. The inode has a `Node`, which says how the
 //! file is opened; the VFS calls the functions at the end, and these call `fs::open`, where the open
@@ -34,7 +34,10 @@ use kernel::{
     bindings,
     error::from_result,
     ffi::c_int,
-    fs::File,
+    fs::{
+        File,
+        LocalFile, //
+    },
     iov::IovIterDest,
     prelude::*,
     sync::{
@@ -49,7 +52,7 @@ use kernel::{
     },
 };
 
-/// What in its instance a file is about.
+/// The part of its instance that a file is about.
 #[derive(Clone, Copy)]
 pub(crate) enum Arg {
     /// The instance, or all its CPUs.
@@ -64,18 +67,18 @@ pub(crate) enum Arg {
     Option(crate::text::options::Opt),
 }
 
-/// Which file it is, as its functions see it.
+/// The identity of a file, as its functions see it.
 pub(crate) struct At<'a> {
     /// The instance. It cannot be removed while the file is open.
     pub(crate) inst: &'a Arc<Instance>,
-    /// What in the instance.
+    /// The part of the instance.
     pub(crate) arg: Arg,
     /// The file is open for reading.
     pub(crate) reads: bool,
 }
 
 impl At<'_> {
-    /// The CPUs that the file is about.
+    /// Returns the CPUs that the file is about.
     pub(crate) fn cpus(&self) -> CpuSel {
         match self.arg {
             Arg::Cpu(cpu) => CpuSel::One(cpu),
@@ -84,17 +87,17 @@ impl At<'_> {
     }
 }
 
-/// What one attempt to read did.
+/// The result of one attempt to read.
 pub(crate) enum Step {
-    /// Gave the user so many bytes; 0 is the end of the file.
+    /// The user got this number of bytes; 0 is the end of the file.
     Bytes(usize),
     /// There is nothing yet.
     Empty(Want),
 }
 
-/// What a reader sleeps for.
+/// The condition that a reader sleeps for.
 pub(crate) struct Want {
-    /// In which buffer.
+    /// The buffer.
     pub(crate) buf: Buf,
     /// An event on any of these CPUs.
     pub(crate) cpus: CpuSel,
@@ -104,7 +107,7 @@ pub(crate) struct Want {
 
 /// An open file.
 ///
-/// `read` and `write` are called one at a time. Neither may sleep for events.
+/// `read` and `write` are called one at a time, in process context. Neither may sleep for events.
 pub(crate) trait TraceFile: Send {
     /// Copies what comes next to the user. `out` is not empty. `pos` is the file position, to be
     /// moved by what was copied.
@@ -122,31 +125,31 @@ pub(crate) trait TraceFile: Send {
         Err(EINVAL)
     }
 
-    /// Throws away what opening with truncation throws away. The last step of opening: when
-    /// something else fails, nothing is lost.
+    /// Discards what opening with `O_TRUNC` discards. It is the last step of opening: when something
+    /// else fails, nothing is lost.
     fn truncate(&mut self, _at: &At<'_>) -> Result {
         Ok(())
     }
 
-    /// For a reader that consumes nothing: what it had seen when it found nothing more. It sleeps until
-    /// something was recorded since, the others until there is something unread.
+    /// Returns, for a reader that consumes nothing, what it had seen when it found nothing more. Such a
+    /// reader sleeps until something is recorded after that, the others until there is something unread.
     fn mark(&self) -> Option<RecordedTotal> {
         None
     }
 
-    /// The last descriptor of the file was closed.
+    /// Ends the file: its last descriptor was closed.
     fn released(&mut self, _at: &At<'_>) {}
 
-    /// Is there something to read? Only asked of streams.
+    /// Returns whether there is something to read. Called for streams only.
     fn readable(&mut self, _at: &At<'_>, _poller: &Poller<'_>) -> bool {
         true
     }
 }
 
-/// Makes the `TraceFile` of one kind of file.
+/// A function that makes the `TraceFile` of one kind of file.
 pub(crate) type Open = fn(&At<'_>) -> Result<KBox<dyn TraceFile>>;
 
-/// What kind of file it is: how it is opened and what it allows.
+/// The kind of a file: how it is opened and what it allows.
 pub(crate) enum Handler {
     /// A text.
     Show(Show),
@@ -154,7 +157,7 @@ pub(crate) enum Handler {
     Knob(Show, Store),
     /// The same, where a write moves the position in another way.
     Moving(Show, Store, Moves),
-    /// The same, changed by one word: a long write is refused before it is looked at.
+    /// The same, changed by one word: a long write is refused before its bytes are read.
     Word(Show, Store),
     /// The same, changed by a text that is shorter than a page.
     Line(Show, Store),
@@ -163,7 +166,7 @@ pub(crate) enum Handler {
 }
 
 impl Handler {
-    /// The permissions of its inode.
+    /// Returns the permissions of its inode.
     pub(crate) fn mode(&self) -> u16 {
         match self {
             Handler::Show(_) => 0o440,
@@ -173,7 +176,7 @@ impl Handler {
         }
     }
 
-    /// How it is positioned.
+    /// Returns how it is positioned.
     pub(crate) fn kind(&self) -> Kind {
         match self {
             Handler::Own(_, kind, _) => *kind,
@@ -195,11 +198,11 @@ impl Handler {
     }
 }
 
-/// What the inode of a file or folder owns.
+/// The node that the inode of a file or folder owns.
 pub(crate) struct Node {
     /// The instance that it belongs to.
     pub(crate) inst: Arc<Instance>,
-    /// What in the instance.
+    /// The part of the instance.
     pub(crate) arg: Arg,
     /// How it is opened. A folder has none.
     pub(crate) handler: Option<&'static Handler>,
@@ -223,14 +226,22 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// The table for files of this kind.
+    /// Returns the table for files of this kind.
     pub(crate) const fn operations(self) -> &'static bindings::file_operations {
-        const TEXT: &bindings::file_operations = &operations(open_text);
-        const LINES: &bindings::file_operations = &operations(open_lines);
-        const LINES_READ: &bindings::file_operations = &operations(open_lines_read);
+        const TEXT: &bindings::file_operations = &bindings::file_operations {
+            owner: kernel::module::this_module::<crate::LocalModule>().as_ptr(),
+            llseek: Some(bindings::generic_file_llseek),
+            write: Some(write),
+            read_iter: Some(read_iter),
+            open: Some(open),
+            flush: Some(flush),
+            release: Some(release),
+            splice_read: Some(bindings::copy_splice_read),
+            ..pin_init::zeroed()
+        };
         const STREAM: &bindings::file_operations = &bindings::file_operations {
             poll: Some(poll),
-            ..operations(open_stream)
+            ..*TEXT
         };
         const RAW: &bindings::file_operations = &bindings::file_operations {
             splice_read: Some(raw_calls::splice_read),
@@ -241,13 +252,11 @@ impl Kind {
         const SINK: &bindings::file_operations = &bindings::file_operations {
             read_iter: None,
             splice_read: None,
-            ..operations(open_sink)
+            ..*TEXT
         };
 
         match self {
-            Kind::Text => TEXT,
-            Kind::Lines => LINES,
-            Kind::LinesRead => LINES_READ,
+            Kind::Text | Kind::Lines | Kind::LinesRead => TEXT,
             Kind::Stream => STREAM,
             Kind::Raw => RAW,
             Kind::Sink => SINK,
@@ -255,115 +264,94 @@ impl Kind {
     }
 }
 
-type OpenFn = unsafe extern "C" fn(*mut bindings::inode, *mut bindings::file) -> c_int;
+/// A file of rtracefs that the VFS passes to one of its operations.
+///
+/// # Invariants
+///
+/// It was opened by [`open`] and stays open for `'a`.
+#[derive(Clone, Copy)]
+pub(super) struct VfsFile<'a>(&'a LocalFile);
 
-const fn operations(open: OpenFn) -> bindings::file_operations {
-    bindings::file_operations {
-        owner: kernel::module::this_module::<crate::LocalModule>().as_ptr(),
-        llseek: Some(bindings::generic_file_llseek),
-        write: Some(write),
-        read_iter: Some(read_iter),
-        open: Some(open),
-        flush: Some(flush),
-        release: Some(release),
-        splice_read: Some(bindings::copy_splice_read),
-        ..pin_init::zeroed()
+impl<'a> VfsFile<'a> {
+    /// Wraps `file`.
+    ///
+    /// # Safety
+    ///
+    /// - `file` was opened by [`open`] and stays open for `'a`.
+    /// - The result stays with the task that the VFS calls.
+    pub(super) unsafe fn new(file: *mut bindings::file) -> Self {
+        // SAFETY: An open file has a reference for `'a`; the caller's task may hold its position,
+        // which no other task gets at through the result.
+        let file = unsafe { LocalFile::from_raw_file(file) };
+        // INVARIANT: The caller says that `open` opened it, and that it stays open.
+        Self(file)
+    }
+
+    /// Returns what [`open`] made for it.
+    pub(super) fn open_file(self) -> Pin<&'a OpenFile> {
+        // SAFETY: The file is valid for `'a` (invariant), and only `open` and `release` store here.
+        let private = unsafe { (*self.0.as_ptr()).private_data };
+        // SAFETY: `open` stored a pinned box there, which `release` takes away when the file is not
+        // open any more (invariant); nothing borrows it mutably.
+        unsafe { Pin::<KBox<OpenFile>>::borrow(private) }
+    }
+
+    /// Returns whether the caller may not sleep. Every user of the file can change that at any time.
+    pub(super) fn nonblocking(self) -> bool {
+        self.0.flags() & bindings::O_NONBLOCK != 0
     }
 }
 
-/// The open file behind a `struct file`.
+/// Opens `file`, which gets what its kind says of positions.
 ///
 /// # Safety
 ///
-/// `file` was opened by one of the `open_*` functions and stays open for `'a`.
-pub(super) unsafe fn open_file<'a>(file: *mut bindings::file) -> Pin<&'a OpenFile> {
-    // SAFETY: By the contract; `release` is the only one to take it away, when nobody uses it.
-    unsafe { Pin::<KBox<OpenFile>>::borrow((*file).private_data) }
+/// Called by the VFS for a new file of an inode of rtracefs, whose flags are set.
+unsafe extern "C" fn open(inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
+    from_result(|| {
+        // SAFETY: The VFS has the only reference to the file, which has no descriptor yet.
+        let flags = unsafe { LocalFile::from_raw_file(file) }.flags();
+        let writable = flags & bindings::O_ACCMODE != bindings::O_RDONLY;
+        let truncate = writable && flags & bindings::O_TRUNC != 0;
+        let reads = flags & bindings::O_ACCMODE != bindings::O_WRONLY;
+        // SAFETY: The file pins the inode, and the nodes of rtracefs are of this type.
+        let node = unsafe { dir::node_of::<Node>(inode) }.ok_or(ENODEV)?;
+        let open = OpenFile::new(node, reads, truncate)?;
+        // SAFETY: No other code uses the file yet. `release` takes the box back.
+        unsafe { (*file).private_data = open.into_foreign() };
+        let limit = match node.handler.map(Handler::kind) {
+            None | Some(Kind::Text) => return Ok(0),
+            Some(Kind::LinesRead) if !reads => return Ok(0),
+            Some(Kind::Lines | Kind::LinesRead) => forbid_pwrite,
+            Some(Kind::Stream | Kind::Raw) => bindings::nonseekable_open,
+            Some(Kind::Sink) => bindings::stream_open,
+        };
+        // SAFETY: Each of them only changes the mode bits of a file that is being opened, returns 0
+        // and cannot fail.
+        Ok(unsafe { limit(inode, file) })
+    })
 }
 
-/// Is the caller not to sleep? Anybody who has the file can change that at any time.
+/// Makes `pwrite` of the file ESPIPE. Returns 0.
 ///
 /// # Safety
 ///
-/// `file` is open.
-pub(super) unsafe fn nonblocking(file: *mut bindings::file) -> bool {
-    // SAFETY: By the contract. Volatile: one load, as others may store.
-    unsafe { (&raw const (*file).f_flags).read_volatile() & bindings::O_NONBLOCK != 0 }
-}
-
-/// Opens `file`.
-///
-/// # Safety
-///
-/// Called by the VFS for a new file of an inode of rtracefs.
-unsafe fn open(inode: *mut bindings::inode, file: *mut bindings::file) -> Result {
-    // SAFETY: The VFS passes a file that is being opened, whose flags are set.
-    let flags = unsafe { (*file).f_flags };
-    let writable = flags & bindings::O_ACCMODE != bindings::O_RDONLY;
-    let truncate = writable && flags & bindings::O_TRUNC != 0;
-    let reads = flags & bindings::O_ACCMODE != bindings::O_WRONLY;
-    // SAFETY: The file pins the inode, whose nodes are of this type.
-    let node = unsafe { dir::node_of::<Node>(inode) }.ok_or(ENODEV)?;
-    let open = OpenFile::new(node, reads, truncate)?;
-    // SAFETY: The file is not in use yet. `release` takes it back.
-    unsafe { (*file).private_data = open.into_foreign() };
-    Ok(())
-}
-
-/// # Safety
-///
-/// See `open`.
-unsafe extern "C" fn open_text(inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
-    // SAFETY: The VFS calls this for a new file of an inode of ours.
-    from_result(|| unsafe { open(inode, file) }.map(|()| 0))
-}
-
-/// # Safety
-///
-/// See `open`.
-unsafe extern "C" fn open_lines(inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
-    // SAFETY: By the contract; nobody else uses the file yet.
-    from_result(|| unsafe { open(inode, file).map(|()| c::rt_forbid_pwrite(file)) }.map(|()| 0))
-}
-
-/// # Safety
-///
-/// See `open`.
-unsafe extern "C" fn open_lines_read(
-    inode: *mut bindings::inode,
-    file: *mut bindings::file,
-) -> c_int {
-    // SAFETY: The VFS passes a file that is being opened, whose flags are set.
-    match unsafe { (*file).f_flags } & bindings::O_ACCMODE {
-        // SAFETY: Called with what the VFS passed to this function.
-        bindings::O_WRONLY => unsafe { open_text(inode, file) },
-        // SAFETY: Called with what the VFS passed to this function.
-        _ => unsafe { open_lines(inode, file) },
-    }
-}
-
-/// # Safety
-///
-/// See `open`.
-unsafe extern "C" fn open_stream(inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
-    // SAFETY: By the contract. nonseekable_open() only clears mode bits and cannot fail.
-    from_result(|| unsafe { open(inode, file).map(|()| bindings::nonseekable_open(inode, file)) })
-}
-
-/// # Safety
-///
-/// See `open`.
-unsafe extern "C" fn open_sink(inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
-    // SAFETY: By the contract. stream_open() only changes mode bits and cannot fail.
-    from_result(|| unsafe { open(inode, file).map(|()| bindings::stream_open(inode, file)) })
+/// `file` is being opened.
+unsafe extern "C" fn forbid_pwrite(_: *mut bindings::inode, file: *mut bindings::file) -> c_int {
+    // SAFETY: No other code uses a file that is being opened, so its mode bits may change.
+    unsafe { c::rt_forbid_pwrite(file) };
+    0
 }
 
 /// # Safety
 ///
 /// Called by the VFS once, for the last reference to a file of ours.
 unsafe extern "C" fn release(_inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
-    // SAFETY: Set by `open`, and nobody uses the file any more.
-    let open = unsafe { Pin::<KBox<OpenFile>>::from_foreign((*file).private_data) };
+    // SAFETY: The VFS keeps the file until this function returns.
+    let private = unsafe { (*file).private_data };
+    // SAFETY: `open` stored a pinned box there. No operation runs on the file any more, so nothing
+    // borrows the box, and `release` is called once.
+    let open = unsafe { Pin::<KBox<OpenFile>>::from_foreign(private) };
     open.released();
     0
 }
@@ -376,14 +364,15 @@ unsafe extern "C" fn read_iter(
     iter: *mut bindings::iov_iter,
 ) -> isize {
     from_result(|| {
-        // SAFETY: The VFS passes an operation on a file that one of the `open_*` opened.
-        let open = unsafe { open_file((*kiocb).ki_filp) };
-        // SAFETY: The VFS passes an iterator to be written to, and nobody else uses it.
+        // SAFETY: The operation is the caller's, and this function's alone until it returns.
+        let kiocb = unsafe { &mut *kiocb };
+        // SAFETY: The operation is on a file of ours, which it keeps open, and for this task.
+        let file = unsafe { VfsFile::new(kiocb.ki_filp) };
+        // SAFETY: The VFS passes a valid iterator to be written to, which no other code uses.
         let out = unsafe { IovIterDest::from_raw(iter) };
-        // SAFETY: The kiocb is ours during the call.
-        let (file, pos) = unsafe { ((*kiocb).ki_filp, &mut (*kiocb).ki_pos) };
-        // SAFETY: The file stays open during the call.
-        let bytes = open.read(out, pos, || unsafe { nonblocking(file) })?;
+        let bytes = file
+            .open_file()
+            .read(out, &mut kiocb.ki_pos, || file.nonblocking())?;
         Ok(bytes as isize)
     })
 }
@@ -398,14 +387,14 @@ unsafe extern "C" fn write(
     pos: *mut i64,
 ) -> isize {
     from_result(|| {
-        // SAFETY: The VFS passes a file that one of the `open_*` opened.
-        let open = unsafe { open_file(file) };
+        // SAFETY: The VFS passes a file that `open` opened, and keeps it open during the call.
+        let file = unsafe { VfsFile::new(file) };
         let mut unused = 0;
-        // SAFETY: It is null or valid during the call.
+        // SAFETY: It is null, or valid during the call and this call's alone.
         let pos = unsafe { pos.as_mut() }.unwrap_or(&mut unused);
         let user = UserPtr::from_ptr(buffer.cast_mut().cast());
         let mut input = UserSlice::new(user, len).reader();
-        let used = open.write(&mut input, pos)?;
+        let used = file.open_file().write(&mut input, pos)?;
         Ok(used.min(len) as isize)
     })
 }
@@ -417,30 +406,30 @@ unsafe extern "C" fn poll(
     file: *mut bindings::file,
     table: *mut bindings::poll_table_struct,
 ) -> bindings::__poll_t {
-    // SAFETY: The VFS passes an open file of ours, and a table that it keeps meanwhile.
-    let (open, poller) = unsafe {
-        let table = PollTable::from_raw(table);
-        (
-            open_file(file),
-            Poller::new(File::from_raw_file(file), table),
-        )
-    };
-    if open.readable(&poller) {
+    // SAFETY: The VFS passes a file that `open` opened, and keeps it open during the call.
+    let open = unsafe { VfsFile::new(file) }.open_file();
+    // SAFETY: The VFS keeps the file open; `poll` takes no position of it.
+    let file = unsafe { File::from_raw_file(file) };
+    // SAFETY: The table is null, or the VFS keeps it during the call.
+    let table = unsafe { PollTable::from_raw(table) };
+    if open.readable(&Poller::new(file, table)) {
         bindings::POLLIN | bindings::POLLRDNORM
     } else {
         0
     }
 }
 
-/// A descriptor of the file is closed, others may remain. The readers that sleep in the same
-/// program would keep the file open behind its back: they end.
+/// Closes one descriptor of the file; others may remain. The readers that sleep in the same program
+/// would keep the file open without its knowledge: they end.
 ///
 /// # Safety
 ///
 /// Called by the VFS for an open file of ours.
 unsafe extern "C" fn flush(file: *mut bindings::file, owner: bindings::fl_owner_t) -> c_int {
-    // SAFETY: The VFS passes a file that one of the `open_*` opened.
-    unsafe { open_file(file) }.close(owner as usize);
+    // SAFETY: The VFS passes a file that `open` opened, and keeps it open during the call.
+    unsafe { VfsFile::new(file) }
+        .open_file()
+        .close(owner as usize);
     0
 }
 

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the VFS calls for `trace_pipe_raw` and for no other file: `splice`, `ioctl` and `mmap`.
+//! The operations that the VFS calls for `trace_pipe_raw` and for no other file: `splice`, `ioctl` and `mmap`.
 //!
-//! None of it takes the lock of the open file: what `read` has left there is `read`'s.
+//! None of them takes the lock of the open file: what `read` has left there is `read`'s.
 
-use super::file::{
-    nonblocking,
-    open_file, //
-};
+use super::file::VfsFile;
 use crate::kapi::{
     c,
     mapping::Area,
@@ -25,13 +22,13 @@ use kernel::{
     prelude::*, //
 };
 
-/// Of the flags of `splice`: do not sleep.
+/// The flag of `splice` that forbids to sleep.
 const SPLICE_F_NONBLOCK: c_uint = 2;
 
 /// # Safety
 ///
-/// Called by the VFS for a file of ours that was opened for reading, with `pipe` locked or nobody
-/// else's.
+/// Called by the VFS for a file of ours that was opened for reading, with `pipe` locked or the
+/// task's own.
 pub(super) unsafe extern "C" fn splice_read(
     file: *mut bindings::file,
     pos: *mut i64,
@@ -40,13 +37,14 @@ pub(super) unsafe extern "C" fn splice_read(
     flags: c_uint,
 ) -> isize {
     from_result(|| {
-        // SAFETY: By the contract.
-        let (open, mut pipe) = unsafe { (open_file(file), PipeEnd::new(pipe)) };
-        // SAFETY: The VFS passes the position of the call, which is nobody else's meanwhile.
+        // SAFETY: The VFS passes an open file of ours, and keeps it open during the call.
+        let file = unsafe { VfsFile::new(file) };
+        // SAFETY: The VFS has locked the pipe for the call, or it is the task's own.
+        let mut pipe = unsafe { PipeEnd::new(pipe) };
+        // SAFETY: The VFS passes the position of the call, which no other code uses meanwhile.
         let pos = unsafe { &mut *pos };
-        let moved = open.splice(pos, &mut pipe, len, || {
-            // SAFETY: The file stays open during the call.
-            flags & SPLICE_F_NONBLOCK != 0 || unsafe { nonblocking(file) }
+        let moved = file.open_file().splice(pos, &mut pipe, len, || {
+            flags & SPLICE_F_NONBLOCK != 0 || file.nonblocking()
         })?;
         Ok(moved as isize)
     })
@@ -61,22 +59,21 @@ pub(super) unsafe extern "C" fn ioctl(
     _argument: c_ulong,
 ) -> c_long {
     from_result(|| {
-        // SAFETY: By the contract.
-        let open = unsafe { open_file(file) };
+        // SAFETY: The VFS passes an open file of ours, and keeps it open during the call.
+        let file = unsafe { VfsFile::new(file) };
         match command {
-            0 => open.nudge(),
-            // SAFETY: The file stays open during the call.
-            c::RT_GET_READER => open.next_reader(unsafe { nonblocking(file) })?,
+            0 => file.open_file().nudge(),
+            c::RT_GET_READER => file.open_file().next_reader(file.nonblocking())?,
             _ => return Err(ENOTTY),
         }
         Ok(0)
     })
 }
 
-/// What becomes of an area that shows a ring.
+/// The operations of an area that shows a ring.
 const AREA: &bindings::vm_operations_struct = &bindings::vm_operations_struct {
-    open: Some(area_open),
-    close: Some(area_close),
+    open: Some(area_counted::<true>),
+    close: Some(area_counted::<false>),
     may_split: Some(area_may_split),
     ..pin_init::zeroed()
 };
@@ -90,33 +87,37 @@ pub(super) unsafe extern "C" fn mmap(
     area: *mut bindings::vm_area_struct,
 ) -> c_int {
     from_result(|| {
-        // SAFETY: By the contract.
-        let (open, mut shown) = unsafe { (open_file(file), Area::new(area)) };
-        open.map(&mut shown)?;
-        // SAFETY: The area is valid and nobody else uses it yet.
-        unsafe { (*area).vm_ops = AREA };
+        // SAFETY: The VFS passes an open file of ours, and keeps it open during the call.
+        let file = unsafe { VfsFile::new(file) };
+        // SAFETY: The VFS passes an area that is being set up, with the lock of the program's memory
+        // held for writing; it shows nothing yet.
+        let mut area = unsafe { Area::new(area) };
+        file.open_file().map(&mut area)?;
+        area.operate_by(AREA);
         Ok(0)
     })
 }
 
+/// Counts an area that shows a ring: `MORE`, one more, which is a copy; otherwise, one less.
+///
 /// # Safety
 ///
-/// Called for an area that was copied from one that [`mmap`] has set up; it has a reference to the file.
-unsafe extern "C" fn area_open(area: *mut bindings::vm_area_struct) {
-    // SAFETY: By the contract; the area keeps the file open.
-    unsafe { open_file((*area).vm_file) }.map_again();
+/// Called for an area that [`mmap`] has set up or that was copied from such a one, and that has a
+/// reference to the file: with `MORE` when it was copied, without it once, when it shows nothing any
+/// more.
+unsafe extern "C" fn area_counted<const MORE: bool>(area: *mut bindings::vm_area_struct) {
+    // SAFETY: The caller holds the area, whose file does not change.
+    let file = unsafe { (*area).vm_file };
+    // SAFETY: `mmap` was called for a file of ours, and the area's reference keeps it open.
+    let open = unsafe { VfsFile::new(file) }.open_file();
+    if MORE {
+        open.map_again();
+    } else {
+        open.unmap();
+    }
 }
 
-/// # Safety
-///
-/// Called once for each area that was set up by [`mmap`] or copied, when it shows nothing any more; it has
-/// a reference to the file.
-unsafe extern "C" fn area_close(area: *mut bindings::vm_area_struct) {
-    // SAFETY: By the contract; the area keeps the file open.
-    unsafe { open_file((*area).vm_file) }.unmap();
-}
-
-/// A part of what was asked for is of no use to anybody.
+/// Refuses with EINVAL to split an area: a part of a ring is of no use to its reader.
 ///
 /// # Safety
 ///

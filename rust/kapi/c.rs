@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What C gives us that the `kernel` crate's bindings lack.
+//! The parts of C that the `kernel` crate's bindings lack.
 //!
 //! Kbuild makes the included file with bindgen from `shim/bindings.h`: our own shims, and the few
 //! kernel types and functions that Rust in the kernel does not bind yet. Types that both know are
@@ -10,6 +10,7 @@
 #![allow(
     clippy::all,
     clippy::cast_lossless,
+    clippy::multiple_unsafe_ops_per_block,
     clippy::ptr_as_ptr,
     clippy::undocumented_unsafe_blocks,
     dead_code,

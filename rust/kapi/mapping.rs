@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Pages of ours in the memory of a program, and the page that tells the program about them.
+//! Pages of ours in the memory of a program, and the page that tells the program about them. Called by
+//! `buffers::mapping` and the `mmap` of `fs::raw_calls`.
 //!
-//! Each page that is shown has a reference for as long as it is, so no program can see memory that
-//! belongs to somebody else by now, whatever becomes of its owner.
+//! Each page that is shown has a reference for as long as it is shown, so no program can see memory
+//! that has a new owner, whatever becomes of the old one.
 
 use super::{
     c,
     pages::Pages, //
 };
+use core::mem;
 use kernel::{
     bindings,
     error::to_result,
@@ -32,14 +34,15 @@ pub(crate) struct Area<'a> {
 }
 
 impl Area<'_> {
-    /// The area that the VFS passes to `mmap`.
+    /// Wraps the area that the VFS passes to `mmap`.
     ///
     /// # Safety
     ///
-    /// It is being set up for the lifetime of the result, with the lock of the program's memory held
-    /// for writing, and shows nothing.
+    /// - `vma` is valid and being set up for the lifetime of the result, with the lock of the program's
+    ///   memory held for writing.
+    /// - It shows nothing yet.
     pub(crate) unsafe fn new(vma: *mut bindings::vm_area_struct) -> Self {
-        // SAFETY: By the contract.
+        // SAFETY: The caller says that it is valid and being set up, with the lock held for writing.
         let vma = unsafe { VmaNew::from_raw(vma) };
         Self {
             vma,
@@ -47,19 +50,19 @@ impl Area<'_> {
         }
     }
 
-    /// The page of the file that it begins with.
+    /// Returns the number of the file's page that it begins with.
     pub(crate) fn offset(&self) -> usize {
-        // SAFETY: The reference is valid, and nobody changes an area that is being set up.
+        // SAFETY: The reference is valid, and only its owner changes an area that is being set up.
         unsafe { (*self.vma.as_ptr()).vm_pgoff }
     }
 
-    /// How many pages it has room for.
+    /// Returns the number of pages that it still has room for.
     pub(crate) fn room(&self) -> usize {
         self.vma.end().saturating_sub(self.next) / PAGE_SIZE
     }
 
-    /// Makes it one that can only be read, now and later, that no child inherits, that cannot grow
-    /// and of which nothing gets into a core dump.
+    /// Makes the area read-only, now and later, not inherited by children, unable to grow and absent
+    /// from core dumps.
     ///
     /// # Errors
     ///
@@ -76,6 +79,12 @@ impl Area<'_> {
         self.vma.set_dontdump();
         self.vma.set_mixedmap();
         Ok(())
+    }
+
+    /// Sets what becomes of it when it is copied, split or unmapped.
+    pub(crate) fn operate_by(&self, operations: &'static bindings::vm_operations_struct) {
+        // SAFETY: The area is valid, and only its owner uses one that is being set up (`new`).
+        unsafe { (*self.vma.as_ptr()).vm_ops = operations };
     }
 
     /// Shows `pages` next, as many of them as there is room for.
@@ -96,7 +105,7 @@ impl Area<'_> {
             // SAFETY:
             // - The area is being set up, with the lock held for writing (`new`), and nothing is
             //   shown at `next` yet; `count` pages from there are in it.
-            // - So many entries are pages, which their owner keeps alive during the call.
+            // - The first `count` entries are pages, which their owner keeps alive during the call.
             to_result(unsafe {
                 bindings::vm_insert_pages(
                     self.vma.as_ptr(),
@@ -112,7 +121,7 @@ impl Area<'_> {
     }
 }
 
-/// What a program is told about a buffer that it has mapped.
+/// The numbers that a program reads about a buffer that it has mapped.
 pub(crate) struct Told {
     /// Bytes of a sub-buffer, and of the page that tells this.
     pub(crate) size: usize,
@@ -122,7 +131,7 @@ pub(crate) struct Told {
     pub(crate) reader: u32,
     /// Bytes of it that were consumed.
     pub(crate) consumed: u32,
-    /// Events lost in front of it.
+    /// Events lost before it.
     pub(crate) lost: u64,
     /// Events written.
     pub(crate) entries: u64,
@@ -136,18 +145,19 @@ pub(crate) struct Told {
     pub(crate) subbufs_used: u64,
 }
 
-/// The pages in front of the sub-buffers in a mapping, as large as one of them.
+/// The pages before the sub-buffers in a mapping, as large as one of them.
 ///
 /// # Invariants
 ///
-/// Nobody in the kernel reads or writes them but this value.
+/// No other code in the kernel reads or writes them.
 pub(crate) struct MetaPage(Pages);
 
 const _: () = assert!(size_of::<c::trace_buffer_meta>() <= PAGE_SIZE);
-const _: () = assert!(size_of::<c::trace_buffer_meta>() % size_of::<u64>() == 0);
+/// The number of words that `trace_buffer_meta` is made of.
+const META_WORDS: usize = size_of::<c::trace_buffer_meta>() / size_of::<u64>();
 
 impl MetaPage {
-    /// One that tells nothing yet.
+    /// Allocates one that tells nothing yet, near `cpu`, a possible one.
     ///
     /// # Errors
     ///
@@ -157,13 +167,13 @@ impl MetaPage {
         Ok(Self(Pages::new(cpu, order)?))
     }
 
-    /// The pages.
+    /// Returns the pages.
     pub(crate) fn pages(&self) -> &Pages {
         &self.0
     }
 
-    /// Tells this, to all who have it mapped, and who may look meanwhile: each pair of numbers of 32
-    /// bits and each of 64 is the old or the new one.
+    /// Publishes `told` to all programs that have the page mapped, which may read meanwhile: each pair of
+    /// numbers of 32 bits and each number of 64 bits is the old or the new one.
     pub(crate) fn tell(&mut self, told: &Told) {
         let size = told.size as u32;
         let meta = c::trace_buffer_meta {
@@ -183,14 +193,14 @@ impl MetaPage {
             pages_lost: told.subbufs_lost,
             pages_touched: told.subbufs_used,
         };
-        let from = (&raw const meta).cast::<u64>();
+        // SAFETY: It has the size of the array (asserted by the transmutation), and is made of
+        // numbers without a gap, so all its bytes are initialised.
+        let words: [u64; META_WORDS] = unsafe { mem::transmute(meta) };
         let to = self.0.start().cast::<u64>();
-        for at in 0..size_of::<c::trace_buffer_meta>() / size_of::<u64>() {
-            // SAFETY: `meta` is made of so many words, aligned and without a gap.
-            let word = unsafe { from.add(at).read() };
-            // SAFETY: The page has room for them (asserted above), is aligned, and is ours to write
-            // to (by the invariant). Volatile: a program may read them, one store each.
-            unsafe { to.add(at).write_volatile(word) };
+        for (at, word) in words.into_iter().enumerate() {
+            // SAFETY: The page has room for all words (asserted above), is aligned, and is ours to
+            // write to (by the invariant). Volatile: a program may read them, one store each.
+            unsafe { to.wrapping_add(at).write_volatile(word) };
         }
     }
 }
