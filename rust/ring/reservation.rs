@@ -209,8 +209,11 @@ impl<P: Port> Reservation<'_, P> {
 
     /// The word in front of the payload.
     fn header(&self) -> u32 {
-        // SAFETY: a word of the header is in front of the payload.
-        unsafe { self.payload.cast::<u32>().sub(1).read() }
+        // SAFETY: a word of the header precedes the payload, in the same memory (`begin_event`).
+        let word = unsafe { self.payload.cast::<u32>().sub(1) };
+        // SAFETY: in bounds and aligned to 4, as all of an event is; this writer stored it, and no
+        // other one changes it before this one leaves.
+        unsafe { word.read() }
     }
 
     /// Bytes from the time record to the end of the payload.

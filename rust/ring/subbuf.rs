@@ -194,8 +194,14 @@ impl<P: Port> SubBuf<P> {
     /// There is memory, and nobody stores to it.
     pub(crate) unsafe fn head(&self) -> (u64, u64) {
         let base = self.memory().base().cast::<u64>();
-        // SAFETY: the header begins with both words (precondition), aligned as the memory is.
-        unsafe { (base.read(), base.add(1).read()) }
+        // SAFETY: there is memory (precondition), so the header is there, whose first word is the
+        // stamp; aligned as the memory is, and not stored to meanwhile (precondition).
+        let stamp = unsafe { base.read() };
+        // SAFETY: the header has two words, so the second one is in bounds.
+        let length = unsafe { base.add(1) };
+        // SAFETY: in bounds and aligned as the first one; not stored to meanwhile (precondition).
+        let length = unsafe { length.read() };
+        (stamp, length)
     }
 
     /// Copies bytes of the data from `offset` on, as many as `out` holds.

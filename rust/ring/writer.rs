@@ -417,8 +417,11 @@ impl<'a, P: Port> Writer<'a, P> {
             unsafe { subbuf.put(at as usize, words) };
             at = at.wrapping_add(wire::STAMP_SIZE);
         }
-        // SAFETY: as above; the rest of it.
-        let payload = unsafe { begin_event(subbuf.at(at as usize), size, delta) };
+        // SAFETY: `at` is in the reservation [start, start + total), thus at most the capacity.
+        let at = unsafe { subbuf.at(at as usize) };
+        // SAFETY: from `at` to the end of the reservation are the bytes that `size` says, this
+        // writer's since D; aligned to 4, as all sizes of records are multiples of it.
+        let payload = unsafe { begin_event(at, size, delta) };
         Some((payload, EventPrefix::new(size, stamp)))
     }
 
