@@ -23,7 +23,7 @@ use kernel::{
 pub(crate) struct CpuPin(NotThreadSafe);
 
 impl CpuPin {
-    /// For code that C called with preemption disabled.
+    /// Returns the promise, for code that C called with preemption disabled.
     ///
     /// # Safety
     ///
@@ -39,18 +39,18 @@ impl CpuPin {
         PinRef(PhantomData)
     }
 
-    /// The number of that CPU.
+    /// Returns the number of that CPU.
     pub(crate) fn cpu(&self) -> u32 {
-        // SAFETY: No requirements.
+        // SAFETY: It reads a per-CPU number, in one instruction and in any context.
         unsafe { bindings::raw_smp_processor_id() as u32 }
     }
 
     /// Runs `f` with preemption disabled. `f` does not sleep.
     pub(crate) fn with<R>(f: impl FnOnce(&CpuPin) -> R) -> R {
-        // SAFETY: No pointers; undone below.
+        // SAFETY: It changes the count of this task or interrupt, which is changed back below.
         unsafe { c::rt_preempt_disable_notrace() };
         let result = f(&CpuPin(NotThreadSafe));
-        // SAFETY: Disabled above.
+        // SAFETY: Preemption was disabled above, and the pin that rested on that is gone.
         unsafe { c::rt_preempt_enable_notrace() };
         result
     }
@@ -79,7 +79,7 @@ impl<'p> PinRef<'p> {
 /// [`enable_preemption`] follows, in the same task or interrupt.
 #[inline(always)]
 pub(crate) unsafe fn disable_preemption() {
-    // SAFETY: No pointers; undone by the caller.
+    // SAFETY: It changes the count of this task or interrupt, which the caller changes back.
     unsafe { c::rt_preempt_disable_notrace() };
 }
 
@@ -87,16 +87,16 @@ pub(crate) unsafe fn disable_preemption() {
 ///
 /// # Safety
 ///
-/// It was disabled in the same task or interrupt, and nobody rests on that any more.
+/// It was disabled in the same task or interrupt, and nothing rests on that any more.
 #[cfg(CONFIG_PREEMPTION)]
 #[inline(always)]
 pub(crate) unsafe fn enable_preemption() {
-    // SAFETY: The counter of this CPU, in one instruction. It becomes 0 when nobody else has disabled
-    // preemption and somebody wants to be scheduled.
+    // SAFETY: The counter of this CPU, in one instruction. It becomes 0 when preemption is not disabled
+    // any more and another task waits for the CPU.
     unsafe {
         asm!("dec qword ptr gs:[rip + {s}]", "je {wanted}", s = sym bindings::__preempt_count,
             wanted = label {
-                // SAFETY: It just became 0.
+                // SAFETY: The count became 0 just now, so that the kernel may switch tasks here.
                 return unsafe { c::rt_preempt_schedule_notrace() };
             }, options(nostack))
     };
@@ -106,11 +106,11 @@ pub(crate) unsafe fn enable_preemption() {
 ///
 /// # Safety
 ///
-/// It was disabled in the same task or interrupt, and nobody rests on that any more.
+/// It was disabled in the same task or interrupt, and nothing rests on that any more.
 #[cfg(not(CONFIG_PREEMPTION))]
 #[inline(always)]
 pub(crate) unsafe fn enable_preemption() {
-    // SAFETY: By the contract.
+    // SAFETY: The caller promises that it was disabled and that nothing rests on that.
     unsafe { c::rt_preempt_enable_notrace() };
 }
 
@@ -126,33 +126,37 @@ pub(crate) struct PerCpu<T> {
     owns: PhantomData<T>,
 }
 
-// SAFETY: All CPUs get shared references only.
+// SAFETY: All CPUs get shared references only, to values that are `Sync`.
 unsafe impl<T: Sync> Sync for PerCpu<T> {}
-// SAFETY: The values go with it.
+// SAFETY: The values go where it goes, and are `Send`.
 unsafe impl<T: Send> Send for PerCpu<T> {}
 
 impl<T> PerCpu<T> {
-    /// Makes a value for each possible CPU.
+    /// Makes a value for each possible CPU. Process context; may sleep.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, and the first error of `make`.
     pub(crate) fn new(mut make: impl FnMut(u32) -> Result<T>) -> Result<Self> {
         let mut places = KVVec::from_elem(ptr::null_mut(), cpus::most() as usize, GFP_KERNEL)?;
         let (size, align) = (mem::size_of::<T>(), mem::align_of::<T>());
-        // SAFETY: No pointers are passed.
+        // SAFETY: The size and the alignment are those of a type, and the caller may sleep.
         let base = unsafe { bindings::pcpu_alloc_noprof(size, align, false, bindings::GFP_KERNEL) };
         if base.is_null() {
             return Err(ENOMEM);
         }
         let base = base.cast::<T>();
         for cpu in cpus::possible() {
-            // SAFETY: A possible CPU of the new allocation.
+            // SAFETY: `base` is the new per-CPU allocation, and `cpu` a possible one.
             let place = unsafe { at(base, cpu) };
             if let Some(known) = places.get_mut(cpu as usize) {
                 *known = place;
             }
             match make(cpu) {
-                // SAFETY: Room for one `T` of its alignment, and nobody else has the pointer.
+                // SAFETY: There is room for one `T` of its alignment, and nothing else has the pointer.
                 Ok(value) => unsafe { place.write(value) },
                 Err(e) => {
-                    // SAFETY: Those before `cpu` are initialised.
+                    // SAFETY: The values of the CPUs before `cpu` are initialised; nothing uses them.
                     unsafe { free(base, |made| made < cpu) };
                     return Err(e);
                 }
@@ -166,34 +170,34 @@ impl<T> PerCpu<T> {
         })
     }
 
-    /// The value of the CPU that runs this.
+    /// Returns the value of the CPU that runs this.
     #[inline(always)]
     pub(crate) fn this(&self, pin: &CpuPin) -> &T {
-        // SAFETY: By the invariant.
+        // SAFETY: The allocation has a value for each possible CPU (invariant), for as long as `self`.
         unsafe { this(self.base, pin) }
     }
 
-    /// The per-CPU address of the values: where one would be on a CPU whose offset is 0.
+    /// Returns the per-CPU address of the values: where one would be on a CPU whose offset is 0.
     pub(crate) fn base(&self) -> *const T {
         self.base
     }
 
-    /// The value of `cpu`, if there can be such a CPU.
+    /// Returns the value of `cpu`, if there can be such a CPU.
     pub(crate) fn of(&self, cpu: u32) -> Option<&T> {
         let place = *self.places.get(cpu as usize)?;
-        // SAFETY: By the invariant.
+        // SAFETY: It is null or the address of an initialised value (invariant), for as long as `self`.
         unsafe { place.as_ref() }
     }
 }
 
 impl<T> Drop for PerCpu<T> {
     fn drop(&mut self) {
-        // SAFETY: By the invariant all are initialised, and nobody uses them any more.
+        // SAFETY: All values are initialised (invariant), and a value that is dropped has no users.
         unsafe { free(self.base, |_| true) };
     }
 }
 
-/// What is at a per-CPU address on the CPU that runs this.
+/// Returns what is at a per-CPU address on the CPU that runs this.
 ///
 /// # Safety
 ///
@@ -211,17 +215,17 @@ pub(crate) unsafe fn this<'a, T>(base: *const T, _pin: &CpuPin) -> &'a T {
         asm!("add {r}, qword ptr gs:[rip + {s}]", r = inout(reg) at,
             s = sym bindings::this_cpu_off, options(nostack, readonly, pure))
     };
-    // SAFETY: By the contract; this CPU is a possible one, and we stay on it (`_pin`).
+    // SAFETY: The caller promises a value for each possible CPU; this is one, and `_pin` keeps this on it.
     unsafe { &*at }
 }
 
-/// Where the value of `cpu` is.
+/// Returns where the value of `cpu` is.
 ///
 /// # Safety
 ///
 /// `base` is a per-CPU allocation and `cpu` a possible one.
 unsafe fn at<T>(base: *mut T, cpu: u32) -> *mut T {
-    // SAFETY: By the contract.
+    // SAFETY: The caller promises a per-CPU allocation and a possible CPU.
     unsafe { c::rt_per_cpu_ptr(base.cast(), cpu) }.cast()
 }
 
@@ -229,12 +233,14 @@ unsafe fn at<T>(base: *mut T, cpu: u32) -> *mut T {
 ///
 /// # Safety
 ///
-/// `base` is a per-CPU allocation that nobody uses, and those values are initialised.
+/// `base` is a per-CPU allocation without users, and those values are initialised.
 unsafe fn free<T>(base: *mut T, made: impl Fn(u32) -> bool) {
     for cpu in cpus::possible().filter(|cpu| made(*cpu)) {
-        // SAFETY: By the contract.
-        unsafe { ptr::drop_in_place(at(base, cpu)) };
+        // SAFETY: `cpu` is a possible one, and `base` the caller's per-CPU allocation.
+        let place = unsafe { at(base, cpu) };
+        // SAFETY: The caller promises that the value of this CPU is initialised and has no users.
+        unsafe { ptr::drop_in_place(place) };
     }
-    // SAFETY: By the contract.
+    // SAFETY: The caller's per-CPU allocation, whose values are dropped now.
     unsafe { bindings::free_percpu(base.cast()) };
 }
