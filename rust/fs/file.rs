@@ -26,7 +26,7 @@ use crate::{
     instance::Instance,
     kapi::{
         c,
-        dir,
+        inode::Inode,
         wait::Poller, //
     }, //
 };
@@ -315,7 +315,8 @@ unsafe extern "C" fn open(inode: *mut bindings::inode, file: *mut bindings::file
         let truncate = writable && flags & bindings::O_TRUNC != 0;
         let reads = flags & bindings::O_ACCMODE != bindings::O_WRONLY;
         // SAFETY: The file pins the inode, and the nodes of rtracefs are of this type.
-        let node = unsafe { dir::node_of::<Node>(inode) }.ok_or(ENODEV)?;
+        let inode = unsafe { Inode::<Node>::from_raw(inode) };
+        let node = inode.node().ok_or(ENODEV)?;
         let open = OpenFile::new(node, reads, truncate)?;
         // SAFETY: No other code uses the file yet. `release` takes the box back.
         unsafe { (*file).private_data = open.into_foreign() };
@@ -328,7 +329,7 @@ unsafe extern "C" fn open(inode: *mut bindings::inode, file: *mut bindings::file
         };
         // SAFETY: Each of them only changes the mode bits of a file that is being opened, returns 0
         // and cannot fail.
-        Ok(unsafe { limit(inode, file) })
+        Ok(unsafe { limit(inode.as_raw(), file) })
     })
 }
 

@@ -12,6 +12,11 @@ use super::{
         self,
         Dir, //
     },
+    inode::{
+        Dentry,
+        Inode,
+        NewInode, //
+    },
     mount::{
         MountOptions,
         ROOT_MODE,
@@ -39,28 +44,28 @@ use kernel::{
     },
 };
 
-/// What a file system has to say about itself.
+/// A file system: its names, its content, and what `mkdir` and `rmdir` do.
 pub(crate) trait FileSystem: Sized + 'static {
     /// What a file or a folder owns.
     type Node: Send + Sync + 'static;
 
     /// The name of its type, as in `mount -t`.
     const NAME: &'static CStr;
-    /// Where it shall be mounted, below `/sys/kernel`.
+    /// The name of its mount point, below `/sys/kernel`.
     const MOUNT_POINT: &'static CStr;
-    /// The number that `statfs` tells.
+    /// Its type in `statfs`.
     const MAGIC: usize;
 
-    /// Is tracing allowed now at all?
+    /// Fails with `EPERM` when tracing is not allowed at the moment.
     fn allowed() -> Result;
     /// Makes the files and folders of a new superblock.
     fn fill(root: &Dir<'_, Self::Node>) -> Result;
-    /// A user wants the folder `name` where `mkdir` is possible. `enter` makes the folder, which
+    /// Obeys a `mkdir` of the folder `name`, where that is possible. `enter` makes the folder, which
     /// owns the node that it is given; when it fails, nothing is left of the folder and the node.
     fn create(name: &CStr, enter: impl FnOnce(KBox<Self::Node>) -> Result) -> Result;
     /// Fills the folder made by `enter`, which owns `node`.
     fn fill_created(node: &Self::Node, dir: &Dir<'_, Self::Node>) -> Result;
-    /// A user wants the folder with `node` gone. After success nobody can open a file in it.
+    /// Obeys an `rmdir` of the folder with `node`. After success no file in it can be opened.
     fn remove(node: &Self::Node) -> Result;
 }
 
@@ -76,11 +81,11 @@ pub(crate) fn locked_down() -> Result {
 #[repr(transparent)]
 pub(crate) struct FsType<F>(Opaque<bindings::file_system_type>, PhantomData<fn() -> F>);
 
-// SAFETY: The fields are touched by the VFS only, under its own locks.
+// SAFETY: Only the VFS uses the fields, under its own locks; Rust hands out the address alone.
 unsafe impl<F> Sync for FsType<F> {}
 
 impl<F: FileSystem> FsType<F> {
-    /// The type, to be put into a `static`.
+    /// Returns the type, to be put into a `static`.
     pub(crate) const fn new() -> Self {
         Self(
             Opaque::new(bindings::file_system_type {
@@ -101,13 +106,15 @@ impl<F: FileSystem> FsType<F> {
     pub(crate) fn for_mounted(&self, mut look: impl FnMut(&Found<F::Node>)) {
         /// # Safety
         ///
-        /// Called by iterate_supers_type() with `s_umount` held and `look` as the argument.
+        /// Called by iterate_supers_type() with `s_umount` of `sb` held and an `L` as the argument.
         unsafe extern "C" fn visit<N: Send + Sync + 'static, L: FnMut(&Found<N>)>(
             sb: *mut bindings::super_block,
             look: *mut c_void,
         ) {
-            // SAFETY: `s_umount` is held, and `look` is what was passed to iterate_supers_type().
-            unsafe { Found::root(sb, &mut *look.cast::<L>()) };
+            // SAFETY: `look` is the `L` passed to iterate_supers_type(), which calls it alone.
+            let look = unsafe { &mut *look.cast::<L>() };
+            // SAFETY: The superblock is a mounted one of `F`, and its `s_umount` is held.
+            unsafe { Found::root(sb, look) };
         }
         fn visitor<N: Send + Sync + 'static, L: FnMut(&Found<N>)>(
             _: &L,
@@ -115,39 +122,64 @@ impl<F: FileSystem> FsType<F> {
             visit::<N, L>
         }
         let visit = visitor(&look);
-        // SAFETY: The type is valid, registered or not; `visit` gets the closure it was made for.
+        // SAFETY: The type is a static, registered or not; `visit` gets the closure it was made for.
         unsafe {
             bindings::iterate_supers_type(self.0.get(), Some(visit), (&raw mut look).cast());
         }
     }
 }
 
-/// A registered file system type and its mount point. Both go when it is dropped.
-pub(crate) struct Registration<F: FileSystem>(&'static FsType<F>);
+/// A mount point below `/sys/kernel`. It goes when it is dropped.
+struct MountPoint(&'static CStr);
+
+impl MountPoint {
+    /// Makes it. Fails with `EEXIST` or `ENOMEM`.
+    fn new(name: &'static CStr) -> Result<Self> {
+        // SAFETY: `kernel_kobj` exists as long as the kernel runs; the name ends with a NUL.
+        to_result(unsafe {
+            bindings::sysfs_create_mount_point(kernel_kobj(), name.as_char_ptr())
+        })?;
+        Ok(Self(name))
+    }
+}
+
+impl Drop for MountPoint {
+    fn drop(&mut self) {
+        // SAFETY: `new` made the mount point of this name, and it goes once.
+        unsafe { bindings::sysfs_remove_mount_point(kernel_kobj(), self.0.as_char_ptr()) };
+    }
+}
+
+/// Returns `/sys/kernel`.
+fn kernel_kobj() -> *mut bindings::kobject {
+    // SAFETY: The kernel sets it when it boots, before any module is loaded, and never again.
+    unsafe { bindings::kernel_kobj }
+}
+
+/// A registered file system type and its mount point. Both go when it is dropped, the type first.
+pub(crate) struct Registration<F: FileSystem> {
+    fs_type: &'static FsType<F>,
+    _mount_point: MountPoint,
+}
 
 impl<F: FileSystem> Registration<F> {
-    /// Lets `mount -t` find the type, and makes its mount point.
+    /// Lets `mount -t` find the type, and makes its mount point. Fails with `EBUSY` for a name that is
+    /// registered, or with the error of the mount point.
     pub(crate) fn new(fs_type: &'static FsType<F>) -> Result<Self> {
-        let name = F::MOUNT_POINT.as_char_ptr();
-        // SAFETY: `kernel_kobj` exists as long as the kernel runs; the name ends with a NUL.
-        to_result(unsafe { bindings::sysfs_create_mount_point(bindings::kernel_kobj, name) })?;
+        let mount_point = MountPoint::new(F::MOUNT_POINT)?;
         // SAFETY: The type is a static, and a module that registers it twice gets EBUSY.
-        let result = to_result(unsafe { bindings::register_filesystem(fs_type.0.get()) });
-        if result.is_err() {
-            // SAFETY: Made above.
-            unsafe { bindings::sysfs_remove_mount_point(bindings::kernel_kobj, name) };
-        }
-        result.map(|()| Self(fs_type))
+        to_result(unsafe { bindings::register_filesystem(fs_type.0.get()) })?;
+        Ok(Self {
+            fs_type,
+            _mount_point: mount_point,
+        })
     }
 }
 
 impl<F: FileSystem> Drop for Registration<F> {
     fn drop(&mut self) {
-        // SAFETY: Registered in `new`. The only error would be that it is not registered.
-        unsafe {
-            bindings::unregister_filesystem(self.0 .0.get());
-            bindings::sysfs_remove_mount_point(bindings::kernel_kobj, F::MOUNT_POINT.as_char_ptr());
-        }
+        // SAFETY: `new` registered the static. The only error would be that it is not registered.
+        unsafe { bindings::unregister_filesystem(self.fs_type.0.get()) };
     }
 }
 
@@ -161,7 +193,7 @@ impl<F: FileSystem> Tables<F> {
         parse_param: Some(parse_param),
         parse_monolithic: None,
         get_tree: Some(get_tree::<F>),
-        reconfigure: Some(reconfigure),
+        reconfigure: Some(reconfigure::<F>),
     };
 
     const SUPER: &'static bindings::super_operations = &bindings::super_operations {
@@ -180,20 +212,32 @@ impl<F: FileSystem> Tables<F> {
     };
 }
 
-/// The inode operations of the folder in which users may make and remove folders.
+/// Returns the inode operations of the folder in which users may make and remove folders.
 pub(crate) const fn mkdir_operations<F: FileSystem>() -> &'static bindings::inode_operations {
     Tables::<F>::MKDIR
 }
 
-/// The options behind the `s_fs_info` of a context or superblock.
+/// Returns the options at `info`; none when it is null.
 ///
 /// # Safety
 ///
-/// `info` is the `s_fs_info` of a context or superblock of this type, and nobody else uses the
-/// options for `'a`.
+/// - `info` is the `s_fs_info` of a context or superblock of this type: null, or from `init_fs_context`.
+/// - No other code uses the options for `'a`.
 unsafe fn options<'a>(info: *mut c_void) -> Option<&'a mut MountOptions> {
-    // SAFETY: By the contract it is null or came from `init_fs_context`.
+    // SAFETY: It is null or a boxed `MountOptions`, which no other code uses.
     unsafe { info.cast::<MountOptions>().as_mut() }
+}
+
+/// Drops the options at `info`, unless it is null.
+///
+/// # Safety
+///
+/// `info` is the `s_fs_info` of a context or superblock of this type, which ends.
+unsafe fn drop_options(info: *mut c_void) {
+    if !info.is_null() {
+        // SAFETY: `init_fs_context` made the box, and its one owner ends.
+        drop(unsafe { KBox::<MountOptions>::from_foreign(info) });
+    }
 }
 
 /// # Safety
@@ -201,13 +245,12 @@ unsafe fn options<'a>(info: *mut c_void) -> Option<&'a mut MountOptions> {
 /// Called by the VFS with a new context.
 unsafe extern "C" fn init_fs_context<F: FileSystem>(fc: *mut bindings::fs_context) -> c_int {
     from_result(|| {
-        let fc = fc.cast::<c::fs_context>();
+        // SAFETY: The context is new, and no other code uses it.
+        let fc = unsafe { &mut *fc.cast::<c::fs_context>() };
         let options = KBox::new(MountOptions::default(), GFP_KERNEL)?;
-        // SAFETY: By the contract. `free_context` or `kill_sb` drops the options.
-        unsafe {
-            (*fc).s_fs_info = options.into_foreign();
-            (*fc).ops = Tables::<F>::CONTEXT;
-        }
+        // `free_context` or `kill_sb` drops the options.
+        fc.s_fs_info = options.into_foreign();
+        fc.ops = Tables::<F>::CONTEXT;
         Ok(0)
     })
 }
@@ -216,12 +259,10 @@ unsafe extern "C" fn init_fs_context<F: FileSystem>(fc: *mut bindings::fs_contex
 ///
 /// Called by the VFS once with a context of ours.
 unsafe extern "C" fn free_context(fc: *mut c::fs_context) {
-    // SAFETY: A new superblock took the options away and left null.
+    // SAFETY: The VFS keeps the context until this function returns.
     let info = unsafe { (*fc).s_fs_info };
-    if !info.is_null() {
-        // SAFETY: From `init_fs_context`, and the context ends here.
-        drop(unsafe { KBox::<MountOptions>::from_foreign(info) });
-    }
+    // SAFETY: The context ends here; a new superblock took the options away and left null.
+    unsafe { drop_options(info) };
 }
 
 /// # Safety
@@ -229,10 +270,12 @@ unsafe extern "C" fn free_context(fc: *mut c::fs_context) {
 /// Called by the VFS with a context of ours and one parameter.
 unsafe extern "C" fn parse_param(fc: *mut c::fs_context, param: *mut c::fs_parameter) -> c_int {
     from_result(|| {
-        // SAFETY: The VFS calls the operations of a context one after the other.
-        let options = unsafe { options((*fc).s_fs_info) }.ok_or(EINVAL)?;
-        // SAFETY: The VFS passes a context of ours and a parameter that it keeps meanwhile.
-        unsafe { options.parse(fc, param) }?;
+        // SAFETY: The VFS calls the operations of a context one after the other, and keeps it.
+        let fc = unsafe { &mut *fc };
+        // SAFETY: It is the context's `s_fs_info`, which no other operation uses meanwhile.
+        let options = unsafe { options(fc.s_fs_info) }.ok_or(EINVAL)?;
+        // SAFETY: The log is the context's, and the VFS keeps the parameter meanwhile.
+        unsafe { options.parse(&raw mut fc.log, param) }?;
         Ok(0)
     })
 }
@@ -245,9 +288,9 @@ unsafe extern "C" fn get_tree<F: FileSystem>(fc: *mut c::fs_context) -> c_int {
         F::allowed()?;
         // SAFETY: The VFS passes a context of ours; `fill_super` fits its type.
         to_result(unsafe { c::get_tree_single(fc, Some(fill_super::<F>)) })?;
-        // SAFETY: `get_tree_single` set the root. A superblock that was there already takes the
-        // options that this mount names.
-        to_result(unsafe { reconfigure(fc) })?;
+        // SAFETY: `get_tree_single` set the root and left `s_umount` held. A superblock that was there
+        // already takes the options that this mount names.
+        to_result(unsafe { reconfigure::<F>(fc) })?;
         Ok(0)
     })
 }
@@ -255,18 +298,20 @@ unsafe extern "C" fn get_tree<F: FileSystem>(fc: *mut c::fs_context) -> c_int {
 /// # Safety
 ///
 /// Called with a context of ours whose root is set, while the superblock's `s_umount` is held.
-unsafe extern "C" fn reconfigure(fc: *mut c::fs_context) -> c_int {
-    // SAFETY: By the contract. A new superblock took the options and applied them already.
-    if let Some(new) = unsafe { options((*fc).s_fs_info) } {
-        // SAFETY: The root is valid; `s_umount` makes us the only user of its options.
-        unsafe {
-            let root = (*fc).root;
-            if let Some(old) = options((*(*root).d_sb).s_fs_info) {
-                old.update(new);
-            }
-            new.apply(root);
-        }
+unsafe extern "C" fn reconfigure<F: FileSystem>(fc: *mut c::fs_context) -> c_int {
+    // SAFETY: The VFS calls the operations of a context one after the other, and keeps it.
+    let fc = unsafe { &mut *fc };
+    // SAFETY: It is the context's `s_fs_info`. A new superblock took the options and applied them.
+    let Some(new) = (unsafe { options(fc.s_fs_info) }) else {
+        return 0;
+    };
+    // SAFETY: The context has a reference to the root, which is of this type.
+    let root = unsafe { Dentry::<F::Node>::from_raw(fc.root) };
+    // SAFETY: It is the superblock's `s_fs_info`; `s_umount` makes this function its only user.
+    if let Some(old) = unsafe { options(root.info()) } {
+        old.update(new);
     }
+    new.apply(root);
     0
 }
 
@@ -278,57 +323,48 @@ unsafe extern "C" fn fill_super<F: FileSystem>(
     _fc: *mut c::fs_context,
 ) -> c_int {
     from_result(|| {
-        let page_bits = bindings::PAGE_SHIFT as u8;
-        // SAFETY: The superblock is new and ours.
-        let root = unsafe {
-            (*sb).s_blocksize = bindings::PAGE_SIZE;
-            (*sb).s_blocksize_bits = page_bits;
-            (*sb).s_magic = F::MAGIC;
-            (*sb).s_maxbytes = i64::MAX;
-            (*sb).s_op = Tables::<F>::SUPER;
-            (*sb).s_time_gran = 1;
-            (*sb).s_iflags |= (bindings::SB_I_NOEXEC | bindings::SB_I_NODEV) as usize;
-            let inode = bindings::new_inode(sb);
-            if inode.is_null() {
-                return Err(ENOMEM);
-            }
-            (*inode).i_ino = 1;
-            bindings::simple_inode_init_ts(inode);
-            (*inode).i_mode = 0o040000 | ROOT_MODE;
-            (*inode).i_op = &raw const bindings::simple_dir_inode_operations;
-            (*inode).__bindgen_anon_3.i_fop = &raw const bindings::simple_dir_operations;
-            bindings::inc_nlink(inode);
-            // Takes over the inode, also when it fails.
-            let root = bindings::d_make_root(inode);
-            if root.is_null() {
-                return Err(ENOMEM);
-            }
-            (*sb).s_root = root;
-            root
-        };
-        // SAFETY: The superblock is not visible yet, so nobody else uses its options or its root.
-        unsafe {
-            if let Some(options) = options((*sb).s_fs_info) {
-                options.apply(root);
-            }
-            F::fill(&Dir::new(root, None))?;
+        // SAFETY: The superblock is new, and no other code uses what is set here.
+        let sb = unsafe { &mut *sb };
+        sb.s_blocksize = bindings::PAGE_SIZE;
+        sb.s_blocksize_bits = bindings::PAGE_SHIFT as u8;
+        sb.s_magic = F::MAGIC;
+        sb.s_maxbytes = i64::MAX;
+        sb.s_op = Tables::<F>::SUPER;
+        sb.s_time_gran = 1;
+        sb.s_iflags |= (bindings::SB_I_NOEXEC | bindings::SB_I_NODEV) as usize;
+        // SAFETY: The superblock stays as long as its inodes, and its nodes are of this type.
+        let inode = unsafe { NewInode::<F::Node>::new(sb, 1, 0o040000 | ROOT_MODE, None) }?;
+        inode.set_operations(&raw const bindings::simple_dir_inode_operations);
+        inode.set_file_operations(&raw const bindings::simple_dir_operations);
+        inode.get().add_link();
+        // SAFETY: It takes over the reference to a new inode, also when it fails.
+        let root = unsafe { bindings::d_make_root(inode.into_raw()) };
+        if root.is_null() {
+            return Err(ENOMEM);
         }
+        sb.s_root = root;
+        // SAFETY: The superblock has a reference to its root, whose nodes are of this type.
+        let root = unsafe { Dentry::<F::Node>::from_raw(root) };
+        // SAFETY: The superblock is not visible yet, so no other code uses its options.
+        if let Some(options) = unsafe { options(root.info()) } {
+            options.apply(root);
+        }
+        // SAFETY: The superblock is not visible yet, so its root cannot be reached.
+        F::fill(&unsafe { Dir::new(root, None) }?)?;
         Ok(0)
     })
 }
 
 /// # Safety
 ///
-/// Called by the VFS when nobody uses the superblock any more.
+/// Called by the VFS when no code uses the superblock any more.
 unsafe extern "C" fn kill_sb(sb: *mut bindings::super_block) {
-    // SAFETY: Nobody uses the superblock any more, so its `s_fs_info` is ours to take.
+    // SAFETY: No other code uses the superblock any more, so its `s_fs_info` is ours to take.
     let info = unsafe { mem::replace(&mut (*sb).s_fs_info, core::ptr::null_mut()) };
     // SAFETY: The superblock came from get_tree_single() and is killed once.
     unsafe { bindings::kill_anon_super(sb) };
-    if !info.is_null() {
-        // SAFETY: The superblock took it from its context.
-        drop(unsafe { KBox::<MountOptions>::from_foreign(info) });
-    }
+    // SAFETY: The superblock took it from its context, and has ended.
+    unsafe { drop_options(info) };
 }
 
 /// # Safety
@@ -338,8 +374,11 @@ unsafe extern "C" fn show_options(
     m: *mut bindings::seq_file,
     root: *mut bindings::dentry,
 ) -> c_int {
-    // SAFETY: By the contract. A remount at this moment may show either value.
-    let options = unsafe { (*(*root).d_sb).s_fs_info.cast::<MountOptions>().as_ref() };
+    // SAFETY: The root is valid, and the type of its nodes does not matter to `info`.
+    let info = unsafe { Dentry::<()>::from_raw(root) }.info();
+    // SAFETY: It is null or the options, which live as long as the superblock. A remount at this
+    // moment may show either value.
+    let options = unsafe { info.cast::<MountOptions>().as_ref() };
     if let Some(options) = options.copied() {
         // SAFETY: The VFS keeps the file `m` meanwhile.
         options.show(unsafe { SeqFile::from_raw(m) });
@@ -351,12 +390,14 @@ unsafe extern "C" fn show_options(
 ///
 /// Called by the VFS for the last reference to an inode: no file has it open.
 unsafe extern "C" fn evict_inode<F: FileSystem>(inode: *mut bindings::inode) {
-    // SAFETY: No file has the inode open, and the VFS evicts it once.
-    unsafe {
-        bindings::truncate_inode_pages_final(&raw mut (*inode).i_data);
-        bindings::clear_inode(inode);
-        dir::drop_node::<F::Node>(inode);
-    }
+    // SAFETY: No file has the inode open, and it is in no list any more: no other code uses it.
+    let inode = unsafe { &mut *inode };
+    // SAFETY: They are the pages of an inode that no file has open.
+    unsafe { bindings::truncate_inode_pages_final(&raw mut inode.i_data) };
+    // SAFETY: The inode has no pages any more, and the VFS evicts it once.
+    unsafe { bindings::clear_inode(inode) };
+    // SAFETY: The VFS evicts it once, and its node is of this type.
+    unsafe { dir::drop_node::<F::Node>(inode) };
 }
 
 /// # Safety
@@ -369,12 +410,12 @@ unsafe extern "C" fn mkdir<F: FileSystem>(
     _mode: bindings::umode_t,
 ) -> *mut bindings::dentry {
     let result = F::allowed().and_then(|()| {
-        // SAFETY: The name of a dentry whose parent is locked does not change.
-        let name = unsafe { dir::name_of(dentry) };
-        F::create(name, |node| {
+        // SAFETY: The VFS keeps the dentry, and its parent is locked.
+        let dentry = unsafe { Dentry::<F::Node>::from_raw(dentry) };
+        F::create(dentry.name(), |node| {
             // SAFETY: The parent is locked, and it is a folder where `mkdir` is possible.
-            let parent = unsafe { Dir::new((*dentry).d_parent, Some(0)) };
-            // SAFETY: The VFS holds the lock of `parent`, and `dentry` is negative and in it.
+            let parent = unsafe { Dir::new(dentry.parent(), Some(0)) }?;
+            // SAFETY: The VFS passed the dentry, a negative one in `parent`, to this `mkdir`.
             unsafe { parent.mkdir(dentry, FOLDER_MODE, node, F::fill_created) }
         })
     });
@@ -392,8 +433,11 @@ unsafe extern "C" fn rmdir<F: FileSystem>(
     dentry: *mut bindings::dentry,
 ) -> c_int {
     from_result(|| {
-        // SAFETY: The dentry is positive, its node has the type of this superblock.
-        let node = unsafe { dir::node_of::<F::Node>((*dentry).d_inode) }.ok_or(EPERM)?;
+        // SAFETY: The VFS keeps the dentry, whose parent is locked, and nodes are of this type.
+        let dentry = unsafe { Dentry::<F::Node>::from_raw(dentry) };
+        // SAFETY: The VFS keeps and locks the parent, whose superblock is the dentry's.
+        let parent = unsafe { Inode::<F::Node>::from_raw(parent) };
+        let node = dentry.inode().and_then(Inode::node).ok_or(EPERM)?;
         F::remove(node)?;
         // SAFETY: The VFS holds the locks of both, and `dentry` is a folder in `parent`.
         unsafe { dir::remove(parent, dentry) };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A folder whose content is told by a list: a name costs an inode when somebody looks it up, and not
+//! A folder whose content is told by a list: a name costs an inode once it is looked up, and not
 //! before.
 //!
 //! `fs::events_dir` implements the list. What was looked up once stays in the tree, as if it had been
@@ -8,15 +8,18 @@
 //! one kind of folder.
 //!
 //! Locks: the VFS holds the folder's inode lock during a lookup, shared with other lookups, and never
-//! during a removal from it. Who takes the lock alone has all that was looked up before in the tree.
+//! during a removal from it. A task that holds the lock alone has all that was looked up before in the
+//! tree.
 
 use super::{
     c,
     dir::{
-        name_of,
-        node_of,
         Dir,
         FolderTables, //
+    },
+    inode::{
+        Dentry,
+        Inode, //
     },
 };
 use core::{
@@ -30,7 +33,7 @@ use kernel::{
     prelude::*, //
 };
 
-/// What a name stands for.
+/// The file or folder that a name stands for.
 pub(crate) enum Listed<N> {
     /// A file.
     File {
@@ -60,25 +63,25 @@ pub(crate) struct Name<'a> {
     pub(crate) folder: bool,
 }
 
-/// Places of a list. One more fits into so many bits, for the folder itself.
+/// The number of places of a list. One more, for the folder itself, fits into `PLACE_BITS`.
 pub(crate) const PLACES: u16 = (1 << PLACE_BITS) - 1;
 const PLACE_BITS: u32 = 13;
 
 /// The node of a folder with a list.
 pub(crate) trait Listing: Send + Sync + Sized + 'static {
-    /// What is called `name` in the folder with this node, and its place.
+    /// Returns what is called `name` in the folder with this node, and its place.
     ///
     /// # Errors
     ///
     /// `ENOMEM`.
     fn look_up(&self, name: &[u8]) -> Result<Option<(u16, Listed<Self>)>>;
 
-    /// Calls `say` for each name whose place is `from` or behind it, in their order, until it answers
-    /// that it has no more room.
+    /// Calls `say` for each name whose place is `from` or a later one, in their order, until it returns
+    /// false: it has no more room.
     fn list(&self, from: u16, say: &mut dyn FnMut(&Name<'_>) -> bool);
 }
 
-/// The number of the inode at `place` of the folder with the number `parent`. It is known before the
+/// Returns the number of the inode at `place` of the folder with the number `parent`. It is known before the
 /// inode is made, so that `readdir` and `stat` say the same. The folders that are made with their
 /// instance have numbers of 32 bits; there are two levels of folders with lists below these.
 fn number_of(parent: u64, place: u16) -> u64 {
@@ -120,22 +123,17 @@ impl<N: Listing> Tables<N> {
 }
 
 impl<N: Listing> Dir<'_, N> {
-    /// Makes the folder `name` with the list of `node`.
+    /// Makes the folder `name` with the list of `node`. Fails with `ENOMEM`.
     pub(crate) fn listed(&self, name: &CStr, mode: u16, node: KBox<N>) -> Result {
         self.folder_with(name, mode, Tables::<N>::BOTH, Some(node), |_| Ok(()))
     }
 
-    /// Makes what was looked up as `dentry` in this folder.
+    /// Makes what was looked up as `dentry` in this folder. Fails with `ENOMEM`.
     ///
     /// # Safety
     ///
     /// `dentry` is the negative dentry that the VFS passed to a `lookup` operation in this folder.
-    unsafe fn enter_listed(
-        &self,
-        dentry: *mut bindings::dentry,
-        place: u16,
-        listed: Listed<N>,
-    ) -> Result {
+    unsafe fn enter_listed(&self, dentry: Dentry<'_, N>, place: u16, listed: Listed<N>) -> Result {
         let (inode, folder) = match listed {
             Listed::File {
                 mode,
@@ -147,15 +145,17 @@ impl<N: Listing> Dir<'_, N> {
                 (inode, true)
             }
         };
-        // SAFETY: The inode is new and ours; the folder's is valid. The dentry takes the reference to
-        // the inode, and other lookups may add links to this folder at the same time.
-        unsafe {
-            (*inode).i_ino = number_of((*self.inode()).i_ino, place);
-            bindings::d_add(dentry, inode);
-            c::rt_dentry_keep(dentry);
-            if folder {
-                c::rt_inode_add_link(self.inode());
-            }
+        inode
+            .get()
+            .set_number(number_of(self.inode().number(), place));
+        // SAFETY: The dentry is negative, and takes the reference to the inode.
+        unsafe { bindings::d_add(dentry.as_raw(), inode.into_raw()) };
+        // SAFETY: The dentry is positive now, and the VFS holds a reference to it.
+        unsafe { c::rt_dentry_keep(dentry.as_raw()) };
+        if folder {
+            // SAFETY: The folder's inode is valid. Other lookups may add links at the same time,
+            // which the function allows.
+            unsafe { c::rt_inode_add_link(self.inode().as_raw()) };
         }
         Ok(())
     }
@@ -170,24 +170,28 @@ unsafe extern "C" fn look_up<N: Listing>(
     dentry: *mut bindings::dentry,
     flags: c_uint,
 ) -> *mut bindings::dentry {
-    // SAFETY: By the contract: the parent keeps its node, and nobody renames.
-    let (node, name) = unsafe { (node_of::<N>(parent), name_of(dentry)) };
-    let found = match node.map(|node| node.look_up(name.to_bytes())) {
+    // SAFETY: The VFS keeps the folder, one of ours, during the call.
+    let folder = unsafe { Inode::<N>::from_raw(parent) };
+    // SAFETY: The VFS holds a reference to the dentry, which is in a folder of ours.
+    let looked_up = unsafe { Dentry::<N>::from_raw(dentry) };
+    let name = looked_up.name().to_bytes();
+    let (place, listed) = match folder.node().map(|node| node.look_up(name)) {
         Some(Ok(Some(found))) => found,
         Some(Err(error)) => return error.to_ptr(),
-        // SAFETY: By the contract. Who wants to make something needs the dentry to be told that he
-        // cannot.
-        _ if c::rt_lookup_makes(flags) => unsafe {
-            return bindings::simple_lookup(parent, dentry, flags);
-        },
-        // A name that is nothing leaves no dentry: who looks it up at the same moment, but after
-        // somebody made it something, would get that one.
+        // A caller that wants to make something needs the dentry to be told that it cannot.
+        _ if c::rt_lookup_makes(flags) => {
+            // SAFETY: These are the arguments that the VFS passed to a `lookup` operation.
+            return unsafe { bindings::simple_lookup(parent, dentry, flags) };
+        }
+        // A name that is nothing leaves no dentry: a lookup at the same moment, but after it was
+        // made something, would get that one.
         _ => return ENOENT.to_ptr(),
     };
-    let (place, listed) = found;
-    // SAFETY: The parent of the dentry is positive and locked, and by the contract the dentry is one
-    // that a lookup was given.
-    let result = unsafe { Dir::new((*dentry).d_parent, None).enter_listed(dentry, place, listed) };
+    // SAFETY: The parent of the dentry is a positive folder, and locked for this lookup.
+    let result = unsafe { Dir::new(looked_up.parent(), None) }.and_then(|dir| {
+        // SAFETY: The dentry is the negative one that this `lookup` was given, in this folder.
+        unsafe { dir.enter_listed(looked_up, place, listed) }
+    });
     match result {
         Ok(()) => ptr::null_mut(),
         Err(error) => error.to_ptr(),
@@ -205,40 +209,43 @@ unsafe extern "C" fn iterate<N: Listing>(
     context: *mut bindings::dir_context,
 ) -> c_int {
     from_result(|| {
-        // SAFETY: By the contract.
+        // SAFETY: The VFS passes an open folder and the context of the call.
         if !unsafe { c::rt_dir_emit_dots(file, context) } {
             return Ok(0);
         }
-        // SAFETY: An open file has an inode, whose node stays as long as it is open; the context is
-        // ours during the call.
-        let (node, number, at) = unsafe {
-            let inode = (*file).f_inode;
-            (node_of::<N>(inode), (*inode).i_ino, (*context).pos)
-        };
-        let from = at.saturating_sub(FIRST);
-        let (Some(node), Ok(from)) = (node, u16::try_from(from)) else {
+        // SAFETY: The VFS keeps the file, whose inode never changes, open during the call.
+        let inode = unsafe { (*file).f_inode };
+        // SAFETY: An open file keeps its inode, which is a folder of ours.
+        let folder = unsafe { Inode::<N>::from_raw(inode) };
+        // SAFETY: The VFS keeps the context, and no other code uses it, during the call.
+        let context = unsafe { &mut *context };
+        let number = folder.number();
+        let from = context.pos.saturating_sub(FIRST);
+        let (Some(node), Ok(from)) = (folder.node(), u16::try_from(from)) else {
             return Ok(0);
         };
-        // Anybody can seek to anywhere.
+        // A user can seek to anywhere.
         if from >= PLACES {
             return Ok(0);
         }
         node.list(from, &mut |name| {
             let bytes = name.text.as_bytes();
-            // SAFETY: The context is ours; the name is copied. Its length is that of an event's name.
-            unsafe {
-                (*context).pos = FIRST.wrapping_add(i64::from(name.place));
+            let pos = FIRST.wrapping_add(i64::from(name.place));
+            context.pos = pos;
+            // SAFETY: The context is valid, and `bytes.len()` bytes of the name are copied.
+            let room = unsafe {
                 c::rt_dir_emit(
                     context,
                     bytes.as_ptr(),
                     bytes.len() as c_int,
                     number_of(number, name.place),
                     name.folder,
-                ) && {
-                    (*context).pos = (*context).pos.wrapping_add(1);
-                    true
-                }
+                )
+            };
+            if room {
+                context.pos = pos.wrapping_add(1);
             }
+            room
         });
         Ok(0)
     })

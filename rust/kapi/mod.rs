@@ -14,6 +14,7 @@ pub(crate) mod dir;
 pub(crate) mod fs;
 pub(crate) mod grace;
 pub(crate) mod grace_ref;
+pub(crate) mod inode;
 pub(crate) mod kernel_btf;
 mod late;
 pub(crate) mod listing;

@@ -8,7 +8,8 @@
 
 use super::{
     c,
-    dir, //
+    dir,
+    inode::Dentry, //
 };
 use core::ptr;
 use kernel::{
@@ -62,7 +63,7 @@ pub(crate) const SPECS: &[c::fs_parameter_spec; 4] = &[
     },
 ];
 
-/// What one `mount` call named.
+/// The options that one `mount` call named.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct MountOptions {
     uid: Option<bindings::kuid_t>,
@@ -73,30 +74,39 @@ pub(crate) struct MountOptions {
 impl MountOptions {
     /// Takes over one parameter of the mount call.
     ///
+    /// # Errors
+    ///
+    /// `ENOPARAM` for one that is not known, `EINVAL` for a value that is none.
+    ///
     /// # Safety
     ///
-    /// `fc` and `param` are the valid arguments of a `parse_param` operation.
+    /// `log` is the log of the context, and `param` the parameter, of a `parse_param` operation.
     pub(crate) unsafe fn parse(
         &mut self,
-        fc: *mut c::fs_context,
+        log: *mut c::p_log,
         param: *mut c::fs_parameter,
     ) -> Result {
-        // SAFETY: All fields of the result are integers.
-        let mut got: c::fs_parse_result = unsafe { core::mem::zeroed() };
-        // SAFETY: `fc` and `param` are valid by the contract, `SPECS` ends with an empty entry.
-        let opt = unsafe { c::__fs_parse(&raw mut (*fc).log, SPECS.as_ptr(), param, &raw mut got) };
+        let mut got = c::fs_parse_result {
+            negated: false,
+            __bindgen_anon_1: c::fs_parse_result__bindgen_ty_1 {
+                boolean: c::__BindgenUnionField::new(),
+                int_32: c::__BindgenUnionField::new(),
+                uint_32: c::__BindgenUnionField::new(),
+                uint_64: c::__BindgenUnionField::new(),
+                uid: c::__BindgenUnionField::new(),
+                gid: c::__BindgenUnionField::new(),
+                bindgen_union_field: 0,
+            },
+        };
+        // SAFETY: `log` and `param` are valid (see above), `SPECS` ends with an empty entry.
+        let opt = unsafe { c::__fs_parse(log, SPECS.as_ptr(), param, &raw mut got) };
         to_result(opt)?;
-        let value = &got.__bindgen_anon_1;
+        // The parsers of all three options fill the first 32 bits: a number, or one in a structure.
+        let val = got.__bindgen_anon_1.bindgen_union_field as u32;
         match u8::try_from(opt) {
-            // SAFETY: fs_param_is_gid() filled this field.
-            Ok(GID) => self.gid = Some(unsafe { *value.gid.as_ref() }),
-            // SAFETY: fs_param_is_uid() filled this field.
-            Ok(UID) => self.uid = Some(unsafe { *value.uid.as_ref() }),
-            Ok(MODE) => {
-                // SAFETY: fs_param_is_u32() filled this field.
-                let mode = unsafe { *value.uint_32.as_ref() };
-                self.mode = Some(mode as u16 & ALL_BITS);
-            }
+            Ok(GID) => self.gid = Some(bindings::kgid_t { val }),
+            Ok(UID) => self.uid = Some(bindings::kuid_t { val }),
+            Ok(MODE) => self.mode = Some(val as u16 & ALL_BITS),
             _ => return Err(EINVAL),
         }
         Ok(())
@@ -109,20 +119,13 @@ impl MountOptions {
         self.mode = newer.mode.or(self.mode);
     }
 
-    /// Gives the root folder its mode, and all files and folders below the named owner.
-    ///
-    /// # Safety
-    ///
-    /// `root` is the root dentry of a superblock that cannot go away during the call.
-    pub(crate) unsafe fn apply(&self, root: *mut bindings::dentry) {
-        if let Some(mode) = self.mode {
-            // SAFETY: A root dentry has an inode.
-            let inode = unsafe { &mut *(*root).d_inode };
-            inode.i_mode = (inode.i_mode & !ALL_BITS) | mode;
+    /// Gives the root folder its mode, and to it and all below it the owner that is named.
+    pub(crate) fn apply<N: Send + Sync + 'static>(&self, root: Dentry<'_, N>) {
+        if let (Some(mode), Some(inode)) = (self.mode, root.inode()) {
+            inode.set_mode((inode.mode() & !ALL_BITS) | mode);
         }
         if self.uid.is_some() || self.gid.is_some() {
-            // SAFETY: By the contract.
-            unsafe { dir::chown_tree(root, self.uid, self.gid) };
+            dir::chown_tree(root, self.uid, self.gid);
         }
     }
 
