@@ -20,17 +20,18 @@ use super::writer::ReserveError;
 pub(super) struct WriterSide<P: Port> {
     /// Where the next event goes.
     pub(super) pos: P::Local,
-    /// Writers active, the interrupted ones included. When there are none and the fast paths are free, the
-    /// sub-buffer of the position has been published into, all before it are closed, no event in it
-    /// became padding, and the event that ends at the position has the time of level 0 (I14).
+    /// Writers active, the interrupted ones included. When there are none and the fast paths are
+    /// free, the sub-buffer of the position has been published into, all before it are closed, no
+    /// event in it became padding, and the event that ends at the position has the time of level 0
+    /// (I14).
     pub(super) nest: Nest<P::Local>,
     /// Address of the [`SubBuf`] of the position (I13). The first writer in it stores it.
     pub(super) live_subbuf: P::Local,
     /// That of its memory, likewise.
     pub(super) live_base: P::Local,
     pub(super) times: Times<P::Local>,
-    /// The slot word of a sub-buffer as it was opened, of late, only to save a division: used when its
-    /// sequence number is the wanted one.
+    /// The slot word of a sub-buffer as it was opened, of late, only to save a division: used when
+    /// its sequence number is the wanted one.
     pub(super) hint: P::Local,
     /// First sub-buffer that is not closed yet.
     pub(super) closing: P::Local,
@@ -90,8 +91,8 @@ pub(super) struct SharedSide<P: Port> {
     /// The sub-buffer that a writer may take for a detached one. The reader writes it, and only
     /// while no slot is detached.
     pub(super) spare: P::Shared,
-    /// The sub-buffer at whose opening the writer tells somebody: see [`super::mark`]. Readers, under
-    /// their lock.
+    /// The sub-buffer at whose opening the writer tells somebody: see [`super::mark`]. Readers,
+    /// under their lock.
     pub(super) watermark: P::Shared,
     parts: QuiescedCell<Parts<P>>,
 }
@@ -125,12 +126,12 @@ impl<T> Deref for QuiescedCell<T> {
     }
 }
 
-/// What a writer sees of a ring by one load, before it enters: whether recording is on, and what the owner
-/// of the ring has left for its writers.
+/// What a writer sees of a ring by one load, before it enters: whether recording is on, and what
+/// the owner of the ring has left for its writers.
 ///
-/// The lowest bits say why recording is off. While it is on they are 0, and the gate is the word that was
-/// left. While it is off the highest bit is never set, so that a writer who wants a word that has it has
-/// one thing to ask.
+/// The lowest bits say why recording is off. While it is on they are 0, and the gate is the word
+/// that was left. While it is off the highest bit is never set, so that a writer who wants a word
+/// that has it has one thing to ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct GateWord(u64);
 
@@ -346,8 +347,8 @@ impl<P: Port> CpuRing<P> {
         Ok((ring, state))
     }
 
-    /// Empties the ring and sets its counters to 0. A ring that was broken is whole again. The reader
-    /// keeps its sub-buffer, which others may have mapped, as the spare.
+    /// Empties the ring and sets its counters to 0. A ring that was broken is whole again. The
+    /// reader keeps its sub-buffer, which others may have mapped, as the spare.
     ///
     /// # Safety
     ///
@@ -407,8 +408,8 @@ impl<P: Port> CpuRing<P> {
         self.s.watermark.store(0);
     }
 
-    /// The position is in this sub-buffer, which nobody has published into, as far as writers know, and
-    /// which is open as number `seq`.
+    /// The position is in this sub-buffer, which nobody has published into, as far as writers know,
+    /// and which is open as number `seq`.
     pub(super) fn begin_live(&self, seq: Seq, index: SubBufIndex) {
         self.w
             .hint
@@ -422,8 +423,9 @@ impl<P: Port> CpuRing<P> {
 
     /// An event begins in sub-buffer `seq`, which is `subbuf`. For the writer of that event.
     ///
-    /// Those who interrupt it may be in a later one already. What is remembered then changes, and does not
-    /// become the same again: the sub-buffers from this writer's on are open until it has left.
+    /// Those who interrupt it may be in a later one already. What is remembered then changes, and
+    /// does not become the same again: the sub-buffers from this writer's on are open until it has
+    /// left.
     #[inline]
     pub(super) fn enter_subbuf(&self, seq: Seq, subbuf: &SubBuf<P>) {
         for (word, now) in [
@@ -441,9 +443,9 @@ impl<P: Port> CpuRing<P> {
     #[inline(always)]
     pub(super) fn live_subbuf(&self) -> &SubBuf<P> {
         let address = self.w.live_subbuf.get() as usize;
-        // SAFETY: the address of one of our sub-buffers, exposed by `address`: `begin_at` and `keep`
-        // make it so when the ring gets its sub-buffers, and `enter_subbuf` is given one of them. They
-        // go while nobody uses the ring.
+        // SAFETY: the address of one of our sub-buffers, exposed by `address`: `begin_at` and
+        // `keep` make it so when the ring gets its sub-buffers, and `enter_subbuf` is given one of
+        // them. They go while nobody uses the ring.
         unsafe { &*core::ptr::with_exposed_provenance(address) }
     }
 
@@ -477,8 +479,8 @@ impl<P: Port> CpuRing<P> {
             .wrapping_mul(n)
     }
 
-    /// Makes all slots empty, as they are before number `first`, which belongs into slot 0. They get
-    /// the sub-buffers behind the spare in turn.
+    /// Makes all slots empty, as they are before number `first`, which belongs into slot 0. They
+    /// get the sub-buffers behind the spare in turn.
     pub(super) fn empty_slots(&self, first: Seq, spare: SubBufIndex) {
         let held = first.wrapping_sub(self.slot_count());
         let mut index = spare;

@@ -20,8 +20,9 @@ pub(crate) struct DecodedEvent<'a> {
     pub(crate) payload: &'a [u8],
 }
 
-/// The event at `offset`, where the time so far is `time`, if it is of the kind that most are: nothing but a
-/// header in front of the payload. Nothing else is an answer, not even that it is malformed.
+/// The event at `offset`, where the time so far is `time`, if it is of the kind that most are:
+/// nothing but a header in front of the payload. Nothing else is an answer, not even that it is
+/// malformed.
 #[inline(always)]
 pub(crate) fn usual(data: &[u8], offset: usize, time: u64) -> Option<DecodedEvent<'_>> {
     let (header, rest) = data.get(offset..)?.split_first_chunk()?;

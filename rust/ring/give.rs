@@ -2,8 +2,8 @@
 //! A whole sub-buffer leaves the ring, for a reader who keeps its memory.
 //!
 //! Only what writers have left can go. The reader brings other memory of the same size, so that the
-//! ring never has less; it is exchanged while the sub-buffer is the reader's own, and what writers later
-//! find in that place comes to them with the CAS that gives the sub-buffer back.
+//! ring never has less; it is exchanged while the sub-buffer is the reader's own, and what writers
+//! later find in that place comes to them with the CAS that gives the sub-buffer back.
 //!
 //! A reader without room for a whole sub-buffer gets a copy of the events that fit, and no other is
 //! consumed.
@@ -26,7 +26,8 @@ pub(crate) enum PartialTake {
 }
 
 impl<P: Port> Reader<'_, P> {
-    /// The next unread data if writers have left its sub-buffer, so that nothing more comes into it.
+    /// The next unread data if writers have left its sub-buffer, so that nothing more comes into
+    /// it.
     pub(crate) fn whole(&mut self) -> Result<Option<UnreadData>, Busy> {
         let Some(unread) = self.unread()? else {
             return Ok(None);
@@ -45,10 +46,10 @@ impl<P: Port> Reader<'_, P> {
     }
 
     /// Consumes all unread data of the next sub-buffer; `image` becomes an image of it: a whole
-    /// sub-buffer with its header, unused bytes zero. Of a sub-buffer that writers have left, and of which
-    /// nothing was read before, it gets the memory itself, and the ring gets the memory of `image`:
-    /// nothing is copied. Not so when memory `stays` in the ring, nor in a broken one, whose words may
-    /// not be true.
+    /// sub-buffer with its header, unused bytes zero. Of a sub-buffer that writers have left, and
+    /// of which nothing was read before, it gets the memory itself, and the ring gets the memory of
+    /// `image`: nothing is copied. Not so when memory `stays` in the ring, nor in a broken one,
+    /// whose words may not be true.
     ///
     /// Says whether there was any; not if `image` has another size, which then stays as it is.
     pub(crate) fn take(&mut self, image: &mut P::Memory, stays: bool) -> Result<bool, Busy> {
@@ -74,7 +75,8 @@ impl<P: Port> Reader<'_, P> {
     }
 
     /// Consumes the next unread events of one sub-buffer that fit into `room` bytes, the header
-    /// included. `image` becomes an image of a sub-buffer with these alone, and nothing leaves the ring.
+    /// included. `image` becomes an image of a sub-buffer with these alone, and nothing leaves the
+    /// ring.
     ///
     /// [`PartialTake::Empty`] also if `image` has another size than a sub-buffer.
     pub(crate) fn take_part(
@@ -96,8 +98,8 @@ impl<P: Port> Reader<'_, P> {
         Ok(copied.map_or(PartialTake::Empty, |()| PartialTake::Taken))
     }
 
-    /// As much of `unread` as fits into `room` bytes: whole events, each with the records in front of
-    /// it that tell its time. `None` if the first one does not.
+    /// As much of `unread` as fits into `room` bytes: whole events, each with the records in front
+    /// of it that tell its time. `None` if the first one does not.
     fn first_of(&self, unread: &UnreadData, room: usize) -> Option<UnreadData> {
         let (begin, end) = (unread.offset as usize, unread.end as usize);
         if end.saturating_sub(begin) <= room {
@@ -138,8 +140,8 @@ impl<P: Port> Reader<'_, P> {
         }
         let cur = *self.state.current.as_ref().filter(|cur| !cur.attached)?;
         let subbuf = self.ring.subbuf(cur.index)?;
-        // SAFETY: it is the reader's own, and detached: writers have left it. No address of its bytes is
-        // held here.
+        // SAFETY: it is the reader's own, and detached: writers have left it. No address of its
+        // bytes is held here.
         unsafe { subbuf.exchange(image) };
         self.consume(unread.seq, unread.end, unread.time, unread.events);
         // What the sub-buffer says of its bytes is true no more.

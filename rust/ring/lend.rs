@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-//! The reader's sub-buffer for somebody who looks at its memory itself: which one it is, how he goes on
-//! to the next, and what else such a reader wants to know of the ring.
+//! The reader's sub-buffer for somebody who looks at its memory itself: which one it is, how he
+//! goes on to the next, and what else such a reader wants to know of the ring.
 //!
-//! The sub-buffers have names for that, their ids, which stay as long as the memory stays in the ring.
-//! The reader's is not written to before what is behind it is consumed, but for new events behind
-//! those that are there (I8): that is why it can be looked at with no lock.
+//! The sub-buffers have names for that, their ids, which stay as long as the memory stays in the
+//! ring. The reader's is not written to before what is behind it is consumed, but for new events
+//! behind those that are there (I8): that is why it can be looked at with no lock.
 
 use super::cursor::Cursor;
 use super::port::{LocalWord, Memory as _, Port};
@@ -34,8 +34,8 @@ pub(crate) struct Turnover {
     pub(crate) lost: u64,
 }
 
-/// The names of the sub-buffers: they follow each other, beginning with the one that was the reader's
-/// when they were given.
+/// The names of the sub-buffers: they follow each other, beginning with the one that was the
+/// reader's when they were given.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ids {
     first: u32,
@@ -81,10 +81,10 @@ impl<P: Port> Reader<'_, P> {
         Some(self.ring.subbuf(ids.index(id)?)?.memory())
     }
 
-    /// Consumes what is unread in the reader's sub-buffer, or if that is nothing in the next one that
-    /// has something, and leaves it there to be looked at. Says whether there was something. If not, the
-    /// sub-buffer stays the same, unless writers came meanwhile: then it may be the next one, where
-    /// nothing is yet. [`Self::lent`] tells.
+    /// Consumes what is unread in the reader's sub-buffer, or if that is nothing in the next one
+    /// that has something, and leaves it there to be looked at. Says whether there was something.
+    /// If not, the sub-buffer stays the same, unless writers came meanwhile: then it may be the
+    /// next one, where nothing is yet. [`Self::lent`] tells.
     pub(crate) fn lend(&mut self) -> Result<bool, Busy> {
         if !self.has_unread() {
             return Ok(false);
@@ -156,8 +156,8 @@ impl<P: Port> Reader<'_, P> {
     }
 }
 
-/// Says in the header that `lost` events are missing in front of the sub-buffer, and how many behind
-/// its data if there is room.
+/// Says in the header that `lost` events are missing in front of the sub-buffer, and how many
+/// behind its data if there is room.
 ///
 /// # Safety
 ///

@@ -21,17 +21,18 @@
 //! - I5: a Full slot has its final commit and no writer.
 //! - I6: DETACH is on at most one slot, the reader's current one, and is set once.
 //! - I7: a sub-buffer is in exactly one slot, or the spare, or the reader's current one.
-//! - I8: behind its commit the reader's current sub-buffer is not touched by the reader while writers
-//!   are in it, up to its commit by no writer.
+//! - I8: while writers are in the reader's current sub-buffer, the reader touches no byte of it
+//!   after its commit; no writer touches a byte up to its commit.
 //! - I9: `base` of the next sub-buffer is `base` plus the events of this one.
-//! - I10: when the position is in `own`, the event that ends there has the time of level 0; when it is in
-//!   `inner`, that of the level there.
+//! - I10: when the position is in `own`, the event that ends there has the time of level 0; when it
+//!   is in `inner`, that of the level there.
 //! - I11: written = read + overrun + remaining, whenever no writer is active.
 //! - I12: the reader never makes a writer refuse.
-//! - I13: a writer that interrupted nobody finds in `live_subbuf` and `live_base` the sub-buffer of the
-//!   position and its memory, or the fast paths are not free.
-//! - I14: while no writer is active and the fast paths are free, the position is in `own`, all is published
-//!   up to it, all sub-buffers before are closed, and no event of its sub-buffer became padding.
+//! - I13: a writer that interrupted no other finds in `live_subbuf` and `live_base` the sub-buffer
+//!   of the position and its memory, or the fast paths are not free.
+//! - I14: while no writer is active and the fast paths are free, the position is in `own`, all is
+//!   published up to it, all sub-buffers before are closed, and no event of its sub-buffer became
+//!   padding.
 //!
 //! # Memory order
 //!

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 //! How many writers are active on a CPU, and whether one of them has to take the slow paths.
 //!
-//! The word counts the active writers. Beside the count it has one bit, [`SLOW`], which whoever does
-//! something sets that the fast paths know nothing of. A writer that finds exactly 1 behind its own entry
-//! knows by that one comparison that it interrupts nobody, that nobody has come in between, and that no
-//! earlier writer left anything behind.
+//! The word counts the active writers. Beside the count it has one bit, [`SLOW`], which whoever
+//! does something sets that the fast paths know nothing of. A writer that finds exactly 1 behind
+//! its own entry knows by that one comparison that it interrupts nobody, that nobody has come in
+//! between, and that no earlier writer left anything behind.
 //!
-//! Only the outermost writer clears the bit, and in front of its look at what there is to do: who comes
-//! behind that sets it again.
+//! Only the outermost writer clears the bit, and in front of its look at what there is to do: who
+//! comes behind that sets it again.
 
 use super::port::LocalWord;
 
@@ -35,7 +35,8 @@ impl<L: LocalWord> Nest<L> {
         self.0.increment();
     }
 
-    /// Whether the caller, who is active, is the only one that has been since the fast paths were free.
+    /// Whether the caller, who is active, is the only one that has been since the fast paths were
+    /// free.
     #[inline(always)]
     pub(super) fn is_alone(&self) -> bool {
         self.0.is_one()
@@ -50,7 +51,8 @@ impl<L: LocalWord> Nest<L> {
     /// The fast paths are not to be gone any more. For active writers.
     #[inline]
     pub(super) fn go_slow(&self) {
-        // Whoever comes between load and store leaves the count as it was, and sets the bit at most.
+        // Whoever comes between load and store leaves the count as it was, and sets the bit at
+        // most.
         self.0.set(self.0.get() | SLOW);
     }
 
@@ -67,15 +69,15 @@ impl<L: LocalWord> Nest<L> {
         self.0.set(1);
     }
 
-    /// The outermost writer ends. Not so when the fast paths are not free, because somebody has come since
-    /// its look: then [`Self::begin_look`] follows.
+    /// The outermost writer ends. Not so when the fast paths are not free, because somebody has
+    /// come since its look: then [`Self::begin_look`] follows.
     #[inline(always)]
     pub(super) fn leave(&self) -> bool {
         self.0.decrement_to_zero()
     }
 
-    /// The outermost writer ends; the next one takes the slow paths. Whoever has come since the look may
-    /// have left something to do.
+    /// The outermost writer ends; the next one takes the slow paths. Whoever has come since the
+    /// look may have left something to do.
     #[inline]
     pub(super) fn leave_slow(&self) {
         self.0.set(SLOW);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 //! The size of a payload as a writer wants it: in one word, ready for the position.
 //!
-//! Most payloads have more than 8 bytes and so few that the event's header holds their length. Of these the
-//! word says how many 4-byte words they are, and nobody has to ask which kind it is: any other size makes a
-//! word that fits in no sub-buffer, so that the fast path to reserve declines it for want of
-//! room. A caller in C makes the word at compile time where it knows the size.
+//! Most payloads have more than 8 bytes and so few that the event's header holds their length. Of
+//! these the word says how many 4-byte words they are, and nobody has to ask which kind it is: any
+//! other size makes a word that fits in no sub-buffer, so that the fast path to reserve declines it
+//! for want of room. A caller in C makes the word at compile time where it knows the size.
 
 use super::wire::EventSize;
 
@@ -43,8 +43,8 @@ impl PackedSize {
         self.0
     }
 
-    /// The 4-byte words of the event behind its header; too many for any sub-buffer unless the size is a
-    /// usual one.
+    /// The 4-byte words of the event behind its header; too many for any sub-buffer unless the size
+    /// is a usual one.
     #[inline(always)]
     pub(super) const fn words(self) -> u64 {
         self.0

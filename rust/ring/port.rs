@@ -90,8 +90,8 @@ pub(crate) unsafe trait Port: 'static {
     /// Orders earlier loads before later loads (`smp_rmb()`).
     fn read_barrier();
 
-    /// The address of the byte `BYTES` behind the 4-byte words from `base` on, so many. It is made once,
-    /// and the compiler keeps it, not what it is made of.
+    /// The address of the byte `BYTES` behind the 4-byte words from `base` on, so many. It is made
+    /// once, and the compiler keeps it, not what it is made of.
     ///
     /// # Safety
     ///

@@ -94,8 +94,8 @@ impl Layout {
         self.one_seq.trailing_zeros()
     }
 
-    /// The largest sequence number that both a slot can hold and a position that has a level of nesting
-    /// in its upper bits.
+    /// The largest sequence number that both a slot can hold and a position that has a level of
+    /// nesting in its upper bits.
     pub(crate) const fn max_seq(self) -> Seq {
         let bits = u64::BITS
             .wrapping_sub(LEVEL_BITS)

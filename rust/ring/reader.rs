@@ -46,8 +46,8 @@ pub(crate) struct Reader<'a, P: Port> {
 }
 
 impl CurrentSubBuf {
-    /// Establishes the loss in front of it, once. `serial` is the number of the event that the reader
-    /// expects next.
+    /// Establishes the loss in front of it, once. `serial` is the number of the event that the
+    /// reader expects next.
     #[inline(always)]
     fn count<P: Port>(&mut self, subbuf: &SubBuf<P>, serial: &mut u64) {
         if self.counted {
@@ -122,7 +122,8 @@ impl<P: Port> Reader<'_, P> {
         self.find()
     }
 
-    /// The same, for who uses the answer at once: put into its caller it need not go through memory.
+    /// The same, for who uses the answer at once: put into its caller it need not go through
+    /// memory.
     #[inline(always)]
     pub(super) fn find(&mut self) -> Result<Option<UnreadData>, Busy> {
         for _ in 0..MAX_TURNS {
@@ -239,8 +240,8 @@ impl<P: Port> Reader<'_, P> {
         copied.map_or(0, |()| len)
     }
 
-    /// Fills `out` with what is at `offset`; it ends at most at `unread.end`. `None` when `unread` is out
-    /// of date.
+    /// Fills `out` with what is at `offset`; it ends at most at `unread.end`. `None` when `unread`
+    /// is out of date.
     fn copy_from(&self, unread: &UnreadData, offset: u32, out: &mut [u8]) -> Option<()> {
         let current = self.state.current.as_ref();
         let index = current.filter(|c| c.seq == unread.seq)?.index;

@@ -15,7 +15,7 @@ use super::wire::{self, EventSize};
 use super::writer::{FastCommit, Writer};
 
 /// Bytes in the ring that belong to one writer. Dropping it discards the event: half an event is
-/// never published. To forget one stalls publication on this CPU and breaks no memory.
+/// never published. Forgetting one stalls publication on this CPU and breaks no memory.
 #[must_use = "an event that is not committed is discarded"]
 pub(crate) struct Reservation<'a, P: Port> {
     pub(super) writer: Writer<'a, P>,
@@ -24,7 +24,7 @@ pub(crate) struct Reservation<'a, P: Port> {
     pub(super) prefix: EventPrefix,
 }
 
-/// What stands in front of the payload: a time record, a length word.
+/// What precedes the payload besides the header: whether a time record, whether a length word.
 #[derive(Clone, Copy)]
 pub(super) struct EventPrefix(u64);
 
@@ -32,7 +32,7 @@ const STAMPED: u64 = 1;
 const LONG: u64 = 2;
 
 impl EventPrefix {
-    /// A header and no more.
+    /// Only a header.
     pub(super) const PLAIN: Self = Self(0);
 
     #[inline(always)]
@@ -44,14 +44,14 @@ impl EventPrefix {
     const fn is_plain(self) -> bool {
         self.0 == Self::PLAIN.0
     }
-    /// Bytes of the header and of the length word.
+    /// Returns the bytes of the header and of the length word.
     fn header(self) -> u32 {
         match self.0 & LONG {
             0 => 4,
             _ => 8,
         }
     }
-    /// Bytes of the time record.
+    /// Returns the bytes of the time record.
     fn record(self) -> u32 {
         match self.0 & STAMPED {
             0 => 0,
@@ -61,43 +61,47 @@ impl EventPrefix {
 }
 
 impl<'a, P: Port> Reservation<'a, P> {
-    /// The payload, of unknown content.
+    /// Returns the payload, whose content is unknown.
     #[inline(always)]
     pub(crate) fn payload(&mut self) -> &mut [u8] {
-        // SAFETY: `len` bytes from `payload` are ours since D until we leave, inside initialised
-        // memory of the ring that `writer` borrows; `&mut self` keeps it the only reference.
+        // SAFETY: `len` bytes from `payload` are this writer's from D until it leaves, inside
+        // initialised memory of the ring that `writer` borrows; `&mut self` keeps it the only
+        // reference.
         unsafe { slice::from_raw_parts_mut(self.payload.as_ptr(), self.len) }
     }
 
-    /// Makes the event final. Says what is to be told: the outermost writer publishes the events of
-    /// all.
+    /// Commits the event. Returns what the caller has to tell readers: the outermost writer
+    /// publishes the events of all.
     #[inline(always)]
     pub(crate) fn commit(self) -> Publication {
         let this = ManuallyDrop::new(self);
         this.writer.exit()
     }
 
-    /// Gives the event up. Says, as [`Self::commit`] does, what is to be told: events of writers that
-    /// came in between. At the beginning of a sub-buffer it may tell without need.
+    /// Discards the event. Returns, as [`Self::commit`] does, what the caller has to tell readers:
+    /// events of writers that came in between. At the start of a sub-buffer it may do so without
+    /// need.
     #[inline(always)]
     pub(crate) fn discard(self) -> Publication {
         let this = ManuallyDrop::new(self);
         this.give_up()
     }
 
-    /// For a writer in C: the payload, and a token of two bits that [`Self::from_raw`] wants back.
+    /// Takes the reservation apart for a writer in C. Returns the payload, and a token of two bits
+    /// that [`Self::from_raw`] wants back.
     #[inline(always)]
     pub(crate) fn into_raw(self) -> (NonNull<u8>, u64) {
         let this = ManuallyDrop::new(self);
         (this.payload, this.prefix.0)
     }
 
-    /// The reservation that [`Self::into_raw`] took apart.
+    /// Returns the reservation that [`Self::into_raw`] took apart.
     ///
     /// # Safety
     ///
-    /// `payload` and `token` are from one `into_raw` of this writer's ring, used once, and the
-    /// reservations made since then on this CPU are over (I2).
+    /// - `payload` and `token` are from one `into_raw` of this writer's ring.
+    /// - They are used once.
+    /// - The reservations made since then on this CPU are over (I2).
     #[inline(always)]
     pub(crate) unsafe fn from_raw(writer: Writer<'a, P>, payload: NonNull<u8>, token: u64) -> Self {
         let mut this = Self {
@@ -118,8 +122,8 @@ impl<P: Port> Drop for Reservation<'_, P> {
 }
 
 impl<P: Port> Reservation<'_, P> {
-    /// Discards: the bytes go back if nobody has written behind them, else they become padding that
-    /// keeps the time chain.
+    /// Discards the event: the bytes go back if no writer has written after them, else they become
+    /// padding that keeps the time chain.
     fn give_up(&self) -> Publication {
         match self
             .prefix
@@ -132,15 +136,16 @@ impl<P: Port> Reservation<'_, P> {
         }
     }
 
-    /// The way of most events that are given up: a header and no more, and nobody has come since the writer
-    /// entered, nor does before it is done. Then all is as it was in front of the event, down to the time
-    /// of the one in front. Says what is to be told, if it has left.
+    /// Discards an event of the most frequent kind: it has only a header, and no writer has come
+    /// since its own entered, nor does before this is done. Then all is as it was before the event,
+    /// down to the time of the one before it. Returns what the caller has to tell readers, if the
+    /// writer has left.
     #[inline(always)]
     fn give_up_fast(&self) -> Option<Publication> {
         let ring = self.writer.ring;
         let w = &ring.w;
         let pos = Pos(w.pos.get());
-        // Behind the load: the position is that behind our event.
+        // After the load: the position is the end of our event.
         if !w.nest.is_alone() {
             return None;
         }
@@ -158,7 +163,7 @@ impl<P: Port> Reservation<'_, P> {
         })
     }
 
-    /// As [`Self::give_up`], for all events.
+    /// Discards any event, as [`Self::give_up`] says.
     #[cold]
     #[inline(never)]
     fn give_up_slow(&self) -> Publication {
@@ -173,8 +178,8 @@ impl<P: Port> Reservation<'_, P> {
             .wrapping_sub(self.prefix.header())
             .wrapping_sub(self.prefix.record());
         let end = start.wrapping_add(total);
-        // Before the cmpxchg: behind it the position may be met once more, and our time is not that of the
-        // event in front of it.
+        // Before the cmpxchg: after it the position may be met once more, and our time is not that
+        // of the event that ends there.
         w.nest.go_slow();
         w.times.forget();
         let pos = Pos(w.pos.get());
@@ -187,7 +192,7 @@ impl<P: Port> Reservation<'_, P> {
         let published = ring
             .open_subbuf(layout.seq(pos))
             .map_or(back, |subbuf| subbuf.committed());
-        // Nothing is new when everything in front of us had been published and nothing has come
+        // Nothing is new when everything before our event had been published and nothing has come
         // since. The position is read last: a writer that comes before we leave publishes nothing
         // itself, and one that comes later does.
         let same = layout.seq(published) == layout.seq(back) && layout.offset(published) == start;
@@ -197,8 +202,8 @@ impl<P: Port> Reservation<'_, P> {
         }
     }
 
-    /// Bytes of payload that there is room for. The event's own header says so, which nobody else
-    /// changes before we leave.
+    /// Returns for how many bytes of payload there is room. The event's own header says so, which
+    /// no other writer changes before we leave.
     fn room(&self) -> u32 {
         let word = self.header();
         match self.prefix.0 & LONG {
@@ -207,7 +212,7 @@ impl<P: Port> Reservation<'_, P> {
         }
     }
 
-    /// The word in front of the payload.
+    /// Returns the word before the payload: the header, or the length word after it.
     fn header(&self) -> u32 {
         // SAFETY: a word of the header precedes the payload, in the same memory (`begin_event`).
         let word = unsafe { self.payload.cast::<u32>().sub(1) };
@@ -216,7 +221,7 @@ impl<P: Port> Reservation<'_, P> {
         unsafe { word.read() }
     }
 
-    /// Bytes from the time record to the end of the payload.
+    /// Returns the bytes from the time record to the end of the payload.
     fn total(&self) -> u32 {
         let front = self.prefix.record().wrapping_add(self.prefix.header());
         self.room().wrapping_add(front)
@@ -232,8 +237,8 @@ impl<P: Port> Reservation<'_, P> {
     fn pad(&self, start: u32, total: u32) {
         let ring = self.writer.ring;
         let time = ring.w.times.time_of(ring.w.nest.level());
-        // It is in an open one: we have not left it. Others are not to be looked at, the reader may be
-        // exchanging their memory.
+        // The event is in an open sub-buffer: we have not left it. Others must not be looked at:
+        // the reader may be exchanging their memory.
         let last = ring.layout.seq(Pos(ring.w.pos.get()));
         let first = ring.w.closing.get();
         let mut open = (first..=last).filter_map(|seq| {
@@ -248,13 +253,15 @@ impl<P: Port> Reservation<'_, P> {
         let stamp = wire::time_record(wire::TIME_STAMP, time);
         if total > wire::STAMP_SIZE {
             let rest = total.wrapping_sub(wire::STAMP_SIZE);
-            // SAFETY: the reservation is ours until `exit`; events of more than 8 bytes have at
-            // least 16.
+            // SAFETY: the reservation, `total` bytes from `start`, is this writer's until `exit`,
+            // and these are its first 8; events of more than 8 bytes have at least 16. `start` is a
+            // multiple of 4.
             unsafe { subbuf.put(start as usize, wire::padding(rest)) };
-            // SAFETY: as above, its last 8 bytes.
+            // SAFETY: these are the last 8 bytes of the reservation, at a multiple of 4, as all
+            // sizes of events are.
             unsafe { subbuf.put(start.wrapping_add(rest) as usize, stamp) };
         } else {
-            // SAFETY: as above, all 8 bytes.
+            // SAFETY: these are the 8 bytes of the reservation, at a multiple of 4.
             unsafe { subbuf.put(start as usize, stamp) };
         }
         subbuf.padded.add(1);

@@ -2,10 +2,10 @@
 //! Another number of sub-buffers, with the events that are in the ring, or sub-buffers of another
 //! size, without them.
 //!
-//! Sub-buffers that hold unread events move into the new parts, the oldest is lost when there are too
-//! many; unused ones follow where the new parts have no memory of their own, so that a ring can
-//! shrink when there is none to be had. What is lost is counted as overrun. Nobody else uses the ring
-//! meanwhile, so this is plain code.
+//! Sub-buffers that hold unread events move into the new parts, the oldest is lost when there are
+//! too many; unused ones follow where the new parts have no memory of their own, so that a ring can
+//! shrink when there is none to be had. What is lost is counted as overrun. Nobody else uses the
+//! ring meanwhile, so this is plain code.
 
 use core::mem;
 
@@ -34,8 +34,8 @@ where
     /// parts, with unused memory of the new ones where something was kept.
     ///
     /// When they have the size of those of the ring, unread events are kept as far as they fit, and
-    /// some sub-buffers may have no memory (size 0): they get that of the ring's. Otherwise all have
-    /// one other size, and unread events are lost. A broken ring is emptied.
+    /// some sub-buffers may have no memory (size 0): they get that of the ring's. Otherwise all
+    /// have one other size, and unread events are lost. A broken ring is emptied.
     ///
     /// # Safety
     ///

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! One sub-buffer: its bytes and the words about it. The only place that touches raw bytes.
+//! One sub-buffer: its bytes and the words about it. No other file touches raw bytes.
 //!
 //! No reference to the whole of the bytes ever exists while writers use them: a writer owns its
 //! reservation, a reader the committed prefix, and those never overlap.
@@ -15,8 +15,8 @@ use super::wire::{self, EventSize};
 
 /// A sub-buffer and what is known of it.
 pub(crate) struct SubBuf<P: Port> {
-    /// Changed by the reader while the sub-buffer is its own; loaded by whoever the rules of slots let
-    /// use the bytes, and by nobody else.
+    /// Changed by the reader while the sub-buffer is its own; loaded only by those that the rules
+    /// of slots let use the bytes.
     memory: UnsafeCell<P::Memory>,
     /// Position up to which all is final; tagged with the sequence number. Outermost writer.
     pub(crate) commit: P::Shared,
@@ -26,12 +26,12 @@ pub(crate) struct SubBuf<P: Port> {
     pub(crate) stamp: P::Local,
     /// Position where the data ended when the writers left it. The writer that crossed.
     pub(crate) end: P::Local,
-    /// Events of the sub-buffer that became padding. Any writer; emptied by the outermost.
+    /// Events of the sub-buffer that became padding. Any writer adds; the outermost sets it to 0.
     pub(crate) padded: P::Local,
 }
 
 impl<P: Port> SubBuf<P> {
-    /// A sub-buffer that nobody uses.
+    /// Returns a sub-buffer that is in no use.
     pub(crate) fn new(memory: P::Memory) -> Self {
         Self {
             memory: UnsafeCell::new(memory),
@@ -43,10 +43,11 @@ impl<P: Port> SubBuf<P> {
         }
     }
 
-    /// The memory. For whoever may use the bytes, or while nobody uses the ring.
+    /// Returns the memory. For callers that may use the bytes, or while the ring is in no use.
     #[inline(always)]
     pub(crate) fn memory(&self) -> &P::Memory {
-        // SAFETY: only `exchange` changes it, whose caller keeps all others out.
+        // SAFETY: only `exchange` changes the cell, whose caller is the reader that owns the
+        // sub-buffer and promises that no reference from here is held then.
         unsafe { &*self.memory.get() }
     }
 
@@ -54,18 +55,19 @@ impl<P: Port> SubBuf<P> {
     ///
     /// # Safety
     ///
-    /// The sub-buffer belongs to the caller, who is the reader, and no writer is in it. Nobody holds
-    /// what [`Self::memory`] or [`Self::at`] gave.
+    /// - The sub-buffer belongs to the caller, who is the reader, and no writer is in it.
+    /// - Nothing that [`Self::memory`] or [`Self::at`] returned is held.
     pub(crate) unsafe fn exchange(&self, other: &mut P::Memory) {
-        // SAFETY: nobody else uses the cell (precondition). Writers get here only after the reader
-        // has given the sub-buffer back, by a fully ordered CAS.
+        // SAFETY: there is no other reference to the cell (precondition). Writers get here only
+        // after the reader has given the sub-buffer back, by a fully ordered CAS.
         unsafe { ptr::swap(self.memory.get(), other) };
     }
 
-    /// Forgets what it held; its first event will be number `event`. While nobody uses the ring.
+    /// Forgets what it held; its first event will be number `event`. While the ring is in no use.
     pub(crate) fn begin(&self, event: u64) {
         if self.memory().size() != 0 {
-            // SAFETY: there is memory, and nobody else uses it.
+            // SAFETY: there is memory, and the caller is the only one that stores to it, as the
+            // ring is in no use.
             unsafe { self.clear_head() };
         }
         // Tag 0 is older than any number in use.
@@ -80,81 +82,87 @@ impl<P: Port> SubBuf<P> {
     ///
     /// # Safety
     ///
-    /// As for [`Self::put_head`].
+    /// As for [`Self::put_head`], for both words.
     pub(crate) unsafe fn clear_head(&self) {
-        // SAFETY: by the contract.
+        // SAFETY: `LENGTH_AT` is one of the two places; there is memory, and the caller alone
+        // stores to it (precondition).
         unsafe { self.put_head(wire::LENGTH_AT, 0) };
-        // SAFETY: by the contract.
+        // SAFETY: `STAMP_AT` is the other place; memory and the only caller as for the length.
         unsafe { self.put_head(wire::STAMP_AT, 0) };
     }
 
-    /// The time of the event at offset 0.
+    /// Stores the time of the event at offset 0.
     ///
     /// # Safety
     ///
-    /// As for [`Self::put_head`].
+    /// As for [`Self::put_head`], for the stamp.
     #[inline(always)]
     pub(crate) unsafe fn set_stamp(&self, time: u64) {
         self.stamp.set(time);
-        // SAFETY: by the contract.
+        // SAFETY: `STAMP_AT` is one of the two places; there is memory, and the caller alone stores
+        // the stamp (precondition).
         unsafe { self.put_head(wire::STAMP_AT, time) };
     }
 
-    /// All up to `pos`, `len` bytes of data, is final.
+    /// Makes all up to `pos`, `len` bytes of data, final.
     ///
     /// # Safety
     ///
-    /// As for [`Self::put_head`].
+    /// As for [`Self::put_head`], for the length.
     #[inline(always)]
     pub(crate) unsafe fn publish(&self, pos: Pos, len: u32) {
-        // A program that has the memory mapped may look at the length without asking anybody, so the
-        // events come first, of which this is the compiler's part; x86-64 keeps stores in order. And
-        // behind it the commit: who was told of that by the reader looks at the length next.
+        // A program that has the memory mapped may load the length without a call, so the events
+        // are stored before it: this is the compiler's part, and x86-64 keeps stores in order. The
+        // commit is stored after it: a program that the reader told of the commit loads the length
+        // next.
         compiler_fence(Ordering::Release);
-        // SAFETY: by the contract.
+        // SAFETY: `LENGTH_AT` is one of the two places; there is memory, and the caller alone
+        // stores the length (precondition).
         unsafe { self.put_head(wire::LENGTH_AT, u64::from(len)) };
         // Release: pairs with `committed`. All events up to here are complete, for their writers
         // have left.
         self.commit.store_release(pos.0);
     }
 
-    /// Stores a word of the header. Nothing in here reads it: it is for those who have the memory
-    /// mapped.
+    /// Stores a word of the header. Readers of the ring do not load it: it is for programs that
+    /// have the memory mapped.
     ///
     /// # Safety
     ///
-    /// `at` is one of the two places; the caller may use the bytes, of which there are some. One
-    /// caller at a time stores: the outermost writer and who opens it while it is open, then the
-    /// reader.
+    /// - `at` is [`wire::STAMP_AT`] or [`wire::LENGTH_AT`].
+    /// - The sub-buffer has memory, whose bytes the caller may use.
+    /// - No other caller stores that word meanwhile. While the sub-buffer is open, its outermost
+    ///   writer and the writer that opened it or its first event store; then the reader.
     #[inline(always)]
     pub(super) unsafe fn put_head(&self, at: usize, value: u64) {
-        // SAFETY: inside the header (precondition).
+        // SAFETY: both places are inside the header, and there is memory (precondition).
         let word = unsafe { self.memory().base().add(at) }.cast::<u64>();
-        // SAFETY: in bounds and aligned as above. Volatile: one store, in order with those of the
-        // other words, for whoever looks at the same time.
+        // SAFETY: in bounds; aligned to 8, as both places are and the memory is (`Memory`).
+        // Volatile: one store, in order with those of the other words, for a program that loads it
+        // at the same time.
         unsafe { word.write_volatile(value) };
     }
 
-    /// Final part, as loaded by a reader.
+    /// Returns the end of the final part, as loaded by a reader.
     pub(crate) fn committed(&self) -> Pos {
         // Acquire: pairs with the release store of the outermost writer. Without it a reader could
         // see the length before the bytes.
         Pos(self.commit.load_acquire())
     }
 
-    /// Address of the byte at `offset` of the data.
+    /// Returns the address of the byte at `offset` of the data.
     ///
     /// # Safety
     ///
-    /// `offset` is at most the capacity.
+    /// The sub-buffer has memory, and `offset` is at most its capacity.
     #[inline(always)]
     pub(crate) unsafe fn at(&self, offset: usize) -> NonNull<u8> {
         // SAFETY: the memory holds header and capacity (`Memory`), so the sum stays inside it or
-        // one behind.
+        // at its end (precondition).
         unsafe { self.memory().base().add(wire::HEADER.wrapping_add(offset)) }
     }
 
-    /// Stores words at `offset` of the data; returns the address behind them.
+    /// Stores words at `offset` of the data; returns the address after them.
     ///
     /// # Safety
     ///
@@ -162,36 +170,38 @@ impl<P: Port> SubBuf<P> {
     /// of 4.
     #[inline(always)]
     pub(crate) unsafe fn put<const N: usize>(&self, offset: usize, words: [u32; N]) -> NonNull<u8> {
-        // SAFETY: in bounds (precondition).
+        // SAFETY: the words lie inside the capacity, so `offset` is at most that (precondition).
         let at = unsafe { self.at(offset) };
-        // SAFETY: by the contract; aligned, since the data begins at 16 of an aligned sub-buffer.
+        // SAFETY: the bytes are in the caller's reservation (precondition); aligned to 4, since
+        // `offset` is and the data begins at 16 of an aligned sub-buffer.
         unsafe { put(at, words) }
     }
 
-    /// Whether `byte` is in this sub-buffer.
+    /// Returns whether `byte` is in this sub-buffer.
     pub(crate) fn owns(&self, byte: NonNull<u8>) -> bool {
         let base = self.memory().base().as_ptr() as usize;
         (byte.as_ptr() as usize).wrapping_sub(base) < self.memory().size()
     }
 
-    /// The first `len` bytes of the data.
+    /// Returns the first `len` bytes of the data.
     ///
     /// # Safety
     ///
-    /// `len` is at most the capacity, and nobody stores to these bytes while the result is used.
+    /// - The sub-buffer has memory, and `len` is at most its capacity.
+    /// - These bytes are not stored to while the result is used.
     pub(crate) unsafe fn at_rest(&self, len: u32) -> &[u8] {
-        // SAFETY: offset 0 is in bounds.
+        // SAFETY: there is memory (precondition), and offset 0 is at most any capacity.
         let from = unsafe { self.at(0) };
-        // SAFETY: so many bytes follow (precondition), initialised (`Memory`) and not stored to
+        // SAFETY: `len` bytes follow (precondition), initialised (`Memory`) and not stored to
         // (precondition).
         unsafe { core::slice::from_raw_parts(from.as_ptr(), len as usize) }
     }
 
-    /// What the header says: the stamp, and the length with its flags.
+    /// Returns what the header says: the stamp, and the length with its flags.
     ///
     /// # Safety
     ///
-    /// There is memory, and nobody stores to it.
+    /// The sub-buffer has memory, and the header is not stored to during the call.
     pub(crate) unsafe fn head(&self) -> (u64, u64) {
         let base = self.memory().base().cast::<u64>();
         // SAFETY: there is memory (precondition), so the header is there, whose first word is the
@@ -204,7 +214,8 @@ impl<P: Port> SubBuf<P> {
         (stamp, length)
     }
 
-    /// Copies bytes of the data from `offset` on, as many as `out` holds.
+    /// Copies bytes of the data from `offset` on, as many as `out` holds but none after the
+    /// capacity.
     ///
     /// # Safety
     ///
@@ -216,10 +227,10 @@ impl<P: Port> SubBuf<P> {
             return;
         };
         let len = out.len().min(left);
-        // SAFETY: `offset` is at most the capacity.
+        // SAFETY: `offset` is at most the capacity, for the subtraction above did not wrap.
         let from = unsafe { self.at(offset as usize) };
-        // SAFETY: `len` bytes follow in this allocation; `out` is a distinct one; nobody writes
-        // them (precondition).
+        // SAFETY: `len` bytes follow in this allocation; `out` is a distinct one; no writer stores
+        // to them (precondition).
         unsafe { ptr::copy_nonoverlapping(from.as_ptr(), out.as_mut_ptr(), len) };
     }
 
@@ -234,7 +245,7 @@ impl<P: Port> SubBuf<P> {
         for chunk in &mut chunks {
             // SAFETY: `offset + 4` is at most `len`, thus at most the capacity.
             let word = unsafe { self.at(offset) }.cast::<u32>();
-            // SAFETY: in bounds as above; aligned, since the data begins at 16 of an aligned
+            // SAFETY: its 4 bytes are in bounds; aligned, since the data begins at 16 of an aligned
             // sub-buffer and `offset` is a multiple of 4. Volatile: a racing store makes the value
             // useless, never the program undefined, and the caller throws it away.
             let value = unsafe { word.read_volatile() };
@@ -244,7 +255,7 @@ impl<P: Port> SubBuf<P> {
     }
 }
 
-/// Stores words at an address; returns the one behind them.
+/// Stores words at an address; returns the address after them.
 ///
 /// # Safety
 ///
@@ -253,38 +264,40 @@ impl<P: Port> SubBuf<P> {
 pub(super) unsafe fn put<const N: usize>(at: NonNull<u8>, words: [u32; N]) -> NonNull<u8> {
     let mut at = at.cast::<u32>();
     for word in words {
-        // SAFETY: in bounds, aligned and nobody else's (precondition).
+        // SAFETY: in bounds, aligned and in the caller's reservation only (precondition).
         unsafe { at.write(word) };
-        // SAFETY: at most one behind the bytes.
+        // SAFETY: the address stays in the caller's bytes or at their end.
         at = unsafe { at.add(1) };
     }
     at.cast()
 }
 
-/// Stores what stands in front of a payload; returns where that begins.
+/// Stores what precedes a payload; returns where that begins.
 ///
 /// # Safety
 ///
-/// So many bytes as `size` says are there in the caller's reservation, aligned to 4.
+/// `at` is aligned to 4, and the bytes that `size` says follow in the caller's reservation.
 #[inline(always)]
 pub(super) unsafe fn begin_event(at: NonNull<u8>, size: EventSize, delta: u32) -> NonNull<u8> {
     let header = wire::header(size.type_len, delta);
     if size.type_len == 0 {
-        // SAFETY: by the contract; an event with a length word has at least 124 bytes.
+        // SAFETY: two words are in the reservation (precondition), as an event with a length word
+        // has at least 124 bytes; `at` is aligned to 4.
         unsafe { put(at, [header, size.length_word()]) }
     } else {
-        // SAFETY: by the contract; an event has at least 8 bytes.
+        // SAFETY: a word is in the reservation (precondition), as an event has at least 8 bytes;
+        // `at` is aligned to 4.
         unsafe { put(at, [header]) }
     }
 }
 
-/// The bytes of memory that is in no ring.
+/// Returns the bytes of memory that is in no ring.
 ///
 /// # Safety
 ///
-/// No sub-buffer has it, and nobody holds an address of it from the time when one had.
+/// No sub-buffer has it, and no address of it is in use from the time when one had.
 pub(crate) unsafe fn bytes_of<M: Memory>(memory: &mut M) -> &mut [u8] {
-    // SAFETY: so many initialised bytes, owned by the value, which is borrowed (`Memory`); no other
+    // SAFETY: `size` initialised bytes, owned by the value, which is borrowed (`Memory`); no other
     // access (precondition).
     unsafe { core::slice::from_raw_parts_mut(memory.base().as_ptr(), memory.size()) }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-//! Time of an event: which record carries it, and the words that say whether the time of the event in
-//! front is known.
+//! Time of an event: which record carries it, and the words that say whether the time of the event
+//! in front is known.
 
 use super::port::LocalWord;
 use super::pos::Pos;
@@ -51,11 +51,12 @@ pub(crate) struct ClockReading {
     pub(crate) went_back: bool,
 }
 
-/// Whose time is known: the event that ends at a position, and the level of nesting that its writer had.
+/// Whose time is known: the event that ends at a position, and the level of nesting that its writer
+/// had.
 ///
-/// A position is met once: it goes back only when an event is given up, and then [`Times::forget`] comes
-/// first. ftrace compares times instead, and a clock that gives one value twice then makes a stale pair
-/// look valid.
+/// A position is met once: it goes back only when an event is given up, and then [`Times::forget`]
+/// comes first. ftrace compares times instead, and a clock that gives one value twice then makes a
+/// stale pair look valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TimeOwner(u64);
 
@@ -78,12 +79,12 @@ impl TimeOwner {
     }
 }
 
-/// The times of the events that were reserved last, by the level of nesting of their writers, and whether
-/// one of them is that of the event in front of a position (I10).
+/// The times of the events that were reserved last, by the level of nesting of their writers, and
+/// whether one of them is that of the event in front of a position (I10).
 ///
-/// A writer stores its time and then the position behind its event: in `own` when it interrupts nobody,
-/// else in `inner`, with the level. Until then that position is in neither, and who comes in between has
-/// to carry its own time.
+/// A writer stores its time and then the position behind its event: in `own` when it interrupts
+/// nobody, else in `inner`, with the level. Until then that position is in neither, and who comes
+/// in between has to carry its own time.
 pub(crate) struct Times<L> {
     own: L,
     inner: L,
@@ -123,8 +124,8 @@ impl<L: LocalWord> Times<L> {
 
     /// Time of the event that ends at `pos`, if it is known.
     ///
-    /// The caller has read the position first and moves it by `cmpxchg` afterwards. When that succeeds
-    /// whoever came meanwhile gave up all that it wrote.
+    /// The caller has read the position first and moves it by `cmpxchg` afterwards. When that
+    /// succeeds whoever came meanwhile gave up all that it wrote.
     #[inline(always)]
     pub(super) fn front(&self, pos: Pos) -> Option<u64> {
         if self.is_own(pos) {
@@ -171,11 +172,11 @@ impl<L: LocalWord> Times<L> {
         }
     }
 
-    /// The delta of an event at `time`, whose writer interrupts nobody. Nothing unless the event in front
-    /// is not later, and in reach of a header.
+    /// The delta of an event at `time`, whose writer interrupts nobody. Nothing unless the event in
+    /// front is not later, and in reach of a header.
     ///
-    /// The caller knows by [`Nest::is_alone`](super::nest::Nest::is_alone) that the event in front was
-    /// that of such a writer, too.
+    /// The caller knows by [`Nest::is_alone`](super::nest::Nest::is_alone) that the event in front
+    /// was that of such a writer, too.
     #[inline(always)]
     pub(crate) fn since_own(&self, time: u64) -> Option<u32> {
         let [last, ..] = &self.times;
@@ -203,8 +204,8 @@ impl<L: LocalWord> Times<L> {
         self.inner.set(TimeOwner::new(end, level).0);
     }
 
-    /// Before the last reservation, `delta` behind the event in front, is given back: the time of level 0 is
-    /// that of the event in front. Returns what it was.
+    /// Before the last reservation, `delta` behind the event in front, is given back: the time of
+    /// level 0 is that of the event in front. Returns what it was.
     #[inline(always)]
     pub(crate) fn take_back(&self, delta: u32) -> u64 {
         // Who comes before `store_end` carries its own time.
@@ -227,8 +228,8 @@ impl<L: LocalWord> Times<L> {
         self.own.set(end.0);
     }
 
-    /// Before a reservation is given back, or while no writer is active: the next event must carry its own
-    /// time.
+    /// Before a reservation is given back, or while no writer is active: the next event must carry
+    /// its own time.
     #[inline(always)]
     pub(crate) fn forget(&self) {
         self.own.set(NO_EVENT);

@@ -183,8 +183,8 @@ impl<P: Port> Reader<'_, P> {
         stats
     }
 
-    /// Events published: those in front of the sub-buffer that is being written, and those committed
-    /// in it. Never more than there are.
+    /// Events published: those in front of the sub-buffer that is being written, and those
+    /// committed in it. Never more than there are.
     pub(super) fn written(&self) -> u64 {
         let w = &self.ring.w;
         // A writer that closes a sub-buffer meanwhile makes us look again; not for ever.

@@ -19,7 +19,8 @@ pub(crate) enum Violation {
     Number,
     /// A slot is not Open where writers are, Full where the reader goes, Empty behind it.
     State,
-    /// The remembered slot word is not the slot's, or the remembered sub-buffer not that in the slot.
+    /// The remembered slot word is not the slot's, or the remembered sub-buffer not that in the
+    /// slot.
     Hint,
     /// A commit is tagged with the number of another sub-buffer.
     Tag,

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Is there enough in a ring for a reader who waits for a share of it, and who tells such a reader?
 //!
-//! The share is one of sub-buffers, that which writers fill counted as one. The reader works out the
-//! number of the sub-buffer whose opening makes it true and leaves it in `watermark`; the writer looks at
-//! that word once per sub-buffer, after it has stored `closing`. Between them is the protocol of
-//! `kapi::waker`: the reader interrupts the writing CPU between its store and its look.
+//! The share is one of sub-buffers, that which writers fill counted as one. The reader works out
+//! the number of the sub-buffer whose opening makes it true and leaves it in `watermark`; the
+//! writer looks at that word once per sub-buffer, after it has stored `closing`. Between them is
+//! the protocol of `kapi::waker`: the reader interrupts the writing CPU between its store and its
+//! look.
 //!
-//! A watermark that is too low costs a needless wake-up, one that is too high would lose one. So several
-//! readers keep the lowest, and a watermark that was passed is replaced only by somebody who wakes all
-//! others: the writer that passed it may not have seen it.
+//! A watermark that is too low costs a needless wake-up, one that is too high would lose one. So
+//! several readers keep the lowest, and a watermark that was passed is replaced only by somebody
+//! who wakes all others: the writer that passed it may not have seen it.
 
 use super::cpu::CpuRing;
 use super::port::{LocalWord, Port, SharedWord};
@@ -100,8 +101,8 @@ impl<P: Port> Reader<'_, P> {
         share.div_ceil(100).saturating_sub(1)
     }
 
-    /// Is `percent` of the ring full? Never while writers are in the sub-buffer that the reader is in,
-    /// unless it is 0: then anything unread is enough.
+    /// Is `percent` of the ring full? Never while writers are in the sub-buffer that the reader is
+    /// in, unless it is 0: then anything unread is enough.
     pub(crate) fn reached(&self, percent: u32) -> bool {
         let finished = self.ring.w.closing.get();
         // The slots of what was finished by then are looked at behind it.
@@ -111,8 +112,8 @@ impl<P: Port> Reader<'_, P> {
         (percent == 0 || enough) && self.has_unread()
     }
 
-    /// Asks to be told when [`Self::reached`] becomes true. Whoever asks makes the writing CPU see it
-    /// and looks once more before it sleeps.
+    /// Asks to be told when [`Self::reached`] becomes true. Whoever asks makes the writing CPU see
+    /// it and looks once more before it sleeps.
     pub(crate) fn ask(&mut self, percent: u32) -> WakeCondition {
         let finished = self.ring.w.closing.get();
         let (beyond, needed) = (self.beyond(), self.needed(percent));

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
-//! Reserve, commit, discard, publish.
+//! The writer's side of a ring: reserve, commit, discard, publish. Probes call it, in any context.
 //!
 //! Instants of one write, named in the comments below:
 //!
 //! ```text
 //!   A  load the position                 F  store header, payload
 //!   B  whose time is known, the clock    G  publish (outermost writer only)
-//!   D  cmpxchg the position              H  leave: nobody has come since before G
+//!   D  cmpxchg the position              H  leave: no writer has come since before G
 //!   E  store the time, and whose it is
 //! ```
 //!
 //! An interrupt may run any number of complete writers between any two of them. One between A and D
-//! makes D fail, unless it discarded all it wrote; one between D and E does not find the position among
-//! those whose time is known. Proved by exhaustion in tools/ringtest (`nest`).
+//! makes D fail, unless it discarded all it wrote; one between D and E does not find the position
+//! among those whose time is known. Proved by exhaustion in tools/ringtest (`nest`).
 
 use core::marker::PhantomData;
 use core::ptr::NonNull;
@@ -29,7 +29,7 @@ use super::violation::Violation;
 use super::watermark::Publication;
 use super::wire::{self, EventSize};
 
-/// Bytes of a word of the header.
+/// Size of a word of the header, in bytes.
 const WORD: usize = 4;
 
 /// Writers that may be active at once on one CPU: four contexts, each with one event inside another
@@ -38,8 +38,8 @@ pub(crate) const MAX_NEST: u64 = 8;
 
 /// Turns after which a loop gives up; the event is then dropped and counted.
 ///
-/// Theorem: of a call inside which k other writers run, `place` and `publish` make at most 1 + k
-/// turns, after the one of the fast paths in and out; each call of `cross` makes at most 2, and so does
+/// Theorem: in a call inside which k other writers run, `place` and `publish` make at most 1 + k
+/// turns, after the one of each fast path; each call of `cross` makes at most 2, and so does
 /// `close_until` for one sub-buffer.
 ///
 /// - `place` repeats a turn when D fails or `cross` finds the position stale. Either way the
@@ -73,7 +73,7 @@ pub(crate) enum ReserveError {
     Broken,
 }
 
-/// Where the fast path to reserve ended.
+/// Outcome of the reserve fast path when it has reserved nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum FastReserve {
@@ -81,17 +81,17 @@ pub(crate) enum FastReserve {
     Off,
     /// Nothing has been done.
     NotTried,
-    /// The writer has entered, and interrupted nobody.
+    /// The writer has entered.
     Entered,
 }
 
-/// How far a writer got on the fast path out.
+/// Outcome of the commit fast path when it has not committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum FastCommit {
-    /// It is still in.
+    /// The writer has not left.
     NotTried,
-    /// It has left, and somebody wrote before that.
+    /// The writer has published, and another one has come before it could leave.
     Raced,
 }
 
@@ -100,7 +100,7 @@ enum CrossError {
     Refuse(ReserveError),
 }
 
-/// The right to write to a ring: this CPU's, and it stays this CPU's.
+/// The right to write to the ring of this CPU, for as long as the CPU stays the same.
 pub(crate) struct Writer<'a, P: Port> {
     pub(super) ring: &'a CpuRing<P>,
     not_send: PhantomData<*mut ()>,
@@ -114,7 +114,7 @@ impl<P: Port> Clone for Writer<'_, P> {
 impl<P: Port> Copy for Writer<'_, P> {}
 
 impl<P: Port> CpuRing<P> {
-    /// The right to write.
+    /// Returns the right to write.
     ///
     /// # Safety
     ///
@@ -130,9 +130,10 @@ impl<P: Port> CpuRing<P> {
 }
 
 impl<'a, P: Port> Writer<'a, P> {
-    /// Reserves `len` bytes of payload, stamped with the time that `clock` gives.
+    /// Reserves `len` bytes of payload, stamped with the time that `clock` returns.
     ///
-    /// Any context, NMI included. `clock` is called once per turn.
+    /// Any context, NMI included. `clock` is called once per turn. Fails with the [`ReserveError`]
+    /// that says why the event is not recorded; its counter has it then.
     #[inline(always)]
     pub(crate) fn reserve(
         self,
@@ -145,7 +146,7 @@ impl<'a, P: Port> Writer<'a, P> {
         }
     }
 
-    /// [`Self::reserve_fast`] when recording is on and the size a usual one.
+    /// Tries [`Self::reserve_fast`] when recording is on and the size is a usual one.
     #[inline(always)]
     fn try_reserve_fast(
         self,
@@ -163,12 +164,12 @@ impl<'a, P: Port> Writer<'a, P> {
             .ok_or(FastReserve::Entered)
     }
 
-    /// The way of most events: nobody is interrupted, the sub-buffer has been published into, has room,
-    /// and the time since its last event is known and short, as is the payload. Everything else is
-    /// declined once the writer has entered, and [`Self::reserve_slow`] must follow; so is it when `clock`
-    /// has no time just now.
+    /// Reserves an event of the most frequent kind: its writer interrupts no other, the sub-buffer
+    /// has been published into and has room, and the time since its last event is known and short,
+    /// as is the payload. Everything else is declined after the writer has entered, and
+    /// [`Self::reserve_slow`] must follow; so it is when `clock` has no time just now.
     ///
-    /// Recording was found on. `size` is that of `len` bytes.
+    /// The caller has found recording on. `size` is that of `len` bytes.
     #[inline(always)]
     pub(crate) fn reserve_fast(
         self,
@@ -179,9 +180,10 @@ impl<'a, P: Port> Writer<'a, P> {
         self.ring.w.nest.enter();
         self.place_alone(size.words(), clock, |payload, delta| {
             // F
-            // SAFETY: in front of it is the header.
+            // SAFETY: the word before the payload is the event's header, in the same sub-buffer.
             let at = unsafe { payload.sub(WORD) };
-            // SAFETY: the event is there and ours since D; aligned as all events are.
+            // SAFETY: the header is in the reservation, this writer's since D; aligned to 4, as all
+            // events are.
             unsafe { put(at, [wire::header(size.type_len(), delta)]) };
             Reservation {
                 writer: self,
@@ -192,8 +194,9 @@ impl<'a, P: Port> Writer<'a, P> {
         })
     }
 
-    /// From A to E, once entered, of an event that interrupts nobody, of so many 4-byte words behind the
-    /// header. `fill` gets the address behind that, and the delta.
+    /// Goes from A to E, after the writer has entered, for an event whose writer interrupts no
+    /// other and which has `payload` 4-byte words after its header. `fill` gets the address after
+    /// the header, and the delta.
     #[inline(always)]
     fn place_alone(
         self,
@@ -204,13 +207,13 @@ impl<'a, P: Port> Writer<'a, P> {
         let ring = self.ring;
         let w = &ring.w;
         let layout = &*ring.layout;
-        // B, the clock first: the less is known by then, the less is to be kept meanwhile.
+        // B, the clock first: fewer registers stay live across its call.
         let time = clock()?;
         // A
         let from = Pos(w.pos.get());
-        // Nobody has come since we entered, so that the clock might as well be read now; nobody is
-        // interrupted, so whoever has moved the position has also said into which sub-buffer (I13); and
-        // the last of them left everything in order (I14).
+        // No writer has come since we entered, so the clock might as well have been read here; we
+        // interrupt none, so the writer that moved the position has also stored the sub-buffer of
+        // it (I13); and the last one left everything in order (I14).
         if !w.nest.is_alone() {
             return None;
         }
@@ -219,7 +222,7 @@ impl<'a, P: Port> Writer<'a, P> {
         if used.wrapping_add(payload) > layout.payload_words() {
             return None;
         }
-        // Between A and D: the position is in it as long as that stays.
+        // Between A and D: the position is in that sub-buffer for as long as it stays the same.
         let base = ring.live_base();
         let next = layout.advance_plain(from, payload);
         // D
@@ -228,12 +231,15 @@ impl<'a, P: Port> Writer<'a, P> {
         }
         // E
         w.times.store_own(next, time);
-        // SAFETY: the event ends in the sub-buffer, which has a header besides.
+        // SAFETY: `used + payload` words fit after the sub-buffer's header, so the byte after the
+        // event's header is in the memory of the sub-buffer.
         let behind = unsafe { P::behind::<{ wire::HEADER + WORD }>(base, used) };
         Some(fill(behind, delta))
     }
 
-    /// Reserves what [`Self::reserve_fast`] declined.
+    /// Reserves an event that the fast path declined; `declined` says how far that came.
+    ///
+    /// Any context. Fails as [`Self::reserve`] does; the writer has then left.
     #[inline(always)]
     pub(crate) fn reserve_slow(
         self,
@@ -265,9 +271,10 @@ impl<'a, P: Port> Writer<'a, P> {
             let clock = || Some(clock());
             let short = self.place_alone(size.words(), clock, |behind, delta| {
                 // F
-                // SAFETY: in front of it is the header.
+                // SAFETY: the word before `behind` is the event's header, in the same sub-buffer.
                 let at = unsafe { behind.sub(WORD) };
-                // SAFETY: the event is there and ours since D; aligned as all events are.
+                // SAFETY: the bytes that `size` says begin at the header and are this writer's
+                // since D; aligned to 4, as all events are.
                 let payload = unsafe { begin_event(at, size, delta) };
                 Reservation {
                     writer: self,
@@ -295,7 +302,8 @@ impl<'a, P: Port> Writer<'a, P> {
         }
     }
 
-    /// How the event's time can be written, `None` if only a sub-buffer of its own can carry it.
+    /// Returns how the event's time can be written, `None` if only the start of a sub-buffer can
+    /// carry it.
     #[inline(always)]
     fn stamp(self, from: Pos, reading: ClockReading) -> Option<Stamp> {
         match reading.delta {
@@ -307,10 +315,11 @@ impl<'a, P: Port> Writer<'a, P> {
         }
     }
 
-    /// A record holds the low bits of a time; readers take the upper ones from the time so far,
-    /// which lies between the sub-buffer's stamp and this time.
+    /// Returns [`Stamp::Absolute`] unless readers could not restore `time`: a record holds the low
+    /// bits of a time; readers take the upper ones from the time so far, which lies between the
+    /// sub-buffer's stamp and this time.
     ///
-    /// The stamp may not be stored yet by a writer that we interrupted. What is there instead is
+    /// A writer that we interrupted may not have stored the stamp yet. What is there instead is
     /// older still, so the answer errs to the safe side.
     #[cold]
     #[inline(never)]
@@ -369,7 +378,7 @@ impl<'a, P: Port> Writer<'a, P> {
             .ok_or(ReserveError::Broken)
     }
 
-    /// Another turn.
+    /// Counts a turn. Fails with [`ReserveError::Full`] after [`MAX_TURNS`].
     #[cold]
     fn again(self, turns: u32) -> Result<u32, ReserveError> {
         if turns >= MAX_TURNS {
@@ -379,7 +388,8 @@ impl<'a, P: Port> Writer<'a, P> {
         Ok(turns.wrapping_add(1))
     }
 
-    /// F: what stands in front of the payload. `None` when the ring is broken.
+    /// F: stores what precedes the payload; returns the address of that. `None` when the ring is
+    /// broken.
     #[inline(always)]
     fn fill(
         self,
@@ -402,7 +412,8 @@ impl<'a, P: Port> Writer<'a, P> {
         ring.enter_subbuf(seq, subbuf);
         let start = layout.offset(next).wrapping_sub(total);
         if start == 0 {
-            // SAFETY: the sub-buffer is open, and its first event ours.
+            // SAFETY: `put_head`'s clauses: a sub-buffer of a ring has memory, and this one is open
+            // with its first event this writer's, so this writer alone stores the stamp.
             unsafe { subbuf.set_stamp(time) };
         }
         let (record, delta) = match stamp {
@@ -413,7 +424,8 @@ impl<'a, P: Port> Writer<'a, P> {
         };
         let mut at = start;
         if let Some(words) = record {
-            // SAFETY: [start, start + total) is in the sub-buffer and ours since D; 8 bytes of it.
+            // SAFETY: [start, start + total) is in the sub-buffer and this writer's since D; these
+            // are its first 8 bytes, and `start` is a multiple of 4.
             unsafe { subbuf.put(at as usize, words) };
             at = at.wrapping_add(wire::STAMP_SIZE);
         }
@@ -425,7 +437,10 @@ impl<'a, P: Port> Writer<'a, P> {
         Some((payload, EventPrefix::new(size, stamp)))
     }
 
-    /// Makes sub-buffer `seq` the open one in its slot, if nobody has yet.
+    /// Makes sub-buffer `seq` the open one in its slot, unless a nested writer has.
+    ///
+    /// Fails with `Stale` when the position must have moved meanwhile, else with the reason to
+    /// refuse.
     #[cold]
     #[inline(never)]
     fn cross(self, seq: Seq) -> Result<(), CrossError> {
@@ -483,9 +498,11 @@ impl<'a, P: Port> Writer<'a, P> {
                 }
                 if let Some(subbuf) = ring.subbuf(target.index()) {
                     ring.w.hint.set(target.raw());
-                    // The length there is of its last number, and nobody publishes another before we
-                    // leave. The stamp may be that of a nested writer by now.
-                    // SAFETY: it is open, by us.
+                    // The length there is that of its last number, and no writer publishes another
+                    // before we leave. The stamp may be that of a nested writer by now.
+                    // SAFETY: `LENGTH_AT` is one of the two places; a sub-buffer of a ring has
+                    // memory; this writer has opened it, and no writer publishes in it before this
+                    // one leaves.
                     unsafe { subbuf.put_head(wire::LENGTH_AT, 0) };
                 }
                 return Ok(());
@@ -499,7 +516,8 @@ impl<'a, P: Port> Writer<'a, P> {
         Err(CrossError::Refuse(ReserveError::Full))
     }
 
-    /// Leaves; the outermost writer publishes what all of them wrote. Says what it has to tell.
+    /// Leaves; the outermost writer publishes what all of them wrote. Returns what the caller has
+    /// to tell readers.
     #[inline(always)]
     pub(super) fn exit(self) -> Publication {
         match self.exit_fast() {
@@ -508,8 +526,9 @@ impl<'a, P: Port> Writer<'a, P> {
         }
     }
 
-    /// The way of most events: the writer interrupted nobody and came in by the fast path, and nobody
-    /// interrupted it. Says otherwise whether the writer has left already.
+    /// Commits an event of the most frequent kind: its writer interrupted no other and came in by
+    /// the fast path, and no writer interrupted it. Fails otherwise; the outcome says whether it
+    /// has published.
     #[inline(always)]
     fn exit_fast(self) -> Result<(), FastCommit> {
         let ring = self.ring;
@@ -517,14 +536,16 @@ impl<'a, P: Port> Writer<'a, P> {
         let layout = &*ring.layout;
         let subbuf = ring.live_subbuf();
         let pos = Pos(w.pos.get());
-        // Behind the loads: they are of one moment, and our event is the last one in that sub-buffer.
+        // After the loads: they are of one moment, and our event is the last one in that
+        // sub-buffer.
         if !w.nest.is_alone() {
             return Err(FastCommit::NotTried);
         }
         // G
-        // SAFETY: the sub-buffer is open, and we are the outermost writer.
+        // SAFETY: a sub-buffer of a ring has memory; this one is open, as this writer has not left
+        // it, and the outermost writer, which this is, alone stores its length.
         unsafe { subbuf.publish(pos, layout.offset(pos)) };
-        // H: who came since was not the outermost and could not publish.
+        // H: a writer that came since was not the outermost and could not publish.
         match w.nest.leave() {
             true => Ok(()),
             false => Err(FastCommit::Raced),
@@ -549,8 +570,8 @@ impl<'a, P: Port> Writer<'a, P> {
         }
     }
 
-    /// Makes an event final that [`Reservation::into_raw`] took apart, the way of most events, which have
-    /// [`Publication::Events`] to tell. Else [`Self::commit_slow`] must follow.
+    /// Commits by the fast path an event that [`Reservation::into_raw`] took apart; the caller then
+    /// has [`Publication::Events`] to tell. If it fails, [`Self::commit_slow`] must follow.
     ///
     /// # Safety
     ///
@@ -560,17 +581,19 @@ impl<'a, P: Port> Writer<'a, P> {
         self.exit_fast()
     }
 
-    /// Makes an event final that [`Self::commit_fast`] did not. Says what is to be told.
+    /// Commits an event that [`Self::commit_fast`] did not. Returns what the caller has to tell
+    /// readers.
     ///
     /// # Safety
     ///
-    /// `outcome` is what that said.
+    /// `outcome` is what [`Self::commit_fast`] has just failed with for this event.
     #[inline(always)]
     pub(crate) unsafe fn commit_slow(self, outcome: FastCommit) -> Publication {
         self.exit_slow(outcome)
     }
 
-    /// G and H. Says whether the watermark was reached; `None` when the ring is broken.
+    /// Goes through G and H. Returns whether the watermark was reached; `None` when the ring is
+    /// broken.
     #[inline(always)]
     fn publish(self) -> Option<bool> {
         let ring = self.ring;
@@ -580,7 +603,8 @@ impl<'a, P: Port> Writer<'a, P> {
             return None;
         }
         let mut reached = false;
-        // One turn for us and one for each interrupt that wrote between its begin and H.
+        // One turn for us and one for each interrupt that wrote between the start of a turn and its
+        // H.
         loop {
             w.nest.begin_look();
             let pos = Pos(w.pos.get());
@@ -596,9 +620,11 @@ impl<'a, P: Port> Writer<'a, P> {
             }
             let count = layout.count(pos).wrapping_sub(padded);
             let len = layout.offset(pos);
-            // SAFETY: the sub-buffer is open, and we are the outermost writer.
+            // SAFETY: a sub-buffer of a ring has memory; this one is open (`open_subbuf`), and the
+            // outermost writer, which this is, alone stores its length.
             unsafe { subbuf.publish(layout.pos(seq, count, len), len) };
-            // Who came since the load of `pos` was not the outermost and could not publish.
+            // A writer that came since the load of `pos` was not the outermost and could not
+            // publish.
             let all = if padded == 0 && w.times.is_own(pos) {
                 w.nest.leave()
             } else {
@@ -611,7 +637,8 @@ impl<'a, P: Port> Writer<'a, P> {
         }
     }
 
-    /// Closes the sub-buffers that all writers have left. Says whether the watermark was reached.
+    /// Closes the sub-buffers before `seq`, which all writers have left. Returns whether the
+    /// watermark was reached; `None` when the ring is broken.
     #[cold]
     #[inline(never)]
     fn close_until(self, seq: Seq) -> Option<bool> {
@@ -633,7 +660,8 @@ impl<'a, P: Port> Writer<'a, P> {
             }
             let count = layout.count(end).wrapping_sub(subbuf.padded.get());
             let len = layout.offset(end);
-            // SAFETY: the sub-buffer is still open, and we are the outermost writer.
+            // SAFETY: a sub-buffer of a ring has memory; this one is still open (`held_open`), and
+            // the outermost writer, which this is, alone stores its length.
             unsafe { subbuf.publish(layout.pos(at, count, len), len) };
             subbuf.padded.set(0);
             // The reader may attach in between, once.
@@ -658,7 +686,8 @@ impl<'a, P: Port> Writer<'a, P> {
 }
 
 impl<P: Port> CpuRing<P> {
-    /// The sub-buffer that is open as number `seq`. It cannot change while a writer is in it.
+    /// Returns the sub-buffer that is open as number `seq`; `None` when the ring is broken. It
+    /// cannot change while a writer is in it.
     #[inline(always)]
     pub(super) fn open_subbuf(&self, seq: Seq) -> Option<&SubBuf<P>> {
         let hint = SlotWord::from_raw(self.w.hint.get());
@@ -679,7 +708,8 @@ impl<P: Port> CpuRing<P> {
         self.held_open(s, seq)
     }
 
-    /// The sub-buffer that the word `s` of its slot says to be open as number `seq`.
+    /// Returns the sub-buffer that `s`, the word of its slot, says is open as number `seq`. If it
+    /// says otherwise, declares the ring broken and returns `None`.
     #[inline(always)]
     fn held_open(&self, s: SlotWord, seq: Seq) -> Option<&SubBuf<P>> {
         if s.seq() != seq || s.state() != Some(State::Open) {
