@@ -47,7 +47,7 @@ use kernel::{
     uaccess::UserSliceReader, //
 };
 
-/// The id of the event that a file in `events/SYSTEM/EVENT/` is about.
+/// Returns the id of the event that a file in `events/SYSTEM/EVENT/` is about.
 fn this_id(at: &At<'_>) -> Result<u16> {
     match at.arg {
         Arg::Event(id) => Ok(id),
@@ -55,19 +55,20 @@ fn this_id(at: &At<'_>) -> Result<u16> {
     }
 }
 
-/// The event with this id, unless its module is gone.
+/// Returns the event with this id, unless its module is gone.
 fn offered(id: u16) -> Result<&'static Event> {
     events::by_id(id)
         .filter(|event| event.is_offered())
         .ok_or(ENODEV)
 }
 
-/// The event that a file in `events/SYSTEM/EVENT/` is about; `ENODEV` when its module is gone.
+/// Returns the event that a file in `events/SYSTEM/EVENT/` is about; `ENODEV` when its module is
+/// gone.
 pub(super) fn this_event(at: &At<'_>) -> Result<&'static Event> {
     offered(this_id(at)?)
 }
 
-/// The events that an `enable` file is about: one, those of a system, or all.
+/// Returns the events that an `enable` file is about: one, those of a system, or all.
 fn these_events<'a>(at: &'a At<'a>) -> Result<impl Iterator<Item = &'static Event> + 'a> {
     let (one, system) = match at.arg {
         Arg::Event(id) => (Some(offered(id)?.id()), None),
@@ -80,8 +81,8 @@ fn these_events<'a>(at: &'a At<'a>) -> Result<impl Iterator<Item = &'static Even
         .filter(move |event| one.is_some() || system.is_some() || is_meant(at, event)))
 }
 
-/// Whether `event` is one of "all events": a raw one only when it is recorded already. ftrace does not
-/// have them, and a tool that wants all events of ftrace shall get these.
+/// Returns whether `event` is one of "all events": a raw one only when it is recorded already.
+/// ftrace does not have them, and a tool that wants all events of ftrace gets these.
 fn is_meant(at: &At<'_>, event: &Event) -> bool {
     event.is_usual() || at.inst.event_enabled(event)
 }
@@ -101,7 +102,7 @@ pub(crate) fn store_enable(at: &At<'_>, command: &[u8]) -> Result {
     switch(at, these_events(at)?, on)
 }
 
-/// Switches all of `wanted`, and tells the first error when all was tried.
+/// Switches all of `wanted`, tries each of them, and returns the first error.
 fn switch(at: &At<'_>, wanted: impl Iterator<Item = &'static Event>, on: bool) -> Result {
     if !on {
         return at.inst.disable_events(wanted);
@@ -221,14 +222,14 @@ impl TraceFile for SetEvent {
         switch(at, enabled, false)
     }
 
-    /// Obeys the first word and says how much of the write that was: the caller writes the rest
+    /// Obeys the first word and returns how much of the write that was: the caller writes the rest
     /// again, so that each word has its own answer.
     fn write(&mut self, at: &At<'_>, input: &mut UserSliceReader, pos: &mut i64) -> Result<usize> {
         let len = input.len();
         let command = command(input)?;
         let (word, mut used) = next_word(&command).map_err(refused)?;
         if used == command.len() && used < len {
-            // The word may go on behind what was copied: it comes first in the next write.
+            // The word may go on after what was copied: it comes first in the next write.
             used = used.saturating_sub(word.len());
         } else if !word.is_empty() {
             Self::obey(at, word)?;

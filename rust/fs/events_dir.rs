@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is in `events/`: the systems, their events, and the files of each.
+//! The content of `events/`: the systems, their events, and the files of each.
 //!
-//! An instance has thousands of these files, of which few are ever opened: they are made when they are
-//! looked up (`kapi::listing`), and this is the list. It is computed from the events that can be
-//! enabled at that moment, so that a module's events appear by themselves.
+//! An instance has thousands of these files, of which few are ever opened: they are made when they
+//! are looked up (`kapi::listing`), and this is the list. It is computed from the events that can
+//! be enabled at that moment, so that a module's events appear by themselves.
 
 use super::{
     events,
@@ -85,12 +85,13 @@ static RECORD: Files = &[(c"format", Show(events::show_format))];
 const INTERNAL_SYSTEM: &str = "ftrace";
 const INTERNAL_ID: u16 = 0;
 
-/// Places in front of the folders, for the files; at most that many a folder.
+/// The number of places before the folders, for the files: the most that a folder may have.
 const FILES: u16 = 14;
 // The places of all folders are in the list.
 const _: () = assert!(FILES as usize + RECORDS as usize + CAPACITY < PLACES as usize);
 
-/// The place of the folder that is about an id, or a system of which that is the first.
+/// Returns the place of the folder that is about an id, or about a system with that as its first
+/// id.
 fn place_of(id: u16) -> u16 {
     let at = match id.checked_sub(FIRST_ID) {
         Some(event) => RECORDS.saturating_add(event),
@@ -99,7 +100,7 @@ fn place_of(id: u16) -> u16 {
     FILES.saturating_add(at)
 }
 
-/// The least id whose folder is at `place` or behind it.
+/// Returns the least id whose folder is at `place` or a later one.
 fn id_from(place: u16) -> u16 {
     let at = place.saturating_sub(FILES);
     match at.checked_sub(RECORDS) {
@@ -135,7 +136,7 @@ fn node(inst: &Arc<Instance>, arg: Arg, handler: Option<&'static Handler>) -> Re
     Ok(KBox::new(node, GFP_KERNEL)?)
 }
 
-/// The files of a folder.
+/// Returns the files of a folder.
 fn files(arg: Arg) -> Files {
     match arg {
         Arg::Whole => EVENTS,
@@ -148,7 +149,7 @@ fn files(arg: Arg) -> Files {
     }
 }
 
-/// What the folder called `name` in that of `arg` is about.
+/// Returns what the folder called `name` in that of `arg` is about.
 fn folder(arg: Arg, name: &[u8]) -> Option<Arg> {
     match arg {
         Arg::Whole if name == INTERNAL_SYSTEM.as_bytes() => Some(Arg::System(INTERNAL_ID)),
@@ -254,7 +255,8 @@ impl Listing for Node {
 mod tests {
     use super::*;
 
-    /// What is listed is found, each at its own place, and behind the place from which it is asked.
+    /// Each name that is listed is found, at its own place, and not before the place that was asked
+    /// for.
     #[test]
     fn listed_is_found() {
         for arg in [

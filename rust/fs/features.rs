@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `features`: what this version has, for programs. And how often each event was met: `event_counts`,
-//! and `hits` and `lost` of an event.
+//! `features`: what this version has, for programs; `event_counts`, and `hits` and `lost` of an
+//! event: how often each event was met.
 //!
-//! Everything is told from the tables that make it: what is listed is there.
+//! Everything is printed from the tables that make it: what is listed is there.
 
 use super::{
     events::this_event,

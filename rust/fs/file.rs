@@ -3,9 +3,9 @@
 //! What an open file is: the trait that every control file implements, and the tables of
 //! `file_operations` that call it.
 //!
-//! A file of rtracefs knows its `At`: instance, CPU, event. The inode has a `Node`, which says how the
-//! file is opened; the VFS calls the functions at the end, and these call `fs::open`, where the open
-//! file lives.
+//! A file of rtracefs knows its `At`: instance, CPU, event. The inode has a `Node`, which says how
+//! the file is opened; the VFS calls the functions at the end, and these call `fs::open`, where the
+//! open file lives.
 
 use crate::{
     buffers::{
@@ -125,14 +125,15 @@ pub(crate) trait TraceFile: Send {
         Err(EINVAL)
     }
 
-    /// Discards what opening with `O_TRUNC` discards. It is the last step of opening: when something
-    /// else fails, nothing is lost.
+    /// Discards what opening with `O_TRUNC` discards. It is the last step of opening: when
+    /// something else fails, nothing is lost.
     fn truncate(&mut self, _at: &At<'_>) -> Result {
         Ok(())
     }
 
-    /// Returns, for a reader that consumes nothing, what it had seen when it found nothing more. Such a
-    /// reader sleeps until something is recorded after that, the others until there is something unread.
+    /// Returns, for a reader that consumes nothing, what it had seen when it found nothing more.
+    /// Such a reader sleeps until something is recorded after that, the others until there is
+    /// something unread.
     fn mark(&self) -> Option<RecordedTotal> {
         None
     }
@@ -296,7 +297,8 @@ impl<'a> VfsFile<'a> {
         unsafe { Pin::<KBox<OpenFile>>::borrow(private) }
     }
 
-    /// Returns whether the caller may not sleep. Every user of the file can change that at any time.
+    /// Returns whether the caller may not sleep. Every user of the file can change that at any
+    /// time.
     pub(super) fn nonblocking(self) -> bool {
         self.0.flags() & bindings::O_NONBLOCK != 0
     }

@@ -43,7 +43,7 @@ impl TraceFile for FreeBuffer {
         if at.inst.options().has(Opt::DisableOnFree) {
             at.inst.set_tracing_on(false);
         }
-        // Nobody is there to be told. It needs memory for the tables only.
+        // No caller is left to get the error. It needs memory for the tables only.
         if let Err(e) = at.inst.buffers().resize(CpuSel::All, 0) {
             pr_warn!("free_buffer: the buffers keep their size: {e:?}\n");
         }

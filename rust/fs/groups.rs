@@ -3,7 +3,7 @@
 //! The folders of events that a module takes away while rtracefs is mounted. Those of events that a
 //! module brings appear by themselves (`fs::events_dir`).
 //!
-//! Called when the event cannot be enabled any more: nobody finds it from then on.
+//! Called when the event cannot be enabled any more: no lookup finds it from then on.
 
 use super::{
     file::Node,
@@ -17,7 +17,7 @@ use crate::{
     kapi::walk::Found, //
 };
 
-/// How deep below the folder of an instance they are.
+/// The depth of these folders below that of an instance.
 const EVENTS: usize = 1;
 const SYSTEM: usize = 2;
 
@@ -42,7 +42,8 @@ fn for_each_instance(mut look: impl FnMut(&Found<Node>)) {
 pub(crate) fn remove_event(event: &'static Event) {
     let last = !events::all().any(|other| other.system() == event.system());
     for_each_instance(|events| {
-        // Who looked the event up before it could not be enabled any more is done, as it holds the lock.
+        // A lookup that began while the event could still be enabled holds the lock, and is over
+        // then.
         events.settle(EVENTS);
         let Some(folder) = events.child(event.system()) else {
             return;

@@ -2,8 +2,8 @@
 
 //! The files that show and set one property of an instance or of one of its CPUs.
 //!
-//! Each is a function that prints and a function that obeys; the table of `fs::tree` names them. How
-//! a text is read and written is decided in `text`, what happens in `instance`.
+//! Each is a function that prints and a function that obeys; the table of `fs::tree` names them.
+//! How a text is parsed and printed is decided in `text`, what happens in `instance`.
 
 use super::{
     file::{
@@ -36,7 +36,7 @@ use crate::{
 use core::fmt::Write;
 use kernel::prelude::*;
 
-/// What `current_tracer` looks at of a write.
+/// The most bytes of a write that `current_tracer` reads.
 const LONGEST_TRACER: usize = 100;
 
 fn show_flag(on: bool, text: &mut Text) -> Result {
@@ -235,7 +235,7 @@ pub(crate) fn show_tgids(_at: &At<'_>, text: &mut Text) -> Result {
     result.map_err(no_memory)
 }
 
-/// `timestamp_mode`: events carry the time since the one in front of them.
+/// `timestamp_mode`: events carry the time since the one before them.
 pub(crate) fn show_timestamp_mode(_at: &At<'_>, text: &mut Text) -> Result {
     text.write_str("[delta] absolute\n").map_err(no_memory)
 }

@@ -3,8 +3,8 @@
 //! The lines of a stream that were made and not yet read.
 //!
 //! A reader with room for [`ROOM`] bytes or more gets whole lines, so that readers which share a
-//! descriptor do not get halves of them, and so does a pipe that is spliced into. A shorter buffer is
-//! filled to its end, as ftrace does it. Called by `trace_pipe` and its like.
+//! descriptor do not get halves of them, and so does a pipe that is spliced into. A shorter buffer
+//! is filled to its end, as ftrace does it. Called by `trace_pipe` and its like.
 
 use super::{
     file::Step,
@@ -24,7 +24,7 @@ const MOST: usize = 64 * 1024;
 /// Room for whole lines: ftrace's longest fits.
 const ROOM: usize = 8192;
 
-/// Whether a reader with so much room, or a pipe, gets whole lines.
+/// Returns whether a reader with this much room, or a pipe, gets whole lines.
 fn gets_whole_lines(room: usize, spliced: bool) -> bool {
     spliced || room >= ROOM
 }
@@ -32,17 +32,18 @@ fn gets_whole_lines(room: usize, spliced: bool) -> bool {
 /// How much text a read wants.
 #[derive(Clone, Copy)]
 pub(crate) struct Wanted {
-    /// So many bytes, and no line more.
+    /// This many bytes, and no line more.
     pub(crate) bytes: usize,
-    /// In whole lines: none that ends behind these bytes.
+    /// In whole lines: none that ends after these bytes.
     whole: bool,
     /// Not even if it is the only one.
     spliced: bool,
 }
 
 impl Wanted {
-    /// Is a text of `len` bytes, which had `before` bytes without its last line, more than it wants?
-    /// Otherwise that line would be consumed, and be lost when the file is closed.
+    /// Returns whether a text of `len` bytes, which had `before` bytes without its last line, is
+    /// more than it wants. Otherwise that line would be consumed, and be lost when the file is
+    /// closed.
     pub(crate) fn is_too_long(self, before: usize, len: usize) -> bool {
         self.whole && len > self.bytes && (before != 0 || self.spliced)
     }
@@ -51,12 +52,12 @@ impl Wanted {
 /// The queue.
 pub(crate) struct LineQueue {
     text: Text,
-    /// How much of `text` readers have.
+    /// The number of bytes of `text` that readers have.
     given: usize,
 }
 
 impl LineQueue {
-    /// An empty one.
+    /// Returns an empty one.
     pub(crate) const fn new() -> Self {
         Self {
             text: Text::new(),
@@ -64,7 +65,7 @@ impl LineQueue {
         }
     }
 
-    /// Is there nothing to be read?
+    /// Returns whether there is nothing to be read.
     pub(crate) fn is_empty(&self) -> bool {
         self.rest().is_empty()
     }
@@ -73,8 +74,9 @@ impl LineQueue {
         self.text.bytes().get(self.given..).unwrap_or_default()
     }
 
-    /// Forgets what was given, when a read into `out` shall get more than what is there. Returns how
-    /// many lines are to be made then. A line that was given in part is finished by a read of its own.
+    /// Discards what was given, when a read into `out` gets more than what is there. Returns how
+    /// many lines have to be made then. A line that was given in part is finished by a read of its
+    /// own.
     pub(crate) fn wants(&mut self, out: &mut IovIterDest<'_>) -> Option<Wanted> {
         let (room, spliced) = (out.len(), is_spliced(out));
         let rest = self.rest().len();
@@ -95,7 +97,7 @@ impl LineQueue {
         })
     }
 
-    /// Where lines are written to.
+    /// Returns the text that lines are written to.
     pub(crate) fn text(&mut self) -> &mut Text {
         &mut self.text
     }

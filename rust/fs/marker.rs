@@ -2,9 +2,9 @@
 
 //! `trace_marker` and `trace_marker_raw`: what a program writes into them becomes an event.
 //!
-//! A write is one event. A text is cut after 4096 bytes; bytes, which begin with a number of 32 bits,
-//! are recorded as a whole or not at all. What is recorded is copied from the program before the ring is
-//! touched, so a page fault happens where it may.
+//! A write is one event. A text is cut after 4096 bytes; bytes, which begin with a number of 32
+//! bits, are recorded as a whole or not at all. What is recorded is copied from the program before
+//! the ring is touched, so that a page fault happens where it is allowed.
 
 use super::file::{
     At,

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Where people look: the file system `rtracefs`.
+//! What users see: the file system `rtracefs`.
 //!
-//! - `superblock`: what a mount is, who may make and remove instances;
+//! - `superblock`: what a mount is, and how users make and remove instances;
 //! - `tree`: which files there are, one table; `events_dir`: those of `events/`;
 //! - `file`: what an open file is, the trait `TraceFile` and the table of file operations;
-//! - `open`: what one open file owns, how its readers wait; `sleep`: who sleeps in a read;
+//! - `open`: what one open file owns, how its readers wait; `sleep`: the readers that sleep;
 //! - `groups`: events that go with their module;
 //! - `text_file`, `knob`, `events`, `features`: files that are a text;
-//! - `trace`, `pipe`: the events, printed by `output` in the `style` of the instance; `share`: to several
+//! - `trace`, `pipe`: the events, printed by `output` in the `style` of the instance; `share`: to
+//!   several
 //!   readers; `line_queue`: lines that wait for a reader; `raw`: the events as bytes;
 //! - `marker`: events from users; `snapshot`: taking one; `free`: giving the memory back.
 //!

@@ -2,9 +2,10 @@
 
 //! What one open file owns, in which order its calls are served, and how its readers sleep.
 //!
-//! Calls on one open file are serialised by its lock. Nobody sleeps for events with that lock held: a
-//! `TraceFile` that has nothing says what it wants, and the loop here sleeps until it is there. So
-//! `poll` and `close` never wait for a reader. Called by the file operations in `fs::file`.
+//! Calls on one open file are serialised by its lock. No reader sleeps for events with that lock
+//! held: a `TraceFile` that has nothing says what it wants, and the loop here sleeps until it is
+//! there. So `poll` and `close` never wait for a reader. Called by the file operations in
+//! `fs::file`.
 
 use super::{
     file::{
@@ -44,14 +45,14 @@ use kernel::{
     uaccess::UserSliceReader, //
 };
 
-/// What `private_data` of a file owns.
+/// An open file, which the `private_data` of the VFS's file owns.
 #[pin_data]
 pub(crate) struct OpenFile {
     #[pin]
     file: Mutex<KBox<dyn TraceFile>>,
     #[pin]
     sleepers: Sleepers,
-    /// How often the sleepers of this file were told to look again.
+    /// The number of times that the sleepers of this file were told to look again.
     nudges: Atomic<u64>,
     inst: Arc<Instance>,
     arg: Arg,
@@ -61,8 +62,8 @@ pub(crate) struct OpenFile {
 }
 
 impl OpenFile {
-    /// Opens the file of `node`; `reads` says that it was for reading, `truncate` that it was for writing
-    /// with `O_TRUNC`.
+    /// Opens the file of `node`; `reads` says that it was for reading, `truncate` that it was for
+    /// writing with `O_TRUNC`.
     ///
     /// # Errors
     ///
@@ -148,7 +149,7 @@ impl OpenFile {
     }
 
     /// Moves whole sub-buffers into `pipe`. When there is none, waits once until the share of the
-    /// instance is full or somebody makes it look again, unless `nonblock` forbids it; then 0 is
+    /// instance is full or `nudge` makes it look again, unless `nonblock` forbids it; then 0 is
     /// possible.
     pub(crate) fn splice(
         &self,
@@ -176,7 +177,7 @@ impl OpenFile {
     }
 
     /// For a program that has the ring mapped: goes on to what comes next. Waits before until the
-    /// share of the instance is full or somebody makes it look again, unless `nonblock` forbids it.
+    /// share of the instance is full or `nudge` makes it look again, unless `nonblock` forbids it.
     pub(crate) fn next_reader(&self, nonblock: bool) -> Result {
         let cpu = self.cpu()?;
         self.inst.buffers().mapped(cpu)?;
@@ -198,14 +199,14 @@ impl OpenFile {
         self.inst.buffers().map(self.cpu()?, area)
     }
 
-    /// An area that shows the ring has become two.
+    /// Counts one area more: one that shows the ring was copied.
     pub(crate) fn map_again(&self) {
         if let Ok(cpu) = self.cpu() {
             self.inst.buffers().map_again(cpu);
         }
     }
 
-    /// An area that showed the ring is gone.
+    /// Counts one area less: it showed the ring and is gone.
     pub(crate) fn unmap(&self) {
         if let Ok(cpu) = self.cpu() {
             self.inst.buffers().unmap(cpu);
@@ -219,8 +220,8 @@ impl OpenFile {
         }
     }
 
-    /// Makes those who sleep in this file look again, and find that they may not sleep any more if
-    /// that was changed meanwhile.
+    /// Makes the readers that sleep in this file look again, and find that they may not sleep any
+    /// more if that was changed meanwhile.
     pub(crate) fn nudge(&self) {
         self.nudges.fetch_add(1, Full);
         self.inst.buffers().wake_all();
@@ -235,17 +236,18 @@ impl OpenFile {
         self.file.lock().write(&self.at(), input, pos)
     }
 
-    /// Is there something to read? If not, `poller` is going to be woken up.
+    /// Returns whether there is something to read. If not, `poller` is going to be woken up.
     pub(crate) fn readable(&self, poller: &Poller<'_>) -> bool {
         self.file.lock().readable(&self.at(), poller)
     }
 
-    /// The last descriptor of the file was closed.
+    /// Ends the file: its last descriptor was closed.
     pub(crate) fn released(&self) {
         self.file.lock().released(&self.at());
     }
 
-    /// A descriptor of the file was closed by the program with the file table `owner`.
+    /// Ends the sleep of the readers of the program with the file table `owner`, which closed a
+    /// descriptor of the file.
     pub(crate) fn close(&self, owner: usize) {
         if self.sleepers.close(owner) {
             self.inst.buffers().wake_all();

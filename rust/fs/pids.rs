@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `set_event_pid` and `set_event_notrace_pid`: lists of tasks. A write adds to the list, all of it or
-//! nothing; opening with truncation empties it.
+//! `set_event_pid` and `set_event_notrace_pid`: lists of tasks. A write adds to the list, all of it
+//! or nothing; opening with truncation empties it.
 
 use super::{
     file::{
@@ -67,10 +67,10 @@ fn refused(wrong: Wrong) -> Error {
     }
 }
 
-/// The pids that a user wrote, and how many bytes were looked at.
+/// The pids that a user wrote, and the number of bytes that were parsed.
 ///
-/// A set of pids has a bit for each that there can be, half a megabyte: there is none before there is a
-/// pid, for most texts that are refused have none.
+/// A set of pids has a bit for each possible pid, half a megabyte: it is made at the first pid, for
+/// most texts that are refused have none.
 fn parse(input: &mut UserSliceReader) -> Result<(Option<Pids>, usize)> {
     let (mut list, mut parser, mut used) = (None, pids::Pids::new(), 0usize);
     let mut piece = [0; PIECE];

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `trace_pipe` and `trace_pipe_json`: the events of all CPUs or of one as text, in the order of time,
-//! consumed.
+//! `trace_pipe` and `trace_pipe_json`: the events of all CPUs or of one as text, in the order of
+//! time, consumed.
 //!
-//! An event is consumed when its line is made and there is room for it, so that closing the file loses
-//! none. Of a line that a short read had no room for the rest stays with the open file and is given
-//! first next time. Sleeping until there are events, and the end of the file, are
-//! the business of `fs::file`; this file only says what it waits for.
+//! An event is consumed when its line is made and there is room for it, so that closing the file
+//! loses none. The rest of a line that a short read had no room for stays with the open file and is
+//! given first next time. Sleeping until there are events, and the end of the file, are the
+//! business of `fs::file`; this file only says what it waits for.
 
 use super::{
     file::{
@@ -53,7 +53,7 @@ use kernel::{
     sync::Arc, //
 };
 
-/// Opens `trace_pipe`, unless somebody else consumes the same events.
+/// Opens `trace_pipe`, unless another open file consumes the same events.
 pub(crate) fn open(at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
     open_as(at, Maker::lines()?)
 }
@@ -91,16 +91,16 @@ struct Pipe {
     cpus: KVec<Consumer>,
     /// Those of consumed events.
     lines: LineQueue,
-    /// The user got something: from now on the end of tracing is the end of the file. Before, a reader
-    /// waits for tracing to begin.
+    /// The user got something: from now on the end of tracing is the end of the file. Before, a
+    /// reader waits for tracing to begin.
     delivered: bool,
     /// Keeps other consumers away.
     _token: PipeToken,
 }
 
 impl Pipe {
-    /// Makes the lines of the next events, as many as are wanted, and consumes those events. Says whether
-    /// the next line is longer than what is wanted.
+    /// Makes the lines of the next events, as many as are wanted, and consumes those events.
+    /// Returns whether the next line is longer than what is wanted.
     fn fill(&mut self, inst: &Arc<Instance>, wanted: Wanted) -> Result<bool> {
         let style = style_of(inst);
         // Time has passed since the last read.

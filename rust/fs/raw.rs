@@ -3,10 +3,11 @@
 //! `per_cpu/cpuN/trace_pipe_raw`, `snapshot_raw`: whole sub-buffers in ftrace's binary format,
 //! consumed.
 //!
-//! A read gives one sub-buffer, filled up with zeros, of the size that sub-buffers have then. When the
-//! user's buffer is shorter, the sub-buffer has only the events that fit, so that closing the file loses
-//! none, and the rest, which is zeros, stays with the open file for the next read. The file has the
-//! memory of one sub-buffer, and exchanges it for that of each that it gives: the only copy is the user's.
+//! A read gives one sub-buffer, filled up with zeros, of the size that sub-buffers have then. When
+//! the user's buffer is shorter, the sub-buffer has only the events that fit, so that closing the
+//! file loses none, and the rest, which is zeros, stays with the open file for the next read. The
+//! file has the memory of one sub-buffer, and exchanges it for that of each that it gives: the only
+//! copy is the user's.
 
 use super::{
     file::{

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The operations that the VFS calls for `trace_pipe_raw` and for no other file: `splice`, `ioctl` and `mmap`.
+//! The operations that the VFS calls for `trace_pipe_raw` and for no other file: `splice`, `ioctl`
+//! and `mmap`.
 //!
 //! None of them takes the lock of the open file: what `read` has left there is `read`'s.
 
@@ -80,8 +81,8 @@ const AREA: &bindings::vm_operations_struct = &bindings::vm_operations_struct {
 
 /// # Safety
 ///
-/// Called by the VFS for an open file of ours that was opened for reading, with an area that is being
-/// set up.
+/// Called by the VFS for an open file of ours that was opened for reading, with an area that is
+/// being set up.
 pub(super) unsafe extern "C" fn mmap(
     file: *mut bindings::file,
     area: *mut bindings::vm_area_struct,
@@ -89,8 +90,8 @@ pub(super) unsafe extern "C" fn mmap(
     from_result(|| {
         // SAFETY: The VFS passes an open file of ours, and keeps it open during the call.
         let file = unsafe { VfsFile::new(file) };
-        // SAFETY: The VFS passes an area that is being set up, with the lock of the program's memory
-        // held for writing; it shows nothing yet.
+        // SAFETY: The VFS passes an area that is being set up, with the lock of the program's
+        // memory held for writing; it shows nothing yet.
         let mut area = unsafe { Area::new(area) };
         file.open_file().map(&mut area)?;
         area.operate_by(AREA);
@@ -103,8 +104,8 @@ pub(super) unsafe extern "C" fn mmap(
 /// # Safety
 ///
 /// Called for an area that [`mmap`] has set up or that was copied from such a one, and that has a
-/// reference to the file: with `MORE` when it was copied, without it once, when it shows nothing any
-/// more.
+/// reference to the file: with `MORE` when it was copied, without it once, when it shows nothing
+/// any more.
 unsafe extern "C" fn area_counted<const MORE: bool>(area: *mut bindings::vm_area_struct) {
     // SAFETY: The caller holds the area, whose file does not change.
     let file = unsafe { (*area).vm_file };

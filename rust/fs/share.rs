@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `trace_pipe` and `trace_pipe_json` of an instance with the option `pipe-share`: each open file reads
-//! all events for itself.
+//! `trace_pipe` and `trace_pipe_json` of an instance with the option `pipe-share`: each open file
+//! reads all events for itself.
 //!
-//! Nothing is consumed, so any number of readers get the same events, and `trace` still shows them. A
-//! reader gets the oldest event that was there when it opened the file, and all that came behind it. It
-//! is told how many of these it missed, in front of the next one of the CPU: because it is slower than the
-//! writers, or a consumer, a snapshot or another size of the sub-buffers took them. What somebody
-//! emptied away is not missed, and the old events that come back with a second snapshot are not read
-//! again. The option counts when the file is opened.
+//! Nothing is consumed, so any number of readers get the same events, and `trace` still shows them.
+//! A reader gets the oldest event that was there when it opened the file, and all that came after
+//! it. It is told how many of these it missed, before the next one of the CPU: because it is slower
+//! than the writers, or a consumer, a snapshot or another size of the sub-buffers took them. Events
+//! that a user discarded by emptying the buffer are not missed, and the old events that come back
+//! with a second snapshot are not read again. The option counts when the file is opened.
 
 use super::{
     file::{
@@ -74,19 +74,19 @@ pub(crate) fn open(at: &At<'_>, maker: Maker) -> Result<KBox<dyn TraceFile>> {
 struct Share {
     maker: Maker,
     cpus: KVec<CpuTour>,
-    /// What was seen of each of these CPUs.
+    /// The progress of the reader on each of these CPUs.
     progress: KVec<Progress>,
     lines: LineQueue,
     /// The user got something: from now on the end of tracing is the end of the file.
     delivered: bool,
     /// The mark when events were looked for last.
     last: RecordedTotal,
-    /// All that had been recorded by then was found.
+    /// Whether all that had been recorded by then was found.
     drained: bool,
 }
 
 impl Share {
-    /// Makes the text of the next events, at least `wanted` bytes if there are so many.
+    /// Makes the text of the next events, at least `wanted` bytes if there are that many.
     fn fill(&mut self, at: &At<'_>, wanted: usize) -> Result {
         let style = style_of(at.inst);
         self.last = at.inst.buffers().recorded_total(at.cpus());
@@ -121,7 +121,7 @@ impl Share {
                 let missed = progress.go_on(&now);
                 let next = progress.next(now.live);
                 if (cpu.bank, cpu.tour.next()) != (now.live, next) {
-                    // What is left of its page was emptied away or taken by a snapshot.
+                    // What is left of its sub-buffer was emptied away or taken by a snapshot.
                     cpu.set_out(now.live, Tour::from(next));
                 }
                 cpu.missed = cpu.missed.saturating_add(missed);
@@ -134,7 +134,8 @@ impl Share {
         }
     }
 
-    /// Writes the next event of the CPU at `place`, and passes it. Says whether to look for events again.
+    /// Writes the next event of the CPU at `place`, and passes it. Returns whether to look for
+    /// events again.
     fn pass(&mut self, place: usize, style: Style) -> Result<bool> {
         let Some(cpu) = self.cpus.get_mut(place) else {
             return Ok(false);

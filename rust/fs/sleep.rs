@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Who sleeps in `read` of one open file, and whose descriptor was closed meanwhile.
+//! Which readers sleep in `read` of one open file, and which of them had a descriptor closed
+//! meanwhile.
 //!
 //! Closing a descriptor does not end a `read` that another thread does with it, and the sleeper
 //! itself keeps the file open. So `flush`, which runs on each close, ends the sleepers of the
@@ -43,14 +44,14 @@ pub(crate) struct Entered<'a> {
 }
 
 impl Sleepers {
-    /// Nobody sleeps.
+    /// Returns a list without readers.
     pub(crate) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
             list <- new_mutex!(KVec::new()),
         })
     }
 
-    /// The calling task is going to sleep.
+    /// Enters the calling task, which is going to sleep.
     pub(crate) fn enter(&self) -> Result<Entered<'_>> {
         let sleeper = Arc::new(
             Sleeper {
@@ -66,7 +67,7 @@ impl Sleepers {
         })
     }
 
-    /// Ends the sleep of the readers of `owner`. Is there anybody to be woken up?
+    /// Ends the sleep of the readers of `owner`. Returns whether there is a reader to be woken up.
     pub(crate) fn close(&self, owner: usize) -> bool {
         let list = self.list.lock();
         let mut any = false;
@@ -80,7 +81,7 @@ impl Sleepers {
 }
 
 impl Entered<'_> {
-    /// Was a descriptor of the file closed by this program since the reader entered?
+    /// Returns whether this program closed a descriptor of the file after the reader entered.
     pub(crate) fn closed(&self) -> bool {
         self.sleeper.closed.load(Relaxed)
     }

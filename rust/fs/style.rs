@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! In which style an instance wants its records printed.
+//! The style in which an instance wants its records printed.
 
 use crate::{
     instance::Instance,

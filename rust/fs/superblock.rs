@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What rtracefs is as a file system: its name, who may mount it, what is in a new mount, and what
-//! `mkdir` and `rmdir` in `instances/` do.
+//! What rtracefs is as a file system: its name, when it may be mounted, what is in a new mount, and
+//! what `mkdir` and `rmdir` in `instances/` do.
 //!
 //! Instances do not belong to the mount: they stay when it goes, and a new mount shows them again.
 
@@ -49,7 +49,8 @@ pub(crate) fn register() -> Result<Registration> {
 /// The longest name of an instance.
 const LONGEST_NAME: usize = 64;
 
-/// Names end up in logs and in texts that programs parse.
+/// Refuses names that do not fit into logs and into texts that programs parse: `ENAMETOOLONG`,
+/// `EINVAL`.
 fn check_name(name: &CStr) -> Result {
     let bytes = name.to_bytes();
     let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
@@ -63,7 +64,7 @@ fn check_name(name: &CStr) -> Result {
     }
 }
 
-/// The node of the folder of `inst`.
+/// Makes the node of the folder of `inst`. Fails with `ENOMEM`.
 fn node(inst: Arc<Instance>) -> Result<KBox<Node>> {
     let node = Node {
         inst,
@@ -107,7 +108,7 @@ impl FileSystem for Rtracefs {
         let inst = registry::create(name)?;
         let result = node(inst.clone()).and_then(enter);
         if result.is_err() {
-            // Somebody may have a file of the half-made folder open. Then the instance stays, and
+            // A user may have a file of the half-made folder open. Then the instance stays, and
             // the next mount shows it.
             let _ = registry::remove(&inst);
         }

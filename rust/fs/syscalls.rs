@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `syscall_user_buf_size`: how much is recorded of what arguments of system calls point to.
+//! `syscall_user_buf_size`: how many bytes are recorded of what arguments of system calls point to.
 
 use super::{
     file::At,

@@ -4,8 +4,8 @@
 //! one write per command.
 //!
 //! The text is made when the file is read at its beginning and kept for the reads that follow, so
-//! two reads of one open file fit together, and who goes back to the beginning sees what is true
-//! then. Called by the table of `fs::tree`.
+//! two reads of one open file fit together, and a reader that goes back to the beginning sees what
+//! is true then. Called by the table of `fs::tree`.
 
 use super::file::{
     At,
@@ -24,12 +24,12 @@ use kernel::{
     uaccess::UserSliceReader, //
 };
 
-/// The most that a command may have. What is beyond is not looked at; every parser that obeys a
-/// shorter limit refuses or cuts by itself.
+/// The most bytes of a command. What is beyond is not read; every parser that obeys a shorter limit
+/// refuses or cuts by itself.
 const LONGEST_COMMAND: usize = 4096;
-/// The most that a file takes which is changed by one word.
+/// The longest write to a file that is changed by one word.
 const LONGEST_WORD: usize = 63;
-/// The most that a file takes which is changed by a text: less than a page.
+/// The longest write to a file that is changed by a text: less than a page.
 const LONGEST_LINE: usize = MAX_TEXT;
 
 /// Writes the text of a file. The only way for a printer to fail is memory.
@@ -37,7 +37,8 @@ pub(crate) type Show = fn(&At<'_>, &mut Text) -> Result;
 /// Obeys one command.
 pub(crate) type Store = fn(&At<'_>, &[u8]) -> Result;
 
-/// How far a write moves the position of the open file: programs that read behind what they wrote see it.
+/// How far a write moves the position of the open file: programs that read after what they wrote
+/// see it.
 #[derive(Clone, Copy)]
 pub(crate) enum Moves {
     /// By what was written.
@@ -53,7 +54,7 @@ pub(crate) enum Moves {
 /// How a file with one text is changed.
 struct Change {
     store: Store,
-    /// The longest write that is looked at.
+    /// The longest write that is obeyed.
     longest: usize,
     moves: Moves,
 }
@@ -167,8 +168,8 @@ pub(crate) fn copy_at(bytes: &[u8], out: &mut IovIterDest<'_>, pos: &mut i64) ->
     Ok(Step::Bytes(copied))
 }
 
-/// Copies to the user what `bytes` has behind those that were `given`, and moves that and `pos` on. For
-/// streams, whose position is not one in `bytes`.
+/// Copies to the user what `bytes` has after those that were `given`, and moves that and `pos` on.
+/// For streams, whose position is not one in `bytes`.
 pub(crate) fn give(
     bytes: &[u8],
     given: &mut usize,
@@ -184,14 +185,14 @@ pub(crate) fn give(
     Ok(step)
 }
 
-/// The beginning of what a user wrote.
+/// Copies the beginning of what a user wrote. Fails with `ENOMEM` or `EFAULT`.
 pub(crate) fn command(input: &mut UserSliceReader) -> Result<KVec<u8>> {
     let mut bytes = KVec::zeroed(input.len().min(LONGEST_COMMAND), GFP_KERNEL)?;
     input.read_slice(&mut bytes)?;
     Ok(bytes)
 }
 
-/// The kernel's error for a text that is wrong.
+/// Returns the kernel's error for a text that is wrong.
 pub(crate) fn refused(why: Errno) -> Error {
     match why {
         Errno::Inval => EINVAL,
@@ -199,7 +200,7 @@ pub(crate) fn refused(why: Errno) -> Error {
     }
 }
 
-/// The kernel's error for a text that found no memory.
+/// Returns the kernel's error for a text that found no memory.
 pub(crate) fn no_memory(_: fmt::Error) -> Error {
     ENOMEM
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `trace`: the events of all CPUs or of one as text, in the order of time, consuming nothing. Those
-//! of the snapshot for `fs::snapshot`.
+//! `trace`: the events of all CPUs or of one as text, in the order of time, consuming nothing.
+//! Those of the snapshot for `fs::snapshot`.
 //!
 //! A read that begins at 0 sets out anew: header, then what has been recorded up to then. The reads
-//! that follow go on where the last one ended and keep only the text that was not asked for yet, so the
-//! file costs one copied sub-buffer per CPU, however long it is. Whoever goes back to another position
-//! gets a new text from there on. Whoever reads on behind the end gets what was recorded since. A text
-//! is made of one bank to its end, also when a snapshot is taken meanwhile.
+//! that follow go on where the last one ended and keep only the text that was not asked for yet, so
+//! the file costs one copied sub-buffer per CPU, however long it is. A reader that goes back to
+//! another position gets a new text from there on. A reader that reads on after the end gets what
+//! was recorded since. A text is made of one bank to its end, also when a snapshot is taken
+//! meanwhile.
 
 use super::{
     file::{
@@ -84,13 +85,13 @@ pub(crate) fn open(at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
     Ok(KBox::new(Trace::new(at, Buf::Live), GFP_KERNEL)?)
 }
 
-/// Have events been overwritten, of any CPU?
+/// Returns whether events have been overwritten, of any CPU.
 fn overran(inst: &Instance, bank: Bank) -> bool {
     let (entries, written) = counts(inst, bank);
     written > entries
 }
 
-/// The events that are in the buffers of all CPUs, and those with the ones that were overwritten.
+/// Returns the number of events in the buffers of all CPUs, and that with the overwritten ones.
 fn counts(inst: &Instance, bank: Bank) -> (u64, u64) {
     cpus::possible().fold((0, 0), |(entries, written): (u64, u64), cpu| {
         let stats = inst.stats_in(bank, cpu);
@@ -113,7 +114,7 @@ pub(super) struct Trace {
 }
 
 impl Trace {
-    /// The file that shows `buf`.
+    /// Returns the file that shows `buf`.
     pub(super) fn new(at: &At<'_>, buf: Buf) -> Self {
         let options = at.inst.options();
         let pauses = buf == Buf::Live && at.reads && options.has(Opt::PauseOnTrace);
@@ -143,7 +144,8 @@ impl TraceFile for Trace {
                 *pos = pos.saturating_add(place.saturating_sub(skipped));
                 return Ok(step);
             }
-            // Who splices looks for the end again behind each end, and looking can be an event.
+            // A splicing reader looks for the end again after each end, and looking can be an
+            // event.
             if reading.phase == Phase::Told && !is_spliced(out) {
                 reading.set_out(at.inst);
             }
@@ -160,7 +162,7 @@ impl TraceFile for Trace {
         Ok(())
     }
 
-    /// What is written is not looked at: opening the file with truncation did the work.
+    /// Ignores what is written: opening the file with truncation did the work.
     fn write(
         &mut self,
         _at: &At<'_>,
@@ -181,7 +183,7 @@ struct Reading {
     /// These are all CPUs.
     whole: bool,
     settled: Settled,
-    /// Text that nobody asked for yet.
+    /// Text that the reader did not ask for yet.
     text: Text,
     /// The position of `text` in the file.
     start: u64,
@@ -205,8 +207,8 @@ enum Phase {
     Going,
     /// It is at the bounds.
     Ended,
-    /// The reader knows that it is at the end of the file. The next read goes on to what was recorded
-    /// since.
+    /// The reader knows that it is at the end of the file. The next read goes on to what was
+    /// recorded since.
     Told,
 }
 
@@ -234,7 +236,8 @@ impl Reading {
         })
     }
 
-    /// Makes the next text, at least `wanted` bytes if there are so many. Says whether there was any.
+    /// Makes the next text, at least `wanted` bytes if there are that many. Returns whether there
+    /// was any.
     fn go_on(&mut self, inst: &Arc<Instance>, wanted: usize) -> Result<bool> {
         let style = style_of(inst);
         self.start = self.start.saturating_add(self.text.bytes().len() as u64);
@@ -386,7 +389,7 @@ pub(super) struct CpuTour {
     pub(super) page: PageCopy,
     pub(super) walk: Walk,
     pub(super) tour: Tour,
-    /// Events that were missed in front of the next one.
+    /// Events that were missed before the next one.
     pub(super) missed: u64,
     /// An event of it was printed.
     begun: bool,
@@ -405,7 +408,7 @@ impl CpuTour {
         }
     }
 
-    /// Leaves the page where it is for another way.
+    /// Leaves the sub-buffer where it is for another way.
     pub(super) fn set_out(&mut self, bank: Bank, tour: Tour) {
         self.bank = bank;
         self.walk = Walk::default();

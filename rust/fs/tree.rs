@@ -70,7 +70,7 @@ const APPEND: u16 = 0o220;
 /// Writable by root.
 const WIPE: u16 = 0o200;
 
-/// Who has an entry.
+/// The instances that have an entry.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     /// Every instance.
@@ -80,7 +80,7 @@ enum Place {
 }
 use Place::*;
 
-/// What is behind a name.
+/// What a name stands for.
 enum What {
     /// A file.
     File(Handler),

@@ -2,13 +2,14 @@
 
 //! How folders and files of a file system in memory are made and removed.
 //!
-//! `Dir` is a folder that is being filled; it hands out the folders made in it only to a closure, so
-//! that no caller can keep one. A file or folder owns a boxed node of the type that the file system
-//! chose; the node is dropped with the inode, and an open file pins its inode: the user of an open
-//! file may use the node. Called by `kapi::fs`, `kapi::listing` and by the tree builder of `fs`.
+//! `Dir` is a folder that is being filled; it hands out the folders made in it only to a closure,
+//! so that no caller can keep one. A file or folder owns a boxed node of the type that the file
+//! system chose; the node is dropped with the inode, and an open file pins its inode: the user of
+//! an open file may use the node. Called by `kapi::fs`, `kapi::listing` and by the tree builder of
+//! `fs`.
 //!
-//! Locks: a folder's inode lock is held while it is filled. The lock of a folder is taken after that
-//! of its parent; lockdep gets the depth as the subclass.
+//! Locks: a folder's inode lock is held while it is filled. The lock of a folder is taken after
+//! that of its parent; lockdep gets the depth as the subclass.
 
 use super::{
     c,
@@ -92,8 +93,8 @@ impl<'a, N: Send + Sync + 'static> Dir<'a, N> {
         Ok(())
     }
 
-    /// Makes the folder `name` and lets `fill` put files and folders into it. Fails with `ENOMEM`, or
-    /// with the error of `fill`.
+    /// Makes the folder `name` and lets `fill` put files and folders into it. Fails with `ENOMEM`,
+    /// or with the error of `fill`.
     pub(crate) fn folder(
         &self,
         name: &CStr,
@@ -122,15 +123,16 @@ impl<'a, N: Send + Sync + 'static> Dir<'a, N> {
         // SAFETY: The dentry was just allocated in this folder, and is entered once.
         let dentry = unsafe { enter(dentry, inode) };
         self.inode.add_link();
-        // SAFETY: The inode is locked until `lock` goes, or cannot be reached, as this folder cannot.
+        // SAFETY: The inode is locked until `lock` goes, or cannot be reached, as this folder
+        // cannot.
         let result = unsafe { Dir::new(dentry, depth) }.and_then(|dir| fill(&dir));
         drop(lock);
         result
     }
 
-    /// Makes `dentry`, given by `mkdir` with the lock of this folder, a folder and lets `fill` put files
-    /// and folders into it. Removes everything again when `fill` fails. Fails with `ENOMEM`, or with the
-    /// error of `fill`.
+    /// Makes `dentry`, given by `mkdir` with the lock of this folder, a folder and lets `fill` put
+    /// files and folders into it. Removes everything again when `fill` fails. Fails with `ENOMEM`,
+    /// or with the error of `fill`.
     ///
     /// # Safety
     ///
@@ -147,8 +149,8 @@ impl<'a, N: Send + Sync + 'static> Dir<'a, N> {
         // SAFETY: The dentry is negative, and the reference to the inode goes to it.
         unsafe { bindings::d_make_persistent(dentry.as_raw(), inode.into_raw()) };
         self.inode.add_link();
-        // SAFETY: The dentry is positive now, and its inode locked until `lock` goes. The tree keeps
-        // the inode, and with it the node, as long as its parent is locked.
+        // SAFETY: The dentry is positive now, and its inode locked until `lock` goes. The tree
+        // keeps the inode, and with it the node, as long as its parent is locked.
         let result = unsafe { Dir::new(dentry, Some(0)) }.and_then(|dir| match dir.inode.node() {
             Some(node) => fill(node, &dir),
             None => Err(EINVAL),
@@ -227,8 +229,8 @@ unsafe fn enter<N: Send + Sync + 'static>(
 ///
 /// # Safety
 ///
-/// The VFS holds the locks of `dentry`, a folder of this kind, and of `parent`, its parent's inode, for a
-/// `rmdir` operation.
+/// The VFS holds the locks of `dentry`, a folder of this kind, and of `parent`, its parent's inode,
+/// for a `rmdir` operation.
 pub(super) unsafe fn remove<N: Send + Sync + 'static>(parent: Inode<'_, N>, dentry: Dentry<'_, N>) {
     loop {
         // SAFETY: The dentry is valid, and no reference is handed over.
@@ -236,7 +238,8 @@ pub(super) unsafe fn remove<N: Send + Sync + 'static>(parent: Inode<'_, N>, dent
         if child.is_null() {
             break;
         }
-        // SAFETY: The parent of `child` is locked, and the reference from find_next_child() is held.
+        // SAFETY: The parent of `child` is locked, and the reference from find_next_child() is
+        // held.
         unsafe { bindings::locked_recursive_removal(child, None) };
         // SAFETY: The reference came from find_next_child().
         unsafe { bindings::dput(child) };

@@ -60,8 +60,9 @@ pub(crate) trait FileSystem: Sized + 'static {
     fn allowed() -> Result;
     /// Makes the files and folders of a new superblock.
     fn fill(root: &Dir<'_, Self::Node>) -> Result;
-    /// Obeys a `mkdir` of the folder `name`, where that is possible. `enter` makes the folder, which
-    /// owns the node that it is given; when it fails, nothing is left of the folder and the node.
+    /// Obeys a `mkdir` of the folder `name`, where that is possible. `enter` makes the folder,
+    /// which owns the node that it is given; when it fails, nothing is left of the folder and the
+    /// node.
     fn create(name: &CStr, enter: impl FnOnce(KBox<Self::Node>) -> Result) -> Result;
     /// Fills the folder made by `enter`, which owns `node`.
     fn fill_created(node: &Self::Node, dir: &Dir<'_, Self::Node>) -> Result;
@@ -122,7 +123,8 @@ impl<F: FileSystem> FsType<F> {
             visit::<N, L>
         }
         let visit = visitor(&look);
-        // SAFETY: The type is a static, registered or not; `visit` gets the closure it was made for.
+        // SAFETY: The type is a static, registered or not; `visit` gets the closure it was made
+        // for.
         unsafe {
             bindings::iterate_supers_type(self.0.get(), Some(visit), (&raw mut look).cast());
         }
@@ -163,8 +165,8 @@ pub(crate) struct Registration<F: FileSystem> {
 }
 
 impl<F: FileSystem> Registration<F> {
-    /// Lets `mount -t` find the type, and makes its mount point. Fails with `EBUSY` for a name that is
-    /// registered, or with the error of the mount point.
+    /// Lets `mount -t` find the type, and makes its mount point. Fails with `EBUSY` for a name that
+    /// is registered, or with the error of the mount point.
     pub(crate) fn new(fs_type: &'static FsType<F>) -> Result<Self> {
         let mount_point = MountPoint::new(F::MOUNT_POINT)?;
         // SAFETY: The type is a static, and a module that registers it twice gets EBUSY.
@@ -221,7 +223,8 @@ pub(crate) const fn mkdir_operations<F: FileSystem>() -> &'static bindings::inod
 ///
 /// # Safety
 ///
-/// - `info` is the `s_fs_info` of a context or superblock of this type: null, or from `init_fs_context`.
+/// - `info` is the `s_fs_info` of a context or superblock of this type: null, or from
+///   `init_fs_context`.
 /// - No other code uses the options for `'a`.
 unsafe fn options<'a>(info: *mut c_void) -> Option<&'a mut MountOptions> {
     // SAFETY: It is null or a boxed `MountOptions`, which no other code uses.
@@ -288,8 +291,8 @@ unsafe extern "C" fn get_tree<F: FileSystem>(fc: *mut c::fs_context) -> c_int {
         F::allowed()?;
         // SAFETY: The VFS passes a context of ours; `fill_super` fits its type.
         to_result(unsafe { c::get_tree_single(fc, Some(fill_super::<F>)) })?;
-        // SAFETY: `get_tree_single` set the root and left `s_umount` held. A superblock that was there
-        // already takes the options that this mount names.
+        // SAFETY: `get_tree_single` set the root and left `s_umount` held. A superblock that was
+        // there already takes the options that this mount names.
         to_result(unsafe { reconfigure::<F>(fc) })?;
         Ok(0)
     })

@@ -2,9 +2,9 @@
 
 //! Inodes and dentries of a file system in memory, as types that carry what is known of them.
 //!
-//! The file system owns a node of type `N` for each inode that has one (`i_private`); it is dropped with
-//! the inode. Called by `kapi::dir`, which makes and removes folders, `kapi::listing`, `kapi::fs` and
-//! `kapi::mount`.
+//! The file system owns a node of type `N` for each inode that has one (`i_private`); it is dropped
+//! with the inode. Called by `kapi::dir`, which makes and removes folders, `kapi::listing`,
+//! `kapi::fs` and `kapi::mount`.
 
 use super::c;
 use core::{
@@ -32,8 +32,8 @@ macro_rules! store {
     ($inode:expr, $field:ident, $value:expr) => {{
         let Self(raw, ..) = $inode;
         let value = $value;
-        // SAFETY: The inode is valid for `'a` (invariant). It is new, or a reader of the field at the
-        // same time may get the old or the new value.
+        // SAFETY: The inode is valid for `'a` (invariant). It is new, or a reader of the field at
+        // the same time may get the old or the new value.
         unsafe { (*raw).$field = value };
     }};
 }
@@ -227,7 +227,8 @@ impl<N: Send + Sync + 'static> Drop for NewInode<N> {
 ///
 /// # Invariants
 ///
-/// - It is valid for `'a`, in a superblock that is never without its root meanwhile, whose nodes are of
+/// - It is valid for `'a`, in a superblock that is never without its root meanwhile, whose nodes
+///   are of
 ///   type `N`, and whose files are never renamed.
 /// - When it is positive, it stays so for `'a`.
 pub(crate) struct Dentry<'a, N>(*mut bindings::dentry, PhantomData<&'a N>);
@@ -245,7 +246,8 @@ impl<'a, N: Send + Sync + 'static> Dentry<'a, N> {
     ///
     /// # Safety
     ///
-    /// - `dentry` is valid for `'a`, and when it is positive, it stays so: by a reference, by the lock of
+    /// - `dentry` is valid for `'a`, and when it is positive, it stays so: by a reference, by the
+    ///   lock of
     ///   its parent, or as a root while the superblock cannot go away.
     /// - It belongs to a superblock of a file system in memory, whose nodes are of type `N`.
     pub(crate) unsafe fn from_raw(dentry: *mut bindings::dentry) -> Self {
@@ -308,8 +310,8 @@ impl<'a, N: Send + Sync + 'static> Dentry<'a, N> {
     pub(super) fn for_each_child(self, mut look: impl FnMut(Dentry<'_, N>)) {
         let mut child = ptr::null_mut();
         loop {
-            // SAFETY: The dentry is valid; `child` is null or a reference from the last round, which
-            // the function takes over.
+            // SAFETY: The dentry is valid; `child` is null or a reference from the last round,
+            // which the function takes over.
             child = unsafe { c::find_next_child(self.0, child) };
             if child.is_null() {
                 return;

@@ -3,13 +3,13 @@
 //! A folder whose content is told by a list: a name costs an inode once it is looked up, and not
 //! before.
 //!
-//! `fs::events_dir` implements the list. What was looked up once stays in the tree, as if it had been
-//! made with its folder, until it is removed: so a changed owner or mode stays too, and removal knows
-//! one kind of folder.
+//! `fs::events_dir` implements the list. What was looked up once stays in the tree, as if it had
+//! been made with its folder, until it is removed: so a changed owner or mode stays too, and
+//! removal knows one kind of folder.
 //!
-//! Locks: the VFS holds the folder's inode lock during a lookup, shared with other lookups, and never
-//! during a removal from it. A task that holds the lock alone has all that was looked up before in the
-//! tree.
+//! Locks: the VFS holds the folder's inode lock during a lookup, shared with other lookups, and
+//! never during a removal from it. A task that holds the lock alone has all that was looked up
+//! before in the tree.
 
 use super::{
     c,
@@ -76,14 +76,15 @@ pub(crate) trait Listing: Send + Sync + Sized + 'static {
     /// `ENOMEM`.
     fn look_up(&self, name: &[u8]) -> Result<Option<(u16, Listed<Self>)>>;
 
-    /// Calls `say` for each name whose place is `from` or a later one, in their order, until it returns
-    /// false: it has no more room.
+    /// Calls `say` for each name whose place is `from` or a later one, in their order, until it
+    /// returns false: it has no more room.
     fn list(&self, from: u16, say: &mut dyn FnMut(&Name<'_>) -> bool);
 }
 
-/// Returns the number of the inode at `place` of the folder with the number `parent`. It is known before the
-/// inode is made, so that `readdir` and `stat` say the same. The folders that are made with their
-/// instance have numbers of 32 bits; there are two levels of folders with lists below these.
+/// Returns the number of the inode at `place` of the folder with the number `parent`. It is known
+/// before the inode is made, so that `readdir` and `stat` say the same. The folders that are made
+/// with their instance have numbers of 32 bits; there are two levels of folders with lists below
+/// these.
 fn number_of(parent: u64, place: u16) -> u64 {
     const LISTED: u64 = 1 << 63;
     // Of the lower level: 4 bits are left for the files of its folders.
@@ -163,8 +164,8 @@ impl<N: Listing> Dir<'_, N> {
 
 /// # Safety
 ///
-/// Called by the VFS with a new dentry in a folder of ours whose node is an `N`; the lock of `parent`
-/// is held.
+/// Called by the VFS with a new dentry in a folder of ours whose node is an `N`; the lock of
+/// `parent` is held.
 unsafe extern "C" fn look_up<N: Listing>(
     parent: *mut bindings::inode,
     dentry: *mut bindings::dentry,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Pages of ours in the memory of a program, and the page that tells the program about them. Called by
-//! `buffers::mapping` and the `mmap` of `fs::raw_calls`.
+//! Pages of ours in the memory of a program, and the page that tells the program about them. Called
+//! by `buffers::mapping` and the `mmap` of `fs::raw_calls`.
 //!
 //! Each page that is shown has a reference for as long as it is shown, so no program can see memory
 //! that has a new owner, whatever becomes of the old one.
@@ -38,11 +38,13 @@ impl Area<'_> {
     ///
     /// # Safety
     ///
-    /// - `vma` is valid and being set up for the lifetime of the result, with the lock of the program's
+    /// - `vma` is valid and being set up for the lifetime of the result, with the lock of the
+    ///   program's
     ///   memory held for writing.
     /// - It shows nothing yet.
     pub(crate) unsafe fn new(vma: *mut bindings::vm_area_struct) -> Self {
-        // SAFETY: The caller says that it is valid and being set up, with the lock held for writing.
+        // SAFETY: The caller says that it is valid and being set up, with the lock held for
+        // writing.
         let vma = unsafe { VmaNew::from_raw(vma) };
         Self {
             vma,
@@ -61,8 +63,8 @@ impl Area<'_> {
         self.vma.end().saturating_sub(self.next) / PAGE_SIZE
     }
 
-    /// Makes the area read-only, now and later, not inherited by children, unable to grow and absent
-    /// from core dumps.
+    /// Makes the area read-only, now and later, not inherited by children, unable to grow and
+    /// absent from core dumps.
     ///
     /// # Errors
     ///
@@ -172,8 +174,8 @@ impl MetaPage {
         &self.0
     }
 
-    /// Publishes `told` to all programs that have the page mapped, which may read meanwhile: each pair of
-    /// numbers of 32 bits and each number of 64 bits is the old or the new one.
+    /// Publishes `told` to all programs that have the page mapped, which may read meanwhile: each
+    /// pair of numbers of 32 bits and each number of 64 bits is the old or the new one.
     pub(crate) fn tell(&mut self, told: &Told) {
         let size = told.size as u32;
         let meta = c::trace_buffer_meta {

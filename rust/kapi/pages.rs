@@ -19,7 +19,8 @@ use kernel::{
     }, //
 };
 
-/// 2^order pages, zeroed when they are allocated; or none, instead of pages that come from elsewhere.
+/// 2^order pages, zeroed when they are allocated; or none, instead of pages that come from
+/// elsewhere.
 ///
 /// # Invariants
 ///
@@ -35,8 +36,8 @@ const NONE: u32 = u32::MAX;
 
 // SAFETY: It is memory that the value owns, of no CPU in particular.
 unsafe impl Send for Pages {}
-// SAFETY: A shared reference gives addresses only; the user of the bytes says in its own contract why
-// it may touch them.
+// SAFETY: A shared reference gives addresses only; the user of the bytes says in its own contract
+// why it may touch them.
 unsafe impl Sync for Pages {}
 
 impl Pages {
@@ -143,8 +144,8 @@ impl Image {
         Self(Pages::none())
     }
 
-    /// Returns the pages, of `size` bytes: those that it has, or fresh ones near `cpu`, a possible one. A
-    /// caller that exchanges them gives others for which the invariant holds.
+    /// Returns the pages, of `size` bytes: those that it has, or fresh ones near `cpu`, a possible
+    /// one. A caller that exchanges them gives others for which the invariant holds.
     ///
     /// # Errors
     ///
@@ -159,8 +160,8 @@ impl Image {
 
     /// Returns the bytes.
     pub(crate) fn bytes(&self) -> &[u8] {
-        // SAFETY: The allocation has `size()` initialised bytes (`Memory`), or there are none, and no
-        // other code stores to them (by the invariant).
+        // SAFETY: The allocation has `size()` initialised bytes (`Memory`), or there are none, and
+        // no other code stores to them (by the invariant).
         unsafe { slice::from_raw_parts(self.0.base.as_ptr(), self.0.size()) }
     }
 }
@@ -171,7 +172,8 @@ static PROMISED: Atomic<i64> = Atomic::new(0);
 /// Number of allocated pages after which `Budget::pages` checks again for free memory.
 const LOOK_EVERY: i64 = 64;
 
-/// Returns how many pages stay for the rest of the system: a sixteenth of the memory, at most 16 MiB.
+/// Returns how many pages stay for the rest of the system: a sixteenth of the memory, at most 16
+/// MiB.
 fn reserve() -> i64 {
     i64::try_from(c::rt_totalram_pages() / 16)
         .unwrap_or(i64::MAX)
@@ -185,9 +187,9 @@ fn available() -> i64 {
     i64::try_from(pages).unwrap_or(0)
 }
 
-/// A permission to allocate a number of pages, given only if there is memory for this one and all others
-/// that have not been used up yet: several large requests at once must not wake the OOM killer when
-/// each of them alone would not.
+/// A permission to allocate a number of pages, given only if there is memory for this one and all
+/// others that have not been used up yet: several large requests at once must not wake the OOM
+/// killer when each of them alone would not.
 pub(crate) struct Budget {
     left: i64,
 }
@@ -236,7 +238,8 @@ impl Budget {
         Ok(pages)
     }
 
-    /// Takes back the promise of `pages` pages, which have been allocated or are not needed any more.
+    /// Takes back the promise of `pages` pages, which have been allocated or are not needed any
+    /// more.
     fn used(&mut self, pages: i64) {
         let pages = pages.min(self.left);
         self.left = self.left.saturating_sub(pages);

@@ -2,9 +2,10 @@
 
 //! Pages that move into a pipe.
 //!
-//! What is in a pipe is pages and one reference to them, with the kernel's own operations: nothing there
-//! points to a ring, an instance or this module, and no code of ours runs when somebody drains, copies
-//! (`tee`) or drops it. The count of references cannot overflow, for the kernel's `get` refuses before.
+//! A pipe gets pages and one reference to them, with the kernel's own operations: nothing there
+//! points to a ring, an instance or this module, and no code of ours runs when a program drains,
+//! copies (`tee`) or drops it. The count of references cannot overflow, for the kernel's `get`
+//! refuses before.
 
 use super::{
     c,
@@ -24,11 +25,11 @@ pub(crate) struct PipeEnd<'a> {
 }
 
 impl PipeEnd<'_> {
-    /// The pipe that the VFS passes to `splice_read`.
+    /// Wraps the pipe that the VFS passes to `splice_read`.
     ///
     /// # Safety
     ///
-    /// It is valid and locked, or the task's own, for the lifetime of the result.
+    /// `pipe` is valid and locked, or the task's own, for the lifetime of the result.
     pub(crate) unsafe fn new(pipe: *mut bindings::pipe_inode_info) -> Self {
         Self {
             pipe,
@@ -36,9 +37,10 @@ impl PipeEnd<'_> {
         }
     }
 
-    /// Does it take one more buffer?
+    /// Returns whether it takes one more buffer.
     pub(crate) fn has_room(&self) -> bool {
-        // SAFETY: By the contract of `new`.
+        // SAFETY: The pipe is valid and locked, or the task's own, for this value's lifetime
+        // (`new`).
         unsafe { c::rt_pipe_has_room(self.pipe) }
     }
 
@@ -50,8 +52,8 @@ impl PipeEnd<'_> {
     pub(crate) fn push(&mut self, pages: Pages) -> Result {
         let (base, len) = pages.into_raw();
         let len = u32::try_from(len).map_err(|_| EINVAL)?;
-        // SAFETY: By the contract of `new`; the pages were allocated as one, and the reference goes
-        // with them.
+        // SAFETY: The pipe is valid and locked, or the task's own (`new`); the pages were allocated
+        // as one, and the reference goes with them.
         let pushed = unsafe { c::rt_pipe_push(self.pipe, base.as_ptr().cast(), len) };
         if pushed < 0 {
             return Err(Error::from_errno(pushed as i32));
@@ -60,7 +62,8 @@ impl PipeEnd<'_> {
     }
 }
 
-/// Are these the kernel's own pages, which `splice` and `sendfile` have filled to put them into a pipe?
+/// Returns whether these are the kernel's own pages, which `splice` and `sendfile` have filled to
+/// put them into a pipe.
 pub(crate) fn is_spliced(out: &mut IovIterDest<'_>) -> bool {
     // SAFETY: It is valid, and ours alone as long as it is borrowed.
     let kind = unsafe { (*out.as_raw()).iter_type };
