@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-//! Which cache lines writers store to. Only tests ask: nobody may make the writers of two CPUs, or
-//! writers and what other CPUs change, meet in one.
+//! Which cache lines writers store to. Only tests ask: no change may make the writers of two CPUs,
+//! or writers and what other CPUs change, meet in one.
 
 use super::cpu::CpuRing;
 use super::port::Port;
@@ -25,7 +25,7 @@ impl ByteSpan {
         }
     }
 
-    /// Is there a cache line that both have bytes of?
+    /// Returns whether there is a cache line that both have bytes of.
     pub(crate) fn meets(self, other: Self) -> bool {
         self.first >> LINE_SHIFT <= other.last >> LINE_SHIFT
             && other.first >> LINE_SHIFT <= self.last >> LINE_SHIFT
@@ -33,17 +33,17 @@ impl ByteSpan {
 }
 
 impl<P: Port> CpuRing<P> {
-    /// The words that its writers store with each event.
+    /// Returns the words that its writers store with each event.
     pub(crate) fn written(&self) -> ByteSpan {
         ByteSpan::of(&self.w)
     }
 
-    /// What they store about sub-buffers: some of it with each event.
+    /// Returns what they store about sub-buffers: some of it with each event.
     pub(crate) fn written_apart(&self) -> ByteSpan {
         ByteSpan::of(self.subbufs())
     }
 
-    /// The words that other CPUs store.
+    /// Returns the words that other CPUs store.
     pub(crate) fn shared(&self) -> ByteSpan {
         ByteSpan::of(&self.s)
     }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 //! The size of a payload as a writer wants it: in one word, ready for the position.
 //!
-//! Most payloads have more than 8 bytes and so few that the event's header holds their length. Of
-//! these the word says how many 4-byte words they are, and nobody has to ask which kind it is: any
-//! other size makes a word that fits in no sub-buffer, so that the fast path to reserve declines it
-//! for want of room. A caller in C makes the word at compile time where it knows the size.
+//! Most payloads have more than 8 bytes but few enough that the event's header holds their length.
+//! For these the word is the number of their 4-byte words, and no writer has to test which kind it
+//! is: any other size makes a word that fits in no sub-buffer, so that the reserve fast path
+//! declines it for want of room. A caller in C makes the word at compile time where it knows the
+//! size.
 
 use super::wire::EventSize;
 
-/// What an unusual payload is shifted by.
+/// Shift of an unusual payload in its word.
 const UNUSUAL_SHIFT: u32 = 20;
 /// In each word of an unusual payload: more 4-byte words than the largest sub-buffer has.
 const UNUSUAL: u64 = 1 << 19;
@@ -19,7 +20,7 @@ const UNUSUAL: u64 = 1 << 19;
 pub(crate) struct PackedSize(u64);
 
 impl PackedSize {
-    /// The size of an event with so many bytes of payload.
+    /// Returns the size of an event with `payload` bytes of payload.
     #[inline(always)]
     pub(crate) const fn new(payload: usize) -> Self {
         match EventSize::usual(payload) {
@@ -28,41 +29,41 @@ impl PackedSize {
         }
     }
 
-    /// The size that `word` is.
+    /// Returns the size that `word` is.
     ///
     /// # Safety
     ///
-    /// The word is that of [`Self::new`].
+    /// `word` is [`Self::word`] of a size from [`Self::new`].
     #[inline(always)]
     pub(crate) const unsafe fn from_word(word: u64) -> Self {
         Self(word)
     }
 
-    /// It as a word.
+    /// Returns the size as a word.
     pub(crate) const fn word(self) -> u64 {
         self.0
     }
 
-    /// The 4-byte words of the event behind its header; too many for any sub-buffer unless the size
-    /// is a usual one.
+    /// Returns the 4-byte words of the event after its header; too many for any sub-buffer unless
+    /// the size is a usual one.
     #[inline(always)]
     pub(super) const fn words(self) -> u64 {
         self.0
     }
 
-    /// What the header of an event of a usual size says.
+    /// Returns the `type_len` in the header of an event of a usual size.
     #[inline(always)]
     pub(super) const fn type_len(self) -> u32 {
         self.0 as u32
     }
 
-    /// Is it a usual one?
+    /// Returns whether the size is a usual one.
     #[inline(always)]
     pub(super) const fn is_usual(self) -> bool {
         self.0 & UNUSUAL == 0
     }
 
-    /// The bytes of the payload; of a usual size as many as there is room for.
+    /// Returns the bytes of the payload; for a usual size, as many as there is room for.
     #[inline(always)]
     pub(crate) const fn payload(self) -> usize {
         if self.is_usual() {
@@ -111,7 +112,7 @@ mod tests {
     fn words_name_their_size() {
         for payload in [0, 8, 9, 24, 112, 113, 4072] {
             let packed = PackedSize::new(payload);
-            // SAFETY: its word.
+            // SAFETY: the word is that of a size from `new`.
             assert_eq!(unsafe { PackedSize::from_word(packed.word()) }, packed);
         }
     }

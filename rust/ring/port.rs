@@ -16,11 +16,11 @@ use core::ptr::NonNull;
 /// merged with nor reordered by the compiler against other operations of this trait and of
 /// [`SharedWord`], and a load from another CPU never sees a torn value.
 pub(crate) unsafe trait LocalWord: Sized {
-    /// A word that holds `value`.
+    /// Returns a word that holds `value`.
     fn new(value: u64) -> Self;
     /// Loads the word.
     fn get(&self) -> u64;
-    /// Loads the word; says whether it holds 1.
+    /// Loads the word; returns whether it holds 1.
     #[inline(always)]
     fn is_one(&self) -> bool {
         self.get() == 1
@@ -31,9 +31,9 @@ pub(crate) unsafe trait LocalWord: Sized {
     fn add(&self, value: u64);
     /// Adds 1, wrapping.
     fn increment(&self);
-    /// Subtracts 1, wrapping; says whether the word holds 0 then.
+    /// Subtracts 1, wrapping; returns whether the word holds 0 then.
     fn decrement_to_zero(&self) -> bool;
-    /// Stores `new` if the word holds `old`; says whether it did.
+    /// Stores `new` if the word holds `old`; returns whether it did.
     fn cmpxchg(&self, old: u64, new: u64) -> bool;
 }
 
@@ -44,17 +44,17 @@ pub(crate) unsafe trait LocalWord: Sized {
 /// As for [`LocalWord`], for all CPUs; `load_acquire`, `store_release` and a successful `cas` order
 /// as the Linux kernel memory model says of acquire, release and fully ordered operations.
 pub(crate) unsafe trait SharedWord: Sized {
-    /// A word that holds `value`.
+    /// Returns a word that holds `value`.
     fn new(value: u64) -> Self;
     /// Loads with no order.
     fn load(&self) -> u64;
-    /// Loads; later accesses stay behind it.
+    /// Loads; later accesses stay after it.
     fn load_acquire(&self) -> u64;
     /// Stores with no order.
     fn store(&self, value: u64);
     /// Stores; earlier accesses stay before it.
     fn store_release(&self, value: u64);
-    /// Stores `new` if the word holds `old`; says whether it did. Fully ordered on success.
+    /// Stores `new` if the word holds `old`; returns whether it did. Fully ordered on success.
     fn cas(&self, old: u64, new: u64) -> bool;
 }
 
@@ -62,13 +62,13 @@ pub(crate) unsafe trait SharedWord: Sized {
 ///
 /// # Safety
 ///
-/// `base` always returns the same address, that of at least `size` bytes (a power of two) which are
-/// initialised, owned by this value until it is dropped, and aligned to `size`. A `size` of 0 is
-/// legal: it stands for memory that another value has (see `resize`).
+/// `base` always returns the same address, that of at least `size` bytes (a power of two), which
+/// are initialised, owned by this value until it is dropped, and aligned to `size`. A `size` of 0
+/// is legal: it stands for memory that another value has (see `resize`).
 pub(crate) unsafe trait Memory {
-    /// The first byte: the sub-buffer header.
+    /// Returns the address of the first byte: the sub-buffer header.
     fn base(&self) -> NonNull<u8>;
-    /// Bytes at `base`.
+    /// Returns the number of bytes at `base`.
     fn size(&self) -> usize;
 }
 
@@ -90,15 +90,15 @@ pub(crate) unsafe trait Port: 'static {
     /// Orders earlier loads before later loads (`smp_rmb()`).
     fn read_barrier();
 
-    /// The address of the byte `BYTES` behind the 4-byte words from `base` on, so many. It is made
-    /// once, and the compiler keeps it, not what it is made of.
+    /// Returns `base + 4 * words + BYTES`. The kernel's port computes it once, so that the compiler
+    /// keeps the sum and not its operands.
     ///
     /// # Safety
     ///
-    /// The byte is in the same memory as `base`, or right behind it.
+    /// The byte at that address is in the same memory as `base`, or the address is the end of it.
     #[inline(always)]
     unsafe fn behind<const BYTES: usize>(base: NonNull<u8>, words: u64) -> NonNull<u8> {
-        // SAFETY: by the contract.
+        // SAFETY: the sum is in the memory of `base` or at its end (precondition).
         unsafe { base.add(((words << 2) as usize).wrapping_add(BYTES)) }
     }
 }

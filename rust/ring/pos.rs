@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 //! The position word: which sub-buffer, how many events in it, how far it is used.
 //!
-//! Arithmetic only. All three are in one word so that one local `cmpxchg` moves them together.
+//! Only arithmetic. All three are in one word so that one local `cmpxchg` moves them together.
 
 use super::time::LEVEL_BITS;
 use super::wire;
 
-/// How-manieth sub-buffer since the ring was made (or emptied).
+/// Sequence number of a sub-buffer, counted since the ring was made (or emptied, when half of the
+/// numbers were used: see `unused_seq`).
 pub(crate) type Seq = u64;
 
 /// Bits of [`Seq`] that a slot word keeps. A ring that has filled this many sub-buffers refuses
@@ -18,7 +19,7 @@ pub(crate) const SLOT_SEQ_BITS: u32 = 41;
 /// With `k` the order: offset in 4-byte units `11 + k` bits, event count `10 + k` bits, the rest is
 /// the sequence number.
 ///
-/// A writer needs these numbers once per event, so they are kept, not worked out.
+/// A writer needs these numbers once per event, so they are stored, not computed each time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     /// Bits of the offset.
@@ -31,7 +32,7 @@ pub(crate) struct Layout {
     one_seq: u64,
     /// One event, and the word of its header.
     one_header: u64,
-    /// 4-byte words for events in a sub-buffer, but for one header.
+    /// 4-byte words for events in a sub-buffer, less one header.
     payload: u64,
 }
 
@@ -45,7 +46,8 @@ pub(crate) const MIN_SIZE: usize = 4096;
 pub(crate) const MAX_ORDER: u32 = 7;
 
 impl Layout {
-    /// The layout for sub-buffers of `size` bytes: a power of two from 4 KiB to 512 KiB.
+    /// Returns the layout for sub-buffers of `size` bytes; `None` unless that is a power of two
+    /// from 4 KiB to 512 KiB.
     pub(crate) const fn for_size(size: usize) -> Option<Self> {
         let mut order = 0u32;
         while order <= MAX_ORDER {
@@ -66,19 +68,19 @@ impl Layout {
         None
     }
 
-    /// Bytes of a sub-buffer, header included.
+    /// Returns the bytes of a sub-buffer, header included.
     #[inline(always)]
     pub(crate) const fn size(self) -> usize {
         (self.capacity() as usize).wrapping_add(wire::HEADER)
     }
 
-    /// Bytes for events in a sub-buffer.
+    /// Returns the bytes for events in a sub-buffer.
     #[inline(always)]
     pub(crate) const fn capacity(self) -> u32 {
         (self.payload.wrapping_add(1) << 2) as u32
     }
 
-    /// 4-byte words for one event in a sub-buffer, behind its header.
+    /// Returns the 4-byte words that one event in a sub-buffer has room for after its header.
     #[inline(always)]
     pub(crate) const fn payload_words(self) -> u64 {
         self.payload
@@ -94,8 +96,8 @@ impl Layout {
         self.one_seq.trailing_zeros()
     }
 
-    /// The largest sequence number that both a slot can hold and a position that has a level of
-    /// nesting in its upper bits.
+    /// Returns the largest sequence number that both a slot can hold and a position that has a
+    /// level of nesting in its upper bits.
     pub(crate) const fn max_seq(self) -> Seq {
         let bits = u64::BITS
             .wrapping_sub(LEVEL_BITS)
@@ -108,7 +110,7 @@ impl Layout {
         1u64.wrapping_shl(bits).wrapping_sub(1)
     }
 
-    /// A position from its parts; `offset` in bytes, a multiple of 4.
+    /// Returns a position from its parts; `offset` in bytes, a multiple of 4.
     #[inline(always)]
     pub(crate) const fn pos(self, seq: Seq, count: u64, offset: u32) -> Pos {
         Pos(seq.wrapping_shl(self.seq_shift())
@@ -116,32 +118,32 @@ impl Layout {
             | (offset as u64 >> 2))
     }
 
-    /// The sub-buffer.
+    /// Returns the number of the sub-buffer.
     #[inline(always)]
     pub(crate) const fn seq(self, pos: Pos) -> Seq {
         pos.0.wrapping_shr(self.seq_shift())
     }
 
-    /// Events in the sub-buffer.
+    /// Returns the number of events in the sub-buffer.
     #[inline(always)]
     pub(crate) const fn count(self, pos: Pos) -> u64 {
         let in_seq = pos.0 & self.one_seq.wrapping_sub(1);
         in_seq.wrapping_shr(self.count_shift())
     }
 
-    /// Bytes used in the sub-buffer.
+    /// Returns the bytes used in the sub-buffer.
     #[inline(always)]
     pub(crate) const fn offset(self, pos: Pos) -> u32 {
         ((pos.0 << 2) & self.bytes_mask) as u32
     }
 
-    /// 4-byte words used in the sub-buffer.
+    /// Returns the 4-byte words used in the sub-buffer.
     #[inline(always)]
     pub(crate) const fn words(self, pos: Pos) -> u64 {
         pos.0 & self.offset_mask
     }
 
-    /// One event of `bytes` further.
+    /// Returns the position one event of `bytes` later.
     #[inline(always)]
     pub(crate) const fn advance(self, pos: Pos, bytes: u32) -> Pos {
         Pos(pos
@@ -150,13 +152,13 @@ impl Layout {
             .wrapping_add(bytes as u64 >> 2))
     }
 
-    /// One event of so many 4-byte words behind its header further.
+    /// Returns the position one event later that has `payload` 4-byte words after its header.
     #[inline(always)]
     pub(crate) const fn advance_plain(self, pos: Pos, payload: u64) -> Pos {
         Pos(pos.0.wrapping_add(self.one_header).wrapping_add(payload))
     }
 
-    /// One event of `bytes` back.
+    /// Returns the position one event of `bytes` earlier.
     #[inline(always)]
     pub(crate) const fn roll_back(self, pos: Pos, bytes: u32) -> Pos {
         Pos(pos

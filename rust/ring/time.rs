@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Time of an event: which record carries it, and the words that say whether the time of the event
-//! in front is known.
+//! before is known.
 
 use super::port::LocalWord;
 use super::pos::Pos;
@@ -21,16 +21,16 @@ const NO_EVENT: u64 = u64::MAX;
 pub(crate) enum Stamp {
     /// First event of a sub-buffer: the sub-buffer's own stamp is its time.
     First,
-    /// Time since the event in front, in the event header.
+    /// Time since the event before, in the event header.
     Delta(u32),
-    /// Time since the event in front, in a record of its own.
+    /// Time since the event before, in a record of its own.
     Extend(u64),
-    /// The time itself, in a record of its own: the time of the event in front is not known.
+    /// The time itself, in a record of its own: the time of the event before is not known.
     Absolute,
 }
 
 impl Stamp {
-    /// Bytes of the record in front of the event.
+    /// Returns the bytes of the record before the event.
     #[inline(always)]
     pub(crate) const fn record_size(self) -> u32 {
         match self {
@@ -45,14 +45,14 @@ impl Stamp {
 pub(crate) struct ClockReading {
     /// Time of the event.
     pub(crate) time: u64,
-    /// Time since the event in front; `None` when that is not known.
+    /// Time since the event before; `None` when the time of that is not known.
     pub(crate) delta: Option<u64>,
-    /// The clock had gone back behind the event in front; `time` is that event's.
+    /// The clock had gone back to before the time of the event before; `time` is that event's.
     pub(crate) went_back: bool,
 }
 
-/// Whose time is known: the event that ends at a position, and the level of nesting that its writer
-/// had.
+/// The event whose time is known: the position where it ends, and the level of nesting of its
+/// writer.
 ///
 /// A position is met once: it goes back only when an event is given up, and then [`Times::forget`]
 /// comes first. ftrace compares times instead, and a clock that gives one value twice then makes a
@@ -66,13 +66,13 @@ impl TimeOwner {
         Self(end.0 | level.wrapping_shl(LEVEL_SHIFT))
     }
 
-    /// The level of nesting.
+    /// Returns the level of nesting.
     #[inline(always)]
     pub(crate) const fn level(self) -> u64 {
         self.0.wrapping_shr(LEVEL_SHIFT)
     }
 
-    /// Where the event ends.
+    /// Returns the position where the event ends.
     #[inline(always)]
     pub(crate) const fn end(self) -> Pos {
         Pos(self.0 & (u64::MAX >> LEVEL_BITS))
@@ -80,11 +80,11 @@ impl TimeOwner {
 }
 
 /// The times of the events that were reserved last, by the level of nesting of their writers, and
-/// whether one of them is that of the event in front of a position (I10).
+/// whether one of them is that of the event that ends at a position (I10).
 ///
-/// A writer stores its time and then the position behind its event: in `own` when it interrupts
-/// nobody, else in `inner`, with the level. Until then that position is in neither, and who comes
-/// in between has to carry its own time.
+/// A writer stores its time and then the position where its event ends: in `own` when it interrupts
+/// no writer, else in `inner`, with the level. Until then that position is in neither, and the
+/// event of a writer that comes in between has to carry its own time.
 pub(crate) struct Times<L> {
     own: L,
     inner: L,
@@ -92,7 +92,7 @@ pub(crate) struct Times<L> {
 }
 
 impl<L: LocalWord> Times<L> {
-    /// Those of an empty ring.
+    /// Returns the times of an empty ring.
     pub(crate) fn new() -> Self {
         Self {
             own: L::new(NO_EVENT),
@@ -101,19 +101,19 @@ impl<L: LocalWord> Times<L> {
         }
     }
 
-    /// Whose time is known, of the event that ends at `pos`.
+    /// Returns the owner of the time of the event that ends at `pos`, if it is known.
     pub(crate) fn named(&self, pos: Pos) -> Option<TimeOwner> {
         let named = [self.own.get(), self.inner.get()].map(TimeOwner);
         named.into_iter().find(|token| token.end() == pos)
     }
 
-    /// `own`, `inner` and the times of the levels.
+    /// Returns `own`, `inner` and the times of the levels.
     #[allow(dead_code, reason = "only tests look at the words")]
     pub(super) fn words(&self) -> ([&L; 2], &[L]) {
         ([&self.own, &self.inner], &self.times)
     }
 
-    /// Time of the event that the writer of `level` (0-based) reserved last.
+    /// Returns the time of the event that the writer of `level` (0-based) reserved last.
     #[inline(always)]
     pub(crate) fn time_of(&self, level: u64) -> u64 {
         // The mask keeps the index in bounds; levels are below MAX_NEST.
@@ -122,23 +122,25 @@ impl<L: LocalWord> Times<L> {
             .map_or(0, L::get)
     }
 
-    /// Time of the event that ends at `pos`, if it is known.
+    /// Returns the time of the event that ends at `pos`, if it is known.
     ///
     /// The caller has read the position first and moves it by `cmpxchg` afterwards. When that
-    /// succeeds whoever came meanwhile gave up all that it wrote.
+    /// succeeds, the writers that came meanwhile gave up all that they wrote.
     #[inline(always)]
     pub(super) fn front(&self, pos: Pos) -> Option<u64> {
         if self.is_own(pos) {
-            // Only who interrupts nobody stores it, and it is not among those who come in between.
+            // Only a writer that interrupts none stores it, and the writers that come in between do
+            // not.
             return Some(self.time_of(0));
         }
         let inner = TimeOwner(self.inner.get());
         let time = self.time_of(inner.level());
-        // The time first: if it was overwritten by somebody who gave up, so was the token.
+        // The time first: if a writer that gave up overwrote it, it overwrote the token, too.
         (inner.end() == pos && self.inner.get() == inner.0).then_some(time)
     }
 
-    /// Is the event that ends at `pos` known, and that of a writer that interrupted nobody?
+    /// Returns whether the time of the event that ends at `pos` is known, and its writer
+    /// interrupted none.
     #[inline(always)]
     pub(super) fn is_own(&self, pos: Pos) -> bool {
         self.own.get() == pos.0
@@ -172,10 +174,10 @@ impl<L: LocalWord> Times<L> {
         }
     }
 
-    /// The delta of an event at `time`, whose writer interrupts nobody. Nothing unless the event in
-    /// front is not later, and in reach of a header.
+    /// Returns the delta of an event at `time`, whose writer interrupts none; `None` unless the
+    /// event before is not later, and in reach of a header.
     ///
-    /// The caller knows by [`Nest::is_alone`](super::nest::Nest::is_alone) that the event in front
+    /// The caller knows by [`Nest::is_alone`](super::nest::Nest::is_alone) that the event before
     /// was that of such a writer, too.
     #[inline(always)]
     pub(crate) fn since_own(&self, time: u64) -> Option<u32> {
@@ -184,7 +186,7 @@ impl<L: LocalWord> Times<L> {
         (since <= wire::DELTA_MAX).then_some(since as u32)
     }
 
-    /// After the reservation at `time`, which ends at `end`, by a writer that interrupts nobody.
+    /// Stores the time of a reservation that ends at `end`, by a writer that interrupts none.
     #[inline(always)]
     pub(crate) fn store_own(&self, end: Pos, time: u64) {
         let [word, ..] = &self.times;
@@ -192,7 +194,7 @@ impl<L: LocalWord> Times<L> {
         self.store_end(end);
     }
 
-    /// After the reservation at `time`, which ends at `end`, by a writer of `level`.
+    /// Stores the time of a reservation that ends at `end`, by a writer of `level`.
     #[inline(always)]
     pub(crate) fn store(&self, end: Pos, level: u64, time: u64) {
         if level == 0 {
@@ -204,11 +206,11 @@ impl<L: LocalWord> Times<L> {
         self.inner.set(TimeOwner::new(end, level).0);
     }
 
-    /// Before the last reservation, `delta` behind the event in front, is given back: the time of
-    /// level 0 is that of the event in front. Returns what it was.
+    /// Makes the time of level 0 that of the event before, before the last reservation, `delta`
+    /// later, is given back. Returns what it was.
     #[inline(always)]
     pub(crate) fn take_back(&self, delta: u32) -> u64 {
-        // Who comes before `store_end` carries its own time.
+        // The event of a writer that comes before `store_end` carries its own time.
         self.own.set(NO_EVENT);
         let [word, ..] = &self.times;
         let time = word.get();
@@ -216,20 +218,21 @@ impl<L: LocalWord> Times<L> {
         time
     }
 
-    /// After [`Self::take_back`], when the reservation was not given back.
+    /// Undoes [`Self::take_back`] in part, when the reservation was not given back: restores the
+    /// time, not its owner.
     pub(crate) fn put_again(&self, time: u64) {
         let [word, ..] = &self.times;
         word.set(time);
     }
 
-    /// The event that ends at `end` has the time of level 0.
+    /// Says that the event that ends at `end` has the time of level 0.
     #[inline(always)]
     pub(crate) fn store_end(&self, end: Pos) {
         self.own.set(end.0);
     }
 
-    /// Before a reservation is given back, or while no writer is active: the next event must carry
-    /// its own time.
+    /// Makes the next event carry its own time. Before a reservation is given back, or while no
+    /// writer is active.
     #[inline(always)]
     pub(crate) fn forget(&self) {
         self.own.set(NO_EVENT);

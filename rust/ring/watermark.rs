@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
-//! Is there enough in a ring for a reader who waits for a share of it, and who tells such a reader?
+//! The watermark: when a ring is full enough to wake a reader that waits for a share of it, and
+//! which writer wakes that reader.
 //!
-//! The share is one of sub-buffers, that which writers fill counted as one. The reader works out
+//! The share is one of sub-buffers; the one that writers fill counts as one. The reader works out
 //! the number of the sub-buffer whose opening makes it true and leaves it in `watermark`; the
-//! writer looks at that word once per sub-buffer, after it has stored `closing`. Between them is
-//! the protocol of `kapi::waker`: the reader interrupts the writing CPU between its store and its
-//! look.
+//! writer loads that word once per sub-buffer, after it has stored `closing`. Between them is the
+//! protocol of `kapi::waker`: the reader interrupts the writing CPU between its store and its look.
 //!
 //! A watermark that is too low costs a needless wake-up, one that is too high would lose one. So
-//! several readers keep the lowest, and a watermark that was passed is replaced only by somebody
-//! who wakes all others: the writer that passed it may not have seen it.
+//! several readers keep the lowest, and a reader that replaces a watermark that was passed wakes
+//! all others: the writer that passed it may not have seen it.
 
 use super::cpu::CpuRing;
 use super::port::{LocalWord, Port, SharedWord};
@@ -17,10 +17,10 @@ use super::pos::Seq;
 use super::reader::Reader;
 use super::slot::{SlotWord, State};
 
-/// What a writer has to tell when it leaves.
+/// What a writer has to tell readers when it leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Publication {
-    /// Nothing: it interrupted another writer, which is going to publish.
+    /// Nothing: it interrupted another writer, which is going to publish; or nothing is new.
     Nothing,
     /// There are new events.
     Events,
@@ -28,20 +28,21 @@ pub(crate) enum Publication {
     Watermark,
 }
 
-/// Whom a reader has to wait for.
+/// The event that a reader has to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WakeCondition {
     /// The next event makes it true.
     Event,
     /// The writer that reaches the watermark.
     Watermark {
-        /// The watermark that was there has been reached: others who wait must look again.
+        /// The watermark that was there has been reached: other readers that wait must look again.
         passed: bool,
     },
 }
 
 impl<P: Port> CpuRing<P> {
-    /// Whether the writer that has opened sub-buffer `closing` shall tell so.
+    /// Returns whether the writer that has opened sub-buffer `closing` must tell that the watermark
+    /// was reached.
     #[inline]
     pub(super) fn watermark_reached(&self, closing: Seq) -> bool {
         closing >= self.s.watermark.load()
@@ -49,8 +50,8 @@ impl<P: Port> CpuRing<P> {
 }
 
 impl<P: Port> Reader<'_, P> {
-    /// Is there anything unread? Changes nothing. A ring whose writers are faster than we can look
-    /// has.
+    /// Returns whether anything is unread; changes nothing. In a ring whose writers are faster than
+    /// the reader can look, there is.
     pub(crate) fn has_unread(&self) -> bool {
         let ring = self.ring;
         let end_of = |index, seq| {
@@ -87,7 +88,7 @@ impl<P: Port> Reader<'_, P> {
         true
     }
 
-    /// First sub-buffer that is not in the reader's hands.
+    /// Returns the first sub-buffer that is not the reader's.
     pub(super) fn beyond(&self) -> Seq {
         match self.state.current {
             Some(c) => c.seq.wrapping_add(1),
@@ -95,25 +96,25 @@ impl<P: Port> Reader<'_, P> {
         }
     }
 
-    /// Sub-buffers that must be finished and unread.
+    /// Returns how many sub-buffers must be finished and unread for `percent` of the ring.
     fn needed(&self, percent: u32) -> u64 {
         let share = u64::from(percent).saturating_mul(self.ring.slot_count());
         share.div_ceil(100).saturating_sub(1)
     }
 
-    /// Is `percent` of the ring full? Never while writers are in the sub-buffer that the reader is
-    /// in, unless it is 0: then anything unread is enough.
+    /// Returns whether `percent` of the ring is full: never while writers are in the sub-buffer
+    /// that the reader is in, unless it is 0, when anything unread is enough.
     pub(crate) fn reached(&self, percent: u32) -> bool {
         let finished = self.ring.w.closing.get();
-        // The slots of what was finished by then are looked at behind it.
+        // The slots of what was finished by then are loaded after it.
         P::read_barrier();
         let behind = finished.checked_sub(self.beyond());
         let enough = behind.is_some_and(|behind| behind >= self.needed(percent));
         (percent == 0 || enough) && self.has_unread()
     }
 
-    /// Asks to be told when [`Self::reached`] becomes true. Whoever asks makes the writing CPU see
-    /// it and looks once more before it sleeps.
+    /// Asks writers to tell when [`Self::reached`] becomes true. Returns what makes it true. The
+    /// caller then makes the writing CPU see the request and looks once more before it sleeps.
     pub(crate) fn ask(&mut self, percent: u32) -> WakeCondition {
         let finished = self.ring.w.closing.get();
         let (beyond, needed) = (self.beyond(), self.needed(percent));
