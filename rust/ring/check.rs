@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-//! Does a ring in which no writer is active keep its invariants?
+//! Whether a ring in which no writer is active keeps its invariants.
 //!
-//! Called by the host tests after every command and by the module's self-test. It changes nothing,
-//! allocates nothing, and its turns are bounded by the slots and bytes of the ring, whatever is in
-//! the words.
+//! The host tests call it after every command, and so does the module's self-test. It changes
+//! nothing, allocates nothing, and its turns are bounded by the slots and bytes of the ring,
+//! whatever is in the words.
 //!
 //! I1 and I12 say what actors do, not what words hold: they cannot be seen here.
 
@@ -29,13 +29,13 @@ pub(crate) enum Clock {
     Any,
 }
 
-/// Sub-buffers that are looked for at once.
+/// Number of sub-buffers that are looked for at once.
 const MANY: usize = 4096;
-/// Bytes of the smallest event.
+/// Size of the smallest event, in bytes.
 const SMALLEST: u64 = 8;
 
 impl<P: Port> CpuRing<P> {
-    /// Looks at every word and every committed byte; names the first violation.
+    /// Checks every word and every committed byte. Fails with the first violation.
     ///
     /// # Safety
     ///
@@ -52,7 +52,7 @@ impl<P: Port> CpuRing<P> {
         check.position()?;
         check.slots()?;
         check.places()?;
-        // SAFETY: by the contract.
+        // SAFETY: no writer is active, and `state` is this ring's (precondition).
         unsafe { check.contents() }
     }
 }
@@ -68,9 +68,10 @@ struct Check<'a, P: Port> {
 
 /// What the sub-buffers so far add up to.
 struct Chain {
-    /// The sub-buffer behind the last one.
+    /// The sub-buffer after the last one.
     next: Option<Seq>,
-    /// Number of the event behind the last one; the first one at least.
+    /// Number of the event after the last one; before the first sub-buffer, the least that its
+    /// first event may have.
     serial: u64,
     /// Events that can still be read.
     remaining: u64,
@@ -94,14 +95,14 @@ fn ensure(holds: bool, violation: Violation) -> Result<(), Violation> {
 }
 
 impl<P: Port> Check<'_, P> {
-    /// I2, I3, I13, I14: the words of the writers.
+    /// Checks I2, I3, I13, I14: the words of the writers.
     fn position(&self) -> Result<(), Violation> {
         let (w, layout) = (&self.ring.w, *self.ring.layout);
         ensure(w.nest.is_at_rest(), Violation::Nest)?;
         let inside = self.open <= layout.max_seq() && self.plausible(self.pos);
         ensure(inside, Violation::Position)?;
         ensure(w.closing.get() == self.open, Violation::Closing)?;
-        // I14, less what is looked at with the contents.
+        // I14, less what `contents` checks.
         if w.nest.allows_fast() || w.times.named(self.pos).is_some() {
             let held = self
                 .held(self.open)
@@ -111,7 +112,7 @@ impl<P: Port> Check<'_, P> {
         }
         let hint = SlotWord::from_raw(w.hint.get());
         if hint.seq() < self.open {
-            // Nobody asks for that number any more.
+            // No writer asks for that number any more.
             return Ok(());
         }
         // It may be that of `ahead`.
@@ -121,7 +122,7 @@ impl<P: Port> Check<'_, P> {
         ensure(same || self.held(self.open).is_none(), Violation::Hint)
     }
 
-    /// Whether `pos` is inside a sub-buffer and has no more events than fit in front of it.
+    /// Returns whether `pos` is inside a sub-buffer and has no more events than fit before it.
     fn plausible(&self, pos: Pos) -> bool {
         let layout = *self.ring.layout;
         let offset = layout.offset(pos);
@@ -129,24 +130,25 @@ impl<P: Port> Check<'_, P> {
         offset <= layout.capacity() && layout.count(pos) <= most
     }
 
-    /// The word of the slot that holds `seq`.
+    /// Returns the word of the slot that holds `seq`.
     fn held(&self, seq: Seq) -> Option<SlotWord> {
         let s = SlotWord::from_raw(self.ring.slot(seq)?.load_acquire());
         (s.seq() == seq).then_some(s)
     }
 
-    /// A writer that changed its mind may have opened the sub-buffer behind the position's.
+    /// Returns the slot word of the sub-buffer after the position's, if it is open: a writer may
+    /// have opened it and then not gone there.
     fn ahead(&self) -> Option<SlotWord> {
         self.held(self.open.wrapping_add(1))
     }
 
-    /// The oldest sub-buffer in a slot.
+    /// Returns the oldest sub-buffer in a slot.
     fn oldest(&self) -> Seq {
         let newest = self.open.wrapping_add(u64::from(self.ahead().is_some()));
         newest.wrapping_add(1).wrapping_sub(self.ring.slot_count())
     }
 
-    /// The first sub-buffer in a slot that the reader has not taken.
+    /// Returns the first sub-buffer in a slot that the reader has not taken.
     fn untaken(&self) -> Seq {
         match self.state.current {
             Some(c) if c.attached => c.seq,
@@ -155,7 +157,7 @@ impl<P: Port> Check<'_, P> {
         }
     }
 
-    /// The reader's sub-buffer, when it is in no slot.
+    /// Returns the reader's sub-buffer, when it is in no slot.
     fn taken(&self) -> Option<CurrentSubBuf> {
         let stays = |c: &CurrentSubBuf| c.attached && self.held(c.seq).is_some();
         self.state.current.filter(|c| !stays(c))
@@ -166,7 +168,7 @@ impl<P: Port> Check<'_, P> {
         Ok(self.ring.layout.seq(Pos(subbuf.commit.load())))
     }
 
-    /// I3, I4, I6: the slots, from the oldest to the newest.
+    /// Checks I3, I4, I6: the slots, from the oldest to the newest.
     fn slots(&self) -> Result<(), Violation> {
         let untaken = self.untaken();
         ensure(untaken <= self.open, Violation::State)?;
@@ -198,7 +200,7 @@ impl<P: Port> Check<'_, P> {
         Ok(())
     }
 
-    /// I7: as many sub-buffers are in use as there are, none of them twice.
+    /// Checks I7: as many sub-buffers are in use as there are, none of them twice.
     fn places(&self) -> Result<(), Violation> {
         let ring = self.ring;
         let third = match self.taken() {
@@ -233,7 +235,7 @@ impl<P: Port> Check<'_, P> {
         Ok(())
     }
 
-    /// I4, I5, I8 to I11: the sub-buffers with events that can be read.
+    /// Checks I4, I5, I8 to I11: the sub-buffers with events that can be read.
     ///
     /// # Safety
     ///
@@ -252,7 +254,7 @@ impl<P: Port> Check<'_, P> {
             time: None,
         };
         if let Some(c) = self.taken() {
-            // SAFETY: by the contract.
+            // SAFETY: no writer is active, and `state` is this ring's (precondition).
             unsafe { self.sub_buffer(c.seq, c.index, &mut chain) }?;
             // A resize may have lost events here without a gap in the numbers.
             chain.next = None;
@@ -260,7 +262,7 @@ impl<P: Port> Check<'_, P> {
         let mut last = None;
         for seq in self.untaken().max(self.oldest())..=self.open {
             let s = self.held(seq).ok_or(Violation::Number)?;
-            // SAFETY: by the contract.
+            // SAFETY: no writer is active, and `state` is this ring's (precondition).
             last = unsafe { self.sub_buffer(seq, s.index(), &mut chain) }?;
         }
         self.time_known(last)?;
@@ -270,7 +272,7 @@ impl<P: Port> Check<'_, P> {
         ensure(kept.is_some() && kept == gone, Violation::Sum)
     }
 
-    /// One sub-buffer with events; its last one.
+    /// Checks one sub-buffer with events; returns its last one.
     ///
     /// # Safety
     ///
@@ -285,11 +287,13 @@ impl<P: Port> Check<'_, P> {
         let subbuf = ring.subbuf(index).ok_or(Violation::Place)?;
         let commit = self.committed(seq, subbuf)?;
         let end = layout.offset(commit);
-        // SAFETY: no writer is active, and the offset is at most the capacity (`committed`).
+        // SAFETY: a sub-buffer of a ring has memory; the offset is at most the capacity
+        // (`committed`); no writer is active (precondition), so the bytes are not stored to.
         let data = unsafe { subbuf.at_rest(end) };
         let events = records(data)?;
         ensure(events == layout.count(commit), Violation::Records)?;
-        // SAFETY: no writer is active.
+        // SAFETY: a sub-buffer of a ring has memory; no writer is active (precondition), so the
+        // header is not stored to.
         let (stamp, length) = unsafe { subbuf.head() };
         let same = end == 0 || stamp == subbuf.stamp.get();
         let long = length & wire::LENGTH_MASK == u64::from(end);
@@ -322,14 +326,14 @@ impl<P: Port> Check<'_, P> {
         Ok(last)
     }
 
-    /// I4, I5: how far a sub-buffer is final.
+    /// Checks I4, I5; returns how far a sub-buffer is final.
     fn committed(&self, seq: Seq, subbuf: &SubBuf<P>) -> Result<Pos, Violation> {
         let layout = *self.ring.layout;
         let commit = Pos(subbuf.commit.load_acquire());
         let padded = subbuf.padded.get();
         if seq == self.open {
             if commit.0 == 0 && self.pos == layout.pos(seq, 0, 0) && padded == 0 {
-                // Nobody has written since the ring was emptied.
+                // No writer has come since the ring was emptied.
                 return Ok(self.pos);
             }
             ensure(layout.seq(commit) == seq, Violation::Tag)?;
@@ -344,14 +348,15 @@ impl<P: Port> Check<'_, P> {
         }
         ensure(layout.seq(commit) == seq, Violation::Tag)?;
         let end = Pos(subbuf.end.get());
-        // A resize gives another number to the commit only.
+        // A resize gives another number only to the commit.
         let left = layout.count(commit) <= layout.count(end)
             && layout.offset(commit) == layout.offset(end);
         ensure(left && self.plausible(commit), Violation::End)?;
         Ok(commit)
     }
 
-    /// I8, I11: the reader in its sub-buffer; the events that it has read there.
+    /// Checks I8, I11: the reader in its sub-buffer; returns the number of events that it has read
+    /// there.
     fn reader(&self, c: &CurrentSubBuf, subbuf: &SubBuf<P>, data: &[u8]) -> Result<u64, Violation> {
         let part = data.get(..c.offset as usize).ok_or(Violation::Reader)?;
         let events = records(part).map_err(|_| Violation::Reader)?;
@@ -361,13 +366,13 @@ impl<P: Port> Check<'_, P> {
         for event in &mut cursor {
             time = event.ok().map(|e| e.time);
         }
-        // It goes on at that time only if there is or will be something behind.
+        // It goes on at that time only if data follows or will follow.
         let more = c.attached || part.len() < data.len();
         let known = time == Some(c.time) || cursor.time() == c.time;
         ensure(part.is_empty() || !more || known, Violation::Reader)?;
         let base = subbuf.base.get();
         let right = if c.counted {
-            // What nobody has been told of is part of what is known lost.
+            // The events that no user has been told of are part of those known lost.
             let lost = self.state.serial.checked_sub(self.state.read);
             self.state.serial == base.wrapping_add(c.events) && lost >= Some(c.lost)
         } else {
@@ -377,7 +382,7 @@ impl<P: Port> Check<'_, P> {
         Ok(events)
     }
 
-    /// I10, I14: whose time is known is the last event.
+    /// Checks I10, I14: the event whose time is known is the last one.
     fn time_known(&self, last: Option<LastEvent>) -> Result<(), Violation> {
         let w = &self.ring.w;
         ensure(
@@ -389,13 +394,14 @@ impl<P: Port> Check<'_, P> {
         };
         let last = last.filter(|l| l.next == self.ring.layout.offset(self.pos));
         let last = last.ok_or(Violation::Pair)?;
-        // A discarded event in front of it has told its time in so many bits.
+        // A discarded event before it has left its own time in that many bits.
         let wrong = (w.times.time_of(token.level()) ^ last.time) & wire::STAMP_MAX;
         ensure(wrong == 0, Violation::Pair)
     }
 }
 
-/// Events in `data`, which is made of whole records and nothing else.
+/// Returns the number of events in `data`. Fails with [`Violation::Records`] unless that is made of
+/// whole records and nothing else.
 fn records(data: &[u8]) -> Result<u64, Violation> {
     let mut events = 0u64;
     let mut at = 0usize;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! The ring of one CPU: its words, grouped by who writes them, and how it is made and emptied.
+//! The ring of one CPU: its words, grouped by their writers, and how it is made and emptied.
 
 use super::nest::Nest;
 use super::port::{LocalWord, Memory as _, Port, SharedWord};
@@ -27,11 +27,11 @@ pub(super) struct WriterSide<P: Port> {
     pub(super) nest: Nest<P::Local>,
     /// Address of the [`SubBuf`] of the position (I13). The first writer in it stores it.
     pub(super) live_subbuf: P::Local,
-    /// That of its memory, likewise.
+    /// Address of the memory of that [`SubBuf`], likewise.
     pub(super) live_base: P::Local,
     pub(super) times: Times<P::Local>,
-    /// The slot word of a sub-buffer as it was opened, of late, only to save a division: used when
-    /// its sequence number is the wanted one.
+    /// The slot word of a sub-buffer opened of late, as it was then. It only saves a division: it
+    /// is used when its sequence number is the wanted one.
     pub(super) hint: P::Local,
     /// First sub-buffer that is not closed yet.
     pub(super) closing: P::Local,
@@ -91,13 +91,13 @@ pub(super) struct SharedSide<P: Port> {
     /// The sub-buffer that a writer may take for a detached one. The reader writes it, and only
     /// while no slot is detached.
     pub(super) spare: P::Shared,
-    /// The sub-buffer at whose opening the writer tells somebody: see [`super::mark`]. Readers,
-    /// under their lock.
+    /// The sub-buffer at whose opening the writer tells readers: see [`super::watermark`]. Readers
+    /// store it, under their lock.
     pub(super) watermark: P::Shared,
     parts: QuiescedCell<Parts<P>>,
 }
 
-/// What stays as it is while anybody uses the ring. A plain load for all users.
+/// A value that stays as it is while the ring is in use. A plain load for all users.
 pub(super) struct QuiescedCell<T>(UnsafeCell<T>);
 
 impl<T> QuiescedCell<T> {
@@ -111,7 +111,7 @@ impl<T> QuiescedCell<T> {
     ///
     /// No reference to the value exists, and none is made during the call.
     unsafe fn replace(&self, value: T) -> T {
-        // SAFETY: the only reference (precondition).
+        // SAFETY: there is no other reference to the value during the call (precondition).
         unsafe { core::mem::replace(&mut *self.0.get(), value) }
     }
 }
@@ -121,30 +121,31 @@ impl<T> Deref for QuiescedCell<T> {
 
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: who changes the value promises that there is no reference to it then.
+        // SAFETY: only `replace` and `subbuf_mut` change the value, whose callers promise that
+        // there is no reference to it then.
         unsafe { &*self.0.get() }
     }
 }
 
-/// What a writer sees of a ring by one load, before it enters: whether recording is on, and what
-/// the owner of the ring has left for its writers.
+/// What a writer sees of a ring by one load, before it enters: whether recording is on, and the
+/// word that the owner of the ring has left for its writers.
 ///
 /// The lowest bits say why recording is off. While it is on they are 0, and the gate is the word
-/// that was left. While it is off the highest bit is never set, so that a writer who wants a word
-/// that has it has one thing to ask.
+/// that was left. While it is off the highest bit is never set, so that a writer that wants a word
+/// with that bit has only one test to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct GateWord(u64);
 
 /// The bits of a gate that say why recording is off.
 const DISABLED: u64 = (DISABLE_CPU << 1) - 1;
-/// Bit of a gate while recording is off: what was left has the highest bit.
+/// Bit of a gate while recording is off: the word that was left has the highest bit.
 const WAS_OPEN: u64 = DISABLE_CPU << 1;
 
 impl GateWord {
     /// The highest bit.
     pub(crate) const OPEN: u64 = 1 << 63;
 
-    /// Off for these reasons, with this word left.
+    /// Returns the gate that is off for these reasons, with this word left.
     const fn new(off: u64, left: u64) -> Self {
         match (off, left & Self::OPEN) {
             (0, _) => Self(left),
@@ -153,12 +154,12 @@ impl GateWord {
         }
     }
 
-    /// Why recording is off.
+    /// Returns the bits that say why recording is off.
     const fn off(self) -> u64 {
         self.0 & DISABLED
     }
 
-    /// What was left.
+    /// Returns the word that was left.
     const fn left(self) -> u64 {
         let left = self.0 & !(DISABLED | WAS_OPEN);
         match self.0 & WAS_OPEN {
@@ -167,31 +168,32 @@ impl GateWord {
         }
     }
 
-    /// Whether recording is off.
+    /// Returns whether recording is off.
     #[inline(always)]
     pub(crate) const fn is_disabled(self) -> bool {
         self.0 & DISABLED != 0
     }
 
-    /// Whether it is, because an invariant was found broken.
+    /// Returns whether it is off because an invariant was found broken.
     #[inline(always)]
     pub(crate) const fn is_broken(self) -> bool {
         self.0 & DISABLE_BROKEN != 0
     }
 
-    /// Whether recording is on and something was left that has the highest bit.
+    /// Returns whether recording is on and a word was left that has the highest bit.
     #[inline(always)]
     pub(crate) const fn is_open(self) -> bool {
         self.0 & Self::OPEN != 0
     }
 
-    /// As a word: what was left, if recording is on; else nothing that can be left.
+    /// Returns the gate as a word: the one that was left, if recording is on; else none that can be
+    /// left.
     #[inline(always)]
     pub(crate) const fn word(self) -> u64 {
         self.0
     }
 
-    /// Can `word` be left?
+    /// Returns whether `word` can be left.
     pub(crate) const fn can_hold(word: u64) -> bool {
         word & (DISABLED | WAS_OPEN) == 0
     }
@@ -201,19 +203,19 @@ impl GateWord {
 pub(crate) const DISABLE_USER: u64 = 1;
 /// Bit of a [`GateWord`]: the ring is being changed.
 pub(crate) const DISABLE_QUIESCE: u64 = 2;
-/// Bit of a [`GateWord`]: somebody reads, and wants nothing to be recorded meanwhile.
+/// Bit of a [`GateWord`]: a reader wants nothing to be recorded while it reads.
 pub(crate) const DISABLE_PAUSE: u64 = 8;
 /// Bit of a [`GateWord`]: the user does not want this CPU.
 pub(crate) const DISABLE_CPU: u64 = 16;
 /// Bit of a [`GateWord`]: an invariant was found broken.
 const DISABLE_BROKEN: u64 = 4;
 
-/// The address of a sub-buffer, for a word.
+/// Returns the address of a sub-buffer, for a word.
 pub(super) fn address<P: Port>(subbuf: &SubBuf<P>) -> u64 {
     (&raw const *subbuf).expose_provenance() as u64
 }
 
-/// The address of the memory of a sub-buffer, for a word.
+/// Returns the address of the memory of a sub-buffer, for a word.
 fn base<P: Port>(subbuf: &SubBuf<P>) -> u64 {
     subbuf.memory().base().as_ptr().expose_provenance() as u64
 }
@@ -242,12 +244,12 @@ pub(crate) struct ReaderState {
     pub(super) read: u64,
     /// The first sub-buffer of the ring since it was emptied.
     pub(super) begun: Seq,
-    /// Sub-buffers in front of `next` that were overwritten before the reader had them.
+    /// Sub-buffers before `next` that were overwritten before the reader had them.
     pub(super) skipped: u64,
 }
 
 impl ReaderState {
-    /// The sub-buffer that is the reader's.
+    /// Returns the sub-buffer that is the reader's.
     pub(super) fn index(&self) -> SubBufIndex {
         self.current.map_or(self.spare, |c| c.index)
     }
@@ -268,9 +270,9 @@ pub(super) struct CurrentSubBuf {
     pub(super) time: u64,
     /// The loss before it has been established.
     pub(super) counted: bool,
-    /// Events lost before it that nobody has been told of.
+    /// Events lost before it that no user has been told of.
     pub(super) lost: u64,
-    /// Events lost before it that whoever has it mapped was told of.
+    /// Events lost before it that the user that has it mapped was told of.
     pub(super) told: u64,
 }
 
@@ -290,12 +292,12 @@ pub(crate) const MOST_SLOTS: usize = MAX_SUBBUFS;
 pub(crate) struct Parts<P: Port> {
     /// See [`super::slot`]. One word per slot, any value.
     pub(crate) slots: P::Table<P::Shared>,
-    /// One more than slots: each is in a slot, or the spare, or in the reader's hand (I7).
+    /// One more than slots: each is in a slot, or the spare, or the reader's current one (I7).
     pub(crate) subbufs: P::Table<SubBuf<P>>,
 }
 
 impl<P: Port> Parts<P> {
-    /// Whether the numbers are right.
+    /// Checks the numbers of slots and sub-buffers. Fails with [`PartsError::Count`].
     pub(super) fn check(&self) -> Result<(), PartsError> {
         let n = self.slots.len();
         if !(2..MAX_SUBBUFS).contains(&n) || self.subbufs.len().checked_sub(1) != Some(n) {
@@ -304,7 +306,7 @@ impl<P: Port> Parts<P> {
         Ok(())
     }
 
-    /// How many sub-buffers have `size` bytes.
+    /// Returns how many sub-buffers have `size` bytes.
     pub(super) fn count_of(&self, size: usize) -> usize {
         let of_size = |subbuf: &&SubBuf<P>| subbuf.memory().size() == size;
         self.subbufs.iter().filter(of_size).count()
@@ -312,7 +314,8 @@ impl<P: Port> Parts<P> {
 }
 
 impl<P: Port> CpuRing<P> {
-    /// An empty ring, and its reader's memory.
+    /// Returns an empty ring, and its reader's memory. Fails with [`PartsError::Size`] unless all
+    /// sub-buffers have the `size` of a [`Layout`], and with [`PartsError::Count`].
     pub(crate) fn new(parts: Parts<P>, size: usize) -> Result<(Self, ReaderState), PartsError> {
         let layout = Layout::for_size(size).ok_or(PartsError::Size)?;
         parts.check()?;
@@ -348,19 +351,21 @@ impl<P: Port> CpuRing<P> {
     }
 
     /// Empties the ring and sets its counters to 0. A ring that was broken is whole again. The
-    /// reader keeps its sub-buffer, which others may have mapped, as the spare.
+    /// reader keeps its sub-buffer, which users may have mapped, as the spare.
     ///
     /// # Safety
     ///
-    /// No writer is active and none begins during the call (recording is disabled and a grace
-    /// period has passed), and `state` is this ring's, held exclusively.
+    /// - No writer is active and none begins during the call (recording is disabled and a grace
+    ///   period has passed).
+    /// - `state` is this ring's, held exclusively.
     pub(crate) unsafe fn reset(&self, state: &mut ReaderState) {
         let first = self.unused_seq(self.slot_count(), *self.layout);
         *state = self.begin(first, state.index());
         self.set_disabled(DISABLE_BROKEN, false);
     }
 
-    /// As [`Self::reset`]; the sub-buffers are counted from `first`, which belongs into slot 0.
+    /// Does what [`Self::reset`] does; sub-buffers are counted from `first`, which belongs in slot
+    /// 0.
     ///
     /// # Safety
     ///
@@ -387,7 +392,7 @@ impl<P: Port> CpuRing<P> {
     }
 
     /// Sets all words but the counters for an empty ring whose next event is number `event` and
-    /// goes into sub-buffer `first`, which belongs into slot 0.
+    /// goes into sub-buffer `first`, which belongs in slot 0.
     pub(super) fn begin_at(&self, first: Seq, event: u64, spare: SubBufIndex) {
         self.empty_slots(first, spare);
         if let Some(slot) = self.slots().first() {
@@ -408,8 +413,8 @@ impl<P: Port> CpuRing<P> {
         self.s.watermark.store(0);
     }
 
-    /// The position is in this sub-buffer, which nobody has published into, as far as writers know,
-    /// and which is open as number `seq`.
+    /// Says that the position is in this sub-buffer, which is open as number `seq` and which no
+    /// writer has published into, as far as writers know.
     pub(super) fn begin_live(&self, seq: Seq, index: SubBufIndex) {
         self.w
             .hint
@@ -421,11 +426,12 @@ impl<P: Port> CpuRing<P> {
         }
     }
 
-    /// An event begins in sub-buffer `seq`, which is `subbuf`. For the writer of that event.
+    /// Notes that an event begins in sub-buffer `seq`, which is `subbuf`. For the writer of that
+    /// event.
     ///
-    /// Those who interrupt it may be in a later one already. What is remembered then changes, and
-    /// does not become the same again: the sub-buffers from this writer's on are open until it has
-    /// left.
+    /// Writers that interrupt it may be in a later one already. The stored addresses then change,
+    /// and do not become the same again: the sub-buffers from this writer's on are open until it
+    /// has left.
     #[inline]
     pub(super) fn enter_subbuf(&self, seq: Seq, subbuf: &SubBuf<P>) {
         for (word, now) in [
@@ -439,34 +445,35 @@ impl<P: Port> CpuRing<P> {
         }
     }
 
-    /// The sub-buffer of the position, or of one that the position has left meanwhile.
+    /// Returns the sub-buffer of the position, or one that the position has left meanwhile.
     #[inline(always)]
     pub(super) fn live_subbuf(&self) -> &SubBuf<P> {
         let address = self.w.live_subbuf.get() as usize;
         // SAFETY: the address of one of our sub-buffers, exposed by `address`: `begin_at` and
         // `keep` make it so when the ring gets its sub-buffers, and `enter_subbuf` is given one of
-        // them. They go while nobody uses the ring.
+        // them. They go only while the ring is in no use.
         unsafe { &*core::ptr::with_exposed_provenance(address) }
     }
 
-    /// The memory of that sub-buffer, as long as the position stays in it.
+    /// Returns the memory of that sub-buffer, valid as long as the position stays in it.
     #[inline(always)]
     pub(super) fn live_base(&self) -> NonNull<u8> {
         let address = self.w.live_base.get() as usize;
         let base = core::ptr::with_exposed_provenance_mut(address);
-        // SAFETY: the address of the memory of one of our sub-buffers, exposed by `base`, as above.
+        // SAFETY: the address of the memory of one of our sub-buffers, exposed by `base` and stored
+        // where `live_subbuf` is; that of a `NonNull`, so never 0.
         unsafe { NonNull::new_unchecked(base) }
     }
 
-    /// The sub-buffer that no slot has in a ring that begins anew.
+    /// Returns the sub-buffer that no slot has in a ring that begins anew.
     pub(super) fn last_index(&self) -> SubBufIndex {
         SubBufIndex(self.slot_count() as u32)
     }
 
-    /// Number of the first sub-buffer of a ring that begins anew with `n` slots and this `layout`.
-    /// Neither it nor the one before has been used, so that what somebody remembers of an earlier
-    /// sub-buffer never names a later one. (A ring that has used up half of the numbers of the
-    /// layout begins from the start.)
+    /// Returns the number of the first sub-buffer of a ring that begins anew with `n` slots and
+    /// this `layout`. Neither it nor the one before has been used, so that what a reader remembers
+    /// of an earlier sub-buffer never names a later one. (A ring that has used up half of the
+    /// numbers of the layout begins from the start.)
     pub(super) fn unused_seq(&self, n: u64, layout: Layout) -> Seq {
         let last = self.layout.seq(Pos(self.w.pos.get()));
         if last > layout.max_seq() >> 1 {
@@ -479,8 +486,8 @@ impl<P: Port> CpuRing<P> {
             .wrapping_mul(n)
     }
 
-    /// Makes all slots empty, as they are before number `first`, which belongs into slot 0. They
-    /// get the sub-buffers behind the spare in turn.
+    /// Makes all slots empty, as they are before number `first`, which belongs in slot 0. They get
+    /// the sub-buffers after the spare in turn.
     pub(super) fn empty_slots(&self, first: Seq, spare: SubBufIndex) {
         let held = first.wrapping_sub(self.slot_count());
         let mut index = spare;
@@ -494,13 +501,13 @@ impl<P: Port> CpuRing<P> {
         }
     }
 
-    /// The largest number that a sub-buffer can have.
+    /// Returns the largest number that a sub-buffer can have.
     #[cfg(test)]
     pub(crate) fn last_seq(&self) -> Seq {
         self.layout.max_seq()
     }
 
-    /// Slots: sub-buffers that the ring holds, the reader's not counted.
+    /// Returns the number of slots: sub-buffers that the ring holds, the reader's not counted.
     pub(crate) fn slot_count(&self) -> u64 {
         self.slots().len() as u64
     }
@@ -516,7 +523,8 @@ impl<P: Port> CpuRing<P> {
         });
     }
 
-    /// Leaves `word` for writers, 0 if a gate cannot hold it. As for [`Self::set_disabled`].
+    /// Leaves `word` for writers, 0 if a gate cannot hold it. Takes effect as
+    /// [`Self::set_disabled`].
     pub(crate) fn leave_word(&self, word: u64) {
         let word = match GateWord::can_hold(word) {
             true => word,
@@ -535,44 +543,46 @@ impl<P: Port> CpuRing<P> {
         }
     }
 
-    /// The gate.
+    /// Returns the gate.
     #[inline(always)]
     pub(crate) fn gate(&self) -> GateWord {
         // Acquire: pairs with the CAS of `set_disabled` that ends a change of the ring. Without it
-        // a writer that begins just then could use what the ring was made of before.
+        // a writer that begins just then could use the old parts of the ring.
         GateWord(self.s.gate.load_acquire())
     }
 
-    /// Whether recording is refused.
+    /// Returns whether recording is refused.
     #[inline(always)]
     pub(crate) fn is_disabled(&self) -> bool {
         self.gate().is_disabled()
     }
 
-    /// Whether an invariant was found broken.
+    /// Returns whether an invariant was found broken.
     pub(crate) fn is_broken(&self) -> bool {
         GateWord(self.s.gate.load()).is_broken()
     }
 
-    /// Chooses between losing the oldest events and refusing the newest.
+    /// Chooses between losing the oldest events (`on`) and refusing the newest when the ring is
+    /// full.
     pub(crate) fn set_overwrite(&self, on: bool) {
         self.s.overwrite.store(u64::from(on));
     }
 
-    /// The slot of sub-buffer `seq`.
+    /// Returns the slot of sub-buffer `seq`.
     #[inline(always)]
     pub(super) fn slot(&self, seq: Seq) -> Option<&P::Shared> {
         let i = seq.checked_rem(self.slot_count())?;
         self.slots().get(i as usize)
     }
 
-    /// A sub-buffer by its index.
+    /// Returns a sub-buffer by its index.
     #[inline(always)]
     pub(super) fn subbuf(&self, index: SubBufIndex) -> Option<&SubBuf<P>> {
         self.subbufs().get(index.0 as usize)
     }
 
-    /// An invariant is broken: disables this ring until it is emptied. The first finding stays.
+    /// Declares an invariant broken: disables this ring until it is emptied. The first violation
+    /// stays.
     ///
     /// For writers; or while none is active.
     #[cold]
@@ -583,36 +593,37 @@ impl<P: Port> CpuRing<P> {
         self.set_disabled(DISABLE_BROKEN, true);
     }
 
-    /// Why the ring is broken, if it is.
+    /// Returns why the ring is broken, if it is.
     pub(crate) fn fault(&self) -> Option<Violation> {
         Violation::from_code(self.w.fault.get())
     }
 
-    /// A writer found the ring disabled.
+    /// Returns the error of a writer that found the ring disabled, and counts the event if the ring
+    /// is broken.
     #[cold]
     #[inline(never)]
     pub(crate) fn refusal(&self) -> ReserveError {
         if self.s.gate.load() & DISABLED == DISABLE_BROKEN {
-            // But for that it would have been recorded.
+            // Were the ring not broken, the event would have been recorded.
             self.w.counters.broken.add(1);
             return ReserveError::Broken;
         }
         ReserveError::Disabled
     }
 
-    /// The slots.
+    /// Returns the slots.
     #[inline(always)]
     pub(super) fn slots(&self) -> &[P::Shared] {
         &self.s.parts.slots
     }
 
-    /// The sub-buffers.
+    /// Returns the sub-buffers.
     #[inline(always)]
     pub(super) fn subbufs(&self) -> &[SubBuf<P>] {
         &self.s.parts.subbufs
     }
 
-    /// A sub-buffer, to be changed.
+    /// Returns a sub-buffer, for change.
     ///
     /// # Safety
     ///
@@ -622,7 +633,7 @@ impl<P: Port> CpuRing<P> {
     where
         P::Table<SubBuf<P>>: DerefMut,
     {
-        // SAFETY: by the contract.
+        // SAFETY: the ring is in no use, and no other reference to the parts exists (precondition).
         let parts = unsafe { &mut *self.s.parts.0.get() };
         parts.subbufs.get_mut(index.0 as usize)
     }
@@ -631,16 +642,17 @@ impl<P: Port> CpuRing<P> {
     ///
     /// # Safety
     ///
-    /// As for [`Self::reset`], and the caller makes all words fit the new parts before anybody uses
-    /// the ring again.
+    /// As for [`Self::reset`], and the caller makes all words fit the new parts before the ring is
+    /// used again.
     pub(super) unsafe fn replace(&self, parts: Parts<P>, layout: Layout) -> Parts<P> {
         // SAFETY: no writer and no reader is active (precondition), so there is no reference.
         unsafe { self.layout.replace(layout) };
-        // SAFETY: as above.
+        // SAFETY: no writer and no reader is active (precondition), so nothing borrows the parts.
         unsafe { self.s.parts.replace(parts) }
     }
 
-    /// The oldest sub-buffer that can still be in a slot, when number `seen` was found in one.
+    /// Returns the oldest sub-buffer that can still be in a slot, when number `seen` was found in
+    /// one.
     ///
     /// Slots hold consecutive numbers, and the newest is at least both `seen` and the one that is
     /// being written. Without the latter a reader that was lapped would go from slot to slot.
@@ -649,7 +661,7 @@ impl<P: Port> CpuRing<P> {
         newest.wrapping_sub(self.slot_count()).wrapping_add(1)
     }
 
-    /// Everything up to here is final.
+    /// Returns the position up to which all of `subbuf` is final, if it is tagged with `seq`.
     pub(super) fn committed_in(&self, subbuf: &SubBuf<P>, seq: Seq) -> Option<Pos> {
         let c = subbuf.committed();
         (self.layout.seq(c) == seq).then_some(c)

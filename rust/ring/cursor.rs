@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! The one decoder: bytes of a sub-buffer to events with their times.
+//! The only decoder: bytes of a sub-buffer to events with their times.
 //!
 //! Every reader and every check uses it, so that they cannot disagree.
 
@@ -14,15 +14,14 @@ pub(crate) struct DecodedEvent<'a> {
     pub(crate) offset: usize,
     /// Offset of its payload.
     pub(crate) start: usize,
-    /// Offset of the first byte behind it.
+    /// Offset of the first byte after it.
     pub(crate) next: usize,
-    /// What the writer stored, rounded up to 4 bytes as the wire has it.
+    /// The bytes that the writer stored, rounded up to 4 bytes as the wire has them.
     pub(crate) payload: &'a [u8],
 }
 
-/// The event at `offset`, where the time so far is `time`, if it is of the kind that most are:
-/// nothing but a header in front of the payload. Nothing else is an answer, not even that it is
-/// malformed.
+/// Returns the event at `offset`, where the time so far is `time`, if it is of the most frequent
+/// kind: only a header before the payload. For all else `None`, even for what is malformed.
 #[inline(always)]
 pub(crate) fn usual(data: &[u8], offset: usize, time: u64) -> Option<DecodedEvent<'_>> {
     let (header, rest) = data.get(offset..)?.split_first_chunk()?;
@@ -47,28 +46,28 @@ pub(crate) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// At the start of `data` (without the header), which begins at `stamp`.
+    /// Returns a cursor at the start of `data` (without the header), which begins at `stamp`.
     #[cfg(test)]
     pub(crate) fn new(data: &'a [u8], stamp: u64) -> Self {
         Self::at(data, 0, stamp)
     }
 
-    /// At `offset`, where the time so far is `time`.
+    /// Returns a cursor at `offset`, where the time so far is `time`.
     pub(crate) fn at(data: &'a [u8], offset: usize, time: u64) -> Self {
         Self { data, offset, time }
     }
 
-    /// Where the next record starts.
+    /// Returns the offset where the next record starts.
     pub(crate) fn offset(&self) -> usize {
         self.offset
     }
 
-    /// The time so far.
+    /// Returns the time so far.
     pub(crate) fn time(&self) -> u64 {
         self.time
     }
 
-    /// The next event, of whatever kind, with all records in front of it.
+    /// Goes past the next event, of any kind, and the records before it; returns the event.
     #[inline(never)]
     fn any(&mut self) -> Option<Result<DecodedEvent<'a>, MalformedRecord>> {
         while self.offset < self.data.len() {
@@ -111,7 +110,7 @@ impl<'a> Cursor<'a> {
         None
     }
 
-    /// The time whose low bits are `low`, not before the time so far: restores what a
+    /// Returns the time whose low bits are `low`, not before the time so far: restores what a
     /// [`wire::TIME_STAMP`] had no room for.
     fn absolute(&self, low: u64) -> u64 {
         let time = (self.time & !wire::STAMP_MAX) | low;
