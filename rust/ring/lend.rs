@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-//! The reader's sub-buffer for somebody who looks at its memory itself: which one it is, how he
-//! goes on to the next, and what else such a reader wants to know of the ring.
+//! The reader's sub-buffer for a user that has its memory mapped: which one it is, how the user
+//! goes on to the next, and what else such a user wants to know of the ring.
 //!
 //! The sub-buffers have names for that, their ids, which stay as long as the memory stays in the
-//! ring. The reader's is not written to before what is behind it is consumed, but for new events
-//! behind those that are there (I8): that is why it can be looked at with no lock.
+//! ring. Until the user goes on, writers store to the reader's sub-buffer only new events, after
+//! those that are there (I8): that is why its memory can be read with no lock.
 
 use super::cursor::Cursor;
 use super::port::{LocalWord, Memory as _, Port};
@@ -17,11 +17,11 @@ use super::wire;
 /// The reader's sub-buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LentSubBuf {
-    /// Which one it is.
+    /// Its index.
     pub(crate) index: SubBufIndex,
     /// Bytes of its data that were consumed.
     pub(crate) read: u32,
-    /// Events lost in front of it, as far as nobody else was told of them.
+    /// Events lost before it that no other user was told of.
     pub(crate) lost: u64,
 }
 
@@ -43,12 +43,12 @@ pub(crate) struct Ids {
 }
 
 impl Ids {
-    /// How many there are.
+    /// Returns how many there are.
     pub(crate) fn count(self) -> u32 {
         self.count
     }
 
-    /// The name of a sub-buffer.
+    /// Returns the name of a sub-buffer.
     pub(crate) fn of(self, index: SubBufIndex) -> u32 {
         match index.0.checked_sub(self.first) {
             Some(id) => id,
@@ -56,7 +56,7 @@ impl Ids {
         }
     }
 
-    /// The sub-buffer with that name.
+    /// Returns the sub-buffer with that name.
     fn index(self, id: u32) -> Option<SubBufIndex> {
         if id >= self.count {
             return None;
@@ -68,7 +68,7 @@ impl Ids {
 }
 
 impl<P: Port> Reader<'_, P> {
-    /// Names for the sub-buffers that there are now.
+    /// Returns names for the sub-buffers that there are now.
     pub(crate) fn ids(&self) -> Ids {
         Ids {
             first: self.state.index().0,
@@ -76,15 +76,16 @@ impl<P: Port> Reader<'_, P> {
         }
     }
 
-    /// The memory of the sub-buffer with that name.
+    /// Returns the memory of the sub-buffer with that name.
     pub(crate) fn memory(&self, ids: Ids, id: u32) -> Option<&P::Memory> {
         Some(self.ring.subbuf(ids.index(id)?)?.memory())
     }
 
-    /// Consumes what is unread in the reader's sub-buffer, or if that is nothing in the next one
-    /// that has something, and leaves it there to be looked at. Says whether there was something.
-    /// If not, the sub-buffer stays the same, unless writers came meanwhile: then it may be the
-    /// next one, where nothing is yet. [`Self::lent`] tells.
+    /// Consumes the unread data of the reader's sub-buffer or, if it has none, of the next one that
+    /// has some, and leaves it there for the user to read. Returns whether there was any. If not,
+    /// the sub-buffer stays the same, unless writers came meanwhile: then it may be the next one,
+    /// which is still empty. [`Self::lent`] tells. Fails with [`Busy`] when writers were faster all
+    /// the time.
     pub(crate) fn lend(&mut self) -> Result<bool, Busy> {
         if !self.has_unread() {
             return Ok(false);
@@ -95,7 +96,8 @@ impl<P: Port> Reader<'_, P> {
         let Some(subbuf) = self.ring.subbuf(self.state.index()) else {
             return Ok(false);
         };
-        // SAFETY: what is committed of the reader's sub-buffer, which nobody stores to (I8).
+        // SAFETY: `end` comes from the commit of the reader's sub-buffer, at most its capacity, and
+        // no writer stores to bytes up to the commit (I8).
         let data = unsafe { subbuf.at_rest(unread.end) };
         let mut cursor = Cursor::at(data, unread.offset as usize, unread.time);
         for _ in &mut cursor {}
@@ -107,19 +109,21 @@ impl<P: Port> Reader<'_, P> {
             told = current.told;
         }
         if told != 0 && !unread.open {
-            // SAFETY: it is the reader's own, and writers have left it.
+            // SAFETY: the sub-buffer is the reader's own, for writers have left it; `end` is where
+            // its data ends.
             unsafe { tell_of_loss(subbuf, unread.end, told) };
         }
         Ok(true)
     }
 
-    /// The reader's sub-buffer. Its header says how much is there: nothing in one that was not used
-    /// since the reader has it.
+    /// Returns the reader's sub-buffer. Its header says how much is there: nothing in one that was
+    /// not used since the reader has it.
     pub(crate) fn lent(&self) -> LentSubBuf {
         let index = self.state.index();
         let Some(current) = self.state.current else {
             if let Some(spare) = self.ring.subbuf(index) {
-                // SAFETY: no slot has the reader's spare, and none is detached: no writer takes it.
+                // SAFETY: a sub-buffer of a ring has memory; no slot has the reader's spare, and
+                // none is detached, so no writer takes it and the reader alone stores to it.
                 unsafe { spare.clear_head() };
             }
             return LentSubBuf {
@@ -135,7 +139,7 @@ impl<P: Port> Reader<'_, P> {
         }
     }
 
-    /// How many sub-buffers were used.
+    /// Returns how many sub-buffers were used.
     pub(crate) fn turnover(&self) -> Turnover {
         let newest = self.ring.layout.seq(Pos(self.ring.w.pos.get()));
         // The oldest that a slot can have.
@@ -149,28 +153,30 @@ impl<P: Port> Reader<'_, P> {
         }
     }
 
-    /// Events published, overwritten unread, and consumed.
+    /// Returns the numbers of events published, overwritten unread, and consumed.
     pub(crate) fn counted(&self) -> (u64, u64, u64) {
         let overrun = self.ring.w.counters.overrun.get();
         (self.written(), overrun, self.state.read)
     }
 }
 
-/// Says in the header that `lost` events are missing in front of the sub-buffer, and how many
-/// behind its data if there is room.
+/// Stores in the header that `lost` events are missing before the sub-buffer, and how many after
+/// its data if there is room.
 ///
 /// # Safety
 ///
-/// The sub-buffer is the caller's alone; it has `len` bytes of data.
+/// The sub-buffer is the caller's alone; it has memory and `len` bytes of data, a multiple of 4.
 unsafe fn tell_of_loss<P: Port>(subbuf: &SubBuf<P>, len: u32, lost: u64) {
     let mut commit = u64::from(len) | wire::MISSED_EVENTS;
     let used = wire::HEADER.saturating_add(len as usize);
     if subbuf.memory().size().saturating_sub(used) >= 8 {
         let words = [lost as u32, (lost >> 32) as u32];
-        // SAFETY: in bounds, and the caller's (precondition).
+        // SAFETY: 8 bytes after the data are in bounds, as just found; the sub-buffer is the
+        // caller's alone, and `len` a multiple of 4 (precondition).
         unsafe { subbuf.put(len as usize, words) };
         commit |= wire::MISSED_STORED;
     }
-    // SAFETY: the caller's (precondition); it has memory, for it has data.
+    // SAFETY: `LENGTH_AT` is one of the two places; the sub-buffer has memory and is the caller's
+    // alone (precondition).
     unsafe { subbuf.put_head(wire::LENGTH_AT, commit) };
 }

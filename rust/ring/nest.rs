@@ -69,8 +69,8 @@ impl<L: LocalWord> Nest<L> {
         self.0.set(1);
     }
 
-    /// Ends the outermost writer, and returns true, unless the fast paths are not free because a
-    /// writer has come since the look: then [`Self::begin_look`] follows.
+    /// Ends the outermost writer. Returns false when the fast paths are not free, because a writer
+    /// has come since its look: then [`Self::begin_look`] follows.
     #[inline(always)]
     pub(super) fn leave(&self) -> bool {
         self.0.decrement_to_zero()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-//! The consuming reader of one ring: attaches to or takes the oldest sub-buffer, never waits for a
-//! writer, knows exactly what was lost. [`super::view`] is the reader that consumes nothing.
+//! The consuming reader of one ring: it attaches to or takes the oldest sub-buffer, never waits for
+//! a writer, and knows exactly what was lost. [`super::view`] is the reader that consumes nothing.
 
 use super::cpu::{CpuRing, CurrentSubBuf, ReaderState};
 use super::cursor::Cursor;
@@ -33,7 +33,7 @@ pub(crate) struct UnreadData {
     pub(crate) end: u32,
     /// Events in it.
     pub(crate) events: u64,
-    /// Events lost in front of it.
+    /// Events lost before it.
     pub(crate) lost: u64,
     /// Writers may still add to this sub-buffer.
     pub(crate) open: bool,
@@ -46,8 +46,8 @@ pub(crate) struct Reader<'a, P: Port> {
 }
 
 impl CurrentSubBuf {
-    /// Establishes the loss in front of it, once. `serial` is the number of the event that the
-    /// reader expects next.
+    /// Establishes the loss before it, once. `serial` is the number of the event that the reader
+    /// expects next.
     #[inline(always)]
     fn count<P: Port>(&mut self, subbuf: &SubBuf<P>, serial: &mut u64) {
         if self.counted {
@@ -59,7 +59,7 @@ impl CurrentSubBuf {
         *serial = serial.wrapping_add(self.lost);
     }
 
-    /// What is unread of it when it is committed up to `pos`.
+    /// Returns what is unread of it when it is committed up to `pos`.
     #[inline(always)]
     fn up_to<P: Port>(&self, subbuf: &SubBuf<P>, pos: Pos, layout: Layout) -> UnreadData {
         let stamp = subbuf.stamp.get();
@@ -78,10 +78,11 @@ impl CurrentSubBuf {
 }
 
 impl ReaderState {
-    /// Everything before `offset` of sub-buffer `seq`, `events` events up to `time`, has been read,
-    /// and the reader knows what was lost in front of it. Says whether that was still unread.
+    /// Notes that everything before `offset` of sub-buffer `seq`, `events` events up to `time`, has
+    /// been read, and that the reader knows what was lost before it. Returns whether that was still
+    /// unread.
     ///
-    /// Writers have no part in it: the words of the ring are not looked at.
+    /// Writers have no part in it: the words of the ring are not loaded.
     #[inline(always)]
     pub(crate) fn consume(&mut self, seq: Seq, offset: u32, time: u64, events: u64) -> bool {
         let Some(cur) = self.current.as_mut().filter(|c| c.seq == seq) else {
@@ -101,7 +102,7 @@ impl ReaderState {
 }
 
 impl<P: Port> CpuRing<P> {
-    /// The right to consume.
+    /// Returns the right to consume.
     ///
     /// # Safety
     ///
@@ -112,18 +113,20 @@ impl<P: Port> CpuRing<P> {
 }
 
 impl<P: Port> Reader<'_, P> {
-    /// Bytes of a sub-buffer; they change only while nobody has the right to consume.
+    /// Returns the bytes of a sub-buffer; they change only while no reader has the right to
+    /// consume.
     pub(crate) fn subbuf_size(&self) -> usize {
         self.ring.layout.size()
     }
 
-    /// The next unread data, `None` when all that is committed has been read.
+    /// Returns the next unread data, `None` when all that is committed has been read. Fails with
+    /// [`Busy`] when writers were faster all the time.
     pub(crate) fn unread(&mut self) -> Result<Option<UnreadData>, Busy> {
         self.find()
     }
 
-    /// The same, for who uses the answer at once: put into its caller it need not go through
-    /// memory.
+    /// Does what [`Self::unread`] does, for a caller that uses the answer at once: inlined, it need
+    /// not go through memory.
     #[inline(always)]
     pub(super) fn find(&mut self) -> Result<Option<UnreadData>, Busy> {
         for _ in 0..MAX_TURNS {
@@ -153,7 +156,8 @@ impl<P: Port> Reader<'_, P> {
         Err(Busy)
     }
 
-    /// Goes to the next sub-buffer. Says whether the state changed, so that another look pays.
+    /// Goes to the next sub-buffer. Returns whether another look pays, as the state changed or a
+    /// writer changed the slot.
     fn acquire(&mut self) -> bool {
         let next = self.state.next;
         let Some(slot) = self.ring.slot(next) else {
@@ -198,8 +202,9 @@ impl<P: Port> Reader<'_, P> {
         true
     }
 
-    /// All that was committed in an attached sub-buffer has been read. Says whether writers have
-    /// left it; its commit must then be looked at once more, for it is final only now.
+    /// Detaches from a sub-buffer in which all that was committed has been read, if writers have
+    /// left it, and returns whether they have; its commit must then be loaded once more, for it is
+    /// final only now.
     pub(super) fn detach(&mut self, cur: CurrentSubBuf) -> bool {
         let Some(slot) = self.ring.slot(cur.seq) else {
             return false;
@@ -220,7 +225,7 @@ impl<P: Port> Reader<'_, P> {
         true
     }
 
-    /// All of an owned sub-buffer has been read: it becomes the spare.
+    /// Makes an owned sub-buffer, of which all has been read, the spare.
     #[inline(always)]
     pub(super) fn release(&mut self, cur: CurrentSubBuf) {
         self.state.spare = cur.index;
@@ -230,8 +235,8 @@ impl<P: Port> Reader<'_, P> {
         self.state.current = None;
     }
 
-    /// Copies the committed data of the current sub-buffer, from its beginning, as much as `out`
-    /// holds and at most up to `unread.end`. Says how much; 0 when `unread` is out of date.
+    /// Copies the committed data of the current sub-buffer, from its start, as much as `out` holds
+    /// and at most up to `unread.end`. Returns how many bytes; 0 when `unread` is out of date.
     pub(crate) fn copy(&self, unread: &UnreadData, out: &mut [u8]) -> usize {
         let len = out.len().min(unread.end as usize);
         let copied = out
@@ -240,26 +245,27 @@ impl<P: Port> Reader<'_, P> {
         copied.map_or(0, |()| len)
     }
 
-    /// Fills `out` with what is at `offset`; it ends at most at `unread.end`. `None` when `unread`
-    /// is out of date.
+    /// Fills `out` with the bytes from `offset` on, which end at most at `unread.end`. `None` when
+    /// `unread` is out of date.
     fn copy_from(&self, unread: &UnreadData, offset: u32, out: &mut [u8]) -> Option<()> {
         let current = self.state.current.as_ref();
         let index = current.filter(|c| c.seq == unread.seq)?.index;
         let subbuf = self.ring.subbuf(index)?;
-        // SAFETY: the sub-buffer is the current one and stays the reader's until released (I8);
-        // `end` came from its commit, behind which writers no longer store.
+        // SAFETY: the sub-buffer is the current one and stays the reader's until released; the
+        // bytes end at most at `end`, which came from its commit, and writers store only after that
+        // (I8).
         unsafe { subbuf.copy_owned(offset, out) };
         Some(())
     }
 
-    /// See [`ReaderState::consume`].
+    /// Does what [`ReaderState::consume`] does.
     pub(crate) fn consume(&mut self, seq: Seq, offset: u32, time: u64, events: u64) -> bool {
         self.state.consume(seq, offset, time, events)
     }
 
     /// Consumes all unread data of the next sub-buffer into `image`: a whole sub-buffer with its
-    /// header, unused bytes zero. `None` when there is nothing, or `image` has not the size of a
-    /// sub-buffer. [`Self::take`] without memory that could be exchanged.
+    /// header, unused bytes zero. `None` when there is no data, or `image` does not have the size
+    /// of a sub-buffer. It is [`Self::take`] without memory that could be exchanged.
     #[cfg(test)]
     pub(crate) fn take_image(&mut self, image: &mut [u8]) -> Result<Option<()>, Busy> {
         if image.len() != self.ring.layout.size() {

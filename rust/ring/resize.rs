@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-//! Another number of sub-buffers, with the events that are in the ring, or sub-buffers of another
-//! size, without them.
+//! How a ring gets another number of sub-buffers, with the events that are in it, or sub-buffers of
+//! another size, without them.
 //!
-//! Sub-buffers that hold unread events move into the new parts, the oldest is lost when there are
-//! too many; unused ones follow where the new parts have no memory of their own, so that a ring can
-//! shrink when there is none to be had. What is lost is counted as overrun. Nobody else uses the
+//! Sub-buffers that hold unread events move into the new parts, and the oldest are lost when there
+//! are too many; unused ones follow where the new parts have no memory of their own, so that a ring
+//! can shrink when no memory is free. What is lost is counted as overrun. The caller alone uses the
 //! ring meanwhile, so this is plain code.
 
 use core::mem;
@@ -37,6 +37,9 @@ where
     /// some sub-buffers may have no memory (size 0): they get that of the ring's. Otherwise all
     /// have one other size, and unread events are lost. A broken ring is emptied.
     ///
+    /// Fails with [`RejectedParts`] when the sub-buffers are neither, or their number is wrong; the
+    /// ring is then as it was.
+    ///
     /// # Safety
     ///
     /// As for [`CpuRing::reset`].
@@ -47,20 +50,23 @@ where
     ) -> Result<Parts<P>, RejectedParts<P>> {
         let layout = self.layout_of(&parts);
         if layout.is_some() && self.is_broken() {
-            // Its words say nothing about what could be kept.
-            // SAFETY: by the contract.
+            // Its words do not say what could be kept.
+            // SAFETY: no writer is active and `state` is this ring's, held exclusively
+            // (precondition).
             unsafe { self.reset(state) };
         }
         match layout {
-            // SAFETY: by the contract.
+            // SAFETY: the ring is in no use and `state` is its own (precondition); `layout_of`
+            // found the sub-buffers to be for the ring's layout, and enough with those of the ring.
             Some(layout) if layout == *self.layout => Ok(unsafe { self.keep(state, parts) }),
-            // SAFETY: by the contract.
+            // SAFETY: the ring is in no use and `state` is its own (precondition); `layout_of`
+            // found all sub-buffers to be for this layout.
             Some(layout) => Ok(unsafe { self.begin_anew(state, parts, layout) }),
             None => Err(RejectedParts(parts)),
         }
     }
 
-    /// The layout that the ring would have with these parts.
+    /// Returns the layout that the ring would have with these parts, `None` if it cannot use them.
     fn layout_of(&self, parts: &Parts<P>) -> Option<Layout> {
         parts.check().ok()?;
         let wanted = parts.subbufs.len();
@@ -74,7 +80,8 @@ where
         (parts.count_of(size) == wanted).then_some(layout)
     }
 
-    /// An empty ring of `parts` that goes on counting where it was.
+    /// Makes the ring an empty one of `parts` that goes on counting where it was; returns the old
+    /// parts.
     ///
     /// # Safety
     ///
@@ -91,7 +98,8 @@ where
             .counters
             .overrun
             .set(written.saturating_sub(state.read));
-        // SAFETY: by the contract nobody else uses the ring; the words are set below.
+        // SAFETY: the ring is in no use, and the sub-buffers are for `layout` (precondition);
+        // `begin_at` makes all words fit the new parts.
         let old = unsafe { self.replace(parts, layout) };
         let spare = self.last_index();
         self.begin_at(first, written, spare);
@@ -109,7 +117,7 @@ where
         old
     }
 
-    /// The ring with its unread events in `parts`.
+    /// Makes `parts` those of the ring, with its unread events; returns the old ones.
     ///
     /// # Safety
     ///
@@ -129,7 +137,8 @@ where
         let opened = Reader { ring: self, state }.turnover().opened;
         self.lose_before(state, oldest);
 
-        // SAFETY: by the contract nobody else uses the ring; the words are set below.
+        // SAFETY: the ring is in no use, and the sub-buffers are for its layout (precondition); the
+        // words are set below.
         let mut old = unsafe { self.replace(parts, *self.layout) };
         self.empty_slots(first, self.last_index());
         let mut to = 0u32;
@@ -143,7 +152,8 @@ where
                     was: seq,
                     seq: new_seq,
                 };
-                // SAFETY: as above.
+                // SAFETY: the ring is in no use (precondition), and no reference to its parts is
+                // held.
                 unsafe { self.adopt(&mut old, kept, SubBufIndex(to)) };
                 let fresh = if seq == last {
                     State::Open
@@ -169,7 +179,7 @@ where
                 was: c.seq,
                 seq: first.wrapping_sub(1),
             };
-            // SAFETY: as above.
+            // SAFETY: the ring is in no use (precondition), and no reference to its parts is held.
             unsafe { self.adopt(&mut old, kept, spare) };
             state.current = Some(CurrentSubBuf {
                 seq: first.wrapping_sub(1),
@@ -196,7 +206,7 @@ where
             .layout
             .pos(open, self.layout.count(pos), self.layout.offset(pos));
         self.w.pos.set(pos.0);
-        // SAFETY: as above.
+        // SAFETY: the ring is in no use (precondition), and no reference to its parts is held.
         unsafe { self.fill_up(&mut old) };
         old
     }
@@ -205,11 +215,12 @@ where
     ///
     /// # Safety
     ///
-    /// Nobody else uses the ring.
+    /// As for [`CpuRing::reset`], and no reference to the parts is held.
     unsafe fn fill_up(&self, old: &mut Parts<P>) {
         let mut unused = old.subbufs.iter_mut().filter(|p| p.memory().size() != 0);
         for to in 0..self.subbufs().len() {
-            // SAFETY: by the contract.
+            // SAFETY: the ring is in no use and no reference to its parts is held (precondition);
+            // that of the turn before has ended.
             let Some(subbuf) = (unsafe { self.subbuf_mut(SubBufIndex(to as u32)) }) else {
                 return;
             };
@@ -223,7 +234,7 @@ where
         }
     }
 
-    /// An attached sub-buffer that writers have left becomes the reader's own.
+    /// Makes an attached sub-buffer that writers have left the reader's own.
     fn settle(&self, state: &mut ReaderState) {
         let Some(cur) = state.current.filter(|c| c.attached) else {
             return;
@@ -245,7 +256,7 @@ where
         state.next = cur.seq.wrapping_add(1);
     }
 
-    /// Number of the oldest sub-buffer with unread events that is in a slot.
+    /// Returns the number of the oldest sub-buffer with unread events that is in a slot.
     fn oldest(&self, state: &ReaderState) -> Seq {
         let mut next = match state.current {
             Some(c) if c.attached => c.seq,
@@ -289,13 +300,13 @@ where
     ///
     /// # Safety
     ///
-    /// Nobody else uses the ring.
+    /// As for [`CpuRing::reset`], and no reference to the parts is held.
     unsafe fn adopt(&self, old: &mut Parts<P>, kept: KeptSubBuf, to: SubBufIndex) {
-        // SAFETY: by the contract.
+        // SAFETY: the ring is in no use, and no reference to its parts is held (precondition).
         let new = unsafe { self.subbuf_mut(to) };
         if let (Some(from), Some(to)) = (old.subbufs.get_mut(kept.old.0 as usize), new) {
             mem::swap(from, to);
-            // In a ring that was found broken it may be that of an earlier number.
+            // In a ring that was found broken the commit may be that of an earlier number.
             let pos = self.committed_in(to, kept.was).unwrap_or(Pos(0));
             let pos = self
                 .layout

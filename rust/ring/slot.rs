@@ -10,22 +10,23 @@
 //!   Full(q, A[, D]) -> Empty(q, spare)     T6, T7  reader takes
 //! ```
 //!
-//! Nothing else is legal: each verb below returns `None` for the states it does not apply to.
+//! No other transition is legal: each verb below returns `None` for the states it does not apply
+//! to.
 
 use super::pos::{Seq, SLOT_SEQ_BITS};
 
-/// Which of a ring's sub-buffers.
+/// Index of a sub-buffer among those of its ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SubBufIndex(pub(crate) u32);
 
 const INDEX_BITS: u32 = 20;
-/// Most sub-buffers of one ring, the reader's spare included.
+/// Largest number of sub-buffers of one ring, the reader's spare included.
 pub(crate) const MAX_SUBBUFS: usize = 1 << INDEX_BITS;
 
-/// What a slot holds.
+/// State of the sub-buffer that a slot holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// A sub-buffer that nobody wrote since the reader gave it.
+    /// A sub-buffer that no writer has used since the reader gave it.
     Empty,
     /// A sub-buffer that writers fill.
     Open,
@@ -33,7 +34,7 @@ pub(crate) enum State {
     Full,
 }
 
-/// Packed: `seq:41 index:20 state:2 detach:1`.
+/// The word of a slot, packed: `seq:41 index:20 state:2 detach:1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SlotWord(u64);
 
@@ -44,7 +45,7 @@ const SEQ_SHIFT: u32 = INDEX_SHIFT + INDEX_BITS;
 const _: () = assert!(SEQ_SHIFT + SLOT_SEQ_BITS == 64);
 
 impl SlotWord {
-    /// The word with these parts, not detached.
+    /// Returns the word with these parts, not detached.
     #[inline(always)]
     pub(crate) const fn new(seq: Seq, index: SubBufIndex, state: State) -> Self {
         let state = match state {
@@ -55,31 +56,31 @@ impl SlotWord {
         Self((seq << SEQ_SHIFT) | ((index.0 as u64) << INDEX_SHIFT) | (state << STATE_SHIFT))
     }
 
-    /// The word as loaded.
+    /// Returns the word as loaded.
     #[inline(always)]
     pub(crate) const fn from_raw(raw: u64) -> Self {
         Self(raw)
     }
 
-    /// The word to store.
+    /// Returns the value to store.
     #[inline(always)]
     pub(crate) const fn raw(self) -> u64 {
         self.0
     }
 
-    /// The sub-buffer number that the slot holds or held last.
+    /// Returns the sub-buffer number that the slot holds or held last.
     #[inline(always)]
     pub(crate) const fn seq(self) -> Seq {
         self.0 >> SEQ_SHIFT
     }
 
-    /// The sub-buffer in the slot.
+    /// Returns the sub-buffer in the slot.
     #[inline(always)]
     pub(crate) const fn index(self) -> SubBufIndex {
         SubBufIndex(((self.0 >> INDEX_SHIFT) as u32) & (MAX_SUBBUFS as u32).wrapping_sub(1))
     }
 
-    /// The state; `None` for the pattern that no transition makes.
+    /// Returns the state; `None` for the pattern that no transition makes.
     #[inline(always)]
     pub(crate) const fn state(self) -> Option<State> {
         match (self.0 >> STATE_SHIFT) & 3 {
@@ -90,13 +91,13 @@ impl SlotWord {
         }
     }
 
-    /// The reader owns the sub-buffer even while it is filled.
+    /// Returns whether the reader owns the sub-buffer even while writers fill it.
     #[inline(always)]
     pub(crate) const fn detached(self) -> bool {
         self.0 & DETACH != 0
     }
 
-    /// T1, T2: the same sub-buffer again, as number `seq`.
+    /// T1, T2: opens the same sub-buffer again, as number `seq`.
     pub(crate) const fn reopen(self, seq: Seq) -> Option<Self> {
         match (self.state(), self.detached()) {
             (Some(State::Empty | State::Full), false) => {
@@ -106,7 +107,7 @@ impl SlotWord {
         }
     }
 
-    /// T3: the reader's spare as number `seq`.
+    /// T3: opens the reader's spare as number `seq`.
     pub(crate) const fn steal(self, seq: Seq, spare: SubBufIndex) -> Option<Self> {
         match (self.state(), self.detached()) {
             (Some(State::Full), true) => Some(Self::new(seq, spare, State::Open)),
@@ -114,7 +115,7 @@ impl SlotWord {
         }
     }
 
-    /// T4: no writer is in it any more.
+    /// T4: closes a sub-buffer that all writers have left.
     pub(crate) const fn close(self) -> Option<Self> {
         match self.state() {
             Some(State::Open) => Some(Self(self.0.wrapping_add(1 << STATE_SHIFT))),
@@ -122,7 +123,7 @@ impl SlotWord {
         }
     }
 
-    /// T5: the reader will keep it.
+    /// T5: says that the reader will keep the sub-buffer.
     pub(crate) const fn attach(self) -> Option<Self> {
         match (self.state(), self.detached()) {
             (Some(State::Open), false) => Some(Self(self.0 | DETACH)),
@@ -130,7 +131,7 @@ impl SlotWord {
         }
     }
 
-    /// T6, T7: the reader takes it and leaves `spare`.
+    /// T6, T7: takes the sub-buffer for the reader and leaves `spare`.
     pub(crate) const fn take(self, spare: SubBufIndex) -> Option<Self> {
         match self.state() {
             Some(State::Full) => Some(Self::new(self.seq(), spare, State::Empty)),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! One word of a ring changed by force: how tests make the faults that [`super::check`] must find.
+//! Changes one word of a ring by force: how tests make the faults that [`super::check`] must find.
 
 use super::cpu::{address, CpuRing, ReaderState};
 use super::port::{LocalWord, Port, SharedWord};
@@ -17,11 +17,11 @@ pub(crate) enum Word {
     Closing,
     Total,
     Hint,
-    /// Names the sub-buffer of that index, whatever the bits.
+    /// Set to the sub-buffer of that index, whatever the bits.
     LiveSubBuf(u32),
     /// Whose time is known.
     Own,
-    /// The same, of those who interrupted somebody.
+    /// The same, of writers that interrupted another.
     Inner,
     /// Of a level.
     Time(u64),
@@ -56,22 +56,22 @@ pub(crate) enum Word {
 }
 
 impl<P: Port> CpuRing<P> {
-    /// Exclusive-ors `bits` into a word. Says whether there is such a word.
+    /// Exclusive-ors `bits` into a word. Returns whether there is such a word.
     ///
     /// # Safety
     ///
-    /// As for [`Self::reset`]. Whoever uses the ring before it is emptied must be content with any
-    /// result.
+    /// As for [`Self::reset`]. A caller that uses the ring before it is emptied must be content
+    /// with any result.
     pub(crate) unsafe fn spoil(&self, state: &mut ReaderState, word: Word, bits: u64) -> bool {
         self.flip(state, word, bits).is_some()
     }
 
-    /// The index of the sub-buffer in the slot of `seq`.
+    /// Returns the index of the sub-buffer in the slot of `seq`.
     pub(crate) fn index_of(&self, seq: Seq) -> Option<u32> {
         Some(SlotWord::from_raw(self.slot(seq)?.load()).index().0)
     }
 
-    /// The sub-buffer of the position.
+    /// Returns the sub-buffer of the position, while no writer is active.
     pub(crate) fn newest(&self) -> Seq {
         self.w.closing.get()
     }
@@ -104,11 +104,12 @@ impl<P: Port> CpuRing<P> {
             Word::Padded(index) => local(&subbuf(index)?.padded),
             Word::Header(index) => {
                 let subbuf = subbuf(index)?;
-                // SAFETY: offset 0 is in bounds.
+                // SAFETY: a sub-buffer of a ring has memory, and offset 0 is at most any capacity.
                 let first = unsafe { subbuf.at(0) }.cast::<u32>();
-                // SAFETY: in bounds and aligned, as every header; nobody else uses it (`spoil`).
+                // SAFETY: in bounds and aligned, as every header; the ring is in no use (`spoil`).
                 let old = unsafe { first.read() };
-                // SAFETY: as above.
+                // SAFETY: one word at offset 0 is inside the capacity; the ring is in no use
+                // (`spoil`), so no writer has it reserved.
                 unsafe { subbuf.put(0, [old ^ bits as u32]) };
             }
             Word::HeadStamp(index) => flip_head(subbuf(index)?, wire::STAMP_AT, bits),
@@ -131,12 +132,14 @@ impl<P: Port> CpuRing<P> {
 }
 
 fn flip_head<P: Port>(subbuf: &SubBuf<P>, at: usize, bits: u64) {
-    // SAFETY: the sub-buffers of a ring have memory; nobody else uses it (`spoil`).
+    // SAFETY: the sub-buffers of a ring have memory; the ring is in no use (`spoil`), so the header
+    // is not stored to.
     let (stamp, length) = unsafe { subbuf.head() };
     let old = match at {
         wire::STAMP_AT => stamp,
         _ => length,
     };
-    // SAFETY: as above.
+    // SAFETY: `at` is one of the two places (`flip`); the sub-buffer has memory, and the caller
+    // alone stores to it, as the ring is in no use (`spoil`).
     unsafe { subbuf.put_head(at, old ^ bits) };
 }

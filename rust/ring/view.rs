@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! The reader that consumes nothing, and what the ring says about itself.
+//! The reader that consumes nothing, and the statistics of a ring.
 
 use super::cpu::ReaderState;
 use super::port::{LocalWord, Port, SharedWord};
@@ -9,7 +9,7 @@ use super::slot::{SlotWord, State};
 use super::subbuf::SubBuf;
 use super::violation::Violation;
 
-/// A copied sub-buffer, or the part of it that nobody has consumed.
+/// A copied sub-buffer, and the part of it that no reader has consumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SubBufView {
     /// The sub-buffer.
@@ -47,7 +47,7 @@ pub(crate) struct RingStats {
     pub(crate) too_big: u64,
     /// Times that the clock went back.
     pub(crate) clock_back: u64,
-    /// Events refused because the ring is broken, and those that met it.
+    /// Events refused because the ring is broken, and those whose writers found it so.
     pub(crate) broken: u64,
     /// Why it is broken.
     pub(crate) fault: Option<Violation>,
@@ -59,7 +59,7 @@ pub(crate) struct RingStats {
 }
 
 impl RingStats {
-    /// Events that can still be read.
+    /// Returns the number of events that can still be read.
     pub(crate) fn entries(&self) -> u64 {
         self.written
             .saturating_sub(self.overrun)
@@ -68,15 +68,15 @@ impl RingStats {
 }
 
 impl<P: Port> Reader<'_, P> {
-    /// Copies the oldest sub-buffer behind `after` (the oldest of all without it) that has
-    /// committed data to `out`; consumes nothing.
+    /// Copies the oldest sub-buffer after `after` (the oldest of all without it) that has committed
+    /// data to `out`; consumes nothing.
     ///
     /// What was overwritten since `after` shows in `serial`.
     pub(crate) fn view(&self, after: Option<Seq>, out: &mut [u8]) -> Option<SubBufView> {
         let ring = self.ring;
         let cur = self.state.current;
-        // What is older was read or is lost. To begin there could skip the reader's sub-buffer, for
-        // slots of old numbers tell only of the numbers that are in the slots now.
+        // Older sub-buffers were read or are lost. Starting at one could skip the reader's
+        // sub-buffer, for slots of old numbers tell only the numbers that are in the slots now.
         let oldest = cur.map_or(self.state.next, |c| c.seq);
         let mut seq = after.map_or(oldest, |a| a.wrapping_add(1).max(oldest));
         // A turn moves to a later sub-buffer, or a writer has lapped us.
@@ -87,7 +87,8 @@ impl<P: Port> Reader<'_, P> {
                 let end = pos.map_or(0, |p| ring.layout.offset(p));
                 if let Some(pos) = pos.filter(|_| end > c.offset) {
                     let v = describe(self.state, seq, subbuf, end, ring.layout.count(pos));
-                    // SAFETY: the reader's own sub-buffer (I8), up to its commit.
+                    // SAFETY: the bytes up to `end` are committed, and the sub-buffer is the
+                    // reader's: no writer stores to bytes up to its commit (I8).
                     unsafe { subbuf.copy_owned(0, out.get_mut(..end as usize)?) };
                     return Some(v);
                 }
@@ -111,7 +112,7 @@ impl<P: Port> Reader<'_, P> {
                     let v = describe(self.state, seq, subbuf, end, ring.layout.count(pos));
                     subbuf.copy_racing(out.get_mut(..end as usize)?);
                     // Pairs with the fully ordered CAS that reuses the sub-buffer: had we copied
-                    // a byte stored behind it, we would see its slot word now.
+                    // a byte stored after it, we would see its slot word now.
                     P::read_barrier();
                     let again = SlotWord::from_raw(slot.load());
                     if again.seq() == seq && again.index() == s.index() {
@@ -128,7 +129,7 @@ impl<P: Port> Reader<'_, P> {
         None
     }
 
-    /// What has been counted. Exact when no writer is active.
+    /// Returns what has been counted. Exact when no writer is active.
     pub(crate) fn stats(&self) -> RingStats {
         let ring = self.ring;
         let c = &ring.w.counters;
@@ -183,8 +184,8 @@ impl<P: Port> Reader<'_, P> {
         stats
     }
 
-    /// Events published: those in front of the sub-buffer that is being written, and those
-    /// committed in it. Never more than there are.
+    /// Returns the number of events published: those before the sub-buffer that is being written,
+    /// and those committed in it. Never more than there are.
     pub(super) fn written(&self) -> u64 {
         let w = &self.ring.w;
         // A writer that closes a sub-buffer meanwhile makes us look again; not for ever.
@@ -203,13 +204,13 @@ impl<P: Port> Reader<'_, P> {
         self.closed()
     }
 
-    /// Events of closed sub-buffers. The reader may have read one, and given it back, whose events
-    /// the writer is about to add.
+    /// Returns the number of events of closed sub-buffers. The reader may have read one, and given
+    /// it back, whose events the writer is about to add.
     fn closed(&self) -> u64 {
         self.ring.w.total.get().max(self.state.serial)
     }
 
-    /// Number of the event behind those committed in sub-buffer `seq`, if any are.
+    /// Returns the number of the event after those committed in sub-buffer `seq`, if any are.
     fn committed_up_to(&self, seq: Seq) -> Option<u64> {
         let ring = self.ring;
         let own = self.state.current.filter(|c| c.seq == seq);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //! The names of broken invariants: which of I1 to I14, and what is wrong.
 //!
-//! [`super::check`] finds them in a ring at rest, a writer when it meets what cannot be.
+//! [`super::check`] finds them in a ring at rest, a writer when it meets a state that cannot be.
 
 use core::fmt;
 
@@ -11,13 +11,13 @@ use core::fmt;
 pub(crate) enum Violation {
     /// A writer is active, or has not left.
     Nest = 1,
-    /// The position is in no place of a sub-buffer.
+    /// The position is not inside a sub-buffer.
     Position,
     /// The first sub-buffer that is not closed is not the position's.
     Closing,
     /// A slot has a number that does not belong there now.
     Number,
-    /// A slot is not Open where writers are, Full where the reader goes, Empty behind it.
+    /// A slot is not Open where writers are, Full where the reader goes, Empty where it has been.
     State,
     /// The remembered slot word is not the slot's, or the remembered sub-buffer not that in the
     /// slot.
@@ -26,7 +26,7 @@ pub(crate) enum Violation {
     Tag,
     /// A commit is not where the writers left.
     Commit,
-    /// What is final of a sub-buffer is not what its last writer left.
+    /// The final part of a sub-buffer is not the one that its last writer left.
     End,
     /// DETACH is where the reader is not, or is not where it is.
     Detach,
@@ -36,7 +36,7 @@ pub(crate) enum Violation {
     Spare,
     /// Bytes of a sub-buffer are not the records of its events.
     Records,
-    /// The header of a sub-buffer, for those who have it mapped, is not its commit and its stamp.
+    /// The header of a sub-buffer, for users that have it mapped, is not its commit and its stamp.
     Head,
     /// The reader is where no event ends.
     Reader,
@@ -61,17 +61,17 @@ impl Violation {
         Records, Head, Reader, Base, Serial, Pair, Time, Sum,
     ];
 
-    /// Its number.
+    /// Returns its number.
     pub(crate) const fn code(self) -> u64 {
         self as u64
     }
 
-    /// The one with that number.
+    /// Returns the violation with that number.
     pub(crate) fn from_code(code: u64) -> Option<Self> {
         Self::ALL.into_iter().find(|v| v.code() == code)
     }
 
-    /// The invariant, as in [`super`].
+    /// Returns the invariant, named as in [`super`].
     pub(crate) const fn invariant(self) -> &'static str {
         match self {
             Nest | Position => "I2",
@@ -87,7 +87,7 @@ impl Violation {
         }
     }
 
-    /// What is wrong.
+    /// Returns what is wrong.
     pub(crate) const fn text(self) -> &'static str {
         match self {
             Nest => "a writer has not left",

@@ -3,11 +3,11 @@
 //!
 //! Pure arithmetic on numbers and slices; every writer, reader and tool goes through here.
 
-/// Bytes in front of the first event of a sub-buffer: `u64 time_stamp`, `u64 commit`.
+/// Bytes before the first event of a sub-buffer: `u64 time_stamp`, `u64 commit`.
 pub(crate) const HEADER: usize = 16;
-/// Where in it the stamp is.
+/// Offset in it of the stamp.
 pub(crate) const STAMP_AT: usize = 0;
-/// Where in it `commit` is: the length of the data, and flags.
+/// Offset in it of `commit`: the length of the data, and flags.
 pub(crate) const LENGTH_AT: usize = 8;
 /// Bit of `commit`: events were lost before this sub-buffer.
 pub(crate) const MISSED_EVENTS: u64 = 1 << 31;
@@ -38,20 +38,20 @@ pub(crate) const STAMP_MAX: u64 = (1 << STAMP_BITS) - 1;
 /// Bytes of a time record.
 pub(crate) const STAMP_SIZE: u32 = 8;
 
-/// An event header word.
+/// Returns an event header word.
 #[inline(always)]
 pub(crate) const fn header(type_len: u32, delta: u32) -> u32 {
-    // A sum, of which the compiler makes one instruction.
+    // A sum, which the compiler makes one instruction.
     (delta << TYPE_LEN.trailing_ones()).wrapping_add(type_len)
 }
 
-/// The delta that a header says.
+/// Returns the delta in a header.
 #[inline(always)]
 pub(crate) const fn delta_of(header: u32) -> u32 {
     header >> TYPE_LEN.trailing_ones()
 }
 
-/// The two words of a time record ([`TIME_EXTEND`] or [`TIME_STAMP`]).
+/// Returns the two words of a time record ([`TIME_EXTEND`] or [`TIME_STAMP`]).
 #[inline(always)]
 pub(crate) const fn time_record(type_len: u32, value: u64) -> [u32; 2] {
     [
@@ -60,10 +60,10 @@ pub(crate) const fn time_record(type_len: u32, value: u64) -> [u32; 2] {
     ]
 }
 
-/// The two leading words of a discarded event of `total` bytes (at least 8).
+/// Returns the two leading words of a discarded event of `total` bytes (at least 8).
 ///
 /// The delta is 1, because 0 would mean that the rest of the sub-buffer is empty. Decoders disagree
-/// whether it counts, so the writer always puts a [`TIME_STAMP`] behind it.
+/// whether it counts, so the writer always puts a [`TIME_STAMP`] after it.
 #[inline(always)]
 pub(crate) const fn padding(total: u32) -> [u32; 2] {
     [header(PADDING, 1), total.wrapping_sub(4)]
@@ -74,12 +74,12 @@ pub(crate) const fn padding(total: u32) -> [u32; 2] {
 pub(crate) struct EventSize {
     /// Bytes, header included: 8, or a multiple of 4 from 16 up.
     pub(crate) total: u32,
-    /// 1..=28, or 0 when the length is in the word behind the header.
+    /// 1..=28, or 0 when the length is in the word after the header.
     pub(crate) type_len: u32,
 }
 
 impl EventSize {
-    /// The size for `payload` bytes; `None` when it cannot fit in `capacity` bytes.
+    /// Returns the size for `payload` bytes; `None` when it cannot fit in `capacity` bytes.
     ///
     /// A total of 12 is widened to 16: a discarded event must have room for a time record beside
     /// its padding.
@@ -117,8 +117,8 @@ impl EventSize {
         Some(size)
     }
 
-    /// The size for `payload` bytes of whose kind most events are: more than 8 and so few that
-    /// `type_len` holds the length. As [`Self::new`] says for these.
+    /// Returns the size for `payload` bytes, as [`Self::new`] does, if they are as most events
+    /// have: more than 8, but few enough that `type_len` holds the length.
     #[inline(always)]
     pub(crate) const fn usual(payload: usize) -> Option<Self> {
         if payload.wrapping_sub(9) > SMALL - 9 {
@@ -131,13 +131,14 @@ impl EventSize {
         })
     }
 
-    /// Its 4-byte words behind the header.
+    /// Returns its 4-byte words after the header.
     #[inline(always)]
     pub(crate) const fn words(self) -> u64 {
         (self.total >> 2).wrapping_sub(1) as u64
     }
 
-    /// The word behind the header when `type_len` is 0: the payload and this word itself.
+    /// Returns the word after the header when `type_len` is 0: the bytes of the payload and of this
+    /// word itself.
     #[inline(always)]
     pub(crate) const fn length_word(self) -> u32 {
         self.total.wrapping_sub(4)
@@ -187,7 +188,7 @@ pub(crate) fn long(bytes: &[u8], at: usize) -> Option<u64> {
 #[inline(always)]
 pub(crate) const fn usual_payload(header: u32) -> Option<usize> {
     let type_len = header & TYPE_LEN;
-    // One comparison: 0 is neither.
+    // One comparison for both bounds: 0 fails it, too.
     if type_len.wrapping_sub(1) < PADDING - 1 {
         Some((type_len as usize) << 2)
     } else {
@@ -255,10 +256,10 @@ pub(crate) fn record(bytes: &[u8], at: usize) -> Result<(WireRecord, usize), Mal
     }
 }
 
-/// Fills the header of a finished image of a sub-buffer and says what was lost before it.
+/// Fills the header of a finished image of a sub-buffer and stores what was lost before it.
 ///
-/// `image` is header and data; `len` bytes of data are in use. The number of lost events is put
-/// behind the data when 8 bytes are free there.
+/// `image` is header and data; `len` bytes of data are in use. The number of lost events is stored
+/// after the data when 8 bytes are free there.
 pub(crate) fn finish_image(image: &mut [u8], stamp: u64, len: usize, lost: u64) {
     let mut commit = len as u64 & LENGTH_MASK;
     if lost != 0 {

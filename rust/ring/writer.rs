@@ -85,13 +85,13 @@ pub(crate) enum FastReserve {
     Entered,
 }
 
-/// Outcome of the commit fast path when it has not committed.
+/// Outcome of the commit fast path when the slow path must follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum FastCommit {
     /// The writer has not left.
     NotTried,
-    /// The writer has published, and another one has come before it could leave.
+    /// The writer has left, and another one wrote before that.
     Raced,
 }
 
@@ -527,8 +527,8 @@ impl<'a, P: Port> Writer<'a, P> {
     }
 
     /// Commits an event of the most frequent kind: its writer interrupted no other and came in by
-    /// the fast path, and no writer interrupted it. Fails otherwise; the outcome says whether it
-    /// has published.
+    /// the fast path, and no writer interrupted it.Fails otherwise; the outcome says whether the
+    /// writer has left already.
     #[inline(always)]
     fn exit_fast(self) -> Result<(), FastCommit> {
         let ring = self.ring;
