@@ -2,15 +2,12 @@
 
 //! Events that C describes: their names, fields and texts, read from a `struct rt_event_desc`.
 //!
-//! The tables of `shim/events/` have the descriptors of our own headers; modules and other sources bring
-//! theirs. A descriptor in use does not change. That of a module's event vanishes with the module, and does
-//! not while [`GROUPS`] is held.
+//! The tables of `shim/events/` have the descriptors of our own headers; modules and other sources
+//! bring theirs. A descriptor in use does not change. That of a module's event vanishes with the
+//! module, but not while [`GROUPS`](super::GROUPS) is held. Called by the rest of this folder and
+//! by `sources/`.
 
-use super::{
-    source::Attachment,
-    Event,
-    GROUPS, //
-};
+use super::Event;
 use crate::{
     event::{
         evals::Eval,
@@ -34,25 +31,23 @@ use kernel::{
 ///
 /// # Errors
 ///
-/// `ENODEV` when the module of the event is gone; else what the kernel says: `ENOMEM`, and `EEXIST` when
-/// this cookie is attached already.
+/// `ENODEV` when the module of the event is gone; else what the kernel says: `ENOMEM`, and `EEXIST`
+/// when this cookie is attached already.
 ///
 /// # Safety
 ///
 /// `cookie` is what the probe expects, and stays so until [`detach`] and, after that,
 /// [`super::synchronize`] have returned.
 pub(crate) unsafe fn attach(event: &Event, cookie: *mut c_void) -> Result {
-    let _groups = GROUPS.lock();
-    let desc = event.desc();
-    if desc.is_null() || !event.is_offered() {
-        return Err(ENODEV);
-    }
+    let locked = event.lock();
+    let desc = locked.desc().filter(|_| event.is_offered()).ok_or(ENODEV)?;
     // SAFETY:
-    // - The descriptor and the tracepoint are valid (invariant of `Event`), and stay so under the lock.
+    // - The tracepoint is valid, as there is a descriptor (invariant of `Event`), and stays so
+    //   under the lock.
     // - The probe has the tracepoint's prototype: the C compiler checked that.
-    // - The caller vouches for the cookie.
+    // - The caller promises that the cookie is what the probe expects.
     to_result(unsafe {
-        bindings::tracepoint_probe_register(event.tracepoint(), (*desc).probe, cookie)
+        bindings::tracepoint_probe_register(event.tracepoint(), desc.probe, cookie)
     })
 }
 
@@ -66,27 +61,21 @@ pub(crate) unsafe fn detach(event: &Event, cookie: *mut c_void) {
     if desc.is_null() {
         return;
     }
-    // SAFETY: The probe is attached, so that the module of the event is still there: it goes only after all
-    // its events were detached (invariant of `Event`).
-    unsafe { bindings::tracepoint_probe_unregister(event.tracepoint(), (*desc).probe, cookie) };
+    // SAFETY: The probe is attached, so that the module of the event is still there, and the
+    // descriptor with it: it goes only after all its events were detached (invariant of `Event`).
+    let probe = unsafe { (*desc).probe };
+    // SAFETY: The tracepoint is valid for the same reason, and the caller promises that this probe
+    // is attached to it with this cookie.
+    unsafe { bindings::tracepoint_probe_unregister(event.tracepoint(), probe, cookie) };
 }
 
-/// The source of an event with a tracepoint and a probe of its own: one from a TRACE_EVENT() header.
+/// The source of an event with a tracepoint and a probe of its own: one from a TRACE_EVENT()
+/// header, whose probe hands its cookie to `rtrace_reserve()`.
 pub(super) struct Header;
 
-impl super::Source for Header {
-    unsafe fn attach(&self, event: &Event, to: Attachment) -> Result {
-        // SAFETY: The probe of a header hands its cookie to `rtrace_reserve()`, as this contract wants it.
-        unsafe { attach(event, to.cookie) }
-    }
+impl super::Source for Header {}
 
-    unsafe fn detach(&self, event: &Event, to: Attachment) {
-        // SAFETY: `attach` of this source got the same cookie.
-        unsafe { detach(event, to.cookie) };
-    }
-}
-
-/// Writes the `format` text of an event with this descriptor.
+/// Writes the `format` text of an event with this descriptor. Fails when `w` does.
 pub(super) fn write_format_of(
     w: &mut dyn fmt::Write,
     id: u16,
@@ -98,18 +87,14 @@ pub(super) fn write_format_of(
         .iter()
         .filter(|eval| eval.system == desc.system)
         .map(|eval| Eval {
-            // SAFETY: The strings of a table are valid and constant, as those of the descriptor.
-            text: unsafe { text(eval.text) },
+            text: eval.text(),
             value: eval.value as i64,
         });
-    // SAFETY: The tables hold valid strings, made by the macros of `shim/events/`.
-    let print_fmt = unsafe { text(desc.print_fmt) };
-    let (_, name) = names(desc);
-    format::write(w, name, id, fields(desc), print_fmt, evals)
+    format::write(w, desc.name(), id, fields(desc), desc.print_fmt(), evals)
 }
 
 /// Returns the fields of an event after the common ones.
-pub(super) fn fields(desc: &c::rt_event_desc) -> impl Iterator<Item = Declared<'_>> {
+pub(super) fn fields<'a>(desc: &'a c::rt_event_desc) -> impl Iterator<Item = Declared<'a>> {
     let mut index = 0;
     core::iter::from_fn(move || {
         let mut field = c::rt_field {
@@ -120,16 +105,20 @@ pub(super) fn fields(desc: &c::rt_event_desc) -> impl Iterator<Item = Declared<'
             len: 0,
             is_signed: false,
         };
-        // SAFETY: The descriptor is valid, and its list ends where this says no: the index stays there.
+        // SAFETY: The descriptor is valid, and its list ends where this says no: the index stays
+        // there.
         if !unsafe { c::rt_event_field(desc, index, &mut field) } {
             return None;
         }
         index = index.wrapping_add(1);
-        // SAFETY: The C compiler made these strings of the header's text.
-        let (ty, name) = unsafe { (text(field.type_), text(field.name)) };
+        let string = |string: *const c_char| -> &'a str {
+            // SAFETY: The C compiler, or `RawDesc::new`, made these terminated strings; they are
+            // the descriptor's, which stays during `'a`.
+            unsafe { text(string) }
+        };
         Some(Declared {
-            ty,
-            name,
+            ty: string(field.type_),
+            name: string(field.name),
             size: field.size,
             align: field.align,
             len: field.len,
@@ -138,10 +127,36 @@ pub(super) fn fields(desc: &c::rt_event_desc) -> impl Iterator<Item = Declared<'
     })
 }
 
+/// Gives the rows of C's tables methods that return their strings.
+///
+/// A row of these types is in a table of `shim/events/` or of another module, or was made by
+/// `rt_syscalls_new()` or `RawDesc::new`: its strings are terminated, and stay unchanged as long as
+/// the row.
+macro_rules! strings {
+    ($($row:ident: $($string:ident)*;)*) => {
+        $(impl c::$row {
+            $(
+                /// Returns the string of that name.
+                pub(crate) fn $string(&self) -> &str {
+                    // SAFETY: A terminated string of a row, which stays unchanged as long as the
+                    // row.
+                    unsafe { text(self.$string) }
+                }
+            )*
+        })*
+    };
+}
+
+strings! {
+    rt_event_desc: system name tp_name print_fmt;
+    rt_eval: text;
+    rt_layout: type_ member;
+    rt_absent: system name why;
+}
+
 /// Returns system and name of an event.
 pub(crate) fn names(desc: &c::rt_event_desc) -> (&str, &str) {
-    // SAFETY: The tables hold valid strings, made by the macros of `shim/events/`.
-    unsafe { (text(desc.system), text(desc.name)) }
+    (desc.system(), desc.name())
 }
 
 /// Returns a string of C; an empty one if it should not be UTF-8.
@@ -149,8 +164,9 @@ pub(crate) fn names(desc: &c::rt_event_desc) -> (&str, &str) {
 /// # Safety
 ///
 /// `string` is valid and terminated, and does not change during `'a`.
-pub(crate) unsafe fn text<'a>(string: *const c_char) -> &'a str {
-    // SAFETY: The caller's promise is what `from_char_ptr` asks for.
+pub(super) unsafe fn text<'a>(string: *const c_char) -> &'a str {
+    // SAFETY: The caller promises a terminated string that does not change during `'a`, as
+    // `from_char_ptr` wants it.
     let bytes = unsafe { CStr::from_char_ptr(string) }.to_bytes();
     as_text(Some(bytes))
 }
@@ -169,7 +185,8 @@ pub(crate) fn as_text(bytes: Option<&[u8]>) -> &str {
 /// The bounds enclose an array of `T` that is valid and does not change during `'a`.
 pub(super) unsafe fn between<'a, T>(first: *const T, last: *const T) -> &'a [T] {
     let bytes = last.addr().saturating_sub(first.addr());
-    // SAFETY: The caller's promise: that many whole elements, which do not change.
+    // SAFETY: The caller promises a valid array that does not change during `'a`, and the bounds
+    // are this many whole elements apart.
     unsafe { core::slice::from_raw_parts(first, bytes / size_of::<T>()) }
 }
 
@@ -179,8 +196,8 @@ macro_rules! own_table {
         $(#[$doc])*
         pub(crate) fn $name() -> &'static [c::$type] {
             // SAFETY:
-            // - Linked first and last, the two enclose the section of their type. It is read-only,
-            //   and lives as long as this module.
+            // - Linked first and last, the two enclose the section of their type. It is read-only
+            //   and stays as long as this module, so that it does not change during `'static`.
             // - No gap: the type's size is a multiple of the alignment that the section's
             //   definitions have.
             unsafe { between((&raw const c::$first).cast(), (&raw const c::$last).cast()) }

@@ -3,7 +3,8 @@
 //! Events of other modules, which come and go.
 //!
 //! A module that expanded its TRACE_EVENT headers as we do (see `samples/`) registers its tables in
-//! its init and takes them back in its exit. As it uses our symbols, it goes away before us.
+//! its init and takes them back in its exit. As it uses our symbols, it goes away before us. Called
+//! by such modules, and by `sources/` for the modules of the kernel.
 
 use super::{
     described::{
@@ -13,9 +14,13 @@ use super::{
     names,
     next_id,
     publish,
-    tracepoints,
+    tracepoints::{
+        self,
+        Tracepoint, //
+    },
     used,
-    Event, //
+    Event,
+    Module, //
 };
 use crate::kapi::c;
 use core::{
@@ -35,21 +40,26 @@ use kernel::{
     }, //
 };
 
-/// Told of an event that goes away: detaches its probe everywhere before it returns. Nobody can attach
-/// it any more; waiting for probes that still run is not needed.
+/// A function that is told of an event that goes away: it detaches the event's probe everywhere
+/// before it returns. The probe cannot be attached any more; waiting for probes that still run is
+/// not needed.
 pub(crate) type Forget = fn(&'static Event);
 
 global_lock! {
-    // SAFETY: `events::init` initializes it before anything else.
+    // SAFETY: `events::init` initialises it before anything else of this folder is called.
     pub(crate) unsafe(uninit) static GROUPS: Mutex<Option<Forget>> = None;
 }
 
-/// Sets who is told. Called once, before any other module can register events.
+/// Sets the function that is told. Called once, before any other module can register events.
 pub(crate) fn set_forget(forget: Forget) {
     *GROUPS.lock() = Some(forget);
 }
 
-/// The `format` text of an event, for keeps.
+/// Returns the `format` text of an event, for the event to keep.
+///
+/// # Errors
+///
+/// `ENOMEM`.
 pub(crate) fn format_of(
     id: u16,
     desc: &c::rt_event_desc,
@@ -70,8 +80,12 @@ pub(crate) fn format_of(
     Ok(buffer.0)
 }
 
-/// An event of the same definition, left by a module that is gone: it keeps its id, so that old
-/// records still mean the same.
+/// Returns an event of the same definition, left by a module that is gone: it keeps its id, so that
+/// old records still mean the same.
+///
+/// # Errors
+///
+/// `ENOMEM`.
 pub(crate) fn revenant(
     desc: &c::rt_event_desc,
     evals: &[c::rt_eval],
@@ -94,12 +108,12 @@ pub(crate) fn revenant(
 pub(crate) fn return_to(
     event: &Event,
     desc: &c::rt_event_desc,
-    tracepoint: *mut bindings::tracepoint,
-    owner: *mut bindings::module,
+    tracepoint: Tracepoint<'_>,
+    owner: Module<'_>,
 ) {
-    event.owner.store(owner, Relaxed);
-    event.tracepoint.store(tracepoint, Relaxed);
-    // Release: pairs with the load in `Event::desc`, so that whoever sees the descriptor also
+    event.owner.store(owner.as_ptr(), Relaxed);
+    event.tracepoint.store(tracepoint.as_ptr(), Relaxed);
+    // Release: pairs with the load in `Event::desc`, so that a caller that sees the descriptor also
     // sees the tracepoint.
     // INVARIANT: Both are the module's, which stays until it takes them away.
     event.desc.store(ptr::from_ref(desc).cast_mut(), Release);
@@ -107,17 +121,22 @@ pub(crate) fn return_to(
 }
 
 /// Adds one event. The caller holds [`GROUPS`].
+///
+/// # Errors
+///
+/// `ENOENT` without a tracepoint, `EEXIST` when an event of this name can be enabled, `ENOMEM`, and
+/// `ENOSPC` when there are too many events.
 pub(crate) fn add(
     desc: &c::rt_event_desc,
     evals: &[c::rt_eval],
-    tracepoint: *mut bindings::tracepoint,
-    owner: *mut bindings::module,
+    tracepoint: Option<Tracepoint<'_>>,
+    owner: Module<'_>,
 ) -> Result {
     let (system, name) = names(desc);
-    if tracepoint.is_null() {
+    let Some(tracepoint) = tracepoint else {
         pr_warn!("{system}:{name} of a module has no tracepoint\n");
         return Err(ENOENT);
-    }
+    };
     if super::by_name(system, name).is_some() {
         pr_warn!("{system}:{name} of a module is there already\n");
         return Err(EEXIST);
@@ -128,28 +147,24 @@ pub(crate) fn add(
     }
     let id = next_id()?;
     let format = format_of(id, desc, evals)?;
-    publish(Event::of_header(id, desc, tracepoint, owner, Some(format))?)?;
+    let mut event = Event::of_header(id, desc, tracepoint)?;
+    event.set_owner(owner, format)?;
+    publish(event)?;
     Ok(())
 }
 
-/// The events of a module that are still described.
+/// Returns the events of a module that are still described.
 pub(crate) fn of_module(owner: *mut bindings::module) -> impl Iterator<Item = &'static Event> {
     used().filter(move |event| event.owner.load(Relaxed) == owner && !event.desc().is_null())
 }
 
-/// # Safety
+/// Adds the events of a module that registers them: all of them or none.
 ///
-/// As [`rtrace_register_events`].
-unsafe fn register(
-    owner: *mut bindings::module,
-    descs: &[c::rt_event_desc],
-    evals: &[c::rt_eval],
-) -> Result {
-    if owner.is_null() {
-        return Err(EINVAL);
-    }
-    // SAFETY: A module that calls us is loaded.
-    let tracepoints = unsafe { tracepoints::find_all_of_module(descs, owner)? };
+/// # Errors
+///
+/// Those of [`add`].
+fn register(owner: Module<'_>, descs: &[c::rt_event_desc], evals: &[c::rt_eval]) -> Result {
+    let tracepoints = tracepoints::find_all_of_module(descs, owner)?;
     let result = {
         let _groups = GROUPS.lock();
         descs
@@ -158,16 +173,17 @@ unsafe fn register(
             .try_for_each(|(desc, &tracepoint)| add(desc, evals, tracepoint, owner))
     };
     if result.is_err() {
-        unregister(owner);
+        unregister(owner.as_ptr());
     }
     result
 }
 
-/// Takes a module's events away. When this returns, nothing of the module is used any more.
+/// Takes a module's events away. When this returns, nothing of the module is used any more. Process
+/// context.
 pub(crate) fn unregister(owner: *mut bindings::module) {
     let forget = {
         let forget = GROUPS.lock();
-        // From here on nobody can attach them.
+        // From here on they cannot be attached.
         of_module(owner).for_each(|event| event.offered.store(false, Relaxed));
         *forget
     };
@@ -183,12 +199,15 @@ pub(crate) fn unregister(owner: *mut bindings::module) {
     }
 }
 
-/// See `shim/events.h`.
+/// Adds the events of another module; see `shim/events.h`. Returns 0, `-EINVAL` without a module,
+/// or the errors of [`add`].
 ///
 /// # Safety
 ///
-/// The bounds enclose arrays that stay valid until [`rtrace_unregister_events`] returns; `owner` is
-/// the calling module.
+/// - `first` and `last` enclose an array of descriptors, `evals_first` and `evals_last` one of
+///   constants, which stay valid and unchanged, with all their strings, until
+///   [`rtrace_unregister_events`] returns.
+/// - `owner` is the calling module.
 #[no_mangle]
 unsafe extern "C" fn rtrace_register_events(
     owner: *mut bindings::module,
@@ -197,13 +216,17 @@ unsafe extern "C" fn rtrace_register_events(
     evals_first: *const c::rt_eval,
     evals_last: *const c::rt_eval,
 ) -> c_int {
-    // SAFETY: The caller's promise.
-    let (descs, evals) = unsafe { (between(first, last), between(evals_first, evals_last)) };
-    // SAFETY: The caller's promise.
-    from_result(|| unsafe { register(owner, descs, evals) }.map(|()| 0))
+    // SAFETY: The caller promises that the bounds enclose descriptors that do not change meanwhile.
+    let descs = unsafe { between(first, last) };
+    // SAFETY: The caller promises that the bounds enclose constants that do not change meanwhile.
+    let evals = unsafe { between(evals_first, evals_last) };
+    // SAFETY: The caller promises its own module, which stays loaded while its code waits for this
+    // call.
+    let owner = unsafe { Module::new(owner) };
+    from_result(|| register(owner.ok_or(EINVAL)?, descs, evals).map(|()| 0))
 }
 
-/// See `shim/events.h`. Does nothing for a module without events.
+/// Takes a module's events away; see `shim/events.h`. Does nothing for a module without events.
 ///
 /// # Safety
 ///

@@ -2,18 +2,19 @@
 
 //! The registry of events: which there are, by name and by id.
 //!
-//! Events come from the sources (`sources/`), at load and with the kernel's modules; other modules may add
-//! groups of their own (`groups`). Called by the sources, by `instance` to enable events, and by `fs` for
-//! the files under `events/`.
+//! Events come from the sources (`sources/`), at load and with the kernel's modules; other modules
+//! may add groups of their own (`groups`). Called by the sources, by `instance` to enable events,
+//! and by `fs` for the files under `events/`.
 //!
-//! An [`Event`] lives until rtrace is unloaded, even when the module that brought it goes away: what
-//! comes and goes is its descriptor. So an id in an old record, or a reference in a file that is
-//! still open, never dangles. The table only grows, and is read without a lock; whatever uses a
-//! group's descriptor holds [`GROUPS`], and this lock is a leaf: nothing is locked inside it but
-//! the tracepoints' own mutex.
+//! An [`Event`] lives until rtrace is unloaded, even when the module that brought it goes away:
+//! what comes and goes is its descriptor. So an id in an old record, or a reference in a file that
+//! is still open, never dangles. The table only grows, and is read without a lock; a caller that
+//! uses a group's descriptor holds [`GROUPS`], and this lock is a leaf: nothing is locked inside it
+//! but the tracepoints' own mutex.
 
 mod described;
 pub(crate) mod groups;
+mod module;
 mod printer;
 mod source;
 pub(crate) mod tracepoints;
@@ -29,13 +30,13 @@ pub(crate) use self::{
         own_absent,
         own_descs,
         own_evals,
-        own_layouts,
-        text, //
+        own_layouts, //
     },
     groups::{
         set_forget,
         GROUPS, //
     },
+    module::Module,
     printer::{
         Manner,
         Printer, //
@@ -53,7 +54,8 @@ use self::{
         write_format_of,
         Header, //
     },
-    source::Origin, //
+    source::Origin,
+    tracepoints::Tracepoint, //
 };
 use crate::{
     event::field::{
@@ -79,12 +81,13 @@ use kernel::{
     }, //
 };
 
-/// Ids (`common_type`) below are of records that no tracepoint makes: they are those of the kernel.
+/// Ids (`common_type`) below this one are those of records that no tracepoint makes: they are the
+/// kernel's.
 pub(crate) const RECORDS: u16 = 32;
 
-/// The id of the first event. The kernel counts its own events from [`RECORDS`] and has some 2000: a
-/// program that takes an id of ours to perf_event_open(), where it means an event of the kernel, is
-/// refused. Beyond 2^15 it would be negative in KernelShark.
+/// The id of the first event. The kernel counts its own events from [`RECORDS`] and has some 2000:
+/// a program that takes an id of ours to perf_event_open(), where it means an event of the kernel,
+/// is refused. Beyond 2^15 it would be negative in KernelShark.
 pub(crate) const FIRST_ID: u16 = 1 << 14;
 const _: () = assert!(FIRST_ID as usize + CAPACITY <= i16::MAX as usize);
 
@@ -107,6 +110,7 @@ struct Names {
 }
 
 impl Names {
+    /// Joins the two. Fails with `ENOMEM`.
     fn new((system, name): (&str, &str)) -> Result<Self> {
         let len = system.len().wrapping_add(name.len()).wrapping_add(1);
         let mut joined = KVec::with_capacity(len, GFP_KERNEL)?;
@@ -130,7 +134,7 @@ impl Names {
 
     /// Returns a part of `joined` before or after the colon as text, without a look at each byte.
     fn cut(part: Option<&[u8]>) -> &str {
-        // SAFETY: UTF-8, as `joined` is where these two cut it (invariant).
+        // SAFETY: UTF-8, as `joined` is where `system` and `name` cut it (invariant).
         unsafe { core::str::from_utf8_unchecked(part.unwrap_or(&[])) }
     }
 }
@@ -139,8 +143,8 @@ impl Names {
 ///
 /// # Invariants
 ///
-/// - Unless null, `desc` is valid; it becomes null only under [`GROUPS`] and only for the event of a
-///   module, after all its probes were detached.
+/// - Unless null, `desc` is valid; it becomes null only under [`GROUPS`] and only for the event of
+///   a module, after all its probes were detached.
 /// - While `desc` is not null, `tracepoint` is valid.
 pub(crate) struct Event {
     id: u16,
@@ -163,15 +167,17 @@ pub(crate) struct Event {
 }
 
 impl Event {
+    /// Returns the name of its system.
     pub(crate) fn system(&self) -> &str {
         self.names.system()
     }
 
+    /// Returns its name within the system.
     pub(crate) fn name(&self) -> &str {
         self.names.name()
     }
 
-    /// Name of the module that brought it; `None` for those of the kernel itself.
+    /// Returns the name of the module that brought it; `None` for an event of the kernel itself.
     pub(crate) fn module(&self) -> Option<&str> {
         match as_text(Some(&self.module)) {
             "" => None,
@@ -179,22 +185,22 @@ impl Event {
         }
     }
 
-    /// `common_type` of its records.
+    /// Returns the `common_type` of its records.
     pub(crate) fn id(&self) -> u16 {
         self.id
     }
 
-    /// Bytes of a record without its dynamic arrays.
+    /// Returns the bytes of a record without its dynamic arrays.
     pub(crate) fn size(&self) -> usize {
         self.size as usize
     }
 
-    /// Where it comes from.
+    /// Returns where it comes from.
     pub(crate) fn source(&self) -> &dyn Source {
         self.origin.source()
     }
 
-    /// Returns whether it is one of "all events"; see [`Source::is_usual`].
+    /// Returns whether it is one of "all events", see [`Source::is_usual`].
     pub(crate) fn is_usual(&self) -> bool {
         self.is_usual
     }
@@ -214,22 +220,18 @@ impl Event {
         self.tracepoint.load(Relaxed)
     }
 
-    /// The module that has its tracepoint; null for the kernel.
+    /// Returns the module that has its tracepoint; null for the kernel.
     pub(crate) fn owner(&self) -> *const bindings::module {
         self.owner.load(Relaxed)
     }
 
-    /// Calls `f` with all its own fields. `None` when its module is gone.
+    /// Calls `f` with all its own fields and returns the result. `None` when its module is gone.
     pub(crate) fn with_fields<R>(
         &self,
         f: impl FnOnce(&mut dyn Iterator<Item = Field<'_>>) -> R,
     ) -> Option<R> {
-        {
-            let _groups = self.hold();
-            // SAFETY: Null or valid (invariant), and it stays so while it is held.
-            if let Some(desc) = unsafe { self.desc().as_ref() } {
-                return Some(f(&mut field::place(fields(desc), COMMON_SIZE)));
-            }
+        if let Some(desc) = self.hold().desc() {
+            return Some(f(&mut field::place(fields(desc), COMMON_SIZE)));
         }
         let (mut f, mut result) = (Some(f), None);
         self.source().visit_fields(self, &mut |fields| {
@@ -240,9 +242,23 @@ impl Event {
         result
     }
 
-    /// Keeps the descriptor: only that of a module's event can vanish, and does under [`GROUPS`].
-    fn hold(&self) -> Option<GlobalGuard<GROUPS>> {
-        self.format.as_ref().map(|_| GROUPS.lock())
+    /// Keeps the descriptor as it is: only that of a module's event can vanish, and does under
+    /// [`GROUPS`].
+    pub(crate) fn hold(&self) -> Held<'_> {
+        // INVARIANT: An event with a kept text is a module's.
+        Held {
+            event: self,
+            _groups: self.format.as_ref().map(|_| GROUPS.lock()),
+        }
+    }
+
+    /// Keeps the descriptor as it is, and whether the event is offered, whatever event it is.
+    fn lock(&self) -> Held<'_> {
+        // INVARIANT: The lock is held for every event.
+        Held {
+            event: self,
+            _groups: Some(GROUPS.lock()),
+        }
     }
 
     /// Returns whether it can be enabled.
@@ -250,21 +266,19 @@ impl Event {
         self.offered.load(Relaxed)
     }
 
-    /// Writes the text of its `format` file.
+    /// Writes the text of its `format` file. Fails when `w` does.
     pub(crate) fn write_format(&self, w: &mut dyn fmt::Write) -> fmt::Result {
         if let Some(text) = &self.format {
             return w.write_str(as_text(Some(text)));
         }
-        // SAFETY: An event without a kept text is ours, so that its descriptor is one of our module's
-        // tables, its own, or of those that its source keeps until `exit` (invariant); or there is none.
-        match unsafe { self.desc().as_ref() } {
+        match self.hold().desc() {
             Some(desc) => write_format_of(w, self.id, desc, own_evals()),
             None => self.source().write_format(self, w),
         }
     }
 
-    /// Asks `question` about the event's own field of that name. `None` when there is none, or the
-    /// module of the event is gone.
+    /// Asks `question` about the event's own field of that name and returns the answer. `None` when
+    /// there is no such field, or the module of the event is gone.
     pub(crate) fn field<R>(&self, name: &str, question: impl FnOnce(Field<'_>) -> R) -> Option<R> {
         self.with_fields(|mut fields| {
             Iterator::find(&mut fields, |field| field.declared.name == name).map(question)
@@ -272,31 +286,56 @@ impl Event {
     }
 }
 
-/// Waits until no probe that was detached before still runs. May take a while.
+/// The descriptor of an event, kept as it is.
+///
+/// # Invariants
+///
+/// [`GROUPS`] is held if the event is a module's.
+pub(crate) struct Held<'a> {
+    event: &'a Event,
+    _groups: Option<GlobalGuard<GROUPS>>,
+}
+
+impl Held<'_> {
+    /// Returns the descriptor; `None` when the module of the event is gone, and when C does not
+    /// describe it.
+    pub(crate) fn desc(&self) -> Option<&c::rt_event_desc> {
+        // SAFETY: Null or valid (invariant of `Event`). It stays so as long as this is borrowed:
+        // that of a module's event goes only under the lock, which is held (invariant); that of
+        // another event is in our module's tables, or its source keeps it until `exit`, after which
+        // no event is used.
+        unsafe { self.event.desc().as_ref() }
+    }
+}
+
+/// Waits until no probe that was detached before still runs, which may take a while. Process
+/// context.
 pub(crate) fn synchronize() {
-    // SAFETY: Waits only; every caller is in process context.
+    // SAFETY: Takes no pointer and only waits; every caller is in process context, where it may
+    // sleep.
     unsafe { c::rt_tracepoint_synchronize() };
 }
 
-/// Every event that can be enabled, in the order of their ids, which is also ftrace's order.
+/// Returns every event that can be enabled, in the order of their ids, which is also ftrace's
+/// order.
 pub(crate) fn all() -> impl Iterator<Item = &'static Event> {
     used().filter(|event| event.is_offered())
 }
 
-/// The event whose records have this `common_type`, even when its module is gone.
+/// Returns the event whose records have this `common_type`, even when its module is gone.
 pub(crate) fn by_id(id: u16) -> Option<&'static Event> {
     TABLE
         .get(usize::from(id.checked_sub(FIRST_ID)?))
         .and_then(in_slot)
 }
 
-/// The event of this name that can be enabled.
+/// Returns the event of this name that can be enabled.
 pub(crate) fn by_name(system: &str, name: &str) -> Option<&'static Event> {
     all().find(|event| event.name() == name && event.system() == system)
 }
 
-/// The first event that each system ever had, of the systems with an event that can be enabled and from
-/// the id `from` on.
+/// Returns the first event that each system ever had, from the id `from` on, of the systems with an
+/// event that can be enabled.
 pub(crate) fn systems(from: u16) -> impl Iterator<Item = &'static Event> {
     let mut before: Option<&Event> = None;
     used().filter(move |event| {
@@ -310,14 +349,14 @@ pub(crate) fn systems(from: u16) -> impl Iterator<Item = &'static Event> {
     })
 }
 
-/// The first event that the system ever had, when it has one that can be enabled.
+/// Returns the first event that the system ever had, when it has one that can be enabled.
 pub(crate) fn system_by_name(system: &[u8]) -> Option<&'static Event> {
     let mut same = used().filter(|event| event.system().as_bytes() == system);
     let first = same.next()?;
     (first.is_offered() || same.any(Event::is_offered)).then_some(first)
 }
 
-/// Returns every event that was ever there.
+/// Returns every event that there ever was.
 pub(crate) fn used() -> impl Iterator<Item = &'static Event> {
     TABLE.iter().map_while(in_slot)
 }
@@ -326,13 +365,17 @@ fn in_slot(slot: &Atomic<*mut Event>) -> Option<&'static Event> {
     // Acquire: pairs with the store in `publish`. Without it the event could be seen before its
     // contents.
     let event = slot.load(Acquire);
-    // SAFETY: Null, or an event that `publish` gave up to the table, which keeps it until `exit`.
+    // SAFETY: Null, or an event that `publish` gave up to the table, which keeps it until `exit`;
+    // after that no reference to an event is used.
     unsafe { event.as_ref() }
 }
 
-/// The id that the next event gets; `ENOSPC` when the table is full.
+/// Returns the id that the next event gets. The caller is the only one that publishes: `init`, or a
+/// holder of [`GROUPS`].
 ///
-/// The caller is the only one who publishes: `init`, or a holder of [`GROUPS`].
+/// # Errors
+///
+/// `ENOSPC` when the table is full.
 pub(crate) fn next_id() -> Result<u16> {
     let used = used().count();
     if used >= CAPACITY {
@@ -342,6 +385,10 @@ pub(crate) fn next_id() -> Result<u16> {
 }
 
 /// Makes the event visible.
+///
+/// # Errors
+///
+/// `ENOSPC` for an id that the table does not have.
 pub(crate) fn publish(event: KBox<Event>) -> Result<&'static Event> {
     let slot = event
         .id
@@ -362,16 +409,13 @@ impl Event {
     pub(crate) fn of_header(
         id: u16,
         desc: &c::rt_event_desc,
-        tracepoint: *mut bindings::tracepoint,
-        owner: *mut bindings::module,
-        format: Option<KVVec<u8>>,
+        tracepoint: Tracepoint<'_>,
     ) -> Result<KBox<Self>> {
-        let mut event = Self::of_source(id, desc, tracepoint, &Header)?;
-        event.set_owner(owner, format)?;
-        Ok(event)
+        Self::of_source(id, desc, tracepoint, &Header)
     }
 
-    /// Returns a new event of the kernel, one of the many that `source` has, which is not yet in the table.
+    /// Returns a new event of the kernel, one of the many that `source` has, which is not yet in
+    /// the table.
     ///
     /// # Errors
     ///
@@ -379,19 +423,20 @@ impl Event {
     pub(crate) fn of_source(
         id: u16,
         desc: &c::rt_event_desc,
-        tracepoint: *mut bindings::tracepoint,
+        tracepoint: Tracepoint<'_>,
         source: &'static dyn Source,
     ) -> Result<KBox<Self>> {
         let names = Names::new(names(desc))?;
         let mut event = Self::new(id, names, u32::from(desc.size), Origin::Shared(source))?;
-        // INVARIANT: The callers hand in a valid descriptor and tracepoint.
+        // INVARIANT: Both are valid, and the callers hand in those of our tables, or of a module
+        // that takes its events away before it goes.
         event.desc = Atomic::new(ptr::from_ref(desc).cast_mut());
-        event.tracepoint = Atomic::new(tracepoint);
+        event.tracepoint = Atomic::new(tracepoint.as_ptr());
         Ok(event)
     }
 
-    /// Returns a new event with a source of its own, which is not yet in the table. `names` are its system
-    /// and its name, `size` the bytes of a record without its dynamic arrays.
+    /// Returns a new event with a source of its own, which is not yet in the table. `names` are its
+    /// system and its name, `size` the bytes of a record without its dynamic arrays.
     ///
     /// # Errors
     ///
@@ -412,8 +457,8 @@ impl Event {
         Self::new(id, Names::new(names)?, size, Origin::Own(source))
     }
 
-    /// Returns a new event of a tracepoint, described by the descriptor that its own `source` keeps, which
-    /// is not yet in the table.
+    /// Returns a new event of a tracepoint, described by the descriptor that its own `source`
+    /// keeps, which is not yet in the table.
     ///
     /// # Errors
     ///
@@ -421,36 +466,30 @@ impl Event {
     pub(crate) fn of_descriptor(
         id: u16,
         source: KBox<dyn Source>,
-        tracepoint: *mut bindings::tracepoint,
+        tracepoint: Tracepoint<'_>,
     ) -> Result<KBox<Self>> {
         let desc = source.descriptor().ok_or(EINVAL)?;
         let (names, size) = (Names::new(names(desc))?, u32::from(desc.size));
         let desc = ptr::from_ref(desc).cast_mut();
         let mut event = Self::new(id, names, size, Origin::Own(source))?;
-        // INVARIANT: The event keeps the source, in a box of its own, and the source the descriptor; the
-        // callers hand in a valid tracepoint.
+        // INVARIANT: The event keeps the source, in a box of its own, and the source the
+        // descriptor. The tracepoint is valid, and the kernel's own or that of a module that takes
+        // its events away before it goes.
         event.desc = Atomic::new(desc);
-        event.tracepoint = Atomic::new(tracepoint);
+        event.tracepoint = Atomic::new(tracepoint.as_ptr());
         Ok(event)
     }
 
-    /// Makes it the event of a module, unless `owner` is null; `format` is its text for keeps.
+    /// Makes it the event of the module `owner`; `format` is its text, which it keeps.
     ///
     /// # Errors
     ///
     /// `ENOMEM`.
-    pub(crate) fn set_owner(
-        &mut self,
-        owner: *mut bindings::module,
-        format: Option<KVVec<u8>>,
-    ) -> Result {
-        if !owner.is_null() {
-            // SAFETY: The callers hand in a module that is loaded; its name is terminated.
-            let name = unsafe { text((*owner).name.as_ptr()) };
-            self.module.extend_from_slice(name.as_bytes(), GFP_KERNEL)?;
-        }
-        self.owner = Atomic::new(owner);
-        self.format = format;
+    pub(crate) fn set_owner(&mut self, owner: Module<'_>, format: KVVec<u8>) -> Result {
+        let name = owner.name().as_bytes();
+        self.module.extend_from_slice(name, GFP_KERNEL)?;
+        self.owner = Atomic::new(owner.as_ptr());
+        self.format = Some(format);
         Ok(())
     }
 
@@ -482,7 +521,8 @@ impl Event {
 ///
 /// Called once, before anything else of this room; [`exit`] is called before the module goes away.
 pub(crate) unsafe fn init() {
-    // SAFETY: The caller promises that this is the first call, and the only one.
+    // SAFETY: The caller promises that this is the first call and the only one, and nothing locks
+    // before it.
     unsafe { GROUPS.init() };
 }
 
@@ -498,8 +538,8 @@ pub(crate) unsafe fn exit() {
             break;
         }
         slot.store(ptr::null_mut(), Relaxed);
-        // SAFETY: `publish` made the pointer from a box, and the caller promises that nobody uses
-        // the event any more.
+        // SAFETY: `publish` made the pointer from a box, which is taken back once; the caller
+        // promises that no reference to the event is used any more.
         drop(unsafe { KBox::from_raw(event) });
     }
 }

@@ -2,7 +2,7 @@
 
 //! The text of a record, made by the print function of its event.
 //!
-//! Called by the files that show records as text, with a copy of the record.
+//! Called by `output` for the files that show records as text, with a copy of the record.
 
 use super::Event;
 use crate::{
@@ -21,12 +21,12 @@ use core::ptr::{
 };
 use kernel::prelude::*;
 
-/// How records are printed.
+/// The manner in which records are printed.
 #[derive(Clone, Copy)]
 pub(crate) struct Manner(u32);
 
 impl Manner {
-    /// As the options of an instance want it.
+    /// Returns the manner that the options of an instance ask for.
     pub(crate) fn of(options: OptionSet) -> Self {
         let rows = [
             (
@@ -58,17 +58,18 @@ impl Manner {
 /// The buffers that one reader prints records with.
 pub(crate) struct Printer(NonNull<c::rt_printer>);
 
-// SAFETY: Plain memory, used only through the one owner.
+// SAFETY: It owns plain memory that belongs to no thread or CPU, and nothing else uses it.
 unsafe impl Send for Printer {}
 
 impl Printer {
+    /// Allocates the buffers. Process context. Fails with `ENOMEM`.
     pub(crate) fn new() -> Result<Self> {
-        // SAFETY: Allocates only.
+        // SAFETY: Takes no pointer and only allocates; every caller is in process context.
         let printer = unsafe { c::rt_printer_new() };
         NonNull::new(printer).map(Self).ok_or(ENOMEM)
     }
 
-    /// The text of a record, without the name of the event and without a line end.
+    /// Returns the text of a record, without the name of the event and without a line end.
     ///
     /// `None` when the record is too short for its event, or when the module that knows how to
     /// print it is gone. May sleep.
@@ -76,7 +77,7 @@ impl Printer {
     /// # Safety
     ///
     /// `record` is a whole record that the probe of `event` wrote: the offsets of strings and
-    /// arrays in it lie inside of it.
+    /// arrays in it lie within it.
     pub(crate) unsafe fn text(
         &mut self,
         event: &Event,
@@ -87,17 +88,18 @@ impl Printer {
             return None;
         }
         let held = event.hold();
-        // SAFETY: Null or valid (invariant of `Event`), and it stays so while it is held.
-        let Some(desc) = (unsafe { event.desc().as_ref() }) else {
+        let Some(desc) = held.desc() else {
             drop(held);
-            // SAFETY: The record is whole, the event's own and long enough, as the contract of both says.
+            // SAFETY: The caller promises a whole record that the probe of `event` wrote, and that
+            // it has the size of the event was just tested.
             return unsafe { event.source().print(event, record, manner, self) };
         };
         let mut text = ptr::null();
         // SAFETY:
-        // - The descriptor is valid, and remains so while it is held.
-        // - The record has all its fixed fields, as was just tested; the caller vouches for the
-        //   rest of it.
+        // - The descriptor is valid while it is held.
+        // - The record has all its fixed fields, as was just tested; the caller promises that it is
+        //   whole.
+        // - The printer is ours, and `&mut self` makes this its only user.
         let length = unsafe {
             c::rt_printer_format(
                 self.0.as_ptr(),
@@ -107,12 +109,13 @@ impl Printer {
                 &mut text,
             )
         };
-        // SAFETY: The text is in the printer's memory, and nobody prints again before the borrow of
-        // `self` ends.
+        // SAFETY: The text is that many bytes of the printer's memory, which the next call
+        // overwrites: that needs `&mut self`, and this borrow has to end before.
         Some(unsafe { core::slice::from_raw_parts(text, length) })
     }
 
-    /// The lines of callers in user space of `process`; zeros behind the last one. May sleep.
+    /// Returns the lines of `callers`, addresses in user space of `process`; zeros follow the last
+    /// one. May sleep.
     pub(crate) fn user_stack(
         &mut self,
         process: u32,
@@ -120,7 +123,8 @@ impl Printer {
         manner: Manner,
     ) -> &[u8] {
         let mut text = ptr::null();
-        // SAFETY: Reads so many addresses; prints into our buffers.
+        // SAFETY: `callers` has that many addresses, and the printer is ours with `&mut self` its
+        // only user.
         let length = unsafe {
             c::rt_printer_user_stack(
                 self.0.as_ptr(),
@@ -131,14 +135,16 @@ impl Printer {
                 &mut text,
             )
         };
-        // SAFETY: As in `text`.
+        // SAFETY: The text is that many bytes of the printer's memory, which the next call
+        // overwrites: that needs `&mut self`, and this borrow has to end before.
         unsafe { core::slice::from_raw_parts(text, length) }
     }
 }
 
 impl Drop for Printer {
     fn drop(&mut self) {
-        // SAFETY: Made by `rt_printer_new`, and freed only here.
+        // SAFETY: `rt_printer_new` made it, and it is freed only here, once, when nothing uses its
+        // text.
         unsafe { c::rt_printer_free(self.0.as_ptr()) };
     }
 }

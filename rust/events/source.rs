@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! Where an event comes from: what puts its probe on, and what knows its fields and its text.
+//! Called by `instance` to enable events, and by the rest of this folder.
 //!
-//! The sources are files of `sources/`. Most events are described by C, in a `struct rt_event_desc`, which
-//! tells their fields and their text: their source says only how the probe is put on. What a source says of
-//! all its events for good is asked once, when an event is made: a call through a table of methods is dear
-//! on a CPU that needs protection from guessed branches, and a reader would pay it for each line.
+//! The sources are files of `sources/`. Most events are described by C, in a `struct
+//! rt_event_desc`, which tells their fields and their text: their source says only how the probe is
+//! put on. What a source says of all its events for good is asked once, when an event is made: a
+//! call through a table of methods is dear on a CPU that needs protection from guessed branches,
+//! and a reader would pay it for each line.
 
 use super::{
+    described::{
+        attach,
+        detach, //
+    },
     Event,
     Manner,
     Printer, //
@@ -27,14 +33,14 @@ use kernel::{
 pub(crate) struct Recipient(usize);
 
 impl Recipient {
-    /// Returns the one that is known by the address of `place`, which stays while events are attached for
-    /// it.
+    /// Returns the one that is known by the address of `place`, which stays while events are
+    /// attached for it.
     pub(crate) fn at<T>(place: &T) -> Self {
         Self(ptr::from_ref(place).addr())
     }
 }
 
-/// What a source is told when the probe of an event is put on or taken off.
+/// What a source learns when the probe of an event is put on or taken off.
 #[derive(Clone, Copy)]
 pub(crate) struct Attachment {
     /// What the probe hands to `rtrace_reserve()`.
@@ -52,39 +58,53 @@ pub(crate) type Fields<'a> = dyn Iterator<Item = Declared<'a>> + 'a;
 ///
 /// Contexts: process context; the caller holds the lock of the recipient's events.
 pub(crate) trait Source: Send + Sync {
-    /// Puts the probe of `event` on.
+    /// Puts the probe of `event` on: unless the source does otherwise, that of the event's
+    /// descriptor, which hands its cookie to `rtrace_reserve()`.
     ///
     /// # Errors
     ///
-    /// `ENODEV` when the module of the event is gone, `ENOMEM`, `EEXIST` when the cookie is attached.
+    /// `ENODEV` when the module of the event is gone, `ENOMEM`, `EEXIST` when the cookie is
+    /// attached.
     ///
     /// # Safety
     ///
-    /// The cookie is what `rtrace_reserve()` expects, and stays so until [`Source::detach`] and, after that,
-    /// [`super::synchronize`] have returned.
-    unsafe fn attach(&self, event: &Event, to: Attachment) -> Result;
+    /// The cookie is what `rtrace_reserve()` expects, and stays so until [`Source::detach`] and,
+    /// after that, [`super::synchronize`] have returned.
+    unsafe fn attach(&self, event: &Event, to: Attachment) -> Result {
+        // SAFETY: The caller promises a cookie that `rtrace_reserve()` expects, and the probe hands
+        // it on there; it stays so until both have returned, says the caller.
+        unsafe { attach(event, to.cookie) }
+    }
 
     /// Takes the probe off. It may still run until [`super::synchronize`] returns.
     ///
     /// # Safety
     ///
-    /// What [`Source::attach`] was told for this event, and not detached since.
-    unsafe fn detach(&self, event: &Event, to: Attachment);
+    /// [`Source::attach`] put it on for the same cookie and recipient, and it was not taken off
+    /// since.
+    unsafe fn detach(&self, event: &Event, to: Attachment) {
+        // SAFETY: The caller promises that `attach` got the same cookie, and that it was not
+        // detached since.
+        unsafe { detach(event, to.cookie) };
+    }
 
-    /// Calls `visit` with the own fields of an event that C does not describe, in their order in the record.
+    /// Calls `visit` with the own fields of an event that C does not describe, in their order in
+    /// the record.
     fn visit_fields(&self, _event: &Event, _visit: &mut dyn FnMut(&mut Fields<'_>)) {}
 
-    /// Writes the text of the `format` file of an event that C does not describe.
+    /// Writes the text of the `format` file of an event that C does not describe. Fails when `w`
+    /// does.
     fn write_format(&self, _event: &Event, _w: &mut dyn fmt::Write) -> fmt::Result {
         Ok(())
     }
 
-    /// Returns the text of a record of an event that C does not describe, made by `printer`; `None` when
-    /// nothing knows how to print it any more. May sleep.
+    /// Returns the text of a record of an event that C does not describe, made by `printer`; `None`
+    /// when nothing knows how to print it any more. May sleep.
     ///
     /// # Safety
     ///
-    /// `record` is whole and was written by the probe of `event`, of [`Event::size`] bytes at least.
+    /// `record` is whole, was written by the probe of `event` and has [`Event::size`] bytes at
+    /// least.
     unsafe fn print<'p>(
         &self,
         _event: &Event,
@@ -105,8 +125,8 @@ pub(crate) trait Source: Send + Sync {
         None
     }
 
-    /// Returns whether the event is one of "all events": a tool that wants all of ftrace's events shall
-    /// get no others.
+    /// Returns whether the event is one of "all events": a tool that wants all of ftrace's events
+    /// shall get no others.
     fn is_usual(&self) -> bool {
         true
     }
@@ -126,6 +146,7 @@ pub(super) enum Origin {
 }
 
 impl Origin {
+    /// Returns it.
     pub(super) fn source(&self) -> &dyn Source {
         match self {
             Self::Shared(source) => *source,

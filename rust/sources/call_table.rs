@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which event of an instance does a system call belong to?
+//! The event of an instance that a system call belongs to.
 //!
 //! All entries of calls share one tracepoint, and so do all exits. An instance has one probe on
 //! each, whatever the number of events that it enabled; the cookie is a table from the number of a
-//! call to the cookie of its event. The probes in C ask it (`rtrace_syscall`).
+//! call to the cookie of its event. `syscall` fills it, and the probes in C ask it
+//! (`rtrace_syscall`).
 //!
-//! Tables are changed under one lock and read without it. An event's entry is cleared before its file is
-//! freed, with a grace period of the probes in between (`Instance::disable`); the tables go when the
-//! instance is forgotten, after its probes.
+//! Tables are changed under one lock and read without it. An event's entry is cleared before its
+//! file is freed, with a grace period of the probes in between (`Instance::disable`); the tables go
+//! when the instance is forgotten, after its probes.
 
 use super::syscall::{
     Call,
@@ -36,7 +37,7 @@ use kernel::{
 };
 
 kernel::sync::global_lock! {
-    // SAFETY: `init` initialises it before anything else.
+    // SAFETY: `init` initialises it before anything else of this file is called.
     unsafe(uninit) static TABLES: Mutex<KVec<Entry>> = KVec::new();
 }
 
@@ -46,7 +47,7 @@ kernel::sync::global_lock! {
 ///
 /// Called once, before anything else of this file.
 pub(super) unsafe fn init() {
-    // SAFETY: The caller promises that this is the first call, and the only one.
+    // SAFETY: The caller promises that this is called once, and before anything locks the tables.
     unsafe { TABLES.init() };
 }
 
@@ -60,12 +61,14 @@ struct Entry {
 struct Table {
     /// By number of the call: the cookie of an `EventFile`, or null.
     files: KVVec<Atomic<*mut c_void>>,
-    /// How many are not null. Changed under the lock of all tables.
+    /// The number of those that are not null. Changed under the lock of all tables.
     used: Atomic<usize>,
+    /// Bytes that are recorded of what an argument points to.
     user_bytes: Atomic<u64>,
 }
 
 impl Table {
+    /// Returns an empty one. Fails with `ENOMEM`.
     fn new(user_bytes: u64) -> Result<Self> {
         let mut files = KVVec::with_capacity(CALLS, GFP_KERNEL)?;
         for _ in 0..CALLS {
@@ -78,6 +81,7 @@ impl Table {
         })
     }
 
+    /// Returns the cookie of the probe.
     fn cookie(&self) -> *mut c_void {
         (&raw const *self).cast_mut().cast()
     }
@@ -90,6 +94,7 @@ struct Calls {
 }
 
 impl Calls {
+    /// Returns empty ones. Fails with `ENOMEM`.
     fn new(user_bytes: u64) -> Result<KBox<Self>> {
         let calls = Self {
             enter: Table::new(user_bytes)?,
@@ -98,6 +103,7 @@ impl Calls {
         Ok(KBox::new(calls, GFP_KERNEL)?)
     }
 
+    /// Returns the table of `call`, and its place there.
     fn place(&self, call: Call) -> Option<(&Table, &Atomic<*mut c_void>)> {
         let (table, nr) = match call {
             Call::Enter(nr) => (&self.enter, nr),
@@ -107,7 +113,7 @@ impl Calls {
     }
 }
 
-/// Returns the tables of `to`, which are made when there are none.
+/// Returns the tables of `to`, which are made when there are none. Fails with `ENOMEM`.
 fn tables_of<'a>(tables: &'a mut KVec<Entry>, to: &Attachment) -> Result<&'a Calls> {
     let same = |entry: &Entry| entry.recipient == to.recipient;
     if !tables.iter().any(same) {
@@ -126,7 +132,10 @@ fn tables_of<'a>(tables: &'a mut KVec<Entry>, to: &Attachment) -> Result<&'a Cal
 ///
 /// # Safety
 ///
-/// As for `Source::attach`; `event` is that of `call`, and not attached for this recipient.
+/// - The cookie is what `rtrace_reserve()` expects, and stays so until [`detach`] and, after that,
+///   [`events::synchronize`] have returned.
+/// - `event` is that of `call`, and not attached for this recipient.
+/// - [`forget`] is called only after every probe of the recipient has ended.
 pub(super) unsafe fn attach(event: &Event, call: Call, to: Attachment) -> Result {
     let mut tables = TABLES.lock();
     let (table, slot) = tables_of(&mut tables, &to)?.place(call).ok_or(EINVAL)?;
@@ -135,7 +144,8 @@ pub(super) unsafe fn attach(event: &Event, call: Call, to: Attachment) -> Result
     slot.store(to.cookie, Release);
     let used = table.used.load(Relaxed);
     if used == 0 {
-        // SAFETY: The probe of a system call expects a table, which stays until `forget`.
+        // SAFETY: The probe of a system call expects a table, and this one stays in its box until
+        // `forget`, which the caller calls after the probes.
         let attached = unsafe { events::attach(event, table.cookie()) };
         if attached.is_err() {
             // No probe has seen it.
@@ -147,7 +157,8 @@ pub(super) unsafe fn attach(event: &Event, call: Call, to: Attachment) -> Result
     Ok(())
 }
 
-/// Stops recording it. The probe may still use the cookie until [`events::synchronize`] returns.
+/// Stops recording `call`. The probe may still use the cookie until [`events::synchronize`]
+/// returns.
 ///
 /// # Safety
 ///
@@ -166,8 +177,8 @@ pub(super) unsafe fn detach(event: &Event, call: Call, to: Attachment) {
     let used = table.used.load(Relaxed).wrapping_sub(1);
     table.used.store(used, Relaxed);
     if used == 0 {
-        // SAFETY: Attached when the first event was; all events of a table have one probe and one
-        // tracepoint.
+        // SAFETY: The table was attached as the cookie when its first event was, and not detached
+        // since, as `used` was not 0; all events of a table have one probe and one tracepoint.
         unsafe { events::detach(event, table.cookie()) };
     }
 }
@@ -181,19 +192,21 @@ pub(super) fn set_user_bytes(recipient: Recipient, bytes: u64) {
     }
 }
 
-/// Frees the tables of an instance, no probe of which runs any more.
+/// Frees the tables of an instance. None of its probes runs any more.
 pub(super) fn forget(recipient: Recipient) {
     TABLES.lock().retain(|entry| entry.recipient != recipient);
 }
 
-/// What is call `nr` to be recorded as? See `shim/events.h`.
+/// Returns what call `nr` is recorded as; see `shim/events.h`. Any context.
 ///
 /// # Safety
 ///
-/// `cookie` is that of an attached probe of system calls.
+/// `cookie` is that of an attached probe of system calls, or of one that was detached and that
+/// [`events::synchronize`] still waits for.
 #[no_mangle]
 unsafe extern "C" fn rtrace_syscall(cookie: *mut c_void, nr: c_int) -> rt_syscall_want {
-    // SAFETY: The cookie of such a probe is a table, which goes after its probes (`forget`).
+    // SAFETY: The caller promises the cookie of such a probe: a table, which goes after its probes
+    // (`forget`).
     let table = unsafe { &*cookie.cast::<Table>() };
     let file = usize::try_from(nr)
         .ok()

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A source for KUnit tests: one event, `dummy:beat`, whose probe is called by the test. All that it needs
-//! is this file and its row in [`super::KINDS`].
+//! A source for KUnit tests: one event, `dummy:beat`, whose probe is called by the test. All that
+//! it needs is this file and its row in [`super::KINDS`].
 
 use super::{
+    probe,
     Kind,
     Load, //
 };
@@ -21,14 +22,7 @@ use crate::{
         Manner,
         Printer,
         Source, //
-    },
-    kapi::percpu,
-    probes::{
-        parts,
-        rtrace_commit,
-        rtrace_reserve, //
-    },
-    ring::packed::PackedSize, //
+    }, //
 };
 use core::ptr::null_mut;
 use kernel::{
@@ -107,23 +101,19 @@ impl Source for Dummy {
     }
 }
 
-/// The event: records `number` wherever it is enabled.
+/// Records `number` wherever the event is enabled: it is the event's probe.
 pub(crate) fn beat(number: u32) {
-    // SAFETY: The commit or the other branch enables it again.
-    unsafe { percpu::disable_preemption() };
     let cookie = COOKIE.load(Relaxed);
-    let reserved = match cookie.is_null() {
-        true => None,
-        // SAFETY: `detach` comes before the file goes, and the one test is the only caller of both;
-        // preemption is off.
-        false => parts(unsafe { rtrace_reserve(cookie, PackedSize::new(SIZE).word()) }),
+    if cookie.is_null() {
+        return;
+    }
+    let fill = |record: &mut [u8]| {
+        // The number follows the common fields, at the end of the record.
+        if let Some(place) = record.last_chunk_mut() {
+            *place = number.to_le_bytes();
+        }
     };
-    let Some((entry, token)) = reserved else {
-        // SAFETY: Disabled above.
-        return unsafe { percpu::enable_preemption() };
-    };
-    // SAFETY: The record has the number after its common fields, and is ours until the commit.
-    unsafe { entry.cast::<u32>().add(2).write(number) };
-    // SAFETY: As returned by the reservation; preemption was disabled above.
-    unsafe { rtrace_commit(cookie, entry.as_ptr(), token) };
+    // SAFETY: The cookie is that of an attached probe: `detach` comes before the file goes, and the
+    // one test is the only caller of both. `SIZE` has the common fields.
+    unsafe { probe::record(cookie, SIZE, fill) };
 }

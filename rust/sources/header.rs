@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The events of TRACE_EVENT() headers that were expanded into our own tables (`shim/events/`).
+//! The events of TRACE_EVENT() headers that were expanded into our own tables (`shim/events/`); one
+//! of the rows of [`super::KINDS`].
 //!
-//! Many a header describes events whose tracepoints are in a module. Their descriptors are in our tables
-//! all the time; the module brings the tracepoint, and takes it away.
+//! Many a header describes events whose tracepoints are in a module. Their descriptors are in our
+//! tables all the time; the module brings the tracepoint, and takes it away.
 
 use super::{
     absent_now,
@@ -26,40 +27,39 @@ use crate::{
         own_absent,
         own_descs,
         own_evals,
-        text,
-        tracepoints, //
+        tracepoints::{
+            self,
+            Tracepoint, //
+        },
+        Module, //
     },
     kapi::{
         c,
         kernel_btf::NoBtf, //
     }, //
 };
-use core::mem::MaybeUninit;
-use kernel::{
-    bindings,
-    prelude::*, //
-};
+use kernel::prelude::*;
 
 /// The kind of source.
 pub(super) struct Headers;
 
 impl Kind for Headers {
-    /// Runs while the module is being loaded: no probe reads a place of a private struct yet.
+    /// Offers them while the module is being loaded: no probe reads a place of a private struct
+    /// yet.
     fn offer(&self, load: &Load<'_>, offers: &mut Offers) -> Result {
         let descs = own_descs();
         let refused = layouts::check(load.btf)?;
         let tracepoints = tracepoints::find_all(descs)?;
         for absent in own_absent().iter().filter(|absent| absent.when.is_none()) {
-            // SAFETY: The tables hold valid strings, made by the macros of `shim/events/`.
-            let (system, name, why) =
-                unsafe { (text(absent.system), text(absent.name), text(absent.why)) };
-            refuse((system, name), &why);
+            refuse((absent.system(), absent.name()), &absent.why());
         }
         for (desc, &tracepoint) in descs.iter().zip(tracepoints.iter()) {
-            if tracepoint.is_null() {
-                // Its module is not there, or its subsystem is off: tracefs does not have it either.
+            let Some(tracepoint) = tracepoint else {
+                // Its module is not there, or its subsystem is off: tracefs does not have it
+                // either.
                 continue;
-            } else if let Some(why) = absent_now(desc) {
+            };
+            if let Some(why) = absent_now(desc) {
                 refuse(names(desc), &why);
             } else if let Some(refusal) = refused.iter().find(|r| r.concerns(desc)) {
                 refuse(names(desc), refusal);
@@ -70,55 +70,19 @@ impl Kind for Headers {
         Ok(())
     }
 
-    unsafe fn prepare(&self, coming: &mut Coming) -> Result {
-        // SAFETY: The module stays, says the caller.
-        coming.headers = unsafe { of_module(coming.module)? };
+    fn prepare(&self, coming: &mut Coming<'_>) -> Result {
+        coming.headers = of_module(coming.module)?;
         coming.wants_btf |= coming.headers.iter().any(OfModule::has_view);
         Ok(())
     }
 
-    unsafe fn add_of_module(&self, coming: &Coming, btf: Result<Btf<'_>, NoBtf>) -> Result {
-        // SAFETY: The module stays, says the caller, and the events are those that `prepare` found in it.
-        unsafe { add(&coming.headers, coming.module, btf) }
+    fn add_of_module(&self, coming: &Coming<'_>, btf: Result<Btf<'_>, NoBtf>) -> Result {
+        add(&coming.headers, coming.module, btf)
     }
 }
 
-/// What ftrace calls an event of a module, and its tracepoint.
-struct Known<'a> {
-    names: (&'a str, &'a str),
-    print_fmt: &'a str,
-    tracepoint: *mut bindings::tracepoint,
-}
-
-/// The events that ftrace has of a module, as the module has them.
-///
-/// # Safety
-///
-/// `module` stays loaded as long as the iterator and what it gave are used.
-unsafe fn known<'a>(module: *mut bindings::module) -> impl Iterator<Item = Known<'a>> {
-    let mut index = 0;
-    core::iter::from_fn(move || {
-        let mut event = MaybeUninit::<c::rt_module_event>::uninit();
-        // SAFETY: The caller's promise; the function checks the index.
-        if !unsafe { c::rt_module_event(module, index, event.as_mut_ptr()) } {
-            return None;
-        }
-        index = index.wrapping_add(1);
-        // SAFETY: It was filled in, as the answer was yes.
-        let event = unsafe { event.assume_init() };
-        // SAFETY: Strings of the module, which stays; terminated. ftrace has written what it wants to
-        // write into the last one.
-        let (system, name, print_fmt) =
-            unsafe { (text(event.system), text(event.name), text(event.print_fmt)) };
-        Some(Known {
-            names: (system, name),
-            print_fmt,
-            tracepoint: event.tracepoint,
-        })
-    })
-}
-
-/// Our descriptor of these names. The events of one header share the string of their system.
+/// Returns our descriptor of these names. The events of one header share the string of their
+/// system.
 fn find((system, name): (&str, &str)) -> Option<&'static c::rt_event_desc> {
     own_descs()
         .chunk_by(|a, b| a.system == b.system)
@@ -127,11 +91,14 @@ fn find((system, name): (&str, &str)) -> Option<&'static c::rt_event_desc> {
         .find(|desc| names(desc).1 == name)
 }
 
-/// Whether the constants that we know are the module's: they are in its print format. ftrace may not
-/// yet have replaced those that it replaces.
+/// Returns whether the constants that we know are the module's: they are in its print format.
+/// ftrace may not yet have replaced those that it replaces.
+///
+/// # Errors
+///
+/// `ENOMEM`.
 fn prints_as(desc: &c::rt_event_desc, print_fmt: &str) -> Result<bool> {
-    // SAFETY: The tables hold valid strings, made by the macros of `shim/events/`.
-    if format::prints_alike(unsafe { text(desc.print_fmt) }, print_fmt) {
+    if format::prints_alike(desc.print_fmt(), print_fmt) {
         return Ok(true);
     }
     let text = groups::format_of(0, desc, own_evals())?;
@@ -140,34 +107,33 @@ fn prints_as(desc: &c::rt_event_desc, print_fmt: &str) -> Result<bool> {
 }
 
 /// An event of a module, and its tracepoint.
-pub(super) struct OfModule {
+pub(super) struct OfModule<'a> {
     desc: &'static c::rt_event_desc,
-    tracepoint: *mut bindings::tracepoint,
+    tracepoint: Option<Tracepoint<'a>>,
 }
 
-impl OfModule {
-    /// Whether BTF must tell where something is.
+impl OfModule<'_> {
+    /// Returns whether BTF must tell where something is.
     pub(super) fn has_view(&self) -> bool {
         layouts::has_view(self.desc)
     }
 }
 
-/// The events that a module brings and that we know, in the order in which ftrace lists them.
+/// Returns the events that a module brings and that we know, in the order in which ftrace lists
+/// them.
 ///
-/// Only those of one that was built with the kernel: the prototypes of another module's tracepoints,
-/// which the names do not tell, need not be those of the headers that we know.
+/// Only those of one that was built with the kernel: the prototypes of another module's
+/// tracepoints, which the names do not tell, need not be those of the headers that we know.
 ///
-/// # Safety
+/// # Errors
 ///
-/// `module` stays during the call.
-unsafe fn of_module(module: *mut bindings::module) -> Result<KVec<OfModule>> {
+/// `ENOMEM`.
+fn of_module(module: Module<'_>) -> Result<KVec<OfModule<'_>>> {
     let mut found = KVec::new();
-    // SAFETY: By the contract.
-    if unsafe { c::rt_module_is_foreign(module) } {
+    if module.is_foreign() {
         return Ok(found);
     }
-    // SAFETY: By the contract.
-    for event in unsafe { known(module) } {
+    for event in module.events() {
         let Some(desc) = find(event.names) else {
             continue;
         };
@@ -180,26 +146,23 @@ unsafe fn of_module(module: *mut bindings::module) -> Result<KVec<OfModule>> {
             found.push(OfModule { desc, tracepoint }, GFP_KERNEL)?;
         }
     }
-    // ftrace puts each new one in front of the others.
+    // ftrace puts each new one before the others.
     found.reverse();
     Ok(found)
 }
 
-/// Adds them, but for those whose structs `btf` does not know. The caller holds
-/// [`GROUPS`](super::GROUPS).
+/// Adds `events` of `module`, but for those whose structs `btf` does not know. The caller holds
+/// [`GROUPS`](crate::events::GROUPS).
 ///
-/// # Safety
+/// # Errors
 ///
-/// They are of `module`, which stays during the call.
-unsafe fn add(
-    events: &[OfModule],
-    module: *mut bindings::module,
-    btf: Result<Btf<'_>, NoBtf>,
-) -> Result {
+/// Those of [`groups::add`].
+fn add(events: &[OfModule<'_>], module: Module<'_>, btf: Result<Btf<'_>, NoBtf>) -> Result {
     for event in events {
         if event.has_view() {
-            // SAFETY: Nobody attaches a probe while the caller holds the lock, and what was attached
-            // when the module was there before was waited for.
+            // SAFETY: No probe reads these places: none is attached while the caller holds the
+            // lock, and those that were attached when the module was there before were waited for
+            // (`unregister`).
             if let Err(why) = unsafe { layouts::check_of_module(event.desc, btf)? } {
                 refuse(names(event.desc), &why);
                 continue;

@@ -4,6 +4,7 @@
 //!
 //! Fills in the places that `shim/events/include/rt_view.h` left open, from the BTF of the running
 //! kernel or of a module, and says which probes must not be used because a place is not known.
+//! Called by `header`.
 
 use crate::{
     event::btf::{
@@ -11,10 +12,7 @@ use crate::{
         Question,
         Shape, //
     },
-    events::{
-        own_layouts,
-        text, //
-    },
+    events::own_layouts,
     kapi::{
         c,
         kernel_btf::{
@@ -29,13 +27,14 @@ use kernel::{
     prelude::*, //
 };
 
-/// Why a probe must not be used.
+/// The reason why a probe must not be used.
 pub(super) struct Refusal {
     layout: &'static c::rt_layout,
     why: &'static str,
 }
 
 impl Refusal {
+    /// Returns whether the probe is that of `desc`.
     pub(super) fn concerns(&self, desc: &c::rt_event_desc) -> bool {
         ptr::eq(self.layout.probe, desc.probe.cast_const())
     }
@@ -48,14 +47,18 @@ impl fmt::Display for Refusal {
     }
 }
 
+/// Returns the names of the type and of its member.
 fn names(layout: &'static c::rt_layout) -> (&'static str, &'static str) {
-    // SAFETY: The tables hold valid strings, made by the macros of `shim/events/`.
-    unsafe { (text(layout.type_), text(layout.member)) }
+    (layout.type_(), layout.member())
 }
 
-/// Fills in all places, as the kernel's BTF tells them, and returns those that could not be.
+/// Fills in all places, as the kernel's BTF tells them, and returns those that it does not tell.
 ///
-/// Runs while the module is being loaded: no probe reads a place yet.
+/// Called while the module is being loaded: no probe reads a place yet.
+///
+/// # Errors
+///
+/// `ENOMEM`.
 pub(super) fn check(kernel: Result<&KernelBtf, NoBtf>) -> Result<KVec<Refusal>> {
     let layouts = own_layouts();
     let mut questions = KVec::with_capacity(layouts.len(), GFP_KERNEL)?;
@@ -71,7 +74,7 @@ pub(super) fn check(kernel: Result<&KernelBtf, NoBtf>) -> Result<KVec<Refusal>> 
     for (layout, question) in layouts.iter().zip(questions.iter()) {
         let why = match (problem, question.place) {
             (None, Ok(place)) => {
-                // SAFETY: Points to a static of the expanded header, which nobody else uses now,
+                // SAFETY: The place is a static of the expanded header, which no probe reads now
                 // and which is still writable, as the module's init has not returned.
                 unsafe { layout.offset.write(place) };
                 continue;
@@ -84,11 +87,12 @@ pub(super) fn check(kernel: Result<&KernelBtf, NoBtf>) -> Result<KVec<Refusal>> 
     Ok(refused)
 }
 
-/// Whether the probe of an event of a module reads a private struct.
+/// Returns whether the probe of an event of a module reads a private struct.
 pub(super) fn has_view(desc: &c::rt_event_desc) -> bool {
     needs(desc).next().is_some()
 }
 
+/// Returns the members that the probe of an event reads.
 fn needs(desc: &c::rt_event_desc) -> impl Iterator<Item = &'static c::rt_layout> + '_ {
     own_layouts()
         .iter()
@@ -96,6 +100,11 @@ fn needs(desc: &c::rt_event_desc) -> impl Iterator<Item = &'static c::rt_layout>
 }
 
 /// Fills in the places of one event whose module is being loaded, as the module's BTF tells them.
+/// The inner result says whether all of them are known.
+///
+/// # Errors
+///
+/// `ENOMEM`.
 ///
 /// # Safety
 ///
@@ -116,8 +125,8 @@ pub(super) unsafe fn check_of_module(
         let why = match (problem, question.place) {
             _ if layout.of_module == 0 => "it was looked for in the kernel",
             (None, Ok(place)) => {
-                // SAFETY: A static of the expanded header, which stays writable; by the contract
-                // nobody reads it now.
+                // SAFETY: The place is a static of the expanded header, which stays writable; the
+                // caller promises that no probe reads it now.
                 unsafe { layout.offset.write(place) };
                 continue;
             }
@@ -129,11 +138,13 @@ pub(super) unsafe fn check_of_module(
     Ok(Ok(()))
 }
 
+/// Returns the question to BTF about a member.
 fn question(layout: &'static c::rt_layout) -> Question<'static> {
     let (ty, member) = names(layout);
     Question::new(ty, member, shape(layout))
 }
 
+/// Returns the shape that the member must have.
 fn shape(layout: &c::rt_layout) -> Shape {
     match u32::from(layout.kind) {
         c::rt_member_kind_RT_MEMBER_PTR => Shape::Ptr,

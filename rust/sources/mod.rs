@@ -2,9 +2,9 @@
 
 //! The sources of events: what there is at load, and what comes and goes with the kernel's modules.
 //!
-//! A kind of source is a file of this folder and a row of [`KINDS`]. It makes events of the registry, each
-//! with a [`Source`](crate::events::Source) that puts its probe on. The rows are asked in their order: a
-//! row sees the events of those before it.
+//! A kind of source is a file of this folder and a row of [`KINDS`]. It makes events of the
+//! registry, each with a [`Source`](crate::events::Source) that puts its probe on. The rows are
+//! asked in their order: a row sees the events of those before it.
 
 mod call_table;
 #[cfg(CONFIG_KUNIT = "y")]
@@ -13,6 +13,7 @@ mod header;
 mod layouts;
 mod modules;
 mod offers;
+mod probe;
 mod raw;
 mod raw_desc;
 mod raw_probes;
@@ -34,7 +35,7 @@ use crate::{
     events::{
         names,
         own_absent,
-        text,
+        Module,
         Recipient, //
     },
     kapi::{
@@ -46,24 +47,23 @@ use crate::{
     }, //
 };
 use kernel::{
-    bindings,
     fmt,
     prelude::*, //
 };
 
-/// What the kinds are told at load.
+/// What the kinds learn at load.
 struct Load<'a> {
     raw: RawWish,
     btf: Result<&'a KernelBtf, NoBtf>,
 }
 
-/// A module of the kernel that is being loaded, as [`Kind::prepare`] sees it: what it brings is collected
-/// before [`GROUPS`](crate::events::GROUPS) is locked.
-struct Coming {
+/// A module of the kernel that is being loaded, as [`Kind::prepare`] sees it: what it brings is
+/// collected before [`GROUPS`](crate::events::GROUPS) is locked.
+struct Coming<'a> {
     raw: RawWish,
-    module: *mut bindings::module,
+    module: Module<'a>,
     /// Its events that are known by a header.
-    headers: KVec<header::OfModule>,
+    headers: KVec<header::OfModule<'a>>,
     wants_btf: bool,
 }
 
@@ -80,7 +80,7 @@ trait Kind: Sync {
         Ok(())
     }
 
-    /// Adds its events that come after those. No others are added meanwhile.
+    /// Adds its events that come after those that were offered. No others are added meanwhile.
     ///
     /// # Errors
     ///
@@ -94,11 +94,7 @@ trait Kind: Sync {
     /// # Errors
     ///
     /// `ENOMEM`.
-    ///
-    /// # Safety
-    ///
-    /// The module stays during the call.
-    unsafe fn prepare(&self, _coming: &mut Coming) -> Result {
+    fn prepare(&self, _coming: &mut Coming<'_>) -> Result {
         Ok(())
     }
 
@@ -107,11 +103,7 @@ trait Kind: Sync {
     /// # Errors
     ///
     /// `ENOMEM`, and `ENOSPC` when there are too many events.
-    ///
-    /// # Safety
-    ///
-    /// The module stays during the call.
-    unsafe fn add_of_module(&self, _coming: &Coming, _btf: Result<Btf<'_>, NoBtf>) -> Result {
+    fn add_of_module(&self, _coming: &Coming<'_>, _btf: Result<Btf<'_>, NoBtf>) -> Result {
         Ok(())
     }
 
@@ -122,7 +114,7 @@ trait Kind: Sync {
     ///
     /// # Safety
     ///
-    /// No event is left.
+    /// No event is left, and none is made from here on.
     unsafe fn exit(&self) {}
 }
 
@@ -137,19 +129,21 @@ static KINDS: &[&dyn Kind] = &[
 
 /// Adds the events that this kernel allows.
 ///
-/// What cannot be recorded exactly as ftrace would is left out, and the kernel log says so. `raw` says
-/// which raw events there are besides, `btf` is the kernel's.
+/// What cannot be recorded exactly as ftrace would is left out, and the kernel log says so. `raw`
+/// says which raw events there are besides, `btf` is the kernel's.
 ///
 /// # Errors
 ///
-/// `ENOMEM`.
+/// `ENOMEM`, and `ENOSPC` when there are too many events.
 ///
 /// # Safety
 ///
-/// Called once, after `events::init`; [`exit`] is called before the module goes away, also when this fails.
+/// Called once, after `events::init`; [`exit`] is called before the module goes away, also when
+/// this fails.
 pub(crate) unsafe fn init(raw: RawWish, btf: Result<&KernelBtf, NoBtf>) -> Result {
     let load = Load { raw, btf };
-    // SAFETY: The caller promises that this is the first call, and the only one.
+    // SAFETY: The caller promises that this is called once, and nothing of the table was used
+    // before.
     unsafe { call_table::init() };
     let mut offers = Offers::new();
     for kind in KINDS {
@@ -163,10 +157,10 @@ pub(crate) unsafe fn init(raw: RawWish, btf: Result<&KernelBtf, NoBtf>) -> Resul
 ///
 /// # Safety
 ///
-/// `events::exit` has freed them all.
+/// `events::exit` has freed them all, and none is made from here on.
 pub(crate) unsafe fn exit() {
     for kind in KINDS {
-        // SAFETY: No event is left, says the caller.
+        // SAFETY: The caller promises that no event is left, and that none is made from here on.
         unsafe { kind.exit() };
     }
 }
@@ -176,7 +170,7 @@ pub(crate) fn forget(recipient: Recipient) {
     KINDS.iter().for_each(|kind| kind.forget(recipient));
 }
 
-/// Tells that an event is left out.
+/// Tells the kernel log that an event is left out.
 fn refuse((system, name): (&str, &str), why: &dyn fmt::Display) {
     pr_info!("{system}:{name} is not offered: {why}\n");
 }
@@ -184,11 +178,10 @@ fn refuse((system, name): (&str, &str), why: &dyn fmt::Display) {
 /// Returns why this event must be left out on the running kernel, if it must.
 fn absent_now(desc: &c::rt_event_desc) -> Option<&'static str> {
     own_absent().iter().find_map(|absent| {
-        // SAFETY: The tables hold valid strings, made by the macros of `shim/events/`.
-        let (system, name, why) =
-            unsafe { (text(absent.system), text(absent.name), text(absent.why)) };
-        // SAFETY: These functions only look around.
-        let holds = (system, name) == names(desc) && unsafe { (absent.when?)() };
-        holds.then_some(why)
+        let when = absent.when?;
+        // SAFETY: A function of `shim/events/` that takes nothing and only looks at the running
+        // kernel.
+        let holds = (absent.system(), absent.name()) == names(desc) && unsafe { when() };
+        holds.then_some(absent.why())
     })
 }

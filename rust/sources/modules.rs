@@ -2,9 +2,9 @@
 
 //! Events that come and go with the kernel's modules.
 //!
-//! The kernel calls [`notify`] for each module with tracepoints, before the module's init runs and after
-//! its exit, with its list of modules locked. Inside, [`GROUPS`] and what forgetting needs are locked;
-//! nobody takes the list's lock with one of these held.
+//! The kernel calls [`notify`] for each module with tracepoints, before the module's init runs and
+//! after its exit, with its list of modules locked. Inside, [`GROUPS`] and what forgetting needs
+//! are locked; no code takes the list's lock with one of these held.
 
 use super::{
     Coming,
@@ -18,7 +18,7 @@ use crate::{
             self,
             of_module, //
         },
-        text,
+        Module,
         GROUPS, //
     },
     kapi::kernel_btf::{
@@ -46,10 +46,10 @@ use kernel::{
 
 /// Offers the events of a module that is being loaded.
 ///
-/// # Safety
+/// # Errors
 ///
-/// `module` stays during the call.
-unsafe fn coming(raw: RawWish, module: *mut bindings::module) -> Result {
+/// `ENOMEM`, and `ENOSPC` when there are too many events.
+fn coming(raw: RawWish, module: Module<'_>) -> Result {
     let mut coming = Coming {
         raw,
         module,
@@ -57,26 +57,22 @@ unsafe fn coming(raw: RawWish, module: *mut bindings::module) -> Result {
         wants_btf: false,
     };
     for kind in KINDS {
-        // SAFETY: The module stays, says the caller.
-        unsafe { kind.prepare(&mut coming)? };
+        kind.prepare(&mut coming)?;
     }
-    // SAFETY: The module stays, says the caller; its name is terminated.
-    let name = unsafe { text((*module).name.as_ptr()) };
     let btf = match coming.wants_btf {
-        true => ModuleBtf::read(name)?,
+        true => ModuleBtf::read(module.name())?,
         false => Err(NoBtf::Hidden),
     };
     let _groups = GROUPS.lock();
-    // Those that were made before the memory was short are offered.
+    // The events that were made before memory ran short are offered.
     with_btf(&btf, |btf| {
         KINDS
             .iter()
-            // SAFETY: The module stays, says the caller.
-            .try_for_each(|kind| unsafe { kind.add_of_module(&coming, btf) })
+            .try_for_each(|kind| kind.add_of_module(&coming, btf))
     })
 }
 
-/// Calls `f` with the BTF of a module, or with the reason that there is none.
+/// Calls `f` with the BTF of a module, or with the reason why there is none. Fails as `f` does.
 fn with_btf(
     btf: &Result<ModuleBtf, NoBtf>,
     f: impl FnOnce(Result<Btf<'_>, NoBtf>) -> Result,
@@ -87,7 +83,8 @@ fn with_btf(
     }
 }
 
-/// What the kernel calls for every module with tracepoints.
+/// Adds or takes away the events of a module: the kernel calls it for every module with
+/// tracepoints.
 ///
 /// # Safety
 ///
@@ -97,12 +94,13 @@ unsafe extern "C" fn notify(
     state: c_ulong,
     data: *mut c_void,
 ) -> c_int {
-    // SAFETY: By the contract.
+    // SAFETY: The caller promises a `struct tp_module`.
     let module = unsafe { (*data.cast::<bindings::tp_module>()).mod_ };
     if state == bindings::module_state_MODULE_STATE_COMING as c_ulong {
-        // SAFETY: By the contract.
-        let result = unsafe { coming(WATCH.wish(), module) };
-        if let Err(error) = result {
+        // SAFETY: The caller promises that the module stays during the call, and it is used no
+        // longer.
+        let module = unsafe { Module::new(module) };
+        if let Some(Err(error)) = module.map(|module| coming(WATCH.wish(), module)) {
             pr_warn!("events of a module are missing: {error:?}\n");
         }
     } else if state == bindings::module_state_MODULE_STATE_GOING as c_ulong
@@ -113,14 +111,14 @@ unsafe extern "C" fn notify(
     bindings::NOTIFY_OK as c_int
 }
 
-/// What the kernel knows of us.
+/// The notifier that the kernel knows, and what it needs.
 struct Watch {
     block: UnsafeCell<bindings::notifier_block>,
     /// [`RawWish`] as a number.
     wish: Atomic<u32>,
 }
 
-// SAFETY: The kernel changes the block under its own lock, and nobody else does.
+// SAFETY: Only the kernel changes the block, and does so under its own lock.
 unsafe impl Sync for Watch {}
 
 static WATCH: Watch = Watch {
@@ -133,19 +131,24 @@ static WATCH: Watch = Watch {
 };
 
 impl Watch {
+    /// Returns which raw events there are.
     fn wish(&self) -> RawWish {
         RawWish::from_number(self.wish.load(Relaxed) as u8)
     }
 }
 
-/// Modules are watched while this exists.
+/// A watch over the kernel's modules, which lasts as long as this.
 pub(crate) struct ModuleWatch(());
 
 impl ModuleWatch {
-    /// Begins, also with the modules that are there. Called once.
+    /// Begins to watch, with the modules that are there, too. Called once.
+    ///
+    /// # Errors
+    ///
+    /// What `register_tracepoint_module_notifier()` returns.
     pub(crate) fn new(wish: RawWish) -> Result<Self> {
         WATCH.wish.store(wish as u32, Relaxed);
-        // SAFETY: The block is a static, and not registered.
+        // SAFETY: The block is a static, so that it stays, and not registered: this is called once.
         to_result(unsafe { bindings::register_tracepoint_module_notifier(WATCH.block.get()) })?;
         Ok(Self(()))
     }
@@ -153,7 +156,8 @@ impl ModuleWatch {
 
 impl Drop for ModuleWatch {
     fn drop(&mut self) {
-        // SAFETY: Registered by `new`. Takes away the events of all modules.
+        // The kernel calls `notify` for all modules as if they went, which takes their events away.
+        // SAFETY: `new` registered the block, and this is the one that it returned.
         unsafe { bindings::unregister_tracepoint_module_notifier(WATCH.block.get()) };
     }
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tracepoints without a usable header as events.
+//! Tracepoints without a usable header as events; one of the rows of [`super::KINDS`].
 //!
-//! Its arguments are those of the function `__probestub_NAME`, which every tracepoint has and whose
-//! parameters BTF names. From them a descriptor is made at load; the event is `raw:NAME`. Descriptor
-//! and event live together until rtrace is unloaded.
+//! The arguments of a tracepoint are those of the function `__probestub_NAME`, which every
+//! tracepoint has and whose parameters BTF names. From them a descriptor is made at load; the event
+//! is `raw:NAME`. Descriptor and event live together until rtrace is unloaded.
 
 use super::{
     raw_desc::RawDesc,
@@ -33,22 +33,22 @@ use crate::{
         },
         next_id,
         publish,
-        text,
-        tracepoints,
+        tracepoints::{
+            self,
+            Tracepoint, //
+        },
         used,
-        Event, //
+        Event,
+        Module, //
     },
     kapi::kernel_btf::NoBtf, //
 };
-use kernel::{
-    bindings,
-    prelude::*, //
-};
+use kernel::prelude::*;
 
 /// The function whose parameters are those of a tracepoint's probes.
 const STUB: &str = "__probestub_";
 
-/// For which tracepoints there are raw events.
+/// The tracepoints that have raw events.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RawWish {
     None,
@@ -58,7 +58,7 @@ pub(crate) enum RawWish {
 }
 
 impl RawWish {
-    /// From the number that a user gave to the module.
+    /// Returns the wish of the number that a user gave to the module.
     pub(crate) fn from_number(number: u8) -> Self {
         match number {
             0 => Self::None,
@@ -72,29 +72,31 @@ impl RawWish {
     }
 }
 
-/// A tracepoint that shall have a raw event.
+/// A tracepoint that a raw event is wanted for.
 struct Wanted<'a> {
     name: &'a str,
-    tracepoint: *mut bindings::tracepoint,
+    tracepoint: Tracepoint<'a>,
     prototype: Option<Prototype>,
 }
 
-impl Wanted<'_> {
-    fn new(tracepoint: *mut bindings::tracepoint) -> Self {
+impl<'a> Wanted<'a> {
+    /// Returns one whose prototype is not known yet.
+    fn new(tracepoint: Tracepoint<'a>) -> Self {
         Self {
-            // SAFETY: The callers pass live tracepoints, whose name is a constant.
-            name: unsafe { text((*tracepoint).name) },
+            name: tracepoint.name(),
             tracepoint,
             prototype: None,
         }
     }
 
+    /// Tells the kernel log that there is no such event.
     fn refuse(&self, why: &str) {
         pr_info!("raw:{} is not offered: {why}\n", self.name);
     }
 }
 
-/// Finds the prototypes of all `wanted` in one pass.
+/// Finds the prototypes of all `wanted` in one pass. Fails with `ENOMEM`; the inner result says why
+/// BTF cannot be read.
 fn find_prototypes(btf: &Btf<'_>, wanted: &mut [Wanted<'_>]) -> Result<Result<(), Unfit>> {
     let mut order = KVec::with_capacity(wanted.len(), GFP_KERNEL)?;
     for (index, tracepoint) in wanted.iter().enumerate() {
@@ -115,11 +117,16 @@ fn find_prototypes(btf: &Btf<'_>, wanted: &mut [Wanted<'_>]) -> Result<Result<()
     Ok(found.map_err(Unfit::Btf))
 }
 
-/// Makes the descriptors of all `wanted` and hands them to `add`. What has none is told.
-fn describe(
+/// Makes the descriptors of all `wanted` and hands them to `add`. Tells the kernel log which have
+/// none.
+///
+/// # Errors
+///
+/// `ENOMEM`, and those of `add`.
+fn describe<'a>(
     btf: Btf<'_>,
-    wanted: &mut [Wanted<'_>],
-    mut add: impl FnMut(KBox<RawDesc>, *mut bindings::tracepoint) -> Result,
+    wanted: &mut [Wanted<'a>],
+    mut add: impl FnMut(KBox<RawDesc>, Tracepoint<'a>) -> Result,
 ) -> Result {
     if let Err(why) = find_prototypes(&btf, wanted)? {
         wanted.iter().for_each(|wanted| wanted.refuse(why.as_str()));
@@ -138,7 +145,7 @@ fn describe(
     Ok(())
 }
 
-/// Says why there is none at all.
+/// Tells the kernel log why there is none at all.
 fn refuse_all(of: &str, why: &str) {
     pr_info!("raw events of {of} are not offered: {why}\n");
 }
@@ -159,7 +166,9 @@ impl Kind for RawTracepoints {
                 return Ok(());
             }
         };
-        let has_other = |tracepoint| used().any(|event| event.tracepoint() == tracepoint);
+        let has_other = |tracepoint: Tracepoint<'_>| {
+            used().any(|event| event.tracepoint() == tracepoint.as_ptr())
+        };
         let mut wanted = KVec::new();
         for tracepoint in tracepoints::all()? {
             if load.raw == RawWish::All || !has_other(tracepoint) {
@@ -172,26 +181,22 @@ impl Kind for RawTracepoints {
         })
     }
 
-    unsafe fn prepare(&self, coming: &mut Coming) -> Result {
+    fn prepare(&self, coming: &mut Coming<'_>) -> Result {
         coming.wants_btf |= match coming.raw {
             RawWish::None => false,
-            RawWish::Rest => {
-                // SAFETY: The module stays, says the caller.
-                let all = unsafe { tracepoints::of_module(coming.module) };
-                all.count() > coming.headers.len()
-            }
+            RawWish::Rest => coming.module.tracepoints().count() > coming.headers.len(),
             RawWish::All => true,
         };
         Ok(())
     }
 
-    unsafe fn add_of_module(&self, coming: &Coming, btf: Result<Btf<'_>, NoBtf>) -> Result {
+    fn add_of_module(&self, coming: &Coming<'_>, btf: Result<Btf<'_>, NoBtf>) -> Result {
         let (raw, module) = (coming.raw, coming.module);
-        let has_other =
-            |tracepoint| of_module(module).any(|event| event.tracepoint() == tracepoint);
+        let has_other = |tracepoint: Tracepoint<'_>| {
+            of_module(module.as_ptr()).any(|event| event.tracepoint() == tracepoint.as_ptr())
+        };
         let mut wanted = KVec::new();
-        // SAFETY: The module stays, says the caller.
-        for tracepoint in unsafe { tracepoints::of_module(module) } {
+        for tracepoint in module.tracepoints() {
             if raw == RawWish::All || raw == RawWish::Rest && !has_other(tracepoint) {
                 wanted.push(Wanted::new(tracepoint), GFP_KERNEL)?;
             }
@@ -202,20 +207,20 @@ impl Kind for RawTracepoints {
                 add_one_of_module(desc, tracepoint, module)
             }),
             Err(why) => {
-                // SAFETY: The module stays, says the caller; its name is terminated.
-                refuse_all(unsafe { text((*module).name.as_ptr()) }, why.as_str());
+                refuse_all(module.name(), why.as_str());
                 Ok(())
             }
         }
     }
 }
 
-/// Adds an event of a module. The caller holds [`GROUPS`](crate::events::GROUPS).
-fn add_one_of_module(
-    raw: KBox<RawDesc>,
-    tracepoint: *mut bindings::tracepoint,
-    owner: *mut bindings::module,
-) -> Result {
+/// Adds an event of a module, unless there is one of this name. The caller holds
+/// [`GROUPS`](crate::events::GROUPS).
+///
+/// # Errors
+///
+/// `ENOMEM`, and `ENOSPC` when there are too many events.
+fn add_one_of_module(raw: KBox<RawDesc>, tracepoint: Tracepoint<'_>, owner: Module<'_>) -> Result {
     if by_name("raw", raw.name()).is_some() {
         return Ok(());
     }
@@ -228,7 +233,7 @@ fn add_one_of_module(
     let id = next_id()?;
     let format = format_of(id, raw.desc(), &[])?;
     let mut event = Event::of_descriptor(id, raw, tracepoint)?;
-    event.set_owner(owner, Some(format))?;
+    event.set_owner(owner, format)?;
     publish(event)?;
     Ok(())
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The descriptor of a raw event, made at load from the arguments of its tracepoint, and the source that
-//! it is.
+//! The descriptor of a raw event, made from the arguments of its tracepoint, and the source of that
+//! event, which it is as well. Made by `raw` at load, or when a module comes; read by `raw_probes`.
 
 use super::raw_probes;
 use crate::{
@@ -10,14 +10,7 @@ use crate::{
         Kind,
         MOST_ARGS, //
     },
-    events::{
-        attach,
-        detach,
-        text,
-        Attachment,
-        Event,
-        Source, //
-    },
+    events::Source,
     kapi::c, //
 };
 use core::{
@@ -46,15 +39,15 @@ pub(super) struct RawDesc {
     _texts: KVec<u8>,
 }
 
-// SAFETY: Nothing changes after it was made, and what it points to is its own.
+// SAFETY: What it points to is its own (invariant) or a constant, and belongs to no thread.
 unsafe impl Send for RawDesc {}
-// SAFETY: Nothing changes after it was made, so that many may read it.
+// SAFETY: Nothing changes after it was made (invariant), so that many threads may read it.
 unsafe impl Sync for RawDesc {}
 
 /// Bytes of the strings of most events.
 const USUAL_TEXTS: usize = 256;
 
-/// Strings of C, one behind the other.
+/// Strings of C, one after the other.
 struct Texts(KVec<u8>);
 
 impl Write for Texts {
@@ -66,7 +59,7 @@ impl Write for Texts {
 }
 
 impl Texts {
-    /// Adds what `write` writes; returns where it begins.
+    /// Adds what `write` writes, and returns where it begins. Fails with `ENOMEM`.
     fn add(&mut self, write: impl FnOnce(&mut Self) -> fmt::Result) -> Result<usize> {
         let at = self.0.len();
         write(self).map_err(|_| ENOMEM)?;
@@ -74,6 +67,7 @@ impl Texts {
         Ok(at)
     }
 
+    /// Returns the string that begins at `at`.
     fn at(texts: &KVec<u8>, at: usize) -> *const c_char {
         texts
             .get(at..)
@@ -82,11 +76,11 @@ impl Texts {
 }
 
 impl RawDesc {
-    /// Returns that of the tracepoint `name` with these arguments.
+    /// Returns the descriptor of the tracepoint `name` with these arguments.
     ///
     /// # Errors
     ///
-    /// `ENOMEM`.
+    /// `ENOMEM`, and `EINVAL` when no probe takes as many arguments.
     pub(super) fn new(name: &str, args: &Args<'_>) -> Result<KBox<Self>> {
         let mut texts = Texts(KVec::with_capacity(USUAL_TEXTS, GFP_KERNEL)?);
         let mut places = [(0, 0); MOST_ARGS];
@@ -114,8 +108,17 @@ impl RawDesc {
                 GFP_KERNEL,
             )?;
         }
-        // SAFETY: Null pointers and numbers.
-        list.push(unsafe { core::mem::zeroed() }, GFP_KERNEL)?;
+        list.push(
+            c::rt_raw_arg {
+                type_: ptr::null(),
+                name: ptr::null(),
+                offset: 0,
+                size: 0,
+                kind: 0,
+                unused: 0,
+            },
+            GFP_KERNEL,
+        )?;
         let probe = raw_probes::of_arity(args.iter().count()).ok_or(EINVAL)?;
         let name = Texts::at(&texts, name);
         // INVARIANT: The strings and the list are terminated, and move into the same box.
@@ -160,11 +163,11 @@ impl RawDesc {
 
     /// Returns the event's name.
     pub(super) fn name(&self) -> &str {
-        // SAFETY: In the texts, terminated (invariant).
-        unsafe { text(self.desc.name) }
+        self.desc.name()
     }
 }
 
+/// Returns `kind` as C knows it.
 fn kind(kind: Kind) -> u8 {
     let number = match kind {
         Kind::Signed => c::rt_raw_kind_RT_RAW_SIGNED,
@@ -176,16 +179,6 @@ fn kind(kind: Kind) -> u8 {
 }
 
 impl Source for RawDesc {
-    unsafe fn attach(&self, event: &Event, to: Attachment) -> Result {
-        // SAFETY: The probe hands its cookie to `rtrace_reserve()`, as this contract wants it.
-        unsafe { attach(event, to.cookie) }
-    }
-
-    unsafe fn detach(&self, event: &Event, to: Attachment) {
-        // SAFETY: `attach` of this source got the same cookie.
-        unsafe { detach(event, to.cookie) };
-    }
-
     fn probe_data(&self) -> *const c_void {
         ptr::from_ref(self).cast()
     }

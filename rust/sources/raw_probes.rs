@@ -2,64 +2,50 @@
 
 //! The probes of raw events.
 //!
-//! A tracepoint calls its probes with a cookie and its arguments. Each argument of a raw event takes
-//! one register or one place on the stack (`event::btf::functions`), so a function of as many 64-bit
-//! numbers is called as the real prototype would be. What is above an argument's own bytes is garbage
-//! and is not recorded. A kernel that compares prototypes at such calls (CONFIG_CFI) offers no raw
-//! events.
+//! A tracepoint calls its probes with a cookie and its arguments. Each argument of a raw event
+//! takes one register or one place on the stack (`event::btf::functions`), so a function of as many
+//! 64-bit numbers is called as the real prototype would be. The bytes above an argument's own are
+//! garbage and are not recorded. A kernel that compares prototypes at such calls (CONFIG_CFI)
+//! offers no raw events.
 //!
-//! Like the other probes: any context, NMI included; preemption is off from the reservation to the
-//! commit, and `rtrace_reserve` and `rtrace_commit` do the rest.
+//! Called by tracepoints, in any context, NMI included.
 
-use super::raw_desc::RawDesc;
-use crate::{
-    kapi::{
-        c::rt_raw_arg,
-        percpu, //
-    },
-    probes::{
-        parts,
-        rtrace_commit,
-        rtrace_reserve,
-        EventFile, //
-    },
-    ring::packed::PackedSize, //
+use super::{
+    probe,
+    raw_desc::RawDesc, //
 };
-use core::slice;
+use crate::{
+    kapi::c::rt_raw_arg,
+    probes::EventFile, //
+};
 use kernel::prelude::*;
 
 /// Records one event.
 ///
 /// # Safety
 ///
-/// `cookie` is that of an attached probe of a raw event.
+/// `cookie` is that of an attached probe of a raw event, or of one that was detached and that
+/// `events::synchronize` still waits for.
 #[inline(always)]
 unsafe fn record(cookie: *mut c_void, values: &[u64]) {
-    // SAFETY: The cookie of a probe is an event's file, and `Instance::disable` waits for probes before the
-    // file goes.
+    // SAFETY: The cookie of a probe is an event's file, and `Instance::disable` waits for probes
+    // before the file goes.
     let file = unsafe { &*cookie.cast::<EventFile>() };
-    // SAFETY: What the file of a raw event got from its source is the descriptor, which lives as long as
-    // the event.
+    // SAFETY: What the file of a raw event got from its source is the descriptor, which lives as
+    // long as the event.
     let desc = unsafe { &*file.probe_data().cast::<RawDesc>() };
     let (args, size) = (desc.args(), desc.record_size());
-    // SAFETY: Undone below, or by the commit.
-    unsafe { percpu::disable_preemption() };
-    // SAFETY: The caller's cookie, preemption is off.
-    let reserved = unsafe { rtrace_reserve(cookie, PackedSize::new(size).word()) };
-    let Some((entry, token)) = parts(reserved) else {
-        // SAFETY: Disabled above.
-        return unsafe { percpu::enable_preemption() };
+    let fill = |record: &mut [u8]| {
+        for (arg, value) in args.iter().zip(values) {
+            put(record, arg, *value);
+        }
     };
-    // SAFETY: The record is that long, and ours until the commit.
-    let record = unsafe { slice::from_raw_parts_mut(entry.cast::<u8>().as_ptr(), size) };
-    for (arg, value) in args.iter().zip(values) {
-        put(record, arg, *value);
-    }
-    // SAFETY: As returned by the reservation; preemption was disabled above.
-    unsafe { rtrace_commit(cookie, entry.as_ptr(), token) };
+    // SAFETY: The caller promises the cookie; the size of a raw event has the common fields
+    // (`Args::new`).
+    unsafe { probe::record(cookie, size, fill) };
 }
 
-/// Puts the low bytes of `value` into their place.
+/// Puts the low bytes of `value` into the place of `arg`.
 #[inline(always)]
 fn put(record: &mut [u8], arg: &rt_raw_arg, value: u64) {
     let Some(place) = record.get_mut(usize::from(arg.offset)..) else {
@@ -73,6 +59,7 @@ fn put(record: &mut [u8], arg: &rt_raw_arg, value: u64) {
     }
 }
 
+/// Writes `bytes` to the beginning of `place`, if there is room.
 #[inline(always)]
 fn put_bytes<const N: usize>(place: &mut [u8], bytes: [u8; N]) {
     if let Some(place) = place.first_chunk_mut::<N>() {
@@ -84,11 +71,14 @@ fn put_bytes<const N: usize>(place: &mut [u8], bytes: [u8; N]) {
 macro_rules! probes {
     ($($name:ident($($arg:ident)*);)*) => {
         $(
+            /// Records a raw event of that many arguments.
+            ///
             /// # Safety
             ///
-            /// Called by a tracepoint that it is attached to with a cookie.
+            /// Called by a tracepoint that it was attached to with this cookie.
             unsafe extern "C" fn $name(cookie: *mut c_void $(, $arg: u64)*) {
-                // SAFETY: By the contract.
+                // SAFETY: The caller is a tracepoint that it was attached to, and
+                // `events::synchronize` waits for calls that began before it was detached.
                 unsafe { record(cookie, &[$($arg),*]) }
             }
         )*

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The events of single system calls.
+//! The events of single system calls; one of the rows of [`super::KINDS`].
 //!
 //! Their descriptors are made at load, from what the running kernel says of its calls
-//! (`shim/events/syscall_table.c`). All entries share one tracepoint and one probe, all exits another,
-//! which a table tells which calls are wanted (`call_table`).
+//! (`shim/events/syscall_table.c`). All entries share one tracepoint and one probe, and so do all
+//! exits; a table tells the probe which calls are wanted (`call_table`).
 
 use super::{
     call_table,
@@ -37,7 +37,7 @@ pub(super) const CALLS: usize = c::RT_SYSCALLS as usize;
 /// Bytes recorded of what an argument points to, unless the user says otherwise.
 pub(crate) const USER_BYTES: u64 = c::RT_SYSCALL_USER_BYTES as u64;
 
-/// Most bytes of that.
+/// The most bytes that are recorded of it.
 pub(crate) const USER_MOST: u64 = c::RT_SYSCALL_USER_MOST as u64;
 
 /// Where a task meets the kernel.
@@ -50,6 +50,7 @@ pub(super) enum Call {
 }
 
 impl Call {
+    /// Returns the call of a descriptor; `None` for an event that is not of a call.
     fn of(desc: &c::rt_event_desc) -> Option<Self> {
         match u32::from(desc.kind) {
             c::rt_event_kind_RT_EVENT_SYSCALL_ENTER => Some(Self::Enter(desc.nr)),
@@ -65,22 +66,23 @@ static DESCS: Atomic<*mut c::rt_event_desc> = Atomic::new(ptr::null_mut());
 /// The source of the events of all calls.
 struct Syscall;
 
-/// Returns the call that `event` is about.
+/// Returns the call that `event` is about. Fails with `EINVAL` for an event that is not of a call.
 fn call_of(event: &Event) -> Result<Call> {
-    let desc = event.desc();
-    // SAFETY: The descriptors of calls are valid until `Kind::exit`, when no event is left.
-    unsafe { desc.as_ref() }.and_then(Call::of).ok_or(EINVAL)
+    event.hold().desc().and_then(Call::of).ok_or(EINVAL)
 }
 
 impl Source for Syscall {
     unsafe fn attach(&self, event: &Event, to: Attachment) -> Result {
-        // SAFETY: The contract of this is that of the table, and the call is that of the event.
-        unsafe { call_table::attach(event, call_of(event)?, to) }
+        let call = call_of(event)?;
+        // SAFETY: The caller promises the cookie, and that it stays, as `Source::attach` wants it;
+        // the call is that of the event.
+        unsafe { call_table::attach(event, call, to) }
     }
 
     unsafe fn detach(&self, event: &Event, to: Attachment) {
         if let Ok(call) = call_of(event) {
-            // SAFETY: `attach` of this source got the same arguments.
+            // SAFETY: The caller promises that `attach` got the same arguments, and handed them to
+            // the table.
             unsafe { call_table::detach(event, call, to) };
         }
     }
@@ -104,7 +106,7 @@ impl Kind for Syscalls {
         let calls = descs()?;
         let tracepoints = tracepoints::find_all(calls)?;
         for (desc, &tracepoint) in calls.iter().zip(tracepoints.iter()) {
-            if !tracepoint.is_null() {
+            if let Some(tracepoint) = tracepoint {
                 offers.add_of_source(u32::from(desc.ftrace_id), desc, tracepoint, &Syscall)?;
             }
         }
@@ -118,20 +120,24 @@ impl Kind for Syscalls {
     unsafe fn exit(&self) {
         let descs = DESCS.load(Relaxed);
         DESCS.store(ptr::null_mut(), Relaxed);
-        // SAFETY: Null, or made by `rt_syscalls_new` and freed once; no event names them any more.
+        // SAFETY: Null, or made by `rt_syscalls_new` and freed once; the caller promises that no
+        // event is left that names them.
         unsafe { c::rt_syscalls_free(descs) };
     }
 }
 
-/// Describes the events of all calls. Called once, at load; valid until `Kind::exit`.
+/// Describes the events of all calls. Called once, at load; valid until `Kind::exit`. Fails with
+/// `ENOMEM`.
 fn descs() -> Result<&'static [c::rt_event_desc]> {
     let mut count = 0;
-    // SAFETY: The module's init is in process context; nothing reads the tables yet.
+    // SAFETY: The number goes into our variable, and the module's init is in process context;
+    // nothing reads the tables yet.
     let descs = unsafe { c::rt_syscalls_new(&mut count) };
     if descs.is_null() {
         return Err(ENOMEM);
     }
     DESCS.store(descs, Relaxed);
-    // SAFETY: That many were made, and nobody changes them.
+    // SAFETY: As many were made, no code changes them, and they stay until `Kind::exit`, when no
+    // event is left.
     Ok(unsafe { core::slice::from_raw_parts(descs, count as usize) })
 }
