@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is wrong with a filter, and how is the user told?
+//! The errors of a filter's text, and how the `filter` file shows them to the user.
 
 use core::fmt::{
     self,
     Write, //
 };
 
-/// What is wrong.
+/// An error of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     InvalidOperator,
@@ -29,11 +29,12 @@ pub(crate) enum Kind {
     InvalidValue,
     NoFunction,
     NoFilter,
-    /// ftrace has no text for it.
+    /// An error that ftrace has no text for.
     Nameless,
 }
 
-/// The error number that the write gets: some of ftrace's are mere accidents, but programs see them.
+/// The error number that the write returns. Some of ftrace's are mere accidents, but programs see
+/// them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Errno {
     Perm,
@@ -52,7 +53,7 @@ pub(crate) struct Error {
 }
 
 impl Kind {
-    /// The text that follows `parse_error:` and stands in `error_log`.
+    /// Returns the text that follows `parse_error:` and stands in `error_log`.
     pub(crate) fn text(self) -> &'static str {
         match self {
             Kind::InvalidOperator => "Invalid operator",
@@ -100,18 +101,18 @@ impl Error {
         Self { errno, ..self }
     }
 
-    /// The same error for a whole system: one of its events has no such field.
+    /// Returns the error of a whole system: one of its events does not take the filter.
     pub(crate) fn of_system() -> Self {
         Self::new(Kind::BadSubsysFilter, 0)
     }
 
-    /// What the `filter` file shows behind the refused text: a caret below the place, and the words.
-    /// No newline at the end.
+    /// Writes what the `filter` file shows after the refused text, `text_len` bytes long: a caret
+    /// below the place, and the words. No newline at the end.
     pub(crate) fn write(&self, w: &mut dyn Write, text_len: usize) -> fmt::Result {
         if self.kind == Kind::Nameless {
             return w.write_str("\nError: (0)");
         }
-        // The caret stands one further than the place says, except in front of all.
+        // The width is one more than the place, except at the first byte.
         let at = self.at.min(text_len);
         let width = if at == 0 { 0 } else { at.saturating_add(1) };
         write!(w, "\n{:>width$}\nparse_error: {}", "^", self.kind.text())

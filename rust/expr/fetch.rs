@@ -2,7 +2,7 @@
 
 //! Fetching: the value that a name in an expression stands for, in a record or beside it.
 //!
-//! Filters compare what is fetched. Any context; nothing is allocated, nothing sleeps.
+//! Predicates compare what is fetched. Any context; nothing is allocated, nothing sleeps.
 
 use crate::event::{
     field,
@@ -19,11 +19,11 @@ pub(crate) struct StoredField {
     pub(crate) ty: FieldType,
     pub(crate) offset: u32,
     pub(crate) size: u32,
-    /// The string that it points to is in the memory of the current task's user space.
+    /// Whether the string that it points to is in the user space of the current task.
     pub(crate) user: bool,
 }
 
-/// What is fetched.
+/// The source of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fetch {
     /// What the record holds in a field.
@@ -32,7 +32,7 @@ pub(crate) enum Fetch {
     Comm,
     /// The current CPU.
     Cpu,
-    /// The current stack: a name that is known, and of no use in a filter.
+    /// The current stack: a known name that no filter can use.
     Stacktrace,
 }
 
@@ -40,18 +40,18 @@ pub(crate) enum Fetch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Operand {
     pub(crate) fetch: Fetch,
-    /// Its numbers are signed ones.
+    /// Whether its numbers are signed.
     pub(crate) signed: bool,
 }
 
-/// What a record does not hold.
+/// What an expression may ask that the record does not hold.
 pub(crate) trait Env {
     /// Returns the current CPU.
     fn cpu(&self) -> u32;
-    /// Asks `question` about the name of the current task.
+    /// Returns the answer of `question` about the name of the current task.
     fn comm(&self, question: impl FnOnce(&[u8]) -> bool) -> bool;
-    /// Asks `question` about the string at an address that has not been checked. `None`, without a
-    /// question, when nothing can be read there.
+    /// Returns the answer of `question` about the string at `address`, which has not been checked
+    /// and is in user space if `user`. `None`, without a question, when nothing can be read there.
     fn string(
         &self,
         address: u64,
@@ -61,7 +61,7 @@ pub(crate) trait Env {
 }
 
 impl Operand {
-    /// Returns the operand that is the event's field of the type `ty` at `offset`.
+    /// Returns the operand for the event's field of type `ty` and `size` bytes at `offset`.
     pub(crate) fn stored(ty: &str, offset: u32, size: u32, signed: bool) -> Self {
         let ty = FieldType::of(ty, size);
         let user = false;
@@ -76,7 +76,7 @@ impl Operand {
         }
     }
 
-    /// Returns the operand of that name that each event has without storing it.
+    /// Returns the operand called `name` that every event has without storing it, if there is one.
     pub(super) fn generic(name: &str) -> Option<Self> {
         let (fetch, signed) = match name {
             "CPU" | "cpu" | "common_cpu" => (Fetch::Cpu, true),
@@ -87,7 +87,8 @@ impl Operand {
         Some(Self { fetch, signed })
     }
 
-    /// Returns the operand that is the field of that name which begins each record.
+    /// Returns the operand for the common field called `name`, if there is one; the common fields
+    /// begin every record.
     pub(super) fn common(name: &str) -> Option<Self> {
         field::place(field::COMMON.into_iter(), 0)
             .find(|field| field.declared.name == name)
@@ -107,7 +108,7 @@ impl Operand {
 }
 
 impl Fetch {
-    /// Returns whether it is compared with a string.
+    /// Returns whether the value is compared with a string.
     pub(super) fn is_string(self) -> bool {
         match self {
             Self::Field(field) => field.ty.is_string(),
@@ -116,7 +117,7 @@ impl Fetch {
         }
     }
 
-    /// Returns the same with strings that are pointed to taken from user space if `user` says so.
+    /// Returns the same fetch, with the strings that it points to in user space if `user`.
     pub(super) fn in_user_space(self, user: bool) -> Self {
         match self {
             Self::Field(field) => Self::Field(StoredField { user, ..field }),
@@ -124,8 +125,8 @@ impl Fetch {
         }
     }
 
-    /// Returns the number that is fetched, extended with zeroes. `None` when it is none, or when the
-    /// record ends before it.
+    /// Returns the number, extended with zeroes: that of a field of 1, 2, 4 or 8 bytes, whatever
+    /// its type, or the CPU. `None` for all else, and when the record ends before the number.
     pub(super) fn number(self, record: &[u8], env: &impl Env) -> Option<u64> {
         match self {
             Self::Field(field) => number_at(record, field.offset, field.size),
@@ -134,8 +135,9 @@ impl Fetch {
         }
     }
 
-    /// Asks `question` about the string that is fetched: about an empty one when its bytes do not lie
-    /// inside the record. `None`, without a question, when it is no string or cannot be read.
+    /// Returns the answer of `question` about the string: about an empty one when its bytes do not
+    /// lie inside the record. `None`, without a question, when the value is no string or cannot be
+    /// read.
     pub(super) fn string(
         self,
         record: &[u8],
@@ -161,12 +163,13 @@ impl Fetch {
     }
 }
 
-/// Returns the number of 1, 2, 4 or 8 bytes at `offset`, extended with zeroes.
+/// Returns the number of `size` bytes at `offset`, extended with zeroes. `None` for a size other
+/// than 1, 2, 4 or 8, or when the record ends before it.
 pub(super) fn number_at(record: &[u8], offset: u32, size: u32) -> Option<u64> {
     matches!(size, 1 | 2 | 4 | 8).then(|| part(record, offset, size).map(number))?
 }
 
-/// Returns the number of 1, 2, 4 or 8 bytes at `offset` in the upper bytes of a word.
+/// Returns the same number in the upper bytes of a word; those below are 0.
 #[inline]
 pub(super) fn upper_at(record: &[u8], offset: u32, size: u32) -> Option<u64> {
     let rest = record.get(offset as usize..)?;

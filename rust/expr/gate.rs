@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which number alone makes a filter throw a record away?
+//! The one number that can make a filter discard a record.
 //!
-//! Most of what a filter is asked about it does not let through, and mostly because of the first thing that
-//! it looks at. When that is a number of the event itself, whoever has filled the record can ask about it
-//! before anything else is done, and nothing else at all is done for most filters: they are one number.
+//! A filter discards most of the records that it sees, and mostly because of its first predicate.
+//! When that compares a number of the event itself, the writer that has filled the record can test
+//! it before anything else is done. For most filters nothing else is done at all: they compare one
+//! number.
 
 use super::{
     predicate::Test,
@@ -16,22 +17,23 @@ use super::{
     range::Range, //
 };
 
-/// Bytes of a number as it is read: the last ones are the field.
+/// Bytes of the word that a number is read with: the field is its last bytes.
 const WORD: usize = 8;
 
-/// What a number has to be, or the filter does not let the record through.
+/// A condition on one number; the filter discards every record that does not meet it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Gate {
-    /// Where the word begins that the number is read with.
+    /// Where in the record the word begins that the number is read with.
     pub(crate) offset: usize,
-    /// What this word has to be, little-endian.
+    /// The values that pass, of this word read as little-endian.
     pub(crate) range: Range,
-    /// The filter lets everything through that goes through here.
+    /// Whether the filter keeps every record that passes here.
     pub(crate) alone: bool,
 }
 
 impl Gate {
-    /// That of a program, if it has one, for records whose own bytes are in any case those of `own`.
+    /// Returns the gate of a program, if it has one. `own` is the range of the event's own
+    /// bytes that every record has.
     pub(crate) fn new(nodes: &[Node], own: core::ops::Range<usize>) -> Option<Self> {
         let first = nodes.first()?;
         let Test::Number {

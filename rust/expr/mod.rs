@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Filters: which records of an event a user wants, as a checked and compiled expression.
+//! Expressions over the fields of a record. Today they are filters: which records of an event a
+//! user wants, as a checked and compiled expression.
 //!
 //! The grammar, its errors and their places are those of ftrace's `filter` files:
 //!
@@ -15,6 +16,17 @@
 //! A text is checked and compiled once ([`program::Source::compile`]) into memory that the caller
 //! gives, and evaluated ([`program::Program::matches`]) without a loop over anything but its own
 //! predicates: any context, nothing is allocated, nothing sleeps.
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `fetch` | the value that a name stands for |
+//! | `op`, `range` | operators, and comparisons of numbers as intervals |
+//! | `pattern`, `value` | patterns of strings, sets of CPUs |
+//! | `predicate` | one comparison: from text to [`predicate::Test`] |
+//! | `structure` | parentheses, `!`, `&&` and `||` as jumps |
+//! | `program` | all of it, compiled and evaluated |
+//! | `gate` | the number that a writer tests first |
+//! | `error` | errors with ftrace's texts and places |
 
 pub(crate) mod error;
 pub(crate) mod fetch;
@@ -29,7 +41,7 @@ pub(crate) mod structure;
 mod tests;
 mod value;
 
-/// What the `filter` file of a system shows.
+/// Text of the `filter` file of a system.
 pub(crate) const SYSTEM_TEXT: &str = concat!(
     "### global filter ###\n",
     "# Use this to set filters for multiple events.\n",

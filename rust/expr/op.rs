@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The operators that stand between a field and a value.
+//! The operators between a field and a value.
 
-/// How a value is compared.
+/// An operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Op {
     Glob,
@@ -15,7 +15,7 @@ pub(crate) enum Op {
     And,
 }
 
-/// The word of each operator. Longer ones come before those that they begin with.
+/// The text of each operator. Longer ones come before those that they begin with.
 pub(super) const OPS: [(&[u8], Op); 8] = [
     (b"~", Op::Glob),
     (b"!=", Op::Ne),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Does a string match a pattern?
+//! Patterns of strings: what follows `~` in a filter, and whether a string matches it.
 
 /// How a pattern is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,21 +13,22 @@ pub(crate) enum How {
     End,
     /// `*abc*`
     Middle,
-    /// Anything with `?`, `[`, `\` or a `*` inside.
+    /// Any pattern with `?`, `[`, `\` or a `*` inside.
     Glob,
 }
 
-/// What stands behind `~`: inverted by a `!` in front, how it is compared, and which part of it.
+/// The pattern after `~`: whether a `!` before it inverts it, how it is compared, and which part
+/// of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pattern {
     pub(super) not: bool,
     pub(super) how: How,
-    /// Offsets in the text given.
+    /// Offsets in the text that [`classify`] was given.
     pub(super) start: usize,
     pub(super) end: usize,
 }
 
-/// Takes the text behind `~` apart. One that begins with a digit is compared as it is.
+/// Parses the text after `~`. One that begins with a digit is compared as it is.
 pub(super) fn classify(text: &[u8]) -> Pattern {
     let not = text.first() == Some(&b'!');
     let start = usize::from(not);
@@ -61,17 +62,17 @@ pub(super) fn classify(text: &[u8]) -> Pattern {
     }
 }
 
-/// The part of `bytes` in front of the first NUL.
+/// Returns the part of `bytes` before the first NUL.
 pub(super) fn c_string(bytes: &[u8]) -> &[u8] {
     let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
     bytes.get(..end).unwrap_or(bytes)
 }
 
-/// Whether the string that ends at the first NUL of `bytes` matches; `pattern` has none.
+/// Returns whether the string that ends at the first NUL of `bytes` matches; `pattern` has no NUL.
 pub(super) fn matches(how: How, pattern: &[u8], bytes: &[u8]) -> bool {
     let string = || c_string(bytes);
     match how {
-        // Where the string ends does not matter when it begins otherwise.
+        // The end of the string is looked for only when it begins like the pattern.
         How::Full => bytes
             .strip_prefix(pattern)
             .is_some_and(|behind| behind.first().is_none_or(|byte| *byte == 0)),
@@ -82,7 +83,7 @@ pub(super) fn matches(how: How, pattern: &[u8], bytes: &[u8]) -> bool {
     }
 }
 
-/// One step of a glob: what it matches, and the pattern behind it.
+/// One step of a glob.
 enum Token<'a> {
     Any,
     Star,
@@ -90,7 +91,7 @@ enum Token<'a> {
     Class { inverted: bool, spans: &'a [u8] },
 }
 
-/// The first token of a pattern that is not empty.
+/// Returns the first token of `pattern` and the rest of it; `None` when it is empty.
 fn token(pattern: &[u8]) -> Option<(Token<'_>, &[u8])> {
     let (first, rest) = pattern.split_first()?;
     Some(match first {
@@ -98,16 +99,17 @@ fn token(pattern: &[u8]) -> Option<(Token<'_>, &[u8])> {
         b'*' => (Token::Star, rest),
         b'\\' => match rest.split_first() {
             Some((byte, rest)) => (Token::Byte(*byte), rest),
-            // Nothing to escape: only the end of the string, which is no byte.
+            // There is nothing to escape but the end of the string, which is no byte.
             None => (Token::Byte(0), rest),
         },
-        // Without its bracket it is an ordinary byte.
+        // Without its closing bracket it is an ordinary byte.
         b'[' => class(rest).unwrap_or((Token::Byte(b'['), rest)),
         byte => (Token::Byte(*byte), rest),
     })
 }
 
-/// A class behind its `[`. A `]` that comes first is one of its bytes.
+/// Returns the class whose `[` comes before `rest`, and what follows its `]`; `None` when there is
+/// no such `]`. A `]` that comes first is one of the bytes of the class.
 fn class(rest: &[u8]) -> Option<(Token<'_>, &[u8])> {
     let inverted = rest.first() == Some(&b'!');
     let body = rest.get(usize::from(inverted)..)?;
@@ -151,11 +153,12 @@ fn in_spans(mut spans: &[u8], byte: u8) -> bool {
     }
 }
 
-/// Whether the glob matches the whole string. Steps: at most the product of the two lengths.
+/// Returns whether the glob matches the whole string, after at most as many steps as the product
+/// of the two lengths.
 fn glob(pattern: &[u8], string: &[u8]) -> bool {
     let (mut p, mut s) = (pattern, string);
-    // Behind the last star, and how much of the string it took so far. An earlier star never
-    // has to take more.
+    // The pattern after the last star, and the string after what that star took so far. An earlier
+    // star never has to take more.
     let mut back: Option<(&[u8], &[u8])> = None;
     loop {
         let step = match (token(p), s.split_first()) {

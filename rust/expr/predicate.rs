@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What does one predicate ask of a record?
+//! One predicate: its text, and the test that it makes on a record.
 
 use super::{
     error::{
@@ -37,17 +37,17 @@ use crate::{
     }, //
 };
 
-/// Who knows the fields of an event, and the functions of the kernel.
+/// What the names in a predicate stand for: fields of an event, functions of the kernel.
 pub(crate) trait Names {
-    /// The event's own field of that name.
+    /// Returns the event's own field called `name`.
     fn field(&self, name: &str) -> Option<Operand>;
-    /// First address of the function of that name, and the one behind it.
+    /// Returns the first address of the function called `name`, and the one after its last.
     fn function(&self, name: &str) -> Option<(u64, u64)>;
-    /// The same of the function around an address.
+    /// Returns the same two addresses of the function that contains `address`.
     fn function_at(&self, address: u64) -> Option<(u64, u64)>;
 }
 
-/// One question to a record. Texts are parts of the filter's text, sets of CPUs are numbered.
+/// A test of a record. Strings are parts of the filter's text, sets of CPUs are numbered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Test {
     Number {
@@ -58,13 +58,13 @@ pub(crate) enum Test {
     },
     /// The current CPU, as 8 bytes.
     Cpu(Range),
-    /// A number that is a CPU of a set.
+    /// A number, taken as a CPU, against a set of CPUs.
     In {
         of: Fetch,
         op: Op,
         set: u16,
     },
-    /// A field that is a set of CPUs, and one CPU or a set.
+    /// A field that is a set of CPUs, against one CPU or, as [`Self::MaskIs`], a set.
     MaskHas {
         offset: u32,
         op: Op,
@@ -82,23 +82,23 @@ pub(crate) enum Test {
         len: u16,
         not: bool,
     },
-    /// An address inside of a function.
+    /// An address that is inside a function, or with `not` outside.
     Within {
         offset: u32,
         from: u64,
         to: u64,
         not: bool,
     },
-    /// Nothing that can be compared.
+    /// Nothing that can be compared: the test fails for every record.
     Never,
 }
 
-/// Longest string, one more.
+/// One more than the bytes of the longest string.
 const MOST_TEXT: usize = 256;
-/// Longest number, one more.
+/// One more than the bytes of the longest number.
 const MOST_DIGITS: usize = 24;
 
-/// Where sets of CPUs go.
+/// The memory for sets of CPUs.
 pub(super) struct Sets<'a> {
     pub(super) words: &'a mut [u64],
     pub(super) cpus: usize,
@@ -110,7 +110,7 @@ impl Sets<'_> {
         self.cpus.div_ceil(64)
     }
 
-    /// Number of the next set, and its words.
+    /// Returns the number of the next set and its words; `None` when the memory is used up.
     fn next(&mut self) -> Option<(u16, &mut [u64])> {
         let per_set = self.per_set();
         let start = usize::from(self.used).checked_mul(per_set)?;
@@ -119,7 +119,7 @@ impl Sets<'_> {
     }
 }
 
-/// Parses one predicate.
+/// A parser of single predicates.
 pub(super) struct Parser<'a, N: Names> {
     pub(super) text: &'a [u8],
     pub(super) names: &'a N,
@@ -130,7 +130,7 @@ fn is_name(byte: &u8) -> bool {
     is_alnum(*byte) || *byte == b'_'
 }
 
-/// Places are told as one more than they are.
+/// Returns the error at `at`. Its place is told as one more than it is.
 fn error(kind: Kind, at: usize) -> Error {
     Error::new(kind, at.wrapping_add(1))
 }
@@ -140,7 +140,7 @@ impl<N: Names> Parser<'_, N> {
         self.text.get(at).copied()
     }
 
-    /// The first place from `at` on whose byte is not like that.
+    /// Returns the first place from `at` on whose byte is not `like`.
     fn behind(&self, at: usize, like: impl Fn(&u8) -> bool) -> usize {
         let rest = self.text.get(at..).unwrap_or(&[]);
         let len = rest.iter().position(|b| !like(b)).unwrap_or(rest.len());
@@ -151,7 +151,7 @@ impl<N: Names> Parser<'_, N> {
         self.behind(at, |b| is_space(*b))
     }
 
-    /// Behind `word` when it stands at `at`.
+    /// Returns the place after `word` if it stands at `at`.
     fn word(&self, at: usize, word: &[u8]) -> Option<usize> {
         let found = self.text.get(at..)?.starts_with(word);
         found.then_some(at.wrapping_add(word.len()))
@@ -165,7 +165,8 @@ impl<N: Names> Parser<'_, N> {
         core::str::from_utf8(self.part(from, to)).unwrap_or("")
     }
 
-    /// The predicate that begins at `start`, and the place behind it.
+    /// Parses the predicate that begins at `start`. Returns its test and the place after it; fails
+    /// with the [`Error`] of the first thing that is wrong in it.
     pub(super) fn predicate(&mut self, start: usize) -> Result<(Test, usize), Error> {
         let mut at = self.behind(start, is_name);
         if at == start {
@@ -269,7 +270,7 @@ impl<N: Names> Parser<'_, N> {
                 None
             }
         };
-        // A set of one is compared as the number that it is.
+        // A set of one CPU is compared as that CPU's number.
         let same = if op == Op::And { Op::Eq } else { op };
         let test = match (of, single) {
             (
@@ -370,7 +371,7 @@ impl<N: Names> Parser<'_, N> {
     }
 }
 
-/// The current CPU against a number, both as `int`.
+/// Returns the test of the current CPU against a number, both as `int`.
 fn cpu_is(op: Op, value: u64) -> Test {
     Test::Cpu(Range::new(op, i64::from(value as i32) as u64, 8, true))
 }

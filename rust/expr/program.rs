@@ -35,16 +35,16 @@ use crate::{
     text::word::is_space, //
 };
 
-/// A predicate with what follows it.
+/// A predicate with its two jumps.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Node {
     pub(super) test: Test,
-    /// Where to go when it holds, and when not: a later node, or one of the two below.
+    /// The next node when it holds, and when not: a later one, [`ACCEPT`] or [`REJECT`].
     pub(super) yes: u16,
     pub(super) no: u16,
-    /// Behind its text.
+    /// Offset of the byte after its text.
     end: u16,
-    /// An odd number of `!` stands in front of it.
+    /// Whether an odd number of `!` stands directly before it.
     inverted: bool,
 }
 
@@ -52,7 +52,7 @@ pub(super) const ACCEPT: u16 = u16::MAX;
 pub(super) const REJECT: u16 = ACCEPT - 1;
 
 impl Node {
-    /// To fill memory with.
+    /// The node that memory is filled with before a text is compiled.
     pub(crate) const UNUSED: Self = Self {
         test: Test::Never,
         yes: REJECT,
@@ -71,9 +71,9 @@ impl Preds for &[Node] {
 
 /// A text to be compiled.
 pub(crate) struct Source<'a> {
-    /// Without blanks at its end; at most [`MAX_TEXT`] bytes, none of them 0.
+    /// The text without blanks at its end; at most [`MAX_TEXT`] bytes, none of them 0.
     pub(crate) text: &'a [u8],
-    /// As many CPUs as there can be.
+    /// Number of possible CPUs.
     pub(crate) cpus: usize,
 }
 
@@ -83,7 +83,7 @@ impl Source<'_> {
     ///
     /// # Errors
     ///
-    /// What is wrong with the text. The memory holds no program then.
+    /// Fails with the first error in the text. The memory holds no program then.
     pub(crate) fn compile(
         &self,
         names: &impl Names,
@@ -100,7 +100,8 @@ impl Source<'_> {
                 used: 0,
             },
         };
-        // Of each open parenthesis, and of each closing one, whether its content is inverted.
+        // Whether the content of a parenthesis is inverted: a bit for each open one, by its depth,
+        // and for each closing one, by its place.
         let (mut opened, mut closed) = (Bits::new(), Bits::new());
         let mut depth = 0usize;
         let mut count = 0usize;
@@ -194,7 +195,7 @@ impl Source<'_> {
     }
 }
 
-/// A program, in its owner's memory.
+/// A compiled filter, in its owner's memory.
 #[derive(Clone, Copy)]
 pub(crate) struct Program<'a> {
     pub(crate) text: &'a [u8],
@@ -204,8 +205,8 @@ pub(crate) struct Program<'a> {
 }
 
 impl Program<'_> {
-    /// Whether the filter lets a record through. Any context; as many steps as predicates, and in
-    /// each as many as a string is long.
+    /// Returns whether the filter keeps a record. Any context; at most as many steps as
+    /// predicates, and in each as many as the comparison of a string needs.
     #[inline]
     pub(crate) fn matches(&self, record: &[u8], env: &impl Env) -> bool {
         let mut at = 0u16;
@@ -281,7 +282,8 @@ impl Program<'_> {
         }
     }
 
-    /// A set has at least two CPUs, so that it never equals one.
+    /// Returns whether `cpu` is `op` to a set. A set has at least two CPUs, so it never equals one
+    /// CPU.
     fn is_in(&self, cpu: u64, op: Op, set: u16) -> bool {
         match op {
             Op::And => value::has(self.set(set), cpu),
@@ -290,7 +292,7 @@ impl Program<'_> {
     }
 }
 
-/// A set of CPUs in a record: a bit each.
+/// A set of CPUs in a record, with a bit for each CPU.
 struct MaskField<'a>(&'a [u8]);
 
 fn mask_field(record: &[u8], offset: u32) -> Option<MaskField<'_>> {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which numbers does a comparison hold for?
+//! The numbers that a comparison holds for, as an interval.
 //!
-//! A field of 1, 2, 4 or 8 bytes is looked at as the upper bytes of a word of 64 bits, so that the
-//! arithmetic of words goes around where the field does. Then each of `==`, `!=`, `<`, `<=`, `>` and `>=`
-//! names an interval of the circle of all words, for signed fields as for others, and a record is asked
-//! without a branch. `&` fits in, too: what is left of its bits is not 0.
+//! A field of 1, 2, 4 or 8 bytes is the upper bytes of a word of 64 bits, so that the arithmetic
+//! of words wraps where the field does. Then each of `==`, `!=`, `<`, `<=`, `>` and `>=` names an
+//! interval of the circle of all words, for signed fields as for others, and a record is tested
+//! without a branch. `&` fits in, too: what it leaves of the bits is not 0.
 
 use super::op::Op;
 
-/// Words whose bits in `and` are from `low` to `span` above it.
+/// The words whose bits in `and` are a number from `low` to `low + span`, modulo 2^64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Range {
     and: u64,
@@ -18,21 +18,22 @@ pub(crate) struct Range {
 }
 
 impl Range {
-    /// Holds for all.
+    /// The range that holds for all words.
     pub(crate) const ALL: Self = Self {
         and: 0,
         low: 0,
         span: u64::MAX,
     };
 
-    /// Holds for no word.
+    /// The range that holds for no word.
     const NONE: Self = Self {
         and: 0,
         low: 1,
         span: 0,
     };
 
-    /// The fields of `size` bytes, 1, 2, 4 or 8, that are `op` to `value`, or that have a bit of it when
+    /// Returns the range that holds for fields of `size` bytes, 1, 2, 4 or 8, that are `op` to
+    /// `value`, or for those that have a bit of `value` when `op` is an operator
     /// that is no comparison.
     pub(super) fn new(op: Op, value: u64, size: u32, signed: bool) -> Self {
         let unused = 64u32.wrapping_sub(size.wrapping_mul(8));
@@ -44,7 +45,7 @@ impl Range {
             low,
             span: high.wrapping_sub(low),
         };
-        // All that is below the field is 0.
+        // All bits below the field are 0.
         let (up_to, from) = (
             |high| range(least, high),
             |low| range(low, least.wrapping_sub(1) & and),
@@ -65,7 +66,7 @@ impl Range {
         }
     }
 
-    /// Holds for those that this one does not hold for.
+    /// Returns the range that holds for exactly the words that this one does not hold for.
     pub(super) fn others(self) -> Self {
         let Some(behind) = self.span.checked_add(1) else {
             return Self::NONE;
@@ -77,7 +78,7 @@ impl Range {
         }
     }
 
-    /// Whether it holds for the field in the upper bytes of `word`.
+    /// Returns whether the range holds for the field in the upper bytes of `word`.
     #[inline(always)]
     pub(crate) fn holds(&self, word: u64) -> bool {
         (word & self.and).wrapping_sub(self.low) <= self.span
@@ -97,7 +98,7 @@ mod tests {
         (Op::Ge, |a, b| a >= b),
     ];
 
-    /// As a number, what the lowest bytes of a word say.
+    /// Returns the number that the lowest `size` bytes of a word are.
     fn wide(value: u64, size: u32, signed: bool) -> i128 {
         let values = 1i128 << (8 * size);
         let value = i128::from(value) & (values - 1);
@@ -108,7 +109,7 @@ mod tests {
     }
 
     fn check(size: u32, signed: bool, found: u64, value: u64) {
-        // Those that are not of the field do not matter.
+        // The bytes of the word that are not the field's do not matter.
         for below in [0, u64::MAX] {
             let unused = 64 - 8 * size;
             let word = (found << unused) | below.checked_shr(8 * size).unwrap_or(0);
@@ -132,7 +133,7 @@ mod tests {
             for found in 0..=255 {
                 for value in 0..=255 {
                     check(1, signed, found, value);
-                    // What is above the field is cut off.
+                    // The bits of a value that are above the field are cut off.
                     check(1, signed, found, value | 0xff00);
                 }
             }

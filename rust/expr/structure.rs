@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How do the predicates of a filter hang together?
+//! How the predicates of a filter are joined: parentheses, `!`, `&&` and `||`.
 //!
 //! Predicates are compiled into jumps: each knows which one comes next when it holds and which one
 //! when it does not. Instead of a tree there are only the text and the places of the predicates in
-//! it; between them stand nothing but blanks, `(`, `)`, `!`, `&&` and `||`.
+//! it; between them there is nothing but blanks, `(`, `)`, `!`, `&&` and `||`.
 
 use super::error::{
     Errno,
@@ -13,23 +13,25 @@ use super::error::{
 };
 use crate::text::word::is_space;
 
-/// Longest text of a filter.
+/// Bytes of the longest text of a filter.
 pub(crate) const MAX_TEXT: usize = 4095;
 
-/// What the memory of a program must hold.
+/// The memory that a program needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Needs {
-    /// Predicates, or some more.
+    /// Number of predicates, or more.
     pub(crate) preds: usize,
-    /// Sets of CPUs, or some more.
+    /// Number of sets of CPUs, or more.
     pub(crate) sets: usize,
 }
 
-/// Counts, and checks parentheses and quotes before anything else is looked at.
+/// Counts what the memory must hold, and checks parentheses and quotes before anything else is
+/// looked at.
 ///
 /// # Errors
 ///
-/// What ftrace says to unbalanced ones, with the error numbers that it gives them.
+/// Fails for unbalanced ones, and for a text without a predicate, with ftrace's error, place and
+/// error number.
 pub(crate) fn measure(text: &[u8]) -> Result<Needs, Error> {
     let mut needs = Needs { preds: 0, sets: 0 };
     let mut in_pred = false;
@@ -86,7 +88,7 @@ pub(crate) fn measure(text: &[u8]) -> Result<Needs, Error> {
     Ok(needs)
 }
 
-/// The last `(` that nothing closes.
+/// Returns the place of the last `(` that nothing closes.
 fn last_open(text: &[u8]) -> usize {
     let mut closed = 0usize;
     let mut quote = None;
@@ -109,7 +111,7 @@ fn last_open(text: &[u8]) -> usize {
     0
 }
 
-/// One bit per byte of a text.
+/// A set of places in a text: a bit for each byte.
 pub(super) struct Bits([u64; MAX_TEXT.div_ceil(64)]);
 
 impl Bits {
@@ -130,23 +132,23 @@ impl Bits {
     }
 }
 
-/// What comes after a predicate.
+/// The next step after a predicate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// The predicate of this number.
+    /// The predicate with this number.
     Pred(usize),
     /// The expression has this value.
     Done(bool),
 }
 
-/// The predicates of a text that was parsed.
+/// The predicates of a parsed text.
 pub(super) trait Preds {
-    /// Offset of the first byte behind predicate number `index`.
+    /// Returns the offset of the first byte after predicate number `index`.
     fn end(&self, index: usize) -> usize;
 }
 
-/// What comes after predicate number `pred` when it and the `!` in front of it give `value`.
-/// `inverted` has a bit for each `)` whose `(` has an odd number of `!` in front.
+/// Returns the next step after predicate number `pred` when it and the `!` before it give `value`.
+/// `inverted` has a bit for each `)` whose `(` has an odd number of `!` before it.
 pub(super) fn next(
     text: &[u8],
     preds: &impl Preds,
@@ -163,8 +165,8 @@ pub(super) fn next(
                 value ^= inverted.get(at);
                 at = at.wrapping_add(1);
             }
-            // Decided as far as this operator reaches: true for all that is joined by `||`, false
-            // for what is joined by `&&`.
+            // The value is decided as far as this operator reaches: true for operands joined by
+            // `||`, false for those joined by `&&`.
             Some(op @ (b'&' | b'|')) if value == (op == b'|') => {
                 (at, follower) = skip(text, preds, at, follower, op == b'&');
             }
@@ -174,8 +176,8 @@ pub(super) fn next(
     }
 }
 
-/// Goes over operands on the level of the operator at `at`: up to the end of the level, or up to the
-/// next `||` in it.
+/// Skips the operands on the level of the operator at `at`: up to the end of the level, or with
+/// `stop_at_or` up to the next `||` in it. Returns the place, and the number of the next predicate.
 fn skip(
     text: &[u8],
     preds: &impl Preds,
@@ -197,7 +199,7 @@ fn skip(
             b'!' => {}
             _ if is_space(byte) => {}
             _ => {
-                // Nothing else stands outside of a predicate, so here begins the next one.
+                // Nothing else stands outside a predicate, so the next one begins here.
                 at = preds.end(follower);
                 follower = follower.wrapping_add(1);
                 continue;

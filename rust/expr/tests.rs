@@ -202,7 +202,7 @@ fn gates() {
         ("u32 >= 5 && name == \"a\"", Some((8, false))),
         ("!(u8 == 1 || u8 == 2)", Some((1, false))),
         ("(u8 == 1 && u8 == 2) && CPU == 3", Some((1, false))),
-        // Something else may let the record through.
+        // Another predicate may keep the record.
         ("u8 == 1 || u8 == 2", None),
         ("u8 == 1 && u8 == 2 || u8 == 3", None),
         ("!(u8 == 1 && u8 == 2)", None),
@@ -333,7 +333,8 @@ fn a_short_record_answers_no() {
     for (name, ..) in FIELDS {
         for text in [format!("{name} != 1"), format!("{name} != \"a\"")] {
             let answer = compiled(&text, |program| program.matches(&[0; 8], &Here));
-            // Nothing can be read; only what equals no string is true of no string.
+            // Nothing can be read. A string inside the record is then an empty one, which is not
+            // "a".
             if let Ok(answer) = answer {
                 let string = text.contains('"') && !text.contains("ptr");
                 assert_eq!(answer, string, "{text}");

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which CPUs does a list name?
+//! Lists of CPUs, and the sets that they name.
 
 use crate::text::{
     number::digits,
     word::is_space, //
 };
 
-/// A set of CPUs in words of 64 bits that belong to somebody else.
+/// A set of CPUs, in words of 64 bits that the caller owns.
 pub(super) struct CpuSet<'a> {
     words: &'a mut [u64],
     cpus: usize,
 }
 
 impl<'a> CpuSet<'a> {
-    /// No CPU of `cpus`, which is how many there can be.
+    /// Creates an empty set in `words`; `cpus` is the number of possible CPUs.
     pub(super) fn new(words: &'a mut [u64], cpus: usize) -> Self {
         words.fill(0);
         Self { words, cpus }
@@ -29,9 +29,9 @@ impl<'a> CpuSet<'a> {
         Some(())
     }
 
-    /// Adds the CPUs of a list as the kernel writes them: `0-3,8`, `0-15:2/4` (of each four the
-    /// first two), `N` for the last one, `all`. A newline ends it. `None` when it is no list, or
-    /// names a CPU that cannot be.
+    /// Adds the CPUs of a list as the kernel writes them: `0-3,8`, `0-15:2/4` (the first two of
+    /// each four), `N` for the last one, `all`. A newline ends it. `None` when it is no list, or
+    /// names an impossible CPU.
     pub(super) fn parse(&mut self, list: &[u8]) -> Option<()> {
         let mut rest = list;
         loop {
@@ -46,7 +46,8 @@ impl<'a> CpuSet<'a> {
         }
     }
 
-    /// Adds the region that `list` begins with; returns what follows it.
+    /// Adds the region that `list` begins with. Returns what follows it; `None` when it is no
+    /// region, or has an impossible CPU.
     fn region<'l>(&mut self, list: &'l [u8]) -> Option<&'l [u8]> {
         let last = self.cpus.checked_sub(1)?;
         let (from, to, mut rest) = match list.split_at_checked(3) {
@@ -73,7 +74,7 @@ impl<'a> CpuSet<'a> {
         }
         let mut in_group = 0usize;
         for cpu in from..=to {
-            // Also those that are left out must be able to be.
+            // The CPUs that are left out must be possible ones, too.
             if cpu >= self.cpus {
                 return None;
             }
@@ -89,12 +90,12 @@ impl<'a> CpuSet<'a> {
     }
 }
 
-/// Is that the end of a region?
+/// Returns whether a region ends before `rest`.
 fn ends(rest: &[u8]) -> bool {
     rest.first().is_none_or(|b| *b == b',' || is_space(*b))
 }
 
-/// The number that `text` begins with, and what follows it.
+/// Returns the number that `text` begins with, `last` for an `N`, and what follows it.
 fn number(text: &[u8], last: usize) -> Option<(usize, &[u8])> {
     if let Some(rest) = text.strip_prefix(b"N") {
         return Some((last, rest));
@@ -108,14 +109,14 @@ fn number(text: &[u8], last: usize) -> Option<(usize, &[u8])> {
     Some((u32::try_from(value).ok()? as usize, rest))
 }
 
-/// How many CPUs are in a set.
+/// Returns the number of CPUs in a set.
 pub(super) fn weight(words: &[u64]) -> u32 {
     words
         .iter()
         .fold(0, |sum, word| sum.wrapping_add(word.count_ones()))
 }
 
-/// The first CPU of a set.
+/// Returns the first CPU of a set, `None` when it is empty.
 pub(super) fn first(words: &[u64]) -> Option<u64> {
     (0u64..)
         .zip(words)
@@ -126,7 +127,7 @@ pub(super) fn first(words: &[u64]) -> Option<u64> {
         })
 }
 
-/// Whether a CPU is in a set.
+/// Returns whether a CPU is in a set.
 pub(super) fn has(words: &[u64], cpu: u64) -> bool {
     usize::try_from(cpu >> 6)
         .ok()
