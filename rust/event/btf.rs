@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Where does this very kernel keep a member of a struct that no public header defines?
+//! A reader of BTF, the compact type information that the kernel carries of itself: where this very
+//! kernel keeps a member of a struct that no public header defines.
 //!
-//! A reader of BTF, the compact type information that the kernel carries of itself. `events`
-//! asks it when rtrace or another module is loaded. Nothing in the bytes is trusted: a wrong length,
-//! offset or type number ends in an error.
+//! `sources` asks it when rtrace or another module is loaded, `kapi::clock` for the clock's
+//! variables. Nothing in the bytes is trusted: a wrong length, offset or type number ends in an
+//! error.
 //!
-//! BTF is a header, an array of types of varying length and a table of strings. Types refer to each
-//! other by number, so finding one by number needs an index, whose memory the caller brings. The BTF
-//! of a module goes on where the kernel's ends: its first own type and its first own string have the
-//! numbers that are next there.
+//! BTF is a header, an array of types of varying length and a table of strings. Types refer to
+//! each other by number, so finding one by number needs an index, whose memory the caller brings.
+//! The BTF of a module continues where the kernel's ends: its first own type and its first own
+//! string have the next numbers.
 //!
-//! [`functions`] tells the parameters of functions, [`variables`] where variables are, [`c_type`] how a
-//! type is written.
+//! [`functions`] has the parameters of functions, [`variables`] the places of variables,
+//! [`c_type`] the text of a type.
 
 pub(crate) mod c_type;
 pub(crate) mod functions;
 pub(crate) mod variables;
 
-/// Why BTF has no answer.
+/// The reason why BTF has no answer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum BtfError {
     /// The bytes are not BTF, or end too early.
@@ -31,12 +32,12 @@ pub(crate) enum BtfError {
     NoMember,
     /// No variable of this name in the section, or several.
     NoVariable,
-    /// The member is not what the reader of it believes.
+    /// The member does not have the [`Shape`] that was asked for.
     OtherType,
 }
 
 impl BtfError {
-    /// For the kernel log.
+    /// Returns the sentence for the kernel log.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Malformed => "the kernel's BTF is malformed",
@@ -49,27 +50,27 @@ impl BtfError {
     }
 }
 
-/// What the reader of a member takes it for.
+/// The form that the reader of a member expects it to have.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Shape {
     /// An integer or an enumeration of that many bytes.
     Int(u32),
     /// A pointer.
     Ptr,
-    /// An array; its place is that of the first element.
+    /// An array, whose place is that of its first element.
     Array,
     /// A bit field of one bit.
     Bit,
 }
 
-/// Where is this member?
+/// A question for the place of a member, and its answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Question<'a> {
     /// The struct's name.
     name: &'a str,
     member: &'a str,
     shape: Shape,
-    /// In bits for [`Shape::Bit`], else in bytes from the start of the struct.
+    /// Distance from the start of the struct, in bits for [`Shape::Bit`], else in bytes.
     pub(crate) place: Result<u32, BtfError>,
 }
 
@@ -117,10 +118,10 @@ const FLOAT: u8 = 16;
 const TYPE_TAG: u8 = 18;
 const ENUM64: u8 = 19;
 
-/// More modifiers around one type than this is a loop.
+/// Most modifiers around one type; more of them are a loop.
 const MODIFIERS: usize = 32;
 
-/// More structs inside each other than this are not looked into.
+/// Most structs inside each other that are searched.
 const STRUCTS: usize = 8;
 
 /// One type: its head, and the bytes that its kind adds.
@@ -128,7 +129,7 @@ const STRUCTS: usize = 8;
 struct Type<'a> {
     name: u32,
     kind: u8,
-    /// For a struct: members hold a bit field's width next to their offset.
+    /// For a struct: whether members hold a bit field's width next to their offset.
     flag: bool,
     /// Size in bytes, or the number of another type.
     size_or_type: u32,
@@ -148,11 +149,12 @@ pub(crate) struct Btf<'a> {
     sections: Sections<'a>,
     /// Offset of type number `1 + i`, after those of `base`.
     index: &'a [u32],
-    /// For a module: the kernel's.
+    /// For a module: the kernel's BTF.
     base: Option<&'a Btf<'a>>,
 }
 
-/// Number of types in `bytes`: the length that [`Btf::new`] wants for its index.
+/// Returns the number of types in `bytes`: the length that [`Btf::new`] needs for its index. Fails
+/// with [`BtfError::Malformed`] or [`BtfError::UnknownKind`].
 pub(crate) fn count(bytes: &[u8]) -> Result<usize, BtfError> {
     let mut number = 0usize;
     Sections::new(bytes)?.walk(|_| {
@@ -163,7 +165,8 @@ pub(crate) fn count(bytes: &[u8]) -> Result<usize, BtfError> {
 }
 
 impl<'a> Btf<'a> {
-    /// Reads `bytes`; `index` has room for [`count`] entries.
+    /// Reads `bytes`; `index` has room for [`count`] entries. Fails as `count` does, and with
+    /// [`BtfError::Malformed`] when `index` is too short.
     pub(crate) fn new(bytes: &'a [u8], index: &'a mut [u32]) -> Result<Self, BtfError> {
         let sections = Sections::new(bytes)?;
         let mut number = 0usize;
@@ -181,7 +184,8 @@ impl<'a> Btf<'a> {
         })
     }
 
-    /// The same `bytes` again, with the index that [`Btf::new`] filled.
+    /// Returns the BTF of the same `bytes` again, with the index that [`Btf::new`] filled. Fails
+    /// with [`BtfError::Malformed`] when the header is wrong.
     pub(crate) fn indexed(bytes: &'a [u8], index: &'a [u32]) -> Result<Self, BtfError> {
         Ok(Self {
             sections: Sections::new(bytes)?,
@@ -190,7 +194,7 @@ impl<'a> Btf<'a> {
         })
     }
 
-    /// The BTF of a module of the kernel that `base` belongs to.
+    /// Returns this BTF as that of a module of the kernel that `base` belongs to.
     pub(crate) fn of_module(self, base: &'a Btf<'a>) -> Self {
         Self {
             base: Some(base),
@@ -200,7 +204,8 @@ impl<'a> Btf<'a> {
 
     /// Answers all `questions` in one pass over the types.
     ///
-    /// Should several structs have the name asked for, the first with such a member counts.
+    /// When several structs have the name asked for, the first with such a member counts. Fails
+    /// when a type cannot be read; the error of a single question is in its `place`.
     pub(crate) fn answer(&self, questions: &mut [Question<'_>]) -> Result<(), BtfError> {
         for &offset in self.index {
             let (ty, _) = self.sections.type_at(offset as usize)?;
@@ -217,9 +222,9 @@ impl<'a> Btf<'a> {
         Ok(())
     }
 
-    /// Finds `path`, the name of a member or names of members inside each other with dots between them,
-    /// at most `depth` structs down. A member of a nameless struct or union counts as the outer's own,
-    /// and an array on the way stands for its first element.
+    /// Returns the place of `path`, a member's name or the names of nested members with dots
+    /// between them, at most `depth` structs down. A member of a nameless struct or union counts
+    /// as the outer's own, and an array on the way stands for its first element.
     fn place_in(
         &self,
         ty: &Type<'_>,
@@ -266,7 +271,8 @@ impl<'a> Btf<'a> {
         Err(BtfError::NoMember)
     }
 
-    /// The type behind typedefs and qualifiers.
+    /// Returns type `number` without its typedefs and qualifiers. Fails with
+    /// [`BtfError::Malformed`] when there are more than [`MODIFIERS`].
     fn resolve(&self, mut number: u32) -> Result<Type<'a>, BtfError> {
         for _ in 0..MODIFIERS {
             let ty = self.numbered(number)?;
@@ -278,7 +284,7 @@ impl<'a> Btf<'a> {
         Err(BtfError::Malformed)
     }
 
-    /// The type of that number; numbers begin with 1, as 0 is `void`.
+    /// Returns type `number`; numbers begin with 1, as 0 is `void`.
     fn numbered(&self, number: u32) -> Result<Type<'a>, BtfError> {
         let index = number.checked_sub(1).ok_or(BtfError::Malformed)? as usize;
         let (home, index) = match self.base {
@@ -292,7 +298,7 @@ impl<'a> Btf<'a> {
         Ok(home.sections.type_at(*offset as usize)?.0)
     }
 
-    /// The string table from `offset` on.
+    /// Returns the string table from `offset` on.
     fn strings_from(&self, offset: u32) -> Option<&'a [u8]> {
         let offset = offset as usize;
         let (strings, offset) = match self.base {
@@ -305,14 +311,14 @@ impl<'a> Btf<'a> {
         strings.get(offset..)
     }
 
-    /// Whether the string at `offset` is `text`.
+    /// Returns whether the string at `offset` is `text`.
     fn is_string(&self, offset: u32, text: &str) -> bool {
         self.strings_from(offset)
             .and_then(|rest| rest.strip_prefix(text.as_bytes()))
             .is_some_and(|behind| behind.first() == Some(&0))
     }
 
-    /// The string at `offset` as a name in C; `None` when it is none.
+    /// Returns the string at `offset` if it is a name in C.
     fn name(&self, offset: u32) -> Option<&'a str> {
         let rest = self.strings_from(offset)?;
         let length = rest.iter().position(|&byte| byte == 0)?;
@@ -322,7 +328,7 @@ impl<'a> Btf<'a> {
             .flatten()
     }
 
-    /// The name of a type: an integer's may have several words.
+    /// Returns the name of a type; an integer's may have several words.
     fn type_name(&self, ty: &Type<'a>) -> Option<&'a str> {
         if ty.kind != INT {
             return self.name(ty.name);
@@ -363,13 +369,13 @@ impl<'a> Sections<'a> {
         Ok(())
     }
 
-    /// The type at `offset`, and where the next one begins.
+    /// Returns the type at `offset`, and the offset of the next one.
     fn type_at(&self, offset: usize) -> Result<(Type<'a>, usize), BtfError> {
         let head = self.types.get(offset..).ok_or(BtfError::Malformed)?;
         let info = word(head, 4)?;
         let count = (info & 0xff_ffff) as usize;
         let kind = ((info >> 24) & 0x7f) as u8;
-        // Per kind: bytes that follow once, and per element.
+        // The bytes that follow the head of each kind: once, and per element.
         let (once, each) = match kind {
             INT | VAR | 17 => (4, 0),
             ARRAY => (12, 0),
@@ -397,7 +403,8 @@ impl<'a> Sections<'a> {
     }
 }
 
-/// The place of a member that is `bit` bits behind the start of its struct, if it has that shape.
+/// Returns the place of a member that begins `bit` bits after the start of its struct. Fails with
+/// [`BtfError::OtherType`] when it does not have that shape.
 fn place_of(target: &Type<'_>, bit: u32, width: u32, shape: Shape) -> Result<u32, BtfError> {
     let fits = match shape {
         Shape::Int(size) => {
@@ -415,7 +422,8 @@ fn place_of(target: &Type<'_>, bit: u32, width: u32, shape: Shape) -> Result<u32
     }
 }
 
-/// The place in the outer struct of what is at `place` in a struct that is `bit` bits behind its start.
+/// Returns the place in the outer struct of what is at `place` in a struct that begins `bit` bits
+/// after the outer one's start.
 fn outer_place(bit: u32, place: u32, shape: Shape) -> Result<u32, BtfError> {
     let start = match shape {
         Shape::Bit => bit,
@@ -425,7 +433,7 @@ fn outer_place(bit: u32, place: u32, shape: Shape) -> Result<u32, BtfError> {
     start.checked_add(place).ok_or(BtfError::Malformed)
 }
 
-/// Whether `word` is a name in C.
+/// Returns whether `word` is a name in C.
 fn is_name(word: &[u8]) -> bool {
     let fits = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     word.first().is_some_and(|first| !first.is_ascii_digit()) && word.iter().all(fits)

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
-//! In which state of the CPU did an event happen.
+//! The state of the CPU in which an event happened.
 //!
-//! Every record begins with eight bytes that say so, [`Common`]. The writer makes them from raw words of
-//! the CPU and the current task ([`Raw::word`], hot: once per event); `trace` and `trace_pipe` print
-//! them as five columns. The bits and letters are those of ftrace, so its tools read them.
+//! Every record begins with eight bytes that describe it, [`Common`]. The writer makes them from
+//! raw words of the CPU and the current task ([`Raw::word`], hot: once per event); `trace` and
+//! `trace_pipe` print them as five columns. The bits and letters are those of ftrace, so its tools
+//! read them.
 //!
 //! The raw words are those of x86-64 in Linux 7.3, where the preemption counter has 64 bits:
 //!
 //! | bits | of `preempt_count` |
 //! |---|---|
 //! | 0..8 | depth of disabled preemption |
-//! | 8 | a soft interrupt is served |
+//! | 8 | serving a soft interrupt |
 //! | 9..16 | bottom halves are off |
 //! | 16..24 | depth of disabled hard interrupts |
 //! | 24..28 | hard interrupt |
 //! | 28..32 | NMI |
-//! | 63 | set while nobody wants to be scheduled |
+//! | 63 | set while no reschedule is wanted |
 
 const IRQS_OFF: u8 = 0x01;
 const NEED_RESCHED_LAZY: u8 = 0x02;
@@ -26,10 +27,10 @@ const PREEMPT_RESCHED: u8 = 0x20;
 const NMI: u8 = 0x40;
 const BH_OFF: u8 = 0x80;
 
-/// The bit of `thread_info.flags` that asks to be scheduled.
+/// The bit of `thread_info.flags` that asks for a reschedule.
 pub(crate) const TIF_NEED_RESCHED: u32 = 4;
 
-/// The bit of `thread_info.flags` that asks to be scheduled when convenient.
+/// The bit of `thread_info.flags` that asks for a reschedule when convenient.
 pub(crate) const TIF_NEED_RESCHED_LAZY: u32 = 5;
 
 const WANTS_RESCHED: u8 = 1 << TIF_NEED_RESCHED;
@@ -49,11 +50,11 @@ const SOFT: u64 = 1 << 8;
 const RFLAGS_IF_SHIFT: u32 = 9;
 const INTERRUPTS_ON: u32 = 1 << RFLAGS_IF_SHIFT;
 
-/// Where the flags are in the first word of a record, and the depths.
+/// The lowest bits of the flags and of the depths in the first word of a record.
 const FLAGS_SHIFT: u32 = 16;
 const DEPTHS_SHIFT: u32 = 24;
 
-/// What the writer reads of the CPU and of the current task.
+/// The words that the writer reads of the CPU and of the current task.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Raw {
     /// The preemption counter of this CPU, all 64 bits.
@@ -62,22 +63,23 @@ pub(crate) struct Raw {
     pub(crate) rflags: u64,
     /// The lowest bits of `thread_info.flags` of the current task.
     pub(crate) thread_flags: u8,
-    /// How often the current task disabled its migration, in the lower half; the upper one says whether
-    /// somebody waits for its end.
+    /// How often the current task disabled its migration, in the lower half; the upper half says
+    /// whether the end of that is awaited.
     pub(crate) migration: u32,
-    /// Who the current task is.
+    /// The id of the current task.
     pub(crate) pid: i32,
 }
 
-/// What the common fields of an event have in common: the event, and how often its caller has disabled
+/// The constant part of an event's common fields: its type, and how often its writer has disabled
 /// preemption, as a word to which the rest is added.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub(crate) struct Base(u32);
 
 impl Base {
-    /// For events of this type. `own` is how often whoever records them has disabled preemption for doing
-    /// so: 1 for a tracepoint, 0 for a marker. As in ftrace it is taken off the saturated depth.
+    /// Creates the base of events of this type. `own` is how often their writer has disabled
+    /// preemption to record them: 1 for a tracepoint, 0 for a marker. As in ftrace it is
+    /// subtracted from the saturated depth.
     pub(crate) const fn new(event_type: u16, own: u32) -> Self {
         // Interrupts are off until they are found on: see `Raw::put_together`.
         let off = (IRQS_OFF as u32) << FLAGS_SHIFT;
@@ -86,7 +88,7 @@ impl Base {
 }
 
 impl Raw {
-    /// The first word of a record: type, flags and depths. The second one is [`Self::pid`].
+    /// Returns the first word of a record: type, flags and depths. The second one is [`Self::pid`].
     #[inline(always)]
     pub(crate) fn word(&self, base: Base) -> u32 {
         match self.usual_word(base) {
@@ -95,9 +97,9 @@ impl Raw {
         }
     }
 
-    /// As [`Self::word`] in a task that may migrate and that nobody wants to stop, or in one interrupt or
-    /// soft interrupt above such a task, or one in the other: bottom halves on, preemption not disabled more
-    /// than 15 times. Nothing otherwise.
+    /// Returns the same as [`Self::word`] in a task that may migrate and that no reschedule is
+    /// wanted of, or in one interrupt or soft interrupt above such a task, or one in the other:
+    /// bottom halves on, preemption not disabled more than 15 times. `None` otherwise.
     #[inline(always)]
     pub(crate) fn usual_word(&self, base: Base) -> Option<u32> {
         const _: () = assert!(HARD >> 5 == (HARDIRQ as u64) << FLAGS_SHIFT);
@@ -106,20 +108,20 @@ impl Raw {
         if u32::from(wanted) | self.migration != 0 {
             return None;
         }
-        // The inverted bit 63 makes `count` large when somebody wants to be scheduled.
+        // The inverted bit 63 makes `count` large when a reschedule is wanted.
         let count = self.count();
         let mut rest = (count as u32) << DEPTHS_SHIFT;
         if count > DEEPEST {
             if count & !(HARD | SOFT | DEEPEST) != 0 {
                 return None;
             }
-            // The depth is too small to get between the flags.
+            // The depth is too small to reach the flags.
             rest |= (((count >> 5) | (count << 12)) & ((HARD >> 5) | (SOFT << 12))) as u32;
         }
         Some(self.put_together(base, rest))
     }
 
-    /// As [`Self::word`], in any context.
+    /// Returns the same as [`Self::word`], in any context, without its fast path.
     #[inline(always)]
     pub(crate) fn any_word(&self, base: Base) -> u32 {
         let (count, migration) = (self.count(), u64::from(self.migration as u16));
@@ -128,27 +130,27 @@ impl Raw {
         self.put_together(base, flags as u32 | ((depths as u32) << DEPTHS_SHIFT))
     }
 
-    /// Is an NMI handled?
+    /// Returns whether the CPU handles an NMI.
     pub(crate) fn in_nmi(&self) -> bool {
         rare_flags(self.count(), 0) & u64::from(NMI) != 0
     }
 
-    /// The preemption counter with bit 63 the other way round.
+    /// Returns the preemption counter with bit 63 inverted.
     #[inline(always)]
     fn count(&self) -> u64 {
         self.preempt_count ^ NO_RESCHED_WANTED
     }
 
-    /// `rest` are the depths, and all flags but "interrupts are off".
+    /// Returns the first word, whose depths and flags, all but "interrupts are off", are `rest`.
     #[inline(always)]
     fn put_together(&self, base: Base, rest: u32) -> u32 {
-        // The flag of the processor says the opposite of what `base` does, and takes it away.
+        // The processor's flag means the opposite of the one in `base`, so it is subtracted.
         let on = (self.rflags as u32 & INTERRUPTS_ON) << (FLAGS_SHIFT - RFLAGS_IF_SHIFT);
         base.0.wrapping_add(rest).wrapping_sub(on)
     }
 }
 
-/// Every flag but "interrupts are off". `count` has bit 63 set when somebody wants to be scheduled.
+/// Returns every flag but "interrupts are off". `count` has bit 63 set when a reschedule is wanted.
 #[inline(always)]
 fn rare_flags(count: u64, thread_flags: u8) -> u64 {
     let when = |condition: bool, flag: u8| if condition { u64::from(flag) } else { 0 };
@@ -162,19 +164,19 @@ fn rare_flags(count: u64, thread_flags: u8) -> u64 {
         | when(thread_flags & WANTS_RESCHED_LAZY != 0, NEED_RESCHED_LAZY)
 }
 
-/// What the first eight bytes of a record say.
+/// The first eight bytes of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Common {
-    /// Which event it is: the number in its `id` file.
+    /// The event's number, as in its `id` file.
     pub(crate) event_type: u16,
     flags: u8,
     depths: u8,
-    /// Which task ran.
+    /// The id of the task that ran.
     pub(crate) pid: i32,
 }
 
 impl Common {
-    /// Reads the common bytes of a record. Nothing when the record is too short to have them.
+    /// Reads the common bytes of a record. `None` when the record is too short to have them.
     pub(crate) fn of(record: &[u8]) -> Option<Self> {
         let [t0, t1, flags, depths, p0, p1, p2, p3] = *record.first_chunk()?;
 
@@ -186,18 +188,18 @@ impl Common {
         })
     }
 
-    /// The flags as one number, as `verbose` lines show them.
+    /// Returns the flags as one number, as `verbose` lines show them.
     pub(crate) fn flags(&self) -> u8 {
         self.flags
     }
 
-    /// How often preemption was disabled, at most 15.
+    /// Returns how often preemption was disabled, at most 15.
     pub(crate) fn preempt_depth(&self) -> u8 {
         self.depths & 0xf
     }
 
-    /// The five columns: interrupts and bottom halves, reschedule, interrupt context, depth of disabled
-    /// preemption, depth of disabled migration.
+    /// Returns the five columns: interrupts and bottom halves, reschedule, interrupt context,
+    /// depth of disabled preemption, depth of disabled migration.
     pub(crate) fn columns(&self) -> [u8; 5] {
         [
             self.off_column(),
@@ -261,7 +263,7 @@ fn depth_column(depth: u8) -> u8 {
 mod tests {
     use super::*;
 
-    /// A task with nothing special but preemption disabled once, by the probe.
+    /// A task in the usual state, with preemption disabled once, by the probe.
     const CALM: Raw = Raw {
         preempt_count: NO_RESCHED_WANTED | 1,
         rflags: 0x246,
@@ -303,7 +305,7 @@ mod tests {
         assert_eq!(record(CALM, 1).pid, 1234);
     }
 
-    /// The flags and depths as ftrace makes them, one condition after the other.
+    /// Returns the flags and depths as ftrace makes them, one condition after the other.
     fn oracle(raw: Raw, own: u32) -> (u8, u8) {
         let count = raw.preempt_count as u32;
         let mut flags = 0;
@@ -482,7 +484,8 @@ mod tests {
 
     #[test]
     fn columns_of_every_flag_byte() {
-        // What each column says for each value of the flags that it depends on, lowest flag first.
+        // The letter of each column for each value of the flags that it depends on, lowest flag
+        // first.
         let off = |flags: u8| ['.', 'd', 'b', 'D'][usize::from((flags & 1) | ((flags >> 6) & 2))];
         let resched = |flags: u8| {
             let index = ((flags >> 1) & 3) | ((flags >> 3) & 4);

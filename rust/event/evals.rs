@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What does a `print fmt` look like once its enumerators and `sizeof`s are numbers?
+//! A `print fmt` with numbers in place of its enumerators and `sizeof`s.
 //!
 //! Headers write `{ RCU_SOFTIRQ, "RCU" }`, and the preprocessor leaves the enumerator's name in the
 //! string; user space cannot know its value. Called by `format`. The kernel does the same when it
@@ -18,7 +18,7 @@ pub(crate) struct Eval<'a> {
     pub(crate) value: i64,
 }
 
-/// Writes `print_fmt` with all `evals` replaced, outside of string literals.
+/// Writes `print_fmt` with all `evals` outside string literals replaced.
 pub(crate) fn write_replaced<'a>(
     w: &mut dyn Write,
     print_fmt: &str,
@@ -33,7 +33,7 @@ pub(crate) fn write_replaced<'a>(
 
     while let Some(byte) = scan.peek() {
         match byte {
-            // The byte behind a backslash means nothing.
+            // The byte after a backslash has no meaning.
             b'\\' => scan.skip(2),
             b'"' => {
                 in_string = !in_string;
@@ -42,7 +42,7 @@ pub(crate) fn write_replaced<'a>(
             _ if in_string => scan.skip(1),
             b'0'..=b'9' => {
                 scan.skip_while(|byte| byte.is_ascii_alphanumeric());
-                // Whatever ends a number is a delimiter.
+                // The byte after a number is a delimiter, whichever it is.
                 scan.skip(1);
             }
             b'a'..=b'z' | b'A'..=b'Z' | b'_' => {
@@ -63,7 +63,7 @@ pub(crate) fn write_replaced<'a>(
     w.write_str(print_fmt.get(written..).unwrap_or_default())
 }
 
-/// The eval whose text is the name at the start of `name`, and its value in digits.
+/// Returns the eval whose text is the name at the start of `name`, and its value in digits.
 ///
 /// A number longer than the name it replaces does not fit the kernel's in-place replacement, which
 /// then keeps the name.
@@ -112,10 +112,10 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Skips a name with all its members: `REC->a.b` is one.
+    /// Skips a name with all its members: `REC->a.b` is one name.
     fn skip_name(&mut self) {
         loop {
-            // The first byte belongs to the name whatever it is.
+            // The first byte belongs to the name, whichever it is.
             self.skip(1);
             self.skip_while(is_name_byte);
             if self.rest().starts_with('.') {
@@ -139,7 +139,7 @@ struct Digits {
 }
 
 impl Digits {
-    /// Those of `i64::MIN` with its sign.
+    /// Bytes of `i64::MIN` with its sign.
     const MOST: usize = 20;
 
     fn of(value: i64) -> Self {
@@ -224,7 +224,7 @@ mod tests {
             ),
             // Too short for its value.
             ("AB, TIMER", "AB, -12"),
-            // The byte behind a name, a number or a replacement is not looked at.
+            // The byte after a name, a number or a replacement is skipped.
             ("TIMER\"TIMER\"", "-12\"-12\""),
             ("x\"TIMER\"", "x\"-12\""),
             ("TIMER", "-12"),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How does one field of an event look in its `format` file, and where in the record is it?
+//! One field of an event: its line in the `format` file, and its place in the record.
 //!
-//! Called by `format` and by whoever walks an event's fields. The texts are a format that tools
-//! parse, so they equal those of tracefs byte for byte.
+//! Called by `format` and by every caller that walks an event's fields. Tools parse these texts, so
+//! they equal those of tracefs byte for byte.
 
 use core::fmt::{
     self,
@@ -13,14 +13,14 @@ use core::fmt::{
 /// Bytes of the four fields that begin every record.
 pub(crate) const COMMON_SIZE: u32 = 8;
 
-/// A field as an event declares it: no offset yet.
+/// A field as an event declares it, without an offset.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Declared<'a> {
     /// The C type; an array has `[LEN]` at its end.
     pub(crate) ty: &'a str,
     pub(crate) name: &'a str,
     pub(crate) size: u32,
-    /// A power of two.
+    /// The alignment in bytes, a power of two.
     pub(crate) align: u32,
     /// Number of elements of a fixed array, else zero.
     pub(crate) len: u32,
@@ -70,7 +70,8 @@ pub(crate) const COMMON: [Declared<'static>; 4] = [
     },
 ];
 
-/// Gives fields their places, as the C compiler lays out a struct that goes on at `start`.
+/// Returns `fields` with their places, as the C compiler lays out a struct whose earlier members
+/// end at `start`.
 pub(crate) fn place<'a>(
     fields: impl Iterator<Item = Declared<'a>>,
     start: u32,
@@ -87,7 +88,7 @@ pub(crate) fn place<'a>(
 impl Field<'_> {
     /// Writes the line of this field.
     ///
-    /// An array's length moves behind the name, as in C; the types of dynamic arrays stay whole.
+    /// An array's length moves after the name, as in C; the types of dynamic arrays stay whole.
     pub(crate) fn write(&self, w: &mut dyn Write) -> fmt::Result {
         let field = &self.declared;
         w.write_str("\tfield:")?;
@@ -143,7 +144,7 @@ fn write_type(w: &mut dyn Write, ty: &str) -> fmt::Result {
     }
 }
 
-/// What follows the parenthesis that closes the one opened just before `text`.
+/// Returns what follows the parenthesis that closes the one opened just before `text`.
 fn behind_parenthesis(text: &str) -> Option<&str> {
     let mut depth = 1u32;
     for (at, byte) in text.bytes().enumerate() {

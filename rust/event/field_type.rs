@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The type of a field as far as reading its value goes, and the value that a record holds there.
+//! The type of a field as far as reading its value needs it, and the value that a record holds
+//! there.
 //!
-//! `fields` prints values, `trace_pipe_json` does, and filters compare them: all of them learn here
-//! where the bytes are. What a type text means is ftrace's: it looks for words in it.
+//! The option `fields` and `trace_pipe_json` print values, and filters compare them: all three ask
+//! here where the bytes are. The meaning of a type's text is ftrace's, which looks for words in
+//! it.
 //!
 //! Any context; nothing is allocated, and nothing outside the record is read.
 
@@ -12,17 +14,17 @@
 pub(crate) enum Location {
     /// In the field.
     Inline,
-    /// Where the word in the field says, counted from the record's first byte. The low half of such
-    /// a word is an offset, the upper half a length.
+    /// At the offset in the field, counted from the record's first byte. The field is a word: its
+    /// lower half is an offset, its upper half a length.
     FromStart,
     /// The same, counted from the byte after the word.
     FromWord,
 }
 
-/// What a field is.
+/// The type of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FieldType {
-    /// A number of 1, 2, 4 or 8 bytes, or bytes of which only the size is known.
+    /// A number of 1, 2, 4 or 8 bytes, or bytes whose size alone is known.
     Number,
     /// `char[N]`
     Chars,
@@ -40,7 +42,7 @@ pub(crate) enum FieldType {
     RelativeBytes,
 }
 
-/// What a record holds in a field.
+/// The value that a record holds in a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Value<'r> {
     /// A number, extended with zeroes, and its size in bytes: 1, 2, 4 or 8.
@@ -60,8 +62,8 @@ pub(crate) enum Value<'r> {
 }
 
 impl Location {
-    /// Returns the bytes of the value whose field is the `size` bytes at `offset`. `None` when the field
-    /// or the value does not lie inside the record.
+    /// Returns the bytes of the value whose field is the `size` bytes at `offset`. `None` when the
+    /// field or the value is not inside the record.
     pub(crate) fn bytes(self, record: &[u8], offset: u32, size: u32) -> Option<&[u8]> {
         let base = match self {
             Self::Inline => return part(record, offset, size),
@@ -74,7 +76,7 @@ impl Location {
 }
 
 impl FieldType {
-    /// Returns what a field of `size` bytes is whose declaration names the type `ty`.
+    /// Returns the type of a field of `size` bytes that is declared as `ty`.
     pub(crate) fn of(ty: &str, size: u32) -> Self {
         let (dynamic, relative) = (has(ty, "__data_loc"), has(ty, "__rel_loc"));
         let chars = has(ty, "char");
@@ -90,7 +92,7 @@ impl FieldType {
         }
     }
 
-    /// Returns whether a value of this type is compared with a string.
+    /// Returns whether filters compare a value of this type with a string.
     pub(crate) fn is_string(self) -> bool {
         matches!(
             self,
@@ -98,7 +100,7 @@ impl FieldType {
         )
     }
 
-    /// Returns where the bytes of such a value are.
+    /// Returns where the bytes of a value of this type are.
     #[inline]
     pub(crate) fn location(self) -> Location {
         match self {
@@ -108,8 +110,8 @@ impl FieldType {
         }
     }
 
-    /// Returns the value of the field of `size` bytes at `offset`. `None` when the field or the value does
-    /// not lie inside the record.
+    /// Returns the value of the field of `size` bytes at `offset`. `None` when the field or the
+    /// value is not inside the record.
     pub(crate) fn read(self, record: &[u8], offset: u32, size: u32) -> Option<Value<'_>> {
         let bytes = self.location().bytes(record, offset, size)?;
         Some(match self {
@@ -124,21 +126,21 @@ impl FieldType {
     }
 }
 
-/// Returns whether `word` stands in `text`, which is short.
+/// Returns whether `text`, which is short, contains `word`.
 fn has(text: &str, word: &str) -> bool {
     text.as_bytes()
         .windows(word.len().max(1))
         .any(|window| window == word.as_bytes())
 }
 
-/// Returns the `size` bytes at `offset`, or `None` when the record ends before.
+/// Returns the `size` bytes at `offset`, or `None` when the record ends before their end.
 pub(crate) fn part(record: &[u8], offset: u32, size: u32) -> Option<&[u8]> {
     let offset = offset as usize;
     record.get(offset..offset.checked_add(size as usize)?)
 }
 
-/// Returns the unsigned number that the first eight of `bytes` are, in the machine's order, which is
-/// little-endian.
+/// Returns the unsigned number in the first eight of `bytes`, or in all of them if they are fewer,
+/// in the machine's order, which is little-endian.
 pub(crate) fn number(bytes: &[u8]) -> u64 {
     let mut word = [0; 8];
     for (to, from) in word.iter_mut().zip(bytes) {

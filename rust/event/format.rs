@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is in the `format` files, in `header_page` and in `header_event`?
+//! The text of the `format` files, of `header_page` and of `header_event`.
 //!
-//! Called by the files under `events/`. Everything a tool needs to decode raw pages is in these
-//! texts, so they equal those of tracefs byte for byte.
+//! Called by the files under `events/`. Everything a tool needs to decode raw sub-buffers is in
+//! these texts, so they equal those of tracefs byte for byte.
 
 use super::{
     evals::{
@@ -22,12 +22,12 @@ use core::fmt::{
     Write, //
 };
 
-/// What the kernel's macros for local variables, such as `min()`, begin their names with. A number that
-/// counts them ends it.
+/// The beginning of the names that the kernel's macros, such as `min()`, give local variables. A
+/// number that counts them ends each name.
 const UNIQUE: &str = "__UNIQUE_ID_";
 
-/// Whether two print formats are the same but for the numbers of local variables, which tell only how
-/// many there were before in the source of each.
+/// Returns whether two print formats are equal but for the numbers of local variables, which tell
+/// only how many came before in the source of each.
 pub(crate) fn prints_alike(one: &str, other: &str) -> bool {
     let mut other = other.split(UNIQUE);
     let mut is_first = true;
@@ -43,7 +43,7 @@ pub(crate) fn prints_alike(one: &str, other: &str) -> bool {
     other.next().is_none()
 }
 
-/// The rest of a name without the digits at its end, and what is behind the name.
+/// Returns the rest of a name without the digits at its end, and what follows the name.
 fn named_only(text: &str) -> (&str, &str) {
     let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     let end = text.bytes().take_while(is_name).count();
@@ -73,7 +73,8 @@ pub(crate) fn write<'a, 'b>(
     w.write_str("\n")
 }
 
-/// Writes `header_page`: how a sub-buffer begins. `capacity` is what it holds behind its header.
+/// Writes `header_page`: how a sub-buffer begins. `capacity` is the bytes that it holds after its
+/// header.
 pub(crate) fn write_header_page(w: &mut dyn Write, capacity: usize) -> fmt::Result {
     w.write_str(concat!(
         "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n",
@@ -101,7 +102,7 @@ pub(crate) fn write_header_event(w: &mut dyn Write) -> fmt::Result {
     ))
 }
 
-/// An entry that no tracepoint makes; tools look for it in the system `ftrace`.
+/// A kind of record that no tracepoint makes; tools look for it in the system `ftrace`.
 pub(crate) struct Internal {
     pub(crate) name: &'static str,
     pub(crate) id: u16,
@@ -118,7 +119,7 @@ const IP: Declared<'static> = Declared {
     signed: false,
 };
 
-/// What `trace_marker` writes: the writer's address and a string.
+/// The record of `trace_marker`: the writer's address and a string.
 pub(crate) const PRINT: Internal = Internal {
     name: "print",
     id: 5,
@@ -136,7 +137,7 @@ pub(crate) const PRINT: Internal = Internal {
     print_fmt: "\"%ps: %s\", (void *)REC->ip, REC->buf",
 };
 
-/// What `trace_marker_raw` writes: an id of the user's choice and bytes.
+/// The record of `trace_marker_raw`: an id of the user's choice and bytes.
 pub(crate) const RAW_DATA: Internal = Internal {
     name: "raw_data",
     id: 19,
@@ -170,7 +171,7 @@ const CALLERS: Declared<'static> = Declared {
     signed: false,
 };
 
-/// How both stacks are printed.
+/// The print format of both stacks.
 const CALLERS_FMT: &str = concat!(
     r#""\t=> %ps\n\t=> %ps\n\t=> %ps\n" "\t=> %ps\n\t=> %ps\n\t=> %ps\n" "\t=> %ps\n\t=> %ps\n", "#,
     "(void *)REC->caller[0], (void *)REC->caller[1], (void *)REC->caller[2], ",
@@ -178,8 +179,8 @@ const CALLERS_FMT: &str = concat!(
     "(void *)REC->caller[6], (void *)REC->caller[7]",
 );
 
-/// What `stacktrace` records: the functions that led to the event in front. There may be more of them
-/// than the eight that the format names.
+/// The record of `stacktrace`: the functions that led to the event before it. There may be more of
+/// them than the eight that the format names.
 pub(crate) const KERNEL_STACK: Internal = Internal {
     name: "kernel_stack",
     id: 4,
@@ -197,7 +198,8 @@ pub(crate) const KERNEL_STACK: Internal = Internal {
     print_fmt: CALLERS_FMT,
 };
 
-/// What `userstacktrace` records: the process and the places in it that led to the event in front.
+/// The record of `userstacktrace`: the process and the places in it that led to the event before
+/// it.
 pub(crate) const USER_STACK: Internal = Internal {
     name: "user_stack",
     id: 13,
@@ -215,7 +217,7 @@ pub(crate) const USER_STACK: Internal = Internal {
     print_fmt: CALLERS_FMT,
 };
 
-/// The entries of the system `ftrace`.
+/// The kinds of records of the system `ftrace`.
 pub(crate) const INTERNAL: [&Internal; 4] = [&KERNEL_STACK, &PRINT, &RAW_DATA, &USER_STACK];
 
 impl Internal {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a record says as JSON: one member for each field that the event's `format` names.
+//! A record as JSON: one member for each field that the event's `format` names.
 //!
-//! Only the text of the format is asked, so that every event is shown for which there is one, whoever
-//! brought it. Called by `trace_pipe_json` with the text and a copy of the record. A field that the
-//! record is too short for is `null`.
+//! Only the text of the format is used, so that every event that has one is shown, wherever it
+//! comes from. Called by `trace_pipe_json` with the text and a copy of the record. A field that
+//! the record is too short for is `null`.
 
 use core::fmt::{
     self,
@@ -20,15 +20,15 @@ use crate::text::{
     word, //
 };
 
-/// Writes an address so that it tells nobody where the kernel is.
+/// A function that writes an address without revealing where the kernel is.
 pub(crate) type Address<'a> = &'a mut dyn FnMut(u64, &mut dyn Write) -> fmt::Result;
 
-/// How many values a field has.
+/// The number of values of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Count {
     One,
     Many(usize),
-    /// As many as there are bytes for.
+    /// As many values as there are bytes for.
     Open,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Shown<'a> {
     signed: bool,
 }
 
-/// The fields of `format` behind the common ones.
+/// Returns the fields of `format` but the common ones.
 pub(crate) fn fields(format: &str) -> impl Iterator<Item = Shown<'_>> {
     format
         .lines()
@@ -54,7 +54,7 @@ pub(crate) fn fields(format: &str) -> impl Iterator<Item = Shown<'_>> {
 }
 
 impl<'a> Shown<'a> {
-    /// A line of a format, behind `field:`.
+    /// Parses a line of a format, from after its `field:`.
     fn parse(line: &'a str) -> Option<Self> {
         let mut parts = line.split(';').map(str::trim_ascii);
         let declaration = parts.next()?;
@@ -68,7 +68,8 @@ impl<'a> Shown<'a> {
                 None => (Location::Inline, declaration),
             },
         };
-        // An array has its length behind the name, or, elsewhere, empty brackets behind the type.
+        // An array has its length after the name, or, when it is elsewhere in the record, empty
+        // brackets after the type.
         let (ty, name, count) = match declaration.split_once('[') {
             None => {
                 let (ty, name) = cut(declaration)?;
@@ -99,7 +100,7 @@ impl<'a> Shown<'a> {
         })
     }
 
-    /// Its bytes in `record`.
+    /// Returns the field's bytes in `record`, `None` when they are not inside it.
     fn bytes<'r>(&self, record: &'r [u8]) -> Option<&'r [u8]> {
         match (self.count, self.location, self.size) {
             (Count::Open, Location::Inline, 0) => record.get(self.offset as usize..),
@@ -107,7 +108,7 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// Bytes of one value.
+    /// Returns the bytes of one value, `None` when that is not known.
     fn width(&self) -> Option<usize> {
         match self.count {
             Count::One => Some(self.size as usize),
@@ -116,7 +117,7 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// Writes its value in `record`.
+    /// Writes the field's value in `record`.
     fn write(&self, record: &[u8], address: Address<'_>, out: &mut dyn Write) -> fmt::Result {
         let Some(bytes) = self.bytes(record) else {
             return out.write_str("null");
@@ -162,19 +163,19 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// Type and name of a declaration.
+/// Returns type and name of a declaration.
 fn cut(declaration: &str) -> Option<(&str, &str)> {
     let declaration = declaration.trim_ascii();
     let at = declaration.rfind([' ', '*'])?.checked_add(1)?;
     declaration.split_at_checked(at)
 }
 
-/// Whether an array of this type is a string.
+/// Returns whether an array of this type is a string.
 fn is_text(ty: &str) -> bool {
     ty.strip_prefix("const ").unwrap_or(ty) == "char"
 }
 
-/// Bytes of a value of a type that formats name; nothing if it is not known.
+/// Returns the bytes of a value of a type that formats name; `None` for an unknown one.
 fn width_of(ty: &str) -> Option<usize> {
     let ty = ty.strip_prefix("const ").unwrap_or(ty);
     Some(match ty {
@@ -187,8 +188,9 @@ fn width_of(ty: &str) -> Option<usize> {
     })
 }
 
-/// Where the kernel is in the address space, with page tables of five levels too, and without the last
-/// page: small negative numbers that a field holds as an unsigned one are no addresses.
+/// Returns whether `value` is an address of the kernel, also with page tables of five levels. The
+/// last page of the address space does not count: small negative numbers in unsigned fields are no
+/// addresses.
 fn is_kernels(value: u64) -> bool {
     (0xff00_0000_0000_0000..0xffff_ffff_ffff_f000).contains(&value)
 }
@@ -211,7 +213,7 @@ pub(crate) fn write_fields(
     Ok(())
 }
 
-/// Writes the members of a binary marker, whose bytes are of the user's own kind.
+/// Writes the members of a binary marker, whose bytes have a meaning of the user's own.
 pub(crate) fn write_raw_data(record: &[u8], out: &mut dyn Write) -> fmt::Result {
     let id = record.get(8..).and_then(<[u8]>::first_chunk);
     write!(
@@ -267,7 +269,7 @@ mod tests {
 
     #[test]
     fn addresses_are_not_shown() {
-        // With page tables of four levels, and of five.
+        // Addresses with page tables of four levels, and of five.
         for kernel in [0xffff_8880_1234_5678_u64, 0xff11_0001_1234_5678] {
             let wanted = format!("\"<{kernel:x}>\"");
             for declaration in ["void * f", "const char *f", "unsigned long f", "u64 f"] {
@@ -330,7 +332,7 @@ mod tests {
             ),
             "\"0908\""
         );
-        // The words lead out of the record.
+        // The words point outside the record.
         for word in [at(12, 4), at(13, 3), at(0xffff, 0xffff), at(0xffff, 0)] {
             assert_eq!(
                 one("__data_loc char[] f", 4, 0, &behind(word, b"abc")),

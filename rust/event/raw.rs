@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is in the record of a tracepoint of which only the prototype is known?
+//! The record of a tracepoint whose prototype alone is known.
 //!
-//! Its arguments, in their order and with their own sizes, each aligned to its size: that is a *raw
-//! event*. `events` makes one from the kernel's BTF, `probes::raw` writes the records.
+//! It holds the arguments in their order and with their own sizes, each aligned to its size: that
+//! is a *raw event*. `sources::raw_desc` makes one from the kernel's BTF, `sources::raw_probes`
+//! writes the records.
 
 use super::{
     btf::{
@@ -22,10 +23,10 @@ use core::fmt::{
     Write, //
 };
 
-/// Most arguments of a tracepoint.
+/// Largest number of arguments of a tracepoint.
 pub(crate) const MOST_ARGS: usize = 12;
 
-/// How an argument is printed.
+/// The form in which an argument is printed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Kind {
     Signed,
@@ -39,7 +40,7 @@ pub(crate) enum Kind {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arg<'a> {
     name: Option<&'a str>,
-    /// Counted from 0.
+    /// Its place among the arguments, counted from 0.
     number: usize,
     pub(crate) ty: CType<'a>,
     pub(crate) kind: Kind,
@@ -47,7 +48,7 @@ pub(crate) struct Arg<'a> {
     pub(crate) offset: u16,
 }
 
-/// Why there is no raw event for a tracepoint.
+/// The reason why a tracepoint has no raw event.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Unfit {
     /// BTF cannot be read.
@@ -55,12 +56,12 @@ pub(crate) enum Unfit {
     /// The function is not a tracepoint's.
     NoTracepoint,
     TooMany,
-    /// An argument does not go in one register.
+    /// An argument is not passed in one register.
     Passing,
 }
 
 impl Unfit {
-    /// For the kernel log.
+    /// Returns the sentence for the kernel log.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Btf(error) => error.as_str(),
@@ -85,7 +86,8 @@ pub(crate) struct Args<'a> {
 }
 
 impl<'a> Args<'a> {
-    /// Those of the tracepoint whose probes have this prototype: behind the probe's own data pointer.
+    /// Returns the arguments of the tracepoint whose probes have this prototype: those after the
+    /// probe's own data pointer. Fails with the [`Unfit`] that applies.
     pub(crate) fn new(btf: Btf<'a>, prototype: Prototype) -> Result<Self, Unfit> {
         let mut params = btf.params(prototype)?;
         let data = params.next().ok_or(Unfit::NoTracepoint)??;
@@ -118,17 +120,17 @@ impl<'a> Args<'a> {
         Ok(Self { args, end })
     }
 
-    /// Them, in their order.
+    /// Returns the arguments in their order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arg<'a>> {
         self.args.iter().flatten()
     }
 
-    /// Bytes of a record.
+    /// Returns the bytes of a record, common fields included.
     pub(crate) fn record_size(&self) -> u16 {
         round_up(self.end, 4)
     }
 
-    /// Writes how a record is printed, as in a `TP_printk()`.
+    /// Writes the print format of a record, as in a `TP_printk()`.
     pub(crate) fn write_print_fmt(&self, w: &mut dyn Write) -> fmt::Result {
         w.write_str("\"")?;
         for arg in self.iter() {
@@ -155,7 +157,7 @@ impl<'a> Args<'a> {
     }
 }
 
-/// The next multiple of `size`, a power of two.
+/// Returns `offset` rounded up to a multiple of `size`, a power of two.
 fn round_up(offset: u16, size: u16) -> u16 {
     let mask = size.wrapping_sub(1);
     offset.wrapping_add(mask) & !mask
@@ -181,8 +183,9 @@ mod tests {
     const FUNC: u8 = 12;
     const PROTO: u8 = 13;
 
-    /// `f` with these parameters: types 1 `int`, 2 `bool`, 3 `u16`, 4 `unsigned long`, 5 `struct x *`,
-    /// 6 `struct x` of 4 bytes, 7 `struct y` of 24.
+    /// Passes the arguments of an `f` with these parameters to `check`. The types are 1 `int`, 2
+    /// `bool`, 3 `u16`, 4 `unsigned long`, 5 `struct x *`, 6 `struct x` of 4 bytes, 7 `struct y`
+    /// of 24.
     fn of(params: &[(&str, u32)], check: impl FnOnce(Result<Args<'_>, Unfit>)) {
         let mut b = Builder::new();
         b.ty("int", INT, 0, false, 4);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The text of a record's fields, whatever the event's own printer makes of them.
+//! The text of a record's fields, independent of the event's own print format.
 //!
-//! Called for the option `fields`. How a value is written depends on the type in the field's declaration
-//! alone, as in ftrace. A field or an array that does not lie inside the record says `<OVERFLOW>`.
+//! Called for the option `fields`. How a value is written depends on the type in the field's
+//! declaration alone, as in ftrace. A field or an array that is not inside the record is written
+//! as `<OVERFLOW>`.
 
 use super::{
     field::Field,
@@ -19,12 +20,12 @@ use crate::text::{
 };
 use core::fmt;
 
-/// What only the kernel knows of a value.
+/// What only the kernel knows about a value.
 pub(crate) trait Kernel {
-    /// Writes the name of what is at `address`, and the address when there is none.
+    /// Writes the name of the symbol at `address`, or the address when there is none.
     fn write_symbol(&mut self, address: u64, w: &mut dyn ByteWrite) -> fmt::Result;
 
-    /// Writes a colon and the string at `address`, or nothing if nobody can read there.
+    /// Writes a colon and the string at `address`, or nothing if that cannot be read.
     fn write_string(&mut self, address: u64, w: &mut dyn ByteWrite) -> fmt::Result;
 }
 
@@ -52,7 +53,7 @@ fn write_value(
 ) -> fmt::Result {
     let (offset, size) = (field.offset, field.declared.size);
     let ty = FieldType::of(field.declared.ty, size);
-    // ftrace has no text for a set of CPUs, wherever it is.
+    // ftrace has no text for a set of CPUs, whether or not it is inside the record.
     if ty == FieldType::Cpumask && part(record, offset, size).is_some() {
         return w.write_str("<INVALID-TYPE>");
     }
@@ -178,7 +179,7 @@ mod tests {
     /// The address of the one string.
     const HELLO: u64 = 0xffff_ffff_8200_0000;
 
-    /// As Latin-1, so that each byte is one character.
+    /// Returns the text as Latin-1, so that each byte is one character.
     fn text(fields: &[Declared<'static>], bytes: &[u8]) -> String {
         let mut text = Bytes::default();
         let record = [&[0; 8], bytes].concat();

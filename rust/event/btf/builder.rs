@@ -7,7 +7,7 @@ use super::{
     VERSION, //
 };
 
-/// Builds BTF type by type; names go to the string table.
+/// A builder of BTF, type by type; names go to the string table.
 pub(crate) struct Builder {
     types: Vec<u8>,
     strings: Vec<u8>,
@@ -59,8 +59,8 @@ impl Builder {
     }
 }
 
-/// Asks of the bytes cut at each length, which must be an error, and with each byte changed, which may be
-/// anything but a panic.
+/// Calls `ask` with the bytes cut at each length, which must fail, and with each byte changed,
+/// which may do anything but panic.
 pub(crate) fn cut_and_flip<T, E>(bytes: &[u8], ask: impl Fn(&[u8]) -> Result<T, E>) {
     for length in 0..bytes.len() {
         assert!(ask(&bytes[..length]).is_err(), "{length}");

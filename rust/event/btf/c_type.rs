@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How is a type written in C?
+//! The text of a type in C, for the `field:` lines of raw events.
 //!
-//! For the `field:` lines of raw events. What nobody needs there is left out: `volatile`, `restrict`,
-//! tags, and `const` of a pointer itself. What has no short name, such as a function or a struct
-//! without a name, is `void` behind a pointer.
+//! What no reader of those lines needs is left out: `volatile`, `restrict`, tags, and `const` of a
+//! pointer itself. A pointer to what has no short name, such as a function or a struct without a
+//! name, is one to `void`.
 
 use super::{
     Btf,
@@ -28,7 +28,7 @@ use super::{
 };
 use core::fmt;
 
-/// A type, to be written by `{}`.
+/// A type that `{}` writes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct CType<'a> {
     constant: bool,
@@ -55,7 +55,9 @@ impl fmt::Display for CType<'_> {
 }
 
 impl<'a> Btf<'a> {
-    /// The type of that number.
+    /// Returns type `number`. Fails with [`BtfError::OtherType`] when it has no short name and is
+    /// not pointed to, with [`BtfError::Malformed`] when its modifiers are a loop or a number is
+    /// wrong.
     pub(super) fn c_type(&self, mut number: u32) -> Result<CType<'a>, BtfError> {
         let mut constant = false;
         let mut pointers = 0u8;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What are the parameters of a function, and how does it get them?
+//! The parameters of functions, and how they are passed.
 //!
-//! On x86-64 an integer, an enumeration, a pointer, and a struct or union that fits into one register
-//! each take one register, or 8 bytes of the stack. What is above the value's own bytes is not
-//! defined. Everything else is [`Form::Other`].
+//! On x86-64 an integer, an enumeration, a pointer, and a struct or union that fits into one
+//! register each take one register, or 8 bytes of the stack. The bytes above the value's own are
+//! not defined. Everything else is [`Form::Other`].
 
 use super::{
     c_type::CType,
@@ -23,23 +23,23 @@ use super::{
     UNION, //
 };
 
-/// Structs in structs that are looked at.
+/// Most structs inside each other that are looked into.
 const NESTED: u32 = 4;
 
-/// Bit of an integer's encoding.
+/// The bit of an integer's encoding that marks it as signed.
 const SIGNED: u32 = 1 << 24;
 
 /// A prototype, by the number of its type.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Prototype(u32);
 
-/// How a value is passed. The numbers are sizes in bytes: 1, 2, 4 or 8.
+/// The way in which a value is passed. The numbers are sizes in bytes: 1, 2, 4 or 8.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Form {
     Signed(u8),
     Unsigned(u8),
     Pointer,
-    /// A struct or union that is passed like an integer.
+    /// As a struct or union that is passed like an integer.
     Value(u8),
     /// Not in one register.
     Other,
@@ -48,7 +48,7 @@ pub(crate) enum Form {
 /// A parameter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Param<'a> {
-    /// `None` when it has none.
+    /// `None` when the parameter has no name.
     pub(crate) name: Option<&'a str>,
     ty: u32,
     pub(crate) form: Form,
@@ -56,7 +56,7 @@ pub(crate) struct Param<'a> {
 
 impl<'a> Btf<'a> {
     /// Calls `visit` with the name and the prototype of each function, the kernel's not included
-    /// when this is a module's.
+    /// when this is a module's BTF. Fails when a type cannot be read.
     pub(crate) fn functions(
         &self,
         mut visit: impl FnMut(&'a str, Prototype),
@@ -73,7 +73,8 @@ impl<'a> Btf<'a> {
         Ok(())
     }
 
-    /// The parameters of a function, in their order.
+    /// Returns the parameters of a function in their order. Fails with [`BtfError::OtherType`] when
+    /// `prototype` is none.
     pub(crate) fn params(
         self,
         prototype: Prototype,
@@ -92,7 +93,7 @@ impl<'a> Btf<'a> {
         }))
     }
 
-    /// How the type of a parameter is written.
+    /// Returns the text of a parameter's type. Fails as `c_type` does.
     pub(crate) fn type_of(&self, param: &Param<'_>) -> Result<CType<'a>, BtfError> {
         self.c_type(param.ty)
     }
@@ -119,8 +120,9 @@ impl<'a> Btf<'a> {
         })
     }
 
-    /// Whether a value `bit` bits behind the start of an aligned struct consists of integers and
-    /// pointers at their natural places. A struct with others goes by memory or by other registers.
+    /// Returns whether a value that begins `bit` bits after the start of an aligned struct
+    /// consists of integers and pointers at their natural places. A struct with others is passed
+    /// in memory or in other registers.
     fn is_integral(&self, number: u32, bit: u32, depth: u32) -> Result<bool, BtfError> {
         let ty = self.resolve(number)?;
         let aligned =
@@ -138,7 +140,7 @@ impl<'a> Btf<'a> {
                         true => (offset & 0xff_ffff, offset >> 24),
                         false => (offset, 0),
                     };
-                    // A bit field lies inside of an aligned integer.
+                    // A bit field is inside an aligned integer.
                     let at = if width == 0 { offset } else { 0 };
                     if at % 8 != 0
                         || !self.is_integral(word(bytes, 4)?, bit.wrapping_add(at), depth)?

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Where is a variable of the kernel's in its section, and where is what in it?
+//! The place of a kernel's variable in its section, and of a member in it.
 //!
-//! The kernel's BTF has its per-CPU variables, those that are not exported too.
+//! The kernel's BTF has its per-CPU variables, also those that are not exported.
 
 use super::{
     word,
@@ -19,16 +19,17 @@ use super::{
 /// A variable.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Variable {
-    /// In bytes from the start of its section.
+    /// Bytes from the start of its section.
     pub(crate) offset: u32,
-    /// In bytes; it lies inside of its section.
+    /// Its bytes; all of them are inside its section.
     pub(crate) size: u32,
     /// The number of its type.
     ty: u32,
 }
 
 impl Btf<'_> {
-    /// The variable `name` of `section`. Two of that name are as good as none.
+    /// Returns the variable `name` of `section`. Fails with [`BtfError::NoVariable`] when there is
+    /// none, or more than one, and with [`BtfError::Malformed`] when the section cannot be read.
     pub(crate) fn variable(&self, section: &str, name: &str) -> Result<Variable, BtfError> {
         let mut found = Err(BtfError::NoVariable);
         for &offset in self.index {
@@ -62,8 +63,9 @@ impl Btf<'_> {
         found
     }
 
-    /// Where `path` is in that variable, a struct. The path and the answer are those of
-    /// [`Question`](super::Question).
+    /// Returns the place of `path` in a variable that is a struct. Path and place are those of
+    /// [`Question`](super::Question). Fails with [`BtfError::OtherType`] when it is no struct, and
+    /// as an answer to a question does.
     pub(crate) fn place_in_variable(
         &self,
         variable: &Variable,
