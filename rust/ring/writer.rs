@@ -527,7 +527,7 @@ impl<'a, P: Port> Writer<'a, P> {
     }
 
     /// Commits an event of the most frequent kind: its writer interrupted no other and came in by
-    /// the fast path, and no writer interrupted it.Fails otherwise; the outcome says whether the
+    /// the fast path, and no writer interrupted it. Fails otherwise; the outcome says whether the
     /// writer has left already.
     #[inline(always)]
     fn exit_fast(self) -> Result<(), FastCommit> {
