@@ -134,6 +134,7 @@ fn has(text: &str, word: &str) -> bool {
 }
 
 /// Returns the `size` bytes at `offset`, or `None` when the record ends before their end.
+#[inline]
 pub(crate) fn part(record: &[u8], offset: u32, size: u32) -> Option<&[u8]> {
     let offset = offset as usize;
     record.get(offset..offset.checked_add(size as usize)?)
@@ -141,6 +142,7 @@ pub(crate) fn part(record: &[u8], offset: u32, size: u32) -> Option<&[u8]> {
 
 /// Returns the unsigned number in the first eight of `bytes`, or in all of them if they are fewer,
 /// in the machine's order, which is little-endian.
+#[inline]
 pub(crate) fn number(bytes: &[u8]) -> u64 {
     let mut word = [0; 8];
     for (to, from) in word.iter_mut().zip(bytes) {

@@ -127,6 +127,7 @@ impl Fetch {
 
     /// Returns the number, extended with zeroes: that of a field of 1, 2, 4 or 8 bytes, whatever
     /// its type, or the CPU. `None` for all else, and when the record ends before the number.
+    #[inline]
     pub(super) fn number(self, record: &[u8], env: &impl Env) -> Option<u64> {
         match self {
             Self::Field(field) => number_at(record, field.offset, field.size),
@@ -138,6 +139,7 @@ impl Fetch {
     /// Returns the answer of `question` about the string: about an empty one when its bytes do not
     /// lie inside the record. `None`, without a question, when the value is no string or cannot be
     /// read.
+    #[inline]
     pub(super) fn string(
         self,
         record: &[u8],
@@ -147,15 +149,18 @@ impl Fetch {
         match self {
             Self::Comm => Some(env.comm(question)),
             Self::Field(StoredField {
-                ty: FieldType::CharPointer,
+                ty,
                 offset,
+                size,
                 user,
-                ..
-            }) => env.string(number_at(record, offset, 8)?, user, question),
-            Self::Field(StoredField {
-                ty, offset, size, ..
             }) => {
-                let bytes = ty.location().bytes(record, offset, size);
+                let bytes = match ty {
+                    FieldType::CharPointer => {
+                        return env.string(number_at(record, offset, 8)?, user, question);
+                    }
+                    FieldType::Chars => part(record, offset, size),
+                    ty => ty.location().bytes(record, offset, size),
+                };
                 Some(question(bytes.unwrap_or(&[])))
             }
             Self::Cpu | Self::Stacktrace => None,
