@@ -3,8 +3,8 @@
 //!
 //! Each operation has the order that its contract in `ring::port` promises, and no more. Bytes of
 //! events are plain memory, which no checker sees. So each sub-buffer has a few shadow cells, about one
-//! for each event: the writer of an event writes its cell, and whoever copies the event reads it at the
-//! same instant.
+//! for each event: the writer of an event writes its cell, and the reader that copies the event reads it at
+//! the same instant.
 
 use std::alloc::{alloc_zeroed, dealloc, Layout as Alloc};
 use std::cell::{Cell, RefCell};
@@ -42,7 +42,7 @@ pub trait Checker: Sized + 'static {
     fn spawn(f: impl FnOnce() + 'static) -> Self::Thread;
     fn join(thread: Self::Thread);
     fn fence(order: Ordering);
-    /// A new execution begins, in which nobody writes yet.
+    /// A new execution begins, in which no thread writes yet.
     fn no_writer();
     /// The running thread writes from now on.
     fn become_writer();
@@ -73,7 +73,7 @@ impl Nested {
     }
 }
 
-/// Calls `run` on the writing CPU in front of each of its operations whose number is in `at`. An
+/// Calls `run` on the writing CPU before each of its operations whose number is in `at`. An
 /// operation of `run` has a number, too.
 pub fn interrupt(at: Vec<u32>, run: Rc<dyn Fn()>) {
     NESTED.set(Nested {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-//! Nobody sleeps through an event: what a writer stores and looks at against what a sleeper does.
+//! No reader sleeps through an event: what a writer stores and loads against what a sleeper does.
 //!
-//! A writer publishes with a release, then looks whether somebody wants to be woken. A sleeper says
+//! A writer publishes with a release, then looks whether a sleeper wants to be woken. A sleeper says
 //! that it wants to, then looks for events (`rust/kapi/waker.rs`). The sleeper interrupts the writing CPU
 //! in between, and an interrupt is a full barrier on the CPU that takes it, at whatever place it is.
 //!

@@ -2,7 +2,7 @@
 //! One ring, its writing CPU and its reader, and the checks that hold in every execution.
 //!
 //! Writers note the time and the number of each event that they commit; the reader notes which event it
-//! found at which place in the order of all events. At the end nobody is active and both must agree,
+//! found at which place in the order of all events. At the end no actor is active and both must agree,
 //! and with them what the ring says about itself.
 
 use std::cell::{Cell, RefCell};
@@ -73,7 +73,7 @@ pub mod reached {
     pub const TORN: u64 = 1 << 8;
     /// An interrupt wrote.
     pub const NESTED: u64 = 1 << 9;
-    /// An event that was given up became padding: another one was behind it.
+    /// An event that was given up became padding: another one was after it.
     pub const PADDED: u64 = 1 << 10;
     /// A view found the reader's own sub-buffer.
     pub const OWN: u64 = 1 << 11;
@@ -216,7 +216,7 @@ impl<C: Checker> World<C> {
         }
         if self.plan.discards.contains(&id) {
             event.discard();
-            // SAFETY: the 16 bytes in front of a payload are in its sub-buffer.
+            // SAFETY: the 16 bytes before a payload are in its sub-buffer.
             let head = |back| unsafe { ((address - back) as *const u32).read() };
             if [8, 16].map(|back| head(back) & 31).contains(&wire::PADDING) {
                 self.reach(reached::PADDED);
@@ -332,7 +332,7 @@ impl<C: Checker> World<C> {
         })
     }
 
-    /// Views the oldest sub-buffer behind `after`; says which.
+    /// Views the oldest sub-buffer after `after`; returns which.
     pub fn view(&self, after: Option<u64>) -> Option<u64> {
         let mut out = vec![0; SIZE];
         let (v, shades, copies) =
@@ -377,7 +377,7 @@ impl<C: Checker> World<C> {
         log.stats.push(stats);
     }
 
-    /// Nobody is active: reads what is left and compares.
+    /// Reads what is left and compares, while no actor is active.
     pub fn finish(&self) {
         while self.read(usize::MAX) {}
         let stats = self.with_reader(|reader| reader.stats());

@@ -59,7 +59,7 @@ struct World {
     exchanged: Cell<bool>,
     clock: Cell<u64>,
     next: Cell<u64>,
-    /// Events that began behind the last exchange.
+    /// Events that began after the last exchange.
     later: Cell<u64>,
     committed: RefCell<Vec<u64>>,
     read: RefCell<Vec<u64>>,

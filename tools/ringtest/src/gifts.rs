@@ -111,7 +111,7 @@ fn little_room_gets_what_fits() {
         );
     }
     assert!(!w.part(4095));
-    // Of a closed sub-buffer too, and behind it the next one.
+    // Of a closed sub-buffer too, and after it the next one.
     w.write(HALF, false);
     w.write(HALF, false);
     w.write(WHOLE, false);
@@ -145,7 +145,7 @@ fn a_gift_is_nobodys_any_more() {
     w.write(WHOLE, false);
     let gift = w.gift(false).expect("a whole sub-buffer");
     let bytes = |block: &Block| {
-        // SAFETY: the block is alive and nobody writes to it.
+        // SAFETY: the block is alive, and no writer has it any more.
         unsafe { std::slice::from_raw_parts(block.base().as_ptr(), block.size()) }.to_vec()
     };
     let had = bytes(&gift);

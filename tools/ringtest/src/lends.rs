@@ -7,7 +7,7 @@ use crate::world::{World, STEPS};
 
 /// One fills a sub-buffer.
 const WHOLE: usize = 4072;
-/// Two fit, and leave room behind them.
+/// Two fit, and leave room after them.
 const HALF: usize = 1400;
 const MISSED: u64 = 1 << 31;
 const STORED: u64 = 1 << 30;
@@ -28,7 +28,7 @@ fn lent(w: &World) -> LentSubBuf {
     w.with_reader(|r| r.lent())
 }
 
-/// The reader's sub-buffer: the length with its flags, and the word behind the data.
+/// The reader's sub-buffer: the length with its flags, and the word after the data.
 fn head(w: &World) -> (u64, u64) {
     w.with_reader(|r| {
         let (ids, lent) = (r.ids(), r.lent());
@@ -36,7 +36,7 @@ fn head(w: &World) -> (u64, u64) {
             .memory(ids, ids.of(lent.index))
             .expect("a sub-buffer")
             .base();
-        // SAFETY: the sub-buffer is in the ring, and nobody writes.
+        // SAFETY: the sub-buffer is in the ring, whose memory stays, and no writer is active.
         unsafe {
             let length = base.add(8).cast::<u64>().read();
             let behind = base.add(16 + lent.read as usize).cast::<u64>();

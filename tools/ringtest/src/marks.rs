@@ -78,7 +78,7 @@ fn the_lowest_mark_stays_and_a_passed_one_is_told_of() {
     let ask = |percent| w.with_reader(|r| r.ask(percent));
     ask(50);
     assert_eq!(ask(100), WakeCondition::Watermark { passed: false });
-    // Behind the first sub-buffer four more are opened.
+    // After the first sub-buffer four more are opened.
     (0..4).for_each(|_| w.write(WHOLE, false));
     assert_eq!(w.told(), Publication::Events);
     w.write(WHOLE, false);

@@ -2,7 +2,7 @@
 //! What a ring must say, remembered in the simplest way: a list of all events ever committed.
 //!
 //! The place of an event in that list is its serial number. A reader knows the serial of what it
-//! reads: one behind what it read or was told to be lost. What is seen while writers are at work is
+//! reads: one after what it read or was told to be lost. What is seen while writers are at work is
 //! noted and judged at the next rest, for only then the list is complete.
 
 use crate::ring::writer::ReserveError;

@@ -20,7 +20,7 @@ thread_local! {
     static OPS: Counters = const { Counters::new() };
 }
 
-/// Operations that somebody did.
+/// Operations that were done.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ops {
     /// All operations on words, and barriers.
@@ -66,7 +66,7 @@ pub fn watch(looked_at: *const Word, emptied: *const Word) {
     });
 }
 
-/// What was done on this thread. A hook that lets somebody else do something puts back what was.
+/// What was done on this thread. A hook that runs another actor puts back what was.
 pub fn ops() -> Ops {
     OPS.with(|c| Ops {
         steps: c.ops[STEPS].get(),
@@ -98,7 +98,7 @@ fn is_watched(which: usize, word: &Word) -> bool {
     OPS.with(|c| std::ptr::eq(c.watched[which].get(), word))
 }
 
-/// Runs `f` with `hook` called in front of every operation on a word.
+/// Runs `f` with `hook` called before every operation on a word.
 pub fn with_hook<T>(hook: fn(), f: impl FnOnce() -> T) -> T {
     struct Off;
     impl Drop for Off {
@@ -208,7 +208,7 @@ impl Block {
 
     /// Its bytes, while it is in no ring.
     pub fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: in a ring nobody has it to call this.
+        // SAFETY: no sub-buffer has it: a block in a ring is not lent for change, so this is not called.
         unsafe { bytes_of(self) }
     }
 

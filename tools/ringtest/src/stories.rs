@@ -80,7 +80,7 @@ fn no_number_of_a_sub_buffer_comes_back() {
         let seq = w.view(None).map_or(0, |v| v.0);
         assert!(seq > newest, "{seq} after {newest}");
         newest = seq;
-        // A later one, so that the next beginning is behind it.
+        // A later one, so that the next beginning is after it.
         (0..5).for_each(|_| w.write(WHOLE, false));
         newest = newest.max(w.view(None).map_or(0, |v| v.0 + 2));
     };

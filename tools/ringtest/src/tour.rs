@@ -122,7 +122,7 @@ struct Seen {
     missed: u64,
 }
 
-/// Checks an event of a CPU that comes behind those that were seen.
+/// Checks an event of a CPU that comes after those that were seen.
 fn check(record: &[u8], stamp: u64, seen: &mut Seen) {
     let number = u64::from_ne_bytes(record[..8].try_into().unwrap());
     let time = u64::from_ne_bytes(record[8..16].try_into().unwrap());
@@ -383,7 +383,7 @@ proptest! {
             let last = place.seen.numbers.last().copied();
 
             prop_assert!(last.is_none_or(|last| last < recorded), "beyond its bound");
-            // Nothing is left out but what was overwritten: with nobody writing, all is there.
+            // Nothing is left out but what was overwritten: with no writer, all is there.
             if pace == 0 {
                 prop_assert_eq!(place.seen.missed, 0);
                 prop_assert!(complete(&place.seen, recorded));

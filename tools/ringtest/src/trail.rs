@@ -122,7 +122,7 @@ pub fn choose(options: u8) -> u8 {
     })
 }
 
-/// Stands for an unknown number of choices in a schedule that somebody typed.
+/// Stands for an unknown number of choices in a schedule that a user typed.
 const ANY: u8 = 0;
 
 fn start(prefix: &[Choice]) {

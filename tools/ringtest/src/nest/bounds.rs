@@ -12,11 +12,11 @@ use crate::trail::schedule;
 pub struct Most {
     /// Operations of `reserve`.
     pub reserve: u32,
-    /// The same, of those during which nobody came.
+    /// The same, of those during which no other actor came.
     pub reserve_alone: u32,
     /// Operations of a commit or a discard.
     pub commit: u32,
-    /// The same, of those during which nobody came.
+    /// The same, of those during which no other actor came.
     pub commit_alone: u32,
     /// Turns of `place`.
     pub place: u32,
@@ -129,7 +129,7 @@ impl Mark {
         }
     }
 
-    /// A change of a slot fails only because somebody else changed it meanwhile.
+    /// A change of a slot fails only because another actor changed it meanwhile.
     fn close(&self) {
         assert!(
             self.ops.failed <= self.began + self.changes,

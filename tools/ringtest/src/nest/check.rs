@@ -4,7 +4,7 @@
 //! Every reading of the clock has a number, and an event is known by that of its last one. The ring
 //! has the events in this order: one that got in between a reading and its reservation would have
 //! forced another reading. So the serial number of an event is the number of committed events with
-//! an earlier reading, and whoever sees an event notes under which serial.
+//! an earlier reading, and each actor that sees an event notes under which serial.
 
 use crate::ring::view::RingStats;
 use crate::ring::writer::ReserveError;
@@ -117,7 +117,7 @@ impl Log {
         self.refused[why as usize] += 1;
     }
 
-    /// The reading of an event that somebody decoded; it has the time, the length and the bytes of that.
+    /// Returns the reading of a decoded event; it has the time, the length and the bytes of that.
     fn known(&self, time: u64, payload: &[u8]) -> usize {
         let at = schedule;
         let reading = crate::ring::wire::long(payload, 0).unwrap() as usize;
@@ -132,7 +132,7 @@ impl Log {
         reading
     }
 
-    /// Somebody decoded an event.
+    /// Notes that an actor decoded an event.
     pub fn see(&mut self, serial: u64, time: u64, payload: &[u8]) {
         let reading = self.known(time, payload);
         self.seen[self.seen_count] = (serial, reading);

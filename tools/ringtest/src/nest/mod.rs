@@ -54,7 +54,8 @@ fn discards_keep_the_time_chain() {
 
 #[test]
 fn small_events_are_given_back() {
-    // Without a length word, and behind one that leaves the fast paths free; of a usual size and another.
+    // Without a length word, and after one that leaves the fast paths free; of a usual size and
+    // another.
     run(Plan {
         sizes: &[8, 100],
         before: 1,

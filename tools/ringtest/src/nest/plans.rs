@@ -7,7 +7,7 @@ pub struct Plan {
     pub name: &'static str,
     /// Slots of the ring.
     pub slots: usize,
-    /// Writers at the beginning that nobody interrupts; they make the first of all choices.
+    /// Writers at the beginning that no actor interrupts; they make the first of all choices.
     pub before: u8,
     /// The reader has read once: it holds the oldest sub-buffer, or is attached to the only one.
     pub has_read: bool,

@@ -30,7 +30,7 @@ pub struct World {
     /// Writers that are active, and the limit of that.
     depth: Cell<u8>,
     in_reader: Cell<bool>,
-    /// Nobody chooses.
+    /// No choices are made.
     plain: Cell<bool>,
     /// Writers that began.
     began: Cell<u32>,
@@ -222,8 +222,8 @@ impl World {
         result
     }
 
-    /// Consumes what is there, one sub-buffer. A writer that comes meanwhile finds nobody of its
-    /// own CPU interrupted by the reader.
+    /// Consumes what is there, one sub-buffer. A writer that comes meanwhile interrupts the reader,
+    /// not a writer of its own CPU.
     fn read(&self) -> bool {
         self.with_reader(|reader, image| {
             let taken = match reader.take(image, false) {
@@ -238,7 +238,7 @@ impl World {
         })
     }
 
-    /// What somebody finds at this moment who has the reader's sub-buffer mapped.
+    /// Checks what a user that has the reader's sub-buffer mapped finds at this moment.
     fn look(&self, reader: &Reader<'_, Sim>) {
         let read = reader.lent().read as usize;
         let memory = reader.memory(reader.ids(), 0);
@@ -251,7 +251,8 @@ impl World {
             "{len} bytes, {read} of them read, in {}",
             schedule()
         );
-        // SAFETY: in the sub-buffer; nobody else does anything meanwhile.
+        // SAFETY: `len` bytes of data are in the sub-buffer (asserted); on this one thread nothing stores
+        // to them meanwhile.
         let data = unsafe { std::slice::from_raw_parts(base.add(wire::HEADER).as_ptr(), len) };
         for event in Cursor::new(data, word(wire::STAMP_AT)) {
             let event = event.unwrap();
@@ -260,7 +261,7 @@ impl World {
         }
     }
 
-    /// `end`: serial of the event behind this image, as the reader has it.
+    /// `end`: serial of the event after this image, as the reader has it.
     fn see_image(&self, image: &[u8], end: u64) {
         let log = &mut *self.log.borrow_mut();
         let stamp = wire::long(image, 0).unwrap();
@@ -271,7 +272,7 @@ impl World {
         let lost = end - events - (log.read + log.lost);
         let missed = commit & wire::MISSED_EVENTS != 0;
         assert_eq!(missed, lost != 0, "in {}", schedule());
-        // The count has no room behind a full sub-buffer.
+        // The count has no room after a full sub-buffer.
         if commit & wire::MISSED_STORED != 0 {
             let count = wire::long(image, wire::HEADER + len);
             assert_eq!(count, Some(lost), "in {}", schedule());
@@ -313,7 +314,7 @@ impl World {
 
     /// All invariants hold.
     fn check(&self) {
-        // SAFETY: nobody uses the ring.
+        // SAFETY: no writer is active, and the state is that of this ring.
         let checked = unsafe { self.ring.check(&self.reader.borrow(), Clock::Steady) };
         assert_eq!(checked, Ok(()), "in {}", schedule());
     }

@@ -106,7 +106,7 @@ impl Rig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scene {
     Fresh,
-    /// Lapped; nobody has read.
+    /// Lapped; no reader has read.
     Lapped,
     /// The reader is in the open sub-buffer, the others were taken.
     Attached,
