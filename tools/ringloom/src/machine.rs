@@ -3,8 +3,8 @@
 //!
 //! Each operation has the order that its contract in `ring::port` promises, and no more. Bytes of
 //! events are plain memory, which no checker sees. So each sub-buffer has a few shadow cells, about one
-//! for each event: the writer of an event writes its cell, and the reader that copies the event reads it at
-//! the same instant.
+//! for each event: the writer of an event writes its cell, and the reader that copies the event
+//! reads it at the same instant.
 
 use std::alloc::{alloc_zeroed, dealloc, Layout as Alloc};
 use std::cell::{Cell, RefCell};

@@ -208,7 +208,8 @@ impl Block {
 
     /// Its bytes, while it is in no ring.
     pub fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: no sub-buffer has it: a block in a ring is not lent for change, so this is not called.
+        // SAFETY: no sub-buffer has it: a block in a ring is never lent for change, so this is not
+        // called there.
         unsafe { bytes_of(self) }
     }
 

@@ -222,8 +222,8 @@ impl World {
         result
     }
 
-    /// Consumes what is there, one sub-buffer. A writer that comes meanwhile interrupts the reader,
-    /// not a writer of its own CPU.
+    /// Consumes what is there, one sub-buffer. A writer that comes meanwhile interrupts no writer of
+    /// its own CPU: the reader runs on another one.
     fn read(&self) -> bool {
         self.with_reader(|reader, image| {
             let taken = match reader.take(image, false) {
@@ -251,8 +251,8 @@ impl World {
             "{len} bytes, {read} of them read, in {}",
             schedule()
         );
-        // SAFETY: `len` bytes of data are in the sub-buffer (asserted); on this one thread nothing stores
-        // to them meanwhile.
+        // SAFETY: `len` bytes of data are in the sub-buffer (asserted); nothing on this one thread
+        // stores to them meanwhile.
         let data = unsafe { std::slice::from_raw_parts(base.add(wire::HEADER).as_ptr(), len) };
         for event in Cursor::new(data, word(wire::STAMP_AT)) {
             let event = event.unwrap();
