@@ -133,7 +133,7 @@ impl<'a, P: Port> Writer<'a, P> {
     /// Reserves `len` bytes of payload, stamped with the time that `clock` returns.
     ///
     /// Any context, NMI included. `clock` is called once per turn. Fails with the [`ReserveError`]
-    /// that says why the event is not recorded; its counter has it then.
+    /// that says why the event is not recorded; its counter, if any, has the event then.
     #[inline(always)]
     pub(crate) fn reserve(
         self,
@@ -388,8 +388,8 @@ impl<'a, P: Port> Writer<'a, P> {
         Ok(turns.wrapping_add(1))
     }
 
-    /// F: stores what precedes the payload; returns the address of that. `None` when the ring is
-    /// broken.
+    /// F: stores what precedes the payload; returns the address of the payload. `None` when the
+    /// ring is broken.
     #[inline(always)]
     fn fill(
         self,
