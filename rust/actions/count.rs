@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How often each event of an instance was recorded, and how often it was refused: `event-counts`.
+//! Counts how often each event of an instance was recorded and how often it was refused: the option
+//! `event-counts`.
 //!
-//! Each CPU counts for itself, by one instruction that an interrupt cannot split.
+//! Each CPU counts for itself, with one instruction that an interrupt cannot split.
 
 use super::{
     Follower,
@@ -33,7 +34,7 @@ use kernel::{
     sync::Arc, //
 };
 
-/// The row of the action.
+/// Row of the action in [`super::ALL`].
 pub(super) struct EventCounts;
 
 impl Follower for EventCounts {
@@ -87,13 +88,15 @@ impl Counts {
         Ok(Self(made))
     }
 
+    /// Returns the count of the event `id` on this CPU; `None` for an id that no event has.
     #[inline(always)]
     fn here(&self, pin: &CpuPin, id: u16) -> Option<&Count> {
         let at = id.checked_sub(FIRST_ID)?;
         self.0.this(pin).get(usize::from(at))
     }
 
-    /// Returns how often the event `id` was recorded and refused, over all CPUs.
+    /// Returns how often the event `id` was recorded and how often it was refused, summed over all
+    /// CPUs.
     pub(crate) fn of(&self, id: u16) -> (u64, u64) {
         let at = usize::from(id.saturating_sub(FIRST_ID));
         cpus::possible()
@@ -106,7 +109,7 @@ impl Counts {
             })
     }
 
-    /// Makes all 0. No probe counts meanwhile.
+    /// Sets all counts to 0. The caller ensures that no probe counts meanwhile.
     fn reset(&self) {
         for counts in cpus::possible().filter_map(|cpu| self.0.of(cpu)) {
             for count in counts {

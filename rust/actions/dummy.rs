@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! An action for KUnit tests, which counts the events that it follows. All that it needs is this file and
-//! its row in [`super::ALL`]. Its option is one that no writer knows otherwise.
+//! An action for KUnit tests: it counts the events that it follows. It consists of this file and
+//! its row in [`super::ALL`]. Its option is one that writers do not look at.
 
 use super::{
     Follower,
@@ -25,10 +25,10 @@ use kernel::{
     }, //
 };
 
-/// The option that switches it.
+/// Option that switches the action.
 pub(crate) const OPTION: Opt = Opt::SymAddr;
 
-/// How many events it has followed.
+/// Number of events that the action has followed since its option was switched on.
 pub(crate) static FOLLOWED: Atomic<u32> = Atomic::new(0);
 
 /// A dummy action.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What an instance puts after each of its events: actions that its options switch.
+//! Actions that follow each event of an instance, switched by the options of the instance.
 //!
-//! An action is a file of this folder and a row of [`ALL`]. It runs in the probe of the event, in the order
-//! of the rows.
+//! An action is a file in this folder and a row of [`ALL`]. It runs in the probe of the event;
+//! several actions run in the order of the rows.
 
 mod count;
 #[cfg(CONFIG_KUNIT = "y")]
@@ -27,39 +27,41 @@ use kernel::{
     sync::Arc, //
 };
 
-/// What the actions of one instance have for themselves.
+/// State of the actions of one instance.
 #[derive(Default)]
 pub(crate) struct Memory {
-    /// Made when events are counted first.
+    /// Allocated when events are first counted.
     counts: Option<Arc<Counts>>,
 }
 
 impl Memory {
-    /// Returns how often the event `id` was recorded and refused while it was counted.
+    /// Returns how often the event `id` was recorded and how often it was refused while events were
+    /// counted.
     pub(crate) fn counts_of(&self, id: u16) -> (u64, u64) {
         self.counts.as_ref().map_or((0, 0), |counts| counts.of(id))
     }
 }
 
-/// An action that follows all events of an instance while one of its options is on.
+/// An action that follows all events of an instance while its option is on.
 ///
 /// Contexts: process context, under the lock of the instance's actions.
 trait Follower: Sync {
-    /// Returns the option.
+    /// Returns the option that switches the action.
     fn option(&self) -> Opt;
 
-    /// Returns the action, with all that it needs.
+    /// Returns the action, with all memory that it needs.
     ///
     /// # Errors
     ///
     /// `ENOMEM`.
     fn action(&self, memory: &mut Memory) -> Result<Arc<dyn Action>>;
 
-    /// Prepares what [`Self::action`] has returned for its first event since the option was off.
+    /// Prepares the action that [`Self::action`] returned for the first event after its option was
+    /// switched on.
     fn begin(&self, _memory: &Memory) {}
 }
 
-/// Every such action, in the order in which they run.
+/// All actions, in the order in which they run.
 static ALL: &[&dyn Follower] = &[
     &count::EventCounts,
     &stack::KernelStack,
@@ -68,13 +70,13 @@ static ALL: &[&dyn Follower] = &[
     &dummy::Dummy,
 ];
 
-/// Returns whether `a` and `b` have the same actions.
+/// Returns whether `a` and `b` switch on the same actions.
 pub(crate) fn are_same(a: OptionSet, b: OptionSet) -> bool {
     ALL.iter()
         .all(|row| a.has(row.option()) == b.has(row.option()))
 }
 
-/// Returns the actions of these options; `None` when there are none.
+/// Returns the actions that `options` switch on; `None` if there are none.
 ///
 /// # Errors
 ///
@@ -90,7 +92,7 @@ pub(crate) fn list(options: OptionSet, memory: &mut Memory) -> Result<Option<KBo
     }
 }
 
-/// Prepares the actions that `new` has and `old` has not for their first event.
+/// Prepares the actions that are on in `new` and off in `old` for their first event.
 pub(crate) fn begin(old: OptionSet, new: OptionSet, memory: &Memory) {
     ALL.iter()
         .filter(|row| new.has(row.option()) && !old.has(row.option()))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The stacks after an event: what `stacktrace` and `userstacktrace` record.
+//! Stack traces after an event: the options `stacktrace` and `userstacktrace`.
 //!
-//! A stack is a record of its own after that of the event; a writer that interrupts may record between the
-//! two.
+//! A stack is a separate record after that of the event. A writer that interrupts may record
+//! between the two.
 
 use super::{
     Follower,
@@ -77,7 +77,7 @@ impl Action for KernelStack {
 
 impl Action for UserStack {
     fn recorded(&self, hit: &Hit<'_>) {
-        // What is not in memory cannot be fetched from NMI.
+        // An NMI cannot fault in pages of the user stack that are not in memory.
         if !context::raw().in_nmi() {
             stack::with_user_callers(hit.pin, |process, callers| {
                 put(hit, format::USER_STACK.id, process, callers);
@@ -86,7 +86,7 @@ impl Action for UserStack {
     }
 }
 
-/// Records a number and addresses. The ring counts what it refuses.
+/// Records `number` and `addresses`. The ring counts a record that it refuses.
 fn put(hit: &Hit<'_>, id: u16, number: u32, addresses: &[u64]) {
     let addresses = addresses.get(..DEPTH).unwrap_or(addresses);
     let len = HEAD.wrapping_add(addresses.len().wrapping_mul(8));

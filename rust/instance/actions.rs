@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What follows each event of an instance, as its options want it.
+//! The actions that follow each event of an instance, as its options switch them.
 //!
-//! Writers follow a reference to the list of actions. It is replaced as a whole, and freed when all writers
-//! that may have found it have ended.
+//! Writers find the actions by one pointer to a list. The list is replaced as a whole; the old one
+//! is freed after all writers that may have found it have left.
 
 use super::Instance;
 use crate::{
@@ -19,14 +19,14 @@ use kernel::prelude::*;
 
 /// The actions of an instance.
 pub(super) struct Actions {
-    /// The options that `list` was made of.
+    /// The options for which `list` was made.
     options: OptionSet,
     list: Option<KBox<ActionList>>,
     memory: Memory,
 }
 
 impl Actions {
-    /// None.
+    /// Returns no actions.
     pub(super) fn new() -> Self {
         Self {
             options: OptionSet::from_bits(0),
@@ -35,7 +35,7 @@ impl Actions {
         }
     }
 
-    /// Gets what `options` need.
+    /// Allocates what `options` need.
     ///
     /// # Errors
     ///
@@ -48,11 +48,13 @@ impl Actions {
     }
 }
 
-/// A list that can be put in place of the present one without memory; `None` where that stays.
+/// A list that can replace the present one without further allocation; `None` if the present one
+/// stays.
 pub(super) struct Prepared(Option<Option<KBox<ActionList>>>);
 
 impl Instance {
-    /// Puts what was prepared for `options` after each event. Waits for writers when there was something.
+    /// Lets the prepared actions of `options` follow each event. If there was a list before, waits
+    /// until writers have left it.
     pub(super) fn follow(&self, actions: &mut Actions, options: OptionSet, prepared: Prepared) {
         let Prepared(Some(list)) = prepared else {
             return;
@@ -68,7 +70,8 @@ impl Instance {
         }
     }
 
-    /// Returns how often the event `id` was recorded and refused while it was counted.
+    /// Returns how often the event `id` was recorded and how often it was refused while events were
+    /// counted.
     pub(crate) fn counts_of(&self, id: u16) -> (u64, u64) {
         self.actions.lock().memory.counts_of(id)
     }

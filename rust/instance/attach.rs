@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How an instance attaches its events to their sources, and what sources are told of it.
+//! Attaches the events of an instance to their sources, and tells sources about the instance.
 
 use super::Instance;
 use crate::{
@@ -17,20 +17,21 @@ use kernel::{
 };
 
 impl Instance {
-    /// Returns how many bytes are recorded of what an argument of a system call points to.
+    /// Returns how many bytes are recorded of each user buffer that an argument of a system call
+    /// points to.
     pub(crate) fn syscall_user_bytes(&self) -> u64 {
         self.user_bytes.load(Relaxed)
     }
 
-    /// Changes that. More than the most means the most.
+    /// Sets that number of bytes, limited to [`USER_MOST`].
     pub(crate) fn set_syscall_user_bytes(&self, bytes: u64) {
-        // An event that is enabled meanwhile sees the one or is told of the other.
+        // An event that is being enabled either reads the new number or is told about it.
         let _events = self.events.lock();
         self.user_bytes.store(bytes.min(USER_MOST), Relaxed);
         sources::set_user_bytes(self.recipient(), bytes.min(USER_MOST));
     }
 
-    /// Returns what sources know the instance by.
+    /// Returns the name by which sources know the instance.
     pub(super) fn recipient(&self) -> Recipient {
         Recipient::at(&self.sink)
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which CPUs does an instance record? Those of `tracing_cpumask`: the rings of the others, in both
-//! banks, are disabled, so a writer looks at nothing that it would not look at anyway.
+//! The CPUs that an instance records: `tracing_cpumask`. The rings of the other CPUs are disabled
+//! in both banks, so that a writer tests nothing that it would not test anyway.
 //!
-//! A leaf lock keeps the set and the rings together.
+//! A leaf lock keeps the set and the state of the rings together.
 
 use super::Instance;
 use crate::{
@@ -20,10 +20,14 @@ use core::fmt::{
 };
 use kernel::prelude::*;
 
-/// A bit for each CPU there can be.
+/// One bit for each possible CPU.
 pub(super) type CpuSet = KVec<u64>;
 
-/// All CPUs.
+/// Returns the set of all CPUs.
+///
+/// # Errors
+///
+/// `ENOMEM`.
 pub(super) fn all() -> Result<CpuSet> {
     let words = (cpus::most() as usize).div_ceil(64);
     Ok(KVec::from_elem(u64::MAX, words, GFP_KERNEL)?)
@@ -35,17 +39,18 @@ fn has(set: &[u64], cpu: u32) -> bool {
 }
 
 impl Instance {
-    /// Writes the set as `tracing_cpumask` shows it.
+    /// Writes the set in the format of `tracing_cpumask`.
     pub(crate) fn show_cpumask(&self, out: &mut dyn Write) -> fmt::Result {
         cpumask::write_text(&self.cpus.lock(), cpus::most() as usize, out)
     }
 
-    /// Records the CPUs that `command` names and no others. Writers that have begun are not stopped.
+    /// Records on the CPUs that `command` names and on no others. Writers that have already
+    /// reserved commit their records.
     ///
     /// # Errors
     ///
-    /// `EINVAL` for what is no set, `EOVERFLOW` for one with CPUs that cannot be, `ENOMEM`; nothing
-    /// has changed.
+    /// `EINVAL` if `command` is not a set of CPUs, `EOVERFLOW` if it names CPUs that are not
+    /// possible, `ENOMEM`. Nothing has changed then.
     pub(crate) fn set_cpumask(&self, command: &[u8]) -> Result {
         let mut set = all()?;
         cpumask::parse(command, cpus::most() as usize, &mut set).map_err(|wrong| match wrong {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which events an instance records: the one place where probes are put on tracepoints.
+//! Enables and disables the events of an instance: the only place that attaches probes to events.
 
 use super::{
     registry,
@@ -22,21 +22,26 @@ kernel::sync::global_lock! {
     unsafe(uninit) static COMMS: Mutex<Comms> = Comms { events: 0, recording: None };
 }
 
-/// Whether names and thread groups of tasks have to be remembered. What is recorded is looked at later,
-/// so nothing is remembered while nothing is recorded: tasks that came later would take the places of
-/// those that the trace is about.
+/// Decides whether names and thread groups of tasks have to be remembered. They are remembered only
+/// while events are recorded: otherwise tasks that run later would take the places of those that
+/// the trace is about.
 struct Comms {
-    /// Enabled events of all instances.
+    /// Number of enabled events of all instances.
     events: usize,
     recording: Option<names::Recording>,
 }
 
 impl Comms {
-    /// Starts or stops remembering, as the options and the enabled events want it. Names are an option
-    /// of the top instance, thread groups of each: one that wants them is enough.
+    /// Starts or stops remembering, as the options and the enabled events require. `record-cmd` is
+    /// an option of the top instance only, `record-tgid` of each instance; one instance that sets
+    /// it is enough.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`names::Recording::start`].
     fn apply(&mut self) -> Result {
         let Ok(top) = registry::top() else {
-            // The module goes.
+            // The module is being unloaded.
             self.recording = None;
             return Ok(());
         };
@@ -57,7 +62,11 @@ impl Comms {
     }
 }
 
-/// To be called once, before any event is enabled.
+/// Prepares this file. Called once, before any event is enabled.
+///
+/// # Errors
+///
+/// `ENOMEM`.
 pub(super) fn init() -> Result {
     // SAFETY: Called once, by `Instances::new`.
     unsafe { COMMS.init() };
@@ -65,19 +74,24 @@ pub(super) fn init() -> Result {
     unsafe { names::init() }
 }
 
-/// Stops remembering names of tasks, for good.
+/// Stops remembering names of tasks for good.
 pub(super) fn exit() {
     COMMS.lock().recording = None;
     // SAFETY: Nothing is recorded any more, and no file is open when the instances go.
     unsafe { names::exit() };
 }
 
-/// The option `record-cmd` or `record-tgid` or `tracing_on` has changed.
+/// Obeys a change of the options `record-cmd` and `record-tgid` or of `tracing_on`.
+///
+/// # Errors
+///
+/// Those of [`names::Recording::start`].
 pub(super) fn record_tasks_again() -> Result {
     COMMS.lock().apply()
 }
 
-/// As [`record_tasks_again`], for those who succeed without names.
+/// Does what [`record_tasks_again`] does, for callers that do not fail for lack of names: logs a
+/// warning instead.
 pub(super) fn try_record_tasks() {
     warn_if_not(COMMS.lock().apply());
 }
@@ -95,28 +109,34 @@ fn warn_if_not(recording: Result) {
 }
 
 impl Instance {
-    /// Is `event` recorded?
+    /// Returns whether `event` is enabled.
     pub(crate) fn event_enabled(&self, event: &Event) -> bool {
         let files = self.events.lock();
         files.iter().any(|file| file.is_for(event))
     }
 
-    /// Is there an event that is recorded now?
+    /// Returns whether recording is on and an event is enabled.
     fn records_events(&self) -> bool {
         self.tracing_on() && !self.events.lock().is_empty()
     }
 
-    /// Starts recording `event`.
+    /// Enables `event`.
     ///
     /// # Errors
     ///
-    /// `ENODEV` for an event whose module is gone, `ENOMEM`.
+    /// `ENODEV` for an event whose module is gone, `EBUSY` for one that another instance has and
+    /// that cannot be shared, `ENOMEM`, and those of
+    /// [`Buffers::expand`](crate::buffers::Buffers::expand).
     pub(crate) fn enable_event(&self, event: &'static Event) -> Result {
         self.buffers().expand()?;
         self.enable(event)
     }
 
-    /// Stops recording all these events. Waits once for the probes of all of them.
+    /// Disables all of `events`. Waits once for the probes of all of them.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, and nothing has changed.
     pub(crate) fn disable_events(&self, events: impl Iterator<Item = &'static Event>) -> Result {
         let mut ids = KVec::new();
         for event in events {
@@ -146,7 +166,7 @@ impl Instance {
         Ok(())
     }
 
-    /// Stops recording the events that `which` names.
+    /// Disables the events whose files `which` selects.
     pub(super) fn disable(&self, which: impl Fn(&EventFile) -> bool) {
         let mut files = self.events.lock();
         let mut gone = 0usize;
@@ -159,20 +179,21 @@ impl Instance {
         if gone == 0 {
             return;
         }
-        // Probes that began before still use their files.
+        // Probes that began earlier still use their files.
         events::synchronize();
         files.retain(|file| !file.is_retired());
         drop(files);
         count_events(|n| n.saturating_sub(gone));
     }
 
-    /// Stops recording.
+    /// Disables all events.
     pub(super) fn disable_all(&self) {
         self.disable(|_| true);
     }
 }
 
-/// Stops recording `event` everywhere: its module goes away, and nobody can enable it any more.
+/// Disables `event` in all instances: its module is being unloaded, and no caller can enable it any
+/// more.
 ///
 /// An instance that is being removed stays on the list until its events are off.
 pub(crate) fn disable_everywhere(event: &Event) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The last commands that an instance refused, and why: `error_log`.
+//! The last commands that an instance refused, with the reasons: `error_log`.
 
 use crate::{
     kapi::clock,
@@ -22,11 +22,11 @@ use kernel::{
 
 /// Why a command was refused.
 pub(crate) struct Refused {
-    /// What parsed the command, as `error_log` names it.
+    /// Parser that refused the command, as `error_log` names it.
     pub(crate) author: &'static str,
-    /// What is wrong.
+    /// The text of the error.
     pub(crate) error: &'static str,
-    /// Offset of the byte that the caret points to.
+    /// Offset of the byte in the command that the caret points to.
     pub(crate) at: usize,
 }
 
@@ -36,7 +36,7 @@ struct Logged {
     command: KVec<u8>,
 }
 
-/// The log. Its lock is a leaf.
+/// The log. Its lock is a leaf lock.
 #[pin_data]
 pub(crate) struct ErrorLog {
     #[pin]
@@ -44,14 +44,14 @@ pub(crate) struct ErrorLog {
 }
 
 impl ErrorLog {
-    /// Returns an empty one.
+    /// Returns an empty log.
     pub(super) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
             entries <- new_mutex!(KVec::new()),
         })
     }
 
-    /// Remembers that `command` was refused. Without memory it is not remembered.
+    /// Logs that `command` was refused. Without memory for the entry it is not logged.
     pub(crate) fn add(&self, refused: Refused, command: &[u8]) {
         let mut copy = KVec::new();
         if copy.extend_from_slice(command, GFP_KERNEL).is_err() {
@@ -69,7 +69,7 @@ impl ErrorLog {
         let _ = entries.push(entry, GFP_KERNEL);
     }
 
-    /// Writes the text of the file.
+    /// Writes the text of `error_log`.
     pub(crate) fn write_text(&self, out: &mut dyn ByteWrite) -> fmt::Result {
         self.entries.lock().iter().try_for_each(|entry| {
             Entry {
@@ -83,7 +83,7 @@ impl ErrorLog {
         })
     }
 
-    /// Forgets all entries.
+    /// Removes all entries.
     pub(crate) fn clear(&self) {
         self.entries.lock().clear();
     }

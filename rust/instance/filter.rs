@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which records of its events an instance wants.
+//! The filters of an instance: which records of its events it keeps.
 //!
-//! An event has its filter whether it is enabled or not. As in ftrace a refused text replaces the
-//! filter: it is shown, with what is wrong, and everything is recorded.
+//! An event keeps its filter whether it is enabled or not. As in ftrace, a refused text replaces
+//! the filter: the file shows it together with the error, and every record is kept.
 
 use super::{
     error_log::Refused,
@@ -33,18 +33,18 @@ use core::fmt::{
 };
 use kernel::prelude::*;
 
-/// What `error_log` says of a filter that was refused.
+/// Author of the entries in `error_log` about filters.
 const AUTHOR: &str = "event filter parse error";
 
-/// The filter of one event, and what its file shows.
+/// The filter of one event, and the text that its file shows.
 pub(super) struct Shown {
     id: u16,
     text: KVec<u8>,
-    /// `None` when the text was refused.
+    /// `None` if the text was refused.
     filter: Option<KBox<Filter>>,
 }
 
-/// Text with no more room than memory gives.
+/// A text that grows until memory runs out.
 struct Growing<'a>(&'a mut KVec<u8>);
 
 impl Write for Growing<'_> {
@@ -65,8 +65,13 @@ fn errno(wrong: &Wrong) -> Error {
 }
 
 impl Shown {
-    /// Compiles `text`, or says what is wrong with it; both are to be shown. `of_system`: the text is
-    /// for many events, and not every one has to understand it.
+    /// Compiles `text`. If it is refused, the result shows the text followed by the error, which is
+    /// returned as well. `of_system`: the text is for all events of a system, some of which may
+    /// refuse it.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
     fn new(event: &Event, text: &[u8], of_system: bool) -> Result<(Self, Option<Wrong>)> {
         let mut shown = Self {
             id: event.id(),
@@ -103,11 +108,12 @@ impl Instance {
         out.write_str("\n")
     }
 
-    /// Obeys what was written into the `filter` file of `event`. A `0` takes the filter away.
+    /// Sets the filter of `event` to the text written into its `filter` file. `0` removes the
+    /// filter.
     ///
     /// # Errors
     ///
-    /// What is wrong with the text, which is shown then. `ENOMEM`, and nothing has changed.
+    /// That of the refused text, which the file shows from then on. `ENOMEM`: nothing has changed.
     pub(crate) fn set_filter(&self, event: &'static Event, command: &[u8]) -> Result {
         let text = word::strip_end(command);
         let mut change = KVec::with_capacity(1, GFP_KERNEL)?;
@@ -127,8 +133,12 @@ impl Instance {
         }
     }
 
-    /// Obeys what was written into the `filter` file of a system: gives it to each of the `wanted`
-    /// events, and those that do not understand it show that.
+    /// Sets the filters of the `wanted` events to the text written into the `filter` file of their
+    /// system. The files of events that refuse it show the error.
+    ///
+    /// # Errors
+    ///
+    /// `ENODEV` if there are no `wanted` events, `ENOMEM`. Nothing has changed then.
     pub(crate) fn set_filters(
         &self,
         wanted: impl Iterator<Item = &'static Event>,
@@ -152,14 +162,18 @@ impl Instance {
             return Err(ENODEV);
         }
         self.replace_filters(fresh)?;
-        // Nothing is said of a command that could not be obeyed.
+        // Only now: a command that failed for lack of memory is not logged.
         for wrong in &refused {
             self.log_refusal(wrong, text);
         }
         Ok(())
     }
 
-    /// Exchanges filters, all or none, and waits until no probe uses the old ones.
+    /// Replaces all these filters or none, and waits until no probe uses the old ones.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, and nothing has changed.
     fn replace_filters(&self, changes: KVec<(&'static Event, Option<Shown>)>) -> Result {
         let mut old = KVec::with_capacity(changes.len(), GFP_KERNEL)?;
         let files = self.events.lock();
@@ -175,7 +189,7 @@ impl Instance {
                 unsafe { file.set_filter(filter) };
                 in_use = true;
             }
-            // There is room for one per change in both.
+            // Both have room for one entry per change.
             if let Some(at) = filters.iter().position(|shown| shown.id == id) {
                 let _ = filters
                     .remove(at)
@@ -193,7 +207,8 @@ impl Instance {
         Ok(())
     }
 
-    /// Gives the event's filter to `file`, whose probe is not attached yet. `events` is locked.
+    /// Gives the filter of the event to `file`, whose probe is not attached yet. The caller holds
+    /// `events`.
     pub(super) fn filter_again(&self, file: &EventFile) {
         let filters = self.filters.lock();
         let shown = filters.iter().find(|shown| shown.id == file.event().id());
@@ -201,13 +216,13 @@ impl Instance {
         unsafe { file.set_filter(shown.and_then(|shown| shown.filter.as_deref())) };
     }
 
-    /// Has `event` a filter, or a text that was refused?
+    /// Returns whether `event` has a filter or a refused text.
     pub(super) fn has_filter(&self, event: &Event) -> bool {
         let filters = self.filters.lock();
         filters.iter().any(|shown| shown.id == event.id())
     }
 
-    /// `event` is disabled and goes.
+    /// Drops the filter of `event`, which is disabled and whose module is being unloaded.
     pub(super) fn forget_filter(&self, event: &Event) {
         self.filters.lock().retain(|shown| shown.id != event.id());
     }

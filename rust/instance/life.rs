@@ -1,38 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Who may use an instance, and how it ends: one word, and the order of a removal.
+//! Counts the users of an instance and ends it: one word, and the order of a removal.
 //!
 //! Nothing here knows what an instance is. tools/ringtest (`races`) runs this source with every
-//! interleaving of those who open, close and remove.
+//! interleaving of tasks that open, close and remove an instance.
 
 use crate::ring::port::SharedWord;
 
-/// Set for good when the instance ends. The bits below count its users.
+/// Set for good when the instance ends. The lower bits count its users.
 const ENDED: u64 = 1 << 63;
 
-/// Why a step was not made.
+/// Why a user could not enter or the instance could not end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// It has users.
+    /// The instance has users.
     InUse,
-    /// It has ended.
+    /// The instance has ended.
     Gone,
 }
 
-/// The users of an instance, while there may be any.
+/// Number of users of an instance, or that it has ended.
 pub(crate) struct Life<W>(W);
 
 impl<W: SharedWord> Life<W> {
-    /// Of an instance that nobody uses.
+    /// Returns the state of a new instance: no users.
     pub(crate) fn new() -> Self {
         Self(W::new(0))
     }
 
-    /// One user more: the instance does not end before [`Self::leave`].
+    /// Adds a user: the instance does not end before [`Self::leave`].
     ///
     /// # Errors
     ///
-    /// `Gone`.
+    /// `Gone` if the instance has ended.
     pub(crate) fn enter(&self) -> Result<(), Refusal> {
         loop {
             let old = self.0.load();
@@ -45,18 +45,22 @@ impl<W: SharedWord> Life<W> {
         }
     }
 
-    /// One user less. To be called once for each [`Self::enter`] that succeeded.
+    /// Removes a user. Called once for each [`Self::enter`] that succeeded.
     pub(crate) fn leave(&self) {
         loop {
             let old = self.0.load();
-            // Fully ordered: what the user did comes before what follows the end.
+            // Fully ordered: what the user did happens before what follows the end.
             if self.0.cas(old, old.wrapping_sub(1)) {
                 return;
             }
         }
     }
 
-    /// No user from now on.
+    /// Ends the instance: no user can enter from now on.
+    ///
+    /// # Errors
+    ///
+    /// `InUse` while it has users, `Gone` if it has ended.
     fn end(&self) -> Result<(), Refusal> {
         loop {
             match self.0.load() {
@@ -68,14 +72,16 @@ impl<W: SharedWord> Life<W> {
         }
     }
 
-    /// Ends the instance, then switches its probes `off`, then takes it off the list.
+    /// Ends the instance, then calls `off` to detach its probes, then `unlist` to take it off the
+    /// list.
     ///
-    /// Nobody enables an event without being a user, so the probes stay off. Whoever takes an event
-    /// away from all instances finds them on the list: while a probe is on, its instance is there.
+    /// Only a user enables events, so the probes stay off. The unloading of a module disables the
+    /// module's events in all instances on the list: while a probe of an instance is on, the
+    /// instance is listed.
     ///
     /// # Errors
     ///
-    /// `InUse` and `Gone`; nothing has changed then.
+    /// `InUse` while it has users, `Gone` if it has ended. Nothing has changed then.
     pub(crate) fn remove(&self, off: impl FnOnce(), unlist: impl FnOnce()) -> Result<(), Refusal> {
         self.end()?;
         off();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Events that come from user space and from other modules instead of a tracepoint.
+//! Events that user space and other modules write, instead of a tracepoint.
 
 use super::Instance;
 use crate::{
@@ -17,18 +17,18 @@ use crate::{
 };
 use kernel::prelude::*;
 
-/// Bytes of a marker's record in front of its text: common fields, address.
+/// Bytes of a marker's record before its text: the common fields and the address.
 const HEAD: usize = 16;
-/// What is added to the text: a newline where there is none, and the end of the string.
+/// Bytes added to the text: a newline if it has none, and the terminating zero.
 const TAIL: usize = 2;
 
 impl Instance {
-    /// Records `text` as an event, with the address `ip` of whoever recorded it. A text that is too
-    /// long is cut; says how much of it was recorded.
+    /// Records `text` as an event, with the address `ip` of the code that wrote it. Cuts a text
+    /// that is too long. Returns how many bytes of it were recorded.
     ///
     /// # Errors
     ///
-    /// `EBADF` when the event cannot be recorded.
+    /// `EBADF` if the event cannot be recorded.
     pub(crate) fn marker(&self, text: &[u8], ip: usize) -> Result<usize> {
         let most = probes::MOST_PAYLOAD.saturating_sub(HEAD + TAIL);
         let text = text.get(..most).unwrap_or(text);
@@ -38,17 +38,17 @@ impl Instance {
         Ok(text.len())
     }
 
-    /// Records `bytes`, a number of the user's choice and what belongs to it, as a whole. Returns how
-    /// many.
+    /// Records `bytes` as a whole: a number of the user's choice and its data. Returns their count.
     ///
     /// # Errors
     ///
-    /// `EINVAL` when they are too many for an event, `EBADF` when the event cannot be recorded.
+    /// `EINVAL` if there are more than fit into an event, `EBADF` if the event cannot be recorded.
     pub(crate) fn raw_marker(&self, bytes: &[u8]) -> Result<usize> {
         if bytes.len() > probes::MOST_PAYLOAD.saturating_sub(probes::COMMON) {
             return Err(EINVAL);
         }
-        // Records are multiples of four, and readers see all of one: what fills it up is ours to write.
+        // The length of a record is a multiple of four, and readers see all of it: the padding is
+        // filled with zeros.
         let len = bytes.len().saturating_add(3) & !3;
         self.record(
             format::RAW_DATA.id,
@@ -67,9 +67,9 @@ impl Instance {
     ///
     /// # Errors
     ///
-    /// One for each reason: `EBADF` while recording is off, `ENOSPC` when the buffer is full, `EBUSY`
-    /// for a commit overrun, `EDEADLK` for too many nested writers, `E2BIG`, `EIO` when the buffer is
-    /// broken.
+    /// One for each reason: `EBADF` while recording is off, `ENOSPC` if the buffer is full, `EBUSY`
+    /// for a commit overrun, `EDEADLK` for too many nested writers, `E2BIG` if the record is too
+    /// large, `EIO` if the buffer is broken.
     pub(crate) fn raw_data(&self, bytes: &[u8]) -> Result {
         let len = bytes.len().saturating_add(probes::COMMON);
         self.record(format::RAW_DATA.id, len, |p| {
@@ -87,7 +87,7 @@ impl Instance {
         })
     }
 
-    /// Returns what a writer uses.
+    /// Returns what a writer needs of the instance.
     #[inline(always)]
     pub(crate) fn sink(&self) -> &Sink {
         &self.sink
@@ -103,7 +103,7 @@ impl Instance {
     }
 }
 
-/// Fills a record behind its common fields.
+/// Fills a record after its common fields.
 fn fill(record: &mut [u8], text: &[u8], ip: usize) {
     let Some((head, rest)) = record.split_at_mut_checked(HEAD - 8) else {
         return;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A tracer with its name: rings, clock, options, enabled events.
+//! A named tracer: its rings, clock, options and enabled events.
 //!
-//! Lock order of this folder: `tracer`, then `pauses`, then that of the names of tasks (`enable`), then `registry`, then
-//! `events`, then `filters`, `pid_lists` or those of the sources, then those of `buffers`. The locks of `errors` and `cpus` are
-//! leaves. Probes take no lock.
+//! Lock order of this folder: `tracer`, then `pauses`, then that of the names of tasks (`enable`),
+//! then `registry`, then `events`, then `filters`, `pid_lists` or those of the sources, then those
+//! of `buffers`. The locks of `errors` and `cpus` are leaves. Probes take no lock.
 
 mod actions;
 mod attach;
@@ -104,7 +104,7 @@ use kernel::{
     },
 };
 
-/// A tracer.
+/// A named tracer.
 #[pin_data]
 pub(crate) struct Instance {
     name: CString,
@@ -113,15 +113,15 @@ pub(crate) struct Instance {
     life: Life<SharedU64>,
     options: Atomic<u64>,
     on: Atomic<bool>,
-    /// When all its rings were emptied, by its clock.
+    /// Time at which all its rings were last emptied, by its clock.
     begin: SharedU64,
-    /// Readers that want nothing to be recorded.
+    /// Number of readers that keep recording paused.
     #[pin]
     pauses: Mutex<usize>,
-    // The probes are off when what they use goes.
+    // Dropped before what probes use: the probes are off by then.
     #[pin]
     events: Mutex<KVec<KBox<EventFile>>>,
-    /// Bytes that are recorded of what an argument of a system call points to.
+    /// Bytes recorded of each user buffer that an argument of a system call points to.
     user_bytes: Atomic<u64>,
     #[pin]
     filters: Mutex<KVec<Shown>>,
@@ -134,20 +134,20 @@ pub(crate) struct Instance {
     errors: ErrorLog,
     #[pin]
     tracer: Mutex<&'static dyn Tracer>,
-    /// What writers use: rings, clock, actions.
+    /// What writers need: rings, clock and actions.
     #[pin]
     sink: Sink,
-    /// What the sink names.
+    /// The list that `sink` points to.
     #[pin]
     actions: Mutex<Actions>,
     /// What probes see of `pid_lists`.
     pids: PidFilter,
-    /// The CPUs that a `trace_pipe` reads: one bit each, or all.
+    /// The CPUs that have a reader of `trace_pipe`: single ones, or all.
     #[pin]
     pipes: Mutex<KVec<CpuSel>>,
 }
 
-/// A counted reference, of an open file: the instance is not removed while there is one.
+/// A counted reference, held by an open file: an instance that has one is not removed.
 pub(crate) struct InstanceRef(Arc<Instance>);
 
 impl From<Refusal> for Error {
@@ -160,12 +160,12 @@ impl From<Refusal> for Error {
 }
 
 impl InstanceRef {
-    /// The reference for a caller in C.
+    /// Returns the reference as a pointer for a caller in C.
     pub(crate) fn into_raw(self) -> *const Instance {
         Arc::as_ptr(&ManuallyDrop::new(self).0)
     }
 
-    /// The reference that [`Self::into_raw`] gave away.
+    /// Takes back the reference that [`Self::into_raw`] gave away.
     ///
     /// # Safety
     ///
@@ -223,39 +223,39 @@ impl Instance {
         Ok(this)
     }
 
-    /// Its name; empty for the top one.
+    /// Returns the name; empty for the top instance.
     pub(crate) fn name(&self) -> &CStr {
         &self.name
     }
 
-    /// Returns the log of commands that it refused.
+    /// Returns the log of the commands that the instance refused.
     pub(crate) fn errors(&self) -> &ErrorLog {
         &self.errors
     }
 
-    /// Returns its rings.
+    /// Returns the rings.
     pub(crate) fn buffers(&self) -> &Buffers {
         self.sink.buffers()
     }
 
-    /// Is it the root of the file system?
+    /// Returns whether this is the instance at the root of the file system.
     pub(crate) fn is_top(&self) -> bool {
         self.top
     }
 
-    /// Counts a reference.
+    /// Takes a reference.
     ///
     /// # Errors
     ///
-    /// `ENODEV` when it is being removed.
+    /// `ENODEV` if the instance is being removed.
     pub(crate) fn get(self: &Arc<Self>) -> Result<InstanceRef> {
         self.life.enter()?;
         Ok(InstanceRef(self.clone()))
     }
 
-    /// Stops recording events, for good.
+    /// Stops recording events for good.
     fn rest(&self) {
-        // `nop` does not fail.
+        // `nop` always starts.
         let _ = self.set_tracer(tracers::NOP);
         self.disable_all();
         sources::forget(self.recipient());
@@ -265,16 +265,16 @@ impl Instance {
         }
     }
 
-    /// Is recording on?
+    /// Returns whether recording is on.
     pub(crate) fn tracing_on(&self) -> bool {
         self.on.load(Relaxed)
     }
 
-    /// Switches recording.
+    /// Switches recording on or off.
     pub(crate) fn set_tracing_on(&self, on: bool) {
         let turn = self.pauses.lock();
         self.on.store(on, Relaxed);
-        // Tasks are remembered before the first of their events and until the last.
+        // Names of tasks are remembered from before the first event until after the last.
         if on {
             enable::try_record_tasks();
         }
@@ -284,11 +284,15 @@ impl Instance {
             enable::try_record_tasks();
         }
         drop(turn);
-        // Readers that sleep are at the end of the file when it is off.
+        // Sleeping readers reach the end of the file if recording is off.
         self.buffers().wake_all();
     }
 
-    /// Forgets the events of `cpus`.
+    /// Empties the rings of `cpus`.
+    ///
+    /// # Errors
+    ///
+    /// None.
     pub(crate) fn clear(&self, cpus: CpuSel) -> Result {
         if cpus == CpuSel::All {
             self.begin_again();
@@ -298,24 +302,30 @@ impl Instance {
         Ok(())
     }
 
-    /// From here on time is counted anew.
+    /// Takes the present time as the time at which the rings were emptied.
     fn begin_again(&self) {
         let now = CpuPin::with(|_| clock::read(self.clock()));
         self.begin.store(now);
     }
 
-    /// When its rings were emptied, by its clock; 0 if they never were.
+    /// Returns the time at which the rings were last emptied, by the clock of the instance; 0 if
+    /// they never were.
     pub(crate) fn begin(&self) -> u64 {
         self.begin.load()
     }
 
-    /// The options.
+    /// Returns the options, with those of all tracers.
     pub(crate) fn options(&self) -> OptionSet {
         let own = OptionSet::from_bits(self.options.load(Relaxed));
         tracers::options(own)
     }
 
-    /// Sets one option.
+    /// Switches an option.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` for a global option of an instance other than the top one, or if the tracer that
+    /// owns the option refuses; `ENOMEM`, and the errors of starting to remember names of tasks.
     pub(crate) fn set_option(&self, opt: Opt, on: bool) -> Result {
         if opt.scope() == Scope::Global && !self.top {
             return Err(EINVAL);
@@ -337,7 +347,7 @@ impl Instance {
         Ok(())
     }
 
-    /// Changes the options and makes writers obey.
+    /// Changes the options and makes writers obey them.
     ///
     /// # Errors
     ///
@@ -353,12 +363,16 @@ impl Instance {
         Ok(())
     }
 
-    /// The clock of its events.
+    /// Returns the clock of its events.
     pub(crate) fn clock(&self) -> ClockId {
         self.sink.clock()
     }
 
-    /// Chooses a clock. Events of the old one are forgotten, also those of the snapshot.
+    /// Changes the clock. Empties all rings, those of the snapshot as well.
+    ///
+    /// # Errors
+    ///
+    /// None.
     pub(crate) fn set_clock(&self, clock: ClockId) -> Result {
         self.buffers().clear_all(|| {
             self.sink.set_clock(clock);
@@ -369,18 +383,18 @@ impl Instance {
         Ok(())
     }
 
-    /// Leaves the clock in the gates of the rings.
+    /// Stores the clock in the gates of the rings, where writers find it.
     fn leave_clock(&self) {
         let word = clock::to_leave(self.sink.clock());
         self.buffers().each(|ring| ring.leave_word(word));
     }
 
-    /// What `stats` of `cpu` says; all 0 for a CPU that cannot be.
+    /// Returns what `stats` of `cpu` shows; all 0 for a CPU that is not possible.
     pub(crate) fn stats(&self, cpu: u32) -> CpuStats {
         self.stats_in(self.buffers().bank(Buf::Live), cpu)
     }
 
-    /// The same of the ring in `bank`.
+    /// Returns the statistics of the ring of `cpu` in `bank`.
     pub(crate) fn stats_in(&self, bank: Bank, cpu: u32) -> CpuStats {
         let s = self.buffers().stats(bank, cpu).unwrap_or_default();
         CpuStats {
@@ -399,13 +413,13 @@ impl Instance {
         }
     }
 
-    /// Returns whether a poller of `buf` has to do something: there are events, or it shall not wait for
-    /// any. If not, `poller` is woken up when there are.
+    /// Returns whether a poller of `buf` need not wait: there are events, or the option `block` is
+    /// set. If not, wakes `poller` once there are events.
     pub(crate) fn poll(&self, buf: Buf, cpus: CpuSel, poller: &Poller<'_>) -> bool {
         self.options().has(Opt::Block) || self.buffers().poll(buf, cpus, poller)
     }
 
-    /// Does what [`Self::poll`] does for the live rings, at the watermark.
+    /// Does what [`Self::poll`] does, for the watermark of the live rings.
     pub(crate) fn poll_share(&self, cpus: CpuSel, poller: &Poller<'_>) -> bool {
         self.options().has(Opt::Block) || self.buffers().poll_share(cpus, poller)
     }

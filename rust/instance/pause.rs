@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Readers that want nothing to be recorded while they look.
+//! Pauses recording while a reader looks.
 //!
-//! Under the option `pause-on-trace` an open `trace` keeps a [`Pause`]. `tracing_on` says nothing of it,
-//! and what is switched there holds when the last reader has gone.
+//! With the option `pause-on-trace`, an open `trace` holds a [`Pause`]. `tracing_on` does not show
+//! it; what is written to `tracing_on` meanwhile takes effect when the last such reader has closed
+//! the file.
 
 use super::Instance;
 use crate::ring::cpu::DISABLE_PAUSE;
 use kernel::sync::Arc;
 
-/// While it exists, nothing is recorded.
+/// Keeps recording paused while it exists.
 pub(crate) struct Pause(Arc<Instance>);
 
 impl Instance {
-    /// Stops recording until the result is dropped. Writers that have begun end what they do.
+    /// Pauses recording until the result is dropped. Writers that have already reserved commit
+    /// their records.
     pub(crate) fn pause(self: &Arc<Self>) -> Pause {
         let mut pauses = self.pauses.lock();
         *pauses = pauses.saturating_add(1);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The lists of tasks of an instance: who owns them, and when are they followed?
+//! The pid lists of an instance: who owns them, and when births and deaths of tasks are followed.
 //!
-//! What probes see of them is `probes::PidFilter`. A list is there from the first pid on until the file
-//! is truncated; a further write adds to it in place, so that children that are added and tasks that
-//! end meanwhile are not forgotten. Process context. Lock order: `events`, then `pids`.
+//! Probes see them as `probes::PidFilter`. A list exists from the first pid until its file is
+//! truncated. A further write adds to the list in place, so that no child that is added and no task
+//! that ends meanwhile is missed. Process context. Lock order: `events`, then `pid_lists`.
 
 use super::Instance;
 use crate::{
@@ -30,14 +30,18 @@ use core::fmt::{
 };
 use kernel::prelude::*;
 
-/// What a user wrote, one at least: pids of tasks, and numbers that no task can have.
+/// Pids that a user wrote, at least one: those that tasks can have, and larger numbers.
 pub(crate) struct Pids {
     set: PidSet,
     beyond: KVec<u32>,
 }
 
 impl Pids {
-    /// The first.
+    /// Returns a list of one pid.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
     pub(crate) fn new(pid: u32) -> Result<Self> {
         let mut pids = Self {
             set: PidSet::new()?,
@@ -47,7 +51,11 @@ impl Pids {
         Ok(pids)
     }
 
-    /// One more.
+    /// Adds a pid.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
     pub(crate) fn add(&mut self, pid: u32) -> Result {
         if PidSet::can_have(pid) {
             self.set.set(pid, true);
@@ -58,7 +66,11 @@ impl Pids {
         Ok(())
     }
 
-    /// All of `other`, or none.
+    /// Adds all of `other`, or nothing.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, and nothing has changed.
     fn add_all(&mut self, other: &Self) -> Result {
         self.beyond.reserve(other.beyond.len(), GFP_KERNEL)?;
         for pid in other.set.iter() {
@@ -70,7 +82,8 @@ impl Pids {
         Ok(())
     }
 
-    /// Adds a number that no task can have; there is room. The file shows them in order.
+    /// Adds a number that no task can have, in the order in which the file shows them. The caller
+    /// has reserved room for it.
     fn add_beyond(&mut self, pid: u32) {
         let at = self.beyond.partition_point(|other| *other < pid);
         if self.beyond.get(at) != Some(&pid) && self.beyond.push_within_capacity(pid).is_ok() {
@@ -85,9 +98,9 @@ impl Pids {
     }
 }
 
-/// The lists of an instance, and who tells of tasks.
+/// The lists of an instance, and the watches that follow tasks.
 pub(super) struct PidLists {
-    // Those who use the lists go first.
+    // Dropped first, because they use the lists.
     switches: Option<Watch>,
     lives: Option<Watch>,
     only: Option<KBox<Pids>>,
@@ -95,7 +108,7 @@ pub(super) struct PidLists {
 }
 
 impl PidLists {
-    /// Without a list.
+    /// Returns no lists.
     pub(super) const fn new() -> Self {
         Self {
             switches: None,
@@ -112,14 +125,14 @@ impl PidLists {
         }
     }
 
-    /// Is there any list?
+    /// Returns whether there is a list.
     pub(super) fn any(&self) -> bool {
         self.only.is_some() || self.never.is_some()
     }
 }
 
 impl Instance {
-    /// Writes the pids of a list, one per line.
+    /// Writes the pids of `list`, one per line.
     pub(crate) fn show_pids(&self, list: PidList, out: &mut dyn Write) -> fmt::Result {
         match self.pid_lists.lock().of(list) {
             Some(pids) => pids.iter().try_for_each(|pid| writeln!(out, "{pid}")),
@@ -127,11 +140,12 @@ impl Instance {
         }
     }
 
-    /// Adds `pids`, if there are any, to a list. One that has become empty goes.
+    /// Adds `pids`, if there are any, to `list`. Drops a list that has become empty.
     ///
     /// # Errors
     ///
-    /// `ENOMEM`, and nothing has changed but that an unused instance may have got its size.
+    /// Those of [`Buffers::expand`](crate::buffers::Buffers::expand) and `ENOMEM`. Nothing has
+    /// changed but that an unused instance may have got its size.
     pub(crate) fn add_pids(&self, list: PidList, pids: Option<Pids>) -> Result {
         self.buffers().expand()?;
         let files = self.events.lock();
@@ -164,7 +178,7 @@ impl Instance {
         Ok(())
     }
 
-    /// Forgets a list, and returns when nobody uses it.
+    /// Drops `list`, and returns when no probe uses it any more.
     pub(crate) fn clear_pids(&self, list: PidList) {
         let files = self.events.lock();
         self.drop_pids(list, &files, &mut self.pid_lists.lock());
@@ -193,11 +207,12 @@ impl Instance {
         }
     }
 
-    /// Follows births and deaths if the option `event-fork` says so, and else does not.
+    /// Follows births and deaths of tasks if the option `event-fork` is set, and stops if it is
+    /// not.
     ///
     /// # Errors
     ///
-    /// `ENOMEM`, and it is as before.
+    /// `ENOMEM`, and nothing has changed.
     pub(super) fn follow_forks_again(&self) -> Result {
         let mut lists = self.pid_lists.lock();
         if !self.options().has(Opt::EventFork) {
@@ -209,7 +224,7 @@ impl Instance {
         Ok(())
     }
 
-    /// Gives the lists to `file`, whose probe is not attached yet. `events` is locked.
+    /// Gives the lists to `file`, whose probe is not attached yet. The caller holds `events`.
     pub(super) fn pids_again(&self, file: &EventFile) {
         if self.pid_lists.lock().any() {
             // SAFETY: The filter is a part of this instance, which outlives its files.
@@ -217,7 +232,7 @@ impl Instance {
         }
     }
 
-    /// Forgets both lists, and follows nobody any more.
+    /// Drops both lists, and stops following tasks.
     pub(super) fn forget_pids(&self) {
         self.clear_pids(PidList::Only);
         self.clear_pids(PidList::Never);

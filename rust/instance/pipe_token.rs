@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The one reader of `trace_pipe`.
+//! Ensures that `trace_pipe` has one reader at a time.
 
 use super::Instance;
 use crate::buffers::{
@@ -25,7 +25,7 @@ impl Drop for PipeToken {
             let _ = pipes.remove(at);
         }
         drop(pipes);
-        // What would be recorded meanwhile would be lost.
+        // Only while recording is off: events that occur during the self-test would be lost.
         if selftest::ALWAYS && !self.inst.tracing_on() {
             self.inst.buffers().selftest(self.cpus);
         }
@@ -33,11 +33,11 @@ impl Drop for PipeToken {
 }
 
 impl Instance {
-    /// Becomes the reader of `trace_pipe` for `cpus`.
+    /// Makes the caller the reader of `trace_pipe` for `cpus`.
     ///
     /// # Errors
     ///
-    /// `EBUSY` when there is one for any of them.
+    /// `EBUSY` if any of them has a reader, `ENOMEM`.
     pub(crate) fn pipe_open(self: &Arc<Self>, cpus: CpuSel) -> Result<PipeToken> {
         let mut pipes = self.pipes.lock();
         let clash = |other: &CpuSel| *other == CpuSel::All || cpus == CpuSel::All || *other == cpus;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The instances there are, the top one first.
+//! The list of all instances, the top one first.
 
 use super::{
     enable,
@@ -26,14 +26,18 @@ kernel::sync::global_lock! {
     unsafe(uninit) static ALL: Mutex<KVec<Arc<Instance>>> = KVec::new();
 }
 
-/// Most instances, the top one included.
+/// Largest number of instances, the top one included.
 const MOST: usize = 65;
 
-/// The instances, for as long as the module is loaded.
+/// Owner of the instances: they exist as long as the module is loaded.
 pub(crate) struct Instances(());
 
 impl Instances {
-    /// Makes the top instance. To be called once, by the module's init.
+    /// Makes the top instance. Called once, by the module's init.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
     pub(crate) fn new() -> Result<Self> {
         // SAFETY: Called once.
         unsafe { ALL.init() };
@@ -61,12 +65,20 @@ impl Drop for Instances {
     }
 }
 
-/// The top instance. It is there from [`Instances::new`] until the module goes.
+/// Returns the top instance, which exists from [`Instances::new`] until the module is unloaded.
+///
+/// # Errors
+///
+/// `ENODEV` while the module is being unloaded.
 pub(crate) fn top() -> Result<Arc<Instance>> {
     ALL.lock().first().cloned().ok_or(ENODEV)
 }
 
-/// The instance of that name.
+/// Returns the instance `name`.
+///
+/// # Errors
+///
+/// `ENOENT` if there is none.
 pub(crate) fn find(name: &CStr) -> Result<Arc<Instance>> {
     let all = ALL.lock();
     all.iter()
@@ -79,9 +91,9 @@ pub(crate) fn find(name: &CStr) -> Result<Arc<Instance>> {
 ///
 /// # Errors
 ///
-/// `EEXIST`, `ENOSPC` when there are too many, `ENOMEM`.
+/// `EEXIST` if there is one of that name, `ENOSPC` if there are too many, `ENOMEM`.
 pub(crate) fn create(name: &CStr) -> Result<Arc<Instance>> {
-    // To follow forks is never inherited.
+    // An instance does not inherit the option to follow forks.
     let options = top()?.options().with(Opt::EventFork, false);
     let inst = Instance::new(name, false, options)?;
     inst.set_syscall_user_bytes(top()?.syscall_user_bytes());
@@ -96,12 +108,12 @@ pub(crate) fn create(name: &CStr) -> Result<Arc<Instance>> {
     Ok(inst)
 }
 
-/// Removes an instance. Its events are off and its files are useless then; its memory goes with the
-/// last of them.
+/// Removes an instance: disables its events and makes its files useless. Its memory is freed with
+/// the last of them.
 ///
 /// # Errors
 ///
-/// `EBUSY` while one of its files is open, `ENODEV` when it has been removed.
+/// `EBUSY` while one of its files is open, `ENODEV` if it has been removed.
 pub(crate) fn remove(inst: &Arc<Instance>) -> Result {
     let this = Arc::as_ptr(inst);
     let unlist = || {
@@ -113,12 +125,16 @@ pub(crate) fn remove(inst: &Arc<Instance>) -> Result {
     Ok(())
 }
 
-/// The first instance that `which` names.
+/// Returns the first instance that `which` accepts.
 pub(super) fn first(which: impl Fn(&Instance) -> bool) -> Option<Arc<Instance>> {
     ALL.lock().iter().find(|inst| which(inst)).cloned()
 }
 
-/// Calls `f` for each instance but the top one.
+/// Calls `f` for each instance except the top one.
+///
+/// # Errors
+///
+/// `ENOMEM`, and the first error of `f`, which ends the calls.
 pub(crate) fn for_each(mut f: impl FnMut(&Arc<Instance>) -> Result) -> Result {
     let all = {
         let all = ALL.lock();

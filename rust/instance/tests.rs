@@ -117,7 +117,7 @@ mod tests {
         dummy::beat(2);
         dummy::beat(3);
         assert_eq!(followed(), 2);
-        // Another action comes and goes, and this one goes on.
+        // Another action comes and goes; this one is not affected.
         inst.set_option(Opt::EventCounts, true)?;
         dummy::beat(4);
         inst.set_option(Opt::EventCounts, false)?;
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn no_cache_line_has_the_words_of_two_cpus() -> Result {
         let inst = registry::create(c"kunit-lines")?;
-        // The tables of the smallest rings are the likeliest to lie together.
+        // The tables of the smallest rings are the most likely to share a cache line.
         for kb in [64, 8] {
             inst.buffers().resize(CpuSel::All, kb)?;
             let mut all = KVec::new();
@@ -236,8 +236,8 @@ mod tests {
     }
 }
 
-/// A broken ring, from the finding to the end of it. The log gets the line of a broken ring of an
-/// instance whose name begins with `kunit-`, which scripts/splats.sh expects.
+/// Broken rings, from the finding until they are cleared. The log gets the line about a broken ring
+/// of an instance whose name begins with `kunit-`, which scripts/splats.sh expects.
 #[kunit_tests(rtrace_selftest)]
 mod broken {
     use super::*;
@@ -290,7 +290,7 @@ mod broken {
             inst.stats(cpu).write_text(ClockId::Local, &mut line)?;
             assert!(line.0);
         }
-        // One finding per CPU and one marker.
+        // One refusal per CPU for the finding, and one for the marker.
         assert_eq!(refused, cpus as u64 + 1);
 
         inst.clear(CpuSel::All)?;
@@ -313,8 +313,9 @@ mod broken {
         for cpu in CpuSel::All.iter() {
             inst.buffers().spoil(cpu, Word::Closing, 1 << 40)?;
         }
-        // Who leaves a sub-buffer meets it: the second one of this length. So does the first one in a ring
-        // that holds nothing, for it takes the slow path out: the task may have gone to another CPU.
+        // A writer that leaves a sub-buffer finds the damage: that of the second text of this
+        // length. So does that of the first text in an empty ring, because it takes the slow path
+        // of commit: the task may have moved to another CPU.
         static LONG: [u8; 3000] = [b'x'; 3000];
         let texts: [&[u8]; 3] = [&LONG, &LONG, b"too late"];
         let (cpu, met) = CpuPin::with(|pin| (pin.cpu(), texts.map(|text| inst.marker(text, 0))));
@@ -327,7 +328,8 @@ mod broken {
         assert!(selftest::told());
         let broken = |cpu| inst.stats(cpu).broken.is_some();
         assert_eq!(CpuSel::All.iter().filter(|cpu| broken(*cpu)).count(), 1);
-        // The other rings are as wrong, and nobody looks at the first one again.
+        // The other rings are damaged in the same way; a ring that is known to be broken is not
+        // examined again.
         let cpus = CpuSel::All.iter().count();
         assert_eq!(inst.buffers().selftest(CpuSel::All), cpus);
         inst.buffers().resize(CpuSel::All, 64)?;
@@ -345,21 +347,21 @@ mod broken {
         let inst = registry::create(c"kunit-tracer")?;
         assert_eq!(inst.tracer_name(), "nop");
         inst.set_tracer(&WORKS)?;
-        // The same again does nothing.
+        // Choosing the same tracer again does nothing.
         inst.set_tracer(&WORKS)?;
         assert_eq!((inst.tracer_name(), running()), ("dummy", 1));
         inst.set_tracer(tracers::NOP)?;
         assert_eq!((inst.tracer_name(), running()), ("nop", 0));
         assert_eq!(inst.set_tracer(&FAILS).err(), Some(EIO));
         assert_eq!(inst.tracer_name(), "nop");
-        // It stops with its instance.
+        // A tracer stops when its instance is removed.
         inst.set_tracer(&WORKS)?;
         registry::remove(&inst)?;
         assert_eq!(running(), 0);
         Ok(())
     }
 
-    /// Looks for the line of a broken ring, written in pieces.
+    /// Looks for the line about a broken ring in a text that is written in pieces.
     #[derive(Default)]
     struct Find(bool);
 

@@ -11,16 +11,16 @@ use crate::tracers::{
 use kernel::prelude::*;
 
 impl Instance {
-    /// Returns the name of its tracer.
+    /// Returns the name of the present tracer.
     pub(crate) fn tracer_name(&self) -> &'static str {
         self.tracer.lock().name()
     }
 
-    /// Has `tracer` record instead of the present one.
+    /// Stops the present tracer and starts `tracer`.
     ///
     /// # Errors
     ///
-    /// Those of [`Tracer::start`]; then the tracer is `nop`.
+    /// Those of [`Tracer::start`]; the tracer is `nop` then.
     pub(crate) fn set_tracer(&self, tracer: &'static dyn Tracer) -> Result {
         let sink = Sink {
             buffers: self.buffers(),

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What an event looks like in `trace_pipe_json`: one object, in one line.
+//! Prints events for `trace_pipe_json`: one JSON object per line.
 //!
-//! The members are those that every event has, then its fields by the text of its `format`, which is
-//! asked for once per open file. Addresses are shown as the text of an event shows them: as a symbol or
-//! hashed, never as they are.
+//! The members are those that every event has, and the event's fields as the text of its `format`
+//! describes them. An open file gets that text once per event. An address is shown as the text of
+//! an event shows it, by its symbol or hashed, never as it is.
 
 use super::{
     kinds::Kind,
@@ -31,23 +31,23 @@ use core::fmt::{
 };
 use kernel::prelude::*;
 
-/// Makes objects.
+/// Printer of JSON objects.
 pub(crate) struct Json {
     formats: Formats,
     symbols: Symbols,
 }
 
-/// The texts of `format` of the events that were met.
+/// The `format` texts of the events printed so far.
 struct Formats(KVVec<Known>);
 
-/// An event that was met.
+/// The `format` text of one event.
 struct Known {
     id: u16,
     format: Text,
 }
 
 impl Json {
-    /// A maker of objects.
+    /// Returns a printer that has printed nothing yet.
     pub(crate) const fn new() -> Self {
         Self {
             formats: Formats(KVVec::new()),
@@ -55,14 +55,14 @@ impl Json {
         }
     }
 
-    /// Writes the object of an event.
+    /// Writes an event as one object.
     pub(crate) fn write_event(
         &mut self,
         style: Style,
         seen: &Seen<'_>,
         out: &mut Text,
     ) -> fmt::Result {
-        // Our writers record nothing shorter.
+        // No writer of this module records anything shorter.
         let Some(common) = Common::of(seen.record) else {
             return Ok(());
         };
@@ -83,7 +83,7 @@ impl Json {
         out.write_str("}\n")
     }
 
-    /// Writes what differs from event to event.
+    /// Writes the members that differ from event to event.
     fn write_own(&mut self, id: u16, record: &[u8], out: &mut Text) -> fmt::Result {
         let kind = Kind::by_id(id);
         let name = match kind {
@@ -114,7 +114,11 @@ impl Json {
 }
 
 impl Formats {
-    /// The text of the `format` of an event.
+    /// Returns the `format` text of the event `id`; `None` if there is no such event.
+    ///
+    /// # Errors
+    ///
+    /// Without memory for it.
     fn of(&mut self, id: u16) -> Result<Option<&str>, fmt::Error> {
         let known = self.0.iter().position(|known| known.id == id);
         let at = match known {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Records that no tracepoint makes: the kinds, and how each is printed.
+//! The kinds of records that no tracepoint makes, and how each is printed.
 //!
-//! A new kind is a variant; the compiler then asks for its printers. There is no table of functions, for
-//! an indirect call costs more than the comparison.
+//! A new kind is a variant; the compiler then asks for its printers. There is no table of
+//! functions, because an indirect call costs more than the comparison.
 
 use super::{
     Lines,
@@ -38,13 +38,13 @@ pub(super) enum Kind {
     Marker,
     /// What was written into `trace_marker_raw`.
     RawData,
-    /// Which functions of the kernel led to the event before.
+    /// The functions of the kernel that led to the event before it.
     KernelStack,
-    /// The same in user space.
+    /// The functions in user space that led to the event before it.
     UserStack,
 }
 
-// Each record with a format of its own is a kind.
+// Each record that has a format of its own is a kind.
 const _: () = assert!(Kind::ALL.len() == format::INTERNAL.len());
 
 impl Kind {
@@ -61,7 +61,7 @@ impl Kind {
         Self::ALL.into_iter().find(|kind| kind.entry().id == id)
     }
 
-    /// Returns its id, name and fields.
+    /// Returns the id, the name and the fields.
     #[inline(always)]
     pub(super) const fn entry(self) -> &'static Internal {
         match self {
@@ -72,7 +72,7 @@ impl Kind {
         }
     }
 
-    /// Prints what stands after the time in `trace`.
+    /// Writes what follows the time in `trace`.
     #[inline(always)]
     pub(super) fn write_text(
         self,
@@ -98,7 +98,7 @@ impl Kind {
         }
     }
 
-    /// Prints the same under the option `raw`.
+    /// Writes what follows the time under the option `raw`.
     pub(super) fn write_raw(self, record: &[u8], out: &mut Text) -> fmt::Result {
         match self {
             Kind::Marker => builtin::write_raw_marker(record, out),
@@ -107,7 +107,7 @@ impl Kind {
         }
     }
 
-    /// Prints its fields as JSON. `false` when they are to be taken from its format.
+    /// Writes the fields as JSON. Returns `false` if the caller has to take them from the format.
     pub(super) fn write_json(self, record: &[u8], out: &mut Text) -> Result<bool, fmt::Error> {
         match self {
             Kind::RawData => json::write_raw_data(record, out).map(|()| true),

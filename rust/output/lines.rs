@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What an event looks like in `trace` and `trace_pipe`.
+//! Prints events for `trace` and `trace_pipe`: one or more lines for each.
 //!
-//! Both files hand over the record and get its line or lines; which event comes next and what was lost
-//! they know themselves.
+//! The files themselves decide which event is printed next, and know how many were lost.
 
 use super::{
     kinds::Kind,
@@ -49,14 +48,18 @@ use core::fmt::{
 };
 use kernel::prelude::*;
 
-/// Makes lines.
+/// Printer of lines.
 pub(crate) struct Lines {
     pub(super) printer: Printer,
     pub(super) symbols: Symbols,
 }
 
 impl Lines {
-    /// A maker of lines.
+    /// Returns a printer.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
     pub(crate) fn new() -> Result<Self> {
         Ok(Self {
             printer: Printer::new()?,
@@ -64,18 +67,18 @@ impl Lines {
         })
     }
 
-    /// Writes the line of an event.
+    /// Writes an event as a line or lines.
     ///
     /// # Safety
     ///
-    /// The record is a copy of what a writer of ours committed to a ring, as a whole.
+    /// The record is a whole copy of one that a writer of this module committed to a ring.
     pub(crate) unsafe fn write_event(
         &mut self,
         style: Style,
         seen: &Seen<'_>,
         out: &mut Text,
     ) -> fmt::Result {
-        // Our writers record nothing shorter.
+        // No writer of this module records anything shorter.
         let Some(common) = Common::of(seen.record) else {
             return Ok(());
         };
@@ -90,7 +93,8 @@ impl Lines {
         }
         match form {
             Form::Text => {
-                // SAFETY: By the contract.
+                // SAFETY: The caller promises a whole record of a writer; `common_type` is its
+                // type.
                 unsafe { self.write_text(style, common.event_type, seen.record, out) }
             }
             _ => {
@@ -100,7 +104,7 @@ impl Lines {
         }
     }
 
-    /// Writes what the record itself says.
+    /// Writes what follows the context: the text of the event.
     ///
     /// # Safety
     ///
@@ -126,14 +130,15 @@ impl Lines {
             out.write_bytes(event.name().as_bytes())?;
             out.write_bytes(b": ")?;
         }
-        // SAFETY: By the contract, and its type says that the probe of `event` wrote it.
+        // SAFETY: The caller promises a whole record of a writer, and the record's type says that
+        // the probe of `event` wrote it.
         if let Some(text) = unsafe { self.printer.text(event, record, style.manner) } {
             out.write_bytes(text)?;
         }
         out.write_bytes(b"\n")
     }
 
-    /// The same of a record that no tracepoint makes.
+    /// Writes the text of a record that no tracepoint makes.
     fn write_internal(
         &mut self,
         options: OptionSet,
@@ -149,7 +154,7 @@ impl Lines {
     }
 }
 
-/// Writes who recorded the event, where and when.
+/// Writes the context of an event: the task that recorded it, the CPU and the time.
 fn write_context(
     style: Style,
     form: Form,
@@ -196,7 +201,7 @@ fn write_context(
     .write_text(style.options.has(Opt::Verbose), out)
 }
 
-/// Writes a record as numbers. Only markers have more of them than their type.
+/// Writes a record as numbers. Only records of markers show more than their type.
 fn write_plain(form: Form, id: u16, record: &[u8], out: &mut Text) -> fmt::Result {
     match Kind::by_id(id) {
         None if events::by_id(id).is_none() => form::write_unknown(form, id, out),
@@ -205,6 +210,7 @@ fn write_plain(form: Form, id: u16, record: &[u8], out: &mut Text) -> fmt::Resul
     }
 }
 
+/// Writes the fields of a record by name, for the option `fields`.
 fn write_fields(
     event: &Event,
     record: &[u8],

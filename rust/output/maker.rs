@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! In which form the reader of a stream of events gets them: as lines or as JSON.
+//! The form in which a reader gets a stream of events: lines or JSON.
 
 use super::{
     json::Json,
@@ -16,7 +16,7 @@ use crate::text::{
 use core::fmt;
 use kernel::prelude::*;
 
-/// A form, and what is needed to make it.
+/// A form, with its printer.
 pub(crate) enum Maker {
     /// The lines of `trace`.
     Lines(Lines),
@@ -25,17 +25,21 @@ pub(crate) enum Maker {
 }
 
 impl Maker {
-    /// Lines.
+    /// Returns the printer of lines.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
     pub(crate) fn lines() -> Result<Self> {
         Ok(Self::Lines(Lines::new()?))
     }
 
-    /// JSON.
+    /// Returns the printer of JSON.
     pub(crate) const fn json() -> Self {
         Self::Json(Json::new())
     }
 
-    /// Writes that the reader did not see `events` events in front of the next one of `cpu`.
+    /// Writes that the reader missed `events` events of `cpu` before the next one.
     pub(crate) fn write_lost(&self, cpu: u32, events: u64, out: &mut Text) -> fmt::Result {
         match self {
             Maker::Lines(_) => line::write_lost(cpu, events, out),
@@ -47,7 +51,7 @@ impl Maker {
     ///
     /// # Safety
     ///
-    /// The record is a copy of what a writer of ours committed to a ring, as a whole.
+    /// The record is a whole copy of one that a writer of this module committed to a ring.
     pub(crate) unsafe fn write_event(
         &mut self,
         style: Style,
@@ -55,7 +59,7 @@ impl Maker {
         out: &mut Text,
     ) -> fmt::Result {
         match self {
-            // SAFETY: By the contract.
+            // SAFETY: The caller promises a whole copy of a record that a writer committed.
             Maker::Lines(lines) => unsafe { lines.write_event(style, seen, out) },
             Maker::Json(json) => json.write_event(style, seen, out),
         }

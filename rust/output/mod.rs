@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How records are printed.
+//! Prints records.
 //!
-//! - `lines`, `json`: the printers; `maker` is one of them.
+//! - `lines`, `json`: the printers; `maker` is one of the two.
 //! - `kinds`: records that no tracepoint makes.
-//! - `style`: what a printer is asked for; `text`: what it writes into.
+//! - `style`: how and what to print; `text`: where the output goes.
 //! - `symbols`: names of addresses.
 //!
-//! Called by the files that show events, with copies of records and no lock held. Contexts: process
-//! context; may sleep.
+//! Called by the files that show events, with copies of records and without a lock. Contexts:
+//! process context; may sleep.
 
 mod json;
 mod kinds;

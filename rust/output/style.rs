@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a printer of records is asked for, and what it gets.
+//! What a printer of records gets: an event, and how to print it.
 
 use crate::{
     events::Manner,
@@ -11,23 +11,24 @@ use crate::{
     }, //
 };
 
-/// How lines look at the moment.
+/// How events are printed, by the options of the instance at that time.
 #[derive(Clone, Copy)]
 pub(crate) struct Style {
-    /// What they show.
+    /// All options.
     pub(crate) options: OptionSet,
-    /// In which form that is.
+    /// The form of the lines.
     pub(super) form: Form,
     /// How the texts of events are printed.
     pub(super) manner: Manner,
-    /// What made their stamps.
+    /// The clock that the stamps are of.
     pub(super) clock: ClockId,
-    /// When the buffers were emptied.
+    /// Time at which the buffers were last emptied.
     pub(super) begin: u64,
 }
 
 impl Style {
-    /// Returns that of an instance with these options and clock, whose buffers were emptied at `begin`.
+    /// Returns the style of an instance with these options and clock, whose buffers were emptied at
+    /// `begin`.
     pub(crate) fn new(options: OptionSet, clock: ClockId, begin: u64) -> Self {
         Self {
             options,
@@ -39,23 +40,23 @@ impl Style {
     }
 }
 
-/// An event with its place and time.
+/// An event, with its CPU and time.
 pub(crate) struct Seen<'a> {
     /// The CPU that recorded it.
     pub(crate) cpu: u32,
-    /// When.
+    /// Its time.
     pub(crate) stamp: u64,
-    /// Its bytes.
+    /// The bytes of its record.
     pub(crate) record: &'a [u8],
-    /// For lines of `latency-format`.
+    /// Its place among other events; only for lines of `latency-format`.
     pub(crate) delay: Option<Delay>,
 }
 
-/// Where an event stands among others.
+/// Place of an event among those that a reader prints.
 #[derive(Clone, Copy)]
 pub(crate) struct Delay {
-    /// Which of this reader's events it is.
+    /// Number of the event, counted by the reader.
     pub(crate) number: u64,
-    /// When the one behind it happened.
+    /// Time of the event after it.
     pub(crate) next: u64,
 }

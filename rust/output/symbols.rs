@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The names of addresses, remembered for one reader.
+//! Names of addresses, cached for one reader.
 //!
-//! To look a name up takes microseconds for an address of the kernel and a hundred for one of a module,
-//! whose table is searched from one end to the other; and the events in a buffer have the same few
-//! addresses again and again. What is remembered stays true: names of the kernel's own functions, and
-//! ours, which stay as long as a file of ours is open. All others are looked up each time. Called by the
-//! makers of lines and of JSON.
+//! A lookup takes microseconds for an address of the kernel and a hundred for one of a module,
+//! whose symbol table is searched linearly; and the events in a buffer contain the same few
+//! addresses again and again. The cache holds only names that cannot change: those of the kernel's
+//! own functions, and of this module, which stays loaded as long as one of its files is open. All
+//! others are looked up each time. Called by the printers of lines and of JSON.
 
 use crate::{
     event::values,
@@ -33,22 +33,22 @@ use core::{
 };
 use kernel::prelude::*;
 
-/// Names that are remembered at a time.
+/// Number of cached names.
 const SLOTS: usize = 64;
-/// The longest name that is remembered.
+/// Length of the longest name that is cached.
 const LONGEST: usize = 118;
 
-/// The names.
+/// The cache.
 pub(super) struct Symbols {
-    /// Each at the place that its address gives it; nothing before the first name.
+    /// Indexed by a hash of the address; empty before the first name.
     known: KVVec<Known>,
 }
 
-/// A name that is remembered. Without one its length is 0.
+/// A cached name. The length of an empty entry is 0.
 #[derive(Clone, Copy)]
 struct Known {
     address: u64,
-    /// With the place in the function, and the module.
+    /// The name includes the offset in the function, and the module.
     offset: bool,
     len: u8,
     text: [u8; LONGEST],
@@ -69,15 +69,15 @@ impl Known {
 }
 
 impl Symbols {
-    /// None are known.
+    /// Returns an empty cache.
     pub(super) const fn new() -> Self {
         Self {
             known: KVVec::new(),
         }
     }
 
-    /// Calls `say` with the name of `address`, with or without the place in the function and the module.
-    /// `None` if it has none.
+    /// Calls `say` with the name of `address`, with the offset in the function and the module if
+    /// `offset` is set. Returns `None` if the address has no name.
     fn with_name<R>(
         &mut self,
         address: u64,
@@ -102,7 +102,7 @@ impl Symbols {
         Some(say(name))
     }
 
-    /// Without memory nothing is remembered.
+    /// Caches a name. Does nothing without memory for the cache.
     fn remember(&mut self, at: usize, address: u64, offset: bool, name: &[u8]) {
         if self.known.is_empty() {
             let _ = self.known.resize(SLOTS, Known::NONE, GFP_KERNEL);
@@ -118,8 +118,8 @@ impl Symbols {
         }
     }
 
-    /// Writes an address as a string of JSON that tells nobody where the kernel is: its name, or, where
-    /// there is none, the number that stands for it.
+    /// Writes an address as a JSON string that does not reveal where the kernel is: its name, or,
+    /// if it has none, its hash.
     pub(super) fn write_json(&mut self, address: u64, out: &mut dyn Write) -> fmt::Result {
         let named = self.with_name(address, true, |name| {
             json::write_string(name.as_bytes(), &mut *out)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A text in memory, which grows as it is written.
+//! A text in memory that grows as it is written.
 
 use crate::text::writer::ByteWrite;
 use core::fmt;
@@ -8,16 +8,16 @@ use kernel::prelude::*;
 
 /// A text that grows as it is written.
 pub(crate) struct Text {
-    /// The text, and behind it room for more.
+    /// The text, and room for more after it.
     bytes: KVVec<u8>,
     len: usize,
 }
 
-/// The least room that a text gets.
+/// Least room that a text gets.
 const LEAST: usize = 256;
 
 impl Text {
-    /// An empty text.
+    /// Returns an empty text.
     pub(crate) const fn new() -> Self {
         Self {
             bytes: KVVec::new(),
@@ -25,17 +25,17 @@ impl Text {
         }
     }
 
-    /// What was written.
+    /// Returns the text.
     pub(crate) fn bytes(&self) -> &[u8] {
         self.bytes.get(..self.len).unwrap_or_default()
     }
 
-    /// Forgets what was written.
+    /// Empties the text and keeps its memory.
     pub(crate) fn clear(&mut self) {
         self.len = 0;
     }
 
-    /// Forgets the first `count` bytes.
+    /// Removes the first `count` bytes.
     pub(crate) fn drop_front(&mut self, count: usize) {
         let count = count.min(self.len);
         if let Some(text) = self.bytes.get_mut(..self.len) {
@@ -44,12 +44,13 @@ impl Text {
         }
     }
 
-    /// Forgets all but the first `len` bytes.
+    /// Removes all but the first `len` bytes.
     pub(crate) fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
     }
 
-    /// Makes room for `end` bytes in all, and for more if that costs nothing much.
+    /// Makes room for at least `end` bytes, and doubles the room so that many small writes stay
+    /// cheap.
     #[cold]
     fn grow(&mut self, end: usize) -> fmt::Result {
         let room = self.bytes.len().saturating_mul(2).max(LEAST).max(end);

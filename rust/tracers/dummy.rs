@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A tracer for KUnit tests, which counts what is asked of it. All that it needs is this file; a row of
-//! [`super::ALL`] would offer it to users.
+//! A tracer for KUnit tests, which counts how often it is started and stopped. It consists of this
+//! file; a row of [`super::ALL`] would offer it to users.
 
 use super::{
     Sink,
@@ -17,14 +17,14 @@ use kernel::{
 
 /// A dummy tracer.
 pub(crate) struct Dummy {
-    /// Fails to start.
+    /// Makes [`Tracer::start`] fail.
     pub(crate) fails: bool,
-    /// How often it was started, less how often it was stopped.
+    /// Number of starts minus number of stops.
     pub(crate) running: Atomic<i32>,
 }
 
 impl Dummy {
-    /// Returns one that does not run.
+    /// Returns a tracer that does not run.
     pub(crate) const fn new(fails: bool) -> Self {
         Self {
             fails,

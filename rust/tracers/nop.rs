@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `nop`: records nothing by itself. Its two options are there to try how options of tracers behave: one
-//! can be switched, the other refuses.
+//! The tracer `nop`: it records nothing besides the events. Its two options exist to try out how
+//! options of tracers behave: one can be switched, the other refuses.
 
 use super::{
     Sink,
