@@ -1,35 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which of two rings a writer uses: one word, and how a writer keeps to what it found there.
+//! The two rings of a CPU: which one is live, and how a writer stays with the ring that it reserved
+//! in.
 //!
-//! Each CPU has two rings, one in each bank. The word says which bank is live; the other one is the
-//! snapshot. To exchange them is to change the word: a writer looks at it once, when it reserves, and
-//! stays with the ring that it found until it has committed or discarded. So nothing is refused or
-//! moved while banks are exchanged, and a grace period later the bank that was live has no writer.
-//! C carries what the writer found from one call of a probe to the next, in the token.
+//! Each CPU has two rings, one in each bank. One word says which bank is live; the other bank is
+//! the snapshot. Changing the word exchanges the banks. A writer reads the word once, when it
+//! reserves, and stays with the ring that it found until it has committed or discarded. So an
+//! exchange refuses and moves nothing, and a grace period later the bank that was live has no
+//! writer. C carries what the writer found from one call of a probe to the next, in the token.
 //!
 //! Nothing here knows what a ring is. tools/ringtest (`exchange`) runs this source with rings, and
-//! exchanges them at every instant of nested writers.
+//! exchanges the banks at every instant of nested writers.
 
 use crate::ring::port::SharedWord;
 use core::mem::offset_of;
 
-/// One of the two.
+/// One of the two banks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Bank {
-    /// The one that a new instance writes to.
+    /// The bank that is live in a new instance.
     #[default]
     A,
-    /// The other one.
+    /// The other bank.
     B,
 }
 
 impl Bank {
-    /// Both.
+    /// Both banks.
     pub(crate) const BOTH: [Bank; 2] = [Bank::A, Bank::B];
 
-    /// The one that this is not.
+    /// Returns the other bank.
     pub(crate) const fn other(self) -> Self {
         match self {
             Bank::A => Bank::B,
@@ -38,28 +39,28 @@ impl Bank {
     }
 }
 
-/// Which of the two buffers of an instance a file is about.
+/// One of the two buffers of an instance, as the files name them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Buf {
-    /// The one that is written to.
+    /// The rings that writers record in.
     Live,
-    /// The one that was, when the snapshot was taken.
+    /// The rings that were live when the snapshot was taken.
     Snapshot,
 }
 
-/// One of something for each bank.
+/// One value for each bank.
 pub(crate) struct Pair<T> {
     a: T,
     b: T,
 }
 
 impl<T> Pair<T> {
-    /// These two.
+    /// Returns the pair of `a` and `b`.
     pub(crate) const fn new(a: T, b: T) -> Self {
         Self { a, b }
     }
 
-    /// That of `bank`.
+    /// Returns the value of `bank`.
     #[inline(always)]
     pub(crate) const fn of(&self, bank: Bank) -> &T {
         match bank {
@@ -68,7 +69,7 @@ impl<T> Pair<T> {
         }
     }
 
-    /// Where that of `bank` is, of the two that are there.
+    /// Returns the address of the value of `bank`, in the pair at `there`.
     pub(crate) const fn place(there: *const Self, bank: Bank) -> *const T {
         let offset = match bank {
             Bank::A => offset_of!(Self, a),
@@ -77,7 +78,7 @@ impl<T> Pair<T> {
         there.wrapping_byte_add(offset).cast()
     }
 
-    /// That of `bank`, to be changed.
+    /// Returns the value of `bank`, mutably.
     pub(crate) const fn of_mut(&mut self, bank: Bank) -> &mut T {
         match bank {
             Bank::A => &mut self.a,
@@ -86,49 +87,49 @@ impl<T> Pair<T> {
     }
 }
 
-/// Where a ring is. In the word that is in the kernel its per-CPU address, in a token its address on the
-/// CPU that writes.
+/// The address of a ring: its per-CPU address in the word that says which bank is live, its address
+/// on the writer's CPU in a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub(crate) struct Place(u64);
 
-/// Bits of a token that are not of a place.
+/// Bits of a token that are not part of the place.
 pub(crate) const TOKEN_BITS: u64 = 7;
 
 impl Place {
-    /// The place of this name, which has no [`TOKEN_BITS`].
+    /// Returns the place that `word` stands for. `word` has none of the [`TOKEN_BITS`].
     #[inline(always)]
     pub(crate) const fn new(word: u64) -> Self {
         Self(word)
     }
 
-    /// Its name.
+    /// Returns the place as a word.
     #[inline(always)]
     pub(crate) const fn word(self) -> u64 {
         self.0
     }
 
-    /// What C carries from a reservation to its end: the place and three bits.
+    /// Returns the token that C carries from a reservation to its end: the place and three bits.
     #[inline(always)]
     pub(crate) const fn token(self, bits: u64) -> u64 {
         self.0 | bits
     }
 
-    /// What [`Self::token`] was given.
+    /// Returns the place and the bits that [`Self::token`] was given.
     #[inline(always)]
     pub(crate) const fn of_token(token: u64) -> (Self, u64) {
         (Self(token & !TOKEN_BITS), token & TOKEN_BITS)
     }
 }
 
-/// The word: the place of the live bank.
+/// The word that says which bank is live: it holds the place of that bank.
 pub(crate) struct Live<W> {
     word: W,
     places: Pair<Place>,
 }
 
 impl<W: SharedWord> Live<W> {
-    /// Bank A is live. The two places are not equal.
+    /// Makes bank A live. The two places must differ.
     pub(crate) fn new(places: Pair<Place>) -> Self {
         Self {
             word: W::new(places.a.0),
@@ -136,15 +137,15 @@ impl<W: SharedWord> Live<W> {
         }
     }
 
-    /// The place of the live bank.
+    /// Returns the place of the live bank.
     #[inline(always)]
     pub(crate) fn place(&self) -> Place {
         // Acquire: pairs with `exchange`. What was done to the rings of the bank while it was not
-        // live comes before our use of them.
+        // live happens before they are used here.
         Place(self.word.load_acquire())
     }
 
-    /// The live bank.
+    /// Returns the live bank.
     pub(crate) fn bank(&self) -> Bank {
         match self.place() == self.places.a {
             true => Bank::A,
@@ -152,7 +153,7 @@ impl<W: SharedWord> Live<W> {
         }
     }
 
-    /// The bank that `buf` means now.
+    /// Returns the bank that `buf` is at present.
     pub(crate) fn bank_of(&self, buf: Buf) -> Bank {
         match buf {
             Buf::Live => self.bank(),
@@ -160,9 +161,9 @@ impl<W: SharedWord> Live<W> {
         }
     }
 
-    /// Makes the other bank live. One caller at a time, and not before the writers that reserved in
-    /// that bank when it was live last have left it. Those that have reserved in the one that was
-    /// live are still in it.
+    /// Makes the other bank live. Callers take turns, and call only after the writers that reserved
+    /// in that bank when it was last live have left it. Writers may still be in the bank that was
+    /// live until now.
     pub(crate) fn exchange(&self) {
         let next = *self.places.of(self.bank().other());
         self.word.store_release(next.0);

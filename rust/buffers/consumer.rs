@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The events of one CPU, consumed one after the other.
+//! Consumes the events of one CPU, one after the other.
 //!
-//! A sub-buffer is copied once, as far as it is filled, and its events are found in the copy. What each
-//! of them costs is the reader's lock, under which it is looked whether the event is still there for us:
-//! somebody else may have emptied the buffer, taken the sub-buffer or made a snapshot of it.
+//! The committed part of a sub-buffer is copied once, and its events are found in the copy. Each
+//! event then costs taking the reader's lock, to check that it is still there to be consumed:
+//! another caller may have emptied the buffer, read the sub-buffer or taken a snapshot meanwhile.
 
 use super::{
     stream::Walk,
@@ -13,12 +13,12 @@ use super::{
 };
 use kernel::prelude::*;
 
-/// A way through the events of a CPU that consumes them.
+/// A reader of one CPU that consumes the events.
 pub(crate) struct Consumer {
     cpu: u32,
     page: PageCopy,
     walk: Walk,
-    /// Events that were lost in front of the next one.
+    /// Number of events that were lost before the next one.
     lost: u64,
 }
 
@@ -26,14 +26,14 @@ pub(crate) struct Consumer {
 pub(crate) struct Next<'a> {
     /// Its time.
     pub(crate) stamp: u64,
-    /// Its record, as its writer made it: between whole events.
+    /// Its record, whole as the writer committed it.
     pub(crate) record: &'a [u8],
-    /// How many were lost in front of it.
+    /// Number of events that were lost before it.
     pub(crate) lost: u64,
 }
 
 impl Consumer {
-    /// One that has looked for nothing yet.
+    /// Returns a consumer that has no events yet.
     pub(crate) fn new(cpu: u32) -> Self {
         Self {
             cpu,
@@ -43,22 +43,22 @@ impl Consumer {
         }
     }
 
-    /// The CPU.
+    /// Returns the CPU.
     pub(crate) fn cpu(&self) -> u32 {
         self.cpu
     }
 
-    /// The stamp of the next event that is known.
+    /// Returns the stamp of the next event in the copy.
     #[inline]
     pub(crate) fn stamp(&self) -> Option<u64> {
         self.walk.stamp()
     }
 
-    /// Copies the next events, when none is known. Says whether there are any.
+    /// Copies the next events when none are left in the copy. Returns whether there are any.
     ///
     /// # Errors
     ///
-    /// `ENOMEM`, `ENODEV`.
+    /// `ENOMEM`, `ENODEV` without such a CPU.
     pub(crate) fn look(&mut self, buffers: &Buffers) -> Result<bool> {
         while buffers.peek_next(self.cpu, &mut self.page)? {
             self.lost = self.lost.saturating_add(self.page.lost);
@@ -66,7 +66,7 @@ impl Consumer {
             if self.walk.stamp().is_some() {
                 return Ok(true);
             }
-            // Nothing but discarded events: behind them there may be others.
+            // Nothing but discarded events; there may be others after them.
             let (end, time) = self.walk.passed();
             if !buffers.consume(self.cpu, &self.page, end, time, 0) {
                 break;
@@ -75,7 +75,8 @@ impl Consumer {
         Ok(false)
     }
 
-    /// The next event that is known. Somebody else may consume it before [`Self::take`] does.
+    /// Returns the next event in the copy. Another caller may consume it before [`Self::take`]
+    /// does.
     #[inline(always)]
     pub(crate) fn next(&self) -> Option<Next<'_>> {
         Some(Next {
@@ -85,8 +86,8 @@ impl Consumer {
         })
     }
 
-    /// Consumes the next event that is known. `false` if it is not ours any more, and those behind it
-    /// neither: then it is to be looked again.
+    /// Consumes the next event in the copy. Returns `false` if another caller has consumed it: then
+    /// the rest of the copy is dropped as well, and the caller looks again.
     #[inline(always)]
     pub(crate) fn take(&mut self, buffers: &Buffers) -> bool {
         let Some(data) = self.page.filled() else {
@@ -98,7 +99,7 @@ impl Consumer {
         if !taken {
             self.walk = Walk::default();
         }
-        // Told with this event, or with what is found by the next look.
+        // Reported with this event, or with the next one that [`Self::look`] finds.
         self.lost = 0;
         taken
     }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Live rings that programs have mapped, and those programs as readers.
+//! Live rings that programs have mapped.
 //!
-//! A mapping shows a page that tells about the ring, and behind it the memory of all its sub-buffers,
-//! by their ids. While a ring is mapped its memory stays in it: it keeps its size, the banks are not
-//! exchanged, and `splice` copies. That is decided under the lock of the shape, which is held
-//! when a mapping comes or goes.
+//! A mapping shows a page that describes the ring, and after it the memory of all sub-buffers in
+//! the order of their ids. While a ring is mapped its memory stays in place: the ring keeps its
+//! size, the banks are not exchanged, and `splice` copies. Whether a ring is mapped is decided
+//! under the lock of the shape, which is held when a mapping comes or goes.
 //!
-//! The VFS calls with the lock of a program's memory held, inside which the lock of the shape is taken
-//! and then the reader's. So nobody who has one of these touches a program's memory.
+//! The VFS calls with the lock of a program's memory held; inside it the lock of the shape is
+//! taken, then that of the reader. So code that holds one of these two must not touch a program's
+//! memory.
 
 use super::{
     Buffers,
@@ -33,11 +34,11 @@ use crate::{
 };
 use kernel::prelude::*;
 
-/// What the mappings of one ring share.
+/// State that the mappings of one ring share.
 pub(super) struct Mapped {
     meta: MetaPage,
     ids: Ids,
-    /// Areas of programs, parts of the ring or all of it.
+    /// Number of areas in which programs have mapped the ring or parts of it.
     areas: u64,
 }
 
@@ -50,7 +51,7 @@ impl Mapped {
         })
     }
 
-    /// Tells the programs how things are.
+    /// Updates the page that describes the ring.
     pub(super) fn tell(&mut self, reader: &Reader<'_, Kernel>) {
         let (lent, turnover) = (reader.lent(), reader.turnover());
         let (entries, overrun, read) = reader.counted();
@@ -68,11 +69,12 @@ impl Mapped {
         });
     }
 
-    /// Shows in `area` what it asks for.
+    /// Maps into `area` the pages that its offset and size select.
     ///
     /// # Errors
     ///
-    /// `EINVAL` when it does not begin with a sub-buffer or goes beyond the last one; `ENOMEM`.
+    /// `EINVAL` if the area does not begin at a sub-buffer or extends beyond the last one;
+    /// `ENOMEM`.
     fn show(&self, area: &mut Area<'_>, reader: &Reader<'_, Kernel>, order: u32) -> Result {
         let per = 1usize.wrapping_shl(order);
         let all = (self.ids.count() as usize)
@@ -99,7 +101,8 @@ impl Mapped {
 }
 
 impl Buffers {
-    /// Is the live ring of any of `cpus` mapped? It stays so while the shape is locked.
+    /// Returns whether the live ring of any of `cpus` is mapped. The answer holds while the shape
+    /// is locked.
     pub(super) fn is_mapped(&self, cpus: CpuSel) -> bool {
         cpus.iter().any(|cpu| {
             let locked = self.locked(cpu);
@@ -107,11 +110,11 @@ impl Buffers {
         })
     }
 
-    /// May the memory of the rings of `cpus` be moved?
+    /// Checks that the memory of the rings of `cpus` may be moved.
     ///
     /// # Errors
     ///
-    /// `EBUSY` while one is mapped.
+    /// `EBUSY` while one of them is mapped.
     pub(super) fn unmapped(&self, cpus: CpuSel) -> Result {
         match self.is_mapped(cpus) {
             true => Err(EBUSY),
@@ -121,12 +124,12 @@ impl Buffers {
 }
 
 impl Buffers {
-    /// Shows the live ring of `cpu` in `area`. [`Self::unmap`] ends it.
+    /// Maps the live ring of `cpu` into `area`. [`Self::unmap`] undoes it.
     ///
     /// # Errors
     ///
-    /// `EPERM` for an area that could be written, executed or copied; `EINVAL` for one that does not
-    /// begin with a sub-buffer or goes beyond the last; `ENOMEM`.
+    /// `EPERM` for an area that is writable, executable or private; `EINVAL` for one that does not
+    /// begin at a sub-buffer or extends beyond the last one; `ENOMEM`.
     pub(crate) fn map(&self, cpu: u32, area: &mut Area<'_>) -> Result {
         area.restrict()?;
         let shape = self.shape.lock();
@@ -146,7 +149,7 @@ impl Buffers {
         })
     }
 
-    /// The area of a mapping was moved or copied, so that there is one more.
+    /// Counts one more area: one was split or moved.
     pub(crate) fn map_again(&self, cpu: u32) {
         if let Ok(mut locked) = self.locked(cpu) {
             if let Some(mapped) = locked.mapped() {
@@ -155,7 +158,7 @@ impl Buffers {
         }
     }
 
-    /// An area of a mapping is gone, and what it showed with it.
+    /// Counts one area less. The state of the mapping goes with the last one.
     pub(crate) fn unmap(&self, cpu: u32) {
         let shape = self.shape.lock();
         let mut last = None;
@@ -172,11 +175,11 @@ impl Buffers {
         drop(last);
     }
 
-    /// Is there somebody whom [`Self::next_reader`] could tell?
+    /// Checks that the ring of `cpu` is mapped, so that [`Self::next_reader`] has programs to tell.
     ///
     /// # Errors
     ///
-    /// `ENODEV` while the ring of `cpu` is not mapped.
+    /// `ENODEV` while it is not.
     pub(crate) fn mapped(&self, cpu: u32) -> Result {
         match self.is_mapped(CpuSel::One(cpu)) {
             true => Ok(()),
@@ -184,18 +187,18 @@ impl Buffers {
         }
     }
 
-    /// Consumes, for those who have the ring of `cpu` mapped, what is new in the reader's sub-buffer
-    /// or else in the next one, and tells them where that is.
+    /// Consumes, for the programs that have mapped the ring of `cpu`, what is new in the reader's
+    /// sub-buffer, or else moves to the next one; and updates the page that describes the ring.
     ///
     /// # Errors
     ///
-    /// `ENODEV` while it is not mapped.
+    /// `ENODEV` while the ring is not mapped.
     pub(crate) fn next_reader(&self, cpu: u32) -> Result {
         self.read_live(cpu, |shared, mut reader| {
             let Some(mapped) = shared else {
                 return Err(ENODEV);
             };
-            // Busy: what there is now is the next caller's.
+            // Busy: what is there now is left to the next call.
             let (Ok(_) | Err(Busy)) = reader.lend();
             mapped.tell(&reader);
             Ok(())

@@ -1,30 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0
-//! Which CPU has the next event.
+//! Merges the events of several CPUs: which CPU has the next one.
 //!
-//! Called by `trace` and `trace_pipe`, which show the events of several CPUs in the order of time while
-//! the CPUs go on recording. Pure.
+//! Called by `trace` and `trace_pipe`, which show the events of several CPUs in the order of time
+//! while the CPUs go on recording. Pure.
 
-/// The next events of some CPUs, each in its place.
+/// The next event of each of some CPUs. Each CPU has a place.
 pub(crate) trait Heads {
-    /// Why looking for an event can fail.
+    /// Error of a failed look.
     type Error;
 
-    /// How many places there are.
+    /// Returns the number of places.
     fn places(&self) -> usize;
 
-    /// The stamp of the event that is known to be the next one of a place.
+    /// Returns the stamp of the next event of a place, if it is known.
     fn stamp(&self, place: usize) -> Option<u64>;
 
-    /// Looks for events of a place that has no known one. Says whether it has one now.
+    /// Looks for events at a place that has no known one. Returns whether it has one now.
+    ///
+    /// # Errors
+    ///
+    /// Those of the ring that is looked at.
     fn look(&mut self, place: usize) -> Result<bool, Self::Error>;
 }
 
-/// The place of the earliest of all events, the first place of equals.
+/// Returns the place of the earliest event; of several with equal stamps, the first.
 ///
 /// A place that was found empty can get an event at any time, but only one that is later than the
-/// moment of looking. So nobody may be chosen from a place whose events were copied after that moment:
-/// whenever a look finds events, all empty places are looked at again. That ends, because each further
-/// round has one empty place less.
+/// look. So an event that was copied after that look must not be chosen before the empty place is
+/// looked at again: whenever a look finds events, all empty places are looked at again. That ends,
+/// because in each further round at least one empty place less is left.
 ///
 /// # Errors
 ///
@@ -49,12 +53,12 @@ pub(crate) fn next<H: Heads>(
     Ok(earliest.map(|(_, place)| place))
 }
 
-/// Whether all empty places were looked at after the last event was found.
+/// Whether all empty places have been looked at since events were last found.
 #[derive(Debug, Default)]
 pub(crate) struct Settled(bool);
 
 impl Settled {
-    /// The known events of a place have been used up, or time has passed.
+    /// Makes the next choice look again: a place has used up its known events, or time has passed.
     pub(crate) fn unsettle(&mut self) {
         self.0 = false;
     }
@@ -64,16 +68,16 @@ impl Settled {
 mod tests {
     use super::*;
 
-    /// CPUs that record meanwhile: a look sees what was recorded up to the moment of looking.
+    /// CPUs that record meanwhile: a look sees what was recorded up to its time.
     struct Live {
-        /// All that will ever be recorded, by CPU.
+        /// All events that will ever be recorded, by CPU.
         events: Vec<Vec<u64>>,
-        /// How many of them were copied and used.
+        /// Number of them that have been copied, by CPU.
         copied: Vec<usize>,
         used: Vec<usize>,
-        /// How many events one copy holds.
+        /// Largest number of events in one copy.
         page: usize,
-        /// Moves on by `pace` with each look.
+        /// Time; each look adds `pace`.
         now: u64,
         pace: u64,
         looks: usize,
@@ -92,7 +96,7 @@ mod tests {
             }
         }
 
-        /// Reads until nothing is left, and asks again when there may be something new.
+        /// Reads until nothing is left, and looks again whenever there may be something new.
         fn merged(mut self) -> (Vec<(u64, usize)>, usize) {
             let mut merged = vec![];
             let mut settled = Settled::default();
@@ -188,7 +192,7 @@ mod tests {
 
     #[test]
     fn an_event_that_came_while_another_cpu_was_looked_at_is_not_passed_over() {
-        // Nothing at the first look; the second look finds 6, and by then 5 is there too.
+        // The first look finds nothing; the second finds 6, and by then 5 is there as well.
         let mut live = Live::new(&[&[5], &[6]], 9, 1);
 
         live.pace = 3;
@@ -202,7 +206,7 @@ mod tests {
 
         streams[3] = &busy;
         let (_, looks) = Live::new(&streams, 100, 2000).merged();
-        // Ten pages, two rounds for each.
+        // Ten pages, with two rounds for each.
         assert!(looks <= 10 * 2 * 8, "{looks}");
     }
 

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The rings of an instance, two per possible CPU, and what reads them.
+//! The rings of an instance, two for each possible CPU, and what reads them.
 //!
 //! - `banks`, `rings`: which of its two rings a writer uses; `snapshot` exchanges them.
-//! - `size`: how large they are, and how that changes.
+//! - `size`: the size of the rings, and how it changes.
 //! - `side`: the reader's lock; `read`, `splice`, `mapping`: sub-buffers for programs.
-//! - `page_copy`, `consumer`, `stream`, `merge`: events for a reader that prints them.
+//! - `page_copy`, `consumer`, `stream`, `merge`: events for readers that print them.
 //! - `progress`, `recorded`: which events a reader that consumes nothing has seen.
-//! - `watermark`: waiting until a share of a ring is full.
+//! - `watermark`: waiting until a ring is filled to a given share.
 //! - `selftest`: broken invariants.
 //!
-//! Lock order: `shape`, then one reader's lock after the other in the order of CPUs. Writers take none.
+//! Lock order: `shape`, then the readers' locks one after the other in the order of CPUs. Writers
+//! take no lock.
 
 pub(crate) mod banks;
 pub(crate) mod consumer;
@@ -84,17 +85,17 @@ use kernel::{
     }, //
 };
 
-/// Which CPUs.
+/// A choice of CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CpuSel {
-    /// All that are possible.
+    /// All possible CPUs.
     All,
-    /// One.
+    /// One CPU.
     One(u32),
 }
 
 impl CpuSel {
-    /// Their numbers.
+    /// Returns the numbers of the CPUs that are possible.
     pub(crate) fn iter(self) -> impl Iterator<Item = u32> {
         cpus::possible().filter(move |cpu| self == CpuSel::All || self == CpuSel::One(*cpu))
     }
@@ -105,23 +106,23 @@ impl CpuSel {
 pub(crate) struct Buffers {
     rings: Rings,
     readers: KVec<Pin<KBox<ReaderSide>>>,
-    /// Held while rings are emptied or change their size, while banks are exchanged, and while the size is
+    /// Held while rings are emptied or resized, while banks are exchanged, and while the size is
     /// read.
     #[pin]
     shape: Mutex<Shape>,
-    /// Tells that a ring is broken.
+    /// Reports that a ring is broken.
     #[pin]
     alarm: Alarm,
     /// Wakes readers that wait for events.
     #[pin]
     waker: Waker,
-    /// How full a ring shall be before its reader is woken, in percent.
+    /// Share of a ring, in percent, at which a waiting reader is woken.
     percent: Atomic<u32>,
 }
 
 impl Buffers {
-    /// Returns empty rings of the instance `name`, of the size of an instance in use if `expanded`. Those
-    /// of the bank that is not live have the fewest sub-buffers that there can be.
+    /// Returns empty rings of the instance `name`; if `expanded`, of the size of an instance in
+    /// use. The rings of the bank that is not live have as few sub-buffers as possible.
     ///
     /// # Errors
     ///
@@ -155,28 +156,28 @@ impl Buffers {
         }))
     }
 
-    /// The rings.
+    /// Returns the rings, as writers find them.
     pub(crate) fn rings(&self) -> &Rings {
         &self.rings
     }
 
-    /// Tells that a ring is broken.
+    /// Returns the alarm that reports that a ring is broken.
     pub(crate) fn alarm(&self) -> &Alarm {
         &self.alarm
     }
 
-    /// Wakes readers that wait for events.
+    /// Returns the waker of readers that wait for events.
     pub(crate) fn waker(&self) -> &Waker {
         &self.waker
     }
 
-    /// Returns the bank that `buf` means now.
+    /// Returns the bank that `buf` is at present.
     pub(crate) fn bank(&self, buf: Buf) -> Bank {
         self.rings.bank(buf)
     }
 
-    /// Sleeps until `buf` has something to read of one of `cpus`, or `until`, called after each
-    /// wake-up, returns `true`.
+    /// Sleeps until `buf` has something to read on one of `cpus`, or until `until`, called after
+    /// each wake-up, returns `true`.
     ///
     /// # Errors
     ///
@@ -186,24 +187,28 @@ impl Buffers {
             .wait(&mut || until() || self.any_unread(buf, cpus))
     }
 
-    /// Returns whether there is something to read. If not, `poller` is woken up when there is.
+    /// Returns whether there is something to read. If not, wakes `poller` once there is.
     pub(crate) fn poll(&self, buf: Buf, cpus: CpuSel, poller: &Poller<'_>) -> bool {
         poller.watch(self.waker.pollers());
         self.waker.poll(|| self.any_unread(buf, cpus))
     }
 
-    /// Makes all readers that sleep look again.
+    /// Wakes all sleeping readers, which look again.
     pub(crate) fn wake_all(&self) {
         self.waker.wake_all();
         self.wake_watermarks();
     }
 
-    /// What the ring of `cpu` in `bank` has counted.
+    /// Returns the counters of the ring of `cpu` in `bank`.
+    ///
+    /// # Errors
+    ///
+    /// `ENODEV` without such a CPU.
     pub(crate) fn stats(&self, bank: Bank, cpu: u32) -> Result<RingStats> {
         self.read_in(bank, cpu, |r| Ok(r.stats()))
     }
 
-    /// How far the rings of `cpu` are.
+    /// Returns how many events the rings of `cpu` have recorded.
     ///
     /// # Errors
     ///
@@ -222,8 +227,8 @@ impl Buffers {
                 }
             };
             let of = Pair::new(count(Bank::A), count(Bank::B));
-            // Else they were exchanged meanwhile. They are not once more, for that waits for our lock:
-            // see `Buffers::exchange`.
+            // Otherwise the banks were exchanged meanwhile. That cannot happen twice, because an
+            // exchange waits for this reader's lock: see `Buffers::exchange`.
             if self.rings.live() == live {
                 return Ok(Counts {
                     live,
@@ -239,7 +244,7 @@ impl Buffers {
         self.each_of_cpu(|_, ring| f(ring));
     }
 
-    /// Applies `f` to both rings of each CPU.
+    /// Applies `f` to each ring of both banks, with its CPU.
     pub(crate) fn each_of_cpu(&self, f: impl Fn(u32, &Ring)) {
         for cpu in cpus::possible() {
             if let Some(rings) = self.rings.of(cpu) {
@@ -250,16 +255,16 @@ impl Buffers {
         }
     }
 
-    /// Runs `change` for the rings of `cpus` in both banks, the live one first, while no writer is in
-    /// them; what would be written meanwhile is not recorded.
+    /// Runs `change` for the rings of `cpus` in both banks, the live one first, while no writer is
+    /// in them. Events that occur meanwhile are not recorded.
     ///
-    /// `shape` is locked, so that the banks stay what they are.
+    /// The caller holds `shape`, so that the live bank stays live.
     fn quiesced(&self, cpus: CpuSel, mut change: impl FnMut(u32, Bank, &mut Own<'_>)) {
         let live = self.rings.live();
         for rings in cpus.iter().filter_map(|cpu| self.rings.of(cpu)) {
             rings.of(live).set_disabled(DISABLE_QUIESCE, true);
         }
-        // The other bank has had no writer since the grace period in which it was exchanged.
+        // The other bank has had no writer since the grace period of the last exchange.
         grace::writers_left();
         for cpu in cpus.iter() {
             let Ok(mut locked) = self.locked(cpu) else {
@@ -280,8 +285,8 @@ impl Buffers {
         }
     }
 
-    /// Looks at the rings of `cpus`; what they would record meanwhile is not recorded. Says how many
-    /// are broken.
+    /// Examines the rings of `cpus`; events that occur on them meanwhile are not recorded. Returns
+    /// how many are broken.
     pub(crate) fn selftest(&self, cpus: CpuSel) -> usize {
         let _shape = self.shape.lock();
         let mut broken = 0usize;
@@ -307,7 +312,7 @@ impl Buffers {
         });
     }
 
-    /// Empties all rings, and runs `meanwhile` when nobody writes.
+    /// Empties all rings, and runs `meanwhile` while no writer is in them.
     pub(crate) fn clear_all(&self, mut meanwhile: impl FnMut()) {
         let _shape = self.shape.lock();
         let mut first = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A copy of a sub-buffer, for who prints what is in it with no lock held.
+//! A copy of a sub-buffer, for callers that print its events without a lock.
 
 use super::{
     progress::Past,
@@ -18,44 +18,49 @@ use kernel::prelude::*;
 /// A copy of the committed part of a sub-buffer.
 #[derive(Default)]
 pub(crate) struct PageCopy {
-    /// The events, without the sub-buffer's header. Valid up to `len`.
+    /// The events, without the sub-buffer's header: the first `len` bytes.
     pub(crate) bytes: KVVec<u8>,
-    /// Where the sub-buffer is.
+    /// Bank of the ring that the sub-buffer is in.
     pub(crate) bank: Bank,
-    /// Number of the sub-buffer since the ring began.
+    /// Sequence number of the sub-buffer in its ring.
     pub(crate) seq: u64,
-    /// Bytes that were committed.
+    /// Number of committed bytes.
     pub(crate) len: usize,
-    /// Where the part begins that nobody has consumed.
+    /// Offset of the first event that has not been consumed.
     pub(crate) rd: usize,
     /// Time of the first event of the sub-buffer.
     pub(crate) ts: u64,
-    /// The time so far, at `rd`.
+    /// Time at `rd`: that of the last event before it.
     pub(crate) rd_ts: u64,
-    /// Events lost in front of `rd`. Not filled by `view`: see `number`.
+    /// Number of events lost before `rd`. Not set by `view`: see `number`.
     pub(crate) lost: u64,
-    /// Number of the event at `rd`, of all that were ever recorded in the ring. Not filled by
+    /// Number of the event at `rd`, among all that were ever recorded in the ring. Not set by
     /// `peek_next`.
     pub(crate) number: u64,
-    /// Events before this number were emptied away. Not filled by `peek_next`.
+    /// Events with smaller numbers were removed when the ring was emptied. Not set by `peek_next`.
     pub(crate) forgotten: u64,
-    /// Events from `rd` on.
+    /// Number of events from `rd` on.
     pub(crate) events: u64,
 }
 
 impl PageCopy {
-    /// The events.
+    /// Returns the events; empty if the copy has not been filled.
     pub(crate) fn data(&self) -> &[u8] {
         self.filled().unwrap_or_default()
     }
 
-    /// The events; there always are so many bytes.
+    /// Returns the events. `None` cannot occur: `len` never exceeds the copy.
     #[inline(always)]
     pub(super) fn filled(&self) -> Option<&[u8]> {
         self.bytes.get(..self.len)
     }
 
-    /// Makes room for a sub-buffer. The caller holds the reader's lock, so that it keeps its size.
+    /// Makes room for a sub-buffer of `size` bytes. The caller holds the reader's lock, so that the
+    /// size does not change.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
     pub(super) fn make_room(&mut self, size: usize) -> Result {
         if self.bytes.len() != size {
             self.bytes.clear();
@@ -64,8 +69,12 @@ impl PageCopy {
         Ok(())
     }
 
-    /// Becomes a copy of what the reader of `bank` finds unread. `false` when there is nothing, or the
-    /// writers were too fast.
+    /// Copies what the reader of `bank` finds unread. Returns `false` if there is nothing, or if
+    /// writers overwrote it during the copy.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
     pub(super) fn unread(&mut self, bank: Bank, reader: &mut Reader<'_, Kernel>) -> Result<bool> {
         self.make_room(reader.subbuf_size())?;
         let Ok(Some(u)) = reader.unread() else {
@@ -84,7 +93,7 @@ impl PageCopy {
         Ok(true)
     }
 
-    /// Became a copy of what is `v`, in `bank`, where that is the `past`.
+    /// Records that the bytes are a copy of `v`, in `bank`, whose earlier events are `past`.
     pub(super) fn viewed(&mut self, bank: Bank, past: Past, v: SubBufView) {
         self.bank = bank;
         self.seq = v.seq;

@@ -1,36 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0
-//! Which events of one CPU were recorded, and which of them a reader has seen that consumes nothing.
+//! Which events of a CPU were recorded, and which of them a reader that consumes nothing has seen.
 //!
-//! Each of the two rings of a CPU numbers its events as they are recorded, and goes on doing so when it
-//! is emptied or changes its size ([`Past`]). A reader that remembers the number of the event that it
-//! expects next, of each ring, knows what it missed, whatever happened in between ([`Progress`]). Pure.
+//! Each of the two rings of a CPU numbers its events as they are recorded, and goes on counting
+//! when it is emptied or resized ([`Past`]). A reader that remembers for each ring the number of
+//! the event that it expects next knows what it missed, whatever happened meanwhile ([`Progress`]).
+//! Pure.
 
 use super::banks::{Bank, Pair};
 
-/// What a ring was before. Changes under the reader's lock.
+/// The history of a ring. Changes under the reader's lock.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Past {
-    /// Events that were recorded before the ring was emptied last; the ring counts those behind them.
+    /// Number of events recorded before the ring was last emptied; the ring counts those after it.
     before: u64,
-    /// The number of the event that was recorded first after the ring became live.
+    /// Number of the first event recorded after the ring last became live.
     entered: u64,
-    /// Events before this number were in the ring when somebody emptied it while it was live. Nobody
-    /// misses them.
+    /// Events with smaller numbers were in the ring when a user emptied it while it was live. No
+    /// reader misses them.
     forgotten: u64,
 }
 
 impl Past {
-    /// The number of an event that is number `serial` since the ring was emptied.
+    /// Returns the number of the event that was recorded as number `serial` since the ring was
+    /// emptied.
     pub(crate) fn number(self, serial: u64) -> u64 {
         self.before.saturating_add(serial)
     }
 
-    /// Events before this number are nobody's.
+    /// Returns the number below which events are forgotten: no reader misses them.
     pub(crate) fn forgotten(self) -> u64 {
         self.forgotten
     }
 
-    /// The ring is emptied; it has recorded `written` events since the last time.
+    /// Notes that the ring is being emptied. It has recorded `written` events since it was last
+    /// emptied.
     pub(crate) fn empties(&mut self, written: u64, live: bool) {
         self.before = self.number(written);
         if live {
@@ -38,47 +41,47 @@ impl Past {
         }
     }
 
-    /// The ring becomes live; it has recorded `written` events since it was emptied.
+    /// Notes that the ring becomes live. It has recorded `written` events since it was emptied.
     pub(crate) fn enters(&mut self, written: u64) {
         self.entered = self.number(written);
     }
 }
 
-/// How far a ring is.
+/// The events that a ring has recorded.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Count {
-    /// What it was before.
+    /// Its history.
     pub(crate) past: Past,
-    /// The number of the event that is recorded next.
+    /// Number of the event that is recorded next.
     pub(crate) next: u64,
 }
 
 /// The two rings of a CPU at one moment.
 pub(crate) struct Counts {
-    /// The one that is live.
+    /// The live bank.
     pub(crate) live: Bank,
     /// Both.
     pub(crate) of: Pair<Count>,
-    /// The number of the oldest event in the live one that nobody consumed.
+    /// Number of the oldest event in the live ring that has not been consumed.
     pub(crate) oldest: u64,
 }
 
 impl Counts {
-    /// The number of the event that is recorded next, of all that were ever recorded in both.
+    /// Returns the number of events that were ever recorded in both rings.
     pub(crate) fn recorded(&self) -> u64 {
         let next = |bank| self.of.of(bank).next;
         next(Bank::A).wrapping_add(next(Bank::B))
     }
 }
 
-/// Which events a reader expects.
+/// The events that a reader expects.
 pub(crate) struct Progress {
-    /// The number of the next one, in each ring.
+    /// Number of the next one, in each ring.
     next: Pair<u64>,
 }
 
 impl Progress {
-    /// Begins with the oldest event that is there.
+    /// Returns the progress of a reader that begins with the oldest event in the live ring.
     pub(crate) fn new(now: &Counts) -> Self {
         let expected = |bank| match bank == now.live {
             true => now.oldest,
@@ -89,25 +92,27 @@ impl Progress {
         }
     }
 
-    /// The next event that it expects in `bank`.
+    /// Returns the number of the next event that the reader expects in `bank`.
     pub(crate) fn next(&self, bank: Bank) -> u64 {
         *self.next.of(bank)
     }
 
-    /// It has seen the events of `bank` before number `next`.
+    /// Notes that the reader has seen the events of `bank` before number `next`.
     pub(crate) fn seen(&mut self, bank: Bank, next: u64) {
         *self.next.of_mut(bank) = next;
     }
 
-    /// Goes on with the ring that is live now. Returns how many events it cannot get any more: they are
-    /// in the ring that is not live, or were before this one became live again.
+    /// Continues with the ring that is live now. Returns how many events the reader can no longer
+    /// get: they are in the ring that is not live, or were recorded before this one became live
+    /// again.
     pub(crate) fn go_on(&mut self, now: &Counts) -> u64 {
         let other = self.skip_to(now, now.live.other(), |count| count.next);
         let live = self.skip_to(now, now.live, |count| count.past.entered);
         other.saturating_add(live)
     }
 
-    /// Expects no event of `bank` before `to`. Returns how many it passed that somebody misses.
+    /// Expects no event of `bank` before `to`. Returns how many events it passed, without the
+    /// forgotten ones.
     fn skip_to(&mut self, now: &Counts, bank: Bank, to: impl Fn(&Count) -> u64) -> u64 {
         let count = now.of.of(bank);
         let next = self.next.of_mut(bank);
@@ -122,11 +127,11 @@ impl Progress {
 mod tests {
     use super::*;
 
-    /// Both rings of a CPU, a reader of them, and what it was told.
+    /// Both rings of a CPU, one reader, and what it was told.
     struct Cpu {
         live: Bank,
         past: Pair<Past>,
-        /// Since each was emptied.
+        /// Events recorded in each ring since it was emptied.
         written: Pair<u64>,
         progress: Progress,
         seen: u64,
@@ -184,8 +189,8 @@ mod tests {
             self.live = next;
         }
 
-        /// Reads all but the last `left` events of the live ring. What it saw and missed since the last
-        /// time.
+        /// Reads all but the last `left` events of the live ring. Returns how many events it saw
+        /// and missed since the last call.
         fn read(&mut self, left: u64) -> (u64, u64) {
             let now = self.now();
             let missed = self.progress.go_on(&now);
@@ -218,7 +223,7 @@ mod tests {
         cpu.empty(Bank::A);
         cpu.record(5);
         assert_eq!(cpu.read(0), (5, 0));
-        // The other ring is of no account.
+        // Emptying the other ring makes no difference.
         cpu.empty(Bank::B);
         assert_eq!(cpu.read(0), (0, 0));
     }
@@ -257,7 +262,7 @@ mod tests {
         cpu.exchange();
         cpu.record(2);
         assert_eq!(cpu.read(0), (2, 0));
-        // Emptied while it is live, and taken then.
+        // Emptied while it is live, and exchanged after that.
         cpu.record(7);
         cpu.empty(cpu.live);
         cpu.record(3);
@@ -265,7 +270,8 @@ mod tests {
         assert_eq!(cpu.read(0), (0, 3));
     }
 
-    /// Whatever happens in whatever order: what is not seen is missed, but for what was emptied away.
+    /// In whatever order it happens, an event that is not seen is missed, unless it was removed by
+    /// emptying.
     #[test]
     fn the_sum_is_exact() {
         let mut random = 12345u64;
@@ -277,14 +283,14 @@ mod tests {
         };
         for _ in 0..2000 {
             let mut cpu = Cpu::new(below(20), 0);
-            // Events in the live ring that the reader has not passed, since it was emptied.
+            // Events recorded in the live ring since it was emptied that the reader has not passed.
             let mut recorded = *cpu.written.of(Bank::A);
             let mut forgotten = 0;
             for _ in 0..below(60) {
                 match below(6) {
                     0 => cpu.exchange(),
                     1 => {
-                        // Known exactly only when the reader has just read.
+                        // The exact number is known only right after a read.
                         cpu.read(below(4));
                         let live = cpu.live;
                         let next = cpu.now().of.of(live).next;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Sub-buffers for readers: copies, decoded and printed with nothing held, and memory that is exchanged.
+//! Reads sub-buffers: by a copy, which is decoded and printed without a lock, or by exchanging
+//! memory.
 
 use super::{
     Bank,
@@ -15,8 +16,8 @@ use crate::{
 use kernel::prelude::*;
 
 impl Buffers {
-    /// Copies the next unread bytes of `cpu`; consumes nothing. Returns `false` when there are none, or the
-    /// writers were too fast.
+    /// Copies the next unread events of `cpu`, and consumes nothing. Returns `false` if there are
+    /// none, or if writers overwrote them during the copy.
     ///
     /// # Errors
     ///
@@ -27,8 +28,12 @@ impl Buffers {
         })
     }
 
-    /// Copies the oldest sub-buffer of `cpu` in `bank` that nobody has consumed, or the one behind
-    /// `after`; consumes nothing.
+    /// Copies the oldest sub-buffer of `cpu` in `bank` that has not been consumed, or the one after
+    /// `after`, and consumes nothing. Returns `false` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`; `ENODEV` without such a CPU.
     pub(crate) fn view(
         &self,
         bank: Bank,
@@ -47,11 +52,15 @@ impl Buffers {
         Ok(true)
     }
 
-    /// Consumes the unread events of the next sub-buffer of `buf` on `cpu`, of which a reader wants the
-    /// first `room` bytes; `image` becomes an image of it.
+    /// Consumes the unread events of the next sub-buffer of `buf` on `cpu`, of which the reader
+    /// wants the first `room` bytes; `image` becomes an image of it.
     ///
     /// A sub-buffer that writers have left is not copied: its memory is exchanged for that of
-    /// `image`. With room for less than a sub-buffer, only the events that fit are consumed.
+    /// `image`. If `room` is less than a sub-buffer, only the events that fit are consumed.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`; `ENODEV` without such a CPU.
     pub(crate) fn raw_read(
         &self,
         buf: Buf,

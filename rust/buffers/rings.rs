@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The rings of all CPUs in both banks, as writers find them.
-//!
-//! Which bank is live is decided in `banks`.
+//! The rings of all CPUs in both banks, as writers find them. `banks` decides which bank is live.
 
 use super::banks::{
     Bank,
@@ -49,7 +47,7 @@ pub(crate) struct Rings {
 }
 
 impl Rings {
-    /// With these rings; bank A is live.
+    /// Returns these rings, with bank A live.
     pub(super) fn new(pairs: PerCpu<Pair<Ring>>) -> Self {
         let place = |bank| Place::new(Pair::place(pairs.base(), bank).expose_provenance() as u64);
         Self {
@@ -58,17 +56,17 @@ impl Rings {
         }
     }
 
-    /// The live bank.
+    /// Returns the live bank.
     pub(super) fn live(&self) -> Bank {
         self.live.bank()
     }
 
-    /// The bank that `buf` means now.
+    /// Returns the bank that `buf` is at present.
     pub(super) fn bank(&self, buf: Buf) -> Bank {
         self.live.bank_of(buf)
     }
 
-    /// Returns the ring that an event of this CPU goes into.
+    /// Returns the ring that events of this CPU are recorded in.
     #[inline(always)]
     pub(crate) fn this<'p>(&'p self, pin: PinRef<'p>) -> OwnRing<'p> {
         let base = with_exposed_provenance(self.live.place().word() as usize);
@@ -92,7 +90,7 @@ impl Rings {
         unsafe { &*with_exposed_provenance(place.word() as usize) }
     }
 
-    /// Returns the same with the right to write into it.
+    /// Returns the ring at `place`, with the right to write into it.
     ///
     /// # Safety
     ///
@@ -105,7 +103,7 @@ impl Rings {
         OwnRing { ring, pin }
     }
 
-    /// Both rings of `cpu`, if there can be such a CPU.
+    /// Returns both rings of `cpu`, if such a CPU is possible.
     pub(crate) fn of(&self, cpu: u32) -> Option<&Pair<Ring>> {
         self.pairs.of(cpu)
     }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Looking for broken invariants, and what happens when one is found.
+//! Looks for broken invariants, and disables and reports rings that have one.
 //!
-//! A broken ring records nothing until it is emptied; its `stats` say why, the kernel log says it
-//! once. A build with debug assertions looks whenever nobody writes anyway: after each resize,
-//! clear and change of the clock, when an instance goes, and when a reader goes while recording is
-//! off.
+//! A broken ring records nothing until it is emptied; its `stats` say why, and the kernel log says
+//! so once. A build with debug assertions looks whenever no writer is in the rings anyway: after
+//! each resize, clear and change of the clock, when an instance is removed, and when a reader
+//! closes its file while recording is off.
 
 use super::{
     banks::Bank,
@@ -38,19 +38,19 @@ use kernel::{
     },
 };
 
-/// Does this build look by itself?
+/// Whether this build looks by itself.
 pub(crate) const ALWAYS: bool = cfg!(debug_assertions);
 
-/// The kernel log was told. Once is enough: what follows is seldom more than what followed from it.
+/// Whether the kernel log has a finding. One is enough: further ones usually follow from the first.
 static TOLD: Atomic<i32> = Atomic::new(0);
 
-/// A finding as an [`Alarm`](crate::kapi::alarm::Alarm) carries it: number of the CPU and of the
-/// violation.
+/// Returns a finding in the form in which an [`Alarm`](crate::kapi::alarm::Alarm) carries it: the
+/// numbers of the CPU and of the violation.
 fn pack(cpu: u32, violation: Violation) -> u64 {
     (u64::from(cpu) << 32) | violation.code()
 }
 
-/// Tells the kernel log of a finding in the instance `name`. Any context but NMI.
+/// Writes a finding in the instance `name` to the kernel log. Any context but NMI.
 pub(super) fn tell(name: &CStr, what: u64) {
     if TOLD.cmpxchg(0, 1, Full).is_err() {
         return;
@@ -66,14 +66,14 @@ pub(super) fn tell(name: &CStr, what: u64) {
     }
 }
 
-/// Has the kernel log been told? And lets it be told again.
+/// Returns whether the kernel log has a finding, and allows another one.
 #[cfg(CONFIG_KUNIT = "y")]
 pub(crate) fn told() -> bool {
     TOLD.xchg(0, Full) != 0
 }
 
 impl Buffers {
-    /// A writer was refused because its ring is broken. Any context, NMI included.
+    /// Reports that a writer was refused because its ring is broken. Any context, NMI included.
     #[cold]
     #[inline(never)]
     pub(crate) fn refused(&self, ring: &Ring) {
@@ -88,7 +88,7 @@ impl Buffers {
         }
     }
 
-    /// Looks at a ring that nobody writes to and whose reader's lock is held. Says whether it is
+    /// Examines a ring that no writer is in and whose reader's lock is held. Returns whether it is
     /// whole.
     ///
     /// # Safety
@@ -112,9 +112,13 @@ impl Buffers {
 
 #[cfg(CONFIG_KUNIT = "y")]
 impl Buffers {
-    /// Exclusive-ors `bits` into a word of the ring of `cpu`, of an instance that nobody else uses.
+    /// XORs `bits` into a word of the ring of `cpu`, in an instance that only the caller uses.
+    ///
+    /// # Errors
+    ///
+    /// `ENODEV` without such a CPU, `ENOENT` if the ring has no such word.
     pub(crate) fn spoil(&self, cpu: u32, word: Word, bits: u64) -> Result {
-        // Not `quiesced`, which looks.
+        // Not by `quiesced`, which would examine the ring.
         let mut locked = self.locked(cpu)?;
         let own = locked.own(self.rings().live(), true);
         let (ring, state) = (own.ring, own.state);

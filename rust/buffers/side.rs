@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The reader's side of the rings: what a reader of a CPU remembers, and the lock around it.
+//! The reader's side of the rings: what the reader of a CPU remembers, and the reader's lock.
 //!
-//! One reader at a time has a CPU's rings, of both banks. It finds the bank that it means under its lock, so
-//! that an exchange of the banks can wait for it.
+//! The rings of a CPU, in both banks, have one reader at a time. It finds out under its lock which
+//! bank it reads, so that an exchange of the banks can wait for it.
 
 use super::{
     banks::{
@@ -43,27 +43,27 @@ use kernel::{
     }, //
 };
 
-/// What the reader's lock is around.
+/// State under the reader's lock.
 struct Held {
     states: States,
     pasts: Pair<Past>,
-    /// The live ring is mapped. Changes with the shape locked.
+    /// Set while the live ring is mapped. Changes only with the shape locked.
     mapped: Option<Mapped>,
 }
 
-/// A ring, and what is remembered of it, with the reader's lock held.
+/// A ring and what is remembered of it, with the reader's lock held.
 pub(super) struct Own<'a> {
     /// The ring.
     pub(super) ring: &'a Ring,
     /// What its reader remembers.
     pub(super) state: &'a mut ReaderState,
     past: &'a mut Past,
-    /// It is in the live bank.
+    /// Whether it is in the live bank.
     live: bool,
 }
 
 impl Own<'_> {
-    /// Events that were recorded since the ring was emptied.
+    /// Returns the number of events recorded since the ring was emptied.
     pub(super) fn written(&mut self) -> u64 {
         // SAFETY: They belong together ([`Locked::own`]).
         unsafe { self.ring.reader(self.state) }.counted().0
@@ -97,7 +97,7 @@ impl Own<'_> {
         left.unwrap_or_else(|unfit| unfit.0)
     }
 
-    /// The ring becomes live.
+    /// Notes that the ring becomes live.
     pub(super) fn enter(&mut self) {
         let written = self.written();
         self.past.enters(written);
@@ -115,7 +115,7 @@ pub(super) struct Locked<'a> {
 }
 
 impl Locked<'_> {
-    /// The ring in `bank`, which is the live one or not.
+    /// Returns the ring in `bank`; `live` says whether that is the live bank.
     pub(super) fn own(&mut self, bank: Bank, live: bool) -> Own<'_> {
         let held = &mut *self.held;
         Own {
@@ -131,12 +131,12 @@ impl Locked<'_> {
         self.rings.of(bank)
     }
 
-    /// What the ring in `bank` was before.
+    /// Returns the history of the ring in `bank`.
     pub(super) fn past(&self, bank: Bank) -> Past {
         *self.held.pasts.of(bank)
     }
 
-    /// The reader of the ring in `bank`, and who has the live one mapped.
+    /// Returns the reader of the ring in `bank`, and the mapping of the live ring.
     pub(super) fn reader(&mut self, bank: Bank) -> (Reader<'_, Kernel>, &mut Option<Mapped>) {
         let held = &mut *self.held;
         // SAFETY: By the invariant.
@@ -144,7 +144,7 @@ impl Locked<'_> {
         (reader, &mut held.mapped)
     }
 
-    /// Who has the live ring mapped.
+    /// Returns the mapping of the live ring.
     pub(super) fn mapped(&mut self) -> &mut Option<Mapped> {
         &mut self.held.mapped
     }
@@ -162,7 +162,7 @@ pub(super) struct ReaderSide {
 }
 
 impl ReaderSide {
-    /// Returns that of the rings of `cpu`, which were made with `states`.
+    /// Returns the reader's side of the rings of `cpu`, which were made together with `states`.
     pub(super) fn new(cpu: u32, states: States) -> impl PinInit<Self> {
         pin_init!(Self {
             cpu,
@@ -177,9 +177,13 @@ impl ReaderSide {
 }
 
 impl Buffers {
-    /// The reader's side of the rings of `cpu`.
+    /// Returns the reader's side of the rings of `cpu`.
+    ///
+    /// # Errors
+    ///
+    /// `ENODEV` without such a CPU.
     pub(super) fn side(&self, cpu: u32) -> Result<&ReaderSide> {
-        // Where it is unless numbers are left out.
+        // The index is the number of the CPU, unless some numbers are not possible CPUs.
         let likely = self.readers.get(cpu as usize);
         let side = match likely.filter(|side| side.cpu == cpu) {
             None => self.readers.iter().find(|side| side.cpu == cpu),
@@ -188,7 +192,11 @@ impl Buffers {
         side.map(|side| &**side).ok_or(ENODEV)
     }
 
-    /// The rings of `cpu` with their reader's lock held.
+    /// Takes the reader's lock of `cpu` and returns the rings.
+    ///
+    /// # Errors
+    ///
+    /// `ENODEV` without such a CPU.
     pub(super) fn locked(&self, cpu: u32) -> Result<Locked<'_>> {
         let side = self.side(cpu)?;
         let rings = self.rings.of(cpu).ok_or(ENODEV)?;
@@ -199,8 +207,13 @@ impl Buffers {
         })
     }
 
-    /// Runs `f` as the reader of `cpu` in the bank that `which` names under the reader's lock: it
-    /// stays what it is until `f` is done, and `Self::exchange` waits for that.
+    /// Runs `f` as the reader of `cpu` in the bank that `which` returns. `which` is called under
+    /// the reader's lock, and `Self::exchange` waits for that lock; so the answer holds until `f`
+    /// is done.
+    ///
+    /// # Errors
+    ///
+    /// Those of `f`, and `ENODEV` without such a CPU.
     fn read_from<R>(
         &self,
         which: impl FnOnce() -> Bank,
@@ -212,7 +225,11 @@ impl Buffers {
         f(bank, locked.reader(bank).0)
     }
 
-    /// Runs `f` as the reader of `buf` on `cpu`, which is in the bank that `f` gets.
+    /// Runs `f` as the reader of `buf` on `cpu`; `f` gets the bank that `buf` is.
+    ///
+    /// # Errors
+    ///
+    /// Those of `f`, and `ENODEV` without such a CPU.
     pub(crate) fn read_of<R>(
         &self,
         buf: Buf,
@@ -222,7 +239,11 @@ impl Buffers {
         self.read_from(|| self.rings.bank(buf), cpu, f)
     }
 
-    /// Runs `f` as the reader of the live ring of `cpu`, with those who have it mapped.
+    /// Runs `f` as the reader of the live ring of `cpu`, with its mapping.
+    ///
+    /// # Errors
+    ///
+    /// Those of `f`, and `ENODEV` without such a CPU.
     pub(super) fn read_live<R>(
         &self,
         cpu: u32,
@@ -242,8 +263,12 @@ impl Buffers {
         f(mapped, reader)
     }
 
-    /// Runs `f` as the reader of `buf` on `cpu`, who takes memory out of the ring; `f` is told whether
-    /// the memory must stay there, because programs have it mapped.
+    /// Runs `f` as the reader of `buf` on `cpu` that takes memory out of the ring. `f` is told
+    /// whether the memory has to stay there, because programs have mapped it.
+    ///
+    /// # Errors
+    ///
+    /// Those of `f`, and `ENODEV` without such a CPU.
     pub(super) fn take_from<R>(
         &self,
         buf: Buf,
@@ -255,7 +280,11 @@ impl Buffers {
         })
     }
 
-    /// Runs `f` as the reader of `cpu` in `bank`, live or not.
+    /// Runs `f` as the reader of `cpu` in `bank`, whether that is live or not.
+    ///
+    /// # Errors
+    ///
+    /// Those of `f`, and `ENODEV` without such a CPU.
     pub(crate) fn read_in<R>(
         &self,
         bank: Bank,
@@ -265,9 +294,9 @@ impl Buffers {
         self.read_from(|| bank, cpu, |_, reader| f(reader))
     }
 
-    /// Consumes all before offset `rd` of the sub-buffer that `copy` was made of: `events` events, the last
-    /// at `rd_ts`. Returns `false` when another reader has read further, or a snapshot has taken the
-    /// sub-buffer away.
+    /// Consumes everything before offset `rd` of the sub-buffer that `copy` was made of: `events`
+    /// events, the last of them at `rd_ts`. Returns `false` if another reader has read further, or
+    /// if a snapshot has taken the sub-buffer away.
     #[inline(always)]
     pub(crate) fn consume(
         &self,
@@ -285,8 +314,8 @@ impl Buffers {
         copy.bank == self.rings.live() && state.consume(copy.seq, rd, rd_ts, events)
     }
 
-    /// Has `buf` anything of `cpus` that was not read? A ring whose writers are faster than we can
-    /// look has.
+    /// Returns whether `buf` has unread events of `cpus`. A ring whose writers overwrite faster
+    /// than this can look has some.
     pub(crate) fn any_unread(&self, buf: Buf, cpus: CpuSel) -> bool {
         cpus.iter()
             .any(|cpu| self.read_of(buf, cpu, |_, r| Ok(r.has_unread())) == Ok(true))

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Size of the rings: how many sub-buffers each has, and of how many pages.
+//! The size of the rings: the number of sub-buffers of each, and the number of pages of a
+//! sub-buffer.
 //!
-//! A change allocates all that it needs before it touches a ring, so that it fails without effect.
-//! Contexts: process context, under the lock of the shape.
+//! A change allocates everything that it needs before it touches a ring, so that it either succeeds
+//! or has no effect. Contexts: process context, under the lock of the shape.
 
 use super::{
     banks::Bank,
@@ -42,22 +43,22 @@ use kernel::{
 pub(crate) const EXPANDED_KB: u64 = 1408;
 /// KiB per CPU of buffers before their first use: two sub-buffers.
 const UNUSED_KB: u64 = 1;
-/// Fewest sub-buffers of a ring.
+/// Smallest number of sub-buffers of a ring.
 pub(super) const FEWEST: u64 = 2;
 
-/// Size of the rings, and of what they are made of.
+/// The size of the rings and of their sub-buffers.
 pub(super) struct Shape {
-    /// The size is the one the user chose, or [`EXPANDED_KB`].
+    /// Whether the size is [`EXPANDED_KB`] or one that a user chose.
     expanded: bool,
     /// Sub-buffers have 2^order pages.
     pub(super) order: u32,
-    /// There is a snapshot: the rings of both banks have the same size. What is here its rings had
-    /// before, and get again.
+    /// Set while there is a snapshot; the rings of both banks then have the same size. Holds the
+    /// parts that the rings of the snapshot had before, and that they get back.
     pub(super) small: Option<KVec<(u32, Parts<Kernel>)>>,
 }
 
 impl Shape {
-    /// Returns that of new buffers.
+    /// Returns the shape of new buffers.
     pub(super) fn new(expanded: bool) -> Self {
         Self {
             expanded,
@@ -66,11 +67,11 @@ impl Shape {
         }
     }
 
-    /// Returns the number of slots that a new ring has.
+    /// Returns the number of slots of a new ring.
     ///
     /// # Errors
     ///
-    /// None that can occur: `EINVAL` and `ENOMEM` are for other sizes.
+    /// None in practice: `EINVAL` and `ENOMEM` are for other sizes.
     pub(super) fn slots(&self) -> Result<usize> {
         let kb = if self.expanded {
             EXPANDED_KB
@@ -82,18 +83,18 @@ impl Shape {
 }
 
 impl Buffers {
-    /// Bytes of one sub-buffer.
+    /// Returns the number of bytes of a sub-buffer.
     pub(crate) fn subbuf_size(&self) -> usize {
         PAGE_SIZE.wrapping_shl(self.shape.lock().order)
     }
 
-    /// Returns whether the buffers have been given a size, which those of the top instance have not before
+    /// Returns whether the buffers have got a size. Those of the top instance have none before
     /// their first use.
     pub(crate) fn expanded(&self) -> bool {
         self.shape.lock().expanded
     }
 
-    /// Gives all rings [`EXPANDED_KB`] unless they have been given a size before.
+    /// Gives all rings [`EXPANDED_KB`] unless they have got a size before.
     ///
     /// # Errors
     ///
@@ -103,6 +104,10 @@ impl Buffers {
     }
 
     /// Does what [`Self::expand`] does, with the lock of the shape held.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Self::resize`].
     pub(super) fn expand_locked(&self, shape: &mut Shape) -> Result {
         if shape.expanded {
             return Ok(());
@@ -114,13 +119,13 @@ impl Buffers {
         Ok(())
     }
 
-    /// Gives the rings of `cpus` room for `kb` KiB of events. Unread events stay, as far as they
-    /// fit.
+    /// Gives the rings of `cpus` room for `kb` KiB of events. Unread events stay, as far as there
+    /// is room for them.
     ///
     /// # Errors
     ///
-    /// `EBUSY` while one that is to change is mapped, as it is of all CPUs; `ENOMEM` and `EINTR` (the
-    /// task is to be killed). Nothing has changed.
+    /// `EBUSY` while a ring that would change is mapped (with all CPUs: any ring); `ENOMEM`,
+    /// `EINTR` (the task is being killed). Nothing has changed then.
     pub(crate) fn resize(&self, cpus: CpuSel, kb: u64) -> Result {
         let mut shape = self.shape.lock();
         let slots = slots_for(kb, shape.order)?;
@@ -135,8 +140,8 @@ impl Buffers {
         Ok(())
     }
 
-    /// Makes sub-buffers of 2^order pages, as many as have room for as much as those before. Unread
-    /// events are lost, and counted as overrun, if that is another size.
+    /// Sets the size of sub-buffers to 2^order pages; their number changes so that rings have room
+    /// for as much as before. If the size differs, unread events are lost and counted as overrun.
     ///
     /// # Errors
     ///
@@ -158,8 +163,12 @@ impl Buffers {
         Ok(())
     }
 
-    /// Gives those rings of `cpus`, and of their snapshot, other parts that do not have that order and
-    /// so many slots: first allocates all that is needed, then exchanges.
+    /// Gives the rings of `cpus`, and those of their snapshot, new parts where the order or the
+    /// number of slots differs. Allocates everything first, then exchanges.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, `EINTR` (the task is being killed). Nothing has changed then.
     fn change(
         &self,
         shape: &Shape,
@@ -180,7 +189,7 @@ impl Buffers {
                 .filter_map(|cpu| Some((cpu, self.rings.of(cpu)?)));
             both.flat_map(|(cpu, rings)| banks().map(move |bank| (cpu, bank, rings.of(bank))))
         };
-        // Slots, and sub-buffers that the ring does not have yet.
+        // The slots, and how many sub-buffers the ring lacks.
         let wanted = |ring: &Ring| {
             let (had, slots) = (ring.slot_count() as usize, slots(ring));
             match order == shape.order {
@@ -219,7 +228,7 @@ impl Buffers {
         Ok(())
     }
 
-    /// The size of the rings of `cpus`.
+    /// Returns the size of the rings of `cpus`.
     pub(crate) fn size(&self, cpus: CpuSel) -> SizeKb {
         let shape = self.shape.lock();
         let mut sizes = self
@@ -233,7 +242,7 @@ impl Buffers {
         }
     }
 
-    /// The sum of the sizes.
+    /// Returns the sum of the sizes of all rings, in KiB.
     pub(crate) fn total(&self) -> u64 {
         let shape = self.shape.lock();
         self.live_of(CpuSel::All)
@@ -241,7 +250,7 @@ impl Buffers {
             .fold(0, u64::saturating_add)
     }
 
-    /// The live rings of `cpus`. They stay that while the shape is locked.
+    /// Returns the live rings of `cpus`. They stay live while the shape is locked.
     pub(super) fn live_of(&self, cpus: CpuSel) -> impl Iterator<Item = (u32, &Ring)> {
         let live = self.rings.live();
         let both = cpus
@@ -251,7 +260,11 @@ impl Buffers {
     }
 }
 
-/// Bytes of events in a sub-buffer of 2^order pages.
+/// Returns the number of bytes for events in a sub-buffer of 2^order pages.
+///
+/// # Errors
+///
+/// `EINVAL` for an order that no sub-buffer can have.
 fn capacity(order: u32) -> Result<u64> {
     let layout = Layout::for_size(PAGE_SIZE.wrapping_shl(order)).ok_or(EINVAL)?;
     Ok(layout.capacity().into())
@@ -261,14 +274,19 @@ fn kb_of(slots: u64, order: u32) -> u64 {
     slots.saturating_mul(capacity(order).unwrap_or(0)) >> 10
 }
 
-/// Sub-buffers of 2^order pages for `kb` KiB of events.
+/// Returns the number of sub-buffers of 2^order pages that `kb` KiB of events take.
+///
+/// # Errors
+///
+/// `ENOMEM` for more than can be counted, `EINVAL` for an order that no sub-buffer can have.
 fn slots_for(kb: u64, order: u32) -> Result<usize> {
     let bytes = kb.checked_mul(1024).ok_or(ENOMEM)?;
     let slots = bytes.div_ceil(capacity(order)?).max(FEWEST);
     usize::try_from(slots).map_err(|_| ENOMEM)
 }
 
-/// Pages that a ring of `slots` slots takes, `fresh` of its sub-buffers and the tables.
+/// Returns the number of pages that a ring of `slots` slots takes: its tables, and the memory of
+/// `fresh` sub-buffers.
 pub(super) fn pages_of(slots: usize, fresh: usize, order: u32) -> u64 {
     let entry = size_of::<SharedU64>().saturating_add(size_of::<SubBuf<Kernel>>());
     let tables = slots.saturating_add(1).saturating_mul(entry);
@@ -276,7 +294,11 @@ pub(super) fn pages_of(slots: usize, fresh: usize, order: u32) -> u64 {
     fresh.saturating_add(tables.div_ceil(PAGE_SIZE) as u64)
 }
 
-/// Unused parts of a ring of `cpu`, with memory for `fresh` of the sub-buffers.
+/// Returns unused parts of a ring of `cpu`, with memory for `fresh` of its sub-buffers.
+///
+/// # Errors
+///
+/// `ENOMEM`, and `EINTR` (the task is being killed).
 pub(super) fn parts(
     cpu: u32,
     slots: usize,

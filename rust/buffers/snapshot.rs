@@ -2,10 +2,11 @@
 
 //! The snapshot: the bank that is not live, once it has memory.
 //!
-//! To take a snapshot exchanges the banks (see `banks`) and waits until the writers have left the one
-//! that was live. What the snapshot held is in the live buffer then, in front of what is recorded
-//! next. While there is a snapshot both banks have the same size. Contexts: process context, under the
-//! lock of the shape; readers' locks are taken one after the other inside.
+//! Taking a snapshot exchanges the banks (see `banks`) and waits until writers have left the one
+//! that was live. What the previous snapshot held is then in the live buffer, before the events
+//! that are recorded next. While there is a snapshot both banks have the same size. Contexts:
+//! process context, under the lock of the shape; the readers' locks are taken one after the other
+//! inside it.
 
 use super::{
     selftest,
@@ -27,7 +28,7 @@ use kernel::prelude::*;
 impl Buffers {
     /// Runs `change` for the rings of `cpus` in the bank that is not live.
     ///
-    /// The lock of the shape is held, so that it stays that.
+    /// The caller holds the lock of the shape, so that the bank does not become live.
     fn each_of_snapshot(&self, cpus: CpuSel, mut change: impl FnMut(u32, &mut Own<'_>)) {
         let bank = self.rings().live().other();
         for cpu in cpus.iter() {
@@ -41,7 +42,7 @@ impl Buffers {
     ///
     /// # Errors
     ///
-    /// `ENOMEM` and `EINTR` (the task is to be killed), and nothing has changed.
+    /// `ENOMEM`, `EINTR` (the task is being killed). Nothing has changed then.
     fn allocate_snapshot(&self, shape: &mut Shape) -> Result {
         let order = shape.order;
         let fresh = |slots: usize| slots.saturating_add(1);
@@ -74,13 +75,14 @@ impl Buffers {
         Ok(())
     }
 
-    /// Makes the snapshot the live buffer and the other way round. Returns when nobody writes to the
-    /// snapshot, and nobody reads it who took it for the live buffer.
+    /// Exchanges the live buffer and the snapshot. Returns once no writer is in the snapshot, and
+    /// no reader is in it that took it for the live buffer.
     fn exchange(&self) {
         self.each_of_snapshot(CpuSel::All, |_, own| own.enter());
         self.rings().exchange();
         grace::writers_left();
-        // A reader finds its bank under its lock (`read_from`), so each has left it once.
+        // A reader finds out its bank under its lock (`read_from`): taking each lock once waits for
+        // all of them.
         self.each_of_snapshot(CpuSel::All, |cpu, own| {
             if selftest::ALWAYS {
                 // SAFETY: Writers have left, see above; the state is this ring's and locked.
@@ -91,17 +93,17 @@ impl Buffers {
 }
 
 impl Buffers {
-    /// Is there a snapshot?
+    /// Returns whether there is a snapshot.
     pub(crate) fn has_snapshot(&self) -> bool {
         self.shape.lock().small.is_some()
     }
 
-    /// Takes a snapshot, gives it memory first if it has none.
+    /// Takes a snapshot; allocates memory for it first if there is none.
     ///
     /// # Errors
     ///
-    /// `EBUSY` while a ring is mapped, `ENOMEM` and `EINTR` (the task is to be killed); nothing has
-    /// changed but that an unused instance may have got its size.
+    /// `EBUSY` while a ring is mapped, `ENOMEM`, `EINTR` (the task is being killed). Nothing has
+    /// changed then, except that an unused instance may have got its size.
     pub(crate) fn take_snapshot(&self) -> Result {
         let mut shape = self.shape.lock();
         self.expand_locked(&mut shape)?;
@@ -115,7 +117,7 @@ impl Buffers {
         Ok(())
     }
 
-    /// Forgets the events of `cpus` in the snapshot.
+    /// Empties the snapshot of `cpus`.
     ///
     /// # Errors
     ///
@@ -131,7 +133,7 @@ impl Buffers {
         Ok(())
     }
 
-    /// Forgets the snapshot and gives back its memory.
+    /// Drops the snapshot and frees its memory.
     ///
     /// # Errors
     ///

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Sub-buffers that go from a ring into a pipe without being copied, or as copies of a ring that is
-//! mapped.
+//! Moves sub-buffers from a ring into a pipe without copying them; those of a mapped ring are
+//! copied.
 //!
-//! Memory for a sub-buffer is allocated under the reader's lock and before anything is taken from the
-//! ring: without it, nothing is lost. What was taken belongs to the pipe alone.
+//! The memory that replaces a sub-buffer is allocated under the reader's lock, before anything is
+//! taken from the ring: without memory nothing is lost. What was taken belongs to the pipe alone.
 
 use super::{
     Buf,
@@ -20,13 +20,14 @@ use crate::{
 use kernel::prelude::*;
 
 impl Buffers {
-    /// Moves sub-buffers of `cpu` that writers have left into `pipe`, up to `len` bytes. `pos` is the
-    /// file position. Says how many bytes; 0 when there is no such sub-buffer.
+    /// Moves sub-buffers of `cpu` that writers have left into `pipe`, up to `len` bytes. `pos` is
+    /// the file position. Returns the number of bytes; 0 if there is no such sub-buffer.
     ///
     /// # Errors
     ///
-    /// `EINVAL` when there is something unread and the position is not a multiple of the size of a
-    /// sub-buffer or `len` is less; `ENOMEM`. Neither once something has moved.
+    /// `EINVAL` if there is something unread and the position is not a multiple of the size of a
+    /// sub-buffer, or if `len` is less than that size; `ENOMEM`; `ENODEV` without such a CPU. None
+    /// of them once something has moved.
     pub(crate) fn splice(
         &self,
         cpu: u32,

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
-//! Where is a reader in the events of one CPU.
+//! Positions of readers in the events of one CPU.
 //!
-//! Called by `trace` and `trace_pipe` with copies of sub-buffers. [`Walk`] goes over one copy;
-//! [`Tour`] goes from copy to copy for a reader that consumes nothing, and knows what it missed. Pure.
+//! Called by `trace` and `trace_pipe` with copies of sub-buffers. [`Walk`] goes through one copy;
+//! [`Tour`] goes from copy to copy for a reader that consumes nothing, and knows what it missed.
+//! Pure.
 
 use crate::ring::cursor::{usual, Cursor, DecodedEvent};
 
-/// A walk over the events of a copied sub-buffer. It does not hold the copy: every call gets the same
-/// `data`, the committed bytes without the header.
+/// A walk through the events of a copied sub-buffer. It does not hold the copy: every call gets the
+/// same `data`, the committed bytes without the header.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Walk {
-    /// Behind the last event that was passed.
+    /// Offset after the last event that was passed.
     offset: usize,
-    /// The time there.
+    /// Time at that offset.
     time: u64,
     event: Option<Found>,
 }
@@ -20,7 +21,7 @@ pub(crate) struct Walk {
 #[derive(Clone, Copy, Debug)]
 struct Found {
     time: u64,
-    /// Where its record begins and ends.
+    /// Offsets at which its record begins and ends.
     record: (usize, usize),
     next: usize,
 }
@@ -30,7 +31,7 @@ impl Found {
     fn at(event: &DecodedEvent<'_>) -> Self {
         Found {
             time: event.time,
-            // Both are in the data.
+            // Both are within the data.
             record: (event.start, event.start.wrapping_add(event.payload.len())),
             next: event.next,
         }
@@ -50,24 +51,24 @@ impl Walk {
         walk
     }
 
-    /// The stamp of the event that it stands at.
+    /// Returns the stamp of the event at which the walk stands.
     pub(crate) fn stamp(&self) -> Option<u64> {
         Some(self.event?.time)
     }
 
-    /// The record of that event.
+    /// Returns the record of that event.
     pub(crate) fn record<'a>(&self, data: &'a [u8]) -> Option<&'a [u8]> {
         let (start, end) = self.event?.record;
 
         data.get(start..end)
     }
 
-    /// Behind the last event that was passed: offset and time.
+    /// Returns the offset after the last event that was passed, and the time there.
     pub(crate) fn passed(&self) -> (usize, u64) {
         (self.offset, self.time)
     }
 
-    /// Passes the event that it stands at.
+    /// Passes the event at which the walk stands.
     #[inline(always)]
     pub(crate) fn pass(&mut self, data: &[u8]) {
         if let Some(event) = self.event.take() {
@@ -95,7 +96,7 @@ impl Walk {
         }
     }
 
-    /// What is malformed ends the walk: nothing behind it can be trusted.
+    /// Ends the walk at a malformed event: nothing after it can be trusted.
     #[inline(never)]
     fn find_any(&mut self, data: &[u8]) {
         let mut cursor = Cursor::at(data, self.offset, self.time);
@@ -114,23 +115,23 @@ impl Walk {
     }
 }
 
-/// A reader that consumes nothing on its way through a ring.
+/// The way of a reader that consumes nothing through a ring.
 ///
-/// It knows its place by the number of the next event, of all that were ever recorded in the ring: the
-/// numbers of sub-buffers change when the ring is resized. It ends at a bound, the number of events
-/// that had been recorded when it set out; otherwise it would run after a writer that is faster than any
-/// reader.
+/// It knows its place by the number of the next event among all that were ever recorded in the
+/// ring, because the sequence numbers of sub-buffers change when the ring is resized. It ends at a
+/// bound, the number of events that had been recorded when it began; without one it would never
+/// catch up with a writer that is faster than the reader.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tour {
-    /// The present sub-buffer.
+    /// Sequence number of the present sub-buffer.
     seq: Option<u64>,
-    /// The next event. Nothing before the first sub-buffer, unless it is known.
+    /// Number of the next event. `None` before the first sub-buffer, unless the caller knew it.
     next: Option<u64>,
     bound: u64,
 }
 
 impl Tour {
-    /// One that expects the event `next`, and has no bound.
+    /// Returns a tour that expects the event `next` and has no bound.
     pub(crate) fn from(next: u64) -> Self {
         Self {
             seq: None,
@@ -139,37 +140,38 @@ impl Tour {
         }
     }
 
-    /// Takes a new bound: the number of events recorded so far.
+    /// Sets a new bound: the number of events recorded so far.
     pub(crate) fn go_on_to(&mut self, bound: u64) {
         self.bound = bound;
     }
 
-    /// The event that it expects.
+    /// Returns the number of the event that the tour expects.
     pub(crate) fn next(&self) -> u64 {
         self.next.unwrap_or(0)
     }
 
-    /// Whether it has seen all events up to the bound.
+    /// Returns whether the tour has passed all events up to the bound.
     pub(crate) fn done(&self) -> bool {
         self.bound <= self.next()
     }
 
-    /// The sub-buffer behind which to look first: the one before the present one, which may have got
-    /// more events. Nothing means the oldest there is.
+    /// Returns the sub-buffer after which to look first: the one before the present one, which may
+    /// have got more events. `None` means to look for the oldest one.
     pub(crate) fn same(&self) -> Option<u64> {
         self.seq?.checked_sub(1)
     }
 
-    /// The sub-buffer behind which to look when the present one has nothing new.
+    /// Returns the sub-buffer after which to look if the present one has nothing new.
     pub(crate) fn further(&self) -> Option<u64> {
         self.seq
     }
 
-    /// Goes to the next sub-buffer with an event that it has not seen. Says whether there is one.
+    /// Goes to the next sub-buffer that has an event that was not seen. Returns whether there is
+    /// one.
     ///
-    /// Writers may add to the present sub-buffer after a look at it and begin the next one before the look
-    /// at that. What seems to be missing then is in the present one, which is looked at once more: now
-    /// that there is a next one, writers have left it.
+    /// Writers may add to the present sub-buffer after it was looked at, and begin the next one
+    /// before that is looked at. The events that then seem to be missing are in the present one,
+    /// which is therefore looked at once more: writers have left it, because there is a next one.
     ///
     /// # Errors
     ///
@@ -194,15 +196,15 @@ impl Tour {
         Ok(false)
     }
 
-    /// Whether there are events between those that it has seen and this sub-buffer.
+    /// Returns whether there are events between those that were seen and this sub-buffer.
     fn misses(&self, page: Page) -> bool {
         self.next
             .is_some_and(|next| next.max(page.forgotten) < page.event)
     }
 
-    /// Enters a copy of sub-buffer `seq` that begins with event number `event`; those before
-    /// `forgotten` were emptied away. Answers how many of its events it has seen already, and how many
-    /// it missed in front of them.
+    /// Enters a copy of sub-buffer `seq` that begins with event number `event`; events with numbers
+    /// below `forgotten` were removed by emptying. Returns how many of its events the tour has seen
+    /// already, and how many events it missed before them.
     pub(crate) fn enter(&mut self, seq: u64, event: u64, forgotten: u64) -> Entered {
         let next = self.next.unwrap_or(event).max(forgotten);
 
@@ -214,7 +216,7 @@ impl Tour {
         }
     }
 
-    /// The next event was passed.
+    /// Notes that the next event was passed.
     pub(crate) fn pass(&mut self) {
         if let Some(next) = &mut self.next {
             *next = next.saturating_add(1);
@@ -224,26 +226,30 @@ impl Tour {
 
 /// A ring as a [`Tour`] sees it.
 pub(crate) trait View {
-    /// Why a look can fail.
+    /// Error of a failed look.
     type Error;
 
-    /// Copies the oldest sub-buffer behind number `after`, the oldest of all without it, that has events;
-    /// nothing if there is none.
+    /// Copies the oldest sub-buffer with events that comes after number `after`, or the oldest of
+    /// all without `after`. Returns `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// Those of the ring that is looked at.
     fn view(&mut self, after: Option<u64>) -> Result<Option<Page>, Self::Error>;
 
-    /// The tour is in the sub-buffer that was copied last. Says whether it has events behind those that
-    /// were seen.
+    /// Notes that the tour is in the sub-buffer that was copied last. Returns whether that has
+    /// events after those that were seen.
     fn enter(&mut self, entered: Entered) -> bool;
 }
 
-/// A sub-buffer that was copied.
+/// A copied sub-buffer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Page {
-    /// Its number.
+    /// Its sequence number.
     pub(crate) seq: u64,
-    /// The number of the first event that nobody has consumed.
+    /// Number of its first event that has not been consumed.
     pub(crate) event: u64,
-    /// Events before this number were emptied away.
+    /// Events with smaller numbers were removed by emptying.
     pub(crate) forgotten: u64,
 }
 
@@ -291,7 +297,7 @@ mod tests {
 
         assert_eq!(seen(&data, Walk::new(&data, 0, 100)), all);
 
-        // It can be left anywhere and taken up again.
+        // It can stop anywhere and be resumed.
         let mut walk = Walk::new(&data, 0, 100);
         for rest in (0..3).rev() {
             walk.pass(&data);
@@ -352,16 +358,16 @@ mod tests {
         tour.pass();
         assert_eq!((tour.same(), tour.further()), (Some(2), Some(3)));
 
-        // The same sub-buffer, grown: on from where it was.
+        // The same sub-buffer with more events: the tour continues where it was.
         assert_eq!(tour.enter(3, 40, 0), entered(2, 0));
         tour.pass();
         // The next one: nothing missed.
         assert_eq!(tour.enter(4, 43, 0), entered(0, 0));
-        // Seven sub-buffers on: 57 events were overwritten.
+        // Seven sub-buffers further on: 57 events were overwritten.
         assert_eq!(tour.enter(11, 100, 0), entered(0, 57));
     }
 
-    /// Sub-buffers with the numbers of their events; writers do the next step at each look.
+    /// Sub-buffers with the numbers of their events; writers take the next step before each look.
     struct Steps {
         steps: Vec<Vec<(u64, core::ops::Range<u64>)>>,
         looks: usize,
@@ -407,7 +413,7 @@ mod tests {
 
         assert_eq!(tour.look(&mut ring), Ok(true));
         (10..20).for_each(|_| tour.pass());
-        // It has all of the first one, then the writers go on, then it looks behind it.
+        // It has passed all of the first one; then the writers go on, and it looks for the next.
         assert_eq!(tour.look(&mut ring), Ok(true));
         assert_eq!((tour.next(), ring.copied.clone()), (20, 10..25));
         (20..25).for_each(|_| tour.pass());
@@ -479,7 +485,7 @@ mod tests {
 
         tour.go_on_to(100);
         tour.enter(9, 90, 0);
-        // 100 were there, five came since, and one of these was overwritten.
+        // 100 were there; five came later, and one of these was overwritten.
         tour.go_on_to(105);
         assert_eq!((tour.done(), tour.same()), (false, Some(8)));
         assert_eq!(tour.enter(14, 101, 100), entered(0, 1));

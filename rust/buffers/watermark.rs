@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The watermark of a ring, `buffer_percent`: waiting for a share of it instead of the next event.
+//! The watermark of a ring, `buffer_percent`: readers wait until a ring is filled to that share.
 //!
-//! A sleeper asks under the reader's lock, looks with nothing held, and sleeps without a lock. It
-//! counts on `kapi::waker`: between what it asks for and its look all CPUs are interrupted.
+//! A reader asks for a wake-up under the reader's lock, looks without it, and sleeps without a
+//! lock. That loses no wake-up because of `kapi::waker`: all CPUs are interrupted between the
+//! request and the look.
 
 use super::{
     side::ReaderSide,
@@ -25,16 +26,16 @@ use kernel::{
     sync::atomic::Relaxed, //
 };
 
-/// The share of new buffers.
+/// The share of new buffers, in percent.
 pub(super) const DEFAULT: u32 = 50;
 
 impl Buffers {
-    /// Returns how many percent of a ring shall be full before a reader is woken.
+    /// Returns the share of a ring, in percent, at which a reader is woken.
     pub(crate) fn percent(&self) -> u32 {
         self.percent.load(Relaxed)
     }
 
-    /// Sets that share, for readers that begin to wait after this.
+    /// Sets that share for readers that begin to wait later.
     ///
     /// # Errors
     ///
@@ -48,8 +49,8 @@ impl Buffers {
         Ok(())
     }
 
-    /// Sleeps until so much of the ring of `cpu` is full, or `until`, called after each wake-up, returns
-    /// `true`.
+    /// Sleeps until `percent` of the ring of `cpu` are full, or until `until`, called after each
+    /// wake-up, returns `true`.
     ///
     /// # Errors
     ///
@@ -63,7 +64,7 @@ impl Buffers {
         let ask = || -> Result<&Waker> { Ok(self.ask(cpu, percent)?.unwrap_or(&self.waker)) };
         loop {
             let waker = ask()?;
-            // What was asked before the turn began may be of another size, or of another bank.
+            // What was asked for before the turn began may be for another size or another bank.
             let still = || ask().is_ok_and(|now| core::ptr::eq(now, waker));
             let mut ready = || until() || self.is_reached(cpu, percent);
             if waker.turn(still, &mut ready)? {
@@ -72,14 +73,14 @@ impl Buffers {
         }
     }
 
-    /// Returns whether that share of the rings of `cpus` is full. If not, `poller` is woken up when it
-    /// is. Of all CPUs at once, an event of any is enough.
+    /// Returns whether the rings of `cpus` are full to the watermark. If not, wakes `poller` once
+    /// they are. For all CPUs at once, one event on any CPU is enough.
     pub(crate) fn poll_share(&self, cpus: CpuSel, poller: &Poller<'_>) -> bool {
         let percent = self.percent();
         let CpuSel::One(cpu) = cpus else {
             return self.poll(Buf::Live, cpus, poller);
         };
-        // A caller is registered once and may have to wait for the other one later.
+        // A caller is registered once and may have to wait for the other waker later.
         poller.watch(self.waker.pollers());
         let Ok(side) = self.side(cpu) else {
             return false;
@@ -94,17 +95,17 @@ impl Buffers {
         }
     }
 
-    /// Returns whether that share of the live ring of `cpu` is full.
+    /// Returns whether `percent` of the live ring of `cpu` are full.
     fn is_reached(&self, cpu: u32, percent: u32) -> bool {
         self.read_of(Buf::Live, cpu, |_, r| Ok(r.reached(percent))) == Ok(true)
     }
 
-    /// Asks for a wake-up when [`Self::is_reached`] becomes true. It comes from the waker that is returned,
-    /// without one from that of the next event.
+    /// Asks for a wake-up when [`Self::is_reached`] becomes true. It comes from the waker that is
+    /// returned, or with the next event if that is `None`.
     ///
     /// # Errors
     ///
-    /// `ENODEV`.
+    /// `ENODEV` without such a CPU.
     fn ask(&self, cpu: u32, percent: u32) -> Result<Option<&Waker>> {
         let side = self.side(cpu)?;
         match self.read_of(Buf::Live, cpu, |_, mut r| Ok(r.ask(percent)))? {
@@ -118,8 +119,8 @@ impl Buffers {
         }
     }
 
-    /// Wakes readers that wait for the watermark of `ring`, which a writer has reached. Any context, NMI
-    /// included.
+    /// Wakes the readers that wait for the watermark of `ring`, which a writer has reached. Any
+    /// context, NMI included.
     #[cold]
     #[inline(never)]
     pub(crate) fn watermark_reached(&self, ring: &Ring) {
@@ -134,7 +135,7 @@ impl Buffers {
         }
     }
 
-    /// Makes all readers that wait for a watermark look again.
+    /// Wakes all readers that wait for a watermark; they look again.
     pub(super) fn wake_watermarks(&self) {
         self.readers
             .iter()
