@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-//! How the records that no tracepoint makes are printed.
+//! Prints the records that no tracepoint makes.
 //!
-//! Called by `trace` and `trace_pipe` for the entries of the system `ftrace`. The records are complete,
-//! with the eight common bytes in front.
+//! Called by `trace` and `trace_pipe` for the entries of the system `ftrace`. The records are
+//! complete, beginning with the eight bytes of the common fields.
 
 use core::fmt;
 
@@ -11,17 +11,17 @@ use super::{
     writer::ByteWrite, //
 };
 
-/// The address at which a marker was written.
+/// Returns the address from which a marker was written.
 pub(crate) fn marker_address(record: &[u8]) -> Option<u64> {
     Some(u64::from_ne_bytes(*record.get(8..)?.first_chunk()?))
 }
 
-/// What was written, which ends with a newline of its own.
+/// Returns the text of a marker, which ends with a newline of its own.
 pub(crate) fn marker_text(record: &[u8]) -> &[u8] {
     word::c_string(record.get(16..).unwrap_or_default())
 }
 
-/// Writes what stands for a marker under the option `raw`.
+/// Writes a marker under the option `raw`.
 pub(crate) fn write_raw_marker(record: &[u8], out: &mut dyn ByteWrite) -> fmt::Result {
     write!(out, "# {:x} ", marker_address(record).unwrap_or(0))?;
     out.write_bytes(marker_text(record))

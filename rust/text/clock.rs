@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-//! Which clocks an instance can use and what `trace_clock` says about them.
+//! The clocks that an instance can use, and the text of `trace_clock`.
 //!
-//! Called by the file `trace_clock`, by the instance (which maps a [`ClockId`] to a function) and by
-//! whoever prints a stamp, because only some clocks count nanoseconds.
+//! Called by the file `trace_clock`, by the instance, which maps a [`ClockId`] to a function, and
+//! by the printers of stamps, because only some clocks count nanoseconds.
 
 use core::fmt;
 
@@ -11,18 +11,18 @@ use super::{
     word, //
 };
 
-/// A clock by name.
+/// A clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClockId {
-    /// Nanoseconds, fast, not comparable to the last nanosecond between CPUs.
+    /// Nanoseconds; fast, and CPUs may differ by a little.
     Local,
-    /// Nanoseconds, one order for all CPUs.
+    /// Nanoseconds, in one order for all CPUs.
     Global,
-    /// One number per event.
+    /// A counter, one higher with each event.
     Counter,
     /// Jiffies since boot.
     Uptime,
-    /// What perf uses.
+    /// The clock of perf events.
     Perf,
     /// `CLOCK_MONOTONIC`.
     Mono,
@@ -37,7 +37,7 @@ pub(crate) enum ClockId {
 }
 
 impl ClockId {
-    /// Every clock, in the order of `trace_clock`.
+    /// All clocks, in the order of `trace_clock`.
     pub(crate) const ALL: &'static [ClockId] = &[
         ClockId::Local,
         ClockId::Global,
@@ -51,7 +51,7 @@ impl ClockId {
         ClockId::X86Tsc,
     ];
 
-    /// The name in `trace_clock`.
+    /// Returns the name in `trace_clock`.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             ClockId::Local => "local",
@@ -67,12 +67,12 @@ impl ClockId {
         }
     }
 
-    /// Whether it counts nanoseconds, so that a stamp is printed as seconds.
+    /// Returns whether the clock counts nanoseconds, so that a stamp is printed as seconds.
     pub(crate) const fn in_ns(self) -> bool {
         !matches!(self, ClockId::Counter | ClockId::Uptime | ClockId::X86Tsc)
     }
 
-    /// Writes the text of `trace_clock` when this clock is the chosen one.
+    /// Writes the text of `trace_clock` while this clock is the chosen one.
     pub(crate) fn write_list(self, out: &mut dyn fmt::Write) -> fmt::Result {
         let mut gap = "";
 
@@ -90,10 +90,14 @@ impl ClockId {
     }
 }
 
-/// What `trace_clock` takes in one write, at most, in bytes.
+/// Most bytes that a write to `trace_clock` may have.
 const LONGEST_WRITE: usize = 63;
 
 /// Parses a write to `trace_clock`.
+///
+/// # Errors
+///
+/// `Inval` if it is not the name of a clock, or too long.
 pub(crate) fn parse(input: &[u8]) -> Result<ClockId, Errno> {
     if input.len() > LONGEST_WRITE {
         return Err(Errno::Inval);

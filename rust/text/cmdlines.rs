@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! What `saved_cmdlines`, `saved_cmdlines_size` and `saved_tgids` say and take.
+//! The texts of `saved_cmdlines`, `saved_cmdlines_size` and `saved_tgids`.
 
 use core::fmt;
 
@@ -17,12 +17,17 @@ pub(crate) fn write_line(pid: i32, comm: &[u8], out: &mut dyn ByteWrite) -> fmt:
     out.write_char('\n')
 }
 
-/// Places for tasks when nobody asked for more; fewer would lose names to save little memory.
+/// Number of tasks that are remembered unless a user asks for more; fewer would lose names and save
+/// little memory.
 pub(crate) const FEWEST: usize = 8192;
-/// The most that a user may ask for.
+/// Largest number that a user may ask for.
 const MOST: u64 = 32768;
 
-/// How many places a write to `saved_cmdlines_size` wants: a power of two.
+/// Returns the number of tasks that a write to `saved_cmdlines_size` asks for, as a power of two.
+///
+/// # Errors
+///
+/// `Inval` if it is not a number from 1 to 32768, `Range` if it exceeds 64 bits.
 pub(crate) fn parse_size(input: &[u8]) -> Result<usize, Errno> {
     match number::parse(input)? {
         wanted @ 1..=MOST => Ok((wanted as usize).next_power_of_two().max(FEWEST)),

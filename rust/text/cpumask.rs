@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
-//! Which CPUs does `tracing_cpumask` mean: a set as hexadecimal digits.
+//! Parses and prints `tracing_cpumask`: a set of CPUs as hexadecimal digits.
 //!
-//! The last digit is that of the CPUs 0 to 3. Commas and blanks part the digits into groups of 32 CPUs,
-//! of which leading zeros may be left out.
+//! The last digit stands for the CPUs 0 to 3. Commas and white space separate the digits into
+//! groups of 32 CPUs; leading zeros of a group may be omitted.
 
 use core::fmt;
 
 use super::word;
 
-/// Why a text is no set.
+/// Why a text is not a set of CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wrong {
-    /// Not hexadecimal.
+    /// It has a character that is not a hexadecimal digit.
     Digit,
-    /// It has CPUs, or digits for some, that cannot be.
+    /// It names CPUs that are not possible, or has digits for such CPUs.
     TooMany,
 }
 
@@ -21,11 +21,12 @@ fn is_between(byte: u8) -> bool {
     byte == b',' || word::is_space(byte)
 }
 
-/// Parses a set of the CPUs below `cpus` into `words`, which have a bit for each. A newline ends it.
+/// Parses a set of the CPUs below `cpus` into `words`, which have one bit for each. A newline ends
+/// the text.
 ///
 /// # Errors
 ///
-/// What is wrong; `words` hold anything then.
+/// What is wrong; the contents of `words` are unspecified then.
 pub(crate) fn parse(input: &[u8], cpus: usize, words: &mut [u64]) -> Result<(), Wrong> {
     let text = word::c_string(input);
     let text = text.split(|b| *b == b'\n').next().unwrap_or_default();
@@ -51,7 +52,7 @@ pub(crate) fn parse(input: &[u8], cpus: usize, words: &mut [u64]) -> Result<(), 
         *word |= u64::from(value).wrapping_shl(if group & 1 == 0 { 0 } else { 32 });
         group = group.wrapping_add(1);
     }
-    // Bits of the last word for which there is no CPU.
+    // Bits of the last word that stand for no CPU.
     let unused = words.len().wrapping_mul(64).wrapping_sub(cpus);
     match words.last() {
         Some(last) if (1..64).contains(&unused) && last.leading_zeros() < unused as u32 => {
@@ -61,7 +62,11 @@ pub(crate) fn parse(input: &[u8], cpus: usize, words: &mut [u64]) -> Result<(), 
     }
 }
 
-/// The group of digits at the end of a text, and what stands in front of it.
+/// Returns the value of the group of digits at the end of a text, and the text before it.
+///
+/// # Errors
+///
+/// `Digit` for another character, `TooMany` for more than eight digits.
 fn last_group(text: &[u8]) -> Result<(u32, &[u8]), Wrong> {
     let (mut rest, mut value) = (text, 0u32);
     for place in 0..8u32 {
@@ -77,7 +82,7 @@ fn last_group(text: &[u8]) -> Result<(u32, &[u8]), Wrong> {
     }
     match rest.split_last() {
         Some((last, _)) if last.is_ascii_hexdigit() => Err(Wrong::TooMany),
-        // Behind eight digits the kernel does not look at what parts them.
+        // After eight digits the kernel accepts any separator.
         Some((_, before)) => Ok((value, before)),
         None => Ok((value, rest)),
     }
@@ -89,7 +94,7 @@ pub(crate) fn write_text(words: &[u64], cpus: usize, out: &mut dyn fmt::Write) -
     for group in (0..groups).rev() {
         let word = words.get(group >> 1).copied().unwrap_or(0);
         let value = word.wrapping_shr(if group & 1 == 0 { 0 } else { 32 }) as u32;
-        // The first group has as many digits as it has CPUs for.
+        // The first group has only as many digits as its CPUs need.
         let bits = cpus.wrapping_sub(group.wrapping_mul(32)).min(32);
         let width = bits.div_ceil(4);
         let mask = u32::MAX.wrapping_shr(32u32.wrapping_sub(bits as u32));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! What does an `enable` file say.
+//! The text of `enable` files.
 //!
 //! Called by the `enable` files of one event, of a system and of all events, with the state of each
 //! event below them.
@@ -14,13 +14,14 @@ pub(crate) struct EnableState {
 }
 
 impl EnableState {
-    /// Takes one more event of the group into account.
+    /// Adds one event of the group.
     pub(crate) fn add(&mut self, enabled: bool) {
         self.some_on |= enabled;
         self.some_off |= !enabled;
     }
 
-    /// Writes the text of the file: `0`, `1`, `X` for some of each, `?` for a group without events.
+    /// Writes the text of the file: `0`, `1`, `X` if some are on and some off, `?` for a group
+    /// without events.
     pub(crate) fn write_text(self, out: &mut dyn fmt::Write) -> fmt::Result {
         out.write_str(match (self.some_off, self.some_on) {
             (false, false) => "?\n",

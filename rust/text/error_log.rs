@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
-//! What `error_log` says.
+//! The text of `error_log`.
 
 use core::fmt;
 
 use super::writer::ByteWrite;
 
-/// Entries that an instance keeps; the oldest go first.
+/// Number of entries that an instance keeps; the oldest go first.
 pub(crate) const KEPT: usize = 8;
 
-/// In front of the text that was refused.
+/// Precedes the text of the refused command.
 const COMMAND: &str = "  Command: ";
 
-/// One text that was refused.
+/// A refused command.
 pub(crate) struct Entry<'a> {
     /// Nanoseconds since boot.
     pub(crate) time: u64,
-    /// Who refused it.
+    /// Parser that refused it.
     pub(crate) place: &'a str,
     pub(crate) error: &'a str,
     pub(crate) command: &'a [u8],
-    /// Offset in `command` below which the caret stands.
+    /// Offset in `command` of the byte that the caret stands under.
     pub(crate) at: usize,
 }
 
 impl Entry<'_> {
-    /// Writes it.
+    /// Writes the entry.
     pub(crate) fn write_text(&self, out: &mut dyn ByteWrite) -> fmt::Result {
         let (seconds, rest) = (self.time / 1_000_000_000, self.time % 1_000_000_000);
         writeln!(

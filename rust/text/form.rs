@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-//! What `trace` and `trace_pipe` write under the options `raw`, `hex` and `bin`.
+//! The forms of `trace` and `trace_pipe` under the options `raw`, `hex` and `bin`.
 //!
-//! Programs of long ago read these: who, where and when, as numbers, and then whatever the type of the
-//! record has for that form. Almost no type has anything, so that what follows is its number.
+//! They are meant for programs, of which few are left: task, CPU and time as numbers, followed by
+//! what the type of the record has for that form. Almost no type has anything for it; then its
+//! number follows.
 
 use core::fmt;
 
@@ -14,10 +15,10 @@ use super::{
     writer::ByteWrite, //
 };
 
-/// How records are written.
+/// A form in which records are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// As lines for people.
+    /// Lines for people.
     Text,
     /// Decimal numbers.
     Raw,
@@ -28,7 +29,7 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// What the options ask for. The densest wins.
+    /// Returns the form that the options ask for. The densest one wins.
     pub(crate) fn of(options: OptionSet) -> Self {
         [
             (Opt::Bin, Form::Bin),
@@ -40,7 +41,7 @@ impl Form {
         .map_or(Form::Text, |(_, form)| form)
     }
 
-    /// What ends a record of which `body` was written.
+    /// Writes the end of a record whose body has been written.
     pub(crate) fn write_end(self, out: &mut dyn ByteWrite) -> fmt::Result {
         match self {
             Form::Hex => out.write_char('\n'),
@@ -49,7 +50,7 @@ impl Form {
     }
 }
 
-/// Who recorded something, where and when.
+/// The task, the CPU and the time of a record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin {
     pub(crate) pid: i32,
@@ -58,7 +59,7 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    /// Writes what stands in front of a record; nothing for lines of text, which have their own.
+    /// Writes what precedes a record; nothing for lines of text, which have a prefix of their own.
     pub(crate) fn write(&self, form: Form, out: &mut dyn ByteWrite) -> fmt::Result {
         let (pid, cpu, stamp) = (
             self.pid.to_ne_bytes(),
@@ -82,7 +83,7 @@ impl Origin {
     }
 }
 
-/// Writes a number, given as its bytes in memory.
+/// Writes a number, given as its bytes in memory, in hexadecimal digits.
 fn write_hex(bytes: &[u8], out: &mut dyn ByteWrite) -> fmt::Result {
     for byte in bytes.iter().rev() {
         write!(out, "{byte:02x}")?;
@@ -90,12 +91,12 @@ fn write_hex(bytes: &[u8], out: &mut dyn ByteWrite) -> fmt::Result {
     out.write_char(' ')
 }
 
-/// Writes what stands for a record whose type has nothing for this form.
+/// Writes a record whose type has nothing for this form: only the number of the type.
 pub(crate) fn write_type(event_type: u16, out: &mut dyn ByteWrite) -> fmt::Result {
     writeln!(out, "type: {event_type}")
 }
 
-/// Writes what stands for a record whose type nobody knows.
+/// Writes a record whose type is unknown.
 pub(crate) fn write_unknown(form: Form, event_type: u16, out: &mut dyn ByteWrite) -> fmt::Result {
     match form {
         Form::Text => writeln!(out, "Unknown type {event_type}"),

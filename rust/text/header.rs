@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-//! What stands at the top of `trace`.
+//! The header of `trace`.
 //!
-//! Called by the file `trace`, of all CPUs and of one. `trace_pipe` has no header.
+//! Called by the files `trace`, of all CPUs and of one. `trace_pipe` has no header.
 
 use core::fmt;
 
@@ -16,24 +16,24 @@ use super::{
     },
 };
 
-/// What the header says.
+/// What the header is made of.
 pub(crate) struct Header<'a> {
-    /// Events in the buffers of all CPUs.
+    /// Number of events in the buffers of all CPUs.
     pub(crate) entries: u64,
-    /// Events in the buffers and events that were overwritten there.
+    /// Number of events in the buffers and of those that were overwritten there.
     pub(crate) written: u64,
-    /// Where the trace was made.
+    /// The kernel that the trace was made on.
     pub(crate) machine: Machine<'a>,
-    /// What the lines below are going to look like.
+    /// Options that decide what the lines below look like.
     pub(crate) options: OptionSet,
-    /// They are those of `latency-format`.
+    /// Whether the lines are those of `latency-format`.
     pub(crate) latency: bool,
-    /// There are none.
+    /// Whether there are no events.
     pub(crate) empty: bool,
 }
 
-/// The names of the columns with the five flag columns, and how they begin with the column of the
-/// option `record-tgid`.
+/// The names of the columns with the five flag columns, without and with the column of the option
+/// `record-tgid`.
 const COLUMNS: &str = "\
 #                                _-----=> irqs-off/BH-disabled
 #                               / _----=> need-resched
@@ -56,7 +56,7 @@ const COLUMNS_WITH_TGID: &str = "\
 #              | |           |       |   |||||     |         |
 ";
 
-/// The names of the columns without them.
+/// The names of the columns without the flag columns.
 const COLUMNS_WITHOUT_FLAGS: &str = "\
 #           TASK-PID     CPU#     TIMESTAMP  FUNCTION
 #              | |         |         |         |
@@ -67,7 +67,7 @@ const COLUMNS_WITHOUT_FLAGS_WITH_TGID: &str = "\
 ";
 
 impl Header<'_> {
-    /// Writes the part that every text begins with.
+    /// Writes the part that every header begins with.
     pub(crate) fn write_tracer(&self, out: &mut dyn fmt::Write) -> fmt::Result {
         out.write_str("# tracer: nop\n#\n")
     }
@@ -133,7 +133,7 @@ mod tests {
         text.lines().map(String::from).collect()
     }
 
-    // Seen on a stock kernel.
+    // As a stock kernel writes them.
     const TOP: [&str; 2] = ["# tracer: nop", "#"];
     const COUNTS: [&str; 2] = ["# entries-in-buffer/entries-written: 12/345   #P:2", "#"];
 
@@ -173,7 +173,7 @@ mod tests {
         let names = "#           TASK-PID       TGID    CPU#  |||||  TIMESTAMP  FUNCTION";
         let found = header(options);
 
-        // The column is ten wide; what stands to its right moves by that.
+        // The column is ten wide and shifts what is to the right of it.
         assert_eq!(found.len(), 12);
         assert_eq!(found[10], names);
         assert_eq!(

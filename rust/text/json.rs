@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-//! Strings and bytes as JSON.
+//! Writes strings and bytes as JSON.
 //!
-//! Names of tasks and strings in records are any bytes; JSON has only valid UTF-8. Called for
+//! Names of tasks and strings in records are arbitrary bytes, but JSON is valid UTF-8. Called for
 //! `trace_pipe_json` and by `event::json`.
 
 use core::fmt::{
@@ -9,7 +9,7 @@ use core::fmt::{
     Write, //
 };
 
-/// Writes `bytes` as a string with its quotes. What is not UTF-8 becomes U+FFFD.
+/// Writes `bytes` as a string with its quotes. Bytes that are not UTF-8 become U+FFFD.
 pub(crate) fn write_string(bytes: &[u8], out: &mut dyn Write) -> fmt::Result {
     out.write_char('"')?;
     for chunk in bytes.utf8_chunks() {
@@ -31,7 +31,8 @@ pub(crate) fn write_string(bytes: &[u8], out: &mut dyn Write) -> fmt::Result {
     out.write_char('"')
 }
 
-/// Besides what JSON demands, DEL: terminals obey it.
+/// Returns whether a character must be escaped: those that JSON demands, and DEL, which terminals
+/// obey.
 fn needs_escape(char: char) -> bool {
     matches!(char, '"' | '\\' | '\0'..='\x1f' | '\x7f')
 }
@@ -47,7 +48,7 @@ fn write_escaped(char: char, out: &mut dyn Write) -> fmt::Result {
     }
 }
 
-/// Writes `bytes` as a string of two hexadecimal digits for each.
+/// Writes `bytes` as a string of two hexadecimal digits each.
 pub(crate) fn write_hex(bytes: &[u8], out: &mut dyn Write) -> fmt::Result {
     out.write_char('"')?;
     for byte in bytes {
@@ -56,8 +57,7 @@ pub(crate) fn write_hex(bytes: &[u8], out: &mut dyn Write) -> fmt::Result {
     out.write_char('"')
 }
 
-/// Writes the object that stands in front of the next event of `cpu` when its reader did not see
-/// `events` events.
+/// Writes the object that precedes the next event of `cpu` if its reader missed `events` events.
 pub(crate) fn write_lost(cpu: u32, events: u64, out: &mut dyn Write) -> fmt::Result {
     match events {
         0 => Ok(()),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-//! What `trace` and `trace_pipe` write under the option `latency-format`.
+//! The form of `trace` and `trace_pipe` under the option `latency-format`.
 //!
-//! The header says on which kernel the trace was made; each line begins with the time since the buffer
-//! was emptied and a mark for how long nothing happened behind it. With `verbose` lines are long.
+//! The header names the kernel that the trace was made on; each line begins with the time since the
+//! buffer was emptied, and a mark for the time until the next event. With `verbose` lines are long.
 
 use core::fmt;
 
@@ -15,7 +15,7 @@ use super::{
 const NS_PER_US: u64 = 1_000;
 const US_PER_MS: u64 = 1_000;
 
-/// The marks, for delays of more than so many nanoseconds.
+/// The marks, for delays of more than that many nanoseconds.
 const MARKS: [(u64, char); 6] = [
     (1_000_000_000, '$'),
     (100_000_000, '@'),
@@ -25,7 +25,7 @@ const MARKS: [(u64, char); 6] = [
     (10_000, '+'),
 ];
 
-/// The mark of a delay in nanoseconds.
+/// Returns the mark of a delay in nanoseconds.
 fn mark(delay: u64) -> char {
     MARKS
         .iter()
@@ -33,20 +33,21 @@ fn mark(delay: u64) -> char {
         .map_or(' ', |(_, mark)| *mark)
 }
 
-/// The time of an event in a trace.
+/// The time of an event among those of a trace.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moment {
     pub(crate) stamp: u64,
-    /// The stamp of the event behind it, its own when there is none.
+    /// Stamp of the event after it; its own if there is none.
     pub(crate) next: u64,
-    /// When the buffer was emptied.
+    /// Time at which the buffer was emptied.
     pub(crate) begin: u64,
-    /// What made the three.
+    /// The clock of the three times.
     pub(crate) clock: ClockId,
 }
 
 impl Moment {
-    /// Time since the beginning, and until the next event. Of a clock in nanoseconds in microseconds.
+    /// Returns the time since the buffer was emptied, and the time until the next event: in
+    /// microseconds if the clock counts nanoseconds, else in its own units.
     fn spans(&self) -> (u64, u64) {
         let unit = |span| match self.clock.in_ns() {
             true => microseconds(span),
@@ -90,29 +91,29 @@ impl Moment {
     }
 }
 
-/// What stands in front of an event.
+/// What precedes the text of an event.
 pub(crate) struct Prefix<'a> {
     pub(crate) comm: &'a [u8],
     pub(crate) pid: i32,
     pub(crate) cpu: u32,
     /// The flag columns.
     pub(crate) columns: [u8; 5],
-    /// What the columns were made of.
+    /// The byte of flags that the columns show.
     pub(crate) flags: u8,
-    /// How often preemption was disabled.
+    /// Depth to which preemption was disabled.
     pub(crate) depth: u8,
-    /// Which event of this reader it is.
+    /// Number of the event, counted by the reader.
     pub(crate) number: u64,
     pub(crate) moment: Moment,
 }
 
-/// How wide the name of a task is printed in a short line.
+/// Width of the name of a task in a short line.
 const SHORT: usize = 8;
-/// And in a long one.
+/// Width of the name of a task in a long line.
 const LONG: usize = 16;
 
 impl Prefix<'_> {
-    /// Writes it.
+    /// Writes the prefix.
     pub(crate) fn write_text(&self, verbose: bool, out: &mut dyn ByteWrite) -> fmt::Result {
         if verbose {
             write_name(self.comm, LONG, out)?;
@@ -143,12 +144,12 @@ fn write_name(name: &[u8], width: usize, out: &mut dyn ByteWrite) -> fmt::Result
 pub(crate) struct Machine<'a> {
     /// Its release.
     pub(crate) release: &'a str,
-    /// When it takes the CPU from a task.
+    /// Its preemption model.
     pub(crate) preemption: &'a str,
     pub(crate) online_cpus: u32,
 }
 
-/// The columns of short lines. Each line has blanks at its end.
+/// The names of the columns of short lines. Some lines end with blanks.
 const COLUMNS: &str = concat!(
     "#                    _------=> CPU#            \n",
     "#                   / _-----=> irqs-off/BH-disabled\n",
@@ -161,8 +162,8 @@ const COLUMNS: &str = concat!(
     "#     \\   /        ||||||  \\    |    /       \n",
 );
 
-/// Writes the header of a buffer that is not empty, behind the line that names the tracer. `nop`
-/// measures no latency: the fields for that are empty.
+/// Writes the header of a buffer that is not empty, which follows the line that names the tracer.
+/// `nop` measures no latency, so the fields for it are empty.
 pub(crate) fn write_header(
     machine: &Machine<'_>,
     entries: u64,
@@ -216,7 +217,7 @@ mod tests {
         }
     }
 
-    // The numbers of a stock kernel, with other flags.
+    // The numbers that a stock kernel writes, with other flags.
     #[test]
     fn lines_of_a_clock_in_nanoseconds() {
         let moment = at(ClockId::Local);

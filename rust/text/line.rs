@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //! What surrounds the text of an event in `trace` and `trace_pipe`.
 //!
-//! Called by both files for every event. The texts of events themselves come from their printers.
+//! Called by both files for every event. The texts of the events come from their printers.
 
 use core::fmt;
 
@@ -12,27 +12,26 @@ use super::{
     writer::ByteWrite, //
 };
 
-/// What stands in front of every event.
+/// What precedes the text of every event.
 pub(crate) struct Prefix<'a> {
-    /// The name of the task, or what stands for an unknown one.
+    /// Name of the task, or a placeholder if it is unknown.
     pub(crate) comm: &'a [u8],
     pub(crate) pid: i32,
-    /// The thread group of the task, 0 when it is unknown. Nothing unless the option `record-tgid` is
-    /// on.
+    /// Thread group of the task, 0 if it is unknown. `None` unless the option `record-tgid` is on.
     pub(crate) tgid: Option<u32>,
     pub(crate) cpu: u32,
-    /// The flag columns, unless the option `irq-info` is off.
+    /// The flag columns; `None` if the option `irq-info` is off.
     pub(crate) columns: Option<[u8; 5]>,
     pub(crate) stamp: u64,
-    /// The clock that made the stamp.
+    /// The clock of the stamp.
     pub(crate) clock: ClockId,
 }
 
-/// How wide the name of a task is printed.
+/// Width of the name of a task.
 const COMM_WIDTH: usize = 16;
 
 impl Prefix<'_> {
-    /// Writes the prefix up to and including the blank behind the stamp.
+    /// Writes the prefix up to and including the blank after the stamp.
     pub(crate) fn write_text(&self, out: &mut dyn ByteWrite) -> fmt::Result {
         let mut text = Piece::new();
 
@@ -41,7 +40,7 @@ impl Prefix<'_> {
                 text.blanks(blanks)?;
                 text.bytes_of(self.comm)?;
             }
-            // No task has such a name.
+            // No task has a name that long.
             None => out.write_bytes(self.comm)?,
         }
         text.bytes_of(b"-")?;
@@ -71,8 +70,7 @@ impl Prefix<'_> {
     }
 }
 
-/// Writes the line that stands in front of the next event of `cpu` when its reader did not see `events`
-/// events.
+/// Writes the line that precedes the next event of `cpu` if its reader missed `events` events.
 pub(crate) fn write_lost(cpu: u32, events: u64, out: &mut dyn ByteWrite) -> fmt::Result {
     match events {
         0 => Ok(()),
@@ -80,7 +78,7 @@ pub(crate) fn write_lost(cpu: u32, events: u64, out: &mut dyn ByteWrite) -> fmt:
     }
 }
 
-/// Writes the line that says that the events of one more CPU begin.
+/// Writes the line that announces that the events of one more CPU begin.
 pub(crate) fn write_buffer_started(cpu: u32, out: &mut dyn ByteWrite) -> fmt::Result {
     writeln!(out, "##### CPU {cpu} buffer started ####")
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-//! What users write into control files and what they read from them.
+//! Parses what users write into control files, and prints what they read from them.
 //!
-//! One file per family of texts. Everything here is pure: parsers take the bytes of one `write()`
-//! and answer a value or an [`errno::Errno`]; printers put text into a writer. The folders `fs` and
-//! `instance` call it; it knows neither files nor instances nor the kernel, so the host tests in
-//! `tools/ringtest` run all of it.
+//! There is one file per family of texts. Everything here is pure: parsers take the bytes of one
+//! `write()` and return a value or an [`errno::Errno`]; printers put text into a writer. Called by
+//! the folders `fs` and `instance`; knows neither files nor instances nor the kernel, so that the
+//! host tests in `tools/ringtest` run all of it.
 
 pub(crate) mod builtin;
 pub(crate) mod clock;

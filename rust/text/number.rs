@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
-//! Which number does a write into a control file mean.
+//! Parses numbers that users write into control files.
 //!
-//! [`parse`] is for `tracing_on`, `buffer_size_kb`, the `enable` files and `options/*`. All of them take a
-//! decimal number without blanks, with an optional `+` in front and one optional newline behind, and
-//! look only at the first [`LOOKED_AT`] bytes of a write.
+//! [`parse`] is for `tracing_on`, `buffer_size_kb`, the `enable` files and `options/*`. All of them
+//! take a decimal number without blanks, with an optional `+` before it and an optional newline
+//! after it, and look only at the first [`LOOKED_AT`] bytes of a write.
 
 use super::{
     errno::Errno,
     word, //
 };
 
-/// How much of a write counts: a sign, 64 digits (a number in base 2) and a newline.
+/// Number of bytes of a write that count: a sign, 64 digits (a number in base 2) and a newline.
 ///
-/// A longer write is cut, not refused, so 66 zeros followed by garbage are a zero.
+/// A longer write is cut, not refused, so that 66 zeros followed by garbage are a zero.
 const LOOKED_AT: usize = 66;
 
 /// Parses a decimal number.
 ///
 /// # Errors
 ///
-/// `Range` when the digits exceed 64 bits, whatever follows them; `Inval` when there is no digit or
-/// when something other than one newline follows.
+/// `Range` if the digits exceed 64 bits, whatever follows them; `Inval` if there is no digit, or if
+/// anything other than one newline follows.
 pub(crate) fn parse(input: &[u8]) -> Result<u64, Errno> {
     let seen = word::c_string(input.get(..LOOKED_AT).unwrap_or(input));
     let mut rest = seen.strip_prefix(b"+").unwrap_or(seen);
@@ -44,7 +44,11 @@ pub(crate) fn parse(input: &[u8]) -> Result<u64, Errno> {
     }
 }
 
-/// Parses the number of a file that takes 0 and 1 only (`enable`, `options/*`).
+/// Parses the number of a file that takes only 0 and 1 (`enable`, `options/*`).
+///
+/// # Errors
+///
+/// Those of [`parse`], and `Inval` for any other number.
 pub(crate) fn parse_flag(input: &[u8]) -> Result<bool, Errno> {
     match parse(input)? {
         0 => Ok(false),
@@ -54,12 +58,16 @@ pub(crate) fn parse_flag(input: &[u8]) -> Result<bool, Errno> {
 }
 
 /// Parses the number of `tracing_on`, where everything but 0 means on.
+///
+/// # Errors
+///
+/// Those of [`parse`].
 pub(crate) fn parse_switch(input: &[u8]) -> Result<bool, Errno> {
     Ok(parse(input)? != 0)
 }
 
-/// Parses an integer as in C: in base 16 (`0x`), 8 (`0`) or 10, negative only where `signed`. `None`
-/// when it is none, or too large.
+/// Parses an integer as C writes it, in base 16 (`0x`), 8 (`0`) or 10; negative only if `signed`.
+/// Returns `None` if it is not an integer or too large.
 pub(crate) fn c_integer(text: &[u8], signed: bool) -> Option<u64> {
     let (negative, text) = match text {
         [b'-', rest @ ..] if signed => (true, rest),
@@ -84,7 +92,8 @@ pub(crate) fn c_integer(text: &[u8], signed: bool) -> Option<u64> {
     })
 }
 
-/// Parses digits: `None` without a digit, with other bytes, and for more than 64 bits.
+/// Parses digits in `base`. Returns `None` without a digit, with other bytes, and for more than 64
+/// bits.
 pub(crate) fn digits(text: &[u8], base: u32) -> Option<u64> {
     if text.is_empty() {
         return None;

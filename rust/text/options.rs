@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-//! Which options an instance has, how they are written and how they are read.
+//! The options of an instance, and how they are parsed and printed.
 //!
-//! Called by `trace_options`, `options/*` and by the instance, which keeps an [`OptionSet`]. An option
-//! is a row of the table below, and only when something obeys it; the rows are in the order in which
-//! ftrace lists its options.
+//! Called by `trace_options`, `options/*` and the instance, which keeps an [`OptionSet`]. An option
+//! is a row of the table below, and is there only if something obeys it; the rows are in the order
+//! in which ftrace lists its options.
 
 use core::fmt;
 
@@ -15,23 +15,23 @@ use super::{
 /// Which instances have an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// Each for itself.
+    /// Every instance, for itself.
     Any,
-    /// Each for itself, but only the top instance has a file for it in `options/`: others have it in
-    /// `trace_options`, as in ftrace.
+    /// Every instance, for itself; but only the top instance has a file for it in `options/`.
+    /// Others have it in `trace_options`, as in ftrace.
     TopFile,
-    /// The top instance alone.
+    /// Only the top instance.
     Global,
 }
 
-/// What an option belongs to.
+/// The owner of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// To instances, in ftrace as here.
+    /// Instances, in ftrace as here.
     Ftrace,
-    /// To instances of rtrace.
+    /// Instances of rtrace only.
     Rtrace,
-    /// To the tracer `nop`: all instances have the same.
+    /// The tracer `nop`: the option is the same in all instances.
     Nop,
 }
 
@@ -81,19 +81,20 @@ macro_rules! options {
 }
 
 options! {
-    /// Lines of functions name the caller. No record has one as long as `nop` is the only tracer.
+    /// Lines of functions name the caller. There are no such records while `nop` is the only
+    /// tracer.
     PrintParent: "print-parent", on, Any, Ftrace;
     /// Names of addresses in the kernel have the offset and the size of the function.
     SymOffset: "sym-offset", off, Any, Ftrace;
-    /// Names of addresses have the address behind them.
+    /// Names of addresses are followed by the address.
     SymAddr: "sym-addr", off, Any, Ftrace;
     /// The header of `trace` has no names of columns; lines of `latency-format` are long.
     Verbose: "verbose", off, Any, Ftrace;
-    /// Records without their text: who, where, when, and which type.
+    /// Records are printed without their text: task, CPU, time and type, as numbers.
     Raw: "raw", off, Any, Ftrace;
-    /// The same in hexadecimal digits.
+    /// As `raw`, in hexadecimal digits.
     Hex: "hex", off, Any, Ftrace;
-    /// The same as bytes.
+    /// As `raw`, in bytes.
     Bin: "bin", off, Any, Ftrace;
     /// poll() always says that there is something to read.
     Block: "block", off, Any, Ftrace;
@@ -101,17 +102,17 @@ options! {
     Fields: "fields", off, Any, Ftrace;
     /// Without it `printk-msg-only` has no effect.
     TracePrintk: "trace_printk", on, TopFile, Ftrace;
-    /// `trace` says where the events of a further CPU begin when the buffer had overruns.
+    /// `trace` announces where the events of a further CPU begin, if the buffer had overruns.
     Annotate: "annotate", on, Any, Ftrace;
-    /// Behind each event: who called the system, in user space.
+    /// Each event is followed by its callers in user space.
     UserStack: "userstacktrace", off, Any, Ftrace;
     /// Addresses in user space are shown as file and offset.
     SymUserobj: "sym-userobj", off, Any, Ftrace;
-    /// A marker is printed without anything around it.
+    /// A marker is printed as its text alone.
     PrintkMsgOnly: "printk-msg-only", off, TopFile, Ftrace;
     /// Lines begin with task, CPU and time.
     ContextInfo: "context-info", on, Any, Ftrace;
-    /// A file that is opened has short lines with delays.
+    /// Files that are opened then show short lines with delays.
     LatencyFormat: "latency-format", off, Any, Ftrace;
     /// Names of tasks are remembered while events are enabled.
     RecordCmd: "record-cmd", on, Global, Ftrace;
@@ -133,9 +134,9 @@ options! {
     HashPtr: "hash-ptr", on, Any, Ftrace;
     /// Masks in texts of events are lists of ranges.
     BitmaskList: "bitmask-list", off, Any, Ftrace;
-    /// Behind each event: which functions led to it.
+    /// Each event is followed by the functions that led to it.
     Stack: "stacktrace", off, Any, Ftrace;
-    /// Can be switched, to try that.
+    /// Can be switched, to try out options of tracers.
     TestNopAccept: "test_nop_accept", off, Any, Nop;
     /// Refuses to be switched on.
     TestNopRefuse: "test_nop_refuse", off, Any, Nop;
@@ -145,7 +146,7 @@ options! {
     EventCounts: "event-counts", off, Any, Rtrace;
 }
 
-// Each has a bit of its own.
+// Each option has a bit of its own.
 const _: () = assert!(Opt::ALL.len() <= u64::BITS as usize);
 
 impl Opt {
@@ -169,12 +170,13 @@ impl Opt {
     }
 }
 
-/// The options that are on; the word that an instance keeps.
+/// The options that are on, in the form in which an instance keeps them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OptionSet(u64);
 
 impl OptionSet {
-    /// What the top instance starts with. A new instance starts with what the top one has then.
+    /// Options of a new top instance. Another new instance starts with those that the top one has
+    /// then.
     pub(crate) const DEFAULT: OptionSet = {
         let (mut bits, mut rest) = (0, Opt::ALL);
         while let Some((opt, others)) = rest.split_first() {
@@ -186,22 +188,22 @@ impl OptionSet {
         OptionSet(bits)
     };
 
-    /// The set that [`Self::bits`] was taken from.
+    /// Returns the set that [`Self::bits`] was called for.
     pub(crate) const fn from_bits(bits: u64) -> Self {
         OptionSet(bits)
     }
 
-    /// The set as a word, for atomic storage.
+    /// Returns the set as a word, for atomic storage.
     pub(crate) const fn bits(self) -> u64 {
         self.0
     }
 
-    /// Whether `opt` is on.
+    /// Returns whether `opt` is on.
     pub(crate) const fn has(self, opt: Opt) -> bool {
         self.0 & opt.bit() != 0
     }
 
-    /// The same set with `opt` on or off.
+    /// Returns the set with `opt` switched on or off.
     pub(crate) const fn with(self, opt: Opt, on: bool) -> Self {
         if on {
             OptionSet(self.0 | opt.bit())
@@ -221,10 +223,14 @@ impl OptionSet {
     }
 }
 
-/// What `trace_options` takes in one write, at most, in bytes.
+/// Most bytes that a write to `trace_options` may have.
 const LONGEST_WRITE: usize = 63;
 
 /// Parses a write to `trace_options`: `NAME` or `noNAME`.
+///
+/// # Errors
+///
+/// `Inval` if it is not the name of an option, or too long.
 pub(crate) fn parse(input: &[u8]) -> Result<(Opt, bool), Errno> {
     if input.len() > LONGEST_WRITE {
         return Err(Errno::Inval);
@@ -253,7 +259,7 @@ mod tests {
         let set = OptionSet::DEFAULT.with(Opt::Overwrite, false);
 
         set.write_list(&mut text).unwrap();
-        // As a stock kernel shows it, without what is not offered.
+        // As a stock kernel shows it, without the options that rtrace does not offer.
         let list =
             "print-parent nosym-offset nosym-addr noverbose noraw nohex nobin noblock nofields \
                     trace_printk annotate nouserstacktrace nosym-userobj noprintk-msg-only \

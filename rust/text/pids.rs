@@ -1,48 +1,49 @@
 // SPDX-License-Identifier: GPL-2.0
-//! Which pids are written into `set_event_pid` and `set_event_notrace_pid`.
+//! Parses the pids that users write into `set_event_pid` and `set_event_notrace_pid`.
 //!
-//! Numbers as in C, with white space or NUL behind each; a NUL without a number in front ends them. The
-//! bytes of a write come piece by piece, so a list may be of any length.
+//! The numbers are written as in C, each followed by white space or a NUL; a NUL that follows no
+//! number ends the list. The bytes of a write arrive one by one, so that a list may have any
+//! length.
 
 use super::{
     number,
     word, //
 };
 
-/// Numbers from this on are no pids.
+/// Smallest number that is not a pid.
 pub(crate) const END: u32 = 1 << 30;
 
-/// Longest number, in bytes.
+/// Most bytes that a number may have.
 const LONGEST: usize = 127;
 
 /// Why a list is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wrong {
-    /// No number, or too long a text for one.
+    /// Not a number, or too long for one.
     Number,
-    /// Not a pid.
+    /// A number, but not a pid.
     TooLarge,
 }
 
 /// What one byte did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Nothing yet.
+    /// Nothing that is known yet.
     More,
-    /// It ended this pid.
+    /// Ended this pid.
     Pid(u32),
-    /// It ended the list.
+    /// Ended the list.
     End,
 }
 
-/// The place in a list.
+/// The state of the parser within a list.
 pub(crate) struct Pids {
     word: [u8; LONGEST],
     len: usize,
 }
 
 impl Pids {
-    /// At its beginning.
+    /// Returns the state at the beginning of a list.
     pub(crate) const fn new() -> Self {
         Self {
             word: [0; LONGEST],
@@ -54,7 +55,7 @@ impl Pids {
     ///
     /// # Errors
     ///
-    /// The number that it belongs to, or ends, is none.
+    /// Those of the number that the byte belongs to or ends.
     pub(crate) fn push(&mut self, byte: u8) -> Result<Step, Wrong> {
         if byte == 0 || word::is_space(byte) {
             return Ok(match (self.finish()?, byte) {
@@ -68,7 +69,7 @@ impl Pids {
         Ok(Step::More)
     }
 
-    /// The pid that the last bytes were, if any.
+    /// Ends the list. Returns the pid that the last bytes were, if any.
     ///
     /// # Errors
     ///
@@ -79,7 +80,7 @@ impl Pids {
             return Ok(None);
         }
         let word = self.word.get(..len).unwrap_or_default();
-        // The kernel looks at the lower half of a number only.
+        // The kernel uses only the lower 32 bits of a number.
         match number::c_integer(word, false).ok_or(Wrong::Number)? as u32 {
             END.. => Err(Wrong::TooLarge),
             pid => Ok(Some(pid)),
@@ -91,7 +92,7 @@ impl Pids {
 mod tests {
     use super::*;
 
-    /// The pids, and how many bytes were looked at.
+    /// Returns the pids, and how many bytes were read.
     fn parsed(text: &[u8]) -> Result<(Vec<u32>, usize), Wrong> {
         let (mut pids, mut found) = (Pids::new(), vec![]);
         for (at, byte) in text.iter().enumerate() {

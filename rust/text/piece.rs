@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
-//! A short text that is made in one place, with numbers written digit by digit.
+//! A short text of limited length, with numbers written digit by digit.
 //!
-//! The lines of events begin with one: they are made by the thousand, and `core::fmt` goes through
-//! several calls for each number. The place is blank, so that what is wide costs nothing.
+//! Lines of events begin with one. They are made by the thousand, and `core::fmt` makes several
+//! calls for each number. The memory is filled with blanks beforehand, so that padding costs
+//! nothing.
 
 use core::fmt;
 
 use super::writer::ByteWrite;
 
-/// The longest.
+/// Length of the longest text.
 const ROOM: usize = 96;
 
-/// A text.
+/// A short text.
 pub(crate) struct Piece {
-    /// Blanks from `len` on.
+    /// Blank from `len` on.
     bytes: [u8; ROOM],
     len: usize,
 }
 
-/// How many decimal digits a number has.
+/// Returns the number of decimal digits of `number`.
 fn digits_of(mut number: u64) -> usize {
     let mut digits = 1usize;
 
@@ -35,7 +36,7 @@ fn digits_of(mut number: u64) -> usize {
     digits.wrapping_add(more)
 }
 
-/// Fills `to` with the lowest digits of a number.
+/// Fills `to` with the lowest digits of `number`.
 fn put_digits(to: &mut [u8], mut number: u64) {
     for digit in to.iter_mut().rev() {
         *digit = b'0'.wrapping_add((number % 10) as u8);
@@ -44,7 +45,7 @@ fn put_digits(to: &mut [u8], mut number: u64) {
 }
 
 impl Piece {
-    /// An empty text.
+    /// Returns an empty text.
     pub(crate) fn new() -> Self {
         Piece {
             bytes: [b' '; ROOM],
@@ -52,21 +53,21 @@ impl Piece {
         }
     }
 
-    /// What was written.
+    /// Returns the text.
     pub(crate) fn bytes(&self) -> &[u8] {
         self.bytes.get(..self.len).unwrap_or(&self.bytes)
     }
 
-    /// Writes it to `out`.
+    /// Writes the text to `out`.
     pub(crate) fn write_to(&self, out: &mut dyn ByteWrite) -> fmt::Result {
         out.write_bytes(self.bytes())
     }
 
-    /// The next `len` bytes, which are blanks.
+    /// Appends `len` blanks, and returns them to be overwritten.
     ///
     /// # Errors
     ///
-    /// There is no room for so many, and nothing was written.
+    /// If there is no room for them; nothing was appended then.
     #[inline]
     fn next(&mut self, len: usize) -> Result<&mut [u8], fmt::Error> {
         let end = self.len.checked_add(len).ok_or(fmt::Error)?;
@@ -76,13 +77,13 @@ impl Piece {
         Ok(next)
     }
 
-    /// Appends blanks.
+    /// Appends `count` blanks.
     #[inline]
     pub(crate) fn blanks(&mut self, count: usize) -> fmt::Result {
         self.next(count).map(|_| ())
     }
 
-    /// Appends bytes.
+    /// Appends `bytes`.
     #[inline]
     pub(crate) fn bytes_of(&mut self, bytes: &[u8]) -> fmt::Result {
         for (to, from) in self.next(bytes.len())?.iter_mut().zip(bytes) {
@@ -91,7 +92,7 @@ impl Piece {
         Ok(())
     }
 
-    /// Appends a number with blanks in front, at least `width` wide.
+    /// Appends a number, right-aligned in at least `width` columns.
     pub(crate) fn right(&mut self, number: u64, width: usize) -> fmt::Result {
         let digits = digits_of(number);
         self.blanks(width.saturating_sub(digits))?;
@@ -99,7 +100,7 @@ impl Piece {
         Ok(())
     }
 
-    /// Appends a number with blanks behind, at least `width` wide.
+    /// Appends a number, left-aligned in at least `width` columns.
     pub(crate) fn left(&mut self, number: i64, width: usize) -> fmt::Result {
         let before = self.len;
         if number < 0 {
@@ -110,7 +111,7 @@ impl Piece {
         self.blanks(width.saturating_sub(self.len.wrapping_sub(before)))
     }
 
-    /// Appends a number with zeros in front, at least `width` wide.
+    /// Appends a number with leading zeros, at least `width` digits wide.
     pub(crate) fn zeros(&mut self, number: u64, width: usize) -> fmt::Result {
         put_digits(self.next(digits_of(number).max(width))?, number);
         Ok(())
@@ -129,7 +130,7 @@ mod tests {
         String::from_utf8(piece.bytes().to_vec()).unwrap()
     }
 
-    /// As `core::fmt` writes the same, in all three ways.
+    /// Compares with what `core::fmt` writes, in all three ways.
     fn check(number: u64, width: usize) {
         let signed = number as i64;
 

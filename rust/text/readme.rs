@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! What the file `README` says.
+//! The text of the file `README`.
 
 /// The text of `README`: one entry per control file. Programs look for names of files in it.
 pub(crate) const README: &str = "\

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
-//! Which events does a write to `set_event` name.
+//! Parses what users write into `set_event`.
 //!
-//! Called by `set_event`. A write holds words separated by white space (a NUL separates too). Each word
-//! is `SYSTEM:EVENT`, `SYSTEM:`, `:EVENT` or `NAME`, which is an event or a system, with `!` in front to
-//! switch off and `:mod:MODULE` behind to take only the events of a module. A `*` in the place of a
-//! whole name stands for all of them; there are no other patterns, because whoever writes one is used to
-//! an error.
+//! A write holds words separated by white space or NULs. Each word is `SYSTEM:EVENT`, `SYSTEM:`,
+//! `:EVENT` or `NAME`, which is an event or a system. A `!` before it switches off, and
+//! `:mod:MODULE` after it selects only the events of a module. A `*` in place of a whole name
+//! stands for all names; there are no other patterns, because users of ftrace get an error for
+//! those.
 //!
-//! One write gets one word done: [`next_word`] says how many bytes belong to it, and whoever wrote more
-//! writes the rest again, so that each word has its own answer.
+//! One call of `write()` does one word: [`next_word`] tells how many bytes belong to it, and the
+//! caller writes the rest again, so that each word gets its own answer.
 
 use super::{
     errno::Errno,
     word, //
 };
 
-/// The longest word that is taken, in bytes.
+/// Most bytes that a word may have.
 const LONGEST_WORD: usize = 127;
 
-/// The next word of `input` and the number of bytes up to and including the separator behind it. The
-/// word is empty when a NUL comes first, or only white space.
+/// Returns the next word of `input`, and the number of bytes up to and including the separator
+/// after it. The word is empty if a NUL comes first, or if there is only white space.
 ///
 /// # Errors
 ///
@@ -40,7 +40,7 @@ pub(crate) fn next_word(input: &[u8]) -> Result<(&[u8], usize), Errno> {
     Ok((found, end.saturating_add(1).min(input.len())))
 }
 
-/// A word of `set_event`: which events, and on or off.
+/// A word of `set_event`: which events it selects, and whether it switches them on or off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Selection<'a> {
     names: Names<'a>,
@@ -57,7 +57,7 @@ enum Names<'a> {
     Either(Name<'a>),
 }
 
-/// One name, or all.
+/// One name, or all names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Name<'a> {
     All,
@@ -81,8 +81,8 @@ impl<'a> Name<'a> {
 }
 
 impl<'a> Selection<'a> {
-    /// Parses one word. Every word means something; one that names no event is refused by whoever looks
-    /// for the events.
+    /// Parses one word. Every word has a meaning; a word that names no event is refused by the
+    /// caller, which looks for the events.
     pub(crate) fn parse(word: &'a [u8]) -> Self {
         const MODULE: &[u8] = b":mod:";
 
@@ -102,7 +102,7 @@ impl<'a> Selection<'a> {
                 system: Name::parse(word.get(..at).unwrap_or_default()),
                 event: Name::parse(word.get(at.saturating_add(1)..).unwrap_or_default()),
             },
-            // `:mod:MODULE` and `*:mod:MODULE` mean all events of the module.
+            // `:mod:MODULE` and `*:mod:MODULE` select all events of the module.
             None if module.is_some() => Names::Either(Name::parse(word)),
             None => Names::Either(Name::Exactly(word)),
         };
@@ -114,7 +114,8 @@ impl<'a> Selection<'a> {
         }
     }
 
-    /// Whether the event is meant. `module` is the module that brought it, without for the kernel's own.
+    /// Returns whether the word selects an event. `module` is the module that has the event; `None`
+    /// for the kernel's own events.
     pub(crate) fn matches(&self, system: &str, event: &str, module: Option<&str>) -> bool {
         let of_module = match (self.module, module) {
             (None, _) => true,
@@ -132,7 +133,7 @@ impl<'a> Selection<'a> {
         of_module && named
     }
 
-    /// Whether the word names no event and no system, and so means whatever there is.
+    /// Returns whether the word names no event and no system, and so selects all of them.
     pub(crate) fn means_all(&self) -> bool {
         match self.names {
             Names::Both { system, event } => system == Name::All && event == Name::All,
@@ -141,7 +142,8 @@ impl<'a> Selection<'a> {
     }
 }
 
-/// Whether `wanted` names `module`: the kernel writes a dash of a file name as an underscore.
+/// Returns whether `wanted` names `module`: the kernel writes the dash of a file name as an
+/// underscore.
 fn same_module(wanted: &[u8], module: &[u8]) -> bool {
     let dashed = wanted
         .iter()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! How sizes of buffers are read and written.
+//! Parses and prints sizes of buffers.
 //!
 //! Called by `buffer_size_kb` (of an instance and of one CPU), `buffer_total_size_kb` and
 //! `buffer_subbuf_size_kb`.
@@ -14,15 +14,15 @@ use super::{
 /// The size of the buffers of one CPU or of all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SizeKb {
-    /// Every buffer has so many KiB.
+    /// All buffers have this many KiB.
     Kb(u64),
-    /// They differ.
+    /// The sizes differ.
     Mixed,
 }
 
 impl SizeKb {
-    /// Writes the text of `buffer_size_kb`. `expanded` is the size that the buffers are going to have
-    /// once they are used, as long as they are not; the file of one CPU never says it.
+    /// Writes the text of `buffer_size_kb`. `expanded` is the size that unused buffers will get at
+    /// their first use, `None` for buffers in use and in the file of one CPU.
     pub(crate) fn write_text(self, expanded: Option<u64>, out: &mut dyn fmt::Write) -> fmt::Result {
         match self {
             SizeKb::Kb(kb) => write_total(kb, expanded, out),
@@ -39,7 +39,11 @@ pub(crate) fn write_total(kb: u64, expanded: Option<u64>, out: &mut dyn fmt::Wri
     }
 }
 
-/// Parses a write to `buffer_size_kb`. The answer is never 0 and may be more than there is memory.
+/// Parses a write to `buffer_size_kb`. The result may exceed the memory of the machine.
+///
+/// # Errors
+///
+/// Those of [`number::parse`], and `Inval` for 0.
 pub(crate) fn parse(input: &[u8]) -> Result<u64, Errno> {
     match number::parse(input)? {
         0 => Err(Errno::Inval),
@@ -47,13 +51,17 @@ pub(crate) fn parse(input: &[u8]) -> Result<u64, Errno> {
     }
 }
 
-/// KiB of a page.
+/// KiB per page.
 const PAGE_KB: u64 = 4;
-/// Pages of the largest sub-buffer.
+/// Number of pages of the largest sub-buffer.
 const MOST_PAGES: u64 = 128;
 
-/// Parses a write to `buffer_subbuf_size_kb`: the order of the smallest sub-buffer of so many KiB, a
-/// power of two of pages.
+/// Parses a write to `buffer_subbuf_size_kb`. Returns the order of the smallest sub-buffer that has
+/// this many KiB: its number of pages is a power of two.
+///
+/// # Errors
+///
+/// Those of [`number::parse`], and `Inval` for 0 and for more than [`MOST_PAGES`].
 pub(crate) fn parse_subbuf_order(input: &[u8]) -> Result<u32, Errno> {
     match number::parse(input)?.div_ceil(PAGE_KB) {
         pages @ 1..=MOST_PAGES => Ok(pages.next_power_of_two().trailing_zeros()),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! What a write into `snapshot` means, and what the file says when there is nothing to show.
+//! Parses writes to `snapshot`, and prints its help while there are no events to show.
 //!
 //! Called by the files `snapshot`, of all CPUs and of one.
 
@@ -10,19 +10,23 @@ use super::{
     number, //
 };
 
-/// What a number asks for.
+/// What a number means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Command {
-    /// 0: forget the snapshot and give back its memory.
+    /// 0: drop the snapshot and free its memory.
     Free,
-    /// 1: take one.
+    /// 1: take a snapshot.
     Take,
-    /// Any other: forget what it holds.
+    /// Any other number: empty the snapshot.
     Clear,
 }
 
-/// Parses a write to `snapshot`; `whole` says that it is the file of all CPUs. The snapshot of one
-/// CPU can be cleared and nothing else.
+/// Parses a write to `snapshot`. `whole` is set for the file of all CPUs; the snapshot of one CPU
+/// can only be emptied.
+///
+/// # Errors
+///
+/// Those of [`number::parse`], and `Inval` for 0 and 1 in the file of one CPU.
 pub(crate) fn parse(input: &[u8], whole: bool) -> Result<Command, Errno> {
     match (number::parse(input)?, whole) {
         (0, true) => Ok(Command::Free),
@@ -32,11 +36,11 @@ pub(crate) fn parse(input: &[u8], whole: bool) -> Result<Command, Errno> {
     }
 }
 
-/// The text below the name of the tracer, where events and their header would be.
+/// The help that follows the name of the tracer, in place of a header and events.
 pub(crate) struct Help {
-    /// There is memory for a snapshot.
+    /// Whether there is memory for a snapshot.
     pub(crate) allocated: bool,
-    /// It is the file of all CPUs.
+    /// Whether it is the file of all CPUs.
     pub(crate) whole: bool,
 }
 
@@ -60,7 +64,7 @@ const ANY_NUMBER: &str = "\
 ";
 
 impl Help {
-    /// Writes it.
+    /// Writes the help.
     pub(crate) fn write_text(&self, out: &mut dyn fmt::Write) -> fmt::Result {
         let state = if self.allocated { "allocated" } else { "freed" };
         let commands = if self.whole { WHOLE } else { ONE_CPU };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-//! What the records of `stacktrace` and `userstacktrace` hold, and how they are printed.
+//! Fills and prints the records of `stacktrace` and `userstacktrace`.
 //!
-//! Both records are complete, with the eight common bytes in front. What an address is called only the
-//! kernel knows; who calls this brings a [`Names`].
+//! Both records are complete, beginning with the eight bytes of the common fields. Only the kernel
+//! knows the names of addresses, so callers provide a [`Names`].
 
 use core::fmt;
 
@@ -14,16 +14,16 @@ use super::{
     writer::ByteWrite, //
 };
 
-/// Bytes in front of the addresses: common fields, a number of four bytes, and a gap.
+/// Bytes before the addresses: the common fields, a number of four bytes, and a gap.
 pub(crate) const HEAD: usize = 16;
 
-/// Addresses in a record of `userstacktrace`, always.
+/// Number of addresses in each record of `userstacktrace`.
 pub(crate) const USER_DEPTH: usize = 8;
 
-/// Knows the names of addresses in the kernel.
+/// Finds the names of addresses in the kernel.
 pub(crate) trait Names {
-    /// Writes the name of the function at `address`, with or without the place in it. `Ok(false)` if
-    /// it has none, and nothing was written.
+    /// Writes the name of the function at `address`, with the offset in the function if `offset` is
+    /// set. Returns `false` if it has none, and nothing was written.
     fn write_name(
         &mut self,
         address: u64,
@@ -32,7 +32,7 @@ pub(crate) trait Names {
     ) -> Result<bool, fmt::Error>;
 }
 
-/// Writes `address` as the options want it.
+/// Writes `address` in the form that the options ask for.
 pub(crate) fn write_address(
     address: u64,
     options: OptionSet,
@@ -51,7 +51,7 @@ pub(crate) fn write_address(
     Ok(())
 }
 
-/// The addresses in a record.
+/// Returns the addresses in a record.
 fn addresses(record: &[u8]) -> impl Iterator<Item = u64> + '_ {
     record
         .get(HEAD..)
@@ -61,12 +61,12 @@ fn addresses(record: &[u8]) -> impl Iterator<Item = u64> + '_ {
         .map(|bytes| u64::from_ne_bytes(*bytes))
 }
 
-/// The callers in the kernel, the innermost first.
+/// Returns the callers in the kernel, the innermost first.
 pub(crate) fn callers(record: &[u8]) -> impl Iterator<Item = u64> + '_ {
     addresses(record).take_while(|address| *address != u64::MAX)
 }
 
-/// The callers in user space, the innermost first, and behind them zeros.
+/// Returns the callers in user space, the innermost first, followed by zeros.
 pub(crate) fn user_callers(record: &[u8]) -> [u64; USER_DEPTH] {
     let mut callers = [0; USER_DEPTH];
     let found = addresses(record).take_while(|address| *address != 0);
@@ -76,13 +76,13 @@ pub(crate) fn user_callers(record: &[u8]) -> [u64; USER_DEPTH] {
     callers
 }
 
-/// The process that a record of `userstacktrace` is about.
+/// Returns the process that a record of `userstacktrace` is about.
 pub(crate) fn process(record: &[u8]) -> u32 {
     let number = record.get(8..).and_then(<[u8]>::first_chunk);
     number.map_or(0, |number| u32::from_ne_bytes(*number))
 }
 
-/// Writes a record of `stacktrace`: its line and one more for each caller.
+/// Writes a record of `stacktrace`: its line, and one line for each caller.
 pub(crate) fn write_callers(
     record: &[u8],
     options: OptionSet,
@@ -98,7 +98,7 @@ pub(crate) fn write_callers(
     Ok(())
 }
 
-/// Fills a record of either kind behind its common fields: the number, then the addresses.
+/// Fills a record of either kind after its common fields: the number, then the addresses.
 pub(crate) fn fill(payload: &mut [u8], number: u32, addresses: &[u64]) {
     let Some((head, rest)) = payload.split_at_mut_checked(HEAD - 8) else {
         return;
@@ -116,7 +116,7 @@ pub(crate) fn fill(payload: &mut [u8], number: u32, addresses: &[u64]) {
 mod tests {
     use super::*;
 
-    /// Knows what is at 0x1000 to 0x1fff.
+    /// Knows the addresses 0x1000 to 0x1fff.
     struct Map;
 
     impl Names for Map {
@@ -170,7 +170,7 @@ mod tests {
              \x20=> 0x00000077 <0000000000000077>\n => 0\n"
         );
         assert_eq!(text(&[], none), "<stack trace>\n");
-        // What an old kernel ended it with.
+        // The end mark of older kernels.
         assert_eq!(
             text(&[0x1000, u64::MAX, 0x1000], none),
             "<stack trace>\n => known\n"

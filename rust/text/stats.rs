@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! What `per_cpu/cpuN/stats` says.
+//! The text of `per_cpu/cpuN/stats`.
 
 use core::fmt;
 
@@ -14,30 +14,30 @@ use crate::ring::violation::Violation;
 pub(crate) struct Broken {
     /// What is wrong with it.
     pub(crate) violation: Violation,
-    /// Events that it has refused for that.
+    /// Number of events that it has refused since.
     pub(crate) refused: u64,
 }
 
-/// The numbers of the buffer of one CPU.
+/// The counters of the buffer of one CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CpuStats {
-    /// Events that are there to be read.
+    /// Number of events that can be read.
     pub(crate) entries: u64,
-    /// Events that were overwritten before somebody read them.
+    /// Number of events that were overwritten before they were read.
     pub(crate) overrun: u64,
-    /// Events refused because nested writers went once around the ring.
+    /// Number of events that were refused because nested writers had gone once around the ring.
     pub(crate) commit_overrun: u64,
-    /// Bytes that are there to be read, headers of events included.
+    /// Number of bytes that can be read, including the headers of events.
     pub(crate) bytes: u64,
-    /// The stamp of the oldest sub-buffer.
+    /// Stamp of the oldest sub-buffer.
     pub(crate) oldest_ts: u64,
-    /// What the clock says now.
+    /// The present time, by the same clock.
     pub(crate) now_ts: u64,
-    /// Events refused because the buffer was full and must not overwrite.
+    /// Number of events that were refused because the buffer was full and must not overwrite.
     pub(crate) dropped: u64,
-    /// Events that were consumed.
+    /// Number of events that were consumed.
     pub(crate) read: u64,
-    /// Only of a broken buffer; ftrace has no such line.
+    /// Only for a broken buffer; ftrace has no such line.
     pub(crate) broken: Option<Broken>,
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The text as which the kernel prints an address inside a function.
+//! Parses the text in which the kernel prints an address inside a function.
 
 use super::number;
 
-/// Returns the first address of a function and the one after its last, from the text
-/// `NAME+0xOFFSET/0xSIZE` as which the kernel prints `address`. `None` when it is no such text.
+/// Returns the first address of a function and the one after its last. `symbol` is the text
+/// `NAME+0xOFFSET/0xSIZE` in which the kernel prints `address`; `None` if it has another form.
 pub(crate) fn function_of_symbol(symbol: &str, address: u64) -> Option<(u64, u64)> {
     let symbol = symbol.split_once(' ').map_or(symbol, |(symbol, _)| symbol);
     let (_, place) = symbol.rsplit_once('+')?;

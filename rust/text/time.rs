@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! How a stamp of a clock in nanoseconds is printed.
+//! Prints the stamps of clocks that count nanoseconds.
 //!
 //! Called by the lines of events and by `stats`.
 
@@ -9,15 +9,15 @@ use super::piece::Piece;
 
 const US_PER_S: u64 = 1_000_000;
 
-/// Nanoseconds as microseconds, rounded to the nearest one.
+/// Returns nanoseconds as microseconds, rounded to the nearest.
 pub(crate) fn microseconds(ns: u64) -> u64 {
     const NS_PER_US: u64 = 1_000;
 
     ns.saturating_add(NS_PER_US / 2) / NS_PER_US
 }
 
-/// Prints nanoseconds as seconds, at least five wide, and six digits of microseconds, rounded, half
-/// a microsecond up: as ftrace prints them, and as programs do that read the binary stamps.
+/// Prints nanoseconds as seconds, at least five columns wide, with six digits of microseconds. Half
+/// a microsecond is rounded up, as in ftrace and in programs that read the binary stamps.
 pub(crate) struct Seconds(pub(crate) u64);
 
 impl fmt::Display for Seconds {

@@ -1,36 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0
-//! Where a word begins and ends in what a user wrote.
+//! Splits what users write into words.
 //!
-//! Control files see the bytes of one `write()` as a C string: it ends at the first NUL. White space
-//! is what the kernel's character table calls so, which includes 0xa0.
+//! Control files treat the bytes of one `write()` as a C string: it ends at the first NUL. White
+//! space is what the kernel's character table calls so, which includes 0xa0.
 
-/// Whether the kernel takes `byte` for white space.
+/// Returns whether the kernel treats `byte` as white space.
 pub(crate) fn is_space(byte: u8) -> bool {
     matches!(byte, b'\t'..=b'\r' | b' ' | 0xa0)
 }
 
-/// Whether the kernel takes `byte` for a letter or a digit: those of Latin-1 are some.
+/// Returns whether the kernel treats `byte` as a letter or a digit; those of Latin-1 are included.
 pub(crate) fn is_alnum(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, 0xc0..=0xff) && !matches!(byte, 0xd7 | 0xf7)
 }
 
-/// The part of `input` before the first NUL.
+/// Returns the part of `input` before the first NUL.
 pub(crate) fn c_string(input: &[u8]) -> &[u8] {
     input.split(|&byte| byte == 0).next().unwrap_or_default()
 }
 
-/// How long the name of a task is, a C string that may have no end: found without a look at each byte,
-/// as every line of a trace has one.
+/// Returns the length of a task's name, a C string whose terminator may be missing. It does not
+/// look at each byte, because every line of a trace has a name.
 pub(crate) fn comm_len(comm: &[u8; 16]) -> usize {
     const ONES: u128 = u128::MAX / 0xff;
     let word = u128::from_le_bytes(*comm);
-    // The highest bit of each byte that is 0. Above the first of them a byte of 1 has it, too.
+    // The highest bit of each byte that is 0. A byte of 1 above the first of them may have it as
+    // well.
     let zeros = word.wrapping_sub(ONES) & !word & (ONES << 7);
 
     (zeros.trailing_zeros() / 8) as usize
 }
 
-/// `input` as a C string without the white space around it.
+/// Returns `input` as a C string without leading and trailing white space.
 pub(crate) fn strip(input: &[u8]) -> &[u8] {
     let mut rest = strip_end(input);
 
@@ -43,7 +44,7 @@ pub(crate) fn strip(input: &[u8]) -> &[u8] {
     rest
 }
 
-/// `input` as a C string without the white space at its end.
+/// Returns `input` as a C string without trailing white space.
 pub(crate) fn strip_end(input: &[u8]) -> &[u8] {
     let mut rest = c_string(input);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Where text goes while it is made.
 //!
-//! Names of tasks and texts of markers are bytes that need not be UTF-8, and users get them unchanged.
-//! So the printers that meet such bytes take a [`ByteWrite`], which is a `fmt::Write` that takes bytes
-//! too. `fs` implements it for its growing text.
+//! Names of tasks and texts of markers are bytes that need not be UTF-8, and users get them
+//! unchanged. So the printers that meet such bytes take a [`ByteWrite`], a `fmt::Write` that takes
+//! bytes as well. `output::Text` is the implementation in the kernel.
 
 use core::fmt;
 
@@ -21,7 +21,7 @@ impl ByteWrite for String {
     }
 }
 
-/// What was written, UTF-8 or not.
+/// Collects what was written, whether it is UTF-8 or not.
 #[cfg(test)]
 #[derive(Default)]
 pub(crate) struct Bytes(pub(crate) Vec<u8>);
