@@ -63,9 +63,9 @@ module! {
     },
 }
 
-/// What lives as long as the module is loaded. Fields are dropped in order: events of modules come and
-/// go only while there are instances, nobody can get in any more when these go, and no probe is left
-/// when the events go.
+/// State that lives as long as the module is loaded. Fields are dropped in order: modules are
+/// watched only while there are instances, no user can open a file any more when the instances go,
+/// and no probe is left when the events go.
 struct Rtrace {
     _modules: sources::ModuleWatch,
     _fs: fs::Registration,
@@ -78,14 +78,14 @@ struct EventTable;
 
 impl Drop for EventTable {
     fn drop(&mut self) {
-        // SAFETY: Whatever uses events has been dropped before.
+        // SAFETY: Everything that uses events has been dropped before this field.
         unsafe { events::exit() };
-        // SAFETY: No event is left.
+        // SAFETY: `events::exit` has freed all events, and unloading makes none.
         unsafe { sources::exit() };
     }
 }
 
-/// The module of `event` goes away.
+/// Forgets `event` everywhere: its module is being unloaded.
 fn forget_event(event: &'static events::Event) {
     instance::disable_everywhere(event);
     fs::remove_event(event);
@@ -96,7 +96,7 @@ impl kernel::Module for Rtrace {
         let btf = KernelBtf::read("vmlinux")?;
         let kernel = btf.as_ref().map_err(|why| *why);
         let inline = module_parameters::local_clock.value() != 0;
-        // SAFETY: Nobody has an instance yet.
+        // SAFETY: No instance exists yet, so no clock is being read.
         unsafe { kapi::clock::choose_local(inline, kernel) };
         let wish = RawWish::from_number(module_parameters::raw_events.value());
         // SAFETY: The first call of this room; `events` calls `exit`.

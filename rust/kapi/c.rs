@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The parts of C that the `kernel` crate's bindings lack.
+//! The parts of C that the bindings of the `kernel` crate lack.
 //!
-//! Kbuild makes the included file with bindgen from `shim/bindings.h`: our own shims, and the few
-//! kernel types and functions that Rust in the kernel does not bind yet. Types that both know are
-//! those of `kernel::bindings`, so nothing has to be cast between the two. Only `kapi` and the two
-//! vtable files of `fs` name anything from here.
+//! Kbuild makes the included file with bindgen from `shim/bindings.h`: the shims of this module,
+//! and the few kernel types and functions that Rust in the kernel does not bind yet. Types that
+//! both know are those of `kernel::bindings`, so that nothing has to be cast between the two. Only
+//! `kapi` and the two vtable files of `fs` name anything from here.
 
 #![allow(
     clippy::all,

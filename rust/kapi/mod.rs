@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Kernel glue: almost all `unsafe` code of rtrace lives in this folder.
+//! Makes the kernel safe to use: more `unsafe` code is here than in any other folder.
 //!
-//! Each file makes one part of the kernel's C interface safe to use for the other folders. It knows
-//! nothing about files, instances or rings, but for the traits that they implement or ask for.
+//! Each file makes one part of the kernel's C interface safe for the other folders. It knows
+//! nothing about files, instances or rings, except for the traits that they implement or call.
 
 pub(crate) mod alarm;
 pub(crate) mod c;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! KUnit tests of what only a kernel can tell: CPUs, preemption, clocks, sleeping.
+//! KUnit tests of what only a running kernel can show: CPUs, preemption, clocks, sleeping.
 
 use super::{
     c::{
@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(word.load(), 4);
     }
 
-    /// Counts itself while it lives.
+    /// Decrements the counter when it is dropped.
     struct Counted<'a>(&'a Atomic<i32>, u32);
 
     impl Drop for Counted<'_> {
@@ -134,7 +134,7 @@ mod tests {
         }
     }
 
-    /// One of them, ten thousand times between two readings of `sched_clock()`.
+    /// Checks ten thousand times that `local` lies between two readings of `sched_clock()`.
     fn local_lies_between(read: fn(ClockId) -> u64) {
         let outside = (0..10_000).find_map(|_| {
             let [before, local, behind] = CpuPin::with(|_| {
@@ -157,12 +157,14 @@ mod tests {
         local_lies_between(clock::by_call);
     }
 
-    /// This CPU has not read `local` yet.
+    /// Makes this CPU forget the factor, as if it had not read `local` yet.
     fn forget_the_factor(pin: &CpuPin) {
         let base = (&raw mut rt_scale).cast();
-        // SAFETY: A per-CPU variable, and a possible CPU.
+        // SAFETY: `base` is the address of a per-CPU variable, and the CPU that runs is a possible
+        // one.
         let own = unsafe { c::rt_per_cpu_ptr(base, pin.cpu()) }.cast::<rt_scale>();
-        // SAFETY: This CPU's own; who interrupts finds the old number or this one.
+        // SAFETY: The variable is this CPU's own, and the word is aligned. An interrupt finds the
+        // old number or this one, and neither makes it believe a wrong factor.
         unsafe { (&raw mut (*own).sequence).write_volatile(u32::MAX) };
     }
 
@@ -212,7 +214,7 @@ mod tests {
     fn an_event_between_look_and_sleep_wakes_up() -> Result {
         let waker = Arc::pin_init(Waker::new(), GFP_KERNEL)?;
         let mut looks = 0;
-        // Were the wake-up lost, this would sleep for ever.
+        // If the wake-up were lost, this would sleep for ever.
         waker.wait(&mut || {
             looks += 1;
             waker.published();

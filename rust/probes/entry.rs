@@ -59,7 +59,7 @@ pub(super) const TOKEN_ASK: u64 = 4;
 /// The token of a record that is filled beside the ring; it has no place.
 pub(super) const TOKEN_SCRATCH: u64 = TOKEN_ASK;
 
-/// Reserves a record of `size` bytes, the common fields of which are not the caller's.
+/// Reserves a record of `size` bytes. The common fields are filled here, not by the caller.
 ///
 /// This is the fast path: everything rare goes on in another function, at the end of this one, so that
 /// nothing has to be kept for it.

@@ -61,7 +61,7 @@ pub(super) enum Choice {
 ///
 /// The sink lives longer than this.
 pub(crate) struct EventFile {
-    /// [`GateWord::OPEN`] when all is recorded, so that nobody has to look closer; else 0.
+    /// [`GateWord::OPEN`] if every record is kept, so that a writer need not look further; else 0.
     plain: SharedU64,
     sink: NonNull<Sink>,
     id: u16,
@@ -80,7 +80,8 @@ pub(crate) struct EventFile {
 
 // SAFETY: The pointers are to values that are `Sync`; what the source has for its probe is for any context.
 unsafe impl Send for EventFile {}
-// SAFETY: As above.
+// SAFETY: Through `&self` only atomic words and `GraceRef`s change, and what the pointers name is
+// `Sync` or for any context.
 unsafe impl Sync for EventFile {}
 
 impl EventFile {
@@ -192,7 +193,8 @@ impl EventFile {
         }
     }
 
-    /// After a change of what is recorded. One caller at a time.
+    /// Updates the words that writers look at after a change of the filter or of the pids. Callers
+    /// take turns.
     fn update(&self) {
         let chosen = match (self.filter.is_none(), self.pids.is_none()) {
             (true, true) => ALL,
@@ -200,7 +202,7 @@ impl EventFile {
             _ => SOME,
         };
         self.chosen.store(chosen);
-        // Behind what is to be looked at then.
+        // Stored after `chosen`, at which a writer looks next.
         self.plain.store(match chosen {
             ALL => GateWord::OPEN,
             _ => 0,

@@ -41,7 +41,7 @@ pub(crate) struct Filter {
     cpus: usize,
 }
 
-/// What is known by name in a filter of this event.
+/// Finds what names in a filter of this event stand for.
 struct Known<'a>(&'a Event);
 
 impl Names for Known<'_> {
@@ -61,7 +61,7 @@ impl Names for Known<'_> {
     }
 }
 
-/// Where a probe runs.
+/// The environment in which a probe evaluates a filter.
 struct Here<'a>(&'a CpuPin);
 
 impl Env for Here<'_> {
@@ -130,7 +130,7 @@ impl Filter {
         range.holds(record.word(*at))
     }
 
-    /// Is every record let through that may be?
+    /// Returns whether the gate decides alone: the filter lets through every record that may match.
     pub(super) fn is_one_number(&self) -> bool {
         self.alone
     }

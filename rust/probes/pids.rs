@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Whose events does an instance want? Those of listed tasks, or of all but the listed ones.
+//! Decides whether the task that runs is one whose events an instance records: a listed task, or
+//! any but the listed ones.
 //!
-//! Each CPU has a word that says whether events there are ignored; a probe looks at nothing else. It
-//! follows the task that runs: the scheduler's tracepoints set it in front of the probes that record
-//! them and behind these, so that a switch counts for both tasks, and a wake-up also for the one that
-//! is woken up.
+//! Each CPU has a word that says whether events there are ignored; a probe looks at nothing else.
+//! The word follows the task that runs: the tracepoints of the scheduler set it both before and
+//! after the probes that record them, so that a switch counts for both tasks, and a wake-up also
+//! for the task that is woken.
 //!
-//! Lists are changed bit by bit, from any context. A list goes when nobody can have it any more.
+//! Lists are changed bit by bit, from any context. A list is freed once no reader of it can be
+//! left.
 
 use crate::{
     kapi::{
@@ -45,7 +47,7 @@ impl PidSet {
         Some((word, 1u64.wrapping_shl(pid & 63)))
     }
 
-    /// Is it a pid that a task can have?
+    /// Returns whether a task can have this pid.
     pub(crate) fn can_have(pid: u32) -> bool {
         (pid as usize) < MOST_TASKS
     }
@@ -80,7 +82,7 @@ impl PidSet {
     }
 }
 
-/// Which of the two lists.
+/// One of the two lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PidList {
     /// Only these.
@@ -153,7 +155,7 @@ impl PidFilter {
         }
     }
 
-    /// Are the events of this CPU ignored?
+    /// Returns whether the events of this CPU are ignored.
     #[inline(always)]
     pub(super) fn ignores(&self, pin: &CpuPin) -> bool {
         self.ignore.this(pin).load() != 0

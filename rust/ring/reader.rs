@@ -225,7 +225,7 @@ impl<P: Port> Reader<'_, P> {
         true
     }
 
-    /// Makes an owned sub-buffer, of which all has been read, the spare.
+    /// Makes an owned sub-buffer whose events have all been read the spare.
     #[inline(always)]
     pub(super) fn release(&mut self, cur: CurrentSubBuf) {
         self.state.spare = cur.index;

@@ -55,7 +55,7 @@ impl<P: Port> SubBuf<P> {
     ///
     /// # Safety
     ///
-    /// - The sub-buffer belongs to the caller, who is the reader, and no writer is in it.
+    /// - The sub-buffer belongs to the caller, which is the reader, and no writer is in it.
     /// - Nothing that [`Self::memory`] or [`Self::at`] returned is held.
     pub(crate) unsafe fn exchange(&self, other: &mut P::Memory) {
         // SAFETY: there is no other reference to the cell (precondition). Writers get here only
@@ -219,7 +219,7 @@ impl<P: Port> SubBuf<P> {
     ///
     /// # Safety
     ///
-    /// Those bytes are committed and the sub-buffer belongs to the caller, who is the reader: no
+    /// Those bytes are committed and the sub-buffer belongs to the caller, which is the reader: no
     /// writer stores to them during the call.
     pub(crate) unsafe fn copy_owned(&self, offset: u32, out: &mut [u8]) {
         let capacity = self.memory().size().saturating_sub(wire::HEADER);

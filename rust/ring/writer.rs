@@ -271,7 +271,8 @@ impl<'a, P: Port> Writer<'a, P> {
             let clock = || Some(clock());
             let short = self.place_alone(size.words(), clock, |behind, delta| {
                 // F
-                // SAFETY: the word before `behind` is the event's header, in the same sub-buffer.
+                // SAFETY: The header of the event is the word before its payload, in the same
+                // sub-buffer.
                 let at = unsafe { behind.sub(WORD) };
                 // SAFETY: the bytes that `size` says begin at the header and are this writer's
                 // since D; aligned to 4, as all events are.
