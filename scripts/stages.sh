@@ -2,7 +2,7 @@
 # shellcheck shell=bash disable=SC2154
 #
 # A list of checks, each with counts of its own, that run side by side, and their sum.
-# Sourced by `test`, `test-long` and `quick` behind lib.sh.
+# Sourced by `test`, `test-long` and `quick` after lib.sh.
 #
 # A script plans its stages in the order in which they shall begin and then calls
 # run_stages. A stage is a command whose last line of the form `N passed, N failed`

@@ -152,7 +152,7 @@ extern const struct rt_eval rt_evals_first[], rt_evals_last[];
 extern const struct rt_layout rt_layouts_first[], rt_layouts_last[];
 extern const struct rt_absent rt_absent_first[], rt_absent_last[];
 
-/* Field number @index of an event; false behind the last one. */
+/* Field number @index of an event; false after the last one. */
 bool rt_event_field(const struct rt_event_desc *desc, unsigned int index,
 		    struct rt_field *field);
 
@@ -260,13 +260,13 @@ unsigned long rt_printer_user_stack(struct rt_printer *printer, pid_t process,
 				    const u64 *addresses, unsigned int count,
 				    u32 flags, const char **text);
 
-/* Tracepoint number @index of a module; NULL behind the last one. */
+/* Tracepoint number @index of a module; NULL after the last one. */
 struct tracepoint *rt_module_tracepoint(struct module *module,
 					unsigned int index);
 
 /*
  * Event number @index of those that ftrace has of a module, which are tracepoints
- * of it; false behind the last one.
+ * of it; false after the last one.
  */
 struct rt_module_event {
 	const char *system;

@@ -82,7 +82,7 @@ void rt_on_each_cpu(void (*func)(void *arg), void *arg);
 /* A macro: the page that an address of allocated memory is in. */
 struct page *rt_page_of(const void *address);
 
-/* Macros: whether a lookup is for a name that somebody wants to make. */
+/* Macros: whether a lookup is for a name that the caller wants to make. */
 bool rt_lookup_makes(unsigned int flags);
 
 /* A macro: where a CPU's part of a per-CPU allocation is. */
@@ -94,7 +94,7 @@ const char *rt_preemption_mode(void);
 
 /*
  * Inline: whether a pipe that the caller has locked takes one more buffer.
- * Behind it, a structure: moves pages into the pipe, which owns the reference
+ * After it, a structure: moves pages into the pipe, which owns the reference
  * from then on, also when it fails (then it has dropped them).
  */
 bool rt_pipe_has_room(struct pipe_inode_info *pipe);

@@ -71,7 +71,7 @@ impl MiscDevice for Device {
     }
 }
 
-// The device goes first: whoever writes to it needs the tracepoint.
+// The device goes first: a program that writes to it needs the tracepoint.
 #[pin_data]
 struct Sample {
     #[pin]

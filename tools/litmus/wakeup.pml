@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Nobody sleeps through an event: rust/kapi/waker.rs on CPUs with store buffers.
+ * No reader sleeps through an event: rust/kapi/waker.rs on CPUs with store buffers.
  *
  * Two CPUs write events, a third one reads and sleeps. A store goes into the
  * CPU's buffer, from which the machine takes it at some later time, in order
- * (TSO). No CPU loads what it has stored itself, except behind a full barrier,
+ * (TSO). No CPU loads what it has stored itself, except after a full barrier,
  * so nothing is forwarded from a buffer.
  *
  * Between any two instructions of a writing CPU an interrupt may come: the
  * sleeper's, which drains the buffer, or the irq_work that wakes sleepers.
  *
- * A lost wake-up is a sleeper that waits while nobody else can go on: an invalid
+ * A lost wake-up is a sleeper that waits while no process can go on: an invalid
  * end state. scripts/models checks that there is none, and that there is one
  * with each of
  *   -DNO_INTERRUPT	the sleeper does not interrupt the writers
  *   -DINTERRUPT_FIRST	it does so before it says that it wants to be woken
  *   -DLOOK_FIRST	it looks for events before
  *   -DONE_CPU		it interrupts one of the writing CPUs only
- *   -DWITHDRAW_LATE	the wish is withdrawn behind the count of rounds
+ *   -DWITHDRAW_LATE	the wish is withdrawn after the count of rounds
  *   -DROUND_LATE	the sleeper reads the round after it has looked
  */
 

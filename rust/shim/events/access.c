@@ -55,7 +55,7 @@ struct tracepoint *rt_module_tracepoint(struct module *module,
 	return tracepoint_ptr_deref(module->tracepoints_ptrs + index);
 }
 
-/* Only some members are read, behind a union. */
+/* Only some members are read, after a union. */
 bool rt_module_event(struct module *module, unsigned int index,
 		     struct rt_module_event *event)
 {

@@ -8,7 +8,7 @@
 #
 # In the order in which ftrace lists them. An event of a subsystem that is off
 # has no tracepoint and is not offered; a line has a condition where the header
-# then does not compile, or where nobody would miss it.
+# then does not compile, or where it would not be missed.
 rt-events-y += initcall
 rt-events-$(CONFIG_XEN) += xen
 rt-events-$(CONFIG_X86_LOCAL_APIC) += irq_vectors

@@ -31,7 +31,7 @@ struct spec {
 	unsigned int size;
 };
 
-/* The letter behind the rest, which goes to @spec. */
+/* The letter after the rest, which goes to @spec. */
 static const char *read_spec(const char *fmt, struct spec *spec)
 {
 	*spec = (struct spec) { .size = sizeof(int) };
@@ -63,7 +63,7 @@ static const char *read_spec(const char *fmt, struct spec *spec)
 #ifdef CONFIG_DCACHE_WORD_ACCESS
 #define load_text load_unaligned_zeropad
 #else
-/* The next bytes of a string, zeros behind its end. */
+/* The next bytes of a string, zeros after its end. */
 static unsigned long load_text(const char *from)
 {
 	unsigned long word = 0;
@@ -78,7 +78,7 @@ static unsigned long load_text(const char *from)
 /*
  * Copies up to the NUL, or the first @stop, to what ends at @end. Advances @from to
  * it, and returns where it would be; NULL when there is no room. Up to seven bytes
- * behind it are read and written, but never behind @end; what cannot be read there
+ * after it are read and written, but never after @end; what cannot be read there
  * is zeros.
  */
 static __always_inline char *copy_text(char *to, const char *end, const char **from, char stop)

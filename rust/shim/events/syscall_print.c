@@ -14,7 +14,7 @@ struct piece {
 	unsigned int bytes;
 };
 
-/* Piece number @n; its place stands behind the arguments. */
+/* Piece number @n; its place follows the arguments. */
 static struct piece piece(const struct rt_syscall_enter *entry,
 			  unsigned int nb_args, unsigned int n)
 {

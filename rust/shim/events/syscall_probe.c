@@ -89,7 +89,7 @@ static notrace void fetch(const struct syscall_metadata *meta,
 	user->args = n;
 }
 
-/* Behind the arguments: where each piece is and how long, then the pieces. */
+/* After the arguments: where each piece is and how long, then the pieces. */
 static notrace void put(struct rt_syscall_enter *entry, unsigned int nb_args,
 			const struct user_data *user)
 {

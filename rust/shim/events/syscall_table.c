@@ -102,7 +102,7 @@ add_field(struct trace_event_fields *to, const struct trace_event_fields *field)
 	return to + 1;
 }
 
-/* Writes the fields of sys_enter_*, and moves both pointers behind what it used. */
+/* Writes the fields of sys_enter_*, and moves both pointers past what it used. */
 static void define_fields(const struct syscall_metadata *meta,
 			  struct trace_event_fields **fields, char **chars)
 {

@@ -27,7 +27,7 @@ struct Bad;
 /// How many pieces of memory are lost.
 const LOST: usize = 16;
 
-/// Not a size of a kmalloc cache: what follows is nobody's.
+/// Not the size of a kmalloc cache: the bytes after it belong to no object.
 const SIZE: usize = 40;
 
 fn bytes() -> Result<KVec<u8>> {
@@ -39,7 +39,7 @@ impl kernel::Module for Bad {
         match module_parameters::what.value() {
             1 => {
                 let bytes = bytes()?;
-                // SAFETY: There is none, and that is the purpose: one byte behind the last. It is
+                // SAFETY: There is none, and that is the purpose: one byte after the last. It is
                 // still inside the 64 bytes of the cache's object, so that nothing breaks.
                 let beyond = unsafe { bytes.as_ptr().add(black_box(SIZE)).read() };
                 pr_info!("behind the end: {beyond}\n");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A whole event, for whoever has enabled it. */
+/* A whole event, for each tracer that has enabled it. */
 #include <linux/module.h>
 #include <events.h>
 

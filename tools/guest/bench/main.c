@@ -21,7 +21,7 @@
 #include "bench.h"
 
 #define MOST_EVENTS 100000
-/* A no-op whose displacement nobody else would write. */
+/* A no-op whose displacement no compiler would write. */
 #define MARK(which)								\
 do {										\
 	asm volatile(".byte 0x0f, 0x1f, 0x80, " which ", 'r', 't', 'b'" ::: "memory");	\

@@ -7,7 +7,7 @@
  *
  *	-plugin plugin.so,out=FILE
  *
- * FILE has a line `window N` for each window, and behind it a line for each
+ * FILE has a line `window N` for each window, followed by a line for each
  * instruction: address, how often it ran, loads, stores, its text.
  *
  * Nothing is counted until the first mark is seen, for the guest is slow then: what

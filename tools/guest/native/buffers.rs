@@ -122,7 +122,7 @@ impl Buffers {
         })
     }
 
-    /// Everything in front of offset `rd` of what was copied has been read.
+    /// Notes that everything before offset `rd` of the copy has been read.
     #[inline(always)]
     pub(crate) fn consume(
         &self,
@@ -158,7 +158,7 @@ impl Buffers {
     ///
     /// # Safety
     ///
-    /// Nobody writes.
+    /// No writer is active.
     pub(crate) unsafe fn reset(&self, off: bool, clock: ClockId) {
         let mut states = self.reader.lock();
         let bank = self.rings.live();

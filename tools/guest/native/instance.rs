@@ -103,7 +103,7 @@ pub(crate) mod registry {
     /// Called once, after everything else.
     pub(crate) unsafe fn empty() {
         let both = with_exposed_provenance_mut::<Both>(BOTH.load() as usize);
-        // SAFETY: `fill` made it, and nobody uses it any more.
+        // SAFETY: `fill` made it, and the caller uses it no more.
         drop(unsafe { KBox::from_raw(both) });
     }
 

@@ -32,7 +32,7 @@ use kernel::{
 #[no_mangle]
 unsafe extern "C" fn rtnative_begin(mul: u32, shift: u32) -> c_int {
     from_result(|| {
-        // SAFETY: By the contract nobody reads a clock yet.
+        // SAFETY: The guest calls this before everything else, so no clock is being read.
         unsafe { kapi::clock::choose(mul, shift) }?;
         // SAFETY: By the contract.
         unsafe { instance::registry::fill() }?;

@@ -97,12 +97,12 @@ impl Sink {
         }
     }
 
-    /// Nobody watches the rings here; the loops count what was refused.
+    /// There is no alarm here; the loops count refused events.
     #[cold]
     pub(crate) fn refused(&self, _ring: &Ring, _why: ReserveError) {}
 }
 
-/// Who waits for events: nobody, but writers look.
+/// The waker: no reader waits here, but writers look.
 pub(crate) struct Waker {
     wanted: SharedU64,
     woken: SharedU64,

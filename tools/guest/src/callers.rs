@@ -54,7 +54,7 @@ pub fn name_this_thread(name: &[u8]) -> Op {
     check(unsafe { syscall(SYS_PRCTL, PR_SET_NAME, bytes.as_ptr()) }).map(drop)
 }
 
-/// Makes the calling thread, and it alone, somebody else for good.
+/// Makes the calling thread, and only it, another user for good.
 pub fn become_user(uid: u32, gid: u32) -> Op {
     // SAFETY: Plain numbers, and an empty list of groups.
     unsafe {
@@ -89,7 +89,7 @@ impl PageEnd {
         if at as isize == -1 {
             return Err(std::io::Error::last_os_error().into());
         }
-        // SAFETY: The second of the two pages, which nobody uses.
+        // SAFETY: The second of the two pages, which is not in use yet.
         check(unsafe { munmap(at.byte_add(PAGE), PAGE) }.into())?;
         Ok(PageEnd(at))
     }
@@ -97,7 +97,7 @@ impl PageEnd {
     /// The last bytes of the page become `text`.
     fn put(&self, text: &[u8]) -> *mut c_void {
         let len = text.len().min(PAGE);
-        // SAFETY: Inside of the page, which this value owns and nobody borrows.
+        // SAFETY: Inside of the page, which this value owns and has not lent.
         unsafe {
             let at = self.0.byte_add(PAGE - len);
             std::ptr::copy_nonoverlapping(text.as_ptr(), at.cast(), len);
@@ -115,7 +115,7 @@ impl PageEnd {
     /// Reads into the last `room` bytes of the page and `behind` bytes more.
     pub fn read(&self, file: &impl AsRawFd, room: usize, behind: usize) -> Op<usize> {
         let at = self.put(&vec![0; room]);
-        // SAFETY: The kernel checks the addresses; what it writes, nobody borrows.
+        // SAFETY: The kernel checks the addresses; what it writes to is not borrowed.
         check(unsafe { syscall(SYS_READ, file.as_raw_fd(), at, room + behind) })
     }
 }
@@ -132,7 +132,7 @@ pub fn map(file: &impl AsRawFd, pages: usize, page: i64, writable: bool, shared:
     let prot = PROT_READ | if writable { PROT_WRITE } else { 0 };
     let flags = if shared { MAP_SHARED } else { MAP_PRIVATE };
     let offset = page.wrapping_mul(PAGE as i64);
-    // SAFETY: New memory at no particular address, which nobody looks at.
+    // SAFETY: New memory at no particular address, which no code uses yet.
     unsafe {
         let at = mmap(
             std::ptr::null_mut(),

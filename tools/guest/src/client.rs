@@ -13,7 +13,7 @@ use std::process::{Child, Command, Stdio};
 /// Where scripts/guest-suite puts tools/rtrace-run.
 pub const RTRACE_RUN: &str = "/root/rtrace-run";
 
-/// What a program that has ended left behind.
+/// Status and output of a program that has ended.
 #[derive(Debug)]
 pub struct Said {
     /// Its exit status, or -1 when a signal ended it.
@@ -72,7 +72,7 @@ impl Client {
         })
     }
 
-    /// Starts a program whose output nobody reads.
+    /// Starts a program whose output is discarded.
     pub fn start(self, words: &[&str]) -> Check<Child> {
         self.command(words)
             .stdout(Stdio::null())
@@ -81,7 +81,7 @@ impl Client {
             .map_err(|e| format!("{words:?}: {e}"))
     }
 
-    /// Runs trace-cmd with these words and more behind them.
+    /// Runs trace-cmd with these words, followed by more.
     pub fn trace_cmd(self, words: &[&str], more: &[&str]) -> Check<Said> {
         self.run(&[&["trace-cmd"], words, more].concat())
     }

@@ -12,8 +12,8 @@ use std::path::Path;
 
 const NTH: &str = "/proc/thread-self/fail-nth";
 
-/// Without these settings only allocations that may not sleep would fail, and nobody is to be told
-/// about each.
+/// Without these settings only allocations that may not sleep would fail, and the log shall not
+/// tell about each.
 const SETTINGS: &[(&str, &str)] = &[
     ("failslab/ignore-gfp-wait", "N"),
     ("failslab/verbose", "0"),

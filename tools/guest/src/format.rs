@@ -95,7 +95,7 @@ fn field(line: &str) -> Option<Field> {
     } else {
         Kind::Plain
     };
-    // `__data_loc char[] name` has the name behind the brackets.
+    // `__data_loc char[] name` has the name after the brackets.
     let name = match kind {
         Kind::Elsewhere { .. } => declaration.rsplit(' ').next()?.to_string(),
         _ => name,

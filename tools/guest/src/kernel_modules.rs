@@ -24,7 +24,7 @@ fn archive() -> Option<PathBuf> {
 /// The modules as files.
 pub struct Modules {
     folder: PathBuf,
-    /// All of them, each behind those that it needs.
+    /// All modules, each after those that it needs.
     pub order: Vec<String>,
 }
 

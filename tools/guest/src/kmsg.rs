@@ -33,7 +33,7 @@ const MARKS: &[&str] = &[
     "panicked at",
 ];
 
-/// What stands behind `begin` in the last record of the log that has it.
+/// Returns what follows `begin` in the last record of the log that has it.
 pub fn last_behind(begin: &str) -> Option<String> {
     let mut found = None;
     let mut file = open()?;
@@ -54,7 +54,7 @@ fn open() -> Option<File> {
         .ok()
 }
 
-/// The text of the next record; `None` behind the last one.
+/// Returns the text of the next record; `None` after the last one.
 fn next(file: &mut File) -> Option<String> {
     let mut record = [0u8; 8192];
     loop {

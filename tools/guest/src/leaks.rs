@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the module leaves behind when it goes: nothing, says a kernel that keeps account.
+//! Checks, on a kernel that keeps account, that an unloaded module leaves nothing allocated.
 //!
-//! kmemleak knows the small objects that nobody points to any more, page_owner knows who asked for
+//! kmemleak knows the small objects without a pointer to them, page_owner knows who asked for
 //! each page. Both have to be asked after the module went: what it could still free is no leak.
 
 use crate::check::Check;
@@ -53,9 +53,9 @@ impl Leaks {
     }
 }
 
-/// The objects that kmemleak knows nobody to point to, of those that a function of a module of ours asked
-/// for: its name is in the stack, or, when the module went, an address without a name. What the kernel
-/// itself loses is shown and not counted.
+/// The objects to which kmemleak finds no pointer, of those that a function of a module of ours
+/// asked for: its name is in the stack, or, when the module went, an address without a name. What
+/// the kernel itself loses is shown and not counted.
 pub fn lost_objects() -> Check<Vec<String>> {
     const BEGIN: &str = "unreferenced object";
     let text = fs::read_to_string(KMEMLEAK).map_err(|e| format!("{KMEMLEAK}: {e}"))?;
@@ -77,7 +77,7 @@ pub fn lost_objects() -> Check<Vec<String>> {
     Ok(ours)
 }
 
-/// No object that nobody points to. The first scan only takes the checksum of most.
+/// Expects no object without a pointer to it. The first scan only takes the checksum of most.
 fn objects() -> Check {
     for _ in 0..2 {
         std::thread::sleep(YOUNG);

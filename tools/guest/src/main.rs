@@ -3,7 +3,7 @@
 //! `rtguest`: tests of a running rtracefs, from inside the machine that runs it.
 //!
 //! `rtguest --list` names the tests, `rtguest run [[--filter] TEXT]...` runs those
-//! whose name contains one of the texts and none of those behind a `!`. `rtguest bench [PART]...`
+//! whose name contains one of the texts and none of those after a `!`. `rtguest bench [PART]...`
 //! and `rtguest breakdown [text]` tell what events cost (see `bench`). `--root DIR`
 //! points the suite at another tree: with `--root /sys/kernel/tracing` it checks its own
 //! idea of ftrace against the kernel's, and skips what only rtracefs promises.

@@ -192,7 +192,7 @@ pub struct MapReader {
     data: Area,
     /// The sub-buffer that it is in: id, stamp, events that it has.
     place: Option<(u32, u64, usize)>,
-    /// Nobody else reads.
+    /// There is no other reader.
     pub alone: bool,
     pub stream: CpuStream,
 }
@@ -232,14 +232,14 @@ impl MapReader {
     pub fn image(&self, id: u32) -> Vec<u8> {
         let size = self.meta().subbuf_size as usize;
         let at = id as usize * size;
-        // The length in one piece and first: what is behind it may grow meanwhile.
+        // The length in one piece and first: what follows it may grow meanwhile.
         let length = self.data.word(at + 8);
         let mut bytes = self.data.copy(at, size);
         bytes[8..16].copy_from_slice(&length.to_le_bytes());
         bytes
     }
 
-    /// Takes what the kernel gives next; says whether there was something. When nobody else reads,
+    /// Takes what the kernel gives next; says whether there was something. Without another reader,
     /// that is as many events as were consumed.
     pub fn step(&mut self) -> Check<bool> {
         let cpu = self.cpu;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How much memory the kernel has in use, to see what a test left behind.
+//! Measures how much memory the kernel has in use, to find what a test leaked.
 //!
 //! Memory of the whole kernel is everybody's. What is counted are kinds of it that a module can have:
 //! pages that are neither free nor of processes, of files, of page tables or of small objects; and
@@ -25,7 +25,7 @@ fn pages_noise_kb() -> u64 {
 /// The same for small objects, of which one per round is seen.
 const SLAB_NOISE_KB: u64 = 1_000;
 
-/// Lines of /proc/meminfo: pages of which somebody else keeps account. Address space of the kernel and
+/// Lines of /proc/meminfo: pages that are accounted for elsewhere. Address space of the kernel and
 /// memory of CPUs are not among them, for a module can have both.
 const ELSEWHERE: &[&str] = &[
     "MemFree",
@@ -56,7 +56,7 @@ pub struct Usage {
     caches_kb: BTreeMap<String, u64>,
 }
 
-/// Works until that leaves nothing behind. What grew once is not lost, nor what somebody else took
+/// Works until that leaks nothing. What grew once is not lost, nor what another task took
 /// meanwhile; what `work` loses, it loses each time.
 pub fn steady(mut work: impl FnMut() -> Check) -> Check {
     const TRIES: usize = 3;

@@ -22,7 +22,7 @@ pub fn unload(name: &str) -> Op {
     sys::delete_module(name)
 }
 
-/// Unloads a module that somebody may still hold for some moments: who closes the last file of
+/// Unloads a module that a task may still hold for some moments: who closes the last file of
 /// one is not always the one who opened it.
 pub fn unload_when_free(name: &str) -> Check {
     let mut result = Ok(());

@@ -31,8 +31,8 @@ enum Outcome {
     Final(String),
 }
 
-/// Does a test's name contain one of the filters, if there are any, and none of those behind a `!`?
-/// A whole name stands behind `!=`.
+/// Does a test's name contain one of the filters, if there are any, and none of those after a `!`?
+/// A whole name follows `!=`.
 fn is_selected(name: &str, filters: &[String]) -> bool {
     let is_in = |text: &str| match text.strip_prefix('=') {
         Some(whole) => name == whole,

@@ -50,7 +50,7 @@ impl Stress {
 
 impl Drop for Stress {
     fn drop(&mut self) {
-        // Whoever wants to know asks `end`.
+        // A caller that needs the result calls `end`.
         let _ = self.wait();
     }
 }

@@ -186,7 +186,7 @@ pub fn poll_in(file: &impl AsRawFd, timeout: Duration) -> Op<i16> {
 pub fn epoll_of(file: &impl AsRawFd) -> Op<File> {
     // SAFETY: A plain number.
     let epoll = check(unsafe { epoll_create1(O_CLOEXEC) }.into())? as c_int;
-    // SAFETY: The descriptor was made just now and nobody else owns it.
+    // SAFETY: The descriptor was made just now and has no other owner.
     let epoll = unsafe { File::from_raw_fd(epoll) };
     let mut event = EpollEvent {
         events: POLLIN as u32,
@@ -219,7 +219,7 @@ pub fn pipe() -> Op<(File, File)> {
     let mut fds = [0; 2];
     // SAFETY: The call writes two descriptors, for which there is room.
     check(unsafe { pipe2(fds.as_mut_ptr(), O_CLOEXEC) }.into())?;
-    // SAFETY: Both descriptors were made just now and nobody else owns them.
+    // SAFETY: Both descriptors were made just now and have no other owner.
     Ok(unsafe { (File::from_raw_fd(fds[0]), File::from_raw_fd(fds[1])) })
 }
 

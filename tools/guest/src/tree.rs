@@ -163,7 +163,7 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// Makes `instances/NAME`; what a test that died left behind goes first.
+    /// Makes `instances/NAME`; removes one that a test which died has left.
     pub fn new(root: &Path, name: &str) -> Check<Self> {
         let path = root.join("instances").join(name);
         let _ = std::fs::remove_dir(&path);

@@ -40,7 +40,7 @@ fn call(what: &str, number: usize, args: [usize; 3]) -> Check<usize> {
 
 fn socket() -> Check<File> {
     let number = call("socket", SYS_SOCKET, [AF_VSOCK, SOCK_STREAM, 0])?;
-    // SAFETY: The kernel just made this file for us, and nobody else knows its number.
+    // SAFETY: The kernel just made this file for us, and no other code knows its number.
     Ok(unsafe { File::from_raw_fd(number as i32) })
 }
 
@@ -66,7 +66,7 @@ pub fn talk(count: usize) -> Check {
     let mut client = socket()?;
     with_address("connect", SYS_CONNECT, &client, MYSELF)?;
     let number = call("accept", SYS_ACCEPT, [server.as_raw_fd() as usize, 0, 0])?;
-    // SAFETY: The kernel just made this file for us, and nobody else knows its number.
+    // SAFETY: The kernel just made this file for us, and no other code knows its number.
     let mut peer = unsafe { File::from_raw_fd(number as i32) };
     for round in 0..count {
         let message = vec![round as u8; round % 100 + 1];

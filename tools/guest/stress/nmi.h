@@ -41,7 +41,7 @@ static void send_nmi_to(unsigned int cpu)
 		       ((u64)id << 32) | APIC_DM_NMI | APIC_INT_ASSERT);
 		return;
 	}
-	/* Two registers: nobody may use them in between. */
+	/* Two registers: no other code may use them in between. */
 	local_irq_save(flags);
 	writel(SET_XAPIC_DEST_FIELD(id), apic + APIC_ICR2);
 	writel(APIC_DM_NMI | APIC_INT_ASSERT, apic + APIC_ICR);

@@ -3,8 +3,8 @@
  * Is rtrace's clock `local` the kernel's sched_clock()?
  *
  * Loading writes numbered payloads on every CPU, each between two calls of
- * sched_clock() on it. A payload says what the call in front of it gave, and what
- * the one behind the payload before it did; rtguest compares that with the stamps.
+ * sched_clock() on it. A payload says what the call before it gave, and what
+ * the one after the previous payload did; rtguest compares that with the stamps.
  */
 #include <linux/module.h>
 #include <linux/preempt.h>

@@ -4,7 +4,7 @@
  *
  * Each CPU has a thread that writes numbered payloads into up to three instances
  * and through a tracepoint. While the tracepoint's record is being filled, more
- * events are written, an interrupt is raised at once, in it an NMI, and behind it a
+ * events are written, an interrupt is raised at once, in it an NMI, and after it a
  * softirq, each of which does the same; a timer and the NMIs of other CPUs come at
  * any instant.
  */

@@ -11,7 +11,7 @@
 enum context { TASK, SOFTIRQ, HARDIRQ, NMI, CONTEXTS };
 
 #define MAX_CPUS 8
-/* Instances; the stream behind them is the tracepoint's. */
+/* Instances; the stream after them is the tracepoint's. */
 #define RINGS 3
 #define STREAMS (RINGS + 1)
 /* Why a write was refused; see rtrace_test_write(). */
@@ -61,7 +61,7 @@ int soak_thread(void *data);
 /* One event for instance 0, from this CPU. Preemption is off. */
 void soak_once(enum context context);
 
-/* The last event of this CPU for each instance: it tells of losses in front of it. */
+/* The last event of this CPU for each instance: it tells of losses before it. */
 void soak_last(void *unused);
 
 int soak_prepare(void);

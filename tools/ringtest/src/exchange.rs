@@ -185,7 +185,7 @@ impl World {
         let at = schedule();
         for bank in Bank::BOTH {
             let ring = self.rings.of(bank);
-            // SAFETY: nobody uses the ring.
+            // SAFETY: the schedule is at rest: no writer is active, and no reader uses the ring.
             let whole = unsafe { ring.check(self.states.borrow().of(bank), Clock::Steady) };
             assert_eq!(whole, Ok(()), "{bank:?} in {at}");
         }

@@ -2,7 +2,7 @@
 //! What the published algorithms for the time of nested events promised, and where they failed.
 //!
 //! An event carries the time that its writer read from the clock; or, where that could not be had, the
-//! time of the event in front of it, never a later one. Time does not go back. The shipped ring keeps
+//! time of the event before it, never a later one. Time does not go back. The shipped ring keeps
 //! more than that (`nest`). This weaker promise is explored on its own, one class of schedules per
 //! test, because the mutants `ftrace-*` bring ftrace's algorithms into the ring, and their errors are to
 //! be told from the zero deltas that they meant.

@@ -87,7 +87,8 @@ impl Latch {
     }
 
     fn refresh(&self) {
-        // SAFETY: As above; whoever calls is the only `Cpu`, or interrupts it.
+        // SAFETY: The address and the layout are those of `now`; the caller is the only `Cpu`, or
+        // interrupts it.
         unsafe { latch::refresh(self.place()) };
     }
 
@@ -161,7 +162,7 @@ impl Cpu {
     }
 
     fn forget(&self) {
-        // SAFETY: Nobody else uses it, as this exists.
+        // SAFETY: This value has exclusive use of it.
         unsafe {
             (&raw mut rt_scale).write_volatile(rt_scale {
                 factor: u64::MAX / 3,
@@ -196,7 +197,7 @@ fn values_are_those_of_the_formula() {
             for offset in [0, 1, 1 << 40, 1 << 63, u64::MAX, u64::MAX << 50] {
                 let set = Set { mul, shift, offset };
                 latch.fill(&set);
-                // The second copy is nobody's business.
+                // The second copy is not read.
                 latch.copies[1].mul.store(!mul, SeqCst);
                 cpu.forget();
                 // The highest number is that of no factor.
@@ -232,7 +233,7 @@ fn an_offset_of_the_same_number_is_seen() {
     }
 }
 
-/// A factor that is too long leaves the one in front of it, with its number.
+/// A factor that is too long leaves the previous one, with its number.
 #[test]
 fn a_cycle_of_two_nanoseconds_is_refused() {
     let _cpu = Cpu::get();

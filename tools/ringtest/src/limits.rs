@@ -222,7 +222,7 @@ fn numbers_of_sub_buffers_end_and_begin_anew() {
         let left = SLOTS as u64 - 1;
         let first = ring.last_seq() - left;
         assert_eq!(first % SLOTS as u64, 0);
-        // SAFETY: nobody uses the ring.
+        // SAFETY: no writer is active and this is the only reader.
         unsafe { ring.reset_to(&mut state, first) };
         // SAFETY: one thread, one writer at a time.
         let writer = unsafe { ring.writer() };
@@ -238,7 +238,7 @@ fn numbers_of_sub_buffers_end_and_begin_anew() {
         assert_eq!(writer.reserve(whole, || 99).err(), Some(ReserveError::Full));
         let end = stats(&ring, &mut state);
         assert_eq!((end.written, end.read, end.broken), (left + 1, left + 1, 0));
-        // SAFETY: nobody uses the ring.
+        // SAFETY: no writer is active and this is the only reader.
         unsafe { ring.reset(&mut state) };
         for time in 0..2 * SLOTS as u64 {
             writer.reserve(whole, || time).unwrap().commit();

@@ -2,7 +2,7 @@
 //! A second decoder of sub-buffers, as a stranger would write it from the description of the format.
 //!
 //! It shares no line with `ring::wire` and `ring::cursor`, and it is stricter: whatever a correct
-//! writer does not leave behind is a panic. The tests decode with both and compare.
+//! writer does not leave is a panic. The tests decode with both and compare.
 
 /// Bits of a time record.
 const STAMP: u64 = (1 << 59) - 1;

@@ -2,10 +2,10 @@
 //! Readers who wait for a share of a ring ask, look and fall asleep at every instant of nested writers,
 //! by exhaustion.
 //!
-//! A sleeper does what `buffers::watermark` does: it asks, looks, and sleeps if the share is not full.
-//! Between these an event may be told of; then it does not sleep, but begins again. One whose question
-//! finds a mark that was passed has all others begin again. When no writer is left, nobody sleeps whose
-//! share is full.
+//! A sleeper does what `buffers::watermark` does: it asks, looks, and sleeps if the share is not
+//! full. Between these an event may be told of; then it does not sleep, but begins again. One whose
+//! question finds a mark that was passed has all others begin again. When no writer is left, no
+//! reader sleeps whose share is full.
 
 use std::cell::{Cell, RefCell};
 

@@ -3,7 +3,7 @@
 //!
 //! A thread is a closure that depends on nothing but the words. It makes one step at a time by being
 //! run again from its start: what its earlier operations returned is remembered and told again, the
-//! next one is carried out, and the one behind that ends the run.
+//! next one is carried out, and the one after that ends the run.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
@@ -66,7 +66,7 @@ impl Racy {
         self.0.get()
     }
 
-    /// Does what somebody does who holds a lock: `f` is one step. It may only peek and poke.
+    /// Runs `f` as one step, like the holder of a lock. It may only peek and poke.
     pub fn locked(f: impl FnOnce() -> bool) -> bool {
         step(|| u64::from(f())) != 0
     }

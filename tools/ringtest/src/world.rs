@@ -43,9 +43,9 @@ pub struct World {
     /// Writers and readers that may still come in this command.
     company: Cell<u32>,
     in_reader: Cell<bool>,
-    /// What was lent since somebody consumed.
+    /// What was lent since a reader last consumed.
     lent: RefCell<Option<Look>>,
-    /// Sub-buffers that were lost when somebody looked last.
+    /// Sub-buffers that were lost at the last look.
     skipped: Cell<u64>,
     /// Writers that began.
     writers: Cell<u64>,
@@ -63,7 +63,7 @@ pub struct World {
     told: Cell<Publication>,
 }
 
-/// A sub-buffer that somebody looks at in its place.
+/// A sub-buffer that a program looks at in its place.
 struct Look {
     base: NonNull<u8>,
     /// Bytes that may be looked at.
@@ -93,7 +93,7 @@ thread_local! {
     static WORLD: Cell<*const World> = const { Cell::new(std::ptr::null()) };
 }
 
-/// At every instant: somebody else, now and then.
+/// Decides at every instant whether another writer or reader comes.
 fn instant() {
     // SAFETY: set by `alone`, which borrows the world and takes the hook away.
     let w = unsafe { &*WORLD.with(Cell::get) };
@@ -143,7 +143,7 @@ impl World {
     }
 
     /// Runs `f` as part of this world, with random choices made from `seed` and company at one of
-    /// `odds` instants (0: none). Says whether nobody came.
+    /// `odds` instants (0: none). Returns whether none came.
     pub fn alone(&self, seed: u64, odds: u64, f: impl FnOnce(&Self)) -> bool {
         let company = if odds == 0 || self.steps == BACK {
             0
@@ -189,7 +189,7 @@ impl World {
         let clock = || {
             turns.set(turns.get() + 1);
             let step = self.steps[self.below(self.steps.len() as u64) as usize];
-            // Nobody can tell more than half of all times from a step back.
+            // More than half of all times ahead cannot be told from a step back.
             let now = self.clock.get();
             let far = now.wrapping_sub(self.newest.get()) >= 1 << 60 || now >= 15 << 60;
             if self.steps != WIDE || !far {
@@ -259,15 +259,15 @@ impl World {
         self.told.get()
     }
 
-    /// What was lent is as it was, but for what is new behind it. From now on it may change.
+    /// What was lent is unchanged, except for new events after it. From now on it may change.
     fn give_back(&self) {
         if let Some(look) = self.lent.take() {
             assert!(look.read().starts_with(&look.data), "what was lent changed");
         }
     }
 
-    /// Consumes the next sub-buffer and looks at it in its place, as somebody does who has it mapped.
-    /// Says whether there was something.
+    /// Consumes the next sub-buffer and looks at it in its place, as a program does that has mapped
+    /// it. Says whether there was something.
     pub fn lend(&self) -> bool {
         let was = self.lent.borrow().as_ref().map(|look| look.base);
         let had = self
@@ -343,7 +343,7 @@ impl World {
         let all = plain::decode(&data, 0, stamp);
         let before = all.len() - events as usize;
         assert!(!same || all.iter().filter(|e| e.next <= had).count() <= before);
-        // What was lost and nobody was told of is told with the first of them.
+        // Losses that were not reported yet are reported with the first of them.
         let lost = serial - events - known;
         assert!(lost == 0 || before == 0, "a loss inside of a sub-buffer");
         assert!(lent.lost >= lost, "{lost} lost, told of {}", lent.lost);
@@ -407,7 +407,8 @@ impl World {
         ends
     }
 
-    /// Consumes the next events one by one, at most so many, and what is behind the last.
+    /// Consumes the next events one by one, at most `most` of them, and discarded ones after the
+    /// last.
     pub fn read(&self, most: u64) {
         self.give_back();
         self.with_reader(|reader| {
@@ -568,7 +569,7 @@ impl World {
             let expected = next.unwrap_or(serial);
             let end = serial + events;
             gaps += serial.saturating_sub(expected);
-            // Nothing was added to the one that we have seen: go on behind it.
+            // Nothing was added to the one that was seen: go on after it.
             after = Some(if end <= expected && next.is_some() {
                 seq
             } else {
@@ -614,7 +615,7 @@ impl World {
         for page in &mut parts.subbufs[without] {
             *page = SubBuf::new(Block::none());
         }
-        // SAFETY: nobody uses the ring.
+        // SAFETY: no writer is active and this is the only reader.
         let old = unsafe { self.ring.resize(&mut self.reader.borrow_mut(), parts) };
         assert!(old.is_ok());
         self.front.set(None);
@@ -639,7 +640,7 @@ impl World {
         self.skipped.set(0);
         self.rest();
         let before = self.stats();
-        // SAFETY: nobody uses the ring.
+        // SAFETY: no writer is active and this is the only reader.
         let parts = unsafe {
             self.ring
                 .resize(&mut self.reader.borrow_mut(), parts(slots, new))
@@ -683,7 +684,7 @@ impl World {
             parts(3, size * 256),
         ] {
             let (slots, subbufs) = (bad.slots.len(), bad.subbufs.len());
-            // SAFETY: nobody uses the ring.
+            // SAFETY: no writer is active and this is the only reader.
             let Err(back) = (unsafe { self.ring.resize(&mut self.reader.borrow_mut(), bad) })
             else {
                 panic!("{slots} slots and {subbufs} sub-buffers are taken");
@@ -698,7 +699,7 @@ impl World {
         self.give_back();
         self.skipped.set(0);
         let mine = self.with_reader(|r| r.lent().index);
-        // SAFETY: nobody uses the ring.
+        // SAFETY: no writer is active and this is the only reader.
         unsafe { self.ring.reset(&mut self.reader.borrow_mut()) };
         self.oracle.borrow_mut().reset();
         self.thrown.set(0);
@@ -771,7 +772,7 @@ impl World {
         } else {
             Clock::Any
         };
-        // SAFETY: nobody uses the ring.
+        // SAFETY: no writer is active and this is the only reader.
         unsafe { self.ring.check(&self.reader.borrow(), clock) }
     }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 //! schemata TREE PATCHED ROOT...: weave the mutants in the folder PATCHED into the sources in TREE.
 //!
-//! PATCHED has a folder for each mutant, with the files that it changes as it has them, at their paths in
-//! TREE. ROOT is the file of a crate's root in TREE. Prints a line for each mutant: its number and its name,
-//! with `constant` behind it where the compiler may evaluate what it changes; or 0, its name and why it must
-//! be built alone. `RTRACE_MUTANT=NUMBER` switches one on.
+//! PATCHED has a folder for each mutant, with the files that it changes as it has them, at their
+//! paths in TREE. ROOT is the file of a crate's root in TREE. Prints a line for each mutant: its
+//! number and its name, followed by `constant` where the compiler may evaluate what it changes; or
+//! 0, its name and why it must be built alone. `RTRACE_MUTANT=NUMBER` switches one on.
 
 use std::collections::btree_map::{BTreeMap, Entry};
 use std::error::Error;

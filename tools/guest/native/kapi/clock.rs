@@ -179,7 +179,7 @@ mod made_of {
     #[repr(align(64))]
     struct Still(UnsafeCell<Latch>);
 
-    // SAFETY: Written by `begin` alone, while nobody reads.
+    // SAFETY: Only `begin` writes it, before any reading.
     unsafe impl Sync for Still {}
 
     static LATCH: Still = Still(UnsafeCell::new(Latch {
@@ -226,7 +226,7 @@ mod made_of {
 
     /// # Safety
     ///
-    /// Nobody reads a clock yet.
+    /// Called before any clock is read.
     pub(super) unsafe fn begin(mul: u32, shift: u32) {
         let at = LATCH.0.get();
         // SAFETY: By the contract.

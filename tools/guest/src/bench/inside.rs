@@ -240,7 +240,7 @@ fn ring_rows(kernel: &Kernel, own: &Instance, table: &mut Table) -> Check {
     Ok(())
 }
 
-/// The cost of the event in each context, with `set` done before and `unset` behind.
+/// The cost of the event in each context, with `set` done before and `unset` after.
 fn event_costs(
     kernel: &Kernel,
     tree: &Tree,

@@ -99,7 +99,7 @@ impl Kernel {
         })
     }
 
-    /// Several runs, with `prepare` in front of each.
+    /// Several runs, each after `prepare`.
     pub fn cost(&self, asked: Asked, mut prepare: impl FnMut() -> Check) -> Check<Cost> {
         let least = asked.context == "task";
         let mut costs = Vec::new();

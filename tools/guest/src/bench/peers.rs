@@ -29,7 +29,7 @@ fn call(number: usize, args: [usize; 6]) -> Op<File> {
     if result < 0 {
         return Err(Errno(-result as i32));
     }
-    // SAFETY: Both calls return a new descriptor, which nobody else knows.
+    // SAFETY: Both calls return a new descriptor, which has no other owner.
     Ok(unsafe { File::from_raw_fd(result as i32) })
 }
 
@@ -150,7 +150,7 @@ impl Perf {
             } else {
                 Self::WATERMARK
             },
-            // Nobody is to be woken.
+            // No reader shall be woken.
             wakeup: 1 << 30,
             ..PerfAttr::default()
         };
@@ -290,7 +290,7 @@ impl Bpf {
 
         let position = match program {
             Program::Empty => None,
-            // Behind the page of the consumer's position.
+            // After the page of the consumer's position.
             Program::Record { .. } => {
                 Some(Area::shared(&ring, PAGE, PAGE).map_err(failed("its memory"))?)
             }

@@ -70,7 +70,7 @@ impl Row {
     }
 }
 
-/// A number with so many digits behind the point, or nothing.
+/// Returns a number with `digits` digits after the point, or nothing.
 fn shown(number: Option<f64>, digits: usize) -> String {
     number.map_or_else(|| "-".into(), |n| format!("{n:.digits$}"))
 }

@@ -4,13 +4,13 @@
 
 use crate::check::Check;
 
-/// Instances that are written to directly; the stream behind them is the tracepoint's.
+/// Instances that are written to directly; the stream after them is the tracepoint's.
 pub const RINGS: usize = 3;
 pub const STREAMS: usize = RINGS + 1;
 pub const CONTEXTS: [&str; 4] = ["task", "softirq", "hardirq", "nmi"];
 
 const MAGIC: u32 = 0xa5;
-/// Bytes of a record in front of the payload, and of the payload in front of its filling.
+/// Bytes of a record before the payload, and of the payload before its filling.
 const COMMON: usize = 8;
 const HEAD: usize = 12;
 

@@ -77,7 +77,7 @@ impl Stage {
         let names = NamesOff::new(Tree::at(&context.root))?;
         let instances = NAMES.iter().map(|name| Instance::new(&context.root, name));
         let instances = instances.collect::<Check<Vec<_>>>()?;
-        // Whoever polls wants each event.
+        // A reader that polls wants each event.
         instances
             .iter()
             .try_for_each(|own| own.set("buffer_percent", "0"))?;
@@ -175,7 +175,7 @@ impl Stage {
                 crew.consumer(ring, move |stop| {
                     readers::raw(tree, cpu, wait, Got::consumer(seen, logs), stop)
                 });
-                // Two consumers of one ring, if nobody wants to know who was first.
+                // Two consumers of one ring, if it does not matter which was first.
                 if ring == 2 && !plan.clears {
                     let wait = *random.pick(&sleepers);
                     let name = format!("per_cpu/cpu{cpu}/trace_pipe");

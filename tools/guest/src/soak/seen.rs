@@ -80,7 +80,7 @@ impl Seen {
 /// What one reader got of one CPU.
 #[derive(Clone, Default)]
 struct OfCpu {
-    /// Behind the last number of each stream and context.
+    /// The number after the last one, of each stream and context.
     next: [[u32; CONTEXTS.len()]; STREAMS],
     read: u64,
     lost: u64,

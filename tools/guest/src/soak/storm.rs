@@ -12,8 +12,8 @@ use std::time::Duration;
 /// The event of rtsoak; it is on in instance 0.
 pub const EVENT: &str = "events/rtsoak/rtsoak_event/enable";
 
-/// Events that nobody meets here. To switch one makes the kernel patch the instructions that record it,
-/// and an emulated CPU that runs there at that moment may keep a stale translation of them
+/// Events that do not occur here. To switch one makes the kernel patch the instructions that record
+/// it, and an emulated CPU that runs there at that moment may keep a stale translation of them
 /// (Documentation/building.md).
 const QUIET: &str = "events/oom/enable";
 

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-/// Nobody is that slow: the reader sleeps on although there is an event.
+/// No reader is that slow: it goes on sleeping although there is an event.
 const FOREVER: Duration = Duration::from_secs(100);
 
 /// Rounds that there are in any case, and how often it is made sure that the reader sleeps.

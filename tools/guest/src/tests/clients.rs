@@ -408,7 +408,7 @@ fn received(place: &Folder) -> Check<String> {
 fn comparable(line: &Line) -> Line {
     let mut line = line.clone();
     // libtraceevent knows neither softirqs that are off nor lazy rescheduling, whose bit says to
-    // it that nobody knows about interrupts.
+    // it that the state of interrupts is unknown.
     let known = |(column, letter)| match (column, letter) {
         (0, 'D') => 'd',
         (0, 'X' | 'b') | (1, 'l' | 'L' | 'p') => '.',
@@ -439,7 +439,7 @@ fn comparable(line: &Line) -> Line {
         } else if word == "0x0" {
             result.push('0');
         } else if behind_offset && word.starts_with("0x") {
-            // The length of the function behind `function+0x10/`.
+            // The length of the function after `function+0x10/`.
             result.truncate(result.len() - 1);
         } else {
             result.push_str(word);

@@ -118,7 +118,7 @@ pub struct Payload {
 }
 
 pub fn check_record(record: &Record) -> Check<Payload> {
-    // rtrace stores the payload right behind the common fields; the kernel's event has a
+    // rtrace stores the payload right after the common fields; the kernel's event has a
     // word there that tells where it is.
     let start = [8, 12]
         .into_iter()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What outlives what: pages in pipes, walks through a tree that changes, errors that leave nothing
-//! behind.
+//! Lifetimes: pages in pipes, walks through a tree that changes, errors that leave nothing
+//! allocated.
 
 use super::{test, Test};
 use crate::callers;
@@ -81,7 +81,7 @@ fn spliced_pages(context: &Context) -> Check {
             let moved = callers::splice(&file, &into, len, false);
             drop(file);
             own.remove()?;
-            // Whoever gets the freed memory writes over it.
+            // The next user of the freed memory overwrites it.
             let other = Instance::new(&context.root, "rtg-ends")?;
             for _ in 0..8 {
                 other.set("trace_marker", &"#".repeat(4000))?;

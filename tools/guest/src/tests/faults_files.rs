@@ -97,7 +97,7 @@ const FIRST: &[(&str, &str)] = &[
     ("error_log", ""),
 ];
 
-/// A write, what is written in front of it, and what takes it back.
+/// A write, what is written before it, and what takes it back.
 struct Row {
     first: &'static [(&'static str, &'static str)],
     write: (&'static str, &'static str),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Filters of strings, wherever a record has them: in itself, where a word in it says, counted from its
-//! beginning or from that word, and behind a pointer. The same records as tracefs keeps, and those that
-//! the pattern means.
+//! Filters of strings, wherever a record has them: in itself, where a word in it says, counted from
+//! its beginning or from that word, and through a pointer. The same records as tracefs keeps, and
+//! those that the pattern means.
 
 use super::{exact, pair, Test};
 use crate::check::{Check, Report};

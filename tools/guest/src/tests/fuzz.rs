@@ -86,8 +86,8 @@ const WORDS: &[&str] = &[
 /// Pieces for sizes: most results are refused, so that memory is not what is tested.
 const SIZES: &[&str] = &["8", "0", "-", "+", "k", "\n", "x", "99999999999999999999"];
 
-/// Files that take few writes in a hundred unless somebody asks for more: each that succeeds waits for
-/// memory or for a grace period, or changes the code at every tracepoint.
+/// Files that take few writes in a hundred unless the environment asks for more: each that succeeds
+/// waits for memory or for a grace period, or changes the code at every tracepoint.
 const SLOW: &[(&str, usize)] = &[
     ("buffer_size_kb", 2),
     ("buffer_subbuf_size_kb", 2),
@@ -167,7 +167,7 @@ fn shown_by(tree: &Tree, file: &str) -> Vec<String> {
         .collect()
 }
 
-/// How many of `writes` a file gets that nobody asked for.
+/// Returns how many of `writes` a file gets that was not asked for.
 fn share(file: &str, writes: usize) -> usize {
     let percent = SLOW.iter().find(|(name, _)| is_named(file, name));
     percent.map_or(writes, |(_, percent)| (writes * percent / 100).max(20))

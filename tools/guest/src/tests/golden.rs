@@ -92,10 +92,10 @@ fn trace_headers(context: &Context) -> Check {
     report.finish()
 }
 
-/// A trace line with the stamp replaced, since no two markers are made at one time; and with nobody who
-/// wants to be scheduled, for a tick may come at one of them.
+/// A trace line with the stamp replaced, since no two markers are made at one time; and without a task
+/// that wants to be scheduled, because a tick may come at one of them.
 pub fn without_stamp(line: &str) -> String {
-    // The stamp is what stands before the first `: ` behind the CPU number.
+    // The stamp is what precedes the first `: ` after the CPU number.
     let Some((head, rest)) = line.split_once("] ") else {
         return line.to_string();
     };

@@ -156,7 +156,7 @@ fn available_events(context: &Context) -> Check {
     let theirs = reference.get("available_events")?;
     let mut order = theirs.lines();
     let text = own.get("available_events")?;
-    // Raw events, which tracefs does not have, come behind all others of the kernel.
+    // Raw events, which tracefs does not have, come after all others of the kernel.
     for line in text.lines().filter(|line| !line.starts_with("raw:")) {
         report.expect(order.any(|l| l == line), || {
             format!("{line:?} is out of place")

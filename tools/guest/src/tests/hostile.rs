@@ -218,7 +218,7 @@ fn read_only_files(context: &Context) -> Check {
     Ok(())
 }
 
-/// What stands behind `tracing_mark_write: ` in a trace, marker by marker.
+/// Returns what follows `tracing_mark_write: ` in a trace, marker by marker.
 fn marked(tree: &Tree) -> Check<Vec<Vec<u8>>> {
     const NAME: &[u8] = b"tracing_mark_write: ";
     let text = tree

@@ -72,7 +72,7 @@ fn record(tree: &Tree, systems: &[&str]) -> Check {
     tree.set("events/enable", "0")
 }
 
-/// What a line says in front of the event's own text.
+/// What a line says before the event's own text.
 fn head(line: &str) -> Option<(String, i128, i128, String, i128, String)> {
     let (task, rest) = line.split_once(" [")?;
     let (comm, pid) = task.trim().rsplit_once('-')?;

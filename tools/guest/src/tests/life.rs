@@ -261,7 +261,7 @@ fn reload_rounds(context: &Context) -> Check {
         let seen = sys::wait_until(Duration::from_secs(10), || written() > 20);
         ensure!(seen, "round {number}: no events came");
         module::umount(context)?;
-        // Somebody may still be looking at /proc/modules, which holds it for a moment.
+        // A reader of /proc/modules may still hold it for a moment.
         module::unload_when_free(module::NAME).map_err(|e| format!("round {number}: {e}"))?;
         if number % every != 0 {
             load = None;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The folders of events: listed whole though nothing is there until somebody looks it up, and then
+//! The folders of events: listed whole although an entry exists only once it is looked up, and then
 //! the same for everybody.
 
 use super::{test, Test};
@@ -61,7 +61,7 @@ fn list(tree: &Tree, folder: &str, room: usize) -> Check<Vec<Dirent>> {
     }
 }
 
-/// The entry of each name says what the name then is, before and after somebody looked it up, in
+/// The entry of each name says what the name then is, before and after it was looked up, in
 /// pieces as in one; and no two are one inode.
 fn entries(context: &Context) -> Check {
     let own = rtracefs(context)?;
@@ -106,7 +106,7 @@ fn entries(context: &Context) -> Check {
     report.finish()
 }
 
-/// What comes behind an entry is found again by its position, whatever was read in between; a position
+/// What follows an entry is found again by its position, whatever was read in between; a position
 /// where nothing can be is the end.
 fn positions(context: &Context) -> Check {
     let own = rtracefs(context)?;
@@ -147,9 +147,9 @@ fn inodes() -> Check<i64> {
     count.ok_or_else(|| format!("inode-nr: {text:?}"))
 }
 
-/// An instance has inodes for the events that somebody looked at.
+/// An instance has inodes for the events that were looked up.
 fn on_demand(context: &Context) -> Check {
-    // What nobody uses goes now, not in between.
+    // Unused entries go now, not in between.
     std::fs::write("/proc/sys/vm/drop_caches", "2").map_err(|e| e.to_string())?;
     let before = inodes()?;
     let own = rtracefs(context)?;
@@ -175,7 +175,7 @@ fn on_demand(context: &Context) -> Check {
     );
     own.remove()?;
     let mut left = 0;
-    // Inodes go behind a grace period, and those of a process that has just ended late.
+    // Inodes go after a grace period, and those of a process that has just ended late.
     let gone = sys::wait_until(std::time::Duration::from_secs(5), || {
         left = inodes().unwrap_or(i64::MAX) - before;
         left < 10
@@ -184,7 +184,7 @@ fn on_demand(context: &Context) -> Check {
     Ok(())
 }
 
-/// Owner and mode that somebody gave to a file stay, also when memory is short.
+/// Owner and mode that a user gave to a file stay, also when memory is short.
 fn changes_stay(context: &Context) -> Check {
     let own = rtracefs(context)?;
     let paths = [
@@ -261,7 +261,7 @@ fn together(context: &Context) -> Check {
                 .map_err(|e| e.to_string())?
                 .nlink();
             let wanted = match folder {
-                // Nobody looked up the others.
+                // The others were not looked up.
                 "events" => 2 + 1,
                 _ => 2 + tree.list(folder)?.len() as u64 - 2,
             };
@@ -367,7 +367,7 @@ fn perf_knows(id: u64) -> Check<bool> {
     match sys::call(PERF_EVENT_OPEN, args) {
         descriptor @ 0.. => {
             use std::os::fd::FromRawFd;
-            // SAFETY: It is new, and nobody else has it.
+            // SAFETY: It is new, and no other value owns it.
             drop(unsafe { File::from_raw_fd(descriptor as i32) });
             Ok(true)
         }

@@ -384,7 +384,7 @@ fn refuses(context: &Context) -> Check {
         if !reference.exists("snapshot") {
             return Ok(results);
         }
-        // A snapshot that is there, but not being taken, is in nobody's way.
+        // A snapshot that exists but is not being taken is in no reader's way.
         tree.set("snapshot", "1")?;
         let area = head(&file);
         results.push((
@@ -470,7 +470,7 @@ fn other_readers(context: &Context) -> Check {
         reader.alone = false;
         let mut seen = Vec::new();
         for round in 0..40 {
-            // Each has a sub-buffer to itself, so that nobody gets a part of one.
+            // Each has a sub-buffer to itself, so that no reader gets a part of one.
             (0..6).try_for_each(|i| mark(tree, round * 6 + i, LONG))?;
             match round % 4 {
                 0 => {
@@ -511,7 +511,7 @@ fn other_readers(context: &Context) -> Check {
     Ok(())
 }
 
-/// What was given stays as it is until the program asks for more, whoever looks at the buffer and
+/// What was given stays as it is until the program asks for more, whichever readers look at the buffer and
 /// however often writers go round.
 fn stays_while_read(context: &Context) -> Check {
     sys::pin_to(0);

@@ -124,7 +124,7 @@ fn contexts(context: &Context, kb: usize) -> Check {
         context,
         &format!("ms=1500 pause_us=100 instance={instance}"),
     );
-    // If events are to be lost, nobody reads until some were, and then nobody is fast.
+    // If events shall be lost, the readers wait until some were, and are slow from then on.
     let lossy = kb < 100;
     let lost = |cpu: usize| own.number(&format!("per_cpu/cpu{cpu}/stats"), "overrun");
     let each_lost = || (0..sys::online_cpus()).all(|cpu| lost(cpu).is_ok_and(|lost| lost > 0));

@@ -210,8 +210,8 @@ fn there_before(context: &Context) -> Check {
     loaded.remove()
 }
 
-/// The text of each line behind the stamp, sorted: the two probes of an event may run on two sides of
-/// another's.
+/// The text of each line after the stamp, sorted: the two probes of an event may run on two sides
+/// of another's.
 fn lines_of(tree: &Tree) -> Check<Vec<String>> {
     let text = tree.get("trace")?;
     let lines = text.lines().filter(|line| !line.starts_with('#'));
@@ -394,7 +394,7 @@ fn in_use(context: &Context) -> Check {
     Ok(())
 }
 
-/// Modules come and go while somebody switches all events and reads all formats.
+/// Modules come and go while all events are switched and all formats read.
 fn again_and_again(context: &Context) -> Check {
     let modules = Modules::new()?;
     let own = Instance::new(&context.root, "rtg-own")?;

@@ -18,7 +18,7 @@ pub const TESTS: &[Test] = &[
     test("options.formats", 30, formats),
 ];
 
-/// Every option that has to be there, in its order; `-` stands in front of those of the top.
+/// Every option that has to be there, in its order; `-` precedes those of the top instance only.
 const OFFERED: &[&str] = &[
     "print-parent",
     "sym-offset",

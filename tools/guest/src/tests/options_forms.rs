@@ -149,7 +149,7 @@ pub(super) fn stable(line: &str, ids: &HashMap<String, String>) -> String {
         Some((head, id)) => {
             let name = ids.get(id).map_or(id, String::as_str);
             let words: Vec<_> = head.split(' ').collect();
-            // pid, cpu, stamp in front of it.
+            // pid, cpu, stamp before it.
             let shown = match words.len() {
                 0..3 => head.to_string(),
                 _ => format!("{} {}", words[0], words[1]),
@@ -248,7 +248,7 @@ pub(super) fn binary(recorded: &Recorded) -> Check {
     let mut seen = Vec::new();
     for (tree, ids) in recorded.trees() {
         let mut bytes = &tree.read_bytes("trace").map_err(|e| e.to_string())?[..];
-        // Behind the last line of the header.
+        // After the last line of the header.
         while let [b'#', ..] = bytes {
             let end = bytes.iter().position(|byte| *byte == b'\n');
             bytes = &bytes[end.map_or(bytes.len(), |end| end + 1)..];

@@ -20,7 +20,7 @@ pub const TESTS: &[Test] = &[
     test("options.stacks_nest", 120, stacks_nest),
 ];
 
-/// The lines of an event and, behind it, of its stacks.
+/// The lines of an event, followed by those of its stacks.
 pub(super) fn blocks(text: &str) -> Vec<Vec<String>> {
     let mut blocks: Vec<Vec<String>> = Vec::new();
     for line in lines_of(text) {
@@ -38,7 +38,7 @@ pub(super) fn blocks(text: &str) -> Vec<Vec<String>> {
     blocks
 }
 
-/// The names in front of the kernel's own functions in a stack of tracefs: its probe.
+/// The names before the kernel's own functions in a stack of tracefs: its probe.
 pub(super) fn of_the_probe(line: &str) -> bool {
     [
         " => trace_event_",
@@ -50,7 +50,7 @@ pub(super) fn of_the_probe(line: &str) -> bool {
     .any(|name| line.starts_with(name))
 }
 
-/// `stacktrace`: behind each event the stack that tracefs records, without the tracer's own
+/// `stacktrace`: each event is followed by the stack that tracefs records, without the tracer's own
 /// functions.
 fn stacks(context: &Context) -> Check {
     let recorded = record(context, EVENTS, &["stacktrace"], some_processes)?;
@@ -135,7 +135,7 @@ fn user_stacks(context: &Context) -> Check {
     report.finish()
 }
 
-/// Stacks of all events in all contexts: each is a whole record behind an event of its context.
+/// Stacks of all events in all contexts: each is a whole record after an event of its context.
 fn stacks_under_load(context: &Context) -> Check {
     let own = Instance::new(&context.root, "rtg-own")?;
     own.set("buffer_size_kb", "8000")?;
@@ -216,7 +216,7 @@ fn kernel_threads() -> Check<HashSet<i32>> {
     let mut threads = HashSet::from([0]);
     for process in processes.flatten() {
         let stat = std::fs::read_to_string(process.path().join("stat")).unwrap_or_default();
-        // Behind the name: state, parent, group, session, terminal, its group, flags.
+        // After the name: state, parent, group, session, terminal, its group, flags.
         let flags = stat
             .rsplit(") ")
             .next()
@@ -253,7 +253,7 @@ fn stacks_nest(context: &Context) -> Check {
     for system in ["nmi", "irq", "sched", "timer"] {
         own.set(&format!("events/{system}/enable"), "1")?;
     }
-    // Somebody has to preempt the writers for that.
+    // Another task has to preempt the writers for that.
     let load = workload::Load::start();
     let writers = Stress::start(context, "ms=500 pause_us=200 readers=1 instance=rtg-stress");
     sys::wait_until(Duration::from_secs(10), || {

@@ -78,7 +78,7 @@ fn pause(context: &Context) -> Check {
         "nothing was refused: {:?}",
         seen[0]
     );
-    // What was switched while somebody paused is ours to keep: tracefs counts pauses, too.
+    // A switch during a pause holds, as in tracefs, which also counts pauses.
     ensure_eq!(seen[0], seen[1], "markers");
     Ok(())
 }

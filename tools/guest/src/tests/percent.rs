@@ -147,7 +147,7 @@ impl Splicer {
     }
 }
 
-/// Below the mark nobody is woken, not even to look.
+/// Below the mark no reader is woken, not even to look.
 fn silent_below(context: &Context) -> Check {
     sys::pin_to(0);
     sys::interruptible_by_signal();
@@ -216,7 +216,7 @@ fn every_time(context: &Context) -> Check {
     own.remove()
 }
 
-/// Whatever changes the numbers of sub-buffers while somebody waits for one: the mark is reached.
+/// The mark is reached whatever changes the numbers of sub-buffers while a reader waits for one.
 fn switches(context: &Context) -> Check {
     if !context.is_rtracefs() {
         skip!("tracefs keeps a reader asleep over some of these");
@@ -299,7 +299,7 @@ fn flag_changes(context: &Context) -> Check {
         let worker = std::thread::spawn(move || {
             let _ = send.send(sys::thread_id());
             let result = clone.read(&mut [0; 4096]).map_err(Errno::from);
-            // The descriptor is closed by whoever joins.
+            // The thread that joins closes the descriptor.
             (result, clone)
         });
         let thread = receive.recv().map_err(|_| "no thread".to_string())?;

@@ -215,7 +215,7 @@ fn filtered(context: &Context) -> Check {
         let pair = Pair::new(context, SYSTEMS)?;
         let worker = Worker::start()?;
         for tree in [&pair.own as &Tree, &pair.reference] {
-            // First without the list, then behind it.
+            // First without the list, then after it.
             for (event, filter) in FILTERS.iter().take(2) {
                 tree.set(&format!("events/{event}/filter"), filter)?;
             }

@@ -247,7 +247,7 @@ fn ends_after_data(context: &Context) -> Check {
     reader.stop()
 }
 
-/// Who may open what while somebody reads, as the kernel's tracefs decides it.
+/// Checks which pipes can be opened beside a reader, as tracefs decides it.
 fn one_reader(context: &Context) -> Check {
     let own = instance(context)?;
     let reference = Instance::new(&context.reference, "rtg-pipe-ref")?;

@@ -43,7 +43,7 @@ fn pair(context: &Context) -> Check<(Instance, Instance)> {
     Ok((own, reference))
 }
 
-/// The text of a marker's record: behind the common fields and the address.
+/// The text of a marker's record, which follows the common fields and the address.
 fn text(record: &Record) -> String {
     let bytes = record.payload.get(16..).unwrap_or_default();
     let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
@@ -99,7 +99,7 @@ fn one_page(context: &Context) -> Check {
             "length of {text:?}"
         );
         // All but the type, and the address of each tracer's own function. The one may be written
-        // when somebody wants the CPU, and the other not.
+        // while another task wants the CPU, and the other not.
         ensure_eq!(
             event.payload[2] & !NEED_RESCHED,
             reference.payload[2] & !NEED_RESCHED,

@@ -229,7 +229,7 @@ fn formats(context: &Context) -> Check {
     report.finish()
 }
 
-/// Nobody gets raw events who asks for all events; who asks by name does; all can be switched off.
+/// Asking for all events gives no raw events, asking by name does; all can be switched off.
 fn asked_for(context: &Context) -> Check {
     reload_with(context, "")?;
     let own = Instance::new(&context.root, "rtg-own")?;
@@ -520,7 +520,7 @@ fn everything(context: &Context) -> Check {
         "few events: {} after {before}",
         events(&first)?
     );
-    // Whoever prints them reads every kind of record.
+    // Printing them reads every kind of record.
     let mut file = first.open("trace").map_err(|e| format!("trace: {e}"))?;
     let mut text = String::new();
     let (mut round, mut read) = (0, Ok(0));

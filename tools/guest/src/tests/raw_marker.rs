@@ -17,7 +17,7 @@ pub const TESTS: &[Test] = &[
     test("raw_marker.record", 20, record),
 ];
 
-/// A number and `len - 4` bytes behind it.
+/// Returns a number followed by `len - 4` bytes.
 fn marker(len: usize) -> Vec<u8> {
     let number = 0xfedc_ba98_u32.to_ne_bytes();
     let rest = (4..len).map(|at| (at * 7 + 1) as u8);
@@ -61,7 +61,7 @@ fn lines(context: &Context) -> Check {
     report.finish()
 }
 
-/// Who is refused leaves nothing behind.
+/// A refused write records nothing.
 fn limits(context: &Context) -> Check {
     let (own, reference) = pair(context)?;
     let mut report = Report::default();
@@ -124,7 +124,7 @@ fn record(context: &Context) -> Check {
         ensure_eq!(payloads.len(), 1, "records");
         ensure_eq!(payloads[0][8..], bytes[..], "the bytes of the marker");
         let mut record = payloads[0].clone();
-        // One may be written when somebody wants the CPU, and the other not.
+        // One may be written while another task wants the CPU, and the other not.
         record[2] &= !NEED_RESCHED;
         records.push(record);
     }

@@ -15,7 +15,7 @@ pub const TESTS: &[Test] = &[test("same.events", 240, events)];
 /// Kinds of events that the work makes at least, with the same bytes and the same text.
 const KINDS: usize = 60;
 
-/// Systems that are left out: tracefs has no raw events, nobody switches those of `ftrace` on, and
+/// Systems that are left out: tracefs has no raw events, those of `ftrace` are not switched on, and
 /// each system call is one event of `raw_syscalls` here; `syscalls.` compares their own.
 const NOT_HERE: &[&str] = &["raw", "ftrace", "syscalls"];
 

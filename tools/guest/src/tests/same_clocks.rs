@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Every clock: the same work recorded by both tracers has the same lines but for the stamps, each stamp
-//! lies between those that the other tracer took before and behind it, and a line shows the stamp of its
-//! record. `clients.report_clocks` has trace-cmd read them.
+//! Every clock: the same work recorded by both tracers has the same lines but for the stamps, each
+//! stamp lies between those that the other tracer took before and after it, and a line shows the
+//! stamp of its record. `clients.report_clocks` has trace-cmd read them.
 
 use super::options_forms::{lines_of, record_by, some_processes, stable, Recorded, EVENTS};
 use super::{test, Test};

@@ -89,7 +89,7 @@ const ROUNDS: &[Filters] = &[
     ],
 ];
 
-/// All records of some instance by event, when nobody filters.
+/// All records of an instance without filters, by event.
 fn count_of(tree: &Tree, events: &BTreeSet<&str>) -> Check<BTreeMap<String, usize>> {
     let mut ids = BTreeMap::new();
     for event in events {
@@ -177,7 +177,7 @@ fn filters(context: &Context) -> Check {
 /// Records of many lengths that a filter lets through, by a number alone and by a string.
 fn lengths(context: &Context) -> Check {
     const EVENT: &str = "sched/sched_process_exec";
-    // The record is around 30 bytes longer; behind 112 bytes it is of another kind.
+    // The record is around 30 bytes longer; from 112 bytes on it is of another kind.
     const NAMES: std::ops::Range<usize> = 10..170;
     let mut report = Report::default();
     for filter in ["pid > 0", "filename ~ \"*rtg-exec*\""] {

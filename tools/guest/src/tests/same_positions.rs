@@ -126,7 +126,7 @@ fn read_to_end(file: &mut File) -> Check<String> {
     }
 }
 
-/// A reader of `trace` that reads on behind the end gets what was recorded since, and the end again.
+/// A reader of `trace` that reads past the end gets what was recorded since, and the end again.
 fn trace_goes_on(context: &Context) -> Check {
     sys::pin_to(0);
     let (own, reference) = pair(context)?;

@@ -168,8 +168,8 @@ fn remount(context: &Context, options: &str) -> Check {
         .map_err(|e| format!("remount {options}: {e}"))
 }
 
-/// Nobody but root opens anything; a member of the group that a mount names reads what is readable,
-/// writes markers and nothing else, and nobody else gains by that.
+/// Only root opens files; a member of the group that a mount names reads what is readable,
+/// writes markers and nothing else, and no other user gains by that.
 fn other_users(context: &Context) -> Check {
     let own = Instance::new(&context.root, "rtg-own")?;
     let paths = paths(context, &own, LARGE)?;
@@ -298,11 +298,11 @@ fn whole_tree(context: &Context) -> Check {
     report.finish()
 }
 
-/// Root of a user namespace is nobody here: no mount, no file.
+/// Root of a user namespace has no rights here: no mount, no file.
 fn container_root(context: &Context) -> Check {
     let place = Path::new("/tmp/rtg-container");
     let _ = std::fs::create_dir(place);
-    // In a child, which becomes nobody and then root of a namespace of its own. What goes wrong on
+    // In a child, which becomes the user `nobody` and then root of a namespace of its own. What goes wrong on
     // the way to its program is the error of the start.
     let inside = |attempt: fn(&Path, &Path) -> Op| -> Op {
         let (place, root) = (place.to_path_buf(), context.root.clone());

@@ -54,7 +54,7 @@ fn telling(text: &str) -> BTreeMap<String, String> {
     let mut event = String::new();
     let mut found = BTreeMap::new();
     for line in text.lines().filter(|line| !line.starts_with('#')) {
-        // `task-pid [cpu] flags stamp: event: text`, and lines of stacks behind it.
+        // `task-pid [cpu] flags stamp: event: text`, followed by lines of stacks.
         if let Some((_, rest)) = line.split_once(": ") {
             let name = rest.split([':', '(', ' ']).next().unwrap_or_default();
             event = name.to_string();

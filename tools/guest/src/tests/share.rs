@@ -294,7 +294,7 @@ fn under_load(context: &Context) -> Check {
     }
     for ((file, mut text), quiet) in files.iter_mut().zip(texts).zip(quiet) {
         text += &rest(file)?;
-        // What was made while somebody wrote, up to the line that was begun then.
+        // What was made while a task wrote, up to the line that was begun then.
         let before = text[quiet..]
             .find('\n')
             .map_or(text.len(), |at| quiet + at + 1);

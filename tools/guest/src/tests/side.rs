@@ -342,7 +342,7 @@ impl Pair {
                 None => format!("{at}: {} is not in tracefs", self.events[found.event].name),
             }
         })?;
-        // The stretch is unbroken, so what tracefs has besides lies before or behind it;
+        // The stretch is unbroken, so the other lines of tracefs lie before or after it;
         // next to it may stand what was recorded while the tracers were being switched.
         let missing = |known: &[Known]| known.iter().filter(inside).count();
         let sides = |start: usize| {

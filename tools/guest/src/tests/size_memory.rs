@@ -103,7 +103,7 @@ fn oom_kills() -> u64 {
 }
 
 /// Several instances want large buffers at the same time, over and over: some get them, some get
-/// ENOMEM, and nobody is killed for it.
+/// ENOMEM, and no task is killed for it.
 fn memory_pressure(context: &Context) -> Check {
     memory::steady(|| pressure(context))
 }

@@ -288,7 +288,7 @@ fn order(context: &Context) -> Check {
     own.remove()
 }
 
-/// A text that somebody is reading is made of one buffer to its end, whatever happens to it.
+/// A text that is being read is made from one buffer to its end, whatever happens to it.
 fn open_text(context: &Context) -> Check {
     let own = Instance::new(&context.root, "rtg-own")?;
     if !context.is_rtracefs() {

@@ -50,7 +50,7 @@ impl Drain {
         self.drain_some(usize::MAX)
     }
 
-    /// Takes some of it: whoever is slower than the writers would never have all.
+    /// Takes some of it: a reader slower than the writers would never have all of it.
     fn drain_some(&mut self, sub_buffers: usize) -> Check {
         for (cpu, reader) in self.readers.iter_mut().enumerate() {
             reader.drain_some(sub_buffers)?;

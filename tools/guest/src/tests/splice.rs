@@ -204,7 +204,7 @@ fn pages_outlive_all(context: &Context) -> Check {
                     .as_ref()
                     .map_or(Ok(()), |(_, own)| own.set(name, value))?,
             }
-            // Whoever gets the memory writes over it.
+            // The next user of the memory overwrites it.
             let other = Instance::new(&context.root, "rtg-splice-other")?;
             for tree in [Some(&other), keep.as_ref().map(|(_, own)| own)]
                 .into_iter()

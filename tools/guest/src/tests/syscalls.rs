@@ -73,7 +73,7 @@ fn call(number: usize, args: [usize; 6]) -> isize {
     sys::call(number, args)
 }
 
-/// Calls with every kind of argument. All but a few fail, and none leaves anything behind.
+/// Calls with every kind of argument. All but a few fail, and none leaves a trace in the system.
 fn calls() -> Check {
     let mark = || call(GETPGID, [MARK, 0, 0, 0, 0, 0]);
     let text = c"hello\x01w\xf6rld\n".as_ptr() as usize;
@@ -81,7 +81,7 @@ fn calls() -> Check {
     let (path, nowhere) = (long.as_ptr() as usize, 8);
     let at = usize::MAX - 99;
 
-    // The last bytes of a page, behind which there is nothing.
+    // The last bytes of a page; nothing is mapped after it.
     let pages = call(MMAP, [0, 8192, 3, 0x22, usize::MAX, 0]) as usize;
     ensure!(pages as isize > 0, "mmap: {}", pages as isize);
     call(MUNMAP, [pages + 4096, 4096, 0, 0, 0, 0]);

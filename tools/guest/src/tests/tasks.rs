@@ -198,7 +198,7 @@ fn names_stay(context: &Context) -> Check {
     own.set(SWITCHES, "0")
 }
 
-/// Who is in which thread group, once somebody wants to know.
+/// Thread groups of tasks are remembered once the option asks for them.
 fn tgids(context: &Context) -> Check {
     let (own, reference) = pair(context)?;
     let mut report = Report::default();
@@ -228,7 +228,7 @@ fn tgids(context: &Context) -> Check {
         report.expect(!known.contains_key(&0), || {
             "the idle task has a group".into()
         });
-        // What is known stays when nobody wants more of it.
+        // What is known stays when no more is asked for.
         tree.set("options/record-tgid", "0")?;
         let later = table(&top, "saved_tgids")?;
         report.expect(later.get(&thread) == Some(&process), || {

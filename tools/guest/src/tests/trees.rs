@@ -166,8 +166,8 @@ fn names(context: &Context) -> Check {
                 });
             }
         }
-        // Of an option that nobody obeys there is no file, and none that
-        // tracefs has not, but those of ours that do nothing unless somebody sets them.
+        // There is no file for an option that has no effect, and none that
+        // tracefs has not, except rtrace's own, which do nothing unless they are set.
         let [missing, mut extra] = differing(own, reference, "options")?;
         extra.retain(|path| super::like(path) == *path);
         println!("options only in tracefs: {missing:?}");

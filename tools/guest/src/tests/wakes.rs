@@ -209,7 +209,7 @@ fn written_then_removed(context: &Context) -> Check {
 /// and so does everybody else.
 fn traced_wakeups(context: &Context) -> Check {
     let own = instance(context)?;
-    // Small, so that the reader is never far behind.
+    // Small, so that the reader never lags far.
     own.set("buffer_size_kb", "32")?;
     let events = [
         "events/irq_vectors/enable",

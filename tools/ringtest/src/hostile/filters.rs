@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Filters of any text, asked about records of any bytes.
 //!
-//! A filter that is made here knows what it means: its answer about each record is worked out a second
-//! time, from wide numbers and with a matcher of its own. Of a text that nobody made on purpose only
-//! this is known: refused with a place in it, or a program that ends, and that answers the opposite
-//! behind a `!`.
+//! A filter that is made here knows what it means: its answer about each record is worked out a
+//! second time, from wide numbers and with a matcher of its own. Of a text that was not made on
+//! purpose only this is known: refused with a place in it, or a program that ends, and that answers
+//! the opposite after a `!`.
 
 use std::cell::Cell;
 
@@ -49,7 +49,7 @@ const FIELDS: &[(&str, &str, usize, usize, bool)] = &[
     ("ptr", "const char *", 48, 8, false),
     ("mask", "__data_loc cpumask_t", 56, 4, false),
 ];
-/// The fields that each event has, and behind its own ones.
+/// The fields that each event has, followed by its own.
 const COMMON: usize = 8;
 const SIZE: usize = 60;
 const NUMBERS: std::ops::Range<usize> = 0..5;
@@ -266,7 +266,7 @@ fn compared<T: PartialOrd>(operator: &str, a: T, b: T) -> bool {
     }
 }
 
-/// The string that a field holds; `None` behind a pointer that cannot be read.
+/// The string that a field holds; `None` for a pointer that cannot be followed.
 fn string_of(record: &[u8], field: Option<usize>) -> Option<Vec<u8>> {
     let located = |at: usize, base: usize| {
         let word = little(record, at, 4)? as usize;
@@ -437,7 +437,7 @@ impl Ask {
 }
 
 /// A pattern, or a string when it is none. It does not begin with a digit or a `!`, which mean something
-/// in front of a pattern.
+/// before a pattern.
 fn pattern(source: &mut Source, glob: bool) -> Vec<Piece> {
     let piece = |source: &mut Source| match source.below(if glob { 8 } else { 4 }) {
         0..4 => Piece::Byte(*source.pick(b"abkswp/:")),
@@ -522,7 +522,7 @@ pub fn filters_of_broken_records(source: &mut Source) {
     }
 }
 
-/// A text that nobody knows the meaning of.
+/// A text without an intended meaning.
 fn any_text(source: &mut Source) -> Vec<u8> {
     const PIECES: &[&str] = &[
         "(",

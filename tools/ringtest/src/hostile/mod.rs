@@ -25,7 +25,7 @@ mod source;
 
 use source::Source;
 
-/// Inputs of each target when nobody asks for more.
+/// Number of inputs of each target unless the environment asks for more.
 const INPUTS: u64 = 100_000;
 
 const SEED: u64 = 0x7274_7261_6365;

@@ -29,7 +29,7 @@ use crate::text::{
     writer::ByteWrite, //
 };
 
-/// Nobody has a name.
+/// Finds no names.
 struct Nameless;
 
 impl stack::Names for Nameless {

@@ -31,7 +31,7 @@ fn delta(source: &mut Source) -> u64 {
     source.number() & wire::STAMP_MAX >> 1
 }
 
-/// Data as a writer leaves it behind, and the events in it.
+/// Returns data as a writer leaves it, and the events in it.
 fn written(source: &mut Source, mut time: u64) -> (Vec<u8>, Vec<Event>) {
     let (mut data, mut events) = (vec![], vec![]);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! What users read: texts made of names, records and numbers that nobody vouches for.
+//! What users read: texts made of arbitrary names, records and numbers.
 
 use std::fmt::{
     self,

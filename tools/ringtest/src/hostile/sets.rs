@@ -54,7 +54,7 @@ fn expected(text: &[u8]) -> (Vec<u32>, Option<Wrong>) {
             Some(pid) if pid >= pids::END => return (found, Some(Wrong::TooLarge)),
             Some(pid) => found.push(pid),
         }
-        // What ended the word is behind us.
+        // The byte that ended the word has been passed.
         rest = rest.get(len + 1..).unwrap_or_default();
     }
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 //! A change at every instant of a reading, and of making the factor anew.
 //!
-//! The processor stops behind each instruction of the reader. At one of them whoever changes the parameters
-//! goes on by some stores, and an interrupt there reads the clock, too, and makes the factor anew. At all
-//! of them an NMI looks at the clock. All instants and all numbers of stores are tried.
+//! The processor stops after each instruction of the reader. At one of them the writer of the
+//! parameters goes on by some stores, and an interrupt there reads the clock, too, and makes the
+//! factor anew. At all of them an NMI looks at the clock. All instants and all numbers of stores
+//! are tried.
 
 use super::{
     cycles,
@@ -69,7 +70,7 @@ fn on_step() {
 /// How a reading begins.
 #[derive(Clone, Copy, Debug)]
 struct Begin {
-    /// The number in front of the first change.
+    /// The number before the first change.
     number: u32,
     /// The CPU has a factor of that.
     knows: bool,

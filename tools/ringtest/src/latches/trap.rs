@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-//! Code whose processor stops behind each instruction.
+//! Runs code on a processor that stops after each instruction.
 
 use std::arch::asm;
 use std::cell::Cell;
 
-/// As in the kernel's `struct ucontext` of x86-64: what is in front of the registers, and these.
+/// As in the kernel's `struct ucontext` of x86-64: what precedes the registers, and these.
 #[repr(C)]
 pub struct Stopped {
     front: [u64; 5],
@@ -23,14 +23,14 @@ extern "C" {
 const SIGTRAP: i32 = 5;
 
 thread_local! {
-    /// What runs behind each instruction of this thread.
+    /// What runs after each instruction of this thread.
     static ON_STEP: Cell<Option<fn()>> = const { Cell::new(None) };
     /// What `rdtsc` reads there.
     static COUNTER: Cell<u64> = const { Cell::new(0) };
 }
 
 extern "C" fn on_trap(_signal: i32, _info: *const u8, stopped: *mut Stopped) {
-    // SAFETY: The kernel's, and nobody else's while this runs.
+    // SAFETY: The kernel made it for this handler, and no other code has it meanwhile.
     let registers = unsafe { &mut (*stopped).registers };
     // SAFETY: The instruction in front was just executed; the shortest have one byte, and what is in front
     // of that is code, too.
@@ -44,14 +44,14 @@ extern "C" fn on_trap(_signal: i32, _info: *const u8, stopped: *mut Stopped) {
     }
 }
 
-/// Runs `f`; `rdtsc` reads `counter` there, and `on_step` runs behind each instruction. It uses atomic
-/// words alone.
+/// Runs `f`; `rdtsc` reads `counter` there, and `on_step` runs after each instruction. It uses
+/// atomic words alone.
 pub fn in_steps<R>(counter: u64, on_step: Option<fn()>, f: impl FnOnce() -> R) -> R {
     COUNTER.set(counter);
     ON_STEP.set(on_step);
-    // SAFETY: Nobody else here has this signal, and the handler is this one always.
+    // SAFETY: No other code here uses this signal, and the handler is always this one.
     unsafe { signal(SIGTRAP, on_trap) };
-    // SAFETY: Sets the trap flag: the handler runs behind each instruction from here on.
+    // SAFETY: Sets the trap flag: the handler runs after each instruction from here on.
     unsafe { asm!("pushfq", "or qword ptr [rsp], 0x100", "popfq") };
     let result = f();
     // SAFETY: Takes it away.

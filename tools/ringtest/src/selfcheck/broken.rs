@@ -28,14 +28,14 @@ impl Rig {
     }
 
     fn reset(&mut self) {
-        // SAFETY: nobody uses the ring.
+        // SAFETY: no writer is active and this is the only reader.
         unsafe { self.ring.reset(&mut self.state) };
     }
 
     fn resize(&mut self, slots: usize) {
         let size = self.size;
         let parts = parts(slots, size);
-        // SAFETY: nobody uses the ring.
+        // SAFETY: no writer is active and this is the only reader.
         assert!(unsafe { self.ring.resize(&mut self.state, parts) }.is_ok());
     }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Stands in front of the kernel's <trace/define_trace.h>, which every
+ * Found before the kernel's <trace/define_trace.h>, which every
  * TRACE_EVENT header includes last: it expands the header with the stages of
  * rt_stages.h instead, and so defines probes and descriptors but no tracepoint.
  *
