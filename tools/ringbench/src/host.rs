@@ -42,7 +42,7 @@ impl Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        // SAFETY: by the invariant.
+        // SAFETY: the value owns the allocation and its layout is the same.
         unsafe { dealloc(self.0.as_ptr(), Self::LAYOUT) };
     }
 }
@@ -96,11 +96,11 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// An empty ring of so many bytes.
+    /// Returns an empty ring of `bytes` bytes.
     ///
     /// # Panics
     ///
-    /// If there are too few for two sub-buffers.
+    /// If they are too few for two sub-buffers.
     pub fn new(bytes: usize) -> Self {
         let slots = bytes / SUBBUF;
         let parts = Parts {
@@ -116,7 +116,7 @@ impl Ring {
         }
     }
 
-    /// Its writer and its reader, for two threads.
+    /// Returns its writer and its reader, for two threads.
     pub fn ends(&mut self) -> (Write<'_>, Take<'_>) {
         let ring = &*self;
         let own = PhantomData;
@@ -124,17 +124,19 @@ impl Ring {
     }
 }
 
-// SAFETY: threads share it through `ends` alone, which makes one writer and one reader: the words are
-// `Sync`, the bytes of sub-buffers are shared by the rules of `ring`, the state is the reader's.
+// SAFETY: threads share it through `ends` alone, which makes one writer and one reader: the words
+// are `Sync`, the bytes of sub-buffers are shared by the rules of `ring`, the state is the
+// reader's.
 unsafe impl Sync for Ring {}
 
-/// The writer. It stays in the thread that writes first: it is not `Sync`, and nothing interrupts it.
+/// The writer. It stays in the thread that writes first: it is not `Sync`, and nothing interrupts
+/// it.
 pub struct Write<'a> {
     ring: &'a Ring,
     own: PhantomData<std::cell::Cell<()>>,
 }
 
-/// The time: whatever the counter says.
+/// The time: that of the cycle counter.
 #[inline(always)]
 fn now() -> u64 {
     // SAFETY: every x86-64 has it.
@@ -149,8 +151,8 @@ impl Write<'_> {
         unsafe { self.ring.ring.writer() }
     }
 
-    /// Writes an event of `N` bytes, with `inside` between its reservation and its commit. Says whether
-    /// it was recorded.
+    /// Writes an event of `N` bytes, with `inside` between its reservation and its commit. Says
+    /// whether it was recorded.
     #[inline(always)]
     pub fn event_around<const N: usize>(&self, inside: impl FnOnce()) -> bool {
         let Ok(mut reserved) = self.writer().reserve(N, now) else {
@@ -164,7 +166,7 @@ impl Write<'_> {
         true
     }
 
-    /// Writes an event of `N` bytes. Says whether it was recorded.
+    /// Writes an event of `N` bytes. Returns whether it was recorded.
     #[inline(always)]
     pub fn event<const N: usize>(&self) -> bool {
         self.event_around::<N>(|| ())
@@ -184,12 +186,12 @@ impl Take<'_> {
         unsafe { self.ring.ring.reader(state) }
     }
 
-    /// Takes the next sub-buffer. Says whether there was one.
+    /// Takes the next sub-buffer. Returns whether there was one.
     pub fn subbuf(&mut self, image: &mut Image) -> bool {
         self.reader().take(&mut image.0, false) == Ok(true)
     }
 
-    /// How many events were written, and how many of them were taken or overwritten.
+    /// Returns how many events were written, and how many of them were taken or overwritten.
     pub fn counts(&mut self) -> (u64, u64) {
         let stats = self.reader().stats();
         (stats.written, stats.read.wrapping_add(stats.overrun))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Each edge of Documentation/memory-order.md, in every execution of a small ring.
 //!
-//! The checks are those of `world`: a copy is what was written, with no race; every event is read once,
-//! in its place, with its time, or counted lost; what the ring says at the end is exact.
+//! The checks are those of `world`: a copy is what was written, with no race; every event is read
+//! once, in its place, with its time, or counted lost; what the ring says at the end is exact.
 
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -37,7 +37,7 @@ fn explore(name: &str, plan: Plan, preemptions: usize, reader: Reader, expected:
     assert_eq!(missing, 0, "never happened");
 }
 
-/// The same with an interrupt that writes at every instant of the writer in turn.
+/// Does the same with an interrupt that writes at each instant of the writer in turn.
 fn explore_nested(name: &str, plan: Plan, preemptions: usize, reader: Reader, expected: u64) {
     let began = Instant::now();
     let reached = Arc::new(AtomicU64::new(0));

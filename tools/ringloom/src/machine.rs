@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-//! A platform for the ring whose words belong to a model checker, and whose bytes have a shadow there.
+//! A platform for the ring whose words belong to a model checker, and whose bytes have a shadow
+//! there.
 //!
 //! Each operation has the order that its contract in `ring::port` promises, and no more. Bytes of
-//! events are plain memory, which no checker sees. So each sub-buffer has a few shadow cells, about one
-//! for each event: the writer of an event writes its cell, and the reader that copies the event
+//! events are plain memory, which no checker sees. So each sub-buffer has a few shadow cells, about
+//! one for each event: the writer of an event writes its cell, and the reader that copies the event
 //! reads it at the same instant.
 
 use std::alloc::{alloc_zeroed, dealloc, Layout as Alloc};
@@ -83,7 +84,7 @@ pub fn interrupt(at: Vec<u32>, run: Rc<dyn Fn()>) {
     });
 }
 
-/// No interrupts any more; how many operations there were.
+/// Ends the interrupts; returns how many operations there were.
 pub fn no_interrupts() -> u32 {
     NESTED.replace(Nested::none()).instant
 }
@@ -106,8 +107,8 @@ fn step<C: Checker>() {
 /// A word of the ring.
 pub struct Word<C: Checker>(C::Atomic);
 
-// SAFETY: `step` comes before the operation. A read-modify-write of a local word is a load and a store:
-// other threads only load it.
+// SAFETY: `step` comes before the operation. A read-modify-write of a local word is a load and a
+// store: other threads only load it.
 unsafe impl<C: Checker> LocalWord for Word<C> {
     fn new(value: u64) -> Self {
         Word(C::Atomic::new(value))
@@ -177,9 +178,9 @@ unsafe impl<C: Checker> SharedWord for Word<C> {
 
 /// The shadow of one event's bytes.
 struct Shade<C: Checker> {
-    /// For the reader who owns what it copies.
+    /// For the reader that owns what it copies.
     owned: C::Plain,
-    /// For the viewer who finds out afterwards whether it was overwritten.
+    /// For the viewer that finds out afterwards whether it was overwritten.
     racing: C::Atomic,
 }
 
@@ -279,8 +280,8 @@ impl Look {
     }
 }
 
-/// Runs `f`, which copies a sub-buffer. What it saw of the shadow if the copy raced with writers, and
-/// how many copies it made.
+/// Runs `f`, which copies a sub-buffer. Returns what it saw of the shadow if the copy raced with
+/// writers, and how many copies it made.
 pub fn looking<T>(f: impl FnOnce() -> T) -> (T, Option<Vec<u64>>, u32) {
     LOOK.with_borrow_mut(|l| {
         *l = Look {
@@ -321,13 +322,13 @@ impl<C: Checker> Shadow<C> {
         (address - self.start()) / self.share
     }
 
-    /// The writer stores the event.
+    /// Notes that the writer stores the event.
     pub fn write(&self, index: usize, id: u64) {
         self.shades[index].owned.write(id);
         self.shades[index].racing.store(id, Relaxed);
     }
 
-    /// The reader who owns the sub-buffer reads it.
+    /// Notes that the reader that owns the sub-buffer reads it.
     pub fn read(&self, index: usize) -> u64 {
         self.shades[index].owned.read()
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! shuttle: random interleavings of larger programs; memory is simple.
+//! shuttle: random interleavings of larger programs; memory is sequentially consistent.
 
 use std::cell::{Cell, UnsafeCell};
 use std::sync::atomic::Ordering;

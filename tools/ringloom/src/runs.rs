@@ -11,7 +11,7 @@ pub fn long() -> bool {
     std::env::var_os("RTRACE_LONG").is_some_and(|v| v != "0")
 }
 
-/// One line that the test harness does not hold back.
+/// Prints one line that the test harness does not hold back.
 pub fn tell(name: &str, executions: u64, began: Instant, how: &str) {
     let line = format!(
         "{name}: {executions} executions, {how}, {:.1} s\n",
@@ -20,7 +20,8 @@ pub fn tell(name: &str, executions: u64, began: Instant, how: &str) {
     std::io::stderr().write_all(line.as_bytes()).unwrap();
 }
 
-/// Every execution of `world` with so many preemptions at most (all without a bound); how many.
+/// Runs every execution of `world` with at most this many preemptions (all without a limit); returns how
+/// many.
 pub fn every(preemptions: Option<usize>, world: impl Fn() + Send + Sync + 'static) -> u64 {
     let count = Arc::new(AtomicU64::new(0));
     let counted = count.clone();

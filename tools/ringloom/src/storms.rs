@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-//! Larger rings than loom can explore: random schedules of a writing CPU with interrupts and of a reader
-//! that does all it can, operation by operation. Memory is simple here.
+//! Larger rings than loom can explore: random schedules of a writing CPU with interrupts and of a
+//! reader that does everything it can, operation by operation. Memory is sequentially consistent
+//! here.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,7 +27,7 @@ fn schedules() -> usize {
     }
 }
 
-/// Where the lots begin: the same each time, or another one when there is time for many.
+/// The seed of the schedules: the same each time, or another one if there is time for many.
 fn seed() -> u64 {
     if !long() {
         return 3;
@@ -35,7 +36,7 @@ fn seed() -> u64 {
     since.as_nanos() as u64
 }
 
-/// One world, of which everything is drawn by lot.
+/// Runs one world in which everything is random.
 fn storm(switches: bool) -> u64 {
     let mut lots = thread_rng();
     let discards: &'static [u64] = [&[][..], &[2, 3, 7], &[1, 4, 5, 9]][lots.gen_range(0..3)];

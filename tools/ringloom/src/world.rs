@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 //! One ring, its writing CPU and its reader, and the checks that hold in every execution.
 //!
-//! Writers note the time and the number of each event that they commit; the reader notes which event it
-//! found at which place in the order of all events. At the end no actor is active and both must agree,
-//! and with them what the ring says about itself.
+//! Writers note the time and the number of each event that they commit; the reader notes which
+//! event it found at which place in the order of all events. At the end no actor is active and both
+//! must agree, and with them what the ring says about itself.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -51,7 +51,7 @@ pub const ONE: Plan = Plan {
 /// Two slots, two events in each sub-buffer.
 pub const TWO: Plan = Plan { len: 2024, ..ONE };
 
-/// What happened at least once; a test that asks for it is sure not to be void.
+/// What happened at least once; a test that asks for it cannot be void.
 pub mod reached {
     /// A reader read from a sub-buffer that writers were still filling.
     pub const OPEN: u64 = 1;
@@ -144,7 +144,7 @@ impl<C: Checker> World<C> {
         })
     }
 
-    /// A ring whose writer runs beside `reader`, to the end of both; what has been reached.
+    /// Runs a ring whose writer runs beside `reader` to the end of both; returns what happened.
     pub fn beside(plan: Plan, reader: impl FnOnce(&Rc<Self>)) -> u64 {
         let world = Self::new(plan);
         let writer = world.start();
@@ -185,7 +185,7 @@ impl<C: Checker> World<C> {
             .expect("an address in a sub-buffer")
     }
 
-    /// One event. Says whether it was recorded and readers can see it.
+    /// Writes one event. Returns whether it was recorded and readers can see it.
     pub fn write(&self) -> bool {
         let time = Cell::new(0);
         let clock = || {
@@ -242,11 +242,11 @@ impl<C: Checker> World<C> {
 
     fn with_reader<T>(&self, f: impl FnOnce(&mut Reader<'_, Machine<C>>) -> T) -> T {
         let mut state = self.reader.borrow_mut();
-        // SAFETY: the state of this ring.
+        // SAFETY: the state was made together with this ring.
         f(&mut unsafe { self.ring.reader(&mut state) })
     }
 
-    /// The events of `data` from `from` on.
+    /// Returns the events of `data` from `from` on.
     fn decode(data: &[u8], from: usize, time: u64) -> Vec<Found> {
         Cursor::at(data, from, time)
             .map(|e| e.expect("well-formed records"))
@@ -264,8 +264,8 @@ impl<C: Checker> World<C> {
             .collect()
     }
 
-    /// Consumes what is unread in the next sub-buffer, at most `most` events; says whether there was
-    /// something.
+    /// Consumes what is unread in the next sub-buffer, at most `most` events; says whether there
+    /// was something.
     pub fn read(&self, most: usize) -> bool {
         self.with_reader(|reader| {
             let Ok(Some(u)) = reader.unread() else {
@@ -366,7 +366,7 @@ impl<C: Checker> World<C> {
         Some(v.seq)
     }
 
-    /// What the ring says beside writers.
+    /// Checks the statistics of the ring beside writers.
     pub fn stats(&self) {
         let stats = self.with_reader(|reader| reader.stats());
         let mut log = self.log.borrow_mut();

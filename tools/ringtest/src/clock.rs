@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-//! What `rust/kapi/clock` has of C: a program has one of each per-CPU variable, where `gs` of base 0 finds it.
+//! The C side of `rust/kapi/clock`: one of each per-CPU variable, where `gs` of base 0 finds it.
 
 #[path = "../../../rust/kapi/clock/latch.rs"]
 pub mod latch;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Snapshots taken at every instant of nested writers and of a reader, by exhaustion.
 //!
-//! Each world writes one to three events from task context. At every operation on a word a whole nested
-//! writer may run, a whole call of a reader, or the banks are exchanged, as another CPU does it. When
-//! all writers have left (the grace period) the bank that was live is the snapshot: every event is in
-//! it, in the live bank, or was read, exactly once, and none that began after the exchange is in it.
-//! Writers are those of rust/probes/entry.rs: reserve, a token that goes through C, commit or discard.
+//! Each world writes one to three events from task context. At every operation on a word a whole
+//! nested writer may run, a whole call of a reader, or the banks are exchanged, as another CPU does
+//! it. When all writers have left (the grace period) the bank that was live is the snapshot: every
+//! event is in it, in the live bank, or was read, exactly once, and none that began after the
+//! exchange is in it. Writers are those of rust/probes/entry.rs: reserve, a token that goes through
+//! C, commit or discard.
 
 use std::cell::{Cell, RefCell};
 
@@ -50,11 +51,11 @@ struct World {
     live: Live<Word>,
     rings: Pair<CpuRing<Sim>>,
     states: RefCell<Pair<ReaderState>>,
-    /// Left of nested writers, readers and exchanges.
+    /// Nested writers, readers and exchanges that are left.
     left: [Cell<u32>; 3],
-    /// Readers and exchanges come one at a time.
+    /// Set while a reader or an exchange runs: they come one at a time.
     busy: Cell<bool>,
-    /// Writers that are active. The banks may not be exchanged again before there is none.
+    /// Writers that are active. The banks may be exchanged again only when there are none.
     active: Cell<u32>,
     exchanged: Cell<bool>,
     clock: Cell<u64>,
@@ -75,7 +76,7 @@ fn instant() {
     if w.busy.get() {
         return;
     }
-    // A choice that is no choice would make every schedule longer.
+    // A choice with one answer would make every schedule longer.
     let may = [
         w.left[0].get() != 0,
         w.left[1].get() != 0,
@@ -117,7 +118,7 @@ impl World {
         }
     }
 
-    /// Nothing else happens while `f` runs.
+    /// Runs `f` while nothing else happens.
     fn alone(&self, f: impl FnOnce(&Self)) {
         self.busy.set(true);
         f(self);
@@ -130,7 +131,7 @@ impl World {
         self.later.set(self.next.get());
     }
 
-    /// One event, as a probe writes it.
+    /// Writes one event, as a probe does.
     fn write(&self) {
         let id = self.next.get();
         self.next.set(id + 1);
@@ -163,11 +164,11 @@ impl World {
         self.active.set(self.active.get() - 1);
     }
 
-    /// Consumes all of `buf`. Says how many events that were.
+    /// Consumes all of `buf`. Returns how many events there were.
     fn take(&self, buf: Buf) {
         let bank = self.live.bank_of(buf);
         let mut states = self.states.borrow_mut();
-        // SAFETY: the state of this ring.
+        // SAFETY: the state was made together with this ring.
         let mut reader = unsafe { self.rings.of(bank).reader(states.of_mut(bank)) };
         let mut memory = Block::new(4096);
         while let Ok(true) = reader.take(&mut memory, false) {
@@ -180,7 +181,7 @@ impl World {
         }
     }
 
-    /// No writer is active.
+    /// Checks the rings while no writer is active.
     fn rest(&self) {
         let at = schedule();
         for bank in Bank::BOTH {
@@ -191,7 +192,7 @@ impl World {
         }
     }
 
-    /// The grace period is over: the snapshot is what it stays, and has nothing that began later.
+    /// Checks the snapshot after the grace period: it is final, and has nothing that began later.
     fn after_exchange(&self) {
         let read = self.read.borrow().len();
         self.take(Buf::Snapshot);

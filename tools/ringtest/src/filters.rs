@@ -77,7 +77,7 @@ impl Env for Nowhere {
     }
 }
 
-/// Compiles and asks about all records of one byte; `None` when the text is refused.
+/// Compiles a text and asks about all records of one byte; `None` if the text is refused.
 fn answers(text: &[u8]) -> Option<Vec<bool>> {
     let needs = structure::measure(text).ok()?;
     let mut nodes = vec![Node::UNUSED; needs.preds];

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 //! What the published algorithms for the time of nested events promised, and where they failed.
 //!
-//! An event carries the time that its writer read from the clock; or, where that could not be had, the
-//! time of the event before it, never a later one. Time does not go back. The shipped ring keeps
-//! more than that (`nest`). This weaker promise is explored on its own, one class of schedules per
-//! test, because the mutants `ftrace-*` bring ftrace's algorithms into the ring, and their errors are to
-//! be told from the zero deltas that they meant.
+//! An event carries the time that its writer read from the clock; or, where that was not possible,
+//! the time of the event before it, never a later one. Time does not go back. The shipped ring
+//! keeps more than that (`nest`). This weaker promise is explored on its own, one class of
+//! schedules per test, because the mutants `ftrace-*` bring ftrace's algorithms into the ring, and
+//! their errors are to be told from the zero deltas that they meant.
 
 use std::cell::{Cell, RefCell};
 
@@ -48,7 +48,7 @@ struct World {
     nested: Cell<u8>,
     depth: Cell<u8>,
     clock: Cell<u64>,
-    /// The time that each writer read last, by number of the writer.
+    /// The time that each writer last read, by number of the writer.
     times: RefCell<Vec<u64>>,
 }
 
@@ -90,13 +90,13 @@ impl World {
         event.commit();
     }
 
-    /// Reads all there is.
+    /// Reads all events.
     fn check(&self) {
         let at = schedule();
         let times = self.times.borrow();
         let mut seen = vec![false; times.len()];
         let mut state = self.reader.borrow_mut();
-        // SAFETY: the state of this ring.
+        // SAFETY: the state was made together with this ring.
         let mut reader = unsafe { self.ring.reader(&mut state) };
         let mut bytes = vec![0u8; SIZE];
         let mut last = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-//! The clock made of a latch: `rust/kapi/clock/latch.rs`, with all parameters and all counters, and while
-//! another CPU changes the parameters. `instants` has every instant of a change.
+//! The clock made of a latch: `rust/kapi/clock/latch.rs`, with all parameters and all counters, and
+//! while another CPU changes the parameters. `instants` has every instant of a change.
 
 mod instants;
 mod trap;
@@ -144,12 +144,12 @@ const fn set(mul: u32, offset: u64) -> Set {
 /// The cycle counter, in order.
 fn cycles() -> u64 {
     let (low, high): (u64, u64);
-    // SAFETY: Reads the counter.
+    // SAFETY: Every x86-64 has this counter.
     unsafe { asm!("lfence", "rdtsc", "lfence", out("rax") low, out("rdx") high) };
     high << 32 | low
 }
 
-/// The only CPU: what it keeps, [`rt_scale`], is one for the whole program.
+/// The only CPU: its state, [`rt_scale`], exists once in the program.
 struct Cpu(MutexGuard<'static, ()>);
 
 impl Cpu {
@@ -265,7 +265,8 @@ fn a_cycle_of_two_nanoseconds_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(3000))]
 
-    /// The shipped instructions, with any counter: to the bit what the kernel's wider ones make of it.
+    /// The shipped instructions, with any counter: to the bit what the kernel's wider ones make of
+    /// it.
     #[test]
     fn every_counter_is_exact(
         shift in 0_u32..=31, mul: u32, offset: u64, low: u64, less in 1_u32..64,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-//! The ring at its limits: levels of nesting, numbers of sub-buffers, and a switch that is thrown while
-//! writers are at work.
+//! The ring at its limits: levels of nesting, numbers of sub-buffers, and a switch that is thrown
+//! while writers are at work.
 
 use std::cell::Cell;
 
@@ -25,7 +25,7 @@ fn ring(size: usize) -> (CpuRing<Sim>, ReaderState) {
 }
 
 fn stats(ring: &CpuRing<Sim>, state: &mut ReaderState) -> RingStats {
-    // SAFETY: the state of this ring.
+    // SAFETY: the state was made together with this ring.
     unsafe { ring.reader(state) }.stats()
 }
 
@@ -33,7 +33,7 @@ fn stats(ring: &CpuRing<Sim>, state: &mut ReaderState) -> RingStats {
 fn drain(ring: &CpuRing<Sim>, state: &mut ReaderState, size: usize) -> Vec<u64> {
     let mut times = Vec::new();
     let mut bytes = vec![0u8; size];
-    // SAFETY: the state of this ring.
+    // SAFETY: the state was made together with this ring.
     let mut reader = unsafe { ring.reader(state) };
     while reader.take_image(&mut bytes).unwrap().is_some() {
         let image = plain::image(&bytes);
@@ -43,7 +43,8 @@ fn drain(ring: &CpuRing<Sim>, state: &mut ReaderState, size: usize) -> Vec<u64> 
     times
 }
 
-/// So many writers, each inside the one before, the first at `time`; those who got in.
+/// Starts `writers` writers, each inside the one before, the first at `time`; returns those that got
+/// in.
 fn nest(ring: &CpuRing<Sim>, time: u64, writers: u64) -> u64 {
     if writers == 0 {
         return 0;
@@ -91,8 +92,8 @@ fn a_ring_that_is_off_takes_no_nested_event() {
     assert_eq!(drain(&ring, &mut state, 4096), [3]);
 }
 
-/// A writer inside another is refused, and a third one that interrupts it at any instant is not: the
-/// first one has to know of that.
+/// A writer inside another is refused, and a third one that interrupts it at any instant is not:
+/// the first one has to know of that.
 #[test]
 fn who_is_refused_inside_takes_nothing_back() {
     thread_local! {
@@ -120,7 +121,7 @@ fn who_is_refused_inside_takes_nothing_back() {
         // SAFETY: as above.
         let writer = unsafe { ring.writer() };
         let first = writer.reserve(100, || 2).unwrap();
-        // As for a probe in C, which knows of no size that it is too big.
+        // As for a probe in C, which does not know that a size is too big.
         let size = PackedSize::new(5000);
         let second = with_hook(third, || {
             let short = writer.reserve_fast(5000, size, || Some(9));
@@ -202,7 +203,7 @@ fn what_was_consumed_stays_consumed() {
     for time in 0..3 {
         writer.reserve(8, || time).unwrap().commit();
     }
-    // SAFETY: the state of this ring.
+    // SAFETY: the state was made together with this ring.
     let mut reader = unsafe { ring.reader(&mut state) };
     let seq = reader.unread().unwrap().map_or(0, |u| u.seq);
     assert!(reader.consume(seq, 32, 1, 2));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-//! A reader who waits for a share of the ring is told when it is full, not before, and never too late.
+//! A reader that waits for a share of the ring is told when it is full, not before, and never too
+//! late.
 
 use crate::ring::watermark::{Publication, WakeCondition};
 use crate::world::{World, STEPS};
@@ -24,7 +25,7 @@ fn a_share_counts_the_sub_buffer_that_is_written() {
     assert!(reached(100));
     (0..50).for_each(|_| w.write(WHOLE, false));
     assert!(reached(100), "lapped");
-    // What the reader has in its hands does not count.
+    // The sub-buffer that the reader holds does not count.
     w.read(0);
     assert!(reached(90) && reached(0));
     w.drain();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Random lives of one ring.
 //!
-//! A life is a list of commands; at random instants of a command others write and read. After each
-//! command the ring must account for every event ever written (`World::rest`).
+//! A life is a list of commands; at random instants of a command other writers and readers come.
+//! After each command the ring must account for every event ever written (`World::rest`).
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -25,7 +25,7 @@ enum Act {
     Write(Len),
     Discard(Len),
     Burst(u8, Len),
-    /// Event by event, so many.
+    /// This many, event by event.
     Read(u8),
     Image,
     /// The memory of the next sub-buffer, or a copy of it.
@@ -46,7 +46,7 @@ enum Act {
 struct Command {
     act: Act,
     seed: u64,
-    /// One of so many instants has company; 0 is none.
+    /// One in this many instants has company; 0 is none.
     odds: u64,
 }
 

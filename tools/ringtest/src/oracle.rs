@@ -3,7 +3,7 @@
 //!
 //! The place of an event in that list is its serial number. A reader knows the serial of what it
 //! reads: one after what it read or was told to be lost. What is seen while writers are at work is
-//! noted and judged at the next rest, for only then the list is complete.
+//! noted and judged at the next rest, because the list is complete only then.
 
 use crate::ring::writer::ReserveError;
 
@@ -72,7 +72,7 @@ impl Oracle {
         }
     }
 
-    /// The ring was emptied.
+    /// Notes that the ring was emptied.
     pub fn reset(&mut self) {
         let exact = self.exact;
         *self = Oracle {
@@ -106,7 +106,7 @@ impl Oracle {
         self.read + self.lost
     }
 
-    /// No writer is active: judges all that was seen. Says how many events were written.
+    /// No writer is active: judges all that was seen. Returns how many events were written.
     pub fn settle(&mut self) -> u64 {
         self.fresh.sort_by_key(|e| e.order);
         self.all.append(&mut self.fresh);

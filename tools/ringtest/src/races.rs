@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-//! Those who open, close and remove one instance, and a module that takes its events away, in every
-//! order of their steps.
+//! Tasks that open, close and remove one instance, and a module that takes its events away, in
+//! every order of their steps.
 //!
-//! The life is the shipped one (rust/instance/life.rs). The list, the probe and the event are words:
-//! what `registry` and `enable` do to theirs with a lock held is one step here.
+//! The life is the shipped one (rust/instance/life.rs). The list, the probe and the event are
+//! words: what `registry` and `enable` do to theirs with a lock held is one step here.
 
 use crate::life::{Life, Refusal};
 use crate::ring::port::SharedWord;
@@ -62,7 +62,7 @@ impl World {
         if let Err(refusal) = self.life.enter() {
             return Refused(refusal);
         }
-        // Looked at in every turn until this user has left.
+        // Checked in every turn until this user has left.
         let at = schedule();
         assert_eq!(self.listed.peek(), 1, "removed while it is open, in {at}");
         act();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-//! Readers who wait for a share of a ring ask, look and fall asleep at every instant of nested writers,
-//! by exhaustion.
+//! Readers that wait for a share of a ring ask, look and fall asleep at every instant of nested
+//! writers, by exhaustion.
 //!
 //! A sleeper does what `buffers::watermark` does: it asks, looks, and sleeps if the share is not
 //! full. Between these an event may be told of; then it does not sleep, but begins again. One whose
@@ -28,7 +28,7 @@ struct Plan {
     discards: bool,
 }
 
-/// Where a sleeper is.
+/// The state of a sleeper.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum At {
     /// It is about to ask.
@@ -48,7 +48,7 @@ struct World {
     plan: Plan,
     ring: CpuRing<Sim>,
     state: RefCell<ReaderState>,
-    /// Left of nested writers, and of steps in between.
+    /// Nested writers, and steps in between, that are left.
     nested: Cell<u32>,
     steps: Cell<u32>,
     /// Sleepers do one thing at a time.
@@ -70,7 +70,7 @@ fn instant() {
     if w.busy.get() {
         return;
     }
-    // A choice that is no choice would make every schedule longer.
+    // A choice with one answer would make every schedule longer.
     let acts = |at: &At| w.steps.get() != 0 && matches!(at, At::Start | At::Asked { .. });
     let mut who: Vec<Option<usize>> = vec![];
     who.extend((w.nested.get() != 0).then_some(None));
@@ -112,7 +112,7 @@ impl World {
         }
     }
 
-    /// Everybody like that begins again.
+    /// Makes every sleeper in that state begin again.
     fn wake(&self, whom: impl Fn(bool) -> bool) {
         for at in self.sleepers.borrow_mut().iter_mut() {
             match *at {
@@ -127,7 +127,7 @@ impl World {
         }
     }
 
-    /// One event, and who is told of it.
+    /// Writes one event, and tells the sleepers.
     fn write(&self) {
         let id = self.events.get();
         self.events.set(id + 1);
@@ -149,17 +149,17 @@ impl World {
         }
     }
 
-    /// Whether the share of a sleeper is full, or what it asks for.
+    /// Returns whether the share of a sleeper is full, or what it asks for.
     fn as_reader<T>(&self, f: impl FnOnce(&mut crate::ring::reader::Reader<'_, Sim>) -> T) -> T {
         let was = self.busy.replace(true);
         let mut state = self.state.borrow_mut();
-        // SAFETY: the state of this ring.
+        // SAFETY: the state was made together with this ring.
         let result = f(&mut unsafe { self.ring.reader(&mut state) });
         self.busy.set(was);
         result
     }
 
-    /// The next step of a sleeper.
+    /// Makes the next step of a sleeper.
     fn act(&self, i: usize) {
         let percent = self.plan.shares[i];
         let at = self.sleepers.borrow()[i];
@@ -191,7 +191,7 @@ impl World {
         for _ in 0..self.plan.outer {
             with_hook(instant, || self.write());
         }
-        // Who is awake goes on until he sleeps or has what he waits for.
+        // A sleeper that is awake continues until it sleeps or has what it waits for.
         for _ in 0..8 {
             (0..self.plan.shares.len()).for_each(|i| self.act(i));
         }

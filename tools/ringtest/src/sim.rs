@@ -98,7 +98,7 @@ fn is_watched(which: usize, word: &Word) -> bool {
     OPS.with(|c| std::ptr::eq(c.watched[which].get(), word))
 }
 
-/// Runs `f` with `hook` called before every operation on a word.
+/// Runs `f`, and calls `hook` before every operation on a word.
 pub fn with_hook<T>(hook: fn(), f: impl FnOnce() -> T) -> T {
     struct Off;
     impl Drop for Off {
@@ -111,7 +111,7 @@ pub fn with_hook<T>(hook: fn(), f: impl FnOnce() -> T) -> T {
     f()
 }
 
-/// Ends what [`with_hook`] began: nothing more can happen.
+/// Ends what [`with_hook`] began: nothing else can happen.
 pub fn unhook() {
     HOOK.with(|h| h.set(None));
 }
@@ -206,14 +206,14 @@ impl Block {
         Block { base, layout }
     }
 
-    /// Its bytes, while it is in no ring.
+    /// Returns its bytes, while it is in no ring.
     pub fn bytes(&mut self) -> &mut [u8] {
         // SAFETY: no sub-buffer has it: a block in a ring is never lent for change, so this is not
         // called there.
         unsafe { bytes_of(self) }
     }
 
-    /// In place of a block that is to come from elsewhere.
+    /// Returns a placeholder for a block that comes from elsewhere.
     pub fn none() -> Self {
         Block {
             base: NonNull::dangling(),

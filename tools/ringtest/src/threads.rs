@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 //! Threads that move one at a time: every interleaving of what they do to shared words.
 //!
-//! A thread is a closure that depends on nothing but the words. It makes one step at a time by being
-//! run again from its start: what its earlier operations returned is remembered and told again, the
-//! next one is carried out, and the one after that ends the run.
+//! A thread is a closure that depends on nothing but the words. It makes one step at a time by
+//! being run again from its start: what its earlier operations returned is remembered and told
+//! again, the next one is carried out, and the one after that ends the run.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
@@ -14,7 +14,7 @@ use crate::trail::choose;
 /// A word that all simulated threads may use.
 pub struct Racy(Cell<u64>);
 
-/// How far the thread whose turn it is has come.
+/// The progress of the thread whose turn it is.
 struct Turn {
     /// What its operations returned.
     past: Vec<u64>,
@@ -105,7 +105,7 @@ unsafe impl SharedWord for Racy {
     }
 }
 
-/// Runs `threads` to their ends in the order that `choose` says; what each returned.
+/// Runs `threads` to their ends in the order that `choose` gives; returns what each returned.
 pub fn race<R>(threads: &[&dyn Fn() -> R]) -> Vec<R> {
     let mut results: Vec<_> = threads.iter().map(|_| None).collect();
     let mut pasts: Vec<_> = threads.iter().map(|_| Vec::new()).collect();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 //! The readers of `trace` and `trace_pipe` on the shipped ring, while it is written.
 //!
-//! Several simulated CPUs record random events, some of them whenever a reader looks at one. Whatever
-//! the order, the readers must see every event once or count it as missed, with its own content and
-//! time, and time must not go back.
+//! Several simulated CPUs record random events, some of them whenever a reader looks at one.
+//! Whatever the order, the readers must see every event once or count it as missed, with its own
+//! content and time, and time must not go back.
 
 use proptest::prelude::*;
 
@@ -115,7 +115,7 @@ impl Machine {
     }
 }
 
-/// What a reader saw of one CPU.
+/// The events of one CPU that a reader saw.
 #[derive(Default)]
 struct Seen {
     numbers: Vec<u64>,
@@ -185,7 +185,7 @@ impl Touring {
         }
     }
 
-    /// Reads to the bounds; answers the stamps in the order of reading.
+    /// Reads to the bounds; returns the stamps in the order of reading.
     fn read(&mut self) -> Vec<u64> {
         let mut settled = Settled::default();
         let mut stamps = vec![];
@@ -246,7 +246,7 @@ impl View for Copies<'_> {
     fn view(&mut self, after: Option<u64>) -> Result<Option<Page>, ()> {
         self.machine.record(self.machine.pace);
         let cpu = &mut self.machine.cpus[self.at];
-        // SAFETY: The state of this ring.
+        // SAFETY: The state was made together with this ring.
         let reader = unsafe { cpu.ring.reader(&mut cpu.state) };
 
         self.place.data.resize(SIZE, 0);
@@ -288,11 +288,11 @@ impl Piping {
         }
     }
 
-    /// Everything up to where the walk of a CPU is was read: `events` events.
+    /// Notes that everything before the walk of a CPU was read: `events` events.
     fn consume(&mut self, at: usize, events: u64) -> bool {
         let (offset, time) = self.places[at].walk.passed();
         let cpu = &mut self.machine.cpus[at];
-        // SAFETY: The state of this ring.
+        // SAFETY: The state was made together with this ring.
         let mut reader = unsafe { cpu.ring.reader(&mut cpu.state) };
 
         reader.consume(self.places[at].seq, offset as u32, time, events)
@@ -334,7 +334,7 @@ impl Heads for Piping {
         loop {
             let place = &mut self.places[at];
             let cpu = &mut self.machine.cpus[at];
-            // SAFETY: The state of this ring.
+            // SAFETY: The state was made together with this ring.
             let mut reader = unsafe { cpu.ring.reader(&mut cpu.state) };
             let Some(unread) = reader.unread().unwrap() else {
                 return Ok(false);
@@ -400,8 +400,8 @@ proptest! {
         }
     }
 
-    /// Of a ring in which nothing is overwritten a reader without a bound misses nothing, whenever the
-    /// writers go on.
+    /// A reader without a bound misses nothing of a ring in which nothing is overwritten, whenever
+    /// the writers go on.
     #[test]
     fn a_shared_pipe_misses_nothing_that_is_there(
         plans in plans(200),
@@ -442,7 +442,7 @@ proptest! {
         prop_assert_eq!(piping.read(), vec![]);
         for (place, cpu) in piping.places.iter().zip(&mut piping.machine.cpus) {
             let recorded = cpu.recorded.len() as u64;
-            // SAFETY: The state of this ring.
+            // SAFETY: The state was made together with this ring.
             let stats = unsafe { cpu.ring.reader(&mut cpu.state) }.stats();
 
             prop_assert_eq!(place.seen.numbers.len() as u64 + place.seen.missed, recorded);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-//! Which schedules there are: the answers that `choose` gives, one after the other, depth first.
+//! The schedules: the answers that `choose` gives, one after the other, depth first.
 //!
-//! A schedule is replayed from its start. A set of schedules is named by the choices that they begin
-//! with, so that several threads can share one exploration, and a sample is made of whole subtrees,
-//! so that all samples together are the exploration.
+//! A schedule is replayed from its start. A set of schedules is named by the choices that they
+//! begin with, so that several threads can share one exploration, and a sample is made of whole
+//! subtrees, so that all samples together are the exploration.
 
 use std::cell::RefCell;
 
@@ -25,15 +25,15 @@ thread_local! {
 /// Choices other than 0 at the root of a subtree that a sample has or has not.
 const DEPTH: usize = 4;
 
-/// Which subtrees are explored: part `part` of `one_in` parts, chosen by a hash. What has fewer than
-/// [`DEPTH`] choices other than 0 is in every part.
+/// Which subtrees are explored: part `part` of `one_in` parts, chosen by a hash. A schedule with
+/// fewer than [`DEPTH`] choices other than 0 is in every part.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
     pub one_in: u64,
     pub part: u64,
 }
 
-/// No subtree is left out.
+/// The sample without a gap: no subtree is left out.
 pub const ALL: Sample = Sample { one_in: 1, part: 0 };
 
 /// Stirs all bits.
@@ -134,7 +134,7 @@ fn start(prefix: &[Choice]) {
     });
 }
 
-/// Runs `world` once for every schedule of `sample` that begins with `prefix`; says how often.
+/// Runs `world` once for every schedule of `sample` that begins with `prefix`; returns how often.
 pub fn explore(prefix: &[Choice], sample: Sample, mut world: impl FnMut()) -> u64 {
     start(prefix);
     let mut runs = 0;
@@ -169,7 +169,7 @@ pub fn split(prefix: &[Choice], mut world: impl FnMut()) -> Vec<Vec<Choice>> {
     sets
 }
 
-/// The choices of the schedule that is running, to print with a failure.
+/// Returns the choices of the schedule that is running, to print with a failure.
 pub fn schedule() -> String {
     TRAIL.with_borrow(|t| {
         let taken = t.taken.iter().take(t.at);

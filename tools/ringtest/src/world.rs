@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-//! One ring with everybody who uses it, and the checks that hold whatever they do.
+//! One ring with all its users, and the checks that hold whatever they do.
 //!
-//! `model` lets random things happen here, `stories` particular ones. Writers may run at random instants,
-//! nested in writers or beside the reader, and so may readers, as another CPU would.
+//! `model` lets random things happen here, `stories` particular ones. Writers may run at random
+//! instants, nested in writers or beside the reader, and so may readers, as another CPU would.
 
 use std::cell::{Cell, RefCell};
 use std::ptr::NonNull;
@@ -57,9 +57,9 @@ pub struct World {
     newest: Cell<u64>,
     /// Clock readings.
     readings: Cell<u64>,
-    /// Time of the event in front, while the ring knows it; kept only without company.
+    /// Time of the preceding event, while the ring knows it; kept only without company.
     front: Cell<Option<u64>>,
-    /// What the last writer that left had to tell.
+    /// What the last writer that left reported.
     told: Cell<Publication>,
 }
 
@@ -68,7 +68,7 @@ struct Look {
     base: NonNull<u8>,
     /// Bytes that may be looked at.
     len: usize,
-    /// What was there.
+    /// Their contents.
     data: Vec<u8>,
 }
 
@@ -84,7 +84,7 @@ impl Look {
     }
 
     fn read(&self) -> Vec<u8> {
-        // SAFETY: so many bytes are committed, and writers do not store to them; one thread.
+        // SAFETY: these bytes are committed, and writers do not store to them; there is one thread.
         unsafe { std::slice::from_raw_parts(self.base.add(16).as_ptr(), self.len) }.to_vec()
     }
 }
@@ -181,7 +181,7 @@ impl World {
         }
     }
 
-    /// One writer.
+    /// Runs one writer.
     pub fn write(&self, len: usize, discard: bool) {
         let turns = Cell::new(0u64);
         // Number and time.
@@ -229,7 +229,7 @@ impl World {
                 let before = self.front.replace((self.steps == BACK).then_some(time));
                 if discard {
                     if self.steps == WIDE {
-                        // Should it become padding: that has 59 bits of its time.
+                        // If it becomes padding: that has 59 bits of its time.
                         self.oracle.borrow_mut().exact = (1 << 59) - 1;
                     }
                     self.told.set(event.discard());
@@ -254,7 +254,7 @@ impl World {
         self.active.set(nested_in);
     }
 
-    /// What the last writer that left had to tell.
+    /// Returns what the last writer that left reported.
     pub fn told(&self) -> Publication {
         self.told.get()
     }
@@ -311,8 +311,8 @@ impl World {
             if alone && after.1 != 0 && self.thrown.get() == 0 {
                 assert!(turnover.lost != 0, "events were lost, but no sub-buffer");
             }
-            // Here, for only writers come while there is a reader. What a reader had before may be
-            // his together with writers, also when these have left it since.
+            // Here, because only writers come while a reader runs. What a reader had before may be
+            // shared with writers, also if these have left it since.
             let open =
                 lent.index == at || self.ring.index_of(self.ring.newest()) == Some(lent.index.0);
             // Whatever comes meanwhile.
@@ -326,7 +326,7 @@ impl World {
             )
         });
         let Some(events) = taken else {
-            // Writers who came in between let it go on to another one, where is nothing yet.
+            // Writers that came in between let it go on to another one, which is still empty.
             if was.is_some_and(|base| base != look.base) {
                 self.lent.take();
             }
@@ -374,13 +374,13 @@ impl World {
     pub fn with_reader<T>(&self, f: impl FnOnce(&mut Reader<'_, Sim>) -> T) -> T {
         let mut state = self.reader.borrow_mut();
         let was = self.in_reader.replace(true);
-        // SAFETY: the state of this ring.
+        // SAFETY: the state was made together with this ring.
         let result = f(&mut unsafe { self.ring.reader(&mut state) });
         self.in_reader.set(was);
         result
     }
 
-    /// Decodes in both ways and notes what was seen; the events with their ends.
+    /// Decodes in both ways and notes what was seen; returns the events with their ends.
     fn decode(&self, data: &[u8], from: usize, time: u64, serial: u64) -> Vec<(usize, u64)> {
         let plain = plain::decode(data, from, time);
         let ours: Vec<_> = Cursor::at(data, from, time)
@@ -441,7 +441,7 @@ impl World {
         });
     }
 
-    /// Consumes the next sub-buffer as far as it is filled; says whether there was one.
+    /// Consumes the next sub-buffer as far as it is filled; returns whether there was one.
     pub fn image(&self) -> bool {
         let stays = self.below(3) == 0;
         let mut image = self.block();
@@ -455,8 +455,8 @@ impl World {
         })
     }
 
-    /// Consumes the next events as far as `room` bytes have room for them and the header; says whether
-    /// there were any.
+    /// Consumes the next events as far as `room` bytes have room for them and the header; says
+    /// whether there were any.
     pub fn part(&self, room: usize) -> bool {
         let mut image = self.block();
         self.take(|reader| {
@@ -492,8 +492,8 @@ impl World {
         self.gift(stays).is_some()
     }
 
-    /// Takes the memory of the next sub-buffer that writers have left out of the ring, or copies it when
-    /// it `stays`.
+    /// Takes the memory of the next sub-buffer that writers have left out of the ring, or copies it
+    /// when it `stays`.
     pub fn gift(&self, stays: bool) -> Option<Block> {
         let mut gift = None;
         self.take(|reader| {
@@ -535,7 +535,8 @@ impl World {
         })
     }
 
-    /// One step of a reader that consumes nothing: sub-buffer, its first serial, events, bytes, stamp.
+    /// One step of a reader that consumes nothing: sub-buffer, its first serial, events, bytes,
+    /// stamp.
     pub fn view(&self, after: Option<u64>) -> Option<(u64, u64, u64, u64, u64)> {
         self.with_reader(|reader| {
             let mut out = vec![0u8; self.size.get()];
@@ -553,12 +554,12 @@ impl World {
         })
     }
 
-    /// What the ring says.
+    /// Returns the statistics of the ring.
     pub fn stats(&self) -> RingStats {
         self.with_reader(|reader| reader.stats())
     }
 
-    /// Views all there is, with other things going on, and accounts for every gap. A sub-buffer that
+    /// Views all events, with other things going on, and accounts for every gap. A sub-buffer that
     /// was the newest is viewed until nothing was added to it.
     pub fn view_all(&self) {
         let alone = self.company.get() == 0;
@@ -598,7 +599,8 @@ impl World {
         );
     }
 
-    /// Another number of slots. Fresh sub-buffers may all have memory, or no more than are needed.
+    /// Gives the ring another number of slots. Fresh sub-buffers may all have memory, or no more
+    /// than are needed.
     pub fn resize(&self, slots: usize) {
         self.give_back();
         let had = self.rest();
@@ -627,8 +629,8 @@ impl World {
         assert!(kept + 1 >= had.min(slots), "{had} sub-buffers, then {kept}");
     }
 
-    /// Sub-buffers of 4096 << `order` bytes, as many as have room for as much as those before. All
-    /// that is unread is lost if that is another size.
+    /// Gives the ring sub-buffers of 4096 << `order` bytes, with room for as much as before. All
+    /// unread events are lost if the size differs.
     pub fn set_order(&self, order: u32) {
         let (old, new) = (self.size.get(), 4096 << order);
         let slots = self.ring.slot_count() as usize;
@@ -660,7 +662,7 @@ impl World {
         assert_eq!(self.stats(), after);
     }
 
-    /// Parts that do not go together are given back, and nothing has changed.
+    /// Checks that parts that do not fit together are given back, and nothing has changed.
     pub fn resize_badly(&self) {
         let size = self.size.get();
         let had = self.ring.slot_count() as usize;
@@ -711,8 +713,8 @@ impl World {
         assert_eq!((turnover.opened, turnover.lost), (0, 0));
     }
 
-    /// No writer is active: the ring accounts for everything. Says how many sub-buffers hold
-    /// something unread.
+    /// Checks, while no writer is active, that the ring accounts for everything. Returns how many
+    /// sub-buffers hold something unread.
     pub fn rest(&self) -> usize {
         let written = self.oracle.borrow_mut().settle();
         let stats = self.stats();
@@ -765,7 +767,7 @@ impl World {
         pages
     }
 
-    /// What the ring finds when it checks itself; no writer is active.
+    /// Returns what the ring finds when it checks itself; no writer is active.
     pub fn check(&self) -> Result<(), Violation> {
         let clock = if self.steps == STEPS {
             Clock::Steady
@@ -776,13 +778,13 @@ impl World {
         unsafe { self.ring.check(&self.reader.borrow(), clock) }
     }
 
-    /// Reads all that is left.
+    /// Reads all remaining events.
     pub fn drain(&self) {
         while self.image() {}
         assert_eq!(self.rest(), 0);
         let stats = self.stats();
         let oracle = self.oracle.borrow();
-        // What went with sub-buffers of another size is told with the next event.
+        // Events removed with sub-buffers of another size are reported with the next event.
         let silent = self.thrown.get().saturating_sub(oracle.position());
         assert_eq!(
             stats.overrun,

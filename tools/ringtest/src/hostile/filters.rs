@@ -74,7 +74,7 @@ impl Names for Event {
     }
 }
 
-/// Counts the questions that need more than the record.
+/// Counts the questions that the record alone does not answer.
 struct Machine {
     asked: Cell<usize>,
 }
@@ -187,7 +187,7 @@ fn record(source: &mut Source) -> Vec<u8> {
     bytes
 }
 
-/// As much of `new` as there is room for.
+/// Writes as much of `new` as there is room for.
 fn put(bytes: &mut [u8], at: usize, new: &[u8]) {
     let room = bytes.get_mut(at..).unwrap_or(&mut []);
     for (byte, new) in room.iter_mut().zip(new) {
@@ -205,7 +205,7 @@ fn little(record: &[u8], at: usize, size: usize) -> Option<u64> {
     )
 }
 
-/// What a field of so many bytes makes of a number.
+/// Returns what a field of `size` bytes makes of a number.
 fn as_field(value: u64, size: usize, signed: bool) -> i128 {
     let range = 1i128 << (8 * size);
     let value = i128::from(value) % range;
@@ -436,8 +436,8 @@ impl Ask {
     }
 }
 
-/// A pattern, or a string when it is none. It does not begin with a digit or a `!`, which mean something
-/// before a pattern.
+/// A pattern, or a string when it is none. It does not begin with a digit or a `!`, which mean
+/// something before a pattern.
 fn pattern(source: &mut Source, glob: bool) -> Vec<Piece> {
     let piece = |source: &mut Source| match source.below(if glob { 8 } else { 4 }) {
         0..4 => Piece::Byte(*source.pick(b"abkswp/:")),

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
-//! No bytes make a parser, a decoder or a printer of the pure folders panic, run on or say something
-//! wrong.
+//! Shows that no bytes make a parser, a decoder or a printer of the pure folders panic, run on or
+//! say something wrong.
 //!
-//! Each target takes random inputs, most of them nearly right, and compares what the module's code makes
-//! of them with a second opinion written here. A further parser is one more line in `targets!` and a
-//! function. What a target shows about time and memory: the pure folders have no allocator
-//! (`scripts/check-deps`), the targets bound what is written and how often an iterator answers.
+//! Each target takes random inputs, most of them nearly right, and compares what the module's code
+//! makes of them with a second opinion written here. A further parser is one more line in
+//! `targets!` and a function. What a target shows about time and memory: the pure folders have no
+//! allocator (`scripts/check-deps`), the targets bound what is written and how often an iterator
+//! answers.
 //!
-//! `RTRACE_INPUTS=N` sets how many inputs each target gets, `RTRACE_SEED=N` which ones. Every input is
-//! made from the seed and its number alone: a failure tells both, and `RTRACE_FIRST=N` begins there.
+//! `RTRACE_INPUTS=N` sets how many inputs each target gets, `RTRACE_SEED=N` which ones. Every input
+//! is made from the seed and its number alone: a failure tells both, and `RTRACE_FIRST=N` begins
+//! there.
 
 mod btf;
 mod filters;
@@ -64,7 +66,7 @@ fn number_of(name: &str, default: u64) -> u64 {
     }
 }
 
-/// Tells which input it was when the target panics.
+/// Tells which input it was if the target panics.
 struct Running {
     name: &'static str,
     seed: u64,

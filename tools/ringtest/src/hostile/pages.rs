@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-//! Sub-buffers: right ones, right ones with something wrong, and noise; through the one decoder, through
-//! the walks of `trace` and `trace_pipe`, and through a second decoder that gives up where it is in doubt.
+//! Sub-buffers: right ones, right ones with something wrong, and noise; through the one decoder,
+//! through the walks of `trace` and `trace_pipe`, and through a second decoder that gives up where
+//! it is in doubt.
 
 use super::source::Source;
 use crate::{
@@ -19,7 +20,8 @@ use crate::{
     },
 };
 
-/// An event as the generator or the second decoder knows it: time, where it begins and ends, payload.
+/// An event as the generator or the second decoder knows it: time, where it begins and ends,
+/// payload.
 type Event = (u64, usize, usize, Vec<u8>);
 
 fn push(data: &mut Vec<u8>, words: &[u32]) {
@@ -74,7 +76,7 @@ fn written(source: &mut Source, mut time: u64) -> (Vec<u8>, Vec<Event>) {
     (data, events)
 }
 
-/// What the decoder finds. It must end, and stay inside.
+/// Returns what the decoder finds. It must end, and stay inside the data.
 fn decoded(data: &[u8], offset: usize, time: u64) -> (Vec<Event>, bool) {
     let (mut events, mut broken) = (vec![], false);
     let mut cursor = Cursor::at(data, offset, time);
@@ -99,7 +101,7 @@ fn word(data: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(data.get(at..at + 4)?.try_into().ok()?))
 }
 
-/// A second decoder: the same from the description of the format. Stops at what is malformed.
+/// A second decoder, from the description of the format. Stops at malformed data.
 fn second(data: &[u8], mut at: usize, mut time: u64) -> (Vec<Event>, bool) {
     let mut events = vec![];
 
@@ -230,7 +232,7 @@ pub fn walks(source: &mut Source) {
     }
     assert_eq!((walk.stamp(), walk.record(&data)), (None, None));
     assert!(walk.passed().0 <= data.len());
-    // Nothing comes any more, and a walk that goes on from where this one is finds the end too.
+    // Nothing more comes, and a walk that continues from here finds the end, too.
     walk.pass(&data);
     let (offset, time) = walk.passed();
     assert_eq!(Walk::new(&data, offset, time).stamp(), None);

@@ -31,7 +31,7 @@ use crate::text::{
     writer::ByteWrite, //
 };
 
-/// A sink with room for so many bytes.
+/// A sink with limited room.
 struct Sink {
     bytes: Vec<u8>,
     room: usize,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-//! Events around the size of a sub-buffer, for all sizes of sub-buffers: each is stored whole or refused
-//! and counted.
+//! Events around the size of a sub-buffer, for all sizes of sub-buffers: each is stored whole or
+//! refused and counted.
 
 use std::cell::RefCell;
 
@@ -46,7 +46,7 @@ thread_local! {
 }
 
 impl Ring {
-    /// Writes `len` bytes of `fill`; says whether the event was taken.
+    /// Writes `len` bytes of `fill`; returns whether the event was taken.
     fn write(&mut self, len: usize, fill: u8) -> bool {
         // SAFETY: One thread, and no writer is active.
         let writer = unsafe { self.ring.writer() };
@@ -64,12 +64,12 @@ impl Ring {
         }
     }
 
-    /// All that is there, as (time, payload).
+    /// Returns all events, as (time, payload).
     fn drain(&mut self) -> Vec<(u64, Vec<u8>)> {
         let mut events = vec![];
         loop {
             let mut image = vec![0; self.size];
-            // SAFETY: The state of this ring.
+            // SAFETY: The state was made together with this ring.
             let mut reader = unsafe { self.ring.reader(&mut self.state) };
             if reader.take_image(&mut image).unwrap().is_none() {
                 return events;
@@ -93,7 +93,7 @@ pub fn events_of_every_size(source: &mut Source) {
             _ => source.number() as usize,
         };
         let before = {
-            // SAFETY: The state of this ring.
+            // SAFETY: The state was made together with this ring.
             let reader = unsafe { ring.ring.reader(&mut ring.state) };
             reader.stats().too_big
         };
@@ -117,7 +117,7 @@ pub fn events_of_every_size(source: &mut Source) {
             assert_eq!(*time, stamp);
             assert!(payload.len() >= len && payload[..len].iter().all(|b| *b == fill));
         }
-        // SAFETY: The state of this ring.
+        // SAFETY: The state was made together with this ring.
         let reader = unsafe { ring.ring.reader(&mut ring.state) };
         assert_eq!(reader.stats().too_big, before + u64::from(!fits));
     });

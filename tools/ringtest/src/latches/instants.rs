@@ -94,8 +94,8 @@ const fn begin(number: u32, knows: bool, interrupts: bool) -> Begin {
 /// Counters, of which one is far enough to need all the bits.
 const COUNTERS: [u64; 2] = [0x0123_4567_89ab_cdef, (1 << 40) - 1];
 
-/// One reading, with the change going on from `from` to `to` at the instruction `at`: how many there
-/// were, and whether it had a time and met a change.
+/// One reading, with the change going on from `from` to `to` at the instruction `at`: how many
+/// there were, and whether it had a time and met a change.
 fn one(cpu: &Cpu, begin: Begin, at: usize, from: usize, to: usize) -> (usize, bool, bool) {
     let what = || format!("{begin:?}, stores {from} to {to} at {at}");
     cpu.forget();
@@ -142,7 +142,7 @@ fn one(cpu: &Cpu, begin: Begin, at: usize, from: usize, to: usize) -> (usize, bo
         "{}",
         what()
     );
-    // SAFETY: `cpu` is the only one.
+    // SAFETY: `cpu` is the only one in this program.
     let busy = unsafe { (&raw const rt_scale.busy).read_volatile() };
     assert_eq!(busy, 0, "{}", what());
     (steps, time.is_some(), !same)

@@ -32,8 +32,8 @@ thread_local! {
 extern "C" fn on_trap(_signal: i32, _info: *const u8, stopped: *mut Stopped) {
     // SAFETY: The kernel made it for this handler, and no other code has it meanwhile.
     let registers = unsafe { &mut (*stopped).registers };
-    // SAFETY: The instruction in front was just executed; the shortest have one byte, and what is in front
-    // of that is code, too.
+    // SAFETY: The previous instruction was just executed; the shortest have one byte, and what
+    // precedes it is code, too.
     let front = unsafe { *((registers[RIP] - 2) as *const [u8; 2]) };
     if front == [0x0f, 0x31] {
         registers[RAX] = COUNTER.get() & u64::from(u32::MAX);
@@ -54,7 +54,7 @@ pub fn in_steps<R>(counter: u64, on_step: Option<fn()>, f: impl FnOnce() -> R) -
     // SAFETY: Sets the trap flag: the handler runs after each instruction from here on.
     unsafe { asm!("pushfq", "or qword ptr [rsp], 0x100", "popfq") };
     let result = f();
-    // SAFETY: Takes it away.
+    // SAFETY: Clears the trap flag that was set above.
     unsafe { asm!("pushfq", "and qword ptr [rsp], ~0x100", "popfq") };
     result
 }

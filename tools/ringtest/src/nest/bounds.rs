@@ -69,11 +69,11 @@ impl Mark {
         }
     }
 
-    /// This was done in a reservation that read the clock `turns` times.
+    /// Checks the operations of a reservation that read the clock `turns` times.
     pub fn reserve(&self, turns: u32, refused: bool) -> Most {
         let (nested, changes) = (self.began, self.changes);
-        // The fast path, one turn, and another one for each writer that came in between; none because
-        // of a reader.
+        // The fast path, one turn, and another one for each writer that came in between; none
+        // because of a reader.
         assert!(
             turns <= 2 + nested,
             "{turns} turns, {nested} nested in {}",
@@ -88,7 +88,7 @@ impl Mark {
         );
         self.close();
         let publish = match refused {
-            // So often the position was loaded to reserve.
+            // Loads of the position to reserve.
             true => self.publish(turns + 1),
             false => 0,
         };
@@ -102,7 +102,7 @@ impl Mark {
         }
     }
 
-    /// This was done in a commit, or a discard.
+    /// Checks the operations of a commit or a discard.
     pub fn commit(&self, discard: bool) -> Most {
         self.close();
         // Each sub-buffer is closed at the second try.
@@ -142,8 +142,8 @@ impl Mark {
     }
 
     /// Turns of `publish`: each loads the position twice, and once more if it empties `nest`.
-    /// `others` loads of the position were neither its own nor those of the fast path, which loads it
-    /// once, or twice if it empties `nest`.
+    /// `others` loads of the position were neither its own nor those of the fast path, which loads
+    /// it once, or twice if it empties `nest`.
     fn publish(&self, others: u32) -> u32 {
         let own = self.ops.looks.saturating_sub(others + self.ops.zeros + 1);
         let publish = own / 2;

@@ -83,7 +83,7 @@ impl Log {
         self.refused = [0; 6];
     }
 
-    /// The clock was read; the number of the reading.
+    /// Notes a reading of the clock and returns its number.
     pub fn reading(&mut self, time: u64) -> usize {
         let reading = self.readings;
         self.times[reading] = time;
@@ -91,7 +91,7 @@ impl Log {
         reading
     }
 
-    /// The bytes that only the event of `reading` of this schedule has.
+    /// Returns the bytes that only the event of `reading` in this schedule has.
     fn bytes(&self, reading: usize, len: usize) -> &[u8] {
         let at = (self.nonce as usize + reading * (LARGEST / READINGS - 3)) % LARGEST;
         &self.noise[at..at + len]
@@ -103,12 +103,12 @@ impl Log {
         payload[..8].copy_from_slice(&(reading as u64).to_ne_bytes());
     }
 
-    /// The event of `reading` has `len` bytes.
+    /// Notes that the event of `reading` has `len` bytes.
     pub fn length(&mut self, reading: usize, len: usize) {
         self.lens[reading] = len;
     }
 
-    /// The event of `reading` is final.
+    /// Notes that the event of `reading` is final.
     pub fn commit(&mut self, reading: usize) {
         self.committed |= 1 << reading;
     }
@@ -139,15 +139,15 @@ impl Log {
         self.seen_count += 1;
     }
 
-    /// The consumer decoded an event.
+    /// Notes that the consumer decoded an event.
     pub fn consume(&mut self, serial: u64, time: u64, payload: &[u8]) {
         self.see(serial, time, payload);
         self.newest_read = self.seen[self.seen_count - 1].1;
         self.read += 1;
     }
 
-    /// An event is in the sub-buffer that the consumer has: it is final, and if it is `unread` newer than
-    /// all that was consumed.
+    /// An event is in the sub-buffer that the consumer has: it is final, and if it is `unread`
+    /// newer than all that was consumed.
     pub fn find(&self, time: u64, payload: &[u8], unread: bool) {
         let reading = self.known(time, payload);
         let is_final = self.committed & 1 << reading != 0;
@@ -160,18 +160,18 @@ impl Log {
         );
     }
 
-    /// The latest event that was committed: its time.
+    /// Returns the time of the latest committed event.
     pub fn newest(&self) -> Option<u64> {
         let reading = self.committed.checked_ilog2()?;
         Some(self.times[reading as usize])
     }
 
-    /// Events that were committed.
+    /// Returns the number of committed events.
     pub fn written(&self) -> u64 {
         u64::from(self.committed.count_ones())
     }
 
-    /// All writers are through: judges what was seen and what the ring counted.
+    /// Judges, after all writers have ended, what was seen and what the ring counted.
     pub fn judge(&self, stats: &RingStats) {
         let at = schedule;
         for &(serial, reading) in &self.seen[..self.seen_count] {

@@ -29,7 +29,7 @@ fn divide(plan: Plan) -> Vec<Vec<Choice>> {
     sets
 }
 
-/// Explores `plan` on so many threads; schedules and the largest numbers.
+/// Explores `plan` on `threads` threads; returns the schedules and the largest numbers.
 fn run(plan: Plan, sample: Sample, threads: usize) -> (u64, Most) {
     let sets = divide(plan);
     let next = AtomicUsize::new(0);
@@ -51,8 +51,9 @@ fn run(plan: Plan, sample: Sample, threads: usize) -> (u64, Most) {
     sum.into_inner().unwrap()
 }
 
-/// `RTRACE_EXPLORE_ONE_IN=n RTRACE_EXPLORE_PART=k` explores about one part in n, and each k another one;
-/// `RTRACE_EXPLORE_PLAN=text` only plans with the text in their names; `RTRACE_EXPLORE_THREADS` is obeyed.
+/// `RTRACE_EXPLORE_ONE_IN=n RTRACE_EXPLORE_PART=k` explores about one part in n, and each k another
+/// one; `RTRACE_EXPLORE_PLAN=text` only plans with the text in their names;
+/// `RTRACE_EXPLORE_THREADS` is obeyed.
 #[test]
 #[ignore = "an hour"]
 fn all_plans() {
@@ -89,7 +90,8 @@ fn all_plans() {
     assert_ne!(all, 0, "no such plan");
 }
 
-/// The schedule `RTRACE_EXPLORE_SCHEDULE`, as a failure printed it, of the plan named `RTRACE_EXPLORE_PLAN`.
+/// The schedule `RTRACE_EXPLORE_SCHEDULE`, as a failure printed it, of the plan named
+/// `RTRACE_EXPLORE_PLAN`.
 #[test]
 #[ignore = "needs a schedule"]
 fn one_schedule() {

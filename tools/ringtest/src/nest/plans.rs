@@ -29,7 +29,7 @@ pub struct Plan {
     pub discards: bool,
     /// A full ring loses its oldest events.
     pub overwrite: bool,
-    /// Of the subtrees of the long run, one in so many is explored. 1: complete.
+    /// One in this many subtrees of the long run is explored. 1: complete.
     pub one_in: u64,
 }
 

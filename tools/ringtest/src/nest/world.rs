@@ -24,13 +24,13 @@ pub struct World {
     ring: CpuRing<Sim>,
     reader: RefCell<ReaderState>,
     plan: Plan,
-    /// What is left of the plan.
+    /// The part of the plan that is left.
     nested: Cell<u8>,
     reads: Cell<u8>,
     /// Writers that are active, and the limit of that.
     depth: Cell<u8>,
     in_reader: Cell<bool>,
-    /// No choices are made.
+    /// Set while no choices are made.
     plain: Cell<bool>,
     /// Writers that began.
     began: Cell<u32>,
@@ -84,7 +84,7 @@ impl World {
         }
     }
 
-    /// One schedule.
+    /// Runs one schedule.
     pub fn one(&self) {
         let plan = &self.plan;
         WORLD.with(|p| p.set(self));
@@ -117,10 +117,10 @@ impl World {
         self.drain();
     }
 
-    /// A whole nested writer (0), or a call of the reader.
+    /// Runs a whole nested writer (0), or a call of the reader.
     #[inline(never)]
     fn company(&self, who: u8) {
-        // Only what the interrupted one does itself counts as its own.
+        // Only operations of the interrupted writer itself count as its own.
         let own = ops();
         if who == 0 {
             self.nested.set(self.nested.get() - 1);
@@ -149,7 +149,7 @@ impl World {
         }
     }
 
-    /// This moment.
+    /// Returns this moment.
     fn mark(&self) -> Mark {
         Mark {
             ops: ops(),
@@ -158,7 +158,7 @@ impl World {
         }
     }
 
-    /// One writer, and the bounds of its loops as rust/ring/writer.rs states them.
+    /// Runs one writer, and checks the bounds of its loops as rust/ring/writer.rs states them.
     fn write(&self) {
         let len = self.pick(self.plan.sizes);
         let turns = Cell::new(0);
@@ -213,7 +213,7 @@ impl World {
         let mut state = self.reader.borrow_mut();
         let was = self.in_reader.replace(true);
         let changed = ops().changed;
-        // SAFETY: the state of this ring.
+        // SAFETY: the state was made together with this ring.
         let mut reader = unsafe { self.ring.reader(&mut state) };
         let result = f(&mut reader, &mut self.image.borrow_mut());
         let changed = ops().changed.wrapping_sub(changed);
@@ -222,7 +222,7 @@ impl World {
         result
     }
 
-    /// Consumes what is there, one sub-buffer. A writer that comes meanwhile interrupts no writer of
+    /// Consumes one sub-buffer. A writer that comes meanwhile interrupts no writer of
     /// its own CPU: the reader runs on another one.
     fn read(&self) -> bool {
         self.with_reader(|reader, image| {
@@ -284,7 +284,7 @@ impl World {
         }
     }
 
-    /// Copies all there is and consumes nothing.
+    /// Copies all events and consumes nothing.
     fn view(&self) {
         self.with_reader(|reader, image| {
             let out = image.bytes();
@@ -312,7 +312,7 @@ impl World {
         }
     }
 
-    /// All invariants hold.
+    /// Checks that all invariants hold.
     fn check(&self) {
         // SAFETY: no writer is active, and the state is that of this ring.
         let checked = unsafe { self.ring.check(&self.reader.borrow(), Clock::Steady) };

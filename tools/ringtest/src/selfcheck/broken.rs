@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-//! What a ring does when a word of it is wrong: it stops recording, can be read, and is whole again
-//! when it was emptied.
+//! Checks what a ring does if a word of it is wrong: it stops recording, can be read, and is whole
+//! again once it was emptied.
 
 use super::{all_words, stage, Rig, Scene, SCENES, SLOTS, THIRD};
 use crate::ring::cpu::DISABLE_USER;
@@ -13,7 +13,7 @@ use crate::ring::writer::ReserveError;
 use crate::sim::{parts, Block};
 
 impl Rig {
-    /// One event; the answer.
+    /// Writes one event and returns the result.
     fn try_write(&self, len: usize) -> Result<bool, ReserveError> {
         // SAFETY: one thread, no interrupts.
         let writer = unsafe { self.ring.writer() };
@@ -23,7 +23,7 @@ impl Rig {
     }
 
     fn stats(&mut self) -> crate::ring::view::RingStats {
-        // SAFETY: the state of this ring.
+        // SAFETY: the state was made together with this ring.
         unsafe { self.ring.reader(&mut self.state) }.stats()
     }
 
@@ -39,11 +39,11 @@ impl Rig {
         assert!(unsafe { self.ring.resize(&mut self.state, parts) }.is_ok());
     }
 
-    /// Everything that a reader does, at most so often as a whole ring would need it.
+    /// Does everything that a reader does, at most as often as a whole ring would need it.
     fn read_anything(&mut self) {
         let mut out = vec![0; self.size];
         for _ in 0..=SLOTS {
-            // SAFETY: the state of this ring.
+            // SAFETY: the state was made together with this ring.
             let mut reader = unsafe { self.ring.reader(&mut self.state) };
             let first = reader.view(None, &mut out).map(|v| v.seq);
             reader.view(first, &mut out);

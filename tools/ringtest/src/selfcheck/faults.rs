@@ -127,11 +127,11 @@ const FAULTS: &[Fault] = &[
         |r| vec![(W::Time(0), 1), (W::Stamp(r.index(2)), 0)],
         V::Pair,
     ),
-    // The fast paths are free, but for the event in front.
+    // The fast paths would be free but for the preceding event.
     fault(Lapped, |_| vec![(W::Own, BYTES)], V::Pair),
     fault(Lapped, |_| vec![(W::Own, SEQ)], V::Pair),
     fault(Discarded, |_| vec![(W::Nest, LONG)], V::Pair),
-    // Or but for padding.
+    // They would be free but for padding.
     fault(Holed, |_| vec![(W::Nest, LONG)], V::Nest),
     fault(
         Lapped,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-//! Does the ring's check of itself see what is wrong, and name it?
+//! Checks that the ring's check of itself finds what is wrong, and names it.
 //!
-//! A ring is brought into one of the situations that a ring at rest can be in; there the check finds
-//! nothing. Then one word is changed.
+//! A ring is brought into one of the situations that a ring at rest can be in; there the check
+//! finds nothing. Then one word is changed.
 
 mod broken;
 mod faults;
@@ -65,7 +65,7 @@ impl Rig {
 
     /// Consumes the first unread event.
     fn read_one(&mut self) {
-        // SAFETY: the state of this ring.
+        // SAFETY: the state was made together with this ring.
         let mut reader = unsafe { self.ring.reader(&mut self.state) };
         let u = reader.unread().unwrap().unwrap();
         let mut data = vec![0; u.end as usize];
@@ -75,10 +75,10 @@ impl Rig {
         assert!(reader.consume(u.seq, event.next as u32, event.time, 1));
     }
 
-    /// Consumes a sub-buffer, if there is something in it.
+    /// Consumes a sub-buffer, if it has events.
     fn image(&mut self) -> bool {
         let mut image = vec![0; self.size];
-        // SAFETY: the state of this ring.
+        // SAFETY: the state was made together with this ring.
         let mut reader = unsafe { self.ring.reader(&mut self.state) };
         reader.take_image(&mut image).unwrap().is_some()
     }
@@ -155,7 +155,7 @@ fn stage(scene: Scene) -> Rig {
         Scene::Looking => {
             rig.write(5, THIRD);
             rig.image();
-            // SAFETY: the state of this ring.
+            // SAFETY: the state was made together with this ring.
             let mut reader = unsafe { rig.ring.reader(&mut rig.state) };
             assert!(reader.unread().unwrap().is_some());
         }
