@@ -21,6 +21,14 @@ pub(crate) enum Location {
     FromWord,
 }
 
+/// The memory that an address belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AddressSpace {
+    Kernel,
+    /// That of the current task.
+    User,
+}
+
 /// The type of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FieldType {
@@ -32,8 +40,10 @@ pub(crate) enum FieldType {
     DynamicChars,
     /// `__rel_loc char[]`
     RelativeChars,
-    /// `char *`: the address of a string.
+    /// `char *`: the address of a string of the kernel.
     CharPointer,
+    /// The same, of a string of the current task: no declaration says so, but an expression can.
+    UserCharPointer,
     /// `__data_loc cpumask_t`
     Cpumask,
     /// `__data_loc` of anything else.
@@ -58,7 +68,7 @@ pub(crate) enum Value<'r> {
     /// A set of CPUs, a bit for each.
     Cpumask(&'r [u8]),
     /// The address of a string, which is no part of the record.
-    StringAt(u64),
+    StringAt(u64, AddressSpace),
 }
 
 impl Location {
@@ -94,17 +104,19 @@ impl FieldType {
 
     /// Returns whether filters compare a value of this type with a string.
     pub(crate) fn is_string(self) -> bool {
-        matches!(
-            self,
-            Self::Chars | Self::DynamicChars | Self::RelativeChars | Self::CharPointer
-        )
+        match self {
+            Self::Chars | Self::DynamicChars | Self::RelativeChars => true,
+            Self::CharPointer | Self::UserCharPointer => true,
+            Self::Number | Self::Cpumask | Self::DynamicBytes | Self::RelativeBytes => false,
+        }
     }
 
     /// Returns where the bytes of a value of this type are.
     #[inline]
     pub(crate) fn location(self) -> Location {
         match self {
-            Self::Number | Self::Chars | Self::CharPointer => Location::Inline,
+            Self::Number | Self::Chars => Location::Inline,
+            Self::CharPointer | Self::UserCharPointer => Location::Inline,
             Self::DynamicChars | Self::Cpumask | Self::DynamicBytes => Location::FromStart,
             Self::RelativeChars | Self::RelativeBytes => Location::FromWord,
         }
@@ -112,6 +124,7 @@ impl FieldType {
 
     /// Returns the value of the field of `size` bytes at `offset`. `None` when the field or the
     /// value is not inside the record.
+    #[inline]
     pub(crate) fn read(self, record: &[u8], offset: u32, size: u32) -> Option<Value<'_>> {
         let bytes = self.location().bytes(record, offset, size)?;
         Some(match self {
@@ -121,7 +134,8 @@ impl FieldType {
             Self::DynamicChars | Self::RelativeChars => Value::DynamicChars(bytes),
             Self::DynamicBytes | Self::RelativeBytes => Value::Bytes(bytes),
             Self::Cpumask => Value::Cpumask(bytes),
-            Self::CharPointer => Value::StringAt(number(bytes)),
+            Self::CharPointer => Value::StringAt(number(bytes), AddressSpace::Kernel),
+            Self::UserCharPointer => Value::StringAt(number(bytes), AddressSpace::User),
         })
     }
 }

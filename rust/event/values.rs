@@ -62,7 +62,7 @@ fn write_value(
         Some(Value::Chars(chars)) => write_string(chars, w),
         Some(Value::DynamicChars(chars)) => write_chars(chars, w),
         Some(Value::Bytes(bytes)) => write_separated(bytes, ',', w),
-        Some(Value::StringAt(address)) => {
+        Some(Value::StringAt(address, _)) => {
             write!(w, "({address:#018x}")?;
             kernel.write_string(address, w)?;
             w.write_char(')')

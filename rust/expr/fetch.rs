@@ -9,7 +9,9 @@ use crate::event::{
     field_type::{
         number,
         part,
-        FieldType, //
+        AddressSpace,
+        FieldType,
+        Value, //
     }, //
 };
 
@@ -19,8 +21,6 @@ pub(crate) struct StoredField {
     pub(crate) ty: FieldType,
     pub(crate) offset: u32,
     pub(crate) size: u32,
-    /// Whether the string that it points to is in the user space of the current task.
-    pub(crate) user: bool,
 }
 
 /// The source of a value.
@@ -48,30 +48,32 @@ pub(crate) struct Operand {
 pub(crate) trait Env {
     /// Returns the current CPU.
     fn cpu(&self) -> u32;
-    /// Returns the answer of `question` about the name of the current task.
-    fn comm(&self, question: impl FnOnce(&[u8]) -> bool) -> bool;
-    /// Returns the answer of `question` about the string at `address`, which has not been checked
-    /// and is in user space if `user`. `None`, without a question, when nothing can be read there.
+    /// Returns the name of the current task; a NUL ends it.
+    fn comm(&self) -> &[u8];
+    /// Returns the answer of `question` about the string at `address` in `space`, an address that
+    /// has not been checked. `None`, without a question, when nothing can be read there.
     fn string(
         &self,
         address: u64,
-        user: bool,
+        space: AddressSpace,
         question: impl FnOnce(&[u8]) -> bool,
     ) -> Option<bool>;
+}
+
+impl StoredField {
+    /// Returns the same bytes as a number, whatever the type of the field.
+    pub(super) fn as_number(self) -> Self {
+        let ty = FieldType::Number;
+        Self { ty, ..self }
+    }
 }
 
 impl Operand {
     /// Returns the operand for the event's field of type `ty` and `size` bytes at `offset`.
     pub(crate) fn stored(ty: &str, offset: u32, size: u32, signed: bool) -> Self {
         let ty = FieldType::of(ty, size);
-        let user = false;
         Self {
-            fetch: Fetch::Field(StoredField {
-                ty,
-                offset,
-                size,
-                user,
-            }),
+            fetch: Fetch::Field(StoredField { ty, offset, size }),
             signed,
         }
     }
@@ -99,7 +101,6 @@ impl Operand {
                         ty: FieldType::Number,
                         offset: field.offset,
                         size: declared.size,
-                        user: false,
                     }),
                     signed: declared.signed,
                 }
@@ -117,53 +118,42 @@ impl Fetch {
         }
     }
 
-    /// Returns the same fetch, with the strings that it points to in user space if `user`.
-    pub(super) fn in_user_space(self, user: bool) -> Self {
+    /// Returns whether the value is a string in the record itself.
+    pub(super) fn is_in_record(self) -> bool {
         match self {
-            Self::Field(field) => Self::Field(StoredField { user, ..field }),
+            Self::Field(field) => !matches!(
+                field.ty,
+                FieldType::CharPointer | FieldType::UserCharPointer
+            ),
+            _ => false,
+        }
+    }
+
+    /// Returns the same fetch; when what it reads is the address of a string, that of one in user
+    /// space.
+    pub(super) fn in_user_space(self) -> Self {
+        match self {
+            Self::Field(
+                field @ StoredField {
+                    ty: FieldType::CharPointer,
+                    ..
+                },
+            ) => Self::Field(StoredField {
+                ty: FieldType::UserCharPointer,
+                ..field
+            }),
             other => other,
         }
     }
 
-    /// Returns the number, extended with zeroes: that of a field of 1, 2, 4 or 8 bytes, whatever
-    /// its type, or the CPU. `None` for all else, and when the record ends before the number.
-    #[inline]
-    pub(super) fn number(self, record: &[u8], env: &impl Env) -> Option<u64> {
+    /// Returns the value. `None` when the record ends before it, and for a stack.
+    #[inline(always)]
+    pub(super) fn read<'v>(self, record: &'v [u8], env: &'v impl Env) -> Option<Value<'v>> {
         match self {
-            Self::Field(field) => number_at(record, field.offset, field.size),
-            Self::Cpu => Some(u64::from(env.cpu())),
-            Self::Comm | Self::Stacktrace => None,
-        }
-    }
-
-    /// Returns the answer of `question` about the string: about an empty one when its bytes do not
-    /// lie inside the record. `None`, without a question, when the value is no string or cannot be
-    /// read.
-    #[inline]
-    pub(super) fn string(
-        self,
-        record: &[u8],
-        env: &impl Env,
-        question: impl FnOnce(&[u8]) -> bool,
-    ) -> Option<bool> {
-        match self {
-            Self::Comm => Some(env.comm(question)),
-            Self::Field(StoredField {
-                ty,
-                offset,
-                size,
-                user,
-            }) => {
-                let bytes = match ty {
-                    FieldType::CharPointer => {
-                        return env.string(number_at(record, offset, 8)?, user, question);
-                    }
-                    FieldType::Chars => part(record, offset, size),
-                    ty => ty.location().bytes(record, offset, size),
-                };
-                Some(question(bytes.unwrap_or(&[])))
-            }
-            Self::Cpu | Self::Stacktrace => None,
+            Self::Field(field) => field.ty.read(record, field.offset, field.size),
+            Self::Comm => Some(Value::Chars(env.comm())),
+            Self::Cpu => Some(Value::Number(u64::from(env.cpu()), 4)),
+            Self::Stacktrace => None,
         }
     }
 }

@@ -292,7 +292,10 @@ impl<N: Names> Parser<'_, N> {
                     size: field.size,
                     range: Range::new(same, value, field.size, false),
                 },
-                None => Test::In { of, op, set },
+                None => {
+                    let of = Fetch::Field(field.as_number());
+                    Test::In { of, op, set }
+                }
             },
             _ => Test::Never,
         };
@@ -333,7 +336,11 @@ impl<N: Names> Parser<'_, N> {
             (op == Op::Ne, How::Full, start, end)
         };
         let test = Test::Text {
-            of: field.fetch.in_user_space(user),
+            of: if user {
+                field.fetch.in_user_space()
+            } else {
+                field.fetch
+            },
             how,
             start: from as u16,
             len: to.saturating_sub(from) as u16,

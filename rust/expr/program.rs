@@ -31,7 +31,10 @@ use super::{
     value,
 };
 use crate::{
-    event::field_type::FieldType,
+    event::field_type::{
+        FieldType,
+        Value, //
+    },
     text::word::is_space, //
 };
 
@@ -237,9 +240,12 @@ impl Program<'_> {
                 range,
             } => upper_at(record, offset, size).is_some_and(|found| range.holds(found)),
             Test::Cpu(range) => range.holds(u64::from(env.cpu())),
-            Test::In { of, op, set } => of.number(record, env).is_some_and(|cpu| {
-                cpu & 0xffff_ffff < self.cpus as u64 && self.is_in(cpu & 0xffff_ffff, op, set)
-            }),
+            Test::In { of, op, set } => match of.read(record, env) {
+                Some(Value::Number(cpu, _)) => {
+                    cpu & 0xffff_ffff < self.cpus as u64 && self.is_in(cpu & 0xffff_ffff, op, set)
+                }
+                _ => false,
+            },
             Test::MaskHas { offset, op, cpu } => mask_field(record, offset).is_some_and(|found| {
                 let has = found.bit(cpu);
                 match op {
@@ -270,7 +276,16 @@ impl Program<'_> {
                 let text = self.text.get(start..start.wrapping_add(usize::from(len)));
                 let text = text.unwrap_or(&[]);
                 let question = |string: &[u8]| pattern::matches(how, text, string) != not;
-                of.string(record, env, question).unwrap_or(false)
+                let string = match of.read(record, env) {
+                    Some(Value::Chars(string) | Value::DynamicChars(string)) => string,
+                    Some(Value::StringAt(address, space)) => {
+                        return env.string(address, space, question).unwrap_or(false);
+                    }
+                    // A string that is not inside the record is an empty one.
+                    None if of.is_in_record() => &[],
+                    _ => return false,
+                };
+                question(string)
             }
             Test::Within {
                 offset,

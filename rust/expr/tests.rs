@@ -21,6 +21,7 @@ use super::{
     },
     structure, //
 };
+use crate::event::field_type::AddressSpace;
 
 const CPUS: usize = 70;
 
@@ -66,19 +67,19 @@ impl Env for Here {
         3
     }
 
-    fn comm(&self, question: impl FnOnce(&[u8]) -> bool) -> bool {
-        question(b"bash\0junk")
+    fn comm(&self) -> &[u8] {
+        b"bash\0junk"
     }
 
     fn string(
         &self,
         address: u64,
-        user: bool,
+        space: AddressSpace,
         question: impl FnOnce(&[u8]) -> bool,
     ) -> Option<bool> {
-        match (address, user) {
-            (0x77, false) => Some(question(b"kernel")),
-            (0x77, true) => Some(question(b"user")),
+        match (address, space) {
+            (0x77, AddressSpace::Kernel) => Some(question(b"kernel")),
+            (0x77, AddressSpace::User) => Some(question(b"user")),
             _ => None,
         }
     }

@@ -4,6 +4,7 @@
 
 use super::COMMON;
 use crate::{
+    event::field_type::AddressSpace,
     events::Event,
     expr::{
         error,
@@ -26,8 +27,10 @@ use crate::{
         percpu::CpuPin,
         scratch,
         strings, //
-    }, //
+    },
+    tasks::names, //
 };
+use core::cell::OnceCell;
 use kernel::prelude::*;
 
 /// A compiled filter.
@@ -62,24 +65,33 @@ impl Names for Known<'_> {
 }
 
 /// The environment in which a probe evaluates a filter.
-struct Here<'a>(&'a CpuPin);
+struct Surroundings<'a> {
+    pin: &'a CpuPin,
+    /// The name of the current task, once it was asked for.
+    comm: OnceCell<[u8; names::COMM]>,
+}
 
-impl Env for Here<'_> {
+impl Env for Surroundings<'_> {
     fn cpu(&self) -> u32 {
-        self.0.cpu()
+        self.pin.cpu()
     }
 
-    fn comm(&self, question: impl FnOnce(&[u8]) -> bool) -> bool {
-        strings::with_comm(question)
+    fn comm(&self) -> &[u8] {
+        if self.comm.get().is_none() {
+            let comm = strings::with_comm(|comm| comm.first_chunk().copied());
+            // It was empty, so that this does not fail.
+            let _ = self.comm.set(comm.unwrap_or_default());
+        }
+        self.comm.get().map_or(&[], |comm| comm.as_slice())
     }
 
     fn string(
         &self,
         address: u64,
-        user: bool,
+        space: AddressSpace,
         question: impl FnOnce(&[u8]) -> bool,
     ) -> Option<bool> {
-        strings::with_string(address, user, question)
+        strings::with_string(address, space == AddressSpace::User, question)
     }
 }
 
@@ -143,6 +155,12 @@ impl Filter {
             sets: &self.sets,
             cpus: self.cpus,
         }
-        .matches(record, &Here(pin))
+        .matches(
+            record,
+            &Surroundings {
+                pin,
+                comm: OnceCell::new(),
+            },
+        )
     }
 }

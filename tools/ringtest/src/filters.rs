@@ -3,6 +3,7 @@
 
 use proptest::prelude::*;
 
+use crate::event::field_type::AddressSpace;
 use crate::expr::fetch::{Env, Operand};
 use crate::expr::predicate::Names;
 use crate::expr::program::{Node, Program, Source};
@@ -69,10 +70,10 @@ impl Env for Nowhere {
     fn cpu(&self) -> u32 {
         0
     }
-    fn comm(&self, question: impl FnOnce(&[u8]) -> bool) -> bool {
-        question(b"")
+    fn comm(&self) -> &[u8] {
+        b""
     }
-    fn string(&self, _: u64, _: bool, _: impl FnOnce(&[u8]) -> bool) -> Option<bool> {
+    fn string(&self, _: u64, _: AddressSpace, _: impl FnOnce(&[u8]) -> bool) -> Option<bool> {
         None
     }
 }

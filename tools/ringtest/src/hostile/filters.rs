@@ -9,6 +9,7 @@
 use std::cell::Cell;
 
 use super::source::Source;
+use crate::event::field_type::AddressSpace;
 use crate::expr::{
     error::Error,
     fetch::{
@@ -97,12 +98,17 @@ impl Env for Machine {
         HERE
     }
 
-    fn comm(&self, question: impl FnOnce(&[u8]) -> bool) -> bool {
+    fn comm(&self) -> &[u8] {
         self.count();
-        question(COMM)
+        COMM
     }
 
-    fn string(&self, address: u64, _: bool, question: impl FnOnce(&[u8]) -> bool) -> Option<bool> {
+    fn string(
+        &self,
+        address: u64,
+        _: AddressSpace,
+        question: impl FnOnce(&[u8]) -> bool,
+    ) -> Option<bool> {
         self.count();
         (address == READABLE).then(|| question(STRING))
     }
