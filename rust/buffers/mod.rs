@@ -3,7 +3,7 @@
 //! The rings of an instance, two for each possible CPU, and what reads them.
 //!
 //! - `banks`, `rings`: which of its two rings a writer uses; `snapshot` exchanges them.
-//! - `size`: the size of the rings, and how it changes.
+//! - `quiescent`: rings without a writer; `size`: how large they are, and how that changes.
 //! - `side`: the reader's lock; `read`, `splice`, `mapping`: sub-buffers for programs.
 //! - `page_copy`, `consumer`, `stream`, `merge`: events for readers that print them.
 //! - `progress`, `recorded`: which events a reader that consumes nothing has seen.
@@ -19,6 +19,7 @@ pub(crate) mod mapping;
 pub(crate) mod merge;
 mod page_copy;
 pub(crate) mod progress;
+mod quiescent;
 mod read;
 pub(crate) mod recorded;
 pub(crate) mod rings;
@@ -47,10 +48,7 @@ use self::{
         Counts, //
     },
     rings::Rings,
-    side::{
-        Own,
-        ReaderSide, //
-    },
+    side::ReaderSide,
     size::{
         pages_of,
         parts,
@@ -62,17 +60,13 @@ use crate::{
     kapi::{
         alarm::Alarm,
         cpus,
-        grace,
         pages::Budget,
         percpu::PerCpu,
         port::Ring,
         wait::Poller,
         waker::Waker, //
     },
-    ring::{
-        cpu::DISABLE_QUIESCE,
-        view::RingStats, //
-    }, //
+    ring::view::RingStats, //
 };
 use kernel::{
     new_mutex,
@@ -255,44 +249,13 @@ impl Buffers {
         }
     }
 
-    /// Runs `change` for the rings of `cpus` in both banks, the live one first, while no writer is
-    /// in them. Events that occur meanwhile are not recorded.
-    ///
-    /// The caller holds `shape`, so that the live bank stays live.
-    fn quiesced(&self, cpus: CpuSel, mut change: impl FnMut(u32, Bank, &mut Own<'_>)) {
-        let live = self.rings.live();
-        for rings in cpus.iter().filter_map(|cpu| self.rings.of(cpu)) {
-            rings.of(live).set_disabled(DISABLE_QUIESCE, true);
-        }
-        // The other bank has had no writer since the grace period of the last exchange.
-        grace::writers_left();
-        for cpu in cpus.iter() {
-            let Ok(mut locked) = self.locked(cpu) else {
-                continue;
-            };
-            for bank in [live, live.other()] {
-                let mut own = locked.own(bank, bank == live);
-                change(cpu, bank, &mut own);
-                if selftest::ALWAYS {
-                    // SAFETY: Nobody writes; the state is this ring's and locked.
-                    unsafe { self.examine(cpu, own.ring, own.state) };
-                }
-            }
-            if let (reader, Some(mapped)) = locked.reader(live) {
-                mapped.tell(&reader);
-            }
-            locked.ring(live).set_disabled(DISABLE_QUIESCE, false);
-        }
-    }
-
-    /// Examines the rings of `cpus`; events that occur on them meanwhile are not recorded. Returns
-    /// how many are broken.
+    /// Looks at the rings of `cpus`; what they would record meanwhile is not recorded. Returns how
+    /// many are broken.
     pub(crate) fn selftest(&self, cpus: CpuSel) -> usize {
-        let _shape = self.shape.lock();
+        let shape = self.shape.lock();
         let mut broken = 0usize;
-        self.quiesced(cpus, |cpu, _, own| {
-            // SAFETY: Nobody writes; the state is this ring's and locked.
-            if !unsafe { self.examine(cpu, own.ring, own.state) } {
+        self.quiesced(&shape, cpus, |cpu, _, ring| {
+            if !self.examine(cpu, ring) {
                 broken = broken.saturating_add(1);
             }
         });
@@ -301,25 +264,23 @@ impl Buffers {
 
     /// Empties the live rings of `cpus`.
     pub(crate) fn clear(&self, cpus: CpuSel) {
-        let _shape = self.shape.lock();
+        let shape = self.shape.lock();
         let live = self.rings.live();
         self.alarm.rearm();
-        self.quiesced(cpus, |_, bank, own| {
+        self.quiesced(&shape, cpus, |_, bank, ring| {
             if bank == live {
-                // SAFETY: Nobody writes.
-                unsafe { own.empty() };
+                ring.empty();
             }
         });
     }
 
     /// Empties all rings, and runs `meanwhile` while no writer is in them.
     pub(crate) fn clear_all(&self, mut meanwhile: impl FnMut()) {
-        let _shape = self.shape.lock();
+        let shape = self.shape.lock();
         let mut first = true;
         self.alarm.rearm();
-        self.quiesced(CpuSel::All, |_, _, own| {
-            // SAFETY: Nobody writes.
-            unsafe { own.empty() };
+        self.quiesced(&shape, CpuSel::All, |_, _, ring| {
+            ring.empty();
             if core::mem::take(&mut first) {
                 meanwhile();
             }

@@ -97,7 +97,7 @@ impl Rings {
     /// As for [`Self::ring_at`].
     #[inline(always)]
     pub(crate) unsafe fn at<'p>(&'p self, place: Place, pin: PinRef<'p>) -> OwnRing<'p> {
-        // SAFETY: The caller promises the same.
+        // SAFETY: The caller promises the place of a reservation on this CPU that is not over.
         let ring = unsafe { self.ring_at(place) };
         // INVARIANT: A reservation on this CPU is in a ring of this CPU.
         OwnRing { ring, pin }
@@ -108,7 +108,7 @@ impl Rings {
         self.pairs.of(cpu)
     }
 
-    /// Makes the other bank live.
+    /// Makes the other bank live. The writers that are in the one that was live may still be there.
     pub(super) fn exchange(&self) {
         self.live.exchange();
     }

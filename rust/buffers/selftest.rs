@@ -2,10 +2,10 @@
 
 //! Looks for broken invariants, and disables and reports rings that have one.
 //!
-//! A broken ring records nothing until it is emptied; its `stats` say why, and the kernel log says
-//! so once. A build with debug assertions looks whenever no writer is in the rings anyway: after
-//! each resize, clear and change of the clock, when an instance is removed, and when a reader
-//! closes its file while recording is off.
+//! A broken ring records nothing until it is emptied; its `stats` say why, the kernel log says it
+//! once. A build with debug assertions looks whenever rings have no writer anyway (`quiescent`): after each resize,
+//! clear and change of the clock, when an instance goes, and when a reader goes while recording is
+//! off.
 
 use super::{
     banks::Bank,
@@ -24,11 +24,7 @@ use crate::{
         cpus,
         port::Ring, //
     },
-    ring::{
-        check::Clock,
-        cpu::ReaderState,
-        violation::Violation, //
-    },
+    ring::violation::Violation, //
 };
 use kernel::{
     prelude::*,
@@ -84,29 +80,13 @@ impl Buffers {
             })
         };
         if let (Some(cpu), Some(violation)) = (cpus::possible().find(here), ring.fault()) {
-            self.alarm().raise(pack(cpu, violation));
+            self.tell_of(cpu, violation);
         }
     }
 
-    /// Examines a ring that no writer is in and whose reader's lock is held. Returns whether it is
-    /// whole.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Ring::check`].
-    pub(super) unsafe fn examine(&self, cpu: u32, ring: &Ring, state: &ReaderState) -> bool {
-        if ring.is_broken() {
-            return false;
-        }
-        // SAFETY: By the contract.
-        match unsafe { ring.check(state, Clock::Any) } {
-            Ok(()) => true,
-            Err(violation) => {
-                ring.set_broken(violation);
-                self.alarm().raise(pack(cpu, violation));
-                false
-            }
-        }
+    /// Has the kernel log told of `violation` in a ring of `cpu`. Any context, NMI included.
+    pub(super) fn tell_of(&self, cpu: u32, violation: Violation) {
+        self.alarm().raise(pack(cpu, violation));
     }
 }
 
@@ -124,8 +104,9 @@ impl Buffers {
         let (ring, state) = (own.ring, own.state);
         ring.set_disabled(DISABLE_QUIESCE, true);
         grace::writers_left();
-        // SAFETY: Recording is disabled and a grace period has passed; the state is this ring's and
-        // locked. The ring is only tested and emptied afterwards.
+        // SAFETY: Recording is disabled and a grace period has passed, so that no writer is in the
+        // ring; the state is the ring's and locked (invariant of `Own`). The ring is only tested and
+        // emptied afterwards.
         let done = unsafe { ring.spoil(state, word, bits) };
         ring.set_disabled(DISABLE_QUIESCE, false);
         if done {

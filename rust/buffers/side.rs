@@ -27,10 +27,7 @@ use crate::{
         waker::Waker, //
     },
     ring::{
-        cpu::{
-            Parts,
-            ReaderState, //
-        },
+        cpu::ReaderState,
         reader::Reader, //
     },
 };
@@ -51,56 +48,38 @@ struct Held {
     mapped: Option<Mapped>,
 }
 
-/// A ring and what is remembered of it, with the reader's lock held.
+/// A ring, and what is remembered of it, with the reader's lock held.
+///
+/// # Invariants
+///
+/// `state` was made with `ring`.
 pub(super) struct Own<'a> {
     /// The ring.
     pub(super) ring: &'a Ring,
     /// What its reader remembers.
     pub(super) state: &'a mut ReaderState,
-    past: &'a mut Past,
-    /// Whether it is in the live bank.
-    live: bool,
+    /// What the ring was before.
+    pub(super) past: &'a mut Past,
+    /// It is in the live bank.
+    pub(super) live: bool,
 }
 
-impl Own<'_> {
-    /// Returns the number of events recorded since the ring was emptied.
+impl<'a> Own<'a> {
+    /// Returns the number of events that were recorded since the ring was emptied.
     pub(super) fn written(&mut self) -> u64 {
-        // SAFETY: They belong together ([`Locked::own`]).
-        unsafe { self.ring.reader(self.state) }.counted().0
+        let own = Own {
+            ring: self.ring,
+            state: self.state,
+            past: self.past,
+            live: self.live,
+        };
+        own.into_reader().counted().0
     }
 
-    /// Empties the ring.
-    ///
-    /// # Safety
-    ///
-    /// Nobody writes to it.
-    pub(super) unsafe fn empty(&mut self) {
-        let written = self.written();
-        self.past.empties(written, self.live);
-        // SAFETY: By the contract; the state is the ring's and locked.
-        unsafe { self.ring.reset(self.state) };
-    }
-
-    /// Gives the ring other parts. Returns those that are not used any more.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Self::empty`]; whoever looks at the size holds the lock of the shape.
-    pub(super) unsafe fn resize(&mut self, parts: Parts<Kernel>) -> Parts<Kernel> {
-        if self.ring.is_broken() {
-            // Its events would go anyway.
-            // SAFETY: By the contract.
-            unsafe { self.empty() };
-        }
-        // SAFETY: By the contract; the state is the ring's and locked.
-        let left = unsafe { self.ring.resize(self.state, parts) };
-        left.unwrap_or_else(|unfit| unfit.0)
-    }
-
-    /// Notes that the ring becomes live.
-    pub(super) fn enter(&mut self) {
-        let written = self.written();
-        self.past.enters(written);
+    /// Returns the reader of the ring.
+    fn into_reader(self) -> Reader<'a, Kernel> {
+        // SAFETY: The state was made with the ring (invariant).
+        unsafe { self.ring.reader(self.state) }
     }
 }
 
@@ -117,13 +96,20 @@ pub(super) struct Locked<'a> {
 impl Locked<'_> {
     /// Returns the ring in `bank`; `live` says whether that is the live bank.
     pub(super) fn own(&mut self, bank: Bank, live: bool) -> Own<'_> {
+        self.own_and_mapped(bank, live).0
+    }
+
+    /// Returns the same, and the programs that have the live ring mapped.
+    fn own_and_mapped(&mut self, bank: Bank, live: bool) -> (Own<'_>, &mut Option<Mapped>) {
         let held = &mut *self.held;
-        Own {
+        // INVARIANT: The rings and the states were made together (invariant of `Locked`).
+        let own = Own {
             ring: self.rings.of(bank),
             state: held.states.of_mut(bank),
             past: held.pasts.of_mut(bank),
             live,
-        }
+        };
+        (own, &mut held.mapped)
     }
 
     /// Returns the ring in `bank`.
@@ -138,10 +124,9 @@ impl Locked<'_> {
 
     /// Returns the reader of the ring in `bank`, and the mapping of the live ring.
     pub(super) fn reader(&mut self, bank: Bank) -> (Reader<'_, Kernel>, &mut Option<Mapped>) {
-        let held = &mut *self.held;
-        // SAFETY: By the invariant.
-        let reader = unsafe { self.rings.of(bank).reader(held.states.of_mut(bank)) };
-        (reader, &mut held.mapped)
+        // A reader does not ask whether its bank is the live one.
+        let (own, mapped) = self.own_and_mapped(bank, false);
+        (own.into_reader(), mapped)
     }
 
     /// Returns the mapping of the live ring.

@@ -215,15 +215,13 @@ impl Buffers {
             return Ok(());
         }
         let mut old = KVec::with_capacity(fresh.len(), GFP_KERNEL)?;
-        self.quiesced(cpus, |cpu, bank, own| {
+        self.quiesced(shape, cpus, |cpu, bank, ring| {
             let entry = fresh.iter_mut().find(|(of, _)| *of == (cpu, bank));
             let Some(parts) = entry.and_then(|(_, parts)| parts.take()) else {
                 return;
             };
-            // SAFETY: Nobody writes; whoever looks at the size holds `shape`.
-            let left = unsafe { own.resize(parts) };
             // There is room for one per ring.
-            let _ = old.push_within_capacity(left);
+            let _ = old.push_within_capacity(ring.resize(parts));
         });
         Ok(())
     }

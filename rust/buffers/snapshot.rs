@@ -10,7 +10,6 @@
 
 use super::{
     selftest,
-    side::Own,
     size::{
         pages_of,
         parts,
@@ -19,25 +18,10 @@ use super::{
     Buffers,
     CpuSel, //
 };
-use crate::kapi::{
-    grace,
-    pages::Budget, //
-};
+use crate::kapi::pages::Budget;
 use kernel::prelude::*;
 
 impl Buffers {
-    /// Runs `change` for the rings of `cpus` in the bank that is not live.
-    ///
-    /// The caller holds the lock of the shape, so that the bank does not become live.
-    fn each_of_snapshot(&self, cpus: CpuSel, mut change: impl FnMut(u32, &mut Own<'_>)) {
-        let bank = self.rings().live().other();
-        for cpu in cpus.iter() {
-            if let Ok(mut locked) = self.locked(cpu) {
-                change(cpu, &mut locked.own(bank, false));
-            }
-        }
-    }
-
     /// Gives the snapshot the size of the live buffer.
     ///
     /// # Errors
@@ -60,33 +44,26 @@ impl Buffers {
             all.push((cpu, Some(parts)), GFP_KERNEL)?;
         }
         let mut small = KVec::with_capacity(all.len(), GFP_KERNEL)?;
-        self.each_of_snapshot(CpuSel::All, |cpu, own| {
+        self.each_of_snapshot(shape, CpuSel::All, |cpu, ring| {
             let entry = all.iter_mut().find(|(of, _)| *of == cpu);
             let Some(parts) = entry.and_then(|(_, parts)| parts.take()) else {
                 return;
             };
-            // SAFETY: The bank has had no writer since the grace period in which it was exchanged,
-            // or ever; whoever looks at the size holds the lock of the shape.
-            let old = unsafe { own.resize(parts) };
             // There is room for one per ring.
-            let _ = small.push_within_capacity((cpu, old));
+            let _ = small.push_within_capacity((cpu, ring.resize(parts)));
         });
         shape.small = Some(small);
         Ok(())
     }
 
-    /// Exchanges the live buffer and the snapshot. Returns once no writer is in the snapshot, and
-    /// no reader is in it that took it for the live buffer.
-    fn exchange(&self) {
-        self.each_of_snapshot(CpuSel::All, |_, own| own.enter());
-        self.rings().exchange();
-        grace::writers_left();
-        // A reader finds out its bank under its lock (`read_from`): taking each lock once waits for
-        // all of them.
-        self.each_of_snapshot(CpuSel::All, |cpu, own| {
+    /// Makes the snapshot the live buffer and the other way round. Returns when no writer is in the
+    /// snapshot, and no reader reads it that took it for the live buffer.
+    fn exchange(&self, shape: &Shape) {
+        self.exchange_banks(shape);
+        // A reader finds its bank under its lock (`read_from`), so each has left it once.
+        self.each_of_snapshot(shape, CpuSel::All, |cpu, ring| {
             if selftest::ALWAYS {
-                // SAFETY: Writers have left, see above; the state is this ring's and locked.
-                unsafe { self.examine(cpu, own.ring, own.state) };
+                self.examine(cpu, ring);
             }
         });
     }
@@ -111,7 +88,7 @@ impl Buffers {
         if shape.small.is_none() {
             self.allocate_snapshot(&mut shape)?;
         }
-        self.exchange();
+        self.exchange(&shape);
         drop(shape);
         self.wake_all();
         Ok(())
@@ -126,10 +103,7 @@ impl Buffers {
         let mut shape = self.shape.lock();
         self.expand_locked(&mut shape)?;
         self.alarm().rearm();
-        self.each_of_snapshot(cpus, |_, own| {
-            // SAFETY: As in `allocate_snapshot`.
-            unsafe { own.empty() };
-        });
+        self.each_of_snapshot(&shape, cpus, |_, ring| ring.empty());
         Ok(())
     }
 
@@ -144,18 +118,16 @@ impl Buffers {
         let Some(mut small) = shape.small.take() else {
             return Ok(());
         };
-        self.each_of_snapshot(CpuSel::All, |cpu, own| {
+        self.each_of_snapshot(&shape, CpuSel::All, |cpu, ring| {
             let Some(at) = small.iter().position(|(of, _)| *of == cpu) else {
                 return;
             };
             let Ok((_, parts)) = small.remove(at) else {
                 return;
             };
-            // SAFETY: As in `allocate_snapshot`.
-            drop(unsafe { own.resize(parts) });
+            drop(ring.resize(parts));
             // What was there is not lost but forgotten: no counter tells of it.
-            // SAFETY: As above.
-            unsafe { own.empty() };
+            ring.empty();
         });
         Ok(())
     }
