@@ -20,11 +20,13 @@ use crate::{
         registry,
         Instance, //
     },
-    kapi::fs::{
-        self,
-        mkdir_operations,
-        FileSystem,
-        FsType, //
+    kapi::{
+        fs::{
+            self,
+            FileSystem,
+            FsType, //
+        },
+        mkdir, //
     },
 };
 use kernel::{
@@ -76,7 +78,7 @@ fn node(inst: Arc<Instance>) -> Result<KBox<Node>> {
 
 /// Makes `instances/` and in it the folders of the instances that exist.
 pub(crate) fn instances(dir: &Dir<'_>, name: &CStr) -> Result {
-    let operations = Some(mkdir_operations::<Rtracefs>());
+    let operations = Some(mkdir::operations::<Rtracefs>());
     dir.folder(name, fs::FOLDER_MODE, operations, None, |dir| {
         registry::for_each(|inst| {
             let node = node(inst.clone())?;

@@ -1,47 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A file system that lives in memory and has one superblock: its registration, its mount and its
-//! superblock, as a safe trait.
+//! A file system that lives in memory and has one superblock, as a safe trait: its registration and
+//! its mount point.
 //!
-//! `fs::superblock` implements the trait. A mounted superblock and every open file hold a reference
-//! to the module, so none of the functions here can run after the module went away.
+//! `fs::superblock` implements the trait. What the VFS calls is in `kapi::fs_context`,
+//! `kapi::superblock`, `kapi::mkdir` and `kapi::listing`. A mounted superblock and every open file hold a reference
+//! to the module, so none of these functions can run after the module went away.
 
 use super::{
     c,
-    dir::{
-        self,
-        Dir, //
-    },
-    inode::{
-        Dentry,
-        Inode,
-        NewInode, //
-    },
-    mount::{
-        MountOptions,
-        ROOT_MODE,
-        SPECS, //
-    },
-    walk::Found,
+    dir::Dir,
+    fs_context,
+    mount::SPECS,
+    superblock,
+    walk::Found, //
 };
-use core::{
-    marker::PhantomData,
-    mem, //
-};
+use core::marker::PhantomData;
 use kernel::{
     bindings,
-    error::{
-        from_result,
-        to_result, //
-    },
-    ffi::c_int,
+    error::to_result,
     prelude::*,
-    seq_file::SeqFile,
     str::as_char_ptr_in_const_context,
-    types::{
-        ForeignOwnable,
-        Opaque, //
-    },
+    types::Opaque, //
 };
 
 /// A file system: its names, its content, and what `mkdir` and `rmdir` do.
@@ -92,8 +72,8 @@ impl<F: FileSystem> FsType<F> {
             Opaque::new(bindings::file_system_type {
                 owner: kernel::module::this_module::<crate::LocalModule>().as_ptr(),
                 name: as_char_ptr_in_const_context(F::NAME),
-                init_fs_context: Some(init_fs_context::<F>),
-                kill_sb: Some(kill_sb),
+                init_fs_context: Some(fs_context::init::<F>),
+                kill_sb: Some(superblock::kill),
                 parameters: SPECS.as_ptr().cast(),
                 ..pin_init::zeroed()
             }),
@@ -183,267 +163,4 @@ impl<F: FileSystem> Drop for Registration<F> {
         // SAFETY: `new` registered the static. The only error would be that it is not registered.
         unsafe { bindings::unregister_filesystem(self.fs_type.0.get()) };
     }
-}
-
-/// The operation tables of `F`.
-struct Tables<F>(PhantomData<F>);
-
-impl<F: FileSystem> Tables<F> {
-    const CONTEXT: &'static c::fs_context_operations = &c::fs_context_operations {
-        free: Some(free_context),
-        dup: None,
-        parse_param: Some(parse_param),
-        parse_monolithic: None,
-        get_tree: Some(get_tree::<F>),
-        reconfigure: Some(reconfigure::<F>),
-    };
-
-    const SUPER: &'static bindings::super_operations = &bindings::super_operations {
-        statfs: Some(bindings::simple_statfs),
-        drop_inode: Some(bindings::inode_just_drop),
-        evict_inode: Some(evict_inode::<F>),
-        show_options: Some(show_options),
-        ..pin_init::zeroed()
-    };
-
-    const MKDIR: &'static bindings::inode_operations = &bindings::inode_operations {
-        lookup: Some(bindings::simple_lookup),
-        mkdir: Some(mkdir::<F>),
-        rmdir: Some(rmdir::<F>),
-        ..pin_init::zeroed()
-    };
-}
-
-/// Returns the inode operations of the folder in which users may make and remove folders.
-pub(crate) const fn mkdir_operations<F: FileSystem>() -> &'static bindings::inode_operations {
-    Tables::<F>::MKDIR
-}
-
-/// Returns the options at `info`; none when it is null.
-///
-/// # Safety
-///
-/// - `info` is the `s_fs_info` of a context or superblock of this type: null, or from
-///   `init_fs_context`.
-/// - No other code uses the options for `'a`.
-unsafe fn options<'a>(info: *mut c_void) -> Option<&'a mut MountOptions> {
-    // SAFETY: It is null or a boxed `MountOptions`, which no other code uses.
-    unsafe { info.cast::<MountOptions>().as_mut() }
-}
-
-/// Drops the options at `info`, unless it is null.
-///
-/// # Safety
-///
-/// `info` is the `s_fs_info` of a context or superblock of this type, which ends.
-unsafe fn drop_options(info: *mut c_void) {
-    if !info.is_null() {
-        // SAFETY: `init_fs_context` made the box, and its one owner ends.
-        drop(unsafe { KBox::<MountOptions>::from_foreign(info) });
-    }
-}
-
-/// # Safety
-///
-/// Called by the VFS with a new context.
-unsafe extern "C" fn init_fs_context<F: FileSystem>(fc: *mut bindings::fs_context) -> c_int {
-    from_result(|| {
-        // SAFETY: The context is new, and no other code uses it.
-        let fc = unsafe { &mut *fc.cast::<c::fs_context>() };
-        let options = KBox::new(MountOptions::default(), GFP_KERNEL)?;
-        // `free_context` or `kill_sb` drops the options.
-        fc.s_fs_info = options.into_foreign();
-        fc.ops = Tables::<F>::CONTEXT;
-        Ok(0)
-    })
-}
-
-/// # Safety
-///
-/// Called by the VFS once with a context of ours.
-unsafe extern "C" fn free_context(fc: *mut c::fs_context) {
-    // SAFETY: The VFS keeps the context until this function returns.
-    let info = unsafe { (*fc).s_fs_info };
-    // SAFETY: The context ends here; a new superblock took the options away and left null.
-    unsafe { drop_options(info) };
-}
-
-/// # Safety
-///
-/// Called by the VFS with a context of ours and one parameter.
-unsafe extern "C" fn parse_param(fc: *mut c::fs_context, param: *mut c::fs_parameter) -> c_int {
-    from_result(|| {
-        // SAFETY: The VFS calls the operations of a context one after the other, and keeps it.
-        let fc = unsafe { &mut *fc };
-        // SAFETY: It is the context's `s_fs_info`, which no other operation uses meanwhile.
-        let options = unsafe { options(fc.s_fs_info) }.ok_or(EINVAL)?;
-        // SAFETY: The log is the context's, and the VFS keeps the parameter meanwhile.
-        unsafe { options.parse(&raw mut fc.log, param) }?;
-        Ok(0)
-    })
-}
-
-/// # Safety
-///
-/// Called by the VFS with a context of ours.
-unsafe extern "C" fn get_tree<F: FileSystem>(fc: *mut c::fs_context) -> c_int {
-    from_result(|| {
-        F::allowed()?;
-        // SAFETY: The VFS passes a context of ours; `fill_super` fits its type.
-        to_result(unsafe { c::get_tree_single(fc, Some(fill_super::<F>)) })?;
-        // SAFETY: `get_tree_single` set the root and left `s_umount` held. A superblock that was
-        // there already takes the options that this mount names.
-        to_result(unsafe { reconfigure::<F>(fc) })?;
-        Ok(0)
-    })
-}
-
-/// # Safety
-///
-/// Called with a context of ours whose root is set, while the superblock's `s_umount` is held.
-unsafe extern "C" fn reconfigure<F: FileSystem>(fc: *mut c::fs_context) -> c_int {
-    // SAFETY: The VFS calls the operations of a context one after the other, and keeps it.
-    let fc = unsafe { &mut *fc };
-    // SAFETY: It is the context's `s_fs_info`. A new superblock took the options and applied them.
-    let Some(new) = (unsafe { options(fc.s_fs_info) }) else {
-        return 0;
-    };
-    // SAFETY: The context has a reference to the root, which is of this type.
-    let root = unsafe { Dentry::<F::Node>::from_raw(fc.root) };
-    // SAFETY: It is the superblock's `s_fs_info`; `s_umount` makes this function its only user.
-    if let Some(old) = unsafe { options(root.info()) } {
-        old.update(new);
-    }
-    new.apply(root);
-    0
-}
-
-/// # Safety
-///
-/// Called by the VFS for a new superblock, which got the `s_fs_info` of the context.
-unsafe extern "C" fn fill_super<F: FileSystem>(
-    sb: *mut bindings::super_block,
-    _fc: *mut c::fs_context,
-) -> c_int {
-    from_result(|| {
-        // SAFETY: The superblock is new, and no other code uses what is set here.
-        let sb = unsafe { &mut *sb };
-        sb.s_blocksize = bindings::PAGE_SIZE;
-        sb.s_blocksize_bits = bindings::PAGE_SHIFT as u8;
-        sb.s_magic = F::MAGIC;
-        sb.s_maxbytes = i64::MAX;
-        sb.s_op = Tables::<F>::SUPER;
-        sb.s_time_gran = 1;
-        sb.s_iflags |= (bindings::SB_I_NOEXEC | bindings::SB_I_NODEV) as usize;
-        // SAFETY: The superblock stays as long as its inodes, and its nodes are of this type.
-        let inode = unsafe { NewInode::<F::Node>::new(sb, 1, 0o040000 | ROOT_MODE, None) }?;
-        inode.set_operations(&raw const bindings::simple_dir_inode_operations);
-        inode.set_file_operations(&raw const bindings::simple_dir_operations);
-        inode.get().add_link();
-        // SAFETY: It takes over the reference to a new inode, also when it fails.
-        let root = unsafe { bindings::d_make_root(inode.into_raw()) };
-        if root.is_null() {
-            return Err(ENOMEM);
-        }
-        sb.s_root = root;
-        // SAFETY: The superblock has a reference to its root, whose nodes are of this type.
-        let root = unsafe { Dentry::<F::Node>::from_raw(root) };
-        // SAFETY: The superblock is not visible yet, so no other code uses its options.
-        if let Some(options) = unsafe { options(root.info()) } {
-            options.apply(root);
-        }
-        // SAFETY: The superblock is not visible yet, so its root cannot be reached.
-        F::fill(&unsafe { Dir::new(root, None) }?)?;
-        Ok(0)
-    })
-}
-
-/// # Safety
-///
-/// Called by the VFS when no code uses the superblock any more.
-unsafe extern "C" fn kill_sb(sb: *mut bindings::super_block) {
-    // SAFETY: No other code uses the superblock any more, so its `s_fs_info` is ours to take.
-    let info = unsafe { mem::replace(&mut (*sb).s_fs_info, core::ptr::null_mut()) };
-    // SAFETY: The superblock came from get_tree_single() and is killed once.
-    unsafe { bindings::kill_anon_super(sb) };
-    // SAFETY: The superblock took it from its context, and has ended.
-    unsafe { drop_options(info) };
-}
-
-/// # Safety
-///
-/// Called by the VFS with the root of a superblock of ours, which is in use.
-unsafe extern "C" fn show_options(
-    m: *mut bindings::seq_file,
-    root: *mut bindings::dentry,
-) -> c_int {
-    // SAFETY: The root is valid, and the type of its nodes does not matter to `info`.
-    let info = unsafe { Dentry::<()>::from_raw(root) }.info();
-    // SAFETY: It is null or the options, which live as long as the superblock. A remount at this
-    // moment may show either value.
-    let options = unsafe { info.cast::<MountOptions>().as_ref() };
-    if let Some(options) = options.copied() {
-        // SAFETY: The VFS keeps the file `m` meanwhile.
-        options.show(unsafe { SeqFile::from_raw(m) });
-    }
-    0
-}
-
-/// # Safety
-///
-/// Called by the VFS for the last reference to an inode: no file has it open.
-unsafe extern "C" fn evict_inode<F: FileSystem>(inode: *mut bindings::inode) {
-    // SAFETY: No file has the inode open, and it is in no list any more: no other code uses it.
-    let inode = unsafe { &mut *inode };
-    // SAFETY: They are the pages of an inode that no file has open.
-    unsafe { bindings::truncate_inode_pages_final(&raw mut inode.i_data) };
-    // SAFETY: The inode has no pages any more, and the VFS evicts it once.
-    unsafe { bindings::clear_inode(inode) };
-    // SAFETY: The VFS evicts it once, and its node is of this type.
-    unsafe { dir::drop_node::<F::Node>(inode) };
-}
-
-/// # Safety
-///
-/// Called by the VFS with `parent` locked and a negative dentry in it.
-unsafe extern "C" fn mkdir<F: FileSystem>(
-    _idmap: *mut bindings::mnt_idmap,
-    _parent: *mut bindings::inode,
-    dentry: *mut bindings::dentry,
-    _mode: bindings::umode_t,
-) -> *mut bindings::dentry {
-    let result = F::allowed().and_then(|()| {
-        // SAFETY: The VFS keeps the dentry, and its parent is locked.
-        let dentry = unsafe { Dentry::<F::Node>::from_raw(dentry) };
-        F::create(dentry.name(), |node| {
-            // SAFETY: The parent is locked, and it is a folder where `mkdir` is possible.
-            let parent = unsafe { Dir::new(dentry.parent(), Some(0)) }?;
-            // SAFETY: The VFS passed the dentry, a negative one in `parent`, to this `mkdir`.
-            unsafe { parent.mkdir(dentry, FOLDER_MODE, node, F::fill_created) }
-        })
-    });
-    match result {
-        Ok(()) => core::ptr::null_mut(),
-        Err(error) => error.to_ptr(),
-    }
-}
-
-/// # Safety
-///
-/// Called by the VFS with `parent` and the inode of `dentry` locked.
-unsafe extern "C" fn rmdir<F: FileSystem>(
-    parent: *mut bindings::inode,
-    dentry: *mut bindings::dentry,
-) -> c_int {
-    from_result(|| {
-        // SAFETY: The VFS keeps the dentry, whose parent is locked, and nodes are of this type.
-        let dentry = unsafe { Dentry::<F::Node>::from_raw(dentry) };
-        // SAFETY: The VFS keeps and locks the parent, whose superblock is the dentry's.
-        let parent = unsafe { Inode::<F::Node>::from_raw(parent) };
-        let node = dentry.inode().and_then(Inode::node).ok_or(EPERM)?;
-        F::remove(node)?;
-        // SAFETY: The VFS holds the locks of both, and `dentry` is a folder in `parent`.
-        unsafe { dir::remove(parent, dentry) };
-        Ok(0)
-    })
 }

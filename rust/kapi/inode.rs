@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Inodes and dentries of a file system in memory, as types that carry what is known of them.
+//! Inodes, dentries and superblocks of a file system in memory, as types that carry what is known
+//! of them.
 //!
 //! The file system owns a node of type `N` for each inode that has one (`i_private`); it is dropped
-//! with the inode. Called by `kapi::dir`, which makes and removes folders, `kapi::listing`,
-//! `kapi::fs` and `kapi::mount`.
+//! with the inode. Called by `kapi::dir` and `kapi::mkdir`, which make and remove folders,
+//! `kapi::listing`, `kapi::superblock`, `kapi::fs_context` and `kapi::walk`.
 
-use super::c;
+use super::{
+    c,
+    mount::SharedOptions, //
+};
 use core::{
     marker::PhantomData,
     ptr, //
@@ -17,7 +21,7 @@ use kernel::{
     types::ForeignOwnable, //
 };
 
-/// Reads one field of an [`Inode`] or [`Dentry`].
+/// Reads one field of an [`Inode`], [`Dentry`] or [`Superblock`].
 macro_rules! load {
     ($object:expr, $field:ident) => {{
         let Self(raw, ..) = $object;
@@ -26,6 +30,14 @@ macro_rules! load {
         unsafe { (*raw).$field }
     }};
 }
+
+mod dentry;
+
+pub(crate) use dentry::Dentry;
+pub(super) use dentry::{
+    LookedUp,
+    Negative, //
+};
 
 /// Stores to one field of an [`Inode`].
 macro_rules! store {
@@ -61,7 +73,7 @@ impl<'a, N: Send + Sync + 'static> Inode<'a, N> {
     /// - `inode` is valid for `'a`.
     /// - It belongs to a superblock whose nodes are of type `N`.
     pub(crate) unsafe fn from_raw(inode: *mut bindings::inode) -> Self {
-        // INVARIANT: The caller says so.
+        // INVARIANT: The caller promises that it is valid and what its superblock has.
         Self(inode, PhantomData)
     }
 
@@ -121,15 +133,15 @@ impl<'a, N: Send + Sync + 'static> Inode<'a, N> {
         load!(self, i_gid)
     }
 
-    /// Adds a link. Its lock is held, or it is new.
+    /// Adds a link. Other code may add one at the same time.
     pub(super) fn add_link(self) {
-        // SAFETY: The inode is valid (invariant).
-        unsafe { bindings::inc_nlink(self.0) };
+        // SAFETY: The inode is valid (invariant), and the function takes the lock that it needs.
+        unsafe { c::rt_inode_add_link(self.0) };
     }
 
     /// Removes a link. Its lock is held.
     pub(super) fn drop_link(self) {
-        // SAFETY: The inode is valid (invariant).
+        // SAFETY: The inode is valid (invariant), and the number of its links changes under its lock.
         unsafe { bindings::drop_nlink(self.0) };
     }
 }
@@ -139,30 +151,27 @@ impl<'a, N: Send + Sync + 'static> Inode<'a, N> {
 /// # Invariants
 ///
 /// The value owns the only reference.
-pub(super) struct NewInode<N: Send + Sync + 'static>(Inode<'static, N>);
+pub(super) struct NewInode<'a, N: Send + Sync + 'static>(Inode<'a, N>);
 
-impl<N: Send + Sync + 'static> NewInode<N> {
+impl<'a, N: Send + Sync + 'static> NewInode<'a, N> {
     /// Makes one with `node`.
     ///
     /// # Errors
     ///
     /// `ENOMEM`.
-    ///
-    /// # Safety
-    ///
-    /// - `sb` is valid and stays so as long as the inode.
-    /// - Its nodes are of type `N`.
-    pub(super) unsafe fn new(
-        sb: *mut bindings::super_block,
+    pub(super) fn new(
+        sb: Superblock<'a, N>,
         number: u64,
         mode: u16,
         node: Option<KBox<N>>,
     ) -> Result<Self> {
-        // SAFETY: The caller says that the superblock is valid.
-        let raw = unsafe { bindings::new_inode(sb) };
+        // SAFETY: The superblock is valid (invariant).
+        let raw = unsafe { bindings::new_inode(sb.0) };
         if raw.is_null() {
             return Err(ENOMEM);
         }
+        // INVARIANT: The result keeps the inode, and hands it out no longer than it lives. Its
+        // superblock has nodes of type `N`, and `i_private` is null.
         let inode = Inode(raw, PhantomData);
         // INVARIANT: new_inode() returned the reference.
         let this = Self(inode);
@@ -171,13 +180,8 @@ impl<N: Send + Sync + 'static> NewInode<N> {
         inode.set_number(number);
         inode.set_mode(mode);
         // INVARIANT: Null or a boxed `N`, as `Inode` asks.
-        this.set_private(node.map_or(ptr::null_mut(), |node| node.into_foreign()));
+        inode.set_private(node.map_or(ptr::null_mut(), |node| node.into_foreign()));
         Ok(this)
-    }
-
-    fn set_private(&self, private: *mut c_void) {
-        let Self(inode) = self;
-        inode.set_private(private);
     }
 
     /// Returns the inode, for as long as it is not given away.
@@ -216,108 +220,63 @@ impl<N: Send + Sync + 'static> Inode<'_, N> {
     }
 }
 
-impl<N: Send + Sync + 'static> Drop for NewInode<N> {
+impl<N: Send + Sync + 'static> Drop for NewInode<'_, N> {
     fn drop(&mut self) {
-        // SAFETY: The only reference is this value's (invariant), which goes.
+        // SAFETY: The one reference is this value's (invariant), which goes.
         unsafe { bindings::iput(self.0.as_raw()) };
     }
 }
 
-/// A dentry, positive or not.
-///
-/// # Invariants
-///
-/// - It is valid for `'a`, in a superblock that is never without its root meanwhile, whose nodes
-///   are of
-///   type `N`, and whose files are never renamed.
-/// - When it is positive, it stays so for `'a`.
-pub(crate) struct Dentry<'a, N>(*mut bindings::dentry, PhantomData<&'a N>);
+/// The lock of a folder's inode, held until it is dropped.
+#[must_use = "the inode unlocks at once when the guard is unused"]
+pub(super) struct InodeLock<'a, N: Send + Sync + 'static>(Inode<'a, N>);
 
-impl<N> Clone for Dentry<'_, N> {
-    fn clone(&self) -> Self {
-        *self
+impl<'a, N: Send + Sync + 'static> InodeLock<'a, N> {
+    /// Lockdep subclasses by depth: 0 is the folder that `mkdir` makes. Subclass 1 is what the VFS
+    /// uses for its parent.
+    const SUBCLASS: [u32; 4] = [0, 2, 3, 4];
+
+    /// Locks `inode`, that of a folder that is `depth` below an instance's own.
+    pub(super) fn new(inode: Inode<'a, N>, depth: usize) -> Self {
+        let subclass = Self::SUBCLASS.get(depth).or(Self::SUBCLASS.last());
+        // SAFETY: The inode is valid for `'a` (invariant), during which it is unlocked again.
+        unsafe { c::rt_inode_lock_nested(inode.0, subclass.copied().unwrap_or(0)) };
+        Self(inode)
     }
 }
 
-impl<N> Copy for Dentry<'_, N> {}
+impl<N: Send + Sync + 'static> Drop for InodeLock<'_, N> {
+    fn drop(&mut self) {
+        // SAFETY: `new` locked the inode, which is still valid (invariant of `Inode`).
+        unsafe { c::rt_inode_unlock(self.0.as_raw()) };
+    }
+}
 
-impl<'a, N: Send + Sync + 'static> Dentry<'a, N> {
-    /// Wraps `dentry`.
+/// A superblock.
+///
+/// # Invariants
+///
+/// - It is valid for `'a`, and its nodes are of type `N`.
+/// - Its `s_fs_info` is null or boxed options, which it owns and which live for `'a`.
+pub(super) struct Superblock<'a, N>(*mut bindings::super_block, PhantomData<&'a N>);
+
+impl<'a, N: Send + Sync + 'static> Superblock<'a, N> {
+    /// Wraps `sb`.
     ///
     /// # Safety
     ///
-    /// - `dentry` is valid for `'a`, and when it is positive, it stays so: by a reference, by the
-    ///   lock of
-    ///   its parent, or as a root while the superblock cannot go away.
-    /// - It belongs to a superblock of a file system in memory, whose nodes are of type `N`.
-    pub(crate) unsafe fn from_raw(dentry: *mut bindings::dentry) -> Self {
-        // INVARIANT: The caller says so; file systems of this kind never rename.
-        Self(dentry, PhantomData)
+    /// `sb` is a superblock that `kapi::superblock` fills, with nodes of type `N`, and is not killed
+    /// during `'a`.
+    pub(super) unsafe fn from_raw(sb: *mut bindings::super_block) -> Self {
+        // INVARIANT: The caller promises a superblock of that kind, which keeps its options until
+        // it is killed.
+        Self(sb, PhantomData)
     }
 
-    /// Returns its address.
-    pub(super) fn as_raw(self) -> *mut bindings::dentry {
-        self.0
-    }
-
-    /// Returns its inode; none when it is negative.
-    pub(crate) fn inode(self) -> Option<Inode<'a, N>> {
-        let inode = load!(self, d_inode);
-        // INVARIANT: A positive dentry keeps its inode for `'a` (invariant).
-        (!inode.is_null()).then_some(Inode(inode, PhantomData))
-    }
-
-    /// Returns the folder that it is in; a root is in itself.
-    pub(super) fn parent(self) -> Self {
-        // INVARIANT: A dentry keeps its parent, which is positive.
-        Self(load!(self, d_parent), PhantomData)
-    }
-
-    /// Returns the `s_fs_info` of its superblock.
-    pub(super) fn info(self) -> *mut c_void {
-        // SAFETY: A valid dentry keeps its superblock, where the field changes only when the
-        // superblock begins and ends.
-        unsafe { (*self.superblock()).s_fs_info }
-    }
-
-    /// Returns its superblock.
-    fn superblock(self) -> *mut bindings::super_block {
-        load!(self, d_sb)
-    }
-
-    /// Returns its name.
-    pub(crate) fn name(self) -> &'a CStr {
-        let names = load!(self, __bindgen_anon_1);
-        // SAFETY: Both members of the union are the same one.
-        let name = unsafe { names.d_name };
-        // SAFETY: The name ends with a NUL, and does not change for `'a` (invariant).
-        unsafe { CStr::from_char_ptr(name.name) }
-    }
-
-    /// Makes an inode with this dentry's superblock.
-    ///
-    /// # Errors
-    ///
-    /// `ENOMEM`.
-    pub(super) fn new_inode(self, mode: u16, node: Option<KBox<N>>) -> Result<NewInode<N>> {
-        // SAFETY: It takes no argument.
-        let number = unsafe { bindings::get_next_ino() };
-        // SAFETY: The superblock of a valid dentry is valid, and its nodes are of type `N`.
-        unsafe { NewInode::new(self.superblock(), number.into(), mode, node) }
-    }
-
-    /// Calls `look` for each file and folder in this one.
-    pub(super) fn for_each_child(self, mut look: impl FnMut(Dentry<'_, N>)) {
-        let mut child = ptr::null_mut();
-        loop {
-            // SAFETY: The dentry is valid; `child` is null or a reference from the last round,
-            // which the function takes over.
-            child = unsafe { c::find_next_child(self.0, child) };
-            if child.is_null() {
-                return;
-            }
-            // INVARIANT: The child is positive, and the reference keeps it until the next round.
-            look(Dentry(child, PhantomData));
-        }
+    /// Returns what its mounts and remounts have set.
+    pub(super) fn options(self) -> Option<&'a SharedOptions> {
+        let info = load!(self, s_fs_info);
+        // SAFETY: It is null or boxed options, which live for `'a` (invariant).
+        unsafe { info.cast::<SharedOptions>().as_ref() }
     }
 }

@@ -15,11 +15,12 @@ use super::{
     c,
     dir::{
         Dir,
+        Folder,
         FolderTables, //
     },
     inode::{
-        Dentry,
-        Inode, //
+        Inode,
+        LookedUp, //
     },
 };
 use core::{
@@ -128,13 +129,11 @@ impl<N: Listing> Dir<'_, N> {
     pub(crate) fn listed(&self, name: &CStr, mode: u16, node: KBox<N>) -> Result {
         self.folder_with(name, mode, Tables::<N>::BOTH, Some(node), |_| Ok(()))
     }
+}
 
-    /// Makes what was looked up as `dentry` in this folder. Fails with `ENOMEM`.
-    ///
-    /// # Safety
-    ///
-    /// `dentry` is the negative dentry that the VFS passed to a `lookup` operation in this folder.
-    unsafe fn enter_listed(&self, dentry: Dentry<'_, N>, place: u16, listed: Listed<N>) -> Result {
+impl<N: Listing> Folder<'_, N> {
+    /// Makes what was looked up in this folder. Fails with `ENOMEM`.
+    fn enter_listed(&self, looked_up: LookedUp<'_, N>, place: u16, listed: Listed<N>) -> Result {
         let (inode, folder) = match listed {
             Listed::File {
                 mode,
@@ -149,14 +148,9 @@ impl<N: Listing> Dir<'_, N> {
         inode
             .get()
             .set_number(number_of(self.inode().number(), place));
-        // SAFETY: The dentry is negative, and takes the reference to the inode.
-        unsafe { bindings::d_add(dentry.as_raw(), inode.into_raw()) };
-        // SAFETY: The dentry is positive now, and the VFS holds a reference to it.
-        unsafe { c::rt_dentry_keep(dentry.as_raw()) };
+        looked_up.enter(inode);
         if folder {
-            // SAFETY: The folder's inode is valid. Other lookups may add links at the same time,
-            // which the function allows.
-            unsafe { c::rt_inode_add_link(self.inode().as_raw()) };
+            self.inode().add_link();
         }
         Ok(())
     }
@@ -171,12 +165,14 @@ unsafe extern "C" fn look_up<N: Listing>(
     dentry: *mut bindings::dentry,
     flags: c_uint,
 ) -> *mut bindings::dentry {
-    // SAFETY: The VFS keeps the folder, one of ours, during the call.
-    let folder = unsafe { Inode::<N>::from_raw(parent) };
-    // SAFETY: The VFS holds a reference to the dentry, which is in a folder of ours.
-    let looked_up = unsafe { Dentry::<N>::from_raw(dentry) };
+    // SAFETY: The VFS passed the dentry to this `lookup`, in a folder with nodes of this type.
+    let looked_up = unsafe { LookedUp::<N>::from_raw(dentry) };
+    let folder = match Folder::new(looked_up.parent()) {
+        Ok(folder) => folder,
+        Err(error) => return error.to_ptr(),
+    };
     let name = looked_up.name().to_bytes();
-    let (place, listed) = match folder.node().map(|node| node.look_up(name)) {
+    let (place, listed) = match folder.inode().node().map(|node| node.look_up(name)) {
         Some(Ok(Some(found))) => found,
         Some(Err(error)) => return error.to_ptr(),
         // A caller that wants to make something needs the dentry to be told that it cannot.
@@ -188,12 +184,7 @@ unsafe extern "C" fn look_up<N: Listing>(
         // made something, would get that one.
         _ => return ENOENT.to_ptr(),
     };
-    // SAFETY: The parent of the dentry is a positive folder, and locked for this lookup.
-    let result = unsafe { Dir::new(looked_up.parent(), None) }.and_then(|dir| {
-        // SAFETY: The dentry is the negative one that this `lookup` was given, in this folder.
-        unsafe { dir.enter_listed(looked_up, place, listed) }
-    });
-    match result {
+    match folder.enter_listed(looked_up, place, listed) {
         Ok(()) => ptr::null_mut(),
         Err(error) => error.to_ptr(),
     }

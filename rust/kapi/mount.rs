@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! Which options `mount` accepts: `uid=`, `gid=` and `mode=`, what they are set to, and how
-//! `/proc/mounts` shows them. Called by `kapi::fs` alone.
+//! `/proc/mounts` shows them. Called by `kapi::fs_context` and `kapi::superblock`.
 //!
 //! An owner that is named goes to every file and folder, the mode to the root folder only. What a
 //! mount or a remount does not name keeps its value.
@@ -18,7 +18,8 @@ use kernel::{
     prelude::*,
     seq_file::SeqFile,
     seq_print,
-    str::as_char_ptr_in_const_context, //
+    str::as_char_ptr_in_const_context,
+    sync::Mutex, //
 };
 
 /// The mode of the root folder of a mount that names none.
@@ -63,6 +64,10 @@ pub(crate) const SPECS: &[c::fs_parameter_spec; 4] = &[
     },
 ];
 
+/// The options of a context or of a superblock, which owns them in a box by its `s_fs_info`. Two
+/// mounts and a reader of `/proc/mounts` may use them at the same time.
+pub(super) type SharedOptions = Mutex<MountOptions>;
+
 /// The options that one `mount` call named.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct MountOptions {
@@ -98,7 +103,8 @@ impl MountOptions {
                 bindgen_union_field: 0,
             },
         };
-        // SAFETY: `log` and `param` are valid (see above), `SPECS` ends with an empty entry.
+        // SAFETY: The caller promises a valid log and parameter, and `SPECS` ends with an empty
+        // entry.
         let opt = unsafe { c::__fs_parse(log, SPECS.as_ptr(), param, &raw mut got) };
         to_result(opt)?;
         // The parsers of all three options fill the first 32 bits: a number, or one in a structure.

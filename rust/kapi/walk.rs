@@ -7,8 +7,8 @@
 
 use super::{
     c,
-    dir::{
-        name_of,
+    inode::{
+        Dentry,
         InodeLock, //
     }, //
 };
@@ -80,15 +80,22 @@ impl<N: Send + Sync + 'static> Found<N> {
 
     /// What is called `name` in this folder.
     pub(crate) fn child(&self, name: &str) -> Option<Self> {
-        // SAFETY: The reference keeps the dentry.
-        self.search(|child| unsafe { name_of(child.dentry) }.to_bytes() == name.as_bytes())
+        self.search(|child| child.dentry().name().to_bytes() == name.as_bytes())
+    }
+
+    /// Returns the dentry, for as long as the reference is held.
+    fn dentry(&self) -> Dentry<'_, N> {
+        // SAFETY: The reference keeps the dentry and its inode, and nodes of its superblock are of
+        // type `N` (invariant).
+        unsafe { Dentry::from_raw(self.dentry) }
     }
 
     /// Waits until whoever is looking something up in the folder, `depth` below an instance's own, is
     /// done.
     pub(crate) fn settle(&self, depth: usize) {
-        // SAFETY: The reference keeps the inode (invariant).
-        drop(InodeLock::new(unsafe { (*self.dentry).d_inode }, depth));
+        if let Some(inode) = self.dentry().inode() {
+            drop(InodeLock::new(inode, depth));
+        }
     }
 }
 
