@@ -284,7 +284,7 @@ impl<'a> VfsFile<'a> {
         // SAFETY: An open file has a reference for `'a`; the caller's task may hold its position,
         // which no other task gets at through the result.
         let file = unsafe { LocalFile::from_raw_file(file) };
-        // INVARIANT: The caller says that `open` opened it, and that it stays open.
+        // INVARIANT: The caller promises that `open` opened it, and that it stays open.
         Self(file)
     }
 
@@ -297,12 +297,41 @@ impl<'a> VfsFile<'a> {
         unsafe { Pin::<KBox<OpenFile>>::borrow(private) }
     }
 
+    /// Returns it for code that does not ask for its position.
+    fn as_file(self) -> &'a File {
+        // SAFETY: The file stays open for `'a` (invariant), and nothing takes its position by the
+        // result.
+        unsafe { File::from_raw_file(self.0.as_ptr()) }
+    }
+
     /// Returns whether the caller may not sleep. Every user of the file can change that at any
     /// time.
     pub(super) fn nonblocking(self) -> bool {
         self.0.flags() & bindings::O_NONBLOCK != 0
     }
 }
+
+/// Makes operations of open files, which the VFS calls: each gets the file as a [`VfsFile`].
+macro_rules! operations {
+    ($(
+        $(#[$doc:meta])*
+        $vis:vis fn $name:ident($file:ident $(, $arg:ident: $type:ty)*) -> $result:ty $body:block
+    )*) => {$(
+        $(#[$doc])*
+        ///
+        /// # Safety
+        ///
+        /// Called by the VFS for a file of rtracefs, which it keeps open during the call, with the
+        /// other arguments of the operation of this name.
+        $vis unsafe extern "C" fn $name(file: *mut bindings::file $(, $arg: $type)*) -> $result {
+            // SAFETY: The VFS passes a file that `open` opened, and keeps it open during the call,
+            // which this task makes.
+            let $file = unsafe { VfsFile::new(file) };
+            $body
+        }
+    )*};
+}
+pub(super) use operations;
 
 /// Opens `file`, which gets what its kind says of positions.
 ///
@@ -325,7 +354,7 @@ unsafe extern "C" fn open(inode: *mut bindings::inode, file: *mut bindings::file
         let limit = match node.handler.map(Handler::kind) {
             None | Some(Kind::Text) => return Ok(0),
             Some(Kind::LinesRead) if !reads => return Ok(0),
-            Some(Kind::Lines | Kind::LinesRead) => forbid_pwrite,
+            Some(Kind::Lines | Kind::LinesRead) => c::rt_forbid_pwrite,
             Some(Kind::Stream | Kind::Raw) => bindings::nonseekable_open,
             Some(Kind::Sink) => bindings::stream_open,
         };
@@ -333,17 +362,6 @@ unsafe extern "C" fn open(inode: *mut bindings::inode, file: *mut bindings::file
         // and cannot fail.
         Ok(unsafe { limit(inode.as_raw(), file) })
     })
-}
-
-/// Makes `pwrite` of the file ESPIPE. Returns 0.
-///
-/// # Safety
-///
-/// `file` is being opened.
-unsafe extern "C" fn forbid_pwrite(_: *mut bindings::inode, file: *mut bindings::file) -> c_int {
-    // SAFETY: No other code uses a file that is being opened, so its mode bits may change.
-    unsafe { c::rt_forbid_pwrite(file) };
-    0
 }
 
 /// # Safety
@@ -380,60 +398,37 @@ unsafe extern "C" fn read_iter(
     })
 }
 
-/// # Safety
-///
-/// Called by the VFS for a file of ours that was opened for writing. `pos` is null for a sink.
-unsafe extern "C" fn write(
-    file: *mut bindings::file,
-    buffer: *const u8,
-    len: usize,
-    pos: *mut i64,
-) -> isize {
-    from_result(|| {
-        // SAFETY: The VFS passes a file that `open` opened, and keeps it open during the call.
-        let file = unsafe { VfsFile::new(file) };
-        let mut unused = 0;
-        // SAFETY: It is null, or valid during the call and this call's alone.
-        let pos = unsafe { pos.as_mut() }.unwrap_or(&mut unused);
-        let user = UserPtr::from_ptr(buffer.cast_mut().cast());
-        let mut input = UserSlice::new(user, len).reader();
-        let used = file.open_file().write(&mut input, pos)?;
-        Ok(used.min(len) as isize)
-    })
-}
+operations! {
+    /// Obeys one command of a file that was opened for writing. `pos` is null for a sink.
+    fn write(file, buffer: *const u8, len: usize, pos: *mut i64) -> isize {
+        from_result(|| {
+            let mut unused = 0;
+            // SAFETY: It is null, or valid during the call and this call's alone.
+            let pos = unsafe { pos.as_mut() }.unwrap_or(&mut unused);
+            let user = UserPtr::from_ptr(buffer.cast_mut().cast());
+            let mut input = UserSlice::new(user, len).reader();
+            let used = file.open_file().write(&mut input, pos)?;
+            Ok(used.min(len) as isize)
+        })
+    }
 
-/// # Safety
-///
-/// Called by the VFS for an open file of ours. `table` is null or valid.
-unsafe extern "C" fn poll(
-    file: *mut bindings::file,
-    table: *mut bindings::poll_table_struct,
-) -> bindings::__poll_t {
-    // SAFETY: The VFS passes a file that `open` opened, and keeps it open during the call.
-    let open = unsafe { VfsFile::new(file) }.open_file();
-    // SAFETY: The VFS keeps the file open; `poll` takes no position of it.
-    let file = unsafe { File::from_raw_file(file) };
-    // SAFETY: The table is null, or the VFS keeps it during the call.
-    let table = unsafe { PollTable::from_raw(table) };
-    if open.readable(&Poller::new(file, table)) {
-        bindings::POLLIN | bindings::POLLRDNORM
-    } else {
+    /// Tells whether there is something to read. `table` is null or valid.
+    fn poll(file, table: *mut bindings::poll_table_struct) -> bindings::__poll_t {
+        // SAFETY: The table is null, or the VFS keeps it during the call.
+        let table = unsafe { PollTable::from_raw(table) };
+        if file.open_file().readable(&Poller::new(file.as_file(), table)) {
+            bindings::POLLIN | bindings::POLLRDNORM
+        } else {
+            0
+        }
+    }
+
+    /// Closes one descriptor of the file; others may remain. The readers that sleep in the same
+    /// program would keep the file open without its knowledge: they end.
+    fn flush(file, owner: bindings::fl_owner_t) -> c_int {
+        file.open_file().close(owner as usize);
         0
     }
-}
-
-/// Closes one descriptor of the file; others may remain. The readers that sleep in the same program
-/// would keep the file open without its knowledge: they end.
-///
-/// # Safety
-///
-/// Called by the VFS for an open file of ours.
-unsafe extern "C" fn flush(file: *mut bindings::file, owner: bindings::fl_owner_t) -> c_int {
-    // SAFETY: The VFS passes a file that `open` opened, and keeps it open during the call.
-    unsafe { VfsFile::new(file) }
-        .open_file()
-        .close(owner as usize);
-    0
 }
 
 #[kunit_tests(rtrace_fs_file)]

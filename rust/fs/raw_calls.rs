@@ -5,7 +5,10 @@
 //!
 //! None of them takes the lock of the open file: what `read` has left there is `read`'s.
 
-use super::file::VfsFile;
+use super::file::{
+    operations,
+    VfsFile, //
+};
 use crate::kapi::{
     c,
     mapping::Area,
@@ -26,49 +29,51 @@ use kernel::{
 /// The flag of `splice` that forbids to sleep.
 const SPLICE_F_NONBLOCK: c_uint = 2;
 
-/// # Safety
-///
-/// Called by the VFS for a file of ours that was opened for reading, with `pipe` locked or the
-/// task's own.
-pub(super) unsafe extern "C" fn splice_read(
-    file: *mut bindings::file,
-    pos: *mut i64,
-    pipe: *mut bindings::pipe_inode_info,
-    len: usize,
-    flags: c_uint,
-) -> isize {
-    from_result(|| {
-        // SAFETY: The VFS passes an open file of ours, and keeps it open during the call.
-        let file = unsafe { VfsFile::new(file) };
-        // SAFETY: The VFS has locked the pipe for the call, or it is the task's own.
-        let mut pipe = unsafe { PipeEnd::new(pipe) };
-        // SAFETY: The VFS passes the position of the call, which no other code uses meanwhile.
-        let pos = unsafe { &mut *pos };
-        let moved = file.open_file().splice(pos, &mut pipe, len, || {
-            flags & SPLICE_F_NONBLOCK != 0 || file.nonblocking()
-        })?;
-        Ok(moved as isize)
-    })
-}
+operations! {
+    /// Moves sub-buffers of a file that was opened for reading into `pipe`, which is locked or the
+    /// task's own.
+    pub(super) fn splice_read(
+        file,
+        pos: *mut i64,
+        pipe: *mut bindings::pipe_inode_info,
+        len: usize,
+        flags: c_uint
+    ) -> isize {
+        from_result(|| {
+            // SAFETY: The VFS has locked the pipe for the call, or it is the task's own.
+            let mut pipe = unsafe { PipeEnd::new(pipe) };
+            // SAFETY: The VFS passes the position of the call, which no other code uses meanwhile.
+            let pos = unsafe { &mut *pos };
+            let moved = file.open_file().splice(pos, &mut pipe, len, || {
+                flags & SPLICE_F_NONBLOCK != 0 || file.nonblocking()
+            })?;
+            Ok(moved as isize)
+        })
+    }
 
-/// # Safety
-///
-/// Called by the VFS for an open file of ours.
-pub(super) unsafe extern "C" fn ioctl(
-    file: *mut bindings::file,
-    command: c_uint,
-    _argument: c_ulong,
-) -> c_long {
-    from_result(|| {
-        // SAFETY: The VFS passes an open file of ours, and keeps it open during the call.
-        let file = unsafe { VfsFile::new(file) };
-        match command {
-            0 => file.open_file().nudge(),
-            c::RT_GET_READER => file.open_file().next_reader(file.nonblocking())?,
-            _ => return Err(ENOTTY),
-        }
-        Ok(0)
-    })
+    /// Obeys a command of a program that waits for the ring, or has it mapped.
+    pub(super) fn ioctl(file, command: c_uint, _argument: c_ulong) -> c_long {
+        from_result(|| {
+            match command {
+                0 => file.open_file().nudge(),
+                c::RT_GET_READER => file.open_file().next_reader(file.nonblocking())?,
+                _ => return Err(ENOTTY),
+            }
+            Ok(0)
+        })
+    }
+
+    /// Shows the ring of a file that was opened for reading in `area`, which is being set up.
+    pub(super) fn mmap(file, area: *mut bindings::vm_area_struct) -> c_int {
+        from_result(|| {
+            // SAFETY: The VFS passes an area that is being set up, with the lock of the program's
+            // memory held for writing; it shows nothing yet.
+            let mut area = unsafe { Area::new(area) };
+            file.open_file().map(&mut area)?;
+            area.operate_by(AREA);
+            Ok(0)
+        })
+    }
 }
 
 /// The operations of an area that shows a ring.
@@ -78,26 +83,6 @@ const AREA: &bindings::vm_operations_struct = &bindings::vm_operations_struct {
     may_split: Some(area_may_split),
     ..pin_init::zeroed()
 };
-
-/// # Safety
-///
-/// Called by the VFS for an open file of ours that was opened for reading, with an area that is
-/// being set up.
-pub(super) unsafe extern "C" fn mmap(
-    file: *mut bindings::file,
-    area: *mut bindings::vm_area_struct,
-) -> c_int {
-    from_result(|| {
-        // SAFETY: The VFS passes an open file of ours, and keeps it open during the call.
-        let file = unsafe { VfsFile::new(file) };
-        // SAFETY: The VFS passes an area that is being set up, with the lock of the program's
-        // memory held for writing; it shows nothing yet.
-        let mut area = unsafe { Area::new(area) };
-        file.open_file().map(&mut area)?;
-        area.operate_by(AREA);
-        Ok(0)
-    })
-}
 
 /// Counts an area that shows a ring: `MORE`, one more, which is a copy; otherwise, one less.
 ///

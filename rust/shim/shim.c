@@ -150,9 +150,10 @@ const char *rt_preemption_mode(void)
 	return preempt_model_voluntary() ? "voluntary" : "none";
 }
 
-void rt_forbid_pwrite(struct file *file)
+int rt_forbid_pwrite(struct inode *inode, struct file *file)
 {
 	file->f_mode &= ~FMODE_PWRITE;
+	return 0;
 }
 
 bool rt_pipe_has_room(struct pipe_inode_info *pipe)

@@ -46,8 +46,8 @@ void rt_cond_resched(void);
 /* Inline: the tree keeps a reference, as with d_make_persistent(). */
 void rt_dentry_keep(struct dentry *dentry);
 
-/* Macros: makes pwrite() of an open file ESPIPE, as seq_open() does. */
-void rt_forbid_pwrite(struct file *file);
+/* Macros: makes pwrite() of a file that is opened ESPIPE, as seq_open() does; 0. */
+int rt_forbid_pwrite(struct inode *inode, struct file *file);
 
 /* Inline: tell readdir() of a name; false when it has no more room. */
 bool rt_dir_emit(struct dir_context *ctx, const char *name, int len, u64 ino,
