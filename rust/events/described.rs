@@ -27,20 +27,23 @@ use kernel::{
     prelude::*, //
 };
 
-/// Puts the descriptor's probe on the tracepoint of `event`.
+/// Puts the descriptor's probe on the tracepoint of `event`, an event of this kind.
 ///
 /// # Errors
 ///
-/// `ENODEV` when the module of the event is gone; else what the kernel says: `ENOMEM`, and `EEXIST`
-/// when this cookie is attached already.
+/// `ENODEV` when the module of the event is gone, `EINVAL` for an event of another kind; else what
+/// the kernel says: `ENOMEM`, and `EEXIST` when this cookie is attached already.
 ///
 /// # Safety
 ///
-/// `cookie` is what the probe expects, and stays so until [`detach`] and, after that,
-/// [`super::synchronize`] have returned.
-pub(crate) unsafe fn attach(event: &Event, cookie: *mut c_void) -> Result {
+/// `cookie` is what the probes of this kind of events expect, for this event, and stays so until
+/// [`detach`] and, after that, [`super::synchronize`] have returned.
+pub(crate) unsafe fn attach(event: &Event, kind: c::rt_event_kind, cookie: *mut c_void) -> Result {
     let locked = event.lock();
     let desc = locked.desc().filter(|_| event.is_offered()).ok_or(ENODEV)?;
+    if u32::from(desc.kind) != kind {
+        return Err(EINVAL);
+    }
     // SAFETY:
     // - The tracepoint is valid, as there is a descriptor (invariant of `Event`), and stays so
     //   under the lock.
@@ -51,22 +54,15 @@ pub(crate) unsafe fn attach(event: &Event, cookie: *mut c_void) -> Result {
     })
 }
 
-/// Takes the probe off. It may still run until [`super::synchronize`] returns.
-///
-/// # Safety
-///
-/// `cookie` was attached to this event by [`attach`] and not detached since.
-pub(crate) unsafe fn detach(event: &Event, cookie: *mut c_void) {
-    let desc = event.desc();
-    if desc.is_null() {
+/// Takes the probe with this cookie off. It may still run until [`super::synchronize`] returns.
+pub(crate) fn detach(event: &Event, cookie: *mut c_void) {
+    let held = event.hold();
+    let Some(desc) = held.desc() else {
         return;
-    }
-    // SAFETY: The probe is attached, so that the module of the event is still there, and the
-    // descriptor with it: it goes only after all its events were detached (invariant of `Event`).
-    let probe = unsafe { (*desc).probe };
-    // SAFETY: The tracepoint is valid for the same reason, and the caller promises that this probe
-    // is attached to it with this cookie.
-    unsafe { bindings::tracepoint_probe_unregister(event.tracepoint(), probe, cookie) };
+    };
+    // SAFETY: The tracepoint is valid, as there is a descriptor (invariant of `Event`), and stays so
+    // while that is held. The kernel looks for the probe and the cookie among those that it has.
+    unsafe { bindings::tracepoint_probe_unregister(event.tracepoint(), desc.probe, cookie) };
 }
 
 /// The source of an event with a tracepoint and a probe of its own: one from a TRACE_EVENT()

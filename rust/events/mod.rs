@@ -311,9 +311,7 @@ impl Held<'_> {
 /// Waits until no probe that was detached before still runs, which may take a while. Process
 /// context.
 pub(crate) fn synchronize() {
-    // SAFETY: Takes no pointer and only waits; every caller is in process context, where it may
-    // sleep.
-    unsafe { c::rt_tracepoint_synchronize() };
+    c::rt_tracepoint_synchronize();
 }
 
 /// Returns every event that can be enabled, in the order of their ids, which is also ftrace's

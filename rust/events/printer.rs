@@ -64,9 +64,7 @@ unsafe impl Send for Printer {}
 impl Printer {
     /// Allocates the buffers. Process context. Fails with `ENOMEM`.
     pub(crate) fn new() -> Result<Self> {
-        // SAFETY: Takes no pointer and only allocates; every caller is in process context.
-        let printer = unsafe { c::rt_printer_new() };
-        NonNull::new(printer).map(Self).ok_or(ENOMEM)
+        NonNull::new(c::rt_printer_new()).map(Self).ok_or(ENOMEM)
     }
 
     /// Returns the text of a record, without the name of the event and without a line end.

@@ -41,14 +41,60 @@ impl Recipient {
 }
 
 /// What a source learns when the probe of an event is put on or taken off.
+///
+/// # Invariants
+///
+/// `cookie` is what `rtrace_reserve()` expects for `event`, and stays so until the probe was taken
+/// off and, after that, [`super::synchronize`] has returned.
 #[derive(Clone, Copy)]
 pub(crate) struct Attachment {
-    /// What the probe hands to `rtrace_reserve()`.
-    pub(crate) cookie: *mut c_void,
-    /// The instance that records.
-    pub(crate) recipient: Recipient,
-    /// Bytes that are recorded of what an argument of a system call points to.
-    pub(crate) user_bytes: u64,
+    event: &'static Event,
+    cookie: *mut c_void,
+    recipient: Recipient,
+    user_bytes: u64,
+}
+
+impl Attachment {
+    /// Returns what the source of `event` learns for an instance that is known as `recipient`.
+    ///
+    /// # Safety
+    ///
+    /// `cookie` is what `rtrace_reserve()` expects for `event`, and stays so until the event's source
+    /// has taken the probe off, if it put it on, and after that [`super::synchronize`] has returned.
+    pub(crate) unsafe fn new(
+        event: &'static Event,
+        cookie: *mut c_void,
+        recipient: Recipient,
+        user_bytes: u64,
+    ) -> Self {
+        // INVARIANT: The caller promises what the cookie is, and how long.
+        Self {
+            event,
+            cookie,
+            recipient,
+            user_bytes,
+        }
+    }
+
+    /// Returns the event.
+    pub(crate) fn event(&self) -> &'static Event {
+        self.event
+    }
+
+    /// Returns what the probe hands to `rtrace_reserve()`.
+    pub(crate) fn cookie(&self) -> *mut c_void {
+        self.cookie
+    }
+
+    /// Returns the instance that records.
+    pub(crate) fn recipient(&self) -> Recipient {
+        self.recipient
+    }
+
+    /// Returns the bytes that are recorded of what an argument of a system call points to.
+    pub(crate) fn user_bytes(&self) -> u64 {
+        self.user_bytes
+    }
 }
 
 /// A list of fields, as it is handed to a visitor.
@@ -58,34 +104,22 @@ pub(crate) type Fields<'a> = dyn Iterator<Item = Declared<'a>> + 'a;
 ///
 /// Contexts: process context; the caller holds the lock of the recipient's events.
 pub(crate) trait Source: Send + Sync {
-    /// Puts the probe of `event` on: unless the source does otherwise, that of the event's
+    /// Puts the probe of an event on: unless the source does otherwise, that of the event's
     /// descriptor, which hands its cookie to `rtrace_reserve()`.
     ///
     /// # Errors
     ///
     /// `ENODEV` when the module of the event is gone, `ENOMEM`, `EEXIST` when the cookie is
-    /// attached.
-    ///
-    /// # Safety
-    ///
-    /// The cookie is what `rtrace_reserve()` expects, and stays so until [`Source::detach`] and,
-    /// after that, [`super::synchronize`] have returned.
-    unsafe fn attach(&self, event: &Event, to: Attachment) -> Result {
-        // SAFETY: The caller promises a cookie that `rtrace_reserve()` expects, and the probe hands
-        // it on there; it stays so until both have returned, says the caller.
-        unsafe { attach(event, to.cookie) }
+    /// attached, `EINVAL` for an event of another source.
+    fn attach(&self, to: Attachment) -> Result {
+        // SAFETY: The probe of a plain event hands its cookie to `rtrace_reserve()`, which expects
+        // this one for as long as it is attached (invariant of `Attachment`).
+        unsafe { attach(to.event(), c::rt_event_kind_RT_EVENT_PLAIN, to.cookie()) }
     }
 
     /// Takes the probe off. It may still run until [`super::synchronize`] returns.
-    ///
-    /// # Safety
-    ///
-    /// [`Source::attach`] put it on for the same cookie and recipient, and it was not taken off
-    /// since.
-    unsafe fn detach(&self, event: &Event, to: Attachment) {
-        // SAFETY: The caller promises that `attach` got the same cookie, and that it was not
-        // detached since.
-        unsafe { detach(event, to.cookie) };
+    fn detach(&self, from: Attachment) {
+        detach(from.event(), from.cookie());
     }
 
     /// Calls `visit` with the own fields of an event that C does not describe, in their order in

@@ -60,8 +60,8 @@ impl Instance {
             return;
         };
         actions::begin(actions.options, options, &actions.memory);
-        // SAFETY: The list that was there is freed below, after all writers that may have found it; the new
-        // one is in a box that goes by the same way, or with the instance, whose probes are off then.
+        // SAFETY: The list that was there is freed below, after all writers that may have found it; the
+        // new one is in a box that goes by the same way, or with the instance, whose probes are off then.
         unsafe { self.sink.set_actions(list.as_deref()) };
         actions.options = options;
         if let Some(old) = core::mem::replace(&mut actions.list, list) {

@@ -41,33 +41,14 @@ impl Instance {
     /// # Errors
     ///
     /// Those of `Source::attach`.
-    ///
-    /// # Safety
-    ///
-    /// `file` and all it points to stay where they are until [`Instance::detach`] and, after that,
-    /// `events::synchronize` have returned; it is not attached.
-    pub(super) unsafe fn attach(&self, file: &EventFile) -> Result {
-        let event = file.event();
-        // SAFETY: The cookie is the file, which stays, says the caller.
-        unsafe {
-            event
-                .source()
-                .attach(event, file.attachment(self.syscall_user_bytes()))
-        }
+    pub(super) fn attach(&self, file: &EventFile) -> Result {
+        let source = file.event().source();
+        source.attach(file.attachment(self.syscall_user_bytes()))
     }
 
     /// Has it take the probe of `file` off. `events` is locked.
-    ///
-    /// # Safety
-    ///
-    /// It was attached by [`Instance::attach`], and not detached since.
-    pub(super) unsafe fn detach(&self, file: &EventFile) {
-        let event = file.event();
-        // SAFETY: The source got the same cookie for the same recipient from `attach`.
-        unsafe {
-            event
-                .source()
-                .detach(event, file.attachment(self.syscall_user_bytes()))
-        };
+    pub(super) fn detach(&self, file: &EventFile) {
+        let source = file.event().source();
+        source.detach(file.attachment(self.syscall_user_bytes()));
     }
 }

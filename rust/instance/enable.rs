@@ -18,7 +18,7 @@ use crate::{
 use kernel::prelude::*;
 
 kernel::sync::global_lock! {
-    // SAFETY: Initialised by `init`, before an event can be enabled.
+    // SAFETY: `init` initialises it before an event can be enabled.
     unsafe(uninit) static COMMS: Mutex<Comms> = Comms { events: 0, recording: None };
 }
 
@@ -68,16 +68,17 @@ impl Comms {
 ///
 /// `ENOMEM`.
 pub(super) fn init() -> Result {
-    // SAFETY: Called once, by `Instances::new`.
+    // SAFETY: `Instances::new` is the one caller, once, and nothing locked it before.
     unsafe { COMMS.init() };
-    // SAFETY: As above; `exit` is called when the instances go.
+    // SAFETY: `Instances::new` is the one caller, once; `exit` is called when the instances go.
     unsafe { names::init() }
 }
 
 /// Stops remembering names of tasks for good.
 pub(super) fn exit() {
     COMMS.lock().recording = None;
-    // SAFETY: Nothing is recorded any more, and no file is open when the instances go.
+    // SAFETY: The one recording was dropped, no file is open, and no instance is left to make
+    // another one.
     unsafe { names::exit() };
 }
 
@@ -151,15 +152,15 @@ impl Instance {
         if files.iter().any(|file| file.is_for(event)) {
             return Ok(());
         }
-        // SAFETY: The sink is a part of this instance, which outlives its files.
+        // SAFETY: The sink is a part of this instance, which outlives its files; the file is put into
+        // a box before it is attached, and that goes only after `disable` took the probe off and
+        // waited.
         let file = unsafe { EventFile::new(event, &self.sink) };
         let file = KBox::new(file, GFP_KERNEL)?;
         self.filter_again(&file);
         self.pids_again(&file);
         files.reserve(1, GFP_KERNEL)?;
-        // SAFETY: The box does not move, and it and all it points to go only after `disable` took
-        // the probe off and waited.
-        unsafe { self.attach(&file) }?;
+        self.attach(&file)?;
         files.push(file, GFP_KERNEL)?;
         drop(files);
         count_events(|n| n.saturating_add(1));
@@ -171,8 +172,7 @@ impl Instance {
         let mut files = self.events.lock();
         let mut gone = 0usize;
         for file in files.iter_mut().filter(|file| which(file)) {
-            // SAFETY: Attached by `enable` with this cookie, and not detached since.
-            unsafe { self.detach(file) };
+            self.detach(file);
             file.retire();
             gone = gone.saturating_add(1);
         }

@@ -97,6 +97,15 @@ impl Shown {
     }
 }
 
+/// Has `file` obey the filter of `shown`, if it has one. `shown` is in the instance's list, or about
+/// to be put there.
+fn give_filter(file: &EventFile, shown: Option<&Shown>) {
+    let filter = shown.and_then(|shown| shown.filter.as_deref());
+    // SAFETY: The filter's box is in the list of filters, and leaves it only by `replace_filters`,
+    // which drops it after all probes that may have found it, or with the event, which is off.
+    unsafe { file.set_filter(filter) };
+}
+
 impl Instance {
     /// Writes what the `filter` file of `event` shows.
     pub(crate) fn show_filter(&self, event: &Event, out: &mut dyn ByteWrite) -> fmt::Result {
@@ -183,10 +192,7 @@ impl Instance {
         for (event, shown) in changes {
             let id = event.id();
             if let Some(file) = files.iter().find(|file| file.is_for(event)) {
-                let filter = shown.as_ref().and_then(|shown| shown.filter.as_deref());
-                // SAFETY: The filter's box goes into the list below, and leaves it only by way of
-                // `old`, which is dropped after all probes that can have seen it.
-                unsafe { file.set_filter(filter) };
+                give_filter(file, shown.as_ref());
                 in_use = true;
             }
             // Both have room for one entry per change.
@@ -212,8 +218,7 @@ impl Instance {
     pub(super) fn filter_again(&self, file: &EventFile) {
         let filters = self.filters.lock();
         let shown = filters.iter().find(|shown| shown.id == file.event().id());
-        // SAFETY: As in `replace_filters`, which needs the lock of `events`, too.
-        unsafe { file.set_filter(shown.and_then(|shown| shown.filter.as_deref())) };
+        give_filter(file, shown);
     }
 
     /// Returns whether `event` has a filter or a refused text.

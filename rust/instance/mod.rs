@@ -169,9 +169,10 @@ impl InstanceRef {
     ///
     /// # Safety
     ///
-    /// `raw` is from there, and nobody else calls this for it.
+    /// `raw` is from there, and this is called once for it.
     pub(crate) unsafe fn from_raw(raw: *const Instance) -> Self {
-        // SAFETY: by the contract.
+        // SAFETY: The caller promises a reference that `into_raw` gave away, and that it is taken back
+        // once.
         Self(unsafe { Arc::from_raw(raw) })
     }
 }

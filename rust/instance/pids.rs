@@ -98,9 +98,9 @@ impl Pids {
     }
 }
 
-/// The lists of an instance, and the watches that follow tasks.
+/// The lists of an instance, and what tells of tasks.
 pub(super) struct PidLists {
-    // Dropped first, because they use the lists.
+    // What uses the lists goes first.
     switches: Option<Watch>,
     lives: Option<Watch>,
     only: Option<KBox<Pids>>,
@@ -165,11 +165,11 @@ impl Instance {
                 lists.switches = Some(unsafe { Watch::switches(&self.pids) }?);
             }
             let there = lists.of(list).insert(pids);
-            // SAFETY: The box goes by way of `drop_pids`.
+            // SAFETY: The list stays in its box, which goes by way of `drop_pids` after the probes that
+            // may have found it.
             unsafe { self.pids.set(list, Some(&there.set)) };
             for file in files.iter() {
-                // SAFETY: The filter is a part of this instance, which outlives its files.
-                unsafe { file.set_pids(Some(&self.pids)) };
+                self.give_pids(file, true);
             }
         }
         if lists.any() {
@@ -188,13 +188,12 @@ impl Instance {
         let Some(gone) = lists.of(list).take() else {
             return;
         };
-        // SAFETY: The list that was there is kept until all who can have it have ended.
+        // SAFETY: The list that was there is kept until the probes that may have found it have ended.
         unsafe { self.pids.set(list, None) };
         if !lists.any() {
             lists.switches = None;
             for file in files {
-                // SAFETY: No filter.
-                unsafe { file.set_pids(None) };
+                self.give_pids(file, false);
             }
             for cpu in cpus::possible() {
                 self.pids.forget(cpu);
@@ -218,7 +217,8 @@ impl Instance {
         if !self.options().has(Opt::EventFork) {
             lists.lives = None;
         } else if lists.lives.is_none() {
-            // SAFETY: As for the switches.
+            // SAFETY: The filter is a part of this instance, which does not move; the watch is
+            // dropped below, or by `forget_pids` before the instance goes.
             lists.lives = Some(unsafe { Watch::lives(&self.pids) }?);
         }
         Ok(())
@@ -227,12 +227,17 @@ impl Instance {
     /// Gives the lists to `file`, whose probe is not attached yet. The caller holds `events`.
     pub(super) fn pids_again(&self, file: &EventFile) {
         if self.pid_lists.lock().any() {
-            // SAFETY: The filter is a part of this instance, which outlives its files.
-            unsafe { file.set_pids(Some(&self.pids)) };
+            self.give_pids(file, true);
         }
     }
 
-    /// Drops both lists, and stops following tasks.
+    /// Has `file` obey the lists, or not.
+    fn give_pids(&self, file: &EventFile, obeys: bool) {
+        // SAFETY: The filter is a part of this instance, which outlives its files.
+        unsafe { file.set_pids(obeys.then_some(&self.pids)) };
+    }
+
+    /// Forgets both lists, and follows no task any more.
     pub(super) fn forget_pids(&self) {
         self.clear_pids(PidList::Only);
         self.clear_pids(PidList::Never);

@@ -22,7 +22,7 @@ use kernel::{
 };
 
 kernel::sync::global_lock! {
-    // SAFETY: Initialised by `Instances::new`, before anybody can ask for an instance.
+    // SAFETY: `Instances::new` initialises it before anything can ask for an instance.
     unsafe(uninit) static ALL: Mutex<KVec<Arc<Instance>>> = KVec::new();
 }
 
@@ -39,7 +39,7 @@ impl Instances {
     ///
     /// `ENOMEM`.
     pub(crate) fn new() -> Result<Self> {
-        // SAFETY: Called once.
+        // SAFETY: The module's init is the one caller, once, and nothing locked it before.
         unsafe { ALL.init() };
         let top = Instance::new(c"", true, OptionSet::DEFAULT)?;
         ALL.lock().push(top, GFP_KERNEL)?;
@@ -56,11 +56,10 @@ impl Drop for Instances {
         for inst in &all {
             inst.rest();
         }
-        // SAFETY: The probes of all instances are off, and nobody can make another one.
-        unsafe {
-            stack::exit();
-            scratch::exit();
-        }
+        // SAFETY: The probes of all instances are off, and no other instance can be made.
+        unsafe { stack::exit() };
+        // SAFETY: The probes of all instances are off, and no other instance can be made.
+        unsafe { scratch::exit() };
         drop(all);
     }
 }

@@ -87,7 +87,7 @@ mod tests {
                     let number = record.payload.get(8..).and_then(<[u8]>::first_chunk);
                     numbers.push(number.copied().map(u32::from_le_bytes), GFP_KERNEL)?;
                     let manner = Manner::of(inst.options());
-                    // SAFETY: The probe of the event wrote it.
+                    // SAFETY: The probe of the event wrote the whole record.
                     let text = unsafe { printer.text(event, record.payload, manner) };
                     assert_eq!(text, Some(&b"a beat"[..]));
                     let _ = inst

@@ -59,7 +59,7 @@ pub(super) enum Choice {
 ///
 /// # Invariants
 ///
-/// The sink lives longer than this.
+/// The sink lives longer than this, which stays where it is while its probe can run.
 pub(crate) struct EventFile {
     /// [`GateWord::OPEN`] if every record is kept, so that a writer need not look further; else 0.
     plain: SharedU64,
@@ -89,9 +89,12 @@ impl EventFile {
     ///
     /// # Safety
     ///
-    /// The sink lives longer than the result.
+    /// - The sink lives longer than the result.
+    /// - From the first [`Self::attachment`] on the result stays where it is, until the source of the
+    ///   event has taken the probe off, if it put it on, and after that
+    ///   [`crate::events::synchronize`] has returned.
     pub(crate) unsafe fn new(event: &'static Event, sink: &Sink) -> Self {
-        // INVARIANT: The caller promises that.
+        // INVARIANT: The caller promises both.
         Self {
             plain: SharedWord::new(GateWord::OPEN),
             sink: sink.into(),
@@ -147,11 +150,10 @@ impl EventFile {
     /// Returns what the source of the event is told, for an instance that records `user_bytes` of what an
     /// argument of a system call points to.
     pub(crate) fn attachment(&self, user_bytes: u64) -> Attachment {
-        Attachment {
-            cookie: self.cookie(),
-            recipient: Recipient::at(self.sink()),
-            user_bytes,
-        }
+        let recipient = Recipient::at(self.sink());
+        // SAFETY: `rtrace_reserve()` expects the file of the event, which stays where it is while its
+        // probe can run (invariant).
+        unsafe { Attachment::new(self.event, self.cookie(), recipient, user_bytes) }
     }
 
     /// Returns the id of the event.

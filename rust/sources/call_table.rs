@@ -19,7 +19,6 @@ use crate::{
     events::{
         self,
         Attachment,
-        Event,
         Recipient, //
     },
     kapi::c::rt_syscall_want, //
@@ -115,38 +114,35 @@ impl Calls {
 
 /// Returns the tables of `to`, which are made when there are none. Fails with `ENOMEM`.
 fn tables_of<'a>(tables: &'a mut KVec<Entry>, to: &Attachment) -> Result<&'a Calls> {
-    let same = |entry: &Entry| entry.recipient == to.recipient;
+    let same = |entry: &Entry| entry.recipient == to.recipient();
     if !tables.iter().any(same) {
-        let (recipient, calls) = (to.recipient, Calls::new(to.user_bytes)?);
+        let (recipient, calls) = (to.recipient(), Calls::new(to.user_bytes())?);
         tables.push(Entry { recipient, calls }, GFP_KERNEL)?;
     }
     let found = tables.iter().find(|entry| same(entry)).ok_or(EINVAL)?;
     Ok(&found.calls)
 }
 
-/// Starts recording `call` as `event`.
+/// Starts recording `call` as the event of `to`.
 ///
 /// # Errors
 ///
-/// Those of [`events::attach`], and `EINVAL` for a call that there is not.
-///
-/// # Safety
-///
-/// - The cookie is what `rtrace_reserve()` expects, and stays so until [`detach`] and, after that,
-///   [`events::synchronize`] have returned.
-/// - `event` is that of `call`, and not attached for this recipient.
-/// - [`forget`] is called only after every probe of the recipient has ended.
-pub(super) unsafe fn attach(event: &Event, call: Call, to: Attachment) -> Result {
+/// Those of [`events::attach`], `EEXIST` for a call that is recorded, and `EINVAL` for one that
+/// there is not.
+pub(super) fn attach(call: Call, to: Attachment) -> Result {
     let mut tables = TABLES.lock();
     let (table, slot) = tables_of(&mut tables, &to)?.place(call).ok_or(EINVAL)?;
+    if !slot.load(Relaxed).is_null() {
+        return Err(EEXIST);
+    }
     // Release: pairs with `rtrace_syscall`. Without it a probe could see the file before its
     // contents.
-    slot.store(to.cookie, Release);
+    slot.store(to.cookie(), Release);
     let used = table.used.load(Relaxed);
     if used == 0 {
         // SAFETY: The probe of a system call expects a table, and this one stays in its box until
-        // `forget`, which the caller calls after the probes.
-        let attached = unsafe { events::attach(event, table.cookie()) };
+        // `forget`, before which all events of the recipient were detached and waited for.
+        let attached = unsafe { events::attach(to.event(), call.kind(), table.cookie()) };
         if attached.is_err() {
             // No probe has seen it.
             slot.store(null_mut(), Relaxed);
@@ -159,13 +155,9 @@ pub(super) unsafe fn attach(event: &Event, call: Call, to: Attachment) -> Result
 
 /// Stops recording `call`. The probe may still use the cookie until [`events::synchronize`]
 /// returns.
-///
-/// # Safety
-///
-/// Attached by [`attach`] with the same arguments, and not detached since.
-pub(super) unsafe fn detach(event: &Event, call: Call, to: Attachment) {
+pub(super) fn detach(call: Call, from: Attachment) {
     let tables = TABLES.lock();
-    let same = |entry: &&Entry| entry.recipient == to.recipient;
+    let same = |entry: &&Entry| entry.recipient == from.recipient();
     let Some((table, slot)) = tables
         .iter()
         .find(same)
@@ -173,13 +165,15 @@ pub(super) unsafe fn detach(event: &Event, call: Call, to: Attachment) {
     else {
         return;
     };
+    if slot.load(Relaxed).is_null() {
+        return;
+    }
     slot.store(null_mut(), Relaxed);
     let used = table.used.load(Relaxed).wrapping_sub(1);
     table.used.store(used, Relaxed);
     if used == 0 {
-        // SAFETY: The table was attached as the cookie when its first event was, and not detached
-        // since, as `used` was not 0; all events of a table have one probe and one tracepoint.
-        unsafe { events::detach(event, table.cookie()) };
+        // All events of a table have one probe and one tracepoint.
+        events::detach(from.event(), table.cookie());
     }
 }
 

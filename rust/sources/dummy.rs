@@ -68,15 +68,15 @@ static COOKIE: Atomic<*mut c_void> = Atomic::new(null_mut());
 struct Dummy;
 
 impl Source for Dummy {
-    unsafe fn attach(&self, _: &Event, to: Attachment) -> Result {
+    fn attach(&self, to: Attachment) -> Result {
         if !COOKIE.load(Relaxed).is_null() {
             return Err(EBUSY);
         }
-        COOKIE.store(to.cookie, Relaxed);
+        COOKIE.store(to.cookie(), Relaxed);
         Ok(())
     }
 
-    unsafe fn detach(&self, _: &Event, _: Attachment) {
+    fn detach(&self, _: Attachment) {
         COOKIE.store(null_mut(), Relaxed);
     }
 

@@ -160,10 +160,10 @@ fn of_module(module: Module<'_>) -> Result<KVec<OfModule<'_>>> {
 fn add(events: &[OfModule<'_>], module: Module<'_>, btf: Result<Btf<'_>, NoBtf>) -> Result {
     for event in events {
         if event.has_view() {
-            // SAFETY: No probe reads these places: none is attached while the caller holds the
-            // lock, and those that were attached when the module was there before were waited for
+            // No probe reads these places: none is attached while the caller holds the lock, and
+            // those that were attached when the module was there before were waited for
             // (`unregister`).
-            if let Err(why) = unsafe { layouts::check_of_module(event.desc, btf)? } {
+            if let Err(why) = layouts::check_of_module(event.desc, btf)? {
                 refuse(names(event.desc), &why);
                 continue;
             }

@@ -24,7 +24,11 @@ use crate::{
 use core::ptr;
 use kernel::{
     fmt,
-    prelude::*, //
+    prelude::*,
+    sync::atomic::{
+        Atomic,
+        Relaxed, //
+    }, //
 };
 
 /// The reason why a probe must not be used.
@@ -45,6 +49,14 @@ impl fmt::Display for Refusal {
         let (ty, member) = names(self.layout);
         write!(f, "where is {ty}.{member}? {}", self.why)
     }
+}
+
+/// Fills in one place: while this module is being loaded, or later if it is of another module.
+fn put(layout: &'static c::rt_layout, place: u32) {
+    // SAFETY: The place is a static of an expanded header, which is still writable, or stays so if it
+    // is of another module; a probe that read it at the same time would get either value.
+    let offset = unsafe { Atomic::<u32>::from_ptr(layout.offset) };
+    offset.store(place, Relaxed);
 }
 
 /// Returns the names of the type and of its member.
@@ -74,9 +86,7 @@ pub(super) fn check(kernel: Result<&KernelBtf, NoBtf>) -> Result<KVec<Refusal>> 
     for (layout, question) in layouts.iter().zip(questions.iter()) {
         let why = match (problem, question.place) {
             (None, Ok(place)) => {
-                // SAFETY: The place is a static of the expanded header, which no probe reads now
-                // and which is still writable, as the module's init has not returned.
-                unsafe { layout.offset.write(place) };
+                put(layout, place);
                 continue;
             }
             (Some(problem), _) => problem,
@@ -106,10 +116,8 @@ fn needs(desc: &c::rt_event_desc) -> impl Iterator<Item = &'static c::rt_layout>
 ///
 /// `ENOMEM`.
 ///
-/// # Safety
-///
 /// No probe runs that reads these places: no event of the header is offered yet.
-pub(super) unsafe fn check_of_module(
+pub(super) fn check_of_module(
     desc: &c::rt_event_desc,
     btf: Result<Btf<'_>, NoBtf>,
 ) -> Result<Result<(), Refusal>> {
@@ -125,9 +133,7 @@ pub(super) unsafe fn check_of_module(
         let why = match (problem, question.place) {
             _ if layout.of_module == 0 => "it was looked for in the kernel",
             (None, Ok(place)) => {
-                // SAFETY: The place is a static of the expanded header, which stays writable; the
-                // caller promises that no probe reads it now.
-                unsafe { layout.offset.write(place) };
+                put(layout, place);
                 continue;
             }
             (Some(problem), _) => problem,

@@ -58,6 +58,14 @@ impl Call {
             _ => None,
         }
     }
+
+    /// Returns the kind of its events.
+    pub(super) fn kind(self) -> c::rt_event_kind {
+        match self {
+            Self::Enter(_) => c::rt_event_kind_RT_EVENT_SYSCALL_ENTER,
+            Self::Exit(_) => c::rt_event_kind_RT_EVENT_SYSCALL_EXIT,
+        }
+    }
 }
 
 /// What [`descs`] has made.
@@ -72,18 +80,13 @@ fn call_of(event: &Event) -> Result<Call> {
 }
 
 impl Source for Syscall {
-    unsafe fn attach(&self, event: &Event, to: Attachment) -> Result {
-        let call = call_of(event)?;
-        // SAFETY: The caller promises the cookie, and that it stays, as `Source::attach` wants it;
-        // the call is that of the event.
-        unsafe { call_table::attach(event, call, to) }
+    fn attach(&self, to: Attachment) -> Result {
+        call_table::attach(call_of(to.event())?, to)
     }
 
-    unsafe fn detach(&self, event: &Event, to: Attachment) {
-        if let Ok(call) = call_of(event) {
-            // SAFETY: The caller promises that `attach` got the same arguments, and handed them to
-            // the table.
-            unsafe { call_table::detach(event, call, to) };
+    fn detach(&self, from: Attachment) {
+        if let Ok(call) = call_of(from.event()) {
+            call_table::detach(call, from);
         }
     }
 
