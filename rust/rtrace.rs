@@ -19,7 +19,7 @@
 //! - `tracers`: what an instance records besides its events.
 //! - `instance`: a tracer with its name: buffers, options, clock, enabled events.
 //! - `fs`: the files.
-//! - `testapi`: what test modules call.
+//! - `testapi`: what modules of tests call; only with `RTRACE_TEST=1`.
 //!
 //! `ring`, `event`, `expr` and `text` use only `core` and are tested on the host, too.
 
@@ -40,6 +40,7 @@ mod probes;
 mod ring;
 mod sources;
 mod tasks;
+#[cfg(rtrace_test)]
 mod testapi;
 mod text;
 mod tracers;

@@ -9,10 +9,7 @@ use crate::{
         format, //
     },
     kapi::percpu::CpuPin,
-    probes::{
-        self,
-        Sink, //
-    },
+    probes,
     ring::writer::ReserveError, //
 };
 use kernel::prelude::*;
@@ -63,37 +60,8 @@ impl Instance {
         Ok(bytes.len())
     }
 
-    /// Records `bytes` as they are. Any context, NMI included.
-    ///
-    /// # Errors
-    ///
-    /// One for each reason: `EBADF` while recording is off, `ENOSPC` if the buffer is full, `EBUSY`
-    /// for a commit overrun, `EDEADLK` for too many nested writers, `E2BIG` if the record is too
-    /// large, `EIO` if the buffer is broken.
-    pub(crate) fn raw_data(&self, bytes: &[u8]) -> Result {
-        let len = bytes.len().saturating_add(probes::COMMON);
-        self.record(format::RAW_DATA.id, len, |p| {
-            for (to, from) in p.iter_mut().zip(bytes) {
-                *to = *from;
-            }
-        })
-        .map_err(|refused| match refused {
-            ReserveError::Disabled => EBADF,
-            ReserveError::Full => ENOSPC,
-            ReserveError::CommitOverrun => EBUSY,
-            ReserveError::Recursion => EDEADLK,
-            ReserveError::TooBig => E2BIG,
-            ReserveError::Broken => EIO,
-        })
-    }
-
-    /// Returns what a writer needs of the instance.
-    #[inline(always)]
-    pub(crate) fn sink(&self) -> &Sink {
-        &self.sink
-    }
-
-    fn record(
+    /// Records `len` bytes that `fill` makes, as a record of the kind `id`. Any context, NMI included.
+    pub(super) fn record(
         &self,
         id: u16,
         len: usize,

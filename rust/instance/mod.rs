@@ -18,6 +18,8 @@ mod pause;
 mod pids;
 mod pipe_token;
 pub(crate) mod registry;
+#[cfg(rtrace_test)]
+mod testapi;
 #[cfg(CONFIG_KUNIT = "y")]
 mod tests;
 mod tracer;
@@ -86,10 +88,7 @@ use crate::{
         Tracer, //
     },
 };
-use core::{
-    mem::ManuallyDrop,
-    ops::Deref, //
-};
+use core::ops::Deref;
 use kernel::{
     new_mutex,
     prelude::*,
@@ -156,24 +155,6 @@ impl From<Refusal> for Error {
             Refusal::InUse => EBUSY,
             Refusal::Gone => ENODEV,
         }
-    }
-}
-
-impl InstanceRef {
-    /// Returns the reference as a pointer for a caller in C.
-    pub(crate) fn into_raw(self) -> *const Instance {
-        Arc::as_ptr(&ManuallyDrop::new(self).0)
-    }
-
-    /// Takes back the reference that [`Self::into_raw`] gave away.
-    ///
-    /// # Safety
-    ///
-    /// `raw` is from there, and this is called once for it.
-    pub(crate) unsafe fn from_raw(raw: *const Instance) -> Self {
-        // SAFETY: The caller promises a reference that `into_raw` gave away, and that it is taken back
-        // once.
-        Self(unsafe { Arc::from_raw(raw) })
     }
 }
 

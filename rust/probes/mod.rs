@@ -44,10 +44,6 @@ pub(crate) use self::{
         rtrace_reserve,
         OWN, //
     },
-    exit::{
-        give_up,
-        leave, //
-    },
     fastcall::{
         for_c,
         parts,
@@ -61,7 +57,14 @@ pub(crate) use self::{
         PidList,
         PidSet, //
     },
-    sink::Sink,
+    sink::Sink, //
+};
+#[cfg(rtrace_test)]
+pub(crate) use self::{
+    exit::{
+        give_up,
+        leave, //
+    },
     ways::{
         reserve_by_other,
         reserve_in,

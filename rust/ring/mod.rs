@@ -51,7 +51,7 @@ pub(crate) mod give;
 #[cfg(test)]
 mod inspect;
 pub(crate) mod lend;
-#[allow(dead_code, reason = "only tests ask for cache lines")]
+#[cfg(any(test, CONFIG_KUNIT = "y"))]
 pub(crate) mod lines;
 pub(crate) mod nest;
 pub(crate) mod packed;
@@ -61,7 +61,7 @@ pub(crate) mod reader;
 pub(crate) mod reservation;
 pub(crate) mod resize;
 mod slot;
-#[allow(dead_code, reason = "only tests spoil rings")]
+#[cfg(any(test, CONFIG_KUNIT = "y"))]
 pub(crate) mod spoil;
 pub(crate) mod subbuf;
 pub(crate) mod time;

@@ -94,7 +94,7 @@ impl<L: LocalWord> Nest<L> {
     }
 
     /// Returns the word.
-    #[allow(dead_code, reason = "only tests look at it")]
+    #[cfg(any(test, CONFIG_KUNIT = "y"))]
     pub(super) fn word(&self) -> &L {
         &self.0
     }

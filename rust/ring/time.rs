@@ -108,7 +108,7 @@ impl<L: LocalWord> Times<L> {
     }
 
     /// Returns `own`, `inner` and the times of the levels.
-    #[allow(dead_code, reason = "only tests look at the words")]
+    #[cfg(any(test, CONFIG_KUNIT = "y"))]
     pub(super) fn words(&self) -> ([&L; 2], &[L]) {
         ([&self.own, &self.inner], &self.times)
     }

@@ -4,7 +4,7 @@
 //! the steps of writers and readers one by one, to be measured.
 //!
 //! rtsoak uses the former to nest writers of all contexts, rtbench the latter (both tools/guest). See
-//! shim/events.h.
+//! shim/testapi.h. Only in a module that was built with `RTRACE_TEST=1`: a product has none of it.
 
 #![allow(improper_ctypes_definitions, reason = "see `probes::fastcall`")]
 

@@ -3,7 +3,7 @@
 #include <linux/sched/clock.h>
 #include <linux/timekeeping.h>
 #include <linux/trace_clock.h>
-#include <events.h>
+#include <testapi.h>
 
 #include "bench.h"
 

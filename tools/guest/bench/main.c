@@ -16,9 +16,12 @@
 #include <linux/smp.h>
 #include <linux/string.h>
 #include <linux/sysfs.h>
-#include <events.h>
+#include <testapi.h>
 
 #include "bench.h"
+
+/* See bench.h. */
+extern typeof(rtrace_test_open) rtrace_test_open __weak;
 
 #define MOST_EVENTS 100000
 /* A no-op whose displacement no compiler would write. */
@@ -134,6 +137,8 @@ static int set_instance(const char *text, const struct kernel_param *kp)
 	text = strim(name);
 	if (!*text)
 		return 0;
+	if (!rtrace_test_open)
+		return -EOPNOTSUPP;
 	handle = rtrace_test_open(text);
 	return handle ? 0 : -ENOENT;
 }

@@ -5,7 +5,7 @@
  */
 #include <linux/preempt.h>
 #include <linux/smp.h>
-#include <events.h>
+#include <testapi.h>
 
 #include "bench.h"
 

@@ -45,6 +45,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Where the suite works.
+#[derive(Clone)]
 pub struct Context {
     /// The tree under test.
     pub root: PathBuf,
@@ -52,6 +53,8 @@ pub struct Context {
     pub reference: PathBuf,
     /// The module that makes the tree under test.
     pub module: PathBuf,
+    /// The same with what modules of tests call (rust/testapi), for the tests that need it.
+    pub test_module: PathBuf,
     /// The module that writes from every context.
     pub stress: PathBuf,
 }
@@ -60,6 +63,14 @@ impl Context {
     /// Whether the tree under test is rtracefs, not the reference itself.
     pub fn is_rtracefs(&self) -> bool {
         self.root != self.reference
+    }
+
+    /// The same with another module under test.
+    pub fn with_module(&self, module: &Path) -> Self {
+        Context {
+            module: module.into(),
+            ..self.clone()
+        }
     }
 }
 
@@ -99,7 +110,8 @@ fn main() -> ExitCode {
     let mut context = Context {
         root: "/sys/kernel/rtracing".into(),
         reference: "/sys/kernel/tracing".into(),
-        module: first_of(&["/root/rtrace.ko", "/rtrace/rtrace.ko"]),
+        module: "/rtrace/rtrace.ko".into(),
+        test_module: first_of(&["/root/rtrace.ko", "/rtrace/rtrace.ko"]),
         stress: "/root/rtstress.ko".into(),
     };
     let mut command = None;

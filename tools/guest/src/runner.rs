@@ -7,7 +7,7 @@
 //! by the machine can be the cause: the kernel complained, the test hung or crashed, memory was lost,
 //! an event was miscounted. scripts/guest-suite runs again what failed in the first way only.
 
-use crate::check::SKIP;
+use crate::check::{Check, SKIP};
 use crate::kmsg::KernelLog;
 use crate::leaks::Leaks;
 use crate::module;
@@ -51,19 +51,25 @@ pub fn run(context: &Context, filters: &[String]) -> ExitCode {
     let (mut passed, mut failed) = (0, 0);
     let mut log = KernelLog::from_now();
     let leaks = Leaks::watch(context);
+    // With the module that is loaded.
+    let mut loaded = context.clone();
 
     for test in all() {
         if !is_selected(test.name, filters) {
             continue;
         }
         let began = Instant::now();
-        let mut outcome = run_one(context, &test);
+        let changed = change_module(context, &mut loaded, &test);
+        let mut outcome = match changed {
+            Ok(()) => run_one(&loaded, &test),
+            Err(reason) => Outcome::Failed(reason),
+        };
         if let (true, Outcome::Failed(reason)) = (races_with_the_kernel(&test), &outcome) {
             println!("# first try: {reason}");
-            outcome = run_one(context, &test);
+            outcome = run_one(&loaded, &test);
         }
         // A test that was killed while the module was out must not fail the next ones.
-        if let (true, Err(reason)) = (context.is_rtracefs(), module::restore(context)) {
+        if let (true, Err(reason)) = (context.is_rtracefs(), module::restore(&loaded)) {
             outcome = Outcome::Failed(reason);
         }
         let splats = log.splats();
@@ -89,7 +95,7 @@ pub fn run(context: &Context, filters: &[String]) -> ExitCode {
     }
 
     if let Some(leaks) = leaks.filter(|_| passed + failed > 0) {
-        let mut result = leaks.check(context);
+        let mut result = leaks.check(&loaded);
         let splats = log.splats();
         if !splats.is_empty() {
             result = Err(format!("kernel log: {}", splats.join(" | ")));
@@ -113,6 +119,19 @@ pub fn run(context: &Context, filters: &[String]) -> ExitCode {
     }
     println!("{passed} passed, {failed} failed");
     ExitCode::from(if failed == 0 { 0 } else { FAILED })
+}
+
+/// Loads the module that the test needs, if that is another one than `loaded` has.
+fn change_module(context: &Context, loaded: &mut Context, test: &Test) -> Check {
+    let wanted = match test.testapi {
+        true => &context.test_module,
+        false => &context.module,
+    };
+    if loaded.module == *wanted || !context.is_rtracefs() {
+        return Ok(());
+    }
+    *loaded = context.with_module(wanted);
+    module::reload(loaded)
 }
 
 /// The tests that compare two tracers side by side: both read a field of a task, say, but not at the

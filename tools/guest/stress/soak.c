@@ -14,7 +14,7 @@
 #include <linux/sched.h>
 #include <linux/string.h>
 #include <asm/nmi.h>
-#include <events.h>
+#include <testapi.h>
 
 #include "nmi.h"
 #include "soak.h"

@@ -13,7 +13,7 @@
 #include <linux/sched.h>
 #include <linux/seq_file.h>
 #include <linux/smp.h>
-#include <events.h>
+#include <testapi.h>
 
 #include "rtsoak_trace.h"
 #include "soak.h"

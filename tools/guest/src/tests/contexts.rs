@@ -13,8 +13,8 @@ use crate::tree::{Instance, Tree};
 use crate::Context;
 
 pub const TESTS: &[Test] = &[
-    exact("contexts.all_kept", 60, |c| stress(c, ALL_KEPT)),
-    exact("contexts.overwrite", 60, |c| stress(c, PLAN)),
+    exact("contexts.all_kept", 60, |c| stress(c, ALL_KEPT)).with_testapi(),
+    exact("contexts.overwrite", 60, |c| stress(c, PLAN)).with_testapi(),
     exact("contexts.no_overwrite", 60, |c| {
         stress(
             c,
@@ -23,10 +23,12 @@ pub const TESTS: &[Test] = &[
                 ..PLAN
             },
         )
-    }),
+    })
+    .with_testapi(),
     exact("contexts.smallest_buffer", 60, |c| {
         stress(c, Plan { kb: 1, ..PLAN })
-    }),
+    })
+    .with_testapi(),
     exact("contexts.reader", 60, |c| {
         stress(
             c,
@@ -36,7 +38,8 @@ pub const TESTS: &[Test] = &[
                 ..PLAN
             },
         )
-    }),
+    })
+    .with_testapi(),
     exact("contexts.reader_smallest", 60, |c| {
         stress(
             c,
@@ -46,7 +49,8 @@ pub const TESTS: &[Test] = &[
                 ..PLAN
             },
         )
-    }),
+    })
+    .with_testapi(),
     exact("contexts.reader_no_overwrite", 60, |c| {
         stress(
             c,
@@ -57,7 +61,8 @@ pub const TESTS: &[Test] = &[
                 ..PLAN
             },
         )
-    }),
+    })
+    .with_testapi(),
 ];
 
 struct Plan {

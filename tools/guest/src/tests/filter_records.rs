@@ -22,9 +22,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
-    exact("filter.contexts", 180, contexts),
+    exact("filter.contexts", 180, contexts).with_testapi(),
     test("filter.replaced", 60, replaced),
-    test("filter.module", 60, of_a_module),
+    test("filter.module", 60, of_a_module).with_testapi(),
 ];
 
 const SOAK: &str = "rtsoak/rtsoak_event";

@@ -12,7 +12,7 @@ use crate::tree::Tree;
 use crate::Context;
 use std::collections::BTreeSet;
 
-pub const TESTS: &[Test] = &[exact("filter.strings", 120, strings)];
+pub const TESTS: &[Test] = &[exact("filter.strings", 120, strings).with_testapi()];
 
 const EVENT: &str = "events/rtsoak/rtsoak_text";
 

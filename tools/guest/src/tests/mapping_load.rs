@@ -28,8 +28,8 @@ pub const TESTS: &[Test] = &[
     exact("mapping.no_overwrite", 120, |c| {
         while_writing(c, "4", false)
     }),
-    exact("mapping.contexts", 120, |c| contexts(c, 32000)),
-    exact("mapping.contexts_lost", 120, |c| contexts(c, 80)),
+    exact("mapping.contexts", 120, |c| contexts(c, 32000)).with_testapi(),
+    exact("mapping.contexts_lost", 120, |c| contexts(c, 80)).with_testapi(),
     test("mapping.comes_and_goes", 120, comes_and_goes),
 ];
 

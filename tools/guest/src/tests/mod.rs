@@ -78,6 +78,18 @@ pub struct Test {
     pub run: fn(&Context) -> Check,
     /// Whether the test accounts for every event.
     pub exact: bool,
+    /// Whether the test needs what only a module with rust/testapi has.
+    pub testapi: bool,
+}
+
+impl Test {
+    /// The same row, of a test whose modules call rust/testapi.
+    const fn with_testapi(self) -> Self {
+        Test {
+            testapi: true,
+            ..self
+        }
+    }
 }
 
 /// One row of a group's table.
@@ -87,6 +99,7 @@ const fn test(name: &'static str, seconds: u64, run: fn(&Context) -> Check) -> T
         limit: Duration::from_secs(seconds),
         run,
         exact: false,
+        testapi: false,
     }
 }
 
@@ -161,13 +174,18 @@ const GROUPS: &[&[Test]] = &[
     snapshot_load::TESTS,
     security::TESTS,
     security_text::TESTS,
-    // What cannot be undone.
-    security::LAST,
 ];
 
-/// All tests in the order in which they run.
+/// All tests in the order in which they run. Those with rust/testapi come together, so that the module
+/// changes once, and what cannot be undone comes last.
 pub fn all() -> impl Iterator<Item = Test> {
-    GROUPS.iter().copied().flatten().copied()
+    let with = |testapi| {
+        let tests = GROUPS.iter().copied().flatten().copied();
+        tests.filter(move |test| test.testapi == testapi)
+    };
+    with(false)
+        .chain(with(true))
+        .chain(security::LAST.iter().copied())
 }
 
 /// Files that tracefs does not have, each with one that it has and that is its like: of the same mode,

@@ -17,7 +17,7 @@ pub const TESTS: &[Test] = &[
     test("options.stacks", 90, stacks),
     test("options.user_stacks", 90, user_stacks),
     test("options.stacks_under_load", 120, stacks_under_load),
-    test("options.stacks_nest", 120, stacks_nest),
+    test("options.stacks_nest", 120, stacks_nest).with_testapi(),
 ];
 
 /// The lines of an event, followed by those of its stacks.

@@ -22,7 +22,7 @@ use std::time::Duration;
 pub const TESTS: &[Test] = &[
     exact("size.offline", 60, offline),
     test("size.hotplug", 90, hotplug),
-    exact("size.under_writers", 90, under_writers),
+    exact("size.under_writers", 90, under_writers).with_testapi(),
 ];
 
 /// Others may hold the lock of hotplug for some moments.

@@ -21,8 +21,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
 
 pub const TESTS: &[Test] = &[
-    exact("snapshot.loses_nothing", 120, |c| loses_nothing(c, false)),
-    exact("snapshot.beside_a_reader", 120, |c| loses_nothing(c, true)),
+    exact("snapshot.loses_nothing", 120, |c| loses_nothing(c, false)).with_testapi(),
+    exact("snapshot.beside_a_reader", 120, |c| loses_nothing(c, true)).with_testapi(),
     exact("snapshot.of_tracepoints", 120, of_tracepoints),
     test("snapshot.load", 120, load),
     exact("snapshot.offline", 60, offline),

@@ -16,9 +16,9 @@ use crate::Context;
 use std::time::Duration;
 
 pub const TESTS: &[Test] = &[
-    exact("soak.everything", 120, everything),
-    exact("soak.clears", 120, clears),
-    exact("soak.wakeups", 120, wakeups),
+    exact("soak.everything", 120, everything).with_testapi(),
+    exact("soak.clears", 120, clears).with_testapi(),
+    exact("soak.wakeups", 120, wakeups).with_testapi(),
 ];
 
 const EVENTS: u64 = 200_000;

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What only modules of tests ask of an instance (`crate::testapi`).
+
+use super::{
+    Instance,
+    InstanceRef, //
+};
+use crate::{
+    event::format,
+    probes::{
+        self,
+        Sink, //
+    },
+    ring::writer::ReserveError, //
+};
+use core::mem::ManuallyDrop;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+impl Instance {
+    /// Records `bytes` as they are. Any context, NMI included.
+    ///
+    /// # Errors
+    ///
+    /// One for each reason: `EBADF` while recording is off, `ENOSPC` when the buffer is full, `EBUSY`
+    /// for a commit overrun, `EDEADLK` for too many nested writers, `E2BIG`, `EIO` when the buffer is
+    /// broken.
+    pub(crate) fn raw_data(&self, bytes: &[u8]) -> Result {
+        let len = bytes.len().saturating_add(probes::COMMON);
+        self.record(format::RAW_DATA.id, len, |p| {
+            for (to, from) in p.iter_mut().zip(bytes) {
+                *to = *from;
+            }
+        })
+        .map_err(|refused| match refused {
+            ReserveError::Disabled => EBADF,
+            ReserveError::Full => ENOSPC,
+            ReserveError::CommitOverrun => EBUSY,
+            ReserveError::Recursion => EDEADLK,
+            ReserveError::TooBig => E2BIG,
+            ReserveError::Broken => EIO,
+        })
+    }
+
+    /// Returns what a writer uses.
+    #[inline(always)]
+    pub(crate) fn sink(&self) -> &Sink {
+        &self.sink
+    }
+}
+
+impl InstanceRef {
+    /// Gives the reference to a caller in C.
+    pub(crate) fn into_raw(self) -> *const Instance {
+        Arc::as_ptr(&ManuallyDrop::new(self).0)
+    }
+
+    /// Returns the reference that [`Self::into_raw`] gave away.
+    ///
+    /// # Safety
+    ///
+    /// `raw` is from there, and this is called once for it.
+    pub(crate) unsafe fn from_raw(raw: *const Instance) -> Self {
+        // SAFETY: `raw` has the count that `into_raw` did not drop, and no other call takes it.
+        Self(unsafe { Arc::from_raw(raw) })
+    }
+}
