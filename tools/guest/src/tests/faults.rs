@@ -3,6 +3,7 @@
 //! Each operation with each of its allocations failing: ENOMEM or success, nothing half done, and
 //! it works again right after.
 
+use super::files::{Scope, FILES};
 use super::{exact, test, Test};
 use crate::check::{Check, Report};
 use crate::errno::*;
@@ -284,45 +285,15 @@ fn reads(context: &Context) -> Check {
     let mut buffer = vec![1u8; 1 << 20];
     let mut report = Report::default();
     let top = own.top();
-    for (tree, file) in [
-        (&*own, "trace"),
-        (&*own, "per_cpu/cpu0/trace"),
-        (&*own, "tracing_on"),
-        (&*own, "trace_clock"),
-        (&*own, "trace_options"),
-        (&*own, "options/overwrite"),
-        (&*own, "buffer_size_kb"),
-        (&*own, "buffer_total_size_kb"),
-        (&*own, "current_tracer"),
-        (&*own, "available_tracers"),
-        (&*own, "set_event"),
-        (&*own, "events/enable"),
-        (&*own, "events/timer/enable"),
-        (&*own, "events/timer/timer_start/enable"),
-        (&*own, "events/timer/timer_start/format"),
-        (&*own, "events/timer/timer_start/id"),
-        (&*own, "events/header_page"),
-        (&*own, "events/header_event"),
-        (&*own, "events/ftrace/print/format"),
-        (&*own, "events/timer/filter"),
-        (&*own, "events/timer/timer_start/filter"),
-        (&*own, "error_log"),
-        (&*own, "set_event_pid"),
-        (&*own, "set_event_notrace_pid"),
-        (&*own, "tracing_cpumask"),
-        (&*own, "timestamp_mode"),
-        (&*own, "buffer_percent"),
-        (&*own, "syscall_user_buf_size"),
-        (&*own, "snapshot"),
-        (&*own, "per_cpu/cpu0/snapshot"),
-        (&*own, "event_counts"),
-        (&top, "features"),
-        (&top, "saved_tgids"),
-        (&top, "saved_cmdlines_size"),
-        (&top, "available_events"),
-        (&top, "saved_cmdlines"),
-        (&top, "README"),
-    ] {
+    let texts = FILES.iter().filter(|file| file.is_text());
+    let texts = texts.map(|file| (file.of("timer/timer_start"), file.scope));
+    let more = ["options/overwrite", "events/ftrace/print/format"];
+    for (file, scope) in texts.chain(more.map(|file| (file.to_string(), Scope::Each))) {
+        let tree = match scope {
+            Scope::Each => &own as &Tree,
+            Scope::Top => &top,
+        };
+        let file = file.as_str();
         let path = tree.file(file);
         let wanted = tree.get(file)?;
         // Both closures look at it, one after the other.

@@ -4,6 +4,7 @@
 //! every file says what it said before.
 
 use super::faults::open;
+use super::files::{ControlFile, Scope, FILES};
 use super::{exact, test, Test};
 use crate::callers;
 use crate::check::{Check, Report};
@@ -26,26 +27,12 @@ const EVENT: &str = "events/timer/timer_start";
 
 /// All that a refused write could have changed.
 fn state(tree: &Tree) -> Check<Vec<(String, String)>> {
-    let mut files: Vec<String> = [
-        "tracing_on",
-        "trace",
-        "trace_clock",
-        "trace_options",
-        "buffer_size_kb",
-        "buffer_subbuf_size_kb",
-        "buffer_percent",
-        "set_event",
-        "set_event_pid",
-        "set_event_notrace_pid",
-        "tracing_cpumask",
-        "syscall_user_buf_size",
-        "snapshot",
-        "per_cpu/cpu0/snapshot",
-        "error_log",
-        "event_counts",
-    ]
-    .map(str::to_string)
-    .into();
+    let of_tree = |file: &&ControlFile| {
+        file.is_text() && file.scope == Scope::Each && !file.path.contains('/')
+    };
+    let files = FILES.iter().filter(of_tree);
+    let mut files: Vec<_> = files.map(|file| file.path.to_string()).collect();
+    files.push("per_cpu/cpu0/snapshot".into());
     for event in tree.list("events/timer")? {
         let file = format!("events/timer/{event}/filter");
         if tree.exists(&file) {

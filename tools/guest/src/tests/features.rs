@@ -2,15 +2,20 @@
 
 //! `features`, and the counts of events: each line of the first is true, the second is exact.
 
+use super::files::{self, Scope, FILES};
+use super::fs_tree::walk;
 use super::{exact, test, Test};
 use crate::check::{Check, Report};
 use crate::errno::*;
 use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::Context;
+use std::collections::BTreeSet;
+use std::os::unix::fs::MetadataExt;
 
 pub const TESTS: &[Test] = &[
     test("features.are_there", 30, are_there),
+    test("features.files", 60, files),
     exact("features.event_counts", 60, event_counts),
 ];
 
@@ -44,12 +49,8 @@ fn are_there(context: &Context) -> Check {
                 options.iter().any(|option| option == name)
             }
             Some(("file", path)) => {
-                let path = path.replace("cpuN", "cpu0");
-                top.exists(
-                    &path
-                        .replace("SYSTEM/EVENT", "sched/sched_switch")
-                        .replace("SYSTEM", "sched"),
-                )
+                let file = FILES.iter().find(|file| file.path == path);
+                file.is_some_and(|file| top.exists(&file.of("sched/sched_switch")))
             }
             _ => false,
         };
@@ -58,6 +59,50 @@ fn are_there(context: &Context) -> Check {
     ensure_eq!(options_told, options.len(), "options");
     ensure_eq!(ways_told, 1, "ways of the local clock");
     ensure_eq!(top.write("features", b"1"), Err(EINVAL), "a write");
+    report.finish()
+}
+
+/// The list of `files` is that of `features`, and the files of both trees are those of the list, with
+/// the modes that it says.
+fn files(context: &Context) -> Check {
+    let own = instance(context)?;
+    let top = own.top();
+    let text = top.get("features")?;
+    let told: Vec<_> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("file "))
+        .collect();
+    let listed: Vec<_> = FILES.iter().map(|file| file.path).collect();
+    ensure_eq!(told, listed, "features, and the list of the tests");
+    let mut report = Report::default();
+    for (tree, scopes) in [
+        (&top, &[Scope::Top, Scope::Each][..]),
+        (&own as &Tree, &[Scope::Each]),
+    ] {
+        let mut paths = Vec::new();
+        walk(tree, "", &mut paths)?;
+        let mut met = BTreeSet::new();
+        for path in paths {
+            let data = tree.file(&path).symlink_metadata();
+            let data = data.map_err(|e| format!("{path}: {e}"))?;
+            if !data.is_file() || path.starts_with("options/") {
+                continue;
+            }
+            let Some(file) = files::at(&path).filter(|file| scopes.contains(&file.scope)) else {
+                report.add(format!("{} is in no list", tree.shown(&path)));
+                continue;
+            };
+            met.insert(file.path);
+            let (found, wanted) = (data.mode() & 0o7777, file.access.mode());
+            report.expect(found == wanted, || {
+                format!("{}: {found:o}, not {wanted:o}", tree.shown(&path))
+            });
+        }
+        let of_tree = FILES.iter().filter(|file| scopes.contains(&file.scope));
+        for file in of_tree.filter(|file| !met.contains(file.path)) {
+            report.add(format!("{} is not there", tree.shown(file.path)));
+        }
+    }
     report.finish()
 }
 

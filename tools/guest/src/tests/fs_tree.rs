@@ -3,7 +3,8 @@
 //! What is in the tree, with which modes and owners, and what the file system
 //! lets one do with names: only `instances` takes mkdir and rmdir.
 
-use super::trees::is_not_built;
+use super::files::{Scope, FILES};
+use super::trees::{is_not_built, is_own};
 use super::{test, Test};
 use crate::check::{Check, Report};
 use crate::errno::*;
@@ -28,21 +29,9 @@ pub const TESTS: &[Test] = &[
 /// The mode bits of those who are neither owner nor in the group.
 const OTHERS: u32 = 0o7;
 
-/// Files of every trace array.
+/// Folders of every instance, and options that each has.
 const EVERYWHERE: &[&str] = &[
-    "available_tracers",
-    "buffer_size_kb",
-    "buffer_subbuf_size_kb",
-    "buffer_total_size_kb",
-    "current_tracer",
     "events",
-    "events/enable",
-    "events/header_event",
-    "events/header_page",
-    "events/sched/enable",
-    "events/sched/sched_switch/enable",
-    "events/sched/sched_switch/format",
-    "events/sched/sched_switch/id",
     "options",
     "options/overwrite",
     "options/irq-info",
@@ -50,33 +39,11 @@ const EVERYWHERE: &[&str] = &[
     "options/markers",
     "options/record-tgid",
     "options/annotate",
-    "per_cpu/cpu0/buffer_size_kb",
-    "per_cpu/cpu0/stats",
-    "per_cpu/cpu0/trace",
-    "per_cpu/cpu0/trace_pipe",
-    "per_cpu/cpu0/trace_pipe_raw",
-    "set_event",
-    "syscall_user_buf_size",
-    "timestamp_mode",
-    "trace",
-    "trace_clock",
-    "trace_marker",
-    "trace_marker_raw",
-    "trace_options",
-    "trace_pipe",
-    "tracing_on",
+    "per_cpu/cpu0",
 ];
 
-/// Files of the root alone.
-const TOP_ONLY: &[&str] = &[
-    "README",
-    "available_events",
-    "instances",
-    "saved_cmdlines",
-    "saved_cmdlines_size",
-    "saved_tgids",
-    "options/record-cmd",
-];
+/// The same of the root alone.
+const TOP_ONLY: &[&str] = &["instances", "options/record-cmd"];
 
 /// All paths below a folder of a tree, without what the instances hold.
 pub fn walk(tree: &Tree, folder: &str, found: &mut Vec<String>) -> Check {
@@ -102,15 +69,16 @@ fn tree(context: &Context) -> Check {
     let own = Instance::new(&context.root, "rtg-own")?;
     let top = own.top();
     let mut report = Report::default();
-    for name in EVERYWHERE {
-        for tree in [&top, &own as &Tree] {
-            report.expect(tree.exists(name), || format!("no {}", tree.shown(name)));
-        }
-    }
-    for name in TOP_ONLY {
-        report.expect(top.exists(name), || format!("no {}", top.shown(name)));
-        report.expect(!own.exists(name), || {
-            format!("{} should not exist", own.shown(name))
+    let folders = |names: &'static [&str], scope| names.iter().map(move |n| (n.to_string(), scope));
+    let files = FILES.iter().map(|f| (f.of("sched/sched_switch"), f.scope));
+    for (name, scope) in files
+        .filter(|(name, _)| context.is_rtracefs() || !is_own(name) && !is_not_built(name))
+        .chain(folders(EVERYWHERE, Scope::Each))
+        .chain(folders(TOP_ONLY, Scope::Top))
+    {
+        report.expect(top.exists(&name), || format!("no {}", top.shown(&name)));
+        report.expect(own.exists(&name) == (scope == Scope::Each), || {
+            format!("{} is of {scope:?}", own.shown(&name))
         });
     }
     for cpu in 0..sys::online_cpus() {

@@ -8,8 +8,9 @@
 //! the kernel's tracefs at the same time. Only where rtracefs differs on purpose
 //! does a row of `EXCEPTIONS` say so, with the reason.
 
+use super::files::{self, Scope};
 use super::fs_tree::walk;
-use super::input_rows::{common, Row, State, ROWS, TOP_ROWS};
+use super::input_rows::{common, Row, State, ROWS};
 use super::trees::is_not_built;
 use super::{like, pair, test, Test};
 use crate::check::{Check, Report};
@@ -89,15 +90,18 @@ fn all_inputs(report: &mut Report, own: &Tree, reference: &Tree, row: &Row) {
     }
 }
 
-/// The rows whose files this kernel's tracefs has.
-fn rows() -> impl Iterator<Item = &'static Row> {
-    ROWS.iter().filter(|row| !is_not_built(row.file))
+/// The rows of those instances, whose files this kernel's tracefs has.
+fn rows(scope: Scope) -> impl Iterator<Item = &'static Row> {
+    let is_of = move |row: &&Row| files::at(row.file).is_some_and(|file| file.scope == scope);
+    ROWS.iter()
+        .filter(is_of)
+        .filter(|row| !is_not_built(row.file))
 }
 
 fn instance_files(context: &Context) -> Check {
     let (own, reference) = pair(context)?;
     let mut report = Report::default();
-    for row in rows() {
+    for row in rows(Scope::Each) {
         all_inputs(&mut report, &own, &reference, row);
     }
     report.finish()
@@ -115,7 +119,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
 fn every_file(context: &Context) -> Check {
     let own = Instance::new(&context.root, "rtg-own")?;
     let named = |path: &str| {
-        let rows = ROWS.iter().chain(TOP_ROWS).map(|row| row.file);
+        let rows = ROWS.iter().map(|row| row.file);
         rows.chain(ELSEWHERE.iter().map(|(file, _)| *file))
             .any(|file| file == path)
     };
@@ -148,6 +152,11 @@ fn every_file(context: &Context) -> Check {
                 format!("{}: nobody writes nonsense to it", tree.shown(&path))
             });
         }
+    }
+    for row in ROWS {
+        report.expect(files::at(row.file).is_some(), || {
+            format!("{} is in no list of files", row.file)
+        });
     }
     println!("{count} files that can be written");
     report.expect(count > 1000, || format!("only {count} can be written"));
@@ -207,7 +216,7 @@ fn options(context: &Context) -> Check {
 fn top_files(context: &Context) -> Check {
     let (own, reference) = (Tree::at(&context.root), Tree::at(&context.reference));
     let mut report = Report::default();
-    for row in TOP_ROWS {
+    for row in rows(Scope::Top) {
         all_inputs(&mut report, &own, &reference, row);
     }
     report.finish()
@@ -265,7 +274,7 @@ fn cpu_names(context: &Context) -> Check {
 fn bad_addresses(context: &Context) -> Check {
     let (own, reference) = pair(context)?;
     let mut report = Report::default();
-    for row in rows() {
+    for row in rows(Scope::Each) {
         for len in [0, 1, 10, 5000] {
             let write = |tree: &Tree| {
                 tree.open_write(row.file)

@@ -37,6 +37,7 @@ const fn row(
     }
 }
 
+/// Which instances have the files, says `files`.
 pub const ROWS: &[Row] = &[
     row(
         "tracing_on",
@@ -235,16 +236,13 @@ pub const ROWS: &[Row] = &[
     row("per_cpu/cpu0/trace_pipe_raw", &[], "", State::None),
     row("trace", &[], "", State::None),
     row("per_cpu/cpu0/trace", &[], "", State::None),
-    // The last: what it does to the other sizes tracefs does not show.
+    // The last of an instance: what it does to the other sizes tracefs does not show.
     row(
         "buffer_subbuf_size_kb",
         &["1", "4", "5", "8", "512", "513", "1024", "8 ", "4\n"],
         "4",
         State::Same,
     ),
-];
-
-pub const TOP_ROWS: &[Row] = &[
     row("README", &[], "", State::Own),
     row("available_events", &[], "", State::Own),
     row("available_tracers", &["nop"], "", State::Own),

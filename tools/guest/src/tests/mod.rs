@@ -11,6 +11,7 @@ mod ends;
 mod faults;
 mod faults_files;
 mod features;
+mod files;
 mod filter;
 mod filter_random;
 mod filter_records;

@@ -3,6 +3,7 @@
 //! Who may see a trace, and who may not: other users, members of the group, root of a container, a
 //! machine that is locked down, mappings.
 
+use super::files::{self, Access, Scope, FILES};
 use super::{like, test, Test};
 use crate::callers;
 use crate::check::{Check, Report};
@@ -28,61 +29,14 @@ pub const TESTS: &[Test] = &[
 /// What cannot be undone.
 pub const LAST: &[Test] = &[test("last.lockdown", 60, lockdown)];
 
-/// Files that each instance has; the walk below must come by all of them.
+/// Options and events that each instance has; the walk below must come by these and by all files.
 const OF_EACH: &[&str] = &[
-    "trace",
-    "trace_pipe",
-    "trace_pipe_json",
-    "trace_marker",
-    "trace_marker_raw",
-    "trace_options",
-    "trace_clock",
-    "tracing_on",
-    "tracing_cpumask",
-    "timestamp_mode",
-    "buffer_percent",
-    "buffer_size_kb",
-    "snapshot",
-    "free_buffer",
-    "event_counts",
-    "error_log",
-    "set_event",
-    "set_event_pid",
-    "set_event_notrace_pid",
-    "syscall_user_buf_size",
     "options/hash-ptr",
     "options/sym-addr",
     "options/pipe-share",
     "options/event-counts",
-    "per_cpu/cpu0/stats",
-    "per_cpu/cpu0/trace",
-    "per_cpu/cpu0/trace_pipe",
-    "per_cpu/cpu0/trace_pipe_json",
-    "per_cpu/cpu0/trace_pipe_raw",
-    "per_cpu/cpu0/snapshot",
-    "per_cpu/cpu0/snapshot_raw",
-    "events/enable",
-    "events/header_page",
-    "events/sched/enable",
-    "events/sched/filter",
-    "events/sched/sched_switch/enable",
-    "events/sched/sched_switch/filter",
-    "events/sched/sched_switch/format",
-    "events/sched/sched_switch/id",
-    "events/sched/sched_switch/hits",
-    "events/sched/sched_switch/lost",
     "events/syscalls/sys_enter_read/enable",
     "events/ftrace/print/format",
-];
-
-/// Files that only the top folder has.
-const OF_TOP: &[&str] = &[
-    "README",
-    "features",
-    "available_events",
-    "saved_cmdlines",
-    "saved_cmdlines_size",
-    "saved_tgids",
 ];
 
 /// Folders of events by the hundred, all made alike.
@@ -107,15 +61,31 @@ fn paths(context: &Context, own: &Tree, skipped: &[&str]) -> Check<Vec<PathBuf>>
     let mut found = vec![context.root.clone()];
     walk(&context.root, skipped, &mut found)?;
     let top = Tree::at(&context.root);
-    let of_each = OF_EACH.iter().flat_map(|name| [(&top, name), (own, name)]);
-    for (tree, name) in of_each.chain(OF_TOP.iter().map(|name| (&top, name))) {
-        let path = match context.is_rtracefs() {
-            true => tree.file(name),
-            false => tree.file(&like(name)),
+    let files = FILES.iter().map(|f| (f.of("sched/sched_switch"), f.scope));
+    for (name, scope) in files.chain(OF_EACH.iter().map(|n| (n.to_string(), Scope::Each))) {
+        let trees: &[&Tree] = match scope {
+            Scope::Each => &[&top, own],
+            Scope::Top => &[&top],
         };
-        ensure!(found.contains(&path), "nobody came by {}", path.display());
+        for tree in trees {
+            let path = match context.is_rtracefs() {
+                true => tree.file(&name),
+                false => tree.file(&like(&name)),
+            };
+            ensure!(found.contains(&path), "nobody came by {}", path.display());
+        }
     }
     Ok(found)
+}
+
+/// Returns who may do what with a file of the top folder or of an instance, if it is one of rtracefs'.
+fn access(context: &Context, path: &Path) -> Option<Access> {
+    let path = path.strip_prefix(&context.root).ok()?.to_str()?;
+    let path = match path.strip_prefix("instances/") {
+        Some(inside) => inside.split_once('/')?.1,
+        None => path,
+    };
+    files::at(path).map(|file| file.access)
 }
 
 /// Opens a path, without waiting and without changing anything.
@@ -209,7 +179,7 @@ fn other_users(context: &Context) -> Check {
                 },
             );
             // What is shown, and with what in it, is for the owner to say; markers are no more than that.
-            let marks = tried.path.to_string_lossy().contains("/trace_marker");
+            let marks = access(context, &tried.path) == Some(Access::Append);
             let wanted = match marks {
                 true => Ok(()),
                 false => Err(EACCES),

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The files of rtracefs but for those of options: where each is, which instances have it, who may do
+//! what with it. Tests of the tree, of permissions, of input and of allocations that fail have their
+//! files from here; `features.files` holds the list against `features` and against the tree.
+
+/// Which instances have a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// The top instance alone.
+    Top,
+    /// Every instance.
+    Each,
+}
+
+/// Who may do what with a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Root and the group read.
+    Read,
+    /// The same, and root writes.
+    Change,
+    /// Root and the group write.
+    Append,
+    /// Root writes.
+    Wipe,
+}
+
+impl Access {
+    /// Returns the mode of such a file.
+    pub fn mode(self) -> u32 {
+        match self {
+            Access::Read => 0o440,
+            Access::Change => 0o640,
+            Access::Append => 0o220,
+            Access::Wipe => 0o200,
+        }
+    }
+}
+
+/// What a file gives to a reader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// A text that stays until something changes.
+    Text,
+    /// Something else each time, or nothing.
+    Moving,
+}
+
+/// A file.
+#[derive(Clone, Copy, Debug)]
+pub struct ControlFile {
+    /// As `features` has it: `cpuN`, `SYSTEM` and `EVENT` stand for any of these.
+    pub path: &'static str,
+    pub scope: Scope,
+    pub access: Access,
+    pub content: Content,
+}
+
+impl ControlFile {
+    /// Returns the path of the file of CPU 0, and of `event`, which is written `SYSTEM/EVENT`.
+    pub fn of(&self, event: &str) -> String {
+        let system = event.split('/').next().unwrap_or_default();
+        self.path
+            .replace("cpuN", "cpu0")
+            .replace("SYSTEM/EVENT", event)
+            .replace("SYSTEM", system)
+    }
+
+    /// Returns whether the file shows a text that stays.
+    pub fn is_text(&self) -> bool {
+        self.content == Content::Text
+    }
+}
+
+const fn file(path: &'static str, access: Access) -> ControlFile {
+    ControlFile {
+        path,
+        scope: Scope::Each,
+        access,
+        content: match access {
+            Access::Read | Access::Change => Content::Text,
+            Access::Append | Access::Wipe => Content::Moving,
+        },
+    }
+}
+
+const fn top(path: &'static str, access: Access) -> ControlFile {
+    ControlFile {
+        scope: Scope::Top,
+        ..file(path, access)
+    }
+}
+
+/// Returns the row of a file that shows something else each time.
+const fn moving(path: &'static str) -> ControlFile {
+    ControlFile {
+        content: Content::Moving,
+        ..file(path, Access::Read)
+    }
+}
+
+/// All of them, in the order of `features`.
+pub const FILES: &[ControlFile] = &[
+    top("README", Access::Read),
+    top("available_events", Access::Read),
+    file("available_tracers", Access::Read),
+    file("buffer_percent", Access::Change),
+    file("buffer_size_kb", Access::Change),
+    file("buffer_subbuf_size_kb", Access::Change),
+    file("buffer_total_size_kb", Access::Read),
+    file("current_tracer", Access::Change),
+    file("error_log", Access::Change),
+    file("event_counts", Access::Read),
+    top("features", Access::Read),
+    file("free_buffer", Access::Wipe),
+    top("saved_cmdlines", Access::Read),
+    top("saved_cmdlines_size", Access::Change),
+    top("saved_tgids", Access::Read),
+    file("set_event", Access::Change),
+    file("set_event_notrace_pid", Access::Change),
+    file("set_event_pid", Access::Change),
+    file("snapshot", Access::Change),
+    file("syscall_user_buf_size", Access::Change),
+    file("timestamp_mode", Access::Read),
+    file("trace", Access::Change),
+    file("trace_clock", Access::Change),
+    file("trace_marker", Access::Append),
+    file("trace_marker_raw", Access::Append),
+    file("trace_options", Access::Change),
+    moving("trace_pipe"),
+    moving("trace_pipe_json"),
+    file("tracing_cpumask", Access::Change),
+    file("tracing_on", Access::Change),
+    file("per_cpu/cpuN/buffer_size_kb", Access::Change),
+    file("per_cpu/cpuN/snapshot", Access::Change),
+    moving("per_cpu/cpuN/snapshot_raw"),
+    moving("per_cpu/cpuN/stats"),
+    file("per_cpu/cpuN/trace", Access::Change),
+    moving("per_cpu/cpuN/trace_pipe"),
+    moving("per_cpu/cpuN/trace_pipe_json"),
+    moving("per_cpu/cpuN/trace_pipe_raw"),
+    file("events/enable", Access::Change),
+    file("events/header_event", Access::Read),
+    file("events/header_page", Access::Read),
+    file("events/SYSTEM/enable", Access::Change),
+    file("events/SYSTEM/filter", Access::Change),
+    file("events/SYSTEM/EVENT/enable", Access::Change),
+    file("events/SYSTEM/EVENT/filter", Access::Change),
+    file("events/SYSTEM/EVENT/format", Access::Read),
+    file("events/SYSTEM/EVENT/hits", Access::Read),
+    file("events/SYSTEM/EVENT/id", Access::Read),
+    file("events/SYSTEM/EVENT/lost", Access::Read),
+];
+
+/// Returns the row of the file at `path` in an instance's folder.
+pub fn at(path: &str) -> Option<&'static ControlFile> {
+    let parts: Vec<_> = path.split('/').collect();
+    let pattern = match parts[..] {
+        ["per_cpu", _, file] => format!("per_cpu/cpuN/{file}"),
+        ["events", _, _, file] => format!("events/SYSTEM/EVENT/{file}"),
+        ["events", _, file] => format!("events/SYSTEM/{file}"),
+        _ => path.to_string(),
+    };
+    FILES.iter().find(|file| file.path == pattern)
+}
