@@ -78,6 +78,7 @@ pub(crate) fn top() -> Result<Arc<Instance>> {
 /// # Errors
 ///
 /// `ENOENT` if there is none.
+#[cfg(rtrace_test)]
 pub(crate) fn find(name: &CStr) -> Result<Arc<Instance>> {
     let all = ALL.lock();
     all.iter()
