@@ -1,15 +1,41 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! On which kernel are we?
+//! What the running kernel says of itself.
 
 use super::c;
 use core::fmt;
 use kernel::prelude::*;
 
-/// The kernel's release.
+/// A function of C that says something in words.
+///
+/// # Invariants
+///
+/// It returns null, or a terminated string that stays and does not change.
+struct Constant(extern "C" fn() -> *const c_char);
+
+// INVARIANT: The kernel's own name is set while it is linked.
+const RELEASE: Constant = Constant(c::rt_release);
+// INVARIANT: They choose between constants of the shim and of the kernel.
+const KIND: Constant = Constant(c::rt_preemption_kind);
+const MODE: Constant = Constant(c::rt_preemption_mode);
+
+impl Constant {
+    /// Returns the words; none when there is no string.
+    fn get(&self) -> &'static str {
+        let string = self.0();
+        if string.is_null() {
+            return "";
+        }
+        // SAFETY: It is a terminated string that stays and does not change (invariant).
+        unsafe { CStr::from_char_ptr(string) }
+            .to_str()
+            .unwrap_or_default()
+    }
+}
+
+/// Returns the kernel's release.
 pub(crate) fn release() -> &'static str {
-    // SAFETY: A string of the kernel that does not change while it runs.
-    unsafe { text(c::rt_release()) }
+    RELEASE.get()
 }
 
 /// When the kernel takes the CPU from a task, as `uname -v` says it.
@@ -17,27 +43,9 @@ pub(crate) struct Preemption;
 
 impl fmt::Display for Preemption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // SAFETY: Constants.
-        let (kind, mode) =
-            unsafe { (text(c::rt_preemption_kind()), text(c::rt_preemption_mode())) };
-        match mode {
-            "" => f.write_str(kind),
-            mode => write!(f, "{kind}({mode})"),
+        match (KIND.get(), MODE.get()) {
+            (kind, "") => f.write_str(kind),
+            (kind, mode) => write!(f, "{kind}({mode})"),
         }
     }
-}
-
-/// A string of C; empty when there is none.
-///
-/// # Safety
-///
-/// `string` is null, or valid and terminated for ever.
-unsafe fn text(string: *const c_char) -> &'static str {
-    if string.is_null() {
-        return "";
-    }
-    // SAFETY: By the contract.
-    unsafe { CStr::from_char_ptr(string) }
-        .to_str()
-        .unwrap_or_default()
 }

@@ -182,9 +182,7 @@ fn reserve() -> i64 {
 
 /// Returns how many pages can be allocated without making the system swap.
 fn available() -> i64 {
-    // SAFETY: It takes no argument and only adds counters of the kernel, in any context.
-    let pages = unsafe { bindings::si_mem_available() };
-    i64::try_from(pages).unwrap_or(0)
+    i64::try_from(c::si_mem_available()).unwrap_or(0)
 }
 
 /// A permission to allocate a number of pages, given only if there is memory for this one and all

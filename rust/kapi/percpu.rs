@@ -11,10 +11,12 @@ use core::arch::asm;
 use core::{
     marker::PhantomData,
     mem,
-    ptr, //
+    ops::Deref,
+    ptr::NonNull, //
 };
 use kernel::{
     bindings,
+    cpu::CpuId,
     prelude::*,
     types::NotThreadSafe, //
 };
@@ -41,14 +43,12 @@ impl CpuPin {
 
     /// Returns the number of that CPU.
     pub(crate) fn cpu(&self) -> u32 {
-        // SAFETY: It reads a per-CPU number, in one instruction and in any context.
-        unsafe { bindings::raw_smp_processor_id() as u32 }
+        CpuId::current().as_u32()
     }
 
     /// Runs `f` with preemption disabled. `f` does not sleep.
     pub(crate) fn with<R>(f: impl FnOnce(&CpuPin) -> R) -> R {
-        // SAFETY: It changes the count of this task or interrupt, which is changed back below.
-        unsafe { c::rt_preempt_disable_notrace() };
+        c::rt_preempt_disable_notrace();
         let result = f(&CpuPin(NotThreadSafe));
         // SAFETY: Preemption was disabled above, and the pin that rested on that is gone.
         unsafe { c::rt_preempt_enable_notrace() };
@@ -66,21 +66,15 @@ impl<'p> PinRef<'p> {
     /// Returns the reference.
     #[inline(always)]
     pub(crate) fn pin(self) -> &'p CpuPin {
-        // SAFETY: A value without bytes is at every aligned address. That there is one for `'p` is what
-        // `self` was made of.
-        unsafe { ptr::NonNull::dangling().as_ref() }
+        // There is one for `'p`: `self` was made of a reference to it.
+        &CpuPin(NotThreadSafe)
     }
 }
 
-/// Disables preemption, once more.
-///
-/// # Safety
-///
-/// [`enable_preemption`] follows, in the same task or interrupt.
+/// Disables preemption, once more. [`enable_preemption`] follows, in the same task or interrupt.
 #[inline(always)]
-pub(crate) unsafe fn disable_preemption() {
-    // SAFETY: It changes the count of this task or interrupt, which the caller changes back.
-    unsafe { c::rt_preempt_disable_notrace() };
+pub(crate) fn disable_preemption() {
+    c::rt_preempt_disable_notrace();
 }
 
 /// Enables preemption, once, as `preempt_enable_notrace()` does.
@@ -91,13 +85,13 @@ pub(crate) unsafe fn disable_preemption() {
 #[cfg(CONFIG_PREEMPTION)]
 #[inline(always)]
 pub(crate) unsafe fn enable_preemption() {
-    // SAFETY: The counter of this CPU, in one instruction. It becomes 0 when preemption is not disabled
-    // any more and another task waits for the CPU.
+    // SAFETY: It decrements the count of this CPU, which the caller incremented, in one instruction. It
+    // becomes 0 when preemption is not disabled any more and another task waits for the CPU.
     unsafe {
         asm!("dec qword ptr gs:[rip + {s}]", "je {wanted}", s = sym bindings::__preempt_count,
             wanted = label {
-                // SAFETY: The count became 0 just now, so that the kernel may switch tasks here.
-                return unsafe { c::rt_preempt_schedule_notrace() };
+                // The kernel may switch tasks here.
+                return c::rt_preempt_schedule_notrace();
             }, options(nostack))
     };
 }
@@ -114,16 +108,73 @@ pub(crate) unsafe fn enable_preemption() {
     unsafe { c::rt_preempt_enable_notrace() };
 }
 
+/// Memory with a part for each possible CPU, which holds nothing yet.
+///
+/// # Invariants
+///
+/// `base` is a per-CPU allocation with room for a `T` of its alignment, which this value owns.
+struct Memory<T> {
+    base: *mut T,
+}
+
+impl<T> Memory<T> {
+    /// Allocates one. Process context; may sleep.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    fn new() -> Result<Self> {
+        let (size, align) = (mem::size_of::<T>(), mem::align_of::<T>());
+        let base = c::pcpu_alloc_noprof(size, align, false, bindings::GFP_KERNEL);
+        if base.is_null() {
+            return Err(ENOMEM);
+        }
+        // INVARIANT: Just allocated.
+        Ok(Self { base: base.cast() })
+    }
+}
+
+impl<T> Drop for Memory<T> {
+    fn drop(&mut self) {
+        // SAFETY: The allocation is this value's own (invariant), which goes.
+        unsafe { bindings::free_percpu(self.base.cast()) };
+    }
+}
+
+/// A value in memory of another owner.
+///
+/// # Invariants
+///
+/// An initialised `T` is there, which this value owns, and the memory stays longer.
+struct Placed<T>(NonNull<T>);
+
+impl<T> Deref for Placed<T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        // SAFETY: There is an initialised `T` (invariant), and only shared references to it.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl<T> Drop for Placed<T> {
+    fn drop(&mut self) {
+        // SAFETY: The `T` is initialised and this value's own (invariant), which goes.
+        unsafe { self.0.drop_in_place() };
+    }
+}
+
 /// A value of type `T` for each possible CPU.
 ///
 /// # Invariants
 ///
-/// `base` is a per-CPU allocation that holds an initialised `T` for each possible CPU, and `places` has
-/// its address by the number of the CPU, null where there can be none.
+/// `values` has, by the number of the CPU, that of each possible one, in the CPU's part of `memory`, and
+/// none of the others.
 pub(crate) struct PerCpu<T> {
-    base: *mut T,
-    places: KVVec<*mut T>,
-    owns: PhantomData<T>,
+    // Before the memory that they are in.
+    values: KVVec<Option<Placed<T>>>,
+    memory: Memory<T>,
 }
 
 // SAFETY: All CPUs get shared references only, to values that are `Sync`.
@@ -138,63 +189,70 @@ impl<T> PerCpu<T> {
     ///
     /// `ENOMEM`, and the first error of `make`.
     pub(crate) fn new(mut make: impl FnMut(u32) -> Result<T>) -> Result<Self> {
-        let mut places = KVVec::from_elem(ptr::null_mut(), cpus::most() as usize, GFP_KERNEL)?;
-        let (size, align) = (mem::size_of::<T>(), mem::align_of::<T>());
-        // SAFETY: The size and the alignment are those of a type, and the caller may sleep.
-        let base = unsafe { bindings::pcpu_alloc_noprof(size, align, false, bindings::GFP_KERNEL) };
-        if base.is_null() {
-            return Err(ENOMEM);
-        }
-        let base = base.cast::<T>();
-        for cpu in cpus::possible() {
-            // SAFETY: `base` is the new per-CPU allocation, and `cpu` a possible one.
-            let place = unsafe { at(base, cpu) };
-            if let Some(known) = places.get_mut(cpu as usize) {
-                *known = place;
-            }
-            match make(cpu) {
-                // SAFETY: There is room for one `T` of its alignment, and nothing else has the pointer.
-                Ok(value) => unsafe { place.write(value) },
-                Err(e) => {
-                    // SAFETY: The values of the CPUs before `cpu` are initialised; nothing uses them.
-                    unsafe { free(base, |made| made < cpu) };
-                    return Err(e);
+        // INVARIANT: Each possible CPU has its value when this is returned, and it is not used before.
+        let mut this = Self {
+            values: KVVec::with_capacity(cpus::most() as usize, GFP_KERNEL)?,
+            memory: Memory::new()?,
+        };
+        for cpu in 0..cpus::most() {
+            let value = match part_of(this.memory.base, cpu) {
+                Some(part) => {
+                    let value = make(cpu)?;
+                    // SAFETY: The part has room for a `T` of its alignment (invariant of `Memory`), and
+                    // holds nothing yet.
+                    unsafe { part.write(value) };
+                    // INVARIANT: Initialised just now; `memory` goes after `values`.
+                    Some(Placed(part))
                 }
-            }
+                None => None,
+            };
+            this.values.push(value, GFP_KERNEL)?;
         }
-        // INVARIANT: Initialised for each possible CPU just now.
-        Ok(Self {
-            base,
-            places,
-            owns: PhantomData,
-        })
+        Ok(this)
     }
 
     /// Returns the value of the CPU that runs this.
     #[inline(always)]
     pub(crate) fn this(&self, pin: &CpuPin) -> &T {
-        // SAFETY: The allocation has a value for each possible CPU (invariant), for as long as `self`.
-        unsafe { this(self.base, pin) }
+        // SAFETY: The memory has a value for each possible CPU (invariant), for as long as `self`.
+        unsafe { this(self.memory.base, pin) }
     }
 
     /// Returns the per-CPU address of the values: where one would be on a CPU whose offset is 0.
     pub(crate) fn base(&self) -> *const T {
-        self.base
+        self.memory.base
     }
 
     /// Returns the value of `cpu`, if there can be such a CPU.
     pub(crate) fn of(&self, cpu: u32) -> Option<&T> {
-        let place = *self.places.get(cpu as usize)?;
-        // SAFETY: It is null or the address of an initialised value (invariant), for as long as `self`.
-        unsafe { place.as_ref() }
+        self.values.get(cpu as usize)?.as_deref()
     }
 }
 
-impl<T> Drop for PerCpu<T> {
-    fn drop(&mut self) {
-        // SAFETY: All values are initialised (invariant), and a value that is dropped has no users.
-        unsafe { free(self.base, |_| true) };
+/// Returns where the part of `cpu` is, if there can be such a CPU, of what is at the per-CPU address
+/// `base`.
+pub(super) fn part_of<T>(base: *mut T, cpu: u32) -> Option<NonNull<T>> {
+    if !cpus::is_possible(cpu) {
+        return None;
     }
+    // SAFETY: The kernel has an offset for each possible CPU, and the function only adds it.
+    NonNull::new(unsafe { c::rt_per_cpu_ptr(base.cast(), cpu) }.cast())
+}
+
+/// Returns where the part of the CPU that runs this is, of what is at the per-CPU address `base`.
+#[inline(always)]
+pub(super) fn part_here<T>(base: *const T, _pin: &CpuPin) -> *const T {
+    // A kernel for one CPU has the only part there.
+    #[cfg_attr(not(CONFIG_SMP), expect(unused_mut, reason = "nothing is added"))]
+    let mut part = base;
+    #[cfg(CONFIG_SMP)]
+    // SAFETY: It adds `this_cpu_off`, the kernel's offset of per-CPU memory, which does not change for a
+    // CPU, and stores nothing.
+    unsafe {
+        asm!("add {r}, qword ptr gs:[rip + {s}]", r = inout(reg) part,
+            s = sym bindings::this_cpu_off, options(nostack, readonly, pure))
+    };
+    part
 }
 
 /// Returns what is at a per-CPU address on the CPU that runs this.
@@ -204,43 +262,8 @@ impl<T> Drop for PerCpu<T> {
 /// `base` is in a per-CPU allocation, an initialised `T` is there for each possible CPU, and all stay for
 /// `'a`.
 #[inline(always)]
-pub(crate) unsafe fn this<'a, T>(base: *const T, _pin: &CpuPin) -> &'a T {
-    // A kernel for one CPU has the only value there.
-    #[cfg_attr(not(CONFIG_SMP), expect(unused_mut, reason = "nothing is added"))]
-    let mut at = base;
-    #[cfg(CONFIG_SMP)]
-    // SAFETY: `this_cpu_off` is the kernel's per-CPU offset of the area that the allocation is in; it
-    // does not change for a CPU.
-    unsafe {
-        asm!("add {r}, qword ptr gs:[rip + {s}]", r = inout(reg) at,
-            s = sym bindings::this_cpu_off, options(nostack, readonly, pure))
-    };
-    // SAFETY: The caller promises a value for each possible CPU; this is one, and `_pin` keeps this on it.
-    unsafe { &*at }
-}
-
-/// Returns where the value of `cpu` is.
-///
-/// # Safety
-///
-/// `base` is a per-CPU allocation and `cpu` a possible one.
-unsafe fn at<T>(base: *mut T, cpu: u32) -> *mut T {
-    // SAFETY: The caller promises a per-CPU allocation and a possible CPU.
-    unsafe { c::rt_per_cpu_ptr(base.cast(), cpu) }.cast()
-}
-
-/// Drops the values of the CPUs that `made` names, and frees the allocation.
-///
-/// # Safety
-///
-/// `base` is a per-CPU allocation without users, and those values are initialised.
-unsafe fn free<T>(base: *mut T, made: impl Fn(u32) -> bool) {
-    for cpu in cpus::possible().filter(|cpu| made(*cpu)) {
-        // SAFETY: `cpu` is a possible one, and `base` the caller's per-CPU allocation.
-        let place = unsafe { at(base, cpu) };
-        // SAFETY: The caller promises that the value of this CPU is initialised and has no users.
-        unsafe { ptr::drop_in_place(place) };
-    }
-    // SAFETY: The caller's per-CPU allocation, whose values are dropped now.
-    unsafe { bindings::free_percpu(base.cast()) };
+pub(crate) unsafe fn this<'a, T>(base: *const T, pin: &CpuPin) -> &'a T {
+    // SAFETY: The caller promises a value for each possible CPU; this is one, and `pin` keeps the caller
+    // on it.
+    unsafe { &*part_here(base, pin) }
 }

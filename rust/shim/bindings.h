@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What bindgen reads: our own headers, and the kernel's headers whose types
- * the kernel crate does not bind.
+ * What bindgen reads: our own headers, and the kernel's headers with what the
+ * kernel crate does not bind, or not as safe functions.
  */
 #include <linux/clocksource.h>
+#include <linux/delay.h>
 #include <linux/fs_context.h>
 #include <linux/fs_parser.h>
+#include <linux/mm.h>
+#include <linux/percpu.h>
+#include <linux/sched.h>
 #include <linux/sched/clock.h>
+#include <linux/timekeeping.h>
+#include <linux/trace_clock.h>
 
 #include "events.h"
 #include "shim.h"

@@ -29,8 +29,8 @@ use kernel::prelude::*;
 /// - `size` is that of the common fields at least.
 #[inline(always)]
 pub(super) unsafe fn record(cookie: *mut c_void, size: usize, fill: impl FnOnce(&mut [u8])) {
-    // SAFETY: Enabled again in the same task or interrupt: below, or by the commit.
-    unsafe { percpu::disable_preemption() };
+    // Enabled again in the same task or interrupt: below, or by the commit.
+    percpu::disable_preemption();
     // SAFETY: The caller promises the cookie and that the size has room for the common fields;
     // preemption is off until the commit, which follows unless the entry is null.
     let reserved = unsafe { rtrace_reserve(cookie, PackedSize::new(size).word()) };

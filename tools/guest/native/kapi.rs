@@ -14,11 +14,12 @@ pub(crate) mod port;
 #[path = "../../../rust/kapi/words.rs"]
 pub(crate) mod words;
 
-/// What C gives us: `control.c`, and a function of the kernel that it does not bind.
+/// What C gives us: `control.c`, and functions of the kernel.
 pub(crate) mod c {
     use kernel::{
         bindings,
         ffi::{
+            c_long,
             c_uint,
             c_ulong,
             c_void, //
@@ -40,8 +41,15 @@ pub(crate) mod c {
         pub(crate) safe fn rt_totalram_pages() -> c_ulong;
         pub(crate) safe fn rt_cond_resched();
         pub(crate) safe fn rt_fatal_signal_pending() -> bool;
-        pub(crate) unsafe fn rt_preempt_disable_notrace();
+        pub(crate) safe fn rt_preempt_disable_notrace();
         pub(crate) unsafe fn rt_preempt_enable_notrace();
         pub(crate) unsafe fn sched_clock() -> u64;
+        pub(crate) safe fn si_mem_available() -> c_long;
+        pub(crate) safe fn pcpu_alloc_noprof(
+            size: usize,
+            align: usize,
+            reserved: bool,
+            gfp: bindings::gfp_t,
+        ) -> *mut c_void;
     }
 }
