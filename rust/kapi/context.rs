@@ -9,11 +9,18 @@ use crate::event::context::{
 };
 use core::{
     arch::asm,
-    mem::offset_of, //
+    mem::{
+        align_of,
+        offset_of,
+        size_of, //
+    }, //
 };
-use kernel::bindings::{
-    self,
-    task_struct, //
+use kernel::{
+    bindings::{
+        self,
+        task_struct, //
+    },
+    transmute::FromBytes, //
 };
 
 const _: () = assert!(TIF_NEED_RESCHED == bindings::TIF_NEED_RESCHED);
@@ -30,31 +37,43 @@ pub(crate) fn raw() -> Raw {
     // With bit 63 the other way round, which it is for `Raw`, too, when it looks.
     let (flipped, rflags): (u64, u64);
     let task: *const u8;
-    // SAFETY: Per-CPU variables of the kernel, 64 bits each (CONFIG_HAS_SEPARATE_PREEMPT_RESCHED_BITS
-    // is always on for x86-64); the flags register is pushed and popped.
+    // SAFETY: It reads per-CPU variables of the kernel, 64 bits each (CONFIG_HAS_SEPARATE_PREEMPT_RESCHED_BITS
+    // is always on for x86-64), and pushes and pops the flags register.
     unsafe {
-        asm!("mov {r}, qword ptr gs:[rip + {s}]", "btc {r}, 63", r = out(reg) flipped,
-            s = sym bindings::__preempt_count, options(nostack, readonly));
-        asm!("mov {r}, qword ptr gs:[rip + {s}]", r = out(reg) task,
-            s = sym bindings::current_task, options(nostack, preserves_flags, readonly));
-        asm!("pushfq", "pop {r}", r = out(reg) rflags, options(preserves_flags));
+        asm!("mov {c}, qword ptr gs:[rip + {count}]", "btc {c}, 63",
+            "mov {t}, qword ptr gs:[rip + {task}]", "pushfq", "pop {f}", c = out(reg) flipped,
+            count = sym bindings::__preempt_count, t = out(reg) task,
+            task = sym bindings::current_task, f = lateout(reg) rflags)
+    };
+    // INVARIANT: The kernel keeps its address there.
+    let task = Current(task);
+    Raw {
+        preempt_count: flipped ^ (1 << 63),
+        rflags,
+        // The first byte has the flags that count.
+        thread_flags: task.read::<u8, { offset_of!(task_struct, thread_info.flags) }>(),
+        migration: task.read::<u32, { offset_of!(task_struct, migration_disabled) }>(),
+        pid: task.read::<i32, { offset_of!(task_struct, pid) }>(),
     }
-    // SAFETY: The current task exists while it runs; the fields are inside it, of these types, the two of
-    // migration in one word. The flags, of which the first byte has those that count, and those of
-    // migration are changed by others; the rest only by the task.
-    unsafe {
-        Raw {
-            preempt_count: flipped ^ (1 << 63),
-            rflags,
-            thread_flags: task
-                .add(offset_of!(task_struct, thread_info.flags))
-                .cast::<u8>()
-                .read_volatile(),
-            migration: task
-                .add(offset_of!(task_struct, migration_disabled))
-                .cast::<u32>()
-                .read_volatile(),
-            pid: task.add(offset_of!(task_struct, pid)).cast::<i32>().read(),
-        }
+}
+
+/// The address of the current task.
+///
+/// # Invariants
+///
+/// It is that.
+struct Current(*const u8);
+
+impl Current {
+    /// Returns the `T` at `AT`. Other CPUs may change it meanwhile.
+    #[inline(always)]
+    fn read<T: FromBytes, const AT: usize>(&self) -> T {
+        const {
+            assert!(AT % align_of::<T>() == 0);
+            assert!(AT + size_of::<T>() <= size_of::<task_struct>());
+        };
+        // SAFETY: The current task exists while it runs (invariant), the bytes are inside it (asserted), and
+        // any bytes are a `T`. Volatile: one load.
+        unsafe { self.0.wrapping_add(AT).cast::<T>().read_volatile() }
     }
 }

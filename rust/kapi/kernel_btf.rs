@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Where does the BTF of the running kernel and of its modules come from?
+//! The BTF of the running kernel and of its modules.
 //!
 //! The kernel shows it as files in `/sys/kernel/btf`. Process context only.
 
@@ -113,19 +113,21 @@ struct File(*mut bindings::file);
 
 impl Drop for File {
     fn drop(&mut self) {
-        // SAFETY: Opened by `read_file`, and closed only here.
+        // SAFETY: The file was opened by `read_file`, and is closed only here.
         unsafe { bindings::filp_close(self.0, ptr::null_mut()) };
     }
 }
 
 fn read_file(path: &CStr) -> Result<KVVec<u8>> {
-    // SAFETY: The path is a string; we are in process context.
+    // SAFETY: The path is a terminated string, which the function only reads.
     let file = from_err_ptr(unsafe {
         bindings::filp_open(path.as_char_ptr(), bindings::O_RDONLY as c_int, 0)
     })?;
     let file = File(file);
-    // SAFETY: An open file has an inode; a stale size would only make the reading stop early.
-    let size = usize::try_from(unsafe { (*(*file.0).f_inode).i_size })?;
+    // SAFETY: The file is open, and an open file keeps its inode.
+    let inode = unsafe { (*file.0).f_inode };
+    // SAFETY: The open file keeps the inode; a stale size would only make the reading stop early.
+    let size = usize::try_from(unsafe { (*inode).i_size })?;
     if size == 0 || size > MOST {
         return Err(EFBIG);
     }

@@ -16,11 +16,10 @@ use kernel::{
     prelude::*, //
 };
 
-/// The address that a marker's record carries. Its symbol is `tracing_mark_write`, the name that
-/// programs look for in front of a marker.
+/// Returns the address that a marker's record carries. Its symbol is `tracing_mark_write`, the name that
+/// programs look for before a marker.
 pub(crate) fn marker_address() -> usize {
-    // SAFETY: No pointers are involved.
-    unsafe { c::tracing_mark_write() }
+    c::tracing_mark_write()
 }
 
 /// The name of an address.
@@ -37,53 +36,61 @@ const MODULE: &str = " [";
 /// What stands there for ours.
 const OURS: &str = " [rtrace]";
 
+/// A function of the kernel that writes a name for an address.
+///
+/// # Invariants
+///
+/// It writes at most `RT_SYMBOL_LEN` bytes, the end of the string included, and takes any address.
+struct Print(unsafe extern "C" fn(*mut c_char, c_ulong) -> c_int);
+
+// INVARIANT: That is the kernel's KSYM_SYMBOL_LEN, see shim.c.
+const WITH_OFFSET: Print = Print(bindings::sprint_symbol);
+// INVARIANT: It writes less than the other one.
+const WITHOUT_OFFSET: Print = Print(bindings::sprint_symbol_no_offset);
+
 impl Symbol {
-    /// With the place in the function, and the module. The number of an address without a name.
+    /// Returns the name with the place in the function, and the module. The number of an address without
+    /// a name.
     pub(crate) fn at(address: u64) -> Self {
-        Self::made(|text| {
-            // SAFETY: There is room for the longest name, see shim.c.
-            unsafe { bindings::sprint_symbol(text, address as usize) }
-        })
+        Self::print(WITH_OFFSET, address)
     }
 
-    /// Without both.
+    /// Returns the name without both.
     pub(crate) fn name_at(address: u64) -> Self {
-        let mut name = Self::made(|text| {
-            // SAFETY: As above.
-            unsafe { bindings::sprint_symbol_no_offset(text, address as usize) }
-        });
+        let mut name = Self::print(WITHOUT_OFFSET, address);
         if let Some((alone, _)) = name.text().split_once(MODULE) {
             name.len = alone.len();
         }
         name
     }
 
-    fn made(write: impl FnOnce(*mut c_char) -> c_int) -> Self {
+    fn print(print: Print, address: u64) -> Self {
         let mut symbol = Self {
             text: [0; c::RT_SYMBOL_LEN as usize],
             len: 0,
             stays: false,
         };
-        let len = write(symbol.text.as_mut_ptr().cast());
+        // SAFETY: There is room for what it writes, and it takes any address (invariant of `Print`).
+        let len = unsafe { print.0(symbol.text.as_mut_ptr().cast(), address as usize) };
         symbol.len = usize::try_from(len).unwrap_or(0);
         let text = symbol.text();
         symbol.stays = !text.contains(MODULE) || text.ends_with(OURS);
         symbol
     }
 
-    /// Will it be the name of the address as long as rtrace is loaded? Other modules go, and so does code
-    /// that the kernel made.
+    /// Returns whether it will be the name of the address as long as rtrace is loaded. Other modules go, and
+    /// so does code that the kernel made.
     pub(crate) fn stays(&self) -> bool {
         self.stays
     }
 
-    /// What was written.
+    /// Returns what was written.
     pub(crate) fn text(&self) -> &str {
         let bytes = self.text.get(..self.len).unwrap_or_default();
         str::from_utf8(bytes).unwrap_or_default()
     }
 
-    /// The name, if it is one.
+    /// Returns the name, if it is one.
     pub(crate) fn name(&self) -> Option<&str> {
         Some(self.text()).filter(|text| !text.is_empty() && !text.starts_with(NUMBER))
     }
@@ -95,7 +102,7 @@ const HASHED: usize = 32;
 /// Writes the number that stands for an address, as a string of JSON.
 pub(crate) fn write_hashed(address: u64, out: &mut dyn Write) -> fmt::Result {
     let mut text = [0u8; HASHED];
-    // SAFETY: There is room for so many bytes; the kernel does not follow the address.
+    // SAFETY: `text` has room for as many bytes as the function is told; it does not follow the address.
     let len =
         unsafe { c::rt_text_of_hashed(text.as_mut_ptr().cast(), text.len(), address as usize) };
     json::write_string(text.get(..len).unwrap_or_default(), out)

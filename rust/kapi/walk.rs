@@ -3,7 +3,7 @@
 //! How folders that users already see are found again, to be removed from inside the kernel.
 //!
 //! Called by `fs::groups` when a module takes its events away. A `Found` holds no lock; `settle` waits
-//! for those who hold the folder's.
+//! for the tasks that hold the folder's.
 
 use super::{
     c,
@@ -40,7 +40,7 @@ impl<N: Send + Sync + 'static> Found<N> {
         // INVARIANT: The superblock's own reference is borrowed: it stays while `s_umount` is held,
         // and is not given up here.
         let root = ManuallyDrop::new(Self {
-            // SAFETY: By the contract.
+            // SAFETY: The caller promises a mounted superblock, which has a root.
             dentry: unsafe { (*sb).s_root },
             _node: PhantomData,
         });
@@ -78,19 +78,13 @@ impl<N: Send + Sync + 'static> Found<N> {
         });
     }
 
-    /// What is called `name` in this folder.
+    /// Returns what is called `name` in this folder.
     pub(crate) fn child(&self, name: &str) -> Option<Self> {
-        self.search(|child| child.dentry().name().to_bytes() == name.as_bytes())
+        // SAFETY: The reference of `child` keeps the dentry (invariant).
+        self.search(|child| unsafe { name_of(child.dentry) }.to_bytes() == name.as_bytes())
     }
 
-    /// Returns the dentry, for as long as the reference is held.
-    fn dentry(&self) -> Dentry<'_, N> {
-        // SAFETY: The reference keeps the dentry and its inode, and nodes of its superblock are of
-        // type `N` (invariant).
-        unsafe { Dentry::from_raw(self.dentry) }
-    }
-
-    /// Waits until whoever is looking something up in the folder, `depth` below an instance's own, is
+    /// Waits until the tasks that look something up in the folder, `depth` below an instance's own, are
     /// done.
     pub(crate) fn settle(&self, depth: usize) {
         if let Some(inode) = self.dentry().inode() {
@@ -100,10 +94,10 @@ impl<N: Send + Sync + 'static> Found<N> {
 }
 
 impl<N> Found<N> {
-    /// Removes it with all that is in it. Who has a file of it open keeps that file.
+    /// Removes it with all that is in it. A program that has a file of it open keeps that file.
     pub(crate) fn remove(self) {
-        // SAFETY: The reference keeps the dentry, and no lock is held. When somebody else removed it
-        // before, nothing is done.
+        // SAFETY: The reference keeps the dentry, and no lock is held. When it was removed before, nothing is
+        // done.
         unsafe { bindings::simple_recursive_removal(self.dentry, None) };
     }
 }
