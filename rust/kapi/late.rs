@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Memory of each CPU that only some users of the module want: made when the first one does, in process
-//! context, and there until the module goes, so that writers in any context may look for it without a
-//! lock.
+//! Memory of each CPU, allocated on first use in process context and kept until unload, so that writers in
+//! any context may look for it without a lock.
 
 use super::{
     percpu::{
@@ -22,43 +21,51 @@ use kernel::prelude::*;
 ///
 /// # Invariants
 ///
-/// The address is null, or from a box that goes in [`Late::free`] only.
+/// The address is 0, or the exposed one of a box that goes in [`Late::free`] only.
 pub(super) struct Late<T> {
     address: SharedU64,
     of: PhantomData<PerCpu<T>>,
 }
 
 impl<T: Send + Sync + 'static> Late<T> {
-    /// Nothing is there yet.
+    /// Returns one without values.
     pub(super) const fn new() -> Self {
-        // INVARIANT: It is null.
+        // INVARIANT: It is 0.
         Self {
             address: SharedU64::zero(),
             of: PhantomData,
         }
     }
 
-    /// Where the values are.
+    /// Returns where the values are; null when there are none.
     #[inline(always)]
-    fn values(&self) -> *mut PerCpu<T> {
+    fn address(&self) -> *mut PerCpu<T> {
         // Acquire: pairs with the exchange in `prepare`.
         ptr::with_exposed_provenance_mut(self.address.load_acquire() as usize)
+    }
+
+    /// Returns the values, until [`Self::free`].
+    #[inline(always)]
+    fn values(&self) -> Option<&PerCpu<T>> {
+        // SAFETY: Null, or that of a box (invariant) that stays until `free`, whose caller promises that
+        // no borrow is left then.
+        unsafe { self.address().as_ref() }
     }
 
     /// Makes the values, unless they are there. Process context.
     ///
     /// # Errors
     ///
-    /// `ENOMEM`, and what `make` says.
+    /// `ENOMEM`, and the first error of `make`.
     pub(super) fn prepare(&self, make: impl FnMut(u32) -> Result<T>) -> Result {
-        if !self.values().is_null() {
+        if self.values().is_some() {
             return Ok(());
         }
-        let values = KBox::into_raw(KBox::new(PerCpu::new(make)?, GFP_KERNEL)?);
-        // INVARIANT: From a box.
-        if !self.address.cas(0, values.expose_provenance() as u64) {
-            // SAFETY: Just made from a box, and nobody else got it.
-            drop(unsafe { KBox::from_raw(values) });
+        let mut values = KBox::new(PerCpu::new(make)?, GFP_KERNEL)?;
+        let address = (&raw mut *values).expose_provenance();
+        // INVARIANT: From a box, which stays. One that comes too late is dropped.
+        if self.address.cas(0, address as u64) {
+            KBox::leak(values);
         }
         Ok(())
     }
@@ -67,27 +74,24 @@ impl<T: Send + Sync + 'static> Late<T> {
     ///
     /// # Safety
     ///
-    /// Nobody uses them, and nobody calls [`Self::this`] at the same time.
+    /// No user of the values is left, and none calls a function of this type at the same time.
     pub(super) unsafe fn free(&self) {
-        let values = self.values();
+        let values = self.address();
         self.address.store(0);
         if !values.is_null() {
-            // SAFETY: From a box (invariant), and by the contract nobody uses it.
+            // SAFETY: From a box (invariant), which has no user left, as the caller promises.
             drop(unsafe { KBox::from_raw(values) });
         }
     }
 
-    /// The per-CPU address of the values, until [`Self::free`].
+    /// Returns the per-CPU address of the values, until [`Self::free`].
     pub(super) fn base(&self) -> Option<*const T> {
-        // SAFETY: As in `this`.
-        Some(unsafe { self.values().as_ref() }?.base())
+        Some(self.values()?.base())
     }
 
-    /// The value of this CPU.
+    /// Returns the value of this CPU.
     #[inline(always)]
     pub(super) fn this<'a>(&'a self, pin: &'a CpuPin) -> Option<&'a T> {
-        // SAFETY: Null, or valid until `free`, whose caller promises that nobody is here then.
-        let values = unsafe { self.values().as_ref() }?;
-        Some(values.this(pin))
+        Some(self.values()?.this(pin))
     }
 }

@@ -27,6 +27,7 @@ pub(crate) mod pages;
 pub(crate) mod percpu;
 pub(crate) mod pipe;
 pub(crate) mod port;
+mod raw_cell;
 pub(crate) mod scratch;
 pub(crate) mod stack;
 pub(crate) mod strings;

@@ -4,8 +4,8 @@
 //!
 //! An event with a filter is filled here and asked about; only what the filter lets through is
 //! reserved in the ring and copied. So what is filtered out costs no reservation, no time and no
-//! discard. There is one place for each CPU: who interrupts its user fills in the ring, as if there
-//! were no such place.
+//! discard. There is one place for each CPU: a writer that interrupts its user fills in the ring, as if
+//! there were no such place.
 
 use super::{
     late::Late,
@@ -13,6 +13,7 @@ use super::{
         self,
         CpuPin, //
     },
+    raw_cell::RawCell,
     words::{
         barrier,
         LocalU64, //
@@ -23,7 +24,6 @@ use crate::ring::{
     port::LocalWord, //
 };
 use core::{
-    cell::UnsafeCell,
     marker::PhantomData,
     mem::{
         align_of,
@@ -37,42 +37,39 @@ use core::{
     slice, //
 };
 use kernel::{
-    alloc::flags::__GFP_ZERO,
     bindings,
     prelude::*, //
 };
 
-/// The longest record that a place takes, more than a ring takes: with the word in front of it a page.
+/// The longest record that a place takes, more than a ring takes: with the word before it a page.
 const MOST: usize = bindings::PAGE_SIZE - size_of::<u64>();
 
 /// The word of its size: those of shorter ones are less.
 const LONGEST: u64 = PackedSize::new(MOST).word();
 
-/// What one CPU has. All bits 0 are nobody's place.
+/// What one CPU has.
 #[repr(C)]
 struct Place {
     /// The word of the [`Packed`] size of the record that is being filled; 0 when there is none.
     used: LocalU64,
-    bytes: UnsafeCell<[u64; MOST / size_of::<u64>()]>,
+    /// Used by the CPU itself, and on it by the probe that found `used` 0.
+    bytes: RawCell<[u64; MOST / size_of::<u64>()]>,
 }
-
-// SAFETY: Only the CPU itself uses `bytes`, and on it who found `used` 0.
-unsafe impl Sync for Place {}
-// SAFETY: Nothing in it belongs to a thread.
-unsafe impl Send for Place {}
 
 static PLACES: Late<KBox<Place>> = Late::new();
 
-/// Gets the memory. Process context.
+/// Allocates the memory. Process context.
 ///
 /// # Errors
 ///
 /// `ENOMEM`.
 pub(crate) fn prepare() -> Result {
     PLACES.prepare(|_| {
-        let place = KBox::new_uninit(GFP_KERNEL | __GFP_ZERO)?;
-        // SAFETY: All of it is integers, and 0.
-        Ok(unsafe { place.assume_init() })
+        let place = init!(Place {
+            used: LocalWord::new(0),
+            bytes <- pin_init::init_zeroed(),
+        });
+        KBox::init(place, GFP_KERNEL)
     })
 }
 
@@ -82,7 +79,7 @@ pub(crate) fn prepare() -> Result {
 ///
 /// No probe runs any more.
 pub(crate) unsafe fn exit() {
-    // SAFETY: By the contract.
+    // SAFETY: Probes alone use the places, and the caller promises that none runs.
     unsafe { PLACES.free() };
 }
 
@@ -100,44 +97,44 @@ impl Places {
     /// The words of places have this bit, beside those of their address.
     const BIT: u64 = 1;
 
-    /// Those that there are, until [`exit`].
+    /// Returns those that there are, until [`exit`].
     pub(crate) fn get() -> Option<Self> {
         let base = PLACES.base()?;
         // INVARIANT: It is.
         Some(Self(base.expose_provenance() as u64))
     }
 
-    /// As an odd word.
+    /// Returns them as an odd word.
     pub(crate) fn word(self) -> u64 {
         self.0 | Self::BIT
     }
 
-    /// From that word; nothing from an even one.
+    /// Returns those of that word; nothing from an even one.
     ///
     /// # Safety
     ///
     /// It is even or from [`Self::word`].
     #[inline(always)]
     pub(crate) unsafe fn of_word(word: u64) -> Option<Self> {
-        // INVARIANT: By the contract.
+        // INVARIANT: An odd word is that of the address, as the caller promises.
         (word & Self::BIT != 0).then_some(Self(word.wrapping_sub(Self::BIT)))
     }
 
-    /// Room for a record of this size on this CPU, of unknown content, until [`Record::end`]. Nothing
-    /// when somebody uses it, or when the record is too long.
+    /// Returns room for a record of this size on this CPU, of unknown content, until [`Record::end`].
+    /// Nothing when another record is in it, or when the record is too long.
     #[inline(always)]
     pub(crate) fn begin(self, pin: &CpuPin, size: PackedSize) -> Option<NonNull<c_void>> {
-        // SAFETY: By the invariant; all are there until `exit`, whose caller promises that nobody is here
-        // then.
-        let place: &KBox<Place> =
-            unsafe { percpu::this(with_exposed_provenance(self.0 as usize), pin) };
+        let places = with_exposed_provenance::<KBox<Place>>(self.0 as usize);
+        // SAFETY: It is the per-CPU address of `PLACES` (invariant), which stay until `exit`, whose caller
+        // promises that no probe runs then.
+        let place: &KBox<Place> = unsafe { percpu::this(places, pin) };
         let place: &Place = place;
         if size.word() > LONGEST || place.used.get() != 0 {
             return None;
         }
-        // Whoever interrupts in between finds 0 and is done, 0 again, when we go on. No size is 0.
+        // A writer that interrupts in between finds 0 and is done, 0 again, when this goes on. No size is 0.
         place.used.set(size.word());
-        // For who comes back with the address of the bytes.
+        // For the probe, which comes back with the address of the bytes.
         let _ = (&raw const *place).expose_provenance();
         Some(NonNull::from(&place.bytes).cast())
     }
@@ -175,36 +172,37 @@ impl Record<'_> {
         unsafe { &*with_exposed_provenance::<Place>(place) }
     }
 
-    /// Its size.
+    /// Returns its size.
     #[inline(always)]
     pub(crate) fn size(&self) -> PackedSize {
-        // SAFETY: By the second invariant.
+        // SAFETY: The word is that of a size, by the third invariant.
         unsafe { PackedSize::from_word(self.place().used.get()) }
     }
 
-    /// Its bytes.
+    /// Returns its bytes.
     #[inline(always)]
     pub(crate) fn bytes(&mut self) -> &mut [u8] {
         let len = self.size().payload();
-        // SAFETY: So many bytes are there by the second invariant, and by the first one nobody else's;
-        // `self` is borrowed for as long.
+        // SAFETY: As many bytes are there by the third invariant, and no other code uses them by the second
+        // one; `self` is borrowed for as long.
         unsafe { slice::from_raw_parts_mut(self.place().bytes.get().cast(), len) }
     }
 
-    /// The word that begins at `at`, little-endian; what is behind the record is of unknown content.
+    /// Returns the word that begins at `at`, little-endian; what is after the record is of unknown content.
     #[inline(always)]
     pub(crate) fn word(&self, at: WordAt) -> u64 {
-        let bytes = self.place().bytes.get().cast::<u8>();
-        // SAFETY: Inside the place by the invariant of `WordAt`; nobody else writes there by ours.
-        u64::from_le(unsafe { bytes.add(at.0).cast::<u64>().read_unaligned() })
+        let word = self.place().bytes.get().wrapping_byte_add(at.0);
+        // SAFETY: Eight bytes are there, inside the place, by the invariant of `WordAt`, and no other code
+        // writes there by the second invariant.
+        u64::from_le(unsafe { word.cast::<u64>().read_unaligned() })
     }
 
-    /// Copies what is behind the first `AT` bytes, which are whole words, to the same place of a record at
+    /// Copies what is after the first `AT` bytes, which are whole words, to the same place of a record at
     /// `to`.
     ///
     /// # Safety
     ///
-    /// As many bytes as this one has are there, and nobody else's.
+    /// As many bytes as this one has are there, and the caller's alone.
     #[inline(always)]
     pub(crate) unsafe fn copy_behind<const AT: usize>(&self, to: *mut u8) {
         const WORD: usize = size_of::<u64>();
@@ -214,7 +212,8 @@ impl Record<'_> {
         let mut end = AT.wrapping_add(WORD);
         while end <= len {
             let at = end.wrapping_sub(WORD);
-            // SAFETY: In both of them by the condition; ours by the invariant and the contract.
+            // SAFETY: The word ends inside of both records, by the condition; these are only used here, by
+            // the second invariant and by what the caller promises.
             unsafe { copy::<u64>(to.wrapping_add(at), from.wrapping_add(at)) };
             end = end.wrapping_add(WORD);
             // Records are short: the compiler is not to make several loops of this one.
@@ -226,18 +225,18 @@ impl Record<'_> {
         }
         let mut at = len.wrapping_sub(rest);
         if rest >= HALF {
-            // SAFETY: As above.
+            // SAFETY: The half word ends inside of both records, whose last `rest` bytes are left.
             unsafe { copy::<u32>(to.wrapping_add(at), from.wrapping_add(at)) };
             at = at.wrapping_add(HALF);
         }
         while at < len {
-            // SAFETY: As above.
+            // SAFETY: The byte is inside of both records, by the condition.
             unsafe { copy::<u8>(to.wrapping_add(at), from.wrapping_add(at)) };
             at = at.wrapping_add(1);
         }
     }
 
-    /// Lets others have the place.
+    /// Gives the place back.
     #[inline(always)]
     pub(crate) fn end(self) {
         self.place().used.set(0);
@@ -248,14 +247,11 @@ impl Record<'_> {
 ///
 /// # Safety
 ///
-/// They are there, at both places; those at `to` are nobody else's.
+/// They are there, at both places, which do not overlap; those at `to` are the caller's alone.
 #[inline(always)]
 unsafe fn copy<T: Copy>(to: *mut u8, from: *const u8) {
-    // SAFETY: By the contract.
-    unsafe {
-        to.cast::<T>()
-            .write_unaligned(from.cast::<T>().read_unaligned())
-    };
+    // SAFETY: The caller promises the bytes of a `T` at both places, apart from each other.
+    unsafe { from.copy_to_nonoverlapping(to, size_of::<T>()) };
 }
 
 /// Where a word is in a record.
@@ -270,9 +266,9 @@ impl WordAt {
     /// The first one. INVARIANT: A place has one.
     pub(crate) const FIRST: Self = Self(0);
 
-    /// At this offset; nothing when no place is so long.
+    /// Returns that at this offset; nothing when no place is so long.
     pub(crate) fn new(offset: usize) -> Option<Self> {
-        // INVARIANT: Not behind the last one of a place.
+        // INVARIANT: Not after the last one of a place.
         (offset <= MOST - size_of::<u64>()).then_some(Self(offset))
     }
 }

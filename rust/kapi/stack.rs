@@ -3,7 +3,7 @@
 //! Who called the current function, in the kernel and in user space.
 //!
 //! Called by probes in any context, NMI included: nothing is locked or allocated. The kernel writes
-//! callers into memory of the CPU that [`prepare`] got, before anybody asks; there is a part of it for
+//! callers into memory of the CPU that [`prepare`] got before; there is a part of it for
 //! each level of nesting, and an event that comes when all are in use gets no stack. The memory goes
 //! with the module, in [`exit`].
 
@@ -11,13 +11,13 @@ use super::{
     c,
     late::Late,
     percpu::CpuPin,
+    raw_cell::RawCell,
     words::LocalU64, //
 };
 use crate::{
     ring::port::LocalWord,
     text::stack::USER_DEPTH, //
 };
-use core::cell::UnsafeCell;
 use kernel::{
     bindings,
     prelude::*, //
@@ -34,29 +34,26 @@ const LEVELS: usize = 4;
 struct Place {
     /// Levels in use.
     used: LocalU64,
-    /// Somebody looks at user space: faults are events.
+    /// Whether a writer looks at user space: faults are events.
     user: LocalU64,
-    levels: UnsafeCell<KVVec<u64>>,
+    /// [`DEPTH`] words for each level, which the CPU itself uses while `used` counts the level.
+    levels: [RawCell<KVVec<u64>>; LEVELS],
 }
-
-// SAFETY: Only the CPU itself uses `levels`, and each level of nesting its own part.
-unsafe impl Sync for Place {}
-// SAFETY: Nothing in it belongs to a thread.
-unsafe impl Send for Place {}
 
 static PLACES: Late<Place> = Late::new();
 
-/// Gets the memory. Process context.
+/// Allocates the memory. Process context.
 ///
 /// # Errors
 ///
 /// `ENOMEM`.
 pub(crate) fn prepare() -> Result {
+    let level = || -> Result<_> { Ok(RawCell::new(KVVec::from_elem(0, DEPTH, GFP_KERNEL)?)) };
     PLACES.prepare(|_| {
         Ok(Place {
             used: LocalWord::new(0),
             user: LocalWord::new(0),
-            levels: UnsafeCell::new(KVVec::from_elem(0, LEVELS * DEPTH, GFP_KERNEL)?),
+            levels: [level()?, level()?, level()?, level()?],
         })
     })
 }
@@ -65,9 +62,9 @@ pub(crate) fn prepare() -> Result {
 ///
 /// # Safety
 ///
-/// No probe runs any more, and nobody calls anything here.
+/// No probe runs any more, and no function of this file is called at the same time.
 pub(crate) unsafe fn exit() {
-    // SAFETY: By the contract.
+    // SAFETY: Probes alone use the memory, and the caller promises that none runs.
     unsafe { PLACES.free() };
 }
 
@@ -78,22 +75,18 @@ pub(crate) fn with_callers(pin: &CpuPin, module: *const bindings::module, f: imp
         return;
     };
     let level = place.used.get();
-    if level >= LEVELS as u64 {
+    let Some(room) = place.levels.get(level as usize) else {
         return;
-    }
-    // Whoever interrupts between the two leaves the word as it was.
-    place.used.set(level.wrapping_add(1));
-    // SAFETY: `levels` is made once and never changes its place.
-    let all = unsafe { (*place.levels.get()).as_mut_ptr() };
-    // SAFETY: A part of its own for each level, inside of the memory; it is ours while `used` counts
-    // us.
-    let part = unsafe {
-        core::slice::from_raw_parts_mut(all.add((level as usize).wrapping_mul(DEPTH)), DEPTH)
     };
-    // SAFETY: Writes at most so many addresses.
-    let found = unsafe { bindings::stack_trace_save(part.as_mut_ptr().cast(), DEPTH as u32, 0) };
-    let callers = part.get(..found as usize).unwrap_or_default();
-    // SAFETY: Only compares addresses; the module is there while its probe runs.
+    // A writer that interrupts between the two leaves the word as it was.
+    place.used.set(level.wrapping_add(1));
+    // SAFETY: The room is that of this CPU, where `pin` keeps the caller, and of this level, which `used`
+    // counts until the end of this function.
+    let room = unsafe { &mut *room.get() };
+    // SAFETY: It writes at most `DEPTH` addresses, for which there is room.
+    let found = unsafe { bindings::stack_trace_save(room.as_mut_ptr().cast(), DEPTH as u32, 0) };
+    let callers = room.get(..found as usize).unwrap_or_default();
+    // SAFETY: It only compares addresses; the module is there while its probe runs.
     let recorder = |address: u64| unsafe { c::rt_is_recorder(module, address as usize) };
     let first = callers
         .iter()
@@ -103,7 +96,7 @@ pub(crate) fn with_callers(pin: &CpuPin, module: *const bindings::module, f: imp
     place.used.set(level);
 }
 
-/// Calls `f` with the process and its callers in user space, the innermost first and zeros behind them.
+/// Calls `f` with the process and its callers in user space, the innermost first and zeros after them.
 ///
 /// Not for NMI, and not while this CPU is in here: memory of user space may have to be found first,
 /// and that makes events.
@@ -116,7 +109,7 @@ pub(crate) fn with_user_callers(pin: &CpuPin, f: impl FnOnce(u32, &[u64; USER_DE
     }
     place.user.set(1);
     let (mut process, mut callers) = (0, [0; USER_DEPTH]);
-    // SAFETY: Writes the number and at most so many addresses.
+    // SAFETY: It writes the number and at most `USER_DEPTH` addresses, for which there is room.
     unsafe { c::rt_user_stack(&mut process, callers.as_mut_ptr(), USER_DEPTH as u32) };
     f(process, &callers);
     place.user.set(0);
