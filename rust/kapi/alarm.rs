@@ -1,91 +1,74 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Saying something that was noticed in any context where it may be said.
-//!
-//! A writer may be in an NMI or hold the scheduler's locks; an `irq_work` runs when it has left
-//! them.
+//! Reports something that was noticed in any context, NMI included, from one where logging is allowed.
 
 use super::{
-    c,
+    deferred::{
+        Deferred,
+        Later, //
+    },
     words::SharedU64, //
 };
-use crate::ring::port::SharedWord as _;
+use crate::ring::port::SharedWord;
 use kernel::{
-    bindings,
     prelude::*,
-    str::CString,
-    types::Opaque, //
+    str::CString, //
 };
 
-/// Something that is said once, until it is allowed again.
-#[pin_data(PinnedDrop)]
+/// Something that is reported once, until it is allowed again.
+#[pin_data]
 pub(crate) struct Alarm {
-    /// What was noticed first; 0 is nothing.
-    what: SharedU64,
-    /// Whom it is about.
-    name: CString,
-    /// Says it. Runs in hardirq context.
-    say: fn(&CStr, u64),
     #[pin]
-    work: Opaque<bindings::irq_work>,
+    notice: Deferred<Notice>,
 }
 
-// SAFETY: Everything in it is made for use from several CPUs or does not change.
-unsafe impl Sync for Alarm {}
-// SAFETY: As above.
-unsafe impl Send for Alarm {}
+/// What is reported, and how.
+struct Notice {
+    /// What was noticed first; 0 is nothing.
+    what: SharedU64,
+    /// The name of what it is about.
+    name: CString,
+    /// Reports it. Runs in hardirq context.
+    say: fn(&CStr, u64),
+}
+
+impl Later for Notice {
+    fn run(&self) {
+        let what = self.what.load();
+        if what != 0 {
+            (self.say)(&self.name, what);
+        }
+    }
+}
 
 impl Alarm {
-    /// Nothing was noticed yet. `say` gets `name` and what was noticed.
+    /// Returns one that has noticed nothing. `say` gets `name` and what was noticed.
     pub(crate) fn new(name: CString, say: fn(&CStr, u64)) -> impl PinInit<Self> {
         pin_init!(Self {
-            what: <SharedU64 as crate::ring::port::SharedWord>::new(0),
-            name,
-            say,
-            work <- Opaque::ffi_init(|work| {
-                // SAFETY: The place is valid and pinned.
-                unsafe { c::rt_init_irq_work(work, Some(run)) }
+            notice <- Deferred::new(Notice {
+                what: SharedU64::zero(),
+                name,
+                say,
             }),
         })
     }
 
-    /// Has `what`, which is not 0, said soon, unless something was noticed before. Any context, NMI
-    /// included.
+    /// Has `what`, which is not 0, reported soon, unless something was noticed before. Any context,
+    /// NMI included.
     pub(crate) fn raise(&self, what: u64) {
-        if self.what.load() == 0 && self.what.cas(0, what) {
-            // SAFETY: Initialised; `drop` waits for it.
-            unsafe { bindings::irq_work_queue(self.work.get()) };
+        if self.notice.what.load() == 0 && self.notice.what.cas(0, what) {
+            self.notice.queue();
         }
     }
 
-    /// What is noticed from now on is said again.
+    /// Has what is noticed from now on reported again.
     pub(crate) fn rearm(&self) {
-        self.what.store(0);
+        self.notice.what.store(0);
     }
 
-    /// Returns when what was raised has been said. Process context.
+    /// Returns when what was raised has been reported. Process context.
+    #[cfg(CONFIG_KUNIT = "y")]
     pub(crate) fn wait(&self) {
-        // SAFETY: Initialised.
-        unsafe { bindings::irq_work_sync(self.work.get()) };
-    }
-}
-
-#[pinned_drop]
-impl PinnedDrop for Alarm {
-    fn drop(self: Pin<&mut Self>) {
-        self.wait();
-    }
-}
-
-/// # Safety
-///
-/// Called by the kernel with the `work` of an [`Alarm`].
-unsafe extern "C" fn run(work: *mut bindings::irq_work) {
-    let work: *mut Opaque<bindings::irq_work> = work.cast();
-    // SAFETY: By the contract; the alarm waits for this function before it goes.
-    let alarm = unsafe { &*kernel::container_of!(work, Alarm, work) };
-    let what = alarm.what.load();
-    if what != 0 {
-        (alarm.say)(&alarm.name, what);
+        self.notice.wait();
     }
 }

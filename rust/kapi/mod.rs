@@ -10,7 +10,9 @@ pub(crate) mod c;
 pub(crate) mod clock;
 pub(crate) mod context;
 pub(crate) mod cpus;
+mod deferred;
 pub(crate) mod dir;
+pub(crate) mod each_cpu;
 pub(crate) mod fs;
 mod fs_context;
 pub(crate) mod grace;
@@ -37,6 +39,7 @@ pub(crate) mod task;
 #[cfg(CONFIG_KUNIT = "y")]
 mod tests;
 pub(crate) mod wait;
+mod wait_queue;
 pub(crate) mod waker;
 pub(crate) mod walk;
 pub(crate) mod words;
