@@ -23,20 +23,20 @@ pub(crate) use self::{
 };
 
 use super::{
-    c::rt_scale,
+    c::{
+        self,
+        rt_scale, //
+    },
     kernel_btf::{
         KernelBtf,
         NoBtf, //
-    }, //
+    },
+    raw_cell::RawCell, //
 };
 use crate::ring::cpu::GateWord;
 pub(crate) use crate::text::clock::ClockId;
-use core::{
-    arch::asm,
-    cell::UnsafeCell, //
-};
+use core::arch::asm;
 use kernel::{
-    bindings,
     prelude::*,
     sync::atomic::{
         Atomic,
@@ -47,57 +47,43 @@ use kernel::{
 /// The clock `counter`: events of all instances.
 static COUNTER: Atomic<i64> = Atomic::new(0);
 
-/// Which clock is made here: `local`, or [`NO_CLOCK`]. [`read`] compares what it is asked for with this,
-/// so that the choice costs nothing.
-static INLINE: Chosen<u8> = Chosen::new(NO_CLOCK);
+/// What [`choose_local`] decides while the module is loaded, before a clock is read.
+struct Choice {
+    /// Which clock is made here: `local`, or [`NO_CLOCK`]. [`read`] compares what it is asked for with
+    /// this, so that the choice costs nothing.
+    clock: u8,
+    /// The per-CPU address of what `local` is made of, once `clock` names a clock.
+    place: u64,
+}
+
+static CHOICE: RawCell<Choice> = RawCell::new(Choice {
+    clock: NO_CLOCK,
+    place: 0,
+});
 
 /// The number of no clock.
 const NO_CLOCK: u8 = u8::MAX;
 
-/// The per-CPU address of what `local` is made of, once `INLINE` names a clock.
-static PLACE: Chosen<u64> = Chosen::new(0);
-
-/// What [`choose_local`] decides while the module is loaded, before a clock is read.
-struct Chosen<T>(UnsafeCell<T>);
-
-// SAFETY: `get` and `set` are never called at the same time, see `set`.
-unsafe impl<T: Sync> Sync for Chosen<T> {}
-
-impl<T: Copy> Chosen<T> {
-    const fn new(value: T) -> Self {
-        Self(UnsafeCell::new(value))
-    }
-
-    #[inline(always)]
-    fn get(&self) -> T {
-        // SAFETY: Nobody writes any more, see `set`.
-        unsafe { *self.0.get() }
-    }
-
-    /// # Safety
-    ///
-    /// No clock is being read, nor is another task here.
-    unsafe fn set(&self, value: T) {
-        // Volatile, or the compiler sees that there are but two values, keeps which one it is, and makes
-        // the value of that at each reading.
-        // SAFETY: By the contract.
-        unsafe { self.0.get().write_volatile(value) };
-    }
+/// Returns what was decided.
+#[inline(always)]
+fn choice() -> &'static Choice {
+    // SAFETY: Only `choose_local` changes it, whose caller promises that no clock was read before.
+    unsafe { &*CHOICE.get() }
 }
 
-/// For a gate: a per-CPU variable has the address of a kernel's variable, and one that is alone in its cache
-/// lines.
+/// Returns the word for a gate: a per-CPU variable has the address of a kernel's variable, and one that is
+/// alone in its cache lines.
 const fn word_of(place: u64) -> u64 {
     place
 }
 
-/// What [`word_of`] was given.
+/// Returns what [`word_of`] was given.
 #[inline(always)]
 const fn place_of(word: u64) -> u64 {
     word
 }
 
-/// What is left in the gates of rings whose clock is `clock`.
+/// Returns what is left in the gates of rings whose clock is `clock`.
 pub(crate) fn to_leave(clock: ClockId) -> u64 {
     match (Here::of(clock).map(Here::word), clock) {
         (Some(word), _) if GateWord::can_hold(word) => word,
@@ -118,46 +104,43 @@ pub(crate) fn read(clock: ClockId) -> u64 {
 }
 
 impl Here {
-    /// `clock`, if it is that.
+    /// Returns `clock`, if it is made here.
     #[inline(always)]
     pub(crate) fn of(clock: ClockId) -> Option<Self> {
         // SAFETY: No clock has the number `NO_CLOCK`; `choose_local` named one only because `cyc2ns` had
         // found and proven the place, and no per-CPU variable is at 0.
-        (clock as u8 == INLINE.get()).then(|| unsafe { Self::at(PLACE.get()) })
+        (clock as u8 == choice().clock).then(|| unsafe { Self::at(choice().place) })
     }
 }
 
-/// `local` when the kernel changes what it is made of, or has done so since this CPU read it; then it is
-/// made here again from the next time on. As for [`read`], of the clock that is made here.
+/// Returns `local` when the kernel changes what it is made of, or has done so since this CPU read it; then
+/// it is made here again from the next time on. As for [`read`], of the clock that is made here.
 #[cold]
 #[inline(never)]
 fn anew() -> u64 {
-    // SAFETY: The place that `choose_local` named.
-    unsafe { latch::refresh(PLACE.get()) };
+    // SAFETY: The place is the one that `cyc2ns` had proven, for a clock is made here.
+    unsafe { latch::refresh(choice().place) };
     sched_clock()
 }
 
-/// Reads `clock` by the kernel's function for it.
+/// Reads `clock` by the kernel's function for it. Any context: all of them are made for tracing.
 #[inline(never)]
 pub(crate) fn by_call(clock: ClockId) -> u64 {
-    // SAFETY: None of these functions has requirements; all are made for tracing in any context.
-    unsafe {
-        match clock {
-            ClockId::Local => sched_clock(),
-            ClockId::Global => bindings::trace_clock_global(),
-            ClockId::Counter => COUNTER.fetch_add(1, Relaxed).wrapping_add(1) as u64,
-            ClockId::Uptime => bindings::trace_clock_jiffies(),
-            ClockId::Perf => bindings::trace_clock(),
-            ClockId::Mono => bindings::ktime_get_mono_fast_ns(),
-            ClockId::MonoRaw => bindings::ktime_get_raw_fast_ns(),
-            ClockId::Boot => bindings::ktime_get_boot_fast_ns(),
-            ClockId::Tai => bindings::ktime_get_tai_fast_ns(),
-            ClockId::X86Tsc => tsc(),
-        }
+    match clock {
+        ClockId::Local => sched_clock(),
+        ClockId::Global => c::trace_clock_global(),
+        ClockId::Counter => COUNTER.fetch_add(1, Relaxed).wrapping_add(1) as u64,
+        ClockId::Uptime => c::trace_clock_jiffies(),
+        ClockId::Perf => c::trace_clock(),
+        ClockId::Mono => c::ktime_get_mono_fast_ns(),
+        ClockId::MonoRaw => c::ktime_get_raw_fast_ns(),
+        ClockId::Boot => c::ktime_get_boot_fast_ns(),
+        ClockId::Tai => c::ktime_get_tai_fast_ns(),
+        ClockId::X86Tsc => tsc(),
     }
 }
 
-/// `sched_clock()`, not earlier and not later than it is called: a CPU may read its counter ahead.
+/// Returns `sched_clock()`, not earlier and not later than it is called: a CPU may read its counter ahead.
 pub(super) fn sched_clock_in_order() -> u64 {
     wait_for_loads();
     let value = sched_clock();
@@ -165,19 +148,19 @@ pub(super) fn sched_clock_in_order() -> u64 {
     value
 }
 
-/// What comes behind it begins when everything in front of it is done.
+/// Waits until all instructions before it are done; those after it begin then.
 #[inline(always)]
 fn wait_for_loads() {
-    // SAFETY: Changes nothing.
+    // SAFETY: It changes no register and no memory.
     unsafe { asm!("lfence", options(nostack, preserves_flags)) };
 }
 
-/// `rdtsc_ordered()`: the clock `x86-tsc`. Any context.
+/// Returns `rdtsc_ordered()`: the clock `x86-tsc`. Any context.
 #[inline(always)]
 pub(crate) fn tsc() -> u64 {
     let time;
     wait_for_loads();
-    // SAFETY: Reads the counter.
+    // SAFETY: It reads the counter, and changes no register that is not named.
     unsafe {
         asm!(
             "rdtsc",
@@ -205,20 +188,23 @@ pub(crate) unsafe fn choose_local(wanted: bool, btf: Result<&KernelBtf, NoBtf>) 
     };
     match place {
         Ok(place) => {
-            // SAFETY: By the contract.
-            unsafe {
-                PLACE.set(place);
-                INLINE.set(ClockId::Local as u8);
-            }
+            let local = Choice {
+                clock: ClockId::Local as u8,
+                place: place.address(),
+            };
+            // Volatile, or the compiler sees that there are but two values, keeps which one it is, and
+            // makes the value of that at each reading.
+            // SAFETY: The caller promises that no clock was read before, and that this is the only call.
+            unsafe { CHOICE.get().write_volatile(local) };
             pr_info!("clock local: read inline, as sched_clock() does\n");
         }
         Err(why) => pr_info!("clock local: calls sched_clock(): {why}\n"),
     }
 }
 
-/// How `local` is read, for programs.
+/// Returns how `local` is read, for programs.
 pub(crate) fn local_way() -> &'static str {
-    match INLINE.get() {
+    match choice().clock {
         NO_CLOCK => "sched_clock",
         _ => "inline",
     }

@@ -3,14 +3,12 @@
 //! KUnit tests of what only a running kernel can show: CPUs, preemption, clocks, sleeping.
 
 use super::{
-    c::{
-        self,
-        rt_scale, //
-    },
+    c::rt_scale,
     clock,
     context,
     cpus,
     percpu::{
+        self,
         CpuPin,
         PerCpu, //
     },
@@ -30,6 +28,7 @@ use crate::{
     },
     text::clock::ClockId,
 };
+use core::mem::offset_of;
 use kernel::{
     prelude::*,
     sync::{
@@ -137,11 +136,11 @@ mod tests {
     /// Checks ten thousand times that `local` lies between two readings of `sched_clock()`.
     fn local_lies_between(read: fn(ClockId) -> u64) {
         let outside = (0..10_000).find_map(|_| {
-            let [before, local, behind] = CpuPin::with(|_| {
+            let [before, local, after] = CpuPin::with(|_| {
                 let before = clock::sched_clock_in_order();
                 [before, read(ClockId::Local), clock::sched_clock_in_order()]
             });
-            (local < before || behind < local).then_some([before, local, behind])
+            (local < before || after < local).then_some([before, local, after])
         });
         assert_eq!(outside, None);
     }
@@ -157,15 +156,14 @@ mod tests {
         local_lies_between(clock::by_call);
     }
 
-    /// Makes this CPU forget the factor, as if it had not read `local` yet.
+    /// Makes this CPU one that has not read `local` yet.
     fn forget_the_factor(pin: &CpuPin) {
-        let base = (&raw mut rt_scale).cast();
-        // SAFETY: `base` is the address of a per-CPU variable, and the CPU that runs is a possible
-        // one.
-        let own = unsafe { c::rt_per_cpu_ptr(base, pin.cpu()) }.cast::<rt_scale>();
-        // SAFETY: The variable is this CPU's own, and the word is aligned. An interrupt finds the
-        // old number or this one, and neither makes it believe a wrong factor.
-        unsafe { (&raw mut (*own).sequence).write_volatile(u32::MAX) };
+        let own = percpu::part_here(&raw const rt_scale, pin).cast_mut();
+        let number = own
+            .wrapping_byte_add(offset_of!(rt_scale, sequence))
+            .cast::<u32>();
+        // SAFETY: It is this CPU's own; an interrupt finds the old number or this one.
+        unsafe { number.write_volatile(u32::MAX) };
     }
 
     #[test]
@@ -183,14 +181,14 @@ mod tests {
         let Some(here) = clock::Here::of(ClockId::Local) else {
             return;
         };
-        let [before, time, behind, later] = CpuPin::with(|pin| {
+        let [before, time, after, later] = CpuPin::with(|pin| {
             forget_the_factor(pin);
             let before = here.now();
             let time = Some(clock::read(ClockId::Local));
             [before, time, here.now(), here.now()]
         });
         assert_eq!(before, None);
-        assert!(time <= behind && behind <= later);
+        assert!(time <= after && after <= later);
     }
 
     #[test]

@@ -5,12 +5,13 @@
 use crate::kapi::c;
 use core::arch::asm;
 
-/// `sched_clock()`. Any context.
+/// Calls `sched_clock()`. Any context.
 #[inline(always)]
 pub(crate) fn sched_clock() -> u64 {
     let time;
     // What a function gets as its arguments stays where it is, so that it needs no frame for this call.
-    // SAFETY: No requirements, and C changes no other register that is not named here.
+    // SAFETY: The function takes no argument and may be called in any context; C changes no register that
+    // is not named here.
     unsafe {
         asm!(
             "push rdi",

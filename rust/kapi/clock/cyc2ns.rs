@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Where does the kernel keep what `sched_clock()` is made of, and is it made of that?
+//! Where the kernel keeps what `sched_clock()` is made of, and whether it is made of that.
 //!
 //! On x86 that is `cyc2ns`, a per-CPU variable that is not exported. BTF tells how far it is from
 //! variables that are, and what it looks like. That is believed when
@@ -29,10 +29,12 @@ use crate::{
     kapi::{
         c,
         cpus,
+        each_cpu,
         kernel_btf::{
             KernelBtf,
             NoBtf, //
-        }, //
+        },
+        percpu, //
     },
 };
 use core::ptr;
@@ -64,29 +66,68 @@ const COMPARISONS: u32 = 16;
 const TRIES: u32 = 3;
 const PAUSE_MS: c_uint = 10;
 
-/// The per-CPU address of `cyc2ns`, or why its values are not used. Process context.
-pub(super) fn find(btf: Result<&KernelBtf, NoBtf>) -> Result<u64, &'static str> {
-    // SAFETY: No pointers are involved.
-    if unsafe { c::rt_under_hypervisor() } {
+/// The `cyc2ns` of all CPUs.
+///
+/// # Invariants
+///
+/// It is the per-CPU address of a variable of the kernel with the layout of [`latch`].
+pub(super) struct Cyc2ns(u64);
+
+impl Cyc2ns {
+    /// Returns the per-CPU address.
+    pub(super) fn address(&self) -> u64 {
+        self.0
+    }
+
+    /// Returns what [`latch::now`] says on this CPU. Preemption is disabled.
+    fn now(&self) -> Option<u64> {
+        // SAFETY: A variable of that layout is there (invariant).
+        unsafe { latch::now(self.0) }
+    }
+
+    /// Makes the factor of this CPU. Preemption is disabled.
+    fn refresh(&self) {
+        // SAFETY: A variable of that layout is there (invariant).
+        unsafe { latch::refresh(self.0) };
+    }
+
+    /// Returns factor and shift of each possible CPU.
+    fn factors(&self) -> impl Iterator<Item = (u32, u32)> {
+        let base = ptr::without_provenance_mut::<u32>(self.0 as usize);
+        cpus::possible()
+            .filter_map(move |cpu| percpu::part_of(base, cpu))
+            .map(|part| {
+                let word = |at: u32| {
+                    let word = part.as_ptr().wrapping_byte_add(at as usize);
+                    // SAFETY: A variable of that layout is there on each possible CPU (invariant), and each
+                    // of these is an aligned word of it.
+                    unsafe { word.read_volatile() }
+                };
+                (word(latch::MUL), word(latch::SHIFT))
+            })
+    }
+}
+
+/// Returns `cyc2ns`, or why its values are not used. Process context.
+pub(super) fn find(btf: Result<&KernelBtf, NoBtf>) -> Result<Cyc2ns, &'static str> {
+    if c::rt_under_hypervisor() {
         return Err("a hypervisor may have brought another clock");
     }
     let btf = btf.and_then(|kernel| Ok(kernel.btf()?));
-    let place = place(&btf.map_err(NoBtf::as_str)?)?;
+    let found = look_up(&btf.map_err(NoBtf::as_str)?)?;
     let mut result = Ok(());
     for _ in 0..TRIES {
-        // SAFETY: `place` found it.
-        result = unsafe { prove(place) };
+        result = prove(&found);
         if result.is_ok() {
             break;
         }
-        // SAFETY: Process context.
-        unsafe { bindings::msleep(PAUSE_MS) };
+        c::msleep(PAUSE_MS);
     }
-    result.map(|()| place)
+    result.map(|()| found)
 }
 
-/// Where BTF says that it is.
-fn place(btf: &Btf<'_>) -> Result<u64, &'static str> {
+/// Returns it from where BTF says that it is.
+fn look_up(btf: &Btf<'_>) -> Result<Cyc2ns, &'static str> {
     let offset = |name| Ok(u64::from(btf.variable(SECTION, name)?.offset));
     let anchor = (&raw const bindings::this_cpu_off).addr() as u64;
     let other = (&raw const bindings::__preempt_count).addr() as u64;
@@ -104,28 +145,31 @@ fn place(btf: &Btf<'_>) -> Result<u64, &'static str> {
         return Err("the kernel's BTF has other addresses");
     }
     match same {
-        true => Ok(anchor
-            .wrapping_sub(of_anchor)
-            .wrapping_add(variable.offset.into())),
+        // INVARIANT: BTF is right about the addresses of two other variables, and has that layout.
+        true => Ok(Cyc2ns(
+            anchor
+                .wrapping_sub(of_anchor)
+                .wrapping_add(variable.offset.into()),
+        )),
         false => Err("this kernel's cyc2ns has another layout"),
     }
 }
 
-/// Whether `sched_clock()` is what [`latch::now`] says.
+/// Says why `sched_clock()` is not what [`latch::now`] says.
 ///
-/// # Safety
+/// # Errors
 ///
-/// `place` is from [`place`].
-unsafe fn prove(place: u64) -> Result<(), &'static str> {
-    let (mut mul, mut shift) = (0, 0);
-    // SAFETY: Two numbers of ours; `tsc_khz` is a variable that lives as long as the kernel.
-    unsafe {
-        let khz = (&raw const bindings::tsc_khz).read_volatile();
-        if khz == 0 {
-            return Err("there is no cycle counter");
-        }
-        c::clocks_calc_mult_shift(&mut mul, &mut shift, khz, NSEC_PER_MSEC as u32, 0);
+/// The reason.
+fn prove(found: &Cyc2ns) -> Result<(), &'static str> {
+    let khz = &raw const bindings::tsc_khz;
+    // SAFETY: The variable lives as long as the kernel, and does not change once it is set.
+    let khz = unsafe { khz.read_volatile() };
+    if khz == 0 {
+        return Err("there is no cycle counter");
     }
+    let (mut mul, mut shift) = (0, 0);
+    // SAFETY: It stores two numbers, for which there are two variables here.
+    unsafe { c::clocks_calc_mult_shift(&mut mul, &mut shift, khz, NSEC_PER_MSEC as u32, 0) };
     // The kernel does not want a shift of 32.
     if shift == 32 {
         (mul, shift) = (mul >> 1, 31);
@@ -133,27 +177,16 @@ unsafe fn prove(place: u64) -> Result<(), &'static str> {
     if latch::factor(mul, shift).is_none() {
         return Err("the cycle counter is slower than 0.5 GHz");
     }
-    for cpu in cpus::possible() {
-        let word = |offset: u32| {
-            let base = ptr::without_provenance_mut(place as usize);
-            // SAFETY: A per-CPU variable of the kernel (contract), and a possible CPU.
-            let own = unsafe { c::rt_per_cpu_ptr(base, cpu) };
-            // SAFETY: The offset of a word in it, of 32 bits and aligned.
-            unsafe { own.byte_add(offset as usize).cast::<u32>().read_volatile() }
-        };
-        if (word(latch::MUL), word(latch::SHIFT)) != (mul, shift) {
-            return Err("the factors are not those of the cycle counter");
-        }
+    if found.factors().any(|factors| factors != (mul, shift)) {
+        return Err("the factors are not those of the cycle counter");
     }
 
     let comparison = Comparison {
-        place,
         differs: Atomic::new(false),
         far: Atomic::new(false),
         uncompared: Atomic::new(false),
     };
-    // SAFETY: `compare` gets what it wants, and nobody has it any more afterwards.
-    unsafe { c::rt_on_each_cpu(Some(compare), (&raw const comparison).cast_mut().cast()) };
+    each_cpu::run(&|_| comparison.compare(found));
     if comparison.differs.load(Relaxed) {
         return Err("its values are not what cyc2ns makes of the cycle counter");
     }
@@ -168,7 +201,6 @@ unsafe fn prove(place: u64) -> Result<(), &'static str> {
 
 /// What all CPUs say.
 struct Comparison {
-    place: u64,
     /// A value was not between two of `sched_clock()`.
     differs: Atomic<bool>,
     /// A counter is beyond [`latch::FARTHEST`].
@@ -177,36 +209,30 @@ struct Comparison {
     uncompared: Atomic<bool>,
 }
 
-/// Compares on this CPU, with interrupts off.
-///
-/// # Safety
-///
-/// `arg` is a [`Comparison`] with the place of `cyc2ns`.
-unsafe extern "C" fn compare(arg: *mut c_void) {
-    // SAFETY: By the contract.
-    let comparison = unsafe { &*arg.cast::<Comparison>() };
-    if tsc() > latch::FARTHEST {
-        comparison.far.store(true, Relaxed);
-    }
-    let mut compared = false;
-    for _ in 0..COMPARISONS {
-        let before = sched_clock_in_order();
-        // SAFETY: By the contract.
-        let value = unsafe { latch::now(comparison.place) };
-        let behind = sched_clock_in_order();
-        match value {
-            Some(value) => {
-                compared = true;
-                if value < before || behind < value {
-                    comparison.differs.store(true, Relaxed);
-                }
-            }
-            // The first time on this CPU.
-            // SAFETY: By the contract.
-            None => unsafe { latch::refresh(comparison.place) },
+impl Comparison {
+    /// Compares on this CPU, with interrupts disabled.
+    fn compare(&self, found: &Cyc2ns) {
+        if tsc() > latch::FARTHEST {
+            self.far.store(true, Relaxed);
         }
-    }
-    if !compared {
-        comparison.uncompared.store(true, Relaxed);
+        let mut compared = false;
+        for _ in 0..COMPARISONS {
+            let before = sched_clock_in_order();
+            let value = found.now();
+            let after = sched_clock_in_order();
+            match value {
+                Some(value) => {
+                    compared = true;
+                    if value < before || after < value {
+                        self.differs.store(true, Relaxed);
+                    }
+                }
+                // The first time on this CPU.
+                None => found.refresh(),
+            }
+        }
+        if !compared {
+            self.uncompared.store(true, Relaxed);
+        }
     }
 }

@@ -36,50 +36,51 @@ const _: () = assert!(GateWord::can_hold(LEFT_TSC) && GateWord::can_hold(LEFT_OT
 pub(crate) struct Here(u64);
 
 impl Here {
-    /// The clock that is made of what is at `place`.
+    /// Returns the clock that is made of what is at `place`.
     ///
     /// # Safety
     ///
     /// [`now_at`] can be asked about it; it is not 0.
     #[inline(always)]
     pub(super) unsafe fn at(place: u64) -> Self {
-        // INVARIANT: By the contract.
+        // INVARIANT: The caller promises such a place.
         Self(place)
     }
 
-    /// To be left in the gates of rings ([`GateWord`]).
+    /// Returns the word to be left in the gates of rings ([`GateWord`]).
     pub(crate) fn word(self) -> u64 {
         word_of(self.0)
     }
 
-    /// The clock that was left in a gate, if recording is on.
+    /// Returns the clock that was left in a gate, if recording is on.
     ///
     /// # Safety
     ///
     /// Nothing that has the highest bit was ever left there but by [`Self::word`].
     #[inline(always)]
     pub(crate) unsafe fn left(gate: GateWord) -> Option<Self> {
-        // INVARIANT: By the contract.
+        // INVARIANT: An open gate has the highest bit, so `word` made what was left, as the caller promises.
         gate.is_open().then(|| Self(place_of(gate.word())))
     }
 
-    /// The same, if `word` has the highest bit, too.
+    /// Returns the same, if `word` has the highest bit, too.
     ///
     /// # Safety
     ///
     /// As for [`Self::left`].
     #[inline(always)]
     pub(crate) unsafe fn left_when(gate: GateWord, word: &SharedU64) -> Option<Self> {
-        // INVARIANT: By the contract; the highest bit is that of an open gate.
+        // INVARIANT: The highest bit is that of an open gate, so `word` made what was left, as the caller
+        // promises.
         let both = gate.word() & word.load();
         (both & GateWord::OPEN != 0).then(|| Self(place_of(gate.word())))
     }
 
-    /// Its time; nothing when what it is made of was changed, and then [`super::read`] is to be asked. As
-    /// for that.
+    /// Returns its time; nothing when what it is made of was changed, and then [`super::read`] is to be
+    /// asked. As for that.
     #[inline(always)]
     pub(crate) fn now(self) -> Option<u64> {
-        // SAFETY: By the invariant.
+        // SAFETY: It is a place that `now_at` can be asked about (invariant).
         unsafe { now_at(self.0) }
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What nanosecond does the kernel make of the cycle counter now?
+//! The nanosecond that the kernel makes of the cycle counter now.
 //!
 //! The kernel keeps, per CPU, factor, shift and offset in a latch: two copies and a sequence number.
 //! While the number is odd the first copy is being changed, while it is even the second one may be; the
@@ -26,18 +26,21 @@
 //! - [`now`] loads the number first and looks at the latch last. The latch had the number before that was
 //!   stored and has it at the end. So it had it all the time, the first copy did not change, and whatever
 //!   was stored meanwhile is of this number. x86 keeps the order of loads.
-//! - Were the number loaded behind the factor, a context in between could store another one of each.
+//! - Were the number loaded after the factor, a context in between could store another one of each.
 //!
 //! A number comes round after 2^31 changes. A CPU that nothing reads the clock on during all of them, and at
 //! that very number again, would believe an old factor.
 //!
-//! This file uses core alone, so that tools/ringtest (`latches`) can run it beside somebody who changes
+//! This file uses core alone, so that tools/ringtest (`latches`) can run it beside a thread that changes
 //! the parameters: in a program on the host the base of `gs` is 0.
 
 use super::rt_scale;
 use core::{
     arch::asm,
-    mem::offset_of, //
+    mem::{
+        offset_of,
+        size_of, //
+    }, //
 };
 
 /// `data[0].cyc2ns_mul` of `struct cyc2ns`, 4 bytes.
@@ -55,7 +58,7 @@ pub(crate) const SIZE: u32 = SEQUENCE + 4;
 /// the years that a machine runs.
 pub(crate) const FARTHEST: u64 = 1 << 62;
 
-/// What twice the cycles are multiplied with, so that the upper half of the product is
+/// Returns what twice the cycles are multiplied with, so that the upper half of the product is
 /// `cycles * mul >> shift`, to the bit, as long as there are less than 2^63 cycles. `None` where it needs
 /// more than 64 bits: a cycle is two nanoseconds or more.
 pub(crate) fn factor(mul: u32, shift: u32) -> Option<u64> {
@@ -64,8 +67,8 @@ pub(crate) fn factor(mul: u32, shift: u32) -> Option<u64> {
     (mul.leading_zeros() >= up).then(|| mul.wrapping_shl(up))
 }
 
-/// The value of `sched_clock()` when it is `(cycles * mul >> shift) + offset`; `None` while the
-/// parameters are changed, and before this CPU's [`refresh`] behind a change. Any context; preemption is
+/// Returns the value of `sched_clock()` when it is `(cycles * mul >> shift) + offset`; `None` while the
+/// parameters are changed, and before this CPU's [`refresh`] after a change. Any context; preemption is
 /// disabled.
 ///
 /// # Safety
@@ -75,7 +78,8 @@ pub(crate) fn factor(mul: u32, shift: u32) -> Option<u64> {
 pub(crate) unsafe fn now(place: u64) -> Option<u64> {
     let time: u64;
     let number: u32;
-    // SAFETY: Only reads: a per-CPU variable of ours, and by the contract.
+    // SAFETY: It reads a per-CPU variable of ours and the offset of the latch, which the caller says is
+    // there.
     unsafe {
         asm!(
             "mov {number:e}, dword ptr gs:[rip + {scale} + {NUMBER}]",
@@ -95,7 +99,10 @@ pub(crate) unsafe fn now(place: u64) -> Option<u64> {
             OFFSET = const OFFSET,
             options(nostack, readonly)
         );
-        // Behind it: the compiler keeps the order of such blocks.
+    }
+    // After it: the compiler keeps the order of such blocks.
+    // SAFETY: It reads the number of the latch, which the caller says is there.
+    unsafe {
         asm!(
             "cmp {number:e}, dword ptr gs:[{place} + {SEQUENCE}]",
             "jne {changed}",
@@ -116,66 +123,73 @@ pub(crate) unsafe fn now(place: u64) -> Option<u64> {
 ///
 /// As for [`now`].
 pub(crate) unsafe fn refresh(place: u64) {
-    let own = (&raw const rt_scale).expose_provenance() as u64;
-    // SAFETY: Words of the latch by the contract, and of a per-CPU variable of ours.
-    unsafe {
-        if get::<{ offset_of!(rt_scale, busy) }>(own) != 0 {
-            return;
-        }
-        set::<{ offset_of!(rt_scale, busy) }>(own, 1);
-        let number = get::<{ SEQUENCE as usize }>(place);
-        let mul = get::<{ MUL as usize }>(place);
-        let shift = get::<{ SHIFT as usize }>(place);
-        // Were they changed behind the look at the number, nobody finds that number in the latch again.
-        let factor = factor(mul, shift).filter(|_| number & 1 == 0);
-        if let Some(factor) = factor {
-            set_long::<{ offset_of!(rt_scale, factor) }>(own, factor);
-            set::<{ offset_of!(rt_scale, sequence) }>(own, number);
-        }
-        set::<{ offset_of!(rt_scale, busy) }>(own, 0);
+    if get::<{ offset_of!(rt_scale, busy) }>() != 0 {
+        return;
     }
+    set::<{ offset_of!(rt_scale, busy) }>(1);
+    let (number, mul, shift): (u32, u32, u32);
+    // SAFETY: It reads words of the latch, which the caller says are there.
+    unsafe {
+        asm!(
+            "mov {number:e}, dword ptr gs:[{place} + {SEQUENCE}]",
+            "mov {mul:e}, dword ptr gs:[{place} + {MUL}]",
+            "mov {shift:e}, dword ptr gs:[{place} + {SHIFT}]",
+            place = in(reg) place,
+            number = out(reg) number,
+            mul = out(reg) mul,
+            shift = lateout(reg) shift,
+            SEQUENCE = const SEQUENCE,
+            MUL = const MUL,
+            SHIFT = const SHIFT,
+            options(nostack, preserves_flags, readonly)
+        );
+    }
+    // Were they changed after the look at the number, no reader finds that number in the latch again.
+    let factor = factor(mul, shift).filter(|_| number & 1 == 0);
+    if let Some(factor) = factor {
+        set_factor(factor);
+        set::<{ offset_of!(rt_scale, sequence) }>(number);
+    }
+    set::<{ offset_of!(rt_scale, busy) }>(0);
 }
 
-/// A word of this CPU. As for [`set`], with those of the latch, it stays where it is.
-///
-/// # Safety
-///
-/// 4 bytes at `gs:base + AT` can be read.
+/// Returns whether there is a word of 4 bytes at `at` in `rt_scale`.
+const fn is_inside(at: usize) -> bool {
+    at % 4 == 0 && at + 4 <= size_of::<rt_scale>()
+}
+
+/// Returns a word of this CPU's `rt_scale`. As for [`set`], it stays where it is.
 #[inline(always)]
-unsafe fn get<const AT: usize>(base: u64) -> u32 {
+fn get<const AT: usize>() -> u32 {
+    const { assert!(is_inside(AT)) };
     let word;
-    // SAFETY: By the contract.
+    // SAFETY: It reads a word that is inside of a per-CPU variable of ours (asserted).
     unsafe {
-        asm!("mov {word:e}, dword ptr gs:[{base} + {AT}]", base = in(reg) base,
+        asm!("mov {word:e}, dword ptr gs:[rip + {scale} + {AT}]", scale = sym rt_scale,
             word = lateout(reg) word, AT = const AT, options(nostack, preserves_flags, readonly))
     };
     word
 }
 
-/// Stores a word of this CPU. The compiler keeps the order of these.
-///
-/// # Safety
-///
-/// `gs:base + AT` is in `rt_scale`, a word of 4 bytes.
+/// Stores a word of this CPU's `rt_scale`. The compiler keeps the order of these.
 #[inline(always)]
-unsafe fn set<const AT: usize>(base: u64, word: u32) {
-    // SAFETY: By the contract.
+fn set<const AT: usize>(word: u32) {
+    const { assert!(is_inside(AT)) };
+    // SAFETY: It stores a word that is inside of a per-CPU variable of ours (asserted); any number may be
+    // there.
     unsafe {
-        asm!("mov dword ptr gs:[{base} + {AT}], {word:e}", base = in(reg) base, word = in(reg) word,
+        asm!("mov dword ptr gs:[rip + {scale} + {AT}], {word:e}", scale = sym rt_scale, word = in(reg) word,
             AT = const AT, options(nostack, preserves_flags))
     };
 }
 
-/// As [`set`].
-///
-/// # Safety
-///
-/// `gs:base + AT` is in `rt_scale`, a word of 8 bytes.
+/// Stores the factor of this CPU's `rt_scale`. As [`set`].
 #[inline(always)]
-unsafe fn set_long<const AT: usize>(base: u64, word: u64) {
-    // SAFETY: By the contract.
+fn set_factor(factor: u64) {
+    // SAFETY: It stores the factor in a per-CPU variable of ours; any number may be there.
     unsafe {
-        asm!("mov qword ptr gs:[{base} + {AT}], {word}", base = in(reg) base, word = in(reg) word,
-            AT = const AT, options(nostack, preserves_flags))
+        asm!("mov qword ptr gs:[rip + {scale} + {FACTOR}], {factor}", scale = sym rt_scale,
+            factor = in(reg) factor, FACTOR = const offset_of!(rt_scale, factor),
+            options(nostack, preserves_flags))
     };
 }
