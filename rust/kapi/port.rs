@@ -14,7 +14,11 @@ use crate::ring::{
     cpu::CpuRing,
     port::Port, //
 };
-use core::ptr::NonNull;
+use core::{
+    arch::asm,
+    num::NonZero,
+    ptr::NonNull, //
+};
 use kernel::prelude::*;
 
 /// The platform of the rings in this module.
@@ -38,12 +42,20 @@ unsafe impl Port for Kernel {
 
     #[inline(always)]
     unsafe fn behind<const BYTES: usize>(base: NonNull<u8>, words: u64) -> NonNull<u8> {
-        words::behind::<BYTES>(base, words)
+        base.map_addr(|base| {
+            let at: usize;
+            // SAFETY: It makes a number and touches no memory.
+            unsafe {
+                asm!("lea {at}, [{base} + {words}*4 + {BYTES}]", at = lateout(reg) at,
+                    base = in(reg) base.get(), words = in(reg) words, BYTES = const BYTES,
+                    options(nomem, nostack, preserves_flags))
+            };
+            // SAFETY: The caller promises an address in the memory of `base` or at its end, which is not 0.
+            unsafe { NonZero::new_unchecked(at) }
+        })
     }
 }
 
 // SAFETY: All words are `Sync`; the bytes of sub-buffers are shared by the rules of `ring`, and the
-// parts are exchanged only while nobody else uses the ring (contract of `CpuRing::resize`).
+// parts are exchanged only while the exchanger alone uses the ring (contract of `CpuRing::resize`).
 unsafe impl Sync for CpuRing<Kernel> {}
-// SAFETY: As above, nothing in it belongs to a thread.
-unsafe impl Send for CpuRing<Kernel> {}

@@ -11,52 +11,69 @@ use crate::ring::port::{
 };
 use core::{
     arch::asm,
-    cell::UnsafeCell,
-    num::NonZero,
-    ptr::NonNull, //
+    cell::UnsafeCell, //
 };
+
+/// A word in memory that no access tears.
+#[repr(transparent)]
+struct Word(UnsafeCell<u64>);
+
+// SAFETY: All accesses are single instructions on an aligned word.
+unsafe impl Sync for Word {}
+
+impl Word {
+    const fn new(value: u64) -> Self {
+        Self(UnsafeCell::new(value))
+    }
+
+    /// Loads the word: `READ_ONCE()`.
+    #[inline(always)]
+    fn load(&self) -> u64 {
+        // SAFETY: The word exists while it is borrowed. Volatile: one `mov`, in the order of the other
+        // accesses here.
+        unsafe { self.0.get().read_volatile() }
+    }
+
+    /// Stores the word: `WRITE_ONCE()`.
+    #[inline(always)]
+    fn store(&self, value: u64) {
+        // SAFETY: The word exists while it is borrowed, and may be changed at any time. Volatile: one
+        // `mov`, in the order of the other accesses here.
+        unsafe { self.0.get().write_volatile(value) };
+    }
+}
 
 /// A word that one CPU writes: `local_t`.
 #[repr(transparent)]
-pub(crate) struct LocalU64(UnsafeCell<u64>);
+pub(crate) struct LocalU64(Word);
 
 /// A word that all CPUs write.
 #[repr(transparent)]
-pub(crate) struct SharedU64(UnsafeCell<u64>);
+pub(crate) struct SharedU64(Word);
 
 /// The word of active writers is the second one of a ring. Assembly has no operands in memory, only
 /// addresses in registers, and that of the ring is in one anyway.
-const IN_FRONT: usize = 8;
+const RING_TO_WORD: usize = 8;
 
 impl LocalU64 {
-    /// The address so many bytes in front, to be used with them added.
+    /// Returns its address.
     #[inline(always)]
-    fn in_front(&self) -> *mut u64 {
-        self.0.get().wrapping_byte_sub(IN_FRONT)
+    fn address(&self) -> *mut u64 {
+        self.0 .0.get()
+    }
+
+    /// Returns the address [`RING_TO_WORD`] bytes before it, to be used with them added.
+    #[inline(always)]
+    fn ring(&self) -> *mut u64 {
+        self.address().wrapping_byte_sub(RING_TO_WORD)
     }
 }
 
 impl SharedU64 {
-    /// A word that holds 0, for statics.
+    /// Returns a word that holds 0, for statics.
     pub(crate) const fn zero() -> Self {
-        Self(UnsafeCell::new(0))
+        Self(Word::new(0))
     }
-}
-
-// SAFETY: All accesses are single instructions on an aligned word.
-unsafe impl Sync for LocalU64 {}
-// SAFETY: As above.
-unsafe impl Sync for SharedU64 {}
-
-/// `READ_ONCE()`.
-///
-/// # Safety
-///
-/// `word` is valid.
-#[inline(always)]
-unsafe fn load(word: *const u64) -> u64 {
-    // SAFETY: By the contract. Volatile: one `mov`, ordered against the other accesses here.
-    unsafe { word.read_volatile() }
 }
 
 // SAFETY: Each operation is one instruction, so interrupts of this CPU come before or after it. The
@@ -64,64 +81,63 @@ unsafe fn load(word: *const u64) -> u64 {
 // never torn.
 unsafe impl LocalWord for LocalU64 {
     fn new(value: u64) -> Self {
-        Self(UnsafeCell::new(value))
+        Self(Word::new(value))
     }
 
     #[inline(always)]
     fn get(&self) -> u64 {
-        // SAFETY: `self` is valid.
-        unsafe { load(self.0.get()) }
+        self.0.load()
     }
 
     #[inline(always)]
     fn is_one(&self) -> bool {
-        // SAFETY: `self` is valid.
+        // SAFETY: It compares the word, which exists while it is borrowed.
         unsafe {
-            asm!("cmp qword ptr [{p} + {IN_FRONT}], 1", "jne {no}", p = in(reg) self.in_front(),
-                IN_FRONT = const IN_FRONT, no = label { return false }, options(nostack, readonly))
+            asm!("cmp qword ptr [{p} + {RING_TO_WORD}], 1", "jne {no}", p = in(reg) self.ring(),
+                RING_TO_WORD = const RING_TO_WORD, no = label { return false },
+                options(nostack, readonly))
         };
         true
     }
 
     #[inline(always)]
     fn set(&self, value: u64) {
-        // SAFETY: `self` is valid; other CPUs only load the word.
-        unsafe { self.0.get().write_volatile(value) };
+        self.0.store(value);
     }
 
     #[inline(always)]
     fn add(&self, value: u64) {
-        // SAFETY: As above.
+        // SAFETY: It changes the word alone, which exists while it is borrowed.
         unsafe {
-            asm!("add qword ptr [{p}], {v}", p = in(reg) self.0.get(), v = in(reg) value,
+            asm!("add qword ptr [{p}], {v}", p = in(reg) self.address(), v = in(reg) value,
                 options(nostack))
         };
     }
 
     #[inline(always)]
     fn increment(&self) {
-        // SAFETY: As above.
+        // SAFETY: It changes the word alone, which exists while it is borrowed.
         unsafe {
-            asm!("inc qword ptr [{p} + {IN_FRONT}]", p = in(reg) self.in_front(),
-                IN_FRONT = const IN_FRONT, options(nostack))
+            asm!("inc qword ptr [{p} + {RING_TO_WORD}]", p = in(reg) self.ring(),
+                RING_TO_WORD = const RING_TO_WORD, options(nostack))
         };
     }
 
     #[inline(always)]
     fn decrement_to_zero(&self) -> bool {
-        // SAFETY: As above.
+        // SAFETY: It changes the word alone, which exists while it is borrowed.
         unsafe {
-            asm!("dec qword ptr [{p} + {IN_FRONT}]", "jne {no}", p = in(reg) self.in_front(),
-                IN_FRONT = const IN_FRONT, no = label { return false }, options(nostack))
+            asm!("dec qword ptr [{p} + {RING_TO_WORD}]", "jne {no}", p = in(reg) self.ring(),
+                RING_TO_WORD = const RING_TO_WORD, no = label { return false }, options(nostack))
         };
         true
     }
 
     #[inline(always)]
     fn cmpxchg(&self, old: u64, new: u64) -> bool {
-        // SAFETY: As above.
+        // SAFETY: It changes the word alone, which exists while it is borrowed.
         unsafe {
-            asm!("cmpxchg qword ptr [{p}], {n}", "jne {changed}", p = in(reg) self.0.get(),
+            asm!("cmpxchg qword ptr [{p}], {n}", "jne {changed}", p = in(reg) self.address(),
                 n = in(reg) new, inout("rax") old => _,
                 changed = label { return false }, options(nostack))
         };
@@ -132,37 +148,21 @@ unsafe impl LocalWord for LocalU64 {
 /// `barrier()`: the compiler moves no access to memory across it.
 #[inline(always)]
 pub(super) fn barrier() {
-    // SAFETY: No instruction.
+    // SAFETY: There is no instruction in it.
     unsafe { asm!("", options(nostack, preserves_flags)) };
 }
 
-/// See [`crate::ring::port::Port::behind`].
-#[inline(always)]
-pub(super) fn behind<const BYTES: usize>(base: NonNull<u8>, words: u64) -> NonNull<u8> {
-    base.map_addr(|base| {
-        let at: usize;
-        // SAFETY: Only makes a number.
-        unsafe {
-            asm!("lea {at}, [{base} + {words}*4 + {BYTES}]", at = lateout(reg) at, base = in(reg) base.get(),
-                words = in(reg) words, BYTES = const BYTES,
-                options(nomem, nostack, preserves_flags))
-        };
-        // SAFETY: Nobody asks for an address at the end of all.
-        unsafe { NonZero::new_unchecked(at) }
-    })
-}
-
-// SAFETY: As above. x86 orders loads with later accesses and stores with earlier ones, so that a
-// plain `mov` acquires and releases; the barrier keeps the compiler to it. LOCK orders fully.
+// SAFETY: Each operation is one instruction on an aligned word. x86 orders loads with later accesses and
+// stores with earlier ones, so that a plain `mov` acquires and releases; the barrier keeps the compiler
+// to it. LOCK orders fully.
 unsafe impl SharedWord for SharedU64 {
     fn new(value: u64) -> Self {
-        Self(UnsafeCell::new(value))
+        Self(Word::new(value))
     }
 
     #[inline(always)]
     fn load(&self) -> u64 {
-        // SAFETY: `self` is valid.
-        unsafe { load(self.0.get()) }
+        self.0.load()
     }
 
     #[inline(always)]
@@ -174,8 +174,7 @@ unsafe impl SharedWord for SharedU64 {
 
     #[inline(always)]
     fn store(&self, value: u64) {
-        // SAFETY: `self` is valid.
-        unsafe { self.0.get().write_volatile(value) };
+        self.0.store(value);
     }
 
     #[inline(always)]
@@ -187,9 +186,9 @@ unsafe impl SharedWord for SharedU64 {
     #[inline(always)]
     fn cas(&self, old: u64, new: u64) -> bool {
         let same: u8;
-        // SAFETY: `self` is valid.
+        // SAFETY: It changes the word alone, which exists while it is borrowed.
         unsafe {
-            asm!("lock cmpxchg qword ptr [{p}], {n}", "sete {s}", p = in(reg) self.0.get(),
+            asm!("lock cmpxchg qword ptr [{p}], {n}", "sete {s}", p = in(reg) self.0 .0.get(),
                 n = in(reg) new, s = out(reg_byte) same, inout("rax") old => _, options(nostack))
         };
         same != 0
