@@ -77,9 +77,8 @@ pub(super) fn init() -> Result {
 /// Stops remembering names of tasks for good.
 pub(super) fn exit() {
     COMMS.lock().recording = None;
-    // SAFETY: The one recording was dropped, no file is open, and no instance is left to make
-    // another one.
-    unsafe { names::exit() };
+    // Nothing is recorded any more, and no file is open when the instances go.
+    names::exit();
 }
 
 /// Obeys a change of the options `record-cmd` and `record-tgid` or of `tracing_on`.

@@ -162,7 +162,7 @@ impl Instance {
             if lists.switches.is_none() {
                 // SAFETY: The filter is a part of this instance, which does not move; the watch is
                 // dropped by `drop_pids`, or by `forget_pids` before the instance goes.
-                lists.switches = Some(unsafe { Watch::switches(&self.pids) }?);
+                lists.switches = Some(unsafe { Watch::new(&self.pids, &watch::switches()) }?);
             }
             let there = lists.of(list).insert(pids);
             // SAFETY: The list stays in its box, which goes by way of `drop_pids` after the probes that
@@ -217,9 +217,8 @@ impl Instance {
         if !self.options().has(Opt::EventFork) {
             lists.lives = None;
         } else if lists.lives.is_none() {
-            // SAFETY: The filter is a part of this instance, which does not move; the watch is
-            // dropped below, or by `forget_pids` before the instance goes.
-            lists.lives = Some(unsafe { Watch::lives(&self.pids) }?);
+            // SAFETY: As for the switches.
+            lists.lives = Some(unsafe { Watch::new(&self.pids, &watch::lives()) }?);
         }
         Ok(())
     }

@@ -3,23 +3,27 @@
 //! Names and thread groups of tasks, remembered at each switch: a record holds only a pid.
 //!
 //! A table with one place per pid modulo its size; a later task takes the place of an earlier one. A
-//! place is written under its own version word by whoever gets it first; whoever does not, leaves it.
-//! Who reads a place that is being written finds nothing there.
+//! place is written under its own version word by the writer that gets it first; another one leaves it.
+//! A reader of a place that is being written finds nothing there.
 //!
-//! The scheduler writes with interrupts disabled and everybody else looks with preemption disabled, so
+//! The scheduler writes with interrupts disabled and readers look with preemption disabled, so
 //! a table that was exchanged for another one is free after a grace period. Exchanges take turns by
 //! `RESIZE`, inside of which nothing else is locked.
 
-use super::watch;
+use super::attached::{
+    Attached,
+    Probe,
+    Synchronized,
+    RECORDING, //
+};
+pub(crate) use crate::kapi::task::COMM;
 use crate::{
-    events::{
-        self,
-        Event, //
-    },
     kapi::{
+        each_cpu,
         grace,
         percpu::CpuPin,
         port::Kernel,
+        task,
         words::SharedU64, //
     },
     ring::port::{
@@ -31,13 +35,8 @@ use crate::{
         word, //
     }, //
 };
-use core::{
-    cell::UnsafeCell,
-    ptr::null_mut, //
-};
+use core::ptr::null_mut;
 use kernel::{
-    bindings,
-    error::to_result,
     prelude::*,
     sync::atomic::{
         Acquire,
@@ -46,9 +45,6 @@ use kernel::{
         Relaxed, //
     },
 };
-
-/// Bytes of a name.
-pub(crate) const COMM: usize = 16;
 
 /// What is known of a task besides its pid.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -61,9 +57,9 @@ struct Facts {
 
 /// One place.
 struct Place {
-    /// Odd while somebody writes.
+    /// Odd while a writer writes.
     version: SharedU64,
-    /// 0: nobody.
+    /// 0: no task.
     pid: SharedU64,
     name: [SharedU64; 2],
     /// Thread group, and [`HAS_NAME`].
@@ -74,6 +70,7 @@ struct Place {
 const HAS_NAME: u64 = 1 << 32;
 
 impl Place {
+    /// Returns one that holds nothing.
     const fn empty() -> Self {
         Self {
             version: SharedU64::zero(),
@@ -83,7 +80,7 @@ impl Place {
         }
     }
 
-    /// What it holds; anything when somebody is writing.
+    /// Returns what it holds; anything when a writer is writing.
     fn facts(&self) -> Facts {
         let [first, second] = &self.name;
         let rest = self.rest.load();
@@ -118,7 +115,7 @@ impl Place {
         if version & 1 != 0 || !self.version.cas(version, version.wrapping_add(1)) {
             return;
         }
-        // Again: only now nobody else writes.
+        // Again: only now there is no other writer.
         let (_, wanted) = merged();
         self.pid.store(pid);
         for (word, new) in self.name.iter().zip(wanted.name.unwrap_or_default()) {
@@ -126,11 +123,11 @@ impl Place {
         }
         let flag = wanted.name.map_or(0, |_| HAS_NAME);
         self.rest.store(flag | u64::from(wanted.tgid));
-        // Release: whoever sees this version sees all of the place.
+        // Release: a reader that sees this version sees all of the place.
         self.version.store_release(version.wrapping_add(2));
     }
 
-    /// The task, if nobody wrote meanwhile.
+    /// Returns the task, if no writer wrote meanwhile.
     fn look(&self) -> Option<Task> {
         let version = self.version.load_acquire();
         let (pid, facts) = (self.pid.load(), self.facts());
@@ -138,18 +135,10 @@ impl Place {
         let stable = version & 1 == 0 && self.version.load() == version;
         (stable && pid != 0).then(|| Task {
             pid: pid as i32,
-            comm: facts.name.map(bytes_of),
+            comm: facts.name.map(task::bytes_of),
             tgid: facts.tgid,
         })
     }
-}
-
-fn bytes_of(name: [u64; 2]) -> [u8; COMM] {
-    let mut bytes = [0; COMM];
-    for (to, word) in bytes.chunks_exact_mut(8).zip(name) {
-        to.copy_from_slice(&word.to_ne_bytes());
-    }
-    bytes
 }
 
 /// A task that was seen.
@@ -183,36 +172,32 @@ impl Table {
 static TABLE: Atomic<*mut Table> = Atomic::new(null_mut());
 
 kernel::sync::global_lock! {
-    // SAFETY: Initialised by `init`, before anybody can ask for another size.
+    // SAFETY: `init` initialises it, before a file that asks for another size exists.
     unsafe(uninit) static RESIZE: Mutex<()> = ();
 }
 
-/// The table in use.
-///
-/// # Safety
-///
-/// Preemption is disabled during `'a`.
-unsafe fn table<'a>() -> Option<&'a Table> {
+/// Returns the table in use.
+fn table(_pin: &CpuPin) -> Option<&Table> {
     // Acquire: pairs with the exchange, so that the places are seen initialised.
     let table = TABLE.load(Acquire);
-    // SAFETY: Null or a table that `replace` frees only after a grace period.
+    // SAFETY: Null, or a table that `replace` frees only after a grace period, which waits for the end of
+    // the pin.
     unsafe { table.as_ref() }
 }
 
 /// Calls `f` with the table in use. `f` does not sleep.
 fn with_table<R>(f: impl FnOnce(&Table) -> R) -> Option<R> {
-    // SAFETY: Preemption is disabled around the closure.
-    CpuPin::with(|_| unsafe { table() }.map(f))
+    CpuPin::with(|pin| table(pin).map(f))
 }
 
-/// Exchanges the table, and returns the old one when nobody uses it any more.
+/// Exchanges the table, and returns the old one when no user of it is left.
 fn replace(table: *mut Table) -> Option<KBox<Table>> {
     let old = TABLE.xchg(table, Full);
     if old.is_null() {
         return None;
     }
     grace::writers_left();
-    // SAFETY: Made by `KBox::into_raw`, and no user is left.
+    // SAFETY: The table was made by `KBox::into_raw`, and no user is left after the grace period.
     Some(unsafe { KBox::from_raw(old) })
 }
 
@@ -222,27 +207,23 @@ fn replace(table: *mut Table) -> Option<KBox<Table>> {
 ///
 /// Called once, before anything else here; [`exit`] is called before the module goes.
 pub(crate) unsafe fn init() -> Result {
-    // SAFETY: By the contract.
+    // SAFETY: The caller promises that this is the only call, and that no other task is here.
     unsafe { RESIZE.init() };
     replace(KBox::into_raw(Table::new(FEWEST)?));
     Ok(())
 }
 
-/// Frees the table.
-///
-/// # Safety
-///
-/// There is no [`Recording`], and nobody is going to make one or to resize.
-pub(crate) unsafe fn exit() {
+/// Frees the table. There is no [`Recording`], and none is made and no size is asked for any more.
+pub(crate) fn exit() {
     replace(null_mut());
 }
 
-/// How many places there are.
+/// Returns how many places there are.
 pub(crate) fn places() -> usize {
     with_table(|table| table.0.len()).unwrap_or(0)
 }
 
-/// Makes another table with so many places, a power of two. What is remembered stays, where there is a
+/// Makes another table with `places` places, a power of two. What is remembered stays, where there is a
 /// place for it.
 ///
 /// # Errors
@@ -257,7 +238,7 @@ pub(crate) fn resize(places: usize) -> Result {
     for task in old.0.iter().filter_map(Place::look) {
         with_table(|table| {
             let place = table.place(task.pid as u64);
-            // Who is there already was seen later.
+            // A task that is there already was seen later.
             if let Some(place) = place.filter(|place| place.look().is_none()) {
                 place.save(task.pid as u64, task.facts());
             }
@@ -267,6 +248,7 @@ pub(crate) fn resize(places: usize) -> Result {
 }
 
 impl Task {
+    /// Returns what a place holds of it.
     fn facts(&self) -> Facts {
         let word = |bytes: &[u8]| bytes.first_chunk().map_or(0, |b| u64::from_ne_bytes(*b));
         let name = self.comm.as_ref().map(|comm| {
@@ -298,33 +280,19 @@ pub(crate) fn rest() {
     if wanted == 0 {
         return;
     }
-    watch::on_each_cpu(&|_: &CpuPin, _| {
-        with_table(|table| {
-            // SAFETY: The current task exists.
-            unsafe { save(table, wanted, kernel::current!().as_ptr()) }
-        });
+    each_cpu::run(&|pin: &CpuPin| {
+        if let Some(table) = table(pin) {
+            save(table, wanted, kernel::current!());
+        }
     });
     WANTED.store(0, Relaxed);
 }
 
 /// Remembers a task.
-///
-/// # Safety
-///
-/// The task exists.
-unsafe fn save(table: &Table, wanted: u32, task: *const bindings::task_struct) {
-    // SAFETY: By the contract. The name may be changing; then we get a mix of both, as ftrace does.
-    let (pid, tgid, name) = unsafe {
-        (
-            (&raw const (*task).pid).read_volatile(),
-            (&raw const (*task).tgid).read_volatile(),
-            (&raw const (*task).comm)
-                .cast::<[u64; 2]>()
-                .read_unaligned(),
-        )
-    };
+fn save(table: &Table, wanted: u32, task: &kernel::task::Task) {
+    let (pid, tgid) = (task.pid(), task.tgid());
     let facts = Facts {
-        name: (wanted & NAMES != 0).then_some(name),
+        name: (wanted & NAMES != 0).then(|| task::name(task)),
         tgid: if wanted & TGIDS != 0 { tgid as u32 } else { 0 },
     };
     if let (1.., Some(place)) = (pid, table.place(pid as u64)) {
@@ -332,100 +300,75 @@ unsafe fn save(table: &Table, wanted: u32, task: *const bindings::task_struct) {
     }
 }
 
-/// Called by the scheduler, with interrupts disabled.
-///
-/// # Safety
-///
-/// Both tasks exist.
-unsafe extern "C" fn on_switch(
-    _cookie: *mut c_void,
+/// Remembers the tasks of a switch. Interrupts are disabled.
+extern "C" fn on_switch(
+    wanted: &Atomic<u32>,
     _preempt: bool,
-    prev: *mut bindings::task_struct,
-    next: *mut bindings::task_struct,
+    prev: &kernel::task::Task,
+    next: &kernel::task::Task,
     _prev_state: c_uint,
 ) {
-    let wanted = WANTED.load(Relaxed);
+    let wanted = wanted.load(Relaxed);
     if wanted == 0 {
         return;
     }
-    // SAFETY: The scheduler has disabled preemption.
-    let Some(table) = (unsafe { table() }) else {
+    // SAFETY: The scheduler has disabled interrupts, and enables them after its tracepoint.
+    let pin = unsafe { CpuPin::assume() };
+    let Some(table) = table(&pin) else {
         return;
     };
-    // SAFETY: By the contract.
-    unsafe { save(table, wanted, prev) };
-    // SAFETY: By the contract.
-    unsafe { save(table, wanted, next) };
+    save(table, wanted, prev);
+    save(table, wanted, next);
 }
 
-/// Tasks are remembered while this exists.
+/// Tasks are remembered while this exists. Dropping it waits until the probe has ended everywhere.
 pub(crate) struct Recording {
-    event: &'static Event,
-}
-
-/// Only its address matters: the kernel tells registrations apart by it.
-struct Cookie(UnsafeCell<u8>);
-// SAFETY: Nobody reads or writes it.
-unsafe impl Sync for Cookie {}
-static COOKIE: Cookie = Cookie(UnsafeCell::new(0));
-
-/// The probe as the kernel takes it.
-fn probe() -> *mut c_void {
-    on_switch as *mut c_void
+    // In this order.
+    _probe: Attached,
+    _after: Synchronized,
 }
 
 impl Recording {
     /// Begins.
+    ///
+    /// # Errors
+    ///
+    /// `ENODEV` when the kernel has no such event, `ENOMEM`.
     pub(crate) fn start() -> Result<Self> {
-        let event = events::by_name("sched", "sched_switch").ok_or(ENODEV)?;
-        // SAFETY: The tracepoint is the kernel's own and there for ever; `on_switch` has its
-        // prototype.
-        to_result(unsafe {
-            bindings::tracepoint_probe_register(event.tracepoint(), probe(), COOKIE.0.get().cast())
-        })?;
-        Ok(Self { event })
+        let probe = Probe::on_switch(on_switch, RECORDING);
+        // SAFETY: `WANTED` stays as long as the module, which goes after its instances and their recording.
+        let probe = unsafe { Attached::new(&probe, &WANTED) }?;
+        Ok(Self {
+            _probe: probe,
+            _after: Synchronized,
+        })
     }
 }
 
-impl Drop for Recording {
-    fn drop(&mut self) {
-        // SAFETY: Registered by `start`.
-        unsafe {
-            bindings::tracepoint_probe_unregister(
-                self.event.tracepoint(),
-                probe(),
-                COOKIE.0.get().cast(),
-            )
-        };
-        // The code of the probe may go after this.
-        events::synchronize();
-    }
-}
-
-/// What is known of the task `pid`.
-fn task(pid: i32) -> Option<Task> {
+/// Returns what is known of the task `pid`.
+fn find(pid: i32) -> Option<Task> {
     let place = |table: &Table| table.place(pid as u64).and_then(Place::look);
     with_table(place).flatten().filter(|task| task.pid == pid)
 }
 
-/// The name of task `pid` as a line of a trace shows it.
+/// Returns the name of task `pid` as a line of a trace shows it.
 pub(crate) fn comm_of(pid: i32, room: &mut [u8; COMM]) -> &[u8] {
     match pid {
         0 => return b"<idle>",
         ..0 => return b"<XXX>",
         1.. => {}
     }
-    let Some(name) = task(pid).and_then(|task| task.comm) else {
+    let Some(name) = find(pid).and_then(|task| task.comm) else {
         return b"<...>";
     };
     *room = name;
     room.get(..word::comm_len(room)).unwrap_or(room)
 }
 
-/// The thread group of task `pid`; 0 when it is not known.
+/// Returns the thread group of task `pid`; 0 when it is not known.
 pub(crate) fn tgid_of(pid: i32) -> u32 {
     match pid {
-        1.. => task(pid).map_or(0, |task| task.tgid),
+        1.. => find(pid).map_or(0, |task| task.tgid),
         ..1 => 0,
     }
 }
