@@ -17,15 +17,11 @@ use core::{
 /// # Invariants
 ///
 /// The word is 0 or the exposed address of a `T` that stays as the caller of [`GraceRef::set`] promised.
-pub(crate) struct GraceRef<T> {
+pub(crate) struct GraceRef<T: 'static> {
     address: SharedU64,
-    target: PhantomData<*const T>,
+    /// What it hands out is shared by CPUs as a reference is.
+    target: PhantomData<&'static T>,
 }
-
-// SAFETY: It hands out shared references only.
-unsafe impl<T: Sync> Sync for GraceRef<T> {}
-// SAFETY: It owns nothing.
-unsafe impl<T: Sync> Send for GraceRef<T> {}
 
 impl<T> GraceRef<T> {
     /// Returns one to nothing.

@@ -29,7 +29,7 @@ pub(crate) enum NoBtf {
 }
 
 impl NoBtf {
-    /// For the kernel log.
+    /// Returns the reason for the kernel log.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Hidden => "this kernel shows no BTF of it",

@@ -145,7 +145,7 @@ unsafe impl LocalWord for LocalU64 {
     }
 }
 
-/// `barrier()`: the compiler moves no access to memory across it.
+/// Keeps the compiler from moving an access to memory across it: `barrier()`.
 #[inline(always)]
 pub(super) fn barrier() {
     // SAFETY: There is no instruction in it.

@@ -329,7 +329,7 @@ pub(crate) struct Recording {
 }
 
 impl Recording {
-    /// Begins.
+    /// Begins to remember tasks.
     ///
     /// # Errors
     ///
