@@ -120,7 +120,7 @@ impl Buffers {
     ///
     /// # Errors
     ///
-    /// `ENOMEM` and `EINTR` (the task is to be killed).
+    /// `ENOMEM` and `EINTR` (the task is being killed).
     pub(crate) fn new(name: CString, expanded: bool) -> Result<impl PinInit<Self>> {
         let shape = Shape::new(expanded);
         let slots = shape.slots()?;

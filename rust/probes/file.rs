@@ -124,7 +124,7 @@ impl EventFile {
         unsafe { clock::Here::left_when(gate, &self.plain) }
     }
 
-    /// Is all recorded?
+    /// Returns whether every record is kept.
     #[inline(always)]
     pub(super) fn is_plain(&self) -> bool {
         self.plain.load() != 0
@@ -162,7 +162,7 @@ impl EventFile {
         self.id
     }
 
-    /// Is it the file of `event`?
+    /// Returns whether this is the file of `event`.
     pub(crate) fn is_for(&self, event: &Event) -> bool {
         self.id == event.id()
     }
@@ -183,7 +183,7 @@ impl EventFile {
         (&raw const *self).cast_mut().cast()
     }
 
-    /// What is recorded?
+    /// Returns which records are kept.
     #[inline(always)]
     pub(super) fn choice(&self) -> Choice {
         let word = self.chosen.load();
@@ -224,7 +224,7 @@ impl EventFile {
         self.update();
     }
 
-    /// Is there a filter?
+    /// Returns whether there is a filter.
     #[inline(always)]
     pub(super) fn has_filter(&self) -> bool {
         !self.filter.is_none()
@@ -247,7 +247,7 @@ impl EventFile {
         self.update();
     }
 
-    /// Is the task that runs on this CPU not to be recorded?
+    /// Returns whether the task that runs on this CPU is ignored.
     #[inline(always)]
     pub(super) fn ignores(&self, pin: PinRef<'_>) -> bool {
         self.pids.get().is_some_and(|pids| pids.ignores(pin.pin()))
@@ -258,7 +258,7 @@ impl EventFile {
         self.retired = true;
     }
 
-    /// Is its probe off?
+    /// Returns whether its probe is detached.
     pub(crate) fn is_retired(&self) -> bool {
         self.retired
     }

@@ -29,7 +29,7 @@ extern "C" {
 /// Bytes of a write that its event shows.
 const SHOWN: usize = 16;
 
-/// Our events are in rtrace as long as this exists.
+/// Keeps the module's events registered in rtrace.
 struct Events;
 
 impl Events {
@@ -42,7 +42,7 @@ impl Events {
 
 impl Drop for Events {
     fn drop(&mut self) {
-        // SAFETY: They were registered.
+        // SAFETY: `register` has registered them, and this drops them once.
         unsafe { sample_unregister() };
     }
 }
@@ -65,7 +65,7 @@ impl MiscDevice for Device {
         if shown < length.min(SHOWN) {
             return Err(EFAULT);
         }
-        // SAFETY: That many bytes are at that place.
+        // SAFETY: `bytes` is an array, and its first `shown` bytes have been filled.
         unsafe { sample_trace_write(length, bytes.as_ptr(), shown) };
         Ok(length)
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Does Rust code do wrong under the eyes of the sanitizers, or are they blind to it?
+//! Shows whether the sanitizers see errors of Rust code.
 //!
-//! A kernel can be built with KASAN and still not look at what Rust does. This module makes one
+//! A kernel can be built with KASAN and still not check Rust code. This module makes one
 //! mistake when it is loaded, the one that `what` names; `scripts/sanitizers` expects the report.
 
 use core::hint::black_box;

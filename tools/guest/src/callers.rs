@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! System calls of callers who are up to no good: other users, odd names, addresses at the end of
+//! System calls of hostile callers: other users, odd names, addresses at the end of
 //! what is mapped, pages that outlive their file.
 
 use crate::errno::{Errno, Op};
@@ -70,7 +70,7 @@ pub fn new_user_namespace() -> Op {
     check(unsafe { syscall(SYS_UNSHARE, CLONE_NEWUSER | CLONE_NEWNS) }).map(drop)
 }
 
-/// Two pages of memory of which only the first is mapped.
+/// Two pages of memory; only the first is mapped.
 pub struct PageEnd(*mut c_void);
 
 impl PageEnd {
@@ -94,7 +94,7 @@ impl PageEnd {
         Ok(PageEnd(at))
     }
 
-    /// The last bytes of the page become `text`.
+    /// Writes `text` to the last bytes of the page.
     fn put(&self, text: &[u8]) -> *mut c_void {
         let len = text.len().min(PAGE);
         // SAFETY: Inside of the page, which this value owns and has not lent.

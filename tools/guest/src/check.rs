@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How a test says what went wrong: results with a text, and the macros that
+//! How a test reports what went wrong: results with a text, and the macros that
 //! every test file uses.
 
 /// What a test returns; the text of the error becomes the reason of `not ok`.

@@ -40,7 +40,7 @@ pub enum Client {
 pub use Client::*;
 
 impl Client {
-    /// The tree under test, if it can be put in the place of the reference.
+    /// The tree under test, if it can take the place of the reference.
     pub fn of(context: &Context) -> Check<Self> {
         if !context.is_rtracefs() {
             skip!("the kernel's tracefs is in its place already");

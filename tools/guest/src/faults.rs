@@ -37,12 +37,13 @@ pub struct Faults {
 pub struct Tally {
     /// Runs in which an allocation failed.
     pub faults: usize,
-    /// Runs among them in which the operation failed with ENOMEM; in the others it could do without.
+    /// Runs among them in which the operation failed with ENOMEM; in the others it did without the
+    /// memory.
     pub refused: usize,
 }
 
 impl Faults {
-    /// Ends the test as not applicable on a kernel that cannot do this.
+    /// Ends the test as not applicable on a kernel without fault injection.
     pub fn new() -> Check<Self> {
         if !Path::new(NTH).exists() {
             skip!("this kernel does not let allocations fail");
@@ -68,7 +69,7 @@ impl Faults {
             .map_err(|e| format!("{NTH}: {e}"))
     }
 
-    /// Runs `op` with its `n`th allocation failing; tells whether it came to that.
+    /// Runs `op` with its `n`th allocation failing; returns whether an allocation failed.
     fn run<T>(&self, n: usize, op: impl FnOnce() -> T) -> Check<(T, bool)> {
         let mut left = [0; 16];
         self.set(n)?;

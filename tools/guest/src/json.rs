@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! JSON as RFC 8259 has it and not more: what a script would read, read strictly.
+//! Reads JSON strictly by RFC 8259, as a script would.
 
 use crate::check::Check;
 
@@ -17,7 +17,7 @@ pub enum Json {
 }
 
 impl Json {
-    /// Reads a text that is one value, with no blank around it.
+    /// Reads a text that is one value, without blanks around it.
     pub fn parse(text: &str) -> Check<Self> {
         let mut rest = text;
         let value = value(&mut rest)

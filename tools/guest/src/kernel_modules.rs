@@ -83,7 +83,7 @@ impl<'a> Loaded<'a> {
     /// Loads a module and what it needs.
     pub fn add(&mut self, name: &str) -> Check {
         let known = self.modules.order.iter().any(|other| other == name);
-        // What is not among them is in the kernel's image.
+        // A module that is not among them is part of the kernel image.
         if !known || module::is_loaded(&name.replace('-', "_")) {
             return Ok(());
         }
@@ -96,7 +96,7 @@ impl<'a> Loaded<'a> {
         Ok(())
     }
 
-    /// Takes them away again, and says of which one that failed.
+    /// Unloads them again, and reports the first one that failed.
     pub fn remove(&mut self) -> Check {
         while let Some(name) = self.names.pop() {
             unload(&name, Duration::from_secs(10)).map_err(|e| format!("unload {name}: {e}"))?;

@@ -2,8 +2,9 @@
 
 //! Checks, on a kernel that keeps account, that an unloaded module leaves nothing allocated.
 //!
-//! kmemleak knows the small objects without a pointer to them, page_owner knows who asked for
-//! each page. Both have to be asked after the module went: what it could still free is no leak.
+//! kmemleak knows the small objects without a pointer to them, page_owner knows who asked for each
+//! page. Both have to be asked after the module was unloaded: what it could still free is not a
+//! leak.
 
 use crate::check::Check;
 use crate::{module, sys, Context};

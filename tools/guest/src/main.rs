@@ -95,7 +95,7 @@ fn first_of(files: &[&str]) -> PathBuf {
         .into()
 }
 
-/// The status of what is no test.
+/// The exit status of commands that are not tests.
 fn told(result: check::Check) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -61,7 +61,7 @@ impl Area {
         Ok(Area { at, len })
     }
 
-    /// As a reader does it.
+    /// Maps as a reader does.
     pub fn shared(file: &File, len: usize, offset: usize) -> Op<Self> {
         Self::of(file, len, READ, SHARED, offset)
     }
@@ -117,7 +117,7 @@ impl Area {
         Ok(())
     }
 
-    /// Does a child of this process have it, too?
+    /// Returns whether a child of this process has it, too.
     pub fn is_inherited(&self) -> Op<bool> {
         let child = call(SYS_FORK, [0; 6])?;
         if child == 0 {
@@ -298,7 +298,7 @@ impl MapReader {
         Ok(true)
     }
 
-    /// Takes all there is.
+    /// Takes everything that is left.
     pub fn drain(&mut self) -> Check {
         while self.step()? {}
         Ok(())

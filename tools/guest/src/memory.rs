@@ -2,7 +2,7 @@
 
 //! Measures how much memory the kernel has in use, to find what a test leaked.
 //!
-//! Memory of the whole kernel is everybody's. What is counted are kinds of it that a module can have:
+//! Memory of the whole kernel has many users. Counted are the kinds that a module can have:
 //! pages that are neither free nor of processes, of files, of page tables or of small objects; and
 //! small objects that are in use, not the memory that is kept for more of them.
 

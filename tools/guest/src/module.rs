@@ -22,8 +22,8 @@ pub fn unload(name: &str) -> Op {
     sys::delete_module(name)
 }
 
-/// Unloads a module that a task may still hold for some moments: who closes the last file of
-/// one is not always the one who opened it.
+/// Unloads a module that a task may still hold for some moments: the process that closes the last
+/// file of one is not always the one that opened it.
 pub fn unload_when_free(name: &str) -> Check {
     let mut result = Ok(());
     sys::wait_until(Duration::from_secs(10), || {
@@ -49,7 +49,7 @@ pub fn umount(context: &Context) -> Check {
     result.map_err(|e| format!("umount {}: {e}", context.root.display()))
 }
 
-/// Everything back to the state that the suite starts from, however a test left it.
+/// Restores the state that the suite starts from, however a test left it.
 pub fn restore(context: &Context) -> Check {
     if !is_loaded(NAME) {
         load(&context.module, "")?;

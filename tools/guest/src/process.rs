@@ -30,7 +30,7 @@ extern "C" {
     fn waitpid(pid: c_int, status: *mut c_int, options: c_int) -> c_int;
 }
 
-/// Runs a process of that pid, which ends at once.
+/// Runs a process with this pid, which ends at once.
 ///
 /// # Errors
 ///

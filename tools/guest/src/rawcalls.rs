@@ -44,7 +44,7 @@ pub fn set_nonblock(file: &impl AsRawFd, on: bool) -> Op {
     }
 }
 
-/// Gives a pipe room for so many bytes.
+/// Gives a pipe room for `bytes` bytes.
 pub fn set_pipe_size(pipe: &impl AsRawFd, bytes: usize) -> Op {
     // SAFETY: Plain numbers.
     check(unsafe { syscall(SYS_FCNTL, pipe.as_raw_fd(), F_SETPIPE_SZ, bytes) }).map(drop)
@@ -57,7 +57,7 @@ pub fn tee(from: &impl AsRawFd, to: &impl AsRawFd, len: usize) -> Op<usize> {
     check(unsafe { syscall(SYS_TEE, from, to, len, 0usize) })
 }
 
-/// How many bytes are in a pipe.
+/// Returns the number of bytes in a pipe.
 pub fn in_pipe(pipe: &impl AsRawFd) -> Op<usize> {
     let mut bytes: c_int = 0;
     // SAFETY: The kernel stores one int.
@@ -65,7 +65,7 @@ pub fn in_pipe(pipe: &impl AsRawFd) -> Op<usize> {
     Ok(usize::try_from(bytes).unwrap_or(0))
 }
 
-/// Takes all out that is in a pipe.
+/// Takes everything out of a pipe.
 pub fn drain(pipe: &mut File) -> Vec<u8> {
     let mut bytes = vec![0; in_pipe(pipe).unwrap_or(0)];
     match pipe.read_exact(&mut bytes) {

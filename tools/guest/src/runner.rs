@@ -31,8 +31,8 @@ enum Outcome {
     Final(String),
 }
 
-/// Does a test's name contain one of the filters, if there are any, and none of those after a `!`?
-/// A whole name follows `!=`.
+/// Returns whether a test's name contains one of the filters, if there are any, and none after a
+/// `!`. A whole name follows `!=`.
 fn is_selected(name: &str, filters: &[String]) -> bool {
     let is_in = |text: &str| match text.strip_prefix('=') {
         Some(whole) => name == whole,
@@ -112,7 +112,7 @@ pub fn run(context: &Context, filters: &[String]) -> ExitCode {
         }
     }
 
-    // Nothing selected is nothing shown: that is no success.
+    // A run without tests shows nothing and is not a success.
     if passed + failed == 0 {
         failed = 1;
         println!("not ok run (final): no test was run");
@@ -121,22 +121,9 @@ pub fn run(context: &Context, filters: &[String]) -> ExitCode {
     ExitCode::from(if failed == 0 { 0 } else { FAILED })
 }
 
-/// Loads the module that the test needs, if that is another one than `loaded` has.
-fn change_module(context: &Context, loaded: &mut Context, test: &Test) -> Check {
-    let wanted = match test.testapi {
-        true => &context.test_module,
-        false => &context.module,
-    };
-    if loaded.module == *wanted || !context.is_rtracefs() {
-        return Ok(());
-    }
-    *loaded = context.with_module(wanted);
-    module::reload(loaded)
-}
-
-/// The tests that compare two tracers side by side: both read a field of a task, say, but not at the
-/// same instant, and another CPU may change it in between. A difference of ours is there each time;
-/// one of chance is not there twice.
+/// The tests that compare two tracers side by side: both read a field of a task, say, but not at
+/// the same instant, and another CPU may change it in between. A difference of rtrace's occurs each
+/// time; one by chance does not occur twice.
 fn races_with_the_kernel(test: &Test) -> bool {
     test.name.starts_with("side.")
 }

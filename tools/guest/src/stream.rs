@@ -125,7 +125,7 @@ impl CpuReader {
         self.drain_some(usize::MAX)
     }
 
-    /// The same, but at most so many sub-buffers: writers may be faster than their reader for ever,
+    /// The same, but at most `most` sub-buffers: writers may be faster than their reader for ever,
     /// above all where the reader's own system calls are events.
     pub fn drain_some(&mut self, most: usize) -> Check {
         let mut bytes = vec![0u8; LARGEST];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! The writers of stress/rtstress.c at work in the background, until a test has seen enough: how long
-//! that takes is the machine's affair.
+//! that takes depends on the machine.
 
 use crate::check::Check;
 use crate::module;
@@ -33,7 +33,7 @@ impl Stress {
         self.0.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// They have ended, and the module, which has their numbers, stays.
+    /// Waits for their end; the module, which has their numbers, stays loaded.
     pub fn end(mut self) -> Check {
         self.wait()
     }

@@ -339,7 +339,7 @@ pub fn monotonic_ns() -> u64 {
     time.seconds as u64 * 1_000_000_000 + time.nanoseconds as u64
 }
 
-/// Whether the kernel can find functions by their names, for those who ask through kprobes.
+/// Whether the kernel can find functions by their names, for callers that ask through kprobes.
 pub fn finds_functions() -> bool {
     let symbols = std::fs::read_to_string("/proc/kallsyms").unwrap_or_default();
     symbols
@@ -407,8 +407,8 @@ fn asleep(thread: u32) -> Option<u64> {
     sleeps.then_some(count)
 }
 
-/// Waits until a thread of this process sleeps inside the kernel. Who was preempted on the way to its
-/// sleep looks asleep, too: it is seen twice, without having run in between.
+/// Waits until a thread of this process sleeps inside the kernel. A thread that was preempted on
+/// the way to its sleep looks asleep, too: it is seen twice, without having run in between.
 pub fn wait_asleep(thread: u32) -> bool {
     let mut before = None;
     wait_until(Duration::from_secs(10), || {

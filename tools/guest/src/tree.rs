@@ -26,7 +26,7 @@ impl Tree {
         &self.path
     }
 
-    /// The path of a file of this tree; the empty name is the tree itself.
+    /// Returns the path of a file of this tree; the empty name is the tree itself.
     pub fn file(&self, name: &str) -> PathBuf {
         if name.is_empty() {
             self.path.clone()
@@ -129,7 +129,7 @@ impl Tree {
             .map_err(|e| self.reason("truncate", name, e))
     }
 
-    /// Everything in the buffer goes.
+    /// Empties the buffer.
     pub fn clear(&self) -> Check {
         self.empty("trace")
     }

@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 pub const EVENTS: u32 = 10_000;
-/// As many that a buffer of 256 KiB overwrites what it held.
+/// So many that a buffer of 256 KiB overwrites its contents.
 const AROUND: u32 = 40_000;
 /// The first events of a row are not measured.
 const FIRST: u32 = 100;
@@ -102,7 +102,7 @@ const OVER_CALLED: RingRow = (
     AROUND,
 );
 
-/// One of them, in each context, in the state that it is to be in.
+/// Measures one row in each context, in the state that it asks for.
 fn ring_row(kernel: &Kernel, own: &Instance, table: &mut Table, row: RingRow) -> Check {
     let (name, theirs, ours, _, before) = row;
     let ours = format!("rtrace.{ours}");
@@ -224,7 +224,7 @@ fn ring_rows(kernel: &Kernel, own: &Instance, table: &mut Table) -> Check {
         own.set("tracing_on", "1")?;
         table.add(pair("16 bytes, recording is off", long, ftrace, rtrace?));
     }
-    // Readers sleep: the least of many runs.
+    // Readers sleep: the smallest of many runs.
     for (name, row, per_event) in [
         ("consumed event by event", "consume", false),
         ("consumed by sub-buffers, per sub-buffer", "pages", false),
@@ -332,8 +332,8 @@ fn sides(context: &Context) -> Check<(Instance, Instance)> {
     Ok((side(&context.reference)?, side(&context.root)?))
 }
 
-/// Runs each once what scripts/breakdown tells about; a line for each run: events, name. The first one
-/// only makes the plugin begin.
+/// Runs each loop of scripts/breakdown once; prints a line for each run: events, name. The first
+/// one only starts the plugin.
 pub fn windows(context: &Context) -> Check<String> {
     let kernel = Kernel::load()?;
     let sides = sides(context)?;

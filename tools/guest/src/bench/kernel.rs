@@ -10,9 +10,9 @@ use std::path::Path;
 const MODULE: &str = "/root/rtbench.ko";
 const PARAMETERS: &str = "/sys/module/rtbench/parameters";
 
-/// Runs that are to give the same.
+/// Number of runs that must agree.
 const RUNS: usize = 3;
-/// Runs of what may be interrupted, of which the least is told.
+/// Number of runs of a row that may be interrupted; the smallest value is shown.
 const LEAST_OF: usize = 12;
 
 /// What a row costs.
@@ -22,7 +22,7 @@ pub struct Cost {
     pub ticks: u64,
     /// Events, or whatever else the row counts.
     pub done: u64,
-    /// All runs were the same. `None`: the least of many.
+    /// Whether all runs agreed. `None`: the smallest of many.
     pub same: Option<bool>,
 }
 
@@ -41,7 +41,7 @@ pub struct Asked<'a> {
     pub events: u32,
     /// How many are made before.
     pub before: u32,
-    /// Every event is to be refused, or none.
+    /// Whether every event must be refused, or none.
     pub refused: bool,
 }
 
@@ -56,7 +56,7 @@ impl Kernel {
         Ok(Kernel)
     }
 
-    /// Out, with what it holds of rtrace.
+    /// Unloads it, with the references to rtrace that it holds.
     pub fn unload(self) -> Check {
         module::unload("rtbench").map_err(|e| format!("unload rtbench: {e}"))
     }

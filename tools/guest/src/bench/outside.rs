@@ -28,7 +28,7 @@ const TO_READ: usize = 20_000;
 
 /// An event that one plain system call makes: 40 bytes of fields.
 const EVENT: &str = "events/task/task_rename";
-/// An event of every system call, for which the kernel takes its slow way in and out.
+/// An event of every system call, for which the kernel takes its slow path in and out.
 const CALL_EVENT: &str = "events/raw_syscalls/sys_enter";
 
 const SYS_GETPPID: usize = 110;
@@ -41,15 +41,15 @@ fn ticks() -> u64 {
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
-/// What `tools/guest/bench/plugin.c` takes for the first of two marks: no operation for anybody else.
+/// What `tools/guest/bench/plugin.c` takes for the first of two marks: for everything else a no-op.
 fn mark_begin() {
-    // SAFETY: A `nop` with an address that is not looked at.
+    // SAFETY: A `nop` whose address is not accessed.
     unsafe { core::arch::asm!(".byte 0x0f, 0x1f, 0x80, 1, 114, 116, 98", options(nostack)) };
 }
 
 /// The second one.
 fn mark_end() {
-    // SAFETY: As above.
+    // SAFETY: A `nop` whose address is not accessed.
     unsafe { core::arch::asm!(".byte 0x0f, 0x1f, 0x80, 2, 114, 116, 98", options(nostack)) };
 }
 
@@ -81,11 +81,11 @@ fn cost(mut before: impl FnMut() -> Check, work: fn()) -> Check<f64> {
 
 /// What readers find in the buffer.
 struct Content {
-    /// What a row says of it.
+    /// Its name in a row.
     name: &'static str,
-    /// How many events.
+    /// Number of events.
     events: usize,
-    /// Puts so many events there.
+    /// Puts that many events there.
     fill: fn(&Instance, usize) -> Check,
 }
 
@@ -100,7 +100,7 @@ const PLAIN: Content = Content {
     },
 };
 
-/// Every kind of record whose text is made in another way.
+/// Every kind of record whose text is made in a different way.
 const CONTENTS: &[Content] = &[
     PLAIN,
     Content {
@@ -169,7 +169,7 @@ impl Side {
         Ok(())
     }
 
-    /// The cost per event of reading all of `file` with `read`, which answers 0 at the end.
+    /// Returns the cost per event of reading all of `file` with `read`, which returns 0 at the end.
     fn reading(
         &self,
         content: &Content,
@@ -230,7 +230,7 @@ fn row(
     Ok(())
 }
 
-/// Measures all of it.
+/// Measures all rows.
 pub(super) fn measure(context: &Context, table: &mut Table) -> Check {
     let sides = (Side::new(&context.reference)?, Side::new(&context.root)?);
     let bare = cost(|| Ok(()), rename)?;

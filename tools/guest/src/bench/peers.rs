@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What others take for the event of rtbench: perf, and programs of BPF with its ring buffer.
+//! What other tracers take for the event of rtbench: perf, and programs of BPF with its ring
+//! buffer.
 //!
 //! Each is attached to the same tracepoint, and the same loop makes the events. Whether they arrived is
 //! asked of the peer itself, in the memory that it shares with its readers.
@@ -47,7 +48,7 @@ fn measure(kernel: &Kernel, table: &mut Table, name: &str) -> Check<u64> {
     Ok(made)
 }
 
-/// A peer that this kernel does not have, or does not let us use.
+/// A peer that this kernel lacks, or does not permit.
 fn skipped(name: &str, why: impl std::fmt::Display) {
     println!("{name}: skipped, {why}");
 }
@@ -165,7 +166,7 @@ impl Perf {
         Ok(Perf { _file: file, area })
     }
 
-    /// All events arrived.
+    /// Checks that all events arrived.
     fn check(&self, made: u64) -> Check {
         let head = self.area.word(Self::HEAD) as i64;
         let least = made * BYTES as u64;
@@ -215,16 +216,16 @@ impl Bpf {
     const MAP_RINGBUF: u32 = 27;
     const PROG_RAW_TRACEPOINT: u32 = 17;
     const ROOM: u32 = 8 << 20;
-    /// In front of each record.
+    /// Precedes each record.
     const HEADER: usize = 8;
 
-    /// A call with the union bpf_attr that these bytes are the beginning of.
+    /// Calls bpf() with a union bpf_attr that begins with these bytes.
     fn bpf(command: usize, attr: &[u8]) -> Op<File> {
         let at = attr.as_ptr().expose_provenance();
         call(SYS_BPF, [command, at, attr.len(), 0, 0, 0])
     }
 
-    /// What reads two numbers of the event into a record of 24 bytes.
+    /// Returns code that reads two numbers of the event into a record of 24 bytes.
     fn program(ring: &File, program: &Program) -> Vec<Insn> {
         const MOV: u8 = 0xbf;
         const MOV_VALUE: u8 = 0xb7;
@@ -258,7 +259,7 @@ impl Bpf {
             // BPF_RB_NO_WAKEUP, bpf_ringbuf_submit()
             record.push(insn(MOV_VALUE, 2, 0, 0, 1));
             record.push(insn(CALL, 0, 0, 0, 132));
-            // Without a place nothing of that is done.
+            // Without a place all of that is skipped.
             code.push(insn(0x15, 0, 0, record.len() as i16, 0));
             code.extend(record);
         }
@@ -301,7 +302,7 @@ impl Bpf {
         })
     }
 
-    /// All events arrived.
+    /// Checks that all events arrived.
     fn check(&self, made: u64) -> Check {
         let Some(position) = &self.position else {
             return Ok(());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Does an event cost the same in a large buffer, what do more instances cost, and how much memory does
-//! a buffer take?
+//! Measures whether an event costs the same in a large buffer, what more instances cost, and how
+//! much memory a buffer takes.
 
 use super::inside::{asked, EVENT};
 use super::kernel::{Cost, Kernel};
@@ -17,9 +17,9 @@ use std::time::Duration;
 /// MiB.
 const SIZES: &[u64] = &[1, 64, 256, 1024];
 const INSTANCES: &[usize] = &[1, 2, 4, 8];
-/// KiB of the buffer whose memory is looked at.
+/// KiB of the buffer whose memory is measured.
 const MEMORY_KB: u64 = 65536;
-/// Free memory that changes by less stands still.
+/// Free memory that changes by less counts as stable.
 const SETTLED_KB: i64 = 32;
 /// Bytes of a marker: a sub-buffer holds no second one.
 const MARKER: usize = 3000;
@@ -49,7 +49,7 @@ fn in_size(kernel: &Kernel, root: &Path, mib: u64) -> Check<Cost> {
     cost
 }
 
-/// The cost of an event that so many instances record.
+/// Returns the cost of an event that `count` instances record.
 fn in_instances(kernel: &Kernel, root: &Path, count: usize) -> Check<Cost> {
     let all: Check<Vec<_>> = (0..count)
         .map(|number| Instance::new(root, &format!("rtg-bench{number}")))
@@ -74,7 +74,7 @@ fn free_kb() -> Check<i64> {
     Ok((memory::meminfo_kb("MemFree")? + memory::kept_by_cpus_kb()?) as i64)
 }
 
-/// KiB of free memory, when what was given up has been freed: that takes a while.
+/// KiB of free memory once all memory given up has been freed, which takes a while.
 fn settled_kb() -> Check<i64> {
     let mut last = free_kb()?;
     for _ in 0..20 {

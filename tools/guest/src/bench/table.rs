@@ -14,7 +14,7 @@ pub struct Row {
     /// Of a third one.
     peer: Option<f64>,
     rtrace: Option<f64>,
-    /// All runs gave the same. `None`: the least of many is told.
+    /// Whether all runs agreed. `None`: the smallest of many is shown.
     same: Option<bool>,
 }
 
@@ -57,7 +57,7 @@ impl Row {
         }
     }
 
-    /// A number that has nothing beside it in rtrace.
+    /// A number without a counterpart in rtrace.
     pub fn kernel(self, number: f64) -> Self {
         let ftrace = Some(number);
         Row { ftrace, ..self }

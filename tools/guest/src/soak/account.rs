@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Whether what was written, what came back and what was counted agree, to the last event.
+//! Checks that what was written, what came back and what was counted agree, to the last event.
 //!
 //! Of one CPU of one instance, when nothing is written any more and all was read:
 //!
@@ -21,7 +21,7 @@ use super::writers::{Tally, Written, COMMIT_OVERRUN, FULL};
 use crate::check::{Check, Report};
 use crate::tree::Tree;
 
-/// What `stats` of a CPU says.
+/// The numbers of `stats` of a CPU.
 pub struct Stats {
     pub entries: u64,
     pub overrun: u64,
@@ -83,7 +83,7 @@ pub struct Of<'a> {
     pub counts: &'a Counts,
 }
 
-/// Compares all of it.
+/// Compares all numbers.
 pub fn check(of: &Of<'_>, totals: &mut Totals, report: &mut Report) -> Check {
     let Of {
         tree,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The long run: writers in all contexts (stress/soak.c), readers of every kind and knobs turned, at
-//! once, and at the end an account of every single event. Used by `tests/soak.rs`.
+//! The long run: writers in all contexts (stress/soak.c), readers of every kind and changing
+//! settings, at once, and at the end an account of every single event. Used by `tests/soak.rs`.
 //!
 //! - `writers` starts and stops the writers and knows what they did,
 //! - `record` checks one event,
@@ -45,7 +45,7 @@ pub fn fewer(usual: usize) -> usize {
     }
 }
 
-/// Of many that are alike: all in the long run, or one of `of`, other ones in each run.
+/// A share of similar cases: all in the long run, else one in `of`, different ones in each run.
 pub struct Share {
     seed: u64,
     of: u64,
@@ -59,14 +59,14 @@ impl Share {
         }
     }
 
-    /// Is that one among them?
+    /// Returns whether this one is among them.
     pub fn has(&self, name: &str) -> bool {
         let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325 ^ self.seed, mix);
         (hash >> 20) % self.of == 0
     }
 
-    /// How many of `all` are at least among them, with luck to spare.
+    /// Returns how many of `all` are among them at least, with a margin for chance.
     pub fn least(&self, all: usize) -> usize {
         match self.of {
             1 => all,

@@ -67,7 +67,7 @@ impl Source {
         self
     }
 
-    /// Does it give pages, not lines?
+    /// Returns whether it gives pages, not lines.
     pub fn is_raw(&self) -> bool {
         self.name.ends_with("_raw")
     }
@@ -190,7 +190,7 @@ impl Lines {
     }
 }
 
-/// What a reader got of one CPU.
+/// The events of one CPU that a reader got.
 #[derive(Clone, Default)]
 pub struct Counts {
     pub read: u64,
@@ -256,7 +256,7 @@ pub fn viewer(trees: &[&Tree], seen: &[Seen], seed: u64, stop: &AtomicBool) -> C
             lines.add(&bytes[..n], &mut got).map_err(bad)?;
         }
         events += (0..got.cpus()).map(|cpu| got.read(cpu)).sum::<u64>();
-        // The writers are to be seen by others as well.
+        // Other threads must see the writers, too.
         std::thread::sleep(Duration::from_millis(random.below(20)));
     }
     Ok(events)

@@ -61,7 +61,7 @@ fn check(words: &[u32]) -> Result<Event, String> {
     Ok(event)
 }
 
-/// The event in a record of a page of `cpu`.
+/// Returns the event in a record of a page of `cpu`.
 pub fn of_record(cpu: usize, record: &[u8]) -> Check<Event> {
     let bad = |problem| format!("cpu {cpu}: {problem} in {record:02x?}");
     let mut words = [0; 8];

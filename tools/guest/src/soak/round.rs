@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! One round of the long run: writers, all readers and a storm of knobs, until so many events were
-//! recorded; then everything is read, and nothing runs any more.
+//! One round of the long run: writers, all readers and a storm of settings, until enough events
+//! were recorded; then everything is read, and nothing runs any more.
 
 use super::random::Random;
 use super::readers::{self, Counts, Wait, WAITS};
@@ -53,7 +53,7 @@ pub struct Plan {
     pub seed: u64,
     pub events: u64,
     pub pause_us: u64,
-    /// Of the writers: less than 0, and readers see little of a lot.
+    /// Priority of the writers: below 0, readers see little of a lot.
     pub nice: i32,
     /// KiB per CPU to begin with.
     pub kb: u64,
@@ -150,7 +150,7 @@ impl Stage {
             } else if self.writers.written()?.recorded() < plan.events * 2 / 3 {
                 storm.clear_something()?;
             } else {
-                // What is recorded from now on has to come back.
+                // Events recorded from now on have to come back.
                 std::thread::sleep(Duration::from_millis(2));
             }
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which events came back: each once, and each reader gets those of a stream in their order.
+//! Notes which events came back: each once, and those of a stream in their order in each reader.
 
 use super::record::{Event, CONTEXTS, RINGS, STREAMS};
 use crate::check::Check;
@@ -41,7 +41,7 @@ impl Seen {
         }
     }
 
-    /// Whether the event belongs into this instance.
+    /// Returns whether the event belongs to this instance.
     fn check(&self, event: &Event) -> Check {
         ensure!(
             event.cpu < self.cpus
@@ -110,7 +110,7 @@ impl<'a> Got<'a> {
         }
     }
 
-    /// For one who leaves them there.
+    /// For a reader that leaves them there.
     pub fn viewer(seen: &'a Seen) -> Self {
         Got {
             consumes: false,

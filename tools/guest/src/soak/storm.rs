@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Knobs turned while events are written and read, in an order that a seed determines.
+//! Changes settings while events are written and read, in an order that a seed determines.
 
 use super::random::Random;
 use crate::check::Check;
@@ -31,7 +31,7 @@ pub struct Storm<'a> {
 type Op = fn(&mut Storm<'_>) -> Check;
 
 /// Nothing is thrown away: what is not read was lost and counted, or refused and counted. A name is
-/// there as often as the knob is to be turned.
+/// there as often as the setting shall be changed.
 const KEEPING: &[(&str, Op)] = &[
     ("resize", |storm| storm.resize()),
     ("resize", |storm| storm.resize()),

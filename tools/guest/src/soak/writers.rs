@@ -34,7 +34,7 @@ impl Tally {
     }
 }
 
-/// What a context did on one CPU.
+/// The numbers of one context on one CPU.
 #[derive(Clone, Copy, Default)]
 struct OfContext {
     deepest: u64,
@@ -143,7 +143,7 @@ impl Written {
 pub struct Writers(());
 
 impl Writers {
-    /// They write to these instances.
+    /// Loads the module; it writes to these instances.
     pub fn load(context: &Context, instances: &[&str]) -> Check<Self> {
         ensure!(instances.len() <= RINGS, "too many instances");
         let _ = module::unload(NAME);
@@ -157,7 +157,7 @@ impl Writers {
         std::fs::write(&file, value.to_string()).map_err(|e| format!("{file}: {e}"))
     }
 
-    /// Starts to write, until so many events were recorded.
+    /// Starts to write, until `events` events were recorded.
     pub fn start(&self, seed: u64, events: u64, pause_us: u64, nice: i32) -> Check {
         self.set("seed", seed & 0xffff_ffff)?;
         self.set("events", events)?;
@@ -166,14 +166,14 @@ impl Writers {
         self.set("run", 1)
     }
 
-    /// Are they at it?
+    /// Returns whether they are writing.
     pub fn busy(&self) -> Check<bool> {
         let file = format!("/sys/module/{NAME}/parameters/run");
         let text = std::fs::read_to_string(&file).map_err(|e| format!("{file}: {e}"))?;
         Ok(text.trim() == "1")
     }
 
-    /// Nothing is written any more when this returns.
+    /// Stops the writers, and returns when they have ended.
     pub fn stop(&self) -> Check {
         self.set("run", 0)
     }

@@ -394,7 +394,7 @@ fn network(context: &Context) -> Check {
     result
 }
 
-/// The file that the listener wrote.
+/// Returns the file that the listener wrote.
 fn received(place: &Folder) -> Check<String> {
     let names = Tree::at(&place.0).list("")?;
     match names.iter().find(|name| name.ends_with(".dat")) {
@@ -527,7 +527,8 @@ fn report(context: &Context) -> Check {
     Ok(())
 }
 
-/// The same times, whatever the clock: two of them, others each time, or all in the long run.
+/// The same times, whatever the clock: two of them, different ones each time, or all in the long
+/// run.
 fn report_clocks(context: &Context) -> Check {
     let client = Client::of(context)?;
     let top = Tree::at(&context.root);

@@ -192,8 +192,8 @@ fn run(context: &Context, tree: &Instance, plan: &Plan) -> Check<Vec<CpuStream>>
     } else {
         ""
     };
-    // One CPU of a slow kernel writes less, so that less meets; with a rest after each write, of which
-    // the shortest takes a tick there, hardly anything does.
+    // One CPU of a slow kernel writes less, so that fewer nest; with a rest after each write, whose
+    // shortest takes a tick there, hardly any do.
     let (ms, pause_us) = match (sys::online_cpus(), plan.pause_us) {
         (1, 0) => (plan.ms * 3 / 2, 0),
         (1, _) => (plan.ms / 6, 0),

@@ -143,7 +143,7 @@ fn tree_walks(context: &Context) -> Check {
         });
         let least = rounds(soak::rounds(60, 120));
         let (mut made, mut i) = (0, 0);
-        // On until the walkers, who may be slower, have seen something of it.
+        // Continues until the walkers, which may be slower, have seen some of it.
         sys::wait_until(Duration::from_secs(30), || {
             made += usize::from(std::fs::create_dir(name(i)).is_ok());
             let _ = std::fs::write(name(i).join("events/sched/sched_switch/enable"), "1");
@@ -214,7 +214,7 @@ fn look(folder: &Path, seen: &mut BTreeMap<i32, usize>, depth: usize) {
     }
 }
 
-/// Each way to be refused, over and over: no memory is missing afterwards.
+/// Every refusal, over and over, loses no memory.
 fn errors_leave_nothing(context: &Context) -> Check {
     let own = Instance::new(&context.root, "rtg-ends")?;
     let folder = context.root.join("instances");
@@ -287,7 +287,8 @@ fn hotplug_storm(context: &Context) -> Check {
             let mut bytes = 0;
             while !done.load(Ordering::Relaxed) {
                 bytes += own.get("trace")?.len();
-                // A child of the load has what we had open, too, until it is another program.
+                // A child of the load also has the files that were open here, until it runs another
+                // program.
                 let mut opened = own.open_nonblock("trace_pipe");
                 sys::wait_until(Duration::from_secs(10), || {
                     if is_busy(&opened) {

@@ -416,8 +416,8 @@ fn consumed(context: &Context) -> Check {
     own.remove()
 }
 
-/// A mapping that is refused is none: the buffer can have another size. The second one needs less than
-/// the first.
+/// A refused mapping does not exist: the buffer can have another size. The second one needs less
+/// than the first.
 fn mapping(context: &Context) -> Check {
     let faults = Faults::new()?;
     let own = Instance::new(&context.root, "rtg-faults")?;

@@ -45,7 +45,7 @@ fn state(tree: &Tree) -> Check<Vec<(String, String)>> {
         .collect()
 }
 
-/// A text without the names of tasks, of which one may become known at any time.
+/// A text without the names of tasks: a name may become known at any time.
 fn without_names(text: &str) -> String {
     let without = |line: &str| -> String {
         let Some((task, rest)) = line.split_once(" [") else {
@@ -89,7 +89,7 @@ struct Row {
     first: &'static [(&'static str, &'static str)],
     write: (&'static str, &'static str),
     back: &'static [(&'static str, &'static str)],
-    /// It cannot do without memory.
+    /// Whether it needs memory.
     needs: bool,
 }
 
@@ -371,7 +371,7 @@ fn spliced(context: &Context) -> Check {
                 ensure_eq!(left()?, *before.borrow(), "events after ENOMEM");
                 return Ok(());
             };
-            // Fewer pages than could be had with all memory are no mistake.
+            // Fewer pages than with all memory are correct.
             ensure!((4096..=8192).contains(&moved), "{moved} bytes were moved");
             let read = reader.read(&mut bytes).map_err(|e| format!("pipe: {e}"))?;
             ensure_eq!(read, moved, "bytes in the pipe");

@@ -180,10 +180,10 @@ const WRONG: &[(&str, &str)] = &[
     (ENTER, "args == \"a\""),
 ];
 
-/// Where tracefs begins to leave parts out.
+/// The length from which tracefs leaves parts out.
 const MOST_SHOWN: usize = 8000;
 
-/// Without what no two trees share: the stamps.
+/// Returns a text without the stamps, which two trees do not share.
 pub fn log_of(tree: &Tree) -> Check<String> {
     let text = tree.get("error_log")?;
     let lines = text.lines().map(|line| match line.split_once("] ") {
@@ -351,7 +351,7 @@ fn systems(context: &Context) -> Check {
                 }
             }
         }
-        // Every event has said what it thinks of the same text, so the last eight are alike.
+        // Every event has logged its error about the same text, so the last eight are alike.
         for tree in [&own, &reference] {
             tree.write_truncating("error_log", b"")
                 .map_err(|e| format!("error_log: {e}"))?;

@@ -26,7 +26,7 @@ pub const TESTS: &[Test] = &[
     test("fs.gone", 20, gone),
 ];
 
-/// The mode bits of those who are neither owner nor in the group.
+/// The mode bits of users that are neither the owner nor in the group.
 const OTHERS: u32 = 0o7;
 
 /// Folders of every instance, and options that each has.

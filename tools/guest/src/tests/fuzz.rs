@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Random writes to every control file there is: mutations of what the files take and of what they
+//! Random writes to every control file: mutations of what the files take and of what they
 //! show. None may be answered by an error that no file gives, none may make the kernel complain, and
 //! afterwards the tracer records as before.
 //!

@@ -314,7 +314,7 @@ fn task_names(context: &Context) -> Check {
         let thread = std::thread::spawn(move || {
             sys::pin_to(0);
             let renamed = callers::name_this_thread(&named);
-            // Who does not listen has failed; nothing else is asked of this thread then.
+            // A receiver that is gone has failed; this thread has nothing else to do then.
             let _ = tell.send(renamed.map(|()| sys::thread_id()));
             let _ = gone.recv();
         });

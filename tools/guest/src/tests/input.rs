@@ -114,7 +114,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("trace_pipe_json", "json"),
 ];
 
-/// Each file that can be written has a row, or stands in a row for its like: one CPU for all, one
+/// Each writable file has a row, or one that stands for it: one CPU for all, one
 /// event and one system for all.
 fn every_file(context: &Context) -> Check {
     let own = Instance::new(&context.root, "rtg-own")?;

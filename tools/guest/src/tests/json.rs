@@ -92,7 +92,7 @@ fn head(line: &str) -> Option<(String, i128, i128, String, i128, String)> {
     ))
 }
 
-/// Event for event, what stands in front is that of `trace`.
+/// Event for event, the members before the fields are those of `trace`.
 fn is_trace(context: &Context) -> Check {
     let own = instance(context)?;
     record(&own, &["sched", "irq", "timer", "workqueue"])?;
@@ -173,7 +173,7 @@ fn values(context: &Context) -> Check {
     report.finish()
 }
 
-/// Each event that there is: strict JSON with the fields of its format, and no address of the kernel.
+/// Every event: strict JSON with the fields of its format, and no address of the kernel.
 fn everything(context: &Context) -> Check {
     let own = instance(context)?;
     own.set("buffer_size_kb", "8000")?;

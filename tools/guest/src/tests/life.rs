@@ -75,12 +75,12 @@ fn count<T>(outcomes: &mut Outcomes, result: Op<T>) {
         .or_insert(0) += 1;
 }
 
-/// Whether so much went well that the outcomes say something.
+/// Whether enough succeeded for the outcomes to mean something.
 fn is_enough(outcomes: &Outcomes) -> bool {
     outcomes.get(&0).is_some_and(|n| *n > 10)
 }
 
-/// Two that make and remove the same names, and one that opens what it finds: some 300 times each, and on
+/// Two threads make and remove the same names, one opens what it finds: some 300 times each, and on
 /// until each of the three has done enough.
 fn mkdir_storm(context: &Context) -> Check {
     let path = |i: usize| context.root.join(format!("instances/rtg-storm{}", i % 3));

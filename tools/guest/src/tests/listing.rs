@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! The folders of events: listed whole although an entry exists only once it is looked up, and then
-//! the same for everybody.
+//! the same for all users.
 
 use super::{test, Test};
 use crate::check::{Check, Report};
@@ -233,8 +233,8 @@ fn walk(tree: &Tree, folder: &str) -> Check<usize> {
     Ok(count)
 }
 
-/// Several look the same names up for the first time: each is made once, and counted once as a link
-/// of its folder.
+/// Several tasks look the same names up for the first time: each is made once, and counted once as
+/// a link of its folder.
 fn together(context: &Context) -> Check {
     for round in 0..10 {
         let own = rtracefs(context)?;
@@ -272,7 +272,7 @@ fn together(context: &Context) -> Check {
     Ok(())
 }
 
-/// The event of a module is there as long as the module, for those who look it up all the time and
+/// The event of a module is there as long as the module, for tasks that look it up all the time and
 /// have the folders open.
 fn module_comes_and_goes(context: &Context) -> Check {
     const NAME: &str = "rtrace_sample";
@@ -377,7 +377,7 @@ fn perf_knows(id: u64) -> Check<bool> {
     }
 }
 
-/// A program that takes an id of ours to perf_event_open() is refused, and gets no other event.
+/// A program that passes an id of rtrace to perf_event_open() is refused, and gets no other event.
 fn ids(context: &Context) -> Check {
     let own = rtracefs(context)?;
     let reference = Tree::at(&context.reference);

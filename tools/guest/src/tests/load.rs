@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Knobs turned while events are written and read.
+//! Settings changed while events are written and read.
 
 use super::{exact, test, Test};
 use crate::check::Check;
@@ -211,7 +211,7 @@ fn toggles(context: &Context) -> Check {
     let reader = std::thread::spawn(move || {
         let (mut text, mut bytes) = (Vec::new(), [0; 4096]);
         while !ends.load(Ordering::Relaxed) {
-            // The end of file while tracing is off is no end: it goes on again.
+            // The end of file while tracing is off is not final: reading continues later.
             match file.read(&mut bytes).map_err(Errno::from) {
                 Ok(0) => std::thread::yield_now(),
                 Ok(n) => text.extend_from_slice(&bytes[..n]),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! `trace_pipe_raw` in the memory of a program: what can be mapped and what cannot, what the first page
-//! says, and what a mapping keeps others from.
+//! says, and what a mapping prevents.
 
 use super::{exact, pair, test, Test};
 use crate::check::{Check, Report};
@@ -337,7 +337,7 @@ fn child(context: &Context) -> Check {
     own.remove()
 }
 
-/// What a mapping keeps others from, and what others can do all the same.
+/// What a mapping prevents, and what is possible nevertheless.
 fn refuses(context: &Context) -> Check {
     sys::pin_to(0);
     let (own, reference) = pair(context)?;
@@ -498,7 +498,7 @@ fn other_readers(context: &Context) -> Check {
         }
         Ok(seen)
     };
-    // Which calls of tracefs give a sub-buffer without events is its own affair.
+    // Which calls of tracefs give a sub-buffer without events does not matter.
     for tree in [&own, &reference] {
         let all: Vec<usize> = look(tree)?.into_iter().flatten().collect();
         ensure_eq!(all, (0..240).collect::<Vec<_>>(), "{}", tree.shown(RAW));
@@ -632,7 +632,8 @@ impl Asker {
     }
 }
 
-/// Who may sleep waits for the share of `buffer_percent`, a signal, or a call that ends it.
+/// A reader that may sleep waits for the share of `buffer_percent`, a signal, or a call that ends
+/// it.
 fn waits(context: &Context) -> Check {
     sys::pin_to(0);
     sys::interruptible_by_signal();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Events whose headers we know and whose tracepoints are in modules of the kernel: they are there
-//! while the module is, as tracefs has them.
+//! Events whose headers rtrace knows and whose tracepoints are in modules of the kernel: they are
+//! there while the module is, as tracefs has them.
 
 use super::{pair, test, Test};
 use crate::check::{Check, Report};
@@ -27,7 +27,7 @@ pub const TESTS: &[Test] = &[
     test("modev.again_and_again", 180, again_and_again),
 ];
 
-/// The systems of which rtrace knows a header, of the modules that scripts/guest-modules brings.
+/// The systems whose headers rtrace knows, of the modules that scripts/guest-modules brings.
 const SYSTEMS: &[&str] = &[
     "9p",
     "amdxdna",
@@ -86,7 +86,7 @@ fn new_ones(now: Vec<String>, before: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// Each event of a module is one of ours with tracefs' format, or a raw one.
+/// Each event of a module is one of rtrace's with the format of tracefs, or a raw one.
 fn check_module(own: &Tree, reference: &Tree, ours: &[String], theirs: &[String]) -> Check {
     let mut report = Report::default();
     let mut order = theirs.iter();

@@ -59,7 +59,7 @@ pub fn options_of(tree: &Tree) -> Check<Vec<(String, bool)>> {
     Ok(text.lines().map(option).collect())
 }
 
-/// Has only the tree under test such an option?
+/// Returns whether only the tree under test has such an option.
 fn is_ours(name: &str) -> bool {
     let file = format!("options/{name}");
     like(&file) != file
@@ -251,7 +251,7 @@ fn of_the_tracer(context: &Context) -> Check {
         tree.set("options/test_nop_refuse", "0")?;
         let result = tree.write("trace_options", b"notest_nop_refuse");
         ensure_eq!(result, Err(EINVAL), "switched off by name");
-        // It is that of all instances.
+        // All instances share it.
         tree.set("options/test_nop_accept", "1")?;
         let top = tree.top().get("options/test_nop_accept")?;
         tree.set("options/test_nop_accept", "0")?;

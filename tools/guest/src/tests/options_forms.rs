@@ -135,8 +135,8 @@ pub(super) fn lines_of(text: &str) -> Vec<String> {
     lines.map(String::from).collect()
 }
 
-/// A line without stamp and without the column for who wants to be scheduled, which may change between
-/// the two probes; the number of a type by the name of the event.
+/// A line without the stamp and without the column for a wanted reschedule, which may change
+/// between the two probes; the number of a type by the name of the event.
 pub(super) fn stable(line: &str, ids: &HashMap<String, String>) -> String {
     let line = super::golden::without_stamp(line);
     let line = match line.split_once("] ") {
@@ -460,7 +460,7 @@ fn latency_pipe(recorded: &Recorded) -> Check {
             .map(|line| {
                 let (head, tail) = line.split_once('[').unwrap_or((line, ""));
                 let delay = tail.split_once('(').map_or("", |(_, delay)| delay);
-                // Name, pid, CPU, flags, of which some may change between the two probes.
+                // Name, pid, CPU, flags; some of them may change between the two probes.
                 let mut words: Vec<_> = head.split_whitespace().map(String::from).collect();
                 if let Some(Ok(flags)) = words.get(3).map(|flags| flags.parse::<u8>()) {
                     words[3] = (flags & !NEED_RESCHED).to_string();

@@ -161,7 +161,7 @@ fn stacks_under_load(context: &Context) -> Check {
     own.set("events/enable", "0")?;
     let (mut events, mut kernel, mut user, mut deep, mut in_interrupt) =
         (0u64, 0u64, 0u64, 0usize, 0u64);
-    // How much of the time the machine idles, or works for the kernel, is its own affair.
+    // How long the machine idles, or works for the kernel, varies.
     let threads = kernel_threads()?;
     let mut of_processes = 0u64;
     for stream in crate::stream::drain(&own)? {
@@ -198,7 +198,7 @@ fn stacks_under_load(context: &Context) -> Check {
         "{kernel} stacks of {events} events"
     );
     ensure!(
-        // Not who is ending, nor who is just having its stack taken.
+        // Without tasks that are ending, and those whose stack is just being taken.
         user * 10 > of_processes * 4 && user <= of_processes + 100,
         "{user} stacks of {of_processes} events of processes"
     );
@@ -229,7 +229,7 @@ fn kernel_threads() -> Check<HashSet<i32>> {
     Ok(threads)
 }
 
-/// Who wrote a record: task, soft interrupt, interrupt, NMI.
+/// The context that wrote a record: task, soft interrupt, interrupt, NMI.
 fn level(record: &Record) -> usize {
     match record.flags() {
         flags if flags & 0x40 != 0 => 3,
@@ -249,7 +249,7 @@ fn stacks_nest(context: &Context) -> Check {
     let own = Instance::new(&context.root, "rtg-stress")?;
     own.set("buffer_size_kb", "16000")?;
     own.set("trace_options", "stacktrace")?;
-    // Not irq_vectors: what asks to be scheduled comes in the guise of the context it interrupts.
+    // Not irq_vectors: a reschedule interrupt appears as the context that it interrupts.
     for system in ["nmi", "irq", "sched", "timer"] {
         own.set(&format!("events/{system}/enable"), "1")?;
     }

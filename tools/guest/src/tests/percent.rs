@@ -288,7 +288,8 @@ fn ioctl(context: &Context) -> Check {
     Ok(())
 }
 
-/// How libtracefs ends a reader: it makes the file non-blocking, then nudges those who sleep in it.
+/// How libtracefs ends a reader: it makes the file non-blocking, then wakes the readers that sleep
+/// in it.
 fn flag_changes(context: &Context) -> Check {
     sys::pin_to(0);
     let (own, reference) = pair(context)?;

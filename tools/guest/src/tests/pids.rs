@@ -378,7 +378,7 @@ fn cpumask(context: &Context) -> Check {
             ("0", [false; 2]),
             ("3", [true; 2]),
         ];
-        // A mask of CPUs that cannot be is no mask.
+        // A mask of CPUs that are not possible is refused.
         let cpus = sys::online_cpus().min(2);
         for (mask, wanted) in rows
             .iter()

@@ -37,7 +37,7 @@ const SOON: Duration = Duration::from_secs(8);
 
 pub const PIPES: &[&str] = &["trace_pipe", "per_cpu/cpu0/trace_pipe"];
 
-/// A thread that reads a file once for each message it is let go for.
+/// A thread that reads a file once for each message that it gets.
 pub struct Reader {
     pub thread: u32,
     results: Receiver<Op<String>>,
@@ -87,7 +87,7 @@ impl Reader {
             .map_err(|_| format!("the reader got nothing in {patience:?}"))
     }
 
-    /// Nothing comes for a while.
+    /// Checks that nothing comes for a while.
     fn silent(&self) -> bool {
         self.results
             .recv_timeout(Duration::from_millis(100))
@@ -112,7 +112,7 @@ impl Reader {
     }
 }
 
-/// What is there now, without waiting.
+/// Returns what is there now, without waiting.
 pub fn drain_text(file: &mut File) -> Check<String> {
     let (mut text, mut bytes) = (Vec::new(), [0; 4096]);
     loop {
@@ -178,8 +178,8 @@ fn wakes(context: &Context) -> Check {
     Ok(())
 }
 
-/// A wake-up lost once in a while: each event is written as soon as the one before was read,
-/// so the reader is now asleep, now on its way there.
+/// Finds wake-ups that are lost now and then: each event is written as soon as the previous one was
+/// read, so the reader is now asleep, now on its way there.
 fn wakes_every_time(context: &Context) -> Check {
     let own = instance(context)?;
     let reader = Reader::start(&own, "trace_pipe")?;

@@ -384,8 +384,8 @@ fn several_readers(context: &Context) -> Check {
     Ok(())
 }
 
-/// What was read in part is the open file's own, whatever becomes of the buffer: a sub-buffer that writers
-/// had left, and one that they were in.
+/// A sub-buffer that was read in part belongs to the open file, whatever happens to the buffer: one
+/// that writers had left, and one that they were in.
 fn given_stays(context: &Context) -> Check {
     let (own, _) = pair(context)?;
     let mark = |word: &str, count: usize| {
@@ -402,7 +402,7 @@ fn given_stays(context: &Context) -> Check {
         let mut image = [0; 4096];
         let mut read = |part: &mut [u8]| file.read(part).map_err(Errno::from);
         ensure_eq!(read(&mut image[..1000]), Ok(1000), "the first part");
-        // Around the buffer, with another reader who exchanges memory, and with other memory.
+        // Around the buffer, with another reader that exchanges memory, and with other memory.
         mark("later", lap)?;
         drain_cpu(&own, 0)?;
         mark("later", lap)?;

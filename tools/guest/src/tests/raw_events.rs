@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `events/raw`: events of tracepoints of which only the prototype is known, from BTF.
+//! `events/raw`: events of tracepoints that are known only by their prototype, from BTF.
 
 use super::contexts;
 use super::{test, Test};
@@ -356,7 +356,7 @@ fn text(context: &Context) -> Check {
 /// another meaning.
 const OTHER_MEANING: &[(&str, &str)] = &[];
 
-/// Who made a record: the task, or the CPU when it idles.
+/// The origin of a record: the task, or the CPU when it idles.
 fn maker(record: &Record) -> (i32, usize) {
     match record.pid() {
         0 => (0, record.cpu),
@@ -489,7 +489,7 @@ fn twins(context: &Context) -> Check {
     report.finish()
 }
 
-/// All there is, some of it in two instances, switched on and off under load.
+/// All events, some of them in two instances, switched on and off under load.
 fn everything(context: &Context) -> Check {
     let _all = AllRaw::new(context)?;
     let first = Instance::new(&context.root, "rtg-own")?;

@@ -34,7 +34,7 @@ fn line_of(tree: &Tree, bytes: &[u8]) -> Check<(Op<usize>, Vec<String>)> {
 }
 
 /// Lines of whole words are those of tracefs. Of others tracefs shows up to three bytes of whatever was
-/// there before, and we show zeros. Of those of more than eight KiB it shows nothing.
+/// there before, and rtracefs shows zeros. Markers of more than eight KiB it does not show.
 fn lines(context: &Context) -> Check {
     sys::pin_to(0);
     let (own, reference) = pair(context)?;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What one run says of "the same as ftrace", in figures: both tracers record the same work with all
+//! Measures "the same as ftrace" in one run, in figures: both tracers record the same work with all
 //! events that both offer, and of each kind of event the records and the lines are compared.
 
 use super::side::Pair;

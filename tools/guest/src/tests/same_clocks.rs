@@ -95,7 +95,7 @@ fn printed(clock: &str, stamp: u64) -> String {
     format!(" {:5}.{:06}: ", us / 1_000_000, us % 1_000_000)
 }
 
-/// Which probe of an event comes first is not said, but both come before those of the next event.
+/// Either probe of an event may come first, but both come before those of the next event.
 fn between(own: &[u64], reference: &[u64]) -> Check {
     for (at, stamp) in own.iter().enumerate() {
         let before = at.checked_sub(1).and_then(|at| reference.get(at));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Every option, switched to what it is not at first: both tracers record the same work and show the
-//! same lines, and an option that has to change them does.
+//! Every option, switched to the opposite of its default: both tracers record the same work and
+//! show the same lines, and an option that has to change them does.
 
 use super::options::options_of;
 use super::options_forms::{binary, record_by, some_processes, stable, Recorded, EVENTS};
@@ -19,23 +19,23 @@ pub const TESTS: &[Test] = &[
     test("same.annotations", 60, annotations),
 ];
 
-/// What an option does to the lines of events and markers that were recorded while it was set.
+/// The effect of an option on the lines of events and markers that were recorded while it was set.
 #[derive(PartialEq)]
 enum Does {
     /// Shows the same records otherwise.
     Shows,
-    /// Makes that the records are more or fewer.
+    /// Changes the number of records.
     Records,
-    /// Nothing to these lines.
+    /// Does not change these lines.
     Nothing,
-    /// Nothing, for it cannot be set.
+    /// Has no effect, because it cannot be set.
     Refuses,
 }
 
 use Does::*;
 
 const OPTIONS: &[(&str, Does)] = &[
-    // Lines of functions, of which there are none.
+    // Concerns lines of functions, and there are none.
     ("print-parent", Nothing),
     ("sym-offset", Shows),
     ("sym-addr", Shows),
@@ -47,7 +47,7 @@ const OPTIONS: &[(&str, Does)] = &[
     ("block", Nothing),
     ("fields", Shows),
     ("trace_printk", Nothing),
-    // It has to do with losses, of which there are none: `same.annotations`.
+    // Concerns losses, and there are none: `same.annotations`.
     ("annotate", Nothing),
     ("userstacktrace", Records),
     ("sym-userobj", Nothing),
@@ -70,7 +70,7 @@ const OPTIONS: &[(&str, Does)] = &[
     ("test_nop_refuse", Refuses),
 ];
 
-/// Options of tracefs that rtracefs has not: Documentation/differences.md.
+/// Options of tracefs that rtracefs lacks: Documentation/differences.md.
 pub const NOT_OFFERED: &[&str] = &[
     "trace_printk_dest",
     "copy_trace_marker",

@@ -59,7 +59,7 @@ fn is_listed(name: &str, reads: bool, at: Option<u64>) -> bool {
     }
 }
 
-/// What one write did, and what a reader then finds.
+/// The result of one write, and what a reader then finds.
 fn outcome(tree: &Tree, (name, text): (&str, &str), reads: bool, at: Option<u64>) -> Check<String> {
     let path = tree.file(name);
     let mut open = OpenOptions::new();
@@ -91,7 +91,7 @@ fn outcome(tree: &Tree, (name, text): (&str, &str), reads: bool, at: Option<u64>
 }
 
 /// A write moves the position by what it is worth there; a write at a position is refused by the files
-/// of which the kernel makes a text for each reader.
+/// whose text the kernel makes for each reader.
 fn positions(context: &Context) -> Check {
     let (own, reference) = pair(context)?;
     let mut report = Report::default();

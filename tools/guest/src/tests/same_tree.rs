@@ -44,7 +44,7 @@ fn paths(tree: &Tree) -> Check<BTreeSet<String>> {
     Ok(found.into_iter().collect())
 }
 
-/// The folder of a system or an event that the tree has not, around the path.
+/// The folder, around the path, of a system or an event that the tree lacks.
 fn not_offered(tree: &Tree, path: &str) -> bool {
     let mut parts = path.splitn(4, '/');
     let ("events", Some(system)) = (parts.next().unwrap_or_default(), parts.next()) else {
@@ -135,7 +135,7 @@ fn wrong_input(context: &Context) -> Check {
     ] {
         for path in paths(own)? {
             let is_file = |tree: &Tree| tree.file(&path).is_file();
-            // What an instance has the top has too, and it is used by others.
+            // The top folder has everything that an instance has, and other programs use it.
             let event = path
                 .strip_prefix("events/")
                 .and_then(|path| path.rsplit_once('/'));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Who may see a trace, and who may not: other users, members of the group, root of a container, a
+//! Which users may see a trace: other users, members of the group, root of a container, a
 //! machine that is locked down, mappings.
 
 use super::files::{self, Access, Scope, FILES};
@@ -362,7 +362,7 @@ fn mount_matrix(context: &Context) -> Check {
     report.finish()
 }
 
-/// No file but `trace_pipe_raw` can be mapped, whatever part of it and however.
+/// No file but `trace_pipe_raw` can be mapped, in whole or in part, in any way.
 fn no_mapping(context: &Context) -> Check {
     if !context.is_rtracefs() {
         skip!("tracefs has files that can be mapped");

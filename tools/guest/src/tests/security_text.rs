@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Texts do not say where the kernel is: no line of any event, in any form that a reader can have
+//! Texts do not reveal where the kernel is: no line of any event, in any form that a reader can get
 //! without being the owner, whatever `kptr_restrict` says.
 
 use super::json::{drain, objects};

@@ -119,7 +119,7 @@ fn all_get_all(context: &Context) -> Check {
     Ok(())
 }
 
-/// Who is slow is told what it missed; who is not misses nothing.
+/// A slow reader is told what it missed; a fast one misses nothing.
 fn own_losses(context: &Context) -> Check {
     sys::pin_to(0);
     let own = instance(context)?;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a reader of a shared `trace_pipe` is told of the events that it cannot get, and that it gets none
+//! A reader of a shared `trace_pipe` is told of the events that it cannot get, and gets none
 //! twice, whatever is done to the buffers meanwhile.
 
 use super::{exact, Test};
@@ -124,11 +124,11 @@ fn consume(tree: &Tree) -> Check {
     tree.set("options/pipe-share", "1")
 }
 
-/// What is done to the buffer of CPU 0 when it has the markers 0 to 9, of which a reader has read
-/// as many as it likes, and then the markers that come.
+/// What is done to the buffer of CPU 0 when it has the markers 0 to 9, and a reader has read
+/// as many of them as it likes; then the markers that follow.
 type Deed = (&'static str, fn(&Tree) -> Check);
 
-/// Deeds that take away what was not read, and are told.
+/// Operations that take unread events away; readers are told.
 const TAKEN: &[Deed] = &[
     ("a snapshot", |tree| tree.set("snapshot", "1")),
     ("two snapshots", |tree| {
@@ -154,7 +154,7 @@ const TAKEN: &[Deed] = &[
     }),
 ];
 
-/// Deeds that empty the buffer.
+/// Operations that empty the buffer.
 const EMPTIED: &[Deed] = &[
     ("trace", |tree| tree.clear()),
     ("the trace of the CPU", |tree| {
@@ -166,7 +166,7 @@ const EMPTIED: &[Deed] = &[
     }),
 ];
 
-/// Deeds that leave everything as it is.
+/// Operations that leave everything as it is.
 const KEPT: &[Deed] = &[
     ("nothing", |_| Ok(())),
     ("the trace of another CPU", |tree| {
@@ -180,7 +180,7 @@ const KEPT: &[Deed] = &[
     ("a reader of trace", |tree| tree.get("trace").map(drop)),
 ];
 
-/// Two readers, one that has read all and one that has read nothing, before each deed.
+/// Two readers, one that has read all and one that has read nothing, before each operation.
 fn told(context: &Context) -> Check {
     let own = instance(context)?;
     let mut report = Report::default();
@@ -221,7 +221,7 @@ fn told(context: &Context) -> Check {
                 report.expect(all == wanted, || {
                     format!("{pipe}, who had read nothing before {name}: {all:?}")
                 });
-                // The deed once more, with what each of them knows by now.
+                // The operation once more, with what each of them knows by now.
                 deed(&own)?;
                 mark(&own, 13..14)?;
                 for (who, reader) in [("early", &mut early), ("late", &mut late)] {
@@ -298,7 +298,7 @@ fn meanwhile(own: &Instance, deed: impl Fn(&Tree) -> Check) -> Check<(u64, Vec<G
         let written = writer.join().map_err(|_| "the writer died".to_string())?;
         done.and(written)
     })?;
-    // In front of the last event every reader is told what it missed.
+    // Before the last event every reader is told what it missed.
     sys::pin_to(0);
     mark(own, written..written + 1)?;
     let got = readers.iter_mut().map(Sharer::all);

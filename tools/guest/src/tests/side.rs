@@ -115,7 +115,7 @@ impl ShutOut {
     }
 }
 
-/// Who runs one after the other, whatever else happens.
+/// Contexts that run one after the other, whatever else happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Runs {
     Task(i32),
@@ -243,7 +243,7 @@ struct Known {
 
 type Sequences = BTreeMap<Serial, Vec<Known>>;
 
-/// All records of known events, by who runs serially, in order of time.
+/// All records of known events, by serial context, in order of time.
 fn sequences(tree: &Tree, ids: &HashMap<u16, usize>) -> Check<Sequences> {
     let mut found = Sequences::new();
     for stream in stream::drain(tree)? {
@@ -374,7 +374,7 @@ impl Pair {
     }
 }
 
-/// What was the same on both.
+/// What was equal on both sides.
 pub struct Compared {
     /// Records by event, `SYSTEM/NAME`.
     pub counts: BTreeMap<String, usize>,

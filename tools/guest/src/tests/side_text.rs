@@ -68,7 +68,7 @@ fn stable(text: &str) -> String {
 }
 
 impl Line {
-    /// As `Serial` of the records: who cannot be mixed with anybody else.
+    /// As `Serial` of the records: a context whose lines cannot mix with those of another.
     fn serial(&self) -> String {
         let flag = |at| self.flags.chars().nth(at).unwrap_or('?');
         let shut_out = match (flag(0), flag(3)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Sizes of buffers and of their sub-buffers: what the files say, and what becomes of events and of
+//! Sizes of buffers and of their sub-buffers: what the files say, and what happens to events and to
 //! open files.
 
 use super::{pair, same, test, Test};
@@ -56,7 +56,7 @@ pub fn events(text: &str) -> usize {
     text.lines().filter(|line| line.contains("marker ")).count()
 }
 
-/// The files say what those of the kernel say, after every size.
+/// The files say the same as those of the kernel, after every size.
 fn texts(context: &Context) -> Check {
     let (own, reference) = pair(context)?;
     let mut report = Report::default();
@@ -80,7 +80,7 @@ fn texts(context: &Context) -> Check {
             }
         }
     }
-    // Room for as much as before; the kernel goes on showing the size of before.
+    // Room for as much as before; the kernel goes on showing the old size.
     own.set("buffer_size_kb", "1408")?;
     for (kb, room) in [(8, "1413\n"), (512, "1535\n"), (4, "1537\n")] {
         own.set(SUBBUF, &kb.to_string())?;
@@ -97,7 +97,7 @@ fn texts(context: &Context) -> Check {
 fn events_go(context: &Context) -> Check {
     let own = Instance::new(&context.root, "rtg-own")?;
     let other = Instance::new(&context.root, "rtg-other")?;
-    // The CPU that has lost something is to be the one that records again.
+    // The CPU that has lost something must be the one that records again.
     sys::pin_to(0);
     markers(&own, 30)?;
     markers(&other, 5)?;
@@ -135,7 +135,7 @@ fn events_go(context: &Context) -> Check {
     Ok(())
 }
 
-/// Files that were open go on: the rest of a sub-buffer of before, then whole ones of the new size.
+/// Open files continue: the rest of an old sub-buffer, then whole ones of the new size.
 fn open_files(context: &Context) -> Check {
     if !context.is_rtracefs() {
         skip!("tracefs lets nobody change the size while trace is open");

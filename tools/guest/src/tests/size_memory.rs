@@ -88,7 +88,7 @@ fn no_memory(context: &Context) -> Check {
         ensure_eq!(state(&own)?, before, "after {kb} to {SUBBUF}");
     }
     ensure_eq!(events(&own.get("trace")?), 20, "events");
-    // To give memory back needs none.
+    // Freeing memory needs none.
     own.set("buffer_size_kb", &(half - 100).to_string())?;
     own.set("buffer_size_kb", "100")?;
     ensure_eq!(events(&own.get("trace")?), 20, "events after that");

@@ -111,7 +111,7 @@ fn loses_nothing(context: &Context, reader: bool) -> Check {
             // That of a reader that has failed is not waited for.
             let of_reader =
                 !reader || reading.is_finished() || lived.load(Ordering::Relaxed) > 1000;
-            // Of so many some come while another is under way.
+            // With this many, some come while another is under way.
             let got = snapshot.records.len() + lived.load(Ordering::Relaxed);
             if taken > 4 && snapshot.records.len() > 1000 && got > 20_000 && of_reader {
                 writers.enough();
@@ -239,8 +239,8 @@ fn of_tracepoints(context: &Context) -> Check {
     own.remove()
 }
 
-/// Everybody at once: snapshots of all kinds, sizes, clocks, readers of all files, CPUs that go. When
-/// it is over a snapshot is what it always was.
+/// Everything at once: snapshots of all kinds, sizes, clocks, readers of all files, CPUs that go.
+/// When it is over a snapshot is what it always was.
 fn load(context: &Context) -> Check {
     let own = Instance::new(&context.root, "rtg-own")?;
     if !own.exists("snapshot") {

@@ -24,11 +24,11 @@ pub const TESTS: &[Test] = &[
 const EVENTS: u64 = 200_000;
 const WAKEUPS: u64 = 1_800;
 
-/// So many in one round, for numbers are counted in a table of limited size.
+/// This many in one round, because numbers are counted in a table of limited size.
 const ROUND: u64 = 2_500_000;
 
-/// So many more when something did not happen yet that a round has to have: on which CPU's time the
-/// readers run is the machine's affair.
+/// This many more if something that a round has to have did not happen yet: on which CPU's time the
+/// readers run depends on the machine.
 const MORE: u64 = 12;
 
 /// What all rounds did, for the log.

@@ -102,7 +102,7 @@ fn results(context: &Context) -> Check {
     report.finish()
 }
 
-/// Lengths below a sub-buffer, positions beside one, and a sub-buffer of which a part was read.
+/// Lengths below a sub-buffer, positions beside one, and a sub-buffer that was read in part.
 fn lengths(context: &Context) -> Check {
     sys::pin_to(0);
     let (own, reference) = pair(context)?;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The whole tree beside tracefs, file by file: which names there are, who can be opened how, what
-//! a first read and wrong input give. Modes and owners are the business of `fs.modes`.
+//! The whole tree beside tracefs, file by file: which names exist, what can be opened how, what
+//! a first read and wrong input give. `fs.modes` checks modes and owners.
 //!
 //! `MISSING`, `OWN` and `DIFFER` say which differences are meant; Documentation/differences.md and
 //! the README say them to users.
@@ -91,7 +91,7 @@ pub fn is_own(path: &str) -> bool {
     OWN.iter().any(|name| is_named(path, name) || inside(name))
 }
 
-/// Is that one of them, on such a kernel?
+/// Returns whether this is one of them, on such a kernel.
 pub fn is_not_built(path: &str) -> bool {
     sys::kernel_with_checks() && NOT_BUILT.iter().any(|name| is_named(path, name))
 }
@@ -117,7 +117,7 @@ fn is_named(path: &str, name: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
 }
 
-/// The folders of which both trees have the names, but for those of systems and events that only
+/// The folders whose names both trees have, except those of systems and events that only
 /// one of them offers.
 fn folders(own: &Tree, reference: &Tree) -> Check<Vec<String>> {
     let mut folders = vec![String::new(), "per_cpu".into(), "events/sched".into()];
@@ -167,7 +167,7 @@ fn names(context: &Context) -> Check {
             }
         }
         // There is no file for an option that has no effect, and none that
-        // tracefs has not, except rtrace's own, which do nothing unless they are set.
+        // tracefs lacks, except rtrace's own, which do nothing unless they are set.
         let [missing, mut extra] = differing(own, reference, "options")?;
         extra.retain(|path| super::like(path) == *path);
         println!("options only in tracefs: {missing:?}");
@@ -181,10 +181,10 @@ fn names(context: &Context) -> Check {
     report.finish()
 }
 
-/// Files whose opening does something to the buffer of everybody, or waits.
+/// Files whose opening changes the buffer for all users, or waits.
 const LEFT_ALONE: &[&str] = &["free_buffer"];
 
-/// The files that both trees have: all but those of events, of which a few stand for all.
+/// The files that both trees have: all but those of events; a few of these stand for all.
 fn files(own: &Tree, reference: &Tree) -> Check<Vec<String>> {
     let mut found = Vec::new();
     let mut folders = vec![String::new(), "options".into(), "per_cpu/cpu0".into()];

@@ -206,7 +206,7 @@ fn written_then_removed(context: &Context) -> Check {
 }
 
 /// The interrupt that wakes a reader is an event, which wakes the reader: it still gets all the rest,
-/// and so does everybody else.
+/// and so do all others.
 fn traced_wakeups(context: &Context) -> Check {
     let own = instance(context)?;
     // Small, so that the reader never lags far.
