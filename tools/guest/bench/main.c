@@ -5,7 +5,7 @@
  * row and reads as what came out of it.
  *
  * Where instructions are counted and the time stamp counter is their number, a row
- * gives the same each time, for no interrupt comes: it runs with interrupts off, or
+ * gives the same each time, because no interrupt comes: it runs with interrupts off, or
  * in the interrupt of a timer. tools/guest/bench/plugin.c recognises the two marks
  * around it.
  */

@@ -10,7 +10,7 @@
  * FILE has a line `window N` for each window, followed by a line for each
  * instruction: address, how often it ran, loads, stores, its text.
  *
- * Nothing is counted until the first mark is seen, for the guest is slow then: what
+ * Nothing is counted until the first mark is seen, because the guest is slow then: what
  * was translated by that time is translated anew, so the first window is not whole.
  *
  * Debian packages no header for plugins; this is version 4 of QEMU's interface.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Is rtrace's clock `local` the kernel's sched_clock()?
+ * Shows whether rtrace's clock `local` is the kernel's sched_clock().
  *
  * Loading writes numbered payloads on every CPU, each between two calls of
  * sched_clock() on it. A payload says what the call before it gave, and what
@@ -44,7 +44,7 @@ static unsigned int batches = 100;
 module_param(batches, uint, 0444);
 MODULE_PARM_DESC(batches, "of 100 payloads on each CPU");
 
-/* A CPU may read its counter before it has done what stands in front. */
+/* A CPU may read its counter before it has done what precedes it. */
 static u64 sched_clock_in_order(void)
 {
 	u64 value;

@@ -21,7 +21,7 @@
 #define CREATE_TRACE_POINTS
 #include "rtstress_trace.h"
 
-/* What rtrace exports for tests; looked up by name, for it need not be there. */
+/* What rtrace exports for tests; looked up by name, because it may be missing. */
 void *rtrace_test_open(const char *instance);
 int rtrace_test_write(void *handle, const void *payload, unsigned int len);
 void rtrace_test_close(void *handle);

@@ -290,7 +290,7 @@ int soak_thread(void *data)
 		preempt_enable();
 		if (++turn % 32 == 0)
 			add_up(soaker, &known);
-		/* Who is refused has time: the numbers are for events. */
+		/* A refused writer has time: the numbers are for events. */
 		if (err)
 			usleep_range(50, 100);
 		else if (pause_us && turn % 4 == 0)

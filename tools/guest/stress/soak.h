@@ -48,7 +48,7 @@ extern struct soaker soakers[MAX_CPUS];
 /* The instances that are written to. */
 extern void *handles[RINGS];
 extern unsigned int rings;
-/* The writers are at it. */
+/* Set while the writers are at work. */
 extern bool writing;
 /* Events recorded, not quite up to date, and how many end the writing. */
 extern atomic_long_t in_all;
