@@ -88,9 +88,7 @@ impl Printer {
         let held = event.hold();
         let Some(desc) = held.desc() else {
             drop(held);
-            // SAFETY: The caller promises a whole record that the probe of `event` wrote, and that
-            // it has the size of the event was just tested.
-            return unsafe { event.source().print(event, record, manner, self) };
+            return event.source().print(event, record, manner, self);
         };
         let mut text = ptr::null();
         // SAFETY:

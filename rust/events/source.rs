@@ -133,13 +133,9 @@ pub(crate) trait Source: Send + Sync {
     }
 
     /// Returns the text of a record of an event that C does not describe, made by `printer`; `None`
-    /// when nothing knows how to print it any more. May sleep.
-    ///
-    /// # Safety
-    ///
-    /// `record` is whole, was written by the probe of `event` and has [`Event::size`] bytes at
-    /// least.
-    unsafe fn print<'p>(
+    /// when nothing knows how to print it any more. The record has [`Event::size`] bytes at least.
+    /// May sleep.
+    fn print<'p>(
         &self,
         _event: &Event,
         _record: &[u8],

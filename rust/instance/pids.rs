@@ -165,9 +165,7 @@ impl Instance {
                 lists.switches = Some(unsafe { Watch::new(&self.pids, &watch::switches()) }?);
             }
             let there = lists.of(list).insert(pids);
-            // SAFETY: The list stays in its box, which goes by way of `drop_pids` after the probes that
-            // may have found it.
-            unsafe { self.pids.set(list, Some(&there.set)) };
+            self.obey_list(list, Some(&**there));
             for file in files.iter() {
                 self.give_pids(file, true);
             }
@@ -188,8 +186,7 @@ impl Instance {
         let Some(gone) = lists.of(list).take() else {
             return;
         };
-        // SAFETY: The list that was there is kept until the probes that may have found it have ended.
-        unsafe { self.pids.set(list, None) };
+        self.obey_list(list, None);
         if !lists.any() {
             lists.switches = None;
             for file in files {
@@ -228,6 +225,13 @@ impl Instance {
         if self.pid_lists.lock().any() {
             self.give_pids(file, true);
         }
+    }
+
+    /// Has the filter obey `pids` as this list, or none.
+    fn obey_list(&self, list: PidList, pids: Option<&Pids>) {
+        // SAFETY: The pids stay in their box, which goes by way of `drop_pids`: that sets none first,
+        // and then waits for the probes that may have found them.
+        unsafe { self.pids.set(list, pids.map(|pids| &pids.set)) };
     }
 
     /// Has `file` obey the lists, or not.

@@ -90,13 +90,7 @@ impl Source for Dummy {
         format::write(w, name, id, fields, print_fmt, [].into_iter())
     }
 
-    unsafe fn print<'p>(
-        &self,
-        _: &Event,
-        _: &[u8],
-        _: Manner,
-        _: &'p mut Printer,
-    ) -> Option<&'p [u8]> {
+    fn print<'p>(&self, _: &Event, _: &[u8], _: Manner, _: &'p mut Printer) -> Option<&'p [u8]> {
         Some(b"a beat")
     }
 }
