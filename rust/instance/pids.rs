@@ -214,7 +214,8 @@ impl Instance {
         if !self.options().has(Opt::EventFork) {
             lists.lives = None;
         } else if lists.lives.is_none() {
-            // SAFETY: As for the switches.
+            // SAFETY: The filter is a part of this instance, which does not move; the watch is
+            // dropped above, or by `forget_pids` before the instance goes.
             lists.lives = Some(unsafe { Watch::new(&self.pids, &watch::lives()) }?);
         }
         Ok(())

@@ -80,8 +80,14 @@ impl<N: Send + Sync + 'static> Found<N> {
 
     /// Returns what is called `name` in this folder.
     pub(crate) fn child(&self, name: &str) -> Option<Self> {
-        // SAFETY: The reference of `child` keeps the dentry (invariant).
-        self.search(|child| unsafe { name_of(child.dentry) }.to_bytes() == name.as_bytes())
+        self.search(|child| child.dentry().name().to_bytes() == name.as_bytes())
+    }
+
+    /// Returns the dentry, for as long as the reference is held.
+    fn dentry(&self) -> Dentry<'_, N> {
+        // SAFETY: The reference keeps the dentry and its inode, and nodes of its superblock are of
+        // type `N` (invariant).
+        unsafe { Dentry::from_raw(self.dentry) }
     }
 
     /// Waits until the tasks that look something up in the folder, `depth` below an instance's own, are

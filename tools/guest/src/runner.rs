@@ -121,6 +121,19 @@ pub fn run(context: &Context, filters: &[String]) -> ExitCode {
     ExitCode::from(if failed == 0 { 0 } else { FAILED })
 }
 
+/// Loads the module that the test needs, if that is another one than `loaded` has.
+fn change_module(context: &Context, loaded: &mut Context, test: &Test) -> Check {
+    let wanted = match test.testapi {
+        true => &context.test_module,
+        false => &context.module,
+    };
+    if loaded.module == *wanted || !context.is_rtracefs() {
+        return Ok(());
+    }
+    *loaded = context.with_module(wanted);
+    module::reload(loaded)
+}
+
 /// The tests that compare two tracers side by side: both read a field of a task, say, but not at
 /// the same instant, and another CPU may change it in between. A difference of rtrace's occurs each
 /// time; one by chance does not occur twice.
