@@ -155,7 +155,7 @@ pub(crate) unsafe fn refresh(place: u64) {
 
 /// Returns whether there is a word of 4 bytes at `at` in `rt_scale`.
 const fn is_inside(at: usize) -> bool {
-    at % 4 == 0 && at + 4 <= size_of::<rt_scale>()
+    at % 4 == 0 && at <= size_of::<rt_scale>().wrapping_sub(4)
 }
 
 /// Returns a word of this CPU's `rt_scale`. As for [`set`], it stays where it is.
