@@ -8,6 +8,7 @@
 //! - `text`: what users write into control files and read from them.
 //! - `event`: what an event is: its bytes, its fields, its context.
 //! - `expr`: what users ask of a record: filters.
+//! - `functions`: which functions of the kernel are meant.
 //! - `kapi`: the kernel, made safe to use.
 //! - `buffers`: the rings of all CPUs.
 //! - `events`: which events there are: their registry.
@@ -16,6 +17,7 @@
 //! - `probes`: where events come in, in any context.
 //! - `sources`: where events come from, and how a probe gets on each.
 //! - `actions`: what follows an event.
+//! - `hooks`: the functions of the kernel that are traced.
 //! - `tracers`: what an instance records besides its events.
 //! - `instance`: a tracer with its name: buffers, options, clock, enabled events.
 //! - `fs`: the files.
@@ -33,6 +35,8 @@ mod event;
 mod events;
 mod expr;
 mod fs;
+mod functions;
+mod hooks;
 mod instance;
 mod kapi;
 mod output;
@@ -71,6 +75,8 @@ struct Rtrace {
     _modules: sources::ModuleWatch,
     _fs: fs::Registration,
     _instances: instance::Instances,
+    // Modules that go take their functions out of what instances select.
+    _functions: hooks::ModuleWatch,
     _events: EventTable,
 }
 
@@ -106,9 +112,13 @@ impl kernel::Module for Rtrace {
         // SAFETY: Called once, when the registry is there; `events` calls `exit`.
         unsafe { sources::init(wish, kernel) }?;
         drop(btf);
+        // SAFETY: The first call of this room.
+        unsafe { hooks::init() };
         let instances = instance::Instances::new()?;
         events::set_forget(forget_event);
         Ok(Self {
+            // SAFETY: Called once.
+            _functions: unsafe { hooks::ModuleWatch::new(instance::registry::for_each_filter) }?,
             _modules: sources::ModuleWatch::new(wish)?,
             _fs: fs::register()?,
             _instances: instances,

@@ -3,9 +3,9 @@
 //! Looks for broken invariants, and disables and reports rings that have one.
 //!
 //! A broken ring records nothing until it is emptied; its `stats` say why, the kernel log says it
-//! once. A build with debug assertions looks whenever rings have no writer anyway (`quiescent`): after each resize,
-//! clear and change of the clock, when an instance goes, and when a reader goes while recording is
-//! off.
+//! once. A build with debug assertions looks whenever rings have no writer anyway (`quiescent`):
+//! after each resize, clear and change of the clock, when an instance is removed, and when a reader
+//! closes its file while recording is off.
 
 use super::{
     banks::Bank,

@@ -119,6 +119,33 @@ const IP: Declared<'static> = Declared {
     signed: false,
 };
 
+/// The record of the tracer `function`: a function and its caller. Its arguments follow when the record is
+/// longer.
+pub(crate) const FUNCTION: Internal = Internal {
+    name: "function",
+    id: 1,
+    fields: &[
+        IP,
+        Declared {
+            ty: "unsigned long",
+            name: "parent_ip",
+            size: 8,
+            align: 8,
+            len: 0,
+            signed: false,
+        },
+        Declared {
+            ty: "unsigned long[]",
+            name: "args",
+            size: 0,
+            align: 8,
+            len: 0,
+            signed: false,
+        },
+    ],
+    print_fmt: "\" %ps <-- %ps\", (void *)REC->ip, (void *)REC->parent_ip",
+};
+
 /// The record of `trace_marker`: the writer's address and a string.
 pub(crate) const PRINT: Internal = Internal {
     name: "print",
@@ -218,7 +245,8 @@ pub(crate) const USER_STACK: Internal = Internal {
 };
 
 /// The kinds of records of the system `ftrace`.
-pub(crate) const INTERNAL: [&Internal; 4] = [&KERNEL_STACK, &PRINT, &RAW_DATA, &USER_STACK];
+pub(crate) const INTERNAL: [&Internal; 5] =
+    [&FUNCTION, &KERNEL_STACK, &PRINT, &RAW_DATA, &USER_STACK];
 
 impl Internal {
     /// Writes the `format` text.

@@ -32,7 +32,7 @@ pub(crate) mod error;
 pub(crate) mod fetch;
 pub(crate) mod gate;
 mod op;
-mod pattern;
+pub(crate) mod pattern;
 pub(crate) mod predicate;
 pub(crate) mod program;
 pub(crate) mod range;

@@ -20,16 +20,16 @@ pub(crate) enum How {
 /// The pattern after `~`: whether a `!` before it inverts it, how it is compared, and which part
 /// of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Pattern {
-    pub(super) not: bool,
-    pub(super) how: How,
+pub(crate) struct Pattern {
+    pub(crate) not: bool,
+    pub(crate) how: How,
     /// Offsets in the text that [`classify`] was given.
-    pub(super) start: usize,
-    pub(super) end: usize,
+    pub(crate) start: usize,
+    pub(crate) end: usize,
 }
 
 /// Parses the text after `~`. One that begins with a digit is compared as it is.
-pub(super) fn classify(text: &[u8]) -> Pattern {
+pub(crate) fn classify(text: &[u8]) -> Pattern {
     let not = text.first() == Some(&b'!');
     let start = usize::from(not);
     let body = text.get(start..).unwrap_or(&[]);
@@ -69,7 +69,7 @@ pub(super) fn c_string(bytes: &[u8]) -> &[u8] {
 }
 
 /// Returns whether the string that ends at the first NUL of `bytes` matches; `pattern` has no NUL.
-pub(super) fn matches(how: How, pattern: &[u8], bytes: &[u8]) -> bool {
+pub(crate) fn matches(how: How, pattern: &[u8], bytes: &[u8]) -> bool {
     let string = || c_string(bytes);
     match how {
         // The end of the string is looked for only when it begins like the pattern.

@@ -72,8 +72,8 @@ static EVENT: Files = &[
     (c"lost", Show(features::show_lost)),
 ];
 
-/// The folder of the record of `trace_marker`, in the system `ftrace`.
-static PRINT: Files = &[
+/// The folder of a record of the system `ftrace` that has an `id` there: see [`has_id`].
+static WITH_ID: Files = &[
     (c"format", Show(events::show_format)),
     (c"id", Show(events::show_id)),
 ];
@@ -136,13 +136,19 @@ fn node(inst: &Arc<Instance>, arg: Arg, handler: Option<&'static Handler>) -> Re
     Ok(KBox::new(node, GFP_KERNEL)?)
 }
 
+/// Returns whether ftrace gives the record `id` of its own system a file `id`: that of `trace_marker` and
+/// that of the tracer `function`.
+fn has_id(id: u16) -> bool {
+    [format::PRINT.id, format::FUNCTION.id].contains(&id)
+}
+
 /// Returns the files of a folder.
 fn files(arg: Arg) -> Files {
     match arg {
         Arg::Whole => EVENTS,
         Arg::System(INTERNAL_ID) => &[],
         Arg::System(_) => SYSTEM,
-        Arg::Event(id) if id == format::PRINT.id => PRINT,
+        Arg::Event(id) if has_id(id) => WITH_ID,
         Arg::Event(id) if id < FIRST_ID => RECORD,
         Arg::Event(_) => EVENT,
         Arg::Cpu(_) | Arg::Option(_) => &[],

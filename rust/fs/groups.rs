@@ -22,18 +22,11 @@ const EVENTS: usize = 1;
 const SYSTEM: usize = 2;
 
 /// Calls `look` with the `events/` of every instance that users see.
-fn for_each_instance(mut look: impl FnMut(&Found<Node>)) {
+fn for_each_instance(mut look: impl FnMut(&Found<'_, Node>)) {
     TYPE.for_mounted(|root| {
-        if let Some(events) = root.child("events") {
-            look(&events);
-        }
-        let Some(instances) = root.child("instances") else {
-            return;
-        };
-        instances.for_each(|folder| {
-            if let Some(events) = folder.child("events") {
-                look(&events);
-            }
+        root.in_child("events", &mut look);
+        root.in_child("instances", |instances| {
+            instances.for_each(|folder| folder.in_child("events", &mut look));
         });
     });
 }
@@ -45,16 +38,13 @@ pub(crate) fn remove_event(event: &'static Event) {
         // A lookup that began while the event could still be enabled holds the lock, and is over
         // then.
         events.settle(EVENTS);
-        let Some(folder) = events.child(event.system()) else {
-            return;
-        };
-        if last {
-            folder.remove();
-            return;
-        }
-        folder.settle(SYSTEM);
-        if let Some(folder) = folder.child(event.name()) {
-            folder.remove();
-        }
+        events.in_child(event.system(), |folder| {
+            if last {
+                folder.remove();
+                return;
+            }
+            folder.settle(SYSTEM);
+            folder.in_child(event.name(), |folder| folder.remove());
+        });
     });
 }

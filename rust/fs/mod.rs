@@ -21,6 +21,7 @@ mod events_dir;
 mod features;
 mod file;
 mod free;
+mod functions;
 mod groups;
 mod knob;
 mod line_queue;

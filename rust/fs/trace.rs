@@ -277,6 +277,7 @@ impl Reading {
             write!(preemption, "{}", machine::Preemption).map_err(no_memory)?;
         }
         let header = Header {
+            tracer: inst.tracer_name(),
             entries,
             written,
             machine: Machine {

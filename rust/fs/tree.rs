@@ -27,6 +27,7 @@ use super::{
         Node, //
     },
     free::FreeBuffer,
+    functions,
     knob,
     marker::{
         Marker,
@@ -62,7 +63,7 @@ use kernel::{
 pub(crate) type Dir<'a> = kapi::dir::Dir<'a, Node>;
 
 /// Readable and writable by root, readable by the group.
-const WRITE: u16 = 0o640;
+pub(super) const WRITE: u16 = 0o640;
 /// Readable by root and the group.
 const READ: u16 = 0o440;
 /// Writable by root and the group.
@@ -72,7 +73,7 @@ const WIPE: u16 = 0o200;
 
 /// The instances that have an entry.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+pub(super) enum Place {
     /// Every instance.
     Everywhere,
     /// The top instance alone.
@@ -81,7 +82,7 @@ enum Place {
 use Place::*;
 
 /// What a name stands for.
-enum What {
+pub(super) enum What {
     /// A file.
     File(Handler),
     /// A folder for each CPU.
@@ -96,13 +97,13 @@ enum What {
 use What::*;
 
 /// One name in a folder.
-struct Entry {
+pub(super) struct Entry {
     name: &'static CStr,
     place: Place,
     what: What,
 }
 
-const fn entry(name: &'static CStr, place: Place, what: What) -> Entry {
+pub(super) const fn entry(name: &'static CStr, place: Place, what: What) -> Entry {
     Entry { name, place, what }
 }
 
@@ -256,6 +257,11 @@ static INSTANCE: &[Entry] = &[
     ),
 ];
 
+/// Returns what the folder of an instance has.
+fn entries() -> impl Iterator<Item = &'static Entry> {
+    Iterator::chain(INSTANCE.iter(), functions::entries())
+}
+
 /// The folder of a CPU in `per_cpu`.
 static CPU: &[(&CStr, Handler)] = &[
     (c"buffer_size_kb", Knob(knob::show_size, knob::store_size)),
@@ -273,7 +279,7 @@ static OPTION: Handler = Knob(knob::show_option, knob::store_option);
 
 /// Calls `f` with the folder, of one CPU, system and event for all, and the name of each file.
 pub(crate) fn for_each_file(mut f: impl FnMut(&str, &CStr)) {
-    for entry in INSTANCE {
+    for entry in entries() {
         if let File(_) = entry.what {
             f("", entry.name);
         }
@@ -286,7 +292,7 @@ pub(crate) fn for_each_file(mut f: impl FnMut(&str, &CStr)) {
 
 /// Makes the folder of `inst`.
 pub(crate) fn fill(dir: &Dir<'_>, inst: &Arc<Instance>) -> Result {
-    for entry in INSTANCE {
+    for entry in entries() {
         if entry.place == TopOnly && !inst.is_top() {
             continue;
         }

@@ -19,22 +19,22 @@ use kernel::prelude::*;
 
 kernel::sync::global_lock! {
     // SAFETY: `init` initialises it before an event can be enabled.
-    unsafe(uninit) static COMMS: Mutex<Comms> = Comms { events: 0, recording: None };
+    unsafe(uninit) static COMMS: Mutex<Comms> = Comms { recorders: 0, recording: None };
 }
 
 /// Decides whether names and thread groups of tasks have to be remembered. They are remembered only
 /// while events are recorded: otherwise tasks that run later would take the places of those that
 /// the trace is about.
 struct Comms {
-    /// Number of enabled events of all instances.
-    events: usize,
+    /// Number of enabled events and of tracers that record, of all instances.
+    recorders: usize,
     recording: Option<names::Recording>,
 }
 
 impl Comms {
-    /// Starts or stops remembering, as the options and the enabled events require. `record-cmd` is
-    /// an option of the top instance only, `record-tgid` of each instance; one instance that sets
-    /// it is enough.
+    /// Starts or stops remembering, as the options, the enabled events and the tracers require.
+    /// `record-cmd` is an option of the top instance only, `record-tgid` of each instance; one
+    /// instance that sets it is enough.
     ///
     /// # Errors
     ///
@@ -47,14 +47,14 @@ impl Comms {
         };
         let names = top.options().has(Opt::RecordCmd);
         let tgids = registry::first(|inst| inst.options().has(Opt::RecordTgid)).is_some();
-        if self.events == 0 || !(names || tgids) {
+        if self.recorders == 0 || !(names || tgids) {
             self.recording = None;
             return Ok(());
         }
         if self.recording.is_none() {
             self.recording = Some(names::Recording::start()?);
         }
-        match registry::first(Instance::records_events) {
+        match registry::first(Instance::records) {
             Some(_) => names::remember(names, tgids),
             None => names::rest(),
         }
@@ -96,9 +96,10 @@ pub(super) fn try_record_tasks() {
     warn_if_not(COMMS.lock().apply());
 }
 
-fn count_events(change: impl FnOnce(usize) -> usize) {
+/// Counts events that are enabled, and tracers that record.
+pub(super) fn count_recorders(change: impl FnOnce(usize) -> usize) {
     let mut comms = COMMS.lock();
-    comms.events = change(comms.events);
+    comms.recorders = change(comms.recorders);
     warn_if_not(comms.apply());
 }
 
@@ -115,9 +116,9 @@ impl Instance {
         files.iter().any(|file| file.is_for(event))
     }
 
-    /// Returns whether recording is on and an event is enabled.
-    fn records_events(&self) -> bool {
-        self.tracing_on() && !self.events.lock().is_empty()
+    /// Returns whether recording is on and an event or a tracer records.
+    fn records(&self) -> bool {
+        self.tracing_on() && (self.tracer_records() || !self.events.lock().is_empty())
     }
 
     /// Enables `event`.
@@ -162,7 +163,7 @@ impl Instance {
         self.attach(&file)?;
         files.push(file, GFP_KERNEL)?;
         drop(files);
-        count_events(|n| n.saturating_add(1));
+        count_recorders(|n| n.saturating_add(1));
         Ok(())
     }
 
@@ -182,7 +183,7 @@ impl Instance {
         events::synchronize();
         files.retain(|file| !file.is_retired());
         drop(files);
-        count_events(|n| n.saturating_sub(gone));
+        count_recorders(|n| n.saturating_sub(gone));
     }
 
     /// Disables all events.

@@ -52,6 +52,7 @@ use crate::{
         Buffers,
         CpuSel, //
     },
+    hooks::FunctionFilter,
     kapi::{
         clock,
         percpu::CpuPin,
@@ -133,6 +134,11 @@ pub(crate) struct Instance {
     errors: ErrorLog,
     #[pin]
     tracer: Mutex<&'static dyn Tracer>,
+    /// Whether the tracer records anything by itself.
+    tracer_records: Atomic<bool>,
+    /// The functions that are traced when the tracer traces functions.
+    #[pin]
+    functions: FunctionFilter,
     /// What writers need: rings, clock and actions.
     #[pin]
     sink: Sink,
@@ -193,6 +199,8 @@ impl Instance {
                 cpus <- new_mutex!(cpus),
                 errors <- ErrorLog::new(),
                 tracer <- new_mutex!(tracers::NOP),
+                tracer_records: Atomic::new(false),
+                functions <- FunctionFilter::new(),
                 sink <- Sink::new(buffers, ClockId::Local),
                 actions <- new_mutex!(Actions::new()),
                 pids,
@@ -237,8 +245,7 @@ impl Instance {
 
     /// Stops recording events for good.
     fn rest(&self) {
-        // `nop` always starts.
-        let _ = self.set_tracer(tracers::NOP);
+        self.forget_tracer();
         self.disable_all();
         sources::forget(self.recipient());
         self.forget_pids();

@@ -7,10 +7,12 @@ use super::{
     Instance, //
 };
 use crate::{
+    hooks::FunctionFilter,
     kapi::{
         scratch,
         stack, //
     },
+    probes::Sink,
     text::options::{
         Opt,
         OptionSet, //
@@ -123,6 +125,19 @@ pub(crate) fn remove(inst: &Arc<Instance>) -> Result {
     inst.life.remove(|| inst.rest(), unlist)?;
     inst.buffers().wake_all();
     Ok(())
+}
+
+/// Calls `f` with the functions of each instance: what follows modules.
+pub(crate) fn for_each_filter(f: &dyn Fn(&FunctionFilter, &Sink)) {
+    let mut next = 0usize;
+    loop {
+        let inst = ALL.lock().get(next).cloned();
+        let Some(inst) = inst else {
+            return;
+        };
+        inst.with_functions(f);
+        next = next.wrapping_add(1);
+    }
 }
 
 /// Returns the first instance that `which` accepts.

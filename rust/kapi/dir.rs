@@ -23,7 +23,7 @@ use kernel::{
 };
 
 /// `S_IFDIR` and `S_IFREG` of the inode's mode.
-const FOLDER: u16 = 0o040000;
+pub(super) const FOLDER: u16 = 0o040000;
 const FILE: u16 = 0o100000;
 
 /// The operations of a folder's inode, and of the folder when it is open.
@@ -84,13 +84,11 @@ impl<'a, N: Send + Sync + 'static> Folder<'a, N> {
     pub(super) fn new_folder(
         &self,
         mode: u16,
-        (inode_operations, file_operations): FolderTables,
+        operations: FolderTables,
         node: Option<KBox<N>>,
     ) -> Result<NewInode<'a, N>> {
         let inode = self.new_inode(FOLDER | mode, node)?;
-        inode.set_operations(inode_operations);
-        inode.set_file_operations(file_operations);
-        inode.get().add_link();
+        inode.operate_as_folder(operations);
         Ok(inode)
     }
 
@@ -99,6 +97,15 @@ impl<'a, N: Send + Sync + 'static> Folder<'a, N> {
         let inode = self.dentry.new_inode(mode, node)?;
         inode.get().own_like(self.inode);
         Ok(inode)
+    }
+}
+
+impl<N: Send + Sync + 'static> NewInode<'_, N> {
+    /// Makes it the inode of a folder: with these operations, and with a link to itself.
+    pub(super) fn operate_as_folder(&self, (inode_operations, file_operations): FolderTables) {
+        self.set_operations(inode_operations);
+        self.set_file_operations(file_operations);
+        self.get().add_link();
     }
 }
 

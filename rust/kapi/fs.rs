@@ -84,11 +84,11 @@ impl<F: FileSystem> FsType<F> {
 
 impl<F: FileSystem> FsType<F> {
     /// Calls `look` with the root folder, when it is mounted.
-    pub(crate) fn for_mounted(&self, mut look: impl FnMut(&Found<F::Node>)) {
+    pub(crate) fn for_mounted(&self, mut look: impl FnMut(&Found<'_, F::Node>)) {
         /// # Safety
         ///
         /// Called by iterate_supers_type() with `s_umount` of `sb` held and an `L` as the argument.
-        unsafe extern "C" fn visit<N: Send + Sync + 'static, L: FnMut(&Found<N>)>(
+        unsafe extern "C" fn visit<N: Send + Sync + 'static, L: FnMut(&Found<'_, N>)>(
             sb: *mut bindings::super_block,
             look: *mut c_void,
         ) {
@@ -97,7 +97,7 @@ impl<F: FileSystem> FsType<F> {
             // SAFETY: The superblock is a mounted one of `F`, and its `s_umount` is held.
             unsafe { Found::root(sb, look) };
         }
-        fn visitor<N: Send + Sync + 'static, L: FnMut(&Found<N>)>(
+        fn visitor<N: Send + Sync + 'static, L: FnMut(&Found<'_, N>)>(
             _: &L,
         ) -> unsafe extern "C" fn(*mut bindings::super_block, *mut c_void) {
             visit::<N, L>

@@ -19,9 +19,9 @@ use kernel::{
 /// Longest string that is looked at.
 const LONGEST: usize = 512;
 
-/// Asks `question` about the name of the current task. Any context.
-pub(crate) fn with_comm<R>(question: impl FnOnce(&[u8]) -> R) -> R {
-    question(&task::bytes_of(task::name(kernel::current!())))
+/// Returns the name of the current task. Any context.
+pub(crate) fn comm() -> [u8; task::COMM] {
+    task::bytes_of(task::name(kernel::current!()))
 }
 
 /// Asks `question` about the string at `address`, of the user's memory or of the kernel's, up to

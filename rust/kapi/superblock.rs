@@ -7,7 +7,11 @@
 
 use super::{
     c,
-    dir::Dir,
+    dir::{
+        Dir,
+        FOLDER,
+        SIMPLE, //
+    },
     fs::FileSystem,
     inode::{
         Dentry,
@@ -66,10 +70,8 @@ pub(super) unsafe extern "C" fn fill<F: FileSystem>(
         // SAFETY: The superblock is being filled here, with nodes of this type, and its options are
         // those of the context.
         let this = unsafe { Superblock::<F::Node>::from_raw(sb) };
-        let inode = NewInode::new(this, 1, 0o040000 | ROOT_MODE, None)?;
-        inode.set_operations(&raw const bindings::simple_dir_inode_operations);
-        inode.set_file_operations(&raw const bindings::simple_dir_operations);
-        inode.get().add_link();
+        let inode = NewInode::new(this, 1, FOLDER | ROOT_MODE, None)?;
+        inode.operate_as_folder(SIMPLE);
         let root = Dir::new_root(inode)?;
         let dentry = root.as_folder().dentry();
         sb.s_root = dentry.as_raw();

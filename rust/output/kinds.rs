@@ -20,7 +20,11 @@ use crate::{
     events::Manner,
     text::{
         builtin,
-        form,
+        form::{
+            self,
+            Form, //
+        },
+        function,
         options::OptionSet,
         stack,
         writer::ByteWrite, //
@@ -34,6 +38,8 @@ use core::fmt::{
 /// A kind of record.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
+    /// A function that was called.
+    Function,
     /// What was written into `trace_marker`.
     Marker,
     /// What was written into `trace_marker_raw`.
@@ -48,7 +54,8 @@ pub(super) enum Kind {
 const _: () = assert!(Kind::ALL.len() == format::INTERNAL.len());
 
 impl Kind {
-    const ALL: [Kind; 4] = [
+    const ALL: [Kind; 5] = [
+        Kind::Function,
         Kind::Marker,
         Kind::RawData,
         Kind::KernelStack,
@@ -65,6 +72,7 @@ impl Kind {
     #[inline(always)]
     pub(super) const fn entry(self) -> &'static Internal {
         match self {
+            Kind::Function => &format::FUNCTION,
             Kind::Marker => &format::PRINT,
             Kind::RawData => &format::RAW_DATA,
             Kind::KernelStack => &format::KERNEL_STACK,
@@ -82,6 +90,7 @@ impl Kind {
         out: &mut Text,
     ) -> fmt::Result {
         match self {
+            Kind::Function => function::write_text(record, options, &mut lines.symbols, out),
             Kind::Marker => {
                 let address = builtin::marker_address(record).unwrap_or(0);
                 stack::write_address(address, options, &mut lines.symbols, out)?;
@@ -98,12 +107,15 @@ impl Kind {
         }
     }
 
-    /// Writes what follows the time under the option `raw`.
-    pub(super) fn write_raw(self, record: &[u8], out: &mut Text) -> fmt::Result {
-        match self {
-            Kind::Marker => builtin::write_raw_marker(record, out),
-            Kind::RawData => builtin::write_raw_data(record, out),
-            Kind::KernelStack | Kind::UserStack => form::write_type(self.entry().id, out),
+    /// Prints the same as numbers.
+    pub(super) fn write_plain(self, form: Form, record: &[u8], out: &mut Text) -> fmt::Result {
+        match (self, form) {
+            (Kind::Function, Form::Raw) => function::write_raw(record, out),
+            (Kind::Function, Form::Hex) => function::write_hex(record, out),
+            (Kind::Function, Form::Bin) => function::write_bin(record, out),
+            (Kind::Marker, Form::Raw) => builtin::write_raw_marker(record, out),
+            (Kind::RawData, Form::Raw) => builtin::write_raw_data(record, out),
+            _ => form::write_type(self.entry().id, out),
         }
     }
 
@@ -111,7 +123,7 @@ impl Kind {
     pub(super) fn write_json(self, record: &[u8], out: &mut Text) -> Result<bool, fmt::Error> {
         match self {
             Kind::RawData => json::write_raw_data(record, out).map(|()| true),
-            Kind::Marker | Kind::KernelStack | Kind::UserStack => Ok(false),
+            Kind::Function | Kind::Marker | Kind::KernelStack | Kind::UserStack => Ok(false),
         }
     }
 }

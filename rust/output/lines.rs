@@ -201,11 +201,11 @@ fn write_context(
     .write_text(style.options.has(Opt::Verbose), out)
 }
 
-/// Writes a record as numbers. Only records of markers show more than their type.
+/// Writes a record as numbers. Few kinds have more of them than their type.
 fn write_plain(form: Form, id: u16, record: &[u8], out: &mut Text) -> fmt::Result {
     match Kind::by_id(id) {
         None if events::by_id(id).is_none() => form::write_unknown(form, id, out),
-        Some(kind) if form == Form::Raw => kind.write_raw(record, out),
+        Some(kind) => kind.write_plain(form, record, out),
         _ => form::write_type(id, out),
     }
 }

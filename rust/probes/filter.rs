@@ -78,9 +78,8 @@ impl Env for Surroundings<'_> {
 
     fn comm(&self) -> &[u8] {
         if self.comm.get().is_none() {
-            let comm = strings::with_comm(|comm| comm.first_chunk().copied());
             // It was empty, so that this does not fail.
-            let _ = self.comm.set(comm.unwrap_or_default());
+            let _ = self.comm.set(strings::comm());
         }
         self.comm.get().map_or(&[], |comm| comm.as_slice())
     }

@@ -15,6 +15,7 @@
 //! - `ways`: reservation by each kind of clock.
 //! - `given`: the common fields.
 //! - `exit`: leaving a ring and enabling preemption.
+//! - `function`: the hook at the beginning of functions, which records them.
 //! - `chosen`, `filter`, `pids`: files that do not record everything.
 //! - `file`, `sink`, `action`: what a probe is told by its instance.
 
@@ -27,6 +28,7 @@ mod exit;
 mod fastcall;
 mod file;
 mod filter;
+mod function;
 mod given;
 mod pids;
 mod record_size;
@@ -52,6 +54,12 @@ pub(crate) use self::{
     },
     file::EventFile,
     filter::Filter,
+    function::{
+        set_dispatch,
+        Dispatch,
+        FunctionTarget,
+        MOST_TARGETS, //
+    },
     pids::{
         PidFilter,
         PidList,

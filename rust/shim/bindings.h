@@ -8,11 +8,15 @@
 #include <linux/fs_context.h>
 #include <linux/fs_parser.h>
 #include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/mount.h>
 #include <linux/percpu.h>
 #include <linux/sched.h>
 #include <linux/sched/clock.h>
+#include <linux/sort.h>
 #include <linux/timekeeping.h>
 #include <linux/trace_clock.h>
 
 #include "events.h"
+#include "functions.h"
 #include "shim.h"

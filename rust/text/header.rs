@@ -18,6 +18,8 @@ use super::{
 
 /// What the header is made of.
 pub(crate) struct Header<'a> {
+    /// The tracer of the instance.
+    pub(crate) tracer: &'a str,
     /// Number of events in the buffers of all CPUs.
     pub(crate) entries: u64,
     /// Number of events in the buffers and of those that were overwritten there.
@@ -69,7 +71,7 @@ const COLUMNS_WITHOUT_FLAGS_WITH_TGID: &str = "\
 impl Header<'_> {
     /// Writes the part that every header begins with.
     pub(crate) fn write_tracer(&self, out: &mut dyn fmt::Write) -> fmt::Result {
-        out.write_str("# tracer: nop\n#\n")
+        write!(out, "# tracer: {}\n#\n", self.tracer)
     }
 
     /// Writes the header.
@@ -84,7 +86,14 @@ impl Header<'_> {
                 return Ok(());
             }
             let (entries, written) = (self.entries, self.written);
-            return latency::write_header(&self.machine, entries, written, verbose, out);
+            return latency::write_header(
+                self.tracer,
+                &self.machine,
+                entries,
+                written,
+                verbose,
+                out,
+            );
         }
         if verbose {
             return Ok(());
@@ -115,6 +124,7 @@ mod tests {
 
     fn made(entries: u64, options: OptionSet, latency: bool) -> Vec<String> {
         let header = Header {
+            tracer: "nop",
             entries,
             written: 345,
             machine: Machine {

@@ -163,15 +163,20 @@ const COLUMNS: &str = concat!(
 );
 
 /// Writes the header of a buffer that is not empty, which follows the line that names the tracer.
-/// `nop` measures no latency, so the fields for it are empty.
+/// No tracer here measures latency, so the fields for it are empty.
 pub(crate) fn write_header(
+    tracer: &str,
     machine: &Machine<'_>,
     entries: u64,
     written: u64,
     verbose: bool,
     out: &mut dyn fmt::Write,
 ) -> fmt::Result {
-    writeln!(out, "# nop latency trace v1.1.5 on {}", machine.release)?;
+    writeln!(
+        out,
+        "# {tracer} latency trace v1.1.5 on {}",
+        machine.release
+    )?;
     writeln!(out, "# {:-<68}", "")?;
     writeln!(
         out,
@@ -310,7 +315,7 @@ mod tests {
         for verbose in [true, false] {
             let mut text = String::new();
 
-            write_header(&machine, 136, 412, verbose, &mut text).unwrap();
+            write_header("nop", &machine, 136, 412, verbose, &mut text).unwrap();
             let rest = text.strip_prefix(head).unwrap();
             assert_eq!(rest.lines().count(), if verbose { 0 } else { 9 });
             assert!(rest.lines().all(|line| line.starts_with('#')));

@@ -14,6 +14,7 @@ pub(crate) mod enable;
 pub(crate) mod errno;
 pub(crate) mod error_log;
 pub(crate) mod form;
+pub(crate) mod function;
 pub(crate) mod header;
 pub(crate) mod json;
 pub(crate) mod latency;

@@ -81,8 +81,7 @@ macro_rules! options {
 }
 
 options! {
-    /// Lines of functions name the caller. There are no such records while `nop` is the only
-    /// tracer.
+    /// Lines of functions name the caller.
     PrintParent: "print-parent", on, Any, Ftrace;
     /// Names of addresses in the kernel have the offset and the size of the function.
     SymOffset: "sym-offset", off, Any, Ftrace;

@@ -16,8 +16,10 @@ and rmdir instances/NAME removes it (not while one of its files is open).
 Recording:
   tracing_on            0 stops recording, any other number starts it. What is
                         in the buffers stays there.
-  current_tracer        always nop: events are recorded, nothing else.
-  available_tracers     the tracers that there are (nop).
+  current_tracer        what is recorded besides events: nop, nothing; or
+                        function, each function that is called. Changing it
+                        empties the buffers.
+  available_tracers     the tracers that there are.
   trace_clock           the clocks; the one in brackets makes the stamps. Write
                         a name to choose another: this empties the buffers.
         local           nanoseconds, fast, CPUs may differ a little
@@ -90,6 +92,22 @@ Events:
                         name.
   events/header_page    the layout of a sub-buffer of trace_pipe_raw.
   events/header_event   the layout of the header of an event in it.
+
+Functions, where the kernel can trace them:
+  available_filter_functions
+                        all that can be traced, one per line.
+  available_filter_functions_addrs
+                        the same with their addresses.
+  set_ftrace_filter     the functions that the tracer function records; none:
+                        all. Opening the file with truncation empties it; what
+                        is written counts when it is closed.
+        accepts: func_full_name or glob-matching-pattern, or the number of a
+                        line of available_filter_functions
+        modules:        PATTERN:mod:MODULE, those of modules that are loaded
+        !word           takes them out again
+  set_ftrace_notrace    the functions that are not recorded.
+  enabled_functions     the functions that are hooked, by whomever.
+  touched_functions     the functions that ever were.
 
 Reading:
   trace                 the events of all CPUs in the order of time. Reading

@@ -4,7 +4,7 @@
 //! file; a row of [`super::ALL`] would offer it to users.
 
 use super::{
-    Sink,
+    Host,
     Tracer, //
 };
 use kernel::{
@@ -38,15 +38,15 @@ impl Tracer for Dummy {
         "dummy"
     }
 
-    fn start(&self, sink: &Sink<'_>) -> Result {
-        if self.fails || sink.buffers.subbuf_size() == 0 {
+    fn start(&self, host: &Host<'_>) -> Result {
+        if self.fails || host.sink().buffers().subbuf_size() == 0 {
             return Err(EIO);
         }
         self.running.fetch_add(1, Relaxed);
         Ok(())
     }
 
-    fn stop(&self, _: &Sink<'_>) {
+    fn stop(&self, _: &Host<'_>) {
         self.running.fetch_add(-1, Relaxed);
     }
 }

@@ -7,10 +7,12 @@
 
 #[cfg(CONFIG_KUNIT = "y")]
 pub(crate) mod dummy;
+mod function;
 mod nop;
 
 use crate::{
-    buffers::Buffers,
+    hooks::FunctionFilter,
+    probes::Sink,
     text::options::{
         Opt,
         OptionSet,
@@ -19,14 +21,37 @@ use crate::{
 };
 use kernel::prelude::*;
 
-/// Where a tracer records.
-pub(crate) struct Sink<'a> {
-    /// The rings of the instance.
-    #[cfg_attr(
-        not(CONFIG_KUNIT = "y"),
-        expect(dead_code, reason = "`nop` records nothing")
-    )]
-    pub(crate) buffers: &'a Buffers,
+/// What a tracer has of the instance that it records for.
+///
+/// # Invariants
+///
+/// Both stay where they are until [`Tracer::stop`] has returned.
+pub(crate) struct Host<'a> {
+    sink: &'a Sink,
+    functions: &'a FunctionFilter,
+}
+
+impl<'a> Host<'a> {
+    /// Returns what an instance has.
+    ///
+    /// # Safety
+    ///
+    /// A tracer that was started for it is stopped, and has been when `stop` has returned, before either
+    /// of the two goes or moves.
+    pub(crate) unsafe fn new(sink: &'a Sink, functions: &'a FunctionFilter) -> Self {
+        // INVARIANT: The caller promises that.
+        Self { sink, functions }
+    }
+
+    /// Returns what is recorded into.
+    pub(crate) fn sink(&self) -> &'a Sink {
+        self.sink
+    }
+
+    /// Returns the functions that the instance selects.
+    pub(crate) fn functions(&self) -> &'a FunctionFilter {
+        self.functions
+    }
 }
 
 /// A tracer.
@@ -35,6 +60,16 @@ pub(crate) struct Sink<'a> {
 pub(crate) trait Tracer: Sync {
     /// Returns its name in `current_tracer`.
     fn name(&self) -> &'static str;
+
+    /// Returns whether this kernel has what it needs.
+    fn is_there(&self) -> bool {
+        true
+    }
+
+    /// Returns whether it records anything by itself.
+    fn records(&self) -> bool {
+        false
+    }
 
     /// Returns the owner that its options name.
     fn owner(&self) -> Option<Owner> {
@@ -55,27 +90,26 @@ pub(crate) trait Tracer: Sync {
         Err(EINVAL)
     }
 
-    /// Starts recording into `sink`. The caller ensures that the tracer does not record into it
-    /// already.
+    /// Starts recording for `host`. The caller ensures that the tracer does not record for it already.
     ///
     /// # Errors
     ///
     /// The tracer's own; it does not record then.
-    fn start(&self, sink: &Sink<'_>) -> Result;
+    fn start(&self, host: &Host<'_>) -> Result;
 
-    /// Stops what [`Self::start`] began. Nothing uses `sink` after the return.
-    fn stop(&self, sink: &Sink<'_>);
+    /// Stops what [`Self::start`] began. Nothing uses what the host has after the return.
+    fn stop(&self, host: &Host<'_>);
 }
 
 /// All tracers, in the order of `available_tracers`.
-static ALL: &[&dyn Tracer] = &[&nop::Nop];
+static ALL: &[&dyn Tracer] = &[&function::Function, &nop::Nop];
 
 /// The tracer that records nothing besides the events.
 pub(crate) const NOP: &dyn Tracer = &nop::Nop;
 
 /// Returns all tracers, in the order of `available_tracers`.
 pub(crate) fn all() -> impl Iterator<Item = &'static dyn Tracer> {
-    ALL.iter().copied()
+    ALL.iter().copied().filter(|tracer| tracer.is_there())
 }
 
 /// Returns the tracer `name`.

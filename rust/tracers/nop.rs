@@ -4,7 +4,7 @@
 //! options of tracers behave: one can be switched, the other refuses.
 
 use super::{
-    Sink,
+    Host,
     Tracer, //
 };
 use crate::text::options::{
@@ -47,9 +47,9 @@ impl Tracer for Nop {
         Ok(())
     }
 
-    fn start(&self, _: &Sink<'_>) -> Result {
+    fn start(&self, _: &Host<'_>) -> Result {
         Ok(())
     }
 
-    fn stop(&self, _: &Sink<'_>) {}
+    fn stop(&self, _: &Host<'_>) {}
 }

@@ -141,13 +141,27 @@ impl<'a, N: Send + Sync + 'static> Dentry<'a, N> {
         (!child.is_null()).then_some(DentryRef(Self(child, PhantomData)))
     }
 
-    /// Calls `look` for each file and folder in this one.
-    pub(in crate::kapi) fn for_each_child(self, mut look: impl FnMut(Dentry<'_, N>)) {
+    /// Returns the first file or folder in this one that `is_it` accepts.
+    pub(in crate::kapi) fn find_child(
+        self,
+        mut is_it: impl FnMut(Dentry<'_, N>) -> bool,
+    ) -> Option<DentryRef<'a, N>> {
         let mut next = self.first_child();
         while let Some(child) = next {
-            look(child.get());
+            if is_it(child.get()) {
+                return Some(child);
+            }
             next = self.next_child(Some(child));
         }
+        None
+    }
+
+    /// Calls `look` for each file and folder in this one.
+    pub(in crate::kapi) fn for_each_child(self, mut look: impl FnMut(Dentry<'_, N>)) {
+        self.find_child(|child| {
+            look(child);
+            false
+        });
     }
 }
 

@@ -5,6 +5,8 @@
 
 #include "bench.h"
 
+void rtbench_function(void);
+
 #define CREATE_TRACE_POINTS
 #include "rtbench_trace.h"
 
@@ -18,7 +20,24 @@ static noinline void make_events(struct bench *bench)
 	ended(bench, began, 0);
 }
 
+/* Traced by the tracer function, and nothing else. */
+noinline void rtbench_function(void)
+{
+	barrier();
+}
+
+static noinline void call_function(struct bench *bench)
+{
+	u32 i, calls = bench->wanted;
+	u64 began = rdtsc();
+
+	for (i = 0; i < calls; i++)
+		rtbench_function();
+	ended(bench, began, 0);
+}
+
 const struct row event_rows[] = {
+	{ .name = "call", .measure = call_function },
 	{ .name = "event", .measure = make_events },
 	{}
 };

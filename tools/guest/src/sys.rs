@@ -347,6 +347,11 @@ pub fn finds_functions() -> bool {
         .any(|line| line.ends_with(" register_kprobe"))
 }
 
+/// Whether this kernel has hooks at the beginning of its functions.
+pub fn traces_functions() -> bool {
+    Path::new("/sys/kernel/tracing/available_filter_functions").exists()
+}
+
 fn kernel_release() -> String {
     std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default()
 }

@@ -31,6 +31,8 @@ pub mod clock;
 pub mod event;
 #[path = "../../../rust/expr/mod.rs"]
 pub mod expr;
+#[path = "../../../rust/functions/mod.rs"]
+pub mod functions;
 #[path = "../../../rust/instance/life.rs"]
 pub mod life;
 #[path = "../../../rust/buffers/merge.rs"]

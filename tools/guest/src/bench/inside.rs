@@ -322,6 +322,80 @@ pub fn event(context: &Context, table: &mut Table) -> Check {
     Ok(())
 }
 
+/// One call of a function that the tracer `function` records.
+pub fn function(context: &Context, table: &mut Table) -> Check {
+    const FILTER: &str = "set_ftrace_filter";
+    let rows: &[(&str, Setting, Setting)] = &[
+        ("function", &[], &[]),
+        (
+            "clock x86-tsc",
+            &[("trace_clock", "x86-tsc")],
+            &[("trace_clock", "local")],
+        ),
+        (
+            "clock mono",
+            &[("trace_clock", "mono")],
+            &[("trace_clock", "local")],
+        ),
+        (
+            "tracing_on is 0",
+            &[("tracing_on", "0")],
+            &[("tracing_on", "1")],
+        ),
+    ];
+    let kernel = Kernel::load()?;
+    let sides = sides(context)?;
+    table.begin(
+        "function",
+        "one call that is recorded, the loop included: instructions",
+    );
+    for &(short, long) in CONTEXTS {
+        let off = kernel.cost(asked("call", short, FIRST), || Ok(()))?;
+        table.add(pair("function that is not hooked", long, off, off));
+    }
+    for &(name, set, unset) in rows {
+        for &(short, long) in CONTEXTS {
+            let of = |ours: bool| {
+                let tree = if ours { &sides.1 } else { &sides.0 };
+                set_all(tree, set)?;
+                tree.set(FILTER, "rtbench_function")?;
+                tree.set("current_tracer", "function")?;
+                let cost = kernel.cost(asked("call", short, FIRST), || tree.clear());
+                tree.set("current_tracer", "nop")?;
+                set_all(tree, unset)?;
+                cost
+            };
+            table.add(pair(name, long, of(false)?, of(true)?));
+        }
+    }
+    // The same function in two instances.
+    for &(short, long) in CONTEXTS {
+        let of = |ours: bool| {
+            let (root, one) = match ours {
+                true => (&context.root, &sides.1),
+                false => (&context.reference, &sides.0),
+            };
+            let two = Instance::new(root, "rtg-bench-2")?;
+            two.set("buffer_size_kb", "4096")?;
+            for tree in [one, &two] {
+                tree.set(FILTER, "rtbench_function")?;
+                tree.set("current_tracer", "function")?;
+            }
+            let cost = kernel.cost(asked("call", short, FIRST), || {
+                two.clear()?;
+                one.clear()
+            });
+            for tree in [one, &two] {
+                tree.set("current_tracer", "nop")?;
+            }
+            two.remove()?;
+            cost
+        };
+        table.add(pair("in two instances", long, of(false)?, of(true)?));
+    }
+    Ok(())
+}
+
 /// An instance of each tracer, with room.
 fn sides(context: &Context) -> Check<(Instance, Instance)> {
     let side = |root: &Path| {

@@ -23,6 +23,7 @@ type Part = fn(&Context, &mut Table) -> Check;
 const PARTS: &[(&str, Part)] = &[
     ("ring", inside::ring),
     ("event", inside::event),
+    ("function", inside::function),
     ("scaling", scaling::measure),
     ("outside", outside::measure),
 ];

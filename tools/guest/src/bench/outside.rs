@@ -125,6 +125,16 @@ const CONTENTS: &[Content] = &[
         },
     },
     Content {
+        name: "a function",
+        events: TO_READ,
+        fill: |own, events| {
+            own.set("set_ftrace_filter", "__do_sys_getppid")?;
+            own.set("current_tracer", "function")?;
+            (0..events).for_each(|_| getppid());
+            own.set("set_ftrace_filter", "__x64_sys_getpgid")
+        },
+    },
+    Content {
         name: "an event, fields",
         events: TO_READ / 2,
         fill: |own, events| {
@@ -159,6 +169,7 @@ impl Side {
     /// Puts events into the buffer.
     fn fill(&self, content: &Content) -> Check {
         self.own.set("options/fields", "0")?;
+        self.own.set("current_tracer", "nop")?;
         self.own.clear()?;
         (content.fill)(&self.own, content.events)?;
         let entries = self.own.number("per_cpu/cpu0/stats", "entries")?;

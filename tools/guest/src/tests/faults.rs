@@ -3,7 +3,7 @@
 //! Each operation with each of its allocations failing: ENOMEM or success, nothing half done, and
 //! it works again right after.
 
-use super::files::{Scope, FILES};
+use super::files::{self, Scope};
 use super::{exact, test, Test};
 use crate::check::{Check, Report};
 use crate::errno::*;
@@ -285,7 +285,7 @@ fn reads(context: &Context) -> Check {
     let mut buffer = vec![1u8; 1 << 20];
     let mut report = Report::default();
     let top = own.top();
-    let texts = FILES.iter().filter(|file| file.is_text());
+    let texts = files::all().filter(|file| file.is_text());
     let texts = texts.map(|file| (file.of("timer/timer_start"), file.scope));
     let more = ["options/overwrite", "events/ftrace/print/format"];
     for (file, scope) in texts.chain(more.map(|file| (file.to_string(), Scope::Each))) {

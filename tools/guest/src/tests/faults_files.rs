@@ -4,7 +4,7 @@
 //! every file says what it said before.
 
 use super::faults::open;
-use super::files::{ControlFile, Scope, FILES};
+use super::files::{self, ControlFile, Scope};
 use super::{exact, test, Test};
 use crate::callers;
 use crate::check::{Check, Report};
@@ -30,7 +30,7 @@ fn state(tree: &Tree) -> Check<Vec<(String, String)>> {
     let of_tree = |file: &&ControlFile| {
         file.is_text() && file.scope == Scope::Each && !file.path.contains('/')
     };
-    let files = FILES.iter().filter(of_tree);
+    let files = files::all().filter(of_tree);
     let mut files: Vec<_> = files.map(|file| file.path.to_string()).collect();
     files.push("per_cpu/cpu0/snapshot".into());
     for event in tree.list("events/timer")? {

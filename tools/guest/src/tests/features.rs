@@ -2,7 +2,7 @@
 
 //! `features`, and the counts of events: each line of the first is true, the second is exact.
 
-use super::files::{self, Scope, FILES};
+use super::files::{self, Scope};
 use super::fs_tree::walk;
 use super::{exact, test, Test};
 use crate::check::{Check, Report};
@@ -49,7 +49,7 @@ fn are_there(context: &Context) -> Check {
                 options.iter().any(|option| option == name)
             }
             Some(("file", path)) => {
-                let file = FILES.iter().find(|file| file.path == path);
+                let file = files::all().find(|file| file.path == path);
                 file.is_some_and(|file| top.exists(&file.of("sched/sched_switch")))
             }
             _ => false,
@@ -72,7 +72,7 @@ fn files(context: &Context) -> Check {
         .lines()
         .filter_map(|line| line.strip_prefix("file "))
         .collect();
-    let listed: Vec<_> = FILES.iter().map(|file| file.path).collect();
+    let listed: Vec<_> = files::all().map(|file| file.path).collect();
     ensure_eq!(told, listed, "features, and the list of the tests");
     let mut report = Report::default();
     for (tree, scopes) in [
@@ -98,7 +98,7 @@ fn files(context: &Context) -> Check {
                 format!("{}: {found:o}, not {wanted:o}", tree.shown(&path))
             });
         }
-        let of_tree = FILES.iter().filter(|file| scopes.contains(&file.scope));
+        let of_tree = files::all().filter(|file| scopes.contains(&file.scope));
         for file in of_tree.filter(|file| !met.contains(file.path)) {
             report.add(format!("{} is not there", tree.shown(file.path)));
         }

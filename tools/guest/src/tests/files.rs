@@ -4,6 +4,8 @@
 //! what with it. Tests of the tree, of permissions, of input and of allocations that fail have their
 //! files from here; `features.files` holds the list against `features` and against the tree.
 
+use crate::sys;
+
 /// Which instances have a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
@@ -100,8 +102,33 @@ const fn moving(path: &'static str) -> ControlFile {
     }
 }
 
+const fn top_moving(path: &'static str) -> ControlFile {
+    ControlFile {
+        scope: Scope::Top,
+        ..moving(path)
+    }
+}
+
+/// Those of function tracers, which are there when the kernel can trace functions.
+const OF_FUNCTIONS: &[&str] = &[
+    "available_filter_functions",
+    "available_filter_functions_addrs",
+    "enabled_functions",
+    "set_ftrace_filter",
+    "set_ftrace_notrace",
+    "touched_functions",
+];
+
+/// Returns the files that there are in this kernel, in the order of `features`.
+pub fn all() -> impl Iterator<Item = &'static ControlFile> {
+    let functions = sys::traces_functions();
+    FILES
+        .iter()
+        .filter(move |file| functions || !OF_FUNCTIONS.contains(&file.path))
+}
+
 /// All of them, in the order of `features`.
-pub const FILES: &[ControlFile] = &[
+const FILES: &[ControlFile] = &[
     top("README", Access::Read),
     top("available_events", Access::Read),
     file("available_tracers", Access::Read),
@@ -132,6 +159,12 @@ pub const FILES: &[ControlFile] = &[
     moving("trace_pipe_json"),
     file("tracing_cpumask", Access::Change),
     file("tracing_on", Access::Change),
+    top("available_filter_functions", Access::Read),
+    top("available_filter_functions_addrs", Access::Read),
+    top_moving("enabled_functions"),
+    file("set_ftrace_filter", Access::Change),
+    file("set_ftrace_notrace", Access::Change),
+    top_moving("touched_functions"),
     file("per_cpu/cpuN/buffer_size_kb", Access::Change),
     file("per_cpu/cpuN/snapshot", Access::Change),
     moving("per_cpu/cpuN/snapshot_raw"),

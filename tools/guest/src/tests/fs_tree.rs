@@ -3,7 +3,7 @@
 //! What is in the tree, with which modes and owners, and what the file system
 //! lets one do with names: only `instances` takes mkdir and rmdir.
 
-use super::files::{Scope, FILES};
+use super::files::{self, Scope};
 use super::trees::{is_not_built, is_own};
 use super::{test, Test};
 use crate::check::{Check, Report};
@@ -70,7 +70,7 @@ fn tree(context: &Context) -> Check {
     let top = own.top();
     let mut report = Report::default();
     let folders = |names: &'static [&str], scope| names.iter().map(move |n| (n.to_string(), scope));
-    let files = FILES.iter().map(|f| (f.of("sched/sched_switch"), f.scope));
+    let files = files::all().map(|f| (f.of("sched/sched_switch"), f.scope));
     for (name, scope) in files
         .filter(|(name, _)| context.is_rtracefs() || !is_own(name) && !is_not_built(name))
         .chain(folders(EVERYWHERE, Scope::Each))

@@ -18,6 +18,7 @@ mod filter_records;
 mod filter_strings;
 mod fs_mount;
 mod fs_tree;
+mod functions;
 mod fuzz;
 mod golden;
 mod golden_events;
@@ -139,6 +140,7 @@ const GROUPS: &[&[Test]] = &[
     options_use::TESTS,
     options_values::TESTS,
     pids::TESTS,
+    functions::TESTS,
     pipe::TESTS,
     pipe_lines::TESTS,
     raw::TESTS,

@@ -3,7 +3,7 @@
 //! Which users may see a trace: other users, members of the group, root of a container, a
 //! machine that is locked down, mappings.
 
-use super::files::{self, Access, Scope, FILES};
+use super::files::{self, Access, Scope};
 use super::{like, test, Test};
 use crate::callers;
 use crate::check::{Check, Report};
@@ -61,7 +61,7 @@ fn paths(context: &Context, own: &Tree, skipped: &[&str]) -> Check<Vec<PathBuf>>
     let mut found = vec![context.root.clone()];
     walk(&context.root, skipped, &mut found)?;
     let top = Tree::at(&context.root);
-    let files = FILES.iter().map(|f| (f.of("sched/sched_switch"), f.scope));
+    let files = files::all().map(|f| (f.of("sched/sched_switch"), f.scope));
     for (name, scope) in files.chain(OF_EACH.iter().map(|n| (n.to_string(), Scope::Each))) {
         let trees: &[&Tree] = match scope {
             Scope::Each => &[&top, own],

@@ -26,13 +26,8 @@ pub const TESTS: &[Test] = &[
 
 /// Names of tracefs that rtracefs lacks, and why. A name ends at the end of the path.
 const MISSING: &[(&str, &str)] = &[
-    ("available_filter_functions", FUNCTIONS),
-    ("available_filter_functions_addrs", FUNCTIONS),
     ("dyn_ftrace_total_info", FUNCTIONS),
-    ("enabled_functions", FUNCTIONS),
     ("max_graph_depth", FUNCTIONS),
-    ("set_ftrace_filter", FUNCTIONS),
-    ("set_ftrace_notrace", FUNCTIONS),
     ("set_ftrace_notrace_pid", FUNCTIONS),
     ("set_ftrace_pid", FUNCTIONS),
     ("set_graph_function", FUNCTIONS),
@@ -40,7 +35,6 @@ const MISSING: &[(&str, &str)] = &[
     ("stack_max_size", FUNCTIONS),
     ("stack_trace", FUNCTIONS),
     ("stack_trace_filter", FUNCTIONS),
-    ("touched_functions", FUNCTIONS),
     ("tracing_thresh", TRACERS),
     ("dynamic_events", PROBES),
     ("kprobe_events", PROBES),
@@ -62,8 +56,8 @@ const MISSING: &[(&str, &str)] = &[
     ("show_event_triggers", TRIGGERS),
 ];
 
-const FUNCTIONS: &str = "functions are not traced";
-const TRACERS: &str = "there is no tracer but nop";
+const FUNCTIONS: &str = "of function tracers, only function is there";
+const TRACERS: &str = "there is no tracer but function and nop";
 const PROBES: &str = "no events are made at run time";
 const TRIGGERS: &str = "no triggers";
 

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The files of function tracers: which functions can be traced, which are, and which shall be.
+
+use super::{
+    file::{
+        At,
+        Handler::{
+            Own,
+            Show, //
+        },
+        Kind,
+        Step,
+        TraceFile, //
+    },
+    text_file::{
+        command,
+        no_memory,
+        TextFile, //
+    },
+    tree::{
+        entry,
+        Entry,
+        Place::{
+            Everywhere,
+            TopOnly, //
+        },
+        What::File,
+        WRITE, //
+    }, //
+};
+use crate::{
+    hooks::{
+        self,
+        Edit,
+        FilterKind, //
+    },
+    kapi::{
+        c,
+        kernel_tracefs, //
+    },
+    output::Text,
+    text::{
+        word,
+        writer::ByteWrite, //
+    }, //
+};
+use core::fmt::Write;
+use kernel::{
+    iov::IovIterDest,
+    prelude::*,
+    uaccess::UserSliceReader, //
+};
+
+/// The files.
+static ENTRIES: &[Entry] = &[
+    entry(
+        c"available_filter_functions",
+        TopOnly,
+        File(Show(show_available)),
+    ),
+    entry(
+        c"available_filter_functions_addrs",
+        TopOnly,
+        File(Show(show_addresses)),
+    ),
+    entry(c"enabled_functions", TopOnly, File(Show(show_enabled))),
+    entry(
+        c"set_ftrace_filter",
+        Everywhere,
+        File(Own(WRITE, Kind::Lines, FilterFile::open_filter)),
+    ),
+    entry(
+        c"set_ftrace_notrace",
+        Everywhere,
+        File(Own(WRITE, Kind::Lines, FilterFile::open_notrace)),
+    ),
+    entry(c"touched_functions", TopOnly, File(Show(show_touched))),
+];
+
+/// Returns the files; none in a kernel that traces no functions.
+pub(super) fn entries() -> &'static [Entry] {
+    match hooks::IS_THERE {
+        true => ENTRIES,
+        false => &[],
+    }
+}
+
+/// `available_filter_functions`.
+fn show_available(_at: &At<'_>, text: &mut Text) -> Result {
+    let functions = hooks::current()?;
+    for function in functions.list().iter() {
+        text.write_bytes(function.shown).map_err(no_memory)?;
+        text.write_char('\n').map_err(no_memory)?;
+    }
+    Ok(())
+}
+
+/// `available_filter_functions_addrs`.
+fn show_addresses(_at: &At<'_>, text: &mut Text) -> Result {
+    text.write_bytes(hooks::current()?.text())
+        .map_err(no_memory)
+}
+
+/// `enabled_functions`: the hooks of the whole kernel, of which ours are some.
+fn show_enabled(_at: &At<'_>, text: &mut Text) -> Result {
+    text.write_bytes(&kernel_tracefs::read(c"enabled_functions")?)
+        .map_err(no_memory)
+}
+
+/// `touched_functions`: the same of all functions that were ever hooked.
+fn show_touched(_at: &At<'_>, text: &mut Text) -> Result {
+    text.write_bytes(&kernel_tracefs::read(c"touched_functions")?)
+        .map_err(no_memory)
+}
+
+/// `set_ftrace_filter` or `set_ftrace_notrace`, open: reads like a text; what is written counts from when
+/// it is closed. A write gives one word, which the next write may continue.
+struct FilterFile {
+    kind: FilterKind,
+    text: KBox<dyn TraceFile>,
+    edit: Option<Edit>,
+    /// The beginning of a word that has not ended yet.
+    word: KVec<u8>,
+}
+
+fn show_filter(at: &At<'_>, text: &mut Text) -> Result {
+    at.inst.show_functions(FilterKind::Filter, text)
+}
+
+fn show_notrace(at: &At<'_>, text: &mut Text) -> Result {
+    at.inst.show_functions(FilterKind::Notrace, text)
+}
+
+impl FilterFile {
+    fn open_filter(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+        Self::open(FilterKind::Filter, TextFile::show(show_filter)?)
+    }
+
+    fn open_notrace(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+        Self::open(FilterKind::Notrace, TextFile::show(show_notrace)?)
+    }
+
+    fn open(kind: FilterKind, text: KBox<dyn TraceFile>) -> Result<KBox<dyn TraceFile>> {
+        let file = Self {
+            kind,
+            text,
+            edit: None,
+            word: KVec::new(),
+        };
+        Ok(KBox::new(file, GFP_KERNEL)?)
+    }
+
+    /// Obeys the word that has ended.
+    fn obey(&mut self, at: &At<'_>) -> Result {
+        let word = core::mem::replace(&mut self.word, KVec::new());
+        let edit = match self.edit.take() {
+            Some(edit) => edit,
+            None => at.inst.edit_functions(self.kind, false)?,
+        };
+        self.edit.insert(edit).obey(&word)
+    }
+}
+
+impl TraceFile for FilterFile {
+    fn read(&mut self, at: &At<'_>, out: &mut IovIterDest<'_>, pos: &mut i64) -> Result<Step> {
+        self.text.read(at, out, pos)
+    }
+
+    fn truncate(&mut self, at: &At<'_>) -> Result {
+        self.edit = Some(at.inst.edit_functions(self.kind, true)?);
+        Ok(())
+    }
+
+    /// Obeys the first word and returns how much of the write that was: the caller writes the rest
+    /// again, so that each word has its own answer.
+    fn write(&mut self, at: &At<'_>, input: &mut UserSliceReader, pos: &mut i64) -> Result<usize> {
+        let bytes = command(input)?;
+        let separates = |byte: &u8| *byte == 0 || word::is_space(*byte);
+        let spaces = match self.word.is_empty() {
+            true => bytes
+                .iter()
+                .take_while(|byte| word::is_space(**byte))
+                .count(),
+            false => 0,
+        };
+        let rest = bytes.get(spaces..).unwrap_or_default();
+        let len = rest.iter().position(separates);
+        let part = rest.get(..len.unwrap_or(rest.len())).unwrap_or_default();
+        if self.word.len().saturating_add(part.len()) >= c::RT_LONGEST_WORD as usize {
+            self.word.clear();
+            return Err(EINVAL);
+        }
+        self.word.extend_from_slice(part, GFP_KERNEL)?;
+        let used = match len {
+            Some(len) => spaces.saturating_add(len).saturating_add(1),
+            None => bytes.len(),
+        };
+        if len.is_some() && !self.word.is_empty() {
+            self.obey(at)?;
+        }
+        *pos = pos.saturating_add_unsigned(used as u64);
+        Ok(used)
+    }
+
+    /// Obeys a word that did not end, and has the selection count. An error has no reader any more: the
+    /// file is closed.
+    fn released(&mut self, at: &At<'_>) {
+        if !self.word.is_empty() {
+            let _ = self.obey(at);
+        }
+        if let Some(edit) = self.edit.take() {
+            let _ = at.inst.store_functions(edit);
+        }
+    }
+}

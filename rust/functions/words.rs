@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The words of `set_ftrace_filter` and its like.
+//!
+//! A word is a pattern of names or the index of a function, with `!` before it to take functions out:
+//!
+//! - `name`, `front*`, `*end`, `*middle*`, or a glob with `?`, `[…]`, `\` or a `*` inside;
+//! - `INDEX`, the number of a line of `available_filter_functions`, counted from 1;
+//! - `PATTERN:mod:MODULE`, of which both may be patterns: those functions of the module. An empty
+//!   pattern means all, an empty module means all modules, and `!` before the module all functions that
+//!   are not in it.
+
+use super::list::Function;
+use crate::{
+    expr::pattern::{
+        classify,
+        matches,
+        How,
+        Pattern, //
+    },
+    text::{
+        errno::Errno,
+        number, //
+    }, //
+};
+
+/// A word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FilterWord<'a> {
+    /// It takes functions out of the set.
+    pub(crate) removes: bool,
+    /// Which functions.
+    pub(crate) selection: Selection<'a>,
+}
+
+/// The functions that a word selects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Selection<'a> {
+    /// The one in this line of the list, counted from 0.
+    Line(usize),
+    /// Those whose names match.
+    Names(NamePattern<'a>, Option<NamePattern<'a>>),
+}
+
+/// A pattern of names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NamePattern<'a> {
+    how: How,
+    text: &'a [u8],
+    inverted: bool,
+}
+
+impl<'a> NamePattern<'a> {
+    /// Parses a pattern. A digit at its beginning is one of a name.
+    fn parse(text: &'a [u8]) -> Self {
+        let Pattern {
+            not,
+            how,
+            start,
+            end,
+        } = classify(text);
+        Self {
+            how,
+            text: text.get(start..end).unwrap_or_default(),
+            inverted: not,
+        }
+    }
+
+    /// Returns whether it is empty or a `*`: whether it matches every name.
+    fn is_any(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    fn matches(&self, name: &[u8]) -> bool {
+        matches(self.how, self.text, name)
+    }
+
+    /// Returns whether functions of `module` are meant, where this is the pattern of a module.
+    fn takes(&self, module: Option<&[u8]>) -> bool {
+        let inside = match module {
+            None => false,
+            Some(_) if self.is_any() => true,
+            Some(module) => self.matches(module),
+        };
+        inside != self.inverted
+    }
+}
+
+impl<'a> FilterWord<'a> {
+    /// Parses a word.
+    ///
+    /// # Errors
+    ///
+    /// `Inval` for the index 0, for a number that is none, and for a command that there is not.
+    pub(crate) fn parse(word: &'a [u8]) -> Result<Self, Errno> {
+        let (pattern, rest) = match word.iter().position(|byte| *byte == b':') {
+            Some(at) => (
+                word.get(..at).unwrap_or_default(),
+                word.get(at.saturating_add(1)..),
+            ),
+            None => (word, None),
+        };
+        let module = match rest {
+            None => None,
+            Some(rest) => Some(rest.strip_prefix(b"mod:").ok_or(Errno::Inval)?),
+        };
+        let removes = pattern.first() == Some(&b'!');
+        let pattern = pattern.strip_prefix(b"!").unwrap_or(pattern);
+        let selection = match pattern.first() {
+            Some(digit) if digit.is_ascii_digit() && module.is_none() => {
+                let index = number::c_integer(pattern, false).ok_or(Errno::Inval)?;
+                let line = index.checked_sub(1).ok_or(Errno::Inval)?;
+                Selection::Line(usize::try_from(line).map_err(|_| Errno::Inval)?)
+            }
+            _ => Selection::Names(NamePattern::parse(pattern), module.map(NamePattern::parse)),
+        };
+        Ok(Self { removes, selection })
+    }
+}
+
+impl Selection<'_> {
+    /// Returns whether `function`, in line `at` of the list, is one of them.
+    pub(crate) fn takes(&self, at: usize, function: &Function<'_>) -> bool {
+        match self {
+            Selection::Line(line) => *line == at,
+            Selection::Names(name, None) => name.matches(function.name),
+            Selection::Names(name, Some(module)) => {
+                module.takes(function.module) && (name.is_any() || name.matches(function.name))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIST: &[(&str, Option<&str>)] = &[
+        ("schedule", None),
+        ("schedule_timeout", None),
+        ("preempt_schedule", None),
+        ("vfs_read", None),
+        ("ext4_read", Some("ext4")),
+        ("ext4_write", Some("ext4")),
+        ("xfs_read", Some("xfs")),
+    ];
+
+    fn selected(word: &str) -> Result<(bool, Vec<&'static str>), Errno> {
+        let word = FilterWord::parse(word.as_bytes())?;
+        let names = LIST.iter().enumerate().filter(|(at, (name, module))| {
+            let function = Function {
+                address: 1,
+                name: name.as_bytes(),
+                module: module.map(str::as_bytes),
+                shown: b"",
+            };
+            word.selection.takes(*at, &function)
+        });
+        Ok((word.removes, names.map(|(_, row)| row.0).collect()))
+    }
+
+    #[test]
+    fn words_select_functions() {
+        let all: Vec<&str> = LIST.iter().map(|row| row.0).collect();
+        let rows: &[(&str, &[&str])] = &[
+            ("schedule", &["schedule"]),
+            ("schedule*", &["schedule", "schedule_timeout"]),
+            ("*schedule", &["schedule", "preempt_schedule"]),
+            ("*sched*out", &["schedule_timeout"]),
+            ("*_read", &["vfs_read", "ext4_read", "xfs_read"]),
+            ("?fs_read", &["vfs_read", "xfs_read"]),
+            ("[vx]fs_*", &["vfs_read", "xfs_read"]),
+            ("*", &all),
+            ("nosuch", &[]),
+            ("1", &["schedule"]),
+            ("0x4", &["vfs_read"]),
+            ("8", &[]),
+            (":mod:ext4", &["ext4_read", "ext4_write"]),
+            ("*:mod:ext4", &["ext4_read", "ext4_write"]),
+            ("*read:mod:e*", &["ext4_read"]),
+            ("*:mod:", &["ext4_read", "ext4_write", "xfs_read"]),
+            ("*:mod:*", &["ext4_read", "ext4_write", "xfs_read"]),
+            ("*:mod:!*", &all[..4]),
+            (":mod:!", &all[..4]),
+            ("*_read:mod:!ext4", &["vfs_read", "xfs_read"]),
+            (":mod:nosuch", &[]),
+        ];
+        for (word, expected) in rows {
+            assert_eq!(selected(word), Ok((false, expected.to_vec())), "{word}");
+            let inverse = format!("!{word}");
+            assert_eq!(
+                selected(&inverse),
+                Ok((true, expected.to_vec())),
+                "{inverse}"
+            );
+        }
+    }
+
+    #[test]
+    fn words_that_are_refused() {
+        for word in [
+            "0",
+            "!0",
+            "1x",
+            "99999999999999999999",
+            "schedule:nosuch",
+            "schedule:",
+            "a:b:c",
+        ] {
+            assert!(selected(word).is_err(), "{word}");
+        }
+    }
+}

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Which functions call the hook of rtrace, and whose records it makes.
+//!
+//! Each instance that traces functions is a [`User`] with the functions that it wants. The hook is on
+//! what any of them wants. A change is made in this order, so that a function may call the hook for no
+//! user, but no user misses a function that it wants, nor gets one that it does not want:
+//!
+//! 1. What the hook follows, with the new wishes.
+//! 2. The functions that call it.
+//! 3. After a grace period, what it followed before goes.
+
+use crate::{
+    functions::table::{
+        self,
+        Place, //
+    },
+    kapi::{
+        function_hook::{
+            FunctionHook,
+            Hooked, //
+        },
+        grace,
+        sort, //
+    },
+    probes::{
+        set_dispatch,
+        Dispatch,
+        FunctionTarget,
+        Sink,
+        MOST_TARGETS, //
+    },
+};
+use kernel::prelude::*;
+
+/// The functions that a user wants.
+pub(super) enum Wanted {
+    /// Every one.
+    All,
+    /// Those at these addresses, in ascending order.
+    Only(KVVec<u64>),
+}
+
+impl Wanted {
+    /// Returns it without the addresses that `is_gone` names.
+    pub(super) fn without(mut self, is_gone: &dyn Fn(u64) -> bool) -> Self {
+        if let Wanted::Only(addresses) = &mut self {
+            addresses.retain(|address| !is_gone(*address));
+        }
+        self
+    }
+
+    fn addresses(&self) -> &[u64] {
+        match self {
+            Wanted::All => &[],
+            Wanted::Only(addresses) => addresses,
+        }
+    }
+}
+
+/// An instance that traces functions.
+struct User {
+    target: FunctionTarget,
+    wanted: Wanted,
+}
+
+/// All users, and what the hook follows.
+struct Engine {
+    users: KVec<User>,
+    hook: FunctionHook,
+    dispatch: Option<KBox<Dispatch>>,
+}
+
+kernel::sync::global_lock! {
+    // SAFETY: `init` initialises it before anything else of this folder is called.
+    unsafe(uninit) static ENGINE: Mutex<Engine> = Engine {
+        users: KVec::new(),
+        // SAFETY: This is the only engine, so that its hook is the only one.
+        hook: unsafe { FunctionHook::new() },
+        dispatch: None,
+    };
+}
+
+/// Prepares the engine.
+///
+/// # Safety
+///
+/// It is called once, before anything else here.
+pub(super) unsafe fn init() {
+    // SAFETY: Called once, as the caller promises.
+    unsafe { ENGINE.init() };
+}
+
+impl Engine {
+    /// Makes what the hook is to follow; `alone` when it is on nothing but what the only user wants.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    fn dispatch(&self, alone: bool) -> Result<KBox<Dispatch>> {
+        let mut dispatch = Dispatch::default();
+        let functions = |user: &User| user.wanted.addresses().len();
+        let sum = self
+            .users
+            .iter()
+            .map(functions)
+            .fold(0, usize::saturating_add);
+        if !alone {
+            let places = table::places(sum).ok_or(ENOMEM)?;
+            dispatch.table = KVVec::from_elem(Place::default(), places, GFP_KERNEL)?;
+        }
+        for (at, user) in (0..).zip(&self.users) {
+            let bit = 1u64.wrapping_shl(at);
+            // SAFETY: The sink stays until `detach` has returned, which waits for the hooks.
+            let target = unsafe { user.target.again() };
+            dispatch.targets.push(target, GFP_KERNEL)?;
+            if matches!(user.wanted, Wanted::All) {
+                dispatch.always |= bit;
+            }
+            if alone {
+                break;
+            }
+            for address in user.wanted.addresses() {
+                table::add(&mut dispatch.table, *address, bit);
+            }
+        }
+        Ok(KBox::new(dispatch, GFP_KERNEL)?)
+    }
+
+    /// Returns all that any user wants; `None` when it is every function.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    fn union(&self) -> Result<Option<KVVec<u64>>> {
+        let mut union = KVVec::new();
+        for user in &self.users {
+            match &user.wanted {
+                Wanted::All => return Ok(None),
+                Wanted::Only(addresses) => union.extend_from_slice(addresses, GFP_KERNEL)?,
+            }
+        }
+        sort::ascending(&mut union);
+        let mut last = None;
+        union.retain(|address| last.replace(*address) != Some(*address));
+        Ok(Some(union))
+    }
+
+    /// Makes the hook follow the users.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, and those of [`FunctionHook::set`]: the hook does what it did before.
+    fn follow(&mut self) -> Result {
+        let union = self.union()?;
+        let is_alone = self.users.len() == 1;
+        let dispatch = self.dispatch(is_alone && !self.hook.is_on())?;
+        // Made now, so that nothing can fail after the functions call the hook.
+        let shorter = match is_alone && self.hook.is_on() {
+            true => Some(self.dispatch(true)?),
+            false => None,
+        };
+        // SAFETY: It is kept in `self.dispatch` until another one was set and writers have left.
+        unsafe { set_dispatch(Some(&dispatch)) };
+        let hooked = match &union {
+            None => self.hook.set(&Hooked::All),
+            Some(union) if union.is_empty() => {
+                self.hook.clear();
+                Ok(())
+            }
+            Some(union) => self.hook.set(&Hooked::Only(union)),
+        };
+        if hooked.is_err() {
+            // SAFETY: The one before is still in `self.dispatch`.
+            unsafe { set_dispatch(self.dispatch.as_deref()) };
+            grace::writers_left();
+            return hooked;
+        }
+        let (last, between) = match shorter {
+            Some(shorter) => {
+                // SAFETY: It is kept in `self.dispatch` until another one was set and writers have left.
+                unsafe { set_dispatch(Some(&shorter)) };
+                (shorter, Some(dispatch))
+            }
+            None => (dispatch, None),
+        };
+        let before = self.dispatch.replace(last);
+        grace::writers_left();
+        drop((before, between));
+        Ok(())
+    }
+
+    fn place_of(&self, sink: &Sink) -> Option<usize> {
+        self.users.iter().position(|user| user.target.is(sink))
+    }
+}
+
+/// Begins to record the functions `wanted` into `sink`.
+///
+/// # Errors
+///
+/// `ENOSPC` for too many users, `ENOMEM`, and those of the kernel: nothing is recorded.
+///
+/// # Safety
+///
+/// The sink stays until [`detach`] for it has returned. It is not attached.
+pub(super) unsafe fn attach(sink: &Sink, wanted: Wanted) -> Result {
+    let mut engine = ENGINE.lock();
+    if engine.users.len() >= MOST_TARGETS {
+        return Err(ENOSPC);
+    }
+    // SAFETY: The caller promises that the sink stays, and `detach` waits for the hooks.
+    let target = unsafe { FunctionTarget::new(sink) };
+    engine.users.push(User { target, wanted }, GFP_KERNEL)?;
+    engine.follow().inspect_err(|_| {
+        engine.users.pop();
+    })
+}
+
+/// Records the functions `wanted` into `sink` instead of those before.
+///
+/// # Errors
+///
+/// `ENOMEM`, and those of the kernel: it is as before.
+pub(super) fn change(sink: &Sink, wanted: Wanted) -> Result {
+    let mut engine = ENGINE.lock();
+    let at = engine.place_of(sink).ok_or(ENOENT)?;
+    let Some(user) = engine.users.get_mut(at) else {
+        return Err(ENOENT);
+    };
+    let before = core::mem::replace(&mut user.wanted, wanted);
+    let result = engine.follow();
+    if result.is_err() {
+        if let Some(user) = engine.users.get_mut(at) {
+            user.wanted = before;
+        }
+    }
+    result
+}
+
+/// Gives back the memory that the engine keeps. No user is left.
+pub(super) fn exit() {
+    ENGINE.lock().users = KVec::new();
+}
+
+/// Stops recording functions into `sink`. No hook uses it when this returns.
+pub(super) fn detach(sink: &Sink) {
+    let mut engine = ENGINE.lock();
+    let Some(at) = engine.place_of(sink) else {
+        return;
+    };
+    let _ = engine.users.remove(at);
+    if engine.users.is_empty() {
+        engine.hook.clear();
+        // SAFETY: The hook has ended everywhere.
+        unsafe { set_dispatch(None) };
+        engine.dispatch = None;
+        return;
+    }
+    // Without memory for what the hook is to follow, no function calls it any more: nothing may be
+    // recorded into the sink.
+    if engine.follow().is_err() {
+        engine.hook.clear();
+        // SAFETY: The hook has ended everywhere.
+        unsafe { set_dispatch(None) };
+        engine.dispatch = None;
+        pr_warn!("no function is traced any more: there is no memory\n");
+    }
+}

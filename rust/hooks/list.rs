@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The functions that can be traced: read from the kernel when they are asked for, and kept until a
+//! module comes or goes.
+
+use crate::{
+    functions::list::{
+        count_lines,
+        FunctionList, //
+    },
+    kapi::kernel_tracefs, //
+};
+use kernel::{
+    prelude::*,
+    str::CString,
+    sync::Arc, //
+};
+
+kernel::sync::global_lock! {
+    // SAFETY: `init` initialises it before anything else of this folder is called.
+    unsafe(uninit) static KNOWN: Mutex<Known> = Known { list: None, gone: KVec::new() };
+}
+
+/// What is known of the kernel's functions.
+struct Known {
+    list: Option<Arc<Functions>>,
+    /// Modules that went and have not come back: the kernel lists their functions until the last moment.
+    gone: KVec<CString>,
+}
+
+/// Prepares the list.
+///
+/// # Safety
+///
+/// It is called once, before anything else here.
+pub(super) unsafe fn init() {
+    // SAFETY: Called once, as the caller promises.
+    unsafe { KNOWN.init() };
+}
+
+/// The functions that could be traced when the list was read.
+pub(crate) struct Functions {
+    text: KVVec<u8>,
+    starts: KVVec<u32>,
+}
+
+impl Functions {
+    /// Reads them. Takes hundreds of millions of instructions.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`kernel_tracefs::read`]; `EFBIG` for more text than offsets of 32 bits reach.
+    fn read(gone: &[CString]) -> Result<Self> {
+        let mut text = kernel_tracefs::read(c"available_filter_functions_addrs")?;
+        if u32::try_from(text.len()).is_err() {
+            return Err(EFBIG);
+        }
+        if !gone.is_empty() {
+            text = without(&text, gone)?;
+        }
+        let mut starts = KVVec::from_elem(0, count_lines(&text), GFP_KERNEL)?;
+        FunctionList::index(&text, &mut starts);
+        Ok(Self { text, starts })
+    }
+
+    /// Returns them as a list.
+    pub(crate) fn list(&self) -> FunctionList<'_> {
+        FunctionList::indexed(&self.text, &self.starts)
+    }
+
+    /// Returns the text that they were read from.
+    pub(crate) fn text(&self) -> &[u8] {
+        &self.text
+    }
+}
+
+/// Returns `text` without the lines of functions of the modules `gone`.
+fn without(text: &[u8], gone: &[CString]) -> Result<KVVec<u8>> {
+    let mut kept = KVVec::with_capacity(text.len(), GFP_KERNEL)?;
+    let mut starts = KVVec::from_elem(0, count_lines(text), GFP_KERNEL)?;
+    FunctionList::index(text, &mut starts);
+    for (at, function) in FunctionList::indexed(text, &starts).iter().enumerate() {
+        let is_gone = |module: &[u8]| gone.iter().any(|name| name.to_bytes() == module);
+        if function.module.is_some_and(is_gone) {
+            continue;
+        }
+        let start = starts.get(at).map_or(0, |start| *start as usize);
+        let end = starts.get(at.wrapping_add(1)).map(|end| *end as usize);
+        let line = text.get(start..end.unwrap_or(text.len()));
+        kept.extend_from_slice(line.unwrap_or_default(), GFP_KERNEL)?;
+    }
+    Ok(kept)
+}
+
+/// Returns the functions that can be traced. Process context; sleeps.
+///
+/// # Errors
+///
+/// `EPERM` when the kernel is locked down, `ENODEV` when it traces no functions, `ENOMEM`.
+pub(crate) fn current() -> Result<Arc<Functions>> {
+    let mut known = KNOWN.lock();
+    if let Some(list) = &known.list {
+        return Ok(list.clone());
+    }
+    let list = Arc::new(Functions::read(&known.gone)?, GFP_KERNEL)?;
+    known.list = Some(list.clone());
+    Ok(list)
+}
+
+/// Returns whether `list` is what [`current`] would return.
+pub(super) fn is_current(list: &Arc<Functions>) -> bool {
+    KNOWN
+        .lock()
+        .list
+        .as_ref()
+        .is_some_and(|current| core::ptr::eq(&raw const **current, &raw const **list))
+}
+
+/// Notes that the functions of the module `name` can be traced.
+pub(super) fn module_comes(name: &str) {
+    let mut known = KNOWN.lock();
+    known.list = None;
+    known.gone.retain(|gone| gone.to_bytes() != name.as_bytes());
+}
+
+/// Notes that the functions of the module `name`, or some of them, cannot be traced any more.
+///
+/// # Errors
+///
+/// `ENOMEM`: they may be listed until the kernel has taken them away.
+pub(super) fn module_goes(name: &str) -> Result {
+    let mut known = KNOWN.lock();
+    known.list = None;
+    if known
+        .gone
+        .iter()
+        .all(|gone| gone.to_bytes() != name.as_bytes())
+    {
+        known
+            .gone
+            .push(CString::try_from_fmt(fmt!("{name}"))?, GFP_KERNEL)?;
+    }
+    Ok(())
+}
+
+/// Forgets all that is known, and gives its memory back.
+pub(super) fn exit() {
+    let mut known = KNOWN.lock();
+    known.list = None;
+    known.gone = KVec::new();
+}
+
+/// Notes that some functions cannot be traced any more: those that a module needed for its init.
+pub(super) fn init_is_over() {
+    KNOWN.lock().list = None;
+}

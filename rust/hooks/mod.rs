@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The functions of the kernel that are traced, and for which instance.
+//!
+//! - `list`: the functions that can be traced.
+//! - `filter`: what `set_ftrace_filter` and `set_ftrace_notrace` of one instance select.
+//! - `engine`: which functions call the one hook of rtrace, and whose records it makes.
+//! - `modules`: functions that come and go with modules.
+//!
+//! Lock order: that of a filter, then the engine's, then the list's. The hook takes no lock.
+
+mod engine;
+mod filter;
+mod list;
+mod modules;
+
+pub(crate) use self::{
+    filter::{
+        Edit,
+        FilterKind,
+        FunctionFilter, //
+    },
+    list::current,
+    modules::ModuleWatch, //
+};
+pub(crate) use crate::kapi::function_hook::IS_THERE;
+
+/// Prepares this room. Called once, before anything else here.
+///
+/// # Safety
+///
+/// It is the first call.
+pub(crate) unsafe fn init() {
+    // SAFETY: Called once, as the caller promises.
+    unsafe { list::init() };
+    // SAFETY: Called once, as the caller promises.
+    unsafe { engine::init() };
+}

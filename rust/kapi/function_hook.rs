@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The hook at the beginning of the kernel's functions: which of them call it.
+//!
+//! The kernel calls one hook alone by a direct call; a second one on the same function would make it go
+//! through a list. So there is one for all of rtrace, `probes::function`.
+
+use super::c;
+use kernel::{
+    error::to_result,
+    prelude::*, //
+};
+
+/// Whether this kernel has hooks at the beginning of its functions.
+pub(crate) const IS_THERE: bool = cfg!(CONFIG_DYNAMIC_FTRACE);
+
+/// The functions that call the hook.
+pub(crate) enum Hooked<'a> {
+    /// Every function that can be traced, also those of modules that are loaded later.
+    All,
+    /// Those with these addresses, as the kernel lists them.
+    Only(&'a [u64]),
+}
+
+/// The hook.
+pub(crate) struct FunctionHook {
+    is_on: bool,
+}
+
+impl FunctionHook {
+    /// Returns the hook, which no function calls.
+    ///
+    /// # Safety
+    ///
+    /// It is the only one.
+    pub(crate) const unsafe fn new() -> Self {
+        Self { is_on: false }
+    }
+
+    /// Returns whether any function calls it.
+    pub(crate) fn is_on(&self) -> bool {
+        self.is_on
+    }
+
+    /// Has these functions call the hook, and no others. Process context; takes milliseconds.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` for no function at all or one that cannot be traced, `ENODEV` in a kernel without hooks,
+    /// `ENOMEM`. What called the hook before still does.
+    pub(crate) fn set(&mut self, hooked: &Hooked<'_>) -> Result {
+        match hooked {
+            // SAFETY: It is the only hook, and `&mut self` has no other caller change it.
+            Hooked::All => to_result(unsafe { c::rt_hook_select_all() })?,
+            // To the kernel, none would mean all.
+            Hooked::Only([]) => return Err(EINVAL),
+            Hooked::Only(addresses) => {
+                let count = u32::try_from(addresses.len())?;
+                let first = addresses.as_ptr().cast_mut().cast();
+                // SAFETY: There are that many addresses, which the kernel copies; `&mut self` has no other
+                // caller change the hook.
+                to_result(unsafe { c::rt_hook_select(first, count) })?;
+            }
+        }
+        if !self.is_on {
+            // SAFETY: It is not registered; `&mut self` has no other caller register it.
+            to_result(unsafe { c::rt_hook_register() })?;
+            self.is_on = true;
+        }
+        Ok(())
+    }
+
+    /// Has no function call the hook. No call of it is left when this returns. Process context; sleeps.
+    pub(crate) fn clear(&mut self) {
+        if self.is_on {
+            // SAFETY: It is registered; `&mut self` has no other caller take it off. The kernel refuses
+            // only what is not registered.
+            unsafe { c::rt_hook_unregister() };
+            self.is_on = false;
+        }
+    }
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The bodies of functions.h, in the same order. */
+#include <linux/cred.h>
+#include <linux/dcache.h>
+#include <linux/fs.h>
+#include <linux/ftrace.h>
+#include <linux/module.h>
+#include <linux/mount.h>
+#include <linux/namei.h>
+#include <linux/path.h>
+#include <linux/seq_file.h>
+#include <linux/uio.h>
+
+#include "functions.h"
+
+struct file *rt_dentry_open(struct vfsmount *mount, struct dentry *dentry)
+{
+	struct path path = { .mnt = mount, .dentry = dentry };
+
+	return dentry_open(&path, O_RDONLY, current_cred());
+}
+
+#ifdef CONFIG_DYNAMIC_FTRACE
+static struct ftrace_ops rt_hook = { .func = rtrace_function };
+
+int rt_hook_register(void)
+{
+	return register_ftrace_function(&rt_hook);
+}
+
+int rt_hook_select(unsigned long *addresses, unsigned int count)
+{
+	return ftrace_set_filter_ips(&rt_hook, addresses, count, 0, 1);
+}
+
+int rt_hook_select_all(void)
+{
+	return ftrace_set_filter(&rt_hook, NULL, 0, 1);
+}
+
+int rt_hook_unregister(void)
+{
+	return unregister_ftrace_function(&rt_hook);
+}
+#else
+int rt_hook_register(void)
+{
+	return -ENODEV;
+}
+
+int rt_hook_select(unsigned long *addresses, unsigned int count)
+{
+	return -ENODEV;
+}
+
+int rt_hook_select_all(void)
+{
+	return -ENODEV;
+}
+
+int rt_hook_unregister(void)
+{
+	return -ENODEV;
+}
+#endif
+
+struct dentry *rt_lookup(struct dentry *folder, const char *name)
+{
+	return lookup_noperm_positive_unlocked(&QSTR(name), folder);
+}
+
+bool rt_is_seq_file(const struct file *file)
+{
+	return file->f_op->read == seq_read;
+}
+
+ssize_t rt_seq_read(struct file *file, void *to, size_t len, loff_t *pos)
+{
+	struct kvec vec = { .iov_base = to, .iov_len = len };
+	struct iov_iter iter;
+	struct kiocb kiocb;
+	ssize_t ret;
+
+	init_sync_kiocb(&kiocb, file);
+	kiocb.ki_pos = *pos;
+	iov_iter_kvec(&iter, ITER_DEST, &vec, 1, len);
+	ret = seq_read_iter(&kiocb, &iter);
+	*pos = kiocb.ki_pos;
+	return ret;
+}
+
+bool rt_within_module(const struct module *module, unsigned long address)
+{
+	return within_module(address, module);
+}
+
+bool rt_within_module_init(const struct module *module, unsigned long address)
+{
+	return within_module_init(address, module);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Functions of the kernel as something that is traced: the hook at their
+ * beginning, their list, and whose they are. No decisions are made here.
+ */
+#ifndef RTRACE_FUNCTIONS_H
+#define RTRACE_FUNCTIONS_H
+
+#include <linux/kallsyms.h>
+#include <linux/types.h>
+
+/* A macro: the longest word of a filter, with its end. */
+enum { RT_LONGEST_WORD = KSYM_SYMBOL_LEN + 4 };
+
+struct dentry;
+struct file;
+struct module;
+struct vfsmount;
+
+/* Inline, with structures: opens a file that was looked up, as the kernel itself. */
+struct file *rt_dentry_open(struct vfsmount *mount, struct dentry *dentry);
+
+/*
+ * Macros in a kernel that traces no functions, which says -ENODEV here. There is
+ * one hook, which calls rtrace_function(): of the functions whose addresses were
+ * selected last, or of all.
+ */
+int rt_hook_register(void);
+int rt_hook_select(unsigned long *addresses, unsigned int count);
+int rt_hook_select_all(void);
+int rt_hook_unregister(void);
+
+/* A macro: looks up a name in a folder of a file system that is mounted. */
+struct dentry *rt_lookup(struct dentry *folder, const char *name);
+
+/* A comparison of functions: whether a file is read as those of seq_file are. */
+bool rt_is_seq_file(const struct file *file);
+
+/* Inline, with structures: reads on in such a file. */
+ssize_t rt_seq_read(struct file *file, void *to, size_t len, loff_t *pos);
+
+/* Inline: whether an address is in a module, or in what of it goes after its init. */
+bool rt_within_module(const struct module *module, unsigned long address);
+bool rt_within_module_init(const struct module *module, unsigned long address);
+
+/* In Rust: the hook. Any context; see rust/probes/function.rs. */
+struct ftrace_ops;
+struct ftrace_regs;
+void rtrace_function(unsigned long ip, unsigned long parent_ip,
+		     struct ftrace_ops *ops, struct ftrace_regs *regs);
+
+#endif

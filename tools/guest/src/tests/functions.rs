@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The tracer `function` beside that of the kernel: the same lists, the same answers to each word, the
+//! same lines for the same calls. What an instance records is exactly what it selects.
+
+use super::{pair, same, test, Test};
+use crate::check::{Check, Report};
+use crate::errno::*;
+use crate::kernel_modules::{Loaded, Modules};
+use crate::soak::Share;
+use crate::sys;
+use crate::tree::{Instance, Tree};
+use crate::Context;
+use std::io::Read;
+
+pub const TESTS: &[Test] = &[
+    test("functions.lists", 60, lists),
+    test("functions.words", 240, words),
+    test("functions.lines", 120, lines),
+    test("functions.instances", 60, instances),
+    test("functions.ends", 60, ends),
+    test("functions.modules", 120, modules),
+    test("functions.own_code", 30, own_code),
+];
+
+const FILTER: &str = "set_ftrace_filter";
+const NOTRACE: &str = "set_ftrace_notrace";
+/// What `getppid` and `getpgid` run, which hardly any other program calls.
+const GETPPID: &str = "__do_sys_getppid";
+const GETPGID: &str = "__x64_sys_getpgid";
+
+fn getppid() {
+    sys::call(110, [0; 6]);
+}
+
+fn getpgid() {
+    sys::call(121, [0; 6]);
+}
+
+/// Has an instance select `words` and nothing else.
+fn select(tree: &Tree, file: &str, words: &str) -> Check {
+    let written = tree.write_truncating(file, format!("{words}\n").as_bytes());
+    ensure_eq!(written, Ok(words.len() + 1), "{}", tree.shown(file));
+    Ok(())
+}
+
+/// An instance of each tree, in a kernel that can trace functions.
+fn sides(context: &Context) -> Check<(Instance, Instance)> {
+    if !sys::traces_functions() {
+        skip!("this kernel traces no functions");
+    }
+    pair(context)
+}
+
+/// What can be traced, in the kernel's order: the same bytes.
+fn lists(context: &Context) -> Check {
+    let (own, reference) = sides(context)?;
+    for file in [
+        "available_filter_functions",
+        "available_filter_functions_addrs",
+    ] {
+        let read = |tree: Tree| tree.read_bytes(file).map_err(|e| format!("{file}: {e:?}"));
+        let (found, wanted) = (read(own.top())?, read(reference.top())?);
+        ensure!(wanted.len() > 100_000, "{file}: {} bytes", wanted.len());
+        ensure!(found == wanted, "{file} differs");
+    }
+    for tree in [&own, &reference] {
+        ensure_eq!(
+            tree.get(FILTER)?,
+            "#### all functions enabled ####\n",
+            "at first"
+        );
+        ensure_eq!(
+            tree.get(NOTRACE)?,
+            "#### no functions disabled ####\n",
+            "at first"
+        );
+    }
+    Ok(())
+}
+
+/// One write, with or without truncation: the same answer, and the same text when the file was closed.
+fn words(context: &Context) -> Check {
+    let (own, reference) = sides(context)?;
+    let mut report = Report::default();
+    let long = [&[b'a'; 400][..], b"\n"].concat();
+    let longer = [&[b'a'; 1000][..], b"\n"].concat();
+    let texts: &[&[u8]] = &[
+        b"vfs_read\n",
+        b"vfs_write",
+        b" vfs_open  vfs_read\n",
+        b"",
+        b"\n",
+        b"  ",
+        b"vfs_read\0vfs_write\n",
+        b"\0",
+        b"vfs_*\n",
+        b"*_sys_getppid\n",
+        b"*sys_getpp*\n",
+        b"v?s_read\n",
+        b"[v]fs_rea[a-e]\n",
+        b"v*s_*d\n",
+        b"\\vfs_read\n",
+        b"!vfs_read\n",
+        b"!vfs_*\n",
+        b"!nosuch\n",
+        b"7\n",
+        b"0x10\n",
+        b"010\n",
+        b"!7\n",
+        b"0\n",
+        b"99999999\n",
+        b"18446744073709551617\n",
+        b"7x\n",
+        b"-1\n",
+        b"+1\n",
+        b"nosuch\n",
+        b"no*such\n",
+        b"vfs_read:nosuch\n",
+        b"vfs_read:\n",
+        b"vfs_*:mod:!*\n",
+        b"#\n",
+        b"\xff\n",
+        &long,
+        &longer,
+    ];
+    let share = Share::one_of(3);
+    for file in [FILTER, NOTRACE] {
+        for truncate in [true, false] {
+            for text in texts {
+                let name = text.escape_ascii().to_string();
+                if !share.has(&format!("{file} {truncate} {name:.60}")) {
+                    continue;
+                }
+                let write = |tree: &Tree| match truncate {
+                    true => tree.write_truncating(file, text),
+                    false => tree.write(file, text),
+                };
+                let answers = (write(&own), write(&reference));
+                report.expect(answers.0 == answers.1, || {
+                    let (found, wanted) = answers;
+                    format!("{file} <- {name:.60}: {found:?}, tracefs {wanted:?}")
+                });
+                let result = same(&own, &reference, file);
+                report.collect(result.map_err(|e| format!("{truncate} {name:.60}: {e:.300}")));
+            }
+        }
+        for tree in [&own, &reference] {
+            tree.empty(file)?;
+        }
+    }
+    report.finish()
+}
+
+/// Whether a word begins and ends with a digit and has nothing but digits and dots.
+fn is_number(word: &str) -> bool {
+    let is_digit = |c: char| c.is_ascii_digit();
+    word.starts_with(is_digit)
+        && word.ends_with(is_digit)
+        && !word.contains(|c| !is_digit(c) && c != '.')
+}
+
+/// The columns of a line without the one of a wanted reschedule, which may come between the two
+/// tracers.
+fn without_resched(word: &str) -> String {
+    match word.len() {
+        5 | 6 if word.contains("..") || word.contains(".N.") => {
+            word.replace(['N', 'n', 'L', 'l', 'p', 'B', 'b'], ".")
+        }
+        _ => word.to_string(),
+    }
+}
+
+/// A line without what differs from one tracer to another: the time.
+fn without_time(line: &str, as_numbers: bool) -> String {
+    match as_numbers {
+        // Pid, CPU, time.
+        true if !line.starts_with('#') => {
+            let mut words: Vec<_> = line.split(' ').collect();
+            if words.len() > 2 {
+                words.remove(2);
+            }
+            words.join(" ")
+        }
+        // Seconds; under `verbose` a number of the clock and milliseconds; under `latency-format`
+        // microseconds.
+        _ => {
+            let is_time = |word: &str| {
+                let word = word.trim_end_matches(':');
+                let number = word.trim_end_matches("ms").trim_start_matches('(');
+                word.starts_with('[') && word.len() == 10
+                    || number.starts_with('+')
+                    || is_number(number) && number.contains('.')
+                    || word.contains("us") && word.starts_with(|c: char| c.is_ascii_digit())
+            };
+            let words = line.split_whitespace().filter(|word| !is_time(word));
+            words.map(without_resched).collect::<Vec<_>>().join(" ")
+        }
+    }
+}
+
+/// The same calls, recorded by both: the same lines under each option.
+fn lines(context: &Context) -> Check {
+    let (own, reference) = sides(context)?;
+    sys::pin_to(0);
+    let mut report = Report::default();
+    let rows: &[&[&str]] = &[
+        &[],
+        &["noprint-parent"],
+        &["sym-offset"],
+        &["sym-addr"],
+        &["noirq-info"],
+        &["nocontext-info"],
+        &["latency-format"],
+        &["latency-format", "verbose"],
+        &["fields"],
+        &["raw"],
+        &["hex"],
+        &["raw", "nocontext-info"],
+        &["stacktrace"],
+    ];
+    for options in rows {
+        let mut texts = Vec::new();
+        for tree in [&own, &reference] {
+            for option in *options {
+                tree.set("trace_options", option)?;
+            }
+            select(tree, FILTER, GETPPID)?;
+            ensure_eq!(tree.get(FILTER)?, format!("{GETPPID}\n"), "selected");
+            tree.set("current_tracer", "function")?;
+        }
+        (0..5).for_each(|_| getppid());
+        for tree in [&own, &reference] {
+            tree.set("tracing_on", "0")?;
+            let text = tree.get("trace")?;
+            let numbers = (options.contains(&"raw") || options.contains(&"hex"))
+                && !options.contains(&"nocontext-info");
+            let lines = text.lines().filter(|line| !line.starts_with("# entries"));
+            let lines: Vec<_> = lines.map(|line| without_time(line, numbers)).collect();
+            texts.push(lines.join("\n"));
+            tree.set("current_tracer", "nop")?;
+            tree.set("tracing_on", "1")?;
+            tree.empty(FILTER)?;
+            for option in *options {
+                let back = match option.strip_prefix("no") {
+                    Some(option) => option.to_string(),
+                    None => format!("no{option}"),
+                };
+                tree.set("trace_options", &back)?;
+            }
+        }
+        report.expect(texts[0].starts_with("# tracer: function\n"), || {
+            format!("{options:?}: {:.100}", texts[0])
+        });
+        report.expect(texts[0] == texts[1], || {
+            format!("{options:?}:\n{}\ntracefs:\n{}", texts[0], texts[1])
+        });
+    }
+    report.finish()
+}
+
+/// Records of this task in an instance that say `function`.
+fn recorded(tree: &Tree, function: &str) -> Check<usize> {
+    let (task, text) = (format!("-{} ", sys::thread_id()), tree.get("trace")?);
+    let is_ours = |line: &&str| line.contains(&task) && line.contains(&format!(" {function} <-"));
+    Ok(text.lines().filter(is_ours).count())
+}
+
+/// Several instances at a time: each records what it selects, each call once, and nothing else.
+fn instances(context: &Context) -> Check {
+    let (one, _) = sides(context)?;
+    sys::pin_to(0);
+    let two = Instance::new(&context.root, "rtg-two")?;
+    let three = Instance::new(&context.root, "rtg-three")?;
+    select(&one, FILTER, GETPPID)?;
+    select(&two, FILTER, GETPGID)?;
+    select(&three, FILTER, "*_sys_getp*")?;
+    select(&three, NOTRACE, GETPGID)?;
+    let work = |calls: usize| {
+        (0..calls).for_each(|_| getppid());
+        (0..2 * calls).for_each(|_| getpgid());
+    };
+    let check = |label: &str, wanted: [(usize, usize); 3]| -> Check {
+        for (tree, wanted) in [&one, &two, &three].into_iter().zip(wanted) {
+            let found = (recorded(tree, GETPPID)?, recorded(tree, GETPGID)?);
+            ensure_eq!(found, wanted, "{label}: {}", tree.shown("trace"));
+            tree.clear()?;
+        }
+        Ok(())
+    };
+    for tree in [&one, &two, &three] {
+        tree.set("current_tracer", "function")?;
+    }
+    work(10);
+    check("all three", [(10, 0), (0, 20), (10, 0)])?;
+    two.set("current_tracer", "nop")?;
+    work(10);
+    check("without the second", [(10, 0), (0, 0), (10, 0)])?;
+    three.set("current_tracer", "nop")?;
+    work(10);
+    check("the first alone", [(10, 0), (0, 0), (0, 0)])?;
+    select(&one, FILTER, GETPGID)?;
+    work(10);
+    check("another filter", [(0, 20), (0, 0), (0, 0)])?;
+    two.set("current_tracer", "function")?;
+    one.set("tracing_on", "0")?;
+    work(10);
+    check("the first is off", [(0, 0), (0, 20), (0, 0)])?;
+    one.set("tracing_on", "1")?;
+    select(&one, NOTRACE, GETPGID)?;
+    work(10);
+    check("nothing is left for the first", [(0, 0), (0, 20), (0, 0)])?;
+    for clock in ["mono", "x86-tsc", "counter", "local"] {
+        two.set("trace_clock", clock)?;
+        work(10);
+        check(clock, [(0, 0), (0, 20), (0, 0)])?;
+    }
+    three.remove()?;
+    two.remove()
+}
+
+/// Hooks of ours, as the kernel tells of them.
+fn hooks(reference: &Instance) -> Check<Vec<String>> {
+    let text = reference.top().get("enabled_functions")?;
+    let ours = text.lines().filter(|line| line.contains("rtrace_function"));
+    Ok(ours.map(str::to_string).collect())
+}
+
+/// A tracer that goes leaves nothing hooked, however it goes; what is refused changes nothing.
+fn ends(context: &Context) -> Check {
+    let (own, reference) = sides(context)?;
+    ensure_eq!(
+        own.write("current_tracer", b"nosuch"),
+        Err(EINVAL),
+        "unknown"
+    );
+    select(&own, FILTER, GETPPID)?;
+    own.set("trace_marker", "before")?;
+    ensure!(own.get("trace")?.contains("before"), "no marker");
+    let pipe = own.open("trace_pipe").map_err(|e| format!("{e:?}"))?;
+    ensure_eq!(
+        own.write("current_tracer", b"function"),
+        Err(EBUSY),
+        "trace_pipe is open"
+    );
+    drop(pipe);
+    ensure!(own.get("trace")?.contains("before"), "after a refusal");
+    let mut open = own.open("trace").map_err(|e| format!("{e:?}"))?;
+    let mut begin = [0; 20];
+    open.read_exact(&mut begin).map_err(|e| e.to_string())?;
+    ensure_eq!(
+        &begin[..],
+        b"# tracer: nop\n#\n# en",
+        "the beginning of trace"
+    );
+    own.set("current_tracer", "function")?;
+    ensure_eq!(own.get("current_tracer")?, "function\n", "current_tracer");
+    ensure!(
+        !own.get("trace")?.contains("before"),
+        "the buffer is not emptied"
+    );
+    ensure_eq!(hooks(&reference)?.len(), 1, "hooks of one function");
+    getppid();
+    ensure_eq!(recorded(&own, GETPPID)?, 1, "records");
+    let mut rest = Vec::new();
+    open.read_to_end(&mut rest).map_err(|e| e.to_string())?;
+    drop(open);
+    own.set("current_tracer", "nop")?;
+    ensure_eq!(recorded(&own, GETPPID)?, 0, "records after it");
+    ensure_eq!(hooks(&reference)?, Vec::<String>::new(), "hooks after nop");
+    own.set("current_tracer", "function")?;
+    own.remove()?;
+    ensure_eq!(
+        hooks(&reference)?,
+        Vec::<String>::new(),
+        "hooks after rmdir"
+    );
+    Ok(())
+}
+
+/// Functions of a module go with it, and what was selected does not become everything.
+fn modules(context: &Context) -> Check {
+    let (own, reference) = sides(context)?;
+    let modules = Modules::new()?;
+    let mut loaded = Loaded::new(&modules);
+    loaded.add("vsock")?;
+    for tree in [&own, &reference] {
+        select(tree, FILTER, "*:mod:vsock")?;
+    }
+    same(&own, &reference, FILTER)?;
+    let functions = own.get(FILTER)?.lines().count();
+    ensure!(functions > 10, "{functions} functions of vsock");
+    own.set("current_tracer", "function")?;
+    ensure_eq!(hooks(&reference)?.len(), functions, "hooks");
+    loaded.remove()?;
+    ensure_eq!(
+        hooks(&reference)?,
+        Vec::<String>::new(),
+        "hooks after the module went"
+    );
+    ensure_eq!(own.get(FILTER)?, "", "selected after the module went");
+    same(&own, &reference, FILTER)?;
+    loaded.add("vsock")?;
+    ensure_eq!(
+        hooks(&reference)?,
+        Vec::<String>::new(),
+        "hooks when it came back"
+    );
+    select(&own, FILTER, "*:mod:vsock")?;
+    ensure_eq!(hooks(&reference)?.len(), functions, "hooks, selected again");
+    own.set("current_tracer", "nop")?;
+    loaded.remove()?;
+    // All functions but some are what is there: those of a module that comes, too.
+    own.empty(FILTER)?;
+    select(&own, FILTER, "*_sys_getp*")?;
+    select(&own, NOTRACE, GETPGID)?;
+    own.set("current_tracer", "function")?;
+    loaded.add("vsock")?;
+    let before = hooks(&reference)?.len();
+    loaded.remove()?;
+    ensure_eq!(hooks(&reference)?.len(), before, "hooks that no module has");
+    Ok(())
+}
+
+/// No function of rtrace can be traced, so that a writer does not meet itself; nor can what the hook
+/// calls.
+fn own_code(context: &Context) -> Check {
+    let (own, _) = sides(context)?;
+    let text = own.top().get("available_filter_functions")?;
+    let ours: Vec<_> = text
+        .lines()
+        .filter(|line| line.ends_with(" [rtrace]"))
+        .collect();
+    ensure_eq!(ours, Vec::<&str>::new(), "functions of rtrace");
+    for called in [
+        "irq_work_queue",
+        "ktime_get_boot_fast_ns",
+        "ktime_get_mono_fast_ns",
+        "ktime_get_raw_fast_ns",
+        "ktime_get_tai_fast_ns",
+        "sched_clock",
+        "sched_clock_noinstr",
+        "trace_clock",
+        "trace_clock_counter",
+        "trace_clock_global",
+        "trace_clock_jiffies",
+        "trace_clock_local",
+    ] {
+        ensure!(
+            !text.lines().any(|line| line == called),
+            "{called} can be traced"
+        );
+    }
+    Ok(())
+}
