@@ -6,6 +6,7 @@
 use super::{pair, same, test, Test};
 use crate::check::{Check, Report};
 use crate::format;
+use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::Context;
 
@@ -30,7 +31,17 @@ fn tracers(context: &Context) -> Check {
         "available_tracers: {available:?}"
     );
     if context.is_rtracefs() {
-        ensure_eq!(available, "nop\n", "available_tracers");
+        // The kernel's, in its order, less those that rtrace does not have.
+        let theirs = Tree::at(&context.reference).get("available_tracers")?;
+        let theirs: Vec<&str> = theirs.split_whitespace().collect();
+        let at = |name| theirs.iter().position(|other| *other == name);
+        let places: Vec<_> = available.split_whitespace().map(at).collect();
+        ensure!(
+            places.iter().all(Option::is_some) && places.is_sorted(),
+            "available_tracers: {available:?}, tracefs {theirs:?}"
+        );
+        let traces = available.split_whitespace().any(|name| name == "function");
+        ensure_eq!(traces, sys::traces_functions(), "{available:?} has function");
     }
     Ok(())
 }

@@ -112,6 +112,8 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("free_buffer", "snapshot.free_buffer"),
     ("events/enable", "golden.enable_files"),
     ("trace_pipe_json", "json"),
+    ("set_ftrace_filter", "functions.words"),
+    ("set_ftrace_notrace", "functions.words"),
 ];
 
 /// Each writable file has a row, or one that stands for it: one CPU for all, one
