@@ -66,15 +66,23 @@ impl Rings {
         self.live.bank_of(buf)
     }
 
-    /// Returns the ring that events of this CPU are recorded in.
+    /// Returns the ring that events of this CPU are recorded in, for a caller that carries the pin itself.
     #[inline(always)]
-    pub(crate) fn this<'p>(&'p self, pin: PinRef<'p>) -> OwnRing<'p> {
+    pub(crate) fn here(&self, pin: PinRef<'_>) -> &Ring {
         let base = with_exposed_provenance(self.live.place().word() as usize);
         // SAFETY: The per-CPU address of one of our banks: a ring for each CPU is there, exposed in `new`,
         // and stays as long as `self`.
-        let ring = unsafe { percpu::this(base, pin.pin()) };
+        unsafe { percpu::this(base, pin.pin()) }
+    }
+
+    /// Returns the ring that events of this CPU are recorded in.
+    #[inline(always)]
+    pub(crate) fn this<'p>(&'p self, pin: PinRef<'p>) -> OwnRing<'p> {
         // INVARIANT: It is that of this CPU.
-        OwnRing { ring, pin }
+        OwnRing {
+            ring: self.here(pin),
+            pin,
+        }
     }
 
     /// Returns the ring at `place`.

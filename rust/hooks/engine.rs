@@ -114,11 +114,13 @@ impl Engine {
             // SAFETY: The sink stays until `detach` has returned, which waits for the hooks.
             let target = unsafe { user.target.again() };
             dispatch.targets.push(target, GFP_KERNEL)?;
-            if matches!(user.wanted, Wanted::All) {
-                dispatch.always |= bit;
-            }
             if alone {
-                break;
+                // SAFETY: The sink stays until `detach` has returned, which waits for the hooks.
+                dispatch.alone = Some(unsafe { user.target.again() });
+            }
+            if alone || matches!(user.wanted, Wanted::All) {
+                dispatch.always |= bit;
+                continue;
             }
             for address in user.wanted.addresses() {
                 table::add(&mut dispatch.table, *address, bit);

@@ -49,25 +49,44 @@ impl FunctionHook {
     /// `EINVAL` for no function at all or one that cannot be traced, `ENODEV` in a kernel without hooks,
     /// `ENOMEM`. What called the hook before still does.
     pub(crate) fn set(&mut self, hooked: &Hooked<'_>) -> Result {
+        let result = self.select(hooked).and_then(|()| self.register());
+        if result.is_err() && !self.is_on {
+            self.forget();
+        }
+        result
+    }
+
+    /// Tells the kernel which functions shall call the hook, from now on if it is registered.
+    fn select(&mut self, hooked: &Hooked<'_>) -> Result {
         match hooked {
             // SAFETY: It is the only hook, and `&mut self` has no other caller change it.
-            Hooked::All => to_result(unsafe { c::rt_hook_select_all() })?,
+            Hooked::All => to_result(unsafe { c::rt_hook_select_all() }),
             // To the kernel, none would mean all.
-            Hooked::Only([]) => return Err(EINVAL),
+            Hooked::Only([]) => Err(EINVAL),
             Hooked::Only(addresses) => {
                 let count = u32::try_from(addresses.len())?;
                 let first = addresses.as_ptr().cast_mut().cast();
                 // SAFETY: There are that many addresses, which the kernel copies; `&mut self` has no other
                 // caller change the hook.
-                to_result(unsafe { c::rt_hook_select(first, count) })?;
+                to_result(unsafe { c::rt_hook_select(first, count) })
             }
         }
+    }
+
+    /// Registers the hook, unless it is already.
+    fn register(&mut self) -> Result {
         if !self.is_on {
             // SAFETY: It is not registered; `&mut self` has no other caller register it.
             to_result(unsafe { c::rt_hook_register() })?;
             self.is_on = true;
         }
         Ok(())
+    }
+
+    /// Has the kernel forget what was selected. The hook is not registered.
+    fn forget(&mut self) {
+        // SAFETY: It is not registered, and `&mut self` has no other caller change it.
+        unsafe { c::rt_hook_forget() };
     }
 
     /// Has no function call the hook. No call of it is left when this returns. Process context; sleeps.
@@ -77,6 +96,7 @@ impl FunctionHook {
             // only what is not registered.
             unsafe { c::rt_hook_unregister() };
             self.is_on = false;
+            self.forget();
         }
     }
 }

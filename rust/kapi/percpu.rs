@@ -72,6 +72,18 @@ impl<'p> PinRef<'p> {
 }
 
 /// Disables preemption, once more. [`enable_preemption`] follows, in the same task or interrupt.
+#[cfg(CONFIG_PREEMPTION)]
+#[inline(always)]
+pub(crate) fn disable_preemption() {
+    // SAFETY: It increments the count of this CPU, in one instruction. The compiler
+    // moves no access to memory over it.
+    unsafe {
+        asm!("inc qword ptr gs:[rip + {s}]", s = sym bindings::__preempt_count, options(nostack))
+    };
+}
+
+/// Disables preemption, once more. [`enable_preemption`] follows, in the same task or interrupt.
+#[cfg(not(CONFIG_PREEMPTION))]
 #[inline(always)]
 pub(crate) fn disable_preemption() {
     c::rt_preempt_disable_notrace();

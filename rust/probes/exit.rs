@@ -55,6 +55,14 @@ impl Exit {
         self.0.by_value()
     }
 
+    /// Takes the ring of this CPU along.
+    #[inline(always)]
+    pub(crate) fn with_own_ring(self, rings: &Rings) -> ExitRing<'_> {
+        let ring = rings.here(self.pin());
+        // INVARIANT: It is that of this CPU, and `self` keeps this there.
+        ExitRing { ring, exit: self }
+    }
+
     /// Takes the ring at `place` along.
     ///
     /// # Safety

@@ -9,17 +9,18 @@
 use super::{
     exit::{
         leave,
-        Exit, //
+        Exit,
+        ExitRing, //
     },
-    given::fill_common,
     Sink,
-    COMMON,
-    OWN, //
+    COMMON, //
 };
 use crate::{
-    buffers::rings::OwnRing,
     event::{
-        context::Base,
+        context::{
+            Base,
+            Raw, //
+        },
         format, //
     },
     functions::table::{
@@ -28,15 +29,17 @@ use crate::{
     },
     kapi::{
         clock,
+        context,
         grace_ref::GraceRef,
-        percpu,
-        port::Kernel, //
+        percpu, //
     },
     ring::{
-        cpu::GateWord,
         packed::PackedSize,
         reservation::Reservation,
-        writer::FastReserve, //
+        writer::{
+            FastCommit,
+            FastReserve, //
+        }, //
     }, //
 };
 use core::ptr::NonNull;
@@ -45,7 +48,6 @@ use kernel::prelude::*;
 /// The bytes of a record: the common fields, the function, and its caller.
 const LEN: usize = COMMON + 16;
 const SIZE: PackedSize = PackedSize::new(LEN);
-const BASE: Base = Base::new(format::FUNCTION.id, OWN);
 
 /// The most instances that trace functions at a time.
 pub(crate) const MOST_TARGETS: usize = u64::BITS as usize;
@@ -99,33 +101,14 @@ impl FunctionTarget {
 /// For whom functions are recorded.
 #[derive(Default)]
 pub(crate) struct Dispatch {
-    /// At most [`MOST_TARGETS`].
+    /// The only target, when it wants whatever calls the hook.
+    pub(crate) alone: Option<FunctionTarget>,
+    /// All of them, at most [`MOST_TARGETS`].
     pub(crate) targets: KVec<FunctionTarget>,
-    /// One bit for each target that wants every function.
+    /// One bit for each target that wants whatever calls the hook.
     pub(crate) always: u64,
-    /// What the others want; empty when there is one target alone that wants whatever calls the hook.
+    /// What the others want.
     pub(crate) table: KVVec<Place>,
-}
-
-impl Dispatch {
-    /// Calls `record` for each target that wants the function at `address`.
-    #[inline(always)]
-    fn for_each(&self, address: u64, mut record: impl FnMut(&Sink)) {
-        if self.table.is_empty() {
-            if let Some(target) = self.targets.first() {
-                record(target.sink());
-            }
-            return;
-        }
-        let mut wanted = self.always | table::tracers(&self.table, address);
-        while wanted != 0 {
-            let target = self.targets.get(wanted.trailing_zeros() as usize);
-            wanted &= wanted.wrapping_sub(1);
-            if let Some(target) = target {
-                record(target.sink());
-            }
-        }
-    }
 }
 
 /// What the hook follows.
@@ -141,7 +124,13 @@ pub(crate) unsafe fn set_dispatch(dispatch: Option<&Dispatch>) {
     unsafe { DISPATCH.set(dispatch) };
 }
 
+/// The addresses of a function and of its caller.
+type Addresses = (u64, u64);
+
 /// Records that the function at `address` was called from `caller`.
+///
+/// This is the fast path, as in [`entry`](super::entry): everything rare goes on in another function, at
+/// the end of this one.
 ///
 /// # Safety
 ///
@@ -156,97 +145,250 @@ unsafe extern "C" fn rtrace_function(
     percpu::disable_preemption();
     // SAFETY: Preemption was disabled just now, and nothing else enables it.
     let exit = unsafe { Exit::new() };
-    if let Some(dispatch) = DISPATCH.get() {
-        dispatch.for_each(address, |sink| {
-            let ring = sink.buffers().rings().this(exit.pin());
-            record(sink, ring, [address, caller]);
-        });
-    }
-    exit.end();
-}
-
-/// Records a function and its caller into `ring`, one of `sink`.
-///
-/// This is the fast path, as in [`entry`](super::entry).
-#[inline(always)]
-fn record(sink: &Sink, ring: OwnRing<'_>, addresses: [u64; 2]) {
-    let gate = ring.gate();
-    // SAFETY: `Instance` leaves nothing with the highest bit in gates but the words of such clocks.
-    let Some(clock) = (unsafe { clock::Here::left(gate) }) else {
-        return record_closer(sink, ring, gate, addresses);
+    let Some(dispatch) = DISPATCH.get() else {
+        return exit.end();
     };
-    match ring.writer().reserve_fast(LEN, SIZE, || clock.now()) {
-        Some(reserved) => finish(sink, ring, reserved, addresses),
-        None => record_inside(sink, ring, addresses),
+    match &dispatch.alone {
+        Some(target) => record::<1>(target.sink(), exit, (address, caller)),
+        None => record_each(dispatch, exit, address, caller),
     }
 }
 
-/// Fills and commits.
+/// Records a function for each target that wants it.
+#[inline(never)]
+extern "C" fn record_each(dispatch: &Dispatch, exit: Exit, address: u64, caller: u64) {
+    let mut wanted = dispatch.always | table::tracers(&dispatch.table, address);
+    loop {
+        let target = dispatch.targets.get(wanted.trailing_zeros() as usize);
+        let Some(target) = target else {
+            return exit.end();
+        };
+        wanted &= wanted.wrapping_sub(1);
+        if wanted == 0 {
+            return record_last(target.sink(), exit, address, caller);
+        }
+        record_one(target.sink(), address, caller);
+    }
+}
+
+/// Records a function for the last of several targets.
+#[inline(never)]
+extern "C" fn record_last(sink: &Sink, exit: Exit, address: u64, caller: u64) {
+    record::<1>(sink, exit, (address, caller));
+}
+
+/// Records a function for one of several targets, and comes back.
+#[inline(never)]
+extern "C" fn record_one(sink: &Sink, address: u64, caller: u64) {
+    percpu::disable_preemption();
+    // SAFETY: Preemption was disabled just now, and nothing else enables it.
+    record::<2>(sink, unsafe { Exit::new() }, (address, caller));
+}
+
+/// Records a function into the ring of this CPU, one of `sink`. `OWN` is how often the hook has disabled
+/// preemption.
 #[inline(always)]
-fn finish(
+fn record<const OWN: u32>(sink: &Sink, exit: Exit, addresses: Addresses) {
+    let out = exit.with_own_ring(sink.buffers().rings());
+    // SAFETY: `Instance` leaves nothing with the highest bit in gates but the words of such clocks.
+    match unsafe { clock::Here::left(out.ring().gate()) } {
+        Some(clock) => record_at::<OWN>(sink, out, addresses, || clock.now()),
+        None => record_closer::<OWN>(sink, out, addresses.0, addresses.1),
+    }
+}
+
+/// Records a function at the time that `time` gives.
+#[inline(always)]
+fn record_at<const OWN: u32>(
     sink: &Sink,
-    ring: OwnRing<'_>,
-    mut reserved: Reservation<'_, Kernel>,
-    addresses: [u64; 2],
+    out: ExitRing<'_>,
+    (address, caller): Addresses,
+    time: impl FnOnce() -> Option<u64>,
 ) {
-    fill(reserved.payload(), addresses);
-    let (_, bits) = reserved.into_raw();
-    debug_assert_eq!(bits, 0);
+    let reserved = out.ring().writer().reserve_fast(LEN, SIZE, time);
+    // Taken apart at once: a reservation that had to be dropped would need a frame.
+    let filled = reserved.map(|mut reserved| {
+        let raw = context::raw();
+        let word = raw.usual_word(base(OWN));
+        if let Some(word) = word {
+            fill(reserved.payload(), word, &raw, (address, caller));
+        }
+        (reserved.into_raw(), word.is_some())
+    });
+    match filled {
+        Some(((_, bits), true)) => debug_assert_eq!(bits, 0),
+        Some(((entry, _), false)) => {
+            return finish_elsewhere::<OWN>(sink, out, entry, address, caller)
+        }
+        None => return record_inside::<OWN>(sink, out, address, caller),
+    }
     // SAFETY: The last reservation in this ring that is not over was made by the fast path just now, so
     // that it has nothing but a header before its payload.
-    match unsafe { ring.writer().commit_fast() } {
-        Ok(()) if sink.waker().is_quiet() => {}
-        Ok(()) => sink.waker().published(),
-        // SAFETY: The fast path out of this ring said so just now.
-        Err(outcome) => unsafe { leave(sink, ring, outcome) },
+    match unsafe { out.ring().writer().commit_fast() } {
+        Ok(()) => {}
+        Err(FastCommit::NotTried) => return leave_inside(sink, out),
+        Err(FastCommit::Raced) => return leave_again(sink, out),
     }
+    if !sink.waker().is_quiet() {
+        return told(sink, out.into_exit());
+    }
+    out.into_exit().end();
 }
 
-/// Fills a record.
+/// Returns the constant part of a record's common fields.
+const fn base(own: u32) -> Base {
+    Base::new(format::FUNCTION.id, own)
+}
+
+/// Fills a record whose first word is `word`.
 #[inline(always)]
-fn fill(record: &mut [u8], addresses: [u64; 2]) {
+fn fill(record: &mut [u8], word: u32, raw: &Raw, (address, caller): Addresses) {
     let Some(record) = record.first_chunk_mut::<LEN>() else {
         return;
     };
-    fill_common(record, BASE);
-    let rest = record.get_mut(COMMON..).unwrap_or_default();
-    for (place, address) in rest.chunks_exact_mut(8).zip(addresses) {
-        place.copy_from_slice(&address.to_ne_bytes());
+    let common = u64::from(word) | u64::from(raw.pid as u32) << 32;
+    for (place, word) in record.chunks_exact_mut(8).zip([common, address, caller]) {
+        place.copy_from_slice(&word.to_le_bytes());
     }
 }
 
-/// As [`record`], where recording is off or the clock has no place in the gate, which is that of `ring`.
+/// Fills a record as [`record_at`] does, in any context.
+#[inline(always)]
+fn fill_anywhere<const OWN: u32>(record: &mut [u8], addresses: Addresses) {
+    let raw = context::raw();
+    fill(record, raw.any_word(base(OWN)), &raw, addresses);
+}
+
+/// Goes on with [`record_at`] in other contexts than that of most tasks. `entry` is that of a reservation
+/// by the fast path.
 #[inline(never)]
-extern "C" fn record_closer(sink: &Sink, ring: OwnRing<'_>, gate: GateWord, addresses: [u64; 2]) {
-    if gate.is_disabled() && !gate.is_broken() {
-        return;
+extern "C" fn finish_elsewhere<const OWN: u32>(
+    sink: &Sink,
+    out: ExitRing<'_>,
+    entry: NonNull<u8>,
+    address: u64,
+    caller: u64,
+) {
+    let ring = out.ring();
+    // SAFETY: `record_at` has taken apart the reservation just now, the last in this ring that is not over;
+    // one of the fast path has the bits 0.
+    let mut reserved = unsafe { Reservation::from_raw(ring.writer(), entry, 0) };
+    fill_anywhere::<OWN>(reserved.payload(), (address, caller));
+    sink.left(&ring, reserved.commit());
+    out.into_exit().end();
+}
+
+/// As [`record`], where recording is off or the clock has no place in the gate.
+#[inline(never)]
+extern "C" fn record_closer<const OWN: u32>(
+    sink: &Sink,
+    out: ExitRing<'_>,
+    address: u64,
+    caller: u64,
+) {
+    let gate = out.ring().gate();
+    if gate.is_disabled() {
+        if gate.is_broken() {
+            return refused(sink, out);
+        }
+        return out.into_exit().end();
     }
-    let reserved = ring.writer().reserve(LEN, || clock::read(sink.clock()));
-    put(sink, ring, reserved, addresses);
+    match gate.word() {
+        clock::LEFT_TSC => record_by_tsc::<OWN>(sink, out, address, caller),
+        clock::LEFT_CALLED => record_by_sched_clock::<OWN>(sink, out, address, caller),
+        _ => record_by_clock::<OWN>(sink, out, address, caller),
+    }
+}
+
+/// Notes what a broken ring refuses.
+#[cold]
+#[inline(never)]
+extern "C" fn refused(sink: &Sink, out: ExitRing<'_>) {
+    sink.refused(&out.ring(), out.ring().refusal());
+    out.into_exit().end();
+}
+
+/// As [`record`], with the clock `x86-tsc`.
+#[inline(never)]
+extern "C" fn record_by_tsc<const OWN: u32>(
+    sink: &Sink,
+    out: ExitRing<'_>,
+    address: u64,
+    caller: u64,
+) {
+    record_at::<OWN>(sink, out, (address, caller), || Some(clock::tsc()));
+}
+
+/// As [`record`], with the clock `local` where it is a function.
+#[inline(never)]
+extern "C" fn record_by_sched_clock<const OWN: u32>(
+    sink: &Sink,
+    out: ExitRing<'_>,
+    address: u64,
+    caller: u64,
+) {
+    record_at::<OWN>(sink, out, (address, caller), || Some(clock::sched_clock()));
+}
+
+/// As [`record`], with any other clock.
+#[inline(never)]
+extern "C" fn record_by_clock<const OWN: u32>(
+    sink: &Sink,
+    out: ExitRing<'_>,
+    address: u64,
+    caller: u64,
+) {
+    let time = || Some(clock::by_call(sink.clock()));
+    record_at::<OWN>(sink, out, (address, caller), time);
 }
 
 /// As [`record`], where the fast path has declined once it had entered.
 #[cold]
 #[inline(never)]
-extern "C" fn record_inside(sink: &Sink, ring: OwnRing<'_>, addresses: [u64; 2]) {
-    let time = || clock::read(sink.clock());
-    let reserved = ring.writer().reserve_slow(LEN, FastReserve::Entered, time);
-    put(sink, ring, reserved, addresses);
-}
-
-/// Fills and commits what was reserved, or notes why it was refused.
-#[inline(always)]
-fn put(
+extern "C" fn record_inside<const OWN: u32>(
     sink: &Sink,
-    ring: OwnRing<'_>,
-    reserved: Result<Reservation<'_, Kernel>, crate::ring::writer::ReserveError>,
-    addresses: [u64; 2],
+    out: ExitRing<'_>,
+    address: u64,
+    caller: u64,
 ) {
-    match reserved {
+    let ring = out.ring();
+    let time = || clock::read(sink.clock());
+    match ring.writer().reserve_slow(LEN, FastReserve::Entered, time) {
         Ok(mut reserved) => {
-            fill(reserved.payload(), addresses);
+            fill_anywhere::<OWN>(reserved.payload(), (address, caller));
             sink.left(&ring, reserved.commit());
         }
         Err(why) => sink.refused(&ring, why),
     }
+    out.into_exit().end();
+}
+
+/// Wakes the readers of a record that left the ring by the fast path.
+#[cold]
+#[inline(never)]
+extern "C" fn told(sink: &Sink, exit: Exit) {
+    sink.waker().published();
+    exit.end();
+}
+
+/// Takes the slow path out of the ring, which the writer has not left.
+#[cold]
+#[inline(never)]
+extern "C" fn leave_inside(sink: &Sink, out: ExitRing<'_>) {
+    leave_slow(sink, out, FastCommit::NotTried);
+}
+
+/// Takes the slow path out of the ring, which the writer has left too early.
+#[cold]
+#[inline(never)]
+extern "C" fn leave_again(sink: &Sink, out: ExitRing<'_>) {
+    leave_slow(sink, out, FastCommit::Raced);
+}
+
+/// Takes the slow path out of the ring.
+#[inline(always)]
+fn leave_slow(sink: &Sink, out: ExitRing<'_>, outcome: FastCommit) {
+    // SAFETY: `record_at` tried the fast path out of this ring, and calls the function of its outcome.
+    unsafe { leave(sink, out.ring(), outcome) };
+    out.into_exit().end();
 }

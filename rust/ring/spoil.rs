@@ -10,6 +10,7 @@ use super::wire;
 use super::writer::MAX_NEST;
 
 /// A word of a ring or of its reader's memory.
+#[allow(dead_code, reason = "KUnit and host tests each use some")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Word {
     Nest,
@@ -67,11 +68,13 @@ impl<P: Port> CpuRing<P> {
     }
 
     /// Returns the index of the sub-buffer in the slot of `seq`.
+    #[allow(dead_code, reason = "only host tests ask")]
     pub(crate) fn index_of(&self, seq: Seq) -> Option<u32> {
         Some(SlotWord::from_raw(self.slot(seq)?.load()).index().0)
     }
 
     /// Returns the sub-buffer of the position, while no writer is active.
+    #[allow(dead_code, reason = "only host tests ask")]
     pub(crate) fn newest(&self) -> Seq {
         self.w.closing.get()
     }

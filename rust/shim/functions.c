@@ -23,6 +23,11 @@ struct file *rt_dentry_open(struct vfsmount *mount, struct dentry *dentry)
 #ifdef CONFIG_DYNAMIC_FTRACE
 static struct ftrace_ops rt_hook = { .func = rtrace_function };
 
+void rt_hook_forget(void)
+{
+	ftrace_free_filter(&rt_hook);
+}
+
 int rt_hook_register(void)
 {
 	return register_ftrace_function(&rt_hook);
@@ -43,6 +48,10 @@ int rt_hook_unregister(void)
 	return unregister_ftrace_function(&rt_hook);
 }
 #else
+void rt_hook_forget(void)
+{
+}
+
 int rt_hook_register(void)
 {
 	return -ENODEV;

@@ -23,8 +23,9 @@ struct file *rt_dentry_open(struct vfsmount *mount, struct dentry *dentry);
 /*
  * Macros in a kernel that traces no functions, which says -ENODEV here. There is
  * one hook, which calls rtrace_function(): of the functions whose addresses were
- * selected last, or of all.
+ * selected last, or of all. What was selected is memory until it is forgotten.
  */
+void rt_hook_forget(void);
 int rt_hook_register(void);
 int rt_hook_select(unsigned long *addresses, unsigned int count);
 int rt_hook_select_all(void);

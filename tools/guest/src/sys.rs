@@ -352,6 +352,15 @@ pub fn traces_functions() -> bool {
     Path::new("/sys/kernel/tracing/available_filter_functions").exists()
 }
 
+/// The function that `getppid` runs, by the name that the compiler has left it.
+pub fn getppid_function() -> &'static str {
+    let list = std::fs::read_to_string("/sys/kernel/tracing/available_filter_functions");
+    let list = list.unwrap_or_default();
+    let names = ["__do_sys_getppid", "__x64_sys_getppid"];
+    let is_listed = |name: &&str| list.lines().any(|line| line == *name);
+    names.into_iter().find(is_listed).unwrap_or(names[0])
+}
+
 fn kernel_release() -> String {
     std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default()
 }

@@ -12,6 +12,7 @@ use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::Context;
 use std::io::Read;
+use std::sync::LazyLock;
 
 pub const TESTS: &[Test] = &[
     test("functions.lists", 60, lists),
@@ -26,7 +27,7 @@ pub const TESTS: &[Test] = &[
 const FILTER: &str = "set_ftrace_filter";
 const NOTRACE: &str = "set_ftrace_notrace";
 /// What `getppid` and `getpgid` run, which hardly any other program calls.
-const GETPPID: &str = "__do_sys_getppid";
+static GETPPID: LazyLock<&str> = LazyLock::new(sys::getppid_function);
 const GETPGID: &str = "__x64_sys_getpgid";
 
 fn getppid() {
@@ -225,8 +226,8 @@ fn lines(context: &Context) -> Check {
             for option in *options {
                 tree.set("trace_options", option)?;
             }
-            select(tree, FILTER, GETPPID)?;
-            ensure_eq!(tree.get(FILTER)?, format!("{GETPPID}\n"), "selected");
+            select(tree, FILTER, &GETPPID)?;
+            ensure_eq!(tree.get(FILTER)?, format!("{}\n", *GETPPID), "selected");
             tree.set("current_tracer", "function")?;
         }
         (0..5).for_each(|_| getppid());
@@ -272,7 +273,7 @@ fn instances(context: &Context) -> Check {
     sys::pin_to(0);
     let two = Instance::new(&context.root, "rtg-two")?;
     let three = Instance::new(&context.root, "rtg-three")?;
-    select(&one, FILTER, GETPPID)?;
+    select(&one, FILTER, &GETPPID)?;
     select(&two, FILTER, GETPGID)?;
     select(&three, FILTER, "*_sys_getp*")?;
     select(&three, NOTRACE, GETPGID)?;
@@ -282,7 +283,7 @@ fn instances(context: &Context) -> Check {
     };
     let check = |label: &str, wanted: [(usize, usize); 3]| -> Check {
         for (tree, wanted) in [&one, &two, &three].into_iter().zip(wanted) {
-            let found = (recorded(tree, GETPPID)?, recorded(tree, GETPGID)?);
+            let found = (recorded(tree, &GETPPID)?, recorded(tree, GETPGID)?);
             ensure_eq!(found, wanted, "{label}: {}", tree.shown("trace"));
             tree.clear()?;
         }
@@ -334,7 +335,7 @@ fn ends(context: &Context) -> Check {
         Err(EINVAL),
         "unknown"
     );
-    select(&own, FILTER, GETPPID)?;
+    select(&own, FILTER, &GETPPID)?;
     own.set("trace_marker", "before")?;
     ensure!(own.get("trace")?.contains("before"), "no marker");
     let pipe = own.open("trace_pipe").map_err(|e| format!("{e:?}"))?;
@@ -361,12 +362,12 @@ fn ends(context: &Context) -> Check {
     );
     ensure_eq!(hooks(&reference)?.len(), 1, "hooks of one function");
     getppid();
-    ensure_eq!(recorded(&own, GETPPID)?, 1, "records");
+    ensure_eq!(recorded(&own, &GETPPID)?, 1, "records");
     let mut rest = Vec::new();
     open.read_to_end(&mut rest).map_err(|e| e.to_string())?;
     drop(open);
     own.set("current_tracer", "nop")?;
-    ensure_eq!(recorded(&own, GETPPID)?, 0, "records after it");
+    ensure_eq!(recorded(&own, &GETPPID)?, 0, "records after it");
     ensure_eq!(hooks(&reference)?, Vec::<String>::new(), "hooks after nop");
     own.set("current_tracer", "function")?;
     own.remove()?;

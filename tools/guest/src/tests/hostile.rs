@@ -136,7 +136,7 @@ fn control_files(context: &Context) -> Check {
     own.set("buffer_size_kb", "8")?;
     if sys::traces_functions() {
         // One that no program here calls, or the tracer would record all that happens.
-        own.set("set_ftrace_filter", "__do_sys_getppid")?;
+        own.set("set_ftrace_filter", sys::getppid_function())?;
     }
     println!("seed {SEED:#x}");
     let mut chance = Chance::new(SEED);
