@@ -41,7 +41,11 @@ fn tracers(context: &Context) -> Check {
             "available_tracers: {available:?}, tracefs {theirs:?}"
         );
         let traces = available.split_whitespace().any(|name| name == "function");
-        ensure_eq!(traces, sys::traces_functions(), "{available:?} has function");
+        ensure_eq!(
+            traces,
+            sys::traces_functions(),
+            "{available:?} has function"
+        );
     }
     Ok(())
 }

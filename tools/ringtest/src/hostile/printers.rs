@@ -175,6 +175,7 @@ fn numbers_in(text: &str) -> Vec<u64> {
 pub fn headers(source: &mut Source) {
     let options = OptionSet::from_bits(source.next());
     let header = Header {
+        tracer: "T",
         entries: source.number(),
         written: source.number(),
         machine: Machine {
