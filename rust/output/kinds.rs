@@ -50,22 +50,34 @@ pub(super) enum Kind {
     UserStack,
 }
 
-// Each record that has a format of its own is a kind.
-const _: () = assert!(Kind::ALL.len() == format::INTERNAL.len());
+// Each record that has a format of its own is a kind, and each kind has the id of its format.
+const _: () = {
+    let mut at = 0;
+    while at < format::INTERNAL.len() {
+        let id = format::INTERNAL[at].id;
+        assert!(matches!(Kind::by_id(id), Some(kind) if kind.entry().id == id));
+        at += 1;
+    }
+};
 
 impl Kind {
-    const ALL: [Kind; 5] = [
-        Kind::Function,
-        Kind::Marker,
-        Kind::RawData,
-        Kind::KernelStack,
-        Kind::UserStack,
-    ];
-
     /// Returns the kind of records with this `common_type`.
     #[inline(always)]
-    pub(super) fn by_id(id: u16) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.entry().id == id)
+    pub(super) const fn by_id(id: u16) -> Option<Self> {
+        const FUNCTION: u16 = format::FUNCTION.id;
+        const MARKER: u16 = format::PRINT.id;
+        const RAW_DATA: u16 = format::RAW_DATA.id;
+        const KERNEL_STACK: u16 = format::KERNEL_STACK.id;
+        const USER_STACK: u16 = format::USER_STACK.id;
+
+        Some(match id {
+            FUNCTION => Kind::Function,
+            MARKER => Kind::Marker,
+            RAW_DATA => Kind::RawData,
+            KERNEL_STACK => Kind::KernelStack,
+            USER_STACK => Kind::UserStack,
+            _ => return None,
+        })
     }
 
     /// Returns the id, the name and the fields.
