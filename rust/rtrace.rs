@@ -25,6 +25,9 @@
 //!
 //! `ring`, `event`, `expr` and `text` use only `core` and are tested on the host, too.
 
+// Each unsafe block has one operation, and its comment the reason for that one.
+#![warn(clippy::multiple_unsafe_ops_per_block)]
+
 use kapi::kernel_btf::KernelBtf;
 use kernel::prelude::*;
 use sources::RawWish;
