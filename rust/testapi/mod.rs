@@ -5,6 +5,9 @@
 //!
 //! rtsoak uses the former to nest writers of all contexts, rtbench the latter (both tools/guest). See
 //! shim/testapi.h. Only in a module that was built with `RTRACE_TEST=1`: a product has none of it.
+//!
+//! A handle is the address of an instance of which it holds a reference: C passes a handle where a
+//! function here takes `&Instance`.
 
 #![allow(improper_ctypes_definitions, reason = "see `probes::fastcall`")]
 
@@ -86,15 +89,13 @@ unsafe extern "C" fn rtrace_test_open(name: *const c_char) -> *mut c_void {
 ///
 /// # Safety
 ///
-/// `handle` is from [`rtrace_test_open`] and not closed; `len` bytes can be read at `bytes`.
+/// `inst` is a handle from [`rtrace_test_open`] and not closed; `len` bytes can be read at `bytes`.
 #[no_mangle]
 unsafe extern "C" fn rtrace_test_write(
-    handle: *mut c_void,
+    inst: &Instance,
     bytes: *const c_void,
     len: c_uint,
 ) -> c_int {
-    // SAFETY: `handle` holds a reference of its instance until it is closed.
-    let inst = unsafe { &*handle.cast::<Instance>() };
     // SAFETY: The caller keeps `len` bytes at `bytes` readable meanwhile.
     let bytes = unsafe { slice::from_raw_parts(bytes.cast::<u8>(), len as usize) };
     from_result(|| inst.raw_data(bytes).map(|()| 0))
@@ -104,7 +105,7 @@ unsafe extern "C" fn rtrace_test_write(
 ///
 /// # Safety
 ///
-/// `handle` is from [`rtrace_test_open`], not closed, and nobody uses it any more.
+/// `handle` is from [`rtrace_test_open`], not closed, and used no more.
 #[no_mangle]
 unsafe extern "C" fn rtrace_test_close(handle: *mut c_void) {
     // SAFETY: `rtrace_test_open` gave this reference away, and the caller closes it once.
@@ -116,13 +117,11 @@ unsafe extern "C" fn rtrace_test_close(handle: *mut c_void) {
 ///
 /// # Safety
 ///
-/// `handle` is from [`rtrace_test_open`] and not closed, `size` what [`PackedSize::new`] makes of bytes;
-/// preemption is disabled until
-/// [`rtrace_test_commit`] or [`rtrace_test_discard`], one of which follows unless the entry is null.
+/// `inst` is a handle from [`rtrace_test_open`] and not closed, `size` what [`PackedSize::new`] makes of
+/// bytes; preemption is disabled until [`rtrace_test_commit`] or [`rtrace_test_discard`], one of which
+/// follows unless the entry is null.
 #[no_mangle]
-unsafe extern "C" fn rtrace_test_reserve(handle: *mut c_void, size: u64) -> ForC {
-    // SAFETY: `handle` holds a reference of its instance until it is closed.
-    let inst = unsafe { &*handle.cast::<Instance>() };
+unsafe extern "C" fn rtrace_test_reserve(inst: &Instance, size: u64) -> ForC {
     // SAFETY: `size` was made by [`PackedSize::new`], as the caller promises.
     let size = unsafe { PackedSize::from_word(size) };
     // SAFETY: The caller disabled preemption before the call.
@@ -164,12 +163,10 @@ impl Caller for Instance {
 ///
 /// # Safety
 ///
-/// `handle` as it was given to [`rtrace_test_reserve`], the others as that returned them, and `entry`
+/// `inst` as it was given to [`rtrace_test_reserve`], the others as that returned them, and `entry`
 /// is not null; preemption is still disabled.
 #[no_mangle]
-unsafe extern "C" fn rtrace_test_commit(handle: *mut c_void, _entry: *mut c_void, token: u64) {
-    // SAFETY: `handle` holds a reference of its instance until it is closed.
-    let inst = unsafe { &*handle.cast::<Instance>() };
+unsafe extern "C" fn rtrace_test_commit(inst: &Instance, _entry: *mut c_void, token: u64) {
     let sink = inst.sink();
     let (place, _) = Place::of_token(token);
     // SAFETY: The caller disabled preemption before the reservation.
@@ -211,37 +208,24 @@ fn commit_slow(inst: &Instance, ring: OwnRing<'_>, left: FastCommit) {
 ///
 /// As for [`rtrace_test_commit`].
 #[no_mangle]
-unsafe extern "C" fn rtrace_test_discard(handle: *mut c_void, entry: *mut c_void, token: u64) {
-    // SAFETY: `handle` holds a reference of its instance until it is closed.
-    let inst = unsafe { &*handle.cast::<Instance>() };
+unsafe extern "C" fn rtrace_test_discard(inst: &Instance, entry: *mut c_void, token: u64) {
     // SAFETY: The caller disabled preemption before the reservation.
     let pin = unsafe { CpuPin::assume() };
     // SAFETY: `entry` and `token` are of a reservation in this instance that is not over.
     unsafe { give_up(inst.sink(), pin.by_value(), entry, token) };
 }
 
-/// The time by the clock of the instance. Any context, NMI included.
-///
-/// # Safety
-///
-/// `handle` is from [`rtrace_test_open`] and not closed; preemption is disabled.
+/// Returns the time by the clock of the instance, a handle from [`rtrace_test_open`] that is not closed.
+/// Any context, NMI included, with preemption disabled.
 #[no_mangle]
-unsafe extern "C" fn rtrace_test_clock(handle: *mut c_void) -> u64 {
-    // SAFETY: `handle` holds a reference of its instance until it is closed.
-    let inst = unsafe { &*handle.cast::<Instance>() };
+extern "C" fn rtrace_test_clock(inst: &Instance) -> u64 {
     clock::read(inst.sink().clock())
 }
 
 /// Consumes all unread events of `cpu`, one by one as `trace_pipe` does. Returns how many, or an error.
-/// Process context.
-///
-/// # Safety
-///
-/// `handle` is from [`rtrace_test_open`] and not closed.
+/// Process context; `inst` is a handle from [`rtrace_test_open`] that is not closed.
 #[no_mangle]
-unsafe extern "C" fn rtrace_test_consume(handle: *mut c_void, cpu: c_uint) -> c_long {
-    // SAFETY: `handle` holds a reference of its instance until it is closed.
-    let inst = unsafe { &*handle.cast::<Instance>() };
+extern "C" fn rtrace_test_consume(inst: &Instance, cpu: c_uint) -> c_long {
     from_result(|| consume(inst, cpu))
 }
 
@@ -257,15 +241,10 @@ fn consume(inst: &Instance, cpu: u32) -> Result<c_long> {
 }
 
 /// Consumes all unread events of `cpu` by sub-buffers, as a `read` of `trace_pipe_raw` does. Returns
-/// how many sub-buffers, or an error. Process context.
-///
-/// # Safety
-///
-/// `handle` is from [`rtrace_test_open`] and not closed.
+/// how many sub-buffers, or an error. Process context; `inst` is a handle from [`rtrace_test_open`] that
+/// is not closed.
 #[no_mangle]
-unsafe extern "C" fn rtrace_test_read_pages(handle: *mut c_void, cpu: c_uint) -> c_long {
-    // SAFETY: `handle` holds a reference of its instance until it is closed.
-    let inst = unsafe { &*handle.cast::<Instance>() };
+extern "C" fn rtrace_test_read_pages(inst: &Instance, cpu: c_uint) -> c_long {
     from_result(|| {
         let mut image = Image::none();
         let mut pages: c_long = 0;
