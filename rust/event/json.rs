@@ -3,8 +3,8 @@
 //! A record as JSON: one member for each field that the event's `format` names.
 //!
 //! Only the text of the format is used, so that every event that has one is shown, wherever it
-//! comes from. Called by `trace_pipe_json` with the text and a copy of the record. A field that
-//! the record is too short for is `null`.
+//! comes from. `trace_pipe_json` parses the text once for each event that an open file prints, and
+//! keeps the [`Member`]s. A field that the record is too short for is `null`.
 
 use core::fmt::{
     self,
@@ -17,14 +17,15 @@ use super::field_type::{
 };
 use crate::text::{
     json,
-    word, //
+    word,
+    writer::ByteWrite, //
 };
 
 /// A function that writes an address without revealing where the kernel is.
 pub(crate) type Address<'a> = &'a mut dyn FnMut(u64, &mut dyn Write) -> fmt::Result;
 
 /// The number of values of a field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Count {
     One,
     Many(usize),
@@ -32,30 +33,59 @@ enum Count {
     Open,
 }
 
-/// One field of a format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Shown<'a> {
-    name: &'a str,
-    /// The type of one value.
-    ty: &'a str,
-    location: Location,
-    count: Count,
+/// How a number is written.
+#[derive(Clone, Copy)]
+enum NumberForm {
+    Bool,
+    Address,
+    Signed,
+    Unsigned,
+}
+
+/// What the bytes of a field are.
+#[derive(Clone, Copy)]
+enum Content {
+    /// A string.
+    Text,
+    /// One number.
+    Number(NumberForm),
+    /// Numbers of that many bytes each: 1, 2, 4 or 8.
+    Numbers(NumberForm, u8),
+    /// Bytes of another meaning.
+    Opaque,
+}
+
+/// What is written of a field: all that its line in a format says, but for the name.
+#[derive(Clone, Copy)]
+pub(crate) struct Member {
+    content: Content,
+    /// Where the bytes are; `None` for all bytes from the offset to the end of the record.
+    location: Option<Location>,
     offset: u32,
     size: u32,
-    signed: bool,
 }
 
-/// Returns the fields of `format` but the common ones.
-pub(crate) fn fields(format: &str) -> impl Iterator<Item = Shown<'_>> {
+/// Returns the fields of `format` but the common ones: the name of each, and what is written of it.
+pub(crate) fn members(format: &str) -> impl Iterator<Item = (&str, Member)> {
     format
         .lines()
-        .filter_map(|line| Shown::parse(line.strip_prefix("\tfield:")?))
-        .filter(|field| !field.name.starts_with("common_"))
+        .filter_map(|line| Member::parse(line.strip_prefix("\tfield:")?))
+        .filter(|(name, _)| !name.starts_with("common_"))
 }
 
-impl<'a> Shown<'a> {
+/// Writes the name of a member as it comes before each of its values; `at` is the member's place
+/// among those of its format.
+pub(crate) fn write_name(at: usize, name: &str, out: &mut dyn Write) -> fmt::Result {
+    if at != 0 {
+        out.write_char(',')?;
+    }
+    json::write_string(name.as_bytes(), out)?;
+    out.write_char(':')
+}
+
+impl Member {
     /// Parses a line of a format, from after its `field:`.
-    fn parse(line: &'a str) -> Option<Self> {
+    fn parse(line: &str) -> Option<(&str, Self)> {
         let mut parts = line.split(';').map(str::trim_ascii);
         let declaration = parts.next()?;
         let mut number =
@@ -84,81 +114,92 @@ impl<'a> Shown<'a> {
                 (ty, name, len.parse().map_or(Count::Open, Count::Many))
             }
         };
-        let count = if location == Location::Inline {
-            count
-        } else {
-            Count::Open
+        let count = match location {
+            Location::Inline => count,
+            Location::FromStart | Location::FromWord => Count::Open,
         };
-        Some(Self {
-            name,
-            ty: ty.trim_ascii(),
-            location,
-            count,
+        let open_end = (count, location, size) == (Count::Open, Location::Inline, 0);
+        let member = Self {
+            content: Content::of(ty.trim_ascii(), count, size, signed != 0),
+            location: (!open_end).then_some(location),
             offset,
             size,
-            signed: signed != 0,
-        })
+        };
+        Some((name, member))
     }
 
     /// Returns the field's bytes in `record`, `None` when they are not inside it.
     fn bytes<'r>(&self, record: &'r [u8]) -> Option<&'r [u8]> {
-        match (self.count, self.location, self.size) {
-            (Count::Open, Location::Inline, 0) => record.get(self.offset as usize..),
-            (_, location, size) => location.bytes(record, self.offset, size),
-        }
-    }
-
-    /// Returns the bytes of one value, `None` when that is not known.
-    fn width(&self) -> Option<usize> {
-        match self.count {
-            Count::One => Some(self.size as usize),
-            Count::Many(len) => (self.size as usize).checked_div(len),
-            Count::Open => width_of(self.ty),
+        match self.location {
+            None => record.get(self.offset as usize..),
+            Some(location) => location.bytes(record, self.offset, self.size),
         }
     }
 
     /// Writes the field's value in `record`.
-    fn write(&self, record: &[u8], address: Address<'_>, out: &mut dyn Write) -> fmt::Result {
+    fn write<W: Write>(&self, record: &[u8], address: Address<'_>, out: &mut W) -> fmt::Result {
         let Some(bytes) = self.bytes(record) else {
             return out.write_str("null");
         };
-        if self.count != Count::One && is_text(self.ty) {
-            return json::write_string(word::c_string(bytes), out);
-        }
-        let Some(width @ (1 | 2 | 4 | 8)) = self.width() else {
-            return json::write_hex(bytes, out);
-        };
-        if self.count == Count::One {
-            return self.write_number(bytes, address, out);
-        }
-        out.write_char('[')?;
-        for (at, value) in bytes.chunks_exact(width).enumerate() {
-            if at != 0 {
-                out.write_char(',')?;
+        match self.content {
+            Content::Text => json::write_string(word::c_string(bytes), out),
+            Content::Opaque => json::write_hex(bytes, out),
+            Content::Number(form) => form.write(bytes, address, out),
+            Content::Numbers(form, width) => {
+                out.write_char('[')?;
+                for (at, value) in bytes.chunks_exact(usize::from(width).max(1)).enumerate() {
+                    if at != 0 {
+                        out.write_char(',')?;
+                    }
+                    form.write(value, address, out)?;
+                }
+                out.write_char(']')
             }
-            self.write_number(value, address, out)?;
         }
-        out.write_char(']')
     }
+}
 
-    fn write_number(&self, bytes: &[u8], address: Address<'_>, out: &mut dyn Write) -> fmt::Result {
-        let value = number(bytes);
-        if self.ty == "bool" {
-            return out.write_str(if value == 0 { "false" } else { "true" });
+impl Content {
+    /// Returns what the `size` bytes of a field are that has `count` values of the type `ty`.
+    fn of(ty: &str, count: Count, size: u32, signed: bool) -> Self {
+        if count != Count::One && is_text(ty) {
+            return Self::Text;
         }
-        if self.ty.ends_with('*') {
-            return match value {
+        let width = match count {
+            Count::One => Some(size as usize),
+            Count::Many(len) => (size as usize).checked_div(len),
+            Count::Open => width_of(ty),
+        };
+        let form = match ty {
+            "bool" => NumberForm::Bool,
+            ty if ty.ends_with('*') => NumberForm::Address,
+            _ if signed => NumberForm::Signed,
+            _ => NumberForm::Unsigned,
+        };
+        match (width, count) {
+            (Some(1 | 2 | 4 | 8), Count::One) => Self::Number(form),
+            (Some(width @ (1 | 2 | 4 | 8)), _) => Self::Numbers(form, width as u8),
+            _ => Self::Opaque,
+        }
+    }
+}
+
+impl NumberForm {
+    /// Writes the number in all of `bytes`.
+    fn write<W: Write>(self, bytes: &[u8], address: Address<'_>, out: &mut W) -> fmt::Result {
+        let value = number(bytes);
+        match (self, bytes.len()) {
+            (Self::Bool, _) => out.write_str(if value == 0 { "false" } else { "true" }),
+            (Self::Address, _) => match value {
                 0 => out.write_str("null"),
                 pointer => address(pointer, out),
-            };
-        }
-        match (self.signed, bytes.len()) {
-            (true, 1) => write!(out, "{}", value as i8),
-            (true, 2) => write!(out, "{}", value as i16),
-            (true, 4) => write!(out, "{}", value as i32),
-            (true, _) => write!(out, "{}", value as i64),
-            (false, 8) if is_kernels(value) => address(value, out),
-            (false, _) => write!(out, "{value}"),
+            },
+            (Self::Signed, 1) => write!(out, "{}", value as i8),
+            (Self::Signed, 2) => write!(out, "{}", value as i16),
+            (Self::Signed, 4) => write!(out, "{}", value as i32),
+            (Self::Signed, _) => write!(out, "{}", value as i64),
+            (Self::Unsigned, 8) if is_kernels(value) => address(value, out),
+            (Self::Unsigned, _) => write!(out, "{value}"),
         }
     }
 }
@@ -195,20 +236,16 @@ fn is_kernels(value: u64) -> bool {
     (0xff00_0000_0000_0000..0xffff_ffff_ffff_f000).contains(&value)
 }
 
-/// Writes the members that the fields of `format` have in `record`, with commas between them.
-pub(crate) fn write_fields(
-    format: &str,
+/// Writes the values that `members` have in `record`, each after its name, which [`write_name`] made.
+pub(crate) fn write_members<'m, W: ByteWrite>(
+    members: impl Iterator<Item = (&'m [u8], &'m Member)>,
     record: &[u8],
     address: Address<'_>,
-    out: &mut dyn Write,
+    out: &mut W,
 ) -> fmt::Result {
-    for (at, field) in fields(format).enumerate() {
-        if at != 0 {
-            out.write_char(',')?;
-        }
-        json::write_string(field.name.as_bytes(), out)?;
-        out.write_char(':')?;
-        field.write(record, address, out)?;
+    for (name, member) in members {
+        out.write_bytes(name)?;
+        member.write(record, address, out)?;
     }
     Ok(())
 }
@@ -222,6 +259,26 @@ pub(crate) fn write_raw_data(record: &[u8], out: &mut dyn Write) -> fmt::Result 
         id.map_or(0, |id| u32::from_ne_bytes(*id))
     )?;
     json::write_hex(record.get(12..).unwrap_or_default(), out)
+}
+
+/// Writes the members that the fields of `format` have in `record`.
+#[cfg(test)]
+pub(crate) fn write_fields(
+    format: &str,
+    record: &[u8],
+    address: Address<'_>,
+    out: &mut String,
+) -> fmt::Result {
+    let named: Vec<(String, Member)> = members(format)
+        .enumerate()
+        .map(|(at, (name, member))| {
+            let mut text = String::new();
+            write_name(at, name, &mut text).unwrap();
+            (text, member)
+        })
+        .collect();
+    let members = named.iter().map(|(name, member)| (name.as_bytes(), member));
+    write_members(members, record, address, out)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! Prints events for `trace_pipe_json`: one JSON object per line.
 //!
 //! The members are those that every event has, and the event's fields as the text of its `format`
-//! describes them. An open file gets that text once per event. An address is shown as the text of
+//! describes them. An open file reads that text once per event. An address is shown as the text of
 //! an event shows it, by its symbol or hashed, never as it is.
 
 use super::{
@@ -16,13 +16,17 @@ use super::{
 use crate::{
     event::{
         context::Common,
-        json as fields, //
+        json::{
+            self as fields,
+            Member, //
+        }, //
     },
     events,
     tasks::names,
     text::{
         json,
-        options::Opt, //
+        options::Opt,
+        writer::ByteWrite, //
     }, //
 };
 use core::fmt::{
@@ -33,24 +37,35 @@ use kernel::prelude::*;
 
 /// Printer of JSON objects.
 pub(crate) struct Json {
-    formats: Formats,
+    layouts: EventLayouts,
     symbols: Symbols,
 }
 
-/// The `format` texts of the events printed so far.
-struct Formats(KVVec<Known>);
+/// The layouts of the events printed so far.
+struct EventLayouts(KVVec<EventLayout>);
 
-/// The `format` text of one event.
-struct Known {
+/// What the objects of one event have in common.
+struct EventLayout {
     id: u16,
-    format: Text,
+    /// The members that name the event, up to the brace that opens its fields; then the name of each
+    /// field.
+    text: Text,
+    head_end: usize,
+    fields: KVVec<NamedMember>,
+}
+
+/// A field, and where its name ends in the text of the layout. The name begins where the one before
+/// it ends.
+struct NamedMember {
+    name_end: usize,
+    member: Member,
 }
 
 impl Json {
     /// Returns a printer that has printed nothing yet.
     pub(crate) const fn new() -> Self {
         Self {
-            formats: Formats(KVVec::new()),
+            layouts: EventLayouts(KVVec::new()),
             symbols: Symbols::new(),
         }
     }
@@ -85,61 +100,104 @@ impl Json {
 
     /// Writes the members that differ from event to event.
     fn write_own(&mut self, id: u16, record: &[u8], out: &mut Text) -> fmt::Result {
-        let kind = Kind::by_id(id);
-        let name = match kind {
-            Some(kind) => Some(("ftrace", kind.entry().name)),
-            None => events::by_id(id).map(|event| (event.system(), event.name())),
-        };
-        let Some((system, name)) = name else {
+        let Some(layout) = self.layouts.of(id)? else {
             return write!(out, ",\"type\":{id}");
         };
-        out.write_str(",\"system\":")?;
-        json::write_string(system.as_bytes(), out)?;
-        out.write_str(",\"event\":")?;
-        json::write_string(name.as_bytes(), out)?;
-        out.write_str(",\"fields\":{")?;
-        let written = match kind {
+        out.write_bytes(layout.head())?;
+        let written = match Kind::by_id(id) {
             Some(kind) => kind.write_json(record, out)?,
             None => false,
         };
         if !written {
-            if let Some(format) = self.formats.of(id)? {
-                let symbols = &mut self.symbols;
-                let mut address = |address, out: &mut dyn Write| symbols.write_json(address, out);
-                fields::write_fields(format, record, &mut address, out)?;
-            }
+            let symbols = &mut self.symbols;
+            let mut address = |address, out: &mut dyn Write| symbols.write_json(address, out);
+            fields::write_members(layout.members(), record, &mut address, out)?;
         }
         out.write_str("}")
     }
 }
 
-impl Formats {
-    /// Returns the `format` text of the event `id`; `None` if there is no such event.
+impl EventLayouts {
+    /// Returns the layout of the event `id`; `None` if there is no such event.
     ///
     /// # Errors
     ///
     /// Without memory for it.
-    fn of(&mut self, id: u16) -> Result<Option<&str>, fmt::Error> {
-        let known = self.0.iter().position(|known| known.id == id);
-        let at = match known {
+    fn of(&mut self, id: u16) -> Result<Option<&EventLayout>, fmt::Error> {
+        let at = match self.0.iter().position(|layout| layout.id == id) {
             Some(at) => at,
             None => {
-                let mut format = Text::new();
-                match Kind::by_id(id) {
-                    Some(kind) => kind.entry().write_format(&mut format)?,
-                    None => match events::by_id(id) {
-                        Some(event) => event.write_format(&mut format)?,
-                        None => return Ok(None),
-                    },
-                }
-                let at = self.0.len();
-                self.0
-                    .push(Known { id, format }, GFP_KERNEL)
-                    .map_err(|_| fmt::Error)?;
-                at
+                let Some(layout) = EventLayout::new(id)? else {
+                    return Ok(None);
+                };
+                self.0.push(layout, GFP_KERNEL).map_err(|_| fmt::Error)?;
+                self.0.len().wrapping_sub(1)
             }
         };
-        let text = self.0.get(at).map(|known| known.format.bytes());
-        Ok(text.and_then(|text| core::str::from_utf8(text).ok()))
+        Ok(self.0.get(at))
     }
+}
+
+impl EventLayout {
+    /// Reads the format of the event `id`; `None` if there is no such event.
+    ///
+    /// # Errors
+    ///
+    /// Without memory for it.
+    fn new(id: u16) -> Result<Option<Self>, fmt::Error> {
+        let (mut format, mut text) = (Text::new(), Text::new());
+        match Kind::by_id(id) {
+            Some(kind) => {
+                let entry = kind.entry();
+                write_head("ftrace", entry.name, &mut text)?;
+                entry.write_format(&mut format)?;
+            }
+            None => {
+                let Some(event) = events::by_id(id) else {
+                    return Ok(None);
+                };
+                write_head(event.system(), event.name(), &mut text)?;
+                event.write_format(&mut format)?;
+            }
+        }
+        let head_end = text.bytes().len();
+        let mut fields = KVVec::new();
+        let format = core::str::from_utf8(format.bytes()).unwrap_or_default();
+        for (at, (name, member)) in fields::members(format).enumerate() {
+            fields::write_name(at, name, &mut text)?;
+            let name_end = text.bytes().len();
+            let named = NamedMember { name_end, member };
+            fields.push(named, GFP_KERNEL).map_err(|_| fmt::Error)?;
+        }
+        Ok(Some(Self {
+            id,
+            text,
+            head_end,
+            fields,
+        }))
+    }
+
+    /// Returns the members that name the event.
+    fn head(&self) -> &[u8] {
+        self.text.bytes().get(..self.head_end).unwrap_or_default()
+    }
+
+    /// Returns the fields, each with its name.
+    fn members(&self) -> impl Iterator<Item = (&[u8], &Member)> {
+        let mut begin = self.head_end;
+        self.fields.iter().map(move |named| {
+            let name = self.text.bytes().get(begin..named.name_end);
+            begin = named.name_end;
+            (name.unwrap_or_default(), &named.member)
+        })
+    }
+}
+
+/// Writes the members that name an event, and opens the object of its fields.
+fn write_head(system: &str, name: &str, out: &mut Text) -> fmt::Result {
+    out.write_str(",\"system\":")?;
+    json::write_string(system.as_bytes(), out)?;
+    out.write_str(",\"event\":")?;
+    json::write_string(name.as_bytes(), out)?;
+    out.write_str(",\"fields\":{")
 }

@@ -337,6 +337,8 @@ pub(super) fn measure(context: &Context, table: &mut Table) -> Check {
             table.add(lines.both(ftrace, rtrace));
         }
     }
+    let json = sides.1.reading(&PLAIN, "trace_pipe_json", plain)?;
+    table.add(Row::new("JSON of an event, trace_pipe_json").own(json));
     row(table, "bytes of an event, read", &sides, |side| {
         side.reading(&PLAIN, "per_cpu/cpu0/trace_pipe_raw", plain)
     })?;

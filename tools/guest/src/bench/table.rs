@@ -57,6 +57,12 @@ impl Row {
         }
     }
 
+    /// A number without a counterpart in ftrace.
+    pub fn own(self, number: f64) -> Self {
+        let rtrace = Some(number);
+        Row { rtrace, ..self }
+    }
+
     /// A number without a counterpart in rtrace.
     pub fn kernel(self, number: f64) -> Self {
         let ftrace = Some(number);

@@ -150,7 +150,7 @@ pub fn json_records(source: &mut Source) {
         rest = value.unwrap_or_else(|| panic!("{format}{record:?}\n{text}"));
         members += 1;
     }
-    assert_eq!(members, records::fields(&format).count());
+    assert_eq!(members, records::members(&format).count());
     assert_eq!(text.matches("\"an address\"").count(), addresses);
     let mut out = String::new();
     records::write_raw_data(&record, &mut out).unwrap();
