@@ -19,12 +19,16 @@ splat_starts+='rtrace: the ring of CPU .* is broken|'
 splat_starts+=' *not ok [0-9]+ |'
 splat_starts+='unregister_netdevice: waiting|rust_kernel: panicked|Bad rss|VFS: Busy inodes'
 
+# What looks so and is none: settings of the lockup detector, the rings that KUnit tests break, and
+# what the kernel says of an allocation of its own that a test made fail.
+no_splats='watchdog: (Enabled|Delayed)|of instance .kunit-| at fprobe_module_callback[+]'
+
 # print_splats FILE: print every complaint in the kernel log FILE with what
 # belongs to it; fail when there is one.
 print_splats() {
-	awk -v starts="^(\\[ *[0-9]+\\.[0-9]+\\](\\[[^]]*\\])? )?[-=]*\\[? ?($splat_starts)" '
+	awk -v none="$no_splats" -v starts="^(\\[ *[0-9]+\\.[0-9]+\\](\\[[^]]*\\])? )?[-=]*\\[? ?($splat_starts)" '
 		{ sub(/\r$/, "") }
-		$0 ~ starts && !/watchdog: (Enabled|Delayed)|of instance .kunit-/ { found = 1; left = 60 }
+		$0 ~ starts && $0 !~ none { found = 1; left = 60 }
 		left > 0 { print; left-- }
 		/---\[ end trace/ { left = 0 }
 		END { exit found }

@@ -19,6 +19,7 @@ mod filter_strings;
 mod fs_mount;
 mod fs_tree;
 mod functions;
+mod functions_all;
 mod fuzz;
 mod golden;
 mod golden_events;
@@ -141,6 +142,7 @@ const GROUPS: &[&[Test]] = &[
     options_values::TESTS,
     pids::TESTS,
     functions::TESTS,
+    functions_all::TESTS,
     pipe::TESTS,
     pipe_lines::TESTS,
     raw::TESTS,
