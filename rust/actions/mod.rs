@@ -2,6 +2,8 @@
 
 //! Actions that follow each event of an instance, switched by the options of the instance.
 //!
+//! What triggers do is here as well: `trigger`.
+//!
 //! An action is a file in this folder and a row of [`ALL`]. It runs in the probe of the event;
 //! several actions run in the order of the rows.
 
@@ -9,6 +11,7 @@ mod count;
 #[cfg(CONFIG_KUNIT = "y")]
 pub(crate) mod dummy;
 mod stack;
+pub(crate) mod trigger;
 
 pub(crate) use self::count::Counts;
 

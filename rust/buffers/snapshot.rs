@@ -75,6 +75,21 @@ impl Buffers {
         self.shape.lock().small.is_some()
     }
 
+    /// Allocates memory for a snapshot, unless there is one.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::take_snapshot`].
+    pub(crate) fn arm_snapshot(&self) -> Result {
+        let mut shape = self.shape.lock();
+        self.expand_locked(&mut shape)?;
+        self.unmapped(CpuSel::All)?;
+        match shape.small {
+            Some(_) => Ok(()),
+            None => self.allocate_snapshot(&mut shape),
+        }
+    }
+
     /// Takes a snapshot; allocates memory for it first if there is none.
     ///
     /// # Errors

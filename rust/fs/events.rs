@@ -32,7 +32,10 @@ use crate::{
     output::Text,
     ring::wire,
     text::{
-        enable::EnableState,
+        enable::{
+            self,
+            EnableState, //
+        },
         number,
         set_event::{
             next_word,
@@ -89,6 +92,10 @@ fn is_meant(at: &At<'_>, event: &Event) -> bool {
 
 /// `enable`, of an event, a system or all.
 pub(crate) fn show_enable(at: &At<'_>, text: &mut Text) -> Result {
+    if let Arg::Event(id) = at.arg {
+        let (on, soft) = at.inst.event_state(offered(id)?);
+        return enable::write_event(text, on, soft).map_err(no_memory);
+    }
     let mut state = EnableState::default();
     for event in these_events(at)? {
         state.add(at.inst.event_enabled(event));
@@ -150,6 +157,23 @@ pub(crate) fn show_system_filter(_at: &At<'_>, text: &mut Text) -> Result {
 pub(crate) fn store_system_filter(at: &At<'_>, command: &[u8]) -> Result {
     let wanted = these_events(at)?;
     at.inst.set_filters(wanted, command)
+}
+
+/// `trigger` of an event.
+pub(crate) fn show_triggers(at: &At<'_>, text: &mut Text) -> Result {
+    let event = this_event(at)?;
+    at.inst.show_triggers(event, text).map_err(no_memory)
+}
+
+/// `trigger` of an event.
+pub(crate) fn store_trigger(at: &At<'_>, command: &[u8]) -> Result {
+    let event = this_event(at)?;
+    at.inst.set_trigger(event, command)
+}
+
+/// `show_event_triggers`.
+pub(crate) fn show_all_triggers(at: &At<'_>, text: &mut Text) -> Result {
+    at.inst.show_all_triggers(text).map_err(no_memory)
 }
 
 /// `header_page`.

@@ -70,6 +70,10 @@ static EVENT: Files = &[
     (c"hits", Show(features::show_hits)),
     (c"id", Show(events::show_id)),
     (c"lost", Show(features::show_lost)),
+    (
+        c"trigger",
+        Line(events::show_triggers, events::store_trigger),
+    ),
 ];
 
 /// The folder of a record of the system `ftrace` that has an `id` there: see [`has_id`].

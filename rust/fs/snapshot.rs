@@ -41,6 +41,8 @@ pub(crate) struct Snapshot {
 impl Snapshot {
     /// Opens it.
     pub(crate) fn open(at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+        // One that a trigger took a moment ago is seen.
+        at.inst.settle();
         let file = Self {
             text: Trace::new(at, Buf::Snapshot),
         };
@@ -55,6 +57,7 @@ impl TraceFile for Snapshot {
 
     fn write(&mut self, at: &At<'_>, input: &mut UserSliceReader, pos: &mut i64) -> Result<usize> {
         let len = input.len();
+        at.inst.settle();
         let whole = at.cpus() == CpuSel::All;
         match snapshot::parse(&command(input)?, whole).map_err(refused)? {
             Command::Free => at.inst.buffers().free_snapshot()?,

@@ -192,6 +192,11 @@ static INSTANCE: &[Entry] = &[
         File(Own(WRITE, Kind::Lines, pids::open_only)),
     ),
     entry(
+        c"show_event_triggers",
+        Everywhere,
+        File(Show(events::show_all_triggers)),
+    ),
+    entry(
         c"snapshot",
         Everywhere,
         File(Own(WRITE, Kind::LinesRead, Snapshot::open)),

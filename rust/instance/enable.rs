@@ -15,7 +15,10 @@ use crate::{
     tasks::names,
     text::options::Opt, //
 };
-use kernel::prelude::*;
+use kernel::{
+    prelude::*,
+    sync::atomic::Relaxed, //
+};
 
 kernel::sync::global_lock! {
     // SAFETY: `init` initialises it before an event can be enabled.
@@ -110,15 +113,23 @@ fn warn_if_not(recording: Result) {
 }
 
 impl Instance {
-    /// Returns whether `event` is enabled.
+    /// Returns whether `event` is enabled, or attached for triggers.
     pub(crate) fn event_enabled(&self, event: &Event) -> bool {
         let files = self.events.lock();
         files.iter().any(|file| file.is_for(event))
     }
 
-    /// Returns whether recording is on and an event or a tracer records.
+    /// Returns whether `event` is recorded, and whether it is attached for triggers.
+    pub(crate) fn event_state(&self, event: &Event) -> (bool, bool) {
+        let files = self.events.lock();
+        let file = files.iter().find(|file| file.is_for(event));
+        file.map_or((false, false), |file| (!file.is_off(), file.is_soft()))
+    }
+
+    /// Returns whether recording is on, or a trigger may switch it on, and an event or a tracer records.
     fn records(&self) -> bool {
-        self.tracing_on() && (self.tracer_records() || !self.events.lock().is_empty())
+        (self.tracing_on() || self.may_turn_on.load(Relaxed))
+            && (self.tracer_records() || !self.events.lock().is_empty())
     }
 
     /// Enables `event`.
@@ -148,8 +159,24 @@ impl Instance {
     }
 
     fn enable(&self, event: &'static Event) -> Result {
+        self.with_attached(event, false, EventFile::switch_on)
+    }
+
+    /// Calls `f` with the file of `event`, which is attached first if it is not; then `off` says whether it
+    /// begins without being recorded.
+    ///
+    /// # Errors
+    ///
+    /// Those of attaching it, and `ENOMEM`. Nothing has changed then.
+    fn with_attached(
+        &self,
+        event: &'static Event,
+        off: bool,
+        f: impl FnOnce(&EventFile),
+    ) -> Result {
         let mut files = self.events.lock();
-        if files.iter().any(|file| file.is_for(event)) {
+        if let Some(file) = files.iter().find(|file| file.is_for(event)) {
+            f(file);
             return Ok(());
         }
         // SAFETY: The sink is a part of this instance, which outlives its files; the file is put into
@@ -159,7 +186,10 @@ impl Instance {
         let file = KBox::new(file, GFP_KERNEL)?;
         self.filter_again(&file);
         self.pids_again(&file);
+        file.set_off(off);
         files.reserve(1, GFP_KERNEL)?;
+        // Before a probe can find it.
+        f(&file);
         self.attach(&file)?;
         files.push(file, GFP_KERNEL)?;
         drop(files);
@@ -167,11 +197,33 @@ impl Instance {
         Ok(())
     }
 
-    /// Disables the events whose files `which` selects.
+    /// Keeps `event` attached, for a trigger. If it is not enabled, it is attached without being recorded.
+    ///
+    /// # Errors
+    ///
+    /// Those of attaching it, and `ENOMEM`. Nothing has changed then.
+    pub(super) fn hold(&self, event: &'static Event) -> Result<Hold<'_>> {
+        self.with_attached(event, true, EventFile::add_soft)?;
+        Ok(Hold { inst: self, event })
+    }
+
+    /// Ends what [`Hold::keep`] has kept. The last one detaches an event that is not recorded.
+    pub(super) fn release(&self, event: &Event) {
+        if let Some(file) = self.events.lock().iter().find(|file| file.is_for(event)) {
+            file.drop_soft();
+        }
+        self.disable(|file| file.is_for(event) && file.is_off());
+    }
+
+    /// Disables the events whose files `which` selects. Those that triggers need stay attached.
     pub(super) fn disable(&self, which: impl Fn(&EventFile) -> bool) {
         let mut files = self.events.lock();
         let mut gone = 0usize;
         for file in files.iter_mut().filter(|file| which(file)) {
+            if file.is_soft() {
+                file.set_off(true);
+                continue;
+            }
             self.detach(file);
             file.retire();
             gone = gone.saturating_add(1);
@@ -192,6 +244,26 @@ impl Instance {
     }
 }
 
+/// An event that is kept attached as long as this is, or until [`Instance::release`].
+#[must_use = "it is released when this is dropped"]
+pub(super) struct Hold<'a> {
+    inst: &'a Instance,
+    event: &'static Event,
+}
+
+impl Hold<'_> {
+    /// Leaves it to the caller to release the event.
+    pub(super) fn keep(self) {
+        core::mem::forget(self);
+    }
+}
+
+impl Drop for Hold<'_> {
+    fn drop(&mut self) {
+        self.inst.release(self.event);
+    }
+}
+
 /// Disables `event` in all instances: its module is being unloaded, and no caller can enable it any
 /// more.
 ///
@@ -199,6 +271,8 @@ impl Instance {
 pub(crate) fn disable_everywhere(event: &Event) {
     let concerned = |inst: &Instance| inst.event_enabled(event) || inst.has_filter(event);
     while let Some(inst) = registry::first(concerned) {
+        // An event that has triggers, or that some switch, is attached.
+        inst.forget_triggers_of(event);
         inst.disable(|file| file.is_for(event));
         inst.forget_filter(event);
     }

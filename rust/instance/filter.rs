@@ -55,7 +55,8 @@ impl Write for Growing<'_> {
     }
 }
 
-fn errno(wrong: &Wrong) -> Error {
+/// Returns the kernel's error for a filter that is refused.
+pub(super) fn errno(wrong: &Wrong) -> Error {
     match wrong.errno {
         Errno::Perm => EPERM,
         Errno::NoEnt => ENOENT,
@@ -232,7 +233,8 @@ impl Instance {
         self.filters.lock().retain(|shown| shown.id != event.id());
     }
 
-    fn log_refusal(&self, wrong: &Wrong, command: &[u8]) {
+    /// Logs that `command` was refused as a filter.
+    pub(super) fn log_refusal(&self, wrong: &Wrong, command: &[u8]) {
         let refused = Refused {
             author: AUTHOR,
             error: wrong.kind.text(),

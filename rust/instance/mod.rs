@@ -2,7 +2,7 @@
 
 //! A named tracer: its rings, clock, options and enabled events.
 //!
-//! Lock order of this folder: `tracer`, then `pauses`, then that of the names of tasks (`enable`),
+//! Lock order of this folder: `tracer`, then `triggers`, then `pauses`, then that of the names of tasks (`enable`),
 //! then `registry`, then `events`, then `filters`, `pid_lists` or those of the sources, then those
 //! of `buffers`. The locks of `errors` and `cpus` are leaves. Probes take no lock.
 
@@ -23,6 +23,7 @@ mod testapi;
 #[cfg(CONFIG_KUNIT = "y")]
 mod tests;
 mod tracer;
+mod triggers;
 
 pub(crate) use self::{
     enable::disable_everywhere,
@@ -42,7 +43,8 @@ use self::{
         Life,
         Refusal, //
     },
-    pids::PidLists, //
+    pids::PidLists,
+    triggers::EventTriggers, //
 };
 use crate::{
     buffers::{
@@ -57,17 +59,15 @@ use crate::{
         clock,
         percpu::CpuPin,
         wait::Poller,
-        words::SharedU64, //
+        words::SharedU64,
+        worker::Worker, //
     },
     probes::{
         EventFile,
         PidFilter,
         Sink, //
     },
-    ring::{
-        cpu::DISABLE_USER,
-        port::SharedWord, //
-    },
+    ring::port::SharedWord,
     sources::{
         self,
         USER_BYTES, //
@@ -112,7 +112,8 @@ pub(crate) struct Instance {
     /// Counts the [`InstanceRef`]s.
     life: Life<SharedU64>,
     options: Atomic<u64>,
-    on: Atomic<bool>,
+    /// Differs from that of every other instance there ever was.
+    number: u64,
     /// Time at which all its rings were last emptied, by its clock.
     begin: SharedU64,
     /// Number of readers that keep recording paused.
@@ -125,6 +126,11 @@ pub(crate) struct Instance {
     user_bytes: Atomic<u64>,
     #[pin]
     filters: Mutex<KVec<Shown>>,
+    /// Those of the events that have some.
+    #[pin]
+    triggers: Mutex<KVec<EventTriggers>>,
+    /// Whether a trigger may switch recording on.
+    may_turn_on: Atomic<bool>,
     #[pin]
     pid_lists: Mutex<PidLists>,
     /// The CPUs that are recorded.
@@ -178,30 +184,37 @@ impl Drop for InstanceRef {
     }
 }
 
+/// The number of the next instance.
+static NUMBERS: Atomic<u64> = Atomic::new(0);
+
 impl Instance {
     fn new(name: &CStr, top: bool, options: OptionSet) -> Result<Arc<Self>> {
         let name = CString::try_from(name)?;
         let (cpus, pids) = (cpumask::all()?, PidFilter::new()?);
+        let number = NUMBERS.fetch_add(1, Relaxed);
         let buffers = Buffers::new(CString::try_from(&*name)?, !top)?;
+        let worker = Worker::new(number, triggers::work);
         let this = Arc::pin_init(
             pin_init!(Self {
                 name,
                 top,
                 life: Life::new(),
                 options: Atomic::new(options.bits()),
-                on: Atomic::new(true),
+                number,
                 begin: SharedWord::new(0),
                 pauses <- new_mutex!(0),
                 events <- new_mutex!(KVec::new()),
                 user_bytes: Atomic::new(USER_BYTES),
                 filters <- new_mutex!(KVec::new()),
+                triggers <- new_mutex!(KVec::new()),
+                may_turn_on: Atomic::new(false),
                 pid_lists <- new_mutex!(PidLists::new()),
                 cpus <- new_mutex!(cpus),
                 errors <- ErrorLog::new(),
                 tracer <- new_mutex!(tracers::NOP),
                 tracer_records: Atomic::new(false),
                 functions <- FunctionFilter::new(),
-                sink <- Sink::new(buffers, ClockId::Local),
+                sink <- Sink::new(buffers, ClockId::Local, worker),
                 actions <- new_mutex!(Actions::new()),
                 pids,
                 pipes <- new_mutex!(KVec::new()),
@@ -246,6 +259,7 @@ impl Instance {
     /// Stops recording events for good.
     fn rest(&self) {
         self.forget_tracer();
+        self.forget_triggers();
         self.disable_all();
         sources::forget(self.recipient());
         self.forget_pids();
@@ -256,22 +270,19 @@ impl Instance {
 
     /// Returns whether recording is on.
     pub(crate) fn tracing_on(&self) -> bool {
-        self.on.load(Relaxed)
+        self.sink.is_on()
     }
 
     /// Switches recording on or off.
     pub(crate) fn set_tracing_on(&self, on: bool) {
         let turn = self.pauses.lock();
-        self.on.store(on, Relaxed);
         // Names of tasks are remembered from before the first event until after the last.
         if on {
+            self.sink.announce(on);
             enable::try_record_tasks();
         }
-        self.buffers()
-            .each(|ring| ring.set_disabled(DISABLE_USER, !on));
-        if !on {
-            enable::try_record_tasks();
-        }
+        self.sink.switch(on);
+        enable::try_record_tasks();
         drop(turn);
         // Sleeping readers reach the end of the file if recording is off.
         self.buffers().wake_all();

@@ -46,3 +46,4 @@ mod wait_queue;
 pub(crate) mod waker;
 pub(crate) mod walk;
 pub(crate) mod words;
+pub(crate) mod worker;

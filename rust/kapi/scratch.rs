@@ -5,7 +5,8 @@
 //! An event with a filter is filled here and asked about; only what the filter lets through is
 //! reserved in the ring and copied. So what is filtered out costs no reservation, no time and no
 //! discard. There is one place for each CPU: a writer that interrupts its user fills in the ring, as if
-//! there were no such place.
+//! there were no such place. An event with triggers is filled here even when recording is off; for these
+//! there is one more place for each level of nesting.
 
 use super::{
     late::Late,
@@ -56,7 +57,34 @@ struct Place {
     bytes: RawCell<[u64; MOST / size_of::<u64>()]>,
 }
 
+impl Place {
+    /// Allocates one that no record is in.
+    fn new() -> Result<KBox<Self>> {
+        let place = init!(Self {
+            used: LocalWord::new(0),
+            bytes <- pin_init::init_zeroed(),
+        });
+        KBox::init(place, GFP_KERNEL)
+    }
+
+    /// Returns room for a record of this size, as [`Places::begin`]. The place is that of this CPU.
+    #[inline(always)]
+    fn begin(&self, size: PackedSize) -> Option<NonNull<c_void>> {
+        if size.word() > LONGEST || self.used.get() != 0 {
+            return None;
+        }
+        // A writer that interrupts in between finds 0 and is done, 0 again, when this goes on. No size is 0.
+        self.used.set(size.word());
+        // For the probe, which comes back with the address of the bytes.
+        let _ = (&raw const *self).expose_provenance();
+        Some(NonNull::from(&self.bytes).cast())
+    }
+}
+
 static PLACES: Late<KBox<Place>> = Late::new();
+
+/// For soft interrupts, interrupts and NMIs that interrupt the user of the first place.
+static MORE: Late<[KBox<Place>; 3]> = Late::new();
 
 /// Allocates the memory. Process context.
 ///
@@ -64,13 +92,23 @@ static PLACES: Late<KBox<Place>> = Late::new();
 ///
 /// `ENOMEM`.
 pub(crate) fn prepare() -> Result {
-    PLACES.prepare(|_| {
-        let place = init!(Place {
-            used: LocalWord::new(0),
-            bytes <- pin_init::init_zeroed(),
-        });
-        KBox::init(place, GFP_KERNEL)
-    })
+    PLACES.prepare(|_| Place::new())
+}
+
+/// Allocates the memory for [`begin_at_any_level`]. Process context.
+///
+/// # Errors
+///
+/// `ENOMEM`.
+pub(crate) fn prepare_all_levels() -> Result {
+    prepare()?;
+    MORE.prepare(|_| Ok([Place::new()?, Place::new()?, Place::new()?]))
+}
+
+/// Returns room for a record as [`Places::begin`], also for a writer that interrupts others that have some.
+pub(crate) fn begin_at_any_level(pin: &CpuPin, size: PackedSize) -> Option<NonNull<c_void>> {
+    let first = Places::get().and_then(|places| places.begin(pin, size));
+    first.or_else(|| MORE.this(pin)?.iter().find_map(|place| place.begin(size)))
 }
 
 /// Frees the memory.
@@ -81,6 +119,8 @@ pub(crate) fn prepare() -> Result {
 pub(crate) unsafe fn exit() {
     // SAFETY: Probes alone use the places, and the caller promises that none runs.
     unsafe { PLACES.free() };
+    // SAFETY: Likewise, probes alone use these, of which none runs.
+    unsafe { MORE.free() };
 }
 
 /// The places of all CPUs.
@@ -128,15 +168,7 @@ impl Places {
         // SAFETY: It is the per-CPU address of `PLACES` (invariant), which stay until `exit`, whose caller
         // promises that no probe runs then.
         let place: &KBox<Place> = unsafe { percpu::this(places, pin) };
-        let place: &Place = place;
-        if size.word() > LONGEST || place.used.get() != 0 {
-            return None;
-        }
-        // A writer that interrupts in between finds 0 and is done, 0 again, when this goes on. No size is 0.
-        place.used.set(size.word());
-        // For the probe, which comes back with the address of the bytes.
-        let _ = (&raw const *place).expose_provenance();
-        Some(NonNull::from(&place.bytes).cast())
+        place.begin(size)
     }
 }
 

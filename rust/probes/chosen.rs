@@ -6,7 +6,7 @@
 //! A record about which a filter is asked is filled beside the ring ([`scratch`]), and most of it ends there
 //! by one number ([`Filter::may_match`]), before even its common fields are made. What is let through then
 //! goes into the ring as any other event. When the place beside the ring is in use, the record is filled
-//! in the ring and given up there if need be.
+//! in the ring and given up there if need be. Files with triggers go their own way: [`triggered`](super::triggered).
 
 use super::{
     entry::{
@@ -24,6 +24,10 @@ use super::{
     },
     fill_common,
     filter::Filter,
+    triggered::{
+        commit_triggered,
+        reserve_triggered, //
+    },
     ways::{
         reserve_by_other,
         reserve_in, //
@@ -57,6 +61,7 @@ pub(super) extern "C" fn reserve_chosen(
             }
         }
         Choice::All => return reserve_wanted(file, size, pin),
+        Choice::Triggered => return reserve_triggered(file, size, pin),
         Choice::Some => {}
     }
     reserve_some(file, size, pin)
@@ -83,7 +88,7 @@ extern "C" fn reserve_some(file: &EventFile, size: RecordSize, pin: PinRef<'_>) 
 
 /// Reserves a record that is wanted.
 #[inline(always)]
-fn reserve_wanted(file: &EventFile, size: RecordSize, pin: PinRef<'_>) -> ForC {
+pub(super) fn reserve_wanted(file: &EventFile, size: RecordSize, pin: PinRef<'_>) -> ForC {
     let ring = file.ring(pin);
     let gate = ring.gate();
     // SAFETY: `Instance` leaves nothing with the highest bit in gates but the words of such clocks.
@@ -113,17 +118,27 @@ pub(super) unsafe extern "C" fn commit_marked(
     }
     // SAFETY: The token says that the record is beside the ring, and the probe has filled it.
     let record = unsafe { scratch::Record::filled(entry) };
-    // Without a filter it was taken away a moment ago: everything is wanted.
-    if let Some(filter) = file.filter() {
-        if !filter.may_match(&record) {
-            record.end();
-            return exit.end();
-        }
-        if !filter.is_one_number() {
-            return commit_asked(file, record, filter, exit);
-        }
+    let Some(filter) = file.gate_filter() else {
+        return commit_ungated(file, record, exit);
+    };
+    if !filter.may_match(&record) {
+        record.end();
+        return exit.end();
+    }
+    if !filter.is_one_number() {
+        return commit_asked(file, record, filter, exit);
     }
     commit_wanted(file, record, exit);
+}
+
+/// Goes on with what was filled beside the ring, of a file without a filter to ask first: it has triggers,
+/// or its filter was taken away a moment ago and everything is wanted.
+#[inline(never)]
+extern "C" fn commit_ungated(file: &EventFile, record: scratch::Record<'_>, exit: Exit) {
+    match file.is_triggered() {
+        true => commit_triggered(file, record, exit),
+        false => commit_wanted(file, record, exit),
+    }
 }
 
 /// Records what was filled beside the ring, if all of the filter lets it through.

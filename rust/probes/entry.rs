@@ -18,6 +18,10 @@ use super::{
         ForC,
         NOTHING, //
     },
+    triggered::{
+        commit_judged,
+        reserve_triggered, //
+    },
     ways::{
         reserve_by_other,
         reserve_in, //
@@ -101,6 +105,9 @@ extern "C" fn reserve_closer(
         if gate.is_broken() {
             return reserve_refused(file, size, ring.pin());
         }
+        if file.is_triggered() {
+            return reserve_triggered(file, size, ring.pin());
+        }
         return NOTHING;
     }
     if !file.is_plain() {
@@ -119,7 +126,7 @@ extern "C" fn reserve_refused(file: &EventFile, size: RecordSize, pin: PinRef<'_
 
 /// Runs what follows an event of `file` that was recorded.
 #[inline(always)]
-fn recorded(pin: PinRef<'_>, file: &EventFile) {
+pub(super) fn recorded(pin: PinRef<'_>, file: &EventFile) {
     if let Some(actions) = file.sink().actions() {
         let pin = pin.pin();
         actions.recorded(&Hit { pin, file });
@@ -207,8 +214,8 @@ fn commit_slow(file: &EventFile, out: ExitRing<'_>, outcome: FastCommit) {
     exit.end();
 }
 
-/// Makes a record in the ring final that has more than a header before its payload, or about which the
-/// filter is asked.
+/// Makes a record in the ring final that has more than a header before its payload, or that may not be
+/// wanted.
 ///
 /// # Safety
 ///
@@ -221,8 +228,12 @@ pub(super) unsafe extern "C" fn commit_reserved(
     token: u64,
     exit: Exit,
 ) {
+    if token & TOKEN_ASK != 0 {
+        // SAFETY: The entry and the token are the caller's, which has the bit.
+        return unsafe { commit_judged(file, entry, token, exit) };
+    }
     let sink = file.sink();
-    let (place, bits) = Place::of_token(token & !TOKEN_ASK);
+    let (place, bits) = Place::of_token(token);
     // SAFETY: It is that of a reservation on this CPU which is not over, in the rings of the same file.
     let out = unsafe { exit.with_ring(sink.buffers().rings(), place) };
     let Some(entry) = NonNull::new(entry.cast()) else {
@@ -230,21 +241,10 @@ pub(super) unsafe extern "C" fn commit_reserved(
     };
     let ring = out.ring();
     // SAFETY: `entry` and `bits` are those of the last reservation in this ring that is not over.
-    let mut reserved = unsafe { Reservation::from_raw(ring.writer(), entry, bits) };
-    // Without a filter it was taken away a moment ago: everything is wanted.
-    let wanted = token & TOKEN_ASK == 0
-        || file
-            .filter()
-            .is_none_or(|filter| filter.matches(ring.pin().pin(), reserved.payload()));
-    let published = match wanted {
-        true => reserved.commit(),
-        false => reserved.discard(),
-    };
-    sink.left(&ring, published);
+    let reserved = unsafe { Reservation::from_raw(ring.writer(), entry, bits) };
+    sink.left(&ring, reserved.commit());
     let exit = out.into_exit();
-    if wanted {
-        recorded(exit.pin(), file);
-    }
+    recorded(exit.pin(), file);
     exit.end();
 }
 

@@ -11,7 +11,9 @@ use super::{
     Hit,
     PidFilter,
     RecordSize,
-    Sink, //
+    Sink,
+    TriggerList,
+    COMMON, //
 };
 use crate::{
     buffers::rings::OwnRing,
@@ -24,7 +26,10 @@ use crate::{
     kapi::{
         clock,
         grace_ref::GraceRef,
-        percpu::PinRef,
+        percpu::{
+            CpuPin,
+            PinRef, //
+        },
         port::Kernel,
         scratch,
         words::SharedU64, //
@@ -42,8 +47,15 @@ use kernel::prelude::*;
 
 /// [`Choice::All`] as a word.
 const ALL: u64 = 0;
-/// [`Choice::Some`] as a word; both are even.
+/// [`Choice::Some`] as a word.
 const SOME: u64 = 2;
+/// [`Choice::Triggered`] as a word; all three are even.
+const TRIGGERED: u64 = 4;
+
+/// Bit of [`EventFile::plain`]: a trigger, or the user while there is one, has the event not recorded.
+const OFF: u64 = 1;
+/// Bit of [`EventFile::plain`]: a writer has to look further.
+const CHOOSES: u64 = 2;
 
 /// What a file records.
 pub(super) enum Choice {
@@ -53,6 +65,8 @@ pub(super) enum Choice {
     Filtered(scratch::Places),
     /// Events of some tasks, and of these what the filter lets through, if there is one.
     Some,
+    /// There are triggers, or triggers of other events switch this one.
+    Triggered,
 }
 
 /// An enabled event of an instance: the cookie of its probe.
@@ -61,16 +75,24 @@ pub(super) enum Choice {
 ///
 /// The sink lives longer than this, which stays where it is while its probe can run.
 pub(crate) struct EventFile {
-    /// [`GateWord::OPEN`] if every record is kept, so that a writer need not look further; else 0.
+    /// [`GateWord::OPEN`] if every record is kept, so that a writer need not look further; else bits of
+    /// [`OFF`] and [`CHOOSES`] that say why not.
     plain: SharedU64,
     sink: NonNull<Sink>,
     id: u16,
     pub(super) base: Base,
     /// None when everything is recorded.
     filter: GraceRef<Filter>,
+    /// The same, where a record can end by the filter alone: none when there are triggers.
+    gate_filter: GraceRef<Filter>,
+    /// None when nothing but recording follows.
+    triggers: GraceRef<TriggerList>,
+    /// How many triggers need the probe: its own, and those that switch the event.
+    soft: SharedU64,
     /// None when tasks do not matter.
     pids: GraceRef<PidFilter>,
-    /// What that makes: [`ALL`], the word of the scratch places when there is only a filter, or [`SOME`].
+    /// What that makes: [`TRIGGERED`], [`ALL`], the word of the scratch places when there is only a filter,
+    /// or [`SOME`].
     chosen: SharedU64,
     retired: bool,
     event: &'static Event,
@@ -101,6 +123,9 @@ impl EventFile {
             id: event.id(),
             base: Base::new(event.id(), entry::OWN),
             filter: GraceRef::none(),
+            gate_filter: GraceRef::none(),
+            triggers: GraceRef::none(),
+            soft: SharedU64::zero(),
             pids: GraceRef::none(),
             chosen: SharedWord::new(ALL),
             retired: false,
@@ -127,7 +152,7 @@ impl EventFile {
     /// Returns whether every record is kept.
     #[inline(always)]
     pub(super) fn is_plain(&self) -> bool {
-        self.plain.load() != 0
+        self.plain.load() & GateWord::OPEN != 0
     }
 
     /// Returns the ring that its events of this CPU go into.
@@ -190,25 +215,110 @@ impl EventFile {
         // SAFETY: `update` stored it, or it is one of the even words there are without it.
         match unsafe { scratch::Places::of_word(word) } {
             Some(places) => Choice::Filtered(places),
+            None if word == SOME => Choice::Some,
             None if word == ALL => Choice::All,
-            None => Choice::Some,
+            None => Choice::Triggered,
         }
     }
 
-    /// Updates the words that writers look at after a change of the filter or of the pids. Callers
-    /// take turns.
+    /// Returns whether the file has triggers or is switched by some.
+    #[inline(always)]
+    pub(super) fn is_triggered(&self) -> bool {
+        self.chosen.load() == TRIGGERED
+    }
+
+    /// Sets or clears `bit` of what keeps the file from being plain. Any context.
+    fn change(&self, bit: u64, on: bool) {
+        loop {
+            let old = self.plain.load();
+            let bits = old & !GateWord::OPEN;
+            let new = match if on { bits | bit } else { bits & !bit } {
+                0 => GateWord::OPEN,
+                bits => bits,
+            };
+            if old == new || self.plain.cas(old, new) {
+                return;
+            }
+        }
+    }
+
+    /// Returns whether the event is not recorded, though its probe is attached. Any context.
+    #[inline(always)]
+    pub(crate) fn is_off(&self) -> bool {
+        self.plain.load() & OFF != 0
+    }
+
+    /// Has the event not be recorded any more, or be recorded again. Any context, NMI included.
+    pub(crate) fn set_off(&self, off: bool) {
+        self.change(OFF, off);
+    }
+
+    /// Has the event be recorded, as the user wants. Callers take turns, also with [`Self::set_filter`].
+    pub(crate) fn switch_on(&self) {
+        self.set_off(false);
+        self.update();
+    }
+
+    /// Returns whether a trigger needs the probe.
+    pub(crate) fn is_soft(&self) -> bool {
+        self.soft.load() != 0
+    }
+
+    /// Counts a trigger that needs the probe. Callers take turns, also with [`Self::set_filter`].
+    pub(crate) fn add_soft(&self) {
+        self.soft.store(self.soft.load().wrapping_add(1));
+        self.update();
+    }
+
+    /// Counts one less. Likewise.
+    pub(crate) fn drop_soft(&self) {
+        self.soft.store(self.soft.load().saturating_sub(1));
+        self.update();
+    }
+
+    /// Has `triggers` act from now on. Callers take turns, also with [`Self::set_filter`].
+    ///
+    /// # Safety
+    ///
+    /// The list stays where it is until another one, or none, was set and
+    /// [`crate::events::synchronize`] has returned, or this has gone.
+    pub(crate) unsafe fn set_triggers(&self, triggers: Option<&TriggerList>) {
+        // SAFETY: The caller keeps it until probes that may have got it have ended.
+        unsafe { self.triggers.set(triggers) };
+        self.update();
+    }
+
+    /// Returns the triggers.
+    #[inline(always)]
+    pub(super) fn triggers(&self) -> Option<&TriggerList> {
+        self.triggers.get()
+    }
+
+    /// Returns whether there are triggers.
+    #[inline(always)]
+    pub(super) fn has_triggers(&self) -> bool {
+        !self.triggers.is_none()
+    }
+
+    /// Updates the words that writers look at after a change of the filter, of the pids or of the triggers.
+    /// Callers take turns.
     fn update(&self) {
+        // What is off and needed by no trigger any more is about to be detached.
+        let triggered = self.has_triggers() || self.is_soft() || self.is_off();
+        let gate = self.filter.get().filter(|_| !triggered);
+        // SAFETY: The caller of `set_filter` keeps it until another one was set, which comes here, too, and
+        // until probes that may have got it have ended.
+        unsafe { self.gate_filter.set(gate) };
         let chosen = match (self.filter.is_none(), self.pids.is_none()) {
+            _ if triggered => TRIGGERED,
             (true, true) => ALL,
             (false, true) => scratch::Places::get().map_or(SOME, scratch::Places::word),
             _ => SOME,
         };
         self.chosen.store(chosen);
-        // Stored after `chosen`, at which a writer looks next.
-        self.plain.store(match chosen {
-            ALL => GateWord::OPEN,
-            _ => 0,
-        });
+        let all = !self.has_triggers() && self.filter.is_none() && self.pids.is_none();
+        // After `chosen`, at which a writer looks next.
+        self.change(CHOOSES, !all);
     }
 
     /// Lets only records through that `filter` lets through. Not at the same time as
@@ -234,6 +344,35 @@ impl EventFile {
     #[inline(always)]
     pub(super) fn filter(&self) -> Option<&Filter> {
         self.filter.get()
+    }
+
+    /// Returns the filter, where a record can end by it alone.
+    #[inline(always)]
+    pub(super) fn gate_filter(&self) -> Option<&Filter> {
+        self.gate_filter.get()
+    }
+
+    /// Records `record`, which is whole. Returns whether it was recorded. Any context.
+    pub(super) fn put(&self, pin: &CpuPin, record: &[u8]) -> bool {
+        let rest = record.get(COMMON..).unwrap_or_default();
+        let fill = |room: &mut [u8]| {
+            let len = room.len().min(rest.len());
+            if let (Some(to), Some(from)) = (room.get_mut(..len), rest.get(..len)) {
+                to.copy_from_slice(from);
+            }
+        };
+        let result = self.sink().record(pin, self.base, record.len(), fill);
+        if let Err(why) = result {
+            self.follow_refusal(pin, why);
+        }
+        result.is_ok()
+    }
+
+    /// Runs what follows an event that a ring refused.
+    fn follow_refusal(&self, pin: &CpuPin, why: ReserveError) {
+        if let (true, Some(actions)) = (why != ReserveError::Disabled, self.sink().actions()) {
+            actions.refused(&Hit { pin, file: self });
+        }
     }
 
     /// Records only what `pids` does not ignore. Not at the same time as [`Self::set_filter`].
@@ -280,11 +419,7 @@ impl Caller for EventFile {
 
     #[cold]
     fn refused(&self, ring: OwnRing<'_>, why: ReserveError) {
-        let sink = self.sink();
-        sink.refused(&ring, why);
-        if let (true, Some(actions)) = (why != ReserveError::Disabled, sink.actions()) {
-            let pin = ring.pin().pin();
-            actions.refused(&Hit { pin, file: self });
-        }
+        self.sink().refused(&ring, why);
+        self.follow_refusal(ring.pin().pin(), why);
     }
 }

@@ -17,6 +17,7 @@
 //! - `exit`: leaving a ring and enabling preemption.
 //! - `function`: the hook at the beginning of functions, which records them.
 //! - `chosen`, `filter`, `pids`: files that do not record everything.
+//! - `trigger`, `triggered`: what an event does besides being recorded.
 //! - `file`, `sink`, `action`: what a probe is told by its instance.
 
 #![allow(improper_ctypes_definitions, reason = "see `fastcall`")]
@@ -33,6 +34,8 @@ mod given;
 mod pids;
 mod record_size;
 mod sink;
+mod trigger;
+mod triggered;
 mod ways;
 
 pub(crate) use self::{
@@ -65,7 +68,16 @@ pub(crate) use self::{
         PidList,
         PidSet, //
     },
-    sink::Sink, //
+    sink::{
+        Sink,
+        WANT_NEWS,
+        WANT_SNAPSHOT, //
+    },
+    trigger::{
+        Effect,
+        Trigger,
+        TriggerList, //
+    }, //
 };
 #[cfg(rtrace_test)]
 pub(crate) use self::{

@@ -16,15 +16,18 @@ use crate::{
         percpu::CpuPin,
         port::Ring,
         waker::Waker,
-        words::SharedU64, //
+        words::SharedU64,
+        worker::Worker, //
     },
     ring::{
+        cpu::DISABLE_USER,
         port::SharedWord,
         watermark::Publication,
         writer::ReserveError, //
     },
     text::clock::ClockId, //
 };
+use core::convert::Infallible;
 use kernel::prelude::*;
 
 /// What writers use of an instance.
@@ -33,19 +36,36 @@ pub(crate) struct Sink {
     #[pin]
     buffers: Buffers,
     clock: SharedU64,
+    /// Whether the user, or a trigger, wants recording on.
+    on: SharedU64,
     actions: GraceRef<ActionList>,
+    /// Does what triggers want and only process context can do.
+    #[pin]
+    worker: Worker,
 }
 
+/// Bit of what is wanted of the worker: a snapshot.
+pub(crate) const WANT_SNAPSHOT: u64 = 1;
+/// Bit of what is wanted of the worker: to tell of recording that was switched on or off.
+pub(crate) const WANT_NEWS: u64 = 2;
+
 impl Sink {
-    /// Returns one with these rings and this clock.
+    /// Returns one with these rings and this clock, where recording is on and `worker` does what triggers
+    /// want.
     pub(crate) fn new<E>(
         buffers: impl PinInit<Buffers, E>,
         clock: ClockId,
-    ) -> impl PinInit<Self, E> {
+        worker: impl PinInit<Worker>,
+    ) -> impl PinInit<Self, E>
+    where
+        E: From<Infallible>,
+    {
         pin_init!(Self {
             buffers <- buffers,
             clock: SharedWord::new(clock as u64),
+            on: SharedWord::new(1),
             actions: GraceRef::none(),
+            worker <- worker,
         }? E)
     }
 
@@ -59,6 +79,43 @@ impl Sink {
     #[inline(always)]
     pub(crate) fn waker(&self) -> &Waker {
         self.buffers.waker()
+    }
+
+    /// Returns whether recording is on. Any context.
+    pub(crate) fn is_on(&self) -> bool {
+        self.on.load() != 0
+    }
+
+    /// Says that recording is on or off, before [`Self::switch`] makes it so. Any context.
+    pub(crate) fn announce(&self, on: bool) {
+        // Not a plain store: the rings must not be looked at before other CPUs see the word.
+        while !self.on.cas(self.on.load(), u64::from(on)) {}
+    }
+
+    /// Switches recording on or off. Any context, NMI included.
+    ///
+    /// Of callers that come together or interrupt each other, one that ends last leaves all rings as the
+    /// word says: the word is stored before the rings, and each caller looks at it again afterwards.
+    pub(crate) fn switch(&self, on: bool) {
+        self.announce(on);
+        loop {
+            let now = self.is_on();
+            self.buffers
+                .each(|ring| ring.set_disabled(DISABLE_USER, !now));
+            if self.is_on() == now {
+                return;
+            }
+        }
+    }
+
+    /// Has `bits` of what only process context can do done soon. Any context, NMI included.
+    pub(crate) fn want(&self, bits: u64) {
+        self.worker.want(bits);
+    }
+
+    /// Returns when what was wanted before is done. Process context.
+    pub(crate) fn settle(&self) {
+        self.worker.wait();
     }
 
     /// Returns the clock.

@@ -23,6 +23,7 @@
 #include <linux/topology.h>
 #include <linux/uaccess.h>
 #include <linux/utsname.h>
+#include <linux/workqueue.h>
 #include <asm/hypervisor.h>
 
 #include "shim.h"
@@ -80,6 +81,11 @@ unsigned long rt_function_address(const char *name)
 void rt_init_irq_work(struct irq_work *work, void (*func)(struct irq_work *))
 {
 	init_irq_work(work, func);
+}
+
+void rt_init_work(struct work_struct *work, void (*func)(struct work_struct *))
+{
+	INIT_WORK(work, func);
 }
 
 void rt_inode_add_link(struct inode *inode)

@@ -19,6 +19,7 @@ struct irq_work;
 struct module;
 struct page;
 struct pipe_inode_info;
+struct work_struct;
 
 /* Room for the name of an address; a macro in the kernel. */
 #define RT_SYMBOL_LEN 768
@@ -62,6 +63,9 @@ unsigned long rt_function_address(const char *name);
 
 /* Inline: fills a structure. */
 void rt_init_irq_work(struct irq_work *work, void (*func)(struct irq_work *));
+
+/* A macro: fills a structure. */
+void rt_init_work(struct work_struct *work, void (*func)(struct work_struct *));
 
 /* Inline: one more link, while others may add one too. */
 void rt_inode_add_link(struct inode *inode);

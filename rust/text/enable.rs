@@ -32,9 +32,34 @@ impl EnableState {
     }
 }
 
+/// Writes the text of the file of one event: whether it is recorded, and a star if it is attached for
+/// triggers.
+pub(crate) fn write_event(out: &mut dyn fmt::Write, on: bool, soft: bool) -> fmt::Result {
+    out.write_str(match (on, soft) {
+        (false, false) => "0\n",
+        (true, false) => "1\n",
+        (false, true) => "0*\n",
+        (true, true) => "1*\n",
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn texts_of_one_event() {
+        for (on, soft, expected) in [
+            (false, false, "0\n"),
+            (true, false, "1\n"),
+            (false, true, "0*\n"),
+            (true, true, "1*\n"),
+        ] {
+            let mut text = String::new();
+            write_event(&mut text, on, soft).unwrap();
+            assert_eq!(text, expected);
+        }
+    }
 
     #[test]
     fn texts() {

@@ -31,5 +31,6 @@ pub(crate) mod stack;
 pub(crate) mod stats;
 pub(crate) mod symbol;
 pub(crate) mod time;
+pub(crate) mod trigger;
 pub(crate) mod word;
 pub(crate) mod writer;

@@ -66,6 +66,41 @@ pub(crate) fn parse_switch(input: &[u8]) -> Result<bool, Errno> {
     Ok(parse(input)? != 0)
 }
 
+/// Parses a number as C writes it, in base 16 (`0x`), 8 (`0`) or 10, with an optional `+` before it and an
+/// optional newline after it.
+///
+/// # Errors
+///
+/// Those of [`parse`].
+pub(crate) fn parse_c(input: &[u8]) -> Result<u64, Errno> {
+    let text = input.strip_prefix(b"+").unwrap_or(input);
+    let (base, mut rest) = match text {
+        [b'0', b'x' | b'X', rest @ ..] if rest.first().is_some_and(u8::is_ascii_hexdigit) => {
+            (16, rest)
+        }
+        [b'0', ..] => (8, text),
+        _ => (10, text),
+    };
+    let mut value = Some(0u64);
+    let mut any = false;
+
+    while let [first, tail @ ..] = rest {
+        let Some(digit) = char::from(*first).to_digit(base) else {
+            break;
+        };
+        value = value
+            .and_then(|value| value.checked_mul(u64::from(base)))
+            .and_then(|value| value.checked_add(u64::from(digit)));
+        any = true;
+        rest = tail;
+    }
+    match (value, any, rest) {
+        (None, ..) => Err(Errno::Range),
+        (Some(value), true, b"" | b"\n") => Ok(value),
+        _ => Err(Errno::Inval),
+    }
+}
+
 /// Parses an integer as C writes it, in base 16 (`0x`), 8 (`0`) or 10; negative only if `signed`.
 /// Returns `None` if it is not an integer or too large.
 pub(crate) fn c_integer(text: &[u8], signed: bool) -> Option<u64> {
@@ -138,6 +173,29 @@ mod tests {
         (b"\x001", Err(Errno::Inval)),
         (b"\xff", Err(Errno::Inval)),
     ];
+
+    #[test]
+    fn numbers_of_c() {
+        let rows: &[(&[u8], Parsed<u64>)] = &[
+            (b"0", Ok(0)),
+            (b"010", Ok(8)),
+            (b"0x1F", Ok(31)),
+            (b"0Xf\n", Ok(15)),
+            (b"+12", Ok(12)),
+            (b"18446744073709551615", Ok(u64::MAX)),
+            (b"0x10000000000000000", Err(Errno::Range)),
+            (b"18446744073709551616x", Err(Errno::Range)),
+            (b"", Err(Errno::Inval)),
+            (b"0x", Err(Errno::Inval)),
+            (b"08", Err(Errno::Inval)),
+            (b"1x", Err(Errno::Inval)),
+            (b"-1", Err(Errno::Inval)),
+            (b"1\n\n", Err(Errno::Inval)),
+        ];
+        for (input, expected) in rows {
+            assert_eq!(parse_c(input), *expected, "{}", input.escape_ascii());
+        }
+    }
 
     #[test]
     fn numbers() {

@@ -24,6 +24,7 @@ mod selections;
 mod sets;
 mod sizes;
 mod source;
+mod triggers;
 
 use source::Source;
 
@@ -51,6 +52,7 @@ targets! {
     formats: common_fields field_lines field_places whole_formats replaced_evals;
     json: json_strings json_records;
     filters: filters_of_broken_records any_text_is_a_filter;
+    triggers: any_text_is_a_trigger what_a_trigger_shows_is_what_was_parsed;
     sets: lists_of_pids sets_of_cpus;
     btf: right_btf_answers broken_btf_is_refused broken_prototypes_make_whole_events;
     pages: random_pages right_pages broken_pages walks absolute_times images tours;

@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The triggers of an instance: what its events do besides being recorded.
+//!
+//! An event with triggers has its probe attached; if it is not enabled, softly: it is not recorded. So has
+//! an event that a trigger of another one switches. Probes find the triggers of an event by one pointer to
+//! a list, which is replaced as a whole. The lock of the triggers comes before all others of this folder
+//! but that of the tracer.
+
+use super::{
+    enable,
+    filter::errno,
+    registry,
+    Instance, //
+};
+use crate::{
+    actions,
+    events::{
+        self,
+        Event, //
+    },
+    kapi::scratch,
+    probes::{
+        Effect,
+        EventFile,
+        Filter,
+        Trigger,
+        TriggerList,
+        WANT_NEWS,
+        WANT_SNAPSHOT, //
+    },
+    text::{
+        errno::Errno,
+        trigger::{
+            self,
+            Line,
+            Verb, //
+        },
+        writer::ByteWrite, //
+    }, //
+};
+use core::fmt;
+use kernel::{
+    prelude::*,
+    sync::{
+        atomic::Relaxed,
+        Arc, //
+    }, //
+};
+
+/// A trigger, and what its file shows of it.
+struct Row {
+    verb: Verb,
+    /// The event that it switches.
+    target: Option<&'static Event>,
+    filter: Option<KVec<u8>>,
+    trigger: Arc<Trigger>,
+}
+
+impl Row {
+    /// Returns whether an event that has this trigger can have no other one of this verb and target.
+    fn excludes(&self, verb: Verb, target: Option<&'static Event>) -> bool {
+        let id = |event: Option<&'static Event>| event.map(Event::id);
+        self.verb.excludes(verb) && id(self.target) == id(target)
+    }
+
+    /// Returns whether it needs the record, or the event in the ring.
+    fn is_conditional(&self) -> bool {
+        self.filter.is_some() || matches!(self.verb, Verb::TraceOff | Verb::Stacktrace)
+    }
+
+    /// Writes its line.
+    fn write_text(&self, out: &mut dyn ByteWrite) -> fmt::Result {
+        Line {
+            verb: self.verb,
+            event: self.target.map(|event| (event.system(), event.name())),
+            count: self.trigger.left(),
+            filter: self.filter.as_deref(),
+        }
+        .write_text(out)
+    }
+}
+
+/// The triggers of one event.
+pub(super) struct EventTriggers {
+    event: &'static Event,
+    /// In the order in which they act: the newest first.
+    rows: KVec<Row>,
+    /// What probes see of them.
+    list: Option<KBox<TriggerList>>,
+}
+
+impl EventTriggers {
+    /// Returns the list of the rows; `None` if there are none.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    fn make_list(&self) -> Result<Option<KBox<TriggerList>>> {
+        if self.rows.is_empty() {
+            return Ok(None);
+        }
+        let mut triggers = KVec::with_capacity(self.rows.len(), GFP_KERNEL)?;
+        for row in &self.rows {
+            triggers.push(row.trigger.clone(), GFP_KERNEL)?;
+        }
+        let conditional = self.rows.iter().any(Row::is_conditional);
+        let list = TriggerList::new(triggers, conditional);
+        Ok(Some(KBox::new(list, GFP_KERNEL)?))
+    }
+}
+
+/// The error of a text that is wrong.
+fn refused(why: Errno) -> Error {
+    match why {
+        Errno::Inval => EINVAL,
+        Errno::Range => ERANGE,
+    }
+}
+
+/// Returns the event of these names.
+///
+/// # Errors
+///
+/// `EINVAL` if there is none.
+fn find(system: &[u8], name: &[u8]) -> Result<&'static Event> {
+    events::all()
+        .find(|event| event.system().as_bytes() == system && event.name().as_bytes() == name)
+        .ok_or(EINVAL)
+}
+
+/// Does what triggers of the instance `number` wanted and only process context can do.
+pub(super) fn work(number: u64, wanted: u64) {
+    let Some(inst) = registry::first(|inst| inst.number == number) else {
+        // It is being unloaded.
+        return;
+    };
+    if wanted & WANT_NEWS != 0 {
+        enable::try_record_tasks();
+        inst.buffers().wake_all();
+    }
+    if wanted & WANT_SNAPSHOT != 0 {
+        if let Err(why) = inst.buffers().take_snapshot() {
+            let text: &[u8] = match why {
+                EBUSY => b"*** BUFFER MEMORY MAPPED ***\n",
+                _ => b"*** SNAPSHOT NOT ALLOCATED ***\n",
+            };
+            // As in ftrace the trace tells of it, if it can.
+            let _ = inst.marker(text, 0);
+        }
+    }
+}
+
+impl Instance {
+    /// Writes what the `trigger` file of `event` shows.
+    pub(crate) fn show_triggers(&self, event: &Event, out: &mut dyn ByteWrite) -> fmt::Result {
+        let all = self.triggers.lock();
+        match all.iter().find(|of| of.event.id() == event.id()) {
+            Some(of) => of.rows.iter().try_for_each(|row| row.write_text(out)),
+            None => trigger::write_available(out),
+        }
+    }
+
+    /// Writes the triggers of all events, each with its event.
+    pub(crate) fn show_all_triggers(&self, out: &mut dyn ByteWrite) -> fmt::Result {
+        let all = self.triggers.lock();
+        for event in events::all() {
+            let Some(of) = all.iter().find(|of| of.event.id() == event.id()) else {
+                continue;
+            };
+            for row in &of.rows {
+                let len = event.system().len().saturating_add(event.name().len());
+                let width = 31usize.saturating_sub(len);
+                write!(out, "{}:{}{:width$}", event.system(), event.name(), "")?;
+                row.write_text(out)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Obeys one write to the `trigger` file of `event`.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` and `ERANGE` for what is no trigger, `EEXIST` if there is one of that kind, the errors of
+    /// filters, of attaching the events and of allocating a snapshot, `ENOMEM`. Nothing has changed then,
+    /// but that an instance may have got a snapshot.
+    pub(crate) fn set_trigger(&self, event: &'static Event, text: &[u8]) -> Result {
+        if text.is_empty() {
+            return Ok(());
+        }
+        let command = trigger::parse(text).map_err(refused)?;
+        let verb = command.verb;
+        let mut all = self.triggers.lock();
+        let target = match verb.names_event() {
+            true => {
+                let (system, name) = command.event().map_err(refused)?;
+                Some(find(system, name)?)
+            }
+            false => None,
+        };
+        if command.remove {
+            self.remove_triggers(&mut all, |of, row| {
+                of.id() == event.id() && row.excludes(verb, target)
+            });
+            return Ok(());
+        }
+        let count = command.count().map_err(refused)?;
+        let filter = match command.filter().map_err(refused)? {
+            None => None,
+            Some(text) => match Filter::new(event, text)? {
+                Ok(filter) => Some((filter, text)),
+                Err(wrong) => {
+                    self.log_refusal(&wrong, text);
+                    return Err(errno(&wrong));
+                }
+            },
+        };
+        if verb == Verb::Snapshot {
+            self.buffers().arm_snapshot()?;
+        }
+        let rows = all.iter().find(|of| of.event.id() == event.id());
+        if rows.is_some_and(|of| of.rows.iter().any(|row| row.excludes(verb, target))) {
+            return Err(EEXIST);
+        }
+        scratch::prepare_all_levels()?;
+        self.add_trigger(&mut all, event, (verb, target), (count, filter))
+    }
+
+    /// Adds a trigger.
+    ///
+    /// # Errors
+    ///
+    /// Those of attaching the events, and `ENOMEM`. Nothing has changed then.
+    fn add_trigger(
+        &self,
+        all: &mut KVec<EventTriggers>,
+        event: &'static Event,
+        (verb, target): (Verb, Option<&'static Event>),
+        (count, filter): (u64, Option<(KBox<Filter>, &[u8])>),
+    ) -> Result {
+        let held = self.hold(event)?;
+        let effect: KBox<dyn Effect> = match (verb, target) {
+            (Verb::TraceOn, _) => actions::trigger::recording(true)?,
+            (Verb::TraceOff, _) => actions::trigger::recording(false)?,
+            (Verb::Snapshot, _) => actions::trigger::snapshot()?,
+            (Verb::Stacktrace, _) => actions::trigger::stacktrace()?,
+            (Verb::EnableEvent | Verb::DisableEvent, None) => return Err(EINVAL),
+            (Verb::EnableEvent | Verb::DisableEvent, Some(target)) => {
+                let held = self.hold(target)?;
+                let on = verb == Verb::EnableEvent;
+                let effect = self.with_file(target, |file| {
+                    // SAFETY: The file stays while it is held: until `remove_triggers` has disarmed the
+                    // trigger and waited, or until the end of this function, when no probe has seen it.
+                    unsafe { actions::trigger::switch(file, on) }
+                })?;
+                held.keep();
+                effect
+            }
+        };
+        // From here on `target` is held by the row.
+        let result = self.put_row(all, event, (verb, target), (count, filter), effect);
+        match (&result, target) {
+            (Ok(()), _) => held.keep(),
+            (Err(_), Some(target)) => self.release(target),
+            (Err(_), None) => {}
+        }
+        if result.is_ok() && verb == Verb::TraceOn {
+            self.may_turn_on.store(true, Relaxed);
+            enable::try_record_tasks();
+        }
+        result
+    }
+
+    /// Adds a row, and has probes see it.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, and nothing has changed.
+    fn put_row(
+        &self,
+        all: &mut KVec<EventTriggers>,
+        event: &'static Event,
+        (verb, target): (Verb, Option<&'static Event>),
+        (count, filter): (u64, Option<(KBox<Filter>, &[u8])>),
+        effect: KBox<dyn Effect>,
+    ) -> Result {
+        let (filter, text) = match filter {
+            None => (None, None),
+            Some((filter, text)) => {
+                let mut copy = KVec::with_capacity(text.len(), GFP_KERNEL)?;
+                copy.extend_from_slice(text, GFP_KERNEL)?;
+                (Some(filter), Some(copy))
+            }
+        };
+        let after = matches!(verb, Verb::TraceOff | Verb::Stacktrace | Verb::Snapshot);
+        let trigger = Trigger::new(effect, count, filter, after);
+        let row = Row {
+            verb,
+            target,
+            filter: text,
+            trigger: Arc::new(trigger, GFP_KERNEL)?,
+        };
+        let at = match all.iter().position(|of| of.event.id() == event.id()) {
+            Some(at) => at,
+            None => {
+                let of = EventTriggers {
+                    event,
+                    rows: KVec::new(),
+                    list: None,
+                };
+                all.push(of, GFP_KERNEL)?;
+                all.len().saturating_sub(1)
+            }
+        };
+        let result = match all.get_mut(at) {
+            None => Err(EINVAL),
+            Some(of) => of.rows.push(row, GFP_KERNEL).map_err(Error::from).and_then(|()| {
+                of.rows.rotate_right(1);
+                let list = of.make_list().inspect_err(|_| drop(of.rows.remove(0)))?;
+                self.publish(of, list);
+                Ok(())
+            }),
+        };
+        all.retain(|of| !of.rows.is_empty());
+        result
+    }
+
+    /// Has probes see `list`, and frees the one that they saw before.
+    fn publish(&self, of: &mut EventTriggers, list: Option<KBox<TriggerList>>) {
+        let _ = self.with_file(of.event, |file| {
+            // SAFETY: The list that was there is freed below, after all probes that may have found it; the
+            // new one is in a box that goes by the same way.
+            unsafe { file.set_triggers(list.as_deref()) };
+            Ok(())
+        });
+        if let Some(old) = core::mem::replace(&mut of.list, list) {
+            events::synchronize();
+            drop(old);
+        }
+    }
+
+    /// Removes the triggers that `which` selects, by their event and themselves. When it returns no probe is
+    /// in them.
+    fn remove_triggers(
+        &self,
+        all: &mut KVec<EventTriggers>,
+        which: impl Fn(&'static Event, &Row) -> bool,
+    ) {
+        let mut turned_on = false;
+        for of in all.iter_mut() {
+            let event = of.event;
+            // Also when there is no memory for a shorter list: then probes still see it, but do nothing.
+            let chosen = of.rows.iter().filter(|row| which(event, row));
+            if chosen.inspect(|row| row.trigger.disarm()).count() == 0 {
+                continue;
+            }
+            let mut own = 0usize;
+            // What they point to may go.
+            events::synchronize();
+            while let Some(at) = of.rows.iter().position(|row| which(event, row)) {
+                let Ok(row) = of.rows.remove(at) else {
+                    break;
+                };
+                turned_on |= row.verb == Verb::TraceOn;
+                own = own.saturating_add(1);
+                if let Some(target) = row.target {
+                    self.release(target);
+                }
+            }
+            if let Ok(list) = of.make_list() {
+                self.publish(of, list);
+            }
+            (0..own).for_each(|_| self.release(event));
+        }
+        all.retain(|of| !of.rows.is_empty());
+        if turned_on {
+            let verbs = all.iter().flat_map(|of| of.rows.iter().map(|row| row.verb));
+            let any = verbs.into_iter().any(|verb| verb == Verb::TraceOn);
+            self.may_turn_on.store(any, Relaxed);
+            enable::try_record_tasks();
+        }
+    }
+
+    /// Forgets the triggers of `event` and those that switch it: its module is being unloaded.
+    pub(super) fn forget_triggers_of(&self, event: &Event) {
+        let id = event.id();
+        self.remove_triggers(&mut self.triggers.lock(), |of, row| {
+            of.id() == id || row.target.is_some_and(|target| target.id() == id)
+        });
+    }
+
+    /// Forgets all triggers, and returns when nothing of them is left to do.
+    pub(super) fn forget_triggers(&self) {
+        self.remove_triggers(&mut self.triggers.lock(), |_, _| true);
+        self.settle();
+    }
+
+    /// Returns when what triggers wanted before is done: a snapshot. Process context.
+    pub(crate) fn settle(&self) {
+        self.sink.settle();
+    }
+
+    /// Calls `f` with the file of `event`, which the caller holds.
+    ///
+    /// # Errors
+    ///
+    /// Those of `f`, and `ENODEV` for an event that is not attached.
+    fn with_file<T>(
+        &self,
+        event: &Event,
+        f: impl FnOnce(&EventFile) -> Result<T>,
+    ) -> Result<T> {
+        let files = self.events.lock();
+        let file = files.iter().find(|file| file.is_for(event));
+        f(file.ok_or(ENODEV)?)
+    }
+}

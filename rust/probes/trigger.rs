@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Triggers: what an event of an instance does besides being recorded.
+//!
+//! A file has a list of them, or none. The list does not change: another one replaces it, and goes after
+//! the probes that may have found it. What a trigger does is an [`Effect`], from `actions/`; whether it does
+//! it is decided here, by its filter and its count.
+
+use super::{
+    Filter,
+    Hit, //
+};
+use crate::{
+    kapi::words::SharedU64,
+    ring::port::SharedWord,
+    text::trigger::UNLIMITED, //
+};
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+/// What a trigger does.
+///
+/// Contexts: any, NMI included, with preemption disabled. No lock, no allocation, no sleep.
+pub(crate) trait Effect: Send + Sync {
+    /// Returns whether there is something to do; if not, it does not count.
+    fn is_due(&self, _hit: &Hit<'_>) -> bool {
+        true
+    }
+
+    /// Does it.
+    fn act(&self, hit: &Hit<'_>);
+}
+
+/// A trigger of an event.
+pub(crate) struct Trigger {
+    effect: KBox<dyn Effect>,
+    /// How often it will still act; [`UNLIMITED`] is not counted.
+    left: SharedU64,
+    filter: Option<KBox<Filter>>,
+    /// Whether it acts after the event is in the ring.
+    after: bool,
+}
+
+impl Trigger {
+    /// Returns one that acts `count` times, on records that `filter` lets through.
+    pub(crate) fn new(
+        effect: KBox<dyn Effect>,
+        count: u64,
+        filter: Option<KBox<Filter>>,
+        after: bool,
+    ) -> Self {
+        Self {
+            effect,
+            left: SharedWord::new(count),
+            filter,
+            after,
+        }
+    }
+
+    /// Returns how often it will still act.
+    pub(crate) fn left(&self) -> u64 {
+        self.left.load()
+    }
+
+    /// Has it never act again. A probe that began before may still be in it until
+    /// [`crate::events::synchronize`] has returned.
+    pub(crate) fn disarm(&self) {
+        self.left.store(0);
+    }
+
+    /// Takes one of the times that are left.
+    fn take(&self) -> bool {
+        loop {
+            match self.left.load() {
+                UNLIMITED => return true,
+                0 => return false,
+                left if self.left.cas(left, left.wrapping_sub(1)) => return true,
+                _ => {}
+            }
+        }
+    }
+
+    /// Acts, if there is something to do, as often as it may.
+    fn act(&self, hit: &Hit<'_>) {
+        // First: what a disarmed trigger would look at may be gone.
+        if self.left.load() != 0 && self.effect.is_due(hit) && self.take() {
+            self.effect.act(hit);
+        }
+    }
+}
+
+/// The triggers of an event, in the order in which they act.
+pub(crate) struct TriggerList {
+    triggers: KVec<Arc<Trigger>>,
+    /// Whether one of them needs the record, or the event in the ring. As in ftrace, the others act so
+    /// early that they decide about the event itself: it is recorded when one of them switches recording
+    /// on.
+    conditional: bool,
+}
+
+impl TriggerList {
+    /// Returns the list of these; `conditional` when one has a filter or needs the event in the ring.
+    pub(crate) fn new(triggers: KVec<Arc<Trigger>>, conditional: bool) -> Self {
+        Self {
+            triggers,
+            conditional,
+        }
+    }
+
+    /// Returns whether the event that switches recording on is too late to be recorded.
+    pub(super) fn is_conditional(&self) -> bool {
+        self.conditional
+    }
+
+    /// Has those act that do so before the event is recorded. `record` is whole. Any context.
+    pub(super) fn before<'a>(&'a self, hit: &Hit<'_>, record: &[u8]) -> Pending<'a> {
+        let (mut chosen, mut bit) = (0, 1u64);
+        for trigger in &self.triggers {
+            let filter = trigger.filter.as_ref();
+            let meant = filter.is_none_or(|filter| filter.matches(hit.pin, record));
+            if trigger.after {
+                chosen |= if meant { bit } else { 0 };
+                bit = bit.wrapping_shl(1);
+            } else if meant {
+                trigger.act(hit);
+            }
+        }
+        Pending {
+            list: Some(self),
+            chosen,
+        }
+    }
+}
+
+/// Triggers that act after the event is recorded.
+///
+/// Few can: an event has at most one of each kind that does.
+#[derive(Clone, Copy)]
+pub(super) struct Pending<'a> {
+    list: Option<&'a TriggerList>,
+    /// One bit for each trigger of the list that acts afterwards: whether its filter let the record
+    /// through.
+    chosen: u64,
+}
+
+impl Pending<'_> {
+    /// None.
+    pub(super) const NONE: Self = Self {
+        list: None,
+        chosen: 0,
+    };
+
+    /// Has them act. Any context.
+    pub(super) fn act(self, hit: &Hit<'_>) {
+        let Some(list) = self.list.filter(|_| self.chosen != 0) else {
+            return;
+        };
+        let mut rest = self.chosen;
+        for trigger in list.triggers.iter().filter(|trigger| trigger.after) {
+            if rest & 1 != 0 {
+                trigger.act(hit);
+            }
+            rest >>= 1;
+        }
+    }
+}

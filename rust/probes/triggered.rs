@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The events of files that have triggers, or that triggers of other events switch.
+//!
+//! Such a record is filled beside the ring, whether recording is on or not. The triggers look at it there;
+//! what is to be recorded after that goes into the ring by the slow path. There is a place beside the ring
+//! for each level of nesting; when all are in use, the record is filled in the ring.
+
+use super::{
+    chosen::reserve_wanted,
+    entry::{
+        recorded,
+        TOKEN_ASK,
+        TOKEN_SCRATCH, //
+    },
+    exit::Exit,
+    fastcall::{
+        for_c,
+        parts,
+        ForC,
+        NOTHING, //
+    },
+    fill_common,
+    trigger::Pending,
+    EventFile,
+    Hit,
+    RecordSize, //
+};
+use crate::{
+    buffers::Place,
+    kapi::{
+        percpu::{
+            CpuPin,
+            PinRef, //
+        },
+        scratch, //
+    },
+    ring::reservation::Reservation, //
+};
+use core::ptr::NonNull;
+use kernel::prelude::*;
+
+/// As [`super::entry::rtrace_reserve`], for a file that has triggers or that is switched by some.
+#[inline(never)]
+pub(super) extern "C" fn reserve_triggered(
+    file: &EventFile,
+    size: RecordSize,
+    pin: PinRef<'_>,
+) -> ForC {
+    if file.ignores(pin) {
+        return NOTHING;
+    }
+    if !file.has_triggers() {
+        let gate = file.ring(pin).gate();
+        if file.is_off() || gate.is_disabled() && !gate.is_broken() {
+            return NOTHING;
+        }
+    }
+    if let Some(entry) = scratch::begin_at_any_level(pin.pin(), size.into()) {
+        return for_c(entry.as_ptr(), TOKEN_SCRATCH);
+    }
+    match parts(reserve_wanted(file, size, pin)) {
+        Some((entry, token)) => for_c(entry.as_ptr(), token | TOKEN_ASK),
+        None => NOTHING,
+    }
+}
+
+/// Has the triggers that act early look at a whole record. Returns whether it is to be recorded, and the
+/// triggers that act afterwards. `open` says whether recording was on when the event came.
+#[inline(always)]
+fn judge<'a>(
+    file: &'a EventFile,
+    pin: &CpuPin,
+    record: &[u8],
+    open: bool,
+) -> (bool, Pending<'a>) {
+    let (pending, open) = match file.triggers() {
+        Some(list) => (
+            list.before(&Hit { pin, file }, record),
+            open || !list.is_conditional(),
+        ),
+        None => (Pending::NONE, open),
+    };
+    let kept = |filter: &super::Filter| filter.matches(pin, record);
+    let wanted = open && !file.is_off() && file.filter().is_none_or(kept);
+    (wanted, pending)
+}
+
+/// As [`super::entry::rtrace_commit`], for a record beside the ring of such a file.
+#[inline(never)]
+pub(super) extern "C" fn commit_triggered(
+    file: &EventFile,
+    mut record: scratch::Record<'_>,
+    exit: Exit,
+) {
+    let pin = exit.pin().pin();
+    fill_common(record.bytes(), file.base);
+    let open = !file.ring(exit.pin()).gate().is_disabled();
+    let (wanted, pending) = judge(file, pin, record.bytes(), open);
+    let kept = wanted && file.put(pin, record.bytes());
+    // What follows may make events itself.
+    record.end();
+    if kept {
+        recorded(exit.pin(), file);
+    }
+    pending.act(&Hit { pin, file });
+    exit.end();
+}
+
+/// As [`super::entry::rtrace_commit`], for a record in the ring that may not be wanted.
+///
+/// # Safety
+///
+/// As for [`super::entry::commit_reserved`]; `token` has [`TOKEN_ASK`].
+#[inline(never)]
+pub(super) unsafe extern "C" fn commit_judged(
+    file: &EventFile,
+    entry: *mut c_void,
+    token: u64,
+    exit: Exit,
+) {
+    let sink = file.sink();
+    let (place, bits) = Place::of_token(token & !TOKEN_ASK);
+    // SAFETY: It is that of a reservation on this CPU which is not over, in the rings of the same file.
+    let ring = unsafe { sink.buffers().rings().at(place, exit.pin()) };
+    let Some(entry) = NonNull::new(entry.cast()) else {
+        return exit.end();
+    };
+    // SAFETY: `entry` and `bits` are those of the last reservation in this ring that is not over.
+    let mut reserved = unsafe { Reservation::from_raw(ring.writer(), entry, bits) };
+    let (wanted, pending) = judge(file, exit.pin().pin(), reserved.payload(), true);
+    let published = match wanted {
+        true => reserved.commit(),
+        false => reserved.discard(),
+    };
+    sink.left(&ring, published);
+    if wanted {
+        recorded(exit.pin(), file);
+    }
+    let pin = exit.pin().pin();
+    pending.act(&Hit { pin, file });
+    exit.end();
+}
