@@ -159,14 +159,19 @@ pub(crate) fn store_system_filter(at: &At<'_>, command: &[u8]) -> Result {
     at.inst.set_filters(wanted, command)
 }
 
+/// Opens `trigger` of an event. Opening with `O_TRUNC` removes none: in ftrace that is for histograms.
+pub(crate) fn open_triggers(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+    TextFile::line(show_triggers, store_trigger)
+}
+
 /// `trigger` of an event.
-pub(crate) fn show_triggers(at: &At<'_>, text: &mut Text) -> Result {
+fn show_triggers(at: &At<'_>, text: &mut Text) -> Result {
     let event = this_event(at)?;
     at.inst.show_triggers(event, text).map_err(no_memory)
 }
 
 /// `trigger` of an event.
-pub(crate) fn store_trigger(at: &At<'_>, command: &[u8]) -> Result {
+fn store_trigger(at: &At<'_>, command: &[u8]) -> Result {
     let event = this_event(at)?;
     at.inst.set_trigger(event, command)
 }

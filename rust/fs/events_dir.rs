@@ -15,8 +15,10 @@ use super::{
             self,
             Knob,
             Line,
+            Own,
             Show, //
         },
+        Kind,
         Node, //
     },
     tree::Dir, //
@@ -70,10 +72,7 @@ static EVENT: Files = &[
     (c"hits", Show(features::show_hits)),
     (c"id", Show(events::show_id)),
     (c"lost", Show(features::show_lost)),
-    (
-        c"trigger",
-        Line(events::show_triggers, events::store_trigger),
-    ),
+    (c"trigger", Own(0o640, Kind::LinesRead, events::open_triggers)),
 ];
 
 /// The folder of a record of the system `ftrace` that has an `id` there: see [`has_id`].

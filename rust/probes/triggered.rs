@@ -74,15 +74,21 @@ fn judge<'a>(
     record: &[u8],
     open: bool,
 ) -> (bool, Pending<'a>) {
-    let (pending, open) = match file.triggers() {
-        Some(list) => (
-            list.before(&Hit { pin, file }, record),
-            open || !list.is_conditional(),
-        ),
-        None => (Pending::NONE, open),
+    let off = file.is_off();
+    let (pending, open, off) = match file.triggers() {
+        None => (Pending::NONE, open, off),
+        Some(list) => {
+            let pending = list.before(&Hit { pin, file }, record);
+            // As in ftrace: what acts early lets recording begin with this event, but decides about the
+            // next one of an event that it switches; what asks about the record, the other way round.
+            match list.is_conditional() {
+                true => (pending, open, file.is_off()),
+                false => (pending, true, off),
+            }
+        }
     };
     let kept = |filter: &super::Filter| filter.matches(pin, record);
-    let wanted = open && !file.is_off() && file.filter().is_none_or(kept);
+    let wanted = open && !off && file.filter().is_none_or(kept);
     (wanted, pending)
 }
 

@@ -69,6 +69,7 @@ Events:
   set_event_notrace_pid the same: of all tasks but these.
                         With the option event-fork children are added to a
                         list that has their parent, and tasks that end go.
+  show_event_triggers   the triggers of all events.
   event_counts          how often each event was recorded and refused, with
                         the option event-counts.
   syscall_user_buf_size
@@ -87,6 +88,11 @@ Events:
         hits            how often it was recorded, with option event-counts.
         id              the number that its records carry.
         lost            how often it was refused, with option event-counts.
+        trigger         what it does besides: traceon, traceoff, stacktrace,
+                        snapshot, enable_event:SYSTEM:EVENT or
+                        disable_event:SYSTEM:EVENT, then :COUNT and  if FILTER
+                        as you like; ! before it removes one. The event need
+                        not be on: its enable then shows 0*.
   events/raw/TRACEPOINT tracepoints without another event: their arguments as
                         they are. Not part of all events: write raw:* or a
                         name.

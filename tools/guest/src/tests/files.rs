@@ -147,6 +147,7 @@ const FILES: &[ControlFile] = &[
     file("set_event", Access::Change),
     file("set_event_notrace_pid", Access::Change),
     file("set_event_pid", Access::Change),
+    file("show_event_triggers", Access::Read),
     file("snapshot", Access::Change),
     file("syscall_user_buf_size", Access::Change),
     file("timestamp_mode", Access::Read),
@@ -184,6 +185,7 @@ const FILES: &[ControlFile] = &[
     file("events/SYSTEM/EVENT/hits", Access::Read),
     file("events/SYSTEM/EVENT/id", Access::Read),
     file("events/SYSTEM/EVENT/lost", Access::Read),
+    file("events/SYSTEM/EVENT/trigger", Access::Change),
 ];
 
 /// Returns the row of the file at `path` in an instance's folder.

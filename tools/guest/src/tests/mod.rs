@@ -67,6 +67,7 @@ mod splice;
 mod syscalls;
 mod tasks;
 mod trees;
+mod triggers;
 mod wakes;
 
 use crate::check::Check;
@@ -123,6 +124,7 @@ const GROUPS: &[&[Test]] = &[
     filter_records::TESTS,
     filter_strings::TESTS,
     trees::TESTS,
+    triggers::TESTS,
     golden::TESTS,
     golden_events::TESTS,
     input::TESTS,

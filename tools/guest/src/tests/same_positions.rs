@@ -39,6 +39,7 @@ const WRITES: &[(&str, &str)] = &[
     ("events/sched/sched_switch/enable", "1"),
     ("events/sched/sched_switch/filter", "prev_pid == 1"),
     ("events/sched/filter", "0\n"),
+    ("events/sched/sched_waking/trigger", "!traceoff"),
     ("error_log", "anything"),
     ("trace", "anything"),
     ("per_cpu/cpu0/trace", "anything"),

@@ -39,7 +39,7 @@ const MISSING: &[(&str, &str)] = &[
     ("dynamic_events", PROBES),
     ("kprobe_events", PROBES),
     ("kprobe_profile", PROBES),
-    ("synthetic_events", TRIGGERS),
+    ("synthetic_events", HISTOGRAMS),
     ("uprobe_events", PROBES),
     ("uprobe_profile", PROBES),
     (
@@ -51,15 +51,14 @@ const MISSING: &[(&str, &str)] = &[
         "the strings of trace_printk() are not the kernel's to give",
     ),
     ("btf_ids", "the types of arguments are in the kernel's BTF"),
-    ("trigger", TRIGGERS),
-    ("hist", TRIGGERS),
-    ("show_event_triggers", TRIGGERS),
+    ("ftrace/print/trigger", "the record of trace_marker has no triggers"),
+    ("hist", HISTOGRAMS),
 ];
 
 const FUNCTIONS: &str = "of function tracers, only function is there";
 const TRACERS: &str = "there is no tracer but function and nop";
 const PROBES: &str = "no events are made at run time";
-const TRIGGERS: &str = "no triggers";
+const HISTOGRAMS: &str = "triggers make no histograms";
 
 /// Names that only rtracefs has.
 const OWN: &[&str] = &[
