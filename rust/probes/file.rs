@@ -45,10 +45,10 @@ use crate::{
 use core::ptr::NonNull;
 use kernel::prelude::*;
 
+/// [`Choice::Some`] as a word: the one that a writer compares with first.
+const SOME: u64 = 0;
 /// [`Choice::All`] as a word.
-const ALL: u64 = 0;
-/// [`Choice::Some`] as a word.
-const SOME: u64 = 2;
+const ALL: u64 = 2;
 /// [`Choice::Triggered`] as a word; all three are even.
 const TRIGGERED: u64 = 4;
 
@@ -94,6 +94,8 @@ pub(crate) struct EventFile {
     /// What that makes: [`TRIGGERED`], [`ALL`], the word of the scratch places when there is only a filter,
     /// or [`SOME`].
     chosen: SharedU64,
+    /// Not 0 for [`TRIGGERED`].
+    triggered: SharedU64,
     retired: bool,
     event: &'static Event,
     /// What the source of the event wants its probe to find here.
@@ -128,6 +130,7 @@ impl EventFile {
             soft: SharedU64::zero(),
             pids: GraceRef::none(),
             chosen: SharedWord::new(ALL),
+            triggered: SharedU64::zero(),
             retired: false,
             event,
             probe_data: event.source().probe_data(),
@@ -224,7 +227,7 @@ impl EventFile {
     /// Returns whether the file has triggers or is switched by some.
     #[inline(always)]
     pub(super) fn is_triggered(&self) -> bool {
-        self.chosen.load() == TRIGGERED
+        self.triggered.load() != 0
     }
 
     /// Sets or clears `bit` of what keeps the file from being plain. Any context.
@@ -315,6 +318,7 @@ impl EventFile {
             (false, true) => scratch::Places::get().map_or(SOME, scratch::Places::word),
             _ => SOME,
         };
+        self.triggered.store(u64::from(triggered));
         self.chosen.store(chosen);
         let all = !self.has_triggers() && self.filter.is_none() && self.pids.is_none();
         // After `chosen`, at which a writer looks next.
