@@ -72,7 +72,10 @@ static EVENT: Files = &[
     (c"hits", Show(features::show_hits)),
     (c"id", Show(events::show_id)),
     (c"lost", Show(features::show_lost)),
-    (c"trigger", Own(0o640, Kind::LinesRead, events::open_triggers)),
+    (
+        c"trigger",
+        Own(0o640, Kind::LinesRead, events::open_triggers),
+    ),
 ];
 
 /// The folder of a record of the system `ftrace` that has an `id` there: see [`has_id`].

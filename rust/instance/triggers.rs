@@ -315,12 +315,16 @@ impl Instance {
         };
         let result = match all.get_mut(at) {
             None => Err(EINVAL),
-            Some(of) => of.rows.push(row, GFP_KERNEL).map_err(Error::from).and_then(|()| {
-                of.rows.rotate_right(1);
-                let list = of.make_list().inspect_err(|_| drop(of.rows.remove(0)))?;
-                self.publish(of, list);
-                Ok(())
-            }),
+            Some(of) => of
+                .rows
+                .push(row, GFP_KERNEL)
+                .map_err(Error::from)
+                .and_then(|()| {
+                    of.rows.rotate_right(1);
+                    let list = of.make_list().inspect_err(|_| drop(of.rows.remove(0)))?;
+                    self.publish(of, list);
+                    Ok(())
+                }),
         };
         all.retain(|of| !of.rows.is_empty());
         result
@@ -406,11 +410,7 @@ impl Instance {
     /// # Errors
     ///
     /// Those of `f`, and `ENODEV` for an event that is not attached.
-    fn with_file<T>(
-        &self,
-        event: &Event,
-        f: impl FnOnce(&EventFile) -> Result<T>,
-    ) -> Result<T> {
+    fn with_file<T>(&self, event: &Event, f: impl FnOnce(&EventFile) -> Result<T>) -> Result<T> {
         let files = self.events.lock();
         let file = files.iter().find(|file| file.is_for(event));
         f(file.ok_or(ENODEV)?)

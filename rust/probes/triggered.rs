@@ -68,12 +68,7 @@ pub(super) extern "C" fn reserve_triggered(
 /// Has the triggers that act early look at a whole record. Returns whether it is to be recorded, and the
 /// triggers that act afterwards. `open` says whether recording was on when the event came.
 #[inline(always)]
-fn judge<'a>(
-    file: &'a EventFile,
-    pin: &CpuPin,
-    record: &[u8],
-    open: bool,
-) -> (bool, Pending<'a>) {
+fn judge<'a>(file: &'a EventFile, pin: &CpuPin, record: &[u8], open: bool) -> (bool, Pending<'a>) {
     let off = file.is_off();
     let (pending, open, off) = match file.triggers() {
         None => (Pending::NONE, open, off),

@@ -90,7 +90,9 @@ pub(crate) struct Command<'a> {
 ///
 /// `Inval` for a name that is not one of [`Verb`], and where the event that it names is missing.
 pub(crate) fn parse(input: &[u8]) -> Result<Command<'_>, Errno> {
-    let (name, rest) = divide(word::strip(input), |byte| matches!(byte, b':' | b' ' | b'\t'));
+    let (name, rest) = divide(word::strip(input), |byte| {
+        matches!(byte, b':' | b' ' | b'\t')
+    });
     let rest = rest.map(skip_blanks).filter(|rest| !rest.is_empty());
     let (remove, name) = match name {
         [b'!', name @ ..] => (true, name),
@@ -335,7 +337,10 @@ mod tests {
         for text in inval {
             assert_eq!(whole(text), Err(Errno::Inval), "{}", text.escape_ascii());
         }
-        for text in ["traceoff:18446744073709551616", "traceoff:0xfffffffffffffffff"] {
+        for text in [
+            "traceoff:18446744073709551616",
+            "traceoff:0xfffffffffffffffff",
+        ] {
             assert_eq!(whole(text.as_bytes()), Err(Errno::Range), "{text}");
         }
     }

@@ -251,8 +251,19 @@ fn event_costs(
     unset: Setting,
     before: u32,
 ) -> Check<Vec<Cost>> {
+    costs_of(kernel, tree, (set, unset), before, "1")
+}
+
+/// The same, with the event `on` or off.
+fn costs_of(
+    kernel: &Kernel,
+    tree: &Tree,
+    (set, unset): (Setting, Setting),
+    before: u32,
+    on: &str,
+) -> Check<Vec<Cost>> {
     set_all(tree, set)?;
-    tree.set(&format!("{EVENT}/enable"), "1")?;
+    tree.set(&format!("{EVENT}/enable"), on)?;
     let costs: Check<Vec<_>> = CONTEXTS
         .iter()
         .map(|(short, _)| kernel.cost(asked("event", short, before), || tree.clear()))
@@ -392,6 +403,58 @@ pub fn function(context: &Context, table: &mut Table) -> Check {
             cost
         };
         table.add(pair("in two instances", long, of(false)?, of(true)?));
+    }
+    Ok(())
+}
+
+/// An event of 24 bytes with a trigger, recorded or not.
+pub fn trigger(context: &Context, table: &mut Table) -> Check {
+    const FILE: &str = "events/rtbench/rtbench_event/trigger";
+    type Of = &'static str;
+    let rows: &[(Of, Of, Setting, Setting)] = &[
+        (
+            "traceoff, its filter false, not recorded",
+            "0",
+            &[(FILE, "traceoff:1 if value == 41")],
+            &[(FILE, "!traceoff")],
+        ),
+        (
+            "traceoff, its filter false, recorded",
+            "1",
+            &[(FILE, "traceoff:1 if value == 41")],
+            &[(FILE, "!traceoff")],
+        ),
+        (
+            "traceon, recording is on, not recorded",
+            "0",
+            &[(FILE, "traceon")],
+            &[(FILE, "!traceon")],
+        ),
+        (
+            "enable_event, not recorded",
+            "0",
+            &[(FILE, "enable_event:irq:irq_handler_exit")],
+            &[(FILE, "!enable_event:irq:irq_handler_exit")],
+        ),
+        (
+            "enable_event, recorded",
+            "1",
+            &[(FILE, "enable_event:irq:irq_handler_exit")],
+            &[(FILE, "!enable_event:irq:irq_handler_exit")],
+        ),
+    ];
+    let kernel = Kernel::load()?;
+    let sides = sides(context)?;
+    table.begin(
+        "trigger",
+        "one TRACE_EVENT with a trigger, the loop included: instructions",
+    );
+    for &(name, on, set, unset) in rows {
+        let ftrace = costs_of(&kernel, &sides.0, (set, unset), FIRST, on)?;
+        let rtrace = costs_of(&kernel, &sides.1, (set, unset), FIRST, on)?;
+        for (&(_, long), (ftrace, rtrace)) in CONTEXTS.iter().zip(ftrace.iter().zip(&rtrace)) {
+            table.add(pair(name, long, *ftrace, *rtrace));
+        }
     }
     Ok(())
 }

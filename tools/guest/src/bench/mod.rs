@@ -24,6 +24,7 @@ const PARTS: &[(&str, Part)] = &[
     ("ring", inside::ring),
     ("event", inside::event),
     ("function", inside::function),
+    ("trigger", inside::trigger),
     ("scaling", scaling::measure),
     ("outside", outside::measure),
 ];

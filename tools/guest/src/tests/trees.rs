@@ -51,7 +51,10 @@ const MISSING: &[(&str, &str)] = &[
         "the strings of trace_printk() are not the kernel's to give",
     ),
     ("btf_ids", "the types of arguments are in the kernel's BTF"),
-    ("ftrace/print/trigger", "the record of trace_marker has no triggers"),
+    (
+        "ftrace/print/trigger",
+        "the record of trace_marker has no triggers",
+    ),
     ("hist", HISTOGRAMS),
 ];
 

@@ -446,7 +446,11 @@ fn groups(context: &Context) -> Check {
     let (own, reference) = pair(context)?;
     let mut report = Report::default();
     let mut look = |what: &str| -> Check {
-        for name in ["events/irq/enable", "events/irq/softirq_entry/enable", "set_event"] {
+        for name in [
+            "events/irq/enable",
+            "events/irq/softirq_entry/enable",
+            "set_event",
+        ] {
             let texts = (own.get(name)?, reference.get(name)?);
             report.expect(texts.0 == texts.1, || {
                 format!("{what}: {name} {:?}, tracefs {:?}", texts.0, texts.1)
@@ -499,7 +503,10 @@ fn snapshot(context: &Context) -> Check {
     ensure!(armed.contains("Snapshot is allocated"), "{armed:?}");
     own.set(&file(ENTER), "!snapshot")?;
     let armed = own.get("snapshot")?;
-    ensure!(armed.contains("Snapshot is allocated"), "after !: {armed:?}");
+    ensure!(
+        armed.contains("Snapshot is allocated"),
+        "after !: {armed:?}"
+    );
     own.remove()?;
     if !Tree::at(&context.reference).exists("snapshot") {
         skip!("tracefs of this kernel has no snapshot");
@@ -527,7 +534,11 @@ fn instances(context: &Context) -> Check {
             let text = shown(tree, ENTER)?;
             ensure_eq!(text, "traceoff:count=0\n", "{}", tree.shown(""));
         }
-        ensure_eq!(more.get(&enable(ENTER))?, "1*\n", "switched by the end of the call");
+        ensure_eq!(
+            more.get(&enable(ENTER))?,
+            "1*\n",
+            "switched by the end of the call"
+        );
         ensure_eq!(two.get("tracing_on")?, "1\n", "the other instance");
         ensure_eq!(shown(&two, ENTER)?, empty, "the other instance");
         ensure_eq!(two.get(&enable(ENTER))?, "0\n", "the other instance");
@@ -541,7 +552,9 @@ fn instances(context: &Context) -> Check {
         more.remove()?;
     }
     // A reader that waits reaches the end of its file.
-    let mut waits = two.open("trace_pipe").map_err(|e| format!("trace_pipe: {e}"))?;
+    let mut waits = two
+        .open("trace_pipe")
+        .map_err(|e| format!("trace_pipe: {e}"))?;
     two.set("trace_marker", "x")?;
     let first = std::io::Read::read(&mut waits, &mut [0; 256]).map_err(Errno::from);
     ensure!(first.is_ok_and(|n| n > 0), "the marker is not read");
@@ -577,8 +590,18 @@ fn contexts(context: &Context) -> Check {
     let rows: [(&[&str], bool); 4] = [
         (&["traceoff if number == 4000000000"], true),
         (&["traceon", "enable_event:rtsoak:rtsoak_event"], true),
-        (&["snapshot:3 if number == 4000000000", "stacktrace:0"], true),
-        (&["stacktrace:400", "snapshot:20", "disable_event:irq:irq_handler_exit"], false),
+        (
+            &["snapshot:3 if number == 4000000000", "stacktrace:0"],
+            true,
+        ),
+        (
+            &[
+                "stacktrace:400",
+                "snapshot:20",
+                "disable_event:irq:irq_handler_exit",
+            ],
+            false,
+        ),
     ];
     let mut report = Report::default();
     for (triggers, all) in rows {
@@ -615,7 +638,9 @@ fn contexts(context: &Context) -> Check {
                 let refused = tally.attempts - tally.recorded;
                 report.expect(!all || missing <= refused, || {
                     let name = CONTEXTS[context];
-                    format!("{triggers:?}: cpu {cpu}: {missing} of {name} missing, {refused} refused")
+                    format!(
+                        "{triggers:?}: cpu {cpu}: {missing} of {name} missing, {refused} refused"
+                    )
                 });
                 kept[context] += found.len();
             }
@@ -627,7 +652,9 @@ fn contexts(context: &Context) -> Check {
             // Some are in the snapshot.
             report.expect(stacks <= 400, || format!("{stacks} stacks"));
             for line in ["stacktrace:count=0\n", "snapshot:count=0\n"] {
-                report.expect(text.contains(line), || format!("{text:?} is without {line:?}"));
+                report.expect(text.contains(line), || {
+                    format!("{text:?} is without {line:?}")
+                });
             }
         }
         report.expect(all || !text.contains(NEVER), || text.clone());
@@ -650,7 +677,10 @@ fn of_a_module(context: &Context) -> Check {
         ensure!(empty.starts_with("# Available"), "round {round}: {empty:?}");
         own.set(&file(SOAK), "enable_event:sched:sched_switch")?;
         own.set(&file(SOAK), "stacktrace if number == 5")?;
-        own.set(&file("sched/sched_waking"), "disable_event:rtsoak:rtsoak_event")?;
+        own.set(
+            &file("sched/sched_waking"),
+            "disable_event:rtsoak:rtsoak_event",
+        )?;
         own.set(&file("sched/sched_waking"), "traceoff if pid == -1")?;
         own.set(&enable(SOAK), "1")?;
         let open = std::fs::OpenOptions::new()
@@ -665,8 +695,15 @@ fn of_a_module(context: &Context) -> Check {
         let written = std::io::Write::write(&mut (&open), b"traceoff").map_err(Errno::from);
         ensure_eq!(written, Err(ENODEV), "a trigger for an event that is gone");
         let left = shown(&own, "sched/sched_waking")?;
-        ensure_eq!(left, "traceoff:unlimited if pid == -1\n", "what switched it is gone");
-        ensure!(!own.get("show_event_triggers")?.contains("rtsoak"), "still listed");
+        ensure_eq!(
+            left,
+            "traceoff:unlimited if pid == -1\n",
+            "what switched it is gone"
+        );
+        ensure!(
+            !own.get("show_event_triggers")?.contains("rtsoak"),
+            "still listed"
+        );
         own.set(&file("sched/sched_waking"), "!traceoff")?;
         own.set(&enable("sched/sched_switch"), "0")?;
         for event in ["sched/sched_waking", "sched/sched_switch"] {
