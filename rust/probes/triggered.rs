@@ -74,11 +74,11 @@ fn judge<'a>(file: &'a EventFile, pin: &CpuPin, record: &[u8], open: bool) -> (b
         None => (Pending::NONE, open, off),
         Some(list) => {
             let pending = list.before(&Hit { pin, file }, record);
-            // As in ftrace: what acts early lets recording begin with this event, but decides about the
-            // next one of an event that it switches; what asks about the record, the other way round.
+            // As in ftrace: where no trigger asks about the record, recording can begin with this event, and
+            // an event that switches itself on begins with its next one; else the other way round.
             match list.is_conditional() {
                 true => (pending, open, file.is_off()),
-                false => (pending, true, off),
+                false => (pending, true, off || file.is_off()),
             }
         }
     };

@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn commands() {
         use Verb::*;
-        let event = |name| Some((&b"sys"[..], name));
+        let event = |name: &'static [u8]| Some((&b"sys"[..], name));
         let rows: &[(&[u8], Whole<'_>)] = &[
             (b"traceoff", (TraceOff, false, None, UNLIMITED, None)),
             (b"  traceon \n", (TraceOn, false, None, UNLIMITED, None)),

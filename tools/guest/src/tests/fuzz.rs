@@ -96,6 +96,7 @@ const SLOW: &[(&str, usize)] = &[
     ("snapshot", 5),
     ("enable", 5),
     ("filter", 10),
+    ("trigger", 10),
     ("set_event", 10),
     ("set_event_pid", 10),
     ("set_event_notrace_pid", 10),

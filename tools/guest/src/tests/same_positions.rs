@@ -39,7 +39,10 @@ const WRITES: &[(&str, &str)] = &[
     ("events/sched/sched_switch/enable", "1"),
     ("events/sched/sched_switch/filter", "prev_pid == 1"),
     ("events/sched/filter", "0\n"),
-    ("events/sched/sched_waking/trigger", "!traceoff"),
+    (
+        "events/sched/sched_waking/trigger",
+        "stacktrace if pid == -1",
+    ),
     ("error_log", "anything"),
     ("trace", "anything"),
     ("per_cpu/cpu0/trace", "anything"),
@@ -54,7 +57,7 @@ const WRITES: &[(&str, &str)] = &[
 fn is_listed(name: &str, reads: bool, at: Option<u64>) -> bool {
     match name.rsplit('/').next() {
         Some("free_buffer") => at.is_some(),
-        Some("snapshot") => !reads,
+        Some("snapshot" | "trigger") => !reads,
         Some("filter") => reads,
         _ => false,
     }
