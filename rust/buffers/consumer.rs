@@ -86,6 +86,15 @@ impl Consumer {
         })
     }
 
+    /// Returns the record after the next one in the copy. `None` when the copy ends before it: there may be
+    /// one nevertheless.
+    pub(crate) fn after_next(&self) -> Option<&[u8]> {
+        let data = self.page.filled()?;
+        let mut walk = self.walk;
+        walk.pass(data);
+        walk.record(data)
+    }
+
     /// Consumes the next event in the copy. Returns `false` if another caller has consumed it: then
     /// the rest of the copy is dropped as well, and the caller looks again.
     #[inline(always)]

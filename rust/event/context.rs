@@ -130,6 +130,12 @@ impl Raw {
         self.put_together(base, flags as u32 | ((depths as u32) << DEPTHS_SHIFT))
     }
 
+    /// Returns whether the CPU handles a hard interrupt.
+    #[inline(always)]
+    pub(crate) fn in_hardirq(&self) -> bool {
+        rare_flags(self.count(), 0) & u64::from(HARDIRQ) != 0
+    }
+
     /// Returns whether the CPU handles an NMI.
     pub(crate) fn in_nmi(&self) -> bool {
         rare_flags(self.count(), 0) & u64::from(NMI) != 0

@@ -17,6 +17,7 @@ use super::{
         COMMON_SIZE, //
     },
 };
+use crate::text::graph;
 use core::fmt::{
     self,
     Write, //
@@ -119,6 +120,15 @@ const IP: Declared<'static> = Declared {
     signed: false,
 };
 
+const ARGS: Declared<'static> = Declared {
+    ty: "unsigned long[]",
+    name: "args",
+    size: 0,
+    align: 8,
+    len: 0,
+    signed: false,
+};
+
 /// The record of the tracer `function`: a function and its caller. Its arguments follow when the record is
 /// longer.
 pub(crate) const FUNCTION: Internal = Internal {
@@ -134,16 +144,50 @@ pub(crate) const FUNCTION: Internal = Internal {
             len: 0,
             signed: false,
         },
-        Declared {
-            ty: "unsigned long[]",
-            name: "args",
-            size: 0,
-            align: 8,
-            len: 0,
-            signed: false,
-        },
+        ARGS,
     ],
     print_fmt: "\" %ps <-- %ps\", (void *)REC->ip, (void *)REC->parent_ip",
+};
+
+/// A number of a record of the tracer `function_graph`.
+const fn number(ty: &'static str, name: &'static str, size: u32) -> Declared<'static> {
+    Declared {
+        ty,
+        name,
+        size,
+        align: size,
+        len: 0,
+        signed: false,
+    }
+}
+
+/// The record of an entry of the tracer `function_graph`: the function and how deep its call is.
+pub(crate) const GRAPH_ENTRY: Internal = Internal {
+    name: "funcgraph_entry",
+    id: graph::ENTRY_ID,
+    fields: &[
+        number("unsigned long", "func", 8),
+        number("unsigned long", "depth", 8),
+        ARGS,
+    ],
+    print_fmt: "\"--> %ps (%lu)\", (void *)REC->func, REC->depth",
+};
+
+/// The record of an exit of the tracer `function_graph`.
+pub(crate) const GRAPH_EXIT: Internal = Internal {
+    name: "funcgraph_exit",
+    id: graph::EXIT_ID,
+    fields: &[
+        number("unsigned long", "func", 8),
+        number("unsigned int", "depth", 4),
+        number("unsigned int", "overrun", 4),
+        number("unsigned long long", "calltime", 8),
+        number("unsigned long long", "rettime", 8),
+    ],
+    print_fmt: concat!(
+        r#""<-- %ps (%u) (start: %llx  end: %llx) over: %u", "#,
+        "(void *)REC->func, REC->depth, REC->calltime, REC->rettime, REC->depth",
+    ),
 };
 
 /// The record of `trace_marker`: the writer's address and a string.
@@ -245,8 +289,15 @@ pub(crate) const USER_STACK: Internal = Internal {
 };
 
 /// The kinds of records of the system `ftrace`.
-pub(crate) const INTERNAL: [&Internal; 5] =
-    [&FUNCTION, &KERNEL_STACK, &PRINT, &RAW_DATA, &USER_STACK];
+pub(crate) const INTERNAL: [&Internal; 7] = [
+    &GRAPH_ENTRY,
+    &GRAPH_EXIT,
+    &FUNCTION,
+    &KERNEL_STACK,
+    &PRINT,
+    &RAW_DATA,
+    &USER_STACK,
+];
 
 impl Internal {
     /// Writes the `format` text.
@@ -382,6 +433,32 @@ mod tests {
             internal.write_format(&mut text).unwrap();
             assert_eq!(text, want);
         }
+    }
+
+    #[test]
+    fn formats_of_the_graph_equal_those_of_tracefs() {
+        let text = |internal: &Internal| {
+            let mut text = String::new();
+            internal.write_format(&mut text).unwrap();
+            text.split_once("\n\n").unwrap().1.to_string()
+        };
+        assert_eq!(
+            text(&GRAPH_ENTRY),
+            "\tfield:unsigned long func;\toffset:8;\tsize:8;\tsigned:0;\n\
+             \tfield:unsigned long depth;\toffset:16;\tsize:8;\tsigned:0;\n\
+             \tfield:unsigned long args[];\toffset:24;\tsize:0;\tsigned:0;\n\n\
+             print fmt: \"--> %ps (%lu)\", (void *)REC->func, REC->depth\n"
+        );
+        assert_eq!(
+            text(&GRAPH_EXIT),
+            "\tfield:unsigned long func;\toffset:8;\tsize:8;\tsigned:0;\n\
+             \tfield:unsigned int depth;\toffset:16;\tsize:4;\tsigned:0;\n\
+             \tfield:unsigned int overrun;\toffset:20;\tsize:4;\tsigned:0;\n\
+             \tfield:unsigned long long calltime;\toffset:24;\tsize:8;\tsigned:0;\n\
+             \tfield:unsigned long long rettime;\toffset:32;\tsize:8;\tsigned:0;\n\n\
+             print fmt: \"<-- %ps (%u) (start: %llx  end: %llx) over: %u\", \
+             (void *)REC->func, REC->depth, REC->calltime, REC->rettime, REC->depth\n"
+        );
     }
 
     #[test]

@@ -167,12 +167,19 @@ pub(crate) fn store_cpumask(at: &At<'_>, command: &[u8]) -> Result {
 
 /// `trace_options`.
 pub(crate) fn show_options(at: &At<'_>, text: &mut Text) -> Result {
-    at.inst.options().write_list(text).map_err(no_memory)
+    let owner = at.inst.tracer_owner();
+    at.inst
+        .options()
+        .write_list(owner, text)
+        .map_err(no_memory)
 }
 
 /// `trace_options`.
 pub(crate) fn store_options(at: &At<'_>, command: &[u8]) -> Result {
     let (opt, on) = options::parse(command).map_err(refused)?;
+    if !opt.is_listed(at.inst.tracer_owner()) {
+        return Err(EINVAL);
+    }
     at.inst.set_option(opt, on)
 }
 

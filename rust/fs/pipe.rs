@@ -25,7 +25,10 @@ use super::{
 };
 use crate::{
     buffers::{
-        consumer::Consumer,
+        consumer::{
+            Consumer,
+            Next, //
+        },
         merge::{
             self,
             Heads,
@@ -45,7 +48,10 @@ use crate::{
         Style,
         Text, //
     },
-    text::options::Opt, //
+    text::{
+        graph,
+        options::Opt, //
+    }, //
 };
 use kernel::{
     iov::IovIterDest,
@@ -119,16 +125,28 @@ impl Pipe {
             };
             let text = self.lines.text();
             let before = text.bytes().len();
+            let waits = |event: &Next<'_>| self.maker.waits_for_next(style, event.record);
+            if cpu.next().is_some_and(|event| waits(&event)) && cpu.after_next().is_none() {
+                // The record that decides over the line may be in the sub-buffer after this one, which is
+                // not seen before this one is consumed.
+                write_last(cpu, inst, &mut self.maker, style, text)?;
+                settled.unsettle();
+                continue;
+            }
             // Numbers begin with each read, at 1; what comes next is not looked for.
             let latency = self.latency.then_some(number.saturating_add(1));
             let made = write_next(cpu, &mut self.maker, style, latency, text);
             let too_long = wanted.is_too_long(before, text.bytes().len());
             if made.is_err() || too_long {
                 text.truncate(before);
-                return made.map(|()| too_long);
+                return made.map(|_| too_long);
             }
+            let made = made?;
             if cpu.take(inst.buffers()) {
                 number = number.saturating_add(1);
+                if made == Made::Both {
+                    cpu.take(inst.buffers());
+                }
             } else {
                 text.truncate(before);
             }
@@ -166,6 +184,54 @@ impl TraceFile for Pipe {
     }
 }
 
+/// The events that a line was made of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Made {
+    /// The next one.
+    Next,
+    /// The next one and the one after it: entry and exit of a function.
+    Both,
+}
+
+/// Writes the entry of a function, which is the last event in the copy of a CPU's events, and consumes it;
+/// and its exit if that comes next.
+fn write_last(
+    consumer: &mut Consumer,
+    inst: &Arc<Instance>,
+    maker: &mut Maker,
+    style: Style,
+    text: &mut Text,
+) -> Result {
+    let Some(event) = consumer.next() else {
+        return Ok(());
+    };
+    let (stamp, lost) = (event.stamp, event.lost);
+    let mut entry = KVec::new();
+    entry.extend_from_slice(event.record, GFP_KERNEL)?;
+    if !consumer.take(inst.buffers()) {
+        return Ok(());
+    }
+    if consumer.stamp().is_none() {
+        consumer.look(inst.buffers())?;
+    }
+    let exit = consumer.next();
+    let exit = exit.filter(|exit| exit.lost == 0 && graph::is_leaf(&entry, exit.record));
+    maker.write_lost(consumer.cpu(), lost, text).map_err(no_memory)?;
+    let seen = Seen {
+        cpu: consumer.cpu(),
+        stamp,
+        record: &entry,
+        delay: None,
+        exit: exit.as_ref().map(|exit| exit.record),
+    };
+    // SAFETY: The copy of a record that the consumer found in the copy of a sub-buffer.
+    unsafe { maker.write_event(style, &seen, text) }.map_err(no_memory)?;
+    if exit.is_some() {
+        consumer.take(inst.buffers());
+    }
+    Ok(())
+}
+
 /// Writes the next event of a CPU, if there is one.
 fn write_next(
     consumer: &Consumer,
@@ -173,10 +239,15 @@ fn write_next(
     style: Style,
     latency: Option<u64>,
     text: &mut Text,
-) -> Result {
+) -> Result<Made> {
     let Some(event) = consumer.next() else {
-        return Ok(());
+        return Ok(Made::Next);
     };
+    let exit = match maker.waits_for_next(style, event.record) {
+        true => consumer.after_next(),
+        false => None,
+    };
+    let exit = exit.filter(|exit| graph::is_leaf(event.record, exit));
     let cpu = consumer.cpu();
     maker.write_lost(cpu, event.lost, text).map_err(no_memory)?;
     let seen = Seen {
@@ -187,9 +258,14 @@ fn write_next(
             number,
             next: event.stamp,
         }),
+        exit,
     };
     // SAFETY: The consumer found the record in the copy of a sub-buffer, between whole events.
-    unsafe { maker.write_event(style, &seen, text) }.map_err(no_memory)
+    unsafe { maker.write_event(style, &seen, text) }.map_err(no_memory)?;
+    Ok(match exit {
+        Some(_) => Made::Both,
+        None => Made::Next,
+    })
 }
 
 /// The CPUs as [`merge::next`] sees them.

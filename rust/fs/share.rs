@@ -103,7 +103,7 @@ impl Share {
                 self.drained = true;
                 break;
             };
-            if self.pass(place, style)? {
+            if self.pass(at, place, style)? {
                 settled.unsettle();
             }
         }
@@ -136,7 +136,7 @@ impl Share {
 
     /// Writes the next event of the CPU at `place`, and passes it. Returns whether to look for
     /// events again.
-    fn pass(&mut self, place: usize, style: Style) -> Result<bool> {
+    fn pass(&mut self, at: &At<'_>, place: usize, style: Style) -> Result<bool> {
         let Some(cpu) = self.cpus.get_mut(place) else {
             return Ok(false);
         };
@@ -145,19 +145,54 @@ impl Share {
         self.maker
             .write_lost(cpu.cpu, missed, text)
             .map_err(no_memory)?;
-        if let (Some(stamp), Some(record)) = (cpu.walk.stamp(), cpu.walk.record(cpu.page.data())) {
+        if let (Some(stamp), Some(record)) = (cpu.walk.stamp(), cpu.record()) {
+            if self.maker.waits_for_next(style, record) {
+                let mut entry = KVec::new();
+                entry.extend_from_slice(record, GFP_KERNEL)?;
+                return self.pass_call(at, place, (stamp, &entry), style);
+            }
             let seen = Seen {
                 cpu: cpu.cpu,
                 stamp,
                 record,
                 delay: None,
+                exit: None,
             };
             // SAFETY: The walk found the record in the copy of a sub-buffer, between whole events.
             unsafe { self.maker.write_event(style, &seen, text) }.map_err(no_memory)?;
         }
-        cpu.walk.pass(cpu.page.data());
-        cpu.tour.pass();
+        cpu.pass();
         Ok(cpu.stamp().is_none())
+    }
+
+    /// Writes the entry of a function, which is the next event of the CPU at `place`, and passes it; and
+    /// its exit if that is the event after it.
+    fn pass_call(
+        &mut self,
+        at: &At<'_>,
+        place: usize,
+        (stamp, record): (u64, &[u8]),
+        style: Style,
+    ) -> Result<bool> {
+        let Some(cpu) = self.cpus.get_mut(place) else {
+            return Ok(false);
+        };
+        cpu.pass();
+        let leaf = cpu.exits(at.inst, record)?;
+        let seen = Seen {
+            cpu: cpu.cpu,
+            stamp,
+            record,
+            delay: None,
+            exit: cpu.record().filter(|_| leaf),
+        };
+        let text = self.lines.text();
+        // SAFETY: The copy of a record that the walk found in the copy of a sub-buffer.
+        unsafe { self.maker.write_event(style, &seen, text) }.map_err(no_memory)?;
+        if leaf {
+            cpu.pass();
+        }
+        Ok(true)
     }
 }
 

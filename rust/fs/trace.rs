@@ -59,6 +59,7 @@ use crate::{
     },
     text::{
         form::Form,
+        graph,
         header::Header,
         latency::Machine,
         line,
@@ -288,6 +289,7 @@ impl Reading {
             options: style.options,
             latency: self.latency,
             empty,
+            graph: inst.tracer_is_graph(),
         };
         if self.buf == Buf::Snapshot && empty {
             header.write_tracer(&mut self.text).map_err(no_memory)?;
@@ -332,6 +334,11 @@ impl Reading {
         let number = cpu.cpu;
         let stamp = cpu.walk.stamp();
         if let (Some(stamp), Some(record)) = (stamp, cpu.walk.record(cpu.page.data())) {
+            if style.waits_for_next(record) {
+                self.kept.clear();
+                self.kept.extend_from_slice(record, GFP_KERNEL)?;
+                return self.print_call(inst, place, stamp, style);
+            }
             if self.latency {
                 self.kept.clear();
                 self.kept.extend_from_slice(record, GFP_KERNEL)?;
@@ -341,6 +348,7 @@ impl Reading {
                     stamp,
                     record,
                     delay: None,
+                    exit: None,
                 };
                 // SAFETY: The walk found the record in the copy of a sub-buffer, between whole
                 // events.
@@ -354,6 +362,40 @@ impl Reading {
         }
         if let (true, Some(stamp)) = (self.latency, stamp) {
             self.print_kept(inst, number, stamp, style)?;
+        }
+        self.printed = self.printed.saturating_add(1);
+        Ok(())
+    }
+
+    /// Prints the entry of a function that was kept, of the CPU at `place`, and passes it; and its exit if
+    /// that is the next event of the CPU.
+    fn print_call(
+        &mut self,
+        inst: &Arc<Instance>,
+        place: usize,
+        stamp: u64,
+        style: Style,
+    ) -> Result {
+        let Some(cpu) = self.cpus.get_mut(place) else {
+            return Ok(());
+        };
+        cpu.pass();
+        let looks = cpu.stamp().is_none();
+        let leaf = cpu.exits(inst, &self.kept)?;
+        let seen = Seen {
+            cpu: cpu.cpu,
+            stamp,
+            record: &self.kept,
+            delay: None,
+            exit: cpu.record().filter(|_| leaf),
+        };
+        // SAFETY: The copy of a record that a walk found in the copy of a sub-buffer.
+        unsafe { self.lines.write_event(style, &seen, &mut self.text) }.map_err(no_memory)?;
+        if leaf {
+            cpu.pass();
+        }
+        if looks || cpu.stamp().is_none() {
+            self.settled.unsettle();
         }
         self.printed = self.printed.saturating_add(1);
         Ok(())
@@ -376,6 +418,7 @@ impl Reading {
                 number: self.printed,
                 next,
             }),
+            exit: None,
         };
         // SAFETY: The copy of a record that a walk found in the copy of a sub-buffer.
         unsafe { self.lines.write_event(style, &seen, &mut self.text) }.map_err(no_memory)
@@ -418,6 +461,27 @@ impl CpuTour {
 
     pub(super) fn stamp(&self) -> Option<u64> {
         self.walk.stamp().filter(|_| !self.tour.done())
+    }
+
+    /// Returns the record of the next event in the copy.
+    pub(super) fn record(&self) -> Option<&[u8]> {
+        self.walk.record(self.page.data())
+    }
+
+    /// Passes the next event in the copy.
+    pub(super) fn pass(&mut self) {
+        self.walk.pass(self.page.data());
+        self.tour.pass();
+    }
+
+    /// Looks at the event after `entry`, which was passed. Returns whether it is the exit of the same call and
+    /// nothing was missed between them.
+    pub(super) fn exits(&mut self, inst: &Instance, entry: &[u8]) -> Result<bool> {
+        if self.stamp().is_none() && !self.look(inst)? {
+            return Ok(false);
+        }
+        let next = self.record().filter(|_| self.missed == 0);
+        Ok(next.is_some_and(|next| graph::is_leaf(entry, next)))
     }
 
     /// Copies the next sub-buffer that has an event, beginning with the present one.

@@ -10,6 +10,7 @@ use super::{
         self,
         Wanted, //
     },
+    graph,
     list::{
         self,
         Functions, //
@@ -24,7 +25,10 @@ use crate::{
         c,
         sort, //
     },
-    probes::Sink, //
+    probes::{
+        GraphRules,
+        Sink, //
+    }, //
 };
 use core::fmt::{
     self,
@@ -58,6 +62,8 @@ struct Selections {
     notrace: Selection,
     /// Whether the instance records functions.
     is_on: bool,
+    /// It records their calls from entry to exit.
+    graphs: bool,
 }
 
 impl Selections {
@@ -85,7 +91,7 @@ impl Selections {
         let mut wanted = KVVec::new();
         match &self.filter {
             Some(filter) => wanted.extend_from_slice(filter, GFP_KERNEL)?,
-            None if without.is_empty() => return Ok(Wanted::All),
+            None if without.is_empty() && !self.graphs => return Ok(Wanted::All),
             None => {
                 let functions = list::current()?;
                 for function in functions.list().iter() {
@@ -96,6 +102,28 @@ impl Selections {
         }
         wanted.retain(|address| *address != 0 && without.binary_search(address).is_err());
         Ok(Wanted::Only(wanted))
+    }
+
+    /// Returns whether the functions are a list of all there are, but some.
+    fn all_is_a_list(&self) -> bool {
+        self.filter.is_none() && (self.notrace.is_some() || self.graphs)
+    }
+
+    /// Has the hooks follow another wish.
+    fn change(&self, sink: &Sink, wanted: Wanted) -> Result {
+        match self.graphs {
+            true => graph::change(sink, wanted),
+            false => engine::change(sink, wanted),
+        }
+    }
+
+    /// Has the hooks record nothing into `sink` any more.
+    fn detach(&mut self, sink: &Sink) {
+        self.is_on = false;
+        match core::mem::take(&mut self.graphs) {
+            true => graph::detach(sink),
+            false => engine::detach(sink),
+        }
     }
 }
 
@@ -114,6 +142,7 @@ impl FunctionFilter {
                 filter: None,
                 notrace: None,
                 is_on: false,
+                graphs: false,
             }),
         })
     }
@@ -136,11 +165,33 @@ impl FunctionFilter {
         Ok(())
     }
 
+    /// Begins to record the calls of the selected functions that follow `rules` into `sink`, for which it does
+    /// not record already.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::start`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::start`], and the rules stay as long.
+    pub(crate) unsafe fn start_graph(&self, sink: &Sink, rules: &GraphRules) -> Result {
+        let mut selections = self.selections.lock();
+        selections.graphs = true;
+        let attached = selections.wanted().and_then(|wanted| {
+            // SAFETY: Sink and rules stay until `stop` has returned, which detaches them.
+            unsafe { graph::attach(sink, rules, wanted) }
+        });
+        selections.is_on = attached.is_ok();
+        selections.graphs = attached.is_ok();
+        attached
+    }
+
     /// Stops that. Nothing is recorded into `sink` any more when this returns.
     pub(crate) fn stop(&self, sink: &Sink) {
         let mut selections = self.selections.lock();
-        if core::mem::take(&mut selections.is_on) {
-            engine::detach(sink);
+        if selections.is_on {
+            selections.detach(sink);
         }
     }
 
@@ -200,7 +251,7 @@ impl FunctionFilter {
         }
         let result = selections
             .wanted()
-            .and_then(|wanted| engine::change(sink, wanted));
+            .and_then(|wanted| selections.change(sink, wanted));
         if result.is_err() {
             *selections.of_mut(kind) = before;
         }
@@ -219,7 +270,7 @@ impl FunctionFilter {
             }
         }
         // All functions but some are a list of addresses, too, which has what went.
-        let is_list = selections.filter.is_none() && selections.notrace.is_some();
+        let is_list = selections.all_is_a_list();
         if selections.is_on && (any || is_list) {
             self.follow_again(&mut selections, sink, is_gone);
         }
@@ -228,7 +279,7 @@ impl FunctionFilter {
     /// Takes new functions in where all but some are selected.
     pub(super) fn welcome(&self, sink: &Sink) {
         let mut selections = self.selections.lock();
-        if selections.is_on && selections.filter.is_none() && selections.notrace.is_some() {
+        if selections.is_on && selections.all_is_a_list() {
             self.follow_again(&mut selections, sink, &|_| false);
         }
     }
@@ -242,11 +293,10 @@ impl FunctionFilter {
     ) {
         let result = selections
             .wanted()
-            .and_then(|wanted| engine::change(sink, wanted.without(is_gone)));
+            .and_then(|wanted| selections.change(sink, wanted.without(is_gone)));
         if let Err(error) = result {
             pr_warn!("no function is traced any more: {error:?}\n");
-            engine::detach(sink);
-            selections.is_on = false;
+            selections.detach(sink);
         }
     }
 }

@@ -5,12 +5,14 @@
 //! - `list`: the functions that can be traced.
 //! - `filter`: what `set_ftrace_filter` and `set_ftrace_notrace` of one instance select.
 //! - `engine`: which functions call the one hook of rtrace, and whose records it makes.
+//! - `graph`: the same for the two hooks at entry and exit.
 //! - `modules`: functions that come and go with modules.
 //!
-//! Lock order: that of a filter, then the engine's, then the list's. The hook takes no lock.
+//! Lock order: that of a filter, then an engine's, then the list's. The hook takes no lock.
 
 mod engine;
 mod filter;
+mod graph;
 mod list;
 mod modules;
 
@@ -23,7 +25,10 @@ pub(crate) use self::{
     list::current,
     modules::ModuleWatch, //
 };
-pub(crate) use crate::kapi::function_hook::IS_THERE;
+pub(crate) use crate::kapi::{
+    function_hook::IS_THERE,
+    graph_hook::IS_THERE as GRAPH_IS_THERE, //
+};
 
 /// Prepares this room. Called once, before anything else here.
 ///
@@ -35,4 +40,6 @@ pub(crate) unsafe fn init() {
     unsafe { list::init() };
     // SAFETY: Called once, as the caller promises.
     unsafe { engine::init() };
+    // SAFETY: Called once, as the caller promises.
+    unsafe { graph::init() };
 }

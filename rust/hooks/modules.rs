@@ -8,6 +8,7 @@
 use super::{
     engine,
     filter::FunctionFilter,
+    graph,
     list, //
 };
 use crate::{
@@ -90,6 +91,7 @@ impl Drop for ModuleWatch {
         unsafe { c::unregister_module_notifier(NOTIFIER.block.get()) };
         // A static is not dropped with the module.
         engine::exit();
+        graph::exit();
         list::exit();
     }
 }
@@ -142,6 +144,7 @@ fn follow(module: Module<'_>, change: Change) {
                     module.name()
                 );
             }
+            graph::forget(&within);
             each(&|filter, sink| filter.forget(sink, &within));
         }
     }

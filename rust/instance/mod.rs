@@ -64,6 +64,7 @@ use crate::{
     },
     probes::{
         EventFile,
+        GraphRules,
         PidFilter,
         Sink, //
     },
@@ -142,9 +143,13 @@ pub(crate) struct Instance {
     tracer: Mutex<&'static dyn Tracer>,
     /// Whether the tracer records anything by itself.
     tracer_records: Atomic<bool>,
+    /// Whether what is recorded is printed as calls.
+    tracer_is_graph: Atomic<bool>,
     /// The functions that are traced when the tracer traces functions.
     #[pin]
     functions: FunctionFilter,
+    /// What is asked of calls when the tracer follows them.
+    graph: GraphRules,
     /// What writers need: rings, clock and actions.
     #[pin]
     sink: Sink,
@@ -213,7 +218,9 @@ impl Instance {
                 errors <- ErrorLog::new(),
                 tracer <- new_mutex!(tracers::NOP),
                 tracer_records: Atomic::new(false),
+                tracer_is_graph: Atomic::new(false),
                 functions <- FunctionFilter::new(),
+                graph: GraphRules::new(),
                 sink <- Sink::new(buffers, ClockId::Local, worker),
                 actions <- new_mutex!(Actions::new()),
                 pids,
@@ -359,6 +366,7 @@ impl Instance {
         self.options.store(options.bits(), Relaxed);
         let on = options.has(Opt::Overwrite);
         self.buffers().each(|ring| ring.set_overwrite(on));
+        self.graph.set_irqs(options.has(Opt::GraphIrqs));
         self.follow(&mut actions, options, prepared);
         Ok(())
     }

@@ -13,7 +13,11 @@ use crate::{
         FilterKind,
         FunctionFilter, //
     },
-    probes::Sink,
+    probes::{
+        GraphRules,
+        Sink, //
+    },
+    text::options::Owner,
     tracers::{
         Host,
         Tracer,
@@ -51,6 +55,7 @@ impl Instance {
         self.clear(CpuSel::All)?;
         tracer.start(&self.host())?;
         *present = tracer;
+        self.tracer_is_graph.store(tracer.is_graph(), Relaxed);
         if tracer.records() {
             self.tracer_records.store(true, Relaxed);
             enable::count_recorders(|n| n.saturating_add(1));
@@ -66,6 +71,7 @@ impl Instance {
     fn stop_tracer(&self, present: &mut &'static dyn Tracer) {
         present.stop(&self.host());
         *present = NOP;
+        self.tracer_is_graph.store(false, Relaxed);
         if self.tracer_records.load(Relaxed) {
             self.tracer_records.store(false, Relaxed);
             enable::count_recorders(|n| n.saturating_sub(1));
@@ -77,11 +83,26 @@ impl Instance {
         self.tracer_records.load(Relaxed)
     }
 
+    /// Returns whether what is recorded is printed as calls.
+    pub(crate) fn tracer_is_graph(&self) -> bool {
+        self.tracer_is_graph.load(Relaxed)
+    }
+
+    /// Returns the owner of the options that the tracer has besides those of each instance.
+    pub(crate) fn tracer_owner(&self) -> Option<Owner> {
+        self.tracer_is_graph().then_some(Owner::Graph)
+    }
+
+    /// Returns what is asked of calls.
+    pub(crate) fn graph(&self) -> &GraphRules {
+        &self.graph
+    }
+
     /// Returns what tracers have of this instance.
     fn host(&self) -> Host<'_> {
-        // SAFETY: Both are parts of this instance, which does not move; `forget_tracer` stops the tracer
+        // SAFETY: All are parts of this instance, which does not move; `forget_tracer` stops the tracer
         // before the instance goes.
-        unsafe { Host::new(&self.sink, &self.functions) }
+        unsafe { Host::new(&self.sink, &self.functions, &self.graph) }
     }
 
     /// Writes the functions that `kind` selects.

@@ -57,6 +57,38 @@ pub(crate) fn raw() -> Raw {
     }
 }
 
+/// Returns how many calls of the current task the kernel follows to their ends, less one, and how many it
+/// could not follow because there were too many. Any context.
+#[cfg(CONFIG_FUNCTION_GRAPH_TRACER)]
+#[inline(always)]
+pub(crate) fn followed_calls() -> (i32, u32) {
+    let task = current();
+    (
+        task.read::<i32, { offset_of!(task_struct, curr_ret_depth) }>(),
+        task.read::<u32, { offset_of!(task_struct, trace_overrun) }>(),
+    )
+}
+
+/// As above, where the kernel follows none.
+#[cfg(not(CONFIG_FUNCTION_GRAPH_TRACER))]
+pub(crate) fn followed_calls() -> (i32, u32) {
+    (-1, 0)
+}
+
+/// Returns the address of the current task.
+#[cfg(CONFIG_FUNCTION_GRAPH_TRACER)]
+#[inline(always)]
+fn current() -> Current {
+    let task: *const u8;
+    // SAFETY: It reads a per-CPU variable of the kernel, 64 bits wide.
+    unsafe {
+        asm!("mov {t}, qword ptr gs:[rip + {task}]", t = out(reg) task,
+            task = sym bindings::current_task, options(nostack, preserves_flags, readonly))
+    };
+    // INVARIANT: The kernel keeps its address there.
+    Current(task)
+}
+
 /// The address of the current task.
 ///
 /// # Invariants

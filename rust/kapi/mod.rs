@@ -18,6 +18,7 @@ mod fs_context;
 pub(crate) mod function_hook;
 pub(crate) mod grace;
 pub(crate) mod grace_ref;
+pub(crate) mod graph_hook;
 pub(crate) mod inode;
 pub(crate) mod kernel_btf;
 pub(crate) mod kernel_tracefs;

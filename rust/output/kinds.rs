@@ -40,6 +40,9 @@ use core::fmt::{
 pub(super) enum Kind {
     /// A function that was called.
     Function,
+    /// The entry and the exit of a function.
+    GraphEntry,
+    GraphExit,
     /// What was written into `trace_marker`.
     Marker,
     /// What was written into `trace_marker_raw`.
@@ -65,6 +68,8 @@ impl Kind {
     #[inline(always)]
     pub(super) const fn by_id(id: u16) -> Option<Self> {
         const FUNCTION: u16 = format::FUNCTION.id;
+        const GRAPH_ENTRY: u16 = format::GRAPH_ENTRY.id;
+        const GRAPH_EXIT: u16 = format::GRAPH_EXIT.id;
         const MARKER: u16 = format::PRINT.id;
         const RAW_DATA: u16 = format::RAW_DATA.id;
         const KERNEL_STACK: u16 = format::KERNEL_STACK.id;
@@ -72,6 +77,8 @@ impl Kind {
 
         Some(match id {
             FUNCTION => Kind::Function,
+            GRAPH_ENTRY => Kind::GraphEntry,
+            GRAPH_EXIT => Kind::GraphExit,
             MARKER => Kind::Marker,
             RAW_DATA => Kind::RawData,
             KERNEL_STACK => Kind::KernelStack,
@@ -85,6 +92,8 @@ impl Kind {
     pub(super) const fn entry(self) -> &'static Internal {
         match self {
             Kind::Function => &format::FUNCTION,
+            Kind::GraphEntry => &format::GRAPH_ENTRY,
+            Kind::GraphExit => &format::GRAPH_EXIT,
             Kind::Marker => &format::PRINT,
             Kind::RawData => &format::RAW_DATA,
             Kind::KernelStack => &format::KERNEL_STACK,
@@ -103,6 +112,8 @@ impl Kind {
     ) -> fmt::Result {
         match self {
             Kind::Function => function::write_text(record, options, &mut lines.symbols, out),
+            // Left by the tracer function_graph in a snapshot: without what the reader knows of the CPU.
+            Kind::GraphEntry | Kind::GraphExit => lines.write_call(record, out),
             Kind::Marker => {
                 let address = builtin::marker_address(record).unwrap_or(0);
                 stack::write_address(address, options, &mut lines.symbols, out)?;
@@ -135,7 +146,12 @@ impl Kind {
     pub(super) fn write_json(self, record: &[u8], out: &mut Text) -> Result<bool, fmt::Error> {
         match self {
             Kind::RawData => json::write_raw_data(record, out).map(|()| true),
-            Kind::Function | Kind::Marker | Kind::KernelStack | Kind::UserStack => Ok(false),
+            Kind::Function
+            | Kind::GraphEntry
+            | Kind::GraphExit
+            | Kind::Marker
+            | Kind::KernelStack
+            | Kind::UserStack => Ok(false),
         }
     }
 }

@@ -5,6 +5,7 @@
 //! The files themselves decide which event is printed next, and know how many were lost.
 
 use super::{
+    graph::Graph,
     kinds::Kind,
     Seen,
     Style,
@@ -52,6 +53,7 @@ use kernel::prelude::*;
 pub(crate) struct Lines {
     pub(super) printer: Printer,
     pub(super) symbols: Symbols,
+    pub(super) graph: Graph,
 }
 
 impl Lines {
@@ -64,6 +66,7 @@ impl Lines {
         Ok(Self {
             printer: Printer::new()?,
             symbols: Symbols::new(),
+            graph: Graph::new(),
         })
     }
 
@@ -83,6 +86,10 @@ impl Lines {
             return Ok(());
         };
 
+        // SAFETY: The caller promises a whole record of a writer.
+        if style.graph && unsafe { self.write_in_graph(style, &common, seen, out) }? {
+            return Ok(());
+        }
         let (options, form) = (style.options, style.form);
         let bare = options.has(Opt::TracePrintk) && options.has(Opt::PrintkMsgOnly);
         if bare && common.event_type == format::PRINT.id {
@@ -109,7 +116,7 @@ impl Lines {
     /// # Safety
     ///
     /// As for [`Self::write_event`]; `id` is the type of the record.
-    unsafe fn write_text(
+    pub(super) unsafe fn write_text(
         &mut self,
         style: Style,
         id: u16,

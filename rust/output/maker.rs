@@ -47,6 +47,11 @@ impl Maker {
         }
     }
 
+    /// Returns whether the line of `record` depends on the next record of the same CPU.
+    pub(crate) fn waits_for_next(&self, style: Style, record: &[u8]) -> bool {
+        matches!(self, Maker::Lines(_)) && style.waits_for_next(record)
+    }
+
     /// Writes an event.
     ///
     /// # Safety

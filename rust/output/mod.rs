@@ -3,6 +3,7 @@
 //! Prints records.
 //!
 //! - `lines`, `json`: the printers; `maker` is one of the two.
+//! - `graph`: lines of the tracer `function_graph`.
 //! - `kinds`: records that no tracepoint makes.
 //! - `style`: how and what to print; `text`: where the output goes.
 //! - `symbols`: names of addresses.
@@ -10,6 +11,7 @@
 //! Called by the files that show events, with copies of records and without a lock. Contexts:
 //! process context; may sleep.
 
+mod graph;
 mod json;
 mod kinds;
 mod lines;

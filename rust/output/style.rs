@@ -7,6 +7,7 @@ use crate::{
     text::{
         clock::ClockId,
         form::Form,
+        graph,
         options::OptionSet, //
     }, //
 };
@@ -24,6 +25,8 @@ pub(crate) struct Style {
     pub(super) clock: ClockId,
     /// Time at which the buffers were last emptied.
     pub(super) begin: u64,
+    /// Lines are those of the tracer `function_graph`.
+    pub(super) graph: bool,
 }
 
 impl Style {
@@ -36,7 +39,19 @@ impl Style {
             manner: Manner::of(options),
             clock,
             begin,
+            graph: false,
         }
+    }
+
+    /// Returns whether the line of `record` depends on the next record of the same CPU: whether both may be
+    /// one line, the entry and the exit of a function.
+    pub(crate) fn waits_for_next(&self, record: &[u8]) -> bool {
+        self.graph && graph::is_entry(record)
+    }
+
+    /// Returns it for an instance whose tracer is `function_graph`, if `graph` is set.
+    pub(crate) fn with_graph(self, graph: bool) -> Self {
+        Self { graph, ..self }
     }
 }
 
@@ -50,6 +65,8 @@ pub(crate) struct Seen<'a> {
     pub(crate) record: &'a [u8],
     /// Its place among other events; only for lines of `latency-format`.
     pub(crate) delay: Option<Delay>,
+    /// The record after it on the same CPU, if both are one line.
+    pub(crate) exit: Option<&'a [u8]>,
 }
 
 /// Place of an event among those that a reader prints.

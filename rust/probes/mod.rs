@@ -16,6 +16,7 @@
 //! - `given`: the common fields.
 //! - `exit`: leaving a ring and enabling preemption.
 //! - `function`: the hook at the beginning of functions, which records them.
+//! - `graph`: the hooks at entry and exit of functions, which record calls.
 //! - `chosen`, `filter`, `pids`: files that do not record everything.
 //! - `trigger`, `triggered`: what an event does besides being recorded.
 //! - `file`, `sink`, `action`: what a probe is told by its instance.
@@ -31,6 +32,7 @@ mod file;
 mod filter;
 mod function;
 mod given;
+mod graph;
 mod pids;
 mod record_size;
 mod sink;
@@ -62,6 +64,13 @@ pub(crate) use self::{
         Dispatch,
         FunctionTarget,
         MOST_TARGETS, //
+    },
+    graph::{
+        set_graph_dispatch,
+        GraphDispatch,
+        GraphRules,
+        GraphTarget,
+        MOST_GRAPH_TARGETS, //
     },
     pids::{
         PidFilter,

@@ -19,4 +19,5 @@
 
 #include "events.h"
 #include "functions.h"
+#include "graph.h"
 #include "shim.h"

@@ -6,6 +6,7 @@
 use core::fmt;
 
 use super::{
+    graph,
     latency::{
         self,
         Machine, //
@@ -32,6 +33,8 @@ pub(crate) struct Header<'a> {
     pub(crate) latency: bool,
     /// Whether there are no events.
     pub(crate) empty: bool,
+    /// Whether the lines are those of the tracer `function_graph`.
+    pub(crate) graph: bool,
 }
 
 /// The names of the columns with the five flag columns, without and with the column of the option
@@ -74,6 +77,12 @@ impl Header<'_> {
         write!(out, "# tracer: {}\n#\n", self.tracer)
     }
 
+    /// Writes what `latency-format` says of the kernel, and without `verbose` the names of its columns.
+    fn write_latency(&self, verbose: bool, out: &mut dyn fmt::Write) -> fmt::Result {
+        let (entries, written) = (self.entries, self.written);
+        latency::write_header(self.tracer, &self.machine, entries, written, verbose, out)
+    }
+
     /// Writes the header.
     pub(crate) fn write_text(&self, out: &mut dyn fmt::Write) -> fmt::Result {
         self.write_tracer(out)?;
@@ -81,19 +90,21 @@ impl Header<'_> {
             return Ok(());
         }
         let verbose = self.options.has(Opt::Verbose);
+        if self.graph {
+            // Here the option counts, not what it was when the file was opened.
+            if self.options.has(Opt::LatencyFormat) {
+                if self.empty {
+                    return Ok(());
+                }
+                self.write_latency(true, out)?;
+            }
+            return graph::write_header(self.options, out);
+        }
         if self.latency {
             if self.empty {
                 return Ok(());
             }
-            let (entries, written) = (self.entries, self.written);
-            return latency::write_header(
-                self.tracer,
-                &self.machine,
-                entries,
-                written,
-                verbose,
-                out,
-            );
+            return self.write_latency(verbose, out);
         }
         if verbose {
             return Ok(());
@@ -135,6 +146,7 @@ mod tests {
             options,
             latency,
             empty: entries == 0,
+            graph: false,
         };
         let mut text = String::new();
 

@@ -26,7 +26,7 @@ const MARKS: [(u64, char); 6] = [
 ];
 
 /// Returns the mark of a delay in nanoseconds.
-fn mark(delay: u64) -> char {
+pub(super) fn mark(delay: u64) -> char {
     MARKS
         .iter()
         .find(|(least, _)| delay > *least)

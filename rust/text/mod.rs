@@ -15,6 +15,7 @@ pub(crate) mod errno;
 pub(crate) mod error_log;
 pub(crate) mod form;
 pub(crate) mod function;
+pub(crate) mod graph;
 pub(crate) mod header;
 pub(crate) mod json;
 pub(crate) mod latency;

@@ -33,6 +33,8 @@ pub(crate) enum Owner {
     Rtrace,
     /// The tracer `nop`: the option is the same in all instances.
     Nop,
+    /// The tracer `function_graph`: each instance has it for itself, and lists it while it has the tracer.
+    Graph,
 }
 
 /// A row of the table.
@@ -139,6 +141,22 @@ options! {
     TestNopAccept: "test_nop_accept", off, Any, Nop;
     /// Refuses to be switched on.
     TestNopRefuse: "test_nop_refuse", off, Any, Nop;
+    /// The exits of functions say how many functions were too deep to be recorded.
+    GraphOverrun: "funcgraph-overrun", off, Any, Graph;
+    /// Lines of functions have the number of the CPU.
+    GraphCpu: "funcgraph-cpu", on, Any, Graph;
+    /// Long durations have a mark.
+    GraphOverhead: "funcgraph-overhead", on, Any, Graph;
+    /// Lines of functions have the task.
+    GraphProc: "funcgraph-proc", off, Any, Graph;
+    /// Lines of functions have the duration.
+    GraphDuration: "funcgraph-duration", on, Any, Graph;
+    /// Lines of functions have the time.
+    GraphAbstime: "funcgraph-abstime", off, Any, Graph;
+    /// Functions that interrupts call are recorded.
+    GraphIrqs: "funcgraph-irqs", on, Any, Graph;
+    /// The exit of a function names it.
+    GraphTail: "funcgraph-tail", off, Any, Graph;
     /// Each open `trace_pipe` reads all events for itself.
     PipeShare: "pipe-share", off, Any, Rtrace;
     /// How often each event is recorded and refused is counted.
@@ -162,6 +180,11 @@ impl Opt {
     /// Returns what it belongs to.
     pub(crate) const fn owner(self) -> Owner {
         self.row().owner
+    }
+
+    /// Returns whether `trace_options` of an instance has it whose tracer owns the options of `tracer`.
+    pub(crate) fn is_listed(self, tracer: Option<Owner>) -> bool {
+        self.owner() != Owner::Graph || tracer == Some(Owner::Graph)
     }
 
     const fn bit(self) -> u64 {
@@ -211,9 +234,13 @@ impl OptionSet {
         }
     }
 
-    /// Writes the text of `trace_options`.
-    pub(crate) fn write_list(self, out: &mut dyn fmt::Write) -> fmt::Result {
-        for &opt in Opt::ALL {
+    /// Writes the text of `trace_options` of an instance whose tracer owns the options of `tracer`.
+    pub(crate) fn write_list(
+        self,
+        tracer: Option<Owner>,
+        out: &mut dyn fmt::Write,
+    ) -> fmt::Result {
+        for &opt in Opt::ALL.iter().filter(|opt| opt.is_listed(tracer)) {
             let no = if self.has(opt) { "" } else { "no" };
 
             writeln!(out, "{no}{}", opt.name())?;
@@ -257,7 +284,7 @@ mod tests {
         let mut text = String::new();
         let set = OptionSet::DEFAULT.with(Opt::Overwrite, false);
 
-        set.write_list(&mut text).unwrap();
+        set.write_list(None, &mut text).unwrap();
         // As a stock kernel shows it, without the options that rtrace does not offer.
         let list =
             "print-parent nosym-offset nosym-addr noverbose noraw nohex nobin noblock nofields \
@@ -266,6 +293,12 @@ mod tests {
                     noevent-fork nopause-on-trace hash-ptr nobitmask-list nostacktrace notest_nop_accept \
                     notest_nop_refuse nopipe-share noevent-counts";
         assert_eq!(text.split('\n').collect::<Vec<_>>().join(" ").trim(), list);
+
+        let mut text = String::new();
+        set.write_list(Some(Owner::Graph), &mut text).unwrap();
+        let graph = "nofuncgraph-overrun\nfuncgraph-cpu\nfuncgraph-overhead\nnofuncgraph-proc\n\
+                     funcgraph-duration\nnofuncgraph-abstime\nfuncgraph-irqs\nnofuncgraph-tail\n";
+        assert!(text.contains(&format!("notest_nop_refuse\n{graph}nopipe-share\n")), "{text}");
     }
 
     #[test]

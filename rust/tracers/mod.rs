@@ -8,11 +8,15 @@
 #[cfg(CONFIG_KUNIT = "y")]
 pub(crate) mod dummy;
 mod function;
+mod graph;
 mod nop;
 
 use crate::{
     hooks::FunctionFilter,
-    probes::Sink,
+    probes::{
+        GraphRules,
+        Sink, //
+    },
     text::options::{
         Opt,
         OptionSet,
@@ -25,10 +29,11 @@ use kernel::prelude::*;
 ///
 /// # Invariants
 ///
-/// Both stay where they are until [`Tracer::stop`] has returned.
+/// All stay where they are until [`Tracer::stop`] has returned.
 pub(crate) struct Host<'a> {
     sink: &'a Sink,
     functions: &'a FunctionFilter,
+    rules: &'a GraphRules,
 }
 
 impl<'a> Host<'a> {
@@ -36,16 +41,29 @@ impl<'a> Host<'a> {
     ///
     /// # Safety
     ///
-    /// A tracer that was started for it is stopped, and has been when `stop` has returned, before either
-    /// of the two goes or moves.
-    pub(crate) unsafe fn new(sink: &'a Sink, functions: &'a FunctionFilter) -> Self {
+    /// A tracer that was started for it is stopped, and has been when `stop` has returned, before any of
+    /// these goes or moves.
+    pub(crate) unsafe fn new(
+        sink: &'a Sink,
+        functions: &'a FunctionFilter,
+        rules: &'a GraphRules,
+    ) -> Self {
         // INVARIANT: The caller promises that.
-        Self { sink, functions }
+        Self {
+            sink,
+            functions,
+            rules,
+        }
     }
 
     /// Returns what is recorded into.
     pub(crate) fn sink(&self) -> &'a Sink {
         self.sink
+    }
+
+    /// Returns what the instance asks of calls.
+    pub(crate) fn rules(&self) -> &'a GraphRules {
+        self.rules
     }
 
     /// Returns the functions that the instance selects.
@@ -68,6 +86,11 @@ pub(crate) trait Tracer: Sync {
 
     /// Returns whether it records anything by itself.
     fn records(&self) -> bool {
+        false
+    }
+
+    /// Returns whether its records and what is between them are printed as calls.
+    fn is_graph(&self) -> bool {
         false
     }
 
@@ -102,7 +125,7 @@ pub(crate) trait Tracer: Sync {
 }
 
 /// All tracers, in the order of `available_tracers`.
-static ALL: &[&dyn Tracer] = &[&function::Function, &nop::Nop];
+static ALL: &[&dyn Tracer] = &[&graph::Graph, &function::Function, &nop::Nop];
 
 /// The tracer that records nothing besides the events.
 pub(crate) const NOP: &dyn Tracer = &nop::Nop;

@@ -186,6 +186,7 @@ pub fn headers(source: &mut Source) {
         options,
         latency: source.once_in(2),
         empty: source.once_in(2),
+        graph: false,
     };
     let found = print(source, 1500, |mut out| header.write_text(&mut out));
     let text = String::from_utf8(found).unwrap();

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Which functions call the hooks at entry and exit, and whose records they make.
+//!
+//! As in `engine`, a function may call the hooks for no instance, but no instance misses the entry of one
+//! that it wants, nor gets one that it does not want. The sets of functions that the kernel knows do not
+//! change, so another wish is another set beside those that are there:
+//!
+//! 1. The kernel hooks the functions that are new; their hooks do not count yet.
+//! 2. What the hooks follow is exchanged at once: the new wishes, and which sets count.
+//! 3. Sets with functions that none wants any more end, and after a grace period what was followed before
+//!    goes. Calls in these sets that have not returned get no exit.
+
+use super::{
+    engine::Wanted,
+    list, //
+};
+use crate::{
+    functions::table::{
+        self,
+        Place, //
+    },
+    kapi::{
+        grace,
+        graph_hook::GraphHooks,
+        sort, //
+    },
+    probes::{
+        set_graph_dispatch,
+        GraphDispatch,
+        GraphRules,
+        GraphTarget,
+        Sink,
+        MOST_GRAPH_TARGETS, //
+    },
+};
+use kernel::prelude::*;
+
+/// Free sets that are kept, so that one change does not have to wait for another.
+const SPARE: usize = 8;
+
+/// An instance that traces calls.
+struct User {
+    target: GraphTarget,
+    /// Its place in [`GraphDispatch::targets`].
+    place: usize,
+    /// Addresses in ascending order.
+    wanted: KVVec<u64>,
+}
+
+/// All users, and what the hooks follow.
+struct Engine {
+    users: KVec<User>,
+    hooks: GraphHooks,
+    dispatch: Option<KBox<GraphDispatch>>,
+    /// The place that the next user gets if it is free. Places go round, so that a call that returns late
+    /// does not meet another user in the place of its own.
+    next: usize,
+}
+
+kernel::sync::global_lock! {
+    // SAFETY: `init` initialises it before anything else of this folder is called.
+    unsafe(uninit) static ENGINE: Mutex<Engine> = Engine {
+        users: KVec::new(),
+        // SAFETY: This is the only call.
+        hooks: unsafe { GraphHooks::new() },
+        dispatch: None,
+        next: 0,
+    };
+}
+
+/// Prepares the engine.
+///
+/// # Safety
+///
+/// It is called once, before anything else here.
+pub(super) unsafe fn init() {
+    // SAFETY: Called once, as the caller promises.
+    unsafe { ENGINE.init() };
+}
+
+/// Returns the addresses of the functions `wanted`, in ascending order.
+///
+/// # Errors
+///
+/// `ENOMEM`, and those of [`list::current`].
+fn addresses(wanted: Wanted) -> Result<KVVec<u64>> {
+    if let Wanted::Only(addresses) = wanted {
+        return Ok(addresses);
+    }
+    let mut addresses = KVVec::new();
+    for function in list::current()?.list().iter() {
+        if function.address != 0 {
+            addresses.push(function.address, GFP_KERNEL)?;
+        }
+    }
+    sort::ascending(&mut addresses);
+    Ok(addresses)
+}
+
+fn has(addresses: &[u64], address: u64) -> bool {
+    addresses.binary_search(&address).is_ok()
+}
+
+impl Engine {
+    /// Makes what the hooks are to follow, but for the sets that count.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    fn dispatch(&self) -> Result<KBox<GraphDispatch>> {
+        let mut dispatch = GraphDispatch::default();
+        let lens = self.users.iter().map(|user| user.wanted.len());
+        let places = table::places(lens.fold(0, usize::saturating_add)).ok_or(ENOMEM)?;
+        dispatch.table = KVVec::from_elem(Place::default(), places, GFP_KERNEL)?;
+        for place in 0..MOST_GRAPH_TARGETS {
+            let user = self.users.iter().find(|user| user.place == place);
+            // SAFETY: Sink and rules stay until `detach` has returned, which waits for the hooks.
+            let target = user.map(|user| unsafe { user.target.again() });
+            dispatch.targets.push(target, GFP_KERNEL)?;
+        }
+        for user in &self.users {
+            for address in &user.wanted {
+                table::add(&mut dispatch.table, *address, 1u64.wrapping_shl(user.place as u32));
+            }
+        }
+        Ok(KBox::new(dispatch, GFP_KERNEL)?)
+    }
+
+    /// Returns all that any user wants, in ascending order.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    fn union(&self) -> Result<KVVec<u64>> {
+        let mut union = KVVec::new();
+        for user in &self.users {
+            union.extend_from_slice(&user.wanted, GFP_KERNEL)?;
+        }
+        sort::ascending(&mut union);
+        let mut last = None;
+        union.retain(|address| last.replace(*address) != Some(*address));
+        Ok(union)
+    }
+
+    /// Makes the hooks follow the users.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, and those of [`GraphHooks::hook`]: the hooks do what they did before.
+    fn follow(&mut self) -> Result {
+        let union = self.union()?;
+        let mut dispatch = self.dispatch()?;
+        let (mut stays, mut stale) = (0u64, 0u64);
+        let is_crowded = self.hooks.free() <= SPARE;
+        for (number, functions) in self.hooks.sets() {
+            let is_wanted = functions.iter().all(|address| has(&union, *address));
+            match is_wanted && !is_crowded {
+                true => stays |= 1u64.wrapping_shl(number),
+                false => stale |= 1u64.wrapping_shl(number),
+            }
+        }
+        let mut missing = union;
+        for (number, functions) in self.hooks.sets() {
+            if stays & 1u64.wrapping_shl(number) != 0 {
+                missing.retain(|address| !has(functions, *address));
+            }
+        }
+        let added = match missing.is_empty() {
+            true => 0,
+            false => self.hooks.hook(&missing)?,
+        };
+        dispatch.active = stays | added;
+        // SAFETY: It is kept in `self.dispatch` until another one was set and hooks have ended.
+        unsafe { set_graph_dispatch(Some(&dispatch)) };
+        let before = self.dispatch.replace(dispatch);
+        self.hooks.unhook(stale);
+        grace::writers_left();
+        drop(before);
+        Ok(())
+    }
+
+    /// Has nothing call the hooks any more.
+    fn clear(&mut self) {
+        // SAFETY: None is there to be kept.
+        unsafe { set_graph_dispatch(None) };
+        self.hooks.unhook(u64::MAX);
+        grace::writers_left();
+        self.dispatch = None;
+    }
+
+    fn place_of(&self, sink: &Sink) -> Option<usize> {
+        self.users.iter().position(|user| user.target.is(sink))
+    }
+
+    /// Returns a place that no user has.
+    fn free_place(&mut self) -> Option<usize> {
+        let all = (0..MOST_GRAPH_TARGETS).map(|step| self.next.wrapping_add(step) % MOST_GRAPH_TARGETS);
+        let free = |place: &usize| self.users.iter().all(|user| user.place != *place);
+        let place = all.into_iter().find(free)?;
+        self.next = place.wrapping_add(1);
+        Some(place)
+    }
+}
+
+/// Begins to record the calls of the functions `wanted` that follow `rules` into `sink`.
+///
+/// # Errors
+///
+/// `ENOSPC` for too many users, `ENOMEM`, and those of the kernel: nothing is recorded.
+///
+/// # Safety
+///
+/// Sink and rules stay until [`detach`] for the sink has returned. It is not attached.
+pub(super) unsafe fn attach(sink: &Sink, rules: &GraphRules, wanted: Wanted) -> Result {
+    let wanted = addresses(wanted)?;
+    let mut engine = ENGINE.lock();
+    let place = engine.free_place().ok_or(ENOSPC)?;
+    // SAFETY: The caller promises that both stay, and `detach` waits for the hooks.
+    let target = unsafe { GraphTarget::new(sink, rules) };
+    let user = User {
+        target,
+        place,
+        wanted,
+    };
+    engine.users.push(user, GFP_KERNEL)?;
+    engine.follow().inspect_err(|_| {
+        engine.users.pop();
+    })
+}
+
+/// Records the calls of the functions `wanted` into `sink` instead of those before.
+///
+/// # Errors
+///
+/// `ENOMEM`, and those of the kernel: it is as before.
+pub(super) fn change(sink: &Sink, wanted: Wanted) -> Result {
+    let mut wanted = addresses(wanted)?;
+    let mut engine = ENGINE.lock();
+    let at = engine.place_of(sink).ok_or(ENOENT)?;
+    let Some(user) = engine.users.get_mut(at) else {
+        return Err(ENOENT);
+    };
+    core::mem::swap(&mut user.wanted, &mut wanted);
+    let result = engine.follow();
+    if result.is_err() {
+        if let Some(user) = engine.users.get_mut(at) {
+            user.wanted = wanted;
+        }
+    }
+    result
+}
+
+/// Stops recording calls into `sink`. No hook uses it when this returns.
+pub(super) fn detach(sink: &Sink) {
+    let mut engine = ENGINE.lock();
+    let Some(at) = engine.place_of(sink) else {
+        return;
+    };
+    let _ = engine.users.remove(at);
+    if engine.users.is_empty() {
+        engine.clear();
+    } else if engine.follow().is_err() {
+        // Nothing may be recorded into the sink, and there is no memory for what the hooks are to follow.
+        engine.clear();
+        pr_warn!("no call is traced any more: there is no memory\n");
+    }
+}
+
+/// Forgets functions that the kernel has forgotten: those of a module that goes.
+pub(super) fn forget(is_gone: &dyn Fn(u64) -> bool) {
+    ENGINE.lock().hooks.forget(is_gone);
+}
+
+/// Gives back the memory that the engine keeps. No user is left.
+pub(super) fn exit() {
+    ENGINE.lock().users = KVec::new();
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The hooks at entry and exit of the kernel's functions: sets of functions that call them.
+//!
+//! The kernel's fprobes are sets that cannot change while they are registered, so there are several of
+//! them, each with a number. The hooks are told the number, and `probes::graph` decides which ones count.
+
+use super::c;
+use kernel::{
+    error::to_result,
+    prelude::*, //
+};
+
+/// Whether this kernel has such hooks.
+pub(crate) const IS_THERE: bool = cfg!(CONFIG_FPROBE);
+
+const SETS: usize = c::RT_GRAPH_PROBES as usize;
+/// The functions of a set for which there is memory when there is little of it: the kernel wants 32
+/// contiguous bytes for each.
+const CHUNK: usize = 8000;
+
+/// The sets, of which a mask has one bit each.
+pub(crate) struct GraphHooks {
+    /// The functions of each; none for one that is free.
+    functions: [KVVec<u64>; SETS],
+    /// How often a set was registered, modulo 2^16.
+    generation: u32,
+}
+
+impl GraphHooks {
+    /// Returns the sets, all of which are free.
+    ///
+    /// # Safety
+    ///
+    /// It is called once.
+    pub(crate) const unsafe fn new() -> Self {
+        Self {
+            functions: [const { KVVec::new() }; SETS],
+            generation: 0,
+        }
+    }
+
+    /// Returns the numbers of the sets that are in use, with their functions in ascending order.
+    pub(crate) fn sets(&self) -> impl Iterator<Item = (u32, &[u64])> {
+        let sets = (0..).zip(&self.functions);
+        sets.filter(|(_, functions)| !functions.is_empty())
+            .map(|(number, functions)| (number, functions.as_slice()))
+    }
+
+    /// Returns how many sets are free.
+    pub(crate) fn free(&self) -> usize {
+        SETS.saturating_sub(self.sets().count())
+    }
+
+    /// Hooks functions, whose addresses are in ascending order. Returns the mask of the new sets. Process
+    /// context; takes milliseconds.
+    ///
+    /// # Errors
+    ///
+    /// `ENOENT` for an address that is none of a function that can be traced, `ENOSPC` without a free set,
+    /// `ENODEV` in a kernel without hooks, `ENOMEM`: nothing is hooked.
+    pub(crate) fn hook(&mut self, functions: &[u64]) -> Result<u64> {
+        match self.hook_set(functions) {
+            Err(error) if error == ENOMEM && functions.len() > CHUNK => {}
+            result => return result,
+        }
+        let mut mask = 0;
+        for functions in functions.chunks(CHUNK) {
+            match self.hook_set(functions) {
+                Ok(set) => mask |= set,
+                Err(error) => {
+                    self.unhook(mask);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(mask)
+    }
+
+    fn hook_set(&mut self, functions: &[u64]) -> Result<u64> {
+        let count = i32::try_from(functions.len())?;
+        let mut kept = KVVec::with_capacity(functions.len(), GFP_KERNEL)?;
+        kept.extend_from_slice(functions, GFP_KERNEL)?;
+        let mut sets = (0..).zip(&mut self.functions);
+        let Some((number, place)) = sets.find(|set| set.1.is_empty()) else {
+            return Err(ENOSPC);
+        };
+        self.generation = self.generation.wrapping_add(1) & 0xffff;
+        let first = kept.as_mut_ptr().cast();
+        // SAFETY: The number is that of a set and free, which `&mut self` keeps it, and there are that many
+        // addresses, which the kernel copies.
+        to_result(unsafe { c::rt_graph_register(number, self.generation, first, count) })?;
+        *place = kept;
+        Ok(1u64.wrapping_shl(number))
+    }
+
+    /// Ends the hooks of the sets in `mask`. No hook of them runs when this returns. Process context; sleeps.
+    pub(crate) fn unhook(&mut self, mask: u64) {
+        for (number, functions) in (0..).zip(&mut self.functions) {
+            if mask & 1u64.wrapping_shl(number) != 0 && !functions.is_empty() {
+                // SAFETY: The number is that of a set that is registered. The kernel refuses nothing else.
+                unsafe { c::rt_graph_unregister(number) };
+                *functions = KVVec::new();
+            }
+        }
+    }
+
+    /// Forgets functions that the kernel has taken out of the sets: those of a module that goes.
+    pub(crate) fn forget(&mut self, is_gone: &dyn Fn(u64) -> bool) {
+        for (number, functions) in (0..).zip(&mut self.functions) {
+            let is_any = functions.iter().any(|address| is_gone(*address));
+            if !is_any {
+                continue;
+            }
+            if functions.iter().all(|address| is_gone(*address)) {
+                // SAFETY: The number is that of a set that is registered.
+                unsafe { c::rt_graph_unregister(number) };
+                *functions = KVVec::new();
+            } else {
+                functions.retain(|address| !is_gone(*address));
+            }
+        }
+    }
+}

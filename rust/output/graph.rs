@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Prints events of an instance whose tracer is `function_graph`: its records as calls, others as
+//! comments between them.
+
+use super::{
+    kinds::Kind,
+    Lines,
+    Seen,
+    Style,
+    Text, //
+};
+use crate::{
+    event::context::Common,
+    kapi::cpus,
+    tasks::names,
+    text::{
+        builtin,
+        graph::{
+            self,
+            CpuState,
+            Entry,
+            Exit,
+            GraphLine,
+            Origin,
+            Tasks, //
+        },
+        options::{
+            Opt,
+            OptionSet, //
+        },
+        writer::ByteWrite, //
+    }, //
+};
+use core::fmt::{
+    self,
+    Write, //
+};
+use kernel::prelude::*;
+
+/// What a reader has seen of each CPU.
+pub(super) struct Graph {
+    /// Empty before the first line.
+    states: KVVec<CpuState>,
+}
+
+impl Graph {
+    /// Returns that of a reader that has seen nothing.
+    pub(super) const fn new() -> Self {
+        Self {
+            states: KVVec::new(),
+        }
+    }
+
+    /// Returns what was seen of `cpu`.
+    ///
+    /// # Errors
+    ///
+    /// Without memory for it, or without such a CPU.
+    fn of(&mut self, cpu: u32) -> Result<&mut CpuState, fmt::Error> {
+        if self.states.is_empty() {
+            let room = cpus::most() as usize;
+            self.states
+                .resize(room, CpuState::NEW, GFP_KERNEL)
+                .map_err(|_| fmt::Error)?;
+        }
+        self.states.get_mut(cpu as usize).ok_or(fmt::Error)
+    }
+}
+
+/// The names that were saved.
+struct Saved;
+
+impl Tasks for Saved {
+    fn comm<'r>(&self, pid: i32, room: &'r mut [u8; 16]) -> &'r [u8] {
+        names::comm_of(pid, room)
+    }
+}
+
+/// Returns the digits of the largest number of a CPU.
+fn cpu_width() -> usize {
+    let mut rest = cpus::most().saturating_sub(1);
+    let mut width = 1usize;
+    while rest >= 10 {
+        rest /= 10;
+        width = width.saturating_add(1);
+    }
+    width
+}
+
+fn origin(common: &Common, seen: &Seen<'_>, options: OptionSet) -> Origin {
+    Origin {
+        cpu: seen.cpu,
+        cpu_width: cpu_width(),
+        pid: common.pid,
+        stamp: seen.stamp,
+        columns: common.columns(),
+        options,
+    }
+}
+
+impl Lines {
+    /// Writes an event as a line among calls. Returns `false` and writes nothing for one that has an
+    /// ordinary line there, too.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Lines::write_event`].
+    pub(super) unsafe fn write_in_graph(
+        &mut self,
+        style: Style,
+        common: &Common,
+        seen: &Seen<'_>,
+        out: &mut Text,
+    ) -> Result<bool, fmt::Error> {
+        let kind = Kind::by_id(common.event_type);
+        if matches!(kind, Some(Kind::KernelStack | Kind::Function)) {
+            return Ok(false);
+        }
+        let line = GraphLine {
+            state: self.graph.of(seen.cpu)?,
+            origin: origin(common, seen, style.options),
+            tasks: &Saved,
+            out: &mut *out,
+        };
+        match kind {
+            Some(Kind::GraphEntry) => {
+                if let Some(entry) = Entry::of(seen.record) {
+                    let exit = seen.exit.and_then(Exit::of);
+                    line.write_entry(&entry, exit.as_ref(), &mut self.symbols)?;
+                }
+            }
+            Some(Kind::GraphExit) => {
+                if let Some(exit) = Exit::of(seen.record) {
+                    line.write_exit(&exit, &mut self.symbols)?;
+                }
+            }
+            _ => {
+                line.begin_comment()?;
+                match kind {
+                    Some(Kind::Marker) => out.write_bytes(builtin::marker_text(seen.record))?,
+                    _ => {
+                        let style = Style {
+                            options: style.options.with(Opt::Fields, false),
+                            ..style
+                        };
+                        let id = common.event_type;
+                        // SAFETY: The caller promises a whole record of a writer; `common_type` is its
+                        // type.
+                        unsafe { self.write_text(style, id, seen.record, out) }?;
+                    }
+                }
+                if out.bytes().ends_with(b"\n") {
+                    out.truncate(out.bytes().len().saturating_sub(1));
+                }
+                out.write_str(graph::COMMENT_END)?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Writes what follows the context of a record of `function_graph` when that is not the tracer.
+    pub(super) fn write_call(&mut self, record: &[u8], out: &mut Text) -> fmt::Result {
+        let Some(common) = Common::of(record) else {
+            return Ok(());
+        };
+        let seen = Seen {
+            cpu: 0,
+            stamp: 0,
+            record,
+            delay: None,
+            exit: None,
+        };
+        // Without the columns, whose numbers the context has.
+        let options = OptionSet::DEFAULT.with(Opt::GraphCpu, false);
+        let mut unseen = CpuState::NEW;
+        let line = GraphLine {
+            state: &mut unseen,
+            origin: origin(&common, &seen, options),
+            tasks: &Saved,
+            out,
+        };
+        match (Entry::of(record), Exit::of(record)) {
+            (Some(entry), _) if graph::is_entry(record) => {
+                line.write_entry(&entry, None, &mut self.symbols)
+            }
+            (_, Some(exit)) => line.write_exit(&exit, &mut self.symbols),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The hooks at entry and exit of functions: the kernel calls them in any context, NMI included, with
+//! preemption disabled.
+//!
+//! An entry is recorded for each instance that wants the function, and the exit for those that have the
+//! entry: which ones these are, and the time, the kernel keeps with the call ([`Call`]). Nothing that is
+//! called here is a function that can be traced.
+
+use super::{
+    exit::leave,
+    fill_common,
+    Sink,
+    COMMON, //
+};
+use crate::{
+    buffers::rings::OwnRing,
+    event::{
+        context::Base,
+        format, //
+    },
+    functions::table::{
+        self,
+        Place, //
+    },
+    kapi::{
+        clock::{
+            self,
+            ClockId, //
+        },
+        context,
+        grace_ref::GraceRef,
+        percpu::CpuPin,
+        port::Kernel,
+        words::SharedU64, //
+    },
+    ring::{
+        packed::PackedSize,
+        port::SharedWord,
+        reservation::Reservation,
+        writer::{
+            FastReserve,
+            ReserveError, //
+        }, //
+    }, //
+};
+use core::{
+    ffi::c_int,
+    ptr::NonNull, //
+};
+use kernel::prelude::*;
+
+/// How often the kernel has disabled preemption when it calls a hook: against recursion and for RCU.
+const OWN: u32 = 2;
+
+const ENTRY: Base = Base::new(format::GRAPH_ENTRY.id, OWN);
+/// The common fields, the function and the depth.
+const ENTRY_LEN: usize = COMMON + 16;
+const EXIT: Base = Base::new(format::GRAPH_EXIT.id, OWN);
+/// The common fields, the function, depth and overrun, and the times of entry and exit.
+const EXIT_LEN: usize = COMMON + 32;
+
+/// The most instances that trace calls at a time.
+pub(crate) const MOST_GRAPH_TARGETS: usize = 48;
+
+/// What the hook at the entry answers: the exit is to be hooked as well, or not.
+const FOLLOWED: c_int = 0;
+const IGNORED: c_int = 1;
+
+/// What an instance asks of the calls that are recorded.
+pub(crate) struct GraphRules {
+    /// Calls that are at least as deep are not recorded; 0 for no limit.
+    max_depth: SharedU64,
+    /// Calls in hard interrupts are not recorded unless it is 0.
+    without_irqs: SharedU64,
+}
+
+impl GraphRules {
+    /// Returns rules that every call follows.
+    pub(crate) const fn new() -> Self {
+        Self {
+            max_depth: SharedU64::zero(),
+            without_irqs: SharedU64::zero(),
+        }
+    }
+
+    /// Returns the depth from which on calls are not recorded; 0 for none.
+    pub(crate) fn max_depth(&self) -> u32 {
+        self.max_depth.load() as u32
+    }
+
+    /// Sets that.
+    pub(crate) fn set_max_depth(&self, depth: u32) {
+        self.max_depth.store(depth.into());
+    }
+
+    /// Has calls in hard interrupts recorded or not.
+    pub(crate) fn set_irqs(&self, on: bool) {
+        self.without_irqs.store(u64::from(!on));
+    }
+
+    /// Returns whether a call is recorded. Any context.
+    #[inline(always)]
+    fn takes(&self, depth: i32) -> bool {
+        let Ok(depth) = u64::try_from(depth) else {
+            return false;
+        };
+        let most = self.max_depth.load();
+        if most != 0 && depth >= most {
+            return false;
+        }
+        self.without_irqs.load() == 0 || !context::raw().in_hardirq()
+    }
+}
+
+/// An instance that calls are recorded for.
+///
+/// # Invariants
+///
+/// Sink and rules stay until no [`GraphDispatch`] that was published has the target, and the hooks that may
+/// have found it have ended.
+pub(crate) struct GraphTarget {
+    sink: NonNull<Sink>,
+    rules: NonNull<GraphRules>,
+}
+
+// SAFETY: It is two references to `Sync` values.
+unsafe impl Send for GraphTarget {}
+// SAFETY: It is two references to `Sync` values.
+unsafe impl Sync for GraphTarget {}
+
+impl GraphTarget {
+    /// Returns the target that records into `sink` what follows `rules`.
+    ///
+    /// # Safety
+    ///
+    /// Both stay as the invariant of the type says.
+    pub(crate) unsafe fn new(sink: &Sink, rules: &GraphRules) -> Self {
+        // INVARIANT: The caller promises that.
+        Self {
+            sink: sink.into(),
+            rules: rules.into(),
+        }
+    }
+
+    /// Returns another target with the same parts.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::new`].
+    pub(crate) unsafe fn again(&self) -> Self {
+        // INVARIANT: The caller promises that.
+        Self { ..*self }
+    }
+
+    /// Returns whether it records into `sink`.
+    pub(crate) fn is(&self, sink: &Sink) -> bool {
+        self.sink == sink.into()
+    }
+
+    #[inline(always)]
+    fn parts(&self) -> (&Sink, &GraphRules) {
+        // SAFETY: The sink stays while a hook may find the target (invariant).
+        let sink = unsafe { self.sink.as_ref() };
+        // SAFETY: The rules stay while a hook may find the target (invariant).
+        (sink, unsafe { self.rules.as_ref() })
+    }
+}
+
+/// For whom calls are recorded.
+#[derive(Default)]
+pub(crate) struct GraphDispatch {
+    /// At most [`MOST_GRAPH_TARGETS`]. An instance keeps its place as long as it traces calls: calls that have
+    /// not ended know it by that.
+    pub(crate) targets: KVec<Option<GraphTarget>>,
+    /// Which of them want a function, one bit each.
+    pub(crate) table: KVVec<Place>,
+    /// The sets of functions whose hooks count, one bit each.
+    pub(crate) active: u64,
+}
+
+impl GraphDispatch {
+    /// Calls `record` with each target that `wanted` has a bit of, and the bit.
+    #[inline(always)]
+    fn for_each(&self, mut wanted: u64, mut record: impl FnMut(u64, &Sink, &GraphRules)) {
+        while wanted != 0 {
+            let at = wanted.trailing_zeros();
+            wanted &= wanted.wrapping_sub(1);
+            if let Some(Some(target)) = self.targets.get(at as usize) {
+                let (sink, rules) = target.parts();
+                record(1u64.wrapping_shl(at), sink, rules);
+            }
+        }
+    }
+}
+
+/// What the hooks follow.
+static DISPATCH: GraceRef<GraphDispatch> = GraceRef::none();
+
+/// Has the hooks follow `dispatch` from now on. Hooks that began before may still follow the one before it.
+///
+/// # Safety
+///
+/// `dispatch` stays until another one, or none, was set and all hooks that began before have ended.
+pub(crate) unsafe fn set_graph_dispatch(dispatch: Option<&GraphDispatch>) {
+    // SAFETY: The caller promises to keep it as long as a hook may have got it.
+    unsafe { DISPATCH.set(dispatch) };
+}
+
+/// What the kernel keeps for the hook at the exit.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Call {
+    /// The time of the entry.
+    time: u64,
+    /// The targets that have the entry, one bit each, and above them the generation of the hook.
+    targets: u64,
+}
+
+const _: () = assert!(MOST_GRAPH_TARGETS + 16 == u64::BITS as usize);
+
+/// Records that the function at `address` was called. Returns whether its exit is to be ignored.
+///
+/// # Safety
+///
+/// Called by the kernel at the beginning of a function, with preemption disabled and a place for a [`Call`]
+/// at `call`.
+#[no_mangle]
+unsafe extern "C" fn rtrace_graph_entry(
+    number: u32,
+    generation: u32,
+    address: u64,
+    call: *mut Call,
+) -> c_int {
+    let Some(dispatch) = DISPATCH.get() else {
+        return IGNORED;
+    };
+    if dispatch.active & 1u64.wrapping_shl(number) == 0 {
+        return IGNORED;
+    }
+    // SAFETY: The kernel enables preemption after this has returned, and what is made here has gone by then.
+    let pin = unsafe { CpuPin::assume() };
+    let (depth, _) = context::followed_calls();
+    let time = clock::read(ClockId::Local);
+    let mut recorded = 0;
+    let wanted = table::tracers(&dispatch.table, address);
+    dispatch.for_each(wanted, |bit, sink, rules| {
+        if !rules.takes(depth) {
+            return;
+        }
+        let ring = sink.buffers().rings().this(pin.by_value());
+        let done = record::<ENTRY_LEN>(sink, ring, ENTRY, &[address, depth as u64]);
+        if done {
+            recorded |= bit;
+        }
+    });
+    if recorded == 0 {
+        return IGNORED;
+    }
+    let targets = recorded | u64::from(generation).wrapping_shl(MOST_GRAPH_TARGETS as u32);
+    // SAFETY: The caller promises the place, which the kernel aligns to 8 bytes.
+    unsafe { call.write(Call { time, targets }) };
+    FOLLOWED
+}
+
+/// Records that the function at `address` returns, for those that have its entry.
+///
+/// # Safety
+///
+/// Called by the kernel at the end of a function, with preemption disabled and the [`Call`] of a hook at
+/// its entry.
+#[no_mangle]
+unsafe extern "C" fn rtrace_graph_exit(generation: u32, address: u64, call: *const Call) {
+    // SAFETY: The caller promises what the hook at the entry has left there.
+    let Call { time, targets } = unsafe { call.read() };
+    let time_now = clock::read(ClockId::Local);
+    // The kernel knows a set of functions by its place, which may have become that of another one.
+    if targets.wrapping_shr(MOST_GRAPH_TARGETS as u32) != u64::from(generation) {
+        return;
+    }
+    let Some(dispatch) = DISPATCH.get() else {
+        return;
+    };
+    // SAFETY: The kernel enables preemption after this has returned, and what is made here has gone by then.
+    let pin = unsafe { CpuPin::assume() };
+    let (depth, overrun) = context::followed_calls();
+    let level = u64::from(depth as u32) | u64::from(overrun).wrapping_shl(u32::BITS);
+    let targets = targets & (1u64 << MOST_GRAPH_TARGETS).wrapping_sub(1);
+    dispatch.for_each(targets, |_, sink, _| {
+        let ring = sink.buffers().rings().this(pin.by_value());
+        record::<EXIT_LEN>(sink, ring, EXIT, &[address, level, time, time_now]);
+    });
+}
+
+/// Records `words` after the common fields, `LEN` bytes in all, into `ring`, one of `sink`. Returns whether
+/// they were recorded.
+///
+/// This is the fast path, as in [`entry`](super::entry).
+#[inline(always)]
+fn record<const LEN: usize>(sink: &Sink, ring: OwnRing<'_>, base: Base, words: &[u64]) -> bool {
+    let gate = ring.gate();
+    // SAFETY: `Instance` leaves nothing with the highest bit in gates but the words of such clocks.
+    let Some(clock) = (unsafe { clock::Here::left(gate) }) else {
+        if gate.is_disabled() && !gate.is_broken() {
+            return false;
+        }
+        let reserved = ring.writer().reserve(LEN, || clock::read(sink.clock()));
+        return put(sink, ring, reserved, base, words);
+    };
+    let size = const { PackedSize::new(LEN) };
+    let Some(mut reserved) = ring.writer().reserve_fast(LEN, size, || clock.now()) else {
+        let time = || clock::read(sink.clock());
+        let reserved = ring.writer().reserve_slow(LEN, FastReserve::Entered, time);
+        return put(sink, ring, reserved, base, words);
+    };
+    fill(reserved.payload(), base, words);
+    let (_, bits) = reserved.into_raw();
+    debug_assert_eq!(bits, 0);
+    // SAFETY: The last reservation in this ring that is not over was made by the fast path just now, so
+    // that it has nothing but a header before its payload.
+    match unsafe { ring.writer().commit_fast() } {
+        Ok(()) if sink.waker().is_quiet() => {}
+        Ok(()) => sink.waker().published(),
+        // SAFETY: The fast path out of this ring said so just now.
+        Err(outcome) => unsafe { leave(sink, ring, outcome) },
+    }
+    true
+}
+
+/// Fills a record.
+#[inline(always)]
+fn fill(record: &mut [u8], base: Base, words: &[u64]) {
+    fill_common(record, base);
+    let rest = record.get_mut(COMMON..).unwrap_or_default();
+    for (place, word) in rest.chunks_exact_mut(8).zip(words) {
+        place.copy_from_slice(&word.to_ne_bytes());
+    }
+}
+
+/// Fills and commits what was reserved, or notes why it was refused. Returns whether it was recorded.
+#[inline(never)]
+fn put(
+    sink: &Sink,
+    ring: OwnRing<'_>,
+    reserved: Result<Reservation<'_, Kernel>, ReserveError>,
+    base: Base,
+    words: &[u64],
+) -> bool {
+    match reserved {
+        Ok(mut reserved) => {
+            fill(reserved.payload(), base, words);
+            sink.left(&ring, reserved.commit());
+            true
+        }
+        Err(why) => {
+            sink.refused(&ring, why);
+            false
+        }
+    }
+}

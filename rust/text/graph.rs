@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0
+//! How the records of the tracer `function_graph` are printed: calls of functions as a C program, with
+//! the time that each took.
+//!
+//! Each function is two records, its entry and its exit. A function between whose records nothing else
+//! was recorded on its CPU is one line, the others are a line with `{` and one with `}`; the caller shows
+//! the printer the next record of the CPU. What a reader has seen of a CPU is a [`CpuState`], so that two
+//! readers do not disturb each other.
+//!
+//! The records are complete, with the eight common bytes first. Names of addresses and of tasks only the
+//! kernel knows: [`Names`], [`Tasks`].
+
+mod columns;
+
+pub(crate) use self::columns::{
+    write_header,
+    Tasks, //
+};
+
+use self::columns::{
+    write_duration,
+    write_prologue,
+    Fill, //
+};
+use super::{
+    options::{
+        Opt,
+        OptionSet, //
+    },
+    stack::Names,
+    writer::ByteWrite, //
+};
+use core::fmt;
+
+/// The `common_type` of the record of an exit, and of an entry.
+pub(crate) const EXIT_ID: u16 = 10;
+pub(crate) const ENTRY_ID: u16 = 11;
+
+/// Levels of which a reader remembers the function that was entered.
+const LEVELS: usize = 50;
+/// Blanks for each level.
+const INDENT: usize = 2;
+/// Deeper levels are not indented further.
+const DEEPEST: usize = 1000;
+
+/// Returns the `N` bytes of `record` at `at`.
+fn bytes<const N: usize>(record: &[u8], at: usize) -> Option<[u8; N]> {
+    record.get(at..)?.first_chunk().copied()
+}
+
+/// Returns the type and the task of a record.
+fn common(record: &[u8]) -> Option<(u16, i32)> {
+    let id = u16::from_ne_bytes(bytes(record, 0)?);
+    Some((id, i32::from_ne_bytes(bytes(record, 4)?)))
+}
+
+/// The entry of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    function: u64,
+    depth: i64,
+}
+
+impl Entry {
+    /// Returns that of a record; `None` for a record that is too short.
+    pub(crate) fn of(record: &[u8]) -> Option<Self> {
+        Some(Self {
+            function: u64::from_ne_bytes(bytes(record, 8)?),
+            depth: i64::from_ne_bytes(bytes(record, 16)?),
+        })
+    }
+}
+
+/// The exit of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Exit {
+    function: u64,
+    depth: i32,
+    overrun: u32,
+    duration: u64,
+}
+
+impl Exit {
+    /// Returns that of a record; `None` for a record that is too short.
+    pub(crate) fn of(record: &[u8]) -> Option<Self> {
+        let time = |at| Some(u64::from_ne_bytes(bytes(record, at)?));
+        Some(Self {
+            function: time(8)?,
+            depth: i32::from_ne_bytes(bytes(record, 16)?),
+            overrun: u32::from_ne_bytes(bytes(record, 20)?),
+            duration: time(32)?.wrapping_sub(time(24)?),
+        })
+    }
+}
+
+/// Returns whether a record is the entry of a function.
+pub(crate) fn is_entry(record: &[u8]) -> bool {
+    common(record).is_some_and(|(id, _)| id == ENTRY_ID)
+}
+
+/// Returns whether `next`, the record after `entry` on the same CPU, is the exit of the same call.
+pub(crate) fn is_leaf(entry: &[u8], next: &[u8]) -> bool {
+    let same_call = || {
+        let ((id, pid), (next_id, next_pid)) = (common(entry)?, common(next)?);
+        let functions = [Entry::of(entry)?.function, Exit::of(next)?.function];
+        Some((id, next_id, pid) == (ENTRY_ID, EXIT_ID, next_pid) && functions[0] == functions[1])
+    };
+    same_call().unwrap_or(false)
+}
+
+/// What a reader has seen of one CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CpuState {
+    /// The task of the last record; `None` before the first.
+    pid: Option<i32>,
+    /// The level at which comments are.
+    depth: i64,
+    /// The functions that were entered and not left, by their levels; 0 for none.
+    entered: [u64; LEVELS],
+}
+
+impl CpuState {
+    /// Returns that of a reader that has seen nothing.
+    pub(crate) const NEW: Self = Self {
+        pid: None,
+        depth: 0,
+        entered: [0; LEVELS],
+    };
+
+    /// Returns the place for the function that was entered at `depth`.
+    fn entered_at(&mut self, depth: i64) -> Option<&mut u64> {
+        self.entered.get_mut(usize::try_from(depth).ok()?)
+    }
+}
+
+/// Where and when a record was made, and how its line shall look.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Origin {
+    pub(crate) cpu: u32,
+    /// The digits of the largest number of a CPU.
+    pub(crate) cpu_width: usize,
+    pub(crate) pid: i32,
+    pub(crate) stamp: u64,
+    /// The flag columns.
+    pub(crate) columns: [u8; 5],
+    pub(crate) options: OptionSet,
+}
+
+/// Prints the record of one CPU.
+pub(crate) struct GraphLine<'a> {
+    pub(crate) state: &'a mut CpuState,
+    pub(crate) origin: Origin,
+    pub(crate) tasks: &'a dyn Tasks,
+    pub(crate) out: &'a mut dyn ByteWrite,
+}
+
+impl GraphLine<'_> {
+    /// Writes an entry; with the exit, if that is the next record of the CPU.
+    pub(crate) fn write_entry(
+        mut self,
+        entry: &Entry,
+        exit: Option<&Exit>,
+        names: &mut dyn Names,
+    ) -> fmt::Result {
+        self.write_prologue()?;
+        match exit {
+            Some(exit) => {
+                // Comments that follow are at the level of the function.
+                self.state.depth = entry.depth.wrapping_sub(1);
+                self.note_entered(entry.depth, 0);
+                self.write_duration(Fill::Time(exit.duration))?;
+            }
+            None => {
+                self.state.depth = entry.depth;
+                self.note_entered(entry.depth, entry.function);
+                self.write_duration(Fill::Blank)?;
+            }
+        }
+        self.indent(entry.depth)?;
+        write_function(entry.function, names, self.out)?;
+        self.out.write_str(match exit {
+            Some(_) => "();\n",
+            None => "() {\n",
+        })
+    }
+
+    /// Writes an exit whose entry is not the record before it.
+    pub(crate) fn write_exit(mut self, exit: &Exit, names: &mut dyn Names) -> fmt::Result {
+        let options = self.origin.options;
+        let depth = i64::from(exit.depth);
+        self.state.depth = depth.wrapping_sub(1);
+        let entered = self.state.entered_at(depth).map(core::mem::take);
+        let is_known = entered.is_none_or(|entered| entered == exit.function);
+        self.write_prologue()?;
+        self.write_duration(Fill::Time(exit.duration))?;
+        self.indent(depth)?;
+        self.out.write_char('}')?;
+        if !is_known || options.has(Opt::GraphTail) {
+            self.out.write_str(" /* ")?;
+            write_function(exit.function, names, self.out)?;
+            self.out.write_str(" */")?;
+        }
+        self.out.write_char('\n')?;
+        match options.has(Opt::GraphOverrun) {
+            true => writeln!(self.out, " (Overruns: {})", exit.overrun),
+            false => Ok(()),
+        }
+    }
+
+    /// Writes what precedes the text of another record, which becomes a comment. The caller writes the
+    /// text without its newline and then [`COMMENT_END`].
+    pub(crate) fn begin_comment(mut self) -> fmt::Result {
+        let depth = match self.state.depth {
+            depth @ 1.. => depth.saturating_add(1),
+            _ => 0,
+        };
+        self.write_prologue()?;
+        self.write_duration(Fill::Blank)?;
+        self.indent(depth)?;
+        self.out.write_str("/* ")
+    }
+
+    fn note_entered(&mut self, depth: i64, function: u64) {
+        if let Some(entered) = self.state.entered_at(depth) {
+            *entered = function;
+        }
+    }
+
+    fn write_prologue(&mut self) -> fmt::Result {
+        write_prologue(&mut self.state.pid, &self.origin, self.tasks, self.out)
+    }
+
+    fn write_duration(&mut self, fill: Fill) -> fmt::Result {
+        write_duration(fill, self.origin.options, self.out)
+    }
+
+    fn indent(&mut self, depth: i64) -> fmt::Result {
+        let levels = usize::try_from(depth).unwrap_or(0).min(DEEPEST);
+        columns::write_blanks(levels.saturating_mul(INDENT), self.out)
+    }
+}
+
+/// What ends a comment.
+pub(crate) const COMMENT_END: &str = " */\n";
+
+/// Writes the name of a function, or its address if it has none.
+fn write_function(address: u64, names: &mut dyn Names, out: &mut dyn ByteWrite) -> fmt::Result {
+    match names.write_name(address, false, out)? {
+        true => Ok(()),
+        false => write!(out, "{address:#x}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The lines that a stock kernel wrote, and lines of random calls against a model of the call tree.
+
+use super::*;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+struct Names;
+
+impl super::Names for Names {
+    fn write_name(
+        &mut self,
+        address: u64,
+        _: bool,
+        out: &mut dyn ByteWrite,
+    ) -> Result<bool, fmt::Error> {
+        if address >= 0x1000 {
+            return Ok(false);
+        }
+        write!(out, "f{address}")?;
+        Ok(true)
+    }
+}
+
+impl Tasks for Names {
+    fn comm<'r>(&self, pid: i32, room: &'r mut [u8; 16]) -> &'r [u8] {
+        let name: &[u8] = match pid {
+            0 => b"<idle>",
+            110 => b"sh",
+            114 => b"cat",
+            _ => b"migration/0",
+        };
+        room[..name.len()].copy_from_slice(name);
+        &room[..name.len()]
+    }
+}
+
+fn entry(pid: i32, function: u64, depth: i64) -> Vec<u8> {
+    let head = [&ENTRY_ID.to_ne_bytes()[..], &[0, 0], &pid.to_ne_bytes()].concat();
+    [head, function.to_ne_bytes().into(), depth.to_ne_bytes().into()].concat()
+}
+
+fn exit(pid: i32, function: u64, depth: i32, ns: u64) -> Vec<u8> {
+    let head = [&EXIT_ID.to_ne_bytes()[..], &[0, 0], &pid.to_ne_bytes()].concat();
+    let times = [1000u64.to_ne_bytes(), (1000 + ns).to_ne_bytes()].concat();
+    let levels = [depth.to_ne_bytes(), 7u32.to_ne_bytes()].concat();
+    [head, function.to_ne_bytes().into(), levels, times].concat()
+}
+
+/// A record that is neither.
+fn marker(pid: i32) -> Vec<u8> {
+    [&5u16.to_ne_bytes()[..], &[0, 0], &pid.to_ne_bytes()].concat()
+}
+
+/// Prints the records of all CPUs as `trace` does.
+fn printed(records: &[(u32, Vec<u8>)], options: OptionSet) -> String {
+    let mut states = BTreeMap::<u32, CpuState>::new();
+    let mut merged = vec![false; records.len()];
+    let mut text = String::new();
+    for (at, (cpu, record)) in records.iter().enumerate() {
+        if merged[at] {
+            continue;
+        }
+        let line = GraphLine {
+            state: states.entry(*cpu).or_insert(CpuState::NEW),
+            origin: Origin {
+                cpu: *cpu,
+                cpu_width: 1,
+                pid: common(record).unwrap().1,
+                stamp: 12_345_678_999,
+                columns: *b"d.h1.",
+                options,
+            },
+            tasks: &Names,
+            out: &mut text,
+        };
+        match common(record).unwrap().0 {
+            ENTRY_ID => {
+                let next = (at + 1..records.len()).find(|next| records[*next].0 == *cpu);
+                let leaf = next.filter(|next| is_leaf(record, &records[*next].1));
+                let exit = leaf.and_then(|next| Exit::of(&records[next].1));
+                leaf.into_iter().for_each(|next| merged[next] = true);
+                line.write_entry(&Entry::of(record).unwrap(), exit.as_ref(), &mut Names)
+            }
+            EXIT_ID => line.write_exit(&Exit::of(record).unwrap(), &mut Names),
+            _ => line.begin_comment(),
+        }
+        .unwrap();
+        if common(record).unwrap().0 == 5 {
+            write!(text, "hi{COMMENT_END}").unwrap();
+        }
+    }
+    text
+}
+
+fn on_cpu_0(records: &[Vec<u8>], options: OptionSet) -> String {
+    let records: Vec<_> = records.iter().map(|record| (0, record.clone())).collect();
+    printed(&records, options)
+}
+
+/// What all rows of the tests below print.
+fn calls() -> Vec<Vec<u8>> {
+    vec![
+        entry(110, 1, 1),
+        entry(110, 2, 4),
+        exit(110, 2, 4, 755),
+        marker(110),
+        exit(110, 9, 3, 16_392),
+        exit(110, 1, 1, 2_484),
+    ]
+}
+
+#[test]
+fn lines_are_those_of_the_kernel() {
+    let default = [
+        " 0)               |    f1() {",
+        " 0)   0.755 us    |          f2();",
+        " 0)               |          /* hi */",
+        " 0) + 16.392 us   |        } /* f9 */",
+        " 0)   2.484 us    |    }",
+        "",
+    ];
+    let options = OptionSet::DEFAULT;
+    assert_eq!(on_cpu_0(&calls(), options), default.join("\n"));
+
+    let one = |options| on_cpu_0(&calls()[1..3], options);
+    let rows = [
+        (options.with(Opt::GraphCpu, false), "  0.755 us    |          f2();\n"),
+        (options.with(Opt::GraphDuration, false), " 0)         f2();\n"),
+        (
+            options.with(Opt::GraphAbstime, true),
+            "   12.345678 |   0)   0.755 us    |          f2();\n",
+        ),
+        (
+            options.with(Opt::GraphProc, true),
+            " 0)     sh-110     |   0.755 us    |          f2();\n",
+        ),
+        (
+            options.with(Opt::LatencyFormat, true),
+            " 0)  d.h1. |   0.755 us    |          f2();\n",
+        ),
+        (options.with(Opt::ContextInfo, false), "        f2();\n"),
+    ];
+    for (options, expected) in rows {
+        assert_eq!(one(options), expected);
+    }
+    let last = |options| {
+        let text = on_cpu_0(&calls(), options);
+        text[text.rfind(" 0)").unwrap()..].to_string()
+    };
+    assert_eq!(
+        last(options.with(Opt::GraphTail, true)),
+        " 0)   2.484 us    |    } /* f1 */\n"
+    );
+    assert_eq!(
+        last(options.with(Opt::GraphOverrun, true)),
+        " 0)   2.484 us    |    }\n (Overruns: 7)\n"
+    );
+}
+
+#[test]
+fn durations_have_seven_digits_and_a_mark() {
+    let rows = [
+        (5, "  0.005 us    |  "),
+        (10_000, "  10.000 us   |  "),
+        (10_001, "+ 10.001 us   |  "),
+        (100_001, "! 100.001 us  |  "),
+        (1_000_000, "! 1000.000 us |  "),
+        (1_000_001, "# 1000.001 us |  "),
+        (12_345_678, "* 12345.67 us |  "),
+        (123_456_789, "@ 123456.7 us |  "),
+        (1_234_567_890, "$ 1234567 us  |  "),
+        (12_345_678_901, "$ 12345678 us |  "),
+        (123_456_789_012, "$ 123456789 us |  "),
+    ];
+    for (ns, expected) in rows {
+        let mut text = String::new();
+        columns::write_duration(columns::Fill::Time(ns), OptionSet::DEFAULT, &mut text).unwrap();
+        assert_eq!(text, expected, "{ns}");
+    }
+}
+
+#[test]
+fn another_task_is_announced() {
+    let records = [entry(110, 1, 0), entry(114, 2, 0), exit(114, 2, 0, 5), entry(-1, 0x1000, 0)];
+    let rule = " ------------------------------------------\n";
+    let expected = [
+        " 0)               |  f1() {\n",
+        rule,
+        " 0)     sh-110     =>    cat-114    \n",
+        rule,
+        "\n 0)   0.005 us    |  f2();\n",
+        rule,
+        " 0)    cat-114     =>   migrati--1  \n",
+        rule,
+        "\n 0)               |  0x1000() {\n",
+    ];
+    assert_eq!(on_cpu_0(&records, OptionSet::DEFAULT), expected.concat());
+}
+
+#[test]
+fn the_header_has_the_columns() {
+    let header = |options| {
+        let mut text = String::new();
+        write_header(options, &mut text).unwrap();
+        text
+    };
+    let options = OptionSet::DEFAULT;
+    assert_eq!(
+        header(options),
+        "# CPU  DURATION                  FUNCTION CALLS\n\
+         # |     |   |                     |   |   |   |\n"
+    );
+    let all = options
+        .with(Opt::GraphAbstime, true)
+        .with(Opt::GraphProc, true)
+        .with(Opt::LatencyFormat, true);
+    let text = header(all);
+    let lines: Vec<_> = text.lines().collect();
+    assert_eq!(lines.len(), 7);
+    assert_eq!(lines[2], format!("#{}| / _---=> hardirq/softirq ", " ".repeat(37)));
+    assert_eq!(
+        lines[5],
+        "#     TIME        CPU  TASK/PID       ||||     DURATION                  FUNCTION CALLS"
+    );
+}
+
+#[test]
+fn records_that_are_too_short_are_none() {
+    let records = calls();
+    for len in 0..records[0].len() {
+        assert!(Entry::of(&records[0][..len]).is_none());
+        assert!(!is_leaf(&records[1][..len], &records[2]));
+    }
+    for len in 0..records[2].len() {
+        assert!(Exit::of(&records[2][..len]).is_none());
+        assert!(!is_leaf(&records[1], &records[2][..len]));
+    }
+    assert!(is_leaf(&records[1], &records[2]) && is_entry(&records[1]));
+    assert!(!is_leaf(&records[1], &exit(114, 2, 4, 1)) && !is_entry(&records[2]));
+}
+
+/// A call and the calls inside it.
+#[derive(Clone, Debug)]
+struct Call {
+    function: u64,
+    inner: Vec<Call>,
+}
+
+fn any_call() -> impl Strategy<Value = Call> {
+    let leaf = (1u64..20).prop_map(|function| Call {
+        function,
+        inner: vec![],
+    });
+    leaf.prop_recursive(6, 40, 5, |inner| {
+        (1u64..20, prop::collection::vec(inner, 0..5))
+            .prop_map(|(function, inner)| Call { function, inner })
+    })
+}
+
+impl Call {
+    fn record(&self, pid: i32, depth: i32, records: &mut Vec<Vec<u8>>) {
+        records.push(entry(pid, self.function, depth.into()));
+        self.inner.iter().for_each(|call| call.record(pid, depth + 1, records));
+        records.push(exit(pid, self.function, depth, 5));
+    }
+
+    fn model(&self, cpu: u32, depth: usize, text: &mut String) {
+        let (function, blanks) = (self.function, "  ".repeat(depth));
+        if self.inner.is_empty() {
+            writeln!(text, " {cpu})   0.005 us    |  {blanks}f{function}();").unwrap();
+            return;
+        }
+        writeln!(text, " {cpu})               |  {blanks}f{function}() {{").unwrap();
+        self.inner.iter().for_each(|call| call.model(cpu, depth + 1, text));
+        writeln!(text, " {cpu})   0.005 us    |  {blanks}}}").unwrap();
+    }
+}
+
+proptest! {
+    /// The CPUs record at the same time; on each one task calls after the other.
+    #[test]
+    fn lines_are_the_tree_of_calls(
+        cpus in prop::collection::vec(prop::collection::vec((any::<bool>(), any_call()), 1..4), 1..4),
+        order in prop::collection::vec(0usize..4, 0..400),
+    ) {
+        let mut queues = vec![];
+        let mut models = vec![];
+        for (cpu, calls) in (0u32..).zip(&cpus) {
+            let (mut records, mut model, mut last) = (vec![], String::new(), None);
+            for (first, call) in calls {
+                let (pid, name) = if *first { (110, "    sh-110    ") } else { (114, "   cat-114    ") };
+                if let Some((before, before_name)) = last.replace((pid, name)) {
+                    if before != pid {
+                        let rule = " ------------------------------------------";
+                        writeln!(model, "{rule}\n {cpu}) {before_name} => {name}\n{rule}\n").unwrap();
+                    }
+                }
+                call.record(pid, 0, &mut records);
+                call.model(cpu, 0, &mut model);
+            }
+            queues.push(records.into_iter().map(|record| (cpu, record)).collect::<std::collections::VecDeque<_>>());
+            models.push(model);
+        }
+        let mut all = vec![];
+        for cpu in order.into_iter().chain((0..4).flat_map(|cpu| [cpu; 2000])) {
+            all.extend(queues.get_mut(cpu).and_then(|queue| queue.pop_front()));
+        }
+        for (cpu, model) in (0u32..).zip(&models) {
+            // What other CPUs record changes nothing but the order.
+            let own: Vec<_> = all.iter().filter(|row| row.0 == cpu).cloned().collect();
+            prop_assert_eq!(&printed(&own, OptionSet::DEFAULT), model);
+            let mark = format!(" {cpu}) ");
+            let text = printed(&all, OptionSet::DEFAULT);
+            let found = text.lines().filter(|line| line.starts_with(&mark));
+            let wanted = model.lines().filter(|line| line.starts_with(&mark));
+            prop_assert!(found.eq(wanted));
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_printed(record in prop::collection::vec(any::<u8>(), 0..60), next in prop::collection::vec(any::<u8>(), 0..60)) {
+        is_leaf(&record, &next);
+        let mut state = CpuState::NEW;
+        let mut text = String::new();
+        for _ in 0..2 {
+            let origin = Origin {
+                cpu: 0, cpu_width: 3, pid: 1, stamp: u64::MAX, columns: [b'.'; 5], options: OptionSet::DEFAULT,
+            };
+            let line = GraphLine { state: &mut state, origin, tasks: &Names, out: &mut text };
+            if let Some(entry) = Entry::of(&record) {
+                line.write_entry(&entry, Exit::of(&next).as_ref(), &mut Names).unwrap();
+            } else if let Some(exit) = Exit::of(&next) {
+                line.write_exit(&exit, &mut Names).unwrap();
+            }
+        }
+        prop_assert!(text.len() < 10_000);
+    }
+}

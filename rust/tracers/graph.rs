@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `function_graph`: records entry and exit of each function of the kernel that is called. Which functions
+//! those are, `set_ftrace_filter` and `set_ftrace_notrace` say.
+
+use super::{
+    Host,
+    Tracer, //
+};
+use crate::hooks;
+use kernel::prelude::*;
+
+/// The tracer.
+pub(super) struct Graph;
+
+impl Tracer for Graph {
+    fn name(&self) -> &'static str {
+        "function_graph"
+    }
+
+    fn is_there(&self) -> bool {
+        hooks::IS_THERE && hooks::GRAPH_IS_THERE
+    }
+
+    fn records(&self) -> bool {
+        true
+    }
+
+    fn is_graph(&self) -> bool {
+        true
+    }
+
+    fn start(&self, host: &Host<'_>) -> Result {
+        // SAFETY: Sink and rules are those of the host, which stay until `stop` has returned (invariant).
+        unsafe { host.functions().start_graph(host.sink(), host.rules()) }
+    }
+
+    fn stop(&self, host: &Host<'_>) {
+        host.functions().stop(host.sink());
+    }
+}
