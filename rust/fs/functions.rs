@@ -6,6 +6,7 @@ use super::{
     file::{
         At,
         Handler::{
+            Knob,
             Own,
             Show, //
         },
@@ -27,7 +28,8 @@ use super::{
         },
         What::File,
         WRITE, //
-    }, //
+    },
+    graph, //
 };
 use crate::{
     hooks::{
@@ -78,12 +80,35 @@ static ENTRIES: &[Entry] = &[
     entry(c"touched_functions", TopOnly, File(Show(show_touched))),
 ];
 
+/// Those of `function_graph`.
+static OF_CALLS: &[Entry] = &[
+    entry(
+        c"max_graph_depth",
+        Everywhere,
+        File(Knob(graph::show_max_depth, graph::store_max_depth)),
+    ),
+    entry(
+        c"set_graph_function",
+        Everywhere,
+        File(Own(WRITE, Kind::Lines, FilterFile::open_graph_function)),
+    ),
+    entry(
+        c"set_graph_notrace",
+        Everywhere,
+        File(Own(WRITE, Kind::Lines, FilterFile::open_graph_notrace)),
+    ),
+    entry(
+        c"tracing_thresh",
+        Everywhere,
+        File(Knob(graph::show_threshold, graph::store_threshold)),
+    ),
+];
+
 /// Returns the files; none in a kernel that traces no functions.
-pub(super) fn entries() -> &'static [Entry] {
-    match hooks::IS_THERE {
-        true => ENTRIES,
-        false => &[],
-    }
+pub(super) fn entries() -> impl Iterator<Item = &'static Entry> {
+    let functions = ENTRIES.iter().filter(|_| hooks::IS_THERE);
+    let is_graph = hooks::IS_THERE && hooks::GRAPH_IS_THERE;
+    Iterator::chain(functions, OF_CALLS.iter().filter(move |_| is_graph))
 }
 
 /// `available_filter_functions`.
@@ -132,7 +157,25 @@ fn show_notrace(at: &At<'_>, text: &mut Text) -> Result {
     at.inst.show_functions(FilterKind::Notrace, text)
 }
 
+fn show_graph_function(at: &At<'_>, text: &mut Text) -> Result {
+    at.inst.show_functions(FilterKind::GraphFunction, text)
+}
+
+fn show_graph_notrace(at: &At<'_>, text: &mut Text) -> Result {
+    at.inst.show_functions(FilterKind::GraphNotrace, text)
+}
+
 impl FilterFile {
+    fn open_graph_function(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+        let text = TextFile::show(show_graph_function)?;
+        Self::open(FilterKind::GraphFunction, text)
+    }
+
+    fn open_graph_notrace(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+        let text = TextFile::show(show_graph_notrace)?;
+        Self::open(FilterKind::GraphNotrace, text)
+    }
+
     fn open_filter(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
         Self::open(FilterKind::Filter, TextFile::show(show_filter)?)
     }

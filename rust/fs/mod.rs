@@ -22,6 +22,7 @@ mod features;
 mod file;
 mod free;
 mod functions;
+mod graph;
 mod groups;
 mod knob;
 mod line_queue;

@@ -38,6 +38,11 @@ pub(crate) fn put(marks: &mut [u64], at: usize, on: bool) {
     }
 }
 
+/// Returns how many lines are marked.
+pub(crate) fn count(marks: &[u64]) -> u64 {
+    marks.iter().map(|word| u64::from(word.count_ones())).sum()
+}
+
 /// Returns whether no line is marked.
 pub(crate) fn is_empty(marks: &[u64]) -> bool {
     marks.iter().all(|word| *word == 0)

@@ -118,6 +118,11 @@ impl<'a> FilterWord<'a> {
 }
 
 impl Selection<'_> {
+    /// Returns whether it is one by names alone.
+    pub(crate) fn is_plain(&self) -> bool {
+        matches!(self, Selection::Names(_, None))
+    }
+
     /// Returns whether `function`, in line `at` of the list, is one of them.
     pub(crate) fn takes(&self, at: usize, function: &Function<'_>) -> bool {
         match self {

@@ -23,9 +23,11 @@ use crate::{
     },
     kapi::{
         c,
+        grace,
         sort, //
     },
     probes::{
+        GraphPlaces,
         GraphRules,
         Sink, //
     }, //
@@ -50,6 +52,24 @@ pub(crate) enum FilterKind {
     Filter,
     /// Functions that are not traced.
     Notrace,
+    /// Functions whose calls are followed, with all in them; none means all.
+    GraphFunction,
+    /// Functions whose calls are not followed, nor what is in them.
+    GraphNotrace,
+}
+
+impl FilterKind {
+    const ALL: [Self; 4] = [
+        Self::Filter,
+        Self::Notrace,
+        Self::GraphFunction,
+        Self::GraphNotrace,
+    ];
+
+    /// Returns whether it decides over calls and not over functions.
+    fn is_of_calls(self) -> bool {
+        matches!(self, Self::GraphFunction | Self::GraphNotrace)
+    }
 }
 
 /// Addresses of functions in ascending order; `None` when none was selected. An empty list is what is
@@ -60,6 +80,10 @@ type Selection = Option<KVVec<u64>>;
 struct Selections {
     filter: Selection,
     notrace: Selection,
+    graph_function: Selection,
+    graph_notrace: Selection,
+    /// What the hooks see of the latter two.
+    places: Option<KBox<GraphPlaces>>,
     /// Whether the instance records functions.
     is_on: bool,
     /// It records their calls from entry to exit.
@@ -71,6 +95,8 @@ impl Selections {
         match kind {
             FilterKind::Filter => &self.filter,
             FilterKind::Notrace => &self.notrace,
+            FilterKind::GraphFunction => &self.graph_function,
+            FilterKind::GraphNotrace => &self.graph_notrace,
         }
     }
 
@@ -78,6 +104,8 @@ impl Selections {
         match kind {
             FilterKind::Filter => &mut self.filter,
             FilterKind::Notrace => &mut self.notrace,
+            FilterKind::GraphFunction => &mut self.graph_function,
+            FilterKind::GraphNotrace => &mut self.graph_notrace,
         }
     }
 
@@ -132,6 +160,7 @@ impl Selections {
 pub(crate) struct FunctionFilter {
     #[pin]
     selections: Mutex<Selections>,
+    rules: GraphRules,
 }
 
 impl FunctionFilter {
@@ -141,10 +170,19 @@ impl FunctionFilter {
             selections <- new_mutex!(Selections {
                 filter: None,
                 notrace: None,
+                graph_function: None,
+                graph_notrace: None,
+                places: None,
                 is_on: false,
                 graphs: false,
             }),
+            rules: GraphRules::new(),
         })
+    }
+
+    /// Returns what is asked of calls besides.
+    pub(crate) fn rules(&self) -> &GraphRules {
+        &self.rules
     }
 
     /// Begins to record the selected functions into `sink`, for which it does not record already.
@@ -165,8 +203,8 @@ impl FunctionFilter {
         Ok(())
     }
 
-    /// Begins to record the calls of the selected functions that follow `rules` into `sink`, for which it does
-    /// not record already.
+    /// Begins to record the calls of the selected functions that follow the rules into `sink`, for which it
+    /// does not record already.
     ///
     /// # Errors
     ///
@@ -174,13 +212,13 @@ impl FunctionFilter {
     ///
     /// # Safety
     ///
-    /// As for [`Self::start`], and the rules stay as long.
-    pub(crate) unsafe fn start_graph(&self, sink: &Sink, rules: &GraphRules) -> Result {
+    /// As for [`Self::start`], and `self` stays as long.
+    pub(crate) unsafe fn start_graph(&self, sink: &Sink) -> Result {
         let mut selections = self.selections.lock();
         selections.graphs = true;
         let attached = selections.wanted().and_then(|wanted| {
             // SAFETY: Sink and rules stay until `stop` has returned, which detaches them.
-            unsafe { graph::attach(sink, rules, wanted) }
+            unsafe { graph::attach(sink, &self.rules, wanted) }
         });
         selections.is_on = attached.is_ok();
         selections.graphs = attached.is_ok();
@@ -205,8 +243,8 @@ impl FunctionFilter {
         let Some(selection) = selections.of(kind) else {
             return out
                 .write_str(match kind {
-                    FilterKind::Filter => "#### all functions enabled ####\n",
-                    FilterKind::Notrace => "#### no functions disabled ####\n",
+                    FilterKind::Filter | FilterKind::GraphFunction => "#### all functions enabled ####\n",
+                    FilterKind::Notrace | FilterKind::GraphNotrace => "#### no functions disabled ####\n",
                 })
                 .map_err(|fmt::Error| ENOMEM);
         };
@@ -246,6 +284,13 @@ impl FunctionFilter {
         selected: Selection,
     ) -> Result {
         let before = core::mem::replace(selections.of_mut(kind), selected);
+        if kind.is_of_calls() {
+            let published = self.publish(selections);
+            if published.is_err() {
+                *selections.of_mut(kind) = before;
+            }
+            return published;
+        }
         if !selections.is_on {
             return Ok(());
         }
@@ -258,16 +303,43 @@ impl FunctionFilter {
         result
     }
 
+    /// Has the hooks see the selections of calls.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`: they see what they saw before.
+    fn publish(&self, selections: &mut Selections) -> Result {
+        let (only, never) = (&selections.graph_function, &selections.graph_notrace);
+        let places = match (only, never) {
+            (None, None) => None,
+            _ => Some(KBox::new(
+                GraphPlaces::new(only.as_deref(), never.as_deref())?,
+                GFP_KERNEL,
+            )?),
+        };
+        // SAFETY: It is kept in `selections.places` until another one, or none, was set and hooks have ended.
+        unsafe { self.rules.set_places(places.as_deref()) };
+        let before = core::mem::replace(&mut selections.places, places);
+        grace::writers_left();
+        drop(before);
+        Ok(())
+    }
+
     /// Takes the functions out that `is_gone` names: they cannot be traced any more.
     pub(super) fn forget(&self, sink: &Sink, is_gone: &dyn Fn(u64) -> bool) {
         let mut selections = self.selections.lock();
-        let mut any = false;
-        for kind in [FilterKind::Filter, FilterKind::Notrace] {
+        let (mut any, mut any_call) = (false, false);
+        for kind in FilterKind::ALL {
             if let Some(selection) = selections.of_mut(kind) {
                 let len = selection.len();
                 selection.retain(|address| !is_gone(*address));
-                any |= len != selection.len();
+                let some = len != selection.len();
+                any |= some && !kind.is_of_calls();
+                any_call |= some && kind.is_of_calls();
             }
+        }
+        if any_call && self.publish(&mut selections).is_err() {
+            pr_warn!("functions of a module that went are still followed\n");
         }
         // All functions but some are a list of addresses, too, which has what went.
         let is_list = selections.all_is_a_list();
@@ -378,15 +450,21 @@ impl Edit {
     /// `EINVAL` for one that is wrong or selects no function, `ENOMEM`, and those of [`list::current`].
     pub(crate) fn obey(&mut self, word: &[u8]) -> Result {
         let word = FilterWord::parse(word).map_err(|_| EINVAL)?;
+        if self.kind.is_of_calls() && !word.selection.is_plain() {
+            return Err(EINVAL);
+        }
         let lines = match self.lines.take() {
             Some(lines) => lines,
             None => Lines::none()?,
         };
         let Lines { functions, marks } = self.lines.insert(lines);
-        match marks::obey(marks, functions.list(), &word, breathe) {
-            true => Ok(()),
-            false => Err(EINVAL),
-        }
+        let before = marks::count(marks);
+        let any = match marks::obey(marks, functions.list(), &word, breathe) {
+            // Of calls, a word that takes nothing out is wrong.
+            true => !word.removes || !self.kind.is_of_calls() || marks::count(marks) != before,
+            false => false,
+        };
+        any.then_some(()).ok_or(EINVAL)
     }
 
     /// Returns the addresses that are selected.

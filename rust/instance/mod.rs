@@ -64,7 +64,6 @@ use crate::{
     },
     probes::{
         EventFile,
-        GraphRules,
         PidFilter,
         Sink, //
     },
@@ -148,8 +147,6 @@ pub(crate) struct Instance {
     /// The functions that are traced when the tracer traces functions.
     #[pin]
     functions: FunctionFilter,
-    /// What is asked of calls when the tracer follows them.
-    graph: GraphRules,
     /// What writers need: rings, clock and actions.
     #[pin]
     sink: Sink,
@@ -220,7 +217,6 @@ impl Instance {
                 tracer_records: Atomic::new(false),
                 tracer_is_graph: Atomic::new(false),
                 functions <- FunctionFilter::new(),
-                graph: GraphRules::new(),
                 sink <- Sink::new(buffers, ClockId::Local, worker),
                 actions <- new_mutex!(Actions::new()),
                 pids,
@@ -366,7 +362,7 @@ impl Instance {
         self.options.store(options.bits(), Relaxed);
         let on = options.has(Opt::Overwrite);
         self.buffers().each(|ring| ring.set_overwrite(on));
-        self.graph.set_irqs(options.has(Opt::GraphIrqs));
+        self.functions.rules().set_irqs(options.has(Opt::GraphIrqs));
         self.follow(&mut actions, options, prepared);
         Ok(())
     }

@@ -95,14 +95,14 @@ impl Instance {
 
     /// Returns what is asked of calls.
     pub(crate) fn graph(&self) -> &GraphRules {
-        &self.graph
+        self.functions.rules()
     }
 
     /// Returns what tracers have of this instance.
     fn host(&self) -> Host<'_> {
-        // SAFETY: All are parts of this instance, which does not move; `forget_tracer` stops the tracer
+        // SAFETY: Both are parts of this instance, which does not move; `forget_tracer` stops the tracer
         // before the instance goes.
-        unsafe { Host::new(&self.sink, &self.functions, &self.graph) }
+        unsafe { Host::new(&self.sink, &self.functions) }
     }
 
     /// Writes the functions that `kind` selects.

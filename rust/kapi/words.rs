@@ -51,6 +51,34 @@ pub(crate) struct LocalU64(Word);
 #[repr(transparent)]
 pub(crate) struct SharedU64(Word);
 
+/// A byte that a task alone changes, and interrupts of it.
+#[repr(transparent)]
+pub(crate) struct SharedU8(UnsafeCell<u8>);
+
+// SAFETY: All accesses are single instructions.
+unsafe impl Sync for SharedU8 {}
+
+impl SharedU8 {
+    /// Returns a byte that holds 0.
+    pub(crate) const fn zero() -> Self {
+        Self(UnsafeCell::new(0))
+    }
+
+    /// Loads the byte.
+    #[inline(always)]
+    pub(crate) fn load(&self) -> u8 {
+        // SAFETY: The byte exists while it is borrowed. Volatile: one `mov`.
+        unsafe { self.0.get().read_volatile() }
+    }
+
+    /// Stores the byte.
+    #[inline(always)]
+    pub(crate) fn store(&self, value: u8) {
+        // SAFETY: The byte exists while it is borrowed, and may be changed at any time. Volatile: one `mov`.
+        unsafe { self.0.get().write_volatile(value) };
+    }
+}
+
 /// The word of active writers is the second one of a ring. Assembly has no operands in memory, only
 /// addresses in registers, and that of the ring is in one anyway.
 const RING_TO_WORD: usize = 8;

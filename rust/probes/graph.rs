@@ -10,6 +10,10 @@
 use super::{
     exit::leave,
     fill_common,
+    graph_rules::{
+        Answer,
+        GraphRules, //
+    },
     Sink,
     COMMON, //
 };
@@ -31,12 +35,10 @@ use crate::{
         context,
         grace_ref::GraceRef,
         percpu::CpuPin,
-        port::Kernel,
-        words::SharedU64, //
+        port::Kernel, //
     },
     ring::{
         packed::PackedSize,
-        port::SharedWord,
         reservation::Reservation,
         writer::{
             FastReserve,
@@ -66,52 +68,6 @@ pub(crate) const MOST_GRAPH_TARGETS: usize = 48;
 /// What the hook at the entry answers: the exit is to be hooked as well, or not.
 const FOLLOWED: c_int = 0;
 const IGNORED: c_int = 1;
-
-/// What an instance asks of the calls that are recorded.
-pub(crate) struct GraphRules {
-    /// Calls that are at least as deep are not recorded; 0 for no limit.
-    max_depth: SharedU64,
-    /// Calls in hard interrupts are not recorded unless it is 0.
-    without_irqs: SharedU64,
-}
-
-impl GraphRules {
-    /// Returns rules that every call follows.
-    pub(crate) const fn new() -> Self {
-        Self {
-            max_depth: SharedU64::zero(),
-            without_irqs: SharedU64::zero(),
-        }
-    }
-
-    /// Returns the depth from which on calls are not recorded; 0 for none.
-    pub(crate) fn max_depth(&self) -> u32 {
-        self.max_depth.load() as u32
-    }
-
-    /// Sets that.
-    pub(crate) fn set_max_depth(&self, depth: u32) {
-        self.max_depth.store(depth.into());
-    }
-
-    /// Has calls in hard interrupts recorded or not.
-    pub(crate) fn set_irqs(&self, on: bool) {
-        self.without_irqs.store(u64::from(!on));
-    }
-
-    /// Returns whether a call is recorded. Any context.
-    #[inline(always)]
-    fn takes(&self, depth: i32) -> bool {
-        let Ok(depth) = u64::try_from(depth) else {
-            return false;
-        };
-        let most = self.max_depth.load();
-        if most != 0 && depth >= most {
-            return false;
-        }
-        self.without_irqs.load() == 0 || !context::raw().in_hardirq()
-    }
-}
 
 /// An instance that calls are recorded for.
 ///
@@ -242,19 +198,30 @@ unsafe extern "C" fn rtrace_graph_entry(
     let pin = unsafe { CpuPin::assume() };
     let (depth, _) = context::followed_calls();
     let time = clock::read(ClockId::Local);
-    let mut recorded = 0;
+    let (mut recorded, mut answer) = (0, IGNORED);
     let wanted = table::tracers(&dispatch.table, address);
     dispatch.for_each(wanted, |bit, sink, rules| {
-        if !rules.takes(depth) {
-            return;
-        }
+        let root = match rules.ask(&pin, address, depth) {
+            Answer::Ignore => return,
+            Answer::Hold => {
+                answer = FOLLOWED;
+                return;
+            }
+            Answer::Take(root) => root,
+        };
         let ring = sink.buffers().rings().this(pin.by_value());
-        let done = record::<ENTRY_LEN>(sink, ring, ENTRY, &[address, depth as u64]);
-        if done {
+        // With a threshold, the exit alone says whether the call is recorded.
+        let is_taken = match rules.threshold() {
+            0 => record::<ENTRY_LEN>(sink, ring, ENTRY, &[address, depth as u64]),
+            _ => !ring.gate().is_disabled(),
+        };
+        if is_taken {
+            root.enter();
             recorded |= bit;
+            answer = FOLLOWED;
         }
     });
-    if recorded == 0 {
+    if answer == IGNORED {
         return IGNORED;
     }
     let targets = recorded | u64::from(generation).wrapping_shl(MOST_GRAPH_TARGETS as u32);
@@ -286,7 +253,10 @@ unsafe extern "C" fn rtrace_graph_exit(generation: u32, address: u64, call: *con
     let (depth, overrun) = context::followed_calls();
     let level = u64::from(depth as u32) | u64::from(overrun).wrapping_shl(u32::BITS);
     let targets = targets & (1u64 << MOST_GRAPH_TARGETS).wrapping_sub(1);
-    dispatch.for_each(targets, |_, sink, _| {
+    dispatch.for_each(targets, |_, sink, rules| {
+        if time_now.wrapping_sub(time) < rules.threshold() {
+            return;
+        }
         let ring = sink.buffers().rings().this(pin.by_value());
         record::<EXIT_LEN>(sink, ring, EXIT, &[address, level, time, time_now]);
     });

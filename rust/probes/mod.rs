@@ -16,7 +16,7 @@
 //! - `given`: the common fields.
 //! - `exit`: leaving a ring and enabling preemption.
 //! - `function`: the hook at the beginning of functions, which records them.
-//! - `graph`: the hooks at entry and exit of functions, which record calls.
+//! - `graph`: the hooks at entry and exit of functions, which record calls; `graph_rules`: which calls.
 //! - `chosen`, `filter`, `pids`: files that do not record everything.
 //! - `trigger`, `triggered`: what an event does besides being recorded.
 //! - `file`, `sink`, `action`: what a probe is told by its instance.
@@ -33,6 +33,7 @@ mod filter;
 mod function;
 mod given;
 mod graph;
+mod graph_rules;
 mod pids;
 mod record_size;
 mod sink;
@@ -68,9 +69,12 @@ pub(crate) use self::{
     graph::{
         set_graph_dispatch,
         GraphDispatch,
-        GraphRules,
         GraphTarget,
         MOST_GRAPH_TARGETS, //
+    },
+    graph_rules::{
+        GraphPlaces,
+        GraphRules, //
     },
     pids::{
         PidFilter,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! `function_graph`: records entry and exit of each function of the kernel that is called. Which functions
-//! those are, `set_ftrace_filter` and `set_ftrace_notrace` say.
+//! those are, `set_ftrace_filter` and `set_ftrace_notrace` say; which of their calls, `set_graph_function`,
+//! `set_graph_notrace`, `max_graph_depth` and `tracing_thresh`.
 
 use super::{
     Host,
@@ -31,8 +32,8 @@ impl Tracer for Graph {
     }
 
     fn start(&self, host: &Host<'_>) -> Result {
-        // SAFETY: Sink and rules are those of the host, which stay until `stop` has returned (invariant).
-        unsafe { host.functions().start_graph(host.sink(), host.rules()) }
+        // SAFETY: Sink and functions are those of the host, which stay until `stop` has returned (invariant).
+        unsafe { host.functions().start_graph(host.sink()) }
     }
 
     fn stop(&self, host: &Host<'_>) {

@@ -13,10 +13,7 @@ mod nop;
 
 use crate::{
     hooks::FunctionFilter,
-    probes::{
-        GraphRules,
-        Sink, //
-    },
+    probes::Sink,
     text::options::{
         Opt,
         OptionSet,
@@ -29,11 +26,10 @@ use kernel::prelude::*;
 ///
 /// # Invariants
 ///
-/// All stay where they are until [`Tracer::stop`] has returned.
+/// Both stay where they are until [`Tracer::stop`] has returned.
 pub(crate) struct Host<'a> {
     sink: &'a Sink,
     functions: &'a FunctionFilter,
-    rules: &'a GraphRules,
 }
 
 impl<'a> Host<'a> {
@@ -41,29 +37,16 @@ impl<'a> Host<'a> {
     ///
     /// # Safety
     ///
-    /// A tracer that was started for it is stopped, and has been when `stop` has returned, before any of
-    /// these goes or moves.
-    pub(crate) unsafe fn new(
-        sink: &'a Sink,
-        functions: &'a FunctionFilter,
-        rules: &'a GraphRules,
-    ) -> Self {
+    /// A tracer that was started for it is stopped, and has been when `stop` has returned, before either
+    /// of the two goes or moves.
+    pub(crate) unsafe fn new(sink: &'a Sink, functions: &'a FunctionFilter) -> Self {
         // INVARIANT: The caller promises that.
-        Self {
-            sink,
-            functions,
-            rules,
-        }
+        Self { sink, functions }
     }
 
     /// Returns what is recorded into.
     pub(crate) fn sink(&self) -> &'a Sink {
         self.sink
-    }
-
-    /// Returns what the instance asks of calls.
-    pub(crate) fn rules(&self) -> &'a GraphRules {
-        self.rules
     }
 
     /// Returns the functions that the instance selects.

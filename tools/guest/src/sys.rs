@@ -361,6 +361,16 @@ pub fn getppid_function() -> &'static str {
     names.into_iter().find(is_listed).unwrap_or(names[0])
 }
 
+/// Whether the kernel calls hooks at the end of functions, too.
+pub fn follows_calls() -> bool {
+    static FOLLOWS: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+    *FOLLOWS.get_or_init(|| {
+        let symbols = std::fs::read_to_string("/proc/kallsyms").unwrap_or_default();
+        let found = |line: &str| line.ends_with(" register_fprobe_ips");
+        traces_functions() && symbols.lines().any(found)
+    })
+}
+
 fn kernel_release() -> String {
     std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default()
 }

@@ -119,12 +119,21 @@ const OF_FUNCTIONS: &[&str] = &[
     "touched_functions",
 ];
 
+/// Those of `function_graph`, which are there when the kernel can follow calls besides.
+const OF_CALLS: &[&str] = &[
+    "max_graph_depth",
+    "set_graph_function",
+    "set_graph_notrace",
+    "tracing_thresh",
+];
+
 /// Returns the files that there are in this kernel, in the order of `features`.
 pub fn all() -> impl Iterator<Item = &'static ControlFile> {
-    let functions = sys::traces_functions();
-    FILES
-        .iter()
-        .filter(move |file| functions || !OF_FUNCTIONS.contains(&file.path))
+    let (functions, calls) = (sys::traces_functions(), sys::follows_calls());
+    FILES.iter().filter(move |file| {
+        (functions || !OF_FUNCTIONS.contains(&file.path))
+            && (calls || !OF_CALLS.contains(&file.path))
+    })
 }
 
 /// All of them, in the order of `features`.
@@ -166,6 +175,10 @@ const FILES: &[ControlFile] = &[
     file("set_ftrace_filter", Access::Change),
     file("set_ftrace_notrace", Access::Change),
     top_moving("touched_functions"),
+    file("max_graph_depth", Access::Change),
+    file("set_graph_function", Access::Change),
+    file("set_graph_notrace", Access::Change),
+    file("tracing_thresh", Access::Change),
     file("per_cpu/cpuN/buffer_size_kb", Access::Change),
     file("per_cpu/cpuN/snapshot", Access::Change),
     moving("per_cpu/cpuN/snapshot_raw"),

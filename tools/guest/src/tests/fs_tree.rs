@@ -4,7 +4,7 @@
 //! lets one do with names: only `instances` takes mkdir and rmdir.
 
 use super::files::{self, Scope};
-use super::trees::{is_not_built, is_own};
+use super::trees::{is_not_built, is_own, OF_THE_TOP};
 use super::{test, Test};
 use crate::check::{Check, Report};
 use crate::errno::*;
@@ -72,7 +72,10 @@ fn tree(context: &Context) -> Check {
     let folders = |names: &'static [&str], scope| names.iter().map(move |n| (n.to_string(), scope));
     let files = files::all().map(|f| (f.of("sched/sched_switch"), f.scope));
     for (name, scope) in files
-        .filter(|(name, _)| context.is_rtracefs() || !is_own(name) && !is_not_built(name))
+        .filter(|(name, _)| {
+            let differs = is_own(name) || is_not_built(name) || OF_THE_TOP.contains(&name.as_str());
+            context.is_rtracefs() || !differs
+        })
         .chain(folders(EVERYWHERE, Scope::Each))
         .chain(folders(TOP_ONLY, Scope::Top))
     {

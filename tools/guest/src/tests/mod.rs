@@ -20,6 +20,7 @@ mod fs_mount;
 mod fs_tree;
 mod functions;
 mod functions_all;
+mod graph;
 mod fuzz;
 mod golden;
 mod golden_events;
@@ -145,6 +146,7 @@ const GROUPS: &[&[Test]] = &[
     pids::TESTS,
     functions::TESTS,
     functions_all::TESTS,
+    graph::TESTS,
     pipe::TESTS,
     pipe_lines::TESTS,
     raw::TESTS,

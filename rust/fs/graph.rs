@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `max_graph_depth` and `tracing_thresh`: which calls the tracer `function_graph` records.
+
+use super::{
+    file::At,
+    text_file::{
+        no_memory,
+        refused, //
+    }, //
+};
+use crate::{
+    output::Text,
+    text::number, //
+};
+use core::fmt::Write;
+use kernel::prelude::*;
+
+const NS_PER_US: u64 = 1_000;
+
+/// `max_graph_depth`.
+pub(super) fn show_max_depth(at: &At<'_>, text: &mut Text) -> Result {
+    let depth = at.inst.graph().max_depth();
+    writeln!(text, "{}", depth as i32).map_err(no_memory)
+}
+
+/// `max_graph_depth`. As in ftrace, the lower half of the number counts.
+pub(super) fn store_max_depth(at: &At<'_>, command: &[u8]) -> Result {
+    let depth = number::parse(command).map_err(refused)?;
+    at.inst.graph().set_max_depth(depth as u32);
+    Ok(())
+}
+
+/// `tracing_thresh`, in microseconds, rounded.
+pub(super) fn show_threshold(at: &At<'_>, text: &mut Text) -> Result {
+    let ns = at.inst.graph().threshold();
+    let us = ns.saturating_add(NS_PER_US / 2) / NS_PER_US;
+    writeln!(text, "{us}").map_err(no_memory)
+}
+
+/// `tracing_thresh`.
+pub(super) fn store_threshold(at: &At<'_>, command: &[u8]) -> Result {
+    let us = number::parse(command).map_err(refused)?;
+    at.inst.graph().set_threshold(us.wrapping_mul(NS_PER_US));
+    Ok(())
+}

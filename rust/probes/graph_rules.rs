@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Which calls of the functions that an instance wants are recorded.
+
+use crate::{
+    functions::table::{
+        self,
+        Place, //
+    },
+    kapi::{
+        context,
+        cpus,
+        grace_ref::GraceRef,
+        percpu::CpuPin,
+        words::{
+            SharedU64,
+            SharedU8, //
+        }, //
+    },
+    ring::port::SharedWord, //
+};
+use kernel::prelude::*;
+
+/// One more than the largest number of a task: `PID_MAX_LIMIT`.
+const TASKS: usize = 4 << 20;
+
+/// What an instance asks of the calls that are recorded.
+pub(crate) struct GraphRules {
+    /// Calls that are at least as deep are not recorded; 0 for no limit.
+    max_depth: SharedU64,
+    /// Calls in hard interrupts are not recorded unless it is 0.
+    without_irqs: SharedU64,
+    /// Calls that take less are not recorded, in nanoseconds; of others, the exit is. 0 for all calls.
+    threshold: SharedU64,
+    /// The functions that calls are to be in, or not to be in.
+    places: GraceRef<GraphPlaces>,
+}
+
+/// What the rules say to an entry.
+pub(super) enum Answer<'r> {
+    /// It is not recorded.
+    Ignore,
+    /// Nor is it recorded, but what is called in it has to be deeper.
+    Hold,
+    /// It is recorded.
+    Take(Root<'r>),
+}
+
+/// What has to be noted when an entry was recorded.
+pub(super) struct Root<'r>(Option<(&'r SharedU8, u8)>);
+
+impl Root<'_> {
+    /// Notes that the call was entered.
+    #[inline(always)]
+    pub(super) fn enter(self) {
+        if let Some((byte, level)) = self.0 {
+            byte.store(level);
+        }
+    }
+}
+
+impl GraphRules {
+    /// Returns rules that every call follows.
+    pub(crate) const fn new() -> Self {
+        Self {
+            max_depth: SharedU64::zero(),
+            without_irqs: SharedU64::zero(),
+            threshold: SharedU64::zero(),
+            places: GraceRef::none(),
+        }
+    }
+
+    /// Returns the depth from which on calls are not recorded; 0 for none.
+    pub(crate) fn max_depth(&self) -> u32 {
+        self.max_depth.load() as u32
+    }
+
+    /// Sets that.
+    pub(crate) fn set_max_depth(&self, depth: u32) {
+        self.max_depth.store(depth.into());
+    }
+
+    /// Returns how long a call takes at least that is recorded, in nanoseconds; 0 when all are.
+    #[inline(always)]
+    pub(crate) fn threshold(&self) -> u64 {
+        self.threshold.load()
+    }
+
+    /// Sets that.
+    pub(crate) fn set_threshold(&self, ns: u64) {
+        self.threshold.store(ns);
+    }
+
+    /// Has calls in hard interrupts recorded or not.
+    pub(crate) fn set_irqs(&self, on: bool) {
+        self.without_irqs.store(u64::from(!on));
+    }
+
+    /// Has calls recorded by the functions that they are in.
+    ///
+    /// # Safety
+    ///
+    /// `places` stays until another one, or none, was set and all hooks that began before have ended; or
+    /// until this is gone.
+    pub(crate) unsafe fn set_places(&self, places: Option<&GraphPlaces>) {
+        // SAFETY: The caller promises to keep it as long as a hook may have got it.
+        unsafe { self.places.set(places) };
+    }
+
+    /// Returns whether a call at this depth is recorded. Any context.
+    #[inline(always)]
+    pub(super) fn ask(&self, pin: &CpuPin, address: u64, depth: i32) -> Answer<'_> {
+        let Ok(level) = u64::try_from(depth) else {
+            return Answer::Ignore;
+        };
+        let mut root = Root(None);
+        if let Some(places) = self.places.get() {
+            match places.ask(pin, address, level) {
+                Answer::Take(found) => root = found,
+                other => return other,
+            }
+        }
+        let most = self.max_depth.load();
+        if most != 0 && level >= most {
+            return Answer::Ignore;
+        }
+        match self.without_irqs.load() != 0 && context::raw().in_hardirq() {
+            true => Answer::Ignore,
+            false => Answer::Take(root),
+        }
+    }
+}
+
+/// What is known of a task: the level of the call that it is in, plus one; 0 for none. A level that is not
+/// above what was noted shows that the call has ended, whether or not a hook saw that.
+struct Levels {
+    /// Of a function that calls are to be in.
+    only: SharedU8,
+    /// Of one that they are not to be in.
+    never: SharedU8,
+}
+
+/// The functions that calls are to be in, or not to be in.
+pub(crate) struct GraphPlaces {
+    /// `None` when they may be in any.
+    only: Option<KVVec<Place>>,
+    never: KVVec<Place>,
+    /// Of each task; the idle tasks, which have one number, follow by their CPUs.
+    levels: KVVec<Levels>,
+}
+
+/// Returns a table of functions.
+///
+/// # Errors
+///
+/// `ENOMEM`.
+fn table_of(functions: &[u64]) -> Result<KVVec<Place>> {
+    let places = table::places(functions.len()).ok_or(ENOMEM)?;
+    let mut table = KVVec::from_elem(Place::default(), places, GFP_KERNEL)?;
+    for address in functions {
+        table::add(&mut table, *address, 1);
+    }
+    Ok(table)
+}
+
+impl GraphPlaces {
+    /// Returns what is to be followed: calls in `only`, if given, and none in `never`.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(crate) fn new(only: Option<&[u64]>, never: Option<&[u64]>) -> Result<Self> {
+        let tasks = TASKS.saturating_add(cpus::most() as usize);
+        let mut levels = KVVec::with_capacity(tasks, GFP_KERNEL)?;
+        for _ in 0..tasks {
+            let none = Levels {
+                only: SharedU8::zero(),
+                never: SharedU8::zero(),
+            };
+            levels.push(none, GFP_KERNEL)?;
+        }
+        Ok(Self {
+            only: only.map(table_of).transpose()?,
+            never: table_of(never.unwrap_or_default())?,
+            levels,
+        })
+    }
+
+    fn levels(&self, pin: &CpuPin) -> Option<&Levels> {
+        let at = match usize::try_from(context::raw().pid) {
+            Ok(pid @ 1..TASKS) => pid,
+            _ => TASKS.saturating_add(pin.cpu() as usize),
+        };
+        self.levels.get(at)
+    }
+
+    #[inline(never)]
+    fn ask(&self, pin: &CpuPin, address: u64, level: u64) -> Answer<'_> {
+        let Some(levels) = self.levels(pin) else {
+            return Answer::Ignore;
+        };
+        let level = u8::try_from(level.saturating_add(1)).unwrap_or(u8::MAX);
+        if is_in(&levels.never, level) {
+            return Answer::Ignore;
+        }
+        if table::tracers(&self.never, address) != 0 {
+            levels.never.store(level);
+            return Answer::Hold;
+        }
+        match &self.only {
+            Some(only) if !is_in(&levels.only, level) => match table::tracers(only, address) {
+                0 => Answer::Ignore,
+                _ => Answer::Take(Root(Some((&levels.only, level)))),
+            },
+            _ => Answer::Take(Root(None)),
+        }
+    }
+}
+
+/// Returns whether a call is in the one that was noted; forgets one that has ended.
+fn is_in(noted: &SharedU8, level: u8) -> bool {
+    match noted.load() {
+        0 => false,
+        root if level > root => true,
+        _ => {
+            noted.store(0);
+            false
+        }
+    }
+}
