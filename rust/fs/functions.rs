@@ -14,6 +14,7 @@ use super::{
         Step,
         TraceFile, //
     },
+    graph, //
     text_file::{
         command,
         no_memory,
@@ -29,7 +30,6 @@ use super::{
         What::File,
         WRITE, //
     },
-    graph, //
 };
 use crate::{
     hooks::{

@@ -168,10 +168,7 @@ pub(crate) fn store_cpumask(at: &At<'_>, command: &[u8]) -> Result {
 /// `trace_options`.
 pub(crate) fn show_options(at: &At<'_>, text: &mut Text) -> Result {
     let owner = at.inst.tracer_owner();
-    at.inst
-        .options()
-        .write_list(owner, text)
-        .map_err(no_memory)
+    at.inst.options().write_list(owner, text).map_err(no_memory)
 }
 
 /// `trace_options`.

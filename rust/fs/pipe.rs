@@ -216,7 +216,9 @@ fn write_last(
     }
     let exit = consumer.next();
     let exit = exit.filter(|exit| exit.lost == 0 && graph::is_leaf(&entry, exit.record));
-    maker.write_lost(consumer.cpu(), lost, text).map_err(no_memory)?;
+    maker
+        .write_lost(consumer.cpu(), lost, text)
+        .map_err(no_memory)?;
     let seen = Seen {
         cpu: consumer.cpu(),
         stamp,

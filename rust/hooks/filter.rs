@@ -243,8 +243,12 @@ impl FunctionFilter {
         let Some(selection) = selections.of(kind) else {
             return out
                 .write_str(match kind {
-                    FilterKind::Filter | FilterKind::GraphFunction => "#### all functions enabled ####\n",
-                    FilterKind::Notrace | FilterKind::GraphNotrace => "#### no functions disabled ####\n",
+                    FilterKind::Filter | FilterKind::GraphFunction => {
+                        "#### all functions enabled ####\n"
+                    }
+                    FilterKind::Notrace | FilterKind::GraphNotrace => {
+                        "#### no functions disabled ####\n"
+                    }
                 })
                 .map_err(|fmt::Error| ENOMEM);
         };

@@ -121,7 +121,11 @@ impl Engine {
         }
         for user in &self.users {
             for address in &user.wanted {
-                table::add(&mut dispatch.table, *address, 1u64.wrapping_shl(user.place as u32));
+                table::add(
+                    &mut dispatch.table,
+                    *address,
+                    1u64.wrapping_shl(user.place as u32),
+                );
             }
         }
         Ok(KBox::new(dispatch, GFP_KERNEL)?)
@@ -195,7 +199,8 @@ impl Engine {
 
     /// Returns a place that no user has.
     fn free_place(&mut self) -> Option<usize> {
-        let all = (0..MOST_GRAPH_TARGETS).map(|step| self.next.wrapping_add(step) % MOST_GRAPH_TARGETS);
+        let all =
+            (0..MOST_GRAPH_TARGETS).map(|step| self.next.wrapping_add(step) % MOST_GRAPH_TARGETS);
         let free = |place: &usize| self.users.iter().all(|user| user.place != *place);
         let place = all.into_iter().find(free)?;
         self.next = place.wrapping_add(1);

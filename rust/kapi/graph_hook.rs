@@ -5,7 +5,10 @@
 //! The kernel's fprobes are sets that cannot change while they are registered, so there are several of
 //! them, each with a number. The hooks are told the number, and `probes::graph` decides which ones count.
 
-use super::c;
+use super::{
+    c,
+    clock, //
+};
 use kernel::{
     error::to_result,
     prelude::*, //
@@ -23,7 +26,7 @@ const CHUNK: usize = 8000;
 pub(crate) struct GraphHooks {
     /// The functions of each; none for one that is free.
     functions: [KVVec<u64>; SETS],
-    /// How often a set was registered, modulo 2^16.
+    /// That of the set that was registered last; 0 before the first.
     generation: u32,
 }
 
@@ -85,6 +88,10 @@ impl GraphHooks {
         let Some((number, place)) = sets.find(|set| set.1.is_empty()) else {
             return Err(ENOSPC);
         };
+        if self.generation == 0 {
+            // A call that has not returned may know a set of this module as it was loaded before.
+            self.generation = (clock::tsc() >> 12) as u32;
+        }
         self.generation = self.generation.wrapping_add(1) & 0xffff;
         let first = kept.as_mut_ptr().cast();
         // SAFETY: The number is that of a set and free, which `&mut self` keeps it, and there are that many

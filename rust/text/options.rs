@@ -235,11 +235,7 @@ impl OptionSet {
     }
 
     /// Writes the text of `trace_options` of an instance whose tracer owns the options of `tracer`.
-    pub(crate) fn write_list(
-        self,
-        tracer: Option<Owner>,
-        out: &mut dyn fmt::Write,
-    ) -> fmt::Result {
+    pub(crate) fn write_list(self, tracer: Option<Owner>, out: &mut dyn fmt::Write) -> fmt::Result {
         for &opt in Opt::ALL.iter().filter(|opt| opt.is_listed(tracer)) {
             let no = if self.has(opt) { "" } else { "no" };
 
@@ -298,7 +294,10 @@ mod tests {
         set.write_list(Some(Owner::Graph), &mut text).unwrap();
         let graph = "nofuncgraph-overrun\nfuncgraph-cpu\nfuncgraph-overhead\nnofuncgraph-proc\n\
                      funcgraph-duration\nnofuncgraph-abstime\nfuncgraph-irqs\nnofuncgraph-tail\n";
-        assert!(text.contains(&format!("notest_nop_refuse\n{graph}nopipe-share\n")), "{text}");
+        assert!(
+            text.contains(&format!("notest_nop_refuse\n{graph}nopipe-share\n")),
+            "{text}"
+        );
     }
 
     #[test]

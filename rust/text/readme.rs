@@ -16,9 +16,10 @@ and rmdir instances/NAME removes it (not while one of its files is open).
 Recording:
   tracing_on            0 stops recording, any other number starts it. What is
                         in the buffers stays there.
-  current_tracer        what is recorded besides events: nop, nothing; or
-                        function, each function that is called. Changing it
-                        empties the buffers.
+  current_tracer        what is recorded besides events: nop, nothing;
+                        function, each function that is called; or
+                        function_graph, its entry and exit. Changing it empties
+                        the buffers.
   available_tracers     the tracers that there are.
   trace_clock           the clocks; the one in brackets makes the stamps. Write
                         a name to choose another: this empties the buffers.
@@ -112,6 +113,13 @@ Functions, where the kernel can trace them:
         modules:        PATTERN:mod:MODULE, those of modules that are loaded
         !word           takes them out again
   set_ftrace_notrace    the functions that are not recorded.
+  set_graph_function    functions: function_graph records their calls, and all
+                        calls in these, and no others. None: all.
+  set_graph_notrace     functions whose calls it does not record, nor what is
+                        called in these.
+  max_graph_depth       how many levels of calls it records; 0: all.
+  tracing_thresh        microseconds: it records only calls that take as long,
+                        when they end. 0: all.
   enabled_functions     the functions that are hooked, by whomever.
   touched_functions     the functions that ever were.
 

@@ -204,18 +204,15 @@ pub(crate) fn write_header(options: OptionSet, out: &mut dyn fmt::Write) -> fmt:
             16,
         ),
         (Opt::GraphCpu, " CPU", " |  ", 4),
-        (
-            Opt::GraphProc,
-            "  TASK/PID       ",
-            "   |    |        ",
-            17,
-        ),
+        (Opt::GraphProc, "  TASK/PID       ", "   |    |        ", 17),
         (Opt::LatencyFormat, "||||   ", "||||   ", 0),
         (Opt::GraphDuration, "  DURATION   ", "   |   |      ", 0),
     ];
     let shown = || columns.iter().filter(|column| options.has(column.0));
     if options.has(Opt::LatencyFormat) {
-        let width = shown().map(|column| column.3).fold(0, usize::saturating_add);
+        let width = shown()
+            .map(|column| column.3)
+            .fold(0, usize::saturating_add);
         for flags in FLAGS {
             write!(out, "#{:width$}{flags}", "")?;
         }

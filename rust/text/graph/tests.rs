@@ -38,7 +38,12 @@ impl Tasks for Names {
 
 fn entry(pid: i32, function: u64, depth: i64) -> Vec<u8> {
     let head = [&ENTRY_ID.to_ne_bytes()[..], &[0, 0], &pid.to_ne_bytes()].concat();
-    [head, function.to_ne_bytes().into(), depth.to_ne_bytes().into()].concat()
+    [
+        head,
+        function.to_ne_bytes().into(),
+        depth.to_ne_bytes().into(),
+    ]
+    .concat()
 }
 
 fn exit(pid: i32, function: u64, depth: i32, ns: u64) -> Vec<u8> {
@@ -126,8 +131,14 @@ fn lines_are_those_of_the_kernel() {
 
     let one = |options| on_cpu_0(&calls()[1..3], options);
     let rows = [
-        (options.with(Opt::GraphCpu, false), "  0.755 us    |          f2();\n"),
-        (options.with(Opt::GraphDuration, false), " 0)         f2();\n"),
+        (
+            options.with(Opt::GraphCpu, false),
+            "  0.755 us    |          f2();\n",
+        ),
+        (
+            options.with(Opt::GraphDuration, false),
+            " 0)         f2();\n",
+        ),
         (
             options.with(Opt::GraphAbstime, true),
             "   12.345678 |   0)   0.755 us    |          f2();\n",
@@ -183,7 +194,12 @@ fn durations_have_seven_digits_and_a_mark() {
 
 #[test]
 fn another_task_is_announced() {
-    let records = [entry(110, 1, 0), entry(114, 2, 0), exit(114, 2, 0, 5), entry(-1, 0x1000, 0)];
+    let records = [
+        entry(110, 1, 0),
+        entry(114, 2, 0),
+        exit(114, 2, 0, 5),
+        entry(-1, 0x1000, 0),
+    ];
     let rule = " ------------------------------------------\n";
     let expected = [
         " 0)               |  f1() {\n",
@@ -219,7 +235,10 @@ fn the_header_has_the_columns() {
     let text = header(all);
     let lines: Vec<_> = text.lines().collect();
     assert_eq!(lines.len(), 7);
-    assert_eq!(lines[2], format!("#{}| / _---=> hardirq/softirq ", " ".repeat(37)));
+    assert_eq!(
+        lines[2],
+        format!("#{}| / _---=> hardirq/softirq ", " ".repeat(37))
+    );
     assert_eq!(
         lines[5],
         "#     TIME        CPU  TASK/PID       ||||     DURATION                  FUNCTION CALLS"
@@ -262,7 +281,9 @@ fn any_call() -> impl Strategy<Value = Call> {
 impl Call {
     fn record(&self, pid: i32, depth: i32, records: &mut Vec<Vec<u8>>) {
         records.push(entry(pid, self.function, depth.into()));
-        self.inner.iter().for_each(|call| call.record(pid, depth + 1, records));
+        self.inner
+            .iter()
+            .for_each(|call| call.record(pid, depth + 1, records));
         records.push(exit(pid, self.function, depth, 5));
     }
 
@@ -273,7 +294,9 @@ impl Call {
             return;
         }
         writeln!(text, " {cpu})               |  {blanks}f{function}() {{").unwrap();
-        self.inner.iter().for_each(|call| call.model(cpu, depth + 1, text));
+        self.inner
+            .iter()
+            .for_each(|call| call.model(cpu, depth + 1, text));
         writeln!(text, " {cpu})   0.005 us    |  {blanks}}}").unwrap();
     }
 }

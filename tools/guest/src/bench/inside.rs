@@ -333,7 +333,7 @@ pub fn event(context: &Context, table: &mut Table) -> Check {
     Ok(())
 }
 
-/// One call of a function that the tracer `function` records.
+/// One call of a function that the tracer `function` records, or `function_graph`.
 pub fn function(context: &Context, table: &mut Table) -> Check {
     const FILTER: &str = "set_ftrace_filter";
     let rows: &[(&str, Setting, Setting)] = &[
@@ -374,6 +374,24 @@ pub fn function(context: &Context, table: &mut Table) -> Check {
                 let cost = kernel.cost(asked("call", short, FIRST), || tree.clear());
                 tree.set("current_tracer", "nop")?;
                 set_all(tree, unset)?;
+                cost
+            };
+            table.add(pair(name, long, of(false)?, of(true)?));
+        }
+    }
+    for (name, on) in [
+        ("function_graph", "1"),
+        ("function_graph, tracing_on is 0", "0"),
+    ] {
+        for &(short, long) in CONTEXTS {
+            let of = |ours: bool| {
+                let tree = if ours { &sides.1 } else { &sides.0 };
+                tree.set("tracing_on", on)?;
+                tree.set(FILTER, "rtbench_function")?;
+                tree.set("current_tracer", "function_graph")?;
+                let cost = kernel.cost(asked("call", short, FIRST), || tree.clear());
+                tree.set("current_tracer", "nop")?;
+                tree.set("tracing_on", "1")?;
                 cost
             };
             table.add(pair(name, long, of(false)?, of(true)?));

@@ -21,6 +21,7 @@ pub const TESTS: &[Test] = &[
     test("graph.instances", 120, instances),
     test("graph.ends", 60, ends),
     test("graph.modules", 120, modules),
+    test("graph.everything", 600, everything),
 ];
 
 const FILTER: &str = "set_ftrace_filter";
@@ -66,8 +67,16 @@ fn sides(context: &Context) -> Check<(Instance, Instance)> {
 fn functions(tree: &Tree) -> Check<String> {
     let text = tree.get("available_filter_functions")?;
     let there = |name: &&&str| text.lines().any(|line| line == **name);
-    let names: Vec<_> = [GETPGID, GETPPID].iter().chain(INSIDE).filter(there).copied().collect();
-    ensure!(names.len() >= 3 && names[..2] == [GETPGID, GETPPID], "only {names:?}");
+    let names: Vec<_> = [GETPGID, GETPPID]
+        .iter()
+        .chain(INSIDE)
+        .filter(there)
+        .copied()
+        .collect();
+    ensure!(
+        names.len() >= 3 && names[..2] == [GETPGID, GETPPID],
+        "only {names:?}"
+    );
     Ok(names.join(" "))
 }
 
@@ -78,17 +87,26 @@ fn formats(context: &Context) -> Check {
         let file = format!("events/ftrace/{name}/format");
         ensure_eq!(own.get(&file)?, reference.get(&file)?, "{file}");
     }
-    let (found, wanted) = (own.get("available_tracers")?, reference.get("available_tracers")?);
+    let (found, wanted) = (
+        own.get("available_tracers")?,
+        reference.get("available_tracers")?,
+    );
     ensure_eq!(found, wanted, "available_tracers");
     for tree in [&own, &reference] {
-        for (word, answer) in [("funcgraph-tail", Err(EINVAL)), ("nofuncgraph-cpu", Err(EINVAL))] {
+        for (word, answer) in [
+            ("funcgraph-tail", Err(EINVAL)),
+            ("nofuncgraph-cpu", Err(EINVAL)),
+        ] {
             let found = tree.write("trace_options", word.as_bytes()).map(|_| ());
             ensure_eq!(found, answer, "{} <- {word}", tree.shown("trace_options"));
         }
         ensure_eq!(tree.get("options/funcgraph-tail")?, "0\n", "at first");
         tree.set("options/funcgraph-tail", "1")?;
         ensure_eq!(tree.get("options/funcgraph-tail")?, "1\n", "switched");
-        ensure!(!tree.get("trace_options")?.contains("funcgraph"), "not while it is nop");
+        ensure!(
+            !tree.get("trace_options")?.contains("funcgraph"),
+            "not while it is nop"
+        );
         tree.set("options/funcgraph-tail", "0")?;
     }
     Ok(())
@@ -112,7 +130,9 @@ fn without_flags(text: &str) -> String {
     let parts = text.split(" | ").map(|part| {
         let word = part.trim();
         let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-        let is_time = word.split_once('.').is_some_and(|(a, b)| digits(a) && digits(b));
+        let is_time = word
+            .split_once('.')
+            .is_some_and(|(a, b)| digits(a) && digits(b));
         let flags = part.rsplit(' ').next().unwrap_or_default();
         if is_time {
             format!("{{time {}}}", part.len())
@@ -126,7 +146,9 @@ fn without_flags(text: &str) -> String {
 }
 
 fn seen(text: &str) -> String {
-    let lines = text.lines().filter(|line| !line.starts_with("# latency: 0"));
+    let lines = text
+        .lines()
+        .filter(|line| !line.starts_with("# latency: 0"));
     lines.map(without_times).collect::<Vec<_>>().join("\n")
 }
 
@@ -190,7 +212,12 @@ const OPTIONS: &[&[&str]] = &[
     &["funcgraph-tail"],
     &["funcgraph-overrun"],
     &["nofuncgraph-irqs"],
-    &["funcgraph-proc", "funcgraph-abstime", "funcgraph-tail", "latency-format"],
+    &[
+        "funcgraph-proc",
+        "funcgraph-abstime",
+        "funcgraph-tail",
+        "latency-format",
+    ],
     &["latency-format"],
     &["nocontext-info"],
     &["raw"],
@@ -210,7 +237,11 @@ fn lines(context: &Context) -> Check {
     let functions = functions(&own.top())?;
     let mut report = Report::default();
     let event = "events/syscalls/sys_enter_getpgid/enable";
-    for (options, with_event) in OPTIONS.iter().map(|row| (*row, false)).chain([(&[][..], true)]) {
+    for (options, with_event) in OPTIONS
+        .iter()
+        .map(|row| (*row, false))
+        .chain([(&[][..], true)])
+    {
         for tree in [&own, &reference] {
             tree.set(event, if with_event { "1" } else { "0" })?;
         }
@@ -232,7 +263,9 @@ fn lines(context: &Context) -> Check {
 
 /// Reads a pipe until it is empty, `room` bytes at a time.
 fn drain(tree: &Tree, room: usize) -> Check<String> {
-    let mut pipe = tree.open_nonblock("trace_pipe").map_err(|e| format!("{e:?}"))?;
+    let mut pipe = tree
+        .open_nonblock("trace_pipe")
+        .map_err(|e| format!("{e:?}"))?;
     let (mut text, mut piece) = (Vec::new(), vec![0; room]);
     while let Ok(len @ 1..) = pipe.read(&mut piece) {
         text.extend_from_slice(&piece[..len]);
@@ -250,15 +283,24 @@ fn pipes(context: &Context) -> Check {
     for room in [65536, 4096, 100, 1] {
         record([&own, &reference], &[], &functions)?;
         let trace = own.get("trace")?;
-        let lines: String = trace.split_inclusive('\n').filter(|l| !l.starts_with('#')).collect();
+        let lines: String = trace
+            .split_inclusive('\n')
+            .filter(|l| !l.starts_with('#'))
+            .collect();
         own.set("options/pipe-share", "1")?;
         let shared = drain(&own, room)?;
         own.set("options/pipe-share", "0")?;
-        report.expect(shared == lines, || format!("{room}, shared:\n{shared}\ntrace:\n{lines}"));
+        report.expect(shared == lines, || {
+            format!("{room}, shared:\n{shared}\ntrace:\n{lines}")
+        });
         let piped = drain(&own, room)?;
-        report.expect(piped == lines, || format!("{room}:\n{piped}\ntrace:\n{lines}"));
+        report.expect(piped == lines, || {
+            format!("{room}:\n{piped}\ntrace:\n{lines}")
+        });
         let (found, wanted) = (seen(&piped), seen(&drain(&reference, 4096)?));
-        report.expect(found == wanted, || format!("{room}:\n{found}\ntracefs:\n{wanted}"));
+        report.expect(found == wanted, || {
+            format!("{room}:\n{found}\ntracefs:\n{wanted}")
+        });
         forget([&own, &reference], &[])?;
     }
     // Many calls: records that belong together are in different sub-buffers.
@@ -330,11 +372,21 @@ fn places(context: &Context) -> Check {
     getpgid(1);
     own.set("tracing_on", "1")?;
     (0..10).for_each(|_| getppid());
-    report.expect(counted(&own, GETPPID)? == (0, 0), || "calls outside of the root".into());
-    report.expect(counted(&own, GETPGID)? == (10, 10), || "calls of the root".into());
-    report.expect(counted(&own, &inner)?.0 >= 10, || "calls in the root".into());
-    report.expect(counted(&two, GETPPID)? == (20, 20), || "the other instance".into());
-    report.expect(counted(&two, &inner)? == (0, 0), || "calls that are too deep".into());
+    report.expect(counted(&own, GETPPID)? == (0, 0), || {
+        "calls outside of the root".into()
+    });
+    report.expect(counted(&own, GETPGID)? == (10, 10), || {
+        "calls of the root".into()
+    });
+    report.expect(counted(&own, &inner)?.0 >= 10, || {
+        "calls in the root".into()
+    });
+    report.expect(counted(&two, GETPPID)? == (20, 20), || {
+        "the other instance".into()
+    });
+    report.expect(counted(&two, &inner)? == (0, 0), || {
+        "calls that are too deep".into()
+    });
     // The threshold: exits alone, of calls that take as long.
     own.clear()?;
     own.empty("set_graph_function")?;
@@ -343,8 +395,12 @@ fn places(context: &Context) -> Check {
     getppid();
     std::thread::sleep(std::time::Duration::from_millis(50));
     let text = own.get("trace")?;
-    report.expect(text.contains("} /* hrtimer_nanosleep */\n"), || format!("no long call: {text}"));
-    report.expect(!text.contains(" {\n") && !text.contains(GETPPID), || format!("short: {text}"));
+    report.expect(text.contains("} /* hrtimer_nanosleep */\n"), || {
+        format!("no long call: {text}")
+    });
+    report.expect(!text.contains(" {\n") && !text.contains(GETPPID), || {
+        format!("short: {text}")
+    });
     for tree in [&own, &two] {
         tree.set("current_tracer", "nop")?;
     }
@@ -383,16 +439,32 @@ fn words(context: &Context) -> Check {
                 lines.sort();
                 shown.push(lines);
             }
-            report.expect(shown[0] == shown[1], || format!("{file} <- {text:?}: {shown:?}"));
+            report.expect(shown[0] == shown[1], || {
+                format!("{file} <- {text:?}: {shown:?}")
+            });
         }
         both.iter().try_for_each(|tree| tree.empty(file))?;
     }
     for file in ["max_graph_depth", "tracing_thresh"] {
-        for text in ["5", "0x10", "-1", "4294967297", "18446744073709551616", "", "x", "7\n", "0"] {
+        for text in [
+            "5",
+            "0x10",
+            "-1",
+            "4294967297",
+            "18446744073709551616",
+            "",
+            "x",
+            "7\n",
+            "0",
+        ] {
             let answers = both.map(|tree| tree.write(file, text.as_bytes()));
-            report.expect(answers[0] == answers[1], || format!("{file} <- {text}: {answers:?}"));
+            report.expect(answers[0] == answers[1], || {
+                format!("{file} <- {text}: {answers:?}")
+            });
             let shown = [own.get(file)?, global.get(file)?];
-            report.expect(shown[0] == shown[1], || format!("{file} <- {text}: {shown:?}"));
+            report.expect(shown[0] == shown[1], || {
+                format!("{file} <- {text}: {shown:?}")
+            });
         }
     }
     report.finish()
@@ -441,7 +513,10 @@ fn instances(context: &Context) -> Check {
     check("without the second", [(10, 0), (0, 0), (10, 0)])?;
     three.set("current_tracer", "function")?;
     work(10);
-    ensure!(three.get("trace")?.contains(&format!(" {GETPPID} <-")), "both tracers");
+    ensure!(
+        three.get("trace")?.contains(&format!(" {GETPPID} <-")),
+        "both tracers"
+    );
     three.set("current_tracer", "nop")?;
     work(10);
     check("the first alone", [(20, 0), (0, 0), (0, 0)])?;
@@ -463,7 +538,11 @@ fn instances(context: &Context) -> Check {
     }
     // More changes than there are sets of functions.
     for round in 0..70 {
-        select(&one, NOTRACE, if round % 2 == 0 { GETPPID } else { GETPGID })?;
+        select(
+            &one,
+            NOTRACE,
+            if round % 2 == 0 { GETPPID } else { GETPGID },
+        )?;
         select(&one, FILTER, &format!("{GETPPID} {GETPGID}"))?;
         work(1);
         let wanted = if round % 2 == 0 { (0, 2) } else { (1, 0) };
@@ -487,8 +566,14 @@ fn ends(context: &Context) -> Check {
     own.set("current_tracer", "function_graph")?;
     ensure_eq!(hooks(&reference)?.len(), 1, "hooks");
     let sleeper = std::thread::spawn(|| std::thread::sleep(std::time::Duration::from_millis(1500)));
-    let entered = || own.get("trace").is_ok_and(|text| text.contains("hrtimer_nanosleep() {"));
-    ensure!(sys::wait_until(std::time::Duration::from_secs(20), entered), "no entry");
+    let entered = || {
+        own.get("trace")
+            .is_ok_and(|text| text.contains("hrtimer_nanosleep() {"))
+    };
+    ensure!(
+        sys::wait_until(std::time::Duration::from_secs(20), entered),
+        "no entry"
+    );
     own.set("current_tracer", "nop")?;
     ensure_eq!(hooks(&reference)?, Vec::<String>::new(), "hooks after nop");
     select(&own, FILTER, GETPPID)?;
@@ -496,10 +581,17 @@ fn ends(context: &Context) -> Check {
     let _ = sleeper.join();
     getppid();
     let text = own.get("trace")?;
-    ensure!(!text.contains("nanosleep"), "an exit of a set that ended: {text}");
+    ensure!(
+        !text.contains("nanosleep"),
+        "an exit of a set that ended: {text}"
+    );
     ensure!(text.contains(&format!(" {GETPPID}();")), "no call: {text}");
     own.remove()?;
-    ensure_eq!(hooks(&reference)?, Vec::<String>::new(), "hooks after rmdir");
+    ensure_eq!(
+        hooks(&reference)?,
+        Vec::<String>::new(),
+        "hooks after rmdir"
+    );
     Ok(())
 }
 
@@ -515,16 +607,73 @@ fn modules(context: &Context) -> Check {
     own.set("current_tracer", "function_graph")?;
     ensure_eq!(hooks(&reference)?.len(), functions, "hooks");
     loaded.remove()?;
-    ensure_eq!(hooks(&reference)?, Vec::<String>::new(), "hooks after the module went");
+    ensure_eq!(
+        hooks(&reference)?,
+        Vec::<String>::new(),
+        "hooks after the module went"
+    );
     loaded.add("vsock")?;
-    ensure_eq!(hooks(&reference)?, Vec::<String>::new(), "hooks when it came back");
+    ensure_eq!(
+        hooks(&reference)?,
+        Vec::<String>::new(),
+        "hooks when it came back"
+    );
     select(&own, FILTER, &format!("*:mod:vsock\n{GETPPID}"))?;
-    ensure_eq!(hooks(&reference)?.len(), functions + 1, "hooks, selected again");
+    ensure_eq!(
+        hooks(&reference)?.len(),
+        functions + 1,
+        "hooks, selected again"
+    );
     loaded.remove()?;
     ensure_eq!(hooks(&reference)?.len(), 1, "hooks of the kernel's own");
     getppid();
-    ensure!(own.get("trace")?.contains(&format!(" {GETPPID}();")), "no call");
+    ensure!(
+        own.get("trace")?.contains(&format!(" {GETPPID}();")),
+        "no call"
+    );
     own.set("current_tracer", "nop")?;
     ensure_eq!(hooks(&reference)?, Vec::<String>::new(), "hooks at last");
+    Ok(())
+}
+
+/// Every function of the kernel at once, in a guest with one CPU: an emulator with more may run code that
+/// was changed meanwhile.
+fn everything(context: &Context) -> Check {
+    let (own, _) = sides(context)?;
+    if sys::online_cpus() != 1 {
+        skip!("more than one CPU");
+    }
+    own.set("buffer_size_kb", "65536")?;
+    own.set("current_tracer", "function_graph")?;
+    (0..50).for_each(|_| getppid());
+    own.set("tracing_on", "0")?;
+    own.set("current_tracer", "function_graph")?;
+    let text = own.get("trace")?;
+    let found = text.matches(&format!(" {GETPPID}();\n")).count();
+    own.set("current_tracer", "nop")?;
+    let lines = text.lines().count();
+    println!("{lines} lines, {found} of ours");
+    ensure!(
+        found >= 50 && lines > 1000,
+        "{found} calls in {lines} lines"
+    );
+    // With a root, nothing is recorded outside of it.
+    own.set("set_graph_function", GETPGID)?;
+    own.set("tracing_on", "1")?;
+    own.set("current_tracer", "function_graph")?;
+    (0..20).for_each(|_| getpgid(1));
+    own.set("tracing_on", "0")?;
+    let text = own.get("trace")?;
+    own.set("current_tracer", "nop")?;
+    let roots = text.matches(&format!("|  {GETPGID}()")).count();
+    ensure!(roots >= 20, "{roots} roots");
+    let outside = |line: &&str| {
+        line.contains("|  ")
+            && !line.contains("|    ")
+            && !line.contains(GETPGID)
+            && line.ends_with(';')
+    };
+    let strays: Vec<_> = text.lines().filter(outside).take(5).collect();
+    ensure!(strays.is_empty(), "outside of the root: {strays:?}");
     Ok(())
 }

@@ -59,6 +59,12 @@ pub fn options_of(tree: &Tree) -> Check<Vec<(String, bool)>> {
     Ok(text.lines().map(option).collect())
 }
 
+/// Returns whether it is an option of function_graph, which `trace_options` has with that tracer alone:
+/// `graph.formats`.
+fn is_of_calls(name: &str) -> bool {
+    name.starts_with("funcgraph-")
+}
+
 /// Returns whether only the tree under test has such an option.
 fn is_ours(name: &str) -> bool {
     let file = format!("options/{name}");
@@ -97,7 +103,7 @@ fn list(context: &Context) -> Check {
         }
         // There is a file for each, but for those of the top.
         let mut files = own.list("options")?;
-        files.retain(|name| !is_ours(name));
+        files.retain(|name| !is_ours(name) && !is_of_calls(name));
         for (name, _) in &found {
             let wanted = top || !OFFERED.contains(&format!("-{name}").as_str());
             report.expect(files.contains(name) == wanted, || {
@@ -130,7 +136,7 @@ fn agree(context: &Context) -> Check {
     let (own, _) = pair(context)?;
     let mut report = Report::default();
     for name in own.list("options")? {
-        if name.starts_with("test_nop_") {
+        if name.starts_with("test_nop_") || is_of_calls(&name) {
             continue;
         }
         let before = options_of(&own)?;

@@ -161,9 +161,10 @@ fn names(context: &Context) -> Check {
             }
             for path in extra {
                 let is_in = |names: &[&str]| names.iter().any(|name| is_named(&path, name));
-                report.expect(is_not_built(&path) || is_in(OWN) || is_in(OF_THE_TOP), || {
-                    format!("{}: not in tracefs", own.shown(&path))
-                });
+                report.expect(
+                    is_not_built(&path) || is_in(OWN) || is_in(OF_THE_TOP),
+                    || format!("{}: not in tracefs", own.shown(&path)),
+                );
             }
         }
         // There is no file for an option that has no effect, and none that
