@@ -381,7 +381,8 @@ fn seen(tree: &Tree, pid: u32) -> Check<String> {
     }
     text += &tree.get("tracing_on")?;
     let own = format!("-{pid} ");
-    for buffer in ["trace", "snapshot"] {
+    // In this order: opening `snapshot` waits for one that a trigger wants.
+    for buffer in ["snapshot", "trace"] {
         if !tree.exists(buffer) {
             continue;
         }
