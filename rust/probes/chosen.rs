@@ -159,7 +159,7 @@ extern "C" fn commit_asked(
 
 /// Records what was filled beside the ring.
 #[inline(never)]
-extern "C" fn commit_wanted(file: &EventFile, record: scratch::Record<'_>, exit: Exit) {
+pub(super) extern "C" fn commit_wanted(file: &EventFile, record: scratch::Record<'_>, exit: Exit) {
     // SAFETY: `Places::begin` was asked for a `RecordSize`: by the functions above, and by no other.
     let size = unsafe { RecordSize::of_record(record.size()) };
     let Some((to, token)) = parts(reserve_wanted(file, size, exit.pin())) else {

@@ -11,7 +11,10 @@ use super::{
     Hit, //
 };
 use crate::{
-    kapi::words::SharedU64,
+    kapi::{
+        scratch,
+        words::SharedU64, //
+    },
     ring::port::SharedWord,
     text::trigger::UNLIMITED, //
 };
@@ -98,15 +101,41 @@ pub(crate) struct TriggerList {
     /// early that they decide about the event itself: it is recorded when one of them switches recording
     /// on.
     conditional: bool,
+    /// Whether all of them can act before there is a record.
+    early: bool,
 }
 
 impl TriggerList {
     /// Returns the list of these; `conditional` when one has a filter or needs the event in the ring.
     pub(crate) fn new(triggers: KVec<Arc<Trigger>>, conditional: bool) -> Self {
+        let early = !conditional && triggers.iter().all(|trigger| !trigger.after);
         Self {
             triggers,
             conditional,
+            early,
         }
+    }
+
+    /// Returns whether all of them can act before there is a record.
+    #[inline(always)]
+    pub(super) fn is_early(&self) -> bool {
+        self.early
+    }
+
+    /// Has all of them act. Only for a list that is early. Any context.
+    #[inline(always)]
+    pub(super) fn act(&self, hit: &Hit<'_>) {
+        self.triggers.iter().for_each(|trigger| trigger.act(hit));
+    }
+
+    /// Returns whether one of them may act, by what one number of the record says: its common fields do
+    /// not matter. Any context.
+    #[inline(always)]
+    pub(super) fn may_act(&self, record: &scratch::Record<'_>) -> bool {
+        self.triggers.iter().any(|trigger| {
+            let filter = trigger.filter.as_ref();
+            filter.is_none_or(|filter| filter.may_match(record))
+        })
     }
 
     /// Returns whether the event that switches recording on is too late to be recorded.

@@ -7,7 +7,10 @@
 //! for each level of nesting; when all are in use, the record is filled in the ring.
 
 use super::{
-    chosen::reserve_wanted,
+    chosen::{
+        commit_wanted,
+        reserve_wanted, //
+    },
     entry::{
         recorded,
         TOKEN_ASK,
@@ -50,10 +53,25 @@ pub(super) extern "C" fn reserve_triggered(
     if file.ignores(pin) {
         return NOTHING;
     }
-    if !file.has_triggers() {
-        let gate = file.ring(pin).gate();
-        if file.is_off() || gate.is_disabled() && !gate.is_broken() {
-            return NOTHING;
+    let off = file.is_off();
+    match file.triggers() {
+        Some(list) if list.is_early() && (off || !file.has_filter()) => {
+            list.act(&Hit {
+                pin: pin.pin(),
+                file,
+            });
+            // As in `judge`.
+            return match off || file.is_off() {
+                true => NOTHING,
+                false => reserve_wanted(file, size, pin),
+            };
+        }
+        Some(_) => {}
+        None => {
+            let gate = file.ring(pin).gate();
+            if off || gate.is_disabled() && !gate.is_broken() {
+                return NOTHING;
+            }
         }
     }
     if let Some(entry) = scratch::begin_at_any_level(pin.pin(), size.into()) {
@@ -91,9 +109,26 @@ fn judge<'a>(file: &'a EventFile, pin: &CpuPin, record: &[u8], open: bool) -> (b
 #[inline(never)]
 pub(super) extern "C" fn commit_triggered(
     file: &EventFile,
-    mut record: scratch::Record<'_>,
+    record: scratch::Record<'_>,
     exit: Exit,
 ) {
+    if file.triggers().is_some_and(|list| list.may_act(&record)) {
+        return commit_acting(file, record, exit);
+    }
+    let filter = file.filter();
+    if file.is_off() || filter.is_some_and(|filter| !filter.may_match(&record)) {
+        record.end();
+        return exit.end();
+    }
+    match filter {
+        None => commit_wanted(file, record, exit),
+        Some(_) => commit_acting(file, record, exit),
+    }
+}
+
+/// The same, when a trigger may act, or all of the filter is asked.
+#[inline(never)]
+extern "C" fn commit_acting(file: &EventFile, mut record: scratch::Record<'_>, exit: Exit) {
     let pin = exit.pin().pin();
     fill_common(record.bytes(), file.base);
     let open = !file.ring(exit.pin()).gate().is_disabled();
