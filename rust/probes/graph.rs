@@ -197,7 +197,7 @@ unsafe extern "C" fn rtrace_graph_entry(
     // SAFETY: The kernel enables preemption after this has returned, and what is made here has gone by then.
     let pin = unsafe { CpuPin::assume() };
     let (depth, _) = context::followed_calls();
-    let time = clock::read(ClockId::Local);
+    let mut time = 0;
     let (mut recorded, mut answer) = (0, IGNORED);
     let wanted = table::tracers(&dispatch.table, address);
     dispatch.for_each(wanted, |bit, sink, rules| {
@@ -212,7 +212,7 @@ unsafe extern "C" fn rtrace_graph_entry(
         let ring = sink.buffers().rings().this(pin.by_value());
         // With a threshold, the exit alone says whether the call is recorded.
         let is_taken = match rules.threshold() {
-            0 => record::<ENTRY_LEN>(sink, ring, ENTRY, &[address, depth as u64]),
+            0 => record::<ENTRY_LEN>(sink, ring, ENTRY, &[address, depth as u64], &mut time),
             _ => !ring.gate().is_disabled(),
         };
         if is_taken {
@@ -223,6 +223,10 @@ unsafe extern "C" fn rtrace_graph_entry(
     });
     if answer == IGNORED {
         return IGNORED;
+    }
+    // As late as can be: what the hook takes is no part of the call.
+    if time == 0 {
+        time = clock::read(ClockId::Local);
     }
     let targets = recorded | u64::from(generation).wrapping_shl(MOST_GRAPH_TARGETS as u32);
     // SAFETY: The caller promises the place, which the kernel aligns to 8 bytes.
@@ -258,16 +262,24 @@ unsafe extern "C" fn rtrace_graph_exit(generation: u32, address: u64, call: *con
             return;
         }
         let ring = sink.buffers().rings().this(pin.by_value());
-        record::<EXIT_LEN>(sink, ring, EXIT, &[address, level, time, time_now]);
+        let words = [address, level, time, time_now];
+        record::<EXIT_LEN>(sink, ring, EXIT, &words, &mut 0);
     });
 }
 
 /// Records `words` after the common fields, `LEN` bytes in all, into `ring`, one of `sink`. Returns whether
-/// they were recorded.
+/// they were recorded. Leaves the time of the record in `time` if the clock is `local`, and may leave what is
+/// there.
 ///
 /// This is the fast path, as in [`entry`](super::entry).
 #[inline(always)]
-fn record<const LEN: usize>(sink: &Sink, ring: OwnRing<'_>, base: Base, words: &[u64]) -> bool {
+fn record<const LEN: usize>(
+    sink: &Sink,
+    ring: OwnRing<'_>,
+    base: Base,
+    words: &[u64],
+    time: &mut u64,
+) -> bool {
     let gate = ring.gate();
     // SAFETY: `Instance` leaves nothing with the highest bit in gates but the words of such clocks.
     let Some(clock) = (unsafe { clock::Here::left(gate) }) else {
@@ -278,7 +290,11 @@ fn record<const LEN: usize>(sink: &Sink, ring: OwnRing<'_>, base: Base, words: &
         return put(sink, ring, reserved, base, words);
     };
     let size = const { PackedSize::new(LEN) };
-    let Some(mut reserved) = ring.writer().reserve_fast(LEN, size, || clock.now()) else {
+    let Some(mut reserved) = ring.writer().reserve_fast(LEN, size, || {
+        let now = clock.now();
+        *time = now.unwrap_or(0);
+        now
+    }) else {
         let time = || clock::read(sink.clock());
         let reserved = ring.writer().reserve_slow(LEN, FastReserve::Entered, time);
         return put(sink, ring, reserved, base, words);

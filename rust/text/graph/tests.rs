@@ -2,9 +2,8 @@
 //! The lines that a stock kernel wrote, and lines of random calls against a model of the call tree.
 
 use super::*;
+use core::fmt::Write as _;
 use proptest::prelude::*;
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 struct Names;
 
@@ -60,7 +59,7 @@ fn marker(pid: i32) -> Vec<u8> {
 
 /// Prints the records of all CPUs as `trace` does.
 fn printed(records: &[(u32, Vec<u8>)], options: OptionSet) -> String {
-    let mut states = BTreeMap::<u32, CpuState>::new();
+    let mut states = [CpuState::NEW; 8];
     let mut merged = vec![false; records.len()];
     let mut text = String::new();
     for (at, (cpu, record)) in records.iter().enumerate() {
@@ -68,7 +67,7 @@ fn printed(records: &[(u32, Vec<u8>)], options: OptionSet) -> String {
             continue;
         }
         let line = GraphLine {
-            state: states.entry(*cpu).or_insert(CpuState::NEW),
+            state: &mut states[*cpu as usize],
             origin: Origin {
                 cpu: *cpu,
                 cpu_width: 1,
@@ -323,12 +322,12 @@ proptest! {
                 call.record(pid, 0, &mut records);
                 call.model(cpu, 0, &mut model);
             }
-            queues.push(records.into_iter().map(|record| (cpu, record)).collect::<std::collections::VecDeque<_>>());
+            queues.push(records.into_iter().map(move |record| (cpu, record)));
             models.push(model);
         }
         let mut all = vec![];
         for cpu in order.into_iter().chain((0..4).flat_map(|cpu| [cpu; 2000])) {
-            all.extend(queues.get_mut(cpu).and_then(|queue| queue.pop_front()));
+            all.extend(queues.get_mut(cpu).and_then(|queue| queue.next()));
         }
         for (cpu, model) in (0u32..).zip(&models) {
             // What other CPUs record changes nothing but the order.

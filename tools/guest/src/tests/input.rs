@@ -115,6 +115,10 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("events/sched/sched_switch/trigger", "trigger.wrong_texts"),
     ("set_ftrace_filter", "functions.words"),
     ("set_ftrace_notrace", "functions.words"),
+    ("max_graph_depth", "graph.words"),
+    ("set_graph_function", "graph.words"),
+    ("set_graph_notrace", "graph.words"),
+    ("tracing_thresh", "graph.words"),
 ];
 
 /// Each writable file has a row, or one that stands for it: one CPU for all, one

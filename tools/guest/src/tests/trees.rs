@@ -55,7 +55,6 @@ const MISSING: &[(&str, &str)] = &[
 ];
 
 const FUNCTIONS: &str = "of function tracers, only function and function_graph are there";
-const TRACERS: &str = "there is no tracer but function_graph, function and nop";
 const PROBES: &str = "no events are made at run time";
 const HISTOGRAMS: &str = "triggers make no histograms";
 
