@@ -151,6 +151,9 @@ pub(super) fn work(number: u64, wanted: u64) {
     }
 }
 
+/// How often a trigger acts, and its filter with the filter's text.
+type Condition<'a> = (u64, Option<(KBox<Filter>, &'a [u8])>);
+
 impl Instance {
     /// Writes what the `trigger` file of `event` shows.
     pub(crate) fn show_triggers(&self, event: &Event, out: &mut dyn ByteWrite) -> fmt::Result {
@@ -237,7 +240,7 @@ impl Instance {
         all: &mut KVec<EventTriggers>,
         event: &'static Event,
         (verb, target): (Verb, Option<&'static Event>),
-        (count, filter): (u64, Option<(KBox<Filter>, &[u8])>),
+        (count, filter): Condition<'_>,
     ) -> Result {
         let held = self.hold(event)?;
         let effect: KBox<dyn Effect> = match (verb, target) {
@@ -282,7 +285,7 @@ impl Instance {
         all: &mut KVec<EventTriggers>,
         event: &'static Event,
         (verb, target): (Verb, Option<&'static Event>),
-        (count, filter): (u64, Option<(KBox<Filter>, &[u8])>),
+        (count, filter): Condition<'_>,
         effect: KBox<dyn Effect>,
     ) -> Result {
         let (filter, text) = match filter {

@@ -247,7 +247,9 @@ fn lines(context: &Context) -> Check {
         record([&own, &reference], options, &functions)?;
         let text = own.get("trace")?;
         // ftrace counts its own disabling of preemption.
-        let mut calls = text.lines().filter(|line| !line.ends_with("*/") || line.contains('}'));
+        let mut calls = text
+            .lines()
+            .filter(|line| !line.ends_with("*/") || line.contains('}'));
         report.expect(!calls.any(|line| line.contains("...1. |")), || {
             format!("{options:?}: {text}")
         });
@@ -275,7 +277,7 @@ fn drain(tree: &Tree, room: usize) -> Check<String> {
     while let Ok(len @ 1..) = pipe.read(&mut piece) {
         text.extend_from_slice(&piece[..len]);
     }
-    String::from_utf8(text).map_err(|e| e.to_string().into())
+    String::from_utf8(text).map_err(|e| e.to_string())
 }
 
 /// `trace_pipe` has the lines of `trace`, whatever a read has room for and however it ends; so have readers
