@@ -12,9 +12,10 @@
 //! The BTF of a module continues where the kernel's ends: its first own type and its first own
 //! string have the next numbers.
 //!
-//! [`functions`] has the parameters of functions, [`variables`] the places of variables,
+//! [`functions`] has the parameters of functions, `arguments` prints what they got, [`variables`] the places of variables,
 //! [`c_type`] the text of a type.
 
+mod arguments;
 pub(crate) mod c_type;
 pub(crate) mod functions;
 pub(crate) mod variables;
@@ -84,6 +85,11 @@ impl<'a> Question<'a> {
         }
     }
 }
+
+use functions::{
+    Prototype,
+    SIGNED, //
+};
 
 const MAGIC: u16 = 0xeb9f;
 const VERSION: u8 = 1;

@@ -129,23 +129,21 @@ const ARGS: Declared<'static> = Declared {
     signed: false,
 };
 
+const PARENT_IP: Declared<'static> = Declared {
+    ty: "unsigned long",
+    name: "parent_ip",
+    size: 8,
+    align: 8,
+    len: 0,
+    signed: false,
+};
+
 /// The record of the tracer `function`: a function and its caller. Its arguments follow when the record is
 /// longer.
 pub(crate) const FUNCTION: Internal = Internal {
     name: "function",
     id: 1,
-    fields: &[
-        IP,
-        Declared {
-            ty: "unsigned long",
-            name: "parent_ip",
-            size: 8,
-            align: 8,
-            len: 0,
-            signed: false,
-        },
-        ARGS,
-    ],
+    fields: &[IP, PARENT_IP, ARGS],
     print_fmt: "\" %ps <-- %ps\", (void *)REC->ip, (void *)REC->parent_ip",
 };
 
@@ -187,6 +185,45 @@ pub(crate) const GRAPH_EXIT: Internal = Internal {
     print_fmt: concat!(
         r#""<-- %ps (%u) (start: %llx  end: %llx) over: %u", "#,
         "(void *)REC->func, REC->depth, REC->calltime, REC->rettime, REC->depth",
+    ),
+};
+
+/// The record of the option `func-no-repeats`: a function and its caller, how often it was called from there
+/// again, and how long before this record that was last.
+pub(crate) const FUNC_REPEATS: Internal = Internal {
+    name: "func_repeats",
+    id: 20,
+    fields: &[
+        IP,
+        PARENT_IP,
+        Declared {
+            ty: "u16",
+            name: "count",
+            size: 2,
+            align: 2,
+            len: 0,
+            signed: false,
+        },
+        Declared {
+            ty: "u16",
+            name: "top_delta_ts",
+            size: 2,
+            align: 2,
+            len: 0,
+            signed: false,
+        },
+        Declared {
+            ty: "u32",
+            name: "bottom_delta_ts",
+            size: 4,
+            align: 4,
+            len: 0,
+            signed: false,
+        },
+    ],
+    print_fmt: concat!(
+        "\" %ps <-%ps\t(repeats:%u  delta: -%llu)\", (void *)REC->ip, (void *)REC->parent_ip, ",
+        "REC->count, (((u64)(REC)->top_delta_ts << 32) | (REC)->bottom_delta_ts)",
     ),
 };
 
@@ -289,7 +326,8 @@ pub(crate) const USER_STACK: Internal = Internal {
 };
 
 /// The kinds of records of the system `ftrace`.
-pub(crate) const INTERNAL: [&Internal; 7] = [
+pub(crate) const INTERNAL: [&Internal; 8] = [
+    &FUNC_REPEATS,
     &GRAPH_ENTRY,
     &GRAPH_EXIT,
     &FUNCTION,

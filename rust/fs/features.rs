@@ -18,7 +18,8 @@ use crate::{
     text::{
         clock::ClockId,
         options::Opt, //
-    }, //
+    },
+    tracers, //
 };
 use core::fmt::Write;
 use kernel::prelude::*;
@@ -33,7 +34,7 @@ pub(crate) fn show(_at: &At<'_>, text: &mut Text) -> Result {
         writeln!(text, "clock {}", clock.name()).map_err(no_memory)?;
     }
     writeln!(text, "local_clock {}", clock::local_way()).map_err(no_memory)?;
-    for opt in Opt::ALL {
+    for opt in Opt::ALL.iter().filter(|opt| tracers::is_offered(**opt)) {
         writeln!(text, "option {}", opt.name()).map_err(no_memory)?;
     }
     let mut result = Ok(());

@@ -14,7 +14,7 @@ use super::{
         Step,
         TraceFile, //
     },
-    graph, //
+    graph, pids,
     text_file::{
         command,
         no_memory,
@@ -76,6 +76,16 @@ static ENTRIES: &[Entry] = &[
         c"set_ftrace_notrace",
         Everywhere,
         File(Own(WRITE, Kind::Lines, FilterFile::open_notrace)),
+    ),
+    entry(
+        c"set_ftrace_notrace_pid",
+        Everywhere,
+        File(Own(WRITE, Kind::Lines, pids::open_no_functions_of)),
+    ),
+    entry(
+        c"set_ftrace_pid",
+        Everywhere,
+        File(Own(WRITE, Kind::Lines, pids::open_functions_of)),
     ),
     entry(c"touched_functions", TopOnly, File(Show(show_touched))),
 ];
@@ -201,7 +211,7 @@ impl FilterFile {
             Some(edit) => edit,
             None => at.inst.edit_functions(self.kind, false)?,
         };
-        self.edit.insert(edit).obey(&word)
+        at.inst.obey_word(self.edit.insert(edit), &word)
     }
 }
 

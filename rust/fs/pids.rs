@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `set_event_pid` and `set_event_notrace_pid`: lists of tasks. A write adds to the list, all of it
-//! or nothing; opening with truncation empties it.
+//! `set_event_pid`, `set_event_notrace_pid`, `set_ftrace_pid` and `set_ftrace_notrace_pid`: lists of tasks. A
+//! write adds to the list, all of it or nothing; opening with truncation empties it.
 
 use super::{
     file::{
@@ -34,10 +34,24 @@ use kernel::{
 /// Bytes that are copied from the user at a time.
 const PIECE: usize = 256;
 
-/// One of the two, open.
+/// What the tasks of a list are chosen for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Of {
+    Events,
+    Functions,
+}
+
+/// One of them, open.
 struct PidFile {
+    of: Of,
     list: PidList,
     text: KBox<dyn TraceFile>,
+}
+
+impl PidFile {
+    fn open(of: Of, list: PidList, text: KBox<dyn TraceFile>) -> Result<KBox<dyn TraceFile>> {
+        Ok(KBox::new(Self { of, list, text }, GFP_KERNEL)?)
+    }
 }
 
 fn show_only(at: &At<'_>, text: &mut Text) -> Result {
@@ -48,16 +62,36 @@ fn show_never(at: &At<'_>, text: &mut Text) -> Result {
     at.inst.show_pids(PidList::Never, text).map_err(no_memory)
 }
 
+fn show_functions_of(at: &At<'_>, text: &mut Text) -> Result {
+    let shown = at.inst.show_function_pids(PidList::Only, text);
+    shown.map_err(no_memory)
+}
+
+fn show_no_functions_of(at: &At<'_>, text: &mut Text) -> Result {
+    let shown = at.inst.show_function_pids(PidList::Never, text);
+    shown.map_err(no_memory)
+}
+
 /// Opens `set_event_pid`.
 pub(crate) fn open_only(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
-    let (list, text) = (PidList::Only, TextFile::show(show_only)?);
-    Ok(KBox::new(PidFile { list, text }, GFP_KERNEL)?)
+    PidFile::open(Of::Events, PidList::Only, TextFile::show(show_only)?)
 }
 
 /// Opens `set_event_notrace_pid`.
 pub(crate) fn open_never(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
-    let (list, text) = (PidList::Never, TextFile::show(show_never)?);
-    Ok(KBox::new(PidFile { list, text }, GFP_KERNEL)?)
+    PidFile::open(Of::Events, PidList::Never, TextFile::show(show_never)?)
+}
+
+/// Opens `set_ftrace_pid`.
+pub(super) fn open_functions_of(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+    let text = TextFile::show(show_functions_of)?;
+    PidFile::open(Of::Functions, PidList::Only, text)
+}
+
+/// Opens `set_ftrace_notrace_pid`.
+pub(super) fn open_no_functions_of(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+    let text = TextFile::show(show_no_functions_of)?;
+    PidFile::open(Of::Functions, PidList::Never, text)
 }
 
 fn refused(wrong: Wrong) -> Error {
@@ -113,13 +147,21 @@ impl TraceFile for PidFile {
             return Ok(0);
         }
         let (list, used) = parse(input)?;
-        at.inst.add_pids(self.list, list)?;
+        match self.of {
+            Of::Events => at.inst.add_pids(self.list, list)?,
+            Of::Functions => at.inst.add_function_pids(self.list, list)?,
+        }
         *pos = pos.saturating_add_unsigned(used as u64);
         Ok(used)
     }
 
     fn truncate(&mut self, at: &At<'_>) -> Result {
-        at.inst.clear_pids(self.list);
-        Ok(())
+        match self.of {
+            Of::Events => {
+                at.inst.clear_pids(self.list);
+                Ok(())
+            }
+            Of::Functions => at.inst.clear_function_pids(self.list),
+        }
     }
 }

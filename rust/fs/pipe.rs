@@ -70,6 +70,7 @@ pub(crate) fn open_json(at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
 }
 
 fn open_as(at: &At<'_>, maker: Maker) -> Result<KBox<dyn TraceFile>> {
+    at.inst.hand_in();
     if at.inst.options().has(Opt::PipeShare) {
         return share::open(at, maker);
     }

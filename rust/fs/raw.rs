@@ -59,6 +59,7 @@ impl Raw {
         let Arg::Cpu(cpu) = at.arg else {
             return Err(EINVAL);
         };
+        at.inst.hand_in();
         let file = Self {
             buf,
             cpu,

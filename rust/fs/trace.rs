@@ -118,6 +118,9 @@ impl Trace {
     /// Returns the file that shows `buf`.
     pub(super) fn new(at: &At<'_>, buf: Buf) -> Self {
         let options = at.inst.options();
+        if buf == Buf::Live && at.reads {
+            at.inst.hand_in();
+        }
         let pauses = buf == Buf::Live && at.reads && options.has(Opt::PauseOnTrace);
         Self {
             buf,

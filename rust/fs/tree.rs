@@ -51,7 +51,8 @@ use crate::{
     text::options::{
         Opt,
         Scope, //
-    }, //
+    },
+    tracers, //
 };
 use kernel::{
     prelude::*,
@@ -358,7 +359,8 @@ fn fill_per_cpu(dir: &Dir<'_>, inst: &Arc<Instance>) -> Result {
 }
 
 fn fill_options(dir: &Dir<'_>, inst: &Arc<Instance>) -> Result {
-    let offered = |opt: &&Opt| inst.is_top() || opt.scope() == Scope::Any;
+    let offered =
+        |opt: &&Opt| (inst.is_top() || opt.scope() == Scope::Any) && tracers::is_offered(**opt);
     for opt in Opt::ALL.iter().filter(offered) {
         let name = CString::try_from_fmt(fmt!("{}", opt.name()))?;
         file(dir, &name, inst, Arg::Option(*opt), &OPTION)?;

@@ -117,6 +117,15 @@ impl<'a> FilterWord<'a> {
     }
 }
 
+/// Returns the pattern and the module of a word that names functions of a module, without the `!` that takes
+/// them out; `None` for another word.
+pub(crate) fn of_module(word: &[u8]) -> Option<(&[u8], &[u8])> {
+    let word = word.strip_prefix(b"!").unwrap_or(word);
+    let at = word.iter().position(|byte| *byte == b':')?;
+    let (pattern, rest) = word.split_at_checked(at)?;
+    Some((pattern, rest.strip_prefix(b":mod:")?))
+}
+
 impl Selection<'_> {
     /// Returns whether it is one by names alone.
     pub(crate) fn is_plain(&self) -> bool {
@@ -197,6 +206,24 @@ mod tests {
                 Ok((true, expected.to_vec())),
                 "{inverse}"
             );
+        }
+    }
+
+    #[test]
+    fn words_of_modules_have_two_parts() {
+        let rows: &[(&str, Option<(&str, &str)>)] = &[
+            ("schedule", None),
+            ("f*:mod:ext4", Some(("f*", "ext4"))),
+            ("!f*:mod:ext4", Some(("f*", "ext4"))),
+            (":mod:ext4", Some(("", "ext4"))),
+            ("*:mod:", Some(("*", ""))),
+            ("f:mod:!ext4", Some(("f", "!ext4"))),
+            ("f:mod", None),
+            ("f:traceoff:mod:x", None),
+        ];
+        for (word, expected) in rows {
+            let expected = expected.map(|(a, b)| (a.as_bytes(), b.as_bytes()));
+            assert_eq!(of_module(word.as_bytes()), expected, "{word}");
         }
     }
 

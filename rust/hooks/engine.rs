@@ -27,11 +27,16 @@ use crate::{
         set_dispatch,
         Dispatch,
         FunctionTarget,
+        Manner,
+        Nesting,
         Sink,
         MOST_TARGETS, //
     },
 };
-use kernel::prelude::*;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
 
 /// The functions that a user wants.
 pub(super) enum Wanted {
@@ -62,6 +67,7 @@ impl Wanted {
 struct User {
     target: FunctionTarget,
     wanted: Wanted,
+    manner: Manner,
 }
 
 /// All users, and what the hook follows.
@@ -69,6 +75,8 @@ struct Engine {
     users: KVec<User>,
     hook: FunctionHook,
     dispatch: Option<KBox<Dispatch>>,
+    /// Made for the first user with a manner of its own.
+    nesting: Option<Arc<Nesting>>,
 }
 
 kernel::sync::global_lock! {
@@ -78,6 +86,7 @@ kernel::sync::global_lock! {
         // SAFETY: This is the only engine, so that its hook is the only one.
         hook: unsafe { FunctionHook::new() },
         dispatch: None,
+        nesting: None,
     };
 }
 
@@ -97,8 +106,11 @@ impl Engine {
     /// # Errors
     ///
     /// `ENOMEM`.
-    fn dispatch(&self, alone: bool) -> Result<KBox<Dispatch>> {
-        let mut dispatch = Dispatch::default();
+    fn dispatch(&mut self, alone: bool) -> Result<KBox<Dispatch>> {
+        let mut dispatch = Dispatch {
+            nesting: self.nesting()?,
+            ..Dispatch::default()
+        };
         let functions = |user: &User| user.wanted.addresses().len();
         let sum = self
             .users
@@ -113,10 +125,13 @@ impl Engine {
             let bit = 1u64.wrapping_shl(at);
             // SAFETY: The sink stays until `detach` has returned, which waits for the hooks.
             let target = unsafe { user.target.again() };
-            dispatch.targets.push(target, GFP_KERNEL)?;
-            if alone {
-                // SAFETY: The sink stays until `detach` has returned, which waits for the hooks.
-                dispatch.alone = Some(unsafe { user.target.again() });
+            if dispatch.nesting.is_some() {
+                let by_manner = (target, user.manner.clone());
+                dispatch.by_manner.push(by_manner, GFP_KERNEL)?;
+            } else if alone {
+                dispatch.alone = Some(target);
+            } else {
+                dispatch.targets.push(target, GFP_KERNEL)?;
             }
             if alone || matches!(user.wanted, Wanted::All) {
                 dispatch.always |= bit;
@@ -127,6 +142,36 @@ impl Engine {
             }
         }
         Ok(KBox::new(dispatch, GFP_KERNEL)?)
+    }
+
+    /// Returns the guard of users with a manner of their own, if there are any.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    fn nesting(&mut self) -> Result<Option<Arc<Nesting>>> {
+        if self.users.iter().all(|user| user.manner.is_usual()) {
+            return Ok(None);
+        }
+        if self.nesting.is_none() {
+            self.nesting = Some(Arc::new(Nesting::new()?, GFP_KERNEL)?);
+        }
+        Ok(self.nesting.clone())
+    }
+
+    /// Has the hook record as the users' manners say, of the functions that it is on.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`: it records as before.
+    fn record_again(&mut self) -> Result {
+        let dispatch = self.dispatch(self.users.len() == 1)?;
+        // SAFETY: It is kept in `self.dispatch` until another one was set and writers have left.
+        unsafe { set_dispatch(Some(&dispatch)) };
+        let before = self.dispatch.replace(dispatch);
+        grace::writers_left();
+        drop(before);
+        Ok(())
     }
 
     /// Returns all that any user wants; `None` when it is every function.
@@ -197,7 +242,7 @@ impl Engine {
     }
 }
 
-/// Begins to record the functions `wanted` into `sink`.
+/// Begins to record the functions `wanted` into `sink`, in this manner.
 ///
 /// # Errors
 ///
@@ -206,14 +251,19 @@ impl Engine {
 /// # Safety
 ///
 /// The sink stays until [`detach`] for it has returned. It is not attached.
-pub(super) unsafe fn attach(sink: &Sink, wanted: Wanted) -> Result {
+pub(super) unsafe fn attach(sink: &Sink, wanted: Wanted, manner: Manner) -> Result {
     let mut engine = ENGINE.lock();
     if engine.users.len() >= MOST_TARGETS {
         return Err(ENOSPC);
     }
     // SAFETY: The caller promises that the sink stays, and `detach` waits for the hooks.
     let target = unsafe { FunctionTarget::new(sink) };
-    engine.users.push(User { target, wanted }, GFP_KERNEL)?;
+    let user = User {
+        target,
+        wanted,
+        manner,
+    };
+    engine.users.push(user, GFP_KERNEL)?;
     engine.follow().inspect_err(|_| {
         engine.users.pop();
     })
@@ -240,9 +290,32 @@ pub(super) fn change(sink: &Sink, wanted: Wanted) -> Result {
     result
 }
 
+/// Records functions into `sink` in another manner. No hook uses the one before when this returns.
+///
+/// # Errors
+///
+/// `ENOMEM`: it is as before.
+pub(super) fn change_manner(sink: &Sink, manner: Manner) -> Result {
+    let mut engine = ENGINE.lock();
+    let at = engine.place_of(sink).ok_or(ENOENT)?;
+    let Some(user) = engine.users.get_mut(at) else {
+        return Err(ENOENT);
+    };
+    let before = core::mem::replace(&mut user.manner, manner);
+    let result = engine.record_again();
+    if result.is_err() {
+        if let Some(user) = engine.users.get_mut(at) {
+            user.manner = before;
+        }
+    }
+    result
+}
+
 /// Gives back the memory that the engine keeps. No user is left.
 pub(super) fn exit() {
-    ENGINE.lock().users = KVec::new();
+    let mut engine = ENGINE.lock();
+    engine.users = KVec::new();
+    engine.nesting = None;
 }
 
 /// Stops recording functions into `sink`. No hook uses it when this returns.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What `set_ftrace_filter` and `set_ftrace_notrace` of one instance select, and the editing of it.
+//! What `set_ftrace_filter` and `set_ftrace_notrace` of one instance select, and how it is recorded.
 //!
-//! A selection is changed as a whole: a file that is open for writing edits a copy, which counts from
-//! when the file is closed. Process context.
+//! A selection is changed as a whole, by an [`Edit`]. Process context.
 
 use super::{
+    edit::Edit,
     engine::{
         self,
         Wanted, //
@@ -14,28 +14,27 @@ use super::{
     list::{
         self,
         Functions, //
-    }, //
+    },
+    waiting::Waiting, //
 };
 use crate::{
-    functions::{
-        marks,
-        words::FilterWord, //
-    },
+    functions::words,
     kapi::{
-        c,
         grace,
-        sort, //
+        sort,
+        stack, //
     },
     probes::{
         GraphPlaces,
         GraphRules,
-        Sink, //
-    }, //
+        Manner,
+        Repeats,
+        Sink,
+        TracedPids, //
+    },
+    text::writer::ByteWrite, //
 };
-use core::fmt::{
-    self,
-    Write, //
-};
+use core::fmt;
 use kernel::{
     new_mutex,
     prelude::*,
@@ -67,17 +66,52 @@ impl FilterKind {
     ];
 
     /// Returns whether it decides over calls and not over functions.
-    fn is_of_calls(self) -> bool {
+    pub(super) fn is_of_calls(self) -> bool {
         matches!(self, Self::GraphFunction | Self::GraphNotrace)
+    }
+}
+
+/// How a tracer wants functions to be recorded.
+#[derive(Clone, Copy)]
+pub(crate) struct How {
+    /// A record of the callers follows each.
+    pub(crate) stack: bool,
+    /// Repeats are recorded as a number.
+    pub(crate) no_repeats: bool,
+    /// With their arguments.
+    pub(crate) args: bool,
+}
+
+impl How {
+    /// Returns the manner that this means for an instance that has `present`.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    fn manner(self, present: &Manner) -> Result<Manner> {
+        if self.stack {
+            stack::prepare()?;
+        }
+        let repeats = match (self.no_repeats, &present.repeats) {
+            (false, _) => None,
+            (true, Some(repeats)) => Some(repeats.clone()),
+            (true, None) => Some(Arc::new(Repeats::new()?, GFP_KERNEL)?),
+        };
+        Ok(Manner {
+            stack: self.stack,
+            args: self.args,
+            repeats,
+            pids: present.pids.clone(),
+        })
     }
 }
 
 /// Addresses of functions in ascending order; `None` when none was selected. An empty list is what is
 /// left when the modules of all functions in it went.
-type Selection = Option<KVVec<u64>>;
+pub(super) type Selection = Option<KVVec<u64>>;
 
 /// The selections of an instance.
-struct Selections {
+pub(super) struct Selections {
     filter: Selection,
     notrace: Selection,
     graph_function: Selection,
@@ -88,10 +122,15 @@ struct Selections {
     is_on: bool,
     /// It records their calls from entry to exit.
     graphs: bool,
+    /// What each selects of modules that are not loaded, the newest first.
+    waiting: Waiting,
+    waiting_notrace: Waiting,
+    /// How it does, or would.
+    manner: Manner,
 }
 
 impl Selections {
-    fn of(&self, kind: FilterKind) -> &Selection {
+    pub(super) fn of(&self, kind: FilterKind) -> &Selection {
         match kind {
             FilterKind::Filter => &self.filter,
             FilterKind::Notrace => &self.notrace,
@@ -107,6 +146,59 @@ impl Selections {
             FilterKind::GraphFunction => &mut self.graph_function,
             FilterKind::GraphNotrace => &mut self.graph_notrace,
         }
+    }
+
+    /// Returns what waits for modules; nothing can where calls are selected.
+    fn waiting_of(&mut self, kind: FilterKind) -> Option<&mut Waiting> {
+        match kind {
+            FilterKind::Filter => Some(&mut self.waiting),
+            FilterKind::Notrace => Some(&mut self.waiting_notrace),
+            FilterKind::GraphFunction | FilterKind::GraphNotrace => None,
+        }
+    }
+
+    /// Adds what waits for the module `name`, of those of its functions that are in `list`, and forgets it.
+    /// Returns whether there was anything.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, and nothing has changed.
+    fn select_of_module(
+        &mut self,
+        kind: FilterKind,
+        name: &[u8],
+        list: &Functions,
+    ) -> Result<bool> {
+        let mut selected = KVVec::new();
+        selected.extend_from_slice(self.of(kind).as_deref().unwrap_or_default(), GFP_KERNEL)?;
+        let Some(waiting) = self.waiting_of(kind).filter(|waiting| waiting.is_for(name)) else {
+            return Ok(false);
+        };
+        waiting.add_selected(name, list, &mut selected)?;
+        waiting.forget(name);
+        // Where nothing was found, nothing is selected, and not everything.
+        *self.of_mut(kind) = match (kind, selected.is_empty()) {
+            (FilterKind::Notrace, true) => None,
+            _ => Some(selected),
+        };
+        Ok(true)
+    }
+
+    /// Records repeats that were counted and are not recorded yet.
+    fn hand_in(&self, sink: &Sink) {
+        if let Some(repeats) = &self.manner.repeats {
+            repeats.hand_in(sink);
+        }
+    }
+
+    /// Records functions in another manner.
+    fn put_manner(&mut self, sink: &Sink, manner: Manner) -> Result {
+        // The other tracer, which records calls, has no manners.
+        if self.is_on && !self.graphs {
+            engine::change_manner(sink, manner.clone())?;
+        }
+        self.manner = manner;
+        Ok(())
     }
 
     /// Returns the functions that both together mean.
@@ -159,7 +251,7 @@ impl Selections {
 #[pin_data]
 pub(crate) struct FunctionFilter {
     #[pin]
-    selections: Mutex<Selections>,
+    pub(super) selections: Mutex<Selections>,
     rules: GraphRules,
 }
 
@@ -175,6 +267,9 @@ impl FunctionFilter {
                 places: None,
                 is_on: false,
                 graphs: false,
+                waiting: Waiting::none(),
+                waiting_notrace: Waiting::none(),
+                manner: Manner::default(),
             }),
             rules: GraphRules::new(),
         })
@@ -185,7 +280,8 @@ impl FunctionFilter {
         &self.rules
     }
 
-    /// Begins to record the selected functions into `sink`, for which it does not record already.
+    /// Begins to record the selected functions into `sink`, for which it does not record already, as `how`
+    /// says.
     ///
     /// # Errors
     ///
@@ -194,11 +290,16 @@ impl FunctionFilter {
     /// # Safety
     ///
     /// The sink stays until [`Self::stop`] for it has returned; it is always the same.
-    pub(crate) unsafe fn start(&self, sink: &Sink) -> Result {
+    pub(crate) unsafe fn start(&self, sink: &Sink, how: How) -> Result {
         let mut selections = self.selections.lock();
         let wanted = selections.wanted()?;
+        let manner = how.manner(&Manner {
+            repeats: None,
+            ..selections.manner.clone()
+        })?;
         // SAFETY: The sink stays until `stop` has returned, which detaches it.
-        unsafe { engine::attach(sink, wanted) }?;
+        unsafe { engine::attach(sink, wanted, manner.clone()) }?;
+        selections.manner = manner;
         selections.is_on = true;
         Ok(())
     }
@@ -225,12 +326,50 @@ impl FunctionFilter {
         attached
     }
 
+    /// Records functions as `how` says from now on.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`: it is as before.
+    pub(crate) fn change(&self, sink: &Sink, how: How) -> Result {
+        let mut selections = self.selections.lock();
+        let manner = how.manner(&selections.manner)?;
+        let before = selections.manner.repeats.clone();
+        selections.put_manner(sink, manner)?;
+        // No hook counts there any more, or all go on to.
+        if let Some(repeats) = before {
+            repeats.hand_in(sink);
+        }
+        Ok(())
+    }
+
+    /// Records functions of these tasks alone from now on, or of all.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`: it is as before.
+    pub(crate) fn set_pids(&self, sink: &Sink, pids: Option<Arc<TracedPids>>) -> Result {
+        let mut selections = self.selections.lock();
+        let manner = Manner {
+            pids,
+            ..selections.manner.clone()
+        };
+        selections.put_manner(sink, manner)
+    }
+
+    /// Records repeats that were counted and are not recorded yet.
+    pub(crate) fn hand_in(&self, sink: &Sink) {
+        self.selections.lock().hand_in(sink);
+    }
+
     /// Stops that. Nothing is recorded into `sink` any more when this returns.
     pub(crate) fn stop(&self, sink: &Sink) {
         let mut selections = self.selections.lock();
         if selections.is_on {
             selections.detach(sink);
         }
+        // What was counted belongs to what was recorded.
+        selections.manner.repeats = None;
     }
 
     /// Writes the functions of a selection, one per line.
@@ -238,31 +377,57 @@ impl FunctionFilter {
     /// # Errors
     ///
     /// `ENOMEM`, and those of [`list::current`].
-    pub(crate) fn show(&self, kind: FilterKind, out: &mut dyn Write) -> Result {
-        let selections = self.selections.lock();
-        let Some(selection) = selections.of(kind) else {
-            return out
-                .write_str(match kind {
-                    FilterKind::Filter | FilterKind::GraphFunction => {
-                        "#### all functions enabled ####\n"
-                    }
-                    FilterKind::Notrace | FilterKind::GraphNotrace => {
-                        "#### no functions disabled ####\n"
-                    }
-                })
-                .map_err(|fmt::Error| ENOMEM);
-        };
-        if selection.is_empty() {
-            return Ok(());
+    pub(crate) fn show(&self, kind: FilterKind, out: &mut dyn ByteWrite) -> Result {
+        let mut selections = self.selections.lock();
+        match selections.of(kind) {
+            None => out.write_str(match kind {
+                FilterKind::Filter | FilterKind::GraphFunction => {
+                    "#### all functions enabled ####\n"
+                }
+                FilterKind::Notrace | FilterKind::GraphNotrace => {
+                    "#### no functions disabled ####\n"
+                }
+            }),
+            Some(selection) => show_selected(selection, out)?,
+        }
+        .map_err(|fmt::Error| ENOMEM)?;
+        match selections.waiting_of(kind) {
+            Some(waiting) => waiting.show(out).map_err(|fmt::Error| ENOMEM),
+            None => Ok(()),
+        }
+    }
+
+    /// Remembers a word that selects no function because its module is not loaded, or forgets one, from now
+    /// on.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` for a word that names no module, or one that is loaded; for `!` before one that was not
+    /// remembered; `ENOMEM`.
+    pub(crate) fn remember(&self, kind: FilterKind, word: &[u8]) -> Result {
+        let (pattern, module) = words::of_module(word).ok_or(EINVAL)?;
+        if word.first() == Some(&b'!') {
+            let mut selections = self.selections.lock();
+            let waiting = selections.waiting_of(kind).ok_or(EINVAL)?;
+            return match waiting.take_out(pattern, module) {
+                true => Ok(()),
+                false => Err(EINVAL),
+            };
         }
         let functions = list::current()?;
-        for function in functions.list().iter() {
-            if selection.binary_search(&function.address).is_ok() {
-                let name = core::str::from_utf8(function.shown).map_err(|_| EINVAL)?;
-                writeln!(out, "{name}").map_err(|fmt::Error| ENOMEM)?;
-            }
+        let mut functions = functions.list().iter();
+        if functions.any(|function| function.module == Some(module)) {
+            return Err(EINVAL);
         }
-        Ok(())
+        let mut selections = self.selections.lock();
+        selections.waiting_of(kind).ok_or(EINVAL)?.add(word)
+    }
+
+    /// Forgets all that waits for modules.
+    pub(crate) fn forget_waiting(&self, kind: FilterKind) {
+        if let Some(waiting) = self.selections.lock().waiting_of(kind) {
+            *waiting = Waiting::none();
+        }
     }
 
     /// Has an edited selection count from now on.
@@ -275,7 +440,11 @@ impl FunctionFilter {
         let mut selections = self.selections.lock();
         // A list that is not current has functions of modules that may have gone meanwhile. Modules that go
         // from here on wait for the lock.
-        let selected = edit.into_selection()?;
+        let mut selected = edit.into_selection()?;
+        // What waits for a module is all that is selected.
+        if kind == FilterKind::Filter && selected.is_none() && !selections.waiting.is_empty() {
+            selected = Some(KVVec::new());
+        }
         self.put(&mut selections, sink, kind, selected)
     }
 
@@ -352,10 +521,26 @@ impl FunctionFilter {
         }
     }
 
-    /// Takes new functions in where all but some are selected.
-    pub(super) fn welcome(&self, sink: &Sink) {
+    /// Takes new functions in, of the module `name`: where all but some are selected, and where a word waits
+    /// for the module.
+    pub(super) fn welcome(&self, sink: &Sink, name: &str) {
         let mut selections = self.selections.lock();
-        if selections.is_on && selections.all_is_a_list() {
+        let mut is_new = false;
+        for kind in [FilterKind::Filter, FilterKind::Notrace] {
+            if selections
+                .waiting_of(kind)
+                .is_none_or(|waiting| waiting.is_empty())
+            {
+                continue;
+            }
+            let found = list::current()
+                .and_then(|list| selections.select_of_module(kind, name.as_bytes(), &list));
+            match found {
+                Ok(found) => is_new |= found,
+                Err(error) => pr_warn!("functions of {name} are not selected: {error:?}\n"),
+            }
+        }
+        if selections.is_on && (is_new || selections.all_is_a_list()) {
             self.follow_again(&mut selections, sink, &|_| false);
         }
     }
@@ -377,112 +562,19 @@ impl FunctionFilter {
     }
 }
 
-/// Lets other tasks run.
-fn breathe() {
-    c::rt_cond_resched();
-}
-
-/// A selection that is being edited.
-pub(crate) struct Edit {
-    kind: FilterKind,
-    lines: Option<Lines>,
-}
-
-/// Marks in a list of functions.
-struct Lines {
-    functions: Arc<Functions>,
-    marks: KVVec<u64>,
-}
-
-impl Lines {
-    /// Returns marks of no function.
-    fn none() -> Result<Self> {
-        let functions = list::current()?;
-        let words = marks::words(functions.list().len());
-        Ok(Self {
-            marks: KVVec::from_elem(0, words, GFP_KERNEL)?,
-            functions,
-        })
+/// Writes the names of the functions at these addresses, in the order of the list.
+fn show_selected(selection: &[u64], out: &mut dyn ByteWrite) -> Result<fmt::Result> {
+    if selection.is_empty() {
+        return Ok(Ok(()));
     }
-
-    /// Returns marks of the functions at `addresses`, which are in ascending order.
-    fn of(addresses: &[u64]) -> Result<Self> {
-        let mut lines = Self::none()?;
-        for (at, function) in lines.functions.list().iter().enumerate() {
-            if addresses.binary_search(&function.address).is_ok() {
-                marks::put(&mut lines.marks, at, true);
+    let functions = list::current()?;
+    for function in functions.list().iter() {
+        if selection.binary_search(&function.address).is_ok() {
+            let line = out.write_bytes(function.shown);
+            if let Err(error) = line.and_then(|()| out.write_char('\n')) {
+                return Ok(Err(error));
             }
         }
-        Ok(lines)
     }
-
-    /// Returns the addresses that are marked, in ascending order.
-    fn addresses(&self) -> Result<KVVec<u64>> {
-        let mut addresses = KVVec::new();
-        let list = self.functions.list();
-        for function in marks::iter(&self.marks).filter_map(|at| list.get(at)) {
-            addresses.push(function.address, GFP_KERNEL)?;
-        }
-        sort::ascending(&mut addresses);
-        Ok(addresses)
-    }
-}
-
-impl Edit {
-    /// Begins with nothing selected.
-    pub(crate) fn empty(kind: FilterKind) -> Self {
-        Self { kind, lines: None }
-    }
-
-    /// Begins with what `filter` has.
-    ///
-    /// # Errors
-    ///
-    /// `ENOMEM`, and those of [`list::current`].
-    pub(crate) fn of(filter: &FunctionFilter, kind: FilterKind) -> Result<Self> {
-        let lines = match filter.selections.lock().of(kind) {
-            Some(selection) => Some(Lines::of(selection)?),
-            None => None,
-        };
-        Ok(Self { kind, lines })
-    }
-
-    /// Obeys a word.
-    ///
-    /// # Errors
-    ///
-    /// `EINVAL` for one that is wrong or selects no function, `ENOMEM`, and those of [`list::current`].
-    pub(crate) fn obey(&mut self, word: &[u8]) -> Result {
-        let word = FilterWord::parse(word).map_err(|_| EINVAL)?;
-        if self.kind.is_of_calls() && !word.selection.is_plain() {
-            return Err(EINVAL);
-        }
-        let lines = match self.lines.take() {
-            Some(lines) => lines,
-            None => Lines::none()?,
-        };
-        let Lines { functions, marks } = self.lines.insert(lines);
-        let before = marks::count(marks);
-        let any = match marks::obey(marks, functions.list(), &word, breathe) {
-            // Of calls, a word that takes nothing out is wrong.
-            true => !word.removes || !self.kind.is_of_calls() || marks::count(marks) != before,
-            false => false,
-        };
-        any.then_some(()).ok_or(EINVAL)
-    }
-
-    /// Returns the addresses that are selected.
-    fn into_selection(self) -> Result<Selection> {
-        let Some(lines) = self.lines else {
-            return Ok(None);
-        };
-        if marks::is_empty(&lines.marks) {
-            return Ok(None);
-        }
-        let addresses = lines.addresses()?;
-        if list::is_current(&lines.functions) {
-            return Ok(Some(addresses));
-        }
-        Ok(Some(Lines::of(&addresses)?.addresses()?))
-    }
+    Ok(Ok(()))
 }

@@ -3,24 +3,28 @@
 //! The functions of the kernel that are traced, and for which instance.
 //!
 //! - `list`: the functions that can be traced.
-//! - `filter`: what `set_ftrace_filter` and `set_ftrace_notrace` of one instance select.
+//! - `filter`: what `set_ftrace_filter` and `set_ftrace_notrace` of one instance select; `edit`: the editing of
+//!   that; `waiting`: what waits for modules.
 //! - `engine`: which functions call the one hook of rtrace, and whose records it makes.
 //! - `graph`: the same for the two hooks at entry and exit.
 //! - `modules`: functions that come and go with modules.
 //!
 //! Lock order: that of a filter, then an engine's, then the list's. The hook takes no lock.
 
+mod edit;
 mod engine;
 mod filter;
 mod graph;
 mod list;
 mod modules;
+mod waiting;
 
 pub(crate) use self::{
+    edit::Edit,
     filter::{
-        Edit,
         FilterKind,
-        FunctionFilter, //
+        FunctionFilter,
+        How, //
     },
     list::current,
     modules::ModuleWatch, //

@@ -131,7 +131,7 @@ fn follow(module: Module<'_>, change: Change) {
     match change {
         Change::Comes => {
             list::module_comes(module.name());
-            each(&|filter, sink| filter.welcome(sink));
+            each(&|filter, sink| filter.welcome(sink, module.name()));
         }
         Change::InitIsOver => {
             list::init_is_over();

@@ -2,7 +2,8 @@
 
 //! A named tracer: its rings, clock, options and enabled events.
 //!
-//! Lock order of this folder: `tracer`, then `triggers`, then `pauses`, then that of the names of tasks (`enable`),
+//! Lock order of this folder: `tracer` or `function_pids`, then that of `functions`; `tracer`, then
+//! `triggers`, then `pauses`, then that of the names of tasks (`enable`),
 //! then `registry`, then `events`, then `filters`, `pid_lists` or those of the sources, then those
 //! of `buffers`. The locks of `errors` and `cpus` are leaves. Probes take no lock.
 
@@ -12,6 +13,7 @@ mod cpumask;
 mod enable;
 mod error_log;
 mod filter;
+mod function_pids;
 mod life;
 mod marker;
 mod pause;
@@ -39,6 +41,7 @@ use self::{
     cpumask::CpuSet,
     error_log::ErrorLog,
     filter::Shown,
+    function_pids::FunctionPids,
     life::{
         Life,
         Refusal, //
@@ -133,6 +136,8 @@ pub(crate) struct Instance {
     may_turn_on: Atomic<bool>,
     #[pin]
     pid_lists: Mutex<PidLists>,
+    #[pin]
+    function_pids: Mutex<FunctionPids>,
     /// The CPUs that are recorded.
     #[pin]
     cpus: Mutex<CpuSet>,
@@ -211,6 +216,7 @@ impl Instance {
                 triggers <- new_mutex!(KVec::new()),
                 may_turn_on: Atomic::new(false),
                 pid_lists <- new_mutex!(PidLists::new()),
+                function_pids <- new_mutex!(FunctionPids::new()),
                 cpus <- new_mutex!(cpus),
                 errors <- ErrorLog::new(),
                 tracer <- new_mutex!(tracers::NOP),
@@ -266,6 +272,7 @@ impl Instance {
         self.disable_all();
         sources::forget(self.recipient());
         self.forget_pids();
+        self.forget_function_pids();
         if selftest::ALWAYS {
             self.buffers().selftest(CpuSel::All);
         }
@@ -278,6 +285,9 @@ impl Instance {
 
     /// Switches recording on or off.
     pub(crate) fn set_tracing_on(&self, on: bool) {
+        if !on {
+            self.hand_in();
+        }
         let turn = self.pauses.lock();
         // Names of tasks are remembered from before the first event until after the last.
         if on {
@@ -334,11 +344,18 @@ impl Instance {
             return Err(EINVAL);
         }
         if let Some(tracer) = tracers::of_option(opt) {
-            return tracer.set_option(opt, on);
+            return self.set_tracer_option(tracer, opt, on);
         }
         self.change_options(|old| old.with(opt, on))?;
         if opt == Opt::EventFork {
             let followed = self.follow_forks_again();
+            if followed.is_err() {
+                self.set_option(opt, false)?;
+            }
+            return followed;
+        }
+        if opt == Opt::FunctionFork {
+            let followed = self.follow_function_forks();
             if followed.is_err() {
                 self.set_option(opt, false)?;
             }

@@ -28,11 +28,14 @@ use core::fmt::{
     self,
     Write, //
 };
-use kernel::prelude::*;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
 
 /// Pids that a user wrote, at least one: those that tasks can have, and larger numbers.
 pub(crate) struct Pids {
-    set: PidSet,
+    set: Arc<PidSet>,
     beyond: KVec<u32>,
 }
 
@@ -44,7 +47,7 @@ impl Pids {
     /// `ENOMEM`.
     pub(crate) fn new(pid: u32) -> Result<Self> {
         let mut pids = Self {
-            set: PidSet::new()?,
+            set: Arc::new(PidSet::new()?, GFP_KERNEL)?,
             beyond: KVec::new(),
         };
         pids.add(pid)?;
@@ -71,7 +74,7 @@ impl Pids {
     /// # Errors
     ///
     /// `ENOMEM`, and nothing has changed.
-    fn add_all(&mut self, other: &Self) -> Result {
+    pub(super) fn add_all(&mut self, other: &Self) -> Result {
         self.beyond.reserve(other.beyond.len(), GFP_KERNEL)?;
         for pid in other.set.iter() {
             self.set.set(pid, true);
@@ -80,6 +83,11 @@ impl Pids {
             self.add_beyond(*pid);
         }
         Ok(())
+    }
+
+    /// Returns those that tasks can have; further ones are added there.
+    pub(super) fn of_tasks(&self) -> Arc<PidSet> {
+        self.set.clone()
     }
 
     /// Adds a number that no task can have, in the order in which the file shows them. The caller
@@ -93,7 +101,8 @@ impl Pids {
         }
     }
 
-    fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+    /// Returns the numbers, in ascending order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         Iterator::chain(self.set.iter(), self.beyond.iter().copied())
     }
 }
@@ -232,7 +241,7 @@ impl Instance {
     fn obey_list(&self, list: PidList, pids: Option<&Pids>) {
         // SAFETY: The pids stay in their box, which goes by way of `drop_pids`: that sets none first,
         // and then waits for the probes that may have found them.
-        unsafe { self.pids.set(list, pids.map(|pids| &pids.set)) };
+        unsafe { self.pids.set(list, pids.map(|pids| &*pids.set)) };
     }
 
     /// Has `file` obey the lists, or not.

@@ -13,10 +13,7 @@ use crate::{
         stack, //
     },
     probes::Sink,
-    text::options::{
-        Opt,
-        OptionSet, //
-    }, //
+    text::options::OptionSet, //
 };
 use kernel::{
     prelude::*,
@@ -95,8 +92,8 @@ pub(crate) fn find(name: &CStr) -> Result<Arc<Instance>> {
 ///
 /// `EEXIST` if there is one of that name, `ENOSPC` if there are too many, `ENOMEM`.
 pub(crate) fn create(name: &CStr) -> Result<Arc<Instance>> {
-    // An instance does not inherit the option to follow forks.
-    let options = top()?.options().with(Opt::EventFork, false);
+    // An instance inherits neither the options to follow forks nor those of its tracer.
+    let options = top()?.options().of_new_instance();
     let inst = Instance::new(name, false, options)?;
     inst.set_syscall_user_bytes(top()?.syscall_user_bytes());
     let mut all = ALL.lock();

@@ -17,14 +17,20 @@ use crate::{
         GraphRules,
         Sink, //
     },
-    text::options::Owner,
+    text::{
+        options::{
+            Opt,
+            OptionSet,
+            Owner, //
+        },
+        writer::ByteWrite, //
+    },
     tracers::{
         Host,
         Tracer,
         NOP, //
     }, //
 };
-use core::fmt::Write;
 use kernel::{
     prelude::*,
     sync::atomic::Relaxed, //
@@ -34,6 +40,32 @@ impl Instance {
     /// Returns the name of the present tracer.
     pub(crate) fn tracer_name(&self) -> &'static str {
         self.tracer.lock().name()
+    }
+
+    /// Returns the owner of the options of the present tracer.
+    pub(crate) fn tracer_owner(&self) -> Option<Owner> {
+        self.tracer.lock().owner()
+    }
+
+    /// Switches an option of `tracer`, which may be another one than the present.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Tracer::set_option`] and [`Tracer::obey`], `ENOMEM`: it is as before.
+    pub(super) fn set_tracer_option(
+        &self,
+        tracer: &'static dyn Tracer,
+        opt: Opt,
+        on: bool,
+    ) -> Result {
+        if !tracer.has_options_by_instance() {
+            return tracer.set_option(opt, on);
+        }
+        let present = self.tracer.lock();
+        if present.name() == tracer.name() {
+            tracer.obey(&self.host(self.options().with(opt, on)))?;
+        }
+        self.change_options(|old| old.with(opt, on))
     }
 
     /// Stops the present tracer and starts `tracer`.
@@ -53,7 +85,7 @@ impl Instance {
         self.buffers().expand()?;
         self.stop_tracer(&mut present);
         self.clear(CpuSel::All)?;
-        tracer.start(&self.host())?;
+        tracer.start(&self.host(self.options()))?;
         *present = tracer;
         self.tracer_is_graph.store(tracer.is_graph(), Relaxed);
         if tracer.records() {
@@ -69,7 +101,7 @@ impl Instance {
     }
 
     fn stop_tracer(&self, present: &mut &'static dyn Tracer) {
-        present.stop(&self.host());
+        present.stop(&self.host(self.options()));
         *present = NOP;
         self.tracer_is_graph.store(false, Relaxed);
         if self.tracer_records.load(Relaxed) {
@@ -88,21 +120,16 @@ impl Instance {
         self.tracer_is_graph.load(Relaxed)
     }
 
-    /// Returns the owner of the options that the tracer has besides those of each instance.
-    pub(crate) fn tracer_owner(&self) -> Option<Owner> {
-        self.tracer_is_graph().then_some(Owner::Graph)
-    }
-
     /// Returns what is asked of calls.
     pub(crate) fn graph(&self) -> &GraphRules {
         self.functions.rules()
     }
 
-    /// Returns what tracers have of this instance.
-    fn host(&self) -> Host<'_> {
+    /// Returns what tracers have of this instance, with these options.
+    fn host(&self, options: OptionSet) -> Host<'_> {
         // SAFETY: Both are parts of this instance, which does not move; `forget_tracer` stops the tracer
         // before the instance goes.
-        unsafe { Host::new(&self.sink, &self.functions) }
+        unsafe { Host::new(&self.sink, &self.functions, options) }
     }
 
     /// Writes the functions that `kind` selects.
@@ -110,7 +137,7 @@ impl Instance {
     /// # Errors
     ///
     /// `ENOMEM`, and those of the kernel's list of functions.
-    pub(crate) fn show_functions(&self, kind: FilterKind, out: &mut dyn Write) -> Result {
+    pub(crate) fn show_functions(&self, kind: FilterKind, out: &mut dyn ByteWrite) -> Result {
         self.functions.show(kind, out)
     }
 
@@ -121,8 +148,25 @@ impl Instance {
     /// `ENOMEM`, and those of the kernel's list of functions.
     pub(crate) fn edit_functions(&self, kind: FilterKind, empty: bool) -> Result<Edit> {
         match empty {
-            true => Ok(Edit::empty(kind)),
+            true => {
+                self.functions.forget_waiting(kind);
+                Ok(Edit::empty(kind))
+            }
             false => Edit::of(&self.functions, kind),
+        }
+    }
+
+    /// Obeys a word of an edited selection. One that names a module that is not loaded is remembered, or
+    /// forgotten, at once.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` for one that is wrong or selects nothing, `ENOMEM`, and those of the kernel's list of
+    /// functions.
+    pub(crate) fn obey_word(&self, edit: &mut Edit, word: &[u8]) -> Result {
+        match edit.obey(word)? {
+            true => Ok(()),
+            false => self.functions.remember(edit.kind(), word),
         }
     }
 
@@ -133,6 +177,11 @@ impl Instance {
     /// `ENOMEM`, and those of the kernel: it is as before.
     pub(crate) fn store_functions(&self, edit: Edit) -> Result {
         self.functions.store(&self.sink, edit)
+    }
+
+    /// Has the tracer record what it has counted and not recorded yet.
+    pub(crate) fn hand_in(&self) {
+        self.functions.hand_in(&self.sink);
     }
 
     /// Calls `f` with what follows modules.

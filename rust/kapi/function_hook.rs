@@ -14,6 +14,26 @@ use kernel::{
 /// Whether this kernel has hooks at the beginning of its functions.
 pub(crate) const IS_THERE: bool = cfg!(CONFIG_DYNAMIC_FTRACE);
 
+/// The words of a function's arguments: those in registers.
+pub(crate) const ARGS: usize = c::RT_FUNCTION_ARGS as usize;
+
+/// Returns the words that a function got in registers. What it does not take is undefined. Any context.
+///
+/// # Safety
+///
+/// The kernel handed `regs` to the hook, which has not returned.
+pub(crate) unsafe fn arguments(regs: *mut c_void) -> [u64; ARGS] {
+    let mut args = [0; ARGS];
+    // SAFETY: The caller promises the registers of a function; there is room for so many words.
+    unsafe { c::rt_function_args(regs.cast(), args.as_mut_ptr().cast()) };
+    args
+}
+
+/// Returns whether `address` is in the code that the kernel has made to call the hook. Any context.
+pub(crate) fn is_trampoline(address: u64) -> bool {
+    c::rt_is_trampoline(address as usize)
+}
+
 /// The functions that call the hook.
 pub(crate) enum Hooked<'a> {
     /// Every function that can be traced, also those of modules that are loaded later.

@@ -20,6 +20,7 @@ pub(crate) mod grace;
 pub(crate) mod grace_ref;
 pub(crate) mod graph_hook;
 pub(crate) mod inode;
+pub(crate) mod irqs;
 pub(crate) mod kernel_btf;
 pub(crate) mod kernel_tracefs;
 mod late;

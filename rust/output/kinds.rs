@@ -43,6 +43,8 @@ pub(super) enum Kind {
     /// The entry and the exit of a function.
     GraphEntry,
     GraphExit,
+    /// How often a function was called again.
+    Repeats,
     /// What was written into `trace_marker`.
     Marker,
     /// What was written into `trace_marker_raw`.
@@ -70,6 +72,7 @@ impl Kind {
         const FUNCTION: u16 = format::FUNCTION.id;
         const GRAPH_ENTRY: u16 = format::GRAPH_ENTRY.id;
         const GRAPH_EXIT: u16 = format::GRAPH_EXIT.id;
+        const REPEATS: u16 = format::FUNC_REPEATS.id;
         const MARKER: u16 = format::PRINT.id;
         const RAW_DATA: u16 = format::RAW_DATA.id;
         const KERNEL_STACK: u16 = format::KERNEL_STACK.id;
@@ -79,6 +82,7 @@ impl Kind {
             FUNCTION => Kind::Function,
             GRAPH_ENTRY => Kind::GraphEntry,
             GRAPH_EXIT => Kind::GraphExit,
+            REPEATS => Kind::Repeats,
             MARKER => Kind::Marker,
             RAW_DATA => Kind::RawData,
             KERNEL_STACK => Kind::KernelStack,
@@ -94,6 +98,7 @@ impl Kind {
             Kind::Function => &format::FUNCTION,
             Kind::GraphEntry => &format::GRAPH_ENTRY,
             Kind::GraphExit => &format::GRAPH_EXIT,
+            Kind::Repeats => &format::FUNC_REPEATS,
             Kind::Marker => &format::PRINT,
             Kind::RawData => &format::RAW_DATA,
             Kind::KernelStack => &format::KERNEL_STACK,
@@ -111,7 +116,14 @@ impl Kind {
         out: &mut Text,
     ) -> fmt::Result {
         match self {
-            Kind::Function => function::write_text(record, options, &mut lines.symbols, out),
+            Kind::Function => {
+                let arguments = &mut lines.arguments;
+                function::write_text(record, options, &mut lines.symbols, arguments, out)
+            }
+            Kind::Repeats => {
+                let moment = lines.moment;
+                function::write_repeats(record, moment, options, &mut lines.symbols, out)
+            }
             // Left by the tracer function_graph in a snapshot: without what the reader knows of the CPU.
             Kind::GraphEntry | Kind::GraphExit => lines.write_call(record, out),
             Kind::Marker => {
@@ -134,6 +146,7 @@ impl Kind {
     pub(super) fn write_plain(self, form: Form, record: &[u8], out: &mut Text) -> fmt::Result {
         match (self, form) {
             (Kind::Function, Form::Raw) => function::write_raw(record, out),
+            (Kind::Repeats, Form::Raw) => function::write_raw_repeats(record, out),
             (Kind::Function, Form::Hex) => function::write_hex(record, out),
             (Kind::Function, Form::Bin) => function::write_bin(record, out),
             (Kind::Marker, Form::Raw) => builtin::write_raw_marker(record, out),
@@ -147,6 +160,7 @@ impl Kind {
         match self {
             Kind::RawData => json::write_raw_data(record, out).map(|()| true),
             Kind::Function
+            | Kind::Repeats
             | Kind::GraphEntry
             | Kind::GraphExit
             | Kind::Marker

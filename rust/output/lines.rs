@@ -5,6 +5,7 @@
 //! The files themselves decide which event is printed next, and know how many were lost.
 
 use super::{
+    arguments::Arguments,
     graph::Graph,
     kinds::Kind,
     Seen,
@@ -31,6 +32,7 @@ use crate::{
             Form,
             Origin, //
         },
+        function::Stamp,
         latency::{
             self,
             Moment, //
@@ -54,6 +56,9 @@ pub(crate) struct Lines {
     pub(super) printer: Printer,
     pub(super) symbols: Symbols,
     pub(super) graph: Graph,
+    pub(super) arguments: Arguments,
+    /// When the event was recorded that is printed: a line may name a time before it.
+    pub(super) moment: Stamp,
 }
 
 impl Lines {
@@ -67,6 +72,8 @@ impl Lines {
             printer: Printer::new()?,
             symbols: Symbols::new(),
             graph: Graph::new(),
+            arguments: Arguments::new(),
+            moment: Stamp::default(),
         })
     }
 
@@ -86,6 +93,10 @@ impl Lines {
             return Ok(());
         };
 
+        self.moment = Stamp {
+            stamp: seen.stamp,
+            is_ns: style.clock.in_ns(),
+        };
         // SAFETY: The caller promises a whole record of a writer.
         if style.graph && unsafe { self.write_in_graph(style, &common, seen, out) }? {
             return Ok(());

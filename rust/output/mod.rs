@@ -4,6 +4,7 @@
 //!
 //! - `lines`, `json`: the printers; `maker` is one of the two.
 //! - `graph`: lines of the tracer `function_graph`.
+//! - `arguments`: those of functions.
 //! - `kinds`: records that no tracepoint makes.
 //! - `style`: how and what to print; `text`: where the output goes.
 //! - `symbols`: names of addresses.
@@ -11,6 +12,7 @@
 //! Called by the files that show events, with copies of records and without a lock. Contexts:
 //! process context; may sleep.
 
+mod arguments;
 mod graph;
 mod json;
 mod kinds;

@@ -12,6 +12,11 @@ use super::{
         Exit,
         ExitRing, //
     },
+    manner::{
+        record_by_manner,
+        Nesting, //
+    },
+    Manner,
     Sink,
     COMMON, //
 };
@@ -43,7 +48,10 @@ use crate::{
     }, //
 };
 use core::ptr::NonNull;
-use kernel::prelude::*;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
 
 /// The bytes of a record: the common fields, the function, and its caller.
 const LEN: usize = COMMON + 16;
@@ -92,7 +100,7 @@ impl FunctionTarget {
     }
 
     #[inline(always)]
-    fn sink(&self) -> &Sink {
+    pub(super) fn sink(&self) -> &Sink {
         // SAFETY: The sink stays while a hook may find the target (invariant).
         unsafe { self.0.as_ref() }
     }
@@ -103,12 +111,24 @@ impl FunctionTarget {
 pub(crate) struct Dispatch {
     /// The only target, when it wants whatever calls the hook.
     pub(crate) alone: Option<FunctionTarget>,
-    /// All of them, at most [`MOST_TARGETS`].
+    /// All of them, at most [`MOST_TARGETS`]; none when there are manners.
     pub(crate) targets: KVec<FunctionTarget>,
     /// One bit for each target that wants whatever calls the hook.
     pub(crate) always: u64,
     /// What the others want.
     pub(crate) table: KVVec<Place>,
+    /// The targets and how functions are recorded for each, when that is not as usual for all of them.
+    pub(crate) by_manner: KVec<(FunctionTarget, Manner)>,
+    /// Guards what calls functions that can be traced; there when there are manners.
+    pub(crate) nesting: Option<Arc<Nesting>>,
+}
+
+impl Dispatch {
+    /// Returns one bit for each target that wants the function at `address`.
+    #[inline(always)]
+    pub(super) fn wanted(&self, address: u64) -> u64 {
+        self.always | table::tracers(&self.table, address)
+    }
 }
 
 /// What the hook follows.
@@ -140,7 +160,7 @@ unsafe extern "C" fn rtrace_function(
     address: u64,
     caller: u64,
     _ops: *mut c_void,
-    _regs: *mut c_void,
+    regs: *mut c_void,
 ) {
     percpu::disable_preemption();
     // SAFETY: Preemption was disabled just now, and nothing else enables it.
@@ -150,18 +170,28 @@ unsafe extern "C" fn rtrace_function(
     };
     match &dispatch.alone {
         Some(target) => record::<1>(target.sink(), exit, (address, caller)),
-        None => record_each(dispatch, exit, address, caller),
+        None => record_each(dispatch, exit, address, caller, regs),
     }
 }
 
 /// Records a function for each target that wants it.
 #[inline(never)]
-extern "C" fn record_each(dispatch: &Dispatch, exit: Exit, address: u64, caller: u64) {
-    let mut wanted = dispatch.always | table::tracers(&dispatch.table, address);
+extern "C" fn record_each(
+    dispatch: &Dispatch,
+    exit: Exit,
+    address: u64,
+    caller: u64,
+    regs: *mut c_void,
+) {
+    let mut wanted = dispatch.wanted(address);
     loop {
         let target = dispatch.targets.get(wanted.trailing_zeros() as usize);
         let Some(target) = target else {
-            return exit.end();
+            // No target wants it, or none is recorded for as usual.
+            return match &dispatch.nesting {
+                Some(nesting) => record_by_manner(dispatch, nesting, exit, address, caller, regs),
+                None => exit.end(),
+            };
         };
         wanted &= wanted.wrapping_sub(1);
         if wanted == 0 {
@@ -179,7 +209,7 @@ extern "C" fn record_last(sink: &Sink, exit: Exit, address: u64, caller: u64) {
 
 /// Records a function for one of several targets, and comes back.
 #[inline(never)]
-extern "C" fn record_one(sink: &Sink, address: u64, caller: u64) {
+pub(super) extern "C" fn record_one(sink: &Sink, address: u64, caller: u64) {
     percpu::disable_preemption();
     // SAFETY: Preemption was disabled just now, and nothing else enables it.
     record::<2>(sink, unsafe { Exit::new() }, (address, caller));

@@ -15,7 +15,8 @@
 //! - `ways`: reservation by each kind of clock.
 //! - `given`: the common fields.
 //! - `exit`: leaving a ring and enabling preemption.
-//! - `function`: the hook at the beginning of functions, which records them.
+//! - `function`: the hook at the beginning of functions, which records them; `manner`: those that are recorded
+//!   in other ways than usual.
 //! - `graph`: the hooks at entry and exit of functions, which record calls; `graph_rules`: which calls.
 //! - `chosen`, `filter`, `pids`: files that do not record everything.
 //! - `trigger`, `triggered`: what an event does besides being recorded.
@@ -34,6 +35,7 @@ mod function;
 mod given;
 mod graph;
 mod graph_rules;
+mod manner;
 mod pids;
 mod record_size;
 mod sink;
@@ -75,6 +77,12 @@ pub(crate) use self::{
     graph_rules::{
         GraphPlaces,
         GraphRules, //
+    },
+    manner::{
+        Manner,
+        Nesting,
+        Repeats,
+        TracedPids, //
     },
     pids::{
         PidFilter,

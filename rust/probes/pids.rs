@@ -52,7 +52,9 @@ impl PidSet {
         (pid as usize) < MOST_TASKS
     }
 
-    fn has(&self, pid: i32) -> bool {
+    /// Returns whether the task `pid` is in it.
+    #[inline(always)]
+    pub(super) fn has(&self, pid: i32) -> bool {
         let place = u32::try_from(pid).ok().and_then(|pid| self.place(pid));
         place.is_some_and(|(word, bit)| word.load() & bit != 0)
     }

@@ -27,7 +27,10 @@ use crate::{
     },
     text::clock::ClockId, //
 };
-use core::convert::Infallible;
+use core::{
+    cell::Cell,
+    convert::Infallible, //
+};
 use kernel::prelude::*;
 
 /// What writers use of an instance.
@@ -175,6 +178,37 @@ impl Sink {
         fill_common(reserved.payload(), base);
         if let Some(rest) = reserved.payload().get_mut(COMMON..) {
             fill(rest);
+        }
+        self.left(&ring, reserved.commit());
+        Ok(())
+    }
+
+    /// Records an event of `len` bytes, which begins with `common` and whose rest `fill` fills, knowing its time.
+    /// Any context.
+    ///
+    /// # Errors
+    ///
+    /// Why it was not recorded.
+    pub(super) fn record_with(
+        &self,
+        pin: &CpuPin,
+        common: [u8; COMMON],
+        len: usize,
+        fill: impl FnOnce(&mut [u8], u64),
+    ) -> Result<(), ReserveError> {
+        let ring = self.buffers.rings().this(pin.by_value());
+        let time = Cell::new(0);
+        let read = || {
+            time.set(clock::read(self.clock()));
+            time.get()
+        };
+        let mut reserved = ring
+            .writer()
+            .reserve(len, read)
+            .inspect_err(|why| self.refused(&ring, *why))?;
+        if let Some((head, rest)) = reserved.payload().split_first_chunk_mut() {
+            *head = common;
+            fill(rest, time.get());
         }
         self.left(&ring, reserved.commit());
         Ok(())

@@ -4,6 +4,7 @@
 #include <linux/dcache.h>
 #include <linux/fs.h>
 #include <linux/ftrace.h>
+#include <linux/irqflags.h>
 #include <linux/module.h>
 #include <linux/mount.h>
 #include <linux/namei.h>
@@ -18,6 +19,16 @@ struct file *rt_dentry_open(struct vfsmount *mount, struct dentry *dentry)
 	struct path path = { .mnt = mount, .dentry = dentry };
 
 	return dentry_open(&path, O_RDONLY, current_cred());
+}
+
+void rt_function_args(struct ftrace_regs *regs, unsigned long *args)
+{
+#ifdef CONFIG_HAVE_DYNAMIC_FTRACE_WITH_ARGS
+	int i;
+
+	for (i = 0; i < RT_FUNCTION_ARGS; i++)
+		args[i] = ftrace_regs_get_argument(regs, i);
+#endif
 }
 
 #ifdef CONFIG_DYNAMIC_FTRACE
@@ -47,6 +58,11 @@ int rt_hook_unregister(void)
 {
 	return unregister_ftrace_function(&rt_hook);
 }
+
+bool rt_is_trampoline(unsigned long address)
+{
+	return address - rt_hook.trampoline < rt_hook.trampoline_size;
+}
 #else
 void rt_hook_forget(void)
 {
@@ -71,7 +87,25 @@ int rt_hook_unregister(void)
 {
 	return -ENODEV;
 }
+
+bool rt_is_trampoline(unsigned long address)
+{
+	return false;
+}
 #endif
+
+unsigned long rt_irqs_off(void)
+{
+	unsigned long flags;
+
+	raw_local_irq_save(flags);
+	return flags;
+}
+
+void rt_irqs_restore(unsigned long flags)
+{
+	raw_local_irq_restore(flags);
+}
 
 struct dentry *rt_lookup(struct dentry *folder, const char *name)
 {

@@ -20,6 +20,11 @@ struct vfsmount;
 /* Inline, with structures: opens a file that was looked up, as the kernel itself. */
 struct file *rt_dentry_open(struct vfsmount *mount, struct dentry *dentry);
 
+/* Inline, with structures: the first six words that a function got in registers. */
+enum { RT_FUNCTION_ARGS = 6 };
+struct ftrace_regs;
+void rt_function_args(struct ftrace_regs *regs, unsigned long *args);
+
 /*
  * Macros in a kernel that traces no functions, which says -ENODEV here. There is
  * one hook, which calls rtrace_function(): of the functions whose addresses were
@@ -30,6 +35,13 @@ int rt_hook_register(void);
 int rt_hook_select(unsigned long *addresses, unsigned int count);
 int rt_hook_select_all(void);
 int rt_hook_unregister(void);
+
+/* The same: whether an address is in the code that calls the hook. */
+bool rt_is_trampoline(unsigned long address);
+
+/* Macros: disable interrupts of this CPU; as they were before. Not traced. */
+unsigned long rt_irqs_off(void);
+void rt_irqs_restore(unsigned long flags);
 
 /* A macro: looks up a name in a folder of a file system that is mounted. */
 struct dentry *rt_lookup(struct dentry *folder, const char *name);
@@ -46,7 +58,6 @@ bool rt_within_module_init(const struct module *module, unsigned long address);
 
 /* In Rust: the hook. Any context; see rust/probes/function.rs. */
 struct ftrace_ops;
-struct ftrace_regs;
 void rtrace_function(unsigned long ip, unsigned long parent_ip,
 		     struct ftrace_ops *ops, struct ftrace_regs *regs);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-//! How the records of the tracer `function` are printed: a function and its caller.
+//! How the records of the tracer `function` are printed: a function and its caller, perhaps with arguments or
+//! the number of repeats.
 //!
 //! The records are complete, with the eight common bytes first. What an address is called only the kernel
 //! knows; the caller brings a [`Names`].
@@ -16,11 +17,53 @@ use super::{
         write_address,
         Names, //
     },
+    time::Seconds,
     writer::ByteWrite, //
 };
 
 /// The offset of the addresses in a record.
 const ADDRESSES: usize = 8;
+
+/// The offset of the arguments in a record that has them, and how many words they are.
+const ARGUMENTS: usize = 24;
+const MOST_ARGUMENTS: usize = 6;
+
+/// Knows the parameters of functions.
+pub(crate) trait Arguments {
+    /// Writes the arguments of the function at `function`, which got these words in registers; nothing for a
+    /// function whose parameters are not known.
+    fn write(&mut self, function: u64, registers: &[u64], out: &mut dyn ByteWrite) -> fmt::Result;
+}
+
+/// When a record was made, by its clock.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Stamp {
+    pub(crate) stamp: u64,
+    /// The clock counts nanoseconds.
+    pub(crate) is_ns: bool,
+}
+
+/// Returns the words in registers that the function got; `None` for a record without them.
+fn registers(record: &[u8]) -> Option<[u64; MOST_ARGUMENTS]> {
+    let bytes: &[u8; 8 * MOST_ARGUMENTS] = record.get(ARGUMENTS..)?.first_chunk()?;
+    let mut registers = [0; MOST_ARGUMENTS];
+    for (register, bytes) in registers.iter_mut().zip(bytes.chunks_exact(8)) {
+        *register = bytes
+            .first_chunk()
+            .map_or(0, |bytes| u64::from_ne_bytes(*bytes));
+    }
+    Some(registers)
+}
+
+/// Returns the number of repeats in a record of them, and how long before the record the last one was.
+fn repeats(record: &[u8]) -> (u16, u64) {
+    let bytes = record.get(ARGUMENTS..).and_then(<[u8]>::first_chunk);
+    let numbers = bytes.map_or(0, |bytes| u64::from_ne_bytes(*bytes));
+    (
+        numbers as u16,
+        (numbers >> 16 & 0xffff) << 32 | numbers >> 32,
+    )
+}
 
 /// Returns the function and its caller, 0 for what the record does not have.
 fn addresses(record: &[u8]) -> [u64; 2] {
@@ -39,15 +82,58 @@ pub(crate) fn write_text(
     record: &[u8],
     options: OptionSet,
     names: &mut dyn Names,
+    arguments: &mut dyn Arguments,
     out: &mut dyn ByteWrite,
 ) -> fmt::Result {
     let [function, caller] = addresses(record);
     write_address(function, options, names, out)?;
+    if let Some(registers) = registers(record) {
+        out.write_char('(')?;
+        arguments.write(function, &registers, out)?;
+        out.write_char(')')?;
+    }
+    write_caller(caller, options, names, out)?;
+    out.write_char('\n')
+}
+
+fn write_caller(
+    caller: u64,
+    options: OptionSet,
+    names: &mut dyn Names,
+    out: &mut dyn ByteWrite,
+) -> fmt::Result {
     if options.has(Opt::PrintParent) && caller != 0 {
         out.write_str(" <-")?;
         write_address(caller, options, names, out)?;
     }
-    out.write_char('\n')
+    Ok(())
+}
+
+/// Writes the line of a record of repeats, which was made at `moment`.
+pub(crate) fn write_repeats(
+    record: &[u8],
+    moment: Stamp,
+    options: OptionSet,
+    names: &mut dyn Names,
+    out: &mut dyn ByteWrite,
+) -> fmt::Result {
+    let [function, caller] = addresses(record);
+    write_address(function, options, names, out)?;
+    write_caller(caller, options, names, out)?;
+    let (count, ago) = repeats(record);
+    let last = moment.stamp.wrapping_sub(ago);
+    write!(out, " (repeats: {count}, last_ts: ")?;
+    match moment.is_ns {
+        true => write!(out, "{}", Seconds(last))?,
+        false => write!(out, "{last:12}")?,
+    }
+    out.write_str(")\n")
+}
+
+/// Writes the numbers of a record of repeats under the option `raw`.
+pub(crate) fn write_raw_repeats(record: &[u8], out: &mut dyn ByteWrite) -> fmt::Result {
+    let ([function, caller], (count, ago)) = (addresses(record), repeats(record));
+    writeln!(out, "{function} {caller} {count} {ago}")
 }
 
 /// Writes both addresses under the option `raw`.
@@ -107,10 +193,52 @@ mod tests {
         .concat()
     }
 
+    impl Arguments for Map {
+        fn write(
+            &mut self,
+            function: u64,
+            registers: &[u64],
+            out: &mut dyn ByteWrite,
+        ) -> fmt::Result {
+            write!(out, "{function:x}: {registers:?}")
+        }
+    }
+
     fn text(record: &[u8], options: OptionSet) -> String {
         let mut text = String::new();
-        write_text(record, options, &mut Map, &mut text).unwrap();
+        write_text(record, options, &mut Map, &mut Map, &mut text).unwrap();
         text
+    }
+
+    #[test]
+    fn arguments_are_there_when_the_record_has_six_words_more() {
+        let mut bytes = record(0x1004, 0x1234);
+        for word in 1..7u64 {
+            assert_eq!(text(&bytes, OptionSet::DEFAULT), "known <-known\n");
+            bytes.extend(word.to_ne_bytes());
+        }
+        let line = "known(1004: [1, 2, 3, 4, 5, 6]) <-known\n";
+        assert_eq!(text(&bytes, OptionSet::DEFAULT), line);
+    }
+
+    #[test]
+    fn repeats_have_a_number_and_the_time_of_the_last() {
+        let mut bytes = record(0x1004, 0x1234);
+        bytes.extend(19u16.to_ne_bytes());
+        bytes.extend(1u16.to_ne_bytes());
+        bytes.extend(5_000_000u32.to_ne_bytes());
+        let text = |is_ns| {
+            let stamp = 12_345_678_901;
+            let (mut text, moment) = (String::new(), Stamp { stamp, is_ns });
+            write_repeats(&bytes, moment, OptionSet::DEFAULT, &mut Map, &mut text).unwrap();
+            text
+        };
+        let head = "known <-known (repeats: 19, last_ts:";
+        assert_eq!(text(true), format!("{head}     8.045712)\n"));
+        assert_eq!(text(false), format!("{head}   8045711605)\n"));
+        let mut raw = String::new();
+        write_raw_repeats(&bytes, &mut raw).unwrap();
+        assert_eq!(raw, "4100 4660 19 4299967296\n");
     }
 
     #[test]

@@ -35,6 +35,8 @@ pub(crate) enum Owner {
     Nop,
     /// The tracer `function_graph`: each instance has it for itself, and lists it while it has the tracer.
     Graph,
+    /// The tracer `function`: each instance has it for itself, and lists it while it has the tracer.
+    Function,
 }
 
 /// A row of the table.
@@ -135,6 +137,8 @@ options! {
     HashPtr: "hash-ptr", on, Any, Ftrace;
     /// Masks in texts of events are lists of ranges.
     BitmaskList: "bitmask-list", off, Any, Ftrace;
+    /// Children of a task in `set_ftrace_pid` are added to it, tasks that end are taken out.
+    FunctionFork: "function-fork", off, Any, Ftrace;
     /// Each event is followed by the functions that led to it.
     Stack: "stacktrace", off, Any, Ftrace;
     /// Can be switched, to try out options of tracers.
@@ -157,6 +161,12 @@ options! {
     GraphIrqs: "funcgraph-irqs", on, Any, Graph;
     /// The exit of a function names it.
     GraphTail: "funcgraph-tail", off, Any, Graph;
+    /// Each function is followed by the functions that led to it.
+    FunctionStack: "func_stack_trace", off, Any, Function;
+    /// Calls of a function that follow each other from one place are recorded as a number.
+    FunctionNoRepeats: "func-no-repeats", off, Any, Function;
+    /// Functions are recorded with their arguments.
+    FunctionArgs: "func-args", off, Any, Function;
     /// Each open `trace_pipe` reads all events for itself.
     PipeShare: "pipe-share", off, Any, Rtrace;
     /// How often each event is recorded and refused is counted.
@@ -184,7 +194,10 @@ impl Opt {
 
     /// Returns whether `trace_options` of an instance has it whose tracer owns the options of `tracer`.
     pub(crate) fn is_listed(self, tracer: Option<Owner>) -> bool {
-        self.owner() != Owner::Graph || tracer == Some(Owner::Graph)
+        match self.owner() {
+            Owner::Graph | Owner::Function => tracer == Some(self.owner()),
+            _ => true,
+        }
     }
 
     const fn bit(self) -> u64 {
@@ -232,6 +245,15 @@ impl OptionSet {
         } else {
             OptionSet(self.0 & !opt.bit())
         }
+    }
+
+    /// Returns what a new instance has of these, those of the top one.
+    pub(crate) fn of_new_instance(self) -> Self {
+        let own = |opt: &&Opt| {
+            matches!(opt, Opt::EventFork | Opt::FunctionFork) || opt.owner() == Owner::Function
+        };
+        let kept = |set: Self, opt: &Opt| set.with(*opt, opt.row().default);
+        Opt::ALL.iter().filter(own).fold(self, kept)
     }
 
     /// Writes the text of `trace_options` of an instance whose tracer owns the options of `tracer`.
@@ -286,7 +308,7 @@ mod tests {
             "print-parent nosym-offset nosym-addr noverbose noraw nohex nobin noblock nofields \
                     trace_printk annotate nouserstacktrace nosym-userobj noprintk-msg-only \
                     context-info nolatency-format record-cmd norecord-tgid nooverwrite nodisable_on_free irq-info markers \
-                    noevent-fork nopause-on-trace hash-ptr nobitmask-list nostacktrace notest_nop_accept \
+                    noevent-fork nopause-on-trace hash-ptr nobitmask-list nofunction-fork nostacktrace notest_nop_accept \
                     notest_nop_refuse nopipe-share noevent-counts";
         assert_eq!(text.split('\n').collect::<Vec<_>>().join(" ").trim(), list);
 
@@ -298,6 +320,9 @@ mod tests {
             text.contains(&format!("notest_nop_refuse\n{graph}nopipe-share\n")),
             "{text}"
         );
+        set.write_list(Some(Owner::Function), &mut text).unwrap();
+        let own = "nofunc_stack_trace\nnofunc-no-repeats\nnofunc-args\n";
+        assert!(text.contains(own), "{text}");
     }
 
     #[test]

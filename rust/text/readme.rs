@@ -110,9 +110,14 @@ Functions, where the kernel can trace them:
                         is written counts when it is closed.
         accepts: func_full_name or glob-matching-pattern, or the number of a
                         line of available_filter_functions
-        modules:        PATTERN:mod:MODULE, those of modules that are loaded
+        modules:        PATTERN:mod:MODULE; waits for one that is not loaded
         !word           takes them out again
   set_ftrace_notrace    the functions that are not recorded.
+  set_ftrace_pid        only functions that these tasks call: pids, one per
+                        line, written as set_event_pid.
+  set_ftrace_notrace_pid
+                        the same: of all tasks but these.
+                        With the option function-fork children are added.
   set_graph_function    functions: function_graph records their calls, and all
                         calls in these, and no others. None: all.
   set_graph_notrace     functions whose calls it does not record, nor what is

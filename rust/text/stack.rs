@@ -17,6 +17,9 @@ use super::{
 /// Bytes before the addresses: the common fields, a number of four bytes, and a gap.
 pub(crate) const HEAD: usize = 16;
 
+/// What stands for the address of the code between a function and its tracer.
+pub(crate) const TRAMPOLINE: u64 = i32::MAX as u64;
+
 /// Number of addresses in each record of `userstacktrace`.
 pub(crate) const USER_DEPTH: usize = 8;
 
@@ -92,6 +95,10 @@ pub(crate) fn write_callers(
     out.write_str("<stack trace>\n")?;
     for address in callers(record) {
         out.write_str(" => ")?;
+        if address == TRAMPOLINE {
+            out.write_str("[FTRACE TRAMPOLINE]\n")?;
+            continue;
+        }
         write_address(address, options, names, out)?;
         out.write_char('\n')?;
     }

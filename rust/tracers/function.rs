@@ -7,8 +7,35 @@ use super::{
     Host,
     Tracer, //
 };
-use crate::hooks;
+use crate::{
+    hooks::{
+        self,
+        How, //
+    },
+    text::options::{
+        Opt,
+        OptionSet,
+        Owner, //
+    }, //
+};
 use kernel::prelude::*;
+
+/// Returns how functions are recorded with these options.
+///
+/// # Errors
+///
+/// `EINVAL` for arguments together with stacks or numbers of repeats.
+fn how(options: OptionSet) -> Result<How> {
+    let how = How {
+        stack: options.has(Opt::FunctionStack),
+        no_repeats: options.has(Opt::FunctionNoRepeats),
+        args: options.has(Opt::FunctionArgs),
+    };
+    match how.args && (how.stack || how.no_repeats) {
+        true => Err(EINVAL),
+        false => Ok(how),
+    }
+}
 
 /// The tracer.
 pub(super) struct Function;
@@ -26,9 +53,22 @@ impl Tracer for Function {
         true
     }
 
+    fn owner(&self) -> Option<Owner> {
+        Some(Owner::Function)
+    }
+
+    fn has_options_by_instance(&self) -> bool {
+        true
+    }
+
+    fn obey(&self, host: &Host<'_>) -> Result {
+        host.functions().change(host.sink(), how(host.options())?)
+    }
+
     fn start(&self, host: &Host<'_>) -> Result {
+        let how = how(host.options())?;
         // SAFETY: The sink is that of the host, which stays until `stop` has returned (invariant).
-        unsafe { host.functions().start(host.sink()) }
+        unsafe { host.functions().start(host.sink(), how) }
     }
 
     fn stop(&self, host: &Host<'_>) {

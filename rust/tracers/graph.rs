@@ -8,7 +8,10 @@ use super::{
     Host,
     Tracer, //
 };
-use crate::hooks;
+use crate::{
+    hooks,
+    text::options::Owner, //
+};
 use kernel::prelude::*;
 
 /// The tracer.
@@ -24,6 +27,14 @@ impl Tracer for Graph {
     }
 
     fn records(&self) -> bool {
+        true
+    }
+
+    fn owner(&self) -> Option<Owner> {
+        Some(Owner::Graph)
+    }
+
+    fn has_options_by_instance(&self) -> bool {
         true
     }
 

@@ -12,7 +12,10 @@ mod graph;
 mod nop;
 
 use crate::{
-    hooks::FunctionFilter,
+    hooks::{
+        self,
+        FunctionFilter, //
+    },
     probes::Sink,
     text::options::{
         Opt,
@@ -26,22 +29,36 @@ use kernel::prelude::*;
 ///
 /// # Invariants
 ///
-/// Both stay where they are until [`Tracer::stop`] has returned.
+/// The sink and the functions stay where they are until [`Tracer::stop`] has returned.
 pub(crate) struct Host<'a> {
     sink: &'a Sink,
     functions: &'a FunctionFilter,
+    options: OptionSet,
 }
 
 impl<'a> Host<'a> {
-    /// Returns what an instance has.
+    /// Returns what an instance has that has these `options`.
     ///
     /// # Safety
     ///
     /// A tracer that was started for it is stopped, and has been when `stop` has returned, before either
     /// of the two goes or moves.
-    pub(crate) unsafe fn new(sink: &'a Sink, functions: &'a FunctionFilter) -> Self {
+    pub(crate) unsafe fn new(
+        sink: &'a Sink,
+        functions: &'a FunctionFilter,
+        options: OptionSet,
+    ) -> Self {
         // INVARIANT: The caller promises that.
-        Self { sink, functions }
+        Self {
+            sink,
+            functions,
+            options,
+        }
+    }
+
+    /// Returns the options of the instance.
+    pub(crate) fn options(&self) -> OptionSet {
+        self.options
     }
 
     /// Returns what is recorded into.
@@ -96,6 +113,20 @@ pub(crate) trait Tracer: Sync {
         Err(EINVAL)
     }
 
+    /// Returns whether each instance has the tracer's options for itself, among its own.
+    fn has_options_by_instance(&self) -> bool {
+        false
+    }
+
+    /// Obeys the options of `host`, for which it records, from now on.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if they exclude each other, `ENOMEM`: it obeys those before.
+    fn obey(&self, _host: &Host<'_>) -> Result {
+        Ok(())
+    }
+
     /// Starts recording for `host`. The caller ensures that the tracer does not record for it already.
     ///
     /// # Errors
@@ -121,6 +152,12 @@ pub(crate) fn all() -> impl Iterator<Item = &'static dyn Tracer> {
 /// Returns the tracer `name`.
 pub(crate) fn by_name(name: &[u8]) -> Option<&'static dyn Tracer> {
     all().find(|tracer| tracer.name().as_bytes() == name)
+}
+
+/// Returns whether this kernel has what obeys `opt`.
+pub(crate) fn is_offered(opt: Opt) -> bool {
+    let of_functions = opt.owner() == Owner::Function || opt == Opt::FunctionFork;
+    !of_functions || hooks::IS_THERE
 }
 
 /// Returns the tracer that owns `opt`.

@@ -27,11 +27,11 @@ use super::{
 const NESTED: u32 = 4;
 
 /// The bit of an integer's encoding that marks it as signed.
-const SIGNED: u32 = 1 << 24;
+pub(super) const SIGNED: u32 = 1 << 24;
 
 /// A prototype, by the number of its type.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Prototype(u32);
+pub(crate) struct Prototype(pub(super) u32);
 
 /// The way in which a value is passed. The numbers are sizes in bytes: 1, 2, 4 or 8.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

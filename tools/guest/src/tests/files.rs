@@ -116,6 +116,8 @@ const OF_FUNCTIONS: &[&str] = &[
     "enabled_functions",
     "set_ftrace_filter",
     "set_ftrace_notrace",
+    "set_ftrace_notrace_pid",
+    "set_ftrace_pid",
     "touched_functions",
 ];
 
@@ -174,6 +176,8 @@ const FILES: &[ControlFile] = &[
     top_moving("enabled_functions"),
     file("set_ftrace_filter", Access::Change),
     file("set_ftrace_notrace", Access::Change),
+    file("set_ftrace_notrace_pid", Access::Change),
+    file("set_ftrace_pid", Access::Change),
     top_moving("touched_functions"),
     file("max_graph_depth", Access::Change),
     file("set_graph_function", Access::Change),

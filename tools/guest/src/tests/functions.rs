@@ -21,32 +21,37 @@ pub const TESTS: &[Test] = &[
     test("functions.instances", 60, instances),
     test("functions.ends", 60, ends),
     test("functions.modules", 120, modules),
+    test("functions.waiting", 240, waiting),
     test("functions.own_code", 30, own_code),
 ];
 
-const FILTER: &str = "set_ftrace_filter";
+pub const FILTER: &str = "set_ftrace_filter";
 const NOTRACE: &str = "set_ftrace_notrace";
 /// What `getppid` and `getpgid` run, which hardly any other program calls.
-static GETPPID: LazyLock<&str> = LazyLock::new(sys::getppid_function);
-const GETPGID: &str = "__x64_sys_getpgid";
+pub static GETPPID: LazyLock<&str> = LazyLock::new(sys::getppid_function);
+pub const GETPGID: &str = "__x64_sys_getpgid";
 
-fn getppid() {
+pub fn getppid() {
     sys::call(110, [0; 6]);
 }
 
 fn getpgid() {
-    sys::call(121, [0; 6]);
+    getpgid_of(0);
+}
+
+pub fn getpgid_of(task: usize) {
+    sys::call(121, [task, 0, 0, 0, 0, 0]);
 }
 
 /// Has an instance select `words` and nothing else.
-fn select(tree: &Tree, file: &str, words: &str) -> Check {
+pub fn select(tree: &Tree, file: &str, words: &str) -> Check {
     let written = tree.write_truncating(file, format!("{words}\n").as_bytes());
     ensure_eq!(written, Ok(words.len() + 1), "{}", tree.shown(file));
     Ok(())
 }
 
 /// An instance of each tree, in a kernel that can trace functions.
-fn sides(context: &Context) -> Check<(Instance, Instance)> {
+pub fn sides(context: &Context) -> Check<(Instance, Instance)> {
     if !sys::traces_functions() {
         skip!("this kernel traces no functions");
     }
@@ -420,6 +425,108 @@ fn modules(context: &Context) -> Check {
     let before = hooks(&reference)?.len();
     loaded.remove()?;
     ensure_eq!(hooks(&reference)?.len(), before, "hooks that no module has");
+    Ok(())
+}
+
+/// Words that name a module that is not loaded: remembered, shown, obeyed when it comes, forgotten.
+fn waiting(context: &Context) -> Check {
+    let (own, reference) = sides(context)?;
+    let modules = Modules::new()?;
+    let mut loaded = Loaded::new(&modules);
+    let mut report = Report::default();
+    let mut write = |file: &str, truncate: bool, text: &str| -> Check {
+        let write = |tree: &Tree| match truncate {
+            true => tree.write_truncating(file, text.as_bytes()),
+            false => tree.write(file, text.as_bytes()),
+        };
+        let answers = (write(&own), write(&reference));
+        report.expect(answers.0 == answers.1, || {
+            let (found, wanted) = answers;
+            format!("{file} <- {text}: {found:?}, tracefs {wanted:?}")
+        });
+        let result = same(&own, &reference, file);
+        report.collect(result.map_err(|e| format!("{file} <- {text}: {e:.300}")));
+        Ok(())
+    };
+    for file in [FILTER, NOTRACE] {
+        for text in [
+            "*:mod:vsock\n",
+            "vsock_*:mod:vsock\n",
+            ":mod:vsock\n",
+            "nosuch:mod:other\n",
+            "nosuch:mod:!other\n",
+            "!vsock_*:mod:vsock\n",
+            "!vsock_*:mod:vsock\n",
+            "!nosuch:mod:nowhere\n",
+            "vfs_read\n",
+            "!vfs_read\n",
+            "!*:mod:vsock\n",
+            "!:mod:other\n",
+            "!*:mod:other\n",
+            "!nosuch:mod:!other\n",
+        ] {
+            write(file, false, text)?;
+        }
+        write(file, true, "*:mod:vsock\n")?;
+        write(file, true, "vfs_read\n")?;
+        write(file, true, "")?;
+    }
+    // It comes.
+    let ready = "*_bind:mod:vsock vfs_read *:mod:elsewhere vsock_*:mod:vsock";
+    for tree in [&own, &reference] {
+        for word in ready.split(' ') {
+            tree.set(FILTER, word)?;
+        }
+        tree.set(NOTRACE, "vsock_bind:mod:vsock")?;
+    }
+    own.set("current_tracer", "function")?;
+    ensure_eq!(hooks(&reference)?.len(), 1, "hooks before it comes");
+    loaded.add("vsock")?;
+    same(&own, &reference, FILTER)?;
+    same(&own, &reference, NOTRACE)?;
+    let text = own.get(FILTER)?;
+    let selected = text.lines().filter(|line| line.ends_with(" [vsock]"));
+    let selected = selected.count();
+    ensure!(selected > 5, "{selected} functions: {text}");
+    ensure!(text.ends_with("*:mod:elsewhere\n"), "{text}");
+    let without = own.get(NOTRACE)?.lines().count();
+    ensure_eq!(without, 1, "not traced");
+    ensure_eq!(hooks(&reference)?.len(), selected, "hooks");
+    // A module that is there is not waited for.
+    for word in ["nosuch:mod:vsock", "!nosuch:mod:vsock"] {
+        for tree in [&own, &reference] {
+            let written = tree.write(FILTER, format!("{word}\n").as_bytes());
+            ensure_eq!(written, Err(EINVAL), "{word}: {}", tree.shown(FILTER));
+        }
+    }
+    loaded.remove()?;
+    same(&own, &reference, FILTER)?;
+    ensure_eq!(hooks(&reference)?.len(), 1, "hooks after it went");
+    // Only what waits is selected: nothing, not everything.
+    own.set("current_tracer", "nop")?;
+    for tree in [&own, &reference] {
+        tree.empty(FILTER)?;
+        tree.empty(NOTRACE)?;
+    }
+    select_waiting(&own, "*_bind:mod:vsock")?;
+    own.set("current_tracer", "function")?;
+    ensure_eq!(hooks(&reference)?, Vec::<String>::new(), "hooks of nothing");
+    loaded.add("vsock")?;
+    ensure!(!hooks(&reference)?.is_empty(), "no hook of vsock");
+    loaded.remove()?;
+    ensure_eq!(hooks(&reference)?, Vec::<String>::new(), "hooks after all");
+    report.finish()
+}
+
+/// Has an instance select what waits, and nothing else.
+fn select_waiting(tree: &Tree, word: &str) -> Check {
+    select(tree, FILTER, word)?;
+    ensure_eq!(
+        tree.get(FILTER)?,
+        format!("{word}\n"),
+        "{}",
+        tree.shown(FILTER)
+    );
     Ok(())
 }
 

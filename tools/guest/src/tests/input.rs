@@ -119,6 +119,8 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("set_graph_function", "graph.words"),
     ("set_graph_notrace", "graph.words"),
     ("tracing_thresh", "graph.words"),
+    ("set_ftrace_notrace_pid", "functions.pids"),
+    ("set_ftrace_pid", "functions.pids"),
 ];
 
 /// Each writable file has a row, or one that stands for it: one CPU for all, one

@@ -20,6 +20,7 @@ mod fs_mount;
 mod fs_tree;
 mod functions;
 mod functions_all;
+mod functions_manner;
 mod fuzz;
 mod golden;
 mod golden_events;
@@ -147,6 +148,7 @@ const GROUPS: &[&[Test]] = &[
     functions::TESTS,
     functions_all::TESTS,
     graph::TESTS,
+    functions_manner::TESTS,
     pipe::TESTS,
     pipe_lines::TESTS,
     raw::TESTS,

@@ -43,6 +43,7 @@ const OFFERED: &[&str] = &[
     "pause-on-trace",
     "hash-ptr",
     "bitmask-list",
+    "function-fork",
     "stacktrace",
     "test_nop_accept",
     "test_nop_refuse",
@@ -59,10 +60,12 @@ pub fn options_of(tree: &Tree) -> Check<Vec<(String, bool)>> {
     Ok(text.lines().map(option).collect())
 }
 
-/// Returns whether it is an option of function_graph, which `trace_options` has with that tracer alone:
-/// `graph.formats`.
-fn is_of_calls(name: &str) -> bool {
-    name.starts_with("funcgraph-")
+/// Options of tracers that are not chosen: they have files, and `trace_options` does not list them.
+/// Those of function_graph begin with its name: `graph.formats`.
+const OF_OTHER_TRACERS: &[&str] = &["func_stack_trace", "func-no-repeats", "func-args"];
+
+fn is_listed(name: &str) -> bool {
+    !OF_OTHER_TRACERS.contains(&name) && !name.starts_with("funcgraph-")
 }
 
 /// Returns whether only the tree under test has such an option.
@@ -103,7 +106,7 @@ fn list(context: &Context) -> Check {
         }
         // There is a file for each, but for those of the top.
         let mut files = own.list("options")?;
-        files.retain(|name| !is_ours(name) && !is_of_calls(name));
+        files.retain(|name| !is_ours(name) && is_listed(name));
         for (name, _) in &found {
             let wanted = top || !OFFERED.contains(&format!("-{name}").as_str());
             report.expect(files.contains(name) == wanted, || {
@@ -136,7 +139,7 @@ fn agree(context: &Context) -> Check {
     let (own, _) = pair(context)?;
     let mut report = Report::default();
     for name in own.list("options")? {
-        if name.starts_with("test_nop_") || is_of_calls(&name) {
+        if name.starts_with("test_nop_") || !is_listed(&name) {
             continue;
         }
         let before = options_of(&own)?;

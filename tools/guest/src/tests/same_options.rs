@@ -66,6 +66,8 @@ const OPTIONS: &[(&str, Does)] = &[
     ("bitmask-list", Nothing),
     ("disable_on_free", Nothing),
     ("stacktrace", Records),
+    // Concerns functions: `functions.pids`.
+    ("function-fork", Nothing),
     ("test_nop_accept", Nothing),
     ("test_nop_refuse", Refuses),
 ];
@@ -76,7 +78,6 @@ pub const NOT_OFFERED: &[&str] = &[
     "copy_trace_marker",
     "display-graph",
     "function-trace",
-    "function-fork",
 ];
 
 fn options(context: &Context) -> Check {

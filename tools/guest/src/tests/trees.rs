@@ -27,8 +27,6 @@ pub const TESTS: &[Test] = &[
 /// Names of tracefs that rtracefs lacks, and why. A name ends at the end of the path.
 const MISSING: &[(&str, &str)] = &[
     ("dyn_ftrace_total_info", FUNCTIONS),
-    ("set_ftrace_notrace_pid", FUNCTIONS),
-    ("set_ftrace_pid", FUNCTIONS),
     ("stack_max_size", FUNCTIONS),
     ("stack_trace", FUNCTIONS),
     ("stack_trace_filter", FUNCTIONS),
