@@ -287,7 +287,7 @@ fn record<const LEN: usize>(
             return false;
         }
         let reserved = ring.writer().reserve(LEN, || clock::read(sink.clock()));
-        return put(sink, ring, reserved, base, words);
+        return put::<LEN>(sink, ring, reserved, base, words);
     };
     let size = const { PackedSize::new(LEN) };
     let Some(mut reserved) = ring.writer().reserve_fast(LEN, size, || {
@@ -297,9 +297,9 @@ fn record<const LEN: usize>(
     }) else {
         let time = || clock::read(sink.clock());
         let reserved = ring.writer().reserve_slow(LEN, FastReserve::Entered, time);
-        return put(sink, ring, reserved, base, words);
+        return put::<LEN>(sink, ring, reserved, base, words);
     };
-    fill(reserved.payload(), base, words);
+    fill::<LEN>(reserved.payload(), base, words);
     let (_, bits) = reserved.into_raw();
     debug_assert_eq!(bits, 0);
     // SAFETY: The last reservation in this ring that is not over was made by the fast path just now, so
@@ -315,7 +315,10 @@ fn record<const LEN: usize>(
 
 /// Fills a record.
 #[inline(always)]
-fn fill(record: &mut [u8], base: Base, words: &[u64]) {
+fn fill<const LEN: usize>(record: &mut [u8], base: Base, words: &[u64]) {
+    let Some(record) = record.first_chunk_mut::<LEN>() else {
+        return;
+    };
     fill_common(record, base);
     let rest = record.get_mut(COMMON..).unwrap_or_default();
     for (place, word) in rest.chunks_exact_mut(8).zip(words) {
@@ -325,7 +328,7 @@ fn fill(record: &mut [u8], base: Base, words: &[u64]) {
 
 /// Fills and commits what was reserved, or notes why it was refused. Returns whether it was recorded.
 #[inline(never)]
-fn put(
+fn put<const LEN: usize>(
     sink: &Sink,
     ring: OwnRing<'_>,
     reserved: Result<Reservation<'_, Kernel>, ReserveError>,
@@ -334,7 +337,7 @@ fn put(
 ) -> bool {
     match reserved {
         Ok(mut reserved) => {
-            fill(reserved.payload(), base, words);
+            fill::<LEN>(reserved.payload(), base, words);
             sink.left(&ring, reserved.commit());
             true
         }
