@@ -102,18 +102,29 @@ extern "C" fn reserve_closer(
     gate: GateWord,
 ) -> ForC {
     if gate.is_disabled() {
-        if gate.is_broken() {
-            return reserve_refused(file, size, ring.pin());
-        }
-        if file.is_triggered() {
-            return reserve_triggered(file, size, ring.pin());
-        }
-        return NOTHING;
+        return match file.heeds(gate) {
+            true => reserve_disabled(file, size, ring.pin(), gate),
+            false => NOTHING,
+        };
     }
     if !file.is_plain() {
         return reserve_chosen(file, size, ring.pin());
     }
     reserve_by_other(file, size, ring, gate)
+}
+
+/// As [`reserve_closer`], while recording is off, in a broken ring or of a file that has triggers.
+#[inline(never)]
+extern "C" fn reserve_disabled(
+    file: &EventFile,
+    size: RecordSize,
+    pin: PinRef<'_>,
+    gate: GateWord,
+) -> ForC {
+    match gate.is_broken() {
+        true => reserve_refused(file, size, pin),
+        false => reserve_triggered(file, size, pin),
+    }
 }
 
 /// As [`reserve_closer`], in a broken ring: what it refuses is counted, of what is wanted.

@@ -35,7 +35,10 @@ use crate::{
         words::SharedU64, //
     },
     ring::{
-        cpu::GateWord,
+        cpu::{
+            GateWord,
+            DISABLE_BROKEN, //
+        },
         port::SharedWord,
         reservation::Reservation,
         writer::ReserveError, //
@@ -94,8 +97,9 @@ pub(crate) struct EventFile {
     /// What that makes: [`TRIGGERED`], [`ALL`], the word of the scratch places when there is only a filter,
     /// or [`SOME`].
     chosen: SharedU64,
-    /// Not 0 for [`TRIGGERED`].
-    triggered: SharedU64,
+    /// The bits of a gate that is disabled with which a writer has to look further: that of a broken ring;
+    /// for [`TRIGGERED`] any.
+    heeded: SharedU64,
     retired: bool,
     event: &'static Event,
     /// What the source of the event wants its probe to find here.
@@ -130,7 +134,7 @@ impl EventFile {
             soft: SharedU64::zero(),
             pids: GraceRef::none(),
             chosen: SharedWord::new(ALL),
-            triggered: SharedU64::zero(),
+            heeded: SharedWord::new(DISABLE_BROKEN),
             retired: false,
             event,
             probe_data: event.source().probe_data(),
@@ -227,7 +231,13 @@ impl EventFile {
     /// Returns whether the file has triggers or is switched by some.
     #[inline(always)]
     pub(super) fn is_triggered(&self) -> bool {
-        self.triggered.load() != 0
+        self.heeded.load() == u64::MAX
+    }
+
+    /// Returns whether a writer has to look further that found this gate, which is disabled.
+    #[inline(always)]
+    pub(super) fn heeds(&self, gate: GateWord) -> bool {
+        gate.word() & self.heeded.load() != 0
     }
 
     /// Sets or clears `bit` of what keeps the file from being plain. Any context.
@@ -318,7 +328,10 @@ impl EventFile {
             (false, true) => scratch::Places::get().map_or(SOME, scratch::Places::word),
             _ => SOME,
         };
-        self.triggered.store(u64::from(triggered));
+        self.heeded.store(match triggered {
+            true => u64::MAX,
+            false => DISABLE_BROKEN,
+        });
         self.chosen.store(chosen);
         let all = !self.has_triggers() && self.filter.is_none() && self.pids.is_none();
         // After `chosen`, at which a writer looks next.

@@ -208,7 +208,7 @@ pub(crate) const DISABLE_PAUSE: u64 = 8;
 /// Bit of a [`GateWord`]: the user does not want this CPU.
 pub(crate) const DISABLE_CPU: u64 = 16;
 /// Bit of a [`GateWord`]: an invariant was found broken.
-const DISABLE_BROKEN: u64 = 4;
+pub(crate) const DISABLE_BROKEN: u64 = 4;
 
 /// Returns the address of a sub-buffer, for a word.
 pub(super) fn address<P: Port>(subbuf: &SubBuf<P>) -> u64 {
