@@ -188,7 +188,12 @@ pub(super) fn set_user_bytes(recipient: Recipient, bytes: u64) {
 
 /// Frees the tables of an instance. None of its probes runs any more.
 pub(super) fn forget(recipient: Recipient) {
-    TABLES.lock().retain(|entry| entry.recipient != recipient);
+    let mut tables = TABLES.lock();
+    tables.retain(|entry| entry.recipient != recipient);
+    if tables.is_empty() {
+        // Nothing drops a static when the module is unloaded: its memory goes with the last instance.
+        *tables = KVec::new();
+    }
 }
 
 /// Returns what call `nr` is recorded as; see `shim/events.h`. Any context.
