@@ -118,7 +118,10 @@ impl kernel::Module for Rtrace {
         // SAFETY: The first call of this room.
         unsafe { hooks::init() };
         let instances = instance::Instances::new()?;
-        events::set_forget(forget_event);
+        events::set_users(events::Users {
+            forget: forget_event,
+            empty: instance::empty_of_modules,
+        });
         Ok(Self {
             // SAFETY: Called once.
             _functions: unsafe { hooks::ModuleWatch::new(instance::registry::for_each_filter) }?,

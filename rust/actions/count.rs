@@ -109,6 +109,15 @@ impl Counts {
             })
     }
 
+    /// Sets the count of the event `id` to 0. The caller ensures that no probe counts it meanwhile.
+    pub(super) fn forget(&self, id: u16) {
+        let at = usize::from(id.saturating_sub(FIRST_ID));
+        for count in cpus::possible().filter_map(|cpu| self.0.of(cpu)?.get(at)) {
+            count.hits.set(0);
+            count.lost.set(0);
+        }
+    }
+
     /// Sets all counts to 0. The caller ensures that no probe counts meanwhile.
     fn reset(&self) {
         for counts in cpus::possible().filter_map(|cpu| self.0.of(cpu)) {

@@ -43,6 +43,13 @@ impl Memory {
     pub(crate) fn counts_of(&self, id: u16) -> (u64, u64) {
         self.counts.as_ref().map_or((0, 0), |counts| counts.of(id))
     }
+
+    /// Forgets what was counted of the events with these ids, whose probes are off.
+    pub(crate) fn forget_counts(&self, ids: &[u16]) {
+        if let Some(counts) = &self.counts {
+            ids.iter().for_each(|&id| counts.forget(id));
+        }
+    }
 }
 
 /// An action that follows all events of an instance while its option is on.

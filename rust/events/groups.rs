@@ -14,6 +14,7 @@ use super::{
     names,
     next_id,
     publish,
+    reuse,
     tracepoints::{
         self,
         Tracepoint, //
@@ -40,19 +41,27 @@ use kernel::{
     }, //
 };
 
-/// A function that is told of an event that goes away: it detaches the event's probe everywhere
-/// before it returns. The probe cannot be attached any more; waiting for probes that still run is
-/// not needed.
-pub(crate) type Forget = fn(&'static Event);
+/// What those who use events do for events that go away.
+#[derive(Clone, Copy)]
+pub(crate) struct Users {
+    /// Detaches the event's probe everywhere before it returns. The probe cannot be attached any
+    /// more; waiting for probes that still run is not needed.
+    pub(crate) forget: fn(&'static Event),
+    /// Empties, in the round of that number, all rings that may have records of the events with
+    /// these ids, which are not recorded any more, and forgets what was counted of them. Returns
+    /// whether after that there was a moment without a [`RecordReader`](super::RecordReader).
+    pub(crate) empty: fn(u32, &[u16]) -> bool,
+}
 
 global_lock! {
     // SAFETY: `events::init` initialises it before anything else of this folder is called.
-    pub(crate) unsafe(uninit) static GROUPS: Mutex<Option<Forget>> = None;
+    pub(crate) unsafe(uninit) static GROUPS: Mutex<Option<Users>> = None;
 }
 
-/// Sets the function that is told. Called once, before any other module can register events.
-pub(crate) fn set_forget(forget: Forget) {
-    *GROUPS.lock() = Some(forget);
+/// Sets what is done for events that go away. Called once, before any other module can register
+/// events.
+pub(crate) fn set_users(users: Users) {
+    *GROUPS.lock() = Some(users);
 }
 
 /// Returns the `format` text of an event, for the event to keep.
@@ -117,6 +126,7 @@ pub(crate) fn return_to(
     // sees the tracepoint.
     // INVARIANT: Both are the module's, which stays until it takes them away.
     event.desc.store(ptr::from_ref(desc).cast_mut(), Release);
+    event.id_use.take();
     event.offered.store(true, Relaxed);
 }
 
@@ -158,6 +168,22 @@ pub(crate) fn of_module(owner: *mut bindings::module) -> impl Iterator<Item = &'
     used().filter(move |event| event.owner.load(Relaxed) == owner && !event.desc().is_null())
 }
 
+/// Calls `add`, which adds events, and once more if there were too few ids and those of events whose
+/// modules are gone could be given back. Process context.
+///
+/// # Errors
+///
+/// Those of `add`, `ENOMEM`, and `ENOSPC` while a reader keeps ids from being given back.
+pub(crate) fn with_ids(mut add: impl FnMut() -> Result) -> Result {
+    match add() {
+        Err(ENOSPC) => {
+            reuse::give_back()?;
+            add()
+        }
+        result => result,
+    }
+}
+
 /// Adds the events of a module that registers them: all of them or none.
 ///
 /// # Errors
@@ -165,13 +191,15 @@ pub(crate) fn of_module(owner: *mut bindings::module) -> impl Iterator<Item = &'
 /// Those of [`add`].
 fn register(owner: Module<'_>, descs: &[c::rt_event_desc], evals: &[c::rt_eval]) -> Result {
     let tracepoints = tracepoints::find_all_of_module(descs, owner)?;
-    let result = {
+    let mut added = 0usize;
+    let result = with_ids(|| {
         let _groups = GROUPS.lock();
-        descs
-            .iter()
-            .zip(tracepoints.iter())
-            .try_for_each(|(desc, &tracepoint)| add(desc, evals, tracepoint, owner))
-    };
+        for (desc, &tracepoint) in descs.iter().zip(tracepoints.iter()).skip(added) {
+            add(desc, evals, tracepoint, owner)?;
+            added = added.wrapping_add(1);
+        }
+        Ok(())
+    });
     if result.is_err() {
         unregister(owner.as_ptr());
     }
@@ -181,14 +209,14 @@ fn register(owner: Module<'_>, descs: &[c::rt_event_desc], evals: &[c::rt_eval])
 /// Takes a module's events away. When this returns, nothing of the module is used any more. Process
 /// context.
 pub(crate) fn unregister(owner: *mut bindings::module) {
-    let forget = {
-        let forget = GROUPS.lock();
+    let users = {
+        let users = GROUPS.lock();
         // From here on they cannot be attached.
         of_module(owner).for_each(|event| event.offered.store(false, Relaxed));
-        *forget
+        *users
     };
-    if let Some(forget) = forget {
-        of_module(owner).for_each(forget);
+    if let Some(users) = users {
+        of_module(owner).for_each(users.forget);
     }
     super::synchronize();
 

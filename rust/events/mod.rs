@@ -7,15 +7,17 @@
 //! and by `fs` for the files under `events/`.
 //!
 //! An [`Event`] lives until rtrace is unloaded, even when the module that brought it goes away:
-//! what comes and goes is its descriptor. So an id in an old record, or a reference in a file that
-//! is still open, never dangles. The table only grows, and is read without a lock; a caller that
-//! uses a group's descriptor holds [`GROUPS`], and this lock is a leaf: nothing is locked inside it
-//! but the tracepoints' own mutex.
+//! what comes and goes is its descriptor. So a reference to an event never dangles. An id means the
+//! same event as long as a record or an open file has it; when ids run short, those of events whose
+//! modules are gone are given back (`reuse`). The table only grows, and is read without a lock; a
+//! caller that uses a group's descriptor holds [`GROUPS`], and this lock is a leaf: nothing is
+//! locked inside it but the tracepoints' own mutex.
 
 mod described;
 pub(crate) mod groups;
 mod module;
 mod printer;
+mod reuse;
 mod source;
 pub(crate) mod tracepoints;
 
@@ -33,13 +35,20 @@ pub(crate) use self::{
         own_layouts, //
     },
     groups::{
-        set_forget,
+        set_users,
+        Users,
         GROUPS, //
     },
     module::Module,
     printer::{
         Manner,
         Printer, //
+    },
+    reuse::{
+        has_record_readers,
+        IdRef,
+        RecordReader,
+        FIRST_ROUND, //
     },
     source::{
         Attachment,
@@ -54,6 +63,7 @@ use self::{
         write_format_of,
         Header, //
     },
+    reuse::IdUse,
     source::Origin,
     tracepoints::Tracepoint, //
 };
@@ -91,7 +101,7 @@ pub(crate) const RECORDS: u16 = 32;
 pub(crate) const FIRST_ID: u16 = 1 << 14;
 const _: () = assert!(FIRST_ID as usize + CAPACITY <= i16::MAX as usize);
 
-/// Most events that there can be, those of unloaded modules included.
+/// Most events that there can be, those of unloaded modules included whose ids were not given back.
 pub(crate) const CAPACITY: usize = 4096;
 
 /// All events by `id - FIRST_ID`; null where there is none yet.
@@ -164,6 +174,7 @@ pub(crate) struct Event {
     owner: Atomic<*mut bindings::module>,
     /// Cleared first when its module goes away.
     offered: Atomic<bool>,
+    id_use: IdUse,
 }
 
 impl Event {
@@ -266,6 +277,11 @@ impl Event {
         self.offered.load(Relaxed)
     }
 
+    /// Returns whether it is a module's that is gone. The caller holds [`GROUPS`].
+    fn is_gone(&self) -> bool {
+        self.format.is_some() && self.desc().is_null()
+    }
+
     /// Writes the text of its `format` file. Fails when `w` does.
     pub(crate) fn write_format(&self, w: &mut dyn fmt::Write) -> fmt::Result {
         if let Some(text) = &self.format {
@@ -354,7 +370,7 @@ pub(crate) fn system_by_name(system: &[u8]) -> Option<&'static Event> {
     (first.is_offered() || same.any(Event::is_offered)).then_some(first)
 }
 
-/// Returns every event that there ever was.
+/// Returns every event that has an id, even when its module is gone.
 pub(crate) fn used() -> impl Iterator<Item = &'static Event> {
     TABLE.iter().map_while(in_slot)
 }
@@ -363,13 +379,13 @@ fn in_slot(slot: &Atomic<*mut Event>) -> Option<&'static Event> {
     // Acquire: pairs with the store in `publish`. Without it the event could be seen before its
     // contents.
     let event = slot.load(Acquire);
-    // SAFETY: Null, or an event that `publish` gave up to the table, which keeps it until `exit`;
-    // after that no reference to an event is used.
+    // SAFETY: Null, or an event that `publish` gave up to the table, which keeps it, as `reuse`
+    // does when its place is taken, until `exit`; after that no reference to an event is used.
     unsafe { event.as_ref() }
 }
 
-/// Returns the id that the next event gets. The caller is the only one that publishes: `init`, or a
-/// holder of [`GROUPS`].
+/// Returns the id that the next event gets, one that was given back if there are no others. The
+/// caller is the only one that publishes: `init`, or a holder of [`GROUPS`].
 ///
 /// # Errors
 ///
@@ -377,12 +393,13 @@ fn in_slot(slot: &Atomic<*mut Event>) -> Option<&'static Event> {
 pub(crate) fn next_id() -> Result<u16> {
     let used = used().count();
     if used >= CAPACITY {
-        return Err(ENOSPC);
+        return reuse::vacant().map(Event::id).ok_or(ENOSPC);
     }
     Ok(u16::try_from(used)?.wrapping_add(FIRST_ID))
 }
 
-/// Makes the event visible.
+/// Makes the event visible. The caller has its id from [`next_id`], and is still the only one that
+/// publishes.
 ///
 /// # Errors
 ///
@@ -393,8 +410,10 @@ pub(crate) fn publish(event: KBox<Event>) -> Result<&'static Event> {
         .checked_sub(FIRST_ID)
         .and_then(|index| TABLE.get(usize::from(index)))
         .ok_or(ENOSPC)?;
+    let replaced = in_slot(slot);
     // Release: pairs with `in_slot`.
     slot.store(KBox::into_raw(event), Release);
+    replaced.into_iter().for_each(reuse::keep);
     in_slot(slot).ok_or(EINVAL)
 }
 
@@ -507,6 +526,7 @@ impl Event {
                 tracepoint: Atomic::new(ptr::null_mut()),
                 owner: Atomic::new(ptr::null_mut()),
                 offered: Atomic::new(true),
+                id_use: IdUse::new(),
             },
             GFP_KERNEL,
         )?)
@@ -522,6 +542,9 @@ pub(crate) unsafe fn init() {
     // SAFETY: The caller promises that this is the first call and the only one, and nothing locks
     // before it.
     unsafe { GROUPS.init() };
+    // SAFETY: The caller promises that this is the first call and the only one, and nothing locks
+    // before it.
+    unsafe { reuse::ROUNDS.init() };
 }
 
 /// Frees all events.
@@ -530,14 +553,15 @@ pub(crate) unsafe fn init() {
 ///
 /// No reference to any event is used from here on, and no probe is attached.
 pub(crate) unsafe fn exit() {
-    for slot in &TABLE {
-        let event = slot.load(Relaxed);
-        if event.is_null() {
-            break;
-        }
-        slot.store(ptr::null_mut(), Relaxed);
-        // SAFETY: `publish` made the pointer from a box, which is taken back once; the caller
-        // promises that no reference to the event is used any more.
+    let in_table = TABLE
+        .iter()
+        .map(|slot| slot.xchg(ptr::null_mut(), Relaxed))
+        .take_while(|event| !event.is_null());
+    let kept = core::iter::from_fn(reuse::next_kept);
+    for event in Iterator::chain(in_table, kept) {
+        // SAFETY: `publish` made the pointer from a box, which is taken back once: it is out of the
+        // table, and of the list of those that were kept. The caller promises that no reference to
+        // the event is used any more.
         drop(unsafe { KBox::from_raw(event) });
     }
 }

@@ -26,6 +26,7 @@ use super::{
 use crate::{
     event::format,
     events::{
+        IdRef,
         CAPACITY,
         FIRST_ID,
         RECORDS, //
@@ -138,6 +139,10 @@ fn node(inst: &Arc<Instance>, arg: Arg, handler: Option<&'static Handler>) -> Re
         inst: inst.clone(),
         arg,
         handler,
+        _id: match arg {
+            Arg::System(id) | Arg::Event(id) => IdRef::new(id),
+            _ => None,
+        },
     };
     Ok(KBox::new(node, GFP_KERNEL)?)
 }

@@ -13,6 +13,7 @@ use crate::{
         Buf,
         CpuSel, //
     },
+    events::IdRef,
     fs::{
         open::OpenFile,
         raw_calls,
@@ -207,6 +208,8 @@ pub(crate) struct Node {
     pub(crate) arg: Arg,
     /// How it is opened. A folder has none.
     pub(crate) handler: Option<&'static Handler>,
+    /// Keeps the id of `arg` that event's.
+    pub(crate) _id: Option<IdRef>,
 }
 
 /// How a file is positioned.

@@ -72,6 +72,7 @@ fn node(inst: Arc<Instance>) -> Result<KBox<Node>> {
         inst,
         arg: Arg::Whole,
         handler: None,
+        _id: None,
     };
     Ok(KBox::new(node, GFP_KERNEL)?)
 }

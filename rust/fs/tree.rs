@@ -326,6 +326,7 @@ fn file(
             inst: inst.clone(),
             arg,
             handler: Some(handler),
+            _id: None,
         },
         GFP_KERNEL,
     )?;

@@ -75,4 +75,9 @@ impl Instance {
     pub(crate) fn counts_of(&self, id: u16) -> (u64, u64) {
         self.actions.lock().memory.counts_of(id)
     }
+
+    /// Forgets what was counted of the events with these ids, whose probes are off.
+    pub(super) fn forget_counts(&self, ids: &[u16]) {
+        self.actions.lock().memory.forget_counts(ids);
+    }
 }

@@ -9,7 +9,8 @@ use super::{
 use crate::{
     events::{
         self,
-        Event, //
+        Event,
+        FIRST_ROUND, //
     },
     probes::EventFile,
     tasks::names,
@@ -17,7 +18,10 @@ use crate::{
 };
 use kernel::{
     prelude::*,
-    sync::atomic::Relaxed, //
+    sync::atomic::{
+        Atomic,
+        Relaxed, //
+    }, //
 };
 
 kernel::sync::global_lock! {
@@ -150,11 +154,11 @@ impl Instance {
     ///
     /// `ENOMEM`, and nothing has changed.
     pub(crate) fn disable_events(&self, events: impl Iterator<Item = &'static Event>) -> Result {
-        let mut ids = KVec::new();
+        let mut list = KVec::new();
         for event in events {
-            ids.push(event.id(), GFP_KERNEL)?;
+            list.push(event, GFP_KERNEL)?;
         }
-        self.disable(|file| ids.contains(&file.event().id()));
+        self.disable(|file| list.iter().any(|event| file.is_for(event)));
         Ok(())
     }
 
@@ -190,6 +194,9 @@ impl Instance {
         files.reserve(1, GFP_KERNEL)?;
         // Before a probe can find it.
         f(&file);
+        if event.module().is_some() {
+            self.module_records.note();
+        }
         self.attach(&file)?;
         files.push(file, GFP_KERNEL)?;
         drop(files);
@@ -276,4 +283,52 @@ pub(crate) fn disable_everywhere(event: &Event) {
         inst.disable(|file| file.is_for(event));
         inst.forget_filter(event);
     }
+}
+
+/// Whether an instance has recorded events of modules.
+pub(super) struct ModuleRecords(Atomic<u32>);
+
+// No round looks like one of these.
+const _: () = assert!(ModuleRecords::SOME < FIRST_ROUND);
+
+impl ModuleRecords {
+    /// It has not.
+    const NONE: u32 = 0;
+    /// It has, and was not emptied since the first one was enabled.
+    const SOME: u32 = 1;
+
+    pub(super) const fn new() -> Self {
+        Self(Atomic::new(Self::NONE))
+    }
+
+    /// Notes that an event of a module is enabled. The caller holds the lock of the events.
+    fn note(&self) {
+        if self.0.load(Relaxed) == Self::NONE {
+            self.0.store(Self::SOME, Relaxed);
+        }
+    }
+
+    /// Returns whether the instance has to be emptied in `round`.
+    fn concerns(&self, round: u32) -> bool {
+        ![Self::NONE, round].contains(&self.0.load(Relaxed))
+    }
+}
+
+/// Empties the rings of all instances that have recorded events of modules, in the round of that
+/// number, and forgets what was counted of the events with these ids: see
+/// [`Users`](events::Users::empty). Does nothing while there is a reader of records.
+pub(crate) fn empty_of_modules(round: u32, ids: &[u16]) -> bool {
+    if events::has_record_readers() {
+        return false;
+    }
+    // An instance that is being removed may be off the list: its files are closed, and no reader
+    // comes any more.
+    while let Some(inst) = registry::first(|inst| inst.module_records.concerns(round)) {
+        inst.module_records.0.store(round, Relaxed);
+        inst.begin_again();
+        inst.buffers().clear_all(|| {});
+        inst.buffers().wake_all();
+        inst.forget_counts(ids);
+    }
+    !events::has_record_readers()
 }

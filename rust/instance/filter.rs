@@ -190,7 +190,8 @@ impl Instance {
         let mut filters = self.filters.lock();
         filters.reserve(changes.len(), GFP_KERNEL)?;
         let mut in_use = false;
-        for (event, shown) in changes {
+        // Under the lock: `forget_filter` comes after this, or an event that goes is not offered.
+        for (event, shown) in changes.into_iter().filter(|(event, _)| event.is_offered()) {
             let id = event.id();
             if let Some(file) = files.iter().find(|file| file.is_for(event)) {
                 give_filter(file, shown.as_ref());

@@ -28,7 +28,10 @@ mod tracer;
 mod triggers;
 
 pub(crate) use self::{
-    enable::disable_everywhere,
+    enable::{
+        disable_everywhere,
+        empty_of_modules, //
+    },
     pause::Pause,
     pids::Pids,
     pipe_token::PipeToken,
@@ -39,6 +42,7 @@ pub(crate) use crate::probes::PidList;
 use self::{
     actions::Actions,
     cpumask::CpuSet,
+    enable::ModuleRecords,
     error_log::ErrorLog,
     filter::Shown,
     function_pids::FunctionPids,
@@ -125,6 +129,7 @@ pub(crate) struct Instance {
     // Dropped before what probes use: the probes are off by then.
     #[pin]
     events: Mutex<KVec<KBox<EventFile>>>,
+    module_records: ModuleRecords,
     /// Bytes recorded of each user buffer that an argument of a system call points to.
     user_bytes: Atomic<u64>,
     #[pin]
@@ -211,6 +216,7 @@ impl Instance {
                 begin: SharedWord::new(0),
                 pauses <- new_mutex!(0),
                 events <- new_mutex!(KVec::new()),
+                module_records: ModuleRecords::new(),
                 user_bytes: Atomic::new(USER_BYTES),
                 filters <- new_mutex!(KVec::new()),
                 triggers <- new_mutex!(KVec::new()),

@@ -21,7 +21,10 @@ use crate::{
             Member, //
         }, //
     },
-    events,
+    events::{
+        self,
+        RecordReader, //
+    },
     tasks::names,
     text::{
         json,
@@ -39,6 +42,7 @@ use kernel::prelude::*;
 pub(crate) struct Json {
     layouts: EventLayouts,
     symbols: Symbols,
+    _reader: RecordReader,
 }
 
 /// The layouts of the events printed so far.
@@ -63,10 +67,11 @@ struct NamedMember {
 
 impl Json {
     /// Returns a printer that has printed nothing yet.
-    pub(crate) const fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             layouts: EventLayouts(KVVec::new()),
             symbols: Symbols::new(),
+            _reader: RecordReader::new(),
         }
     }
 

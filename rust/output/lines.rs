@@ -22,7 +22,8 @@ use crate::{
     events::{
         self,
         Event,
-        Printer, //
+        Printer,
+        RecordReader, //
     },
     tasks::names,
     text::{
@@ -59,6 +60,7 @@ pub(crate) struct Lines {
     pub(super) arguments: Arguments,
     /// When the event was recorded that is printed: a line may name a time before it.
     pub(super) moment: Stamp,
+    _reader: RecordReader,
 }
 
 impl Lines {
@@ -74,6 +76,7 @@ impl Lines {
             graph: Graph::new(),
             arguments: Arguments::new(),
             moment: Stamp::default(),
+            _reader: RecordReader::new(),
         })
     }
 

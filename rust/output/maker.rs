@@ -35,7 +35,7 @@ impl Maker {
     }
 
     /// Returns the printer of JSON.
-    pub(crate) const fn json() -> Self {
+    pub(crate) fn json() -> Self {
         Self::Json(Json::new())
     }
 

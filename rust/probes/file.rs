@@ -45,7 +45,10 @@ use crate::{
     },
     text::clock::ClockId, //
 };
-use core::ptr::NonNull;
+use core::ptr::{
+    self,
+    NonNull, //
+};
 use kernel::prelude::*;
 
 /// [`Choice::Some`] as a word: the one that a writer compares with first.
@@ -196,7 +199,7 @@ impl EventFile {
 
     /// Returns whether this is the file of `event`.
     pub(crate) fn is_for(&self, event: &Event) -> bool {
-        self.id == event.id()
+        ptr::eq(self.event, event)
     }
 
     /// Returns the file of a cookie.

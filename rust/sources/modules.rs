@@ -63,12 +63,19 @@ fn coming(raw: RawWish, module: Module<'_>) -> Result {
         true => ModuleBtf::read(module.name())?,
         false => Err(NoBtf::Hidden),
     };
-    let _groups = GROUPS.lock();
-    // The events that were made before memory ran short are offered.
-    with_btf(&btf, |btf| {
-        KINDS
-            .iter()
-            .try_for_each(|kind| kind.add_of_module(&coming, btf))
+    let mut is_second = false;
+    groups::with_ids(|| {
+        if core::mem::replace(&mut is_second, true) {
+            // Those that were added before ids ran short get the same ones again.
+            groups::unregister(module.as_ptr());
+        }
+        let _groups = GROUPS.lock();
+        // The events that were made before memory ran short are offered.
+        with_btf(&btf, |btf| {
+            KINDS
+                .iter()
+                .try_for_each(|kind| kind.add_of_module(&coming, btf))
+        })
     })
 }
 

@@ -12,6 +12,7 @@
 #include <linux/proc_fs.h>
 #include <linux/sched.h>
 #include <linux/seq_file.h>
+#include <linux/slab.h>
 #include <linux/smp.h>
 #include <testapi.h>
 
@@ -33,6 +34,14 @@ module_param(seed, uint, 0644);
 
 module_param(pause_us, uint, 0644);
 MODULE_PARM_DESC(pause_us, "the threads rest this long now and then");
+
+static unsigned int copies;
+module_param(copies, uint, 0444);
+MODULE_PARM_DESC(copies, "so many more events of the tracepoint of rtsoak_text");
+
+static unsigned int generation;
+module_param(generation, uint, 0444);
+MODULE_PARM_DESC(generation, "a number in the definition of each copy, which differs with it");
 
 static int nice;
 module_param(nice, int, 0644);
@@ -209,6 +218,47 @@ static void close_all(void)
 		rtrace_test_close(handles[--rings]);
 }
 
+/*
+ * Events that differ from rtsoak_text in their names and print formats alone. A
+ * system of their own: their folder comes and goes with them.
+ */
+static struct rt_event_desc *copied;
+
+static void free_copies(void)
+{
+	unsigned int i;
+
+	for (i = 0; copied && i < copies; i++) {
+		kfree(copied[i].name);
+		kfree(copied[i].print_fmt);
+	}
+	kvfree(copied);
+}
+
+static int register_copies(void)
+{
+	const struct rt_event_desc *text = rt_events_first;
+	unsigned int i;
+
+	if (!copies)
+		return 0;
+	while (text < rt_events_last && strcmp(text->name, "rtsoak_text"))
+		text++;
+	copied = kvcalloc(copies, sizeof(*copied), GFP_KERNEL);
+	if (text == rt_events_last || !copied)
+		return -ENOMEM;
+	for (i = 0; i < copies; i++) {
+		copied[i] = *text;
+		copied[i].system = "rtcopies";
+		copied[i].name = kasprintf(GFP_KERNEL, "copy_%u", i);
+		copied[i].print_fmt = kasprintf(GFP_KERNEL, "\"%%.16s %u\", REC->name", generation);
+		if (!copied[i].name || !copied[i].print_fmt)
+			return -ENOMEM;
+	}
+	return rtrace_register_events(THIS_MODULE, copied, copied + copies,
+				      rt_evals_first, rt_evals_last);
+}
+
 static int __init soak_init(void)
 {
 	char *rest = instances, *name;
@@ -224,6 +274,9 @@ static int __init soak_init(void)
 				     rt_evals_first, rt_evals_last);
 	if (err)
 		goto out_close;
+	err = register_copies();
+	if (err)
+		goto out_events;
 	err = soak_prepare();
 	if (err)
 		goto out_events;
@@ -237,6 +290,7 @@ out_finish:
 	soak_finish();
 out_events:
 	rtrace_unregister_events(THIS_MODULE);
+	free_copies();
 out_close:
 	close_all();
 	return err;
@@ -248,6 +302,7 @@ static void __exit soak_exit(void)
 	stop();
 	soak_finish();
 	rtrace_unregister_events(THIS_MODULE);
+	free_copies();
 	close_all();
 }
 

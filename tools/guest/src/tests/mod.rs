@@ -8,6 +8,7 @@ mod clients_commands;
 mod clock;
 mod contexts;
 mod ends;
+mod event_ids;
 mod faults;
 mod faults_files;
 mod features;
@@ -154,6 +155,7 @@ const GROUPS: &[&[Test]] = &[
     raw::TESTS,
     raw_events::TESTS,
     module_events::TESTS,
+    event_ids::TESTS,
     percent::TESTS,
     splice::TESTS,
     mapping::TESTS,
