@@ -158,8 +158,14 @@ fn stacks(context: &Context) -> Check {
     ensure!(callees.len() > 1, "none of them can be traced");
     let words = format!("{} {}", *GETPPID, callees.join(" "));
     let found = recorded(&own, STACK, &words, &work)?;
-    let lines = found.iter().filter(|line| line.contains(" <-"));
-    ensure_eq!(lines.count(), 3, "{found:?}");
+    // Others walk stacks, too, while files are opened: KFENCE does for the allocations that it guards.
+    let functions = found.iter().filter(|line| line.contains(" <-"));
+    let is_other = |line: &&String| !line.starts_with(*GETPPID);
+    let calls: Vec<_> = functions.skip_while(is_other).take(3).collect();
+    ensure!(
+        calls.len() == 3 && !calls.iter().any(is_other),
+        "functions from the first call on: {calls:?}"
+    );
     Ok(())
 }
 
