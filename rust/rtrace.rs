@@ -123,7 +123,7 @@ impl kernel::Module for Rtrace {
             empty: instance::empty_of_modules,
         });
         Ok(Self {
-            // SAFETY: Called once.
+            // SAFETY: `init` of the module, the only caller, is called once.
             _functions: unsafe { hooks::ModuleWatch::new(instance::registry::for_each_filter) }?,
             _modules: sources::ModuleWatch::new(wish)?,
             _fs: fs::register()?,
