@@ -61,7 +61,7 @@ fn repeats(record: &[u8]) -> (u16, u64) {
     let numbers = bytes.map_or(0, |bytes| u64::from_ne_bytes(*bytes));
     (
         numbers as u16,
-        (numbers >> 16 & 0xffff) << 32 | numbers >> 32,
+        (((numbers >> 16) & 0xffff) << 32) | (numbers >> 32),
     )
 }
 
