@@ -75,8 +75,8 @@ module! {
 /// watched only while there are instances, no user can open a file any more when the instances go,
 /// and no probe is left when the events go.
 struct Rtrace {
-    _modules: sources::ModuleWatch,
-    _fs: fs::Registration,
+    _modules: sources::EventModuleWatch,
+    _fs: fs::RtracefsRegistration,
     _instances: instance::Instances,
     // Modules that go take their functions out of what instances select.
     _functions: hooks::ModuleWatch,
@@ -125,7 +125,7 @@ impl kernel::Module for Rtrace {
         Ok(Self {
             // SAFETY: `init` of the module, the only caller, is called once.
             _functions: unsafe { hooks::ModuleWatch::new(instance::registry::for_each_filter) }?,
-            _modules: sources::ModuleWatch::new(wish)?,
+            _modules: sources::EventModuleWatch::new(wish)?,
             _fs: fs::register()?,
             _instances: instances,
             _events: events,

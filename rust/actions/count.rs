@@ -6,8 +6,8 @@
 //! Each CPU counts for itself, with one instruction that an interrupt cannot split.
 
 use super::{
+    ActionMemory, //
     Follower,
-    Memory, //
 };
 use crate::{
     events::{
@@ -42,16 +42,16 @@ impl Follower for EventCounts {
         Opt::EventCounts
     }
 
-    fn action(&self, memory: &mut Memory) -> Result<Arc<dyn Action>> {
+    fn action(&self, memory: &mut ActionMemory) -> Result<Arc<dyn Action>> {
         let counts = match &memory.counts {
             Some(counts) => counts.clone(),
-            None => Arc::new(Counts::new()?, GFP_KERNEL)?,
+            None => Arc::new(EventCounters::new()?, GFP_KERNEL)?,
         };
         memory.counts = Some(counts.clone());
         Ok(counts)
     }
 
-    fn begin(&self, memory: &Memory) {
+    fn begin(&self, memory: &ActionMemory) {
         if let Some(counts) = &memory.counts {
             counts.reset();
         }
@@ -59,15 +59,15 @@ impl Follower for EventCounts {
 }
 
 /// The counts of one event on one CPU.
-struct Count {
+struct EventCount {
     hits: LocalU64,
     lost: LocalU64,
 }
 
 /// The counts of all events, by CPU.
-pub(crate) struct Counts(PerCpu<KVVec<Count>>);
+pub(crate) struct EventCounters(PerCpu<KVVec<EventCount>>);
 
-impl Counts {
+impl EventCounters {
     /// Returns counts that are all 0.
     ///
     /// # Errors
@@ -77,7 +77,7 @@ impl Counts {
         let made = PerCpu::new(|_| {
             let mut counts = KVVec::with_capacity(CAPACITY, GFP_KERNEL | __GFP_NOWARN)?;
             for _ in 0..CAPACITY {
-                let count = Count {
+                let count = EventCount {
                     hits: LocalWord::new(0),
                     lost: LocalWord::new(0),
                 };
@@ -90,7 +90,7 @@ impl Counts {
 
     /// Returns the count of the event `id` on this CPU; `None` for an id that no event has.
     #[inline(always)]
-    fn here(&self, pin: &CpuPin, id: u16) -> Option<&Count> {
+    fn here(&self, pin: &CpuPin, id: u16) -> Option<&EventCount> {
         let at = id.checked_sub(FIRST_ID)?;
         self.0.this(pin).get(usize::from(at))
     }
@@ -129,7 +129,7 @@ impl Counts {
     }
 }
 
-impl Action for Counts {
+impl Action for EventCounters {
     fn recorded(&self, hit: &Hit<'_>) {
         if let Some(count) = self.here(hit.pin, hit.file.id()) {
             count.hits.add(1);

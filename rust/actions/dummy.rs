@@ -4,8 +4,8 @@
 //! its row in [`super::ALL`]. Its option is one that writers do not look at.
 
 use super::{
+    ActionMemory, //
     Follower,
-    Memory, //
 };
 use crate::{
     probes::{
@@ -32,23 +32,23 @@ pub(crate) const OPTION: Opt = Opt::SymAddr;
 pub(crate) static FOLLOWED: Atomic<u32> = Atomic::new(0);
 
 /// A dummy action.
-pub(super) struct Dummy;
+pub(super) struct DummyAction;
 
-impl Follower for Dummy {
+impl Follower for DummyAction {
     fn option(&self) -> Opt {
         OPTION
     }
 
-    fn action(&self, _: &mut Memory) -> Result<Arc<dyn Action>> {
-        Ok(Arc::new(Dummy, GFP_KERNEL)?)
+    fn action(&self, _: &mut ActionMemory) -> Result<Arc<dyn Action>> {
+        Ok(Arc::new(DummyAction, GFP_KERNEL)?)
     }
 
-    fn begin(&self, _: &Memory) {
+    fn begin(&self, _: &ActionMemory) {
         FOLLOWED.store(0, Relaxed);
     }
 }
 
-impl Action for Dummy {
+impl Action for DummyAction {
     fn recorded(&self, _: &Hit<'_>) {
         FOLLOWED.fetch_add(1, Relaxed);
     }

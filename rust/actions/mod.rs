@@ -13,7 +13,7 @@ pub(crate) mod dummy;
 mod stack;
 pub(crate) mod trigger;
 
-pub(crate) use self::count::Counts;
+pub(crate) use self::count::EventCounters;
 
 use crate::{
     probes::{
@@ -32,12 +32,12 @@ use kernel::{
 
 /// State of the actions of one instance.
 #[derive(Default)]
-pub(crate) struct Memory {
+pub(crate) struct ActionMemory {
     /// Allocated when events are first counted.
-    counts: Option<Arc<Counts>>,
+    counts: Option<Arc<EventCounters>>,
 }
 
-impl Memory {
+impl ActionMemory {
     /// Returns how often the event `id` was recorded and how often it was refused while events were
     /// counted.
     pub(crate) fn counts_of(&self, id: u16) -> (u64, u64) {
@@ -64,11 +64,11 @@ trait Follower: Sync {
     /// # Errors
     ///
     /// `ENOMEM`.
-    fn action(&self, memory: &mut Memory) -> Result<Arc<dyn Action>>;
+    fn action(&self, memory: &mut ActionMemory) -> Result<Arc<dyn Action>>;
 
     /// Prepares the action that [`Self::action`] returned for the first event after its option was
     /// switched on.
-    fn begin(&self, _memory: &Memory) {}
+    fn begin(&self, _memory: &ActionMemory) {}
 }
 
 /// All actions, in the order in which they run.
@@ -77,7 +77,7 @@ static ALL: &[&dyn Follower] = &[
     &stack::KernelStack,
     &stack::UserStack,
     #[cfg(CONFIG_KUNIT = "y")]
-    &dummy::Dummy,
+    &dummy::DummyAction,
 ];
 
 /// Returns whether `a` and `b` switch on the same actions.
@@ -91,7 +91,10 @@ pub(crate) fn are_same(a: OptionSet, b: OptionSet) -> bool {
 /// # Errors
 ///
 /// `ENOMEM`.
-pub(crate) fn list(options: OptionSet, memory: &mut Memory) -> Result<Option<KBox<ActionList>>> {
+pub(crate) fn list(
+    options: OptionSet,
+    memory: &mut ActionMemory,
+) -> Result<Option<KBox<ActionList>>> {
     let mut list = ActionList::new();
     for row in ALL.iter().filter(|row| options.has(row.option())) {
         list.push(row.action(memory)?)?;
@@ -103,7 +106,7 @@ pub(crate) fn list(options: OptionSet, memory: &mut Memory) -> Result<Option<KBo
 }
 
 /// Prepares the actions that are on in `new` and off in `old` for their first event.
-pub(crate) fn begin(old: OptionSet, new: OptionSet, memory: &Memory) {
+pub(crate) fn begin(old: OptionSet, new: OptionSet, memory: &ActionMemory) {
     ALL.iter()
         .filter(|row| new.has(row.option()) && !old.has(row.option()))
         .for_each(|row| row.begin(memory));

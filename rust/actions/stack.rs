@@ -6,8 +6,8 @@
 //! between the two.
 
 use super::{
+    ActionMemory, //
     Follower,
-    Memory, //
 };
 use crate::{
     event::{
@@ -50,7 +50,7 @@ impl Follower for KernelStack {
         Opt::Stack
     }
 
-    fn action(&self, _: &mut Memory) -> Result<Arc<dyn Action>> {
+    fn action(&self, _: &mut ActionMemory) -> Result<Arc<dyn Action>> {
         stack::prepare()?;
         Ok(Arc::new(KernelStack, GFP_KERNEL)?)
     }
@@ -61,7 +61,7 @@ impl Follower for UserStack {
         Opt::UserStack
     }
 
-    fn action(&self, _: &mut Memory) -> Result<Arc<dyn Action>> {
+    fn action(&self, _: &mut ActionMemory) -> Result<Arc<dyn Action>> {
         stack::prepare()?;
         Ok(Arc::new(UserStack, GFP_KERNEL)?)
     }

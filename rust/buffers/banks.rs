@@ -91,12 +91,12 @@ impl<T> Pair<T> {
 /// on the writer's CPU in a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
-pub(crate) struct Place(u64);
+pub(crate) struct RingPlace(u64);
 
 /// Bits of a token that are not part of the place.
 pub(crate) const TOKEN_BITS: u64 = 7;
 
-impl Place {
+impl RingPlace {
     /// Returns the place that `word` stands for. `word` has none of the [`TOKEN_BITS`].
     #[inline(always)]
     pub(crate) const fn new(word: u64) -> Self {
@@ -125,12 +125,12 @@ impl Place {
 /// The word that says which bank is live: it holds the place of that bank.
 pub(crate) struct Live<W> {
     word: W,
-    places: Pair<Place>,
+    places: Pair<RingPlace>,
 }
 
 impl<W: SharedWord> Live<W> {
     /// Makes bank A live. The two places must differ.
-    pub(crate) fn new(places: Pair<Place>) -> Self {
+    pub(crate) fn new(places: Pair<RingPlace>) -> Self {
         Self {
             word: W::new(places.a.0),
             places,
@@ -139,10 +139,10 @@ impl<W: SharedWord> Live<W> {
 
     /// Returns the place of the live bank.
     #[inline(always)]
-    pub(crate) fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> RingPlace {
         // Acquire: pairs with `exchange`. What was done to the rings of the bank while it was not
         // live happens before they are used here.
-        Place(self.word.load_acquire())
+        RingPlace(self.word.load_acquire())
     }
 
     /// Returns the live bank.

@@ -23,7 +23,7 @@ pub(crate) struct Consumer {
 }
 
 /// The next event.
-pub(crate) struct Next<'a> {
+pub(crate) struct NextEvent<'a> {
     /// Its time.
     pub(crate) stamp: u64,
     /// Its record, whole as the writer committed it.
@@ -78,8 +78,8 @@ impl Consumer {
     /// Returns the next event in the copy. Another caller may consume it before [`Self::take`]
     /// does.
     #[inline(always)]
-    pub(crate) fn next(&self) -> Option<Next<'_>> {
-        Some(Next {
+    pub(crate) fn next(&self) -> Option<NextEvent<'_>> {
+        Some(NextEvent {
             stamp: self.walk.stamp()?,
             record: self.walk.record(self.page.filled()?)?,
             lost: self.lost,

@@ -35,7 +35,7 @@ pub(crate) use self::{
     banks::{
         Bank,
         Buf,
-        Place, //
+        RingPlace, //
     },
     page_copy::PageCopy,
     size::EXPANDED_KB, //
@@ -44,15 +44,15 @@ pub(crate) use self::{
 use self::{
     banks::Pair,
     progress::{
-        Count,
-        Counts, //
+        CpuCounts, //
+        RingCount,
     },
     rings::Rings,
     side::ReaderSide,
     size::{
         pages_of,
         parts,
-        Shape,
+        BufferShape,
         FEWEST, //
     }, //
 };
@@ -103,7 +103,7 @@ pub(crate) struct Buffers {
     /// Held while rings are emptied or resized, while banks are exchanged, and while the size is
     /// read.
     #[pin]
-    shape: Mutex<Shape>,
+    shape: Mutex<BufferShape>,
     /// Reports that a ring is broken.
     #[pin]
     alarm: Alarm,
@@ -122,7 +122,7 @@ impl Buffers {
     ///
     /// `ENOMEM` and `EINTR` (the task is being killed).
     pub(crate) fn new(name: CString, expanded: bool) -> Result<impl PinInit<Self>> {
-        let shape = Shape::new(expanded);
+        let shape = BufferShape::new(expanded);
         let slots = shape.slots()?;
         let cpus = CpuSel::All.iter().count() as u64;
         let pages = |slots: usize| pages_of(slots, slots.saturating_add(1), 0);
@@ -207,7 +207,7 @@ impl Buffers {
     /// # Errors
     ///
     /// `ENODEV` without such a CPU.
-    pub(crate) fn counts(&self, cpu: u32) -> Result<Counts> {
+    pub(crate) fn counts(&self, cpu: u32) -> Result<CpuCounts> {
         let mut locked = self.locked(cpu)?;
         loop {
             let live = self.rings.live();
@@ -215,7 +215,7 @@ impl Buffers {
             let mut count = |bank| {
                 let past = locked.past(bank);
                 let written = locked.own(bank, bank == live).written();
-                Count {
+                RingCount {
                     past,
                     next: past.number(written),
                 }
@@ -224,7 +224,7 @@ impl Buffers {
             // Otherwise the banks were exchanged meanwhile. That cannot happen twice, because an
             // exchange waits for this reader's lock: see `Buffers::exchange`.
             if self.rings.live() == live {
-                return Ok(Counts {
+                return Ok(CpuCounts {
                     live,
                     oldest: of.of(live).past.number(overrun.saturating_add(read)),
                     of,

@@ -49,7 +49,7 @@ impl Past {
 
 /// The events that a ring has recorded.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Count {
+pub(crate) struct RingCount {
     /// Its history.
     pub(crate) past: Past,
     /// Number of the event that is recorded next.
@@ -57,16 +57,16 @@ pub(crate) struct Count {
 }
 
 /// The two rings of a CPU at one moment.
-pub(crate) struct Counts {
+pub(crate) struct CpuCounts {
     /// The live bank.
     pub(crate) live: Bank,
     /// Both.
-    pub(crate) of: Pair<Count>,
+    pub(crate) of: Pair<RingCount>,
     /// Number of the oldest event in the live ring that has not been consumed.
     pub(crate) oldest: u64,
 }
 
-impl Counts {
+impl CpuCounts {
     /// Returns the number of events that were ever recorded in both rings.
     pub(crate) fn recorded(&self) -> u64 {
         let next = |bank| self.of.of(bank).next;
@@ -82,7 +82,7 @@ pub(crate) struct Progress {
 
 impl Progress {
     /// Returns the progress of a reader that begins with the oldest event in the live ring.
-    pub(crate) fn new(now: &Counts) -> Self {
+    pub(crate) fn new(now: &CpuCounts) -> Self {
         let expected = |bank| match bank == now.live {
             true => now.oldest,
             false => now.of.of(bank).next,
@@ -105,7 +105,7 @@ impl Progress {
     /// Continues with the ring that is live now. Returns how many events the reader can no longer
     /// get: they are in the ring that is not live, or were recorded before this one became live
     /// again.
-    pub(crate) fn go_on(&mut self, now: &Counts) -> u64 {
+    pub(crate) fn go_on(&mut self, now: &CpuCounts) -> u64 {
         let other = self.skip_to(now, now.live.other(), |count| count.next);
         let live = self.skip_to(now, now.live, |count| count.past.entered);
         other.saturating_add(live)
@@ -113,7 +113,7 @@ impl Progress {
 
     /// Expects no event of `bank` before `to`. Returns how many events it passed, without the
     /// forgotten ones.
-    fn skip_to(&mut self, now: &Counts, bank: Bank, to: impl Fn(&Count) -> u64) -> u64 {
+    fn skip_to(&mut self, now: &CpuCounts, bank: Bank, to: impl Fn(&RingCount) -> u64) -> u64 {
         let count = now.of.of(bank);
         let next = self.next.of_mut(bank);
         *next = (*next).max(count.past.forgotten);
@@ -151,22 +151,22 @@ mod tests {
                 missed: 0,
             };
             let now = cpu.now();
-            cpu.progress = Progress::new(&Counts {
+            cpu.progress = Progress::new(&CpuCounts {
                 oldest: consumed,
                 ..now
             });
             cpu
         }
 
-        fn now(&self) -> Counts {
+        fn now(&self) -> CpuCounts {
             let count = |bank| {
                 let past = *self.past.of(bank);
-                Count {
+                RingCount {
                     past,
                     next: past.number(*self.written.of(bank)),
                 }
             };
-            Counts {
+            CpuCounts {
                 live: self.live,
                 of: Pair::new(count(Bank::A), count(Bank::B)),
                 oldest: 0,

@@ -12,7 +12,7 @@ use super::{
     banks::Bank,
     selftest,
     side::Own,
-    size::Shape,
+    size::BufferShape,
     Buffers,
     CpuSel, //
 };
@@ -95,7 +95,7 @@ impl Buffers {
     /// `shape` is the content of its lock, which the caller holds.
     pub(super) fn quiesced(
         &self,
-        _shape: &Shape,
+        _shape: &BufferShape,
         cpus: CpuSel,
         mut change: impl FnMut(u32, Bank, &mut Quiescent<'_>),
     ) {
@@ -130,7 +130,7 @@ impl Buffers {
     /// `shape` is the content of its lock, which the caller holds, so that the bank stays that.
     pub(super) fn each_of_snapshot(
         &self,
-        _shape: &Shape,
+        _shape: &BufferShape,
         cpus: CpuSel,
         mut change: impl FnMut(u32, &mut Quiescent<'_>),
     ) {
@@ -149,7 +149,7 @@ impl Buffers {
     /// live before: while the shape is unlocked, the bank that is not live has no writer.
     ///
     /// `shape` is the content of its lock, which the caller holds.
-    pub(super) fn exchange_banks(&self, shape: &Shape) {
+    pub(super) fn exchange_banks(&self, shape: &BufferShape) {
         self.each_of_snapshot(shape, CpuSel::All, |_, ring| ring.enter());
         self.rings.exchange();
         grace::writers_left();

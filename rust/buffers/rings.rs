@@ -7,7 +7,7 @@ use super::banks::{
     Buf,
     Live,
     Pair,
-    Place,
+    RingPlace,
     TOKEN_BITS, //
 };
 use crate::{
@@ -49,7 +49,8 @@ pub(crate) struct Rings {
 impl Rings {
     /// Returns these rings, with bank A live.
     pub(super) fn new(pairs: PerCpu<Pair<Ring>>) -> Self {
-        let place = |bank| Place::new(Pair::place(pairs.base(), bank).expose_provenance() as u64);
+        let place =
+            |bank| RingPlace::new(Pair::place(pairs.base(), bank).expose_provenance() as u64);
         Self {
             live: Live::new(Pair::new(place(Bank::A), place(Bank::B))),
             pairs,
@@ -92,7 +93,7 @@ impl Rings {
     /// It is [`OwnRing::place`] of one of these rings, in the token of a reservation on this CPU that is
     /// not over.
     #[inline(always)]
-    pub(crate) unsafe fn ring_at(&self, place: Place) -> &Ring {
+    pub(crate) unsafe fn ring_at(&self, place: RingPlace) -> &Ring {
         // SAFETY: One of these rings is there, as the caller promises; it stays as long as `self`, and
         // `OwnRing::place` has exposed it.
         unsafe { &*with_exposed_provenance(place.word() as usize) }
@@ -104,7 +105,7 @@ impl Rings {
     ///
     /// As for [`Self::ring_at`].
     #[inline(always)]
-    pub(crate) unsafe fn at<'p>(&'p self, place: Place, pin: PinRef<'p>) -> OwnRing<'p> {
+    pub(crate) unsafe fn at<'p>(&'p self, place: RingPlace, pin: PinRef<'p>) -> OwnRing<'p> {
         // SAFETY: The caller promises the place of a reservation on this CPU that is not over.
         let ring = unsafe { self.ring_at(place) };
         // INVARIANT: A reservation on this CPU is in a ring of this CPU.
@@ -164,8 +165,8 @@ impl<'p> OwnRing<'p> {
 
     /// Returns where it is, for a token.
     #[inline(always)]
-    pub(crate) fn place(self) -> Place {
-        Place::new((&raw const *self.ring).expose_provenance() as u64)
+    pub(crate) fn place(self) -> RingPlace {
+        RingPlace::new((&raw const *self.ring).expose_provenance() as u64)
     }
 }
 

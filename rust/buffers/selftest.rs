@@ -16,7 +16,7 @@ use crate::{
     kapi::grace,
     ring::{
         cpu::DISABLE_QUIESCE,
-        spoil::Word, //
+        spoil::SpoiledWord, //
     }, //
 };
 use crate::{
@@ -97,7 +97,7 @@ impl Buffers {
     /// # Errors
     ///
     /// `ENODEV` without such a CPU, `ENOENT` if the ring has no such word.
-    pub(crate) fn spoil(&self, cpu: u32, word: Word, bits: u64) -> Result {
+    pub(crate) fn spoil(&self, cpu: u32, word: SpoiledWord, bits: u64) -> Result {
         // Not by `quiesced`, which would examine the ring.
         let mut locked = self.locked(cpu)?;
         let own = locked.own(self.rings().live(), true);

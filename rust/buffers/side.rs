@@ -41,7 +41,7 @@ use kernel::{
 };
 
 /// State under the reader's lock.
-struct Held {
+struct ReaderStates {
     states: States,
     pasts: Pair<Past>,
     /// Set while the live ring is mapped. Changes only with the shape locked.
@@ -90,7 +90,7 @@ impl<'a> Own<'a> {
 /// `Buffers::new` made the rings and the states together.
 pub(super) struct Locked<'a> {
     rings: &'a Pair<Ring>,
-    held: MutexGuard<'a, Held>,
+    held: MutexGuard<'a, ReaderStates>,
 }
 
 impl Locked<'_> {
@@ -140,7 +140,7 @@ impl Locked<'_> {
 pub(super) struct ReaderSide {
     pub(super) cpu: u32,
     #[pin]
-    held: Mutex<Held>,
+    held: Mutex<ReaderStates>,
     /// Wakes readers that wait for the watermark of the live ring.
     #[pin]
     pub(super) watermark: Waker,
@@ -151,7 +151,7 @@ impl ReaderSide {
     pub(super) fn new(cpu: u32, states: States) -> impl PinInit<Self> {
         pin_init!(Self {
             cpu,
-            held <- new_mutex!(Held {
+            held <- new_mutex!(ReaderStates {
                 states,
                 pasts: Pair::new(Past::default(), Past::default()),
                 mapped: None,

@@ -47,7 +47,7 @@ const UNUSED_KB: u64 = 1;
 pub(super) const FEWEST: u64 = 2;
 
 /// The size of the rings and of their sub-buffers.
-pub(super) struct Shape {
+pub(super) struct BufferShape {
     /// Whether the size is [`EXPANDED_KB`] or one that a user chose.
     expanded: bool,
     /// Sub-buffers have 2^order pages.
@@ -57,7 +57,7 @@ pub(super) struct Shape {
     pub(super) small: Option<KVec<(u32, Parts<Kernel>)>>,
 }
 
-impl Shape {
+impl BufferShape {
     /// Returns the shape of new buffers.
     pub(super) fn new(expanded: bool) -> Self {
         Self {
@@ -108,7 +108,7 @@ impl Buffers {
     /// # Errors
     ///
     /// Those of [`Self::resize`].
-    pub(super) fn expand_locked(&self, shape: &mut Shape) -> Result {
+    pub(super) fn expand_locked(&self, shape: &mut BufferShape) -> Result {
         if shape.expanded {
             return Ok(());
         }
@@ -171,7 +171,7 @@ impl Buffers {
     /// `ENOMEM`, `EINTR` (the task is being killed). Nothing has changed then.
     fn change(
         &self,
-        shape: &Shape,
+        shape: &BufferShape,
         cpus: CpuSel,
         order: u32,
         slots: impl Fn(&Ring) -> usize,

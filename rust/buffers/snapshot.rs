@@ -13,7 +13,7 @@ use super::{
     size::{
         pages_of,
         parts,
-        Shape, //
+        BufferShape, //
     },
     Buffers,
     CpuSel, //
@@ -27,7 +27,7 @@ impl Buffers {
     /// # Errors
     ///
     /// `ENOMEM`, `EINTR` (the task is being killed). Nothing has changed then.
-    fn allocate_snapshot(&self, shape: &mut Shape) -> Result {
+    fn allocate_snapshot(&self, shape: &mut BufferShape) -> Result {
         let order = shape.order;
         let fresh = |slots: usize| slots.saturating_add(1);
         let pages = self
@@ -58,7 +58,7 @@ impl Buffers {
 
     /// Makes the snapshot the live buffer and the other way round. Returns when no writer is in the
     /// snapshot, and no reader reads it that took it for the live buffer.
-    fn exchange(&self, shape: &Shape) {
+    fn exchange(&self, shape: &BufferShape) {
         self.exchange_banks(shape);
         // A reader finds its bank under its lock (`read_from`), so each has left it once.
         self.each_of_snapshot(shape, CpuSel::All, |cpu, ring| {

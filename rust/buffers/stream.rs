@@ -15,21 +15,21 @@ pub(crate) struct Walk {
     offset: usize,
     /// Time at that offset.
     time: u64,
-    event: Option<Found>,
+    event: Option<FoundRecord>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Found {
+struct FoundRecord {
     time: u64,
     /// Offsets at which its record begins and ends.
     record: (usize, usize),
     next: usize,
 }
 
-impl Found {
+impl FoundRecord {
     #[inline(always)]
     fn at(event: &DecodedEvent<'_>) -> Self {
-        Found {
+        FoundRecord {
             time: event.time,
             // Both are within the data.
             record: (event.start, event.start.wrapping_add(event.payload.len())),
@@ -91,7 +91,7 @@ impl Walk {
     #[inline(always)]
     fn find(&mut self, data: &[u8]) {
         match usual(data, self.offset, self.time) {
-            Some(event) => self.event = Some(Found::at(&event)),
+            Some(event) => self.event = Some(FoundRecord::at(&event)),
             None => self.find_any(data),
         }
     }
@@ -102,7 +102,7 @@ impl Walk {
         let mut cursor = Cursor::at(data, self.offset, self.time);
 
         match cursor.next() {
-            Some(Ok(event)) => self.event = Some(Found::at(&event)),
+            Some(Ok(event)) => self.event = Some(FoundRecord::at(&event)),
             Some(Err(_)) => {
                 self.offset = data.len();
                 self.time = cursor.time();

@@ -33,7 +33,7 @@ pub(crate) enum BtfError {
     NoMember,
     /// No variable of this name in the section, or several.
     NoVariable,
-    /// The member does not have the [`Shape`] that was asked for.
+    /// The member does not have the [`BtfShape`] that was asked for.
     OtherType,
 }
 
@@ -53,7 +53,7 @@ impl BtfError {
 
 /// The form that the reader of a member expects it to have.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Shape {
+pub(crate) enum BtfShape {
     /// An integer or an enumeration of that many bytes.
     Int(u32),
     /// A pointer.
@@ -70,13 +70,13 @@ pub(crate) struct Question<'a> {
     /// The struct's name.
     name: &'a str,
     member: &'a str,
-    shape: Shape,
-    /// Distance from the start of the struct, in bits for [`Shape::Bit`], else in bytes.
+    shape: BtfShape,
+    /// Distance from the start of the struct, in bits for [`BtfShape::Bit`], else in bytes.
     pub(crate) place: Result<u32, BtfError>,
 }
 
 impl<'a> Question<'a> {
-    pub(crate) fn new(name: &'a str, member: &'a str, shape: Shape) -> Self {
+    pub(crate) fn new(name: &'a str, member: &'a str, shape: BtfShape) -> Self {
         Self {
             name,
             member,
@@ -235,7 +235,7 @@ impl<'a> Btf<'a> {
         &self,
         ty: &Type<'_>,
         path: &str,
-        shape: Shape,
+        shape: BtfShape,
         depth: usize,
     ) -> Result<u32, BtfError> {
         let depth = depth.checked_sub(1).ok_or(BtfError::Malformed)?;
@@ -411,18 +411,18 @@ impl<'a> Sections<'a> {
 
 /// Returns the place of a member that begins `bit` bits after the start of its struct. Fails with
 /// [`BtfError::OtherType`] when it does not have that shape.
-fn place_of(target: &Type<'_>, bit: u32, width: u32, shape: Shape) -> Result<u32, BtfError> {
+fn place_of(target: &Type<'_>, bit: u32, width: u32, shape: BtfShape) -> Result<u32, BtfError> {
     let fits = match shape {
-        Shape::Int(size) => {
+        BtfShape::Int(size) => {
             width == 0 && matches!(target.kind, INT | ENUM | ENUM64) && target.size_or_type == size
         }
-        Shape::Ptr => target.kind == PTR,
-        Shape::Array => target.kind == ARRAY,
-        Shape::Bit => width == 1 && target.kind == INT,
+        BtfShape::Ptr => target.kind == PTR,
+        BtfShape::Array => target.kind == ARRAY,
+        BtfShape::Bit => width == 1 && target.kind == INT,
     };
     match shape {
         _ if !fits => Err(BtfError::OtherType),
-        Shape::Bit => Ok(bit),
+        BtfShape::Bit => Ok(bit),
         _ if bit % 8 == 0 => Ok(bit / 8),
         _ => Err(BtfError::OtherType),
     }
@@ -430,9 +430,9 @@ fn place_of(target: &Type<'_>, bit: u32, width: u32, shape: Shape) -> Result<u32
 
 /// Returns the place in the outer struct of what is at `place` in a struct that begins `bit` bits
 /// after the outer one's start.
-fn outer_place(bit: u32, place: u32, shape: Shape) -> Result<u32, BtfError> {
+fn outer_place(bit: u32, place: u32, shape: BtfShape) -> Result<u32, BtfError> {
     let start = match shape {
-        Shape::Bit => bit,
+        BtfShape::Bit => bit,
         _ if bit % 8 == 0 => bit / 8,
         _ => return Err(BtfError::OtherType),
     };
@@ -536,7 +536,7 @@ mod tests {
         b.build()
     }
 
-    fn place(name: &str, member: &str, shape: Shape) -> Result<u32, BtfError> {
+    fn place(name: &str, member: &str, shape: BtfShape) -> Result<u32, BtfError> {
         let bytes = sample();
         let mut index = vec![0; count(&bytes).unwrap()];
         let mut questions = [Question::new(name, member, shape)];
@@ -547,7 +547,7 @@ mod tests {
     #[test]
     fn members_are_found_and_checked() {
         use BtfError::*;
-        use Shape::*;
+        use BtfShape::*;
         let rows = [
             ("pool", "lock", Int(4), Ok(0)),
             ("pool", "cpu", Int(4), Ok(4)),
@@ -595,7 +595,7 @@ mod tests {
         let bytes = sample();
         let ask = |bytes: &[u8]| {
             let mut index = vec![0; count(bytes).unwrap_or(0)];
-            let mut questions = [Question::new("work", "sync", Shape::Bit)];
+            let mut questions = [Question::new("work", "sync", BtfShape::Bit)];
             Btf::new(bytes, &mut index)?.answer(&mut questions)?;
             questions[0].place
         };

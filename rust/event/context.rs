@@ -2,7 +2,7 @@
 //! The state of the CPU in which an event happened.
 //!
 //! Every record begins with eight bytes that describe it, [`Common`]. The writer makes them from
-//! raw words of the CPU and the current task ([`Raw::word`], hot: once per event); `trace` and
+//! raw words of the CPU and the current task ([`ContextWords::word`], hot: once per event); `trace` and
 //! `trace_pipe` print them as five columns. The bits and letters are those of ftrace, so its tools
 //! read them.
 //!
@@ -56,7 +56,7 @@ const DEPTHS_SHIFT: u32 = 24;
 
 /// The words that the writer reads of the CPU and of the current task.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Raw {
+pub(crate) struct ContextWords {
     /// The preemption counter of this CPU, all 64 bits.
     pub(crate) preempt_count: u64,
     /// The flags register.
@@ -81,13 +81,13 @@ impl Base {
     /// preemption to record them: 1 for a tracepoint, 0 for a marker. As in ftrace it is
     /// subtracted from the saturated depth.
     pub(crate) const fn new(event_type: u16, own: u32) -> Self {
-        // Interrupts are off until they are found on: see `Raw::put_together`.
+        // Interrupts are off until they are found on: see `ContextWords::put_together`.
         let off = (IRQS_OFF as u32) << FLAGS_SHIFT;
         Self((event_type as u32 | off).wrapping_sub(own << DEPTHS_SHIFT))
     }
 }
 
-impl Raw {
+impl ContextWords {
     /// Returns the first word of a record: type, flags and depths. The second one is [`Self::pid`].
     #[inline(always)]
     pub(crate) fn word(&self, base: Base) -> u32 {
@@ -270,7 +270,7 @@ mod tests {
     use super::*;
 
     /// A task in the usual state, with preemption disabled once, by the probe.
-    const CALM: Raw = Raw {
+    const CALM: ContextWords = ContextWords {
         preempt_count: NO_RESCHED_WANTED | 1,
         rflags: 0x246,
         thread_flags: 0,
@@ -278,22 +278,22 @@ mod tests {
         pid: 1234,
     };
 
-    fn bytes(raw: Raw, base: Base) -> Vec<u8> {
+    fn bytes(raw: ContextWords, base: Base) -> Vec<u8> {
         let words = [raw.word(base), raw.pid as u32];
         words.iter().flat_map(|word| word.to_le_bytes()).collect()
     }
 
-    fn record(raw: Raw, own: u32) -> Common {
+    fn record(raw: ContextWords, own: u32) -> Common {
         Common::of(&bytes(raw, Base::new(310, own))).unwrap()
     }
 
-    fn columns(raw: Raw) -> String {
+    fn columns(raw: ContextWords) -> String {
         String::from_utf8(record(raw, 1).columns().to_vec()).unwrap()
     }
 
     #[test]
     fn the_word_is_type_flags_depths_pid() {
-        let raw = Raw {
+        let raw = ContextWords {
             preempt_count: NO_RESCHED_WANTED | 3,
             rflags: 0,
             migration: 5,
@@ -312,7 +312,7 @@ mod tests {
     }
 
     /// Returns the flags and depths as ftrace makes them, one condition after the other.
-    fn oracle(raw: Raw, own: u32) -> (u8, u8) {
+    fn oracle(raw: ContextWords, own: u32) -> (u8, u8) {
         let count = raw.preempt_count as u32;
         let mut flags = 0;
         let conditions = [
@@ -343,7 +343,7 @@ mod tests {
             for depth in 1..=255 {
                 for migration in [0, 1, 14, 15, 16, 255, 0xffff, 0x1_0000, 0x1_0001, u32::MAX] {
                     for hard_disabled in [0, 1, 0x80] {
-                        let raw = Raw {
+                        let raw = ContextWords {
                             preempt_count: depth
                                 | (bit(0) << 8)
                                 | (bit(1) << 9)
@@ -376,18 +376,18 @@ mod tests {
             (0xfe00, BH_OFF),
             (0xff00, BH_OFF | SOFTIRQ),
         ] {
-            let raw = Raw {
+            let raw = ContextWords {
                 preempt_count: NO_RESCHED_WANTED | 1 | count,
                 ..CALM
             };
             assert_eq!(record(raw, 1).flags, flags);
         }
         for nibble in 1..16 {
-            let hard = Raw {
+            let hard = ContextWords {
                 preempt_count: NO_RESCHED_WANTED | 1 | (nibble << 24),
                 ..CALM
             };
-            let nmi = Raw {
+            let nmi = ContextWords {
                 preempt_count: NO_RESCHED_WANTED | 1 | (nibble << 28),
                 ..CALM
             };
@@ -399,7 +399,7 @@ mod tests {
 
     #[test]
     fn columns_of_whole_states() {
-        let count = |count: u64| Raw {
+        let count = |count: u64| ContextWords {
             preempt_count: NO_RESCHED_WANTED | count,
             ..CALM
         };
@@ -412,56 +412,56 @@ mod tests {
             (count(0x0201), "b...."),
             (count(0x0101), "..s.."),
             (
-                Raw {
+                ContextWords {
                     rflags: 0,
                     ..count(0x0001_0001)
                 },
                 "d....",
             ),
             (
-                Raw {
+                ContextWords {
                     rflags: 0,
                     ..count(0x0100_0002)
                 },
                 "d.h1.",
             ),
             (
-                Raw {
+                ContextWords {
                     rflags: 0,
                     ..count(0x0100_0301)
                 },
                 "D.H..",
             ),
             (
-                Raw {
+                ContextWords {
                     rflags: 0,
                     ..count(0x1000_0001)
                 },
                 "d.z..",
             ),
             (
-                Raw {
+                ContextWords {
                     rflags: 0,
                     ..count(0x1100_0001)
                 },
                 "d.Z..",
             ),
             (
-                Raw {
+                ContextWords {
                     thread_flags: 0x20,
                     ..CALM
                 },
                 ".l...",
             ),
             (
-                Raw {
+                ContextWords {
                     thread_flags: 0x10,
                     ..CALM
                 },
                 ".n...",
             ),
             (
-                Raw {
+                ContextWords {
                     thread_flags: 0x10,
                     preempt_count: 1,
                     ..CALM
@@ -469,14 +469,14 @@ mod tests {
                 ".N...",
             ),
             (
-                Raw {
+                ContextWords {
                     migration: 2,
                     ..CALM
                 },
                 "....2",
             ),
             (
-                Raw {
+                ContextWords {
                     migration: 1000,
                     ..CALM
                 },

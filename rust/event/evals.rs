@@ -67,7 +67,7 @@ pub(crate) fn write_replaced<'a>(
 ///
 /// A number longer than the name it replaces does not fit the kernel's in-place replacement, which
 /// then keeps the name.
-fn find<'a>(name: &str, evals: impl Iterator<Item = Eval<'a>>) -> Option<(Eval<'a>, Digits)> {
+fn find<'a>(name: &str, evals: impl Iterator<Item = Eval<'a>>) -> Option<(Eval<'a>, SignedDigits)> {
     for eval in evals {
         let Some(behind) = name.strip_prefix(eval.text) else {
             continue;
@@ -75,7 +75,7 @@ fn find<'a>(name: &str, evals: impl Iterator<Item = Eval<'a>>) -> Option<(Eval<'
         if behind.bytes().next().is_some_and(is_name_byte) {
             continue;
         }
-        let value = Digits::of(eval.value);
+        let value = SignedDigits::of(eval.value);
         if value.as_str().len() <= eval.text.len() {
             return Some((eval, value));
         }
@@ -133,12 +133,12 @@ impl<'a> Scan<'a> {
 }
 
 /// A number in decimal digits.
-struct Digits {
+struct SignedDigits {
     bytes: [u8; Self::MOST],
     len: usize,
 }
 
-impl Digits {
+impl SignedDigits {
     /// Bytes of `i64::MIN` with its sign.
     const MOST: usize = 20;
 
@@ -160,7 +160,7 @@ impl Digits {
     }
 }
 
-impl Write for Digits {
+impl Write for SignedDigits {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let end = self.len.checked_add(text.len()).ok_or(fmt::Error)?;
         let room = self.bytes.get_mut(self.len..end).ok_or(fmt::Error)?;

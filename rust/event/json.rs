@@ -26,7 +26,7 @@ pub(crate) type Address<'a> = &'a mut dyn FnMut(u64, &mut dyn Write) -> fmt::Res
 
 /// The number of values of a field.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Count {
+enum ValueCount {
     One,
     Many(usize),
     /// As many values as there are bytes for.
@@ -103,7 +103,7 @@ impl Member {
         let (ty, name, count) = match declaration.split_once('[') {
             None => {
                 let (ty, name) = cut(declaration)?;
-                (ty, name, Count::One)
+                (ty, name, ValueCount::One)
             }
             Some((front, behind)) => {
                 let (len, behind) = behind.split_once(']')?;
@@ -111,14 +111,18 @@ impl Member {
                     "" => cut(front)?,
                     name => (front, name),
                 };
-                (ty, name, len.parse().map_or(Count::Open, Count::Many))
+                (
+                    ty,
+                    name,
+                    len.parse().map_or(ValueCount::Open, ValueCount::Many),
+                )
             }
         };
         let count = match location {
             Location::Inline => count,
-            Location::FromStart | Location::FromWord => Count::Open,
+            Location::FromStart | Location::FromWord => ValueCount::Open,
         };
-        let open_end = (count, location, size) == (Count::Open, Location::Inline, 0);
+        let open_end = (count, location, size) == (ValueCount::Open, Location::Inline, 0);
         let member = Self {
             content: Content::of(ty.trim_ascii(), count, size, signed != 0),
             location: (!open_end).then_some(location),
@@ -161,14 +165,14 @@ impl Member {
 
 impl Content {
     /// Returns what the `size` bytes of a field are that has `count` values of the type `ty`.
-    fn of(ty: &str, count: Count, size: u32, signed: bool) -> Self {
-        if count != Count::One && is_text(ty) {
+    fn of(ty: &str, count: ValueCount, size: u32, signed: bool) -> Self {
+        if count != ValueCount::One && is_text(ty) {
             return Self::Text;
         }
         let width = match count {
-            Count::One => Some(size as usize),
-            Count::Many(len) => (size as usize).checked_div(len),
-            Count::Open => width_of(ty),
+            ValueCount::One => Some(size as usize),
+            ValueCount::Many(len) => (size as usize).checked_div(len),
+            ValueCount::Open => width_of(ty),
         };
         let form = match ty {
             "bool" => NumberForm::Bool,
@@ -177,7 +181,7 @@ impl Content {
             _ => NumberForm::Unsigned,
         };
         match (width, count) {
-            (Some(1 | 2 | 4 | 8), Count::One) => Self::Number(form),
+            (Some(1 | 2 | 4 | 8), ValueCount::One) => Self::Number(form),
             (Some(width @ (1 | 2 | 4 | 8)), _) => Self::Numbers(form, width as u8),
             _ => Self::Opaque,
         }

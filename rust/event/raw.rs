@@ -10,7 +10,7 @@ use super::{
     btf::{
         c_type::CType,
         functions::{
-            Form,
+            ParameterForm,
             Prototype, //
         },
         Btf,
@@ -28,7 +28,7 @@ pub(crate) const MOST_ARGS: usize = 12;
 
 /// The form in which an argument is printed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum ArgKind {
     Signed,
     Unsigned,
     Pointer,
@@ -38,12 +38,12 @@ pub(crate) enum Kind {
 
 /// An argument and its place in the record.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Arg<'a> {
+pub(crate) struct RawArg<'a> {
     name: Option<&'a str>,
     /// Its place among the arguments, counted from 0.
     number: usize,
     pub(crate) ty: CType<'a>,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ArgKind,
     pub(crate) size: u8,
     pub(crate) offset: u16,
 }
@@ -81,7 +81,7 @@ impl From<BtfError> for Unfit {
 /// The arguments of a tracepoint.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Args<'a> {
-    args: [Option<Arg<'a>>; MOST_ARGS],
+    args: [Option<RawArg<'a>>; MOST_ARGS],
     end: u16,
 }
 
@@ -91,7 +91,7 @@ impl<'a> Args<'a> {
     pub(crate) fn new(btf: Btf<'a>, prototype: Prototype) -> Result<Self, Unfit> {
         let mut params = btf.params(prototype)?;
         let data = params.next().ok_or(Unfit::NoTracepoint)??;
-        if data.form != Form::Pointer {
+        if data.form != ParameterForm::Pointer {
             return Err(Unfit::NoTracepoint);
         }
         let mut args = [None; MOST_ARGS];
@@ -100,15 +100,15 @@ impl<'a> Args<'a> {
             let param = param?;
             let slot = args.get_mut(number).ok_or(Unfit::TooMany)?;
             let (kind, size) = match param.form {
-                Form::Signed(size) => (Kind::Signed, size),
-                Form::Unsigned(size) => (Kind::Unsigned, size),
-                Form::Pointer => (Kind::Pointer, 8),
-                Form::Value(size) => (Kind::Value, size),
-                Form::Other => return Err(Unfit::Passing),
+                ParameterForm::Signed(size) => (ArgKind::Signed, size),
+                ParameterForm::Unsigned(size) => (ArgKind::Unsigned, size),
+                ParameterForm::Pointer => (ArgKind::Pointer, 8),
+                ParameterForm::Value(size) => (ArgKind::Value, size),
+                ParameterForm::Other => return Err(Unfit::Passing),
             };
             let offset = round_up(end, u16::from(size));
             end = offset.wrapping_add(u16::from(size));
-            *slot = Some(Arg {
+            *slot = Some(RawArg {
                 name: param.name,
                 number,
                 ty: btf.type_of(&param)?,
@@ -121,7 +121,7 @@ impl<'a> Args<'a> {
     }
 
     /// Returns the arguments in their order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arg<'a>> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &RawArg<'a>> {
         self.args.iter().flatten()
     }
 
@@ -139,13 +139,13 @@ impl<'a> Args<'a> {
             }
             arg.write_name(w)?;
             w.write_str(match (arg.kind, arg.size) {
-                (Kind::Pointer, _) => "=%p",
-                (Kind::Value, 8) => "=0x%llx",
-                (Kind::Value, _) => "=0x%x",
-                (Kind::Signed, 8) => "=%lld",
-                (Kind::Signed, _) => "=%d",
-                (Kind::Unsigned, 8) => "=%llu",
-                (Kind::Unsigned, _) => "=%u",
+                (ArgKind::Pointer, _) => "=%p",
+                (ArgKind::Value, 8) => "=0x%llx",
+                (ArgKind::Value, _) => "=0x%x",
+                (ArgKind::Signed, 8) => "=%lld",
+                (ArgKind::Signed, _) => "=%d",
+                (ArgKind::Unsigned, 8) => "=%llu",
+                (ArgKind::Unsigned, _) => "=%u",
             })?;
         }
         w.write_str("\"")?;
@@ -163,7 +163,7 @@ fn round_up(offset: u16, size: u16) -> u16 {
     offset.wrapping_add(mask) & !mask
 }
 
-impl Arg<'_> {
+impl RawArg<'_> {
     /// Writes the name of the argument; one without a name is called after its number.
     pub(crate) fn write_name(&self, w: &mut dyn Write) -> fmt::Result {
         match self.name {

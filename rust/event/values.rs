@@ -21,7 +21,7 @@ use crate::text::{
 use core::fmt;
 
 /// What only the kernel knows about a value.
-pub(crate) trait Kernel {
+pub(crate) trait KernelValues {
     /// Writes the name of the symbol at `address`, or the address when there is none.
     fn write_symbol(&mut self, address: u64, w: &mut dyn ByteWrite) -> fmt::Result;
 
@@ -33,7 +33,7 @@ pub(crate) trait Kernel {
 pub(crate) fn write<'a>(
     record: &[u8],
     fields: impl Iterator<Item = Field<'a>>,
-    kernel: &mut dyn Kernel,
+    kernel: &mut dyn KernelValues,
     w: &mut dyn ByteWrite,
 ) -> fmt::Result {
     let mut any = false;
@@ -48,7 +48,7 @@ pub(crate) fn write<'a>(
 fn write_value(
     record: &[u8],
     field: &Field<'_>,
-    kernel: &mut dyn Kernel,
+    kernel: &mut dyn KernelValues,
     w: &mut dyn ByteWrite,
 ) -> fmt::Result {
     let (offset, size) = (field.offset, field.declared.size);
@@ -75,7 +75,7 @@ fn write_value(
 fn write_number(
     value: u64,
     size: u32,
-    kernel: &mut dyn Kernel,
+    kernel: &mut dyn KernelValues,
     w: &mut dyn ByteWrite,
 ) -> fmt::Result {
     match size {
@@ -149,7 +149,7 @@ mod tests {
 
     struct Map;
 
-    impl Kernel for Map {
+    impl KernelValues for Map {
         fn write_symbol(&mut self, address: u64, w: &mut dyn ByteWrite) -> fmt::Result {
             match address {
                 0xffff_ffff_8100_0010 => w.write_str("start+0x10/0x20"),

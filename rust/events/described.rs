@@ -67,9 +67,9 @@ pub(crate) fn detach(event: &Event, cookie: *mut c_void) {
 
 /// The source of an event with a tracepoint and a probe of its own: one from a TRACE_EVENT()
 /// header, whose probe hands its cookie to `rtrace_reserve()`.
-pub(super) struct Header;
+pub(super) struct HeaderSource;
 
-impl super::Source for Header {}
+impl super::Source for HeaderSource {}
 
 /// Writes the `format` text of an event with this descriptor. Fails when `w` does.
 pub(super) fn write_format_of(

@@ -41,7 +41,7 @@ pub(crate) use self::{
     },
     module::Module,
     printer::{
-        Manner,
+        PrintManner,
         Printer, //
     },
     reuse::{
@@ -61,10 +61,10 @@ use self::{
     described::{
         fields,
         write_format_of,
-        Header, //
+        HeaderSource, //
     },
     reuse::IdUse,
-    source::Origin,
+    source::EventOrigin,
     tracepoints::Tracepoint, //
 };
 use crate::{
@@ -113,13 +113,13 @@ static TABLE: [Atomic<*mut Event>; CAPACITY] =
 /// # Invariants
 ///
 /// `joined` is UTF-8, also when cut before and after the byte at `system_len`, a colon.
-struct Names {
+struct EventNames {
     /// `system:name`.
     joined: KVec<u8>,
     system_len: usize,
 }
 
-impl Names {
+impl EventNames {
     /// Joins the two. Fails with `ENOMEM`.
     fn new((system, name): (&str, &str)) -> Result<Self> {
         let len = system.len().wrapping_add(name.len()).wrapping_add(1);
@@ -159,10 +159,10 @@ impl Names {
 pub(crate) struct Event {
     id: u16,
     size: u32,
-    names: Names,
+    names: EventNames,
     /// Name of the module that has its tracepoint; empty for the kernel.
     module: KVec<u8>,
-    origin: Origin,
+    origin: EventOrigin,
     is_usual: bool,
     is_named_in_text: bool,
     /// The whole `format` text of an event of a module; the others have it in their tables.
@@ -255,18 +255,18 @@ impl Event {
 
     /// Keeps the descriptor as it is: only that of a module's event can vanish, and does under
     /// [`GROUPS`].
-    pub(crate) fn hold(&self) -> Held<'_> {
+    pub(crate) fn hold(&self) -> HeldDesc<'_> {
         // INVARIANT: An event with a kept text is a module's.
-        Held {
+        HeldDesc {
             event: self,
             _groups: self.format.as_ref().map(|_| GROUPS.lock()),
         }
     }
 
     /// Keeps the descriptor as it is, and whether the event is offered, whatever event it is.
-    fn lock(&self) -> Held<'_> {
+    fn lock(&self) -> HeldDesc<'_> {
         // INVARIANT: The lock is held for every event.
-        Held {
+        HeldDesc {
             event: self,
             _groups: Some(GROUPS.lock()),
         }
@@ -307,12 +307,12 @@ impl Event {
 /// # Invariants
 ///
 /// [`GROUPS`] is held if the event is a module's.
-pub(crate) struct Held<'a> {
+pub(crate) struct HeldDesc<'a> {
     event: &'a Event,
     _groups: Option<GlobalGuard<GROUPS>>,
 }
 
-impl Held<'_> {
+impl HeldDesc<'_> {
     /// Returns the descriptor; `None` when the module of the event is gone, and when C does not
     /// describe it.
     pub(crate) fn desc(&self) -> Option<&c::rt_event_desc> {
@@ -428,7 +428,7 @@ impl Event {
         desc: &c::rt_event_desc,
         tracepoint: Tracepoint<'_>,
     ) -> Result<KBox<Self>> {
-        Self::of_source(id, desc, tracepoint, &Header)
+        Self::of_source(id, desc, tracepoint, &HeaderSource)
     }
 
     /// Returns a new event of the kernel, one of the many that `source` has, which is not yet in
@@ -443,8 +443,8 @@ impl Event {
         tracepoint: Tracepoint<'_>,
         source: &'static dyn Source,
     ) -> Result<KBox<Self>> {
-        let names = Names::new(names(desc))?;
-        let mut event = Self::new(id, names, u32::from(desc.size), Origin::Shared(source))?;
+        let names = EventNames::new(names(desc))?;
+        let mut event = Self::new(id, names, u32::from(desc.size), EventOrigin::Shared(source))?;
         // INVARIANT: Both are valid, and the callers hand in those of our tables, or of a module
         // that takes its events away before it goes.
         event.desc = Atomic::new(ptr::from_ref(desc).cast_mut());
@@ -471,7 +471,7 @@ impl Event {
         size: u32,
         source: KBox<dyn Source>,
     ) -> Result<KBox<Self>> {
-        Self::new(id, Names::new(names)?, size, Origin::Own(source))
+        Self::new(id, EventNames::new(names)?, size, EventOrigin::Own(source))
     }
 
     /// Returns a new event of a tracepoint, described by the descriptor that its own `source`
@@ -486,9 +486,9 @@ impl Event {
         tracepoint: Tracepoint<'_>,
     ) -> Result<KBox<Self>> {
         let desc = source.descriptor().ok_or(EINVAL)?;
-        let (names, size) = (Names::new(names(desc))?, u32::from(desc.size));
+        let (names, size) = (EventNames::new(names(desc))?, u32::from(desc.size));
         let desc = ptr::from_ref(desc).cast_mut();
-        let mut event = Self::new(id, names, size, Origin::Own(source))?;
+        let mut event = Self::new(id, names, size, EventOrigin::Own(source))?;
         // INVARIANT: The event keeps the source, in a box of its own, and the source the
         // descriptor. The tracepoint is valid, and the kernel's own or that of a module that takes
         // its events away before it goes.
@@ -510,7 +510,7 @@ impl Event {
         Ok(())
     }
 
-    fn new(id: u16, names: Names, size: u32, origin: Origin) -> Result<KBox<Self>> {
+    fn new(id: u16, names: EventNames, size: u32, origin: EventOrigin) -> Result<KBox<Self>> {
         // INVARIANT: There is no descriptor.
         Ok(KBox::new(
             Self {

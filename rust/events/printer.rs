@@ -23,9 +23,9 @@ use kernel::prelude::*;
 
 /// The manner in which records are printed.
 #[derive(Clone, Copy)]
-pub(crate) struct Manner(u32);
+pub(crate) struct PrintManner(u32);
 
-impl Manner {
+impl PrintManner {
     /// Returns the manner that the options of an instance ask for.
     pub(crate) fn of(options: OptionSet) -> Self {
         let rows = [
@@ -80,7 +80,7 @@ impl Printer {
         &mut self,
         event: &Event,
         record: &[u8],
-        manner: Manner,
+        manner: PrintManner,
     ) -> Option<&[u8]> {
         if record.len() < event.size() {
             return None;
@@ -116,7 +116,7 @@ impl Printer {
         &mut self,
         process: u32,
         callers: &[u64; USER_DEPTH],
-        manner: Manner,
+        manner: PrintManner,
     ) -> &[u8] {
         let mut text = ptr::null();
         // SAFETY: `callers` has that many addresses, and the printer is ours with `&mut self` its

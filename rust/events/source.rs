@@ -15,7 +15,7 @@ use super::{
         detach, //
     },
     Event,
-    Manner,
+    PrintManner,
     Printer, //
 };
 use crate::{
@@ -139,7 +139,7 @@ pub(crate) trait Source: Send + Sync {
         &self,
         _event: &Event,
         _record: &[u8],
-        _manner: Manner,
+        _manner: PrintManner,
         _printer: &'p mut Printer,
     ) -> Option<&'p [u8]> {
         None
@@ -168,14 +168,14 @@ pub(crate) trait Source: Send + Sync {
 }
 
 /// The source of an event.
-pub(super) enum Origin {
+pub(super) enum EventOrigin {
     /// One for many events.
     Shared(&'static dyn Source),
     /// One of its own.
     Own(KBox<dyn Source>),
 }
 
-impl Origin {
+impl EventOrigin {
     /// Returns it.
     pub(super) fn source(&self) -> &dyn Source {
         match self {

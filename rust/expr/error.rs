@@ -9,7 +9,7 @@ use core::fmt::{
 
 /// An error of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ErrorKind {
     InvalidOperator,
     TooManyOpen,
     TooManyClose,
@@ -36,7 +36,7 @@ pub(crate) enum Kind {
 /// The error number that the write returns. Some of ftrace's are mere accidents, but programs see
 /// them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Errno {
+pub(crate) enum PredicateErrno {
     Perm,
     NoEnt,
     Srch,
@@ -46,70 +46,72 @@ pub(crate) enum Errno {
 /// An error and its place in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Error {
-    pub(crate) kind: Kind,
-    pub(crate) errno: Errno,
-    /// In bytes from the start of the text; 0 for [`Kind::Nameless`].
+    pub(crate) kind: ErrorKind,
+    pub(crate) errno: PredicateErrno,
+    /// In bytes from the start of the text; 0 for [`ErrorKind::Nameless`].
     pub(crate) at: usize,
 }
 
-impl Kind {
+impl ErrorKind {
     /// Returns the text that follows `parse_error:` and stands in `error_log`.
     pub(crate) fn text(self) -> &'static str {
         match self {
-            Kind::InvalidOperator => "Invalid operator",
-            Kind::TooManyOpen => "Too many '('",
-            Kind::TooManyClose => "Too few '('",
-            Kind::MissingQuote => "Missing matching quote",
-            Kind::MissingBraceOpen => "Missing '{'",
-            Kind::MissingBraceClose => "Missing '}'",
-            Kind::OperandTooLong => "Operand too long",
-            Kind::ExpectString => "Expecting string field",
-            Kind::ExpectDigit => "Expecting numeric field",
-            Kind::IllegalFieldOp => "Illegal operation for field type",
-            Kind::FieldNotFound => "Field not found",
-            Kind::IllegalIntval => "Illegal integer value",
-            Kind::BadSubsysFilter => "Couldn't find or set field in one of a subsystem's events",
-            Kind::TooManyPreds => "Too many terms in predicate expression",
-            Kind::InvalidFilter => "Meaningless filter expression",
-            Kind::InvalidCpulist => "Invalid cpulist",
-            Kind::InvalidValue => "Invalid value (did you forget quotes)?",
-            Kind::NoFunction => "Function not found",
-            Kind::NoFilter => "No filter found",
-            Kind::Nameless => "Error",
+            ErrorKind::InvalidOperator => "Invalid operator",
+            ErrorKind::TooManyOpen => "Too many '('",
+            ErrorKind::TooManyClose => "Too few '('",
+            ErrorKind::MissingQuote => "Missing matching quote",
+            ErrorKind::MissingBraceOpen => "Missing '{'",
+            ErrorKind::MissingBraceClose => "Missing '}'",
+            ErrorKind::OperandTooLong => "Operand too long",
+            ErrorKind::ExpectString => "Expecting string field",
+            ErrorKind::ExpectDigit => "Expecting numeric field",
+            ErrorKind::IllegalFieldOp => "Illegal operation for field type",
+            ErrorKind::FieldNotFound => "Field not found",
+            ErrorKind::IllegalIntval => "Illegal integer value",
+            ErrorKind::BadSubsysFilter => {
+                "Couldn't find or set field in one of a subsystem's events"
+            }
+            ErrorKind::TooManyPreds => "Too many terms in predicate expression",
+            ErrorKind::InvalidFilter => "Meaningless filter expression",
+            ErrorKind::InvalidCpulist => "Invalid cpulist",
+            ErrorKind::InvalidValue => "Invalid value (did you forget quotes)?",
+            ErrorKind::NoFunction => "Function not found",
+            ErrorKind::NoFilter => "No filter found",
+            ErrorKind::Nameless => "Error",
         }
     }
 }
 
 impl Error {
-    pub(super) fn new(kind: Kind, at: usize) -> Self {
+    pub(super) fn new(kind: ErrorKind, at: usize) -> Self {
         Self {
             kind,
-            errno: Errno::Inval,
+            errno: PredicateErrno::Inval,
             at,
         }
     }
 
-    pub(super) fn nameless(errno: Errno) -> Self {
+    pub(super) fn nameless(errno: PredicateErrno) -> Self {
         Self {
-            kind: Kind::Nameless,
+            kind: ErrorKind::Nameless,
             errno,
             at: 0,
         }
     }
 
-    pub(super) fn with(self, errno: Errno) -> Self {
+    pub(super) fn with(self, errno: PredicateErrno) -> Self {
         Self { errno, ..self }
     }
 
     /// Returns the error of a whole system: one of its events does not take the filter.
     pub(crate) fn of_system() -> Self {
-        Self::new(Kind::BadSubsysFilter, 0)
+        Self::new(ErrorKind::BadSubsysFilter, 0)
     }
 
     /// Writes what the `filter` file shows after the refused text, `text_len` bytes long: a caret
     /// below the place, and the words. No newline at the end.
     pub(crate) fn write(&self, w: &mut dyn Write, text_len: usize) -> fmt::Result {
-        if self.kind == Kind::Nameless {
+        if self.kind == ErrorKind::Nameless {
             return w.write_str("\nError: (0)");
         }
         // The width is one more than the place, except at the first byte.

@@ -4,7 +4,7 @@
 
 /// How a pattern is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum How {
+pub(crate) enum PatternKind {
     /// The whole string.
     Full,
     /// `abc*`
@@ -22,7 +22,7 @@ pub(crate) enum How {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pattern {
     pub(crate) not: bool,
-    pub(crate) how: How,
+    pub(crate) how: PatternKind,
     /// Offsets in the text that [`classify`] was given.
     pub(crate) start: usize,
     pub(crate) end: usize,
@@ -40,22 +40,22 @@ pub(crate) fn classify(text: &[u8]) -> Pattern {
         end: text.len(),
     };
     if body.first().is_some_and(u8::is_ascii_digit) {
-        return whole(How::Full);
+        return whole(PatternKind::Full);
     }
     let last = body.len().saturating_sub(1);
     let inner = |(i, b): (usize, &u8)| b"[?\\".contains(b) || (*b == b'*' && i != 0 && i != last);
     if body.iter().enumerate().any(inner) {
-        return whole(How::Glob);
+        return whole(PatternKind::Glob);
     }
     let front = body.first() == Some(&b'*');
     let back = last != 0 && body.last() == Some(&b'*');
     Pattern {
         not,
         how: match (front, back) {
-            (false, false) => How::Full,
-            (false, true) => How::Front,
-            (true, false) => How::End,
-            (true, true) => How::Middle,
+            (false, false) => PatternKind::Full,
+            (false, true) => PatternKind::Front,
+            (true, false) => PatternKind::End,
+            (true, true) => PatternKind::Middle,
         },
         start: start.wrapping_add(usize::from(front)),
         end: text.len().wrapping_sub(usize::from(back)),
@@ -69,21 +69,21 @@ pub(super) fn c_string(bytes: &[u8]) -> &[u8] {
 }
 
 /// Returns whether the string that ends at the first NUL of `bytes` matches; `pattern` has no NUL.
-pub(crate) fn matches(how: How, pattern: &[u8], bytes: &[u8]) -> bool {
+pub(crate) fn matches(how: PatternKind, pattern: &[u8], bytes: &[u8]) -> bool {
     let string = || c_string(bytes);
     match how {
         // The end of the string is looked for only when it begins like the pattern.
-        How::Full => bytes
+        PatternKind::Full => bytes
             .strip_prefix(pattern)
             .is_some_and(|behind| behind.first().is_none_or(|byte| *byte == 0)),
-        How::Front => bytes.starts_with(pattern),
-        How::End => string().ends_with(pattern),
-        How::Middle => pattern.first().is_none_or(|first| {
+        PatternKind::Front => bytes.starts_with(pattern),
+        PatternKind::End => string().ends_with(pattern),
+        PatternKind::Middle => pattern.first().is_none_or(|first| {
             // Most places differ in the first byte, which costs no call.
             let is_there = |w: &[u8]| w.first() == Some(first) && w == pattern;
             string().windows(pattern.len()).any(is_there)
         }),
-        How::Glob => glob(pattern, string()),
+        PatternKind::Glob => glob(pattern, string()),
     }
 }
 
@@ -212,17 +212,17 @@ mod tests {
     #[test]
     fn kinds_of_patterns() {
         let rows = [
-            ("abc", How::Full, "abc"),
-            ("abc*", How::Front, "abc"),
-            ("*abc", How::End, "abc"),
-            ("*abc*", How::Middle, "abc"),
-            ("!*abc", How::End, "abc"),
-            ("*", How::End, ""),
-            ("**", How::Middle, ""),
-            ("a*c", How::Glob, "a*c"),
-            ("a?", How::Glob, "a?"),
-            ("5*", How::Full, "5*"),
-            ("", How::Full, ""),
+            ("abc", PatternKind::Full, "abc"),
+            ("abc*", PatternKind::Front, "abc"),
+            ("*abc", PatternKind::End, "abc"),
+            ("*abc*", PatternKind::Middle, "abc"),
+            ("!*abc", PatternKind::End, "abc"),
+            ("*", PatternKind::End, ""),
+            ("**", PatternKind::Middle, ""),
+            ("a*c", PatternKind::Glob, "a*c"),
+            ("a?", PatternKind::Glob, "a?"),
+            ("5*", PatternKind::Full, "5*"),
+            ("", PatternKind::Full, ""),
         ];
         for (text, how, part) in rows {
             let p = classify(text.as_bytes());

@@ -5,7 +5,7 @@
 use super::{
     error::{
         Error,
-        Kind, //
+        ErrorKind, //
     },
     fetch::{
         Fetch,
@@ -18,7 +18,7 @@ use super::{
     },
     pattern::{
         self,
-        How, //
+        PatternKind, //
     },
     range::Range,
     value::{
@@ -77,7 +77,7 @@ pub(crate) enum Test {
     },
     Text {
         of: Fetch,
-        how: How,
+        how: PatternKind,
         start: u16,
         len: u16,
         not: bool,
@@ -131,7 +131,7 @@ fn is_name(byte: &u8) -> bool {
 }
 
 /// Returns the error at `at`. Its place is told as one more than it is.
-fn error(kind: Kind, at: usize) -> Error {
+fn error(kind: ErrorKind, at: usize) -> Error {
     Error::new(kind, at.wrapping_add(1))
 }
 
@@ -170,7 +170,7 @@ impl<N: Names> Parser<'_, N> {
     pub(super) fn predicate(&mut self, start: usize) -> Result<(Test, usize), Error> {
         let mut at = self.behind(start, is_name);
         if at == start {
-            return Err(Error::nameless(super::error::Errno::Perm));
+            return Err(Error::nameless(super::error::PredicateErrno::Perm));
         }
         let name = self.str_part(start, at);
         let field = self
@@ -178,7 +178,7 @@ impl<N: Names> Parser<'_, N> {
             .field(name)
             .or_else(|| Operand::generic(name))
             .or_else(|| Operand::common(name))
-            .ok_or(error(Kind::FieldNotFound, at))?;
+            .ok_or(error(ErrorKind::FieldNotFound, at))?;
         let user = self.word(at, b".ustring");
         at = user.unwrap_or(at);
         let function = self.word(at, b".function");
@@ -187,7 +187,7 @@ impl<N: Names> Parser<'_, N> {
             .iter()
             .find_map(|(word, op)| Some((*op, self.word(at, word)?)));
         let Some((op, behind)) = found else {
-            return Err(error(Kind::InvalidOperator, at));
+            return Err(error(ErrorKind::InvalidOperator, at));
         };
         at = self.blanks(behind);
         if function.is_some() {
@@ -199,7 +199,7 @@ impl<N: Names> Parser<'_, N> {
         match self.byte(at) {
             Some(quote @ (b'\'' | b'"')) => self.string(field, op, at, quote, user.is_some()),
             Some(b'0'..=b'9' | b'-') => self.number(field, op, at),
-            _ => Err(error(Kind::InvalidValue, at)),
+            _ => Err(error(ErrorKind::InvalidValue, at)),
         }
     }
 
@@ -208,24 +208,24 @@ impl<N: Names> Parser<'_, N> {
             offset, size: 8, ..
         }) = field.fetch
         else {
-            return Err(error(Kind::IllegalFieldOp, at));
+            return Err(error(ErrorKind::IllegalFieldOp, at));
         };
         if !matches!(op, Op::Eq | Op::Ne) {
-            return Err(error(Kind::InvalidOperator, at));
+            return Err(error(ErrorKind::InvalidOperator, at));
         }
         let (found, end) = if self.byte(at).is_some_and(|b| b.is_ascii_digit()) {
             let end = self.behind(at, |b| is_alnum(*b));
             if end.wrapping_sub(at) >= MOST_DIGITS {
-                return Err(error(Kind::OperandTooLong, end));
+                return Err(error(ErrorKind::OperandTooLong, end));
             }
             let address = number::c_integer(self.part(at, end), false)
-                .ok_or(error(Kind::InvalidValue, end))?;
+                .ok_or(error(ErrorKind::InvalidValue, end))?;
             (self.names.function_at(address), end)
         } else {
             let end = self.behind(at, |b| !is_space(*b));
             (self.names.function(self.str_part(at, end)), end)
         };
-        let (from, to) = found.ok_or(error(Kind::NoFunction, end))?;
+        let (from, to) = found.ok_or(error(ErrorKind::NoFunction, end))?;
         let test = Test::Within {
             offset,
             from,
@@ -244,17 +244,17 @@ impl<N: Names> Parser<'_, N> {
     ) -> Result<(Test, usize), Error> {
         let of = field.fetch;
         if of.is_string() || of == Fetch::Stacktrace || !matches!(op, Op::Eq | Op::Ne | Op::And) {
-            return Err(error(Kind::IllegalFieldOp, at));
+            return Err(error(ErrorKind::IllegalFieldOp, at));
         }
         let start = behind.wrapping_add(1);
         if self.byte(behind) != Some(b'{') {
-            return Err(error(Kind::MissingBraceOpen, start));
+            return Err(error(ErrorKind::MissingBraceOpen, start));
         }
         let end = self.behind(start, |b| *b != b'}');
         if self.byte(end).is_none() {
-            return Err(error(Kind::MissingBraceClose, end));
+            return Err(error(ErrorKind::MissingBraceClose, end));
         }
-        let bad = error(Kind::InvalidCpulist, end);
+        let bad = error(ErrorKind::InvalidCpulist, end);
         if start == end {
             return Err(bad);
         }
@@ -311,18 +311,18 @@ impl<N: Names> Parser<'_, N> {
         user: bool,
     ) -> Result<(Test, usize), Error> {
         if !matches!(op, Op::Eq | Op::Ne | Op::Glob) {
-            return Err(error(Kind::IllegalFieldOp, at));
+            return Err(error(ErrorKind::IllegalFieldOp, at));
         }
         if !field.fetch.is_string() {
-            return Err(error(Kind::ExpectDigit, at));
+            return Err(error(ErrorKind::ExpectDigit, at));
         }
         let start = at.wrapping_add(1);
         let end = self.behind(start, |b| *b != quote);
         if self.byte(end).is_none() {
-            return Err(error(Kind::MissingQuote, end));
+            return Err(error(ErrorKind::MissingQuote, end));
         }
         if end.wrapping_sub(start) >= MOST_TEXT {
-            return Err(error(Kind::OperandTooLong, end));
+            return Err(error(ErrorKind::OperandTooLong, end));
         }
         let (not, how, from, to) = if op == Op::Glob {
             let p = pattern::classify(self.part(start, end));
@@ -333,7 +333,7 @@ impl<N: Names> Parser<'_, N> {
                 start.wrapping_add(p.end),
             )
         } else {
-            (op == Op::Ne, How::Full, start, end)
+            (op == Op::Ne, PatternKind::Full, start, end)
         };
         let test = Test::Text {
             of: if user {
@@ -351,18 +351,18 @@ impl<N: Names> Parser<'_, N> {
 
     fn number(&self, field: Operand, op: Op, at: usize) -> Result<(Test, usize), Error> {
         if field.fetch.is_string() {
-            return Err(error(Kind::ExpectString, at));
+            return Err(error(ErrorKind::ExpectString, at));
         }
         if op == Op::Glob {
-            return Err(error(Kind::IllegalFieldOp, at));
+            return Err(error(ErrorKind::IllegalFieldOp, at));
         }
         let sign = usize::from(self.byte(at) == Some(b'-'));
         let end = self.behind(at.wrapping_add(sign), |b| is_alnum(*b));
         if end.wrapping_sub(at) >= MOST_DIGITS {
-            return Err(error(Kind::OperandTooLong, end));
+            return Err(error(ErrorKind::OperandTooLong, end));
         }
         let value = number::c_integer(self.part(at, end), field.signed)
-            .ok_or(error(Kind::IllegalIntval, at))?;
+            .ok_or(error(ErrorKind::IllegalIntval, at))?;
         let test = match field.fetch {
             // The kernel knows no mask for the current CPU.
             Fetch::Cpu if op == Op::And => Test::Never,

@@ -4,9 +4,9 @@
 
 use super::{
     error::{
-        Errno,
         Error,
-        Kind, //
+        ErrorKind, //
+        PredicateErrno,
     },
     fetch::{
         number_at,
@@ -73,14 +73,14 @@ impl Preds for &[Node] {
 }
 
 /// A text to be compiled.
-pub(crate) struct Source<'a> {
+pub(crate) struct PredicateText<'a> {
     /// The text without blanks at its end; at most [`MAX_TEXT`] bytes, none of them 0.
     pub(crate) text: &'a [u8],
     /// Number of possible CPUs.
     pub(crate) cpus: usize,
 }
 
-impl Source<'_> {
+impl PredicateText<'_> {
     /// Compiles into `nodes` and `sets`, which hold what [`structure::measure`] said: a node per
     /// predicate, a bit per CPU and set (in whole words). Returns the number of nodes used.
     ///
@@ -134,7 +134,7 @@ impl Source<'_> {
                 _ => {}
             }
             let Some(node) = nodes.get_mut(count) else {
-                return Err(Error::new(Kind::TooManyPreds, at).with(Errno::Perm));
+                return Err(Error::new(ErrorKind::TooManyPreds, at).with(PredicateErrno::Perm));
             };
             let (test, end) = parser.predicate(at)?;
             *node = Node {
@@ -152,7 +152,8 @@ impl Source<'_> {
                     Some(b')') => {
                         let Some(less) = depth.checked_sub(1) else {
                             let place = at.wrapping_add(1);
-                            return Err(Error::new(Kind::TooManyClose, place).with(Errno::Perm));
+                            return Err(Error::new(ErrorKind::TooManyClose, place)
+                                .with(PredicateErrno::Perm));
                         };
                         depth = less;
                         closed.set(at, opened.get(depth));
@@ -163,21 +164,23 @@ impl Source<'_> {
                     }
                     Some(blank) if is_space(blank) => {}
                     Some(_) => {
-                        return Err(Error::new(Kind::TooManyPreds, at).with(Errno::Perm));
+                        return Err(
+                            Error::new(ErrorKind::TooManyPreds, at).with(PredicateErrno::Perm)
+                        );
                     }
                 }
                 at = at.wrapping_add(1);
             }
         };
         if !complete {
-            return Err(Error::new(Kind::InvalidFilter, at));
+            return Err(Error::new(ErrorKind::InvalidFilter, at));
         }
         if depth != 0 {
             let place = at.wrapping_add(1);
-            return Err(Error::new(Kind::TooManyOpen, place).with(Errno::Perm));
+            return Err(Error::new(ErrorKind::TooManyOpen, place).with(PredicateErrno::Perm));
         }
         if count == 0 {
-            return Err(Error::new(Kind::NoFilter, at));
+            return Err(Error::new(ErrorKind::NoFilter, at));
         }
         for index in 0..count {
             let target = |value: bool| {

@@ -7,9 +7,9 @@
 //! it; between them there is nothing but blanks, `(`, `)`, `!`, `&&` and `||`.
 
 use super::error::{
-    Errno,
     Error,
-    Kind, //
+    ErrorKind, //
+    PredicateErrno,
 };
 use crate::text::word::is_space;
 
@@ -62,7 +62,7 @@ pub(crate) fn measure(text: &[u8]) -> Result<Needs, Error> {
             b')' => {
                 in_pred = false;
                 let Some(less) = open.checked_sub(1) else {
-                    return Err(Error::new(Kind::TooManyClose, at).with(Errno::Perm));
+                    return Err(Error::new(ErrorKind::TooManyClose, at).with(PredicateErrno::Perm));
                 };
                 open = less;
                 continue;
@@ -76,14 +76,14 @@ pub(crate) fn measure(text: &[u8]) -> Result<Needs, Error> {
         }
     }
     if let Some((_, at)) = quote {
-        return Err(Error::new(Kind::MissingQuote, at).with(Errno::Srch));
+        return Err(Error::new(ErrorKind::MissingQuote, at).with(PredicateErrno::Srch));
     }
     if open != 0 {
         let at = last_open(text);
-        return Err(Error::new(Kind::TooManyOpen, at).with(Errno::NoEnt));
+        return Err(Error::new(ErrorKind::TooManyOpen, at).with(PredicateErrno::NoEnt));
     }
     if needs.preds == 0 {
-        return Err(Error::nameless(Errno::Inval));
+        return Err(Error::nameless(PredicateErrno::Inval));
     }
     Ok(needs)
 }

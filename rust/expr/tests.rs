@@ -4,9 +4,9 @@
 
 use super::{
     error::{
-        Errno,
         Error,
-        Kind, //
+        ErrorKind, //
+        PredicateErrno,
     },
     fetch::{
         Env,
@@ -16,8 +16,8 @@ use super::{
     predicate::Names,
     program::{
         Node,
+        PredicateText, //
         Program,
-        Source, //
     },
     structure, //
 };
@@ -110,7 +110,7 @@ fn compiled<T>(text: &str, then: impl FnOnce(Program<'_>) -> T) -> Result<T, Err
     let needs = structure::measure(text)?;
     let mut nodes = vec![Node::UNUSED; needs.preds];
     let mut sets = vec![0; needs.sets * CPUS.div_ceil(64)];
-    let used = Source { text, cpus: CPUS }.compile(&Event, &mut nodes, &mut sets)?;
+    let used = PredicateText { text, cpus: CPUS }.compile(&Event, &mut nodes, &mut sets)?;
     Ok(then(Program {
         text,
         nodes: &nodes[..used],
@@ -260,7 +260,7 @@ fn expressions() {
 
 #[test]
 fn errors_have_the_place_and_the_number_that_ftrace_gives() {
-    use {Errno::*, Kind::*};
+    use {ErrorKind::*, PredicateErrno::*};
     let rows = [
         ("", Nameless, Inval, 0),
         ("()", Nameless, Inval, 0),

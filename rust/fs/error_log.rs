@@ -22,7 +22,7 @@ use kernel::{
 };
 
 /// An open `error_log`.
-struct ErrorLog {
+struct ErrorLogFile {
     text: KBox<dyn TraceFile>,
 }
 
@@ -33,10 +33,10 @@ fn show(at: &At<'_>, text: &mut Text) -> Result {
 /// Opens it.
 pub(crate) fn open(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
     let text = TextFile::show(show)?;
-    Ok(KBox::new(ErrorLog { text }, GFP_KERNEL)?)
+    Ok(KBox::new(ErrorLogFile { text }, GFP_KERNEL)?)
 }
 
-impl TraceFile for ErrorLog {
+impl TraceFile for ErrorLogFile {
     fn read(&mut self, at: &At<'_>, out: &mut IovIterDest<'_>, pos: &mut i64) -> Result<Step> {
         self.text.read(at, out, pos)
     }

@@ -39,7 +39,7 @@ use crate::{
         number,
         set_event::{
             next_word,
-            Selection, //
+            EventSelection, //
         }, //
     }, //
 };
@@ -225,7 +225,7 @@ impl SetEvent {
 
     /// Obeys one word.
     fn obey(at: &At<'_>, word: &[u8]) -> Result {
-        let wish = Selection::parse(word);
+        let wish = EventSelection::parse(word);
         let mut any = false;
         let wanted = events::all()
             .filter(|event| wish.matches(event.system(), event.name(), event.module()))

@@ -11,6 +11,8 @@ use super::{
     features,
     file::{
         Arg,
+        FileKind,
+        FileNode, //
         Handler::{
             self,
             Knob,
@@ -18,10 +20,8 @@ use super::{
             Own,
             Show, //
         },
-        Kind,
-        Node, //
     },
-    tree::Dir, //
+    tree::TreeDir, //
 };
 use crate::{
     event::format,
@@ -36,8 +36,8 @@ use crate::{
         fs::FOLDER_MODE,
         listing::{
             Listed,
+            ListedName,
             Listing,
-            Name,
             PLACES, //
         }, //
     }, //
@@ -75,7 +75,7 @@ static EVENT: Files = &[
     (c"lost", Show(features::show_lost)),
     (
         c"trigger",
-        Own(0o640, Kind::LinesRead, events::open_triggers),
+        Own(0o640, FileKind::LinesRead, events::open_triggers),
     ),
 ];
 
@@ -130,12 +130,16 @@ pub(super) fn for_each_file(mut f: impl FnMut(&str, &CStr)) {
 }
 
 /// Makes `events/` of `inst`.
-pub(super) fn make(dir: &Dir<'_>, name: &CStr, inst: &Arc<Instance>) -> Result {
+pub(super) fn make(dir: &TreeDir<'_>, name: &CStr, inst: &Arc<Instance>) -> Result {
     dir.listed(name, FOLDER_MODE, node(inst, Arg::Whole, None)?)
 }
 
-fn node(inst: &Arc<Instance>, arg: Arg, handler: Option<&'static Handler>) -> Result<KBox<Node>> {
-    let node = Node {
+fn node(
+    inst: &Arc<Instance>,
+    arg: Arg,
+    handler: Option<&'static Handler>,
+) -> Result<KBox<FileNode>> {
+    let node = FileNode {
         inst: inst.clone(),
         arg,
         handler,
@@ -221,7 +225,7 @@ fn for_each_folder(arg: Arg, from: u16, mut say: impl FnMut(u16, &str) -> bool) 
     }
 }
 
-impl Listing for Node {
+impl Listing for FileNode {
     fn look_up(&self, name: &[u8]) -> Result<Option<(u16, Listed<Self>)>> {
         let files = (0..).zip(files(self.arg));
         for (place, (file, handler)) in files {
@@ -247,9 +251,9 @@ impl Listing for Node {
         Ok(Some((place_of(id), listed)))
     }
 
-    fn list(&self, from: u16, say: &mut dyn FnMut(&Name<'_>) -> bool) {
+    fn list(&self, from: u16, say: &mut dyn FnMut(&ListedName<'_>) -> bool) {
         for (place, (name, _)) in (0..).zip(files(self.arg)) {
-            let name = Name {
+            let name = ListedName {
                 place,
                 text: name.to_str().unwrap_or_default(),
                 folder: false,
@@ -259,7 +263,7 @@ impl Listing for Node {
             }
         }
         for_each_folder(self.arg, id_from(from), |id, text| {
-            say(&Name {
+            say(&ListedName {
                 place: place_of(id),
                 text,
                 folder: true,

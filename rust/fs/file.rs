@@ -3,7 +3,7 @@
 //! What an open file is: the trait that every control file implements, and the tables of
 //! `file_operations` that call it.
 //!
-//! A file of rtracefs knows its `At`: instance, CPU, event. The inode has a `Node`, which says how
+//! A file of rtracefs knows its `At`: instance, CPU, event. The inode has a `FileNode`, which says how
 //! the file is opened; the VFS calls the functions at the end, and these call `fs::open`, where the
 //! open file lives.
 
@@ -164,7 +164,7 @@ pub(crate) enum Handler {
     /// The same, changed by a text that is shorter than a page.
     Line(Show, Store),
     /// A file with its own mode and its own `TraceFile`.
-    Own(u16, Kind, Open),
+    Own(u16, FileKind, Open),
 }
 
 impl Handler {
@@ -179,11 +179,11 @@ impl Handler {
     }
 
     /// Returns how it is positioned.
-    pub(crate) fn kind(&self) -> Kind {
+    pub(crate) fn kind(&self) -> FileKind {
         match self {
             Handler::Own(_, kind, _) => *kind,
-            Handler::Word(..) => Kind::Lines,
-            _ => Kind::Text,
+            Handler::Word(..) => FileKind::Lines,
+            _ => FileKind::Text,
         }
     }
 
@@ -201,7 +201,7 @@ impl Handler {
 }
 
 /// The node that the inode of a file or folder owns.
-pub(crate) struct Node {
+pub(crate) struct FileNode {
     /// The instance that it belongs to.
     pub(crate) inst: Arc<Instance>,
     /// The part of the instance.
@@ -214,7 +214,7 @@ pub(crate) struct Node {
 
 /// How a file is positioned.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum FileKind {
     /// A text, read at any position.
     Text,
     /// A text that is not written at a position: `pwrite` is ESPIPE.
@@ -229,7 +229,7 @@ pub(crate) enum Kind {
     Sink,
 }
 
-impl Kind {
+impl FileKind {
     /// Returns the table for files of this kind.
     pub(crate) const fn operations(self) -> &'static bindings::file_operations {
         const TEXT: &bindings::file_operations = &bindings::file_operations {
@@ -260,10 +260,10 @@ impl Kind {
         };
 
         match self {
-            Kind::Text | Kind::Lines | Kind::LinesRead => TEXT,
-            Kind::Stream => STREAM,
-            Kind::Raw => RAW,
-            Kind::Sink => SINK,
+            FileKind::Text | FileKind::Lines | FileKind::LinesRead => TEXT,
+            FileKind::Stream => STREAM,
+            FileKind::Raw => RAW,
+            FileKind::Sink => SINK,
         }
     }
 }
@@ -349,17 +349,17 @@ unsafe extern "C" fn open(inode: *mut bindings::inode, file: *mut bindings::file
         let truncate = writable && flags & bindings::O_TRUNC != 0;
         let reads = flags & bindings::O_ACCMODE != bindings::O_WRONLY;
         // SAFETY: The file pins the inode, and the nodes of rtracefs are of this type.
-        let inode = unsafe { Inode::<Node>::from_raw(inode) };
+        let inode = unsafe { Inode::<FileNode>::from_raw(inode) };
         let node = inode.node().ok_or(ENODEV)?;
         let open = OpenFile::new(node, reads, truncate)?;
         // SAFETY: No other code uses the file yet. `release` takes the box back.
         unsafe { (*file).private_data = open.into_foreign() };
         let limit = match node.handler.map(Handler::kind) {
-            None | Some(Kind::Text) => return Ok(0),
-            Some(Kind::LinesRead) if !reads => return Ok(0),
-            Some(Kind::Lines | Kind::LinesRead) => c::rt_forbid_pwrite,
-            Some(Kind::Stream | Kind::Raw) => bindings::nonseekable_open,
-            Some(Kind::Sink) => bindings::stream_open,
+            None | Some(FileKind::Text) => return Ok(0),
+            Some(FileKind::LinesRead) if !reads => return Ok(0),
+            Some(FileKind::Lines | FileKind::LinesRead) => c::rt_forbid_pwrite,
+            Some(FileKind::Stream | FileKind::Raw) => bindings::nonseekable_open,
+            Some(FileKind::Sink) => bindings::stream_open,
         };
         // SAFETY: Each of them only changes the mode bits of a file that is being opened, returns 0
         // and cannot fail.
@@ -441,12 +441,12 @@ mod tests {
     #[test]
     fn operations_of_each_kind() {
         for (kind, read, polled) in [
-            (Kind::Text, true, false),
-            (Kind::Lines, true, false),
-            (Kind::LinesRead, true, false),
-            (Kind::Stream, true, true),
-            (Kind::Raw, true, true),
-            (Kind::Sink, false, false),
+            (FileKind::Text, true, false),
+            (FileKind::Lines, true, false),
+            (FileKind::LinesRead, true, false),
+            (FileKind::Stream, true, true),
+            (FileKind::Raw, true, true),
+            (FileKind::Sink, false, false),
         ] {
             let operations = kind.operations();
             // Without an owner the module could go while a file is open.
@@ -457,7 +457,7 @@ mod tests {
             assert_eq!(operations.read_iter.is_some(), read);
             assert_eq!(operations.splice_read.is_some(), read);
             assert_eq!(operations.poll.is_some(), polled);
-            assert_eq!(operations.mmap.is_some(), kind == Kind::Raw);
+            assert_eq!(operations.mmap.is_some(), kind == FileKind::Raw);
         }
     }
 }

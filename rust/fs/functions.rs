@@ -5,12 +5,12 @@
 use super::{
     file::{
         At,
+        FileKind,
         Handler::{
             Knob,
             Own,
             Show, //
         },
-        Kind,
         Step,
         TraceFile, //
     },
@@ -22,11 +22,11 @@ use super::{
     },
     tree::{
         entry,
-        Entry,
-        Place::{
+        EntryPlace::{
             Everywhere,
             TopOnly, //
         },
+        TreeEntry,
         What::File,
         WRITE, //
     },
@@ -55,7 +55,7 @@ use kernel::{
 };
 
 /// The files.
-static ENTRIES: &[Entry] = &[
+static ENTRIES: &[TreeEntry] = &[
     entry(
         c"available_filter_functions",
         TopOnly,
@@ -70,28 +70,28 @@ static ENTRIES: &[Entry] = &[
     entry(
         c"set_ftrace_filter",
         Everywhere,
-        File(Own(WRITE, Kind::Lines, FilterFile::open_filter)),
+        File(Own(WRITE, FileKind::Lines, FilterFile::open_filter)),
     ),
     entry(
         c"set_ftrace_notrace",
         Everywhere,
-        File(Own(WRITE, Kind::Lines, FilterFile::open_notrace)),
+        File(Own(WRITE, FileKind::Lines, FilterFile::open_notrace)),
     ),
     entry(
         c"set_ftrace_notrace_pid",
         Everywhere,
-        File(Own(WRITE, Kind::Lines, pids::open_no_functions_of)),
+        File(Own(WRITE, FileKind::Lines, pids::open_no_functions_of)),
     ),
     entry(
         c"set_ftrace_pid",
         Everywhere,
-        File(Own(WRITE, Kind::Lines, pids::open_functions_of)),
+        File(Own(WRITE, FileKind::Lines, pids::open_functions_of)),
     ),
     entry(c"touched_functions", TopOnly, File(Show(show_touched))),
 ];
 
 /// Those of `function_graph`.
-static OF_CALLS: &[Entry] = &[
+static OF_CALLS: &[TreeEntry] = &[
     entry(
         c"max_graph_depth",
         Everywhere,
@@ -100,12 +100,12 @@ static OF_CALLS: &[Entry] = &[
     entry(
         c"set_graph_function",
         Everywhere,
-        File(Own(WRITE, Kind::Lines, FilterFile::open_graph_function)),
+        File(Own(WRITE, FileKind::Lines, FilterFile::open_graph_function)),
     ),
     entry(
         c"set_graph_notrace",
         Everywhere,
-        File(Own(WRITE, Kind::Lines, FilterFile::open_graph_notrace)),
+        File(Own(WRITE, FileKind::Lines, FilterFile::open_graph_notrace)),
     ),
     entry(
         c"tracing_thresh",
@@ -115,7 +115,7 @@ static OF_CALLS: &[Entry] = &[
 ];
 
 /// Returns the files; none in a kernel that traces no functions.
-pub(super) fn entries() -> impl Iterator<Item = &'static Entry> {
+pub(super) fn entries() -> impl Iterator<Item = &'static TreeEntry> {
     let functions = ENTRIES.iter().filter(|_| hooks::IS_THERE);
     let is_graph = hooks::IS_THERE && hooks::GRAPH_IS_THERE;
     Iterator::chain(functions, OF_CALLS.iter().filter(move |_| is_graph))

@@ -6,7 +6,7 @@
 //! Called when the event cannot be enabled any more: no lookup finds it from then on.
 
 use super::{
-    file::Node,
+    file::FileNode,
     superblock::TYPE, //
 };
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
         self,
         Event, //
     },
-    kapi::walk::Found, //
+    kapi::walk::FoundDentry, //
 };
 
 /// The depth of these folders below that of an instance.
@@ -22,7 +22,7 @@ const EVENTS: usize = 1;
 const SYSTEM: usize = 2;
 
 /// Calls `look` with the `events/` of every instance that users see.
-fn for_each_instance(mut look: impl FnMut(&Found<'_, Node>)) {
+fn for_each_instance(mut look: impl FnMut(&FoundDentry<'_, FileNode>)) {
     TYPE.for_mounted(|root| {
         root.in_child("events", &mut look);
         root.in_child("instances", |instances| {

@@ -31,7 +31,7 @@ fn gets_whole_lines(room: usize, spliced: bool) -> bool {
 
 /// How much text a read wants.
 #[derive(Clone, Copy)]
-pub(crate) struct Wanted {
+pub(crate) struct WantedText {
     /// This many bytes, and no line more.
     pub(crate) bytes: usize,
     /// In whole lines: none that ends after these bytes.
@@ -40,7 +40,7 @@ pub(crate) struct Wanted {
     spliced: bool,
 }
 
-impl Wanted {
+impl WantedText {
     /// Returns whether a text of `len` bytes, which had `before` bytes without its last line, is
     /// more than it wants. Otherwise that line would be consumed, and be lost when the file is
     /// closed.
@@ -77,7 +77,7 @@ impl LineQueue {
     /// Discards what was given, when a read into `out` gets more than what is there. Returns how
     /// many lines have to be made then. A line that was given in part is finished by a read of its
     /// own.
-    pub(crate) fn wants(&mut self, out: &mut IovIterDest<'_>) -> Option<Wanted> {
+    pub(crate) fn wants(&mut self, out: &mut IovIterDest<'_>) -> Option<WantedText> {
         let (room, spliced) = (out.len(), is_spliced(out));
         let rest = self.rest().len();
         let begun = self
@@ -90,7 +90,7 @@ impl LineQueue {
         }
         self.text.drop_front(self.given);
         self.given = 0;
-        Some(Wanted {
+        Some(WantedText {
             bytes: room.min(MOST),
             whole: gets_whole_lines(room, spliced),
             spliced,

@@ -45,5 +45,5 @@ mod tree;
 pub(crate) use groups::remove_event;
 pub(crate) use superblock::{
     register,
-    Registration, //
+    RtracefsRegistration, //
 };

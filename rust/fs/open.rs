@@ -11,11 +11,11 @@ use super::{
     file::{
         Arg,
         At,
-        Node,
+        FileNode,
         Step,
         TraceFile, //
     },
-    sleep::Sleepers, //
+    sleep::FileSleepers, //
 };
 use crate::{
     instance::{
@@ -51,7 +51,7 @@ pub(crate) struct OpenFile {
     #[pin]
     file: Mutex<KBox<dyn TraceFile>>,
     #[pin]
-    sleepers: Sleepers,
+    sleepers: FileSleepers,
     /// The number of times that the sleepers of this file were told to look again.
     nudges: Atomic<u64>,
     inst: Arc<Instance>,
@@ -69,7 +69,7 @@ impl OpenFile {
     ///
     /// `EPERM` under lockdown, `ENODEV` for an instance that is being removed, and what the file
     /// itself says.
-    pub(crate) fn new(node: &Node, reads: bool, truncate: bool) -> Result<Pin<KBox<Self>>> {
+    pub(crate) fn new(node: &FileNode, reads: bool, truncate: bool) -> Result<Pin<KBox<Self>>> {
         locked_down()?;
         let handler = node.handler.ok_or(EINVAL)?;
         let counted = node.inst.get()?;
@@ -81,7 +81,7 @@ impl OpenFile {
         let open = KBox::pin_init(
             pin_init!(Self {
                 file <- new_mutex!(file),
-                sleepers <- Sleepers::new(),
+                sleepers <- FileSleepers::new(),
                 nudges: Atomic::new(0),
                 inst: node.inst.clone(),
                 arg: node.arg,

@@ -17,12 +17,12 @@ use super::{
 use crate::{
     instance::{
         PidList,
-        Pids, //
+        PidSelection, //
     },
     output::Text,
     text::pids::{
         self,
-        Wrong, //
+        PidError, //
     }, //
 };
 use kernel::{
@@ -94,10 +94,10 @@ pub(super) fn open_no_functions_of(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> 
     PidFile::open(Of::Functions, PidList::Never, text)
 }
 
-fn refused(wrong: Wrong) -> Error {
+fn refused(wrong: PidError) -> Error {
     match wrong {
-        Wrong::Number => EINVAL,
-        Wrong::TooLarge => EPERM,
+        PidError::Number => EINVAL,
+        PidError::TooLarge => EPERM,
     }
 }
 
@@ -105,8 +105,8 @@ fn refused(wrong: Wrong) -> Error {
 ///
 /// A set of pids has a bit for each possible pid, half a megabyte: it is made at the first pid, for
 /// most texts that are refused have none.
-fn parse(input: &mut UserSliceReader) -> Result<(Option<Pids>, usize)> {
-    let (mut list, mut parser, mut used) = (None, pids::Pids::new(), 0usize);
+fn parse(input: &mut UserSliceReader) -> Result<(Option<PidSelection>, usize)> {
+    let (mut list, mut parser, mut used) = (None, pids::PidParser::new(), 0usize);
     let mut piece = [0; PIECE];
     while !input.is_empty() {
         let len = input.len().min(PIECE);
@@ -115,9 +115,9 @@ fn parse(input: &mut UserSliceReader) -> Result<(Option<Pids>, usize)> {
         for byte in piece.iter() {
             used = used.saturating_add(1);
             match parser.push(*byte).map_err(refused)? {
-                pids::Step::More => {}
-                pids::Step::Pid(pid) => add(&mut list, pid)?,
-                pids::Step::End => return Ok((list, used)),
+                pids::ByteStep::More => {}
+                pids::ByteStep::Pid(pid) => add(&mut list, pid)?,
+                pids::ByteStep::End => return Ok((list, used)),
             }
         }
     }
@@ -127,11 +127,11 @@ fn parse(input: &mut UserSliceReader) -> Result<(Option<Pids>, usize)> {
     Ok((list, used))
 }
 
-fn add(list: &mut Option<Pids>, pid: u32) -> Result {
+fn add(list: &mut Option<PidSelection>, pid: u32) -> Result {
     match list {
         Some(list) => list.add(pid),
         None => {
-            *list = Some(Pids::new(pid)?);
+            *list = Some(PidSelection::new(pid)?);
             Ok(())
         }
     }

@@ -17,7 +17,7 @@ use super::{
     },
     line_queue::{
         LineQueue,
-        Wanted, //
+        WantedText, //
     },
     share,
     style::style_of,
@@ -27,7 +27,7 @@ use crate::{
     buffers::{
         consumer::{
             Consumer,
-            Next, //
+            NextEvent, //
         },
         merge::{
             self,
@@ -108,7 +108,7 @@ struct Pipe {
 impl Pipe {
     /// Makes the lines of the next events, as many as are wanted, and consumes those events.
     /// Returns whether the next line is longer than what is wanted.
-    fn fill(&mut self, inst: &Arc<Instance>, wanted: Wanted) -> Result<bool> {
+    fn fill(&mut self, inst: &Arc<Instance>, wanted: WantedText) -> Result<bool> {
         let style = style_of(inst);
         // Time has passed since the last read.
         let mut settled = Settled::default();
@@ -126,7 +126,7 @@ impl Pipe {
             };
             let text = self.lines.text();
             let before = text.bytes().len();
-            let waits = |event: &Next<'_>| self.maker.waits_for_next(style, event.record);
+            let waits = |event: &NextEvent<'_>| self.maker.waits_for_next(style, event.record);
             if cpu.next().is_some_and(|event| waits(&event)) && cpu.after_next().is_none() {
                 // The record that decides over the line may be in the sub-buffer after this one, which is
                 // not seen before this one is consumed.
@@ -189,7 +189,7 @@ impl TraceFile for Pipe {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Made {
     /// The next one.
-    Next,
+    NextEvent,
     /// The next one and the one after it: entry and exit of a function.
     Both,
 }
@@ -244,7 +244,7 @@ fn write_next(
     text: &mut Text,
 ) -> Result<Made> {
     let Some(event) = consumer.next() else {
-        return Ok(Made::Next);
+        return Ok(Made::NextEvent);
     };
     let exit = match maker.waits_for_next(style, event.record) {
         true => consumer.after_next(),
@@ -267,7 +267,7 @@ fn write_next(
     unsafe { maker.write_event(style, &seen, text) }.map_err(no_memory)?;
     Ok(match exit {
         Some(_) => Made::Both,
-        None => Made::Next,
+        None => Made::NextEvent,
     })
 }
 

@@ -36,7 +36,7 @@ use kernel::{
 };
 
 /// The file.
-pub(crate) struct Raw {
+pub(crate) struct RawFile {
     buf: Buf,
     cpu: u32,
     page: Image,
@@ -44,7 +44,7 @@ pub(crate) struct Raw {
     given: usize,
 }
 
-impl Raw {
+impl RawFile {
     /// Opens `trace_pipe_raw`.
     pub(crate) fn open(at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
         Self::open_on(at, Buf::Live)
@@ -84,7 +84,7 @@ impl Raw {
     }
 }
 
-impl TraceFile for Raw {
+impl TraceFile for RawFile {
     /// A buffer without room for the header and one event gets nothing, as from ftrace; what is
     /// there waits for a read with a longer one.
     fn read(&mut self, at: &At<'_>, out: &mut IovIterDest<'_>, pos: &mut i64) -> Result<Step> {

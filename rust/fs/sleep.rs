@@ -31,19 +31,19 @@ struct Sleeper {
 
 /// The readers that sleep in one open file.
 #[pin_data]
-pub(crate) struct Sleepers {
+pub(crate) struct FileSleepers {
     #[pin]
     list: Mutex<KVec<Arc<Sleeper>>>,
 }
 
 /// A reader in the list; it leaves the list when this is dropped.
 #[must_use = "the reader leaves the list at once when the guard is unused"]
-pub(crate) struct Entered<'a> {
-    sleepers: &'a Sleepers,
+pub(crate) struct SleepingReader<'a> {
+    sleepers: &'a FileSleepers,
     sleeper: Arc<Sleeper>,
 }
 
-impl Sleepers {
+impl FileSleepers {
     /// Returns a list without readers.
     pub(crate) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
@@ -52,7 +52,7 @@ impl Sleepers {
     }
 
     /// Enters the calling task, which is going to sleep.
-    pub(crate) fn enter(&self) -> Result<Entered<'_>> {
+    pub(crate) fn enter(&self) -> Result<SleepingReader<'_>> {
         let sleeper = Arc::new(
             Sleeper {
                 owner: task::file_table(),
@@ -61,7 +61,7 @@ impl Sleepers {
             GFP_KERNEL,
         )?;
         self.list.lock().push(sleeper.clone(), GFP_KERNEL)?;
-        Ok(Entered {
+        Ok(SleepingReader {
             sleepers: self,
             sleeper,
         })
@@ -80,14 +80,14 @@ impl Sleepers {
     }
 }
 
-impl Entered<'_> {
+impl SleepingReader<'_> {
     /// Returns whether this program closed a descriptor of the file after the reader entered.
     pub(crate) fn closed(&self) -> bool {
         self.sleeper.closed.load(Relaxed)
     }
 }
 
-impl Drop for Entered<'_> {
+impl Drop for SleepingReader<'_> {
     fn drop(&mut self) {
         let this = Arc::as_ptr(&self.sleeper);
         let mut list = self.sleepers.list.lock();

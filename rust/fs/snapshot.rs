@@ -24,7 +24,7 @@ use crate::{
     },
     text::snapshot::{
         self,
-        Command, //
+        SnapshotCommand, //
     }, //
 };
 use kernel::{
@@ -34,11 +34,11 @@ use kernel::{
 };
 
 /// The file.
-pub(crate) struct Snapshot {
+pub(crate) struct SnapshotFile {
     text: Trace,
 }
 
-impl Snapshot {
+impl SnapshotFile {
     /// Opens it.
     pub(crate) fn open(at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
         // One that a trigger took a moment ago is seen.
@@ -50,7 +50,7 @@ impl Snapshot {
     }
 }
 
-impl TraceFile for Snapshot {
+impl TraceFile for SnapshotFile {
     fn read(&mut self, at: &At<'_>, out: &mut IovIterDest<'_>, pos: &mut i64) -> Result<Step> {
         self.text.read(at, out, pos)
     }
@@ -60,9 +60,9 @@ impl TraceFile for Snapshot {
         at.inst.settle();
         let whole = at.cpus() == CpuSel::All;
         match snapshot::parse(&command(input)?, whole).map_err(refused)? {
-            Command::Free => at.inst.buffers().free_snapshot()?,
-            Command::Take => at.inst.buffers().take_snapshot()?,
-            Command::Clear => at.inst.buffers().clear_snapshot(at.cpus())?,
+            SnapshotCommand::Free => at.inst.buffers().free_snapshot()?,
+            SnapshotCommand::Take => at.inst.buffers().take_snapshot()?,
+            SnapshotCommand::Clear => at.inst.buffers().clear_snapshot(at.cpus())?,
         }
         *pos = pos.saturating_add_unsigned(len as u64);
         Ok(len)

@@ -8,11 +8,11 @@
 use super::{
     file::{
         Arg,
-        Node, //
+        FileNode, //
     },
     tree::{
         self,
-        Dir, //
+        TreeDir, //
     },
 };
 use crate::{
@@ -41,11 +41,11 @@ pub(crate) enum Rtracefs {}
 pub(super) static TYPE: FsType<Rtracefs> = FsType::new();
 
 /// The registered file system.
-pub(crate) type Registration = fs::Registration<Rtracefs>;
+pub(crate) type RtracefsRegistration = fs::Registration<Rtracefs>;
 
 /// Lets users mount rtracefs.
-pub(crate) fn register() -> Result<Registration> {
-    Registration::new(&TYPE)
+pub(crate) fn register() -> Result<RtracefsRegistration> {
+    RtracefsRegistration::new(&TYPE)
 }
 
 /// The longest name of an instance.
@@ -67,8 +67,8 @@ fn check_name(name: &CStr) -> Result {
 }
 
 /// Makes the node of the folder of `inst`. Fails with `ENOMEM`.
-fn node(inst: Arc<Instance>) -> Result<KBox<Node>> {
-    let node = Node {
+fn node(inst: Arc<Instance>) -> Result<KBox<FileNode>> {
+    let node = FileNode {
         inst,
         arg: Arg::Whole,
         handler: None,
@@ -78,7 +78,7 @@ fn node(inst: Arc<Instance>) -> Result<KBox<Node>> {
 }
 
 /// Makes `instances/` and in it the folders of the instances that exist.
-pub(crate) fn instances(dir: &Dir<'_>, name: &CStr) -> Result {
+pub(crate) fn instances(dir: &TreeDir<'_>, name: &CStr) -> Result {
     let operations = Some(mkdir::operations::<Rtracefs>());
     dir.folder(name, fs::FOLDER_MODE, operations, None, |dir| {
         registry::for_each(|inst| {
@@ -91,7 +91,7 @@ pub(crate) fn instances(dir: &Dir<'_>, name: &CStr) -> Result {
 }
 
 impl FileSystem for Rtracefs {
-    type Node = Node;
+    type Node = FileNode;
 
     const NAME: &'static CStr = c"rtracefs";
     const MOUNT_POINT: &'static CStr = c"rtracing";
@@ -102,11 +102,11 @@ impl FileSystem for Rtracefs {
         fs::locked_down()
     }
 
-    fn fill(root: &Dir<'_>) -> Result {
+    fn fill(root: &TreeDir<'_>) -> Result {
         tree::fill(root, &registry::top()?)
     }
 
-    fn create(name: &CStr, enter: impl FnOnce(KBox<Node>) -> Result) -> Result {
+    fn create(name: &CStr, enter: impl FnOnce(KBox<FileNode>) -> Result) -> Result {
         check_name(name)?;
         let inst = registry::create(name)?;
         let result = node(inst.clone()).and_then(enter);
@@ -118,11 +118,11 @@ impl FileSystem for Rtracefs {
         result
     }
 
-    fn fill_created(node: &Node, dir: &Dir<'_>) -> Result {
+    fn fill_created(node: &FileNode, dir: &TreeDir<'_>) -> Result {
         tree::fill(dir, &node.inst)
     }
 
-    fn remove(node: &Node) -> Result {
+    fn remove(node: &FileNode) -> Result {
         registry::remove(&node.inst)
     }
 }

@@ -52,7 +52,7 @@ pub(crate) enum Moves {
 }
 
 /// How a file with one text is changed.
-struct Change {
+struct TextChange {
     store: Store,
     /// The longest write that is obeyed.
     longest: usize,
@@ -62,7 +62,7 @@ struct Change {
 /// A file with one text.
 pub(crate) struct TextFile {
     show: Show,
-    change: Option<Change>,
+    change: Option<TextChange>,
     text: Option<Text>,
 }
 
@@ -93,7 +93,7 @@ impl TextFile {
         longest: usize,
         moves: Moves,
     ) -> Result<KBox<dyn TraceFile>> {
-        let change = Change {
+        let change = TextChange {
             store,
             longest,
             moves,
@@ -101,7 +101,7 @@ impl TextFile {
         Self::open(show, Some(change))
     }
 
-    fn open(show: Show, change: Option<Change>) -> Result<KBox<dyn TraceFile>> {
+    fn open(show: Show, change: Option<TextChange>) -> Result<KBox<dyn TraceFile>> {
         let file = Self {
             show,
             change,

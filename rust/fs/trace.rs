@@ -52,7 +52,7 @@ use crate::{
     },
     output::{
         Delay,
-        Lines,
+        LinePrinter,
         Seen,
         Style,
         Text, //
@@ -182,7 +182,7 @@ struct Reading {
     buf: Buf,
     /// Where the buffer was when the reading began.
     bank: Bank,
-    lines: Lines,
+    lines: LinePrinter,
     cpus: KVec<CpuTour>,
     /// These are all CPUs.
     whole: bool,
@@ -226,7 +226,7 @@ impl Reading {
         Ok(Self {
             buf,
             bank,
-            lines: Lines::new()?,
+            lines: LinePrinter::new()?,
             cpus: list,
             whole: at.cpus() == CpuSel::All,
             settled: Settled::default(),

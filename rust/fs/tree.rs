@@ -15,6 +15,8 @@ use super::{
     features,
     file::{
         Arg,
+        FileKind,
+        FileNode, //
         Handler::{
             self,
             Knob,
@@ -23,8 +25,6 @@ use super::{
             Show,
             Word, //
         },
-        Kind,
-        Node, //
     },
     free::FreeBuffer,
     functions,
@@ -35,8 +35,8 @@ use super::{
     },
     pids,
     pipe,
-    raw::Raw,
-    snapshot::Snapshot,
+    raw::RawFile,
+    snapshot::SnapshotFile,
     syscalls,
     text_file::Moves,
     trace, //
@@ -61,7 +61,7 @@ use kernel::{
 };
 
 /// A folder of rtracefs that is being filled.
-pub(crate) type Dir<'a> = kapi::dir::Dir<'a, Node>;
+pub(crate) type TreeDir<'a> = kapi::dir::Dir<'a, FileNode>;
 
 /// Readable and writable by root, readable by the group.
 pub(super) const WRITE: u16 = 0o640;
@@ -74,13 +74,13 @@ const WIPE: u16 = 0o200;
 
 /// The instances that have an entry.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum EntryPlace {
     /// Every instance.
     Everywhere,
     /// The top instance alone.
     TopOnly,
 }
-use Place::*;
+use EntryPlace::*;
 
 /// What a name stands for.
 pub(super) enum What {
@@ -98,18 +98,18 @@ pub(super) enum What {
 use What::*;
 
 /// One name in a folder.
-pub(super) struct Entry {
+pub(super) struct TreeEntry {
     name: &'static CStr,
-    place: Place,
+    place: EntryPlace,
     what: What,
 }
 
-pub(super) const fn entry(name: &'static CStr, place: Place, what: What) -> Entry {
-    Entry { name, place, what }
+pub(super) const fn entry(name: &'static CStr, place: EntryPlace, what: What) -> TreeEntry {
+    TreeEntry { name, place, what }
 }
 
 /// The folder of an instance.
-static INSTANCE: &[Entry] = &[
+static INSTANCE: &[TreeEntry] = &[
     entry(c"README", TopOnly, File(Show(knob::show_readme))),
     entry(
         c"available_events",
@@ -153,7 +153,7 @@ static INSTANCE: &[Entry] = &[
     entry(
         c"error_log",
         Everywhere,
-        File(Own(WRITE, Kind::LinesRead, error_log::open)),
+        File(Own(WRITE, FileKind::LinesRead, error_log::open)),
     ),
     entry(
         c"event_counts",
@@ -165,7 +165,7 @@ static INSTANCE: &[Entry] = &[
     entry(
         c"free_buffer",
         Everywhere,
-        File(Own(WIPE, Kind::Sink, FreeBuffer::open)),
+        File(Own(WIPE, FileKind::Sink, FreeBuffer::open)),
     ),
     entry(c"instances", TopOnly, Instances),
     entry(c"options", Everywhere, Options),
@@ -180,17 +180,17 @@ static INSTANCE: &[Entry] = &[
     entry(
         c"set_event",
         Everywhere,
-        File(Own(WRITE, Kind::Lines, SetEvent::open)),
+        File(Own(WRITE, FileKind::Lines, SetEvent::open)),
     ),
     entry(
         c"set_event_notrace_pid",
         Everywhere,
-        File(Own(WRITE, Kind::Lines, pids::open_never)),
+        File(Own(WRITE, FileKind::Lines, pids::open_never)),
     ),
     entry(
         c"set_event_pid",
         Everywhere,
-        File(Own(WRITE, Kind::Lines, pids::open_only)),
+        File(Own(WRITE, FileKind::Lines, pids::open_only)),
     ),
     entry(
         c"show_event_triggers",
@@ -200,7 +200,7 @@ static INSTANCE: &[Entry] = &[
     entry(
         c"snapshot",
         Everywhere,
-        File(Own(WRITE, Kind::LinesRead, Snapshot::open)),
+        File(Own(WRITE, FileKind::LinesRead, SnapshotFile::open)),
     ),
     entry(
         c"syscall_user_buf_size",
@@ -215,7 +215,7 @@ static INSTANCE: &[Entry] = &[
     entry(
         c"trace",
         Everywhere,
-        File(Own(WRITE, Kind::LinesRead, trace::open)),
+        File(Own(WRITE, FileKind::LinesRead, trace::open)),
     ),
     entry(
         c"trace_clock",
@@ -225,12 +225,12 @@ static INSTANCE: &[Entry] = &[
     entry(
         c"trace_marker",
         Everywhere,
-        File(Own(APPEND, Kind::Sink, Marker::open)),
+        File(Own(APPEND, FileKind::Sink, Marker::open)),
     ),
     entry(
         c"trace_marker_raw",
         Everywhere,
-        File(Own(APPEND, Kind::Sink, RawMarker::open)),
+        File(Own(APPEND, FileKind::Sink, RawMarker::open)),
     ),
     entry(
         c"trace_options",
@@ -240,12 +240,12 @@ static INSTANCE: &[Entry] = &[
     entry(
         c"trace_pipe",
         Everywhere,
-        File(Own(READ, Kind::Stream, pipe::open)),
+        File(Own(READ, FileKind::Stream, pipe::open)),
     ),
     entry(
         c"trace_pipe_json",
         Everywhere,
-        File(Own(READ, Kind::Stream, pipe::open_json)),
+        File(Own(READ, FileKind::Stream, pipe::open_json)),
     ),
     entry(
         c"tracing_cpumask",
@@ -264,20 +264,29 @@ static INSTANCE: &[Entry] = &[
 ];
 
 /// Returns what the folder of an instance has.
-fn entries() -> impl Iterator<Item = &'static Entry> {
+fn entries() -> impl Iterator<Item = &'static TreeEntry> {
     Iterator::chain(INSTANCE.iter(), functions::entries())
 }
 
 /// The folder of a CPU in `per_cpu`.
 static CPU: &[(&CStr, Handler)] = &[
     (c"buffer_size_kb", Knob(knob::show_size, knob::store_size)),
-    (c"snapshot", Own(WRITE, Kind::LinesRead, Snapshot::open)),
-    (c"snapshot_raw", Own(READ, Kind::Stream, Raw::open_snapshot)),
+    (
+        c"snapshot",
+        Own(WRITE, FileKind::LinesRead, SnapshotFile::open),
+    ),
+    (
+        c"snapshot_raw",
+        Own(READ, FileKind::Stream, RawFile::open_snapshot),
+    ),
     (c"stats", Show(knob::show_stats)),
-    (c"trace", Own(WRITE, Kind::LinesRead, trace::open)),
-    (c"trace_pipe", Own(READ, Kind::Stream, pipe::open)),
-    (c"trace_pipe_json", Own(READ, Kind::Stream, pipe::open_json)),
-    (c"trace_pipe_raw", Own(READ, Kind::Raw, Raw::open)),
+    (c"trace", Own(WRITE, FileKind::LinesRead, trace::open)),
+    (c"trace_pipe", Own(READ, FileKind::Stream, pipe::open)),
+    (
+        c"trace_pipe_json",
+        Own(READ, FileKind::Stream, pipe::open_json),
+    ),
+    (c"trace_pipe_raw", Own(READ, FileKind::Raw, RawFile::open)),
 ];
 
 /// A file of `options/`.
@@ -297,7 +306,7 @@ pub(crate) fn for_each_file(mut f: impl FnMut(&str, &CStr)) {
 }
 
 /// Makes the folder of `inst`.
-pub(crate) fn fill(dir: &Dir<'_>, inst: &Arc<Instance>) -> Result {
+pub(crate) fn fill(dir: &TreeDir<'_>, inst: &Arc<Instance>) -> Result {
     for entry in entries() {
         if entry.place == TopOnly && !inst.is_top() {
             continue;
@@ -315,14 +324,14 @@ pub(crate) fn fill(dir: &Dir<'_>, inst: &Arc<Instance>) -> Result {
 
 /// Makes one file.
 fn file(
-    dir: &Dir<'_>,
+    dir: &TreeDir<'_>,
     name: &CStr,
     inst: &Arc<Instance>,
     arg: Arg,
     handler: &'static Handler,
 ) -> Result {
     let node = KBox::new(
-        Node {
+        FileNode {
             inst: inst.clone(),
             arg,
             handler: Some(handler),
@@ -335,7 +344,7 @@ fn file(
 
 /// Makes the files of `table`, all with the same `arg`.
 fn files(
-    dir: &Dir<'_>,
+    dir: &TreeDir<'_>,
     inst: &Arc<Instance>,
     arg: Arg,
     table: &'static [(&CStr, Handler)],
@@ -347,11 +356,11 @@ fn files(
 }
 
 /// Makes one folder.
-fn folder(dir: &Dir<'_>, name: &CStr, fill: impl FnOnce(&Dir<'_>) -> Result) -> Result {
+fn folder(dir: &TreeDir<'_>, name: &CStr, fill: impl FnOnce(&TreeDir<'_>) -> Result) -> Result {
     dir.folder(name, FOLDER_MODE, None, None, fill)
 }
 
-fn fill_per_cpu(dir: &Dir<'_>, inst: &Arc<Instance>) -> Result {
+fn fill_per_cpu(dir: &TreeDir<'_>, inst: &Arc<Instance>) -> Result {
     for cpu in cpus::possible() {
         let name = CString::try_from_fmt(fmt!("cpu{cpu}"))?;
         folder(dir, &name, |dir| files(dir, inst, Arg::Cpu(cpu), CPU))?;
@@ -359,7 +368,7 @@ fn fill_per_cpu(dir: &Dir<'_>, inst: &Arc<Instance>) -> Result {
     Ok(())
 }
 
-fn fill_options(dir: &Dir<'_>, inst: &Arc<Instance>) -> Result {
+fn fill_options(dir: &TreeDir<'_>, inst: &Arc<Instance>) -> Result {
     let offered =
         |opt: &&Opt| (inst.is_top() || opt.scope() == Scope::Any) && tracers::is_offered(**opt);
     for opt in Opt::ALL.iter().filter(offered) {

@@ -14,8 +14,8 @@ use crate::{
     expr::pattern::{
         classify,
         matches,
-        How,
         Pattern, //
+        PatternKind,
     },
     text::{
         errno::Errno,
@@ -44,7 +44,7 @@ pub(crate) enum Selection<'a> {
 /// A pattern of names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NamePattern<'a> {
-    how: How,
+    how: PatternKind,
     text: &'a [u8],
     inverted: bool,
 }

@@ -7,7 +7,7 @@ use super::{
     filter::{
         FilterKind,
         FunctionFilter,
-        Selection, //
+        SelectedFunctions, //
     },
     list::{
         self,
@@ -127,7 +127,7 @@ impl Edit {
     }
 
     /// Returns the addresses that are selected.
-    pub(super) fn into_selection(self) -> Result<Selection> {
+    pub(super) fn into_selection(self) -> Result<SelectedFunctions> {
         let Some(lines) = self.lines else {
             return Ok(None);
         };

@@ -108,14 +108,14 @@ impl How {
 
 /// Addresses of functions in ascending order; `None` when none was selected. An empty list is what is
 /// left when the modules of all functions in it went.
-pub(super) type Selection = Option<KVVec<u64>>;
+pub(super) type SelectedFunctions = Option<KVVec<u64>>;
 
 /// The selections of an instance.
 pub(super) struct Selections {
-    filter: Selection,
-    notrace: Selection,
-    graph_function: Selection,
-    graph_notrace: Selection,
+    filter: SelectedFunctions,
+    notrace: SelectedFunctions,
+    graph_function: SelectedFunctions,
+    graph_notrace: SelectedFunctions,
     /// What the hooks see of the latter two.
     places: Option<KBox<GraphPlaces>>,
     /// Whether the instance records functions.
@@ -130,7 +130,7 @@ pub(super) struct Selections {
 }
 
 impl Selections {
-    pub(super) fn of(&self, kind: FilterKind) -> &Selection {
+    pub(super) fn of(&self, kind: FilterKind) -> &SelectedFunctions {
         match kind {
             FilterKind::Filter => &self.filter,
             FilterKind::Notrace => &self.notrace,
@@ -139,7 +139,7 @@ impl Selections {
         }
     }
 
-    fn of_mut(&mut self, kind: FilterKind) -> &mut Selection {
+    fn of_mut(&mut self, kind: FilterKind) -> &mut SelectedFunctions {
         match kind {
             FilterKind::Filter => &mut self.filter,
             FilterKind::Notrace => &mut self.notrace,
@@ -454,7 +454,7 @@ impl FunctionFilter {
         selections: &mut Selections,
         sink: &Sink,
         kind: FilterKind,
-        selected: Selection,
+        selected: SelectedFunctions,
     ) -> Result {
         let before = core::mem::replace(selections.of_mut(kind), selected);
         if kind.is_of_calls() {

@@ -9,7 +9,7 @@ use super::Instance;
 use crate::{
     actions::{
         self,
-        Memory, //
+        ActionMemory, //
     },
     kapi::grace,
     probes::ActionList,
@@ -22,7 +22,7 @@ pub(super) struct Actions {
     /// The options for which `list` was made.
     options: OptionSet,
     list: Option<KBox<ActionList>>,
-    memory: Memory,
+    memory: ActionMemory,
 }
 
 impl Actions {
@@ -31,7 +31,7 @@ impl Actions {
         Self {
             options: OptionSet::from_bits(0),
             list: None,
-            memory: Memory::default(),
+            memory: ActionMemory::default(),
         }
     }
 

@@ -11,7 +11,7 @@ use crate::{
     ring::cpu::DISABLE_CPU,
     text::cpumask::{
         self,
-        Wrong, //
+        CpuMaskError, //
     }, //
 };
 use core::fmt::{
@@ -21,14 +21,14 @@ use core::fmt::{
 use kernel::prelude::*;
 
 /// One bit for each possible CPU.
-pub(super) type CpuSet = KVec<u64>;
+pub(super) type CpuMask = KVec<u64>;
 
 /// Returns the set of all CPUs.
 ///
 /// # Errors
 ///
 /// `ENOMEM`.
-pub(super) fn all() -> Result<CpuSet> {
+pub(super) fn all() -> Result<CpuMask> {
     let words = (cpus::most() as usize).div_ceil(64);
     Ok(KVec::from_elem(u64::MAX, words, GFP_KERNEL)?)
 }
@@ -54,8 +54,8 @@ impl Instance {
     pub(crate) fn set_cpumask(&self, command: &[u8]) -> Result {
         let mut set = all()?;
         cpumask::parse(command, cpus::most() as usize, &mut set).map_err(|wrong| match wrong {
-            Wrong::Digit => EINVAL,
-            Wrong::TooMany => EOVERFLOW,
+            CpuMaskError::Digit => EINVAL,
+            CpuMaskError::TooMany => EOVERFLOW,
         })?;
         let mut there = self.cpus.lock();
         self.buffers()

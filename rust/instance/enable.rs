@@ -35,7 +35,7 @@ kernel::sync::global_lock! {
 struct Comms {
     /// Number of enabled events and of tracers that record, of all instances.
     recorders: usize,
-    recording: Option<names::Recording>,
+    recording: Option<names::NameRecording>,
 }
 
 impl Comms {
@@ -59,7 +59,7 @@ impl Comms {
             return Ok(());
         }
         if self.recording.is_none() {
-            self.recording = Some(names::Recording::start()?);
+            self.recording = Some(names::NameRecording::start()?);
         }
         match registry::first(Instance::records) {
             Some(_) => names::remember(names, tgids),

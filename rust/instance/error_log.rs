@@ -7,7 +7,7 @@ use crate::{
     text::{
         clock::ClockId,
         error_log::{
-            Entry,
+            RefusedCommand,
             KEPT, //
         },
         writer::ByteWrite, //
@@ -72,7 +72,7 @@ impl ErrorLog {
     /// Writes the text of `error_log`.
     pub(crate) fn write_text(&self, out: &mut dyn ByteWrite) -> fmt::Result {
         self.entries.lock().iter().try_for_each(|entry| {
-            Entry {
+            RefusedCommand {
                 time: entry.time,
                 place: entry.refused.author,
                 error: entry.refused.error,

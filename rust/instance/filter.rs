@@ -15,8 +15,8 @@ use crate::{
         Event, //
     },
     expr::error::{
-        Errno,
         Error as Wrong, //
+        PredicateErrno,
     },
     probes::{
         EventFile,
@@ -58,10 +58,10 @@ impl Write for Growing<'_> {
 /// Returns the kernel's error for a filter that is refused.
 pub(super) fn errno(wrong: &Wrong) -> Error {
     match wrong.errno {
-        Errno::Perm => EPERM,
-        Errno::NoEnt => ENOENT,
-        Errno::Srch => ESRCH,
-        Errno::Inval => EINVAL,
+        PredicateErrno::Perm => EPERM,
+        PredicateErrno::NoEnt => ENOENT,
+        PredicateErrno::Srch => ESRCH,
+        PredicateErrno::Inval => EINVAL,
     }
 }
 

@@ -7,7 +7,7 @@
 
 use super::{
     Instance,
-    Pids, //
+    PidSelection, //
 };
 use crate::{
     probes::{
@@ -16,7 +16,7 @@ use crate::{
     },
     tasks::watch::{
         self,
-        Watch, //
+        TaskWatch, //
     },
     text::options::Opt, //
 };
@@ -32,21 +32,21 @@ use kernel::{
 /// The lists of an instance.
 pub(super) struct FunctionPids {
     lives: Option<Lives>,
-    only: Option<Pids>,
-    never: Option<Pids>,
+    only: Option<PidSelection>,
+    never: Option<PidSelection>,
 }
 
 /// Has the lists follow births and deaths of tasks.
 struct Lives {
     // In this order: the watch uses the lists.
-    _watch: Watch,
+    _watch: TaskWatch,
     _pids: Arc<TracedPids>,
 }
 
 impl Lives {
     fn new(pids: Arc<TracedPids>) -> Result<Self> {
         // SAFETY: The lists stay where they are: the reference to them is dropped after the watch.
-        let watch = unsafe { Watch::new(&*pids, &watch::lives()) }?;
+        let watch = unsafe { TaskWatch::new(&*pids, &watch::lives()) }?;
         Ok(Self {
             _watch: watch,
             _pids: pids,
@@ -64,7 +64,7 @@ impl FunctionPids {
         }
     }
 
-    fn of(&mut self, list: PidList) -> &mut Option<Pids> {
+    fn of(&mut self, list: PidList) -> &mut Option<PidSelection> {
         match list {
             PidList::Only => &mut self.only,
             PidList::Never => &mut self.never,
@@ -77,8 +77,8 @@ impl FunctionPids {
             return Ok(None);
         }
         let traced = TracedPids {
-            only: self.only.as_ref().map(Pids::of_tasks),
-            never: self.never.as_ref().map(Pids::of_tasks),
+            only: self.only.as_ref().map(PidSelection::of_tasks),
+            never: self.never.as_ref().map(PidSelection::of_tasks),
         };
         Ok(Some(Arc::new(traced, GFP_KERNEL)?))
     }
@@ -98,7 +98,7 @@ impl Instance {
     /// # Errors
     ///
     /// `ENOMEM`, and nothing has changed.
-    pub(crate) fn add_function_pids(&self, list: PidList, pids: Option<Pids>) -> Result {
+    pub(crate) fn add_function_pids(&self, list: PidList, pids: Option<PidSelection>) -> Result {
         let mut lists = self.function_pids.lock();
         match (lists.of(list), pids) {
             (Some(there), pids) => {
@@ -134,7 +134,7 @@ impl Instance {
         &self,
         lists: &mut FunctionPids,
         list: PidList,
-        pids: Option<Pids>,
+        pids: Option<PidSelection>,
     ) -> Result {
         let before = core::mem::replace(lists.of(list), pids);
         let result = self.obey_function_pids(lists);

@@ -33,7 +33,7 @@ pub(crate) use self::{
         empty_of_modules, //
     },
     pause::Pause,
-    pids::Pids,
+    pids::PidSelection,
     pipe_token::PipeToken,
     registry::Instances, //
 };
@@ -41,7 +41,7 @@ pub(crate) use crate::probes::PidList;
 
 use self::{
     actions::Actions,
-    cpumask::CpuSet,
+    cpumask::CpuMask,
     enable::ModuleRecords,
     error_log::ErrorLog,
     filter::Shown,
@@ -145,7 +145,7 @@ pub(crate) struct Instance {
     function_pids: Mutex<FunctionPids>,
     /// The CPUs that are recorded.
     #[pin]
-    cpus: Mutex<CpuSet>,
+    cpus: Mutex<CpuMask>,
     #[pin]
     errors: ErrorLog,
     #[pin]

@@ -20,7 +20,7 @@ use crate::{
     },
     tasks::watch::{
         self,
-        Watch, //
+        TaskWatch, //
     },
     text::options::Opt, //
 };
@@ -34,12 +34,12 @@ use kernel::{
 };
 
 /// Pids that a user wrote, at least one: those that tasks can have, and larger numbers.
-pub(crate) struct Pids {
+pub(crate) struct PidSelection {
     set: Arc<PidSet>,
     beyond: KVec<u32>,
 }
 
-impl Pids {
+impl PidSelection {
     /// Returns a list of one pid.
     ///
     /// # Errors
@@ -110,10 +110,10 @@ impl Pids {
 /// The lists of an instance, and what tells of tasks.
 pub(super) struct PidLists {
     // What uses the lists goes first.
-    switches: Option<Watch>,
-    lives: Option<Watch>,
-    only: Option<KBox<Pids>>,
-    never: Option<KBox<Pids>>,
+    switches: Option<TaskWatch>,
+    lives: Option<TaskWatch>,
+    only: Option<KBox<PidSelection>>,
+    never: Option<KBox<PidSelection>>,
 }
 
 impl PidLists {
@@ -127,7 +127,7 @@ impl PidLists {
         }
     }
 
-    fn of(&mut self, list: PidList) -> &mut Option<KBox<Pids>> {
+    fn of(&mut self, list: PidList) -> &mut Option<KBox<PidSelection>> {
         match list {
             PidList::Only => &mut self.only,
             PidList::Never => &mut self.never,
@@ -155,7 +155,7 @@ impl Instance {
     ///
     /// Those of [`Buffers::expand`](crate::buffers::Buffers::expand) and `ENOMEM`. Nothing has
     /// changed but that an unused instance may have got its size.
-    pub(crate) fn add_pids(&self, list: PidList, pids: Option<Pids>) -> Result {
+    pub(crate) fn add_pids(&self, list: PidList, pids: Option<PidSelection>) -> Result {
         self.buffers().expand()?;
         let files = self.events.lock();
         let mut lists = self.pid_lists.lock();
@@ -171,7 +171,7 @@ impl Instance {
             if lists.switches.is_none() {
                 // SAFETY: The filter is a part of this instance, which does not move; the watch is
                 // dropped by `drop_pids`, or by `forget_pids` before the instance goes.
-                lists.switches = Some(unsafe { Watch::new(&self.pids, &watch::switches()) }?);
+                lists.switches = Some(unsafe { TaskWatch::new(&self.pids, &watch::switches()) }?);
             }
             let there = lists.of(list).insert(pids);
             self.obey_list(list, Some(&**there));
@@ -225,7 +225,7 @@ impl Instance {
         } else if lists.lives.is_none() {
             // SAFETY: The filter is a part of this instance, which does not move; the watch is
             // dropped above, or by `forget_pids` before the instance goes.
-            lists.lives = Some(unsafe { Watch::new(&self.pids, &watch::lives()) }?);
+            lists.lives = Some(unsafe { TaskWatch::new(&self.pids, &watch::lives()) }?);
         }
         Ok(())
     }
@@ -238,7 +238,7 @@ impl Instance {
     }
 
     /// Has the filter obey `pids` as this list, or none.
-    fn obey_list(&self, list: PidList, pids: Option<&Pids>) {
+    fn obey_list(&self, list: PidList, pids: Option<&PidSelection>) {
         // SAFETY: The pids stay in their box, which goes by way of `drop_pids`: that sets none first,
         // and then waits for the probes that may have found them.
         unsafe { self.pids.set(list, pids.map(|pids| &*pids.set)) };

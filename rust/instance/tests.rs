@@ -14,7 +14,7 @@ use crate::{
     },
     events::{
         self,
-        Manner,
+        PrintManner,
         Printer, //
     },
     kapi::{
@@ -23,7 +23,7 @@ use crate::{
     },
     ring::{
         cursor::Cursor,
-        spoil::Word,
+        spoil::SpoiledWord,
         violation::Violation, //
     },
     sources::dummy,
@@ -34,7 +34,7 @@ use crate::{
     },
     tracers::{
         self,
-        dummy::Dummy, //
+        dummy::DummyTracer, //
     }, //
 };
 use kernel::{
@@ -86,7 +86,7 @@ mod tests {
                     assert!(record.payload.starts_with(&event.id().to_le_bytes()));
                     let number = record.payload.get(8..).and_then(<[u8]>::first_chunk);
                     numbers.push(number.copied().map(u32::from_le_bytes), GFP_KERNEL)?;
-                    let manner = Manner::of(inst.options());
+                    let manner = PrintManner::of(inst.options());
                     // SAFETY: The probe of the event wrote the whole record.
                     let text = unsafe { printer.text(event, record.payload, manner) };
                     assert_eq!(text, Some(&b"a beat"[..]));
@@ -271,7 +271,7 @@ mod broken {
         let cpus = CpuSel::All.iter().count();
         assert_eq!(inst.buffers().selftest(CpuSel::All), 0);
         for cpu in CpuSel::All.iter() {
-            inst.buffers().spoil(cpu, Word::Overrun, 1)?;
+            inst.buffers().spoil(cpu, SpoiledWord::Overrun, 1)?;
         }
         assert_eq!(inst.buffers().selftest(CpuSel::All), cpus);
         inst.buffers().alarm().wait();
@@ -311,7 +311,7 @@ mod broken {
         inst.marker(b"event", 0)?;
         let used = CpuSel::All.iter().find(|cpu| inst.stats(*cpu).entries != 0);
         for cpu in CpuSel::All.iter() {
-            inst.buffers().spoil(cpu, Word::Closing, 1 << 40)?;
+            inst.buffers().spoil(cpu, SpoiledWord::Closing, 1 << 40)?;
         }
         // A writer that leaves a sub-buffer finds the damage: that of the second text of this
         // length. So does that of the first text in an empty ring, because it takes the slow path
@@ -340,8 +340,8 @@ mod broken {
 
     #[test]
     fn one_tracer_at_a_time_runs_and_none_that_failed() -> Result {
-        static WORKS: Dummy = Dummy::new(false);
-        static FAILS: Dummy = Dummy::new(true);
+        static WORKS: DummyTracer = DummyTracer::new(false);
+        static FAILS: DummyTracer = DummyTracer::new(true);
         let running = || WORKS.running.load(Relaxed);
 
         let inst = registry::create(c"kunit-tracer")?;

@@ -48,7 +48,7 @@ use kernel::{
 static COUNTER: Atomic<i64> = Atomic::new(0);
 
 /// What [`choose_local`] decides while the module is loaded, before a clock is read.
-struct Choice {
+struct ClockChoice {
     /// Which clock is made here: `local`, or [`NO_CLOCK`]. [`read`] compares what it is asked for with
     /// this, so that the choice costs nothing.
     clock: u8,
@@ -56,7 +56,7 @@ struct Choice {
     place: u64,
 }
 
-static CHOICE: RawCell<Choice> = RawCell::new(Choice {
+static CHOICE: RawCell<ClockChoice> = RawCell::new(ClockChoice {
     clock: NO_CLOCK,
     place: 0,
 });
@@ -66,7 +66,7 @@ const NO_CLOCK: u8 = u8::MAX;
 
 /// Returns what was decided.
 #[inline(always)]
-fn choice() -> &'static Choice {
+fn choice() -> &'static ClockChoice {
     // SAFETY: Only `choose_local` changes it, whose caller promises that no clock was read before.
     unsafe { &*CHOICE.get() }
 }
@@ -188,7 +188,7 @@ pub(crate) unsafe fn choose_local(wanted: bool, btf: Result<&KernelBtf, NoBtf>) 
     };
     match place {
         Ok(place) => {
-            let local = Choice {
+            let local = ClockChoice {
                 clock: ClockId::Local as u8,
                 place: place.address(),
             };

@@ -3,7 +3,7 @@
 //! The words of CPU and task that an event's common fields are made of.
 
 use crate::event::context::{
-    Raw,
+    ContextWords,
     TIF_NEED_RESCHED,
     TIF_NEED_RESCHED_LAZY, //
 };
@@ -33,8 +33,8 @@ const _: () = assert!(
 
 /// Reads them. Any context.
 #[inline(always)]
-pub(crate) fn raw() -> Raw {
-    // With bit 63 the other way round, which it is for `Raw`, too, when it looks.
+pub(crate) fn raw() -> ContextWords {
+    // With bit 63 the other way round, which it is for `ContextWords`, too, when it looks.
     let (flipped, rflags): (u64, u64);
     let task: *const u8;
     // SAFETY: It reads per-CPU variables of the kernel, 64 bits each (CONFIG_HAS_SEPARATE_PREEMPT_RESCHED_BITS
@@ -47,7 +47,7 @@ pub(crate) fn raw() -> Raw {
     };
     // INVARIANT: The kernel keeps its address there.
     let task = Current(task);
-    Raw {
+    ContextWords {
         preempt_count: flipped ^ (1 << 63),
         rflags,
         // The first byte has the flags that count.

@@ -13,7 +13,7 @@ use super::{
     fs_context,
     mount::SPECS,
     superblock,
-    walk::Found, //
+    walk::FoundDentry, //
 };
 use core::marker::PhantomData;
 use kernel::{
@@ -84,20 +84,20 @@ impl<F: FileSystem> FsType<F> {
 
 impl<F: FileSystem> FsType<F> {
     /// Calls `look` with the root folder, when it is mounted.
-    pub(crate) fn for_mounted(&self, mut look: impl FnMut(&Found<'_, F::Node>)) {
+    pub(crate) fn for_mounted(&self, mut look: impl FnMut(&FoundDentry<'_, F::Node>)) {
         /// # Safety
         ///
         /// Called by iterate_supers_type() with `s_umount` of `sb` held and an `L` as the argument.
-        unsafe extern "C" fn visit<N: Send + Sync + 'static, L: FnMut(&Found<'_, N>)>(
+        unsafe extern "C" fn visit<N: Send + Sync + 'static, L: FnMut(&FoundDentry<'_, N>)>(
             sb: *mut bindings::super_block,
             look: *mut c_void,
         ) {
             // SAFETY: `look` is the `L` passed to iterate_supers_type(), which calls it alone.
             let look = unsafe { &mut *look.cast::<L>() };
             // SAFETY: The superblock is a mounted one of `F`, and its `s_umount` is held.
-            unsafe { Found::root(sb, look) };
+            unsafe { FoundDentry::root(sb, look) };
         }
-        fn visitor<N: Send + Sync + 'static, L: FnMut(&Found<'_, N>)>(
+        fn visitor<N: Send + Sync + 'static, L: FnMut(&FoundDentry<'_, N>)>(
             _: &L,
         ) -> unsafe extern "C" fn(*mut bindings::super_block, *mut c_void) {
             visit::<N, L>

@@ -30,9 +30,9 @@ use kernel::{
 };
 
 /// The operation table of `F`.
-struct Table<F>(PhantomData<F>);
+struct FsContextTable<F>(PhantomData<F>);
 
-impl<F: FileSystem> Table<F> {
+impl<F: FileSystem> FsContextTable<F> {
     const OPERATIONS: &'static c::fs_context_operations = &c::fs_context_operations {
         free: Some(free),
         dup: None,
@@ -68,7 +68,7 @@ pub(super) unsafe extern "C" fn init<F: FileSystem>(fc: *mut bindings::fs_contex
         let options = KBox::pin_init(new_mutex!(MountOptions::default()), GFP_KERNEL)?;
         // `free` or `superblock::kill` drops the options.
         fc.s_fs_info = options.into_foreign();
-        fc.ops = Table::<F>::OPERATIONS;
+        fc.ops = FsContextTable::<F>::OPERATIONS;
         Ok(0)
     })
 }

@@ -109,9 +109,9 @@ impl ModuleBtf {
 }
 
 /// An open file; closed when dropped.
-struct File(*mut bindings::file);
+struct BtfFile(*mut bindings::file);
 
-impl Drop for File {
+impl Drop for BtfFile {
     fn drop(&mut self) {
         // SAFETY: The file was opened by `read_file`, and is closed only here.
         unsafe { bindings::filp_close(self.0, ptr::null_mut()) };
@@ -123,7 +123,7 @@ fn read_file(path: &CStr) -> Result<KVVec<u8>> {
     let file = from_err_ptr(unsafe {
         bindings::filp_open(path.as_char_ptr(), bindings::O_RDONLY as c_int, 0)
     })?;
-    let file = File(file);
+    let file = BtfFile(file);
     // SAFETY: The file is open, and an open file keeps its inode.
     let inode = unsafe { (*file.0).f_inode };
     // SAFETY: The open file keeps the inode; a stale size would only make the reading stop early.

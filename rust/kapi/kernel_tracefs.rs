@@ -47,7 +47,7 @@ impl Mount {
     ///
     /// `ENOENT` when there is none, `EPERM` when the kernel is locked down, `EINVAL` for a file that has
     /// no text, `ENOMEM`.
-    fn open(&self, name: &CStr) -> Result<File<'_>> {
+    fn open(&self, name: &CStr) -> Result<TracefsFile<'_>> {
         // SAFETY: The mount is valid (invariant), and has a root.
         let root = unsafe { (*self.0.as_ptr()).mnt_root };
         // SAFETY: The root is a folder that the mount keeps; the name is a string.
@@ -56,7 +56,7 @@ impl Mount {
         let file = from_err_ptr(unsafe { c::rt_dentry_open(self.0.as_ptr(), dentry) });
         // SAFETY: The lookup gave this reference; an open file has its own.
         unsafe { bindings::dput(dentry) };
-        let file = File(NonNull::new(file?).ok_or(ENOENT)?, self);
+        let file = TracefsFile(NonNull::new(file?).ok_or(ENOENT)?, self);
         // SAFETY: The file is open, and its operations are those of its inode.
         match unsafe { c::rt_is_seq_file(file.0.as_ptr()) } {
             true => Ok(file),
@@ -77,9 +77,9 @@ impl Drop for Mount {
 /// # Invariants
 ///
 /// It is from `dentry_open()` and closed by this alone.
-struct File<'m>(NonNull<bindings::file>, #[allow(dead_code)] &'m Mount);
+struct TracefsFile<'m>(NonNull<bindings::file>, #[allow(dead_code)] &'m Mount);
 
-impl Drop for File<'_> {
+impl Drop for TracefsFile<'_> {
     fn drop(&mut self) {
         // SAFETY: Opened by `Mount::open`, and closed here alone. A file that is closed in this way is
         // closed when this returns.

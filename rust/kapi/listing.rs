@@ -55,7 +55,7 @@ pub(crate) enum Listed<N> {
 }
 
 /// One name of a list, as `readdir` gets it.
-pub(crate) struct Name<'a> {
+pub(crate) struct ListedName<'a> {
     /// Where in the list it is; grows from one to the next, below [`PLACES`].
     pub(crate) place: u16,
     /// The name.
@@ -79,7 +79,7 @@ pub(crate) trait Listing: Send + Sync + Sized + 'static {
 
     /// Calls `say` for each name whose place is `from` or a later one, in their order, until it
     /// returns false: it has no more room.
-    fn list(&self, from: u16, say: &mut dyn FnMut(&Name<'_>) -> bool);
+    fn list(&self, from: u16, say: &mut dyn FnMut(&ListedName<'_>) -> bool);
 }
 
 /// Returns the number of the inode at `place` of the folder with the number `parent`. It is known

@@ -33,9 +33,9 @@ use kernel::{
 };
 
 /// The operation table of `F`.
-struct Table<F>(PhantomData<F>);
+struct MkdirTable<F>(PhantomData<F>);
 
-impl<F: FileSystem> Table<F> {
+impl<F: FileSystem> MkdirTable<F> {
     const OPERATIONS: &'static bindings::inode_operations = &bindings::inode_operations {
         lookup: Some(bindings::simple_lookup),
         mkdir: Some(mkdir::<F>),
@@ -46,7 +46,7 @@ impl<F: FileSystem> Table<F> {
 
 /// Returns the inode operations of the folder in which users may make and remove folders.
 pub(crate) const fn operations<F: FileSystem>() -> &'static bindings::inode_operations {
-    Table::<F>::OPERATIONS
+    MkdirTable::<F>::OPERATIONS
 }
 
 impl<N: Send + Sync + 'static> Negative<'_, N> {

@@ -125,11 +125,11 @@ pub(crate) unsafe fn enable_preemption() {
 /// # Invariants
 ///
 /// `base` is a per-CPU allocation with room for a `T` of its alignment, which this value owns.
-struct Memory<T> {
+struct PerCpuMemory<T> {
     base: *mut T,
 }
 
-impl<T> Memory<T> {
+impl<T> PerCpuMemory<T> {
     /// Allocates one. Process context; may sleep.
     ///
     /// # Errors
@@ -146,7 +146,7 @@ impl<T> Memory<T> {
     }
 }
 
-impl<T> Drop for Memory<T> {
+impl<T> Drop for PerCpuMemory<T> {
     fn drop(&mut self) {
         // SAFETY: The allocation is this value's own (invariant), which goes.
         unsafe { bindings::free_percpu(self.base.cast()) };
@@ -186,7 +186,7 @@ impl<T> Drop for Placed<T> {
 pub(crate) struct PerCpu<T> {
     // Before the memory that they are in.
     values: KVVec<Option<Placed<T>>>,
-    memory: Memory<T>,
+    memory: PerCpuMemory<T>,
 }
 
 // SAFETY: All CPUs get shared references only, to values that are `Sync`.
@@ -204,13 +204,13 @@ impl<T> PerCpu<T> {
         // INVARIANT: Each possible CPU has its value when this is returned, and it is not used before.
         let mut this = Self {
             values: KVVec::with_capacity(cpus::most() as usize, GFP_KERNEL)?,
-            memory: Memory::new()?,
+            memory: PerCpuMemory::new()?,
         };
         for cpu in 0..cpus::most() {
             let value = match part_of(this.memory.base, cpu) {
                 Some(part) => {
                     let value = make(cpu)?;
-                    // SAFETY: The part has room for a `T` of its alignment (invariant of `Memory`), and
+                    // SAFETY: The part has room for a `T` of its alignment (invariant of `PerCpuMemory`), and
                     // holds nothing yet.
                     unsafe { part.write(value) };
                     // INVARIANT: Initialised just now; `memory` goes after `values`.

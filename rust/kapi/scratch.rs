@@ -50,14 +50,14 @@ const LONGEST: u64 = PackedSize::new(MOST).word();
 
 /// What one CPU has.
 #[repr(C)]
-struct Place {
+struct ScratchPlace {
     /// The word of the [`Packed`] size of the record that is being filled; 0 when there is none.
     used: LocalU64,
     /// Used by the CPU itself, and on it by the probe that found `used` 0.
     bytes: RawCell<[u64; MOST / size_of::<u64>()]>,
 }
 
-impl Place {
+impl ScratchPlace {
     /// Allocates one that no record is in.
     fn new() -> Result<KBox<Self>> {
         let place = init!(Self {
@@ -81,10 +81,10 @@ impl Place {
     }
 }
 
-static PLACES: Late<KBox<Place>> = Late::new();
+static PLACES: Late<KBox<ScratchPlace>> = Late::new();
 
 /// For soft interrupts, interrupts and NMIs that interrupt the user of the first place.
-static MORE: Late<[KBox<Place>; 3]> = Late::new();
+static MORE: Late<[KBox<ScratchPlace>; 3]> = Late::new();
 
 /// Allocates the memory. Process context.
 ///
@@ -92,7 +92,7 @@ static MORE: Late<[KBox<Place>; 3]> = Late::new();
 ///
 /// `ENOMEM`.
 pub(crate) fn prepare() -> Result {
-    PLACES.prepare(|_| Place::new())
+    PLACES.prepare(|_| ScratchPlace::new())
 }
 
 /// Allocates the memory for [`begin_at_any_level`]. Process context.
@@ -102,7 +102,13 @@ pub(crate) fn prepare() -> Result {
 /// `ENOMEM`.
 pub(crate) fn prepare_all_levels() -> Result {
     prepare()?;
-    MORE.prepare(|_| Ok([Place::new()?, Place::new()?, Place::new()?]))
+    MORE.prepare(|_| {
+        Ok([
+            ScratchPlace::new()?,
+            ScratchPlace::new()?,
+            ScratchPlace::new()?,
+        ])
+    })
 }
 
 /// Returns room for a record as [`Places::begin`], also for a writer that interrupts others that have some.
@@ -131,7 +137,7 @@ pub(crate) unsafe fn exit() {
 #[derive(Clone, Copy)]
 pub(crate) struct Places(u64);
 
-const _: () = assert!(align_of::<KBox<Place>>() as u64 > Places::BIT);
+const _: () = assert!(align_of::<KBox<ScratchPlace>>() as u64 > Places::BIT);
 
 impl Places {
     /// The words of places have this bit, beside those of their address.
@@ -164,10 +170,10 @@ impl Places {
     /// Nothing when another record is in it, or when the record is too long.
     #[inline(always)]
     pub(crate) fn begin(self, pin: &CpuPin, size: PackedSize) -> Option<NonNull<c_void>> {
-        let places = with_exposed_provenance::<KBox<Place>>(self.0 as usize);
+        let places = with_exposed_provenance::<KBox<ScratchPlace>>(self.0 as usize);
         // SAFETY: It is the per-CPU address of `PLACES` (invariant), which stay until `exit`, whose caller
         // promises that no probe runs then.
-        let place: &KBox<Place> = unsafe { percpu::this(places, pin) };
+        let place: &KBox<ScratchPlace> = unsafe { percpu::this(places, pin) };
         place.begin(size)
     }
 }
@@ -176,11 +182,11 @@ impl Places {
 ///
 /// # Invariants
 ///
-/// - It is the address of the bytes of a [`Place`] that [`Places::begin`] has exposed.
+/// - It is the address of the bytes of a [`ScratchPlace`] that [`Places::begin`] has exposed.
 /// - The place is used by nothing else until it ends.
 /// - The word before the bytes is that of its size, which is not more than [`MOST`] bytes.
 #[repr(transparent)]
-pub(crate) struct Record<'a>(*mut c_void, PhantomData<&'a Place>);
+pub(crate) struct Record<'a>(*mut c_void, PhantomData<&'a ScratchPlace>);
 
 impl Record<'_> {
     /// Returns the one that was filled.
@@ -197,11 +203,11 @@ impl Record<'_> {
 
     /// Returns the place that it is in.
     #[inline(always)]
-    fn place(&self) -> &Place {
-        let place = self.0.addr().wrapping_sub(offset_of!(Place, bytes));
+    fn place(&self) -> &ScratchPlace {
+        let place = self.0.addr().wrapping_sub(offset_of!(ScratchPlace, bytes));
         // SAFETY: The bytes are those of a place that `begin` has exposed, by the first invariant, and that
         // stays as long as probes run.
-        unsafe { &*with_exposed_provenance::<Place>(place) }
+        unsafe { &*with_exposed_provenance::<ScratchPlace>(place) }
     }
 
     /// Returns its size.

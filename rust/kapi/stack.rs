@@ -31,7 +31,7 @@ pub(crate) const DEPTH: usize = 507;
 const LEVELS: usize = 4;
 
 /// What one CPU has.
-struct Place {
+struct CpuFrames {
     /// Levels in use.
     used: LocalU64,
     /// Whether a writer looks at user space: faults are events.
@@ -40,7 +40,7 @@ struct Place {
     levels: [RawCell<KVVec<u64>>; LEVELS],
 }
 
-static PLACES: Late<Place> = Late::new();
+static PLACES: Late<CpuFrames> = Late::new();
 
 /// Allocates the memory. Process context.
 ///
@@ -50,7 +50,7 @@ static PLACES: Late<Place> = Late::new();
 pub(crate) fn prepare() -> Result {
     let level = || -> Result<_> { Ok(RawCell::new(KVVec::from_elem(0, DEPTH, GFP_KERNEL)?)) };
     PLACES.prepare(|_| {
-        Ok(Place {
+        Ok(CpuFrames {
             used: LocalWord::new(0),
             user: LocalWord::new(0),
             levels: [level()?, level()?, level()?, level()?],

@@ -38,9 +38,9 @@ use kernel::{
 };
 
 /// The operation table of `F`.
-struct Table<F>(PhantomData<F>);
+struct SuperTable<F>(PhantomData<F>);
 
-impl<F: FileSystem> Table<F> {
+impl<F: FileSystem> SuperTable<F> {
     const OPERATIONS: &'static bindings::super_operations = &bindings::super_operations {
         statfs: Some(bindings::simple_statfs),
         drop_inode: Some(bindings::inode_just_drop),
@@ -64,7 +64,7 @@ pub(super) unsafe extern "C" fn fill<F: FileSystem>(
         sb.s_blocksize_bits = bindings::PAGE_SHIFT as u8;
         sb.s_magic = F::MAGIC;
         sb.s_maxbytes = i64::MAX;
-        sb.s_op = Table::<F>::OPERATIONS;
+        sb.s_op = SuperTable::<F>::OPERATIONS;
         sb.s_time_gran = 1;
         sb.s_iflags |= (bindings::SB_I_NOEXEC | bindings::SB_I_NODEV) as usize;
         // SAFETY: The superblock is being filled here, with nodes of this type, and its options are

@@ -2,7 +2,7 @@
 
 //! How folders that users already see are found again, to be removed from inside the kernel.
 //!
-//! Called by `fs::groups` when a module takes its events away. A `Found` holds no lock; `settle` waits
+//! Called by `fs::groups` when a module takes its events away. A `FoundDentry` holds no lock; `settle` waits
 //! for the tasks that hold the folder's.
 
 use super::inode::{
@@ -16,35 +16,38 @@ use kernel::bindings;
 /// # Invariants
 ///
 /// It is positive, and no lock is held but `s_umount`.
-pub(crate) struct Found<'a, N>(Dentry<'a, N>);
+pub(crate) struct FoundDentry<'a, N>(Dentry<'a, N>);
 
-impl<N: Send + Sync + 'static> Found<'_, N> {
+impl<N: Send + Sync + 'static> FoundDentry<'_, N> {
     /// Calls `look` with the root folder of `sb`.
     ///
     /// # Safety
     ///
     /// `sb` is a mounted superblock that `kapi::superblock` has filled, with nodes of type `N`. Its
     /// `s_umount` is held, and no other lock.
-    pub(crate) unsafe fn root(sb: *mut bindings::super_block, look: impl FnOnce(&Found<'_, N>)) {
+    pub(crate) unsafe fn root(
+        sb: *mut bindings::super_block,
+        look: impl FnOnce(&FoundDentry<'_, N>),
+    ) {
         // SAFETY: The caller promises a mounted superblock, which has a root.
         let root = unsafe { (*sb).s_root };
         // INVARIANT: A root is positive; the caller promises what is held.
         // SAFETY: The superblock's own reference keeps the root while `s_umount` is held.
-        look(&Found(unsafe { Dentry::from_raw(root) }));
+        look(&FoundDentry(unsafe { Dentry::from_raw(root) }));
     }
 
     /// Calls `look` for every file and folder in this one.
-    pub(crate) fn for_each(&self, mut look: impl FnMut(&Found<'_, N>)) {
+    pub(crate) fn for_each(&self, mut look: impl FnMut(&FoundDentry<'_, N>)) {
         // INVARIANT: The children of a folder are positive.
-        self.0.for_each_child(|child| look(&Found(child)));
+        self.0.for_each_child(|child| look(&FoundDentry(child)));
     }
 
     /// Calls `look` with what is called `name` in this folder, if there is such a thing.
-    pub(crate) fn in_child(&self, name: &str, look: impl FnOnce(&Found<'_, N>)) {
+    pub(crate) fn in_child(&self, name: &str, look: impl FnOnce(&FoundDentry<'_, N>)) {
         let is_it = |child: Dentry<'_, N>| child.name().to_bytes() == name.as_bytes();
         if let Some(child) = self.0.find_child(is_it) {
             // INVARIANT: The children of a folder are positive.
-            look(&Found(child.get()));
+            look(&FoundDentry(child.get()));
         }
     }
 

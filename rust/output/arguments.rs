@@ -22,14 +22,14 @@ use core::fmt;
 use kernel::prelude::*;
 
 /// What one reader knows of arguments.
-pub(super) struct Arguments {
-    known: Option<Known>,
+pub(super) struct BtfArguments {
+    known: Option<KernelTypes>,
     /// Whether it was tried to read the BTF.
     tried: bool,
 }
 
 /// The BTF of the kernel.
-struct Known {
+struct KernelTypes {
     btf: KernelBtf,
     /// For each function the hash of its name and, in the lower half, its place; in ascending order.
     functions: KVVec<u64>,
@@ -42,7 +42,7 @@ fn hash(name: &str) -> u64 {
     name.as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, step) >> 32 << 32
 }
 
-impl Known {
+impl KernelTypes {
     /// Reads it; `None` when this kernel has none.
     fn read() -> Result<Option<Self>> {
         let Ok(btf) = KernelBtf::read("vmlinux")? else {
@@ -71,7 +71,7 @@ impl Known {
     }
 }
 
-impl Arguments {
+impl BtfArguments {
     /// Returns what knows nothing yet.
     pub(super) const fn new() -> Self {
         Self {
@@ -81,11 +81,11 @@ impl Arguments {
     }
 }
 
-impl function::Arguments for Arguments {
+impl function::Arguments for BtfArguments {
     fn write(&mut self, function: u64, registers: &[u64], out: &mut dyn ByteWrite) -> fmt::Result {
         if !self.tried {
             self.tried = true;
-            self.known = Known::read().map_err(|_| fmt::Error)?;
+            self.known = KernelTypes::read().map_err(|_| fmt::Error)?;
         }
         let Some(known) = &self.known else {
             return Ok(());

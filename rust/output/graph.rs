@@ -4,8 +4,8 @@
 //! comments between them.
 
 use super::{
-    kinds::Kind,
-    Lines,
+    kinds::RecordKind,
+    LinePrinter,
     Seen,
     Style,
     Text, //
@@ -18,11 +18,11 @@ use crate::{
         builtin,
         graph::{
             self,
+            CallEntry,
+            CallExit,
+            CallOrigin,
             CpuState,
-            Entry,
-            Exit,
             GraphLine,
-            Origin,
             Tasks, //
         },
         options::{
@@ -88,8 +88,8 @@ fn cpu_width() -> usize {
     width
 }
 
-fn origin(common: &Common, seen: &Seen<'_>, options: OptionSet) -> Origin {
-    Origin {
+fn origin(common: &Common, seen: &Seen<'_>, options: OptionSet) -> CallOrigin {
+    CallOrigin {
         cpu: seen.cpu,
         cpu_width: cpu_width(),
         pid: common.pid,
@@ -99,13 +99,13 @@ fn origin(common: &Common, seen: &Seen<'_>, options: OptionSet) -> Origin {
     }
 }
 
-impl Lines {
+impl LinePrinter {
     /// Writes an event as a line among calls. Returns `false` and writes nothing for one that has an
     /// ordinary line there, too.
     ///
     /// # Safety
     ///
-    /// As for [`Lines::write_event`].
+    /// As for [`LinePrinter::write_event`].
     pub(super) unsafe fn write_in_graph(
         &mut self,
         style: Style,
@@ -113,8 +113,8 @@ impl Lines {
         seen: &Seen<'_>,
         out: &mut Text,
     ) -> Result<bool, fmt::Error> {
-        let kind = Kind::by_id(common.event_type);
-        if matches!(kind, Some(Kind::KernelStack | Kind::Function)) {
+        let kind = RecordKind::by_id(common.event_type);
+        if matches!(kind, Some(RecordKind::KernelStack | RecordKind::Function)) {
             return Ok(false);
         }
         let line = GraphLine {
@@ -124,21 +124,23 @@ impl Lines {
             out: &mut *out,
         };
         match kind {
-            Some(Kind::GraphEntry) => {
-                if let Some(entry) = Entry::of(seen.record) {
-                    let exit = seen.exit.and_then(Exit::of);
+            Some(RecordKind::GraphEntry) => {
+                if let Some(entry) = CallEntry::of(seen.record) {
+                    let exit = seen.exit.and_then(CallExit::of);
                     line.write_entry(&entry, exit.as_ref(), &mut self.symbols)?;
                 }
             }
-            Some(Kind::GraphExit) => {
-                if let Some(exit) = Exit::of(seen.record) {
+            Some(RecordKind::GraphExit) => {
+                if let Some(exit) = CallExit::of(seen.record) {
                     line.write_exit(&exit, &mut self.symbols)?;
                 }
             }
             _ => {
                 line.begin_comment()?;
                 match kind {
-                    Some(Kind::Marker) => out.write_bytes(builtin::marker_text(seen.record))?,
+                    Some(RecordKind::Marker) => {
+                        out.write_bytes(builtin::marker_text(seen.record))?
+                    }
                     _ => {
                         let style = Style {
                             options: style.options.with(Opt::Fields, false),
@@ -180,7 +182,7 @@ impl Lines {
             tasks: &Saved,
             out,
         };
-        match (Entry::of(record), Exit::of(record)) {
+        match (CallEntry::of(record), CallExit::of(record)) {
             (Some(entry), _) if graph::is_entry(record) => {
                 line.write_entry(&entry, None, &mut self.symbols)
             }

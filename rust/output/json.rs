@@ -7,7 +7,7 @@
 //! an event shows it, by its symbol or hashed, never as it is.
 
 use super::{
-    kinds::Kind,
+    kinds::RecordKind,
     Seen,
     Style,
     Symbols,
@@ -109,7 +109,7 @@ impl Json {
             return write!(out, ",\"type\":{id}");
         };
         out.write_bytes(layout.head())?;
-        let written = match Kind::by_id(id) {
+        let written = match RecordKind::by_id(id) {
             Some(kind) => kind.write_json(record, out)?,
             None => false,
         };
@@ -151,7 +151,7 @@ impl EventLayout {
     /// Without memory for it.
     fn new(id: u16) -> Result<Option<Self>, fmt::Error> {
         let (mut format, mut text) = (Text::new(), Text::new());
-        match Kind::by_id(id) {
+        match RecordKind::by_id(id) {
             Some(kind) => {
                 let entry = kind.entry();
                 write_head("ftrace", entry.name, &mut text)?;

@@ -6,7 +6,7 @@
 //! functions, because an indirect call costs more than the comparison.
 
 use super::{
-    Lines,
+    LinePrinter,
     Text, //
 };
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
         },
         json, //
     },
-    events::Manner,
+    events::PrintManner,
     text::{
         builtin,
         form::{
@@ -37,7 +37,7 @@ use core::fmt::{
 
 /// A kind of record.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum RecordKind {
     /// A function that was called.
     Function,
     /// The entry and the exit of a function.
@@ -60,12 +60,12 @@ const _: () = {
     let mut at = 0;
     while at < format::INTERNAL.len() {
         let id = format::INTERNAL[at].id;
-        assert!(matches!(Kind::by_id(id), Some(kind) if kind.entry().id == id));
+        assert!(matches!(RecordKind::by_id(id), Some(kind) if kind.entry().id == id));
         at += 1;
     }
 };
 
-impl Kind {
+impl RecordKind {
     /// Returns the kind of records with this `common_type`.
     #[inline(always)]
     pub(super) const fn by_id(id: u16) -> Option<Self> {
@@ -79,14 +79,14 @@ impl Kind {
         const USER_STACK: u16 = format::USER_STACK.id;
 
         Some(match id {
-            FUNCTION => Kind::Function,
-            GRAPH_ENTRY => Kind::GraphEntry,
-            GRAPH_EXIT => Kind::GraphExit,
-            REPEATS => Kind::Repeats,
-            MARKER => Kind::Marker,
-            RAW_DATA => Kind::RawData,
-            KERNEL_STACK => Kind::KernelStack,
-            USER_STACK => Kind::UserStack,
+            FUNCTION => RecordKind::Function,
+            GRAPH_ENTRY => RecordKind::GraphEntry,
+            GRAPH_EXIT => RecordKind::GraphExit,
+            REPEATS => RecordKind::Repeats,
+            MARKER => RecordKind::Marker,
+            RAW_DATA => RecordKind::RawData,
+            KERNEL_STACK => RecordKind::KernelStack,
+            USER_STACK => RecordKind::UserStack,
             _ => return None,
         })
     }
@@ -95,14 +95,14 @@ impl Kind {
     #[inline(always)]
     pub(super) const fn entry(self) -> &'static Internal {
         match self {
-            Kind::Function => &format::FUNCTION,
-            Kind::GraphEntry => &format::GRAPH_ENTRY,
-            Kind::GraphExit => &format::GRAPH_EXIT,
-            Kind::Repeats => &format::FUNC_REPEATS,
-            Kind::Marker => &format::PRINT,
-            Kind::RawData => &format::RAW_DATA,
-            Kind::KernelStack => &format::KERNEL_STACK,
-            Kind::UserStack => &format::USER_STACK,
+            RecordKind::Function => &format::FUNCTION,
+            RecordKind::GraphEntry => &format::GRAPH_ENTRY,
+            RecordKind::GraphExit => &format::GRAPH_EXIT,
+            RecordKind::Repeats => &format::FUNC_REPEATS,
+            RecordKind::Marker => &format::PRINT,
+            RecordKind::RawData => &format::RAW_DATA,
+            RecordKind::KernelStack => &format::KERNEL_STACK,
+            RecordKind::UserStack => &format::USER_STACK,
         }
     }
 
@@ -112,31 +112,33 @@ impl Kind {
         self,
         record: &[u8],
         options: OptionSet,
-        lines: &mut Lines,
+        lines: &mut LinePrinter,
         out: &mut Text,
     ) -> fmt::Result {
         match self {
-            Kind::Function => {
+            RecordKind::Function => {
                 let arguments = &mut lines.arguments;
                 function::write_text(record, options, &mut lines.symbols, arguments, out)
             }
-            Kind::Repeats => {
+            RecordKind::Repeats => {
                 let moment = lines.moment;
                 function::write_repeats(record, moment, options, &mut lines.symbols, out)
             }
             // Left by the tracer function_graph in a snapshot: without what the reader knows of the CPU.
-            Kind::GraphEntry | Kind::GraphExit => lines.write_call(record, out),
-            Kind::Marker => {
+            RecordKind::GraphEntry | RecordKind::GraphExit => lines.write_call(record, out),
+            RecordKind::Marker => {
                 let address = builtin::marker_address(record).unwrap_or(0);
                 stack::write_address(address, options, &mut lines.symbols, out)?;
                 out.write_str(": ")?;
                 out.write_bytes(builtin::marker_text(record))
             }
-            Kind::RawData => builtin::write_raw_data(record, out),
-            Kind::KernelStack => stack::write_callers(record, options, &mut lines.symbols, out),
-            Kind::UserStack => {
+            RecordKind::RawData => builtin::write_raw_data(record, out),
+            RecordKind::KernelStack => {
+                stack::write_callers(record, options, &mut lines.symbols, out)
+            }
+            RecordKind::UserStack => {
                 let (process, callers) = (stack::process(record), stack::user_callers(record));
-                let manner = Manner::of(options);
+                let manner = PrintManner::of(options);
                 out.write_bytes(lines.printer.user_stack(process, &callers, manner))
             }
         }
@@ -145,12 +147,12 @@ impl Kind {
     /// Prints the same as numbers.
     pub(super) fn write_plain(self, form: Form, record: &[u8], out: &mut Text) -> fmt::Result {
         match (self, form) {
-            (Kind::Function, Form::Raw) => function::write_raw(record, out),
-            (Kind::Repeats, Form::Raw) => function::write_raw_repeats(record, out),
-            (Kind::Function, Form::Hex) => function::write_hex(record, out),
-            (Kind::Function, Form::Bin) => function::write_bin(record, out),
-            (Kind::Marker, Form::Raw) => builtin::write_raw_marker(record, out),
-            (Kind::RawData, Form::Raw) => builtin::write_raw_data(record, out),
+            (RecordKind::Function, Form::Raw) => function::write_raw(record, out),
+            (RecordKind::Repeats, Form::Raw) => function::write_raw_repeats(record, out),
+            (RecordKind::Function, Form::Hex) => function::write_hex(record, out),
+            (RecordKind::Function, Form::Bin) => function::write_bin(record, out),
+            (RecordKind::Marker, Form::Raw) => builtin::write_raw_marker(record, out),
+            (RecordKind::RawData, Form::Raw) => builtin::write_raw_data(record, out),
             _ => form::write_type(self.entry().id, out),
         }
     }
@@ -158,14 +160,14 @@ impl Kind {
     /// Writes the fields as JSON. Returns `false` if the caller has to take them from the format.
     pub(super) fn write_json(self, record: &[u8], out: &mut Text) -> Result<bool, fmt::Error> {
         match self {
-            Kind::RawData => json::write_raw_data(record, out).map(|()| true),
-            Kind::Function
-            | Kind::Repeats
-            | Kind::GraphEntry
-            | Kind::GraphExit
-            | Kind::Marker
-            | Kind::KernelStack
-            | Kind::UserStack => Ok(false),
+            RecordKind::RawData => json::write_raw_data(record, out).map(|()| true),
+            RecordKind::Function
+            | RecordKind::Repeats
+            | RecordKind::GraphEntry
+            | RecordKind::GraphExit
+            | RecordKind::Marker
+            | RecordKind::KernelStack
+            | RecordKind::UserStack => Ok(false),
         }
     }
 }

@@ -5,9 +5,9 @@
 //! The files themselves decide which event is printed next, and know how many were lost.
 
 use super::{
-    arguments::Arguments,
+    arguments::BtfArguments,
     graph::Graph,
-    kinds::Kind,
+    kinds::RecordKind,
     Seen,
     Style,
     Symbols,
@@ -33,7 +33,7 @@ use crate::{
             Form,
             Origin, //
         },
-        function::Stamp,
+        function::CallTime,
         latency::{
             self,
             Moment, //
@@ -53,17 +53,17 @@ use core::fmt::{
 use kernel::prelude::*;
 
 /// Printer of lines.
-pub(crate) struct Lines {
+pub(crate) struct LinePrinter {
     pub(super) printer: Printer,
     pub(super) symbols: Symbols,
     pub(super) graph: Graph,
-    pub(super) arguments: Arguments,
+    pub(super) arguments: BtfArguments,
     /// When the event was recorded that is printed: a line may name a time before it.
-    pub(super) moment: Stamp,
+    pub(super) moment: CallTime,
     _reader: RecordReader,
 }
 
-impl Lines {
+impl LinePrinter {
     /// Returns a printer.
     ///
     /// # Errors
@@ -74,8 +74,8 @@ impl Lines {
             printer: Printer::new()?,
             symbols: Symbols::new(),
             graph: Graph::new(),
-            arguments: Arguments::new(),
-            moment: Stamp::default(),
+            arguments: BtfArguments::new(),
+            moment: CallTime::default(),
             _reader: RecordReader::new(),
         })
     }
@@ -96,7 +96,7 @@ impl Lines {
             return Ok(());
         };
 
-        self.moment = Stamp {
+        self.moment = CallTime {
             stamp: seen.stamp,
             is_ns: style.clock.in_ns(),
         };
@@ -167,7 +167,7 @@ impl Lines {
         record: &[u8],
         out: &mut Text,
     ) -> fmt::Result {
-        match Kind::by_id(id) {
+        match RecordKind::by_id(id) {
             Some(_) if options.has(Opt::Fields) => writeln!(out, "UNKNOWN TYPE {id}"),
             Some(kind) => kind.write_text(record, options, self, out),
             None => form::write_unknown(Form::Text, id, out),
@@ -204,7 +204,7 @@ fn write_context(
         }
         .write_text(out);
     };
-    latency::Prefix {
+    latency::LatencyPrefix {
         comm,
         pid,
         cpu,
@@ -224,7 +224,7 @@ fn write_context(
 
 /// Writes a record as numbers. Few kinds have more of them than their type.
 fn write_plain(form: Form, id: u16, record: &[u8], out: &mut Text) -> fmt::Result {
-    match Kind::by_id(id) {
+    match RecordKind::by_id(id) {
         None if events::by_id(id).is_none() => form::write_unknown(form, id, out),
         Some(kind) => kind.write_plain(form, record, out),
         _ => form::write_type(id, out),

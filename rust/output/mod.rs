@@ -23,7 +23,7 @@ mod symbols;
 mod text;
 
 pub(crate) use self::{
-    lines::Lines,
+    lines::LinePrinter,
     maker::Maker,
     style::{
         Delay,

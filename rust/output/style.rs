@@ -3,7 +3,7 @@
 //! What a printer of records gets: an event, and how to print it.
 
 use crate::{
-    events::Manner,
+    events::PrintManner,
     text::{
         clock::ClockId,
         form::Form,
@@ -20,7 +20,7 @@ pub(crate) struct Style {
     /// The form of the lines.
     pub(super) form: Form,
     /// How the texts of events are printed.
-    pub(super) manner: Manner,
+    pub(super) manner: PrintManner,
     /// The clock that the stamps are of.
     pub(super) clock: ClockId,
     /// Time at which the buffers were last emptied.
@@ -36,7 +36,7 @@ impl Style {
         Self {
             options,
             form: Form::of(options),
-            manner: Manner::of(options),
+            manner: PrintManner::of(options),
             clock,
             begin,
             graph: false,

@@ -19,7 +19,7 @@ use crate::{
     },
     text::{
         json,
-        stack::Names,
+        stack::SymbolNames,
         word,
         writer::ByteWrite, //
     },
@@ -41,12 +41,12 @@ const LONGEST: usize = 118;
 /// The cache.
 pub(super) struct Symbols {
     /// Indexed by a hash of the address; empty before the first name.
-    known: KVVec<Known>,
+    known: KVVec<CachedName>,
 }
 
 /// A cached name. The length of an empty entry is 0.
 #[derive(Clone, Copy)]
-struct Known {
+struct CachedName {
     address: u64,
     /// The name includes the offset in the function, and the module.
     offset: bool,
@@ -54,7 +54,7 @@ struct Known {
     text: [u8; LONGEST],
 }
 
-impl Known {
+impl CachedName {
     const NONE: Self = Self {
         address: 0,
         offset: false,
@@ -88,7 +88,7 @@ impl Symbols {
         let at = (address ^ (address >> 7)) as usize % SLOTS;
         let known = self.known.get(at);
         let known = known.filter(|known| (known.address, known.offset) == (address, offset));
-        if let Some(text) = known.and_then(Known::text) {
+        if let Some(text) = known.and_then(CachedName::text) {
             return Some(say(text));
         }
         let symbol = match offset {
@@ -105,7 +105,7 @@ impl Symbols {
     /// Caches a name. Does nothing without memory for the cache.
     fn remember(&mut self, at: usize, address: u64, offset: bool, name: &[u8]) {
         if self.known.is_empty() {
-            let _ = self.known.resize(SLOTS, Known::NONE, GFP_KERNEL);
+            let _ = self.known.resize(SLOTS, CachedName::NONE, GFP_KERNEL);
         }
         let (Some(known), Ok(len)) = (self.known.get_mut(at), u8::try_from(name.len())) else {
             return;
@@ -128,7 +128,7 @@ impl Symbols {
     }
 }
 
-impl Names for Symbols {
+impl SymbolNames for Symbols {
     fn write_name(
         &mut self,
         address: u64,
@@ -142,7 +142,7 @@ impl Names for Symbols {
     }
 }
 
-impl values::Kernel for Symbols {
+impl values::KernelValues for Symbols {
     fn write_symbol(&mut self, address: u64, out: &mut dyn ByteWrite) -> fmt::Result {
         let named = self.with_name(address, true, |name| out.write_str(name));
         named.unwrap_or_else(|| out.write_str(Symbol::at(address).text()))

@@ -32,13 +32,13 @@ use super::{
         reserve_by_other,
         reserve_in, //
     },
-    Choice,
     EventFile,
+    RecordChoice,
     RecordSize,
     COMMON, //
 };
 use crate::{
-    buffers::Place,
+    buffers::RingPlace,
     kapi::{
         clock,
         percpu::PinRef,
@@ -55,14 +55,14 @@ pub(super) extern "C" fn reserve_chosen(
     pin: PinRef<'_>,
 ) -> ForC {
     match file.choice() {
-        Choice::Filtered(places) => {
+        RecordChoice::Filtered(places) => {
             if let Some(entry) = places.begin(pin.pin(), size.into()) {
                 return for_c(entry.as_ptr(), TOKEN_SCRATCH);
             }
         }
-        Choice::All => return reserve_wanted(file, size, pin),
-        Choice::Triggered => return reserve_triggered(file, size, pin),
-        Choice::Some => {}
+        RecordChoice::All => return reserve_wanted(file, size, pin),
+        RecordChoice::Triggered => return reserve_triggered(file, size, pin),
+        RecordChoice::Some => {}
     }
     reserve_some(file, size, pin)
 }
@@ -169,7 +169,7 @@ pub(super) extern "C" fn commit_wanted(file: &EventFile, record: scratch::Record
     // SAFETY: As many bytes as those of the record were reserved just now.
     unsafe { record.copy_behind::<COMMON>(to.as_ptr().cast()) };
     record.end();
-    if Place::of_token(token).1 != 0 {
+    if RingPlace::of_token(token).1 != 0 {
         // SAFETY: The reservation was made just now, and is in the ring.
         return unsafe { commit_reserved(file, to.as_ptr(), token, exit) };
     }

@@ -33,7 +33,7 @@ use super::{
 use crate::{
     buffers::{
         rings::OwnRing,
-        Place, //
+        RingPlace, //
     },
     kapi::{
         percpu::{
@@ -160,7 +160,7 @@ pub(crate) unsafe extern "C" fn rtrace_commit(cookie: *mut c_void, entry: *mut c
     let file = unsafe { EventFile::of_cookie(cookie) };
     // SAFETY: The probe disabled preemption before it reserved, and leaves it to this to enable it.
     let exit = unsafe { Exit::new() };
-    if Place::of_token(token).1 != 0 {
+    if RingPlace::of_token(token).1 != 0 {
         // SAFETY: `entry` and `token` are those of this probe's reservation, as the caller promises.
         return unsafe { commit_marked(file, entry, token, exit) };
     }
@@ -179,7 +179,7 @@ pub(super) unsafe fn commit_plain(file: &EventFile, token: u64, exit: Exit) {
     let sink = file.sink();
     // The token is the place, as it has no bits.
     // SAFETY: It is that of a reservation on this CPU which is not over, in the rings of the same file.
-    let out = unsafe { exit.with_ring(sink.buffers().rings(), Place::new(token)) };
+    let out = unsafe { exit.with_ring(sink.buffers().rings(), RingPlace::new(token)) };
     // SAFETY: The last reservation in this ring that is not over is the one of this probe.
     match unsafe { out.ring().writer().commit_fast() } {
         Ok(()) => {}
@@ -244,7 +244,7 @@ pub(super) unsafe extern "C" fn commit_reserved(
         return unsafe { commit_judged(file, entry, token, exit) };
     }
     let sink = file.sink();
-    let (place, bits) = Place::of_token(token);
+    let (place, bits) = RingPlace::of_token(token);
     // SAFETY: It is that of a reservation on this CPU which is not over, in the rings of the same file.
     let out = unsafe { exit.with_ring(sink.buffers().rings(), place) };
     let Some(entry) = NonNull::new(entry.cast()) else {

@@ -12,7 +12,7 @@ use crate::{
             OwnRing,
             Rings, //
         },
-        Place, //
+        RingPlace, //
     },
     kapi::{
         percpu::{
@@ -69,7 +69,7 @@ impl Exit {
     ///
     /// As for [`Rings::ring_at`]: `place` is that of a reservation on this CPU that is not over.
     #[inline(always)]
-    pub(crate) unsafe fn with_ring(self, rings: &Rings, place: Place) -> ExitRing<'_> {
+    pub(crate) unsafe fn with_ring(self, rings: &Rings, place: RingPlace) -> ExitRing<'_> {
         // SAFETY: The caller promises what `ring_at` asks for.
         let ring = unsafe { rings.ring_at(place) };
         // INVARIANT: A reservation on this CPU is in a ring of this CPU, and `self` keeps this there.
@@ -132,7 +132,7 @@ pub(crate) unsafe fn leave(sink: &Sink, ring: OwnRing<'_>, outcome: FastCommit) 
 /// over.
 #[inline(always)]
 pub(crate) unsafe fn give_up(sink: &Sink, pin: PinRef<'_>, entry: *mut c_void, token: u64) {
-    let (place, bits) = Place::of_token(token);
+    let (place, bits) = RingPlace::of_token(token);
     // SAFETY: The reservation of `token` is one on this CPU that is not over.
     let ring = unsafe { sink.buffers().rings().at(place, pin) };
     let Some(entry) = NonNull::new(entry.cast()) else {

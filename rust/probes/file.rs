@@ -51,11 +51,11 @@ use core::ptr::{
 };
 use kernel::prelude::*;
 
-/// [`Choice::Some`] as a word: the one that a writer compares with first.
+/// [`RecordChoice::Some`] as a word: the one that a writer compares with first.
 const SOME: u64 = 0;
-/// [`Choice::All`] as a word.
+/// [`RecordChoice::All`] as a word.
 const ALL: u64 = 2;
-/// [`Choice::Triggered`] as a word; all three are even.
+/// [`RecordChoice::Triggered`] as a word; all three are even.
 const TRIGGERED: u64 = 4;
 
 /// Bit of [`EventFile::plain`]: a trigger, or the user while there is one, has the event not recorded.
@@ -64,7 +64,7 @@ const OFF: u64 = 1;
 const CHOOSES: u64 = 2;
 
 /// What a file records.
-pub(super) enum Choice {
+pub(super) enum RecordChoice {
     /// Everything.
     All,
     /// What the filter lets through; to be filled in one of these places.
@@ -220,14 +220,14 @@ impl EventFile {
 
     /// Returns which records are kept.
     #[inline(always)]
-    pub(super) fn choice(&self) -> Choice {
+    pub(super) fn choice(&self) -> RecordChoice {
         let word = self.chosen.load();
         // SAFETY: `update` stored it, or it is one of the even words there are without it.
         match unsafe { scratch::Places::of_word(word) } {
-            Some(places) => Choice::Filtered(places),
-            None if word == SOME => Choice::Some,
-            None if word == ALL => Choice::All,
-            None => Choice::Triggered,
+            Some(places) => RecordChoice::Filtered(places),
+            None if word == SOME => RecordChoice::Some,
+            None if word == ALL => RecordChoice::All,
+            None => RecordChoice::Triggered,
         }
     }
 

@@ -16,8 +16,8 @@ use crate::{
         predicate::Names,
         program::{
             Node,
+            PredicateText, //
             Program,
-            Source, //
         },
         range::Range,
         structure, //
@@ -45,9 +45,9 @@ pub(crate) struct Filter {
 }
 
 /// Finds what names in a filter of this event stand for.
-struct Known<'a>(&'a Event);
+struct EventFields<'a>(&'a Event);
 
-impl Names for Known<'_> {
+impl Names for EventFields<'_> {
     fn field(&self, name: &str) -> Option<Operand> {
         self.0.field(name, |field| {
             let declared = &field.declared;
@@ -119,9 +119,9 @@ impl Filter {
             GFP_KERNEL,
         )?;
         filter.text.extend_from_slice(text, GFP_KERNEL)?;
-        let source = Source { text, cpus };
+        let source = PredicateText { text, cpus };
         let this = &mut *filter;
-        match source.compile(&Known(event), &mut this.nodes, &mut this.sets) {
+        match source.compile(&EventFields(event), &mut this.nodes, &mut this.sets) {
             Ok(used) => this.nodes.truncate(used),
             Err(wrong) => return Ok(Err(wrong)),
         }

@@ -24,7 +24,7 @@ use crate::{
     event::{
         context::{
             Base,
-            Raw, //
+            ContextWords, //
         },
         format, //
     },
@@ -272,7 +272,7 @@ const fn base(own: u32) -> Base {
 
 /// Fills a record whose first word is `word`.
 #[inline(always)]
-fn fill(record: &mut [u8], word: u32, raw: &Raw, (address, caller): Addresses) {
+fn fill(record: &mut [u8], word: u32, raw: &ContextWords, (address, caller): Addresses) {
     let Some(record) = record.first_chunk_mut::<LEN>() else {
         return;
     };

@@ -12,7 +12,7 @@ use crate::{
     buffers::rings::OwnRing,
     event::context::{
         Base,
-        Raw, //
+        ContextWords, //
     },
     kapi::{
         context,
@@ -54,7 +54,7 @@ pub(super) unsafe fn given(
 ///
 /// `entry` is a reservation of [`COMMON`](super::COMMON) bytes at least.
 #[inline(always)]
-unsafe fn put_common(entry: *mut c_void, word: u32, raw: &Raw) {
+unsafe fn put_common(entry: *mut c_void, word: u32, raw: &ContextWords) {
     let words = entry.cast::<[u32; 2]>();
     // SAFETY: The caller has reserved these 8 bytes; a payload is aligned to 4.
     unsafe { words.write([word, raw.pid as u32]) };

@@ -20,7 +20,7 @@ use crate::{
     event::{
         context::{
             Base,
-            Raw, //
+            ContextWords, //
         },
         format, //
     },
@@ -229,7 +229,7 @@ pub(super) extern "C" fn record_by_manner(
 }
 
 /// Returns the common fields of a record.
-fn common(raw: &Raw, base: Base) -> [u8; COMMON] {
+fn common(raw: &ContextWords, base: Base) -> [u8; COMMON] {
     (u64::from(raw.any_word(base)) | u64::from(raw.pid as u32) << 32).to_le_bytes()
 }
 
@@ -241,7 +241,13 @@ fn put_words(rest: &mut [u8], words: &[u64]) {
 }
 
 /// Records a function with its arguments. The ring counts a record that it refuses.
-fn record_with_args(sink: &Sink, pin: &CpuPin, raw: &Raw, addresses: [u64; 2], regs: *mut c_void) {
+fn record_with_args(
+    sink: &Sink,
+    pin: &CpuPin,
+    raw: &ContextWords,
+    addresses: [u64; 2],
+    regs: *mut c_void,
+) {
     // SAFETY: The kernel handed these registers to the hook, which has not returned.
     let args = unsafe { function_hook::arguments(regs) };
     let len = COMMON + size_of_val(&addresses) + size_of_val(&args);
@@ -254,7 +260,13 @@ fn record_with_args(sink: &Sink, pin: &CpuPin, raw: &Raw, addresses: [u64; 2], r
 }
 
 /// Records a function where repeats are counted or callers follow, in [`Nesting::enter`].
-fn record_carefully(sink: &Sink, manner: &Manner, pin: &CpuPin, raw: &Raw, addresses: [u64; 2]) {
+fn record_carefully(
+    sink: &Sink,
+    manner: &Manner,
+    pin: &CpuPin,
+    raw: &ContextWords,
+    addresses: [u64; 2],
+) {
     if let Some(repeats) = &manner.repeats {
         // An NMI may have interrupted the counting: its calls are recorded each.
         if !raw.in_nmi() && repeats.count(sink, pin, raw, addresses) {
@@ -273,7 +285,7 @@ fn record_carefully(sink: &Sink, manner: &Manner, pin: &CpuPin, raw: &Raw, addre
 }
 
 /// Records the callers. The code of the kernel between the function and the hook has no name of its own.
-fn put_stack(sink: &Sink, pin: &CpuPin, raw: &Raw, callers: &[u64]) {
+fn put_stack(sink: &Sink, pin: &CpuPin, raw: &ContextWords, callers: &[u64]) {
     let len = HEAD.wrapping_add(callers.len().wrapping_mul(8));
     let _ = sink.record_with(pin, common(raw, STACK), len, |rest, _| {
         fill(rest, callers.len() as u32, callers);
@@ -320,7 +332,13 @@ impl Repeats {
 
     /// Counts a call if it repeats the last one, and returns whether nothing is to be recorded. If it is
     /// another one, records how often the last one was repeated. Interrupts are disabled.
-    fn count(&self, sink: &Sink, pin: &CpuPin, raw: &Raw, [function, caller]: [u64; 2]) -> bool {
+    fn count(
+        &self,
+        sink: &Sink,
+        pin: &CpuPin,
+        raw: &ContextWords,
+        [function, caller]: [u64; 2],
+    ) -> bool {
         if is_off(sink, pin) {
             return true;
         }

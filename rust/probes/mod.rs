@@ -114,7 +114,7 @@ pub(crate) use self::{
 };
 
 use self::{
-    file::Choice,
+    file::RecordChoice,
     given::fill_common,
     record_size::RecordSize, //
 };

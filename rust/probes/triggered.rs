@@ -30,7 +30,7 @@ use super::{
     RecordSize, //
 };
 use crate::{
-    buffers::Place,
+    buffers::RingPlace,
     kapi::{
         percpu::{
             CpuPin,
@@ -156,7 +156,7 @@ pub(super) unsafe extern "C" fn commit_judged(
     exit: Exit,
 ) {
     let sink = file.sink();
-    let (place, bits) = Place::of_token(token & !TOKEN_ASK);
+    let (place, bits) = RingPlace::of_token(token & !TOKEN_ASK);
     // SAFETY: It is that of a reservation on this CPU which is not over, in the rings of the same file.
     let ring = unsafe { sink.buffers().rings().at(place, exit.pin()) };
     let Some(entry) = NonNull::new(entry.cast()) else {

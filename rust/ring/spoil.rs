@@ -12,7 +12,7 @@ use super::writer::MAX_NEST;
 /// A word of a ring or of its reader's memory.
 #[allow(dead_code, reason = "KUnit and host tests each use some")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Word {
+pub(crate) enum SpoiledWord {
     Nest,
     Pos,
     Closing,
@@ -63,7 +63,12 @@ impl<P: Port> CpuRing<P> {
     ///
     /// As for [`Self::reset`]. A caller that uses the ring before it is emptied must be content
     /// with any result.
-    pub(crate) unsafe fn spoil(&self, state: &mut ReaderState, word: Word, bits: u64) -> bool {
+    pub(crate) unsafe fn spoil(
+        &self,
+        state: &mut ReaderState,
+        word: SpoiledWord,
+        bits: u64,
+    ) -> bool {
         self.flip(state, word, bits).is_some()
     }
 
@@ -79,33 +84,33 @@ impl<P: Port> CpuRing<P> {
         self.w.closing.get()
     }
 
-    fn flip(&self, state: &mut ReaderState, word: Word, bits: u64) -> Option<()> {
+    fn flip(&self, state: &mut ReaderState, word: SpoiledWord, bits: u64) -> Option<()> {
         let local = |w: &P::Local| w.set(w.get() ^ bits);
         let shared = |w: &P::Shared| w.store(w.load() ^ bits);
         let subbuf = |index: u32| -> Option<&SubBuf<P>> { self.subbuf(SubBufIndex(index)) };
         let w = &self.w;
         match word {
-            Word::Nest => local(w.nest.word()),
-            Word::Pos => local(&w.pos),
-            Word::Closing => local(&w.closing),
-            Word::Total => local(&w.total),
-            Word::Hint => local(&w.hint),
-            Word::LiveSubBuf(index) => self.w.live_subbuf.set(address(subbuf(index)?)),
-            Word::Own => local(w.times.words().0[0]),
-            Word::Inner => local(w.times.words().0[1]),
-            Word::Time(level) => {
+            SpoiledWord::Nest => local(w.nest.word()),
+            SpoiledWord::Pos => local(&w.pos),
+            SpoiledWord::Closing => local(&w.closing),
+            SpoiledWord::Total => local(&w.total),
+            SpoiledWord::Hint => local(&w.hint),
+            SpoiledWord::LiveSubBuf(index) => self.w.live_subbuf.set(address(subbuf(index)?)),
+            SpoiledWord::Own => local(w.times.words().0[0]),
+            SpoiledWord::Inner => local(w.times.words().0[1]),
+            SpoiledWord::Time(level) => {
                 let level = level.checked_rem(MAX_NEST)? as usize;
                 local(w.times.words().1.get(level)?);
             }
-            Word::Overrun => local(&w.counters.overrun),
-            Word::Spare => shared(&self.s.spare),
-            Word::Slot(at) => shared(self.slots().get(at as usize)?),
-            Word::Commit(index) => shared(&subbuf(index)?.commit),
-            Word::Base(index) => local(&subbuf(index)?.base),
-            Word::Stamp(index) => local(&subbuf(index)?.stamp),
-            Word::End(index) => local(&subbuf(index)?.end),
-            Word::Padded(index) => local(&subbuf(index)?.padded),
-            Word::Header(index) => {
+            SpoiledWord::Overrun => local(&w.counters.overrun),
+            SpoiledWord::Spare => shared(&self.s.spare),
+            SpoiledWord::Slot(at) => shared(self.slots().get(at as usize)?),
+            SpoiledWord::Commit(index) => shared(&subbuf(index)?.commit),
+            SpoiledWord::Base(index) => local(&subbuf(index)?.base),
+            SpoiledWord::Stamp(index) => local(&subbuf(index)?.stamp),
+            SpoiledWord::End(index) => local(&subbuf(index)?.end),
+            SpoiledWord::Padded(index) => local(&subbuf(index)?.padded),
+            SpoiledWord::Header(index) => {
                 let subbuf = subbuf(index)?;
                 // SAFETY: a sub-buffer of a ring has memory, and offset 0 is at most any capacity.
                 let first = unsafe { subbuf.at(0) }.cast::<u32>();
@@ -115,20 +120,20 @@ impl<P: Port> CpuRing<P> {
                 // (`spoil`), so no writer has it reserved.
                 unsafe { subbuf.put(0, [old ^ bits as u32]) };
             }
-            Word::HeadStamp(index) => flip_head(subbuf(index)?, wire::STAMP_AT, bits),
-            Word::HeadLength(index) => flip_head(subbuf(index)?, wire::LENGTH_AT, bits),
-            Word::ReaderNext => state.next ^= bits,
-            Word::ReaderSerial => state.serial ^= bits,
-            Word::ReaderSpare => state.spare.0 ^= bits as u32,
-            Word::ReaderRead => state.read ^= bits,
-            Word::CurrentSeq => state.current.as_mut()?.seq ^= bits,
-            Word::CurrentIndex => state.current.as_mut()?.index.0 ^= bits as u32,
-            Word::CurrentAttached => state.current.as_mut()?.attached ^= bits & 1 != 0,
-            Word::CurrentOffset => state.current.as_mut()?.offset ^= bits as u32,
-            Word::CurrentEvents => state.current.as_mut()?.events ^= bits,
-            Word::CurrentTime => state.current.as_mut()?.time ^= bits,
-            Word::CurrentCounted => state.current.as_mut()?.counted ^= bits & 1 != 0,
-            Word::CurrentLost => state.current.as_mut()?.lost ^= bits,
+            SpoiledWord::HeadStamp(index) => flip_head(subbuf(index)?, wire::STAMP_AT, bits),
+            SpoiledWord::HeadLength(index) => flip_head(subbuf(index)?, wire::LENGTH_AT, bits),
+            SpoiledWord::ReaderNext => state.next ^= bits,
+            SpoiledWord::ReaderSerial => state.serial ^= bits,
+            SpoiledWord::ReaderSpare => state.spare.0 ^= bits as u32,
+            SpoiledWord::ReaderRead => state.read ^= bits,
+            SpoiledWord::CurrentSeq => state.current.as_mut()?.seq ^= bits,
+            SpoiledWord::CurrentIndex => state.current.as_mut()?.index.0 ^= bits as u32,
+            SpoiledWord::CurrentAttached => state.current.as_mut()?.attached ^= bits & 1 != 0,
+            SpoiledWord::CurrentOffset => state.current.as_mut()?.offset ^= bits as u32,
+            SpoiledWord::CurrentEvents => state.current.as_mut()?.events ^= bits,
+            SpoiledWord::CurrentTime => state.current.as_mut()?.time ^= bits,
+            SpoiledWord::CurrentCounted => state.current.as_mut()?.counted ^= bits & 1 != 0,
+            SpoiledWord::CurrentLost => state.current.as_mut()?.lost ^= bits,
         }
         Some(())
     }

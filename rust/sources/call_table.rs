@@ -12,7 +12,7 @@
 //! when the instance is forgotten, after its probes.
 
 use super::syscall::{
-    Call,
+    CallSide,
     CALLS, //
 };
 use crate::{
@@ -37,7 +37,7 @@ use kernel::{
 
 kernel::sync::global_lock! {
     // SAFETY: `init` initialises it before anything else of this file is called.
-    unsafe(uninit) static TABLES: Mutex<KVec<Entry>> = KVec::new();
+    unsafe(uninit) static TABLES: Mutex<KVec<InstanceTables>> = KVec::new();
 }
 
 /// Prepares the tables.
@@ -51,13 +51,13 @@ pub(super) unsafe fn init() {
 }
 
 /// The tables of an instance.
-struct Entry {
+struct InstanceTables {
     recipient: Recipient,
     calls: KBox<Calls>,
 }
 
 /// The enabled events of one of the two tracepoints: the cookie of its probe.
-struct Table {
+struct CallTable {
     /// By number of the call: the cookie of an `EventFile`, or null.
     files: KVVec<Atomic<*mut c_void>>,
     /// The number of those that are not null. Changed under the lock of all tables.
@@ -66,7 +66,7 @@ struct Table {
     user_bytes: Atomic<u64>,
 }
 
-impl Table {
+impl CallTable {
     /// Returns an empty one. Fails with `ENOMEM`.
     fn new(user_bytes: u64) -> Result<Self> {
         let mut files = KVVec::with_capacity(CALLS, GFP_KERNEL)?;
@@ -88,36 +88,36 @@ impl Table {
 
 /// The enabled events of system calls of an instance.
 struct Calls {
-    enter: Table,
-    exit: Table,
+    enter: CallTable,
+    exit: CallTable,
 }
 
 impl Calls {
     /// Returns empty ones. Fails with `ENOMEM`.
     fn new(user_bytes: u64) -> Result<KBox<Self>> {
         let calls = Self {
-            enter: Table::new(user_bytes)?,
-            exit: Table::new(user_bytes)?,
+            enter: CallTable::new(user_bytes)?,
+            exit: CallTable::new(user_bytes)?,
         };
         Ok(KBox::new(calls, GFP_KERNEL)?)
     }
 
     /// Returns the table of `call`, and its place there.
-    fn place(&self, call: Call) -> Option<(&Table, &Atomic<*mut c_void>)> {
+    fn place(&self, call: CallSide) -> Option<(&CallTable, &Atomic<*mut c_void>)> {
         let (table, nr) = match call {
-            Call::Enter(nr) => (&self.enter, nr),
-            Call::Exit(nr) => (&self.exit, nr),
+            CallSide::Enter(nr) => (&self.enter, nr),
+            CallSide::Exit(nr) => (&self.exit, nr),
         };
         Some((table, table.files.get(usize::from(nr))?))
     }
 }
 
 /// Returns the tables of `to`, which are made when there are none. Fails with `ENOMEM`.
-fn tables_of<'a>(tables: &'a mut KVec<Entry>, to: &Attachment) -> Result<&'a Calls> {
-    let same = |entry: &Entry| entry.recipient == to.recipient();
+fn tables_of<'a>(tables: &'a mut KVec<InstanceTables>, to: &Attachment) -> Result<&'a Calls> {
+    let same = |entry: &InstanceTables| entry.recipient == to.recipient();
     if !tables.iter().any(same) {
         let (recipient, calls) = (to.recipient(), Calls::new(to.user_bytes())?);
-        tables.push(Entry { recipient, calls }, GFP_KERNEL)?;
+        tables.push(InstanceTables { recipient, calls }, GFP_KERNEL)?;
     }
     let found = tables.iter().find(|entry| same(entry)).ok_or(EINVAL)?;
     Ok(&found.calls)
@@ -129,7 +129,7 @@ fn tables_of<'a>(tables: &'a mut KVec<Entry>, to: &Attachment) -> Result<&'a Cal
 ///
 /// Those of [`events::attach`], `EEXIST` for a call that is recorded, and `EINVAL` for one that
 /// there is not.
-pub(super) fn attach(call: Call, to: Attachment) -> Result {
+pub(super) fn attach(call: CallSide, to: Attachment) -> Result {
     let mut tables = TABLES.lock();
     let (table, slot) = tables_of(&mut tables, &to)?.place(call).ok_or(EINVAL)?;
     if !slot.load(Relaxed).is_null() {
@@ -155,9 +155,9 @@ pub(super) fn attach(call: Call, to: Attachment) -> Result {
 
 /// Stops recording `call`. The probe may still use the cookie until [`events::synchronize`]
 /// returns.
-pub(super) fn detach(call: Call, from: Attachment) {
+pub(super) fn detach(call: CallSide, from: Attachment) {
     let tables = TABLES.lock();
-    let same = |entry: &&Entry| entry.recipient == from.recipient();
+    let same = |entry: &&InstanceTables| entry.recipient == from.recipient();
     let Some((table, slot)) = tables
         .iter()
         .find(same)
@@ -206,7 +206,7 @@ pub(super) fn forget(recipient: Recipient) {
 unsafe extern "C" fn rtrace_syscall(cookie: *mut c_void, nr: c_int) -> rt_syscall_want {
     // SAFETY: The caller promises the cookie of such a probe: a table, which goes after its probes
     // (`forget`).
-    let table = unsafe { &*cookie.cast::<Table>() };
+    let table = unsafe { &*cookie.cast::<CallTable>() };
     let file = usize::try_from(nr)
         .ok()
         .and_then(|nr| table.files.get(nr))

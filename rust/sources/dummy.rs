@@ -5,8 +5,8 @@
 
 use super::{
     probe,
-    Kind,
     Load, //
+    SourceKind,
 };
 use crate::{
     event::{
@@ -19,7 +19,7 @@ use crate::{
         Attachment,
         Event,
         Fields,
-        Manner,
+        PrintManner,
         Printer,
         Source, //
     }, //
@@ -53,9 +53,9 @@ const FIELD: Declared<'static> = Declared {
 /// The kind of source.
 pub(super) struct Dummies;
 
-impl Kind for Dummies {
+impl SourceKind for Dummies {
     fn add(&self, _: &Load<'_>) -> Result {
-        let source = KBox::new(Dummy, GFP_KERNEL)?;
+        let source = KBox::new(DummySource, GFP_KERNEL)?;
         publish(Event::with_source(next_id()?, NAMES, SIZE as u32, source)?)?;
         Ok(())
     }
@@ -65,9 +65,9 @@ impl Kind for Dummies {
 static COOKIE: Atomic<*mut c_void> = Atomic::new(null_mut());
 
 /// The source of the event. It has one recipient at a time.
-struct Dummy;
+struct DummySource;
 
-impl Source for Dummy {
+impl Source for DummySource {
     fn attach(&self, to: Attachment) -> Result {
         if !COOKIE.load(Relaxed).is_null() {
             return Err(EBUSY);
@@ -90,7 +90,13 @@ impl Source for Dummy {
         format::write(w, name, id, fields, print_fmt, [].into_iter())
     }
 
-    fn print<'p>(&self, _: &Event, _: &[u8], _: Manner, _: &'p mut Printer) -> Option<&'p [u8]> {
+    fn print<'p>(
+        &self,
+        _: &Event,
+        _: &[u8],
+        _: PrintManner,
+        _: &'p mut Printer,
+    ) -> Option<&'p [u8]> {
         Some(b"a beat")
     }
 }

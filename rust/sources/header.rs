@@ -12,8 +12,8 @@ use super::{
     offers::Offers,
     refuse,
     Coming,
-    Kind,
     Load, //
+    SourceKind,
 };
 use crate::{
     event::{
@@ -43,7 +43,7 @@ use kernel::prelude::*;
 /// The kind of source.
 pub(super) struct Headers;
 
-impl Kind for Headers {
+impl SourceKind for Headers {
     /// Offers them while the module is being loaded: no probe reads a place of a private struct
     /// yet.
     fn offer(&self, load: &Load<'_>, offers: &mut Offers) -> Result {

@@ -9,8 +9,8 @@
 use crate::{
     event::btf::{
         Btf,
+        BtfShape, //
         Question,
-        Shape, //
     },
     events::own_layouts,
     kapi::{
@@ -32,19 +32,19 @@ use kernel::{
 };
 
 /// The reason why a probe must not be used.
-pub(super) struct Refusal {
+pub(super) struct LayoutRefusal {
     layout: &'static c::rt_layout,
     why: &'static str,
 }
 
-impl Refusal {
+impl LayoutRefusal {
     /// Returns whether the probe is that of `desc`.
     pub(super) fn concerns(&self, desc: &c::rt_event_desc) -> bool {
         ptr::eq(self.layout.probe, desc.probe.cast_const())
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for LayoutRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (ty, member) = names(self.layout);
         write!(f, "where is {ty}.{member}? {}", self.why)
@@ -71,7 +71,7 @@ fn names(layout: &'static c::rt_layout) -> (&'static str, &'static str) {
 /// # Errors
 ///
 /// `ENOMEM`.
-pub(super) fn check(kernel: Result<&KernelBtf, NoBtf>) -> Result<KVec<Refusal>> {
+pub(super) fn check(kernel: Result<&KernelBtf, NoBtf>) -> Result<KVec<LayoutRefusal>> {
     let layouts = own_layouts();
     let mut questions = KVec::with_capacity(layouts.len(), GFP_KERNEL)?;
     for layout in layouts {
@@ -92,7 +92,7 @@ pub(super) fn check(kernel: Result<&KernelBtf, NoBtf>) -> Result<KVec<Refusal>> 
             (Some(problem), _) => problem,
             (None, Err(error)) => error.as_str(),
         };
-        refused.push(Refusal { layout, why }, GFP_KERNEL)?;
+        refused.push(LayoutRefusal { layout, why }, GFP_KERNEL)?;
     }
     Ok(refused)
 }
@@ -120,7 +120,7 @@ fn needs(desc: &c::rt_event_desc) -> impl Iterator<Item = &'static c::rt_layout>
 pub(super) fn check_of_module(
     desc: &c::rt_event_desc,
     btf: Result<Btf<'_>, NoBtf>,
-) -> Result<Result<(), Refusal>> {
+) -> Result<Result<(), LayoutRefusal>> {
     let mut questions = KVec::new();
     for layout in needs(desc) {
         questions.push(question(layout), GFP_KERNEL)?;
@@ -139,7 +139,7 @@ pub(super) fn check_of_module(
             (Some(problem), _) => problem,
             (None, Err(error)) => error.as_str(),
         };
-        return Ok(Err(Refusal { layout, why }));
+        return Ok(Err(LayoutRefusal { layout, why }));
     }
     Ok(Ok(()))
 }
@@ -151,11 +151,11 @@ fn question(layout: &'static c::rt_layout) -> Question<'static> {
 }
 
 /// Returns the shape that the member must have.
-fn shape(layout: &c::rt_layout) -> Shape {
+fn shape(layout: &c::rt_layout) -> BtfShape {
     match u32::from(layout.kind) {
-        c::rt_member_kind_RT_MEMBER_PTR => Shape::Ptr,
-        c::rt_member_kind_RT_MEMBER_ARRAY => Shape::Array,
-        c::rt_member_kind_RT_MEMBER_BIT => Shape::Bit,
-        _ => Shape::Int(u32::from(layout.bytes)),
+        c::rt_member_kind_RT_MEMBER_PTR => BtfShape::Ptr,
+        c::rt_member_kind_RT_MEMBER_ARRAY => BtfShape::Array,
+        c::rt_member_kind_RT_MEMBER_BIT => BtfShape::Bit,
+        _ => BtfShape::Int(u32::from(layout.bytes)),
     }
 }

@@ -20,7 +20,7 @@ mod raw_probes;
 mod syscall;
 
 pub(crate) use self::{
-    modules::ModuleWatch,
+    modules::EventModuleWatch,
     raw::RawWish,
     syscall::{
         set_user_bytes,
@@ -57,7 +57,7 @@ struct Load<'a> {
     btf: Result<&'a KernelBtf, NoBtf>,
 }
 
-/// A module of the kernel that is being loaded, as [`Kind::prepare`] sees it: what it brings is
+/// A module of the kernel that is being loaded, as [`SourceKind::prepare`] sees it: what it brings is
 /// collected before [`GROUPS`](crate::events::GROUPS) is locked.
 struct Coming<'a> {
     raw: RawWish,
@@ -70,7 +70,7 @@ struct Coming<'a> {
 /// A kind of source.
 ///
 /// Contexts: process context, at load, at unload, or when the kernel tells of a module.
-trait Kind: Sync {
+trait SourceKind: Sync {
     /// Offers its events that get their ids in ftrace's order.
     ///
     /// # Errors
@@ -119,7 +119,7 @@ trait Kind: Sync {
 }
 
 /// Every kind, in the order in which they are asked.
-static KINDS: &[&dyn Kind] = &[
+static KINDS: &[&dyn SourceKind] = &[
     &header::Headers,
     &syscall::Syscalls,
     &raw::RawTracepoints,

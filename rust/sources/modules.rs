@@ -145,9 +145,9 @@ impl Watch {
 }
 
 /// A watch over the kernel's modules, which lasts as long as this.
-pub(crate) struct ModuleWatch(());
+pub(crate) struct EventModuleWatch(());
 
-impl ModuleWatch {
+impl EventModuleWatch {
     /// Begins to watch, with the modules that are there, too. Called once.
     ///
     /// # Errors
@@ -161,7 +161,7 @@ impl ModuleWatch {
     }
 }
 
-impl Drop for ModuleWatch {
+impl Drop for EventModuleWatch {
     fn drop(&mut self) {
         // The kernel calls `notify` for all modules as if they went, which takes their events away.
         // SAFETY: `new` registered the block, and this is the one that it returned.

@@ -9,8 +9,8 @@
 use super::{
     raw_desc::RawDesc,
     Coming,
-    Kind,
     Load, //
+    SourceKind,
 };
 use crate::{
     event::{
@@ -73,13 +73,13 @@ impl RawWish {
 }
 
 /// A tracepoint that a raw event is wanted for.
-struct Wanted<'a> {
+struct WantedEvent<'a> {
     name: &'a str,
     tracepoint: Tracepoint<'a>,
     prototype: Option<Prototype>,
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> WantedEvent<'a> {
     /// Returns one whose prototype is not known yet.
     fn new(tracepoint: Tracepoint<'a>) -> Self {
         Self {
@@ -97,7 +97,7 @@ impl<'a> Wanted<'a> {
 
 /// Finds the prototypes of all `wanted` in one pass. Fails with `ENOMEM`; the inner result says why
 /// BTF cannot be read.
-fn find_prototypes(btf: &Btf<'_>, wanted: &mut [Wanted<'_>]) -> Result<Result<(), Unfit>> {
+fn find_prototypes(btf: &Btf<'_>, wanted: &mut [WantedEvent<'_>]) -> Result<Result<(), Unfit>> {
     let mut order = KVec::with_capacity(wanted.len(), GFP_KERNEL)?;
     for (index, tracepoint) in wanted.iter().enumerate() {
         order.push((tracepoint.name, index), GFP_KERNEL)?;
@@ -125,7 +125,7 @@ fn find_prototypes(btf: &Btf<'_>, wanted: &mut [Wanted<'_>]) -> Result<Result<()
 /// `ENOMEM`, and those of `add`.
 fn describe<'a>(
     btf: Btf<'_>,
-    wanted: &mut [Wanted<'a>],
+    wanted: &mut [WantedEvent<'a>],
     mut add: impl FnMut(KBox<RawDesc>, Tracepoint<'a>) -> Result,
 ) -> Result {
     if let Err(why) = find_prototypes(&btf, wanted)? {
@@ -153,7 +153,7 @@ fn refuse_all(of: &str, why: &str) {
 /// The kind of source.
 pub(super) struct RawTracepoints;
 
-impl Kind for RawTracepoints {
+impl SourceKind for RawTracepoints {
     /// Adds the kernel's own tracepoints.
     fn add(&self, load: &Load<'_>) -> Result {
         if load.raw == RawWish::None {
@@ -172,7 +172,7 @@ impl Kind for RawTracepoints {
         let mut wanted = KVec::new();
         for tracepoint in tracepoints::all()? {
             if load.raw == RawWish::All || !has_other(tracepoint) {
-                wanted.push(Wanted::new(tracepoint), GFP_KERNEL)?;
+                wanted.push(WantedEvent::new(tracepoint), GFP_KERNEL)?;
             }
         }
         describe(btf, &mut wanted, |desc, tracepoint| {
@@ -198,7 +198,7 @@ impl Kind for RawTracepoints {
         let mut wanted = KVec::new();
         for tracepoint in module.tracepoints() {
             if raw == RawWish::All || raw == RawWish::Rest && !has_other(tracepoint) {
-                wanted.push(Wanted::new(tracepoint), GFP_KERNEL)?;
+                wanted.push(WantedEvent::new(tracepoint), GFP_KERNEL)?;
             }
         }
         match btf {

@@ -6,8 +6,8 @@
 use super::raw_probes;
 use crate::{
     event::raw::{
+        ArgKind,
         Args,
-        Kind,
         MOST_ARGS, //
     },
     events::Source,
@@ -168,12 +168,12 @@ impl RawDesc {
 }
 
 /// Returns `kind` as C knows it.
-fn kind(kind: Kind) -> u8 {
+fn kind(kind: ArgKind) -> u8 {
     let number = match kind {
-        Kind::Signed => c::rt_raw_kind_RT_RAW_SIGNED,
-        Kind::Unsigned => c::rt_raw_kind_RT_RAW_UNSIGNED,
-        Kind::Pointer => c::rt_raw_kind_RT_RAW_POINTER,
-        Kind::Value => c::rt_raw_kind_RT_RAW_VALUE,
+        ArgKind::Signed => c::rt_raw_kind_RT_RAW_SIGNED,
+        ArgKind::Unsigned => c::rt_raw_kind_RT_RAW_UNSIGNED,
+        ArgKind::Pointer => c::rt_raw_kind_RT_RAW_POINTER,
+        ArgKind::Value => c::rt_raw_kind_RT_RAW_VALUE,
     };
     number as u8
 }

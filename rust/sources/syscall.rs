@@ -9,8 +9,8 @@
 use super::{
     call_table,
     offers::Offers,
-    Kind,
     Load, //
+    SourceKind,
 };
 use crate::{
     events::{
@@ -42,14 +42,14 @@ pub(crate) const USER_MOST: u64 = c::RT_SYSCALL_USER_MOST as u64;
 
 /// Where a task meets the kernel.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Call {
+pub(super) enum CallSide {
     /// It begins the call of that number.
     Enter(u16),
     /// It returns from it.
     Exit(u16),
 }
 
-impl Call {
+impl CallSide {
     /// Returns the call of a descriptor; `None` for an event that is not of a call.
     fn of(desc: &c::rt_event_desc) -> Option<Self> {
         match u32::from(desc.kind) {
@@ -75,8 +75,8 @@ static DESCS: Atomic<*mut c::rt_event_desc> = Atomic::new(ptr::null_mut());
 struct Syscall;
 
 /// Returns the call that `event` is about. Fails with `EINVAL` for an event that is not of a call.
-fn call_of(event: &Event) -> Result<Call> {
-    event.hold().desc().and_then(Call::of).ok_or(EINVAL)
+fn call_of(event: &Event) -> Result<CallSide> {
+    event.hold().desc().and_then(CallSide::of).ok_or(EINVAL)
 }
 
 impl Source for Syscall {
@@ -104,7 +104,7 @@ pub(crate) fn set_user_bytes(recipient: Recipient, bytes: u64) {
 /// The kind of source.
 pub(super) struct Syscalls;
 
-impl Kind for Syscalls {
+impl SourceKind for Syscalls {
     fn offer(&self, _: &Load<'_>, offers: &mut Offers) -> Result {
         let calls = descs()?;
         let tracepoints = tracepoints::find_all(calls)?;
@@ -129,7 +129,7 @@ impl Kind for Syscalls {
     }
 }
 
-/// Describes the events of all calls. Called once, at load; valid until `Kind::exit`. Fails with
+/// Describes the events of all calls. Called once, at load; valid until `SourceKind::exit`. Fails with
 /// `ENOMEM`.
 fn descs() -> Result<&'static [c::rt_event_desc]> {
     let mut count = 0;
@@ -140,7 +140,7 @@ fn descs() -> Result<&'static [c::rt_event_desc]> {
         return Err(ENOMEM);
     }
     DESCS.store(descs, Relaxed);
-    // SAFETY: As many were made, no code changes them, and they stay until `Kind::exit`, when no
+    // SAFETY: As many were made, no code changes them, and they stay until `SourceKind::exit`, when no
     // event is left.
     Ok(unsafe { core::slice::from_raw_parts(descs, count as usize) })
 }

@@ -56,7 +56,7 @@ struct Facts {
 }
 
 /// One place.
-struct Place {
+struct NameSlot {
     /// Odd while a writer writes.
     version: SharedU64,
     /// 0: no task.
@@ -66,10 +66,10 @@ struct Place {
     rest: SharedU64,
 }
 
-/// In [`Place::rest`], beside the 32 bits of the thread group: the name is known.
+/// In [`NameSlot::rest`], beside the 32 bits of the thread group: the name is known.
 const HAS_NAME: u64 = 1 << 32;
 
-impl Place {
+impl NameSlot {
     /// Returns one that holds nothing.
     const fn empty() -> Self {
         Self {
@@ -152,24 +152,24 @@ pub(crate) struct Task {
 }
 
 /// The places, a power of two.
-struct Table(KVVec<Place>);
+struct NameTable(KVVec<NameSlot>);
 
-impl Table {
+impl NameTable {
     fn new(places: usize) -> Result<KBox<Self>> {
         let mut table = KVVec::with_capacity(places, GFP_KERNEL | __GFP_NOWARN)?;
         for _ in 0..places {
-            table.push(Place::empty(), GFP_KERNEL)?;
+            table.push(NameSlot::empty(), GFP_KERNEL)?;
         }
         Ok(KBox::new(Self(table), GFP_KERNEL)?)
     }
 
-    fn place(&self, pid: u64) -> Option<&Place> {
+    fn place(&self, pid: u64) -> Option<&NameSlot> {
         self.0.get(pid as usize & self.0.len().wrapping_sub(1))
     }
 }
 
 /// The table in use; null before [`init`] and after [`exit`].
-static TABLE: Atomic<*mut Table> = Atomic::new(null_mut());
+static TABLE: Atomic<*mut NameTable> = Atomic::new(null_mut());
 
 kernel::sync::global_lock! {
     // SAFETY: `init` initialises it, before a file that asks for another size exists.
@@ -177,7 +177,7 @@ kernel::sync::global_lock! {
 }
 
 /// Returns the table in use.
-fn table(_pin: &CpuPin) -> Option<&Table> {
+fn table(_pin: &CpuPin) -> Option<&NameTable> {
     // Acquire: pairs with the exchange, so that the places are seen initialised.
     let table = TABLE.load(Acquire);
     // SAFETY: Null, or a table that `replace` frees only after a grace period, which waits for the end of
@@ -186,12 +186,12 @@ fn table(_pin: &CpuPin) -> Option<&Table> {
 }
 
 /// Calls `f` with the table in use. `f` does not sleep.
-fn with_table<R>(f: impl FnOnce(&Table) -> R) -> Option<R> {
+fn with_table<R>(f: impl FnOnce(&NameTable) -> R) -> Option<R> {
     CpuPin::with(|pin| table(pin).map(f))
 }
 
 /// Exchanges the table, and returns the old one when no user of it is left.
-fn replace(table: *mut Table) -> Option<KBox<Table>> {
+fn replace(table: *mut NameTable) -> Option<KBox<NameTable>> {
     let old = TABLE.xchg(table, Full);
     if old.is_null() {
         return None;
@@ -209,11 +209,11 @@ fn replace(table: *mut Table) -> Option<KBox<Table>> {
 pub(crate) unsafe fn init() -> Result {
     // SAFETY: The caller promises that this is the only call, and that no other task is here.
     unsafe { RESIZE.init() };
-    replace(KBox::into_raw(Table::new(FEWEST)?));
+    replace(KBox::into_raw(NameTable::new(FEWEST)?));
     Ok(())
 }
 
-/// Frees the table. There is no [`Recording`], and none is made and no size is asked for any more.
+/// Frees the table. There is no [`NameRecording`], and none is made and no size is asked for any more.
 pub(crate) fn exit() {
     replace(null_mut());
 }
@@ -231,11 +231,11 @@ pub(crate) fn places() -> usize {
 /// `ENOMEM`, and nothing has changed.
 pub(crate) fn resize(places: usize) -> Result {
     let _turn = RESIZE.lock();
-    let new = Table::new(places)?;
+    let new = NameTable::new(places)?;
     let Some(old) = replace(KBox::into_raw(new)) else {
         return Ok(());
     };
-    for task in old.0.iter().filter_map(Place::look) {
+    for task in old.0.iter().filter_map(NameSlot::look) {
         with_table(|table| {
             let place = table.place(task.pid as u64);
             // A task that is there already was seen later.
@@ -267,13 +267,13 @@ static WANTED: Atomic<u32> = Atomic::new(0);
 const NAMES: u32 = 1;
 const TGIDS: u32 = 2;
 
-/// Chooses what is remembered while there is a [`Recording`].
+/// Chooses what is remembered while there is a [`NameRecording`].
 pub(crate) fn remember(names: bool, tgids: bool) {
     let bits = if names { NAMES } else { 0 } | if tgids { TGIDS } else { 0 };
     WANTED.store(bits, Relaxed);
 }
 
-/// Remembers the tasks that run just now, which may have come before there was a [`Recording`], and then
+/// Remembers the tasks that run just now, which may have come before there was a [`NameRecording`], and then
 /// nothing any more. Process context; may sleep.
 pub(crate) fn rest() {
     let wanted = WANTED.load(Relaxed);
@@ -289,7 +289,7 @@ pub(crate) fn rest() {
 }
 
 /// Remembers a task.
-fn save(table: &Table, wanted: u32, task: &kernel::task::Task) {
+fn save(table: &NameTable, wanted: u32, task: &kernel::task::Task) {
     let (pid, tgid) = (task.pid(), task.tgid());
     let facts = Facts {
         name: (wanted & NAMES != 0).then(|| task::name(task)),
@@ -322,13 +322,13 @@ extern "C" fn on_switch(
 }
 
 /// Tasks are remembered while this exists. Dropping it waits until the probe has ended everywhere.
-pub(crate) struct Recording {
+pub(crate) struct NameRecording {
     // In this order.
     _probe: Attached,
     _after: Synchronized,
 }
 
-impl Recording {
+impl NameRecording {
     /// Begins to remember tasks.
     ///
     /// # Errors
@@ -347,7 +347,7 @@ impl Recording {
 
 /// Returns what is known of the task `pid`.
 fn find(pid: i32) -> Option<Task> {
-    let place = |table: &Table| table.place(pid as u64).and_then(Place::look);
+    let place = |table: &NameTable| table.place(pid as u64).and_then(NameSlot::look);
     with_table(place).flatten().filter(|task| task.pid == pid)
 }
 
@@ -376,7 +376,7 @@ pub(crate) fn tgid_of(pid: i32) -> u32 {
 /// Calls `f` with each task of which something is known. `f` may sleep.
 pub(crate) fn for_each(mut f: impl FnMut(&Task)) {
     for at in 0..places() {
-        let place = |table: &Table| table.0.get(at).and_then(Place::look);
+        let place = |table: &NameTable| table.0.get(at).and_then(NameSlot::look);
         if let Some(task) = with_table(place).flatten() {
             f(&task);
         }

@@ -97,13 +97,13 @@ pub(crate) fn lives<T: Watcher>() -> [Probe<T>; 2] {
 }
 
 /// A watcher is told while this exists. Dropping it waits until no probe uses the watcher any more.
-pub(crate) struct Watch {
+pub(crate) struct TaskWatch {
     // In this order.
     probes: KVec<Attached>,
     _after: Synchronized,
 }
 
-impl Watch {
+impl TaskWatch {
     /// Tells `watcher` what `probes` are about.
     ///
     /// # Errors

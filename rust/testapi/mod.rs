@@ -16,7 +16,7 @@ use crate::{
         consumer::Consumer,
         rings::OwnRing,
         Buf,
-        Place, //
+        RingPlace, //
     },
     instance::{
         registry,
@@ -168,7 +168,7 @@ impl Caller for Instance {
 #[no_mangle]
 unsafe extern "C" fn rtrace_test_commit(inst: &Instance, _entry: *mut c_void, token: u64) {
     let sink = inst.sink();
-    let (place, _) = Place::of_token(token);
+    let (place, _) = RingPlace::of_token(token);
     // SAFETY: The caller disabled preemption before the reservation.
     let pin = unsafe { CpuPin::assume() };
     // SAFETY: `rtrace_test_reserve` found it, in the rings of the same instance.

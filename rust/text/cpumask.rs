@@ -10,7 +10,7 @@ use super::word;
 
 /// Why a text is not a set of CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wrong {
+pub(crate) enum CpuMaskError {
     /// It has a character that is not a hexadecimal digit.
     Digit,
     /// It names CPUs that are not possible, or has digits for such CPUs.
@@ -27,7 +27,7 @@ fn is_between(byte: u8) -> bool {
 /// # Errors
 ///
 /// What is wrong; the contents of `words` are unspecified then.
-pub(crate) fn parse(input: &[u8], cpus: usize, words: &mut [u64]) -> Result<(), Wrong> {
+pub(crate) fn parse(input: &[u8], cpus: usize, words: &mut [u64]) -> Result<(), CpuMaskError> {
     let text = word::c_string(input);
     let text = text.split(|b| *b == b'\n').next().unwrap_or_default();
     words.fill(0);
@@ -44,11 +44,11 @@ pub(crate) fn parse(input: &[u8], cpus: usize, words: &mut [u64]) -> Result<(), 
             break;
         }
         if group >= cpus.div_ceil(32) {
-            return Err(Wrong::TooMany);
+            return Err(CpuMaskError::TooMany);
         }
         let value;
         (value, rest) = last_group(rest)?;
-        let word = words.get_mut(group >> 1).ok_or(Wrong::TooMany)?;
+        let word = words.get_mut(group >> 1).ok_or(CpuMaskError::TooMany)?;
         *word |= u64::from(value).wrapping_shl(if group & 1 == 0 { 0 } else { 32 });
         group = group.wrapping_add(1);
     }
@@ -56,7 +56,7 @@ pub(crate) fn parse(input: &[u8], cpus: usize, words: &mut [u64]) -> Result<(), 
     let unused = words.len().wrapping_mul(64).wrapping_sub(cpus);
     match words.last() {
         Some(last) if (1..64).contains(&unused) && last.leading_zeros() < unused as u32 => {
-            Err(Wrong::TooMany)
+            Err(CpuMaskError::TooMany)
         }
         _ => Ok(()),
     }
@@ -67,7 +67,7 @@ pub(crate) fn parse(input: &[u8], cpus: usize, words: &mut [u64]) -> Result<(), 
 /// # Errors
 ///
 /// `Digit` for another character, `TooMany` for more than eight digits.
-fn last_group(text: &[u8]) -> Result<(u32, &[u8]), Wrong> {
+fn last_group(text: &[u8]) -> Result<(u32, &[u8]), CpuMaskError> {
     let (mut rest, mut value) = (text, 0u32);
     for place in 0..8u32 {
         let Some((last, before)) = rest.split_last() else {
@@ -76,12 +76,12 @@ fn last_group(text: &[u8]) -> Result<(u32, &[u8]), Wrong> {
         if place != 0 && is_between(*last) {
             return Ok((value, rest));
         }
-        let digit = char::from(*last).to_digit(16).ok_or(Wrong::Digit)?;
+        let digit = char::from(*last).to_digit(16).ok_or(CpuMaskError::Digit)?;
         value |= digit.wrapping_shl(place.wrapping_mul(4));
         rest = before;
     }
     match rest.split_last() {
-        Some((last, _)) if last.is_ascii_hexdigit() => Err(Wrong::TooMany),
+        Some((last, _)) if last.is_ascii_hexdigit() => Err(CpuMaskError::TooMany),
         // After eight digits the kernel accepts any separator.
         Some((_, before)) => Ok((value, before)),
         None => Ok((value, rest)),
@@ -108,37 +108,37 @@ pub(crate) fn write_text(words: &[u64], cpus: usize, out: &mut dyn fmt::Write) -
 mod tests {
     use super::*;
 
-    fn parsed(text: &[u8], cpus: usize) -> Result<Vec<u64>, Wrong> {
+    fn parsed(text: &[u8], cpus: usize) -> Result<Vec<u64>, CpuMaskError> {
         let mut words = vec![7; cpus.div_ceil(64)];
         parse(text, cpus, &mut words).map(|()| words)
     }
 
     #[test]
     fn sets() {
-        let rows: &[(&[u8], usize, Result<&[u64], Wrong>)] = &[
+        let rows: &[(&[u8], usize, Result<&[u64], CpuMaskError>)] = &[
             (b"3", 2, Ok(&[3])),
             (b"3\n", 2, Ok(&[3])),
             (b"03", 2, Ok(&[3])),
             (b"00000001", 2, Ok(&[1])),
-            (b"4", 2, Err(Wrong::TooMany)),
-            (b"0,1", 2, Err(Wrong::TooMany)),
-            (b"000000001", 2, Err(Wrong::TooMany)),
+            (b"4", 2, Err(CpuMaskError::TooMany)),
+            (b"0,1", 2, Err(CpuMaskError::TooMany)),
+            (b"000000001", 2, Err(CpuMaskError::TooMany)),
             (b"", 2, Ok(&[0])),
             (b"\n7", 2, Ok(&[0])),
             (b" , 2 ,\t", 2, Ok(&[2])),
-            (b"x", 2, Err(Wrong::Digit)),
-            (b"0x3", 2, Err(Wrong::Digit)),
-            (b"1 x", 2, Err(Wrong::Digit)),
-            (b"1 2", 2, Err(Wrong::TooMany)),
-            (b"-1", 2, Err(Wrong::Digit)),
+            (b"x", 2, Err(CpuMaskError::Digit)),
+            (b"0x3", 2, Err(CpuMaskError::Digit)),
+            (b"1 x", 2, Err(CpuMaskError::Digit)),
+            (b"1 2", 2, Err(CpuMaskError::TooMany)),
+            (b"-1", 2, Err(CpuMaskError::Digit)),
             (b"x00000001", 2, Ok(&[1])),
             (b"1\0x", 2, Ok(&[1])),
             (b"Ff", 8, Ok(&[0xff])),
             (b"ffffffff,ffffffff", 64, Ok(&[u64::MAX])),
             (b"1,,00000002", 64, Ok(&[0x1_0000_0002])),
             (b"3f,00000000,00000001", 70, Ok(&[1, 0x3f])),
-            (b"7f,00000000,00000001", 70, Err(Wrong::TooMany)),
-            (b"1,0,0,0", 96, Err(Wrong::TooMany)),
+            (b"7f,00000000,00000001", 70, Err(CpuMaskError::TooMany)),
+            (b"1,0,0,0", 96, Err(CpuMaskError::TooMany)),
         ];
         for (text, cpus, want) in rows {
             let found = parsed(text, *cpus);

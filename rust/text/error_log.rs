@@ -12,7 +12,7 @@ pub(crate) const KEPT: usize = 8;
 const COMMAND: &str = "  Command: ";
 
 /// A refused command.
-pub(crate) struct Entry<'a> {
+pub(crate) struct RefusedCommand<'a> {
     /// Nanoseconds since boot.
     pub(crate) time: u64,
     /// Parser that refused it.
@@ -23,7 +23,7 @@ pub(crate) struct Entry<'a> {
     pub(crate) at: usize,
 }
 
-impl Entry<'_> {
+impl RefusedCommand<'_> {
     /// Writes the entry.
     pub(crate) fn write_text(&self, out: &mut dyn ByteWrite) -> fmt::Result {
         let (seconds, rest) = (self.time / 1_000_000_000, self.time % 1_000_000_000);
@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn entries_look_like_those_of_tracefs() {
         let mut out = String::new();
-        Entry {
+        RefusedCommand {
             time: 68_532_871_059,
             place: "event filter parse error",
             error: "Field not found",

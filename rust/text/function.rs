@@ -3,7 +3,7 @@
 //! the number of repeats.
 //!
 //! The records are complete, with the eight common bytes first. What an address is called only the kernel
-//! knows; the caller brings a [`Names`].
+//! knows; the caller brings a [`SymbolNames`].
 
 use core::fmt;
 
@@ -15,7 +15,7 @@ use super::{
     },
     stack::{
         write_address,
-        Names, //
+        SymbolNames, //
     },
     time::Seconds,
     writer::ByteWrite, //
@@ -37,7 +37,7 @@ pub(crate) trait Arguments {
 
 /// When a record was made, by its clock.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Stamp {
+pub(crate) struct CallTime {
     pub(crate) stamp: u64,
     /// The clock counts nanoseconds.
     pub(crate) is_ns: bool,
@@ -81,7 +81,7 @@ fn addresses(record: &[u8]) -> [u64; 2] {
 pub(crate) fn write_text(
     record: &[u8],
     options: OptionSet,
-    names: &mut dyn Names,
+    names: &mut dyn SymbolNames,
     arguments: &mut dyn Arguments,
     out: &mut dyn ByteWrite,
 ) -> fmt::Result {
@@ -99,7 +99,7 @@ pub(crate) fn write_text(
 fn write_caller(
     caller: u64,
     options: OptionSet,
-    names: &mut dyn Names,
+    names: &mut dyn SymbolNames,
     out: &mut dyn ByteWrite,
 ) -> fmt::Result {
     if options.has(Opt::PrintParent) && caller != 0 {
@@ -112,9 +112,9 @@ fn write_caller(
 /// Writes the line of a record of repeats, which was made at `moment`.
 pub(crate) fn write_repeats(
     record: &[u8],
-    moment: Stamp,
+    moment: CallTime,
     options: OptionSet,
-    names: &mut dyn Names,
+    names: &mut dyn SymbolNames,
     out: &mut dyn ByteWrite,
 ) -> fmt::Result {
     let [function, caller] = addresses(record);
@@ -166,7 +166,7 @@ mod tests {
     /// Knows what is at 0x1000 to 0x1fff.
     struct Map;
 
-    impl Names for Map {
+    impl SymbolNames for Map {
         fn write_name(
             &mut self,
             address: u64,
@@ -229,7 +229,7 @@ mod tests {
         bytes.extend(5_000_000u32.to_ne_bytes());
         let text = |is_ns| {
             let stamp = 12_345_678_901;
-            let (mut text, moment) = (String::new(), Stamp { stamp, is_ns });
+            let (mut text, moment) = (String::new(), CallTime { stamp, is_ns });
             write_repeats(&bytes, moment, OptionSet::DEFAULT, &mut Map, &mut text).unwrap();
             text
         };

@@ -8,7 +8,7 @@
 //! readers do not disturb each other.
 //!
 //! The records are complete, with the eight common bytes first. Names of addresses and of tasks only the
-//! kernel knows: [`Names`], [`Tasks`].
+//! kernel knows: [`SymbolNames`], [`Tasks`].
 
 mod columns;
 
@@ -27,7 +27,7 @@ use super::{
         Opt,
         OptionSet, //
     },
-    stack::Names,
+    stack::SymbolNames,
     writer::ByteWrite, //
 };
 use core::fmt;
@@ -56,12 +56,12 @@ fn common(record: &[u8]) -> Option<(u16, i32)> {
 
 /// The entry of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct CallEntry {
     function: u64,
     depth: i64,
 }
 
-impl Entry {
+impl CallEntry {
     /// Returns that of a record; `None` for a record that is too short.
     pub(crate) fn of(record: &[u8]) -> Option<Self> {
         Some(Self {
@@ -73,14 +73,14 @@ impl Entry {
 
 /// The exit of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Exit {
+pub(crate) struct CallExit {
     function: u64,
     depth: i32,
     overrun: u32,
     duration: u64,
 }
 
-impl Exit {
+impl CallExit {
     /// Returns that of a record; `None` for a record that is too short.
     pub(crate) fn of(record: &[u8]) -> Option<Self> {
         let time = |at| Some(u64::from_ne_bytes(bytes(record, at)?));
@@ -102,7 +102,7 @@ pub(crate) fn is_entry(record: &[u8]) -> bool {
 pub(crate) fn is_leaf(entry: &[u8], next: &[u8]) -> bool {
     let same_call = || {
         let ((id, pid), (next_id, next_pid)) = (common(entry)?, common(next)?);
-        let functions = [Entry::of(entry)?.function, Exit::of(next)?.function];
+        let functions = [CallEntry::of(entry)?.function, CallExit::of(next)?.function];
         Some((id, next_id, pid) == (ENTRY_ID, EXIT_ID, next_pid) && functions[0] == functions[1])
     };
     same_call().unwrap_or(false)
@@ -135,7 +135,7 @@ impl CpuState {
 
 /// Where and when a record was made, and how its line shall look.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Origin {
+pub(crate) struct CallOrigin {
     pub(crate) cpu: u32,
     /// The digits of the largest number of a CPU.
     pub(crate) cpu_width: usize,
@@ -149,7 +149,7 @@ pub(crate) struct Origin {
 /// Prints the record of one CPU.
 pub(crate) struct GraphLine<'a> {
     pub(crate) state: &'a mut CpuState,
-    pub(crate) origin: Origin,
+    pub(crate) origin: CallOrigin,
     pub(crate) tasks: &'a dyn Tasks,
     pub(crate) out: &'a mut dyn ByteWrite,
 }
@@ -158,9 +158,9 @@ impl GraphLine<'_> {
     /// Writes an entry; with the exit, if that is the next record of the CPU.
     pub(crate) fn write_entry(
         mut self,
-        entry: &Entry,
-        exit: Option<&Exit>,
-        names: &mut dyn Names,
+        entry: &CallEntry,
+        exit: Option<&CallExit>,
+        names: &mut dyn SymbolNames,
     ) -> fmt::Result {
         self.write_prologue()?;
         match exit {
@@ -185,7 +185,11 @@ impl GraphLine<'_> {
     }
 
     /// Writes an exit whose entry is not the record before it.
-    pub(crate) fn write_exit(mut self, exit: &Exit, names: &mut dyn Names) -> fmt::Result {
+    pub(crate) fn write_exit(
+        mut self,
+        exit: &CallExit,
+        names: &mut dyn SymbolNames,
+    ) -> fmt::Result {
         let options = self.origin.options;
         let depth = i64::from(exit.depth);
         self.state.depth = depth.wrapping_sub(1);
@@ -244,7 +248,11 @@ impl GraphLine<'_> {
 pub(crate) const COMMENT_END: &str = " */\n";
 
 /// Writes the name of a function, or its address if it has none.
-fn write_function(address: u64, names: &mut dyn Names, out: &mut dyn ByteWrite) -> fmt::Result {
+fn write_function(
+    address: u64,
+    names: &mut dyn SymbolNames,
+    out: &mut dyn ByteWrite,
+) -> fmt::Result {
     match names.write_name(address, false, out)? {
         true => Ok(()),
         false => write!(out, "{address:#x}"),

@@ -92,7 +92,7 @@ impl Moment {
 }
 
 /// What precedes the text of an event.
-pub(crate) struct Prefix<'a> {
+pub(crate) struct LatencyPrefix<'a> {
     pub(crate) comm: &'a [u8],
     pub(crate) pid: i32,
     pub(crate) cpu: u32,
@@ -112,7 +112,7 @@ const SHORT: usize = 8;
 /// Width of the name of a task in a long line.
 const LONG: usize = 16;
 
-impl Prefix<'_> {
+impl LatencyPrefix<'_> {
     /// Writes the prefix.
     pub(crate) fn write_text(&self, verbose: bool, out: &mut dyn ByteWrite) -> fmt::Result {
         if verbose {
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     fn line(comm: &str, number: u64, moment: Moment, verbose: bool) -> String {
-        let prefix = Prefix {
+        let prefix = LatencyPrefix {
             comm: comm.as_bytes(),
             pid: 113,
             cpu: 1,

@@ -40,7 +40,7 @@ pub(crate) enum Owner {
 }
 
 /// A row of the table.
-struct Row {
+struct OptionRow {
     name: &'static str,
     default: bool,
     scope: Scope,
@@ -70,9 +70,9 @@ macro_rules! options {
             /// Every option, in the order of `trace_options`.
             pub(crate) const ALL: &'static [Opt] = &[$(Opt::$opt,)*];
 
-            const fn row(self) -> Row {
+            const fn row(self) -> OptionRow {
                 match self {
-                    $(Opt::$opt => Row {
+                    $(Opt::$opt => OptionRow {
                         name: $name,
                         default: is_on!($default),
                         scope: Scope::$scope,

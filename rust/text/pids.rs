@@ -18,7 +18,7 @@ const LONGEST: usize = 127;
 
 /// Why a list is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wrong {
+pub(crate) enum PidError {
     /// Not a number, or too long for one.
     Number,
     /// A number, but not a pid.
@@ -27,7 +27,7 @@ pub(crate) enum Wrong {
 
 /// What one byte did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum ByteStep {
     /// Nothing that is known yet.
     More,
     /// Ended this pid.
@@ -37,12 +37,12 @@ pub(crate) enum Step {
 }
 
 /// The state of the parser within a list.
-pub(crate) struct Pids {
+pub(crate) struct PidParser {
     word: [u8; LONGEST],
     len: usize,
 }
 
-impl Pids {
+impl PidParser {
     /// Returns the state at the beginning of a list.
     pub(crate) const fn new() -> Self {
         Self {
@@ -56,17 +56,17 @@ impl Pids {
     /// # Errors
     ///
     /// Those of the number that the byte belongs to or ends.
-    pub(crate) fn push(&mut self, byte: u8) -> Result<Step, Wrong> {
+    pub(crate) fn push(&mut self, byte: u8) -> Result<ByteStep, PidError> {
         if byte == 0 || word::is_space(byte) {
             return Ok(match (self.finish()?, byte) {
-                (Some(pid), _) => Step::Pid(pid),
-                (None, 0) => Step::End,
-                (None, _) => Step::More,
+                (Some(pid), _) => ByteStep::Pid(pid),
+                (None, 0) => ByteStep::End,
+                (None, _) => ByteStep::More,
             });
         }
-        *self.word.get_mut(self.len).ok_or(Wrong::Number)? = byte;
+        *self.word.get_mut(self.len).ok_or(PidError::Number)? = byte;
         self.len = self.len.wrapping_add(1);
-        Ok(Step::More)
+        Ok(ByteStep::More)
     }
 
     /// Ends the list. Returns the pid that the last bytes were, if any.
@@ -74,15 +74,15 @@ impl Pids {
     /// # Errors
     ///
     /// As for [`Self::push`].
-    pub(crate) fn finish(&mut self) -> Result<Option<u32>, Wrong> {
+    pub(crate) fn finish(&mut self) -> Result<Option<u32>, PidError> {
         let len = core::mem::take(&mut self.len);
         if len == 0 {
             return Ok(None);
         }
         let word = self.word.get(..len).unwrap_or_default();
         // The kernel uses only the lower 32 bits of a number.
-        match number::c_integer(word, false).ok_or(Wrong::Number)? as u32 {
-            END.. => Err(Wrong::TooLarge),
+        match number::c_integer(word, false).ok_or(PidError::Number)? as u32 {
+            END.. => Err(PidError::TooLarge),
             pid => Ok(Some(pid)),
         }
     }
@@ -93,13 +93,13 @@ mod tests {
     use super::*;
 
     /// Returns the pids, and how many bytes were read.
-    fn parsed(text: &[u8]) -> Result<(Vec<u32>, usize), Wrong> {
-        let (mut pids, mut found) = (Pids::new(), vec![]);
+    fn parsed(text: &[u8]) -> Result<(Vec<u32>, usize), PidError> {
+        let (mut pids, mut found) = (PidParser::new(), vec![]);
         for (at, byte) in text.iter().enumerate() {
             match pids.push(*byte)? {
-                Step::More => {}
-                Step::Pid(pid) => found.push(pid),
-                Step::End => return Ok((found, at + 1)),
+                ByteStep::More => {}
+                ByteStep::Pid(pid) => found.push(pid),
+                ByteStep::End => return Ok((found, at + 1)),
             }
         }
         found.extend(pids.finish()?);
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn lists() {
-        let rows: &[(&[u8], Result<(&[u32], usize), Wrong>)] = &[
+        let rows: &[(&[u8], Result<(&[u32], usize), PidError>)] = &[
             (b"", Ok((&[], 0))),
             (b" \n", Ok((&[], 2))),
             (b"1", Ok((&[1], 1))),
@@ -116,15 +116,15 @@ mod tests {
             (b"1\0002", Ok((&[1, 2], 5))),
             (b"1 \0002", Ok((&[1], 3))),
             (b"\0001", Ok((&[], 1))),
-            (b"x", Err(Wrong::Number)),
-            (b"1 x", Err(Wrong::Number)),
-            (b"-1", Err(Wrong::Number)),
-            (b"08", Err(Wrong::Number)),
-            (b"18446744073709551616", Err(Wrong::Number)),
+            (b"x", Err(PidError::Number)),
+            (b"1 x", Err(PidError::Number)),
+            (b"-1", Err(PidError::Number)),
+            (b"08", Err(PidError::Number)),
+            (b"18446744073709551616", Err(PidError::Number)),
             (b"4294967296", Ok((&[0], 10))),
             (b"1073741823", Ok((&[1073741823], 10))),
-            (b"1073741824", Err(Wrong::TooLarge)),
-            (b"4294967295", Err(Wrong::TooLarge)),
+            (b"1073741824", Err(PidError::TooLarge)),
+            (b"4294967295", Err(PidError::TooLarge)),
         ];
         for (text, want) in rows {
             let found = parsed(text);
@@ -145,6 +145,6 @@ mod tests {
         text.push(b' ');
         assert_eq!(parsed(&text), Ok((vec![0], 128)));
         text[127] = b'0';
-        assert_eq!(parsed(&text), Err(Wrong::Number));
+        assert_eq!(parsed(&text), Err(PidError::Number));
     }
 }

@@ -42,45 +42,48 @@ pub(crate) fn next_word(input: &[u8]) -> Result<(&[u8], usize), Errno> {
 
 /// A word of `set_event`: which events it selects, and whether it switches them on or off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Selection<'a> {
-    names: Names<'a>,
+pub(crate) struct EventSelection<'a> {
+    names: NameParts<'a>,
     module: Option<&'a [u8]>,
     /// Whether the events are switched on.
     pub(crate) enable: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Names<'a> {
+enum NameParts<'a> {
     /// `SYSTEM:EVENT`.
-    Both { system: Name<'a>, event: Name<'a> },
+    Both {
+        system: NamePart<'a>,
+        event: NamePart<'a>,
+    },
     /// `NAME`, of an event or of a system.
-    Either(Name<'a>),
+    Either(NamePart<'a>),
 }
 
 /// One name, or all names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Name<'a> {
+enum NamePart<'a> {
     All,
     Exactly(&'a [u8]),
 }
 
-impl<'a> Name<'a> {
+impl<'a> NamePart<'a> {
     fn parse(text: &'a [u8]) -> Self {
         match text {
-            b"" | b"*" => Name::All,
-            name => Name::Exactly(name),
+            b"" | b"*" => NamePart::All,
+            name => NamePart::Exactly(name),
         }
     }
 
     fn fits(self, name: &str) -> bool {
         match self {
-            Name::All => true,
-            Name::Exactly(wanted) => wanted == name.as_bytes(),
+            NamePart::All => true,
+            NamePart::Exactly(wanted) => wanted == name.as_bytes(),
         }
     }
 }
 
-impl<'a> Selection<'a> {
+impl<'a> EventSelection<'a> {
     /// Parses one word. Every word has a meaning; a word that names no event is refused by the
     /// caller, which looks for the events.
     pub(crate) fn parse(word: &'a [u8]) -> Self {
@@ -98,16 +101,16 @@ impl<'a> Selection<'a> {
             None => (word, None),
         };
         let names = match word.iter().position(|&byte| byte == b':') {
-            Some(at) => Names::Both {
-                system: Name::parse(word.get(..at).unwrap_or_default()),
-                event: Name::parse(word.get(at.saturating_add(1)..).unwrap_or_default()),
+            Some(at) => NameParts::Both {
+                system: NamePart::parse(word.get(..at).unwrap_or_default()),
+                event: NamePart::parse(word.get(at.saturating_add(1)..).unwrap_or_default()),
             },
             // `:mod:MODULE` and `*:mod:MODULE` select all events of the module.
-            None if module.is_some() => Names::Either(Name::parse(word)),
-            None => Names::Either(Name::Exactly(word)),
+            None if module.is_some() => NameParts::Either(NamePart::parse(word)),
+            None => NameParts::Either(NamePart::Exactly(word)),
         };
 
-        Selection {
+        EventSelection {
             names,
             module,
             enable,
@@ -123,11 +126,11 @@ impl<'a> Selection<'a> {
             (Some(wanted), Some(module)) => same_module(wanted, module.as_bytes()),
         };
         let named = match self.names {
-            Names::Both {
+            NameParts::Both {
                 system: wanted_system,
                 event: wanted_event,
             } => wanted_system.fits(system) && wanted_event.fits(event),
-            Names::Either(wanted) => wanted.fits(event) || wanted.fits(system),
+            NameParts::Either(wanted) => wanted.fits(event) || wanted.fits(system),
         };
 
         of_module && named
@@ -136,8 +139,8 @@ impl<'a> Selection<'a> {
     /// Returns whether the word names no event and no system, and so selects all of them.
     pub(crate) fn means_all(&self) -> bool {
         match self.names {
-            Names::Both { system, event } => system == Name::All && event == Name::All,
-            Names::Either(name) => name == Name::All,
+            NameParts::Both { system, event } => system == NamePart::All && event == NamePart::All,
+            NameParts::Either(name) => name == NamePart::All,
         }
     }
 }
@@ -166,7 +169,7 @@ mod tests {
     ];
 
     fn chosen(word: &str) -> (bool, Vec<&'static str>) {
-        let selection = Selection::parse(word.as_bytes());
+        let selection = EventSelection::parse(word.as_bytes());
         let names = EVENTS
             .iter()
             .filter(|(system, event, module)| selection.matches(system, event, *module))
@@ -232,7 +235,7 @@ mod tests {
             ("sched:*:mod:kvm", false),
         ];
         for (word, expected) in rows {
-            assert_eq!(Selection::parse(word.as_bytes()).means_all(), expected);
+            assert_eq!(EventSelection::parse(word.as_bytes()).means_all(), expected);
         }
     }
 

@@ -12,7 +12,7 @@ use super::{
 
 /// What a number means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Command {
+pub(crate) enum SnapshotCommand {
     /// 0: drop the snapshot and free its memory.
     Free,
     /// 1: take a snapshot.
@@ -27,12 +27,12 @@ pub(crate) enum Command {
 /// # Errors
 ///
 /// Those of [`number::parse`], and `Inval` for 0 and 1 in the file of one CPU.
-pub(crate) fn parse(input: &[u8], whole: bool) -> Result<Command, Errno> {
+pub(crate) fn parse(input: &[u8], whole: bool) -> Result<SnapshotCommand, Errno> {
     match (number::parse(input)?, whole) {
-        (0, true) => Ok(Command::Free),
-        (1, true) => Ok(Command::Take),
+        (0, true) => Ok(SnapshotCommand::Free),
+        (1, true) => Ok(SnapshotCommand::Take),
         (0 | 1, false) => Err(Errno::Inval),
-        _ => Ok(Command::Clear),
+        _ => Ok(SnapshotCommand::Clear),
     }
 }
 
@@ -85,13 +85,13 @@ mod tests {
     #[test]
     fn numbers() {
         for (input, whole, one) in [
-            ("0", Ok(Command::Free), Err(Errno::Inval)),
-            ("1\n", Ok(Command::Take), Err(Errno::Inval)),
-            ("2", Ok(Command::Clear), Ok(Command::Clear)),
+            ("0", Ok(SnapshotCommand::Free), Err(Errno::Inval)),
+            ("1\n", Ok(SnapshotCommand::Take), Err(Errno::Inval)),
+            ("2", Ok(SnapshotCommand::Clear), Ok(SnapshotCommand::Clear)),
             (
                 "+18446744073709551615",
-                Ok(Command::Clear),
-                Ok(Command::Clear),
+                Ok(SnapshotCommand::Clear),
+                Ok(SnapshotCommand::Clear),
             ),
             ("18446744073709551616", Err(Errno::Range), Err(Errno::Range)),
             ("-1", Err(Errno::Inval), Err(Errno::Inval)),

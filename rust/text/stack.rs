@@ -2,7 +2,7 @@
 //! Fills and prints the records of `stacktrace` and `userstacktrace`.
 //!
 //! Both records are complete, beginning with the eight bytes of the common fields. Only the kernel
-//! knows the names of addresses, so callers provide a [`Names`].
+//! knows the names of addresses, so callers provide a [`SymbolNames`].
 
 use core::fmt;
 
@@ -24,7 +24,7 @@ pub(crate) const TRAMPOLINE: u64 = i32::MAX as u64;
 pub(crate) const USER_DEPTH: usize = 8;
 
 /// Finds the names of addresses in the kernel.
-pub(crate) trait Names {
+pub(crate) trait SymbolNames {
     /// Writes the name of the function at `address`, with the offset in the function if `offset` is
     /// set. Returns `false` if it has none, and nothing was written.
     fn write_name(
@@ -39,7 +39,7 @@ pub(crate) trait Names {
 pub(crate) fn write_address(
     address: u64,
     options: OptionSet,
-    names: &mut dyn Names,
+    names: &mut dyn SymbolNames,
     out: &mut dyn ByteWrite,
 ) -> fmt::Result {
     if address == 0 {
@@ -89,7 +89,7 @@ pub(crate) fn process(record: &[u8]) -> u32 {
 pub(crate) fn write_callers(
     record: &[u8],
     options: OptionSet,
-    names: &mut dyn Names,
+    names: &mut dyn SymbolNames,
     out: &mut dyn ByteWrite,
 ) -> fmt::Result {
     out.write_str("<stack trace>\n")?;
@@ -126,7 +126,7 @@ mod tests {
     /// Knows the addresses 0x1000 to 0x1fff.
     struct Map;
 
-    impl Names for Map {
+    impl SymbolNames for Map {
         fn write_name(
             &mut self,
             address: u64,

@@ -16,14 +16,14 @@ use kernel::{
 };
 
 /// A dummy tracer.
-pub(crate) struct Dummy {
+pub(crate) struct DummyTracer {
     /// Makes [`Tracer::start`] fail.
     pub(crate) fails: bool,
     /// Number of starts minus number of stops.
     pub(crate) running: Atomic<i32>,
 }
 
-impl Dummy {
+impl DummyTracer {
     /// Returns a tracer that does not run.
     pub(crate) const fn new(fails: bool) -> Self {
         Self {
@@ -33,7 +33,7 @@ impl Dummy {
     }
 }
 
-impl Tracer for Dummy {
+impl Tracer for DummyTracer {
     fn name(&self) -> &'static str {
         "dummy"
     }

@@ -38,9 +38,9 @@ fn how(options: OptionSet) -> Result<How> {
 }
 
 /// The tracer.
-pub(super) struct Function;
+pub(super) struct FunctionTracer;
 
-impl Tracer for Function {
+impl Tracer for FunctionTracer {
     fn name(&self) -> &'static str {
         "function"
     }

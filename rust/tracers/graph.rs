@@ -15,9 +15,9 @@ use crate::{
 use kernel::prelude::*;
 
 /// The tracer.
-pub(super) struct Graph;
+pub(super) struct GraphTracer;
 
-impl Tracer for Graph {
+impl Tracer for GraphTracer {
     fn name(&self) -> &'static str {
         "function_graph"
     }

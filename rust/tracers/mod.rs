@@ -139,7 +139,7 @@ pub(crate) trait Tracer: Sync {
 }
 
 /// All tracers, in the order of `available_tracers`.
-static ALL: &[&dyn Tracer] = &[&graph::Graph, &function::Function, &nop::Nop];
+static ALL: &[&dyn Tracer] = &[&graph::GraphTracer, &function::FunctionTracer, &nop::Nop];
 
 /// The tracer that records nothing besides the events.
 pub(crate) const NOP: &dyn Tracer = &nop::Nop;

@@ -4,7 +4,7 @@
 //!
 //! On x86-64 an integer, an enumeration, a pointer, and a struct or union that fits into one
 //! register each take one register, or 8 bytes of the stack. The bytes above the value's own are
-//! not defined. Everything else is [`Form::Other`].
+//! not defined. Everything else is [`ParameterForm::Other`].
 
 use super::{
     c_type::CType,
@@ -35,7 +35,7 @@ pub(crate) struct Prototype(pub(super) u32);
 
 /// The way in which a value is passed. The numbers are sizes in bytes: 1, 2, 4 or 8.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Form {
+pub(crate) enum ParameterForm {
     Signed(u8),
     Unsigned(u8),
     Pointer,
@@ -51,7 +51,7 @@ pub(crate) struct Param<'a> {
     /// `None` when the parameter has no name.
     pub(crate) name: Option<&'a str>,
     ty: u32,
-    pub(crate) form: Form,
+    pub(crate) form: ParameterForm,
 }
 
 impl<'a> Btf<'a> {
@@ -98,10 +98,10 @@ impl<'a> Btf<'a> {
         self.c_type(param.ty)
     }
 
-    fn form(&self, number: u32) -> Result<Form, BtfError> {
+    fn form(&self, number: u32) -> Result<ParameterForm, BtfError> {
         if number == 0 {
             // The three dots of a variadic function.
-            return Ok(Form::Other);
+            return Ok(ParameterForm::Other);
         }
         let ty = self.resolve(number)?;
         let size = match ty.size_or_type {
@@ -109,14 +109,14 @@ impl<'a> Btf<'a> {
             _ => 0,
         };
         Ok(match ty.kind {
-            PTR => Form::Pointer,
-            _ if size == 0 => Form::Other,
-            INT if word(ty.extra, 0)? & SIGNED != 0 => Form::Signed(size),
-            INT => Form::Unsigned(size),
-            ENUM | ENUM64 if ty.flag => Form::Signed(size),
-            ENUM | ENUM64 => Form::Unsigned(size),
-            STRUCT | UNION if self.is_integral(number, 0, NESTED)? => Form::Value(size),
-            _ => Form::Other,
+            PTR => ParameterForm::Pointer,
+            _ if size == 0 => ParameterForm::Other,
+            INT if word(ty.extra, 0)? & SIGNED != 0 => ParameterForm::Signed(size),
+            INT => ParameterForm::Unsigned(size),
+            ENUM | ENUM64 if ty.flag => ParameterForm::Signed(size),
+            ENUM | ENUM64 => ParameterForm::Unsigned(size),
+            STRUCT | UNION if self.is_integral(number, 0, NESTED)? => ParameterForm::Value(size),
+            _ => ParameterForm::Other,
         })
     }
 
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn parameters_are_told_with_their_form() {
-        use Form::*;
+        use ParameterForm::*;
         let rows = [
             (1, Some(Signed(4))),
             (2, Some(Unsigned(1))),

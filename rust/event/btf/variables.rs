@@ -8,7 +8,7 @@ use super::{
     word,
     Btf,
     BtfError,
-    Shape,
+    BtfShape,
     DATASEC,
     SECTION_VAR,
     STRUCT,
@@ -70,7 +70,7 @@ impl Btf<'_> {
         &self,
         variable: &Variable,
         path: &str,
-        shape: Shape,
+        shape: BtfShape,
     ) -> Result<u32, BtfError> {
         let ty = self.resolve(variable.ty)?;
         if ty.kind != STRUCT {
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn members_of_variables_are_found_and_checked() {
         use BtfError::*;
-        use Shape::*;
+        use BtfShape::*;
         let rows = [
             ("latch", "data", Array, Ok(0)),
             ("latch", "data.mul", Int(4), Ok(0)),
@@ -221,7 +221,7 @@ mod tests {
             with(bytes, |btf| {
                 let latch = btf.variable("right", "latch")?;
                 assert!(latch.offset.checked_add(latch.size).is_some());
-                btf.place_in_variable(&latch, "seq.count.sequence", Shape::Int(4))
+                btf.place_in_variable(&latch, "seq.count.sequence", BtfShape::Int(4))
             })?
         };
         assert_eq!(ask(&bytes), Ok(32));

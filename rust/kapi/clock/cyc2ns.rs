@@ -24,7 +24,7 @@ use crate::{
     event::btf::{
         Btf,
         BtfError,
-        Shape, //
+        BtfShape, //
     },
     kapi::{
         c,
@@ -52,11 +52,11 @@ use kernel::{
 const SECTION: &str = ".data..percpu";
 
 /// What `cyc2ns` must look like.
-const LAYOUT: [(&str, Shape, u32); 4] = [
-    ("data.cyc2ns_mul", Shape::Int(4), latch::MUL),
-    ("data.cyc2ns_shift", Shape::Int(4), latch::SHIFT),
-    ("data.cyc2ns_offset", Shape::Int(8), latch::OFFSET),
-    ("seq.seqcount.sequence", Shape::Int(4), latch::SEQUENCE),
+const LAYOUT: [(&str, BtfShape, u32); 4] = [
+    ("data.cyc2ns_mul", BtfShape::Int(4), latch::MUL),
+    ("data.cyc2ns_shift", BtfShape::Int(4), latch::SHIFT),
+    ("data.cyc2ns_offset", BtfShape::Int(8), latch::OFFSET),
+    ("seq.seqcount.sequence", BtfShape::Int(4), latch::SEQUENCE),
 ];
 
 /// Comparisons with `sched_clock()` on each CPU.

@@ -10,7 +10,7 @@ use super::{
         },
         writer::ByteWrite, //
     },
-    Origin, //
+    CallOrigin, //
 };
 use core::fmt;
 
@@ -75,7 +75,7 @@ impl Digits {
     }
 }
 
-fn write_cpu(origin: &Origin, out: &mut dyn ByteWrite) -> fmt::Result {
+fn write_cpu(origin: &CallOrigin, out: &mut dyn ByteWrite) -> fmt::Result {
     write!(out, " {:1$}) ", origin.cpu, origin.cpu_width)
 }
 
@@ -101,7 +101,7 @@ fn write_task(pid: i32, tasks: &dyn Tasks, out: &mut dyn ByteWrite) -> fmt::Resu
 /// one that the reader saw last on the CPU.
 pub(super) fn write_prologue(
     last: &mut Option<i32>,
-    origin: &Origin,
+    origin: &CallOrigin,
     tasks: &dyn Tasks,
     out: &mut dyn ByteWrite,
 ) -> fmt::Result {

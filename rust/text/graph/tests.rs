@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 struct Names;
 
-impl super::Names for Names {
+impl super::SymbolNames for Names {
     fn write_name(
         &mut self,
         address: u64,
@@ -68,7 +68,7 @@ fn printed(records: &[(u32, Vec<u8>)], options: OptionSet) -> String {
         }
         let line = GraphLine {
             state: &mut states[*cpu as usize],
-            origin: Origin {
+            origin: CallOrigin {
                 cpu: *cpu,
                 cpu_width: 1,
                 pid: common(record).unwrap().1,
@@ -83,11 +83,11 @@ fn printed(records: &[(u32, Vec<u8>)], options: OptionSet) -> String {
             ENTRY_ID => {
                 let next = (at + 1..records.len()).find(|next| records[*next].0 == *cpu);
                 let leaf = next.filter(|next| is_leaf(record, &records[*next].1));
-                let exit = leaf.and_then(|next| Exit::of(&records[next].1));
+                let exit = leaf.and_then(|next| CallExit::of(&records[next].1));
                 leaf.into_iter().for_each(|next| merged[next] = true);
-                line.write_entry(&Entry::of(record).unwrap(), exit.as_ref(), &mut Names)
+                line.write_entry(&CallEntry::of(record).unwrap(), exit.as_ref(), &mut Names)
             }
-            EXIT_ID => line.write_exit(&Exit::of(record).unwrap(), &mut Names),
+            EXIT_ID => line.write_exit(&CallExit::of(record).unwrap(), &mut Names),
             _ => line.begin_comment(),
         }
         .unwrap();
@@ -248,11 +248,11 @@ fn the_header_has_the_columns() {
 fn records_that_are_too_short_are_none() {
     let records = calls();
     for len in 0..records[0].len() {
-        assert!(Entry::of(&records[0][..len]).is_none());
+        assert!(CallEntry::of(&records[0][..len]).is_none());
         assert!(!is_leaf(&records[1][..len], &records[2]));
     }
     for len in 0..records[2].len() {
-        assert!(Exit::of(&records[2][..len]).is_none());
+        assert!(CallExit::of(&records[2][..len]).is_none());
         assert!(!is_leaf(&records[1], &records[2][..len]));
     }
     assert!(is_leaf(&records[1], &records[2]) && is_entry(&records[1]));
@@ -347,13 +347,13 @@ proptest! {
         let mut state = CpuState::NEW;
         let mut text = String::new();
         for _ in 0..2 {
-            let origin = Origin {
+            let origin = CallOrigin {
                 cpu: 0, cpu_width: 3, pid: 1, stamp: u64::MAX, columns: [b'.'; 5], options: OptionSet::DEFAULT,
             };
             let line = GraphLine { state: &mut state, origin, tasks: &Names, out: &mut text };
-            if let Some(entry) = Entry::of(&record) {
-                line.write_entry(&entry, Exit::of(&next).as_ref(), &mut Names).unwrap();
-            } else if let Some(exit) = Exit::of(&next) {
+            if let Some(entry) = CallEntry::of(&record) {
+                line.write_entry(&entry, CallExit::of(&next).as_ref(), &mut Names).unwrap();
+            } else if let Some(exit) = CallExit::of(&next) {
                 line.write_exit(&exit, &mut Names).unwrap();
             }
         }

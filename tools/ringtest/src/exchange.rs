@@ -10,7 +10,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use crate::banks::{Bank, Buf, Live, Pair, Place};
+use crate::banks::{Bank, Buf, Live, Pair, RingPlace};
 use crate::plain;
 use crate::ring::check::Clock;
 use crate::ring::cpu::{CpuRing, ReaderState};
@@ -39,9 +39,9 @@ const PLAN: Plan = Plan {
     discards: false,
 };
 
-const PLACES: Pair<Place> = Pair::new(Place::new(64), Place::new(128));
+const PLACES: Pair<RingPlace> = Pair::new(RingPlace::new(64), RingPlace::new(128));
 
-fn bank_at(place: Place) -> Bank {
+fn bank_at(place: RingPlace) -> Bank {
     let is = |bank: &Bank| *PLACES.of(*bank) == place;
     Bank::BOTH.into_iter().find(is).expect("a place of nothing")
 }
@@ -150,7 +150,7 @@ impl World {
         let (payload, bits) = event.into_raw();
         let token = place.token(bits);
 
-        let (place, bits) = Place::of_token(token);
+        let (place, bits) = RingPlace::of_token(token);
         // SAFETY: as above.
         let writer = unsafe { self.rings.of(bank_at(place)).writer() };
         // SAFETY: the two parts of one reservation, and no later one is open.

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use crate::event::field_type::AddressSpace;
 use crate::expr::fetch::{Env, Operand};
 use crate::expr::predicate::Names;
-use crate::expr::program::{Node, Program, Source};
+use crate::expr::program::{Node, PredicateText, Program};
 use crate::expr::structure;
 
 /// An expression over predicates numbered by the bit of a record that they look at.
@@ -83,7 +83,7 @@ fn answers(text: &[u8]) -> Option<Vec<bool>> {
     let needs = structure::measure(text).ok()?;
     let mut nodes = vec![Node::UNUSED; needs.preds];
     let mut sets = vec![0; needs.sets];
-    let used = Source { text, cpus: 8 }
+    let used = PredicateText { text, cpus: 8 }
         .compile(&Bits, &mut nodes, &mut sets)
         .ok()?;
     let program = Program {

@@ -7,8 +7,8 @@ use crate::event::{
         count,
         Btf,
         BtfError,
+        BtfShape, //
         Question,
-        Shape, //
     },
     raw::Args, //
 };
@@ -67,7 +67,7 @@ impl Made {
 struct Member {
     of: String,
     name: String,
-    shape: Shape,
+    shape: BtfShape,
     place: u32,
 }
 
@@ -81,13 +81,13 @@ struct Variable {
 }
 
 /// Numbers of the types that `make` always begins with, and what they are.
-const BASIC: [(u32, Shape); 5] = [
-    (1, Shape::Int(4)),
-    (2, Shape::Ptr),
-    (3, Shape::Array),
-    (4, Shape::Int(8)),
+const BASIC: [(u32, BtfShape); 5] = [
+    (1, BtfShape::Int(4)),
+    (2, BtfShape::Ptr),
+    (3, BtfShape::Array),
+    (4, BtfShape::Int(8)),
     // A typedef of a const int.
-    (6, Shape::Int(4)),
+    (6, BtfShape::Int(4)),
 ];
 
 fn make(source: &mut Source) -> (Vec<u8>, Vec<Member>, Vec<Variable>) {
@@ -153,7 +153,7 @@ fn ask_variable(
     bytes: &[u8],
     name: &str,
     member: &str,
-    shape: Shape,
+    shape: BtfShape,
 ) -> Result<((u32, u32), Result<u32, BtfError>), BtfError> {
     let mut index = vec![0; count(bytes)?];
     let btf = Btf::new(bytes, &mut index)?;
@@ -167,7 +167,7 @@ fn ask_variable(
 }
 
 /// Asks; the index is as long as the types need.
-fn ask(bytes: &[u8], of: &str, member: &str, shape: Shape) -> Result<u32, BtfError> {
+fn ask(bytes: &[u8], of: &str, member: &str, shape: BtfShape) -> Result<u32, BtfError> {
     let count = count(bytes)?;
     assert!(count <= bytes.len() / 12, "more types than bytes");
     let mut index = vec![0; count];
@@ -187,11 +187,11 @@ pub fn right_btf_answers(source: &mut Source) {
                 Ok((variable.place, Ok(member.place)))
             );
         }
-        let found = ask_variable(&bytes, &variable.name, "nothing", Shape::Ptr);
+        let found = ask_variable(&bytes, &variable.name, "nothing", BtfShape::Ptr);
         assert_eq!(found, Ok((variable.place, Err(BtfError::NoMember))));
     }
     assert_eq!(
-        ask_variable(&bytes, "nobody", "m0", Shape::Ptr),
+        ask_variable(&bytes, "nobody", "m0", BtfShape::Ptr),
         Err(BtfError::NoVariable)
     );
     for member in &members {
@@ -201,13 +201,13 @@ pub fn right_btf_answers(source: &mut Source) {
         );
     }
     assert_eq!(
-        ask(&bytes, "nobody", "m0", Shape::Ptr),
+        ask(&bytes, "nobody", "m0", BtfShape::Ptr),
         Err(BtfError::NoStruct)
     );
     if let Some(member) = members.first() {
-        let found = ask(&bytes, &member.of, "nothing", Shape::Ptr);
+        let found = ask(&bytes, &member.of, "nothing", BtfShape::Ptr);
         assert_eq!(found, Err(BtfError::NoMember));
-        let found = ask(&bytes, &member.of, &member.name, Shape::Int(2));
+        let found = ask(&bytes, &member.of, &member.name, BtfShape::Int(2));
         assert_eq!(found, Err(BtfError::OtherType));
     }
 }
@@ -217,7 +217,7 @@ pub fn broken_btf_is_refused(source: &mut Source) {
 
     source.spoil(&mut bytes);
     for variable in &variables {
-        let ask = || ask_variable(&bytes, &variable.name, "m0", Shape::Int(4));
+        let ask = || ask_variable(&bytes, &variable.name, "m0", BtfShape::Int(4));
         assert_eq!(ask(), ask());
     }
     for member in &members {

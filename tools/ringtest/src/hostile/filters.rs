@@ -127,7 +127,8 @@ impl<'a> Compiled<'a> {
         assert!(needs.preds <= text.len() && needs.sets <= text.len());
         let mut nodes = vec![Node::UNUSED; needs.preds];
         let mut sets = vec![0; needs.sets * CPUS.div_ceil(64)];
-        let used = program::Source { text, cpus: CPUS }.compile(&Event, &mut nodes, &mut sets)?;
+        let used =
+            program::PredicateText { text, cpus: CPUS }.compile(&Event, &mut nodes, &mut sets)?;
         assert!((1..=needs.preds).contains(&used));
         nodes.truncate(used);
         Ok(Compiled { text, nodes, sets })

@@ -32,7 +32,7 @@ use crate::text::{
 /// Finds no names.
 struct Nameless;
 
-impl stack::Names for Nameless {
+impl stack::SymbolNames for Nameless {
     fn write_name(
         &mut self,
         _address: u64,
@@ -43,7 +43,7 @@ impl stack::Names for Nameless {
     }
 }
 
-impl values::Kernel for Nameless {
+impl values::KernelValues for Nameless {
     fn write_symbol(&mut self, address: u64, w: &mut dyn ByteWrite) -> fmt::Result {
         write!(w, "{address:#x}")
     }
@@ -90,7 +90,7 @@ pub fn origins(source: &mut Source) {
 
 pub fn latencies(source: &mut Source) {
     let comm = source.bytes(16);
-    let prefix = latency::Prefix {
+    let prefix = latency::LatencyPrefix {
         comm: &comm,
         pid: source.next() as i32,
         cpu: source.next() as u32,

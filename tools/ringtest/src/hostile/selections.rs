@@ -2,7 +2,7 @@
 //! Which events a word of `set_event` names, by a second reading of its syntax.
 
 use super::source::Source;
-use crate::text::set_event::Selection;
+use crate::text::set_event::EventSelection;
 
 const PIECES: &[&str] = &[
     "sched",
@@ -50,9 +50,9 @@ fn expected(word: &str, system: &str, event: &str, module: Option<&str>) -> bool
 
 pub fn any_bytes_are_a_selection(source: &mut Source) {
     let word = source.words(PIECES, 6);
-    let selection = Selection::parse(word.as_bytes());
+    let selection = EventSelection::parse(word.as_bytes());
     let inverted = format!("!{word}");
-    let other = Selection::parse(inverted.as_bytes());
+    let other = EventSelection::parse(inverted.as_bytes());
 
     assert_eq!(selection.enable, !word.starts_with('!'));
     assert!(!other.enable);
@@ -72,7 +72,7 @@ pub fn any_bytes_are_a_selection(source: &mut Source) {
     }
     // What is not text names no event of a name, but it is read all the same.
     let bytes = source.pieces(PIECES, 6);
-    let selection = Selection::parse(&bytes);
+    let selection = EventSelection::parse(&bytes);
     if bytes.windows(5).any(|part| part == b":mod:") {
         assert!(!selection.matches("sched", "sched_switch", None));
     }
@@ -83,7 +83,8 @@ pub fn a_selection_names_its_event(source: &mut Source) {
 
     let mut name = || format!("x{}", source.words(LETTERS, 5));
     let (system, event, module) = (name(), name(), name().replace('-', "_"));
-    let of = |module| move |text: &str| Selection::parse(text.as_bytes()).matches("s", "e", module);
+    let of =
+        |module| move |text: &str| EventSelection::parse(text.as_bytes()).matches("s", "e", module);
 
     for text in [
         format!("{system}:{event}"),
@@ -97,7 +98,7 @@ pub fn a_selection_names_its_event(source: &mut Source) {
         format!(":mod:{module}"),
         format!("*:mod:{module}"),
     ] {
-        let selection = Selection::parse(text.as_bytes());
+        let selection = EventSelection::parse(text.as_bytes());
         assert!(selection.matches(&system, &event, Some(&module)), "{text}");
         // Nothing of it fits names that differ.
         assert!(!of(Some("m"))(&text), "{text}");

@@ -6,9 +6,9 @@ use crate::text::{
     cpumask,
     pids::{
         self,
-        Pids,
-        Step,
-        Wrong, //
+        ByteStep,
+        PidError, //
+        PidParser,
     },
     word, //
 };
@@ -33,7 +33,7 @@ fn number(word: &[u8]) -> Option<u128> {
 }
 
 /// The pids of a text up to its end, cut into words instead of read byte by byte.
-fn expected(text: &[u8]) -> (Vec<u32>, Option<Wrong>) {
+fn expected(text: &[u8]) -> (Vec<u32>, Option<PidError>) {
     let mut found = vec![];
     let mut rest = text;
     loop {
@@ -50,8 +50,8 @@ fn expected(text: &[u8]) -> (Vec<u32>, Option<Wrong>) {
         }
         let value = (len < 128).then(|| number(&rest[..len])).flatten();
         match value.map(|value| value as u32) {
-            None => return (found, Some(Wrong::Number)),
-            Some(pid) if pid >= pids::END => return (found, Some(Wrong::TooLarge)),
+            None => return (found, Some(PidError::Number)),
+            Some(pid) if pid >= pids::END => return (found, Some(PidError::TooLarge)),
             Some(pid) => found.push(pid),
         }
         // The byte that ended the word has been passed.
@@ -89,14 +89,14 @@ pub fn lists_of_pids(source: &mut Source) {
         let many = vec![b'0'; 120 + source.below(12)];
         text.splice(at..at, many);
     }
-    let (mut pids, mut found) = (Pids::new(), vec![]);
+    let (mut pids, mut found) = (PidParser::new(), vec![]);
     let mut wrong = None;
     let mut ended = false;
     for byte in &text {
         match pids.push(*byte) {
-            Ok(Step::More) => {}
-            Ok(Step::Pid(pid)) => found.push(pid),
-            Ok(Step::End) => ended = true,
+            Ok(ByteStep::More) => {}
+            Ok(ByteStep::Pid(pid)) => found.push(pid),
+            Ok(ByteStep::End) => ended = true,
             Err(error) => wrong = Some(error),
         }
         if ended || wrong.is_some() {

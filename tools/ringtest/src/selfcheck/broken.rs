@@ -5,7 +5,7 @@
 use super::{all_words, stage, Rig, Scene, SCENES, SLOTS, THIRD};
 use crate::ring::cpu::DISABLE_USER;
 use crate::ring::port::Memory;
-use crate::ring::spoil::Word;
+use crate::ring::spoil::SpoiledWord;
 use crate::ring::violation::Violation;
 use crate::ring::watermark::Publication;
 use crate::ring::wire;
@@ -120,26 +120,29 @@ fn a_writer_that_meets_what_cannot_be_disables_the_ring() {
     let rows: [(Spoil, Violation); 5] = [
         // The slot of the next sub-buffer has a number between two.
         (
-            |r, at| _ = r.spoil(Word::Slot(at), 1 << 23),
+            |r, at| _ = r.spoil(SpoiledWord::Slot(at), 1 << 23),
             Violation::Number,
         ),
         // Its state is none of the three.
         (
-            |r, at| _ = r.spoil(Word::Slot(at), 1 << 1),
+            |r, at| _ = r.spoil(SpoiledWord::Slot(at), 1 << 1),
             Violation::State,
         ),
         // It names a sub-buffer that is not there.
         (
-            |r, at| _ = r.spoil(Word::Slot(at), 1 << 22),
+            |r, at| _ = r.spoil(SpoiledWord::Slot(at), 1 << 22),
             Violation::Place,
         ),
         // A sub-buffer to be closed that was never opened.
-        (|r, _| _ = r.spoil(Word::Closing, 1 << 40), Violation::State),
+        (
+            |r, _| _ = r.spoil(SpoiledWord::Closing, 1 << 40),
+            Violation::State,
+        ),
         // The slot of the open one is not Open.
         (
             |r, _| {
                 let at = r.place(0);
-                r.spoil(Word::Slot(at), 3 << 1);
+                r.spoil(SpoiledWord::Slot(at), 3 << 1);
             },
             Violation::State,
         ),

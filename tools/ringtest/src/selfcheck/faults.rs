@@ -2,17 +2,21 @@
 //! Faults of single words, and the violation that the check must name.
 
 use super::{all_words, stage, Rig, Scene, SCENES, SLOTS};
-use crate::ring::spoil::Word;
+use crate::ring::spoil::SpoiledWord;
 use crate::ring::violation::Violation;
 
 /// The change of one word, or of two, and what must be found.
 struct Fault {
     scene: Scene,
-    words: fn(&Rig) -> Vec<(Word, u64)>,
+    words: fn(&Rig) -> Vec<(SpoiledWord, u64)>,
     found: Violation,
 }
 
-const fn fault(scene: Scene, words: fn(&Rig) -> Vec<(Word, u64)>, found: Violation) -> Fault {
+const fn fault(
+    scene: Scene,
+    words: fn(&Rig) -> Vec<(SpoiledWord, u64)>,
+    found: Violation,
+) -> Fault {
     Fault {
         scene,
         words,
@@ -34,8 +38,8 @@ const EVENT: u64 = 1 << 11;
 const SEQ: u64 = 1 << 21;
 
 use Scene::*;
+use SpoiledWord as W;
 use Violation as V;
-use Word as W;
 
 const FAULTS: &[Fault] = &[
     fault(Lapped, |_| vec![(W::Nest, 1)], V::Nest),
@@ -179,7 +183,7 @@ fn every_violation_is_made_by_a_fault() {
 }
 
 /// In none of the scenes the last event is of a nested writer of that level.
-fn unused(word: Word) -> bool {
+fn unused(word: SpoiledWord) -> bool {
     matches!(word, W::Time(1..))
 }
 

@@ -11,7 +11,7 @@ use std::cell::Cell;
 
 use crate::ring::check::Clock;
 use crate::ring::cpu::{CpuRing, ReaderState};
-use crate::ring::spoil::Word;
+use crate::ring::spoil::SpoiledWord;
 use crate::ring::violation::Violation;
 use crate::ring::writer::{ReserveError, MAX_NEST};
 use crate::sim::{parts, Sim};
@@ -88,7 +88,7 @@ impl Rig {
         unsafe { self.ring.check(&self.state, Clock::Steady) }
     }
 
-    fn spoil(&mut self, word: Word, bits: u64) -> bool {
+    fn spoil(&mut self, word: SpoiledWord, bits: u64) -> bool {
         // SAFETY: no writer is active, and the ring is only checked or emptied afterwards.
         unsafe { self.ring.spoil(&mut self.state, word, bits) }
     }
@@ -206,40 +206,40 @@ fn stage(scene: Scene) -> Rig {
 }
 
 /// Every word that a ring of this size has.
-fn all_words() -> Vec<Word> {
+fn all_words() -> Vec<SpoiledWord> {
     let mut words = vec![
-        Word::Nest,
-        Word::Pos,
-        Word::Closing,
-        Word::Total,
-        Word::Hint,
-        Word::Own,
-        Word::Inner,
-        Word::Overrun,
-        Word::Spare,
-        Word::ReaderNext,
-        Word::ReaderSerial,
-        Word::ReaderSpare,
-        Word::ReaderRead,
-        Word::CurrentSeq,
-        Word::CurrentIndex,
-        Word::CurrentAttached,
-        Word::CurrentOffset,
-        Word::CurrentEvents,
-        Word::CurrentTime,
-        Word::CurrentCounted,
-        Word::CurrentLost,
+        SpoiledWord::Nest,
+        SpoiledWord::Pos,
+        SpoiledWord::Closing,
+        SpoiledWord::Total,
+        SpoiledWord::Hint,
+        SpoiledWord::Own,
+        SpoiledWord::Inner,
+        SpoiledWord::Overrun,
+        SpoiledWord::Spare,
+        SpoiledWord::ReaderNext,
+        SpoiledWord::ReaderSerial,
+        SpoiledWord::ReaderSpare,
+        SpoiledWord::ReaderRead,
+        SpoiledWord::CurrentSeq,
+        SpoiledWord::CurrentIndex,
+        SpoiledWord::CurrentAttached,
+        SpoiledWord::CurrentOffset,
+        SpoiledWord::CurrentEvents,
+        SpoiledWord::CurrentTime,
+        SpoiledWord::CurrentCounted,
+        SpoiledWord::CurrentLost,
     ];
-    words.extend((0..MAX_NEST).map(Word::Time));
-    words.extend((0..SLOTS as u64).map(Word::Slot));
+    words.extend((0..MAX_NEST).map(SpoiledWord::Time));
+    words.extend((0..SLOTS as u64).map(SpoiledWord::Slot));
     for i in 0..=SLOTS as u32 {
         words.extend([
-            Word::Commit(i),
-            Word::Base(i),
-            Word::Stamp(i),
-            Word::End(i),
-            Word::Padded(i),
-            Word::Header(i),
+            SpoiledWord::Commit(i),
+            SpoiledWord::Base(i),
+            SpoiledWord::Stamp(i),
+            SpoiledWord::End(i),
+            SpoiledWord::Padded(i),
+            SpoiledWord::Header(i),
         ]);
     }
     words
