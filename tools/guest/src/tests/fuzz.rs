@@ -87,7 +87,8 @@ const WORDS: &[&str] = &[
 const SIZES: &[&str] = &["8", "0", "-", "+", "k", "\n", "x", "99999999999999999999"];
 
 /// Files that take few writes in a hundred unless the environment asks for more: each that succeeds
-/// waits for memory or for a grace period, or changes the code at every tracepoint.
+/// waits for memory or for a grace period, compares a pattern with every function, or changes the code
+/// at every tracepoint.
 const SLOW: &[(&str, usize)] = &[
     ("buffer_size_kb", 2),
     ("buffer_subbuf_size_kb", 2),
@@ -100,6 +101,13 @@ const SLOW: &[(&str, usize)] = &[
     ("set_event", 10),
     ("set_event_pid", 10),
     ("set_event_notrace_pid", 10),
+    ("set_ftrace_filter", 3),
+    ("set_ftrace_notrace", 3),
+    ("set_ftrace_pid", 10),
+    ("set_ftrace_notrace_pid", 10),
+    ("set_graph_function", 2),
+    ("set_graph_notrace", 2),
+    ("current_tracer", 5),
     ("tracing_cpumask", 10),
     ("free_buffer", 5),
     ("trace", 20),
