@@ -120,6 +120,7 @@ impl kernel::Module for Rtrace {
         let instances = instance::Instances::new()?;
         events::set_users(events::Users {
             forget: forget_event,
+            come: instance::enable_awaited,
             empty: instance::empty_of_modules,
         });
         Ok(Self {

@@ -41,12 +41,14 @@ use kernel::{
     }, //
 };
 
-/// What those who use events do for events that go away.
+/// What those who use events do for events that come and go.
 #[derive(Clone, Copy)]
 pub(crate) struct Users {
     /// Detaches the event's probe everywhere before it returns. The probe cannot be attached any
     /// more; waiting for probes that still run is not needed.
     pub(crate) forget: fn(&'static Event),
+    /// Enables the events of a module of this name that users wait for. They can be attached.
+    pub(crate) come: fn(&str),
     /// Empties, in the round of that number, all rings that may have records of the events with
     /// these ids, which are not recorded any more, and forgets what was counted of them. Returns
     /// whether after that there was a moment without a [`RecordReader`](super::RecordReader).
@@ -206,6 +208,15 @@ fn register(owner: Module<'_>, descs: &[c::rt_event_desc], evals: &[c::rt_eval])
     result
 }
 
+/// Lets those who use events know that the events of the module `name` are there. Process context;
+/// [`GROUPS`] is not held.
+pub(crate) fn announce(name: &str) {
+    let users = *GROUPS.lock();
+    if let Some(users) = users {
+        (users.come)(name);
+    }
+}
+
 /// Takes a module's events away. When this returns, nothing of the module is used any more. Process
 /// context.
 pub(crate) fn unregister(owner: *mut bindings::module) {
@@ -251,7 +262,12 @@ unsafe extern "C" fn rtrace_register_events(
     // SAFETY: The caller promises its own module, which stays loaded while its code waits for this
     // call.
     let owner = unsafe { Module::new(owner) };
-    from_result(|| register(owner.ok_or(EINVAL)?, descs, evals).map(|()| 0))
+    from_result(|| {
+        let owner = owner.ok_or(EINVAL)?;
+        register(owner, descs, evals)?;
+        announce(owner.name());
+        Ok(0)
+    })
 }
 
 /// Takes a module's events away; see `shim/events.h`. Does nothing for a module without events.

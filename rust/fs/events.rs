@@ -29,6 +29,7 @@ use crate::{
         Event, //
     },
     expr,
+    kapi::symbol,
     output::Text,
     ring::wire,
     text::{
@@ -148,6 +149,11 @@ pub(crate) fn store_filter(at: &At<'_>, command: &[u8]) -> Result {
     at.inst.set_filter(event, command)
 }
 
+/// `show_event_filters`.
+pub(crate) fn show_all_filters(at: &At<'_>, text: &mut Text) -> Result {
+    at.inst.show_all_filters(text).map_err(no_memory)
+}
+
 /// `filter` of a system. It says the same whatever was written.
 pub(crate) fn show_system_filter(_at: &At<'_>, text: &mut Text) -> Result {
     text.write_str(expr::SYSTEM_TEXT).map_err(no_memory)
@@ -208,7 +214,8 @@ fn show_enabled(at: &At<'_>, text: &mut Text) -> Result {
     list(
         text,
         events::all().filter(|event| at.inst.event_enabled(event)),
-    )
+    )?;
+    at.inst.show_awaited(text).map_err(no_memory)
 }
 
 /// `set_event`: reads like a text; a write gives a list of words, one of which is obeyed.
@@ -232,10 +239,10 @@ impl SetEvent {
             .filter(|event| !wish.means_all() || is_meant(at, event))
             .inspect(|_| any = true);
         switch(at, wanted, wish.enable)?;
-        if any {
-            Ok(())
-        } else {
-            Err(EINVAL)
+        match wish.module() {
+            _ if any => Ok(()),
+            Some(module) if !symbol::is_module(module)? => at.inst.await_module(word),
+            _ => Err(EINVAL),
         }
     }
 }
@@ -245,10 +252,12 @@ impl TraceFile for SetEvent {
         self.text.read(at, out, pos)
     }
 
-    /// Switches all events off.
+    /// Switches all events off, and has none wait.
     fn truncate(&mut self, at: &At<'_>) -> Result {
         let enabled = events::all().filter(|event| at.inst.event_enabled(event));
-        switch(at, enabled, false)
+        switch(at, enabled, false)?;
+        at.inst.forget_awaited();
+        Ok(())
     }
 
     /// Obeys the first word and returns how much of the write that was: the caller writes the rest

@@ -193,6 +193,11 @@ static INSTANCE: &[TreeEntry] = &[
         File(Own(WRITE, FileKind::Lines, pids::open_only)),
     ),
     entry(
+        c"show_event_filters",
+        Everywhere,
+        File(Show(events::show_all_filters)),
+    ),
+    entry(
         c"show_event_triggers",
         Everywhere,
         File(Show(events::show_all_triggers)),

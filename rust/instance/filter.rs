@@ -23,6 +23,7 @@ use crate::{
         Filter, //
     },
     text::{
+        set_event,
         word,
         writer::ByteWrite, //
     }, //
@@ -116,6 +117,20 @@ impl Instance {
             None => out.write_str("none")?,
         }
         out.write_str("\n")
+    }
+
+    /// Writes the filters of all events that have one, each with its event.
+    pub(crate) fn show_all_filters(&self, out: &mut dyn ByteWrite) -> fmt::Result {
+        let filters = self.filters.lock();
+        for event in events::all() {
+            let Some(shown) = filters.iter().find(|shown| shown.id == event.id()) else {
+                continue;
+            };
+            set_event::write_column(out, event.system(), event.name())?;
+            out.write_bytes(&shown.text)?;
+            out.write_char('\n')?;
+        }
+        Ok(())
     }
 
     /// Sets the filter of `event` to the text written into its `filter` file. `0` removes the

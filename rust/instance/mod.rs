@@ -5,7 +5,7 @@
 //! Lock order of this folder: `tracer` or `function_pids`, then that of `functions`; `tracer`, then
 //! `triggers`, then `pauses`, then that of the names of tasks (`enable`),
 //! then `registry`, then `events`, then `filters`, `pid_lists` or those of the sources, then those
-//! of `buffers`. The locks of `errors` and `cpus` are leaves. Probes take no lock.
+//! of `buffers`. The locks of `errors`, `cpus` and `waiting` are leaves. Probes take no lock.
 
 mod actions;
 mod attach;
@@ -26,6 +26,7 @@ mod testapi;
 mod tests;
 mod tracer;
 mod triggers;
+mod waiting;
 
 pub(crate) use self::{
     enable::{
@@ -35,7 +36,8 @@ pub(crate) use self::{
     pause::Pause,
     pids::PidSelection,
     pipe_token::PipeToken,
-    registry::Instances, //
+    registry::Instances,
+    waiting::enable_awaited, //
 };
 pub(crate) use crate::probes::PidList;
 
@@ -51,7 +53,8 @@ use self::{
         Refusal, //
     },
     pids::PidLists,
-    triggers::EventTriggers, //
+    triggers::EventTriggers,
+    waiting::WaitingWords, //
 };
 use crate::{
     buffers::{
@@ -134,6 +137,9 @@ pub(crate) struct Instance {
     user_bytes: Atomic<u64>,
     #[pin]
     filters: Mutex<KVec<Shown>>,
+    /// What `set_event` selects of modules that are not loaded.
+    #[pin]
+    waiting: Mutex<WaitingWords>,
     /// Those of the events that have some.
     #[pin]
     triggers: Mutex<KVec<EventTriggers>>,
@@ -219,6 +225,7 @@ impl Instance {
                 module_records: ModuleRecords::new(),
                 user_bytes: Atomic::new(USER_BYTES),
                 filters <- new_mutex!(KVec::new()),
+                waiting <- new_mutex!(WaitingWords::none()),
                 triggers <- new_mutex!(KVec::new()),
                 may_turn_on: Atomic::new(false),
                 pid_lists <- new_mutex!(PidLists::new()),

@@ -31,6 +31,7 @@ use crate::{
     },
     text::{
         errno::Errno,
+        set_event,
         trigger::{
             self,
             Line,
@@ -172,9 +173,7 @@ impl Instance {
                 continue;
             };
             for row in &of.rows {
-                let len = event.system().len().saturating_add(event.name().len());
-                let width = 31usize.saturating_sub(len);
-                write!(out, "{}:{}{:width$}", event.system(), event.name(), "")?;
+                set_event::write_column(out, event.system(), event.name())?;
                 row.write_text(out)?;
             }
         }

@@ -22,6 +22,26 @@ pub(crate) fn marker_address() -> usize {
     c::tracing_mark_write()
 }
 
+/// Returns whether a module of this name is loaded or being loaded; a dash is an underscore. Each has the
+/// symbol `__this_module`. Process context. Without `CONFIG_KPROBES` none is found.
+///
+/// # Errors
+///
+/// `ENOMEM`.
+pub(crate) fn is_module(name: &[u8]) -> Result<bool> {
+    let mut symbol = KVec::new();
+    symbol.extend_from_slice(name, GFP_KERNEL)?;
+    for byte in symbol.iter_mut().filter(|byte| **byte == b'-') {
+        *byte = b'_';
+    }
+    symbol.extend_from_slice(b":__this_module\0", GFP_KERNEL)?;
+    let Ok(symbol) = CStr::from_bytes_with_nul(&symbol) else {
+        return Ok(false);
+    };
+    // SAFETY: It is a terminated string, which the function only reads.
+    Ok(unsafe { c::rt_has_symbol(symbol.as_char_ptr()) })
+}
+
 /// The name of an address.
 pub(crate) struct Symbol {
     text: [u8; c::RT_SYMBOL_LEN as usize],

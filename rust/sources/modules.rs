@@ -107,8 +107,11 @@ unsafe extern "C" fn notify(
         // SAFETY: The caller promises that the module stays during the call, and it is used no
         // longer.
         let module = unsafe { Module::new(module) };
-        if let Some(Err(error)) = module.map(|module| coming(WATCH.wish(), module)) {
-            pr_warn!("events of a module are missing: {error:?}\n");
+        if let Some(module) = module {
+            if let Err(error) = coming(WATCH.wish(), module) {
+                pr_warn!("events of a module are missing: {error:?}\n");
+            }
+            groups::announce(module.name());
         }
     } else if state == bindings::module_state_MODULE_STATE_GOING as c_ulong
         && of_module(module).next().is_some()

@@ -70,6 +70,7 @@ Events:
   set_event_notrace_pid the same: of all tasks but these.
                         With the option event-fork children are added to a
                         list that has their parent, and tasks that end go.
+  show_event_filters    the filters of all events.
   show_event_triggers   the triggers of all events.
   event_counts          how often each event was recorded and refused, with
                         the option event-counts.

@@ -12,8 +12,10 @@
 
 use super::{
     errno::Errno,
-    word, //
+    word,
+    writer::ByteWrite, //
 };
+use core::fmt;
 
 /// Most bytes that a word may have.
 const LONGEST_WORD: usize = 127;
@@ -38,6 +40,14 @@ pub(crate) fn next_word(input: &[u8]) -> Result<(&[u8], usize), Errno> {
         return Err(Errno::Inval);
     }
     Ok((found, end.saturating_add(1).min(input.len())))
+}
+
+/// Writes the names of an event as the files show them that list something of each: in 32 columns, with at
+/// least one blank after them.
+pub(crate) fn write_column(out: &mut dyn ByteWrite, system: &str, event: &str) -> fmt::Result {
+    let len = system.len().saturating_add(event.len());
+    let width = 31usize.saturating_sub(len).max(1);
+    write!(out, "{system}:{event}{:width$}", "")
 }
 
 /// A word of `set_event`: which events it selects, and whether it switches them on or off.
@@ -72,6 +82,14 @@ impl<'a> NamePart<'a> {
         match text {
             b"" | b"*" => NamePart::All,
             name => NamePart::Exactly(name),
+        }
+    }
+
+    /// Returns what `set_event` shows.
+    fn text(self) -> &'a [u8] {
+        match self {
+            NamePart::All => b"*",
+            NamePart::Exactly(name) => name,
         }
     }
 
@@ -136,6 +154,53 @@ impl<'a> EventSelection<'a> {
         of_module && named
     }
 
+    /// Returns the module whose events it selects, if it names one.
+    pub(crate) fn module(&self) -> Option<&'a [u8]> {
+        self.module
+    }
+
+    /// Returns whether it selects events of the module `name` alone.
+    pub(crate) fn is_of_module(&self, name: &[u8]) -> bool {
+        self.module.is_some_and(|wanted| same_module(wanted, name))
+    }
+
+    /// Returns whether a word that switches off takes `other` back, which waits for its module: each name
+    /// in it is that of `other`.
+    pub(crate) fn takes_back(&self, other: &EventSelection<'_>) -> bool {
+        let fits = |wanted: NamePart<'_>, name| wanted == NamePart::All || wanted == name;
+        let named = match (self.names, other.names) {
+            _ if self.means_all() => true,
+            (NameParts::Either(wanted), NameParts::Either(name)) => wanted == name,
+            (
+                NameParts::Both { system, event },
+                NameParts::Both {
+                    system: of_system,
+                    event: of_event,
+                },
+            ) => fits(system, of_system) && fits(event, of_event),
+            _ => false,
+        };
+        named && other.module.is_some_and(|name| self.is_of_module(name))
+    }
+
+    /// Writes it as `set_event` shows a word that waits for its module.
+    pub(crate) fn write_text(&self, out: &mut dyn ByteWrite) -> fmt::Result {
+        match self.names {
+            NameParts::Either(NamePart::Exactly(name)) => out.write_bytes(name)?,
+            NameParts::Either(NamePart::All) => out.write_bytes(b"*:*")?,
+            NameParts::Both { system, event } => {
+                out.write_bytes(system.text())?;
+                out.write_char(':')?;
+                out.write_bytes(event.text())?;
+            }
+        }
+        out.write_bytes(b":mod:")?;
+        for &byte in self.module.unwrap_or_default() {
+            out.write_bytes(&[undashed(byte)])?;
+        }
+        out.write_char('\n')
+    }
+
     /// Returns whether the word names no event and no system, and so selects all of them.
     pub(crate) fn means_all(&self) -> bool {
         match self.names {
@@ -145,14 +210,19 @@ impl<'a> EventSelection<'a> {
     }
 }
 
-/// Returns whether `wanted` names `module`: the kernel writes the dash of a file name as an
-/// underscore.
-fn same_module(wanted: &[u8], module: &[u8]) -> bool {
-    let dashed = wanted
-        .iter()
-        .map(|&byte| if byte == b'-' { b'_' } else { byte });
+/// Returns the byte of a module's name that a user writes as `byte`: the kernel has an underscore for the
+/// dash of a file name.
+fn undashed(byte: u8) -> u8 {
+    match byte {
+        b'-' => b'_',
+        byte => byte,
+    }
+}
 
-    dashed.eq(module.iter().copied())
+/// Returns whether `wanted` and `module` name one module.
+fn same_module(wanted: &[u8], module: &[u8]) -> bool {
+    let same = |(&one, &other): (&u8, &u8)| undashed(one) == undashed(other);
+    wanted.len() == module.len() && wanted.iter().zip(module).all(same)
 }
 
 #[cfg(test)]
@@ -236,6 +306,74 @@ mod tests {
         ];
         for (word, expected) in rows {
             assert_eq!(EventSelection::parse(word.as_bytes()).means_all(), expected);
+        }
+    }
+
+    #[test]
+    fn words_that_wait_show_what_they_select() {
+        let rows = [
+            (":mod:kvm-intel", "*:*:mod:kvm_intel\n"),
+            ("*:mod:kvm", "*:*:mod:kvm\n"),
+            ("kvm:mod:kvm", "kvm:mod:kvm\n"),
+            (":kvm_entry:mod:kvm", "*:kvm_entry:mod:kvm\n"),
+            ("kvm::mod:kvm", "kvm:*:mod:kvm\n"),
+            ("!kvm:kvm_entry:mod:kvm", "kvm:kvm_entry:mod:kvm\n"),
+        ];
+        for (word, expected) in rows {
+            let mut text = String::new();
+            let selection = EventSelection::parse(word.as_bytes());
+            selection.write_text(&mut text).unwrap();
+            assert_eq!(text, expected, "{word}");
+            assert!(EventSelection::parse(text.trim_end().as_bytes()).takes_back(&selection));
+        }
+    }
+
+    #[test]
+    fn names_in_a_column() {
+        let rows = [
+            ("irq", "softirq_entry", "irq:softirq_entry               "),
+            (
+                "a2345",
+                "b23456789012345678901234",
+                "a2345:b23456789012345678901234  ",
+            ),
+            (
+                "a2345",
+                "b234567890123456789012345",
+                "a2345:b234567890123456789012345 ",
+            ),
+            (
+                "a2345",
+                "b2345678901234567890123456",
+                "a2345:b2345678901234567890123456 ",
+            ),
+        ];
+        for (system, event, expected) in rows {
+            let mut text = String::new();
+            write_column(&mut text, system, event).unwrap();
+            assert_eq!(text, expected);
+        }
+    }
+
+    #[test]
+    fn words_that_are_taken_back() {
+        let rows = [
+            (":mod:kvm", "kvm:mod:kvm", true),
+            (":mod:kvm", "kvm:kvm_entry:mod:kvm", true),
+            (":mod:kvm", ":mod:kvmgt", false),
+            ("*:*:mod:kvm_x", "a:b:mod:kvm-x", true),
+            ("kvm:mod:kvm", "kvm:mod:kvm", true),
+            ("kvm:mod:kvm", "kvm:*:mod:kvm", false),
+            ("kvm:*:mod:kvm", "kvm:kvm_entry:mod:kvm", true),
+            ("*:kvm_entry:mod:kvm", "kvm:kvm_entry:mod:kvm", true),
+            ("kvm:kvm_exit:mod:kvm", "kvm:kvm_entry:mod:kvm", false),
+            ("kvm:kvm_entry:mod:kvm", "kvm:*:mod:kvm", false),
+            ("kvm", "kvm:mod:kvm", false),
+        ];
+        for (word, waiting, expected) in rows {
+            let [word, waiting] =
+                [word, waiting].map(|text| EventSelection::parse(text.as_bytes()));
+            assert_eq!(word.takes_back(&waiting), expected, "{word:?} {waiting:?}");
         }
     }
 

@@ -158,6 +158,7 @@ const FILES: &[ControlFile] = &[
     file("set_event", Access::Change),
     file("set_event_notrace_pid", Access::Change),
     file("set_event_pid", Access::Change),
+    file("show_event_filters", Access::Read),
     file("show_event_triggers", Access::Read),
     file("snapshot", Access::Change),
     file("syscall_user_buf_size", Access::Change),

@@ -24,6 +24,7 @@ pub const TESTS: &[Test] = &[
     test("modev.there_before", 120, there_before),
     test("modev.records", 120, records),
     test("modev.in_use", 120, in_use),
+    test("modev.waiting", 120, waiting),
     test("modev.again_and_again", 180, again_and_again),
 ];
 
@@ -440,4 +441,78 @@ fn again_and_again(context: &Context) -> Check {
         "something is still on"
     );
     Ok(())
+}
+
+/// Words of `set_event` for modules that are not loaded: kept, shown, taken back, and obeyed when the module
+/// comes, as tracefs does it.
+fn waiting(context: &Context) -> Check {
+    const WORDS: &[&str] = &[
+        "!:mod:libata",
+        ":mod:libata",
+        "libata:*:mod:libata",
+        "!libata:ata_eh_done:mod:libata",
+        "libata:ata_eh_done:mod:libata",
+        "*:ata_eh_done:mod:libata",
+        "libata:mod:libata",
+        "!*:ata_eh_done:mod:libata",
+        "!libata:mod:libata",
+        "a:b:mod:no-such-module",
+        ":mod:no_such_module",
+        "!a:*:mod:no-such-module",
+        ":mod:",
+        "!:mod:",
+        "!:mod:libata",
+        "libata:ata_eh_done:mod:libata",
+        "*:ata_qc_issue:mod:libata",
+        "libata:no_such_event:mod:libata",
+        "virtio_transport_recv_pkt:mod:vmw-vsock-virtio-transport-common",
+        ":mod:sched",
+    ];
+    let modules = Modules::new()?;
+    if module::is_loaded("libata") {
+        skip!("libata is part of the kernel");
+    }
+    let (own, reference) = pair(context)?;
+    let mut report = Report::default();
+    let mut compare = |step: &str| -> Check {
+        let (ours, theirs) = (own.get("set_event")?, reference.get("set_event")?);
+        report.expect(ours == theirs, || {
+            format!("{step}:\n{ours}tracefs:\n{theirs}")
+        });
+        Ok(())
+    };
+    for word in WORDS {
+        let answers = [&own, &reference].map(|tree| tree.write("set_event", word.as_bytes()));
+        compare(&format!("{word}: {answers:?}"))?;
+        ensure_eq!(answers[0], answers[1], "{word}");
+    }
+    // One that is removed with words that wait has none obeyed.
+    let gone = Instance::new(&context.root, "rtg-gone")?;
+    gone.set("set_event", ":mod:libata")?;
+    gone.remove()?;
+    let mut loaded = Loaded::new(&modules);
+    loaded.add("libata")?;
+    compare("libata is there")?;
+    ensure!(
+        own.get("set_event")?
+            .starts_with("libata:ata_qc_issue\nlibata:ata_eh_done\n"),
+        "{}",
+        own.get("set_event")?
+    );
+    for word in ["nosuch:mod:libata", "!nosuch:mod:libata", "!:mod:libata"] {
+        let answers = [&own, &reference].map(|tree| tree.write("set_event", word.as_bytes()));
+        ensure_eq!(answers[0], answers[1], "{word}");
+        compare(word)?;
+    }
+    loaded.add("vsock-loopback")?;
+    compare("vsock is there")?;
+    for tree in [&own, &reference] {
+        tree.write_truncating("set_event", b"")
+            .map_err(|e| e.to_string())?;
+    }
+    compare("nothing")?;
+    ensure_eq!(own.get("set_event")?, "", "emptied");
+    report.finish()?;
+    drop((own, reference));
+    loaded.remove()
 }

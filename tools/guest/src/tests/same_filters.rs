@@ -4,7 +4,7 @@
 
 use super::filter::names_function;
 use super::side::Pair;
-use super::{side_text, test, Test};
+use super::{pair, side_text, test, Test};
 use crate::check::{Check, Report};
 use crate::stream;
 use crate::sys;
@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub const TESTS: &[Test] = &[
     test("same.filters", 120, filters),
     test("same.filtered_lengths", 60, lengths),
+    test("same.filters_shown", 60, shown),
 ];
 
 /// Filters that let through a part of the records, at least.
@@ -200,6 +201,34 @@ fn lengths(context: &Context) -> Check {
         println!("{filter}: {count} records");
         report.expect(count >= NAMES.len() / 3, || {
             format!("{filter}: only {count} records")
+        });
+    }
+    report.finish()
+}
+
+/// `show_event_filters`: names of every length, a refused filter, those of a system, and none.
+fn shown(context: &Context) -> Check {
+    const STEPS: &[(&str, &str)] = &[
+        ("sched/sched_switch", "prev_pid > 5 && prev_comm == \"x\""),
+        ("writeback/writeback_dirty_inode_enqueue", "ino > 1"),
+        ("sched/sched_waking", "no_such_field > 5"),
+        ("irq", "vec == 1"),
+        ("sched/sched_switch", "0"),
+        ("sched/sched_waking", "pid==1||  pid==2"),
+        ("irq", "0"),
+    ];
+    let (own, reference) = pair(context)?;
+    ensure_eq!(own.get("show_event_filters")?, "", "at first");
+    let mut report = Report::default();
+    for (event, filter) in STEPS {
+        let file = format!("events/{event}/filter");
+        let answers = [&own, &reference].map(|tree| tree.write(&file, filter.as_bytes()));
+        let (ours, theirs) = (
+            own.get("show_event_filters")?,
+            reference.get("show_event_filters")?,
+        );
+        report.expect(answers[0] == answers[1] && ours == theirs, || {
+            format!("{event} <- {filter:?}: {answers:?}\n{ours}tracefs:\n{theirs}")
         });
     }
     report.finish()

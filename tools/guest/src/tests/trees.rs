@@ -37,10 +37,6 @@ const MISSING: &[(&str, &str)] = &[
     ("uprobe_events", PROBES),
     ("uprobe_profile", PROBES),
     (
-        "show_event_filters",
-        "the file `filter` of each event says it",
-    ),
-    (
         "printk_formats",
         "the strings of trace_printk() are not the kernel's to give",
     ),
