@@ -17,6 +17,8 @@
 //! | 24..28 | hard interrupt |
 //! | 28..32 | NMI |
 //! | 63 | set while no reschedule is wanted |
+//!
+//! With `CONFIG_PREEMPT_RT` bits 8 to 16 are in the task, which has its soft interrupts handled in its turn.
 
 const IRQS_OFF: u8 = 0x01;
 const NEED_RESCHED_LAZY: u8 = 0x02;
@@ -41,6 +43,10 @@ const WANTS_RESCHED_LAZY: u8 = 1 << TIF_NEED_RESCHED_LAZY;
 const DEEPEST: u64 = 15;
 
 const NO_RESCHED_WANTED: u64 = 1 << 63;
+
+/// In `preempt_count`: the bits about soft interrupts.
+#[cfg(CONFIG_PREEMPT_RT)]
+pub(crate) const SOFTIRQ_BITS: u64 = 0xff00;
 
 /// In `preempt_count`: one hard interrupt, and one soft interrupt.
 const HARD: u64 = 1 << 24;

@@ -2,6 +2,8 @@
 
 //! The words of CPU and task that an event's common fields are made of.
 
+#[cfg(CONFIG_PREEMPT_RT)]
+use crate::event::context::SOFTIRQ_BITS;
 use crate::event::context::{
     ContextWords,
     TIF_NEED_RESCHED,
@@ -48,13 +50,28 @@ pub(crate) fn raw() -> ContextWords {
     // INVARIANT: The kernel keeps its address there.
     let task = Current(task);
     ContextWords {
-        preempt_count: flipped ^ (1 << 63),
+        preempt_count: with_softirqs(flipped ^ (1 << 63), &task),
         rflags,
         // The first byte has the flags that count.
         thread_flags: task.read::<u8, { offset_of!(task_struct, thread_info.flags) }>(),
         migration: task.read::<u32, { offset_of!(task_struct, migration_disabled) }>(),
         pid: task.read::<i32, { offset_of!(task_struct, pid) }>(),
     }
+}
+
+/// Returns a preemption counter with the bits of soft interrupts that the current task has.
+#[cfg(CONFIG_PREEMPT_RT)]
+#[inline(always)]
+fn with_softirqs(preempt_count: u64, task: &Current) -> u64 {
+    let own = task.read::<u32, { offset_of!(task_struct, softirq_disable_cnt) }>();
+    preempt_count & !SOFTIRQ_BITS | u64::from(own) & SOFTIRQ_BITS
+}
+
+/// As above, where the counter has them itself.
+#[cfg(not(CONFIG_PREEMPT_RT))]
+#[inline(always)]
+fn with_softirqs(preempt_count: u64, _task: &Current) -> u64 {
+    preempt_count
 }
 
 /// Returns how many calls of the current task the kernel follows to their ends, less one, and how many it

@@ -38,6 +38,9 @@ pub(crate) fn release() -> &'static str {
     RELEASE.get()
 }
 
+/// The kind of a kernel whose soft interrupts and locks can be preempted.
+const REALTIME: &str = "PREEMPT_RT";
+
 /// When the kernel takes the CPU from a task, as `uname -v` says it.
 pub(crate) struct Preemption;
 
@@ -45,7 +48,8 @@ impl fmt::Display for Preemption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (KIND.get(), MODE.get()) {
             (kind, "") => f.write_str(kind),
-            (kind, mode) => write!(f, "{kind}({mode})"),
+            (REALTIME, mode) => write!(f, "PREEMPT_{{RT,{mode}}}"),
+            (kind, mode) => write!(f, "{kind}{mode}"),
         }
     }
 }

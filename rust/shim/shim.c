@@ -164,10 +164,10 @@ const char *rt_preemption_mode(void)
 	if (!IS_ENABLED(CONFIG_PREEMPT_DYNAMIC))
 		return IS_ENABLED(CONFIG_PREEMPT_LAZY) ? "LAZY" : NULL;
 	if (preempt_model_lazy())
-		return "lazy";
+		return "(lazy)";
 	if (preempt_model_full())
-		return "full";
-	return preempt_model_voluntary() ? "voluntary" : "none";
+		return "(full)";
+	return preempt_model_voluntary() ? "(voluntary)" : "(none)";
 }
 
 int rt_forbid_pwrite(struct inode *inode, struct file *file)

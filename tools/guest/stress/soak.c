@@ -340,7 +340,7 @@ int soak_prepare(void)
 		hrtimer_setup(&soaker->timer, on_timer, CLOCK_MONOTONIC,
 			      HRTIMER_MODE_REL_PINNED_HARD);
 		tasklet_setup(&soaker->tasklet, on_tasklet);
-		init_irq_work(&soaker->work, on_work);
+		soaker->work = IRQ_WORK_INIT_HARD(on_work);
 		memset32(soaker->random, cpu + 1, CONTEXTS);
 	}
 	err = map_apic();

@@ -242,19 +242,6 @@ fn but_for(context: &Context) -> Check {
             format!("splice of {file}: {found:?}, tracefs {wanted:?}")
         });
     }
-    for word in [
-        ":mod:nosuch",
-        "sched:*:mod:nosuch",
-        "sched_switch:mod:nosuch",
-    ] {
-        let set = |tree: &Tree| tree.write("set_event", word.as_bytes());
-        let (found, wanted) = (set(&own), set(&reference));
-        report.expect(found == Err(EINVAL) && wanted == Ok(word.len()), || {
-            format!("set_event <- {word:?}: {found:?}, tracefs {wanted:?}")
-        });
-    }
-    let kept = own.get("set_event")?;
-    report.expect(kept.is_empty(), || format!("set_event reads {kept:?}"));
     let long = "n".repeat(65);
     for name in NAMES.iter().copied().chain([&long[..]]) {
         let made = |root: &Path| -> Op {

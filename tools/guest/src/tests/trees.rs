@@ -46,10 +46,15 @@ const MISSING: &[(&str, &str)] = &[
         "the record of trace_marker has no triggers",
     ),
     ("hist", HISTOGRAMS),
+    // Of kernels that have these tracers.
+    ("hwlat_detector", LATENCY),
+    ("osnoise", LATENCY),
+    ("tracing_max_latency", LATENCY),
 ];
 
 const FUNCTIONS: &str = "of function tracers, only function and function_graph are there";
 const PROBES: &str = "no events are made at run time";
+const LATENCY: &str = "there are no latency tracers";
 const HISTOGRAMS: &str = "triggers make no histograms";
 
 /// Names that only rtracefs has.
@@ -75,7 +80,14 @@ const NOT_BUILT: &[&str] = &["snapshot", "snapshot_raw"];
 
 /// A name that tracefs alone has, for one of those reasons.
 pub fn is_missing(path: &str) -> bool {
-    MISSING.iter().any(|(name, _)| is_named(path, name))
+    missing_row(path).is_some()
+}
+
+/// The row of [`MISSING`] for this name, or for a folder that it is in.
+fn missing_row(path: &str) -> Option<&'static (&'static str, &'static str)> {
+    MISSING
+        .iter()
+        .find(|(name, _)| is_named(path, name) || path.starts_with(&format!("{name}/")))
 }
 
 /// A name that rtracefs alone has, or what is in a folder of that name.
@@ -147,7 +159,7 @@ fn names(context: &Context) -> Check {
                 if folder == "events/sched" {
                     continue;
                 }
-                match MISSING.iter().find(|(name, _)| is_named(&path, name)) {
+                match missing_row(&path) {
                     Some((name, _)) => _ = needed.insert(*name),
                     None => report.add(format!("{}: only in tracefs", reference.shown(&path))),
                 }
