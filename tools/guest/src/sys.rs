@@ -385,6 +385,11 @@ pub fn checks_memory() -> bool {
     kernel_release().contains("-rtrace-debug")
 }
 
+/// Whether tasks are preempted while they handle soft interrupts, which are theirs then.
+pub fn softirqs_are_of_tasks() -> bool {
+    kernel_release().contains("-rt-")
+}
+
 /// Whether this kernel proves its locking, which makes it slow.
 pub fn proves_locking() -> bool {
     std::path::Path::new("/proc/lockdep").exists()

@@ -228,7 +228,7 @@ fn errors_leave_nothing(context: &Context) -> Check {
             ("trace_options", "nosuch"),
             ("current_tracer", "function_graph_x"),
             ("set_event", "nosuch:event"),
-            ("set_event", "sched:nosuch:mod:x"),
+            ("set_event", "sched:nosuch:mod:rtrace"),
             ("events/sched/sched_switch/enable", "7"),
             ("options/overwrite", "2"),
         ] {

@@ -116,7 +116,7 @@ fn all(context: &Context) -> Check {
     println!("{} raw events", raw.len());
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease");
     if release.is_ok_and(|release| release.trim_end().ends_with("-amd64")) {
-        ensure!(raw.len() >= 870, "only {} raw events", raw.len());
+        ensure!(raw.len() >= 860, "only {} raw events", raw.len());
     }
     let missing: Vec<_> = tracepoints(context)?
         .into_iter()

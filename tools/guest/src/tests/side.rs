@@ -134,7 +134,7 @@ impl Runs {
             Runs::Nmi(record.cpu)
         } else if flags & HARDIRQ != 0 {
             Runs::HardIrq(record.cpu)
-        } else if flags & SOFTIRQ != 0 {
+        } else if flags & SOFTIRQ != 0 && !sys::softirqs_are_of_tasks() {
             Runs::SoftIrq(record.cpu)
         } else if record.pid() == 0 {
             Runs::Idle(record.cpu)

@@ -7,6 +7,7 @@ use super::side::{Pair, EVERYTHING};
 use super::{test, Test};
 use crate::align;
 use crate::check::{Check, Report};
+use crate::sys;
 use crate::tree::Tree;
 use crate::workload;
 use crate::Context;
@@ -76,8 +77,9 @@ impl Line {
             ('.', '.') => "preemptible",
             _ => "not preemptible",
         };
+        let of_task = |level| level == '.' || level == 's' && sys::softirqs_are_of_tasks();
         match flag(2) {
-            '.' if self.pid != "0" => format!("task {}, {shut_out}", self.pid),
+            level if of_task(level) && self.pid != "0" => format!("task {}, {shut_out}", self.pid),
             level => format!("{level} on {}, {shut_out}", self.cpu),
         }
     }
