@@ -40,7 +40,7 @@ use kernel::prelude::*;
 const SPARE: usize = 8;
 
 /// An instance that traces calls.
-struct User {
+struct CallUser {
     target: GraphTarget,
     /// Its place in [`GraphDispatch::targets`].
     place: usize,
@@ -49,8 +49,8 @@ struct User {
 }
 
 /// All users, and what the hooks follow.
-struct Engine {
-    users: KVec<User>,
+struct CallEngine {
+    users: KVec<CallUser>,
     hooks: GraphHooks,
     dispatch: Option<KBox<GraphDispatch>>,
     /// The place that the next user gets if it is free. Places go round, so that a call that returns late
@@ -60,7 +60,7 @@ struct Engine {
 
 kernel::sync::global_lock! {
     // SAFETY: `init` initialises it before anything else of this folder is called.
-    unsafe(uninit) static ENGINE: Mutex<Engine> = Engine {
+    unsafe(uninit) static ENGINE: Mutex<CallEngine> = CallEngine {
         users: KVec::new(),
         // SAFETY: This is the only call.
         hooks: unsafe { GraphHooks::new() },
@@ -102,7 +102,7 @@ fn has(addresses: &[u64], address: u64) -> bool {
     addresses.binary_search(&address).is_ok()
 }
 
-impl Engine {
+impl CallEngine {
     /// Makes what the hooks are to follow, but for the sets that count.
     ///
     /// # Errors
@@ -223,7 +223,7 @@ pub(super) unsafe fn attach(sink: &Sink, rules: &GraphRules, wanted: Wanted) -> 
     let place = engine.free_place().ok_or(ENOSPC)?;
     // SAFETY: The caller promises that both stay, and `detach` waits for the hooks.
     let target = unsafe { GraphTarget::new(sink, rules) };
-    let user = User {
+    let user = CallUser {
         target,
         place,
         wanted,
