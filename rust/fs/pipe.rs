@@ -189,7 +189,7 @@ impl TraceFile for Pipe {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Made {
     /// The next one.
-    NextEvent,
+    Next,
     /// The next one and the one after it: entry and exit of a function.
     Both,
 }
@@ -244,7 +244,7 @@ fn write_next(
     text: &mut Text,
 ) -> Result<Made> {
     let Some(event) = consumer.next() else {
-        return Ok(Made::NextEvent);
+        return Ok(Made::Next);
     };
     let exit = match maker.waits_for_next(style, event.record) {
         true => consumer.after_next(),
@@ -267,7 +267,7 @@ fn write_next(
     unsafe { maker.write_event(style, &seen, text) }.map_err(no_memory)?;
     Ok(match exit {
         Some(_) => Made::Both,
-        None => Made::NextEvent,
+        None => Made::Next,
     })
 }
 

@@ -19,7 +19,7 @@ use kernel::prelude::*;
 /// A form, with its printer.
 pub(crate) enum Maker {
     /// The lines of `trace`.
-    LinePrinter(LinePrinter),
+    Lines(LinePrinter),
     /// One object per line.
     Json(Json),
 }
@@ -31,7 +31,7 @@ impl Maker {
     ///
     /// `ENOMEM`.
     pub(crate) fn lines() -> Result<Self> {
-        Ok(Self::LinePrinter(LinePrinter::new()?))
+        Ok(Self::Lines(LinePrinter::new()?))
     }
 
     /// Returns the printer of JSON.
@@ -42,14 +42,14 @@ impl Maker {
     /// Writes that the reader missed `events` events of `cpu` before the next one.
     pub(crate) fn write_lost(&self, cpu: u32, events: u64, out: &mut Text) -> fmt::Result {
         match self {
-            Maker::LinePrinter(_) => line::write_lost(cpu, events, out),
+            Maker::Lines(_) => line::write_lost(cpu, events, out),
             Maker::Json(_) => json::write_lost(cpu, events, out),
         }
     }
 
     /// Returns whether the line of `record` depends on the next record of the same CPU.
     pub(crate) fn waits_for_next(&self, style: Style, record: &[u8]) -> bool {
-        matches!(self, Maker::LinePrinter(_)) && style.waits_for_next(record)
+        matches!(self, Maker::Lines(_)) && style.waits_for_next(record)
     }
 
     /// Writes an event.
@@ -65,7 +65,7 @@ impl Maker {
     ) -> fmt::Result {
         match self {
             // SAFETY: The caller promises a whole copy of a record that a writer committed.
-            Maker::LinePrinter(lines) => unsafe { lines.write_event(style, seen, out) },
+            Maker::Lines(lines) => unsafe { lines.write_event(style, seen, out) },
             Maker::Json(json) => json.write_event(style, seen, out),
         }
     }
