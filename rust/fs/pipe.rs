@@ -127,7 +127,10 @@ impl Pipe {
             let text = self.lines.text();
             let before = text.bytes().len();
             let waits = |event: &NextEvent<'_>| self.maker.waits_for_next(style, event.record);
-            if cpu.next().is_some_and(|event| waits(&event)) && cpu.after_next().is_none() {
+            if style.is_graph()
+                && cpu.next().is_some_and(|event| waits(&event))
+                && cpu.after_next().is_none()
+            {
                 // The record that decides over the line may be in the sub-buffer after this one, which is
                 // not seen before this one is consumed.
                 write_last(cpu, inst, &mut self.maker, style, text)?;

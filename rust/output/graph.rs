@@ -106,6 +106,7 @@ impl LinePrinter {
     /// # Safety
     ///
     /// As for [`LinePrinter::write_event`].
+    #[inline(never)]
     pub(super) unsafe fn write_in_graph(
         &mut self,
         style: Style,

@@ -49,6 +49,12 @@ impl Style {
         self.graph && graph::is_entry(record)
     }
 
+    /// Returns whether lines are those of the tracer `function_graph`.
+    #[inline(always)]
+    pub(crate) fn is_graph(&self) -> bool {
+        self.graph
+    }
+
     /// Returns it for an instance whose tracer is `function_graph`, if `graph` is set.
     pub(crate) fn with_graph(self, graph: bool) -> Self {
         Self { graph, ..self }
