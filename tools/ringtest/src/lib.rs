@@ -33,6 +33,8 @@ pub mod event;
 pub mod expr;
 #[path = "../../../rust/functions/mod.rs"]
 pub mod functions;
+#[path = "../../../rust/hist/mod.rs"]
+pub mod hist;
 #[path = "../../../rust/instance/life.rs"]
 pub mod life;
 #[path = "../../../rust/buffers/merge.rs"]
@@ -54,6 +56,8 @@ mod filters;
 mod gifts;
 #[cfg(test)]
 mod history;
+#[cfg(test)]
+mod hists;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]

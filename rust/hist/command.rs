@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Divides the text after `hist:` into its items and the filter.
+
+use super::error::{
+    Errno,
+    Kind,
+    Log, //
+};
+use crate::text::{
+    number,
+    word, //
+};
+
+/// The sizes that a histogram may have, as powers of 2.
+const SIZE_BITS: core::ops::RangeInclusive<u32> = 7..=17;
+/// That of a histogram whose command has none.
+const USUAL_BITS: u32 = 11;
+/// Most items that define variables.
+const MOST_VARIABLES: usize = 16;
+/// Begins the name of a modifier that has an operator in it.
+const SYM_OFFSET: &[u8] = b".sym-offset";
+/// The place of that operator, and what stands there while expressions are divided.
+const OPERATOR: (usize, u8) = (4, b'X');
+
+/// A command, divided. Of an item that comes twice the last one counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Command<'a> {
+    pub(crate) keys: &'a [u8],
+    pub(crate) values: Option<&'a [u8]>,
+    pub(crate) sort: Option<&'a [u8]>,
+    /// With the `name=` before it.
+    pub(crate) name: Option<&'a [u8]>,
+    pub(crate) clock: Option<&'a [u8]>,
+    pub(crate) size_bits: u32,
+    pub(crate) no_hitcount: bool,
+    pub(crate) pause: bool,
+    pub(crate) resume: bool,
+    pub(crate) clear: bool,
+}
+
+/// Divides a command into its items and the filter, which begins with its `if`.
+///
+/// An `if` has blanks on both sides and something after it.
+///
+/// # Errors
+///
+/// `Inval` for an `if` at the beginning, or without anything after it.
+pub(crate) fn split(text: &[u8]) -> Result<(&[u8], Option<&[u8]>), Errno> {
+    let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
+    let mut from = 0usize;
+    loop {
+        let rest = text.get(from..).unwrap_or_default();
+        let Some(at) = rest.windows(2).position(|two| two == b"if") else {
+            return Ok((text, None));
+        };
+        let at = at.saturating_add(from);
+        from = at.saturating_add(1);
+        let Some(before) = at.checked_sub(1) else {
+            return Err(Errno::Inval);
+        };
+        if !is_blank(text.get(before)) {
+            continue;
+        }
+        let after = at.saturating_add(2);
+        if after.saturating_add(1) >= text.len() {
+            return Err(Errno::Inval);
+        }
+        if is_blank(text.get(after)) {
+            let items = text.get(..before).unwrap_or_default();
+            let filter = text.get(at..).unwrap_or_default();
+            return Ok((word::strip(items), Some(word::strip(filter))));
+        }
+    }
+}
+
+/// Replaces the operator in names of modifiers, so that all others are those of expressions.
+pub(crate) fn hide_operators(items: &mut [u8]) {
+    let mut rest = items;
+    while let Some(at) = rest
+        .windows(SYM_OFFSET.len())
+        .position(|part| part == SYM_OFFSET)
+    {
+        let (place, byte) = OPERATOR;
+        if let Some(operator) = rest.get_mut(at.saturating_add(place)) {
+            *operator = byte;
+        }
+        rest = rest
+            .get_mut(at.saturating_add(SYM_OFFSET.len())..)
+            .unwrap_or_default();
+    }
+}
+
+/// Divides the items of a command.
+///
+/// # Errors
+///
+/// `Inval` for an unknown item, one without its value, and without keys; `Inval` and `Range` for a size.
+pub(crate) fn parse<'a>(items: &'a [u8], log: &mut Log<'_>) -> Result<Command<'a>, Errno> {
+    let mut command = Command {
+        size_bits: USUAL_BITS,
+        ..Command::default()
+    };
+    let mut keys = None;
+    let mut variables = 0usize;
+    for item in items.split(|byte| *byte == b':') {
+        let mut parts = item.splitn(2, |byte| *byte == b'=');
+        let (name, value) = (parts.next().unwrap_or_default(), parts.next());
+        let Some(value) = value else {
+            match item {
+                b"nohitcount" | b"NOHC" => command.no_hitcount = true,
+                b"pause" => command.pause = true,
+                b"cont" | b"continue" => command.resume = true,
+                b"clear" => command.clear = true,
+                _ => return Err(Errno::Inval),
+            }
+            continue;
+        };
+        if value.is_empty() {
+            log(Kind::EmptyAssignment, item);
+            return Err(Errno::Inval);
+        }
+        match name {
+            b"key" | b"keys" => keys = Some(value),
+            b"val" | b"vals" | b"values" => command.values = Some(value),
+            b"sort" => command.sort = Some(value),
+            b"name" => command.name = Some(item),
+            b"clock" => command.clock = Some(word::strip(value)),
+            b"size" => command.size_bits = size_bits(value)?,
+            _ if variables == MOST_VARIABLES => {
+                log(Kind::TooManyVariables, item);
+                return Err(Errno::Inval);
+            }
+            _ => variables = variables.saturating_add(1),
+        }
+    }
+    command.keys = keys.ok_or(Errno::Inval)?;
+    // There are none yet: an event of another file cannot be asked for its values.
+    match variables {
+        0 => Ok(command),
+        _ => Err(Errno::Inval),
+    }
+}
+
+/// Returns the power of 2 that is not less than the size that `text` says.
+fn size_bits(text: &[u8]) -> Result<u32, Errno> {
+    let size = number::parse_c(text).map_err(|why| match why {
+        crate::text::errno::Errno::Inval => Errno::Inval,
+        crate::text::errno::Errno::Range => Errno::Range,
+    })?;
+    let bits = match size.checked_sub(1) {
+        None => return Err(Errno::Inval),
+        Some(less) => u64::BITS.saturating_sub(less.leading_zeros()),
+    };
+    match SIZE_BITS.contains(&bits) {
+        true => Ok(bits),
+        false => Err(Errno::Inval),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Result<Command<'_>, Errno> {
+        parse(text.as_bytes(), &mut |_, _| {})
+    }
+
+    #[test]
+    fn filters_begin_at_an_if_between_blanks() {
+        let rows: &[(&str, &str, Option<&str>)] = &[
+            ("keys=id", "keys=id", None),
+            ("keys=id if a == 1", "keys=id", Some("if a == 1")),
+            ("keys=id\tif\ta", "keys=id", Some("if\ta")),
+            ("keys=id   if   a  ", "keys=id", Some("if   a")),
+            ("keys=iff,xif if iff", "keys=iff,xif", Some("if iff")),
+        ];
+        for (text, items, filter) in rows {
+            let wanted = (items.as_bytes(), filter.map(str::as_bytes));
+            assert_eq!(split(text.as_bytes()), Ok(wanted), "{text}");
+        }
+        // One byte more than the word is no more than that to ftrace.
+        for text in ["if a", "keys=id if", "keys=id if ", "keys=id ifx"] {
+            assert_eq!(split(text.as_bytes()), Err(Errno::Inval), "{text}");
+        }
+        assert!(split(b"keys=id ifxy").is_ok());
+    }
+
+    #[test]
+    fn items() {
+        let command = parsed("keys=a,b:vals=c:sort=a:size=1000:pause:keys=d").unwrap();
+        assert_eq!((command.keys, command.values), (&b"d"[..], Some(&b"c"[..])));
+        assert_eq!((command.sort, command.size_bits), (Some(&b"a"[..]), 10));
+        assert!(command.pause && !command.clear && !command.resume);
+        assert_eq!(parsed("key=a").unwrap().size_bits, USUAL_BITS);
+        for (size, bits) in [("65", 7), ("128", 7), ("129", 8), ("0x20000", 17)] {
+            let text = format!("key=a:size={size}");
+            assert_eq!(parsed(&text).unwrap().size_bits, bits, "{size}");
+        }
+    }
+
+    #[test]
+    fn refusals() {
+        for text in [
+            "",
+            "vals=a",
+            "keys=",
+            "keys=a:",
+            "keys=a:foo",
+            "keys=a:foo.bar",
+            "keys = a",
+            "keys=a:size=0",
+            "keys=a:size=64",
+            "keys=a:size=131073",
+            "keys=a:size=x",
+            "keys=a:x=b",
+            "keys=a:onmatch(s.e).f(x)",
+        ] {
+            assert_eq!(parsed(text), Err(Errno::Inval), "{text}");
+        }
+        let large = "keys=a:size=18446744073709551616";
+        assert_eq!(parsed(large), Err(Errno::Range));
+        let mut logged = Vec::new();
+        let _ = parse(b"keys=a:sort=", &mut |kind, word| {
+            logged.push((kind, word.to_vec()))
+        });
+        assert_eq!(logged, [(Kind::EmptyAssignment, b"sort=".to_vec())]);
+    }
+
+    #[test]
+    fn operators_in_names_are_hidden() {
+        let mut text = *b"keys=a.sym-offset,b.sym-offset-1";
+        hide_operators(&mut text);
+        assert_eq!(&text, b"keys=a.symXoffset,b.symXoffset-1");
+    }
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The errors of a `hist` command, and how `error_log` shows them.
+
+/// An error that `error_log` tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    EmptyAssignment,
+    FieldNotFound,
+    BadModifier,
+    BadSortField,
+    BadSortModifier,
+    EmptySortField,
+    TooManySortFields,
+    ValueNeeded,
+    NothingToClear,
+    Exists,
+    ClockNotSet,
+    TooManySubexpressions,
+    MinusInSubexpression,
+    DivisionByZero,
+    NumberExpected,
+    StringOperand,
+    UnitsDiffer,
+    VariableNotFound,
+    TooManyVariables,
+    NamedDiffers,
+}
+
+/// The error number that the write returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Errno {
+    Inval,
+    NoEnt,
+    Dom,
+    Range,
+    NoMem,
+}
+
+/// Takes an error, and the word of the command that it is about; an empty one if it is about all of it.
+pub(crate) type Log<'a> = dyn FnMut(Kind, &[u8]) + 'a;
+
+impl Kind {
+    /// Returns the text that stands in `error_log`.
+    pub(crate) const fn text(self) -> &'static str {
+        match self {
+            Self::EmptyAssignment => "Empty assignment",
+            Self::FieldNotFound => "Couldn't find field",
+            Self::BadModifier => "Invalid field modifier",
+            Self::BadSortField => "Sort field must be a key or a val",
+            Self::BadSortModifier => "Invalid sort modifier",
+            Self::EmptySortField => "Empty sort field",
+            Self::TooManySortFields => "Too many sort fields (Max = 2)",
+            Self::ValueNeeded => "Non-hitcount value is required for 'nohitcount'",
+            Self::NothingToClear => "Can't clear or continue a nonexistent hist trigger",
+            Self::Exists => "Hist trigger already exists",
+            Self::ClockNotSet => "Couldn't set trace_clock",
+            Self::TooManySubexpressions => "Too many subexpressions (3 max)",
+            Self::MinusInSubexpression => "Unary minus not supported in sub-expressions",
+            Self::DivisionByZero => "Division by zero",
+            Self::NumberExpected => "Expecting numeric literal",
+            Self::StringOperand => "String type can not be an operand in expression",
+            Self::UnitsDiffer => "Timestamp units in expression don't match",
+            Self::VariableNotFound => "Couldn't find variable",
+            Self::TooManyVariables => "Too many variables defined",
+            Self::NamedDiffers => {
+                "Named hist trigger doesn't match existing named trigger (includes variables)"
+            }
+        }
+    }
+}
+
+/// Returns where the caret stands in `command`: under the first place where `word` occurs, as in ftrace
+/// also when that is not where the error is; under the first byte if there is no such place.
+pub(crate) fn place(command: &[u8], word: &[u8]) -> usize {
+    match word {
+        [] => 0,
+        word => command
+            .windows(word.len())
+            .position(|part| part == word)
+            .unwrap_or(0),
+    }
+}

@@ -1,0 +1,532 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Expressions of keys and values: from text to nodes.
+//!
+//! They are divided at the last operator of the lowest precedence, and so evaluated from left to right.
+//! There are no parentheses but those of a minus before all of it, and at most three operators.
+
+use super::error::{
+    Errno,
+    Kind,
+    Log, //
+};
+use crate::{
+    event::field_type::FieldType,
+    text::number, //
+};
+use core::str;
+
+/// Most operators of an expression.
+const MOST_OPERATORS: u32 = 3;
+/// Most nodes of a plan: five expressions, each of four atoms and three operators.
+pub(crate) const MOST_NODES: usize = 35;
+
+/// A part of the text of a command.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Span {
+    at: u16,
+    len: u16,
+}
+
+impl Span {
+    /// Returns where `part` is in `text`, of which it is a part.
+    pub(crate) fn of(text: &[u8], part: &[u8]) -> Self {
+        let at = part.as_ptr().addr().wrapping_sub(text.as_ptr().addr());
+        Self {
+            at: at as u16,
+            len: part.len() as u16,
+        }
+    }
+
+    /// Returns the part of `text`.
+    pub(crate) fn text(self, text: &[u8]) -> &str {
+        let end = usize::from(self.at).saturating_add(self.len.into());
+        let part = text.get(self.at.into()..end).unwrap_or_default();
+        str::from_utf8(part).unwrap_or_default()
+    }
+}
+
+/// What a name of an event stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Described {
+    pub(crate) ty: FieldType,
+    pub(crate) offset: u32,
+    pub(crate) size: u32,
+    pub(crate) signed: bool,
+}
+
+/// The fields of an event, the common ones included.
+pub(crate) trait Fields {
+    /// Returns the field called `name`.
+    fn field(&self, name: &str) -> Option<Described>;
+}
+
+/// A number in a record: one word that is loaded, and shifted twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NumberAt {
+    /// Where the word begins that ends with the number, or at the beginning of the record.
+    pub(crate) start: u32,
+    pub(crate) up: u8,
+    pub(crate) down: u8,
+    pub(crate) signed: bool,
+    /// Whether it is the address of a string, by which ftrace sorts as if it were that string.
+    pub(crate) pointer: bool,
+}
+
+/// A string in a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TextAt {
+    pub(crate) ty: FieldType,
+    pub(crate) offset: u32,
+    pub(crate) size: u32,
+}
+
+/// The source of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    Constant(u64),
+    /// 1 for each event.
+    HitCount,
+    Timestamp,
+    Cpu,
+    Comm,
+    Stack,
+    Number(NumberAt),
+    Text(TextAt),
+}
+
+/// How a value is changed before it counts, or how it is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Modifier {
+    None,
+    Hex,
+    Sym,
+    SymOffset,
+    Execname,
+    Syscall,
+    Log2,
+    Buckets(u64),
+    Usecs,
+    Percent,
+    Graph,
+}
+
+impl Modifier {
+    /// Returns its name; nothing for none. The divisor of buckets comes after it.
+    pub(crate) const fn name(self) -> Option<&'static str> {
+        Some(match self {
+            Self::None => return None,
+            Self::Hex => "hex",
+            Self::Sym => "sym",
+            Self::SymOffset => "sym-offset",
+            Self::Execname => "execname",
+            Self::Syscall => "syscall",
+            Self::Log2 => "log2",
+            Self::Buckets(_) => "buckets",
+            Self::Usecs => "usecs",
+            Self::Percent => "percent",
+            Self::Graph => "graph",
+        })
+    }
+}
+
+/// A field or a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Atom {
+    pub(crate) source: Source,
+    pub(crate) modifier: Modifier,
+    /// What it is called, as it was written; empty for a number.
+    pub(crate) name: Span,
+}
+
+/// An operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Op {
+    Plus,
+    Minus,
+    Times,
+    Over,
+}
+
+impl Op {
+    /// Returns what it looks like.
+    pub(crate) const fn sign(self) -> char {
+        match self {
+            Self::Plus => '+',
+            Self::Minus => '-',
+            Self::Times => '*',
+            Self::Over => '/',
+        }
+    }
+
+    /// Returns the result, wrapping. A division by 0 gives what it gives in ftrace.
+    pub(crate) fn of(self, left: u64, right: u64) -> u64 {
+        match self {
+            Self::Plus => left.wrapping_add(right),
+            Self::Minus => left.wrapping_sub(right),
+            Self::Times => left.wrapping_mul(right),
+            Self::Over => left.checked_div(right).unwrap_or(u64::MAX),
+        }
+    }
+}
+
+/// A node of an expression; its operands are nodes before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Node {
+    Atom(Atom),
+    Binary(Op, u8, u8),
+    Negated(u8),
+}
+
+/// The expressions of a plan.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Nodes {
+    nodes: [Node; MOST_NODES],
+    used: u8,
+}
+
+impl Nodes {
+    const UNUSED: Node = Node::Negated(0);
+
+    /// Returns none.
+    pub(crate) const fn new() -> Self {
+        Self {
+            nodes: [Self::UNUSED; MOST_NODES],
+            used: 0,
+        }
+    }
+
+    /// Returns a node.
+    pub(crate) fn get(&self, at: u8) -> Node {
+        self.nodes
+            .get(usize::from(at))
+            .copied()
+            .unwrap_or(Self::UNUSED)
+    }
+
+    /// Returns the number of nodes.
+    pub(crate) fn len(&self) -> u8 {
+        self.used
+    }
+
+    fn push(&mut self, node: Node) -> Result<u8, Errno> {
+        let at = self.used;
+        *self.nodes.get_mut(usize::from(at)).ok_or(Errno::Inval)? = node;
+        self.used = at.saturating_add(1);
+        Ok(at)
+    }
+
+    /// Returns the atom, if the node is one.
+    pub(crate) fn atom(&self, at: u8) -> Option<Atom> {
+        match self.get(at) {
+            Node::Atom(atom) => Some(atom),
+            _ => None,
+        }
+    }
+
+    /// Returns whether the numbers of an expression are signed: those of its first operand are.
+    pub(crate) fn is_signed(&self, at: u8) -> bool {
+        match self.get(at) {
+            Node::Atom(atom) => matches!(atom.source, Source::Number(number) if number.signed),
+            Node::Binary(_, inner, _) | Node::Negated(inner) => inner < at && self.is_signed(inner),
+        }
+    }
+
+    /// Returns whether it counts microseconds: its first operand does.
+    fn is_usecs(&self, at: u8) -> bool {
+        match self.get(at) {
+            Node::Atom(atom) => atom.modifier == Modifier::Usecs,
+            Node::Binary(_, inner, _) | Node::Negated(inner) => inner < at && self.is_usecs(inner),
+        }
+    }
+
+    fn is_text(&self, at: u8) -> bool {
+        self.atom(at).is_some_and(|atom| {
+            matches!(atom.source, Source::Text(_) | Source::Comm | Source::Stack)
+        })
+    }
+
+    fn constant(&self, at: u8) -> Option<u64> {
+        match self.atom(at)?.source {
+            Source::Constant(value) => Some(value),
+            _ => None,
+        }
+    }
+}
+
+/// Where an expression stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    Key,
+    Value,
+    Operand,
+}
+
+/// Reads expressions.
+pub(crate) struct Parser<'a, 'l> {
+    /// The text that they are parts of.
+    pub(crate) text: &'a [u8],
+    pub(crate) fields: &'a dyn Fields,
+    pub(crate) log: &'a mut Log<'l>,
+    pub(crate) nodes: Nodes,
+    /// Operators of this expression.
+    operators: u32,
+}
+
+impl<'a, 'l> Parser<'a, 'l> {
+    /// Returns one for the parts of `text`.
+    pub(crate) fn new(text: &'a [u8], fields: &'a dyn Fields, log: &'a mut Log<'l>) -> Self {
+        Self {
+            text,
+            fields,
+            log,
+            nodes: Nodes::new(),
+            operators: 0,
+        }
+    }
+
+    /// Logs an error of `word`.
+    pub(crate) fn refuse(&mut self, kind: Kind, word: &[u8]) -> Errno {
+        (self.log)(kind, word);
+        Errno::Inval
+    }
+
+    /// Parses one expression. Returns its node.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Kind`]; `Inval` for what is none, `Dom` for a division by 0, `NoMem`, which is ftrace's
+    /// answer, for an array of numbers.
+    pub(crate) fn expression(&mut self, text: &[u8], role: Role) -> Result<u8, Errno> {
+        self.operators = 0;
+        self.inner(text, role)
+    }
+
+    fn inner(&mut self, text: &[u8], role: Role) -> Result<u8, Errno> {
+        if self.operators > MOST_OPERATORS {
+            return Err(self.refuse(Kind::TooManySubexpressions, text));
+        }
+        match root(text) {
+            None => self.atom(text, role),
+            Some(Root::Negation) => self.negation(text),
+            Some(Root::Binary(op, at)) => self.binary(text, op, at),
+        }
+    }
+
+    fn negation(&mut self, text: &[u8]) -> Result<u8, Errno> {
+        self.operators = self.operators.saturating_add(1);
+        if self.operators > MOST_OPERATORS {
+            return Err(self.refuse(Kind::TooManySubexpressions, text));
+        }
+        let rest = text.get(1..).unwrap_or_default();
+        if !rest.contains(&b'(') {
+            return Err(Errno::Inval);
+        }
+        let rest = rest.get(1..).unwrap_or_default();
+        let end = rest.iter().rposition(|byte| *byte == b')');
+        let end = end.ok_or(Errno::Inval)?;
+        if end.saturating_add(1) != rest.len() {
+            return Err(self.refuse(Kind::MinusInSubexpression, rest));
+        }
+        let operand = rest.get(..end).unwrap_or_default();
+        let node = self.operand(operand)?;
+        self.nodes.push(Node::Negated(node))
+    }
+
+    /// Parses an operand, which is a number.
+    fn operand(&mut self, text: &[u8]) -> Result<u8, Errno> {
+        let node = self.inner(text, Role::Operand)?;
+        match self.nodes.is_text(node) {
+            true => Err(self.refuse(Kind::StringOperand, text)),
+            false => Ok(node),
+        }
+    }
+
+    fn binary(&mut self, text: &[u8], op: Op, at: usize) -> Result<u8, Errno> {
+        self.operators = self.operators.saturating_add(1);
+        let left = text.get(..at).unwrap_or_default();
+        let right = text.get(at.saturating_add(1)..).unwrap_or_default();
+        if left.is_empty() || right.is_empty() {
+            return Err(Errno::Inval);
+        }
+        let one = self.operand(left)?;
+        let other = self.operand(right)?;
+        if self.nodes.is_usecs(one) != self.nodes.is_usecs(other) {
+            return Err(self.refuse(Kind::UnitsDiffer, b""));
+        }
+        let constant = self.nodes.constant(other);
+        if op == Op::Over && constant == Some(0) {
+            (self.log)(Kind::DivisionByZero, right);
+            return Err(Errno::Dom);
+        }
+        let node = match (self.nodes.constant(one), constant) {
+            (Some(one), Some(other)) => Node::Atom(Atom {
+                source: Source::Constant(op.of(one, other)),
+                modifier: Modifier::None,
+                name: Span::default(),
+            }),
+            _ => Node::Binary(op, one, other),
+        };
+        self.nodes.push(node)
+    }
+
+    fn atom(&mut self, text: &[u8], role: Role) -> Result<u8, Errno> {
+        if text.first().is_some_and(u8::is_ascii_digit) {
+            let Ok(value) = number::parse_c(text) else {
+                return Err(self.refuse(Kind::NumberExpected, text));
+            };
+            return self.nodes.push(Node::Atom(Atom {
+                source: Source::Constant(value),
+                modifier: Modifier::None,
+                name: Span::default(),
+            }));
+        }
+        // What names system and event is for variables; in ftrace fields may have it as well.
+        let mut parts = text.splitn(3, |byte| *byte == b'.');
+        let text = match (parts.next(), parts.next(), parts.next()) {
+            (_, _, Some(last)) => last,
+            _ => text,
+        };
+        if let [b'$', name @ ..] = text {
+            if !name.is_empty() {
+                (self.log)(Kind::VariableNotFound, name);
+            }
+        }
+        let atom = self.field(text, role)?;
+        self.nodes.push(Node::Atom(atom))
+    }
+
+    /// Parses a field with its modifier.
+    fn field(&mut self, text: &[u8], role: Role) -> Result<Atom, Errno> {
+        let mut parts = text.splitn(2, |byte| *byte == b'.');
+        let (name, word) = (parts.next().unwrap_or_default(), parts.next());
+        let mut stack = false;
+        let modifier = match word {
+            None => Modifier::None,
+            Some(b"stacktrace") => {
+                stack = true;
+                Modifier::None
+            }
+            Some(word) => {
+                modifier(name, word, role).map_err(|word| self.refuse(Kind::BadModifier, word))?
+            }
+        };
+        let Some(source) = self.source(name)? else {
+            return Err(self.refuse(Kind::FieldNotFound, name));
+        };
+        let derived = matches!(modifier, Modifier::Log2 | Modifier::Buckets(_));
+        let string = matches!(source, Source::Text(_) | Source::Comm);
+        // No event has a field that is a stack. Of strings ftrace would take the address.
+        if stack || derived && string {
+            return Err(self.refuse(Kind::BadModifier, text));
+        }
+        let modifier = match source {
+            Source::Stack => Modifier::None,
+            _ => modifier,
+        };
+        Ok(Atom {
+            source,
+            modifier,
+            name: Span::of(self.text, name),
+        })
+    }
+
+    /// Returns what a name stands for; `None` for an unknown one.
+    fn source(&self, name: &[u8]) -> Result<Option<Source>, Errno> {
+        let Ok(name) = str::from_utf8(name) else {
+            return Ok(None);
+        };
+        let source = match name {
+            "common_timestamp" => Source::Timestamp,
+            "common_stacktrace" => Source::Stack,
+            "common_cpu" => Source::Cpu,
+            "common_comm" => Source::Comm,
+            "hitcount" => Source::HitCount,
+            _ => match self.fields.field(name).filter(|field| field.size != 0) {
+                Some(field) => return located(field).map(Some),
+                None => match name {
+                    "cpu" | "CPU" => Source::Cpu,
+                    "comm" | "COMM" => Source::Comm,
+                    "stacktrace" | "STACKTRACE" => Source::Stack,
+                    _ => return Ok(None),
+                },
+            },
+        };
+        Ok(Some(source))
+    }
+}
+
+/// Returns the source that a field of an event is.
+///
+/// # Errors
+///
+/// `NoMem` for an array of numbers.
+fn located(field: Described) -> Result<Source, Errno> {
+    let Described {
+        ty, offset, size, ..
+    } = field;
+    match ty {
+        FieldType::Chars | FieldType::DynamicChars | FieldType::RelativeChars => {
+            Ok(Source::Text(TextAt { ty, offset, size }))
+        }
+        _ if !matches!(size, 1 | 2 | 4 | 8) => Err(Errno::NoMem),
+        _ => {
+            let end = offset.saturating_add(size);
+            let beyond = 8u32.saturating_sub(end);
+            let unused = 8u32.saturating_sub(size);
+            Ok(Source::Number(NumberAt {
+                start: end.saturating_sub(8),
+                up: beyond.saturating_mul(8) as u8,
+                down: unused.saturating_mul(8) as u8,
+                signed: field.signed,
+                pointer: matches!(ty, FieldType::CharPointer | FieldType::UserCharPointer),
+            }))
+        }
+    }
+}
+
+/// Parses a modifier of a field called `name`. For a wrong one it returns the word that is wrong.
+fn modifier<'w>(name: &[u8], word: &'w [u8], role: Role) -> Result<Modifier, &'w [u8]> {
+    Ok(match word {
+        b"hex" => Modifier::Hex,
+        b"sym" => Modifier::Sym,
+        b"symXoffset" => Modifier::SymOffset,
+        b"execname" if name == b"common_pid" => Modifier::Execname,
+        b"syscall" => Modifier::Syscall,
+        b"log2" => Modifier::Log2,
+        b"usecs" => Modifier::Usecs,
+        [b'b', b'u', b'c', b'k', b'e', b't', rest @ ..] => {
+            let rest = rest.strip_prefix(b"s").unwrap_or(rest);
+            let number = rest.strip_prefix(b"=").ok_or(rest)?;
+            match number::parse_c(number) {
+                Ok(divisor) if divisor != 0 => Modifier::Buckets(divisor),
+                _ => return Err(number),
+            }
+        }
+        // As in ftrace, whatever follows.
+        _ if role != Role::Key && word.starts_with(b"percent") => Modifier::Percent,
+        _ if role != Role::Key && word.starts_with(b"graph") => Modifier::Graph,
+        _ => return Err(word),
+    })
+}
+
+enum Root {
+    Negation,
+    Binary(Op, usize),
+}
+
+/// Returns the operator at which an expression is divided, and its place.
+fn root(text: &[u8]) -> Option<Root> {
+    let last = |sign: u8| text.iter().rposition(|byte| *byte == sign);
+    let (minus, plus) = (last(b'-'), last(b'+'));
+    if minus == Some(0) {
+        return Some(Root::Negation);
+    }
+    let lower = [(minus, Op::Minus), (plus, Op::Plus)];
+    let higher = [(last(b'/'), Op::Over), (last(b'*'), Op::Times)];
+    [lower, higher].into_iter().find_map(|level| {
+        let found = level.into_iter().filter_map(|(at, op)| Some((at?, op)));
+        let (at, op) = found.max_by_key(|(at, _)| *at)?;
+        Some(Root::Binary(op, at))
+    })
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What a record gives for the keys and values of a plan.
+//!
+//! Any context; nothing is allocated, and nothing outside the record is read.
+
+use super::{
+    expr::{
+        Atom,
+        Modifier,
+        Node,
+        NumberAt,
+        Source,
+        TextAt, //
+    },
+    plan::{
+        KeyField,
+        Plan,
+        COMM,
+        MOST_VALUES, //
+    }, //
+};
+
+/// What a plan may ask that the record does not hold.
+pub(crate) trait Env {
+    /// Returns the current CPU.
+    fn cpu(&self) -> u32;
+    /// Returns the name of the current task; a NUL ends it.
+    fn comm(&self) -> [u8; COMM];
+    /// Returns the time by the clock of the instance, in microseconds if `usecs` and if it counts
+    /// nanoseconds.
+    fn time(&self, usecs: bool) -> u64;
+    /// Writes the callers, the innermost first. Returns their number.
+    fn callers(&self, room: &mut [u64]) -> usize;
+}
+
+impl NumberAt {
+    /// Returns the number. `None` when the record ends before it.
+    #[inline(always)]
+    fn read(self, record: &[u8]) -> Option<u64> {
+        let rest = record.get(self.start as usize..)?;
+        let word = u64::from_le_bytes(*rest.first_chunk()?);
+        let word = word.wrapping_shl(self.up.into());
+        Some(match self.signed {
+            true => (word as i64).wrapping_shr(self.down.into()) as u64,
+            false => word.wrapping_shr(self.down.into()),
+        })
+    }
+}
+
+impl TextAt {
+    /// Returns the string, without the NUL that may end it. `None` when it is not inside the record.
+    fn read(self, record: &[u8]) -> Option<&[u8]> {
+        let bytes = self.ty.location().bytes(record, self.offset, self.size)?;
+        Some(cut(bytes))
+    }
+}
+
+/// Returns what is before the first NUL.
+fn cut(bytes: &[u8]) -> &[u8] {
+    let end = bytes.iter().position(|byte| *byte == 0);
+    end.and_then(|end| bytes.get(..end)).unwrap_or(bytes)
+}
+
+/// Returns the power of 2 that is not less.
+fn log2(value: u64) -> u64 {
+    match value.checked_sub(1) {
+        None => 0,
+        Some(less) => u64::BITS.wrapping_sub(less.leading_zeros()).into(),
+    }
+}
+
+impl Atom {
+    #[inline(always)]
+    fn value(&self, record: &[u8], env: &impl Env, usecs: bool) -> Option<u64> {
+        let value = match self.source {
+            Source::Number(number) => number.read(record)?,
+            Source::Constant(value) => value,
+            Source::HitCount => 1,
+            Source::Timestamp => env.time(usecs),
+            Source::Cpu => env.cpu().into(),
+            Source::Comm | Source::Stack | Source::Text(_) => return None,
+        };
+        Some(match self.modifier {
+            Modifier::Log2 => log2(value),
+            Modifier::Buckets(divisor) => {
+                let rest = value.checked_rem(divisor).unwrap_or(0);
+                value.wrapping_sub(rest)
+            }
+            _ => value,
+        })
+    }
+}
+
+impl Plan {
+    /// Returns the number that an expression gives. `None` when the record ends before one of its fields.
+    #[inline(always)]
+    fn value(&self, node: u8, record: &[u8], env: &impl Env) -> Option<u64> {
+        match self.nodes.get(node) {
+            Node::Atom(atom) => atom.value(record, env, self.usecs),
+            node => self.composed(node, record, env),
+        }
+    }
+
+    /// The same of an expression with operators: it has few.
+    #[inline(never)]
+    fn composed(&self, node: Node, record: &[u8], env: &impl Env) -> Option<u64> {
+        let inner = |at: u8| match self.nodes.get(at) {
+            Node::Atom(atom) => atom.value(record, env, self.usecs),
+            node => self.composed(node, record, env),
+        };
+        match node {
+            Node::Atom(atom) => atom.value(record, env, self.usecs),
+            Node::Binary(op, left, right) => Some(op.of(inner(left)?, inner(right)?)),
+            Node::Negated(operand) => Some(inner(operand)?.wrapping_neg()),
+        }
+    }
+
+    /// Makes the key of an event, in `room`, which has as many words as keys of the plan. `None` when the
+    /// record ends before one of its fields.
+    #[inline(always)]
+    pub(crate) fn key<'k>(
+        &self,
+        record: &[u8],
+        env: &impl Env,
+        room: &'k mut [u64],
+    ) -> Option<&'k [u64]> {
+        if self.is_variable() {
+            return self.variable_key(record, env, room);
+        }
+        let mut used = 0usize;
+        for (key, place) in self.keys().iter().zip(room.iter_mut()) {
+            *place = self.value(key.node, record, env)?;
+            used = used.wrapping_add(1);
+        }
+        room.get(..used)
+    }
+
+    #[inline(never)]
+    fn variable_key<'k>(
+        &self,
+        record: &[u8],
+        env: &impl Env,
+        room: &'k mut [u64],
+    ) -> Option<&'k [u64]> {
+        let mut used = 1usize;
+        for key in self.keys() {
+            let at = usize::from(key.at);
+            let end = at.wrapping_add(key.words.into());
+            // What a shorter key before this one has left out.
+            room.get_mut(used..at)?.fill(0);
+            let words = self.part(key, record, env, room.get_mut(at..end)?)?;
+            used = at.wrapping_add(words);
+        }
+        *room.first_mut()? = used as u64;
+        room.get(..used)
+    }
+
+    /// Writes one key. Returns the number of words that it needs.
+    fn part(
+        &self,
+        key: &KeyField,
+        record: &[u8],
+        env: &impl Env,
+        room: &mut [u64],
+    ) -> Option<usize> {
+        let source = self.nodes.atom(key.node).map(|atom| atom.source);
+        match source {
+            Some(Source::Text(text)) => {
+                let bytes = text.read(record)?;
+                Some(copy(bytes.get(..key.bytes.into()).unwrap_or(bytes), room))
+            }
+            Some(Source::Comm) => Some(copy(cut(&env.comm()), room)),
+            Some(Source::Stack) => Some(env.callers(room)),
+            _ => {
+                *room.first_mut()? = self.value(key.node, record, env)?;
+                Some(1)
+            }
+        }
+    }
+
+    /// Returns what an event adds to the sums of its entry, besides the count of events, and how many these
+    /// are. What the record ends before adds nothing.
+    #[inline(always)]
+    pub(crate) fn added(&self, record: &[u8], env: &impl Env) -> ([u64; MOST_VALUES], usize) {
+        let mut added = [0; MOST_VALUES];
+        let nodes = self.values();
+        for (place, node) in added.iter_mut().zip(nodes) {
+            *place = self.value(*node, record, env).unwrap_or(0);
+        }
+        (added, nodes.len())
+    }
+}
+
+/// Copies bytes into words, with zeroes after them. Returns the number of words.
+fn copy(bytes: &[u8], room: &mut [u64]) -> usize {
+    let mut used = 0usize;
+    for (place, part) in room.iter_mut().zip(bytes.chunks(8)) {
+        let mut word = [0; 8];
+        for (to, from) in word.iter_mut().zip(part) {
+            *to = *from;
+        }
+        *place = u64::from_le_bytes(word);
+        used = used.wrapping_add(1);
+    }
+    used
+}
+
+/// Returns the words of the name of a task.
+pub(crate) fn comm_words(comm: [u8; COMM]) -> [u64; COMM / 8] {
+    let mut words = [0; COMM / 8];
+    copy(cut(&comm), &mut words);
+    words
+}

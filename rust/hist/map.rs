@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Entries by key, for writers in any context on all CPUs.
+//!
+//! A slot of the directory is 0 or names an entry, and changes once, from the one to the other, by one
+//! `cmpxchg`; the key of the entry is there before. So there is no half of an entry: a writer that meets a
+//! slot knows at once whether it is the one it looks for, waits for nothing, and never has to give up
+//! because of another writer. Who comes second has an entry left over, which is the next one of its level of
+//! nesting on its CPU.
+//!
+//! Counts are added on the CPU where the event is, without LOCK: a writer that interrupts another adds
+//! before or after it. A reader adds up the CPUs.
+//!
+//! | invariant | |
+//! |---|---|
+//! | H1 | a key is in one entry |
+//! | H2 | hits and drops together are the events |
+//! | H3 | a slot changes once |
+//! | H4 | an entry is before the first empty slot of its probe sequence |
+//! | H5 | values change on their own CPU |
+
+use crate::ring::port::{
+    LocalWord,
+    Port,
+    SharedWord, //
+};
+
+/// Writers that can interrupt each other on a CPU: task, soft interrupt, interrupt, NMI.
+pub(crate) const LEVELS: usize = 4;
+
+/// Slots for each entry that there may be.
+const SLOTS_PER_ENTRY: usize = 2;
+
+/// The sizes of a map.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    /// Most entries, a power of 2. Writers that add entries at the same moment may exceed it, by one each.
+    pub(crate) size: usize,
+    /// Words of a key.
+    pub(crate) key_words: usize,
+    /// Words that the writer which makes an entry leaves there.
+    pub(crate) note_words: usize,
+    /// Sums of an entry, the count of events included.
+    pub(crate) sums: usize,
+    /// CPUs, by the highest number.
+    pub(crate) cpus: usize,
+}
+
+impl Shape {
+    /// Returns the number of slots.
+    pub(crate) const fn slots(&self) -> usize {
+        self.size.saturating_mul(SLOTS_PER_ENTRY)
+    }
+
+    /// Returns the number of places for entries: one is left over at each level of each CPU.
+    pub(crate) const fn places(&self) -> usize {
+        let over = self.cpus.saturating_mul(LEVELS);
+        self.size.saturating_add(over)
+    }
+
+    /// Returns the words of an entry that all CPUs share.
+    pub(crate) const fn stride(&self) -> usize {
+        self.key_words.saturating_add(self.note_words)
+    }
+
+    /// Returns the number of words of all keys.
+    pub(crate) const fn shared_words(&self) -> usize {
+        self.places().saturating_mul(self.stride())
+    }
+
+    /// Returns the number of words of the sums of one CPU.
+    pub(crate) const fn own_words(&self) -> usize {
+        self.places().saturating_mul(self.sums)
+    }
+
+    /// Returns the number of bytes of a map for so many CPUs.
+    pub(crate) fn bytes(&self, cpus: usize) -> usize {
+        let own = self.own_words().saturating_mul(cpus);
+        let words = self.slots().saturating_add(self.shared_words());
+        words.saturating_add(own).saturating_mul(8)
+    }
+}
+
+/// What one CPU has of a map.
+#[repr(align(64))]
+pub(crate) struct Part<P: Port> {
+    sums: P::Table<P::Local>,
+    /// Writers that add entries here.
+    level: P::Local,
+    /// For each level the entry that is left over, plus 1.
+    spares: [P::Local; LEVELS],
+    hits: P::Local,
+    drops: P::Local,
+}
+
+impl<P: Port> Part<P> {
+    /// Returns that of a CPU with these sums: [`Shape::own_words`] zeroes, or none for a CPU that cannot be.
+    pub(crate) fn new(sums: P::Table<P::Local>) -> Self {
+        let zero = || P::Local::new(0);
+        Self {
+            sums,
+            level: zero(),
+            spares: [zero(), zero(), zero(), zero()],
+            hits: zero(),
+            drops: zero(),
+        }
+    }
+}
+
+/// The map.
+pub(crate) struct Map<P: Port> {
+    shape: Shape,
+    /// Mixed into hashes, so that users cannot choose keys that meet.
+    seed: u64,
+    /// In the lower half the entry plus 1, in the upper half that of the hash; or 0.
+    slots: P::Table<P::Shared>,
+    keys: P::Table<P::Shared>,
+    cpus: P::Table<Part<P>>,
+    /// Places that were given out.
+    given: P::Shared,
+    /// Entries in slots.
+    published: P::Shared,
+}
+
+/// What became of an empty slot.
+enum Claim {
+    /// It has the new entry.
+    Own(usize),
+    /// Another writer was first.
+    Word(u64),
+    Full,
+}
+
+impl<P: Port> Map<P> {
+    /// Returns an empty map of these tables: [`Shape::slots`] and [`Shape::shared_words`] zeroes, and a part
+    /// for each number of a CPU.
+    pub(crate) fn new(
+        shape: Shape,
+        seed: u64,
+        slots: P::Table<P::Shared>,
+        keys: P::Table<P::Shared>,
+        cpus: P::Table<Part<P>>,
+    ) -> Self {
+        Self {
+            shape,
+            seed,
+            slots,
+            keys,
+            cpus,
+            given: P::Shared::new(0),
+            published: P::Shared::new(0),
+        }
+    }
+
+    /// Counts an event with this key on this CPU, where the caller stays, and adds `added` to its sums. The
+    /// writer that makes an entry leaves `note` there.
+    ///
+    /// A key does not begin with all of another one. Any context; an event that finds no room is a drop.
+    #[inline(always)]
+    pub(crate) fn count(
+        &self,
+        cpu: usize,
+        key: &[u64],
+        added: &[u64],
+        note: impl FnOnce() -> [u64; 2],
+    ) {
+        let Some(part) = self.cpus.get(cpu) else {
+            return;
+        };
+        let Some(entry) = self.entry(part, key, note) else {
+            part.drops.add(1);
+            return;
+        };
+        let first = entry.wrapping_mul(self.shape.sums);
+        let mut sums = part.sums.get(first..).unwrap_or_default().iter();
+        if let Some(hits) = sums.next() {
+            hits.add(1);
+        }
+        for (sum, more) in sums.zip(added) {
+            sum.add(*more);
+        }
+        part.hits.add(1);
+    }
+
+    /// Counts an event that has no key.
+    pub(crate) fn drop_one(&self, cpu: usize) {
+        if let Some(part) = self.cpus.get(cpu) {
+            part.drops.add(1);
+        }
+    }
+
+    #[inline(always)]
+    fn hash(&self, key: &[u64]) -> u64 {
+        /// An odd number without structure, as hash functions have: that of the golden ratio.
+        const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+        key.iter().fold(self.seed, |hash, word| {
+            let product = u128::from(hash ^ word).wrapping_mul(FACTOR.into());
+            (product as u64) ^ (product.wrapping_shr(64) as u64)
+        })
+    }
+
+    /// Returns the entry of a key, a new one if there is none. `None` if there is no room for it.
+    #[inline(always)]
+    fn entry(&self, part: &Part<P>, key: &[u64], note: impl FnOnce() -> [u64; 2]) -> Option<usize> {
+        let hash = self.hash(key);
+        let mask = self.shape.slots().wrapping_sub(1);
+        let mut at = hash as usize;
+        for _ in 0..self.shape.slots() {
+            let slot = self.slots.get(at & mask)?;
+            // Acquire: pairs with the `cas` of `claim`. The key is there.
+            let word = slot.load_acquire();
+            if word == 0 {
+                return self.add(part, key, note, hash, at);
+            }
+            if let Some(entry) = self.found(word, hash, key) {
+                return Some(entry);
+            }
+            at = at.wrapping_add(1);
+        }
+        None
+    }
+
+    /// Returns the entry that a slot names, if it is that of the key.
+    #[inline(always)]
+    fn found(&self, word: u64, hash: u64, key: &[u64]) -> Option<usize> {
+        if (word ^ hash) >> 32 != 0 {
+            return None;
+        }
+        let entry = (word as u32 as usize).checked_sub(1)?;
+        let first = entry.wrapping_mul(self.shape.stride());
+        let words = self.keys.get(first..)?.get(..key.len())?;
+        let same = words.iter().zip(key).all(|(word, own)| word.load() == *own);
+        same.then_some(entry)
+    }
+
+    /// Adds an entry at the first empty slot, from slot `at` on.
+    #[inline(never)]
+    fn add(
+        &self,
+        part: &Part<P>,
+        key: &[u64],
+        note: impl FnOnce() -> [u64; 2],
+        hash: u64,
+        at: usize,
+    ) -> Option<usize> {
+        let note = match self.shape.note_words {
+            0 => [0; 2],
+            _ => note(),
+        };
+        let mask = self.shape.slots().wrapping_sub(1);
+        let mut at = at;
+        for _ in 0..self.shape.slots() {
+            let slot = self.slots.get(at & mask)?;
+            let word = match slot.load_acquire() {
+                0 => match self.claim(part, slot, key, note, hash) {
+                    Claim::Own(entry) => return Some(entry),
+                    Claim::Full => return None,
+                    Claim::Word(word) => word,
+                },
+                word => word,
+            };
+            if let Some(entry) = self.found(word, hash, key) {
+                return Some(entry);
+            }
+            at = at.wrapping_add(1);
+        }
+        None
+    }
+
+    /// Puts a new entry into an empty slot.
+    fn claim(
+        &self,
+        part: &Part<P>,
+        slot: &P::Shared,
+        key: &[u64],
+        note: [u64; 2],
+        hash: u64,
+    ) -> Claim {
+        if self.published.load() >= self.shape.size as u64 {
+            // The entry that filled the map may be that of this key.
+            return match slot.load_acquire() {
+                0 => Claim::Full,
+                word => Claim::Word(word),
+            };
+        }
+        let level = part.level.get();
+        let Some(spare) = part.spares.get(level as usize) else {
+            return Claim::Full;
+        };
+        // A writer that interrupts between the two leaves the word as it was.
+        part.level.set(level.wrapping_add(1));
+        let claim = self.publish(spare, slot, key, note, hash);
+        part.level.set(level);
+        claim
+    }
+
+    /// The same, with what is left over at the level of the caller.
+    fn publish(
+        &self,
+        spare: &P::Local,
+        slot: &P::Shared,
+        key: &[u64],
+        note: [u64; 2],
+        hash: u64,
+    ) -> Claim {
+        if spare.get() == 0 {
+            match self.take_place() {
+                Some(place) => spare.set(place.wrapping_add(1)),
+                None => return Claim::Full,
+            }
+        }
+        let number = spare.get();
+        let entry = (number as usize).wrapping_sub(1);
+        let first = entry.wrapping_mul(self.shape.stride());
+        let words = self.keys.get(first..).unwrap_or_default();
+        let (own, rest) = words
+            .split_at_checked(self.shape.key_words)
+            .unwrap_or((&[], &[]));
+        // All of it: what a lost attempt has left may be longer.
+        let padded = key.iter().copied().chain(core::iter::repeat(0));
+        own.iter()
+            .zip(padded)
+            .for_each(|(word, value)| word.store(value));
+        let notes = rest.iter().take(self.shape.note_words).zip(note);
+        notes.for_each(|(word, value)| word.store(value));
+        // Fully ordered: the key is there before.
+        if slot.cas(0, (hash & !u64::from(u32::MAX)) | number) {
+            spare.set(0);
+            increment(&self.published);
+            return Claim::Own(entry);
+        }
+        // H3: it is another writer's for ever.
+        Claim::Word(slot.load_acquire())
+    }
+
+    /// Takes a place for an entry.
+    fn take_place(&self) -> Option<u64> {
+        loop {
+            let place = self.given.load();
+            if place >= self.shape.places() as u64 {
+                return None;
+            }
+            // Each failure is another writer's success.
+            if self.given.cas(place, place.wrapping_add(1)) {
+                return Some(place);
+            }
+        }
+    }
+
+    /// Returns the number of words of a row.
+    pub(crate) fn row_words(&self) -> usize {
+        self.shape.stride().saturating_add(self.shape.sums)
+    }
+
+    /// Returns the entries in slots. There may be more a moment later.
+    pub(crate) fn entries(&self) -> usize {
+        self.published.load() as usize
+    }
+
+    /// Calls `each` with the words of each entry: its key, its note, its sums. Stops at the first error.
+    ///
+    /// Writers go on meanwhile: of a sum that grows it has some value between.
+    pub(crate) fn for_each_row<E>(
+        &self,
+        mut each: impl FnMut(&mut dyn Iterator<Item = u64>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        for slot in self.slots.iter() {
+            let Some(entry) = (slot.load_acquire() as u32 as usize).checked_sub(1) else {
+                continue;
+            };
+            let first = entry.wrapping_mul(self.shape.stride());
+            let keys = self.keys.get(first..).unwrap_or_default();
+            let keys = keys.iter().take(self.shape.stride()).map(P::Shared::load);
+            let first = entry.wrapping_mul(self.shape.sums);
+            let sums = (0..self.shape.sums).map(|sum| {
+                let at = first.wrapping_add(sum);
+                let parts = self.cpus.iter().filter_map(|part| part.sums.get(at));
+                parts.fold(0u64, |all, sum| all.wrapping_add(sum.get()))
+            });
+            each(&mut keys.chain(sums))?;
+        }
+        Ok(())
+    }
+
+    /// Returns how many events were counted, and how many found no room.
+    pub(crate) fn totals(&self) -> (u64, u64) {
+        self.cpus.iter().fold((0, 0), |(hits, drops), part| {
+            (
+                hits.wrapping_add(part.hits.get()),
+                drops.wrapping_add(part.drops.get()),
+            )
+        })
+    }
+}
+
+fn increment<W: SharedWord>(word: &W) {
+    loop {
+        let value = word.load();
+        // Each failure is another writer's success.
+        if word.cas(value, value.wrapping_add(1)) {
+            return;
+        }
+    }
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Histograms: counts and sums of events by what they carry, made while they happen.
+//!
+//! The language, its errors and their places, and the texts are those of ftrace's `hist` triggers:
+//!
+//! ```text
+//! command   hist:ITEM[:ITEM...][ if FILTER]
+//! item      keys=KEY[,KEY]  vals=VALUE[,VALUE]  sort=FIELD[.descending][,...]  size=N  clock=NAME
+//!           nohitcount  pause  cont  clear
+//! key       an expression of fields and numbers, or common_stacktrace; value: the same without stacks
+//! ```
+//!
+//! A command is checked and becomes a [`plan::Plan`] once. A writer makes the key of its event by it, and
+//! the [`map::Map`] counts: any context, nothing is allocated, no lock, no wait. A reader copies what is
+//! there, sorts and prints it, and keeps no writer waiting.
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `command` | a command, divided into its items |
+//! | `expr` | expressions: from text to nodes |
+//! | `plan` | keys, values and sort keys, resolved |
+//! | `key` | what a record gives for them |
+//! | `map` | entries by key, for writers in any context |
+//! | `sort` | the order of entries, that of ftrace also where keys are equal |
+//! | `print` | the line of the trigger, and the text of the histogram |
+//! | `error` | errors with ftrace's texts and places |
+
+pub(crate) mod command;
+pub(crate) mod error;
+pub(crate) mod expr;
+pub(crate) mod key;
+pub(crate) mod map;
+pub(crate) mod plan;
+pub(crate) mod print;
+pub(crate) mod sort;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A command, checked against an event: what its key, its values and its order are made of.
+
+use super::{
+    command::Command,
+    error::{
+        Errno,
+        Kind,
+        Log, //
+    },
+    expr::{
+        Fields,
+        Modifier,
+        Node,
+        Nodes,
+        Parser,
+        Role,
+        Source,
+        Span,
+        TextAt, //
+    }, //
+};
+use crate::event::field_type::FieldType;
+
+/// Most keys.
+pub(crate) const MOST_KEYS: usize = 3;
+/// Most values, without the count of events.
+pub(crate) const MOST_VALUES: usize = 2;
+/// Most fields by which entries are sorted.
+pub(crate) const MOST_SORTS: usize = 2;
+/// Most bytes of a key, as ftrace counts them.
+const MOST_BYTES: u32 = 504;
+/// What a string without a known length counts there, and has in an entry.
+const STRING_BYTES: u32 = 256;
+/// Most callers of a key that is a stack.
+pub(crate) const DEPTH: usize = 31;
+/// Bytes of the name of a task.
+pub(crate) const COMM: usize = 16;
+/// Most words of a key: those of its bytes, and of its length.
+pub(crate) const MOST_WORDS: usize = (MOST_BYTES / 8) as usize + 1;
+
+/// A key.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct KeyField {
+    pub(crate) node: u8,
+    /// Its first word in the key of an entry, and how many it has.
+    pub(crate) at: u16,
+    pub(crate) words: u16,
+    /// Most bytes of it, for a string.
+    pub(crate) bytes: u16,
+}
+
+/// What entries are sorted by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum SortField {
+    #[default]
+    HitCount,
+    Value(u8),
+    Key(u8),
+}
+
+/// One of the things that entries are sorted by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SortKey {
+    pub(crate) field: SortField,
+    pub(crate) descending: bool,
+}
+
+/// A histogram's plan. The text of the command, of which it has parts, goes with it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    pub(crate) nodes: Nodes,
+    keys: [KeyField; MOST_KEYS],
+    key_count: u8,
+    values: [u8; MOST_VALUES],
+    value_count: u8,
+    sorts: [SortKey; MOST_SORTS],
+    sort_count: u8,
+    /// Words of the key of an entry.
+    key_words: u16,
+    /// Whether the first of them is their number: keys differ in length.
+    variable: bool,
+    /// Whether each entry has the name of a task.
+    pub(crate) execname: bool,
+    /// Whether times count microseconds.
+    pub(crate) usecs: bool,
+    pub(crate) timestamps: bool,
+    pub(crate) size_bits: u32,
+    pub(crate) no_hitcount: bool,
+    pub(crate) clock: Option<Span>,
+    pub(crate) name: Option<Span>,
+}
+
+/// Bytes of a string of a record that count: as in ftrace, the last one of its room is never one of them.
+fn string_bytes(text: TextAt) -> u32 {
+    match text.ty {
+        FieldType::Chars => {
+            let room = text.size.saturating_add(7) & !7;
+            text.size.min(room.saturating_sub(1))
+        }
+        _ => STRING_BYTES.saturating_sub(1),
+    }
+}
+
+impl Plan {
+    /// Resolves a command, whose parts are parts of `text`, for the event with these fields.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Kind`], with ftrace's numbers.
+    pub(crate) fn new(
+        command: &Command<'_>,
+        text: &[u8],
+        fields: &dyn Fields,
+        log: &mut Log<'_>,
+    ) -> Result<Self, Errno> {
+        let mut plan = Self {
+            nodes: Nodes::new(),
+            keys: [KeyField::default(); MOST_KEYS],
+            key_count: 0,
+            values: [0; MOST_VALUES],
+            value_count: 0,
+            sorts: [SortKey::default(); MOST_SORTS],
+            sort_count: 1,
+            key_words: 0,
+            variable: false,
+            execname: false,
+            usecs: false,
+            timestamps: false,
+            size_bits: command.size_bits,
+            no_hitcount: command.no_hitcount,
+            clock: command.clock.map(|clock| Span::of(text, clock)),
+            name: command.name.map(|name| Span::of(text, name)),
+        };
+        let mut parser = Parser::new(text, fields, log);
+        plan.add_values(command, &mut parser)?;
+        plan.add_keys(command.keys, &mut parser)?;
+        plan.nodes = parser.nodes;
+        let atoms = || (0..parser.nodes.len()).filter_map(|at| plan.nodes.atom(at));
+        let times = || atoms().filter(|atom| atom.source == Source::Timestamp);
+        plan.timestamps = times().next().is_some();
+        plan.usecs = times().any(|atom| atom.modifier == Modifier::Usecs);
+        if let Some(sort) = command.sort {
+            plan.add_sorts(sort, text, &mut parser)?;
+        }
+        Ok(plan)
+    }
+
+    fn add_values(
+        &mut self,
+        command: &Command<'_>,
+        parser: &mut Parser<'_, '_>,
+    ) -> Result<(), Errno> {
+        let mut hitcount = false;
+        let mut result = Ok(());
+        if let Some(values) = command.values {
+            let mut items = values.split(|byte| *byte == b',');
+            let most = MOST_VALUES.saturating_add(1);
+            // As in ftrace: three items, of which a first `hitcount` is none, or two others.
+            for _ in 0..most {
+                if usize::from(self.value_count) == MOST_VALUES {
+                    break;
+                }
+                let Some(item) = items.next() else {
+                    break;
+                };
+                if item == b"hitcount" && !hitcount {
+                    hitcount = true;
+                    continue;
+                }
+                let node = parser.expression(item, Role::Value)?;
+                self.check_value(node, item, parser)?;
+                if let Some(place) = self.values.get_mut(usize::from(self.value_count)) {
+                    *place = node;
+                }
+                self.value_count = self.value_count.saturating_add(1);
+            }
+            if items.next().is_some_and(|item| item != b"hitcount") || items.next().is_some() {
+                result = Err(Errno::Inval);
+            }
+        }
+        if self.value_count == 0 && self.no_hitcount {
+            (parser.log)(Kind::ValueNeeded, b"");
+            return Err(Errno::NoEnt);
+        }
+        result
+    }
+
+    fn check_value(&self, node: u8, item: &[u8], parser: &mut Parser<'_, '_>) -> Result<(), Errno> {
+        let Some(atom) = parser.nodes.atom(node) else {
+            return Ok(());
+        };
+        match (atom.source, atom.modifier) {
+            (Source::Stack, _)
+            | (
+                _,
+                Modifier::Buckets(_)
+                | Modifier::Log2
+                | Modifier::Sym
+                | Modifier::SymOffset
+                | Modifier::Syscall,
+            ) => Err(parser.refuse(Kind::BadModifier, item)),
+            // ftrace adds up their addresses.
+            (Source::Text(_) | Source::Comm, _) => Err(parser.refuse(Kind::StringOperand, item)),
+            _ => Ok(()),
+        }
+    }
+
+    fn add_keys(&mut self, keys: &[u8], parser: &mut Parser<'_, '_>) -> Result<(), Errno> {
+        let mut total = 0u32;
+        for (index, item) in keys.split(|byte| *byte == b',').enumerate() {
+            if index >= MOST_KEYS {
+                return Err(Errno::Inval);
+            }
+            let node = parser.expression(item, Role::Key)?;
+            let atom = parser.nodes.atom(node);
+            let (counted, bytes) = match atom.map(|atom| atom.source) {
+                Some(Source::Text(text)) => {
+                    let counted = match text.ty {
+                        FieldType::Chars => text.size.saturating_add(7) & !7,
+                        _ => STRING_BYTES,
+                    };
+                    (counted, string_bytes(text))
+                }
+                Some(Source::Comm) => (STRING_BYTES, COMM as u32),
+                Some(Source::Stack) => ((DEPTH * 8) as u32, (DEPTH * 8) as u32),
+                _ => (8, 8),
+            };
+            total = total.saturating_add(counted);
+            if total > MOST_BYTES {
+                return Err(Errno::Inval);
+            }
+            let variable = atom.is_some_and(|atom| {
+                matches!(atom.source, Source::Text(_) | Source::Comm | Source::Stack)
+            });
+            self.variable |= variable;
+            self.execname |= atom.is_some_and(|atom| atom.modifier == Modifier::Execname);
+            let words = (bytes.saturating_add(7) / 8) as u16;
+            if let Some(place) = self.keys.get_mut(index) {
+                *place = KeyField {
+                    node,
+                    at: self.key_words,
+                    words,
+                    bytes: bytes as u16,
+                };
+            }
+            self.key_words = self.key_words.saturating_add(words);
+            self.key_count = self.key_count.saturating_add(1);
+        }
+        if self.variable {
+            // The length comes first.
+            self.key_words = self.key_words.saturating_add(1);
+            for key in &mut self.keys {
+                key.at = key.at.saturating_add(1);
+            }
+        }
+        Ok(())
+    }
+
+    fn add_sorts(
+        &mut self,
+        sort: &[u8],
+        text: &[u8],
+        parser: &mut Parser<'_, '_>,
+    ) -> Result<(), Errno> {
+        let mut items = sort.split(|byte| *byte == b',').peekable();
+        let mut count = 0u8;
+        while let Some(item) = items.next() {
+            if item.is_empty() {
+                return Err(parser.refuse(Kind::EmptySortField, b"sort="));
+            }
+            if usize::from(count).saturating_add(1) == MOST_SORTS && items.peek().is_some() {
+                return Err(parser.refuse(Kind::TooManySortFields, b"sort="));
+            }
+            let key = self.sort_key(item, text, parser)?;
+            if let Some(place) = self.sorts.get_mut(usize::from(count)) {
+                *place = key;
+            }
+            count = count.saturating_add(1);
+        }
+        self.sort_count = count;
+        Ok(())
+    }
+
+    fn sort_key(
+        &self,
+        item: &[u8],
+        text: &[u8],
+        parser: &mut Parser<'_, '_>,
+    ) -> Result<SortKey, Errno> {
+        let hitcount = |descending| SortKey {
+            field: SortField::HitCount,
+            descending,
+        };
+        match item {
+            b"hitcount" | b"hitcount.ascending" => return Ok(hitcount(false)),
+            b"hitcount.descending" => return Ok(hitcount(true)),
+            _ => {}
+        }
+        // What the line of a trigger shows is taken as well: there fields have their modifiers.
+        let whole = self.fields().find_map(|(field, node)| {
+            let rest = self.strip_field(node, text, item)?;
+            let descending = match rest {
+                b"" | b".ascending" => false,
+                b".descending" => true,
+                _ => return None,
+            };
+            Some(SortKey { field, descending })
+        });
+        if let Some(key) = whole {
+            return Ok(key);
+        }
+        let mut parts = item.splitn(2, |byte| *byte == b'.');
+        let (name, word) = (parts.next().unwrap_or_default(), parts.next());
+        if name.is_empty() {
+            return Err(parser.refuse(Kind::EmptySortField, b"sort="));
+        }
+        let field = match name {
+            b"hitcount" => Some(SortField::HitCount),
+            _ => self
+                .fields()
+                .find(|(_, node)| self.is_called(*node, text, name))
+                .map(|(field, _)| field),
+        };
+        let Some(field) = field else {
+            return Err(parser.refuse(Kind::BadSortField, name));
+        };
+        let descending = match word {
+            None | Some(b"ascending") => false,
+            Some(b"descending") => true,
+            Some(word) => return Err(parser.refuse(Kind::BadSortModifier, word)),
+        };
+        Ok(SortKey { field, descending })
+    }
+
+    /// Returns what can be sorted by besides the count of events, values first.
+    fn fields(&self) -> impl Iterator<Item = (SortField, u8)> + '_ {
+        let values = (0..).zip(self.values());
+        let keys = (0..).zip(self.keys());
+        values
+            .map(|(at, node)| (SortField::Value(at), *node))
+            .chain(keys.map(|(at, key)| (SortField::Key(at), key.node)))
+    }
+
+    /// Returns the keys.
+    pub(crate) fn keys(&self) -> &[KeyField] {
+        self.keys
+            .get(..usize::from(self.key_count))
+            .unwrap_or_default()
+    }
+
+    /// Returns the nodes of the values.
+    pub(crate) fn values(&self) -> &[u8] {
+        self.values
+            .get(..usize::from(self.value_count))
+            .unwrap_or_default()
+    }
+
+    /// Returns what entries are sorted by.
+    pub(crate) fn sorts(&self) -> &[SortKey] {
+        self.sorts
+            .get(..usize::from(self.sort_count))
+            .unwrap_or_default()
+    }
+
+    /// Returns the number of words of the key of an entry.
+    pub(crate) fn key_words(&self) -> usize {
+        self.key_words.into()
+    }
+
+    /// Returns whether the first word of a key is the number of its words.
+    pub(crate) fn is_variable(&self) -> bool {
+        self.variable
+    }
+
+    /// Returns the number of words of the name of a task in an entry.
+    pub(crate) fn note_words(&self) -> usize {
+        match self.execname {
+            true => COMM / 8,
+            false => 0,
+        }
+    }
+
+    /// Returns the number of sums of an entry, the count of events included.
+    pub(crate) fn sums(&self) -> usize {
+        usize::from(self.value_count).saturating_add(1)
+    }
+
+    /// Returns whether both make the same histogram: ftrace takes the second one for the first. Sizes do not
+    /// matter, nor do names for the same thing.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let same = |(one, two): (&u8, &u8)| self.is_same_node(*one, other, *two);
+        let keys = self.keys().len() == other.keys().len();
+        let values = self.values().len() == other.values().len();
+        keys && values
+            && self.sorts() == other.sorts()
+            && self.values().iter().zip(other.values()).all(same)
+            && self
+                .keys()
+                .iter()
+                .zip(other.keys())
+                .all(|(one, two)| self.is_same_node(one.node, other, two.node))
+    }
+
+    fn is_same_node(&self, at: u8, other: &Self, other_at: u8) -> bool {
+        match (self.nodes.get(at), other.nodes.get(other_at)) {
+            (Node::Atom(one), Node::Atom(two)) => {
+                one.source == two.source && one.modifier == two.modifier
+            }
+            (Node::Binary(op, a, b), Node::Binary(other_op, c, d)) => {
+                op == other_op && self.is_same_node(a, other, c) && self.is_same_node(b, other, d)
+            }
+            (Node::Negated(a), Node::Negated(b)) => self.is_same_node(a, other, b),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The line of a `hist` trigger, which the parser reads again, and the text of its histogram.
+
+use super::{
+    expr::{
+        Atom,
+        Modifier,
+        Node,
+        Source, //
+    },
+    plan::{
+        Plan,
+        SortField, //
+    },
+    sort::{
+        Row,
+        Rows, //
+    }, //
+};
+use crate::text::writer::ByteWrite;
+use core::{
+    fmt,
+    str, //
+};
+
+/// What addresses and numbers of system calls are called.
+pub(crate) trait Names {
+    /// Calls `show` with the name of an address, with its offset in the function if `offset`; of one that
+    /// has no name with the number.
+    fn symbol(
+        &self,
+        address: u64,
+        offset: bool,
+        show: &mut dyn FnMut(&str) -> fmt::Result,
+    ) -> fmt::Result;
+    /// Calls `show` with the name of a system call, if it has one.
+    fn syscall(
+        &self,
+        number: u64,
+        show: &mut dyn FnMut(Option<&str>) -> fmt::Result,
+    ) -> fmt::Result;
+}
+
+/// The largest value of a sum, and all of them together.
+#[derive(Clone, Copy, Default)]
+struct Stat {
+    max: u64,
+    total: u64,
+}
+
+/// Characters of a bar.
+const BAR: usize = 20;
+const BARS: &str = "####################";
+
+/// A trigger, as its file shows it.
+pub(crate) struct Line<'a> {
+    pub(crate) plan: &'a Plan,
+    /// Its command, without the filter.
+    pub(crate) text: &'a [u8],
+    pub(crate) filter: Option<&'a [u8]>,
+    pub(crate) paused: bool,
+}
+
+/// Returns hundredths of a percent. `None` if there are none.
+fn percentage(value: u64, total: u64) -> Option<u64> {
+    const WHOLE: u64 = 10_000;
+    let part = match value < u64::MAX / WHOLE {
+        true => value.saturating_mul(WHOLE).checked_div(total),
+        false => value.checked_div(total / WHOLE),
+    };
+    part.or(if value == 0 { Some(0) } else { None })
+}
+
+impl Plan {
+    /// Returns what is left of `item` after a field as the line shows it, if it begins with that.
+    pub(super) fn strip_field<'i>(
+        &self,
+        node: u8,
+        text: &[u8],
+        item: &'i [u8],
+    ) -> Option<&'i [u8]> {
+        let mut rest = Rest(Some(item));
+        self.write_field(node, text, &mut rest).ok()?;
+        rest.0
+    }
+
+    /// Returns whether a field has this name in entries.
+    pub(super) fn is_called(&self, node: u8, text: &[u8], name: &[u8]) -> bool {
+        let mut rest = Rest(Some(name));
+        let _ = self.write_label(node, text, &mut rest);
+        rest.0 == Some(&[])
+    }
+
+    /// Writes what a key or a value is called in entries.
+    fn write_label(&self, node: u8, text: &[u8], out: &mut dyn ByteWrite) -> fmt::Result {
+        match self.nodes.get(node) {
+            Node::Atom(atom) => out.write_str(atom.name.text(text)),
+            _ => self.write_expression(node, text, out),
+        }
+    }
+
+    /// Writes what it is called in the line.
+    fn write_field(&self, node: u8, text: &[u8], out: &mut dyn ByteWrite) -> fmt::Result {
+        match self.nodes.get(node) {
+            Node::Atom(atom) => {
+                match atom.source {
+                    Source::Constant(value) => write!(out, "{value}")?,
+                    Source::Cpu => out.write_str("common_cpu")?,
+                    Source::Comm => out.write_str("common_comm")?,
+                    Source::Stack => return out.write_str("common_stacktrace"),
+                    _ => out.write_str(atom.name.text(text))?,
+                }
+                write_modifier(&atom, out)
+            }
+            _ => self.write_expression(node, text, out),
+        }
+    }
+
+    fn write_expression(&self, node: u8, text: &[u8], out: &mut dyn ByteWrite) -> fmt::Result {
+        match self.nodes.get(node) {
+            Node::Atom(atom) => {
+                match atom.source {
+                    Source::Constant(value) => write!(out, "{value}")?,
+                    _ => out.write_str(atom.name.text(text))?,
+                }
+                write_modifier(&atom, out)
+            }
+            Node::Binary(op, left, right) => {
+                self.write_expression(left, text, out)?;
+                out.write_char(op.sign())?;
+                self.write_expression(right, text, out)
+            }
+            Node::Negated(operand) => {
+                out.write_str("-(")?;
+                self.write_expression(operand, text, out)?;
+                out.write_str(")")
+            }
+        }
+    }
+
+    fn write_key(
+        &self,
+        text: &[u8],
+        row: Row<'_>,
+        names: &dyn Names,
+        out: &mut dyn ByteWrite,
+    ) -> fmt::Result {
+        let mut stack = false;
+        out.write_str("{ ")?;
+        for (index, key) in self.keys().iter().enumerate() {
+            if index != 0 {
+                out.write_str(", ")?;
+            }
+            let at = usize::from(key.at);
+            let end = at.saturating_add(key.words.into());
+            let words = row.key.get(at..end).unwrap_or_default();
+            let value = words.first().copied().unwrap_or(0);
+            let atom = self.nodes.atom(key.node);
+            let source = atom.map(|atom| atom.source);
+            if source == Some(Source::Stack) {
+                stack = true;
+                out.write_str("common_stacktrace:\n")?;
+                for address in words.iter().take_while(|word| **word != 0) {
+                    names.symbol(*address, true, &mut |name| writeln!(out, "{:9}{name}", ""))?;
+                }
+                continue;
+            }
+            self.write_label(key.node, text, out)?;
+            out.write_str(": ")?;
+            match atom.map_or(Modifier::None, |atom| atom.modifier) {
+                Modifier::Hex => write!(out, "{value:x}")?,
+                Modifier::Sym => {
+                    write!(out, "[{value:x}] ")?;
+                    names.symbol(value, false, &mut |name| write!(out, "{name:<45}"))?;
+                }
+                Modifier::SymOffset => {
+                    write!(out, "[{value:x}] ")?;
+                    names.symbol(value, true, &mut |name| write!(out, "{name:<55}"))?;
+                }
+                Modifier::Execname => {
+                    write_text(row.note, 16, out)?;
+                    write!(out, "[{value:10}]")?;
+                }
+                Modifier::Syscall => names.syscall(value, &mut |name| {
+                    let name = name.unwrap_or("unknown_syscall");
+                    write!(out, "{name:<30}[{value:3}]")
+                })?,
+                Modifier::Log2 => write!(out, "~ 2^{value:<2}")?,
+                Modifier::Buckets(divisor) => {
+                    let last = value.wrapping_add(divisor).wrapping_sub(1);
+                    write!(out, "~ {value}-{last}")?;
+                }
+                _ if matches!(source, Some(Source::Text(_) | Source::Comm)) => {
+                    write_text(words, 50, out)?;
+                }
+                _ => write!(out, "{value:10}")?,
+            }
+        }
+        out.write_str(if stack { "}" } else { " }" })
+    }
+
+    fn write_value(
+        &self,
+        (node, value, stat): (u8, u64, Stat),
+        text: &[u8],
+        out: &mut dyn ByteWrite,
+    ) -> fmt::Result {
+        let Some(atom) = self.nodes.atom(node) else {
+            // As in ftrace: what an expression adds up can be sorted by.
+            return Ok(());
+        };
+        let name = atom.name.text(text);
+        match atom.modifier {
+            Modifier::Percent => match percentage(value, stat.total) {
+                None => write!(out, "  {name} (%):[ERROR]"),
+                Some(part) => write!(out, "  {name} (%): {:3}.{:02}", part / 100, part % 100),
+            },
+            Modifier::Graph => {
+                let part = percentage(value, stat.max);
+                let bar = part.map(|part| (part as usize).saturating_mul(BAR) / 10_000);
+                let bar = bar.map_or("[ERROR]", |len| BARS.get(..len.min(BAR)).unwrap_or(BARS));
+                match part {
+                    None => write!(out, "  {name}: {bar:>BAR$}"),
+                    Some(_) => write!(out, "  {name}: {bar:<BAR$}"),
+                }
+            }
+            Modifier::Hex => write!(out, "  {name}: {value:10x}"),
+            _ => write!(out, "  {name}: {value:10}"),
+        }
+    }
+
+    fn stats(&self, rows: Rows<'_>) -> [Stat; super::plan::MOST_VALUES] {
+        let mut stats = [Stat::default(); super::plan::MOST_VALUES];
+        for (index, (stat, node)) in stats.iter_mut().zip(self.values()).enumerate() {
+            let modifier = self.nodes.atom(*node).map(|atom| atom.modifier);
+            if !matches!(modifier, Some(Modifier::Percent | Modifier::Graph)) {
+                continue;
+            }
+            for row in 0..rows.len() as u32 {
+                let sum = rows.row(row).sums.get(index.saturating_add(1)).copied();
+                let value = sum.unwrap_or(0);
+                stat.max = stat.max.max(value);
+                stat.total = stat.total.wrapping_add(value);
+            }
+        }
+        stats
+    }
+
+    /// Writes the entries, in this order.
+    pub(crate) fn write_rows(
+        &self,
+        text: &[u8],
+        (rows, order): (Rows<'_>, &[u32]),
+        names: &dyn Names,
+        out: &mut dyn ByteWrite,
+    ) -> fmt::Result {
+        let stats = self.stats(rows);
+        for row in order {
+            let row = rows.row(*row);
+            self.write_key(text, row, names, out)?;
+            let (hits, sums) = row.sums.split_first().unwrap_or((&0, &[]));
+            if !self.no_hitcount {
+                write!(out, " hitcount: {hits:10}")?;
+            }
+            for ((node, sum), stat) in self.values().iter().zip(sums).zip(stats) {
+                self.write_value((*node, *sum, stat), text, out)?;
+            }
+            out.write_str("\n")?;
+        }
+        Ok(())
+    }
+}
+
+fn write_modifier(atom: &Atom, out: &mut dyn ByteWrite) -> fmt::Result {
+    if let Some(name) = atom.modifier.name() {
+        write!(out, ".{name}")?;
+    }
+    match atom.modifier {
+        Modifier::Buckets(divisor) => write!(out, "={divisor}"),
+        _ => Ok(()),
+    }
+}
+
+/// Writes the string that words have, with blanks up to `width` bytes.
+fn write_text(words: &[u64], width: usize, out: &mut dyn ByteWrite) -> fmt::Result {
+    let mut len = 0usize;
+    'words: for word in words {
+        for byte in word.to_le_bytes() {
+            if byte == 0 {
+                break 'words;
+            }
+            out.write_bytes(&[byte])?;
+            len = len.saturating_add(1);
+        }
+    }
+    write!(out, "{:1$}", "", width.saturating_sub(len))
+}
+
+impl Line<'_> {
+    /// Writes the line.
+    pub(crate) fn write_text(&self, out: &mut dyn ByteWrite) -> fmt::Result {
+        let (plan, text) = (self.plan, self.text);
+        out.write_str("hist:")?;
+        if let Some(name) = plan.name {
+            write!(out, "{}:", name.text(text))?;
+        }
+        out.write_str("keys=")?;
+        for (index, key) in plan.keys().iter().enumerate() {
+            out.write_str(if index == 0 { "" } else { "," })?;
+            plan.write_field(key.node, text, out)?;
+        }
+        out.write_str(":vals=")?;
+        let mut separator = "";
+        if !plan.no_hitcount {
+            out.write_str("hitcount")?;
+            separator = ",";
+        }
+        for node in plan.values() {
+            out.write_str(separator)?;
+            separator = ",";
+            plan.write_field(*node, text, out)?;
+        }
+        out.write_str(":sort=")?;
+        for (index, key) in plan.sorts().iter().enumerate() {
+            out.write_str(if index == 0 { "" } else { "," })?;
+            let node = match key.field {
+                SortField::HitCount => None,
+                SortField::Value(at) => plan.values().get(usize::from(at)).copied(),
+                SortField::Key(at) => plan.keys().get(usize::from(at)).map(|key| key.node),
+            };
+            match node {
+                None => out.write_str("hitcount")?,
+                Some(node) => plan.write_field(node, text, out)?,
+            }
+            if key.descending {
+                out.write_str(".descending")?;
+            }
+        }
+        write!(out, ":size={}", 1u64.wrapping_shl(plan.size_bits))?;
+        if plan.timestamps {
+            let clock = plan.clock.map_or("global", |clock| clock.text(text));
+            write!(out, ":clock={clock}")?;
+        }
+        if plan.no_hitcount {
+            out.write_str(":nohitcount")?;
+        }
+        if let Some(filter) = self.filter {
+            out.write_str(" if ")?;
+            out.write_bytes(filter)?;
+        }
+        out.write_str(if self.paused {
+            " [paused]\n"
+        } else {
+            " [active]\n"
+        })
+    }
+
+    /// Writes what comes before the entries of the histogram.
+    pub(crate) fn write_head(&self, out: &mut dyn ByteWrite) -> fmt::Result {
+        out.write_str("# event histogram\n#\n# trigger info: ")?;
+        self.write_text(out)?;
+        out.write_str("#\n\n")
+    }
+}
+
+/// Writes what comes after the entries.
+pub(crate) fn write_totals(
+    (hits, drops): (u64, u64),
+    entries: usize,
+    out: &mut dyn ByteWrite,
+) -> fmt::Result {
+    writeln!(
+        out,
+        "\nTotals:\n    Hits: {hits}\n    Entries: {entries}\n    Dropped: {drops}"
+    )
+}
+
+/// Compares what is written with the beginning of a text, and keeps the rest of it; `None` if it differs.
+struct Rest<'a>(Option<&'a [u8]>);
+
+impl fmt::Write for Rest<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.write_bytes(text.as_bytes())
+    }
+}
+
+impl ByteWrite for Rest<'_> {
+    fn write_bytes(&mut self, bytes: &[u8]) -> fmt::Result {
+        self.0 = self.0.and_then(|rest| rest.strip_prefix(bytes));
+        Ok(())
+    }
+}

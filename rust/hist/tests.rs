@@ -1,0 +1,633 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The whole way from a command to the text of its histogram, with the events and the texts that were seen
+//! in ftrace.
+
+use super::{
+    command,
+    error::{
+        Errno,
+        Kind, //
+    },
+    expr::{
+        Described,
+        Fields, //
+    },
+    key::{
+        comm_words,
+        Env, //
+    },
+    plan::{
+        Plan,
+        COMM,
+        MOST_WORDS, //
+    },
+    print::{
+        Line,
+        Names, //
+    },
+    sort::{
+        self,
+        Rows, //
+    }, //
+};
+use crate::event::field_type::FieldType;
+use core::fmt;
+
+/// The event whose fields are truncations of two numbers and a name.
+struct All;
+
+const FIELDS: &[(&str, &str, u32, u32, bool)] = &[
+    ("common_type", "unsigned short", 0, 2, false),
+    ("common_flags", "unsigned char", 2, 1, false),
+    ("common_preempt_count", "unsigned char", 3, 1, false),
+    ("common_pid", "int", 4, 4, true),
+    ("u64f", "u64", 8, 8, false),
+    ("s64f", "s64", 16, 8, true),
+    ("u32f", "u32", 24, 4, false),
+    ("s32f", "s32", 28, 4, true),
+    ("u16f", "u16", 32, 2, false),
+    ("s16f", "s16", 34, 2, true),
+    ("u8f", "u8", 36, 1, false),
+    ("s8f", "s8", 37, 1, true),
+    ("ptr", "void *", 40, 8, false),
+    ("fixed", "char[16]", 48, 16, false),
+    ("dyn", "__data_loc char[]", 64, 4, false),
+    ("arr", "u32[4]", 68, 16, false),
+    ("flag", "bool", 84, 1, false),
+    ("pstr", "const char *", 88, 8, false),
+    ("nothing", "int", 96, 0, true),
+];
+const SIZE: u16 = 96;
+
+impl Fields for All {
+    fn field(&self, name: &str) -> Option<Described> {
+        let found = FIELDS.iter().find(|field| field.0 == name)?;
+        let (_, ty, offset, size, signed) = *found;
+        let ty = FieldType::of(ty, size);
+        Some(Described {
+            ty,
+            offset,
+            size,
+            signed,
+        })
+    }
+}
+
+fn record(number: u64, other: i64, name: &str) -> Vec<u8> {
+    let mut bytes = vec![0u8; SIZE.into()];
+    let mut put = |at: usize, part: &[u8]| bytes[at..at + part.len()].copy_from_slice(part);
+    let (n, o) = (number.to_le_bytes(), other.to_le_bytes());
+    put(4, &114u32.to_le_bytes());
+    put(8, &n);
+    put(16, &o);
+    put(24, &n[..4]);
+    put(28, &o[..4]);
+    put(32, &n[..2]);
+    put(34, &o[..2]);
+    put(36, &n[..1]);
+    put(37, &o[..1]);
+    put(40, &n);
+    let fixed = &name.as_bytes()[..name.len().min(15)];
+    put(48, fixed);
+    // What is after the NUL belongs to nothing.
+    put(48 + fixed.len() + 1, &vec![b'?'; 15 - fixed.len()]);
+    put(64, &SIZE.to_le_bytes());
+    put(66, &(name.len() as u16 + 1).to_le_bytes());
+    put(84, &[u8::from(number != 0)]);
+    bytes.extend_from_slice(name.as_bytes());
+    bytes.push(0);
+    bytes
+}
+
+/// The events of the golden texts.
+const FEED: &[(u64, i64, &str)] = &[
+    (1, -1, "alpha"),
+    (2, -2, "beta"),
+    (2, 7, "beta"),
+    (300, 100, "gamma-gamma-gamma-long"),
+    (300, -5, "alpha"),
+    (1, 1000, "alpha"),
+    (70000, 3, "x"),
+    (0, 0, "zero"),
+    (u64::MAX, i64::MAX, "max"),
+];
+
+struct Here;
+
+impl Env for Here {
+    fn cpu(&self) -> u32 {
+        1
+    }
+
+    fn comm(&self) -> [u8; COMM] {
+        *b"sh\0?????????????"
+    }
+
+    fn time(&self, usecs: bool) -> u64 {
+        if usecs {
+            5
+        } else {
+            5000
+        }
+    }
+
+    fn callers(&self, room: &mut [u64]) -> usize {
+        room[..2].copy_from_slice(&[0x1000, 0x2000]);
+        2
+    }
+}
+
+impl Names for Here {
+    fn symbol(
+        &self,
+        address: u64,
+        offset: bool,
+        show: &mut dyn FnMut(&str) -> fmt::Result,
+    ) -> fmt::Result {
+        match (address, offset) {
+            (0x1000, true) => show("inner+0x1/0x2"),
+            (0x2000, true) => show("outer+0x3/0x4"),
+            _ => show(&format!("{address:#x}")),
+        }
+    }
+
+    fn syscall(
+        &self,
+        number: u64,
+        show: &mut dyn FnMut(Option<&str>) -> fmt::Result,
+    ) -> fmt::Result {
+        show(match number {
+            0 => Some("sys_read"),
+            1 => Some("sys_write"),
+            2 => Some("sys_open"),
+            300 => Some("sys_fanotify_init"),
+            _ => None,
+        })
+    }
+}
+
+type Logged = Vec<(Kind, usize)>;
+
+/// Returns the plan of a command, with the text that it has parts of.
+fn planned(text: &str, logged: &mut Logged) -> Result<(Plan, Vec<u8>), Errno> {
+    let whole = format!("hist:{text}");
+    let mut log = |kind: Kind, word: &[u8]| {
+        logged.push((kind, super::error::place(whole.as_bytes(), word)));
+    };
+    let (items, _) = command::split(text.as_bytes())?;
+    let mut items = items.to_vec();
+    command::hide_operators(&mut items);
+    let parsed = command::parse(&items, &mut log)?;
+    let plan = Plan::new(&parsed, &items, &All, &mut log)?;
+    Ok((plan, items))
+}
+
+fn line(text: &str) -> String {
+    let (plan, items) = planned(text, &mut Vec::new()).unwrap();
+    let mut out = String::new();
+    let line = Line {
+        plan: &plan,
+        text: &items,
+        filter: None,
+        paused: false,
+    };
+    line.write_text(&mut out).unwrap();
+    out
+}
+
+/// Returns the lines of the entries.
+fn entries(text: &str) -> Vec<String> {
+    let (plan, items) = planned(text, &mut Vec::new()).unwrap();
+    let mut found: Vec<(Vec<u64>, Vec<u64>)> = Vec::new();
+    for (number, other, name) in FEED {
+        let record = record(*number, *other, name);
+        let mut room = [u64::MAX; MOST_WORDS];
+        let key = plan.key(&record, &Here, &mut room).unwrap().to_vec();
+        let (added, count) = plan.added(&record, &Here);
+        let at = match found.iter().position(|(other, _)| *other == key) {
+            Some(at) => at,
+            None => {
+                found.push((key, vec![0; plan.sums()]));
+                found.len() - 1
+            }
+        };
+        let sums = &mut found[at].1;
+        sums[0] += 1;
+        for (sum, more) in sums[1..].iter_mut().zip(&added[..count]) {
+            *sum = sum.wrapping_add(*more);
+        }
+    }
+    let mut words = Vec::new();
+    for (key, sums) in &found {
+        let mut key = key.clone();
+        key.resize(plan.key_words(), 0);
+        words.extend(key);
+        words.extend(&comm_words(Here.comm())[..plan.note_words()]);
+        words.extend(sums);
+    }
+    let rows = Rows {
+        words: &words,
+        key_words: plan.key_words(),
+        note_words: plan.note_words(),
+        sums: plan.sums(),
+    };
+    let mut order: Vec<u32> = (0..rows.len() as u32).collect();
+    sort::sort(&plan, rows, &mut order);
+    let mut out = String::new();
+    plan.write_rows(&items, (rows, &order), &Here, &mut out)
+        .unwrap();
+    out.lines().map(str::to_owned).collect()
+}
+
+/// Returns, for each entry, its key without the names, and with its count.
+fn short(text: &str) -> String {
+    let of = |line: &String| {
+        let (key, rest) = line[2..].split_once(" }").unwrap();
+        let key: Vec<_> = key
+            .split(", ")
+            .map(|part| part.split_once(": ").unwrap().1.trim())
+            .collect();
+        let mut parts = rest
+            .split("  ")
+            .map(str::trim)
+            .filter(|part| !part.is_empty());
+        let numbers: Vec<_> = parts
+            .by_ref()
+            .filter_map(|part| {
+                part.rsplit_once(' ')
+                    .map_or(Some(part), |part| Some(part.1))
+            })
+            .filter(|part| !part.ends_with(':'))
+            .collect();
+        format!("{}:{}", key.join(","), numbers.join("/"))
+    };
+    entries(text).iter().map(of).collect::<Vec<_>>().join(" ")
+}
+
+/// What ftrace shows, of the same events.
+#[test]
+fn goldens() {
+    const M: &str = "18446744073709551615";
+    let rows: &[(&str, &str)] = &[
+        ("keys=u64f", "M:1 70000:1 0:1 300:2 1:2 2:2"),
+        (
+            "key=s64f",
+            "100:1 3:1 1000:1 18446744073709551611:1 18446744073709551614:1 9223372036854775807:1 M:1 7:1 0:1",
+        ),
+        (
+            "keys=s64f:sort=s64f",
+            "18446744073709551611:1 18446744073709551614:1 M:1 0:1 3:1 7:1 100:1 1000:1 9223372036854775807:1",
+        ),
+        (
+            "keys=s64f:sort=s64f.descending",
+            "9223372036854775807:1 1000:1 100:1 7:1 3:1 0:1 M:1 18446744073709551614:1 18446744073709551611:1",
+        ),
+        (
+            "keys=s32f:sort=s32f",
+            "18446744073709551611:1 18446744073709551614:1 M:2 0:1 3:1 7:1 100:1 1000:1",
+        ),
+        (
+            "keys=s8f:sort=s8f",
+            "18446744073709551592:1 18446744073709551611:1 18446744073709551614:1 M:2 0:1 3:1 7:1 100:1",
+        ),
+        ("keys=u8f:sort=u8f", "0:1 1:2 2:2 44:2 112:1 255:1"),
+        (
+            "keys=u16f:sort=hitcount.descending,u16f",
+            "1:2 2:2 300:2 0:1 4464:1 65535:1",
+        ),
+        (
+            "keys=s16f.hex",
+            "0:1 3:1 3e8:1 fffffffffffffffb:1 fffffffffffffffe:1 64:1 7:1 ffffffffffffffff:2",
+        ),
+        (
+            "keys=u64f.hex:vals=s64f.hex",
+            "ffffffffffffffff:1/7fffffffffffffff 11170:1/3 0:1/0 12c:2/5f 1:2/3e7 2:2/5",
+        ),
+        ("keys=u64f.log2", "~ 2^17:1 ~ 2^64:1 ~ 2^1:2 ~ 2^9:2 ~ 2^0:3"),
+        (
+            "keys=s64f.log2:sort=s64f",
+            "~ 2^0:1 ~ 2^2:1 ~ 2^3:1 ~ 2^7:1 ~ 2^10:1 ~ 2^63:1 ~ 2^64:3",
+        ),
+        (
+            "keys=u64f.buckets=10",
+            "~ 70000-70009:1 ~ 18446744073709551610-3:1 ~ 300-309:2 ~ 0-9:5",
+        ),
+        (
+            "keys=s64f.buckets=100",
+            "~ 1000-1099:1 ~ 100-199:1 ~ 9223372036854775800-9223372036854775899:1 \
+             ~ 18446744073709551600-83:3 ~ 0-99:3",
+        ),
+        (
+            "keys=dyn",
+            "x:1 max:1 gamma-gamma-gamma-long:1 zero:1 beta:2 alpha:3",
+        ),
+        // Cut where the string ends, unlike in ftrace, which has two entries for `alpha`.
+        ("keys=fixed:sort=fixed", "alpha:3 beta:2 gamma-gamma-gam:1 max:1 x:1 zero:1"),
+        (
+            "keys=dyn,u64f:vals=s64f:sort=dyn,u64f.descending",
+            "alpha,300:1/18446744073709551611 alpha,1:2/999 beta,2:2/5 gamma-gamma-gamma-long,300:1/100 \
+             max,M:1/9223372036854775807 x,70000:1/3 zero,0:1/0",
+        ),
+        (
+            "keys=u64f:vals=u32f,s32f:sort=u32f.descending",
+            "M:1/4294967295/M 70000:1/70000/3 300:2/600/95 2:2/4/5 1:2/2/999 0:1/0/0",
+        ),
+        ("keys=flag", "0:1 1:8"),
+        ("keys=u64f+1", "70001:1 1:1 0:1 3:2 301:2 2:2"),
+        (
+            "keys=u64f-s64f",
+            "4:1 9223372036854775808:1 18446744073709550617:1 305:1 69997:1 200:1 \
+             18446744073709551611:1 2:1 0:1",
+        ),
+        (
+            "keys=u64f,s64f,u32f",
+            "2,7,2:1 1,1000,1:1 2,18446744073709551614,2:1 300,100,300:1 300,18446744073709551611,300:1 \
+             70000,3,70000:1 M,9223372036854775807,4294967295:1 1,M,1:1 0,0,0:1",
+        ),
+        ("keys=hitcount", "1:9"),
+    ];
+    for (text, wanted) in rows {
+        assert_eq!(short(text), wanted.replace('M', M), "{text}");
+    }
+}
+
+#[test]
+fn lines_of_entries() {
+    let string = "{ dyn: x                                                  } hitcount:          1";
+    assert_eq!(entries("keys=dyn")[0], string);
+    let comm =
+        "{ common_comm: sh                                                 } hitcount:          9";
+    assert_eq!(entries("keys=common_comm"), [comm]);
+    assert_eq!(entries("keys=comm"), [comm.replace("common_comm", "comm")]);
+    assert_eq!(
+        entries("keys=common_pid.execname:sort=common_pid"),
+        ["{ common_pid: sh              [       114] } hitcount:          9"]
+    );
+    assert_eq!(
+        entries("keys=u64f.syscall")[2],
+        "{ u64f: sys_read                      [  0] } hitcount:          1"
+    );
+    assert_eq!(
+        entries("keys=ptr.sym")[0],
+        "{ ptr: [ffffffffffffffff] 0xffffffffffffffff                            } hitcount:          1"
+    );
+    let graph = entries("keys=u64f:vals=hitcount.percent,hitcount.graph:NOHC");
+    assert_eq!(
+        graph[2],
+        "{ u64f:          0 }  hitcount (%):  11.11  hitcount: ##########          "
+    );
+    let share = entries("keys=u64f:vals=u32f.percent,u32f.graph:sort=u32f");
+    assert_eq!(
+        share[5],
+        "{ u64f: 18446744073709551615 } hitcount:          1  u32f (%):  99.99  u32f: ####################"
+    );
+    assert_eq!(
+        entries("keys=u64f:vals=5")[3],
+        "{ u64f:        300 } hitcount:          2  :         10"
+    );
+    assert_eq!(
+        entries("keys=stacktrace,u64f:sort=u64f")[0..4],
+        [
+            "{ common_stacktrace:",
+            "         inner+0x1/0x2",
+            "         outer+0x3/0x4",
+            ", u64f:          0} hitcount:          1",
+        ]
+    );
+    // Exactly, unlike ftrace.
+    assert_eq!(short("keys=u8f/3:sort=u8f/3"), "0:5 14:2 37:1 85:1");
+}
+
+/// Each line is read again, and means the same.
+#[test]
+fn lines_read_back() {
+    let rows: &[(&str, &str)] = &[
+        ("keys=u64f", "hist:keys=u64f:vals=hitcount:sort=hitcount:size=2048 [active]\n"),
+        (
+            "key=s64f.log2,cpu:val=u32f.percent:sort=s64f,u32f.descending:size=200:NOHC",
+            "hist:keys=s64f.log2,common_cpu:vals=u32f.percent:sort=s64f.log2,u32f.percent.descending:size=256\
+             :nohitcount [active]\n",
+        ),
+        (
+            "keys=u64f.buckets=0x64,COMM,stacktrace:sort=u64f",
+            "",
+        ),
+        (
+            "keys=ptr.sym-offset:vals=hitcount,u64f.hex,s64f",
+            "hist:keys=ptr.sym-offset:vals=hitcount,u64f.hex,s64f:sort=hitcount:size=2048 [active]\n",
+        ),
+        (
+            "keys=common_timestamp.usecs:sort=common_timestamp",
+            "hist:keys=common_timestamp.usecs:vals=hitcount:sort=common_timestamp.usecs:size=2048\
+             :clock=global [active]\n",
+        ),
+        (
+            "keys=-(u64f+1*2),s64f.hex*3:vals=1+2*3:sort=hitcount.ascending",
+            "hist:keys=-(u64f+2),s64f.hex*3:vals=hitcount,7:sort=hitcount:size=2048 [active]\n",
+        ),
+    ];
+    for (text, wanted) in rows {
+        if wanted.is_empty() {
+            // Too long a key.
+            assert!(planned(text, &mut Vec::new()).is_err(), "{text}");
+            continue;
+        }
+        let printed = line(text);
+        assert_eq!(printed, *wanted);
+        let again = printed
+            .trim_start_matches("hist:")
+            .split(" [")
+            .next()
+            .unwrap();
+        assert_eq!(line(again), printed, "{text}");
+        let (one, _) = planned(text, &mut Vec::new()).unwrap();
+        let (two, _) = planned(again, &mut Vec::new()).unwrap();
+        assert!(one.is_same(&two), "{text}");
+    }
+    let (one, _) = planned("keys=u64f", &mut Vec::new()).unwrap();
+    for text in [
+        "keys=s64f",
+        "keys=u64f.hex",
+        "keys=u64f,s64f",
+        "keys=u64f:vals=s64f",
+        "keys=u64f:sort=u64f",
+    ] {
+        let (two, _) = planned(text, &mut Vec::new()).unwrap();
+        assert!(!one.is_same(&two), "{text}");
+    }
+}
+
+/// What ftrace logs for each, and where the caret stands.
+#[test]
+fn refusals_have_the_text_and_the_place_that_ftrace_gives() {
+    use Kind::*;
+    let rows: &[(&str, Errno, &[(Kind, usize)])] = &[
+        ("keys=", Errno::Inval, &[(EmptyAssignment, 5)]),
+        ("keys=u64f:vals=", Errno::Inval, &[(EmptyAssignment, 15)]),
+        ("keys=nosuch", Errno::Inval, &[(FieldNotFound, 10)]),
+        ("keys=nothing", Errno::Inval, &[(FieldNotFound, 10)]),
+        ("keys=u64f,", Errno::Inval, &[(FieldNotFound, 0)]),
+        ("keys=u64f.", Errno::Inval, &[(BadModifier, 0)]),
+        ("keys=u64f.foo", Errno::Inval, &[(BadModifier, 15)]),
+        ("keys=u64f.buckets=0", Errno::Inval, &[(BadModifier, 23)]),
+        ("keys=u64f.percent", Errno::Inval, &[(BadModifier, 15)]),
+        ("keys=s8f.stacktrace", Errno::Inval, &[(BadModifier, 10)]),
+        ("keys=s8f.execname", Errno::Inval, &[(BadModifier, 14)]),
+        (
+            "keys=u64f:vals=s8f.log2",
+            Errno::Inval,
+            &[(BadModifier, 20)],
+        ),
+        (
+            "keys=u64f:vals=stacktrace",
+            Errno::Inval,
+            &[(BadModifier, 20)],
+        ),
+        ("keys=u64f:sort=junk", Errno::Inval, &[(BadSortField, 20)]),
+        (
+            "keys=u64f:sort=u64f.junk",
+            Errno::Inval,
+            &[(BadSortModifier, 25)],
+        ),
+        (
+            "keys=u64f:sort=u64f,",
+            Errno::Inval,
+            &[(EmptySortField, 15)],
+        ),
+        (
+            "keys=u64f:sort=.ascending",
+            Errno::Inval,
+            &[(EmptySortField, 15)],
+        ),
+        (
+            "keys=u64f:sort=u64f,hitcount,u64f",
+            Errno::Inval,
+            &[(TooManySortFields, 15)],
+        ),
+        ("keys=u64f:nohitcount", Errno::NoEnt, &[(ValueNeeded, 0)]),
+        (
+            "keys=u64f:NOHC:vals=hitcount",
+            Errno::NoEnt,
+            &[(ValueNeeded, 0)],
+        ),
+        (
+            "keys=u8f+s8f+1+2+3",
+            Errno::Inval,
+            &[(TooManySubexpressions, 10)],
+        ),
+        ("keys=-(s8f)+1", Errno::Inval, &[(MinusInSubexpression, 12)]),
+        ("keys=u64f/0", Errno::Dom, &[(DivisionByZero, 15)]),
+        ("keys=12abc", Errno::Inval, &[(NumberExpected, 10)]),
+        (
+            "keys=18446744073709551616",
+            Errno::Inval,
+            &[(NumberExpected, 10)],
+        ),
+        ("keys=common_comm+1", Errno::Inval, &[(StringOperand, 10)]),
+        ("keys=1+dyn", Errno::Inval, &[(StringOperand, 12)]),
+        (
+            "keys=common_timestamp.usecs-u64f",
+            Errno::Inval,
+            &[(UnitsDiffer, 0)],
+        ),
+        (
+            "keys=$nosuch",
+            Errno::Inval,
+            &[(VariableNotFound, 11), (FieldNotFound, 10)],
+        ),
+        ("keys=arr", Errno::NoMem, &[]),
+        ("vals=u64f", Errno::Inval, &[]),
+        ("keys=u64f:foo", Errno::Inval, &[]),
+        ("keys=u64f,s64f,u8f,s8f", Errno::Inval, &[]),
+        ("keys=u64f:vals=s64f,u8f,s8f", Errno::Inval, &[]),
+        ("keys=dyn,comm", Errno::Inval, &[]),
+        ("keys=u64f:size=0", Errno::Inval, &[]),
+        ("keys=u64f:vals=-s64f", Errno::Inval, &[]),
+        ("keys=u64f+", Errno::Inval, &[]),
+        ("keys=+u64f", Errno::Inval, &[]),
+    ];
+    for (text, errno, logged) in rows {
+        let mut seen = Vec::new();
+        let answer = planned(text, &mut seen);
+        assert_eq!(answer.err(), Some(*errno), "{text}");
+        assert_eq!(seen, *logged, "{text}");
+    }
+    // Taken as ftrace takes them.
+    for text in [
+        "keys=u64f:vals=hitcount,s64f,u8f",
+        "keys=u64f:vals=s64f,u8f,hitcount",
+        "keys=a.b.u64f",
+        "keys=u64f:vals=u8f.percentage",
+        "keys=common_pid.execname:vals=common_pid.execname",
+    ] {
+        assert!(planned(text, &mut Vec::new()).is_ok(), "{text}");
+    }
+}
+
+/// Every text gets an answer, and what is taken reads back.
+#[test]
+fn random_texts_are_answered() {
+    const PARTS: &[&str] = &[
+        "keys=",
+        "vals=",
+        "sort=",
+        ":",
+        ",",
+        "u64f",
+        "s8f",
+        "dyn",
+        "common_pid",
+        ".hex",
+        ".log2",
+        ".sym-offset",
+        ".buckets=",
+        "10",
+        "+",
+        "-",
+        "*",
+        "/",
+        "(",
+        ")",
+        "$",
+        "=",
+        " if ",
+        "size=",
+        "stacktrace",
+        ".",
+        "hitcount",
+        "x",
+        "nohitcount",
+        ".descending",
+        "common_timestamp",
+        ".usecs",
+        "\u{fc}",
+    ];
+    let mut state = 1u64;
+    let mut next = |most: usize| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (state >> 33) as usize % most
+    };
+    let mut taken = 0;
+    for _ in 0..200_000 {
+        let count = 1 + next(9);
+        let parts: Vec<_> = (0..count).map(|_| PARTS[next(PARTS.len())]).collect();
+        let text = format!("keys={}", parts.concat());
+        let Ok((plan, _)) = planned(&text, &mut Vec::new()) else {
+            continue;
+        };
+        taken += 1;
+        let printed = line(&text);
+        let again = printed
+            .trim_start_matches("hist:")
+            .split(" [")
+            .next()
+            .unwrap();
+        let (other, _) = planned(again, &mut Vec::new()).expect(again);
+        assert!(plan.is_same(&other), "{text:?} {again:?}");
+        assert_eq!(line(again), printed, "{text:?}");
+    }
+    assert!(taken > 1000, "{taken}");
+}

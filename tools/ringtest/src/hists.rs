@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: GPL-2.0
+//! The map of histograms: writers that interrupt each other, and whole writers of other CPUs, at every
+//! instant, by exhaustion.
+//!
+//! When no writer is left, each key is in one entry with all that was counted for it, unless there was no
+//! room: hits and drops together are the events, a key that has an entry was dropped at no time after that,
+//! and only as many entries are there as the map takes and writers were active.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+
+use crate::hist::map::{Map, Part, Shape, LEVELS};
+use crate::sim::{unhook, with_hook, Sim, Word};
+use crate::trail::{choose, explore, schedule, Sample, ALL};
+
+use crate::ring::port::LocalWord;
+
+#[derive(Clone, Copy)]
+struct Plan {
+    size: usize,
+    /// Keys of the outer writers, which come one after the other.
+    outer: &'static [u64],
+    /// Keys of the writers that come at some instant, in this order.
+    nested: &'static [u64],
+    /// Whether these may be of another CPU.
+    others: bool,
+    /// How many words a key has.
+    words: usize,
+}
+
+struct World {
+    plan: Plan,
+    map: Map<Sim>,
+    left: Cell<usize>,
+    /// Whether a writer of the other CPU is at work: none of the first one goes on before it ends.
+    cpu: Cell<usize>,
+    depth: Cell<usize>,
+    counted: RefCell<HashMap<u64, u64>>,
+}
+
+thread_local! {
+    static WORLD: Cell<*const World> = const { Cell::new(std::ptr::null()) };
+}
+
+const CPUS: usize = 2;
+
+fn instant() {
+    // SAFETY: set by `one` for as long as the hook is there.
+    let world = unsafe { &*WORLD.get() };
+    let left = world.left.get();
+    if left == 0 || world.depth.get() == LEVELS {
+        return;
+    }
+    let cpus = if world.plan.others { 2 } else { 1 };
+    let chosen = choose(cpus + 1);
+    if chosen != 0 {
+        let key = world.plan.nested[world.plan.nested.len() - left];
+        world.left.set(left - 1);
+        // The one that is interrupted, or the other.
+        let cpu = (world.cpu.get() + usize::from(chosen) - 1) % CPUS;
+        world.write(cpu, key);
+    }
+}
+
+fn zeroes(count: usize) -> Vec<Word> {
+    (0..count).map(|_| LocalWord::new(0)).collect()
+}
+
+impl World {
+    fn new(plan: Plan) -> Self {
+        let shape = Shape {
+            size: plan.size,
+            key_words: plan.words,
+            note_words: 2,
+            sums: 2,
+            cpus: CPUS,
+        };
+        let parts = (0..CPUS).map(|_| Part::new(zeroes(shape.own_words())));
+        World {
+            plan,
+            map: Map::new(
+                shape,
+                3,
+                zeroes(shape.slots()),
+                zeroes(shape.shared_words()),
+                parts.collect(),
+            ),
+            left: Cell::new(plan.nested.len()),
+            cpu: Cell::new(0),
+            depth: Cell::new(0),
+            counted: RefCell::default(),
+        }
+    }
+
+    fn write(&self, cpu: usize, key: u64) {
+        let before = (self.cpu.replace(cpu), self.depth.get());
+        self.depth.set(before.1 + 1);
+        let mut words = vec![key; self.plan.words];
+        words[0] = key;
+        self.map.count(cpu, &words, &[key * 10], || [key, !key]);
+        *self.counted.borrow_mut().entry(key).or_default() += 1;
+        self.cpu.set(before.0);
+        self.depth.set(before.1);
+    }
+
+    fn one(&self) {
+        WORLD.set(self);
+        for key in self.plan.outer {
+            with_hook(instant, || self.write(0, *key));
+        }
+        unhook();
+        while self.left.get() != 0 {
+            let key = self.plan.nested[self.plan.nested.len() - self.left.get()];
+            self.left.set(self.left.get() - 1);
+            self.write(0, key);
+        }
+        self.check();
+    }
+
+    fn check(&self) {
+        let mut seen = HashMap::new();
+        let all = self.map.for_each_row(|row| {
+            let row: Vec<u64> = row.collect();
+            let key = row[0];
+            assert!(row[..self.plan.words].iter().all(|word| *word == key));
+            assert_eq!(row[self.plan.words..][..2], [key, !key], "note");
+            let hits = row[self.plan.words + 2];
+            assert_eq!(row[self.plan.words + 3], hits * key * 10, "sum");
+            let twice = seen.insert(key, hits);
+            assert_eq!(twice, None, "{key} is in two entries, in {}", schedule());
+            Ok::<(), ()>(())
+        });
+        assert_eq!(all, Ok(()));
+        let counted = self.counted.borrow();
+        let events: u64 = counted.values().sum();
+        let (hits, drops) = self.map.totals();
+        assert_eq!(hits + drops, events, "in {}", schedule());
+        assert_eq!(seen.values().sum::<u64>(), hits, "in {}", schedule());
+        let room = seen.len() < self.plan.size;
+        assert!(!room || drops == 0, "{drops} drops, in {}", schedule());
+        assert!(seen.len() <= self.plan.size + self.plan.nested.len());
+        assert_eq!(self.map.entries(), seen.len());
+        for (key, hits) in &seen {
+            assert!(*hits <= counted[key]);
+        }
+        // What is there is found again, and what is not finds room or has none.
+        for key in counted.keys() {
+            let words = vec![*key; self.plan.words];
+            self.map.count(1, &words, &[0], || [*key, !*key]);
+        }
+        let (more, lost) = self.map.totals();
+        assert_eq!(more + lost, events + counted.len() as u64);
+        let known = counted.keys().filter(|key| seen.contains_key(key)).count();
+        assert!(more - hits >= known as u64, "orphan, in {}", schedule());
+    }
+}
+
+fn run(plan: Plan) {
+    run_some(plan, ALL);
+}
+
+fn run_some(plan: Plan, sample: Sample) {
+    let schedules = explore(&[], sample, || World::new(plan).one());
+    println!("{schedules} schedules");
+    assert!(schedules > 50, "{schedules}");
+}
+
+const PLAN: Plan = Plan {
+    size: 8,
+    outer: &[1],
+    nested: &[1, 1],
+    others: true,
+    words: 1,
+};
+
+#[test]
+fn the_same_key_with_room() {
+    run(PLAN);
+    run(Plan {
+        words: 3,
+        nested: &[1],
+        outer: &[1, 2],
+        ..PLAN
+    });
+}
+
+#[test]
+fn the_same_key_four_levels_deep() {
+    run_some(
+        Plan {
+            nested: &[1, 1, 1],
+            others: false,
+            ..PLAN
+        },
+        ALL,
+    );
+}
+
+#[test]
+fn different_keys_with_room() {
+    run(Plan {
+        nested: &[2, 1],
+        ..PLAN
+    });
+    run(Plan {
+        nested: &[2, 3, 1],
+        others: false,
+        ..PLAN
+    });
+}
+
+/// A key with an entry keeps it, and the last place goes to one key.
+#[test]
+fn the_last_place() {
+    for nested in [&[2, 1], &[1, 2], &[2, 2]] {
+        run(Plan {
+            size: 1,
+            nested,
+            ..PLAN
+        });
+        run(Plan {
+            size: 2,
+            outer: &[3, 1],
+            nested,
+            others: false,
+            ..PLAN
+        });
+    }
+}
+
+/// What is left over at a level is used, or the places run out: each writer of the first CPU is interrupted
+/// by one with the same key, again and again.
+#[test]
+fn what_is_left_over_is_used() {
+    let plan = Plan {
+        size: 64,
+        outer: &[1],
+        nested: &[],
+        ..PLAN
+    };
+    let world = World::new(plan);
+    thread_local! {
+        static KEY: Cell<u64> = const { Cell::new(0) };
+        static AT: Cell<u32> = const { Cell::new(0) };
+    }
+    fn nested() {
+        let at = AT.get();
+        AT.set(at.wrapping_sub(1));
+        if at == 0 {
+            // SAFETY: set below, and the world stays until the end of the test.
+            let world = unsafe { &*WORLD.get() };
+            world.write(0, KEY.get());
+        }
+    }
+    WORLD.set(&world);
+    for key in 1..=64 {
+        KEY.set(key);
+        // Before the slot is changed, and after the place is taken.
+        AT.set(8);
+        with_hook(nested, || world.write(0, key));
+        unhook();
+    }
+    assert_eq!(world.map.totals(), (128, 0));
+    world.check();
+}
+
+/// A full map, exactly.
+#[test]
+fn a_full_map_drops_what_is_new() {
+    let plan = Plan {
+        size: 128,
+        nested: &[],
+        ..PLAN
+    };
+    let world = World::new(plan);
+    for key in (0..200).chain([1, 199]) {
+        world.write(0, key);
+    }
+    assert_eq!(world.map.totals(), (129, 73));
+    assert_eq!(world.map.entries(), 128);
+}
