@@ -39,6 +39,7 @@ mod events;
 mod expr;
 mod fs;
 mod functions;
+mod hist;
 mod hooks;
 mod instance;
 mod kapi;

@@ -2,7 +2,7 @@
 
 //! Actions that follow each event of an instance, switched by the options of the instance.
 //!
-//! What triggers do is here as well: `trigger`.
+//! What triggers do is here as well: `trigger`, and `hist`, which counts.
 //!
 //! An action is a file in this folder and a row of [`ALL`]. It runs in the probe of the event;
 //! several actions run in the order of the rows.
@@ -10,6 +10,7 @@
 mod count;
 #[cfg(CONFIG_KUNIT = "y")]
 pub(crate) mod dummy;
+pub(crate) mod hist;
 mod stack;
 pub(crate) mod trigger;
 

@@ -32,7 +32,7 @@ impl Effect for Recording {
         hit.file.sink().is_on() != self.on
     }
 
-    fn act(&self, hit: &Hit<'_>) {
+    fn act(&self, hit: &Hit<'_>, _: &[u8]) {
         let sink = hit.file.sink();
         sink.switch(self.on);
         // Readers that wait reach the end of their file, and names of tasks are remembered or not.
@@ -44,14 +44,14 @@ impl Effect for Recording {
 struct Snapshot;
 
 impl Effect for Snapshot {
-    fn act(&self, hit: &Hit<'_>) {
+    fn act(&self, hit: &Hit<'_>, _: &[u8]) {
         hit.file.sink().want(WANT_SNAPSHOT);
     }
 }
 
 /// Records the callers.
 impl Effect for KernelStack {
-    fn act(&self, hit: &Hit<'_>) {
+    fn act(&self, hit: &Hit<'_>, _: &[u8]) {
         self.recorded(hit);
     }
 }
@@ -70,7 +70,7 @@ impl Effect for Switch {
         target.is_some_and(|file| file.is_off() == self.on)
     }
 
-    fn act(&self, _: &Hit<'_>) {
+    fn act(&self, _: &Hit<'_>, _: &[u8]) {
         if let Some(file) = self.target.get() {
             file.set_off(!self.on);
         }

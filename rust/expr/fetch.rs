@@ -91,7 +91,7 @@ impl Operand {
 
     /// Returns the operand for the common field called `name`, if there is one; the common fields
     /// begin every record.
-    pub(super) fn common(name: &str) -> Option<Self> {
+    pub(crate) fn common(name: &str) -> Option<Self> {
         field::place(field::COMMON.into_iter(), 0)
             .find(|field| field.declared.name == name)
             .map(|field| {

@@ -165,9 +165,31 @@ pub(crate) fn store_system_filter(at: &At<'_>, command: &[u8]) -> Result {
     at.inst.set_filters(wanted, command)
 }
 
-/// Opens `trigger` of an event. Opening with `O_TRUNC` removes none: in ftrace that is for histograms.
+/// `trigger` of an event.
+struct Triggers {
+    text: KBox<dyn TraceFile>,
+}
+
+/// Opens `trigger` of an event.
 pub(crate) fn open_triggers(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
-    TextFile::line(show_triggers, store_trigger)
+    let text = TextFile::line(show_triggers, store_trigger)?;
+    Ok(KBox::new(Triggers { text }, GFP_KERNEL)?)
+}
+
+impl TraceFile for Triggers {
+    fn read(&mut self, at: &At<'_>, out: &mut IovIterDest<'_>, pos: &mut i64) -> Result<Step> {
+        self.text.read(at, out, pos)
+    }
+
+    fn write(&mut self, at: &At<'_>, input: &mut UserSliceReader, pos: &mut i64) -> Result<usize> {
+        self.text.write(at, input, pos)
+    }
+
+    /// Removes the histograms, and no other trigger.
+    fn truncate(&mut self, at: &At<'_>) -> Result {
+        at.inst.remove_hists(this_event(at)?);
+        Ok(())
+    }
 }
 
 /// `trigger` of an event.

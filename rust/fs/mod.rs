@@ -7,7 +7,7 @@
 //! - `file`: what an open file is, the trait `TraceFile` and the table of file operations;
 //! - `open`: what one open file owns, how its readers wait; `sleep`: the readers that sleep;
 //! - `groups`: events that go with their module;
-//! - `text_file`, `knob`, `events`, `features`: files that are a text;
+//! - `text_file`, `knob`, `events`, `hist`, `features`: files that are a text;
 //! - `trace`, `pipe`: the events, printed by `output` in the `style` of the instance; `share`: to
 //!   several
 //!   readers; `line_queue`: lines that wait for a reader; `raw`: the events as bytes;
@@ -24,6 +24,7 @@ mod free;
 mod functions;
 mod graph;
 mod groups;
+mod hist;
 mod knob;
 mod line_queue;
 mod marker;

@@ -24,7 +24,6 @@ pub(crate) enum Kind {
     UnitsDiffer,
     VariableNotFound,
     TooManyVariables,
-    NamedDiffers,
 }
 
 /// The error number that the write returns.
@@ -63,9 +62,6 @@ impl Kind {
             Self::UnitsDiffer => "Timestamp units in expression don't match",
             Self::VariableNotFound => "Couldn't find variable",
             Self::TooManyVariables => "Too many variables defined",
-            Self::NamedDiffers => {
-                "Named hist trigger doesn't match existing named trigger (includes variables)"
-            }
         }
     }
 }

@@ -387,6 +387,11 @@ impl fmt::Write for Rest<'_> {
 
 impl ByteWrite for Rest<'_> {
     fn write_bytes(&mut self, bytes: &[u8]) -> fmt::Result {
+        // As `command::hide_operators` has left it.
+        let bytes = match bytes {
+            b"sym-offset" => b"symXoffset",
+            bytes => bytes,
+        };
         self.0 = self.0.and_then(|rest| rest.strip_prefix(bytes));
         Ok(())
     }

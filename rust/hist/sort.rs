@@ -169,8 +169,8 @@ impl<'a> Level<'a> {
 /// Puts the numbers of rows into the order of the plan. `order` has each of them once.
 pub(crate) fn sort(plan: &Plan, rows: Rows<'_>, order: &mut [u32]) {
     let skipped = usize::from(plan.is_variable());
-    order.sort_unstable_by(|one, other| {
-        let key = |row: &u32| rows.row(*row).key.get(skipped..).unwrap_or_default();
+    heap_sort(order, &|one, other| {
+        let key = |row: u32| rows.row(row).key.get(skipped..).unwrap_or_default();
         bytes(key(one)).cmp(bytes(key(other)))
     });
     let mut keys = plan.sorts().iter();

@@ -414,8 +414,8 @@ fn lines_read_back() {
             "",
         ),
         (
-            "keys=ptr.sym-offset:vals=hitcount,u64f.hex,s64f",
-            "hist:keys=ptr.sym-offset:vals=hitcount,u64f.hex,s64f:sort=hitcount:size=2048 [active]\n",
+            "keys=ptr.sym-offset:vals=hitcount,u64f.hex,s64f:sort=ptr",
+            "hist:keys=ptr.sym-offset:vals=hitcount,u64f.hex,s64f:sort=ptr.sym-offset:size=2048 [active]\n",
         ),
         (
             "keys=common_timestamp.usecs:sort=common_timestamp",

@@ -17,6 +17,7 @@ use core::fmt;
 use kernel::{
     new_mutex,
     prelude::*,
+    str::CString,
     sync::Mutex, //
 };
 
@@ -32,6 +33,8 @@ pub(crate) struct Refused {
 
 struct Logged {
     time: u64,
+    /// Where it was refused, if that is not always the same.
+    place: Option<CString>,
     refused: Refused,
     command: KVec<u8>,
 }
@@ -53,6 +56,15 @@ impl ErrorLog {
 
     /// Logs that `command` was refused. Without memory for the entry it is not logged.
     pub(crate) fn add(&self, refused: Refused, command: &[u8]) {
+        self.log(None, refused, command);
+    }
+
+    /// Logs the same, where `place` is named as the author.
+    pub(crate) fn add_of(&self, place: CString, refused: Refused, command: &[u8]) {
+        self.log(Some(place), refused, command);
+    }
+
+    fn log(&self, place: Option<CString>, refused: Refused, command: &[u8]) {
         let mut copy = KVec::new();
         if copy.extend_from_slice(command, GFP_KERNEL).is_err() {
             return;
@@ -63,6 +75,7 @@ impl ErrorLog {
         }
         let entry = Logged {
             time: clock::read(ClockId::Local),
+            place,
             refused,
             command: copy,
         };
@@ -74,7 +87,11 @@ impl ErrorLog {
         self.entries.lock().iter().try_for_each(|entry| {
             RefusedCommand {
                 time: entry.time,
-                place: entry.refused.author,
+                place: entry
+                    .place
+                    .as_ref()
+                    .and_then(|place| place.to_str().ok())
+                    .unwrap_or(entry.refused.author),
                 error: entry.refused.error,
                 command: &entry.command,
                 at: entry.refused.at,

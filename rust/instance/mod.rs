@@ -14,6 +14,7 @@ mod enable;
 mod error_log;
 mod filter;
 mod function_pids;
+mod hists;
 mod life;
 mod marker;
 mod pause;
@@ -45,7 +46,10 @@ use self::{
     actions::Actions,
     cpumask::CpuMask,
     enable::ModuleRecords,
-    error_log::ErrorLog,
+    error_log::{
+        ErrorLog,
+        Refused, //
+    },
     filter::Shown,
     function_pids::FunctionPids,
     life::{

@@ -10,11 +10,15 @@
 use super::{
     enable,
     filter::errno,
+    hists,
     registry,
     Instance, //
 };
 use crate::{
-    actions,
+    actions::{
+        self,
+        hist::Hist, //
+    },
     events::{
         self,
         Event, //
@@ -50,15 +54,53 @@ use kernel::{
 };
 
 /// A trigger, and what its file shows of it.
-struct Row {
-    verb: Verb,
+pub(super) struct Row {
+    pub(super) verb: Verb,
     /// The event that it switches.
-    target: Option<&'static Event>,
-    filter: Option<KVec<u8>>,
-    trigger: Arc<Trigger>,
+    pub(super) target: Option<&'static Event>,
+    pub(super) filter: Option<KVec<u8>>,
+    pub(super) trigger: Arc<Trigger>,
+    /// What it counts in.
+    pub(super) hist: Option<Arc<Hist>>,
+}
+
+/// Returns a copy of `text`.
+///
+/// # Errors
+///
+/// `ENOMEM`.
+pub(super) fn copied(text: &[u8]) -> Result<KVec<u8>> {
+    let mut copy = KVec::with_capacity(text.len(), GFP_KERNEL)?;
+    copy.extend_from_slice(text, GFP_KERNEL)?;
+    Ok(copy)
 }
 
 impl Row {
+    /// Returns one with this effect.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    fn new(
+        (verb, target): (Verb, Option<&'static Event>),
+        (count, filter): Condition<'_>,
+        effect: KBox<dyn Effect>,
+    ) -> Result<Self> {
+        let (filter, text) = match filter {
+            None => (None, None),
+            Some((filter, text)) => (Some(filter), Some(copied(text)?)),
+        };
+        let after = matches!(verb, Verb::TraceOff | Verb::Stacktrace | Verb::Snapshot);
+        let trigger = Trigger::new(effect, count, filter, after);
+        Ok(Self {
+            verb,
+            target,
+            filter: text,
+            trigger: Arc::new(trigger, GFP_KERNEL)?,
+            hist: None,
+        })
+    }
+
     /// Returns whether an event that has this trigger can have no other one of this verb and target.
     fn excludes(&self, verb: Verb, target: Option<&'static Event>) -> bool {
         let id = |event: Option<&'static Event>| event.map(Event::id);
@@ -67,16 +109,22 @@ impl Row {
 
     /// Returns whether it needs the record, or the event in the ring.
     fn is_conditional(&self) -> bool {
-        self.filter.is_some() || matches!(self.verb, Verb::TraceOff | Verb::Stacktrace)
+        let verbs = [Verb::TraceOff, Verb::Stacktrace, Verb::Hist];
+        self.filter.is_some() || verbs.contains(&self.verb)
     }
 
     /// Writes its line.
     fn write_text(&self, out: &mut dyn ByteWrite) -> fmt::Result {
+        let filter = self.filter.as_deref();
+        if let Some(hist) = &self.hist {
+            let paused = self.trigger.left() == 0;
+            return hists::line(hist, filter, paused).write_text(out);
+        }
         Line {
             verb: self.verb,
             event: self.target.map(|event| (event.system(), event.name())),
             count: self.trigger.left(),
-            filter: self.filter.as_deref(),
+            filter,
         }
         .write_text(out)
     }
@@ -84,9 +132,9 @@ impl Row {
 
 /// The triggers of one event.
 pub(super) struct EventTriggers {
-    event: &'static Event,
-    /// In the order in which they act: the newest first.
-    rows: KVec<Row>,
+    pub(super) event: &'static Event,
+    /// In the order in which they act: the newest first, and after these the histograms, the oldest first.
+    pub(super) rows: KVec<Row>,
     /// What probes see of them.
     list: Option<KBox<TriggerList>>,
 }
@@ -194,6 +242,9 @@ impl Instance {
         let command = trigger::parse(text).map_err(refused)?;
         let verb = command.verb;
         let mut all = self.triggers.lock();
+        if verb == Verb::Hist {
+            return self.set_hist(&mut all, event, command.remove, command.items());
+        }
         let target = match verb.names_event() {
             true => {
                 let (system, name) = command.event().map_err(refused)?;
@@ -247,7 +298,7 @@ impl Instance {
             (Verb::TraceOff, _) => actions::trigger::recording(false)?,
             (Verb::Snapshot, _) => actions::trigger::snapshot()?,
             (Verb::Stacktrace, _) => actions::trigger::stacktrace()?,
-            (Verb::EnableEvent | Verb::DisableEvent, None) => return Err(EINVAL),
+            (Verb::EnableEvent | Verb::DisableEvent, None) | (Verb::Hist, _) => return Err(EINVAL),
             (Verb::EnableEvent | Verb::DisableEvent, Some(target)) => {
                 let held = self.hold(target)?;
                 let on = verb == Verb::EnableEvent;
@@ -261,7 +312,8 @@ impl Instance {
             }
         };
         // From here on `target` is held by the row.
-        let result = self.put_row(all, event, (verb, target), (count, filter), effect);
+        let result = Row::new((verb, target), (count, filter), effect)
+            .and_then(|row| self.put_row(all, event, row));
         match (&result, target) {
             (Ok(()), _) => held.keep(),
             (Err(_), Some(target)) => self.release(target),
@@ -279,30 +331,13 @@ impl Instance {
     /// # Errors
     ///
     /// `ENOMEM`, and nothing has changed.
-    fn put_row(
+    pub(super) fn put_row(
         &self,
         all: &mut KVec<EventTriggers>,
         event: &'static Event,
-        (verb, target): (Verb, Option<&'static Event>),
-        (count, filter): Condition<'_>,
-        effect: KBox<dyn Effect>,
+        row: Row,
     ) -> Result {
-        let (filter, text) = match filter {
-            None => (None, None),
-            Some((filter, text)) => {
-                let mut copy = KVec::with_capacity(text.len(), GFP_KERNEL)?;
-                copy.extend_from_slice(text, GFP_KERNEL)?;
-                (Some(filter), Some(copy))
-            }
-        };
-        let after = matches!(verb, Verb::TraceOff | Verb::Stacktrace | Verb::Snapshot);
-        let trigger = Trigger::new(effect, count, filter, after);
-        let row = Row {
-            verb,
-            target,
-            filter: text,
-            trigger: Arc::new(trigger, GFP_KERNEL)?,
-        };
+        let last = row.hist.is_some();
         let at = match all.iter().position(|of| of.event.id() == event.id()) {
             Some(at) => at,
             None => {
@@ -322,8 +357,14 @@ impl Instance {
                 .push(row, GFP_KERNEL)
                 .map_err(Error::from)
                 .and_then(|()| {
-                    of.rows.rotate_right(1);
-                    let list = of.make_list().inspect_err(|_| drop(of.rows.remove(0)))?;
+                    let at = match last {
+                        true => of.rows.len().saturating_sub(1),
+                        false => 0,
+                    };
+                    if !last {
+                        of.rows.rotate_right(1);
+                    }
+                    let list = of.make_list().inspect_err(|_| drop(of.rows.remove(at)))?;
                     self.publish(of, list);
                     Ok(())
                 }),
@@ -348,7 +389,7 @@ impl Instance {
 
     /// Removes the triggers that `which` selects, by their event and themselves. When it returns no probe is
     /// in them.
-    fn remove_triggers(
+    pub(super) fn remove_triggers(
         &self,
         all: &mut KVec<EventTriggers>,
         which: impl Fn(&'static Event, &Row) -> bool,

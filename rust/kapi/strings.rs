@@ -59,6 +59,17 @@ pub(crate) fn with_string<R>(
     bytes.get(..len).map(question)
 }
 
+/// Returns what the kernel calls the system call of that number, if it is one with events.
+pub(crate) fn syscall(number: u64) -> Option<&'static str> {
+    // SAFETY: Any number is taken, and the table that it is looked up in does not change after load.
+    let name = unsafe { c::rt_syscall_name(number as usize) };
+    if name.is_null() {
+        return None;
+    }
+    // SAFETY: It is a terminated string of the kernel's image, which stays.
+    unsafe { CStr::from_char_ptr(name) }.to_str().ok()
+}
+
 /// Returns the first address of a function of the kernel, and the one after its last. Process context.
 pub(crate) fn function(name: &str) -> Option<(u64, u64)> {
     let name = CString::try_from_fmt(fmt!("{name}")).ok()?;

@@ -75,6 +75,11 @@ impl Symbol {
         Self::print(WITH_OFFSET, address)
     }
 
+    /// Returns the name without the place in the function.
+    pub(crate) fn function_at(address: u64) -> Self {
+        Self::print(WITHOUT_OFFSET, address)
+    }
+
     /// Returns the name without both.
     pub(crate) fn name_at(address: u64) -> Self {
         let mut name = Self::print(WITHOUT_OFFSET, address);

@@ -32,8 +32,9 @@ pub(crate) trait Effect: Send + Sync {
         true
     }
 
-    /// Does it.
-    fn act(&self, hit: &Hit<'_>);
+    /// Does it. `record` is whole; it is empty for a trigger that can act without one, and for one that acts
+    /// after the event is in the ring.
+    fn act(&self, hit: &Hit<'_>, record: &[u8]);
 }
 
 /// A trigger of an event.
@@ -73,6 +74,11 @@ impl Trigger {
         self.left.store(0);
     }
 
+    /// Has a trigger that was disarmed act without end.
+    pub(crate) fn rearm(&self) {
+        self.left.store(UNLIMITED);
+    }
+
     /// Takes one of the times that are left.
     fn take(&self) -> bool {
         loop {
@@ -86,10 +92,10 @@ impl Trigger {
     }
 
     /// Acts, if there is something to do, as often as it may.
-    fn act(&self, hit: &Hit<'_>) {
+    fn act(&self, hit: &Hit<'_>, record: &[u8]) {
         // First: what a disarmed trigger would look at may be gone.
         if self.left.load() != 0 && self.effect.is_due(hit) && self.take() {
-            self.effect.act(hit);
+            self.effect.act(hit, record);
         }
     }
 }
@@ -125,7 +131,9 @@ impl TriggerList {
     /// Has all of them act. Only for a list that is early. Any context.
     #[inline(always)]
     pub(super) fn act(&self, hit: &Hit<'_>) {
-        self.triggers.iter().for_each(|trigger| trigger.act(hit));
+        self.triggers
+            .iter()
+            .for_each(|trigger| trigger.act(hit, &[]));
     }
 
     /// Returns whether one of them may act, by what one number of the record says: its common fields do
@@ -153,7 +161,7 @@ impl TriggerList {
                 chosen |= if meant { bit } else { 0 };
                 bit = bit.wrapping_shl(1);
             } else if meant {
-                trigger.act(hit);
+                trigger.act(hit, record);
             }
         }
         Pending {
@@ -189,7 +197,7 @@ impl Pending<'_> {
         let mut rest = self.chosen;
         for trigger in list.triggers.iter().filter(|trigger| trigger.after) {
             if rest & 1 != 0 {
-                trigger.act(hit);
+                trigger.act(hit, &[]);
             }
             rest >>= 1;
         }

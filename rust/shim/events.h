@@ -214,6 +214,7 @@ void rtrace_discard(void *cookie, void *entry, u64 token);
  */
 struct rt_event_desc *rt_syscalls_new(unsigned int *count);
 void rt_syscalls_free(struct rt_event_desc *descs);
+const char *rt_syscall_name(unsigned long nr);
 
 enum {
 	RT_SYSCALLS = NR_syscalls,

@@ -95,6 +95,9 @@ Events:
                         disable_event:SYSTEM:EVENT, then :COUNT and  if FILTER
                         as you like; ! before it removes one. The event need
                         not be on: its enable then shows 0*.
+                        hist:keys=KEYS[:vals=VALUES][:sort=FIELDS][:size=N]
+                        counts events by KEYS and adds up VALUES.
+        hist            what it has counted.
   events/raw/TRACEPOINT tracepoints without another event: their arguments as
                         they are. Not part of all events: write raw:* or a
                         name.

@@ -23,17 +23,19 @@ pub(crate) enum Verb {
     Stacktrace,
     EnableEvent,
     DisableEvent,
+    Hist,
 }
 
 impl Verb {
     /// All of them, in the order in which the file lists them.
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::TraceOn,
         Self::TraceOff,
         Self::Snapshot,
         Self::Stacktrace,
         Self::EnableEvent,
         Self::DisableEvent,
+        Self::Hist,
     ];
 
     /// Returns its name.
@@ -45,6 +47,7 @@ impl Verb {
             Self::Stacktrace => "stacktrace",
             Self::EnableEvent => "enable_event",
             Self::DisableEvent => "disable_event",
+            Self::Hist => "hist",
         }
     }
 
@@ -54,9 +57,9 @@ impl Verb {
     }
 
     /// Returns whether an event has at most one trigger of the two: one of each kind, and, of those that
-    /// switch an event, one for each event that they switch.
+    /// switch an event, one for each event that they switch. Histograms are told apart by what they count.
     pub(crate) const fn excludes(self, other: Self) -> bool {
-        self.kind() == other.kind()
+        !matches!(self, Self::Hist) && self.kind() == other.kind()
     }
 
     const fn kind(self) -> u8 {
@@ -65,6 +68,7 @@ impl Verb {
             Self::Snapshot => 1,
             Self::Stacktrace => 2,
             Self::EnableEvent | Self::DisableEvent => 3,
+            Self::Hist => 4,
         }
     }
 }
@@ -103,6 +107,8 @@ pub(crate) fn parse(input: &[u8]) -> Result<Command<'_>, Errno> {
         .find(|verb| verb.name().as_bytes() == name)
         .ok_or(Errno::Inval)?;
     let (argument, rest) = match rest {
+        // Its items and its filter are divided in another way.
+        items if matches!(verb, Verb::Hist) => (items, None),
         None if verb.names_event() => return Err(Errno::Inval),
         None => (None, None),
         // An optional count begins with a digit; anything else should be a filter.
@@ -136,13 +142,21 @@ impl<'a> Command<'a> {
         Ok((system, name))
     }
 
+    /// Returns all that follows the name of a histogram; nothing if nothing does.
+    pub(crate) fn items(&self) -> &'a [u8] {
+        self.argument.unwrap_or_default()
+    }
+
     /// Returns how often the trigger acts.
     ///
     /// # Errors
     ///
     /// `Inval` for what is no number, `Range` for one of more than 64 bits.
     pub(crate) fn count(&self) -> Result<u64, Errno> {
-        let mut argument = self.argument;
+        let mut argument = match self.verb {
+            Verb::Hist => None,
+            _ => self.argument,
+        };
         if self.verb.names_event() {
             let after = |text| divide(text, is_colon).1;
             argument = argument.and_then(after).and_then(after);
@@ -159,13 +173,19 @@ impl<'a> Command<'a> {
     ///
     /// `Inval` for a text that does not begin with `if`, or that is no more than that.
     pub(crate) fn filter(&self) -> Result<Option<&'a [u8]>, Errno> {
-        let Some(rest) = self.rest else {
-            return Ok(None);
-        };
-        match divide(rest, is_blank) {
-            (b"if", Some(filter)) => Ok(Some(filter)),
-            _ => Err(Errno::Inval),
-        }
+        self.rest.map(condition).transpose()
+    }
+}
+
+/// Returns the filter in a text that begins with its `if`.
+///
+/// # Errors
+///
+/// `Inval` for a text that does not, or that is no more than that.
+pub(crate) fn condition(text: &[u8]) -> Result<&[u8], Errno> {
+    match divide(text, is_blank) {
+        (b"if", Some(filter)) => Ok(filter),
+        _ => Err(Errno::Inval),
     }
 }
 
@@ -297,6 +317,10 @@ mod tests {
                 (DisableEvent, false, event(b"a"), 7, Some(b"b")),
             ),
             (
+                b"hist:keys=a:vals=b if c",
+                (Hist, false, None, UNLIMITED, None),
+            ),
+            (
                 b"enable_event sys:a",
                 (EnableEvent, false, event(b"a"), UNLIMITED, None),
             ),
@@ -391,7 +415,7 @@ mod tests {
         assert_eq!(
             out,
             "# Available triggers:\n\
-             # traceon traceoff snapshot stacktrace enable_event disable_event\n"
+             # traceon traceoff snapshot stacktrace enable_event disable_event hist\n"
         );
     }
 }

@@ -34,6 +34,12 @@ const struct syscall_metadata *rt_syscall_meta(int nr)
 	return nr >= 0 && nr < NR_syscalls ? metas[nr] : NULL;
 }
 
+/* "sys_read"; NULL for a call without events. */
+const char *rt_syscall_name(unsigned long nr)
+{
+	return nr < NR_syscalls && metas[nr] ? metas[nr]->name : NULL;
+}
+
 /* ftrace's number of an event; 0 when it has no such event. */
 unsigned int rt_ftrace_id(const char *system, const char *name)
 {

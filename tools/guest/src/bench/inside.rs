@@ -460,6 +460,42 @@ pub fn trigger(context: &Context, table: &mut Table) -> Check {
             &[(FILE, "enable_event:irq:irq_handler_exit")],
             &[(FILE, "!enable_event:irq:irq_handler_exit")],
         ),
+        (
+            "hist:keys=common_pid, not recorded",
+            "0",
+            &[(FILE, "hist:keys=common_pid")],
+            &[(FILE, "!hist:keys=common_pid")],
+        ),
+        (
+            "hist:keys=common_pid, recorded",
+            "1",
+            &[(FILE, "hist:keys=common_pid")],
+            &[(FILE, "!hist:keys=common_pid")],
+        ),
+        (
+            "hist:keys=common_pid:vals=value, not recorded",
+            "0",
+            &[(FILE, "hist:keys=common_pid:vals=value")],
+            &[(FILE, "!hist:keys=common_pid:vals=value")],
+        ),
+        (
+            "hist:keys=common_pid,common_cpu, not recorded",
+            "0",
+            &[(FILE, "hist:keys=common_pid,common_cpu")],
+            &[(FILE, "!hist:keys=common_pid,common_cpu")],
+        ),
+        (
+            "hist:keys=value.log2, not recorded",
+            "0",
+            &[(FILE, "hist:keys=value.log2")],
+            &[(FILE, "!hist:keys=value.log2")],
+        ),
+        (
+            "hist:keys=common_comm, not recorded",
+            "0",
+            &[(FILE, "hist:keys=common_comm")],
+            &[(FILE, "!hist:keys=common_comm")],
+        ),
     ];
     let kernel = Kernel::load()?;
     let sides = sides(context)?;

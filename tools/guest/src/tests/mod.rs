@@ -26,6 +26,7 @@ mod fuzz;
 mod golden;
 mod golden_events;
 mod graph;
+mod hists;
 mod hostile;
 mod input;
 mod input_rows;
@@ -128,6 +129,7 @@ const GROUPS: &[&[Test]] = &[
     filter_strings::TESTS,
     trees::TESTS,
     triggers::TESTS,
+    hists::TESTS,
     golden::TESTS,
     golden_events::TESTS,
     input::TESTS,

@@ -45,7 +45,6 @@ const MISSING: &[(&str, &str)] = &[
         "ftrace/print/trigger",
         "the record of trace_marker has no triggers",
     ),
-    ("hist", HISTOGRAMS),
     // Of kernels that have these tracers.
     ("hwlat_detector", LATENCY),
     ("osnoise", LATENCY),
@@ -55,7 +54,7 @@ const MISSING: &[(&str, &str)] = &[
 const FUNCTIONS: &str = "of function tracers, only function and function_graph are there";
 const PROBES: &str = "no events are made at run time";
 const LATENCY: &str = "there are no latency tracers";
-const HISTOGRAMS: &str = "triggers make no histograms";
+const HISTOGRAMS: &str = "histograms make no events";
 
 /// Names that only rtracefs has.
 const OWN: &[&str] = &[

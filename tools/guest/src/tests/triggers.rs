@@ -37,7 +37,7 @@ const SWITCH: &str = "sched/sched_switch";
 const SOAK: &str = "rtsoak/rtsoak_event";
 
 /// What tracefs has and rtrace has not.
-const HIST: &str = " enable_hist disable_hist hist";
+const HIST: &str = " enable_hist disable_hist";
 
 fn file(event: &str) -> String {
     format!("events/{event}/trigger")

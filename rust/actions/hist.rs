@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Histograms: what they count in, and the effect by which an event is counted.
+//!
+//! A writer follows one reference to the map, in any context. The map changes as a whole when a histogram is
+//! cleared: an event is in the one or in the other. It goes after the writers that may have found it.
+
+use crate::{
+    events,
+    hist::{
+        key::{
+            comm_words,
+            Env, //
+        },
+        map::{
+            Map,
+            Part,
+            Shape, //
+        },
+        plan::{
+            Plan,
+            COMM,
+            MOST_WORDS, //
+        },
+    },
+    kapi::{
+        clock,
+        cpus,
+        grace_ref::GraceRef,
+        pages::Budget,
+        port::Kernel,
+        stack,
+        strings, //
+    },
+    probes::{
+        Effect,
+        Hit, //
+    },
+    ring::port::{
+        LocalWord,
+        SharedWord, //
+    },
+    text::clock::ClockId, //
+};
+use core::mem;
+use kernel::{
+    new_mutex,
+    page::PAGE_SIZE,
+    prelude::*,
+    sync::{
+        Arc,
+        Mutex, //
+    }, //
+};
+
+/// The map of a histogram.
+pub(crate) type Counts = Map<Kernel>;
+
+/// Words of a key that a writer makes without clearing much of its stack.
+const SHORT: usize = 4;
+
+/// A histogram.
+#[pin_data]
+pub(crate) struct Hist {
+    /// The command, without the filter; `plan` has parts of it.
+    text: KVec<u8>,
+    plan: Plan,
+    /// What `counts` has, for writers.
+    current: GraceRef<Counts>,
+    #[pin]
+    counts: Mutex<KBox<Counts>>,
+}
+
+/// Returns a table of `len` zeroes.
+fn zeroes<W>(len: usize, zero: impl Fn() -> W) -> Result<KVVec<W>> {
+    let mut words = KVVec::with_capacity(len, GFP_KERNEL)?;
+    for _ in 0..len {
+        words.push(zero(), GFP_KERNEL)?;
+    }
+    Ok(words)
+}
+
+/// Returns an empty map for a plan.
+///
+/// # Errors
+///
+/// `ENOMEM`, before anything is allocated if there is less memory than it needs.
+fn new_counts(plan: &Plan) -> Result<KBox<Counts>> {
+    let shape = Shape {
+        size: 1usize.wrapping_shl(plan.size_bits),
+        key_words: plan.key_words(),
+        note_words: plan.note_words(),
+        sums: plan.sums(),
+        cpus: cpus::most() as usize,
+    };
+    let bytes = shape.bytes(cpus::possible().count());
+    let _budget = Budget::new(bytes.div_ceil(PAGE_SIZE) as u64)?;
+    let shared = |len| zeroes(len, || SharedWord::new(0));
+    let mut parts = KVVec::with_capacity(shape.cpus, GFP_KERNEL)?;
+    for cpu in 0..cpus::most() {
+        let len = match cpus::is_possible(cpu) {
+            true => shape.own_words(),
+            false => 0,
+        };
+        let sums = zeroes(len, || LocalWord::new(0))?;
+        parts.push(Part::new(sums), GFP_KERNEL)?;
+    }
+    let (slots, keys) = (shared(shape.slots())?, shared(shape.shared_words())?);
+    let seed = clock::read(ClockId::X86Tsc);
+    let map = Map::new(shape, seed, slots, keys, parts);
+    Ok(KBox::new(map, GFP_KERNEL)?)
+}
+
+impl Hist {
+    /// Returns an empty one. Process context.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(crate) fn new(plan: Plan, text: KVec<u8>) -> Result<Arc<Self>> {
+        // For keys that are stacks; one that is none of them needs little of it.
+        stack::prepare()?;
+        let counts = new_counts(&plan)?;
+        let hist = Arc::pin_init(
+            pin_init!(Self {
+                text,
+                plan,
+                current: GraceRef::none(),
+                counts <- new_mutex!(counts),
+            }),
+            GFP_KERNEL,
+        )?;
+        let counts = hist.counts.lock();
+        // SAFETY: The map is in a box that `clear` alone replaces, which waits for the writers; the
+        // effect by which they come here goes before the histogram.
+        unsafe { hist.current.set(Some(&counts)) };
+        drop(counts);
+        Ok(hist)
+    }
+
+    /// Returns what it counts.
+    pub(crate) fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Returns the text that the plan has parts of.
+    pub(crate) fn text(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// Begins again with nothing.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, and nothing has changed.
+    pub(crate) fn clear(&self) -> Result {
+        let fresh = new_counts(&self.plan)?;
+        let mut counts = self.counts.lock();
+        // SAFETY: The old map goes below, after the writers that may have found it; the new one is in a box
+        // that goes by the same way.
+        unsafe { self.current.set(Some(&fresh)) };
+        let old = mem::replace(&mut *counts, fresh);
+        events::synchronize();
+        drop(old);
+        Ok(())
+    }
+
+    /// Calls `f` with what was counted, which goes on meanwhile.
+    pub(crate) fn with_counts<R>(&self, f: impl FnOnce(&Counts) -> R) -> R {
+        f(&self.counts.lock())
+    }
+}
+
+/// Counts an event.
+struct Counter(Arc<Hist>);
+
+/// What a key may need besides the record.
+struct Surroundings<'a>(&'a Hit<'a>);
+
+impl Env for Surroundings<'_> {
+    #[inline(always)]
+    fn cpu(&self) -> u32 {
+        self.0.pin.cpu()
+    }
+
+    fn comm(&self) -> [u8; COMM] {
+        strings::comm()
+    }
+
+    fn time(&self, usecs: bool) -> u64 {
+        let id = self.0.file.sink().clock();
+        let time = clock::read(id);
+        match usecs && id.in_ns() {
+            true => time / 1000,
+            false => time,
+        }
+    }
+
+    fn callers(&self, room: &mut [u64]) -> usize {
+        let mut used = 0usize;
+        stack::with_callers(self.0.pin, self.0.file.event().owner(), |callers| {
+            for (place, caller) in room.iter_mut().zip(callers) {
+                *place = *caller;
+                used = used.wrapping_add(1);
+            }
+        });
+        used
+    }
+}
+
+impl Effect for Counter {
+    fn act(&self, hit: &Hit<'_>, record: &[u8]) {
+        let plan = &self.0.plan;
+        let Some(counts) = self.0.current.get() else {
+            return;
+        };
+        match plan.key_words() <= SHORT {
+            true => count::<SHORT>(plan, counts, hit, record),
+            false => count_long(plan, counts, hit, record),
+        }
+    }
+}
+
+#[inline(never)]
+fn count_long(plan: &Plan, counts: &Counts, hit: &Hit<'_>, record: &[u8]) {
+    count::<MOST_WORDS>(plan, counts, hit, record);
+}
+
+#[inline(always)]
+fn count<const WORDS: usize>(plan: &Plan, counts: &Counts, hit: &Hit<'_>, record: &[u8]) {
+    let env = Surroundings(hit);
+    let cpu = hit.pin.cpu() as usize;
+    let mut room = [0; WORDS];
+    let Some(key) = plan.key(record, &env, &mut room) else {
+        return counts.drop_one(cpu);
+    };
+    let (added, len) = plan.added(record, &env);
+    let added = added.get(..len).unwrap_or_default();
+    counts.count(cpu, key, added, || comm_words(strings::comm()));
+}
+
+/// Returns what counts events in `hist`.
+///
+/// # Errors
+///
+/// `ENOMEM`.
+pub(crate) fn counter(hist: &Arc<Hist>) -> Result<KBox<dyn Effect>> {
+    Ok(KBox::new(Counter(hist.clone()), GFP_KERNEL)?)
+}

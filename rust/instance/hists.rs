@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The histograms of an instance: `hist` triggers, and what the `hist` files of events show.
+
+use super::{
+    filter::errno as filter_errno,
+    triggers::{
+        copied,
+        EventTriggers,
+        Row, //
+    },
+    Instance,
+    Refused, //
+};
+use crate::{
+    actions::hist::{
+        counter,
+        Hist, //
+    },
+    events::Event,
+    expr::fetch::{
+        Fetch,
+        Operand, //
+    },
+    hist::{
+        command,
+        error::{
+            place,
+            Errno,
+            Kind, //
+        },
+        expr::{
+            Described,
+            Fields, //
+        },
+        plan::Plan,
+        print::{
+            write_totals,
+            Line,
+            Names, //
+        },
+        sort::{
+            sort,
+            Rows, //
+        }, //
+    },
+    kapi::scratch,
+    probes::{
+        Filter,
+        Trigger, //
+    },
+    text::{
+        clock,
+        trigger::{
+            condition,
+            Verb,
+            UNLIMITED, //
+        },
+        writer::ByteWrite, //
+    }, //
+};
+use kernel::{
+    prelude::*,
+    str::CString,
+    sync::Arc, //
+};
+
+/// How a command begins in `error_log`, whatever was written.
+const BEGIN: &[u8] = b"hist:";
+
+/// The fields of an event, as expressions name them.
+struct Named<'a>(&'a Event);
+
+impl Fields for Named<'_> {
+    fn field(&self, name: &str) -> Option<Described> {
+        let of_event = self.0.field(name, |field| {
+            let declared = &field.declared;
+            let (offset, size) = (field.offset, declared.size);
+            Operand::stored(declared.ty, offset, size, declared.signed)
+        });
+        let operand = of_event.or_else(|| Operand::common(name))?;
+        match operand.fetch {
+            Fetch::Field(field) => Some(Described {
+                ty: field.ty,
+                offset: field.offset,
+                size: field.size,
+                signed: operand.signed,
+            }),
+            _ => None,
+        }
+    }
+}
+
+/// Returns the kernel's error.
+fn error_of(why: Errno) -> Error {
+    match why {
+        Errno::Inval => EINVAL,
+        Errno::NoEnt => ENOENT,
+        Errno::Dom => EDOM,
+        Errno::Range => ERANGE,
+        Errno::NoMem => ENOMEM,
+    }
+}
+
+/// A command that was understood.
+struct Wanted<'a> {
+    plan: Plan,
+    filter: Option<(KBox<Filter>, &'a [u8])>,
+}
+
+impl Wanted<'_> {
+    fn is_for(&self, row: &Row) -> bool {
+        let filter = self.filter.as_ref().map(|(_, text)| *text);
+        let same = |hist: &Arc<Hist>| hist.plan().is_same(&self.plan);
+        row.filter.as_deref() == filter && row.hist.as_ref().is_some_and(same)
+    }
+}
+
+impl Instance {
+    /// Logs an error of a `hist` command.
+    fn log_hist(&self, event: &Event, text: &[u8], kind: Kind, word: &[u8]) {
+        let (Ok(mut whole), Ok(author)) = (
+            copied(BEGIN),
+            CString::try_from_fmt(fmt!("hist:{}:{}", event.system(), event.name())),
+        ) else {
+            return;
+        };
+        if whole.extend_from_slice(text, GFP_KERNEL).is_err() {
+            return;
+        }
+        let at = place(&whole, word);
+        let error = kind.text();
+        self.errors.add_of(
+            author,
+            Refused {
+                author: "",
+                error,
+                at,
+            },
+            &whole,
+        );
+    }
+
+    /// Obeys a `hist` command, of which `text` is what follows the name.
+    ///
+    /// # Errors
+    ///
+    /// Those of ftrace, which `error_log` tells, and `ENOMEM`. Nothing has changed then.
+    pub(super) fn set_hist(
+        &self,
+        all: &mut KVec<EventTriggers>,
+        event: &'static Event,
+        remove: bool,
+        text: &[u8],
+    ) -> Result {
+        let mut log = |kind: Kind, word: &[u8]| self.log_hist(event, text, kind, word);
+        if text.is_empty() {
+            return Err(EINVAL);
+        }
+        let (items, filter) = command::split(text).map_err(error_of)?;
+        let mut items = copied(items)?;
+        command::hide_operators(&mut items);
+        let parsed = command::parse(&items, &mut log).map_err(error_of)?;
+        if parsed.name.is_some() {
+            // No two events share a histogram yet.
+            return Err(EINVAL);
+        }
+        let plan = Plan::new(&parsed, &items, &Named(event), &mut log).map_err(error_of)?;
+        let filter = match filter {
+            None => None,
+            Some(text) => {
+                let text = condition(text).map_err(|_| EINVAL)?;
+                match Filter::new(event, text)? {
+                    Ok(filter) => Some((filter, text)),
+                    Err(wrong) => {
+                        self.log_refusal(&wrong, text);
+                        return Err(filter_errno(&wrong));
+                    }
+                }
+            }
+        };
+        let wanted = Wanted { plan, filter };
+        let rows = all.iter().find(|of| of.event.id() == event.id());
+        let mut rows = rows.into_iter().flat_map(|of| of.rows.iter());
+        let found = rows.find(|row| wanted.is_for(row));
+        let found = found.map(|row| (row.trigger.clone(), row.hist.clone()));
+        match found {
+            None if remove => Ok(()),
+            Some((trigger, _)) if remove => {
+                self.remove_triggers(all, |_, row| Arc::ptr_eq(&row.trigger, &trigger));
+                Ok(())
+            }
+            // As in ftrace, of several words the first of these counts.
+            Some((trigger, _)) if parsed.pause => {
+                trigger.disarm();
+                Ok(())
+            }
+            Some((trigger, _)) if parsed.resume => {
+                trigger.rearm();
+                Ok(())
+            }
+            Some((_, Some(hist))) if parsed.clear => hist.clear(),
+            Some(_) => {
+                log(Kind::Exists, b"");
+                Err(EEXIST)
+            }
+            None if parsed.resume || parsed.clear => {
+                log(Kind::NothingToClear, b"");
+                Err(ENOENT)
+            }
+            None => {
+                let clock = match (plan.timestamps, parsed.clock) {
+                    (false, _) => None,
+                    (true, None) => Some(clock::ClockId::Global),
+                    (true, Some(name)) => match clock::parse(name) {
+                        Ok(clock) => Some(clock),
+                        Err(_) => {
+                            log(Kind::ClockNotSet, name);
+                            return Err(EINVAL);
+                        }
+                    },
+                };
+                let paused = parsed.pause;
+                self.add_hist(all, event, (wanted, items), clock, paused)
+            }
+        }
+    }
+
+    /// Adds a histogram.
+    fn add_hist(
+        &self,
+        all: &mut KVec<EventTriggers>,
+        event: &'static Event,
+        (wanted, items): (Wanted<'_>, KVec<u8>),
+        clock: Option<clock::ClockId>,
+        paused: bool,
+    ) -> Result {
+        scratch::prepare_all_levels()?;
+        let hist = Hist::new(wanted.plan, items)?;
+        let (filter, text) = match wanted.filter {
+            None => (None, None),
+            Some((filter, text)) => (Some(filter), Some(copied(text)?)),
+        };
+        let trigger = Trigger::new(counter(&hist)?, UNLIMITED, filter, false);
+        // Until it counts by the right clock.
+        trigger.disarm();
+        let trigger = Arc::new(trigger, GFP_KERNEL)?;
+        let row = Row {
+            verb: Verb::Hist,
+            target: None,
+            filter: text,
+            trigger: trigger.clone(),
+            hist: Some(hist),
+        };
+        let held = self.hold(event)?;
+        self.put_row(all, event, row)?;
+        held.keep();
+        // Unlike in ftrace the buffers stay full if it is their clock already.
+        if let Some(clock) = clock.filter(|clock| *clock != self.clock()) {
+            self.set_clock(clock)?;
+        }
+        if !paused {
+            trigger.rearm();
+        }
+        Ok(())
+    }
+
+    /// Removes the histograms of `event`: its file was opened with truncation.
+    pub(crate) fn remove_hists(&self, event: &Event) {
+        let id = event.id();
+        self.remove_triggers(&mut self.triggers.lock(), |of, row| {
+            of.id() == id && row.hist.is_some()
+        });
+    }
+
+    /// Writes what the `hist` file of `event` shows.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(crate) fn show_hists(
+        &self,
+        event: &Event,
+        names: &dyn Names,
+        out: &mut dyn ByteWrite,
+    ) -> Result {
+        // The text is made without the lock: it takes long.
+        let mut shown = KVec::new();
+        {
+            let all = self.triggers.lock();
+            let of = all.iter().find(|of| of.event.id() == event.id());
+            for row in of.into_iter().flat_map(|of| of.rows.iter()) {
+                if let Some(hist) = &row.hist {
+                    let filter = row.filter.as_deref().map(copied).transpose()?;
+                    let paused = row.trigger.left() == 0;
+                    shown.push((hist.clone(), filter, paused), GFP_KERNEL)?;
+                }
+            }
+        }
+        for (index, (hist, filter, paused)) in shown.iter().enumerate() {
+            if index != 0 {
+                out.write_str("\n\n").map_err(|_| ENOMEM)?;
+            }
+            show(hist, filter.as_deref(), *paused, names, out)?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the line of a histogram.
+pub(super) fn line<'a>(hist: &'a Hist, filter: Option<&'a [u8]>, paused: bool) -> Line<'a> {
+    Line {
+        plan: hist.plan(),
+        text: hist.text(),
+        filter,
+        paused,
+    }
+}
+
+/// Writes one histogram.
+fn show(
+    hist: &Hist,
+    filter: Option<&[u8]>,
+    paused: bool,
+    names: &dyn Names,
+    out: &mut dyn ByteWrite,
+) -> Result {
+    let plan = hist.plan();
+    // Copied before it is sorted: what is counted meanwhile moves no entry.
+    let mut words = KVVec::new();
+    let totals = hist.with_counts(|counts| -> Result<_> {
+        let len = counts.row_words().saturating_mul(counts.entries());
+        words.reserve(len, GFP_KERNEL)?;
+        counts.for_each_row(|row| -> Result {
+            for word in row {
+                words.push(word, GFP_KERNEL)?;
+            }
+            Ok(())
+        })?;
+        Ok(counts.totals())
+    })?;
+    let rows = Rows {
+        words: &words,
+        key_words: plan.key_words(),
+        note_words: plan.note_words(),
+        sums: plan.sums(),
+    };
+    let mut order = KVVec::with_capacity(rows.len(), GFP_KERNEL)?;
+    for row in 0..rows.len() as u32 {
+        order.push(row, GFP_KERNEL)?;
+    }
+    sort(plan, rows, &mut order);
+    line(hist, filter, paused)
+        .write_head(out)
+        .and_then(|()| plan.write_rows(hist.text(), (rows, &order), names, out))
+        .and_then(|()| write_totals(totals, rows.len(), out))
+        .map_err(|_| ENOMEM)
+}
