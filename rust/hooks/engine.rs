@@ -10,6 +10,10 @@
 //! 2. The functions that call it.
 //! 3. After a grace period, what it followed before goes.
 
+use super::users::{
+    self,
+    Engine as _, //
+};
 use crate::{
     functions::table::{
         self,
@@ -64,15 +68,21 @@ impl Wanted {
 }
 
 /// An instance that traces functions.
-struct User {
+struct FunctionUser {
     target: FunctionTarget,
     wanted: Wanted,
     manner: Manner,
 }
 
+impl users::User for FunctionUser {
+    fn is_of(&self, sink: &Sink) -> bool {
+        self.target.is(sink)
+    }
+}
+
 /// All users, and what the hook follows.
-struct Engine {
-    users: KVec<User>,
+struct FunctionEngine {
+    users: KVec<FunctionUser>,
     hook: FunctionHook,
     dispatch: Option<KBox<Dispatch>>,
     /// Made for the first user with a manner of its own.
@@ -81,7 +91,7 @@ struct Engine {
 
 kernel::sync::global_lock! {
     // SAFETY: `init` initialises it before anything else of this folder is called.
-    unsafe(uninit) static ENGINE: Mutex<Engine> = Engine {
+    unsafe(uninit) static ENGINE: Mutex<FunctionEngine> = FunctionEngine {
         users: KVec::new(),
         // SAFETY: This is the only engine, so that its hook is the only one.
         hook: unsafe { FunctionHook::new() },
@@ -100,7 +110,7 @@ pub(super) unsafe fn init() {
     unsafe { ENGINE.init() };
 }
 
-impl Engine {
+impl FunctionEngine {
     /// Makes what the hook is to follow; `alone` when it is on nothing but what the only user wants.
     ///
     /// # Errors
@@ -111,7 +121,7 @@ impl Engine {
             nesting: self.nesting()?,
             ..Dispatch::default()
         };
-        let functions = |user: &User| user.wanted.addresses().len();
+        let functions = |user: &FunctionUser| user.wanted.addresses().len();
         let sum = self
             .users
             .iter()
@@ -129,7 +139,7 @@ impl Engine {
                 let by_manner = (target, user.manner.clone());
                 dispatch.by_manner.push(by_manner, GFP_KERNEL)?;
             } else if alone {
-                dispatch.alone = Some(target);
+                dispatch.alone = target;
             } else {
                 dispatch.targets.push(target, GFP_KERNEL)?;
             }
@@ -192,12 +202,15 @@ impl Engine {
         union.retain(|address| last.replace(*address) != Some(*address));
         Ok(Some(union))
     }
+}
 
-    /// Makes the hook follow the users.
-    ///
-    /// # Errors
-    ///
-    /// `ENOMEM`, and those of [`FunctionHook::set`]: the hook does what it did before.
+impl users::Engine for FunctionEngine {
+    type User = FunctionUser;
+
+    fn users(&mut self) -> &mut KVec<FunctionUser> {
+        &mut self.users
+    }
+
     fn follow(&mut self) -> Result {
         let union = self.union()?;
         let is_alone = self.users.len() == 1;
@@ -237,8 +250,18 @@ impl Engine {
         Ok(())
     }
 
-    fn place_of(&self, sink: &Sink) -> Option<usize> {
-        self.users.iter().position(|user| user.target.is(sink))
+    fn clear(&mut self) {
+        self.hook.clear();
+        // SAFETY: The hook has ended everywhere.
+        unsafe { set_dispatch(None) };
+        self.dispatch = None;
+    }
+
+    fn forget(&mut self, sink: &Sink) {
+        if let Some(dispatch) = &self.dispatch {
+            dispatch.forget(sink);
+            grace::writers_left();
+        }
     }
 }
 
@@ -258,15 +281,12 @@ pub(super) unsafe fn attach(sink: &Sink, wanted: Wanted, manner: Manner) -> Resu
     }
     // SAFETY: The caller promises that the sink stays, and `detach` waits for the hooks.
     let target = unsafe { FunctionTarget::new(sink) };
-    let user = User {
+    let user = FunctionUser {
         target,
         wanted,
         manner,
     };
-    engine.users.push(user, GFP_KERNEL)?;
-    engine.follow().inspect_err(|_| {
-        engine.users.pop();
-    })
+    users::attach(&mut *engine, user)
 }
 
 /// Records the functions `wanted` into `sink` instead of those before.
@@ -276,18 +296,13 @@ pub(super) unsafe fn attach(sink: &Sink, wanted: Wanted, manner: Manner) -> Resu
 /// `ENOMEM`, and those of the kernel: it is as before.
 pub(super) fn change(sink: &Sink, wanted: Wanted) -> Result {
     let mut engine = ENGINE.lock();
-    let at = engine.place_of(sink).ok_or(ENOENT)?;
-    let Some(user) = engine.users.get_mut(at) else {
-        return Err(ENOENT);
-    };
-    let before = core::mem::replace(&mut user.wanted, wanted);
-    let result = engine.follow();
-    if result.is_err() {
-        if let Some(user) = engine.users.get_mut(at) {
-            user.wanted = before;
-        }
-    }
-    result
+    users::exchange(
+        &mut *engine,
+        sink,
+        |user| &mut user.wanted,
+        wanted,
+        FunctionEngine::follow,
+    )
 }
 
 /// Records functions into `sink` in another manner. No hook uses the one before when this returns.
@@ -297,18 +312,13 @@ pub(super) fn change(sink: &Sink, wanted: Wanted) -> Result {
 /// `ENOMEM`: it is as before.
 pub(super) fn change_manner(sink: &Sink, manner: Manner) -> Result {
     let mut engine = ENGINE.lock();
-    let at = engine.place_of(sink).ok_or(ENOENT)?;
-    let Some(user) = engine.users.get_mut(at) else {
-        return Err(ENOENT);
-    };
-    let before = core::mem::replace(&mut user.manner, manner);
-    let result = engine.record_again();
-    if result.is_err() {
-        if let Some(user) = engine.users.get_mut(at) {
-            user.manner = before;
-        }
-    }
-    result
+    users::exchange(
+        &mut *engine,
+        sink,
+        |user| &mut user.manner,
+        manner,
+        FunctionEngine::record_again,
+    )
 }
 
 /// Gives back the memory that the engine keeps. No user is left.
@@ -320,25 +330,5 @@ pub(super) fn exit() {
 
 /// Stops recording functions into `sink`. No hook uses it when this returns.
 pub(super) fn detach(sink: &Sink) {
-    let mut engine = ENGINE.lock();
-    let Some(at) = engine.place_of(sink) else {
-        return;
-    };
-    let _ = engine.users.remove(at);
-    if engine.users.is_empty() {
-        engine.hook.clear();
-        // SAFETY: The hook has ended everywhere.
-        unsafe { set_dispatch(None) };
-        engine.dispatch = None;
-        return;
-    }
-    // Without memory for what the hook is to follow, no function calls it any more: nothing may be
-    // recorded into the sink.
-    if engine.follow().is_err() {
-        engine.hook.clear();
-        // SAFETY: The hook has ended everywhere.
-        unsafe { set_dispatch(None) };
-        engine.dispatch = None;
-        pr_warn!("no function is traced any more: there is no memory\n");
-    }
+    users::detach(&mut *ENGINE.lock(), sink);
 }

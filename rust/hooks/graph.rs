@@ -13,7 +13,11 @@
 
 use super::{
     engine::Wanted,
-    list, //
+    list,
+    users::{
+        self,
+        Engine as _, //
+    }, //
 };
 use crate::{
     functions::table::{
@@ -46,6 +50,12 @@ struct CallUser {
     place: usize,
     /// Addresses in ascending order.
     wanted: KVVec<u64>,
+}
+
+impl users::User for CallUser {
+    fn is_of(&self, sink: &Sink) -> bool {
+        self.target.is(sink)
+    }
 }
 
 /// All users, and what the hooks follow.
@@ -117,6 +127,7 @@ impl CallEngine {
             let user = self.users.iter().find(|user| user.place == place);
             // SAFETY: Sink and rules stay until `detach` has returned, which waits for the hooks.
             let target = user.map(|user| unsafe { user.target.again() });
+            let target = target.unwrap_or_else(GraphTarget::none);
             dispatch.targets.push(target, GFP_KERNEL)?;
         }
         for user in &self.users {
@@ -147,11 +158,24 @@ impl CallEngine {
         Ok(union)
     }
 
-    /// Makes the hooks follow the users.
-    ///
-    /// # Errors
-    ///
-    /// `ENOMEM`, and those of [`GraphHooks::hook`]: the hooks do what they did before.
+    /// Returns a place that no user has.
+    fn free_place(&mut self) -> Option<usize> {
+        let all =
+            (0..MOST_GRAPH_TARGETS).map(|step| self.next.wrapping_add(step) % MOST_GRAPH_TARGETS);
+        let free = |place: &usize| self.users.iter().all(|user| user.place != *place);
+        let place = all.into_iter().find(free)?;
+        self.next = place.wrapping_add(1);
+        Some(place)
+    }
+}
+
+impl users::Engine for CallEngine {
+    type User = CallUser;
+
+    fn users(&mut self) -> &mut KVec<CallUser> {
+        &mut self.users
+    }
+
     fn follow(&mut self) -> Result {
         let union = self.union()?;
         let mut dispatch = self.dispatch()?;
@@ -184,7 +208,6 @@ impl CallEngine {
         Ok(())
     }
 
-    /// Has nothing call the hooks any more.
     fn clear(&mut self) {
         // SAFETY: None is there to be kept.
         unsafe { set_graph_dispatch(None) };
@@ -193,18 +216,11 @@ impl CallEngine {
         self.dispatch = None;
     }
 
-    fn place_of(&self, sink: &Sink) -> Option<usize> {
-        self.users.iter().position(|user| user.target.is(sink))
-    }
-
-    /// Returns a place that no user has.
-    fn free_place(&mut self) -> Option<usize> {
-        let all =
-            (0..MOST_GRAPH_TARGETS).map(|step| self.next.wrapping_add(step) % MOST_GRAPH_TARGETS);
-        let free = |place: &usize| self.users.iter().all(|user| user.place != *place);
-        let place = all.into_iter().find(free)?;
-        self.next = place.wrapping_add(1);
-        Some(place)
+    fn forget(&mut self, sink: &Sink) {
+        if let Some(dispatch) = &self.dispatch {
+            dispatch.forget(sink);
+            grace::writers_left();
+        }
     }
 }
 
@@ -228,10 +244,7 @@ pub(super) unsafe fn attach(sink: &Sink, rules: &GraphRules, wanted: Wanted) -> 
         place,
         wanted,
     };
-    engine.users.push(user, GFP_KERNEL)?;
-    engine.follow().inspect_err(|_| {
-        engine.users.pop();
-    })
+    users::attach(&mut *engine, user)
 }
 
 /// Records the calls of the functions `wanted` into `sink` instead of those before.
@@ -240,36 +253,20 @@ pub(super) unsafe fn attach(sink: &Sink, rules: &GraphRules, wanted: Wanted) -> 
 ///
 /// `ENOMEM`, and those of the kernel: it is as before.
 pub(super) fn change(sink: &Sink, wanted: Wanted) -> Result {
-    let mut wanted = addresses(wanted)?;
+    let wanted = addresses(wanted)?;
     let mut engine = ENGINE.lock();
-    let at = engine.place_of(sink).ok_or(ENOENT)?;
-    let Some(user) = engine.users.get_mut(at) else {
-        return Err(ENOENT);
-    };
-    core::mem::swap(&mut user.wanted, &mut wanted);
-    let result = engine.follow();
-    if result.is_err() {
-        if let Some(user) = engine.users.get_mut(at) {
-            user.wanted = wanted;
-        }
-    }
-    result
+    users::exchange(
+        &mut *engine,
+        sink,
+        |user| &mut user.wanted,
+        wanted,
+        CallEngine::follow,
+    )
 }
 
 /// Stops recording calls into `sink`. No hook uses it when this returns.
 pub(super) fn detach(sink: &Sink) {
-    let mut engine = ENGINE.lock();
-    let Some(at) = engine.place_of(sink) else {
-        return;
-    };
-    let _ = engine.users.remove(at);
-    if engine.users.is_empty() {
-        engine.clear();
-    } else if engine.follow().is_err() {
-        // Nothing may be recorded into the sink, and there is no memory for what the hooks are to follow.
-        engine.clear();
-        pr_warn!("no call is traced any more: there is no memory\n");
-    }
+    users::detach(&mut *ENGINE.lock(), sink);
 }
 
 /// Forgets functions that the kernel has forgotten: those of a module that goes.

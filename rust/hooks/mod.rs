@@ -6,7 +6,7 @@
 //! - `filter`: what `set_ftrace_filter` and `set_ftrace_notrace` of one instance select; `edit`: the editing of
 //!   that; `waiting`: what waits for modules.
 //! - `engine`: which functions call the one hook of rtrace, and whose records it makes.
-//! - `graph`: the same for the two hooks at entry and exit.
+//! - `graph`: the same for the two hooks at entry and exit; `users`: what is the same for both.
 //! - `modules`: functions that come and go with modules.
 //!
 //! Lock order: that of a filter, then an engine's, then the list's. The hook takes no lock.
@@ -17,6 +17,7 @@ mod filter;
 mod graph;
 mod list;
 mod modules;
+mod users;
 mod waiting;
 
 pub(crate) use self::{

@@ -23,6 +23,12 @@ pub(crate) struct GraceRef<T: 'static> {
     target: PhantomData<&'static T>,
 }
 
+impl<T> Default for GraceRef<T> {
+    fn default() -> Self {
+        Self::none()
+    }
+}
+
 impl<T> GraceRef<T> {
     /// Returns one to nothing.
     pub(crate) const fn none() -> Self {

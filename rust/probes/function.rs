@@ -47,7 +47,10 @@ use crate::{
         }, //
     }, //
 };
-use core::ptr::NonNull;
+use core::ptr::{
+    self,
+    NonNull, //
+};
 use kernel::{
     prelude::*,
     sync::Arc, //
@@ -60,18 +63,14 @@ const SIZE: PackedSize = PackedSize::new(LEN);
 /// The most instances that trace functions at a time.
 pub(crate) const MOST_TARGETS: usize = u64::BITS as usize;
 
-/// An instance that functions are recorded for.
+/// An instance that functions are recorded for, or none.
 ///
 /// # Invariants
 ///
-/// The sink stays until no [`Dispatch`] that was published has the target, and the hooks that may have
-/// found it have ended.
-pub(crate) struct FunctionTarget(NonNull<Sink>);
-
-// SAFETY: It is a reference to a `Sync` value.
-unsafe impl Send for FunctionTarget {}
-// SAFETY: It is a reference to a `Sync` value.
-unsafe impl Sync for FunctionTarget {}
+/// The sink stays until the target was forgotten, or no [`Dispatch`] that was published has it, and the hooks
+/// that may have found it have ended.
+#[derive(Default)]
+pub(crate) struct FunctionTarget(GraceRef<Sink>);
 
 impl FunctionTarget {
     /// Returns the target that records into `sink`.
@@ -80,8 +79,11 @@ impl FunctionTarget {
     ///
     /// The sink stays as the invariant of the type says.
     pub(crate) unsafe fn new(sink: &Sink) -> Self {
+        let target = Self::default();
         // INVARIANT: The caller promises that.
-        Self(sink.into())
+        // SAFETY: The caller promises to keep the sink as long as a hook may have got it.
+        unsafe { target.0.set(Some(sink)) };
+        target
     }
 
     /// Returns another target that records into the same sink.
@@ -90,19 +92,27 @@ impl FunctionTarget {
     ///
     /// As for [`Self::new`].
     pub(crate) unsafe fn again(&self) -> Self {
+        let target = Self::default();
         // INVARIANT: The caller promises that.
-        Self(self.0)
+        // SAFETY: The caller promises to keep the sink as long as a hook may have got it.
+        unsafe { target.0.set(self.sink()) };
+        target
     }
 
     /// Returns whether it records into `sink`.
     pub(crate) fn is(&self, sink: &Sink) -> bool {
-        self.0 == sink.into()
+        self.sink().is_some_and(|own| ptr::eq(own, sink))
+    }
+
+    /// Forgets the sink, from now on.
+    fn forget(&self) {
+        // SAFETY: None is there to be kept.
+        unsafe { self.0.set(None) };
     }
 
     #[inline(always)]
-    pub(super) fn sink(&self) -> &Sink {
-        // SAFETY: The sink stays while a hook may find the target (invariant).
-        unsafe { self.0.as_ref() }
+    pub(super) fn sink(&self) -> Option<&Sink> {
+        self.0.get()
     }
 }
 
@@ -110,7 +120,7 @@ impl FunctionTarget {
 #[derive(Default)]
 pub(crate) struct Dispatch {
     /// The only target, when it wants whatever calls the hook.
-    pub(crate) alone: Option<FunctionTarget>,
+    pub(crate) alone: FunctionTarget,
     /// All of them, at most [`MOST_TARGETS`]; none when there are manners.
     pub(crate) targets: KVec<FunctionTarget>,
     /// One bit for each target that wants whatever calls the hook.
@@ -124,6 +134,15 @@ pub(crate) struct Dispatch {
 }
 
 impl Dispatch {
+    /// Records nothing into `sink` any more, from now on.
+    pub(crate) fn forget(&self, sink: &Sink) {
+        let with_manners = self.by_manner.iter().map(|(target, _)| target);
+        let targets = Iterator::chain(self.targets.iter(), with_manners);
+        targets
+            .filter(|target| target.is(sink))
+            .for_each(FunctionTarget::forget);
+    }
+
     /// Returns one bit for each target that wants the function at `address`.
     #[inline(always)]
     pub(super) fn wanted(&self, address: u64) -> u64 {
@@ -168,8 +187,8 @@ unsafe extern "C" fn rtrace_function(
     let Some(dispatch) = DISPATCH.get() else {
         return exit.end();
     };
-    match &dispatch.alone {
-        Some(target) => record::<1>(target.sink(), exit, (address, caller)),
+    match dispatch.alone.sink() {
+        Some(sink) => record::<1>(sink, exit, (address, caller)),
         None => record_each(dispatch, exit, address, caller, regs),
     }
 }
@@ -194,10 +213,13 @@ extern "C" fn record_each(
             };
         };
         wanted &= wanted.wrapping_sub(1);
+        let Some(sink) = target.sink() else {
+            continue;
+        };
         if wanted == 0 {
-            return record_last(target.sink(), exit, address, caller);
+            return record_last(sink, exit, address, caller);
         }
-        record_one(target.sink(), address, caller);
+        record_one(sink, address, caller);
     }
 }
 

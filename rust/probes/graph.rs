@@ -48,7 +48,7 @@ use crate::{
 };
 use core::{
     ffi::c_int,
-    ptr::NonNull, //
+    ptr, //
 };
 use kernel::prelude::*;
 
@@ -69,34 +69,39 @@ pub(crate) const MOST_GRAPH_TARGETS: usize = 48;
 const FOLLOWED: c_int = 0;
 const IGNORED: c_int = 1;
 
-/// An instance that calls are recorded for.
+/// An instance that calls are recorded for, or none.
 ///
 /// # Invariants
 ///
-/// Sink and rules stay until no [`GraphDispatch`] that was published has the target, and the hooks that may
-/// have found it have ended.
+/// Sink and rules stay until the target was forgotten, or no [`GraphDispatch`] that was published has it, and
+/// the hooks that may have found it have ended.
 pub(crate) struct GraphTarget {
-    sink: NonNull<Sink>,
-    rules: NonNull<GraphRules>,
+    sink: GraceRef<Sink>,
+    rules: GraceRef<GraphRules>,
 }
 
-// SAFETY: It is two references to `Sync` values.
-unsafe impl Send for GraphTarget {}
-// SAFETY: It is two references to `Sync` values.
-unsafe impl Sync for GraphTarget {}
-
 impl GraphTarget {
+    /// Returns none.
+    pub(crate) fn none() -> Self {
+        Self {
+            sink: GraceRef::none(),
+            rules: GraceRef::none(),
+        }
+    }
+
     /// Returns the target that records into `sink` what follows `rules`.
     ///
     /// # Safety
     ///
     /// Both stay as the invariant of the type says.
     pub(crate) unsafe fn new(sink: &Sink, rules: &GraphRules) -> Self {
+        let target = Self::none();
         // INVARIANT: The caller promises that.
-        Self {
-            sink: sink.into(),
-            rules: rules.into(),
-        }
+        // SAFETY: The caller promises to keep the sink as long as a hook may have got it.
+        unsafe { target.sink.set(Some(sink)) };
+        // SAFETY: The caller promises to keep the rules as long as a hook may have got them.
+        unsafe { target.rules.set(Some(rules)) };
+        target
     }
 
     /// Returns another target with the same parts.
@@ -105,21 +110,27 @@ impl GraphTarget {
     ///
     /// As for [`Self::new`].
     pub(crate) unsafe fn again(&self) -> Self {
-        // INVARIANT: The caller promises that.
-        Self { ..*self }
+        match self.parts() {
+            // SAFETY: The caller promises what `new` asks for.
+            Some((sink, rules)) => unsafe { Self::new(sink, rules) },
+            None => Self::none(),
+        }
     }
 
     /// Returns whether it records into `sink`.
     pub(crate) fn is(&self, sink: &Sink) -> bool {
-        self.sink == sink.into()
+        self.sink.get().is_some_and(|own| ptr::eq(own, sink))
+    }
+
+    /// Forgets the sink, and with it the rules, from now on.
+    fn forget(&self) {
+        // SAFETY: None is there to be kept.
+        unsafe { self.sink.set(None) };
     }
 
     #[inline(always)]
-    fn parts(&self) -> (&Sink, &GraphRules) {
-        // SAFETY: The sink stays while a hook may find the target (invariant).
-        let sink = unsafe { self.sink.as_ref() };
-        // SAFETY: The rules stay while a hook may find the target (invariant).
-        (sink, unsafe { self.rules.as_ref() })
+    fn parts(&self) -> Option<(&Sink, &GraphRules)> {
+        self.sink.get().zip(self.rules.get())
     }
 }
 
@@ -128,7 +139,7 @@ impl GraphTarget {
 pub(crate) struct GraphDispatch {
     /// At most [`MOST_GRAPH_TARGETS`]. An instance keeps its place as long as it traces calls: calls that have
     /// not ended know it by that.
-    pub(crate) targets: KVec<Option<GraphTarget>>,
+    pub(crate) targets: KVec<GraphTarget>,
     /// Which of them want a function, one bit each.
     pub(crate) table: KVVec<Place>,
     /// The sets of functions whose hooks count, one bit each.
@@ -136,14 +147,20 @@ pub(crate) struct GraphDispatch {
 }
 
 impl GraphDispatch {
+    /// Records nothing into `sink` any more, from now on.
+    pub(crate) fn forget(&self, sink: &Sink) {
+        let targets = self.targets.iter().filter(|target| target.is(sink));
+        targets.for_each(GraphTarget::forget);
+    }
+
     /// Calls `record` with each target that `wanted` has a bit of, and the bit.
     #[inline(always)]
     fn for_each(&self, mut wanted: u64, mut record: impl FnMut(u64, &Sink, &GraphRules)) {
         while wanted != 0 {
             let at = wanted.trailing_zeros();
             wanted &= wanted.wrapping_sub(1);
-            if let Some(Some(target)) = self.targets.get(at as usize) {
-                let (sink, rules) = target.parts();
+            let target = self.targets.get(at as usize);
+            if let Some((sink, rules)) = target.and_then(GraphTarget::parts) {
                 record(1u64.wrapping_shl(at), sink, rules);
             }
         }

@@ -211,10 +211,10 @@ pub(super) extern "C" fn record_by_manner(
         let Some((target, manner)) = row else {
             break;
         };
-        if !manner.has_task(raw.pid) {
+        let Some(sink) = target.sink().filter(|_| manner.has_task(raw.pid)) else {
             continue;
-        }
-        let (sink, addresses) = (target.sink(), [address, caller]);
+        };
+        let addresses = [address, caller];
         if manner.records_as_usual() {
             record_one(sink, address, caller);
         } else if manner.args {
