@@ -12,7 +12,10 @@
 
 use super::users::{
     self,
-    Engine as _, //
+    Engine as _,
+    Purpose,
+    User as _,
+    Whose, //
 };
 use crate::{
     functions::table::{
@@ -29,6 +32,7 @@ use crate::{
     },
     probes::{
         set_dispatch,
+        Commands,
         Dispatch,
         FunctionTarget,
         Manner,
@@ -70,13 +74,19 @@ impl Wanted {
 /// An instance that traces functions.
 struct FunctionUser {
     target: FunctionTarget,
+    wish: Wish,
+}
+
+/// What a user wants.
+struct Wish {
     wanted: Wanted,
     manner: Manner,
 }
 
 impl users::User for FunctionUser {
-    fn is_of(&self, sink: &Sink) -> bool {
-        self.target.is(sink)
+    fn is_of(&self, whose: Whose<'_>) -> bool {
+        let is_commands = self.wish.manner.commands.is_some();
+        self.target.is(whose.sink) && is_commands == (whose.purpose == Purpose::Commands)
     }
 }
 
@@ -121,7 +131,7 @@ impl FunctionEngine {
             nesting: self.nesting()?,
             ..Dispatch::default()
         };
-        let functions = |user: &FunctionUser| user.wanted.addresses().len();
+        let functions = |user: &FunctionUser| user.wish.wanted.addresses().len();
         let sum = self
             .users
             .iter()
@@ -136,18 +146,18 @@ impl FunctionEngine {
             // SAFETY: The sink stays until `detach` has returned, which waits for the hooks.
             let target = unsafe { user.target.again() };
             if dispatch.nesting.is_some() {
-                let by_manner = (target, user.manner.clone());
+                let by_manner = (target, user.wish.manner.clone());
                 dispatch.by_manner.push(by_manner, GFP_KERNEL)?;
             } else if alone {
                 dispatch.alone = target;
             } else {
                 dispatch.targets.push(target, GFP_KERNEL)?;
             }
-            if alone || matches!(user.wanted, Wanted::All) {
+            if alone || matches!(user.wish.wanted, Wanted::All) {
                 dispatch.always |= bit;
                 continue;
             }
-            for address in user.wanted.addresses() {
+            for address in user.wish.wanted.addresses() {
                 table::add(&mut dispatch.table, *address, bit);
             }
         }
@@ -160,7 +170,7 @@ impl FunctionEngine {
     ///
     /// `ENOMEM`.
     fn nesting(&mut self) -> Result<Option<Arc<Nesting>>> {
-        if self.users.iter().all(|user| user.manner.is_usual()) {
+        if self.users.iter().all(|user| user.wish.manner.is_usual()) {
             return Ok(None);
         }
         if self.nesting.is_none() {
@@ -192,7 +202,7 @@ impl FunctionEngine {
     fn union(&self) -> Result<Option<KVVec<u64>>> {
         let mut union = KVVec::new();
         for user in &self.users {
-            match &user.wanted {
+            match &user.wish.wanted {
                 Wanted::All => return Ok(None),
                 Wanted::Only(addresses) => union.extend_from_slice(addresses, GFP_KERNEL)?,
             }
@@ -257,9 +267,9 @@ impl users::Engine for FunctionEngine {
         self.dispatch = None;
     }
 
-    fn forget(&mut self, sink: &Sink) {
+    fn forget(&mut self, whose: Whose<'_>) {
         if let Some(dispatch) = &self.dispatch {
-            dispatch.forget(sink);
+            dispatch.forget(whose.sink, whose.purpose == Purpose::Commands);
             grace::writers_left();
         }
     }
@@ -281,12 +291,48 @@ pub(super) unsafe fn attach(sink: &Sink, wanted: Wanted, manner: Manner) -> Resu
     }
     // SAFETY: The caller promises that the sink stays, and `detach` waits for the hooks.
     let target = unsafe { FunctionTarget::new(sink) };
-    let user = FunctionUser {
-        target,
-        wanted,
-        manner,
+    let wish = Wish { wanted, manner };
+    users::attach(&mut *engine, FunctionUser { target, wish })
+}
+
+/// Has the instance of `sink` obey `commands` and no others.
+///
+/// # Errors
+///
+/// As for [`attach`]: it obeys those before. None without commands.
+///
+/// # Safety
+///
+/// The sink stays until this was called for it without commands.
+pub(crate) unsafe fn follow_commands(sink: &Sink, commands: Option<Arc<Commands>>) -> Result {
+    let whose = Whose::commands(sink);
+    let mut engine = ENGINE.lock();
+    let Some(commands) = commands else {
+        users::detach(&mut *engine, whose);
+        return Ok(());
     };
-    users::attach(&mut *engine, user)
+    let wish = Wish {
+        wanted: Wanted::Only(commands.addresses()?),
+        manner: Manner {
+            commands: Some(commands),
+            ..Manner::default()
+        },
+    };
+    if engine.users.iter().any(|user| user.is_of(whose)) {
+        return users::exchange(
+            &mut *engine,
+            whose,
+            |user| &mut user.wish,
+            wish,
+            FunctionEngine::follow,
+        );
+    }
+    if engine.users.len() >= MOST_TARGETS {
+        return Err(ENOSPC);
+    }
+    // SAFETY: The caller promises that the sink stays, and `detach` waits for the hooks.
+    let target = unsafe { FunctionTarget::new(sink) };
+    users::attach(&mut *engine, FunctionUser { target, wish })
 }
 
 /// Records the functions `wanted` into `sink` instead of those before.
@@ -298,8 +344,8 @@ pub(super) fn change(sink: &Sink, wanted: Wanted) -> Result {
     let mut engine = ENGINE.lock();
     users::exchange(
         &mut *engine,
-        sink,
-        |user| &mut user.wanted,
+        Whose::tracer(sink),
+        |user| &mut user.wish.wanted,
         wanted,
         FunctionEngine::follow,
     )
@@ -314,8 +360,8 @@ pub(super) fn change_manner(sink: &Sink, manner: Manner) -> Result {
     let mut engine = ENGINE.lock();
     users::exchange(
         &mut *engine,
-        sink,
-        |user| &mut user.manner,
+        Whose::tracer(sink),
+        |user| &mut user.wish.manner,
         manner,
         FunctionEngine::record_again,
     )
@@ -330,5 +376,5 @@ pub(super) fn exit() {
 
 /// Stops recording functions into `sink`. No hook uses it when this returns.
 pub(super) fn detach(sink: &Sink) {
-    users::detach(&mut *ENGINE.lock(), sink);
+    users::detach(&mut *ENGINE.lock(), Whose::tracer(sink));
 }

@@ -102,6 +102,7 @@ impl How {
             args: self.args,
             repeats,
             pids: present.pids.clone(),
+            commands: None,
         })
     }
 }
@@ -499,7 +500,7 @@ impl FunctionFilter {
     }
 
     /// Takes the functions out that `is_gone` names: they cannot be traced any more.
-    pub(super) fn forget(&self, sink: &Sink, is_gone: &dyn Fn(u64) -> bool) {
+    pub(crate) fn forget(&self, sink: &Sink, is_gone: &dyn Fn(u64) -> bool) {
         let mut selections = self.selections.lock();
         let (mut any, mut any_call) = (false, false);
         for kind in FilterKind::ALL {
@@ -523,7 +524,7 @@ impl FunctionFilter {
 
     /// Takes new functions in, of the module `name`: where all but some are selected, and where a word waits
     /// for the module.
-    pub(super) fn welcome(&self, sink: &Sink, name: &str) {
+    pub(crate) fn welcome(&self, sink: &Sink, name: &str) {
         let mut selections = self.selections.lock();
         let mut is_new = false;
         for kind in [FilterKind::Filter, FilterKind::Notrace] {

@@ -16,7 +16,8 @@ use super::{
     list,
     users::{
         self,
-        Engine as _, //
+        Engine as _,
+        Whose, //
     }, //
 };
 use crate::{
@@ -53,8 +54,8 @@ struct CallUser {
 }
 
 impl users::User for CallUser {
-    fn is_of(&self, sink: &Sink) -> bool {
-        self.target.is(sink)
+    fn is_of(&self, whose: Whose<'_>) -> bool {
+        self.target.is(whose.sink)
     }
 }
 
@@ -216,9 +217,9 @@ impl users::Engine for CallEngine {
         self.dispatch = None;
     }
 
-    fn forget(&mut self, sink: &Sink) {
+    fn forget(&mut self, whose: Whose<'_>) {
         if let Some(dispatch) = &self.dispatch {
-            dispatch.forget(sink);
+            dispatch.forget(whose.sink);
             grace::writers_left();
         }
     }
@@ -257,7 +258,7 @@ pub(super) fn change(sink: &Sink, wanted: Wanted) -> Result {
     let mut engine = ENGINE.lock();
     users::exchange(
         &mut *engine,
-        sink,
+        Whose::tracer(sink),
         |user| &mut user.wanted,
         wanted,
         CallEngine::follow,
@@ -266,7 +267,7 @@ pub(super) fn change(sink: &Sink, wanted: Wanted) -> Result {
 
 /// Stops recording calls into `sink`. No hook uses it when this returns.
 pub(super) fn detach(sink: &Sink) {
-    users::detach(&mut *ENGINE.lock(), sink);
+    users::detach(&mut *ENGINE.lock(), Whose::tracer(sink));
 }
 
 /// Forgets functions that the kernel has forgotten: those of a module that goes.

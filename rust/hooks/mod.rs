@@ -22,13 +22,17 @@ mod waiting;
 
 pub(crate) use self::{
     edit::Edit,
+    engine::follow_commands,
     filter::{
         FilterKind,
         FunctionFilter,
         How, //
     },
     list::current,
-    modules::ModuleWatch, //
+    modules::{
+        FollowsModules,
+        ModuleWatch, //
+    }, //
 };
 pub(crate) use crate::kapi::{
     function_hook::IS_THERE,

@@ -7,14 +7,12 @@
 
 use super::{
     engine,
-    filter::FunctionFilter,
     graph,
     list, //
 };
 use crate::{
     events::Module,
-    kapi::c,
-    probes::Sink, //
+    kapi::c, //
 };
 use core::{
     cell::UnsafeCell,
@@ -30,8 +28,17 @@ use kernel::{
     prelude::*, //
 };
 
-/// Calls its argument for every instance, with its filter and its sink.
-pub(crate) type ForEach = fn(&dyn Fn(&FunctionFilter, &Sink));
+/// What follows functions that come and go.
+pub(crate) trait FollowsModules {
+    /// Takes new functions in, of the module `name`.
+    fn came(&self, name: &str);
+
+    /// Forgets the functions that `is_gone` names: they cannot be traced any more.
+    fn went(&self, is_gone: &dyn Fn(u64) -> bool);
+}
+
+/// Calls its argument for every instance.
+pub(crate) type ForEach = fn(&dyn Fn(&dyn FollowsModules));
 
 /// What has happened to a module.
 enum Change {
@@ -131,11 +138,11 @@ fn follow(module: Module<'_>, change: Change) {
     match change {
         Change::Comes => {
             list::module_comes(module.name());
-            each(&|filter, sink| filter.welcome(sink, module.name()));
+            each(&|all| all.came(module.name()));
         }
         Change::InitIsOver => {
             list::init_is_over();
-            each(&|filter, sink| filter.forget(sink, &within_init));
+            each(&|all| all.went(&within_init));
         }
         Change::Goes => {
             if list::module_goes(module.name()).is_err() {
@@ -145,7 +152,7 @@ fn follow(module: Module<'_>, change: Change) {
                 );
             }
             graph::forget(&within);
-            each(&|filter, sink| filter.forget(sink, &within));
+            each(&|all| all.went(&within));
         }
     }
 }

@@ -5,10 +5,40 @@
 use crate::probes::Sink;
 use kernel::prelude::*;
 
+/// What an instance has hooks for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Its tracer records functions or calls.
+    Tracer,
+    /// It does something when functions are called.
+    Commands,
+}
+
+/// The instance that a user is of, and what for.
+#[derive(Clone, Copy)]
+pub(super) struct Whose<'a> {
+    pub(super) sink: &'a Sink,
+    pub(super) purpose: Purpose,
+}
+
+impl<'a> Whose<'a> {
+    /// Returns what the tracer of an instance is of.
+    pub(super) fn tracer(sink: &'a Sink) -> Self {
+        let purpose = Purpose::Tracer;
+        Self { sink, purpose }
+    }
+
+    /// Returns what the commands of an instance are of.
+    pub(super) fn commands(sink: &'a Sink) -> Self {
+        let purpose = Purpose::Commands;
+        Self { sink, purpose }
+    }
+}
+
 /// What an engine keeps of an instance that it records for.
 pub(super) trait User {
-    /// Returns whether it records into `sink`.
-    fn is_of(&self, sink: &Sink) -> bool;
+    /// Returns whether it is that user.
+    fn is_of(&self, whose: Whose<'_>) -> bool;
 }
 
 /// Users, and what the hooks follow.
@@ -28,8 +58,8 @@ pub(super) trait Engine {
     /// Has nothing call the hooks any more.
     fn clear(&mut self);
 
-    /// Has the hooks record nothing into `sink` any more, and all else as before. Needs no memory.
-    fn forget(&mut self, sink: &Sink);
+    /// Has the hooks do nothing for that user any more, and all else as before. Needs no memory.
+    fn forget(&mut self, whose: Whose<'_>);
 }
 
 /// Adds a user.
@@ -44,42 +74,42 @@ pub(super) fn attach<E: Engine>(engine: &mut E, user: E::User) -> Result {
     })
 }
 
-/// Replaces a part of the user of `sink`, and has the hooks follow it by `follow`.
+/// Replaces a part of a user, and has the hooks follow it by `follow`.
 ///
 /// # Errors
 ///
 /// `ENOENT` without that user, and those of `follow`: nothing has changed.
 pub(super) fn exchange<E: Engine, T>(
     engine: &mut E,
-    sink: &Sink,
+    whose: Whose<'_>,
     part: fn(&mut E::User) -> &mut T,
     other: T,
     follow: impl FnOnce(&mut E) -> Result,
 ) -> Result {
-    let mut of_sink = engine.users().iter_mut();
-    let user = of_sink.find(|user| user.is_of(sink)).ok_or(ENOENT)?;
+    let mut users = engine.users().iter_mut();
+    let user = users.find(|user| user.is_of(whose)).ok_or(ENOENT)?;
     let before = core::mem::replace(part(user), other);
     let result = follow(engine);
     if result.is_err() {
-        let mut of_sink = engine.users().iter_mut();
-        if let Some(user) = of_sink.find(|user| user.is_of(sink)) {
+        let mut users = engine.users().iter_mut();
+        if let Some(user) = users.find(|user| user.is_of(whose)) {
             *part(user) = before;
         }
     }
     result
 }
 
-/// Takes the user of `sink` out. No hook uses the sink when this returns.
-pub(super) fn detach<E: Engine>(engine: &mut E, sink: &Sink) {
-    let users = engine.users();
-    let Some(at) = users.iter().position(|user| user.is_of(sink)) else {
+/// Takes a user out. No hook uses the sink for it when this returns.
+pub(super) fn detach<E: Engine>(engine: &mut E, whose: Whose<'_>) {
+    let all = engine.users();
+    let Some(at) = all.iter().position(|user| user.is_of(whose)) else {
         return;
     };
-    let _ = users.remove(at);
-    if users.is_empty() {
+    let _ = all.remove(at);
+    if all.is_empty() {
         engine.clear();
     } else if engine.follow().is_err() {
         // Without memory for something shorter to follow, functions go on to call the hooks for nothing.
-        engine.forget(sink);
+        engine.forget(whose);
     }
 }

@@ -130,9 +130,10 @@ impl Instance {
         file.map_or((false, false), |file| (!file.is_off(), file.is_soft()))
     }
 
-    /// Returns whether recording is on, or a trigger may switch it on, and an event or a tracer records.
+    /// Returns whether recording is on, or a trigger or a command may switch it on, and an event or a tracer records.
     fn records(&self) -> bool {
-        (self.tracing_on() || self.may_turn_on.load(Relaxed))
+        let may_turn_on = self.may_turn_on.load(Relaxed) || self.command_may_turn_on.load(Relaxed);
+        (self.tracing_on() || may_turn_on)
             && (self.tracer_records() || !self.events.lock().is_empty())
     }
 
@@ -280,6 +281,7 @@ pub(crate) fn disable_everywhere(event: &Event) {
     while let Some(inst) = registry::first(concerned) {
         // An event that has triggers, or that some switch, is attached.
         inst.forget_triggers_of(event);
+        inst.forget_commands_of(event);
         inst.disable(|file| file.is_for(event));
         inst.forget_filter(event);
     }

@@ -3,12 +3,13 @@
 //! A named tracer: its rings, clock, options and enabled events.
 //!
 //! Lock order of this folder: `tracer` or `function_pids`, then that of `functions`; `tracer`, then
-//! `triggers`, then `pauses`, then that of the names of tasks (`enable`),
+//! `triggers` or `commands`, then `pauses`, then that of the names of tasks (`enable`),
 //! then `registry`, then `events`, then `filters`, `pid_lists` or those of the sources, then those
 //! of `buffers`. The locks of `errors`, `cpus` and `waiting` are leaves. Probes take no lock.
 
 mod actions;
 mod attach;
+mod commands;
 mod cpumask;
 mod enable;
 mod error_log;
@@ -44,6 +45,7 @@ pub(crate) use crate::probes::PidList;
 
 use self::{
     actions::Actions,
+    commands::FunctionCommands,
     cpumask::CpuMask,
     enable::ModuleRecords,
     error_log::{
@@ -149,6 +151,11 @@ pub(crate) struct Instance {
     triggers: Mutex<KVec<EventTriggers>>,
     /// Whether a trigger may switch recording on.
     may_turn_on: Atomic<bool>,
+    /// What is done when functions are called.
+    #[pin]
+    commands: Mutex<FunctionCommands>,
+    /// Whether one of these may switch recording on.
+    command_may_turn_on: Atomic<bool>,
     #[pin]
     pid_lists: Mutex<PidLists>,
     #[pin]
@@ -232,6 +239,8 @@ impl Instance {
                 waiting <- new_mutex!(WaitingWords::none()),
                 triggers <- new_mutex!(KVec::new()),
                 may_turn_on: Atomic::new(false),
+                commands <- new_mutex!(FunctionCommands::none()),
+                command_may_turn_on: Atomic::new(false),
                 pid_lists <- new_mutex!(PidLists::new()),
                 function_pids <- new_mutex!(FunctionPids::new()),
                 cpus <- new_mutex!(cpus),
@@ -285,6 +294,7 @@ impl Instance {
     /// Stops recording events for good.
     fn rest(&self) {
         self.forget_tracer();
+        self.forget_commands();
         self.forget_triggers();
         self.disable_all();
         sources::forget(self.recipient());

@@ -7,12 +7,11 @@ use super::{
     Instance, //
 };
 use crate::{
-    hooks::FunctionFilter,
+    hooks::FollowsModules,
     kapi::{
         scratch,
         stack, //
     },
-    probes::Sink,
     text::options::OptionSet, //
 };
 use kernel::{
@@ -124,15 +123,15 @@ pub(crate) fn remove(inst: &Arc<Instance>) -> Result {
     Ok(())
 }
 
-/// Calls `f` with the functions of each instance: what follows modules.
-pub(crate) fn for_each_filter(f: &dyn Fn(&FunctionFilter, &Sink)) {
+/// Calls `f` with each instance: what follows modules.
+pub(crate) fn for_each_follower(f: &dyn Fn(&dyn FollowsModules)) {
     let mut next = 0usize;
     loop {
         let inst = ALL.lock().get(next).cloned();
         let Some(inst) = inst else {
             return;
         };
-        inst.with_functions(f);
+        f(&*inst);
         next = next.wrapping_add(1);
     }
 }

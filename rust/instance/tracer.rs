@@ -11,12 +11,9 @@ use crate::{
     hooks::{
         Edit,
         FilterKind,
-        FunctionFilter, //
+        FollowsModules, //
     },
-    probes::{
-        GraphRules,
-        Sink, //
-    },
+    probes::GraphRules,
     text::{
         options::{
             Opt,
@@ -138,7 +135,11 @@ impl Instance {
     ///
     /// `ENOMEM`, and those of the kernel's list of functions.
     pub(crate) fn show_functions(&self, kind: FilterKind, out: &mut dyn ByteWrite) -> Result {
-        self.functions.show(kind, out)
+        self.functions.show(kind, out)?;
+        match kind {
+            FilterKind::Filter => self.show_commands(out),
+            _ => Ok(()),
+        }
     }
 
     /// Begins to edit what `kind` selects, with nothing when `empty`.
@@ -156,14 +157,17 @@ impl Instance {
         }
     }
 
-    /// Obeys a word of an edited selection. One that names a module that is not loaded is remembered, or
-    /// forgotten, at once.
+    /// Obeys a word of an edited selection. A command counts at once, and one that names a module that is not
+    /// loaded is remembered, or forgotten, at once.
     ///
     /// # Errors
     ///
-    /// `EINVAL` for one that is wrong or selects nothing, `ENOMEM`, and those of the kernel's list of
-    /// functions.
+    /// `EINVAL` for one that is wrong or selects nothing, those of [`Self::obey_command`], `ENOMEM`, and those
+    /// of the kernel's list of functions.
     pub(crate) fn obey_word(&self, edit: &mut Edit, word: &[u8]) -> Result {
+        if edit.kind() == FilterKind::Filter && self.obey_command(word)? {
+            return Ok(());
+        }
         match edit.obey(word)? {
             true => Ok(()),
             false => self.functions.remember(edit.kind(), word),
@@ -183,9 +187,15 @@ impl Instance {
     pub(crate) fn hand_in(&self) {
         self.functions.hand_in(&self.sink);
     }
+}
 
-    /// Calls `f` with what follows modules.
-    pub(super) fn with_functions(&self, f: &dyn Fn(&FunctionFilter, &Sink)) {
-        f(&self.functions, &self.sink);
+impl FollowsModules for Instance {
+    fn came(&self, name: &str) {
+        self.functions.welcome(&self.sink, name);
+    }
+
+    fn went(&self, is_gone: &dyn Fn(u64) -> bool) {
+        self.functions.forget(&self.sink, is_gone);
+        self.forget_commands_of_functions(is_gone);
     }
 }

@@ -160,7 +160,7 @@ impl EventTriggers {
 }
 
 /// The error of a text that is wrong.
-fn refused(why: Errno) -> Error {
+pub(super) fn refused(why: Errno) -> Error {
     match why {
         Errno::Inval => EINVAL,
         Errno::Range => ERANGE,
@@ -172,7 +172,7 @@ fn refused(why: Errno) -> Error {
 /// # Errors
 ///
 /// `EINVAL` if there is none.
-fn find(system: &[u8], name: &[u8]) -> Result<&'static Event> {
+pub(super) fn find(system: &[u8], name: &[u8]) -> Result<&'static Event> {
     events::all()
         .find(|event| event.system().as_bytes() == system && event.name().as_bytes() == name)
         .ok_or(EINVAL)
@@ -453,7 +453,11 @@ impl Instance {
     /// # Errors
     ///
     /// Those of `f`, and `ENODEV` for an event that is not attached.
-    fn with_file<T>(&self, event: &Event, f: impl FnOnce(&EventFile) -> Result<T>) -> Result<T> {
+    pub(super) fn with_file<T>(
+        &self,
+        event: &Event,
+        f: impl FnOnce(&EventFile) -> Result<T>,
+    ) -> Result<T> {
         let files = self.events.lock();
         let file = files.iter().find(|file| file.is_for(event));
         f(file.ok_or(ENODEV)?)

@@ -134,9 +134,11 @@ pub(crate) struct Dispatch {
 }
 
 impl Dispatch {
-    /// Records nothing into `sink` any more, from now on.
-    pub(crate) fn forget(&self, sink: &Sink) {
-        let with_manners = self.by_manner.iter().map(|(target, _)| target);
+    /// Does nothing for `sink` any more, from now on: records nothing, or obeys no commands.
+    pub(crate) fn forget(&self, sink: &Sink, commands: bool) {
+        let is_meant = |manner: &Manner| manner.commands.is_some() == commands;
+        let with_manners = self.by_manner.iter().filter(|row| is_meant(&row.1));
+        let with_manners = with_manners.map(|(target, _)| target);
         let targets = Iterator::chain(self.targets.iter(), with_manners);
         targets
             .filter(|target| target.is(sink))

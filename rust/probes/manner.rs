@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! Functions that are recorded in other ways than usual: with their callers, with their arguments, repeats
-//! as a number, and those of some tasks alone.
+//! as a number, and those of some tasks alone; or for which commands are obeyed.
 //!
 //! An instance has a [`Manner`]. As long as each instance has the usual one, the hook does not come here.
 
 use super::{
+    commands::Commands,
     exit::Exit,
     function::{
         record_one,
@@ -72,12 +73,14 @@ pub(crate) struct Manner {
     pub(crate) repeats: Option<Arc<Repeats>>,
     /// The tasks, when not all.
     pub(crate) pids: Option<Arc<TracedPids>>,
+    /// What is done instead of recording.
+    pub(crate) commands: Option<Arc<Commands>>,
 }
 
 impl Manner {
     /// Returns whether it is the usual one.
     pub(crate) fn is_usual(&self) -> bool {
-        self.records_as_usual() && self.pids.is_none()
+        self.records_as_usual() && self.pids.is_none() && self.commands.is_none()
     }
 
     /// Returns whether functions of the tasks that are recorded are recorded as usual.
@@ -177,7 +180,7 @@ impl Nesting {
     }
 
     /// Runs `f` with interrupts disabled; what it calls is not recorded.
-    fn enter(&self, pin: &CpuPin, in_nmi: bool, f: impl FnOnce()) {
+    pub(super) fn enter(&self, pin: &CpuPin, in_nmi: bool, f: impl FnOnce()) {
         irqs::disabled(|| {
             let word = self.word(pin, in_nmi);
             word.set(1);
@@ -214,6 +217,10 @@ pub(super) extern "C" fn record_by_manner(
         let Some(sink) = target.sink().filter(|_| manner.has_task(raw.pid)) else {
             continue;
         };
+        if let Some(commands) = &manner.commands {
+            commands.called(address, sink, nesting, pin, &raw);
+            continue;
+        }
         let addresses = [address, caller];
         if manner.records_as_usual() {
             record_one(sink, address, caller);
@@ -285,7 +292,7 @@ fn record_carefully(
 }
 
 /// Records the callers. The code of the kernel between the function and the hook has no name of its own.
-fn put_stack(sink: &Sink, pin: &CpuPin, raw: &ContextWords, callers: &[u64]) {
+pub(super) fn put_stack(sink: &Sink, pin: &CpuPin, raw: &ContextWords, callers: &[u64]) {
     let len = HEAD.wrapping_add(callers.len().wrapping_mul(8));
     let _ = sink.record_with(pin, common(raw, STACK), len, |rest, _| {
         fill(rest, callers.len() as u32, callers);

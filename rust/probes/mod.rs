@@ -26,6 +26,7 @@
 
 pub(crate) mod action;
 mod chosen;
+mod commands;
 mod entry;
 mod exit;
 mod fastcall;
@@ -48,6 +49,10 @@ pub(crate) use self::{
         Action,
         ActionList,
         Hit, //
+    },
+    commands::{
+        Command,
+        Commands, //
     },
     entry::{
         rtrace_commit,

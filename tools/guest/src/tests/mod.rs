@@ -21,6 +21,7 @@ mod fs_mount;
 mod fs_tree;
 mod functions;
 mod functions_all;
+mod functions_commands;
 mod functions_manner;
 mod fuzz;
 mod golden;
@@ -151,6 +152,7 @@ const GROUPS: &[&[Test]] = &[
     functions::TESTS,
     functions_all::TESTS,
     graph::TESTS,
+    functions_commands::TESTS,
     functions_manner::TESTS,
     pipe::TESTS,
     pipe_lines::TESTS,

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Commands of functions: what an instance does when a function is called.
+//!
+//! An instance with commands has one more target, whose [`Manner`](super::Manner) has them. The list does
+//! not change; another one replaces it, and what is left of each command stays when it does.
+
+use super::{
+    manner::{
+        put_stack,
+        Nesting, //
+    },
+    EventFile,
+    Sink,
+    WANT_NEWS,
+    WANT_SNAPSHOT, //
+};
+use crate::{
+    event::context::ContextWords,
+    functions::commands::{
+        CommandKind,
+        CommandVerb,
+        ENDLESS, //
+    },
+    kapi::{
+        function_hook,
+        grace_ref::GraceRef,
+        percpu::CpuPin,
+        stack::{
+            self,
+            DEPTH, //
+        },
+        words::SharedU64, //
+    },
+    ring::port::SharedWord, //
+};
+use core::ptr;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+/// A command of one function.
+pub(crate) struct Command {
+    kind: CommandKind,
+    /// How often it will still act, an `i64`.
+    left: SharedU64,
+    /// The event that it switches.
+    event: GraceRef<EventFile>,
+}
+
+impl Command {
+    /// Returns one that acts `left` times.
+    pub(crate) fn new(kind: CommandKind, left: i64) -> Self {
+        Self {
+            kind,
+            left: SharedWord::new(left as u64),
+            event: GraceRef::none(),
+        }
+    }
+
+    /// Has it switch `event`, or none.
+    ///
+    /// # Safety
+    ///
+    /// The file stays where it is until the command was disarmed and hooks have ended.
+    pub(crate) unsafe fn set_event(&self, event: Option<&EventFile>) {
+        // SAFETY: The caller promises to keep it as long as a hook may have got it.
+        unsafe { self.event.set(event) };
+    }
+
+    /// Returns how often it will still act.
+    pub(crate) fn left(&self) -> i64 {
+        self.left.load() as i64
+    }
+
+    /// Has it never act again. A hook that began before may still be in it until writers have left.
+    pub(crate) fn disarm(&self) {
+        self.left.store(0);
+        // SAFETY: None is there to be kept.
+        unsafe { self.event.set(None) };
+    }
+
+    /// Returns whether it may act.
+    fn may_act(&self) -> bool {
+        match self.left() {
+            0 => false,
+            // As in ftrace, where a negative count is none for some commands and without end for others.
+            ..0 => !self.kind.counted || self.has_no_lower_end(),
+            _ => true,
+        }
+    }
+
+    fn has_no_lower_end(&self) -> bool {
+        self.kind.verb.names_event() || self.kind.verb == CommandVerb::Stacktrace
+    }
+
+    /// Takes one of the times that are left.
+    fn take(&self) -> bool {
+        loop {
+            if !self.may_act() {
+                return false;
+            }
+            let left = self.left.load();
+            if left as i64 == ENDLESS || self.left.cas(left, left.wrapping_sub(1)) {
+                return true;
+            }
+        }
+    }
+
+    /// Returns whether there is something to do; if not, it does not count.
+    fn is_due(&self, sink: &Sink) -> bool {
+        self.may_act()
+            && match self.kind.verb {
+                CommandVerb::TraceOn => !sink.is_on(),
+                CommandVerb::TraceOff | CommandVerb::Stacktrace => sink.is_on(),
+                CommandVerb::Snapshot => true,
+                CommandVerb::EnableEvent => self.event.get().is_some_and(EventFile::is_off),
+                CommandVerb::DisableEvent => self.event.get().is_some_and(|file| !file.is_off()),
+            }
+    }
+
+    /// Does it. Interrupts are disabled, and what is called is not recorded.
+    fn act(&self, sink: &Sink, pin: &CpuPin, raw: &ContextWords) {
+        match self.kind.verb {
+            CommandVerb::TraceOn | CommandVerb::TraceOff => {
+                sink.switch(self.kind.verb == CommandVerb::TraceOn);
+                // Readers that wait reach the end of their file, and names of tasks are remembered or not.
+                sink.want(WANT_NEWS);
+            }
+            CommandVerb::Snapshot => sink.want(WANT_SNAPSHOT),
+            CommandVerb::Stacktrace => stack::with_callers(pin, ptr::null(), |callers| {
+                let is_ours = |address: &&u64| function_hook::is_trampoline(**address);
+                let ours = callers.iter().take_while(is_ours).count();
+                let callers = callers.get(ours..).unwrap_or_default();
+                put_stack(sink, pin, raw, callers.get(..DEPTH).unwrap_or(callers));
+            }),
+            CommandVerb::EnableEvent | CommandVerb::DisableEvent => {
+                if let Some(file) = self.event.get() {
+                    file.set_off(self.kind.verb == CommandVerb::DisableEvent);
+                }
+            }
+        }
+    }
+}
+
+/// The commands of an instance.
+pub(crate) struct Commands(KVVec<(u64, Arc<Command>)>);
+
+impl Commands {
+    /// Returns the list of these, each with the address of its function, in ascending order.
+    pub(crate) fn new(rows: KVVec<(u64, Arc<Command>)>) -> Self {
+        Self(rows)
+    }
+
+    /// Returns the addresses of their functions, in ascending order.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(crate) fn addresses(&self) -> Result<KVVec<u64>> {
+        let mut addresses = KVVec::new();
+        for (address, _) in &self.0 {
+            if addresses.last() != Some(address) {
+                addresses.push(*address, GFP_KERNEL)?;
+            }
+        }
+        Ok(addresses)
+    }
+
+    /// Does what is to be done when the function at `address` is called. Any context.
+    pub(super) fn called(
+        &self,
+        address: u64,
+        sink: &Sink,
+        nesting: &Nesting,
+        pin: &CpuPin,
+        raw: &ContextWords,
+    ) {
+        let first = self.0.partition_point(|(of, _)| *of < address);
+        let rows = self.0.get(first..).unwrap_or_default().iter();
+        for (_, command) in rows.take_while(|(of, _)| *of == address) {
+            if command.is_due(sink) {
+                nesting.enter(pin, raw.in_nmi(), || {
+                    if command.take() {
+                        command.act(sink, pin, raw);
+                    }
+                });
+            }
+        }
+    }
+}

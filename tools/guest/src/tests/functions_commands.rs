@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The commands of `set_ftrace_filter`, beside the kernel's: the same answers to each word, the same lines,
+//! and the same done when a function is called. What rtrace promises about modules and instances.
+
+use super::functions::{getpgid_of, getppid, select, sides, FILTER, GETPGID, GETPPID};
+use super::{test, Test};
+use crate::check::{Check, Report};
+use crate::errno::*;
+use crate::sys;
+use crate::tree::{Instance, Tree};
+use crate::Context;
+
+pub const TESTS: &[Test] = &[
+    test("functions.command_words", 120, command_words),
+    test("functions.commands", 180, commands),
+    test("functions.command_stacks", 60, command_stacks),
+    test("functions.command_ends", 60, command_ends),
+];
+
+/// An event that a command switches, and its call.
+const EVENT: &str = "syscalls:sys_enter_getpgid";
+const ENABLE: &str = "events/syscalls/sys_enter_getpgid/enable";
+
+/// A word with `F` for the function that is called and `E` for the event.
+fn word(text: &str) -> String {
+    let word = |part: &str| match part {
+        "F" => GETPPID.to_string(),
+        "!F" => format!("!{}", *GETPPID),
+        "E" => EVENT.to_string(),
+        part => part.to_string(),
+    };
+    text.split(':').map(word).collect::<Vec<_>>().join(":")
+}
+
+/// Words in this order, each written to both: the same answers, and the same lines after each.
+fn command_words(context: &Context) -> Check {
+    let (own, reference) = sides(context)?;
+    let mut report = Report::default();
+    let words = [
+        "F:traceoff",
+        "F:traceoff",
+        "F:traceoff:3",
+        "F:traceoff:4",
+        "F:traceon:0x10",
+        "!F:traceoff",
+        "!F:traceoff",
+        "!F:traceoff:9",
+        "F:traceoff:count=4",
+        "F:traceoff:x",
+        "F:traceoff:-1",
+        "F:traceoff:99999999999999999999",
+        "F:traceoff:18446744073709551615",
+        "!*:traceoff:0",
+        "F:traceon:",
+        "F:traceon:5:more",
+        "!F:traceon:",
+        "nosuch:traceon",
+        "0:traceon",
+        "7x:traceon",
+        "!nosuch:traceon",
+        "!7:stacktrace",
+        "F:stacktrace",
+        "F:stacktrace:2",
+        "__x64_sys_getpgid:stacktrace:5",
+        "!*:stacktrace:1",
+        "!*:stacktrace",
+        "F:enable_event",
+        "F:enable_event:syscalls",
+        "F:enable_event:syscalls:nosuch",
+        "F:enable_event:E:",
+        "F:enable_event:E:y",
+        "F:enable_event:E",
+        "F:enable_event:syscalls:sys_enter_getppid",
+        "F:disable_event:E:2",
+        "!nosuch:disable_event:E:2",
+        "!F:disable_event:E",
+        "!F:disable_event:E:0",
+        "!F:enable_event:syscalls:nosuch",
+        "F:traceoff",
+        "F",
+        "!F",
+        "!F:enable_event:E",
+        "!:traceoff",
+        "F:nosuch",
+        "F:snapshot:2",
+        "F:snapshot:3",
+        "!F:snapshot",
+        "!F:snapshot:0",
+        "F:mod:traceon",
+    ];
+    for text in words {
+        // The kernels with checks are built without snapshots.
+        if text.contains("snapshot") && sys::kernel_with_checks() {
+            continue;
+        }
+        let line = format!("{}\n", word(text));
+        let answers = (
+            own.write(FILTER, line.as_bytes()),
+            reference.write(FILTER, line.as_bytes()),
+        );
+        report.expect(answers.0 == answers.1, || {
+            format!("{text}: {:?}, tracefs {:?}", answers.0, answers.1)
+        });
+        let look = |tree: &Tree| -> Check<String> { Ok(tree.get(FILTER)? + &tree.get(ENABLE)?) };
+        let (found, wanted) = (look(&own)?, look(&reference)?);
+        report.expect(found == wanted, || {
+            format!("after {text}:\n{found}\ntracefs:\n{wanted}")
+        });
+    }
+    // Commands belong to functions that are traced.
+    let not_there = "set_ftrace_notrace";
+    let line = word("F:traceoff\n");
+    let answers = (
+        own.write(not_there, line.as_bytes()),
+        reference.write(not_there, line.as_bytes()),
+    );
+    report.expect(answers.0 == answers.1 && answers.0 == Err(EINVAL), || {
+        format!("{not_there}: {answers:?}")
+    });
+    // Emptying the file leaves commands alone.
+    for tree in [&own, &reference] {
+        tree.set(FILTER, &word("F:traceoff:2"))?;
+        tree.empty(FILTER)?;
+    }
+    let (found, wanted) = (own.get(FILTER)?, reference.get(FILTER)?);
+    report.expect(
+        found == wanted && found.contains(":traceoff:count=2"),
+        || format!("emptied:\n{found}\ntracefs:\n{wanted}"),
+    );
+    for tree in [&own, &reference] {
+        tree.set(FILTER, &word("!F:traceoff:0"))?;
+    }
+    report.finish()
+}
+
+/// A step of a story.
+enum Step {
+    /// Writes a word to a file.
+    Set(&'static str, &'static str),
+    /// Calls the function so often.
+    Call(usize),
+    /// Makes the event happen so often.
+    Event(usize),
+}
+
+use Step::{Call, Event, Set};
+
+const STORIES: &[&[Step]] = &[
+    &[
+        Set(FILTER, "F:traceoff"),
+        Call(1),
+        Set("tracing_on", "1"),
+        Call(2),
+        Set(FILTER, "!F:traceoff"),
+        Set("tracing_on", "1"),
+        Call(1),
+    ],
+    // A count goes down only where something changes.
+    &[
+        Set(FILTER, "F:traceoff:2"),
+        Call(3),
+        Set("tracing_on", "1"),
+        Call(2),
+        Set("tracing_on", "1"),
+        Call(2),
+        Set(FILTER, "!F:traceoff:0"),
+        Set(FILTER, "F:traceon:1"),
+        Call(1),
+        Set("tracing_on", "0"),
+        Call(1),
+        Set("tracing_on", "0"),
+        Call(1),
+        Set(FILTER, "!F:traceon:0"),
+    ],
+    &[
+        Set(FILTER, "F:enable_event:E:1"),
+        Event(2),
+        Call(1),
+        Event(3),
+        Set(FILTER, "F:disable_event:E"),
+        Call(1),
+        Event(4),
+        Set(FILTER, "!F:enable_event:E:0"),
+        Set(ENABLE, "1"),
+        Event(1),
+        Call(1),
+        Event(2),
+        Set(FILTER, "!F:disable_event:E"),
+        Set(ENABLE, "0"),
+        Event(1),
+    ],
+    &[
+        Set(FILTER, "F:stacktrace:2"),
+        Call(3),
+        Set(FILTER, "F:stacktrace"),
+        Call(2),
+        Set("tracing_on", "0"),
+        Call(2),
+        Set("tracing_on", "1"),
+        Set(FILTER, "!F:stacktrace"),
+        Set(FILTER, "!F:stacktrace:0"),
+        Call(1),
+    ],
+];
+
+/// What is done when functions are called, step by step: the same files in both.
+fn commands(context: &Context) -> Check {
+    let mut report = Report::default();
+    sys::pin_to(0);
+    for (number, story) in STORIES.iter().enumerate() {
+        let (own, reference) = sides(context)?;
+        let pid = format!("-{} ", sys::thread_id());
+        for (at, step) in story.iter().enumerate() {
+            match step {
+                Set(file, text) => {
+                    own.set(file, &word(text))?;
+                    reference.set(file, &word(text))?;
+                }
+                Call(times) => (0..*times).for_each(|_| getppid()),
+                Event(times) => (0..*times).for_each(|_| getpgid_of(0)),
+            }
+            let look = |tree: &Tree| -> Check<String> {
+                let trace = tree.get("trace")?;
+                let lines = || trace.lines().filter(|line| line.contains(&pid));
+                let of = |word: &str| lines().filter(|line| line.contains(word)).count();
+                Ok(format!(
+                    "{}{}{}{} stacks, {} events",
+                    tree.get(FILTER)?,
+                    tree.get(ENABLE)?,
+                    tree.get("tracing_on")?,
+                    of("<stack trace>"),
+                    of("sys_getpgid("),
+                ))
+            };
+            let (found, wanted) = (look(&own)?, look(&reference)?);
+            report.expect(found == wanted, || {
+                format!("story {number}, step {at}:\n{found}\ntracefs:\n{wanted}")
+            });
+        }
+    }
+    report.finish()
+}
+
+/// The callers that `stacktrace` records: those of the kernel, one tracer after the other.
+fn command_stacks(context: &Context) -> Check {
+    let (own, reference) = sides(context)?;
+    sys::pin_to(0);
+    let record = |tree: &Tree| -> Check<Vec<String>> {
+        tree.set(FILTER, &word("F:stacktrace"))?;
+        getppid();
+        tree.set(FILTER, &word("!F:stacktrace"))?;
+        getppid();
+        let text = tree.get("trace")?;
+        let lines = text.lines().filter(|line| line.starts_with(" =>"));
+        Ok(lines.map(str::to_string).collect())
+    };
+    let (found, wanted) = (record(&own)?, record(&reference)?);
+    ensure!(!found.is_empty(), "{}", own.shown("trace"));
+    ensure_eq!(found, wanted, "callers");
+    Ok(())
+}
+
+/// Commands and records side by side, in several instances; commands end with their
+/// instance.
+fn command_ends(context: &Context) -> Check {
+    let (own, _) = sides(context)?;
+    sys::pin_to(0);
+    let other = Instance::new(&context.root, "rtg-commands")?;
+    select(&own, FILTER, GETPGID)?;
+    own.set("current_tracer", "function")?;
+    own.set(FILTER, &word("F:traceoff:1"))?;
+    other.set(FILTER, &word("F:enable_event:E"))?;
+    let recorded = |tree: &Tree, word: &str| -> Check<usize> {
+        let (pid, text) = (format!("-{} ", sys::thread_id()), tree.get("trace")?);
+        let lines = text.lines().filter(|line| line.contains(&pid));
+        Ok(lines.filter(|line| line.contains(word)).count())
+    };
+    (0..3).for_each(|_| getpgid_of(0));
+    getppid();
+    (0..5).for_each(|_| getpgid_of(0));
+    ensure_eq!(own.get("tracing_on")?, "0\n", "the command");
+    ensure_eq!(recorded(&own, GETPGID)?, 3, "{}", own.shown("trace"));
+    ensure_eq!(
+        recorded(&other, "sys_getpgid(")?,
+        5,
+        "{}",
+        other.shown("trace")
+    );
+    ensure_eq!(other.get(FILTER)?.lines().count(), 2, "its own commands");
+    other.remove()?;
+    own.set("tracing_on", "1")?;
+    getppid();
+    (0..2).for_each(|_| getpgid_of(0));
+    ensure_eq!(recorded(&own, GETPGID)?, 5, "after the other instance");
+    own.set("current_tracer", "nop")?;
+    own.set(FILTER, &word("!F:traceoff:1"))?;
+    Ok(())
+}
