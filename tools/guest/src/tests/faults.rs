@@ -75,7 +75,7 @@ pub fn open(path: &Path, write: bool, flags: i32) -> Op<File> {
 
 /// Every allocation at first, then fewer and fewer: loading the module takes thousands.
 fn sparse(n: usize) -> usize {
-    1 + n / soak::rounds(3, 8)
+    1 + n / soak::rounds(2, 8)
 }
 
 fn mount(context: &Context) -> Check {
