@@ -7,8 +7,8 @@
 
 use super::{
     enable,
-    triggers, //
-    Instance,
+    triggers,
+    Instance, //
 };
 use crate::{
     events::Event,
@@ -65,8 +65,8 @@ impl OfKind {
 /// All of them, the newest kind first.
 pub(super) struct FunctionCommands(KVec<OfKind>);
 
-/// The last step of [`sift`] for a row.
-type Stays<'a> = &'a dyn Fn(CommandKind, &CommandRow) -> bool;
+/// Says of a row whether it is meant.
+type Which<'a> = &'a dyn Fn(CommandKind, &CommandRow) -> bool;
 
 impl FunctionCommands {
     /// Returns no commands.
@@ -83,7 +83,7 @@ impl FunctionCommands {
     /// # Errors
     ///
     /// `ENOMEM`.
-    fn list(&self, stays: Stays<'_>) -> Result<Option<Arc<Commands>>> {
+    fn list(&self, stays: Which<'_>) -> Result<Option<Arc<Commands>>> {
         let mut list: KVVec<(u64, Arc<Command>)> = KVVec::new();
         for of in &self.0 {
             let mut rows = of.rows.iter().filter(|row| stays(of.kind, row)).peekable();
@@ -309,7 +309,7 @@ impl Instance {
     }
 
     /// Drops commands. When it returns no hook is in them.
-    fn drop_commands(&self, all: &mut FunctionCommands, goes: Stays<'_>) {
+    fn drop_commands(&self, all: &mut FunctionCommands, goes: Which<'_>) {
         for of in &all.0 {
             let rows = of.rows.iter().filter(|row| goes(of.kind, row));
             rows.for_each(|row| row.command.disarm());
@@ -341,7 +341,7 @@ impl Instance {
     }
 
     /// Drops commands that `goes` names, for good.
-    fn forget_some_commands(&self, goes: Stays<'_>) {
+    fn forget_some_commands(&self, goes: Which<'_>) {
         let mut all = self.commands.lock();
         if !all
             .0

@@ -130,9 +130,13 @@ impl Command {
             }
             CommandVerb::Snapshot => sink.want(WANT_SNAPSHOT),
             CommandVerb::Stacktrace => stack::with_callers(pin, ptr::null(), |callers| {
-                let is_ours = |address: &&u64| function_hook::is_trampoline(**address);
-                let ours = callers.iter().take_while(is_ours).count();
-                let callers = callers.get(ours..).unwrap_or_default();
+                let mut callers = callers;
+                while let [first, rest @ ..] = callers {
+                    if !function_hook::is_trampoline(*first) {
+                        break;
+                    }
+                    callers = rest;
+                }
                 put_stack(sink, pin, raw, callers.get(..DEPTH).unwrap_or(callers));
             }),
             CommandVerb::EnableEvent | CommandVerb::DisableEvent => {

@@ -202,6 +202,20 @@ const STORIES: &[&[Step]] = &[
         Set(FILTER, "!F:stacktrace:0"),
         Call(1),
     ],
+    // The newest is obeyed first.
+    &[
+        Set(FILTER, "F:traceoff"),
+        Set(FILTER, "F:stacktrace"),
+        Call(1),
+        Set(FILTER, "!F:stacktrace"),
+        Set(FILTER, "!F:traceoff"),
+        Set("tracing_on", "1"),
+        Set(FILTER, "F:stacktrace"),
+        Set(FILTER, "F:traceoff"),
+        Call(1),
+        Set(FILTER, "!F:traceoff"),
+        Set(FILTER, "!F:stacktrace"),
+    ],
 ];
 
 /// What is done when functions are called, step by step: the same files in both.
@@ -295,5 +309,12 @@ fn command_ends(context: &Context) -> Check {
     ensure_eq!(recorded(&own, GETPGID)?, 5, "after the other instance");
     own.set("current_tracer", "nop")?;
     own.set(FILTER, &word("!F:traceoff:1"))?;
+    // What does nothing does not count: this instance does not record.
+    own.set(FILTER, &word("F:stacktrace:2"))?;
+    own.set("tracing_on", "0")?;
+    getppid();
+    let shown = own.get(FILTER)?;
+    ensure!(shown.contains(":stacktrace:count=2"), "{shown}");
+    own.set(FILTER, &word("!F:stacktrace:0"))?;
     Ok(())
 }
