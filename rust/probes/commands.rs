@@ -172,6 +172,19 @@ impl Commands {
         Ok(addresses)
     }
 
+    /// Returns where those of `address` begin. That of `core` has arithmetic that could panic.
+    fn first(&self, address: u64) -> usize {
+        let (mut low, mut high) = (0usize, self.0.len());
+        while low < high {
+            let middle = low.wrapping_add(high.wrapping_sub(low) / 2);
+            match self.0.get(middle) {
+                Some((of, _)) if *of < address => low = middle.wrapping_add(1),
+                _ => high = middle,
+            }
+        }
+        low
+    }
+
     /// Does what is to be done when the function at `address` is called. Any context.
     pub(super) fn called(
         &self,
@@ -181,8 +194,7 @@ impl Commands {
         pin: &CpuPin,
         raw: &ContextWords,
     ) {
-        let first = self.0.partition_point(|(of, _)| *of < address);
-        let rows = self.0.get(first..).unwrap_or_default().iter();
+        let rows = self.0.get(self.first(address)..).unwrap_or_default().iter();
         for (_, command) in rows.take_while(|(of, _)| *of == address) {
             if command.is_due(sink) {
                 nesting.enter(pin, raw.in_nmi(), || {
