@@ -20,6 +20,8 @@ use crate::{
         plan::{
             Plan,
             COMM,
+            MOST_KEYS,
+            MOST_VALUES,
             MOST_WORDS, //
         },
     },
@@ -214,11 +216,30 @@ impl Effect for Counter {
         let Some(counts) = self.0.current.get() else {
             return;
         };
-        match plan.key_words() <= SHORT {
-            true => count::<SHORT>(plan, counts, hit, record),
-            false => count_long(plan, counts, hit, record),
+        if !plan.is_direct() {
+            return match plan.key_words() <= SHORT {
+                true => count_short(plan, counts, hit, record),
+                false => count_long(plan, counts, hit, record),
+            };
+        }
+        let cpu = hit.pin.cpu() as usize;
+        let (mut room, mut added) = ([0; MOST_KEYS], [0; MOST_VALUES]);
+        match plan.direct(record, &mut room, &mut added) {
+            Some((key, added)) => counts.count(cpu, key, added, task_words),
+            None => counts.drop_one(cpu),
         }
     }
+}
+
+/// Returns the name of the current task, as an entry has it.
+#[inline(never)]
+fn task_words() -> [u64; COMM / 8] {
+    comm_words(strings::comm())
+}
+
+#[inline(never)]
+fn count_short(plan: &Plan, counts: &Counts, hit: &Hit<'_>, record: &[u8]) {
+    count::<SHORT>(plan, counts, hit, record);
 }
 
 #[inline(never)]
@@ -236,7 +257,7 @@ fn count<const WORDS: usize>(plan: &Plan, counts: &Counts, hit: &Hit<'_>, record
     };
     let (added, len) = plan.added(record, &env);
     let added = added.get(..len).unwrap_or_default();
-    counts.count(cpu, key, added, || comm_words(strings::comm()));
+    counts.count(cpu, key, added, task_words);
 }
 
 /// Returns what counts events in `hist`.

@@ -73,6 +73,17 @@ pub(crate) struct NumberAt {
     pub(crate) pointer: bool,
 }
 
+impl NumberAt {
+    /// Stands for no number.
+    pub(super) const NONE: Self = Self {
+        start: 0,
+        up: 0,
+        down: 0,
+        signed: false,
+        pointer: false,
+    };
+}
+
 /// A string in a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TextAt {

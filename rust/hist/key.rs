@@ -17,6 +17,7 @@ use super::{
         KeyField,
         Plan,
         COMM,
+        MOST_KEYS,
         MOST_VALUES, //
     }, //
 };
@@ -114,6 +115,25 @@ impl Plan {
             Node::Binary(op, left, right) => Some(op.of(inner(left)?, inner(right)?)),
             Node::Negated(operand) => Some(inner(operand)?.wrapping_neg()),
         }
+    }
+
+    /// Makes the key of an event, in `room`, and what it adds to sums, for a plan that is direct. `None` when
+    /// the record ends before one of its fields.
+    #[inline(always)]
+    pub(crate) fn direct<'k>(
+        &self,
+        record: &[u8],
+        room: &'k mut [u64; MOST_KEYS],
+        added: &'k mut [u64; MOST_VALUES],
+    ) -> Option<(&'k [u64], &'k [u64])> {
+        let (keys, values) = self.numbers();
+        for (place, number) in room.iter_mut().zip(keys) {
+            *place = number.read(record)?;
+        }
+        for (place, number) in added.iter_mut().zip(values) {
+            *place = number.read(record)?;
+        }
+        Some((room.get(..keys.len())?, added.get(..values.len())?))
     }
 
     /// Makes the key of an event, in `room`, which has as many words as keys of the plan. `None` when the

@@ -110,6 +110,10 @@ impl<P: Port> Part<P> {
 /// The map.
 pub(crate) struct Map<P: Port> {
     shape: Shape,
+    /// What writers need of it: the number of slots less 1, the words of an entry, its sums.
+    mask: usize,
+    stride: usize,
+    sums: usize,
     /// Mixed into hashes, so that users cannot choose keys that meet.
     seed: u64,
     /// In the lower half the entry plus 1, in the upper half that of the hash; or 0.
@@ -143,6 +147,9 @@ impl<P: Port> Map<P> {
     ) -> Self {
         Self {
             shape,
+            mask: shape.slots().wrapping_sub(1),
+            stride: shape.stride(),
+            sums: shape.sums,
             seed,
             slots,
             keys,
@@ -171,8 +178,9 @@ impl<P: Port> Map<P> {
             part.drops.add(1);
             return;
         };
-        let first = entry.wrapping_mul(self.shape.sums);
-        let mut sums = part.sums.get(first..).unwrap_or_default().iter();
+        let first = entry.wrapping_mul(self.sums);
+        let sums = part.sums.get(first..).unwrap_or_default();
+        let mut sums = sums.get(..self.sums).unwrap_or_default().iter();
         if let Some(hits) = sums.next() {
             hits.add(1);
         }
@@ -203,10 +211,10 @@ impl<P: Port> Map<P> {
     #[inline(always)]
     fn entry(&self, part: &Part<P>, key: &[u64], note: impl FnOnce() -> [u64; 2]) -> Option<usize> {
         let hash = self.hash(key);
-        let mask = self.shape.slots().wrapping_sub(1);
         let mut at = hash as usize;
-        for _ in 0..self.shape.slots() {
-            let slot = self.slots.get(at & mask)?;
+        let end = at.wrapping_add(self.mask).wrapping_add(1);
+        while at != end {
+            let slot = self.slots.get(at & self.mask)?;
             // Acquire: pairs with the `cas` of `claim`. The key is there.
             let word = slot.load_acquire();
             if word == 0 {
@@ -227,7 +235,7 @@ impl<P: Port> Map<P> {
             return None;
         }
         let entry = (word as u32 as usize).checked_sub(1)?;
-        let first = entry.wrapping_mul(self.shape.stride());
+        let first = entry.wrapping_mul(self.stride);
         let words = self.keys.get(first..)?.get(..key.len())?;
         let same = words.iter().zip(key).all(|(word, own)| word.load() == *own);
         same.then_some(entry)

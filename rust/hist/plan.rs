@@ -14,6 +14,7 @@ use super::{
         Modifier,
         Node,
         Nodes,
+        NumberAt,
         Parser,
         Role,
         Source,
@@ -77,6 +78,10 @@ pub(crate) struct Plan {
     value_count: u8,
     sorts: [SortKey; MOST_SORTS],
     sort_count: u8,
+    /// Whether all keys and values are numbers as records have them: those of `loads` and `adds`.
+    direct: bool,
+    loads: [NumberAt; MOST_KEYS],
+    adds: [NumberAt; MOST_VALUES],
     /// Words of the key of an entry.
     key_words: u16,
     /// Whether the first of them is their number: keys differ in length.
@@ -123,6 +128,9 @@ impl Plan {
             value_count: 0,
             sorts: [SortKey::default(); MOST_SORTS],
             sort_count: 1,
+            direct: false,
+            loads: [NumberAt::NONE; MOST_KEYS],
+            adds: [NumberAt::NONE; MOST_VALUES],
             key_words: 0,
             variable: false,
             execname: false,
@@ -144,7 +152,45 @@ impl Plan {
         if let Some(sort) = command.sort {
             plan.add_sorts(sort, text, &mut parser)?;
         }
+        plan.direct = plan.find_numbers().is_some();
         Ok(plan)
+    }
+
+    /// Finds the numbers that keys and values are. `None` if one is something else.
+    fn find_numbers(&mut self) -> Option<()> {
+        let nodes = self.nodes;
+        let number = |node: u8| {
+            let atom = nodes.atom(node)?;
+            match (atom.source, atom.modifier) {
+                (_, Modifier::Log2 | Modifier::Buckets(_)) => None,
+                (Source::Number(number), _) => Some(number),
+                _ => None,
+            }
+        };
+        let (keys, values) = (self.keys, self.values);
+        let keys = keys.iter().take(self.key_count.into());
+        for (place, key) in self.loads.iter_mut().zip(keys) {
+            *place = number(key.node)?;
+        }
+        let values = values.iter().take(self.value_count.into());
+        for (place, node) in self.adds.iter_mut().zip(values) {
+            *place = number(*node)?;
+        }
+        Some(())
+    }
+
+    /// Returns whether keys and values are numbers as records have them.
+    #[inline(always)]
+    pub(crate) fn is_direct(&self) -> bool {
+        self.direct
+    }
+
+    /// Returns the numbers of such a plan: keys, values.
+    #[inline(always)]
+    pub(super) fn numbers(&self) -> (&[NumberAt], &[NumberAt]) {
+        let loads = self.loads.get(..usize::from(self.key_count));
+        let adds = self.adds.get(..usize::from(self.value_count));
+        (loads.unwrap_or_default(), adds.unwrap_or_default())
     }
 
     fn add_values(

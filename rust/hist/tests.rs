@@ -91,7 +91,7 @@ fn record(number: u64, other: i64, name: &str) -> Vec<u8> {
     let fixed = &name.as_bytes()[..name.len().min(15)];
     put(48, fixed);
     // What is after the NUL belongs to nothing.
-    put(48 + fixed.len() + 1, &vec![b'?'; 15 - fixed.len()]);
+    put(48 + fixed.len() + 1, &vec![n[0] | 1; 15 - fixed.len()]);
     put(64, &SIZE.to_le_bytes());
     put(66, &(name.len() as u16 + 1).to_le_bytes());
     put(84, &[u8::from(number != 0)]);
@@ -205,6 +205,11 @@ fn entries(text: &str) -> Vec<String> {
         let mut room = [u64::MAX; MOST_WORDS];
         let key = plan.key(&record, &Here, &mut room).unwrap().to_vec();
         let (added, count) = plan.added(&record, &Here);
+        let (mut own, mut more) = ([0; 3], [0; 2]);
+        if plan.is_direct() {
+            let direct = plan.direct(&record, &mut own, &mut more);
+            assert_eq!(direct, Some((&key[..], &added[..count])), "{text}");
+        }
         let at = match found.iter().position(|(other, _)| *other == key) {
             Some(at) => at,
             None => {

@@ -5,7 +5,8 @@
 //! Lock order of this folder: `tracer` or `function_pids`, then that of `functions`; `tracer`, then
 //! `triggers` or `commands`, then `pauses`, then that of the names of tasks (`enable`),
 //! then `registry`, then `events`, then `filters`, `pid_lists` or those of the sources, then those
-//! of `buffers`. The locks of `errors`, `cpus` and `waiting` are leaves. Probes take no lock.
+//! of `buffers`. The locks of `errors`, `cpus`, `waiting` and of what a histogram has counted are leaves.
+//! Probes take no lock.
 
 mod actions;
 mod attach;
