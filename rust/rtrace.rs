@@ -8,6 +8,7 @@
 //! - `text`: what users write into control files and read from them.
 //! - `event`: what an event is: its bytes, its fields, its context.
 //! - `expr`: what users ask of a record: filters.
+//! - `fetch`: dynamic events as users define them.
 //! - `functions`: which functions of the kernel are meant.
 //! - `kapi`: the kernel, made safe to use.
 //! - `buffers`: the rings of all CPUs.
@@ -23,7 +24,7 @@
 //! - `fs`: the files.
 //! - `testapi`: what modules of tests call; only with `RTRACE_TEST=1`.
 //!
-//! `ring`, `event`, `expr` and `text` use only `core` and are tested on the host, too.
+//! `ring`, `event`, `expr`, `fetch` and `text` use only `core` and are tested on the host, too.
 
 // Each unsafe block has one operation, and its comment the reason for that one.
 #![warn(clippy::multiple_unsafe_ops_per_block)]
@@ -37,6 +38,7 @@ mod buffers;
 mod event;
 mod events;
 mod expr;
+mod fetch;
 mod fs;
 mod functions;
 mod hist;

@@ -14,6 +14,7 @@
 //! locked inside it but the tracepoints' own mutex.
 
 mod described;
+pub(crate) mod dynamic;
 pub(crate) mod groups;
 mod module;
 mod printer;
@@ -21,8 +22,6 @@ mod reuse;
 mod source;
 pub(crate) mod tracepoints;
 
-#[cfg(CONFIG_KUNIT = "y")]
-pub(crate) use self::source::Fields;
 pub(crate) use self::{
     described::{
         as_text,
@@ -52,6 +51,7 @@ pub(crate) use self::{
     },
     source::{
         Attachment,
+        Fields,
         Recipient,
         Source, //
     }, //
@@ -165,6 +165,8 @@ pub(crate) struct Event {
     origin: EventOrigin,
     is_usual: bool,
     is_named_in_text: bool,
+    /// A user has defined it, and may remove it.
+    is_dynamic: bool,
     /// The whole `format` text of an event of a module; the others have it in their tables.
     format: Option<KVVec<u8>>,
     /// Null for an event that C does not describe, too.
@@ -277,9 +279,17 @@ impl Event {
         self.offered.load(Relaxed)
     }
 
-    /// Returns whether it is a module's that is gone. The caller holds [`GROUPS`].
+    /// Returns whether it may go: with its module, or because a user has defined it.
+    pub(crate) fn may_go(&self) -> bool {
+        self.format.is_some() || self.is_dynamic
+    }
+
+    /// Returns whether it is a module's that is gone, or was removed. The caller holds [`GROUPS`].
     fn is_gone(&self) -> bool {
-        self.format.is_some() && self.desc().is_null()
+        match self.is_dynamic {
+            true => !self.is_offered(),
+            false => self.format.is_some() && self.desc().is_null(),
+        }
     }
 
     /// Writes the text of its `format` file. Fails when `w` does.
@@ -458,13 +468,6 @@ impl Event {
     /// # Errors
     ///
     /// `ENOMEM`.
-    #[cfg_attr(
-        not(CONFIG_KUNIT = "y"),
-        expect(
-            dead_code,
-            reason = "today all sources but the dummy are described by C"
-        )
-    )]
     pub(crate) fn with_source(
         id: u16,
         names: (&str, &str),
@@ -520,6 +523,7 @@ impl Event {
                 module: KVec::new(),
                 is_usual: origin.source().is_usual(),
                 is_named_in_text: origin.source().is_named_in_text(),
+                is_dynamic: false,
                 origin,
                 format: None,
                 desc: Atomic::new(ptr::null_mut()),

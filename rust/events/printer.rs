@@ -12,12 +12,16 @@ use crate::{
             Opt,
             OptionSet, //
         },
-        stack::USER_DEPTH, //
+        stack::USER_DEPTH,
+        writer::ByteWrite, //
     }, //
 };
-use core::ptr::{
-    self,
-    NonNull, //
+use core::{
+    fmt,
+    ptr::{
+        self,
+        NonNull, //
+    }, //
 };
 use kernel::prelude::*;
 
@@ -26,6 +30,11 @@ use kernel::prelude::*;
 pub(crate) struct PrintManner(u32);
 
 impl PrintManner {
+    /// Returns whether addresses follow the names of symbols.
+    pub(crate) fn has_addresses(self) -> bool {
+        self.0 & c::rt_print_flags_RT_PRINT_ADDRESSES != 0
+    }
+
     /// Returns the manner that the options of an instance ask for.
     pub(crate) fn of(options: OptionSet) -> Self {
         let rows = [
@@ -56,7 +65,23 @@ impl PrintManner {
 }
 
 /// The buffers that one reader prints records with.
-pub(crate) struct Printer(NonNull<c::rt_printer>);
+pub(crate) struct Printer(NonNull<c::rt_printer>, Composed);
+
+/// A text that a source has written.
+struct Composed(KVec<u8>);
+
+impl fmt::Write for Composed {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.write_bytes(text.as_bytes())
+    }
+}
+
+impl ByteWrite for Composed {
+    fn write_bytes(&mut self, bytes: &[u8]) -> fmt::Result {
+        let result = self.0.extend_from_slice(bytes, GFP_KERNEL);
+        result.map_err(|_| fmt::Error)
+    }
+}
 
 // SAFETY: It owns plain memory that belongs to no thread or CPU, and nothing else uses it.
 unsafe impl Send for Printer {}
@@ -64,7 +89,8 @@ unsafe impl Send for Printer {}
 impl Printer {
     /// Allocates the buffers. Process context. Fails with `ENOMEM`.
     pub(crate) fn new() -> Result<Self> {
-        NonNull::new(c::rt_printer_new()).map(Self).ok_or(ENOMEM)
+        let printer = NonNull::new(c::rt_printer_new()).ok_or(ENOMEM)?;
+        Ok(Self(printer, Composed(KVec::new())))
     }
 
     /// Returns the text of a record, without the name of the event and without a line end.
@@ -108,6 +134,13 @@ impl Printer {
         // SAFETY: The text is that many bytes of the printer's memory, which the next call
         // overwrites: that needs `&mut self`, and this borrow has to end before.
         Some(unsafe { core::slice::from_raw_parts(text, length) })
+    }
+
+    /// Returns the text that `write` makes, as far as there is memory for it.
+    pub(crate) fn compose(&mut self, write: impl FnOnce(&mut dyn ByteWrite) -> fmt::Result) -> &[u8] {
+        self.1 .0.clear();
+        let _ = write(&mut self.1);
+        &self.1 .0
     }
 
     /// Returns the lines of `callers`, addresses in user space of `process`; zeros follow the last

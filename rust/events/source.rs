@@ -155,6 +155,11 @@ pub(crate) trait Source: Send + Sync {
         None
     }
 
+    /// Returns how often the caller of the probe has disabled preemption to call it.
+    fn own_depth(&self) -> u32 {
+        0
+    }
+
     /// Returns whether the event is one of "all events": a tool that wants all of ftrace's events
     /// shall get no others.
     fn is_usual(&self) -> bool {

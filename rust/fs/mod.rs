@@ -15,6 +15,7 @@
 //!
 //! Nothing here knows rings or probes: an instance does what the files ask for.
 
+mod dynamic;
 mod error_log;
 mod events;
 mod events_dir;

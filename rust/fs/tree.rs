@@ -6,6 +6,7 @@
 //! `fs::superblock` calls it for the top folder of a mount and for every new instance.
 
 use super::{
+    dynamic,
     error_log,
     events::{
         self,
@@ -270,7 +271,8 @@ static INSTANCE: &[TreeEntry] = &[
 
 /// Returns what the folder of an instance has.
 fn entries() -> impl Iterator<Item = &'static TreeEntry> {
-    Iterator::chain(INSTANCE.iter(), functions::entries())
+    let own = Iterator::chain(functions::entries(), dynamic::entries());
+    Iterator::chain(INSTANCE.iter(), own)
 }
 
 /// The folder of a CPU in `per_cpu`.

@@ -195,7 +195,7 @@ impl Instance {
         files.reserve(1, GFP_KERNEL)?;
         // Before a probe can find it.
         f(&file);
-        if event.module().is_some() {
+        if event.may_go() {
             self.module_records.note();
         }
         self.attach(&file)?;

@@ -36,6 +36,7 @@ pub(crate) use self::{
         disable_everywhere,
         empty_of_modules, //
     },
+    error_log::Refused,
     pause::Pause,
     pids::PidSelection,
     pipe_token::PipeToken,

@@ -23,6 +23,7 @@ pub(crate) mod inode;
 pub(crate) mod irqs;
 pub(crate) mod kernel_btf;
 pub(crate) mod kernel_tracefs;
+pub(crate) mod kprobe;
 mod late;
 pub(crate) mod listing;
 pub(crate) mod machine;

@@ -24,6 +24,21 @@ pub(crate) fn comm() -> [u8; task::COMM] {
     task::bytes_of(task::name(kernel::current!()))
 }
 
+/// Reads memory of the current process or of the kernel. Returns whether all of it could be read. Any
+/// context.
+pub(crate) fn read(address: u64, to: &mut [u8], user: bool) -> bool {
+    let size = to.len();
+    let (to, source) = (to.as_mut_ptr().cast(), address as usize as *const c_void);
+    let failed = if user {
+        // SAFETY: `to` has room for `size` bytes; the function may be given any address.
+        unsafe { bindings::copy_from_user_nofault(to, source, size) }
+    } else {
+        // SAFETY: `to` has room for `size` bytes; the function may be given any address.
+        unsafe { bindings::copy_from_kernel_nofault(to, source, size) }
+    };
+    failed == 0
+}
+
 /// Asks `question` about the string at `address`, of the user's memory or of the kernel's, up to
 /// some hundred bytes; `None` when nothing can be read there. Any context.
 pub(crate) fn with_string<R>(
@@ -39,15 +54,7 @@ pub(crate) fn with_string<R>(
         let in_page = PAGE_SIZE.wrapping_sub(from % PAGE_SIZE);
         let part = bytes.get_mut(len..len.saturating_add(in_page).min(LONGEST))?;
         let size = part.len();
-        let (to, source) = (part.as_mut_ptr().cast(), from as *const c_void);
-        let failed = if user {
-            // SAFETY: `to` has room for `size` bytes; the function may be given any address.
-            unsafe { bindings::copy_from_user_nofault(to, source, size) }
-        } else {
-            // SAFETY: `to` has room for `size` bytes; the function may be given any address.
-            unsafe { bindings::copy_from_kernel_nofault(to, source, size) }
-        };
-        if failed != 0 {
+        if !read(from as u64, part, user) {
             return None;
         }
         len = len.wrapping_add(size);

@@ -130,7 +130,10 @@ impl EventFile {
             plain: SharedWord::new(GateWord::OPEN),
             sink: sink.into(),
             id: event.id(),
-            base: Base::new(event.id(), entry::OWN),
+            base: Base::new(
+                event.id(),
+                entry::OWN.saturating_add(event.source().own_depth()),
+            ),
             filter: GraceRef::none(),
             gate_filter: GraceRef::none(),
             triggers: GraceRef::none(),

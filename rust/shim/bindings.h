@@ -20,4 +20,5 @@
 #include "events.h"
 #include "functions.h"
 #include "graph.h"
+#include "kprobe.h"
 #include "shim.h"

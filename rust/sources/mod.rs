@@ -9,7 +9,9 @@
 mod call_table;
 #[cfg(CONFIG_KUNIT = "y")]
 pub(crate) mod dummy;
+pub(crate) mod dynamic;
 mod header;
+mod kprobe;
 mod layouts;
 mod modules;
 mod offers;
@@ -145,6 +147,8 @@ pub(crate) unsafe fn init(raw: RawWish, btf: Result<&KernelBtf, NoBtf>) -> Resul
     // SAFETY: The caller promises that this is called once, and nothing of the table was used
     // before.
     unsafe { call_table::init() };
+    // SAFETY: The caller promises that this is called once, and no file is there that defines events.
+    unsafe { dynamic::init() };
     let mut offers = Offers::new();
     for kind in KINDS {
         kind.offer(&load, &mut offers)?;
@@ -159,6 +163,7 @@ pub(crate) unsafe fn init(raw: RawWish, btf: Result<&KernelBtf, NoBtf>) -> Resul
 ///
 /// `events::exit` has freed them all, and none is made from here on.
 pub(crate) unsafe fn exit() {
+    dynamic::exit();
     for kind in KINDS {
         // SAFETY: The caller promises that no event is left, and that none is made from here on.
         unsafe { kind.exit() };

@@ -104,6 +104,21 @@ Events:
   events/header_page    the layout of a sub-buffer of trace_pipe_raw.
   events/header_event   the layout of the header of an event in it.
 
+Events that users define, where the kernel has kprobes:
+  kprobe_events         one definition per line; writing appends, opening with
+                        truncation removes all.
+        p[:[GROUP/]EVENT] PLACE [ARGUMENT]...   a hit of an instruction
+        r[MAX][:[GROUP/]EVENT] PLACE [ARGUMENT]...   a return of a function
+        -:[GROUP/]EVENT   removes it, unless it is enabled
+        PLACE: [MODULE:]SYMBOL[+OFFSET] or an address; %return after it is r
+        ARGUMENT: [NAME=]FETCH[:TYPE]
+        FETCH: %REGISTER, $stack, $stackN, $retval, $comm, $current, $argN,
+               @ADDRESS, @SYMBOL[+-OFFSET], +|-[u]OFFSET(FETCH), \\VALUE,
+               \\\"TEXT\"
+        TYPE: u8 to u64, s8 to s64, x8 to x64, char, symbol, string, ustring
+  dynamic_events        the same.
+  kprobe_profile        event, hits and missed hits of each definition.
+
 Functions, where the kernel can trace them:
   available_filter_functions
                         all that can be traced, one per line.

@@ -352,6 +352,11 @@ pub fn traces_functions() -> bool {
     Path::new("/sys/kernel/tracing/available_filter_functions").exists()
 }
 
+/// Returns whether the kernel has kprobes.
+pub fn has_kprobes() -> bool {
+    Path::new("/sys/kernel/tracing/kprobe_events").exists()
+}
+
 /// The function that `getppid` runs, by the name that the compiler has left it.
 pub fn getppid_function() -> &'static str {
     let list = std::fs::read_to_string("/sys/kernel/tracing/available_filter_functions");

@@ -31,6 +31,8 @@ pub mod clock;
 pub mod event;
 #[path = "../../../rust/expr/mod.rs"]
 pub mod expr;
+#[path = "../../../rust/fetch/mod.rs"]
+pub mod fetch;
 #[path = "../../../rust/functions/mod.rs"]
 pub mod functions;
 #[path = "../../../rust/hist/mod.rs"]

@@ -129,10 +129,15 @@ const OF_CALLS: &[&str] = &[
     "tracing_thresh",
 ];
 
+/// Those of kprobes, which are there when the kernel has them.
+const OF_KPROBES: &[&str] = &["dynamic_events", "kprobe_events", "kprobe_profile"];
+
 /// Returns the files that there are in this kernel, in the order of `features`.
 pub fn all() -> impl Iterator<Item = &'static ControlFile> {
     let (functions, calls) = (sys::traces_functions(), sys::follows_calls());
+    let kprobes = sys::has_kprobes();
     FILES.iter().filter(move |file| {
+        (kprobes || !OF_KPROBES.contains(&file.path)) &&
         (functions || !OF_FUNCTIONS.contains(&file.path))
             && (calls || !OF_CALLS.contains(&file.path))
     })
@@ -184,6 +189,9 @@ const FILES: &[ControlFile] = &[
     file("set_graph_function", Access::Change),
     file("set_graph_notrace", Access::Change),
     file("tracing_thresh", Access::Change),
+    top("dynamic_events", Access::Change),
+    top("kprobe_events", Access::Change),
+    top("kprobe_profile", Access::Read),
     file("per_cpu/cpuN/buffer_size_kb", Access::Change),
     file("per_cpu/cpuN/snapshot", Access::Change),
     moving("per_cpu/cpuN/snapshot_raw"),

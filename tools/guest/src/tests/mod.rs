@@ -32,6 +32,7 @@ mod hostile;
 mod input;
 mod input_rows;
 mod json;
+mod kprobes;
 mod life;
 mod listing;
 mod load;
@@ -166,6 +167,7 @@ const GROUPS: &[&[Test]] = &[
     mapping_load::TESTS,
     raw_marker::TESTS,
     json::TESTS,
+    kprobes::TESTS,
     features::TESTS,
     share::TESTS,
     share_losses::TESTS,

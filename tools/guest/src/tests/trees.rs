@@ -30,9 +30,6 @@ const MISSING: &[(&str, &str)] = &[
     ("stack_max_size", FUNCTIONS),
     ("stack_trace", FUNCTIONS),
     ("stack_trace_filter", FUNCTIONS),
-    ("dynamic_events", PROBES),
-    ("kprobe_events", PROBES),
-    ("kprobe_profile", PROBES),
     ("synthetic_events", HISTOGRAMS),
     ("uprobe_events", PROBES),
     ("uprobe_profile", PROBES),
@@ -52,7 +49,7 @@ const MISSING: &[(&str, &str)] = &[
 ];
 
 const FUNCTIONS: &str = "of function tracers, only function and function_graph are there";
-const PROBES: &str = "no events are made at run time";
+const PROBES: &str = "no events are made of user programs";
 const LATENCY: &str = "there are no latency tracers";
 const HISTOGRAMS: &str = "histograms make no events";
 

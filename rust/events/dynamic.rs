@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Events that users define and remove while the system runs.
+//!
+//! Such an event keeps its id, its fields and its text after it was removed, so that records of it can
+//! still be read; its id is another event's when ids run short, and not before the rings were emptied
+//! (`reuse`). Called by `sources`.
+
+use super::{
+    by_name,
+    groups::{
+        with_ids,
+        GROUPS, //
+    },
+    next_id,
+    publish,
+    Event,
+    Source, //
+};
+use kernel::{
+    prelude::*,
+    sync::atomic::Relaxed, //
+};
+
+/// Adds an event with a source of its own, which `source` makes; once more when ids ran short. `size` is
+/// that of a record without its dynamic arrays. Process context.
+///
+/// # Errors
+///
+/// `EEXIST` when an event of this name can be enabled, `ENOMEM`, and `ENOSPC` when there are too many events.
+pub(crate) fn define(
+    names: (&str, &str),
+    size: u32,
+    mut source: impl FnMut() -> Result<KBox<dyn Source>>,
+) -> Result<&'static Event> {
+    let mut event = None;
+    with_ids(|| {
+        let made = source()?;
+        let _groups = GROUPS.lock();
+        if by_name(names.0, names.1).is_some() {
+            return Err(EEXIST);
+        }
+        let mut new = Event::with_source(next_id()?, names, size, made)?;
+        new.is_dynamic = true;
+        event = Some(publish(new)?);
+        Ok(())
+    })?;
+    event.ok_or(EINVAL)
+}
+
+/// Takes `event` away, which a user has defined: from here on it cannot be enabled, and it is off in all
+/// instances when this returns, without files and filters. Its records stay. Process context.
+pub(crate) fn withdraw(event: &'static Event) {
+    let users = {
+        let users = GROUPS.lock();
+        event.offered.store(false, Relaxed);
+        *users
+    };
+    if let Some(users) = users {
+        (users.forget)(event);
+    }
+    super::synchronize();
+}

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! An argument of a definition, `[NAME=]FETCH[:TYPE]`, compiled into steps.
+
+use super::{
+    command::{
+        is_name,
+        Word, //
+    },
+    error::{
+        Code,
+        ProbeError,
+        Refusal, //
+    },
+    number,
+    types::ArgumentType,
+    MOST_ARGUMENTS, //
+};
+
+/// A name of an argument has no more bytes.
+const LONGEST_NAME: usize = 32;
+/// Fetch and type have no more.
+const LONGEST_BODY: usize = 255;
+/// Most dereferences inside each other.
+const MOST_NESTED: usize = 8;
+/// Most steps: the dereferences, and what is inside.
+const MOST_STEPS: usize = MOST_NESTED + 2;
+/// Words of a kernel stack.
+const STACK_WORDS: u64 = 2048;
+
+/// The registers by their names, in the order of `struct pt_regs`.
+pub(crate) const REGISTERS: [&str; 21] = [
+    "r15", "r14", "r13", "r12", "bp", "bx", "r11", "r10", "r9", "r8", "ax", "cx", "dx", "si", "di",
+    "orig_ax", "ip", "cs", "flags", "sp", "ss",
+];
+
+/// A part of the line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Span {
+    start: u16,
+    len: u16,
+}
+
+impl Span {
+    fn new(start: usize, text: &str) -> Self {
+        // A line has less than 4096 bytes.
+        Self {
+            start: start.min(usize::from(u16::MAX)) as u16,
+            len: text.len().min(usize::from(u16::MAX)) as u16,
+        }
+    }
+
+    /// Returns the part of `line`.
+    pub(crate) fn of(self, line: &str) -> &str {
+        let start = usize::from(self.start);
+        line.get(start..start.saturating_add(self.len.into()))
+            .unwrap_or_default()
+    }
+
+    /// Returns the same of a line of bytes.
+    pub(crate) fn bytes_of(self, line: &[u8]) -> &[u8] {
+        let start = usize::from(self.start);
+        line.get(start..start.saturating_add(self.len.into()))
+            .unwrap_or_default()
+    }
+}
+
+/// One step: what it leaves is the value that the next one takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// A word of the registers.
+    Register(u8),
+    /// A parameter of the function, by its place; 0 is the first.
+    Parameter(u8),
+    /// A word of the stack.
+    Stack(u16),
+    StackPointer,
+    /// What the function returns.
+    Returned,
+    /// The address of the current task.
+    Current,
+    /// The name of the current task.
+    Comm,
+    Immediate(u64),
+    /// A string of the line.
+    Literal(Span),
+    /// What is in memory at the value plus `offset`.
+    Load {
+        offset: i64,
+        user: bool,
+    },
+}
+
+/// A compiled argument.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Argument {
+    /// None for one that is called by its number.
+    pub(crate) name: Option<Span>,
+    /// Fetch and type.
+    pub(crate) body: Span,
+    pub(crate) ty: ArgumentType,
+    steps: [Step; MOST_STEPS],
+    len: u8,
+}
+
+impl Argument {
+    /// Returns its steps.
+    pub(crate) fn steps(&self) -> &[Step] {
+        self.steps.get(..self.len.into()).unwrap_or_default()
+    }
+}
+
+/// What arguments are compiled for.
+pub(crate) struct Compiler<'a> {
+    /// The probe is hit when the function returns.
+    pub(crate) returns: bool,
+    /// The probe is at the beginning of a function.
+    pub(crate) at_entry: bool,
+    /// Returns the address of a symbol.
+    pub(crate) symbol: &'a dyn Fn(&str) -> Option<u64>,
+    /// Set when a symbol was not found, which ftrace says later.
+    pub(crate) lacks_symbol: bool,
+}
+
+/// The steps of an argument that is being compiled.
+struct Steps {
+    steps: [Step; MOST_STEPS],
+    len: usize,
+}
+
+impl Steps {
+    fn push(&mut self, step: Step) {
+        if let Some(place) = self.steps.get_mut(self.len) {
+            *place = step;
+            self.len = self.len.saturating_add(1);
+        }
+    }
+}
+
+impl Compiler<'_> {
+    /// Compiles the argument in `word`, the one of this number, counted from 1. `is_used` says whether
+    /// another one has a name.
+    pub(crate) fn compile(
+        &mut self,
+        word: Word<'_>,
+        number: usize,
+        is_used: impl Fn(&str) -> bool,
+    ) -> Result<Argument, Refusal> {
+        debug_assert!(number <= MOST_ARGUMENTS);
+        let refuse = |error| Refusal::new(error, word.at);
+        let (name, body) = match word.text.split_once('=') {
+            Some((name, _)) if name.len() > LONGEST_NAME => {
+                return Err(refuse(ProbeError::ArgumentNameTooLong));
+            }
+            Some(("", _)) => return Err(refuse(ProbeError::ArgumentNameMissing)),
+            Some((name, _)) if !is_name(name) => return Err(refuse(ProbeError::ArgumentName)),
+            Some((name, _)) if is_used(name) => return Err(refuse(ProbeError::ArgumentNameUsed)),
+            Some((name, body)) => (Some(Span::new(word.at, name)), body),
+            None => (None, word.text),
+        };
+        let at = word
+            .at
+            .saturating_add(word.text.len().saturating_sub(body.len()));
+        if body.len() > LONGEST_BODY {
+            let error = ProbeError::ArgumentTooLong;
+            return Err(Refusal::with(error, at, Code::TooBig));
+        }
+        if body.is_empty() {
+            return Err(Refusal::new(ProbeError::ArgumentBodyMissing, at));
+        }
+        let (fetch, ty) = match split_type(body) {
+            Some((fetch, ty)) => (fetch, Some(ty)),
+            None => (body, None),
+        };
+        let type_at = match ty {
+            Some(_) => at.saturating_add(fetch.len()).saturating_add(1),
+            None => at,
+        };
+        let is_text = matches!(fetch, "$comm" | "$COMM") || fetch.starts_with("\\\"");
+        let ty = match ty {
+            Some(ty) if is_text && ty != "string" => {
+                return Err(Refusal::new(ProbeError::StringType, type_at));
+            }
+            None if is_text => ArgumentType::Text,
+            None => ArgumentType::DEFAULT,
+            Some(ty) => ArgumentType::of_name(ty)
+                .ok_or_else(|| Refusal::new(ProbeError::Type, type_at))?,
+        };
+        let mut steps = Steps {
+            steps: [Step::StackPointer; MOST_STEPS],
+            len: 0,
+        };
+        self.fetch(Word { at, text: fetch }, &mut steps, 0)?;
+        let last = steps.steps.get(steps.len.saturating_sub(1));
+        let is_memory = matches!(
+            last,
+            Some(Step::Load { .. } | Step::Immediate(_) | Step::Comm | Step::Literal(_))
+        );
+        if ty.is_text() && !is_memory {
+            return Err(Refusal::new(ProbeError::StringMemory, type_at));
+        }
+        Ok(Argument {
+            name,
+            body: Span::new(at, body),
+            ty,
+            steps: steps.steps,
+            len: steps.len as u8,
+        })
+    }
+
+    /// Compiles `word`, which is inside of `depth` dereferences.
+    fn fetch(&mut self, word: Word<'_>, steps: &mut Steps, depth: usize) -> Result<(), Refusal> {
+        let at = word.at;
+        let refuse = |error| Err(Refusal::new(error, at));
+        let Some((first, rest)) = word.text.split_at_checked(1) else {
+            return refuse(ProbeError::Fetch);
+        };
+        match first {
+            "$" => steps.push(self.variable(rest, at)?),
+            "%" => match REGISTERS.iter().position(|name| *name == rest) {
+                Some(place) => steps.push(Step::Register(place as u8)),
+                None => return refuse(ProbeError::RegisterName),
+            },
+            "@" => {
+                let address = self.address(rest, at)?;
+                steps.push(Step::Immediate(address));
+                steps.push(Step::Load {
+                    offset: 0,
+                    user: false,
+                });
+            }
+            "+" | "-" => self.dereference(word, steps, depth)?,
+            "\\" => match rest.strip_prefix('"') {
+                Some(text) => match text.strip_suffix('"') {
+                    Some(text) => {
+                        steps.push(Step::Literal(Span::new(at.saturating_add(2), text)));
+                    }
+                    None => {
+                        let end = at.saturating_add(word.text.len());
+                        return Err(Refusal::new(ProbeError::ImmediateOpen, end));
+                    }
+                },
+                None => {
+                    let value = number::immediate(rest).map_err(|code| {
+                        Refusal::with(ProbeError::Immediate, at.saturating_add(1), code)
+                    })?;
+                    steps.push(Step::Immediate(value));
+                }
+            },
+            // Names of parameters, which only BTF knows.
+            _ if first.bytes().all(|b| b.is_ascii_alphabetic() || b == b'_') => {
+                return refuse(ProbeError::Btf);
+            }
+            _ => return refuse(ProbeError::Fetch),
+        }
+        Ok(())
+    }
+
+    /// Compiles what follows a dollar sign.
+    fn variable(&self, name: &str, at: usize) -> Result<Step, Refusal> {
+        let refuse = |error| Err(Refusal::new(error, at));
+        if let Some(rest) = name.strip_prefix("stack") {
+            return match rest.bytes().next() {
+                None => Ok(Step::StackPointer),
+                Some(b'0'..=b'9') => match number::unsigned(rest) {
+                    Ok(word) if word <= STACK_WORDS => Ok(Step::Stack(word as u16)),
+                    _ => refuse(ProbeError::StackNumber),
+                },
+                Some(_) => refuse(ProbeError::Variable),
+            };
+        }
+        match name {
+            "comm" | "COMM" => Ok(Step::Comm),
+            "retval" if self.returns => Ok(Step::Returned),
+            "retval" => refuse(ProbeError::ReturnValueOnProbe),
+            "current" => Ok(Step::Current),
+            "arg*" => {
+                let error = ProbeError::Btf;
+                Err(Refusal::with(error, at, Code::Unsupported))
+            }
+            _ => match name.strip_prefix("arg") {
+                Some(number) => self.parameter(number, at),
+                None => refuse(ProbeError::Variable),
+            },
+        }
+    }
+
+    /// Compiles the number of a parameter.
+    fn parameter(&self, number: &str, at: usize) -> Result<Step, Refusal> {
+        let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+        let number = match is_number {
+            true => number.parse::<u64>().ok(),
+            false => None,
+        };
+        match number.and_then(|number| number.checked_sub(1)) {
+            Some(place) if place < STACK_WORDS && !(self.at_entry && !self.returns) => {
+                Err(Refusal::new(ProbeError::NotAtEntry, at))
+            }
+            Some(place) if place < MOST_ARGUMENTS as u64 => Ok(Step::Parameter(place as u8)),
+            _ => Err(Refusal::new(ProbeError::ArgumentNumber, at)),
+        }
+    }
+
+    /// Returns the address after an at sign.
+    fn address(&mut self, text: &str, at: usize) -> Result<u64, Refusal> {
+        match text.bytes().next() {
+            Some(b'0'..=b'9') => number::unsigned(text)
+                .map_err(|code| Refusal::with(ProbeError::MemoryAddress, at, code)),
+            Some(b'+') => Err(Refusal::new(ProbeError::FileOffset, at)),
+            _ => {
+                let end = text.find(['+', '-']).unwrap_or(text.len());
+                let (name, offset) = text.split_at_checked(end).unwrap_or((text, ""));
+                let offset = match offset {
+                    "" => 0,
+                    offset => number::signed(offset)
+                        .map_err(|code| Refusal::with(ProbeError::MemoryAddress, at, code))?,
+                };
+                match (self.symbol)(name) {
+                    Some(address) => Ok(address.wrapping_add_signed(offset)),
+                    None => {
+                        self.lacks_symbol = true;
+                        Ok(0)
+                    }
+                }
+            }
+        }
+    }
+
+    /// Compiles a dereference.
+    fn dereference(
+        &mut self,
+        word: Word<'_>,
+        steps: &mut Steps,
+        depth: usize,
+    ) -> Result<(), Refusal> {
+        let at = word.at;
+        if depth >= MOST_NESTED {
+            let error = ProbeError::TooManyNested;
+            return Err(Refusal::with(error, at, Code::TooBig));
+        }
+        let sign = word.text.get(..1).unwrap_or_default();
+        let rest = word.text.get(1..).unwrap_or_default();
+        let (user, rest) = match rest.strip_prefix('u') {
+            Some(rest) => (true, rest),
+            None => (false, rest),
+        };
+        let Some((offset, inner)) = rest.split_once('(') else {
+            return Err(Refusal::new(ProbeError::DereferenceBrace, at));
+        };
+        let offset = match (sign, offset.starts_with(['+', '-'])) {
+            // "+-8(" is taken as well, "--8(" is not.
+            ("+", true) if offset.starts_with('-') => number::signed(offset),
+            ("+", false) => number::signed(offset),
+            ("-", false) => number::signed(offset).and_then(|n| n.checked_neg().ok_or(Code::Range)),
+            _ => Err(Code::Invalid),
+        }
+        .map_err(|code| Refusal::with(ProbeError::DereferenceOffset, at, code))?;
+        let inner_at = at.saturating_add(word.text.len().saturating_sub(inner.len()));
+        let Some((inside, _)) = inner.rsplit_once(')') else {
+            let end = inner_at.saturating_add(inner.len());
+            return Err(Refusal::new(ProbeError::DereferenceOpen, end));
+        };
+        let inside = Word {
+            at: inner_at,
+            text: inside,
+        };
+        self.fetch(inside, steps, depth.saturating_add(1))?;
+        let last = steps.steps.get(steps.len.saturating_sub(1));
+        if matches!(last, Some(Step::Comm | Step::Literal(_))) {
+            return Err(Refusal::new(ProbeError::CommDereferenced, inner_at));
+        }
+        steps.push(Step::Load { offset, user });
+        Ok(())
+    }
+}
+
+/// Cuts `body` at the colon before its type. One inside of a literal does not count.
+fn split_type(body: &str) -> Option<(&str, &str)> {
+    if body.starts_with("\\\"") {
+        let end = body.rfind('"')?;
+        let (literal, rest) = body.split_at_checked(end.saturating_add(1))?;
+        return Some((literal, rest.strip_prefix(':')?));
+    }
+    // A symbol of a module has a colon before its name.
+    body.split_once(':')
+}

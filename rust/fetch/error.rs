@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Why a definition is refused: the texts are those of ftrace.
+
+/// The number that the writer gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Code {
+    /// `EINVAL`.
+    Invalid,
+    /// `ENOENT`.
+    Missing,
+    /// `ERANGE`.
+    Range,
+    /// `E2BIG`.
+    TooBig,
+    /// `EEXIST`.
+    Exists,
+    /// `EILSEQ`.
+    Sequence,
+    /// `EADDRNOTAVAIL`.
+    Ambiguous,
+    /// `EOPNOTSUPP`.
+    Unsupported,
+}
+
+macro_rules! errors {
+    ($($name:ident: $text:literal;)*) => {
+        /// What is wrong with a definition.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum ProbeError {
+            $(
+                #[doc = $text]
+                $name,
+            )*
+        }
+
+        impl ProbeError {
+            /// Returns its text in `error_log`.
+            pub(crate) fn text(self) -> &'static str {
+                match self {
+                    $(Self::$name => $text,)*
+                }
+            }
+        }
+    };
+}
+
+errors! {
+    AddressSuffix: "Invalid probed address suffix";
+    ArgumentBodyMissing: "No argument expression";
+    ArgumentName: "Argument name must follow the same rules as C identifiers";
+    ArgumentNameMissing: "Argument name is not specified";
+    ArgumentNameTooLong: "Argument name is too long";
+    ArgumentNameUsed: "This argument name is already used";
+    ArgumentNumber: "Invalid argument number";
+    ArgumentTooLong: "Argument expression is too long";
+    Boundary: "Probe point is not an instruction boundary";
+    Btf: "BTF is not available or not supported";
+    CommDereferenced: "$comm can not be dereferenced";
+    DereferenceBrace: "Dereference needs a brace";
+    DereferenceOffset: "Invalid dereference offset";
+    DereferenceOpen: "Dereference brace is not closed";
+    EventExists: "Given group/event name is already used by another event";
+    EventName: "Event name must follow the same rules as C identifiers";
+    EventNameMissing: "Event name is not specified";
+    EventNameTooLong: "Event name is too long";
+    Fetch: "Invalid fetch argument";
+    FileOffset: "File offset is not available for kernel probes";
+    GroupName: "Group name must follow the same rules as C identifiers";
+    GroupNameMissing: "Group name is not specified";
+    GroupNameTooLong: "Group name is too long";
+    Immediate: "Invalid immediate value";
+    ImmediateOpen: "String is not closed with '\"'";
+    MaxActive: "Invalid maxactive number";
+    MaxActiveKind: "Maxactive is only for function exit";
+    MaxActiveTooBig: "Maxactive is too big";
+    MemoryAddress: "Invalid memory address";
+    NotAtEntry: "$arg* can be used only on function entry or exit";
+    NotUnique: "The symbol is not unique";
+    ProbeAddress: "Invalid probed address or symbol";
+    Registration: "Failed to register probe event";
+    RegisterName: "Invalid register name";
+    ReturnPlace: "Retprobe address must be an function entry";
+    ReturnValueOnProbe: "$retval is not available on probe";
+    SameProbe: "There is already the exact same probe event";
+    StackNumber: "Invalid stack number";
+    StringMemory: "String accepts only memory argument";
+    StringType: "$comm and immediate-string only accepts string type";
+    TooManyArguments: "Too many arguments are specified";
+    TooManyNested: "Too many nested typecasts/dereferences";
+    Type: "Unknown type is specified";
+    Variable: "Invalid $-variable specified";
+}
+
+/// A definition that is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) error: ProbeError,
+    /// Offset in the command of the byte that the caret points to.
+    pub(crate) at: usize,
+    pub(crate) code: Code,
+}
+
+impl Refusal {
+    /// Returns one with `EINVAL`.
+    pub(crate) fn new(error: ProbeError, at: usize) -> Self {
+        Self::with(error, at, Code::Invalid)
+    }
+
+    /// Returns one with `code`.
+    pub(crate) fn with(error: ProbeError, at: usize, code: Code) -> Self {
+        Self { error, at, code }
+    }
+}

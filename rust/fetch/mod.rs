@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Dynamic events as users define them: commands, arguments, and what a hit records.
+//!
+//! - `command`: one line of `kprobe_events`, its words, places and names.
+//! - `argument`: `NAME=FETCH:TYPE`, compiled into steps; `types`: the types.
+//! - `run`: what the steps read, and the record that is made of it, in any context.
+//! - `print`: the fields, the print format and the text of a record.
+//! - `error`: every refusal, with the text and the place that ftrace gives.
+//!
+//! Called by `sources`, which makes the probes. Nothing here knows the kernel: a [`run::Machine`] has
+//! registers and memory.
+
+pub(crate) mod argument;
+pub(crate) mod command;
+pub(crate) mod error;
+pub(crate) mod number;
+pub(crate) mod print;
+pub(crate) mod run;
+pub(crate) mod types;
+
+#[cfg(test)]
+mod tests;
+
+/// Most arguments of an event.
+pub(crate) const MOST_ARGUMENTS: usize = 128;

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The fields, the print format and the text of records of a definition.
+
+use super::{
+    argument::Argument,
+    types::ArgumentType, //
+};
+use crate::{
+    event::field::Declared,
+    text::writer::ByteWrite, //
+};
+use core::fmt::{
+    self,
+    Write, //
+};
+
+/// An argument and its name.
+pub(crate) type Named<'a> = (&'a str, &'a Argument);
+
+/// The fields before the arguments: where the probe was hit.
+pub(crate) const HIT: &[Declared<'static>] = &[address("__probe_ip")];
+/// The same of a return: the function, and where it returned to.
+pub(crate) const RETURN: &[Declared<'static>] =
+    &[address("__probe_func"), address("__probe_ret_ip")];
+
+const fn address(name: &'static str) -> Declared<'static> {
+    Declared {
+        ty: "unsigned long",
+        name,
+        size: 8,
+        align: 1,
+        len: 0,
+        signed: false,
+    }
+}
+
+/// Returns the field of an argument. Fields of arguments are not aligned.
+pub(crate) fn field<'a>((name, argument): Named<'a>) -> Declared<'a> {
+    Declared {
+        ty: argument.ty.field_type(),
+        name,
+        size: argument.ty.size() as u32,
+        align: 1,
+        len: 0,
+        signed: argument.ty.is_signed(),
+    }
+}
+
+/// Writes the print format. Fails when `w` does.
+pub(crate) fn write_format<'a>(
+    w: &mut dyn Write,
+    returns: bool,
+    arguments: impl Iterator<Item = Named<'a>> + Clone,
+) -> fmt::Result {
+    w.write_str(if returns { "\"(%lx <- %lx)" } else { "\"(%lx)" })?;
+    for (name, argument) in arguments.clone() {
+        write!(w, " {name}={}", argument.ty.conversion())?;
+    }
+    w.write_str(match returns {
+        true => "\", REC->__probe_func, REC->__probe_ret_ip",
+        false => "\", REC->__probe_ip",
+    })?;
+    for (name, argument) in arguments {
+        match argument.ty.is_text() {
+            true => write!(w, ", __get_str({name})")?,
+            false => write!(w, ", REC->{name}")?,
+        }
+    }
+    Ok(())
+}
+
+/// Writes the arguments of a record, which begin at `at`. `symbol` writes the name of an address. Fails
+/// when `out` does.
+pub(crate) fn write_values<'a>(
+    out: &mut dyn ByteWrite,
+    arguments: impl Iterator<Item = Named<'a>>,
+    record: &[u8],
+    mut at: usize,
+    symbol: &mut dyn FnMut(u64, &mut dyn ByteWrite) -> fmt::Result,
+) -> fmt::Result {
+    for (name, argument) in arguments {
+        let size = argument.ty.size();
+        let mut bytes = [0u8; 8];
+        let value = record.get(at..at.saturating_add(size)).unwrap_or_default();
+        if let Some(place) = bytes.get_mut(..value.len()) {
+            place.copy_from_slice(value);
+        }
+        at = at.saturating_add(size);
+        write!(out, " {name}=")?;
+        write_value(out, argument.ty, u64::from_le_bytes(bytes), record, symbol)?;
+    }
+    Ok(())
+}
+
+/// Writes one value, of which `value` has the low bytes.
+fn write_value(
+    out: &mut dyn ByteWrite,
+    ty: ArgumentType,
+    value: u64,
+    record: &[u8],
+    symbol: &mut dyn FnMut(u64, &mut dyn ByteWrite) -> fmt::Result,
+) -> fmt::Result {
+    match ty {
+        ArgumentType::Unsigned(_) => write!(out, "{value}"),
+        ArgumentType::Hex(_) => write!(out, "{value:#x}"),
+        ArgumentType::Signed(size) => {
+            let shift = 64u32.saturating_sub(u32::from(size).saturating_mul(8));
+            let signed = (value.wrapping_shl(shift) as i64).wrapping_shr(shift);
+            write!(out, "{signed}")
+        }
+        ArgumentType::Char => {
+            out.write_str("'")?;
+            out.write_bytes(&[value as u8])?;
+            out.write_str("'")
+        }
+        ArgumentType::Symbol => symbol(value, out),
+        ArgumentType::Text | ArgumentType::UserText => {
+            let (start, len) = ((value & 0xffff) as usize, (value >> 16 & 0xffff) as usize);
+            if len == 0 {
+                return out.write_str("(fault)");
+            }
+            let text = record.get(start..start.saturating_add(len)).unwrap_or_default();
+            let end = text.iter().position(|byte| *byte == 0);
+            out.write_str("\"")?;
+            out.write_bytes(text.get(..end.unwrap_or(text.len())).unwrap_or_default())?;
+            out.write_str("\"")
+        }
+    }
+}

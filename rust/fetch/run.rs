@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What a hit records: the steps of its arguments, run for a machine.
+//!
+//! The length of strings is measured before room is reserved, and the memory may change between the two:
+//! no string gets more than was measured. Memory that cannot be read is a zero or a string without
+//! length, never what the ring had there before. Any context; nothing here panics or allocates.
+
+use super::{
+    argument::{
+        Argument,
+        Step, //
+    },
+    types::ArgumentType,
+    MOST_ARGUMENTS, //
+};
+
+/// Bytes that are read at a time when the end of a string is looked for.
+const CHUNK: usize = 64;
+/// No chunk crosses the end of a page: the next one may not be there.
+const PAGE: u64 = 4096;
+/// Most bytes of a string with its NUL.
+const LONGEST_STRING: usize = 4096;
+/// Bytes of a kernel stack, which begins at a multiple of them.
+const STACK: u64 = 16 * 1024;
+
+/// Words of the registers.
+pub(crate) const WORDS: usize = 21;
+const R9: usize = 8;
+const R8: usize = 9;
+const AX: usize = 10;
+const CX: usize = 11;
+const DX: usize = 12;
+const SI: usize = 13;
+const DI: usize = 14;
+const SP: usize = 19;
+/// The registers of the first parameters, in their order.
+const PARAMETERS: [usize; 6] = [DI, SI, DX, CX, R8, R9];
+
+/// Registers and memory.
+pub(crate) trait Machine {
+    /// Returns the words of the registers, in the order of `struct pt_regs`.
+    fn registers(&self) -> &[u64; WORDS];
+
+    /// Reads memory, of the kernel or of the current process. Returns whether all of it could be read.
+    fn read(&self, address: u64, to: &mut [u8], user: bool) -> bool;
+
+    /// Returns the name of the current task, up to a NUL.
+    fn comm(&self) -> [u8; 16];
+
+    /// Returns the address of the current task.
+    fn current(&self) -> u64;
+}
+
+/// Returns the word `place` of the registers.
+fn register(machine: &impl Machine, place: usize) -> u64 {
+    machine.registers().get(place).copied().unwrap_or(0)
+}
+
+/// Returns a word of the kernel's stack; 0 outside of it and where nothing can be read.
+fn stack_word(machine: &impl Machine, index: u64) -> u64 {
+    let sp = register(machine, SP);
+    let address = sp.wrapping_add(index.wrapping_mul(8));
+    let mut bytes = [0; 8];
+    match address & !(STACK - 1) == sp & !(STACK - 1) && machine.read(address, &mut bytes, false) {
+        true => u64::from_le_bytes(bytes),
+        false => 0,
+    }
+}
+
+/// Runs `steps` and returns what they leave; `None` when memory cannot be read.
+fn run(steps: &[Step], machine: &impl Machine) -> Option<u64> {
+    let mut value = 0u64;
+    for step in steps {
+        value = match *step {
+            Step::Register(place) => register(machine, place.into()),
+            Step::Parameter(index) => match PARAMETERS.get(usize::from(index)) {
+                Some(place) => register(machine, *place),
+                // The return address is on the top of the stack.
+                None => stack_word(machine, u64::from(index).saturating_sub(5)),
+            },
+            Step::Stack(index) => stack_word(machine, index.into()),
+            Step::StackPointer => register(machine, SP),
+            Step::Returned => register(machine, AX),
+            Step::Current => machine.current(),
+            Step::Immediate(value) => value,
+            Step::Comm | Step::Literal(_) => return None,
+            Step::Load { offset, user } => {
+                let mut bytes = [0; 8];
+                let address = value.wrapping_add_signed(offset);
+                if !machine.read(address, &mut bytes, user) {
+                    return None;
+                }
+                u64::from_le_bytes(bytes)
+            }
+        };
+    }
+    Some(value)
+}
+
+/// Returns the value of an argument that is no string.
+fn number(argument: &Argument, machine: &impl Machine) -> Option<[u8; 8]> {
+    let steps = argument.steps();
+    let size = argument.ty.size().min(8);
+    let mut bytes = [0; 8];
+    match steps.split_last() {
+        // The last one reads no more than the type has.
+        Some((Step::Load { offset, user }, before)) => {
+            let address = run(before, machine)?.wrapping_add_signed(*offset);
+            let read = machine.read(address, bytes.get_mut(..size)?, *user);
+            read.then_some(bytes)
+        }
+        _ => run(steps, machine).map(u64::to_le_bytes),
+    }
+}
+
+/// Where a string is.
+enum Source<'a> {
+    Memory { address: u64, user: bool },
+    Comm([u8; 16]),
+    Literal(&'a [u8]),
+}
+
+/// Returns where the string of `argument` is. `line` is that of the definition.
+fn source<'a>(argument: &Argument, line: &'a [u8], machine: &impl Machine) -> Option<Source<'a>> {
+    let wants_user = argument.ty == ArgumentType::UserText;
+    match argument.steps().split_last()? {
+        (Step::Comm, _) => Some(Source::Comm(machine.comm())),
+        (Step::Literal(span), _) => Some(Source::Literal(span.bytes_of(line))),
+        (Step::Load { offset, user }, before) => Some(Source::Memory {
+            address: run(before, machine)?.wrapping_add_signed(*offset),
+            user: *user || wants_user,
+        }),
+        _ => Some(Source::Memory {
+            address: run(argument.steps(), machine)?,
+            user: wants_user,
+        }),
+    }
+}
+
+/// Calls `take` with parts of the string at `address`, without a NUL, until its end or until `most` bytes.
+/// Returns whether all of it could be read.
+fn read_parts(
+    machine: &impl Machine,
+    (mut address, user): (u64, bool),
+    most: usize,
+    mut take: impl FnMut(&[u8]),
+) -> bool {
+    let mut left = most;
+    while left != 0 {
+        let in_page = PAGE.wrapping_sub(address % PAGE) as usize;
+        let mut chunk = [0; CHUNK];
+        let len = CHUNK.min(in_page).min(left);
+        let Some(part) = chunk.get_mut(..len) else {
+            return false;
+        };
+        if !machine.read(address, part, user) {
+            return false;
+        }
+        let end = part.iter().position(|byte| *byte == 0);
+        take(part.get(..end.unwrap_or(len)).unwrap_or_default());
+        if end.is_some() {
+            return true;
+        }
+        left = left.saturating_sub(len);
+        address = address.wrapping_add(len as u64);
+    }
+    true
+}
+
+/// Returns the length of a string with its NUL, of which no more than `most` are wanted; 0 when it cannot
+/// be read.
+fn measure_string(source: Option<Source<'_>>, machine: &impl Machine, most: usize) -> usize {
+    let room = most.saturating_sub(1);
+    let len = match source {
+        _ if most == 0 => return 0,
+        None => return 0,
+        Some(Source::Comm(name)) => until_nul(&name).len(),
+        Some(Source::Literal(text)) => text.len(),
+        Some(Source::Memory { address, user }) => {
+            let mut len = 0usize;
+            let count = |part: &[u8]| len = len.saturating_add(part.len());
+            if !read_parts(machine, (address, user), room, count) {
+                return 0;
+            }
+            len
+        }
+    };
+    len.min(room).saturating_add(1)
+}
+
+fn until_nul(bytes: &[u8]) -> &[u8] {
+    let end = bytes.iter().position(|byte| *byte == 0);
+    bytes.get(..end.unwrap_or(bytes.len())).unwrap_or_default()
+}
+
+/// Fills `to` with a string and zeros after it, the last byte in any case. Returns its length with the
+/// NUL; 0 when it cannot be read.
+fn copy_string(source: Option<Source<'_>>, machine: &impl Machine, to: &mut [u8]) -> usize {
+    to.fill(0);
+    let room = to.len().saturating_sub(1);
+    let mut len = 0usize;
+    let mut put = |part: &[u8]| {
+        let part = part.get(..part.len().min(room.saturating_sub(len))).unwrap_or_default();
+        let end = len.saturating_add(part.len());
+        if let Some(place) = to.get_mut(len..end) {
+            place.copy_from_slice(part);
+            len = end;
+        }
+    };
+    let is_read = match source {
+        None => false,
+        Some(Source::Comm(name)) => {
+            put(until_nul(&name));
+            true
+        }
+        Some(Source::Literal(text)) => {
+            put(text);
+            true
+        }
+        Some(Source::Memory { address, user }) => {
+            read_parts(machine, (address, user), room, &mut put)
+        }
+    };
+    if is_read && !to.is_empty() {
+        return len.saturating_add(1);
+    }
+    to.fill(0);
+    0
+}
+
+/// What the arguments of a definition record after `head` bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct Program<'a> {
+    /// The line of the definition.
+    pub(crate) line: &'a [u8],
+    pub(crate) arguments: &'a [Argument],
+    /// Bytes of the record before the first argument.
+    pub(crate) head: usize,
+}
+
+/// The room that the strings of a record get.
+pub(crate) struct Rooms([u16; MOST_ARGUMENTS]);
+
+impl Program<'_> {
+    /// Returns the bytes of a record without its strings.
+    pub(crate) fn fixed(&self) -> usize {
+        let sizes = self.arguments.iter().map(|argument| argument.ty.size());
+        sizes.fold(self.head, usize::saturating_add)
+    }
+
+    /// Returns the size of a record, not more than `most`, and the room of its strings.
+    pub(crate) fn measure(&self, machine: &impl Machine, most: usize) -> (usize, Rooms) {
+        let mut rooms = Rooms([0; MOST_ARGUMENTS]);
+        let mut size = self.fixed();
+        let texts = self.arguments.iter().zip(rooms.0.iter_mut());
+        for (argument, room) in texts.filter(|(argument, _)| argument.ty.is_text()) {
+            let left = most.saturating_sub(size).min(LONGEST_STRING);
+            let source = source(argument, self.line, machine);
+            let len = measure_string(source, machine, left);
+            *room = len as u16;
+            size = size.saturating_add(len);
+        }
+        (size, rooms)
+    }
+
+    /// Fills what follows the head of `record`, whose size [`Self::measure`] has returned with `rooms`.
+    pub(crate) fn fill(&self, machine: &impl Machine, rooms: &Rooms, record: &mut [u8]) {
+        let mut at = self.head;
+        let mut behind = self.fixed();
+        for (argument, room) in self.arguments.iter().zip(rooms.0.iter()) {
+            let size = argument.ty.size();
+            let value = match argument.ty.is_text() {
+                false => number(argument, machine).unwrap_or([0; 8]),
+                true => {
+                    let end = behind.saturating_add(usize::from(*room));
+                    let place = record.get_mut(behind..end).unwrap_or_default();
+                    let source = source(argument, self.line, machine);
+                    let len = copy_string(source, machine, place);
+                    let location = (len as u64) << 16 | behind as u64 & 0xffff;
+                    behind = end;
+                    location.to_le_bytes()
+                }
+            };
+            let end = at.saturating_add(size);
+            if let (Some(place), Some(bytes)) = (record.get_mut(at..end), value.get(..size)) {
+                place.copy_from_slice(bytes);
+            }
+            at = end;
+        }
+    }
+}

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Tests of definitions: what is taken, what is refused and where, and what a hit records.
+
+use super::{
+    argument::{Argument, Compiler},
+    command::{words, Head, Names, Place, Word},
+    error::{Code, ProbeError, Refusal},
+    print,
+    run::{Machine, Program, WORDS},
+};
+use std::cell::Cell;
+
+/// A page of memory at [`BASE`], whose strings grow at each read if `grows` is set.
+struct Memory {
+    registers: [u64; WORDS],
+    bytes: Vec<u8>,
+    grows: bool,
+    reads: Cell<usize>,
+}
+
+const BASE: u64 = 0x10_0f80;
+
+impl Machine for Memory {
+    fn registers(&self) -> &[u64; WORDS] {
+        &self.registers
+    }
+
+    fn read(&self, address: u64, to: &mut [u8], _: bool) -> bool {
+        self.reads.set(self.reads.get() + 1);
+        let Some(at) = address.checked_sub(BASE) else {
+            return false;
+        };
+        let Some(end) = (at as usize).checked_add(to.len()) else {
+            return false;
+        };
+        let Some(from) = self.bytes.get(at as usize..end) else {
+            return false;
+        };
+        to.copy_from_slice(from);
+        if self.grows {
+            for byte in to.iter_mut().filter(|byte| **byte == 0) {
+                *byte = b'a' + (self.reads.get() % 26) as u8;
+            }
+            if self.reads.get() % 3 == 0 {
+                to.fill(0);
+            }
+        }
+        self.reads.get() % 7 != 0 || !self.grows
+    }
+
+    fn comm(&self) -> [u8; 16] {
+        *b"swapper/0\0junk\0\0"
+    }
+
+    fn current(&self) -> u64 {
+        0xffff_8880_0000_1000
+    }
+}
+
+fn memory() -> Memory {
+    let mut bytes = vec![0; 512];
+    bytes[..5].copy_from_slice(b"hello");
+    bytes[16..24].copy_from_slice(&(BASE + 100).to_le_bytes());
+    // Over the end of the page, which is at 128.
+    bytes[100..150].fill(b'x');
+    bytes[200..208].copy_from_slice(&u64::MAX.to_le_bytes());
+    let mut registers = [0; WORDS];
+    registers[14] = BASE;
+    registers[13] = 0xfedc_ba98_7654_3210;
+    registers[10] = 65;
+    registers[19] = BASE + 192;
+    Memory {
+        registers,
+        bytes,
+        grows: false,
+        reads: Cell::new(0),
+    }
+}
+
+fn symbol(name: &str) -> Option<u64> {
+    (name == "jiffies").then_some(BASE + 16)
+}
+
+/// Compiles all of a line, whose probe is at the beginning of a function.
+fn compile(line: &str) -> Result<Vec<Argument>, Refusal> {
+    let head = Head::parse(line)?.ok_or(Refusal::new(ProbeError::ProbeAddress, 0))?;
+    head.names()?;
+    let mut compiler = Compiler {
+        returns: head.returns,
+        at_entry: matches!(head.place, Place::Symbol { offset: 0, .. }),
+        symbol: &symbol,
+        lacks_symbol: false,
+    };
+    let mut arguments: Vec<Argument> = Vec::new();
+    for (index, word) in words(line).skip(2).enumerate() {
+        let is_used = |name: &str| {
+            let mut names = arguments.iter().filter_map(|other| other.name);
+            names.any(|other| other.of(line) == name)
+        };
+        let argument = compiler.compile(word, index + 1, is_used)?;
+        arguments.push(argument);
+    }
+    Ok(arguments)
+}
+
+/// Returns the record and the text of its arguments.
+fn record(line: &str, machine: &Memory) -> (Vec<u8>, String) {
+    let arguments = compile(line).unwrap();
+    let program = Program {
+        line: line.as_bytes(),
+        arguments: &arguments,
+        head: 16,
+    };
+    let (size, rooms) = program.measure(machine, 4072);
+    assert!(size <= 4072.max(program.fixed()));
+    let mut record = vec![0xee; size];
+    program.fill(machine, &rooms, &mut record);
+    let names: Vec<String> = (1..=arguments.len()).map(|n| format!("arg{n}")).collect();
+    let named = arguments.iter().zip(&names).map(|(argument, number)| {
+        let name = argument.name.map_or(number.as_str(), |name| name.of(line));
+        (name, argument)
+    });
+    let mut out = crate::text::writer::Bytes::default();
+    print::write_values(&mut out, named, &record, 16, &mut |address, out| {
+        write!(out, "<{address:x}>")
+    })
+    .unwrap();
+    (record, String::from_utf8_lossy(&out.0).into_owned())
+}
+
+#[test]
+fn values_are_those_of_registers_and_memory() {
+    let rows = [
+        ("p f %si", " arg1=0xfedcba9876543210"),
+        ("p f a=%si:u16 b=%si:s8", " a=12816 b=16"),
+        ("p f a=%si:x32 c=\\65:char", " a=0x76543210 c='A'"),
+        ("p f $arg2:s64", " arg1=-81985529216486896"),
+        ("p f s=+0(%di):string", " s=\"hello\""),
+        ("p f s=+0(+16($arg1)):string", " s=\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\""),
+        ("p f s=+0(%r9):string n=+0(%r9):u64", " s=(fault) n=0"),
+        ("p f $comm", " arg1=\"swapper/0\""),
+        ("p f a=\\\"text\" b=$comm", " a=\"text\" b=\"swapper/0\""),
+        ("p f a=\\-1:s32 b=\\0x10", " a=-1 b=0x10"),
+        ("p f $stack1:s64 p=$stack0:x8", " arg1=-1 p=0x0"),
+        ("p f @jiffies:u8", " arg1=228"),
+        ("p f s=%si:symbol", " s=<fedcba9876543210>"),
+        ("r f $retval:u32", " arg1=65"),
+        ("p f -8(+24(%r8))", " arg1=0x0"),
+    ];
+    for (line, want) in rows {
+        assert_eq!(record(line, &memory()).1, want, "{line}");
+    }
+}
+
+#[test]
+fn records_are_packed() {
+    let (record, _) = record("p f a=%si:u8 s=+0(%di):string b=%si:u16", &memory());
+    let mut want = vec![0xee; 16];
+    want.push(0x10);
+    want.extend((6u32 << 16 | 23).to_le_bytes());
+    want.extend([0x10, 0x32]);
+    want.extend(b"hello\0");
+    assert_eq!(record, want);
+}
+
+#[test]
+fn refusals_have_ftraces_place() {
+    use ProbeError::*;
+    let rows: &[(&str, ProbeError, usize, Code)] = &[
+        ("p10 f", MaxActiveKind, 1, Code::Invalid),
+        ("r0 f", MaxActive, 1, Code::Invalid),
+        ("r4097:x f", MaxActiveTooBig, 1, Code::Invalid),
+        ("p f%retur", AddressSuffix, 3, Code::Invalid),
+        ("p f+x", ProbeAddress, 2, Code::Invalid),
+        ("p f-1", ProbeAddress, 2, Code::Invalid),
+        ("p: f", EventNameMissing, 2, Code::Invalid),
+        ("p:/x f", GroupNameMissing, 2, Code::Invalid),
+        ("p:1/x f", GroupName, 2, Code::Invalid),
+        ("p:a/1x f", EventName, 4, Code::Invalid),
+        ("p f $foo", Variable, 4, Code::Invalid),
+        ("p f a=$foo", Variable, 6, Code::Invalid),
+        ("p f =$foo", ArgumentNameMissing, 4, Code::Invalid),
+        ("p f 1=$foo", ArgumentName, 4, Code::Invalid),
+        ("p f a=", ArgumentBodyMissing, 6, Code::Invalid),
+        ("p f a=%ax a=%bx", ArgumentNameUsed, 10, Code::Invalid),
+        ("p f %rax", RegisterName, 4, Code::Invalid),
+        ("p f %ax:u5", Type, 8, Code::Invalid),
+        ("p f %ax:string", StringMemory, 8, Code::Invalid),
+        ("p f $comm:u8", StringType, 10, Code::Invalid),
+        ("p f $retval", ReturnValueOnProbe, 4, Code::Invalid),
+        ("p f+4 $arg1", NotAtEntry, 6, Code::Invalid),
+        ("p f $arg0", ArgumentNumber, 4, Code::Invalid),
+        ("p f $stack2049", StackNumber, 4, Code::Invalid),
+        ("p f +0", DereferenceBrace, 4, Code::Invalid),
+        ("p f +x(%ax)", DereferenceOffset, 4, Code::Invalid),
+        ("p f +0(%ax", DereferenceOpen, 10, Code::Invalid),
+        ("p f +0($comm)", CommDereferenced, 7, Code::Invalid),
+        ("p f \\x", Immediate, 5, Code::Invalid),
+        ("p f \\\"x", ImmediateOpen, 7, Code::Invalid),
+        ("p f @+8", FileOffset, 4, Code::Invalid),
+        ("p f file", Btf, 4, Code::Invalid),
+        ("p f \\99999999999999999999", Immediate, 5, Code::Range),
+    ];
+    for (line, error, at, code) in rows {
+        let want = Refusal::with(*error, *at, *code);
+        assert_eq!(compile(line).err(), Some(want), "{line}");
+    }
+    assert!(compile("p f +0(+0(+0(+0(+0(+0(+0(+0(%ax))))))))").is_ok());
+    let nested = compile("p f +0(+0(+0(+0(+0(+0(+0(+0(+0(%ax)))))))))").err();
+    assert_eq!(nested.map(|why| (why.error, why.code)), Some((TooManyNested, Code::TooBig)));
+}
+
+#[test]
+fn names_and_places() {
+    let head = Head::parse("r10:a/b mod:sym+0x10%return").unwrap().unwrap();
+    assert!(head.returns);
+    assert_eq!(head.max_active, 10);
+    let names = Names {
+        group: Some("a"),
+        event: Some("b"),
+    };
+    assert_eq!(head.names(), Ok(names));
+    let mut text = String::new();
+    head.write_place(&mut text).unwrap();
+    text.push(' ');
+    head.write_default_name(&mut text).unwrap();
+    assert_eq!(text, "mod:sym+16 r_mod_sym_16");
+    assert!(Head::parse("p").unwrap().is_none());
+    assert!(Head::parse("f vfs_read").unwrap().is_none());
+    assert!(Head::parse("p /bin/sh:0x10").unwrap().is_none());
+    let word = Word { at: 2, text: "g/" };
+    assert_eq!(Names::parse(word).map(|names| names.event), Ok(None));
+}
+
+/// Words put together at random are refused or compiled, with a caret inside of the line or at its end, and
+/// what is compiled stays within its record, however the memory changes meanwhile.
+#[test]
+fn random_lines_keep_to_their_record() {
+    const PARTS: &[&str] = &[
+        "+", "-", "u", "0", "8", "(", ")", "%", "ax", "di", "$", "arg", "1", "stack", "comm",
+        "retval", "@", "jiffies", "\\", "\"", "x", ":", "string", "u8", "s64", "symbol", "=", "a",
+        " ", " ", "+0(", "+8(%di)", ":string", "ustring", "%di", "$comm", "é",
+    ];
+    let mut seed = 0x2545_f491_4f6c_dd1du64;
+    let mut next = |below: usize| {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        (seed % below as u64) as usize
+    };
+    let mut compiled = 0;
+    for round in 0..400_000 {
+        let mut line = String::from(if round % 2 == 0 { "p f " } else { "r:g/e f " });
+        for _ in 0..next(14) {
+            line.push_str(PARTS[next(PARTS.len())]);
+        }
+        match compile(&line) {
+            Err(refusal) => assert!(refusal.at <= line.len(), "{line}: {refusal:?}"),
+            Ok(_) => {
+                let mut machine = memory();
+                machine.grows = true;
+                let (record, _) = record(&line, &machine);
+                assert!(record.len() <= 4072);
+                compiled += 1;
+            }
+        }
+    }
+    assert!(compiled > 4000, "{compiled}");
+}

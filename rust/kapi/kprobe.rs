@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Probes at any instruction of the kernel, and at returns of its functions.
+
+use super::c;
+use core::ptr::{
+    self,
+    NonNull, //
+};
+use kernel::{
+    error::to_result,
+    prelude::*,
+    str::CString, //
+};
+
+/// A registered probe; unregistered when this is dropped, which sleeps.
+///
+/// # Invariants
+///
+/// `rt_kprobe_register` returned the pointer, and the probe is registered.
+pub(crate) struct KernelProbe(NonNull<c::rt_kprobe>);
+
+// SAFETY: The kernel locks what is changed of a probe, and no task owns it.
+unsafe impl Send for KernelProbe {}
+// SAFETY: Through `&self` the kernel is asked to change a probe, which it locks, or words are read.
+unsafe impl Sync for KernelProbe {}
+
+impl KernelProbe {
+    /// Registers a probe that is not hit yet, at `offset` of a symbol or at `address` if there is none; at
+    /// returns of the function if there is a number of calls at a time to follow, of which 0 means as many as
+    /// the kernel likes. Process context.
+    ///
+    /// # Errors
+    ///
+    /// `ENOENT` when there is no such symbol, `EILSEQ` inside of an instruction, `EPERM` in a kernel that is
+    /// locked down, `ENOMEM`, and `EINVAL` for other places where no probe can be.
+    pub(crate) fn register(
+        symbol: Option<&str>,
+        address: u64,
+        offset: u32,
+        max_active: Option<u32>,
+    ) -> Result<Self> {
+        let symbol = symbol.map(|symbol| CString::try_from_fmt(fmt!("{symbol}")));
+        let symbol = symbol.transpose()?;
+        let name = symbol.as_ref().map_or(ptr::null(), |name| name.as_char_ptr());
+        let max_active = match max_active {
+            Some(count) => c_int::try_from(count)?,
+            None => -1,
+        };
+        let mut probe = ptr::null_mut();
+        // SAFETY: The name is null or a terminated string, which the function uses until it returns; `probe`
+        // is ours.
+        to_result(unsafe {
+            c::rt_kprobe_register(name, address as usize, offset, max_active, &mut probe)
+        })?;
+        // INVARIANT: It was registered just now.
+        Ok(Self(NonNull::new(probe).ok_or(EINVAL)?))
+    }
+
+    /// Has `rtrace_kprobe_hit` be called with `data` from now on.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` when the module of the place is gone, `EPERM` in a kernel that is locked down.
+    ///
+    /// # Safety
+    ///
+    /// `data` is what that function expects until [`Self::disable`] was called and a grace period has passed
+    /// after that, or until this was dropped.
+    pub(crate) unsafe fn enable(&self, data: *const c_void) -> Result {
+        // SAFETY: The probe is registered (invariant); the caller promises what `data` is.
+        to_result(unsafe { c::rt_kprobe_enable(self.0.as_ptr(), data) })
+    }
+
+    /// Has it be called no more. A call may still run until a grace period has passed.
+    pub(crate) fn disable(&self) {
+        // SAFETY: The probe is registered (invariant).
+        unsafe { c::rt_kprobe_disable(self.0.as_ptr()) };
+    }
+
+    /// Returns the address of the probed instruction.
+    pub(crate) fn address(&self) -> u64 {
+        // SAFETY: The probe is registered (invariant).
+        unsafe { c::rt_kprobe_address(self.0.as_ptr()) as u64 }
+    }
+
+    /// Returns whether that is the first one of a function.
+    pub(crate) fn is_at_entry(&self) -> bool {
+        // SAFETY: The probe is registered (invariant).
+        unsafe { c::rt_kprobe_at_entry(self.0.as_ptr()) }
+    }
+
+    /// Returns how many calls at a time are followed to their returns.
+    pub(crate) fn max_active(&self) -> i32 {
+        // SAFETY: The probe is registered (invariant).
+        unsafe { c::rt_kprobe_max_active(self.0.as_ptr()) }
+    }
+
+    /// Returns how many hits were missed.
+    pub(crate) fn missed(&self) -> u64 {
+        // SAFETY: The probe is registered (invariant).
+        unsafe { c::rt_kprobe_missed(self.0.as_ptr()) as u64 }
+    }
+}
+
+impl Drop for KernelProbe {
+    fn drop(&mut self) {
+        // SAFETY: The probe is registered (invariant), and this is the last use.
+        unsafe { c::rt_kprobe_unregister(self.0.as_ptr()) };
+    }
+}
+
+/// Returns the address of a symbol, of a function or of data. Process context.
+pub(crate) fn symbol_address(name: &str) -> Option<u64> {
+    let name = CString::try_from_fmt(fmt!("{name}")).ok()?;
+    // SAFETY: The name is a terminated string, which the function only reads.
+    match unsafe { c::rt_symbol_address(name.as_char_ptr()) } {
+        0 => None,
+        address => Some(address as u64),
+    }
+}

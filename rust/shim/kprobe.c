@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The bodies of kprobe.h, in the same order. */
+#include <linux/kprobes.h>
+#include <linux/module.h>
+#include <linux/security.h>
+#include <linux/slab.h>
+
+#include "kprobe.h"
+
+struct rt_kprobe {
+	struct kretprobe ret;
+	const void *data;
+	bool returns;
+};
+
+static int rt_kprobe_hit(struct kprobe *kp, struct pt_regs *regs)
+{
+	struct rt_kprobe *probe = container_of(kp, struct rt_kprobe, ret.kp);
+
+	rtrace_kprobe_hit(probe->data, regs, 0);
+	return 0;
+}
+NOKPROBE_SYMBOL(rt_kprobe_hit);
+
+#ifdef CONFIG_KRETPROBES
+static int rt_kprobe_return(struct kretprobe_instance *instance,
+			    struct pt_regs *regs)
+{
+	struct kretprobe *ret = get_kretprobe(instance);
+
+	/* Null: it was unregistered while the function ran. */
+	if (ret)
+		rtrace_kprobe_hit(container_of(ret, struct rt_kprobe, ret)->data,
+				  regs, get_kretprobe_retaddr(instance));
+	return 0;
+}
+NOKPROBE_SYMBOL(rt_kprobe_return);
+#endif
+
+int rt_kprobe_register(const char *symbol, unsigned long address,
+		       unsigned int offset, int max_active,
+		       struct rt_kprobe **made)
+{
+	struct rt_kprobe *probe;
+	int ret;
+
+	ret = security_locked_down(LOCKDOWN_KPROBES);
+	if (ret)
+		return ret;
+	probe = kzalloc(sizeof(*probe), GFP_KERNEL);
+	if (!probe)
+		return -ENOMEM;
+	probe->returns = max_active >= 0;
+	probe->ret.kp.symbol_name = symbol;
+	probe->ret.kp.addr = (kprobe_opcode_t *)address;
+	probe->ret.kp.offset = offset;
+	probe->ret.kp.flags = KPROBE_FLAG_DISABLED;
+	if (!probe->returns) {
+		probe->ret.kp.pre_handler = rt_kprobe_hit;
+		ret = register_kprobe(&probe->ret.kp);
+#ifdef CONFIG_KRETPROBES
+	} else {
+		probe->ret.handler = rt_kprobe_return;
+		probe->ret.maxactive = max_active;
+		ret = register_kretprobe(&probe->ret);
+#else
+	} else {
+		ret = -EOPNOTSUPP;
+#endif
+	}
+	if (ret) {
+		kfree(probe);
+		return ret;
+	}
+	/* The caller's string goes. */
+	probe->ret.kp.symbol_name = NULL;
+	if (within_module((unsigned long)probe->ret.kp.addr, THIS_MODULE)) {
+		rt_kprobe_unregister(probe);
+		return -EINVAL;
+	}
+	*made = probe;
+	return 0;
+}
+
+void rt_kprobe_unregister(struct rt_kprobe *probe)
+{
+	if (probe->returns)
+		unregister_kretprobe(&probe->ret);
+	else
+		unregister_kprobe(&probe->ret.kp);
+	kfree(probe);
+}
+
+int rt_kprobe_enable(struct rt_kprobe *probe, const void *data)
+{
+	int ret = security_locked_down(LOCKDOWN_KPROBES);
+
+	probe->data = data;
+	return ret ?: enable_kprobe(&probe->ret.kp);
+}
+
+void rt_kprobe_disable(struct rt_kprobe *probe)
+{
+	disable_kprobe(&probe->ret.kp);
+}
+
+unsigned long rt_kprobe_address(const struct rt_kprobe *probe)
+{
+	return (unsigned long)probe->ret.kp.addr;
+}
+
+bool rt_kprobe_at_entry(const struct rt_kprobe *probe)
+{
+	return probe->ret.kp.flags & KPROBE_FLAG_ON_FUNC_ENTRY;
+}
+
+int rt_kprobe_max_active(const struct rt_kprobe *probe)
+{
+	return probe->ret.maxactive;
+}
+
+unsigned long rt_kprobe_missed(const struct rt_kprobe *probe)
+{
+	return probe->ret.kp.nmissed + probe->ret.nmissed;
+}
+
+unsigned long rt_symbol_address(const char *name)
+{
+	struct kprobe probe = {
+		.symbol_name = name,
+		.flags = KPROBE_FLAG_DISABLED,
+	};
+
+	/* It fails for data after it has looked the address up. */
+	if (!register_kprobe(&probe))
+		unregister_kprobe(&probe);
+	return (unsigned long)probe.addr;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Probes at any instruction of the kernel and at returns of its functions. No
+ * decisions are made here.
+ */
+#ifndef RTRACE_KPROBE_H
+#define RTRACE_KPROBE_H
+
+#include <linux/types.h>
+
+struct pt_regs;
+struct rt_kprobe;
+
+/*
+ * Structures with inline parts: registers a disabled probe at a symbol, or at an
+ * address without one. At returns of a function if `max_active` is not negative;
+ * 0 leaves that number to the kernel. Returns 0 and the probe, or an error.
+ */
+int rt_kprobe_register(const char *symbol, unsigned long address,
+		       unsigned int offset, int max_active,
+		       struct rt_kprobe **probe);
+/* Waits until no call of it runs, and frees it. */
+void rt_kprobe_unregister(struct rt_kprobe *probe);
+/* From now on rtrace_kprobe_hit() is called with `data`. */
+int rt_kprobe_enable(struct rt_kprobe *probe, const void *data);
+/* It may still be hit until a grace period has passed. */
+void rt_kprobe_disable(struct rt_kprobe *probe);
+
+unsigned long rt_kprobe_address(const struct rt_kprobe *probe);
+bool rt_kprobe_at_entry(const struct rt_kprobe *probe);
+int rt_kprobe_max_active(const struct rt_kprobe *probe);
+unsigned long rt_kprobe_missed(const struct rt_kprobe *probe);
+
+/* The address of a symbol, of data too; 0 if there is none. */
+unsigned long rt_symbol_address(const char *name);
+
+/* In Rust: a hit. Any context; see rust/sources/kprobe.rs. */
+void rtrace_kprobe_hit(const void *data, const struct pt_regs *regs,
+		       unsigned long returned_to);
+
+#endif

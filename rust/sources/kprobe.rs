@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Events of kprobes and kretprobes: the probe itself, and its event's source.
+//!
+//! One probe of the kernel serves all instances: it has a list of the files that it records into. It is
+//! registered while its definition exists, and hit only while the event is enabled somewhere.
+//!
+//! [`rtrace_kprobe_hit`] runs in any context, NMI included: no lock, no allocation, no panic.
+
+use super::probe;
+use crate::{
+    event::{
+        field::Declared,
+        format, //
+    },
+    events::{
+        as_text,
+        Attachment,
+        Event,
+        Fields,
+        PrintManner,
+        Printer,
+        Source, //
+    },
+    fetch::{
+        argument::Argument,
+        print::{
+            self,
+            Named, //
+        },
+        run::{
+            Machine,
+            Program,
+            WORDS, //
+        }, //
+    },
+    kapi::{
+        kprobe::KernelProbe,
+        strings,
+        symbol::Symbol, //
+    },
+    probes::{
+        COMMON,
+        MOST_PAYLOAD, //
+    },
+    text::writer::ByteWrite, //
+};
+use core::{
+    iter,
+    ptr, //
+};
+use kernel::{
+    fmt,
+    new_mutex,
+    prelude::*,
+    sync::{
+        atomic::{
+            Acquire,
+            Atomic,
+            Relaxed,
+            Release, //
+        },
+        Arc,
+        Mutex, //
+    }, //
+};
+
+/// Most files that one probe records into: one for each instance.
+const MOST_TARGETS: usize = 65;
+
+/// What a definition says of its probe and of its records.
+pub(super) struct ProbeLayout {
+    /// The line of the definition.
+    pub(super) line: KVec<u8>,
+    pub(super) arguments: KVec<Argument>,
+    /// The names of the arguments, a blank after each.
+    pub(super) names: KVec<u8>,
+    pub(super) returns: bool,
+}
+
+impl ProbeLayout {
+    /// Returns the bytes of a record before its arguments.
+    fn head(&self) -> usize {
+        let words = if self.returns { 2usize } else { 1 };
+        words.wrapping_mul(8).wrapping_add(COMMON)
+    }
+
+    fn program(&self) -> Program<'_> {
+        Program {
+            line: &self.line,
+            arguments: &self.arguments,
+            head: self.head(),
+        }
+    }
+
+    /// Returns the bytes of a record without its strings.
+    pub(super) fn size(&self) -> usize {
+        self.program().fixed()
+    }
+
+    /// Returns the arguments with their names.
+    fn named(&self) -> impl Iterator<Item = Named<'_>> + Clone {
+        iter::zip(as_text(Some(&self.names)).split(' '), self.arguments.iter())
+    }
+
+    /// Returns all fields of a record after the common ones.
+    fn fields(&self) -> impl Iterator<Item = Declared<'_>> {
+        let head = match self.returns {
+            true => print::RETURN,
+            false => print::HIT,
+        };
+        Iterator::chain(head.iter().copied(), self.named().map(print::field))
+    }
+}
+
+/// A probe of a definition.
+#[pin_data]
+pub(super) struct Kprobe {
+    layout: ProbeLayout,
+    address: u64,
+    hits: Atomic<u64>,
+    /// The cookies that it records for; null where there is none.
+    targets: [Atomic<*mut c_void>; MOST_TARGETS],
+    /// No target is at this place or a later one.
+    end: Atomic<usize>,
+    #[pin]
+    state: Mutex<ProbeState>,
+}
+
+struct ProbeState {
+    /// None after the definition was removed.
+    probe: Option<KernelProbe>,
+    users: usize,
+}
+
+// SAFETY: The pointers are cookies, which are for any context.
+unsafe impl Send for Kprobe {}
+// SAFETY: Through `&self` only atomic words change, and what the mutex protects.
+unsafe impl Sync for Kprobe {}
+
+impl Kprobe {
+    /// Returns that of a definition, with the registered `probe`.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(super) fn new(layout: ProbeLayout, probe: KernelProbe) -> Result<Arc<Self>> {
+        let state = ProbeState {
+            users: 0,
+            probe: None,
+        };
+        let address = probe.address();
+        let this = Arc::pin_init(
+            pin_init!(Self {
+                layout,
+                address,
+                hits: Atomic::new(0),
+                targets: [const { Atomic::<*mut c_void>::new(ptr::null_mut()) }; MOST_TARGETS],
+                end: Atomic::new(0),
+                state <- new_mutex!(state),
+            }),
+            GFP_KERNEL,
+        )?;
+        this.state.lock().probe = Some(probe);
+        Ok(this)
+    }
+
+    /// Returns what the definition says.
+    pub(super) fn layout(&self) -> &ProbeLayout {
+        &self.layout
+    }
+
+    /// Returns how often it was hit while the event was enabled, and how often it missed a hit.
+    pub(super) fn counts(&self) -> (u64, u64) {
+        let state = self.state.lock();
+        let missed = state.probe.as_ref().map_or(0, KernelProbe::missed);
+        (self.hits.load(Relaxed), missed)
+    }
+
+    /// Returns whether the event is enabled in an instance.
+    pub(super) fn is_used(&self) -> bool {
+        self.state.lock().users != 0
+    }
+
+    /// Takes the probe of the kernel out, after which the event cannot be enabled.
+    ///
+    /// # Errors
+    ///
+    /// `EBUSY` while the event is enabled.
+    pub(super) fn take(&self) -> Result<Option<KernelProbe>> {
+        let mut state = self.state.lock();
+        if state.users != 0 {
+            return Err(EBUSY);
+        }
+        Ok(state.probe.take())
+    }
+
+    /// Has it record for `cookie` as well.
+    fn add(&self, cookie: *mut c_void) -> Result {
+        let mut state = self.state.lock();
+        let probe = state.probe.as_ref().ok_or(ENODEV)?;
+        let mut places = self.targets.iter().zip(1usize..);
+        let (place, end) = places
+            .find(|(place, _)| place.load(Relaxed).is_null())
+            .ok_or(ENOSPC)?;
+        if state.users == 0 {
+            // SAFETY: The function expects a `Kprobe`. The probe goes before this does: the state has it
+            // until `take`, whose caller drops it.
+            unsafe { probe.enable((&raw const *self).cast()) }?;
+        }
+        // Release: pairs with the load of `hit`, which uses what the cookie points to.
+        place.store(cookie, Release);
+        self.end.store(end.max(self.end.load(Relaxed)), Release);
+        state.users = state.users.wrapping_add(1);
+        Ok(())
+    }
+
+    /// Has it record for `cookie` no more.
+    fn remove(&self, cookie: *mut c_void) {
+        let mut state = self.state.lock();
+        let mut places = self.targets.iter();
+        let Some(place) = places.find(|place| place.load(Relaxed) == cookie) else {
+            return;
+        };
+        place.store(ptr::null_mut(), Relaxed);
+        state.users = state.users.saturating_sub(1);
+        if let (0, Some(probe)) = (state.users, &state.probe) {
+            probe.disable();
+        }
+    }
+
+    /// Records a hit wherever the event is enabled. Any context, with preemption disabled.
+    fn hit(&self, machine: &Registers<'_>, returned_to: u64) {
+        let _ = self.hits.fetch_add(1, Relaxed);
+        let program = self.layout.program();
+        let end = self.end.load(Acquire);
+        for target in self.targets.iter().take(end) {
+            // Acquire: pairs with `add`.
+            let cookie = target.load(Acquire);
+            if cookie.is_null() {
+                continue;
+            }
+            let (size, rooms) = program.measure(machine, MOST_PAYLOAD);
+            let fill = |record: &mut [u8]| {
+                put(record, COMMON, self.address);
+                if self.layout.returns {
+                    put(record, COMMON.wrapping_add(8), returned_to);
+                }
+                program.fill(machine, &rooms, record);
+            };
+            // SAFETY: `remove` takes the cookie off before `events::synchronize` waits for probes, of which
+            // this is one: preemption is disabled. The size has the common fields and an address.
+            unsafe { probe::record(cookie, size, fill) };
+        }
+    }
+}
+
+/// Puts a word at `at` of the record, if there is room.
+fn put(record: &mut [u8], at: usize, word: u64) {
+    if let Some(place) = record.get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
+        *place = word.to_le_bytes();
+    }
+}
+
+/// The registers of a hit, and the memory of this machine.
+struct Registers<'a>(&'a [u64; WORDS]);
+
+impl Machine for Registers<'_> {
+    fn registers(&self) -> &[u64; WORDS] {
+        self.0
+    }
+
+    fn read(&self, address: u64, to: &mut [u8], user: bool) -> bool {
+        strings::read(address, to, user)
+    }
+
+    fn comm(&self) -> [u8; 16] {
+        strings::comm()
+    }
+
+    fn current(&self) -> u64 {
+        kernel::current!().as_ptr() as u64
+    }
+}
+
+/// Records a hit of a probe. Any context.
+///
+/// # Safety
+///
+/// - `data` is the `Kprobe` that the probe was enabled with.
+/// - `registers` is a `struct pt_regs` that does not change meanwhile; preemption is disabled.
+#[no_mangle]
+unsafe extern "C" fn rtrace_kprobe_hit(
+    data: *const c_void,
+    registers: *const c_void,
+    returned_to: usize,
+) {
+    // SAFETY: The caller promises the `Kprobe` of the probe, which goes after the probe.
+    let probe = unsafe { &*data.cast::<Kprobe>() };
+    // SAFETY: The caller promises the registers, which are as many words on this machine.
+    let words = unsafe { &*registers.cast::<[u64; WORDS]>() };
+    probe.hit(&Registers(words), returned_to as u64);
+}
+
+/// The source of the event of a probe.
+pub(super) struct KprobeSource(pub(super) Arc<Kprobe>);
+
+impl Source for KprobeSource {
+    fn attach(&self, to: Attachment) -> Result {
+        self.0.add(to.cookie())
+    }
+
+    fn detach(&self, from: Attachment) {
+        self.0.remove(from.cookie());
+    }
+
+    fn visit_fields(&self, _: &Event, visit: &mut dyn FnMut(&mut Fields<'_>)) {
+        visit(&mut self.0.layout.fields());
+    }
+
+    fn write_format(&self, event: &Event, w: &mut dyn fmt::Write) -> fmt::Result {
+        let layout = &self.0.layout;
+        let mut text = FormatText(KVec::new());
+        print::write_format(&mut text, layout.returns, layout.named())?;
+        let print_fmt = as_text(Some(&text.0));
+        let (name, id) = (event.name(), event.id());
+        format::write(w, name, id, layout.fields(), print_fmt, [].into_iter())
+    }
+
+    fn print<'p>(
+        &self,
+        _: &Event,
+        record: &[u8],
+        manner: PrintManner,
+        printer: &'p mut Printer,
+    ) -> Option<&'p [u8]> {
+        let layout = &self.0.layout;
+        Some(printer.compose(|out| {
+            let ip = word(record, COMMON);
+            out.write_str("(")?;
+            if layout.returns {
+                write_place(word(record, COMMON.wrapping_add(8)), true, manner, out)?;
+                out.write_str(" <- ")?;
+            }
+            write_place(ip, !layout.returns, manner, out)?;
+            out.write_str(")")?;
+            print::write_values(out, layout.named(), record, layout.head(), &mut write_symbol)
+        }))
+    }
+
+    fn own_depth(&self) -> u32 {
+        1
+    }
+}
+
+/// A print format that is being written.
+struct FormatText(KVec<u8>);
+
+impl fmt::Write for FormatText {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let result = self.0.extend_from_slice(text.as_bytes(), GFP_KERNEL);
+        result.map_err(|_| fmt::Error)
+    }
+}
+
+/// Returns the word at `at` of a record.
+fn word(record: &[u8], at: usize) -> u64 {
+    let bytes = record.get(at..).and_then(<[u8]>::first_chunk);
+    bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}
+
+/// Writes the name of an address with the place in the function.
+fn write_symbol(address: u64, out: &mut dyn ByteWrite) -> fmt::Result {
+    out.write_str(Symbol::at(address).text())
+}
+
+/// Writes where a probe was hit, with the place in the function if `offset` is set.
+fn write_place(
+    address: u64,
+    offset: bool,
+    manner: PrintManner,
+    out: &mut dyn ByteWrite,
+) -> fmt::Result {
+    if address == 0 {
+        return out.write_str("0");
+    }
+    let symbol = Symbol::at(address);
+    let text = symbol.text();
+    match text.split_once('+') {
+        Some((name, rest)) if !offset => {
+            out.write_str(name)?;
+            let module = rest.split_once(' ').map_or("", |(_, module)| module);
+            if !module.is_empty() {
+                write!(out, " {module}")?;
+            }
+        }
+        _ => out.write_str(text)?,
+    }
+    if manner.has_addresses() {
+        write!(out, " <{address:016x}>")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Events that users define by kprobes: the same lines written to both tracers get the same answers, errors
+//! and formats, and the same calls make the same records.
+
+use super::filter::log_of;
+use super::{pair, test, Test};
+use crate::check::{Check, Report};
+use crate::errno::*;
+use crate::sys;
+use crate::tree::{Instance, Tree};
+use crate::Context;
+use std::collections::BTreeMap;
+
+pub const TESTS: &[Test] = &[
+    test("kprobe.right_texts", 120, right_texts),
+    test("kprobe.wrong_texts", 60, wrong_texts),
+    test("kprobe.records", 60, records),
+    test("kprobe.life", 60, life),
+];
+
+const GETPPID: usize = 110;
+const OPENAT: usize = 257;
+
+/// Removes all definitions of both trees when it goes.
+struct Cleared<'a>(&'a Tree, &'a Tree);
+
+impl Cleared<'_> {
+    fn clear(&self) {
+        for tree in [self.0, self.1] {
+            let _ = tree.write_truncating("kprobe_events", b"");
+        }
+    }
+}
+
+impl Drop for Cleared<'_> {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+/// The top folders of both.
+fn tops(context: &Context) -> (Tree, Tree) {
+    (Tree::at(&context.root), Tree::at(&context.reference))
+}
+
+/// The formats of the events of the group, without their ids.
+fn formats(tree: &Tree, group: &str) -> Check<BTreeMap<String, String>> {
+    let mut formats = BTreeMap::new();
+    if !tree.exists(&format!("events/{group}")) {
+        return Ok(formats);
+    }
+    for name in tree.list(&format!("events/{group}"))? {
+        let file = format!("events/{group}/{name}/format");
+        if tree.exists(&file) {
+            let text = tree.get(&file)?;
+            let lines = text.lines().filter(|line| !line.starts_with("ID:"));
+            formats.insert(name, lines.collect::<Vec<_>>().join("\n"));
+        }
+    }
+    Ok(formats)
+}
+
+/// Writes a line to both: the same answer, the same list and the same errors. Returns whether it was taken.
+fn compare(report: &mut Report, own: &Tree, reference: &Tree, file: &str, line: &str) -> Check<bool> {
+    let answers = (
+        own.write(file, line.as_bytes()),
+        reference.write(file, line.as_bytes()),
+    );
+    let what = format!("{file} <- {line:.100}");
+    report.expect(answers.0 == answers.1, || {
+        format!("{what}: {:?}, tracefs {:?}", answers.0, answers.1)
+    });
+    for (name, texts) in [
+        ("kprobe_events", (own.get("kprobe_events")?, reference.get("kprobe_events")?)),
+        ("error_log", (log_of(own)?, log_of(reference)?)),
+    ] {
+        report.expect(texts.0 == texts.1, || {
+            format!("{what}: {name} is {:?}, in tracefs {:?}", texts.0, texts.1)
+        });
+    }
+    for tree in [own, reference] {
+        tree.empty("error_log")?;
+    }
+    Ok(answers.1.is_ok())
+}
+
+/// In this order; some remove what is there.
+const RIGHT: &[&str] = &[
+    "p vfs_read",
+    "p:one vfs_write\n",
+    "p:grp-x/one vfs_read+0 a=%di",
+    "p.more:my.two   vfs_read  b=%si:u8\tc=%r10:s16",
+    "r vfs_read ret=%ax",
+    "r5:r_one vfs_write a=%ax:s32 b=$comm",
+    "p:exit vfs_read%return x=%ax:x8",
+    "p:types vfs_write a=%di:u8 b=%di:u16 c=%di:u32 d=%di:u64 e=%di:s8 f=%di:s16 g=%di:s32 h=%di:s64 \
+     i=%di:x8 j=%di:x16 k=%di:x32 l=%di:x64 m=%di:char n=%di:symbol o=+0(%di):string p=+0(%di):ustring",
+    "p:vars vfs_write a=$stack b=$stack0 c=$stack5:u16 d=$comm:string e=$current f=$arg1:u64 g=$arg7:u32",
+    "p:memory vfs_write a=+8(%di) b=-8(+0x10(%si)):u32 c=+u4(%si):x16 d=@jiffies:u64 e=@init_task+8:u8",
+    "p:imm vfs_write a=\\1 b=\\-1:s8 c=\\0xffffffffffffffff d=\\\"text\" e=\\077:u32",
+    "p:unnamed vfs_write %di %si:u8 $stack1 $comm +0(%di)",
+    "p:regs vfs_read %r15 %r14 %r13 %r12 %bp %bx %r11 %r10 %r9 %r8 %ax %cx %dx %si %di %orig_ax %ip %cs \
+     %flags %sp %ss",
+    "# a comment",
+    "",
+    "p:behind vfs_read # a comment",
+    "p:l1 vfs_read\np:l2 vfs_write\n\np:l3 vfs_open",
+    "-:l1\n-:kprobes/l2",
+    "-:l3 vfs_open",
+    "-:grp-x/",
+    "-:my.two",
+    "-:unnamed vfs_write arg1=%di",
+];
+
+fn right_texts(context: &Context) -> Check {
+    let (own, reference) = tops(context);
+    let cleared = Cleared(&own, &reference);
+    cleared.clear();
+    let mut report = Report::default();
+    for line in RIGHT {
+        let taken = compare(&mut report, &own, &reference, "kprobe_events", line)?;
+        report.expect(taken, || format!("{line:?}: tracefs refuses it"));
+        for group in ["kprobes", "grp-x", "my"] {
+            let both = (formats(&own, group)?, formats(&reference, group)?);
+            report.expect(both.0 == both.1, || {
+                format!("{line}: formats {:#?}, in tracefs {:#?}", both.0, both.1)
+            });
+        }
+    }
+    for (line, taken) in [("p:dyn vfs_read", true), ("-:dyn", true), ("p:dyn vfs_read", true), ("!:dyn", true)] {
+        let was = compare(&mut report, &own, &reference, "dynamic_events", line)?;
+        report.expect(was == taken, || format!("{line:?}: tracefs says {was}"));
+    }
+    cleared.clear();
+    let left = (own.get("kprobe_events")?, reference.get("kprobe_events")?);
+    report.expect(left.0.is_empty(), || format!("left: {left:?}"));
+    report.expect(!own.exists("events/kprobes"), || "events/kprobes is left".into());
+    report.finish()
+}
+
+const WRONG: &[&str] = &[
+    "p",
+    "x vfs_read",
+    "p10 vfs_read",
+    "r0 vfs_read",
+    "r0x vfs_read",
+    "r4097 vfs_read",
+    "r99999999999 vfs_read",
+    "p nosuchfunction",
+    "p:e nosuchfunction a=%di",
+    "p vfs_read%retur",
+    "p vfs_read%",
+    "p vfs_read+x",
+    "p vfs_read-1",
+    "p vfs_read+99999999999",
+    "r vfs_read+5",
+    "p vfs_read+1",
+    "p: vfs_read",
+    "p:/x vfs_read",
+    "p:1/x vfs_read",
+    "p:a/1x vfs_read",
+    "p:a-b vfs_read",
+    "p:x0123456789012345678901234567890123456789012345678901234567890123456789 vfs_read",
+    "p:x0123456789012345678901234567890123456789012345678901234567890123456789/x vfs_read",
+    "p:there vfs_read",
+    "p:there vfs_write",
+    "p:e vfs_read $foo",
+    "p:e vfs_read a=$foo",
+    "p:e vfs_read =$foo",
+    "p:e vfs_read 1=$foo",
+    "p:e vfs_read a=",
+    "p:e vfs_read a=%ax a=%bx",
+    "p:e vfs_read common_pid=%ax",
+    "p:e vfs_read __probe_ip=%ax",
+    "p:e vfs_read a0123456789012345678901234567890123456789=%ax",
+    "p:e vfs_read %rax",
+    "p:e vfs_read %",
+    "p:e vfs_read %ax:u5",
+    "p:e vfs_read %ax:",
+    "p:e vfs_read %ax:string",
+    "p:e vfs_read $stack:string",
+    "p:e vfs_read $comm:u8",
+    "p:e vfs_read a=\\\"x\":u8",
+    "p:e vfs_read $retval",
+    "p:e vfs_read+4 %di $arg0",
+    "p:e vfs_read $arg0",
+    "p:e vfs_read $arg129",
+    "p:e vfs_read $stack2049",
+    "p:e vfs_read $stackx",
+    "p:e vfs_read +0",
+    "p:e vfs_read a=+0",
+    "p:e vfs_read +x(%ax)",
+    "p:e vfs_read +99999999999999999999(%ax)",
+    "p:e vfs_read +0(%ax",
+    "p:e vfs_read +0($comm)",
+    "p:e vfs_read +0($foo)",
+    "p:e vfs_read \\x",
+    "p:e vfs_read \\99999999999999999999",
+    "p:e vfs_read \\\"x",
+    "p:e vfs_read @+8",
+    "p:e vfs_read @1x",
+    "p:e vfs_read @nosuchsymbol",
+    "p:e vfs_read !x",
+    "p name_show",
+    "-:nosuch",
+    "-:",
+    "-x",
+    "-",
+    "!:there",
+    "-:there vfs_write",
+    "-:there vfs_read a=%di",
+];
+
+fn wrong_texts(context: &Context) -> Check {
+    let (own, reference) = tops(context);
+    let cleared = Cleared(&own, &reference);
+    cleared.clear();
+    let mut report = Report::default();
+    compare(&mut report, &own, &reference, "kprobe_events", "p:there vfs_read")?;
+    for line in WRONG.iter().filter(|line| **line != "p:there vfs_write") {
+        let taken = compare(&mut report, &own, &reference, "kprobe_events", line)?;
+        report.expect(!taken, || format!("{line:?}: tracefs takes it"));
+    }
+    for line in ["nonsense", "q vfs_read", "p"] {
+        compare(&mut report, &own, &reference, "dynamic_events", line)?;
+    }
+    // Lines before the first wrong one stay.
+    compare(&mut report, &own, &reference, "kprobe_events", "p:first vfs_read\nx\np:third vfs_read")?;
+    let long = format!("p:e vfs_read {}", "x".repeat(4090));
+    let many = format!("p:e vfs_read{}", " a=%di".repeat(129));
+    for line in [&long, &many] {
+        compare(&mut report, &own, &reference, "kprobe_events", line)?;
+    }
+    report.finish()
+}
+
+/// What was recorded, from the flags on, without the time.
+fn recorded(tree: &Instance) -> Check<Vec<String>> {
+    let text = tree.get("trace")?;
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    Ok(lines
+        .filter_map(|line| {
+            let (task, rest) = line.split_once('[')?;
+            let (flags, event) = rest.split_once(": ")?;
+            let flags = flags.split_whitespace().nth(1)?;
+            Some(format!("{} {flags} {event}", task.trim()))
+        })
+        .collect())
+}
+
+/// The same probes at both, and calls that hit them.
+fn records(context: &Context) -> Check {
+    let (own, reference) = tops(context);
+    let cleared = Cleared(&own, &reference);
+    cleared.clear();
+    let function = sys::getppid_function();
+    let lines = format!(
+        "p:k_plain {function}\n\
+         p:k_args {function} a=%orig_ax:u32 b=+0x70(%di):u32 c=$comm d=\\-5:s8 e=\\65:char f=\\\"text\" \
+         g=$stack0:symbol i=$current\n\
+         p:k_fault {function} a=+0(\\8):u64 b=+0(\\8):string c=+u0(\\8):u16 d=\\7:u8 e=@jiffies:u8\n\
+         r:k_ret {function} v=$retval:s32 w=%ax:x32 c=$comm\n\
+         p:k_open do_sys_openat2 dfd=$arg1:s32 name=+u0($arg2):ustring again=+0($arg2):ustring\n\
+         r:k_opened do_sys_openat2 fd=$retval:s64\n"
+    );
+    let mut report = Report::default();
+    for tree in [&own, &reference] {
+        tree.set("kprobe_events", &lines)?;
+    }
+    {
+        let (own, reference) = pair(context)?;
+        let instances = [&own, &reference];
+        for tree in instances {
+            tree.set("events/kprobes/enable", "1")?;
+            tree.set("set_event_pid", &sys::thread_id().to_string())?;
+            tree.clear()?;
+        }
+        for _ in 0..3 {
+            sys::call(GETPPID, [0; 6]);
+        }
+        let long = format!("/{}\0", "x".repeat(300));
+        for path in ["/nosuchfile\0", &long, "\0"] {
+            let args = [usize::MAX, path.as_ptr() as usize, 0, 0, 0, 0];
+            sys::call(OPENAT, args);
+        }
+        sys::call(OPENAT, [usize::MAX, 8, 0, 0, 0, 0]);
+        for tree in instances {
+            tree.set("events/kprobes/enable", "0")?;
+        }
+        let keep = |lines: Vec<String>| -> Vec<String> {
+            // A fault is a zero here; in tracefs it is what the ring had there before. The other value
+            // differs by the time.
+            let fault = |line: &str| line.contains("k_fault");
+            let (faults, mut rest): (Vec<_>, Vec<_>) = lines.into_iter().partition(|line| fault(line));
+            rest.push(format!("{} faults", faults.len()));
+            rest
+        };
+        let lines = (recorded(&own)?, recorded(&reference)?);
+        for line in lines.0.iter().filter(|line| line.contains("k_fault")) {
+            report.expect(line.contains(") a=0 b=(fault) c=0 d=7 e="), || line.clone());
+        }
+        let (own_lines, wanted) = (keep(lines.0), keep(lines.1));
+        report.expect(wanted.len() > 16, || format!("tracefs recorded {wanted:#?}"));
+        report.expect(own_lines == wanted, || {
+            format!("records {own_lines:#?}, tracefs {wanted:#?}")
+        });
+        own.set("options/sym-addr", "1")?;
+        reference.set("options/sym-addr", "1")?;
+        let lines = (keep(recorded(&own)?), keep(recorded(&reference)?));
+        report.expect(lines.0 == lines.1, || {
+            format!("with addresses {:#?}, tracefs {:#?}", lines.0, lines.1)
+        });
+    }
+    // Hits and misses of what is defined. Other tasks open files.
+    let mine = |text: String| -> Vec<String> {
+        let lines = text.lines().filter(|line| !line.contains("open"));
+        lines.map(str::to_string).collect()
+    };
+    let profiles = (mine(own.get("kprobe_profile")?), mine(reference.get("kprobe_profile")?));
+    report.expect(profiles.0 == profiles.1, || format!("profiles {profiles:#?}"));
+    report.finish()
+}
+
+/// Definitions that are in use stay; what is removed is gone in every instance, but its records are not; a
+/// new event of the same name has another id.
+fn life(context: &Context) -> Check {
+    let (own, reference) = tops(context);
+    let cleared = Cleared(&own, &reference);
+    cleared.clear();
+    let function = sys::getppid_function();
+    let before = Instance::new(&context.root, "kprobe-before")?;
+    own.set("kprobe_events", &format!("p:life {function} a=\\1:u8"))?;
+    let after = Instance::new(&context.root, "kprobe-after")?;
+    let id = own.get("events/kprobes/life/id")?;
+    for tree in [&*before, &*after] {
+        ensure_eq!(tree.get("events/kprobes/life/id")?, id, "id");
+        ensure_eq!(tree.get("events/kprobes/life/enable")?, "0\n", "enable");
+    }
+    ensure!(own.get("available_events")?.contains("kprobes:life\n"), "not in available_events");
+
+    // In use: enabled, or attached for a trigger.
+    before.set("set_event", "kprobes:life")?;
+    ensure_eq!(before.get("set_event")?, "kprobes:life\n", "set_event");
+    ensure_eq!(own.write("kprobe_events", b"-:life"), Err(EBUSY), "in use");
+    ensure_eq!(own.write_truncating("kprobe_events", b""), Err(EBUSY), "in use");
+    ensure_eq!(own.write_truncating("dynamic_events", b""), Err(EBUSY), "in use");
+    sys::call(GETPPID, [0; 6]);
+    before.set("events/kprobes/life/enable", "0")?;
+    after.set("events/kprobes/life/trigger", "traceoff:1 if a == 1")?;
+    ensure_eq!(own.write("kprobe_events", b"-:life"), Err(EBUSY), "in use");
+    sys::call(GETPPID, [0; 6]);
+    ensure_eq!(after.get("tracing_on")?, "0\n", "tracing_on");
+    after.set("events/kprobes/life/trigger", "!traceoff")?;
+
+    // A filter asks about what was recorded.
+    before.set("events/kprobes/life/filter", "a == 2")?;
+    before.set("events/kprobes/life/enable", "1")?;
+    sys::call(GETPPID, [0; 6]);
+    before.set("events/kprobes/life/enable", "0")?;
+    let count = |text: &str| text.lines().filter(|line| line.ends_with(") a=1")).count();
+    let text = before.get("trace")?;
+    ensure!(count(&text) >= 1, "not recorded: {text}");
+
+    let open = own.open("events/kprobes/life/format");
+    own.set("kprobe_events", "-:life")?;
+    drop(open);
+    for tree in [&own, &*before, &*after] {
+        ensure!(!tree.exists("events/kprobes"), "the folder is left");
+    }
+    ensure_eq!(before.write("set_event", b"kprobes:life"), Err(EINVAL), "gone");
+    ensure_eq!(before.get("trace")?, text, "records of a removed event");
+
+    own.set("kprobe_events", &format!("p:life {function} b=\\2:u32 c=$comm"))?;
+    ensure!(own.get("events/kprobes/life/id")? != id, "the same id for another layout");
+    before.set("events/kprobes/life/enable", "1")?;
+    sys::call(GETPPID, [0; 6]);
+    before.set("events/kprobes/life/enable", "0")?;
+    let both = before.get("trace")?;
+    ensure_eq!(count(&both), count(&text), "{both}");
+    ensure!(both.contains(") b=2 c=\""), "the new event was not recorded: {both}");
+    own.set("kprobe_events", "-:life")?;
+    before.remove()?;
+    after.remove()
+}
