@@ -137,7 +137,10 @@ impl Printer {
     }
 
     /// Returns the text that `write` makes, as far as there is memory for it.
-    pub(crate) fn compose(&mut self, write: impl FnOnce(&mut dyn ByteWrite) -> fmt::Result) -> &[u8] {
+    pub(crate) fn compose(
+        &mut self,
+        write: impl FnOnce(&mut dyn ByteWrite) -> fmt::Result,
+    ) -> &[u8] {
         self.1 .0.clear();
         let _ = write(&mut self.1);
         &self.1 .0

@@ -183,8 +183,9 @@ impl Compiler<'_> {
             }
             None if is_text => ArgumentType::Text,
             None => ArgumentType::DEFAULT,
-            Some(ty) => ArgumentType::of_name(ty)
-                .ok_or_else(|| Refusal::new(ProbeError::Type, type_at))?,
+            Some(ty) => {
+                ArgumentType::of_name(ty).ok_or_else(|| Refusal::new(ProbeError::Type, type_at))?
+            }
         };
         let mut steps = Steps {
             steps: [Step::StackPointer; MOST_STEPS],
@@ -293,7 +294,7 @@ impl Compiler<'_> {
             false => None,
         };
         match number.and_then(|number| number.checked_sub(1)) {
-            Some(place) if place < STACK_WORDS && !(self.at_entry && !self.returns) => {
+            Some(place) if place < STACK_WORDS && (self.returns || !self.at_entry) => {
                 Err(Refusal::new(ProbeError::NotAtEntry, at))
             }
             Some(place) if place < MOST_ARGUMENTS as u64 => Ok(Step::Parameter(place as u8)),

@@ -93,6 +93,16 @@ fn is_group(text: &str) -> bool {
 }
 
 impl<'a> Names<'a> {
+    /// Returns the `[GROUP/][EVENT]` that is to be deleted; `None` when there is neither.
+    pub(crate) fn selected(text: &'a str) -> Option<Self> {
+        let (group, event) = match text.split_once('/') {
+            Some((group, event)) => (Some(group), event),
+            None => (None, text),
+        };
+        let event = Some(event).filter(|event| !event.is_empty());
+        (group.is_some() || event.is_some()).then_some(Self { group, event })
+    }
+
     /// Parses `[GROUP/][EVENT]`.
     pub(crate) fn parse(word: Word<'a>) -> Result<Self, Refusal> {
         let Word { mut at, text } = word;
@@ -115,9 +125,7 @@ impl<'a> Names<'a> {
         match event {
             "" if group.is_some() => Ok(Self { group, event: None }),
             "" => Err(Refusal::new(ProbeError::EventNameMissing, at)),
-            _ if event.len() >= LONGEST_NAME => {
-                Err(Refusal::new(ProbeError::EventNameTooLong, at))
-            }
+            _ if event.len() >= LONGEST_NAME => Err(Refusal::new(ProbeError::EventNameTooLong, at)),
             _ if !is_name(event) => Err(Refusal::new(ProbeError::EventName, at)),
             _ => Ok(Self {
                 group,

@@ -17,8 +17,6 @@ pub(crate) enum Code {
     Exists,
     /// `EILSEQ`.
     Sequence,
-    /// `EADDRNOTAVAIL`.
-    Ambiguous,
     /// `EOPNOTSUPP`.
     Unsupported,
 }

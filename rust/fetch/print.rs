@@ -120,7 +120,9 @@ fn write_value(
             if len == 0 {
                 return out.write_str("(fault)");
             }
-            let text = record.get(start..start.saturating_add(len)).unwrap_or_default();
+            let text = record
+                .get(start..start.saturating_add(len))
+                .unwrap_or_default();
             let end = text.iter().position(|byte| *byte == 0);
             out.write_str("\"")?;
             out.write_bytes(text.get(..end.unwrap_or(text.len())).unwrap_or_default())?;

@@ -201,7 +201,9 @@ fn copy_string(source: Option<Source<'_>>, machine: &impl Machine, to: &mut [u8]
     let room = to.len().saturating_sub(1);
     let mut len = 0usize;
     let mut put = |part: &[u8]| {
-        let part = part.get(..part.len().min(room.saturating_sub(len))).unwrap_or_default();
+        let part = part
+            .get(..part.len().min(room.saturating_sub(len)))
+            .unwrap_or_default();
         let end = len.saturating_add(part.len());
         if let Some(place) = to.get_mut(len..end) {
             place.copy_from_slice(part);

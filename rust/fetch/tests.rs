@@ -9,7 +9,7 @@ use super::{
     print,
     run::{Machine, Program, WORDS},
 };
-use std::cell::Cell;
+use core::cell::Cell;
 
 /// A page of memory at [`BASE`], whose strings grow at each read if `grows` is set.
 struct Memory {
@@ -137,7 +137,10 @@ fn values_are_those_of_registers_and_memory() {
         ("p f a=%si:x32 c=\\65:char", " a=0x76543210 c='A'"),
         ("p f $arg2:s64", " arg1=-81985529216486896"),
         ("p f s=+0(%di):string", " s=\"hello\""),
-        ("p f s=+0(+16($arg1)):string", " s=\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\""),
+        (
+            "p f s=+0(+16($arg1)):string",
+            " s=\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"",
+        ),
         ("p f s=+0(%r9):string n=+0(%r9):u64", " s=(fault) n=0"),
         ("p f $comm", " arg1=\"swapper/0\""),
         ("p f a=\\\"text\" b=$comm", " a=\"text\" b=\"swapper/0\""),
@@ -208,7 +211,10 @@ fn refusals_have_ftraces_place() {
     }
     assert!(compile("p f +0(+0(+0(+0(+0(+0(+0(+0(%ax))))))))").is_ok());
     let nested = compile("p f +0(+0(+0(+0(+0(+0(+0(+0(+0(%ax)))))))))").err();
-    assert_eq!(nested.map(|why| (why.error, why.code)), Some((TooManyNested, Code::TooBig)));
+    assert_eq!(
+        nested.map(|why| (why.error, why.code)),
+        Some((TooManyNested, Code::TooBig))
+    );
 }
 
 #[test]

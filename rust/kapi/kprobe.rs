@@ -42,7 +42,9 @@ impl KernelProbe {
     ) -> Result<Self> {
         let symbol = symbol.map(|symbol| CString::try_from_fmt(fmt!("{symbol}")));
         let symbol = symbol.transpose()?;
-        let name = symbol.as_ref().map_or(ptr::null(), |name| name.as_char_ptr());
+        let name = symbol
+            .as_ref()
+            .map_or(ptr::null(), |name| name.as_char_ptr());
         let max_active = match max_active {
             Some(count) => c_int::try_from(count)?,
             None => -1,

@@ -28,10 +28,13 @@ static int rt_kprobe_return(struct kretprobe_instance *instance,
 {
 	struct kretprobe *ret = get_kretprobe(instance);
 
-	/* Null: it was unregistered while the function ran. */
+	/*
+	 * Null: it was unregistered while the function ran. The registers have the
+	 * caller; the instance has a trampoline when the function has two such probes.
+	 */
 	if (ret)
 		rtrace_kprobe_hit(container_of(ret, struct rt_kprobe, ret)->data,
-				  regs, get_kretprobe_retaddr(instance));
+				  regs, instruction_pointer(regs));
 	return 0;
 }
 NOKPROBE_SYMBOL(rt_kprobe_return);

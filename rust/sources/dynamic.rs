@@ -104,7 +104,6 @@ impl From<Refusal> for RefusedLine {
             Code::TooBig => E2BIG,
             Code::Exists => EEXIST,
             Code::Sequence => Error::from_errno(-(kernel::bindings::EILSEQ as i32)),
-            Code::Ambiguous => Error::from_errno(-(kernel::bindings::EADDRNOTAVAIL as i32)),
             Code::Unsupported => Error::from_errno(-(kernel::bindings::EOPNOTSUPP as i32)),
         };
         Self {
@@ -176,8 +175,7 @@ fn create(
             return Err(refuse(ProbeError::ProbeAddress));
         }
         if is_ambiguous(name)? {
-            let code = Code::Ambiguous;
-            return Err(Refusal::with(ProbeError::NotUnique, head.place_at, code).into());
+            return Err(refuse(ProbeError::NotUnique));
         }
     }
     let max_active = head.returns.then_some(head.max_active);
@@ -204,7 +202,9 @@ fn create(
     };
     let layout = compile(line, head.returns, &mut compiler)?;
     if let Some(other) = events::by_name(group, name.text()) {
-        let mut same = definitions.iter().filter(|known| known.event.id() == other.id());
+        let mut same = definitions
+            .iter()
+            .filter(|known| known.event.id() == other.id());
         let is_same = same.any(|known| known.probe.layout().line[..] == *line.as_bytes());
         let error = match is_same {
             true => ProbeError::SameProbe,
@@ -238,7 +238,9 @@ fn create(
         probe,
         shown,
     };
-    definitions.push(definition, GFP_KERNEL).map_err(Error::from)?;
+    definitions
+        .push(definition, GFP_KERNEL)
+        .map_err(Error::from)?;
     Ok(())
 }
 
@@ -261,8 +263,13 @@ fn compile(
     for (word, number) in words(line).skip(2).zip(1usize..) {
         let is_used = |name: &str| {
             name.starts_with("__probe_")
-                || ["common_type", "common_flags", "common_preempt_count", "common_pid"]
-                    .contains(&name)
+                || [
+                    "common_type",
+                    "common_flags",
+                    "common_preempt_count",
+                    "common_pid",
+                ]
+                .contains(&name)
                 || names.text().split(' ').any(|other| other == name)
         };
         let argument = compiler.compile(word, number, is_used)?;
@@ -308,11 +315,7 @@ fn show(
 
 impl Definition {
     /// Returns whether a line selects it that begins with a name, and whose other words are `head`.
-    fn is_selected<'a>(
-        &self,
-        names: &Names<'_>,
-        mut head: impl Iterator<Item = Word<'a>>,
-    ) -> bool {
+    fn is_selected<'a>(&self, names: &Names<'_>, mut head: impl Iterator<Item = Word<'a>>) -> bool {
         let mut own = words(self.shown.text()).skip(1);
         names.group.is_none_or(|group| group == self.event.system())
             && names.event.is_none_or(|event| event == self.event.name())
@@ -344,7 +347,7 @@ fn delete(line: &str) -> Result {
     if first.text.starts_with('-') && !first.text.starts_with("-:") {
         return Err(EINVAL);
     }
-    let names = Names::parse(Word { at: 0, text: name }).map_err(|_| EINVAL)?;
+    let names = Names::selected(name).ok_or(EINVAL)?;
     let mut definitions = DEFINITIONS.lock();
     let mut result = Err(ENOENT);
     let mut stopped = false;
@@ -366,7 +369,10 @@ fn delete(line: &str) -> Result {
 /// `EBUSY` while one of the events is enabled.
 pub(crate) fn delete_all() -> Result {
     let mut definitions = DEFINITIONS.lock();
-    if definitions.iter().any(|definition| definition.probe.is_used()) {
+    if definitions
+        .iter()
+        .any(|definition| definition.probe.is_used())
+    {
         return Err(EBUSY);
     }
     let mut result = Ok(());
@@ -391,7 +397,11 @@ pub(crate) fn write_definitions(out: &mut dyn ByteWrite) -> fmt::Result {
 pub(crate) fn write_profile(out: &mut dyn ByteWrite) -> fmt::Result {
     for definition in DEFINITIONS.lock().iter() {
         let (hits, missed) = definition.probe.counts();
-        writeln!(out, "  {:<44} {hits:15} {missed:15}", definition.event.name())?;
+        writeln!(
+            out,
+            "  {:<44} {hits:15} {missed:15}",
+            definition.event.name()
+        )?;
     }
     Ok(())
 }

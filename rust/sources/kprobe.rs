@@ -344,7 +344,13 @@ impl Source for KprobeSource {
             }
             write_place(ip, !layout.returns, manner, out)?;
             out.write_str(")")?;
-            print::write_values(out, layout.named(), record, layout.head(), &mut write_symbol)
+            print::write_values(
+                out,
+                layout.named(),
+                record,
+                layout.head(),
+                &mut write_symbol,
+            )
         }))
     }
 

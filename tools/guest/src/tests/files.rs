@@ -137,8 +137,8 @@ pub fn all() -> impl Iterator<Item = &'static ControlFile> {
     let (functions, calls) = (sys::traces_functions(), sys::follows_calls());
     let kprobes = sys::has_kprobes();
     FILES.iter().filter(move |file| {
-        (kprobes || !OF_KPROBES.contains(&file.path)) &&
-        (functions || !OF_FUNCTIONS.contains(&file.path))
+        (kprobes || !OF_KPROBES.contains(&file.path))
+            && (functions || !OF_FUNCTIONS.contains(&file.path))
             && (calls || !OF_CALLS.contains(&file.path))
     })
 }

@@ -62,7 +62,13 @@ fn formats(tree: &Tree, group: &str) -> Check<BTreeMap<String, String>> {
 }
 
 /// Writes a line to both: the same answer, the same list and the same errors. Returns whether it was taken.
-fn compare(report: &mut Report, own: &Tree, reference: &Tree, file: &str, line: &str) -> Check<bool> {
+fn compare(
+    report: &mut Report,
+    own: &Tree,
+    reference: &Tree,
+    file: &str,
+    line: &str,
+) -> Check<bool> {
     let answers = (
         own.write(file, line.as_bytes()),
         reference.write(file, line.as_bytes()),
@@ -72,7 +78,10 @@ fn compare(report: &mut Report, own: &Tree, reference: &Tree, file: &str, line: 
         format!("{what}: {:?}, tracefs {:?}", answers.0, answers.1)
     });
     for (name, texts) in [
-        ("kprobe_events", (own.get("kprobe_events")?, reference.get("kprobe_events")?)),
+        (
+            "kprobe_events",
+            (own.get("kprobe_events")?, reference.get("kprobe_events")?),
+        ),
         ("error_log", (log_of(own)?, log_of(reference)?)),
     ] {
         report.expect(texts.0 == texts.1, || {
@@ -109,7 +118,7 @@ const RIGHT: &[&str] = &[
     "-:l1\n-:kprobes/l2",
     "-:l3 vfs_open",
     "-:grp-x/",
-    "-:my.two",
+    "-:my/two",
     "-:unnamed vfs_write arg1=%di",
 ];
 
@@ -128,14 +137,21 @@ fn right_texts(context: &Context) -> Check {
             });
         }
     }
-    for (line, taken) in [("p:dyn vfs_read", true), ("-:dyn", true), ("p:dyn vfs_read", true), ("!:dyn", true)] {
+    for (line, taken) in [
+        ("p:dyn vfs_read", true),
+        ("-:dyn", true),
+        ("p:dyn vfs_read", true),
+        ("!:dyn", true),
+    ] {
         let was = compare(&mut report, &own, &reference, "dynamic_events", line)?;
         report.expect(was == taken, || format!("{line:?}: tracefs says {was}"));
     }
     cleared.clear();
     let left = (own.get("kprobe_events")?, reference.get("kprobe_events")?);
     report.expect(left.0.is_empty(), || format!("left: {left:?}"));
-    report.expect(!own.exists("events/kprobes"), || "events/kprobes is left".into());
+    report.expect(!own.exists("events/kprobes"), || {
+        "events/kprobes is left".into()
+    });
     report.finish()
 }
 
@@ -185,7 +201,7 @@ const WRONG: &[&str] = &[
     "p:e vfs_read $retval",
     "p:e vfs_read+4 %di $arg0",
     "p:e vfs_read $arg0",
-    "p:e vfs_read $arg129",
+    "p:e vfs_read a=$arg129",
     "p:e vfs_read $stack2049",
     "p:e vfs_read $stackx",
     "p:e vfs_read +0",
@@ -204,6 +220,8 @@ const WRONG: &[&str] = &[
     "p:e vfs_read !x",
     "p name_show",
     "-:nosuch",
+    "-:my.two",
+    "-:1/2/3",
     "-:",
     "-x",
     "-",
@@ -217,7 +235,13 @@ fn wrong_texts(context: &Context) -> Check {
     let cleared = Cleared(&own, &reference);
     cleared.clear();
     let mut report = Report::default();
-    compare(&mut report, &own, &reference, "kprobe_events", "p:there vfs_read")?;
+    compare(
+        &mut report,
+        &own,
+        &reference,
+        "kprobe_events",
+        "p:there vfs_read",
+    )?;
     for line in WRONG.iter().filter(|line| **line != "p:there vfs_write") {
         let taken = compare(&mut report, &own, &reference, "kprobe_events", line)?;
         report.expect(!taken, || format!("{line:?}: tracefs takes it"));
@@ -226,7 +250,13 @@ fn wrong_texts(context: &Context) -> Check {
         compare(&mut report, &own, &reference, "dynamic_events", line)?;
     }
     // Lines before the first wrong one stay.
-    compare(&mut report, &own, &reference, "kprobe_events", "p:first vfs_read\nx\np:third vfs_read")?;
+    compare(
+        &mut report,
+        &own,
+        &reference,
+        "kprobe_events",
+        "p:first vfs_read\nx\np:third vfs_read",
+    )?;
     let long = format!("p:e vfs_read {}", "x".repeat(4090));
     let many = format!("p:e vfs_read{}", " a=%di".repeat(129));
     for line in [&long, &many] {
@@ -292,7 +322,11 @@ fn records(context: &Context) -> Check {
             // A fault is a zero here; in tracefs it is what the ring had there before. The other value
             // differs by the time.
             let fault = |line: &str| line.contains("k_fault");
-            let (faults, mut rest): (Vec<_>, Vec<_>) = lines.into_iter().partition(|line| fault(line));
+            let (faults, mut rest): (Vec<_>, Vec<_>) =
+                lines.into_iter().partition(|line| fault(line));
+            // The test itself opens files of both trees.
+            rest.retain(|line| !line.contains("tracing/instances/"));
+            rest.retain(|line| !line.contains(" k_opened") || line.contains(" fd=42949"));
             rest.push(format!("{} faults", faults.len()));
             rest
         };
@@ -301,7 +335,9 @@ fn records(context: &Context) -> Check {
             report.expect(line.contains(") a=0 b=(fault) c=0 d=7 e="), || line.clone());
         }
         let (own_lines, wanted) = (keep(lines.0), keep(lines.1));
-        report.expect(wanted.len() > 16, || format!("tracefs recorded {wanted:#?}"));
+        report.expect(wanted.len() == 18, || {
+            format!("tracefs recorded {wanted:#?}")
+        });
         report.expect(own_lines == wanted, || {
             format!("records {own_lines:#?}, tracefs {wanted:#?}")
         });
@@ -317,8 +353,13 @@ fn records(context: &Context) -> Check {
         let lines = text.lines().filter(|line| !line.contains("open"));
         lines.map(str::to_string).collect()
     };
-    let profiles = (mine(own.get("kprobe_profile")?), mine(reference.get("kprobe_profile")?));
-    report.expect(profiles.0 == profiles.1, || format!("profiles {profiles:#?}"));
+    let profiles = (
+        mine(own.get("kprobe_profile")?),
+        mine(reference.get("kprobe_profile")?),
+    );
+    report.expect(profiles.0 == profiles.1, || {
+        format!("profiles {profiles:#?}")
+    });
     report.finish()
 }
 
@@ -337,14 +378,25 @@ fn life(context: &Context) -> Check {
         ensure_eq!(tree.get("events/kprobes/life/id")?, id, "id");
         ensure_eq!(tree.get("events/kprobes/life/enable")?, "0\n", "enable");
     }
-    ensure!(own.get("available_events")?.contains("kprobes:life\n"), "not in available_events");
+    ensure!(
+        own.get("available_events")?.contains("kprobes:life\n"),
+        "not in available_events"
+    );
 
     // In use: enabled, or attached for a trigger.
     before.set("set_event", "kprobes:life")?;
     ensure_eq!(before.get("set_event")?, "kprobes:life\n", "set_event");
     ensure_eq!(own.write("kprobe_events", b"-:life"), Err(EBUSY), "in use");
-    ensure_eq!(own.write_truncating("kprobe_events", b""), Err(EBUSY), "in use");
-    ensure_eq!(own.write_truncating("dynamic_events", b""), Err(EBUSY), "in use");
+    ensure_eq!(
+        own.write_truncating("kprobe_events", b""),
+        Err(EBUSY),
+        "in use"
+    );
+    ensure_eq!(
+        own.write_truncating("dynamic_events", b""),
+        Err(EBUSY),
+        "in use"
+    );
     sys::call(GETPPID, [0; 6]);
     before.set("events/kprobes/life/enable", "0")?;
     after.set("events/kprobes/life/trigger", "traceoff:1 if a == 1")?;
@@ -368,17 +420,30 @@ fn life(context: &Context) -> Check {
     for tree in [&own, &*before, &*after] {
         ensure!(!tree.exists("events/kprobes"), "the folder is left");
     }
-    ensure_eq!(before.write("set_event", b"kprobes:life"), Err(EINVAL), "gone");
+    ensure_eq!(
+        before.write("set_event", b"kprobes:life"),
+        Err(EINVAL),
+        "gone"
+    );
     ensure_eq!(before.get("trace")?, text, "records of a removed event");
 
-    own.set("kprobe_events", &format!("p:life {function} b=\\2:u32 c=$comm"))?;
-    ensure!(own.get("events/kprobes/life/id")? != id, "the same id for another layout");
+    own.set(
+        "kprobe_events",
+        &format!("p:life {function} b=\\2:u32 c=$comm"),
+    )?;
+    ensure!(
+        own.get("events/kprobes/life/id")? != id,
+        "the same id for another layout"
+    );
     before.set("events/kprobes/life/enable", "1")?;
     sys::call(GETPPID, [0; 6]);
     before.set("events/kprobes/life/enable", "0")?;
     let both = before.get("trace")?;
     ensure_eq!(count(&both), count(&text), "{both}");
-    ensure!(both.contains(") b=2 c=\""), "the new event was not recorded: {both}");
+    ensure!(
+        both.contains(") b=2 c=\""),
+        "the new event was not recorded: {both}"
+    );
     own.set("kprobe_events", "-:life")?;
     before.remove()?;
     after.remove()
