@@ -50,10 +50,7 @@ use self::{
     commands::FunctionCommands,
     cpumask::CpuMask,
     enable::ModuleRecords,
-    error_log::{
-        ErrorLog,
-        Refused, //
-    },
+    error_log::ErrorLog,
     filter::Shown,
     function_pids::FunctionPids,
     life::{
