@@ -71,7 +71,7 @@ pub(crate) enum Step {
     /// A word of the registers.
     Register(u8),
     /// A parameter of the function, by its place; 0 is the first.
-    Parameter(u8),
+    Parameter(u16),
     /// A word of the stack.
     Stack(u16),
     StackPointer,
@@ -297,7 +297,7 @@ impl Compiler<'_> {
             Some(place) if place < STACK_WORDS && (self.returns || !self.at_entry) => {
                 Err(Refusal::new(ProbeError::NotAtEntry, at))
             }
-            Some(place) if place < MOST_ARGUMENTS as u64 => Ok(Step::Parameter(place as u8)),
+            Some(place) if place < STACK_WORDS => Ok(Step::Parameter(place as u16)),
             _ => Err(Refusal::new(ProbeError::ArgumentNumber, at)),
         }
     }

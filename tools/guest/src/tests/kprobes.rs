@@ -201,7 +201,7 @@ const WRONG: &[&str] = &[
     "p:e vfs_read $retval",
     "p:e vfs_read+4 %di $arg0",
     "p:e vfs_read $arg0",
-    "p:e vfs_read a=$arg129",
+    "p:e vfs_read a=$arg99999",
     "p:e vfs_read $stack2049",
     "p:e vfs_read $stackx",
     "p:e vfs_read +0",
