@@ -157,9 +157,9 @@ fn read_parts(
         if !machine.read(address, part, user) {
             return false;
         }
-        let end = part.iter().position(|byte| *byte == 0);
-        take(part.get(..end.unwrap_or(len)).unwrap_or_default());
-        if end.is_some() {
+        let text = until_nul(part);
+        take(text);
+        if text.len() < len {
             return true;
         }
         left = left.saturating_sub(len);
@@ -189,9 +189,16 @@ fn measure_string(source: Option<Source<'_>>, machine: &impl Machine, most: usiz
     len.min(room).saturating_add(1)
 }
 
+/// Returns what is before the first NUL. Not by `position`, whose count can panic.
 fn until_nul(bytes: &[u8]) -> &[u8] {
-    let end = bytes.iter().position(|byte| *byte == 0);
-    bytes.get(..end.unwrap_or(bytes.len())).unwrap_or_default()
+    let mut len = 0usize;
+    for byte in bytes {
+        if *byte == 0 {
+            break;
+        }
+        len = len.wrapping_add(1);
+    }
+    bytes.get(..len).unwrap_or_default()
 }
 
 /// Fills `to` with a string and zeros after it, the last byte in any case. Returns its length with the
