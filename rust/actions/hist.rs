@@ -10,7 +10,7 @@ use crate::{
     hist::{
         key::{
             comm_words,
-            Env, //
+            KeyEnv, //
         },
         map::{
             Map,
@@ -177,9 +177,9 @@ impl Hist {
 struct Counter(Arc<Hist>);
 
 /// What a key may need besides the record.
-struct Surroundings<'a>(&'a Hit<'a>);
+struct HitSurroundings<'a>(&'a Hit<'a>);
 
-impl Env for Surroundings<'_> {
+impl KeyEnv for HitSurroundings<'_> {
     #[inline(always)]
     fn cpu(&self) -> u32 {
         self.0.pin.cpu()
@@ -249,7 +249,7 @@ fn count_long(plan: &Plan, counts: &Counts, hit: &Hit<'_>, record: &[u8]) {
 
 #[inline(always)]
 fn count<const WORDS: usize>(plan: &Plan, counts: &Counts, hit: &Hit<'_>, record: &[u8]) {
-    let env = Surroundings(hit);
+    let env = HitSurroundings(hit);
     let cpu = hit.pin.cpu() as usize;
     let mut room = [0; WORDS];
     let Some(key) = plan.key(record, &env, &mut room) else {

@@ -5,12 +5,12 @@
 use super::{
     command::{
         is_name,
-        Word, //
+        LineWord, //
     },
     error::{
         Code,
         ProbeError,
-        Refusal, //
+        ProbeRefusal, //
     },
     number,
     types::ArgumentType,
@@ -36,12 +36,12 @@ pub(crate) const REGISTERS: [&str; 21] = [
 
 /// A part of the line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Span {
+pub(crate) struct LineSpan {
     start: u16,
     len: u16,
 }
 
-impl Span {
+impl LineSpan {
     fn new(start: usize, text: &str) -> Self {
         // A line has less than 4096 bytes.
         Self {
@@ -67,7 +67,7 @@ impl Span {
 
 /// One step: what it leaves is the value that the next one takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum FetchStep {
     /// A word of the registers.
     Register(u8),
     /// A parameter of the function, by its place; 0 is the first.
@@ -83,7 +83,7 @@ pub(crate) enum Step {
     Comm,
     Immediate(u64),
     /// A string of the line.
-    Literal(Span),
+    Literal(LineSpan),
     /// What is in memory at the value plus `offset`.
     Load {
         offset: i64,
@@ -95,17 +95,17 @@ pub(crate) enum Step {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Argument {
     /// None for one that is called by its number.
-    pub(crate) name: Option<Span>,
+    pub(crate) name: Option<LineSpan>,
     /// Fetch and type.
-    pub(crate) body: Span,
+    pub(crate) body: LineSpan,
     pub(crate) ty: ArgumentType,
-    steps: [Step; MOST_STEPS],
+    steps: [FetchStep; MOST_STEPS],
     len: u8,
 }
 
 impl Argument {
     /// Returns its steps.
-    pub(crate) fn steps(&self) -> &[Step] {
+    pub(crate) fn steps(&self) -> &[FetchStep] {
         self.steps.get(..self.len.into()).unwrap_or_default()
     }
 }
@@ -124,12 +124,12 @@ pub(crate) struct Compiler<'a> {
 
 /// The steps of an argument that is being compiled.
 struct Steps {
-    steps: [Step; MOST_STEPS],
+    steps: [FetchStep; MOST_STEPS],
     len: usize,
 }
 
 impl Steps {
-    fn push(&mut self, step: Step) {
+    fn push(&mut self, step: FetchStep) {
         if let Some(place) = self.steps.get_mut(self.len) {
             *place = step;
             self.len = self.len.saturating_add(1);
@@ -142,12 +142,12 @@ impl Compiler<'_> {
     /// another one has a name.
     pub(crate) fn compile(
         &mut self,
-        word: Word<'_>,
+        word: LineWord<'_>,
         number: usize,
         is_used: impl Fn(&str) -> bool,
-    ) -> Result<Argument, Refusal> {
+    ) -> Result<Argument, ProbeRefusal> {
         debug_assert!(number <= MOST_ARGUMENTS);
-        let refuse = |error| Refusal::new(error, word.at);
+        let refuse = |error| ProbeRefusal::new(error, word.at);
         let (name, body) = match word.text.split_once('=') {
             Some((name, _)) if name.len() > LONGEST_NAME => {
                 return Err(refuse(ProbeError::ArgumentNameTooLong));
@@ -155,7 +155,7 @@ impl Compiler<'_> {
             Some(("", _)) => return Err(refuse(ProbeError::ArgumentNameMissing)),
             Some((name, _)) if !is_name(name) => return Err(refuse(ProbeError::ArgumentName)),
             Some((name, _)) if is_used(name) => return Err(refuse(ProbeError::ArgumentNameUsed)),
-            Some((name, body)) => (Some(Span::new(word.at, name)), body),
+            Some((name, body)) => (Some(LineSpan::new(word.at, name)), body),
             None => (None, word.text),
         };
         let at = word
@@ -163,10 +163,10 @@ impl Compiler<'_> {
             .saturating_add(word.text.len().saturating_sub(body.len()));
         if body.len() > LONGEST_BODY {
             let error = ProbeError::ArgumentTooLong;
-            return Err(Refusal::with(error, at, Code::TooBig));
+            return Err(ProbeRefusal::with(error, at, Code::TooBig));
         }
         if body.is_empty() {
-            return Err(Refusal::new(ProbeError::ArgumentBodyMissing, at));
+            return Err(ProbeRefusal::new(ProbeError::ArgumentBodyMissing, at));
         }
         let (fetch, ty) = match split_type(body) {
             Some((fetch, ty)) => (fetch, Some(ty)),
@@ -179,30 +179,34 @@ impl Compiler<'_> {
         let is_text = matches!(fetch, "$comm" | "$COMM") || fetch.starts_with("\\\"");
         let ty = match ty {
             Some(ty) if is_text && ty != "string" => {
-                return Err(Refusal::new(ProbeError::StringType, type_at));
+                return Err(ProbeRefusal::new(ProbeError::StringType, type_at));
             }
             None if is_text => ArgumentType::Text,
             None => ArgumentType::DEFAULT,
-            Some(ty) => {
-                ArgumentType::of_name(ty).ok_or_else(|| Refusal::new(ProbeError::Type, type_at))?
-            }
+            Some(ty) => ArgumentType::of_name(ty)
+                .ok_or_else(|| ProbeRefusal::new(ProbeError::Type, type_at))?,
         };
         let mut steps = Steps {
-            steps: [Step::StackPointer; MOST_STEPS],
+            steps: [FetchStep::StackPointer; MOST_STEPS],
             len: 0,
         };
-        self.fetch(Word { at, text: fetch }, &mut steps, 0)?;
+        self.fetch(LineWord { at, text: fetch }, &mut steps, 0)?;
         let last = steps.steps.get(steps.len.saturating_sub(1));
         let is_memory = matches!(
             last,
-            Some(Step::Load { .. } | Step::Immediate(_) | Step::Comm | Step::Literal(_))
+            Some(
+                FetchStep::Load { .. }
+                    | FetchStep::Immediate(_)
+                    | FetchStep::Comm
+                    | FetchStep::Literal(_)
+            )
         );
         if ty.is_text() && !is_memory {
-            return Err(Refusal::new(ProbeError::StringMemory, type_at));
+            return Err(ProbeRefusal::new(ProbeError::StringMemory, type_at));
         }
         Ok(Argument {
             name,
-            body: Span::new(at, body),
+            body: LineSpan::new(at, body),
             ty,
             steps: steps.steps,
             len: steps.len as u8,
@@ -210,22 +214,27 @@ impl Compiler<'_> {
     }
 
     /// Compiles `word`, which is inside of `depth` dereferences.
-    fn fetch(&mut self, word: Word<'_>, steps: &mut Steps, depth: usize) -> Result<(), Refusal> {
+    fn fetch(
+        &mut self,
+        word: LineWord<'_>,
+        steps: &mut Steps,
+        depth: usize,
+    ) -> Result<(), ProbeRefusal> {
         let at = word.at;
-        let refuse = |error| Err(Refusal::new(error, at));
+        let refuse = |error| Err(ProbeRefusal::new(error, at));
         let Some((first, rest)) = word.text.split_at_checked(1) else {
             return refuse(ProbeError::Fetch);
         };
         match first {
             "$" => steps.push(self.variable(rest, at)?),
             "%" => match REGISTERS.iter().position(|name| *name == rest) {
-                Some(place) => steps.push(Step::Register(place as u8)),
+                Some(place) => steps.push(FetchStep::Register(place as u8)),
                 None => return refuse(ProbeError::RegisterName),
             },
             "@" => {
                 let address = self.address(rest, at)?;
-                steps.push(Step::Immediate(address));
-                steps.push(Step::Load {
+                steps.push(FetchStep::Immediate(address));
+                steps.push(FetchStep::Load {
                     offset: 0,
                     user: false,
                 });
@@ -234,18 +243,21 @@ impl Compiler<'_> {
             "\\" => match rest.strip_prefix('"') {
                 Some(text) => match text.strip_suffix('"') {
                     Some(text) => {
-                        steps.push(Step::Literal(Span::new(at.saturating_add(2), text)));
+                        steps.push(FetchStep::Literal(LineSpan::new(
+                            at.saturating_add(2),
+                            text,
+                        )));
                     }
                     None => {
                         let end = at.saturating_add(word.text.len());
-                        return Err(Refusal::new(ProbeError::ImmediateOpen, end));
+                        return Err(ProbeRefusal::new(ProbeError::ImmediateOpen, end));
                     }
                 },
                 None => {
                     let value = number::immediate(rest).map_err(|code| {
-                        Refusal::with(ProbeError::Immediate, at.saturating_add(1), code)
+                        ProbeRefusal::with(ProbeError::Immediate, at.saturating_add(1), code)
                     })?;
-                    steps.push(Step::Immediate(value));
+                    steps.push(FetchStep::Immediate(value));
                 }
             },
             // Names of parameters, which only BTF knows.
@@ -258,26 +270,26 @@ impl Compiler<'_> {
     }
 
     /// Compiles what follows a dollar sign.
-    fn variable(&self, name: &str, at: usize) -> Result<Step, Refusal> {
-        let refuse = |error| Err(Refusal::new(error, at));
+    fn variable(&self, name: &str, at: usize) -> Result<FetchStep, ProbeRefusal> {
+        let refuse = |error| Err(ProbeRefusal::new(error, at));
         if let Some(rest) = name.strip_prefix("stack") {
             return match rest.bytes().next() {
-                None => Ok(Step::StackPointer),
+                None => Ok(FetchStep::StackPointer),
                 Some(b'0'..=b'9') => match number::unsigned(rest) {
-                    Ok(word) if word <= STACK_WORDS => Ok(Step::Stack(word as u16)),
+                    Ok(word) if word <= STACK_WORDS => Ok(FetchStep::Stack(word as u16)),
                     _ => refuse(ProbeError::StackNumber),
                 },
                 Some(_) => refuse(ProbeError::Variable),
             };
         }
         match name {
-            "comm" | "COMM" => Ok(Step::Comm),
-            "retval" if self.returns => Ok(Step::Returned),
+            "comm" | "COMM" => Ok(FetchStep::Comm),
+            "retval" if self.returns => Ok(FetchStep::Returned),
             "retval" => refuse(ProbeError::ReturnValueOnProbe),
-            "current" => Ok(Step::Current),
+            "current" => Ok(FetchStep::Current),
             "arg*" => {
                 let error = ProbeError::Btf;
-                Err(Refusal::with(error, at, Code::Unsupported))
+                Err(ProbeRefusal::with(error, at, Code::Unsupported))
             }
             _ => match name.strip_prefix("arg") {
                 Some(number) => self.parameter(number, at),
@@ -287,7 +299,7 @@ impl Compiler<'_> {
     }
 
     /// Compiles the number of a parameter.
-    fn parameter(&self, number: &str, at: usize) -> Result<Step, Refusal> {
+    fn parameter(&self, number: &str, at: usize) -> Result<FetchStep, ProbeRefusal> {
         let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
         let number = match is_number {
             true => number.parse::<u64>().ok(),
@@ -295,26 +307,26 @@ impl Compiler<'_> {
         };
         match number.and_then(|number| number.checked_sub(1)) {
             Some(place) if place < STACK_WORDS && (self.returns || !self.at_entry) => {
-                Err(Refusal::new(ProbeError::NotAtEntry, at))
+                Err(ProbeRefusal::new(ProbeError::NotAtEntry, at))
             }
-            Some(place) if place < STACK_WORDS => Ok(Step::Parameter(place as u16)),
-            _ => Err(Refusal::new(ProbeError::ArgumentNumber, at)),
+            Some(place) if place < STACK_WORDS => Ok(FetchStep::Parameter(place as u16)),
+            _ => Err(ProbeRefusal::new(ProbeError::ArgumentNumber, at)),
         }
     }
 
     /// Returns the address after an at sign.
-    fn address(&mut self, text: &str, at: usize) -> Result<u64, Refusal> {
+    fn address(&mut self, text: &str, at: usize) -> Result<u64, ProbeRefusal> {
         match text.bytes().next() {
             Some(b'0'..=b'9') => number::unsigned(text)
-                .map_err(|code| Refusal::with(ProbeError::MemoryAddress, at, code)),
-            Some(b'+') => Err(Refusal::new(ProbeError::FileOffset, at)),
+                .map_err(|code| ProbeRefusal::with(ProbeError::MemoryAddress, at, code)),
+            Some(b'+') => Err(ProbeRefusal::new(ProbeError::FileOffset, at)),
             _ => {
                 let end = text.find(['+', '-']).unwrap_or(text.len());
                 let (name, offset) = text.split_at_checked(end).unwrap_or((text, ""));
                 let offset = match offset {
                     "" => 0,
                     offset => number::signed(offset)
-                        .map_err(|code| Refusal::with(ProbeError::MemoryAddress, at, code))?,
+                        .map_err(|code| ProbeRefusal::with(ProbeError::MemoryAddress, at, code))?,
                 };
                 match (self.symbol)(name) {
                     Some(address) => Ok(address.wrapping_add_signed(offset)),
@@ -330,14 +342,14 @@ impl Compiler<'_> {
     /// Compiles a dereference.
     fn dereference(
         &mut self,
-        word: Word<'_>,
+        word: LineWord<'_>,
         steps: &mut Steps,
         depth: usize,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), ProbeRefusal> {
         let at = word.at;
         if depth >= MOST_NESTED {
             let error = ProbeError::TooManyNested;
-            return Err(Refusal::with(error, at, Code::TooBig));
+            return Err(ProbeRefusal::with(error, at, Code::TooBig));
         }
         let sign = word.text.get(..1).unwrap_or_default();
         let rest = word.text.get(1..).unwrap_or_default();
@@ -346,7 +358,7 @@ impl Compiler<'_> {
             None => (false, rest),
         };
         let Some((offset, inner)) = rest.split_once('(') else {
-            return Err(Refusal::new(ProbeError::DereferenceBrace, at));
+            return Err(ProbeRefusal::new(ProbeError::DereferenceBrace, at));
         };
         let offset = match (sign, offset.starts_with(['+', '-'])) {
             // "+-8(" is taken as well, "--8(" is not.
@@ -355,22 +367,22 @@ impl Compiler<'_> {
             ("-", false) => number::signed(offset).and_then(|n| n.checked_neg().ok_or(Code::Range)),
             _ => Err(Code::Invalid),
         }
-        .map_err(|code| Refusal::with(ProbeError::DereferenceOffset, at, code))?;
+        .map_err(|code| ProbeRefusal::with(ProbeError::DereferenceOffset, at, code))?;
         let inner_at = at.saturating_add(word.text.len().saturating_sub(inner.len()));
         let Some((inside, _)) = inner.rsplit_once(')') else {
             let end = inner_at.saturating_add(inner.len());
-            return Err(Refusal::new(ProbeError::DereferenceOpen, end));
+            return Err(ProbeRefusal::new(ProbeError::DereferenceOpen, end));
         };
-        let inside = Word {
+        let inside = LineWord {
             at: inner_at,
             text: inside,
         };
         self.fetch(inside, steps, depth.saturating_add(1))?;
         let last = steps.steps.get(steps.len.saturating_sub(1));
-        if matches!(last, Some(Step::Comm | Step::Literal(_))) {
-            return Err(Refusal::new(ProbeError::CommDereferenced, inner_at));
+        if matches!(last, Some(FetchStep::Comm | FetchStep::Literal(_))) {
+            return Err(ProbeRefusal::new(ProbeError::CommDereferenced, inner_at));
         }
-        steps.push(Step::Load { offset, user });
+        steps.push(FetchStep::Load { offset, user });
         Ok(())
     }
 }

@@ -8,7 +8,7 @@ use super::{
     error::{
         Code,
         ProbeError,
-        Refusal, //
+        ProbeRefusal, //
     },
     number, //
 };
@@ -26,17 +26,17 @@ pub(crate) const GROUP: &str = "kprobes";
 
 /// A word of a line.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Word<'a> {
+pub(crate) struct LineWord<'a> {
     /// Its offset in the line.
     pub(crate) at: usize,
     pub(crate) text: &'a str,
 }
 
 /// Returns the words of a joined line.
-pub(crate) fn words(line: &str) -> impl Iterator<Item = Word<'_>> + Clone {
+pub(crate) fn words(line: &str) -> impl Iterator<Item = LineWord<'_>> + Clone {
     let mut at = 0usize;
     line.split(' ').map(move |text| {
-        let word = Word { at, text };
+        let word = LineWord { at, text };
         at = at.saturating_add(text.len()).saturating_add(1);
         word
     })
@@ -44,7 +44,7 @@ pub(crate) fn words(line: &str) -> impl Iterator<Item = Word<'_>> + Clone {
 
 /// What a probe is put on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place<'a> {
+pub(crate) enum ProbePlace<'a> {
     Address(u64),
     Symbol {
         /// Its name, with that of a module and a colon before it perhaps.
@@ -61,15 +61,15 @@ pub(crate) struct Head<'a> {
     /// Most calls at a time that are followed; 0 leaves it to the kernel.
     pub(crate) max_active: u32,
     /// The part of the first word after the colon.
-    names: Option<Word<'a>>,
-    pub(crate) place: Place<'a>,
+    names: Option<LineWord<'a>>,
+    pub(crate) place: ProbePlace<'a>,
     /// Offset of the second word.
     pub(crate) place_at: usize,
 }
 
 /// Group and name of an event, as far as they are given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Names<'a> {
+pub(crate) struct ProbeNames<'a> {
     pub(crate) group: Option<&'a str>,
     pub(crate) event: Option<&'a str>,
 }
@@ -92,7 +92,7 @@ fn is_group(text: &str) -> bool {
         && bytes.all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
 
-impl<'a> Names<'a> {
+impl<'a> ProbeNames<'a> {
     /// Returns the `[GROUP/][EVENT]` that is to be deleted; `None` when there is neither.
     pub(crate) fn selected(text: &'a str) -> Option<Self> {
         let (group, event) = match text.split_once('/') {
@@ -104,8 +104,8 @@ impl<'a> Names<'a> {
     }
 
     /// Parses `[GROUP/][EVENT]`.
-    pub(crate) fn parse(word: Word<'a>) -> Result<Self, Refusal> {
-        let Word { mut at, text } = word;
+    pub(crate) fn parse(word: LineWord<'a>) -> Result<Self, ProbeRefusal> {
+        let LineWord { mut at, text } = word;
         let (group, event) = match text.split_once('/').or_else(|| text.split_once('.')) {
             Some((group, event)) => (Some(group), event),
             None => (None, text),
@@ -118,15 +118,17 @@ impl<'a> Names<'a> {
                 _ => None,
             };
             if let Some(error) = error {
-                return Err(Refusal::new(error, at));
+                return Err(ProbeRefusal::new(error, at));
             }
             at = at.saturating_add(group.len()).saturating_add(1);
         }
         match event {
             "" if group.is_some() => Ok(Self { group, event: None }),
-            "" => Err(Refusal::new(ProbeError::EventNameMissing, at)),
-            _ if event.len() >= LONGEST_NAME => Err(Refusal::new(ProbeError::EventNameTooLong, at)),
-            _ if !is_name(event) => Err(Refusal::new(ProbeError::EventName, at)),
+            "" => Err(ProbeRefusal::new(ProbeError::EventNameMissing, at)),
+            _ if event.len() >= LONGEST_NAME => {
+                Err(ProbeRefusal::new(ProbeError::EventNameTooLong, at))
+            }
+            _ if !is_name(event) => Err(ProbeRefusal::new(ProbeError::EventName, at)),
             _ => Ok(Self {
                 group,
                 event: Some(event),
@@ -138,7 +140,7 @@ impl<'a> Names<'a> {
 impl<'a> Head<'a> {
     /// Parses the first two words of a definition. `None` when they are no definition of a probe in the
     /// kernel.
-    pub(crate) fn parse(line: &'a str) -> Result<Option<Self>, Refusal> {
+    pub(crate) fn parse(line: &'a str) -> Result<Option<Self>, ProbeRefusal> {
         let mut words = words(line);
         let (Some(first), Some(second)) = (words.next(), words.next()) else {
             return Ok(None);
@@ -156,7 +158,7 @@ impl<'a> Head<'a> {
             Some(b'0'..=b'9') => max_active(returns, number)?,
             _ => 0,
         };
-        let names = names.map(|text| Word {
+        let names = names.map(|text| LineWord {
             at: first.text.len().saturating_sub(text.len()),
             text,
         });
@@ -173,10 +175,10 @@ impl<'a> Head<'a> {
     }
 
     /// Parses the names of the event.
-    pub(crate) fn names(&self) -> Result<Names<'a>, Refusal> {
+    pub(crate) fn names(&self) -> Result<ProbeNames<'a>, ProbeRefusal> {
         match self.names {
-            Some(word) => Names::parse(word),
-            None => Ok(Names {
+            Some(word) => ProbeNames::parse(word),
+            None => Ok(ProbeNames {
                 group: None,
                 event: None,
             }),
@@ -187,8 +189,8 @@ impl<'a> Head<'a> {
     pub(crate) fn write_default_name(&self, w: &mut dyn Write) -> fmt::Result {
         w.write_char(if self.returns { 'r' } else { 'p' })?;
         match self.place {
-            Place::Address(address) => write!(w, "_{address:#x}"),
-            Place::Symbol { name, offset } => {
+            ProbePlace::Address(address) => write!(w, "_{address:#x}"),
+            ProbePlace::Symbol { name, offset } => {
                 w.write_char('_')?;
                 for byte in name.chars() {
                     w.write_char(match byte {
@@ -204,30 +206,32 @@ impl<'a> Head<'a> {
     /// Writes the place as the list of definitions has it. Fails when `w` does.
     pub(crate) fn write_place(&self, w: &mut dyn Write) -> fmt::Result {
         match self.place {
-            Place::Address(address) => write!(w, "{address:#x}"),
-            Place::Symbol { name, offset: 0 } => w.write_str(name),
-            Place::Symbol { name, offset } => write!(w, "{name}+{offset}"),
+            ProbePlace::Address(address) => write!(w, "{address:#x}"),
+            ProbePlace::Symbol { name, offset: 0 } => w.write_str(name),
+            ProbePlace::Symbol { name, offset } => write!(w, "{name}+{offset}"),
         }
     }
 }
 
 /// Parses the number after `r`, which stands at offset 1 of the line.
-fn max_active(returns: bool, text: &str) -> Result<u32, Refusal> {
+fn max_active(returns: bool, text: &str) -> Result<u32, ProbeRefusal> {
     if !returns {
-        return Err(Refusal::new(ProbeError::MaxActiveKind, 1));
+        return Err(ProbeRefusal::new(ProbeError::MaxActiveKind, 1));
     }
     match number::unsigned(text) {
-        Ok(0) | Err(_) => Err(Refusal::new(ProbeError::MaxActive, 1)),
-        Ok(count) if count > u64::from(u32::MAX) => Err(Refusal::new(ProbeError::MaxActive, 1)),
-        Ok(count) if count > MOST_ACTIVE => Err(Refusal::new(ProbeError::MaxActiveTooBig, 1)),
+        Ok(0) | Err(_) => Err(ProbeRefusal::new(ProbeError::MaxActive, 1)),
+        Ok(count) if count > u64::from(u32::MAX) => {
+            Err(ProbeRefusal::new(ProbeError::MaxActive, 1))
+        }
+        Ok(count) if count > MOST_ACTIVE => Err(ProbeRefusal::new(ProbeError::MaxActiveTooBig, 1)),
         Ok(count) => Ok(count as u32),
     }
 }
 
 /// Parses the second word; says also whether it ends in `%return`. `None` for a place in a file.
-fn place(word: Word<'_>) -> Result<Option<(Place<'_>, bool)>, Refusal> {
+fn place(word: LineWord<'_>) -> Result<Option<(ProbePlace<'_>, bool)>, ProbeRefusal> {
     if let Ok(address) = number::unsigned(word.text) {
-        return Ok(Some((Place::Address(address), false)));
+        return Ok(Some((ProbePlace::Address(address), false)));
     }
     if word.text.contains('/') && word.text.contains(':') {
         return Ok(None);
@@ -236,7 +240,7 @@ fn place(word: Word<'_>) -> Result<Option<(Place<'_>, bool)>, Refusal> {
         Some((text, "return")) => (text, true),
         Some((text, _)) => {
             let at = word.at.saturating_add(text.len());
-            return Err(Refusal::new(ProbeError::AddressSuffix, at));
+            return Err(ProbeRefusal::new(ProbeError::AddressSuffix, at));
         }
         None => (word.text, false),
     };
@@ -247,7 +251,7 @@ fn place(word: Word<'_>) -> Result<Option<(Place<'_>, bool)>, Refusal> {
         text => number::signed(text).and_then(|n| u32::try_from(n).map_err(|_| Code::Invalid)),
     };
     match offset {
-        Ok(offset) => Ok(Some((Place::Symbol { name, offset }, returns))),
-        Err(_) => Err(Refusal::new(ProbeError::ProbeAddress, word.at)),
+        Ok(offset) => Ok(Some((ProbePlace::Symbol { name, offset }, returns))),
+        Err(_) => Err(ProbeRefusal::new(ProbeError::ProbeAddress, word.at)),
     }
 }

@@ -92,14 +92,14 @@ errors! {
 
 /// A definition that is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct ProbeRefusal {
     pub(crate) error: ProbeError,
     /// Offset in the command of the byte that the caret points to.
     pub(crate) at: usize,
     pub(crate) code: Code,
 }
 
-impl Refusal {
+impl ProbeRefusal {
     /// Returns one with `EINVAL`.
     pub(crate) fn new(error: ProbeError, at: usize) -> Self {
         Self::with(error, at, Code::Invalid)

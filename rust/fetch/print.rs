@@ -16,7 +16,7 @@ use core::fmt::{
 };
 
 /// An argument and its name.
-pub(crate) type Named<'a> = (&'a str, &'a Argument);
+pub(crate) type NamedArgument<'a> = (&'a str, &'a Argument);
 
 /// The fields before the arguments: where the probe was hit.
 pub(crate) const HIT: &[Declared<'static>] = &[address("__probe_ip")];
@@ -36,7 +36,7 @@ const fn address(name: &'static str) -> Declared<'static> {
 }
 
 /// Returns the field of an argument. Fields of arguments are not aligned.
-pub(crate) fn field<'a>((name, argument): Named<'a>) -> Declared<'a> {
+pub(crate) fn field<'a>((name, argument): NamedArgument<'a>) -> Declared<'a> {
     Declared {
         ty: argument.ty.field_type(),
         name,
@@ -51,7 +51,7 @@ pub(crate) fn field<'a>((name, argument): Named<'a>) -> Declared<'a> {
 pub(crate) fn write_format<'a>(
     w: &mut dyn Write,
     returns: bool,
-    arguments: impl Iterator<Item = Named<'a>> + Clone,
+    arguments: impl Iterator<Item = NamedArgument<'a>> + Clone,
 ) -> fmt::Result {
     w.write_str(if returns { "\"(%lx <- %lx)" } else { "\"(%lx)" })?;
     for (name, argument) in arguments.clone() {
@@ -74,7 +74,7 @@ pub(crate) fn write_format<'a>(
 /// when `out` does.
 pub(crate) fn write_values<'a>(
     out: &mut dyn ByteWrite,
-    arguments: impl Iterator<Item = Named<'a>>,
+    arguments: impl Iterator<Item = NamedArgument<'a>>,
     record: &[u8],
     mut at: usize,
     symbol: &mut dyn FnMut(u64, &mut dyn ByteWrite) -> fmt::Result,

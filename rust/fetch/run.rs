@@ -9,7 +9,7 @@
 use super::{
     argument::{
         Argument,
-        Step, //
+        FetchStep, //
     },
     types::ArgumentType,
     MOST_ARGUMENTS, //
@@ -38,7 +38,7 @@ const SP: usize = 19;
 const PARAMETERS: [usize; 6] = [DI, SI, DX, CX, R8, R9];
 
 /// Registers and memory.
-pub(crate) trait Machine {
+pub(crate) trait ProbedMachine {
     /// Returns the words of the registers, in the order of `struct pt_regs`.
     fn registers(&self) -> &[u64; WORDS];
 
@@ -53,12 +53,12 @@ pub(crate) trait Machine {
 }
 
 /// Returns the word `place` of the registers.
-fn register(machine: &impl Machine, place: usize) -> u64 {
+fn register(machine: &impl ProbedMachine, place: usize) -> u64 {
     machine.registers().get(place).copied().unwrap_or(0)
 }
 
 /// Returns a word of the kernel's stack; 0 outside of it and where nothing can be read.
-fn stack_word(machine: &impl Machine, index: u64) -> u64 {
+fn stack_word(machine: &impl ProbedMachine, index: u64) -> u64 {
     let sp = register(machine, SP);
     let address = sp.wrapping_add(index.wrapping_mul(8));
     let mut bytes = [0; 8];
@@ -69,23 +69,23 @@ fn stack_word(machine: &impl Machine, index: u64) -> u64 {
 }
 
 /// Runs `steps` and returns what they leave; `None` when memory cannot be read.
-fn run(steps: &[Step], machine: &impl Machine) -> Option<u64> {
+fn run(steps: &[FetchStep], machine: &impl ProbedMachine) -> Option<u64> {
     let mut value = 0u64;
     for step in steps {
         value = match *step {
-            Step::Register(place) => register(machine, place.into()),
-            Step::Parameter(index) => match PARAMETERS.get(usize::from(index)) {
+            FetchStep::Register(place) => register(machine, place.into()),
+            FetchStep::Parameter(index) => match PARAMETERS.get(usize::from(index)) {
                 Some(place) => register(machine, *place),
                 // The return address is on the top of the stack.
                 None => stack_word(machine, u64::from(index).saturating_sub(5)),
             },
-            Step::Stack(index) => stack_word(machine, index.into()),
-            Step::StackPointer => register(machine, SP),
-            Step::Returned => register(machine, AX),
-            Step::Current => machine.current(),
-            Step::Immediate(value) => value,
-            Step::Comm | Step::Literal(_) => return None,
-            Step::Load { offset, user } => {
+            FetchStep::Stack(index) => stack_word(machine, index.into()),
+            FetchStep::StackPointer => register(machine, SP),
+            FetchStep::Returned => register(machine, AX),
+            FetchStep::Current => machine.current(),
+            FetchStep::Immediate(value) => value,
+            FetchStep::Comm | FetchStep::Literal(_) => return None,
+            FetchStep::Load { offset, user } => {
                 let mut bytes = [0; 8];
                 let address = value.wrapping_add_signed(offset);
                 if !machine.read(address, &mut bytes, user) {
@@ -99,13 +99,13 @@ fn run(steps: &[Step], machine: &impl Machine) -> Option<u64> {
 }
 
 /// Returns the value of an argument that is no string.
-fn number(argument: &Argument, machine: &impl Machine) -> Option<[u8; 8]> {
+fn number(argument: &Argument, machine: &impl ProbedMachine) -> Option<[u8; 8]> {
     let steps = argument.steps();
     let size = argument.ty.size().min(8);
     let mut bytes = [0; 8];
     match steps.split_last() {
         // The last one reads no more than the type has.
-        Some((Step::Load { offset, user }, before)) => {
+        Some((FetchStep::Load { offset, user }, before)) => {
             let address = run(before, machine)?.wrapping_add_signed(*offset);
             let read = machine.read(address, bytes.get_mut(..size)?, *user);
             read.then_some(bytes)
@@ -115,23 +115,27 @@ fn number(argument: &Argument, machine: &impl Machine) -> Option<[u8; 8]> {
 }
 
 /// Where a string is.
-enum Source<'a> {
+enum FetchSource<'a> {
     Memory { address: u64, user: bool },
     Comm([u8; 16]),
     Literal(&'a [u8]),
 }
 
 /// Returns where the string of `argument` is. `line` is that of the definition.
-fn source<'a>(argument: &Argument, line: &'a [u8], machine: &impl Machine) -> Option<Source<'a>> {
+fn source<'a>(
+    argument: &Argument,
+    line: &'a [u8],
+    machine: &impl ProbedMachine,
+) -> Option<FetchSource<'a>> {
     let wants_user = argument.ty == ArgumentType::UserText;
     match argument.steps().split_last()? {
-        (Step::Comm, _) => Some(Source::Comm(machine.comm())),
-        (Step::Literal(span), _) => Some(Source::Literal(span.bytes_of(line))),
-        (Step::Load { offset, user }, before) => Some(Source::Memory {
+        (FetchStep::Comm, _) => Some(FetchSource::Comm(machine.comm())),
+        (FetchStep::Literal(span), _) => Some(FetchSource::Literal(span.bytes_of(line))),
+        (FetchStep::Load { offset, user }, before) => Some(FetchSource::Memory {
             address: run(before, machine)?.wrapping_add_signed(*offset),
             user: *user || wants_user,
         }),
-        _ => Some(Source::Memory {
+        _ => Some(FetchSource::Memory {
             address: run(argument.steps(), machine)?,
             user: wants_user,
         }),
@@ -141,7 +145,7 @@ fn source<'a>(argument: &Argument, line: &'a [u8], machine: &impl Machine) -> Op
 /// Calls `take` with parts of the string at `address`, without a NUL, until its end or until `most` bytes.
 /// Returns whether all of it could be read.
 fn read_parts(
-    machine: &impl Machine,
+    machine: &impl ProbedMachine,
     (mut address, user): (u64, bool),
     most: usize,
     mut take: impl FnMut(&[u8]),
@@ -170,14 +174,18 @@ fn read_parts(
 
 /// Returns the length of a string with its NUL, of which no more than `most` are wanted; 0 when it cannot
 /// be read.
-fn measure_string(source: Option<Source<'_>>, machine: &impl Machine, most: usize) -> usize {
+fn measure_string(
+    source: Option<FetchSource<'_>>,
+    machine: &impl ProbedMachine,
+    most: usize,
+) -> usize {
     let room = most.saturating_sub(1);
     let len = match source {
         _ if most == 0 => return 0,
         None => return 0,
-        Some(Source::Comm(name)) => until_nul(&name).len(),
-        Some(Source::Literal(text)) => text.len(),
-        Some(Source::Memory { address, user }) => {
+        Some(FetchSource::Comm(name)) => until_nul(&name).len(),
+        Some(FetchSource::Literal(text)) => text.len(),
+        Some(FetchSource::Memory { address, user }) => {
             let mut len = 0usize;
             let count = |part: &[u8]| len = len.saturating_add(part.len());
             if !read_parts(machine, (address, user), room, count) {
@@ -203,7 +211,11 @@ fn until_nul(bytes: &[u8]) -> &[u8] {
 
 /// Fills `to` with a string and zeros after it, the last byte in any case. Returns its length with the
 /// NUL; 0 when it cannot be read.
-fn copy_string(source: Option<Source<'_>>, machine: &impl Machine, to: &mut [u8]) -> usize {
+fn copy_string(
+    source: Option<FetchSource<'_>>,
+    machine: &impl ProbedMachine,
+    to: &mut [u8],
+) -> usize {
     to.fill(0);
     let room = to.len().saturating_sub(1);
     let mut len = 0usize;
@@ -219,15 +231,15 @@ fn copy_string(source: Option<Source<'_>>, machine: &impl Machine, to: &mut [u8]
     };
     let is_read = match source {
         None => false,
-        Some(Source::Comm(name)) => {
+        Some(FetchSource::Comm(name)) => {
             put(until_nul(&name));
             true
         }
-        Some(Source::Literal(text)) => {
+        Some(FetchSource::Literal(text)) => {
             put(text);
             true
         }
-        Some(Source::Memory { address, user }) => {
+        Some(FetchSource::Memory { address, user }) => {
             read_parts(machine, (address, user), room, &mut put)
         }
     };
@@ -240,7 +252,7 @@ fn copy_string(source: Option<Source<'_>>, machine: &impl Machine, to: &mut [u8]
 
 /// What the arguments of a definition record after `head` bytes.
 #[derive(Clone, Copy)]
-pub(crate) struct Program<'a> {
+pub(crate) struct FetchProgram<'a> {
     /// The line of the definition.
     pub(crate) line: &'a [u8],
     pub(crate) arguments: &'a [Argument],
@@ -251,7 +263,7 @@ pub(crate) struct Program<'a> {
 /// The room that the strings of a record get.
 pub(crate) struct Rooms([u16; MOST_ARGUMENTS]);
 
-impl Program<'_> {
+impl FetchProgram<'_> {
     /// Returns the bytes of a record without its strings.
     pub(crate) fn fixed(&self) -> usize {
         let sizes = self.arguments.iter().map(|argument| argument.ty.size());
@@ -259,7 +271,7 @@ impl Program<'_> {
     }
 
     /// Returns the size of a record, not more than `most`, and the room of its strings.
-    pub(crate) fn measure(&self, machine: &impl Machine, most: usize) -> (usize, Rooms) {
+    pub(crate) fn measure(&self, machine: &impl ProbedMachine, most: usize) -> (usize, Rooms) {
         let mut rooms = Rooms([0; MOST_ARGUMENTS]);
         let mut size = self.fixed();
         let texts = self.arguments.iter().zip(rooms.0.iter_mut());
@@ -274,7 +286,7 @@ impl Program<'_> {
     }
 
     /// Fills what follows the head of `record`, whose size [`Self::measure`] has returned with `rooms`.
-    pub(crate) fn fill(&self, machine: &impl Machine, rooms: &Rooms, record: &mut [u8]) {
+    pub(crate) fn fill(&self, machine: &impl ProbedMachine, rooms: &Rooms, record: &mut [u8]) {
         let mut at = self.head;
         let mut behind = self.fixed();
         for (argument, room) in self.arguments.iter().zip(rooms.0.iter()) {

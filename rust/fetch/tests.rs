@@ -4,10 +4,10 @@
 
 use super::{
     argument::{Argument, Compiler},
-    command::{words, Head, Names, Place, Word},
-    error::{Code, ProbeError, Refusal},
+    command::{words, Head, LineWord, ProbeNames, ProbePlace},
+    error::{Code, ProbeError, ProbeRefusal},
     print,
-    run::{Machine, Program, WORDS},
+    run::{FetchProgram, ProbedMachine, WORDS},
 };
 use core::cell::Cell;
 
@@ -21,7 +21,7 @@ struct Memory {
 
 const BASE: u64 = 0x10_0f80;
 
-impl Machine for Memory {
+impl ProbedMachine for Memory {
     fn registers(&self) -> &[u64; WORDS] {
         &self.registers
     }
@@ -83,12 +83,12 @@ fn symbol(name: &str) -> Option<u64> {
 }
 
 /// Compiles all of a line, whose probe is at the beginning of a function.
-fn compile(line: &str) -> Result<Vec<Argument>, Refusal> {
-    let head = Head::parse(line)?.ok_or(Refusal::new(ProbeError::ProbeAddress, 0))?;
+fn compile(line: &str) -> Result<Vec<Argument>, ProbeRefusal> {
+    let head = Head::parse(line)?.ok_or(ProbeRefusal::new(ProbeError::ProbeAddress, 0))?;
     head.names()?;
     let mut compiler = Compiler {
         returns: head.returns,
-        at_entry: matches!(head.place, Place::Symbol { offset: 0, .. }),
+        at_entry: matches!(head.place, ProbePlace::Symbol { offset: 0, .. }),
         symbol: &symbol,
         lacks_symbol: false,
     };
@@ -107,7 +107,7 @@ fn compile(line: &str) -> Result<Vec<Argument>, Refusal> {
 /// Returns the record and the text of its arguments.
 fn record(line: &str, machine: &Memory) -> (Vec<u8>, String) {
     let arguments = compile(line).unwrap();
-    let program = Program {
+    let program = FetchProgram {
         line: line.as_bytes(),
         arguments: &arguments,
         head: 16,
@@ -206,7 +206,7 @@ fn refusals_have_ftraces_place() {
         ("p f \\99999999999999999999", Immediate, 5, Code::Range),
     ];
     for (line, error, at, code) in rows {
-        let want = Refusal::with(*error, *at, *code);
+        let want = ProbeRefusal::with(*error, *at, *code);
         assert_eq!(compile(line).err(), Some(want), "{line}");
     }
     assert!(compile("p f +0(+0(+0(+0(+0(+0(+0(+0(%ax))))))))").is_ok());
@@ -222,7 +222,7 @@ fn names_and_places() {
     let head = Head::parse("r10:a/b mod:sym+0x10%return").unwrap().unwrap();
     assert!(head.returns);
     assert_eq!(head.max_active, 10);
-    let names = Names {
+    let names = ProbeNames {
         group: Some("a"),
         event: Some("b"),
     };
@@ -235,8 +235,8 @@ fn names_and_places() {
     assert!(Head::parse("p").unwrap().is_none());
     assert!(Head::parse("f vfs_read").unwrap().is_none());
     assert!(Head::parse("p /bin/sh:0x10").unwrap().is_none());
-    let word = Word { at: 2, text: "g/" };
-    assert_eq!(Names::parse(word).map(|names| names.event), Ok(None));
+    let word = LineWord { at: 2, text: "g/" };
+    assert_eq!(ProbeNames::parse(word).map(|names| names.event), Ok(None));
 }
 
 /// Words put together at random are refused or compiled, with a caret inside of the line or at its end, and

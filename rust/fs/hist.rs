@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     events::RECORDS,
-    hist::print::Names,
+    hist::print::HistNames,
     kapi::{
         strings,
         symbol::Symbol, //
@@ -24,7 +24,7 @@ use kernel::prelude::*;
 /// What the kernel calls addresses and system calls.
 struct OfKernel;
 
-impl Names for OfKernel {
+impl HistNames for OfKernel {
     fn symbol(
         &self,
         address: u64,

@@ -3,8 +3,8 @@
 //! Divides the text after `hist:` into its items and the filter.
 
 use super::error::{
-    Errno,
-    Kind,
+    HistErrno,
+    HistErrorKind,
     Log, //
 };
 use crate::text::{
@@ -25,7 +25,7 @@ const OPERATOR: (usize, u8) = (4, b'X');
 
 /// A command, divided. Of an item that comes twice the last one counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Command<'a> {
+pub(crate) struct HistCommand<'a> {
     pub(crate) keys: &'a [u8],
     pub(crate) values: Option<&'a [u8]>,
     pub(crate) sort: Option<&'a [u8]>,
@@ -46,7 +46,7 @@ pub(crate) struct Command<'a> {
 /// # Errors
 ///
 /// `Inval` for an `if` at the beginning, or without anything after it.
-pub(crate) fn split(text: &[u8]) -> Result<(&[u8], Option<&[u8]>), Errno> {
+pub(crate) fn split(text: &[u8]) -> Result<(&[u8], Option<&[u8]>), HistErrno> {
     let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
     let mut from = 0usize;
     loop {
@@ -57,14 +57,14 @@ pub(crate) fn split(text: &[u8]) -> Result<(&[u8], Option<&[u8]>), Errno> {
         let at = at.saturating_add(from);
         from = at.saturating_add(1);
         let Some(before) = at.checked_sub(1) else {
-            return Err(Errno::Inval);
+            return Err(HistErrno::Inval);
         };
         if !is_blank(text.get(before)) {
             continue;
         }
         let after = at.saturating_add(2);
         if after.saturating_add(1) >= text.len() {
-            return Err(Errno::Inval);
+            return Err(HistErrno::Inval);
         }
         if is_blank(text.get(after)) {
             let items = text.get(..before).unwrap_or_default();
@@ -96,10 +96,10 @@ pub(crate) fn hide_operators(items: &mut [u8]) {
 /// # Errors
 ///
 /// `Inval` for an unknown item, one without its value, and without keys; `Inval` and `Range` for a size.
-pub(crate) fn parse<'a>(items: &'a [u8], log: &mut Log<'_>) -> Result<Command<'a>, Errno> {
-    let mut command = Command {
+pub(crate) fn parse<'a>(items: &'a [u8], log: &mut Log<'_>) -> Result<HistCommand<'a>, HistErrno> {
+    let mut command = HistCommand {
         size_bits: USUAL_BITS,
-        ..Command::default()
+        ..HistCommand::default()
     };
     let mut keys = None;
     let mut variables = 0usize;
@@ -112,13 +112,13 @@ pub(crate) fn parse<'a>(items: &'a [u8], log: &mut Log<'_>) -> Result<Command<'a
                 b"pause" => command.pause = true,
                 b"cont" | b"continue" => command.resume = true,
                 b"clear" => command.clear = true,
-                _ => return Err(Errno::Inval),
+                _ => return Err(HistErrno::Inval),
             }
             continue;
         };
         if value.is_empty() {
-            log(Kind::EmptyAssignment, item);
-            return Err(Errno::Inval);
+            log(HistErrorKind::EmptyAssignment, item);
+            return Err(HistErrno::Inval);
         }
         match name {
             b"key" | b"keys" => keys = Some(value),
@@ -128,33 +128,33 @@ pub(crate) fn parse<'a>(items: &'a [u8], log: &mut Log<'_>) -> Result<Command<'a
             b"clock" => command.clock = Some(word::strip(value)),
             b"size" => command.size_bits = size_bits(value)?,
             _ if variables == MOST_VARIABLES => {
-                log(Kind::TooManyVariables, item);
-                return Err(Errno::Inval);
+                log(HistErrorKind::TooManyVariables, item);
+                return Err(HistErrno::Inval);
             }
             _ => variables = variables.saturating_add(1),
         }
     }
-    command.keys = keys.ok_or(Errno::Inval)?;
+    command.keys = keys.ok_or(HistErrno::Inval)?;
     // There are none yet: an event of another file cannot be asked for its values.
     match variables {
         0 => Ok(command),
-        _ => Err(Errno::Inval),
+        _ => Err(HistErrno::Inval),
     }
 }
 
 /// Returns the power of 2 that is not less than the size that `text` says.
-fn size_bits(text: &[u8]) -> Result<u32, Errno> {
+fn size_bits(text: &[u8]) -> Result<u32, HistErrno> {
     let size = number::parse_c(text).map_err(|why| match why {
-        crate::text::errno::Errno::Inval => Errno::Inval,
-        crate::text::errno::Errno::Range => Errno::Range,
+        crate::text::errno::Errno::Inval => HistErrno::Inval,
+        crate::text::errno::Errno::Range => HistErrno::Range,
     })?;
     let bits = match size.checked_sub(1) {
-        None => return Err(Errno::Inval),
+        None => return Err(HistErrno::Inval),
         Some(less) => u64::BITS.saturating_sub(less.leading_zeros()),
     };
     match SIZE_BITS.contains(&bits) {
         true => Ok(bits),
-        false => Err(Errno::Inval),
+        false => Err(HistErrno::Inval),
     }
 }
 
@@ -162,7 +162,7 @@ fn size_bits(text: &[u8]) -> Result<u32, Errno> {
 mod tests {
     use super::*;
 
-    fn parsed(text: &str) -> Result<Command<'_>, Errno> {
+    fn parsed(text: &str) -> Result<HistCommand<'_>, HistErrno> {
         parse(text.as_bytes(), &mut |_, _| {})
     }
 
@@ -181,7 +181,7 @@ mod tests {
         }
         // One byte more than the word is no more than that to ftrace.
         for text in ["if a", "keys=id if", "keys=id if ", "keys=id ifx"] {
-            assert_eq!(split(text.as_bytes()), Err(Errno::Inval), "{text}");
+            assert_eq!(split(text.as_bytes()), Err(HistErrno::Inval), "{text}");
         }
         assert!(split(b"keys=id ifxy").is_ok());
     }
@@ -216,15 +216,18 @@ mod tests {
             "keys=a:x=b",
             "keys=a:onmatch(s.e).f(x)",
         ] {
-            assert_eq!(parsed(text), Err(Errno::Inval), "{text}");
+            assert_eq!(parsed(text), Err(HistErrno::Inval), "{text}");
         }
         let large = "keys=a:size=18446744073709551616";
-        assert_eq!(parsed(large), Err(Errno::Range));
+        assert_eq!(parsed(large), Err(HistErrno::Range));
         let mut logged = Vec::new();
         let _ = parse(b"keys=a:sort=", &mut |kind, word| {
             logged.push((kind, word.to_vec()))
         });
-        assert_eq!(logged, [(Kind::EmptyAssignment, b"sort=".to_vec())]);
+        assert_eq!(
+            logged,
+            [(HistErrorKind::EmptyAssignment, b"sort=".to_vec())]
+        );
     }
 
     #[test]

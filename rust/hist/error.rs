@@ -4,7 +4,7 @@
 
 /// An error that `error_log` tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum HistErrorKind {
     EmptyAssignment,
     FieldNotFound,
     BadModifier,
@@ -28,7 +28,7 @@ pub(crate) enum Kind {
 
 /// The error number that the write returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Errno {
+pub(crate) enum HistErrno {
     Inval,
     NoEnt,
     Dom,
@@ -37,9 +37,9 @@ pub(crate) enum Errno {
 }
 
 /// Takes an error, and the word of the command that it is about; an empty one if it is about all of it.
-pub(crate) type Log<'a> = dyn FnMut(Kind, &[u8]) + 'a;
+pub(crate) type Log<'a> = dyn FnMut(HistErrorKind, &[u8]) + 'a;
 
-impl Kind {
+impl HistErrorKind {
     /// Returns the text that stands in `error_log`.
     pub(crate) const fn text(self) -> &'static str {
         match self {

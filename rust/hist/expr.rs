@@ -6,8 +6,8 @@
 //! There are no parentheses but those of a minus before all of it, and at most three operators.
 
 use super::error::{
-    Errno,
-    Kind,
+    HistErrno,
+    HistErrorKind,
     Log, //
 };
 use crate::{
@@ -23,12 +23,12 @@ pub(crate) const MOST_NODES: usize = 35;
 
 /// A part of the text of a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Span {
+pub(crate) struct NameSpan {
     at: u16,
     len: u16,
 }
 
-impl Span {
+impl NameSpan {
     /// Returns where `part` is in `text`, of which it is a part.
     pub(crate) fn of(text: &[u8], part: &[u8]) -> Self {
         let at = part.as_ptr().addr().wrapping_sub(text.as_ptr().addr());
@@ -56,7 +56,7 @@ pub(crate) struct Described {
 }
 
 /// The fields of an event, the common ones included.
-pub(crate) trait Fields {
+pub(crate) trait NamedFields {
     /// Returns the field called `name`.
     fn field(&self, name: &str) -> Option<Described>;
 }
@@ -94,7 +94,7 @@ pub(crate) struct TextAt {
 
 /// The source of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum ExprSource {
     Constant(u64),
     /// 1 for each event.
     HitCount,
@@ -144,22 +144,22 @@ impl Modifier {
 /// A field or a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Atom {
-    pub(crate) source: Source,
+    pub(crate) source: ExprSource,
     pub(crate) modifier: Modifier,
     /// What it is called, as it was written; empty for a number.
-    pub(crate) name: Span,
+    pub(crate) name: NameSpan,
 }
 
 /// An operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Op {
+pub(crate) enum ExprOp {
     Plus,
     Minus,
     Times,
     Over,
 }
 
-impl Op {
+impl ExprOp {
     /// Returns what it looks like.
     pub(crate) const fn sign(self) -> char {
         match self {
@@ -183,21 +183,21 @@ impl Op {
 
 /// A node of an expression; its operands are nodes before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Node {
+pub(crate) enum ExprNode {
     Atom(Atom),
-    Binary(Op, u8, u8),
+    Binary(ExprOp, u8, u8),
     Negated(u8),
 }
 
 /// The expressions of a plan.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Nodes {
-    nodes: [Node; MOST_NODES],
+    nodes: [ExprNode; MOST_NODES],
     used: u8,
 }
 
 impl Nodes {
-    const UNUSED: Node = Node::Negated(0);
+    const UNUSED: ExprNode = ExprNode::Negated(0);
 
     /// Returns none.
     pub(crate) const fn new() -> Self {
@@ -208,7 +208,7 @@ impl Nodes {
     }
 
     /// Returns a node.
-    pub(crate) fn get(&self, at: u8) -> Node {
+    pub(crate) fn get(&self, at: u8) -> ExprNode {
         self.nodes
             .get(usize::from(at))
             .copied()
@@ -220,9 +220,12 @@ impl Nodes {
         self.used
     }
 
-    fn push(&mut self, node: Node) -> Result<u8, Errno> {
+    fn push(&mut self, node: ExprNode) -> Result<u8, HistErrno> {
         let at = self.used;
-        *self.nodes.get_mut(usize::from(at)).ok_or(Errno::Inval)? = node;
+        *self
+            .nodes
+            .get_mut(usize::from(at))
+            .ok_or(HistErrno::Inval)? = node;
         self.used = at.saturating_add(1);
         Ok(at)
     }
@@ -230,7 +233,7 @@ impl Nodes {
     /// Returns the atom, if the node is one.
     pub(crate) fn atom(&self, at: u8) -> Option<Atom> {
         match self.get(at) {
-            Node::Atom(atom) => Some(atom),
+            ExprNode::Atom(atom) => Some(atom),
             _ => None,
         }
     }
@@ -238,28 +241,37 @@ impl Nodes {
     /// Returns whether the numbers of an expression are signed: those of its first operand are.
     pub(crate) fn is_signed(&self, at: u8) -> bool {
         match self.get(at) {
-            Node::Atom(atom) => matches!(atom.source, Source::Number(number) if number.signed),
-            Node::Binary(_, inner, _) | Node::Negated(inner) => inner < at && self.is_signed(inner),
+            ExprNode::Atom(atom) => {
+                matches!(atom.source, ExprSource::Number(number) if number.signed)
+            }
+            ExprNode::Binary(_, inner, _) | ExprNode::Negated(inner) => {
+                inner < at && self.is_signed(inner)
+            }
         }
     }
 
     /// Returns whether it counts microseconds: its first operand does.
     fn is_usecs(&self, at: u8) -> bool {
         match self.get(at) {
-            Node::Atom(atom) => atom.modifier == Modifier::Usecs,
-            Node::Binary(_, inner, _) | Node::Negated(inner) => inner < at && self.is_usecs(inner),
+            ExprNode::Atom(atom) => atom.modifier == Modifier::Usecs,
+            ExprNode::Binary(_, inner, _) | ExprNode::Negated(inner) => {
+                inner < at && self.is_usecs(inner)
+            }
         }
     }
 
     fn is_text(&self, at: u8) -> bool {
         self.atom(at).is_some_and(|atom| {
-            matches!(atom.source, Source::Text(_) | Source::Comm | Source::Stack)
+            matches!(
+                atom.source,
+                ExprSource::Text(_) | ExprSource::Comm | ExprSource::Stack
+            )
         })
     }
 
     fn constant(&self, at: u8) -> Option<u64> {
         match self.atom(at)?.source {
-            Source::Constant(value) => Some(value),
+            ExprSource::Constant(value) => Some(value),
             _ => None,
         }
     }
@@ -274,19 +286,19 @@ pub(crate) enum Role {
 }
 
 /// Reads expressions.
-pub(crate) struct Parser<'a, 'l> {
+pub(crate) struct ExprParser<'a, 'l> {
     /// The text that they are parts of.
     pub(crate) text: &'a [u8],
-    pub(crate) fields: &'a dyn Fields,
+    pub(crate) fields: &'a dyn NamedFields,
     pub(crate) log: &'a mut Log<'l>,
     pub(crate) nodes: Nodes,
     /// Operators of this expression.
     operators: u32,
 }
 
-impl<'a, 'l> Parser<'a, 'l> {
+impl<'a, 'l> ExprParser<'a, 'l> {
     /// Returns one for the parts of `text`.
-    pub(crate) fn new(text: &'a [u8], fields: &'a dyn Fields, log: &'a mut Log<'l>) -> Self {
+    pub(crate) fn new(text: &'a [u8], fields: &'a dyn NamedFields, log: &'a mut Log<'l>) -> Self {
         Self {
             text,
             fields,
@@ -297,99 +309,99 @@ impl<'a, 'l> Parser<'a, 'l> {
     }
 
     /// Logs an error of `word`.
-    pub(crate) fn refuse(&mut self, kind: Kind, word: &[u8]) -> Errno {
+    pub(crate) fn refuse(&mut self, kind: HistErrorKind, word: &[u8]) -> HistErrno {
         (self.log)(kind, word);
-        Errno::Inval
+        HistErrno::Inval
     }
 
     /// Parses one expression. Returns its node.
     ///
     /// # Errors
     ///
-    /// Those of [`Kind`]; `Inval` for what is none, `Dom` for a division by 0, `NoMem`, which is ftrace's
+    /// Those of [`HistErrorKind`]; `Inval` for what is none, `Dom` for a division by 0, `NoMem`, which is ftrace's
     /// answer, for an array of numbers.
-    pub(crate) fn expression(&mut self, text: &[u8], role: Role) -> Result<u8, Errno> {
+    pub(crate) fn expression(&mut self, text: &[u8], role: Role) -> Result<u8, HistErrno> {
         self.operators = 0;
         self.inner(text, role)
     }
 
-    fn inner(&mut self, text: &[u8], role: Role) -> Result<u8, Errno> {
+    fn inner(&mut self, text: &[u8], role: Role) -> Result<u8, HistErrno> {
         if self.operators > MOST_OPERATORS {
-            return Err(self.refuse(Kind::TooManySubexpressions, text));
+            return Err(self.refuse(HistErrorKind::TooManySubexpressions, text));
         }
         match root(text) {
             None => self.atom(text, role),
-            Some(Root::Negation) => self.negation(text),
-            Some(Root::Binary(op, at)) => self.binary(text, op, at),
+            Some(ExprRoot::Negation) => self.negation(text),
+            Some(ExprRoot::Binary(op, at)) => self.binary(text, op, at),
         }
     }
 
-    fn negation(&mut self, text: &[u8]) -> Result<u8, Errno> {
+    fn negation(&mut self, text: &[u8]) -> Result<u8, HistErrno> {
         self.operators = self.operators.saturating_add(1);
         if self.operators > MOST_OPERATORS {
-            return Err(self.refuse(Kind::TooManySubexpressions, text));
+            return Err(self.refuse(HistErrorKind::TooManySubexpressions, text));
         }
         let rest = text.get(1..).unwrap_or_default();
         if !rest.contains(&b'(') {
-            return Err(Errno::Inval);
+            return Err(HistErrno::Inval);
         }
         let rest = rest.get(1..).unwrap_or_default();
         let end = rest.iter().rposition(|byte| *byte == b')');
-        let end = end.ok_or(Errno::Inval)?;
+        let end = end.ok_or(HistErrno::Inval)?;
         if end.saturating_add(1) != rest.len() {
-            return Err(self.refuse(Kind::MinusInSubexpression, rest));
+            return Err(self.refuse(HistErrorKind::MinusInSubexpression, rest));
         }
         let operand = rest.get(..end).unwrap_or_default();
         let node = self.operand(operand)?;
-        self.nodes.push(Node::Negated(node))
+        self.nodes.push(ExprNode::Negated(node))
     }
 
     /// Parses an operand, which is a number.
-    fn operand(&mut self, text: &[u8]) -> Result<u8, Errno> {
+    fn operand(&mut self, text: &[u8]) -> Result<u8, HistErrno> {
         let node = self.inner(text, Role::Operand)?;
         match self.nodes.is_text(node) {
-            true => Err(self.refuse(Kind::StringOperand, text)),
+            true => Err(self.refuse(HistErrorKind::StringOperand, text)),
             false => Ok(node),
         }
     }
 
-    fn binary(&mut self, text: &[u8], op: Op, at: usize) -> Result<u8, Errno> {
+    fn binary(&mut self, text: &[u8], op: ExprOp, at: usize) -> Result<u8, HistErrno> {
         self.operators = self.operators.saturating_add(1);
         let left = text.get(..at).unwrap_or_default();
         let right = text.get(at.saturating_add(1)..).unwrap_or_default();
         if left.is_empty() || right.is_empty() {
-            return Err(Errno::Inval);
+            return Err(HistErrno::Inval);
         }
         let one = self.operand(left)?;
         let other = self.operand(right)?;
         if self.nodes.is_usecs(one) != self.nodes.is_usecs(other) {
-            return Err(self.refuse(Kind::UnitsDiffer, b""));
+            return Err(self.refuse(HistErrorKind::UnitsDiffer, b""));
         }
         let constant = self.nodes.constant(other);
-        if op == Op::Over && constant == Some(0) {
-            (self.log)(Kind::DivisionByZero, right);
-            return Err(Errno::Dom);
+        if op == ExprOp::Over && constant == Some(0) {
+            (self.log)(HistErrorKind::DivisionByZero, right);
+            return Err(HistErrno::Dom);
         }
         let node = match (self.nodes.constant(one), constant) {
-            (Some(one), Some(other)) => Node::Atom(Atom {
-                source: Source::Constant(op.of(one, other)),
+            (Some(one), Some(other)) => ExprNode::Atom(Atom {
+                source: ExprSource::Constant(op.of(one, other)),
                 modifier: Modifier::None,
-                name: Span::default(),
+                name: NameSpan::default(),
             }),
-            _ => Node::Binary(op, one, other),
+            _ => ExprNode::Binary(op, one, other),
         };
         self.nodes.push(node)
     }
 
-    fn atom(&mut self, text: &[u8], role: Role) -> Result<u8, Errno> {
+    fn atom(&mut self, text: &[u8], role: Role) -> Result<u8, HistErrno> {
         if text.first().is_some_and(u8::is_ascii_digit) {
             let Ok(value) = number::parse_c(text) else {
-                return Err(self.refuse(Kind::NumberExpected, text));
+                return Err(self.refuse(HistErrorKind::NumberExpected, text));
             };
-            return self.nodes.push(Node::Atom(Atom {
-                source: Source::Constant(value),
+            return self.nodes.push(ExprNode::Atom(Atom {
+                source: ExprSource::Constant(value),
                 modifier: Modifier::None,
-                name: Span::default(),
+                name: NameSpan::default(),
             }));
         }
         // What names system and event is for variables; in ftrace fields may have it as well.
@@ -400,15 +412,15 @@ impl<'a, 'l> Parser<'a, 'l> {
         };
         if let [b'$', name @ ..] = text {
             if !name.is_empty() {
-                (self.log)(Kind::VariableNotFound, name);
+                (self.log)(HistErrorKind::VariableNotFound, name);
             }
         }
         let atom = self.field(text, role)?;
-        self.nodes.push(Node::Atom(atom))
+        self.nodes.push(ExprNode::Atom(atom))
     }
 
     /// Parses a field with its modifier.
-    fn field(&mut self, text: &[u8], role: Role) -> Result<Atom, Errno> {
+    fn field(&mut self, text: &[u8], role: Role) -> Result<Atom, HistErrno> {
         let mut parts = text.splitn(2, |byte| *byte == b'.');
         let (name, word) = (parts.next().unwrap_or_default(), parts.next());
         let mut stack = false;
@@ -418,47 +430,46 @@ impl<'a, 'l> Parser<'a, 'l> {
                 stack = true;
                 Modifier::None
             }
-            Some(word) => {
-                modifier(name, word, role).map_err(|word| self.refuse(Kind::BadModifier, word))?
-            }
+            Some(word) => modifier(name, word, role)
+                .map_err(|word| self.refuse(HistErrorKind::BadModifier, word))?,
         };
         let Some(source) = self.source(name)? else {
-            return Err(self.refuse(Kind::FieldNotFound, name));
+            return Err(self.refuse(HistErrorKind::FieldNotFound, name));
         };
         let derived = matches!(modifier, Modifier::Log2 | Modifier::Buckets(_));
-        let string = matches!(source, Source::Text(_) | Source::Comm);
+        let string = matches!(source, ExprSource::Text(_) | ExprSource::Comm);
         // No event has a field that is a stack. Of strings ftrace would take the address.
         if stack || derived && string {
-            return Err(self.refuse(Kind::BadModifier, text));
+            return Err(self.refuse(HistErrorKind::BadModifier, text));
         }
         let modifier = match source {
-            Source::Stack => Modifier::None,
+            ExprSource::Stack => Modifier::None,
             _ => modifier,
         };
         Ok(Atom {
             source,
             modifier,
-            name: Span::of(self.text, name),
+            name: NameSpan::of(self.text, name),
         })
     }
 
     /// Returns what a name stands for; `None` for an unknown one.
-    fn source(&self, name: &[u8]) -> Result<Option<Source>, Errno> {
+    fn source(&self, name: &[u8]) -> Result<Option<ExprSource>, HistErrno> {
         let Ok(name) = str::from_utf8(name) else {
             return Ok(None);
         };
         let source = match name {
-            "common_timestamp" => Source::Timestamp,
-            "common_stacktrace" => Source::Stack,
-            "common_cpu" => Source::Cpu,
-            "common_comm" => Source::Comm,
-            "hitcount" => Source::HitCount,
+            "common_timestamp" => ExprSource::Timestamp,
+            "common_stacktrace" => ExprSource::Stack,
+            "common_cpu" => ExprSource::Cpu,
+            "common_comm" => ExprSource::Comm,
+            "hitcount" => ExprSource::HitCount,
             _ => match self.fields.field(name).filter(|field| field.size != 0) {
                 Some(field) => return located(field).map(Some),
                 None => match name {
-                    "cpu" | "CPU" => Source::Cpu,
-                    "comm" | "COMM" => Source::Comm,
-                    "stacktrace" | "STACKTRACE" => Source::Stack,
+                    "cpu" | "CPU" => ExprSource::Cpu,
+                    "comm" | "COMM" => ExprSource::Comm,
+                    "stacktrace" | "STACKTRACE" => ExprSource::Stack,
                     _ => return Ok(None),
                 },
             },
@@ -472,20 +483,20 @@ impl<'a, 'l> Parser<'a, 'l> {
 /// # Errors
 ///
 /// `NoMem` for an array of numbers.
-fn located(field: Described) -> Result<Source, Errno> {
+fn located(field: Described) -> Result<ExprSource, HistErrno> {
     let Described {
         ty, offset, size, ..
     } = field;
     match ty {
         FieldType::Chars | FieldType::DynamicChars | FieldType::RelativeChars => {
-            Ok(Source::Text(TextAt { ty, offset, size }))
+            Ok(ExprSource::Text(TextAt { ty, offset, size }))
         }
-        _ if !matches!(size, 1 | 2 | 4 | 8) => Err(Errno::NoMem),
+        _ if !matches!(size, 1 | 2 | 4 | 8) => Err(HistErrno::NoMem),
         _ => {
             let end = offset.saturating_add(size);
             let beyond = 8u32.saturating_sub(end);
             let unused = 8u32.saturating_sub(size);
-            Ok(Source::Number(NumberAt {
+            Ok(ExprSource::Number(NumberAt {
                 start: end.saturating_sub(8),
                 up: beyond.saturating_mul(8) as u8,
                 down: unused.saturating_mul(8) as u8,
@@ -521,23 +532,23 @@ fn modifier<'w>(name: &[u8], word: &'w [u8], role: Role) -> Result<Modifier, &'w
     })
 }
 
-enum Root {
+enum ExprRoot {
     Negation,
-    Binary(Op, usize),
+    Binary(ExprOp, usize),
 }
 
 /// Returns the operator at which an expression is divided, and its place.
-fn root(text: &[u8]) -> Option<Root> {
+fn root(text: &[u8]) -> Option<ExprRoot> {
     let last = |sign: u8| text.iter().rposition(|byte| *byte == sign);
     let (minus, plus) = (last(b'-'), last(b'+'));
     if minus == Some(0) {
-        return Some(Root::Negation);
+        return Some(ExprRoot::Negation);
     }
-    let lower = [(minus, Op::Minus), (plus, Op::Plus)];
-    let higher = [(last(b'/'), Op::Over), (last(b'*'), Op::Times)];
+    let lower = [(minus, ExprOp::Minus), (plus, ExprOp::Plus)];
+    let higher = [(last(b'/'), ExprOp::Over), (last(b'*'), ExprOp::Times)];
     [lower, higher].into_iter().find_map(|level| {
         let found = level.into_iter().filter_map(|(at, op)| Some((at?, op)));
         let (at, op) = found.max_by_key(|(at, _)| *at)?;
-        Some(Root::Binary(op, at))
+        Some(ExprRoot::Binary(op, at))
     })
 }

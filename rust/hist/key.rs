@@ -7,10 +7,10 @@
 use super::{
     expr::{
         Atom,
+        ExprNode,
+        ExprSource,
         Modifier,
-        Node,
         NumberAt,
-        Source,
         TextAt, //
     },
     plan::{
@@ -23,7 +23,7 @@ use super::{
 };
 
 /// What a plan may ask that the record does not hold.
-pub(crate) trait Env {
+pub(crate) trait KeyEnv {
     /// Returns the current CPU.
     fn cpu(&self) -> u32;
     /// Returns the name of the current task; a NUL ends it.
@@ -73,14 +73,14 @@ fn log2(value: u64) -> u64 {
 
 impl Atom {
     #[inline(always)]
-    fn value(&self, record: &[u8], env: &impl Env, usecs: bool) -> Option<u64> {
+    fn value(&self, record: &[u8], env: &impl KeyEnv, usecs: bool) -> Option<u64> {
         let value = match self.source {
-            Source::Number(number) => number.read(record)?,
-            Source::Constant(value) => value,
-            Source::HitCount => 1,
-            Source::Timestamp => env.time(usecs),
-            Source::Cpu => env.cpu().into(),
-            Source::Comm | Source::Stack | Source::Text(_) => return None,
+            ExprSource::Number(number) => number.read(record)?,
+            ExprSource::Constant(value) => value,
+            ExprSource::HitCount => 1,
+            ExprSource::Timestamp => env.time(usecs),
+            ExprSource::Cpu => env.cpu().into(),
+            ExprSource::Comm | ExprSource::Stack | ExprSource::Text(_) => return None,
         };
         Some(match self.modifier {
             Modifier::Log2 => log2(value),
@@ -96,24 +96,24 @@ impl Atom {
 impl Plan {
     /// Returns the number that an expression gives. `None` when the record ends before one of its fields.
     #[inline(always)]
-    fn value(&self, node: u8, record: &[u8], env: &impl Env) -> Option<u64> {
+    fn value(&self, node: u8, record: &[u8], env: &impl KeyEnv) -> Option<u64> {
         match self.nodes.get(node) {
-            Node::Atom(atom) => atom.value(record, env, self.usecs),
+            ExprNode::Atom(atom) => atom.value(record, env, self.usecs),
             node => self.composed(node, record, env),
         }
     }
 
     /// The same of an expression with operators: it has few.
     #[inline(never)]
-    fn composed(&self, node: Node, record: &[u8], env: &impl Env) -> Option<u64> {
+    fn composed(&self, node: ExprNode, record: &[u8], env: &impl KeyEnv) -> Option<u64> {
         let inner = |at: u8| match self.nodes.get(at) {
-            Node::Atom(atom) => atom.value(record, env, self.usecs),
+            ExprNode::Atom(atom) => atom.value(record, env, self.usecs),
             node => self.composed(node, record, env),
         };
         match node {
-            Node::Atom(atom) => atom.value(record, env, self.usecs),
-            Node::Binary(op, left, right) => Some(op.of(inner(left)?, inner(right)?)),
-            Node::Negated(operand) => Some(inner(operand)?.wrapping_neg()),
+            ExprNode::Atom(atom) => atom.value(record, env, self.usecs),
+            ExprNode::Binary(op, left, right) => Some(op.of(inner(left)?, inner(right)?)),
+            ExprNode::Negated(operand) => Some(inner(operand)?.wrapping_neg()),
         }
     }
 
@@ -142,7 +142,7 @@ impl Plan {
     pub(crate) fn key<'k>(
         &self,
         record: &[u8],
-        env: &impl Env,
+        env: &impl KeyEnv,
         room: &'k mut [u64],
     ) -> Option<&'k [u64]> {
         if self.is_variable() {
@@ -160,7 +160,7 @@ impl Plan {
     fn variable_key<'k>(
         &self,
         record: &[u8],
-        env: &impl Env,
+        env: &impl KeyEnv,
         room: &'k mut [u64],
     ) -> Option<&'k [u64]> {
         let mut used = 1usize;
@@ -181,17 +181,17 @@ impl Plan {
         &self,
         key: &KeyField,
         record: &[u8],
-        env: &impl Env,
+        env: &impl KeyEnv,
         room: &mut [u64],
     ) -> Option<usize> {
         let source = self.nodes.atom(key.node).map(|atom| atom.source);
         match source {
-            Some(Source::Text(text)) => {
+            Some(ExprSource::Text(text)) => {
                 let bytes = text.read(record)?;
                 Some(copy(bytes.get(..key.bytes.into()).unwrap_or(bytes), room))
             }
-            Some(Source::Comm) => Some(copy(cut(&env.comm()), room)),
-            Some(Source::Stack) => Some(env.callers(room)),
+            Some(ExprSource::Comm) => Some(copy(cut(&env.comm()), room)),
+            Some(ExprSource::Stack) => Some(env.callers(room)),
             _ => {
                 *room.first_mut()? = self.value(key.node, record, env)?;
                 Some(1)
@@ -202,7 +202,7 @@ impl Plan {
     /// Returns what an event adds to the sums of its entry, besides the count of events, and how many these
     /// are. What the record ends before adds nothing.
     #[inline(always)]
-    pub(crate) fn added(&self, record: &[u8], env: &impl Env) -> ([u64; MOST_VALUES], usize) {
+    pub(crate) fn added(&self, record: &[u8], env: &impl KeyEnv) -> ([u64; MOST_VALUES], usize) {
         let mut added = [0; MOST_VALUES];
         let nodes = self.values();
         for (place, node) in added.iter_mut().zip(nodes) {

@@ -3,22 +3,22 @@
 //! A command, checked against an event: what its key, its values and its order are made of.
 
 use super::{
-    command::Command,
+    command::HistCommand,
     error::{
-        Errno,
-        Kind,
+        HistErrno,
+        HistErrorKind,
         Log, //
     },
     expr::{
-        Fields,
+        ExprNode,
+        ExprParser,
+        ExprSource,
         Modifier,
-        Node,
+        NameSpan,
+        NamedFields,
         Nodes,
         NumberAt,
-        Parser,
         Role,
-        Source,
-        Span,
         TextAt, //
     }, //
 };
@@ -93,8 +93,8 @@ pub(crate) struct Plan {
     pub(crate) timestamps: bool,
     pub(crate) size_bits: u32,
     pub(crate) no_hitcount: bool,
-    pub(crate) clock: Option<Span>,
-    pub(crate) name: Option<Span>,
+    pub(crate) clock: Option<NameSpan>,
+    pub(crate) name: Option<NameSpan>,
 }
 
 /// Bytes of a string of a record that count: as in ftrace, the last one of its room is never one of them.
@@ -113,13 +113,13 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// Those of [`Kind`], with ftrace's numbers.
+    /// Those of [`HistErrorKind`], with ftrace's numbers.
     pub(crate) fn new(
-        command: &Command<'_>,
+        command: &HistCommand<'_>,
         text: &[u8],
-        fields: &dyn Fields,
+        fields: &dyn NamedFields,
         log: &mut Log<'_>,
-    ) -> Result<Self, Errno> {
+    ) -> Result<Self, HistErrno> {
         let mut plan = Self {
             nodes: Nodes::new(),
             keys: [KeyField::default(); MOST_KEYS],
@@ -138,15 +138,15 @@ impl Plan {
             timestamps: false,
             size_bits: command.size_bits,
             no_hitcount: command.no_hitcount,
-            clock: command.clock.map(|clock| Span::of(text, clock)),
-            name: command.name.map(|name| Span::of(text, name)),
+            clock: command.clock.map(|clock| NameSpan::of(text, clock)),
+            name: command.name.map(|name| NameSpan::of(text, name)),
         };
-        let mut parser = Parser::new(text, fields, log);
+        let mut parser = ExprParser::new(text, fields, log);
         plan.add_values(command, &mut parser)?;
         plan.add_keys(command.keys, &mut parser)?;
         plan.nodes = parser.nodes;
         let atoms = || (0..parser.nodes.len()).filter_map(|at| plan.nodes.atom(at));
-        let times = || atoms().filter(|atom| atom.source == Source::Timestamp);
+        let times = || atoms().filter(|atom| atom.source == ExprSource::Timestamp);
         plan.timestamps = times().next().is_some();
         plan.usecs = times().any(|atom| atom.modifier == Modifier::Usecs);
         if let Some(sort) = command.sort {
@@ -163,7 +163,7 @@ impl Plan {
             let atom = nodes.atom(node)?;
             match (atom.source, atom.modifier) {
                 (_, Modifier::Log2 | Modifier::Buckets(_)) => None,
-                (Source::Number(number), _) => Some(number),
+                (ExprSource::Number(number), _) => Some(number),
                 _ => None,
             }
         };
@@ -195,9 +195,9 @@ impl Plan {
 
     fn add_values(
         &mut self,
-        command: &Command<'_>,
-        parser: &mut Parser<'_, '_>,
-    ) -> Result<(), Errno> {
+        command: &HistCommand<'_>,
+        parser: &mut ExprParser<'_, '_>,
+    ) -> Result<(), HistErrno> {
         let mut hitcount = false;
         let mut result = Ok(());
         if let Some(values) = command.values {
@@ -223,22 +223,27 @@ impl Plan {
                 self.value_count = self.value_count.saturating_add(1);
             }
             if items.next().is_some_and(|item| item != b"hitcount") || items.next().is_some() {
-                result = Err(Errno::Inval);
+                result = Err(HistErrno::Inval);
             }
         }
         if self.value_count == 0 && self.no_hitcount {
-            (parser.log)(Kind::ValueNeeded, b"");
-            return Err(Errno::NoEnt);
+            (parser.log)(HistErrorKind::ValueNeeded, b"");
+            return Err(HistErrno::NoEnt);
         }
         result
     }
 
-    fn check_value(&self, node: u8, item: &[u8], parser: &mut Parser<'_, '_>) -> Result<(), Errno> {
+    fn check_value(
+        &self,
+        node: u8,
+        item: &[u8],
+        parser: &mut ExprParser<'_, '_>,
+    ) -> Result<(), HistErrno> {
         let Some(atom) = parser.nodes.atom(node) else {
             return Ok(());
         };
         match (atom.source, atom.modifier) {
-            (Source::Stack, _)
+            (ExprSource::Stack, _)
             | (
                 _,
                 Modifier::Buckets(_)
@@ -246,39 +251,44 @@ impl Plan {
                 | Modifier::Sym
                 | Modifier::SymOffset
                 | Modifier::Syscall,
-            ) => Err(parser.refuse(Kind::BadModifier, item)),
+            ) => Err(parser.refuse(HistErrorKind::BadModifier, item)),
             // ftrace adds up their addresses.
-            (Source::Text(_) | Source::Comm, _) => Err(parser.refuse(Kind::StringOperand, item)),
+            (ExprSource::Text(_) | ExprSource::Comm, _) => {
+                Err(parser.refuse(HistErrorKind::StringOperand, item))
+            }
             _ => Ok(()),
         }
     }
 
-    fn add_keys(&mut self, keys: &[u8], parser: &mut Parser<'_, '_>) -> Result<(), Errno> {
+    fn add_keys(&mut self, keys: &[u8], parser: &mut ExprParser<'_, '_>) -> Result<(), HistErrno> {
         let mut total = 0u32;
         for (index, item) in keys.split(|byte| *byte == b',').enumerate() {
             if index >= MOST_KEYS {
-                return Err(Errno::Inval);
+                return Err(HistErrno::Inval);
             }
             let node = parser.expression(item, Role::Key)?;
             let atom = parser.nodes.atom(node);
             let (counted, bytes) = match atom.map(|atom| atom.source) {
-                Some(Source::Text(text)) => {
+                Some(ExprSource::Text(text)) => {
                     let counted = match text.ty {
                         FieldType::Chars => text.size.saturating_add(7) & !7,
                         _ => STRING_BYTES,
                     };
                     (counted, string_bytes(text))
                 }
-                Some(Source::Comm) => (STRING_BYTES, COMM as u32),
-                Some(Source::Stack) => ((DEPTH * 8) as u32, (DEPTH * 8) as u32),
+                Some(ExprSource::Comm) => (STRING_BYTES, COMM as u32),
+                Some(ExprSource::Stack) => ((DEPTH * 8) as u32, (DEPTH * 8) as u32),
                 _ => (8, 8),
             };
             total = total.saturating_add(counted);
             if total > MOST_BYTES {
-                return Err(Errno::Inval);
+                return Err(HistErrno::Inval);
             }
             let variable = atom.is_some_and(|atom| {
-                matches!(atom.source, Source::Text(_) | Source::Comm | Source::Stack)
+                matches!(
+                    atom.source,
+                    ExprSource::Text(_) | ExprSource::Comm | ExprSource::Stack
+                )
             });
             self.variable |= variable;
             self.execname |= atom.is_some_and(|atom| atom.modifier == Modifier::Execname);
@@ -308,16 +318,16 @@ impl Plan {
         &mut self,
         sort: &[u8],
         text: &[u8],
-        parser: &mut Parser<'_, '_>,
-    ) -> Result<(), Errno> {
+        parser: &mut ExprParser<'_, '_>,
+    ) -> Result<(), HistErrno> {
         let mut items = sort.split(|byte| *byte == b',').peekable();
         let mut count = 0u8;
         while let Some(item) = items.next() {
             if item.is_empty() {
-                return Err(parser.refuse(Kind::EmptySortField, b"sort="));
+                return Err(parser.refuse(HistErrorKind::EmptySortField, b"sort="));
             }
             if usize::from(count).saturating_add(1) == MOST_SORTS && items.peek().is_some() {
-                return Err(parser.refuse(Kind::TooManySortFields, b"sort="));
+                return Err(parser.refuse(HistErrorKind::TooManySortFields, b"sort="));
             }
             let key = self.sort_key(item, text, parser)?;
             if let Some(place) = self.sorts.get_mut(usize::from(count)) {
@@ -333,8 +343,8 @@ impl Plan {
         &self,
         item: &[u8],
         text: &[u8],
-        parser: &mut Parser<'_, '_>,
-    ) -> Result<SortKey, Errno> {
+        parser: &mut ExprParser<'_, '_>,
+    ) -> Result<SortKey, HistErrno> {
         let hitcount = |descending| SortKey {
             field: SortField::HitCount,
             descending,
@@ -360,7 +370,7 @@ impl Plan {
         let mut parts = item.splitn(2, |byte| *byte == b'.');
         let (name, word) = (parts.next().unwrap_or_default(), parts.next());
         if name.is_empty() {
-            return Err(parser.refuse(Kind::EmptySortField, b"sort="));
+            return Err(parser.refuse(HistErrorKind::EmptySortField, b"sort="));
         }
         let field = match name {
             b"hitcount" => Some(SortField::HitCount),
@@ -370,12 +380,12 @@ impl Plan {
                 .map(|(field, _)| field),
         };
         let Some(field) = field else {
-            return Err(parser.refuse(Kind::BadSortField, name));
+            return Err(parser.refuse(HistErrorKind::BadSortField, name));
         };
         let descending = match word {
             None | Some(b"ascending") => false,
             Some(b"descending") => true,
-            Some(word) => return Err(parser.refuse(Kind::BadSortModifier, word)),
+            Some(word) => return Err(parser.refuse(HistErrorKind::BadSortModifier, word)),
         };
         Ok(SortKey { field, descending })
     }
@@ -451,13 +461,13 @@ impl Plan {
 
     fn is_same_node(&self, at: u8, other: &Self, other_at: u8) -> bool {
         match (self.nodes.get(at), other.nodes.get(other_at)) {
-            (Node::Atom(one), Node::Atom(two)) => {
+            (ExprNode::Atom(one), ExprNode::Atom(two)) => {
                 one.source == two.source && one.modifier == two.modifier
             }
-            (Node::Binary(op, a, b), Node::Binary(other_op, c, d)) => {
+            (ExprNode::Binary(op, a, b), ExprNode::Binary(other_op, c, d)) => {
                 op == other_op && self.is_same_node(a, other, c) && self.is_same_node(b, other, d)
             }
-            (Node::Negated(a), Node::Negated(b)) => self.is_same_node(a, other, b),
+            (ExprNode::Negated(a), ExprNode::Negated(b)) => self.is_same_node(a, other, b),
             _ => false,
         }
     }

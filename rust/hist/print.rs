@@ -5,17 +5,17 @@
 use super::{
     expr::{
         Atom,
+        ExprNode,
+        ExprSource, //
         Modifier,
-        Node,
-        Source, //
     },
     plan::{
         Plan,
         SortField, //
     },
     sort::{
-        Row,
         Rows, //
+        SortRow,
     }, //
 };
 use crate::text::writer::ByteWrite;
@@ -25,7 +25,7 @@ use core::{
 };
 
 /// What addresses and numbers of system calls are called.
-pub(crate) trait Names {
+pub(crate) trait HistNames {
     /// Calls `show` with the name of an address, with its offset in the function if `offset`; of one that
     /// has no name with the number.
     fn symbol(
@@ -54,7 +54,7 @@ const BAR: usize = 20;
 const BARS: &str = "####################";
 
 /// A trigger, as its file shows it.
-pub(crate) struct Line<'a> {
+pub(crate) struct HistLine<'a> {
     pub(crate) plan: &'a Plan,
     /// Its command, without the filter.
     pub(crate) text: &'a [u8],
@@ -95,7 +95,7 @@ impl Plan {
     /// Writes what a key or a value is called in entries.
     fn write_label(&self, node: u8, text: &[u8], out: &mut dyn ByteWrite) -> fmt::Result {
         match self.nodes.get(node) {
-            Node::Atom(atom) => out.write_str(atom.name.text(text)),
+            ExprNode::Atom(atom) => out.write_str(atom.name.text(text)),
             _ => self.write_expression(node, text, out),
         }
     }
@@ -103,12 +103,12 @@ impl Plan {
     /// Writes what it is called in the line.
     fn write_field(&self, node: u8, text: &[u8], out: &mut dyn ByteWrite) -> fmt::Result {
         match self.nodes.get(node) {
-            Node::Atom(atom) => {
+            ExprNode::Atom(atom) => {
                 match atom.source {
-                    Source::Constant(value) => write!(out, "{value}")?,
-                    Source::Cpu => out.write_str("common_cpu")?,
-                    Source::Comm => out.write_str("common_comm")?,
-                    Source::Stack => return out.write_str("common_stacktrace"),
+                    ExprSource::Constant(value) => write!(out, "{value}")?,
+                    ExprSource::Cpu => out.write_str("common_cpu")?,
+                    ExprSource::Comm => out.write_str("common_comm")?,
+                    ExprSource::Stack => return out.write_str("common_stacktrace"),
                     _ => out.write_str(atom.name.text(text))?,
                 }
                 write_modifier(&atom, out)
@@ -119,19 +119,19 @@ impl Plan {
 
     fn write_expression(&self, node: u8, text: &[u8], out: &mut dyn ByteWrite) -> fmt::Result {
         match self.nodes.get(node) {
-            Node::Atom(atom) => {
+            ExprNode::Atom(atom) => {
                 match atom.source {
-                    Source::Constant(value) => write!(out, "{value}")?,
+                    ExprSource::Constant(value) => write!(out, "{value}")?,
                     _ => out.write_str(atom.name.text(text))?,
                 }
                 write_modifier(&atom, out)
             }
-            Node::Binary(op, left, right) => {
+            ExprNode::Binary(op, left, right) => {
                 self.write_expression(left, text, out)?;
                 out.write_char(op.sign())?;
                 self.write_expression(right, text, out)
             }
-            Node::Negated(operand) => {
+            ExprNode::Negated(operand) => {
                 out.write_str("-(")?;
                 self.write_expression(operand, text, out)?;
                 out.write_str(")")
@@ -142,8 +142,8 @@ impl Plan {
     fn write_key(
         &self,
         text: &[u8],
-        row: Row<'_>,
-        names: &dyn Names,
+        row: SortRow<'_>,
+        names: &dyn HistNames,
         out: &mut dyn ByteWrite,
     ) -> fmt::Result {
         let mut stack = false;
@@ -158,7 +158,7 @@ impl Plan {
             let value = words.first().copied().unwrap_or(0);
             let atom = self.nodes.atom(key.node);
             let source = atom.map(|atom| atom.source);
-            if source == Some(Source::Stack) {
+            if source == Some(ExprSource::Stack) {
                 stack = true;
                 out.write_str("common_stacktrace:\n")?;
                 for address in words.iter().take_while(|word| **word != 0) {
@@ -191,7 +191,7 @@ impl Plan {
                     let last = value.wrapping_add(divisor).wrapping_sub(1);
                     write!(out, "~ {value}-{last}")?;
                 }
-                _ if matches!(source, Some(Source::Text(_) | Source::Comm)) => {
+                _ if matches!(source, Some(ExprSource::Text(_) | ExprSource::Comm)) => {
                     write_text(words, 50, out)?;
                 }
                 _ => write!(out, "{value:10}")?,
@@ -252,7 +252,7 @@ impl Plan {
         &self,
         text: &[u8],
         (rows, order): (Rows<'_>, &[u32]),
-        names: &dyn Names,
+        names: &dyn HistNames,
         out: &mut dyn ByteWrite,
     ) -> fmt::Result {
         let stats = self.stats(rows);
@@ -297,7 +297,7 @@ fn write_text(words: &[u64], width: usize, out: &mut dyn ByteWrite) -> fmt::Resu
     write!(out, "{:1$}", "", width.saturating_sub(len))
 }
 
-impl Line<'_> {
+impl HistLine<'_> {
     /// Writes the line.
     pub(crate) fn write_text(&self, out: &mut dyn ByteWrite) -> fmt::Result {
         let (plan, text) = (self.plan, self.text);

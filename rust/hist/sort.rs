@@ -9,8 +9,8 @@
 
 use super::{
     expr::{
+        ExprSource, //
         NumberAt,
-        Source, //
     },
     plan::{
         Plan,
@@ -31,7 +31,7 @@ pub(crate) struct Rows<'a> {
 
 /// An entry.
 #[derive(Clone, Copy)]
-pub(crate) struct Row<'a> {
+pub(crate) struct SortRow<'a> {
     pub(crate) key: &'a [u64],
     pub(crate) note: &'a [u64],
     /// The count of events first.
@@ -51,13 +51,13 @@ impl<'a> Rows<'a> {
     }
 
     /// Returns a row; one without words if there is none.
-    pub(crate) fn row(&self, at: u32) -> Row<'a> {
+    pub(crate) fn row(&self, at: u32) -> SortRow<'a> {
         let first = (at as usize).saturating_mul(self.stride());
         let words = self.words.get(first..).unwrap_or_default();
         let (key, rest) = words.split_at_checked(self.key_words).unwrap_or_default();
         let (note, rest) = rest.split_at_checked(self.note_words).unwrap_or_default();
         let sums = rest.get(..self.sums).unwrap_or_default();
-        Row { key, note, sums }
+        SortRow { key, note, sums }
     }
 }
 
@@ -81,10 +81,10 @@ impl Compare {
             };
         };
         match atom.source {
-            Source::Stack => Self::Not,
-            Source::Text(_) | Source::Comm => Self::Text,
+            ExprSource::Stack => Self::Not,
+            ExprSource::Text(_) | ExprSource::Comm => Self::Text,
             // By the type of the field, also when a modifier has made another number of it.
-            Source::Number(number) => Self::of_number(number),
+            ExprSource::Number(number) => Self::of_number(number),
             _ => Self::Unsigned(64),
         }
     }
@@ -146,7 +146,7 @@ impl<'a> Level<'a> {
 
     fn compare(&self, one: u32, other: u32) -> Ordering {
         let (one, other) = (self.rows.row(one), self.rows.row(other));
-        let sum = |row: Row<'_>, at: usize| row.sums.get(at).copied();
+        let sum = |row: SortRow<'_>, at: usize| row.sums.get(at).copied();
         let order = match self.key.field {
             SortField::HitCount => sum(one, 0).cmp(&sum(other, 0)),
             SortField::Value(at) => {
@@ -155,7 +155,7 @@ impl<'a> Level<'a> {
             }
             SortField::Key(_) => {
                 let (at, end, compare) = self.part;
-                let words = |row: Row<'a>| row.key.get(at..end).unwrap_or_default();
+                let words = |row: SortRow<'a>| row.key.get(at..end).unwrap_or_default();
                 compare.compare(words(one), words(other))
             }
         };

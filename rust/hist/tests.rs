@@ -6,16 +6,16 @@
 use super::{
     command,
     error::{
-        Errno,
-        Kind, //
+        HistErrno,
+        HistErrorKind, //
     },
     expr::{
         Described,
-        Fields, //
+        NamedFields, //
     },
     key::{
         comm_words,
-        Env, //
+        KeyEnv, //
     },
     plan::{
         Plan,
@@ -23,8 +23,8 @@ use super::{
         MOST_WORDS, //
     },
     print::{
-        Line,
-        Names, //
+        HistLine,
+        HistNames, //
     },
     sort::{
         self,
@@ -60,7 +60,7 @@ const FIELDS: &[(&str, &str, u32, u32, bool)] = &[
 ];
 const SIZE: u16 = 96;
 
-impl Fields for All {
+impl NamedFields for All {
     fn field(&self, name: &str) -> Option<Described> {
         let found = FIELDS.iter().find(|field| field.0 == name)?;
         let (_, ty, offset, size, signed) = *found;
@@ -115,7 +115,7 @@ const FEED: &[(u64, i64, &str)] = &[
 
 struct Here;
 
-impl Env for Here {
+impl KeyEnv for Here {
     fn cpu(&self) -> u32 {
         1
     }
@@ -138,7 +138,7 @@ impl Env for Here {
     }
 }
 
-impl Names for Here {
+impl HistNames for Here {
     fn symbol(
         &self,
         address: u64,
@@ -167,12 +167,12 @@ impl Names for Here {
     }
 }
 
-type Logged = Vec<(Kind, usize)>;
+type Logged = Vec<(HistErrorKind, usize)>;
 
 /// Returns the plan of a command, with the text that it has parts of.
-fn planned(text: &str, logged: &mut Logged) -> Result<(Plan, Vec<u8>), Errno> {
+fn planned(text: &str, logged: &mut Logged) -> Result<(Plan, Vec<u8>), HistErrno> {
     let whole = format!("hist:{text}");
-    let mut log = |kind: Kind, word: &[u8]| {
+    let mut log = |kind: HistErrorKind, word: &[u8]| {
         logged.push((kind, super::error::place(whole.as_bytes(), word)));
     };
     let (items, _) = command::split(text.as_bytes())?;
@@ -186,7 +186,7 @@ fn planned(text: &str, logged: &mut Logged) -> Result<(Plan, Vec<u8>), Errno> {
 fn line(text: &str) -> String {
     let (plan, items) = planned(text, &mut Vec::new()).unwrap();
     let mut out = String::new();
-    let line = Line {
+    let line = HistLine {
         plan: &plan,
         text: &items,
         filter: None,
@@ -466,91 +466,119 @@ fn lines_read_back() {
 /// What ftrace logs for each, and where the caret stands.
 #[test]
 fn refusals_have_the_text_and_the_place_that_ftrace_gives() {
-    use Kind::*;
-    let rows: &[(&str, Errno, &[(Kind, usize)])] = &[
-        ("keys=", Errno::Inval, &[(EmptyAssignment, 5)]),
-        ("keys=u64f:vals=", Errno::Inval, &[(EmptyAssignment, 15)]),
-        ("keys=nosuch", Errno::Inval, &[(FieldNotFound, 10)]),
-        ("keys=nothing", Errno::Inval, &[(FieldNotFound, 10)]),
-        ("keys=u64f,", Errno::Inval, &[(FieldNotFound, 0)]),
-        ("keys=u64f.", Errno::Inval, &[(BadModifier, 0)]),
-        ("keys=u64f.foo", Errno::Inval, &[(BadModifier, 15)]),
-        ("keys=u64f.buckets=0", Errno::Inval, &[(BadModifier, 23)]),
-        ("keys=u64f.percent", Errno::Inval, &[(BadModifier, 15)]),
-        ("keys=s8f.stacktrace", Errno::Inval, &[(BadModifier, 10)]),
-        ("keys=s8f.execname", Errno::Inval, &[(BadModifier, 14)]),
+    use HistErrorKind::*;
+    let rows: &[(&str, HistErrno, &[(HistErrorKind, usize)])] = &[
+        ("keys=", HistErrno::Inval, &[(EmptyAssignment, 5)]),
+        (
+            "keys=u64f:vals=",
+            HistErrno::Inval,
+            &[(EmptyAssignment, 15)],
+        ),
+        ("keys=nosuch", HistErrno::Inval, &[(FieldNotFound, 10)]),
+        ("keys=nothing", HistErrno::Inval, &[(FieldNotFound, 10)]),
+        ("keys=u64f,", HistErrno::Inval, &[(FieldNotFound, 0)]),
+        ("keys=u64f.", HistErrno::Inval, &[(BadModifier, 0)]),
+        ("keys=u64f.foo", HistErrno::Inval, &[(BadModifier, 15)]),
+        (
+            "keys=u64f.buckets=0",
+            HistErrno::Inval,
+            &[(BadModifier, 23)],
+        ),
+        ("keys=u64f.percent", HistErrno::Inval, &[(BadModifier, 15)]),
+        (
+            "keys=s8f.stacktrace",
+            HistErrno::Inval,
+            &[(BadModifier, 10)],
+        ),
+        ("keys=s8f.execname", HistErrno::Inval, &[(BadModifier, 14)]),
         (
             "keys=u64f:vals=s8f.log2",
-            Errno::Inval,
+            HistErrno::Inval,
             &[(BadModifier, 20)],
         ),
         (
             "keys=u64f:vals=stacktrace",
-            Errno::Inval,
+            HistErrno::Inval,
             &[(BadModifier, 20)],
         ),
-        ("keys=u64f:sort=junk", Errno::Inval, &[(BadSortField, 20)]),
+        (
+            "keys=u64f:sort=junk",
+            HistErrno::Inval,
+            &[(BadSortField, 20)],
+        ),
         (
             "keys=u64f:sort=u64f.junk",
-            Errno::Inval,
+            HistErrno::Inval,
             &[(BadSortModifier, 25)],
         ),
         (
             "keys=u64f:sort=u64f,",
-            Errno::Inval,
+            HistErrno::Inval,
             &[(EmptySortField, 15)],
         ),
         (
             "keys=u64f:sort=.ascending",
-            Errno::Inval,
+            HistErrno::Inval,
             &[(EmptySortField, 15)],
         ),
         (
             "keys=u64f:sort=u64f,hitcount,u64f",
-            Errno::Inval,
+            HistErrno::Inval,
             &[(TooManySortFields, 15)],
         ),
-        ("keys=u64f:nohitcount", Errno::NoEnt, &[(ValueNeeded, 0)]),
+        (
+            "keys=u64f:nohitcount",
+            HistErrno::NoEnt,
+            &[(ValueNeeded, 0)],
+        ),
         (
             "keys=u64f:NOHC:vals=hitcount",
-            Errno::NoEnt,
+            HistErrno::NoEnt,
             &[(ValueNeeded, 0)],
         ),
         (
             "keys=u8f+s8f+1+2+3",
-            Errno::Inval,
+            HistErrno::Inval,
             &[(TooManySubexpressions, 10)],
         ),
-        ("keys=-(s8f)+1", Errno::Inval, &[(MinusInSubexpression, 12)]),
-        ("keys=u64f/0", Errno::Dom, &[(DivisionByZero, 15)]),
-        ("keys=12abc", Errno::Inval, &[(NumberExpected, 10)]),
+        (
+            "keys=-(s8f)+1",
+            HistErrno::Inval,
+            &[(MinusInSubexpression, 12)],
+        ),
+        ("keys=u64f/0", HistErrno::Dom, &[(DivisionByZero, 15)]),
+        ("keys=12abc", HistErrno::Inval, &[(NumberExpected, 10)]),
         (
             "keys=18446744073709551616",
-            Errno::Inval,
+            HistErrno::Inval,
             &[(NumberExpected, 10)],
         ),
-        ("keys=common_comm+1", Errno::Inval, &[(StringOperand, 10)]),
-        ("keys=1+dyn", Errno::Inval, &[(StringOperand, 12)]),
+        (
+            "keys=common_comm+1",
+            HistErrno::Inval,
+            &[(StringOperand, 10)],
+        ),
+        ("keys=1+dyn", HistErrno::Inval, &[(StringOperand, 12)]),
         (
             "keys=common_timestamp.usecs-u64f",
-            Errno::Inval,
+            HistErrno::Inval,
             &[(UnitsDiffer, 0)],
         ),
         (
             "keys=$nosuch",
-            Errno::Inval,
+            HistErrno::Inval,
             &[(VariableNotFound, 11), (FieldNotFound, 10)],
         ),
-        ("keys=arr", Errno::NoMem, &[]),
-        ("vals=u64f", Errno::Inval, &[]),
-        ("keys=u64f:foo", Errno::Inval, &[]),
-        ("keys=u64f,s64f,u8f,s8f", Errno::Inval, &[]),
-        ("keys=u64f:vals=s64f,u8f,s8f", Errno::Inval, &[]),
-        ("keys=dyn,comm", Errno::Inval, &[]),
-        ("keys=u64f:size=0", Errno::Inval, &[]),
-        ("keys=u64f:vals=-s64f", Errno::Inval, &[]),
-        ("keys=u64f+", Errno::Inval, &[]),
-        ("keys=+u64f", Errno::Inval, &[]),
+        ("keys=arr", HistErrno::NoMem, &[]),
+        ("vals=u64f", HistErrno::Inval, &[]),
+        ("keys=u64f:foo", HistErrno::Inval, &[]),
+        ("keys=u64f,s64f,u8f,s8f", HistErrno::Inval, &[]),
+        ("keys=u64f:vals=s64f,u8f,s8f", HistErrno::Inval, &[]),
+        ("keys=dyn,comm", HistErrno::Inval, &[]),
+        ("keys=u64f:size=0", HistErrno::Inval, &[]),
+        ("keys=u64f:vals=-s64f", HistErrno::Inval, &[]),
+        ("keys=u64f+", HistErrno::Inval, &[]),
+        ("keys=+u64f", HistErrno::Inval, &[]),
     ];
     for (text, errno, logged) in rows {
         let mut seen = Vec::new();

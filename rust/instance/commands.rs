@@ -27,8 +27,8 @@ use crate::{
         stack, //
     },
     probes::{
-        Command,
         Commands, //
+        FunctionCommand,
     },
     text::writer::ByteWrite, //
 };
@@ -45,7 +45,7 @@ struct CommandRow {
     address: u64,
     /// The event that it switches, which is held.
     event: Option<&'static Event>,
-    command: Arc<Command>,
+    command: Arc<FunctionCommand>,
 }
 
 /// The commands of one kind, by the addresses of their functions in ascending order.
@@ -84,7 +84,7 @@ impl FunctionCommands {
     ///
     /// `ENOMEM`.
     fn list(&self, stays: Which<'_>) -> Result<Option<Arc<Commands>>> {
-        let mut list: KVVec<(u64, Arc<Command>)> = KVVec::new();
+        let mut list: KVVec<(u64, Arc<FunctionCommand>)> = KVVec::new();
         for of in &self.0 {
             let mut rows = of.rows.iter().filter(|row| stays(of.kind, row)).peekable();
             let before = core::mem::replace(&mut list, KVVec::new());
@@ -226,7 +226,7 @@ impl Instance {
             KVVec::with_capacity(of.rows.len().saturating_add(addresses.len()), GFP_KERNEL)?;
         let mut new = KVVec::with_capacity(addresses.len(), GFP_KERNEL)?;
         for address in addresses {
-            let command = Arc::new(Command::new(kind, left), GFP_KERNEL)?;
+            let command = Arc::new(FunctionCommand::new(kind, left), GFP_KERNEL)?;
             new.push((*address, command), GFP_KERNEL)?;
         }
         if let Some(event) = event {

@@ -26,18 +26,18 @@ use crate::{
         command,
         error::{
             place,
-            Errno,
-            Kind, //
+            HistErrno,
+            HistErrorKind, //
         },
         expr::{
             Described,
-            Fields, //
+            NamedFields, //
         },
         plan::Plan,
         print::{
             write_totals,
-            Line,
-            Names, //
+            HistLine,
+            HistNames, //
         },
         sort::{
             sort,
@@ -69,9 +69,9 @@ use kernel::{
 const BEGIN: &[u8] = b"hist:";
 
 /// The fields of an event, as expressions name them.
-struct Named<'a>(&'a Event);
+struct EventNamed<'a>(&'a Event);
 
-impl Fields for Named<'_> {
+impl NamedFields for EventNamed<'_> {
     fn field(&self, name: &str) -> Option<Described> {
         let of_event = self.0.field(name, |field| {
             let declared = &field.declared;
@@ -92,23 +92,23 @@ impl Fields for Named<'_> {
 }
 
 /// Returns the kernel's error.
-fn error_of(why: Errno) -> Error {
+fn error_of(why: HistErrno) -> Error {
     match why {
-        Errno::Inval => EINVAL,
-        Errno::NoEnt => ENOENT,
-        Errno::Dom => EDOM,
-        Errno::Range => ERANGE,
-        Errno::NoMem => ENOMEM,
+        HistErrno::Inval => EINVAL,
+        HistErrno::NoEnt => ENOENT,
+        HistErrno::Dom => EDOM,
+        HistErrno::Range => ERANGE,
+        HistErrno::NoMem => ENOMEM,
     }
 }
 
 /// A command that was understood.
-struct Wanted<'a> {
+struct WantedHist<'a> {
     plan: Plan,
     filter: Option<(KBox<Filter>, &'a [u8])>,
 }
 
-impl Wanted<'_> {
+impl WantedHist<'_> {
     fn is_for(&self, row: &Row) -> bool {
         let filter = self.filter.as_ref().map(|(_, text)| *text);
         let same = |hist: &Arc<Hist>| hist.plan().is_same(&self.plan);
@@ -118,7 +118,7 @@ impl Wanted<'_> {
 
 impl Instance {
     /// Logs an error of a `hist` command.
-    fn log_hist(&self, event: &Event, text: &[u8], kind: Kind, word: &[u8]) {
+    fn log_hist(&self, event: &Event, text: &[u8], kind: HistErrorKind, word: &[u8]) {
         let (Ok(mut whole), Ok(author)) = (
             copied(BEGIN),
             CString::try_from_fmt(fmt!("hist:{}:{}", event.system(), event.name())),
@@ -153,7 +153,7 @@ impl Instance {
         remove: bool,
         text: &[u8],
     ) -> Result {
-        let mut log = |kind: Kind, word: &[u8]| self.log_hist(event, text, kind, word);
+        let mut log = |kind: HistErrorKind, word: &[u8]| self.log_hist(event, text, kind, word);
         if text.is_empty() {
             return Err(EINVAL);
         }
@@ -165,7 +165,7 @@ impl Instance {
             // No two events share a histogram yet.
             return Err(EINVAL);
         }
-        let plan = Plan::new(&parsed, &items, &Named(event), &mut log).map_err(error_of)?;
+        let plan = Plan::new(&parsed, &items, &EventNamed(event), &mut log).map_err(error_of)?;
         let filter = match filter {
             None => None,
             Some(text) => {
@@ -179,7 +179,7 @@ impl Instance {
                 }
             }
         };
-        let wanted = Wanted { plan, filter };
+        let wanted = WantedHist { plan, filter };
         let rows = all.iter().find(|of| of.event.id() == event.id());
         let mut rows = rows.into_iter().flat_map(|of| of.rows.iter());
         let found = rows.find(|row| wanted.is_for(row));
@@ -201,11 +201,11 @@ impl Instance {
             }
             Some((_, Some(hist))) if parsed.clear => hist.clear(),
             Some(_) => {
-                log(Kind::Exists, b"");
+                log(HistErrorKind::Exists, b"");
                 Err(EEXIST)
             }
             None if parsed.resume || parsed.clear => {
-                log(Kind::NothingToClear, b"");
+                log(HistErrorKind::NothingToClear, b"");
                 Err(ENOENT)
             }
             None => {
@@ -215,7 +215,7 @@ impl Instance {
                     (true, Some(name)) => match clock::parse(name) {
                         Ok(clock) => Some(clock),
                         Err(_) => {
-                            log(Kind::ClockNotSet, name);
+                            log(HistErrorKind::ClockNotSet, name);
                             return Err(EINVAL);
                         }
                     },
@@ -231,7 +231,7 @@ impl Instance {
         &self,
         all: &mut KVec<EventTriggers>,
         event: &'static Event,
-        (wanted, items): (Wanted<'_>, KVec<u8>),
+        (wanted, items): (WantedHist<'_>, KVec<u8>),
         clock: Option<clock::ClockId>,
         paused: bool,
     ) -> Result {
@@ -281,7 +281,7 @@ impl Instance {
     pub(crate) fn show_hists(
         &self,
         event: &Event,
-        names: &dyn Names,
+        names: &dyn HistNames,
         out: &mut dyn ByteWrite,
     ) -> Result {
         // The text is made without the lock: it takes long.
@@ -308,8 +308,8 @@ impl Instance {
 }
 
 /// Returns the line of a histogram.
-pub(super) fn line<'a>(hist: &'a Hist, filter: Option<&'a [u8]>, paused: bool) -> Line<'a> {
-    Line {
+pub(super) fn line<'a>(hist: &'a Hist, filter: Option<&'a [u8]>, paused: bool) -> HistLine<'a> {
+    HistLine {
         plan: hist.plan(),
         text: hist.text(),
         filter,
@@ -322,7 +322,7 @@ fn show(
     hist: &Hist,
     filter: Option<&[u8]>,
     paused: bool,
-    names: &dyn Names,
+    names: &dyn HistNames,
     out: &mut dyn ByteWrite,
 ) -> Result {
     let plan = hist.plan();

@@ -41,7 +41,7 @@ use kernel::{
 };
 
 /// A command of one function.
-pub(crate) struct Command {
+pub(crate) struct FunctionCommand {
     kind: CommandKind,
     /// How often it will still act, an `i64`.
     left: SharedU64,
@@ -49,7 +49,7 @@ pub(crate) struct Command {
     event: GraceRef<EventFile>,
 }
 
-impl Command {
+impl FunctionCommand {
     /// Returns one that acts `left` times.
     pub(crate) fn new(kind: CommandKind, left: i64) -> Self {
         Self {
@@ -149,11 +149,11 @@ impl Command {
 }
 
 /// The commands of an instance.
-pub(crate) struct Commands(KVVec<(u64, Arc<Command>)>);
+pub(crate) struct Commands(KVVec<(u64, Arc<FunctionCommand>)>);
 
 impl Commands {
     /// Returns the list of these, each with the address of its function, in ascending order.
-    pub(crate) fn new(rows: KVVec<(u64, Arc<Command>)>) -> Self {
+    pub(crate) fn new(rows: KVVec<(u64, Arc<FunctionCommand>)>) -> Self {
         Self(rows)
     }
 

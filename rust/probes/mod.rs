@@ -51,8 +51,8 @@ pub(crate) use self::{
         Hit, //
     },
     commands::{
-        Command,
         Commands, //
+        FunctionCommand,
     },
     entry::{
         rtrace_commit,

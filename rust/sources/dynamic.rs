@@ -26,15 +26,15 @@ use crate::{
         command::{
             words,
             Head,
-            Names,
-            Place,
-            Word,
+            LineWord,
+            ProbeNames,
+            ProbePlace,
             GROUP, //
         },
         error::{
             Code,
             ProbeError,
-            Refusal, //
+            ProbeRefusal, //
         },
         MOST_ARGUMENTS, //
     },
@@ -63,19 +63,19 @@ struct Definition {
     event: &'static Event,
     probe: Arc<Kprobe>,
     /// Its line in the list.
-    shown: Line,
+    shown: DefinitionLine,
 }
 
 /// A text that is written once.
-struct Line(KVec<u8>);
+struct DefinitionLine(KVec<u8>);
 
-impl Line {
+impl DefinitionLine {
     fn text(&self) -> &str {
         events::as_text(Some(&self.0))
     }
 }
 
-impl fmt::Write for Line {
+impl fmt::Write for DefinitionLine {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let result = self.0.extend_from_slice(text.as_bytes(), GFP_KERNEL);
         result.map_err(|_| fmt::Error)
@@ -95,8 +95,8 @@ impl From<Error> for RefusedLine {
     }
 }
 
-impl From<Refusal> for RefusedLine {
-    fn from(refusal: Refusal) -> Self {
+impl From<ProbeRefusal> for RefusedLine {
+    fn from(refusal: ProbeRefusal) -> Self {
         let error = match refusal.code {
             Code::Invalid => EINVAL,
             Code::Missing => ENOENT,
@@ -165,10 +165,10 @@ fn create(
     is_ambiguous: &dyn Fn(&str) -> Result<bool>,
 ) -> Result<(), RefusedLine> {
     let mut definitions = DEFINITIONS.lock();
-    let refuse = |error| RefusedLine::from(Refusal::new(error, head.place_at));
+    let refuse = |error| RefusedLine::from(ProbeRefusal::new(error, head.place_at));
     let (symbol, address, offset) = match head.place {
-        Place::Address(address) => (None, address, 0),
-        Place::Symbol { name, offset } => (Some(name), 0, offset),
+        ProbePlace::Address(address) => (None, address, 0),
+        ProbePlace::Symbol { name, offset } => (Some(name), 0, offset),
     };
     if let Some(name) = symbol {
         if symbol_address(name).is_none() {
@@ -184,7 +184,7 @@ fn create(
         return Err(refuse(ProbeError::ReturnPlace));
     }
     let names = head.names()?;
-    let mut name = Line(KVec::new());
+    let mut name = DefinitionLine(KVec::new());
     match names.event {
         Some(event) => name.write_str(event),
         None => head.write_default_name(&mut name),
@@ -210,16 +210,16 @@ fn create(
             true => ProbeError::SameProbe,
             false => ProbeError::EventExists,
         };
-        return Err(Refusal::with(error, 0, Code::Exists).into());
+        return Err(ProbeRefusal::with(error, 0, Code::Exists).into());
     }
     if compiler.lacks_symbol {
         let code = Code::Missing;
-        return Err(Refusal::with(ProbeError::ProbeAddress, head.place_at, code).into());
+        return Err(ProbeRefusal::with(ProbeError::ProbeAddress, head.place_at, code).into());
     }
     let probe = probe.map_err(|error| match error {
         ENOMEM | EPERM => error.into(),
         _ if error.to_errno() == -(kernel::bindings::EILSEQ as i32) => {
-            Refusal::with(ProbeError::Boundary, head.place_at, Code::Sequence).into()
+            ProbeRefusal::with(ProbeError::Boundary, head.place_at, Code::Sequence).into()
         }
         _ => RefusedLine {
             error,
@@ -254,11 +254,11 @@ fn compile(
     copy.extend_from_slice(line.as_bytes(), GFP_KERNEL)
         .map_err(Error::from)?;
     let mut arguments: KVec<Argument> = KVec::new();
-    let mut names = Line(KVec::new());
+    let mut names = DefinitionLine(KVec::new());
     if let Some(word) = words(line).nth(MOST_ARGUMENTS.saturating_add(2)) {
         let _ = word;
         let at = words(line).nth(2).map_or(0, |word| word.at);
-        return Err(Refusal::with(ProbeError::TooManyArguments, at, Code::TooBig).into());
+        return Err(ProbeRefusal::with(ProbeError::TooManyArguments, at, Code::TooBig).into());
     }
     for (word, number) in words(line).skip(2).zip(1usize..) {
         let is_used = |name: &str| {
@@ -295,8 +295,8 @@ fn show(
     (group, name): (&str, &str),
     probe: &KernelProbe,
     layout: &ProbeLayout,
-) -> Result<Line> {
-    let mut shown = Line(KVec::new());
+) -> Result<DefinitionLine> {
+    let mut shown = DefinitionLine(KVec::new());
     let mut write = || {
         match head.returns {
             true => write!(shown, "r{}:{group}/{name} ", probe.max_active())?,
@@ -315,7 +315,11 @@ fn show(
 
 impl Definition {
     /// Returns whether a line selects it that begins with a name, and whose other words are `head`.
-    fn is_selected<'a>(&self, names: &Names<'_>, mut head: impl Iterator<Item = Word<'a>>) -> bool {
+    fn is_selected<'a>(
+        &self,
+        names: &ProbeNames<'_>,
+        mut head: impl Iterator<Item = LineWord<'a>>,
+    ) -> bool {
         let mut own = words(self.shown.text()).skip(1);
         names.group.is_none_or(|group| group == self.event.system())
             && names.event.is_none_or(|event| event == self.event.name())
@@ -347,7 +351,7 @@ fn delete(line: &str) -> Result {
     if first.text.starts_with('-') && !first.text.starts_with("-:") {
         return Err(EINVAL);
     }
-    let names = Names::selected(name).ok_or(EINVAL)?;
+    let names = ProbeNames::selected(name).ok_or(EINVAL)?;
     let mut definitions = DEFINITIONS.lock();
     let mut result = Err(ENOENT);
     let mut stopped = false;

@@ -26,11 +26,11 @@ use crate::{
         argument::Argument,
         print::{
             self,
-            Named, //
+            NamedArgument, //
         },
         run::{
-            Machine,
-            Program,
+            FetchProgram,
+            ProbedMachine,
             WORDS, //
         }, //
     },
@@ -85,8 +85,8 @@ impl ProbeLayout {
         words.wrapping_mul(8).wrapping_add(COMMON)
     }
 
-    fn program(&self) -> Program<'_> {
-        Program {
+    fn program(&self) -> FetchProgram<'_> {
+        FetchProgram {
             line: &self.line,
             arguments: &self.arguments,
             head: self.head(),
@@ -99,7 +99,7 @@ impl ProbeLayout {
     }
 
     /// Returns the arguments with their names.
-    fn named(&self) -> impl Iterator<Item = Named<'_>> + Clone {
+    fn named(&self) -> impl Iterator<Item = NamedArgument<'_>> + Clone {
         iter::zip(as_text(Some(&self.names)).split(' '), self.arguments.iter())
     }
 
@@ -265,7 +265,7 @@ fn put(record: &mut [u8], at: usize, word: u64) {
 /// The registers of a hit, and the memory of this machine.
 struct Registers<'a>(&'a [u64; WORDS]);
 
-impl Machine for Registers<'_> {
+impl ProbedMachine for Registers<'_> {
     fn registers(&self) -> &[u64; WORDS] {
         self.0
     }

@@ -180,7 +180,12 @@ impl<'a> EventSelection<'a> {
             ) => fits(system, of_system) && fits(event, of_event),
             _ => false,
         };
-        named && other.module.is_some_and(|name| self.is_of_module(name))
+        let names = |name: &[u8], other: &[u8]| {
+            let same = |(&one, &other): (&u8, &u8)| undashed(one) == undashed(other);
+            name.len() == other.len() && name.iter().zip(other).all(same)
+        };
+        let modules = self.module.zip(other.module);
+        named && modules.is_some_and(|(own, other)| names(own, other))
     }
 
     /// Writes it as `set_event` shows a word that waits for its module.
@@ -219,10 +224,12 @@ fn undashed(byte: u8) -> u8 {
     }
 }
 
-/// Returns whether `wanted` and `module` name one module.
+/// Returns whether a user means `module` by `wanted`.
 fn same_module(wanted: &[u8], module: &[u8]) -> bool {
-    let same = |(&one, &other): (&u8, &u8)| undashed(one) == undashed(other);
-    wanted.len() == module.len() && wanted.iter().zip(module).all(same)
+    wanted
+        .iter()
+        .map(|&byte| undashed(byte))
+        .eq(module.iter().copied())
 }
 
 #[cfg(test)]
