@@ -36,7 +36,7 @@ const fn address(name: &'static str) -> Declared<'static> {
 }
 
 /// Returns the field of an argument. Fields of arguments are not aligned.
-pub(crate) fn field<'a>((name, argument): NamedArgument<'a>) -> Declared<'a> {
+pub(crate) fn field((name, argument): NamedArgument<'_>) -> Declared<'_> {
     Declared {
         ty: argument.ty.field_type(),
         name,
@@ -116,7 +116,7 @@ fn write_value(
         }
         ArgumentType::Symbol => symbol(value, out),
         ArgumentType::Text | ArgumentType::UserText => {
-            let (start, len) = ((value & 0xffff) as usize, (value >> 16 & 0xffff) as usize);
+            let (start, len) = ((value & 0xffff) as usize, ((value >> 16) & 0xffff) as usize);
             if len == 0 {
                 return out.write_str("(fault)");
             }

@@ -298,7 +298,7 @@ impl FetchProgram<'_> {
                     let place = record.get_mut(behind..end).unwrap_or_default();
                     let source = source(argument, self.line, machine);
                     let len = copy_string(source, machine, place);
-                    let location = (len as u64) << 16 | behind as u64 & 0xffff;
+                    let location = ((len as u64) << 16) | (behind as u64 & 0xffff);
                     behind = end;
                     location.to_le_bytes()
                 }

@@ -260,6 +260,14 @@ fn compile(
         let at = words(line).nth(2).map_or(0, |word| word.at);
         return Err(ProbeRefusal::with(ProbeError::TooManyArguments, at, Code::TooBig).into());
     }
+    // As in ftrace, before the arguments are looked at one by one.
+    let mut nameless = words(line).skip(2);
+    if let (false, Some(word)) = (
+        compiler.returns || compiler.at_entry,
+        nameless.find(|word| word.text.starts_with("$arg")),
+    ) {
+        return Err(ProbeRefusal::new(ProbeError::NotAtEntry, word.at).into());
+    }
     for (word, number) in words(line).skip(2).zip(1usize..) {
         let is_used = |name: &str| {
             name.starts_with("__probe_")

@@ -112,6 +112,8 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("free_buffer", "snapshot.free_buffer"),
     ("events/enable", "golden.enable_files"),
     ("trace_pipe_json", "json"),
+    ("dynamic_events", "kprobe.wrong_texts"),
+    ("kprobe_events", "kprobe.wrong_texts"),
     ("events/sched/sched_switch/trigger", "trigger.wrong_texts"),
     ("set_ftrace_filter", "functions.words"),
     ("set_ftrace_notrace", "functions.words"),
