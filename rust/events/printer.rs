@@ -6,7 +6,10 @@
 
 use super::Event;
 use crate::{
-    kapi::c,
+    kapi::{
+        c,
+        text_buffer::TextBuffer, //
+    },
     text::{
         options::{
             Opt,
@@ -65,23 +68,7 @@ impl PrintManner {
 }
 
 /// The buffers that one reader prints records with.
-pub(crate) struct Printer(NonNull<c::rt_printer>, Composed);
-
-/// A text that a source has written.
-struct Composed(KVec<u8>);
-
-impl fmt::Write for Composed {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.write_bytes(text.as_bytes())
-    }
-}
-
-impl ByteWrite for Composed {
-    fn write_bytes(&mut self, bytes: &[u8]) -> fmt::Result {
-        let result = self.0.extend_from_slice(bytes, GFP_KERNEL);
-        result.map_err(|_| fmt::Error)
-    }
-}
+pub(crate) struct Printer(NonNull<c::rt_printer>, TextBuffer);
 
 // SAFETY: It owns plain memory that belongs to no thread or CPU, and nothing else uses it.
 unsafe impl Send for Printer {}
@@ -90,7 +77,7 @@ impl Printer {
     /// Allocates the buffers. Process context. Fails with `ENOMEM`.
     pub(crate) fn new() -> Result<Self> {
         let printer = NonNull::new(c::rt_printer_new()).ok_or(ENOMEM)?;
-        Ok(Self(printer, Composed(KVec::new())))
+        Ok(Self(printer, TextBuffer::new()))
     }
 
     /// Returns the text of a record, without the name of the event and without a line end.
@@ -141,9 +128,9 @@ impl Printer {
         &mut self,
         write: impl FnOnce(&mut dyn ByteWrite) -> fmt::Result,
     ) -> &[u8] {
-        self.1 .0.clear();
+        self.1.clear();
         let _ = write(&mut self.1);
-        &self.1 .0
+        self.1.bytes()
     }
 
     /// Returns the lines of `callers`, addresses in user space of `process`; zeros follow the last

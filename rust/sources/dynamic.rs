@@ -38,9 +38,12 @@ use crate::{
         },
         MOST_ARGUMENTS, //
     },
-    kapi::kprobe::{
-        symbol_address,
-        KernelProbe, //
+    kapi::{
+        kprobe::{
+            symbol_address,
+            KernelProbe, //
+        },
+        text_buffer::TextBuffer, //
     },
     text::writer::ByteWrite, //
 };
@@ -63,23 +66,7 @@ struct Definition {
     event: &'static Event,
     probe: Arc<Kprobe>,
     /// Its line in the list.
-    shown: DefinitionLine,
-}
-
-/// A text that is written once.
-struct DefinitionLine(KVec<u8>);
-
-impl DefinitionLine {
-    fn text(&self) -> &str {
-        events::as_text(Some(&self.0))
-    }
-}
-
-impl fmt::Write for DefinitionLine {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let result = self.0.extend_from_slice(text.as_bytes(), GFP_KERNEL);
-        result.map_err(|_| fmt::Error)
-    }
+    shown: TextBuffer,
 }
 
 /// Why a line is refused.
@@ -184,7 +171,7 @@ fn create(
         return Err(refuse(ProbeError::ReturnPlace));
     }
     let names = head.names()?;
-    let mut name = DefinitionLine(KVec::new());
+    let mut name = TextBuffer::new();
     match names.event {
         Some(event) => name.write_str(event),
         None => head.write_default_name(&mut name),
@@ -254,9 +241,8 @@ fn compile(
     copy.extend_from_slice(line.as_bytes(), GFP_KERNEL)
         .map_err(Error::from)?;
     let mut arguments: KVec<Argument> = KVec::new();
-    let mut names = DefinitionLine(KVec::new());
-    if let Some(word) = words(line).nth(MOST_ARGUMENTS.saturating_add(2)) {
-        let _ = word;
+    let mut names = TextBuffer::new();
+    if words(line).nth(MOST_ARGUMENTS.saturating_add(2)).is_some() {
         let at = words(line).nth(2).map_or(0, |word| word.at);
         return Err(ProbeRefusal::with(ProbeError::TooManyArguments, at, Code::TooBig).into());
     }
@@ -291,7 +277,7 @@ fn compile(
     Ok(ProbeLayout {
         line: copy,
         arguments,
-        names: names.0,
+        names,
         returns,
     })
 }
@@ -303,16 +289,15 @@ fn show(
     (group, name): (&str, &str),
     probe: &KernelProbe,
     layout: &ProbeLayout,
-) -> Result<DefinitionLine> {
-    let mut shown = DefinitionLine(KVec::new());
+) -> Result<TextBuffer> {
+    let mut shown = TextBuffer::new();
     let mut write = || {
         match head.returns {
             true => write!(shown, "r{}:{group}/{name} ", probe.max_active())?,
             false => write!(shown, "p:{group}/{name} ")?,
         }
         head.write_place(&mut shown)?;
-        let names = events::as_text(Some(&layout.names)).split(' ');
-        for (name, argument) in names.zip(layout.arguments.iter()) {
+        for (name, argument) in layout.named() {
             write!(shown, " {name}={}", argument.body.of(line))?;
         }
         Ok::<_, fmt::Error>(())

@@ -14,7 +14,6 @@ use crate::{
         format, //
     },
     events::{
-        as_text,
         Attachment,
         Event,
         Fields,
@@ -37,7 +36,8 @@ use crate::{
     kapi::{
         kprobe::KernelProbe,
         strings,
-        symbol::Symbol, //
+        symbol::Symbol,
+        text_buffer::TextBuffer, //
     },
     probes::{
         COMMON,
@@ -74,7 +74,7 @@ pub(super) struct ProbeLayout {
     pub(super) line: KVec<u8>,
     pub(super) arguments: KVec<Argument>,
     /// The names of the arguments, a blank after each.
-    pub(super) names: KVec<u8>,
+    pub(super) names: TextBuffer,
     pub(super) returns: bool,
 }
 
@@ -99,8 +99,8 @@ impl ProbeLayout {
     }
 
     /// Returns the arguments with their names.
-    fn named(&self) -> impl Iterator<Item = NamedArgument<'_>> + Clone {
-        iter::zip(as_text(Some(&self.names)).split(' '), self.arguments.iter())
+    pub(super) fn named(&self) -> impl Iterator<Item = NamedArgument<'_>> + Clone {
+        iter::zip(self.names.text().split(' '), self.arguments.iter())
     }
 
     /// Returns all fields of a record after the common ones.
@@ -234,13 +234,13 @@ impl Kprobe {
         let _ = self.hits.fetch_add(1, Relaxed);
         let program = self.layout.program();
         let end = self.end.load(Acquire);
+        let (size, rooms) = program.measure(machine, MOST_PAYLOAD);
         for target in self.targets.iter().take(end) {
             // Acquire: pairs with `add`.
             let cookie = target.load(Acquire);
             if cookie.is_null() {
                 continue;
             }
-            let (size, rooms) = program.measure(machine, MOST_PAYLOAD);
             let fill = |record: &mut [u8]| {
                 put(record, COMMON, self.address);
                 if self.layout.returns {
@@ -320,9 +320,9 @@ impl Source for KprobeSource {
 
     fn write_format(&self, event: &Event, w: &mut dyn fmt::Write) -> fmt::Result {
         let layout = &self.0.layout;
-        let mut text = FormatText(KVec::new());
+        let mut text = TextBuffer::new();
         print::write_format(&mut text, layout.returns, layout.named())?;
-        let print_fmt = as_text(Some(&text.0));
+        let print_fmt = text.text();
         let (name, id) = (event.name(), event.id());
         format::write(w, name, id, layout.fields(), print_fmt, [].into_iter())
     }
@@ -356,16 +356,6 @@ impl Source for KprobeSource {
 
     fn own_depth(&self) -> u32 {
         1
-    }
-}
-
-/// A print format that is being written.
-struct FormatText(KVec<u8>);
-
-impl fmt::Write for FormatText {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let result = self.0.extend_from_slice(text.as_bytes(), GFP_KERNEL);
-        result.map_err(|_| fmt::Error)
     }
 }
 
