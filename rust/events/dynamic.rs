@@ -9,6 +9,7 @@
 use super::{
     by_name,
     groups::{
+        self,
         with_ids,
         GROUPS, //
     },
@@ -17,10 +18,7 @@ use super::{
     Event,
     Source, //
 };
-use kernel::{
-    prelude::*,
-    sync::atomic::Relaxed, //
-};
+use kernel::prelude::*;
 
 /// Adds an event with a source of its own, which `source` makes; once more when ids ran short. `size` is
 /// that of a record without its dynamic arrays. Process context.
@@ -48,16 +46,7 @@ pub(crate) fn define(
     event.ok_or(EINVAL)
 }
 
-/// Takes `event` away, which a user has defined: from here on it cannot be enabled, and it is off in all
-/// instances when this returns, without files and filters. Its records stay. Process context.
+/// Takes `event` away, which a user has defined; see [`groups::withdraw`]. Process context.
 pub(crate) fn withdraw(event: &'static Event) {
-    let users = {
-        let users = GROUPS.lock();
-        event.offered.store(false, Relaxed);
-        *users
-    };
-    if let Some(users) = users {
-        (users.forget)(event);
-    }
-    super::synchronize();
+    groups::withdraw(|| [event].into_iter());
 }

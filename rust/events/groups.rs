@@ -217,20 +217,24 @@ pub(crate) fn announce(name: &str) {
     }
 }
 
-/// Takes a module's events away. When this returns, nothing of the module is used any more. Process
-/// context.
-pub(crate) fn unregister(owner: *mut bindings::module) {
+/// Takes `events` away: from here on they cannot be enabled, and they are off in all instances when this
+/// returns, without files and filters. Their records stay. Process context.
+pub(super) fn withdraw<I: Iterator<Item = &'static Event>>(events: impl Fn() -> I) {
     let users = {
         let users = GROUPS.lock();
-        // From here on they cannot be attached.
-        of_module(owner).for_each(|event| event.offered.store(false, Relaxed));
+        events().for_each(|event| event.offered.store(false, Relaxed));
         *users
     };
     if let Some(users) = users {
-        of_module(owner).for_each(users.forget);
+        events().for_each(users.forget);
     }
     super::synchronize();
+}
 
+/// Takes a module's events away. When this returns, nothing of the module is used any more. Process
+/// context.
+pub(crate) fn unregister(owner: *mut bindings::module) {
+    withdraw(|| of_module(owner));
     let _groups = GROUPS.lock();
     for event in of_module(owner) {
         // INVARIANT: Under the lock, and the hook detached all probes.
