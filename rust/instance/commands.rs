@@ -86,21 +86,10 @@ impl FunctionCommands {
     fn list(&self, stays: Which<'_>) -> Result<Option<Arc<Commands>>> {
         let mut list: KVVec<(u64, Arc<FunctionCommand>)> = KVVec::new();
         for of in &self.0 {
-            let mut rows = of.rows.iter().filter(|row| stays(of.kind, row)).peekable();
+            let rows = of.rows.iter().filter(|row| stays(of.kind, row));
+            let rows = rows.map(|row| (row.address, row.command.clone()));
             let before = core::mem::replace(&mut list, KVVec::new());
-            let mut before = before.into_iter().peekable();
-            loop {
-                let is_next = match (before.peek(), rows.peek()) {
-                    (Some((address, _)), Some(row)) => *address <= row.address,
-                    (there, _) => there.is_some(),
-                };
-                let next = match is_next {
-                    true => before.next(),
-                    false => rows.next().map(|row| (row.address, row.command.clone())),
-                };
-                let Some(next) = next else {
-                    break;
-                };
+            for next in sort::merged(before.into_iter(), rows, |(address, _)| *address) {
                 list.push(next, GFP_KERNEL)?;
             }
         }
@@ -249,24 +238,12 @@ impl Instance {
             }
         }
         let old = core::mem::replace(&mut of.rows, KVVec::new());
-        let mut old = old.into_iter().peekable();
-        let mut new = new.into_iter().peekable();
-        loop {
-            let is_old = match (old.peek(), new.peek()) {
-                (Some(row), Some((address, _))) => row.address < *address,
-                (there, _) => there.is_some(),
-            };
-            let next = match is_old {
-                true => old.next(),
-                false => new.next().map(|(address, command)| CommandRow {
-                    address,
-                    event,
-                    command,
-                }),
-            };
-            let Some(next) = next else {
-                break;
-            };
+        let new = new.into_iter().map(|(address, command)| CommandRow {
+            address,
+            event,
+            command,
+        });
+        for next in sort::merged(old.into_iter(), new, |row| row.address) {
             // There is room for all.
             rows.push(next, GFP_KERNEL)?;
         }

@@ -5,6 +5,7 @@
 use super::c;
 use core::{
     cmp::Ordering,
+    iter,
     mem::size_of, //
 };
 use kernel::{
@@ -18,6 +19,20 @@ pub(crate) fn ascending(numbers: &mut [u64]) {
     // SAFETY: There are `count` numbers of that size at `base`, which is borrowed mutably; `compare` takes
     // the addresses of two of them.
     unsafe { c::sort(base, count, size_of::<u64>(), Some(compare), None) };
+}
+
+/// Returns what is in two lists in ascending order of `key`, in that order; of equal ones those of `left` first.
+pub(crate) fn merged<T>(
+    left: impl Iterator<Item = T>,
+    right: impl Iterator<Item = T>,
+    key: impl Fn(&T) -> u64,
+) -> impl Iterator<Item = T> {
+    let (mut left, mut right) = (left.peekable(), right.peekable());
+    iter::from_fn(move || match (left.peek(), right.peek()) {
+        (Some(one), Some(other)) if key(one) <= key(other) => left.next(),
+        (Some(_), None) => left.next(),
+        _ => right.next(),
+    })
 }
 
 /// Returns how the numbers at `one` and `other` compare, as `sort()` wants it.
@@ -47,5 +62,25 @@ mod tests {
         ascending(&mut numbers);
         assert_eq!(numbers, [0, 5, 5, 7, 1 << 63, u64::MAX]);
         ascending(&mut []);
+    }
+
+    #[test]
+    fn lists_are_merged() {
+        let rows = |list: &'static [(u64, u8)]| list.iter().copied();
+        let left = rows(&[(1, 0), (3, 0), (3, 1), (9, 0)]);
+        let right = rows(&[(0, 5), (3, 5), (9, 5), (12, 5)]);
+        let wanted = rows(&[
+            (0, 5),
+            (1, 0),
+            (3, 0),
+            (3, 1),
+            (3, 5),
+            (9, 0),
+            (9, 5),
+            (12, 5),
+        ]);
+        assert!(merged(left, right, |row| row.0).eq(wanted));
+        assert!(merged(rows(&[]), rows(&[(1, 0)]), |row| row.0).eq(rows(&[(1, 0)])));
+        assert!(merged(rows(&[(1, 0)]), rows(&[]), |row| row.0).eq(rows(&[(1, 0)])));
     }
 }
