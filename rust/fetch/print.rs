@@ -4,6 +4,7 @@
 
 use super::{
     argument::Argument,
+    run::until_nul,
     types::ArgumentType, //
 };
 use crate::{
@@ -123,9 +124,8 @@ fn write_value(
             let text = record
                 .get(start..start.saturating_add(len))
                 .unwrap_or_default();
-            let end = text.iter().position(|byte| *byte == 0);
             out.write_str("\"")?;
-            out.write_bytes(text.get(..end.unwrap_or(text.len())).unwrap_or_default())?;
+            out.write_bytes(until_nul(text))?;
             out.write_str("\"")
         }
     }

@@ -198,7 +198,7 @@ fn measure_string(
 }
 
 /// Returns what is before the first NUL. Not by `position`, whose count can panic.
-fn until_nul(bytes: &[u8]) -> &[u8] {
+pub(super) fn until_nul(bytes: &[u8]) -> &[u8] {
     let mut len = 0usize;
     for byte in bytes {
         if *byte == 0 {

@@ -45,10 +45,7 @@ use crate::{
         }, //
     },
     kapi::scratch,
-    probes::{
-        Filter,
-        Trigger, //
-    },
+    probes::Filter,
     text::{
         clock,
         trigger::{
@@ -237,21 +234,12 @@ impl Instance {
     ) -> Result {
         scratch::prepare_all_levels()?;
         let hist = Hist::new(wanted.plan, items)?;
-        let (filter, text) = match wanted.filter {
-            None => (None, None),
-            Some((filter, text)) => (Some(filter), Some(copied(text)?)),
-        };
-        let trigger = Trigger::new(counter(&hist)?, UNLIMITED, filter, false);
+        let condition = (UNLIMITED, wanted.filter);
+        let mut row = Row::new((Verb::Hist, None), condition, counter(&hist)?)?;
+        row.hist = Some(hist);
+        let trigger = row.trigger.clone();
         // Until it counts by the right clock.
         trigger.disarm();
-        let trigger = Arc::new(trigger, GFP_KERNEL)?;
-        let row = Row {
-            verb: Verb::Hist,
-            target: None,
-            filter: text,
-            trigger: trigger.clone(),
-            hist: Some(hist),
-        };
         let held = self.hold(event)?;
         self.put_row(all, event, row)?;
         held.keep();

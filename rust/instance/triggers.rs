@@ -81,7 +81,7 @@ impl Row {
     /// # Errors
     ///
     /// `ENOMEM`.
-    fn new(
+    pub(super) fn new(
         (verb, target): (Verb, Option<&'static Event>),
         (count, filter): Condition<'_>,
         effect: KBox<dyn Effect>,

@@ -7,6 +7,7 @@
 
 use super::{
     registry,
+    triggers::copied,
     Instance, //
 };
 use crate::{
@@ -35,9 +36,7 @@ impl WaitingWords {
         if self.0.len() >= MOST {
             return Err(ENOSPC);
         }
-        let mut owned = KVec::new();
-        owned.extend_from_slice(word, GFP_KERNEL)?;
-        self.0.push(owned, GFP_KERNEL)?;
+        self.0.push(copied(word)?, GFP_KERNEL)?;
         self.0.rotate_right(1);
         Ok(())
     }

@@ -3,7 +3,10 @@
 //! Names of addresses: of our own code that ends up in records, and of anything in the kernel.
 
 use super::c;
-use crate::text::json;
+use crate::text::{
+    json,
+    set_event::undashed, //
+};
 use core::{
     fmt::{
         self,
@@ -30,16 +33,15 @@ pub(crate) fn marker_address() -> usize {
 /// `ENOMEM`.
 pub(crate) fn is_module(name: &[u8]) -> Result<bool> {
     let mut symbol = KVec::new();
-    symbol.extend_from_slice(name, GFP_KERNEL)?;
-    for byte in symbol.iter_mut().filter(|byte| **byte == b'-') {
-        *byte = b'_';
+    for byte in undashed(name) {
+        symbol.push(byte, GFP_KERNEL)?;
     }
     symbol.extend_from_slice(b":__this_module\0", GFP_KERNEL)?;
     let Ok(symbol) = CStr::from_bytes_with_nul(&symbol) else {
         return Ok(false);
     };
     // SAFETY: It is a terminated string, which the function only reads.
-    Ok(unsafe { c::rt_has_symbol(symbol.as_char_ptr()) })
+    Ok(unsafe { c::rt_symbol_address(symbol.as_char_ptr()) } != 0)
 }
 
 /// The name of an address.

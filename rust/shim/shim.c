@@ -78,20 +78,6 @@ unsigned long rt_function_address(const char *name)
 	return address;
 }
 
-/* It is data, so that no probe is made; only without the symbol that is not the reason. */
-bool rt_has_symbol(const char *name)
-{
-	struct kprobe probe = {
-		.symbol_name = name,
-		.flags = KPROBE_FLAG_DISABLED,
-	};
-	int err = register_kprobe(&probe);
-
-	if (!err)
-		unregister_kprobe(&probe);
-	return IS_ENABLED(CONFIG_KPROBES) && err != -ENOENT;
-}
-
 void rt_init_irq_work(struct irq_work *work, void (*func)(struct irq_work *))
 {
 	init_irq_work(work, func);

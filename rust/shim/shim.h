@@ -61,9 +61,6 @@ bool rt_fatal_signal_pending(void);
 /* Layout and flags of struct kprobe: where a function begins, or 0. */
 unsigned long rt_function_address(const char *name);
 
-/* Layout and flags of struct kprobe: whether there is a symbol, also one of data. `MODULE:NAME` is one of a module. */
-bool rt_has_symbol(const char *name);
-
 /* Inline: fills a structure. */
 void rt_init_irq_work(struct irq_work *work, void (*func)(struct irq_work *));
 

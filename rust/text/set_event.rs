@@ -180,12 +180,8 @@ impl<'a> EventSelection<'a> {
             ) => fits(system, of_system) && fits(event, of_event),
             _ => false,
         };
-        let names = |name: &[u8], other: &[u8]| {
-            let same = |(&one, &other): (&u8, &u8)| undashed(one) == undashed(other);
-            name.len() == other.len() && name.iter().zip(other).all(same)
-        };
         let modules = self.module.zip(other.module);
-        named && modules.is_some_and(|(own, other)| names(own, other))
+        named && modules.is_some_and(|(own, other)| undashed(own).eq(undashed(other)))
     }
 
     /// Writes it as `set_event` shows a word that waits for its module.
@@ -200,8 +196,8 @@ impl<'a> EventSelection<'a> {
             }
         }
         out.write_bytes(b":mod:")?;
-        for &byte in self.module.unwrap_or_default() {
-            out.write_bytes(&[undashed(byte)])?;
+        for byte in undashed(self.module.unwrap_or_default()) {
+            out.write_bytes(&[byte])?;
         }
         out.write_char('\n')
     }
@@ -215,21 +211,18 @@ impl<'a> EventSelection<'a> {
     }
 }
 
-/// Returns the byte of a module's name that a user writes as `byte`: the kernel has an underscore for the
+/// Returns the bytes of the module's name that a user writes as `name`: the kernel has an underscore for the
 /// dash of a file name.
-fn undashed(byte: u8) -> u8 {
-    match byte {
+pub(crate) fn undashed(name: &[u8]) -> impl Iterator<Item = u8> + '_ {
+    name.iter().map(|&byte| match byte {
         b'-' => b'_',
         byte => byte,
-    }
+    })
 }
 
 /// Returns whether a user means `module` by `wanted`.
 fn same_module(wanted: &[u8], module: &[u8]) -> bool {
-    wanted
-        .iter()
-        .map(|&byte| undashed(byte))
-        .eq(module.iter().copied())
+    undashed(wanted).eq(module.iter().copied())
 }
 
 #[cfg(test)]
