@@ -8,6 +8,7 @@
 use crate::{
     events,
     hist::{
+        expr::NumberAt,
         key::{
             comm_words,
             KeyEnv, //
@@ -216,6 +217,9 @@ impl Effect for Counter {
         let Some(counts) = self.0.current.get() else {
             return;
         };
+        if let Some(number) = plan.sole_key() {
+            return count_number(number, counts, hit, record);
+        }
         if !plan.is_direct() {
             return match plan.key_words() <= SHORT {
                 true => count_short(plan, counts, hit, record),
@@ -228,6 +232,16 @@ impl Effect for Counter {
             Some((key, added)) => counts.count(cpu, key, added, task_words),
             None => counts.drop_one(cpu),
         }
+    }
+}
+
+/// Counts by one number of the record, which is what most histograms do.
+#[inline(always)]
+fn count_number(number: NumberAt, counts: &Counts, hit: &Hit<'_>, record: &[u8]) {
+    let cpu = hit.pin.cpu() as usize;
+    match number.read(record) {
+        Some(key) => counts.count(cpu, &[key], &[], task_words),
+        None => counts.drop_one(cpu),
     }
 }
 

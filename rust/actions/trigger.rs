@@ -28,6 +28,10 @@ struct Recording {
 }
 
 impl Effect for Recording {
+    fn switches(&self) -> bool {
+        true
+    }
+
     fn is_due(&self, hit: &Hit<'_>) -> bool {
         hit.file.sink().is_on() != self.on
     }
@@ -65,6 +69,10 @@ struct Switch {
 }
 
 impl Effect for Switch {
+    fn switches(&self) -> bool {
+        true
+    }
+
     fn is_due(&self, _: &Hit<'_>) -> bool {
         let target = self.target.get();
         target.is_some_and(|file| file.is_off() == self.on)

@@ -38,7 +38,7 @@ pub(crate) trait KeyEnv {
 impl NumberAt {
     /// Returns the number. `None` when the record ends before it.
     #[inline(always)]
-    fn read(self, record: &[u8]) -> Option<u64> {
+    pub(crate) fn read(self, record: &[u8]) -> Option<u64> {
         let rest = record.get(self.start as usize..)?;
         let word = u64::from_le_bytes(*rest.first_chunk()?);
         let word = word.wrapping_shl(self.up.into());

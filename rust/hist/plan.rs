@@ -80,6 +80,8 @@ pub(crate) struct Plan {
     sort_count: u8,
     /// Whether all keys and values are numbers as records have them: those of `loads` and `adds`.
     direct: bool,
+    /// The one key of a plan that is direct and has nothing else.
+    sole: Option<NumberAt>,
     loads: [NumberAt; MOST_KEYS],
     adds: [NumberAt; MOST_VALUES],
     /// Words of the key of an entry.
@@ -129,6 +131,7 @@ impl Plan {
             sorts: [SortKey::default(); MOST_SORTS],
             sort_count: 1,
             direct: false,
+            sole: None,
             loads: [NumberAt::NONE; MOST_KEYS],
             adds: [NumberAt::NONE; MOST_VALUES],
             key_words: 0,
@@ -176,6 +179,9 @@ impl Plan {
         for (place, node) in self.adds.iter_mut().zip(values) {
             *place = number(*node)?;
         }
+        if (self.key_count, self.value_count) == (1, 0) {
+            self.sole = self.loads.first().copied();
+        }
         Some(())
     }
 
@@ -183,6 +189,12 @@ impl Plan {
     #[inline(always)]
     pub(crate) fn is_direct(&self) -> bool {
         self.direct
+    }
+
+    /// Returns the key of such a plan that has one and no values.
+    #[inline(always)]
+    pub(crate) fn sole_key(&self) -> Option<NumberAt> {
+        self.sole
     }
 
     /// Returns the numbers of such a plan: keys, values.

@@ -143,7 +143,7 @@ extern "C" fn commit_ungated(file: &EventFile, record: scratch::Record<'_>, exit
 
 /// Records what was filled beside the ring, if all of the filter lets it through.
 #[inline(never)]
-extern "C" fn commit_asked(
+pub(super) extern "C" fn commit_asked(
     file: &EventFile,
     mut record: scratch::Record<'_>,
     filter: &Filter,

@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     kapi::{
+        percpu::CpuPin,
         scratch,
         words::SharedU64, //
     },
@@ -27,7 +28,12 @@ use kernel::{
 ///
 /// Contexts: any, NMI included, with preemption disabled. No lock, no allocation, no sleep.
 pub(crate) trait Effect: Send + Sync {
-    /// Returns whether there is something to do; if not, it does not count.
+    /// Returns whether it switches recording or an event; [`Self::is_due`] is asked of no other.
+    fn switches(&self) -> bool {
+        false
+    }
+
+    /// Returns whether there is something to switch; if not, the event does not count.
     fn is_due(&self, _hit: &Hit<'_>) -> bool {
         true
     }
@@ -45,6 +51,8 @@ pub(crate) struct Trigger {
     filter: Option<KBox<Filter>>,
     /// Whether it acts after the event is in the ring.
     after: bool,
+    /// Whether it switches something.
+    switches: bool,
 }
 
 impl Trigger {
@@ -56,10 +64,11 @@ impl Trigger {
         after: bool,
     ) -> Self {
         Self {
-            effect,
             left: SharedWord::new(count),
             filter,
             after,
+            switches: effect.switches(),
+            effect,
         }
     }
 
@@ -79,7 +88,8 @@ impl Trigger {
         self.left.store(UNLIMITED);
     }
 
-    /// Takes one of the times that are left.
+    /// Takes one of the times that are left. Returns false when none is left.
+    #[inline(never)]
     fn take(&self) -> bool {
         loop {
             match self.left.load() {
@@ -92,10 +102,45 @@ impl Trigger {
     }
 
     /// Acts, if there is something to do, as often as it may.
+    #[inline(always)]
     fn act(&self, hit: &Hit<'_>, record: &[u8]) {
+        self.act_if(hit, record, || !self.switches || self.effect.is_due(hit));
+    }
+
+    /// Acts before there is a record. Most that do so switch something.
+    #[inline(always)]
+    fn act_early(&self, hit: &Hit<'_>) {
+        self.act_if(hit, &[], || self.effect.is_due(hit));
+    }
+
+    #[inline(always)]
+    fn act_if(&self, hit: &Hit<'_>, record: &[u8], is_due: impl FnOnce() -> bool) {
         // First: what a disarmed trigger would look at may be gone.
-        if self.left.load() != 0 && self.effect.is_due(hit) && self.take() {
+        let left = self.left.load();
+        if left != 0 && is_due() && (left == UNLIMITED || self.take()) {
             self.effect.act(hit, record);
+        }
+    }
+
+    /// Returns whether the filter lets the record through, which is whole.
+    #[inline(always)]
+    fn is_meant(&self, pin: &CpuPin, record: &[u8]) -> bool {
+        let filter = self.filter.as_ref();
+        filter.is_none_or(|filter| filter.matches(pin, record))
+    }
+
+    /// Returns whether it may act, by what one number of the record says.
+    #[inline(always)]
+    pub(super) fn may_act(&self, record: &scratch::Record<'_>) -> bool {
+        let filter = self.filter.as_ref();
+        filter.is_none_or(|filter| filter.may_match(record))
+    }
+
+    /// Acts on a record that the filter lets through. `record` is whole. Any context.
+    #[inline(always)]
+    pub(super) fn act_on(&self, hit: &Hit<'_>, record: &[u8]) {
+        if self.is_meant(hit.pin, record) {
+            self.act(hit, record);
         }
     }
 }
@@ -109,16 +154,32 @@ pub(crate) struct TriggerList {
     conditional: bool,
     /// Whether all of them can act before there is a record.
     early: bool,
+    /// Whether it is one trigger that needs the record, and decides nothing about the event.
+    sole: bool,
 }
 
 impl TriggerList {
     /// Returns the list of these; `conditional` when one has a filter or needs the event in the ring.
     pub(crate) fn new(triggers: KVec<Arc<Trigger>>, conditional: bool) -> Self {
         let early = !conditional && triggers.iter().all(|trigger| !trigger.after);
+        let sole = match &triggers[..] {
+            [trigger] => conditional && !trigger.after && !trigger.switches,
+            _ => false,
+        };
         Self {
             triggers,
             conditional,
             early,
+            sole,
+        }
+    }
+
+    /// Returns the trigger of a list of one, if that needs the record and decides nothing about the event.
+    #[inline(always)]
+    pub(super) fn sole(&self) -> Option<&Trigger> {
+        match self.sole {
+            true => self.triggers.first().map(|trigger| &**trigger),
+            false => None,
         }
     }
 
@@ -133,17 +194,14 @@ impl TriggerList {
     pub(super) fn act(&self, hit: &Hit<'_>) {
         self.triggers
             .iter()
-            .for_each(|trigger| trigger.act(hit, &[]));
+            .for_each(|trigger| trigger.act_early(hit));
     }
 
     /// Returns whether one of them may act, by what one number of the record says: its common fields do
     /// not matter. Any context.
     #[inline(always)]
     pub(super) fn may_act(&self, record: &scratch::Record<'_>) -> bool {
-        self.triggers.iter().any(|trigger| {
-            let filter = trigger.filter.as_ref();
-            filter.is_none_or(|filter| filter.may_match(record))
-        })
+        self.triggers.iter().any(|trigger| trigger.may_act(record))
     }
 
     /// Returns whether the event that switches recording on is too late to be recorded.
@@ -155,8 +213,7 @@ impl TriggerList {
     pub(super) fn before<'a>(&'a self, hit: &Hit<'_>, record: &[u8]) -> Pending<'a> {
         let (mut chosen, mut bit) = (0, 1u64);
         for trigger in &self.triggers {
-            let filter = trigger.filter.as_ref();
-            let meant = filter.is_none_or(|filter| filter.matches(hit.pin, record));
+            let meant = trigger.is_meant(hit.pin, record);
             if trigger.after {
                 chosen |= if meant { bit } else { 0 };
                 bit = bit.wrapping_shl(1);

@@ -8,6 +8,7 @@
 
 use super::{
     chosen::{
+        commit_asked,
         commit_wanted,
         reserve_wanted, //
     },
@@ -24,7 +25,11 @@ use super::{
         NOTHING, //
     },
     fill_common,
-    trigger::Pending,
+    trigger::{
+        Pending,
+        Trigger,
+        TriggerList, //
+    },
     EventFile,
     Hit,
     RecordSize, //
@@ -53,27 +58,54 @@ pub(super) extern "C" fn reserve_triggered(
     if file.ignores(pin) {
         return NOTHING;
     }
-    let off = file.is_off();
     match file.triggers() {
-        Some(list) if list.is_early() && (off || !file.has_filter()) => {
-            list.act(&Hit {
-                pin: pin.pin(),
-                file,
-            });
-            // As in `judge`.
-            return match off || file.is_off() {
-                true => NOTHING,
-                false => reserve_wanted(file, size, pin),
-            };
-        }
+        None => return reserve_switched(file, size, pin),
+        Some(list) if list.is_early() => return reserve_early(file, size, pin, list),
         Some(_) => {}
-        None => {
-            let gate = file.ring(pin).gate();
-            if off || gate.is_disabled() && !gate.is_broken() {
-                return NOTHING;
-            }
-        }
     }
+    let places = scratch::Places::get();
+    match places.and_then(|places| places.begin(pin.pin(), size.into())) {
+        Some(entry) => for_c(entry.as_ptr(), TOKEN_SCRATCH),
+        None => reserve_nested(file, size, pin),
+    }
+}
+
+/// The same, for a file without triggers: those of others switch it.
+#[inline(never)]
+extern "C" fn reserve_switched(file: &EventFile, size: RecordSize, pin: PinRef<'_>) -> ForC {
+    let gate = file.ring(pin).gate();
+    if file.is_off() || gate.is_disabled() && !gate.is_broken() {
+        return NOTHING;
+    }
+    reserve_nested(file, size, pin)
+}
+
+/// The same, for triggers that can act early.
+#[inline(never)]
+extern "C" fn reserve_early(
+    file: &EventFile,
+    size: RecordSize,
+    pin: PinRef<'_>,
+    list: &TriggerList,
+) -> ForC {
+    let off = file.is_off();
+    if !off && file.has_filter() {
+        return reserve_nested(file, size, pin);
+    }
+    list.act(&Hit {
+        pin: pin.pin(),
+        file,
+    });
+    // As in `judge`.
+    match off || file.is_off() {
+        true => NOTHING,
+        false => reserve_wanted(file, size, pin),
+    }
+}
+
+/// The same, beside the ring at any level, or in it when all places are in use.
+#[inline(never)]
+extern "C" fn reserve_nested(file: &EventFile, size: RecordSize, pin: PinRef<'_>) -> ForC {
     if let Some(entry) = scratch::begin_at_any_level(pin.pin(), size.into()) {
         return for_c(entry.as_ptr(), TOKEN_SCRATCH);
     }
@@ -112,8 +144,14 @@ pub(super) extern "C" fn commit_triggered(
     record: scratch::Record<'_>,
     exit: Exit,
 ) {
-    if file.triggers().is_some_and(|list| list.may_act(&record)) {
-        return commit_acting(file, record, exit);
+    if let Some(list) = file.triggers() {
+        match list.sole() {
+            Some(trigger) if trigger.may_act(&record) => {
+                return commit_sole(file, trigger, record, exit);
+            }
+            None if list.may_act(&record) => return commit_acting(file, record, exit),
+            _ => {}
+        }
     }
     let filter = file.filter();
     if file.is_off() || filter.is_some_and(|filter| !filter.may_match(&record)) {
@@ -123,6 +161,28 @@ pub(super) extern "C" fn commit_triggered(
     match filter {
         None => commit_wanted(file, record, exit),
         Some(_) => commit_acting(file, record, exit),
+    }
+}
+
+/// The same, when the only trigger may act, which needs the record and decides nothing about the event.
+#[inline(never)]
+extern "C" fn commit_sole(
+    file: &EventFile,
+    trigger: &Trigger,
+    mut record: scratch::Record<'_>,
+    exit: Exit,
+) {
+    let bytes = record.bytes();
+    fill_common(bytes, file.base);
+    let pin = exit.pin().pin();
+    trigger.act_on(&Hit { pin, file }, bytes);
+    if file.is_off() || file.ring(exit.pin()).gate().is_disabled() {
+        record.end();
+        return exit.end();
+    }
+    match file.filter() {
+        None => commit_wanted(file, record, exit),
+        Some(filter) => commit_asked(file, record, filter, exit),
     }
 }
 

@@ -550,6 +550,15 @@ pub fn windows(context: &Context) -> Check<String> {
         run("event", name)?;
         tree.set(&format!("{EVENT}/enable"), "0")?;
     }
+    let trigger = format!("{EVENT}/trigger");
+    for (tree, name) in [
+        (&sides.0, "ftrace, a histogram"),
+        (&sides.1, "rtrace, a histogram"),
+    ] {
+        tree.set(&trigger, "hist:keys=common_pid")?;
+        run("event", name)?;
+        tree.set(&trigger, "!hist:keys=common_pid")?;
+    }
     let mut run = |row, name: &str| run_in("task", EVENTS, row, name);
     run("kernel.consume", "C ring buffer, one event read")?;
     run("kernel.pages", "C ring buffer, a sub-buffer read")?;
