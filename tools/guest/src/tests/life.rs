@@ -272,9 +272,9 @@ fn reload_rounds(context: &Context) -> Check {
     // A kernel with checks takes up to 25 seconds for each, and names what was lost afterwards.
     let first = 3;
     let rounds = match (sys::checks_memory(), sys::kernel_with_checks()) {
-        (true, _) => soak::rounds(3, 7),
-        (false, true) => 7,
-        (false, false) => soak::rounds(10, 100),
+        (true, _) => soak::rounds(2, 7),
+        (false, true) => soak::rounds(4, 7),
+        (false, false) => soak::rounds(5, 100),
     };
     (0..first).try_for_each(&mut round)?;
     let (before, began) = (Usage::now()?, Instant::now());
