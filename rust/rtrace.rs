@@ -10,6 +10,7 @@
 //! - `expr`: what users ask of a record: filters.
 //! - `fetch`: dynamic events as users define them.
 //! - `functions`: which functions of the kernel are meant.
+//! - `latency`: what latency tracers make of the times that they read.
 //! - `kapi`: the kernel, made safe to use.
 //! - `buffers`: the rings of all CPUs.
 //! - `events`: which events there are: their registry.
@@ -24,12 +25,15 @@
 //! - `fs`: the files.
 //! - `testapi`: what modules of tests call; only with `RTRACE_TEST=1`.
 //!
-//! `ring`, `event`, `expr`, `fetch` and `text` use only `core` and are tested on the host, too.
+//! `ring`, `event`, `expr`, `fetch`, `functions`, `hist`, `latency` and `text` use only `core` and are tested on the host, too.
 
 // Each unsafe block has one operation, and its comment the reason for that one.
 #![warn(clippy::multiple_unsafe_ops_per_block)]
 
-use kapi::kernel_btf::KernelBtf;
+use kapi::{
+    kernel_btf::KernelBtf,
+    threads::CpuWatch, //
+};
 use kernel::prelude::*;
 use sources::RawWish;
 
@@ -45,6 +49,7 @@ mod hist;
 mod hooks;
 mod instance;
 mod kapi;
+mod latency;
 mod output;
 mod probes;
 mod ring;
@@ -81,6 +86,7 @@ struct Rtrace {
     _modules: sources::EventModuleWatch,
     _fs: fs::RtracefsRegistration,
     _instances: instance::Instances,
+    _cpus: CpuWatch,
     // Modules that go take their functions out of what instances select.
     _functions: hooks::ModuleWatch,
     _events: EventTable,
@@ -120,6 +126,9 @@ impl kernel::Module for Rtrace {
         drop(btf);
         // SAFETY: The first call of this room.
         unsafe { hooks::init() };
+        // SAFETY: The first call of this room.
+        unsafe { tracers::init() };
+        let cpus = CpuWatch::begin()?;
         let instances = instance::Instances::new()?;
         events::set_users(events::Users {
             forget: forget_event,
@@ -132,6 +141,7 @@ impl kernel::Module for Rtrace {
             _modules: sources::EventModuleWatch::new(wish)?,
             _fs: fs::register()?,
             _instances: instances,
+            _cpus: cpus,
             _events: events,
         })
     }

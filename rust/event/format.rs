@@ -270,6 +270,33 @@ pub(crate) const RAW_DATA: Internal = Internal {
     print_fmt: "\"id:%04x %08x\", REC->id, (int)REC->buf[0]",
 };
 
+/// The record of the tracer `hwlat`: how long a CPU did nothing that it was asked to, and when.
+pub(crate) const HWLAT: Internal = Internal {
+    name: "hwlat",
+    id: 16,
+    fields: &[
+        number("u64", "duration", 8),
+        number("u64", "outer_duration", 8),
+        number("u64", "nmi_total_ts", 8),
+        Declared {
+            signed: true,
+            ..number("s64", "tv_sec", 8)
+        },
+        Declared {
+            signed: true,
+            ..number("long", "tv_nsec", 8)
+        },
+        number("unsigned int", "nmi_count", 4),
+        number("unsigned int", "seqnum", 4),
+        number("unsigned int", "count", 4),
+    ],
+    print_fmt: concat!(
+        r#""cnt:%u\tts:%010llu.%010lu\tinner:%llu\touter:%llu\tcount:%d\tnmi-ts:%llu\tnmi-count:%u\n", "#,
+        "REC->seqnum, REC->tv_sec, REC->tv_nsec, REC->duration, REC->outer_duration, REC->count, ",
+        "REC->nmi_total_ts, REC->nmi_count",
+    ),
+};
+
 const CALLERS: Declared<'static> = Declared {
     ty: "unsigned long[8]",
     name: "caller",
@@ -326,11 +353,12 @@ pub(crate) const USER_STACK: Internal = Internal {
 };
 
 /// The kinds of records of the system `ftrace`.
-pub(crate) const INTERNAL: [&Internal; 8] = [
+pub(crate) const INTERNAL: [&Internal; 9] = [
     &FUNC_REPEATS,
     &GRAPH_ENTRY,
     &GRAPH_EXIT,
     &FUNCTION,
+    &HWLAT,
     &KERNEL_STACK,
     &PRINT,
     &RAW_DATA,

@@ -16,7 +16,12 @@ use crate::{
 use core::fmt::Write;
 use kernel::prelude::*;
 
-const NS_PER_US: u64 = 1_000;
+pub(super) const NS_PER_US: u64 = 1_000;
+
+/// Returns nanoseconds as microseconds, rounded.
+pub(super) fn us_of(ns: u64) -> u64 {
+    ns.saturating_add(NS_PER_US / 2) / NS_PER_US
+}
 
 /// `max_graph_depth`.
 pub(super) fn show_max_depth(at: &At<'_>, text: &mut Text) -> Result {
@@ -33,9 +38,7 @@ pub(super) fn store_max_depth(at: &At<'_>, command: &[u8]) -> Result {
 
 /// `tracing_thresh`, in microseconds, rounded.
 pub(super) fn show_threshold(at: &At<'_>, text: &mut Text) -> Result {
-    let ns = at.inst.graph().threshold();
-    let us = ns.saturating_add(NS_PER_US / 2) / NS_PER_US;
-    writeln!(text, "{us}").map_err(no_memory)
+    writeln!(text, "{}", us_of(at.inst.graph().threshold())).map_err(no_memory)
 }
 
 /// `tracing_thresh`.

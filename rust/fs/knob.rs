@@ -53,7 +53,7 @@ pub(crate) fn show_tracing_on(at: &At<'_>, text: &mut Text) -> Result {
 pub(crate) fn store_tracing_on(at: &At<'_>, command: &[u8]) -> Result {
     at.inst
         .set_tracing_on(number::parse_switch(command).map_err(refused)?);
-    Ok(())
+    at.inst.tell_tracer()
 }
 
 /// `buffer_percent`.

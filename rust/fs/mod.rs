@@ -27,6 +27,7 @@ mod graph;
 mod groups;
 mod hist;
 mod knob;
+mod latency;
 mod line_queue;
 mod marker;
 mod open;

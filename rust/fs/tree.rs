@@ -30,6 +30,7 @@ use super::{
     free::FreeBuffer,
     functions,
     knob,
+    latency,
     marker::{
         Marker,
         RawMarker, //
@@ -87,6 +88,8 @@ use EntryPlace::*;
 pub(super) enum What {
     /// A file.
     File(Handler),
+    /// A folder, its name with a slash, and its files.
+    Folder(&'static str, &'static [(&'static CStr, Handler)]),
     /// A folder for each CPU.
     PerCpu,
     /// The events, by system.
@@ -272,6 +275,7 @@ static INSTANCE: &[TreeEntry] = &[
 /// Returns what the folder of an instance has.
 fn entries() -> impl Iterator<Item = &'static TreeEntry> {
     let own = Iterator::chain(functions::entries(), dynamic::entries());
+    let own = Iterator::chain(own, latency::entries());
     Iterator::chain(INSTANCE.iter(), own)
 }
 
@@ -302,8 +306,10 @@ static OPTION: Handler = Knob(knob::show_option, knob::store_option);
 /// Calls `f` with the folder, of one CPU, system and event for all, and the name of each file.
 pub(crate) fn for_each_file(mut f: impl FnMut(&str, &CStr)) {
     for entry in entries() {
-        if let File(_) = entry.what {
-            f("", entry.name);
+        match entry.what {
+            File(_) => f("", entry.name),
+            Folder(folder, files) => files.iter().for_each(|(name, _)| f(folder, name)),
+            _ => {}
         }
     }
     for (name, _) in CPU {
@@ -320,6 +326,7 @@ pub(crate) fn fill(dir: &TreeDir<'_>, inst: &Arc<Instance>) -> Result {
         }
         match &entry.what {
             File(handler) => file(dir, entry.name, inst, Arg::Whole, handler)?,
+            Folder(_, table) => folder(dir, entry.name, |dir| files(dir, inst, Arg::Whole, table))?,
             PerCpu => folder(dir, entry.name, |dir| fill_per_cpu(dir, inst))?,
             Events => events_dir::make(dir, entry.name, inst)?,
             Options => folder(dir, entry.name, |dir| fill_options(dir, inst))?,

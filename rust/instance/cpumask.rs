@@ -50,7 +50,7 @@ impl Instance {
     /// # Errors
     ///
     /// `EINVAL` if `command` is not a set of CPUs, `EOVERFLOW` if it names CPUs that are not
-    /// possible, `ENOMEM`. Nothing has changed then.
+    /// possible, `ENOMEM`. Nothing has changed then, but for `ENOMEM` of [`Self::tell_tracer`].
     pub(crate) fn set_cpumask(&self, command: &[u8]) -> Result {
         let mut set = all()?;
         cpumask::parse(command, cpus::most() as usize, &mut set).map_err(|wrong| match wrong {
@@ -61,6 +61,7 @@ impl Instance {
         self.buffers()
             .each_of_cpu(|cpu, ring| ring.set_disabled(DISABLE_CPU, !has(&set, cpu)));
         *there = set;
-        Ok(())
+        drop(there);
+        self.tell_tracer()
     }
 }

@@ -107,6 +107,25 @@ impl Instance {
         }
     }
 
+    /// Returns the longest latency that the tracer has seen, in nanoseconds.
+    pub(crate) fn max_latency(&self) -> u64 {
+        self.sink.max_latency()
+    }
+
+    /// Has longer latencies than this one, in nanoseconds, be seen.
+    pub(crate) fn set_max_latency(&self, ns: u64) {
+        self.sink.set_max_latency(ns);
+    }
+
+    /// Has the tracer obey which CPUs are recorded, and whether recording is on.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`; the tracer may record nothing then.
+    pub(crate) fn tell_tracer(&self) -> Result {
+        self.tracer.lock().follow(&self.host(self.options()))
+    }
+
     /// Returns whether the tracer records anything by itself.
     pub(super) fn tracer_records(&self) -> bool {
         self.tracer_records.load(Relaxed)
@@ -126,7 +145,7 @@ impl Instance {
     fn host(&self, options: OptionSet) -> Host<'_> {
         // SAFETY: Both are parts of this instance, which does not move; `forget_tracer` stops the tracer
         // before the instance goes.
-        unsafe { Host::new(&self.sink, &self.functions, options) }
+        unsafe { Host::new(&self.sink, &self.functions, options, &self.cpus) }
     }
 
     /// Writes the functions that `kind` selects.

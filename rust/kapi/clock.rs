@@ -103,6 +103,11 @@ pub(crate) fn read(clock: ClockId) -> u64 {
     }
 }
 
+/// Returns nanoseconds since 1970. Any context, NMI included.
+pub(crate) fn wall_ns() -> u64 {
+    c::ktime_get_real_fast_ns()
+}
+
 impl Here {
     /// Returns `clock`, if it is made here.
     #[inline(always)]

@@ -45,6 +45,7 @@ pub(crate) mod task;
 #[cfg(CONFIG_KUNIT = "y")]
 mod tests;
 pub(crate) mod text_buffer;
+pub(crate) mod threads;
 pub(crate) mod wait;
 mod wait_queue;
 pub(crate) mod waker;

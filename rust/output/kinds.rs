@@ -18,6 +18,7 @@ use crate::{
         json, //
     },
     events::PrintManner,
+    latency::hwlat,
     text::{
         builtin,
         form::{
@@ -49,6 +50,8 @@ pub(super) enum RecordKind {
     Marker,
     /// What was written into `trace_marker_raw`.
     RawData,
+    /// A time in which a CPU did nothing that it was asked to.
+    Hwlat,
     /// The functions of the kernel that led to the event before it.
     KernelStack,
     /// The functions in user space that led to the event before it.
@@ -75,6 +78,7 @@ impl RecordKind {
         const REPEATS: u16 = format::FUNC_REPEATS.id;
         const MARKER: u16 = format::PRINT.id;
         const RAW_DATA: u16 = format::RAW_DATA.id;
+        const HWLAT: u16 = format::HWLAT.id;
         const KERNEL_STACK: u16 = format::KERNEL_STACK.id;
         const USER_STACK: u16 = format::USER_STACK.id;
 
@@ -85,6 +89,7 @@ impl RecordKind {
             REPEATS => RecordKind::Repeats,
             MARKER => RecordKind::Marker,
             RAW_DATA => RecordKind::RawData,
+            HWLAT => RecordKind::Hwlat,
             KERNEL_STACK => RecordKind::KernelStack,
             USER_STACK => RecordKind::UserStack,
             _ => return None,
@@ -101,6 +106,7 @@ impl RecordKind {
             RecordKind::Repeats => &format::FUNC_REPEATS,
             RecordKind::Marker => &format::PRINT,
             RecordKind::RawData => &format::RAW_DATA,
+            RecordKind::Hwlat => &format::HWLAT,
             RecordKind::KernelStack => &format::KERNEL_STACK,
             RecordKind::UserStack => &format::USER_STACK,
         }
@@ -133,6 +139,7 @@ impl RecordKind {
                 out.write_bytes(builtin::marker_text(record))
             }
             RecordKind::RawData => builtin::write_raw_data(record, out),
+            RecordKind::Hwlat => hwlat::write_text(record, out),
             RecordKind::KernelStack => {
                 stack::write_callers(record, options, &mut lines.symbols, out)
             }
@@ -153,6 +160,7 @@ impl RecordKind {
             (RecordKind::Function, Form::Bin) => function::write_bin(record, out),
             (RecordKind::Marker, Form::Raw) => builtin::write_raw_marker(record, out),
             (RecordKind::RawData, Form::Raw) => builtin::write_raw_data(record, out),
+            (RecordKind::Hwlat, Form::Raw) => hwlat::write_raw(record, out),
             _ => form::write_type(self.entry().id, out),
         }
     }
@@ -166,6 +174,7 @@ impl RecordKind {
             | RecordKind::GraphEntry
             | RecordKind::GraphExit
             | RecordKind::Marker
+            | RecordKind::Hwlat
             | RecordKind::KernelStack
             | RecordKind::UserStack => Ok(false),
         }

@@ -42,6 +42,8 @@ pub(crate) struct Sink {
     /// Whether the user, or a trigger, wants recording on.
     on: SharedU64,
     actions: GraceRef<ActionList>,
+    /// The longest latency that the tracer has seen, in nanoseconds.
+    max_latency: SharedU64,
     /// Does what triggers want and only process context can do.
     #[pin]
     worker: Worker,
@@ -68,6 +70,7 @@ impl Sink {
             clock: SharedWord::new(clock as u64),
             on: SharedWord::new(1),
             actions: GraceRef::none(),
+            max_latency: SharedU64::zero(),
             worker <- worker,
         }? E)
     }
@@ -107,6 +110,29 @@ impl Sink {
                 .each(|ring| ring.set_disabled(DISABLE_USER, !now));
             if self.is_on() == now {
                 return;
+            }
+        }
+    }
+
+    /// Returns the longest latency that the tracer has seen, in nanoseconds. Any context.
+    pub(crate) fn max_latency(&self) -> u64 {
+        self.max_latency.load()
+    }
+
+    /// Has longer latencies than this one, in nanoseconds, be seen. Any context.
+    pub(crate) fn set_max_latency(&self, ns: u64) {
+        self.max_latency.store(ns);
+    }
+
+    /// Raises the longest latency to `ns`. Returns whether it was shorter before. Any context.
+    pub(crate) fn raise_max_latency(&self, ns: u64) -> bool {
+        loop {
+            let old = self.max_latency.load();
+            if old >= ns {
+                return false;
+            }
+            if self.max_latency.cas(old, ns) {
+                return true;
             }
         }
     }

@@ -22,3 +22,4 @@
 #include "graph.h"
 #include "kprobe.h"
 #include "shim.h"
+#include "threads.h"

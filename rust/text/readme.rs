@@ -147,6 +147,10 @@ Functions, where the kernel can trace them:
   max_graph_depth       how many levels of calls it records; 0: all.
   tracing_thresh        microseconds: it records only calls that take as long,
                         when they end. 0: all.
+  tracing_max_latency   microseconds: the longest latency that the tracer has
+                        seen.
+  hwlat_detector/       window and width: how often and how long the tracer
+                        hwlat searches, in microseconds; mode: where.
   enabled_functions     the functions that are hooked, by whomever.
   touched_functions     the functions that ever were.
 

@@ -9,6 +9,7 @@
 pub(crate) mod dummy;
 mod function;
 mod graph;
+pub(crate) mod hwlat;
 mod nop;
 
 use crate::{
@@ -23,7 +24,10 @@ use crate::{
         Owner, //
     },
 };
-use kernel::prelude::*;
+use kernel::{
+    prelude::*,
+    sync::Mutex, //
+};
 
 /// What a tracer has of the instance that it records for.
 ///
@@ -34,6 +38,8 @@ pub(crate) struct Host<'a> {
     sink: &'a Sink,
     functions: &'a FunctionFilter,
     options: OptionSet,
+    /// The CPUs that the instance records.
+    cpus: &'a Mutex<KVec<u64>>,
 }
 
 impl<'a> Host<'a> {
@@ -47,13 +53,27 @@ impl<'a> Host<'a> {
         sink: &'a Sink,
         functions: &'a FunctionFilter,
         options: OptionSet,
+        cpus: &'a Mutex<KVec<u64>>,
     ) -> Self {
         // INVARIANT: The caller promises that.
         Self {
             sink,
             functions,
             options,
+            cpus,
         }
+    }
+
+    /// Returns the CPUs that the instance records, one bit for each possible one.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(crate) fn cpus(&self) -> Result<KVec<u64>> {
+        let there = self.cpus.lock();
+        let mut cpus = KVec::with_capacity(there.len(), GFP_KERNEL)?;
+        cpus.extend_from_slice(&there, GFP_KERNEL)?;
+        Ok(cpus)
     }
 
     /// Returns the options of the instance.
@@ -127,6 +147,15 @@ pub(crate) trait Tracer: Sync {
         Ok(())
     }
 
+    /// Obeys which CPUs `host`, for which it records, records by now, and whether recording is on.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`; it may record nothing then.
+    fn follow(&self, _host: &Host<'_>) -> Result {
+        Ok(())
+    }
+
     /// Starts recording for `host`. The caller ensures that the tracer does not record for it already.
     ///
     /// # Errors
@@ -139,7 +168,22 @@ pub(crate) trait Tracer: Sync {
 }
 
 /// All tracers, in the order of `available_tracers`.
-static ALL: &[&dyn Tracer] = &[&graph::GraphTracer, &function::FunctionTracer, &nop::Nop];
+static ALL: &[&dyn Tracer] = &[
+    &hwlat::HwlatTracer,
+    &graph::GraphTracer,
+    &function::FunctionTracer,
+    &nop::Nop,
+];
+
+/// Prepares this room. Called once, before anything else here.
+///
+/// # Safety
+///
+/// It is the first call.
+pub(crate) unsafe fn init() {
+    // SAFETY: Called once, as the caller promises.
+    unsafe { hwlat::init() };
+}
 
 /// The tracer that records nothing besides the events.
 pub(crate) const NOP: &dyn Tracer = &nop::Nop;

@@ -390,6 +390,11 @@ pub fn checks_memory() -> bool {
     kernel_release().contains("-rtrace-debug")
 }
 
+/// Whether the kernel has latency tracers itself, in its own tracefs.
+pub fn has_latency_tracers() -> bool {
+    std::path::Path::new("/sys/kernel/tracing/hwlat_detector").exists()
+}
+
 /// Whether tasks are preempted while they handle soft interrupts, which are theirs then.
 pub fn softirqs_are_of_tasks() -> bool {
     kernel_release().contains("-rt-")

@@ -37,6 +37,8 @@ pub mod fetch;
 pub mod functions;
 #[path = "../../../rust/hist/mod.rs"]
 pub mod hist;
+#[path = "../../../rust/latency/mod.rs"]
+pub mod latency;
 #[path = "../../../rust/instance/life.rs"]
 pub mod life;
 #[path = "../../../rust/buffers/merge.rs"]

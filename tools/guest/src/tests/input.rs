@@ -121,6 +121,10 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("set_graph_function", "graph.words"),
     ("set_graph_notrace", "graph.words"),
     ("tracing_thresh", "graph.words"),
+    ("hwlat_detector/mode", "hwlat.files"),
+    ("hwlat_detector/width", "hwlat.files"),
+    ("hwlat_detector/window", "hwlat.files"),
+    ("tracing_max_latency", "hwlat.files"),
     ("set_ftrace_notrace_pid", "functions.pids"),
     ("set_ftrace_pid", "functions.pids"),
 ];

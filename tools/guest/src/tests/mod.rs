@@ -29,6 +29,7 @@ mod golden_events;
 mod graph;
 mod hists;
 mod hostile;
+mod hwlat;
 mod input;
 mod input_rows;
 mod json;
@@ -153,6 +154,7 @@ const GROUPS: &[&[Test]] = &[
     functions::TESTS,
     functions_all::TESTS,
     graph::TESTS,
+    hwlat::TESTS,
     functions_commands::TESTS,
     functions_manner::TESTS,
     pipe::TESTS,

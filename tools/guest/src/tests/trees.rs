@@ -43,14 +43,12 @@ const MISSING: &[(&str, &str)] = &[
         "the record of trace_marker has no triggers",
     ),
     // Of kernels that have these tracers.
-    ("hwlat_detector", LATENCY),
     ("osnoise", LATENCY),
-    ("tracing_max_latency", LATENCY),
 ];
 
 const FUNCTIONS: &str = "of function tracers, only function and function_graph are there";
 const PROBES: &str = "no events are made of user programs";
-const LATENCY: &str = "there are no latency tracers";
+const LATENCY: &str = "of latency tracers, only hwlat is there";
 const HISTOGRAMS: &str = "histograms make no events";
 
 /// Names that only rtracefs has.
@@ -74,6 +72,9 @@ pub const OF_THE_TOP: &[&str] = &[
 /// Names that the kernels with checks leave out of tracefs: they are built without.
 const NOT_BUILT: &[&str] = &["snapshot", "snapshot_raw"];
 
+/// Names of latency tracers, which most kernels leave out of tracefs.
+const OF_LATENCIES: &[&str] = &["hwlat_detector", "tracing_max_latency"];
+
 /// A name that tracefs alone has, for one of those reasons.
 pub fn is_missing(path: &str) -> bool {
     missing_row(path).is_some()
@@ -94,7 +95,14 @@ pub fn is_own(path: &str) -> bool {
 
 /// Returns whether this is one of them, on such a kernel.
 pub fn is_not_built(path: &str) -> bool {
-    sys::kernel_with_checks() && NOT_BUILT.iter().any(|name| is_named(path, name))
+    let is_in = |names: &[&str]| {
+        let inside = |name: &str| path.starts_with(&format!("{name}/"));
+        names
+            .iter()
+            .any(|name| is_named(path, name) || inside(name))
+    };
+    sys::kernel_with_checks() && is_in(NOT_BUILT)
+        || !sys::has_latency_tracers() && is_in(OF_LATENCIES)
 }
 
 /// The names in a folder of each tree, as differences of tracefs and of rtracefs.

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Threads of the kernel that do one thing until they are stopped.
+
+use super::c;
+use core::ptr::{
+    self,
+    NonNull, //
+};
+use kernel::{
+    error::to_result,
+    prelude::*, //
+};
+
+/// What a thread does.
+///
+/// Contexts: process context, in threads of the kernel, several at a time.
+pub(crate) trait ThreadBody: Send + Sync {
+    /// Does it until [`should_stop`] says so. Takes no lock that is held where [`Threads`] are started or
+    /// dropped.
+    fn run(&self);
+}
+
+/// Where threads run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ThreadPlace {
+    /// One, on any CPU of the set.
+    Any,
+    /// One, on the first CPU of the set that is online; it moves itself by [`move_on`].
+    First,
+    /// One on each CPU of the set, also on those that come online later.
+    Each,
+}
+
+/// What C has of them.
+///
+/// # Invariants
+///
+/// It was started and is not stopped.
+enum Started {
+    One(NonNull<c::rt_thread>),
+    Each(NonNull<c::rt_cpu_threads>),
+}
+
+/// Threads that run; they are stopped when this is dropped, which sleeps until they have ended.
+pub(crate) struct Threads {
+    started: Started,
+    /// What they have; goes after them. The box stays where it is.
+    _body: KBox<KBox<dyn ThreadBody>>,
+}
+
+// SAFETY: What C has may be stopped by any task, and `ThreadBody` is `Send`.
+unsafe impl Send for Threads {}
+// SAFETY: Nothing is done through `&self`.
+unsafe impl Sync for Threads {}
+
+impl Threads {
+    /// Starts threads with this name that run `body` on CPUs of `cpus`, which has a bit for each possible CPU.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, and `EINVAL` when no CPU of the set is online and the place is one thread.
+    pub(crate) fn start(
+        name: &'static CStr,
+        place: ThreadPlace,
+        cpus: &[u64],
+        body: KBox<dyn ThreadBody>,
+    ) -> Result<Self> {
+        if cpus.len() < (super::cpus::most() as usize).div_ceil(64) {
+            return Err(EINVAL);
+        }
+        let body = KBox::new(body, GFP_KERNEL)?;
+        let (name, bits) = (name.as_char_ptr(), cpus.as_ptr().cast());
+        let data = ptr::from_ref(&*body).cast();
+        let started = match place {
+            ThreadPlace::Each => {
+                let mut made = ptr::null_mut();
+                // SAFETY: The name is static; the set has a bit for each possible CPU, as was looked at
+                // above; `data` is a body that goes after `rt_cpu_threads_stop`, in `drop`.
+                to_result(unsafe { c::rt_cpu_threads_start(name, bits, data, &mut made) })?;
+                Started::Each(NonNull::new(made).ok_or(EINVAL)?)
+            }
+            ThreadPlace::Any | ThreadPlace::First => {
+                let (mut made, one) = (ptr::null_mut(), place == ThreadPlace::First);
+                // SAFETY: The name and the set are as above; the body goes after `rt_thread_stop`.
+                to_result(unsafe { c::rt_thread_start(name, bits, one, data, &mut made) })?;
+                Started::One(NonNull::new(made).ok_or(EINVAL)?)
+            }
+        };
+        // INVARIANT: It was started just now.
+        Ok(Self {
+            started,
+            _body: body,
+        })
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        match self.started {
+            // SAFETY: It was started and is not stopped (invariant); this is the last use.
+            Started::One(thread) => unsafe { c::rt_thread_stop(thread.as_ptr()) },
+            // SAFETY: They were started and are not stopped (invariant); this is the last use.
+            Started::Each(threads) => unsafe { c::rt_cpu_threads_stop(threads.as_ptr()) },
+        }
+    }
+}
+
+/// Runs a body, in a thread of its own.
+///
+/// # Safety
+///
+/// `data` is what [`Threads::start`] passed, and [`Threads`] is not gone.
+#[no_mangle]
+unsafe extern "C" fn rtrace_thread(data: *const c_void) {
+    // SAFETY: The caller promises a body, in a box that goes after the thread.
+    let body = unsafe { &*data.cast::<KBox<dyn ThreadBody>>() };
+    body.run();
+}
+
+/// Returns whether the current thread is to end. Only in [`ThreadBody::run`].
+#[inline(always)]
+pub(crate) fn should_stop() -> bool {
+    c::rt_thread_should_stop()
+}
+
+/// Sleeps so many milliseconds, less if the thread is to end. Only in [`ThreadBody::run`].
+pub(crate) fn sleep(ms: u64) {
+    c::rt_thread_sleep(u32::try_from(ms).unwrap_or(u32::MAX));
+}
+
+/// Moves the current thread, which is on one CPU alone, to the next one of `cpus` that is online. Only in
+/// [`ThreadBody::run`]. Returns false when it may run on other CPUs by now, or the CPU is gone again.
+pub(crate) fn move_on(cpus: &[u64]) -> bool {
+    if cpus.len() < (super::cpus::most() as usize).div_ceil(64) {
+        return false;
+    }
+    // SAFETY: The set has a bit for each possible CPU.
+    unsafe { c::rt_thread_move(cpus.as_ptr().cast()) == 0 }
+}
+
+/// Has CPUs tell of coming and going, while this lives.
+pub(crate) struct CpuWatch(());
+
+impl CpuWatch {
+    /// Begins to watch. One at a time.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, `ENOSPC`.
+    pub(crate) fn begin() -> Result<Self> {
+        to_result(c::rt_threads_init())?;
+        Ok(Self(()))
+    }
+}
+
+impl Drop for CpuWatch {
+    fn drop(&mut self) {
+        c::rt_threads_exit();
+    }
+}
