@@ -297,6 +297,27 @@ pub(crate) const HWLAT: Internal = Internal {
     ),
 };
 
+/// The record of the tracer `osnoise`: what a period took from a thread that could always run.
+pub(crate) const OSNOISE: Internal = Internal {
+    name: "osnoise",
+    id: 17,
+    fields: &[
+        number("u64", "noise", 8),
+        number("u64", "runtime", 8),
+        number("u64", "max_sample", 8),
+        number("unsigned int", "hw_count", 4),
+        number("unsigned int", "nmi_count", 4),
+        number("unsigned int", "irq_count", 4),
+        number("unsigned int", "softirq_count", 4),
+        number("unsigned int", "thread_count", 4),
+    ],
+    print_fmt: concat!(
+        r#""noise:%llu\tmax_sample:%llu\thw:%u\tnmi:%u\tirq:%u\tsoftirq:%u\tthread:%u\n", "#,
+        "REC->noise, REC->max_sample, REC->hw_count, REC->nmi_count, REC->irq_count, ",
+        "REC->softirq_count, REC->thread_count",
+    ),
+};
+
 const CALLERS: Declared<'static> = Declared {
     ty: "unsigned long[8]",
     name: "caller",
@@ -353,13 +374,14 @@ pub(crate) const USER_STACK: Internal = Internal {
 };
 
 /// The kinds of records of the system `ftrace`.
-pub(crate) const INTERNAL: [&Internal; 9] = [
+pub(crate) const INTERNAL: [&Internal; 10] = [
     &FUNC_REPEATS,
     &GRAPH_ENTRY,
     &GRAPH_EXIT,
     &FUNCTION,
     &HWLAT,
     &KERNEL_STACK,
+    &OSNOISE,
     &PRINT,
     &RAW_DATA,
     &USER_STACK,

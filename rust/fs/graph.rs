@@ -11,7 +11,8 @@ use super::{
 };
 use crate::{
     output::Text,
-    text::number, //
+    text::number,
+    tracers, //
 };
 use core::fmt::Write;
 use kernel::prelude::*;
@@ -44,6 +45,10 @@ pub(super) fn show_threshold(at: &At<'_>, text: &mut Text) -> Result {
 /// `tracing_thresh`.
 pub(super) fn store_threshold(at: &At<'_>, command: &[u8]) -> Result {
     let us = number::parse(command).map_err(refused)?;
-    at.inst.graph().set_threshold(us.wrapping_mul(NS_PER_US));
+    let ns = us.wrapping_mul(NS_PER_US);
+    at.inst.graph().set_threshold(ns);
+    if at.inst.is_top() {
+        tracers::set_top_threshold(ns);
+    }
     Ok(())
 }

@@ -35,7 +35,10 @@ use crate::{
     latency::hwlat::HwlatMode,
     output::Text,
     text::number,
-    tracers::hwlat, //
+    tracers::{
+        hwlat,
+        osnoise, //
+    }, //
 };
 use core::fmt::Write;
 use kernel::prelude::*;
@@ -51,6 +54,24 @@ static ENTRIES: &[TreeEntry] = &[
                 (c"mode", Word(show_mode, store_mode)),
                 (c"width", Knob(show_width, store_width)),
                 (c"window", Knob(show_window, store_window)),
+            ],
+        ),
+    ),
+    entry(
+        c"osnoise",
+        TopOnly,
+        Folder(
+            "osnoise/",
+            &[
+                (c"cpus", Knob(show_cpus, store_cpus)),
+                (c"options", Knob(show_options, store_options)),
+                (c"period_us", Knob(show_period, store_period)),
+                (c"runtime_us", Knob(show_runtime, store_runtime)),
+                (
+                    c"stop_tracing_total_us",
+                    Knob(show_stop_total, store_stop_total),
+                ),
+                (c"stop_tracing_us", Knob(show_stop, store_stop)),
             ],
         ),
     ),
@@ -106,4 +127,66 @@ fn show_window(_at: &At<'_>, text: &mut Text) -> Result {
 /// `hwlat_detector/window`.
 fn store_window(_at: &At<'_>, command: &[u8]) -> Result {
     hwlat::change_times(|times| times.with_window(command)).map_err(refused)
+}
+
+/// `osnoise/cpus`.
+fn show_cpus(_at: &At<'_>, text: &mut Text) -> Result {
+    osnoise::write_cpus(text)
+}
+
+/// `osnoise/cpus`.
+fn store_cpus(_at: &At<'_>, command: &[u8]) -> Result {
+    osnoise::set_cpus(command)
+}
+
+/// `osnoise/options`.
+fn show_options(_at: &At<'_>, text: &mut Text) -> Result {
+    osnoise::options().write_list(text).map_err(no_memory)
+}
+
+/// `osnoise/options`.
+fn store_options(_at: &At<'_>, command: &[u8]) -> Result {
+    osnoise::set_options(osnoise::options().changed(command).map_err(refused)?)
+}
+
+/// `osnoise/period_us`.
+fn show_period(_at: &At<'_>, text: &mut Text) -> Result {
+    writeln!(text, "{}", osnoise::times().period()).map_err(no_memory)
+}
+
+/// `osnoise/period_us`.
+fn store_period(_at: &At<'_>, command: &[u8]) -> Result {
+    osnoise::change_times(|times| times.with_period(command)).map_err(refused)
+}
+
+/// `osnoise/runtime_us`.
+fn show_runtime(_at: &At<'_>, text: &mut Text) -> Result {
+    writeln!(text, "{}", osnoise::times().runtime()).map_err(no_memory)
+}
+
+/// `osnoise/runtime_us`.
+fn store_runtime(_at: &At<'_>, command: &[u8]) -> Result {
+    osnoise::change_times(|times| times.with_runtime(command)).map_err(refused)
+}
+
+/// `osnoise/stop_tracing_us`.
+fn show_stop(_at: &At<'_>, text: &mut Text) -> Result {
+    writeln!(text, "{}", osnoise::stop(false)).map_err(no_memory)
+}
+
+/// `osnoise/stop_tracing_us`.
+fn store_stop(_at: &At<'_>, command: &[u8]) -> Result {
+    osnoise::set_stop(false, number::parse(command).map_err(refused)?);
+    Ok(())
+}
+
+/// `osnoise/stop_tracing_total_us`.
+fn show_stop_total(_at: &At<'_>, text: &mut Text) -> Result {
+    writeln!(text, "{}", osnoise::stop(true)).map_err(no_memory)
+}
+
+/// `osnoise/stop_tracing_total_us`.
+fn store_stop_total(_at: &At<'_>, command: &[u8]) -> Result {
+    osnoise::set_stop(true, number::parse(command).map_err(refused)?);
+    Ok(())
 }

@@ -293,6 +293,7 @@ impl Reading {
             latency: self.latency,
             empty,
             graph: inst.tracer_is_graph(),
+            columns: inst.tracer_columns(),
         };
         if self.buf == Buf::Snapshot && empty {
             header.write_tracer(&mut self.text).map_err(no_memory)?;

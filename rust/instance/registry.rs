@@ -12,7 +12,8 @@ use crate::{
         scratch,
         stack, //
     },
-    text::options::OptionSet, //
+    text::options::OptionSet,
+    tracers, //
 };
 use kernel::{
     prelude::*,
@@ -58,6 +59,8 @@ impl Drop for Instances {
         unsafe { stack::exit() };
         // SAFETY: The probes of all instances are off, and no other instance can be made.
         unsafe { scratch::exit() };
+        // SAFETY: No instance has a tracer any more.
+        unsafe { tracers::exit() };
         drop(all);
     }
 }

@@ -15,6 +15,7 @@ use crate::{
     },
     probes::GraphRules,
     text::{
+        header::Columns,
         options::{
             Opt,
             OptionSet,
@@ -37,6 +38,11 @@ impl Instance {
     /// Returns the name of the present tracer.
     pub(crate) fn tracer_name(&self) -> &'static str {
         self.tracer.lock().name()
+    }
+
+    /// Returns what writes the names of the columns of the present tracer, if they are not the usual ones.
+    pub(crate) fn tracer_columns(&self) -> Option<Columns> {
+        self.tracer.lock().columns()
     }
 
     /// Returns the owner of the options of the present tracer.
@@ -145,7 +151,15 @@ impl Instance {
     fn host(&self, options: OptionSet) -> Host<'_> {
         // SAFETY: Both are parts of this instance, which does not move; `forget_tracer` stops the tracer
         // before the instance goes.
-        unsafe { Host::new(&self.sink, &self.functions, options, &self.cpus) }
+        unsafe {
+            Host::new(
+                &self.sink,
+                &self.functions,
+                options,
+                &self.cpus,
+                self.is_top(),
+            )
+        }
     }
 
     /// Writes the functions that `kind` selects.

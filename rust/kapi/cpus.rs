@@ -2,10 +2,14 @@
 
 //! Which CPUs this machine can ever have, and how many it has now.
 
+use super::c;
+use crate::text::word;
 use kernel::{
     bindings,
     cpu,
-    cpumask::Cpumask, //
+    cpumask::Cpumask,
+    error::to_result,
+    prelude::*, //
 };
 
 fn possible_mask() -> &'static Cpumask {
@@ -42,4 +46,22 @@ pub(crate) fn online() -> u32 {
 /// Returns whether there can be such a CPU.
 pub(crate) fn is_possible(number: u32) -> bool {
     cpu::CpuId::from_u32(number).is_some_and(|cpu| possible_mask().test(cpu))
+}
+
+/// Parses a list of CPUs, such as `0-2,5`, or `all`. Returns one bit for each.
+///
+/// # Errors
+///
+/// `EINVAL` for anything else, `ERANGE` for a CPU that there cannot be, `ENOMEM`.
+pub(crate) fn parse_list(list: &[u8]) -> Result<KVec<u64>> {
+    let list = word::c_string(list);
+    let mut text = KVec::with_capacity(list.len().saturating_add(1), GFP_KERNEL)?;
+    text.extend_from_slice(list, GFP_KERNEL)?;
+    text.push(0, GFP_KERNEL)?;
+    let text = CStr::from_bytes_with_nul(&text).map_err(|_| EINVAL)?;
+    let mut set = KVec::from_elem(0u64, (most() as usize).div_ceil(64), GFP_KERNEL)?;
+    let bits = c_int::try_from(most())?;
+    // SAFETY: The text is terminated, and the set has so many bits.
+    to_result(unsafe { c::bitmap_parselist(text.as_char_ptr(), set.as_mut_ptr().cast(), bits) })?;
+    Ok(set)
 }

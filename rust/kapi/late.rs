@@ -89,6 +89,11 @@ impl<T: Send + Sync + 'static> Late<T> {
         Some(self.values()?.base())
     }
 
+    /// Returns the value of `cpu`, if there can be such a CPU, until [`Self::free`].
+    pub(super) fn of(&self, cpu: u32) -> Option<&T> {
+        self.values()?.of(cpu)
+    }
+
     /// Returns the value of this CPU.
     #[inline(always)]
     pub(super) fn this<'a>(&'a self, pin: &'a CpuPin) -> Option<&'a T> {

@@ -129,6 +129,23 @@ pub(crate) fn sleep(ms: u64) {
     c::rt_thread_sleep(u32::try_from(ms).unwrap_or(u32::MAX));
 }
 
+/// Sleeps so many microseconds, less if the thread is to end; lets others run if it is none. Only in
+/// [`ThreadBody::run`].
+pub(crate) fn sleep_us(us: u64) {
+    c::rt_thread_sleep_us(us);
+}
+
+/// Lets others run that wish to. Only in [`ThreadBody::run`].
+#[inline(always)]
+pub(crate) fn give_way() {
+    c::rt_cond_resched();
+}
+
+/// Returns an address in the function that threads run.
+pub(crate) fn address() -> u64 {
+    rtrace_thread as usize as u64
+}
+
 /// Moves the current thread, which is on one CPU alone, to the next one of `cpus` that is online. Only in
 /// [`ThreadBody::run`]. Returns false when it may run on other CPUs by now, or the CPU is gone again.
 pub(crate) fn move_on(cpus: &[u64]) -> bool {

@@ -2,7 +2,11 @@
 
 //! The tracer `hwlat`: its settings, and its records as bytes and as text.
 
-use super::gap::Gaps;
+use super::{
+    gap::Gaps,
+    int,
+    long, //
+};
 use crate::text::{
     errno::Errno,
     number,
@@ -175,18 +179,6 @@ impl HwlatSample {
             *to = from;
         }
     }
-}
-
-/// Returns the number of eight bytes at `at`; 0 when the record ends before it.
-fn long(record: &[u8], at: usize) -> u64 {
-    let bytes = record.get(at..).and_then(<[u8]>::first_chunk);
-    bytes.map_or(0, |bytes| u64::from_ne_bytes(*bytes))
-}
-
-/// Returns the number of four bytes at `at`; 0 when the record ends before it.
-fn int(record: &[u8], at: usize) -> u32 {
-    let bytes = record.get(at..).and_then(<[u8]>::first_chunk);
-    bytes.map_or(0, |bytes| u32::from_ne_bytes(*bytes))
 }
 
 /// Writes the text of a record.

@@ -6,6 +6,22 @@
 //! |---|---|
 //! | `gap` | times in which a CPU did nothing that it was asked to |
 //! | `hwlat` | the settings, the record and the text of the tracer `hwlat` |
+//! | `noise` | what takes a CPU, told apart |
+//! | `osnoise` | the settings, the record and the texts of the tracer `osnoise` |
 
 pub(crate) mod gap;
 pub(crate) mod hwlat;
+pub(crate) mod noise;
+pub(crate) mod osnoise;
+
+/// Returns the number of eight bytes at `at`; 0 when the record ends before it.
+fn long(record: &[u8], at: usize) -> u64 {
+    let bytes = record.get(at..).and_then(<[u8]>::first_chunk);
+    bytes.map_or(0, |bytes| u64::from_ne_bytes(*bytes))
+}
+
+/// Returns the number of four bytes at `at`; 0 when the record ends before it.
+fn int(record: &[u8], at: usize) -> u32 {
+    let bytes = record.get(at..).and_then(<[u8]>::first_chunk);
+    bytes.map_or(0, |bytes| u32::from_ne_bytes(*bytes))
+}

@@ -18,7 +18,10 @@ use crate::{
         json, //
     },
     events::PrintManner,
-    latency::hwlat,
+    latency::{
+        hwlat,
+        osnoise, //
+    },
     text::{
         builtin,
         form::{
@@ -52,6 +55,8 @@ pub(super) enum RecordKind {
     RawData,
     /// A time in which a CPU did nothing that it was asked to.
     Hwlat,
+    /// What a period took from a thread that could always run.
+    Osnoise,
     /// The functions of the kernel that led to the event before it.
     KernelStack,
     /// The functions in user space that led to the event before it.
@@ -79,6 +84,7 @@ impl RecordKind {
         const MARKER: u16 = format::PRINT.id;
         const RAW_DATA: u16 = format::RAW_DATA.id;
         const HWLAT: u16 = format::HWLAT.id;
+        const OSNOISE: u16 = format::OSNOISE.id;
         const KERNEL_STACK: u16 = format::KERNEL_STACK.id;
         const USER_STACK: u16 = format::USER_STACK.id;
 
@@ -90,6 +96,7 @@ impl RecordKind {
             MARKER => RecordKind::Marker,
             RAW_DATA => RecordKind::RawData,
             HWLAT => RecordKind::Hwlat,
+            OSNOISE => RecordKind::Osnoise,
             KERNEL_STACK => RecordKind::KernelStack,
             USER_STACK => RecordKind::UserStack,
             _ => return None,
@@ -107,6 +114,7 @@ impl RecordKind {
             RecordKind::Marker => &format::PRINT,
             RecordKind::RawData => &format::RAW_DATA,
             RecordKind::Hwlat => &format::HWLAT,
+            RecordKind::Osnoise => &format::OSNOISE,
             RecordKind::KernelStack => &format::KERNEL_STACK,
             RecordKind::UserStack => &format::USER_STACK,
         }
@@ -140,6 +148,7 @@ impl RecordKind {
             }
             RecordKind::RawData => builtin::write_raw_data(record, out),
             RecordKind::Hwlat => hwlat::write_text(record, out),
+            RecordKind::Osnoise => osnoise::write_text(record, out),
             RecordKind::KernelStack => {
                 stack::write_callers(record, options, &mut lines.symbols, out)
             }
@@ -161,6 +170,7 @@ impl RecordKind {
             (RecordKind::Marker, Form::Raw) => builtin::write_raw_marker(record, out),
             (RecordKind::RawData, Form::Raw) => builtin::write_raw_data(record, out),
             (RecordKind::Hwlat, Form::Raw) => hwlat::write_raw(record, out),
+            (RecordKind::Osnoise, Form::Raw) => osnoise::write_raw(record, out),
             _ => form::write_type(self.entry().id, out),
         }
     }
@@ -175,6 +185,7 @@ impl RecordKind {
             | RecordKind::GraphExit
             | RecordKind::Marker
             | RecordKind::Hwlat
+            | RecordKind::Osnoise
             | RecordKind::KernelStack
             | RecordKind::UserStack => Ok(false),
         }

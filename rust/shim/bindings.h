@@ -3,6 +3,7 @@
  * What bindgen reads: our own headers, and the kernel's headers with what the
  * kernel crate does not bind, or not as safe functions.
  */
+#include <linux/bitmap.h>
 #include <linux/clocksource.h>
 #include <linux/delay.h>
 #include <linux/fs_context.h>
@@ -21,5 +22,6 @@
 #include "functions.h"
 #include "graph.h"
 #include "kprobe.h"
+#include "noise.h"
 #include "shim.h"
 #include "threads.h"

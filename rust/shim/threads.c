@@ -3,7 +3,9 @@
 #include <linux/cpu.h>
 #include <linux/cpuhotplug.h>
 #include <linux/cpumask.h>
+#include <linux/hrtimer.h>
 #include <linux/kthread.h>
+#include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 
@@ -183,6 +185,22 @@ void rt_thread_sleep(unsigned int ms)
 			break;
 		left = schedule_timeout(left);
 	}
+	__set_current_state(TASK_RUNNING);
+}
+
+void rt_thread_sleep_us(u64 us)
+{
+	ktime_t end = ktime_add_us(ktime_get(), us);
+
+	if (!us) {
+		cond_resched_tasks_rcu_qs();
+		return;
+	}
+	do {
+		set_current_state(TASK_INTERRUPTIBLE);
+		if (kthread_should_stop())
+			break;
+	} while (schedule_hrtimeout(&end, HRTIMER_MODE_ABS));
 	__set_current_state(TASK_RUNNING);
 }
 

@@ -40,6 +40,8 @@ void rt_cpu_threads_stop(struct rt_cpu_threads *threads);
 /* For the thread itself: whether it is to end; sleeps, less if it is to end. */
 bool rt_thread_should_stop(void);
 void rt_thread_sleep(unsigned int ms);
+/* The same; lets others run if it is not at all. */
+void rt_thread_sleep_us(u64 us);
 /*
  * For the thread itself, which was started or moved to one CPU: moves it to the
  * next CPU of the set that is online. -EBUSY if another CPU than that one is

@@ -17,6 +17,9 @@ use super::{
     },
 };
 
+/// Writes the names of the columns of a tracer.
+pub(crate) type Columns = fn(&mut dyn fmt::Write) -> fmt::Result;
+
 /// What the header is made of.
 pub(crate) struct Header<'a> {
     /// The tracer of the instance.
@@ -35,6 +38,8 @@ pub(crate) struct Header<'a> {
     pub(crate) empty: bool,
     /// Whether the lines are those of the tracer `function_graph`.
     pub(crate) graph: bool,
+    /// What writes the names of the columns, if it is not this: the option `context-info` does not count then.
+    pub(crate) columns: Option<Columns>,
 }
 
 /// The names of the columns with the five flag columns, without and with the column of the option
@@ -86,6 +91,9 @@ impl Header<'_> {
     /// Writes the header.
     pub(crate) fn write_text(&self, out: &mut dyn fmt::Write) -> fmt::Result {
         self.write_tracer(out)?;
+        if let Some(write) = self.columns {
+            return write(out);
+        }
         if !self.options.has(Opt::ContextInfo) {
             return Ok(());
         }
@@ -147,6 +155,7 @@ mod tests {
             latency,
             empty: entries == 0,
             graph: false,
+            columns: None,
         };
         let mut text = String::new();
 

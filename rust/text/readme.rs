@@ -151,6 +151,9 @@ Functions, where the kernel can trace them:
                         seen.
   hwlat_detector/       window and width: how often and how long the tracer
                         hwlat searches, in microseconds; mode: where.
+  osnoise/              what the tracer osnoise measures: period_us, runtime_us,
+                        cpus, options; stop_tracing_us and
+                        stop_tracing_total_us: noise that stops tracing.
   enabled_functions     the functions that are hooked, by whomever.
   touched_functions     the functions that ever were.
 

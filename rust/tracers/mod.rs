@@ -11,6 +11,7 @@ mod function;
 mod graph;
 pub(crate) mod hwlat;
 mod nop;
+pub(crate) mod osnoise;
 
 use crate::{
     hooks::{
@@ -18,6 +19,7 @@ use crate::{
         FunctionFilter, //
     },
     probes::Sink,
+    text::header::Columns, //
     text::options::{
         Opt,
         OptionSet,
@@ -26,7 +28,13 @@ use crate::{
 };
 use kernel::{
     prelude::*,
-    sync::Mutex, //
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Mutex, //
+    }, //
 };
 
 /// What a tracer has of the instance that it records for.
@@ -40,6 +48,7 @@ pub(crate) struct Host<'a> {
     options: OptionSet,
     /// The CPUs that the instance records.
     cpus: &'a Mutex<KVec<u64>>,
+    is_top: bool,
 }
 
 impl<'a> Host<'a> {
@@ -54,6 +63,7 @@ impl<'a> Host<'a> {
         functions: &'a FunctionFilter,
         options: OptionSet,
         cpus: &'a Mutex<KVec<u64>>,
+        is_top: bool,
     ) -> Self {
         // INVARIANT: The caller promises that.
         Self {
@@ -61,6 +71,7 @@ impl<'a> Host<'a> {
             functions,
             options,
             cpus,
+            is_top,
         }
     }
 
@@ -74,6 +85,11 @@ impl<'a> Host<'a> {
         let mut cpus = KVec::with_capacity(there.len(), GFP_KERNEL)?;
         cpus.extend_from_slice(&there, GFP_KERNEL)?;
         Ok(cpus)
+    }
+
+    /// Returns whether it is the top instance.
+    pub(crate) fn is_top(&self) -> bool {
+        self.is_top
     }
 
     /// Returns the options of the instance.
@@ -112,6 +128,11 @@ pub(crate) trait Tracer: Sync {
     /// Returns whether its records and what is between them are printed as calls.
     fn is_graph(&self) -> bool {
         false
+    }
+
+    /// Returns what writes the names of its columns, if they are not the usual ones.
+    fn columns(&self) -> Option<Columns> {
+        None
     }
 
     /// Returns the owner that its options name.
@@ -167,8 +188,22 @@ pub(crate) trait Tracer: Sync {
     fn stop(&self, host: &Host<'_>);
 }
 
+/// The threshold of the top instance, in nanoseconds.
+static TOP_THRESHOLD: Atomic<u64> = Atomic::new(0);
+
+/// Remembers the threshold of the top instance, in nanoseconds: tracers that serve several instances heed it.
+pub(crate) fn set_top_threshold(ns: u64) {
+    TOP_THRESHOLD.store(ns, Relaxed);
+}
+
+/// Returns the threshold of the top instance, in nanoseconds.
+fn top_threshold() -> u64 {
+    TOP_THRESHOLD.load(Relaxed)
+}
+
 /// All tracers, in the order of `available_tracers`.
 static ALL: &[&dyn Tracer] = &[
+    &osnoise::OsnoiseTracer,
     &hwlat::HwlatTracer,
     &graph::GraphTracer,
     &function::FunctionTracer,
@@ -183,6 +218,18 @@ static ALL: &[&dyn Tracer] = &[
 pub(crate) unsafe fn init() {
     // SAFETY: Called once, as the caller promises.
     unsafe { hwlat::init() };
+    // SAFETY: Called once, as the caller promises.
+    unsafe { osnoise::init() };
+}
+
+/// Frees what tracers keep.
+///
+/// # Safety
+///
+/// No instance has a tracer, and none gets one.
+pub(crate) unsafe fn exit() {
+    // SAFETY: The caller promises that none is left.
+    unsafe { osnoise::exit() };
 }
 
 /// The tracer that records nothing besides the events.

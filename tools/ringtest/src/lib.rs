@@ -77,6 +77,8 @@ mod model;
 #[cfg(test)]
 mod nest;
 #[cfg(test)]
+mod noises;
+#[cfg(test)]
 mod oracle;
 #[cfg(test)]
 mod plain;

@@ -35,8 +35,8 @@ fn roots(context: &Context) -> (Tree, Option<Tree>) {
     (Tree::at(&context.root), has_it.then_some(reference))
 }
 
-/// The threads of the tracer: their names, in order.
-fn workers() -> Vec<String> {
+/// The threads with names that begin so, in order.
+pub fn threads_named(begin: &str) -> Vec<String> {
     let Ok(processes) = std::fs::read_dir("/proc") else {
         return Vec::new();
     };
@@ -44,9 +44,13 @@ fn workers() -> Vec<String> {
         let comm = std::fs::read_to_string(process.path().join("comm")).ok()?;
         Some(comm.trim_end().to_string())
     });
-    let mut names: Vec<_> = comms.filter(|comm| comm.starts_with("hwlatd")).collect();
+    let mut names: Vec<_> = comms.filter(|comm| comm.starts_with(begin)).collect();
     names.sort();
     names
+}
+
+fn workers() -> Vec<String> {
+    threads_named("hwlatd")
 }
 
 fn have_workers(expected: &[&str]) -> Check {

@@ -45,6 +45,7 @@ mod options_forms;
 mod options_stacks;
 mod options_use;
 mod options_values;
+mod osnoise;
 mod percent;
 mod pids;
 mod pipe;
@@ -155,6 +156,7 @@ const GROUPS: &[&[Test]] = &[
     functions_all::TESTS,
     graph::TESTS,
     hwlat::TESTS,
+    osnoise::TESTS,
     functions_commands::TESTS,
     functions_manner::TESTS,
     pipe::TESTS,

@@ -43,12 +43,15 @@ const MISSING: &[(&str, &str)] = &[
         "the record of trace_marker has no triggers",
     ),
     // Of kernels that have these tracers.
-    ("osnoise", LATENCY),
+    ("osnoise/per_cpu", LATENCY),
+    ("osnoise/print_stack", LATENCY),
+    ("osnoise/timerlat_align_us", LATENCY),
+    ("osnoise/timerlat_period_us", LATENCY),
 ];
 
 const FUNCTIONS: &str = "of function tracers, only function and function_graph are there";
 const PROBES: &str = "no events are made of user programs";
-const LATENCY: &str = "of latency tracers, only hwlat is there";
+const LATENCY: &str = "of latency tracers, hwlat and osnoise are there";
 const HISTOGRAMS: &str = "histograms make no events";
 
 /// Names that only rtracefs has.
@@ -73,7 +76,7 @@ pub const OF_THE_TOP: &[&str] = &[
 const NOT_BUILT: &[&str] = &["snapshot", "snapshot_raw"];
 
 /// Names of latency tracers, which most kernels leave out of tracefs.
-const OF_LATENCIES: &[&str] = &["hwlat_detector", "tracing_max_latency"];
+const OF_LATENCIES: &[&str] = &["hwlat_detector", "osnoise", "tracing_max_latency"];
 
 /// A name that tracefs alone has, for one of those reasons.
 pub fn is_missing(path: &str) -> bool {

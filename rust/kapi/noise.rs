@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What takes each CPU, as tracepoints tell it while it is of interest.
+
+use super::{
+    c,
+    clock,
+    late::Late,
+    percpu::CpuPin,
+    words::LocalU64, //
+};
+use crate::{
+    latency::noise::{
+        CpuNoise,
+        NoiseKind, //
+    },
+    text::clock::ClockId, //
+};
+use kernel::{
+    error::to_result,
+    prelude::*, //
+};
+
+/// What takes one CPU. Its functions are called on that CPU alone.
+pub(crate) type HereNoise = CpuNoise<LocalU64>;
+
+static NOISES: Late<HereNoise> = Late::new();
+
+/// Returns the time, of the clock `local`. Any context.
+#[inline(always)]
+pub(crate) fn now() -> u64 {
+    CpuPin::with(|_| clock::read(ClockId::Local))
+}
+
+/// Calls `f` with what takes this CPU, if it is of interest.
+#[inline(always)]
+fn here(f: impl FnOnce(&HereNoise)) {
+    CpuPin::with(|pin| {
+        if let Some(noise) = NOISES.this(pin) {
+            f(noise);
+        }
+    });
+}
+
+/// An interrupt begins.
+#[no_mangle]
+extern "C" fn rtrace_noise_irq_enter() {
+    here(|noise| noise.enter(NoiseKind::Irq, now));
+}
+
+/// An interrupt ends.
+#[no_mangle]
+extern "C" fn rtrace_noise_irq_leave() {
+    here(|noise| {
+        noise.leave(NoiseKind::Irq, now);
+    });
+}
+
+/// A soft interrupt begins.
+#[no_mangle]
+extern "C" fn rtrace_noise_softirq_enter() {
+    here(|noise| noise.enter(NoiseKind::SoftIrq, now));
+}
+
+/// A soft interrupt ends.
+#[no_mangle]
+extern "C" fn rtrace_noise_softirq_leave() {
+    here(|noise| {
+        noise.leave(NoiseKind::SoftIrq, now);
+    });
+}
+
+/// The CPU goes from the task `prev` to the task `next`.
+#[no_mangle]
+extern "C" fn rtrace_noise_switch(prev: u32, next: u32) {
+    here(|noise| {
+        noise.switch(prev, next, now);
+    });
+}
+
+/// Tracepoints that tell what takes each CPU, while this lives.
+pub(crate) struct NoiseHooks(());
+
+impl NoiseHooks {
+    /// Begins. One at a time. Process context.
+    ///
+    /// # Errors
+    ///
+    /// `ENOENT` in a kernel without one of the tracepoints, `ENOMEM`.
+    pub(crate) fn begin() -> Result<Self> {
+        NOISES.prepare(|_| Ok(CpuNoise::new()))?;
+        to_result(c::rt_noise_hook())?;
+        Ok(Self(()))
+    }
+
+    /// Returns what takes `cpu`.
+    pub(crate) fn of(cpu: u32) -> Option<&'static HereNoise> {
+        NOISES.of(cpu)
+    }
+}
+
+impl Drop for NoiseHooks {
+    fn drop(&mut self) {
+        c::rt_noise_unhook();
+    }
+}
+
+/// Does what a thread that never sleeps owes RCU. `irqs_off` says whether interrupts are disabled.
+#[inline(always)]
+pub(crate) fn quiesce(irqs_off: bool) {
+    c::rt_noise_quiesce(irqs_off);
+}
+
+/// Frees the memory.
+///
+/// # Safety
+///
+/// No hooks and no user of [`NoiseHooks::of`] are left.
+pub(crate) unsafe fn exit() {
+    // SAFETY: Only these use the values, and the caller promises that none is left.
+    unsafe { NOISES.free() };
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What takes a CPU from a workload: interrupts, soft interrupts and other threads, each told from what
+//! interrupts it in turn.
+//!
+//! A section is what one of them runs. What it took is the time between its ends without that of sections
+//! inside of it. For that a CPU adds up what all sections took: the sum when a section begins is remembered,
+//! and what has come to it when it ends was inside. The sections of one kind do not nest.
+//!
+//! Contexts: each function is called on the CPU that the value belongs to, by a context that runs to its end
+//! before what it interrupts goes on.
+
+use crate::ring::port::LocalWord;
+
+/// What takes a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoiseKind {
+    Irq,
+    SoftIrq,
+    Thread,
+}
+
+/// The sections of one kind.
+struct NoiseSections<W> {
+    count: W,
+    /// Whether one is there.
+    open: W,
+    start: W,
+    /// The sum when it began.
+    taken: W,
+}
+
+impl<W: LocalWord> NoiseSections<W> {
+    fn new() -> Self {
+        Self {
+            count: W::new(0),
+            open: W::new(0),
+            start: W::new(0),
+            taken: W::new(0),
+        }
+    }
+}
+
+/// What a section took, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Noise {
+    pub(crate) start: u64,
+    pub(crate) duration: u64,
+}
+
+/// How many sections of each kind began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct NoiseCounts {
+    pub(crate) irqs: u64,
+    pub(crate) softirqs: u64,
+    pub(crate) threads: u64,
+}
+
+impl NoiseCounts {
+    /// Returns how many began after `before`.
+    pub(crate) fn since(self, before: Self) -> Self {
+        Self {
+            irqs: self.irqs.wrapping_sub(before.irqs),
+            softirqs: self.softirqs.wrapping_sub(before.softirqs),
+            threads: self.threads.wrapping_sub(before.threads),
+        }
+    }
+}
+
+/// What takes one CPU.
+pub(crate) struct CpuNoise<W> {
+    /// Whether sections are of interest.
+    on: W,
+    /// The pid of the workload: the thread that is none of the others.
+    pid: W,
+    /// What all sections took.
+    taken: W,
+    /// How many sections began.
+    begun: W,
+    irq: NoiseSections<W>,
+    softirq: NoiseSections<W>,
+    thread: NoiseSections<W>,
+}
+
+impl<W: LocalWord> CpuNoise<W> {
+    /// Returns one that is not of interest.
+    pub(crate) fn new() -> Self {
+        Self {
+            on: W::new(0),
+            pid: W::new(0),
+            taken: W::new(0),
+            begun: W::new(0),
+            irq: NoiseSections::new(),
+            softirq: NoiseSections::new(),
+            thread: NoiseSections::new(),
+        }
+    }
+
+    fn sections(&self, kind: NoiseKind) -> &NoiseSections<W> {
+        match kind {
+            NoiseKind::Irq => &self.irq,
+            NoiseKind::SoftIrq => &self.softirq,
+            NoiseKind::Thread => &self.thread,
+        }
+    }
+
+    /// Begins to look at what takes the CPU from the thread `pid`, which calls this.
+    pub(crate) fn begin(&self, pid: u32) {
+        self.pid.set(pid.into());
+        for kind in [NoiseKind::Irq, NoiseKind::SoftIrq, NoiseKind::Thread] {
+            self.sections(kind).open.set(0);
+        }
+        self.on.set(1);
+    }
+
+    /// Ends that.
+    pub(crate) fn end(&self) {
+        self.on.set(0);
+    }
+
+    /// Returns a time at which no section was between `word` and the clock.
+    fn time_with(&self, word: &W, now: impl Fn() -> u64) -> (u64, u64) {
+        loop {
+            let value = word.get();
+            let time = now();
+            if word.get() == value {
+                return (time, value);
+            }
+        }
+    }
+
+    /// Returns the time, and how many sections have begun until then.
+    #[inline(always)]
+    pub(crate) fn look(&self, now: impl Fn() -> u64) -> (u64, u64) {
+        self.time_with(&self.begun, now)
+    }
+
+    /// A section of `kind` begins.
+    pub(crate) fn enter(&self, kind: NoiseKind, now: impl Fn() -> u64) {
+        if self.on.get() == 0 {
+            return;
+        }
+        let sections = self.sections(kind);
+        let (start, taken) = self.time_with(&self.taken, now);
+        sections.start.set(start);
+        sections.taken.set(taken);
+        sections.count.add(1);
+        self.begun.add(1);
+        sections.open.set(1);
+    }
+
+    /// A section of `kind` ends. Returns what it took; `None` if its beginning was not seen.
+    pub(crate) fn leave(&self, kind: NoiseKind, now: impl Fn() -> u64) -> Option<Noise> {
+        if self.on.get() == 0 {
+            return None;
+        }
+        let sections = self.sections(kind);
+        if sections.open.get() == 0 {
+            return None;
+        }
+        let (end, taken) = self.time_with(&self.taken, now);
+        let start = sections.start.get();
+        let inside = taken.wrapping_sub(sections.taken.get());
+        let duration = end.wrapping_sub(start).saturating_sub(inside);
+        sections.open.set(0);
+        self.taken.add(duration);
+        Some(Noise { start, duration })
+    }
+
+    /// The CPU goes from the thread `prev` to the thread `next`. Returns what `prev` took, if it is not the
+    /// workload.
+    pub(crate) fn switch(&self, prev: u32, next: u32, now: impl Fn() -> u64) -> Option<Noise> {
+        if self.on.get() == 0 {
+            return None;
+        }
+        let workload = self.pid.get();
+        let noise = match u64::from(prev) == workload {
+            true => None,
+            false => self.leave(NoiseKind::Thread, &now),
+        };
+        if u64::from(next) != workload {
+            self.enter(NoiseKind::Thread, now);
+        }
+        noise
+    }
+
+    /// Returns how many sections of each kind began.
+    pub(crate) fn counts(&self) -> NoiseCounts {
+        NoiseCounts {
+            irqs: self.irq.count.get(),
+            softirqs: self.softirq.count.get(),
+            threads: self.thread.count.get(),
+        }
+    }
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0
+//! What takes a CPU, told apart: soft interrupts and interrupts at every instant of a thread's section, by
+//! exhaustion. Each takes what it took by itself, whatever interrupted it.
+
+use std::cell::{Cell, RefCell};
+
+use crate::latency::noise::{CpuNoise, NoiseKind};
+use crate::sim::{unhook, with_hook, Word};
+use crate::trail::{choose, explore, schedule, ALL};
+
+const WORKLOAD: u32 = 7;
+const OTHER: u32 = 9;
+/// What a section of each level takes by itself.
+const TAKES: [u64; 3] = [1000, 100, 10];
+
+struct World {
+    noise: CpuNoise<Word>,
+    time: Cell<u64>,
+    level: Cell<usize>,
+    left: Cell<usize>,
+    seen: RefCell<[u64; 3]>,
+}
+
+thread_local! {
+    static WORLD: Cell<*const World> = const { Cell::new(std::ptr::null()) };
+}
+
+fn instant() {
+    // SAFETY: set by `one` for as long as the hook is there.
+    let world = unsafe { &*WORLD.get() };
+    let level = world.level.get();
+    if world.left.get() == 0 || level == 2 {
+        return;
+    }
+    let chosen = usize::from(choose(3 - level as u8));
+    if chosen != 0 {
+        world.left.set(world.left.get() - 1);
+        world.interrupt(level + chosen);
+    }
+}
+
+impl World {
+    fn now(&self) -> u64 {
+        self.time.get()
+    }
+
+    fn works(&self, level: usize) {
+        self.time.set(self.time.get() + TAKES[level]);
+    }
+
+    /// A soft interrupt (level 1) or an interrupt (2).
+    fn interrupt(&self, level: usize) {
+        let before = self.level.replace(level);
+        let kind = [NoiseKind::SoftIrq, NoiseKind::Irq][level - 1];
+        self.noise.enter(kind, || self.now());
+        self.works(level);
+        let start = self.time.get();
+        let noise = self.noise.leave(kind, || self.now());
+        let noise = noise.expect("it was there");
+        assert_eq!(noise.duration, TAKES[level], "{kind:?} in {}", schedule());
+        assert!(noise.start < start);
+        self.seen.borrow_mut()[level] += 1;
+        self.level.set(before);
+    }
+
+    fn one(&self) {
+        WORLD.set(self);
+        self.noise.begin(WORKLOAD);
+        with_hook(instant, || {
+            let (time, begun) = self.noise.look(|| self.now());
+            assert_eq!(self.noise.switch(WORKLOAD, OTHER, || self.now()), None);
+            self.works(0);
+            let noise = self.noise.switch(OTHER, WORKLOAD, || self.now());
+            let duration = noise.map(|noise| noise.duration);
+            assert_eq!(duration, Some(TAKES[0]), "the thread, in {}", schedule());
+            // The workload sees how many there were while it did not run.
+            let (later, more) = self.noise.look(|| self.now());
+            assert!(later - time >= TAKES[0]);
+            assert!(more > begun, "in {}", schedule());
+        });
+        unhook();
+        let counts = self.noise.counts();
+        let seen = self.seen.borrow();
+        let all = (counts.threads, counts.softirqs, counts.irqs);
+        assert_eq!(all, (1, seen[1], seen[2]), "in {}", schedule());
+    }
+}
+
+fn run(interrupts: usize) -> u64 {
+    explore(&[], ALL, || {
+        World {
+            noise: CpuNoise::new(),
+            time: Cell::new(1 << 40),
+            level: Cell::new(0),
+            left: Cell::new(interrupts),
+            seen: RefCell::default(),
+        }
+        .one();
+    })
+}
+
+#[test]
+fn each_takes_what_it_took_by_itself() {
+    let schedules = run(3);
+    println!("{schedules} schedules");
+    assert!(schedules > 1000, "{schedules}");
+}
+
+#[test]
+fn what_is_between_two_looks_was_begun_between_them() {
+    let noise: CpuNoise<Word> = CpuNoise::new();
+    noise.begin(WORKLOAD);
+    let (_, before) = noise.look(|| 5);
+    noise.enter(NoiseKind::Irq, || 6);
+    assert_eq!(noise.look(|| 7).1, before + 1);
+}
+
+#[test]
+fn what_began_before_is_not_told() {
+    let noise: CpuNoise<Word> = CpuNoise::new();
+    noise.enter(NoiseKind::Irq, || 1);
+    noise.begin(WORKLOAD);
+    assert_eq!(noise.leave(NoiseKind::Irq, || 10), None);
+    assert_eq!(noise.switch(OTHER, WORKLOAD, || 11), None);
+    noise.enter(NoiseKind::SoftIrq, || 12);
+    noise.end();
+    assert_eq!(noise.leave(NoiseKind::SoftIrq, || 20), None);
+    noise.begin(WORKLOAD);
+    assert_eq!(noise.leave(NoiseKind::SoftIrq, || 30), None, "of before");
+}
