@@ -10,10 +10,7 @@ use super::{
     words::LocalU64, //
 };
 use crate::{
-    latency::noise::{
-        CpuNoise,
-        NoiseKind, //
-    },
+    latency::noise::CpuNoise,
     text::clock::ClockId, //
 };
 use kernel::{
@@ -32,49 +29,13 @@ pub(crate) fn now() -> u64 {
     CpuPin::with(|_| clock::read(ClockId::Local))
 }
 
-/// Calls `f` with what takes this CPU, if it is of interest.
+/// Calls `f` with what takes this CPU, with preemption disabled.
 #[inline(always)]
-fn here(f: impl FnOnce(&HereNoise)) {
+pub(crate) fn here(f: impl FnOnce(&HereNoise)) {
     CpuPin::with(|pin| {
         if let Some(noise) = NOISES.this(pin) {
             f(noise);
         }
-    });
-}
-
-/// An interrupt begins.
-#[no_mangle]
-extern "C" fn rtrace_noise_irq_enter() {
-    here(|noise| noise.enter(NoiseKind::Irq, now));
-}
-
-/// An interrupt ends.
-#[no_mangle]
-extern "C" fn rtrace_noise_irq_leave() {
-    here(|noise| {
-        noise.leave(NoiseKind::Irq, now);
-    });
-}
-
-/// A soft interrupt begins.
-#[no_mangle]
-extern "C" fn rtrace_noise_softirq_enter() {
-    here(|noise| noise.enter(NoiseKind::SoftIrq, now));
-}
-
-/// A soft interrupt ends.
-#[no_mangle]
-extern "C" fn rtrace_noise_softirq_leave() {
-    here(|noise| {
-        noise.leave(NoiseKind::SoftIrq, now);
-    });
-}
-
-/// The CPU goes from the task `prev` to the task `next`.
-#[no_mangle]
-extern "C" fn rtrace_noise_switch(prev: u32, next: u32) {
-    here(|noise| {
-        noise.switch(prev, next, now);
     });
 }
 

@@ -15,13 +15,13 @@ pub(crate) mod noise;
 pub(crate) mod osnoise;
 
 /// Returns the number of eight bytes at `at`; 0 when the record ends before it.
-fn long(record: &[u8], at: usize) -> u64 {
+pub(crate) fn long(record: &[u8], at: usize) -> u64 {
     let bytes = record.get(at..).and_then(<[u8]>::first_chunk);
     bytes.map_or(0, |bytes| u64::from_ne_bytes(*bytes))
 }
 
 /// Returns the number of four bytes at `at`; 0 when the record ends before it.
-fn int(record: &[u8], at: usize) -> u32 {
+pub(crate) fn int(record: &[u8], at: usize) -> u32 {
     let bytes = record.get(at..).and_then(<[u8]>::first_chunk);
     bytes.map_or(0, |bytes| u32::from_ne_bytes(*bytes))
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The bodies of noise.h, in the same order. */
+#include <linux/interrupt.h>
 #include <linux/irqflags.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
@@ -8,8 +9,6 @@
 
 #include "noise.h"
 
-struct irqaction;
-
 static void rt_irq_entry(void *data, int irq, struct irqaction *action)
 {
 	rtrace_noise_irq_enter();
@@ -17,7 +16,7 @@ static void rt_irq_entry(void *data, int irq, struct irqaction *action)
 
 static void rt_irq_exit(void *data, int irq, struct irqaction *action, int ret)
 {
-	rtrace_noise_irq_leave();
+	rtrace_noise_irq_leave(irq, action->name ?: "");
 }
 
 static void rt_vector_entry(void *data, int vector)
@@ -27,7 +26,7 @@ static void rt_vector_entry(void *data, int vector)
 
 static void rt_vector_exit(void *data, int vector)
 {
-	rtrace_noise_irq_leave();
+	rtrace_noise_irq_leave(vector, data);
 }
 
 static void rt_switch(void *data, bool preempt, struct task_struct *prev,
@@ -45,19 +44,21 @@ static void rt_softirq_entry(void *data, unsigned int vector)
 
 static void rt_softirq_exit(void *data, unsigned int vector)
 {
-	rtrace_noise_softirq_leave();
+	rtrace_noise_softirq_leave(vector);
 }
 #endif
 
 #define RT_VECTOR(name)                                                        \
-	{ #name "_entry", rt_vector_entry, false },                            \
-		{ #name "_exit", rt_vector_exit, false }
+	{ #name "_entry", rt_vector_entry, false, #name },                     \
+		{ #name "_exit", rt_vector_exit, false, #name }
 
 static struct rt_noise_probe {
 	const char *name;
 	void *probe;
 	/* Whether there is no measuring without it. */
 	bool needed;
+	/* What it is told. */
+	void *data;
 	struct tracepoint *tracepoint;
 } rt_noise_probes[] = {
 	{ "irq_handler_entry", rt_irq_entry, true },
@@ -96,7 +97,7 @@ static void rt_noise_unhook_until(struct rt_noise_probe *end)
 	for (; probe < end; probe++)
 		if (probe->tracepoint)
 			tracepoint_probe_unregister(probe->tracepoint,
-						    probe->probe, NULL);
+						    probe->probe, probe->data);
 	tracepoint_synchronize_unregister();
 }
 
@@ -112,7 +113,8 @@ int rt_noise_hook(void)
 		ret = -ENOENT;
 		if (probe->tracepoint)
 			ret = tracepoint_probe_register(probe->tracepoint,
-							probe->probe, NULL);
+							probe->probe,
+							probe->data);
 		if (ret) {
 			rt_noise_unhook_until(probe);
 			return ret;

@@ -8,11 +8,11 @@
 
 #include <linux/types.h>
 
-/* In Rust, see rust/kapi/noise.rs: an interrupt or a soft interrupt begins or ends. */
+/* In Rust, see rust/tracers/noise.rs: an interrupt or a soft interrupt begins or ends. */
 void rtrace_noise_irq_enter(void);
-void rtrace_noise_irq_leave(void);
+void rtrace_noise_irq_leave(int vector, const char *name);
 void rtrace_noise_softirq_enter(void);
-void rtrace_noise_softirq_leave(void);
+void rtrace_noise_softirq_leave(unsigned int vector);
 /* In Rust: the CPU goes from one task to another. */
 void rtrace_noise_switch(unsigned int prev, unsigned int next);
 

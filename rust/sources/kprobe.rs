@@ -7,7 +7,7 @@
 //!
 //! [`rtrace_kprobe_hit`] runs in any context, NMI included: no lock, no allocation, no panic.
 
-use super::probe;
+use super::targets::RecordTargets;
 use crate::{
     event::{
         field::Declared,
@@ -45,28 +45,20 @@ use crate::{
     },
     text::writer::ByteWrite, //
 };
-use core::{
-    iter,
-    ptr, //
-};
+use core::iter;
 use kernel::{
     fmt,
     new_mutex,
     prelude::*,
     sync::{
         atomic::{
-            Acquire,
             Atomic,
-            Relaxed,
-            Release, //
+            Relaxed, //
         },
         Arc,
         Mutex, //
     }, //
 };
-
-/// Most files that one probe records into: one for each instance.
-const MOST_TARGETS: usize = 65;
 
 /// What a definition says of its probe and of its records.
 pub(super) struct ProbeLayout {
@@ -119,10 +111,8 @@ pub(super) struct Kprobe {
     layout: ProbeLayout,
     address: u64,
     hits: Atomic<u64>,
-    /// The cookies that it records for; null where there is none.
-    targets: [Atomic<*mut c_void>; MOST_TARGETS],
-    /// No target is at this place or a later one.
-    end: Atomic<usize>,
+    /// Changed under `state`.
+    targets: RecordTargets,
     #[pin]
     state: Mutex<ProbeState>,
 }
@@ -155,8 +145,7 @@ impl Kprobe {
                 layout,
                 address,
                 hits: Atomic::new(0),
-                targets: [const { Atomic::<*mut c_void>::new(ptr::null_mut()) }; MOST_TARGETS],
-                end: Atomic::new(0),
+                targets: RecordTargets::none(),
                 state <- new_mutex!(state),
             }),
             GFP_KERNEL,
@@ -199,18 +188,15 @@ impl Kprobe {
     fn add(&self, cookie: *mut c_void) -> Result {
         let mut state = self.state.lock();
         let probe = state.probe.as_ref().ok_or(ENODEV)?;
-        let mut places = self.targets.iter().zip(1usize..);
-        let (place, end) = places
-            .find(|(place, _)| place.load(Relaxed).is_null())
-            .ok_or(ENOSPC)?;
+        self.targets.add(cookie)?;
         if state.users == 0 {
             // SAFETY: The function expects a `Kprobe`. The probe goes before this does: the state has it
             // until `take`, whose caller drops it.
-            unsafe { probe.enable((&raw const *self).cast()) }?;
+            let enabled = unsafe { probe.enable((&raw const *self).cast()) };
+            enabled.inspect_err(|_| {
+                self.targets.remove(cookie);
+            })?;
         }
-        // Release: pairs with the load of `hit`, which uses what the cookie points to.
-        place.store(cookie, Release);
-        self.end.store(end.max(self.end.load(Relaxed)), Release);
         state.users = state.users.wrapping_add(1);
         Ok(())
     }
@@ -218,11 +204,9 @@ impl Kprobe {
     /// Has it record for `cookie` no more.
     fn remove(&self, cookie: *mut c_void) {
         let mut state = self.state.lock();
-        let mut places = self.targets.iter();
-        let Some(place) = places.find(|place| place.load(Relaxed) == cookie) else {
+        if !self.targets.remove(cookie) {
             return;
-        };
-        place.store(ptr::null_mut(), Relaxed);
+        }
         state.users = state.users.saturating_sub(1);
         if let (0, Some(probe)) = (state.users, &state.probe) {
             probe.disable();
@@ -233,25 +217,17 @@ impl Kprobe {
     fn hit(&self, machine: &Registers<'_>, returned_to: u64) {
         let _ = self.hits.fetch_add(1, Relaxed);
         let program = self.layout.program();
-        let end = self.end.load(Acquire);
         let (size, rooms) = program.measure(machine, MOST_PAYLOAD);
-        for target in self.targets.iter().take(end) {
-            // Acquire: pairs with `add`.
-            let cookie = target.load(Acquire);
-            if cookie.is_null() {
-                continue;
+        let fill = |record: &mut [u8]| {
+            put(record, COMMON, self.address);
+            if self.layout.returns {
+                put(record, COMMON.wrapping_add(8), returned_to);
             }
-            let fill = |record: &mut [u8]| {
-                put(record, COMMON, self.address);
-                if self.layout.returns {
-                    put(record, COMMON.wrapping_add(8), returned_to);
-                }
-                program.fill(machine, &rooms, record);
-            };
-            // SAFETY: `remove` takes the cookie off before `events::synchronize` waits for probes, of which
-            // this is one: preemption is disabled. The size has the common fields and an address.
-            unsafe { probe::record(cookie, size, fill) };
-        }
+            program.fill(machine, &rooms, record);
+        };
+        // SAFETY: `remove` takes a cookie off before `events::synchronize` waits for probes, of which this
+        // is one: preemption is disabled. The size has the common fields and an address.
+        unsafe { self.targets.record(size, fill) };
     }
 }
 

@@ -15,11 +15,14 @@ mod kprobe;
 mod layouts;
 mod modules;
 mod offers;
+pub(crate) mod osnoise;
+mod own;
 mod probe;
 mod raw;
 mod raw_desc;
 mod raw_probes;
 mod syscall;
+mod targets;
 
 pub(crate) use self::{
     modules::EventModuleWatch,
@@ -125,6 +128,7 @@ static KINDS: &[&dyn SourceKind] = &[
     &header::Headers,
     &syscall::Syscalls,
     &raw::RawTracepoints,
+    &own::OwnEvents,
     #[cfg(CONFIG_KUNIT = "y")]
     &dummy::Dummies,
 ];

@@ -10,6 +10,7 @@ pub(crate) mod dummy;
 mod function;
 mod graph;
 pub(crate) mod hwlat;
+mod noise;
 mod nop;
 pub(crate) mod osnoise;
 

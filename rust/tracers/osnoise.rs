@@ -35,17 +35,21 @@ use crate::{
             Threads, //
         }, //
     },
-    latency::osnoise::{
-        self,
-        MeasureTimes,
-        NoiseOptions,
-        OsnoiseSample,
-        RECORD, //
+    latency::{
+        noise::Noise,
+        osnoise::{
+            self,
+            MeasureTimes,
+            NoiseOptions,
+            OsnoiseSample,
+            RECORD, //
+        }, //
     },
     probes::{
         Sink,
         WANT_NEWS, //
     },
+    sources::osnoise as events,
     text::{
         errno::Errno,
         writer::ByteWrite, //
@@ -321,6 +325,7 @@ fn measure() {
         softirqs: counts.softirqs as u32,
         threads: counts.threads as u32,
     };
+    CpuPin::with(|_| events::osnoise_sample(&sample));
     each_user(|pin, sink, _| {
         // The pin disables preemption once. What is refused is in the counters of the buffer.
         let base = Base::new(format::OSNOISE.id, 1);
@@ -366,6 +371,12 @@ impl Noises {
             if took >= threshold {
                 self.longest = self.longest.max(took);
                 self.sum = self.sum.saturating_add(took);
+                let section = Noise {
+                    start: last,
+                    duration: took,
+                };
+                let interference = begun.wrapping_sub(last_begun);
+                CpuPin::with(|_| events::sample_threshold(section, interference));
                 if begun == last_begun {
                     self.hardware = self.hardware.saturating_add(1);
                 }

@@ -99,9 +99,11 @@ fn tree(context: &Context) -> Check {
     report.finish()
 }
 
-/// What in tracefs is of the same kind: it has no raw events, but a system and an event like them.
+/// What in tracefs is of the same kind: it has no raw events, nor those of osnoise, but a system and an event
+/// like them.
 fn like(path: &str) -> String {
-    let inside = match path.strip_prefix("events/raw") {
+    let inside = path.strip_prefix("events/raw");
+    let inside = match inside.or_else(|| path.strip_prefix("events/osnoise")) {
         Some(inside) if inside.is_empty() || inside.starts_with('/') => inside,
         _ => return super::like(path),
     };

@@ -3,7 +3,7 @@
 //! The tracer `osnoise`: its files, its threads and what they measure. Where the kernel has the tracer itself
 //! (PREEMPT_RT), it gives the expected texts and errors.
 
-use super::{test, Test};
+use super::{exact, test, Test};
 use crate::check::{Check, Report};
 use crate::errno::*;
 use crate::soak;
@@ -17,6 +17,7 @@ pub const TESTS: &[Test] = &[
     test("osnoise.files", 60, files),
     test("osnoise.format", 30, format),
     test("osnoise.records", 240, records),
+    exact("osnoise.events", 240, events),
     test("osnoise.instances", 120, instances),
     test("osnoise.stops", 120, stops),
     test("osnoise.cpus", 240, cpus),
@@ -275,6 +276,79 @@ fn records(context: &Context) -> Check {
     ensure!(seen, "no records of the kernel's");
     ensure_eq!(head, other?, "header");
     ensure_eq!(numbers(&line)?.len(), 9, "{line:?}");
+    Ok(())
+}
+
+/// The events that the tracer makes, and the column of the record that counts them.
+const EVENTS: &[(&str, usize)] = &[("irq_noise", 6), ("softirq_noise", 7), ("thread_noise", 8)];
+
+/// The events tell of each section that a record counts, and of no other.
+fn events(context: &Context) -> Check {
+    let (top, reference) = roots(context);
+    let _settings = Settings::short(top)?;
+    let own = Instance::new(&context.root, "rtg-osnoise")?;
+    for name in [
+        "sample_threshold",
+        "irq_noise",
+        "thread_noise",
+        "osnoise_sample",
+    ] {
+        let file = format!("events/osnoise/{name}/format");
+        let without_id = |tree: &Tree| -> Check<String> {
+            let text = tree.get(&file)?;
+            let lines = text.lines().filter(|line| !line.starts_with("ID: "));
+            Ok(lines.collect::<Vec<_>>().join("\n"))
+        };
+        if let Some(reference) = &reference {
+            ensure_eq!(without_id(&own)?, without_id(reference)?, "{file}");
+        }
+    }
+    own.set("buffer_size_kb", "8192")?;
+    // Of the noises themselves, the longest.
+    own.set("tracing_thresh", "1000")?;
+    own.set("events/osnoise/enable", "1")?;
+    own.set("current_tracer", "osnoise")?;
+    let is_record = |line: &&String| {
+        let text = line.split_once(": ").map_or("", |(_, text)| text);
+        !text.contains(": ")
+    };
+    let seen = sys::wait_until(PATIENCE, || {
+        lines(&own).iter().filter(is_record).count() > 8
+    });
+    own.set("tracing_on", "0")?;
+    ensure!(seen, "too few records: {}", own.get("trace")?);
+    let mut left = std::collections::HashMap::new();
+    let (mut compared, mut told) = (0, 0);
+    for line in lines(&own) {
+        let cpu = line.split_once("] ").map_or("", |(before, _)| before);
+        let cpu = cpu.rsplit_once('[').map_or("", |(_, cpu)| cpu).to_string();
+        let seen: &mut [u64; 3] = left.entry(cpu).or_default();
+        let (_, text) = line.split_once(": ").unwrap_or_default();
+        let Some((name, rest)) = text.split_once(": ") else {
+            let all = numbers(&line)?;
+            for (seen, (name, column)) in seen.iter_mut().zip(EVENTS) {
+                let wanted = all[*column] as u64;
+                ensure_eq!(*seen, wanted, "{name} before {line:?}");
+                told += wanted;
+                *seen = 0;
+            }
+            compared += 1;
+            continue;
+        };
+        if let Some(at) = EVENTS.iter().position(|(event, _)| *event == name) {
+            seen[at] += 1;
+            let words: Vec<_> = rest.split_whitespace().collect();
+            let well = matches!(words[..], [what, "start", _, "duration", ns, "ns"]
+                if what.contains(':') && ns.parse::<u64>().is_ok());
+            ensure!(well, "{line:?}");
+        } else {
+            let known = ["sample_threshold", "osnoise_sample"].contains(&name);
+            ensure!(known, "{line:?}");
+        }
+    }
+    let enough = compared > 8 && told > 20;
+    ensure!(enough, "{compared} records, {told} events");
+    println!("{compared} records, {told} events");
     Ok(())
 }
 

@@ -17,7 +17,7 @@ const KINDS: usize = 60;
 
 /// Systems that are left out: tracefs has no raw events, those of `ftrace` are not switched on, and
 /// each system call is one event of `raw_syscalls` here; `syscalls.` compares their own.
-const NOT_HERE: &[&str] = &["raw", "ftrace", "syscalls"];
+const NOT_HERE: &[&str] = &["raw", "ftrace", "syscalls", "osnoise"];
 
 /// The systems of the tree under test that have events in tracefs too.
 fn systems(context: &Context) -> Check<Vec<String>> {

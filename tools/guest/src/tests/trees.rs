@@ -76,7 +76,12 @@ pub const OF_THE_TOP: &[&str] = &[
 const NOT_BUILT: &[&str] = &["snapshot", "snapshot_raw"];
 
 /// Names of latency tracers, which most kernels leave out of tracefs.
-const OF_LATENCIES: &[&str] = &["hwlat_detector", "osnoise", "tracing_max_latency"];
+const OF_LATENCIES: &[&str] = &[
+    "hwlat_detector",
+    "osnoise",
+    "events/osnoise",
+    "tracing_max_latency",
+];
 
 /// A name that tracefs alone has, for one of those reasons.
 pub fn is_missing(path: &str) -> bool {

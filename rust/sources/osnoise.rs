@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The events `osnoise:*`, which the tracer `osnoise` makes while it measures: what took a CPU, one by one.
+//!
+//! Each function is called with preemption disabled, in any context.
+
+use super::{
+    own::{
+        OwnEvent,
+        WriteRecord, //
+    },
+    targets::RecordTargets, //
+};
+use crate::{
+    event::field::Declared,
+    kapi::strings,
+    latency::{
+        int,
+        long,
+        noise::Noise,
+        osnoise::OsnoiseSample, //
+    },
+    probes::COMMON,
+    text::{
+        word,
+        writer::ByteWrite, //
+    }, //
+};
+use kernel::fmt;
+
+/// Nanoseconds of a second.
+const NS_PER_S: u64 = 1_000_000_000;
+
+/// Most bytes of the name of an interrupt that are recorded, with the NUL.
+const MOST_NAME: usize = 64;
+
+/// Returns the field of a number.
+const fn number(
+    ty: &'static str,
+    name: &'static str,
+    size: u32,
+    signed: bool,
+) -> Declared<'static> {
+    Declared {
+        ty,
+        name,
+        size,
+        align: size,
+        len: 0,
+        signed,
+    }
+}
+
+const START: Declared<'static> = number("u64", "start", 8, false);
+const DURATION: Declared<'static> = number("u64", "duration", 8, false);
+const VECTOR: Declared<'static> = number("int", "vector", 4, true);
+
+/// The arguments of formats that print the start as seconds.
+macro_rules! seconds {
+    () => {
+        "(REC->start) / 1000000000UL, (REC->start) % 1000000000UL, REC->duration"
+    };
+}
+
+const fn event(
+    name: &'static str,
+    fields: &'static [Declared<'static>],
+    size: usize,
+    print_fmt: &'static str,
+    write: WriteRecord,
+) -> OwnEvent {
+    OwnEvent {
+        names: ("osnoise", name),
+        fields,
+        print_fmt,
+        size,
+        write,
+        targets: RecordTargets::none(),
+    }
+}
+
+/// A time between two readings of the clock that is noise.
+pub(super) static SAMPLE_THRESHOLD: OwnEvent = event(
+    "sample_threshold",
+    &[START, DURATION, number("u64", "interference", 8, false)],
+    32,
+    concat!(
+        "\"start %llu.%09u duration %llu ns interference %llu\", ",
+        seconds!(),
+        ", REC->interference"
+    ),
+    |record, out| {
+        write_times(record, 8, out)?;
+        write!(out, " interference {}", long(record, 24))
+    },
+);
+
+/// What an interrupt took.
+pub(super) static IRQ_NOISE: OwnEvent = event(
+    "irq_noise",
+    &[
+        START,
+        DURATION,
+        Declared {
+            ty: "__data_loc char[]",
+            name: "desc",
+            size: 4,
+            align: 4,
+            len: 0,
+            signed: false,
+        },
+        VECTOR,
+    ],
+    32,
+    concat!(
+        "\"%s:%d start %llu.%09u duration %llu ns\", __get_str(desc), REC->vector, ",
+        seconds!()
+    ),
+    |record, out| {
+        let at = int(record, 24) as u16;
+        let name = record.get(usize::from(at)..).unwrap_or_default();
+        out.write_bytes(word::c_string(name))?;
+        write!(out, ":{} ", int(record, 28) as i32)?;
+        write_times(record, 8, out)
+    },
+);
+
+/// What a soft interrupt took.
+pub(super) static SOFTIRQ_NOISE: OwnEvent = event(
+    "softirq_noise",
+    &[START, DURATION, VECTOR],
+    32,
+    concat!(
+        "\"%8s:%d start %llu.%09u duration %llu ns\", __print_symbolic(REC->vector, ",
+        "{ 0, \"HI\" }, { 1, \"TIMER\" }, { 2, \"NET_TX\" }, { 3, \"NET_RX\" }, { 4, \"BLOCK\" }, ",
+        "{ 5, \"IRQ_POLL\" }, { 6, \"TASKLET\" }, { 7, \"SCHED\" }, { 8, \"HRTIMER\" }, ",
+        "{ 9, \"RCU\" }), REC->vector, ",
+        seconds!()
+    ),
+    |record, out| {
+        const NAMES: [&str; 10] = [
+            "HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER",
+            "RCU",
+        ];
+        let vector = int(record, 24);
+        match NAMES.get(vector as usize) {
+            Some(name) => write!(out, "{name:>8}")?,
+            None => write!(out, "{vector:#8x}")?,
+        }
+        write!(out, ":{} ", vector as i32)?;
+        write_times(record, 8, out)
+    },
+);
+
+/// What another thread took.
+pub(super) static THREAD_NOISE: OwnEvent = event(
+    "thread_noise",
+    &[
+        Declared {
+            ty: "char[16]",
+            name: "comm",
+            size: 16,
+            align: 1,
+            len: 16,
+            signed: true,
+        },
+        START,
+        DURATION,
+        number("pid_t", "pid", 4, true),
+    ],
+    48,
+    concat!(
+        "\"%8s:%d start %llu.%09u duration %llu ns\", REC->comm, REC->pid, ",
+        seconds!()
+    ),
+    |record, out| {
+        let comm = record.get(COMMON..24).map_or(&b""[..], word::c_string);
+        for _ in comm.len()..8 {
+            out.write_char(' ')?;
+        }
+        out.write_bytes(comm)?;
+        write!(out, ":{} ", int(record, 40) as i32)?;
+        write_times(record, 24, out)
+    },
+);
+
+/// What a measurement has found.
+pub(super) static OSNOISE_SAMPLE: OwnEvent = event(
+    "osnoise_sample",
+    &[
+        number("u64", "runtime", 8, false),
+        number("u64", "noise", 8, false),
+        number("u64", "max_sample", 8, false),
+        number("int", "hw_count", 4, true),
+        number("int", "irq_count", 4, true),
+        number("int", "nmi_count", 4, true),
+        number("int", "softirq_count", 4, true),
+        number("int", "thread_count", 4, true),
+    ],
+    56,
+    concat!(
+        "\"runtime=%llu noise=%llu max_sample=%llu hw_count=%d irq_count=%d nmi_count=%d ",
+        "softirq_count=%d thread_count=%d\", REC->runtime, REC->noise, REC->max_sample, ",
+        "REC->hw_count, REC->irq_count, REC->nmi_count, REC->softirq_count, REC->thread_count"
+    ),
+    |record, out| {
+        write!(
+            out,
+            "runtime={} noise={} max_sample={} hw_count={} irq_count={} nmi_count={} softirq_count={} \
+             thread_count={}",
+            long(record, 8),
+            long(record, 16),
+            long(record, 24),
+            int(record, 32) as i32,
+            int(record, 36) as i32,
+            int(record, 40) as i32,
+            int(record, 44) as i32,
+            int(record, 48) as i32,
+        )
+    },
+);
+
+/// Writes the start and the duration that are at `at` of a record.
+fn write_times(record: &[u8], at: usize, out: &mut dyn ByteWrite) -> fmt::Result {
+    let start = long(record, at);
+    let (seconds, ns) = (start / NS_PER_S, start % NS_PER_S);
+    let duration = long(record, at.wrapping_add(8));
+    write!(out, "start {seconds}.{ns:09} duration {duration} ns")
+}
+
+/// What is left to fill of a record.
+struct RecordRest<'a>(&'a mut [u8]);
+
+impl<'a> RecordRest<'a> {
+    /// Returns what is after the common fields.
+    fn own(record: &'a mut [u8]) -> Self {
+        Self(record.get_mut(COMMON..).unwrap_or_default())
+    }
+
+    /// Fills as much as there are `bytes`.
+    fn put(&mut self, bytes: &[u8]) {
+        let place = core::mem::take(&mut self.0);
+        for (to, from) in place.iter_mut().zip(bytes) {
+            *to = *from;
+        }
+        self.0 = place.get_mut(bytes.len()..).unwrap_or_default();
+    }
+
+    /// Fills start and duration.
+    fn put_times(&mut self, noise: Noise) {
+        self.put(&noise.start.to_ne_bytes());
+        self.put(&noise.duration.to_ne_bytes());
+    }
+}
+
+/// A time between two readings of the clock is noise, in which so many sections began.
+pub(crate) fn sample_threshold(noise: Noise, interference: u64) {
+    SAMPLE_THRESHOLD.record(0, |record| {
+        let mut rest = RecordRest::own(record);
+        rest.put_times(noise);
+        rest.put(&interference.to_ne_bytes());
+    });
+}
+
+/// An interrupt ended; `name` gives bytes of its name, until it gives no more.
+pub(crate) fn irq_noise(vector: i32, name: &[u8], noise: Noise) {
+    if !IRQ_NOISE.is_on() {
+        return;
+    }
+    let name = name.get(..MOST_NAME.wrapping_sub(1)).unwrap_or(name);
+    let len = name.len().wrapping_add(1);
+    let place = (len as u32).wrapping_shl(16) | IRQ_NOISE.size as u32;
+    IRQ_NOISE.record(len, |record| {
+        let mut rest = RecordRest::own(record);
+        rest.put_times(noise);
+        rest.put(&place.to_ne_bytes());
+        rest.put(&vector.to_ne_bytes());
+        rest.put(name);
+        rest.put(&[0]);
+    });
+}
+
+/// A soft interrupt ended.
+pub(crate) fn softirq_noise(vector: u32, noise: Noise) {
+    SOFTIRQ_NOISE.record(0, |record| {
+        let mut rest = RecordRest::own(record);
+        rest.put_times(noise);
+        rest.put(&vector.to_ne_bytes());
+        rest.put(&[0; 4]);
+    });
+}
+
+/// The current task, which is about to leave the CPU, has taken it.
+pub(crate) fn thread_noise(pid: u32, noise: Noise) {
+    if !THREAD_NOISE.is_on() {
+        return;
+    }
+    let comm = strings::comm();
+    THREAD_NOISE.record(0, |record| {
+        let mut rest = RecordRest::own(record);
+        rest.put(&comm);
+        rest.put_times(noise);
+        rest.put(&pid.to_ne_bytes());
+        rest.put(&[0; 4]);
+    });
+}
+
+/// A measurement ended.
+pub(crate) fn osnoise_sample(sample: &OsnoiseSample) {
+    OSNOISE_SAMPLE.record(0, |record| {
+        let mut rest = RecordRest::own(record);
+        for long in [sample.runtime, sample.noise, sample.longest] {
+            rest.put(&long.to_ne_bytes());
+        }
+        for int in [
+            sample.hardware,
+            sample.irqs,
+            sample.nmis,
+            sample.softirqs,
+            sample.threads,
+            0,
+        ] {
+            rest.put(&int.to_ne_bytes());
+        }
+    });
+}
