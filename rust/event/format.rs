@@ -318,6 +318,24 @@ pub(crate) const OSNOISE: Internal = Internal {
     ),
 };
 
+/// The record of the tracer `timerlat`: how late a timer or the thread was that it wakes.
+pub(crate) const TIMERLAT: Internal = Internal {
+    name: "timerlat",
+    id: 18,
+    fields: &[
+        number("unsigned int", "seqnum", 4),
+        Declared {
+            signed: true,
+            ..number("int", "context", 4)
+        },
+        number("u64", "timer_latency", 8),
+    ],
+    print_fmt: concat!(
+        r#""seq:%u\tcontext:%d\ttimer_latency:%llu\n", "#,
+        "REC->seqnum, REC->context, REC->timer_latency",
+    ),
+};
+
 const CALLERS: Declared<'static> = Declared {
     ty: "unsigned long[8]",
     name: "caller",
@@ -374,7 +392,7 @@ pub(crate) const USER_STACK: Internal = Internal {
 };
 
 /// The kinds of records of the system `ftrace`.
-pub(crate) const INTERNAL: [&Internal; 10] = [
+pub(crate) const INTERNAL: [&Internal; 11] = [
     &FUNC_REPEATS,
     &GRAPH_ENTRY,
     &GRAPH_EXIT,
@@ -384,6 +402,7 @@ pub(crate) const INTERNAL: [&Internal; 10] = [
     &OSNOISE,
     &PRINT,
     &RAW_DATA,
+    &TIMERLAT,
     &USER_STACK,
 ];
 

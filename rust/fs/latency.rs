@@ -32,16 +32,27 @@ use super::{
     },
 };
 use crate::{
-    latency::hwlat::HwlatMode,
+    latency::{
+        hwlat::HwlatMode,
+        timerlat::parse_period, //
+    },
     output::Text,
     text::number,
     tracers::{
         hwlat,
-        osnoise, //
+        osnoise,
+        timerlat,
+        workload, //
     }, //
 };
 use core::fmt::Write;
-use kernel::prelude::*;
+use kernel::{
+    prelude::*,
+    sync::atomic::{
+        Atomic,
+        Relaxed, //
+    }, //
+};
 
 /// The files.
 static ENTRIES: &[TreeEntry] = &[
@@ -66,12 +77,18 @@ static ENTRIES: &[TreeEntry] = &[
                 (c"cpus", Knob(show_cpus, store_cpus)),
                 (c"options", Knob(show_options, store_options)),
                 (c"period_us", Knob(show_period, store_period)),
+                (c"print_stack", Knob(show_print_stack, store_print_stack)),
                 (c"runtime_us", Knob(show_runtime, store_runtime)),
                 (
                     c"stop_tracing_total_us",
                     Knob(show_stop_total, store_stop_total),
                 ),
                 (c"stop_tracing_us", Knob(show_stop, store_stop)),
+                (c"timerlat_align_us", Knob(show_align, store_align)),
+                (
+                    c"timerlat_period_us",
+                    Knob(show_tick_period, store_tick_period),
+                ),
             ],
         ),
     ),
@@ -131,22 +148,22 @@ fn store_window(_at: &At<'_>, command: &[u8]) -> Result {
 
 /// `osnoise/cpus`.
 fn show_cpus(_at: &At<'_>, text: &mut Text) -> Result {
-    osnoise::write_cpus(text)
+    workload::write_cpus(text)
 }
 
 /// `osnoise/cpus`.
 fn store_cpus(_at: &At<'_>, command: &[u8]) -> Result {
-    osnoise::set_cpus(command)
+    workload::set_cpus(command)
 }
 
 /// `osnoise/options`.
 fn show_options(_at: &At<'_>, text: &mut Text) -> Result {
-    osnoise::options().write_list(text).map_err(no_memory)
+    workload::options().write_list(text).map_err(no_memory)
 }
 
 /// `osnoise/options`.
 fn store_options(_at: &At<'_>, command: &[u8]) -> Result {
-    osnoise::set_options(osnoise::options().changed(command).map_err(refused)?)
+    workload::change_options(|options| options.changed(command))
 }
 
 /// `osnoise/period_us`.
@@ -171,22 +188,63 @@ fn store_runtime(_at: &At<'_>, command: &[u8]) -> Result {
 
 /// `osnoise/stop_tracing_us`.
 fn show_stop(_at: &At<'_>, text: &mut Text) -> Result {
-    writeln!(text, "{}", osnoise::stop(false)).map_err(no_memory)
+    writeln!(text, "{}", workload::stop(false)).map_err(no_memory)
 }
 
 /// `osnoise/stop_tracing_us`.
 fn store_stop(_at: &At<'_>, command: &[u8]) -> Result {
-    osnoise::set_stop(false, number::parse(command).map_err(refused)?);
+    workload::set_stop(false, number::parse(command).map_err(refused)?);
     Ok(())
 }
 
 /// `osnoise/stop_tracing_total_us`.
 fn show_stop_total(_at: &At<'_>, text: &mut Text) -> Result {
-    writeln!(text, "{}", osnoise::stop(true)).map_err(no_memory)
+    writeln!(text, "{}", workload::stop(true)).map_err(no_memory)
 }
 
 /// `osnoise/stop_tracing_total_us`.
 fn store_stop_total(_at: &At<'_>, command: &[u8]) -> Result {
-    osnoise::set_stop(true, number::parse(command).map_err(refused)?);
+    workload::set_stop(true, number::parse(command).map_err(refused)?);
+    Ok(())
+}
+
+fn show_number(number: &Atomic<u64>, text: &mut Text) -> Result {
+    writeln!(text, "{}", number.load(Relaxed)).map_err(no_memory)
+}
+
+fn store_number(number: &Atomic<u64>, command: &[u8]) -> Result {
+    number.store(number::parse(command).map_err(refused)?, Relaxed);
+    Ok(())
+}
+
+/// `osnoise/print_stack`, in microseconds.
+fn show_print_stack(_at: &At<'_>, text: &mut Text) -> Result {
+    show_number(timerlat::print_stack(), text)
+}
+
+/// `osnoise/print_stack`.
+fn store_print_stack(_at: &At<'_>, command: &[u8]) -> Result {
+    store_number(timerlat::print_stack(), command)
+}
+
+/// `osnoise/timerlat_align_us`.
+fn show_align(_at: &At<'_>, text: &mut Text) -> Result {
+    show_number(timerlat::align(), text)
+}
+
+/// `osnoise/timerlat_align_us`.
+fn store_align(_at: &At<'_>, command: &[u8]) -> Result {
+    store_number(timerlat::align(), command)
+}
+
+/// `osnoise/timerlat_period_us`.
+fn show_tick_period(_at: &At<'_>, text: &mut Text) -> Result {
+    show_number(timerlat::period(), text)
+}
+
+/// `osnoise/timerlat_period_us`.
+fn store_tick_period(_at: &At<'_>, command: &[u8]) -> Result {
+    let period = parse_period(command).map_err(refused)?;
+    timerlat::period().store(period, Relaxed);
     Ok(())
 }

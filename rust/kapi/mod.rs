@@ -47,6 +47,7 @@ pub(crate) mod task;
 mod tests;
 pub(crate) mod text_buffer;
 pub(crate) mod threads;
+pub(crate) mod tick;
 pub(crate) mod wait;
 mod wait_queue;
 pub(crate) mod waker;

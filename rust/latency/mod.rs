@@ -8,11 +8,13 @@
 //! | `hwlat` | the settings, the record and the text of the tracer `hwlat` |
 //! | `noise` | what takes a CPU, told apart |
 //! | `osnoise` | the settings, the record and the texts of the tracer `osnoise` |
+//! | `timerlat` | the same of the tracer `timerlat` |
 
 pub(crate) mod gap;
 pub(crate) mod hwlat;
 pub(crate) mod noise;
 pub(crate) mod osnoise;
+pub(crate) mod timerlat;
 
 /// Returns the number of eight bytes at `at`; 0 when the record ends before it.
 pub(crate) fn long(record: &[u8], at: usize) -> u64 {

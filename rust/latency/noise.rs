@@ -41,6 +41,14 @@ impl<W: LocalWord> NoiseSections<W> {
     }
 }
 
+impl<W: LocalWord> NoiseSections<W> {
+    /// Has the present one, if there is one, begin with that of `other`.
+    fn begin_with(&self, other: &Self) {
+        self.start.set(other.start.get());
+        self.taken.set(other.taken.get());
+    }
+}
+
 /// What a section took, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Noise {
@@ -73,6 +81,10 @@ pub(crate) struct CpuNoise<W> {
     on: W,
     /// The pid of the workload: the thread that is none of the others.
     pid: W,
+    /// Whether soft interrupts and threads are told of only after a tick.
+    awaits_tick: W,
+    /// Whether there was a tick.
+    ticked: W,
     /// What all sections took.
     taken: W,
     /// How many sections began.
@@ -88,6 +100,8 @@ impl<W: LocalWord> CpuNoise<W> {
         Self {
             on: W::new(0),
             pid: W::new(0),
+            awaits_tick: W::new(0),
+            ticked: W::new(0),
             taken: W::new(0),
             begun: W::new(0),
             irq: NoiseSections::new(),
@@ -104,9 +118,12 @@ impl<W: LocalWord> CpuNoise<W> {
         }
     }
 
-    /// Begins to look at what takes the CPU from the thread `pid`, which calls this.
-    pub(crate) fn begin(&self, pid: u32) {
+    /// Begins to look at what takes the CPU from the thread `pid`, which calls this. `awaits_tick` says whether
+    /// soft interrupts and threads are told of only from a [`Self::tick`] to [`Self::answered`].
+    pub(crate) fn begin(&self, pid: u32, awaits_tick: bool) {
         self.pid.set(pid.into());
+        self.awaits_tick.set(awaits_tick.into());
+        self.ticked.set(0);
         for kind in [NoiseKind::Irq, NoiseKind::SoftIrq, NoiseKind::Thread] {
             self.sections(kind).open.set(0);
         }
@@ -116,6 +133,24 @@ impl<W: LocalWord> CpuNoise<W> {
     /// Ends that.
     pub(crate) fn end(&self) {
         self.on.set(0);
+    }
+
+    /// In the interrupt of a timer that wakes the workload: what was interrupted took what it did before that
+    /// for itself. From here on it delays the workload, which is told of.
+    pub(crate) fn tick(&self) {
+        self.ticked.set(1);
+        let irq = &self.irq;
+        if self.softirq.open.get() != 0 {
+            self.thread.begin_with(&self.softirq);
+            self.softirq.begin_with(irq);
+        } else {
+            self.thread.begin_with(irq);
+        }
+    }
+
+    /// The workload has run after a tick.
+    pub(crate) fn answered(&self) {
+        self.ticked.set(0);
     }
 
     /// Returns a time at which no section was between `word` and the clock.
@@ -164,7 +199,9 @@ impl<W: LocalWord> CpuNoise<W> {
         let duration = end.wrapping_sub(start).saturating_sub(inside);
         sections.open.set(0);
         self.taken.add(duration);
-        Some(Noise { start, duration })
+        let is_told =
+            kind == NoiseKind::Irq || self.awaits_tick.get() == 0 || self.ticked.get() != 0;
+        is_told.then_some(Noise { start, duration })
     }
 
     /// The CPU goes from the thread `prev` to the thread `next`. Returns what `prev` took, if it is not the

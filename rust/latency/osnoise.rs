@@ -44,6 +44,9 @@ impl NoiseOptions {
     /// Threads measure with interrupts disabled.
     pub(crate) const IRQ_DISABLE: Self = Self(1 << 4);
 
+    /// The ticks of CPUs follow each other.
+    pub(crate) const ALIGN: Self = Self(1 << 5);
+
     /// The options as they are at first.
     pub(crate) const USUAL: Self = Self::WORKLOAD;
 

@@ -20,7 +20,8 @@ use crate::{
     events::PrintManner,
     latency::{
         hwlat,
-        osnoise, //
+        osnoise,
+        timerlat, //
     },
     text::{
         builtin,
@@ -57,6 +58,8 @@ pub(super) enum RecordKind {
     Hwlat,
     /// What a period took from a thread that could always run.
     Osnoise,
+    /// How late a timer or the thread was that it wakes.
+    Timerlat,
     /// The functions of the kernel that led to the event before it.
     KernelStack,
     /// The functions in user space that led to the event before it.
@@ -85,6 +88,7 @@ impl RecordKind {
         const RAW_DATA: u16 = format::RAW_DATA.id;
         const HWLAT: u16 = format::HWLAT.id;
         const OSNOISE: u16 = format::OSNOISE.id;
+        const TIMERLAT: u16 = format::TIMERLAT.id;
         const KERNEL_STACK: u16 = format::KERNEL_STACK.id;
         const USER_STACK: u16 = format::USER_STACK.id;
 
@@ -97,6 +101,7 @@ impl RecordKind {
             RAW_DATA => RecordKind::RawData,
             HWLAT => RecordKind::Hwlat,
             OSNOISE => RecordKind::Osnoise,
+            TIMERLAT => RecordKind::Timerlat,
             KERNEL_STACK => RecordKind::KernelStack,
             USER_STACK => RecordKind::UserStack,
             _ => return None,
@@ -115,6 +120,7 @@ impl RecordKind {
             RecordKind::RawData => &format::RAW_DATA,
             RecordKind::Hwlat => &format::HWLAT,
             RecordKind::Osnoise => &format::OSNOISE,
+            RecordKind::Timerlat => &format::TIMERLAT,
             RecordKind::KernelStack => &format::KERNEL_STACK,
             RecordKind::UserStack => &format::USER_STACK,
         }
@@ -149,6 +155,7 @@ impl RecordKind {
             RecordKind::RawData => builtin::write_raw_data(record, out),
             RecordKind::Hwlat => hwlat::write_text(record, out),
             RecordKind::Osnoise => osnoise::write_text(record, out),
+            RecordKind::Timerlat => timerlat::write_text(record, out),
             RecordKind::KernelStack => {
                 stack::write_callers(record, options, &mut lines.symbols, out)
             }
@@ -171,6 +178,7 @@ impl RecordKind {
             (RecordKind::RawData, Form::Raw) => builtin::write_raw_data(record, out),
             (RecordKind::Hwlat, Form::Raw) => hwlat::write_raw(record, out),
             (RecordKind::Osnoise, Form::Raw) => osnoise::write_raw(record, out),
+            (RecordKind::Timerlat, Form::Raw) => timerlat::write_raw(record, out),
             _ => form::write_type(self.entry().id, out),
         }
     }
@@ -186,6 +194,7 @@ impl RecordKind {
             | RecordKind::Marker
             | RecordKind::Hwlat
             | RecordKind::Osnoise
+            | RecordKind::Timerlat
             | RecordKind::KernelStack
             | RecordKind::UserStack => Ok(false),
         }

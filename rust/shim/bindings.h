@@ -25,3 +25,4 @@
 #include "noise.h"
 #include "shim.h"
 #include "threads.h"
+#include "tick.h"

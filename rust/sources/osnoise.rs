@@ -18,7 +18,8 @@ use crate::{
         int,
         long,
         noise::Noise,
-        osnoise::OsnoiseSample, //
+        osnoise::OsnoiseSample,
+        timerlat::TimerlatSample, //
     },
     probes::COMMON,
     text::{
@@ -162,7 +163,7 @@ pub(super) static THREAD_NOISE: OwnEvent = event(
             size: 16,
             align: 1,
             len: 16,
-            signed: true,
+            signed: false,
         },
         START,
         DURATION,
@@ -216,6 +217,29 @@ pub(super) static OSNOISE_SAMPLE: OwnEvent = event(
             int(record, 40) as i32,
             int(record, 44) as i32,
             int(record, 48) as i32,
+        )
+    },
+);
+
+/// How late a timer or the thread was that it wakes.
+pub(super) static TIMERLAT_SAMPLE: OwnEvent = event(
+    "timerlat_sample",
+    &[
+        number("u64", "timer_latency", 8, false),
+        number("unsigned int", "seqnum", 4, false),
+        number("int", "context", 4, true),
+    ],
+    24,
+    concat!(
+        "\"timer_latency=%llu seqnum=%u context=%d\", REC->timer_latency, REC->seqnum, ",
+        "REC->context"
+    ),
+    |record, out| {
+        let (latency, number) = (long(record, 8), int(record, 16));
+        let context = int(record, 20) as i32;
+        write!(
+            out,
+            "timer_latency={latency} seqnum={number} context={context}"
         )
     },
 );
@@ -322,5 +346,15 @@ pub(crate) fn osnoise_sample(sample: &OsnoiseSample) {
         ] {
             rest.put(&int.to_ne_bytes());
         }
+    });
+}
+
+/// A timer was due, or the thread that it wakes runs.
+pub(crate) fn timerlat_sample(sample: &TimerlatSample) {
+    TIMERLAT_SAMPLE.record(0, |record| {
+        let mut rest = RecordRest::own(record);
+        rest.put(&sample.latency.to_ne_bytes());
+        rest.put(&sample.number.to_ne_bytes());
+        rest.put(&(sample.context as u32).to_ne_bytes());
     });
 }

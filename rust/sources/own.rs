@@ -40,6 +40,7 @@ static ALL: &[&OwnEvent] = &[
     &osnoise::SOFTIRQ_NOISE,
     &osnoise::THREAD_NOISE,
     &osnoise::OSNOISE_SAMPLE,
+    &osnoise::TIMERLAT_SAMPLE,
 ];
 
 kernel::sync::global_lock! {

@@ -151,9 +151,10 @@ Functions, where the kernel can trace them:
                         seen.
   hwlat_detector/       window and width: how often and how long the tracer
                         hwlat searches, in microseconds; mode: where.
-  osnoise/              what the tracer osnoise measures: period_us, runtime_us,
-                        cpus, options; stop_tracing_us and
-                        stop_tracing_total_us: noise that stops tracing.
+  osnoise/              what the tracers osnoise and timerlat measure, and what
+                        stops tracing: cpus, options, period_us, runtime_us,
+                        timerlat_period_us, stop_tracing_us and
+                        stop_tracing_total_us, print_stack.
   enabled_functions     the functions that are hooked, by whomever.
   touched_functions     the functions that ever were.
 

@@ -13,6 +13,8 @@ pub(crate) mod hwlat;
 mod noise;
 mod nop;
 pub(crate) mod osnoise;
+pub(crate) mod timerlat;
+pub(crate) mod workload;
 
 use crate::{
     hooks::{
@@ -204,6 +206,7 @@ fn top_threshold() -> u64 {
 
 /// All tracers, in the order of `available_tracers`.
 static ALL: &[&dyn Tracer] = &[
+    &timerlat::TimerlatTracer,
     &osnoise::OsnoiseTracer,
     &hwlat::HwlatTracer,
     &graph::GraphTracer,
@@ -220,7 +223,7 @@ pub(crate) unsafe fn init() {
     // SAFETY: Called once, as the caller promises.
     unsafe { hwlat::init() };
     // SAFETY: Called once, as the caller promises.
-    unsafe { osnoise::init() };
+    unsafe { workload::init() };
 }
 
 /// Frees what tracers keep.
@@ -230,7 +233,7 @@ pub(crate) unsafe fn init() {
 /// No instance has a tracer, and none gets one.
 pub(crate) unsafe fn exit() {
     // SAFETY: The caller promises that none is left.
-    unsafe { osnoise::exit() };
+    unsafe { workload::exit() };
 }
 
 /// The tracer that records nothing besides the events.

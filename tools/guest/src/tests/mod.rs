@@ -74,6 +74,7 @@ mod soak;
 mod splice;
 mod syscalls;
 mod tasks;
+mod timerlat;
 mod trees;
 mod triggers;
 mod wakes;
@@ -157,6 +158,7 @@ const GROUPS: &[&[Test]] = &[
     graph::TESTS,
     hwlat::TESTS,
     osnoise::TESTS,
+    timerlat::TESTS,
     functions_commands::TESTS,
     functions_manner::TESTS,
     pipe::TESTS,

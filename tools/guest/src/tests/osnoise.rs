@@ -25,7 +25,7 @@ pub const TESTS: &[Test] = &[
 ];
 
 /// Longer than an emulator needs on a machine ten times slower.
-const PATIENCE: Duration = Duration::from_secs(120);
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 const PERIOD: &str = "osnoise/period_us";
 const RUNTIME: &str = "osnoise/runtime_us";
@@ -35,20 +35,20 @@ const STOP: &str = "osnoise/stop_tracing_us";
 const STOP_TOTAL: &str = "osnoise/stop_tracing_total_us";
 
 /// Returns the root of rtracefs, and that of tracefs if its kernel has the tracer.
-fn roots(context: &Context) -> (Tree, Option<Tree>) {
+pub fn roots(context: &Context) -> (Tree, Option<Tree>) {
     let reference = Tree::at(&context.reference);
     let has_it = reference.exists("osnoise") && context.is_rtracefs();
     (Tree::at(&context.root), has_it.then_some(reference))
 }
 
 /// Settings of a tree, put back when this goes.
-struct Settings {
-    tree: Tree,
+pub struct Settings {
+    pub tree: Tree,
     before: Vec<(&'static str, String)>,
 }
 
 impl Settings {
-    fn of(tree: Tree) -> Check<Self> {
+    pub fn of(tree: Tree) -> Check<Self> {
         let mut before = Vec::new();
         for file in [PERIOD, RUNTIME, CPUS, STOP, STOP_TOTAL, "tracing_thresh"] {
             before.push((file, tree.get(file)?.trim().to_string()));
@@ -83,7 +83,7 @@ fn have_workers(expected: &[&str]) -> Check {
     Ok(())
 }
 
-fn lines(tree: &Tree) -> Vec<String> {
+pub fn lines(tree: &Tree) -> Vec<String> {
     let text = tree.get("trace").unwrap_or_default();
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     lines.map(str::to_string).collect()

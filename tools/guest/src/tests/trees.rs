@@ -44,14 +44,11 @@ const MISSING: &[(&str, &str)] = &[
     ),
     // Of kernels that have these tracers.
     ("osnoise/per_cpu", LATENCY),
-    ("osnoise/print_stack", LATENCY),
-    ("osnoise/timerlat_align_us", LATENCY),
-    ("osnoise/timerlat_period_us", LATENCY),
 ];
 
 const FUNCTIONS: &str = "of function tracers, only function and function_graph are there";
 const PROBES: &str = "no events are made of user programs";
-const LATENCY: &str = "of latency tracers, hwlat and osnoise are there";
+const LATENCY: &str = "the threads of timerlat are the kernel's alone";
 const HISTOGRAMS: &str = "histograms make no events";
 
 /// Names that only rtracefs has.

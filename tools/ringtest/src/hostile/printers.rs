@@ -187,6 +187,7 @@ pub fn headers(source: &mut Source) {
         latency: source.once_in(2),
         empty: source.once_in(2),
         graph: false,
+        columns: None,
     };
     let found = print(source, 1500, |mut out| header.write_text(&mut out));
     let text = String::from_utf8(found).unwrap();

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `timerlat`: measures how late a timer's interrupt comes, and how late the thread that it wakes runs. A thread
+//! on each CPU waits for a timer in every period; the two latencies are records.
+
+use super::{
+    workload::{
+        self,
+        each_user,
+        options,
+        stop_tracing,
+        Workload, //
+    },
+    Columns,
+    Host,
+    Tracer, //
+};
+use crate::{
+    event::{
+        context::Base,
+        format, //
+    },
+    kapi::{
+        noise::{
+            HereNoise,
+            NoiseHooks, //
+        },
+        percpu::CpuPin,
+        stack,
+        threads::{
+            self,
+            ThreadBody, //
+        },
+        tick::{
+            self,
+            Tick,
+            TickBody, //
+        }, //
+    },
+    latency::{
+        osnoise::NoiseOptions,
+        timerlat::{
+            self,
+            TickContext,
+            TimerlatSample,
+            RECORD,
+            USUAL_PERIOD, //
+        }, //
+    },
+    sources::osnoise as events, //
+};
+use core::ptr;
+use kernel::{
+    prelude::*,
+    sync::atomic::{
+        Atomic,
+        Relaxed, //
+    }, //
+};
+
+/// Nanoseconds of a microsecond.
+const NS_PER_US: u64 = 1_000;
+
+/// The priority of the threads, as tools that measure latencies have it.
+const PRIORITY: u32 = 95;
+
+/// Most callers that are kept for a thread.
+const MOST_CALLERS: usize = 64;
+
+/// Microseconds between two ticks.
+static PERIOD: Atomic<u64> = Atomic::new(USUAL_PERIOD);
+/// Threads with this latency, in microseconds, record the stack that their timer interrupted; 0: none does.
+static PRINT_STACK: Atomic<u64> = Atomic::new(0);
+/// Microseconds between the ticks of two CPUs, with the option.
+static ALIGN: Atomic<u64> = Atomic::new(0);
+/// The time of the last tick that others are aligned to; 0 when there is none.
+static ALIGNED: Atomic<u64> = Atomic::new(0);
+
+/// Returns the setting of that name.
+pub(crate) fn period() -> &'static Atomic<u64> {
+    &PERIOD
+}
+
+/// Returns the setting of that name.
+pub(crate) fn print_stack() -> &'static Atomic<u64> {
+    &PRINT_STACK
+}
+
+/// Returns the setting of that name.
+pub(crate) fn align() -> &'static Atomic<u64> {
+    &ALIGN
+}
+
+/// What one thread measures.
+struct TimerlatCpu {
+    noise: &'static HereNoise,
+    /// When the timer is due, in nanoseconds.
+    next: Atomic<u64>,
+    /// Number of ticks.
+    ticks: Atomic<u32>,
+    /// The callers that the timer interrupted, and their number.
+    callers: [Atomic<u64>; MOST_CALLERS],
+    depth: Atomic<usize>,
+}
+
+/// Records a latency wherever the tracer is on, on this CPU.
+fn record(sample: &TimerlatSample) {
+    CpuPin::with(|_| events::timerlat_sample(sample));
+    each_user(|pin, sink, _| {
+        let base = Base::new(format::TIMERLAT.id, 1);
+        // What is refused is in the counters of the buffer.
+        let _ = sink.record(pin, base, RECORD, |rest| sample.fill(rest));
+    });
+}
+
+/// Raises the longest latency.
+fn raise(latency: u64) {
+    each_user(|_, sink, _| {
+        if sink.is_on() {
+            sink.raise_max_latency(latency);
+        }
+    });
+}
+
+impl TimerlatCpu {
+    /// Keeps the callers that the timer has interrupted.
+    fn keep_stack(&self) {
+        CpuPin::with(|pin| {
+            stack::with_callers(pin, ptr::null(), |callers| {
+                for (place, caller) in self.callers.iter().zip(callers) {
+                    place.store(*caller, Relaxed);
+                }
+                self.depth.store(callers.len().min(MOST_CALLERS), Relaxed);
+            });
+        });
+    }
+
+    /// Records the callers, if the latency is long enough.
+    fn print_stack(&self, us: u64) {
+        let least = PRINT_STACK.load(Relaxed);
+        if least == 0 || least > us {
+            return;
+        }
+        let depth = self.depth.load(Relaxed);
+        let callers = self.callers.iter().take(depth);
+        each_user(|pin, sink, _| {
+            let base = Base::new(format::KERNEL_STACK.id, 1);
+            let size = STACK_HEAD.saturating_add(depth.saturating_mul(8));
+            // What is refused is in the counters of the buffer.
+            let _ = sink.record(pin, base, size, |rest| {
+                let words = callers.clone().map(|caller| caller.load(Relaxed));
+                let bytes = words.flat_map(u64::to_ne_bytes);
+                let head = u64::to_ne_bytes(depth as u64);
+                for (to, from) in rest
+                    .iter_mut()
+                    .zip(Iterator::chain(head.into_iter(), bytes))
+                {
+                    *to = from;
+                }
+            });
+        });
+    }
+
+    /// Returns when the tick after that of `self.next` is due, not before now.
+    fn after(&self) -> u64 {
+        let period = PERIOD.load(Relaxed).saturating_mul(NS_PER_US).max(1);
+        let mut next = self.next.load(Relaxed).saturating_add(period);
+        if options().has(NoiseOptions::ALIGN) && self.ticks.load(Relaxed) == 0 {
+            next = aligned(next);
+        }
+        let late = tick::now().saturating_sub(next);
+        next.saturating_add(late.div_ceil(period).saturating_mul(period))
+    }
+
+    /// Waits for the next tick.
+    fn wait(&self, tick: &Tick<'_>) {
+        let next = self.after();
+        self.next.store(next, Relaxed);
+        tick.wait(next);
+    }
+
+    /// Measures until the thread is to end.
+    fn measure(&self, tick: &Tick<'_>) {
+        self.next.store(tick::now(), Relaxed);
+        self.wait(tick);
+        self.noise.begin(kernel::current!().pid() as u32, true);
+        while !threads::should_stop() {
+            let latency = tick::now().saturating_sub(self.next.load(Relaxed));
+            record(&TimerlatSample {
+                number: self.ticks.load(Relaxed),
+                context: TickContext::Thread,
+                latency,
+            });
+            raise(latency);
+            let us = latency / NS_PER_US;
+            self.print_stack(us);
+            self.noise.answered();
+            let stop = workload::stop(true);
+            if stop != 0 && us >= stop {
+                stop_tracing();
+            }
+            self.wait(tick);
+        }
+        self.noise.end();
+    }
+}
+
+/// Bytes of a record of callers before them.
+const STACK_HEAD: usize = 16;
+
+/// Returns the first tick of a CPU, whose own would be at `next`, aligned to those of the others.
+fn aligned(next: u64) -> u64 {
+    loop {
+        let last = ALIGNED.load(Relaxed);
+        let mine = match last {
+            0 => next,
+            last => last.saturating_add(ALIGN.load(Relaxed).saturating_mul(NS_PER_US)),
+        };
+        // Each failure is another thread's success.
+        if ALIGNED.cmpxchg(last, mine, Relaxed).is_ok() {
+            return mine;
+        }
+    }
+}
+
+impl TickBody for TimerlatCpu {
+    fn due(&self, now: u64) {
+        self.noise.tick();
+        let latency = now.saturating_sub(self.next.load(Relaxed));
+        let number = self.ticks.load(Relaxed).wrapping_add(1);
+        self.ticks.store(number, Relaxed);
+        record(&TimerlatSample {
+            number,
+            context: TickContext::Irq,
+            latency,
+        });
+        let (stop, us) = (workload::stop(false), latency / NS_PER_US);
+        if stop != 0 && us >= stop {
+            // The thread would be too late to record it.
+            if stop <= PRINT_STACK.load(Relaxed) {
+                self.keep_stack();
+                self.print_stack(us);
+            }
+            stop_tracing();
+            raise(latency);
+        }
+    }
+
+    fn woken(&self) {
+        if PRINT_STACK.load(Relaxed) != 0 {
+            self.keep_stack();
+        }
+    }
+}
+
+/// What the thread of each CPU does.
+struct TimerlatThread;
+
+impl ThreadBody for TimerlatThread {
+    fn run(&self) {
+        if tick::run_by_fifo(PRIORITY).is_err() {
+            pr_warn!("timerlat: a thread runs without the priority of real time\n");
+        }
+        let Some(noise) = NoiseHooks::of(CpuPin::with(|pin| pin.cpu())) else {
+            return;
+        };
+        let here = KBox::new(
+            TimerlatCpu {
+                noise,
+                next: Atomic::new(0),
+                ticks: Atomic::new(0),
+                callers: [const { Atomic::new(0) }; MOST_CALLERS],
+                depth: Atomic::new(0),
+            },
+            GFP_KERNEL,
+        );
+        let Ok(here) = here else {
+            pr_warn!("timerlat: no memory for a thread\n");
+            return;
+        };
+        let body: &dyn TickBody = &*here;
+        let Ok(tick) = Tick::new(&body) else {
+            pr_warn!("timerlat: no memory for a timer\n");
+            return;
+        };
+        here.measure(&tick);
+    }
+}
+
+impl Workload for TimerlatTracer {
+    fn name(&self) -> &'static CStr {
+        c"timerlat"
+    }
+
+    fn body(&self) -> Result<KBox<dyn ThreadBody>> {
+        stack::prepare()?;
+        ALIGNED.store(0, Relaxed);
+        Ok(KBox::new(TimerlatThread, GFP_KERNEL)?)
+    }
+}
+
+/// The tracer.
+pub(super) struct TimerlatTracer;
+
+impl Tracer for TimerlatTracer {
+    fn name(&self) -> &'static str {
+        "timerlat"
+    }
+
+    fn records(&self) -> bool {
+        true
+    }
+
+    fn columns(&self) -> Option<Columns> {
+        Some(|out| timerlat::write_columns(cfg!(CONFIG_PREEMPT_RT), out))
+    }
+
+    fn start(&self, host: &Host<'_>) -> Result {
+        workload::start(host, &TimerlatTracer)
+    }
+
+    fn follow(&self, host: &Host<'_>) -> Result {
+        workload::follow(host, &TimerlatTracer)
+    }
+
+    fn stop(&self, host: &Host<'_>) {
+        workload::part(host);
+    }
+}

@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The measurement of `osnoise` or `timerlat`: threads on each CPU that serve all instances which have one of
+//! the two tracers and record. It begins with the first instance and ends with the last.
+//!
+//! Instances come and go under one lock, which threads do not take.
+
+use super::Host;
+use crate::{
+    event::{
+        context::Base,
+        format, //
+    },
+    hooks::FunctionFilter,
+    kapi::{
+        cpus,
+        grace,
+        grace_ref::GraceRef,
+        noise::{
+            self,
+            NoiseHooks, //
+        },
+        percpu::CpuPin,
+        threads::{
+            self,
+            ThreadBody,
+            ThreadPlace,
+            Threads, //
+        }, //
+    },
+    latency::osnoise::{
+        self,
+        NoiseOptions, //
+    },
+    probes::{
+        Sink,
+        WANT_NEWS, //
+    },
+    text::{
+        errno::Errno,
+        writer::ByteWrite, //
+    }, //
+};
+use core::{
+    fmt::{
+        self,
+        Write, //
+    },
+    ptr, //
+};
+use kernel::{
+    prelude::*,
+    sync::atomic::{
+        Atomic,
+        Relaxed, //
+    }, //
+};
+
+/// The threshold of noise, in nanoseconds, if none is set.
+const USUAL_THRESHOLD: u64 = 1_000;
+
+/// Instances that can have the tracer at a time: as many as there can be.
+const MOST: usize = 65;
+
+kernel::sync::global_lock! {
+    // SAFETY: `init` of this room is called before any tracer can be chosen.
+    unsafe(uninit) static STATE: Mutex<MeasureState> = MeasureState {
+        cpus: None,
+        measurement: None,
+    };
+}
+
+/// The instances that have the tracer and record, for the threads. Changed under [`STATE`].
+static USERS: [MeasuredInstance; MOST] = [const { MeasuredInstance::none() }; MOST];
+
+/// The options of both tracers. Changed under [`STATE`].
+static OPTIONS: Atomic<u32> = Atomic::new(NoiseOptions::USUAL.word());
+/// Tracing stops at a longer noise or latency, or a longer sum of noises in a period, in microseconds; 0: it does not.
+static STOP: Atomic<u64> = Atomic::new(0);
+static STOP_TOTAL: Atomic<u64> = Atomic::new(0);
+
+/// An instance that has the tracer.
+pub(super) struct MeasuredInstance {
+    /// Those of the instance, until [`super::Tracer::stop`] has returned.
+    sink: GraceRef<Sink>,
+    functions: GraceRef<FunctionFilter>,
+    is_top: Atomic<bool>,
+}
+
+impl MeasuredInstance {
+    const fn none() -> Self {
+        Self {
+            sink: GraceRef::none(),
+            functions: GraceRef::none(),
+            is_top: Atomic::new(false),
+        }
+    }
+
+    /// Returns whether it is that of `host`.
+    fn is_of(&self, host: &Host<'_>) -> bool {
+        let sink = self.sink.get();
+        sink.is_some_and(|sink| ptr::eq(sink, host.sink()))
+    }
+}
+
+/// What there is of the tracer.
+struct MeasureState {
+    /// The CPUs that are measured, one bit each; all if it is not set.
+    cpus: Option<KVec<u64>>,
+    measurement: Option<Measurement>,
+}
+
+/// What measures: the threads of a tracer.
+pub(super) trait Workload: Sync {
+    /// Returns the name of the threads, before the number of the CPU.
+    fn name(&self) -> &'static CStr;
+
+    /// Returns what each thread does.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    fn body(&self) -> Result<KBox<dyn ThreadBody>>;
+}
+
+/// The measurement, while an instance records.
+struct Measurement {
+    workload: &'static dyn Workload,
+    /// None without the option.
+    threads: Option<Threads>,
+    _hooks: NoiseHooks,
+}
+
+impl MeasureState {
+    /// Returns the CPUs that are measured.
+    fn cpus(&self) -> Result<KVec<u64>> {
+        if let Some(set) = &self.cpus {
+            let mut cpus = KVec::with_capacity(set.len(), GFP_KERNEL)?;
+            cpus.extend_from_slice(set, GFP_KERNEL)?;
+            return Ok(cpus);
+        }
+        let words = (cpus::most() as usize).div_ceil(64);
+        let mut cpus = KVec::from_elem(0u64, words, GFP_KERNEL)?;
+        for cpu in cpus::possible() {
+            if let Some(word) = cpus.get_mut(cpu as usize >> 6) {
+                *word |= 1u64.wrapping_shl(cpu & 63);
+            }
+        }
+        Ok(cpus)
+    }
+
+    /// Returns the threads of `workload`, if they shall measure.
+    fn threads(&self, workload: &dyn Workload) -> Result<Option<Threads>> {
+        if !options().has(NoiseOptions::WORKLOAD) {
+            return Ok(None);
+        }
+        let (cpus, body) = (self.cpus()?, workload.body()?);
+        Threads::start(workload.name(), ThreadPlace::Each, &cpus, body).map(Some)
+    }
+
+    /// Begins to measure by `workload`, unless it does already.
+    ///
+    /// # Errors
+    ///
+    /// `EBUSY` while another one measures.
+    fn begin(&mut self, workload: &'static dyn Workload) -> Result {
+        match &self.measurement {
+            Some(present) if present.workload.name() == workload.name() => return Ok(()),
+            Some(_) => return Err(EBUSY),
+            None => {}
+        }
+        let hooks = NoiseHooks::begin()?;
+        self.measurement = Some(Measurement {
+            workload,
+            threads: self.threads(workload)?,
+            _hooks: hooks,
+        });
+        Ok(())
+    }
+
+    /// Changes what threads look at only once: they end, `change` is called, and others begin.
+    fn restart(&mut self, change: impl FnOnce(&mut Self)) -> Result {
+        let Some(mut measurement) = self.measurement.take() else {
+            change(self);
+            return Ok(());
+        };
+        measurement.threads = None;
+        change(self);
+        let threads = self.threads(measurement.workload);
+        let failed = threads.as_ref().err().copied();
+        measurement.threads = threads.unwrap_or(None);
+        self.measurement = Some(measurement);
+        failed.map_or(Ok(()), Err)
+    }
+}
+
+/// Calls `f` with each instance that records. Any context.
+pub(super) fn each_user(mut f: impl FnMut(&CpuPin, &Sink, &MeasuredInstance)) {
+    CpuPin::with(|pin| {
+        for user in &USERS {
+            if let Some(sink) = user.sink.get() {
+                f(pin, sink, user);
+            }
+        }
+    });
+}
+
+/// Returns the threshold of noises, in nanoseconds: the least that an instance has, or that of the top
+/// instance.
+pub(super) fn threshold() -> u64 {
+    let mut least = u64::MAX;
+    each_user(|_, _, user| {
+        let own = user.functions.get().map_or(0, |of| of.rules().threshold());
+        if own != 0 {
+            least = least.min(own);
+        }
+    });
+    match (least, super::top_threshold()) {
+        (u64::MAX, 0) => USUAL_THRESHOLD,
+        (u64::MAX, top) => top,
+        (least, _) => least,
+    }
+}
+
+/// Stops tracing in all instances that are measured for, and says so in those that are not the top one.
+pub(super) fn stop_tracing() {
+    each_user(|pin, sink, user| {
+        if !user.is_top.load(Relaxed) {
+            let mut text = StopText::new();
+            // It fits.
+            let _ = write!(text, "stop tracing hit on cpu {}\n\0", pin.cpu());
+            let ip = threads::address();
+            let base = Base::new(format::PRINT.id, 1);
+            let len = text.used.saturating_add(STOP_HEAD);
+            // What is refused is in the counters of the buffer.
+            let _ = sink.record(pin, base, len, |rest| text.fill(ip, rest));
+        }
+        sink.switch(false);
+        sink.want(WANT_NEWS);
+    });
+}
+
+/// Returns whether an instance records. Any context.
+pub(super) fn is_on() -> bool {
+    let mut on = false;
+    each_user(|_, sink, _| on |= sink.is_on());
+    on
+}
+
+/// Bytes of the record before the text.
+const STOP_HEAD: usize = 16;
+
+/// The text of the record that says that tracing stopped.
+struct StopText {
+    bytes: [u8; 40],
+    used: usize,
+}
+
+impl Write for StopText {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = self.bytes.iter_mut().skip(self.used);
+        for (to, from) in room.zip(text.bytes()) {
+            *to = from;
+        }
+        self.used = self.used.saturating_add(text.len());
+        match self.used <= self.bytes.len() {
+            true => Ok(()),
+            false => Err(fmt::Error),
+        }
+    }
+}
+
+impl StopText {
+    fn new() -> Self {
+        Self {
+            bytes: [0; 40],
+            used: 0,
+        }
+    }
+
+    /// Fills a record after its common fields.
+    fn fill(&self, ip: u64, rest: &mut [u8]) {
+        let bytes = Iterator::chain(ip.to_ne_bytes().into_iter(), self.bytes);
+        for (to, from) in rest.iter_mut().zip(bytes) {
+            *to = from;
+        }
+    }
+}
+
+/// Has the instance of `host` get what `workload` measures.
+///
+/// # Errors
+///
+/// `EBUSY` while another workload measures, `ENOMEM`, `ENOENT` in a kernel without a tracepoint that it needs.
+pub(super) fn join(host: &Host<'_>, workload: &'static dyn Workload) -> Result {
+    let mut state = STATE.lock();
+    let mut users = USERS.iter();
+    let user = users.find(|user| user.sink.is_none()).ok_or(EBUSY)?;
+    state.begin(workload)?;
+    user.is_top.store(host.is_top(), Relaxed);
+    // SAFETY: The functions stay until `stop` has returned (invariant of the host), which takes them away
+    // and waits.
+    unsafe { user.functions.set(Some(host.functions())) };
+    // SAFETY: Likewise, the sink stays until `stop` has returned.
+    unsafe { user.sink.set(Some(host.sink())) };
+    Ok(())
+}
+
+/// Undoes [`join`], if it was done.
+pub(super) fn part(host: &Host<'_>) {
+    let mut state = STATE.lock();
+    let Some(user) = USERS.iter().find(|user| user.is_of(host)) else {
+        return;
+    };
+    // SAFETY: It is taken away; the caller goes on when those that have found it have ended.
+    unsafe { user.sink.set(None) };
+    // SAFETY: Likewise, it is taken away, and the caller waits.
+    unsafe { user.functions.set(None) };
+    if USERS.iter().all(|user| user.sink.is_none()) {
+        state.measurement = None;
+    }
+    drop(state);
+    grace::writers_left();
+}
+
+/// Starts a tracer whose workload this is.
+///
+/// # Errors
+///
+/// Those of [`join`].
+pub(super) fn start(host: &Host<'_>, workload: &'static dyn Workload) -> Result {
+    let state = STATE.lock();
+    let present = state.measurement.as_ref();
+    if present.is_some_and(|present| present.workload.name() != workload.name()) {
+        return Err(EBUSY);
+    }
+    drop(state);
+    host.sink().set_max_latency(0);
+    follow(host, workload)
+}
+
+/// Keeps the settings from changing meanwhile.
+pub(super) fn lock() -> impl Sized {
+    STATE.lock()
+}
+
+/// Has the instance join or part, as it records by now.
+///
+/// # Errors
+///
+/// Those of [`join`].
+pub(super) fn follow(host: &Host<'_>, workload: &'static dyn Workload) -> Result {
+    let joined = USERS.iter().any(|user| user.is_of(host));
+    match (host.sink().is_on(), joined) {
+        (true, false) => join(host, workload),
+        (false, true) => {
+            part(host);
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns the noise, in microseconds, beyond which tracing stops, or that of the sum in a period; 0: it does
+/// not.
+pub(crate) fn stop(total: bool) -> u64 {
+    stop_word(total).load(Relaxed)
+}
+
+/// Changes that.
+pub(crate) fn set_stop(total: bool, us: u64) {
+    stop_word(total).store(us, Relaxed);
+}
+
+fn stop_word(total: bool) -> &'static Atomic<u64> {
+    match total {
+        true => &STOP_TOTAL,
+        false => &STOP,
+    }
+}
+
+/// Returns the options.
+pub(crate) fn options() -> NoiseOptions {
+    NoiseOptions::of_word(OPTIONS.load(Relaxed))
+}
+
+/// Changes the options; a measurement begins anew.
+///
+/// # Errors
+///
+/// `EINVAL` for what `change` refuses, and for a panic, which no option of rtrace makes; `ENOMEM`: nothing is
+/// measured then.
+pub(crate) fn change_options(
+    change: impl FnOnce(NoiseOptions) -> Result<NoiseOptions, Errno>,
+) -> Result {
+    let mut state = STATE.lock();
+    let options = change(options()).map_err(|_| EINVAL)?;
+    if options.has(NoiseOptions::PANIC) {
+        return Err(EINVAL);
+    }
+    state.restart(|_| OPTIONS.store(options.word(), Relaxed))
+}
+
+/// Writes the CPUs that are measured, as a list.
+///
+/// # Errors
+///
+/// `ENOMEM`.
+pub(crate) fn write_cpus(out: &mut dyn ByteWrite) -> Result {
+    let cpus = STATE.lock().cpus()?;
+    osnoise::write_cpu_list(&cpus, out).map_err(|_| ENOMEM)
+}
+
+/// Has the CPUs of a list measured; a measurement begins anew.
+///
+/// # Errors
+///
+/// `EINVAL` and `ERANGE` as the kernel's parser of such lists, `ENOMEM`.
+pub(crate) fn set_cpus(list: &[u8]) -> Result {
+    let set = cpus::parse_list(list)?;
+    STATE.lock().restart(|state| state.cpus = Some(set))
+}
+
+/// Prepares the measurement.
+///
+/// # Safety
+///
+/// It is called once, before anything else here.
+pub(super) unsafe fn init() {
+    // SAFETY: Called once, as the caller promises.
+    unsafe { STATE.init() };
+}
+
+/// Frees what it keeps.
+///
+/// # Safety
+///
+/// No instance has one of the tracers, and none gets it.
+pub(super) unsafe fn exit() {
+    STATE.lock().cpus = None;
+    // SAFETY: Without an instance there is no measurement, which has the hooks.
+    unsafe { noise::exit() };
+}
