@@ -16,7 +16,9 @@ static void rt_irq_entry(void *data, int irq, struct irqaction *action)
 
 static void rt_irq_exit(void *data, int irq, struct irqaction *action, int ret)
 {
-	rtrace_noise_irq_leave(irq, action->name ?: "");
+	const char *name = action->name ?: "";
+
+	rtrace_noise_irq_leave(irq, name, strlen(name));
 }
 
 static void rt_vector_entry(void *data, int vector)
@@ -26,7 +28,7 @@ static void rt_vector_entry(void *data, int vector)
 
 static void rt_vector_exit(void *data, int vector)
 {
-	rtrace_noise_irq_leave(vector, data);
+	rtrace_noise_irq_leave(vector, data, strlen(data));
 }
 
 static void rt_switch(void *data, bool preempt, struct task_struct *prev,

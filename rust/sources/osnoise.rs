@@ -286,7 +286,7 @@ pub(crate) fn sample_threshold(noise: Noise, interference: u64) {
     });
 }
 
-/// An interrupt ended; `name` gives bytes of its name, until it gives no more.
+/// The interrupt of this name ended.
 pub(crate) fn irq_noise(vector: i32, name: &[u8], noise: Noise) {
     if !IRQ_NOISE.is_on() {
         return;

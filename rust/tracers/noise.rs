@@ -13,6 +13,7 @@ use crate::{
     latency::noise::NoiseKind,
     sources::osnoise, //
 };
+use core::slice;
 use kernel::prelude::*;
 
 /// An interrupt begins.
@@ -25,14 +26,14 @@ extern "C" fn rtrace_noise_irq_enter() {
 ///
 /// # Safety
 ///
-/// `name` is its name, a terminated string.
+/// `name` is its name, of `len` bytes.
 #[no_mangle]
-unsafe extern "C" fn rtrace_noise_irq_leave(vector: i32, name: *const c_char) {
+unsafe extern "C" fn rtrace_noise_irq_leave(vector: i32, name: *const c_char, len: usize) {
     here(|noise| {
         if let Some(noise) = noise.leave(NoiseKind::Irq, now) {
-            // SAFETY: The caller promises a terminated string.
-            let name = unsafe { CStr::from_char_ptr(name) };
-            osnoise::irq_noise(vector, name.to_bytes(), noise);
+            // SAFETY: The caller promises so many bytes, which stay for this call.
+            let name = unsafe { slice::from_raw_parts(name.cast(), len) };
+            osnoise::irq_noise(vector, name, noise);
         }
     });
 }
