@@ -72,10 +72,11 @@ impl Source {
         self.name.ends_with("_raw")
     }
 
-    fn ready(&self, timeout: Duration) -> Check<bool> {
+    /// Waits until there may be something to read; false after a signal, too.
+    fn ready(&self) -> Check<bool> {
         let events = match &self.epoll {
-            Some(epoll) => sys::epoll_in(epoll, timeout),
-            None => sys::poll_in(&self.file, timeout),
+            Some(epoll) => sys::epoll_in(epoll, self.patience),
+            None => sys::poll_in(&self.file, self.patience),
         };
         match events {
             Ok(events) => Ok(events & sys::POLLIN != 0),
@@ -84,19 +85,28 @@ impl Source {
         }
     }
 
+    /// Returns whether nothing is left. It asks the file, because epoll knows of an event only after
+    /// the wake-up, which a thread of an RT kernel does milliseconds after the last write.
+    fn is_empty(&self) -> Check<bool> {
+        loop {
+            match sys::poll_in(&self.file, Duration::ZERO) {
+                Ok(events) => return Ok(events & sys::POLLIN == 0),
+                Err(EINTR) => {}
+                Err(e) => fail!("poll {}: {e}", self.name),
+            }
+        }
+    }
+
     /// Waits and reads; `None` when `stop` is set and there is nothing left. A signal makes it look
     /// at `stop`.
     pub fn next(&mut self, bytes: &mut [u8], stop: &AtomicBool) -> Check<Option<usize>> {
         loop {
-            let last = stop.load(Ordering::Acquire);
-            if last || matches!(self.wait, Wait::Poll | Wait::Epoll) {
-                let patience = if last { Duration::ZERO } else { self.patience };
-                if !self.ready(patience)? {
-                    if last {
-                        return Ok(None);
-                    }
-                    continue;
+            if stop.load(Ordering::Acquire) {
+                if self.is_empty()? {
+                    return Ok(None);
                 }
+            } else if matches!(self.wait, Wait::Poll | Wait::Epoll) && !self.ready()? {
+                continue;
             }
             match self.file.read(bytes).map_err(Errno::from) {
                 // The end of a pipe while tracing is off: it goes on again.
