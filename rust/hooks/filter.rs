@@ -355,7 +355,14 @@ impl FunctionFilter {
             pids,
             ..selections.manner.clone()
         };
-        selections.put_manner(sink, manner)
+        let before = selections.manner.pids.clone();
+        selections.put_manner(sink, manner)?;
+        // SAFETY: It is kept in `selections.manner` until other lists, or none, were set and hooks have ended.
+        unsafe { self.rules.set_pids(selections.manner.pids.as_deref()) };
+        if before.is_some() {
+            grace::writers_left();
+        }
+        Ok(())
     }
 
     /// Records repeats that were counted and are not recorded yet.

@@ -405,7 +405,9 @@ impl Instance {
         self.options.store(options.bits(), Relaxed);
         let on = options.has(Opt::Overwrite);
         self.buffers().each(|ring| ring.set_overwrite(on));
-        self.functions.rules().set_irqs(options.has(Opt::GraphIrqs));
+        let rules = self.functions.rules();
+        rules.set_irqs(options.has(Opt::GraphIrqs));
+        rules.set_args(options.has(Opt::GraphArgs));
         self.follow(&mut actions, options, prepared);
         Ok(())
     }

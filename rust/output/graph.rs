@@ -128,7 +128,8 @@ impl LinePrinter {
             Some(RecordKind::GraphEntry) => {
                 if let Some(entry) = CallEntry::of(seen.record) {
                     let exit = seen.exit.and_then(CallExit::of);
-                    line.write_entry(&entry, exit.as_ref(), &mut self.symbols)?;
+                    let (symbols, arguments) = (&mut self.symbols, &mut self.arguments);
+                    line.write_entry(&entry, exit.as_ref(), symbols, arguments)?;
                 }
             }
             Some(RecordKind::GraphExit) => {
@@ -185,7 +186,7 @@ impl LinePrinter {
         };
         match (CallEntry::of(record), CallExit::of(record)) {
             (Some(entry), _) if graph::is_entry(record) => {
-                line.write_entry(&entry, None, &mut self.symbols)
+                line.write_entry(&entry, None, &mut self.symbols, &mut self.arguments)
             }
             (_, Some(exit)) => line.write_exit(&exit, &mut self.symbols),
             _ => Ok(()),

@@ -33,6 +33,10 @@ use crate::{
             ClockId, //
         },
         context,
+        function_hook::{
+            self,
+            ARGS, //
+        },
         grace_ref::GraceRef,
         percpu::CpuPin,
         port::Kernel, //
@@ -58,6 +62,8 @@ const OWN: u32 = 2;
 const ENTRY: Base = Base::new(format::GRAPH_ENTRY.id, OWN);
 /// The common fields, the function and the depth.
 const ENTRY_LEN: usize = COMMON + 16;
+/// The same, and the arguments.
+const ENTRY_WITH_ARGS_LEN: usize = ENTRY_LEN + 8 * ARGS;
 const EXIT: Base = Base::new(format::GRAPH_EXIT.id, OWN);
 /// The common fields, the function, depth and overrun, and the times of entry and exit.
 const EXIT_LEN: usize = COMMON + 32;
@@ -196,13 +202,14 @@ const _: () = assert!(MOST_GRAPH_TARGETS + 16 == u64::BITS as usize);
 ///
 /// # Safety
 ///
-/// Called by the kernel at the beginning of a function, with preemption disabled and a place for a [`Call`]
-/// at `call`.
+/// Called by the kernel at the beginning of a function, with preemption disabled, the registers of the
+/// function at `regs` and a place for a [`Call`] at `call`.
 #[no_mangle]
 unsafe extern "C" fn rtrace_graph_entry(
     number: u32,
     generation: u32,
     address: u64,
+    regs: *mut c_void,
     call: *mut Call,
 ) -> c_int {
     let Some(dispatch) = DISPATCH.get() else {
@@ -218,17 +225,19 @@ unsafe extern "C" fn rtrace_graph_entry(
     let (mut recorded, mut answer) = (0, IGNORED);
     let wanted = table::tracers(&dispatch.table, address);
     dispatch.for_each(wanted, |bit, sink, rules| {
-        let root = match rules.ask(&pin, address, depth) {
+        let (root, with_args) = match rules.ask(&pin, address, depth) {
             Answer::Ignore => return,
             Answer::Hold => {
                 answer = FOLLOWED;
                 return;
             }
-            Answer::Take(root) => root,
+            Answer::Take(root) => (root, false),
+            Answer::TakeWithArgs(root) => (root, true),
         };
         let ring = sink.buffers().rings().this(pin.by_value());
         // With a threshold, the exit alone says whether the call is recorded.
         let is_taken = match rules.threshold() {
+            0 if with_args => record_with_args(sink, ring, [address, depth as u64], regs),
             0 => record::<ENTRY_LEN>(sink, ring, ENTRY, &[address, depth as u64], &mut time),
             _ => !ring.gate().is_disabled(),
         };
@@ -328,6 +337,26 @@ fn record<const LEN: usize>(
         Err(outcome) => unsafe { leave(sink, ring, outcome) },
     }
     true
+}
+
+/// Records an entry with what the function got in registers, which are at `regs`. Returns whether it was
+/// recorded.
+#[inline(never)]
+fn record_with_args(sink: &Sink, ring: OwnRing<'_>, words: [u64; 2], regs: *mut c_void) -> bool {
+    let gate = ring.gate();
+    if gate.is_disabled() && !gate.is_broken() {
+        return false;
+    }
+    // SAFETY: The kernel handed these registers to the hook at the entry, which has not returned.
+    let args = unsafe { function_hook::arguments(regs) };
+    let mut all = [0; 2 + ARGS];
+    for (place, word) in all.iter_mut().zip(Iterator::chain(words.into_iter(), args)) {
+        *place = word;
+    }
+    let reserved = ring
+        .writer()
+        .reserve(ENTRY_WITH_ARGS_LEN, || clock::read(sink.clock()));
+    put::<ENTRY_WITH_ARGS_LEN>(sink, ring, reserved, ENTRY, &all)
 }
 
 /// Fills a record.

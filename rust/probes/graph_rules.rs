@@ -2,6 +2,7 @@
 
 //! Which calls of the functions that an instance wants are recorded.
 
+use super::TracedPids;
 use crate::{
     functions::table::{
         self,
@@ -24,16 +25,25 @@ use kernel::prelude::*;
 /// One more than the largest number of a task: `PID_MAX_LIMIT`.
 const TASKS: usize = 4 << 20;
 
+/// Bits of [`GraphRules::special`]: calls in hard interrupts are not recorded; there are places; there are
+/// lists of tasks; arguments are recorded.
+const WITHOUT_IRQS: u64 = 1;
+const BY_PLACE: u64 = 2;
+const BY_TASK: u64 = 4;
+const WITH_ARGS: u64 = 8;
+
 /// What an instance asks of the calls that are recorded.
 pub(crate) struct GraphRules {
     /// Calls that are at least as deep are not recorded; 0 for no limit.
     max_depth: SharedU64,
-    /// Calls in hard interrupts are not recorded unless it is 0.
-    without_irqs: SharedU64,
+    /// One bit for each rule that is seldom there, so that without any a hook looks at one word.
+    special: SharedU64,
     /// Calls that take less are not recorded, in nanoseconds; of others, the exit is. 0 for all calls.
     threshold: SharedU64,
     /// The functions that calls are to be in, or not to be in.
     places: GraceRef<GraphPlaces>,
+    /// The tasks whose calls are recorded, when not all.
+    pids: GraceRef<TracedPids>,
 }
 
 /// What the rules say to an entry.
@@ -44,6 +54,8 @@ pub(super) enum Answer<'r> {
     Hold,
     /// It is recorded.
     Take(Root<'r>),
+    /// It is recorded with its arguments.
+    TakeWithArgs(Root<'r>),
 }
 
 /// What has to be noted when an entry was recorded.
@@ -64,9 +76,10 @@ impl GraphRules {
     pub(crate) const fn new() -> Self {
         Self {
             max_depth: SharedU64::zero(),
-            without_irqs: SharedU64::zero(),
+            special: SharedU64::zero(),
             threshold: SharedU64::zero(),
             places: GraceRef::none(),
+            pids: GraceRef::none(),
         }
     }
 
@@ -93,7 +106,23 @@ impl GraphRules {
 
     /// Has calls in hard interrupts recorded or not.
     pub(crate) fn set_irqs(&self, on: bool) {
-        self.without_irqs.store(u64::from(!on));
+        self.mark(WITHOUT_IRQS, !on);
+    }
+
+    /// Has calls recorded with their arguments or not.
+    pub(crate) fn set_args(&self, on: bool) {
+        self.mark(WITH_ARGS, on);
+    }
+
+    /// Sets or clears `bit` of the special rules.
+    fn mark(&self, bit: u64, on: bool) {
+        loop {
+            let old = self.special.load();
+            let new = if on { old | bit } else { old & !bit };
+            if old == new || self.special.cas(old, new) {
+                return;
+            }
+        }
     }
 
     /// Has calls recorded by the functions that they are in.
@@ -105,6 +134,19 @@ impl GraphRules {
     pub(crate) unsafe fn set_places(&self, places: Option<&GraphPlaces>) {
         // SAFETY: The caller promises to keep it as long as a hook may have got it.
         unsafe { self.places.set(places) };
+        self.mark(BY_PLACE, places.is_some());
+    }
+
+    /// Has calls of these tasks recorded alone, or those of all.
+    ///
+    /// # Safety
+    ///
+    /// `pids` stays until another one, or none, was set and all hooks that began before have ended; or until
+    /// this is gone.
+    pub(crate) unsafe fn set_pids(&self, pids: Option<&TracedPids>) {
+        // SAFETY: The caller promises to keep it as long as a hook may have got it.
+        unsafe { self.pids.set(pids) };
+        self.mark(BY_TASK, pids.is_some());
     }
 
     /// Returns whether a call at this depth is recorded. Any context.
@@ -113,6 +155,27 @@ impl GraphRules {
         let Ok(level) = u64::try_from(depth) else {
             return Answer::Ignore;
         };
+        match self.special.load() {
+            0 if self.is_too_deep(level) => Answer::Ignore,
+            0 => Answer::Take(Root(None)),
+            special => self.ask_closely(special, pin, address, level),
+        }
+    }
+
+    #[inline(always)]
+    fn is_too_deep(&self, level: u64) -> bool {
+        let most = self.max_depth.load();
+        most != 0 && level >= most
+    }
+
+    /// Answers where there are special rules.
+    #[inline(never)]
+    fn ask_closely(&self, special: u64, pin: &CpuPin, address: u64, level: u64) -> Answer<'_> {
+        let raw = context::raw();
+        // First, as in ftrace: the calls of another task are in no place.
+        if self.pids.get().is_some_and(|pids| !pids.has(raw.pid)) {
+            return Answer::Ignore;
+        }
         let mut root = Root(None);
         if let Some(places) = self.places.get() {
             match places.ask(pin, address, level) {
@@ -120,13 +183,12 @@ impl GraphRules {
                 other => return other,
             }
         }
-        let most = self.max_depth.load();
-        if most != 0 && level >= most {
+        if self.is_too_deep(level) || special & WITHOUT_IRQS != 0 && raw.in_hardirq() {
             return Answer::Ignore;
         }
-        match self.without_irqs.load() != 0 && context::raw().in_hardirq() {
-            true => Answer::Ignore,
-            false => Answer::Take(root),
+        match special & WITH_ARGS {
+            0 => Answer::Take(root),
+            _ => Answer::TakeWithArgs(root),
         }
     }
 }

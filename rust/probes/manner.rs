@@ -109,7 +109,7 @@ pub(crate) struct TracedPids {
 impl TracedPids {
     /// Returns whether functions of the task `pid` are recorded.
     #[inline(always)]
-    fn has(&self, pid: i32) -> bool {
+    pub(super) fn has(&self, pid: i32) -> bool {
         self.only.as_ref().is_none_or(|set| set.has(pid))
             && self.never.as_ref().is_none_or(|set| !set.has(pid))
     }

@@ -24,7 +24,8 @@ static int rt_graph_enter(struct fprobe *probe, unsigned long ip,
 	const struct rt_graph_probe *own =
 		container_of(probe, struct rt_graph_probe, probe);
 
-	return rtrace_graph_entry(own->number, own->generation, ip, data);
+	return rtrace_graph_entry(own->number, own->generation, ip, regs,
+				  data);
 }
 
 static void rt_graph_leave(struct fprobe *probe, unsigned long ip,

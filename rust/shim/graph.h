@@ -21,7 +21,7 @@ int rt_graph_unregister(unsigned int number);
 
 /* In Rust: the hooks. Any context; see rust/probes/graph.rs. */
 int rtrace_graph_entry(unsigned int number, unsigned int generation,
-		       unsigned long ip, void *data);
+		       unsigned long ip, void *regs, void *data);
 void rtrace_graph_exit(unsigned int generation, unsigned long ip, const void *data);
 
 #endif

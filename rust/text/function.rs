@@ -26,7 +26,7 @@ const ADDRESSES: usize = 8;
 
 /// The offset of the arguments in a record that has them, and how many words they are.
 const ARGUMENTS: usize = 24;
-const MOST_ARGUMENTS: usize = 6;
+pub(super) const MOST_ARGUMENTS: usize = 6;
 
 /// Knows the parameters of functions.
 pub(crate) trait Arguments {
@@ -44,7 +44,7 @@ pub(crate) struct CallTime {
 }
 
 /// Returns the words in registers that the function got; `None` for a record without them.
-fn registers(record: &[u8]) -> Option<[u64; MOST_ARGUMENTS]> {
+pub(super) fn registers(record: &[u8]) -> Option<[u64; MOST_ARGUMENTS]> {
     let bytes: &[u8; 8 * MOST_ARGUMENTS] = record.get(ARGUMENTS..)?.first_chunk()?;
     let mut registers = [0; MOST_ARGUMENTS];
     for (register, bytes) in registers.iter_mut().zip(bytes.chunks_exact(8)) {

@@ -23,6 +23,11 @@ use self::columns::{
     Fill, //
 };
 use super::{
+    function::{
+        self,
+        Arguments,
+        MOST_ARGUMENTS, //
+    },
     options::{
         Opt,
         OptionSet, //
@@ -59,6 +64,8 @@ fn common(record: &[u8]) -> Option<(u16, i32)> {
 pub(crate) struct CallEntry {
     function: u64,
     depth: i64,
+    /// What it got in registers, if that was recorded.
+    registers: Option<[u64; MOST_ARGUMENTS]>,
 }
 
 impl CallEntry {
@@ -67,6 +74,7 @@ impl CallEntry {
         Some(Self {
             function: u64::from_ne_bytes(bytes(record, 8)?),
             depth: i64::from_ne_bytes(bytes(record, 16)?),
+            registers: function::registers(record),
         })
     }
 }
@@ -161,6 +169,7 @@ impl GraphLine<'_> {
         entry: &CallEntry,
         exit: Option<&CallExit>,
         names: &mut dyn SymbolNames,
+        arguments: &mut dyn Arguments,
     ) -> fmt::Result {
         self.write_prologue()?;
         match exit {
@@ -178,9 +187,13 @@ impl GraphLine<'_> {
         }
         self.indent(entry.depth)?;
         write_function(entry.function, names, self.out)?;
+        self.out.write_char('(')?;
+        if let Some(registers) = &entry.registers {
+            arguments.write(entry.function, registers, self.out)?;
+        }
         self.out.write_str(match exit {
-            Some(_) => "();\n",
-            None => "() {\n",
+            Some(_) => ");\n",
+            None => ") {\n",
         })
     }
 

@@ -161,6 +161,8 @@ options! {
     GraphIrqs: "funcgraph-irqs", on, Any, Graph;
     /// The exit of a function names it.
     GraphTail: "funcgraph-tail", off, Any, Graph;
+    /// Functions are recorded with their arguments.
+    GraphArgs: "funcgraph-args", off, Any, Graph;
     /// Each function is followed by the functions that led to it.
     FunctionStack: "func_stack_trace", off, Any, Function;
     /// Calls of a function that follow each other from one place are recorded as a number.
@@ -315,7 +317,7 @@ mod tests {
         let mut text = String::new();
         set.write_list(Some(Owner::Graph), &mut text).unwrap();
         let graph = "nofuncgraph-overrun\nfuncgraph-cpu\nfuncgraph-overhead\nnofuncgraph-proc\n\
-                     funcgraph-duration\nnofuncgraph-abstime\nfuncgraph-irqs\nnofuncgraph-tail\n";
+                     funcgraph-duration\nnofuncgraph-abstime\nfuncgraph-irqs\nnofuncgraph-tail\nnofuncgraph-args\n";
         assert!(
             text.contains(&format!("notest_nop_refuse\n{graph}nopipe-share\n")),
             "{text}"

@@ -35,6 +35,25 @@ impl Tasks for Names {
     }
 }
 
+impl Arguments for Names {
+    fn write(&mut self, function: u64, registers: &[u64], out: &mut dyn ByteWrite) -> fmt::Result {
+        match function {
+            // Its parameters are not known.
+            9 => Ok(()),
+            _ => write!(out, "a={:#x}", registers[0]),
+        }
+    }
+}
+
+/// The entry of a call with this first argument.
+fn entry_with(pid: i32, function: u64, depth: i64, argument: u64) -> Vec<u8> {
+    let mut record = entry(pid, function, depth);
+    for word in [argument, 0, 0, 0, 0, 0] {
+        record.extend_from_slice(&word.to_ne_bytes());
+    }
+    record
+}
+
 fn entry(pid: i32, function: u64, depth: i64) -> Vec<u8> {
     let head = [&ENTRY_ID.to_ne_bytes()[..], &[0, 0], &pid.to_ne_bytes()].concat();
     [
@@ -85,7 +104,8 @@ fn printed(records: &[(u32, Vec<u8>)], options: OptionSet) -> String {
                 let leaf = next.filter(|next| is_leaf(record, &records[*next].1));
                 let exit = leaf.and_then(|next| CallExit::of(&records[next].1));
                 leaf.into_iter().for_each(|next| merged[next] = true);
-                line.write_entry(&CallEntry::of(record).unwrap(), exit.as_ref(), &mut Names)
+                let entry = CallEntry::of(record).unwrap();
+                line.write_entry(&entry, exit.as_ref(), &mut Names, &mut Names)
             }
             EXIT_ID => line.write_exit(&CallExit::of(record).unwrap(), &mut Names),
             _ => line.begin_comment(),
@@ -167,6 +187,30 @@ fn lines_are_those_of_the_kernel() {
         last(options.with(Opt::GraphOverrun, true)),
         " 0)   2.484 us    |    }\n (Overruns: 7)\n"
     );
+}
+
+#[test]
+fn arguments_are_in_the_parentheses() {
+    let records = [
+        entry_with(110, 1, 0, 0xff),
+        entry_with(110, 9, 1, 2),
+        exit(110, 9, 1, 755),
+        entry_with(110, 2, 1, 3),
+        exit(110, 2, 1, 755),
+        exit(110, 1, 0, 2_484),
+    ];
+    let expected = [
+        " 0)               |  f1(a=0xff) {",
+        " 0)   0.755 us    |    f9();",
+        " 0)   0.755 us    |    f2(a=0x3);",
+        " 0)   2.484 us    |  } /* f1 */",
+        "",
+    ];
+    let options = OptionSet::DEFAULT.with(Opt::GraphTail, true);
+    assert_eq!(on_cpu_0(&records, options), expected.join("\n"));
+    // A record that is cut has none.
+    let cut = CallEntry::of(&records[0][..71]).unwrap();
+    assert_eq!(cut, CallEntry::of(&entry(110, 1, 0)).unwrap());
 }
 
 #[test]
@@ -263,23 +307,34 @@ fn records_that_are_too_short_are_none() {
 #[derive(Clone, Debug)]
 struct Call {
     function: u64,
+    /// The first argument, if arguments were recorded.
+    argument: Option<u64>,
     inner: Vec<Call>,
 }
 
 fn any_call() -> impl Strategy<Value = Call> {
-    let leaf = (1u64..20).prop_map(|function| Call {
+    let head = || (1u64..20, any::<Option<u64>>());
+    let leaf = head().prop_map(|(function, argument)| Call {
         function,
+        argument,
         inner: vec![],
     });
-    leaf.prop_recursive(6, 40, 5, |inner| {
-        (1u64..20, prop::collection::vec(inner, 0..5))
-            .prop_map(|(function, inner)| Call { function, inner })
+    leaf.prop_recursive(6, 40, 5, move |inner| {
+        let inner = prop::collection::vec(inner, 0..5);
+        (head(), inner).prop_map(|((function, argument), inner)| Call {
+            function,
+            argument,
+            inner,
+        })
     })
 }
 
 impl Call {
     fn record(&self, pid: i32, depth: i32, records: &mut Vec<Vec<u8>>) {
-        records.push(entry(pid, self.function, depth.into()));
+        records.push(match self.argument {
+            Some(argument) => entry_with(pid, self.function, depth.into(), argument),
+            None => entry(pid, self.function, depth.into()),
+        });
         self.inner
             .iter()
             .for_each(|call| call.record(pid, depth + 1, records));
@@ -288,11 +343,16 @@ impl Call {
 
     fn model(&self, cpu: u32, depth: usize, text: &mut String) {
         let (function, blanks) = (self.function, "  ".repeat(depth));
+        let arguments = match self.argument {
+            Some(argument) if function != 9 => format!("a={argument:#x}"),
+            _ => String::new(),
+        };
+        let call = format!("{blanks}f{function}({arguments})");
         if self.inner.is_empty() {
-            writeln!(text, " {cpu})   0.005 us    |  {blanks}f{function}();").unwrap();
+            writeln!(text, " {cpu})   0.005 us    |  {call};").unwrap();
             return;
         }
-        writeln!(text, " {cpu})               |  {blanks}f{function}() {{").unwrap();
+        writeln!(text, " {cpu})               |  {call} {{").unwrap();
         self.inner
             .iter()
             .for_each(|call| call.model(cpu, depth + 1, text));
@@ -342,7 +402,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_printed(record in prop::collection::vec(any::<u8>(), 0..60), next in prop::collection::vec(any::<u8>(), 0..60)) {
+    fn any_bytes_are_printed(record in prop::collection::vec(any::<u8>(), 0..90), next in prop::collection::vec(any::<u8>(), 0..60)) {
         is_leaf(&record, &next);
         let mut state = CpuState::NEW;
         let mut text = String::new();
@@ -352,7 +412,7 @@ proptest! {
             };
             let line = GraphLine { state: &mut state, origin, tasks: &Names, out: &mut text };
             if let Some(entry) = CallEntry::of(&record) {
-                line.write_entry(&entry, CallExit::of(&next).as_ref(), &mut Names).unwrap();
+                line.write_entry(&entry, CallExit::of(&next).as_ref(), &mut Names, &mut Names).unwrap();
             } else if let Some(exit) = CallExit::of(&next) {
                 line.write_exit(&exit, &mut Names).unwrap();
             }

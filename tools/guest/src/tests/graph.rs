@@ -24,14 +24,14 @@ pub const TESTS: &[Test] = &[
     test("graph.everything", 600, everything),
 ];
 
-const FILTER: &str = "set_ftrace_filter";
+pub(super) const FILTER: &str = "set_ftrace_filter";
 const NOTRACE: &str = "set_ftrace_notrace";
-const GETPPID: &str = "__do_sys_getppid";
+pub(super) const GETPPID: &str = "__do_sys_getppid";
 const GETPGID: &str = "__x64_sys_getpgid";
 /// What `getpgid` calls, as far as this kernel has it.
 const INSIDE: &[&str] = &["do_getpgid", "security_task_getpgid"];
 
-fn getppid() {
+pub(super) fn getppid() {
     sys::call(110, [0; 6]);
 }
 
@@ -40,7 +40,7 @@ fn getpgid(pid: usize) {
 }
 
 /// Selects all of these words.
-fn select(tree: &Tree, file: &str, words: &str) -> Check {
+pub(super) fn select(tree: &Tree, file: &str, words: &str) -> Check {
     for (at, word) in words.split_whitespace().enumerate() {
         let text = format!("{word}\n");
         let written = match at {
@@ -53,7 +53,7 @@ fn select(tree: &Tree, file: &str, words: &str) -> Check {
 }
 
 /// An instance of each tree, in a kernel that can follow calls.
-fn sides(context: &Context) -> Check<(Instance, Instance)> {
+pub(super) fn sides(context: &Context) -> Check<(Instance, Instance)> {
     let (own, reference) = pair(context)?;
     for tree in [&own, &reference] {
         if !tree.get("available_tracers")?.contains("function_graph") {
@@ -64,7 +64,7 @@ fn sides(context: &Context) -> Check<(Instance, Instance)> {
 }
 
 /// The functions of the tests that there are.
-fn functions(tree: &Tree) -> Check<String> {
+pub(super) fn functions(tree: &Tree) -> Check<String> {
     let text = tree.get("available_filter_functions")?;
     let there = |name: &&&str| text.lines().any(|line| line == **name);
     let names: Vec<_> = [GETPGID, GETPPID]
@@ -152,7 +152,7 @@ fn without_flags(text: &str) -> String {
     text.split(' ').map(plain).collect::<Vec<_>>().join(" ")
 }
 
-fn seen(text: &str) -> String {
+pub(super) fn seen(text: &str) -> String {
     let lines = text
         .lines()
         .filter(|line| !line.starts_with("# latency: 0"));
@@ -175,7 +175,7 @@ fn work() {
 }
 
 /// Records the same for both, under these options.
-fn record(sides: [&Instance; 2], options: &[&str], functions: &str) -> Check {
+pub(super) fn record(sides: [&Instance; 2], options: &[&str], functions: &str) -> Check {
     for tree in sides {
         select(tree, FILTER, functions)?;
         tree.set("current_tracer", "function_graph")?;
@@ -193,7 +193,7 @@ fn record(sides: [&Instance; 2], options: &[&str], functions: &str) -> Check {
     Ok(())
 }
 
-fn forget(sides: [&Instance; 2], options: &[&str]) -> Check {
+pub(super) fn forget(sides: [&Instance; 2], options: &[&str]) -> Check {
     for tree in sides {
         for option in options {
             let back = match option.strip_prefix("no") {
@@ -218,6 +218,9 @@ const OPTIONS: &[&[&str]] = &[
     &["funcgraph-abstime"],
     &["funcgraph-tail"],
     &["funcgraph-overrun"],
+    &["funcgraph-args"],
+    &["funcgraph-args", "funcgraph-tail", "funcgraph-proc"],
+    &["funcgraph-args", "nofuncgraph-duration", "sym-offset"],
     &["nofuncgraph-irqs"],
     &[
         "funcgraph-proc",

@@ -27,6 +27,7 @@ mod fuzz;
 mod golden;
 mod golden_events;
 mod graph;
+mod graph_tasks;
 mod hists;
 mod hostile;
 mod hwlat;
@@ -156,6 +157,7 @@ const GROUPS: &[&[Test]] = &[
     functions::TESTS,
     functions_all::TESTS,
     graph::TESTS,
+    graph_tasks::TESTS,
     hwlat::TESTS,
     osnoise::TESTS,
     timerlat::TESTS,
