@@ -121,6 +121,15 @@ impl Symbol {
     pub(crate) fn name(&self) -> Option<&str> {
         Some(self.text()).filter(|text| !text.is_empty() && !text.starts_with(NUMBER))
     }
+
+    /// Returns the name, if it is one, and the name of the module if it is in one.
+    pub(crate) fn name_and_module(&self) -> Option<(&str, Option<&str>)> {
+        let name = self.name()?;
+        Some(match name.split_once(MODULE) {
+            Some((name, module)) => (name, module.strip_suffix(']')),
+            None => (name, None),
+        })
+    }
 }
 
 /// Room for a hashed address.

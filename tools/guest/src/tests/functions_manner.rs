@@ -8,6 +8,7 @@ use super::functions::{getpgid_of, getppid, select, sides, FILTER, GETPGID, GETP
 use super::{test, Test};
 use crate::check::{Check, Report};
 use crate::errno::*;
+use crate::kernel_modules::{Loaded, Modules};
 use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::Context;
@@ -17,6 +18,7 @@ pub const TESTS: &[Test] = &[
     test("functions.stacks", 120, stacks),
     test("functions.repeats", 120, repeats),
     test("functions.arguments", 120, arguments),
+    test("functions.module_arguments", 120, module_arguments),
     test("functions.pids", 120, pids),
     test("functions.forks", 60, forks),
 ];
@@ -299,6 +301,54 @@ fn arguments(context: &Context) -> Check {
         "{found:?}"
     );
     Ok(())
+}
+
+/// A call without the values of its arguments.
+fn without_values(text: &str) -> String {
+    let mut found = String::new();
+    for (at, piece) in text.split('=').enumerate() {
+        let rest = piece.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '-');
+        found.push_str(if at == 0 { piece } else { rest });
+        found.push('=');
+    }
+    found
+}
+
+/// Functions of a module, by its own BTF.
+fn module_arguments(context: &Context) -> Check {
+    let (own, reference) = sides(context)?;
+    if !reference.exists(&format!("options/{ARGS}")) {
+        skip!("this kernel's own tracer records no arguments");
+    }
+    let modules = Modules::new()?;
+    let mut loaded = Loaded::new(&modules);
+    loaded.add("vsock")?;
+    if !std::path::Path::new("/sys/kernel/btf/vsock").exists() {
+        skip!("the module has no BTF");
+    }
+    let text = own.top().get("available_filter_functions")?;
+    let there: Vec<_> = ["vsock_create", "vsock_release", "__vsock_create"]
+        .into_iter()
+        .filter(|name| text.lines().any(|line| line == format!("{name} [vsock]")))
+        .collect();
+    // socket(AF_VSOCK, SOCK_STREAM, 0), and its end.
+    let work = || {
+        if let Ok(socket @ 0..) = usize::try_from(sys::call(41, [40, 1, 0, 0, 0, 0])) {
+            sys::call(3, [socket, 0, 0, 0, 0, 0]);
+        }
+    };
+    let shown = |tree: &Tree| -> Check<Vec<String>> {
+        let found = recorded(tree, ARGS, &there.join(" "), &work)?;
+        Ok(found.iter().map(|text| without_values(text)).collect())
+    };
+    let (found, wanted) = (shown(&own)?, shown(&reference)?);
+    println!("{found:#?}");
+    ensure_eq!(found, wanted, "arguments of {there:?}");
+    ensure!(
+        found.iter().any(|text| text.contains("sock=")),
+        "{there:?}: {found:?}"
+    );
+    loaded.remove()
 }
 
 /// What is written to the lists: the same answers and texts. What they do: only these, none of those.
