@@ -408,6 +408,7 @@ impl Instance {
         let rules = self.functions.rules();
         rules.set_irqs(options.has(Opt::GraphIrqs));
         rules.set_args(options.has(Opt::GraphArgs));
+        rules.set_retval(options.has(Opt::GraphRetval));
         self.follow(&mut actions, options, prepared);
         Ok(())
     }

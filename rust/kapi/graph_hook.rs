@@ -22,6 +22,16 @@ const SETS: usize = c::RT_GRAPH_PROBES as usize;
 /// contiguous bytes for each.
 const CHUNK: usize = 8000;
 
+/// Returns what a function returns, in a register. Any context.
+///
+/// # Safety
+///
+/// The kernel handed `regs` to the hook at the exit, which has not returned.
+pub(crate) unsafe fn return_value(regs: *mut c_void) -> u64 {
+    // SAFETY: The caller promises the registers of a function that returns.
+    unsafe { c::rt_return_value(regs.cast()) as u64 }
+}
+
 /// The sets, of which a mask has one bit each.
 pub(crate) struct GraphHooks {
     /// The functions of each; none for one that is free.

@@ -10,6 +10,10 @@
 use super::{
     exit::leave,
     fill_common,
+    graph_closely::{
+        enter_closely,
+        leave_closely, //
+    },
     graph_rules::{
         Answer,
         GraphRules, //
@@ -33,10 +37,6 @@ use crate::{
             ClockId, //
         },
         context,
-        function_hook::{
-            self,
-            ARGS, //
-        },
         grace_ref::GraceRef,
         percpu::CpuPin,
         port::Kernel, //
@@ -59,14 +59,12 @@ use kernel::prelude::*;
 /// How often the kernel has disabled preemption when it calls a hook: against recursion and for RCU.
 const OWN: u32 = 2;
 
-const ENTRY: Base = Base::new(format::GRAPH_ENTRY.id, OWN);
+pub(super) const ENTRY: Base = Base::new(format::GRAPH_ENTRY.id, OWN);
 /// The common fields, the function and the depth.
-const ENTRY_LEN: usize = COMMON + 16;
-/// The same, and the arguments.
-const ENTRY_WITH_ARGS_LEN: usize = ENTRY_LEN + 8 * ARGS;
-const EXIT: Base = Base::new(format::GRAPH_EXIT.id, OWN);
+pub(super) const ENTRY_LEN: usize = COMMON + 16;
+pub(super) const EXIT: Base = Base::new(format::GRAPH_EXIT.id, OWN);
 /// The common fields, the function, depth and overrun, and the times of entry and exit.
-const EXIT_LEN: usize = COMMON + 32;
+pub(super) const EXIT_LEN: usize = COMMON + 32;
 
 /// The most instances that trace calls at a time.
 pub(crate) const MOST_GRAPH_TARGETS: usize = 48;
@@ -225,21 +223,20 @@ unsafe extern "C" fn rtrace_graph_entry(
     let (mut recorded, mut answer) = (0, IGNORED);
     let wanted = table::tracers(&dispatch.table, address);
     dispatch.for_each(wanted, |bit, sink, rules| {
-        let (root, with_args) = match rules.ask(&pin, address, depth) {
+        let (root, closely) = match rules.ask(&pin, address, depth) {
             Answer::Ignore => return,
             Answer::Hold => {
                 answer = FOLLOWED;
                 return;
             }
             Answer::Take(root) => (root, false),
-            Answer::TakeWithArgs(root) => (root, true),
+            Answer::TakeClosely(root) => (root, true),
         };
         let ring = sink.buffers().rings().this(pin.by_value());
-        // With a threshold, the exit alone says whether the call is recorded.
-        let is_taken = match rules.threshold() {
-            0 if with_args => record_with_args(sink, ring, [address, depth as u64], regs),
-            0 => record::<ENTRY_LEN>(sink, ring, ENTRY, &[address, depth as u64], &mut time),
-            _ => !ring.gate().is_disabled(),
+        let words = [address, depth as u64];
+        let is_taken = match closely {
+            false => record::<ENTRY_LEN>(sink, ring, ENTRY, &words, &mut time),
+            true => enter_closely(sink, ring, rules, words, regs, &mut time),
         };
         if is_taken {
             root.enter();
@@ -264,10 +261,15 @@ unsafe extern "C" fn rtrace_graph_entry(
 ///
 /// # Safety
 ///
-/// Called by the kernel at the end of a function, with preemption disabled and the [`Call`] of a hook at
-/// its entry.
+/// Called by the kernel at the end of a function, with preemption disabled, the [`Call`] of a hook at its
+/// entry, and the registers of the function at `regs`.
 #[no_mangle]
-unsafe extern "C" fn rtrace_graph_exit(generation: u32, address: u64, call: *const Call) {
+unsafe extern "C" fn rtrace_graph_exit(
+    generation: u32,
+    address: u64,
+    call: *const Call,
+    regs: *mut c_void,
+) {
     // SAFETY: The caller promises what the hook at the entry has left there.
     let Call { time, targets } = unsafe { call.read() };
     let time_now = clock::read(ClockId::Local);
@@ -284,12 +286,14 @@ unsafe extern "C" fn rtrace_graph_exit(generation: u32, address: u64, call: *con
     let level = u64::from(depth as u32) | u64::from(overrun).wrapping_shl(u32::BITS);
     let targets = targets & (1u64 << MOST_GRAPH_TARGETS).wrapping_sub(1);
     dispatch.for_each(targets, |_, sink, rules| {
-        if time_now.wrapping_sub(time) < rules.threshold() {
-            return;
-        }
         let ring = sink.buffers().rings().this(pin.by_value());
         let words = [address, level, time, time_now];
-        record::<EXIT_LEN>(sink, ring, EXIT, &words, &mut 0);
+        match rules.is_usual() {
+            true => {
+                record::<EXIT_LEN>(sink, ring, EXIT, &words, &mut 0);
+            }
+            false => leave_closely(sink, ring, rules, words, regs),
+        }
     });
 }
 
@@ -299,7 +303,7 @@ unsafe extern "C" fn rtrace_graph_exit(generation: u32, address: u64, call: *con
 ///
 /// This is the fast path, as in [`entry`](super::entry).
 #[inline(always)]
-fn record<const LEN: usize>(
+pub(super) fn record<const LEN: usize>(
     sink: &Sink,
     ring: OwnRing<'_>,
     base: Base,
@@ -339,26 +343,6 @@ fn record<const LEN: usize>(
     true
 }
 
-/// Records an entry with what the function got in registers, which are at `regs`. Returns whether it was
-/// recorded.
-#[inline(never)]
-fn record_with_args(sink: &Sink, ring: OwnRing<'_>, words: [u64; 2], regs: *mut c_void) -> bool {
-    let gate = ring.gate();
-    if gate.is_disabled() && !gate.is_broken() {
-        return false;
-    }
-    // SAFETY: The kernel handed these registers to the hook at the entry, which has not returned.
-    let args = unsafe { function_hook::arguments(regs) };
-    let mut all = [0; 2 + ARGS];
-    for (place, word) in all.iter_mut().zip(Iterator::chain(words.into_iter(), args)) {
-        *place = word;
-    }
-    let reserved = ring
-        .writer()
-        .reserve(ENTRY_WITH_ARGS_LEN, || clock::read(sink.clock()));
-    put::<ENTRY_WITH_ARGS_LEN>(sink, ring, reserved, ENTRY, &all)
-}
-
 /// Fills a record.
 #[inline(always)]
 fn fill<const LEN: usize>(record: &mut [u8], base: Base, words: &[u64]) {
@@ -374,7 +358,7 @@ fn fill<const LEN: usize>(record: &mut [u8], base: Base, words: &[u64]) {
 
 /// Fills and commits what was reserved, or notes why it was refused. Returns whether it was recorded.
 #[inline(never)]
-fn put<const LEN: usize>(
+pub(super) fn put<const LEN: usize>(
     sink: &Sink,
     ring: OwnRing<'_>,
     reserved: Result<Reservation<'_, Kernel>, ReserveError>,

@@ -26,11 +26,13 @@ use kernel::prelude::*;
 const TASKS: usize = 4 << 20;
 
 /// Bits of [`GraphRules::special`]: calls in hard interrupts are not recorded; there are places; there are
-/// lists of tasks; arguments are recorded.
+/// lists of tasks; arguments are recorded; return values are; there is a threshold.
 const WITHOUT_IRQS: u64 = 1;
 const BY_PLACE: u64 = 2;
 const BY_TASK: u64 = 4;
 const WITH_ARGS: u64 = 8;
+const WITH_RETVAL: u64 = 16;
+const BY_TIME: u64 = 32;
 
 /// What an instance asks of the calls that are recorded.
 pub(crate) struct GraphRules {
@@ -54,8 +56,8 @@ pub(super) enum Answer<'r> {
     Hold,
     /// It is recorded.
     Take(Root<'r>),
-    /// It is recorded with its arguments.
-    TakeWithArgs(Root<'r>),
+    /// It is recorded, and the rules say how.
+    TakeClosely(Root<'r>),
 }
 
 /// What has to be noted when an entry was recorded.
@@ -94,14 +96,30 @@ impl GraphRules {
     }
 
     /// Returns how long a call takes at least that is recorded, in nanoseconds; 0 when all are.
-    #[inline(always)]
     pub(crate) fn threshold(&self) -> u64 {
         self.threshold.load()
+    }
+
+    /// Returns whether each call is recorded as usual.
+    #[inline(always)]
+    pub(super) fn is_usual(&self) -> bool {
+        self.special.load() == 0
+    }
+
+    /// Returns whether calls are recorded with their arguments.
+    pub(super) fn with_args(&self) -> bool {
+        self.special.load() & WITH_ARGS != 0
+    }
+
+    /// Returns whether they are recorded with what they return.
+    pub(super) fn with_retval(&self) -> bool {
+        self.special.load() & WITH_RETVAL != 0
     }
 
     /// Sets that.
     pub(crate) fn set_threshold(&self, ns: u64) {
         self.threshold.store(ns);
+        self.mark(BY_TIME, ns != 0);
     }
 
     /// Has calls in hard interrupts recorded or not.
@@ -112,6 +130,11 @@ impl GraphRules {
     /// Has calls recorded with their arguments or not.
     pub(crate) fn set_args(&self, on: bool) {
         self.mark(WITH_ARGS, on);
+    }
+
+    /// Has calls recorded with what they return or not.
+    pub(crate) fn set_retval(&self, on: bool) {
+        self.mark(WITH_RETVAL, on);
     }
 
     /// Sets or clears `bit` of the special rules.
@@ -186,10 +209,7 @@ impl GraphRules {
         if self.is_too_deep(level) || special & WITHOUT_IRQS != 0 && raw.in_hardirq() {
             return Answer::Ignore;
         }
-        match special & WITH_ARGS {
-            0 => Answer::Take(root),
-            _ => Answer::TakeWithArgs(root),
-        }
+        Answer::TakeClosely(root)
     }
 }
 

@@ -35,6 +35,7 @@ mod filter;
 mod function;
 mod given;
 mod graph;
+mod graph_closely;
 mod graph_rules;
 mod manner;
 mod pids;

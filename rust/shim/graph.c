@@ -35,7 +35,7 @@ static void rt_graph_leave(struct fprobe *probe, unsigned long ip,
 	const struct rt_graph_probe *own =
 		container_of(probe, struct rt_graph_probe, probe);
 
-	rtrace_graph_exit(own->generation, ip, data);
+	rtrace_graph_exit(own->generation, ip, data, regs);
 }
 
 int rt_graph_register(unsigned int number, unsigned int generation,
@@ -57,6 +57,11 @@ int rt_graph_unregister(unsigned int number)
 {
 	return unregister_fprobe(&rt_graph_probes[number].probe);
 }
+
+unsigned long rt_return_value(struct ftrace_regs *regs)
+{
+	return ftrace_regs_get_return_value(regs);
+}
 #else
 int rt_graph_register(unsigned int number, unsigned int generation,
 		      unsigned long *addresses, int count)
@@ -67,5 +72,10 @@ int rt_graph_register(unsigned int number, unsigned int generation,
 int rt_graph_unregister(unsigned int number)
 {
 	return -ENODEV;
+}
+
+unsigned long rt_return_value(struct ftrace_regs *regs)
+{
+	return 0;
 }
 #endif

@@ -41,6 +41,9 @@ use core::fmt;
 pub(crate) const EXIT_ID: u16 = 10;
 pub(crate) const ENTRY_ID: u16 = 11;
 
+/// The largest number of an error.
+const MOST_ERROR: i64 = 4095;
+
 /// Levels of which a reader remembers the function that was entered.
 const LEVELS: usize = 50;
 /// Blanks for each level.
@@ -86,6 +89,8 @@ pub(crate) struct CallExit {
     depth: i32,
     overrun: u32,
     duration: u64,
+    /// What the function returned, if that was recorded.
+    value: Option<u64>,
 }
 
 impl CallExit {
@@ -97,6 +102,7 @@ impl CallExit {
             depth: i32::from_ne_bytes(bytes(record, 16)?),
             overrun: u32::from_ne_bytes(bytes(record, 20)?),
             duration: time(32)?.wrapping_sub(time(24)?),
+            value: time(40),
         })
     }
 }
@@ -191,10 +197,16 @@ impl GraphLine<'_> {
         if let Some(registers) = &entry.registers {
             arguments.write(entry.function, registers, self.out)?;
         }
-        self.out.write_str(match exit {
-            Some(_) => ");\n",
-            None => ") {\n",
-        })
+        let Some(exit) = exit else {
+            return self.out.write_str(") {\n");
+        };
+        self.out.write_str(");")?;
+        if let Some(value) = self.shown(exit) {
+            self.out.write_str(" /*")?;
+            self.write_value(value)?;
+            self.out.write_str(" */")?;
+        }
+        self.out.write_char('\n')
     }
 
     /// Writes an exit whose entry is not the record before it.
@@ -212,9 +224,11 @@ impl GraphLine<'_> {
         self.write_duration(Fill::Time(exit.duration))?;
         self.indent(depth)?;
         self.out.write_char('}')?;
-        if !is_known || options.has(Opt::GraphTail) {
+        let value = self.shown(exit);
+        if !is_known || value.is_some() || options.has(Opt::GraphTail) {
             self.out.write_str(" /* ")?;
             write_function(exit.function, names, self.out)?;
+            value.map_or(Ok(()), |value| self.write_value(value))?;
             self.out.write_str(" */")?;
         }
         self.out.write_char('\n')?;
@@ -237,6 +251,20 @@ impl GraphLine<'_> {
         self.out.write_str("/* ")
     }
 
+    /// Returns what the function returned, if it is to be shown.
+    fn shown(&self, exit: &CallExit) -> Option<u64> {
+        exit.value
+            .filter(|_| self.origin.options.has(Opt::GraphRetval))
+    }
+
+    /// Writes a return value: errors in decimal digits, other values in hexadecimal ones.
+    fn write_value(&mut self, value: u64) -> fmt::Result {
+        match error(value).filter(|_| !self.origin.options.has(Opt::GraphRetvalHex)) {
+            Some(error) => write!(self.out, " ret={error}"),
+            None => write!(self.out, " ret={value:#x}"),
+        }
+    }
+
     fn note_entered(&mut self, depth: i64, function: u64) {
         if let Some(entered) = self.state.entered_at(depth) {
             *entered = function;
@@ -255,6 +283,16 @@ impl GraphLine<'_> {
         let levels = usize::try_from(depth).unwrap_or(0).min(DEEPEST);
         columns::write_blanks(levels.saturating_mul(INDENT), self.out)
     }
+}
+
+/// Returns the error that a function returned, if the value is one. Of an `int`, the upper half of the register
+/// is often 0.
+fn error(value: u64) -> Option<i64> {
+    let value = match value as i32 {
+        low @ ..=-1 if value >> 32 == 0 => i64::from(low),
+        _ => value as i64,
+    };
+    (-MOST_ERROR..0).contains(&value).then_some(value)
 }
 
 /// What ends a comment.

@@ -161,6 +161,10 @@ options! {
     GraphIrqs: "funcgraph-irqs", on, Any, Graph;
     /// The exit of a function names it.
     GraphTail: "funcgraph-tail", off, Any, Graph;
+    /// Functions are recorded with what they return.
+    GraphRetval: "funcgraph-retval", off, Any, Graph;
+    /// Return values are always in hexadecimal digits, also errors.
+    GraphRetvalHex: "funcgraph-retval-hex", off, Any, Graph;
     /// Functions are recorded with their arguments.
     GraphArgs: "funcgraph-args", off, Any, Graph;
     /// Each function is followed by the functions that led to it.
@@ -317,7 +321,8 @@ mod tests {
         let mut text = String::new();
         set.write_list(Some(Owner::Graph), &mut text).unwrap();
         let graph = "nofuncgraph-overrun\nfuncgraph-cpu\nfuncgraph-overhead\nnofuncgraph-proc\n\
-                     funcgraph-duration\nnofuncgraph-abstime\nfuncgraph-irqs\nnofuncgraph-tail\nnofuncgraph-args\n";
+                     funcgraph-duration\nnofuncgraph-abstime\nfuncgraph-irqs\nnofuncgraph-tail\nnofuncgraph-retval\n\
+                     nofuncgraph-retval-hex\nnofuncgraph-args\n";
         assert!(
             text.contains(&format!("notest_nop_refuse\n{graph}nopipe-share\n")),
             "{text}"

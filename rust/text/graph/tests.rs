@@ -214,6 +214,53 @@ fn arguments_are_in_the_parentheses() {
 }
 
 #[test]
+fn return_values_are_numbers_or_errors() {
+    let rows = [
+        (0, "0x0", "0x0"),
+        (1, "0x1", "0x1"),
+        (-5i64 as u64, "-5", "0xfffffffffffffffb"),
+        (-4095i64 as u64, "-4095", "0xfffffffffffff001"),
+        (-4096i64 as u64, "0xfffffffffffff000", "0xfffffffffffff000"),
+        // An int.
+        (0xffff_fffb, "-5", "0xfffffffb"),
+        (0xffff_f000, "0xfffff000", "0xfffff000"),
+        (0x8000_0000, "0x80000000", "0x80000000"),
+        (0x1_ffff_fffb, "0x1fffffffb", "0x1fffffffb"),
+        (0x7fff_ffff, "0x7fffffff", "0x7fffffff"),
+    ];
+    let retval = OptionSet::DEFAULT.with(Opt::GraphRetval, true);
+    for (value, as_usual, as_hex) in rows {
+        let with_value = |mut exit: Vec<u8>| {
+            exit.extend_from_slice(&u64::to_ne_bytes(value));
+            exit
+        };
+        let records = [
+            entry_with(110, 1, 0, 0xff),
+            entry(110, 2, 1),
+            with_value(exit(110, 2, 1, 755)),
+            with_value(exit(110, 1, 0, 2_484)),
+        ];
+        for (options, shown) in [
+            (retval, as_usual),
+            (retval.with(Opt::GraphTail, true), as_usual),
+            (retval.with(Opt::GraphRetvalHex, true), as_hex),
+        ] {
+            let expected = [
+                " 0)               |  f1(a=0xff) {".to_string(),
+                format!(" 0)   0.755 us    |    f2(); /* ret={shown} */"),
+                format!(" 0)   2.484 us    |  }} /* f1 ret={shown} */"),
+                String::new(),
+            ];
+            assert_eq!(on_cpu_0(&records, options), expected.join("\n"));
+        }
+        // Without the option, and without the value.
+        let hex = OptionSet::DEFAULT.with(Opt::GraphRetvalHex, true);
+        assert!(!on_cpu_0(&records, hex).contains("ret="));
+        assert!(!on_cpu_0(&calls(), retval).contains("ret="));
+    }
+}
+
+#[test]
 fn durations_have_seven_digits_and_a_mark() {
     let rows = [
         (5, "  0.005 us    |  "),

@@ -27,7 +27,7 @@ pub const TESTS: &[Test] = &[
 pub(super) const FILTER: &str = "set_ftrace_filter";
 const NOTRACE: &str = "set_ftrace_notrace";
 pub(super) const GETPPID: &str = "__do_sys_getppid";
-const GETPGID: &str = "__x64_sys_getpgid";
+pub(super) const GETPGID: &str = "__x64_sys_getpgid";
 /// What `getpgid` calls, as far as this kernel has it.
 const INSIDE: &[&str] = &["do_getpgid", "security_task_getpgid"];
 
@@ -35,7 +35,7 @@ pub(super) fn getppid() {
     sys::call(110, [0; 6]);
 }
 
-fn getpgid(pid: usize) {
+pub(super) fn getpgid(pid: usize) {
     sys::call(121, [pid, 0, 0, 0, 0, 0]);
 }
 

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Whose calls the tracer `function_graph` records: `set_ftrace_pid` and `set_ftrace_notrace_pid`, beside
-//! those of the kernel.
+//! Whose calls the tracer `function_graph` records, beside those of the kernel: `set_ftrace_pid` and
+//! `set_ftrace_notrace_pid`. What calls return, which the stock kernel's tracer does not record.
 
-use super::graph::{forget, functions, getppid, record, seen, select, sides, FILTER, GETPPID};
+use super::graph::{
+    forget, functions, getpgid, getppid, record, seen, select, sides, FILTER, GETPGID, GETPPID,
+};
 use super::{test, Test};
 use crate::check::{Check, Report};
 use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::Context;
 
-pub const TESTS: &[Test] = &[test("graph.pids", 120, pids)];
+pub const TESTS: &[Test] = &[
+    test("graph.pids", 120, pids),
+    test("graph.values", 60, values),
+];
 
 const ONLY: &str = "set_ftrace_pid";
 const NEVER: &str = "set_ftrace_notrace_pid";
@@ -102,5 +107,89 @@ fn pids(context: &Context) -> Check {
     let text = own.get("trace")?;
     report.expect(!text.contains(GETPPID), || text.clone());
     two.remove()?;
+    report.finish()
+}
+
+/// What calls return: numbers and errors, of leaves and of others, with other options and without.
+fn values(context: &Context) -> Check {
+    let (own, _) = sides(context)?;
+    sys::pin_to(0);
+    let functions = functions(&own.top())?;
+    let mut report = Report::default();
+    let parent = std::os::unix::process::parent_id();
+    // The options, the functions, and what is in the text.
+    let number = format!("{GETPPID}(); /* ret={parent:#x} */\n");
+    let error = format!("{GETPGID}(); /* ret=-3 */\n");
+    let nested = format!("}} /* {GETPGID} ret=-3 */\n");
+    let hex = "ret=0xfffffffffffffffd */\n".to_string();
+    let outer = format!("{GETPPID} {GETPGID}");
+    let rows: &[(&[&str], &str, &[&String])] = &[
+        (&["funcgraph-retval"], &outer, &[&number, &error]),
+        (&["funcgraph-retval"], &functions, &[&number, &nested]),
+        (
+            &["funcgraph-retval", "funcgraph-tail"],
+            &functions,
+            &[&nested],
+        ),
+        (&["funcgraph-retval", "funcgraph-proc"], &outer, &[&error]),
+        (
+            &["funcgraph-retval", "funcgraph-retval-hex"],
+            &functions,
+            &[&number, &hex],
+        ),
+    ];
+    let calls = || {
+        getppid();
+        getpgid(0x7fff_fffe);
+    };
+    let run = |options: &[&str], functions: &str, switch: &str| -> Check<String> {
+        select(&own, FILTER, functions)?;
+        own.set("current_tracer", "function_graph")?;
+        for option in options {
+            own.set(&format!("options/{option}"), "1")?;
+        }
+        calls();
+        own.set("tracing_on", "0")?;
+        if !switch.is_empty() {
+            own.set(&format!("options/{switch}"), "0")?;
+        }
+        let text = own.get("trace")?;
+        for option in options {
+            own.set(&format!("options/{option}"), "0")?;
+        }
+        own.set("current_tracer", "nop")?;
+        own.set("tracing_on", "1")?;
+        Ok(text)
+    };
+    for (options, functions, wanted) in rows {
+        let text = run(options, functions, "")?;
+        for line in *wanted {
+            report.expect(text.contains(*line), || {
+                format!("{options:?}: no {line}{text}")
+            });
+        }
+    }
+    // With arguments as well, whose names this kernel may not know.
+    let text = run(&["funcgraph-retval", "funcgraph-args"], &outer, "")?;
+    report.expect(text.contains("); /* ret=-3 */\n"), || text.clone());
+    // The values are recorded, and not shown without the option.
+    let text = run(&["funcgraph-retval"], &outer, "funcgraph-retval")?;
+    report.expect(text.contains(GETPGID) && !text.contains("ret="), || {
+        text.clone()
+    });
+    // Calls that take long.
+    own.set("tracing_thresh", "20000")?;
+    own.set("options/funcgraph-retval", "1")?;
+    select(&own, FILTER, &format!("hrtimer_nanosleep {GETPPID}"))?;
+    own.set("current_tracer", "function_graph")?;
+    getppid();
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    let text = own.get("trace")?;
+    own.set("current_tracer", "nop")?;
+    own.set("options/funcgraph-retval", "0")?;
+    report.expect(
+        text.contains("} /* hrtimer_nanosleep ret=0x0 */\n") && !text.contains(GETPPID),
+        || text.clone(),
+    );
     report.finish()
 }

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Calls that are recorded in other ways than usual: with their arguments, with what they return, or only when
+//! they take long. As long as an instance asks for nothing of that, the hooks do not come here for it.
+
+use super::{
+    graph::{
+        put,
+        record,
+        ENTRY,
+        ENTRY_LEN,
+        EXIT,
+        EXIT_LEN, //
+    },
+    graph_rules::GraphRules,
+    Sink, //
+};
+use crate::{
+    buffers::rings::OwnRing,
+    kapi::{
+        clock,
+        function_hook::{
+            self,
+            ARGS, //
+        },
+        graph_hook, //
+    }, //
+};
+use kernel::prelude::*;
+
+/// The record of an entry, and the arguments.
+const ENTRY_WITH_ARGS_LEN: usize = ENTRY_LEN + 8 * ARGS;
+/// The record of an exit, and the return value.
+const EXIT_WITH_RETVAL_LEN: usize = EXIT_LEN + 8;
+
+/// Records an entry as `rules` say, with the registers of the function at `regs`. Returns whether the exit is
+/// to be recorded. As [`record`] with the time.
+#[inline(never)]
+pub(super) fn enter_closely(
+    sink: &Sink,
+    ring: OwnRing<'_>,
+    rules: &GraphRules,
+    words: [u64; 2],
+    regs: *mut c_void,
+    time: &mut u64,
+) -> bool {
+    let gate = ring.gate();
+    // With a threshold, the exit alone says whether the call is recorded.
+    if rules.threshold() != 0 {
+        return !gate.is_disabled();
+    }
+    if !rules.with_args() {
+        return record::<ENTRY_LEN>(sink, ring, ENTRY, &words, time);
+    }
+    if gate.is_disabled() && !gate.is_broken() {
+        return false;
+    }
+    // SAFETY: The kernel handed these registers to the hook at the entry, which has not returned.
+    let args = unsafe { function_hook::arguments(regs) };
+    let mut all = [0; 2 + ARGS];
+    for (place, word) in all.iter_mut().zip(Iterator::chain(words.into_iter(), args)) {
+        *place = word;
+    }
+    let reserved = ring
+        .writer()
+        .reserve(ENTRY_WITH_ARGS_LEN, || clock::read(sink.clock()));
+    put::<ENTRY_WITH_ARGS_LEN>(sink, ring, reserved, ENTRY, &all)
+}
+
+/// Records an exit as `rules` say, with the registers of the function at `regs`.
+#[inline(never)]
+pub(super) fn leave_closely(
+    sink: &Sink,
+    ring: OwnRing<'_>,
+    rules: &GraphRules,
+    words: [u64; 4],
+    regs: *mut c_void,
+) {
+    let [address, level, time, time_now] = words;
+    if time_now.wrapping_sub(time) < rules.threshold() {
+        return;
+    }
+    if !rules.with_retval() {
+        record::<EXIT_LEN>(sink, ring, EXIT, &words, &mut 0);
+        return;
+    }
+    let gate = ring.gate();
+    if gate.is_disabled() && !gate.is_broken() {
+        return;
+    }
+    // SAFETY: The kernel handed these registers to the hook at the exit, which has not returned.
+    let value = unsafe { graph_hook::return_value(regs) };
+    let reserved = ring
+        .writer()
+        .reserve(EXIT_WITH_RETVAL_LEN, || clock::read(sink.clock()));
+    let words = [address, level, time, time_now, value];
+    put::<EXIT_WITH_RETVAL_LEN>(sink, ring, reserved, EXIT, &words);
+}
