@@ -4,14 +4,14 @@
 //! is closed. Process context.
 
 use super::{
-    filter::{
-        FilterKind,
-        FunctionFilter,
-        SelectedFunctions, //
-    },
+    filter::FunctionFilter,
     list::{
         self,
         Functions, //
+    },
+    selections::{
+        FilterKind,
+        SelectedFunctions, //
     }, //
 };
 use crate::{

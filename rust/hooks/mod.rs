@@ -3,8 +3,9 @@
 //! The functions of the kernel that are traced, and for which instance.
 //!
 //! - `list`: the functions that can be traced.
-//! - `filter`: what `set_ftrace_filter` and `set_ftrace_notrace` of one instance select; `edit`: the editing of
-//!   that; `waiting`: what waits for modules.
+//! - `selections`: what `set_ftrace_filter` and `set_ftrace_notrace` of one instance select; `filter`: how that
+//!   changes while its tracer records; `edit`: the editing of it; `waiting`: what waits for modules.
+//! - `how`: what the tracer `function` wants recorded.
 //! - `engine`: which functions call the one hook of rtrace, and whose records it makes.
 //! - `graph`: the same for the two hooks at entry and exit; `users`: what is the same for both.
 //! - `modules`: functions that come and go with modules.
@@ -15,24 +16,24 @@ mod edit;
 mod engine;
 mod filter;
 mod graph;
+mod how;
 mod list;
 mod modules;
+mod selections;
 mod users;
 mod waiting;
 
 pub(crate) use self::{
     edit::Edit,
     engine::follow_commands,
-    filter::{
-        FilterKind,
-        FunctionFilter,
-        How, //
-    },
+    filter::FunctionFilter,
+    how::How,
     list::current,
     modules::{
         FollowsModules,
         ModuleWatch, //
-    }, //
+    },
+    selections::FilterKind, //
 };
 pub(crate) use crate::kapi::{
     function_hook::IS_THERE,

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! How the tracer `function` wants functions to be recorded, and what that needs. Process context.
+
+use crate::{
+    kapi::stack,
+    probes::{
+        Manner,
+        Repeats, //
+    }, //
+};
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+/// How a tracer wants functions to be recorded.
+#[derive(Clone, Copy)]
+pub(crate) struct How {
+    /// A record of the callers follows each.
+    pub(crate) stack: bool,
+    /// Repeats are recorded as a number.
+    pub(crate) no_repeats: bool,
+    /// With their arguments.
+    pub(crate) args: bool,
+}
+
+impl How {
+    /// Returns the manner that this means for an instance that has `present`.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(super) fn manner(self, present: &Manner) -> Result<Manner> {
+        if self.stack {
+            stack::prepare()?;
+        }
+        let repeats = match (self.no_repeats, &present.repeats) {
+            (false, _) => None,
+            (true, Some(repeats)) => Some(repeats.clone()),
+            (true, None) => Some(Arc::new(Repeats::new()?, GFP_KERNEL)?),
+        };
+        Ok(Manner {
+            stack: self.stack,
+            args: self.args,
+            repeats,
+            pids: present.pids.clone(),
+            commands: None,
+        })
+    }
+}

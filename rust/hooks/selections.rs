@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Which functions one instance selects in its four files, and which ones all four together mean. Process
+//! context, under the lock of the filter.
+
+use super::{
+    engine::{
+        self,
+        Wanted, //
+    },
+    graph,
+    list::{
+        self,
+        Functions, //
+    },
+    waiting::Waiting, //
+};
+use crate::{
+    kapi::sort,
+    probes::{
+        GraphPlaces,
+        Manner,
+        Sink, //
+    },
+    text::writer::ByteWrite, //
+};
+use core::fmt;
+use kernel::prelude::*;
+
+/// One of the two selections.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FilterKind {
+    /// Functions that are traced; none means all.
+    Filter,
+    /// Functions that are not traced.
+    Notrace,
+    /// Functions whose calls are followed, with all in them; none means all.
+    GraphFunction,
+    /// Functions whose calls are not followed, nor what is in them.
+    GraphNotrace,
+}
+
+impl FilterKind {
+    pub(super) const ALL: [Self; 4] = [
+        Self::Filter,
+        Self::Notrace,
+        Self::GraphFunction,
+        Self::GraphNotrace,
+    ];
+
+    /// Returns whether it decides over calls and not over functions.
+    pub(super) fn is_of_calls(self) -> bool {
+        matches!(self, Self::GraphFunction | Self::GraphNotrace)
+    }
+}
+
+/// Addresses of functions in ascending order; `None` when none was selected. An empty list is what is
+/// left when the modules of all functions in it went.
+pub(super) type SelectedFunctions = Option<KVVec<u64>>;
+
+/// The selections of an instance.
+pub(super) struct Selections {
+    filter: SelectedFunctions,
+    notrace: SelectedFunctions,
+    graph_function: SelectedFunctions,
+    graph_notrace: SelectedFunctions,
+    /// What the hooks see of the latter two.
+    pub(super) places: Option<KBox<GraphPlaces>>,
+    /// Whether the instance records functions.
+    pub(super) is_on: bool,
+    /// It records their calls from entry to exit.
+    pub(super) graphs: bool,
+    /// What each selects of modules that are not loaded, the newest first.
+    pub(super) waiting: Waiting,
+    waiting_notrace: Waiting,
+    /// How it does, or would.
+    pub(super) manner: Manner,
+}
+
+impl Selections {
+    /// Returns those of an instance that selects every function, and records none.
+    pub(super) fn none() -> Self {
+        Self {
+            filter: None,
+            notrace: None,
+            graph_function: None,
+            graph_notrace: None,
+            places: None,
+            is_on: false,
+            graphs: false,
+            waiting: Waiting::none(),
+            waiting_notrace: Waiting::none(),
+            manner: Manner::default(),
+        }
+    }
+
+    pub(super) fn of(&self, kind: FilterKind) -> &SelectedFunctions {
+        match kind {
+            FilterKind::Filter => &self.filter,
+            FilterKind::Notrace => &self.notrace,
+            FilterKind::GraphFunction => &self.graph_function,
+            FilterKind::GraphNotrace => &self.graph_notrace,
+        }
+    }
+
+    pub(super) fn of_mut(&mut self, kind: FilterKind) -> &mut SelectedFunctions {
+        match kind {
+            FilterKind::Filter => &mut self.filter,
+            FilterKind::Notrace => &mut self.notrace,
+            FilterKind::GraphFunction => &mut self.graph_function,
+            FilterKind::GraphNotrace => &mut self.graph_notrace,
+        }
+    }
+
+    /// Returns what waits for modules; nothing can where calls are selected.
+    pub(super) fn waiting_of(&mut self, kind: FilterKind) -> Option<&mut Waiting> {
+        match kind {
+            FilterKind::Filter => Some(&mut self.waiting),
+            FilterKind::Notrace => Some(&mut self.waiting_notrace),
+            FilterKind::GraphFunction | FilterKind::GraphNotrace => None,
+        }
+    }
+
+    /// Adds what waits for the module `name`, of those of its functions that are in `list`, and forgets it.
+    /// Returns whether there was anything.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, and nothing has changed.
+    pub(super) fn select_of_module(
+        &mut self,
+        kind: FilterKind,
+        name: &[u8],
+        list: &Functions,
+    ) -> Result<bool> {
+        let mut selected = KVVec::new();
+        selected.extend_from_slice(self.of(kind).as_deref().unwrap_or_default(), GFP_KERNEL)?;
+        let Some(waiting) = self.waiting_of(kind).filter(|waiting| waiting.is_for(name)) else {
+            return Ok(false);
+        };
+        waiting.add_selected(name, list, &mut selected)?;
+        waiting.forget(name);
+        // Where nothing was found, nothing is selected, and not everything.
+        *self.of_mut(kind) = match (kind, selected.is_empty()) {
+            (FilterKind::Notrace, true) => None,
+            _ => Some(selected),
+        };
+        Ok(true)
+    }
+
+    /// Records repeats that were counted and are not recorded yet.
+    pub(super) fn hand_in(&self, sink: &Sink) {
+        if let Some(repeats) = &self.manner.repeats {
+            repeats.hand_in(sink);
+        }
+    }
+
+    /// Records functions in another manner.
+    pub(super) fn put_manner(&mut self, sink: &Sink, manner: Manner) -> Result {
+        // The other tracer, which records calls, has no manners.
+        if self.is_on && !self.graphs {
+            engine::change_manner(sink, manner.clone())?;
+        }
+        self.manner = manner;
+        Ok(())
+    }
+
+    /// Returns the functions that both together mean.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, and those of [`list::current`].
+    pub(super) fn wanted(&self) -> Result<Wanted> {
+        let without: &[u64] = self.notrace.as_deref().unwrap_or_default();
+        let mut wanted = KVVec::new();
+        match &self.filter {
+            Some(filter) => wanted.extend_from_slice(filter, GFP_KERNEL)?,
+            None if without.is_empty() && !self.graphs => return Ok(Wanted::All),
+            None => {
+                let functions = list::current()?;
+                for function in functions.list().iter() {
+                    wanted.push(function.address, GFP_KERNEL)?;
+                }
+                sort::ascending(&mut wanted);
+            }
+        }
+        wanted.retain(|address| *address != 0 && without.binary_search(address).is_err());
+        Ok(Wanted::Only(wanted))
+    }
+
+    /// Returns whether the functions are a list of all there are, but some.
+    pub(super) fn all_is_a_list(&self) -> bool {
+        self.filter.is_none() && (self.notrace.is_some() || self.graphs)
+    }
+
+    /// Has the hooks follow another wish.
+    pub(super) fn change(&self, sink: &Sink, wanted: Wanted) -> Result {
+        match self.graphs {
+            true => graph::change(sink, wanted),
+            false => engine::change(sink, wanted),
+        }
+    }
+
+    /// Has the hooks record nothing into `sink` any more.
+    pub(super) fn detach(&mut self, sink: &Sink) {
+        self.is_on = false;
+        match core::mem::take(&mut self.graphs) {
+            true => graph::detach(sink),
+            false => engine::detach(sink),
+        }
+    }
+}
+
+/// Writes the names of the functions at these addresses, in the order of the list.
+pub(super) fn show_selected(selection: &[u64], out: &mut dyn ByteWrite) -> Result<fmt::Result> {
+    if selection.is_empty() {
+        return Ok(Ok(()));
+    }
+    let functions = list::current()?;
+    for function in functions.list().iter() {
+        if selection.binary_search(&function.address).is_ok() {
+            let line = out.write_bytes(function.shown);
+            if let Err(error) = line.and_then(|()| out.write_char('\n')) {
+                return Ok(Err(error));
+            }
+        }
+    }
+    Ok(Ok(()))
+}
