@@ -135,6 +135,16 @@ const CONTENTS: &[Content] = &[
         },
     },
     Content {
+        name: "a call (function_graph)",
+        events: TO_READ,
+        fill: |own, events| {
+            own.set("set_ftrace_filter", "__do_sys_getppid")?;
+            own.set("current_tracer", "function_graph")?;
+            (0..events).for_each(|_| getppid());
+            own.set("set_ftrace_filter", "__x64_sys_getpgid")
+        },
+    },
+    Content {
         name: "an event, fields",
         events: TO_READ / 2,
         fill: |own, events| {
