@@ -409,6 +409,7 @@ impl Instance {
         rules.set_irqs(options.has(Opt::GraphIrqs));
         rules.set_args(options.has(Opt::GraphArgs));
         rules.set_retval(options.has(Opt::GraphRetval));
+        rules.set_by_error(options.has(Opt::GraphErrors));
         self.follow(&mut actions, options, prepared);
         Ok(())
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! Calls that are recorded in other ways than usual: with their arguments, with what they return, or only when
-//! they take long. As long as an instance asks for nothing of that, the hooks do not come here for it.
+//! they take long or fail. As long as an instance asks for nothing of that, the hooks do not come here for it.
 
 use super::{
     graph::{
@@ -24,7 +24,8 @@ use crate::{
             ARGS, //
         },
         graph_hook, //
-    }, //
+    },
+    text::graph, //
 };
 use kernel::prelude::*;
 
@@ -45,8 +46,8 @@ pub(super) fn enter_closely(
     time: &mut u64,
 ) -> bool {
     let gate = ring.gate();
-    // With a threshold, the exit alone says whether the call is recorded.
-    if rules.threshold() != 0 {
+    // The exit alone says whether the call is recorded.
+    if rules.threshold() != 0 || rules.by_error() {
         return !gate.is_disabled();
     }
     if !rules.with_args() {
@@ -90,6 +91,9 @@ pub(super) fn leave_closely(
     }
     // SAFETY: The kernel handed these registers to the hook at the exit, which has not returned.
     let value = unsafe { graph_hook::return_value(regs) };
+    if rules.by_error() && graph::error(value).is_none() {
+        return;
+    }
     let reserved = ring
         .writer()
         .reserve(EXIT_WITH_RETVAL_LEN, || clock::read(sink.clock()));

@@ -26,13 +26,15 @@ use kernel::prelude::*;
 const TASKS: usize = 4 << 20;
 
 /// Bits of [`GraphRules::special`]: calls in hard interrupts are not recorded; there are places; there are
-/// lists of tasks; arguments are recorded; return values are; there is a threshold.
+/// lists of tasks; arguments are recorded; return values are; there is a threshold; of calls that return an error
+/// the exit is recorded, and nothing else.
 const WITHOUT_IRQS: u64 = 1;
 const BY_PLACE: u64 = 2;
 const BY_TASK: u64 = 4;
 const WITH_ARGS: u64 = 8;
 const WITH_RETVAL: u64 = 16;
 const BY_TIME: u64 = 32;
+const BY_ERROR: u64 = 64;
 
 /// What an instance asks of the calls that are recorded.
 pub(crate) struct GraphRules {
@@ -113,7 +115,12 @@ impl GraphRules {
 
     /// Returns whether they are recorded with what they return.
     pub(super) fn with_retval(&self) -> bool {
-        self.special.load() & WITH_RETVAL != 0
+        self.special.load() & (WITH_RETVAL | BY_ERROR) != 0
+    }
+
+    /// Returns whether only those are recorded that return an error.
+    pub(super) fn by_error(&self) -> bool {
+        self.special.load() & BY_ERROR != 0
     }
 
     /// Sets that.
@@ -135,6 +142,11 @@ impl GraphRules {
     /// Has calls recorded with what they return or not.
     pub(crate) fn set_retval(&self, on: bool) {
         self.mark(WITH_RETVAL, on);
+    }
+
+    /// Has calls recorded only if they return an error, or all.
+    pub(crate) fn set_by_error(&self, on: bool) {
+        self.mark(BY_ERROR, on);
     }
 
     /// Sets or clears `bit` of the special rules.

@@ -253,8 +253,9 @@ impl GraphLine<'_> {
 
     /// Returns what the function returned, if it is to be shown.
     fn shown(&self, exit: &CallExit) -> Option<u64> {
-        exit.value
-            .filter(|_| self.origin.options.has(Opt::GraphRetval))
+        let options = self.origin.options;
+        let is_shown = options.has(Opt::GraphRetval) || options.has(Opt::GraphErrors);
+        exit.value.filter(|_| is_shown)
     }
 
     /// Writes a return value: errors in decimal digits, other values in hexadecimal ones.
@@ -287,7 +288,7 @@ impl GraphLine<'_> {
 
 /// Returns the error that a function returned, if the value is one. Of an `int`, the upper half of the register
 /// is often 0.
-fn error(value: u64) -> Option<i64> {
+pub(crate) fn error(value: u64) -> Option<i64> {
     let value = match value as i32 {
         low @ ..=-1 if value >> 32 == 0 => i64::from(low),
         _ => value as i64,

@@ -167,6 +167,8 @@ options! {
     GraphRetvalHex: "funcgraph-retval-hex", off, Any, Graph;
     /// Functions are recorded with their arguments.
     GraphArgs: "funcgraph-args", off, Any, Graph;
+    /// Functions are recorded only if they return an error.
+    GraphErrors: "funcgraph-errors", off, Any, Graph;
     /// Each function is followed by the functions that led to it.
     FunctionStack: "func_stack_trace", off, Any, Function;
     /// Calls of a function that follow each other from one place are recorded as a number.
@@ -322,7 +324,7 @@ mod tests {
         set.write_list(Some(Owner::Graph), &mut text).unwrap();
         let graph = "nofuncgraph-overrun\nfuncgraph-cpu\nfuncgraph-overhead\nnofuncgraph-proc\n\
                      funcgraph-duration\nnofuncgraph-abstime\nfuncgraph-irqs\nnofuncgraph-tail\nnofuncgraph-retval\n\
-                     nofuncgraph-retval-hex\nnofuncgraph-args\n";
+                     nofuncgraph-retval-hex\nnofuncgraph-args\nnofuncgraph-errors\n";
         assert!(
             text.contains(&format!("notest_nop_refuse\n{graph}nopipe-share\n")),
             "{text}"

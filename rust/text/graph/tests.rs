@@ -253,6 +253,9 @@ fn return_values_are_numbers_or_errors() {
             ];
             assert_eq!(on_cpu_0(&records, options), expected.join("\n"));
         }
+        let errors = OptionSet::DEFAULT.with(Opt::GraphErrors, true);
+        let expected = format!(" 0)   2.484 us    |  }} /* f1 ret={as_usual} */\n");
+        assert_eq!(on_cpu_0(&records[3..], errors), expected);
         // Without the option, and without the value.
         let hex = OptionSet::DEFAULT.with(Opt::GraphRetvalHex, true);
         assert!(!on_cpu_0(&records, hex).contains("ret="));

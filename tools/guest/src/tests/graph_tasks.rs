@@ -120,7 +120,10 @@ fn values(context: &Context) -> Check {
     // The options, the functions, and what is in the text.
     let number = format!("{GETPPID}(); /* ret={parent:#x} */\n");
     let error = format!("{GETPGID}(); /* ret=-3 */\n");
-    let nested = format!("}} /* {GETPGID} ret=-3 */\n");
+    let nested = match functions.contains("do_getpgid") {
+        true => format!("}} /* {GETPGID} ret=-3 */\n"),
+        false => error.clone(),
+    };
     let hex = "ret=0xfffffffffffffffd */\n".to_string();
     let outer = format!("{GETPPID} {GETPGID}");
     let rows: &[(&[&str], &str, &[&String])] = &[
@@ -177,6 +180,22 @@ fn values(context: &Context) -> Check {
     report.expect(text.contains(GETPGID) && !text.contains("ret="), || {
         text.clone()
     });
+    // Only calls that fail, as deep as they are.
+    let failed = |functions: &str| -> Check<Vec<String>> {
+        let text = run(&["funcgraph-errors"], functions, "")?;
+        let lines = text.lines().filter(|line| !line.starts_with('#'));
+        let lines = lines.filter_map(|line| line.split_once("|  "));
+        Ok(lines.map(|(_, call)| call.to_string()).collect())
+    };
+    let outermost = format!("}} /* {GETPGID} ret=-3 */");
+    let found = failed(&outer)?;
+    report.expect(found == [outermost.as_str()], || format!("{found:?}"));
+    let found = failed(&functions)?;
+    let wanted: Vec<_> = ["  } /* do_getpgid ret=-3 */", outermost.as_str()]
+        .into_iter()
+        .filter(|line| line.starts_with('}') || functions.contains("do_getpgid"))
+        .collect();
+    report.expect(found == wanted, || format!("{found:?}"));
     // Calls that take long.
     own.set("tracing_thresh", "20000")?;
     own.set("options/funcgraph-retval", "1")?;

@@ -223,6 +223,7 @@ pub const OURS: &[(&str, &str)] = &[
     ("hits", "id"),
     ("lost", "id"),
     ("options/event-counts", "options/record-tgid"),
+    ("options/funcgraph-errors", "options/funcgraph-tail"),
     ("options/funcgraph-retval", "options/funcgraph-tail"),
     ("options/funcgraph-retval-hex", "options/funcgraph-tail"),
     ("options/pipe-share", "options/record-tgid"),
