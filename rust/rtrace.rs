@@ -9,6 +9,7 @@
 //! - `event`: what an event is: its bytes, its fields, its context.
 //! - `expr`: what users ask of a record: filters.
 //! - `fetch`: dynamic events as users define them.
+//! - `synthetic`: events of values that other events had, as users define them.
 //! - `functions`: which functions of the kernel are meant.
 //! - `latency`: what latency tracers make of the times that they read.
 //! - `kapi`: the kernel, made safe to use.
@@ -25,7 +26,8 @@
 //! - `fs`: the files.
 //! - `testapi`: what modules of tests call; only with `RTRACE_TEST=1`.
 //!
-//! `ring`, `event`, `expr`, `fetch`, `functions`, `hist`, `latency` and `text` use only `core` and are tested on the host, too.
+//! `ring`, `event`, `expr`, `fetch`, `functions`, `hist`, `latency`, `synthetic` and `text` use only `core` and
+//! are tested on the host, too.
 
 // Each unsafe block has one operation, and its comment the reason for that one.
 #![warn(clippy::multiple_unsafe_ops_per_block)]
@@ -54,6 +56,7 @@ mod output;
 mod probes;
 mod ring;
 mod sources;
+mod synthetic;
 mod tasks;
 #[cfg(rtrace_test)]
 mod testapi;

@@ -13,7 +13,7 @@ use core::fmt::{
 /// Bytes of the four fields that begin every record.
 pub(crate) const COMMON_SIZE: u32 = 8;
 
-/// A field as an event declares it, without an offset.
+/// A field as an event declares it, without an offset. Without a name it is room that no field has.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Declared<'a> {
     /// The C type; an array has `[LEN]` at its end.
@@ -77,11 +77,11 @@ pub(crate) fn place<'a>(
     start: u32,
 ) -> impl Iterator<Item = Field<'a>> {
     let mut end = start;
-    fields.map(move |declared| {
+    fields.filter_map(move |declared| {
         let mask = declared.align.max(1).wrapping_sub(1);
         let offset = end.wrapping_add(mask) & !mask;
         end = offset.wrapping_add(declared.size);
-        Field { declared, offset }
+        (!declared.name.is_empty()).then_some(Field { declared, offset })
     })
 }
 
@@ -268,5 +268,22 @@ mod tests {
             .map(|field| field.offset)
             .collect();
         assert_eq!(places, [8, 16, 24, 28, 32, 35]);
+    }
+
+    #[test]
+    fn room_without_a_name_is_no_field() {
+        let of = |name, size| Declared {
+            ty: "t",
+            name,
+            size,
+            align: 1,
+            len: 0,
+            signed: false,
+        };
+        let fields = [of("a", 1), of("", 7), of("b", 4), of("", 12), of("c", 8)];
+        let places: Vec<(&str, u32)> = place(fields.into_iter(), COMMON_SIZE)
+            .map(|field| (field.declared.name, field.offset))
+            .collect();
+        assert_eq!(places, [("a", 8), ("b", 16), ("c", 32)]);
     }
 }

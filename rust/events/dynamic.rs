@@ -18,7 +18,16 @@ use super::{
     Event,
     Source, //
 };
-use kernel::prelude::*;
+use kernel::{
+    prelude::*,
+    sync::atomic::{
+        Atomic,
+        Relaxed, //
+    }, //
+};
+
+/// How many were defined.
+static SERIALS: Atomic<u64> = Atomic::new(0);
 
 /// Adds an event with a source of its own, which `source` makes; once more when ids ran short. `size` is
 /// that of a record without its dynamic arrays. Process context.
@@ -39,7 +48,7 @@ pub(crate) fn define(
             return Err(EEXIST);
         }
         let mut new = Event::with_source(next_id()?, names, size, made)?;
-        new.is_dynamic = true;
+        new.serial = SERIALS.fetch_add(1, Relaxed).wrapping_add(1);
         event = Some(publish(new)?);
         Ok(())
     })?;

@@ -165,8 +165,8 @@ pub(crate) struct Event {
     origin: EventOrigin,
     is_usual: bool,
     is_named_in_text: bool,
-    /// A user has defined it, and may remove it.
-    is_dynamic: bool,
+    /// Which of the events that users define it is, and may remove; 0 if it is none of them.
+    serial: u64,
     /// The whole `format` text of an event of a module; the others have it in their tables.
     format: Option<KVVec<u8>>,
     /// Null for an event that C does not describe, too.
@@ -281,15 +281,20 @@ impl Event {
 
     /// Returns whether it may go: with its module, or because a user has defined it.
     pub(crate) fn may_go(&self) -> bool {
-        self.format.is_some() || self.is_dynamic
+        self.format.is_some() || self.serial != 0
     }
 
     /// Returns whether it is a module's that is gone, or was removed. The caller holds [`GROUPS`].
     fn is_gone(&self) -> bool {
-        match self.is_dynamic {
-            true => !self.is_offered(),
-            false => self.format.is_some() && self.desc().is_null(),
+        match self.serial {
+            0 => self.format.is_some() && self.desc().is_null(),
+            _ => !self.is_offered(),
         }
+    }
+
+    /// Returns where it comes in the order in which users defined their events; 0 if none has.
+    pub(crate) fn serial(&self) -> u64 {
+        self.serial
     }
 
     /// Writes the text of its `format` file. Fails when `w` does.
@@ -523,7 +528,7 @@ impl Event {
                 module: KVec::new(),
                 is_usual: origin.source().is_usual(),
                 is_named_in_text: origin.source().is_named_in_text(),
-                is_dynamic: false,
+                serial: 0,
                 origin,
                 format: None,
                 desc: Atomic::new(ptr::null_mut()),

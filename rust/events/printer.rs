@@ -38,6 +38,11 @@ impl PrintManner {
         self.0 & c::rt_print_flags_RT_PRINT_ADDRESSES != 0
     }
 
+    /// Returns whether each value has its conversion before it.
+    pub(crate) fn has_types(self) -> bool {
+        self.0 & c::rt_print_flags_RT_PRINT_TYPES != 0
+    }
+
     /// Returns the manner that the options of an instance ask for.
     pub(crate) fn of(options: OptionSet) -> Self {
         let rows = [

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `kprobe_events`, `dynamic_events` and `kprobe_profile`: events that users define.
+//! `kprobe_events`, `synthetic_events`, `dynamic_events` and `kprobe_profile`: events that users define.
 
 use super::{
     file::{
@@ -30,9 +30,19 @@ use crate::{
     hooks,
     instance::Refused,
     output::Text,
-    sources::dynamic::{
-        self,
-        ControlledEvents, //
+    sources::{
+        dynamic::{
+            self,
+            ControlledEvents, //
+        },
+        synthetic::{
+            self,
+            SyntheticWrong, //
+        },
+    },
+    synthetic::command::{
+        skip_spaces,
+        MARK, //
     }, //
 };
 use kernel::{
@@ -44,13 +54,22 @@ use kernel::{
 /// A line has fewer bytes.
 const LONGEST_LINE: usize = 4094;
 
-/// The files.
+/// The files of any kernel.
 static ENTRIES: &[TreeEntry] = &[
     entry(
         c"dynamic_events",
         TopOnly,
         File(Own(WRITE, FileKind::LinesRead, DynamicFile::open_all)),
     ),
+    entry(
+        c"synthetic_events",
+        TopOnly,
+        File(Own(WRITE, FileKind::LinesRead, DynamicFile::open_synthetic)),
+    ),
+];
+
+/// Those of a kernel with kprobes.
+static OF_KPROBES: &[TreeEntry] = &[
     entry(
         c"kprobe_events",
         TopOnly,
@@ -59,9 +78,10 @@ static ENTRIES: &[TreeEntry] = &[
     entry(c"kprobe_profile", TopOnly, File(Show(show_profile))),
 ];
 
-/// Returns the files; none in a kernel without kprobes.
+/// Returns the files.
 pub(super) fn entries() -> impl Iterator<Item = &'static TreeEntry> {
-    ENTRIES.iter().filter(|_| cfg!(CONFIG_KPROBES))
+    let of_kprobes = OF_KPROBES.iter().filter(|_| cfg!(CONFIG_KPROBES));
+    Iterator::chain(ENTRIES.iter(), of_kprobes)
 }
 
 /// `kprobe_profile`.
@@ -69,11 +89,19 @@ fn show_profile(_at: &At<'_>, text: &mut Text) -> Result {
     dynamic::write_profile(text).map_err(no_memory)
 }
 
-fn show_definitions(_at: &At<'_>, text: &mut Text) -> Result {
-    dynamic::write_definitions(text).map_err(no_memory)
+fn show_kprobes(_at: &At<'_>, text: &mut Text) -> Result {
+    dynamic::write_definitions(ControlledEvents::Kprobes, text).map_err(no_memory)
 }
 
-/// `kprobe_events` or `dynamic_events`, open: reads like a text; what is written are lines, of which each is
+fn show_all(_at: &At<'_>, text: &mut Text) -> Result {
+    dynamic::write_definitions(ControlledEvents::All, text).map_err(no_memory)
+}
+
+fn show_synthetic(_at: &At<'_>, text: &mut Text) -> Result {
+    synthetic::write_definitions(0..u64::MAX, "", text).map_err(no_memory)
+}
+
+/// One of the files, open: reads like a text; what is written are lines, of which each is
 /// obeyed by itself.
 struct DynamicFile {
     file: ControlledEvents,
@@ -93,21 +121,37 @@ fn is_ambiguous(name: &str) -> Result<bool> {
 
 impl DynamicFile {
     fn open_all(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
-        Self::open(ControlledEvents::All)
+        Self::open(ControlledEvents::All, show_all)
     }
 
     fn open_kprobes(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
-        Self::open(ControlledEvents::Kprobes)
+        Self::open(ControlledEvents::Kprobes, show_kprobes)
     }
 
-    fn open(file: ControlledEvents) -> Result<KBox<dyn TraceFile>> {
-        let text = TextFile::show(show_definitions)?;
+    fn open_synthetic(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+        Self::open(ControlledEvents::Synthetic, show_synthetic)
+    }
+
+    fn open(
+        file: ControlledEvents,
+        show: fn(&At<'_>, &mut Text) -> Result,
+    ) -> Result<KBox<dyn TraceFile>> {
+        let text = TextFile::show(show)?;
         Ok(KBox::new(Self { file, text }, GFP_KERNEL)?)
     }
 
     /// Obeys one line, if it has a word.
     fn obey(&self, at: &At<'_>, line: &[u8]) -> Result {
         let line = line.split(|byte| *byte == b'#').next().unwrap_or_default();
+        let command = skip_spaces(line);
+        match self.file {
+            ControlledEvents::Synthetic if command.is_empty() => return Ok(()),
+            ControlledEvents::Synthetic => return told(at, command, synthetic::obey(command)),
+            ControlledEvents::All if command.starts_with(MARK.as_bytes()) => {
+                return told(at, command, synthetic::obey_dynamic(command));
+            }
+            ControlledEvents::All | ControlledEvents::Kprobes => {}
+        }
         let is_space = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, 0 | 0xb);
         let mut joined = KVec::new();
         for word in line.split(is_space).filter(|word| !word.is_empty()) {
@@ -134,6 +178,23 @@ impl DynamicFile {
     }
 }
 
+/// Tells `error_log` why a line of a synthetic event was refused.
+fn told(at: &At<'_>, command: &[u8], result: Result<(), SyntheticWrong>) -> Result {
+    let (error, refusal) = match result {
+        Ok(()) => return Ok(()),
+        Err(SyntheticWrong::Error(error)) => return Err(error),
+        Err(SyntheticWrong::Refused(refusal)) => (EINVAL, refusal),
+        Err(SyntheticWrong::Exists(refusal)) => (EEXIST, refusal),
+    };
+    let refused = Refused {
+        author: "synthetic_events",
+        error: refusal.error.text(),
+        at: refusal.at,
+    };
+    at.inst.errors().add(refused, command);
+    Err(error)
+}
+
 impl TraceFile for DynamicFile {
     fn read(&mut self, at: &At<'_>, out: &mut IovIterDest<'_>, pos: &mut i64) -> Result<Step> {
         self.text.read(at, out, pos)
@@ -141,7 +202,13 @@ impl TraceFile for DynamicFile {
 
     /// Removes all that was defined.
     fn truncate(&mut self, _at: &At<'_>) -> Result {
-        dynamic::delete_all()
+        match self.file {
+            ControlledEvents::Kprobes => dynamic::delete_all(),
+            ControlledEvents::Synthetic => synthetic::remove_all(),
+            // All of them, or none.
+            ControlledEvents::All if synthetic::is_busy() => Err(EBUSY),
+            ControlledEvents::All => dynamic::delete_all().and_then(|()| synthetic::remove_all()),
+        }
     }
 
     /// Obeys lines up to the first one that is refused, whose error it returns.

@@ -65,15 +65,3 @@ impl HistErrorKind {
         }
     }
 }
-
-/// Returns where the caret stands in `command`: under the first place where `word` occurs, as in ftrace
-/// also when that is not where the error is; under the first byte if there is no such place.
-pub(crate) fn place(command: &[u8], word: &[u8]) -> usize {
-    match word {
-        [] => 0,
-        word => command
-            .windows(word.len())
-            .position(|part| part == word)
-            .unwrap_or(0),
-    }
-}

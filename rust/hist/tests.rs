@@ -173,7 +173,7 @@ type Logged = Vec<(HistErrorKind, usize)>;
 fn planned(text: &str, logged: &mut Logged) -> Result<(Plan, Vec<u8>), HistErrno> {
     let whole = format!("hist:{text}");
     let mut log = |kind: HistErrorKind, word: &[u8]| {
-        logged.push((kind, super::error::place(whole.as_bytes(), word)));
+        logged.push((kind, crate::text::error_log::place(whole.as_bytes(), word)));
     };
     let (items, _) = command::split(text.as_bytes())?;
     let mut items = items.to_vec();

@@ -25,7 +25,6 @@ use crate::{
     hist::{
         command,
         error::{
-            place,
             HistErrno,
             HistErrorKind, //
         },
@@ -48,6 +47,7 @@ use crate::{
     probes::Filter,
     text::{
         clock,
+        error_log::place,
         trigger::{
             condition,
             Verb,

@@ -9,6 +9,7 @@ use super::{
 use crate::{
     hooks::FollowsModules,
     kapi::{
+        nesting,
         scratch,
         stack, //
     },
@@ -59,6 +60,8 @@ impl Drop for Instances {
         unsafe { stack::exit() };
         // SAFETY: The probes of all instances are off, and no other instance can be made.
         unsafe { scratch::exit() };
+        // SAFETY: No trigger is left that writes synthetic events.
+        unsafe { nesting::exit() };
         // SAFETY: No instance has a tracer any more.
         unsafe { tracers::exit() };
         drop(all);

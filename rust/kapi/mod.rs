@@ -30,6 +30,7 @@ pub(crate) mod machine;
 pub(crate) mod mapping;
 pub(crate) mod mkdir;
 mod mount;
+pub(crate) mod nesting;
 pub(crate) mod noise;
 pub(crate) mod pages;
 pub(crate) mod percpu;

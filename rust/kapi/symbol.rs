@@ -5,7 +5,8 @@
 use super::c;
 use crate::text::{
     json,
-    set_event::undashed, //
+    set_event::undashed,
+    writer::ByteWrite, //
 };
 use core::{
     fmt::{
@@ -130,6 +131,17 @@ impl Symbol {
             None => (name, None),
         })
     }
+}
+
+/// Room for the names of all flags of an allocation.
+const GFP: usize = 768;
+
+/// Writes the names of the flags of an allocation, as events of the kernel do.
+pub(crate) fn write_gfp(flags: u64, out: &mut dyn ByteWrite) -> fmt::Result {
+    let mut text = [0u8; GFP];
+    // SAFETY: `text` has room for as many bytes as the function is told.
+    let len = unsafe { c::rt_text_of_gfp(text.as_mut_ptr().cast(), text.len(), flags as u32) };
+    out.write_bytes(text.get(..len).unwrap_or_default())
 }
 
 /// Room for a hashed address.

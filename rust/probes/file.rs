@@ -216,6 +216,19 @@ impl EventFile {
         unsafe { &*cookie.cast::<Self>() }
     }
 
+    /// Counts an event that was not recorded because too many were inside each other. Any context.
+    ///
+    /// # Safety
+    ///
+    /// The file of `cookie` is attached, or was when the caller disabled preemption, which it still is.
+    pub(crate) unsafe fn miss(cookie: *mut c_void, pin: &CpuPin) {
+        // SAFETY: `synchronize` waits for the caller before the file goes.
+        let file = unsafe { Self::of_cookie(cookie) };
+        if !file.is_off() {
+            file.follow_refusal(pin, ReserveError::Recursion);
+        }
+    }
+
     /// Returns what the probe gets.
     fn cookie(&self) -> *mut c_void {
         (&raw const *self).cast_mut().cast()

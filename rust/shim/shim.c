@@ -215,6 +215,13 @@ size_t rt_text_of_hashed(char *text, size_t size, unsigned long address)
 	return scnprintf(text, size, "%p", (void *)address);
 }
 
+size_t rt_text_of_gfp(char *text, size_t size, u32 flags)
+{
+	gfp_t gfp = (__force gfp_t)flags;
+
+	return scnprintf(text, size, "%pGg", &gfp);
+}
+
 unsigned long rt_totalram_pages(void)
 {
 	return totalram_pages();

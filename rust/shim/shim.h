@@ -124,6 +124,9 @@ void *rt_subbuf_alloc(unsigned int cpu, unsigned int order);
 /* A format of printk: an address as a number that hides it. */
 size_t rt_text_of_hashed(char *text, size_t size, unsigned long address);
 
+/* A format of printk: the names of the flags of an allocation. */
+size_t rt_text_of_gfp(char *text, size_t size, u32 flags);
+
 /* Inline: pages that the kernel manages. */
 unsigned long rt_totalram_pages(void);
 

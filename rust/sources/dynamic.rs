@@ -8,10 +8,13 @@
 //! Locks: [`DEFINITIONS`], then those of an instance's events and files, then that of a probe. Enabling an
 //! event locks the events and then the probe.
 
-use super::kprobe::{
-    Kprobe,
-    KprobeSource,
-    ProbeLayout, //
+use super::{
+    kprobe::{
+        Kprobe,
+        KprobeSource,
+        ProbeLayout, //
+    },
+    synthetic, //
 };
 use crate::{
     events::{
@@ -45,6 +48,7 @@ use crate::{
         },
         text_buffer::TextBuffer, //
     },
+    synthetic::command::SYSTEM,
     text::writer::ByteWrite, //
 };
 use kernel::{
@@ -105,6 +109,8 @@ impl From<ProbeRefusal> for RefusedLine {
 pub(crate) enum ControlledEvents {
     /// `kprobe_events`.
     Kprobes,
+    /// `synthetic_events`.
+    Synthetic,
     /// `dynamic_events`.
     All,
 }
@@ -134,7 +140,7 @@ pub(crate) fn obey(
 ) -> Result<(), RefusedLine> {
     let all = file == ControlledEvents::All;
     if line.starts_with('-') || all && line.starts_with('!') {
-        return delete(line).map_err(RefusedLine::from);
+        return delete(line, all).map_err(RefusedLine::from);
     }
     match Head::parse(line)? {
         Some(head) => create(line, head, is_ambiguous),
@@ -332,12 +338,13 @@ impl Definition {
     }
 }
 
-/// Deletes what a line selects, up to the first one that is enabled.
+/// Deletes what a line selects, up to the first one that is enabled; `all` says whether synthetic events may be
+/// selected, too.
 ///
 /// # Errors
 ///
 /// `EINVAL` for a wrong line, `ENOENT` if it selects nothing, `EBUSY`.
-fn delete(line: &str) -> Result {
+fn delete(line: &str, all: bool) -> Result {
     let mut words = words(line);
     let first = words.next().ok_or(EINVAL)?;
     let name = first.text.split_once(':').ok_or(EINVAL)?.1;
@@ -356,7 +363,16 @@ fn delete(line: &str) -> Result {
         stopped = result.is_err();
         stopped
     });
-    result
+    drop(definitions);
+    match names.event {
+        Some(event) if all && !stopped && names.group.is_none_or(|group| group == SYSTEM) => {
+            match synthetic::remove(event.as_bytes()) {
+                Err(ENOENT) => result,
+                removed => removed,
+            }
+        }
+        _ => result,
+    }
 }
 
 /// Removes all definitions, or none.
@@ -382,12 +398,22 @@ pub(crate) fn delete_all() -> Result {
     result
 }
 
-/// Writes the definitions, in the order in which they were made. Fails when `out` does.
-pub(crate) fn write_definitions(out: &mut dyn ByteWrite) -> fmt::Result {
+/// Writes the definitions of a file, in the order in which they were made. Fails when `out` does.
+pub(crate) fn write_definitions(file: ControlledEvents, out: &mut dyn ByteWrite) -> fmt::Result {
+    let mut from = 0;
+    let mut synthetic_until = |serial, out: &mut dyn ByteWrite| match file {
+        ControlledEvents::All => {
+            let range = from..serial;
+            from = serial;
+            synthetic::write_definitions(range, "s:synthetic/", out)
+        }
+        _ => Ok(()),
+    };
     for definition in DEFINITIONS.lock().iter() {
+        synthetic_until(definition.event.serial(), out)?;
         writeln!(out, "{}", definition.shown.text())?;
     }
-    Ok(())
+    synthetic_until(u64::MAX, out)
 }
 
 /// Writes the hits and misses of each. Fails when `out` does.

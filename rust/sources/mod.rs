@@ -21,6 +21,7 @@ mod probe;
 mod raw;
 mod raw_desc;
 mod raw_probes;
+pub(crate) mod synthetic;
 mod syscall;
 mod targets;
 
@@ -153,6 +154,8 @@ pub(crate) unsafe fn init(raw: RawWish, btf: Result<&KernelBtf, NoBtf>) -> Resul
     unsafe { call_table::init() };
     // SAFETY: The caller promises that this is called once, and no file is there that defines events.
     unsafe { dynamic::init() };
+    // SAFETY: As above, this is the only call, and no file is there that defines events.
+    unsafe { synthetic::init() };
     let mut offers = Offers::new();
     for kind in KINDS {
         kind.offer(&load, &mut offers)?;
@@ -168,6 +171,7 @@ pub(crate) unsafe fn init(raw: RawWish, btf: Result<&KernelBtf, NoBtf>) -> Resul
 /// `events::exit` has freed them all, and none is made from here on.
 pub(crate) unsafe fn exit() {
     dynamic::exit();
+    synthetic::exit();
     for kind in KINDS {
         // SAFETY: The caller promises that no event is left, and that none is made from here on.
         unsafe { kind.exit() };

@@ -3,6 +3,10 @@
 //! The files that one probe records into, for a probe that serves all instances.
 
 use super::probe;
+use crate::{
+    kapi::percpu::CpuPin,
+    probes::EventFile, //
+};
 use core::ptr;
 use kernel::{
     prelude::*,
@@ -71,6 +75,23 @@ impl RecordTargets {
             self.end.store(0, Relaxed);
         }
         place.is_some()
+    }
+
+    /// Counts, for each target, an event that was not recorded because too many were inside each other. Any
+    /// context.
+    ///
+    /// # Safety
+    ///
+    /// A cookie is that of an attached file, until it was removed and `events::synchronize` has returned.
+    pub(super) unsafe fn miss(&self, pin: &CpuPin) {
+        for place in &self.places {
+            // Acquire: pairs with `add`.
+            let cookie = place.load(Acquire);
+            if !cookie.is_null() {
+                // SAFETY: The caller promises what the cookie is, as long as preemption is disabled.
+                unsafe { EventFile::miss(cookie, pin) };
+            }
+        }
     }
 
     /// Records one event of `size` bytes, of which `fill` writes those after the common fields, for each

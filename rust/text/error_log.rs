@@ -11,6 +11,18 @@ pub(crate) const KEPT: usize = 8;
 /// Precedes the text of the refused command.
 const COMMAND: &str = "  Command: ";
 
+/// Returns where the caret stands in `command`: under the first place where `word` occurs, as in ftrace
+/// also when that is not where the error is; under the first byte if there is no such place.
+pub(crate) fn place(command: &[u8], word: &[u8]) -> usize {
+    match word {
+        [] => 0,
+        word => command
+            .windows(word.len())
+            .position(|part| part == word)
+            .unwrap_or(0),
+    }
+}
+
 /// A refused command.
 pub(crate) struct RefusedCommand<'a> {
     /// Nanoseconds since boot.

@@ -49,6 +49,8 @@ pub mod progress;
 pub mod ring;
 #[path = "../../../rust/buffers/stream.rs"]
 pub mod stream;
+#[path = "../../../rust/synthetic/mod.rs"]
+pub mod synthetic;
 #[path = "../../../rust/text/mod.rs"]
 pub mod text;
 

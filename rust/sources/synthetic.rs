@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Synthetic events: those that `synthetic_events` defines, and that actions of histograms write.
+//!
+//! A synthetic event has no probe. An action has a [`SyntheticRef`], which keeps the event, and calls
+//! [`SyntheticEvent::write`] with the values; the record goes wherever the event is enabled, in all
+//! instances.
+//!
+//! Locks: [`CHANGES`], then those of an instance's triggers, events and files; [`DEFINED`] and the state of
+//! an event are leaves.
+
+use super::targets::RecordTargets;
+use crate::{
+    event::format,
+    events::{
+        self,
+        Attachment,
+        Event,
+        Fields,
+        PrintManner,
+        Printer,
+        Source, //
+    },
+    kapi::{
+        nesting::{
+            self,
+            NestedWriter, //
+        },
+        percpu::CpuPin,
+        symbol::{
+            self,
+            Symbol, //
+        },
+        text_buffer::TextBuffer, //
+    },
+    synthetic::{
+        command::{
+            SyntheticCommand,
+            SyntheticDraft,
+            SYSTEM, //
+        },
+        error::SyntheticRefusal,
+        field::SyntheticField,
+        print::{
+            SyntheticLayout,
+            SyntheticNames, //
+        },
+        record::{
+            self,
+            SyntheticValue, //
+        }, //
+    },
+    text::writer::ByteWrite, //
+};
+use core::ops::{
+    Deref,
+    Range, //
+};
+use kernel::{
+    fmt,
+    new_mutex,
+    prelude::*,
+    sync::{
+        Arc,
+        Mutex, //
+    }, //
+};
+
+kernel::sync::global_lock! {
+    // SAFETY: `init` initialises it before there are files that define events.
+    unsafe(uninit) static CHANGES: Mutex<()> = ();
+}
+
+kernel::sync::global_lock! {
+    // SAFETY: `init` initialises it before there are files that define events.
+    unsafe(uninit) static DEFINED: Mutex<KVec<SyntheticDefinition>> = KVec::new();
+}
+
+/// A definition.
+struct SyntheticDefinition {
+    event: &'static Event,
+    synthetic: Arc<SyntheticEvent>,
+}
+
+/// Why a line is refused.
+pub(crate) enum SyntheticWrong {
+    /// Without an entry in `error_log`.
+    Error(Error),
+    Refused(SyntheticRefusal),
+    /// There is an event of that name.
+    Exists(SyntheticRefusal),
+}
+
+impl From<Error> for SyntheticWrong {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl From<SyntheticRefusal> for SyntheticWrong {
+    fn from(refusal: SyntheticRefusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+/// A synthetic event: its fields, and where it is enabled.
+#[pin_data]
+pub(crate) struct SyntheticEvent {
+    name: TextBuffer,
+    /// Types and names of the fields.
+    text: TextBuffer,
+    fields: KVec<SyntheticField>,
+    /// Bytes of a record without its dynamic arrays.
+    size: usize,
+    /// Changed under `state`.
+    targets: RecordTargets,
+    #[pin]
+    state: Mutex<SyntheticState>,
+}
+
+struct SyntheticState {
+    /// Number of instances that have it enabled, or attached for triggers.
+    users: usize,
+    /// Number of [`SyntheticRef`]s.
+    refs: usize,
+    /// It was removed.
+    gone: bool,
+}
+
+impl SyntheticEvent {
+    /// Returns the name.
+    pub(crate) fn name(&self) -> &str {
+        self.name.text()
+    }
+
+    /// Returns the fields, and the text that has their types and names.
+    pub(crate) fn layout(&self) -> SyntheticLayout<'_> {
+        SyntheticLayout {
+            text: self.text.text(),
+            fields: &self.fields,
+        }
+    }
+
+    /// Records one wherever the event is enabled, with a value for each field, in their order. A number takes
+    /// the lower bytes of a number, a string or a stack what its type has; a value of another kind, or a
+    /// missing one, is 0 or empty.
+    ///
+    /// Any context, NMI included: no lock, no allocation. A writer inside of too many others is refused: an
+    /// event that leads to itself is recorded as often as in ftrace. Such a loss is counted by the option
+    /// `event-counts`.
+    pub(crate) fn write(&self, pin: &CpuPin, values: &[SyntheticValue<'_>]) {
+        if !self.targets.may_be() {
+            return;
+        }
+        let Some(_nested) = NestedWriter::enter(pin) else {
+            // SAFETY: `detach` takes a cookie off before `events::synchronize` waits for writers, of which
+            // this is one: `pin` has preemption disabled.
+            return unsafe { self.targets.miss(pin) };
+        };
+        let size = record::size(&self.fields, self.size, values);
+        let fill = |record: &mut [u8]| record::fill(&self.fields, self.size, values, record);
+        // SAFETY: As above, a cookie stays as long as preemption is disabled. All sizes have the common fields.
+        unsafe { self.targets.record(size, fill) };
+    }
+
+    /// Makes one as `draft` defines it.
+    fn new(name: &str, draft: SyntheticDraft<'_>) -> Result<Arc<Self>, SyntheticWrong> {
+        let mut own_name = TextBuffer::new();
+        own_name.write_bytes(name.as_bytes()).map_err(|_| ENOMEM)?;
+        let (mut text, mut fields) = (TextBuffer::new(), KVec::new());
+        draft.for_each_field(|field| -> Result<(), SyntheticWrong> {
+            let len = text.bytes().len();
+            let field = field.write(&mut text, len).map_err(|_| ENOMEM)?;
+            fields.push(field, GFP_KERNEL).map_err(Error::from)?;
+            Ok(())
+        })?;
+        nesting::prepare()?;
+        let state = SyntheticState {
+            users: 0,
+            refs: 0,
+            gone: false,
+        };
+        let size = record::fixed_size(&fields);
+        Ok(Arc::pin_init(
+            pin_init!(Self {
+                name: own_name,
+                text,
+                fields,
+                size,
+                targets: RecordTargets::none(),
+                state <- new_mutex!(state),
+            }),
+            GFP_KERNEL,
+        )?)
+    }
+
+    /// Returns whether it is enabled, has triggers or is referred to.
+    fn is_busy(&self) -> bool {
+        let state = self.state.lock();
+        state.users != 0 || state.refs != 0
+    }
+
+    /// From here on it is not enabled and not referred to.
+    ///
+    /// # Errors
+    ///
+    /// `EBUSY` while it is.
+    fn end(&self) -> Result {
+        let mut state = self.state.lock();
+        if state.users != 0 || state.refs != 0 {
+            return Err(EBUSY);
+        }
+        state.gone = true;
+        Ok(())
+    }
+}
+
+/// A reference to a synthetic event, which cannot be removed as long as this is there: `EBUSY`.
+pub(crate) struct SyntheticRef(Arc<SyntheticEvent>);
+
+impl SyntheticRef {
+    /// Returns one to the event of that name; `None` when there is none. Process context.
+    pub(crate) fn find(name: &[u8]) -> Option<Self> {
+        let defined = DEFINED.lock();
+        let definition = defined.iter().find(|known| known.is_called(name))?;
+        let synthetic = definition.synthetic.clone();
+        {
+            let mut state = synthetic.state.lock();
+            if state.gone {
+                return None;
+            }
+            state.refs = state.refs.wrapping_add(1);
+        }
+        Some(Self(synthetic))
+    }
+}
+
+impl Deref for SyntheticRef {
+    type Target = SyntheticEvent;
+
+    fn deref(&self) -> &SyntheticEvent {
+        &self.0
+    }
+}
+
+impl Drop for SyntheticRef {
+    fn drop(&mut self) {
+        let mut state = self.0.state.lock();
+        state.refs = state.refs.saturating_sub(1);
+    }
+}
+
+/// The source of the event.
+struct SyntheticSource(Arc<SyntheticEvent>);
+
+impl Source for SyntheticSource {
+    fn attach(&self, to: Attachment) -> Result {
+        let mut state = self.0.state.lock();
+        if state.gone {
+            return Err(ENODEV);
+        }
+        self.0.targets.add(to.cookie())?;
+        state.users = state.users.wrapping_add(1);
+        Ok(())
+    }
+
+    fn detach(&self, from: Attachment) {
+        let mut state = self.0.state.lock();
+        if self.0.targets.remove(from.cookie()) {
+            state.users = state.users.saturating_sub(1);
+        }
+    }
+
+    fn visit_fields(&self, _: &Event, visit: &mut dyn FnMut(&mut Fields<'_>)) {
+        visit(&mut self.0.layout().declared());
+    }
+
+    fn write_format(&self, event: &Event, w: &mut dyn fmt::Write) -> fmt::Result {
+        let layout = self.0.layout();
+        let mut text = TextBuffer::new();
+        layout.write_format(&mut text)?;
+        let (name, id) = (event.name(), event.id());
+        format::write(w, name, id, layout.declared(), text.text(), [].into_iter())
+    }
+
+    fn print<'p>(
+        &self,
+        _: &Event,
+        record: &[u8],
+        manner: PrintManner,
+        printer: &'p mut Printer,
+    ) -> Option<&'p [u8]> {
+        let layout = self.0.layout();
+        let has_types = manner.has_types();
+        Some(printer.compose(|out| layout.write_values(record, has_types, &mut KernelNames, out)))
+    }
+
+    fn own_depth(&self) -> u32 {
+        1
+    }
+}
+
+/// The names that this kernel has.
+struct KernelNames;
+
+impl SyntheticNames for KernelNames {
+    fn write_symbol(&mut self, address: u64, out: &mut dyn ByteWrite) -> fmt::Result {
+        out.write_str(Symbol::at(address).text())
+    }
+
+    fn write_gfp(&mut self, flags: u64, out: &mut dyn ByteWrite) -> fmt::Result {
+        symbol::write_gfp(flags, out)
+    }
+}
+
+/// Prepares this file.
+///
+/// # Safety
+///
+/// Called once, before any other function of it.
+pub(super) unsafe fn init() {
+    // SAFETY: The caller promises that nothing has locked it, and that this is the only call.
+    unsafe { CHANGES.init() };
+    // SAFETY: As above, nothing has locked it, and this is the only call.
+    unsafe { DEFINED.init() };
+}
+
+/// Frees the definitions; no event is enabled any more.
+pub(super) fn exit() {
+    let all = core::mem::take(&mut *DEFINED.lock());
+    drop(all);
+}
+
+/// Obeys a line of `synthetic_events`, which begins with no white space and is not empty. Process context.
+pub(crate) fn obey(command: &[u8]) -> Result<(), SyntheticWrong> {
+    match SyntheticCommand::parse(command)? {
+        SyntheticCommand::Remove(name) => Ok(remove(name)?),
+        SyntheticCommand::Define(draft) => define(draft),
+    }
+}
+
+/// Obeys a line of `dynamic_events` that begins with `s:`. Process context.
+pub(crate) fn obey_dynamic(command: &[u8]) -> Result<(), SyntheticWrong> {
+    define(SyntheticDraft::parse_dynamic(command)?)
+}
+
+/// Makes an event.
+fn define(draft: SyntheticDraft<'_>) -> Result<(), SyntheticWrong> {
+    let name = draft.name()?;
+    let _turn = CHANGES.lock();
+    let is_there = |known: &SyntheticDefinition| known.is_called(name.as_bytes());
+    if DEFINED.lock().iter().any(is_there) {
+        return Err(SyntheticWrong::Exists(draft.exists()));
+    }
+    let synthetic = SyntheticEvent::new(name, draft)?;
+    DEFINED.lock().reserve(1, GFP_KERNEL).map_err(Error::from)?;
+    let size = u32::try_from(synthetic.size).map_err(|_| EINVAL)?;
+    let event = events::dynamic::define((SYSTEM, name), size, || {
+        Ok(KBox::new(SyntheticSource(synthetic.clone()), GFP_KERNEL)?)
+    })?;
+    let definition = SyntheticDefinition { event, synthetic };
+    // There is room: others who push take turns.
+    let _ = DEFINED.lock().push_within_capacity(definition);
+    Ok(())
+}
+
+impl SyntheticDefinition {
+    fn is_called(&self, name: &[u8]) -> bool {
+        self.synthetic.name().as_bytes() == name
+    }
+}
+
+/// Removes the event of that name.
+///
+/// # Errors
+///
+/// `ENOENT` when there is none, `EBUSY` while it is enabled, has triggers, or an action refers to it.
+pub(crate) fn remove(name: &[u8]) -> Result {
+    let _turn = CHANGES.lock();
+    let (event, synthetic) = {
+        let defined = DEFINED.lock();
+        let known = defined.iter().find(|known| known.is_called(name));
+        let known = known.ok_or(ENOENT)?;
+        (known.event, known.synthetic.clone())
+    };
+    synthetic.end()?;
+    events::dynamic::withdraw(event);
+    let gone = |known: &SyntheticDefinition| known.event.id() == event.id();
+    DEFINED.lock().retain(|known| !gone(known));
+    Ok(())
+}
+
+/// Removes all events, or none.
+///
+/// # Errors
+///
+/// `EBUSY` while one of them is enabled, has triggers or is referred to.
+pub(crate) fn remove_all() -> Result {
+    if is_busy() {
+        return Err(EBUSY);
+    }
+    loop {
+        let first = DEFINED.lock().first().map(|known| known.synthetic.clone());
+        match first.map(|synthetic| remove(synthetic.name().as_bytes())) {
+            None => return Ok(()),
+            // Another caller was faster.
+            Some(Ok(()) | Err(ENOENT)) => {}
+            Some(Err(error)) => return Err(error),
+        }
+    }
+}
+
+/// Returns whether an event is enabled, has triggers or is referred to.
+pub(crate) fn is_busy() -> bool {
+    let defined = DEFINED.lock();
+    let mut events = defined.iter();
+    events.any(|known| known.synthetic.is_busy())
+}
+
+/// Writes the definitions that `serials` selects by the order in which dynamic events were made, each after
+/// `before`. Fails when `out` does.
+pub(crate) fn write_definitions(
+    serials: Range<u64>,
+    before: &str,
+    out: &mut dyn ByteWrite,
+) -> fmt::Result {
+    let defined = DEFINED.lock();
+    let selected = defined
+        .iter()
+        .filter(|known| serials.contains(&known.event.serial()));
+    for known in selected {
+        out.write_str(before)?;
+        let synthetic = &known.synthetic;
+        synthetic.layout().write_definition(synthetic.name(), out)?;
+    }
+    Ok(())
+}
