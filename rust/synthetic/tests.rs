@@ -108,7 +108,7 @@ fn definitions_are_shown_in_one_form() {
         ("a char x[16]; char[5] y", "a\tchar[16] x; char[5] y\n"),
         ("a unsigned char x[16]", "a\tunsigned char[16] x\n"),
         ("a char x[]; char[] y", "a\tchar[] x; char[] y\n"),
-        ("a char x[0]; char y[0x10]", "a\tchar[0] x; char[0x10] y\n"),
+        ("a char x[0]; char y[0x9]", "a\tchar[0] x; char[0x9] y\n"),
         (
             "a long x[]; unsigned long[] y; long[5] z",
             "a\tlong[] x; unsigned long[] y; long[5] z\n",
@@ -172,6 +172,7 @@ fn refusals_have_ftraces_place() {
         ("a unsigned short x", Type, 11),
         ("a char x[257]", Array, 7),
         ("a char x[1234]", Array, 7),
+        ("a char x[0x10]", Array, 7),
         ("a char x[1", Array, 7),
         ("a char x[1]y", Array, 7),
         ("a char x[a]", Array, 7),

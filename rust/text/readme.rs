@@ -116,8 +116,19 @@ Events that users define, where the kernel has kprobes:
                @ADDRESS, @SYMBOL[+-OFFSET], +|-[u]OFFSET(FETCH), \\VALUE,
                \\\"TEXT\"
         TYPE: u8 to u64, s8 to s64, x8 to x64, char, symbol, string, ustring
-  dynamic_events        the same.
+  dynamic_events        the same, and  s:NAME FIELDS  as in synthetic_events.
   kprobe_profile        event, hits and missed hits of each definition.
+
+Events of values that other events had:
+  synthetic_events      one definition per line; writing appends, opening with
+                        truncation removes all.
+        NAME TYPE FIELD[; TYPE FIELD]...
+        !NAME             removes it, unless it is in use
+        TYPE: s8 to s64, u8 to u64, [unsigned] char, int or long, bool, pid_t,
+              gfp_t; char FIELD[N] and char FIELD[] are strings, and
+              long FIELD[] is a stack
+        examples: echo 'lat u64 ns; pid_t pid' >> synthetic_events
+                  echo 'off pid_t pid; long[] stack' >> synthetic_events
 
 Functions, where the kernel can trace them:
   available_filter_functions

@@ -130,7 +130,7 @@ const OF_CALLS: &[&str] = &[
 ];
 
 /// Those of kprobes, which are there when the kernel has them.
-const OF_KPROBES: &[&str] = &["dynamic_events", "kprobe_events", "kprobe_profile"];
+const OF_KPROBES: &[&str] = &["kprobe_events", "kprobe_profile"];
 
 /// Returns the files that there are in this kernel, in the order of `features`.
 pub fn all() -> impl Iterator<Item = &'static ControlFile> {
@@ -190,6 +190,7 @@ const FILES: &[ControlFile] = &[
     file("set_graph_notrace", Access::Change),
     file("tracing_thresh", Access::Change),
     top("dynamic_events", Access::Change),
+    top("synthetic_events", Access::Change),
     top("kprobe_events", Access::Change),
     top("kprobe_profile", Access::Read),
     top("hwlat_detector/mode", Access::Change),

@@ -45,7 +45,7 @@ fn tops(context: &Context) -> (Tree, Tree) {
 }
 
 /// The formats of the events of the group, without their ids.
-fn formats(tree: &Tree, group: &str) -> Check<BTreeMap<String, String>> {
+pub fn formats(tree: &Tree, group: &str) -> Check<BTreeMap<String, String>> {
     let mut formats = BTreeMap::new();
     if !tree.exists(&format!("events/{group}")) {
         return Ok(formats);

@@ -73,6 +73,7 @@ mod snapshot;
 mod snapshot_load;
 mod soak;
 mod splice;
+mod synthetic;
 mod syscalls;
 mod tasks;
 mod timerlat;
@@ -176,6 +177,7 @@ const GROUPS: &[&[Test]] = &[
     raw_marker::TESTS,
     json::TESTS,
     kprobes::TESTS,
+    synthetic::TESTS,
     features::TESTS,
     share::TESTS,
     share_losses::TESTS,

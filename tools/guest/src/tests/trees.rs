@@ -30,7 +30,6 @@ const MISSING: &[(&str, &str)] = &[
     ("stack_max_size", FUNCTIONS),
     ("stack_trace", FUNCTIONS),
     ("stack_trace_filter", FUNCTIONS),
-    ("synthetic_events", HISTOGRAMS),
     ("uprobe_events", PROBES),
     ("uprobe_profile", PROBES),
     (
@@ -49,7 +48,6 @@ const MISSING: &[(&str, &str)] = &[
 const FUNCTIONS: &str = "of function tracers, only function and function_graph are there";
 const PROBES: &str = "no events are made of user programs";
 const LATENCY: &str = "the threads of timerlat are the kernel's alone";
-const HISTOGRAMS: &str = "histograms make no events";
 
 /// Names that only rtracefs has.
 const OWN: &[&str] = &[
