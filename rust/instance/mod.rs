@@ -23,6 +23,8 @@ mod pause;
 mod pids;
 mod pipe_token;
 pub(crate) mod registry;
+#[cfg(CONFIG_KUNIT = "y")]
+mod synthetic_tests;
 #[cfg(rtrace_test)]
 mod testapi;
 #[cfg(CONFIG_KUNIT = "y")]
