@@ -2,14 +2,11 @@
 
 //! The definition, the fields, the print format and the text of records of an event.
 
-use super::{
-    field::{
-        NumberType,
-        SyntheticField,
-        SyntheticType,
-        ROOM, //
-    },
-    record::fixed_size, //
+use super::field::{
+    NumberType,
+    SyntheticField,
+    SyntheticType,
+    ROOM, //
 };
 use crate::{
     event::{
@@ -51,11 +48,6 @@ pub(crate) trait SyntheticNames {
 }
 
 impl<'a> SyntheticLayout<'a> {
-    /// Returns the bytes of a record without its dynamic arrays.
-    pub(crate) fn size(&self) -> usize {
-        fixed_size(self.fields)
-    }
-
     /// Returns the declarations of the fields, and of the room after each.
     pub(crate) fn declared(self) -> impl Iterator<Item = Declared<'a>> {
         self.fields

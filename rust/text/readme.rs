@@ -116,7 +116,8 @@ Events that users define, where the kernel has kprobes:
                @ADDRESS, @SYMBOL[+-OFFSET], +|-[u]OFFSET(FETCH), \\VALUE,
                \\\"TEXT\"
         TYPE: u8 to u64, s8 to s64, x8 to x64, char, symbol, string, ustring
-  dynamic_events        the same, and  s:NAME FIELDS  as in synthetic_events.
+  dynamic_events        the same, and those of synthetic_events:
+        s:[synthetic/]NAME TYPE FIELD[; TYPE FIELD]...
   kprobe_profile        event, hits and missed hits of each definition.
 
 Events of values that other events had:
