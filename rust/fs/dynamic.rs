@@ -43,7 +43,8 @@ use crate::{
     synthetic::command::{
         skip_spaces,
         MARK, //
-    }, //
+    },
+    text::word, //
 };
 use kernel::{
     iov::IovIterDest,
@@ -143,7 +144,7 @@ impl DynamicFile {
     /// Obeys one line, if it has a word.
     fn obey(&self, at: &At<'_>, line: &[u8]) -> Result {
         let line = line.split(|byte| *byte == b'#').next().unwrap_or_default();
-        let command = skip_spaces(line);
+        let command = skip_spaces(word::c_string(line));
         match self.file {
             ControlledEvents::Synthetic if command.is_empty() => return Ok(()),
             ControlledEvents::Synthetic => return told(at, command, synthetic::obey(command)),

@@ -13,6 +13,7 @@
 //! there.
 
 mod btf;
+mod definitions;
 mod filters;
 mod formats;
 mod json;
@@ -53,6 +54,7 @@ targets! {
     json: json_strings json_records;
     filters: filters_of_broken_records any_text_is_a_filter;
     triggers: any_text_is_a_trigger what_a_trigger_shows_is_what_was_parsed;
+    definitions: any_text_is_a_definition broken_synthetic_records;
     sets: lists_of_pids sets_of_cpus;
     btf: right_btf_answers broken_btf_is_refused broken_prototypes_make_whole_events;
     pages: random_pages right_pages broken_pages walks absolute_times images tours;
