@@ -123,8 +123,11 @@ impl Member {
             Location::FromStart | Location::FromWord => ValueCount::Open,
         };
         let open_end = (count, location, size) == (ValueCount::Open, Location::Inline, 0);
+        // The elements of a dynamic array of longs are addresses, if they look like some: a stack.
+        let signed =
+            signed != 0 && (location == Location::Inline || !ty.trim_ascii().ends_with("long"));
         let member = Self {
-            content: Content::of(ty.trim_ascii(), count, size, signed != 0),
+            content: Content::of(ty.trim_ascii(), count, size, signed),
             location: (!open_end).then_some(location),
             offset,
             size,
@@ -393,6 +396,15 @@ mod tests {
             ),
             "\"0908\""
         );
+        // A stack of a synthetic event: the number of callers, and each as an address.
+        let words = [1u64.to_le_bytes(), 0xffff_ffff_8100_0010u64.to_le_bytes()];
+        let stack = [&at(16, 16)[..], &[0; 4][..], &words.concat()[..]].concat();
+        for ty in ["long", "unsigned long"] {
+            assert_eq!(
+                one(&format!("__data_loc {ty}[] f"), 8, 1, &stack),
+                "[1,\"<ffffffff81000010>\"]"
+            );
+        }
         // The words point outside the record.
         for word in [at(12, 4), at(13, 3), at(0xffff, 0xffff), at(0xffff, 0)] {
             assert_eq!(

@@ -53,8 +53,10 @@ fn write_value(
 ) -> fmt::Result {
     let (offset, size) = (field.offset, field.declared.size);
     let ty = FieldType::of(field.declared.ty, size);
-    // ftrace has no text for a set of CPUs, whether or not it is inside the record.
-    if ty == FieldType::Cpumask && part(record, offset, size).is_some() {
+    // ftrace has no text for a set of CPUs, whether or not it is inside the record, and none for a stack of a
+    // synthetic event, whose place has 8 bytes.
+    let is_stack = ty == FieldType::Number && field.declared.ty.starts_with("__data_loc");
+    if (ty == FieldType::Cpumask || is_stack) && part(record, offset, size).is_some() {
         return w.write_str("<INVALID-TYPE>");
     }
     match ty.read(record, offset, size) {
@@ -272,6 +274,9 @@ mod tests {
 
     #[test]
     fn several_fields_and_none() {
+        let stack = of("__data_loc long[]", 8);
+        assert_eq!(text(&[stack], &[0; 16]), " f=<INVALID-TYPE>\n");
+
         let fields = [of("u8", 1), of("int", 4)];
 
         assert_eq!(text(&fields, &[65, 1, 0, 0, 0]), " f='A'(65) f=0x1 (1)\n");
