@@ -43,8 +43,7 @@ use crate::{
     synthetic::command::{
         skip_spaces,
         MARK, //
-    },
-    text::word, //
+    }, //
 };
 use kernel::{
     iov::IovIterDest,
@@ -144,7 +143,7 @@ impl DynamicFile {
     /// Obeys one line, if it has a word.
     fn obey(&self, at: &At<'_>, line: &[u8]) -> Result {
         let line = line.split(|byte| *byte == b'#').next().unwrap_or_default();
-        let command = skip_spaces(word::c_string(line));
+        let command = skip_spaces(line);
         match self.file {
             ControlledEvents::Synthetic if command.is_empty() => return Ok(()),
             ControlledEvents::Synthetic => return told(at, command, synthetic::obey(command)),
@@ -153,7 +152,7 @@ impl DynamicFile {
             }
             ControlledEvents::All | ControlledEvents::Kprobes => {}
         }
-        let is_space = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, 0 | 0xb);
+        let is_space = |byte: &u8| byte.is_ascii_whitespace() || *byte == 0xb;
         let mut joined = KVec::new();
         for word in line.split(is_space).filter(|word| !word.is_empty()) {
             if !joined.is_empty() {
@@ -232,7 +231,11 @@ impl TraceFile for DynamicFile {
                     pr_warn!("Line length is too long: Should be less than {LONGEST_LINE}\n");
                     return Err(EINVAL);
                 }
-                self.obey(at, part.get(..end).unwrap_or_default())?;
+                let line = part.get(..end).unwrap_or_default();
+                if line.contains(&0) {
+                    return Err(EINVAL);
+                }
+                self.obey(at, line)?;
                 from = from.saturating_add(end).saturating_add(1);
                 if from >= rest.len() {
                     break;
