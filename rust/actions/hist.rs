@@ -60,7 +60,7 @@ use kernel::{
 pub(crate) type Counts = Map<Kernel>;
 
 /// Words of a key that a writer makes without clearing much of its stack.
-const SHORT: usize = 4;
+pub(super) const SHORT: usize = 4;
 
 /// A histogram.
 #[pin_data]
@@ -68,6 +68,10 @@ pub(crate) struct Hist {
     /// The command, without the filter; `plan` has parts of it.
     text: KVec<u8>,
     plan: Plan,
+    /// The event that it counts.
+    event: u16,
+    /// Those that the references of the plan name.
+    sources: KVec<Arc<Hist>>,
     /// What `counts` has, for writers.
     current: GraceRef<Counts>,
     #[pin]
@@ -94,6 +98,7 @@ fn new_counts(plan: &Plan) -> Result<KBox<Counts>> {
         key_words: plan.key_words(),
         note_words: plan.note_words(),
         sums: plan.sums(),
+        variables: plan.variables().len(),
         cpus: cpus::most() as usize,
     };
     let bytes = shape.bytes(cpus::possible().count());
@@ -109,25 +114,34 @@ fn new_counts(plan: &Plan) -> Result<KBox<Counts>> {
         parts.push(Part::new(sums), GFP_KERNEL)?;
     }
     let (slots, keys) = (shared(shape.slots())?, shared(shape.shared_words())?);
+    let variables = shared(shape.variable_words())?;
     let seed = clock::read(ClockId::X86Tsc);
-    let map = Map::new(shape, seed, slots, keys, parts);
+    let map = Map::new(shape, seed, slots, (keys, variables), parts);
     Ok(KBox::new(map, GFP_KERNEL)?)
 }
 
 impl Hist {
-    /// Returns an empty one. Process context.
+    /// Returns an empty one of the event with this id, with the histograms that the references of the plan name.
+    /// Process context.
     ///
     /// # Errors
     ///
     /// `ENOMEM`.
-    pub(crate) fn new(plan: Plan, text: KVec<u8>) -> Result<Arc<Self>> {
+    pub(crate) fn new(
+        plan: &Plan,
+        text: KVec<u8>,
+        event: u16,
+        sources: KVec<Arc<Hist>>,
+    ) -> Result<Arc<Self>> {
         // For keys that are stacks; one that is none of them needs little of it.
         stack::prepare()?;
-        let counts = new_counts(&plan)?;
+        let counts = new_counts(plan)?;
         let hist = Arc::pin_init(
             pin_init!(Self {
                 text,
-                plan,
+                plan: *plan,
+                event,
+                sources,
                 current: GraceRef::none(),
                 counts <- new_mutex!(counts),
             }),
@@ -144,6 +158,36 @@ impl Hist {
     /// Returns what it counts.
     pub(crate) fn plan(&self) -> &Plan {
         &self.plan
+    }
+
+    /// Returns the id of the event that it counts.
+    pub(crate) fn event(&self) -> u16 {
+        self.event
+    }
+
+    /// Returns the histograms that it refers to, one for each reference of the plan.
+    pub(crate) fn sources(&self) -> &[Arc<Hist>] {
+        &self.sources
+    }
+
+    /// Returns what it counts in, for a writer. Any context.
+    pub(super) fn current(&self) -> Option<&Counts> {
+        self.current.get()
+    }
+
+    /// Resolves the references for an event with this key. Returns whether all are set. Any context.
+    pub(super) fn resolve(&self, key: &[u64], numbers: &mut [u64]) -> bool {
+        let all = self.plan.references().iter().zip(&self.sources);
+        for (place, (reference, source)) in numbers.iter_mut().zip(all) {
+            let counts = source.current.get();
+            let number = counts
+                .and_then(|counts| counts.variable(key, reference.variable.into(), reference.once));
+            match number {
+                Some(number) => *place = number,
+                None => return false,
+            }
+        }
+        true
     }
 
     /// Returns the text that the plan has parts of.
@@ -178,7 +222,7 @@ impl Hist {
 struct Counter(Arc<Hist>);
 
 /// What a key may need besides the record.
-struct HitSurroundings<'a>(&'a Hit<'a>);
+pub(super) struct HitSurroundings<'a>(pub(super) &'a Hit<'a>);
 
 impl KeyEnv for HitSurroundings<'_> {
     #[inline(always)]
@@ -247,7 +291,7 @@ fn count_number(number: NumberAt, counts: &Counts, hit: &Hit<'_>, record: &[u8])
 
 /// Returns the name of the current task, as an entry has it.
 #[inline(never)]
-fn task_words() -> [u64; COMM / 8] {
+pub(super) fn task_words() -> [u64; COMM / 8] {
     comm_words(strings::comm())
 }
 

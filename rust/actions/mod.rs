@@ -11,6 +11,7 @@ mod count;
 #[cfg(CONFIG_KUNIT = "y")]
 pub(crate) mod dummy;
 pub(crate) mod hist;
+pub(crate) mod linked;
 mod stack;
 pub(crate) mod trigger;
 

@@ -2,10 +2,20 @@
 
 //! Divides the text after `hist:` into its items and the filter.
 
-use super::error::{
-    HistErrno,
-    HistErrorKind,
-    Log, //
+use super::{
+    action::{
+        self,
+        MOST_ACTIONS, //
+    },
+    error::{
+        HistErrno,
+        HistErrorKind,
+        Log, //
+    },
+    variable::{
+        Assignment,
+        MOST_VARIABLES, //
+    }, //
 };
 use crate::text::{
     number,
@@ -16,8 +26,6 @@ use crate::text::{
 const SIZE_BITS: core::ops::RangeInclusive<u32> = 7..=17;
 /// That of a histogram whose command has none.
 const USUAL_BITS: u32 = 11;
-/// Most items that define variables.
-const MOST_VARIABLES: usize = 16;
 /// Begins the name of a modifier that has an operator in it.
 const SYM_OFFSET: &[u8] = b".sym-offset";
 /// The place of that operator, and what stands there while expressions are divided.
@@ -37,6 +45,45 @@ pub(crate) struct HistCommand<'a> {
     pub(crate) pause: bool,
     pub(crate) resume: bool,
     pub(crate) clear: bool,
+    /// The items that define variables.
+    definitions: [&'a [u8]; MOST_VARIABLES],
+    actions: [&'a [u8]; MOST_ACTIONS],
+}
+
+/// Puts `item` into the first place that is empty. Returns whether there was one.
+fn put<'a>(places: &mut [&'a [u8]], item: &'a [u8]) -> bool {
+    let place = places.iter_mut().find(|place| place.is_empty());
+    place.map(|place| *place = item).is_some()
+}
+
+impl<'a> HistCommand<'a> {
+    /// Returns the actions.
+    pub(crate) fn actions(&self) -> impl Iterator<Item = &'a [u8]> + '_ {
+        self.actions.iter().copied().filter(|item| !item.is_empty())
+    }
+
+    /// Returns the variables that it defines: at most [`MOST_VARIABLES`], as in ftrace without a word about others.
+    ///
+    /// # Errors
+    ///
+    /// `Inval` for a definition without a name or a value.
+    pub(super) fn variables(
+        &self,
+        log: &mut Log<'_>,
+    ) -> Result<[Assignment<'a>; MOST_VARIABLES], HistErrno> {
+        let mut found = [Assignment::default(); MOST_VARIABLES];
+        let items = self.definitions.iter().filter(|item| !item.is_empty());
+        let texts = items.flat_map(|item| item.split(|byte| *byte == b','));
+        for (place, text) in found.iter_mut().zip(texts) {
+            let mut parts = text.splitn(2, |byte| *byte == b'=');
+            let (Some(name), Some(value)) = (parts.next(), parts.next()) else {
+                log(HistErrorKind::MalformedAssignment, text);
+                return Err(HistErrno::Inval);
+            };
+            *place = Assignment { name, value };
+        }
+        Ok(found)
+    }
 }
 
 /// Divides a command into its items and the filter, which begins with its `if`.
@@ -102,7 +149,6 @@ pub(crate) fn parse<'a>(items: &'a [u8], log: &mut Log<'_>) -> Result<HistComman
         ..HistCommand::default()
     };
     let mut keys = None;
-    let mut variables = 0usize;
     for item in items.split(|byte| *byte == b':') {
         let mut parts = item.splitn(2, |byte| *byte == b'=');
         let (name, value) = (parts.next().unwrap_or_default(), parts.next());
@@ -112,6 +158,7 @@ pub(crate) fn parse<'a>(items: &'a [u8], log: &mut Log<'_>) -> Result<HistComman
                 b"pause" => command.pause = true,
                 b"cont" | b"continue" => command.resume = true,
                 b"clear" => command.clear = true,
+                _ if action::is_action(item) && put(&mut command.actions, item) => {}
                 _ => return Err(HistErrno::Inval),
             }
             continue;
@@ -127,19 +174,15 @@ pub(crate) fn parse<'a>(items: &'a [u8], log: &mut Log<'_>) -> Result<HistComman
             b"name" => command.name = Some(item),
             b"clock" => command.clock = Some(word::strip(value)),
             b"size" => command.size_bits = size_bits(value)?,
-            _ if variables == MOST_VARIABLES => {
+            _ if put(&mut command.definitions, item) => {}
+            _ => {
                 log(HistErrorKind::TooManyVariables, item);
                 return Err(HistErrno::Inval);
             }
-            _ => variables = variables.saturating_add(1),
         }
     }
     command.keys = keys.ok_or(HistErrno::Inval)?;
-    // There are none yet: an event of another file cannot be asked for its values.
-    match variables {
-        0 => Ok(command),
-        _ => Err(HistErrno::Inval),
-    }
+    Ok(command)
 }
 
 /// Returns the power of 2 that is not less than the size that `text` says.
@@ -213,8 +256,6 @@ mod tests {
             "keys=a:size=64",
             "keys=a:size=131073",
             "keys=a:size=x",
-            "keys=a:x=b",
-            "keys=a:onmatch(s.e).f(x)",
         ] {
             assert_eq!(parsed(text), Err(HistErrno::Inval), "{text}");
         }

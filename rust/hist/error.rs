@@ -24,6 +24,22 @@ pub(crate) enum HistErrorKind {
     UnitsDiffer,
     VariableNotFound,
     TooManyVariables,
+    MalformedAssignment,
+    VariableExists,
+    VariableNotUnique,
+    ReferenceInKey,
+    NoAction,
+    NoClosingParen,
+    MissingSubsystem,
+    NoSuchEvent,
+    ActionMismatch,
+    InvalidParameter,
+    NoSuchSynthetic,
+    ParameterNotFound,
+    ParameterType,
+    ParameterCount,
+    NoFieldVariable,
+    NoMatchingHistogram,
 }
 
 /// The error number that the write returns.
@@ -62,6 +78,24 @@ impl HistErrorKind {
             Self::UnitsDiffer => "Timestamp units in expression don't match",
             Self::VariableNotFound => "Couldn't find variable",
             Self::TooManyVariables => "Too many variables defined",
+            Self::MalformedAssignment => "Malformed assignment",
+            Self::VariableExists => "Variable already defined",
+            Self::VariableNotUnique => {
+                "Variable name not unique, need to use fully qualified name (subsys.event.var) for variable"
+            }
+            Self::ReferenceInKey => "Using variable references in keys not supported",
+            Self::NoAction => "No action found",
+            Self::NoClosingParen => "No closing paren found",
+            Self::MissingSubsystem => "Missing subsystem",
+            Self::NoSuchEvent => "Invalid subsystem or event name",
+            Self::ActionMismatch => "Handler doesn't support action",
+            Self::InvalidParameter => "Invalid action param",
+            Self::NoSuchSynthetic => "Couldn't find synthetic event",
+            Self::ParameterNotFound => "Couldn't find param",
+            Self::ParameterType => "Param type doesn't match synthetic event field type",
+            Self::ParameterCount => "Param count doesn't match synthetic event field count",
+            Self::NoFieldVariable => "Couldn't parse field variable",
+            Self::NoMatchingHistogram => "Matching event histogram not found",
         }
     }
 }

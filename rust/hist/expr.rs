@@ -5,10 +5,20 @@
 //! They are divided at the last operator of the lowest precedence, and so evaluated from left to right.
 //! There are no parentheses but those of a minus before all of it, and at most three operators.
 
-use super::error::{
-    HistErrno,
-    HistErrorKind,
-    Log, //
+use super::{
+    error::{
+        HistErrno,
+        HistErrorKind,
+        Log, //
+    },
+    variable::{
+        divide,
+        Assignment,
+        EventPath,
+        NamedVariable,
+        References,
+        VariableShape, //
+    }, //
 };
 use crate::{
     event::field_type::FieldType,
@@ -18,8 +28,8 @@ use core::str;
 
 /// Most operators of an expression.
 const MOST_OPERATORS: u32 = 3;
-/// Most nodes of a plan: five expressions, each of four atoms and three operators.
-pub(crate) const MOST_NODES: usize = 35;
+/// Most nodes of a plan: those of seven expressions, each of four atoms and three operators; most are smaller.
+pub(crate) const MOST_NODES: usize = 49;
 
 /// A part of the text of a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,6 +39,14 @@ pub(crate) struct NameSpan {
 }
 
 impl NameSpan {
+    /// Stands for no part.
+    pub(crate) const NONE: Self = Self { at: 0, len: 0 };
+
+    /// Returns whether it is no part.
+    pub(crate) fn is_empty(self) -> bool {
+        self.len == 0
+    }
+
     /// Returns where `part` is in `text`, of which it is a part.
     pub(crate) fn of(text: &[u8], part: &[u8]) -> Self {
         let at = part.as_ptr().addr().wrapping_sub(text.as_ptr().addr());
@@ -59,6 +77,21 @@ pub(crate) struct Described {
 pub(crate) trait NamedFields {
     /// Returns the field called `name`.
     fn field(&self, name: &str) -> Option<Described>;
+
+    /// Returns the variable called `name`, of this event or of any.
+    fn variable(&self, _event: Option<EventPath<'_>>, _name: &[u8]) -> NamedVariable {
+        NamedVariable::Unknown
+    }
+
+    /// Returns whether there is an event of that name.
+    fn has_event(&self, _system: &[u8], _name: &[u8]) -> bool {
+        true
+    }
+
+    /// Returns whether this event has a variable called `name`.
+    fn has_variable(&self, _name: &[u8]) -> bool {
+        false
+    }
 }
 
 /// A number in a record: one word that is loaded, and shifted twice.
@@ -82,6 +115,15 @@ impl NumberAt {
         signed: false,
         pointer: false,
     };
+
+    /// Returns what is known of it.
+    fn shape(self) -> VariableShape {
+        VariableShape {
+            size: 8u8.saturating_sub(self.down / 8),
+            signed: self.signed,
+            usecs: false,
+        }
+    }
 }
 
 /// A string in a record.
@@ -104,6 +146,8 @@ pub(crate) enum ExprSource {
     Stack,
     Number(NumberAt),
     Text(TextAt),
+    /// The reference of the plan that has this place.
+    Reference(u8, VariableShape),
 }
 
 /// How a value is changed before it counts, or how it is printed.
@@ -241,9 +285,11 @@ impl Nodes {
     /// Returns whether the numbers of an expression are signed: those of its first operand are.
     pub(crate) fn is_signed(&self, at: u8) -> bool {
         match self.get(at) {
-            ExprNode::Atom(atom) => {
-                matches!(atom.source, ExprSource::Number(number) if number.signed)
-            }
+            ExprNode::Atom(atom) => match atom.source {
+                ExprSource::Number(number) => number.signed,
+                ExprSource::Reference(_, shape) => shape.signed,
+                _ => false,
+            },
             ExprNode::Binary(_, inner, _) | ExprNode::Negated(inner) => {
                 inner < at && self.is_signed(inner)
             }
@@ -253,10 +299,43 @@ impl Nodes {
     /// Returns whether it counts microseconds: its first operand does.
     fn is_usecs(&self, at: u8) -> bool {
         match self.get(at) {
-            ExprNode::Atom(atom) => atom.modifier == Modifier::Usecs,
+            ExprNode::Atom(atom) => match atom.source {
+                ExprSource::Reference(_, shape) => shape.usecs,
+                _ => atom.modifier == Modifier::Usecs,
+            },
             ExprNode::Binary(_, inner, _) | ExprNode::Negated(inner) => {
                 inner < at && self.is_usecs(inner)
             }
+        }
+    }
+
+    /// Returns what is known of the numbers of an expression: its first operand tells.
+    pub(super) fn shape(&self, at: u8) -> VariableShape {
+        match self.get(at) {
+            ExprNode::Atom(atom) => match atom.source {
+                ExprSource::Number(number) => number.shape(),
+                ExprSource::Reference(_, shape) => shape,
+                ExprSource::Cpu => VariableShape::unsigned(4),
+                _ => VariableShape {
+                    usecs: atom.modifier == Modifier::Usecs,
+                    ..VariableShape::unsigned(8)
+                },
+            },
+            ExprNode::Binary(_, inner, _) | ExprNode::Negated(inner) if inner < at => {
+                self.shape(inner)
+            }
+            _ => VariableShape::unsigned(8),
+        }
+    }
+
+    /// Returns whether an expression has a reference.
+    pub(super) fn refers(&self, at: u8) -> bool {
+        match self.get(at) {
+            ExprNode::Atom(atom) => matches!(atom.source, ExprSource::Reference(..)),
+            ExprNode::Binary(_, left, right) => {
+                left.max(right) < at && (self.refers(left) || self.refers(right))
+            }
+            ExprNode::Negated(inner) => inner < at && self.refers(inner),
         }
     }
 
@@ -282,7 +361,15 @@ impl Nodes {
 pub(crate) enum Role {
     Key,
     Value,
+    Variable,
     Operand,
+}
+
+impl Role {
+    /// Returns whether it can be shown as a part of all.
+    fn has_shares(self) -> bool {
+        !matches!(self, Self::Key | Self::Variable)
+    }
 }
 
 /// Reads expressions.
@@ -291,19 +378,31 @@ pub(crate) struct ExprParser<'a, 'l> {
     pub(crate) text: &'a [u8],
     pub(crate) fields: &'a dyn NamedFields,
     pub(crate) log: &'a mut Log<'l>,
-    pub(crate) nodes: Nodes,
+    /// What is parsed is added here.
+    pub(crate) nodes: &'a mut Nodes,
+    pub(crate) references: &'a mut References,
+    /// The variables of the same command, which stand for their texts.
+    pub(crate) own: &'a [Assignment<'a>],
     /// Operators of this expression.
     operators: u32,
 }
 
 impl<'a, 'l> ExprParser<'a, 'l> {
     /// Returns one for the parts of `text`.
-    pub(crate) fn new(text: &'a [u8], fields: &'a dyn NamedFields, log: &'a mut Log<'l>) -> Self {
+    pub(crate) fn new(
+        text: &'a [u8],
+        fields: &'a dyn NamedFields,
+        log: &'a mut Log<'l>,
+        (nodes, references): (&'a mut Nodes, &'a mut References),
+        own: &'a [Assignment<'a>],
+    ) -> Self {
         Self {
             text,
             fields,
             log,
-            nodes: Nodes::new(),
+            nodes,
+            references,
+            own,
             operators: 0,
         }
     }
@@ -323,6 +422,15 @@ impl<'a, 'l> ExprParser<'a, 'l> {
     pub(crate) fn expression(&mut self, text: &[u8], role: Role) -> Result<u8, HistErrno> {
         self.operators = 0;
         self.inner(text, role)
+    }
+
+    /// Parses a field. Returns its node.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::expression`].
+    pub(super) fn expression_of_field(&mut self, text: &[u8]) -> Result<u8, HistErrno> {
+        self.atom(text, Role::Variable)
     }
 
     fn inner(&mut self, text: &[u8], role: Role) -> Result<u8, HistErrno> {
@@ -359,10 +467,13 @@ impl<'a, 'l> ExprParser<'a, 'l> {
     /// Parses an operand, which is a number.
     fn operand(&mut self, text: &[u8]) -> Result<u8, HistErrno> {
         let node = self.inner(text, Role::Operand)?;
-        match self.nodes.is_text(node) {
-            true => Err(self.refuse(HistErrorKind::StringOperand, text)),
-            false => Ok(node),
+        if self.nodes.is_text(node) {
+            return Err(self.refuse(HistErrorKind::StringOperand, text));
         }
+        if let Some(ExprSource::Reference(at, _)) = self.nodes.atom(node).map(|atom| atom.source) {
+            self.references.take(at);
+        }
+        Ok(node)
     }
 
     fn binary(&mut self, text: &[u8], op: ExprOp, at: usize) -> Result<u8, HistErrno> {
@@ -406,17 +517,57 @@ impl<'a, 'l> ExprParser<'a, 'l> {
         }
         // What names system and event is for variables; in ftrace fields may have it as well.
         let mut parts = text.splitn(3, |byte| *byte == b'.');
-        let text = match (parts.next(), parts.next(), parts.next()) {
+        let last = match (parts.next(), parts.next(), parts.next()) {
             (_, _, Some(last)) => last,
             _ => text,
         };
-        if let [b'$', name @ ..] = text {
-            if !name.is_empty() {
-                (self.log)(HistErrorKind::VariableNotFound, name);
-            }
-        }
-        let atom = self.field(text, role)?;
+        let last = match divide(text) {
+            Some((event, name)) if !name.is_empty() => match self.own_value(event, name) {
+                Some(value) => value,
+                None => match self.reference(event, name)? {
+                    Some(source) => {
+                        return self.nodes.push(ExprNode::Atom(Atom {
+                            source,
+                            modifier: Modifier::None,
+                            name: NameSpan::of(self.text, text),
+                        }));
+                    }
+                    None => last,
+                },
+            },
+            _ => last,
+        };
+        let atom = self.field(last, role)?;
         self.nodes.push(ExprNode::Atom(atom))
+    }
+
+    /// Returns the text that a variable of the same command stands for: a field.
+    fn own_value(&self, event: Option<EventPath<'_>>, name: &[u8]) -> Option<&'a [u8]> {
+        let own = self.own.iter().find(|own| own.name == name)?;
+        let is_field = root(own.value).is_none() && !own.value.contains(&b'$');
+        (event.is_none() && is_field).then_some(own.value)
+    }
+
+    /// Returns the source that a variable is; `None` for one that is unknown, which is told.
+    ///
+    /// # Errors
+    ///
+    /// `Inval` when there are too many.
+    pub(super) fn reference(
+        &mut self,
+        event: Option<EventPath<'_>>,
+        name: &[u8],
+    ) -> Result<Option<ExprSource>, HistErrno> {
+        match self.fields.variable(event, name) {
+            NamedVariable::Known(reference) => {
+                let at = self.references.add(reference).ok_or(HistErrno::Inval)?;
+                return Ok(Some(ExprSource::Reference(at, reference.shape)));
+            }
+            NamedVariable::Ambiguous => (self.log)(HistErrorKind::VariableNotUnique, name),
+            NamedVariable::Unknown => {}
+        }
+        (self.log)(HistErrorKind::VariableNotFound, name);
+        Ok(None)
     }
 
     /// Parses a field with its modifier.
@@ -526,8 +677,8 @@ fn modifier<'w>(name: &[u8], word: &'w [u8], role: Role) -> Result<Modifier, &'w
             }
         }
         // As in ftrace, whatever follows.
-        _ if role != Role::Key && word.starts_with(b"percent") => Modifier::Percent,
-        _ if role != Role::Key && word.starts_with(b"graph") => Modifier::Graph,
+        _ if role.has_shares() && word.starts_with(b"percent") => Modifier::Percent,
+        _ if role.has_shares() && word.starts_with(b"graph") => Modifier::Graph,
         _ => return Err(word),
     })
 }

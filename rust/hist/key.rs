@@ -33,6 +33,10 @@ pub(crate) trait KeyEnv {
     fn time(&self, usecs: bool) -> u64;
     /// Writes the callers, the innermost first. Returns their number.
     fn callers(&self, room: &mut [u64]) -> usize;
+    /// Returns the number that a reference gave.
+    fn reference(&self, _at: u8) -> u64 {
+        0
+    }
 }
 
 impl NumberAt {
@@ -51,7 +55,7 @@ impl NumberAt {
 
 impl TextAt {
     /// Returns the string, without the NUL that may end it. `None` when it is not inside the record.
-    fn read(self, record: &[u8]) -> Option<&[u8]> {
+    pub(crate) fn read(self, record: &[u8]) -> Option<&[u8]> {
         let bytes = self.ty.location().bytes(record, self.offset, self.size)?;
         Some(cut(bytes))
     }
@@ -80,6 +84,7 @@ impl Atom {
             ExprSource::HitCount => 1,
             ExprSource::Timestamp => env.time(usecs),
             ExprSource::Cpu => env.cpu().into(),
+            ExprSource::Reference(at, _) => env.reference(at),
             ExprSource::Comm | ExprSource::Stack | ExprSource::Text(_) => return None,
         };
         Some(match self.modifier {
@@ -115,6 +120,11 @@ impl Plan {
             ExprNode::Binary(op, left, right) => Some(op.of(inner(left)?, inner(right)?)),
             ExprNode::Negated(operand) => Some(inner(operand)?.wrapping_neg()),
         }
+    }
+
+    /// Returns the number that an expression gives; 0 when the record ends before one of its fields.
+    pub(crate) fn number(&self, node: u8, record: &[u8], env: &impl KeyEnv) -> u64 {
+        self.value(node, record, env).unwrap_or(0)
     }
 
     /// Makes the key of an event, in `room`, and what it adds to sums, for a plan that is direct. `None` when

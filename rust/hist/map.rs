@@ -18,6 +18,7 @@
 //! | H3 | a slot changes once |
 //! | H4 | an entry is before the first empty slot of its probe sequence |
 //! | H5 | values change on their own CPU |
+//! | H6 | a number of a variable that is used once is taken once |
 
 use crate::ring::port::{
     LocalWord,
@@ -27,6 +28,9 @@ use crate::ring::port::{
 
 /// Writers that can interrupt each other on a CPU: task, soft interrupt, interrupt, NMI.
 pub(crate) const LEVELS: usize = 4;
+
+/// An odd number without structure, as hash functions have: that of the golden ratio.
+const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Slots for each entry that there may be.
 const SLOTS_PER_ENTRY: usize = 2;
@@ -42,6 +46,8 @@ pub(crate) struct Shape {
     pub(crate) note_words: usize,
     /// Sums of an entry, the count of events included.
     pub(crate) sums: usize,
+    /// Variables of an entry.
+    pub(crate) variables: usize,
     /// CPUs, by the highest number.
     pub(crate) cpus: usize,
 }
@@ -68,6 +74,11 @@ impl Shape {
         self.places().saturating_mul(self.stride())
     }
 
+    /// Returns the number of words of all variables.
+    pub(crate) const fn variable_words(&self) -> usize {
+        self.places().saturating_mul(self.variables)
+    }
+
     /// Returns the number of words of the sums of one CPU.
     pub(crate) const fn own_words(&self) -> usize {
         self.places().saturating_mul(self.sums)
@@ -77,6 +88,7 @@ impl Shape {
     pub(crate) fn bytes(&self, cpus: usize) -> usize {
         let own = self.own_words().saturating_mul(cpus);
         let words = self.slots().saturating_add(self.shared_words());
+        let words = words.saturating_add(self.variable_words());
         words.saturating_add(own).saturating_mul(8)
     }
 }
@@ -119,6 +131,11 @@ pub(crate) struct Map<P: Port> {
     /// In the lower half the entry plus 1, in the upper half that of the hash; or 0.
     slots: P::Table<P::Shared>,
     keys: P::Table<P::Shared>,
+    /// Those of each entry: 0, or the number by an exclusive or with `unset`.
+    variables: P::Table<P::Shared>,
+    /// The number that no variable can have, for it would be 0 in the table: a writer that sets it clears the
+    /// variable. It is as hard to guess as the seed.
+    unset: u64,
     cpus: P::Table<Part<P>>,
     /// Places that were given out.
     given: P::Shared,
@@ -136,13 +153,13 @@ enum Claim {
 }
 
 impl<P: Port> Map<P> {
-    /// Returns an empty map of these tables: [`Shape::slots`] and [`Shape::shared_words`] zeroes, and a part
-    /// for each number of a CPU.
+    /// Returns an empty map of these tables: [`Shape::slots`], [`Shape::shared_words`] and
+    /// [`Shape::variable_words`] zeroes, and a part for each number of a CPU.
     pub(crate) fn new(
         shape: Shape,
         seed: u64,
         slots: P::Table<P::Shared>,
-        keys: P::Table<P::Shared>,
+        (keys, variables): (P::Table<P::Shared>, P::Table<P::Shared>),
         cpus: P::Table<Part<P>>,
     ) -> Self {
         Self {
@@ -153,6 +170,8 @@ impl<P: Port> Map<P> {
             seed,
             slots,
             keys,
+            variables,
+            unset: FACTOR ^ seed.rotate_left(u32::BITS),
             cpus,
             given: P::Shared::new(0),
             published: P::Shared::new(0),
@@ -171,12 +190,22 @@ impl<P: Port> Map<P> {
         added: &[u64],
         note: impl FnOnce() -> [u64; 2],
     ) {
-        let Some(part) = self.cpus.get(cpu) else {
-            return;
-        };
+        self.count_in(cpu, key, added, note);
+    }
+
+    /// The same; returns the entry in which it was counted.
+    #[inline(always)]
+    pub(crate) fn count_in(
+        &self,
+        cpu: usize,
+        key: &[u64],
+        added: &[u64],
+        note: impl FnOnce() -> [u64; 2],
+    ) -> Option<usize> {
+        let part = self.cpus.get(cpu)?;
         let Some(entry) = self.entry(part, key, note) else {
             part.drops.add(1);
-            return;
+            return None;
         };
         let first = entry.wrapping_mul(self.sums);
         let sums = part.sums.get(first..).unwrap_or_default();
@@ -188,6 +217,58 @@ impl<P: Port> Map<P> {
             sum.add(*more);
         }
         part.hits.add(1);
+        Some(entry)
+    }
+
+    /// Sets a variable of an entry. Any context.
+    pub(crate) fn set_variable(&self, entry: usize, variable: usize, value: u64) {
+        if let Some(word) = self.variable_word(entry, variable) {
+            word.store(value ^ self.unset);
+        }
+    }
+
+    /// Returns the number that a variable has for this key, if it is set, and takes it away if `once`: of several
+    /// readers one gets it (H6). Any context.
+    pub(crate) fn variable(&self, key: &[u64], variable: usize, once: bool) -> Option<u64> {
+        let word = self.variable_word(self.find(key)?, variable)?;
+        loop {
+            let value = word.load();
+            if value == 0 {
+                return None;
+            }
+            // Each failure is another reader's success, or a new number.
+            if !once || word.cas(value, 0) {
+                return Some(value ^ self.unset);
+            }
+        }
+    }
+
+    fn variable_word(&self, entry: usize, variable: usize) -> Option<&P::Shared> {
+        if variable >= self.shape.variables {
+            return None;
+        }
+        let first = entry.wrapping_mul(self.shape.variables);
+        self.variables.get(first.wrapping_add(variable))
+    }
+
+    /// Returns the entry of a key, if there is one. Any context.
+    fn find(&self, key: &[u64]) -> Option<usize> {
+        if key.len() > self.shape.key_words {
+            return None;
+        }
+        let hash = self.hash(key);
+        let mut at = hash as usize;
+        for _ in 0..self.shape.slots() {
+            let word = self.slots.get(at & self.mask)?.load_acquire();
+            if word == 0 {
+                return None;
+            }
+            if let Some(entry) = self.found(word, hash, key) {
+                return Some(entry);
+            }
+            at = at.wrapping_add(1);
+        }
+        None
     }
 
     /// Counts an event that has no key.
@@ -199,8 +280,6 @@ impl<P: Port> Map<P> {
 
     #[inline(always)]
     fn hash(&self, key: &[u64]) -> u64 {
-        /// An odd number without structure, as hash functions have: that of the golden ratio.
-        const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
         key.iter().fold(self.seed, |hash, word| {
             let product = u128::from(hash ^ word).wrapping_mul(FACTOR.into());
             (product as u64) ^ (product.wrapping_shr(64) as u64)

@@ -7,8 +7,10 @@
 //! ```text
 //! command   hist:ITEM[:ITEM...][ if FILTER]
 //! item      keys=KEY[,KEY]  vals=VALUE[,VALUE]  sort=FIELD[.descending][,...]  size=N  clock=NAME
-//!           nohitcount  pause  cont  clear
-//! key       an expression of fields and numbers, or common_stacktrace; value: the same without stacks
+//!           nohitcount  pause  cont  clear  NAME=EXPRESSION[,NAME=EXPRESSION]
+//!           onmatch(SYSTEM.EVENT).SYNTHETIC(PARAMETER,...)
+//! key       an expression of fields and numbers, or common_stacktrace
+//! value     an expression of fields, numbers and variables: [SYSTEM.EVENT.]$NAME
 //! ```
 //!
 //! A command is checked and becomes a [`plan::Plan`] once. A writer makes the key of its event by it, and
@@ -19,6 +21,8 @@
 //! |---|---|
 //! | `command` | a command, divided into its items |
 //! | `expr` | expressions: from text to nodes |
+//! | `variable` | variables of entries, and references to them |
+//! | `action` | actions: what is recorded when an event was counted |
 //! | `plan` | keys, values and sort keys, resolved |
 //! | `key` | what a record gives for them |
 //! | `map` | entries by key, for writers in any context |
@@ -26,6 +30,7 @@
 //! | `print` | the line of the trigger, and the text of the histogram |
 //! | `error` | errors with ftrace's texts and places |
 
+pub(crate) mod action;
 pub(crate) mod command;
 pub(crate) mod error;
 pub(crate) mod expr;
@@ -34,5 +39,7 @@ pub(crate) mod map;
 pub(crate) mod plan;
 pub(crate) mod print;
 pub(crate) mod sort;
+pub(crate) mod variable;
+
 #[cfg(test)]
 mod tests;

@@ -3,6 +3,10 @@
 //! A command, checked against an event: what its key, its values and its order are made of.
 
 use super::{
+    action::{
+        MatchAction,
+        MOST_ACTIONS, //
+    },
     command::HistCommand,
     error::{
         HistErrno,
@@ -20,6 +24,15 @@ use super::{
         NumberAt,
         Role,
         TextAt, //
+    },
+    variable::{
+        divide,
+        Assignment,
+        EventPath,
+        Reference,
+        References,
+        VariableShape,
+        MOST_VARIABLES, //
     }, //
 };
 use crate::event::field_type::FieldType;
@@ -52,6 +65,24 @@ pub(crate) struct KeyField {
     pub(crate) bytes: u16,
 }
 
+/// What an action gives to a field of a synthetic event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Parameter {
+    /// A variable of the plan itself, as this event sets it.
+    Variable(u8),
+    /// A reference of the plan.
+    Reference(u8, VariableShape),
+    /// A node of the plan, which is an atom.
+    Node(u8),
+}
+
+/// A variable that it sets.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct HistVariable {
+    pub(crate) name: NameSpan,
+    pub(crate) node: u8,
+}
+
 /// What entries are sorted by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum SortField {
@@ -72,6 +103,12 @@ pub(crate) struct SortKey {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
     pub(crate) nodes: Nodes,
+    references: References,
+    variables: [HistVariable; MOST_VARIABLES],
+    variable_count: u8,
+    /// Whether it has variables, references or actions.
+    pub(super) linked: bool,
+    actions: [NameSpan; MOST_ACTIONS],
     keys: [KeyField; MOST_KEYS],
     key_count: u8,
     values: [u8; MOST_VALUES],
@@ -110,25 +147,198 @@ fn string_bytes(text: TextAt) -> u32 {
     }
 }
 
+/// The keys of a plan.
+#[derive(Default)]
+struct Keys {
+    keys: [KeyField; MOST_KEYS],
+    count: u8,
+    words: u16,
+    variable: bool,
+    execname: bool,
+}
+
+/// Returns those assignments that are there.
+fn named<'a>(all: &'a [Assignment<'a>]) -> impl Iterator<Item = &'a Assignment<'a>> {
+    all.iter().filter(|own| !own.value.is_empty())
+}
+
+/// Parses a variable.
+fn variable(
+    own: &Assignment<'_>,
+    remove: bool,
+    parser: &mut ExprParser<'_, '_>,
+) -> Result<HistVariable, HistErrno> {
+    if !remove && parser.fields.has_variable(own.name) {
+        return Err(parser.refuse(HistErrorKind::VariableExists, own.name));
+    }
+    let node = parser.expression(own.value, Role::Variable)?;
+    if let Some(atom) = parser.nodes.atom(node) {
+        match (atom.source, atom.modifier) {
+            (ExprSource::Text(_) | ExprSource::Comm | ExprSource::Stack, _)
+            | (_, Modifier::Buckets(_) | Modifier::Log2) => {
+                return Err(parser.refuse(HistErrorKind::BadModifier, own.value));
+            }
+            _ => {}
+        }
+    }
+    Ok(HistVariable {
+        name: NameSpan::of(parser.text, own.name),
+        node,
+    })
+}
+
+/// Parses the values. Returns their nodes, and how many there are.
+fn values(
+    command: &HistCommand<'_>,
+    parser: &mut ExprParser<'_, '_>,
+) -> Result<([u8; MOST_VALUES], u8), HistErrno> {
+    let (mut values, mut count) = ([0; MOST_VALUES], 0u8);
+    let mut hitcount = false;
+    let mut result = Ok(());
+    if let Some(text) = command.values {
+        let mut items = text.split(|byte| *byte == b',');
+        let most = MOST_VALUES.saturating_add(1);
+        // As in ftrace: three items, of which a first `hitcount` is none, or two others.
+        for _ in 0..most {
+            if usize::from(count) == MOST_VALUES {
+                break;
+            }
+            let Some(item) = items.next() else {
+                break;
+            };
+            if item == b"hitcount" && !hitcount {
+                hitcount = true;
+                continue;
+            }
+            let node = parser.expression(item, Role::Value)?;
+            check_value(node, item, parser)?;
+            if let Some(place) = values.get_mut(usize::from(count)) {
+                *place = node;
+            }
+            count = count.saturating_add(1);
+        }
+        if items.next().is_some_and(|item| item != b"hitcount") || items.next().is_some() {
+            result = Err(HistErrno::Inval);
+        }
+    }
+    if count == 0 && command.no_hitcount {
+        (parser.log)(HistErrorKind::ValueNeeded, b"");
+        return Err(HistErrno::NoEnt);
+    }
+    result.map(|()| (values, count))
+}
+
+fn check_value(node: u8, item: &[u8], parser: &mut ExprParser<'_, '_>) -> Result<(), HistErrno> {
+    let Some(atom) = parser.nodes.atom(node) else {
+        return Ok(());
+    };
+    match (atom.source, atom.modifier) {
+        (ExprSource::Stack, _)
+        | (
+            _,
+            Modifier::Buckets(_)
+            | Modifier::Log2
+            | Modifier::Sym
+            | Modifier::SymOffset
+            | Modifier::Syscall,
+        ) => Err(parser.refuse(HistErrorKind::BadModifier, item)),
+        // ftrace adds up their addresses.
+        (ExprSource::Text(_) | ExprSource::Comm, _) => {
+            Err(parser.refuse(HistErrorKind::StringOperand, item))
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Keys {
+    fn parse(keys: &[u8], parser: &mut ExprParser<'_, '_>) -> Result<Self, HistErrno> {
+        let mut all = Self::default();
+        let mut total = 0u32;
+        for (index, item) in keys.split(|byte| *byte == b',').enumerate() {
+            if index >= MOST_KEYS {
+                return Err(HistErrno::Inval);
+            }
+            let node = parser.expression(item, Role::Key)?;
+            if parser.nodes.refers(node) {
+                return Err(parser.refuse(HistErrorKind::ReferenceInKey, item));
+            }
+            let atom = parser.nodes.atom(node);
+            let (counted, bytes) = match atom.map(|atom| atom.source) {
+                Some(ExprSource::Text(text)) => {
+                    let counted = match text.ty {
+                        FieldType::Chars => text.size.saturating_add(7) & !7,
+                        _ => STRING_BYTES,
+                    };
+                    (counted, string_bytes(text))
+                }
+                Some(ExprSource::Comm) => (STRING_BYTES, COMM as u32),
+                Some(ExprSource::Stack) => ((DEPTH * 8) as u32, (DEPTH * 8) as u32),
+                _ => (8, 8),
+            };
+            total = total.saturating_add(counted);
+            if total > MOST_BYTES {
+                return Err(HistErrno::Inval);
+            }
+            let variable = atom.is_some_and(|atom| {
+                matches!(
+                    atom.source,
+                    ExprSource::Text(_) | ExprSource::Comm | ExprSource::Stack
+                )
+            });
+            all.variable |= variable;
+            all.execname |= atom.is_some_and(|atom| atom.modifier == Modifier::Execname);
+            let words = (bytes.saturating_add(7) / 8) as u16;
+            if let Some(place) = all.keys.get_mut(index) {
+                *place = KeyField {
+                    node,
+                    at: all.words,
+                    words,
+                    bytes: bytes as u16,
+                };
+            }
+            all.words = all.words.saturating_add(words);
+            all.count = all.count.saturating_add(1);
+        }
+        if all.variable {
+            // The length comes first.
+            all.words = all.words.saturating_add(1);
+            for key in &mut all.keys {
+                key.at = key.at.saturating_add(1);
+            }
+        }
+        Ok(all)
+    }
+}
+
 impl Plan {
-    /// Resolves a command, whose parts are parts of `text`, for the event with these fields.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`HistErrorKind`], with ftrace's numbers.
-    pub(crate) fn new(
-        command: &HistCommand<'_>,
-        text: &[u8],
-        fields: &dyn NamedFields,
-        log: &mut Log<'_>,
-    ) -> Result<Self, HistErrno> {
-        let mut plan = Self {
+    /// Returns one of nothing, for [`Self::resolve`].
+    pub(crate) const fn new() -> Self {
+        const KEY: KeyField = KeyField {
+            node: 0,
+            at: 0,
+            words: 0,
+            bytes: 0,
+        };
+        const VARIABLE: HistVariable = HistVariable {
+            name: NameSpan::NONE,
+            node: 0,
+        };
+        const SORT: SortKey = SortKey {
+            field: SortField::HitCount,
+            descending: false,
+        };
+        Self {
             nodes: Nodes::new(),
-            keys: [KeyField::default(); MOST_KEYS],
+            references: References::new(),
+            variables: [VARIABLE; MOST_VARIABLES],
+            variable_count: 0,
+            linked: false,
+            actions: [NameSpan::NONE; MOST_ACTIONS],
+            keys: [KEY; MOST_KEYS],
             key_count: 0,
             values: [0; MOST_VALUES],
             value_count: 0,
-            sorts: [SortKey::default(); MOST_SORTS],
+            sorts: [SORT; MOST_SORTS],
             sort_count: 1,
             direct: false,
             sole: None,
@@ -139,29 +349,178 @@ impl Plan {
             execname: false,
             usecs: false,
             timestamps: false,
-            size_bits: command.size_bits,
-            no_hitcount: command.no_hitcount,
-            clock: command.clock.map(|clock| NameSpan::of(text, clock)),
-            name: command.name.map(|name| NameSpan::of(text, name)),
-        };
-        let mut parser = ExprParser::new(text, fields, log);
-        plan.add_values(command, &mut parser)?;
-        plan.add_keys(command.keys, &mut parser)?;
-        plan.nodes = parser.nodes;
-        let atoms = || (0..parser.nodes.len()).filter_map(|at| plan.nodes.atom(at));
-        let times = || atoms().filter(|atom| atom.source == ExprSource::Timestamp);
-        plan.timestamps = times().next().is_some();
-        plan.usecs = times().any(|atom| atom.modifier == Modifier::Usecs);
-        if let Some(sort) = command.sort {
-            plan.add_sorts(sort, text, &mut parser)?;
+            size_bits: 0,
+            no_hitcount: false,
+            clock: None,
+            name: None,
         }
-        plan.direct = plan.find_numbers().is_some();
-        Ok(plan)
+    }
+
+    /// Resolves a command, whose parts are parts of `text`, for the event with these fields. With `remove` its
+    /// variables may be there.
+    ///
+    /// It is called once, for a new plan. A plan is large: it is made where it stays.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`HistErrorKind`], with ftrace's numbers.
+    pub(crate) fn resolve(
+        &mut self,
+        command: &HistCommand<'_>,
+        text: &[u8],
+        fields: &dyn NamedFields,
+        remove: bool,
+        log: &mut Log<'_>,
+    ) -> Result<(), HistErrno> {
+        self.size_bits = command.size_bits;
+        self.no_hitcount = command.no_hitcount;
+        self.clock = command.clock.map(|clock| NameSpan::of(text, clock));
+        self.name = command.name.map(|name| NameSpan::of(text, name));
+        for (place, item) in self.actions.iter_mut().zip(command.actions()) {
+            let action = MatchAction::parse(item, log)?;
+            if !fields.has_event(action.system, action.event) {
+                log(HistErrorKind::NoSuchEvent, action.event);
+                return Err(HistErrno::Inval);
+            }
+            *place = NameSpan::of(text, item);
+        }
+        let own = command.variables(log)?;
+        let added = (&mut self.nodes, &mut self.references);
+        let mut parser = ExprParser::new(text, fields, log, added, &own);
+        (self.values, self.value_count) = values(command, &mut parser)?;
+        for (place, own) in self.variables.iter_mut().zip(named(&own)) {
+            *place = variable(own, remove, &mut parser)?;
+            self.variable_count = self.variable_count.saturating_add(1);
+        }
+        let keys = Keys::parse(command.keys, &mut parser)?;
+        (self.keys, self.key_count) = (keys.keys, keys.count);
+        (self.key_words, self.variable) = (keys.words, keys.variable);
+        self.execname = keys.execname;
+        self.see_times();
+        self.linked = self.variable_count != 0
+            || !self.references.all().is_empty()
+            || self.actions.iter().any(|item| !item.is_empty());
+        if let Some(sort) = command.sort {
+            self.add_sorts(sort, text, log)?;
+        }
+        self.direct = !self.linked && self.find_numbers().is_some();
+        Ok(())
+    }
+
+    /// Notes how its expressions use times.
+    fn see_times(&mut self) {
+        let nodes = &self.nodes;
+        let atoms = || (0..nodes.len()).filter_map(|at| nodes.atom(at));
+        let times = || atoms().filter(|atom| atom.source == ExprSource::Timestamp);
+        self.timestamps = times().next().is_some();
+        self.usecs = times().any(|atom| atom.modifier == Modifier::Usecs);
+    }
+
+    /// Resolves a parameter of an action: a field of the event, a variable of the plan, or one of another plan; it
+    /// is of the event `matched` unless the parameter names one.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`HistErrorKind`].
+    pub(crate) fn parameter(
+        &mut self,
+        item: &[u8],
+        matched: EventPath<'_>,
+        text: &[u8],
+        fields: &dyn NamedFields,
+        log: &mut Log<'_>,
+    ) -> Result<Parameter, HistErrno> {
+        let parts = item.split(|byte| *byte == b'.').count();
+        if parts == 2 {
+            return Err(HistErrno::Inval);
+        }
+        if let Some((event, name)) = divide(item) {
+            if event.is_none() {
+                if let Some(own) = self.own_variable(text, name) {
+                    return Ok(Parameter::Variable(own));
+                }
+            }
+            let mut quiet = |_: HistErrorKind, _: &[u8]| {};
+            let added = (&mut self.nodes, &mut self.references);
+            let mut parser = ExprParser::new(text, fields, &mut quiet, added, &[]);
+            return match parser.reference(event.or(Some(matched)), name)? {
+                Some(ExprSource::Reference(at, shape)) => Ok(Parameter::Reference(at, shape)),
+                _ => {
+                    log(HistErrorKind::ParameterNotFound, name);
+                    Err(HistErrno::Inval)
+                }
+            };
+        }
+        if parts > 2 {
+            // Fields of other events are not kept.
+            return Err(HistErrno::Inval);
+        }
+        let added = (&mut self.nodes, &mut self.references);
+        let mut parser = ExprParser::new(text, fields, log, added, &[]);
+        let node = parser.expression_of_field(item);
+        self.see_times();
+        match node {
+            Ok(node) => Ok(Parameter::Node(node)),
+            Err(why) => {
+                // In ftrace it may be a field of the other event, which a histogram of the same keys keeps.
+                log(HistErrorKind::NoFieldVariable, item);
+                log(HistErrorKind::NoMatchingHistogram, item);
+                Err(why)
+            }
+        }
+    }
+
+    /// Returns which one of its variables is called `name`.
+    pub(crate) fn own_variable(&self, text: &[u8], name: &[u8]) -> Option<u8> {
+        let is_it = |own: &HistVariable| own.name.text(text).as_bytes() == name;
+        let at = self.variables().iter().position(is_it)?;
+        u8::try_from(at).ok()
+    }
+
+    /// Returns what is known of the numbers of a variable.
+    pub(crate) fn variable_shape(&self, at: u8) -> VariableShape {
+        let variable = self.variables().get(usize::from(at));
+        self.nodes
+            .shape(variable.map_or(0, |variable| variable.node))
+    }
+
+    /// Returns what is known of the numbers of a node.
+    pub(crate) fn node_shape(&self, node: u8) -> VariableShape {
+        self.nodes.shape(node)
+    }
+
+    /// Returns its variables.
+    pub(crate) fn variables(&self) -> &[HistVariable] {
+        let all = self.variables.get(..usize::from(self.variable_count));
+        all.unwrap_or_default()
+    }
+
+    /// Returns its references, in the order in which they are resolved.
+    pub(crate) fn references(&self) -> &[Reference] {
+        self.references.all()
+    }
+
+    /// Returns its actions, whose texts are parts of `text`.
+    pub(crate) fn actions<'t>(&'t self, text: &'t [u8]) -> impl Iterator<Item = MatchAction<'t>> {
+        (0..MOST_ACTIONS).map_while(|at| self.action(at, text))
+    }
+
+    /// Returns one of them.
+    pub(crate) fn action<'t>(&self, at: usize, text: &'t [u8]) -> Option<MatchAction<'t>> {
+        let item = self.actions.get(at).filter(|item| !item.is_empty())?;
+        // It was parsed before, when errors were told.
+        MatchAction::parse(item.text(text).as_bytes(), &mut |_, _| {}).ok()
+    }
+
+    /// Returns whether it has variables, references or actions.
+    #[inline(always)]
+    pub(crate) fn is_linked(&self) -> bool {
+        self.linked
     }
 
     /// Finds the numbers that keys and values are. `None` if one is something else.
     fn find_numbers(&mut self) -> Option<()> {
-        let nodes = self.nodes;
+        let nodes = &self.nodes;
         let number = |node: u8| {
             let atom = nodes.atom(node)?;
             match (atom.source, atom.modifier) {
@@ -205,143 +564,21 @@ impl Plan {
         (loads.unwrap_or_default(), adds.unwrap_or_default())
     }
 
-    fn add_values(
-        &mut self,
-        command: &HistCommand<'_>,
-        parser: &mut ExprParser<'_, '_>,
-    ) -> Result<(), HistErrno> {
-        let mut hitcount = false;
-        let mut result = Ok(());
-        if let Some(values) = command.values {
-            let mut items = values.split(|byte| *byte == b',');
-            let most = MOST_VALUES.saturating_add(1);
-            // As in ftrace: three items, of which a first `hitcount` is none, or two others.
-            for _ in 0..most {
-                if usize::from(self.value_count) == MOST_VALUES {
-                    break;
-                }
-                let Some(item) = items.next() else {
-                    break;
-                };
-                if item == b"hitcount" && !hitcount {
-                    hitcount = true;
-                    continue;
-                }
-                let node = parser.expression(item, Role::Value)?;
-                self.check_value(node, item, parser)?;
-                if let Some(place) = self.values.get_mut(usize::from(self.value_count)) {
-                    *place = node;
-                }
-                self.value_count = self.value_count.saturating_add(1);
-            }
-            if items.next().is_some_and(|item| item != b"hitcount") || items.next().is_some() {
-                result = Err(HistErrno::Inval);
-            }
-        }
-        if self.value_count == 0 && self.no_hitcount {
-            (parser.log)(HistErrorKind::ValueNeeded, b"");
-            return Err(HistErrno::NoEnt);
-        }
-        result
-    }
-
-    fn check_value(
-        &self,
-        node: u8,
-        item: &[u8],
-        parser: &mut ExprParser<'_, '_>,
-    ) -> Result<(), HistErrno> {
-        let Some(atom) = parser.nodes.atom(node) else {
-            return Ok(());
+    fn add_sorts(&mut self, sort: &[u8], text: &[u8], log: &mut Log<'_>) -> Result<(), HistErrno> {
+        let mut refuse = |kind, word: &[u8]| {
+            log(kind, word);
+            HistErrno::Inval
         };
-        match (atom.source, atom.modifier) {
-            (ExprSource::Stack, _)
-            | (
-                _,
-                Modifier::Buckets(_)
-                | Modifier::Log2
-                | Modifier::Sym
-                | Modifier::SymOffset
-                | Modifier::Syscall,
-            ) => Err(parser.refuse(HistErrorKind::BadModifier, item)),
-            // ftrace adds up their addresses.
-            (ExprSource::Text(_) | ExprSource::Comm, _) => {
-                Err(parser.refuse(HistErrorKind::StringOperand, item))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn add_keys(&mut self, keys: &[u8], parser: &mut ExprParser<'_, '_>) -> Result<(), HistErrno> {
-        let mut total = 0u32;
-        for (index, item) in keys.split(|byte| *byte == b',').enumerate() {
-            if index >= MOST_KEYS {
-                return Err(HistErrno::Inval);
-            }
-            let node = parser.expression(item, Role::Key)?;
-            let atom = parser.nodes.atom(node);
-            let (counted, bytes) = match atom.map(|atom| atom.source) {
-                Some(ExprSource::Text(text)) => {
-                    let counted = match text.ty {
-                        FieldType::Chars => text.size.saturating_add(7) & !7,
-                        _ => STRING_BYTES,
-                    };
-                    (counted, string_bytes(text))
-                }
-                Some(ExprSource::Comm) => (STRING_BYTES, COMM as u32),
-                Some(ExprSource::Stack) => ((DEPTH * 8) as u32, (DEPTH * 8) as u32),
-                _ => (8, 8),
-            };
-            total = total.saturating_add(counted);
-            if total > MOST_BYTES {
-                return Err(HistErrno::Inval);
-            }
-            let variable = atom.is_some_and(|atom| {
-                matches!(
-                    atom.source,
-                    ExprSource::Text(_) | ExprSource::Comm | ExprSource::Stack
-                )
-            });
-            self.variable |= variable;
-            self.execname |= atom.is_some_and(|atom| atom.modifier == Modifier::Execname);
-            let words = (bytes.saturating_add(7) / 8) as u16;
-            if let Some(place) = self.keys.get_mut(index) {
-                *place = KeyField {
-                    node,
-                    at: self.key_words,
-                    words,
-                    bytes: bytes as u16,
-                };
-            }
-            self.key_words = self.key_words.saturating_add(words);
-            self.key_count = self.key_count.saturating_add(1);
-        }
-        if self.variable {
-            // The length comes first.
-            self.key_words = self.key_words.saturating_add(1);
-            for key in &mut self.keys {
-                key.at = key.at.saturating_add(1);
-            }
-        }
-        Ok(())
-    }
-
-    fn add_sorts(
-        &mut self,
-        sort: &[u8],
-        text: &[u8],
-        parser: &mut ExprParser<'_, '_>,
-    ) -> Result<(), HistErrno> {
         let mut items = sort.split(|byte| *byte == b',').peekable();
         let mut count = 0u8;
         while let Some(item) = items.next() {
             if item.is_empty() {
-                return Err(parser.refuse(HistErrorKind::EmptySortField, b"sort="));
+                return Err(refuse(HistErrorKind::EmptySortField, b"sort="));
             }
             if usize::from(count).saturating_add(1) == MOST_SORTS && items.peek().is_some() {
-                return Err(parser.refuse(HistErrorKind::TooManySortFields, b"sort="));
+                return Err(refuse(HistErrorKind::TooManySortFields, b"sort="));
             }
-            let key = self.sort_key(item, text, parser)?;
+            let key = self.sort_key(item, text, &mut refuse)?;
             if let Some(place) = self.sorts.get_mut(usize::from(count)) {
                 *place = key;
             }
@@ -355,7 +592,7 @@ impl Plan {
         &self,
         item: &[u8],
         text: &[u8],
-        parser: &mut ExprParser<'_, '_>,
+        refuse: &mut dyn FnMut(HistErrorKind, &[u8]) -> HistErrno,
     ) -> Result<SortKey, HistErrno> {
         let hitcount = |descending| SortKey {
             field: SortField::HitCount,
@@ -382,7 +619,7 @@ impl Plan {
         let mut parts = item.splitn(2, |byte| *byte == b'.');
         let (name, word) = (parts.next().unwrap_or_default(), parts.next());
         if name.is_empty() {
-            return Err(parser.refuse(HistErrorKind::EmptySortField, b"sort="));
+            return Err(refuse(HistErrorKind::EmptySortField, b"sort="));
         }
         let field = match name {
             b"hitcount" => Some(SortField::HitCount),
@@ -392,12 +629,12 @@ impl Plan {
                 .map(|(field, _)| field),
         };
         let Some(field) = field else {
-            return Err(parser.refuse(HistErrorKind::BadSortField, name));
+            return Err(refuse(HistErrorKind::BadSortField, name));
         };
         let descending = match word {
             None | Some(b"ascending") => false,
             Some(b"descending") => true,
-            Some(word) => return Err(parser.refuse(HistErrorKind::BadSortModifier, word)),
+            Some(word) => return Err(refuse(HistErrorKind::BadSortModifier, word)),
         };
         Ok(SortKey { field, descending })
     }
@@ -457,11 +694,22 @@ impl Plan {
 
     /// Returns whether both make the same histogram: ftrace takes the second one for the first. Sizes do not
     /// matter, nor do names for the same thing.
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
+    pub(crate) fn is_same(&self, text: &[u8], other: &Self, other_text: &[u8]) -> bool {
         let same = |(one, two): (&u8, &u8)| self.is_same_node(*one, other, *two);
+        let variables = self.variables().len() == other.variables().len();
+        let mut pairs = self.variables().iter().zip(other.variables());
+        let same_variables = pairs.all(|(one, two)| {
+            one.name.text(text) == two.name.text(other_text)
+                && self.is_same_node(one.node, other, two.node)
+        });
+        let same_actions = self.actions(text).eq(other.actions(other_text));
         let keys = self.keys().len() == other.keys().len();
         let values = self.values().len() == other.values().len();
-        keys && values
+        variables
+            && same_variables
+            && same_actions
+            && keys
+            && values
             && self.sorts() == other.sorts()
             && self.values().iter().zip(other.values()).all(same)
             && self
@@ -474,13 +722,26 @@ impl Plan {
     fn is_same_node(&self, at: u8, other: &Self, other_at: u8) -> bool {
         match (self.nodes.get(at), other.nodes.get(other_at)) {
             (ExprNode::Atom(one), ExprNode::Atom(two)) => {
-                one.source == two.source && one.modifier == two.modifier
+                self.is_same_source(one.source, other, two.source) && one.modifier == two.modifier
             }
             (ExprNode::Binary(op, a, b), ExprNode::Binary(other_op, c, d)) => {
                 op == other_op && self.is_same_node(a, other, c) && self.is_same_node(b, other, d)
             }
             (ExprNode::Negated(a), ExprNode::Negated(b)) => self.is_same_node(a, other, b),
             _ => false,
+        }
+    }
+
+    fn is_same_source(&self, one: ExprSource, other: &Self, two: ExprSource) -> bool {
+        let variable = |plan: &Self, at: u8| {
+            let reference = plan.references().get(usize::from(at)).copied();
+            reference.map(|reference| (reference.hist, reference.variable))
+        };
+        match (one, two) {
+            (ExprSource::Reference(one, _), ExprSource::Reference(two, _)) => {
+                variable(self, one) == variable(other, two)
+            }
+            _ => one == two,
         }
     }
 }

@@ -95,7 +95,7 @@ impl Plan {
     /// Writes what a key or a value is called in entries.
     fn write_label(&self, node: u8, text: &[u8], out: &mut dyn ByteWrite) -> fmt::Result {
         match self.nodes.get(node) {
-            ExprNode::Atom(atom) => out.write_str(atom.name.text(text)),
+            ExprNode::Atom(atom) => out.write_str(label(&atom, text)),
             _ => self.write_expression(node, text, out),
         }
     }
@@ -210,7 +210,7 @@ impl Plan {
             // As in ftrace: what an expression adds up can be sorted by.
             return Ok(());
         };
-        let name = atom.name.text(text);
+        let name = label(&atom, text);
         match atom.modifier {
             Modifier::Percent => match percentage(value, stat.total) {
                 None => write!(out, "  {name} (%):[ERROR]"),
@@ -272,6 +272,12 @@ impl Plan {
     }
 }
 
+/// Returns what an atom is called in entries: a reference by the name of its variable.
+fn label<'t>(atom: &Atom, text: &'t [u8]) -> &'t str {
+    let name = atom.name.text(text);
+    name.rsplit_once('$').map_or(name, |(_, name)| name)
+}
+
 fn write_modifier(atom: &Atom, out: &mut dyn ByteWrite) -> fmt::Result {
     if let Some(name) = atom.modifier.name() {
         write!(out, ".{name}")?;
@@ -321,6 +327,11 @@ impl HistLine<'_> {
             separator = ",";
             plan.write_field(*node, text, out)?;
         }
+        for (index, variable) in plan.variables().iter().enumerate() {
+            out.write_str(if index == 0 { ":" } else { "," })?;
+            write!(out, "{}=", variable.name.text(text))?;
+            plan.write_field(variable.node, text, out)?;
+        }
         out.write_str(":sort=")?;
         for (index, key) in plan.sorts().iter().enumerate() {
             out.write_str(if index == 0 { "" } else { "," })?;
@@ -344,6 +355,10 @@ impl HistLine<'_> {
         }
         if plan.no_hitcount {
             out.write_str(":nohitcount")?;
+        }
+        for action in plan.actions(text) {
+            out.write_char(':')?;
+            action.write_text(out)?;
         }
         if let Some(filter) = self.filter {
             out.write_str(" if ")?;

@@ -3,6 +3,12 @@
 //! The whole way from a command to the text of its histogram, with the events and the texts that were seen
 //! in ftrace.
 
+use super::variable::{
+    EventPath,
+    NamedVariable,
+    Reference,
+    VariableShape, //
+};
 use super::{
     command,
     error::{
@@ -71,6 +77,37 @@ impl NamedFields for All {
             size,
             signed,
         })
+    }
+
+    /// There are variables of two other histograms, one of which both have.
+    fn variable(&self, event: Option<EventPath<'_>>, name: &[u8]) -> NamedVariable {
+        let known = |hist, variable, usecs: bool| {
+            NamedVariable::Known(Reference {
+                hist,
+                variable,
+                once: false,
+                shape: VariableShape {
+                    size: 8,
+                    signed: !usecs,
+                    usecs,
+                },
+            })
+        };
+        match (event, name) {
+            (None | Some((b"s", b"e")), b"t0") => known(1, 0, true),
+            (None | Some((b"s", b"f")), b"v") | (Some((b"s", b"f")), b"both") => known(2, 1, false),
+            (Some((b"s", b"e")), b"both") => known(1, 2, false),
+            (None, b"both") => NamedVariable::Ambiguous,
+            _ => NamedVariable::Unknown,
+        }
+    }
+
+    fn has_variable(&self, name: &[u8]) -> bool {
+        name == b"there"
+    }
+
+    fn has_event(&self, system: &[u8], _name: &[u8]) -> bool {
+        system == b"s"
     }
 }
 
@@ -179,7 +216,8 @@ fn planned(text: &str, logged: &mut Logged) -> Result<(Plan, Vec<u8>), HistErrno
     let mut items = items.to_vec();
     command::hide_operators(&mut items);
     let parsed = command::parse(&items, &mut log)?;
-    let plan = Plan::new(&parsed, &items, &All, &mut log)?;
+    let mut plan = Plan::new();
+    plan.resolve(&parsed, &items, &All, false, &mut log)?;
     Ok((plan, items))
 }
 
@@ -428,13 +466,23 @@ fn lines_read_back() {
              :clock=global [active]\n",
         ),
         (
+            "keys=u64f:a=s64f:b=$a+1,c=$t0:vals=$s.e.t0,$v:c2=common_timestamp.usecs-s.e.$t0",
+            "",
+        ),
+        (
+            "keys=u64f:a=s64f:b=$a+1,c=$t0:vals=s.f.$both,$v:d=common_timestamp.usecs-s.e.$t0\
+             :onmatch(s.e).trace(syn, aa,$bb :onmatch(s.f).other($a)x",
+            "hist:keys=u64f:vals=hitcount,s.f.$both,$v:a=s64f,b=s64f+1,c=$t0,d=common_timestamp.usecs-s.e.$t0\
+             :sort=hitcount:size=2048:clock=global:onmatch(s.e).trace(syn,aa,$bb):onmatch(s.f).other($a) [active]\n",
+        ),
+        (
             "keys=-(u64f+1*2),s64f.hex*3:vals=1+2*3:sort=hitcount.ascending",
             "hist:keys=-(u64f+2),s64f.hex*3:vals=hitcount,7:sort=hitcount:size=2048 [active]\n",
         ),
     ];
     for (text, wanted) in rows {
         if wanted.is_empty() {
-            // Too long a key.
+            // Too long a key, and a name that is none.
             assert!(planned(text, &mut Vec::new()).is_err(), "{text}");
             continue;
         }
@@ -446,11 +494,11 @@ fn lines_read_back() {
             .next()
             .unwrap();
         assert_eq!(line(again), printed, "{text}");
-        let (one, _) = planned(text, &mut Vec::new()).unwrap();
-        let (two, _) = planned(again, &mut Vec::new()).unwrap();
-        assert!(one.is_same(&two), "{text}");
+        let (one, first) = planned(text, &mut Vec::new()).unwrap();
+        let (two, second) = planned(again, &mut Vec::new()).unwrap();
+        assert!(one.is_same(&first, &two, &second), "{text}");
     }
-    let (one, _) = planned("keys=u64f", &mut Vec::new()).unwrap();
+    let (one, first) = planned("keys=u64f", &mut Vec::new()).unwrap();
     for text in [
         "keys=s64f",
         "keys=u64f.hex",
@@ -458,8 +506,8 @@ fn lines_read_back() {
         "keys=u64f:vals=s64f",
         "keys=u64f:sort=u64f",
     ] {
-        let (two, _) = planned(text, &mut Vec::new()).unwrap();
-        assert!(!one.is_same(&two), "{text}");
+        let (two, second) = planned(text, &mut Vec::new()).unwrap();
+        assert!(!one.is_same(&first, &two, &second), "{text}");
     }
 }
 
@@ -569,6 +617,43 @@ fn refusals_have_the_text_and_the_place_that_ftrace_gives() {
             HistErrno::Inval,
             &[(VariableNotFound, 11), (FieldNotFound, 10)],
         ),
+        ("keys=$t0", HistErrno::Inval, &[(ReferenceInKey, 10)]),
+        ("keys=u64f-$v", HistErrno::Inval, &[(ReferenceInKey, 10)]),
+        (
+            "keys=u64f:x=u64f,yy",
+            HistErrno::Inval,
+            &[(MalformedAssignment, 22)],
+        ),
+        (
+            "keys=u64f:there=u64f",
+            HistErrno::Inval,
+            &[(VariableExists, 15)],
+        ),
+        (
+            "keys=u64f:x=$both",
+            HistErrno::Inval,
+            &[
+                (VariableNotUnique, 18),
+                (VariableNotFound, 18),
+                (FieldNotFound, 17),
+            ],
+        ),
+        (
+            "keys=u64f:x=$t0+u64f",
+            HistErrno::Inval,
+            &[(UnitsDiffer, 0)],
+        ),
+        (
+            "keys=u64f:x=u64f.log2",
+            HistErrno::Inval,
+            &[(BadModifier, 17)],
+        ),
+        (
+            "keys=u64f:onmatch(t.e).syn(aa)",
+            HistErrno::Inval,
+            &[(NoSuchEvent, 6)],
+        ),
+        ("keys=u64f:onmatch", HistErrno::Inval, &[]),
         ("keys=arr", HistErrno::NoMem, &[]),
         ("vals=u64f", HistErrno::Inval, &[]),
         ("keys=u64f:foo", HistErrno::Inval, &[]),
@@ -634,6 +719,11 @@ fn random_texts_are_answered() {
         ".descending",
         "common_timestamp",
         ".usecs",
+        ":y=",
+        "$t0",
+        "s.f.$both",
+        ":onmatch(s.e).trace(",
+        ":onmatch(s.f).syn(",
         "\u{fc}",
     ];
     let mut state = 1u64;
@@ -648,7 +738,7 @@ fn random_texts_are_answered() {
         let count = 1 + next(9);
         let parts: Vec<_> = (0..count).map(|_| PARTS[next(PARTS.len())]).collect();
         let text = format!("keys={}", parts.concat());
-        let Ok((plan, _)) = planned(&text, &mut Vec::new()) else {
+        let Ok((plan, first)) = planned(&text, &mut Vec::new()) else {
             continue;
         };
         taken += 1;
@@ -658,8 +748,8 @@ fn random_texts_are_answered() {
             .split(" [")
             .next()
             .unwrap();
-        let (other, _) = planned(again, &mut Vec::new()).expect(again);
-        assert!(plan.is_same(&other), "{text:?} {again:?}");
+        let (other, second) = planned(again, &mut Vec::new()).expect(again);
+        assert!(plan.is_same(&first, &other, &second), "{text:?} {again:?}");
         assert_eq!(line(again), printed, "{text:?}");
     }
     assert!(taken > 1000, "{taken}");

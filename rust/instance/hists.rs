@@ -4,6 +4,13 @@
 
 use super::{
     filter::errno as filter_errno,
+    hist_links::{
+        event_is_referred_to,
+        is_referred_to,
+        recorders,
+        sources,
+        EventNamed, //
+    },
     triggers::{
         copied,
         EventTriggers,
@@ -13,24 +20,22 @@ use super::{
     Refused, //
 };
 use crate::{
-    actions::hist::{
-        counter,
-        Hist, //
+    actions::{
+        hist::{
+            counter,
+            Hist, //
+        },
+        linked::{
+            linked_counter,
+            SyntheticRecorder, //
+        },
     },
     events::Event,
-    expr::fetch::{
-        Fetch,
-        Operand, //
-    },
     hist::{
         command,
         error::{
             HistErrno,
             HistErrorKind, //
-        },
-        expr::{
-            Described,
-            NamedFields, //
         },
         plan::Plan,
         print::{
@@ -65,31 +70,8 @@ use kernel::{
 /// How a command begins in `error_log`, whatever was written.
 const BEGIN: &[u8] = b"hist:";
 
-/// The fields of an event, as expressions name them.
-struct EventNamed<'a>(&'a Event);
-
-impl NamedFields for EventNamed<'_> {
-    fn field(&self, name: &str) -> Option<Described> {
-        let of_event = self.0.field(name, |field| {
-            let declared = &field.declared;
-            let (offset, size) = (field.offset, declared.size);
-            Operand::stored(declared.ty, offset, size, declared.signed)
-        });
-        let operand = of_event.or_else(|| Operand::common(name))?;
-        match operand.fetch {
-            Fetch::Field(field) => Some(Described {
-                ty: field.ty,
-                offset: field.offset,
-                size: field.size,
-                signed: operand.signed,
-            }),
-            _ => None,
-        }
-    }
-}
-
 /// Returns the kernel's error.
-fn error_of(why: HistErrno) -> Error {
+pub(super) fn error_of(why: HistErrno) -> Error {
     match why {
         HistErrno::Inval => EINVAL,
         HistErrno::NoEnt => ENOENT,
@@ -101,14 +83,16 @@ fn error_of(why: HistErrno) -> Error {
 
 /// A command that was understood.
 struct WantedHist<'a> {
-    plan: Plan,
+    plan: KBox<Plan>,
+    /// What the plan has parts of.
+    items: KVec<u8>,
     filter: Option<(KBox<Filter>, &'a [u8])>,
 }
 
 impl WantedHist<'_> {
     fn is_for(&self, row: &Row) -> bool {
         let filter = self.filter.as_ref().map(|(_, text)| *text);
-        let same = |hist: &Arc<Hist>| hist.plan().is_same(&self.plan);
+        let same = |hist: &Arc<Hist>| hist.plan().is_same(hist.text(), &self.plan, &self.items);
         row.filter.as_deref() == filter && row.hist.as_ref().is_some_and(same)
     }
 }
@@ -162,7 +146,10 @@ impl Instance {
             // No two events share a histogram yet.
             return Err(EINVAL);
         }
-        let plan = Plan::new(&parsed, &items, &EventNamed(event), &mut log).map_err(error_of)?;
+        let mut plan = KBox::<Plan>::new_uninit(GFP_KERNEL)?.write(Plan::new());
+        let named = EventNamed { event, all };
+        plan.resolve(&parsed, &items, &named, remove, &mut log)
+            .map_err(error_of)?;
         let filter = match filter {
             None => None,
             Some(text) => {
@@ -176,37 +163,47 @@ impl Instance {
                 }
             }
         };
-        let wanted = WantedHist { plan, filter };
+        let (pause, resume, clear) = (parsed.pause, parsed.resume, parsed.clear);
+        let clock = parsed.clock.map(copied).transpose()?;
+        let mut wanted = WantedHist {
+            plan,
+            items,
+            filter,
+        };
         let rows = all.iter().find(|of| of.event.id() == event.id());
         let mut rows = rows.into_iter().flat_map(|of| of.rows.iter());
         let found = rows.find(|row| wanted.is_for(row));
         let found = found.map(|row| (row.trigger.clone(), row.hist.clone()));
         match found {
             None if remove => Ok(()),
+            Some((_, Some(hist))) if remove && is_referred_to(&hist, all) => Err(EBUSY),
             Some((trigger, _)) if remove => {
                 self.remove_triggers(all, |_, row| Arc::ptr_eq(&row.trigger, &trigger));
                 Ok(())
             }
             // As in ftrace, of several words the first of these counts.
-            Some((trigger, _)) if parsed.pause => {
+            Some((trigger, _)) if pause => {
                 trigger.disarm();
                 Ok(())
             }
-            Some((trigger, _)) if parsed.resume => {
+            Some((trigger, _)) if resume => {
                 trigger.rearm();
                 Ok(())
             }
-            Some((_, Some(hist))) if parsed.clear => hist.clear(),
+            Some((_, Some(hist))) if clear => hist.clear(),
             Some(_) => {
                 log(HistErrorKind::Exists, b"");
                 Err(EEXIST)
             }
-            None if parsed.resume || parsed.clear => {
+            None if resume || clear => {
                 log(HistErrorKind::NothingToClear, b"");
                 Err(ENOENT)
             }
             None => {
-                let clock = match (plan.timestamps, parsed.clock) {
+                let named = EventNamed { event, all };
+                let plan = &mut wanted.plan;
+                let recorders = recorders(plan, &wanted.items, &named, &mut log)?;
+                let clock = match (plan.timestamps, &clock) {
                     (false, _) => None,
                     (true, None) => Some(clock::ClockId::Global),
                     (true, Some(name)) => match clock::parse(name) {
@@ -217,8 +214,7 @@ impl Instance {
                         }
                     },
                 };
-                let paused = parsed.pause;
-                self.add_hist(all, event, (wanted, items), clock, paused)
+                self.add_hist(all, event, (wanted, recorders), clock, pause)
             }
         }
     }
@@ -228,14 +224,19 @@ impl Instance {
         &self,
         all: &mut KVec<EventTriggers>,
         event: &'static Event,
-        (wanted, items): (WantedHist<'_>, KVec<u8>),
+        (wanted, recorders): (WantedHist<'_>, KVec<SyntheticRecorder>),
         clock: Option<clock::ClockId>,
         paused: bool,
     ) -> Result {
         scratch::prepare_all_levels()?;
-        let hist = Hist::new(wanted.plan, items)?;
+        let sources = sources(&wanted.plan, all)?;
+        let hist = Hist::new(&wanted.plan, wanted.items, event.id(), sources)?;
         let condition = (UNLIMITED, wanted.filter);
-        let mut row = Row::new((Verb::Hist, None), condition, counter(&hist)?)?;
+        let effect = match wanted.plan.is_linked() {
+            true => linked_counter(&hist, recorders)?,
+            false => counter(&hist)?,
+        };
+        let mut row = Row::new((Verb::Hist, None), condition, effect)?;
         row.hist = Some(hist);
         let trigger = row.trigger.clone();
         // Until it counts by the right clock.
@@ -245,7 +246,9 @@ impl Instance {
         held.keep();
         // Unlike in ftrace the buffers stay full if it is their clock already.
         if let Some(clock) = clock.filter(|clock| *clock != self.clock()) {
-            self.set_clock(clock)?;
+            self.set_clock(clock).inspect_err(|_| {
+                self.remove_triggers(all, |_, row| Arc::ptr_eq(&row.trigger, &trigger));
+            })?;
         }
         if !paused {
             trigger.rearm();
@@ -253,12 +256,15 @@ impl Instance {
         Ok(())
     }
 
-    /// Removes the histograms of `event`: its file was opened with truncation.
+    /// Removes the histograms of `event`, unless another one refers to a variable of one of them: its file was
+    /// opened with truncation.
     pub(crate) fn remove_hists(&self, event: &Event) {
         let id = event.id();
-        self.remove_triggers(&mut self.triggers.lock(), |of, row| {
-            of.id() == id && row.hist.is_some()
-        });
+        let mut all = self.triggers.lock();
+        // As in ftrace they all stay then.
+        if !event_is_referred_to(event, &all) {
+            self.remove_triggers(&mut all, |of, row| of.id() == id && row.hist.is_some());
+        }
     }
 
     /// Writes what the `hist` file of `event` shows.

@@ -16,6 +16,7 @@ mod enable;
 mod error_log;
 mod filter;
 mod function_pids;
+mod hist_links;
 mod hists;
 mod life;
 mod marker;

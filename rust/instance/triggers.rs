@@ -10,6 +10,7 @@
 use super::{
     enable,
     filter::errno,
+    hist_links,
     hists,
     registry,
     Instance, //
@@ -429,11 +430,14 @@ impl Instance {
         }
     }
 
-    /// Forgets the triggers of `event` and those that switch it: its module is being unloaded.
+    /// Forgets the triggers of `event`, those that switch it, and those that refer to its variables: its module is being unloaded.
     pub(super) fn forget_triggers_of(&self, event: &Event) {
         let id = event.id();
         self.remove_triggers(&mut self.triggers.lock(), |of, row| {
-            of.id() == id || row.target.is_some_and(|target| target.id() == id)
+            let refers = |hist: &Arc<Hist>| hist_links::refers_to(hist, event);
+            of.id() == id
+                || row.target.is_some_and(|target| target.id() == id)
+                || row.hist.as_ref().is_some_and(refers)
         });
     }
 

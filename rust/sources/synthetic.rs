@@ -148,7 +148,6 @@ impl SyntheticEvent {
     /// Any context, NMI included: no lock, no allocation. A writer inside of too many others is refused: an
     /// event that leads to itself is recorded as often as in ftrace. Such a loss is counted by the option
     /// `event-counts`.
-    #[allow(dead_code, reason = "for the actions of histograms, which come next")]
     pub(crate) fn write(&self, pin: &CpuPin, values: &[SyntheticValue<'_>]) {
         if !self.targets.may_be() {
             return;
@@ -221,7 +220,6 @@ pub(crate) struct SyntheticRef(Arc<SyntheticEvent>);
 
 impl SyntheticRef {
     /// Returns one to the event of that name; `None` when there is none. Process context.
-    #[allow(dead_code, reason = "for the actions of histograms, which come next")]
     pub(crate) fn find(name: &[u8]) -> Option<Self> {
         let defined = DEFINED.lock();
         let definition = defined.iter().find(|known| known.is_called(name))?;

@@ -319,7 +319,6 @@ impl SyntheticField {
 
     /// Returns whether it takes a value of the type `ty`, of `size` bytes, as an argument of an action: a string
     /// of any length takes strings, a stack stacks, and other fields what has the same size and sign.
-    #[allow(dead_code, reason = "for the actions of histograms, which come next")]
     pub(crate) fn takes(
         &self,
         text: &str,

@@ -22,7 +22,6 @@ const MOST_STACK: usize = 31;
 const MOST_TEXT: usize = 4096;
 
 /// A value of a field.
-#[allow(dead_code, reason = "for the actions of histograms, which come next")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum SyntheticValue<'a> {
     /// Of any size and sign; a smaller field takes the lower bytes.

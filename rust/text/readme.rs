@@ -96,7 +96,11 @@ Events:
                         as you like; ! before it removes one. The event need
                         not be on: its enable then shows 0*.
                         hist:keys=KEYS[:vals=VALUES][:sort=FIELDS][:size=N]
-                        counts events by KEYS and adds up VALUES.
+                        [:<var1>=<field|var_ref|numeric_literal>]
+                        [:onmatch(SYSTEM.EVENT).ACTION] counts events by KEYS
+                        and adds up VALUES; others refer to $var1. ACTION:
+                        <synthetic_event>(param list) or
+                        trace(<synthetic_event>,param list)
         hist            what it has counted.
   events/raw/TRACEPOINT tracepoints without another event: their arguments as
                         they are. Not part of all events: write raw:* or a

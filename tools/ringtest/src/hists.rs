@@ -73,6 +73,7 @@ impl World {
             key_words: plan.words,
             note_words: 2,
             sums: 2,
+            variables: 0,
             cpus: CPUS,
         };
         let parts = (0..CPUS).map(|_| Part::new(zeroes(shape.own_words())));
@@ -82,7 +83,7 @@ impl World {
                 shape,
                 3,
                 zeroes(shape.slots()),
-                zeroes(shape.shared_words()),
+                (zeroes(shape.shared_words()), zeroes(shape.variable_words())),
                 parts.collect(),
             ),
             left: Cell::new(plan.nested.len()),

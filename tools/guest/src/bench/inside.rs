@@ -428,6 +428,13 @@ pub fn function(context: &Context, table: &mut Table) -> Check {
 /// An event of 24 bytes with a trigger, recorded or not.
 pub fn trigger(context: &Context, table: &mut Table) -> Check {
     const FILE: &str = "events/rtbench/rtbench_event/trigger";
+    const VARIABLE: &str = "hist:keys=common_pid:v=value";
+    const NO_VARIABLE: &str = "!hist:keys=common_pid:v=value";
+    const MATCH: &str =
+        "hist:keys=common_pid:d=value-$v:onmatch(rtbench.rtbench_event).trace(rtbench_syn,$d)";
+    const NO_MATCH: &str =
+        "!hist:keys=common_pid:d=value-$v:onmatch(rtbench.rtbench_event).trace(rtbench_syn,$d)";
+    const SYNTHETIC: &str = "events/synthetic/rtbench_syn/enable";
     type Of = &'static str;
     let rows: &[(Of, Of, Setting, Setting)] = &[
         (
@@ -496,8 +503,36 @@ pub fn trigger(context: &Context, table: &mut Table) -> Check {
             &[(FILE, "hist:keys=common_comm")],
             &[(FILE, "!hist:keys=common_comm")],
         ),
+        (
+            "hist:keys=common_pid:v=value, not recorded",
+            "0",
+            &[(FILE, VARIABLE)],
+            &[(FILE, NO_VARIABLE)],
+        ),
+        (
+            "a pair with onmatch, not recorded",
+            "0",
+            &[(FILE, VARIABLE), (FILE, MATCH)],
+            &[(FILE, NO_MATCH), (FILE, NO_VARIABLE)],
+        ),
+        (
+            "a pair with onmatch, its synthetic event recorded",
+            "0",
+            &[(FILE, VARIABLE), (FILE, MATCH), (SYNTHETIC, "1")],
+            &[(SYNTHETIC, "0"), (FILE, NO_MATCH), (FILE, NO_VARIABLE)],
+        ),
+        // In ftrace what comes after it costs more.
+        (
+            "hist:keys=common_pid:t=common_timestamp, not recorded",
+            "0",
+            &[(FILE, "hist:keys=common_pid:t=common_timestamp:clock=local")],
+            &[(FILE, "!hist:keys=common_pid:t=common_timestamp:clock=local")],
+        ),
     ];
     let kernel = Kernel::load()?;
+    for root in [&context.reference, &context.root] {
+        Tree::at(root).set("synthetic_events", "rtbench_syn u64 d")?;
+    }
     let sides = sides(context)?;
     table.begin(
         "trigger",

@@ -129,7 +129,7 @@ const CALLS: &[&str] = &[
     "keys=common_pid.hex",
     "keys=common_pid.execname",
     "keys=common_pid.execname:vals=common_pid.execname:sort=common_pid",
-    "keys=common_preempt_count,common_flags.hex",
+    "keys=common_preempt_count,fd.hex",
     "keys=common_comm",
     "keys=comm",
     "keys=COMM,offset",

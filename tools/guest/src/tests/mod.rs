@@ -28,6 +28,7 @@ mod golden;
 mod golden_events;
 mod graph;
 mod graph_tasks;
+mod hist_links;
 mod hists;
 mod hostile;
 mod hwlat;
@@ -137,6 +138,7 @@ const GROUPS: &[&[Test]] = &[
     trees::TESTS,
     triggers::TESTS,
     hists::TESTS,
+    hist_links::TESTS,
     golden::TESTS,
     golden_events::TESTS,
     input::TESTS,

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What histograms of an instance have to do with each other, and with synthetic events: variables are found,
+//! actions get what they record, and a histogram that another one refers to stays.
+
+use super::{
+    hists::error_of,
+    triggers::{
+        find,
+        EventTriggers, //
+    },
+};
+use crate::{
+    actions::{
+        hist::Hist,
+        linked::{
+            SyntheticRecorder,
+            MOST_PARAMETERS, //
+        },
+    },
+    events::Event,
+    expr::fetch::{
+        Fetch,
+        Operand, //
+    },
+    hist::{
+        action::MatchAction,
+        error::{
+            HistErrorKind,
+            Log, //
+        },
+        expr::{
+            Described,
+            ExprSource,
+            NamedFields, //
+        },
+        plan::{
+            Parameter,
+            Plan, //
+        },
+        variable::{
+            EventPath,
+            NamedVariable,
+            Reference, //
+        }, //
+    },
+    sources::synthetic::SyntheticRef, //
+};
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+/// The names that expressions of `event` may have.
+pub(super) struct EventNamed<'a> {
+    pub(super) event: &'static Event,
+    /// All triggers of the instance.
+    pub(super) all: &'a [EventTriggers],
+}
+
+/// Returns what tells a histogram from others as long as it is there.
+fn identity(hist: &Arc<Hist>) -> u64 {
+    core::ptr::from_ref::<Hist>(hist).addr() as u64
+}
+
+/// Returns the histograms of one event.
+fn hists_of(of: &EventTriggers) -> impl Iterator<Item = &Arc<Hist>> {
+    of.rows.iter().filter_map(|row| row.hist.as_ref())
+}
+
+/// Returns the variable called `name` of one event.
+fn variable_of(of: &EventTriggers, name: &[u8]) -> Option<Reference> {
+    hists_of(of).find_map(|hist| {
+        let variable = hist.plan().own_variable(hist.text(), name)?;
+        Some(Reference {
+            hist: identity(hist),
+            variable,
+            once: false,
+            shape: hist.plan().variable_shape(variable),
+        })
+    })
+}
+
+impl NamedFields for EventNamed<'_> {
+    fn field(&self, name: &str) -> Option<Described> {
+        let of_event = self.event.field(name, |field| {
+            let declared = &field.declared;
+            let (offset, size) = (field.offset, declared.size);
+            Operand::stored(declared.ty, offset, size, declared.signed)
+        });
+        let operand = of_event.or_else(|| Operand::common(name))?;
+        match operand.fetch {
+            Fetch::Field(field) => Some(Described {
+                ty: field.ty,
+                offset: field.offset,
+                size: field.size,
+                signed: operand.signed,
+            }),
+            _ => None,
+        }
+    }
+
+    fn variable(&self, event: Option<EventPath<'_>>, name: &[u8]) -> NamedVariable {
+        let is_wanted = |of: &&EventTriggers| {
+            let names = (of.event.system().as_bytes(), of.event.name().as_bytes());
+            event.is_none_or(|event| event == names)
+        };
+        let mut found = self.all.iter().filter(is_wanted);
+        let mut found = found.by_ref().filter_map(|of| variable_of(of, name));
+        match (found.next(), found.next()) {
+            (None, _) => NamedVariable::Unknown,
+            (Some(reference), None) => NamedVariable::Known(reference),
+            (Some(_), Some(_)) => NamedVariable::Ambiguous,
+        }
+    }
+
+    fn has_variable(&self, name: &[u8]) -> bool {
+        let id = self.event.id();
+        let mut own = self.all.iter().filter(|of| of.event.id() == id);
+        own.any(|of| variable_of(of, name).is_some())
+    }
+
+    fn has_event(&self, system: &[u8], name: &[u8]) -> bool {
+        find(system, name).is_ok()
+    }
+}
+
+/// Returns the histograms that the references of `plan` name.
+///
+/// # Errors
+///
+/// `ENOMEM`.
+pub(super) fn sources(plan: &Plan, all: &[EventTriggers]) -> Result<KVec<Arc<Hist>>> {
+    let mut sources = KVec::new();
+    for reference in plan.references() {
+        let mut hists = all.iter().flat_map(hists_of);
+        let source = hists.find(|hist| identity(hist) == reference.hist);
+        sources.push(source.ok_or(EINVAL)?.clone(), GFP_KERNEL)?;
+    }
+    Ok(sources)
+}
+
+/// Returns whether another histogram refers to `hist`.
+pub(super) fn is_referred_to(hist: &Arc<Hist>, all: &[EventTriggers]) -> bool {
+    let mut hists = all.iter().flat_map(hists_of);
+    hists.any(|other| {
+        other
+            .sources()
+            .iter()
+            .any(|source| Arc::ptr_eq(source, hist))
+    })
+}
+
+/// Returns whether another histogram refers to a variable of `event`.
+pub(super) fn event_is_referred_to(event: &Event, all: &[EventTriggers]) -> bool {
+    let mut hists = all.iter().flat_map(hists_of);
+    hists.any(|hist| refers_to(hist, event))
+}
+
+/// Returns whether `hist` refers to a variable of `event`.
+pub(super) fn refers_to(hist: &Hist, event: &Event) -> bool {
+    let mut sources = hist.sources().iter();
+    sources.any(|source| source.event() == event.id())
+}
+
+/// Returns what the actions of `plan` record; `text` is what the plan has parts of.
+///
+/// # Errors
+///
+/// Those of ftrace, which `log` is told, and `ENOMEM`.
+pub(super) fn recorders(
+    plan: &mut Plan,
+    text: &[u8],
+    named: &EventNamed<'_>,
+    log: &mut Log<'_>,
+) -> Result<KVec<SyntheticRecorder>> {
+    let mut recorders = KVec::new();
+    let mut at = 0usize;
+    // One by one: each may add to the plan.
+    loop {
+        let Some(action) = plan.action(at, text) else {
+            return Ok(recorders);
+        };
+        at = at.saturating_add(1);
+        recorders.push(recorder(plan, action, text, named, log)?, GFP_KERNEL)?;
+    }
+}
+
+fn recorder(
+    plan: &mut Plan,
+    action: MatchAction<'_>,
+    text: &[u8],
+    named: &EventNamed<'_>,
+    log: &mut Log<'_>,
+) -> Result<SyntheticRecorder> {
+    let Some(synthetic) = SyntheticRef::find(action.name) else {
+        log(HistErrorKind::NoSuchSynthetic, action.name);
+        return Err(EINVAL);
+    };
+    let mut parameters = KVec::new();
+    let matched = (action.system, action.event);
+    for item in action.parameters() {
+        if parameters.len() >= MOST_PARAMETERS {
+            return Err(EINVAL);
+        }
+        let parameter = plan
+            .parameter(item, matched, text, named, log)
+            .map_err(error_of)?;
+        if !takes(
+            &synthetic,
+            parameters.len(),
+            plan,
+            parameter,
+            item,
+            named.event,
+        ) {
+            log(HistErrorKind::ParameterType, item);
+            return Err(EINVAL);
+        }
+        parameters.push(parameter, GFP_KERNEL)?;
+    }
+    if parameters.len() != synthetic.layout().fields.len() {
+        log(HistErrorKind::ParameterCount, action.name);
+        return Err(EINVAL);
+    }
+    Ok(SyntheticRecorder::new(synthetic, parameters))
+}
+
+/// Returns whether the field at `at` of a synthetic event takes a parameter, which `item` names.
+fn takes(
+    synthetic: &SyntheticRef,
+    at: usize,
+    plan: &Plan,
+    parameter: Parameter,
+    item: &[u8],
+    event: &Event,
+) -> bool {
+    let layout = synthetic.layout();
+    let Some(field) = layout.fields.get(at) else {
+        return false;
+    };
+    let number = |size: u8, signed| {
+        !field.kind.is_string() && field.takes(layout.text, "", (size.into(), signed), false)
+    };
+    let node = match parameter {
+        Parameter::Variable(own) => {
+            let shape = plan.variable_shape(own);
+            return number(shape.size, shape.signed);
+        }
+        Parameter::Reference(_, shape) => return number(shape.size, shape.signed),
+        Parameter::Node(node) => node,
+    };
+    const STRING: &str = "char[";
+    /// What ftrace says of the name of a task.
+    const COMM_SIZE: u32 = 256;
+    match plan.nodes.atom(node).map(|atom| atom.source) {
+        Some(ExprSource::Stack) => field.takes(layout.text, "", (0, false), true),
+        Some(ExprSource::Comm) => {
+            field.kind.is_string() && field.takes(layout.text, STRING, (COMM_SIZE, true), false)
+        }
+        Some(ExprSource::Text(text)) => {
+            field.kind.is_string() && field.takes(layout.text, STRING, (text.size, true), false)
+        }
+        _ => {
+            let name = core::str::from_utf8(item).unwrap_or_default();
+            let same_type = |ty: &str| ty == field.ty(layout.text);
+            let shape = plan.node_shape(node);
+            number(shape.size, shape.signed)
+                || event
+                    .field(name, |field| same_type(field.declared.ty))
+                    .unwrap_or(false)
+        }
+    }
+}
