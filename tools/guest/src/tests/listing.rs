@@ -165,7 +165,7 @@ fn on_demand(context: &Context) -> Check {
     let looked_up = inodes()? - before;
     println!("inodes: {made} made, {listed} when listed, {looked_up} when looked up");
     ensure!(
-        made < 60 + 20 * sys::online_cpus() as i64,
+        made < 80 + 20 * sys::online_cpus() as i64,
         "{made} inodes for an instance"
     );
     ensure!(listed < made + 10, "{listed} when listed");
