@@ -102,6 +102,18 @@ impl SharedU64 {
     pub(crate) const fn zero() -> Self {
         Self(Word::new(0))
     }
+
+    /// Sets or clears `bit`. Any context. It orders nothing when the bit is as wanted already.
+    pub(crate) fn mark(&self, bit: u64, on: bool) {
+        loop {
+            let old = self.load();
+            let new = if on { old | bit } else { old & !bit };
+            // Each failure is another writer's success.
+            if old == new || self.cas(old, new) {
+                return;
+            }
+        }
+    }
 }
 
 // SAFETY: Each operation is one instruction, so interrupts of this CPU come before or after it. The

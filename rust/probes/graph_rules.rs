@@ -126,38 +126,27 @@ impl GraphRules {
     /// Sets that.
     pub(crate) fn set_threshold(&self, ns: u64) {
         self.threshold.store(ns);
-        self.mark(BY_TIME, ns != 0);
+        self.special.mark(BY_TIME, ns != 0);
     }
 
     /// Has calls in hard interrupts recorded or not.
     pub(crate) fn set_irqs(&self, on: bool) {
-        self.mark(WITHOUT_IRQS, !on);
+        self.special.mark(WITHOUT_IRQS, !on);
     }
 
     /// Has calls recorded with their arguments or not.
     pub(crate) fn set_args(&self, on: bool) {
-        self.mark(WITH_ARGS, on);
+        self.special.mark(WITH_ARGS, on);
     }
 
     /// Has calls recorded with what they return or not.
     pub(crate) fn set_retval(&self, on: bool) {
-        self.mark(WITH_RETVAL, on);
+        self.special.mark(WITH_RETVAL, on);
     }
 
     /// Has calls recorded only if they return an error, or all.
     pub(crate) fn set_by_error(&self, on: bool) {
-        self.mark(BY_ERROR, on);
-    }
-
-    /// Sets or clears `bit` of the special rules.
-    fn mark(&self, bit: u64, on: bool) {
-        loop {
-            let old = self.special.load();
-            let new = if on { old | bit } else { old & !bit };
-            if old == new || self.special.cas(old, new) {
-                return;
-            }
-        }
+        self.special.mark(BY_ERROR, on);
     }
 
     /// Has calls recorded by the functions that they are in.
@@ -169,7 +158,7 @@ impl GraphRules {
     pub(crate) unsafe fn set_places(&self, places: Option<&GraphPlaces>) {
         // SAFETY: The caller promises to keep it as long as a hook may have got it.
         unsafe { self.places.set(places) };
-        self.mark(BY_PLACE, places.is_some());
+        self.special.mark(BY_PLACE, places.is_some());
     }
 
     /// Has calls of these tasks recorded alone, or those of all.
@@ -181,7 +170,7 @@ impl GraphRules {
     pub(crate) unsafe fn set_pids(&self, pids: Option<&TracedPids>) {
         // SAFETY: The caller promises to keep it as long as a hook may have got it.
         unsafe { self.pids.set(pids) };
-        self.mark(BY_TASK, pids.is_some());
+        self.special.mark(BY_TASK, pids.is_some());
     }
 
     /// Returns whether a call at this depth is recorded. Any context.

@@ -61,15 +61,8 @@ impl PidSet {
 
     /// Adds a pid that a task can have, or takes it away.
     pub(crate) fn set(&self, pid: u32, on: bool) {
-        let Some((word, bit)) = self.place(pid) else {
-            return;
-        };
-        loop {
-            let old = word.load();
-            let new = if on { old | bit } else { old & !bit };
-            if old == new || word.cas(old, new) {
-                return;
-            }
+        if let Some((word, bit)) = self.place(pid) {
+            word.mark(bit, on);
         }
     }
 
