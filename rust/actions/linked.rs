@@ -97,17 +97,19 @@ impl SyntheticRecorder {
         let plan = hist.plan();
         let comm = strings::comm();
         let mut callers = [0; DEPTH];
-        let mut used = None;
         let mut values = [SyntheticValue::Number(0); MOST_PARAMETERS];
-        let is_stack = |node: u8| {
-            let atom = plan.nodes.atom(node);
-            atom.is_some_and(|atom| atom.source == ExprSource::Stack)
+        let is_stack = |parameter: &Parameter| match parameter {
+            Parameter::Node(node) => {
+                let atom = plan.nodes.atom(*node);
+                atom.is_some_and(|atom| atom.source == ExprSource::Stack)
+            }
+            Parameter::Variable(_) | Parameter::Reference(..) => false,
         };
-        let mut nodes = self.parameters.iter();
-        if nodes.any(|parameter| matches!(parameter, Parameter::Node(node) if is_stack(*node))) {
-            used = Some(env.callers(&mut callers));
-        }
-        let callers = callers.get(..used.unwrap_or(0)).unwrap_or_default();
+        let used = match self.parameters.iter().any(is_stack) {
+            true => env.callers(&mut callers),
+            false => 0,
+        };
+        let callers = callers.get(..used).unwrap_or_default();
         for (value, parameter) in values.iter_mut().zip(&self.parameters) {
             let number = |numbers: &[u64], at: u8| {
                 let number = numbers.get(usize::from(at)).copied();

@@ -4,6 +4,7 @@
 //! `onmatch(SYSTEM.EVENT).trace(NAME,PARAMETERS)` record the synthetic event of that name.
 
 use super::error::{
+    refuse,
     HistErrno,
     HistErrorKind,
     Log, //
@@ -19,7 +20,7 @@ use core::{
 
 /// Most actions of a histogram.
 pub(crate) const MOST_ACTIONS: usize = 8;
-/// Most bytes of the shortest parameter, and one less.
+/// Bytes of the shortest parameter that ftrace takes.
 const SHORTEST: usize = 2;
 /// How an action begins.
 const MATCH: &[u8] = b"onmatch(";
@@ -64,10 +65,7 @@ impl<'a> MatchAction<'a> {
     ///
     /// `Inval` for what is none, and for the actions that are not there yet.
     pub(crate) fn parse(item: &'a [u8], log: &mut Log<'_>) -> Result<Self, HistErrno> {
-        let mut refuse = |kind, word: &[u8]| {
-            log(kind, word);
-            Err(HistErrno::Inval)
-        };
+        let mut refuse = |kind, word: &[u8]| Err(refuse(log, kind, word));
         let Some(rest) = item.strip_prefix(MATCH) else {
             return Err(HistErrno::Inval);
         };
@@ -110,7 +108,6 @@ impl<'a> MatchAction<'a> {
             let (_, rest) = until(parameters, b',');
             action.name = first;
             action.parameters = rest.unwrap_or_default();
-            action.by_trace = true;
         }
         Ok(action)
     }

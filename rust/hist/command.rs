@@ -8,6 +8,7 @@ use super::{
         MOST_ACTIONS, //
     },
     error::{
+        refuse,
         HistErrno,
         HistErrorKind,
         Log, //
@@ -77,8 +78,7 @@ impl<'a> HistCommand<'a> {
         for (place, text) in found.iter_mut().zip(texts) {
             let mut parts = text.splitn(2, |byte| *byte == b'=');
             let (Some(name), Some(value)) = (parts.next(), parts.next()) else {
-                log(HistErrorKind::MalformedAssignment, text);
-                return Err(HistErrno::Inval);
+                return Err(refuse(log, HistErrorKind::MalformedAssignment, text));
             };
             *place = Assignment { name, value };
         }
@@ -164,8 +164,7 @@ pub(crate) fn parse<'a>(items: &'a [u8], log: &mut Log<'_>) -> Result<HistComman
             continue;
         };
         if value.is_empty() {
-            log(HistErrorKind::EmptyAssignment, item);
-            return Err(HistErrno::Inval);
+            return Err(refuse(log, HistErrorKind::EmptyAssignment, item));
         }
         match name {
             b"key" | b"keys" => keys = Some(value),
@@ -176,8 +175,7 @@ pub(crate) fn parse<'a>(items: &'a [u8], log: &mut Log<'_>) -> Result<HistComman
             b"size" => command.size_bits = size_bits(value)?,
             _ if put(&mut command.definitions, item) => {}
             _ => {
-                log(HistErrorKind::TooManyVariables, item);
-                return Err(HistErrno::Inval);
+                return Err(refuse(log, HistErrorKind::TooManyVariables, item));
             }
         }
     }

@@ -55,6 +55,12 @@ pub(crate) enum HistErrno {
 /// Takes an error, and the word of the command that it is about; an empty one if it is about all of it.
 pub(crate) type Log<'a> = dyn FnMut(HistErrorKind, &[u8]) + 'a;
 
+/// Tells `log` an error, and returns what a write gets for most of them.
+pub(super) fn refuse(log: &mut Log<'_>, kind: HistErrorKind, word: &[u8]) -> HistErrno {
+    log(kind, word);
+    HistErrno::Inval
+}
+
 impl HistErrorKind {
     /// Returns the text that stands in `error_log`.
     pub(crate) const fn text(self) -> &'static str {

@@ -7,6 +7,7 @@
 
 use super::{
     error::{
+        refuse,
         HistErrno,
         HistErrorKind,
         Log, //
@@ -148,6 +149,13 @@ pub(crate) enum ExprSource {
     Text(TextAt),
     /// The reference of the plan that has this place.
     Reference(u8, VariableShape),
+}
+
+impl ExprSource {
+    /// Returns whether it is no number: a string or a stack.
+    pub(super) fn is_text(self) -> bool {
+        matches!(self, Self::Text(_) | Self::Comm | Self::Stack)
+    }
 }
 
 /// How a value is changed before it counts, or how it is printed.
@@ -310,7 +318,7 @@ impl Nodes {
     }
 
     /// Returns what is known of the numbers of an expression: its first operand tells.
-    pub(super) fn shape(&self, at: u8) -> VariableShape {
+    pub(crate) fn shape(&self, at: u8) -> VariableShape {
         match self.get(at) {
             ExprNode::Atom(atom) => match atom.source {
                 ExprSource::Number(number) => number.shape(),
@@ -340,12 +348,7 @@ impl Nodes {
     }
 
     fn is_text(&self, at: u8) -> bool {
-        self.atom(at).is_some_and(|atom| {
-            matches!(
-                atom.source,
-                ExprSource::Text(_) | ExprSource::Comm | ExprSource::Stack
-            )
-        })
+        self.atom(at).is_some_and(|atom| atom.source.is_text())
     }
 
     fn constant(&self, at: u8) -> Option<u64> {
@@ -409,8 +412,7 @@ impl<'a, 'l> ExprParser<'a, 'l> {
 
     /// Logs an error of `word`.
     pub(crate) fn refuse(&mut self, kind: HistErrorKind, word: &[u8]) -> HistErrno {
-        (self.log)(kind, word);
-        HistErrno::Inval
+        refuse(self.log, kind, word)
     }
 
     /// Parses one expression. Returns its node.
@@ -516,28 +518,21 @@ impl<'a, 'l> ExprParser<'a, 'l> {
             }));
         }
         // What names system and event is for variables; in ftrace fields may have it as well.
-        let mut parts = text.splitn(3, |byte| *byte == b'.');
-        let last = match (parts.next(), parts.next(), parts.next()) {
-            (_, _, Some(last)) => last,
-            _ => text,
-        };
-        let last = match divide(text) {
-            Some((event, name)) if !name.is_empty() => match self.own_value(event, name) {
-                Some(value) => value,
-                None => match self.reference(event, name)? {
-                    Some(source) => {
-                        return self.nodes.push(ExprNode::Atom(Atom {
-                            source,
-                            modifier: Modifier::None,
-                            name: NameSpan::of(self.text, text),
-                        }));
-                    }
-                    None => last,
-                },
-            },
-            _ => last,
-        };
-        let atom = self.field(last, role)?;
+        let (event, last) = divide(text);
+        let mut field = last;
+        let name = last.strip_prefix(b"$").filter(|name| !name.is_empty());
+        if let Some(name) = name {
+            if let Some(value) = self.own_value(event, name) {
+                field = value;
+            } else if let Some(source) = self.reference(event, name)? {
+                return self.nodes.push(ExprNode::Atom(Atom {
+                    source,
+                    modifier: Modifier::None,
+                    name: NameSpan::of(self.text, text),
+                }));
+            }
+        }
+        let atom = self.field(field, role)?;
         self.nodes.push(ExprNode::Atom(atom))
     }
 
@@ -553,7 +548,7 @@ impl<'a, 'l> ExprParser<'a, 'l> {
     /// # Errors
     ///
     /// `Inval` when there are too many.
-    pub(super) fn reference(
+    fn reference(
         &mut self,
         event: Option<EventPath<'_>>,
         name: &[u8],

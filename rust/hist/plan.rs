@@ -9,6 +9,7 @@ use super::{
     },
     command::HistCommand,
     error::{
+        refuse,
         HistErrno,
         HistErrorKind,
         Log, //
@@ -29,6 +30,7 @@ use super::{
         divide,
         Assignment,
         EventPath,
+        NamedVariable,
         Reference,
         References,
         VariableShape,
@@ -107,7 +109,7 @@ pub(crate) struct Plan {
     variables: [HistVariable; MOST_VARIABLES],
     variable_count: u8,
     /// Whether it has variables, references or actions.
-    pub(super) linked: bool,
+    linked: bool,
     actions: [NameSpan; MOST_ACTIONS],
     keys: [KeyField; MOST_KEYS],
     key_count: u8,
@@ -173,12 +175,9 @@ fn variable(
     }
     let node = parser.expression(own.value, Role::Variable)?;
     if let Some(atom) = parser.nodes.atom(node) {
-        match (atom.source, atom.modifier) {
-            (ExprSource::Text(_) | ExprSource::Comm | ExprSource::Stack, _)
-            | (_, Modifier::Buckets(_) | Modifier::Log2) => {
-                return Err(parser.refuse(HistErrorKind::BadModifier, own.value));
-            }
-            _ => {}
+        let is_changed = matches!(atom.modifier, Modifier::Buckets(_) | Modifier::Log2);
+        if atom.source.is_text() || is_changed {
+            return Err(parser.refuse(HistErrorKind::BadModifier, own.value));
         }
     }
     Ok(HistVariable {
@@ -279,13 +278,7 @@ impl Keys {
             if total > MOST_BYTES {
                 return Err(HistErrno::Inval);
             }
-            let variable = atom.is_some_and(|atom| {
-                matches!(
-                    atom.source,
-                    ExprSource::Text(_) | ExprSource::Comm | ExprSource::Stack
-                )
-            });
-            all.variable |= variable;
+            all.variable |= atom.is_some_and(|atom| atom.source.is_text());
             all.execname |= atom.is_some_and(|atom| atom.modifier == Modifier::Execname);
             let words = (bytes.saturating_add(7) / 8) as u16;
             if let Some(place) = all.keys.get_mut(index) {
@@ -379,8 +372,7 @@ impl Plan {
         for (place, item) in self.actions.iter_mut().zip(command.actions()) {
             let action = MatchAction::parse(item, log)?;
             if !fields.has_event(action.system, action.event) {
-                log(HistErrorKind::NoSuchEvent, action.event);
-                return Err(HistErrno::Inval);
+                return Err(refuse(log, HistErrorKind::NoSuchEvent, action.event));
             }
             *place = NameSpan::of(text, item);
         }
@@ -430,28 +422,22 @@ impl Plan {
         fields: &dyn NamedFields,
         log: &mut Log<'_>,
     ) -> Result<Parameter, HistErrno> {
-        let parts = item.split(|byte| *byte == b'.').count();
-        if parts == 2 {
+        let (event, last) = divide(item);
+        if event.is_none() && item.contains(&b'.') {
             return Err(HistErrno::Inval);
         }
-        if let Some((event, name)) = divide(item) {
-            if event.is_none() {
-                if let Some(own) = self.own_variable(text, name) {
-                    return Ok(Parameter::Variable(own));
-                }
+        if let Some(name) = last.strip_prefix(b"$") {
+            let own = self.own_variable(text, name);
+            if let (None, Some(own)) = (event, own) {
+                return Ok(Parameter::Variable(own));
             }
-            let mut quiet = |_: HistErrorKind, _: &[u8]| {};
-            let added = (&mut self.nodes, &mut self.references);
-            let mut parser = ExprParser::new(text, fields, &mut quiet, added, &[]);
-            return match parser.reference(event.or(Some(matched)), name)? {
-                Some(ExprSource::Reference(at, shape)) => Ok(Parameter::Reference(at, shape)),
-                _ => {
-                    log(HistErrorKind::ParameterNotFound, name);
-                    Err(HistErrno::Inval)
-                }
+            let NamedVariable::Known(found) = fields.variable(event.or(Some(matched)), name) else {
+                return Err(refuse(log, HistErrorKind::ParameterNotFound, name));
             };
+            let at = self.references.add(found).ok_or(HistErrno::Inval)?;
+            return Ok(Parameter::Reference(at, found.shape));
         }
-        if parts > 2 {
+        if event.is_some() {
             // Fields of other events are not kept.
             return Err(HistErrno::Inval);
         }
@@ -482,11 +468,6 @@ impl Plan {
         let variable = self.variables().get(usize::from(at));
         self.nodes
             .shape(variable.map_or(0, |variable| variable.node))
-    }
-
-    /// Returns what is known of the numbers of a node.
-    pub(crate) fn node_shape(&self, node: u8) -> VariableShape {
-        self.nodes.shape(node)
     }
 
     /// Returns its variables.
@@ -565,20 +546,16 @@ impl Plan {
     }
 
     fn add_sorts(&mut self, sort: &[u8], text: &[u8], log: &mut Log<'_>) -> Result<(), HistErrno> {
-        let mut refuse = |kind, word: &[u8]| {
-            log(kind, word);
-            HistErrno::Inval
-        };
         let mut items = sort.split(|byte| *byte == b',').peekable();
         let mut count = 0u8;
         while let Some(item) = items.next() {
             if item.is_empty() {
-                return Err(refuse(HistErrorKind::EmptySortField, b"sort="));
+                return Err(refuse(log, HistErrorKind::EmptySortField, b"sort="));
             }
             if usize::from(count).saturating_add(1) == MOST_SORTS && items.peek().is_some() {
-                return Err(refuse(HistErrorKind::TooManySortFields, b"sort="));
+                return Err(refuse(log, HistErrorKind::TooManySortFields, b"sort="));
             }
-            let key = self.sort_key(item, text, &mut refuse)?;
+            let key = self.sort_key(item, text, log)?;
             if let Some(place) = self.sorts.get_mut(usize::from(count)) {
                 *place = key;
             }
@@ -588,12 +565,7 @@ impl Plan {
         Ok(())
     }
 
-    fn sort_key(
-        &self,
-        item: &[u8],
-        text: &[u8],
-        refuse: &mut dyn FnMut(HistErrorKind, &[u8]) -> HistErrno,
-    ) -> Result<SortKey, HistErrno> {
+    fn sort_key(&self, item: &[u8], text: &[u8], log: &mut Log<'_>) -> Result<SortKey, HistErrno> {
         let hitcount = |descending| SortKey {
             field: SortField::HitCount,
             descending,
@@ -619,7 +591,7 @@ impl Plan {
         let mut parts = item.splitn(2, |byte| *byte == b'.');
         let (name, word) = (parts.next().unwrap_or_default(), parts.next());
         if name.is_empty() {
-            return Err(refuse(HistErrorKind::EmptySortField, b"sort="));
+            return Err(refuse(log, HistErrorKind::EmptySortField, b"sort="));
         }
         let field = match name {
             b"hitcount" => Some(SortField::HitCount),
@@ -629,12 +601,12 @@ impl Plan {
                 .map(|(field, _)| field),
         };
         let Some(field) = field else {
-            return Err(refuse(HistErrorKind::BadSortField, name));
+            return Err(refuse(log, HistErrorKind::BadSortField, name));
         };
         let descending = match word {
             None | Some(b"ascending") => false,
             Some(b"descending") => true,
-            Some(word) => return Err(refuse(HistErrorKind::BadSortModifier, word)),
+            Some(word) => return Err(refuse(log, HistErrorKind::BadSortModifier, word)),
         };
         Ok(SortKey { field, descending })
     }

@@ -109,13 +109,11 @@ impl References {
 /// The system and the name of an event.
 pub(crate) type EventPath<'a> = (&'a [u8], &'a [u8]);
 
-/// Divides the name of a variable, with its `$`, and the event before it, if that is named:
-/// `[SYSTEM.EVENT.]$NAME`.
-pub(super) fn divide(text: &[u8]) -> Option<(Option<EventPath<'_>>, &[u8])> {
+/// Divides a name and the event before it, if that is named: `[SYSTEM.EVENT.]NAME`.
+pub(super) fn divide(text: &[u8]) -> (Option<EventPath<'_>>, &[u8]) {
     let mut parts = text.splitn(3, |byte| *byte == b'.');
-    let (event, last) = match (parts.next(), parts.next(), parts.next()) {
+    match (parts.next(), parts.next(), parts.next()) {
         (Some(system), Some(event), Some(last)) => (Some((system, event)), last),
         _ => (None, text),
-    };
-    Some((event, last.strip_prefix(b"$")?))
+    }
 }

@@ -264,7 +264,7 @@ fn takes(
         _ => {
             let name = core::str::from_utf8(item).unwrap_or_default();
             let same_type = |ty: &str| ty == field.ty(layout.text);
-            let shape = plan.node_shape(node);
+            let shape = plan.nodes.shape(node);
             number(shape.size, shape.signed)
                 || event
                     .field(name, |field| same_type(field.declared.ty))
