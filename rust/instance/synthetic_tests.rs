@@ -4,24 +4,18 @@
 
 use super::{
     registry,
+    tests::consume,
     Instance, //
 };
 use crate::{
-    buffers::{
-        CpuSel,
-        PageCopy, //
-    },
     events::{
         self,
-        Event,
-        PrintManner,
-        Printer, //
+        Event, //
     },
     kapi::{
         nesting::NestedWriter,
         percpu::CpuPin, //
     },
-    ring::cursor::Cursor,
     sources::synthetic::{
         self,
         SyntheticRef,
@@ -45,26 +39,13 @@ fn obey(line: &str) -> Result {
 }
 
 /// Takes all records of `event` out of the buffers, and returns their texts, a line each.
-fn consume(inst: &Instance, event: &Event) -> Result<KVec<u8>> {
-    let (mut printer, mut texts) = (Printer::new()?, KVec::new());
-    for cpu in CpuSel::All.iter() {
-        let mut copy = PageCopy::default();
-        while inst.buffers().peek_next(cpu, &mut copy)? {
-            let data = copy.bytes.get(..copy.len).ok_or(EINVAL)?;
-            for record in Cursor::at(data, copy.rd, copy.rd_ts) {
-                let record = record.map_err(|_| EINVAL)?;
-                assert!(record.payload.starts_with(&event.id().to_le_bytes()));
-                let manner = PrintManner::of(inst.options());
-                // SAFETY: A writer of the event wrote the whole record.
-                let text = unsafe { printer.text(event, record.payload, manner) };
-                texts.extend_from_slice(text.ok_or(EINVAL)?, GFP_KERNEL)?;
-                texts.push(b'\n', GFP_KERNEL)?;
-                let _ = inst
-                    .buffers()
-                    .consume(cpu, &copy, record.next, record.time, 1);
-            }
-        }
-    }
+fn consumed(inst: &Instance, event: &Event) -> Result<KVec<u8>> {
+    let mut texts = KVec::new();
+    consume(inst, event, |_, text| {
+        texts.extend_from_slice(text, GFP_KERNEL)?;
+        texts.push(b'\n', GFP_KERNEL)?;
+        Ok(())
+    })?;
     Ok(texts)
 }
 
@@ -100,9 +81,9 @@ mod tests {
             write(pin, 7);
         });
         let texts = (
-            consume(&one, event)?,
-            consume(&two, event)?,
-            consume(&none, event)?,
+            consumed(&one, event)?,
+            consumed(&two, event)?,
+            consumed(&none, event)?,
         );
         let lines = texts.0.split(|byte| *byte == b'\n');
         assert_eq!(lines.filter(|line| !line.is_empty()).count(), 2);
@@ -148,7 +129,7 @@ mod tests {
             write(pin);
         });
         assert_eq!(inst.counts_of(event.id()), (2, 1));
-        assert_eq!(&consume(&inst, event)?[..], b"n=1\nn=1\n");
+        assert_eq!(&consumed(&inst, event)?[..], b"n=1\nn=1\n");
         registry::remove(&inst)?;
         drop(written);
         obey("!kunit_deep")

@@ -2,7 +2,10 @@
 
 //! KUnit tests of instances: their life, one event from writer to reader, and broken rings.
 
-use super::registry;
+use super::{
+    registry,
+    Instance, //
+};
 use crate::{
     actions::dummy as action,
     buffers::{
@@ -14,6 +17,7 @@ use crate::{
     },
     events::{
         self,
+        Event,
         PrintManner,
         Printer, //
     },
@@ -41,6 +45,33 @@ use kernel::{
     prelude::*,
     sync::atomic::Relaxed, //
 };
+
+/// Takes all records out of the buffers, which are of `event`, and calls `each` with each and its text.
+pub(super) fn consume(
+    inst: &Instance,
+    event: &Event,
+    mut each: impl FnMut(&[u8], &[u8]) -> Result,
+) -> Result {
+    let mut printer = Printer::new()?;
+    for cpu in CpuSel::All.iter() {
+        let mut copy = PageCopy::default();
+        while inst.buffers().peek_next(cpu, &mut copy)? {
+            let data = copy.bytes.get(..copy.len).ok_or(EINVAL)?;
+            for record in Cursor::at(data, copy.rd, copy.rd_ts) {
+                let record = record.map_err(|_| EINVAL)?;
+                assert!(record.payload.starts_with(&event.id().to_le_bytes()));
+                let manner = PrintManner::of(inst.options());
+                // SAFETY: A writer of the event wrote the whole record.
+                let text = unsafe { printer.text(event, record.payload, manner) };
+                each(record.payload, text.ok_or(EINVAL)?)?;
+                let _ = inst
+                    .buffers()
+                    .consume(cpu, &copy, record.next, record.time, 1);
+            }
+        }
+    }
+    Ok(())
+}
 
 #[kunit_tests(rtrace_instance)]
 mod tests {
@@ -75,27 +106,13 @@ mod tests {
         dummy::beat(3);
         inst.disable_events([event].into_iter())?;
         dummy::beat(4);
-        let mut printer = Printer::new()?;
         let mut numbers = KVec::new();
-        for cpu in CpuSel::All.iter() {
-            let mut copy = PageCopy::default();
-            while inst.buffers().peek_next(cpu, &mut copy)? {
-                let data = copy.bytes.get(..copy.len).ok_or(EINVAL)?;
-                for record in Cursor::at(data, copy.rd, copy.rd_ts) {
-                    let record = record.map_err(|_| EINVAL)?;
-                    assert!(record.payload.starts_with(&event.id().to_le_bytes()));
-                    let number = record.payload.get(8..).and_then(<[u8]>::first_chunk);
-                    numbers.push(number.copied().map(u32::from_le_bytes), GFP_KERNEL)?;
-                    let manner = PrintManner::of(inst.options());
-                    // SAFETY: The probe of the event wrote the whole record.
-                    let text = unsafe { printer.text(event, record.payload, manner) };
-                    assert_eq!(text, Some(&b"a beat"[..]));
-                    let _ = inst
-                        .buffers()
-                        .consume(cpu, &copy, record.next, record.time, 1);
-                }
-            }
-        }
+        consume(&inst, event, |record, text| {
+            let number = record.get(8..).and_then(<[u8]>::first_chunk);
+            numbers.push(number.copied().map(u32::from_le_bytes), GFP_KERNEL)?;
+            assert_eq!(text, b"a beat");
+            Ok(())
+        })?;
         // The task may have moved to a CPU that is read earlier.
         numbers.sort_unstable();
         assert_eq!(&numbers[..], [Some(2), Some(3)]);

@@ -24,7 +24,7 @@ pub(crate) mod print;
 pub(crate) mod record;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 /// Most fields of an event.
 pub(crate) const MOST_FIELDS: usize = 64;

@@ -15,14 +15,14 @@ use core::fmt;
 
 /// An event.
 #[derive(Debug)]
-struct Defined {
+pub(crate) struct Defined {
     name: String,
-    text: String,
-    fields: Vec<SyntheticField>,
+    pub(crate) text: String,
+    pub(crate) fields: Vec<SyntheticField>,
 }
 
 impl Defined {
-    fn of(draft: SyntheticDraft<'_>) -> Result<Self, SyntheticRefusal> {
+    pub(crate) fn of(draft: SyntheticDraft<'_>) -> Result<Self, SyntheticRefusal> {
         let name = draft.name()?.to_string();
         let (mut text, mut fields) = (String::new(), Vec::new());
         draft.for_each_field(|field| {
@@ -33,14 +33,14 @@ impl Defined {
         Ok(Self { name, text, fields })
     }
 
-    fn layout(&self) -> SyntheticLayout<'_> {
+    pub(crate) fn layout(&self) -> SyntheticLayout<'_> {
         SyntheticLayout {
             text: &self.text,
             fields: &self.fields,
         }
     }
 
-    fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         let mut line = String::new();
         self.layout()
             .write_definition(&self.name, &mut line)

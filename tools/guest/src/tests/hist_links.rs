@@ -4,6 +4,7 @@
 //! both tracers and the same calls, line by line; every error with its caret.
 
 use super::filter::log_of;
+use super::hists::{self, total, ENTER};
 use super::{exact, pair, test, Test};
 use crate::check::{Check, Report};
 use crate::errno::*;
@@ -21,9 +22,7 @@ pub const TESTS: &[Test] = &[
     test("hist.links_of_module", 60, links_of_module).with_testapi(),
 ];
 
-const ENTER: &str = "syscalls/sys_enter_lseek";
 const EXIT: &str = "syscalls/sys_exit_lseek";
-const LSEEK: usize = 8;
 
 const DEFINITIONS: &str = "lk_one s64 d; int pid\n\
                            lk_two u64 off; u64 wh; unsigned int cpu; char comm[]\n\
@@ -44,10 +43,7 @@ const FEED: &[(i64, i64)] = &[
 ];
 
 fn feed() {
-    for (offset, whence) in FEED {
-        let args = [u32::MAX as usize, *offset as usize, *whence as usize];
-        sys::call(LSEEK, [args[0], args[1], args[2], 0, 0, 0]);
-    }
+    hists::lseek(FEED);
 }
 
 /// Defines the synthetic events in both trees for as long as it is there.
@@ -81,10 +77,9 @@ fn recorded(tree: &Tree) -> Check<Vec<String>> {
     Ok(texts.map(|(_, text)| text.to_string()).collect())
 }
 
-/// As the kernel's text would be with its names once.
+/// As the kernel's text would be with its names once, and without the triggers that rtrace lacks.
 fn mended(text: String) -> String {
-    text.replace("common_cpucommon_cpu", "common_cpu")
-        .replace(" enable_hist disable_hist", "")
+    hists::mended(text).replace(" enable_hist disable_hist", "")
 }
 
 /// A step of a story.
@@ -168,7 +163,7 @@ fn compare(report: &mut Report, what: &str, trees: [&Tree; 2]) -> Check {
     for event in [ENTER, EXIT] {
         for file in ["trigger", "hist"] {
             let name = format!("events/{event}/{file}");
-            let texts = trees.map(|tree| tree.get(&name).map(mended));
+            let texts = [trees[0].get(&name), trees[1].get(&name).map(mended)];
             report.expect(texts[0] == texts[1], || {
                 let texts = texts.map(|text| text.unwrap_or_default());
                 format!("{what}: {name}:\n{}tracefs:\n{}", texts[0], texts[1])
@@ -210,14 +205,17 @@ fn sides(context: &Context) -> Check<(Instance, Instance)> {
     Ok((own, reference))
 }
 
-/// Removes what refers to others first.
-fn clear(tree: &Tree) {
-    for event in [EXIT, ENTER] {
-        let _ = tree.empty(&format!("events/{event}/trigger"));
+/// Removes both instances, and first what refers to other events.
+fn remove(own: Instance, reference: Instance) -> Check {
+    for tree in [&own, &reference] {
+        let synthetic = SYNTHETIC.iter().map(|name| format!("synthetic/{name}"));
+        for event in [EXIT, ENTER].map(String::from).into_iter().chain(synthetic) {
+            let _ = tree.empty(&format!("events/{event}/trigger"));
+        }
+        tree.set("events/synthetic/enable", "0")?;
     }
-    for name in SYNTHETIC {
-        let _ = tree.empty(&format!("events/synthetic/{name}/trigger"));
-    }
+    own.remove()?;
+    reference.remove()
 }
 
 fn variables(context: &Context) -> Check {
@@ -251,12 +249,7 @@ fn variables(context: &Context) -> Check {
             });
             compare(&mut report, &what, [&own, &reference])?;
         }
-        for tree in [&own, &reference] {
-            clear(tree);
-            tree.set("events/synthetic/enable", "0")?;
-        }
-        own.remove()?;
-        reference.remove()?;
+        remove(own, reference)?;
     }
     drop(defined);
     report.finish()
@@ -337,12 +330,7 @@ fn wrong(context: &Context) -> Check {
         report.expect(answers[1].is_err(), || format!("{text}: tracefs takes it"));
         compare(&mut report, text, [&own, &reference])?;
     }
-    for tree in [&own, &reference] {
-        clear(tree);
-        tree.set("events/synthetic/enable", "0")?;
-    }
-    own.remove()?;
-    reference.remove()?;
+    remove(own, reference)?;
     drop(defined);
     report.finish()
 }
@@ -410,13 +398,6 @@ const SOAK: &str = "events/rtsoak/rtsoak_event";
 /// Each event sets its number and takes it, and no other event has its key.
 const SETS: &str = "hist:keys=who,number:n=number,m=sum:size=65536";
 const TAKES: &str = "hist:keys=who,number:d=number-$n,e=$m:size=65536:onmatch(rtsoak.rtsoak_event).trace(lk_sum,$d,who)";
-
-/// Returns a number of the last lines of a histogram.
-fn total(text: &str, word: &str) -> u64 {
-    let line = text.lines().find_map(|line| line.trim().strip_prefix(word));
-    let number = line.and_then(|number| number.trim().parse().ok());
-    number.unwrap_or(u64::MAX / 4)
-}
 
 /// Writers in tasks, interrupts and NMIs: each event sets its variable, finds it, and records a synthetic event or
 /// counts it as lost.

@@ -24,7 +24,7 @@ pub const TESTS: &[Test] = &[
 ];
 
 /// A call that fails at once, with numbers that the caller chooses.
-const ENTER: &str = "syscalls/sys_enter_lseek";
+pub(super) const ENTER: &str = "syscalls/sys_enter_lseek";
 const LSEEK: usize = 8;
 /// An event with two strings in fields, and a short number.
 const RENAME: &str = "task/task_rename";
@@ -66,7 +66,12 @@ fn hist(event: &str) -> String {
 }
 
 fn feed() {
-    for (offset, whence) in FEED {
+    lseek(FEED);
+}
+
+/// Calls lseek() with these offsets and origins, which fails.
+pub(super) fn lseek(calls: &[(i64, i64)]) {
+    for (offset, whence) in calls {
         let args = [u32::MAX as usize, *offset as usize, *whence as usize];
         sys::call(LSEEK, [args[0], args[1], args[2], 0, 0, 0]);
     }
@@ -80,7 +85,7 @@ fn rename() {
 }
 
 /// The kernel's name of a field twice, where it means it once.
-fn mended(text: String) -> String {
+pub(super) fn mended(text: String) -> String {
     text.replace("common_cpucommon_cpu", "common_cpu")
         .replace("common_cpucpu", "common_cpu")
         .replace("common_cpuCPU", "common_cpu")
@@ -474,6 +479,13 @@ fn large(context: &Context) -> Check {
     own.remove()
 }
 
+/// Returns a number of the last lines of a histogram.
+pub(super) fn total(text: &str, word: &str) -> u64 {
+    let line = text.lines().find_map(|line| line.trim().strip_prefix(word));
+    let number = line.and_then(|number| number.trim().parse().ok());
+    number.unwrap_or(u64::MAX / 4)
+}
+
 /// Writers in task, softirq, hardirq and NMI context on all CPUs: hits and drops are the events, exactly.
 fn contexts(context: &Context) -> Check {
     let own = Instance::new(&context.root, "rtg-soak-a")?;
@@ -507,11 +519,7 @@ fn contexts(context: &Context) -> Check {
         }
         report.expect(nmis > 0, || format!("{command}: no NMIs"));
         let text = own.get(&hist(SOAK))?;
-        let total = |word: &str| -> u64 {
-            let line = text.lines().find_map(|line| line.trim().strip_prefix(word));
-            line.and_then(|number| number.trim().parse().ok())
-                .unwrap_or(u64::MAX / 4)
-        };
+        let total = |word| total(&text, word);
         let (hits, entries, drops) = (total("Hits:"), total("Entries:"), total("Dropped:"));
         let sum: u64 = text
             .lines()

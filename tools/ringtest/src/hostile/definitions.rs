@@ -8,16 +8,12 @@ use crate::synthetic::{
         SyntheticCommand,
         SyntheticDraft, //
     },
-    error::SyntheticRefusal,
-    field::SyntheticField,
-    print::{
-        SyntheticLayout,
-        SyntheticNames, //
-    },
+    print::SyntheticNames,
     record::{
         self,
         SyntheticValue, //
     },
+    tests::Defined,
 };
 use crate::text::writer::{
     ByteWrite,
@@ -54,31 +50,6 @@ const PIECES: &[&str] = &[
     "\0",
 ];
 
-struct Defined {
-    text: String,
-    fields: Vec<SyntheticField>,
-}
-
-impl Defined {
-    fn layout(&self) -> SyntheticLayout<'_> {
-        SyntheticLayout {
-            text: &self.text,
-            fields: &self.fields,
-        }
-    }
-}
-
-fn define(draft: SyntheticDraft<'_>) -> Result<(String, Defined), SyntheticRefusal> {
-    let name = draft.name()?.to_string();
-    let (mut text, mut fields) = (String::new(), Vec::new());
-    draft.for_each_field(|field| {
-        let len = text.len();
-        fields.push(field.write(&mut text, len).unwrap());
-        Ok::<_, SyntheticRefusal>(())
-    })?;
-    Ok((name, Defined { text, fields }))
-}
-
 /// Prints what the kernel has names for as nothing.
 struct Nameless;
 
@@ -105,26 +76,23 @@ pub fn any_text_is_a_definition(source: &mut Source) {
             assert!(line.starts_with(b"!") && line[1..].starts_with(name));
             return;
         }
-        Ok(SyntheticCommand::Define(draft)) => define(draft),
+        Ok(SyntheticCommand::Define(draft)) => Defined::of(draft),
         Err(refusal) => Err(refusal),
     };
     match defined {
         Err(refusal) => assert!(refusal.at <= line.len(), "{}", line.escape_ascii()),
-        Ok((name, defined)) => {
-            let mut shown = String::new();
-            defined
-                .layout()
-                .write_definition(&name, &mut shown)
-                .unwrap();
+        Ok(defined) => {
+            let shown = defined.line();
             let Ok(SyntheticCommand::Define(draft)) = SyntheticCommand::parse(shown.as_bytes())
             else {
                 panic!("{shown}");
             };
-            assert_eq!(define(draft).map(|(_, again)| again.text), Ok(defined.text));
+            let again = Defined::of(draft).map(|again| again.text);
+            assert_eq!(again, Ok(defined.text));
         }
     }
     let dynamic = [b"s:", line].concat();
-    if let Err(refusal) = SyntheticDraft::parse_dynamic(&dynamic).and_then(define) {
+    if let Err(refusal) = SyntheticDraft::parse_dynamic(&dynamic).and_then(Defined::of) {
         assert!(refusal.at <= dynamic.len(), "{}", dynamic.escape_ascii());
     }
 }
@@ -135,7 +103,7 @@ pub fn broken_synthetic_records(source: &mut Source) {
     let Ok(SyntheticCommand::Define(draft)) = SyntheticCommand::parse(line) else {
         panic!("it is refused");
     };
-    let Ok((_, defined)) = define(draft) else {
+    let Ok(defined) = Defined::of(draft) else {
         panic!("a field is refused");
     };
     let bytes = source.bytes(300);
