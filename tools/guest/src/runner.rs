@@ -32,8 +32,13 @@ enum Outcome {
 }
 
 /// Returns whether a test's name contains one of the filters, if there are any, and none after a
-/// `!`. A whole name follows `!=`.
+/// `!`. A whole name follows `!=`. Of what is selected so, `%K/N` takes the K-th of N shares (from 0).
 fn is_selected(name: &str, filters: &[String]) -> bool {
+    let (shares, filters): (Vec<&String>, Vec<&String>) =
+        filters.iter().partition(|f| f.starts_with('%'));
+    if !shares.iter().all(|share| is_in_share(name, share)) {
+        return false;
+    }
     let is_in = |text: &str| match text.strip_prefix('=') {
         Some(whole) => name == whole,
         None => name.contains(text),
@@ -44,6 +49,23 @@ fn is_selected(name: &str, filters: &[String]) -> bool {
         .filter_map(|f| f.strip_prefix('!'))
         .any(is_in);
     !unwanted && (wanted.peek().is_none() || wanted.any(|f| is_in(f)))
+}
+
+/// Returns whether a test belongs to the share `%K/N`; to each of them if that is not how it reads.
+/// Its name alone decides, so that a new test does not move the others.
+fn is_in_share(name: &str, share: &str) -> bool {
+    let Some((turn, shares)) = share.trim_start_matches('%').split_once('/') else {
+        return true;
+    };
+    let (Ok(turn), Ok(shares @ 1..)) = (turn.parse::<u32>(), shares.parse::<u32>()) else {
+        return true;
+    };
+    // FNV-1a.
+    let sum = name
+        .bytes()
+        .fold(0x811c_9dc5_u32, |sum, byte| (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    // The upper bits are better mixed.
+    (sum >> 8) % shares == turn
 }
 
 /// Runs the tests that the filters select; the last line counts them.
