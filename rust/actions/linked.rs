@@ -18,13 +18,13 @@ use crate::{
         key::KeyEnv,
         plan::{
             Parameter,
+            Plan,
             COMM,
             DEPTH,
             MOST_WORDS, //
         },
         variable::MOST_VARIABLES, //
     },
-    kapi::strings,
     probes::{
         Effect,
         Hit, //
@@ -66,6 +66,8 @@ impl KeyEnv for LinkedSurroundings<'_> {
     }
 }
 
+/// Variables, references or parameters for which a writer does not clear much of its stack.
+const FEW: usize = 4;
 /// Most parameters of an action.
 pub(crate) const MOST_PARAMETERS: usize = 16;
 
@@ -73,43 +75,79 @@ pub(crate) const MOST_PARAMETERS: usize = 16;
 pub(crate) struct SyntheticRecorder {
     synthetic: SyntheticRef,
     parameters: KVec<Parameter>,
+    /// There are few parameters, and none is the name of a task or a stack.
+    is_small: bool,
 }
 
 impl SyntheticRecorder {
-    /// Returns one that gives these parameters, at most [`MOST_PARAMETERS`], to the fields of the event.
-    pub(crate) fn new(synthetic: SyntheticRef, parameters: KVec<Parameter>) -> Self {
+    /// Returns one that gives these parameters of `plan`, at most [`MOST_PARAMETERS`], to the fields of the event.
+    pub(crate) fn new(plan: &Plan, synthetic: SyntheticRef, parameters: KVec<Parameter>) -> Self {
+        let is_large = |parameter: &Parameter| match parameter {
+            Parameter::Node(node) => {
+                let source = plan.nodes.atom(*node).map(|atom| atom.source);
+                matches!(source, Some(ExprSource::Comm | ExprSource::Stack))
+            }
+            _ => false,
+        };
         Self {
+            is_small: parameters.len() <= FEW && !parameters.iter().any(is_large),
             synthetic,
             parameters,
         }
     }
 
     /// Records one, with the numbers that variables and references have for this event.
-    #[inline(never)]
     fn record(
         &self,
-        hist: &Hist,
+        plan: &Plan,
         hit: &Hit<'_>,
         record: &[u8],
         own: &[u64],
         env: &LinkedSurroundings<'_>,
     ) {
-        let plan = hist.plan();
-        let comm = strings::comm();
-        let mut callers = [0; DEPTH];
-        let mut values = [SyntheticValue::Number(0); MOST_PARAMETERS];
+        match self.is_small {
+            true => self.record_some::<FEW>(plan, hit, record, own, env, (&[], &[])),
+            false => self.record_all(plan, hit, record, own, env),
+        }
+    }
+
+    #[inline(never)]
+    fn record_all(
+        &self,
+        plan: &Plan,
+        hit: &Hit<'_>,
+        record: &[u8],
+        own: &[u64],
+        env: &LinkedSurroundings<'_>,
+    ) {
+        let (comm, mut callers) = (env.comm(), [0; DEPTH]);
         let is_stack = |parameter: &Parameter| match parameter {
             Parameter::Node(node) => {
-                let atom = plan.nodes.atom(*node);
-                atom.is_some_and(|atom| atom.source == ExprSource::Stack)
+                let source = plan.nodes.atom(*node).map(|atom| atom.source);
+                source == Some(ExprSource::Stack)
             }
-            Parameter::Variable(_) | Parameter::Reference(..) => false,
+            _ => false,
         };
         let used = match self.parameters.iter().any(is_stack) {
             true => env.callers(&mut callers),
             false => 0,
         };
         let callers = callers.get(..used).unwrap_or_default();
+        self.record_some::<MOST_PARAMETERS>(plan, hit, record, own, env, (&comm, callers));
+    }
+
+    /// Records one with at most `MOST` parameters, the name of the task and the callers being these.
+    #[inline(always)]
+    fn record_some<const MOST: usize>(
+        &self,
+        plan: &Plan,
+        hit: &Hit<'_>,
+        record: &[u8],
+        own: &[u64],
+        env: &LinkedSurroundings<'_>,
+        (comm, callers): (&[u8], &[u64]),
+    ) {
+        let mut values = [SyntheticValue::Number(0); MOST];
         for (value, parameter) in values.iter_mut().zip(&self.parameters) {
             let number = |numbers: &[u64], at: u8| {
                 let number = numbers.get(usize::from(at)).copied();
@@ -122,7 +160,7 @@ impl SyntheticRecorder {
                     Some(ExprSource::Text(text)) => {
                         SyntheticValue::Text(text.read(record).unwrap_or_default())
                     }
-                    Some(ExprSource::Comm) => SyntheticValue::Text(&comm),
+                    Some(ExprSource::Comm) => SyntheticValue::Text(comm),
                     Some(ExprSource::Stack) => SyntheticValue::Stack(callers),
                     _ => SyntheticValue::Number(plan.number(node, record, env)),
                 },
@@ -136,31 +174,34 @@ impl SyntheticRecorder {
 /// Counts an event of a histogram that is linked.
 struct LinkedCounter {
     hist: Arc<Hist>,
+    /// Its keys are short, and it has few variables and references.
+    is_small: bool,
     recorders: KVec<SyntheticRecorder>,
 }
 
 impl Effect for LinkedCounter {
     fn act(&self, hit: &Hit<'_>, record: &[u8]) {
-        match self.hist.plan().key_words() <= SHORT {
-            true => self.count_short(hit, record),
-            false => self.count_long(hit, record),
+        match self.is_small {
+            true => self.count_small(hit, record),
+            false => self.count_large(hit, record),
         }
     }
 }
 
 impl LinkedCounter {
     #[inline(never)]
-    fn count_short(&self, hit: &Hit<'_>, record: &[u8]) {
-        self.count::<SHORT>(hit, record);
+    fn count_small(&self, hit: &Hit<'_>, record: &[u8]) {
+        self.count::<SHORT, FEW>(hit, record);
     }
 
     #[inline(never)]
-    fn count_long(&self, hit: &Hit<'_>, record: &[u8]) {
-        self.count::<MOST_WORDS>(hit, record);
+    fn count_large(&self, hit: &Hit<'_>, record: &[u8]) {
+        self.count::<MOST_WORDS, MOST_VARIABLES>(hit, record);
     }
 
+    /// Counts an event whose key has `WORDS` words at most, with at most `LINKS` variables and references.
     #[inline(always)]
-    fn count<const WORDS: usize>(&self, hit: &Hit<'_>, record: &[u8]) {
+    fn count<const WORDS: usize, const LINKS: usize>(&self, hit: &Hit<'_>, record: &[u8]) {
         let plan = self.hist.plan();
         let Some(counts) = self.hist.current() else {
             return;
@@ -168,10 +209,10 @@ impl LinkedCounter {
         let cpu = hit.pin.cpu() as usize;
         let mut room = [0; WORDS];
         let env = HitSurroundings(hit);
-        let Some(key) = plan.key(record, &env, &mut room) else {
+        let Some(key) = plan.linked_key(record, &env, &mut room) else {
             return counts.drop_one(cpu);
         };
-        let mut references = [0; MOST_VARIABLES];
+        let mut references = [0; LINKS];
         if !self.hist.resolve(key, &mut references) {
             return;
         }
@@ -184,7 +225,7 @@ impl LinkedCounter {
         let Some(entry) = counts.count_in(cpu, key, added, task_words) else {
             return;
         };
-        let mut own = [0; MOST_VARIABLES];
+        let mut own = [0; LINKS];
         let mut at = 0usize;
         for (place, variable) in own.iter_mut().zip(plan.variables()) {
             *place = plan.number(variable.node, record, &env);
@@ -192,7 +233,7 @@ impl LinkedCounter {
             at = at.wrapping_add(1);
         }
         for recorder in &self.recorders {
-            recorder.record(&self.hist, hit, record, &own, &env);
+            recorder.record(plan, hit, record, &own, &env);
         }
     }
 }
@@ -206,6 +247,12 @@ pub(crate) fn linked_counter(
     hist: &Arc<Hist>,
     recorders: KVec<SyntheticRecorder>,
 ) -> Result<KBox<dyn Effect>> {
-    let hist = hist.clone();
-    Ok(KBox::new(LinkedCounter { hist, recorders }, GFP_KERNEL)?)
+    let plan = hist.plan();
+    let links = plan.variables().len().max(plan.references().len());
+    let counter = LinkedCounter {
+        hist: hist.clone(),
+        is_small: plan.key_words() <= SHORT && links <= FEW,
+        recorders,
+    };
+    Ok(KBox::new(counter, GFP_KERNEL)?)
 }

@@ -351,6 +351,16 @@ impl Nodes {
         self.atom(at).is_some_and(|atom| atom.source.is_text())
     }
 
+    /// Returns the number of a record that a node is, if it is one that nothing changes.
+    pub(super) fn number(&self, at: u8) -> Option<NumberAt> {
+        let atom = self.atom(at)?;
+        match (atom.source, atom.modifier) {
+            (_, Modifier::Log2 | Modifier::Buckets(_)) => None,
+            (ExprSource::Number(number), _) => Some(number),
+            _ => None,
+        }
+    }
+
     fn constant(&self, at: u8) -> Option<u64> {
         match self.atom(at)?.source {
             ExprSource::Constant(value) => Some(value),

@@ -166,6 +166,23 @@ impl Plan {
         room.get(..used)
     }
 
+    /// The same for a plan that is linked, which most often has keys that are numbers of the record.
+    #[inline(always)]
+    pub(crate) fn linked_key<'k>(
+        &self,
+        record: &[u8],
+        env: &impl KeyEnv,
+        room: &'k mut [u64],
+    ) -> Option<&'k [u64]> {
+        let Some(numbers) = self.key_numbers() else {
+            return self.key(record, env, room);
+        };
+        for (place, number) in room.iter_mut().zip(numbers) {
+            *place = number.read(record)?;
+        }
+        room.get(..numbers.len())
+    }
+
     #[inline(never)]
     fn variable_key<'k>(
         &self,

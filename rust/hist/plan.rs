@@ -117,7 +117,9 @@ pub(crate) struct Plan {
     value_count: u8,
     sorts: [SortKey; MOST_SORTS],
     sort_count: u8,
-    /// Whether all keys and values are numbers as records have them: those of `loads` and `adds`.
+    /// Whether all keys are numbers as records have them: those of `loads`.
+    keys_direct: bool,
+    /// Whether all keys and values are: the latter are those of `adds`.
     direct: bool,
     /// The one key of a plan that is direct and has nothing else.
     sole: Option<NumberAt>,
@@ -333,6 +335,7 @@ impl Plan {
             value_count: 0,
             sorts: [SORT; MOST_SORTS],
             sort_count: 1,
+            keys_direct: false,
             direct: false,
             sole: None,
             loads: [NumberAt::NONE; MOST_KEYS],
@@ -395,7 +398,11 @@ impl Plan {
         if let Some(sort) = command.sort {
             self.add_sorts(sort, text, log)?;
         }
-        self.direct = !self.linked && self.find_numbers().is_some();
+        self.keys_direct = self.find_keys().is_some();
+        self.direct = !self.linked && self.keys_direct && self.find_values().is_some();
+        if self.direct && (self.key_count, self.value_count) == (1, 0) {
+            self.sole = self.loads.first().copied();
+        }
         Ok(())
     }
 
@@ -499,30 +506,29 @@ impl Plan {
         self.linked
     }
 
-    /// Finds the numbers that keys and values are. `None` if one is something else.
-    fn find_numbers(&mut self) -> Option<()> {
-        let nodes = &self.nodes;
-        let number = |node: u8| {
-            let atom = nodes.atom(node)?;
-            match (atom.source, atom.modifier) {
-                (_, Modifier::Log2 | Modifier::Buckets(_)) => None,
-                (ExprSource::Number(number), _) => Some(number),
-                _ => None,
-            }
-        };
-        let (keys, values) = (self.keys, self.values);
-        let keys = keys.iter().take(self.key_count.into());
+    /// Finds the numbers that keys are. `None` if one is something else.
+    fn find_keys(&mut self) -> Option<()> {
+        let keys = self.keys.iter().take(self.key_count.into());
         for (place, key) in self.loads.iter_mut().zip(keys) {
-            *place = number(key.node)?;
-        }
-        let values = values.iter().take(self.value_count.into());
-        for (place, node) in self.adds.iter_mut().zip(values) {
-            *place = number(*node)?;
-        }
-        if (self.key_count, self.value_count) == (1, 0) {
-            self.sole = self.loads.first().copied();
+            *place = self.nodes.number(key.node)?;
         }
         Some(())
+    }
+
+    /// Finds the numbers that values are. `None` if one is something else.
+    fn find_values(&mut self) -> Option<()> {
+        let values = self.values.iter().take(self.value_count.into());
+        for (place, node) in self.adds.iter_mut().zip(values) {
+            *place = self.nodes.number(*node)?;
+        }
+        Some(())
+    }
+
+    /// Returns the keys if they are numbers as records have them.
+    #[inline(always)]
+    pub(super) fn key_numbers(&self) -> Option<&[NumberAt]> {
+        let loads = self.loads.get(..usize::from(self.key_count));
+        loads.filter(|_| self.keys_direct)
     }
 
     /// Returns whether keys and values are numbers as records have them.

@@ -223,7 +223,7 @@ fn recorder(
         log(HistErrorKind::ParameterCount, action.name);
         return Err(EINVAL);
     }
-    Ok(SyntheticRecorder::new(synthetic, parameters))
+    Ok(SyntheticRecorder::new(plan, synthetic, parameters))
 }
 
 /// Returns whether the field at `at` of a synthetic event takes a parameter, which `item` names.
