@@ -8,6 +8,7 @@
 use crate::{
     events,
     hist::{
+        action::Deed,
         expr::NumberAt,
         key::{
             comm_words,
@@ -25,6 +26,11 @@ use crate::{
             MOST_VALUES,
             MOST_WORDS, //
         },
+        tracked::{
+            Tracked,
+            TrackedPart,
+            TrackedShape, //
+        }, //
     },
     kapi::{
         clock,
@@ -56,8 +62,12 @@ use kernel::{
     }, //
 };
 
-/// The map of a histogram.
-pub(crate) type Counts = Map<Kernel>;
+/// What a histogram counts in.
+pub(crate) struct Counts {
+    pub(super) map: Map<Kernel>,
+    /// What its entries keep, for each track of the plan.
+    pub(super) tracked: KVec<Tracked<Kernel>>,
+}
 
 /// Words of a key that a writer makes without clearing much of its stack.
 pub(super) const SHORT: usize = 4;
@@ -76,6 +86,9 @@ pub(crate) struct Hist {
     current: GraceRef<Counts>,
     #[pin]
     counts: Mutex<KBox<Counts>>,
+    /// By which event of all entries a snapshot was taken, for a plan that does that: one entry, whose words are
+    /// those of a key and its note.
+    taken: Option<Tracked<Kernel>>,
 }
 
 /// Returns a table of `len` zeroes.
@@ -87,7 +100,22 @@ fn zeroes<W>(len: usize, zero: impl Fn() -> W) -> Result<KVVec<W>> {
     Ok(words)
 }
 
-/// Returns an empty map for a plan.
+/// Returns what so many entries keep.
+///
+/// # Errors
+///
+/// `ENOMEM`.
+fn new_tracked(shape: TrackedShape) -> Result<Tracked<Kernel>> {
+    let shared = |len| zeroes(len, || SharedWord::new(0));
+    let mut parts = KVVec::with_capacity(shape.cpus, GFP_KERNEL)?;
+    for _ in 0..shape.cpus {
+        parts.push(TrackedPart::new(), GFP_KERNEL)?;
+    }
+    let (places, records) = (shared(shape.entries)?, shared(shape.record_words())?);
+    Ok(Tracked::new(shape, places, records, parts))
+}
+
+/// Returns something empty to count in by a plan.
 ///
 /// # Errors
 ///
@@ -101,7 +129,16 @@ fn new_counts(plan: &Plan) -> Result<KBox<Counts>> {
         variables: plan.variables().len(),
         cpus: cpus::most() as usize,
     };
-    let bytes = shape.bytes(cpus::possible().count());
+    let tracked = |track| TrackedShape {
+        entries: shape.places(),
+        words: plan.kept.words_with(track),
+        cpus: shape.cpus,
+    };
+    let tracks = plan.kept.tracks();
+    let bytes = tracks.iter().fold(
+        shape.bytes(cpus::possible().count()),
+        |bytes: usize, track| bytes.saturating_add(tracked(track).bytes()),
+    );
     let _budget = Budget::new(bytes.div_ceil(PAGE_SIZE) as u64)?;
     let shared = |len| zeroes(len, || SharedWord::new(0));
     let mut parts = KVVec::with_capacity(shape.cpus, GFP_KERNEL)?;
@@ -117,7 +154,68 @@ fn new_counts(plan: &Plan) -> Result<KBox<Counts>> {
     let variables = shared(shape.variable_words())?;
     let seed = clock::read(ClockId::X86Tsc);
     let map = Map::new(shape, seed, slots, (keys, variables), parts);
-    Ok(KBox::new(map, GFP_KERNEL)?)
+    let mut all = KVec::new();
+    for track in tracks {
+        all.push(new_tracked(tracked(track))?, GFP_KERNEL)?;
+    }
+    let counts = Counts { map, tracked: all };
+    Ok(KBox::new(counts, GFP_KERNEL)?)
+}
+
+/// Returns what tells by which event a plan took a snapshot, if it does that.
+fn new_taken(plan: &Plan) -> Result<Option<Tracked<Kernel>>> {
+    let mut tracks = plan.kept.tracks().iter();
+    if !tracks.any(|track| track.deed == Deed::Snapshot) {
+        return Ok(None);
+    }
+    let shape = TrackedShape {
+        entries: 1,
+        words: plan.key_words().saturating_add(plan.note_words()),
+        cpus: cpus::most() as usize,
+    };
+    new_tracked(shape).map(Some)
+}
+
+impl Counts {
+    /// Copies the entries, row by row.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(crate) fn rows(&self) -> Result<KVVec<u64>> {
+        let kept = self.tracked.iter().fold(0usize, |words, tracked| {
+            words
+                .saturating_add(tracked.record_words())
+                .saturating_add(1)
+        });
+        let row = self.map.row_words().saturating_add(kept);
+        let mut words = KVVec::new();
+        words.reserve(row.saturating_mul(self.map.entries()), GFP_KERNEL)?;
+        self.map.for_each_row(|entry, row| -> Result {
+            for word in row {
+                words.push(word, GFP_KERNEL)?;
+            }
+            for tracked in &self.tracked {
+                let at = words.len().saturating_add(1);
+                for _ in 0..=tracked.record_words() {
+                    words.push(0, GFP_KERNEL)?;
+                }
+                let (own, room) = words.split_at_mut_checked(at).unwrap_or_default();
+                if tracked.read(entry, room) {
+                    if let Some(is_set) = own.last_mut() {
+                        *is_set = 1;
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        Ok(words)
+    }
+
+    /// Returns how many events were counted, and how many found no room.
+    pub(crate) fn totals(&self) -> (u64, u64) {
+        self.map.totals()
+    }
 }
 
 impl Hist {
@@ -135,7 +233,7 @@ impl Hist {
     ) -> Result<Arc<Self>> {
         // For keys that are stacks; one that is none of them needs little of it.
         stack::prepare()?;
-        let counts = new_counts(plan)?;
+        let (counts, taken) = (new_counts(plan)?, new_taken(plan)?);
         let hist = Arc::pin_init(
             pin_init!(Self {
                 text,
@@ -144,6 +242,7 @@ impl Hist {
                 sources,
                 current: GraceRef::none(),
                 counts <- new_mutex!(counts),
+                taken,
             }),
             GFP_KERNEL,
         )?;
@@ -180,14 +279,22 @@ impl Hist {
         let all = self.plan.references().iter().zip(&self.sources);
         for (place, (reference, source)) in numbers.iter_mut().zip(all) {
             let counts = source.current.get();
-            let number = counts
-                .and_then(|counts| counts.variable(key, reference.variable.into(), reference.once));
+            let number = counts.and_then(|counts| {
+                counts
+                    .map
+                    .variable(key, reference.variable.into(), reference.once)
+            });
             match number {
                 Some(number) => *place = number,
                 None => return false,
             }
         }
         true
+    }
+
+    /// Returns what tells by which event it took a snapshot, if it takes any.
+    pub(crate) fn taken(&self) -> Option<&Tracked<Kernel>> {
+        self.taken.as_ref()
     }
 
     /// Returns the text that the plan has parts of.
@@ -212,7 +319,7 @@ impl Hist {
         Ok(())
     }
 
-    /// Calls `f` with what was counted, which goes on meanwhile.
+    /// Calls `f` with what it counts in, which goes on meanwhile.
     pub(crate) fn with_counts<R>(&self, f: impl FnOnce(&Counts) -> R) -> R {
         f(&self.counts.lock())
     }
@@ -273,8 +380,8 @@ impl Effect for Counter {
         let cpu = hit.pin.cpu() as usize;
         let (mut room, mut added) = ([0; MOST_KEYS], [0; MOST_VALUES]);
         match plan.direct(record, &mut room, &mut added) {
-            Some((key, added)) => counts.count(cpu, key, added, task_words),
-            None => counts.drop_one(cpu),
+            Some((key, added)) => counts.map.count(cpu, key, added, task_words),
+            None => counts.map.drop_one(cpu),
         }
     }
 }
@@ -284,8 +391,8 @@ impl Effect for Counter {
 fn count_number(number: NumberAt, counts: &Counts, hit: &Hit<'_>, record: &[u8]) {
     let cpu = hit.pin.cpu() as usize;
     match number.read(record) {
-        Some(key) => counts.count(cpu, &[key], &[], task_words),
-        None => counts.drop_one(cpu),
+        Some(key) => counts.map.count(cpu, &[key], &[], task_words),
+        None => counts.map.drop_one(cpu),
     }
 }
 
@@ -311,11 +418,11 @@ fn count<const WORDS: usize>(plan: &Plan, counts: &Counts, hit: &Hit<'_>, record
     let cpu = hit.pin.cpu() as usize;
     let mut room = [0; WORDS];
     let Some(key) = plan.key(record, &env, &mut room) else {
-        return counts.drop_one(cpu);
+        return counts.map.drop_one(cpu);
     };
     let (added, len) = plan.added(record, &env);
     let added = added.get(..len).unwrap_or_default();
-    counts.count(cpu, key, added, task_words);
+    counts.map.count(cpu, key, added, task_words);
 }
 
 /// Returns what counts events in `hist`.

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! Histograms that are linked: with variables, which other histograms refer to, with such references, or with
-//! actions, which record synthetic events.
+//! actions, which record synthetic events, keep what belongs to a number, or take snapshots.
 //!
 //! An event whose references are not all set is not counted. One that is counted sets the variables of its
 //! entry; then the actions run, in the order of the command.
 
 use super::hist::{
     task_words,
+    Counts,
     Hist,
     HitSurroundings,
     SHORT, //
@@ -27,8 +28,10 @@ use crate::{
     },
     probes::{
         Effect,
-        Hit, //
+        Hit,
+        WANT_SNAPSHOT, //
     },
+    ring::port::SharedWord,
     sources::synthetic::SyntheticRef,
     synthetic::record::SyntheticValue, //
 };
@@ -171,12 +174,40 @@ impl SyntheticRecorder {
     }
 }
 
+/// What follows when a number takes the place of the one that an entry has.
+pub(crate) enum Sequel {
+    Record(SyntheticRecorder),
+    /// The fields of `save` are kept with it.
+    Save,
+    /// The key is kept with it, if it is a number for the entries together, and a snapshot is taken.
+    Snapshot,
+}
+
+/// An action.
+pub(crate) enum HistDeed {
+    Record(SyntheticRecorder),
+    /// For the track of the plan with this number.
+    Track(u8, Sequel),
+}
+
 /// Counts an event of a histogram that is linked.
 struct LinkedCounter {
     hist: Arc<Hist>,
     /// Its keys are short, and it has few variables and references.
     is_small: bool,
-    recorders: KVec<SyntheticRecorder>,
+    deeds: KVec<HistDeed>,
+}
+
+/// An event that was counted.
+struct Counted<'a> {
+    hit: &'a Hit<'a>,
+    record: &'a [u8],
+    key: &'a [u64],
+    entry: usize,
+    counts: &'a Counts,
+    /// Its variables.
+    own: &'a [u64],
+    env: LinkedSurroundings<'a>,
 }
 
 impl Effect for LinkedCounter {
@@ -210,7 +241,7 @@ impl LinkedCounter {
         let mut room = [0; WORDS];
         let env = HitSurroundings(hit);
         let Some(key) = plan.linked_key(record, &env, &mut room) else {
-            return counts.drop_one(cpu);
+            return counts.map.drop_one(cpu);
         };
         let mut references = [0; LINKS];
         if !self.hist.resolve(key, &mut references) {
@@ -222,19 +253,90 @@ impl LinkedCounter {
         };
         let (added, len) = plan.added(record, &env);
         let added = added.get(..len).unwrap_or_default();
-        let Some(entry) = counts.count_in(cpu, key, added, task_words) else {
+        let Some(entry) = counts.map.count_in(cpu, key, added, task_words) else {
             return;
         };
         let mut own = [0; LINKS];
         let mut at = 0usize;
         for (place, variable) in own.iter_mut().zip(plan.variables()) {
             *place = plan.number(variable.node, record, &env);
-            counts.set_variable(entry, at, *place);
+            counts.map.set_variable(entry, at, *place);
             at = at.wrapping_add(1);
         }
-        for recorder in &self.recorders {
-            recorder.record(plan, hit, record, &own, &env);
+        if self.deeds.is_empty() {
+            return;
         }
+        let counted = Counted {
+            hit,
+            record,
+            key,
+            entry,
+            counts,
+            own: &own,
+            env,
+        };
+        for deed in &self.deeds {
+            match deed {
+                HistDeed::Record(recorder) => {
+                    recorder.record(plan, hit, record, &own, &counted.env);
+                }
+                HistDeed::Track(at, sequel) => self.follow(*at, sequel, &counted),
+            }
+        }
+    }
+
+    /// Offers the number that a track follows to the entry.
+    #[inline(never)]
+    fn follow(&self, at: u8, sequel: &Sequel, counted: &Counted<'_>) {
+        let plan = self.hist.plan();
+        let at = usize::from(at);
+        let (Some(track), Some(tracked)) =
+            (plan.kept.tracks().get(at), counted.counts.tracked.get(at))
+        else {
+            return;
+        };
+        let (cpu, record) = (counted.hit.pin.cpu() as usize, counted.record);
+        let number = counted.own.get(usize::from(track.variable)).copied();
+        let number = number.unwrap_or(0);
+        let saves = matches!(sequel, Sequel::Save);
+        let fill = |room: &[_]| {
+            if saves {
+                plan.save(record, &counted.env, room);
+            }
+        };
+        if !tracked.offer(cpu, (counted.entry, number), track.rule, fill) {
+            return;
+        }
+        match sequel {
+            Sequel::Save => {}
+            Sequel::Record(recorder) => {
+                recorder.record(plan, counted.hit, record, counted.own, &counted.env);
+            }
+            Sequel::Snapshot => {
+                let Some(taken) = self.hist.taken() else {
+                    return;
+                };
+                let fill = |room: &[_]| fill_key(plan, counted.key, room);
+                if taken.offer(cpu, (0, number), track.rule, fill) {
+                    counted.hit.file.sink().want(WANT_SNAPSHOT);
+                }
+            }
+        }
+    }
+}
+
+/// Writes a key and its note.
+fn fill_key<W: SharedWord>(plan: &Plan, key: &[u64], room: &[W]) {
+    let (own, note) = room.split_at_checked(plan.key_words()).unwrap_or_default();
+    let padded = Iterator::chain(key.iter().copied(), core::iter::repeat(0));
+    for (to, word) in own.iter().zip(padded) {
+        to.store(word);
+    }
+    if note.is_empty() {
+        return;
+    }
+    for (to, word) in note.iter().zip(task_words()) {
+        to.store(word);
     }
 }
 
@@ -243,16 +345,13 @@ impl LinkedCounter {
 /// # Errors
 ///
 /// `ENOMEM`.
-pub(crate) fn linked_counter(
-    hist: &Arc<Hist>,
-    recorders: KVec<SyntheticRecorder>,
-) -> Result<KBox<dyn Effect>> {
+pub(crate) fn linked_counter(hist: &Arc<Hist>, deeds: KVec<HistDeed>) -> Result<KBox<dyn Effect>> {
     let plan = hist.plan();
     let links = plan.variables().len().max(plan.references().len());
     let counter = LinkedCounter {
         hist: hist.clone(),
         is_small: plan.key_words() <= SHORT && links <= FEW,
-        recorders,
+        deeds,
     };
     Ok(KBox::new(counter, GFP_KERNEL)?)
 }

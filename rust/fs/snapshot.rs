@@ -59,7 +59,12 @@ impl TraceFile for SnapshotFile {
         let len = input.len();
         at.inst.settle();
         let whole = at.cpus() == CpuSel::All;
-        match snapshot::parse(&command(input)?, whole).map_err(refused)? {
+        let wanted = snapshot::parse(&command(input)?, whole).map_err(refused)?;
+        // As in ftrace it has the snapshot for itself.
+        if at.inst.hist_takes_snapshots() {
+            return Err(EBUSY);
+        }
+        match wanted {
             SnapshotCommand::Free => at.inst.buffers().free_snapshot()?,
             SnapshotCommand::Take => at.inst.buffers().take_snapshot()?,
             SnapshotCommand::Clear => at.inst.buffers().clear_snapshot(at.cpus())?,

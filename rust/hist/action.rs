@@ -1,13 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a histogram does with an event that was counted: `onmatch(SYSTEM.EVENT).NAME(PARAMETERS)` and
-//! `onmatch(SYSTEM.EVENT).trace(NAME,PARAMETERS)` record the synthetic event of that name.
+//! What a histogram does with an event that was counted.
+//!
+//! ```text
+//! action    HANDLER.DEED
+//! handler   onmatch(SYSTEM.EVENT)    when all references are set
+//!           onmax($VARIABLE)         when it is larger than it ever was in this entry
+//!           onchange($VARIABLE)      when it is another one than the last time
+//! deed      NAME(PARAMETER,...)      records the synthetic event of that name
+//!           trace(NAME,PARAMETER,...)  the same
+//!           save(FIELD,...)          keeps these in the entry
+//!           snapshot()               takes a snapshot
+//! ```
 
-use super::error::{
-    refuse,
-    HistErrno,
-    HistErrorKind,
-    Log, //
+use super::{
+    error::{
+        refuse,
+        HistErrno,
+        HistErrorKind,
+        Log, //
+    },
+    tracked::Rule, //
 };
 use crate::text::{
     word,
@@ -22,21 +35,55 @@ use core::{
 pub(crate) const MOST_ACTIONS: usize = 8;
 /// Bytes of the shortest parameter that ftrace takes.
 const SHORTEST: usize = 2;
+/// Most parameters that ftrace takes.
+const MOST_WORDS: usize = 64;
 /// How an action begins.
 const MATCH: &[u8] = b"onmatch(";
-const OTHERS: [&[u8]; 2] = [b"onmax(", b"onchange("];
+const MAX: &[u8] = b"onmax(";
+const CHANGE: &[u8] = b"onchange(";
 
 /// Returns whether an item of a command is an action.
 pub(super) fn is_action(item: &[u8]) -> bool {
-    item.starts_with(MATCH) || OTHERS.iter().any(|begin| item.starts_with(begin))
+    [MATCH, MAX, CHANGE]
+        .iter()
+        .any(|begin| item.starts_with(begin))
+}
+
+/// When an action runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HistHandler<'a> {
+    /// An event whose references, also those to this event, are set.
+    Match { system: &'a [u8], event: &'a [u8] },
+    /// What follows a variable, which is written as in the command.
+    Track { variable: &'a [u8], rule: Rule },
+}
+
+impl Rule {
+    /// Returns the handler that follows a variable so.
+    pub(super) const fn handler(self) -> &'static str {
+        match self {
+            Self::Larger => "onmax",
+            Self::Other => "onchange",
+        }
+    }
+}
+
+/// What an action does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Deed {
+    Record,
+    Save,
+    Snapshot,
 }
 
 /// An action.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct MatchAction<'a> {
-    pub(crate) system: &'a [u8],
-    pub(crate) event: &'a [u8],
-    /// The synthetic event.
+pub(crate) struct HistAction<'a> {
+    pub(crate) handler: HistHandler<'a>,
+    pub(crate) deed: Deed,
+    /// What it is called, as it was written.
+    word: &'a [u8],
+    /// The synthetic event, of [`Deed::Record`].
     pub(crate) name: &'a [u8],
     /// Whether `trace` names it.
     by_trace: bool,
@@ -44,9 +91,9 @@ pub(crate) struct MatchAction<'a> {
     parameters: &'a [u8],
 }
 
-impl PartialEq for MatchAction<'_> {
+impl PartialEq for HistAction<'_> {
     fn eq(&self, other: &Self) -> bool {
-        (self.system, self.event, self.name) == (other.system, other.event, other.name)
+        (self.handler, self.deed, self.name) == (other.handler, other.deed, other.name)
             && self.by_trace == other.by_trace
             && self.parameters().eq(other.parameters())
     }
@@ -58,55 +105,95 @@ fn until(text: &[u8], end: u8) -> (&[u8], Option<&[u8]>) {
     (parts.next().unwrap_or_default(), parts.next())
 }
 
-impl<'a> MatchAction<'a> {
+impl<'a> HistHandler<'a> {
+    /// Divides an item that [`is_action`]. Returns the rest as well.
+    fn parse(item: &'a [u8], log: &mut Log<'_>) -> Result<(Self, &'a [u8]), HistErrno> {
+        let tracks = [(MAX, Rule::Larger), (CHANGE, Rule::Other)];
+        for (begin, rule) in tracks {
+            let Some(rest) = item.strip_prefix(begin) else {
+                continue;
+            };
+            let (variable, Some(rest)) = until(rest, b')') else {
+                return Err(HistErrno::Inval);
+            };
+            return Ok((Self::Track { variable, rule }, rest));
+        }
+        let rest = item.strip_prefix(MATCH).ok_or(HistErrno::Inval)?;
+        let (of, Some(rest)) = until(rest, b')') else {
+            return Err(refuse(log, HistErrorKind::NoClosingParen, rest));
+        };
+        let (system, Some(event)) = until(of, b'.') else {
+            return Err(refuse(log, HistErrorKind::MissingSubsystem, of));
+        };
+        Ok((Self::Match { system, event }, rest))
+    }
+
+    /// Writes it as a command has it.
+    fn write_text(&self, out: &mut dyn ByteWrite) -> fmt::Result {
+        let text = |part| str::from_utf8(part).unwrap_or_default();
+        match *self {
+            Self::Match { system, event } => {
+                write!(out, "onmatch({}.{})", text(system), text(event))
+            }
+            Self::Track { variable, rule } => {
+                write!(out, "{}({})", rule.handler(), text(variable))
+            }
+        }
+    }
+}
+
+impl<'a> HistAction<'a> {
     /// Divides an item that [`is_action`].
     ///
     /// # Errors
     ///
-    /// `Inval` for what is none, and for the actions that are not there yet.
+    /// `Inval` for what is none.
     pub(crate) fn parse(item: &'a [u8], log: &mut Log<'_>) -> Result<Self, HistErrno> {
+        let (handler, rest) = HistHandler::parse(item, log)?;
         let mut refuse = |kind, word: &[u8]| Err(refuse(log, kind, word));
-        let Some(rest) = item.strip_prefix(MATCH) else {
-            return Err(HistErrno::Inval);
-        };
-        let (of, Some(rest)) = until(rest, b')') else {
-            return refuse(HistErrorKind::NoClosingParen, rest);
-        };
-        let (system, Some(event)) = until(of, b'.') else {
-            return refuse(HistErrorKind::MissingSubsystem, of);
-        };
         let (_, Some(rest)) = until(rest, b'.') else {
             return refuse(HistErrorKind::NoAction, b"");
         };
-        let (name, Some(rest)) = until(rest, b'(') else {
+        let (word, Some(rest)) = until(rest, b'(') else {
             return refuse(HistErrorKind::NoAction, b"");
         };
         // As in ftrace by their beginnings.
-        let is_snapshot = name.starts_with(b"snapshot");
-        if is_snapshot && !rest.contains(&b')') {
-            return refuse(HistErrorKind::NoClosingParen, b"");
-        }
-        if is_snapshot || name.starts_with(b"save") {
-            return refuse(HistErrorKind::ActionMismatch, name);
-        }
-        let by_trace = name.starts_with(b"trace");
-        let (parameters, _) = until(rest, b')');
+        let deed = match word {
+            _ if word.starts_with(b"save") => Deed::Save,
+            _ if word.starts_with(b"snapshot") => Deed::Snapshot,
+            _ => Deed::Record,
+        };
+        let (parameters, end) = until(rest, b')');
         let mut action = Self {
-            system,
-            event,
-            name,
-            by_trace,
+            handler,
+            deed,
+            word,
+            name: word,
+            by_trace: deed == Deed::Record && word.starts_with(b"trace"),
             parameters,
         };
-        for parameter in action.words() {
-            if parameter.len() < SHORTEST {
-                return refuse(HistErrorKind::InvalidParameter, parameter);
+        if deed == Deed::Snapshot {
+            action.parameters = b"";
+            if end.is_none() {
+                return refuse(HistErrorKind::NoClosingParen, rest);
+            }
+        } else {
+            let most = MOST_WORDS.saturating_add(action.by_trace.into());
+            for (at, parameter) in action.words().enumerate() {
+                if at >= most {
+                    return refuse(HistErrorKind::TooManyParameters, b"");
+                }
+                if parameter.len() < SHORTEST {
+                    return refuse(HistErrorKind::InvalidParameter, parameter);
+                }
             }
         }
-        if by_trace {
-            let first = action.words().next().unwrap_or_default();
+        if deed != Deed::Record && matches!(handler, HistHandler::Match { .. }) {
+            return refuse(HistErrorKind::ActionMismatch, word);
+        }
+        if action.by_trace {
+            action.name = action.words().next().unwrap_or_default();
             let (_, rest) = until(parameters, b',');
-            action.name = first;
             action.parameters = rest.unwrap_or_default();
         }
         Ok(action)
@@ -120,24 +207,20 @@ impl<'a> MatchAction<'a> {
 
     /// Returns the parameters.
     pub(crate) fn parameters(&self) -> impl Iterator<Item = &'a [u8]> {
-        let none = self.by_trace && self.parameters.is_empty();
+        let none = self.parameters.is_empty();
         self.words().skip(usize::from(none))
     }
 
     /// Writes it as a command has it.
     pub(super) fn write_text(&self, out: &mut dyn ByteWrite) -> fmt::Result {
         let text = |part| str::from_utf8(part).unwrap_or_default();
-        write!(out, "onmatch({}.{}).", text(self.system), text(self.event))?;
-        let mut separator = match self.by_trace {
-            true => {
-                write!(out, "trace({}", text(self.name))?;
-                ","
-            }
-            false => {
-                write!(out, "{}(", text(self.name))?;
-                ""
-            }
-        };
+        self.handler.write_text(out)?;
+        write!(out, ".{}(", text(self.word))?;
+        let mut separator = "";
+        if self.by_trace {
+            out.write_str(text(self.name))?;
+            separator = ",";
+        }
         for parameter in self.parameters() {
             write!(out, "{separator}{}", text(parameter))?;
             separator = ",";
@@ -157,7 +240,7 @@ mod tests {
         let mut log = |kind, word: &[u8]| {
             logged.push((kind, String::from_utf8_lossy(word).into_owned()));
         };
-        let action = MatchAction::parse(text.as_bytes(), &mut log).map(|action| {
+        let action = HistAction::parse(text.as_bytes(), &mut log).map(|action| {
             let mut out = String::new();
             action.write_text(&mut out).unwrap();
             out
@@ -177,8 +260,11 @@ mod tests {
             ),
             (
                 "onmatch(s.e.f)x.tracer(syn,aa)y",
-                "onmatch(s.e.f).trace(syn,aa)",
+                "onmatch(s.e.f).tracer(syn,aa)",
             ),
+            ("onmax($aa).save(bb, cc)", "onmax($aa).save(bb,cc)"),
+            ("onchange(aa)x.snapshot(yy)z", "onchange(aa).snapshot()"),
+            ("onmax($aa).syn(bb", "onmax($aa).syn(bb)"),
         ] {
             assert_eq!(parsed(text), (Ok(shown.to_string()), vec![]), "{text}");
         }
@@ -195,6 +281,11 @@ mod tests {
             ("onmatch(s.e).save(aa)", ActionMismatch, "save"),
             ("onmatch(s.e).snapshot()", ActionMismatch, "snapshot"),
             ("onmatch(s.e).snapshot(", NoClosingParen, ""),
+            ("onmax($aa).snapshot(x", NoClosingParen, "x"),
+            ("onmatch(s.e).save()", InvalidParameter, ""),
+            ("onmax($aa).saved()", InvalidParameter, ""),
+            ("onmax($aa)", NoAction, ""),
+            ("onchange($aa).save", NoAction, ""),
             ("onmatch(s.e).syn()", InvalidParameter, ""),
             ("onmatch(s.e).syn(aa,b)", InvalidParameter, "b"),
             ("onmatch(s.e).trace()", InvalidParameter, ""),
@@ -202,7 +293,10 @@ mod tests {
             let logged = vec![(kind, word.to_string())];
             assert_eq!(parsed(text), (Err(HistErrno::Inval), logged), "{text}");
         }
-        for text in ["onmax($aa).save(bb)", "onchange($aa).snapshot()"] {
+        let many = format!("onmax($aa).save({})", ["bb"; MOST_WORDS + 1].join(","));
+        let logged = vec![(TooManyParameters, String::new())];
+        assert_eq!(parsed(&many), (Err(HistErrno::Inval), logged));
+        for text in ["onmax($aa", "onchange("] {
             assert_eq!(parsed(text), (Err(HistErrno::Inval), vec![]), "{text}");
         }
     }

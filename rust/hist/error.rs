@@ -40,6 +40,12 @@ pub(crate) enum HistErrorKind {
     ParameterCount,
     NoFieldVariable,
     NoMatchingHistogram,
+    NotAVariable,
+    TrackedNotFound,
+    TooManySaves,
+    NoSavedField,
+    NoVariableMade,
+    TooManyParameters,
 }
 
 /// The error number that the write returns.
@@ -50,6 +56,7 @@ pub(crate) enum HistErrno {
     Dom,
     Range,
     NoMem,
+    Exist,
 }
 
 /// Takes an error, and the word of the command that it is about; an empty one if it is about all of it.
@@ -102,6 +109,12 @@ impl HistErrorKind {
             Self::ParameterCount => "Param count doesn't match synthetic event field count",
             Self::NoFieldVariable => "Couldn't parse field variable",
             Self::NoMatchingHistogram => "Matching event histogram not found",
+            Self::NotAVariable => "For onmax(x) or onchange(x), x must be a variable",
+            Self::TrackedNotFound => "Couldn't find onmax or onchange variable",
+            Self::TooManySaves => "Can't have more than one save() action per hist",
+            Self::NoSavedField => "Couldn't create field variable",
+            Self::NoVariableMade => "Couldn't create or find variable",
+            Self::TooManyParameters => "Too many action params",
         }
     }
 }

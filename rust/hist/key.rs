@@ -62,7 +62,7 @@ impl TextAt {
 }
 
 /// Returns what is before the first NUL.
-fn cut(bytes: &[u8]) -> &[u8] {
+pub(super) fn cut(bytes: &[u8]) -> &[u8] {
     let end = bytes.iter().position(|byte| *byte == 0);
     end.and_then(|end| bytes.get(..end)).unwrap_or(bytes)
 }
@@ -240,7 +240,7 @@ impl Plan {
 }
 
 /// Copies bytes into words, with zeroes after them. Returns the number of words.
-fn copy(bytes: &[u8], room: &mut [u64]) -> usize {
+pub(super) fn copy(bytes: &[u8], room: &mut [u64]) -> usize {
     let mut used = 0usize;
     for (place, part) in room.iter_mut().zip(bytes.chunks(8)) {
         let mut word = [0; 8];

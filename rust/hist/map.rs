@@ -444,12 +444,12 @@ impl<P: Port> Map<P> {
         self.published.load() as usize
     }
 
-    /// Calls `each` with the words of each entry: its key, its note, its sums. Stops at the first error.
+    /// Calls `each` with each entry and its words: its key, its note, its sums. Stops at the first error.
     ///
     /// Writers go on meanwhile: of a sum that grows it has some value between.
     pub(crate) fn for_each_row<E>(
         &self,
-        mut each: impl FnMut(&mut dyn Iterator<Item = u64>) -> Result<(), E>,
+        mut each: impl FnMut(usize, &mut dyn Iterator<Item = u64>) -> Result<(), E>,
     ) -> Result<(), E> {
         for slot in self.slots.iter() {
             let Some(entry) = (slot.load_acquire() as u32 as usize).checked_sub(1) else {
@@ -464,7 +464,7 @@ impl<P: Port> Map<P> {
                 let parts = self.cpus.iter().filter_map(|part| part.sums.get(at));
                 parts.fold(0u64, |all, sum| all.wrapping_add(sum.get()))
             });
-            each(&mut keys.chain(sums))?;
+            each(entry, &mut keys.chain(sums))?;
         }
         Ok(())
     }

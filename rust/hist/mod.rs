@@ -8,7 +8,7 @@
 //! command   hist:ITEM[:ITEM...][ if FILTER]
 //! item      keys=KEY[,KEY]  vals=VALUE[,VALUE]  sort=FIELD[.descending][,...]  size=N  clock=NAME
 //!           nohitcount  pause  cont  clear  NAME=EXPRESSION[,NAME=EXPRESSION]
-//!           onmatch(SYSTEM.EVENT).SYNTHETIC(PARAMETER,...)
+//!           HANDLER.DEED                                      what happens when an event was counted
 //! key       an expression of fields and numbers, or common_stacktrace
 //! value     an expression of fields, numbers and variables: [SYSTEM.EVENT.]$NAME
 //! ```
@@ -22,12 +22,15 @@
 //! | `command` | a command, divided into its items |
 //! | `expr` | expressions: from text to nodes |
 //! | `variable` | variables of entries, and references to them |
-//! | `action` | actions: what is recorded when an event was counted |
+//! | `action` | actions, from their text |
+//! | `track` | what `onmax` and `onchange` follow, and what entries keep for them |
+//! | `tracked` | these records, for writers in any context |
 //! | `plan` | keys, values and sort keys, resolved |
 //! | `key` | what a record gives for them |
 //! | `map` | entries by key, for writers in any context |
 //! | `sort` | the order of entries, that of ftrace also where keys are equal |
 //! | `print` | the line of the trigger, and the text of the histogram |
+//! | `print_kept` | what entries keep |
 //! | `error` | errors with ftrace's texts and places |
 
 pub(crate) mod action;
@@ -38,7 +41,10 @@ pub(crate) mod key;
 pub(crate) mod map;
 pub(crate) mod plan;
 pub(crate) mod print;
+mod print_kept;
 pub(crate) mod sort;
+pub(crate) mod track;
+pub(crate) mod tracked;
 pub(crate) mod variable;
 
 #[cfg(test)]

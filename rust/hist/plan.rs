@@ -4,7 +4,8 @@
 
 use super::{
     action::{
-        MatchAction,
+        HistAction,
+        HistHandler,
         MOST_ACTIONS, //
     },
     command::HistCommand,
@@ -26,6 +27,7 @@ use super::{
         Role,
         TextAt, //
     },
+    track::Kept,
     variable::{
         divide,
         Assignment,
@@ -105,12 +107,14 @@ pub(crate) struct SortKey {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
     pub(crate) nodes: Nodes,
-    references: References,
+    pub(super) references: References,
     variables: [HistVariable; MOST_VARIABLES],
     variable_count: u8,
     /// Whether it has variables, references or actions.
     linked: bool,
     actions: [NameSpan; MOST_ACTIONS],
+    /// What its actions have entries keep.
+    pub(crate) kept: Kept,
     keys: [KeyField; MOST_KEYS],
     key_count: u8,
     values: [u8; MOST_VALUES],
@@ -141,7 +145,7 @@ pub(crate) struct Plan {
 }
 
 /// Bytes of a string of a record that count: as in ftrace, the last one of its room is never one of them.
-fn string_bytes(text: TextAt) -> u32 {
+pub(super) fn string_bytes(text: TextAt) -> u32 {
     match text.ty {
         FieldType::Chars => {
             let room = text.size.saturating_add(7) & !7;
@@ -329,6 +333,7 @@ impl Plan {
             variable_count: 0,
             linked: false,
             actions: [NameSpan::NONE; MOST_ACTIONS],
+            kept: Kept::new(),
             keys: [KEY; MOST_KEYS],
             key_count: 0,
             values: [0; MOST_VALUES],
@@ -373,9 +378,11 @@ impl Plan {
         self.clock = command.clock.map(|clock| NameSpan::of(text, clock));
         self.name = command.name.map(|name| NameSpan::of(text, name));
         for (place, item) in self.actions.iter_mut().zip(command.actions()) {
-            let action = MatchAction::parse(item, log)?;
-            if !fields.has_event(action.system, action.event) {
-                return Err(refuse(log, HistErrorKind::NoSuchEvent, action.event));
+            let action = HistAction::parse(item, log)?;
+            if let HistHandler::Match { system, event } = action.handler {
+                if !fields.has_event(system, event) {
+                    return Err(refuse(log, HistErrorKind::NoSuchEvent, event));
+                }
             }
             *place = NameSpan::of(text, item);
         }
@@ -407,7 +414,7 @@ impl Plan {
     }
 
     /// Notes how its expressions use times.
-    fn see_times(&mut self) {
+    pub(super) fn see_times(&mut self) {
         let nodes = &self.nodes;
         let atoms = || (0..nodes.len()).filter_map(|at| nodes.atom(at));
         let times = || atoms().filter(|atom| atom.source == ExprSource::Timestamp);
@@ -416,7 +423,7 @@ impl Plan {
     }
 
     /// Resolves a parameter of an action: a field of the event, a variable of the plan, or one of another plan; it
-    /// is of the event `matched` unless the parameter names one.
+    /// is of the event `matched`, if the action has one, unless the parameter names another.
     ///
     /// # Errors
     ///
@@ -424,7 +431,7 @@ impl Plan {
     pub(crate) fn parameter(
         &mut self,
         item: &[u8],
-        matched: EventPath<'_>,
+        matched: Option<EventPath<'_>>,
         text: &[u8],
         fields: &dyn NamedFields,
         log: &mut Log<'_>,
@@ -438,7 +445,7 @@ impl Plan {
             if let (None, Some(own)) = (event, own) {
                 return Ok(Parameter::Variable(own));
             }
-            let NamedVariable::Known(found) = fields.variable(event.or(Some(matched)), name) else {
+            let NamedVariable::Known(found) = fields.variable(event.or(matched), name) else {
                 return Err(refuse(log, HistErrorKind::ParameterNotFound, name));
             };
             let at = self.references.add(found).ok_or(HistErrno::Inval)?;
@@ -455,9 +462,11 @@ impl Plan {
         match node {
             Ok(node) => Ok(Parameter::Node(node)),
             Err(why) => {
-                // In ftrace it may be a field of the other event, which a histogram of the same keys keeps.
                 log(HistErrorKind::NoFieldVariable, item);
-                log(HistErrorKind::NoMatchingHistogram, item);
+                // In ftrace it may be a field of the other event, which a histogram of the same keys keeps.
+                if matched.is_some() {
+                    log(HistErrorKind::NoMatchingHistogram, item);
+                }
                 Err(why)
             }
         }
@@ -489,15 +498,15 @@ impl Plan {
     }
 
     /// Returns its actions, whose texts are parts of `text`.
-    pub(crate) fn actions<'t>(&'t self, text: &'t [u8]) -> impl Iterator<Item = MatchAction<'t>> {
+    pub(crate) fn actions<'t>(&'t self, text: &'t [u8]) -> impl Iterator<Item = HistAction<'t>> {
         (0..MOST_ACTIONS).map_while(|at| self.action(at, text))
     }
 
     /// Returns one of them.
-    pub(crate) fn action<'t>(&self, at: usize, text: &'t [u8]) -> Option<MatchAction<'t>> {
+    pub(crate) fn action<'t>(&self, at: usize, text: &'t [u8]) -> Option<HistAction<'t>> {
         let item = self.actions.get(at).filter(|item| !item.is_empty())?;
         // It was parsed before, when errors were told.
-        MatchAction::parse(item.text(text).as_bytes(), &mut |_, _| {}).ok()
+        HistAction::parse(item.text(text).as_bytes(), &mut |_, _| {}).ok()
     }
 
     /// Returns whether it has variables, references or actions.

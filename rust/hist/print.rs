@@ -139,7 +139,7 @@ impl Plan {
         }
     }
 
-    fn write_key(
+    pub(super) fn write_key(
         &self,
         text: &[u8],
         row: SortRow<'_>,
@@ -266,6 +266,7 @@ impl Plan {
             for ((node, sum), stat) in self.values().iter().zip(sums).zip(stats) {
                 self.write_value((*node, *sum, stat), text, out)?;
             }
+            self.write_kept(text, row, out)?;
             out.write_str("\n")?;
         }
         Ok(())
@@ -289,7 +290,7 @@ fn write_modifier(atom: &Atom, out: &mut dyn ByteWrite) -> fmt::Result {
 }
 
 /// Writes the string that words have, with blanks up to `width` bytes.
-fn write_text(words: &[u64], width: usize, out: &mut dyn ByteWrite) -> fmt::Result {
+pub(super) fn write_text(words: &[u64], width: usize, out: &mut dyn ByteWrite) -> fmt::Result {
     let mut len = 0usize;
     'words: for word in words {
         for byte in word.to_le_bytes() {

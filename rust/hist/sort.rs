@@ -20,13 +20,14 @@ use super::{
 };
 use core::cmp::Ordering;
 
-/// The words of the entries, row by row: key, note, sums.
+/// The words of the entries, row by row: key, note, sums, what is kept.
 #[derive(Clone, Copy)]
 pub(crate) struct Rows<'a> {
     pub(crate) words: &'a [u64],
     pub(crate) key_words: usize,
     pub(crate) note_words: usize,
     pub(crate) sums: usize,
+    pub(crate) kept: usize,
 }
 
 /// An entry.
@@ -36,13 +37,14 @@ pub(crate) struct SortRow<'a> {
     pub(crate) note: &'a [u64],
     /// The count of events first.
     pub(crate) sums: &'a [u64],
+    pub(crate) kept: &'a [u64],
 }
 
 impl<'a> Rows<'a> {
     /// Returns the words of a row.
     pub(crate) fn stride(&self) -> usize {
         let shared = self.key_words.saturating_add(self.note_words);
-        shared.saturating_add(self.sums)
+        shared.saturating_add(self.sums).saturating_add(self.kept)
     }
 
     /// Returns the number of rows.
@@ -56,8 +58,14 @@ impl<'a> Rows<'a> {
         let words = self.words.get(first..).unwrap_or_default();
         let (key, rest) = words.split_at_checked(self.key_words).unwrap_or_default();
         let (note, rest) = rest.split_at_checked(self.note_words).unwrap_or_default();
-        let sums = rest.get(..self.sums).unwrap_or_default();
-        SortRow { key, note, sums }
+        let (sums, rest) = rest.split_at_checked(self.sums).unwrap_or_default();
+        let kept = rest.get(..self.kept).unwrap_or_default();
+        SortRow {
+            key,
+            note,
+            sums,
+            kept,
+        }
     }
 }
 

@@ -274,6 +274,7 @@ fn entries(text: &str) -> Vec<String> {
         key_words: plan.key_words(),
         note_words: plan.note_words(),
         sums: plan.sums(),
+        kept: 0,
     };
     let mut order: Vec<u32> = (0..rows.len() as u32).collect();
     sort::sort(&plan, rows, &mut order);

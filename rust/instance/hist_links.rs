@@ -14,6 +14,8 @@ use crate::{
     actions::{
         hist::Hist,
         linked::{
+            HistDeed,
+            Sequel,
             SyntheticRecorder,
             MOST_PARAMETERS, //
         },
@@ -24,7 +26,11 @@ use crate::{
         Operand, //
     },
     hist::{
-        action::MatchAction,
+        action::{
+            Deed,
+            HistAction, //
+            HistHandler,
+        },
         error::{
             HistErrorKind,
             Log, //
@@ -163,32 +169,76 @@ pub(super) fn refers_to(hist: &Hist, event: &Event) -> bool {
     sources.any(|source| source.event() == event.id())
 }
 
-/// Returns what the actions of `plan` record; `text` is what the plan has parts of.
+/// Returns what the actions of `plan` do; `text` is what the plan has parts of.
 ///
 /// # Errors
 ///
 /// Those of ftrace, which `log` is told, and `ENOMEM`.
-pub(super) fn recorders(
+pub(super) fn deeds(
     plan: &mut Plan,
     text: &[u8],
     named: &EventNamed<'_>,
     log: &mut Log<'_>,
-) -> Result<KVec<SyntheticRecorder>> {
-    let mut recorders = KVec::new();
+) -> Result<KVec<HistDeed>> {
+    let mut deeds = KVec::new();
     let mut at = 0usize;
     // One by one: each may add to the plan.
     loop {
         let Some(action) = plan.action(at, text) else {
-            return Ok(recorders);
+            return Ok(deeds);
         };
         at = at.saturating_add(1);
-        recorders.push(recorder(plan, action, text, named, log)?, GFP_KERNEL)?;
+        let deed = match action.handler {
+            HistHandler::Match { system, event } => {
+                let matched = Some((system, event));
+                HistDeed::Record(recorder(plan, (action, matched), text, named, log)?)
+            }
+            HistHandler::Track { variable, rule } => {
+                let followed = (variable, rule, action.deed);
+                let track = plan.add_track(followed, text, log).map_err(error_of)?;
+                HistDeed::Track(track, sequel(plan, action, text, named, log)?)
+            }
+        };
+        deeds.push(deed, GFP_KERNEL)?;
     }
+}
+
+/// Returns what `action` does with an event whose number is kept.
+fn sequel(
+    plan: &mut Plan,
+    action: HistAction<'_>,
+    text: &[u8],
+    named: &EventNamed<'_>,
+    log: &mut Log<'_>,
+) -> Result<Sequel> {
+    match action.deed {
+        Deed::Record => Ok(Sequel::Record(recorder(
+            plan,
+            (action, None),
+            text,
+            named,
+            log,
+        )?)),
+        Deed::Save => {
+            for item in action.parameters() {
+                plan.add_save(item, text, named, log).map_err(error_of)?;
+            }
+            Ok(Sequel::Save)
+        }
+        Deed::Snapshot if takes_snapshots(named.all) => Err(EBUSY),
+        Deed::Snapshot => Ok(Sequel::Snapshot),
+    }
+}
+
+/// Returns whether a histogram of the instance takes snapshots.
+pub(super) fn takes_snapshots(all: &[EventTriggers]) -> bool {
+    let mut hists = all.iter().flat_map(hists_of);
+    hists.any(|hist| hist.taken().is_some())
 }
 
 fn recorder(
     plan: &mut Plan,
-    action: MatchAction<'_>,
+    (action, matched): (HistAction<'_>, Option<EventPath<'_>>),
     text: &[u8],
     named: &EventNamed<'_>,
     log: &mut Log<'_>,
@@ -198,7 +248,6 @@ fn recorder(
         return Err(EINVAL);
     };
     let mut parameters = KVec::new();
-    let matched = (action.system, action.event);
     for item in action.parameters() {
         if parameters.len() >= MOST_PARAMETERS {
             return Err(EINVAL);

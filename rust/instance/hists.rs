@@ -5,10 +5,11 @@
 use super::{
     filter::errno as filter_errno,
     hist_links::{
+        deeds,
         event_is_referred_to,
         is_referred_to,
-        recorders,
         sources,
+        takes_snapshots,
         EventNamed, //
     },
     triggers::{
@@ -27,11 +28,12 @@ use crate::{
         },
         linked::{
             linked_counter,
-            SyntheticRecorder, //
+            HistDeed, //
         },
     },
     events::Event,
     hist::{
+        action::Deed,
         command,
         error::{
             HistErrno,
@@ -46,7 +48,8 @@ use crate::{
         sort::{
             sort,
             Rows, //
-        }, //
+        },
+        track::Track, //
     },
     kapi::scratch,
     probes::Filter,
@@ -78,6 +81,7 @@ pub(super) fn error_of(why: HistErrno) -> Error {
         HistErrno::Dom => EDOM,
         HistErrno::Range => ERANGE,
         HistErrno::NoMem => ENOMEM,
+        HistErrno::Exist => EEXIST,
     }
 }
 
@@ -202,7 +206,7 @@ impl Instance {
             None => {
                 let named = EventNamed { event, all };
                 let plan = &mut wanted.plan;
-                let recorders = recorders(plan, &wanted.items, &named, &mut log)?;
+                let deeds = deeds(plan, &wanted.items, &named, &mut log)?;
                 let clock = match (plan.timestamps, &clock) {
                     (false, _) => None,
                     (true, None) => Some(clock::ClockId::Global),
@@ -214,7 +218,7 @@ impl Instance {
                         }
                     },
                 };
-                self.add_hist(all, event, (wanted, recorders), clock, pause)
+                self.add_hist(all, event, (wanted, deeds), clock, pause)
             }
         }
     }
@@ -224,16 +228,20 @@ impl Instance {
         &self,
         all: &mut KVec<EventTriggers>,
         event: &'static Event,
-        (wanted, recorders): (WantedHist<'_>, KVec<SyntheticRecorder>),
+        (wanted, deeds): (WantedHist<'_>, KVec<HistDeed>),
         clock: Option<clock::ClockId>,
         paused: bool,
     ) -> Result {
         scratch::prepare_all_levels()?;
+        let snaps = |track: &Track| track.deed == Deed::Snapshot;
+        if wanted.plan.kept.tracks().iter().any(snaps) {
+            self.buffers().arm_snapshot()?;
+        }
         let sources = sources(&wanted.plan, all)?;
         let hist = Hist::new(&wanted.plan, wanted.items, event.id(), sources)?;
         let condition = (UNLIMITED, wanted.filter);
         let effect = match wanted.plan.is_linked() {
-            true => linked_counter(&hist, recorders)?,
+            true => linked_counter(&hist, deeds)?,
             false => counter(&hist)?,
         };
         let mut row = Row::new((Verb::Hist, None), condition, effect)?;
@@ -254,6 +262,11 @@ impl Instance {
             trigger.rearm();
         }
         Ok(())
+    }
+
+    /// Returns whether a histogram takes snapshots, which are its alone then.
+    pub(crate) fn hist_takes_snapshots(&self) -> bool {
+        takes_snapshots(&self.triggers.lock())
     }
 
     /// Removes the histograms of `event`, unless another one refers to a variable of one of them: its file was
@@ -321,23 +334,14 @@ fn show(
 ) -> Result {
     let plan = hist.plan();
     // Copied before it is sorted: what is counted meanwhile moves no entry.
-    let mut words = KVVec::new();
-    let totals = hist.with_counts(|counts| -> Result<_> {
-        let len = counts.row_words().saturating_mul(counts.entries());
-        words.reserve(len, GFP_KERNEL)?;
-        counts.for_each_row(|row| -> Result {
-            for word in row {
-                words.push(word, GFP_KERNEL)?;
-            }
-            Ok(())
-        })?;
-        Ok(counts.totals())
-    })?;
+    let (words, totals) =
+        hist.with_counts(|counts| -> Result<_> { Ok((counts.rows()?, counts.totals())) })?;
     let rows = Rows {
         words: &words,
         key_words: plan.key_words(),
         note_words: plan.note_words(),
         sums: plan.sums(),
+        kept: plan.kept.row_words(),
     };
     let mut order = KVVec::with_capacity(rows.len(), GFP_KERNEL)?;
     for row in 0..rows.len() as u32 {
@@ -347,6 +351,23 @@ fn show(
     line(hist, filter, paused)
         .write_head(out)
         .and_then(|()| plan.write_rows(hist.text(), (rows, &order), names, out))
-        .and_then(|()| write_totals(totals, rows.len(), out))
+        .map_err(|_| ENOMEM)?;
+    write_taken(hist, names, out)?;
+    write_totals(totals, rows.len(), out).map_err(|_| ENOMEM)
+}
+
+/// Writes by which event `hist` took a snapshot, if it did.
+fn write_taken(hist: &Hist, names: &dyn HistNames, out: &mut dyn ByteWrite) -> Result {
+    let plan = hist.plan();
+    let mut tracks = plan.kept.tracks().iter();
+    let track = tracks.find(|track| track.deed == Deed::Snapshot);
+    let (Some(track), Some(taken)) = (track, hist.taken()) else {
+        return Ok(());
+    };
+    let mut words = KVec::from_elem(0, taken.record_words(), GFP_KERNEL)?;
+    if !taken.read(0, &mut words) {
+        return Ok(());
+    }
+    plan.write_taken((track, &words), hist.text(), names, out)
         .map_err(|_| ENOMEM)
 }

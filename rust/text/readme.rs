@@ -97,10 +97,12 @@ Events:
                         not be on: its enable then shows 0*.
                         hist:keys=KEYS[:vals=VALUES][:sort=FIELDS][:size=N]
                         [:<var1>=<field|var_ref|numeric_literal>]
-                        [:onmatch(SYSTEM.EVENT).ACTION] counts events by KEYS
-                        and adds up VALUES; others refer to $var1. ACTION:
-                        <synthetic_event>(param list) or
-                        trace(<synthetic_event>,param list)
+                        [:HANDLER.ACTION] counts events by KEYS and adds up
+                        VALUES; others refer to $var1. HANDLER:
+                        onmatch(SYSTEM.EVENT), onmax(var), onchange(var);
+                        ACTION: <synthetic_event>(param list),
+                        trace(<synthetic_event>,param list),
+                        save(field,...), snapshot()
         hist            what it has counted.
   events/raw/TRACEPOINT tracepoints without another event: their arguments as
                         they are. Not part of all events: write raw:* or a

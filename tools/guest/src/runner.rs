@@ -61,9 +61,9 @@ fn is_in_share(name: &str, share: &str) -> bool {
         return true;
     };
     // FNV-1a.
-    let sum = name
-        .bytes()
-        .fold(0x811c_9dc5_u32, |sum, byte| (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    let sum = name.bytes().fold(0x811c_9dc5_u32, |sum, byte| {
+        (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    });
     // The upper bits are better mixed.
     (sum >> 8) % shares == turn
 }

@@ -120,7 +120,7 @@ impl World {
 
     fn check(&self) {
         let mut seen = HashMap::new();
-        let all = self.map.for_each_row(|row| {
+        let all = self.map.for_each_row(|_, row| {
             let row: Vec<u64> = row.collect();
             let key = row[0];
             assert!(row[..self.plan.words].iter().all(|word| *word == key));

@@ -61,6 +61,8 @@ mod filters;
 #[cfg(test)]
 mod gifts;
 #[cfg(test)]
+mod hist_tracks;
+#[cfg(test)]
 mod hist_variables;
 #[cfg(test)]
 mod history;

@@ -434,6 +434,12 @@ pub fn trigger(context: &Context, table: &mut Table) -> Check {
         "hist:keys=common_pid:d=value-$v:onmatch(rtbench.rtbench_event).trace(rtbench_syn,$d)";
     const NO_MATCH: &str =
         "!hist:keys=common_pid:d=value-$v:onmatch(rtbench.rtbench_event).trace(rtbench_syn,$d)";
+    const TRACK: &str = "hist:keys=common_pid:v=value:onmax($v).save(value,common_pid)";
+    const NO_TRACK: &str = "!hist:keys=common_pid:v=value:onmax($v).save(value,common_pid)";
+    const CHANGE: &str =
+        "hist:keys=common_pid:v=common_timestamp:onchange($v).save(value,common_pid)";
+    const NO_CHANGE: &str =
+        "!hist:keys=common_pid:v=common_timestamp:onchange($v).save(value,common_pid)";
     const SYNTHETIC: &str = "events/synthetic/rtbench_syn/enable";
     type Of = &'static str;
     let rows: &[(Of, Of, Setting, Setting)] = &[
@@ -520,6 +526,18 @@ pub fn trigger(context: &Context, table: &mut Table) -> Check {
             "0",
             &[(FILE, VARIABLE), (FILE, MATCH), (SYNTHETIC, "1")],
             &[(SYNTHETIC, "0"), (FILE, NO_MATCH), (FILE, NO_VARIABLE)],
+        ),
+        (
+            "onmax and save, another number is larger, not recorded",
+            "0",
+            &[(FILE, TRACK)],
+            &[(FILE, NO_TRACK)],
+        ),
+        (
+            "onchange and save, to another number each time, not recorded",
+            "0",
+            &[(FILE, CHANGE)],
+            &[(FILE, NO_CHANGE)],
         ),
         // In ftrace what comes after it costs more.
         (

@@ -28,7 +28,7 @@ pub struct Event {
     pub number: u32,
 }
 
-fn sum(who: u32, number: u32) -> u32 {
+pub fn sum(who: u32, number: u32) -> u32 {
     (who ^ 0x9e37_79b9)
         .wrapping_mul(0x85eb_ca6b)
         .wrapping_add(number.wrapping_mul(0xc2b2_ae35))

@@ -83,10 +83,12 @@ fn mended(text: String) -> String {
 }
 
 /// A step of a story.
-enum Step {
+pub(super) enum Step {
     /// Written to the triggers of the first event, or of the second one.
     Enter(&'static str),
     Exit(&'static str),
+    /// Written to `snapshot`.
+    Snapshot(&'static str),
     Calls,
 }
 use Step::{Calls, Enter, Exit};
@@ -219,18 +221,24 @@ fn remove(own: Instance, reference: Instance) -> Check {
 }
 
 fn variables(context: &Context) -> Check {
+    play(context, STORIES)
+}
+
+/// Plays the stories with both tracers, and compares what they show after each step.
+pub(super) fn play(context: &Context, stories: &[&[Step]]) -> Check {
     // Triggers of the kernel's system calls walk their list in a way that lockdep warns of.
     if sys::proves_locking() {
         return Ok(());
     }
     let defined = Defined::new(context)?;
     let mut report = Report::default();
-    for (at, story) in STORIES.iter().enumerate() {
+    for (at, story) in stories.iter().enumerate() {
         let (own, reference) = sides(context)?;
         for (number, step) in story.iter().enumerate() {
-            let (event, text) = match step {
-                Enter(text) => (ENTER, *text),
-                Exit(text) => (EXIT, *text),
+            let (file, text) = match step {
+                Enter(text) => (format!("events/{ENTER}/trigger"), *text),
+                Exit(text) => (format!("events/{EXIT}/trigger"), *text),
+                Step::Snapshot(text) => ("snapshot".to_string(), *text),
                 Calls => {
                     feed();
                     compare(
@@ -241,9 +249,8 @@ fn variables(context: &Context) -> Check {
                     continue;
                 }
             };
-            let file = format!("events/{event}/trigger");
             let answers = [&own, &reference].map(|tree| tree.write(&file, text.as_bytes()));
-            let what = format!("{at}.{number}: {event} <- {text}");
+            let what = format!("{at}.{number}: {file} <- {text}");
             report.expect(answers[0] == answers[1], || {
                 format!("{what}: {:?}, tracefs {:?}", answers[0], answers[1])
             });
@@ -305,6 +312,11 @@ const WRONG: &[&str] = &[
 ];
 
 fn wrong(context: &Context) -> Check {
+    refused(context, WRONG)
+}
+
+/// Writes commands that ftrace refuses to both tracers.
+pub(super) fn refused(context: &Context, texts: &[&str]) -> Check {
     if sys::proves_locking() {
         return Ok(());
     }
@@ -322,7 +334,7 @@ fn wrong(context: &Context) -> Check {
         )?;
     }
     let file = format!("events/{EXIT}/trigger");
-    for text in WRONG {
+    for text in texts {
         let answers = [&own, &reference].map(|tree| tree.write(&file, text.as_bytes()));
         report.expect(answers[0] == answers[1], || {
             format!("{text}: {:?}, tracefs {:?}", answers[0], answers[1])

@@ -29,6 +29,7 @@ mod golden_events;
 mod graph;
 mod graph_tasks;
 mod hist_links;
+mod hist_tracks;
 mod hists;
 mod hostile;
 mod hwlat;
@@ -139,6 +140,7 @@ const GROUPS: &[&[Test]] = &[
     triggers::TESTS,
     hists::TESTS,
     hist_links::TESTS,
+    hist_tracks::TESTS,
     golden::TESTS,
     golden_events::TESTS,
     input::TESTS,

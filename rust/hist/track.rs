@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What a plan has entries keep: the number that each `onmax` and `onchange` follows, and the fields of
+//! `save`.
+
+use super::{
+    action::{
+        Deed,
+        MOST_ACTIONS, //
+    },
+    error::{
+        refuse,
+        HistErrno,
+        HistErrorKind,
+        Log, //
+    },
+    expr::{
+        ExprParser,
+        ExprSource,
+        NameSpan,
+        NamedFields, //
+    },
+    key::{
+        copy,
+        cut,
+        KeyEnv, //
+    },
+    plan::{
+        string_bytes,
+        Plan,
+        COMM, //
+    },
+    tracked::Rule,
+    variable::MOST_VARIABLES, //
+};
+use crate::ring::port::SharedWord;
+
+/// Most fields of `save`.
+pub(crate) const MOST_SAVES: usize = 14;
+
+/// What an action follows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Track {
+    /// Which variable of the plan it is.
+    pub(crate) variable: u8,
+    pub(crate) rule: Rule,
+    pub(crate) deed: Deed,
+}
+
+/// A field that is kept.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SavedField {
+    /// As it was written.
+    pub(crate) name: NameSpan,
+    pub(crate) node: u8,
+    /// Its first word among those that are kept with a number, and how many it has.
+    pub(crate) at: u16,
+    pub(crate) words: u16,
+    /// Most bytes of it, for a string.
+    bytes: u16,
+}
+
+/// What entries keep.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kept {
+    tracks: [Track; MOST_ACTIONS],
+    track_count: u8,
+    saves: [SavedField; MOST_SAVES],
+    save_count: u8,
+    /// Words of all of them.
+    save_words: u16,
+}
+
+impl Kept {
+    /// Returns nothing.
+    pub(super) const fn new() -> Self {
+        const TRACK: Track = Track {
+            variable: 0,
+            rule: Rule::Larger,
+            deed: Deed::Record,
+        };
+        const FIELD: SavedField = SavedField {
+            name: NameSpan::NONE,
+            node: 0,
+            at: 0,
+            words: 0,
+            bytes: 0,
+        };
+        Self {
+            tracks: [TRACK; MOST_ACTIONS],
+            track_count: 0,
+            saves: [FIELD; MOST_SAVES],
+            save_count: 0,
+            save_words: 0,
+        }
+    }
+
+    /// Returns what is followed, in the order of the command.
+    pub(crate) fn tracks(&self) -> &[Track] {
+        let all = self.tracks.get(..usize::from(self.track_count));
+        all.unwrap_or_default()
+    }
+
+    /// Returns the fields that `save` names.
+    pub(crate) fn saves(&self) -> &[SavedField] {
+        let all = self.saves.get(..usize::from(self.save_count));
+        all.unwrap_or_default()
+    }
+
+    /// Returns the number of words that are kept with the number of a track.
+    pub(crate) fn words_with(&self, track: &Track) -> usize {
+        match track.deed {
+            Deed::Save => self.save_words.into(),
+            Deed::Record | Deed::Snapshot => 0,
+        }
+    }
+
+    /// Returns the number of words of a row for them: for each track whether there is something, the number, and
+    /// what is kept with it.
+    pub(crate) fn row_words(&self) -> usize {
+        let tracks = self.tracks().iter();
+        tracks.fold(0usize, |all, track| {
+            all.saturating_add(2).saturating_add(self.words_with(track))
+        })
+    }
+
+    /// Returns the variables that ftrace would make for them.
+    fn variables(&self) -> usize {
+        self.tracks().len().saturating_add(self.saves().len())
+    }
+}
+
+impl Plan {
+    /// Adds what an action follows: a variable of the plan, which is written with its `$`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`HistErrorKind`], and `Inval` for too many.
+    pub(crate) fn add_track(
+        &mut self,
+        (variable, rule, deed): (&[u8], Rule, Deed),
+        text: &[u8],
+        log: &mut Log<'_>,
+    ) -> Result<u8, HistErrno> {
+        let Some(name) = variable.strip_prefix(b"$") else {
+            return Err(refuse(log, HistErrorKind::NotAVariable, variable));
+        };
+        let Some(variable) = self.own_variable(text, name) else {
+            return Err(refuse(log, HistErrorKind::TrackedNotFound, name));
+        };
+        let saves = deed == Deed::Save;
+        if saves && self.kept.tracks().iter().any(|track| track.deed == deed) {
+            log(HistErrorKind::TooManySaves, b"");
+            return Err(HistErrno::Exist);
+        }
+        self.has_room()?;
+        let at = self.kept.track_count;
+        let place = self.kept.tracks.get_mut(usize::from(at));
+        *place.ok_or(HistErrno::Inval)? = Track {
+            variable,
+            rule,
+            deed,
+        };
+        self.kept.track_count = at.saturating_add(1);
+        Ok(at)
+    }
+
+    /// Returns whether an entry may have one more variable.
+    fn has_room(&self) -> Result<(), HistErrno> {
+        let used = self.variables().len();
+        match used.saturating_add(self.kept.variables()) < MOST_VARIABLES {
+            true => Ok(()),
+            false => Err(HistErrno::Inval),
+        }
+    }
+
+    /// Adds a field of `save`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`HistErrorKind`].
+    pub(crate) fn add_save(
+        &mut self,
+        item: &[u8],
+        text: &[u8],
+        fields: &dyn NamedFields,
+        log: &mut Log<'_>,
+    ) -> Result<(), HistErrno> {
+        let node = self.saved_node(item, text, fields, log);
+        let node = node.and_then(|node| self.push_save(item, node, text));
+        node.inspect_err(|_| log(HistErrorKind::NoSavedField, item))
+    }
+
+    fn saved_node(
+        &mut self,
+        item: &[u8],
+        text: &[u8],
+        fields: &dyn NamedFields,
+        log: &mut Log<'_>,
+    ) -> Result<u8, HistErrno> {
+        let node = {
+            let added = (&mut self.nodes, &mut self.references);
+            let mut parser = ExprParser::new(text, fields, log, added, &[]);
+            parser.expression_of_field(item)
+        };
+        self.see_times();
+        let node = node.inspect_err(|_| log(HistErrorKind::NoFieldVariable, item))?;
+        // Each variable of an event has a name of its own.
+        if self.own_variable(text, item).is_some() || fields.has_variable(item) {
+            return Err(refuse(log, HistErrorKind::NoVariableMade, item));
+        }
+        Ok(node)
+    }
+
+    fn push_save(&mut self, item: &[u8], node: u8, text: &[u8]) -> Result<(), HistErrno> {
+        self.has_room()?;
+        let bytes = match self.nodes.atom(node).map(|atom| atom.source) {
+            Some(ExprSource::Text(text)) => string_bytes(text),
+            Some(ExprSource::Comm) => COMM as u32,
+            // ftrace would show where its copy is.
+            Some(ExprSource::Stack) => return Err(HistErrno::Inval),
+            _ => 8,
+        };
+        let words = bytes.saturating_add(7) / 8;
+        let at = self.kept.save_words;
+        let place = self.kept.saves.get_mut(usize::from(self.kept.save_count));
+        *place.ok_or(HistErrno::Inval)? = SavedField {
+            name: NameSpan::of(text, item),
+            node,
+            at,
+            words: words as u16,
+            bytes: bytes as u16,
+        };
+        self.kept.save_count = self.kept.save_count.saturating_add(1);
+        self.kept.save_words = at.saturating_add(words as u16);
+        Ok(())
+    }
+
+    /// Writes the fields of `save` that an event has into the words that are kept with a number. Any context.
+    pub(crate) fn save<W: SharedWord>(&self, record: &[u8], env: &impl KeyEnv, room: &[W]) {
+        for field in self.kept.saves() {
+            let room = room.get(field.at.into()..).unwrap_or_default();
+            match self.nodes.atom(field.node).map(|atom| atom.source) {
+                Some(ExprSource::Text(text)) => {
+                    let bytes = text.read(record).unwrap_or_default();
+                    let bytes = bytes.get(..field.bytes.into()).unwrap_or(bytes);
+                    store(bytes, room.get(..field.words.into()).unwrap_or_default());
+                }
+                Some(ExprSource::Comm) => {
+                    let comm = env.comm();
+                    store(
+                        cut(&comm),
+                        room.get(..field.words.into()).unwrap_or_default(),
+                    );
+                }
+                _ => {
+                    if let Some(word) = room.first() {
+                        word.store(self.number(field.node, record, env));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Stores bytes, with zeroes after them.
+#[inline(never)]
+fn store<W: SharedWord>(bytes: &[u8], room: &[W]) {
+    let mut parts = bytes.chunks(8);
+    for word in room {
+        let mut words = [0];
+        copy(parts.next().unwrap_or_default(), &mut words);
+        let [first] = words;
+        word.store(first);
+    }
+}
