@@ -30,7 +30,8 @@ use crate::{
             Tracked,
             TrackedPart,
             TrackedShape, //
-        }, //
+        },
+        variable::TEXT_WORDS, //
     },
     kapi::{
         clock,
@@ -67,6 +68,8 @@ pub(crate) struct Counts {
     pub(super) map: Map<Kernel>,
     /// What its entries keep, for each track of the plan.
     pub(super) tracked: KVec<Tracked<Kernel>>,
+    /// Those variables that are strings and stacks.
+    pub(super) texts: KVec<Tracked<Kernel>>,
 }
 
 /// Words of a key that a writer makes without clearing much of its stack.
@@ -115,6 +118,15 @@ fn new_tracked(shape: TrackedShape) -> Result<Tracked<Kernel>> {
     Ok(Tracked::new(shape, places, records, parts))
 }
 
+/// Returns one for each of `shapes`.
+fn all_tracked(shapes: impl Iterator<Item = TrackedShape>) -> Result<KVec<Tracked<Kernel>>> {
+    let mut all = KVec::new();
+    for shape in shapes {
+        all.push(new_tracked(shape)?, GFP_KERNEL)?;
+    }
+    Ok(all)
+}
+
 /// Returns something empty to count in by a plan.
 ///
 /// # Errors
@@ -129,15 +141,19 @@ fn new_counts(plan: &Plan) -> Result<KBox<Counts>> {
         variables: plan.variables().len(),
         cpus: cpus::most() as usize,
     };
-    let tracked = |track| TrackedShape {
+    let tracked = |words| TrackedShape {
         entries: shape.places(),
-        words: plan.kept.words_with(track),
+        words,
         cpus: shape.cpus,
     };
-    let tracks = plan.kept.tracks();
-    let bytes = tracks.iter().fold(
+    let tracks = || {
+        let tracks = plan.kept.tracks().iter();
+        tracks.map(|track| tracked(plan.kept.words_with(track)))
+    };
+    let texts = || plan.texts().map(|text| tracked(text.words.into()));
+    let bytes = Iterator::chain(tracks(), texts()).fold(
         shape.bytes(cpus::possible().count()),
-        |bytes: usize, track| bytes.saturating_add(tracked(track).bytes()),
+        |bytes: usize, tracked| bytes.saturating_add(tracked.bytes()),
     );
     let _budget = Budget::new(bytes.div_ceil(PAGE_SIZE) as u64)?;
     let shared = |len| zeroes(len, || SharedWord::new(0));
@@ -154,11 +170,11 @@ fn new_counts(plan: &Plan) -> Result<KBox<Counts>> {
     let variables = shared(shape.variable_words())?;
     let seed = clock::read(ClockId::X86Tsc);
     let map = Map::new(shape, seed, slots, (keys, variables), parts);
-    let mut all = KVec::new();
-    for track in tracks {
-        all.push(new_tracked(tracked(track))?, GFP_KERNEL)?;
-    }
-    let counts = Counts { map, tracked: all };
+    let counts = Counts {
+        map,
+        tracked: all_tracked(tracks())?,
+        texts: all_tracked(texts())?,
+    };
     Ok(KBox::new(counts, GFP_KERNEL)?)
 }
 
@@ -274,22 +290,50 @@ impl Hist {
         self.current.get()
     }
 
-    /// Resolves the references for an event with this key. Returns whether all are set. Any context.
-    pub(super) fn resolve(&self, key: &[u64], numbers: &mut [u64]) -> bool {
+    /// Resolves the references for an event with this key: numbers, and the strings and stacks among them by their
+    /// own order. Returns whether all are set. Any context.
+    #[inline(always)]
+    pub(super) fn resolve(
+        &self,
+        key: &[u64],
+        numbers: &mut [u64],
+        texts: &mut [[u64; TEXT_WORDS + 1]],
+    ) -> bool {
         let all = self.plan.references().iter().zip(&self.sources);
         for (place, (reference, source)) in numbers.iter_mut().zip(all) {
-            let counts = source.current.get();
-            let number = counts.and_then(|counts| {
-                counts
-                    .map
-                    .variable(key, reference.variable.into(), reference.once)
-            });
-            match number {
+            let Some(counts) = source.current.get() else {
+                return false;
+            };
+            if reference.shape.is_text() {
+                let text = texts.get_mut(usize::from(reference.text));
+                if !text.is_some_and(|room| source.read_text(counts, key, reference.variable, room))
+                {
+                    return false;
+                }
+                continue;
+            }
+            let variable = reference.variable.into();
+            match counts.map.variable(key, variable, reference.once) {
                 Some(number) => *place = number,
                 None => return false,
             }
         }
         true
+    }
+
+    /// Copies the string or stack that the entry of a key has, after a word. Returns whether it has one.
+    #[inline(never)]
+    fn read_text(&self, counts: &Counts, key: &[u64], variable: u8, room: &mut [u64]) -> bool {
+        let variable = self.plan.variables().get(usize::from(variable));
+        let number = variable.and_then(|variable| variable.text.checked_sub(1));
+        let text = number.and_then(|number| counts.texts.get(usize::from(number)));
+        let entry = counts.map.find(key);
+        // A shorter one leaves zeroes after it.
+        room.fill(0);
+        match (text, entry) {
+            (Some(text), Some(entry)) => text.read(entry, room),
+            _ => false,
+        }
     }
 
     /// Returns what tells by which event it took a snapshot, if it takes any.

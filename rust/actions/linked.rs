@@ -24,7 +24,14 @@ use crate::{
             DEPTH,
             MOST_WORDS, //
         },
-        variable::MOST_VARIABLES, //
+        tracked::Rule,
+        variable::{
+            VariableKind,
+            VariableShape,
+            MOST_TEXTS,
+            MOST_VARIABLES,
+            TEXT_WORDS, //
+        }, //
     },
     probes::{
         Effect,
@@ -37,14 +44,18 @@ use crate::{
 };
 use kernel::{
     prelude::*,
-    sync::Arc, //
+    sync::Arc,
+    transmute::AsBytes, //
 };
 
 /// What keys and values may need besides the record.
 struct LinkedSurroundings<'a> {
     hit: HitSurroundings<'a>,
+    plan: &'a Plan,
     /// The numbers of references.
     references: &'a [u64],
+    /// The strings and stacks of references, each after a word.
+    texts: &'a [[u64; TEXT_WORDS + 1]],
 }
 
 impl KeyEnv for LinkedSurroundings<'_> {
@@ -66,6 +77,12 @@ impl KeyEnv for LinkedSurroundings<'_> {
 
     fn reference(&self, at: u8) -> u64 {
         self.references.get(usize::from(at)).copied().unwrap_or(0)
+    }
+
+    fn text(&self, at: u8) -> &[u64] {
+        let reference = self.plan.references().get(usize::from(at));
+        let text = reference.and_then(|reference| self.texts.get(usize::from(reference.text)));
+        text.and_then(|text| text.get(1..)).unwrap_or_default()
     }
 }
 
@@ -158,8 +175,12 @@ impl SyntheticRecorder {
             };
             *value = match *parameter {
                 Parameter::Variable(at) => number(own, at),
+                Parameter::Reference(at, shape) if shape.is_text() => text(env, at, shape),
                 Parameter::Reference(at, _) => number(env.references, at),
                 Parameter::Node(node) => match plan.nodes.atom(node).map(|atom| atom.source) {
+                    Some(ExprSource::Reference(at, shape)) if shape.is_text() => {
+                        text(env, at, shape)
+                    }
                     Some(ExprSource::Text(text)) => {
                         SyntheticValue::Text(text.read(record).unwrap_or_default())
                     }
@@ -171,6 +192,19 @@ impl SyntheticRecorder {
         }
         let values = values.get(..self.parameters.len()).unwrap_or_default();
         self.synthetic.write(hit.pin, values);
+    }
+}
+
+/// Returns the value of a reference to a string or a stack.
+fn text<'e>(env: &'e LinkedSurroundings<'_>, at: u8, shape: VariableShape) -> SyntheticValue<'e> {
+    let words = env.text(at);
+    match shape.kind {
+        VariableKind::Stack => {
+            let end = words.iter().position(|word| *word == 0);
+            let callers = end.and_then(|end| words.get(..end));
+            SyntheticValue::Stack(callers.unwrap_or(words))
+        }
+        _ => SyntheticValue::Text(AsBytes::as_bytes(words)),
     }
 }
 
@@ -222,17 +256,22 @@ impl Effect for LinkedCounter {
 impl LinkedCounter {
     #[inline(never)]
     fn count_small(&self, hit: &Hit<'_>, record: &[u8]) {
-        self.count::<SHORT, FEW>(hit, record);
+        self.count::<SHORT, FEW, 0>(hit, record);
     }
 
     #[inline(never)]
     fn count_large(&self, hit: &Hit<'_>, record: &[u8]) {
-        self.count::<MOST_WORDS, MOST_VARIABLES>(hit, record);
+        self.count::<MOST_WORDS, MOST_VARIABLES, MOST_TEXTS>(hit, record);
     }
 
-    /// Counts an event whose key has `WORDS` words at most, with at most `LINKS` variables and references.
+    /// Counts an event whose key has `WORDS` words at most, with at most `LINKS` variables and references, of which
+    /// `TEXTS` are strings and stacks.
     #[inline(always)]
-    fn count<const WORDS: usize, const LINKS: usize>(&self, hit: &Hit<'_>, record: &[u8]) {
+    fn count<const WORDS: usize, const LINKS: usize, const TEXTS: usize>(
+        &self,
+        hit: &Hit<'_>,
+        record: &[u8],
+    ) {
         let plan = self.hist.plan();
         let Some(counts) = self.hist.current() else {
             return;
@@ -243,13 +282,15 @@ impl LinkedCounter {
         let Some(key) = plan.linked_key(record, &env, &mut room) else {
             return counts.map.drop_one(cpu);
         };
-        let mut references = [0; LINKS];
-        if !self.hist.resolve(key, &mut references) {
+        let (mut references, mut texts) = ([0; LINKS], [[0; TEXT_WORDS + 1]; TEXTS]);
+        if !self.hist.resolve(key, &mut references, &mut texts) {
             return;
         }
         let env = LinkedSurroundings {
             hit: HitSurroundings(hit),
+            plan,
             references: &references,
+            texts: &texts,
         };
         let (added, len) = plan.added(record, &env);
         let added = added.get(..len).unwrap_or_default();
@@ -259,9 +300,18 @@ impl LinkedCounter {
         let mut own = [0; LINKS];
         let mut at = 0usize;
         for (place, variable) in own.iter_mut().zip(plan.variables()) {
-            *place = plan.number(variable.node, record, &env);
-            counts.map.set_variable(entry, at, *place);
+            if TEXTS == 0 || variable.text == 0 {
+                *place = plan.number(variable.node, record, &env);
+                counts.map.set_variable(entry, at, *place);
+            }
             at = at.wrapping_add(1);
+        }
+        if TEXTS != 0 {
+            for (variable, text) in plan.texts().zip(&counts.texts) {
+                text.offer(cpu, (entry, 1), Rule::Any, |room| {
+                    plan.store(variable.node, record, &env, room);
+                });
+            }
         }
         if self.deeds.is_empty() {
             return;
@@ -350,7 +400,7 @@ pub(crate) fn linked_counter(hist: &Arc<Hist>, deeds: KVec<HistDeed>) -> Result<
     let links = plan.variables().len().max(plan.references().len());
     let counter = LinkedCounter {
         hist: hist.clone(),
-        is_small: plan.key_words() <= SHORT && links <= FEW,
+        is_small: plan.key_words() <= SHORT && links <= FEW && !plan.has_texts(),
         deeds,
     };
     Ok(KBox::new(counter, GFP_KERNEL)?)

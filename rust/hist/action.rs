@@ -63,7 +63,7 @@ impl Rule {
     pub(super) const fn handler(self) -> &'static str {
         match self {
             Self::Larger => "onmax",
-            Self::Other => "onchange",
+            Self::Other | Self::Any => "onchange",
         }
     }
 }
@@ -91,10 +91,10 @@ pub(crate) struct HistAction<'a> {
     parameters: &'a [u8],
 }
 
+/// However the synthetic event is named.
 impl PartialEq for HistAction<'_> {
     fn eq(&self, other: &Self) -> bool {
         (self.handler, self.deed, self.name) == (other.handler, other.deed, other.name)
-            && self.by_trace == other.by_trace
             && self.parameters().eq(other.parameters())
     }
 }

@@ -18,6 +18,7 @@ use super::{
         EventPath,
         NamedVariable,
         References,
+        VariableKind,
         VariableShape, //
     }, //
 };
@@ -31,6 +32,9 @@ use core::str;
 const MOST_OPERATORS: u32 = 3;
 /// Most nodes of a plan: those of seven expressions, each of four atoms and three operators; most are smaller.
 pub(crate) const MOST_NODES: usize = 49;
+
+/// What ftrace says of the name of a task.
+const COMM_SIZE: u16 = 256;
 
 /// A part of the text of a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -120,9 +124,8 @@ impl NumberAt {
     /// Returns what is known of it.
     fn shape(self) -> VariableShape {
         VariableShape {
-            size: 8u8.saturating_sub(self.down / 8),
             signed: self.signed,
-            usecs: false,
+            ..VariableShape::unsigned(8u16.saturating_sub((self.down / 8).into()))
         }
     }
 }
@@ -152,9 +155,22 @@ pub(crate) enum ExprSource {
 }
 
 impl ExprSource {
+    /// Returns whether it is a stack.
+    pub(super) fn is_stack(self) -> bool {
+        match self {
+            Self::Stack => true,
+            Self::Reference(_, shape) => shape.kind == VariableKind::Stack,
+            _ => false,
+        }
+    }
+
     /// Returns whether it is no number: a string or a stack.
-    pub(super) fn is_text(self) -> bool {
-        matches!(self, Self::Text(_) | Self::Comm | Self::Stack)
+    pub(crate) fn is_text(self) -> bool {
+        match self {
+            Self::Text(_) | Self::Comm | Self::Stack => true,
+            Self::Reference(_, shape) => shape.is_text(),
+            _ => false,
+        }
     }
 }
 
@@ -317,13 +333,19 @@ impl Nodes {
         }
     }
 
-    /// Returns what is known of the numbers of an expression: its first operand tells.
+    /// Returns what is known of the values of an expression: its first operand tells.
     pub(crate) fn shape(&self, at: u8) -> VariableShape {
         match self.get(at) {
             ExprNode::Atom(atom) => match atom.source {
                 ExprSource::Number(number) => number.shape(),
                 ExprSource::Reference(_, shape) => shape,
                 ExprSource::Cpu => VariableShape::unsigned(4),
+                ExprSource::Comm => VariableShape::text(VariableKind::String, COMM_SIZE),
+                ExprSource::Stack => VariableShape::text(VariableKind::Stack, 0),
+                ExprSource::Text(text) => {
+                    let size = u16::try_from(text.size).unwrap_or(u16::MAX);
+                    VariableShape::text(VariableKind::String, size)
+                }
                 _ => VariableShape {
                     usecs: atom.modifier == Modifier::Usecs,
                     ..VariableShape::unsigned(8)

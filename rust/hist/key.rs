@@ -37,6 +37,10 @@ pub(crate) trait KeyEnv {
     fn reference(&self, _at: u8) -> u64 {
         0
     }
+    /// Returns the words of the string or stack that a reference gave.
+    fn text(&self, _at: u8) -> &[u64] {
+        &[]
+    }
 }
 
 impl NumberAt {

@@ -252,7 +252,7 @@ impl<P: Port> Map<P> {
     }
 
     /// Returns the entry of a key, if there is one. Any context.
-    fn find(&self, key: &[u64]) -> Option<usize> {
+    pub(crate) fn find(&self, key: &[u64]) -> Option<usize> {
         if key.len() > self.shape.key_words {
             return None;
         }

@@ -27,6 +27,7 @@
 //! | `tracked` | these records, for writers in any context |
 //! | `plan` | keys, values and sort keys, resolved |
 //! | `key` | what a record gives for them |
+//! | `value` | the values that entries keep |
 //! | `map` | entries by key, for writers in any context |
 //! | `sort` | the order of entries, that of ftrace also where keys are equal |
 //! | `print` | the line of the trigger, and the text of the histogram |
@@ -45,6 +46,7 @@ mod print_kept;
 pub(crate) mod sort;
 pub(crate) mod track;
 pub(crate) mod tracked;
+mod value;
 pub(crate) mod variable;
 
 #[cfg(test)]

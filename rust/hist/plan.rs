@@ -36,6 +36,7 @@ use super::{
         Reference,
         References,
         VariableShape,
+        MOST_TEXTS,
         MOST_VARIABLES, //
     }, //
 };
@@ -85,6 +86,10 @@ pub(crate) enum Parameter {
 pub(crate) struct HistVariable {
     pub(crate) name: NameSpan,
     pub(crate) node: u8,
+    /// Of a string or a stack: which one of these it is, from 1.
+    pub(crate) text: u8,
+    /// Words of its value.
+    pub(crate) words: u8,
 }
 
 /// What entries are sorted by.
@@ -181,14 +186,15 @@ fn variable(
     }
     let node = parser.expression(own.value, Role::Variable)?;
     if let Some(atom) = parser.nodes.atom(node) {
-        let is_changed = matches!(atom.modifier, Modifier::Buckets(_) | Modifier::Log2);
-        if atom.source.is_text() || is_changed {
+        if matches!(atom.modifier, Modifier::Buckets(_) | Modifier::Log2) {
             return Err(parser.refuse(HistErrorKind::BadModifier, own.value));
         }
     }
     Ok(HistVariable {
         name: NameSpan::of(parser.text, own.name),
         node,
+        text: 0,
+        words: 1,
     })
 }
 
@@ -248,9 +254,7 @@ fn check_value(node: u8, item: &[u8], parser: &mut ExprParser<'_, '_>) -> Result
             | Modifier::Syscall,
         ) => Err(parser.refuse(HistErrorKind::BadModifier, item)),
         // ftrace adds up their addresses.
-        (ExprSource::Text(_) | ExprSource::Comm, _) => {
-            Err(parser.refuse(HistErrorKind::StringOperand, item))
-        }
+        (source, _) if source.is_text() => Err(parser.refuse(HistErrorKind::StringOperand, item)),
         _ => Ok(()),
     }
 }
@@ -321,6 +325,8 @@ impl Plan {
         const VARIABLE: HistVariable = HistVariable {
             name: NameSpan::NONE,
             node: 0,
+            text: 0,
+            words: 0,
         };
         const SORT: SortKey = SortKey {
             field: SortField::HitCount,
@@ -398,6 +404,7 @@ impl Plan {
         (self.keys, self.key_count) = (keys.keys, keys.count);
         (self.key_words, self.variable) = (keys.words, keys.variable);
         self.execname = keys.execname;
+        self.number_texts()?;
         self.see_times();
         self.linked = self.variable_count != 0
             || !self.references.all().is_empty()
@@ -411,6 +418,42 @@ impl Plan {
             self.sole = self.loads.first().copied();
         }
         Ok(())
+    }
+
+    /// Numbers the variables that are strings and stacks.
+    ///
+    /// # Errors
+    ///
+    /// `Inval` for too many.
+    fn number_texts(&mut self) -> Result<(), HistErrno> {
+        let mut texts = 0u8;
+        let mut at = 0usize;
+        while let Some(variable) = self.variables().get(at).copied() {
+            if self.nodes.shape(variable.node).is_text() {
+                texts = texts.saturating_add(1);
+                let words = self.value_words(variable.node) as u8;
+                if let Some(place) = self.variables.get_mut(at) {
+                    (place.text, place.words) = (texts, words);
+                }
+            }
+            at = at.saturating_add(1);
+        }
+        match usize::from(texts) > MOST_TEXTS {
+            true => Err(HistErrno::Inval),
+            false => Ok(()),
+        }
+    }
+
+    /// Returns its variables that are strings and stacks.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &HistVariable> {
+        self.variables()
+            .iter()
+            .filter(|variable| variable.text != 0)
+    }
+
+    /// Returns whether it has strings or stacks in variables or of other plans.
+    pub(crate) fn has_texts(&self) -> bool {
+        self.texts().next().is_some() || self.references.texts() != 0
     }
 
     /// Notes how its expressions use times.
@@ -443,7 +486,10 @@ impl Plan {
         if let Some(name) = last.strip_prefix(b"$") {
             let own = self.own_variable(text, name);
             if let (None, Some(own)) = (event, own) {
-                return Ok(Parameter::Variable(own));
+                let variable = self.variables().get(usize::from(own));
+                let text = variable.filter(|variable| variable.text != 0);
+                // It is as the event has it.
+                return Ok(text.map_or(Parameter::Variable(own), |text| Parameter::Node(text.node)));
             }
             let NamedVariable::Known(found) = fields.variable(event.or(matched), name) else {
                 return Err(refuse(log, HistErrorKind::ParameterNotFound, name));

@@ -39,7 +39,7 @@ impl Plan {
             let number = words.get(1).copied().unwrap_or(0);
             let word = match track.rule {
                 Rule::Larger => "max",
-                Rule::Other => "changed",
+                Rule::Other | Rule::Any => "changed",
             };
             write!(out, "\n\t{word}: {number:10}")?;
             let Some((is_set, words)) = saved.and_then(|(_, words)| words.split_first()) else {

@@ -7,6 +7,7 @@ use super::variable::{
     EventPath,
     NamedVariable,
     Reference,
+    VariableKind,
     VariableShape, //
 };
 use super::{
@@ -86,7 +87,9 @@ impl NamedFields for All {
                 hist,
                 variable,
                 once: false,
+                text: 0,
                 shape: VariableShape {
+                    kind: VariableKind::Number,
                     size: 8,
                     signed: !usecs,
                     usecs,

@@ -16,20 +16,11 @@ use super::{
     },
     expr::{
         ExprParser,
-        ExprSource,
         NameSpan,
         NamedFields, //
     },
-    key::{
-        copy,
-        cut,
-        KeyEnv, //
-    },
-    plan::{
-        string_bytes,
-        Plan,
-        COMM, //
-    },
+    key::KeyEnv,
+    plan::Plan,
     tracked::Rule,
     variable::MOST_VARIABLES, //
 };
@@ -56,8 +47,6 @@ pub(crate) struct SavedField {
     /// Its first word among those that are kept with a number, and how many it has.
     pub(crate) at: u16,
     pub(crate) words: u16,
-    /// Most bytes of it, for a string.
-    bytes: u16,
 }
 
 /// What entries keep.
@@ -84,7 +73,6 @@ impl Kept {
             node: 0,
             at: 0,
             words: 0,
-            bytes: 0,
         };
         Self {
             tracks: [TRACK; MOST_ACTIONS],
@@ -138,16 +126,20 @@ impl Plan {
     /// Those of [`HistErrorKind`], and `Inval` for too many.
     pub(crate) fn add_track(
         &mut self,
-        (variable, rule, deed): (&[u8], Rule, Deed),
+        (variable_text, rule, deed): (&[u8], Rule, Deed),
         text: &[u8],
         log: &mut Log<'_>,
     ) -> Result<u8, HistErrno> {
-        let Some(name) = variable.strip_prefix(b"$") else {
-            return Err(refuse(log, HistErrorKind::NotAVariable, variable));
+        let Some(name) = variable_text.strip_prefix(b"$") else {
+            return Err(refuse(log, HistErrorKind::NotAVariable, variable_text));
         };
         let Some(variable) = self.own_variable(text, name) else {
             return Err(refuse(log, HistErrorKind::TrackedNotFound, name));
         };
+        if self.variable_shape(variable).is_text() {
+            // ftrace compares where its copies are.
+            return Err(refuse(log, HistErrorKind::NotAVariable, variable_text));
+        }
         let saves = deed == Deed::Save;
         if saves && self.kept.tracks().iter().any(|track| track.deed == deed) {
             log(HistErrorKind::TooManySaves, b"");
@@ -214,14 +206,12 @@ impl Plan {
 
     fn push_save(&mut self, item: &[u8], node: u8, text: &[u8]) -> Result<(), HistErrno> {
         self.has_room()?;
-        let bytes = match self.nodes.atom(node).map(|atom| atom.source) {
-            Some(ExprSource::Text(text)) => string_bytes(text),
-            Some(ExprSource::Comm) => COMM as u32,
-            // ftrace would show where its copy is.
-            Some(ExprSource::Stack) => return Err(HistErrno::Inval),
-            _ => 8,
-        };
-        let words = bytes.saturating_add(7) / 8;
+        let atom = self.nodes.atom(node);
+        // ftrace would show where its copy is.
+        if atom.is_some_and(|atom| atom.source.is_stack()) {
+            return Err(HistErrno::Inval);
+        }
+        let words = self.value_words(node);
         let at = self.kept.save_words;
         let place = self.kept.saves.get_mut(usize::from(self.kept.save_count));
         *place.ok_or(HistErrno::Inval)? = SavedField {
@@ -229,7 +219,6 @@ impl Plan {
             node,
             at,
             words: words as u16,
-            bytes: bytes as u16,
         };
         self.kept.save_count = self.kept.save_count.saturating_add(1);
         self.kept.save_words = at.saturating_add(words as u16);
@@ -239,38 +228,10 @@ impl Plan {
     /// Writes the fields of `save` that an event has into the words that are kept with a number. Any context.
     pub(crate) fn save<W: SharedWord>(&self, record: &[u8], env: &impl KeyEnv, room: &[W]) {
         for field in self.kept.saves() {
-            let room = room.get(field.at.into()..).unwrap_or_default();
-            match self.nodes.atom(field.node).map(|atom| atom.source) {
-                Some(ExprSource::Text(text)) => {
-                    let bytes = text.read(record).unwrap_or_default();
-                    let bytes = bytes.get(..field.bytes.into()).unwrap_or(bytes);
-                    store(bytes, room.get(..field.words.into()).unwrap_or_default());
-                }
-                Some(ExprSource::Comm) => {
-                    let comm = env.comm();
-                    store(
-                        cut(&comm),
-                        room.get(..field.words.into()).unwrap_or_default(),
-                    );
-                }
-                _ => {
-                    if let Some(word) = room.first() {
-                        word.store(self.number(field.node, record, env));
-                    }
-                }
-            }
+            let at = usize::from(field.at);
+            let end = at.wrapping_add(field.words.into());
+            let room = room.get(at..end).unwrap_or_default();
+            self.store(field.node, record, env, room);
         }
-    }
-}
-
-/// Stores bytes, with zeroes after them.
-#[inline(never)]
-fn store<W: SharedWord>(bytes: &[u8], room: &[W]) {
-    let mut parts = bytes.chunks(8);
-    for word in room {
-        let mut words = [0];
-        copy(parts.next().unwrap_or_default(), &mut words);
-        let [first] = words;
-        word.store(first);
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What each entry keeps of one event: the one with the largest number so far, or the last one with another
-//! number than the one before.
+//! What each entry keeps of one event: the one with the largest number so far, the last one with another number
+//! than the one before, or the last one.
 //!
 //! A number and what is kept with it are one record, which is written before it is in place and does not
 //! change while it is there: one `cmpxchg` puts it there and takes the other one out, which its writer has
@@ -26,6 +26,7 @@ use crate::ring::port::{
 pub(crate) enum Rule {
     Larger,
     Other,
+    Any,
 }
 
 impl Rule {
@@ -35,6 +36,7 @@ impl Rule {
         match self {
             Self::Larger => new > old,
             Self::Other => new != old,
+            Self::Any => true,
         }
     }
 }
@@ -215,7 +217,8 @@ impl<P: Port> Tracked<P> {
         won
     }
 
-    /// Copies what an entry keeps: its number and the words with it. Returns whether there is something.
+    /// Copies what an entry keeps: its number and the words with it. Returns whether there is something. Any
+    /// context.
     pub(crate) fn read(&self, entry: usize, room: &mut [u64]) -> bool {
         loop {
             let Some(place) = self.places.get(entry) else {

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Variables: numbers that an entry keeps for events that come later, and the references to them of other
-//! histograms.
+//! Variables: numbers, strings and stacks that an entry keeps for events that come later, and the references to
+//! them of other histograms.
 //!
 //! A reference is looked up by the key of the event that has it. One that is an operand takes the number, so that
 //! it is used once; other references leave it.
 
 /// Most variables of a histogram, and most references.
 pub(crate) const MOST_VARIABLES: usize = 16;
+
+/// Most variables of a histogram that are strings or stacks, and most references to such.
+pub(crate) const MOST_TEXTS: usize = 4;
+/// Words of the longest string or stack: 255 bytes, or 31 callers, and a zero.
+pub(crate) const TEXT_WORDS: usize = 32;
 
 /// `NAME=EXPRESSION` in a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,23 +21,48 @@ pub(crate) struct Assignment<'a> {
     pub(crate) value: &'a [u8],
 }
 
-/// What is known of the numbers of a variable.
+/// What a variable has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum VariableKind {
+    #[default]
+    Number,
+    String,
+    Stack,
+}
+
+/// What is known of the values of a variable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct VariableShape {
-    /// In bytes.
-    pub(crate) size: u8,
+    pub(crate) kind: VariableKind,
+    /// In bytes, of a string as ftrace counts them.
+    pub(crate) size: u16,
     pub(crate) signed: bool,
     pub(crate) usecs: bool,
 }
 
 impl VariableShape {
     /// Returns that of unsigned numbers of `size` bytes.
-    pub(super) const fn unsigned(size: u8) -> Self {
+    pub(super) const fn unsigned(size: u16) -> Self {
         Self {
+            kind: VariableKind::Number,
             size,
             signed: false,
             usecs: false,
         }
+    }
+
+    /// Returns that of strings or stacks.
+    pub(super) const fn text(kind: VariableKind, size: u16) -> Self {
+        Self {
+            kind,
+            ..Self::unsigned(size)
+        }
+    }
+
+    /// Returns whether it is a string or a stack.
+    #[inline(always)]
+    pub(crate) fn is_text(self) -> bool {
+        self.kind != VariableKind::Number
     }
 }
 
@@ -45,6 +75,8 @@ pub(crate) struct Reference {
     pub(crate) variable: u8,
     /// Whether it takes the number.
     pub(crate) once: bool,
+    /// Of one to a string or a stack: which one of these it is.
+    pub(crate) text: u8,
     pub(crate) shape: VariableShape,
 }
 
@@ -71,6 +103,7 @@ impl References {
             hist: 0,
             variable: 0,
             once: false,
+            text: 0,
             shape: VariableShape::unsigned(0),
         };
         Self {
@@ -93,9 +126,22 @@ impl References {
             return u8::try_from(at).ok();
         }
         let at = self.used;
-        *self.all.get_mut(usize::from(at))? = wanted;
+        let texts = self.texts();
+        if wanted.shape.is_text() && usize::from(texts) >= MOST_TEXTS {
+            return None;
+        }
+        *self.all.get_mut(usize::from(at))? = Reference {
+            text: texts,
+            ..wanted
+        };
         self.used = at.saturating_add(1);
         Some(at)
+    }
+
+    /// Returns how many are to strings and stacks.
+    pub(crate) fn texts(&self) -> u8 {
+        let texts = self.all().iter().filter(|one| one.shape.is_text());
+        u8::try_from(texts.count()).unwrap_or(u8::MAX)
     }
 
     /// Has the reference at `at` take the number.

@@ -37,7 +37,6 @@ use crate::{
         },
         expr::{
             Described,
-            ExprSource,
             NamedFields, //
         },
         plan::{
@@ -47,7 +46,8 @@ use crate::{
         variable::{
             EventPath,
             NamedVariable,
-            Reference, //
+            Reference,
+            VariableKind, //
         }, //
     },
     sources::synthetic::SyntheticRef, //
@@ -82,6 +82,7 @@ fn variable_of(of: &EventTriggers, name: &[u8]) -> Option<Reference> {
             hist: identity(hist),
             variable,
             once: false,
+            text: 0,
             shape: hist.plan().variable_shape(variable),
         })
     })
@@ -288,36 +289,25 @@ fn takes(
     let Some(field) = layout.fields.get(at) else {
         return false;
     };
-    let number = |size: u8, signed| {
-        !field.kind.is_string() && field.takes(layout.text, "", (size.into(), signed), false)
+    let shape = match parameter {
+        Parameter::Variable(own) => plan.variable_shape(own),
+        Parameter::Reference(_, shape) => shape,
+        Parameter::Node(node) => plan.nodes.shape(node),
     };
-    let node = match parameter {
-        Parameter::Variable(own) => {
-            let shape = plan.variable_shape(own);
-            return number(shape.size, shape.signed);
+    let size = (shape.size.into(), shape.signed);
+    match shape.kind {
+        VariableKind::Stack => field.takes(layout.text, "", (0, false), true),
+        VariableKind::String => {
+            let size = (size.0, true);
+            field.kind.is_string() && field.takes(layout.text, "char[", size, false)
         }
-        Parameter::Reference(_, shape) => return number(shape.size, shape.signed),
-        Parameter::Node(node) => node,
-    };
-    const STRING: &str = "char[";
-    /// What ftrace says of the name of a task.
-    const COMM_SIZE: u32 = 256;
-    match plan.nodes.atom(node).map(|atom| atom.source) {
-        Some(ExprSource::Stack) => field.takes(layout.text, "", (0, false), true),
-        Some(ExprSource::Comm) => {
-            field.kind.is_string() && field.takes(layout.text, STRING, (COMM_SIZE, true), false)
-        }
-        Some(ExprSource::Text(text)) => {
-            field.kind.is_string() && field.takes(layout.text, STRING, (text.size, true), false)
-        }
-        _ => {
+        VariableKind::Number => {
             let name = core::str::from_utf8(item).unwrap_or_default();
             let same_type = |ty: &str| ty == field.ty(layout.text);
-            let shape = plan.nodes.shape(node);
-            number(shape.size, shape.signed)
-                || event
-                    .field(name, |field| same_type(field.declared.ty))
-                    .unwrap_or(false)
+            let fits = !field.kind.is_string() && field.takes(layout.text, "", size, false);
+            let is_node = matches!(parameter, Parameter::Node(_));
+            let named = || event.field(name, |field| same_type(field.declared.ty));
+            fits || is_node && named().unwrap_or(false)
         }
     }
 }

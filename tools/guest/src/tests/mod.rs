@@ -29,6 +29,7 @@ mod golden_events;
 mod graph;
 mod graph_tasks;
 mod hist_links;
+mod hist_strings;
 mod hist_tracks;
 mod hists;
 mod hostile;
@@ -140,6 +141,7 @@ const GROUPS: &[&[Test]] = &[
     triggers::TESTS,
     hists::TESTS,
     hist_links::TESTS,
+    hist_strings::TESTS,
     hist_tracks::TESTS,
     golden::TESTS,
     golden_events::TESTS,
