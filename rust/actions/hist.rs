@@ -30,8 +30,7 @@ use crate::{
             Tracked,
             TrackedPart,
             TrackedShape, //
-        },
-        variable::TEXT_WORDS, //
+        }, //
     },
     kapi::{
         clock,
@@ -291,20 +290,20 @@ impl Hist {
     }
 
     /// Resolves the references for an event with this key: numbers, and the strings and stacks among them by their
-    /// own order. Returns whether all are set. Any context.
+    /// own order, which `texts` has zeroes for. Returns whether all are set. Any context.
     #[inline(always)]
-    pub(super) fn resolve(
+    pub(super) fn resolve<const ROW: usize>(
         &self,
         key: &[u64],
         numbers: &mut [u64],
-        texts: &mut [[u64; TEXT_WORDS + 1]],
+        texts: &mut [[u64; ROW]],
     ) -> bool {
         let all = self.plan.references().iter().zip(&self.sources);
         for (place, (reference, source)) in numbers.iter_mut().zip(all) {
             let Some(counts) = source.current.get() else {
                 return false;
             };
-            if reference.shape.is_text() {
+            if !texts.is_empty() && reference.shape.is_text() {
                 let text = texts.get_mut(usize::from(reference.text));
                 if !text.is_some_and(|room| source.read_text(counts, key, reference.variable, room))
                 {
@@ -328,8 +327,6 @@ impl Hist {
         let number = variable.and_then(|variable| variable.text.checked_sub(1));
         let text = number.and_then(|number| counts.texts.get(usize::from(number)));
         let entry = counts.map.find(key);
-        // A shorter one leaves zeroes after it.
-        room.fill(0);
         match (text, entry) {
             (Some(text), Some(entry)) => text.read(entry, room),
             _ => false,
@@ -339,6 +336,17 @@ impl Hist {
     /// Returns what tells by which event it took a snapshot, if it takes any.
     pub(crate) fn taken(&self) -> Option<&Tracked<Kernel>> {
         self.taken.as_ref()
+    }
+
+    /// Returns the most words that a string or stack has of those that it refers to.
+    pub(super) fn referred_words(&self) -> usize {
+        let all = self.plan.references().iter().zip(&self.sources);
+        let words = all.filter_map(|(reference, source)| {
+            let variables = source.plan.variables();
+            let variable = variables.get(usize::from(reference.variable))?;
+            (variable.text != 0).then_some(usize::from(variable.words))
+        });
+        words.max().unwrap_or(0)
     }
 
     /// Returns the text that the plan has parts of.

@@ -54,8 +54,9 @@ struct LinkedSurroundings<'a> {
     plan: &'a Plan,
     /// The numbers of references.
     references: &'a [u64],
-    /// The strings and stacks of references, each after a word.
-    texts: &'a [[u64; TEXT_WORDS + 1]],
+    /// The strings and stacks of references, each after a word, in rows of so many words.
+    texts: &'a [u64],
+    row: usize,
 }
 
 impl KeyEnv for LinkedSurroundings<'_> {
@@ -81,8 +82,11 @@ impl KeyEnv for LinkedSurroundings<'_> {
 
     fn text(&self, at: u8) -> &[u64] {
         let reference = self.plan.references().get(usize::from(at));
-        let text = reference.and_then(|reference| self.texts.get(usize::from(reference.text)));
-        text.and_then(|text| text.get(1..)).unwrap_or_default()
+        let row = reference.and_then(|reference| {
+            let mut rows = self.texts.chunks_exact(self.row);
+            rows.nth(reference.text.into())
+        });
+        row.and_then(|row| row.get(1..)).unwrap_or_default()
     }
 }
 
@@ -116,8 +120,9 @@ impl SyntheticRecorder {
         }
     }
 
-    /// Records one, with the numbers that variables and references have for this event.
-    fn record(
+    /// Records one, with what variables and references have for this event; the latter are strings and stacks only
+    /// if there are `TEXTS`.
+    fn record<const TEXTS: usize>(
         &self,
         plan: &Plan,
         hit: &Hit<'_>,
@@ -126,7 +131,7 @@ impl SyntheticRecorder {
         env: &LinkedSurroundings<'_>,
     ) {
         match self.is_small {
-            true => self.record_some::<FEW>(plan, hit, record, own, env, (&[], &[])),
+            true => self.record_some::<FEW, TEXTS>(plan, hit, record, own, env, (&[], &[])),
             false => self.record_all(plan, hit, record, own, env),
         }
     }
@@ -153,12 +158,19 @@ impl SyntheticRecorder {
             false => 0,
         };
         let callers = callers.get(..used).unwrap_or_default();
-        self.record_some::<MOST_PARAMETERS>(plan, hit, record, own, env, (&comm, callers));
+        self.record_some::<MOST_PARAMETERS, MOST_TEXTS>(
+            plan,
+            hit,
+            record,
+            own,
+            env,
+            (&comm, callers),
+        );
     }
 
     /// Records one with at most `MOST` parameters, the name of the task and the callers being these.
     #[inline(always)]
-    fn record_some<const MOST: usize>(
+    fn record_some<const MOST: usize, const TEXTS: usize>(
         &self,
         plan: &Plan,
         hit: &Hit<'_>,
@@ -175,10 +187,12 @@ impl SyntheticRecorder {
             };
             *value = match *parameter {
                 Parameter::Variable(at) => number(own, at),
-                Parameter::Reference(at, shape) if shape.is_text() => text(env, at, shape),
+                Parameter::Reference(at, shape) if TEXTS != 0 && shape.is_text() => {
+                    text(env, at, shape)
+                }
                 Parameter::Reference(at, _) => number(env.references, at),
                 Parameter::Node(node) => match plan.nodes.atom(node).map(|atom| atom.source) {
-                    Some(ExprSource::Reference(at, shape)) if shape.is_text() => {
+                    Some(ExprSource::Reference(at, shape)) if TEXTS != 0 && shape.is_text() => {
                         text(env, at, shape)
                     }
                     Some(ExprSource::Text(text)) => {
@@ -224,11 +238,22 @@ pub(crate) enum HistDeed {
     Track(u8, Sequel),
 }
 
+/// How much of its stack a writer needs for a histogram.
+#[derive(Clone, Copy)]
+enum LinkedRoom {
+    /// Keys are short, and there are few variables and references.
+    Small,
+    /// One of the references is a short string.
+    OneText,
+    Large,
+}
+
 /// Counts an event of a histogram that is linked.
 struct LinkedCounter {
     hist: Arc<Hist>,
-    /// Its keys are short, and it has few variables and references.
-    is_small: bool,
+    room: LinkedRoom,
+    /// Whether variables of it are strings or stacks.
+    keeps_texts: bool,
     deeds: KVec<HistDeed>,
 }
 
@@ -246,9 +271,10 @@ struct Counted<'a> {
 
 impl Effect for LinkedCounter {
     fn act(&self, hit: &Hit<'_>, record: &[u8]) {
-        match self.is_small {
-            true => self.count_small(hit, record),
-            false => self.count_large(hit, record),
+        match self.room {
+            LinkedRoom::Small => self.count_small(hit, record),
+            LinkedRoom::OneText => self.count_one_text(hit, record),
+            LinkedRoom::Large => self.count_large(hit, record),
         }
     }
 }
@@ -256,18 +282,23 @@ impl Effect for LinkedCounter {
 impl LinkedCounter {
     #[inline(never)]
     fn count_small(&self, hit: &Hit<'_>, record: &[u8]) {
-        self.count::<SHORT, FEW, 0>(hit, record);
+        self.count::<SHORT, FEW, 0, 1>(hit, record);
+    }
+
+    #[inline(never)]
+    fn count_one_text(&self, hit: &Hit<'_>, record: &[u8]) {
+        self.count::<SHORT, FEW, 1, { SHORT + 1 }>(hit, record);
     }
 
     #[inline(never)]
     fn count_large(&self, hit: &Hit<'_>, record: &[u8]) {
-        self.count::<MOST_WORDS, MOST_VARIABLES, MOST_TEXTS>(hit, record);
+        self.count::<MOST_WORDS, MOST_VARIABLES, MOST_TEXTS, { TEXT_WORDS + 1 }>(hit, record);
     }
 
     /// Counts an event whose key has `WORDS` words at most, with at most `LINKS` variables and references, of which
-    /// `TEXTS` are strings and stacks.
+    /// `TEXTS` are strings and stacks, with a word before them of `ROW` words.
     #[inline(always)]
-    fn count<const WORDS: usize, const LINKS: usize, const TEXTS: usize>(
+    fn count<const WORDS: usize, const LINKS: usize, const TEXTS: usize, const ROW: usize>(
         &self,
         hit: &Hit<'_>,
         record: &[u8],
@@ -282,7 +313,7 @@ impl LinkedCounter {
         let Some(key) = plan.linked_key(record, &env, &mut room) else {
             return counts.map.drop_one(cpu);
         };
-        let (mut references, mut texts) = ([0; LINKS], [[0; TEXT_WORDS + 1]; TEXTS]);
+        let (mut references, mut texts) = ([0; LINKS], [[0; ROW]; TEXTS]);
         if !self.hist.resolve(key, &mut references, &mut texts) {
             return;
         }
@@ -290,7 +321,8 @@ impl LinkedCounter {
             hit: HitSurroundings(hit),
             plan,
             references: &references,
-            texts: &texts,
+            texts: texts.as_flattened(),
+            row: ROW,
         };
         let (added, len) = plan.added(record, &env);
         let added = added.get(..len).unwrap_or_default();
@@ -300,18 +332,14 @@ impl LinkedCounter {
         let mut own = [0; LINKS];
         let mut at = 0usize;
         for (place, variable) in own.iter_mut().zip(plan.variables()) {
-            if TEXTS == 0 || variable.text == 0 {
+            if variable.text == 0 {
                 *place = plan.number(variable.node, record, &env);
                 counts.map.set_variable(entry, at, *place);
             }
             at = at.wrapping_add(1);
         }
-        if TEXTS != 0 {
-            for (variable, text) in plan.texts().zip(&counts.texts) {
-                text.offer(cpu, (entry, 1), Rule::Any, |room| {
-                    plan.store(variable.node, record, &env, room);
-                });
-            }
+        if self.keeps_texts {
+            keep_texts(plan, counts, (cpu, entry), record, &env);
         }
         if self.deeds.is_empty() {
             return;
@@ -328,7 +356,7 @@ impl LinkedCounter {
         for deed in &self.deeds {
             match deed {
                 HistDeed::Record(recorder) => {
-                    recorder.record(plan, hit, record, &own, &counted.env);
+                    recorder.record::<TEXTS>(plan, hit, record, &own, &counted.env);
                 }
                 HistDeed::Track(at, sequel) => self.follow(*at, sequel, &counted),
             }
@@ -360,7 +388,8 @@ impl LinkedCounter {
         match sequel {
             Sequel::Save => {}
             Sequel::Record(recorder) => {
-                recorder.record(plan, counted.hit, record, counted.own, &counted.env);
+                let env = &counted.env;
+                recorder.record::<MOST_TEXTS>(plan, counted.hit, record, counted.own, env);
             }
             Sequel::Snapshot => {
                 let Some(taken) = self.hist.taken() else {
@@ -372,6 +401,22 @@ impl LinkedCounter {
                 }
             }
         }
+    }
+}
+
+/// Keeps the variables that are strings and stacks.
+#[inline(never)]
+fn keep_texts(
+    plan: &Plan,
+    counts: &Counts,
+    (cpu, entry): (usize, usize),
+    record: &[u8],
+    env: &LinkedSurroundings<'_>,
+) {
+    for (variable, text) in plan.texts().zip(&counts.texts) {
+        text.offer(cpu, (entry, 1), Rule::Any, |room| {
+            plan.store(variable.node, record, env, room);
+        });
     }
 }
 
@@ -398,9 +443,15 @@ fn fill_key<W: SharedWord>(plan: &Plan, key: &[u64], room: &[W]) {
 pub(crate) fn linked_counter(hist: &Arc<Hist>, deeds: KVec<HistDeed>) -> Result<KBox<dyn Effect>> {
     let plan = hist.plan();
     let links = plan.variables().len().max(plan.references().len());
+    let is_small = plan.key_words() <= SHORT && links <= FEW;
     let counter = LinkedCounter {
         hist: hist.clone(),
-        is_small: plan.key_words() <= SHORT && links <= FEW && !plan.has_texts(),
+        room: match plan.referred_texts() {
+            0 if is_small => LinkedRoom::Small,
+            1 if is_small && hist.referred_words() <= SHORT => LinkedRoom::OneText,
+            _ => LinkedRoom::Large,
+        },
+        keeps_texts: plan.texts().next().is_some(),
         deeds,
     };
     Ok(KBox::new(counter, GFP_KERNEL)?)

@@ -451,9 +451,9 @@ impl Plan {
             .filter(|variable| variable.text != 0)
     }
 
-    /// Returns whether it has strings or stacks in variables or of other plans.
-    pub(crate) fn has_texts(&self) -> bool {
-        self.texts().next().is_some() || self.references.texts() != 0
+    /// Returns how many of its references are to strings and stacks.
+    pub(crate) fn referred_texts(&self) -> u8 {
+        self.references.texts()
     }
 
     /// Notes how its expressions use times.

@@ -434,6 +434,10 @@ pub fn trigger(context: &Context, table: &mut Table) -> Check {
         "hist:keys=common_pid:d=value-$v:onmatch(rtbench.rtbench_event).trace(rtbench_syn,$d)";
     const NO_MATCH: &str =
         "!hist:keys=common_pid:d=value-$v:onmatch(rtbench.rtbench_event).trace(rtbench_syn,$d)";
+    const TEXT_MATCH: &str =
+        "hist:keys=common_pid:onmatch(rtbench.rtbench_event).trace(rtbench_str,$c)";
+    const NO_TEXT_MATCH: &str =
+        "!hist:keys=common_pid:onmatch(rtbench.rtbench_event).trace(rtbench_str,$c)";
     const TRACK: &str = "hist:keys=common_pid:v=value:onmax($v).save(value,common_pid)";
     const NO_TRACK: &str = "!hist:keys=common_pid:v=value:onmax($v).save(value,common_pid)";
     const CHANGE: &str =
@@ -516,6 +520,24 @@ pub fn trigger(context: &Context, table: &mut Table) -> Check {
             &[(FILE, NO_VARIABLE)],
         ),
         (
+            "hist:keys=common_pid:c=common_comm, not recorded",
+            "0",
+            &[(FILE, "hist:keys=common_pid:c=common_comm")],
+            &[(FILE, "!hist:keys=common_pid:c=common_comm")],
+        ),
+        (
+            "a pair with onmatch of a string, not recorded",
+            "0",
+            &[
+                (FILE, "hist:keys=common_pid:c=common_comm"),
+                (FILE, TEXT_MATCH),
+            ],
+            &[
+                (FILE, NO_TEXT_MATCH),
+                (FILE, "!hist:keys=common_pid:c=common_comm"),
+            ],
+        ),
+        (
             "a pair with onmatch, not recorded",
             "0",
             &[(FILE, VARIABLE), (FILE, MATCH)],
@@ -549,7 +571,10 @@ pub fn trigger(context: &Context, table: &mut Table) -> Check {
     ];
     let kernel = Kernel::load()?;
     for root in [&context.reference, &context.root] {
-        Tree::at(root).set("synthetic_events", "rtbench_syn u64 d")?;
+        Tree::at(root).set(
+            "synthetic_events",
+            "rtbench_syn u64 d\nrtbench_str char c[]",
+        )?;
     }
     let sides = sides(context)?;
     table.begin(

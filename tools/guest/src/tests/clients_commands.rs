@@ -162,7 +162,10 @@ fn letters(text: &str) -> String {
 
 /// Does the same to both trees at the same time, for each command takes long; commands that write the
 /// same files, one after the other.
-fn on_both<T: Send>(apart: bool, run: impl Fn(Client) -> Check<T> + Sync) -> Check<(T, T)> {
+pub(super) fn on_both<T: Send>(
+    apart: bool,
+    run: impl Fn(Client) -> Check<T> + Sync,
+) -> Check<(T, T)> {
     if apart {
         return Ok((run(Own)?, run(Reference)?));
     }

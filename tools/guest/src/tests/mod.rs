@@ -5,6 +5,7 @@
 
 mod clients;
 mod clients_commands;
+mod clients_sql;
 mod clock;
 mod contexts;
 mod ends;
@@ -189,6 +190,7 @@ const GROUPS: &[&[Test]] = &[
     share_losses::TESTS,
     clients::TESTS,
     clients_commands::TESTS,
+    clients_sql::TESTS,
     clock::TESTS,
     contexts::TESTS,
     faults::TESTS,
