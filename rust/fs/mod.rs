@@ -33,6 +33,7 @@ mod marker;
 mod open;
 mod pids;
 mod pipe;
+mod profile;
 mod raw;
 mod raw_calls;
 mod share;

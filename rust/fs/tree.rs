@@ -37,6 +37,7 @@ use super::{
     },
     pids,
     pipe,
+    profile,
     raw::RawFile,
     snapshot::SnapshotFile,
     syscalls,
@@ -92,6 +93,8 @@ pub(super) enum What {
     Folder(&'static str, &'static [(&'static CStr, Handler)]),
     /// A folder for each CPU.
     PerCpu,
+    /// A folder with a file for each CPU: how they are listed, what their names begin with, what they are.
+    CpuFiles((&'static str, &'static CStr), &'static str, Handler),
     /// The events, by system.
     Events,
     /// A file for each option.
@@ -276,6 +279,7 @@ static INSTANCE: &[TreeEntry] = &[
 fn entries() -> impl Iterator<Item = &'static TreeEntry> {
     let own = Iterator::chain(functions::entries(), dynamic::entries());
     let own = Iterator::chain(own, latency::entries());
+    let own = Iterator::chain(own, profile::entries());
     Iterator::chain(INSTANCE.iter(), own)
 }
 
@@ -309,6 +313,7 @@ pub(crate) fn for_each_file(mut f: impl FnMut(&str, &CStr)) {
         match entry.what {
             File(_) => f("", entry.name),
             Folder(folder, files) => files.iter().for_each(|(name, _)| f(folder, name)),
+            CpuFiles((folder, name), ..) => f(folder, name),
             _ => {}
         }
     }
@@ -328,6 +333,9 @@ pub(crate) fn fill(dir: &TreeDir<'_>, inst: &Arc<Instance>) -> Result {
             File(handler) => file(dir, entry.name, inst, Arg::Whole, handler)?,
             Folder(_, table) => folder(dir, entry.name, |dir| files(dir, inst, Arg::Whole, table))?,
             PerCpu => folder(dir, entry.name, |dir| fill_per_cpu(dir, inst))?,
+            CpuFiles(_, prefix, handler) => folder(dir, entry.name, |dir| {
+                fill_cpu_files(dir, inst, prefix, handler)
+            })?,
             Events => events_dir::make(dir, entry.name, inst)?,
             Options => folder(dir, entry.name, |dir| fill_options(dir, inst))?,
             Instances => super::superblock::instances(dir, entry.name)?,
@@ -378,6 +386,19 @@ fn fill_per_cpu(dir: &TreeDir<'_>, inst: &Arc<Instance>) -> Result {
     for cpu in cpus::possible() {
         let name = CString::try_from_fmt(fmt!("cpu{cpu}"))?;
         folder(dir, &name, |dir| files(dir, inst, Arg::Cpu(cpu), CPU))?;
+    }
+    Ok(())
+}
+
+fn fill_cpu_files(
+    dir: &TreeDir<'_>,
+    inst: &Arc<Instance>,
+    prefix: &str,
+    handler: &'static Handler,
+) -> Result {
+    for cpu in cpus::possible() {
+        let name = CString::try_from_fmt(fmt!("{prefix}{cpu}"))?;
+        file(dir, &name, inst, Arg::Cpu(cpu), handler)?;
     }
     Ok(())
 }

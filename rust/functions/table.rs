@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-//! A table from the address of a function to the tracers that it is traced for, read in any context.
+//! A table from the address of a function to a word about it, read in any context: one bit for each tracer
+//! that it is traced for, or where the profiler counts it.
 //!
 //! The addresses are those of the kernel's text and of modules, which differ in their lower 32 bits. A
 //! table is made as a whole and does not change while it is read. At most half of its places are taken,
@@ -10,8 +11,7 @@
 pub(crate) struct Place {
     /// The lower half of the address; 0 for a place that is free.
     key: u32,
-    /// One bit for each tracer.
-    pub(crate) tracers: u64,
+    word: u64,
 }
 
 /// Returns the number of places for `functions` functions, a power of two; `None` when there are too
@@ -29,14 +29,14 @@ fn way(key: u32, places: usize) -> impl Iterator<Item = usize> {
     (0..places).map(move |step| first.wrapping_add(step) & last)
 }
 
-/// Adds `tracers` to those of the function at `address`. Returns whether there was room.
-pub(crate) fn add(table: &mut [Place], address: u64, tracers: u64) -> bool {
+/// Adds `bits` to the word of the function at `address`. Returns whether there was room.
+pub(crate) fn add(table: &mut [Place], address: u64, bits: u64) -> bool {
     let key = address as u32;
     for at in way(key, table.len()) {
         match table.get_mut(at) {
             Some(place) if place.key == key || place.key == 0 => {
                 place.key = key;
-                place.tracers |= tracers;
+                place.word |= bits;
                 return true;
             }
             _ => {}
@@ -45,18 +45,24 @@ pub(crate) fn add(table: &mut [Place], address: u64, tracers: u64) -> bool {
     false
 }
 
-/// Returns the tracers of the function at `address`. Any context.
+/// Returns the word of the function at `address`; 0 for one that is not there. Any context.
 #[inline(always)]
-pub(crate) fn tracers(table: &[Place], address: u64) -> u64 {
+pub(crate) fn word(table: &[Place], address: u64) -> u64 {
+    find(table, address).unwrap_or(0)
+}
+
+/// Returns the word of the function at `address`, if it is there. Any context.
+#[inline(always)]
+pub(crate) fn find(table: &[Place], address: u64) -> Option<u64> {
     let key = address as u32;
     for at in way(key, table.len()) {
         match table.get(at) {
-            Some(place) if place.key == key => return place.tracers,
+            Some(place) if place.key == key => return Some(place.word),
             Some(place) if place.key != 0 => {}
-            _ => return 0,
+            _ => return None,
         }
     }
-    0
+    None
 }
 
 #[cfg(test)]
@@ -80,8 +86,9 @@ mod tests {
         for address in &addresses {
             let same = addresses.iter().enumerate().filter(|row| row.1 == address);
             let expected = same.fold(0, |all, (at, _)| all | tracers_at(at));
-            assert_eq!(tracers(&table, *address), expected);
-            assert_eq!(tracers(&table, address + 8), 0);
+            assert_eq!(word(&table, *address), expected);
+            assert_eq!(word(&table, address + 8), 0);
+            assert_eq!(find(&table, address + 8), None);
         }
     }
 
@@ -91,9 +98,9 @@ mod tests {
         assert!(add(&mut table, 0x14, 1) && add(&mut table, 0x24, 2));
         assert!(!add(&mut table, 0x34, 4));
         assert!(add(&mut table, 0x14, 8));
-        let found = [0x14, 0x24, 0x34].map(|address| tracers(&table, address));
+        let found = [0x14, 0x24, 0x34].map(|address| word(&table, address));
         assert_eq!(found, [9, 2, 0]);
-        assert_eq!(tracers(&[], 0x14), 0);
+        assert_eq!(word(&[], 0x14), 0);
         assert_eq!(places(0), Some(2));
         assert_eq!(places(usize::MAX), None);
     }

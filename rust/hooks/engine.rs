@@ -103,8 +103,8 @@ kernel::sync::global_lock! {
     // SAFETY: `init` initialises it before anything else of this folder is called.
     unsafe(uninit) static ENGINE: Mutex<FunctionEngine> = FunctionEngine {
         users: KVec::new(),
-        // SAFETY: This is the only engine, so that its hook is the only one.
-        hook: unsafe { FunctionHook::new() },
+        // SAFETY: This is the only call.
+        hook: unsafe { FunctionHook::of_records() },
         dispatch: None,
         nesting: None,
     };

@@ -10,6 +10,7 @@ use super::{
     graph,
     how::How,
     list,
+    profile,
     selections::{
         show_selected,
         FilterKind,
@@ -106,6 +107,34 @@ impl FunctionFilter {
         selections.is_on = attached.is_ok();
         selections.graphs = attached.is_ok();
         attached
+    }
+
+    /// Begins to count calls of the selected functions, and to measure their times if `timed`. Of one instance
+    /// at a time.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, and those of the kernel: nothing is counted.
+    pub(crate) fn start_profile(&self, timed: bool) -> Result {
+        let mut selections = self.selections.lock();
+        if !selections.profiles {
+            profile::start(selections.profiled()?, timed)?;
+            selections.profiles = true;
+        }
+        Ok(())
+    }
+
+    /// Stops that. What was counted stays.
+    pub(crate) fn stop_profile(&self) {
+        let mut selections = self.selections.lock();
+        if core::mem::take(&mut selections.profiles) {
+            profile::stop();
+        }
+    }
+
+    /// Returns whether they are counted.
+    pub(crate) fn profiles(&self) -> bool {
+        self.selections.lock().profiles
     }
 
     /// Records functions as `how` says from now on.
@@ -253,16 +282,15 @@ impl FunctionFilter {
             }
             return published;
         }
-        if !selections.is_on {
-            return Ok(());
-        }
-        let result = selections
-            .wanted()
-            .and_then(|wanted| selections.change(sink, wanted));
-        if result.is_err() {
+        let followed = selections.follow(sink, &|_| false);
+        if followed.is_err() {
             *selections.of_mut(kind) = before;
+            // Where one of them followed, it goes back.
+            if selections.profiles && selections.is_on {
+                self.follow_again(selections, sink, &|_| false);
+            }
         }
-        result
+        followed
     }
 
     /// Has the hooks see the selections of calls.
@@ -305,8 +333,7 @@ impl FunctionFilter {
             pr_warn!("functions of a module that went are still followed\n");
         }
         // All functions but some are a list of addresses, too, which has what went.
-        let is_list = selections.all_is_a_list();
-        if selections.is_on && (any || is_list) {
+        if any || selections.hooks_a_list() {
             self.follow_again(&mut selections, sink, is_gone);
         }
     }
@@ -330,7 +357,7 @@ impl FunctionFilter {
                 Err(error) => pr_warn!("functions of {name} are not selected: {error:?}\n"),
             }
         }
-        if selections.is_on && (is_new || selections.all_is_a_list()) {
+        if is_new || selections.hooks_a_list() {
             self.follow_again(&mut selections, sink, &|_| false);
         }
     }
@@ -342,12 +369,9 @@ impl FunctionFilter {
         sink: &Sink,
         is_gone: &dyn Fn(u64) -> bool,
     ) {
-        let result = selections
-            .wanted()
-            .and_then(|wanted| selections.change(sink, wanted.without(is_gone)));
-        if let Err(error) = result {
+        if let Err(error) = selections.follow(sink, is_gone) {
             pr_warn!("no function is traced any more: {error:?}\n");
-            selections.detach(sink);
+            selections.detach_all(sink);
         }
     }
 }

@@ -74,7 +74,7 @@ kernel::sync::global_lock! {
     unsafe(uninit) static ENGINE: Mutex<CallEngine> = CallEngine {
         users: KVec::new(),
         // SAFETY: This is the only call.
-        hooks: unsafe { GraphHooks::new() },
+        hooks: unsafe { GraphHooks::of_tracers() },
         dispatch: None,
         next: 0,
     };
@@ -95,7 +95,7 @@ pub(super) unsafe fn init() {
 /// # Errors
 ///
 /// `ENOMEM`, and those of [`list::current`].
-fn addresses(wanted: Wanted) -> Result<KVVec<u64>> {
+pub(super) fn addresses(wanted: Wanted) -> Result<KVVec<u64>> {
     if let Wanted::Only(addresses) = wanted {
         return Ok(addresses);
     }
@@ -111,6 +111,43 @@ fn addresses(wanted: Wanted) -> Result<KVVec<u64>> {
 
 fn has(addresses: &[u64], address: u64) -> bool {
     addresses.binary_search(&address).is_ok()
+}
+
+/// Sets of functions, one bit each.
+pub(super) struct Cover {
+    /// Those that count from now on: together they have each function that is wanted.
+    pub(super) active: u64,
+    /// Those that end once the others count.
+    pub(super) stale: u64,
+}
+
+/// Hooks those of the functions `wanted`, in ascending order, that are in no set which can stay.
+///
+/// # Errors
+///
+/// Those of [`GraphHooks::hook`]: nothing has changed.
+pub(super) fn cover(hooks: &mut GraphHooks, wanted: KVVec<u64>) -> Result<Cover> {
+    let (mut stays, mut stale) = (0u64, 0u64);
+    let is_crowded = hooks.free() <= SPARE;
+    for (number, functions) in hooks.sets() {
+        let is_wanted = functions.iter().all(|address| has(&wanted, *address));
+        match is_wanted && !is_crowded {
+            true => stays |= 1u64.wrapping_shl(number),
+            false => stale |= 1u64.wrapping_shl(number),
+        }
+    }
+    let mut missing = wanted;
+    for (number, functions) in hooks.sets() {
+        if stays & 1u64.wrapping_shl(number) != 0 {
+            missing.retain(|address| !has(functions, *address));
+        }
+    }
+    let added = match missing.is_empty() {
+        true => 0,
+        false => hooks.hook(&missing)?,
+    };
+    let active = stays | added;
+    Ok(Cover { active, stale })
 }
 
 impl CallEngine {
@@ -180,30 +217,12 @@ impl users::Engine for CallEngine {
     fn follow(&mut self) -> Result {
         let union = self.union()?;
         let mut dispatch = self.dispatch()?;
-        let (mut stays, mut stale) = (0u64, 0u64);
-        let is_crowded = self.hooks.free() <= SPARE;
-        for (number, functions) in self.hooks.sets() {
-            let is_wanted = functions.iter().all(|address| has(&union, *address));
-            match is_wanted && !is_crowded {
-                true => stays |= 1u64.wrapping_shl(number),
-                false => stale |= 1u64.wrapping_shl(number),
-            }
-        }
-        let mut missing = union;
-        for (number, functions) in self.hooks.sets() {
-            if stays & 1u64.wrapping_shl(number) != 0 {
-                missing.retain(|address| !has(functions, *address));
-            }
-        }
-        let added = match missing.is_empty() {
-            true => 0,
-            false => self.hooks.hook(&missing)?,
-        };
-        dispatch.active = stays | added;
+        let cover = cover(&mut self.hooks, union)?;
+        dispatch.active = cover.active;
         // SAFETY: It is kept in `self.dispatch` until another one was set and hooks have ended.
         unsafe { set_graph_dispatch(Some(&dispatch)) };
         let before = self.dispatch.replace(dispatch);
-        self.hooks.unhook(stale);
+        self.hooks.unhook(cover.stale);
         grace::writers_left();
         drop(before);
         Ok(())

@@ -8,6 +8,7 @@
 //! - `how`: what the tracer `function` wants recorded.
 //! - `engine`: which functions call the one hook of rtrace, and whose records it makes.
 //! - `graph`: the same for the two hooks at entry and exit; `users`: what is the same for both.
+//! - `profile`: which functions are counted.
 //! - `modules`: functions that come and go with modules.
 //!
 //! Lock order: that of a filter, then an engine's, then the list's. The hook takes no lock.
@@ -19,6 +20,7 @@ mod graph;
 mod how;
 mod list;
 mod modules;
+mod profile;
 mod selections;
 mod users;
 mod waiting;
@@ -33,6 +35,7 @@ pub(crate) use self::{
         FollowsModules,
         ModuleWatch, //
     },
+    profile::profile_report,
     selections::FilterKind, //
 };
 pub(crate) use crate::kapi::{
@@ -52,4 +55,6 @@ pub(crate) unsafe fn init() {
     unsafe { engine::init() };
     // SAFETY: Called once, as the caller promises.
     unsafe { graph::init() };
+    // SAFETY: Called once, as the caller promises.
+    unsafe { profile::init() };
 }

@@ -8,7 +8,8 @@
 use super::{
     engine,
     graph,
-    list, //
+    list,
+    profile, //
 };
 use crate::{
     events::Module,
@@ -99,6 +100,7 @@ impl Drop for ModuleWatch {
         // A static is not dropped with the module.
         engine::exit();
         graph::exit();
+        profile::exit();
         list::exit();
     }
 }
@@ -142,6 +144,7 @@ fn follow(module: Module<'_>, change: Change) {
         }
         Change::InitIsOver => {
             list::init_is_over();
+            profile::forget(&within_init);
             each(&|all| all.went(&within_init));
         }
         Change::Goes => {
@@ -152,6 +155,8 @@ fn follow(module: Module<'_>, change: Change) {
                 );
             }
             graph::forget(&within);
+            profile::forget_hooks(&within);
+            profile::forget(&within);
             each(&|all| all.went(&within));
         }
     }

@@ -13,6 +13,7 @@ use super::{
         self,
         Functions, //
     },
+    profile,
     waiting::Waiting, //
 };
 use crate::{
@@ -70,6 +71,8 @@ pub(super) struct Selections {
     pub(super) is_on: bool,
     /// It records their calls from entry to exit.
     pub(super) graphs: bool,
+    /// The profiler counts them.
+    pub(super) profiles: bool,
     /// What each selects of modules that are not loaded, the newest first.
     pub(super) waiting: Waiting,
     waiting_notrace: Waiting,
@@ -88,6 +91,7 @@ impl Selections {
             places: None,
             is_on: false,
             graphs: false,
+            profiles: false,
             waiting: Waiting::none(),
             waiting_notrace: Waiting::none(),
             manner: Manner::default(),
@@ -193,11 +197,48 @@ impl Selections {
         self.filter.is_none() && (self.notrace.is_some() || self.graphs)
     }
 
-    /// Has the hooks follow another wish.
-    pub(super) fn change(&self, sink: &Sink, wanted: Wanted) -> Result {
-        match self.graphs {
-            true => graph::change(sink, wanted),
-            false => engine::change(sink, wanted),
+    /// Returns whether functions are hooked that are a list of all there are, but some.
+    pub(super) fn hooks_a_list(&self) -> bool {
+        self.is_on && self.all_is_a_list() || self.profiles && self.filter.is_none()
+    }
+
+    /// Returns the addresses of the functions that the profiler counts, in ascending order.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, and those of [`list::current`].
+    pub(super) fn profiled(&self) -> Result<KVVec<u64>> {
+        graph::addresses(self.wanted()?)
+    }
+
+    /// Has the hooks follow the selections, less what `is_gone` names.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, and those of the kernel: some may follow what they followed before.
+    pub(super) fn follow(&self, sink: &Sink, is_gone: &dyn Fn(u64) -> bool) -> Result {
+        if self.is_on {
+            let wanted = self.wanted()?.without(is_gone);
+            match self.graphs {
+                true => graph::change(sink, wanted)?,
+                false => engine::change(sink, wanted)?,
+            }
+        }
+        if self.profiles {
+            let mut wanted = self.profiled()?;
+            wanted.retain(|address| !is_gone(*address));
+            profile::change(wanted)?;
+        }
+        Ok(())
+    }
+
+    /// Has the hooks record nothing into `sink` any more, nor count.
+    pub(super) fn detach_all(&mut self, sink: &Sink) {
+        if self.is_on {
+            self.detach(sink);
+        }
+        if core::mem::take(&mut self.profiles) {
+            profile::stop();
         }
     }
 

@@ -296,6 +296,7 @@ impl Instance {
     /// Stops recording events for good.
     fn rest(&self) {
         self.forget_tracer();
+        self.stop_profile();
         self.forget_commands();
         self.forget_triggers();
         self.disable_all();

@@ -216,6 +216,26 @@ impl Instance {
         self.functions.store(&self.sink, edit)
     }
 
+    /// Returns whether calls of functions are counted.
+    pub(crate) fn profiles_functions(&self) -> bool {
+        self.functions.profiles()
+    }
+
+    /// Begins to count calls of functions, if it does not already, and to measure their times if `timed`. Of
+    /// the top instance alone.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, and those of the kernel: nothing is counted.
+    pub(crate) fn profile_functions(&self, timed: bool) -> Result {
+        self.functions.start_profile(timed)
+    }
+
+    /// Ends that. What was counted stays.
+    pub(crate) fn stop_profile(&self) {
+        self.functions.stop_profile();
+    }
+
     /// Has the tracer record what it has counted and not recorded yet.
     pub(crate) fn hand_in(&self) {
         self.functions.hand_in(&self.sink);

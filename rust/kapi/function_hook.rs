@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The hook at the beginning of the kernel's functions: which of them call it.
+//! The hooks at the beginning of the kernel's functions: which of them call them.
 //!
-//! The kernel calls one hook alone by a direct call; a second one on the same function would make it go
-//! through a list. So there is one for all of rtrace, `probes::function`.
+//! The kernel calls one hook alone by a direct call; a second one on the same function makes it go through a
+//! list. So there is one for all that rtrace records, `probes::function`. The profiler, where it counts calls
+//! and does nothing else, has another one, which looks at nothing that recording needs.
 
 use super::c;
 use kernel::{
     error::to_result,
+    ffi::c_uint,
     prelude::*, //
 };
 
@@ -42,19 +44,41 @@ pub(crate) enum Hooked<'a> {
     Only(&'a [u64]),
 }
 
-/// The hook.
+/// A hook.
+///
+/// # Invariants
+///
+/// `hook` is the number of a hook, and this the only value with it.
 pub(crate) struct FunctionHook {
+    hook: c_uint,
     is_on: bool,
 }
 
 impl FunctionHook {
-    /// Returns the hook, which no function calls.
+    /// Returns the hook that records, which no function calls.
     ///
     /// # Safety
     ///
-    /// It is the only one.
-    pub(crate) const unsafe fn new() -> Self {
-        Self { is_on: false }
+    /// It is called once.
+    pub(crate) const unsafe fn of_records() -> Self {
+        // INVARIANT: The caller promises that there is no other.
+        Self {
+            hook: c::RT_HOOK_RECORDS,
+            is_on: false,
+        }
+    }
+
+    /// Returns the hook that counts, which no function calls.
+    ///
+    /// # Safety
+    ///
+    /// It is called once.
+    pub(crate) const unsafe fn of_counts() -> Self {
+        // INVARIANT: The caller promises that there is no other.
+        Self {
+            hook: c::RT_HOOK_COUNTS,
+            is_on: false,
+        }
     }
 
     /// Returns whether any function calls it.
@@ -79,8 +103,8 @@ impl FunctionHook {
     /// Tells the kernel which functions shall call the hook, from now on if it is registered.
     fn select(&mut self, hooked: &Hooked<'_>) -> Result {
         match hooked {
-            // SAFETY: It is the only hook, and `&mut self` has no other caller change it.
-            Hooked::All => to_result(unsafe { c::rt_hook_select_all() }),
+            // SAFETY: It is a hook (invariant), and `&mut self` has no other caller change it.
+            Hooked::All => to_result(unsafe { c::rt_hook_select_all(self.hook) }),
             // To the kernel, none would mean all.
             Hooked::Only([]) => Err(EINVAL),
             Hooked::Only(addresses) => {
@@ -88,7 +112,7 @@ impl FunctionHook {
                 let first = addresses.as_ptr().cast_mut().cast();
                 // SAFETY: There are that many addresses, which the kernel copies; `&mut self` has no other
                 // caller change the hook.
-                to_result(unsafe { c::rt_hook_select(first, count) })
+                to_result(unsafe { c::rt_hook_select(self.hook, first, count) })
             }
         }
     }
@@ -97,7 +121,7 @@ impl FunctionHook {
     fn register(&mut self) -> Result {
         if !self.is_on {
             // SAFETY: It is not registered; `&mut self` has no other caller register it.
-            to_result(unsafe { c::rt_hook_register() })?;
+            to_result(unsafe { c::rt_hook_register(self.hook) })?;
             self.is_on = true;
         }
         Ok(())
@@ -106,7 +130,7 @@ impl FunctionHook {
     /// Has the kernel forget what was selected. The hook is not registered.
     fn forget(&mut self) {
         // SAFETY: It is not registered, and `&mut self` has no other caller change it.
-        unsafe { c::rt_hook_forget() };
+        unsafe { c::rt_hook_forget(self.hook) };
     }
 
     /// Has no function call the hook. No call of it is left when this returns. Process context; sleeps.
@@ -114,7 +138,7 @@ impl FunctionHook {
         if self.is_on {
             // SAFETY: It is registered; `&mut self` has no other caller take it off. The kernel refuses
             // only what is not registered.
-            unsafe { c::rt_hook_unregister() };
+            unsafe { c::rt_hook_unregister(self.hook) };
             self.is_on = false;
             self.forget();
         }

@@ -3,7 +3,8 @@
 //! The hooks at entry and exit of the kernel's functions: sets of functions that call them.
 //!
 //! The kernel's fprobes are sets that cannot change while they are registered, so there are several of
-//! them, each with a number. The hooks are told the number, and `probes::graph` decides which ones count.
+//! them, each with a number. The hooks are told the number, and `probes::graph` decides which ones count. The
+//! profiler has hooks and sets of its own, so that tracers do not look whether it is on.
 
 use super::{
     c,
@@ -11,6 +12,7 @@ use super::{
 };
 use kernel::{
     error::to_result,
+    ffi::c_uint,
     prelude::*, //
 };
 
@@ -32,8 +34,13 @@ pub(crate) unsafe fn return_value(regs: *mut c_void) -> u64 {
     unsafe { c::rt_return_value(regs.cast()) as u64 }
 }
 
-/// The sets, of which a mask has one bit each.
+/// The sets of one user, of which a mask has one bit each.
+///
+/// # Invariants
+///
+/// `user` is the number of a user, and this the only value with it.
 pub(crate) struct GraphHooks {
+    user: c_uint,
     /// The functions of each; none for one that is free.
     functions: [KVVec<u64>; SETS],
     /// That of the set that was registered last; 0 before the first.
@@ -41,13 +48,29 @@ pub(crate) struct GraphHooks {
 }
 
 impl GraphHooks {
-    /// Returns the sets, all of which are free.
+    /// Returns the sets of tracers, all of which are free.
     ///
     /// # Safety
     ///
     /// It is called once.
-    pub(crate) const unsafe fn new() -> Self {
+    pub(crate) const unsafe fn of_tracers() -> Self {
+        // INVARIANT: The caller promises that there is no other.
+        Self::of(c::RT_GRAPH_OF_TRACERS)
+    }
+
+    /// Returns the sets of the profiler, all of which are free.
+    ///
+    /// # Safety
+    ///
+    /// It is called once.
+    pub(crate) const unsafe fn of_profiler() -> Self {
+        // INVARIANT: The caller promises that there is no other.
+        Self::of(c::RT_GRAPH_OF_PROFILER)
+    }
+
+    const fn of(user: c_uint) -> Self {
         Self {
+            user,
             functions: [const { KVVec::new() }; SETS],
             generation: 0,
         }
@@ -104,9 +127,11 @@ impl GraphHooks {
         }
         self.generation = self.generation.wrapping_add(1) & 0xffff;
         let first = kept.as_mut_ptr().cast();
-        // SAFETY: The number is that of a set and free, which `&mut self` keeps it, and there are that many
-        // addresses, which the kernel copies.
-        to_result(unsafe { c::rt_graph_register(number, self.generation, first, count) })?;
+        // SAFETY: The number is that of a set of this user and free, which `&mut self` keeps it, and there are
+        // that many addresses, which the kernel copies.
+        let registered =
+            unsafe { c::rt_graph_register(self.user, number, self.generation, first, count) };
+        to_result(registered)?;
         *place = kept;
         Ok(1u64.wrapping_shl(number))
     }
@@ -116,7 +141,7 @@ impl GraphHooks {
         for (number, functions) in (0..).zip(&mut self.functions) {
             if mask & 1u64.wrapping_shl(number) != 0 && !functions.is_empty() {
                 // SAFETY: The number is that of a set that is registered. The kernel refuses nothing else.
-                unsafe { c::rt_graph_unregister(number) };
+                unsafe { c::rt_graph_unregister(self.user, number) };
                 *functions = KVVec::new();
             }
         }
@@ -131,7 +156,7 @@ impl GraphHooks {
             }
             if functions.iter().all(|address| is_gone(*address)) {
                 // SAFETY: The number is that of a set that is registered.
-                unsafe { c::rt_graph_unregister(number) };
+                unsafe { c::rt_graph_unregister(self.user, number) };
                 *functions = KVVec::new();
             } else {
                 functions.retain(|address| !is_gone(*address));

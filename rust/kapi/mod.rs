@@ -41,6 +41,7 @@ pub(crate) mod scratch;
 pub(crate) mod sort;
 pub(crate) mod stack;
 pub(crate) mod strings;
+pub(crate) mod sums;
 mod superblock;
 pub(crate) mod symbol;
 pub(crate) mod task;

@@ -46,6 +46,26 @@ impl CpuPin {
         CpuId::current().as_u32()
     }
 
+    /// As [`Self::cpu`], read from memory in one instruction: nothing that can be traced is called.
+    #[cfg(CONFIG_SMP)]
+    #[inline(always)]
+    pub(crate) fn number(&self) -> u32 {
+        let number: u32;
+        // SAFETY: It reads a per-CPU variable of the kernel, 32 bits wide, which does not change for a CPU.
+        unsafe {
+            asm!("mov {n:e}, dword ptr gs:[rip + {s}]", n = out(reg) number,
+                s = sym bindings::cpu_number, options(nostack, preserves_flags, readonly, pure))
+        };
+        number
+    }
+
+    /// As above, in a kernel for one CPU.
+    #[cfg(not(CONFIG_SMP))]
+    #[inline(always)]
+    pub(crate) fn number(&self) -> u32 {
+        0
+    }
+
     /// Runs `f` with preemption disabled. `f` does not sleep.
     pub(crate) fn with<R>(f: impl FnOnce(&CpuPin) -> R) -> R {
         c::rt_preempt_disable_notrace();

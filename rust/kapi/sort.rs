@@ -13,12 +13,25 @@ use kernel::{
     prelude::*, //
 };
 
-/// Puts `numbers` into ascending order. May run for milliseconds.
-pub(crate) fn ascending(numbers: &mut [u64]) {
-    let (base, count) = (numbers.as_mut_ptr().cast(), numbers.len());
-    // SAFETY: There are `count` numbers of that size at `base`, which is borrowed mutably; `compare` takes
-    // the addresses of two of them.
-    unsafe { c::sort(base, count, size_of::<u64>(), Some(compare), None) };
+/// What can be sorted.
+pub(crate) trait Keyed: Copy {
+    /// Returns what it is sorted by.
+    fn key(&self) -> (u64, u64);
+}
+
+impl Keyed for u64 {
+    #[inline(always)]
+    fn key(&self) -> (u64, u64) {
+        (*self, 0)
+    }
+}
+
+/// Puts `items` into ascending order of their keys; equal ones in any. May run for milliseconds.
+pub(crate) fn ascending<T: Keyed>(items: &mut [T]) {
+    let (base, count) = (items.as_mut_ptr().cast(), items.len());
+    // SAFETY: There are `count` items of that size at `base`, which is borrowed mutably, and they may be
+    // moved byte by byte; `compare` takes the addresses of two of them.
+    unsafe { c::sort(base, count, size_of::<T>(), Some(compare::<T>), None) };
 }
 
 /// Returns what is in two lists in ascending order of `key`, in that order; of equal ones those of `left` first.
@@ -35,17 +48,17 @@ pub(crate) fn merged<T>(
     })
 }
 
-/// Returns how the numbers at `one` and `other` compare, as `sort()` wants it.
+/// Returns how the keys of the items at `one` and `other` compare, as `sort()` wants it.
 ///
 /// # Safety
 ///
-/// Both are addresses of a `u64`.
-unsafe extern "C" fn compare(one: *const c_void, other: *const c_void) -> c_int {
-    // SAFETY: The caller promises the address of a `u64`.
-    let one = unsafe { one.cast::<u64>().read() };
-    // SAFETY: The caller promises the address of a `u64`.
-    let other = unsafe { other.cast::<u64>().read() };
-    match one.cmp(&other) {
+/// Both are addresses of a `T`.
+unsafe extern "C" fn compare<T: Keyed>(one: *const c_void, other: *const c_void) -> c_int {
+    // SAFETY: The caller promises the address of a `T`.
+    let one = unsafe { one.cast::<T>().read() };
+    // SAFETY: The caller promises the address of a `T`.
+    let other = unsafe { other.cast::<T>().read() };
+    match one.key().cmp(&other.key()) {
         Ordering::Less => -1,
         Ordering::Equal => 0,
         Ordering::Greater => 1,
@@ -61,7 +74,7 @@ mod tests {
         let mut numbers = [5, u64::MAX, 0, 7, 5, 1 << 63];
         ascending(&mut numbers);
         assert_eq!(numbers, [0, 5, 5, 7, 1 << 63, u64::MAX]);
-        ascending(&mut []);
+        ascending::<u64>(&mut []);
     }
 
     #[test]

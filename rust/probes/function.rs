@@ -148,7 +148,7 @@ impl Dispatch {
     /// Returns one bit for each target that wants the function at `address`.
     #[inline(always)]
     pub(super) fn wanted(&self, address: u64) -> u64 {
-        self.always | table::tracers(&self.table, address)
+        self.always | table::word(&self.table, address)
     }
 }
 

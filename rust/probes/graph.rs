@@ -221,7 +221,7 @@ unsafe extern "C" fn rtrace_graph_entry(
     let (depth, _) = context::followed_calls();
     let mut time = 0;
     let (mut recorded, mut answer) = (0, IGNORED);
-    let wanted = table::tracers(&dispatch.table, address);
+    let wanted = table::word(&dispatch.table, address);
     dispatch.for_each(wanted, |bit, sink, rules| {
         let (root, closely) = match rules.ask(&pin, address, depth) {
             Answer::Ignore => return,

@@ -286,12 +286,12 @@ impl GraphPlaces {
         if is_in(&levels.never, level) {
             return Answer::Ignore;
         }
-        if table::tracers(&self.never, address) != 0 {
+        if table::word(&self.never, address) != 0 {
             levels.never.store(level);
             return Answer::Hold;
         }
         match &self.only {
-            Some(only) if !is_in(&levels.only, level) => match table::tracers(only, address) {
+            Some(only) if !is_in(&levels.only, level) => match table::word(only, address) {
                 0 => Answer::Ignore,
                 _ => Answer::Take(Root(Some((&levels.only, level)))),
             },

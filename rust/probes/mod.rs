@@ -18,6 +18,7 @@
 //! - `function`: the hook at the beginning of functions, which records them; `manner`: those that are recorded
 //!   in other ways than usual.
 //! - `graph`: the hooks at entry and exit of functions, which record calls; `graph_rules`: which calls.
+//! - `profile`: those that count calls and measure their times.
 //! - `chosen`, `filter`, `pids`: files that do not record everything.
 //! - `trigger`, `triggered`: what an event does besides being recorded.
 //! - `file`, `sink`, `action`: what a probe is told by its instance.
@@ -39,6 +40,7 @@ mod graph_closely;
 mod graph_rules;
 mod manner;
 mod pids;
+mod profile;
 mod record_size;
 mod sink;
 mod trigger;
@@ -94,6 +96,11 @@ pub(crate) use self::{
         PidFilter,
         PidList,
         PidSet, //
+    },
+    profile::{
+        set_profile_dispatch,
+        ProfileDispatch,
+        ProfileRows, //
     },
     sink::{
         Sink,

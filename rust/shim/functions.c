@@ -32,58 +32,65 @@ void rt_function_args(struct ftrace_regs *regs, unsigned long *args)
 }
 
 #ifdef CONFIG_DYNAMIC_FTRACE
-static struct ftrace_ops rt_hook = { .func = rtrace_function };
+static struct ftrace_ops rt_hooks[RT_HOOKS] = {
+	[RT_HOOK_RECORDS] = { .func = rtrace_function },
+	[RT_HOOK_COUNTS] = { .func = rtrace_profile_hit },
+};
 
-void rt_hook_forget(void)
+void rt_hook_forget(unsigned int hook)
 {
-	ftrace_free_filter(&rt_hook);
+	ftrace_free_filter(&rt_hooks[hook]);
 }
 
-int rt_hook_register(void)
+int rt_hook_register(unsigned int hook)
 {
-	return register_ftrace_function(&rt_hook);
+	return register_ftrace_function(&rt_hooks[hook]);
 }
 
-int rt_hook_select(unsigned long *addresses, unsigned int count)
+int rt_hook_select(unsigned int hook, unsigned long *addresses,
+		   unsigned int count)
 {
-	return ftrace_set_filter_ips(&rt_hook, addresses, count, 0, 1);
+	return ftrace_set_filter_ips(&rt_hooks[hook], addresses, count, 0, 1);
 }
 
-int rt_hook_select_all(void)
+int rt_hook_select_all(unsigned int hook)
 {
-	return ftrace_set_filter(&rt_hook, NULL, 0, 1);
+	return ftrace_set_filter(&rt_hooks[hook], NULL, 0, 1);
 }
 
-int rt_hook_unregister(void)
+int rt_hook_unregister(unsigned int hook)
 {
-	return unregister_ftrace_function(&rt_hook);
+	return unregister_ftrace_function(&rt_hooks[hook]);
 }
 
 bool rt_is_trampoline(unsigned long address)
 {
-	return address - rt_hook.trampoline < rt_hook.trampoline_size;
+	const struct ftrace_ops *ops = &rt_hooks[RT_HOOK_RECORDS];
+
+	return address - ops->trampoline < ops->trampoline_size;
 }
 #else
-void rt_hook_forget(void)
+void rt_hook_forget(unsigned int hook)
 {
 }
 
-int rt_hook_register(void)
-{
-	return -ENODEV;
-}
-
-int rt_hook_select(unsigned long *addresses, unsigned int count)
+int rt_hook_register(unsigned int hook)
 {
 	return -ENODEV;
 }
 
-int rt_hook_select_all(void)
+int rt_hook_select(unsigned int hook, unsigned long *addresses,
+		   unsigned int count)
 {
 	return -ENODEV;
 }
 
-int rt_hook_unregister(void)
+int rt_hook_select_all(unsigned int hook)
+{
+	return -ENODEV;
+}
+
+int rt_hook_unregister(unsigned int hook)
 {
 	return -ENODEV;
 }

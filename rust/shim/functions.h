@@ -25,18 +25,22 @@ enum { RT_FUNCTION_ARGS = 6 };
 struct ftrace_regs;
 void rt_function_args(struct ftrace_regs *regs, unsigned long *args);
 
-/*
- * Macros in a kernel that traces no functions, which says -ENODEV here. There is
- * one hook, which calls rtrace_function(): of the functions whose addresses were
- * selected last, or of all. What was selected is memory until it is forgotten.
- */
-void rt_hook_forget(void);
-int rt_hook_register(void);
-int rt_hook_select(unsigned long *addresses, unsigned int count);
-int rt_hook_select_all(void);
-int rt_hook_unregister(void);
+/* What functions call: rtrace_function(), and rtrace_profile_hit(). */
+enum { RT_HOOK_RECORDS, RT_HOOK_COUNTS, RT_HOOKS };
 
-/* The same: whether an address is in the code that calls the hook. */
+/*
+ * Macros in a kernel that traces no functions, which says -ENODEV here. A hook is
+ * called by the functions whose addresses were selected last for it, or by all.
+ * What was selected is memory until it is forgotten.
+ */
+void rt_hook_forget(unsigned int hook);
+int rt_hook_register(unsigned int hook);
+int rt_hook_select(unsigned int hook, unsigned long *addresses,
+		   unsigned int count);
+int rt_hook_select_all(unsigned int hook);
+int rt_hook_unregister(unsigned int hook);
+
+/* The same: whether an address is in the code that calls the first of them. */
 bool rt_is_trampoline(unsigned long address);
 
 /* Macros: disable interrupts of this CPU; as they were before. Not traced. */
@@ -56,9 +60,11 @@ ssize_t rt_seq_read(struct file *file, void *to, size_t len, loff_t *pos);
 bool rt_within_module(const struct module *module, unsigned long address);
 bool rt_within_module_init(const struct module *module, unsigned long address);
 
-/* In Rust: the hook. Any context; see rust/probes/function.rs. */
+/* In Rust: the hooks. Any context; see rust/probes/function.rs and profile.rs. */
 struct ftrace_ops;
 void rtrace_function(unsigned long ip, unsigned long parent_ip,
 		     struct ftrace_ops *ops, struct ftrace_regs *regs);
+void rtrace_profile_hit(unsigned long ip, unsigned long parent_ip,
+			struct ftrace_ops *ops, struct ftrace_regs *regs);
 
 #endif

@@ -15,7 +15,7 @@ static struct rt_graph_probe {
 	struct fprobe probe;
 	unsigned int number;
 	unsigned int generation;
-} rt_graph_probes[RT_GRAPH_PROBES];
+} rt_graph_probes[RT_GRAPH_USERS][RT_GRAPH_PROBES];
 
 static int rt_graph_enter(struct fprobe *probe, unsigned long ip,
 			  unsigned long ret_ip, struct ftrace_regs *regs,
@@ -38,24 +38,53 @@ static void rt_graph_leave(struct fprobe *probe, unsigned long ip,
 	rtrace_graph_exit(own->generation, ip, data, regs);
 }
 
-int rt_graph_register(unsigned int number, unsigned int generation,
-		      unsigned long *addresses, int count)
+static int rt_profile_enter(struct fprobe *probe, unsigned long ip,
+			    unsigned long ret_ip, struct ftrace_regs *regs,
+			    void *data)
 {
-	struct rt_graph_probe *own = &rt_graph_probes[number];
+	const struct rt_graph_probe *own =
+		container_of(probe, struct rt_graph_probe, probe);
+
+	return rtrace_profile_entry(own->number, own->generation, ip, data);
+}
+
+static void rt_profile_leave(struct fprobe *probe, unsigned long ip,
+			     unsigned long ret_ip, struct ftrace_regs *regs,
+			     void *data)
+{
+	const struct rt_graph_probe *own =
+		container_of(probe, struct rt_graph_probe, probe);
+
+	rtrace_profile_exit(own->generation, data);
+}
+
+static const struct {
+	fprobe_entry_cb enter;
+	fprobe_exit_cb leave;
+} rt_graph_handlers[RT_GRAPH_USERS] = {
+	[RT_GRAPH_OF_TRACERS] = { rt_graph_enter, rt_graph_leave },
+	[RT_GRAPH_OF_PROFILER] = { rt_profile_enter, rt_profile_leave },
+};
+
+int rt_graph_register(unsigned int user, unsigned int number,
+		      unsigned int generation, unsigned long *addresses,
+		      int count)
+{
+	struct rt_graph_probe *own = &rt_graph_probes[user][number];
 
 	own->number = number;
 	own->generation = generation;
 	own->probe = (struct fprobe) {
-		.entry_handler = rt_graph_enter,
-		.exit_handler = rt_graph_leave,
+		.entry_handler = rt_graph_handlers[user].enter,
+		.exit_handler = rt_graph_handlers[user].leave,
 		.entry_data_size = 2 * sizeof(u64),
 	};
 	return register_fprobe_ips(&own->probe, addresses, count);
 }
 
-int rt_graph_unregister(unsigned int number)
+int rt_graph_unregister(unsigned int user, unsigned int number)
 {
-	return unregister_fprobe(&rt_graph_probes[number].probe);
+	return unregister_fprobe(&rt_graph_probes[user][number].probe);
 }
 
 unsigned long rt_return_value(struct ftrace_regs *regs)
@@ -63,13 +92,14 @@ unsigned long rt_return_value(struct ftrace_regs *regs)
 	return ftrace_regs_get_return_value(regs);
 }
 #else
-int rt_graph_register(unsigned int number, unsigned int generation,
-		      unsigned long *addresses, int count)
+int rt_graph_register(unsigned int user, unsigned int number,
+		      unsigned int generation, unsigned long *addresses,
+		      int count)
 {
 	return -ENODEV;
 }
 
-int rt_graph_unregister(unsigned int number)
+int rt_graph_unregister(unsigned int user, unsigned int number)
 {
 	return -ENODEV;
 }

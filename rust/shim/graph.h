@@ -10,16 +10,21 @@
 
 struct ftrace_regs;
 
-/* How many sets of functions can be hooked; each has a number below it. */
+/* Whose hooks functions call. */
+enum { RT_GRAPH_OF_TRACERS, RT_GRAPH_OF_PROFILER, RT_GRAPH_USERS };
+
+/* How many sets of functions each can hook; a set has a number below it. */
 enum { RT_GRAPH_PROBES = 32 };
 
 /*
  * Structures that only C knows: hooks the functions at these addresses under a
- * number that is free, and ends that. The generation is what the hooks are told.
+ * number of the user's that is free, and ends that. The generation is what the
+ * hooks are told.
  */
-int rt_graph_register(unsigned int number, unsigned int generation,
-		      unsigned long *addresses, int count);
-int rt_graph_unregister(unsigned int number);
+int rt_graph_register(unsigned int user, unsigned int number,
+		      unsigned int generation, unsigned long *addresses,
+		      int count);
+int rt_graph_unregister(unsigned int user, unsigned int number);
 
 /* An inline function: what a function returns, of the registers at its end. */
 unsigned long rt_return_value(struct ftrace_regs *regs);
@@ -29,5 +34,10 @@ int rtrace_graph_entry(unsigned int number, unsigned int generation,
 		       unsigned long ip, void *regs, void *data);
 void rtrace_graph_exit(unsigned int generation, unsigned long ip, const void *data,
 		       void *regs);
+
+/* In Rust: those of the profiler. Any context; see rust/probes/profile.rs. */
+int rtrace_profile_entry(unsigned int number, unsigned int generation,
+			 unsigned long ip, void *data);
+void rtrace_profile_exit(unsigned int generation, const void *data);
 
 #endif

@@ -14,6 +14,7 @@ mod columns;
 
 pub(crate) use self::columns::{
     write_header,
+    write_time,
     Tasks, //
 };
 

@@ -24,6 +24,7 @@ pub(crate) mod number;
 pub(crate) mod options;
 pub(crate) mod pids;
 pub(crate) mod piece;
+pub(crate) mod profile;
 pub(crate) mod readme;
 pub(crate) mod set_event;
 pub(crate) mod size;

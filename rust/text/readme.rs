@@ -173,6 +173,12 @@ Functions, where the kernel can trace them:
                         stops tracing: cpus, options, period_us, runtime_us,
                         timerlat_period_us, stop_tracing_us and
                         stop_tracing_total_us, print_stack.
+  function_profile_enabled
+                        1: counts and times the calls of the functions of
+                        set_ftrace_filter, for trace_stat/functionN.
+  function_profile_time 0: a profiler that is enabled then counts, without
+                        times.
+  trace_stat/           functionN: what it has counted on that CPU.
   enabled_functions     the functions that are hooked, by whomever.
   touched_functions     the functions that ever were.
 

@@ -167,7 +167,7 @@ pub(super) fn write_duration(
 }
 
 /// Writes nanoseconds as microseconds, with as many digits after the point as there is room for.
-fn write_time(ns: u64, out: &mut dyn ByteWrite) -> fmt::Result {
+pub(crate) fn write_time(ns: u64, out: &mut dyn ByteWrite) -> fmt::Result {
     let (whole, rest) = (Digits::of(ns / NS_PER_US), ns % NS_PER_US);
     out.write_bytes(whole.bytes())?;
     let mut len = whole.bytes().len();

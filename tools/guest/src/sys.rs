@@ -225,10 +225,23 @@ pub fn pipe() -> Op<(File, File)> {
 
 /// Keeps the calling thread on one CPU.
 pub fn pin_to(cpu: usize) {
+    pin_task_to(0, cpu);
+}
+
+/// The same for a task; 0 is the calling thread.
+pub fn pin_task_to(task: u32, cpu: usize) {
     let mask = [1u64 << cpu, 0];
+    let size = std::mem::size_of_val(&mask);
     // SAFETY: The mask is 16 readable bytes, as the size says.
-    let result = unsafe { sched_setaffinity(0, std::mem::size_of_val(&mask), mask.as_ptr()) };
+    let result = unsafe { sched_setaffinity(task as c_int, size, mask.as_ptr()) };
     assert_eq!(result, 0, "cannot run on cpu {cpu}");
+}
+
+/// The CPU that the caller runs on.
+pub fn current_cpu() -> u32 {
+    let mut cpu = 0u32;
+    call(309, [&raw mut cpu as usize, 0, 0, 0, 0, 0]);
+    cpu
 }
 
 /// How much of a CPU the calling thread asks for, from -20, most, to 19.

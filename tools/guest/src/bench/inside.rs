@@ -422,6 +422,40 @@ pub fn function(context: &Context, table: &mut Table) -> Check {
         };
         table.add(pair("in two instances", long, of(false)?, of(true)?));
     }
+    profile(&kernel, [&sides.0, &sides.1], table)
+}
+
+/// One call that the function profiler counts.
+fn profile(kernel: &Kernel, sides: [&Instance; 2], table: &mut Table) -> Check {
+    const ENABLED: &str = "function_profile_enabled";
+    const TIME: &str = "function_profile_time";
+    for (name, time) in [
+        ("profiler, hits and times", "1"),
+        ("profiler, hits alone", "0"),
+    ] {
+        for &(short, long) in CONTEXTS {
+            let of = |tree: &Tree| -> Check<Option<Cost>> {
+                // Most kernels have none, and those that do have one kind.
+                if !tree.exists(ENABLED) || !tree.exists(TIME) && time == "0" {
+                    return Ok(None);
+                }
+                if tree.exists(TIME) {
+                    tree.set(TIME, time)?;
+                }
+                tree.set("set_ftrace_filter", "rtbench_function")?;
+                tree.set(ENABLED, "1")?;
+                let cost = kernel.cost(asked("call", short, FIRST), || Ok(()));
+                tree.set(ENABLED, "0")?;
+                tree.empty("set_ftrace_filter")?;
+                cost.map(Some)
+            };
+            let rtrace = of(&sides[1].top())?.ok_or("no profiler")?;
+            table.add(match of(&sides[0].top())? {
+                Some(ftrace) => pair(name, long, ftrace, rtrace),
+                None => Row::new(name).context(long).own(rtrace.each()),
+            });
+        }
+    }
     Ok(())
 }
 

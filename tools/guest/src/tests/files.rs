@@ -65,6 +65,7 @@ impl ControlFile {
         let system = event.split('/').next().unwrap_or_default();
         self.path
             .replace("cpuN", "cpu0")
+            .replace("functionN", "function0")
             .replace("SYSTEM/EVENT", event)
             .replace("SYSTEM", system)
     }
@@ -114,11 +115,14 @@ const OF_FUNCTIONS: &[&str] = &[
     "available_filter_functions",
     "available_filter_functions_addrs",
     "enabled_functions",
+    "function_profile_enabled",
+    "function_profile_time",
     "set_ftrace_filter",
     "set_ftrace_notrace",
     "set_ftrace_notrace_pid",
     "set_ftrace_pid",
     "touched_functions",
+    "trace_stat/functionN",
 ];
 
 /// Those of `function_graph`, which are there when the kernel can follow calls besides.
@@ -206,6 +210,9 @@ const FILES: &[ControlFile] = &[
     top("osnoise/timerlat_align_us", Access::Change),
     top("osnoise/timerlat_period_us", Access::Change),
     file("tracing_max_latency", Access::Change),
+    top("function_profile_enabled", Access::Change),
+    top("function_profile_time", Access::Change),
+    top("trace_stat/functionN", Access::Change),
     file("per_cpu/cpuN/buffer_size_kb", Access::Change),
     file("per_cpu/cpuN/snapshot", Access::Change),
     moving("per_cpu/cpuN/snapshot_raw"),
@@ -234,6 +241,7 @@ pub fn at(path: &str) -> Option<&'static ControlFile> {
     let parts: Vec<_> = path.split('/').collect();
     let pattern = match parts[..] {
         ["per_cpu", _, file] => format!("per_cpu/cpuN/{file}"),
+        ["trace_stat", _] => "trace_stat/functionN".to_string(),
         ["events", _, _, file] => format!("events/SYSTEM/EVENT/{file}"),
         ["events", _, file] => format!("events/SYSTEM/{file}"),
         _ => path.to_string(),

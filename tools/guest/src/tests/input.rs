@@ -137,6 +137,9 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("tracing_max_latency", "hwlat.files"),
     ("set_ftrace_notrace_pid", "functions.pids"),
     ("set_ftrace_pid", "functions.pids"),
+    ("function_profile_enabled", "profile.words"),
+    ("function_profile_time", "profile.words"),
+    ("trace_stat/function0", "profile.words"),
 ];
 
 /// Each writable file has a row, or one that stands for it: one CPU for all, one
@@ -152,6 +155,7 @@ fn every_file(context: &Context) -> Check {
         let parts: Vec<_> = path.split('/').collect();
         match parts[..] {
             ["per_cpu", _, file] => format!("per_cpu/cpu0/{file}"),
+            ["trace_stat", _] => "trace_stat/function0".into(),
             ["events", "ftrace", _, file] | ["events", _, _, file] => {
                 format!("events/sched/sched_switch/{file}")
             }

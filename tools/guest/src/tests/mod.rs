@@ -55,6 +55,7 @@ mod percent;
 mod pids;
 mod pipe;
 mod pipe_lines;
+mod profile;
 mod raw;
 mod raw_events;
 mod raw_marker;
@@ -171,6 +172,7 @@ const GROUPS: &[&[Test]] = &[
     timerlat::TESTS,
     functions_commands::TESTS,
     functions_manner::TESTS,
+    profile::TESTS,
     pipe::TESTS,
     pipe_lines::TESTS,
     raw::TESTS,
@@ -195,6 +197,7 @@ const GROUPS: &[&[Test]] = &[
     contexts::TESTS,
     faults::TESTS,
     faults_files::TESTS,
+    profile::FAULTS,
     life::TESTS,
     listing::TESTS,
     soak::TESTS,

@@ -54,9 +54,12 @@ const OWN: &[&str] = &[
     "event_counts",
     "events/raw",
     "features",
+    "function_profile_enabled",
+    "function_profile_time",
     "hits",
     "lost",
     "trace_pipe_json",
+    "trace_stat",
 ];
 
 /// Names that every instance of rtracefs has, and of tracefs only the top.
