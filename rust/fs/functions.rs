@@ -151,7 +151,7 @@ fn show_touched(_at: &At<'_>, text: &mut Text) -> Result {
 
 /// `set_ftrace_filter` or `set_ftrace_notrace`, open: reads like a text; what is written counts from when
 /// it is closed. A write gives one word, which the next write may continue.
-struct FilterFile {
+pub(super) struct FilterFile {
     kind: FilterKind,
     text: KBox<dyn TraceFile>,
     edit: Option<Edit>,
@@ -171,11 +171,20 @@ fn show_graph_function(at: &At<'_>, text: &mut Text) -> Result {
     at.inst.show_functions(FilterKind::GraphFunction, text)
 }
 
+fn show_stack(at: &At<'_>, text: &mut Text) -> Result {
+    at.inst.show_functions(FilterKind::Stack, text)
+}
+
 fn show_graph_notrace(at: &At<'_>, text: &mut Text) -> Result {
     at.inst.show_functions(FilterKind::GraphNotrace, text)
 }
 
 impl FilterFile {
+    /// Opens `stack_trace_filter`.
+    pub(super) fn open_stack(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+        Self::open(FilterKind::Stack, TextFile::show(show_stack)?)
+    }
+
     fn open_graph_function(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
         let text = TextFile::show(show_graph_function)?;
         Self::open(FilterKind::GraphFunction, text)

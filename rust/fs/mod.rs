@@ -39,6 +39,7 @@ mod raw_calls;
 mod share;
 mod sleep;
 mod snapshot;
+mod stack;
 mod style;
 mod superblock;
 mod syscalls;

@@ -40,6 +40,7 @@ use super::{
     profile,
     raw::RawFile,
     snapshot::SnapshotFile,
+    stack,
     syscalls,
     text_file::Moves,
     trace, //
@@ -280,6 +281,7 @@ fn entries() -> impl Iterator<Item = &'static TreeEntry> {
     let own = Iterator::chain(functions::entries(), dynamic::entries());
     let own = Iterator::chain(own, latency::entries());
     let own = Iterator::chain(own, profile::entries());
+    let own = Iterator::chain(own, stack::entries());
     Iterator::chain(INSTANCE.iter(), own)
 }
 

@@ -5,6 +5,7 @@
 //! A selection is changed as a whole, by an [`Edit`]. Process context.
 
 use super::{
+    deepest,
     edit::Edit,
     engine,
     graph,
@@ -132,6 +133,31 @@ impl FunctionFilter {
         }
     }
 
+    /// Begins to look for the deepest stack at the functions that are selected for that, if it does not already.
+    /// Of one instance at a time.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, and those of the kernel.
+    pub(crate) fn start_stacks(&self) -> Result {
+        let mut selections = self.selections.lock();
+        if !selections.stacks {
+            deepest::start(&selections.measured()?)?;
+            selections.stacks = true;
+        }
+        Ok(())
+    }
+
+    /// Stops that. What was seen stays.
+    pub(crate) fn stop_stacks(&self) {
+        self.selections.lock().detach_stacks();
+    }
+
+    /// Returns whether the deepest stack is looked for.
+    pub(crate) fn traces_stacks(&self) -> bool {
+        self.selections.lock().stacks
+    }
+
     /// Returns whether they are counted.
     pub(crate) fn profiles(&self) -> bool {
         self.selections.lock().profiles
@@ -199,7 +225,7 @@ impl FunctionFilter {
         let mut selections = self.selections.lock();
         match selections.of(kind) {
             None => out.write_str(match kind {
-                FilterKind::Filter | FilterKind::GraphFunction => {
+                FilterKind::Filter | FilterKind::GraphFunction | FilterKind::Stack => {
                     "#### all functions enabled ####\n"
                 }
                 FilterKind::Notrace | FilterKind::GraphNotrace => {
@@ -282,6 +308,13 @@ impl FunctionFilter {
             }
             return published;
         }
+        if kind == FilterKind::Stack {
+            let followed = selections.follow_stacks(&|_| false);
+            if followed.is_err() {
+                *selections.of_mut(kind) = before;
+            }
+            return followed;
+        }
         let followed = selections.follow(sink, &|_| false);
         if followed.is_err() {
             *selections.of_mut(kind) = before;
@@ -319,18 +352,25 @@ impl FunctionFilter {
     /// Takes the functions out that `is_gone` names: they cannot be traced any more.
     pub(crate) fn forget(&self, sink: &Sink, is_gone: &dyn Fn(u64) -> bool) {
         let mut selections = self.selections.lock();
-        let (mut any, mut any_call) = (false, false);
+        let (mut any, mut any_call, mut any_stack) = (false, false, false);
         for kind in FilterKind::ALL {
             if let Some(selection) = selections.of_mut(kind) {
                 let len = selection.len();
                 selection.retain(|address| !is_gone(*address));
                 let some = len != selection.len();
-                any |= some && !kind.is_of_calls();
+                any |= some && !kind.is_of_calls() && kind != FilterKind::Stack;
                 any_call |= some && kind.is_of_calls();
+                any_stack |= some && kind == FilterKind::Stack;
             }
         }
         if any_call && self.publish(&mut selections).is_err() {
             pr_warn!("functions of a module that went are still followed\n");
+        }
+        if any_stack {
+            if let Err(error) = selections.follow_stacks(is_gone) {
+                pr_warn!("no stack is measured any more: {error:?}\n");
+                selections.detach_stacks();
+            }
         }
         // All functions but some are a list of addresses, too, which has what went.
         if any || selections.hooks_a_list() {

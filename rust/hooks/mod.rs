@@ -8,11 +8,12 @@
 //! - `how`: what the tracer `function` wants recorded.
 //! - `engine`: which functions call the one hook of rtrace, and whose records it makes.
 //! - `graph`: the same for the two hooks at entry and exit; `users`: what is the same for both.
-//! - `profile`: which functions are counted.
+//! - `profile`: which functions are counted; `deepest`: what the stack tracer has seen.
 //! - `modules`: functions that come and go with modules.
 //!
 //! Lock order: that of a filter, then an engine's, then the list's. The hook takes no lock.
 
+mod deepest;
 mod edit;
 mod engine;
 mod filter;
@@ -26,6 +27,11 @@ mod users;
 mod waiting;
 
 pub(crate) use self::{
+    deepest::{
+        set_stack_max,
+        stack_max,
+        stack_rows, //
+    },
     edit::Edit,
     engine::follow_commands,
     filter::FunctionFilter,
@@ -57,4 +63,6 @@ pub(crate) unsafe fn init() {
     unsafe { graph::init() };
     // SAFETY: Called once, as the caller promises.
     unsafe { profile::init() };
+    // SAFETY: Called once, as the caller promises.
+    unsafe { deepest::init() };
 }

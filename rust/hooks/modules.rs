@@ -6,6 +6,7 @@
 //! functions can be traced, and before they cannot any more.
 
 use super::{
+    deepest,
     engine,
     graph,
     list,
@@ -101,6 +102,7 @@ impl Drop for ModuleWatch {
         engine::exit();
         graph::exit();
         profile::exit();
+        deepest::exit();
         list::exit();
     }
 }

@@ -4,6 +4,7 @@
 //! context, under the lock of the filter.
 
 use super::{
+    deepest,
     engine::{
         self,
         Wanted, //
@@ -39,14 +40,17 @@ pub(crate) enum FilterKind {
     GraphFunction,
     /// Functions whose calls are not followed, nor what is in them.
     GraphNotrace,
+    /// Functions at which the stack tracer looks; none means all.
+    Stack,
 }
 
 impl FilterKind {
-    pub(super) const ALL: [Self; 4] = [
+    pub(super) const ALL: [Self; 5] = [
         Self::Filter,
         Self::Notrace,
         Self::GraphFunction,
         Self::GraphNotrace,
+        Self::Stack,
     ];
 
     /// Returns whether it decides over calls and not over functions.
@@ -65,6 +69,7 @@ pub(super) struct Selections {
     notrace: SelectedFunctions,
     graph_function: SelectedFunctions,
     graph_notrace: SelectedFunctions,
+    stack: SelectedFunctions,
     /// What the hooks see of the latter two.
     pub(super) places: Option<KBox<GraphPlaces>>,
     /// Whether the instance records functions.
@@ -73,6 +78,8 @@ pub(super) struct Selections {
     pub(super) graphs: bool,
     /// The profiler counts them.
     pub(super) profiles: bool,
+    /// The stack tracer looks at its own.
+    pub(super) stacks: bool,
     /// What each selects of modules that are not loaded, the newest first.
     pub(super) waiting: Waiting,
     waiting_notrace: Waiting,
@@ -88,10 +95,12 @@ impl Selections {
             notrace: None,
             graph_function: None,
             graph_notrace: None,
+            stack: None,
             places: None,
             is_on: false,
             graphs: false,
             profiles: false,
+            stacks: false,
             waiting: Waiting::none(),
             waiting_notrace: Waiting::none(),
             manner: Manner::default(),
@@ -104,6 +113,7 @@ impl Selections {
             FilterKind::Notrace => &self.notrace,
             FilterKind::GraphFunction => &self.graph_function,
             FilterKind::GraphNotrace => &self.graph_notrace,
+            FilterKind::Stack => &self.stack,
         }
     }
 
@@ -113,15 +123,16 @@ impl Selections {
             FilterKind::Notrace => &mut self.notrace,
             FilterKind::GraphFunction => &mut self.graph_function,
             FilterKind::GraphNotrace => &mut self.graph_notrace,
+            FilterKind::Stack => &mut self.stack,
         }
     }
 
-    /// Returns what waits for modules; nothing can where calls are selected.
+    /// Returns what waits for modules, where anything can.
     pub(super) fn waiting_of(&mut self, kind: FilterKind) -> Option<&mut Waiting> {
         match kind {
             FilterKind::Filter => Some(&mut self.waiting),
             FilterKind::Notrace => Some(&mut self.waiting_notrace),
-            FilterKind::GraphFunction | FilterKind::GraphNotrace => None,
+            FilterKind::GraphFunction | FilterKind::GraphNotrace | FilterKind::Stack => None,
         }
     }
 
@@ -211,11 +222,37 @@ impl Selections {
         graph::addresses(self.wanted()?)
     }
 
-    /// Has the hooks follow the selections, less what `is_gone` names.
+    /// Returns the functions at which the stack tracer looks.
     ///
     /// # Errors
     ///
-    /// `ENOMEM`, and those of the kernel: some may follow what they followed before.
+    /// `ENOMEM`.
+    pub(super) fn measured(&self) -> Result<Wanted> {
+        let Some(selected) = &self.stack else {
+            return Ok(Wanted::All);
+        };
+        let mut wanted = KVVec::new();
+        wanted.extend_from_slice(selected, GFP_KERNEL)?;
+        Ok(Wanted::Only(wanted))
+    }
+
+    /// Has the stack tracer follow its selection, less what `is_gone` names.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, and those of the kernel: it follows what it followed before.
+    pub(super) fn follow_stacks(&self, is_gone: &dyn Fn(u64) -> bool) -> Result {
+        match self.stacks {
+            true => deepest::change(&self.measured()?.without(is_gone)),
+            false => Ok(()),
+        }
+    }
+
+    /// Has the tracer and the profiler follow the selections, less what `is_gone` names.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, and those of the kernel: one may follow what it followed before.
     pub(super) fn follow(&self, sink: &Sink, is_gone: &dyn Fn(u64) -> bool) -> Result {
         if self.is_on {
             let wanted = self.wanted()?.without(is_gone);
@@ -230,6 +267,13 @@ impl Selections {
             profile::change(wanted)?;
         }
         Ok(())
+    }
+
+    /// Ends the stack tracer, if it is on.
+    pub(super) fn detach_stacks(&mut self) {
+        if core::mem::take(&mut self.stacks) {
+            deepest::stop();
+        }
     }
 
     /// Has the hooks record nothing into `sink` any more, nor count.

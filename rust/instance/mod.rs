@@ -297,6 +297,7 @@ impl Instance {
     fn rest(&self) {
         self.forget_tracer();
         self.stop_profile();
+        self.stop_stacks();
         self.forget_commands();
         self.forget_triggers();
         self.disable_all();

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     buffers::CpuSel,
+    functions::commands::CommandWord,
     hooks::{
         Edit,
         FilterKind,
@@ -195,11 +196,16 @@ impl Instance {
     ///
     /// # Errors
     ///
-    /// `EINVAL` for one that is wrong or selects nothing, those of [`Self::obey_command`], `ENOMEM`, and those
-    /// of the kernel's list of functions.
+    /// `EINVAL` for one that is wrong or selects nothing, `ENODEV` for a command to the stack tracer, those of
+    /// [`Self::obey_command`], `ENOMEM`, and those of the kernel's list of functions.
     pub(crate) fn obey_word(&self, edit: &mut Edit, word: &[u8]) -> Result {
-        if edit.kind() == FilterKind::Filter && self.obey_command(word)? {
-            return Ok(());
+        match edit.kind() {
+            FilterKind::Filter if self.obey_command(word)? => return Ok(()),
+            // As in ftrace, the stack tracer is no instance that could obey.
+            FilterKind::Stack if matches!(CommandWord::parse(word), Ok(Some(_))) => {
+                return Err(ENODEV);
+            }
+            _ => {}
         }
         match edit.obey(word)? {
             true => Ok(()),
@@ -234,6 +240,25 @@ impl Instance {
     /// Ends that. What was counted stays.
     pub(crate) fn stop_profile(&self) {
         self.functions.stop_profile();
+    }
+
+    /// Returns whether the deepest stack is looked for.
+    pub(crate) fn traces_stacks(&self) -> bool {
+        self.functions.traces_stacks()
+    }
+
+    /// Begins to look for the deepest stack, if it does not already. Of the top instance alone.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, and those of the kernel.
+    pub(crate) fn trace_stacks(&self) -> Result {
+        self.functions.start_stacks()
+    }
+
+    /// Ends that. What was seen stays.
+    pub(crate) fn stop_stacks(&self) {
+        self.functions.stop_stacks();
     }
 
     /// Has the tracer record what it has counted and not recorded yet.

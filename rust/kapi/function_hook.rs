@@ -4,7 +4,7 @@
 //!
 //! The kernel calls one hook alone by a direct call; a second one on the same function makes it go through a
 //! list. So there is one for all that rtrace records, `probes::function`. The profiler, where it counts calls
-//! and does nothing else, has another one, which looks at nothing that recording needs.
+//! and does nothing else, and the stack tracer have others, which look at nothing that recording needs.
 
 use super::c;
 use kernel::{
@@ -29,6 +29,22 @@ pub(crate) unsafe fn arguments(regs: *mut c_void) -> [u64; ARGS] {
     // SAFETY: The caller promises the registers of a function; there is room for so many words.
     unsafe { c::rt_function_args(regs.cast(), args.as_mut_ptr().cast()) };
     args
+}
+
+/// The bytes of the call of a hook at the beginning of a function.
+pub(crate) const CALL: u64 = c::RT_HOOK_CALL as u64;
+
+/// Returns the stack pointer of a function when it was called: where its return address is. Any context.
+///
+/// # Safety
+///
+/// The kernel handed `regs` to the hook, which has not returned.
+#[inline(always)]
+pub(crate) unsafe fn stack_pointer(regs: *const c_void) -> u64 {
+    let place = regs.wrapping_byte_add(c::RT_REGS_STACK as usize);
+    // SAFETY: The caller promises the registers of a function; that is where the kernel has this one, of 64
+    // bits.
+    unsafe { place.cast::<u64>().read() }
 }
 
 /// Returns whether `address` is in the code that the kernel has made to call the hook. Any context.
@@ -77,6 +93,19 @@ impl FunctionHook {
         // INVARIANT: The caller promises that there is no other.
         Self {
             hook: c::RT_HOOK_COUNTS,
+            is_on: false,
+        }
+    }
+
+    /// Returns the hook that looks at stacks, which no function calls.
+    ///
+    /// # Safety
+    ///
+    /// It is called once.
+    pub(crate) const unsafe fn of_stacks() -> Self {
+        // INVARIANT: The caller promises that there is no other.
+        Self {
+            hook: c::RT_HOOK_STACKS,
             is_on: false,
         }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Who called the current function, in the kernel and in user space.
+//! Who called the current function, in the kernel and in user space; and the stack of the current task.
 //!
 //! Called by probes in any context, NMI included: nothing is locked or allocated. The kernel writes
 //! callers into memory of the CPU that [`prepare`] got before; there is a part of it for
@@ -20,7 +20,8 @@ use crate::{
 };
 use kernel::{
     bindings,
-    prelude::*, //
+    prelude::*,
+    types::NotThreadSafe, //
 };
 
 /// Most callers of a stack: as many as a record holds.
@@ -113,4 +114,64 @@ pub(crate) fn with_user_callers(pin: &CpuPin, f: impl FnOnce(u32, &[u64; USER_DE
     unsafe { c::rt_user_stack(&mut process, callers.as_mut_ptr(), USER_DEPTH as u32) };
     f(process, &callers);
     place.user.set(0);
+}
+
+/// The bytes of the stack of a task.
+const SIZE: u64 = c::RT_STACK_SIZE as u64;
+const WORD: u64 = u64::BITS as u64 / 8;
+
+/// Returns how many bytes of a stack are used up to `address`, if it is on the stack of a task.
+#[inline(always)]
+pub(crate) fn depth(address: u64) -> u64 {
+    SIZE.wrapping_sub(address & SIZE.wrapping_sub(1))
+}
+
+/// A part of the stack of the current task, from an address to where the stack began.
+///
+/// # Invariants
+///
+/// It is a multiple of 8 bytes from `from` to the end of the stack, and stays with the task.
+pub(crate) struct TaskStack {
+    from: u64,
+    _of_task: NotThreadSafe,
+}
+
+impl TaskStack {
+    /// Returns the part from `address`, if that is on the stack of the current task, and not on that of an
+    /// interrupt. Any context.
+    pub(crate) fn of_current(address: u64) -> Option<Self> {
+        let offset = address.checked_sub(c::rt_task_stack() as u64)?;
+        let is_there = offset < SIZE && address % WORD == 0;
+        // INVARIANT: The stack is aligned to its size, which is a multiple of a word.
+        is_there.then_some(Self {
+            from: address,
+            _of_task: NotThreadSafe,
+        })
+    }
+
+    /// Returns the bytes of the part.
+    pub(crate) fn bytes(&self) -> u64 {
+        depth(self.from)
+    }
+
+    /// Returns its words.
+    pub(crate) fn words(&self) -> usize {
+        (self.bytes() / WORD) as usize
+    }
+
+    /// Returns the bytes from a word on.
+    pub(crate) fn bytes_from(&self, at: usize) -> u64 {
+        self.bytes()
+            .saturating_sub((at as u64).saturating_mul(WORD))
+    }
+
+    /// Returns a word; 0 for one that is not in the part.
+    pub(crate) fn word(&self, at: usize) -> u64 {
+        if at >= self.words() {
+            return 0;
+        }
+        let address = self.from.wrapping_add((at as u64).wrapping_mul(WORD));
+        // SAFETY: It is a word of the stack of the current task (invariant, and compared above).
+        unsafe { c::rt_stack_word(address as usize) as u64 }
+    }
 }

@@ -179,6 +179,11 @@ impl Nesting {
         }
     }
 
+    /// Returns whether this CPU is there, and not in an NMI that has come meanwhile.
+    pub(super) fn is_inside(&self, pin: &CpuPin) -> bool {
+        self.word(pin, false).get() != 0
+    }
+
     /// Runs `f` with interrupts disabled; what it calls is not recorded.
     pub(super) fn enter(&self, pin: &CpuPin, in_nmi: bool, f: impl FnOnce()) {
         irqs::disabled(|| {

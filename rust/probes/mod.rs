@@ -17,6 +17,7 @@
 //! - `exit`: leaving a ring and enabling preemption.
 //! - `function`: the hook at the beginning of functions, which records them; `manner`: those that are recorded
 //!   in other ways than usual.
+//! - `deepest`: another such hook, which looks how deep stacks are.
 //! - `graph`: the hooks at entry and exit of functions, which record calls; `graph_rules`: which calls.
 //! - `profile`: those that count calls and measure their times.
 //! - `chosen`, `filter`, `pids`: files that do not record everything.
@@ -28,6 +29,7 @@
 pub(crate) mod action;
 mod chosen;
 mod commands;
+mod deepest;
 mod entry;
 mod exit;
 mod fastcall;
@@ -56,6 +58,10 @@ pub(crate) use self::{
     commands::{
         Commands, //
         FunctionCommand,
+    },
+    deepest::{
+        set_deepest,
+        DeepestStack, //
     },
     entry::{
         rtrace_commit,

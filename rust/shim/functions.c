@@ -9,6 +9,7 @@
 #include <linux/mount.h>
 #include <linux/namei.h>
 #include <linux/path.h>
+#include <linux/sched/task_stack.h>
 #include <linux/seq_file.h>
 #include <linux/uio.h>
 
@@ -31,10 +32,21 @@ void rt_function_args(struct ftrace_regs *regs, unsigned long *args)
 #endif
 }
 
+unsigned long rt_task_stack(void)
+{
+	return (unsigned long)task_stack_page(current);
+}
+
+unsigned long rt_stack_word(unsigned long address)
+{
+	return READ_ONCE_NOCHECK(*(unsigned long *)address);
+}
+
 #ifdef CONFIG_DYNAMIC_FTRACE
 static struct ftrace_ops rt_hooks[RT_HOOKS] = {
 	[RT_HOOK_RECORDS] = { .func = rtrace_function },
 	[RT_HOOK_COUNTS] = { .func = rtrace_profile_hit },
+	[RT_HOOK_STACKS] = { .func = rtrace_stack },
 };
 
 void rt_hook_forget(unsigned int hook)

@@ -6,7 +6,9 @@
 #ifndef RTRACE_FUNCTIONS_H
 #define RTRACE_FUNCTIONS_H
 
+#include <linux/ftrace.h>
 #include <linux/kallsyms.h>
+#include <linux/thread_info.h>
 #include <linux/types.h>
 
 /* A macro: the longest word of a filter, with its end. */
@@ -25,8 +27,29 @@ enum { RT_FUNCTION_ARGS = 6 };
 struct ftrace_regs;
 void rt_function_args(struct ftrace_regs *regs, unsigned long *args);
 
-/* What functions call: rtrace_function(), and rtrace_profile_hit(). */
-enum { RT_HOOK_RECORDS, RT_HOOK_COUNTS, RT_HOOKS };
+/* A macro: where its stack pointer is in them. */
+#ifdef CONFIG_HAVE_DYNAMIC_FTRACE_WITH_ARGS
+enum { RT_REGS_STACK = offsetof(struct __arch_ftrace_regs, regs.sp) };
+#else
+enum { RT_REGS_STACK = 0 };
+#endif
+
+/* Macros: the bytes of the call of a hook, and of the stack of a task. */
+#ifdef MCOUNT_INSN_SIZE
+enum { RT_HOOK_CALL = MCOUNT_INSN_SIZE };
+#else
+enum { RT_HOOK_CALL = 0 };
+#endif
+enum { RT_STACK_SIZE = THREAD_SIZE };
+
+/* Inline: where the stack of the current task begins. */
+unsigned long rt_task_stack(void);
+
+/* A macro: a word of a stack, which is no access for the checks of the kernel. */
+unsigned long rt_stack_word(unsigned long address);
+
+/* What functions call: rtrace_function(), rtrace_profile_hit(), rtrace_stack(). */
+enum { RT_HOOK_RECORDS, RT_HOOK_COUNTS, RT_HOOK_STACKS, RT_HOOKS };
 
 /*
  * Macros in a kernel that traces no functions, which says -ENODEV here. A hook is
@@ -60,11 +83,13 @@ ssize_t rt_seq_read(struct file *file, void *to, size_t len, loff_t *pos);
 bool rt_within_module(const struct module *module, unsigned long address);
 bool rt_within_module_init(const struct module *module, unsigned long address);
 
-/* In Rust: the hooks. Any context; see rust/probes/function.rs and profile.rs. */
+/* In Rust: the hooks. Any context; see rust/probes/function.rs, profile.rs, deepest.rs. */
 struct ftrace_ops;
 void rtrace_function(unsigned long ip, unsigned long parent_ip,
 		     struct ftrace_ops *ops, struct ftrace_regs *regs);
 void rtrace_profile_hit(unsigned long ip, unsigned long parent_ip,
 			struct ftrace_ops *ops, struct ftrace_regs *regs);
+void rtrace_stack(unsigned long ip, unsigned long parent_ip,
+		  struct ftrace_ops *ops, struct ftrace_regs *regs);
 
 #endif

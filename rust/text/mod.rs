@@ -10,6 +10,7 @@ pub(crate) mod builtin;
 pub(crate) mod clock;
 pub(crate) mod cmdlines;
 pub(crate) mod cpumask;
+pub(crate) mod depths;
 pub(crate) mod enable;
 pub(crate) mod errno;
 pub(crate) mod error_log;

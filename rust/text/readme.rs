@@ -179,6 +179,9 @@ Functions, where the kernel can trace them:
   function_profile_time 0: a profiler that is enabled then counts, without
                         times.
   trace_stat/           functionN: what it has counted on that CPU.
+  stack_tracer_enabled  1: looks for the deepest stack of a task, at the calls
+                        of the functions of stack_trace_filter.
+  stack_trace           that stack; stack_max_size: its bytes, 0 to begin anew.
   enabled_functions     the functions that are hooked, by whomever.
   touched_functions     the functions that ever were.
 

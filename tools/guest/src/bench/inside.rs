@@ -422,7 +422,38 @@ pub fn function(context: &Context, table: &mut Table) -> Check {
         };
         table.add(pair("in two instances", long, of(false)?, of(true)?));
     }
-    profile(&kernel, [&sides.0, &sides.1], table)
+    profile(&kernel, [&sides.0, &sides.1], table)?;
+    stacks(&kernel, [&sides.0, &sides.1], table)
+}
+
+/// One call whose stack is not the deepest.
+fn stacks(kernel: &Kernel, sides: [&Instance; 2], table: &mut Table) -> Check {
+    const FILTER: &str = "stack_trace_filter";
+    const SYSCTL: &str = "/proc/sys/kernel/stack_tracer_enabled";
+    for &(short, long) in CONTEXTS {
+        let of = |ours: bool| -> Check<Cost> {
+            let tree = sides[usize::from(ours)].top();
+            let switch = match ours {
+                true => tree.file("stack_tracer_enabled"),
+                false => SYSCTL.into(),
+            };
+            let turn = |on| std::fs::write(&switch, on).map_err(|e| e.to_string());
+            tree.set("stack_max_size", "1000000")?;
+            tree.set(FILTER, "rtbench_function")?;
+            turn("1")?;
+            let cost = kernel.cost(asked("call", short, FIRST), || Ok(()));
+            turn("0")?;
+            tree.empty(FILTER)?;
+            cost
+        };
+        table.add(pair(
+            "stack tracer, not the deepest",
+            long,
+            of(false)?,
+            of(true)?,
+        ));
+    }
+    Ok(())
 }
 
 /// One call that the function profiler counts.

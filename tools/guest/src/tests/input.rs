@@ -140,6 +140,9 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("function_profile_enabled", "profile.words"),
     ("function_profile_time", "profile.words"),
     ("trace_stat/function0", "profile.words"),
+    ("stack_max_size", "stack.words"),
+    ("stack_trace_filter", "stack.words"),
+    ("stack_tracer_enabled", "stack.words"),
 ];
 
 /// Each writable file has a row, or one that stands for it: one CPU for all, one

@@ -78,6 +78,7 @@ mod snapshot;
 mod snapshot_load;
 mod soak;
 mod splice;
+mod stacks;
 mod synthetic;
 mod syscalls;
 mod tasks;
@@ -173,6 +174,7 @@ const GROUPS: &[&[Test]] = &[
     functions_commands::TESTS,
     functions_manner::TESTS,
     profile::TESTS,
+    stacks::TESTS,
     pipe::TESTS,
     pipe_lines::TESTS,
     raw::TESTS,

@@ -427,6 +427,11 @@ fn faults(context: &Context) -> Check {
     let top = Top::new(context)?;
     let faults = Faults::new()?;
     let mut report = Report::default();
+    // The kernel warns when it finds no memory for the first hook at the end of a function.
+    if sys::follows_calls() {
+        select(&top.own, FILTER, GETPGID)?;
+        top.own.set("current_tracer", "function_graph")?;
+    }
     for timed in ways().iter().copied() {
         top.count(*GETPPID, timed)?;
         sys::pin_to(0);

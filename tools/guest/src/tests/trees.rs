@@ -27,9 +27,6 @@ pub const TESTS: &[Test] = &[
 /// Names of tracefs that rtracefs lacks, and why. A name ends at the end of the path.
 const MISSING: &[(&str, &str)] = &[
     ("dyn_ftrace_total_info", FUNCTIONS),
-    ("stack_max_size", FUNCTIONS),
-    ("stack_trace", FUNCTIONS),
-    ("stack_trace_filter", FUNCTIONS),
     ("uprobe_events", PROBES),
     ("uprobe_profile", PROBES),
     (
@@ -58,6 +55,7 @@ const OWN: &[&str] = &[
     "function_profile_time",
     "hits",
     "lost",
+    "stack_tracer_enabled",
     "trace_pipe_json",
     "trace_stat",
 ];

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The stack tracer: at which functions it looks, and the deepest stack that was seen. Process context.
+//!
+//! There is one for the module, as in ftrace. Its rows are made when they are first needed and stay, with what was
+//! seen, also while nothing looks for a deeper stack.
+
+use super::engine::Wanted;
+use crate::{
+    kapi::{
+        c,
+        function_hook::{
+            FunctionHook,
+            Hooked, //
+        },
+        grace,
+        stack, //
+    },
+    probes::{
+        set_deepest,
+        DeepestStack, //
+    },
+};
+use kernel::prelude::*;
+
+/// The stack tracer.
+struct StackEngine {
+    hook: FunctionHook,
+    deepest: Option<KBox<DeepestStack>>,
+}
+
+kernel::sync::global_lock! {
+    // SAFETY: `init` initialises it before anything else of this folder is called.
+    unsafe(uninit) static ENGINE: Mutex<StackEngine> = StackEngine {
+        // SAFETY: This is the only call.
+        hook: unsafe { FunctionHook::of_stacks() },
+        deepest: None,
+    };
+}
+
+/// Prepares the engine.
+///
+/// # Safety
+///
+/// It is called once, before anything else here.
+pub(super) unsafe fn init() {
+    // SAFETY: Called once, as the caller promises.
+    unsafe { ENGINE.init() };
+}
+
+impl StackEngine {
+    /// Returns where the deepest stack is noted, which is made if there is no such place.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    fn deepest(&mut self) -> Result<&DeepestStack> {
+        let deepest = match self.deepest.take() {
+            Some(deepest) => deepest,
+            None => KBox::new(DeepestStack::new()?, GFP_KERNEL)?,
+        };
+        Ok(self.deepest.insert(deepest))
+    }
+
+    /// Has the functions `wanted` call the hook, and no others.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, and those of the kernel: the same call it as before.
+    fn hook(&mut self, wanted: &Wanted) -> Result {
+        match wanted {
+            Wanted::All => self.hook.set(&Hooked::All),
+            Wanted::Only(addresses) if addresses.is_empty() => {
+                self.hook.clear();
+                Ok(())
+            }
+            Wanted::Only(addresses) => self.hook.set(&Hooked::Only(addresses)),
+        }
+    }
+}
+
+/// Begins to look at the calls of the functions `wanted`.
+///
+/// # Errors
+///
+/// `ENOMEM`, and those of the kernel: nothing is looked at.
+pub(super) fn start(wanted: &Wanted) -> Result {
+    stack::prepare()?;
+    let mut engine = ENGINE.lock();
+    // SAFETY: It is kept in `engine.deepest` until `exit`, when no hook is left.
+    unsafe { set_deepest(Some(engine.deepest()?)) };
+    engine.hook(wanted)
+}
+
+/// Looks at the calls of the functions `wanted`, and of no others from now on.
+///
+/// # Errors
+///
+/// `ENOMEM`, and those of the kernel: the same are looked at as before.
+pub(super) fn change(wanted: &Wanted) -> Result {
+    ENGINE.lock().hook(wanted)
+}
+
+/// Ends that. No hook looks at stacks when this returns; what was seen stays.
+pub(super) fn stop() {
+    ENGINE.lock().hook.clear();
+}
+
+/// Returns how deep the deepest stack is, in bytes.
+pub(crate) fn stack_max() -> u64 {
+    let engine = ENGINE.lock();
+    engine.deepest.as_ref().map_or(0, |deepest| deepest.max())
+}
+
+/// Has stacks be seen that are deeper than this, in bytes.
+///
+/// # Errors
+///
+/// `ENOMEM`.
+pub(crate) fn set_stack_max(bytes: u64) -> Result {
+    let mut engine = ENGINE.lock();
+    let deepest = engine.deepest()?;
+    while !deepest.try_set_max(bytes) {
+        c::rt_cond_resched();
+    }
+    Ok(())
+}
+
+/// Returns the rows of the deepest stack, the deepest first: an address, and how many bytes are used up to it.
+///
+/// # Errors
+///
+/// `ENOMEM`.
+pub(crate) fn stack_rows() -> Result<KVec<(u64, u64)>> {
+    let mut rows = KVec::with_capacity(DeepestStack::most_rows(), GFP_KERNEL)?;
+    let engine = ENGINE.lock();
+    if let Some(deepest) = &engine.deepest {
+        while !deepest.try_copy(&mut rows) {
+            c::rt_cond_resched();
+        }
+    }
+    Ok(rows)
+}
+
+/// Gives back the memory. The stack tracer has ended.
+pub(super) fn exit() {
+    // SAFETY: None is there to be kept.
+    unsafe { set_deepest(None) };
+    grace::writers_left();
+    ENGINE.lock().deepest = None;
+}
