@@ -82,11 +82,12 @@ impl KeyEnv for LinkedSurroundings<'_> {
 
     fn text(&self, at: u8) -> &[u64] {
         let reference = self.plan.references().get(usize::from(at));
-        let row = reference.and_then(|reference| {
-            let mut rows = self.texts.chunks_exact(self.row);
-            rows.nth(reference.text.into())
+        let words = reference.and_then(|reference| {
+            let first = usize::from(reference.text).wrapping_mul(self.row);
+            self.texts
+                .get(first.wrapping_add(1)..first.wrapping_add(self.row))
         });
-        row.and_then(|row| row.get(1..)).unwrap_or_default()
+        words.unwrap_or_default()
     }
 }
 
@@ -258,7 +259,7 @@ struct LinkedCounter {
 }
 
 /// An event that was counted.
-struct Counted<'a> {
+struct CountedHit<'a> {
     hit: &'a Hit<'a>,
     record: &'a [u8],
     key: &'a [u64],
@@ -344,7 +345,7 @@ impl LinkedCounter {
         if self.deeds.is_empty() {
             return;
         }
-        let counted = Counted {
+        let counted = CountedHit {
             hit,
             record,
             key,
@@ -365,7 +366,7 @@ impl LinkedCounter {
 
     /// Offers the number that a track follows to the entry.
     #[inline(never)]
-    fn follow(&self, at: u8, sequel: &Sequel, counted: &Counted<'_>) {
+    fn follow(&self, at: u8, sequel: &Sequel, counted: &CountedHit<'_>) {
         let plan = self.hist.plan();
         let at = usize::from(at);
         let (Some(track), Some(tracked)) =
