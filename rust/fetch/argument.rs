@@ -13,6 +13,13 @@ use super::{
         ProbeRefusal, //
     },
     number,
+    step::{
+        Argument,
+        FetchStep,
+        LineSpan,
+        StepList,
+        MOST_NESTED, //
+    },
     types::ArgumentType,
     MOST_ARGUMENTS, //
 };
@@ -21,10 +28,6 @@ use super::{
 const LONGEST_NAME: usize = 32;
 /// Fetch and type have no more.
 const LONGEST_BODY: usize = 255;
-/// Most dereferences inside each other.
-const MOST_NESTED: usize = 8;
-/// Most steps: the dereferences, and what is inside.
-const MOST_STEPS: usize = MOST_NESTED + 2;
 /// Words of a kernel stack.
 const STACK_WORDS: u64 = 2048;
 
@@ -33,82 +36,6 @@ pub(crate) const REGISTERS: [&str; 21] = [
     "r15", "r14", "r13", "r12", "bp", "bx", "r11", "r10", "r9", "r8", "ax", "cx", "dx", "si", "di",
     "orig_ax", "ip", "cs", "flags", "sp", "ss",
 ];
-
-/// A part of the line.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct LineSpan {
-    start: u16,
-    len: u16,
-}
-
-impl LineSpan {
-    fn new(start: usize, text: &str) -> Self {
-        // A line has less than 4096 bytes.
-        Self {
-            start: start.min(usize::from(u16::MAX)) as u16,
-            len: text.len().min(usize::from(u16::MAX)) as u16,
-        }
-    }
-
-    /// Returns the part of `line`.
-    pub(crate) fn of(self, line: &str) -> &str {
-        let start = usize::from(self.start);
-        line.get(start..start.saturating_add(self.len.into()))
-            .unwrap_or_default()
-    }
-
-    /// Returns the same of a line of bytes.
-    pub(crate) fn bytes_of(self, line: &[u8]) -> &[u8] {
-        let start = usize::from(self.start);
-        line.get(start..start.saturating_add(self.len.into()))
-            .unwrap_or_default()
-    }
-}
-
-/// One step: what it leaves is the value that the next one takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FetchStep {
-    /// A word of the registers.
-    Register(u8),
-    /// A parameter of the function, by its place; 0 is the first.
-    Parameter(u16),
-    /// A word of the stack.
-    Stack(u16),
-    StackPointer,
-    /// What the function returns.
-    Returned,
-    /// The address of the current task.
-    Current,
-    /// The name of the current task.
-    Comm,
-    Immediate(u64),
-    /// A string of the line.
-    Literal(LineSpan),
-    /// What is in memory at the value plus `offset`.
-    Load {
-        offset: i64,
-        user: bool,
-    },
-}
-
-/// A compiled argument.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Argument {
-    /// None for one that is called by its number.
-    pub(crate) name: Option<LineSpan>,
-    /// Fetch and type.
-    pub(crate) body: LineSpan,
-    pub(crate) ty: ArgumentType,
-    steps: [FetchStep; MOST_STEPS],
-    len: u8,
-}
-
-impl Argument {
-    /// Returns its steps.
-    pub(crate) fn steps(&self) -> &[FetchStep] {
-        self.steps.get(..self.len.into()).unwrap_or_default()
-    }
-}
 
 /// What arguments are compiled for.
 pub(crate) struct Compiler<'a> {
@@ -120,21 +47,6 @@ pub(crate) struct Compiler<'a> {
     pub(crate) symbol: &'a dyn Fn(&str) -> Option<u64>,
     /// Set when a symbol was not found, which ftrace says later.
     pub(crate) lacks_symbol: bool,
-}
-
-/// The steps of an argument that is being compiled.
-struct Steps {
-    steps: [FetchStep; MOST_STEPS],
-    len: usize,
-}
-
-impl Steps {
-    fn push(&mut self, step: FetchStep) {
-        if let Some(place) = self.steps.get_mut(self.len) {
-            *place = step;
-            self.len = self.len.saturating_add(1);
-        }
-    }
 }
 
 impl Compiler<'_> {
@@ -186,12 +98,9 @@ impl Compiler<'_> {
             Some(ty) => ArgumentType::of_name(ty)
                 .ok_or_else(|| ProbeRefusal::new(ProbeError::Type, type_at))?,
         };
-        let mut steps = Steps {
-            steps: [FetchStep::StackPointer; MOST_STEPS],
-            len: 0,
-        };
+        let mut steps = StepList::new();
         self.fetch(LineWord { at, text: fetch }, &mut steps, 0)?;
-        let last = steps.steps.get(steps.len.saturating_sub(1));
+        let last = steps.all().last();
         let is_memory = matches!(
             last,
             Some(
@@ -204,20 +113,15 @@ impl Compiler<'_> {
         if ty.is_text() && !is_memory {
             return Err(ProbeRefusal::new(ProbeError::StringMemory, type_at));
         }
-        Ok(Argument {
-            name,
-            body: LineSpan::new(at, body),
-            ty,
-            steps: steps.steps,
-            len: steps.len as u8,
-        })
+        let body = LineSpan::new(at, body);
+        Ok(Argument::new(name, body, ty, steps))
     }
 
     /// Compiles `word`, which is inside of `depth` dereferences.
     fn fetch(
         &mut self,
         word: LineWord<'_>,
-        steps: &mut Steps,
+        steps: &mut StepList,
         depth: usize,
     ) -> Result<(), ProbeRefusal> {
         let at = word.at;
@@ -343,7 +247,7 @@ impl Compiler<'_> {
     fn dereference(
         &mut self,
         word: LineWord<'_>,
-        steps: &mut Steps,
+        steps: &mut StepList,
         depth: usize,
     ) -> Result<(), ProbeRefusal> {
         let at = word.at;
@@ -378,7 +282,7 @@ impl Compiler<'_> {
             text: inside,
         };
         self.fetch(inside, steps, depth.saturating_add(1))?;
-        let last = steps.steps.get(steps.len.saturating_sub(1));
+        let last = steps.all().last();
         if matches!(last, Some(FetchStep::Comm | FetchStep::Literal(_))) {
             return Err(ProbeRefusal::new(ProbeError::CommDereferenced, inner_at));
         }

@@ -3,7 +3,7 @@
 //! Dynamic events as users define them: commands, arguments, and what a hit records.
 //!
 //! - `command`: one line of `kprobe_events`, its words, places and names.
-//! - `argument`: `NAME=FETCH:TYPE`, compiled into steps; `types`: the types.
+//! - `argument`: `NAME=FETCH:TYPE`, compiled into steps (`step`); `types`: the types.
 //! - `run`: what the steps read, and the record that is made of it, in any context.
 //! - `print`: the fields, the print format and the text of a record.
 //! - `error`: every refusal, with the text and the place that ftrace gives.
@@ -17,6 +17,7 @@ pub(crate) mod error;
 pub(crate) mod number;
 pub(crate) mod print;
 pub(crate) mod run;
+pub(crate) mod step;
 pub(crate) mod types;
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 //! The fields, the print format and the text of records of a definition.
 
 use super::{
-    argument::Argument,
     run::until_nul,
+    step::Argument,
     types::ArgumentType, //
 };
 use crate::{
@@ -20,10 +20,28 @@ use core::fmt::{
 pub(crate) type NamedArgument<'a> = (&'a str, &'a Argument);
 
 /// The fields before the arguments: where the probe was hit.
-pub(crate) const HIT: &[Declared<'static>] = &[address("__probe_ip")];
+const HIT: &[Declared<'static>] = &[address("__probe_ip")];
 /// The same of a return: the function, and where it returned to.
-pub(crate) const RETURN: &[Declared<'static>] =
-    &[address("__probe_func"), address("__probe_ret_ip")];
+const RETURN: &[Declared<'static>] = &[address("__probe_func"), address("__probe_ret_ip")];
+
+/// What a record has before its arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RecordHead {
+    /// Where the probe was hit.
+    Hit,
+    /// The function that returned, and where to.
+    Return,
+}
+
+impl RecordHead {
+    /// Returns its fields.
+    pub(crate) fn fields(self) -> &'static [Declared<'static>] {
+        match self {
+            Self::Hit => HIT,
+            Self::Return => RETURN,
+        }
+    }
+}
 
 const fn address(name: &'static str) -> Declared<'static> {
     Declared {
@@ -51,16 +69,19 @@ pub(crate) fn field((name, argument): NamedArgument<'_>) -> Declared<'_> {
 /// Writes the print format. Fails when `w` does.
 pub(crate) fn write_format<'a>(
     w: &mut dyn Write,
-    returns: bool,
+    head: RecordHead,
     arguments: impl Iterator<Item = NamedArgument<'a>> + Clone,
 ) -> fmt::Result {
-    w.write_str(if returns { "\"(%lx <- %lx)" } else { "\"(%lx)" })?;
+    w.write_str(match head {
+        RecordHead::Hit => "\"(%lx)",
+        RecordHead::Return => "\"(%lx <- %lx)",
+    })?;
     for (name, argument) in arguments.clone() {
         write!(w, " {name}={}", argument.ty.conversion())?;
     }
-    w.write_str(match returns {
-        true => "\", REC->__probe_func, REC->__probe_ret_ip",
-        false => "\", REC->__probe_ip",
+    w.write_str(match head {
+        RecordHead::Hit => "\", REC->__probe_ip",
+        RecordHead::Return => "\", REC->__probe_func, REC->__probe_ret_ip",
     })?;
     for (name, argument) in arguments {
         match argument.ty.is_text() {

@@ -7,7 +7,7 @@
 //! length, never what the ring had there before. Any context; nothing here panics or allocates.
 
 use super::{
-    argument::{
+    step::{
         Argument,
         FetchStep, //
     },

@@ -3,11 +3,12 @@
 //! Tests of definitions: what is taken, what is refused and where, and what a hit records.
 
 use super::{
-    argument::{Argument, Compiler},
+    argument::Compiler,
     command::{words, Head, LineWord, ProbeNames, ProbePlace},
     error::{Code, ProbeError, ProbeRefusal},
     print,
     run::{FetchProgram, ProbedMachine, WORDS},
+    step::Argument,
 };
 use core::cell::Cell;
 

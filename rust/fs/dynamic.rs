@@ -165,11 +165,11 @@ impl DynamicFile {
         }
         let text = core::str::from_utf8(&joined).map_err(|_| EINVAL)?;
         dynamic::obey(self.file, text, &is_ambiguous).map_err(|refused| {
-            if let Some((author, error, place)) = refused.entry {
+            if let Some(entry) = refused.entry {
                 let refused = Refused {
-                    author,
-                    error,
-                    at: place,
+                    author: entry.author,
+                    error: entry.error,
+                    at: entry.at,
                 };
                 at.inst.errors().add(refused, &joined);
             }
@@ -203,11 +203,13 @@ impl TraceFile for DynamicFile {
     /// Removes all that was defined.
     fn truncate(&mut self, _at: &At<'_>) -> Result {
         match self.file {
-            ControlledEvents::Kprobes => dynamic::delete_all(),
+            ControlledEvents::Kprobes => dynamic::delete_all(self.file),
             ControlledEvents::Synthetic => synthetic::remove_all(),
             // All of them, or none.
             ControlledEvents::All if synthetic::is_busy() => Err(EBUSY),
-            ControlledEvents::All => dynamic::delete_all().and_then(|()| synthetic::remove_all()),
+            ControlledEvents::All => {
+                dynamic::delete_all(self.file).and_then(|()| synthetic::remove_all())
+            }
         }
     }
 

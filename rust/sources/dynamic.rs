@@ -3,59 +3,37 @@
 //! The definitions of dynamic events: `kprobe_events` and `dynamic_events`.
 //!
 //! A definition is an event of the registry, the probe that it is hit by, and its line in the lists. It is
-//! made and removed by lines that users write. Called by `fs`, in process context.
+//! made and removed by lines that users write. A kind of them is a file in this folder and a row of
+//! [`KINDS`]; synthetic events are apart from that. Called by `fs`, in process context.
 //!
 //! Locks: [`DEFINITIONS`], then those of an instance's events and files, then that of a probe. Enabling an
 //! event locks the events and then the probe.
 
-use super::{
-    kprobe::{
-        Kprobe,
-        KprobeSource,
-        ProbeLayout, //
-    },
-    synthetic, //
-};
+mod kprobes;
+
+use super::synthetic;
 use crate::{
     events::{
         self,
         Event, //
     },
     fetch::{
-        argument::{
-            Argument,
-            Compiler, //
-        },
         command::{
             words,
-            Head,
             LineWord,
-            ProbeNames,
-            ProbePlace,
-            GROUP, //
+            ProbeNames, //
         },
         error::{
             Code,
-            ProbeError,
             ProbeRefusal, //
-        },
-        MOST_ARGUMENTS, //
+        }, //
     },
-    kapi::{
-        kprobe::{
-            symbol_address,
-            KernelProbe, //
-        },
-        text_buffer::TextBuffer, //
-    },
+    kapi::text_buffer::TextBuffer,
     synthetic::command::SYSTEM,
     text::writer::ByteWrite, //
 };
 use kernel::{
-    fmt::{
-        self,
-        Write, //
-    },
+    fmt,
     prelude::*,
     sync::Arc, //
 };
@@ -65,29 +43,29 @@ kernel::sync::global_lock! {
     unsafe(uninit) static DEFINITIONS: Mutex<KVec<Definition>> = KVec::new();
 }
 
-/// A definition.
-struct Definition {
-    event: &'static Event,
-    probe: Arc<Kprobe>,
-    /// Its line in the list.
-    shown: TextBuffer,
-}
+/// The kinds, in the order in which they are asked.
+static KINDS: &[&dyn DynamicKind] = &[&kprobes::Kprobes];
 
-/// Why a line is refused.
-pub(crate) struct RefusedLine {
-    pub(crate) error: Error,
-    /// Parser, text and offset of the caret, if there is an entry for `error_log`.
-    pub(crate) entry: Option<(&'static str, &'static str, usize)>,
-}
+/// A kind of dynamic events.
+///
+/// Contexts: process context, with the definitions locked.
+pub(super) trait DynamicKind: Sync {
+    /// Returns the author of its entries in `error_log`.
+    fn author(&self) -> &'static str;
 
-impl From<Error> for RefusedLine {
-    fn from(error: Error) -> Self {
-        Self { error, entry: None }
+    /// Returns whether `file` has its definitions.
+    fn is_in(&self, file: ControlledEvents) -> bool;
+
+    /// Makes an event as `line` defines it; `None` for a line of another kind.
+    fn create(&self, line: &str, making: &Making<'_>) -> Result<Option<Definition>, RefusedLine>;
+
+    /// Returns whether the word `given` of a line that deletes is the place `own` of a definition.
+    fn is_place(&self, own: &str, given: &str) -> bool {
+        own == given
     }
-}
 
-impl From<ProbeRefusal> for RefusedLine {
-    fn from(refusal: ProbeRefusal) -> Self {
+    /// Returns that a line is refused, with an entry for `error_log`.
+    fn refused(&self, refusal: ProbeRefusal) -> RefusedLine {
         let error = match refusal.code {
             Code::Invalid => EINVAL,
             Code::Missing => ENOENT,
@@ -97,9 +75,93 @@ impl From<ProbeRefusal> for RefusedLine {
             Code::Sequence => Error::from_errno(-(kernel::bindings::EILSEQ as i32)),
             Code::Unsupported => Error::from_errno(-(kernel::bindings::EOPNOTSUPP as i32)),
         };
+        RefusedLine::new(error, self.author(), refusal.error.text(), refusal.at)
+    }
+}
+
+/// The probe of a definition. Process context.
+pub(super) trait DefinedProbe: Send + Sync {
+    /// Returns the line of the definition.
+    fn line(&self) -> &[u8];
+
+    /// Returns whether the event is enabled in an instance.
+    fn is_used(&self) -> bool;
+
+    /// From here on the event cannot be enabled.
+    ///
+    /// # Errors
+    ///
+    /// `EBUSY` while it is.
+    fn end(&self) -> Result;
+
+    /// Frees what it has of the kernel. It has ended, and the event is withdrawn.
+    fn clear(&self);
+
+    /// Returns how often it was hit while the event was enabled, and how often it missed a hit, if that is
+    /// counted.
+    fn counts(&self) -> Option<(u64, u64)> {
+        None
+    }
+}
+
+/// What the kinds learn when they make an event.
+pub(super) struct Making<'a> {
+    known: &'a [Definition],
+    /// Returns whether the kernel has more than one function of a name.
+    is_ambiguous: &'a dyn Fn(&str) -> Result<bool>,
+}
+
+impl Making<'_> {
+    /// Returns whether `event` was defined by `line`.
+    fn is_same(&self, event: &Event, line: &str) -> bool {
+        let mut same = self
+            .known
+            .iter()
+            .filter(|known| known.event.id() == event.id());
+        same.any(|known| known.probe.line() == line.as_bytes())
+    }
+}
+
+/// A definition.
+pub(super) struct Definition {
+    event: &'static Event,
+    kind: &'static dyn DynamicKind,
+    probe: Arc<dyn DefinedProbe>,
+    /// Its line in the list.
+    shown: TextBuffer,
+}
+
+/// An entry for `error_log`.
+pub(crate) struct LineError {
+    pub(crate) author: &'static str,
+    pub(crate) error: &'static str,
+    /// Offset of the caret.
+    pub(crate) at: usize,
+}
+
+/// Why a line is refused.
+pub(crate) struct RefusedLine {
+    pub(crate) error: Error,
+    pub(crate) entry: Option<LineError>,
+}
+
+impl From<Error> for RefusedLine {
+    fn from(error: Error) -> Self {
+        Self { error, entry: None }
+    }
+}
+
+impl RefusedLine {
+    /// Returns one with an entry.
+    fn new(error: Error, author: &'static str, text: &'static str, at: usize) -> Self {
+        let entry = LineError {
+            author,
+            error: text,
+            at,
+        };
         Self {
             error,
-            entry: Some(("trace_kprobe", refusal.error.text(), refusal.at)),
+            entry: Some(entry),
         }
     }
 }
@@ -140,176 +202,28 @@ pub(crate) fn obey(
 ) -> Result<(), RefusedLine> {
     let all = file == ControlledEvents::All;
     if line.starts_with('-') || all && line.starts_with('!') {
-        return delete(line, all).map_err(RefusedLine::from);
+        return delete(file, line).map_err(RefusedLine::from);
     }
-    match Head::parse(line)? {
-        Some(head) => create(line, head, is_ambiguous),
-        None => Err(RefusedLine {
-            error: EINVAL,
-            entry: all.then_some(("dynevent", "No matching dynamic event type", 0)),
-        }),
-    }
-}
-
-/// Makes an event as `line` defines it.
-fn create(
-    line: &str,
-    head: Head<'_>,
-    is_ambiguous: &dyn Fn(&str) -> Result<bool>,
-) -> Result<(), RefusedLine> {
     let mut definitions = DEFINITIONS.lock();
-    let refuse = |error| RefusedLine::from(ProbeRefusal::new(error, head.place_at));
-    let (symbol, address, offset) = match head.place {
-        ProbePlace::Address(address) => (None, address, 0),
-        ProbePlace::Symbol { name, offset } => (Some(name), 0, offset),
-    };
-    if let Some(name) = symbol {
-        if symbol_address(name).is_none() {
-            return Err(refuse(ProbeError::ProbeAddress));
-        }
-        if is_ambiguous(name)? {
-            return Err(refuse(ProbeError::NotUnique));
-        }
-    }
-    let max_active = head.returns.then_some(head.max_active);
-    let probe = KernelProbe::register(symbol, address, offset, max_active);
-    if let (true, true, Err(EINVAL)) = (head.returns, offset != 0, &probe) {
-        return Err(refuse(ProbeError::ReturnPlace));
-    }
-    let names = head.names()?;
-    let mut name = TextBuffer::new();
-    match names.event {
-        Some(event) => name.write_str(event),
-        None => head.write_default_name(&mut name),
-    }
-    .map_err(|_| ENOMEM)?;
-    let group = names.group.unwrap_or(GROUP);
-    let mut compiler = Compiler {
-        returns: head.returns,
-        at_entry: match &probe {
-            Ok(probe) => probe.is_at_entry(),
-            Err(_) => offset == 0,
-        },
-        symbol: &symbol_address,
-        lacks_symbol: false,
-    };
-    let layout = compile(line, head.returns, &mut compiler)?;
-    if let Some(other) = events::by_name(group, name.text()) {
-        let mut same = definitions
-            .iter()
-            .filter(|known| known.event.id() == other.id());
-        let is_same = same.any(|known| known.probe.layout().line[..] == *line.as_bytes());
-        let error = match is_same {
-            true => ProbeError::SameProbe,
-            false => ProbeError::EventExists,
-        };
-        return Err(ProbeRefusal::with(error, 0, Code::Exists).into());
-    }
-    if compiler.lacks_symbol {
-        let code = Code::Missing;
-        return Err(ProbeRefusal::with(ProbeError::ProbeAddress, head.place_at, code).into());
-    }
-    let probe = probe.map_err(|error| match error {
-        ENOMEM | EPERM => error.into(),
-        _ if error.to_errno() == -(kernel::bindings::EILSEQ as i32) => {
-            ProbeRefusal::with(ProbeError::Boundary, head.place_at, Code::Sequence).into()
-        }
-        _ => RefusedLine {
-            error,
-            ..refuse(ProbeError::Registration)
-        },
-    })?;
-    let shown = show(line, &head, (group, name.text()), &probe, &layout)?;
-    let size = u32::try_from(layout.size()).map_err(|_| EINVAL)?;
     definitions.reserve(1, GFP_KERNEL).map_err(Error::from)?;
-    let probe = Kprobe::new(layout, probe)?;
-    let event = events::dynamic::define((group, name.text()), size, || {
-        Ok(KBox::new(KprobeSource(probe.clone()), GFP_KERNEL)?)
-    })?;
-    let definition = Definition {
-        event,
-        probe,
-        shown,
-    };
-    definitions
-        .push(definition, GFP_KERNEL)
-        .map_err(Error::from)?;
-    Ok(())
-}
-
-/// Compiles the arguments of `line`.
-fn compile(
-    line: &str,
-    returns: bool,
-    compiler: &mut Compiler<'_>,
-) -> Result<ProbeLayout, RefusedLine> {
-    let mut copy = KVec::new();
-    copy.extend_from_slice(line.as_bytes(), GFP_KERNEL)
-        .map_err(Error::from)?;
-    let mut arguments: KVec<Argument> = KVec::new();
-    let mut names = TextBuffer::new();
-    if words(line).nth(MOST_ARGUMENTS.saturating_add(2)).is_some() {
-        let at = words(line).nth(2).map_or(0, |word| word.at);
-        return Err(ProbeRefusal::with(ProbeError::TooManyArguments, at, Code::TooBig).into());
-    }
-    // As in ftrace, before the arguments are looked at one by one.
-    let mut nameless = words(line).skip(2);
-    if let (false, Some(word)) = (
-        compiler.returns || compiler.at_entry,
-        nameless.find(|word| word.text.starts_with("$arg")),
-    ) {
-        return Err(ProbeRefusal::new(ProbeError::NotAtEntry, word.at).into());
-    }
-    for (word, number) in words(line).skip(2).zip(1usize..) {
-        let is_used = |name: &str| {
-            name.starts_with("__probe_")
-                || [
-                    "common_type",
-                    "common_flags",
-                    "common_preempt_count",
-                    "common_pid",
-                ]
-                .contains(&name)
-                || names.text().split(' ').any(|other| other == name)
+    for kind in KINDS.iter().filter(|kind| kind.is_in(file)) {
+        let making = Making {
+            known: &definitions,
+            is_ambiguous,
         };
-        let argument = compiler.compile(word, number, is_used)?;
-        match argument.name {
-            Some(name) => write!(names, "{} ", name.of(line)),
-            None => write!(names, "arg{number} "),
+        if let Some(definition) = kind.create(line, &making)? {
+            // There is room.
+            let _ = definitions.push_within_capacity(definition);
+            return Ok(());
         }
-        .map_err(|_| ENOMEM)?;
-        arguments.push(argument, GFP_KERNEL).map_err(Error::from)?;
     }
-    Ok(ProbeLayout {
-        line: copy,
-        arguments,
-        names,
-        returns,
-    })
-}
-
-/// Returns the line of a definition in the list.
-fn show(
-    line: &str,
-    head: &Head<'_>,
-    (group, name): (&str, &str),
-    probe: &KernelProbe,
-    layout: &ProbeLayout,
-) -> Result<TextBuffer> {
-    let mut shown = TextBuffer::new();
-    let mut write = || {
-        match head.returns {
-            true => write!(shown, "r{}:{group}/{name} ", probe.max_active())?,
-            false => write!(shown, "p:{group}/{name} ")?,
+    match all {
+        true => {
+            let text = "No matching dynamic event type";
+            Err(RefusedLine::new(EINVAL, "dynevent", text, 0))
         }
-        head.write_place(&mut shown)?;
-        for (name, argument) in layout.named() {
-            write!(shown, " {name}={}", argument.body.of(line))?;
-        }
-        Ok::<_, fmt::Error>(())
-    };
-    write().map_err(|_| ENOMEM)?;
-    Ok(shown)
+        false => Err(EINVAL.into()),
+    }
 }
 
 impl Definition {
@@ -320,8 +234,13 @@ impl Definition {
         mut head: impl Iterator<Item = LineWord<'a>>,
     ) -> bool {
         let mut own = words(self.shown.text()).skip(1);
+        let is_place = head.next().is_none_or(|given| {
+            let own = own.next();
+            own.is_some_and(|own| self.kind.is_place(own.text, given.text))
+        });
         names.group.is_none_or(|group| group == self.event.system())
             && names.event.is_none_or(|event| event == self.event.name())
+            && is_place
             && head.all(|word| own.next().is_some_and(|own| own.text == word.text))
     }
 
@@ -331,20 +250,20 @@ impl Definition {
     ///
     /// `EBUSY` while the event is enabled.
     fn remove(&self) -> Result {
-        let probe = self.probe.take()?;
+        self.probe.end()?;
         events::dynamic::withdraw(self.event);
-        drop(probe);
+        self.probe.clear();
         Ok(())
     }
 }
 
-/// Deletes what a line selects, up to the first one that is enabled; `all` says whether synthetic events may be
-/// selected, too.
+/// Deletes what a line of `file` selects, up to the first one that is enabled.
 ///
 /// # Errors
 ///
 /// `EINVAL` for a wrong line, `ENOENT` if it selects nothing, `EBUSY`.
-fn delete(line: &str, all: bool) -> Result {
+fn delete(file: ControlledEvents, line: &str) -> Result {
+    let all = file == ControlledEvents::All;
     let mut words = words(line);
     let first = words.next().ok_or(EINVAL)?;
     let name = first.text.split_once(':').ok_or(EINVAL)?.1;
@@ -356,7 +275,8 @@ fn delete(line: &str, all: bool) -> Result {
     let mut result = Err(ENOENT);
     let mut stopped = false;
     definitions.retain(|definition| {
-        if stopped || !definition.is_selected(&names, words.clone()) {
+        let is_meant = definition.kind.is_in(file) && definition.is_selected(&names, words.clone());
+        if stopped || !is_meant {
             return true;
         }
         result = definition.remove();
@@ -375,21 +295,22 @@ fn delete(line: &str, all: bool) -> Result {
     }
 }
 
-/// Removes all definitions, or none.
+/// Removes all definitions of `file`, or none.
 ///
 /// # Errors
 ///
 /// `EBUSY` while one of the events is enabled.
-pub(crate) fn delete_all() -> Result {
+pub(crate) fn delete_all(file: ControlledEvents) -> Result {
     let mut definitions = DEFINITIONS.lock();
-    if definitions
-        .iter()
-        .any(|definition| definition.probe.is_used())
-    {
+    let is_busy = |known: &Definition| known.kind.is_in(file) && known.probe.is_used();
+    if definitions.iter().any(is_busy) {
         return Err(EBUSY);
     }
     let mut result = Ok(());
     definitions.retain(|definition| {
+        if !definition.kind.is_in(file) {
+            return true;
+        }
         if result.is_ok() {
             result = definition.remove();
         }
@@ -409,7 +330,8 @@ pub(crate) fn write_definitions(file: ControlledEvents, out: &mut dyn ByteWrite)
         }
         _ => Ok(()),
     };
-    for definition in DEFINITIONS.lock().iter() {
+    let definitions = DEFINITIONS.lock();
+    for definition in definitions.iter().filter(|known| known.kind.is_in(file)) {
         synthetic_until(definition.event.serial(), out)?;
         writeln!(out, "{}", definition.shown.text())?;
     }
@@ -419,12 +341,10 @@ pub(crate) fn write_definitions(file: ControlledEvents, out: &mut dyn ByteWrite)
 /// Writes the hits and misses of each. Fails when `out` does.
 pub(crate) fn write_profile(out: &mut dyn ByteWrite) -> fmt::Result {
     for definition in DEFINITIONS.lock().iter() {
-        let (hits, missed) = definition.probe.counts();
-        writeln!(
-            out,
-            "  {:<44} {hits:15} {missed:15}",
-            definition.event.name()
-        )?;
+        if let Some((hits, missed)) = definition.probe.counts() {
+            let name = definition.event.name();
+            writeln!(out, "  {name:<44} {hits:15} {missed:15}")?;
+        }
     }
     Ok(())
 }

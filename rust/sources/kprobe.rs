@@ -7,12 +7,12 @@
 //!
 //! [`rtrace_kprobe_hit`] runs in any context, NMI included: no lock, no allocation, no panic.
 
-use super::targets::RecordTargets;
+use super::{
+    dynamic::DefinedProbe,
+    probe_layout::ProbeLayout,
+    targets::RecordTargets, //
+};
 use crate::{
-    event::{
-        field::Declared,
-        format, //
-    },
     events::{
         Attachment,
         Event,
@@ -22,13 +22,8 @@ use crate::{
         Source, //
     },
     fetch::{
-        argument::Argument,
-        print::{
-            self,
-            NamedArgument, //
-        },
+        print::RecordHead,
         run::{
-            FetchProgram,
             ProbedMachine,
             WORDS, //
         }, //
@@ -36,8 +31,7 @@ use crate::{
     kapi::{
         kprobe::KernelProbe,
         strings,
-        symbol::Symbol,
-        text_buffer::TextBuffer, //
+        symbol::Symbol, //
     },
     probes::{
         COMMON,
@@ -45,7 +39,6 @@ use crate::{
     },
     text::writer::ByteWrite, //
 };
-use core::iter;
 use kernel::{
     fmt,
     new_mutex,
@@ -59,51 +52,6 @@ use kernel::{
         Mutex, //
     }, //
 };
-
-/// What a definition says of its probe and of its records.
-pub(super) struct ProbeLayout {
-    /// The line of the definition.
-    pub(super) line: KVec<u8>,
-    pub(super) arguments: KVec<Argument>,
-    /// The names of the arguments, a blank after each.
-    pub(super) names: TextBuffer,
-    pub(super) returns: bool,
-}
-
-impl ProbeLayout {
-    /// Returns the bytes of a record before its arguments.
-    fn head(&self) -> usize {
-        let words = if self.returns { 2usize } else { 1 };
-        words.wrapping_mul(8).wrapping_add(COMMON)
-    }
-
-    fn program(&self) -> FetchProgram<'_> {
-        FetchProgram {
-            line: &self.line,
-            arguments: &self.arguments,
-            head: self.head(),
-        }
-    }
-
-    /// Returns the bytes of a record without its strings.
-    pub(super) fn size(&self) -> usize {
-        self.program().fixed()
-    }
-
-    /// Returns the arguments with their names.
-    pub(super) fn named(&self) -> impl Iterator<Item = NamedArgument<'_>> + Clone {
-        iter::zip(self.names.text().split(' '), self.arguments.iter())
-    }
-
-    /// Returns all fields of a record after the common ones.
-    fn fields(&self) -> impl Iterator<Item = Declared<'_>> {
-        let head = match self.returns {
-            true => print::RETURN,
-            false => print::HIT,
-        };
-        Iterator::chain(head.iter().copied(), self.named().map(print::field))
-    }
-}
 
 /// A probe of a definition.
 #[pin_data]
@@ -121,6 +69,8 @@ struct ProbeState {
     /// None after the definition was removed.
     probe: Option<KernelProbe>,
     users: usize,
+    /// The definition is being removed.
+    ended: bool,
 }
 
 // SAFETY: The pointers are cookies, which are for any context.
@@ -138,6 +88,7 @@ impl Kprobe {
         let state = ProbeState {
             users: 0,
             probe: None,
+            ended: false,
         };
         let address = probe.address();
         let this = Arc::pin_init(
@@ -154,40 +105,14 @@ impl Kprobe {
         Ok(this)
     }
 
-    /// Returns what the definition says.
-    pub(super) fn layout(&self) -> &ProbeLayout {
-        &self.layout
-    }
-
-    /// Returns how often it was hit while the event was enabled, and how often it missed a hit.
-    pub(super) fn counts(&self) -> (u64, u64) {
-        let state = self.state.lock();
-        let missed = state.probe.as_ref().map_or(0, KernelProbe::missed);
-        (self.hits.load(Relaxed), missed)
-    }
-
-    /// Returns whether the event is enabled in an instance.
-    pub(super) fn is_used(&self) -> bool {
-        self.state.lock().users != 0
-    }
-
-    /// Takes the probe of the kernel out, after which the event cannot be enabled.
-    ///
-    /// # Errors
-    ///
-    /// `EBUSY` while the event is enabled.
-    pub(super) fn take(&self) -> Result<Option<KernelProbe>> {
-        let mut state = self.state.lock();
-        if state.users != 0 {
-            return Err(EBUSY);
-        }
-        Ok(state.probe.take())
-    }
-
     /// Has it record for `cookie` as well.
     fn add(&self, cookie: *mut c_void) -> Result {
         let mut state = self.state.lock();
-        let probe = state.probe.as_ref().ok_or(ENODEV)?;
+        let probe = state
+            .probe
+            .as_ref()
+            .filter(|_| !state.ended)
+            .ok_or(ENODEV)?;
         self.targets.add(cookie)?;
         if state.users == 0 {
             // SAFETY: The function expects a `Kprobe`. The probe goes before this does: the state has it
@@ -213,6 +138,11 @@ impl Kprobe {
         }
     }
 
+    /// Returns whether it is hit when the function returns.
+    fn returns(&self) -> bool {
+        self.layout.head == RecordHead::Return
+    }
+
     /// Records a hit wherever the event is enabled. Any context, with preemption disabled.
     fn hit(&self, machine: &Registers<'_>, returned_to: u64) {
         let _ = self.hits.fetch_add(1, Relaxed);
@@ -220,7 +150,7 @@ impl Kprobe {
         let (size, rooms) = program.measure(machine, MOST_PAYLOAD);
         let fill = |record: &mut [u8]| {
             put(record, COMMON, self.address);
-            if self.layout.returns {
+            if self.returns() {
                 put(record, COMMON.wrapping_add(8), returned_to);
             }
             program.fill(machine, &rooms, record);
@@ -228,6 +158,36 @@ impl Kprobe {
         // SAFETY: `remove` takes a cookie off before `events::synchronize` waits for probes, of which this
         // is one: preemption is disabled. The size has the common fields and an address.
         unsafe { self.targets.record(size, fill) };
+    }
+}
+
+impl DefinedProbe for Kprobe {
+    fn line(&self) -> &[u8] {
+        &self.layout.line
+    }
+
+    fn is_used(&self) -> bool {
+        self.state.lock().users != 0
+    }
+
+    fn end(&self) -> Result {
+        let mut state = self.state.lock();
+        if state.users != 0 {
+            return Err(EBUSY);
+        }
+        state.ended = true;
+        Ok(())
+    }
+
+    fn clear(&self) {
+        let probe = self.state.lock().probe.take();
+        drop(probe);
+    }
+
+    fn counts(&self) -> Option<(u64, u64)> {
+        let state = self.state.lock();
+        let missed = state.probe.as_ref().map_or(0, KernelProbe::missed);
+        Some((self.hits.load(Relaxed), missed))
     }
 }
 
@@ -295,12 +255,7 @@ impl Source for KprobeSource {
     }
 
     fn write_format(&self, event: &Event, w: &mut dyn fmt::Write) -> fmt::Result {
-        let layout = &self.0.layout;
-        let mut text = TextBuffer::new();
-        print::write_format(&mut text, layout.returns, layout.named())?;
-        let print_fmt = text.text();
-        let (name, id) = (event.name(), event.id());
-        format::write(w, name, id, layout.fields(), print_fmt, [].into_iter())
+        self.0.layout.write_format(event, w)
     }
 
     fn print<'p>(
@@ -314,19 +269,13 @@ impl Source for KprobeSource {
         Some(printer.compose(|out| {
             let ip = word(record, COMMON);
             out.write_str("(")?;
-            if layout.returns {
+            if self.0.returns() {
                 write_place(word(record, COMMON.wrapping_add(8)), true, manner, out)?;
                 out.write_str(" <- ")?;
             }
-            write_place(ip, !layout.returns, manner, out)?;
+            write_place(ip, !self.0.returns(), manner, out)?;
             out.write_str(")")?;
-            print::write_values(
-                out,
-                layout.named(),
-                record,
-                layout.head(),
-                &mut write_symbol,
-            )
+            layout.write_values(record, out)
         }))
     }
 
@@ -339,11 +288,6 @@ impl Source for KprobeSource {
 fn word(record: &[u8], at: usize) -> u64 {
     let bytes = record.get(at..).and_then(<[u8]>::first_chunk);
     bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
-}
-
-/// Writes the name of an address with the place in the function.
-fn write_symbol(address: u64, out: &mut dyn ByteWrite) -> fmt::Result {
-    out.write_str(Symbol::at(address).text())
 }
 
 /// Writes where a probe was hit, with the place in the function if `offset` is set.

@@ -18,6 +18,7 @@ mod offers;
 pub(crate) mod osnoise;
 mod own;
 mod probe;
+mod probe_layout;
 mod raw;
 mod raw_desc;
 mod raw_probes;
