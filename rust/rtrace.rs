@@ -109,6 +109,7 @@ impl Drop for EventTable {
 
 /// Forgets `event` everywhere: its module is being unloaded.
 fn forget_event(event: &'static events::Event) {
+    sources::dynamic::for_each_follower(event, instance::disable_everywhere);
     instance::disable_everywhere(event);
     fs::remove_event(event);
 }

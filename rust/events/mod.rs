@@ -38,7 +38,10 @@ pub(crate) use self::{
         Users,
         GROUPS, //
     },
-    module::Module,
+    module::{
+        Module,
+        ModuleHold, //
+    },
     printer::{
         PrintManner,
         Printer, //

@@ -8,7 +8,9 @@
 
 use super::{
     described::text,
-    tracepoints::Tracepoint, //
+    tracepoints::Tracepoint,
+    Event,
+    GROUPS, //
 };
 use crate::kapi::c;
 use core::{
@@ -109,6 +111,50 @@ impl<'a> Module<'a> {
                 tracepoint: unsafe { Tracepoint::new(event.tracepoint) },
             })
         })
+    }
+}
+
+/// A module that stays loaded as long as this is there.
+///
+/// # Invariants
+///
+/// The pointer is that of a module of which `try_module_get` has taken a reference.
+pub(crate) struct ModuleHold(NonNull<bindings::module>);
+
+// SAFETY: A reference to a module belongs to no task.
+unsafe impl Send for ModuleHold {}
+// SAFETY: Nothing can be done through `&self`.
+unsafe impl Sync for ModuleHold {}
+
+impl Drop for ModuleHold {
+    fn drop(&mut self) {
+        // SAFETY: The reference is there (invariant), and this is its last use.
+        unsafe { bindings::module_put(self.0.as_ptr()) };
+    }
+}
+
+impl Event {
+    /// Keeps the module that brought the event loaded; `None` for an event of the kernel itself. Process
+    /// context.
+    ///
+    /// # Errors
+    ///
+    /// `ENODEV` when the event cannot be enabled any more.
+    pub(crate) fn hold_module(&self) -> Result<Option<ModuleHold>> {
+        let _groups = GROUPS.lock();
+        if !self.is_offered() {
+            return Err(ENODEV);
+        }
+        let Some(module) = NonNull::new(self.owner().cast_mut()) else {
+            return Ok(None);
+        };
+        // SAFETY: The module is there: before it goes, its events are taken away under the lock, which is held,
+        // and this one is offered.
+        match unsafe { bindings::try_module_get(module.as_ptr()) } {
+            // INVARIANT: The reference was taken.
+            true => Ok(Some(ModuleHold(module))),
+            false => Err(ENODEV),
+        }
     }
 }
 

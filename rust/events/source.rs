@@ -160,6 +160,11 @@ pub(crate) trait Source: Send + Sync {
         0
     }
 
+    /// Returns whether event probes can follow the event.
+    fn may_be_followed(&self) -> bool {
+        true
+    }
+
     /// Returns whether the event is one of "all events": a tool that wants all of ftrace's events
     /// shall get no others.
     fn is_usual(&self) -> bool {

@@ -15,6 +15,7 @@ use super::{
     number,
     step::{
         Argument,
+        EventField,
         FetchStep,
         LineSpan,
         StepList,
@@ -37,12 +38,29 @@ pub(crate) const REGISTERS: [&str; 21] = [
     "orig_ax", "ip", "cs", "flags", "sp", "ss",
 ];
 
+/// Where a probe is hit, which decides what its arguments can be.
+pub(crate) enum ProbeSite<'a> {
+    /// At the beginning of a function.
+    Entry,
+    /// Elsewhere in one.
+    Inside,
+    /// When it returns.
+    Return,
+    /// At a record of an event, of which this returns the field of a name.
+    Event(&'a dyn Fn(&str) -> Option<EventField>),
+}
+
+/// What another argument may be called.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ArgumentName<'a> {
+    Text(&'a str),
+    /// `argN`.
+    Number(usize),
+}
+
 /// What arguments are compiled for.
 pub(crate) struct Compiler<'a> {
-    /// The probe is hit when the function returns.
-    pub(crate) returns: bool,
-    /// The probe is at the beginning of a function.
-    pub(crate) at_entry: bool,
+    pub(crate) site: ProbeSite<'a>,
     /// Returns the address of a symbol.
     pub(crate) symbol: &'a dyn Fn(&str) -> Option<u64>,
     /// Set when a symbol was not found, which ftrace says later.
@@ -56,7 +74,7 @@ impl Compiler<'_> {
         &mut self,
         word: LineWord<'_>,
         number: usize,
-        is_used: impl Fn(&str) -> bool,
+        is_used: impl Fn(ArgumentName<'_>) -> bool,
     ) -> Result<Argument, ProbeRefusal> {
         debug_assert!(number <= MOST_ARGUMENTS);
         let refuse = |error| ProbeRefusal::new(error, word.at);
@@ -66,10 +84,17 @@ impl Compiler<'_> {
             }
             Some(("", _)) => return Err(refuse(ProbeError::ArgumentNameMissing)),
             Some((name, _)) if !is_name(name) => return Err(refuse(ProbeError::ArgumentName)),
-            Some((name, _)) if is_used(name) => return Err(refuse(ProbeError::ArgumentNameUsed)),
-            Some((name, body)) => (Some(LineSpan::new(word.at, name)), body),
-            None => (None, word.text),
+            Some((name, body)) => (Some(name), body),
+            // One that is a name is called by it.
+            None => {
+                let name = word.text.split(':').next().unwrap_or_default();
+                (Some(name).filter(|name| is_name(name)), word.text)
+            }
         };
+        if is_used(name.map_or(ArgumentName::Number(number), ArgumentName::Text)) {
+            return Err(refuse(ProbeError::ArgumentNameUsed));
+        }
+        let name = name.map(|name| LineSpan::new(word.at, name));
         let at = word
             .at
             .saturating_add(word.text.len().saturating_sub(body.len()));
@@ -88,7 +113,8 @@ impl Compiler<'_> {
             Some(_) => at.saturating_add(fetch.len()).saturating_add(1),
             None => at,
         };
-        let is_text = matches!(fetch, "$comm" | "$COMM") || fetch.starts_with("\\\"");
+        let is_text = !matches!(self.site, ProbeSite::Event(_))
+            && (matches!(fetch, "$comm" | "$COMM") || fetch.starts_with("\\\""));
         let ty = match ty {
             Some(ty) if is_text && ty != "string" => {
                 return Err(ProbeRefusal::new(ProbeError::StringType, type_at));
@@ -106,6 +132,7 @@ impl Compiler<'_> {
             Some(
                 FetchStep::Load { .. }
                     | FetchStep::Immediate(_)
+                    | FetchStep::Field(_)
                     | FetchStep::Comm
                     | FetchStep::Literal(_)
             )
@@ -131,6 +158,7 @@ impl Compiler<'_> {
         };
         match first {
             "$" => steps.push(self.variable(rest, at)?),
+            "%" if matches!(self.site, ProbeSite::Event(_)) => return refuse(ProbeError::Variable),
             "%" => match REGISTERS.iter().position(|name| *name == rest) {
                 Some(place) => steps.push(FetchStep::Register(place as u8)),
                 None => return refuse(ProbeError::RegisterName),
@@ -164,10 +192,17 @@ impl Compiler<'_> {
                     steps.push(FetchStep::Immediate(value));
                 }
             },
-            // Names of parameters, which only BTF knows.
-            _ if first.bytes().all(|b| b.is_ascii_alphabetic() || b == b'_') => {
-                return refuse(ProbeError::Btf);
+            _ if matches!(self.site, ProbeSite::Event(_)) && is_per_cpu(word.text) => {
+                return refuse(ProbeError::PerCpu);
             }
+            _ if first.bytes().all(|b| b.is_ascii_alphabetic() || b == b'_') => match self.site {
+                ProbeSite::Event(field) => match field(word.text) {
+                    Some(field) => steps.push(FetchStep::Field(field)),
+                    None => return refuse(ProbeError::EventField),
+                },
+                // Names of parameters, which only BTF knows.
+                _ => return refuse(ProbeError::Btf),
+            },
             _ => return refuse(ProbeError::Fetch),
         }
         Ok(())
@@ -176,6 +211,13 @@ impl Compiler<'_> {
     /// Compiles what follows a dollar sign.
     fn variable(&self, name: &str, at: usize) -> Result<FetchStep, ProbeRefusal> {
         let refuse = |error| Err(ProbeRefusal::new(error, at));
+        if let ProbeSite::Event(field) = self.site {
+            return match (field(name), name) {
+                (Some(field), _) => Ok(FetchStep::Field(field)),
+                (None, "comm" | "COMM") => Ok(FetchStep::Comm),
+                (None, _) => refuse(ProbeError::Variable),
+            };
+        }
         if let Some(rest) = name.strip_prefix("stack") {
             return match rest.bytes().next() {
                 None => Ok(FetchStep::StackPointer),
@@ -188,7 +230,7 @@ impl Compiler<'_> {
         }
         match name {
             "comm" | "COMM" => Ok(FetchStep::Comm),
-            "retval" if self.returns => Ok(FetchStep::Returned),
+            "retval" if matches!(self.site, ProbeSite::Return) => Ok(FetchStep::Returned),
             "retval" => refuse(ProbeError::ReturnValueOnProbe),
             "current" => Ok(FetchStep::Current),
             "arg*" => {
@@ -210,7 +252,7 @@ impl Compiler<'_> {
             false => None,
         };
         match number.and_then(|number| number.checked_sub(1)) {
-            Some(place) if place < STACK_WORDS && (self.returns || !self.at_entry) => {
+            Some(place) if place < STACK_WORDS && !matches!(self.site, ProbeSite::Entry) => {
                 Err(ProbeRefusal::new(ProbeError::NotAtEntry, at))
             }
             Some(place) if place < STACK_WORDS => Ok(FetchStep::Parameter(place as u16)),
@@ -289,6 +331,11 @@ impl Compiler<'_> {
         steps.push(FetchStep::Load { offset, user });
         Ok(())
     }
+}
+
+/// Returns whether `text` begins as the access to a variable of this CPU.
+fn is_per_cpu(text: &str) -> bool {
+    text.starts_with("this_cpu_ptr(") || text.starts_with("this_cpu_read(")
 }
 
 /// Cuts `body` at the colon before its type. One inside of a literal does not count.

@@ -19,6 +19,8 @@ pub(crate) enum Code {
     Sequence,
     /// `EOPNOTSUPP`.
     Unsupported,
+    /// `ENODEV`.
+    NoDevice,
 }
 
 macro_rules! errors {
@@ -52,17 +54,21 @@ errors! {
     ArgumentNameUsed: "This argument name is already used";
     ArgumentNumber: "Invalid argument number";
     ArgumentTooLong: "Argument expression is too long";
+    AttachedEvent: "Attached event does not exist";
     Boundary: "Probe point is not an instruction boundary";
     Btf: "BTF is not available or not supported";
     CommDereferenced: "$comm can not be dereferenced";
     DereferenceBrace: "Dereference needs a brace";
     DereferenceOffset: "Invalid dereference offset";
     DereferenceOpen: "Dereference brace is not closed";
+    EventField: "This event field is not found.";
+    EventInfo: "This requires both group and event name to attach";
     EventExists: "Given group/event name is already used by another event";
     EventName: "Event name must follow the same rules as C identifiers";
     EventNameMissing: "Event name is not specified";
     EventNameTooLong: "Event name is too long";
     Fetch: "Invalid fetch argument";
+    FilterMissing: "No filter rule after 'if'";
     FileOffset: "File offset is not available for kernel probes";
     GroupName: "Group name must follow the same rules as C identifiers";
     GroupNameMissing: "Group name is not specified";
@@ -75,6 +81,7 @@ errors! {
     MemoryAddress: "Invalid memory address";
     NotAtEntry: "$arg* can be used only on function entry or exit";
     NotUnique: "The symbol is not unique";
+    PerCpu: "Per-cpu variable access is only for kernel probes";
     ProbeAddress: "Invalid probed address or symbol";
     Registration: "Failed to register probe event";
     RegisterName: "Invalid register name";

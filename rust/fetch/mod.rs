@@ -2,7 +2,8 @@
 
 //! Dynamic events as users define them: commands, arguments, and what a hit records.
 //!
-//! - `command`: one line of `kprobe_events`, its words, places and names.
+//! - `command`: one line of `kprobe_events`, its words, places and names; `event_command`: one of an event
+//!   probe.
 //! - `argument`: `NAME=FETCH:TYPE`, compiled into steps (`step`); `types`: the types.
 //! - `run`: what the steps read, and the record that is made of it, in any context.
 //! - `print`: the fields, the print format and the text of a record.
@@ -14,6 +15,7 @@
 pub(crate) mod argument;
 pub(crate) mod command;
 pub(crate) mod error;
+pub(crate) mod event_command;
 pub(crate) mod number;
 pub(crate) mod print;
 pub(crate) mod run;

@@ -31,6 +31,8 @@ pub(crate) enum RecordHead {
     Hit,
     /// The function that returned, and where to.
     Return,
+    /// Nothing: the record follows one of another event.
+    Event,
 }
 
 impl RecordHead {
@@ -39,6 +41,7 @@ impl RecordHead {
         match self {
             Self::Hit => HIT,
             Self::Return => RETURN,
+            Self::Event => &[],
         }
     }
 }
@@ -75,6 +78,7 @@ pub(crate) fn write_format<'a>(
     w.write_str(match head {
         RecordHead::Hit => "\"(%lx)",
         RecordHead::Return => "\"(%lx <- %lx)",
+        RecordHead::Event => "\"",
     })?;
     for (name, argument) in arguments.clone() {
         write!(w, " {name}={}", argument.ty.conversion())?;
@@ -82,6 +86,7 @@ pub(crate) fn write_format<'a>(
     w.write_str(match head {
         RecordHead::Hit => "\", REC->__probe_ip",
         RecordHead::Return => "\", REC->__probe_func, REC->__probe_ret_ip",
+        RecordHead::Event => "\"",
     })?;
     for (name, argument) in arguments {
         match argument.ty.is_text() {

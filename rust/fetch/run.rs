@@ -21,6 +21,8 @@ const CHUNK: usize = 64;
 const PAGE: u64 = 4096;
 /// Most bytes of a string with its NUL.
 const LONGEST_STRING: usize = 4096;
+/// The first address of the kernel.
+const KERNEL: u64 = 1 << 63;
 /// Bytes of a kernel stack, which begins at a multiple of them.
 const STACK: u64 = 16 * 1024;
 
@@ -50,6 +52,16 @@ pub(crate) trait ProbedMachine {
 
     /// Returns the address of the current task.
     fn current(&self) -> u64;
+
+    /// Returns the address of its name.
+    fn comm_address(&self) -> u64 {
+        0
+    }
+
+    /// Returns the record that is followed, and its address.
+    fn record(&self) -> (&[u8], u64) {
+        (&[], 0)
+    }
 }
 
 /// Returns the word `place` of the registers.
@@ -57,19 +69,26 @@ fn register(machine: &impl ProbedMachine, place: usize) -> u64 {
     machine.registers().get(place).copied().unwrap_or(0)
 }
 
+/// Reads memory: that of the current process also where `user` is not set and the address is not the kernel's, as
+/// in ftrace. Returns whether all of it could be read.
+fn read(machine: &impl ProbedMachine, address: u64, to: &mut [u8], user: bool) -> bool {
+    machine.read(address, to, user || address < KERNEL)
+}
+
 /// Returns a word of the kernel's stack; 0 outside of it and where nothing can be read.
 fn stack_word(machine: &impl ProbedMachine, index: u64) -> u64 {
     let sp = register(machine, SP);
     let address = sp.wrapping_add(index.wrapping_mul(8));
     let mut bytes = [0; 8];
-    match address & !(STACK - 1) == sp & !(STACK - 1) && machine.read(address, &mut bytes, false) {
+    match address & !(STACK - 1) == sp & !(STACK - 1) && read(machine, address, &mut bytes, false) {
         true => u64::from_le_bytes(bytes),
         false => 0,
     }
 }
 
-/// Runs `steps` and returns what they leave; `None` when memory cannot be read.
-fn run(steps: &[FetchStep], machine: &impl ProbedMachine) -> Option<u64> {
+/// Runs `steps` and returns what they leave; `None` when memory cannot be read. `line` is that of the
+/// definition.
+fn run(steps: &[FetchStep], line: &[u8], machine: &impl ProbedMachine) -> Option<u64> {
     let mut value = 0u64;
     for step in steps {
         value = match *step {
@@ -84,11 +103,17 @@ fn run(steps: &[FetchStep], machine: &impl ProbedMachine) -> Option<u64> {
             FetchStep::Returned => register(machine, AX),
             FetchStep::Current => machine.current(),
             FetchStep::Immediate(value) => value,
-            FetchStep::Comm | FetchStep::Literal(_) => return None,
+            FetchStep::Field(field) => {
+                let (record, address) = machine.record();
+                field.value(record, address)?
+            }
+            // Where no string is asked for, the address.
+            FetchStep::Comm => machine.comm_address(),
+            FetchStep::Literal(span) => span.bytes_of(line).as_ptr().addr() as u64,
             FetchStep::Load { offset, user } => {
                 let mut bytes = [0; 8];
                 let address = value.wrapping_add_signed(offset);
-                if !machine.read(address, &mut bytes, user) {
+                if !read(machine, address, &mut bytes, user) {
                     return None;
                 }
                 u64::from_le_bytes(bytes)
@@ -99,18 +124,18 @@ fn run(steps: &[FetchStep], machine: &impl ProbedMachine) -> Option<u64> {
 }
 
 /// Returns the value of an argument that is no string.
-fn number(argument: &Argument, machine: &impl ProbedMachine) -> Option<[u8; 8]> {
+fn number(argument: &Argument, line: &[u8], machine: &impl ProbedMachine) -> Option<[u8; 8]> {
     let steps = argument.steps();
     let size = argument.ty.size().min(8);
     let mut bytes = [0; 8];
     match steps.split_last() {
         // The last one reads no more than the type has.
         Some((FetchStep::Load { offset, user }, before)) => {
-            let address = run(before, machine)?.wrapping_add_signed(*offset);
-            let read = machine.read(address, bytes.get_mut(..size)?, *user);
-            read.then_some(bytes)
+            let address = run(before, line, machine)?.wrapping_add_signed(*offset);
+            let is_read = read(machine, address, bytes.get_mut(..size)?, *user);
+            is_read.then_some(bytes)
         }
-        _ => run(steps, machine).map(u64::to_le_bytes),
+        _ => run(steps, line, machine).map(u64::to_le_bytes),
     }
 }
 
@@ -129,14 +154,16 @@ fn source<'a>(
 ) -> Option<FetchSource<'a>> {
     let wants_user = argument.ty == ArgumentType::UserText;
     match argument.steps().split_last()? {
-        (FetchStep::Comm, _) => Some(FetchSource::Comm(machine.comm())),
-        (FetchStep::Literal(span), _) => Some(FetchSource::Literal(span.bytes_of(line))),
+        (FetchStep::Comm, _) if !wants_user => Some(FetchSource::Comm(machine.comm())),
+        (FetchStep::Literal(span), _) if !wants_user => {
+            Some(FetchSource::Literal(span.bytes_of(line)))
+        }
         (FetchStep::Load { offset, user }, before) => Some(FetchSource::Memory {
-            address: run(before, machine)?.wrapping_add_signed(*offset),
+            address: run(before, line, machine)?.wrapping_add_signed(*offset),
             user: *user || wants_user,
         }),
         _ => Some(FetchSource::Memory {
-            address: run(argument.steps(), machine)?,
+            address: run(argument.steps(), line, machine)?,
             user: wants_user,
         }),
     }
@@ -158,7 +185,7 @@ fn read_parts(
         let Some(part) = chunk.get_mut(..len) else {
             return false;
         };
-        if !machine.read(address, part, user) {
+        if !read(machine, address, part, user) {
             return false;
         }
         let text = until_nul(part);
@@ -292,7 +319,7 @@ impl FetchProgram<'_> {
         for (argument, room) in self.arguments.iter().zip(rooms.0.iter()) {
             let size = argument.ty.size();
             let value = match argument.ty.is_text() {
-                false => number(argument, machine).unwrap_or([0; 8]),
+                false => number(argument, self.line, machine).unwrap_or([0; 8]),
                 true => {
                     let end = behind.saturating_add(usize::from(*room));
                     let place = record.get_mut(behind..end).unwrap_or_default();

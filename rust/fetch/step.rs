@@ -3,6 +3,11 @@
 //! What an argument is when it is compiled: the steps by which its value is fetched.
 
 use super::types::ArgumentType;
+use crate::event::field_type::{
+    number,
+    part,
+    FieldType, //
+};
 
 /// Most dereferences inside each other.
 pub(super) const MOST_NESTED: usize = 8;
@@ -41,6 +46,65 @@ impl LineSpan {
     }
 }
 
+/// Where the value of a field of a record is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FieldPlace {
+    /// A number in the field.
+    Number { size: u8, signed: bool },
+    /// The address of the field is the value.
+    Field,
+    /// That of the bytes is, which the field says are so far after the first byte of the record.
+    FromStart,
+    /// The same, after the field.
+    FromField,
+}
+
+/// A field of the event that a probe follows. Its value is a number, or the address of a string or of an
+/// array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EventField {
+    offset: u16,
+    place: FieldPlace,
+}
+
+impl EventField {
+    /// Returns the field of type `ty` and `size` bytes at `offset`; `None` if no record reaches that far.
+    pub(crate) fn of(ty: &str, offset: u32, size: u32, signed: bool) -> Option<Self> {
+        let place = match FieldType::of(ty, size) {
+            FieldType::DynamicChars => FieldPlace::FromStart,
+            FieldType::RelativeChars => FieldPlace::FromField,
+            FieldType::Chars => FieldPlace::Field,
+            _ if matches!(size, 1 | 2 | 4 | 8) => FieldPlace::Number {
+                size: size as u8,
+                signed,
+            },
+            _ => FieldPlace::Field,
+        };
+        let offset = u16::try_from(offset).ok()?;
+        Some(Self { offset, place })
+    }
+
+    /// Returns the value in `record`, which is at `address`; `None` when the record ends before the field.
+    pub(super) fn value(self, record: &[u8], address: u64) -> Option<u64> {
+        let offset = u32::from(self.offset);
+        let at = address.wrapping_add(u64::from(offset));
+        let distance = || Some(number(part(record, offset, 4)?) & 0xffff);
+        match self.place {
+            FieldPlace::Field => Some(at),
+            FieldPlace::FromStart => Some(address.wrapping_add(distance()?)),
+            FieldPlace::FromField => Some(at.wrapping_add(4).wrapping_add(distance()?)),
+            FieldPlace::Number { size, signed } => {
+                let value = number(part(record, offset, size.into())?);
+                let unused = 64u32.saturating_sub(u32::from(size).saturating_mul(8));
+                match signed {
+                    true => Some((value.wrapping_shl(unused) as i64).wrapping_shr(unused) as u64),
+                    false => Some(value),
+                }
+            }
+        }
+    }
+}
+
 /// One step: what it leaves is the value that the next one takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FetchStep {
@@ -58,6 +122,8 @@ pub(crate) enum FetchStep {
     /// The name of the current task.
     Comm,
     Immediate(u64),
+    /// A field of the record that is followed.
+    Field(EventField),
     /// A string of the line.
     Literal(LineSpan),
     /// What is in memory at the value plus `offset`.

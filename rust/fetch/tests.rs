@@ -3,12 +3,13 @@
 //! Tests of definitions: what is taken, what is refused and where, and what a hit records.
 
 use super::{
-    argument::Compiler,
+    argument::{ArgumentName, Compiler, ProbeSite},
     command::{words, Head, LineWord, ProbeNames, ProbePlace},
     error::{Code, ProbeError, ProbeRefusal},
+    event_command::{is_same_event, EventHead, NamelessEvent},
     print,
     run::{FetchProgram, ProbedMachine, WORDS},
-    step::Argument,
+    step::{Argument, EventField},
 };
 use core::cell::Cell;
 
@@ -57,6 +58,14 @@ impl ProbedMachine for Memory {
     fn current(&self) -> u64 {
         0xffff_8880_0000_1000
     }
+
+    fn comm_address(&self) -> u64 {
+        0xffff_8880_0000_1abc
+    }
+
+    fn record(&self) -> (&[u8], u64) {
+        (&self.bytes[300..372], BASE + 300)
+    }
 }
 
 fn memory() -> Memory {
@@ -66,6 +75,7 @@ fn memory() -> Memory {
     // Over the end of the page, which is at 128.
     bytes[100..150].fill(b'x');
     bytes[200..208].copy_from_slice(&u64::MAX.to_le_bytes());
+    bytes[300..372].copy_from_slice(&followed());
     let mut registers = [0; WORDS];
     registers[14] = BASE;
     registers[13] = 0xfedc_ba98_7654_3210;
@@ -79,24 +89,77 @@ fn memory() -> Memory {
     }
 }
 
+/// The fields of [`followed`].
+fn field(name: &str) -> Option<EventField> {
+    let (ty, offset, size, signed) = match name {
+        "small" => ("s16", 8, 2, true),
+        "big" => ("u64", 16, 8, false),
+        "fixed" => ("char[8]", 24, 8, false),
+        "dynamic" => ("__data_loc char[]", 32, 4, false),
+        "relative" => ("__rel_loc char[]", 36, 4, false),
+        "bytes" => ("u8[5]", 40, 5, false),
+        "pointer" => ("char *", 48, 8, false),
+        "comm" => ("u8", 10, 1, false),
+        "late" => ("u32", 1000, 4, false),
+        _ => return None,
+    };
+    EventField::of(ty, offset, size, signed)
+}
+
+/// A record that is followed, in the memory at [`BASE`] + 300.
+fn followed() -> Vec<u8> {
+    let mut record = vec![0; 72];
+    record[8..10].copy_from_slice(&(-2i16).to_le_bytes());
+    record[10] = 77;
+    record[16..24].copy_from_slice(&0x1234_5678_9abc_def0u64.to_le_bytes());
+    record[24..30].copy_from_slice(b"inside");
+    record[32..36].copy_from_slice(&(6u32 << 16 | 56).to_le_bytes());
+    record[36..40].copy_from_slice(&(6u32 << 16 | (64 - 40)).to_le_bytes());
+    record[40..45].copy_from_slice(&[1, 2, 3, 4, 5]);
+    record[48..56].copy_from_slice(&BASE.to_le_bytes());
+    record[56..61].copy_from_slice(b"start");
+    record[64..69].copy_from_slice(b"after");
+    record
+}
+
 fn symbol(name: &str) -> Option<u64> {
     (name == "jiffies").then_some(BASE + 16)
 }
 
 /// Compiles all of a line, whose probe is at the beginning of a function.
 fn compile(line: &str) -> Result<Vec<Argument>, ProbeRefusal> {
+    if let Some(head) = EventHead::parse(line) {
+        let mut compiler = Compiler {
+            site: ProbeSite::Event(&field),
+            symbol: &symbol,
+            lacks_symbol: false,
+        };
+        return compile_all(head.line, &mut compiler);
+    }
     let head = Head::parse(line)?.ok_or(ProbeRefusal::new(ProbeError::ProbeAddress, 0))?;
     head.names()?;
     let mut compiler = Compiler {
-        returns: head.returns,
-        at_entry: matches!(head.place, ProbePlace::Symbol { offset: 0, .. }),
+        site: match head.place {
+            _ if head.returns => ProbeSite::Return,
+            ProbePlace::Symbol { offset: 0, .. } => ProbeSite::Entry,
+            _ => ProbeSite::Inside,
+        },
         symbol: &symbol,
         lacks_symbol: false,
     };
+    compile_all(line, &mut compiler)
+}
+
+/// Compiles the arguments of a line.
+fn compile_all(line: &str, compiler: &mut Compiler<'_>) -> Result<Vec<Argument>, ProbeRefusal> {
     let mut arguments: Vec<Argument> = Vec::new();
     for (index, word) in words(line).skip(2).enumerate() {
-        let is_used = |name: &str| {
+        let is_used = |name: ArgumentName<'_>| {
             let mut names = arguments.iter().filter_map(|other| other.name);
+            let name = match name {
+                ArgumentName::Text(name) => name.to_string(),
+                ArgumentName::Number(number) => format!("arg{number}"),
+            };
             names.any(|other| other.of(line) == name)
         };
         let argument = compiler.compile(word, index + 1, is_used)?;
@@ -151,6 +214,33 @@ fn values_are_those_of_registers_and_memory() {
         ("p f s=%si:symbol", " s=<fedcba9876543210>"),
         ("r f $retval:u32", " arg1=65"),
         ("p f -8(+24(%r8))", " arg1=0x0"),
+        (
+            "e s/e $small:s32 b=$small big",
+            " arg1=-2 b=0xfffffffffffffffe big=0x123456789abcdef0",
+        ),
+        ("e s/e comm $comm", " comm=0x4d arg2=0x4d"),
+        (
+            "e s/e $COMM a=$COMM:string",
+            " arg1=0xffff888000001abc a=\"swapper/0\"",
+        ),
+        (
+            "e s/e fixed:string dynamic:string relative:string",
+            " fixed=\"inside\" dynamic=\"start\" relative=\"after\"",
+        ),
+        (
+            "e s/e pointer:string a=+1(pointer):string b=+0($pointer):char",
+            " pointer=\"hello\" a=\"ello\" b='h'",
+        ),
+        (
+            "e s/e a=+1(bytes):u16 b=+0(bytes):x32 c=+4(dynamic):char",
+            " a=770 b=0x4030201 c='t'",
+        ),
+        ("e s/e late a=late:string", " late=0x0 a=(fault)"),
+        (
+            "e s/e a=\\\"text\":string b=\\\"text\":ustring c=$COMM:ustring",
+            " a=\"text\" b=(fault) c=(fault)",
+        ),
+        ("e s/e a=$small:u8 if small == 1", " a=254"),
     ];
     for (line, want) in rows {
         assert_eq!(record(line, &memory()).1, want, "{line}");
@@ -205,6 +295,15 @@ fn refusals_have_ftraces_place() {
         ("p f @+8", FileOffset, 4, Code::Invalid),
         ("p f file", Btf, 4, Code::Invalid),
         ("p f \\99999999999999999999", Immediate, 5, Code::Range),
+        ("e s/e $nosuch", Variable, 6, Code::Invalid),
+        ("e s/e a=nosuch", EventField, 8, Code::Invalid),
+        ("e s/e %ax", Variable, 6, Code::Invalid),
+        ("e s/e $stack", Variable, 6, Code::Invalid),
+        ("e s/e $retval", Variable, 6, Code::Invalid),
+        ("e s/e this_cpu_ptr(big)", PerCpu, 6, Code::Invalid),
+        ("e s/e big big", ArgumentNameUsed, 10, Code::Invalid),
+        ("e s/e arg2=$big $big", ArgumentNameUsed, 16, Code::Invalid),
+        ("e s/e +0($COMM)", CommDereferenced, 9, Code::Invalid),
     ];
     for (line, error, at, code) in rows {
         let want = ProbeRefusal::with(*error, *at, *code);
@@ -216,6 +315,48 @@ fn refusals_have_ftraces_place() {
         nested.map(|why| (why.error, why.code)),
         Some((TooManyNested, Code::TooBig))
     );
+}
+
+#[test]
+fn events_that_are_followed() {
+    let head = EventHead::parse("exyz:g/e sys.event a=$b if x == 1 && y").unwrap();
+    let names = ProbeNames {
+        group: Some("g"),
+        event: Some("e"),
+    };
+    assert_eq!(head.names(), Ok(names));
+    assert_eq!(head.followed(), Ok(("sys", "event")));
+    assert_eq!(head.line, "exyz:g/e sys.event a=$b");
+    assert_eq!(
+        head.filter.map(|word| (word.at, word.text)),
+        Some((27, "x == 1 && y"))
+    );
+    let missing = |first| {
+        let missing = ProbeRefusal::new(ProbeError::EventInfo, 2);
+        Err(NamelessEvent(first, missing))
+    };
+    let followed = |line| EventHead::parse(line).unwrap().followed();
+    assert_eq!(followed("e event"), missing(None));
+    assert_eq!(followed("e sys/"), missing(None));
+    let wrong = ProbeRefusal::new(ProbeError::EventName, 6);
+    assert_eq!(followed("e sys/1x"), missing(Some(wrong)));
+    let head = EventHead::parse("e s/e if").unwrap();
+    assert_eq!(
+        (head.line, head.filter.map(|word| word.at)),
+        ("e s/e", Some(9))
+    );
+    for line in ["e", "p f", "", "e:g/e"] {
+        assert!(EventHead::parse(line).is_none(), "{line}");
+    }
+    for (given, same) in [
+        ("s/e", true),
+        ("s.e", true),
+        ("s/f", false),
+        ("e", false),
+        ("/e", false),
+    ] {
+        assert_eq!(is_same_event("s.e", given), same, "{given}");
+    }
 }
 
 #[test]
@@ -245,9 +386,47 @@ fn names_and_places() {
 #[test]
 fn random_lines_keep_to_their_record() {
     const PARTS: &[&str] = &[
-        "+", "-", "u", "0", "8", "(", ")", "%", "ax", "di", "$", "arg", "1", "stack", "comm",
-        "retval", "@", "jiffies", "\\", "\"", "x", ":", "string", "u8", "s64", "symbol", "=", "a",
-        " ", " ", "+0(", "+8(%di)", ":string", "ustring", "%di", "$comm", "é",
+        "+",
+        "-",
+        "u",
+        "0",
+        "8",
+        "(",
+        ")",
+        "%",
+        "ax",
+        "di",
+        "$",
+        "arg",
+        "1",
+        "stack",
+        "comm",
+        "retval",
+        "@",
+        "jiffies",
+        "\\",
+        "\"",
+        "x",
+        ":",
+        "string",
+        "u8",
+        "s64",
+        "symbol",
+        "=",
+        "a",
+        " ",
+        " ",
+        "+0(",
+        "+8(%di)",
+        ":string",
+        "ustring",
+        "%di",
+        "$comm",
+        "é",
+        "dynamic",
+        "$big",
+        "if",
+        "fixed:string",
     ];
     let mut seed = 0x2545_f491_4f6c_dd1du64;
     let mut next = |below: usize| {
@@ -258,7 +437,7 @@ fn random_lines_keep_to_their_record() {
     };
     let mut compiled = 0;
     for round in 0..400_000 {
-        let mut line = String::from(if round % 2 == 0 { "p f " } else { "r:g/e f " });
+        let mut line = String::from(["p f ", "r:g/e f ", "e s/e "][round % 3]);
         for _ in 0..next(14) {
             line.push_str(PARTS[next(PARTS.len())]);
         }

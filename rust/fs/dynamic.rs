@@ -165,13 +165,14 @@ impl DynamicFile {
         }
         let text = core::str::from_utf8(&joined).map_err(|_| EINVAL)?;
         dynamic::obey(self.file, text, &is_ambiguous).map_err(|refused| {
-            if let Some(entry) = refused.entry {
+            for entry in refused.entries.into_iter().flatten() {
                 let refused = Refused {
                     author: entry.author,
                     error: entry.error,
                     at: entry.at,
                 };
-                at.inst.errors().add(refused, &joined);
+                let command = joined.get(entry.from..).unwrap_or_default();
+                at.inst.errors().add(refused, command);
             }
             refused.error
         })

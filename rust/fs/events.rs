@@ -32,6 +32,7 @@ use crate::{
     kapi::symbol,
     output::Text,
     ring::wire,
+    sources::dynamic::is_followed,
     text::{
         enable::{
             self,
@@ -91,15 +92,22 @@ fn is_meant(at: &At<'_>, event: &Event) -> bool {
     event.is_usual() || at.inst.event_enabled(event)
 }
 
+/// Returns whether `event` is enabled, or attached for triggers or for an event that follows it.
+fn is_attached(at: &At<'_>, event: &Event) -> bool {
+    at.inst.event_enabled(event) || is_followed(event, at.inst.recipient())
+}
+
 /// `enable`, of an event, a system or all.
 pub(crate) fn show_enable(at: &At<'_>, text: &mut Text) -> Result {
     if let Arg::Event(id) = at.arg {
-        let (on, soft) = at.inst.event_state(offered(id)?);
+        let event = offered(id)?;
+        let (on, soft) = at.inst.event_state(event);
+        let soft = soft || is_followed(event, at.inst.recipient());
         return enable::write_event(text, on, soft).map_err(no_memory);
     }
     let mut state = EnableState::default();
     for event in these_events(at)? {
-        state.add(at.inst.event_enabled(event));
+        state.add(is_attached(at, event));
     }
     state.write_text(text).map_err(no_memory)
 }
@@ -233,10 +241,7 @@ pub(crate) fn show_available(_at: &At<'_>, text: &mut Text) -> Result {
 }
 
 fn show_enabled(at: &At<'_>, text: &mut Text) -> Result {
-    list(
-        text,
-        events::all().filter(|event| at.inst.event_enabled(event)),
-    )?;
+    list(text, events::all().filter(|event| is_attached(at, event)))?;
     at.inst.show_awaited(text).map_err(no_memory)
 }
 

@@ -32,7 +32,7 @@ impl Instance {
     }
 
     /// Returns the name by which sources know the instance.
-    pub(super) fn recipient(&self) -> Recipient {
+    pub(crate) fn recipient(&self) -> Recipient {
         Recipient::at(&self.sink)
     }
 

@@ -34,9 +34,6 @@ use core::fmt::{
 };
 use kernel::prelude::*;
 
-/// Author of the entries in `error_log` about filters.
-const AUTHOR: &str = "event filter parse error";
-
 /// The filter of one event, and the text that its file shows.
 pub(super) struct Shown {
     id: u16,
@@ -252,7 +249,7 @@ impl Instance {
     /// Logs that `command` was refused as a filter.
     pub(super) fn log_refusal(&self, wrong: &Wrong, command: &[u8]) {
         let refused = Refused {
-            author: AUTHOR,
+            author: Filter::AUTHOR,
             error: wrong.kind.text(),
             at: wrong.at,
         };

@@ -28,6 +28,13 @@ pub(crate) fn name(task: &Task) -> [u64; COMM / 8] {
     unsafe { name.read_unaligned() }
 }
 
+/// Returns the address of the name of the current task. Any context.
+pub(crate) fn comm_address() -> u64 {
+    let task = kernel::current!().as_ptr();
+    let name = task.wrapping_byte_add(offset_of!(task_struct, comm));
+    name.addr() as u64
+}
+
 /// Returns the bytes of a name.
 pub(crate) fn bytes_of(name: [u64; COMM / 8]) -> [u8; COMM] {
     let mut bytes = [0; COMM];

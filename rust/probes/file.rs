@@ -188,7 +188,11 @@ impl EventFile {
     /// Returns what the source of the event is told, for an instance that records `user_bytes` of what an
     /// argument of a system call points to.
     pub(crate) fn attachment(&self, user_bytes: u64) -> Attachment {
-        let recipient = Recipient::at(self.sink());
+        self.attachment_of(Recipient::at(self.sink()), user_bytes)
+    }
+
+    /// Returns the same for `recipient`.
+    pub(super) fn attachment_of(&self, recipient: Recipient, user_bytes: u64) -> Attachment {
         // SAFETY: `rtrace_reserve()` expects the file of the event, which stays where it is while its
         // probe can run (invariant).
         unsafe { Attachment::new(self.event, self.cookie(), recipient, user_bytes) }

@@ -95,6 +95,9 @@ impl Env for Surroundings<'_> {
 }
 
 impl Filter {
+    /// Author of the entries in `error_log` about filters.
+    pub(crate) const AUTHOR: &'static str = "event filter parse error";
+
     /// Compiles `text` for `event`. The inner error is the user's.
     pub(crate) fn new(
         event: &Event,

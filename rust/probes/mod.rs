@@ -21,7 +21,7 @@
 //! - `graph`: the hooks at entry and exit of functions, which record calls; `graph_rules`: which calls.
 //! - `profile`: those that count calls and measure their times.
 //! - `chosen`, `filter`, `pids`: files that do not record everything.
-//! - `trigger`, `triggered`: what an event does besides being recorded.
+//! - `trigger`, `triggered`: what an event does besides being recorded; `follower`: what follows one.
 //! - `file`, `sink`, `action`: what a probe is told by its instance.
 
 #![allow(improper_ctypes_definitions, reason = "see `fastcall`")]
@@ -35,6 +35,7 @@ mod exit;
 mod fastcall;
 mod file;
 mod filter;
+mod follower;
 mod function;
 mod given;
 mod graph;
@@ -76,6 +77,7 @@ pub(crate) use self::{
     },
     file::EventFile,
     filter::Filter,
+    follower::EventFollower,
     function::{
         set_dispatch,
         Dispatch,

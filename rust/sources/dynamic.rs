@@ -9,13 +9,18 @@
 //! Locks: [`DEFINITIONS`], then those of an instance's events and files, then that of a probe. Enabling an
 //! event locks the events and then the probe.
 
+mod eprobes;
 mod kprobes;
 
-use super::synthetic;
+use super::{
+    eprobe::FollowedEvent,
+    synthetic, //
+};
 use crate::{
     events::{
         self,
-        Event, //
+        Event,
+        Recipient, //
     },
     fetch::{
         command::{
@@ -44,7 +49,7 @@ kernel::sync::global_lock! {
 }
 
 /// The kinds, in the order in which they are asked.
-static KINDS: &[&dyn DynamicKind] = &[&kprobes::Kprobes];
+static KINDS: &[&dyn DynamicKind] = &[&kprobes::Kprobes, &eprobes::Eprobes];
 
 /// A kind of dynamic events.
 ///
@@ -73,6 +78,7 @@ pub(super) trait DynamicKind: Sync {
             Code::TooBig => E2BIG,
             Code::Exists => EEXIST,
             Code::Sequence => Error::from_errno(-(kernel::bindings::EILSEQ as i32)),
+            Code::NoDevice => ENODEV,
             Code::Unsupported => Error::from_errno(-(kernel::bindings::EOPNOTSUPP as i32)),
         };
         RefusedLine::new(error, self.author(), refusal.error.text(), refusal.at)
@@ -102,6 +108,16 @@ pub(super) trait DefinedProbe: Send + Sync {
     fn counts(&self) -> Option<(u64, u64)> {
         None
     }
+
+    /// Returns the event whose records it follows.
+    fn followed(&self) -> Option<&'static Event> {
+        None
+    }
+
+    /// Returns whether it follows `event` for the instance that sources know as `recipient`.
+    fn is_following(&self, _event: &Event, _recipient: Recipient) -> bool {
+        false
+    }
 }
 
 /// What the kinds learn when they make an event.
@@ -129,25 +145,31 @@ pub(super) struct Definition {
     probe: Arc<dyn DefinedProbe>,
     /// Its line in the list.
     shown: TextBuffer,
+    /// The event that it follows is kept.
+    _followed: Option<FollowedEvent>,
 }
 
 /// An entry for `error_log`.
 pub(crate) struct LineError {
     pub(crate) author: &'static str,
     pub(crate) error: &'static str,
-    /// Offset of the caret.
+    /// Offset of the caret in the command.
     pub(crate) at: usize,
+    /// Offset of the command in the line.
+    pub(crate) from: usize,
 }
 
 /// Why a line is refused.
 pub(crate) struct RefusedLine {
     pub(crate) error: Error,
-    pub(crate) entry: Option<LineError>,
+    /// At most two, in their order.
+    pub(crate) entries: [Option<LineError>; 2],
 }
 
 impl From<Error> for RefusedLine {
     fn from(error: Error) -> Self {
-        Self { error, entry: None }
+        let entries = [None, None];
+        Self { error, entries }
     }
 }
 
@@ -158,11 +180,27 @@ impl RefusedLine {
             author,
             error: text,
             at,
+            from: 0,
         };
         Self {
             error,
-            entry: Some(entry),
+            entries: [None, Some(entry)],
         }
+    }
+
+    /// Returns the same with the entry of `first` before its own.
+    fn after(mut self, first: Self) -> Self {
+        let [_, entry] = first.entries;
+        let [place, _] = &mut self.entries;
+        *place = entry;
+        self
+    }
+
+    /// Returns the same for a command that is the part of the line from `from` on.
+    fn of_part(mut self, from: usize) -> Self {
+        let entries = self.entries.iter_mut().flatten();
+        entries.for_each(|entry| entry.from = from);
+        self
     }
 }
 
@@ -317,6 +355,27 @@ pub(crate) fn delete_all(file: ControlledEvents) -> Result {
         result.is_err()
     });
     result
+}
+
+/// Calls `f` with the events that follow `event`, which belongs to a module that is being unloaded.
+pub(crate) fn for_each_follower(event: &Event, f: impl Fn(&'static Event)) {
+    // Others stay while they are followed, and who removes one has the definitions locked.
+    if event.module().is_none() {
+        return;
+    }
+    let is_meant = |followed: &Event| core::ptr::eq(followed, event);
+    for known in DEFINITIONS.lock().iter() {
+        if known.probe.followed().is_some_and(is_meant) {
+            f(known.event);
+        }
+    }
+}
+
+/// Returns whether an event that the instance has enabled, which sources know as `recipient`, follows `event`.
+pub(crate) fn is_followed(event: &Event, recipient: Recipient) -> bool {
+    let definitions = DEFINITIONS.lock();
+    let mut probes = definitions.iter().map(|known| &known.probe);
+    probes.any(|probe| probe.is_following(event, recipient))
 }
 
 /// Writes the definitions of a file, in the order in which they were made. Fails when `out` does.

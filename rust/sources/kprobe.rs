@@ -282,6 +282,10 @@ impl Source for KprobeSource {
     fn own_depth(&self) -> u32 {
         1
     }
+
+    fn may_be_followed(&self) -> bool {
+        false
+    }
 }
 
 /// Returns the word at `at` of a record.

@@ -10,6 +10,7 @@ mod call_table;
 #[cfg(CONFIG_KUNIT = "y")]
 pub(crate) mod dummy;
 pub(crate) mod dynamic;
+mod eprobe;
 mod header;
 mod kprobe;
 mod layouts;

@@ -13,7 +13,11 @@ use crate::{
     },
     events::Event,
     fetch::{
-        argument::Compiler,
+        argument::{
+            ArgumentName,
+            Compiler,
+            ProbeSite, //
+        },
         command::words,
         error::{
             Code,
@@ -114,6 +118,18 @@ impl ProbeLayout {
         print::write_values(out, self.named(), record, self.head(), &mut symbol)
     }
 
+    /// Checks that `line` has not too many arguments.
+    pub(super) fn check_count(line: &str) -> Result<(), ProbeRefusal> {
+        match words(line).nth(MOST_ARGUMENTS.saturating_add(2)) {
+            None => Ok(()),
+            Some(_) => {
+                let at = words(line).nth(2).map_or(0, |word| word.at);
+                let error = ProbeError::TooManyArguments;
+                Err(ProbeRefusal::with(error, at, Code::TooBig))
+            }
+        }
+    }
+
     /// Compiles the arguments of `line`, which follow its first two words, for records that begin with `head`.
     pub(super) fn compile(
         line: &str,
@@ -126,18 +142,26 @@ impl ProbeLayout {
             .map_err(Error::from)?;
         let mut arguments: KVec<Argument> = KVec::new();
         let mut names = TextBuffer::new();
-        if words(line).nth(MOST_ARGUMENTS.saturating_add(2)).is_some() {
-            let at = words(line).nth(2).map_or(0, |word| word.at);
-            let error = ProbeError::TooManyArguments;
-            return Err(kind.refused(ProbeRefusal::with(error, at, Code::TooBig)));
-        }
+        Self::check_count(line).map_err(|refusal| kind.refused(refusal))?;
         for (word, number) in words(line).skip(2).zip(1usize..) {
-            let is_used = |name: &str| {
-                RESERVED.contains(&name) || names.text().split(' ').any(|other| other == name)
+            let is_used = |name: ArgumentName<'_>| {
+                let mut others = names.text().split(' ');
+                match name {
+                    ArgumentName::Text(name) => {
+                        RESERVED.contains(&name) || others.any(|other| other == name)
+                    }
+                    ArgumentName::Number(number) => others.any(|other| {
+                        let digits = other.strip_prefix("arg").filter(|n| !n.starts_with('0'));
+                        digits.is_some_and(|digits| digits.parse() == Ok(number))
+                    }),
+                }
             };
             let argument = compiler
                 .compile(word, number, is_used)
                 .map_err(|refusal| kind.refused(refusal))?;
+            if compiler.lacks_symbol && matches!(compiler.site, ProbeSite::Event(_)) {
+                return Err(ENOENT.into());
+            }
             match argument.name {
                 Some(name) => write!(names, "{} ", name.of(line)),
                 None => write!(names, "arg{number} "),

@@ -124,6 +124,9 @@ Events that users define, where the kernel has kprobes:
         TYPE: u8 to u64, s8 to s64, x8 to x64, char, symbol, string, ustring
   dynamic_events        the same, and those of synthetic_events:
         s:[synthetic/]NAME TYPE FIELD[; TYPE FIELD]...
+                        and event probes, recorded when another event is:
+        e[:[GROUP/]EVENT] SYSTEM.EVENT [ARGUMENT]... [if FILTER]
+        FETCH: $FIELD or FIELD of that event, $comm, and as above but registers
   kprobe_profile        event, hits and missed hits of each definition.
 
 Events of values that other events had:

@@ -12,7 +12,10 @@ use super::{
 use crate::{
     events,
     fetch::{
-        argument::Compiler,
+        argument::{
+            Compiler,
+            ProbeSite, //
+        },
         command::{
             words,
             Head,
@@ -97,19 +100,23 @@ fn create(line: &str, head: Head<'_>, making: &Making<'_>) -> Result<Definition,
     }
     .map_err(|_| ENOMEM)?;
     let group = names.group.unwrap_or(GROUP);
+    let at_entry = match &probe {
+        Ok(probe) => probe.is_at_entry(),
+        Err(_) => offset == 0,
+    };
     let mut compiler = Compiler {
-        returns: head.returns,
-        at_entry: match &probe {
-            Ok(probe) => probe.is_at_entry(),
-            Err(_) => offset == 0,
+        site: match at_entry {
+            _ if head.returns => ProbeSite::Return,
+            true => ProbeSite::Entry,
+            false => ProbeSite::Inside,
         },
         symbol: &symbol_address,
         lacks_symbol: false,
     };
     // As in ftrace, before the arguments are looked at one by one.
     let mut nameless = words(line).skip(2);
-    if let (false, Some(word)) = (
-        compiler.returns || compiler.at_entry,
+    if let (ProbeSite::Inside, Some(word)) = (
+        &compiler.site,
         nameless.find(|word| word.text.starts_with("$arg")),
     ) {
         return Err(Kprobes.refused(ProbeRefusal::new(ProbeError::NotAtEntry, word.at)));
@@ -155,6 +162,7 @@ fn create(line: &str, head: Head<'_>, making: &Making<'_>) -> Result<Definition,
         kind: &Kprobes,
         probe,
         shown,
+        _followed: None,
     })
 }
 

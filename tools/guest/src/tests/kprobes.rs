@@ -266,7 +266,7 @@ fn wrong_texts(context: &Context) -> Check {
 }
 
 /// What was recorded, from the flags on, without the time.
-fn recorded(tree: &Instance) -> Check<Vec<String>> {
+pub fn recorded(tree: &Instance) -> Check<Vec<String>> {
     let text = tree.get("trace")?;
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     Ok(lines

@@ -9,6 +9,7 @@ mod clients_sql;
 mod clock;
 mod contexts;
 mod ends;
+mod eprobes;
 mod event_ids;
 mod faults;
 mod faults_files;
@@ -188,6 +189,7 @@ const GROUPS: &[&[Test]] = &[
     raw_marker::TESTS,
     json::TESTS,
     kprobes::TESTS,
+    eprobes::TESTS,
     synthetic::TESTS,
     features::TESTS,
     share::TESTS,

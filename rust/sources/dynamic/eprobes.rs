@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Definitions of event probes: `e`; one of the rows of [`super::KINDS`].
+
+use super::{
+    ControlledEvents,
+    Definition,
+    DynamicKind,
+    Making,
+    RefusedLine, //
+};
+use crate::{
+    events::{
+        self,
+        Event, //
+    },
+    fetch::{
+        argument::{
+            Compiler,
+            ProbeSite, //
+        },
+        error::{
+            Code,
+            ProbeError,
+            ProbeRefusal, //
+        },
+        event_command::{
+            is_same_event,
+            EventHead,
+            GROUP, //
+        },
+        print::RecordHead,
+        step::EventField, //
+    },
+    kapi::{
+        kprobe::symbol_address,
+        text_buffer::TextBuffer, //
+    },
+    probes::Filter,
+    sources::{
+        eprobe::{
+            Eprobe,
+            EprobeSource,
+            FollowedEvent, //
+        },
+        probe_layout::ProbeLayout, //
+    }, //
+};
+use kernel::{
+    fmt::{
+        self,
+        Write, //
+    },
+    prelude::*, //
+};
+
+/// The kind.
+pub(super) struct Eprobes;
+
+impl DynamicKind for Eprobes {
+    fn author(&self) -> &'static str {
+        "event_probe"
+    }
+
+    fn is_in(&self, file: ControlledEvents) -> bool {
+        file == ControlledEvents::All
+    }
+
+    fn create(&self, line: &str, making: &Making<'_>) -> Result<Option<Definition>, RefusedLine> {
+        match EventHead::parse(line) {
+            Some(head) => create(head, making).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn is_place(&self, own: &str, given: &str) -> bool {
+        is_same_event(own, given)
+    }
+}
+
+/// Makes the event that a line defines.
+fn create(head: EventHead<'_>, _making: &Making<'_>) -> Result<Definition, RefusedLine> {
+    let refused = |refusal| Eprobes.refused(refusal);
+    let names = head.names().map_err(refused)?;
+    let (system, name) = head.followed().map_err(|why| {
+        let line = refused(why.1);
+        match why.0 {
+            Some(first) => line.after(refused(first)),
+            None => line,
+        }
+    })?;
+    ProbeLayout::check_count(head.line).map_err(refused)?;
+    let followed = FollowedEvent::find(system, name).ok_or_else(|| {
+        let error = ProbeError::AttachedEvent;
+        refused(ProbeRefusal::with(error, head.place_at(), Code::NoDevice))
+    })?;
+    let event = followed.event();
+    if let Some(filter) = head.filter {
+        if filter.text.is_empty() {
+            // ftrace counts a blank after each word.
+            return Err(refused(ProbeRefusal::new(
+                ProbeError::FilterMissing,
+                filter.at,
+            )));
+        }
+        if let Err(wrong) = Filter::new(event, filter.text.as_bytes())? {
+            let refused = RefusedLine::new(EINVAL, Filter::AUTHOR, wrong.kind.text(), wrong.at);
+            return Err(refused.of_part(filter.at));
+        }
+    }
+    let field = |name: &str| event_field(event, name);
+    let mut compiler = Compiler {
+        site: ProbeSite::Event(&field),
+        symbol: &symbol_address,
+        lacks_symbol: false,
+    };
+    let layout = ProbeLayout::compile(head.line, RecordHead::Event, &mut compiler, &Eprobes)?;
+    let names = (names.group.unwrap_or(GROUP), names.event.unwrap_or(name));
+    if events::by_name(names.0, names.1).is_some() {
+        let error = ProbeError::EventExists;
+        return Err(refused(ProbeRefusal::with(error, 0, Code::Exists)));
+    }
+    let shown = show(names, event, head.line, &layout)?;
+    let size = u32::try_from(layout.size()).map_err(|_| EINVAL)?;
+    let filter = head.filter.map_or("", |filter| filter.text);
+    let eprobe = Eprobe::new(layout, event, filter)?;
+    let event = events::dynamic::define(names, size, || {
+        Ok(KBox::new(EprobeSource(eprobe.clone()), GFP_KERNEL)?)
+    })?;
+    Ok(Definition {
+        event,
+        kind: &Eprobes,
+        probe: eprobe,
+        shown,
+        _followed: Some(followed),
+    })
+}
+
+/// Returns the field of `event` of that name.
+fn event_field(event: &Event, name: &str) -> Option<EventField> {
+    event.field(name, |field| {
+        let declared = &field.declared;
+        EventField::of(declared.ty, field.offset, declared.size, declared.signed)
+    })?
+}
+
+/// Returns the line of a definition in the list, which as in ftrace lacks the filter.
+fn show(
+    (group, name): (&str, &str),
+    followed: &Event,
+    line: &str,
+    layout: &ProbeLayout,
+) -> Result<TextBuffer> {
+    let mut shown = TextBuffer::new();
+    let mut write = || {
+        let (system, event) = (followed.system(), followed.name());
+        write!(shown, "e:{group}/{name} {system}.{event}")?;
+        for (name, argument) in layout.named() {
+            write!(shown, " {name}={}", argument.body.of(line))?;
+        }
+        Ok::<_, fmt::Error>(())
+    };
+    write().map_err(|_| ENOMEM)?;
+    Ok(shown)
+}

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Event probes: events that are recorded when another event is, with fields of its record.
+//!
+//! In each instance that has the event enabled, a [`EventFollower`] of the other event looks at each record. So the
+//! other event need not be enabled, and its filter and its triggers do not matter.
+//!
+//! [`EventRecorder`] runs in any context, NMI included: no lock, no allocation, no panic.
+
+use super::{
+    dynamic::DefinedProbe,
+    probe,
+    probe_layout::ProbeLayout,
+    synthetic::SyntheticRef, //
+};
+use crate::{
+    events::{
+        self,
+        Attachment,
+        Event,
+        Fields,
+        ModuleHold,
+        PrintManner,
+        Printer,
+        Recipient,
+        Source, //
+    },
+    fetch::run::{
+        ProbedMachine,
+        WORDS, //
+    },
+    kapi::{
+        nesting::{
+            self,
+            NestedWriter, //
+        },
+        strings,
+        task, //
+    },
+    probes::{
+        Effect,
+        EventFile,
+        EventFollower,
+        Filter,
+        Hit,
+        MOST_PAYLOAD, //
+    },
+    synthetic::command::SYSTEM, //
+};
+use core::ptr;
+use kernel::{
+    fmt,
+    new_mutex,
+    prelude::*,
+    sync::{
+        Arc,
+        Mutex, //
+    }, //
+};
+
+/// The event that a definition follows, which stays as long as this is there.
+pub(super) struct FollowedEvent {
+    event: &'static Event,
+    _module: Option<ModuleHold>,
+    _synthetic: Option<SyntheticRef>,
+}
+
+impl FollowedEvent {
+    /// Returns that of these names; `None` when there is none that can be followed. Process context.
+    pub(super) fn find(system: &str, name: &str) -> Option<Self> {
+        let event = events::by_name(system, name)?;
+        if !event.source().may_be_followed() {
+            return None;
+        }
+        let synthetic = match event.serial() {
+            0 => None,
+            _ if system == SYSTEM => Some(SyntheticRef::find(name.as_bytes())?),
+            _ => None,
+        };
+        let module = event.hold_module().ok()?;
+        Some(Self {
+            event,
+            _module: module,
+            _synthetic: synthetic,
+        })
+    }
+
+    /// Returns the event.
+    pub(super) fn event(&self) -> &'static Event {
+        self.event
+    }
+}
+
+/// The probe of a definition.
+#[pin_data]
+pub(super) struct Eprobe {
+    layout: Arc<ProbeLayout>,
+    followed: &'static Event,
+    /// The text of the filter; empty if there is none.
+    filter: KVec<u8>,
+    #[pin]
+    state: Mutex<EprobeState>,
+}
+
+struct EprobeState {
+    followers: KVec<AttachedFollower>,
+    /// Those that were detached; probes may still be in them.
+    retired: KVec<KBox<EventFollower>>,
+    /// The definition is being removed.
+    ended: bool,
+}
+
+/// What follows the event for one instance.
+struct AttachedFollower {
+    cookie: *mut c_void,
+    follower: KBox<EventFollower>,
+}
+
+// SAFETY: The pointer is a cookie, which is for any context.
+unsafe impl Send for AttachedFollower {}
+
+impl EprobeState {
+    /// Frees those that were detached.
+    fn free_retired(&mut self) {
+        if self.retired.is_empty() {
+            return;
+        }
+        events::synchronize();
+        for follower in core::mem::take(&mut self.retired) {
+            super::forget(follower.recipient());
+        }
+    }
+}
+
+impl Eprobe {
+    /// Returns that of a definition whose records have this layout.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(super) fn new(
+        layout: ProbeLayout,
+        followed: &'static Event,
+        filter: &str,
+    ) -> Result<Arc<Self>> {
+        nesting::prepare()?;
+        let mut text = KVec::new();
+        text.extend_from_slice(filter.as_bytes(), GFP_KERNEL)?;
+        let layout = Arc::new(layout, GFP_KERNEL)?;
+        let state = EprobeState {
+            followers: KVec::new(),
+            retired: KVec::new(),
+            ended: false,
+        };
+        Arc::pin_init(
+            pin_init!(Self {
+                layout,
+                followed,
+                filter: text,
+                state <- new_mutex!(state),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Returns the filter, compiled once more.
+    fn compile_filter(&self) -> Result<Option<KBox<Filter>>> {
+        if self.filter.is_empty() {
+            return Ok(None);
+        }
+        let filter = Filter::new(self.followed, &self.filter)?;
+        filter.map(Some).map_err(|_| EINVAL)
+    }
+}
+
+impl DefinedProbe for Eprobe {
+    fn line(&self) -> &[u8] {
+        &self.layout.line
+    }
+
+    fn is_used(&self) -> bool {
+        !self.state.lock().followers.is_empty()
+    }
+
+    fn end(&self) -> Result {
+        let mut state = self.state.lock();
+        if !state.followers.is_empty() {
+            return Err(EBUSY);
+        }
+        state.ended = true;
+        Ok(())
+    }
+
+    fn clear(&self) {
+        self.state.lock().free_retired();
+    }
+
+    fn followed(&self) -> Option<&'static Event> {
+        Some(self.followed)
+    }
+
+    fn is_following(&self, event: &Event, recipient: Recipient) -> bool {
+        let state = self.state.lock();
+        let mut followers = state.followers.iter();
+        followers.any(|attached| attached.follower.is_for(event, recipient))
+    }
+}
+
+/// The source of the event.
+pub(super) struct EprobeSource(pub(super) Arc<Eprobe>);
+
+impl Source for EprobeSource {
+    fn attach(&self, to: Attachment) -> Result {
+        let eprobe = &self.0;
+        let filter = eprobe.compile_filter()?;
+        let recorder = EventRecorder {
+            layout: eprobe.layout.clone(),
+            cookie: to.cookie(),
+        };
+        let effect: KBox<dyn Effect> = KBox::new(recorder, GFP_KERNEL)?;
+        let mut state = eprobe.state.lock();
+        if state.ended {
+            return Err(ENODEV);
+        }
+        state.free_retired();
+        // So that `detach` needs no memory.
+        let all = state.followers.len().saturating_add(1);
+        state.retired.reserve(all, GFP_KERNEL)?;
+        state.followers.reserve(1, GFP_KERNEL)?;
+        // SAFETY: The cookie is about to be attached here; `detach` detaches what follows, which goes in
+        // `free_retired`.
+        let follower = unsafe { EventFollower::new(eprobe.followed, to.cookie(), effect, filter) }?;
+        let source = eprobe.followed.source();
+        source.attach(follower.attachment(to.user_bytes()))?;
+        let cookie = to.cookie();
+        let attached = AttachedFollower { cookie, follower };
+        let _ = state.followers.push_within_capacity(attached);
+        Ok(())
+    }
+
+    fn detach(&self, from: Attachment) {
+        let mut state = self.0.state.lock();
+        let is_meant = |attached: &AttachedFollower| attached.cookie == from.cookie();
+        let Some(at) = state.followers.iter().position(is_meant) else {
+            return;
+        };
+        let Ok(attached) = state.followers.remove(at) else {
+            return;
+        };
+        let follower = attached.follower;
+        let source = follower.event().source();
+        source.detach(follower.attachment(from.user_bytes()));
+        // There is room since it was attached.
+        let _ = state.retired.push_within_capacity(follower);
+    }
+
+    fn visit_fields(&self, _: &Event, visit: &mut dyn FnMut(&mut Fields<'_>)) {
+        visit(&mut self.0.layout.fields());
+    }
+
+    fn write_format(&self, event: &Event, w: &mut dyn fmt::Write) -> fmt::Result {
+        self.0.layout.write_format(event, w)
+    }
+
+    fn print<'p>(
+        &self,
+        _: &Event,
+        record: &[u8],
+        _: PrintManner,
+        printer: &'p mut Printer,
+    ) -> Option<&'p [u8]> {
+        let (layout, followed) = (&self.0.layout, self.0.followed);
+        Some(printer.compose(|out| {
+            write!(out, "({}.{})", followed.system(), followed.name())?;
+            layout.write_values(record, out)
+        }))
+    }
+
+    fn own_depth(&self) -> u32 {
+        self.0.followed.source().own_depth()
+    }
+
+    fn may_be_followed(&self) -> bool {
+        false
+    }
+}
+
+/// Records the event, for one instance, when the other one is.
+struct EventRecorder {
+    layout: Arc<ProbeLayout>,
+    cookie: *mut c_void,
+}
+
+// SAFETY: The pointer is a cookie, which is for any context.
+unsafe impl Send for EventRecorder {}
+// SAFETY: The pointer is a cookie, and is not changed.
+unsafe impl Sync for EventRecorder {}
+
+impl Effect for EventRecorder {
+    fn act(&self, hit: &Hit<'_>, record: &[u8]) {
+        let Some(_nested) = NestedWriter::enter(hit.pin) else {
+            // SAFETY: The file of the cookie goes after this was detached, and `events::synchronize` has waited
+            // for its probes, of which this is one.
+            return unsafe { EventFile::miss(self.cookie, hit.pin) };
+        };
+        let machine = FollowedRecord(record);
+        let program = self.layout.program();
+        let (size, rooms) = program.measure(&machine, MOST_PAYLOAD);
+        let fill = |own: &mut [u8]| program.fill(&machine, &rooms, own);
+        // SAFETY: As above, the file stays as long as this runs; the size has the common fields.
+        unsafe { probe::record(self.cookie, size, fill) };
+    }
+}
+
+/// A record that is followed, and the memory of this machine.
+struct FollowedRecord<'a>(&'a [u8]);
+
+impl ProbedMachine for FollowedRecord<'_> {
+    fn registers(&self) -> &[u64; WORDS] {
+        &[0; WORDS]
+    }
+
+    fn read(&self, address: u64, to: &mut [u8], user: bool) -> bool {
+        strings::read(address, to, user)
+    }
+
+    fn comm(&self) -> [u8; task::COMM] {
+        strings::comm()
+    }
+
+    fn current(&self) -> u64 {
+        kernel::current!().as_ptr() as u64
+    }
+
+    fn comm_address(&self) -> u64 {
+        task::comm_address()
+    }
+
+    fn record(&self) -> (&[u8], u64) {
+        (self.0, ptr::from_ref(self.0).addr() as u64)
+    }
+}
