@@ -21,7 +21,11 @@ use super::{
         StepList,
         MOST_NESTED, //
     },
-    types::ArgumentType,
+    types::{
+        ArgumentType,
+        BitField,
+        MOST_ELEMENTS, //
+    },
     MOST_ARGUMENTS, //
 };
 
@@ -29,6 +33,8 @@ use super::{
 const LONGEST_NAME: usize = 32;
 /// Fetch and type have no more.
 const LONGEST_BODY: usize = 255;
+/// Most bytes of all arguments in the fixed part of a record.
+const MOST_FIXED: usize = 3072;
 /// Words of a kernel stack.
 const STACK_WORDS: u64 = 2048;
 
@@ -65,6 +71,8 @@ pub(crate) struct Compiler<'a> {
     pub(crate) symbol: &'a dyn Fn(&str) -> Option<u64>,
     /// Set when a symbol was not found, which ftrace says later.
     pub(crate) lacks_symbol: bool,
+    /// Bytes of the arguments in the fixed part of a record.
+    pub(crate) size: usize,
 }
 
 impl Compiler<'_> {
@@ -115,8 +123,17 @@ impl Compiler<'_> {
         };
         let is_text = !matches!(self.site, ProbeSite::Event(_))
             && (matches!(fetch, "$comm" | "$COMM") || fetch.starts_with("\\\""));
+        let (ty, count) = match ty {
+            Some(ty) => array(LineWord {
+                at: type_at,
+                text: ty,
+            })?,
+            None => ("", 0),
+        };
+        let ty = Some(ty).filter(|_| type_at != at);
+        let given = ty.unwrap_or_default();
         let ty = match ty {
-            Some(ty) if is_text && ty != "string" => {
+            Some(ty) if is_text && (ty != "string" || count != 0) => {
                 return Err(ProbeRefusal::new(ProbeError::StringType, type_at));
             }
             None if is_text => ArgumentType::Text,
@@ -126,22 +143,38 @@ impl Compiler<'_> {
         };
         let mut steps = StepList::new();
         self.fetch(LineWord { at, text: fetch }, &mut steps, 0)?;
-        let last = steps.all().last();
-        let is_memory = matches!(
-            last,
-            Some(
-                FetchStep::Load { .. }
-                    | FetchStep::Immediate(_)
-                    | FetchStep::Field(_)
-                    | FetchStep::Comm
-                    | FetchStep::Literal(_)
-            )
-        );
-        if ty.is_text() && !is_memory {
-            return Err(ProbeRefusal::new(ProbeError::StringMemory, type_at));
-        }
+        // As in ftrace, the offsets count from what is in the outermost dereference.
+        let inner = match fetch.starts_with(['+', '-']) {
+            true => inner_offset(fetch),
+            false => 0,
+        };
+        let bits = BitField::parse(given, ty.size());
+        let bits = match given.starts_with('b') {
+            true => bits,
+            false => Some(BitField::default()),
+        };
         let body = LineSpan::new(at, body);
-        Ok(Argument::new(name, body, ty, steps))
+        let shape = (ty, count, bits.unwrap_or_default());
+        let argument = Argument::new(name, body, shape, steps);
+        self.size = self.size.saturating_add(argument.size());
+        if self.size > MOST_FIXED {
+            let at = at.saturating_add(inner);
+            let error = ProbeError::EventTooBig;
+            return Err(ProbeRefusal::with(error, at, Code::TooBig));
+        }
+        let wrong = match argument.steps().last() {
+            Some(last) if !suits(ty, last) => Some(match ty {
+                ArgumentType::SymbolText => ProbeError::SymbolMemory,
+                _ => ProbeError::StringMemory,
+            }),
+            _ if bits.is_none() => Some(ProbeError::BitField),
+            Some(last) if count != 0 && !suits_array(ty, last) => Some(ProbeError::StringMemory),
+            _ => None,
+        };
+        match wrong {
+            Some(error) => Err(ProbeRefusal::new(error, type_at.saturating_add(inner))),
+            None => Ok(argument),
+        }
     }
 
     /// Compiles `word`, which is inside of `depth` dereferences.
@@ -314,7 +347,7 @@ impl Compiler<'_> {
             _ => Err(Code::Invalid),
         }
         .map_err(|code| ProbeRefusal::with(ProbeError::DereferenceOffset, at, code))?;
-        let inner_at = at.saturating_add(word.text.len().saturating_sub(inner.len()));
+        let inner_at = at.saturating_add(inner_offset(word.text));
         let Some((inside, _)) = inner.rsplit_once(')') else {
             let end = inner_at.saturating_add(inner.len());
             return Err(ProbeRefusal::new(ProbeError::DereferenceOpen, end));
@@ -330,6 +363,69 @@ impl Compiler<'_> {
         }
         steps.push(FetchStep::Load { offset, user });
         Ok(())
+    }
+}
+
+/// Returns the offset of what is inside of a dereference, as ftrace counts it: the `u` does not count.
+fn inner_offset(text: &str) -> usize {
+    let begin = text.find('(').map_or(0, |at| at.saturating_add(1));
+    begin.saturating_sub(usize::from(text.get(1..2) == Some("u")))
+}
+
+/// Divides the type in `word` into that of the elements and their number, 0 if it is no array.
+fn array(word: LineWord<'_>) -> Result<(&str, u8), ProbeRefusal> {
+    let Some((ty, rest)) = word.text.split_once('[') else {
+        return Ok((word.text, 0));
+    };
+    let end = word.at.saturating_add(word.text.len());
+    let number_at = end.saturating_sub(rest.len());
+    let Some((number, suffix)) = rest.split_once(']') else {
+        return Err(ProbeRefusal::new(ProbeError::ArrayOpen, end));
+    };
+    if !suffix.is_empty() {
+        let at = end.saturating_sub(suffix.len());
+        return Err(ProbeRefusal::new(ProbeError::ArraySuffix, at));
+    }
+    match number::unsigned(number) {
+        Ok(count @ 1..=MOST_ELEMENTS) => Ok((ty, count as u8)),
+        Ok(count) if count != 0 && count <= u64::from(u32::MAX) => {
+            Err(ProbeRefusal::new(ProbeError::ArrayTooBig, number_at))
+        }
+        _ => Err(ProbeRefusal::new(ProbeError::ArrayNumber, number_at)),
+    }
+}
+
+/// Returns whether a value of this type can be made of what the last step leaves.
+fn suits(ty: ArgumentType, last: &FetchStep) -> bool {
+    match (ty, last) {
+        (ArgumentType::SymbolText, FetchStep::Load { user, .. }) => !user,
+        (
+            ArgumentType::SymbolText,
+            FetchStep::Register(_)
+            | FetchStep::Stack(_)
+            | FetchStep::Returned
+            | FetchStep::Parameter(_)
+            | FetchStep::Field(_),
+        ) => true,
+        (ArgumentType::SymbolText, _) => false,
+        (
+            _,
+            FetchStep::Load { .. }
+            | FetchStep::Immediate(_)
+            | FetchStep::Field(_)
+            | FetchStep::Comm
+            | FetchStep::Literal(_),
+        ) => true,
+        _ => !ty.is_text(),
+    }
+}
+
+/// Returns the same of an array, whose elements are in memory.
+fn suits_array(ty: ArgumentType, last: &FetchStep) -> bool {
+    match ty {
+        ArgumentType::SymbolText => false,
+        ArgumentType::Text | ArgumentType::UserText => true,
+        _ => matches!(last, FetchStep::Load { user: false, .. }),
     }
 }
 

@@ -54,7 +54,12 @@ errors! {
     ArgumentNameUsed: "This argument name is already used";
     ArgumentNumber: "Invalid argument number";
     ArgumentTooLong: "Argument expression is too long";
+    ArrayNumber: "Invalid array size";
+    ArrayOpen: "Array is not closed";
+    ArraySuffix: "Array has wrong suffix";
+    ArrayTooBig: "Array number is too big";
     AttachedEvent: "Attached event does not exist";
+    BitField: "Invalid bitfield";
     Boundary: "Probe point is not an instruction boundary";
     Btf: "BTF is not available or not supported";
     CommDereferenced: "$comm can not be dereferenced";
@@ -67,6 +72,7 @@ errors! {
     EventName: "Event name must follow the same rules as C identifiers";
     EventNameMissing: "Event name is not specified";
     EventNameTooLong: "Event name is too long";
+    EventTooBig: "Event too big (too many fields?)";
     Fetch: "Invalid fetch argument";
     FilterMissing: "No filter rule after 'if'";
     FileOffset: "File offset is not available for kernel probes";
@@ -91,6 +97,7 @@ errors! {
     StackNumber: "Invalid stack number";
     StringMemory: "String accepts only memory argument";
     StringType: "$comm and immediate-string only accepts string type";
+    SymbolMemory: "Symbol String doesn't accept data/userdata";
     TooManyArguments: "Too many arguments are specified";
     TooManyNested: "Too many nested typecasts/dereferences";
     Type: "Unknown type is specified";

@@ -60,9 +60,12 @@ const fn address(name: &'static str) -> Declared<'static> {
 /// Returns the field of an argument. Fields of arguments are not aligned.
 pub(crate) fn field((name, argument): NamedArgument<'_>) -> Declared<'_> {
     Declared {
-        ty: argument.ty.field_type(),
+        ty: match argument.count {
+            0 => argument.ty.field_type(),
+            count => argument.ty.array_type(count),
+        },
         name,
-        size: argument.ty.size() as u32,
+        size: argument.size() as u32,
         align: 1,
         len: 0,
         signed: argument.ty.is_signed(),
@@ -81,7 +84,8 @@ pub(crate) fn write_format<'a>(
         RecordHead::Event => "\"",
     })?;
     for (name, argument) in arguments.clone() {
-        write!(w, " {name}={}", argument.ty.conversion())?;
+        write!(w, " {name}=")?;
+        write_conversions(w, argument)?;
     }
     w.write_str(match head {
         RecordHead::Hit => "\", REC->__probe_ip",
@@ -89,9 +93,15 @@ pub(crate) fn write_format<'a>(
         RecordHead::Event => "\"",
     })?;
     for (name, argument) in arguments {
-        match argument.ty.is_text() {
-            true => write!(w, ", __get_str({name})")?,
-            false => write!(w, ", REC->{name}")?,
+        for element in 0..argument.elements() {
+            let (before, after) = match argument.ty.is_text() {
+                true => ("__get_str(", ")"),
+                false => ("REC->", ""),
+            };
+            match argument.count {
+                0 => write!(w, ", {before}{name}{after}")?,
+                _ => write!(w, ", {before}{name}[{element}]{after}")?,
+            }
         }
     }
     Ok(())
@@ -107,17 +117,40 @@ pub(crate) fn write_values<'a>(
     symbol: &mut dyn FnMut(u64, &mut dyn ByteWrite) -> fmt::Result,
 ) -> fmt::Result {
     for (name, argument) in arguments {
-        let size = argument.ty.size();
-        let mut bytes = [0u8; 8];
-        let value = record.get(at..at.saturating_add(size)).unwrap_or_default();
-        if let Some(place) = bytes.get_mut(..value.len()) {
-            place.copy_from_slice(value);
-        }
-        at = at.saturating_add(size);
         write!(out, " {name}=")?;
-        write_value(out, argument.ty, u64::from_le_bytes(bytes), record, symbol)?;
+        let size = argument.ty.size();
+        for element in 0..argument.elements() {
+            match (argument.count, element) {
+                (0, _) => {}
+                (_, 0) => out.write_str("{")?,
+                _ => out.write_str(",")?,
+            }
+            let mut bytes = [0u8; 8];
+            let value = record.get(at..at.saturating_add(size)).unwrap_or_default();
+            if let Some(place) = bytes.get_mut(..value.len()) {
+                place.copy_from_slice(value);
+            }
+            at = at.saturating_add(size);
+            write_value(out, argument.ty, u64::from_le_bytes(bytes), record, symbol)?;
+        }
+        if argument.count != 0 {
+            out.write_str("}")?;
+        }
     }
     Ok(())
+}
+
+/// Writes the conversions of an argument: those of an array in braces. Fails when `w` does.
+fn write_conversions(w: &mut dyn Write, argument: &Argument) -> fmt::Result {
+    let conversion = argument.ty.conversion();
+    if argument.count == 0 {
+        return w.write_str(conversion);
+    }
+    for element in 0..argument.elements() {
+        w.write_str(if element == 0 { "{" } else { "," })?;
+        w.write_str(conversion)?;
+    }
+    w.write_str("}")
 }
 
 /// Writes one value, of which `value` has the low bytes.
@@ -142,7 +175,7 @@ fn write_value(
             out.write_str("'")
         }
         ArgumentType::Symbol => symbol(value, out),
-        ArgumentType::Text | ArgumentType::UserText => {
+        ArgumentType::Text | ArgumentType::UserText | ArgumentType::SymbolText => {
             let (start, len) = ((value & 0xffff) as usize, ((value >> 16) & 0xffff) as usize);
             if len == 0 {
                 return out.write_str("(fault)");

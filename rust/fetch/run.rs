@@ -58,6 +58,9 @@ pub(crate) trait ProbedMachine {
         0
     }
 
+    /// Calls `take` with the name of an address.
+    fn symbol(&self, address: u64, take: impl FnOnce(&[u8]));
+
     /// Returns the record that is followed, and its address.
     fn record(&self) -> (&[u8], u64) {
         (&[], 0)
@@ -123,37 +126,66 @@ fn run(steps: &[FetchStep], line: &[u8], machine: &impl ProbedMachine) -> Option
     Some(value)
 }
 
-/// Returns the value of an argument that is no string.
-fn number(argument: &Argument, line: &[u8], machine: &impl ProbedMachine) -> Option<[u8; 8]> {
+/// Returns the value of an argument that is no string; of an array the element of this number.
+fn number(
+    argument: &Argument,
+    element: usize,
+    line: &[u8],
+    machine: &impl ProbedMachine,
+) -> Option<[u8; 8]> {
     let steps = argument.steps();
     let size = argument.ty.size().min(8);
     let mut bytes = [0; 8];
-    match steps.split_last() {
+    let value = match steps.split_last() {
         // The last one reads no more than the type has.
         Some((FetchStep::Load { offset, user }, before)) => {
-            let address = run(before, line, machine)?.wrapping_add_signed(*offset);
-            let is_read = read(machine, address, bytes.get_mut(..size)?, *user);
-            is_read.then_some(bytes)
+            let first = run(before, line, machine)?.wrapping_add_signed(*offset);
+            let address = first.wrapping_add(element.wrapping_mul(size) as u64);
+            if !read(machine, address, bytes.get_mut(..size)?, *user) {
+                return None;
+            }
+            u64::from_le_bytes(bytes)
         }
-        _ => run(steps, line, machine).map(u64::to_le_bytes),
-    }
+        _ => run(steps, line, machine)?,
+    };
+    Some(argument.bits.of(value, size).to_le_bytes())
 }
 
 /// Where a string is.
 enum FetchSource<'a> {
-    Memory { address: u64, user: bool },
+    Memory {
+        address: u64,
+        user: bool,
+    },
     Comm([u8; 16]),
     Literal(&'a [u8]),
+    /// The name of an address.
+    Symbol(u64),
 }
 
-/// Returns where the string of `argument` is. `line` is that of the definition.
+/// Returns where the string of `argument` is, of an array that of this number. `line` is that of the definition.
 fn source<'a>(
     argument: &Argument,
+    element: usize,
     line: &'a [u8],
     machine: &impl ProbedMachine,
 ) -> Option<FetchSource<'a>> {
     let wants_user = argument.ty == ArgumentType::UserText;
+    if argument.ty == ArgumentType::SymbolText {
+        return run(argument.steps(), line, machine).map(FetchSource::Symbol);
+    }
     match argument.steps().split_last()? {
+        // An array of addresses.
+        (FetchStep::Load { offset, user }, before) if argument.count != 0 => {
+            let first = run(before, line, machine)?.wrapping_add_signed(*offset);
+            let address = first.wrapping_add((element as u64).wrapping_mul(8));
+            let mut bytes = [0; 8];
+            read(machine, address, &mut bytes, *user).then_some(FetchSource::Memory {
+                address: u64::from_le_bytes(bytes),
+                user: wants_user,
+            })
+        }
+        _ if argument.count != 0 => None,
         (FetchStep::Comm, _) if !wants_user => Some(FetchSource::Comm(machine.comm())),
         (FetchStep::Literal(span), _) if !wants_user => {
             Some(FetchSource::Literal(span.bytes_of(line)))
@@ -212,6 +244,11 @@ fn measure_string(
         None => return 0,
         Some(FetchSource::Comm(name)) => until_nul(&name).len(),
         Some(FetchSource::Literal(text)) => text.len(),
+        Some(FetchSource::Symbol(address)) => {
+            let mut len = 0;
+            machine.symbol(address, |name| len = name.len());
+            len
+        }
         Some(FetchSource::Memory { address, user }) => {
             let mut len = 0usize;
             let count = |part: &[u8]| len = len.saturating_add(part.len());
@@ -266,6 +303,10 @@ fn copy_string(
             put(text);
             true
         }
+        Some(FetchSource::Symbol(address)) => {
+            machine.symbol(address, &mut put);
+            true
+        }
         Some(FetchSource::Memory { address, user }) => {
             read_parts(machine, (address, user), room, &mut put)
         }
@@ -287,13 +328,13 @@ pub(crate) struct FetchProgram<'a> {
     pub(crate) head: usize,
 }
 
-/// The room that the strings of a record get.
+/// The room that the strings of a record get, those of an array together.
 pub(crate) struct Rooms([u16; MOST_ARGUMENTS]);
 
 impl FetchProgram<'_> {
     /// Returns the bytes of a record without its strings.
     pub(crate) fn fixed(&self) -> usize {
-        let sizes = self.arguments.iter().map(|argument| argument.ty.size());
+        let sizes = self.arguments.iter().map(Argument::size);
         sizes.fold(self.head, usize::saturating_add)
     }
 
@@ -303,11 +344,15 @@ impl FetchProgram<'_> {
         let mut size = self.fixed();
         let texts = self.arguments.iter().zip(rooms.0.iter_mut());
         for (argument, room) in texts.filter(|(argument, _)| argument.ty.is_text()) {
-            let left = most.saturating_sub(size).min(LONGEST_STRING);
-            let source = source(argument, self.line, machine);
-            let len = measure_string(source, machine, left);
-            *room = len as u16;
-            size = size.saturating_add(len);
+            let mut all = 0usize;
+            for element in 0..argument.elements() {
+                let left = most.saturating_sub(size).min(LONGEST_STRING);
+                let source = source(argument, element, self.line, machine);
+                let len = measure_string(source, machine, left);
+                size = size.saturating_add(len);
+                all = all.saturating_add(len);
+            }
+            *room = all as u16;
         }
         (size, rooms)
     }
@@ -318,23 +363,27 @@ impl FetchProgram<'_> {
         let mut behind = self.fixed();
         for (argument, room) in self.arguments.iter().zip(rooms.0.iter()) {
             let size = argument.ty.size();
-            let value = match argument.ty.is_text() {
-                false => number(argument, self.line, machine).unwrap_or([0; 8]),
-                true => {
-                    let end = behind.saturating_add(usize::from(*room));
-                    let place = record.get_mut(behind..end).unwrap_or_default();
-                    let source = source(argument, self.line, machine);
-                    let len = copy_string(source, machine, place);
-                    let location = ((len as u64) << 16) | (behind as u64 & 0xffff);
-                    behind = end;
-                    location.to_le_bytes()
+            let end = behind.saturating_add(usize::from(*room));
+            for element in 0..argument.elements() {
+                let value = match argument.ty.is_text() {
+                    false => number(argument, element, self.line, machine).unwrap_or([0; 8]),
+                    true => {
+                        let place = record.get_mut(behind..end).unwrap_or_default();
+                        let source = source(argument, element, self.line, machine);
+                        let len = copy_string(source, machine, place);
+                        let location = ((len as u64) << 16) | (behind as u64 & 0xffff);
+                        behind = behind.saturating_add(len);
+                        location.to_le_bytes()
+                    }
+                };
+                let next = at.saturating_add(size);
+                if let (Some(place), Some(bytes)) = (record.get_mut(at..next), value.get(..size)) {
+                    place.copy_from_slice(bytes);
                 }
-            };
-            let end = at.saturating_add(size);
-            if let (Some(place), Some(bytes)) = (record.get_mut(at..end), value.get(..size)) {
-                place.copy_from_slice(bytes);
+                at = next;
             }
-            at = end;
+            // What is left of the room is zero: `copy_string` has filled all of it.
+            behind = behind.max(end);
         }
     }
 }

@@ -2,7 +2,10 @@
 
 //! What an argument is when it is compiled: the steps by which its value is fetched.
 
-use super::types::ArgumentType;
+use super::types::{
+    ArgumentType,
+    BitField, //
+};
 use crate::event::field_type::{
     number,
     part,
@@ -170,7 +173,11 @@ pub(crate) struct Argument {
     pub(crate) name: Option<LineSpan>,
     /// Fetch and type.
     pub(crate) body: LineSpan,
+    /// Of an array that of its elements.
     pub(crate) ty: ArgumentType,
+    /// Elements of an array; 0 if it is none.
+    pub(crate) count: u8,
+    pub(super) bits: BitField,
     steps: StepList,
 }
 
@@ -179,15 +186,27 @@ impl Argument {
     pub(super) fn new(
         name: Option<LineSpan>,
         body: LineSpan,
-        ty: ArgumentType,
+        (ty, count, bits): (ArgumentType, u8, BitField),
         steps: StepList,
     ) -> Self {
         Self {
             name,
             body,
             ty,
+            count,
+            bits,
             steps,
         }
+    }
+
+    /// Returns how many values it has.
+    pub(crate) fn elements(&self) -> usize {
+        usize::from(self.count.max(1))
+    }
+
+    /// Returns its bytes in the fixed part of a record.
+    pub(crate) fn size(&self) -> usize {
+        self.ty.size().saturating_mul(self.elements())
     }
 
     /// Returns its steps.

@@ -59,6 +59,10 @@ impl ProbedMachine for Memory {
         0xffff_8880_0000_1000
     }
 
+    fn symbol(&self, address: u64, take: impl FnOnce(&[u8])) {
+        take(format!("sym{address:x}").as_bytes());
+    }
+
     fn comm_address(&self) -> u64 {
         0xffff_8880_0000_1abc
     }
@@ -133,6 +137,7 @@ fn compile(line: &str) -> Result<Vec<Argument>, ProbeRefusal> {
             site: ProbeSite::Event(&field),
             symbol: &symbol,
             lacks_symbol: false,
+            size: 0,
         };
         return compile_all(head.line, &mut compiler);
     }
@@ -146,6 +151,7 @@ fn compile(line: &str) -> Result<Vec<Argument>, ProbeRefusal> {
         },
         symbol: &symbol,
         lacks_symbol: false,
+        size: 0,
     };
     compile_all(line, &mut compiler)
 }
@@ -295,6 +301,24 @@ fn refusals_have_ftraces_place() {
         ("p f @+8", FileOffset, 4, Code::Invalid),
         ("p f file", Btf, 4, Code::Invalid),
         ("p f \\99999999999999999999", Immediate, 5, Code::Range),
+        ("p f a=%ax:u8[2", ArrayOpen, 14, Code::Invalid),
+        ("p f a=%ax:u8[2]x", ArraySuffix, 15, Code::Invalid),
+        ("p f a=%ax:u8[0]", ArrayNumber, 13, Code::Invalid),
+        ("p f a=%ax:u8[x]", ArrayNumber, 13, Code::Invalid),
+        ("p f a=%ax:u8[65]", ArrayTooBig, 13, Code::Invalid),
+        ("p f a=%ax:u8[2]", StringMemory, 10, Code::Invalid),
+        ("p f a=+u0(%ax):u8[2]", StringMemory, 18, Code::Invalid),
+        ("p f $comm:string[2]", StringType, 10, Code::Invalid),
+        ("p f a=%ax:b1@8/8", BitField, 10, Code::Invalid),
+        ("p f a=+0(%ax):b0@0/8", BitField, 17, Code::Invalid),
+        ("p f a=%ax:b1@0/7", Type, 10, Code::Invalid),
+        ("p f a=%ax:b1", Type, 10, Code::Invalid),
+        ("p f a=%ax:b1x0/8", BitField, 10, Code::Invalid),
+        ("p f a=$comm:symstr", StringType, 12, Code::Invalid),
+        ("p f a=$current:symstr", SymbolMemory, 15, Code::Invalid),
+        ("p f a=+u0(%ax):symstr", SymbolMemory, 18, Code::Invalid),
+        ("p f a=+0(%ax):symstr[2]", StringMemory, 17, Code::Invalid),
+        ("p f a=+0(%ax):u64[64] b=+0(%ax):u64[64] c=+0(%ax):u64[64] d=+0(%ax):u64[64] e=+0(%ax):u64[64] f=+0(%ax):u64[64] g=+8(%ax):u8", EventTooBig, 117, Code::TooBig),
         ("e s/e $nosuch", Variable, 6, Code::Invalid),
         ("e s/e a=nosuch", EventField, 8, Code::Invalid),
         ("e s/e %ax", Variable, 6, Code::Invalid),
@@ -427,6 +451,12 @@ fn random_lines_keep_to_their_record() {
         "$big",
         "if",
         "fixed:string",
+        ":u8[3]",
+        "string[2]",
+        "[",
+        "]",
+        ":b4@4/8",
+        ":symstr",
     ];
     let mut seed = 0x2545_f491_4f6c_dd1du64;
     let mut next = |below: usize| {

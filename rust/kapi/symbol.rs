@@ -71,6 +71,25 @@ const WITH_OFFSET: Print = Print(bindings::sprint_symbol);
 // INVARIANT: It writes less than the other one.
 const WITHOUT_OFFSET: Print = Print(bindings::sprint_symbol_no_offset);
 
+/// Room for what is written.
+type SymbolRoom = [u8; c::RT_SYMBOL_LEN as usize];
+
+impl Print {
+    /// Returns what it writes, and its length. Any context.
+    fn text_of(self, address: u64) -> (SymbolRoom, usize) {
+        let mut text = [0; c::RT_SYMBOL_LEN as usize];
+        // SAFETY: There is room for what it writes, and it takes any address (invariant).
+        let len = unsafe { self.0(text.as_mut_ptr().cast(), address as usize) };
+        (text, usize::try_from(len).unwrap_or(0))
+    }
+}
+
+/// Calls `take` with what [`Symbol::at`] has. Any context.
+pub(crate) fn with_text_at(address: u64, take: impl FnOnce(&[u8])) {
+    let (text, len) = WITH_OFFSET.text_of(address);
+    take(text.get(..len).unwrap_or_default());
+}
+
 impl Symbol {
     /// Returns the name with the place in the function, and the module. The number of an address without
     /// a name.
@@ -93,14 +112,12 @@ impl Symbol {
     }
 
     fn print(print: Print, address: u64) -> Self {
+        let (text, len) = print.text_of(address);
         let mut symbol = Self {
-            text: [0; c::RT_SYMBOL_LEN as usize],
-            len: 0,
+            text,
+            len,
             stays: false,
         };
-        // SAFETY: There is room for what it writes, and it takes any address (invariant of `Print`).
-        let len = unsafe { print.0(symbol.text.as_mut_ptr().cast(), address as usize) };
-        symbol.len = usize::try_from(len).unwrap_or(0);
         let text = symbol.text();
         symbol.stays = !text.contains(MODULE) || text.ends_with(OURS);
         symbol

@@ -35,6 +35,7 @@ use crate::{
             NestedWriter, //
         },
         strings,
+        symbol,
         task, //
     },
     probes::{
@@ -330,6 +331,10 @@ impl ProbedMachine for FollowedRecord<'_> {
 
     fn current(&self) -> u64 {
         kernel::current!().as_ptr() as u64
+    }
+
+    fn symbol(&self, address: u64, take: impl FnOnce(&[u8])) {
+        symbol::with_text_at(address, take);
     }
 
     fn comm_address(&self) -> u64 {

@@ -31,7 +31,10 @@ use crate::{
     kapi::{
         kprobe::KernelProbe,
         strings,
-        symbol::Symbol, //
+        symbol::{
+            self,
+            Symbol, //
+        }, //
     },
     probes::{
         COMMON,
@@ -216,6 +219,10 @@ impl ProbedMachine for Registers<'_> {
 
     fn current(&self) -> u64 {
         kernel::current!().as_ptr() as u64
+    }
+
+    fn symbol(&self, address: u64, take: impl FnOnce(&[u8])) {
+        symbol::with_text_at(address, take);
     }
 }
 

@@ -121,7 +121,8 @@ Events that users define, where the kernel has kprobes:
         FETCH: %REGISTER, $stack, $stackN, $retval, $comm, $current, $argN,
                @ADDRESS, @SYMBOL[+-OFFSET], +|-[u]OFFSET(FETCH), \\VALUE,
                \\\"TEXT\"
-        TYPE: u8 to u64, s8 to s64, x8 to x64, char, symbol, string, ustring
+        TYPE: u8 to u64, s8 to s64, x8 to x64, char, symbol, string, ustring,
+              symstr, bWIDTH@OFFSET/SIZE, and TYPE[N]
   dynamic_events        the same, and those of synthetic_events:
         s:[synthetic/]NAME TYPE FIELD[; TYPE FIELD]...
                         and event probes, recorded when another event is:

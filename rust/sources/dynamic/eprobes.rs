@@ -113,6 +113,7 @@ fn create(head: EventHead<'_>, _making: &Making<'_>) -> Result<Definition, Refus
         site: ProbeSite::Event(&field),
         symbol: &symbol_address,
         lacks_symbol: false,
+        size: 0,
     };
     let layout = ProbeLayout::compile(head.line, RecordHead::Event, &mut compiler, &Eprobes)?;
     let names = (names.group.unwrap_or(GROUP), names.event.unwrap_or(name));

@@ -112,6 +112,7 @@ fn create(line: &str, head: Head<'_>, making: &Making<'_>) -> Result<Definition,
         },
         symbol: &symbol_address,
         lacks_symbol: false,
+        size: 0,
     };
     // As in ftrace, before the arguments are looked at one by one.
     let mut nameless = words(line).skip(2);

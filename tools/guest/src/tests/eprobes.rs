@@ -93,6 +93,8 @@ const RIGHT: &[&str] = &[
     "e:types sched/sched_switch a=$prev_pid:u8 b=$prev_pid:u16 c=$prev_pid:u32 d=$prev_pid:u64 \
      e=$prev_pid:s8 f=$prev_pid:s16 g=$prev_pid:s32 h=$prev_pid:s64 i=$prev_pid:x8 j=$prev_pid:x16 \
      k=$prev_pid:x32 l=$prev_pid:x64 m=$prev_pid:char n=$prev_pid:symbol o=$prev_comm:string p=$prev_pid:ustring",
+    "e:arrays raw_syscalls/sys_enter a=+0($args):x64[6] b=+0($args):u8[3] c=+8($args):ustring[2] d=+0(args):s32[0x10]",
+    "e:bits sched/sched_switch a=$prev_pid:b4@4/8 b=+0($prev_comm):b8@8/16[2] c=$prev_state:symstr",
     "e:comm sched/sched_switch $comm $COMM a=$comm:string b=$comm:u8",
     "e:memory sched/sched_switch a=+0($prev_comm) b=+0x4($prev_comm):u32 c=-8(prev_comm):string \
      d=+u0($prev_pid):u8 e=@jiffies:u64 f=+8(@init_task)",
@@ -199,6 +201,11 @@ const WRONG: &[&str] = &[
     "e:x sched/sched_switch a=this_cpu_ptr($prev_pid)",
     "e:x sched/sched_switch $prev_pid:u5",
     "e:x sched/sched_switch $prev_pid:",
+    "e:x sched/sched_switch $prev_pid:u8[2]",
+    "e:x sched/sched_switch $prev_pid:u8[",
+    "e:x sched/sched_switch $prev_pid:b9@0/8",
+    "e:x sched/sched_switch $comm:symstr",
+    "e:x sched/sched_switch +u0($prev_pid):symstr",
     "e:x sched/sched_switch +0",
     "e:x sched/sched_switch +x($prev_pid)",
     "e:x sched/sched_switch +99999999999999999999($prev_pid)",
@@ -267,7 +274,8 @@ fn records(context: &Context) -> Check {
         e:follow/open syscalls/sys_enter_openat dfd=$dfd:s32 name=+0($filename):ustring \
             same=$filename:ustring kernel=$filename:string flags=$flags:x32 mode\n\
         e:follow/opened syscalls/sys_exit_openat ret=$ret:s64 if ret < 0\n\
-        e:follow/raw raw_syscalls/sys_enter id=$id:s64 path=+0(+8($args)):ustring flags=+16($args):u64 \
+        e:follow/raw raw_syscalls/sys_enter id=$id:s64 path=+0(+8($args)):ustring flags=+16($args):u64 all=+0($args):x64[3] \
+            bits=+16($args):b4@4/8 \
             if id == 257 || id == 110\n\
         e:follow/rename task/task_rename old=$oldcomm:string new=$newcomm:string pid=$pid:u32 \
             adj=$oom_score_adj:s16 first=+0($newcomm):char second=+1(newcomm):char\n\

@@ -108,6 +108,11 @@ const RIGHT: &[&str] = &[
     "p:vars vfs_write a=$stack b=$stack0 c=$stack5:u16 d=$comm:string e=$current f=$arg1:u64 g=$arg7:u32",
     "p:memory vfs_write a=+8(%di) b=-8(+0x10(%si)):u32 c=+u4(%si):x16 d=@jiffies:u64 e=@init_task+8:u8",
     "p:imm vfs_write a=\\1 b=\\-1:s8 c=\\0xffffffffffffffff d=\\\"text\" e=\\077:u32",
+    "p:arrays vfs_write a=+0(%di):u8[3] b=+0(%di):x64[64] c=+0(%si):string[2] d=+0(%si):ustring[0x3] \
+     e=+8(%di):s16[1] f=+0(%di):char[4] g=+0(%di):symbol[2] h=+u0(%si):ustring[2]",
+    "p:bits vfs_write a=%di:b4@4/8 b=%di:b1@63/64 c=+0(%di):b3@2/32 d=+0(%di):b8@8/16[2] e=$stack0:b0x10@020/32",
+    "p:names vfs_write a=%di:symstr b=$stack0:symstr c=+0(%di):symstr d=$arg1:symstr",
+    "p:full vfs_write +0(%di):x64[64] +8(%di):u64[64] +0(%di):s64[64] +0(%di):x64[64] +0(%di):x64[64] +0(%di):x64[64]",
     "p:unnamed vfs_write %di %si:u8 $stack1 $comm +0(%di)",
     "p:regs vfs_read %r15 %r14 %r13 %r12 %bp %bx %r11 %r10 %r9 %r8 %ax %cx %dx %si %di %orig_ax %ip %cs \
      %flags %sp %ss",
@@ -196,6 +201,35 @@ const WRONG: &[&str] = &[
     "p:e vfs_read %ax:",
     "p:e vfs_read %ax:string",
     "p:e vfs_read $stack:string",
+    "p:e vfs_read a=%ax:u8[2",
+    "p:e vfs_read a=%ax:u8[2]x",
+    "p:e vfs_read a=%ax:u8[0]",
+    "p:e vfs_read a=%ax:u8[x]",
+    "p:e vfs_read a=%ax:u8[]",
+    "p:e vfs_read a=%ax:u8[65]",
+    "p:e vfs_read a=%ax:u8[99999999999]",
+    "p:e vfs_read a=%ax:u8[2]",
+    "p:e vfs_read a=+u0(%ax):u8[2]",
+    "p:e vfs_read a=+0(+u0(%ax)):foo[2]",
+    "p:e vfs_read a=\\1:u8[2]",
+    "p:e vfs_read $comm:string[2]",
+    "p:e vfs_read a=%ax:b1@8/8",
+    "p:e vfs_read a=+0(%ax):b0@0/8",
+    "p:e vfs_read a=+u8(+0(%ax)):b0@0/8",
+    "p:e vfs_read a=%ax:b1@0/7",
+    "p:e vfs_read a=%ax:b1",
+    "p:e vfs_read a=%ax:b",
+    "p:e vfs_read a=%ax:b1x0/8",
+    "p:e vfs_read a=%ax:b1@/8",
+    "p:e vfs_read a=$comm:symstr",
+    "p:e vfs_read a=$current:symstr",
+    "p:e vfs_read a=\\1:symstr",
+    "p:e vfs_read a=+u0(%ax):symstr",
+    "p:e vfs_read a=-u8(+0(%ax)):symstr",
+    "p:e vfs_read a=+0(%ax):symstr[2]",
+    "p:e vfs_read a=+u0($foo)",
+    "p:e vfs_read +0(%di):x64[64] +8(%di):u64[64] +0(%di):s64[64] +0(%di):x64[64] +0(%di):x64[64] +0(%di):x64[64] \
+     a=+8(%di):u8",
     "p:e vfs_read $comm:u8",
     "p:e vfs_read a=\\\"x\":u8",
     "p:e vfs_read $retval",
@@ -291,6 +325,8 @@ fn records(context: &Context) -> Check {
         "p:k_plain {function}\n\
          p:k_args {function} a=%orig_ax:u32 b=+0x70(%di):u32 c=$comm d=\\-5:s8 e=\\65:char f=\\\"text\" \
          g=$stack0:symbol i=$current\n\
+         p:k_types {function} b=%di:b8@0/64 c=+0x70(%di):b4@4/8 d=+0x70(%di):u16[2] \
+         e=+u0(+0x70(%di)):ustring[2] f=+0(%di):x64[3] g=+u0(+u0(+0x70(%di))):u8 h=$stack0:symstr\n\
          p:k_fault {function} a=+0(\\8):u64 b=+0(\\8):string c=+u0(\\8):u16 d=\\7:u8 e=@jiffies:u8\n\
          r:k_ret {function} v=$retval:s32 w=%ax:x32 c=$comm\n\
          p:k_open do_sys_openat2 dfd=$arg1:s32 name=+u0($arg2):ustring again=+0($arg2):ustring\n\
@@ -308,8 +344,9 @@ fn records(context: &Context) -> Check {
             tree.set("set_event_pid", &sys::thread_id().to_string())?;
             tree.clear()?;
         }
+        let strings = ["one\0", "another\0"].map(|text| text.as_ptr() as usize);
         for _ in 0..3 {
-            sys::call(GETPPID, [0; 6]);
+            sys::call(GETPPID, [strings.as_ptr() as usize, 0, 0, 0, 0, 0]);
         }
         let long = format!("/{}\0", "x".repeat(300));
         for path in ["/nosuchfile\0", &long, "\0"] {
@@ -337,7 +374,7 @@ fn records(context: &Context) -> Check {
             report.expect(line.contains(") a=0 b=(fault) c=0 d=7 e="), || line.clone());
         }
         let (own_lines, wanted) = (keep(lines.0), keep(lines.1));
-        report.expect(wanted.len() == 18, || {
+        report.expect(wanted.len() == 21, || {
             format!("tracefs recorded {wanted:#?}")
         });
         report.expect(own_lines == wanted, || {
