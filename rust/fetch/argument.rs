@@ -13,6 +13,7 @@ use super::{
         ProbeRefusal, //
     },
     number,
+    shape,
     step::{
         Argument,
         EventField,
@@ -23,8 +24,7 @@ use super::{
     },
     types::{
         ArgumentType,
-        BitField,
-        MOST_ELEMENTS, //
+        BitField, //
     },
     MOST_ARGUMENTS, //
 };
@@ -113,7 +113,7 @@ impl Compiler<'_> {
         if body.is_empty() {
             return Err(ProbeRefusal::new(ProbeError::ArgumentBodyMissing, at));
         }
-        let (fetch, ty) = match split_type(body) {
+        let (fetch, ty) = match shape::split_type(body) {
             Some((fetch, ty)) => (fetch, Some(ty)),
             None => (body, None),
         };
@@ -124,7 +124,7 @@ impl Compiler<'_> {
         let is_text = !matches!(self.site, ProbeSite::Event(_))
             && (matches!(fetch, "$comm" | "$COMM") || fetch.starts_with("\\\""));
         let (ty, count) = match ty {
-            Some(ty) => array(LineWord {
+            Some(ty) => shape::array(LineWord {
                 at: type_at,
                 text: ty,
             })?,
@@ -154,8 +154,8 @@ impl Compiler<'_> {
             false => Some(BitField::default()),
         };
         let body = LineSpan::new(at, body);
-        let shape = (ty, count, bits.unwrap_or_default());
-        let argument = Argument::new(name, body, shape, steps);
+        let whole = (ty, count, bits.unwrap_or_default());
+        let argument = Argument::new(name, body, whole, steps);
         self.size = self.size.saturating_add(argument.size());
         if self.size > MOST_FIXED {
             let at = at.saturating_add(inner);
@@ -163,12 +163,14 @@ impl Compiler<'_> {
             return Err(ProbeRefusal::with(error, at, Code::TooBig));
         }
         let wrong = match argument.steps().last() {
-            Some(last) if !suits(ty, last) => Some(match ty {
+            Some(last) if !shape::suits(ty, last) => Some(match ty {
                 ArgumentType::SymbolText => ProbeError::SymbolMemory,
                 _ => ProbeError::StringMemory,
             }),
             _ if bits.is_none() => Some(ProbeError::BitField),
-            Some(last) if count != 0 && !suits_array(ty, last) => Some(ProbeError::StringMemory),
+            Some(last) if count != 0 && !shape::suits_array(ty, last) => {
+                Some(ProbeError::StringMemory)
+            }
             _ => None,
         };
         match wrong {
@@ -372,75 +374,7 @@ fn inner_offset(text: &str) -> usize {
     begin.saturating_sub(usize::from(text.get(1..2) == Some("u")))
 }
 
-/// Divides the type in `word` into that of the elements and their number, 0 if it is no array.
-fn array(word: LineWord<'_>) -> Result<(&str, u8), ProbeRefusal> {
-    let Some((ty, rest)) = word.text.split_once('[') else {
-        return Ok((word.text, 0));
-    };
-    let end = word.at.saturating_add(word.text.len());
-    let number_at = end.saturating_sub(rest.len());
-    let Some((number, suffix)) = rest.split_once(']') else {
-        return Err(ProbeRefusal::new(ProbeError::ArrayOpen, end));
-    };
-    if !suffix.is_empty() {
-        let at = end.saturating_sub(suffix.len());
-        return Err(ProbeRefusal::new(ProbeError::ArraySuffix, at));
-    }
-    match number::unsigned(number) {
-        Ok(count @ 1..=MOST_ELEMENTS) => Ok((ty, count as u8)),
-        Ok(count) if count != 0 && count <= u64::from(u32::MAX) => {
-            Err(ProbeRefusal::new(ProbeError::ArrayTooBig, number_at))
-        }
-        _ => Err(ProbeRefusal::new(ProbeError::ArrayNumber, number_at)),
-    }
-}
-
-/// Returns whether a value of this type can be made of what the last step leaves.
-fn suits(ty: ArgumentType, last: &FetchStep) -> bool {
-    match (ty, last) {
-        (ArgumentType::SymbolText, FetchStep::Load { user, .. }) => !user,
-        (
-            ArgumentType::SymbolText,
-            FetchStep::Register(_)
-            | FetchStep::Stack(_)
-            | FetchStep::Returned
-            | FetchStep::Parameter(_)
-            | FetchStep::Field(_),
-        ) => true,
-        (ArgumentType::SymbolText, _) => false,
-        (
-            _,
-            FetchStep::Load { .. }
-            | FetchStep::Immediate(_)
-            | FetchStep::Field(_)
-            | FetchStep::Comm
-            | FetchStep::Literal(_),
-        ) => true,
-        _ => !ty.is_text(),
-    }
-}
-
-/// Returns the same of an array, whose elements are in memory.
-fn suits_array(ty: ArgumentType, last: &FetchStep) -> bool {
-    match ty {
-        ArgumentType::SymbolText => false,
-        ArgumentType::Text | ArgumentType::UserText => true,
-        _ => matches!(last, FetchStep::Load { user: false, .. }),
-    }
-}
-
 /// Returns whether `text` begins as the access to a variable of this CPU.
 fn is_per_cpu(text: &str) -> bool {
     text.starts_with("this_cpu_ptr(") || text.starts_with("this_cpu_read(")
-}
-
-/// Cuts `body` at the colon before its type. One inside of a literal does not count.
-fn split_type(body: &str) -> Option<(&str, &str)> {
-    if body.starts_with("\\\"") {
-        let end = body.rfind('"')?;
-        let (literal, rest) = body.split_at_checked(end.saturating_add(1))?;
-        return Some((literal, rest.strip_prefix(':')?));
-    }
-    // A symbol of a module has a colon before its name.
-    body.split_once(':')
 }

@@ -4,7 +4,8 @@
 //!
 //! - `command`: one line of `kprobe_events`, its words, places and names; `event_command`: one of an event
 //!   probe.
-//! - `argument`: `NAME=FETCH:TYPE`, compiled into steps (`step`); `types`: the types.
+//! - `argument`: `NAME=FETCH:TYPE`, compiled into steps (`step`); `types`: the types,
+//!   `shape`: how they are written.
 //! - `run`: what the steps read, and the record that is made of it, in any context.
 //! - `print`: the fields, the print format and the text of a record.
 //! - `error`: every refusal, with the text and the place that ftrace gives.
@@ -19,6 +20,7 @@ pub(crate) mod event_command;
 pub(crate) mod number;
 pub(crate) mod print;
 pub(crate) mod run;
+mod shape;
 pub(crate) mod step;
 pub(crate) mod types;
 

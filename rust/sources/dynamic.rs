@@ -11,6 +11,9 @@
 
 mod eprobes;
 mod kprobes;
+mod refused;
+
+pub(crate) use self::refused::RefusedLine;
 
 use super::{
     eprobe::FollowedEvent,
@@ -149,61 +152,6 @@ pub(super) struct Definition {
     _followed: Option<FollowedEvent>,
 }
 
-/// An entry for `error_log`.
-pub(crate) struct LineError {
-    pub(crate) author: &'static str,
-    pub(crate) error: &'static str,
-    /// Offset of the caret in the command.
-    pub(crate) at: usize,
-    /// Offset of the command in the line.
-    pub(crate) from: usize,
-}
-
-/// Why a line is refused.
-pub(crate) struct RefusedLine {
-    pub(crate) error: Error,
-    /// At most two, in their order.
-    pub(crate) entries: [Option<LineError>; 2],
-}
-
-impl From<Error> for RefusedLine {
-    fn from(error: Error) -> Self {
-        let entries = [None, None];
-        Self { error, entries }
-    }
-}
-
-impl RefusedLine {
-    /// Returns one with an entry.
-    fn new(error: Error, author: &'static str, text: &'static str, at: usize) -> Self {
-        let entry = LineError {
-            author,
-            error: text,
-            at,
-            from: 0,
-        };
-        Self {
-            error,
-            entries: [None, Some(entry)],
-        }
-    }
-
-    /// Returns the same with the entry of `first` before its own.
-    fn after(mut self, first: Self) -> Self {
-        let [_, entry] = first.entries;
-        let [place, _] = &mut self.entries;
-        *place = entry;
-        self
-    }
-
-    /// Returns the same for a command that is the part of the line from `from` on.
-    fn of_part(mut self, from: usize) -> Self {
-        let entries = self.entries.iter_mut().flatten();
-        entries.for_each(|entry| entry.from = from);
-        self
-    }
-}
-
 /// The file that a line was written to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ControlledEvents {
@@ -228,7 +176,7 @@ pub(super) unsafe fn init() {
 /// Frees the definitions; no event is enabled any more.
 pub(super) fn exit() {
     let all = core::mem::take(&mut *DEFINITIONS.lock());
-    drop(all);
+    all.iter().for_each(|definition| definition.probe.clear());
 }
 
 /// Obeys a line, whose words are joined by one blank each. `is_ambiguous` says whether the kernel has more

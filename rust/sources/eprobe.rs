@@ -232,7 +232,8 @@ impl Source for EprobeSource {
         // `free_retired`.
         let follower = unsafe { EventFollower::new(eprobe.followed, to.cookie(), effect, filter) }?;
         let source = eprobe.followed.source();
-        source.attach(follower.attachment(to.user_bytes()))?;
+        let attached = source.attach(follower.attachment(to.user_bytes()));
+        attached.inspect_err(|_| super::forget(follower.recipient()))?;
         let cookie = to.cookie();
         let attached = AttachedFollower { cookie, follower };
         let _ = state.followers.push_within_capacity(attached);

@@ -12,6 +12,7 @@ mod ends;
 mod eprobes;
 mod event_ids;
 mod faults;
+mod faults_dynamic;
 mod faults_files;
 mod features;
 mod files;
@@ -202,6 +203,7 @@ const GROUPS: &[&[Test]] = &[
     faults::TESTS,
     faults_files::TESTS,
     profile::FAULTS,
+    faults_dynamic::TESTS,
     life::TESTS,
     listing::TESTS,
     soak::TESTS,

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Lines that are refused, and what `error_log` says of them.
+
+use kernel::prelude::*;
+
+/// An entry for `error_log`.
+pub(crate) struct LineError {
+    pub(crate) author: &'static str,
+    pub(crate) error: &'static str,
+    /// Offset of the caret in the command.
+    pub(crate) at: usize,
+    /// Offset of the command in the line.
+    pub(crate) from: usize,
+}
+
+/// Why a line is refused.
+pub(crate) struct RefusedLine {
+    pub(crate) error: Error,
+    /// At most two, in their order.
+    pub(crate) entries: [Option<LineError>; 2],
+}
+
+impl From<Error> for RefusedLine {
+    fn from(error: Error) -> Self {
+        let entries = [None, None];
+        Self { error, entries }
+    }
+}
+
+impl RefusedLine {
+    /// Returns one with an entry.
+    pub(super) fn new(error: Error, author: &'static str, text: &'static str, at: usize) -> Self {
+        let entry = LineError {
+            author,
+            error: text,
+            at,
+            from: 0,
+        };
+        Self {
+            error,
+            entries: [None, Some(entry)],
+        }
+    }
+
+    /// Returns the same with the entry of `first` before its own.
+    pub(super) fn after(mut self, first: Self) -> Self {
+        let [_, entry] = first.entries;
+        let [place, _] = &mut self.entries;
+        *place = entry;
+        self
+    }
+
+    /// Returns the same for a command that is the part of the line from `from` on.
+    pub(super) fn of_part(mut self, from: usize) -> Self {
+        let entries = self.entries.iter_mut().flatten();
+        entries.for_each(|entry| entry.from = from);
+        self
+    }
+}
