@@ -39,7 +39,7 @@ use kernel::{
 };
 
 /// What was counted, and where hooks count.
-struct Counted {
+struct ProfileCounts {
     /// The addresses of functions by their numbers; 0 for one that cannot be traced any more.
     functions: KVVec<u64>,
     /// What was counted in rows before those that are there now: as those, by CPU and function.
@@ -48,7 +48,7 @@ struct Counted {
     rows: Option<Arc<ProfileRows>>,
 }
 
-impl Counted {
+impl ProfileCounts {
     /// Returns that of no functions.
     const fn none() -> Self {
         Self {
@@ -159,7 +159,7 @@ struct ProfileEngine {
     is_on: bool,
     /// Whether times of calls are, or were, measured.
     is_timed: bool,
-    counted: Counted,
+    counted: ProfileCounts,
     calls: GraphHooks,
     hits: FunctionHook,
     dispatch: Option<KBox<ProfileDispatch>>,
@@ -170,7 +170,7 @@ kernel::sync::global_lock! {
     unsafe(uninit) static ENGINE: Mutex<ProfileEngine> = ProfileEngine {
         is_on: false,
         is_timed: true,
-        counted: Counted::none(),
+        counted: ProfileCounts::none(),
         // SAFETY: This is the only call.
         calls: unsafe { GraphHooks::of_profiler() },
         // SAFETY: This is the only call.
@@ -237,7 +237,7 @@ pub(crate) fn profile_report(cpu: u32) -> Result<ProfileReport> {
 /// # Errors
 ///
 /// `ENOMEM`.
-fn dispatch(counted: &Counted, wanted: &[u64]) -> Result<KBox<ProfileDispatch>> {
+fn dispatch(counted: &ProfileCounts, wanted: &[u64]) -> Result<KBox<ProfileDispatch>> {
     let places = table::places(wanted.len()).ok_or(ENOMEM)?;
     let mut table = KVVec::from_elem(Place::default(), places, GFP_KERNEL)?;
     for (number, address) in counted.functions() {
@@ -326,7 +326,7 @@ impl ProfileEngine {
 /// `ENOMEM`, and those of the kernel: nothing is counted, and what was counted before is kept.
 pub(super) fn start(wanted: KVVec<u64>, timed: bool) -> Result {
     let mut engine = ENGINE.lock();
-    let counted = core::mem::replace(&mut engine.counted, Counted::none());
+    let counted = core::mem::replace(&mut engine.counted, ProfileCounts::none());
     let was_timed = core::mem::replace(&mut engine.is_timed, timed);
     let result = engine.follow(wanted);
     engine.is_on = result.is_ok();
@@ -377,5 +377,5 @@ pub(super) fn forget_hooks(is_gone: &dyn Fn(u64) -> bool) {
 
 /// Gives back the memory that the engine keeps. The profiler has ended.
 pub(super) fn exit() {
-    ENGINE.lock().counted = Counted::none();
+    ENGINE.lock().counted = ProfileCounts::none();
 }

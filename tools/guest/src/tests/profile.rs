@@ -26,6 +26,7 @@ pub const TESTS: &[Test] = &[
     test("profile.filters", 240, filters),
     test("profile.migrates", 60, migrates),
     test("profile.modules", 120, modules),
+    test("profile.ends", 120, ends),
     test("profile.storm", 240, storm),
     test("profile.everything", 600, everything),
 ];
@@ -177,6 +178,7 @@ fn hits(context: &Context) -> Check {
             ensure!(weight(&rows[0]) >= weight(&rows[1]), "{text}");
         }
         let last = top.text(0)?;
+        print!("{last}");
         top.tree.set(ENABLED, "0")?;
         sys::pin_to(0);
         getppid();
@@ -287,25 +289,40 @@ fn filters(context: &Context) -> Check {
     Ok(())
 }
 
-/// A call that is entered on one CPU and left on another has its time where it was counted.
-fn migrates(context: &Context) -> Check {
-    const SELECT: &str = "core_sys_select";
-    const SLEEP: Duration = Duration::from_millis(400);
-    let top = Top::new(context)?;
-    if sys::online_cpus() < 2 || !sys::follows_calls() {
-        skip!("one CPU, or calls are not followed");
+/// A function in which tasks sleep, and hardly any other task of the guest.
+const SELECT: &str = "core_sys_select";
+const SLEEP: Duration = Duration::from_millis(400);
+
+/// Sleeps in that function.
+fn sleep() {
+    let time = [0i64, SLEEP.as_micros() as i64];
+    sys::call(23, [0, 0, 0, 0, time.as_ptr() as usize, 0]);
+}
+
+/// Begins to count calls of that function, where they can be followed.
+fn count_sleepers(top: &Top) -> Check {
+    if !sys::follows_calls() {
+        skip!("calls are not followed");
     }
     let list = top.tree.get("available_filter_functions")?;
     if !list.lines().any(|line| line == SELECT) {
         skip!("{SELECT} cannot be traced");
     }
-    top.count(SELECT, true)?;
+    top.count(SELECT, true)
+}
+
+/// A call that is entered on one CPU and left on another has its time where it was counted.
+fn migrates(context: &Context) -> Check {
+    let top = Top::new(context)?;
+    if sys::online_cpus() < 2 {
+        skip!("one CPU");
+    }
+    count_sleepers(&top)?;
     let (send, receive) = mpsc::channel();
     let sleeper = thread::spawn(move || {
         sys::pin_to(0);
         let _ = send.send(sys::thread_id());
-        let time = [0i64, SLEEP.as_micros() as i64];
-        sys::call(23, [0, 0, 0, 0, time.as_ptr() as usize, 0]);
+        sleep();
         sys::current_cpu()
     });
     let task = receive.recv().map_err(|e| e.to_string())?;
@@ -318,6 +335,55 @@ fn migrates(context: &Context) -> Check {
     ensure_eq!((row.hits, other.hits), (1, 0), "{row:?} {other:?}");
     let least = SLEEP.as_nanos() as u64 / 10 * 9;
     ensure!(row.times[0] >= least, "its time is lost: {row:?}");
+    Ok(())
+}
+
+/// The profiler ends, and with it the module, while a task sleeps in a function that it counts; with the module it
+/// ends by itself, and so does the stack tracer.
+fn ends(context: &Context) -> Check {
+    let top = Top::new(context)?;
+    count_sleepers(&top)?;
+    let asleep = |hits: u64| {
+        let sleeper = thread::spawn(|| {
+            sys::pin_to(0);
+            sleep();
+        });
+        let is_in = || top.row(0, SELECT).is_ok_and(|row| row.hits == hits);
+        ensure!(sys::wait_until(Duration::from_secs(20), is_in), "no call");
+        Ok(sleeper)
+    };
+    let first = asleep(1)?;
+    top.tree.set(ENABLED, "0")?;
+    top.tree.set(ENABLED, "1")?;
+    let second = asleep(1)?;
+    // A call that began before the profiler did is none of its.
+    first.join().map_err(|_| "a sleeper panicked")?;
+    ensure!(top.row(0, SELECT)?.times[0] == 0, "{}", top.text(0)?);
+    select(&top.tree, "stack_trace_filter", *GETPPID)?;
+    top.tree.set("stack_tracer_enabled", "1")?;
+    getppid();
+    drop(top);
+    let own = Instance::new(&context.root, "rtg-own")?;
+    let tree = own.top();
+    tree.set(TIME, "1")?;
+    select(&tree, FILTER, SELECT)?;
+    tree.set(ENABLED, "1")?;
+    drop(own);
+    crate::module::reload(context)?;
+    second.join().map_err(|_| "a sleeper panicked")?;
+    let hooked = std::fs::read_to_string("/sys/kernel/tracing/enabled_functions");
+    let hooked = hooked.unwrap_or_default();
+    let left = hooked
+        .lines()
+        .any(|line| line.contains(SELECT) || line.contains(*GETPPID));
+    ensure!(!left, "hooks after the module went: {hooked}");
+    let own = Instance::new(&context.root, "rtg-own")?;
+    ensure_eq!(own.top().get(ENABLED)?, "0\n", "after the module came back");
+    ensure_eq!(
+        own.top().get("stack_tracer_enabled")?,
+        "0\n",
+        "after the module came back"
+    );
     Ok(())
 }
 
