@@ -415,6 +415,10 @@ impl KeyEnv for HitSurroundings<'_> {
 }
 
 impl Effect for Counter {
+    fn is_hist(&self) -> bool {
+        true
+    }
+
     fn act(&self, hit: &Hit<'_>, record: &[u8]) {
         let plan = &self.0.plan;
         let Some(counts) = self.0.current.get() else {

@@ -271,6 +271,10 @@ struct CountedHit<'a> {
 }
 
 impl Effect for LinkedCounter {
+    fn is_hist(&self) -> bool {
+        true
+    }
+
     fn act(&self, hit: &Hit<'_>, record: &[u8]) {
         match self.room {
             LinkedRoom::Small => self.count_small(hit, record),

@@ -85,6 +85,22 @@ impl Effect for Switch {
     }
 }
 
+/// Has the histograms of an event count again or pause.
+///
+/// The file of the event stays as for [`Switch`].
+struct HistSwitch {
+    target: GraceRef<EventFile>,
+    on: bool,
+}
+
+impl Effect for HistSwitch {
+    fn act(&self, _: &Hit<'_>, _: &[u8]) {
+        if let Some(file) = self.target.get() {
+            file.switch_hists(self.on);
+        }
+    }
+}
+
 /// Returns what switches recording on or off.
 ///
 /// # Errors
@@ -125,6 +141,25 @@ pub(crate) fn stacktrace() -> Result<KBox<dyn Effect>> {
 /// of its event, and [`crate::events::synchronize`] has returned.
 pub(crate) unsafe fn switch(target: &EventFile, on: bool) -> Result<KBox<dyn Effect>> {
     let switch = Switch {
+        target: GraceRef::none(),
+        on,
+    };
+    // SAFETY: The caller keeps the file as long as a probe can ask for it.
+    unsafe { switch.target.set(Some(target)) };
+    Ok(KBox::new(switch, GFP_KERNEL)?)
+}
+
+/// Returns what has the histograms of the event of `target` count again or pause.
+///
+/// # Errors
+///
+/// `ENOMEM`.
+///
+/// # Safety
+///
+/// As for [`switch`].
+pub(crate) unsafe fn switch_hists(target: &EventFile, on: bool) -> Result<KBox<dyn Effect>> {
+    let switch = HistSwitch {
         target: GraceRef::none(),
         on,
     };

@@ -299,14 +299,21 @@ impl Instance {
             (Verb::TraceOff, _) => actions::trigger::recording(false)?,
             (Verb::Snapshot, _) => actions::trigger::snapshot()?,
             (Verb::Stacktrace, _) => actions::trigger::stacktrace()?,
-            (Verb::EnableEvent | Verb::DisableEvent, None) | (Verb::Hist, _) => return Err(EINVAL),
-            (Verb::EnableEvent | Verb::DisableEvent, Some(target)) => {
+            (_, None) | (Verb::Hist, _) => return Err(EINVAL),
+            (
+                Verb::EnableEvent | Verb::DisableEvent | Verb::EnableHist | Verb::DisableHist,
+                Some(target),
+            ) => {
                 let held = self.hold(target)?;
-                let on = verb == Verb::EnableEvent;
+                let on = matches!(verb, Verb::EnableEvent | Verb::EnableHist);
+                let make = match verb {
+                    Verb::EnableHist | Verb::DisableHist => actions::trigger::switch_hists,
+                    _ => actions::trigger::switch,
+                };
                 let effect = self.with_file(target, |file| {
                     // SAFETY: The file stays while it is held: until `remove_triggers` has disarmed the
                     // trigger and waited, or until the end of this function, when no probe has seen it.
-                    unsafe { actions::trigger::switch(file, on) }
+                    unsafe { make(file, on) }
                 })?;
                 held.keep();
                 effect

@@ -330,6 +330,13 @@ impl EventFile {
         self.triggers.get()
     }
 
+    /// Has the histograms of the event count again or pause. Any context.
+    pub(crate) fn switch_hists(&self, on: bool) {
+        if let Some(triggers) = self.triggers.get() {
+            triggers.switch_hists(on);
+        }
+    }
+
     /// Returns whether there are triggers.
     #[inline(always)]
     pub(super) fn has_triggers(&self) -> bool {

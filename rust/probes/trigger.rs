@@ -33,6 +33,11 @@ pub(crate) trait Effect: Send + Sync {
         false
     }
 
+    /// Returns whether it counts in a histogram.
+    fn is_hist(&self) -> bool {
+        false
+    }
+
     /// Returns whether there is something to switch; if not, the event does not count.
     fn is_due(&self, _hit: &Hit<'_>) -> bool {
         true
@@ -83,7 +88,7 @@ impl Trigger {
         self.left.store(0);
     }
 
-    /// Has a trigger that was disarmed act without end.
+    /// Has a trigger that was disarmed act without end. Any context.
     pub(crate) fn rearm(&self) {
         self.left.store(UNLIMITED);
     }
@@ -202,6 +207,18 @@ impl TriggerList {
     #[inline(always)]
     pub(super) fn may_act(&self, record: &scratch::Record<'_>) -> bool {
         self.triggers.iter().any(|trigger| trigger.may_act(record))
+    }
+
+    /// Has the histograms count again or pause. Any context.
+    pub(super) fn switch_hists(&self, on: bool) {
+        let hists = self
+            .triggers
+            .iter()
+            .filter(|trigger| trigger.effect.is_hist());
+        hists.for_each(|trigger| match on {
+            true => trigger.rearm(),
+            false => trigger.disarm(),
+        });
     }
 
     /// Returns whether the event that switches recording on is too late to be recorded.

@@ -91,10 +91,10 @@ Events:
         id              the number that its records carry.
         lost            how often it was refused, with option event-counts.
         trigger         what it does besides: traceon, traceoff, stacktrace,
-                        snapshot, enable_event:SYSTEM:EVENT or
-                        disable_event:SYSTEM:EVENT, then :COUNT and  if FILTER
-                        as you like; ! before it removes one. The event need
-                        not be on: its enable then shows 0*.
+                        snapshot, enable_event:SYSTEM:EVENT or disable_event,
+                        enable_hist:SYSTEM:EVENT or disable_hist, then :COUNT
+                        and  if FILTER as you like; ! before it removes one.
+                        The event need not be on: its enable then shows 0*.
                         hist:keys=KEYS[:vals=VALUES][:sort=FIELDS][:size=N]
                         [:<var1>=<field|var_ref|numeric_literal>]
                         [:HANDLER.ACTION] counts events by KEYS and adds up

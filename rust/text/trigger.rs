@@ -23,18 +23,22 @@ pub(crate) enum Verb {
     Stacktrace,
     EnableEvent,
     DisableEvent,
+    EnableHist,
+    DisableHist,
     Hist,
 }
 
 impl Verb {
     /// All of them, in the order in which the file lists them.
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::TraceOn,
         Self::TraceOff,
         Self::Snapshot,
         Self::Stacktrace,
         Self::EnableEvent,
         Self::DisableEvent,
+        Self::EnableHist,
+        Self::DisableHist,
         Self::Hist,
     ];
 
@@ -47,13 +51,18 @@ impl Verb {
             Self::Stacktrace => "stacktrace",
             Self::EnableEvent => "enable_event",
             Self::DisableEvent => "disable_event",
+            Self::EnableHist => "enable_hist",
+            Self::DisableHist => "disable_hist",
             Self::Hist => "hist",
         }
     }
 
-    /// Returns whether it switches an event, which it names.
+    /// Returns whether it switches an event or its histograms; it names the event.
     pub(crate) const fn names_event(self) -> bool {
-        matches!(self, Self::EnableEvent | Self::DisableEvent)
+        matches!(
+            self,
+            Self::EnableEvent | Self::DisableEvent | Self::EnableHist | Self::DisableHist
+        )
     }
 
     /// Returns whether an event has at most one trigger of the two: one of each kind, and, of those that
@@ -69,6 +78,7 @@ impl Verb {
             Self::Stacktrace => 2,
             Self::EnableEvent | Self::DisableEvent => 3,
             Self::Hist => 4,
+            Self::EnableHist | Self::DisableHist => 5,
         }
     }
 }
@@ -415,7 +425,7 @@ mod tests {
         assert_eq!(
             out,
             "# Available triggers:\n\
-             # traceon traceoff snapshot stacktrace enable_event disable_event hist\n"
+             # traceon traceoff snapshot stacktrace enable_event disable_event enable_hist disable_hist hist\n"
         );
     }
 }

@@ -77,11 +77,6 @@ fn recorded(tree: &Tree) -> Check<Vec<String>> {
     Ok(texts.map(|(_, text)| text.to_string()).collect())
 }
 
-/// As the kernel's text would be with its names once, and without the triggers that rtrace lacks.
-fn mended(text: String) -> String {
-    hists::mended(text).replace(" enable_hist disable_hist", "")
-}
-
 /// A step of a story.
 pub(super) enum Step {
     /// Written to the triggers of the first event, or of the second one.
@@ -149,6 +144,27 @@ const STORIES: &[&[Step]] = &[
         ),
         Calls,
     ],
+    // An event switches the histograms of another one, or its own.
+    &[
+        Exit("disable_hist:syscalls:sys_enter_lseek:2"),
+        Enter("hist:keys=common_pid"),
+        Enter("hist:keys=offset:v=whence"),
+        Calls,
+        Enter("hist:keys=common_pid:cont"),
+        Calls,
+        Exit("disable_hist:syscalls:sys_enter_lseek"),
+        Exit("enable_hist:syscalls:sys_enter_lseek:1"),
+        Exit("!disable_hist:syscalls:sys_enter_lseek"),
+        Exit("enable_hist:syscalls:sys_enter_lseek if ret < 0"),
+        Exit("enable_event:syscalls:sys_enter_lseek"),
+        Enter("hist:keys=offset:v=whence:pause"),
+        Calls,
+        Enter("disable_hist:syscalls:sys_enter_lseek"),
+        Calls,
+        Exit("!enable_hist:syscalls:sys_enter_lseek"),
+        Exit("!enable_event:syscalls:sys_enter_lseek"),
+        Calls,
+    ],
     // The event itself.
     &[
         Enter("hist:keys=offset:o=offset,f=whence:onmatch(syscalls.sys_enter_lseek).lk_one($f,common_pid)"),
@@ -165,7 +181,7 @@ fn compare(report: &mut Report, what: &str, trees: [&Tree; 2]) -> Check {
     for event in [ENTER, EXIT] {
         for file in ["trigger", "hist"] {
             let name = format!("events/{event}/{file}");
-            let texts = [trees[0].get(&name), trees[1].get(&name).map(mended)];
+            let texts = [trees[0].get(&name), trees[1].get(&name).map(hists::mended)];
             report.expect(texts[0] == texts[1], || {
                 let texts = texts.map(|text| text.unwrap_or_default());
                 format!("{what}: {name}:\n{}tracefs:\n{}", texts[0], texts[1])

@@ -247,10 +247,17 @@ pub const OURS: &[(&str, &str)] = &[
     ("options/funcgraph-retval-hex", "options/funcgraph-tail"),
     ("options/pipe-share", "options/record-tgid"),
     ("trace_pipe_json", "trace_pipe"),
+    ("function_profile_enabled", "tracing_on"),
+    ("function_profile_time", "tracing_on"),
+    ("stack_tracer_enabled", "tracing_on"),
+    ("trace_stat", "options"),
 ];
 
 /// The path in tracefs that a path of ours is compared with.
 pub fn like(path: &str) -> String {
+    if path.starts_with("trace_stat/function") {
+        return "tracing_on".to_string();
+    }
     let ours = OURS.iter().find_map(|(own, like)| {
         let head = path.strip_suffix(own)?;
         (head.is_empty() || head.ends_with('/')).then(|| format!("{head}{like}"))

@@ -36,9 +36,6 @@ const GETPPID: usize = 110;
 const SWITCH: &str = "sched/sched_switch";
 const SOAK: &str = "rtsoak/rtsoak_event";
 
-/// What tracefs has and rtrace has not.
-const HIST: &str = " enable_hist disable_hist";
-
 fn file(event: &str) -> String {
     format!("events/{event}/trigger")
 }
@@ -50,7 +47,7 @@ fn enable(event: &str) -> String {
 /// The text of a `trigger` file, without what one of the two does not have: the kernels with checks are
 /// built without snapshots.
 fn shown(tree: &Tree, event: &str) -> Check<String> {
-    let text = tree.get(&file(event))?.replace(HIST, "");
+    let text = tree.get(&file(event))?;
     Ok(match sys::kernel_with_checks() && text.starts_with('#') {
         true => text.replace(" snapshot", ""),
         false => text,
@@ -199,6 +196,10 @@ const WRONG: &[&str] = &[
     "!enable_event",
     "!enable_event:sched",
     "!enable_event:sched:nosuch",
+    "enable_hist",
+    "enable_hist:sched:nosuch",
+    "disable_hist:sched:sched_switch:x",
+    "!disable_hist:sched:nosuch",
 ];
 
 /// Also beside triggers that are there: EEXIST, and they stay.
