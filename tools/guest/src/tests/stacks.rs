@@ -8,6 +8,7 @@ use super::{test, Test};
 use crate::check::{Check, Report};
 use crate::client::Client;
 use crate::errno::*;
+use crate::soak;
 use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::Context;
@@ -237,9 +238,9 @@ fn storm(context: &Context) -> Check {
                 }
             });
         }
-        let result = (0..5).try_for_each(|_| {
+        let result = (0..soak::rounds(2, 10)).try_for_each(|_| {
             own.set(ENABLED, "1")?;
-            for _ in 0..50 {
+            for _ in 0..20 {
                 let text = own.get(TRACE)?;
                 let count = text.lines().skip(2).count();
                 ensure!(text.contains(&format!("({count} entries)")), "{text}");
@@ -286,6 +287,9 @@ fn trace_cmd(context: &Context) -> Check {
 
 /// Every function of the kernel, in a guest with one CPU: nothing of the tracer itself is on the stack.
 fn everything(context: &Context) -> Check {
+    if soak::rounds(0, 1) == 0 {
+        skip!("in the long run alone");
+    }
     let sides = Sides::new(context)?;
     if sys::online_cpus() != 1 {
         skip!("more than one CPU");
@@ -293,9 +297,9 @@ fn everything(context: &Context) -> Check {
     let own = &sides.own;
     own.set(ENABLED, "1")?;
     let mut seen = 0;
-    for _ in 0..5 {
+    for _ in 0..3 {
         own.set(MAX, "0")?;
-        for _ in 0..20 {
+        for _ in 0..5 {
             let _ = std::fs::read_to_string("/proc/self/maps");
             let _ = thread::spawn(getppid).join();
         }
