@@ -66,6 +66,7 @@ fn sqlhist(context: &Context) -> Check {
             let text = without_numbers(&(answer.out + &answer.err));
             // It prints paths, and the last error of any file that it looked for.
             let text = text.replace("/sys/kernel/rtracing", "/sys/kernel/tracing");
+            let text = text.replace("/sys/kernel/debug/tracing", "/sys/kernel/tracing");
             let text = text.replace("trace-cmd: No such file or directory\n", "");
             Ok((answer.status == 0, text))
         })?;

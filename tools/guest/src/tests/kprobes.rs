@@ -29,6 +29,8 @@ impl Cleared<'_> {
     fn clear(&self) {
         for tree in [self.0, self.1] {
             let _ = tree.write_truncating("kprobe_events", b"");
+            // What other tests have left.
+            let _ = tree.empty("error_log");
         }
     }
 }
