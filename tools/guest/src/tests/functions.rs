@@ -169,8 +169,9 @@ fn is_number(word: &str) -> bool {
 /// The columns of a line without the one of a wanted reschedule, which may come between the two
 /// tracers.
 fn without_resched(word: &str) -> String {
+    let is_flag = |c: char| c.is_ascii_hexdigit() || ".DHhsZzNnLlpB".contains(c);
     match word.len() {
-        5 | 6 if word.contains("..") || word.contains(".N.") => {
+        5 | 6 if word.contains('.') && word.chars().all(is_flag) => {
             word.replace(['N', 'n', 'L', 'l', 'p', 'B', 'b'], ".")
         }
         _ => word.to_string(),

@@ -139,9 +139,12 @@ fn without_flags(text: &str) -> String {
         word.split_once('.')
             .is_some_and(|(a, b)| digits(a) && digits(b))
     };
+    let is_flag = |c: char| c.is_ascii_hexdigit() || ".DHhsZzNnLlpB".contains(c);
     let plain = |word: &str| match word {
         _ if is_time(word) => "{time}".to_string(),
-        _ if word.len() == 5 && word.contains("..") => "{flags}".to_string(),
+        _ if word.len() == 5 && word.contains('.') && word.chars().all(is_flag) => {
+            "{flags}".to_string()
+        }
         _ => word.to_string(),
     };
     let is_timed = text

@@ -112,29 +112,27 @@ fn strings_nest(context: &Context) -> Check {
     own.set("events/synthetic/lk_str/enable", "1")?;
     own.set("events/synthetic/lk_str/trigger", "hist:keys=comm:size=128")?;
     writers.start(7, 5_000, 0, 0)?;
-    let tasks = std::fs::read_dir("/proc").map_err(|why| why.to_string())?;
-    let mut names: Vec<String> = tasks
-        .filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok())
-        .map(|name| name.trim_end().to_string())
-        .collect();
-    names.extend((0..8).map(|cpu| format!("swapper/{cpu}")));
     while writers.busy()? {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     writers.stop()?;
     let text = own.get("events/synthetic/lk_str/hist")?;
-    let mut found = 0;
-    for line in text
-        .lines()
-        .filter_map(|line| line.strip_prefix("{ comm: "))
-    {
-        let name = line.split_once(" }").unwrap_or_default().0.trim_end();
-        // Threads end, and some are of other processes: it must be a name at all.
-        let whole = names.iter().any(|known| known == name) || name.starts_with("rt");
-        ensure!(whole, "{name:?} is no task\n{text}");
-        found += 1;
+    let lines = text.lines().filter_map(|line| line.strip_prefix("{ comm: "));
+    let names: Vec<&str> = lines
+        .map(|line| line.split_once(" }").unwrap_or_default().0.trim_end())
+        .collect();
+    // The words of a name are 8 bytes: one that is torn begins as one and ends as another.
+    let halves = |name: &str| {
+        let (first, rest) = name.as_bytes().split_at(name.len().min(8));
+        (first.to_vec(), rest.to_vec())
+    };
+    for name in &names {
+        let (first, rest) = halves(name);
+        let others = || names.iter().filter(|other| *other != name).map(|other| halves(other));
+        let torn = others().any(|other| other.0 == first) && others().any(|other| other.1 == rest);
+        ensure!(!torn, "{name:?} is of two tasks\n{text}");
     }
-    ensure!(found > 0, "{text}");
+    ensure!(names.len() > 1, "{text}");
     own.remove()?;
     tree.set("synthetic_events", "!lk_str")?;
     writers.unload()
