@@ -77,7 +77,7 @@ fn quotient(over: u128, under: u128) -> u128 {
     for bit in (0..u128::BITS).rev() {
         // What is shifted out would make it larger than any divisor.
         let is_out = rest >> (u128::BITS - 1) != 0;
-        rest = rest << 1 | over.wrapping_shr(bit) & 1;
+        rest = (rest << 1) | (over.wrapping_shr(bit) & 1);
         result <<= 1;
         if is_out || rest >= under {
             rest = rest.wrapping_sub(under);

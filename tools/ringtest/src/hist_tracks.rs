@@ -132,7 +132,7 @@ impl World {
                 different.dedup();
                 assert_eq!(different.len(), taken.len(), "in {}", schedule());
             }
-            Rule::Other => assert!(taken.contains(&last.unwrap()), "in {}", schedule()),
+            Rule::Other | Rule::Any => assert!(taken.contains(&last.unwrap()), "in {}", schedule()),
         }
         let mut room = [0; 3];
         assert!(!self.tracked.read(0, &mut room), "another entry");
@@ -143,6 +143,13 @@ impl World {
 #[test]
 fn the_largest_stays() {
     let schedules = explore(&[], ALL, || World::new(Rule::Larger, 3).one());
+    println!("{schedules} schedules");
+    assert!(schedules > 1000, "{schedules}");
+}
+
+#[test]
+fn the_last_one_is_whole() {
+    let schedules = explore(&[], ALL, || World::new(Rule::Any, 2).one());
     println!("{schedules} schedules");
     assert!(schedules > 1000, "{schedules}");
 }

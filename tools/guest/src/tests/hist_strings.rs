@@ -117,7 +117,9 @@ fn strings_nest(context: &Context) -> Check {
     }
     writers.stop()?;
     let text = own.get("events/synthetic/lk_str/hist")?;
-    let lines = text.lines().filter_map(|line| line.strip_prefix("{ comm: "));
+    let lines = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("{ comm: "));
     let names: Vec<&str> = lines
         .map(|line| line.split_once(" }").unwrap_or_default().0.trim_end())
         .collect();
@@ -128,7 +130,12 @@ fn strings_nest(context: &Context) -> Check {
     };
     for name in &names {
         let (first, rest) = halves(name);
-        let others = || names.iter().filter(|other| *other != name).map(|other| halves(other));
+        let others = || {
+            names
+                .iter()
+                .filter(|other| *other != name)
+                .map(|other| halves(other))
+        };
         let torn = others().any(|other| other.0 == first) && others().any(|other| other.1 == rest);
         ensure!(!torn, "{name:?} is of two tasks\n{text}");
     }
