@@ -40,6 +40,8 @@ const ANSWERS: &[Errno] = &[
     E2BIG,
     EFAULT,
     Errno(ESRCH),
+    // A trigger that is there.
+    EEXIST,
 ];
 const ESRCH: i32 = 3;
 
@@ -105,6 +107,9 @@ const SLOW: &[(&str, usize)] = &[
     ("set_ftrace_notrace", 3),
     ("set_ftrace_pid", 10),
     ("set_ftrace_notrace_pid", 10),
+    ("function_profile_enabled", 2),
+    ("stack_tracer_enabled", 2),
+    ("stack_trace_filter", 2),
     ("set_graph_function", 2),
     ("set_graph_notrace", 2),
     ("current_tracer", 5),
