@@ -85,14 +85,17 @@ hash_of() {
 }
 
 # locked NAME: hold the cache's lock NAME until this process ends, so that two
-# runs at once make a thing only once.
+# runs at once make a thing only once. Asked again, it has it.
+declare -A held_locks=()
 locked() {
 	local fd
+	[[ -z ${held_locks[$1]:-} ]] || return 0
 	exec {fd}>"$cache/.lock-$1"
 	if ! flock -n "$fd"; then
 		say "waiting for another run that makes $1"
 		flock "$fd"
 	fi
+	held_locks[$1]=$fd
 }
 
 # with_log FILE TITLE CMD...: run CMD with its output in FILE, a progress line
