@@ -11,7 +11,7 @@ use crate::check::{Check, SKIP};
 use crate::kmsg::KernelLog;
 use crate::leaks::Leaks;
 use crate::module;
-use crate::soak::setting;
+use crate::soak::{self, setting};
 use crate::tests::{all, Test};
 use crate::Context;
 use std::fs::File;
@@ -57,15 +57,10 @@ fn is_in_share(name: &str, share: &str) -> bool {
     let Some((turn, shares)) = share.trim_start_matches('%').split_once('/') else {
         return true;
     };
-    let (Ok(turn), Ok(shares @ 1..)) = (turn.parse::<u32>(), shares.parse::<u32>()) else {
+    let (Ok(turn), Ok(shares @ 1..)) = (turn.parse::<u64>(), shares.parse::<u64>()) else {
         return true;
     };
-    // FNV-1a.
-    let sum = name.bytes().fold(0x811c_9dc5_u32, |sum, byte| {
-        (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193)
-    });
-    // The upper bits are better mixed.
-    (sum >> 8) % shares == turn
+    soak::hash_of(name, 0) % shares == turn
 }
 
 /// Runs the tests that the filters select; the last line counts them.

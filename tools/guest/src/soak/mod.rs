@@ -45,6 +45,12 @@ pub fn fewer(usual: usize) -> usize {
     }
 }
 
+/// Returns a number that a name alone, and a seed, decide: FNV-1a without the bits that it mixes least.
+pub fn hash_of(name: &str, seed: u64) -> u64 {
+    let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    name.bytes().fold(0xcbf2_9ce4_8422_2325 ^ seed, mix) >> 20
+}
+
 /// A share of similar cases: all in the long run, else one in `of`, different ones in each run.
 pub struct Share {
     seed: u64,
@@ -61,9 +67,7 @@ impl Share {
 
     /// Returns whether this one is among them.
     pub fn has(&self, name: &str) -> bool {
-        let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325 ^ self.seed, mix);
-        (hash >> 20) % self.of == 0
+        hash_of(name, self.seed) % self.of == 0
     }
 
     /// Returns how many of `all` are among them at least, with a margin for chance.

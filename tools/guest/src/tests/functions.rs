@@ -169,13 +169,16 @@ fn is_number(word: &str) -> bool {
 /// The columns of a line without the one of a wanted reschedule, which may come between the two
 /// tracers.
 fn without_resched(word: &str) -> String {
-    let is_flag = |c: char| c.is_ascii_hexdigit() || ".DHhsZzNnLlpB".contains(c);
     match word.len() {
-        5 | 6 if word.contains('.') && word.chars().all(is_flag) => {
-            word.replace(['N', 'n', 'L', 'l', 'p', 'B', 'b'], ".")
-        }
+        5 | 6 if are_flags(word) => word.replace(['N', 'n', 'L', 'l', 'p', 'B', 'b'], "."),
         _ => word.to_string(),
     }
+}
+
+/// Whether a word may be the flags of a line.
+pub(super) fn are_flags(word: &str) -> bool {
+    let is_flag = |c: char| c.is_ascii_hexdigit() || ".DHhsZzNnLlpB".contains(c);
+    word.contains('.') && word.chars().all(is_flag)
 }
 
 /// A line without what differs from one tracer to another: the time.

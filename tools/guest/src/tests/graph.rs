@@ -3,7 +3,7 @@
 //! The tracer `function_graph` beside that of the kernel: the same lines for the same calls, and each
 //! entry has its exit.
 
-use super::{pair, test, Test};
+use super::{functions, pair, test, Test};
 use crate::check::{Check, Report};
 use crate::errno::*;
 use crate::kernel_modules::{Loaded, Modules};
@@ -139,12 +139,9 @@ fn without_flags(text: &str) -> String {
         word.split_once('.')
             .is_some_and(|(a, b)| digits(a) && digits(b))
     };
-    let is_flag = |c: char| c.is_ascii_hexdigit() || ".DHhsZzNnLlpB".contains(c);
     let plain = |word: &str| match word {
         _ if is_time(word) => "{time}".to_string(),
-        _ if word.len() == 5 && word.contains('.') && word.chars().all(is_flag) => {
-            "{flags}".to_string()
-        }
+        _ if word.len() == 5 && functions::are_flags(word) => "{flags}".to_string(),
         _ => word.to_string(),
     };
     let is_timed = text
