@@ -132,6 +132,8 @@ impl kernel::Module for Rtrace {
         unsafe { hooks::init() };
         // SAFETY: The first call of this room.
         unsafe { tracers::init() };
+        // SAFETY: This is the only call of it.
+        unsafe { actions::hist_names::prepare() };
         let cpus = CpuWatch::begin()?;
         let instances = instance::Instances::new()?;
         events::set_users(events::Users {

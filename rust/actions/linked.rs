@@ -6,23 +6,28 @@
 //! An event whose references are not all set is not counted. One that is counted sets the variables of its
 //! entry; then the actions run, in the order of the command.
 
-use super::hist::{
-    task_words,
-    Counts,
-    Hist,
-    HitSurroundings,
-    SHORT, //
+use super::{
+    counts::{
+        Counts,
+        SharedCounts, //
+    },
+    hist::{
+        task_words,
+        Hist,
+        HitSurroundings,
+        SHORT, //
+    },
 };
 use crate::{
     hist::{
         expr::ExprSource,
         key::KeyEnv,
+        keys::MOST_WORDS,
+        parameter::Parameter,
         plan::{
-            Parameter,
             Plan,
             COMM,
-            DEPTH,
-            MOST_WORDS, //
+            DEPTH, //
         },
         tracked::Rule,
         variable::{
@@ -96,6 +101,14 @@ const FEW: usize = 4;
 /// Most parameters of an action.
 pub(crate) const MOST_PARAMETERS: usize = 16;
 
+/// Returns the source of a parameter that is a node.
+fn source(plan: &Plan, parameter: &Parameter) -> Option<ExprSource> {
+    match *parameter {
+        Parameter::Node(node) => plan.nodes.atom(node).map(|atom| atom.source),
+        Parameter::Variable(_) | Parameter::Reference(..) => None,
+    }
+}
+
 /// Records a synthetic event.
 pub(crate) struct SyntheticRecorder {
     synthetic: SyntheticRef,
@@ -107,12 +120,11 @@ pub(crate) struct SyntheticRecorder {
 impl SyntheticRecorder {
     /// Returns one that gives these parameters of `plan`, at most [`MOST_PARAMETERS`], to the fields of the event.
     pub(crate) fn new(plan: &Plan, synthetic: SyntheticRef, parameters: KVec<Parameter>) -> Self {
-        let is_large = |parameter: &Parameter| match parameter {
-            Parameter::Node(node) => {
-                let source = plan.nodes.atom(*node).map(|atom| atom.source);
-                matches!(source, Some(ExprSource::Comm | ExprSource::Stack))
-            }
-            _ => false,
+        let is_large = |parameter: &Parameter| {
+            matches!(
+                source(plan, parameter),
+                Some(ExprSource::Comm | ExprSource::Stack)
+            )
         };
         Self {
             is_small: parameters.len() <= FEW && !parameters.iter().any(is_large),
@@ -123,63 +135,35 @@ impl SyntheticRecorder {
 
     /// Records one, with what variables and references have for this event; the latter are strings and stacks only
     /// if there are `TEXTS`.
-    fn record<const TEXTS: usize>(
-        &self,
-        plan: &Plan,
-        hit: &Hit<'_>,
-        record: &[u8],
-        own: &[u64],
-        env: &LinkedSurroundings<'_>,
-    ) {
+    fn record<const TEXTS: usize>(&self, counted: &CountedHit<'_>) {
         match self.is_small {
-            true => self.record_some::<FEW, TEXTS>(plan, hit, record, own, env, (&[], &[])),
-            false => self.record_all(plan, hit, record, own, env),
+            true => self.record_some::<FEW, TEXTS>(counted, (&[], &[])),
+            false => self.record_all(counted),
         }
     }
 
     #[inline(never)]
-    fn record_all(
-        &self,
-        plan: &Plan,
-        hit: &Hit<'_>,
-        record: &[u8],
-        own: &[u64],
-        env: &LinkedSurroundings<'_>,
-    ) {
-        let (comm, mut callers) = (env.comm(), [0; DEPTH]);
-        let is_stack = |parameter: &Parameter| match parameter {
-            Parameter::Node(node) => {
-                let source = plan.nodes.atom(*node).map(|atom| atom.source);
-                source == Some(ExprSource::Stack)
-            }
-            _ => false,
-        };
+    fn record_all(&self, counted: &CountedHit<'_>) {
+        let (env, mut callers) = (&counted.env, [0; DEPTH]);
+        let comm = env.comm();
+        let is_stack = |parameter: &_| source(env.plan, parameter) == Some(ExprSource::Stack);
         let used = match self.parameters.iter().any(is_stack) {
             true => env.callers(&mut callers),
             false => 0,
         };
         let callers = callers.get(..used).unwrap_or_default();
-        self.record_some::<MOST_PARAMETERS, MOST_TEXTS>(
-            plan,
-            hit,
-            record,
-            own,
-            env,
-            (&comm, callers),
-        );
+        self.record_some::<MOST_PARAMETERS, MOST_TEXTS>(counted, (&comm, callers));
     }
 
     /// Records one with at most `MOST` parameters, the name of the task and the callers being these.
     #[inline(always)]
     fn record_some<const MOST: usize, const TEXTS: usize>(
         &self,
-        plan: &Plan,
-        hit: &Hit<'_>,
-        record: &[u8],
-        own: &[u64],
-        env: &LinkedSurroundings<'_>,
+        counted: &CountedHit<'_>,
         (comm, callers): (&[u8], &[u64]),
     ) {
+        let (env, record, own) = (&counted.env, counted.record, counted.own);
+        let plan = env.plan;
         let mut values = [SyntheticValue::Number(0); MOST];
         for (value, parameter) in values.iter_mut().zip(&self.parameters) {
             let number = |numbers: &[u64], at: u8| {
@@ -206,7 +190,7 @@ impl SyntheticRecorder {
             };
         }
         let values = values.get(..self.parameters.len()).unwrap_or_default();
-        self.synthetic.write(hit.pin, values);
+        self.synthetic.write(env.hit.0.pin, values);
     }
 }
 
@@ -252,6 +236,8 @@ enum LinkedRoom {
 /// Counts an event of a histogram that is linked.
 struct LinkedCounter {
     hist: Arc<Hist>,
+    /// Those of the histogram, so that a writer follows one reference less.
+    counts: Arc<SharedCounts>,
     room: LinkedRoom,
     /// Whether variables of it are strings or stacks.
     keeps_texts: bool,
@@ -260,7 +246,6 @@ struct LinkedCounter {
 
 /// An event that was counted.
 struct CountedHit<'a> {
-    hit: &'a Hit<'a>,
     record: &'a [u8],
     key: &'a [u64],
     entry: usize,
@@ -309,7 +294,7 @@ impl LinkedCounter {
         record: &[u8],
     ) {
         let plan = self.hist.plan();
-        let Some(counts) = self.hist.current() else {
+        let Some(counts) = self.counts.to_count() else {
             return;
         };
         let cpu = hit.pin.cpu() as usize;
@@ -350,7 +335,6 @@ impl LinkedCounter {
             return;
         }
         let counted = CountedHit {
-            hit,
             record,
             key,
             entry,
@@ -360,9 +344,7 @@ impl LinkedCounter {
         };
         for deed in &self.deeds {
             match deed {
-                HistDeed::Record(recorder) => {
-                    recorder.record::<TEXTS>(plan, hit, record, &own, &counted.env);
-                }
+                HistDeed::Record(recorder) => recorder.record::<TEXTS>(&counted),
                 HistDeed::Track(at, sequel) => self.follow(*at, sequel, &counted),
             }
         }
@@ -378,7 +360,8 @@ impl LinkedCounter {
         else {
             return;
         };
-        let (cpu, record) = (counted.hit.pin.cpu() as usize, counted.record);
+        let hit = counted.env.hit.0;
+        let (cpu, record) = (hit.pin.cpu() as usize, counted.record);
         let number = counted.own.get(usize::from(track.variable)).copied();
         let number = number.unwrap_or(0);
         let saves = matches!(sequel, Sequel::Save);
@@ -387,22 +370,19 @@ impl LinkedCounter {
                 plan.save(record, &counted.env, room);
             }
         };
-        if !tracked.offer(cpu, (counted.entry, number), track.rule, fill) {
+        if !tracked.offer(cpu, (counted.entry, number), track.kind.rule(), fill) {
             return;
         }
         match sequel {
             Sequel::Save => {}
-            Sequel::Record(recorder) => {
-                let env = &counted.env;
-                recorder.record::<MOST_TEXTS>(plan, counted.hit, record, counted.own, env);
-            }
+            Sequel::Record(recorder) => recorder.record::<MOST_TEXTS>(counted),
             Sequel::Snapshot => {
-                let Some(taken) = self.hist.taken() else {
+                let Some(taken) = self.counts.taken() else {
                     return;
                 };
                 let fill = |room: &[_]| fill_key(plan, counted.key, room);
-                if taken.offer(cpu, (0, number), track.rule, fill) {
-                    counted.hit.file.sink().want(WANT_SNAPSHOT);
+                if taken.offer(cpu, (0, number), track.kind.rule(), fill) {
+                    hit.file.sink().want(WANT_SNAPSHOT);
                 }
             }
         }
@@ -451,6 +431,7 @@ pub(crate) fn linked_counter(hist: &Arc<Hist>, deeds: KVec<HistDeed>) -> Result<
     let is_small = plan.key_words() <= SHORT && links <= FEW;
     let counter = LinkedCounter {
         hist: hist.clone(),
+        counts: hist.counts().clone(),
         room: match plan.referred_texts() {
             0 if is_small => LinkedRoom::Small,
             1 if is_small && hist.referred_words() <= SHORT => LinkedRoom::OneText,

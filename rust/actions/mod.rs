@@ -8,9 +8,11 @@
 //! several actions run in the order of the rows.
 
 mod count;
+mod counts;
 #[cfg(CONFIG_KUNIT = "y")]
 pub(crate) mod dummy;
 pub(crate) mod hist;
+pub(crate) mod hist_names;
 pub(crate) mod linked;
 mod stack;
 pub(crate) mod trigger;

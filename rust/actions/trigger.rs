@@ -60,43 +60,39 @@ impl Effect for KernelStack {
     }
 }
 
-/// Switches an event.
+/// The part of an event that a trigger switches.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SwitchedPart {
+    /// Whether it is recorded.
+    Records,
+    /// Whether its histograms count.
+    Hists,
+}
+
+/// Switches a part of an event.
 ///
 /// The file of the event stays until the trigger is disarmed and probes have left it.
 struct Switch {
     target: GraceRef<EventFile>,
+    part: SwitchedPart,
     on: bool,
 }
 
 impl Effect for Switch {
     fn switches(&self) -> bool {
-        true
+        self.part == SwitchedPart::Records
     }
 
     fn is_due(&self, _: &Hit<'_>) -> bool {
         let target = self.target.get();
-        target.is_some_and(|file| file.is_off() == self.on)
+        target.is_some_and(|file| self.part == SwitchedPart::Hists || file.is_off() == self.on)
     }
 
     fn act(&self, _: &Hit<'_>, _: &[u8]) {
-        if let Some(file) = self.target.get() {
-            file.set_off(!self.on);
-        }
-    }
-}
-
-/// Has the histograms of an event count again or pause.
-///
-/// The file of the event stays as for [`Switch`].
-struct HistSwitch {
-    target: GraceRef<EventFile>,
-    on: bool,
-}
-
-impl Effect for HistSwitch {
-    fn act(&self, _: &Hit<'_>, _: &[u8]) {
-        if let Some(file) = self.target.get() {
-            file.switch_hists(self.on);
+        match (self.target.get(), self.part) {
+            (None, _) => {}
+            (Some(file), SwitchedPart::Records) => file.set_off(!self.on),
+            (Some(file), SwitchedPart::Hists) => file.switch_hists(self.on),
         }
     }
 }
@@ -129,7 +125,7 @@ pub(crate) fn stacktrace() -> Result<KBox<dyn Effect>> {
     Ok(KBox::new(KernelStack, GFP_KERNEL)?)
 }
 
-/// Returns what switches the event of `target` on or off.
+/// Returns what switches this part of the event of `target` on or off.
 ///
 /// # Errors
 ///
@@ -139,28 +135,14 @@ pub(crate) fn stacktrace() -> Result<KBox<dyn Effect>> {
 ///
 /// `target` stays where it is until the trigger that has the result was disarmed, or taken out of the list
 /// of its event, and [`crate::events::synchronize`] has returned.
-pub(crate) unsafe fn switch(target: &EventFile, on: bool) -> Result<KBox<dyn Effect>> {
+pub(crate) unsafe fn switch(
+    target: &EventFile,
+    part: SwitchedPart,
+    on: bool,
+) -> Result<KBox<dyn Effect>> {
     let switch = Switch {
         target: GraceRef::none(),
-        on,
-    };
-    // SAFETY: The caller keeps the file as long as a probe can ask for it.
-    unsafe { switch.target.set(Some(target)) };
-    Ok(KBox::new(switch, GFP_KERNEL)?)
-}
-
-/// Returns what has the histograms of the event of `target` count again or pause.
-///
-/// # Errors
-///
-/// `ENOMEM`.
-///
-/// # Safety
-///
-/// As for [`switch`].
-pub(crate) unsafe fn switch_hists(target: &EventFile, on: bool) -> Result<KBox<dyn Effect>> {
-    let switch = HistSwitch {
-        target: GraceRef::none(),
+        part,
         on,
     };
     // SAFETY: The caller keeps the file as long as a probe can ask for it.

@@ -71,7 +71,7 @@ static EVENT: Files = &[
     (c"enable", Knob(events::show_enable, events::store_enable)),
     (c"filter", Line(events::show_filter, events::store_filter)),
     (c"format", Show(events::show_format)),
-    (c"hist", Show(hist::show)),
+    (c"hist", Own(0o440, FileKind::Watched, hist::open)),
     (c"hits", Show(features::show_hits)),
     (c"id", Show(events::show_id)),
     (c"lost", Show(features::show_lost)),
@@ -84,14 +84,14 @@ static EVENT: Files = &[
 /// The folder of a record of the system `ftrace` that has an `id` there: see [`has_id`].
 static WITH_ID: Files = &[
     (c"format", Show(events::show_format)),
-    (c"hist", Show(hist::show)),
+    (c"hist", Own(0o440, FileKind::Watched, hist::open)),
     (c"id", Show(events::show_id)),
 ];
 
 /// The folder of another record of that system: ftrace gives these no `id`.
 static RECORD: Files = &[
     (c"format", Show(events::show_format)),
-    (c"hist", Show(hist::show)),
+    (c"hist", Own(0o440, FileKind::Watched, hist::open)),
 ];
 
 /// The system of the records that no tracepoint makes. Their ids are below [`FIRST_ID`].

@@ -142,9 +142,37 @@ pub(crate) trait TraceFile: Send {
     /// Ends the file: its last descriptor was closed.
     fn released(&mut self, _at: &At<'_>) {}
 
-    /// Returns whether there is something to read. Called for streams only.
-    fn readable(&mut self, _at: &At<'_>, _poller: &Poller<'_>) -> bool {
-        true
+    /// Returns what there is. Called for files that can be polled.
+    fn ready(&mut self, _at: &At<'_>, _poller: &Poller<'_>) -> Ready {
+        Ready::to_read(true)
+    }
+}
+
+/// What a poller finds. If that is nothing, it is going to be woken.
+#[derive(Clone, Copy)]
+pub(crate) struct Ready {
+    /// There is something to read.
+    pub(crate) data: bool,
+    /// Something happened since the file was last polled or read.
+    pub(crate) news: bool,
+}
+
+impl Ready {
+    /// Returns whether there is something to read, and no news.
+    pub(crate) fn to_read(data: bool) -> Self {
+        Self { data, news: false }
+    }
+
+    /// Returns the bits that `poll` returns.
+    fn bits(self) -> bindings::__poll_t {
+        let data = match self.data {
+            true => bindings::POLLIN | bindings::POLLRDNORM,
+            false => 0,
+        };
+        match self.news {
+            true => data | bindings::POLLPRI,
+            false => data,
+        }
     }
 }
 
@@ -217,6 +245,8 @@ pub(crate) struct FileNode {
 pub(crate) enum FileKind {
     /// A text, read at any position.
     Text,
+    /// A text that can be polled.
+    Watched,
     /// A text that is not written at a position: `pwrite` is ESPIPE.
     Lines,
     /// The same if it was opened for reading.
@@ -261,7 +291,7 @@ impl FileKind {
 
         match self {
             FileKind::Text | FileKind::Lines | FileKind::LinesRead => TEXT,
-            FileKind::Stream => STREAM,
+            FileKind::Watched | FileKind::Stream => STREAM,
             FileKind::Raw => RAW,
             FileKind::Sink => SINK,
         }
@@ -355,7 +385,7 @@ unsafe extern "C" fn open(inode: *mut bindings::inode, file: *mut bindings::file
         // SAFETY: No other code uses the file yet. `release` takes the box back.
         unsafe { (*file).private_data = open.into_foreign() };
         let limit = match node.handler.map(Handler::kind) {
-            None | Some(FileKind::Text) => return Ok(0),
+            None | Some(FileKind::Text | FileKind::Watched) => return Ok(0),
             Some(FileKind::LinesRead) if !reads => return Ok(0),
             Some(FileKind::Lines | FileKind::LinesRead) => c::rt_forbid_pwrite,
             Some(FileKind::Stream | FileKind::Raw) => bindings::nonseekable_open,
@@ -415,15 +445,12 @@ operations! {
         })
     }
 
-    /// Tells whether there is something to read. `table` is null or valid.
+    /// Tells what there is. `table` is null or valid.
     fn poll(file, table: *mut bindings::poll_table_struct) -> bindings::__poll_t {
         // SAFETY: The table is null, or the VFS keeps it during the call.
         let table = unsafe { PollTable::from_raw(table) };
-        if file.open_file().readable(&Poller::new(file.as_file(), table)) {
-            bindings::POLLIN | bindings::POLLRDNORM
-        } else {
-            0
-        }
+        let poller = Poller::new(file.as_file(), table);
+        file.open_file().ready(&poller).bits()
     }
 
     /// Closes one descriptor of the file; others may remain. The readers that sleep in the same
@@ -442,6 +469,7 @@ mod tests {
     fn operations_of_each_kind() {
         for (kind, read, polled) in [
             (FileKind::Text, true, false),
+            (FileKind::Watched, true, true),
             (FileKind::Lines, true, false),
             (FileKind::LinesRead, true, false),
             (FileKind::Stream, true, true),

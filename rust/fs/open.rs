@@ -12,6 +12,7 @@ use super::{
         Arg,
         At,
         FileNode,
+        Ready,
         Step,
         TraceFile, //
     },
@@ -236,9 +237,9 @@ impl OpenFile {
         self.file.lock().write(&self.at(), input, pos)
     }
 
-    /// Returns whether there is something to read. If not, `poller` is going to be woken up.
-    pub(crate) fn readable(&self, poller: &Poller<'_>) -> bool {
-        self.file.lock().readable(&self.at(), poller)
+    /// Returns what there is. If that is nothing, `poller` is going to be woken up.
+    pub(crate) fn ready(&self, poller: &Poller<'_>) -> Ready {
+        self.file.lock().ready(&self.at(), poller)
     }
 
     /// Ends the file: its last descriptor was closed.

@@ -11,6 +11,7 @@
 use super::{
     file::{
         At,
+        Ready,
         Step,
         TraceFile,
         Want, //
@@ -182,9 +183,9 @@ impl TraceFile for Pipe {
         self.lines.give(out, pos)
     }
 
-    fn readable(&mut self, at: &At<'_>, poller: &Poller<'_>) -> bool {
+    fn ready(&mut self, at: &At<'_>, poller: &Poller<'_>) -> Ready {
         let more = at.inst.poll_share(at.cpus(), poller);
-        more || !self.lines.is_empty()
+        Ready::to_read(more || !self.lines.is_empty())
     }
 }
 

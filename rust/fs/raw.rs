@@ -13,6 +13,7 @@ use super::{
     file::{
         Arg,
         At,
+        Ready,
         Step,
         TraceFile,
         Want, //
@@ -104,12 +105,12 @@ impl TraceFile for RawFile {
         give(self.page.bytes(), &mut self.given, out, pos)
     }
 
-    fn readable(&mut self, at: &At<'_>, poller: &Poller<'_>) -> bool {
+    fn ready(&mut self, at: &At<'_>, poller: &Poller<'_>) -> Ready {
         let cpus = CpuSel::One(self.cpu);
         let more = match self.buf {
             Buf::Live => at.inst.poll_share(cpus, poller),
             Buf::Snapshot => at.inst.poll(self.buf, cpus, poller),
         };
-        more || self.given < self.page.bytes().len()
+        Ready::to_read(more || self.given < self.page.bytes().len())
     }
 }

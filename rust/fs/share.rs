@@ -13,6 +13,7 @@
 use super::{
     file::{
         At,
+        Ready,
         Step,
         TraceFile,
         Want, //
@@ -216,11 +217,11 @@ impl TraceFile for Share {
         Some(self.last)
     }
 
-    fn readable(&mut self, at: &At<'_>, poller: &Poller<'_>) -> bool {
+    fn ready(&mut self, at: &At<'_>, poller: &Poller<'_>) -> Ready {
         let more = at
             .inst
             .buffers()
             .poll_recorded(at.cpus(), self.last, poller);
-        more || !self.drained || !self.lines.is_empty()
+        Ready::to_read(more || !self.drained || !self.lines.is_empty())
     }
 }

@@ -20,7 +20,8 @@ use super::{
         HistErrorKind,
         Log, //
     },
-    tracked::Rule, //
+    tracked::Rule,
+    variable::EventPath, //
 };
 use crate::text::{
     word,
@@ -55,15 +56,39 @@ pub(crate) enum HistHandler<'a> {
     /// An event whose references, also those to this event, are set.
     Match { system: &'a [u8], event: &'a [u8] },
     /// What follows a variable, which is written as in the command.
-    Track { variable: &'a [u8], rule: Rule },
+    Track { variable: &'a [u8], kind: TrackKind },
 }
 
-impl Rule {
-    /// Returns the handler that follows a variable so.
+/// What of a variable an action follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TrackKind {
+    Maximum,
+    Change,
+}
+
+impl TrackKind {
+    /// Returns what takes the place of the number that an entry has.
+    #[inline(always)]
+    pub(crate) const fn rule(self) -> Rule {
+        match self {
+            Self::Maximum => Rule::Larger,
+            Self::Change => Rule::Other,
+        }
+    }
+
+    /// Returns its handler.
     pub(super) const fn handler(self) -> &'static str {
         match self {
-            Self::Larger => "onmax",
-            Self::Other | Self::Any => "onchange",
+            Self::Maximum => "onmax",
+            Self::Change => "onchange",
+        }
+    }
+
+    /// Returns what an entry calls the number.
+    pub(super) const fn label(self) -> &'static str {
+        match self {
+            Self::Maximum => "max",
+            Self::Change => "changed",
         }
     }
 }
@@ -108,15 +133,15 @@ fn until(text: &[u8], end: u8) -> (&[u8], Option<&[u8]>) {
 impl<'a> HistHandler<'a> {
     /// Divides an item that [`is_action`]. Returns the rest as well.
     fn parse(item: &'a [u8], log: &mut Log<'_>) -> Result<(Self, &'a [u8]), HistErrno> {
-        let tracks = [(MAX, Rule::Larger), (CHANGE, Rule::Other)];
-        for (begin, rule) in tracks {
+        let tracks = [(MAX, TrackKind::Maximum), (CHANGE, TrackKind::Change)];
+        for (begin, kind) in tracks {
             let Some(rest) = item.strip_prefix(begin) else {
                 continue;
             };
             let (variable, Some(rest)) = until(rest, b')') else {
                 return Err(HistErrno::Inval);
             };
-            return Ok((Self::Track { variable, rule }, rest));
+            return Ok((Self::Track { variable, kind }, rest));
         }
         let rest = item.strip_prefix(MATCH).ok_or(HistErrno::Inval)?;
         let (of, Some(rest)) = until(rest, b')') else {
@@ -128,6 +153,14 @@ impl<'a> HistHandler<'a> {
         Ok((Self::Match { system, event }, rest))
     }
 
+    /// Returns the event whose records it waits for.
+    pub(crate) fn matched(&self) -> Option<EventPath<'a>> {
+        match *self {
+            Self::Match { system, event } => Some((system, event)),
+            Self::Track { .. } => None,
+        }
+    }
+
     /// Writes it as a command has it.
     fn write_text(&self, out: &mut dyn ByteWrite) -> fmt::Result {
         let text = |part| str::from_utf8(part).unwrap_or_default();
@@ -135,8 +168,8 @@ impl<'a> HistHandler<'a> {
             Self::Match { system, event } => {
                 write!(out, "onmatch({}.{})", text(system), text(event))
             }
-            Self::Track { variable, rule } => {
-                write!(out, "{}({})", rule.handler(), text(variable))
+            Self::Track { variable, kind } => {
+                write!(out, "{}({})", kind.handler(), text(variable))
             }
         }
     }

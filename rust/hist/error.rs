@@ -5,6 +5,7 @@
 /// An error that `error_log` tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HistErrorKind {
+    NameMismatch,
     EmptyAssignment,
     FieldNotFound,
     BadModifier,
@@ -38,8 +39,10 @@ pub(crate) enum HistErrorKind {
     ParameterNotFound,
     ParameterType,
     ParameterCount,
+    NoEventFile,
     NoFieldVariable,
     NoMatchingHistogram,
+    NoHistogramMade,
     NotAVariable,
     TrackedNotFound,
     TooManySaves,
@@ -72,6 +75,9 @@ impl HistErrorKind {
     /// Returns the text that stands in `error_log`.
     pub(crate) const fn text(self) -> &'static str {
         match self {
+            Self::NameMismatch => {
+                "Named hist trigger doesn't match existing named trigger (includes variables)"
+            }
             Self::EmptyAssignment => "Empty assignment",
             Self::FieldNotFound => "Couldn't find field",
             Self::BadModifier => "Invalid field modifier",
@@ -109,6 +115,8 @@ impl HistErrorKind {
             Self::ParameterCount => "Param count doesn't match synthetic event field count",
             Self::NoFieldVariable => "Couldn't parse field variable",
             Self::NoMatchingHistogram => "Matching event histogram not found",
+            Self::NoHistogramMade => "Couldn't create histogram for field",
+            Self::NoEventFile => "Event file not found",
             Self::NotAVariable => "For onmax(x) or onchange(x), x must be a variable",
             Self::TrackedNotFound => "Couldn't find onmax or onchange variable",
             Self::TooManySaves => "Can't have more than one save() action per hist",

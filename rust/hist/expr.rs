@@ -88,6 +88,11 @@ pub(crate) trait NamedFields {
         NamedVariable::Unknown
     }
 
+    /// Returns whether this event has that name.
+    fn is_event(&self, _event: EventPath<'_>) -> bool {
+        false
+    }
+
     /// Returns whether there is an event of that name.
     fn has_event(&self, _system: &[u8], _name: &[u8]) -> bool {
         true

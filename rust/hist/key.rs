@@ -13,11 +13,13 @@ use super::{
         NumberAt,
         TextAt, //
     },
-    plan::{
+    keys::{
         KeyField,
+        MOST_KEYS, //
+    },
+    plan::{
         Plan,
         COMM,
-        MOST_KEYS,
         MOST_VALUES, //
     }, //
 };

@@ -26,6 +26,10 @@
 //! | `track` | what `onmax` and `onchange` follow, and what entries keep for them |
 //! | `tracked` | these records, for writers in any context |
 //! | `plan` | keys, values and sort keys, resolved |
+//! | `keys` | keys, from their text |
+//! | `order` | what entries are sorted by, from its text |
+//! | `parameter` | what actions give to synthetic events, from its text |
+//! | `same` | whether two plans make the same histogram |
 //! | `key` | what a record gives for them |
 //! | `value` | the values that entries keep |
 //! | `map` | entries by key, for writers in any context |
@@ -39,10 +43,14 @@ pub(crate) mod command;
 pub(crate) mod error;
 pub(crate) mod expr;
 pub(crate) mod key;
+pub(crate) mod keys;
 pub(crate) mod map;
+mod order;
+pub(crate) mod parameter;
 pub(crate) mod plan;
 pub(crate) mod print;
 mod print_kept;
+mod same;
 pub(crate) mod sort;
 pub(crate) mod track;
 pub(crate) mod tracked;

@@ -16,7 +16,6 @@ use super::{
         Log, //
     },
     expr::{
-        ExprNode,
         ExprParser,
         ExprSource,
         Modifier,
@@ -24,15 +23,16 @@ use super::{
         NamedFields,
         Nodes,
         NumberAt,
-        Role,
-        TextAt, //
+        Role, //
+    },
+    keys::{
+        KeyField,
+        Keys,
+        MOST_KEYS, //
     },
     track::Kept,
     variable::{
-        divide,
         Assignment,
-        EventPath,
-        NamedVariable,
         Reference,
         References,
         VariableShape,
@@ -40,47 +40,15 @@ use super::{
         MOST_VARIABLES, //
     }, //
 };
-use crate::event::field_type::FieldType;
 
-/// Most keys.
-pub(crate) const MOST_KEYS: usize = 3;
 /// Most values, without the count of events.
 pub(crate) const MOST_VALUES: usize = 2;
 /// Most fields by which entries are sorted.
 pub(crate) const MOST_SORTS: usize = 2;
-/// Most bytes of a key, as ftrace counts them.
-const MOST_BYTES: u32 = 504;
-/// What a string without a known length counts there, and has in an entry.
-const STRING_BYTES: u32 = 256;
 /// Most callers of a key that is a stack.
 pub(crate) const DEPTH: usize = 31;
 /// Bytes of the name of a task.
 pub(crate) const COMM: usize = 16;
-/// Most words of a key: those of its bytes, and of its length.
-pub(crate) const MOST_WORDS: usize = (MOST_BYTES / 8) as usize + 1;
-
-/// A key.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct KeyField {
-    pub(crate) node: u8,
-    /// Its first word in the key of an entry, and how many it has.
-    pub(crate) at: u16,
-    pub(crate) words: u16,
-    /// Most bytes of it, for a string.
-    pub(crate) bytes: u16,
-}
-
-/// What an action gives to a field of a synthetic event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Parameter {
-    /// A variable of the plan itself, as this event sets it.
-    Variable(u8),
-    /// A reference of the plan.
-    Reference(u8, VariableShape),
-    /// A node of the plan, which is an atom.
-    Node(u8),
-}
-
 /// A variable that it sets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HistVariable {
@@ -124,8 +92,8 @@ pub(crate) struct Plan {
     key_count: u8,
     values: [u8; MOST_VALUES],
     value_count: u8,
-    sorts: [SortKey; MOST_SORTS],
-    sort_count: u8,
+    pub(super) sorts: [SortKey; MOST_SORTS],
+    pub(super) sort_count: u8,
     /// Whether all keys are numbers as records have them: those of `loads`.
     keys_direct: bool,
     /// Whether all keys and values are: the latter are those of `adds`.
@@ -149,30 +117,10 @@ pub(crate) struct Plan {
     pub(crate) name: Option<NameSpan>,
 }
 
-/// Bytes of a string of a record that count: as in ftrace, the last one of its room is never one of them.
-pub(super) fn string_bytes(text: TextAt) -> u32 {
-    match text.ty {
-        FieldType::Chars => {
-            let room = text.size.saturating_add(7) & !7;
-            text.size.min(room.saturating_sub(1))
-        }
-        _ => STRING_BYTES.saturating_sub(1),
-    }
-}
-
-/// The keys of a plan.
-#[derive(Default)]
-struct Keys {
-    keys: [KeyField; MOST_KEYS],
-    count: u8,
-    words: u16,
-    variable: bool,
-    execname: bool,
-}
-
 /// Returns those assignments that are there.
 fn named<'a>(all: &'a [Assignment<'a>]) -> impl Iterator<Item = &'a Assignment<'a>> {
-    all.iter().filter(|own| !own.value.is_empty())
+    all.iter()
+        .filter(|own| !own.name.is_empty() || !own.value.is_empty())
 }
 
 /// Parses a variable.
@@ -256,60 +204,6 @@ fn check_value(node: u8, item: &[u8], parser: &mut ExprParser<'_, '_>) -> Result
         // ftrace adds up their addresses.
         (source, _) if source.is_text() => Err(parser.refuse(HistErrorKind::StringOperand, item)),
         _ => Ok(()),
-    }
-}
-
-impl Keys {
-    fn parse(keys: &[u8], parser: &mut ExprParser<'_, '_>) -> Result<Self, HistErrno> {
-        let mut all = Self::default();
-        let mut total = 0u32;
-        for (index, item) in keys.split(|byte| *byte == b',').enumerate() {
-            if index >= MOST_KEYS {
-                return Err(HistErrno::Inval);
-            }
-            let node = parser.expression(item, Role::Key)?;
-            if parser.nodes.refers(node) {
-                return Err(parser.refuse(HistErrorKind::ReferenceInKey, item));
-            }
-            let atom = parser.nodes.atom(node);
-            let (counted, bytes) = match atom.map(|atom| atom.source) {
-                Some(ExprSource::Text(text)) => {
-                    let counted = match text.ty {
-                        FieldType::Chars => text.size.saturating_add(7) & !7,
-                        _ => STRING_BYTES,
-                    };
-                    (counted, string_bytes(text))
-                }
-                Some(ExprSource::Comm) => (STRING_BYTES, COMM as u32),
-                Some(ExprSource::Stack) => ((DEPTH * 8) as u32, (DEPTH * 8) as u32),
-                _ => (8, 8),
-            };
-            total = total.saturating_add(counted);
-            if total > MOST_BYTES {
-                return Err(HistErrno::Inval);
-            }
-            all.variable |= atom.is_some_and(|atom| atom.source.is_text());
-            all.execname |= atom.is_some_and(|atom| atom.modifier == Modifier::Execname);
-            let words = (bytes.saturating_add(7) / 8) as u16;
-            if let Some(place) = all.keys.get_mut(index) {
-                *place = KeyField {
-                    node,
-                    at: all.words,
-                    words,
-                    bytes: bytes as u16,
-                };
-            }
-            all.words = all.words.saturating_add(words);
-            all.count = all.count.saturating_add(1);
-        }
-        if all.variable {
-            // The length comes first.
-            all.words = all.words.saturating_add(1);
-            for key in &mut all.keys {
-                key.at = key.at.saturating_add(1);
-            }
-        }
-        Ok(all)
     }
 }
 
@@ -465,59 +359,6 @@ impl Plan {
         self.usecs = times().any(|atom| atom.modifier == Modifier::Usecs);
     }
 
-    /// Resolves a parameter of an action: a field of the event, a variable of the plan, or one of another plan; it
-    /// is of the event `matched`, if the action has one, unless the parameter names another.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`HistErrorKind`].
-    pub(crate) fn parameter(
-        &mut self,
-        item: &[u8],
-        matched: Option<EventPath<'_>>,
-        text: &[u8],
-        fields: &dyn NamedFields,
-        log: &mut Log<'_>,
-    ) -> Result<Parameter, HistErrno> {
-        let (event, last) = divide(item);
-        if event.is_none() && item.contains(&b'.') {
-            return Err(HistErrno::Inval);
-        }
-        if let Some(name) = last.strip_prefix(b"$") {
-            let own = self.own_variable(text, name);
-            if let (None, Some(own)) = (event, own) {
-                let variable = self.variables().get(usize::from(own));
-                let text = variable.filter(|variable| variable.text != 0);
-                // It is as the event has it.
-                return Ok(text.map_or(Parameter::Variable(own), |text| Parameter::Node(text.node)));
-            }
-            let NamedVariable::Known(found) = fields.variable(event.or(matched), name) else {
-                return Err(refuse(log, HistErrorKind::ParameterNotFound, name));
-            };
-            let at = self.references.add(found).ok_or(HistErrno::Inval)?;
-            return Ok(Parameter::Reference(at, found.shape));
-        }
-        if event.is_some() {
-            // Fields of other events are not kept.
-            return Err(HistErrno::Inval);
-        }
-        let added = (&mut self.nodes, &mut self.references);
-        let mut parser = ExprParser::new(text, fields, log, added, &[]);
-        let node = parser.expression_of_field(item);
-        self.see_times();
-        match node {
-            Ok(node) => Ok(Parameter::Node(node)),
-            Err(why) => {
-                log(HistErrorKind::NoFieldVariable, item);
-                // In ftrace it may be a field of the other event, which a histogram of the same keys keeps.
-                if matched.is_some() {
-                    log(HistErrorKind::NoMatchingHistogram, item);
-                }
-                Err(why)
-            }
-        }
-    }
-
     /// Returns which one of its variables is called `name`.
     pub(crate) fn own_variable(&self, text: &[u8], name: &[u8]) -> Option<u8> {
         let is_it = |own: &HistVariable| own.name.text(text).as_bytes() == name;
@@ -606,81 +447,6 @@ impl Plan {
         (loads.unwrap_or_default(), adds.unwrap_or_default())
     }
 
-    fn add_sorts(&mut self, sort: &[u8], text: &[u8], log: &mut Log<'_>) -> Result<(), HistErrno> {
-        let mut items = sort.split(|byte| *byte == b',').peekable();
-        let mut count = 0u8;
-        while let Some(item) = items.next() {
-            if item.is_empty() {
-                return Err(refuse(log, HistErrorKind::EmptySortField, b"sort="));
-            }
-            if usize::from(count).saturating_add(1) == MOST_SORTS && items.peek().is_some() {
-                return Err(refuse(log, HistErrorKind::TooManySortFields, b"sort="));
-            }
-            let key = self.sort_key(item, text, log)?;
-            if let Some(place) = self.sorts.get_mut(usize::from(count)) {
-                *place = key;
-            }
-            count = count.saturating_add(1);
-        }
-        self.sort_count = count;
-        Ok(())
-    }
-
-    fn sort_key(&self, item: &[u8], text: &[u8], log: &mut Log<'_>) -> Result<SortKey, HistErrno> {
-        let hitcount = |descending| SortKey {
-            field: SortField::HitCount,
-            descending,
-        };
-        match item {
-            b"hitcount" | b"hitcount.ascending" => return Ok(hitcount(false)),
-            b"hitcount.descending" => return Ok(hitcount(true)),
-            _ => {}
-        }
-        // What the line of a trigger shows is taken as well: there fields have their modifiers.
-        let whole = self.fields().find_map(|(field, node)| {
-            let rest = self.strip_field(node, text, item)?;
-            let descending = match rest {
-                b"" | b".ascending" => false,
-                b".descending" => true,
-                _ => return None,
-            };
-            Some(SortKey { field, descending })
-        });
-        if let Some(key) = whole {
-            return Ok(key);
-        }
-        let mut parts = item.splitn(2, |byte| *byte == b'.');
-        let (name, word) = (parts.next().unwrap_or_default(), parts.next());
-        if name.is_empty() {
-            return Err(refuse(log, HistErrorKind::EmptySortField, b"sort="));
-        }
-        let field = match name {
-            b"hitcount" => Some(SortField::HitCount),
-            _ => self
-                .fields()
-                .find(|(_, node)| self.is_called(*node, text, name))
-                .map(|(field, _)| field),
-        };
-        let Some(field) = field else {
-            return Err(refuse(log, HistErrorKind::BadSortField, name));
-        };
-        let descending = match word {
-            None | Some(b"ascending") => false,
-            Some(b"descending") => true,
-            Some(word) => return Err(refuse(log, HistErrorKind::BadSortModifier, word)),
-        };
-        Ok(SortKey { field, descending })
-    }
-
-    /// Returns what can be sorted by besides the count of events, values first.
-    fn fields(&self) -> impl Iterator<Item = (SortField, u8)> + '_ {
-        let values = (0..).zip(self.values());
-        let keys = (0..).zip(self.keys());
-        values
-            .map(|(at, node)| (SortField::Value(at), *node))
-            .chain(keys.map(|(at, key)| (SortField::Key(at), key.node)))
-    }
-
     /// Returns the keys.
     pub(crate) fn keys(&self) -> &[KeyField] {
         self.keys
@@ -723,58 +489,5 @@ impl Plan {
     /// Returns the number of sums of an entry, the count of events included.
     pub(crate) fn sums(&self) -> usize {
         usize::from(self.value_count).saturating_add(1)
-    }
-
-    /// Returns whether both make the same histogram: ftrace takes the second one for the first. Sizes do not
-    /// matter, nor do names for the same thing.
-    pub(crate) fn is_same(&self, text: &[u8], other: &Self, other_text: &[u8]) -> bool {
-        let same = |(one, two): (&u8, &u8)| self.is_same_node(*one, other, *two);
-        let variables = self.variables().len() == other.variables().len();
-        let mut pairs = self.variables().iter().zip(other.variables());
-        let same_variables = pairs.all(|(one, two)| {
-            one.name.text(text) == two.name.text(other_text)
-                && self.is_same_node(one.node, other, two.node)
-        });
-        let same_actions = self.actions(text).eq(other.actions(other_text));
-        let keys = self.keys().len() == other.keys().len();
-        let values = self.values().len() == other.values().len();
-        variables
-            && same_variables
-            && same_actions
-            && keys
-            && values
-            && self.sorts() == other.sorts()
-            && self.values().iter().zip(other.values()).all(same)
-            && self
-                .keys()
-                .iter()
-                .zip(other.keys())
-                .all(|(one, two)| self.is_same_node(one.node, other, two.node))
-    }
-
-    fn is_same_node(&self, at: u8, other: &Self, other_at: u8) -> bool {
-        match (self.nodes.get(at), other.nodes.get(other_at)) {
-            (ExprNode::Atom(one), ExprNode::Atom(two)) => {
-                self.is_same_source(one.source, other, two.source) && one.modifier == two.modifier
-            }
-            (ExprNode::Binary(op, a, b), ExprNode::Binary(other_op, c, d)) => {
-                op == other_op && self.is_same_node(a, other, c) && self.is_same_node(b, other, d)
-            }
-            (ExprNode::Negated(a), ExprNode::Negated(b)) => self.is_same_node(a, other, b),
-            _ => false,
-        }
-    }
-
-    fn is_same_source(&self, one: ExprSource, other: &Self, two: ExprSource) -> bool {
-        let variable = |plan: &Self, at: u8| {
-            let reference = plan.references().get(usize::from(at)).copied();
-            reference.map(|reference| (reference.hist, reference.variable))
-        };
-        match (one, two) {
-            (ExprSource::Reference(one, _), ExprSource::Reference(two, _)) => {
-                variable(self, one) == variable(other, two)
-            }
-            _ => one == two,
-        }
     }
 }

@@ -100,6 +100,17 @@ impl Plan {
         }
     }
 
+    /// Writes the keys as the line has them.
+    pub(crate) fn write_keys(&self, text: &[u8], out: &mut dyn ByteWrite) -> fmt::Result {
+        let mut separator = "";
+        for key in self.keys() {
+            out.write_str(separator)?;
+            self.write_field(key.node, text, out)?;
+            separator = ",";
+        }
+        Ok(())
+    }
+
     /// Writes what it is called in the line.
     fn write_field(&self, node: u8, text: &[u8], out: &mut dyn ByteWrite) -> fmt::Result {
         match self.nodes.get(node) {
@@ -313,10 +324,7 @@ impl HistLine<'_> {
             write!(out, "{}:", name.text(text))?;
         }
         out.write_str("keys=")?;
-        for (index, key) in plan.keys().iter().enumerate() {
-            out.write_str(if index == 0 { "" } else { "," })?;
-            plan.write_field(key.node, text, out)?;
-        }
+        plan.write_keys(text, out)?;
         out.write_str(":vals=")?;
         let mut separator = "";
         if !plan.no_hitcount {

@@ -10,8 +10,7 @@ use super::{
         HistNames, //
     },
     sort::SortRow,
-    track::Track,
-    tracked::Rule, //
+    track::Track, //
 };
 use crate::text::writer::ByteWrite;
 use core::fmt;
@@ -25,23 +24,14 @@ impl Plan {
         out: &mut dyn ByteWrite,
     ) -> fmt::Result {
         let tracks = || {
-            let mut rest = row.kept;
-            self.kept.tracks().iter().map(move |track| {
-                let words = self.kept.words_with(track).saturating_add(2);
-                let (own, after) = rest.split_at_checked(words).unwrap_or_default();
-                rest = after;
-                (track, own)
-            })
+            let places = self.kept.places();
+            places.map(|(track, place)| (track, row.kept.get(place).unwrap_or_default()))
         };
         let saved = tracks().find(|(track, _)| track.deed == Deed::Save);
         // Those of snapshots are told for all entries together.
         for (track, words) in tracks().filter(|(track, _)| track.deed != Deed::Snapshot) {
             let number = words.get(1).copied().unwrap_or(0);
-            let word = match track.rule {
-                Rule::Larger => "max",
-                Rule::Other | Rule::Any => "changed",
-            };
-            write!(out, "\n\t{word}: {number:10}")?;
+            write!(out, "\n\t{}: {number:10}", track.kind.label())?;
             let Some((is_set, words)) = saved.and_then(|(_, words)| words.split_first()) else {
                 continue;
             };
@@ -74,7 +64,7 @@ impl Plan {
     ) -> fmt::Result {
         let (number, words) = words.split_first().unwrap_or((&0, &[]));
         let (key, note) = words.split_at_checked(self.key_words()).unwrap_or_default();
-        let handler = track.rule.handler();
+        let handler = track.kind.handler();
         let variable = self.variables().get(usize::from(track.variable));
         let variable = variable.map_or("", |variable| variable.name.text(text));
         out.write_str("\nSnapshot taken (see tracing/snapshot).  Details:\n")?;

@@ -24,10 +24,10 @@ use super::{
         comm_words,
         KeyEnv, //
     },
+    keys::MOST_WORDS,
     plan::{
         Plan,
-        COMM,
-        MOST_WORDS, //
+        COMM, //
     },
     print::{
         HistLine,

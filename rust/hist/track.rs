@@ -6,6 +6,7 @@
 use super::{
     action::{
         Deed,
+        TrackKind,
         MOST_ACTIONS, //
     },
     error::{
@@ -21,10 +22,10 @@ use super::{
     },
     key::KeyEnv,
     plan::Plan,
-    tracked::Rule,
     variable::MOST_VARIABLES, //
 };
 use crate::ring::port::SharedWord;
+use core::ops::Range;
 
 /// Most fields of `save`.
 pub(crate) const MOST_SAVES: usize = 14;
@@ -34,7 +35,7 @@ pub(crate) const MOST_SAVES: usize = 14;
 pub(crate) struct Track {
     /// Which variable of the plan it is.
     pub(crate) variable: u8,
-    pub(crate) rule: Rule,
+    pub(crate) kind: TrackKind,
     pub(crate) deed: Deed,
 }
 
@@ -65,7 +66,7 @@ impl Kept {
     pub(super) const fn new() -> Self {
         const TRACK: Track = Track {
             variable: 0,
-            rule: Rule::Larger,
+            kind: TrackKind::Maximum,
             deed: Deed::Record,
         };
         const FIELD: SavedField = SavedField {
@@ -103,13 +104,32 @@ impl Kept {
         }
     }
 
-    /// Returns the number of words of a row for them: for each track whether there is something, the number, and
+    /// Returns where the words of each track are in the row of an entry: whether there is something, the number, and
     /// what is kept with it.
-    pub(crate) fn row_words(&self) -> usize {
-        let tracks = self.tracks().iter();
-        tracks.fold(0usize, |all, track| {
-            all.saturating_add(2).saturating_add(self.words_with(track))
+    pub(crate) fn places(&self) -> impl Iterator<Item = (&Track, Range<usize>)> {
+        let mut at = 0usize;
+        self.tracks().iter().map(move |track| {
+            let begin = at;
+            at = at.saturating_add(2).saturating_add(self.words_with(track));
+            (track, begin..at)
         })
+    }
+
+    /// Returns the number of words of a row for them.
+    pub(crate) fn row_words(&self) -> usize {
+        self.places().last().map_or(0, |(_, place)| place.end)
+    }
+
+    /// Returns whether the words of both are the same.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        let words = |kept: &Self, track| kept.words_with(track);
+        let mut tracks = self.tracks().iter().zip(other.tracks());
+        let place = |field: &SavedField| (field.at, field.words);
+        let mut saves = self.saves().iter().zip(other.saves());
+        self.tracks().len() == other.tracks().len()
+            && self.saves().len() == other.saves().len()
+            && tracks.all(|(one, two)| words(self, one) == words(other, two))
+            && saves.all(|(one, two)| place(one) == place(two))
     }
 
     /// Returns the variables that ftrace would make for them.
@@ -126,7 +146,7 @@ impl Plan {
     /// Those of [`HistErrorKind`], and `Inval` for too many.
     pub(crate) fn add_track(
         &mut self,
-        (variable_text, rule, deed): (&[u8], Rule, Deed),
+        (variable_text, kind, deed): (&[u8], TrackKind, Deed),
         text: &[u8],
         log: &mut Log<'_>,
     ) -> Result<u8, HistErrno> {
@@ -150,7 +170,7 @@ impl Plan {
         let place = self.kept.tracks.get_mut(usize::from(at));
         *place.ok_or(HistErrno::Inval)? = Track {
             variable,
-            rule,
+            kind,
             deed,
         };
         self.kept.track_count = at.saturating_add(1);

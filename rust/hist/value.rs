@@ -10,8 +10,8 @@ use super::{
         cut,
         KeyEnv, //
     },
+    keys::string_bytes,
     plan::{
-        string_bytes,
         Plan,
         COMM,
         DEPTH, //

@@ -156,7 +156,7 @@ impl References {
 pub(crate) type EventPath<'a> = (&'a [u8], &'a [u8]);
 
 /// Divides a name and the event before it, if that is named: `[SYSTEM.EVENT.]NAME`.
-pub(super) fn divide(text: &[u8]) -> (Option<EventPath<'_>>, &[u8]) {
+pub(crate) fn divide(text: &[u8]) -> (Option<EventPath<'_>>, &[u8]) {
     let mut parts = text.splitn(3, |byte| *byte == b'.');
     match (parts.next(), parts.next(), parts.next()) {
         (Some(system), Some(event), Some(last)) => (Some((system, event)), last),

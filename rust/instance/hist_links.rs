@@ -4,11 +4,13 @@
 //! actions get what they record, and a histogram that another one refers to stays.
 
 use super::{
+    hist_fields::variable_name,
     hists::error_of,
     triggers::{
         find,
         EventTriggers, //
     },
+    Instance, //
 };
 use crate::{
     actions::{
@@ -39,11 +41,13 @@ use crate::{
             Described,
             NamedFields, //
         },
-        plan::{
-            Parameter,
-            Plan, //
+        parameter::{
+            NamedParameter,
+            Parameter, //
         },
+        plan::Plan,
         variable::{
+            divide,
             EventPath,
             NamedVariable,
             Reference,
@@ -75,8 +79,9 @@ fn hists_of(of: &EventTriggers) -> impl Iterator<Item = &Arc<Hist>> {
 }
 
 /// Returns the variable called `name` of one event.
-fn variable_of(of: &EventTriggers, name: &[u8]) -> Option<Reference> {
-    hists_of(of).find_map(|hist| {
+pub(super) fn variable_of(of: &EventTriggers, name: &[u8]) -> Option<Reference> {
+    let mut hists = hists_of(of).filter(|hist| !hist.follows());
+    hists.find_map(|hist| {
         let variable = hist.plan().own_variable(hist.text(), name)?;
         Some(Reference {
             hist: identity(hist),
@@ -127,6 +132,10 @@ impl NamedFields for EventNamed<'_> {
         own.any(|of| variable_of(of, name).is_some())
     }
 
+    fn is_event(&self, event: EventPath<'_>) -> bool {
+        event == (self.event.system().as_bytes(), self.event.name().as_bytes())
+    }
+
     fn has_event(&self, system: &[u8], name: &[u8]) -> bool {
         find(system, name).is_ok()
     }
@@ -154,14 +163,14 @@ pub(super) fn is_referred_to(hist: &Arc<Hist>, all: &[EventTriggers]) -> bool {
         other
             .sources()
             .iter()
-            .any(|source| Arc::ptr_eq(source, hist))
+            .any(|source| Arc::ptr_eq(source.counts(), hist.counts()))
     })
 }
 
-/// Returns whether another histogram refers to a variable of `event`.
+/// Returns whether another histogram refers to a variable of one of `event`.
 pub(super) fn event_is_referred_to(event: &Event, all: &[EventTriggers]) -> bool {
-    let mut hists = all.iter().flat_map(hists_of);
-    hists.any(|hist| refers_to(hist, event))
+    let mut own = all.iter().filter(|of| of.event.id() == event.id());
+    own.any(|of| hists_of(of).any(|hist| is_referred_to(hist, all)))
 }
 
 /// Returns whether `hist` refers to a variable of `event`.
@@ -170,110 +179,172 @@ pub(super) fn refers_to(hist: &Hist, event: &Event) -> bool {
     sources.any(|source| source.event() == event.id())
 }
 
-/// Returns what the actions of `plan` do; `text` is what the plan has parts of.
-///
-/// # Errors
-///
-/// Those of ftrace, which `log` is told, and `ENOMEM`.
-pub(super) fn deeds(
-    plan: &mut Plan,
-    text: &[u8],
-    named: &EventNamed<'_>,
-    log: &mut Log<'_>,
-) -> Result<KVec<HistDeed>> {
-    let mut deeds = KVec::new();
-    let mut at = 0usize;
-    // One by one: each may add to the plan.
-    loop {
-        let Some(action) = plan.action(at, text) else {
-            return Ok(deeds);
-        };
-        at = at.saturating_add(1);
-        let deed = match action.handler {
-            HistHandler::Match { system, event } => {
-                let matched = Some((system, event));
-                HistDeed::Record(recorder(plan, (action, matched), text, named, log)?)
-            }
-            HistHandler::Track { variable, rule } => {
-                let followed = (variable, rule, action.deed);
-                let track = plan.add_track(followed, text, log).map_err(error_of)?;
-                HistDeed::Track(track, sequel(plan, action, text, named, log)?)
-            }
-        };
-        deeds.push(deed, GFP_KERNEL)?;
+/// An event, and the triggers of its instance.
+type EventAmong<'a> = (&'static Event, &'a mut KVec<EventTriggers>);
+
+/// Tells errors, and before the first one what is an error only if the command has one: that this event has none of
+/// the fields that another one has.
+struct LateLog<'l, 't> {
+    log: &'l mut Log<'l>,
+    notes: KVec<(HistErrorKind, &'t [u8])>,
+}
+
+impl<'t> LateLog<'_, 't> {
+    fn note(&mut self, kind: HistErrorKind, word: &'t [u8]) -> Result {
+        Ok(self.notes.push((kind, word), GFP_KERNEL)?)
+    }
+
+    fn tell(&mut self, kind: HistErrorKind, word: &[u8]) {
+        for (kind, word) in &self.notes {
+            (self.log)(*kind, word);
+        }
+        self.notes.clear();
+        (self.log)(kind, word);
     }
 }
 
-/// Returns what `action` does with an event whose number is kept.
-fn sequel(
-    plan: &mut Plan,
-    action: HistAction<'_>,
-    text: &[u8],
-    named: &EventNamed<'_>,
-    log: &mut Log<'_>,
-) -> Result<Sequel> {
-    match action.deed {
-        Deed::Record => Ok(Sequel::Record(recorder(
-            plan,
-            (action, None),
-            text,
-            named,
+impl Instance {
+    /// Returns what the actions of `plan` do; `text` is what the plan has parts of.
+    ///
+    /// # Errors
+    ///
+    /// Those of ftrace, which `log` is told, and `ENOMEM`. Histograms may have been made then, which keep fields.
+    pub(super) fn deeds(
+        &self,
+        plan: &mut Plan,
+        text: &[u8],
+        (event, all): EventAmong<'_>,
+        log: &mut Log<'_>,
+    ) -> Result<KVec<HistDeed>> {
+        let mut deeds = KVec::new();
+        let mut at = 0usize;
+        let mut log = LateLog {
             log,
-        )?)),
-        Deed::Save => {
-            for item in action.parameters() {
-                plan.add_save(item, text, named, log).map_err(error_of)?;
-            }
-            Ok(Sequel::Save)
+            notes: KVec::new(),
+        };
+        // One by one: each may add to the plan.
+        loop {
+            let Some(action) = plan.action(at, text) else {
+                return Ok(deeds);
+            };
+            at = at.saturating_add(1);
+            let deed = match action.handler {
+                HistHandler::Match { .. } => HistDeed::Record(self.recorder(
+                    plan,
+                    action,
+                    text,
+                    (event, &mut *all),
+                    &mut log,
+                )?),
+                HistHandler::Track { variable, kind } => {
+                    let followed = (variable, kind, action.deed);
+                    let track =
+                        plan.add_track(followed, text, &mut |kind, word| log.tell(kind, word));
+                    let track = track.map_err(error_of)?;
+                    let sequel = self.sequel(plan, action, text, (event, &mut *all), &mut log)?;
+                    HistDeed::Track(track, sequel)
+                }
+            };
+            deeds.push(deed, GFP_KERNEL)?;
         }
-        Deed::Snapshot if takes_snapshots(named.all) => Err(EBUSY),
-        Deed::Snapshot => Ok(Sequel::Snapshot),
+    }
+
+    /// Returns what `action` does with an event whose number is kept.
+    fn sequel<'t>(
+        &self,
+        plan: &mut Plan,
+        action: HistAction<'t>,
+        text: &[u8],
+        (event, all): EventAmong<'_>,
+        log: &mut LateLog<'_, 't>,
+    ) -> Result<Sequel> {
+        match action.deed {
+            Deed::Record => {
+                let recorder = self.recorder(plan, action, text, (event, all), log)?;
+                Ok(Sequel::Record(recorder))
+            }
+            Deed::Save => {
+                let named = EventNamed { event, all };
+                for item in action.parameters() {
+                    let mut log = |kind, word: &[u8]| log.tell(kind, word);
+                    let added = plan.add_save(item, text, &named, &mut log);
+                    added.map_err(error_of)?;
+                }
+                Ok(Sequel::Save)
+            }
+            Deed::Snapshot if takes_snapshots(all) => Err(EBUSY),
+            Deed::Snapshot => Ok(Sequel::Snapshot),
+        }
+    }
+
+    /// Returns what records the synthetic event that `action` names.
+    fn recorder<'t>(
+        &self,
+        plan: &mut Plan,
+        action: HistAction<'t>,
+        text: &[u8],
+        (event, all): EventAmong<'_>,
+        log: &mut LateLog<'_, 't>,
+    ) -> Result<SyntheticRecorder> {
+        let Some(synthetic) = SyntheticRef::find(action.name) else {
+            log.tell(HistErrorKind::NoSuchSynthetic, action.name);
+            return Err(EINVAL);
+        };
+        let matched = action.handler.matched();
+        let mut parameters = KVec::new();
+        for item in action.parameters() {
+            if parameters.len() >= MOST_PARAMETERS {
+                return Err(EINVAL);
+            }
+            let parameter = self.parameter(plan, (item, matched), text, (event, &mut *all), log)?;
+            let at = parameters.len();
+            if !takes(&synthetic, at, plan, parameter, item, event) {
+                log.tell(HistErrorKind::ParameterType, divide(item).1);
+                return Err(EINVAL);
+            }
+            parameters.push(parameter, GFP_KERNEL)?;
+        }
+        if parameters.len() != synthetic.layout().fields.len() {
+            log.tell(HistErrorKind::ParameterCount, action.name);
+            return Err(EINVAL);
+        }
+        Ok(SyntheticRecorder::new(plan, synthetic, parameters))
+    }
+
+    /// Resolves a parameter of an action on the event `matched`, if it has one. A field of another event is the
+    /// variable of a histogram, which may be made for it.
+    fn parameter<'t>(
+        &self,
+        plan: &mut Plan,
+        (item, matched): (&'t [u8], Option<EventPath<'t>>),
+        text: &[u8],
+        (event, all): EventAmong<'_>,
+        log: &mut LateLog<'_, 't>,
+    ) -> Result<Parameter> {
+        let named = EventNamed { event, all };
+        let mut tell = |kind, word: &[u8]| log.tell(kind, word);
+        let parameter = plan.parameter(item, matched, text, &named, &mut tell);
+        let field = match parameter.map_err(error_of)? {
+            NamedParameter::Here(parameter) => return Ok(parameter),
+            NamedParameter::Elsewhere(field) => field,
+        };
+        let (path, name) = (field.event, field.name);
+        if let Some(not_here) = field.not_here {
+            log.note(not_here, name)?;
+            log.note(HistErrorKind::NoFieldVariable, name)?;
+        }
+        let mut tell = |kind, word: &[u8]| log.tell(kind, word);
+        self.keep_field(all, (plan, text, event), (path, name), &mut tell)?;
+        let named = EventNamed { event, all };
+        plan.reference_to(Some(path), &variable_name(name)?, &named, &mut tell)
+            .map_err(error_of)
     }
 }
 
 /// Returns whether a histogram of the instance takes snapshots.
 pub(super) fn takes_snapshots(all: &[EventTriggers]) -> bool {
     let mut hists = all.iter().flat_map(hists_of);
-    hists.any(|hist| hist.taken().is_some())
-}
-
-fn recorder(
-    plan: &mut Plan,
-    (action, matched): (HistAction<'_>, Option<EventPath<'_>>),
-    text: &[u8],
-    named: &EventNamed<'_>,
-    log: &mut Log<'_>,
-) -> Result<SyntheticRecorder> {
-    let Some(synthetic) = SyntheticRef::find(action.name) else {
-        log(HistErrorKind::NoSuchSynthetic, action.name);
-        return Err(EINVAL);
-    };
-    let mut parameters = KVec::new();
-    for item in action.parameters() {
-        if parameters.len() >= MOST_PARAMETERS {
-            return Err(EINVAL);
-        }
-        let parameter = plan
-            .parameter(item, matched, text, named, log)
-            .map_err(error_of)?;
-        if !takes(
-            &synthetic,
-            parameters.len(),
-            plan,
-            parameter,
-            item,
-            named.event,
-        ) {
-            log(HistErrorKind::ParameterType, item);
-            return Err(EINVAL);
-        }
-        parameters.push(parameter, GFP_KERNEL)?;
-    }
-    if parameters.len() != synthetic.layout().fields.len() {
-        log(HistErrorKind::ParameterCount, action.name);
-        return Err(EINVAL);
-    }
-    Ok(SyntheticRecorder::new(plan, synthetic, parameters))
+    hists.any(|hist| hist.counts().taken().is_some())
 }
 
 /// Returns whether the field at `at` of a synthetic event takes a parameter, which `item` names.

@@ -5,7 +5,6 @@
 use super::{
     filter::errno as filter_errno,
     hist_links::{
-        deeds,
         event_is_referred_to,
         is_referred_to,
         sources,
@@ -26,6 +25,7 @@ use crate::{
             counter,
             Hist, //
         },
+        hist_names::NamedHist,
         linked::{
             linked_counter,
             HistDeed, //
@@ -37,7 +37,8 @@ use crate::{
         command,
         error::{
             HistErrno,
-            HistErrorKind, //
+            HistErrorKind,
+            Log, //
         },
         plan::Plan,
         print::{
@@ -91,19 +92,26 @@ struct WantedHist<'a> {
     /// What the plan has parts of.
     items: KVec<u8>,
     filter: Option<(KBox<Filter>, &'a [u8])>,
+    pause: bool,
+    resume: bool,
+    clear: bool,
+    clock: Option<KVec<u8>>,
 }
 
 impl WantedHist<'_> {
     fn is_for(&self, row: &Row) -> bool {
         let filter = self.filter.as_ref().map(|(_, text)| *text);
-        let same = |hist: &Arc<Hist>| hist.plan().is_same(hist.text(), &self.plan, &self.items);
+        let name = self.plan.name.map(|name| name.text(&self.items));
+        let same = |hist: &Arc<Hist>| {
+            hist.name() == name && hist.plan().is_same(hist.text(), &self.plan, &self.items)
+        };
         row.filter.as_deref() == filter && row.hist.as_ref().is_some_and(same)
     }
 }
 
 impl Instance {
     /// Logs an error of a `hist` command.
-    fn log_hist(&self, event: &Event, text: &[u8], kind: HistErrorKind, word: &[u8]) {
+    pub(super) fn log_hist(&self, event: &Event, text: &[u8], kind: HistErrorKind, word: &[u8]) {
         let (Ok(mut whole), Ok(author)) = (
             copied(BEGIN),
             CString::try_from_fmt(fmt!("hist:{}:{}", event.system(), event.name())),
@@ -126,58 +134,25 @@ impl Instance {
         );
     }
 
-    /// Obeys a `hist` command, of which `text` is what follows the name.
+    /// Obeys a `hist` command, of which `text` is what follows the name. `log` is told what is wrong.
     ///
     /// # Errors
     ///
-    /// Those of ftrace, which `error_log` tells, and `ENOMEM`. Nothing has changed then.
+    /// Those of ftrace, and `ENOMEM`. Nothing has changed then.
     pub(super) fn set_hist(
         &self,
         all: &mut KVec<EventTriggers>,
         event: &'static Event,
         remove: bool,
         text: &[u8],
+        log: &mut Log<'_>,
     ) -> Result {
-        let mut log = |kind: HistErrorKind, word: &[u8]| self.log_hist(event, text, kind, word);
-        if text.is_empty() {
-            return Err(EINVAL);
-        }
-        let (items, filter) = command::split(text).map_err(error_of)?;
-        let mut items = copied(items)?;
-        command::hide_operators(&mut items);
-        let parsed = command::parse(&items, &mut log).map_err(error_of)?;
-        if parsed.name.is_some() {
-            // No two events share a histogram yet.
-            return Err(EINVAL);
-        }
-        let mut plan = KBox::<Plan>::new_uninit(GFP_KERNEL)?.write(Plan::new());
-        let named = EventNamed { event, all };
-        plan.resolve(&parsed, &items, &named, remove, &mut log)
-            .map_err(error_of)?;
-        let filter = match filter {
-            None => None,
-            Some(text) => {
-                let text = condition(text).map_err(|_| EINVAL)?;
-                match Filter::new(event, text)? {
-                    Ok(filter) => Some((filter, text)),
-                    Err(wrong) => {
-                        self.log_refusal(&wrong, text);
-                        return Err(filter_errno(&wrong));
-                    }
-                }
-            }
-        };
-        let (pause, resume, clear) = (parsed.pause, parsed.resume, parsed.clear);
-        let clock = parsed.clock.map(copied).transpose()?;
-        let mut wanted = WantedHist {
-            plan,
-            items,
-            filter,
-        };
+        let wanted = self.understand_hist((event, all), remove, text, log)?;
         let rows = all.iter().find(|of| of.event.id() == event.id());
         let mut rows = rows.into_iter().flat_map(|of| of.rows.iter());
         let found = rows.find(|row| wanted.is_for(row));
         let found = found.map(|row| (row.trigger.clone(), row.hist.clone()));
+        let (pause, resume, clear) = (wanted.pause, wanted.resume, wanted.clear);
         match found {
             None if remove => Ok(()),
             Some((_, Some(hist))) if remove && is_referred_to(&hist, all) => Err(EBUSY),
@@ -204,23 +179,89 @@ impl Instance {
                 Err(ENOENT)
             }
             None => {
-                let named = EventNamed { event, all };
-                let plan = &mut wanted.plan;
-                let deeds = deeds(plan, &wanted.items, &named, &mut log)?;
-                let clock = match (plan.timestamps, &clock) {
-                    (false, _) => None,
-                    (true, None) => Some(clock::ClockId::Global),
-                    (true, Some(name)) => match clock::parse(name) {
-                        Ok(clock) => Some(clock),
-                        Err(_) => {
-                            log(HistErrorKind::ClockNotSet, name);
-                            return Err(EINVAL);
-                        }
-                    },
-                };
-                self.add_hist(all, event, (wanted, deeds), clock, pause)
+                let result = self.make_hist(all, event, wanted, log);
+                if result.is_err() {
+                    self.remove_idle(all);
+                }
+                result
             }
         }
+    }
+
+    /// Returns what a `hist` command says.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::set_hist`].
+    #[inline(never)]
+    fn understand_hist<'a>(
+        &self,
+        (event, all): (&'static Event, &[EventTriggers]),
+        remove: bool,
+        text: &'a [u8],
+        log: &mut Log<'_>,
+    ) -> Result<WantedHist<'a>> {
+        if text.is_empty() {
+            return Err(EINVAL);
+        }
+        let (items, filter) = command::split(text).map_err(error_of)?;
+        let mut items = copied(items)?;
+        command::hide_operators(&mut items);
+        let parsed = command::parse(&items, log).map_err(error_of)?;
+        let mut plan = KBox::<Plan>::new_uninit(GFP_KERNEL)?.write(Plan::new());
+        let named = EventNamed { event, all };
+        plan.resolve(&parsed, &items, &named, remove, log)
+            .map_err(error_of)?;
+        let filter = match filter {
+            None => None,
+            Some(text) => {
+                let text = condition(text).map_err(|_| EINVAL)?;
+                match Filter::new(event, text)? {
+                    Ok(filter) => Some((filter, text)),
+                    Err(wrong) => {
+                        self.log_refusal(&wrong, text);
+                        return Err(filter_errno(&wrong));
+                    }
+                }
+            }
+        };
+        Ok(WantedHist {
+            plan,
+            pause: parsed.pause,
+            resume: parsed.resume,
+            clear: parsed.clear,
+            clock: parsed.clock.map(copied).transpose()?,
+            items,
+            filter,
+        })
+    }
+
+    /// Makes a histogram, and those that its actions need.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::set_hist`], but that other histograms may have been made, to which none refers.
+    #[inline(never)]
+    fn make_hist(
+        &self,
+        all: &mut KVec<EventTriggers>,
+        event: &'static Event,
+        mut wanted: WantedHist<'_>,
+        log: &mut Log<'_>,
+    ) -> Result {
+        let deeds = self.deeds(&mut wanted.plan, &wanted.items, (event, all), log)?;
+        let clock = match (wanted.plan.timestamps, &wanted.clock) {
+            (false, _) => None,
+            (true, None) => Some(clock::ClockId::Global),
+            (true, Some(name)) => match clock::parse(name) {
+                Ok(clock) => Some(clock),
+                Err(_) => {
+                    log(HistErrorKind::ClockNotSet, name);
+                    return Err(EINVAL);
+                }
+            },
+        };
+        self.add_hist(all, event, (wanted, deeds), clock, log)
     }
 
     /// Adds a histogram.
@@ -230,28 +271,32 @@ impl Instance {
         event: &'static Event,
         (wanted, deeds): (WantedHist<'_>, KVec<HistDeed>),
         clock: Option<clock::ClockId>,
-        paused: bool,
+        log: &mut Log<'_>,
     ) -> Result {
         scratch::prepare_all_levels()?;
+        let paused = wanted.pause;
         let snaps = |track: &Track| track.deed == Deed::Snapshot;
         if wanted.plan.kept.tracks().iter().any(snaps) {
             self.buffers().arm_snapshot()?;
         }
         let sources = sources(&wanted.plan, all)?;
-        let hist = Hist::new(&wanted.plan, wanted.items, event.id(), sources)?;
+        let linked = wanted.plan.is_linked();
+        let (hist, named) = hist_of(wanted.plan, wanted.items, event, sources, log)?;
         let condition = (UNLIMITED, wanted.filter);
-        let effect = match wanted.plan.is_linked() {
+        let effect = match linked {
             true => linked_counter(&hist, deeds)?,
             false => counter(&hist)?,
         };
         let mut row = Row::new((Verb::Hist, None), condition, effect)?;
-        row.hist = Some(hist);
+        (row.hist, row.named) = (Some(hist), named);
         let trigger = row.trigger.clone();
         // Until it counts by the right clock.
         trigger.disarm();
         let held = self.hold(event)?;
         self.put_row(all, event, row)?;
         held.keep();
+        // Pollers watch the new one, too.
+        self.buffers().wake_all();
         // Unlike in ftrace the buffers stay full if it is their clock already.
         if let Some(clock) = clock.filter(|clock| *clock != self.clock()) {
             self.set_clock(clock).inspect_err(|_| {
@@ -314,6 +359,38 @@ impl Instance {
     }
 }
 
+/// Returns a new histogram; one with a name is among those of that name, as long as the latter is there.
+///
+/// # Errors
+///
+/// `EINVAL` if those of that name are not like it, which `log` is told, and `ENOMEM`.
+fn hist_of(
+    mut plan: KBox<Plan>,
+    items: KVec<u8>,
+    event: &Event,
+    sources: KVec<Arc<Hist>>,
+    log: &mut Log<'_>,
+) -> Result<(Arc<Hist>, Option<NamedHist>)> {
+    let Some(name) = plan.name else {
+        return Ok((Hist::new(&plan, items, event.id(), sources, None)?, None));
+    };
+    let name = CString::try_from_fmt(fmt!("{}", name.text(&items)))?;
+    let name = name.to_str().map_err(|_| EINVAL)?;
+    let named = NamedHist::join(name, |first| {
+        if let Some(first) = first {
+            if !plan.is_like(&items, first.plan(), first.text()) {
+                log(HistErrorKind::NameMismatch, name.as_bytes());
+                return Err(EINVAL);
+            }
+            // What is shown is that of the first one.
+            plan.size_bits = first.plan().size_bits;
+            plan.no_hitcount = first.plan().no_hitcount;
+        }
+        Hist::new(&plan, items, event.id(), sources, first)
+    })?;
+    Ok((named.hist().clone(), Some(named)))
+}
+
 /// Returns the line of a histogram.
 pub(super) fn line<'a>(hist: &'a Hist, filter: Option<&'a [u8]>, paused: bool) -> HistLine<'a> {
     HistLine {
@@ -334,8 +411,9 @@ fn show(
 ) -> Result {
     let plan = hist.plan();
     // Copied before it is sorted: what is counted meanwhile moves no entry.
-    let (words, totals) =
-        hist.with_counts(|counts| -> Result<_> { Ok((counts.rows()?, counts.totals())) })?;
+    let (words, totals) = hist
+        .counts()
+        .with(|counts| -> Result<_> { Ok((counts.rows(&plan.kept)?, counts.totals())) })?;
     let rows = Rows {
         words: &words,
         key_words: plan.key_words(),
@@ -361,7 +439,7 @@ fn write_taken(hist: &Hist, names: &dyn HistNames, out: &mut dyn ByteWrite) -> R
     let plan = hist.plan();
     let mut tracks = plan.kept.tracks().iter();
     let track = tracks.find(|track| track.deed == Deed::Snapshot);
-    let (Some(track), Some(taken)) = (track, hist.taken()) else {
+    let (Some(track), Some(taken)) = (track, hist.counts().taken()) else {
         return Ok(());
     };
     let mut words = KVec::from_elem(0, taken.record_words(), GFP_KERNEL)?;

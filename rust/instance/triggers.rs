@@ -10,6 +10,7 @@
 use super::{
     enable,
     filter::errno,
+    hist_fields,
     hist_links,
     hists,
     registry,
@@ -18,7 +19,9 @@ use super::{
 use crate::{
     actions::{
         self,
-        hist::Hist, //
+        hist::Hist,
+        hist_names::NamedHist,
+        trigger::SwitchedPart, //
     },
     events::{
         self,
@@ -63,6 +66,10 @@ pub(super) struct Row {
     pub(super) trigger: Arc<Trigger>,
     /// What it counts in.
     pub(super) hist: Option<Arc<Hist>>,
+    /// Keeps that among those of its name.
+    pub(super) named: Option<NamedHist>,
+    /// It was made for actions of other histograms, and goes with the last one that refers to it.
+    pub(super) for_others: bool,
 }
 
 /// Returns a copy of `text`.
@@ -99,6 +106,8 @@ impl Row {
             filter: text,
             trigger: Arc::new(trigger, GFP_KERNEL)?,
             hist: None,
+            named: None,
+            for_others: false,
         })
     }
 
@@ -244,7 +253,9 @@ impl Instance {
         let verb = command.verb;
         let mut all = self.triggers.lock();
         if verb == Verb::Hist {
-            return self.set_hist(&mut all, event, command.remove, command.items());
+            let text = command.items();
+            let mut log = |kind, word: &[u8]| self.log_hist(event, text, kind, word);
+            return self.set_hist(&mut all, event, command.remove, text, &mut log);
         }
         let target = match verb.names_event() {
             true => {
@@ -306,14 +317,14 @@ impl Instance {
             ) => {
                 let held = self.hold(target)?;
                 let on = matches!(verb, Verb::EnableEvent | Verb::EnableHist);
-                let make = match verb {
-                    Verb::EnableHist | Verb::DisableHist => actions::trigger::switch_hists,
-                    _ => actions::trigger::switch,
+                let part = match verb {
+                    Verb::EnableHist | Verb::DisableHist => SwitchedPart::Hists,
+                    _ => SwitchedPart::Records,
                 };
                 let effect = self.with_file(target, |file| {
                     // SAFETY: The file stays while it is held: until `remove_triggers` has disarmed the
                     // trigger and waited, or until the end of this function, when no probe has seen it.
-                    unsafe { make(file, on) }
+                    unsafe { actions::trigger::switch(file, part, on) }
                 })?;
                 held.keep();
                 effect
@@ -395,14 +406,32 @@ impl Instance {
         }
     }
 
-    /// Removes the triggers that `which` selects, by their event and themselves. When it returns no probe is
-    /// in them.
+    /// Removes the triggers that `which` selects, by their event and themselves, and those histograms that were
+    /// made for them. When it returns no probe is in them.
     pub(super) fn remove_triggers(
         &self,
         all: &mut KVec<EventTriggers>,
         which: impl Fn(&'static Event, &Row) -> bool,
     ) {
-        let mut turned_on = false;
+        self.remove_rows(all, which);
+        self.remove_idle(all);
+    }
+
+    /// Removes the histograms that were made for others of which none is left.
+    pub(super) fn remove_idle(&self, all: &mut KVec<EventTriggers>) {
+        while let Some(row) = hist_fields::idle(all) {
+            let trigger = row.trigger.clone();
+            self.remove_rows(all, |_, row| Arc::ptr_eq(&row.trigger, &trigger));
+        }
+    }
+
+    /// Removes the triggers that `which` selects. When it returns no probe is in them.
+    fn remove_rows(
+        &self,
+        all: &mut KVec<EventTriggers>,
+        which: impl Fn(&'static Event, &Row) -> bool,
+    ) {
+        let (mut turned_on, mut hists_went) = (false, false);
         for of in all.iter_mut() {
             let event = of.event;
             // Also when there is no memory for a shorter list: then probes still see it, but do nothing.
@@ -418,6 +447,7 @@ impl Instance {
                     break;
                 };
                 turned_on |= row.verb == Verb::TraceOn;
+                hists_went |= row.hist.is_some();
                 own = own.saturating_add(1);
                 if let Some(target) = row.target {
                     self.release(target);
@@ -427,6 +457,10 @@ impl Instance {
                 self.publish(of, list);
             }
             (0..own).for_each(|_| self.release(event));
+        }
+        if hists_went {
+            // Pollers do not wait for those.
+            self.buffers().wake_all();
         }
         all.retain(|of| !of.rows.is_empty());
         if turned_on {

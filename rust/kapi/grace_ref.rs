@@ -68,4 +68,16 @@ impl<T> GraceRef<T> {
         // Release: pairs with the dependency in `get`.
         self.address.store_release(address as u64);
     }
+
+    /// Sets the target if there is none. Any context.
+    ///
+    /// # Safety
+    ///
+    /// As for [`GraceRef::set`].
+    #[inline(always)]
+    pub(crate) unsafe fn restore(&self, target: &T) {
+        let address = ptr::from_ref(target).expose_provenance();
+        // INVARIANT: Exposed just now; the caller promises the rest. The exchange is fully ordered.
+        self.address.cas(0, address as u64);
+    }
 }

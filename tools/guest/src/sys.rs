@@ -22,6 +22,7 @@ pub const MS_REMOUNT: c_ulong = 32;
 pub const MNT_DETACH: c_int = 2;
 
 pub const POLLIN: i16 = 1;
+pub const POLLPRI: i16 = 2;
 
 const PRIO_PROCESS: c_int = 0;
 const EPOLL_CTL_ADD: c_int = 1;
@@ -171,9 +172,14 @@ pub fn make_fifo(path: &Path) -> Op {
 
 /// Waits until `file` is readable; returns the events that poll reports, 0 after `timeout`.
 pub fn poll_in(file: &impl AsRawFd, timeout: Duration) -> Op<i16> {
+    poll_for(file, POLLIN, timeout)
+}
+
+/// Waits until one of `events` is there for `file`; returns the events that poll reports, 0 after `timeout`.
+pub fn poll_for(file: &impl AsRawFd, events: i16, timeout: Duration) -> Op<i16> {
     let mut entry = PollFd {
         fd: file.as_raw_fd(),
-        events: POLLIN,
+        events,
         revents: 0,
     };
     let timeout = c_int::try_from(timeout.as_millis()).unwrap_or(c_int::MAX);

@@ -270,6 +270,12 @@ pub(super) fn play(context: &Context, stories: &[&[Step]]) -> Check {
             report.expect(answers[0] == answers[1], || {
                 format!("{what}: {:?}, tracefs {:?}", answers[0], answers[1])
             });
+            if answers[1].is_ok() {
+                // ftrace tells of fields that it then finds with the other event.
+                let log = log_of(&own)?;
+                report.expect(log.is_empty(), || format!("{what}:\n{log}"));
+                reference.empty("error_log")?;
+            }
             compare(&mut report, &what, [&own, &reference])?;
         }
         remove(own, reference)?;

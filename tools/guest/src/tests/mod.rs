@@ -31,7 +31,9 @@ mod golden;
 mod golden_events;
 mod graph;
 mod graph_tasks;
+mod hist_fields;
 mod hist_links;
+mod hist_names;
 mod hist_strings;
 mod hist_tracks;
 mod hists;
@@ -145,7 +147,9 @@ const GROUPS: &[&[Test]] = &[
     trees::TESTS,
     triggers::TESTS,
     hists::TESTS,
+    hist_fields::TESTS,
     hist_links::TESTS,
+    hist_names::TESTS,
     hist_strings::TESTS,
     hist_tracks::TESTS,
     golden::TESTS,

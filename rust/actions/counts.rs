@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What histograms count in.
+//!
+//! A writer follows one reference to the map, in any context. The map changes as a whole when a histogram is
+//! cleared: an event is in the one or in the other. It goes after the writers that may have found it.
+//!
+//! A poller that waits for the next hit takes that reference away. The first writer that misses it puts it back
+//! and wakes the poller: other writers pay nothing for pollers.
+
+use crate::{
+    events,
+    hist::{
+        action::Deed,
+        map::{
+            Map,
+            Part,
+            Shape, //
+        },
+        plan::Plan,
+        track::Kept,
+        tracked::{
+            Tracked,
+            TrackedPart,
+            TrackedShape, //
+        }, //
+    },
+    kapi::{
+        clock,
+        cpus,
+        grace_ref::GraceRef,
+        pages::Budget,
+        port::Kernel,
+        wait::Poller,
+        waker::Waker, //
+    },
+    ring::port::{
+        LocalWord,
+        SharedWord, //
+    },
+    text::clock::ClockId, //
+};
+use core::mem;
+use kernel::{
+    new_mutex,
+    page::PAGE_SIZE,
+    prelude::*,
+    sync::{
+        Arc,
+        Mutex, //
+    }, //
+};
+
+/// A map, and what its entries keep.
+pub(crate) struct Counts {
+    pub(super) map: Map<Kernel>,
+    /// What its entries keep, for each track of the plan.
+    pub(super) tracked: KVec<Tracked<Kernel>>,
+    /// Those variables that are strings and stacks.
+    pub(super) texts: KVec<Tracked<Kernel>>,
+}
+
+/// Returns a table of `len` zeroes.
+fn zeroes<W>(len: usize, zero: impl Fn() -> W) -> Result<KVVec<W>> {
+    let mut words = KVVec::with_capacity(len, GFP_KERNEL)?;
+    for _ in 0..len {
+        words.push(zero(), GFP_KERNEL)?;
+    }
+    Ok(words)
+}
+
+/// Returns what so many entries keep.
+///
+/// # Errors
+///
+/// `ENOMEM`.
+fn new_tracked(shape: TrackedShape) -> Result<Tracked<Kernel>> {
+    let shared = |len| zeroes(len, || SharedWord::new(0));
+    let mut parts = KVVec::with_capacity(shape.cpus, GFP_KERNEL)?;
+    for _ in 0..shape.cpus {
+        parts.push(TrackedPart::new(), GFP_KERNEL)?;
+    }
+    let (places, records) = (shared(shape.entries)?, shared(shape.record_words())?);
+    Ok(Tracked::new(shape, places, records, parts))
+}
+
+/// Returns one for each of `shapes`.
+fn all_tracked(shapes: impl Iterator<Item = TrackedShape>) -> Result<KVec<Tracked<Kernel>>> {
+    let mut all = KVec::new();
+    for shape in shapes {
+        all.push(new_tracked(shape)?, GFP_KERNEL)?;
+    }
+    Ok(all)
+}
+
+/// Returns something empty to count in by a plan.
+///
+/// # Errors
+///
+/// `ENOMEM`, before anything is allocated if there is less memory than it needs.
+fn new_counts(plan: &Plan) -> Result<KBox<Counts>> {
+    let shape = Shape {
+        size: 1usize.wrapping_shl(plan.size_bits),
+        key_words: plan.key_words(),
+        note_words: plan.note_words(),
+        sums: plan.sums(),
+        variables: plan.variables().len(),
+        cpus: cpus::most() as usize,
+    };
+    let tracked = |words| TrackedShape {
+        entries: shape.places(),
+        words,
+        cpus: shape.cpus,
+    };
+    let tracks = || {
+        let tracks = plan.kept.tracks().iter();
+        tracks.map(|track| tracked(plan.kept.words_with(track)))
+    };
+    let texts = || plan.texts().map(|text| tracked(text.words.into()));
+    let bytes = Iterator::chain(tracks(), texts()).fold(
+        shape.bytes(cpus::possible().count()),
+        |bytes: usize, tracked| bytes.saturating_add(tracked.bytes()),
+    );
+    let _budget = Budget::new(bytes.div_ceil(PAGE_SIZE) as u64)?;
+    let shared = |len| zeroes(len, || SharedWord::new(0));
+    let mut parts = KVVec::with_capacity(shape.cpus, GFP_KERNEL)?;
+    for cpu in 0..cpus::most() {
+        let len = match cpus::is_possible(cpu) {
+            true => shape.own_words(),
+            false => 0,
+        };
+        let sums = zeroes(len, || LocalWord::new(0))?;
+        parts.push(Part::new(sums), GFP_KERNEL)?;
+    }
+    let (slots, keys) = (shared(shape.slots())?, shared(shape.shared_words())?);
+    let variables = shared(shape.variable_words())?;
+    let seed = clock::read(ClockId::X86Tsc);
+    let map = Map::new(shape, seed, slots, (keys, variables), parts);
+    let counts = Counts {
+        map,
+        tracked: all_tracked(tracks())?,
+        texts: all_tracked(texts())?,
+    };
+    Ok(KBox::new(counts, GFP_KERNEL)?)
+}
+
+/// Returns what tells by which event a plan took a snapshot, if it does that.
+fn new_taken(plan: &Plan) -> Result<Option<Tracked<Kernel>>> {
+    let mut tracks = plan.kept.tracks().iter();
+    if !tracks.any(|track| track.deed == Deed::Snapshot) {
+        return Ok(None);
+    }
+    let shape = TrackedShape {
+        entries: 1,
+        words: plan.key_words().saturating_add(plan.note_words()),
+        cpus: cpus::most() as usize,
+    };
+    new_tracked(shape).map(Some)
+}
+
+impl Counts {
+    /// Copies the entries, row by row, with what they keep.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(crate) fn rows(&self, kept: &Kept) -> Result<KVVec<u64>> {
+        let row_words = self.map.row_words().saturating_add(kept.row_words());
+        let mut words = KVVec::new();
+        words.reserve(row_words.saturating_mul(self.map.entries()), GFP_KERNEL)?;
+        let mut own = KVec::from_elem(0, kept.row_words(), GFP_KERNEL)?;
+        self.map.for_each_row(|entry, row| -> Result {
+            for word in row {
+                words.push(word, GFP_KERNEL)?;
+            }
+            for (tracked, (_, place)) in self.tracked.iter().zip(kept.places()) {
+                let room = own.get_mut(place).unwrap_or_default();
+                room.fill(0);
+                if let Some((is_set, room)) = room.split_first_mut() {
+                    *is_set = tracked.read(entry, room).into();
+                }
+            }
+            words.extend_from_slice(&own, GFP_KERNEL)?;
+            Ok(())
+        })?;
+        Ok(words)
+    }
+
+    /// Returns how many events were counted, and how many found no room.
+    pub(crate) fn totals(&self) -> (u64, u64) {
+        self.map.totals()
+    }
+}
+
+/// What a histogram counts in, or all histograms of one name.
+#[pin_data]
+pub(crate) struct SharedCounts {
+    /// What `counts` has.
+    current: GraceRef<Counts>,
+    /// The same for writers that count; none while a poller waits for one.
+    unwatched: GraceRef<Counts>,
+    #[pin]
+    counts: Mutex<KBox<Counts>>,
+    /// By which event of all entries a snapshot was taken, for a plan that does that: one entry, whose words are
+    /// those of a key and its note.
+    taken: Option<Tracked<Kernel>>,
+    #[pin]
+    waker: Waker,
+}
+
+impl SharedCounts {
+    /// Returns empty ones for a plan. Process context.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(super) fn new(plan: &Plan) -> Result<Arc<Self>> {
+        let (counts, taken) = (new_counts(plan)?, new_taken(plan)?);
+        let shared = Arc::pin_init(
+            pin_init!(Self {
+                current: GraceRef::none(),
+                unwatched: GraceRef::none(),
+                counts <- new_mutex!(counts),
+                taken,
+                waker <- Waker::new(),
+            }),
+            GFP_KERNEL,
+        )?;
+        let counts = shared.counts.lock();
+        // SAFETY: `clear` alone replaces the box; the effects by which writers come here go before this does.
+        unsafe { shared.set(&counts) };
+        drop(counts);
+        Ok(shared)
+    }
+
+    /// Has writers follow `counts` from now on.
+    ///
+    /// # Safety
+    ///
+    /// As for [`GraceRef::set`].
+    unsafe fn set(&self, counts: &Counts) {
+        // SAFETY: They stay as the caller promises.
+        unsafe { self.current.set(Some(counts)) };
+        // SAFETY: They stay as the caller promises.
+        unsafe { self.unwatched.set(Some(counts)) };
+    }
+
+    /// Returns them, for a writer that counts an event. Any context.
+    #[inline(always)]
+    pub(super) fn to_count(&self) -> Option<&Counts> {
+        match self.unwatched.get() {
+            None => self.first(),
+            counts => counts,
+        }
+    }
+
+    /// Returns them for the first writer after a poller came, which is woken.
+    #[cold]
+    #[inline(never)]
+    fn first(&self) -> Option<&Counts> {
+        let counts = self.current.get()?;
+        // SAFETY: `clear` replaces both references before it waits for this writer, and holds the lock until then,
+        // without which no poller takes the reference away again: a map that goes is never put back.
+        unsafe { self.unwatched.restore(counts) };
+        self.waker.published();
+        Some(counts)
+    }
+
+    /// Returns them, for a writer that looks something up. Any context.
+    #[inline(always)]
+    pub(super) fn current(&self) -> Option<&Counts> {
+        self.current.get()
+    }
+
+    /// Returns what tells by which event a snapshot was taken, if any is.
+    pub(crate) fn taken(&self) -> Option<&Tracked<Kernel>> {
+        self.taken.as_ref()
+    }
+
+    /// Begins again with nothing.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, and nothing has changed.
+    pub(super) fn clear(&self, plan: &Plan) -> Result {
+        let fresh = new_counts(plan)?;
+        let mut counts = self.counts.lock();
+        // SAFETY: The old map goes below, after the writers that may have found it; the new one is in a box
+        // that goes by the same way.
+        unsafe { self.set(&fresh) };
+        let old = mem::replace(&mut *counts, fresh);
+        events::synchronize();
+        drop(old);
+        drop(counts);
+        self.waker.wake_all();
+        Ok(())
+    }
+
+    /// Calls `f` with them; writers go on meanwhile.
+    pub(crate) fn with<R>(&self, f: impl FnOnce(&Counts) -> R) -> R {
+        f(&self.counts.lock())
+    }
+
+    /// Returns how many events were counted. Process context.
+    pub(crate) fn hits(&self) -> u64 {
+        self.with(|counts| counts.totals().0)
+    }
+
+    /// Has `poller` woken by the next event that is counted. Events of writers that began before may be counted
+    /// without a word until a grace period has passed. Process context.
+    pub(crate) fn watch(&self, poller: &Poller<'_>) {
+        poller.watch(self.waker.pollers());
+        // Before the reference goes: the writer that puts it back finds the wish. If it was granted meanwhile, the
+        // poller is awake.
+        self.waker.poll(|| false);
+        let counts = self.counts.lock();
+        // SAFETY: There is no target that would have to stay.
+        unsafe { self.unwatched.set(None) };
+        drop(counts);
+    }
+}

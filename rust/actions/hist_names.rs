@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Histograms that have names: those of one name count together, whatever their events and instances are.
+
+use super::hist::Hist;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+kernel::sync::global_lock! {
+    // SAFETY: `prepare` initialises it before an instance can make a histogram.
+    unsafe(uninit) static NAMED: Mutex<KVec<Arc<Hist>>> = KVec::new();
+}
+
+/// Prepares for names. Called once, by the module's init.
+///
+/// # Safety
+///
+/// It was not called before.
+pub(crate) unsafe fn prepare() {
+    // SAFETY: The caller promises that it was not initialised.
+    unsafe { NAMED.init() };
+}
+
+/// A histogram among those of its name, as long as it is there.
+pub(crate) struct NamedHist(Arc<Hist>);
+
+impl NamedHist {
+    /// Has `make` return the histogram called `name`, which gets the oldest one of that name. Process context.
+    ///
+    /// # Errors
+    ///
+    /// Those of `make`, and `ENOMEM`.
+    pub(crate) fn join(
+        name: &str,
+        make: impl FnOnce(Option<&Hist>) -> Result<Arc<Hist>>,
+    ) -> Result<Self> {
+        let mut all = NAMED.lock();
+        all.reserve(1, GFP_KERNEL)?;
+        let first = all.iter().find(|hist| hist.name() == Some(name));
+        let hist = make(first.map(|hist| &**hist))?;
+        all.push(hist.clone(), GFP_KERNEL)?;
+        Ok(Self(hist))
+    }
+
+    /// Returns it.
+    pub(crate) fn hist(&self) -> &Arc<Hist> {
+        &self.0
+    }
+}
+
+impl Drop for NamedHist {
+    fn drop(&mut self) {
+        let mut all = NAMED.lock();
+        all.retain(|hist| !Arc::ptr_eq(hist, &self.0));
+        if all.is_empty() {
+            // The list outlives the module, its memory must not.
+            *all = KVec::new();
+        }
+    }
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Fields of other events that actions record: a histogram of that event keeps each in a variable. It is made when
+//! an action first asks for it, with the keys and the filter of one that is there, and goes with the last
+//! reference to it.
+
+use super::{
+    hist_links::{
+        is_referred_to,
+        variable_of, //
+    },
+    triggers::{
+        copied,
+        find,
+        EventTriggers,
+        Row, //
+    },
+    Instance, //
+};
+use crate::{
+    actions::hist::Hist,
+    event::field,
+    events::Event,
+    hist::{
+        error::{
+            HistErrorKind,
+            Log, //
+        },
+        expr::{
+            ExprSource,
+            Modifier, //
+        },
+        plan::Plan,
+        variable::EventPath, //
+    },
+    kapi::text_buffer::TextBuffer,
+    text::writer::ByteWrite, //
+};
+use core::fmt;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+/// Begins the name of such a variable; the field comes after it.
+const BEGIN: &[u8] = b"synthetic_";
+
+/// A plan, the text that it has parts of, and its event.
+type Planned<'a> = (&'a Plan, &'a [u8], &'static Event);
+
+/// Returns the name of the variable that keeps `field`.
+///
+/// # Errors
+///
+/// `ENOMEM`.
+pub(super) fn variable_name(field: &[u8]) -> Result<KVec<u8>> {
+    let mut name = copied(BEGIN)?;
+    name.extend_from_slice(field, GFP_KERNEL)?;
+    Ok(name)
+}
+
+impl Instance {
+    /// Has a histogram of the event `path` keep its field called `name`, for an action of a histogram like `wanted`.
+    /// `log` is told what is wrong.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` without such an event, or one with a histogram whose keys are of the same types, and those of making
+    /// a histogram. None was made then.
+    pub(super) fn keep_field(
+        &self,
+        all: &mut KVec<EventTriggers>,
+        wanted: Planned<'_>,
+        (path, name): (EventPath<'_>, &[u8]),
+        log: &mut Log<'_>,
+    ) -> Result {
+        let event = find(path.0, path.1).inspect_err(|_| log(HistErrorKind::NoEventFile, name))?;
+        let Some(of) = all.iter().find(|of| of.event.id() == event.id()) else {
+            log(HistErrorKind::NoMatchingHistogram, name);
+            return Err(EINVAL);
+        };
+        let mut rows = of.rows.iter();
+        let similar = rows.find_map(|row| {
+            let hist = row.hist.as_ref()?;
+            let there = (hist.plan(), hist.text(), event);
+            has_same_types(wanted, there).then_some((hist, row.filter.as_deref()))
+        });
+        let Some((hist, filter)) = similar else {
+            log(HistErrorKind::NoMatchingHistogram, name);
+            return Err(EINVAL);
+        };
+        if variable_of(of, &variable_name(name)?).is_some() {
+            return Ok(());
+        }
+        let mut command = TextBuffer::new();
+        write_command(hist, filter, name, &mut command).map_err(|_| ENOMEM)?;
+        let result = self.set_hist(all, event, false, command.bytes(), log);
+        result.inspect_err(|_| log(HistErrorKind::NoHistogramMade, name))?;
+        let mut rows = all.iter_mut().flat_map(|of| of.rows.iter_mut());
+        // It is the newest.
+        if let Some(row) = rows.rfind(|row| is_of(row, event)) {
+            row.for_others = true;
+        }
+        Ok(())
+    }
+}
+
+fn is_of(row: &Row, event: &Event) -> bool {
+    row.hist
+        .as_ref()
+        .is_some_and(|hist| hist.event() == event.id())
+}
+
+/// Writes the command of the histogram that keeps the field `name`, with the keys of `hist`.
+fn write_command(
+    hist: &Hist,
+    filter: Option<&[u8]>,
+    name: &[u8],
+    out: &mut dyn ByteWrite,
+) -> fmt::Result {
+    out.write_str("keys=")?;
+    hist.plan().write_keys(hist.text(), out)?;
+    out.write_str(":")?;
+    for part in [BEGIN, name, b"=", name] {
+        out.write_bytes(part)?;
+    }
+    match filter {
+        None => Ok(()),
+        Some(filter) => {
+            out.write_str(" if ")?;
+            out.write_bytes(filter)
+        }
+    }
+}
+
+/// Returns whether the keys of both are of the same types, so that those of the one are found in the other.
+fn has_same_types(one: Planned<'_>, other: Planned<'_>) -> bool {
+    let (keys, others) = (one.0.keys(), other.0.keys());
+    let mut pairs = keys.iter().zip(others);
+    keys.len() == others.len() && pairs.all(|(a, b)| is_same_type((one, a.node), (other, b.node)))
+}
+
+/// Returns whether two keys are of the same type.
+fn is_same_type(
+    ((one, text, event), node): (Planned<'_>, u8),
+    ((other, other_text, of), other_node): (Planned<'_>, u8),
+) -> bool {
+    let (Some(a), Some(b)) = (one.nodes.atom(node), other.nodes.atom(other_node)) else {
+        return false;
+    };
+    // Others are about the text of a key.
+    let changes = |modifier| match modifier {
+        Modifier::Log2 | Modifier::Buckets(_) | Modifier::Usecs => Some(modifier),
+        _ => None,
+    };
+    let is_field = |source| matches!(source, ExprSource::Number(_) | ExprSource::Text(_));
+    let fields = (is_field(a.source), is_field(b.source));
+    changes(a.modifier) == changes(b.modifier)
+        && match fields {
+            (true, true) => with_type(event, a.name.text(text), |ty| {
+                with_type(of, b.name.text(other_text), |other| ty == other)
+            }),
+            _ => a.source == b.source,
+        }
+}
+
+/// Calls `f` with the type of a field of `event`, which may be a common one. Returns what it returns; `false` if
+/// there is no such field.
+fn with_type(event: &Event, name: &str, f: impl Fn(&str) -> bool) -> bool {
+    let own = event.field(name, |field| f(field.declared.ty));
+    let mut common = field::COMMON.into_iter();
+    let mut of_all = || common.find(|field| field.name == name);
+    own.or_else(|| of_all().map(|field| f(field.ty)))
+        .unwrap_or(false)
+}
+
+/// Returns the trigger of a histogram that keeps a field for others, if none refers to it any more.
+pub(super) fn idle(all: &[EventTriggers]) -> Option<&Row> {
+    let mut rows = all.iter().flat_map(|of| of.rows.iter());
+    rows.find(|row| {
+        let unused = |hist: &Arc<Hist>| !is_referred_to(hist, all);
+        row.for_others && row.hist.as_ref().is_some_and(unused)
+    })
+}
