@@ -12,12 +12,13 @@
 //! The BTF of a module continues where the kernel's ends: its first own type and its first own
 //! string have the next numbers.
 //!
-//! [`functions`] has the parameters of functions, `arguments` prints what they got, [`variables`] the places of variables,
-//! [`c_type`] the text of a type.
+//! [`functions`] has the parameters of functions, `arguments` prints what they got, [`probed`] what a probe can
+//! name of them, [`variables`] the places of variables, [`c_type`] the text of a type.
 
 mod arguments;
 pub(crate) mod c_type;
 pub(crate) mod functions;
+pub(crate) mod probed;
 pub(crate) mod variables;
 
 /// The reason why BTF has no answer.
@@ -466,7 +467,7 @@ fn part_at(bytes: &[u8], at: usize, length: usize) -> Result<&[u8], BtfError> {
 }
 
 #[cfg(test)]
-pub(super) mod builder;
+pub(crate) mod builder;
 
 #[cfg(test)]
 mod tests {

@@ -10,13 +10,17 @@ use super::{
     described::text,
     module::Module, //
 };
-use crate::kapi::c;
+use crate::kapi::{
+    c,
+    kprobe::entry_address, //
+};
 use core::{
     marker::PhantomData,
     ptr::NonNull, //
 };
 use kernel::{
     bindings,
+    error::to_result,
     prelude::*, //
 };
 
@@ -57,6 +61,84 @@ impl<'a> Tracepoint<'a> {
         // SAFETY: The name of a tracepoint is a terminated constant that stays with it (invariant).
         unsafe { text(name) }
     }
+}
+
+impl Tracepoint<'_> {
+    /// Returns the address of the function with the prototype of its probes, where that calls hooks. Process
+    /// context.
+    pub(crate) fn stub_address(self) -> u64 {
+        // SAFETY: The tracepoint is valid (invariant).
+        let stub = unsafe { (*self.as_ptr()).probestub };
+        // SAFETY: It is a function of the kernel or of the tracepoint's module, which stays with it (invariant).
+        unsafe { entry_address(stub.addr() as u64) }
+    }
+
+    /// Has the tracepoint call `probe` with `data` and its arguments, until the result is dropped. Process context.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, and `EEXIST` when it does that already.
+    ///
+    /// # Safety
+    ///
+    /// - `probe` is a function that takes a pointer and the tracepoint's arguments.
+    /// - `data` is what it expects until the result was dropped, and after that [`super::synchronize`] has returned.
+    /// - The tracepoint stays until the result was dropped.
+    pub(crate) unsafe fn attach(
+        self,
+        probe: *mut c_void,
+        data: *const c_void,
+    ) -> Result<AttachedProbe> {
+        let data = data.cast_mut();
+        // SAFETY: The tracepoint is valid (invariant); the caller promises what the probe and its data are.
+        to_result(unsafe { bindings::tracepoint_probe_register(self.as_ptr(), probe, data) })?;
+        // INVARIANT: It was put on just now, and the caller promises that the tracepoint stays.
+        Ok(AttachedProbe {
+            tracepoint: self.tracepoint,
+            probe,
+            data,
+        })
+    }
+}
+
+/// A probe on a tracepoint; taken off when this is dropped, but for calls that still run.
+///
+/// # Invariants
+///
+/// The tracepoint is there, and has this probe with these data.
+pub(crate) struct AttachedProbe {
+    tracepoint: NonNull<bindings::tracepoint>,
+    probe: *mut c_void,
+    data: *mut c_void,
+}
+
+// SAFETY: The pointers are for any context.
+unsafe impl Send for AttachedProbe {}
+
+impl AttachedProbe {
+    /// Returns whether it is on `tracepoint`.
+    pub(crate) fn is_on(&self, tracepoint: Tracepoint<'_>) -> bool {
+        self.tracepoint == tracepoint.tracepoint
+    }
+}
+
+impl Drop for AttachedProbe {
+    fn drop(&mut self) {
+        let tracepoint = self.tracepoint.as_ptr();
+        // SAFETY: The tracepoint is there and has the probe (invariant).
+        unsafe { bindings::tracepoint_probe_unregister(tracepoint, self.probe, self.data) };
+    }
+}
+
+/// Returns the kernel's own tracepoint of that name. Process context.
+pub(crate) fn find(name: &str) -> Option<Tracepoint<'static>> {
+    let mut found = None;
+    for_each(|tracepoint| {
+        if tracepoint.name() == name {
+            found = Some(tracepoint);
+        }
+    });
+    found
 }
 
 /// The names that are looked for, sorted, and what was found.

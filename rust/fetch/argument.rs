@@ -12,6 +12,11 @@ use super::{
         ProbeError,
         ProbeRefusal, //
     },
+    function::{
+        FieldPath,
+        ProbedFunction,
+        TypedValue, //
+    },
     number,
     shape,
     step::{
@@ -52,8 +57,25 @@ pub(crate) enum ProbeSite<'a> {
     Inside,
     /// When it returns.
     Return,
+    /// At a tracepoint, whose arguments are the parameters. There are no registers.
+    Tracepoint,
     /// At a record of an event, of which this returns the field of a name.
     Event(&'a dyn Fn(&str) -> Option<EventField>),
+}
+
+impl ProbeSite<'_> {
+    fn has_registers(&self) -> bool {
+        matches!(self, Self::Entry | Self::Inside | Self::Return)
+    }
+
+    /// Returns whether parameters can be told there.
+    pub(crate) fn has_parameters(&self) -> bool {
+        matches!(self, Self::Entry | Self::Tracepoint)
+    }
+
+    fn returns(&self) -> bool {
+        matches!(self, Self::Return)
+    }
 }
 
 /// What another argument may be called.
@@ -68,14 +90,38 @@ pub(crate) enum ArgumentName<'a> {
 pub(crate) struct Compiler<'a> {
     pub(crate) site: ProbeSite<'a>,
     /// Returns the address of a symbol.
-    pub(crate) symbol: &'a dyn Fn(&str) -> Option<u64>,
+    symbol: &'a dyn Fn(&str) -> Option<u64>,
+    /// What BTF knows of the function.
+    function: Option<ProbedFunction<'a>>,
     /// Set when a symbol was not found, which ftrace says later.
     pub(crate) lacks_symbol: bool,
     /// Bytes of the arguments in the fixed part of a record.
-    pub(crate) size: usize,
+    size: usize,
+    /// What the steps of an argument leave, if BTF knows its type.
+    value: Option<TypedValue>,
+    /// The place that ftrace would name if something was wrong.
+    place: usize,
 }
 
-impl Compiler<'_> {
+impl<'a> Compiler<'a> {
+    /// Returns one of arguments at `site`, for which `symbol` returns the addresses of symbols.
+    pub(crate) fn new(site: ProbeSite<'a>, symbol: &'a dyn Fn(&str) -> Option<u64>) -> Self {
+        Self {
+            site,
+            symbol,
+            function: None,
+            lacks_symbol: false,
+            size: 0,
+            value: None,
+            place: 0,
+        }
+    }
+
+    /// Returns the same with what BTF knows of the function.
+    pub(crate) fn of_function(self, function: Option<ProbedFunction<'a>>) -> Self {
+        Self { function, ..self }
+    }
+
     /// Compiles the argument in `word`, the one of this number, counted from 1. `is_used` says whether
     /// another one has a name.
     pub(crate) fn compile(
@@ -142,16 +188,22 @@ impl Compiler<'_> {
                 .ok_or_else(|| ProbeRefusal::new(ProbeError::Type, type_at))?,
         };
         let mut steps = StepList::new();
+        (self.value, self.place) = (None, at);
         self.fetch(LineWord { at, text: fetch }, &mut steps, 0)?;
-        // As in ftrace, the offsets count from what is in the outermost dereference.
-        let inner = match fetch.starts_with(['+', '-']) {
-            true => inner_offset(fetch),
-            false => 0,
+        let is_given = type_at != at;
+        let (ty, known_bits) = match self.known_type() {
+            Some(known) if !is_given => known,
+            _ => (ty, BitField::default()),
         };
+        if given.contains("string") {
+            self.point_to_text(given, &mut steps)?;
+        }
+        // As in ftrace, the offsets count from what is in the outermost dereference.
+        let inner = self.place.saturating_sub(at);
         let bits = BitField::parse(given, ty.size());
         let bits = match given.starts_with('b') {
             true => bits,
-            false => Some(BitField::default()),
+            false => Some(known_bits),
         };
         let body = LineSpan::new(at, body);
         let whole = (ty, count, bits.unwrap_or_default());
@@ -179,6 +231,34 @@ impl Compiler<'_> {
         }
     }
 
+    /// Returns the type that BTF knows of the value, and its bits.
+    fn known_type(&self) -> Option<(ArgumentType, BitField)> {
+        Some(self.function?.argument_type(self.value?))
+    }
+
+    /// Has the steps leave the address of a string, if BTF knows the value.
+    fn point_to_text(&self, ty: &str, steps: &mut StepList) -> Result<(), ProbeRefusal> {
+        let (Some(function), Some(value)) = (self.function, self.value) else {
+            return Ok(());
+        };
+        let step = function
+            .text_step(value, ty.starts_with('u'))
+            .map_err(|error| ProbeRefusal::new(error, self.place))?;
+        if let Some(step) = step {
+            self.push(step, steps)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a step where there may be no room.
+    fn push(&self, step: FetchStep, steps: &mut StepList) -> Result<(), ProbeRefusal> {
+        steps.push(step);
+        match steps.is_full() {
+            true => Err(ProbeRefusal::new(ProbeError::TooManySteps, self.place)),
+            false => Ok(()),
+        }
+    }
+
     /// Compiles `word`, which is inside of `depth` dereferences.
     fn fetch(
         &mut self,
@@ -192,8 +272,11 @@ impl Compiler<'_> {
             return refuse(ProbeError::Fetch);
         };
         match first {
-            "$" => steps.push(self.variable(rest, at)?),
-            "%" if matches!(self.site, ProbeSite::Event(_)) => return refuse(ProbeError::Variable),
+            "$" => {
+                let step = self.variable(word, steps)?;
+                step.into_iter().for_each(|step| steps.push(step));
+            }
+            "%" if !self.site.has_registers() => return refuse(ProbeError::Variable),
             "%" => match REGISTERS.iter().position(|name| *name == rest) {
                 Some(place) => steps.push(FetchStep::Register(place as u8)),
                 None => return refuse(ProbeError::RegisterName),
@@ -236,6 +319,7 @@ impl Compiler<'_> {
                     None => return refuse(ProbeError::EventField),
                 },
                 // Names of parameters, which only BTF knows.
+                _ if self.site.has_parameters() => self.parameter_by_name(word, steps)?,
                 _ => return refuse(ProbeError::Btf),
             },
             _ => return refuse(ProbeError::Fetch),
@@ -243,56 +327,112 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// Compiles what follows a dollar sign.
-    fn variable(&self, name: &str, at: usize) -> Result<FetchStep, ProbeRefusal> {
+    /// Compiles what begins with a dollar sign; `None` when the steps are there.
+    fn variable(
+        &mut self,
+        word: LineWord<'_>,
+        steps: &mut StepList,
+    ) -> Result<Option<FetchStep>, ProbeRefusal> {
+        let at = word.at;
         let refuse = |error| Err(ProbeRefusal::new(error, at));
+        let name = word.text.get(1..).unwrap_or_default();
         if let ProbeSite::Event(field) = self.site {
             return match (field(name), name) {
-                (Some(field), _) => Ok(FetchStep::Field(field)),
-                (None, "comm" | "COMM") => Ok(FetchStep::Comm),
+                (Some(field), _) => Ok(Some(FetchStep::Field(field))),
+                (None, "comm" | "COMM") => Ok(Some(FetchStep::Comm)),
                 (None, _) => refuse(ProbeError::Variable),
             };
         }
-        if let Some(rest) = name.strip_prefix("stack") {
-            return match rest.bytes().next() {
-                None => Ok(FetchStep::StackPointer),
-                Some(b'0'..=b'9') => match number::unsigned(rest) {
-                    Ok(word) if word <= STACK_WORDS => Ok(FetchStep::Stack(word as u16)),
-                    _ => refuse(ProbeError::StackNumber),
+        let step = match name {
+            "comm" | "COMM" => FetchStep::Comm,
+            "current" => FetchStep::Current,
+            "stack" => FetchStep::StackPointer,
+            _ if name.starts_with("retval") => return self.returned(word, steps).map(|()| None),
+            _ => match (name.strip_prefix("stack"), name.strip_prefix("arg")) {
+                (Some(number), _) => match decimal(number) {
+                    Ok(word) if word <= STACK_WORDS => FetchStep::Stack(word as u16),
+                    Ok(_) => return refuse(ProbeError::StackNumber),
+                    Err(code) => return Err(ProbeRefusal::with(ProbeError::Variable, at, code)),
                 },
-                Some(_) => refuse(ProbeError::Variable),
-            };
-        }
-        match name {
-            "comm" | "COMM" => Ok(FetchStep::Comm),
-            "retval" if matches!(self.site, ProbeSite::Return) => Ok(FetchStep::Returned),
-            "retval" => refuse(ProbeError::ReturnValueOnProbe),
-            "current" => Ok(FetchStep::Current),
-            "arg*" => {
-                let error = ProbeError::Btf;
-                Err(ProbeRefusal::with(error, at, Code::Unsupported))
-            }
-            _ => match name.strip_prefix("arg") {
-                Some(number) => self.parameter(number, at),
-                None => refuse(ProbeError::Variable),
+                (_, Some(number)) => self.parameter(number, at)?,
+                _ => return refuse(ProbeError::Variable),
             },
-        }
+        };
+        Ok(Some(step))
     }
 
     /// Compiles the number of a parameter.
     fn parameter(&self, number: &str, at: usize) -> Result<FetchStep, ProbeRefusal> {
-        let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-        let number = match is_number {
-            true => number.parse::<u64>().ok(),
-            false => None,
-        };
-        match number.and_then(|number| number.checked_sub(1)) {
-            Some(place) if place < STACK_WORDS && !matches!(self.site, ProbeSite::Entry) => {
+        let number =
+            decimal(number).map_err(|code| ProbeRefusal::with(ProbeError::Variable, at, code))?;
+        match number.checked_sub(1) {
+            Some(place) if place < STACK_WORDS && !self.site.has_parameters() => {
                 Err(ProbeRefusal::new(ProbeError::NotAtEntry, at))
             }
             Some(place) if place < STACK_WORDS => Ok(FetchStep::Parameter(place as u16)),
             _ => Err(ProbeRefusal::new(ProbeError::ArgumentNumber, at)),
         }
+    }
+
+    /// Compiles the name of a parameter, with fields of what it points to perhaps.
+    fn parameter_by_name(
+        &mut self,
+        word: LineWord<'_>,
+        steps: &mut StepList,
+    ) -> Result<(), ProbeRefusal> {
+        let missing = |error| Err(ProbeRefusal::with(error, word.at, Code::Missing));
+        let path = FieldPath::parse(word.text, word.at)?;
+        let function = match self.function {
+            Some(function) if function.names().next().is_some() => function,
+            _ => return missing(ProbeError::NoFunctionTypes),
+        };
+        match function.parameter(path.name) {
+            None => missing(ProbeError::NoParameter),
+            Some((place, value)) => {
+                steps.push(FetchStep::Parameter(place));
+                self.follow(value, path, steps)
+            }
+        }
+    }
+
+    /// Compiles what the function returns, with fields of what that points to perhaps.
+    fn returned(&mut self, word: LineWord<'_>, steps: &mut StepList) -> Result<(), ProbeRefusal> {
+        let missing = |error, at| Err(ProbeRefusal::with(error, at, Code::Missing));
+        if !self.site.returns() {
+            return Err(ProbeRefusal::new(ProbeError::ReturnValueOnProbe, word.at));
+        }
+        let path = FieldPath::parse(word.text, word.at)?;
+        if path.name != "$retval" {
+            let error = match self.function {
+                Some(_) => ProbeError::NoParameter,
+                None => ProbeError::NoFunctionTypes,
+            };
+            return missing(error, word.at);
+        }
+        steps.push(FetchStep::Returned);
+        match (self.function, path.fields) {
+            (None, None) => Ok(()),
+            (None, Some((_, at))) => missing(ProbeError::NoFunctionTypes, at),
+            (Some(function), _) => match function.returned() {
+                Some(value) => self.follow(value, path, steps),
+                None => missing(ProbeError::NoReturnValue, word.at),
+            },
+        }
+    }
+
+    /// Compiles the fields that follow a value.
+    fn follow(
+        &mut self,
+        value: TypedValue,
+        path: FieldPath<'_>,
+        steps: &mut StepList,
+    ) -> Result<(), ProbeRefusal> {
+        self.value = Some(value);
+        if let (Some(function), Some(fields)) = (self.function, path.fields) {
+            let (value, place) = function.fields(value, fields, steps)?;
+            (self.value, self.place) = (Some(value), place);
+        }
+        Ok(())
     }
 
     /// Returns the address after an at sign.
@@ -359,12 +499,22 @@ impl Compiler<'_> {
             text: inside,
         };
         self.fetch(inside, steps, depth.saturating_add(1))?;
+        // Nothing is known of what is there.
+        (self.value, self.place) = (None, inner_at);
         let last = steps.all().last();
         if matches!(last, Some(FetchStep::Comm | FetchStep::Literal(_))) {
             return Err(ProbeRefusal::new(ProbeError::CommDereferenced, inner_at));
         }
-        steps.push(FetchStep::Load { offset, user });
-        Ok(())
+        self.push(FetchStep::Load { offset, user }, steps)
+    }
+}
+
+/// Parses a number in base 10. Fails with `Invalid` or `Range`.
+fn decimal(text: &str) -> Result<u64, Code> {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    match is_number {
+        true => text.parse().map_err(|_| Code::Range),
+        false => Err(Code::Invalid),
     }
 }
 

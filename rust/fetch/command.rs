@@ -103,6 +103,17 @@ impl<'a> ProbeNames<'a> {
         (group.is_some() || event.is_some()).then_some(Self { group, event })
     }
 
+    /// Parses the part of the first word of a definition after its colon, if it has one.
+    pub(super) fn given(word: Option<LineWord<'a>>) -> Result<Self, ProbeRefusal> {
+        match word {
+            Some(word) => Self::parse(word),
+            None => Ok(Self {
+                group: None,
+                event: None,
+            }),
+        }
+    }
+
     /// Parses `[GROUP/][EVENT]`.
     pub(crate) fn parse(word: LineWord<'a>) -> Result<Self, ProbeRefusal> {
         let LineWord { mut at, text } = word;
@@ -176,13 +187,7 @@ impl<'a> Head<'a> {
 
     /// Parses the names of the event.
     pub(crate) fn names(&self) -> Result<ProbeNames<'a>, ProbeRefusal> {
-        match self.names {
-            Some(word) => ProbeNames::parse(word),
-            None => Ok(ProbeNames {
-                group: None,
-                event: None,
-            }),
-        }
+        ProbeNames::given(self.names)
     }
 
     /// Writes the name of an event that has none of its own. Fails when `w` does.

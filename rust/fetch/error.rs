@@ -47,6 +47,7 @@ macro_rules! errors {
 
 errors! {
     AddressSuffix: "Invalid probed address suffix";
+    AllArgumentsTwice: "$arg* can be used only once in the parameters";
     ArgumentBodyMissing: "No argument expression";
     ArgumentName: "Argument name must follow the same rules as C identifiers";
     ArgumentNameMissing: "Argument name is not specified";
@@ -54,6 +55,7 @@ errors! {
     ArgumentNameUsed: "This argument name is already used";
     ArgumentNumber: "Invalid argument number";
     ArgumentTooLong: "Argument expression is too long";
+    ArgumentsTooLong: "$arg* failed because the argument list is too long";
     ArrayNumber: "Invalid array size";
     ArrayOpen: "Array is not closed";
     ArraySuffix: "Array has wrong suffix";
@@ -62,7 +64,10 @@ errors! {
     BitField: "Invalid bitfield";
     Boundary: "Probe point is not an instruction boundary";
     Btf: "BTF is not available or not supported";
+    BtfType: "Failed to get BTF type info.";
     CommDereferenced: "$comm can not be dereferenced";
+    DifferentArgument: "Argument type or name is different from existing probe";
+    DifferentProbe: "Probe type is different from existing probe";
     DereferenceBrace: "Dereference needs a brace";
     DereferenceOffset: "Invalid dereference offset";
     DereferenceOpen: "Dereference brace is not closed";
@@ -79,12 +84,19 @@ errors! {
     GroupName: "Group name must follow the same rules as C identifiers";
     GroupNameMissing: "Group name is not specified";
     GroupNameTooLong: "Group name is too long";
+    Hyphen: "Failed to parse single hyphen. Forgot '>'?";
     Immediate: "Invalid immediate value";
     ImmediateOpen: "String is not closed with '\"'";
     MaxActive: "Invalid maxactive number";
     MaxActiveKind: "Maxactive is only for function exit";
     MaxActiveTooBig: "Maxactive is too big";
     MemoryAddress: "Invalid memory address";
+    NoField: "This field is not found.";
+    NoFunctionTypes: "No BTF entry for this probe point";
+    NoParameter: "This variable is not found at this probe point";
+    NoPointer: "This is not a pointer to union/structure.";
+    NoReturnValue: "This function returns 'void' type";
+    NoText: "This type does not fit for string.";
     NotAtEntry: "$arg* can be used only on function entry or exit";
     NotUnique: "The symbol is not unique";
     PerCpu: "Per-cpu variable access is only for kernel probes";
@@ -100,7 +112,10 @@ errors! {
     SymbolMemory: "Symbol String doesn't accept data/userdata";
     TooManyArguments: "Too many arguments are specified";
     TooManyNested: "Too many nested typecasts/dereferences";
+    TooManySteps: "Dereference is too much nested";
+    TracepointName: "Invalid character in tracepoint name";
     Type: "Unknown type is specified";
+    ValueStruct: "Non pointer structure/union argument is not supported.";
     Variable: "Invalid $-variable specified";
 }
 
@@ -117,6 +132,11 @@ impl ProbeRefusal {
     /// Returns one with `EINVAL`.
     pub(crate) fn new(error: ProbeError, at: usize) -> Self {
         Self::with(error, at, Code::Invalid)
+    }
+
+    /// Returns one with `EEXIST`.
+    pub(crate) fn exists(error: ProbeError, at: usize) -> Self {
+        Self::with(error, at, Code::Exists)
     }
 
     /// Returns one with `code`.

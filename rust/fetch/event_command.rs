@@ -63,13 +63,7 @@ impl<'a> EventHead<'a> {
 
     /// Parses the names of the event.
     pub(crate) fn names(&self) -> Result<ProbeNames<'a>, ProbeRefusal> {
-        match self.names {
-            Some(word) => ProbeNames::parse(word),
-            None => Ok(ProbeNames {
-                group: None,
-                event: None,
-            }),
-        }
+        ProbeNames::given(self.names)
     }
 
     /// Parses the system and the name of the event that is followed.

@@ -3,9 +3,10 @@
 //! Dynamic events as users define them: commands, arguments, and what a hit records.
 //!
 //! - `command`: one line of `kprobe_events`, its words, places and names; `event_command`: one of an event
-//!   probe.
+//!   probe; `function_command`: one of a probe on a function or a tracepoint.
 //! - `argument`: `NAME=FETCH:TYPE`, compiled into steps (`step`); `types`: the types,
-//!   `shape`: how they are written.
+//!   `shape`: how they are written; `function`: names and types that BTF has of a function,
+//!   `expand`: arguments that stand for its parameters.
 //! - `run`: what the steps read, and the record that is made of it, in any context.
 //! - `print`: the fields, the print format and the text of a record.
 //! - `error`: every refusal, with the text and the place that ftrace gives.
@@ -17,6 +18,9 @@ pub(crate) mod argument;
 pub(crate) mod command;
 pub(crate) mod error;
 pub(crate) mod event_command;
+pub(crate) mod expand;
+pub(crate) mod function;
+pub(crate) mod function_command;
 pub(crate) mod number;
 pub(crate) mod print;
 pub(crate) mod run;

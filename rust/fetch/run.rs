@@ -44,6 +44,26 @@ pub(crate) trait ProbedMachine {
     /// Returns the words of the registers, in the order of `struct pt_regs`.
     fn registers(&self) -> &[u64; WORDS];
 
+    /// Returns a parameter of the function by its place; 0 is the first.
+    fn parameter(&self, index: u16) -> u64
+    where
+        Self: Sized,
+    {
+        match PARAMETERS.get(usize::from(index)) {
+            Some(place) => register(self, *place),
+            // The return address is on the top of the stack.
+            None => stack_word(self, u64::from(index).saturating_sub(5)),
+        }
+    }
+
+    /// Returns the stack pointer.
+    fn stack_pointer(&self) -> u64
+    where
+        Self: Sized,
+    {
+        register(self, SP)
+    }
+
     /// Reads memory, of the kernel or of the current process. Returns whether all of it could be read.
     fn read(&self, address: u64, to: &mut [u8], user: bool) -> bool;
 
@@ -80,7 +100,7 @@ fn read(machine: &impl ProbedMachine, address: u64, to: &mut [u8], user: bool) -
 
 /// Returns a word of the kernel's stack; 0 outside of it and where nothing can be read.
 fn stack_word(machine: &impl ProbedMachine, index: u64) -> u64 {
-    let sp = register(machine, SP);
+    let sp = machine.stack_pointer();
     let address = sp.wrapping_add(index.wrapping_mul(8));
     let mut bytes = [0; 8];
     match address & !(STACK - 1) == sp & !(STACK - 1) && read(machine, address, &mut bytes, false) {
@@ -96,13 +116,9 @@ fn run(steps: &[FetchStep], line: &[u8], machine: &impl ProbedMachine) -> Option
     for step in steps {
         value = match *step {
             FetchStep::Register(place) => register(machine, place.into()),
-            FetchStep::Parameter(index) => match PARAMETERS.get(usize::from(index)) {
-                Some(place) => register(machine, *place),
-                // The return address is on the top of the stack.
-                None => stack_word(machine, u64::from(index).saturating_sub(5)),
-            },
+            FetchStep::Parameter(index) => machine.parameter(index),
             FetchStep::Stack(index) => stack_word(machine, index.into()),
-            FetchStep::StackPointer => register(machine, SP),
+            FetchStep::StackPointer => machine.stack_pointer(),
             FetchStep::Returned => register(machine, AX),
             FetchStep::Current => machine.current(),
             FetchStep::Immediate(value) => value,

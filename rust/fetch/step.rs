@@ -14,8 +14,8 @@ use crate::event::field_type::{
 
 /// Most dereferences inside each other.
 pub(super) const MOST_NESTED: usize = 8;
-/// Most steps: the dereferences, and what is inside.
-const MOST_STEPS: usize = MOST_NESTED + 2;
+/// Most steps, as in ftrace: the dereferences, those of fields, and what is inside.
+const MOST_STEPS: usize = 16;
 
 /// A part of the line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -152,12 +152,18 @@ impl StepList {
         }
     }
 
-    /// Adds one after the others. There is room for the dereferences that can be nested.
+    /// Adds one after the others. There is room for the dereferences that can be nested; others ask
+    /// [`Self::is_full`].
     pub(super) fn push(&mut self, step: FetchStep) {
         if let Some(place) = self.steps.get_mut(usize::from(self.len)) {
             *place = step;
             self.len = self.len.saturating_add(1);
         }
+    }
+
+    /// Returns whether there is no room for another one.
+    pub(super) fn is_full(&self) -> bool {
+        usize::from(self.len) >= MOST_STEPS
     }
 
     /// Returns all of them.

@@ -7,10 +7,14 @@ use super::{
     command::{words, Head, LineWord, ProbeNames, ProbePlace},
     error::{Code, ProbeError, ProbeRefusal},
     event_command::{is_same_event, EventHead, NamelessEvent},
+    expand,
+    function::ProbedFunction,
+    function_command::FunctionHead,
     print,
     run::{FetchProgram, ProbedMachine, WORDS},
     step::{Argument, EventField},
 };
+use crate::event::btf::{self, builder::Builder, Btf};
 use core::cell::Cell;
 
 /// A page of memory at [`BASE`], whose strings grow at each read if `grows` is set.
@@ -133,27 +137,23 @@ fn symbol(name: &str) -> Option<u64> {
 /// Compiles all of a line, whose probe is at the beginning of a function.
 fn compile(line: &str) -> Result<Vec<Argument>, ProbeRefusal> {
     if let Some(head) = EventHead::parse(line) {
-        let mut compiler = Compiler {
-            site: ProbeSite::Event(&field),
-            symbol: &symbol,
-            lacks_symbol: false,
-            size: 0,
-        };
-        return compile_all(head.line, &mut compiler);
+        return compile_all(
+            head.line,
+            &mut Compiler::new(ProbeSite::Event(&field), &symbol),
+        );
+    }
+    if let Some(head) = FunctionHead::parse(line)? {
+        head.names()?;
+        return compile_all(line, &mut Compiler::new(ProbeSite::Tracepoint, &symbol));
     }
     let head = Head::parse(line)?.ok_or(ProbeRefusal::new(ProbeError::ProbeAddress, 0))?;
     head.names()?;
-    let mut compiler = Compiler {
-        site: match head.place {
-            _ if head.returns => ProbeSite::Return,
-            ProbePlace::Symbol { offset: 0, .. } => ProbeSite::Entry,
-            _ => ProbeSite::Inside,
-        },
-        symbol: &symbol,
-        lacks_symbol: false,
-        size: 0,
+    let site = match head.place {
+        _ if head.returns => ProbeSite::Return,
+        ProbePlace::Symbol { offset: 0, .. } => ProbeSite::Entry,
+        _ => ProbeSite::Inside,
     };
-    compile_all(line, &mut compiler)
+    compile_all(line, &mut Compiler::new(site, &symbol))
 }
 
 /// Compiles the arguments of a line.
@@ -176,10 +176,14 @@ fn compile_all(line: &str, compiler: &mut Compiler<'_>) -> Result<Vec<Argument>,
 
 /// Returns the record and the text of its arguments.
 fn record(line: &str, machine: &Memory) -> (Vec<u8>, String) {
-    let arguments = compile(line).unwrap();
+    record_of(line, &compile(line).unwrap(), machine)
+}
+
+/// Returns the same of a line that was compiled.
+fn record_of(line: &str, arguments: &[Argument], machine: &Memory) -> (Vec<u8>, String) {
     let program = FetchProgram {
         line: line.as_bytes(),
-        arguments: &arguments,
+        arguments,
         head: 16,
     };
     let (size, rooms) = program.measure(machine, 4072);
@@ -299,7 +303,8 @@ fn refusals_have_ftraces_place() {
         ("p f \\x", Immediate, 5, Code::Invalid),
         ("p f \\\"x", ImmediateOpen, 7, Code::Invalid),
         ("p f @+8", FileOffset, 4, Code::Invalid),
-        ("p f file", Btf, 4, Code::Invalid),
+        ("p f file", NoFunctionTypes, 4, Code::Missing),
+        ("p f+4 file", Btf, 6, Code::Invalid),
         ("p f \\99999999999999999999", Immediate, 5, Code::Range),
         ("p f a=%ax:u8[2", ArrayOpen, 14, Code::Invalid),
         ("p f a=%ax:u8[2]x", ArraySuffix, 15, Code::Invalid),
@@ -405,6 +410,199 @@ fn names_and_places() {
     assert_eq!(ProbeNames::parse(word).map(|names| names.event), Ok(None));
 }
 
+/// BTF of the functions `f(struct outer *outer, char *text, enum colour colour)` and `g(void)`.
+fn types() -> Vec<u8> {
+    const INT: u8 = 1;
+    const PTR: u8 = 2;
+    const ARRAY: u8 = 3;
+    const STRUCT: u8 = 4;
+    const ENUM: u8 = 6;
+    const FUNC: u8 = 12;
+    const FUNC_PROTO: u8 = 13;
+    let mut b = Builder::new();
+    b.ty("int", INT, 0, false, 4);
+    b.words(&[1 << 24 | 32]);
+    b.ty("char", INT, 0, false, 1);
+    b.words(&[8]);
+    b.ty("", PTR, 0, false, 2);
+    b.ty("", ARRAY, 0, false, 0);
+    b.words(&[2, 1, 16]);
+    // Number 5.
+    b.ty("outer", STRUCT, 6, true, 64);
+    b.member("pid", 1, 0);
+    b.member("bits", 1, 37 | 3 << 24);
+    b.member("text", 4, 0);
+    b.member("name", 3, 128);
+    b.member("next", 6, 128);
+    b.member("in", 8, 64);
+    b.ty("", PTR, 0, false, 5);
+    b.ty("colour", ENUM, 0, false, 4);
+    b.ty("inner", STRUCT, 1, false, 16);
+    b.member("value", 6, 64);
+    b.ty("", FUNC_PROTO, 3, false, 1);
+    for (name, ty) in [("outer", 6), ("text", 3), ("colour", 7)] {
+        let name = b.string(name);
+        b.words(&[name, ty]);
+    }
+    b.ty("f", FUNC, 0, false, 9);
+    b.ty("", FUNC_PROTO, 0, false, 0);
+    b.ty("g", FUNC, 0, false, 11);
+    b.build()
+}
+
+/// Calls `check` with the function of that name.
+fn with_function<R>(name: &str, check: impl FnOnce(ProbedFunction<'_>) -> R) -> R {
+    let bytes = types();
+    let mut index = vec![0; btf::count(&bytes).unwrap()];
+    let btf = Btf::new(&bytes, &mut index).unwrap();
+    check(ProbedFunction::new(btf, btf.function(name).unwrap(), 0))
+}
+
+/// Expands and compiles a line, whose probe is at the function that it names.
+fn compile_typed(line: &str) -> Result<(String, Vec<Argument>), ProbeRefusal> {
+    let name = words(line).nth(1).unwrap().text;
+    with_function(name, |function| {
+        let mut expanded = String::new();
+        expand::expand(line, true, Some(&function), &mut expanded)?.unwrap();
+        let site = match line.starts_with('r') {
+            true => ProbeSite::Return,
+            false => ProbeSite::Entry,
+        };
+        let mut compiler = Compiler::new(site, &symbol).of_function(Some(function));
+        let compiled = compile_all(&expanded, &mut compiler);
+        let compiled = compiled.map_err(|refusal| ProbeRefusal {
+            at: expand::place_in(line, &expanded, refusal.at),
+            ..refusal
+        })?;
+        Ok((expanded, compiled))
+    })
+}
+
+#[test]
+fn names_and_types_are_those_of_the_function() {
+    let x = "x".repeat(50);
+    let rows = [
+        ("p f outer", " outer=0x100f80"),
+        ("p f $arg1:u16 a=$arg1", " outer=3968 a=0x100f80"),
+        ("p f outer->pid", " arg1=1819043176"),
+        ("p f b=outer->bits c=outer->bits:u8", " b=3 c=111"),
+        ("p f t=outer->text:string", " t=\"hello\""),
+        ("p f t=outer->text", " t=0x6f6c6c6568"),
+        ("p f n=outer->name:string", &format!(" n=\"{x}\"")),
+        ("p f n=outer->next->pid", " n=2021161080"),
+        ("p f n=outer->in.value", " n=0x100fe4"),
+        ("p f n=outer->in.value->pid:x16", " n=0x7878"),
+        ("p f n=+4(outer->next):x8", " n=0x78"),
+        ("p f colour", " colour=0"),
+        ("r f $retval", " arg1=65"),
+        ("r f a=$retval:x64", " a=0x41"),
+    ];
+    for (line, want) in rows {
+        let (expanded, arguments) = compile_typed(line).unwrap();
+        let (_, text) = record_of(&expanded, &arguments, &memory());
+        assert_eq!(text, want, "{line}");
+    }
+    for (line, want) in [
+        ("p f $arg*", "p f outer text colour"),
+        ("p f a=\\1 $arg* b=%di", "p f a=\\1 outer text colour b=%di"),
+        ("p f $arg3:s8 $arg1", "p f colour:s8 outer"),
+        ("p g $arg3 a=%di", "p g $arg3 a=%di"),
+    ] {
+        assert_eq!(
+            compile_typed(line).map(|(line, _)| line).as_deref(),
+            Ok(want)
+        );
+        assert!(expand::names_types(line), "{line}");
+    }
+    for line in [
+        "p f",
+        "p f %di a=$stack b=\\1",
+        "p f +0($stack):string",
+        "p f file=@x",
+    ] {
+        assert!(!expand::names_types(line), "{line}");
+    }
+    assert!(expand::names_types("p f a=+0(+8(file)):string"));
+}
+
+#[test]
+fn names_that_are_wrong_have_ftraces_place() {
+    use ProbeError::*;
+    let long = format!("p f{}", " $arg3".repeat(19));
+    let rows: &[(&str, ProbeError, usize, Code)] = &[
+        ("p f nosuch", NoParameter, 4, Code::Missing),
+        ("p f a=+0(nosuch)", NoParameter, 9, Code::Missing),
+        ("p g nosuch", NoFunctionTypes, 4, Code::Missing),
+        ("p f $arg4", NoParameter, 4, Code::Missing),
+        ("p f %di $arg1x", Variable, 8, Code::Missing),
+        ("p f $arg0", ArgumentNumber, 4, Code::Invalid),
+        ("p f $argx", Variable, 4, Code::Invalid),
+        ("p f $arg* %di $arg*", AllArgumentsTwice, 14, Code::Invalid),
+        ("p g $arg* $arg1", Btf, 10, Code::Unsupported),
+        ("p f $arg* foo", NoParameter, 14, Code::Missing),
+        (
+            "p f a=%di $arg* b=%si c=%si c=%di",
+            ArgumentNameUsed,
+            34,
+            Code::Invalid,
+        ),
+        ("p f $arg1:u9", Type, 10, Code::Invalid),
+        ("p f outer->nosuch", NoField, 11, Code::Missing),
+        ("p f outer->next->nosuch", NoField, 17, Code::Missing),
+        ("p f outer->in.nosuch", NoField, 14, Code::Missing),
+        ("p f outer->pid->x", NoPointer, 16, Code::Invalid),
+        ("p f outer->pid.x", BtfType, 15, Code::Invalid),
+        ("p f text->x", BtfType, 10, Code::Invalid),
+        ("p f outer.pid", ValueStruct, 10, Code::Unsupported),
+        ("p f outer-x", Hyphen, 9, Code::Invalid),
+        ("p f outer:string", NoText, 4, Code::Invalid),
+        ("p f a=outer->pid:string", NoText, 13, Code::Invalid),
+        ("r g $retval", NoReturnValue, 4, Code::Missing),
+        ("r f $retvals", NoParameter, 4, Code::Missing),
+        (&long, ArgumentsTooLong, 112, Code::TooBig),
+    ];
+    for (line, error, at, code) in rows {
+        let want = ProbeRefusal::with(*error, *at, *code);
+        assert_eq!(compile_typed(line).err(), Some(want), "{line}");
+    }
+    let fields = |count: usize| format!("p f a=outer{}->pid", "->next".repeat(count));
+    assert!(compile_typed(&fields(13)).is_ok());
+    let refusal = compile_typed(&fields(14)).err().unwrap();
+    assert_eq!(refusal.error, TooManySteps);
+}
+
+#[test]
+fn tracepoints() {
+    let head = FunctionHead::parse("t:g/e sched_switch prev")
+        .unwrap()
+        .unwrap();
+    assert_eq!(head.names().unwrap().event, Some("e"));
+    assert_eq!((head.target, head.target_at), ("sched_switch", 6));
+    let head = FunctionHead::parse("t 9x").unwrap().unwrap();
+    let mut name = String::new();
+    head.write_default_name(&mut name).unwrap();
+    assert_eq!(name, "_9x");
+    for line in ["t", "p f", "e s/e", ""] {
+        assert!(FunctionHead::parse(line).unwrap().is_none(), "{line}");
+    }
+    use ProbeError::*;
+    for (line, error, at) in [
+        ("t10 x", MaxActive, 1),
+        ("tx:e x", MaxActive, 1),
+        ("t:1 x%return", AddressSuffix, 5),
+        ("t x/y", TracepointName, 3),
+        ("t:1 x a=+0($retval)", ReturnValueOnProbe, 11),
+    ] {
+        let want = ProbeRefusal::new(error, at);
+        assert_eq!(FunctionHead::parse(line).err(), Some(want), "{line}");
+    }
+    assert!(FunctionHead::parse("t x $retvals").is_ok());
+    assert_eq!(
+        compile("t x %di").err(),
+        Some(ProbeRefusal::new(Variable, 4))
+    );
+}
+
 /// Words put together at random are refused or compiled, with a caret inside of the line or at its end, and
 /// what is compiled stays within its record, however the memory changes meanwhile.
 #[test]
@@ -467,7 +665,7 @@ fn random_lines_keep_to_their_record() {
     };
     let mut compiled = 0;
     for round in 0..400_000 {
-        let mut line = String::from(["p f ", "r:g/e f ", "e s/e "][round % 3]);
+        let mut line = String::from(["p f ", "r:g/e f ", "e s/e ", "t x "][round % 4]);
         for _ in 0..next(14) {
             line.push_str(PARTS[next(PARTS.len())]);
         }

@@ -81,6 +81,15 @@ impl BitField {
         })
     }
 
+    /// Returns `width` bits from `bit` on of a number of `size` bytes.
+    pub(super) fn within(bit: u32, width: u32, size: usize) -> Self {
+        let bits = (size as u32).saturating_mul(8);
+        Self {
+            left: bits.saturating_sub(bit.saturating_add(width)) as u8,
+            right: bits.saturating_sub(width) as u8,
+        }
+    }
+
     /// Returns the bits of a number of `size` bytes.
     pub(super) fn of(self, value: u64, size: usize) -> u64 {
         let unused = 64u32.saturating_sub((size as u32).saturating_mul(8));

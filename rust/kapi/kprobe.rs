@@ -121,3 +121,13 @@ pub(crate) fn symbol_address(name: &str) -> Option<u64> {
         address => Some(address as u64),
     }
 }
+
+/// Returns where the function that begins at `function` calls the kernel's hooks. Process context.
+///
+/// # Safety
+///
+/// A function begins there, and stays during the call.
+pub(crate) unsafe fn entry_address(function: u64) -> u64 {
+    // SAFETY: The caller promises a function, of which the kernel only reads the first bytes.
+    unsafe { c::rt_entry_address(function as usize) as u64 }
+}

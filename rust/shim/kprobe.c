@@ -139,3 +139,16 @@ unsigned long rt_symbol_address(const char *name)
 		unregister_kprobe(&probe);
 	return (unsigned long)probe.addr;
 }
+
+unsigned long rt_entry_address(unsigned long function)
+{
+	struct kprobe probe = {
+		.addr = (kprobe_opcode_t *)function,
+		.flags = KPROBE_FLAG_DISABLED,
+	};
+
+	/* The address is moved first, whether it can be probed or not. */
+	if (!register_kprobe(&probe))
+		unregister_kprobe(&probe);
+	return (unsigned long)probe.addr;
+}

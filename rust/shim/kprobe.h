@@ -34,6 +34,9 @@ unsigned long rt_kprobe_missed(const struct rt_kprobe *probe);
 /* The address of a symbol, of data too; 0 if there is none. */
 unsigned long rt_symbol_address(const char *name);
 
+/* Where a function that begins there calls hooks: after its mark for branches. */
+unsigned long rt_entry_address(unsigned long function);
+
 /* In Rust: a hit. Any context; see rust/sources/kprobe.rs. */
 void rtrace_kprobe_hit(const void *data, const struct pt_regs *regs,
 		       unsigned long returned_to);

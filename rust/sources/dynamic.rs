@@ -12,17 +12,24 @@
 mod eprobes;
 mod kprobes;
 mod refused;
+mod tprobes;
 
 pub(crate) use self::refused::RefusedLine;
 
 use super::{
+    defined::{
+        DefinedProbe,
+        DefinedSource, //
+    },
     eprobe::FollowedEvent,
+    probe_layout::ProbeLayout,
     synthetic, //
 };
 use crate::{
     events::{
         self,
         Event,
+        Module,
         Recipient, //
     },
     fetch::{
@@ -33,6 +40,7 @@ use crate::{
         },
         error::{
             Code,
+            ProbeError,
             ProbeRefusal, //
         }, //
     },
@@ -52,7 +60,7 @@ kernel::sync::global_lock! {
 }
 
 /// The kinds, in the order in which they are asked.
-static KINDS: &[&dyn DynamicKind] = &[&kprobes::Kprobes, &eprobes::Eprobes];
+static KINDS: &[&dyn DynamicKind] = &[&kprobes::Kprobes, &eprobes::Eprobes, &tprobes::Tprobes];
 
 /// A kind of dynamic events.
 ///
@@ -88,41 +96,6 @@ pub(super) trait DynamicKind: Sync {
     }
 }
 
-/// The probe of a definition. Process context.
-pub(super) trait DefinedProbe: Send + Sync {
-    /// Returns the line of the definition.
-    fn line(&self) -> &[u8];
-
-    /// Returns whether the event is enabled in an instance.
-    fn is_used(&self) -> bool;
-
-    /// From here on the event cannot be enabled.
-    ///
-    /// # Errors
-    ///
-    /// `EBUSY` while it is.
-    fn end(&self) -> Result;
-
-    /// Frees what it has of the kernel. It has ended, and the event is withdrawn.
-    fn clear(&self);
-
-    /// Returns how often it was hit while the event was enabled, and how often it missed a hit, if that is
-    /// counted.
-    fn counts(&self) -> Option<(u64, u64)> {
-        None
-    }
-
-    /// Returns the event whose records it follows.
-    fn followed(&self) -> Option<&'static Event> {
-        None
-    }
-
-    /// Returns whether it follows `event` for the instance that sources know as `recipient`.
-    fn is_following(&self, _event: &Event, _recipient: Recipient) -> bool {
-        false
-    }
-}
-
 /// What the kinds learn when they make an event.
 pub(super) struct Making<'a> {
     known: &'a [Definition],
@@ -131,13 +104,21 @@ pub(super) struct Making<'a> {
 }
 
 impl Making<'_> {
-    /// Returns whether `event` was defined by `line`.
-    fn is_same(&self, event: &Event, line: &str) -> bool {
-        let mut same = self
-            .known
-            .iter()
-            .filter(|known| known.event.id() == event.id());
-        same.any(|known| known.probe.line() == line.as_bytes())
+    /// Returns why the event `other` keeps `kind` from making one of its name by `line`, which has compiled to
+    /// `layout`.
+    fn refusal(
+        &self,
+        kind: &dyn DynamicKind,
+        other: &Event,
+        (line, layout): (&str, &ProbeLayout),
+    ) -> ProbeRefusal {
+        let is_it = |known: &&Definition| {
+            known.event.id() == other.id() && known.kind.author() == kind.author()
+        };
+        let known = self.known.iter().find(is_it);
+        known.map_or(ProbeRefusal::exists(ProbeError::EventExists, 0), |known| {
+            known.probe.layout().refusal(line, layout)
+        })
     }
 }
 
@@ -213,6 +194,36 @@ pub(crate) fn obey(
 }
 
 impl Definition {
+    /// Makes the event of these names, which is hit by `probe`. Its line in the list begins with what `write`
+    /// writes.
+    ///
+    /// # Errors
+    ///
+    /// `EEXIST`, `ENOMEM`, `EINVAL` for a record that is too large, and `ENOSPC` when there are too many events.
+    fn new(
+        kind: &'static dyn DynamicKind,
+        names: (&str, &str),
+        probe: Arc<dyn DefinedProbe>,
+        followed: Option<FollowedEvent>,
+        write: impl FnOnce(&mut TextBuffer) -> fmt::Result,
+    ) -> Result<Self> {
+        let mut shown = TextBuffer::new();
+        let written = write(&mut shown);
+        let written = written.and_then(|()| probe.layout().write_definition(&mut shown));
+        written.map_err(|_| ENOMEM)?;
+        let size = u32::try_from(probe.layout().size()).map_err(|_| EINVAL)?;
+        let event = events::dynamic::define(names, size, || {
+            Ok(KBox::new(DefinedSource(probe.clone()), GFP_KERNEL)?)
+        })?;
+        Ok(Self {
+            event,
+            kind,
+            probe,
+            shown,
+            _followed: followed,
+        })
+    }
+
     /// Returns whether a line selects it that begins with a name, and whose other words are `head`.
     fn is_selected<'a>(
         &self,
@@ -303,6 +314,20 @@ pub(crate) fn delete_all(file: ControlledEvents) -> Result {
         result.is_err()
     });
     result
+}
+
+/// Has the probes follow a module with tracepoints that comes, before its init runs.
+pub(super) fn module_comes(module: Module<'_>) {
+    let definitions = DEFINITIONS.lock();
+    let probes = definitions.iter().map(|known| &known.probe);
+    probes.for_each(|probe| probe.module_comes(module));
+}
+
+/// Has them use nothing any more of such a module that goes.
+pub(super) fn module_goes(module: Module<'_>) {
+    let definitions = DEFINITIONS.lock();
+    let probes = definitions.iter().map(|known| &known.probe);
+    probes.for_each(|probe| probe.module_goes(module));
 }
 
 /// Calls `f` with the events that follow `event`, which belongs to a module that is being unloaded.

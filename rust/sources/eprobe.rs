@@ -8,7 +8,7 @@
 //! [`EventRecorder`] runs in any context, NMI included: no lock, no allocation, no panic.
 
 use super::{
-    dynamic::DefinedProbe,
+    defined::DefinedProbe,
     probe,
     probe_layout::ProbeLayout,
     synthetic::SyntheticRef, //
@@ -18,12 +18,9 @@ use crate::{
         self,
         Attachment,
         Event,
-        Fields,
         ModuleHold,
         PrintManner,
-        Printer,
-        Recipient,
-        Source, //
+        Recipient, //
     },
     fetch::run::{
         ProbedMachine,
@@ -46,7 +43,8 @@ use crate::{
         Hit,
         MOST_PAYLOAD, //
     },
-    synthetic::command::SYSTEM, //
+    synthetic::command::SYSTEM,
+    text::writer::ByteWrite, //
 };
 use core::ptr;
 use kernel::{
@@ -175,8 +173,61 @@ impl Eprobe {
 }
 
 impl DefinedProbe for Eprobe {
-    fn line(&self) -> &[u8] {
-        &self.layout.line
+    fn layout(&self) -> &ProbeLayout {
+        &self.layout
+    }
+
+    fn attach(&self, to: Attachment) -> Result {
+        let filter = self.compile_filter()?;
+        let recorder = EventRecorder {
+            layout: self.layout.clone(),
+            cookie: to.cookie(),
+        };
+        let effect: KBox<dyn Effect> = KBox::new(recorder, GFP_KERNEL)?;
+        let mut state = self.state.lock();
+        if state.ended {
+            return Err(ENODEV);
+        }
+        state.free_retired();
+        // So that `detach` needs no memory.
+        let all = state.followers.len().saturating_add(1);
+        state.retired.reserve(all, GFP_KERNEL)?;
+        state.followers.reserve(1, GFP_KERNEL)?;
+        // SAFETY: The cookie is about to be attached here; `detach` detaches what follows, which goes in
+        // `free_retired`.
+        let follower = unsafe { EventFollower::new(self.followed, to.cookie(), effect, filter) }?;
+        let source = self.followed.source();
+        let attached = source.attach(follower.attachment(to.user_bytes()));
+        attached.inspect_err(|_| super::forget(follower.recipient()))?;
+        let cookie = to.cookie();
+        let attached = AttachedFollower { cookie, follower };
+        let _ = state.followers.push_within_capacity(attached);
+        Ok(())
+    }
+
+    fn detach(&self, from: Attachment) {
+        let mut state = self.state.lock();
+        let is_meant = |attached: &AttachedFollower| attached.cookie == from.cookie();
+        let Some(at) = state.followers.iter().position(is_meant) else {
+            return;
+        };
+        let Ok(attached) = state.followers.remove(at) else {
+            return;
+        };
+        let follower = attached.follower;
+        let source = follower.event().source();
+        source.detach(follower.attachment(from.user_bytes()));
+        // There is room since it was attached.
+        let _ = state.retired.push_within_capacity(follower);
+    }
+
+    fn own_depth(&self) -> u32 {
+        self.followed.source().own_depth()
+    }
+
+    fn write_head(&self, _: &[u8], _: PrintManner, out: &mut dyn ByteWrite) -> fmt::Result {
+        let followed = self.followed;
+        write!(out, "({}.{})", followed.system(), followed.name())
     }
 
     fn is_used(&self) -> bool {
@@ -204,86 +255,6 @@ impl DefinedProbe for Eprobe {
         let state = self.state.lock();
         let mut followers = state.followers.iter();
         followers.any(|attached| attached.follower.is_for(event, recipient))
-    }
-}
-
-/// The source of the event.
-pub(super) struct EprobeSource(pub(super) Arc<Eprobe>);
-
-impl Source for EprobeSource {
-    fn attach(&self, to: Attachment) -> Result {
-        let eprobe = &self.0;
-        let filter = eprobe.compile_filter()?;
-        let recorder = EventRecorder {
-            layout: eprobe.layout.clone(),
-            cookie: to.cookie(),
-        };
-        let effect: KBox<dyn Effect> = KBox::new(recorder, GFP_KERNEL)?;
-        let mut state = eprobe.state.lock();
-        if state.ended {
-            return Err(ENODEV);
-        }
-        state.free_retired();
-        // So that `detach` needs no memory.
-        let all = state.followers.len().saturating_add(1);
-        state.retired.reserve(all, GFP_KERNEL)?;
-        state.followers.reserve(1, GFP_KERNEL)?;
-        // SAFETY: The cookie is about to be attached here; `detach` detaches what follows, which goes in
-        // `free_retired`.
-        let follower = unsafe { EventFollower::new(eprobe.followed, to.cookie(), effect, filter) }?;
-        let source = eprobe.followed.source();
-        let attached = source.attach(follower.attachment(to.user_bytes()));
-        attached.inspect_err(|_| super::forget(follower.recipient()))?;
-        let cookie = to.cookie();
-        let attached = AttachedFollower { cookie, follower };
-        let _ = state.followers.push_within_capacity(attached);
-        Ok(())
-    }
-
-    fn detach(&self, from: Attachment) {
-        let mut state = self.0.state.lock();
-        let is_meant = |attached: &AttachedFollower| attached.cookie == from.cookie();
-        let Some(at) = state.followers.iter().position(is_meant) else {
-            return;
-        };
-        let Ok(attached) = state.followers.remove(at) else {
-            return;
-        };
-        let follower = attached.follower;
-        let source = follower.event().source();
-        source.detach(follower.attachment(from.user_bytes()));
-        // There is room since it was attached.
-        let _ = state.retired.push_within_capacity(follower);
-    }
-
-    fn visit_fields(&self, _: &Event, visit: &mut dyn FnMut(&mut Fields<'_>)) {
-        visit(&mut self.0.layout.fields());
-    }
-
-    fn write_format(&self, event: &Event, w: &mut dyn fmt::Write) -> fmt::Result {
-        self.0.layout.write_format(event, w)
-    }
-
-    fn print<'p>(
-        &self,
-        _: &Event,
-        record: &[u8],
-        _: PrintManner,
-        printer: &'p mut Printer,
-    ) -> Option<&'p [u8]> {
-        let (layout, followed) = (&self.0.layout, self.0.followed);
-        Some(printer.compose(|out| {
-            write!(out, "({}.{})", followed.system(), followed.name())?;
-            layout.write_values(record, out)
-        }))
-    }
-
-    fn own_depth(&self) -> u32 {
-        self.0.followed.source().own_depth()
-    }
-
-    fn may_be_followed(&self) -> bool {
-        false
     }
 }
 

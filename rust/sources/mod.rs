@@ -7,11 +7,13 @@
 //! asked in their order: a row sees the events of those before it.
 
 mod call_table;
+mod defined;
 #[cfg(CONFIG_KUNIT = "y")]
 pub(crate) mod dummy;
 pub(crate) mod dynamic;
 mod eprobe;
 mod header;
+mod hit_probe;
 mod kprobe;
 mod layouts;
 mod modules;
@@ -20,12 +22,14 @@ pub(crate) mod osnoise;
 mod own;
 mod probe;
 mod probe_layout;
+mod probed_types;
 mod raw;
 mod raw_desc;
 mod raw_probes;
 pub(crate) mod synthetic;
 mod syscall;
 mod targets;
+mod tprobe;
 
 pub(crate) use self::{
     modules::EventModuleWatch,
@@ -154,6 +158,8 @@ pub(crate) unsafe fn init(raw: RawWish, btf: Result<&KernelBtf, NoBtf>) -> Resul
     // SAFETY: The caller promises that this is called once, and nothing of the table was used
     // before.
     unsafe { call_table::init() };
+    // SAFETY: The caller promises that this is called once, before modules are watched.
+    unsafe { modules::init() };
     // SAFETY: The caller promises that this is called once, and no file is there that defines events.
     unsafe { dynamic::init() };
     // SAFETY: As above, this is the only call, and no file is there that defines events.

@@ -4,9 +4,12 @@
 //!
 //! The kernel calls [`notify`] for each module with tracepoints, before the module's init runs and
 //! after its exit, with its list of modules locked. Inside, [`GROUPS`] and what forgetting needs
-//! are locked; no code takes the list's lock with one of these held.
+//! are locked, and the definitions of dynamic events; no code takes the list's lock with one of these held.
+//!
+//! Lock: [`MODULES`], after those of definitions, instances and probes; inside it are only the kernel's.
 
 use super::{
+    dynamic,
     Coming,
     RawWish,
     KINDS, //
@@ -18,6 +21,10 @@ use crate::{
             self,
             of_module, //
         },
+        tracepoints::{
+            self,
+            Tracepoint, //
+        },
         Module,
         GROUPS, //
     },
@@ -28,7 +35,10 @@ use crate::{
 };
 use core::{
     cell::UnsafeCell,
-    ptr, //
+    ptr::{
+        self,
+        NonNull, //
+    }, //
 };
 use kernel::{
     bindings,
@@ -43,6 +53,77 @@ use kernel::{
         Relaxed, //
     }, //
 };
+
+/// A module with tracepoints.
+///
+/// # Invariants
+///
+/// The module is there: [`notify`] takes it off the list before it goes.
+struct TracepointModule(NonNull<bindings::module>);
+
+// SAFETY: A module belongs to no task.
+unsafe impl Send for TracepointModule {}
+
+kernel::sync::global_lock! {
+    // SAFETY: `init` initialises it before the notifier is registered, and before there are files that define
+    // events.
+    unsafe(uninit) static MODULES: Mutex<KVec<TracepointModule>> = KVec::new();
+}
+
+/// Prepares this file.
+///
+/// # Safety
+///
+/// Called once, before any other function of it.
+pub(super) unsafe fn init() {
+    // SAFETY: The caller promises that nothing has locked it, and that this is the only call.
+    unsafe { MODULES.init() };
+}
+
+/// Calls `f` with the tracepoint of that name, and with the module that has it, which stays meanwhile; `None` when
+/// there is none. `f` locks nothing of this module. Process context.
+pub(super) fn with_tracepoint<R>(
+    name: &str,
+    f: impl FnOnce(Tracepoint<'_>, Option<Module<'_>>) -> R,
+) -> Option<R> {
+    if let Some(tracepoint) = tracepoints::find(name) {
+        return Some(f(tracepoint, None));
+    }
+    let modules = MODULES.lock();
+    let found = modules.iter().find_map(|module| {
+        // SAFETY: The module is there (invariant) while it is on the list, which is locked.
+        let module = unsafe { Module::new(module.0.as_ptr()) }?;
+        let mut tracepoints = module.tracepoints();
+        let tracepoint = tracepoints.find(|tracepoint| tracepoint.name() == name)?;
+        Some((tracepoint, module))
+    });
+    found.map(|(tracepoint, module)| f(tracepoint, Some(module)))
+}
+
+/// Puts a module on the list. It stays until [`remove`].
+fn add(module: Module<'_>) {
+    let Some(pointer) = NonNull::new(module.as_ptr()) else {
+        return;
+    };
+    // INVARIANT: The module is there, and `remove` is called before it goes.
+    if MODULES
+        .lock()
+        .push(TracepointModule(pointer), GFP_KERNEL)
+        .is_err()
+    {
+        pr_warn!(
+            "no event can be defined on tracepoints of {}\n",
+            module.name()
+        );
+    }
+}
+
+/// Takes a module off the list.
+fn remove(module: Module<'_>) {
+    MODULES
+        .lock()
+        .retain(|known| known.0.as_ptr() != module.as_ptr());
+}
 
 /// Offers the events of a module that is being loaded.
 ///
@@ -103,20 +184,24 @@ unsafe extern "C" fn notify(
 ) -> c_int {
     // SAFETY: The caller promises a `struct tp_module`.
     let module = unsafe { (*data.cast::<bindings::tp_module>()).mod_ };
+    // SAFETY: The caller promises that the module stays during the call, and it is used no longer.
+    let Some(module) = (unsafe { Module::new(module) }) else {
+        return bindings::NOTIFY_OK as c_int;
+    };
     if state == bindings::module_state_MODULE_STATE_COMING as c_ulong {
-        // SAFETY: The caller promises that the module stays during the call, and it is used no
-        // longer.
-        let module = unsafe { Module::new(module) };
-        if let Some(module) = module {
-            if let Err(error) = coming(WATCH.wish(), module) {
-                pr_warn!("events of a module are missing: {error:?}\n");
-            }
-            groups::announce(module.name());
+        if let Err(error) = coming(WATCH.wish(), module) {
+            pr_warn!("events of a module are missing: {error:?}\n");
         }
-    } else if state == bindings::module_state_MODULE_STATE_GOING as c_ulong
-        && of_module(module).next().is_some()
-    {
-        groups::unregister(module);
+        add(module);
+        dynamic::module_comes(module);
+        groups::announce(module.name());
+    } else if state == bindings::module_state_MODULE_STATE_GOING as c_ulong {
+        // From here on no probe is put on its tracepoints.
+        remove(module);
+        dynamic::module_goes(module);
+        if of_module(module.as_ptr()).next().is_some() {
+            groups::unregister(module.as_ptr());
+        }
     }
     bindings::NOTIFY_OK as c_int
 }

@@ -11,7 +11,11 @@ use crate::{
         field::Declared,
         format, //
     },
-    events::Event,
+    events::{
+        as_text,
+        Event,
+        PrintManner, //
+    },
     fetch::{
         argument::{
             ArgumentName,
@@ -20,18 +24,17 @@ use crate::{
         },
         command::words,
         error::{
-            Code,
             ProbeError,
             ProbeRefusal, //
         },
+        expand,
         print::{
             self,
             NamedArgument,
             RecordHead, //
         },
         run::FetchProgram,
-        step::Argument,
-        MOST_ARGUMENTS, //
+        step::Argument, //
     },
     kapi::{
         symbol::Symbol,
@@ -111,6 +114,33 @@ impl ProbeLayout {
         format::write(w, name, id, self.fields(), text.text(), [].into_iter())
     }
 
+    /// Writes the arguments as the line of the definition in the list has them. Fails when `w` does.
+    pub(super) fn write_definition(&self, w: &mut dyn fmt::Write) -> fmt::Result {
+        let line = as_text(Some(&self.line));
+        for (name, argument) in self.named() {
+            write!(w, " {name}={}", argument.body.of(line))?;
+        }
+        Ok(())
+    }
+
+    /// Writes where a hit was, as a record says. Fails when `out` does.
+    pub(super) fn write_place(
+        &self,
+        record: &[u8],
+        manner: PrintManner,
+        out: &mut dyn ByteWrite,
+    ) -> fmt::Result {
+        let place = word(record, COMMON);
+        let returns = self.head == RecordHead::Return;
+        out.write_str("(")?;
+        if returns {
+            write_address(word(record, COMMON.wrapping_add(8)), true, manner, out)?;
+            out.write_str(" <- ")?;
+        }
+        write_address(place, !returns, manner, out)?;
+        out.write_str(")")
+    }
+
     /// Writes the arguments of a record. Fails when `out` does.
     pub(super) fn write_values(&self, record: &[u8], out: &mut dyn ByteWrite) -> fmt::Result {
         let mut symbol =
@@ -118,21 +148,47 @@ impl ProbeLayout {
         print::write_values(out, self.named(), record, self.head(), &mut symbol)
     }
 
-    /// Checks that `line` has not too many arguments.
-    pub(super) fn check_count(line: &str) -> Result<(), ProbeRefusal> {
-        match words(line).nth(MOST_ARGUMENTS.saturating_add(2)) {
-            None => Ok(()),
-            Some(_) => {
-                let at = words(line).nth(2).map_or(0, |word| word.at);
-                let error = ProbeError::TooManyArguments;
-                Err(ProbeRefusal::with(error, at, Code::TooBig))
-            }
+    /// Returns why no definition has the same name that `line` makes, which has compiled to `other`: as in ftrace, but
+    /// that an event has one probe.
+    pub(super) fn refusal(&self, line: &str, other: &Self) -> ProbeRefusal {
+        let is_tracepoint = |layout: &Self| layout.line.first() == Some(&b't');
+        if self.head != other.head || is_tracepoint(self) != is_tracepoint(other) {
+            return ProbeRefusal::exists(ProbeError::DifferentProbe, 0);
         }
+        let pairs = iter::zip(self.named(), other.named()).zip(0usize..);
+        let is_other =
+            |((own_name, own), (name, argument)): (NamedArgument<'_>, NamedArgument<'_>)| {
+                own_name != name || own.ty != argument.ty || own.count != argument.count
+            };
+        let (own, others) = (self.arguments.len(), other.arguments.len());
+        let different = match own == others {
+            true => pairs
+                .clone()
+                .find(|(pair, _)| is_other(*pair))
+                .map(|(_, number)| number),
+            false => Some(own.min(others)),
+        };
+        if let Some(number) = different {
+            let at = expand::argument_at(line, number);
+            return ProbeRefusal::exists(ProbeError::DifferentArgument, at);
+        }
+        let lines = (as_text(Some(&self.line)), as_text(Some(&other.line)));
+        let places = (words(lines.0).nth(1), words(lines.1).nth(1));
+        let is_same = places.0.map(|word| word.text) == places.1.map(|word| word.text)
+            && pairs
+                .map(|(pair, _)| pair)
+                .all(|((_, own), (_, argument))| own.body.of(lines.0) == argument.body.of(lines.1));
+        let error = match is_same {
+            true => ProbeError::SameProbe,
+            false => ProbeError::EventExists,
+        };
+        ProbeRefusal::exists(error, 0)
     }
 
-    /// Compiles the arguments of `line`, which follow its first two words, for records that begin with `head`.
+    /// Compiles the arguments of the line `expanded`, which follow its first two words, for records that begin
+    /// with `head`. It was made of the line `given`, which carets point into.
     pub(super) fn compile(
-        line: &str,
+        (given, line): (&str, &str),
         head: RecordHead,
         compiler: &mut Compiler<'_>,
         kind: &dyn DynamicKind,
@@ -142,7 +198,11 @@ impl ProbeLayout {
             .map_err(Error::from)?;
         let mut arguments: KVec<Argument> = KVec::new();
         let mut names = TextBuffer::new();
-        Self::check_count(line).map_err(|refusal| kind.refused(refusal))?;
+        expand::check_count(given, line).map_err(|refusal| kind.refused(refusal))?;
+        let refused = |refusal: ProbeRefusal| {
+            let at = expand::place_in(given, line, refusal.at);
+            kind.refused(ProbeRefusal { at, ..refusal })
+        };
         for (word, number) in words(line).skip(2).zip(1usize..) {
             let is_used = |name: ArgumentName<'_>| {
                 let mut others = names.text().split(' ');
@@ -156,9 +216,7 @@ impl ProbeLayout {
                     }),
                 }
             };
-            let argument = compiler
-                .compile(word, number, is_used)
-                .map_err(|refusal| kind.refused(refusal))?;
+            let argument = compiler.compile(word, number, is_used).map_err(refused)?;
             if compiler.lacks_symbol && matches!(compiler.site, ProbeSite::Event(_)) {
                 return Err(ENOENT.into());
             }
@@ -176,4 +234,38 @@ impl ProbeLayout {
             head,
         })
     }
+}
+
+/// Returns the word at `at` of a record.
+fn word(record: &[u8], at: usize) -> u64 {
+    let bytes = record.get(at..).and_then(<[u8]>::first_chunk);
+    bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}
+
+/// Writes the name of an address, with the place in the function if `offset` is set.
+fn write_address(
+    address: u64,
+    offset: bool,
+    manner: PrintManner,
+    out: &mut dyn ByteWrite,
+) -> fmt::Result {
+    if address == 0 {
+        return out.write_str("0");
+    }
+    let symbol = Symbol::at(address);
+    let text = symbol.text();
+    match text.split_once('+') {
+        Some((name, rest)) if !offset => {
+            out.write_str(name)?;
+            let module = rest.split_once(' ').map_or("", |(_, module)| module);
+            if !module.is_empty() {
+                write!(out, " {module}")?;
+            }
+        }
+        _ => out.write_str(text)?,
+    }
+    if manner.has_addresses() {
+        write!(out, " <{address:016x}>")?;
+    }
+    Ok(())
 }

@@ -145,6 +145,22 @@ fn describe<'a>(
     Ok(())
 }
 
+/// Returns the prototype of the probes of the tracepoint `name`; that of its own data is the first parameter.
+pub(super) fn prototype(btf: &Btf<'_>, name: &str) -> Option<Prototype> {
+    let mut found = None;
+    let visited = btf.functions(|function, prototype| {
+        if function.strip_prefix(STUB) == Some(name) {
+            found = Some(prototype);
+        }
+    });
+    found.filter(|_| visited.is_ok())
+}
+
+/// Returns how many arguments a tracepoint with such probes has, if each is passed as one word.
+pub(super) fn arity(btf: Btf<'_>, prototype: Prototype) -> Option<usize> {
+    Some(Args::new(btf, prototype).ok()?.iter().count())
+}
+
 /// Tells the kernel log why there is none at all.
 fn refuse_all(of: &str, why: &str) {
     pr_info!("raw events of {of} are not offered: {why}\n");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The probes of raw events.
+//! The probes of raw events, and of events that users define on tracepoints.
 //!
 //! A tracepoint calls its probes with a cookie and its arguments. Each argument of a raw event
 //! takes one register or one place on the stack (`event::btf::functions`), so a function of as many
@@ -12,7 +12,8 @@
 
 use super::{
     probe,
-    raw_desc::RawDesc, //
+    raw_desc::RawDesc,
+    tprobe, //
 };
 use crate::{
     kapi::c::rt_raw_arg,
@@ -67,9 +68,9 @@ fn put_bytes<const N: usize>(place: &mut [u8], bytes: [u8; N]) {
     }
 }
 
-/// Makes a probe for each list of arguments, and the table of them.
+/// Makes the probes for each list of arguments, and the tables of them.
 macro_rules! probes {
-    ($($name:ident($($arg:ident)*);)*) => {
+    ($($name:ident $defined:ident($($arg:ident)*);)*) => {
         $(
             /// Records a raw event of that many arguments.
             ///
@@ -81,6 +82,16 @@ macro_rules! probes {
                 // `events::synchronize` waits for calls that began before it was detached.
                 unsafe { record(cookie, &[$($arg),*]) }
             }
+
+            /// Records an event that a user has defined on a tracepoint with that many arguments.
+            ///
+            /// # Safety
+            ///
+            /// Called by a tracepoint that it was attached to with these data.
+            unsafe extern "C" fn $defined(data: *mut c_void $(, $arg: u64)*) {
+                // SAFETY: The caller is a tracepoint that it was attached to with a `Tprobe`.
+                unsafe { tprobe::hit(data, &[$($arg),*]) }
+            }
         )*
 
         /// Returns the probe of a tracepoint with that many arguments.
@@ -90,21 +101,30 @@ macro_rules! probes {
 
             PROBES.get(args).copied()
         }
+
+        /// Returns the probe of an event that a user has defined on such a tracepoint; none in a kernel that compares
+        /// prototypes at calls.
+        pub(super) fn defined_of_arity(args: usize) -> Option<*mut c_void> {
+            const PROBES: [*mut c_void; crate::event::raw::MOST_ARGS + 1] =
+                [$($defined as *mut c_void),*];
+
+            PROBES.get(args).copied().filter(|_| !cfg!(CONFIG_CFI))
+        }
     };
 }
 
 probes! {
-    raw_0();
-    raw_1(a);
-    raw_2(a b);
-    raw_3(a b c);
-    raw_4(a b c d);
-    raw_5(a b c d e);
-    raw_6(a b c d e f);
-    raw_7(a b c d e f g);
-    raw_8(a b c d e f g h);
-    raw_9(a b c d e f g h i);
-    raw_10(a b c d e f g h i j);
-    raw_11(a b c d e f g h i j k);
-    raw_12(a b c d e f g h i j k l);
+    raw_0 defined_0();
+    raw_1 defined_1(a);
+    raw_2 defined_2(a b);
+    raw_3 defined_3(a b c);
+    raw_4 defined_4(a b c d);
+    raw_5 defined_5(a b c d e);
+    raw_6 defined_6(a b c d e f);
+    raw_7 defined_7(a b c d e f g);
+    raw_8 defined_8(a b c d e f g h);
+    raw_9 defined_9(a b c d e f g h i);
+    raw_10 defined_10(a b c d e f g h i j);
+    raw_11 defined_11(a b c d e f g h i j k);
+    raw_12 defined_12(a b c d e f g h i j k l);
 }

@@ -120,11 +120,14 @@ Events that users define, where the kernel has kprobes:
         ARGUMENT: [NAME=]FETCH[:TYPE]
         FETCH: %REGISTER, $stack, $stackN, $retval, $comm, $current, $argN,
                @ADDRESS, @SYMBOL[+-OFFSET], +|-[u]OFFSET(FETCH), \\VALUE,
-               \\\"TEXT\"
+               \\\"TEXT\", NAME of a parameter, NAME->FIELD, $arg*
         TYPE: u8 to u64, s8 to s64, x8 to x64, char, symbol, string, ustring,
               symstr, bWIDTH@OFFSET/SIZE, and TYPE[N]
   dynamic_events        the same, and those of synthetic_events:
         s:[synthetic/]NAME TYPE FIELD[; TYPE FIELD]...
+                        events of tracepoints:
+        t[:[GROUP/]EVENT] TRACEPOINT [ARGUMENT]...
+        FETCH: as above but registers and $retval
                         and event probes, recorded when another event is:
         e[:[GROUP/]EVENT] SYSTEM.EVENT [ARGUMENT]... [if FILTER]
         FETCH: $FIELD or FIELD of that event, $comm, and as above but registers

@@ -29,28 +29,22 @@ use crate::{
             EventHead,
             GROUP, //
         },
+        expand,
         print::RecordHead,
         step::EventField, //
     },
-    kapi::{
-        kprobe::symbol_address,
-        text_buffer::TextBuffer, //
-    },
+    kapi::kprobe::symbol_address,
     probes::Filter,
     sources::{
         eprobe::{
             Eprobe,
-            EprobeSource,
             FollowedEvent, //
         },
         probe_layout::ProbeLayout, //
     }, //
 };
 use kernel::{
-    fmt::{
-        self,
-        Write, //
-    },
+    fmt::Write,
     prelude::*, //
 };
 
@@ -89,7 +83,7 @@ fn create(head: EventHead<'_>, _making: &Making<'_>) -> Result<Definition, Refus
             None => line,
         }
     })?;
-    ProbeLayout::check_count(head.line).map_err(refused)?;
+    expand::check_count(head.line, head.line).map_err(refused)?;
     let followed = FollowedEvent::find(system, name).ok_or_else(|| {
         let error = ProbeError::AttachedEvent;
         refused(ProbeRefusal::with(error, head.place_at(), Code::NoDevice))
@@ -109,32 +103,22 @@ fn create(head: EventHead<'_>, _making: &Making<'_>) -> Result<Definition, Refus
         }
     }
     let field = |name: &str| event_field(event, name);
-    let mut compiler = Compiler {
-        site: ProbeSite::Event(&field),
-        symbol: &symbol_address,
-        lacks_symbol: false,
-        size: 0,
-    };
-    let layout = ProbeLayout::compile(head.line, RecordHead::Event, &mut compiler, &Eprobes)?;
+    let mut compiler = Compiler::new(ProbeSite::Event(&field), &symbol_address);
+    let lines = (head.line, head.line);
+    let layout = ProbeLayout::compile(lines, RecordHead::Event, &mut compiler, &Eprobes)?;
     let names = (names.group.unwrap_or(GROUP), names.event.unwrap_or(name));
     if events::by_name(names.0, names.1).is_some() {
         let error = ProbeError::EventExists;
         return Err(refused(ProbeRefusal::with(error, 0, Code::Exists)));
     }
-    let shown = show(names, event, head.line, &layout)?;
-    let size = u32::try_from(layout.size()).map_err(|_| EINVAL)?;
     let filter = head.filter.map_or("", |filter| filter.text);
     let eprobe = Eprobe::new(layout, event, filter)?;
-    let event = events::dynamic::define(names, size, || {
-        Ok(KBox::new(EprobeSource(eprobe.clone()), GFP_KERNEL)?)
+    let definition = Definition::new(&Eprobes, names, eprobe, Some(followed), |shown| {
+        // As in ftrace without the filter.
+        let ((group, name), system) = (names, event.system());
+        write!(shown, "e:{group}/{name} {system}.{}", event.name())
     })?;
-    Ok(Definition {
-        event,
-        kind: &Eprobes,
-        probe: eprobe,
-        shown,
-        _followed: Some(followed),
-    })
+    Ok(definition)
 }
 
 /// Returns the field of `event` of that name.
@@ -143,24 +127,4 @@ fn event_field(event: &Event, name: &str) -> Option<EventField> {
         let declared = &field.declared;
         EventField::of(declared.ty, field.offset, declared.size, declared.signed)
     })?
-}
-
-/// Returns the line of a definition in the list, which as in ftrace lacks the filter.
-fn show(
-    (group, name): (&str, &str),
-    followed: &Event,
-    line: &str,
-    layout: &ProbeLayout,
-) -> Result<TextBuffer> {
-    let mut shown = TextBuffer::new();
-    let mut write = || {
-        let (system, event) = (followed.system(), followed.name());
-        write!(shown, "e:{group}/{name} {system}.{event}")?;
-        for (name, argument) in layout.named() {
-            write!(shown, " {name}={}", argument.body.of(line))?;
-        }
-        Ok::<_, fmt::Error>(())
-    };
-    write().map_err(|_| ENOMEM)?;
-    Ok(shown)
 }

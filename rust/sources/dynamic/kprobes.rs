@@ -10,6 +10,7 @@ use super::{
     RefusedLine, //
 };
 use crate::{
+    event::btf::Btf,
     events,
     fetch::{
         argument::{
@@ -17,7 +18,6 @@ use crate::{
             ProbeSite, //
         },
         command::{
-            words,
             Head,
             ProbePlace,
             GROUP, //
@@ -27,6 +27,8 @@ use crate::{
             ProbeError,
             ProbeRefusal, //
         },
+        expand,
+        function::ProbedFunction,
         print::RecordHead, //
     },
     kapi::{
@@ -34,21 +36,17 @@ use crate::{
             symbol_address,
             KernelProbe, //
         },
+        symbol::Symbol,
         text_buffer::TextBuffer, //
     },
     sources::{
-        kprobe::{
-            Kprobe,
-            KprobeSource, //
-        },
-        probe_layout::ProbeLayout, //
+        hit_probe::HitProbe,
+        probe_layout::ProbeLayout,
+        probed_types::ProbedTypes, //
     }, //
 };
 use kernel::{
-    fmt::{
-        self,
-        Write, //
-    },
+    fmt::Write,
     prelude::*, //
 };
 
@@ -70,6 +68,37 @@ impl DynamicKind for Kprobes {
             None => Ok(None),
         }
     }
+}
+
+/// Compiles the arguments of `line`, and says whether one names a symbol that is not there.
+fn compile(
+    line: &str,
+    head: &Head<'_>,
+    at_entry: bool,
+    btf: Option<Btf<'_>>,
+) -> Result<(ProbeLayout, bool), RefusedLine> {
+    let function = match (head.place, btf) {
+        (ProbePlace::Symbol { name, .. }, Some(btf)) => btf
+            .function(name)
+            .map(|prototype| ProbedFunction::new(btf, prototype, 0)),
+        _ => None,
+    };
+    let (site, record_head) = match at_entry {
+        _ if head.returns => (ProbeSite::Return, RecordHead::Return),
+        true => (ProbeSite::Entry, RecordHead::Hit),
+        false => (ProbeSite::Inside, RecordHead::Hit),
+    };
+    // Parameters of a function that returns are not known.
+    let named = function.filter(|_| !head.returns);
+    let has_parameters = head.returns || site.has_parameters();
+    let mut expanded = TextBuffer::new();
+    expand::expand(line, has_parameters, named.as_ref(), &mut expanded)
+        .map_err(|refusal| Kprobes.refused(refusal))?
+        .map_err(|_| ENOMEM)?;
+    let mut compiler = Compiler::new(site, &symbol_address).of_function(function);
+    let lines = (line, expanded.text());
+    let layout = ProbeLayout::compile(lines, record_head, &mut compiler, &Kprobes)?;
+    Ok((layout, compiler.lacks_symbol))
 }
 
 /// Makes an event as `line` defines it, which begins with `head`.
@@ -104,37 +133,21 @@ fn create(line: &str, head: Head<'_>, making: &Making<'_>) -> Result<Definition,
         Ok(probe) => probe.is_at_entry(),
         Err(_) => offset == 0,
     };
-    let mut compiler = Compiler {
-        site: match at_entry {
-            _ if head.returns => ProbeSite::Return,
-            true => ProbeSite::Entry,
-            false => ProbeSite::Inside,
-        },
-        symbol: &symbol_address,
-        lacks_symbol: false,
-        size: 0,
+    let types = match (symbol, &probe) {
+        (Some(_), Ok(probe)) if expand::names_types(line) => {
+            let function = Symbol::function_at(probe.address());
+            let module = function.name_and_module().and_then(|(_, module)| module);
+            ProbedTypes::read(module)?
+        }
+        _ => ProbedTypes::Unknown,
     };
-    // As in ftrace, before the arguments are looked at one by one.
-    let mut nameless = words(line).skip(2);
-    if let (ProbeSite::Inside, Some(word)) = (
-        &compiler.site,
-        nameless.find(|word| word.text.starts_with("$arg")),
-    ) {
-        return Err(Kprobes.refused(ProbeRefusal::new(ProbeError::NotAtEntry, word.at)));
-    }
-    let record_head = match head.returns {
-        true => RecordHead::Return,
-        false => RecordHead::Hit,
-    };
-    let layout = ProbeLayout::compile(line, record_head, &mut compiler, &Kprobes)?;
+    let (layout, lacks_symbol) = types.with(|btf| compile(line, &head, at_entry, btf))?;
+    drop(types);
     if let Some(other) = events::by_name(group, name.text()) {
-        let error = match making.is_same(other, line) {
-            true => ProbeError::SameProbe,
-            false => ProbeError::EventExists,
-        };
-        return Err(Kprobes.refused(ProbeRefusal::with(error, 0, Code::Exists)));
+        let refusal = making.refusal(&Kprobes, other, (line, &layout));
+        return Err(Kprobes.refused(refusal));
     }
-    if compiler.lacks_symbol {
+    if lacks_symbol {
         let code = Code::Missing;
         return Err(Kprobes.refused(ProbeRefusal::with(
             ProbeError::ProbeAddress,
@@ -152,41 +165,15 @@ fn create(line: &str, head: Head<'_>, making: &Making<'_>) -> Result<Definition,
             ..refuse(ProbeError::Registration)
         },
     })?;
-    let shown = show(line, &head, (group, name.text()), &probe, &layout)?;
-    let size = u32::try_from(layout.size()).map_err(|_| EINVAL)?;
-    let probe = Kprobe::new(layout, probe)?;
-    let event = events::dynamic::define((group, name.text()), size, || {
-        Ok(KBox::new(KprobeSource(probe.clone()), GFP_KERNEL)?)
-    })?;
-    Ok(Definition {
-        event,
-        kind: &Kprobes,
-        probe,
-        shown,
-        _followed: None,
-    })
-}
-
-/// Returns the line of a definition in the list.
-fn show(
-    line: &str,
-    head: &Head<'_>,
-    (group, name): (&str, &str),
-    probe: &KernelProbe,
-    layout: &ProbeLayout,
-) -> Result<TextBuffer> {
-    let mut shown = TextBuffer::new();
-    let mut write = || {
+    let (max_active, address) = (probe.max_active(), probe.address());
+    let probe = HitProbe::new(layout, probe, address)?;
+    let name = name.text();
+    let definition = Definition::new(&Kprobes, (group, name), probe, None, |shown| {
         match head.returns {
-            true => write!(shown, "r{}:{group}/{name} ", probe.max_active())?,
+            true => write!(shown, "r{max_active}:{group}/{name} ")?,
             false => write!(shown, "p:{group}/{name} ")?,
         }
-        head.write_place(&mut shown)?;
-        for (name, argument) in layout.named() {
-            write!(shown, " {name}={}", argument.body.of(line))?;
-        }
-        Ok::<_, fmt::Error>(())
-    };
-    write().map_err(|_| ENOMEM)?;
-    Ok(shown)
+        head.write_place(shown)
+    })?;
+    Ok(definition)
 }

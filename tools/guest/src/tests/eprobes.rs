@@ -3,8 +3,7 @@
 //! Event probes: the same lines written to both tracers get the same answers, errors and formats, and the same
 //! events make the same records.
 
-use super::filter::log_of;
-use super::kprobes::{formats, recorded};
+use super::dynamic::{recorded, Tops};
 use super::{pair, test, Test};
 use crate::check::{Check, Report};
 use crate::errno::*;
@@ -28,32 +27,6 @@ const OPENAT: usize = 257;
 const PRCTL: usize = 157;
 const SET_NAME: usize = 15;
 
-/// Removes all definitions of both trees when it goes, those that follow others first.
-struct Cleared<'a>([&'a Tree; 2]);
-
-impl Cleared<'_> {
-    fn clear(&self) {
-        for tree in self.0 {
-            for group in ["eprobes", "grp-x", "my", "follow"] {
-                let _ = tree.write("dynamic_events", format!("-:{group}/").as_bytes());
-            }
-            let _ = tree.write_truncating("dynamic_events", b"");
-            let _ = tree.empty("error_log");
-        }
-    }
-}
-
-impl Drop for Cleared<'_> {
-    fn drop(&mut self) {
-        self.clear();
-    }
-}
-
-/// The top folders of both.
-fn tops(context: &Context) -> (Tree, Tree) {
-    (Tree::at(&context.root), Tree::at(&context.reference))
-}
-
 /// Skips a test on a kernel whose own tracer has no event probes.
 fn need_both(reference: &Tree) -> Check {
     // Its README speaks of them also when it has none.
@@ -63,30 +36,6 @@ fn need_both(reference: &Tree) -> Check {
         skip!("tracefs has no event probes");
     }
     reference.set("dynamic_events", "-:follow/there")
-}
-
-/// Writes a line to both: the same answer, the same list and the same errors. Returns whether it was taken.
-fn compare(report: &mut Report, trees: [&Tree; 2], line: &str) -> Check<bool> {
-    let [own, reference] = trees;
-    let answers = trees.map(|tree| tree.write("dynamic_events", line.as_bytes()));
-    report.expect(answers[0] == answers[1], || {
-        format!("{line:.100}: {:?}, tracefs {:?}", answers[0], answers[1])
-    });
-    for (name, texts) in [
-        (
-            "dynamic_events",
-            (own.get("dynamic_events")?, reference.get("dynamic_events")?),
-        ),
-        ("error_log", (log_of(own)?, log_of(reference)?)),
-    ] {
-        report.expect(texts.0 == texts.1, || {
-            format!("{line:.100}: {name} is {}, in tracefs {}", texts.0, texts.1)
-        });
-    }
-    for tree in trees {
-        tree.empty("error_log")?;
-    }
-    Ok(answers[1].is_ok())
 }
 
 /// In this order; some remove what is there.
@@ -127,33 +76,22 @@ const RIGHT: &[&str] = &[
 ];
 
 fn right_texts(context: &Context) -> Check {
-    let (own, reference) = tops(context);
-    need_both(&reference)?;
-    let trees = [&own, &reference];
-    let cleared = Cleared(trees);
-    cleared.clear();
+    let tops = Tops::cleared(context);
+    need_both(&tops.reference)?;
     let mut report = Report::default();
-    for line in RIGHT {
-        let taken = compare(&mut report, trees, line)?;
-        report.expect(taken, || format!("{line:?}: tracefs refuses it"));
-        for group in ["eprobes", "grp-x", "my"] {
-            let both = (formats(&own, group)?, formats(&reference, group)?);
-            report.expect(both.0 == both.1, || {
-                format!("{line}: formats {:#?}, in tracefs {:#?}", both.0, both.1)
-            });
-        }
-    }
-    let profiles = trees.map(|tree| tree.get("kprobe_profile"));
+    let file = "dynamic_events";
+    tops.take(&mut report, file, RIGHT, &["eprobes", "grp-x", "my"])?;
+    let profiles = tops.trees().map(|tree| tree.get("kprobe_profile"));
     report.expect(profiles[0] == profiles[1], || format!("{profiles:?}"));
-    for tree in trees {
+    for tree in tops.trees() {
         ensure_eq!(tree.write_truncating("kprobe_events", b""), Ok(0), ">");
     }
-    compare(&mut report, trees, "")?;
-    for tree in trees {
-        ensure_eq!(tree.write_truncating("dynamic_events", b""), Ok(0), ">");
+    tops.compare(&mut report, file, "")?;
+    for tree in tops.trees() {
+        ensure_eq!(tree.write_truncating(file, b""), Ok(0), ">");
     }
-    compare(&mut report, trees, "")?;
-    report.expect(!own.exists("events/eprobes"), || {
+    tops.compare(&mut report, file, "")?;
+    report.expect(!tops.own.exists("events/eprobes"), || {
         "events/eprobes is left".into()
     });
     report.finish()
@@ -248,39 +186,31 @@ const WRONG: &[&str] = &[
 ];
 
 fn wrong_texts(context: &Context) -> Check {
-    let (own, reference) = tops(context);
-    need_both(&reference)?;
-    let trees = [&own, &reference];
-    let cleared = Cleared(trees);
-    cleared.clear();
+    let tops = Tops::cleared(context);
+    need_both(&tops.reference)?;
     let mut report = Report::default();
-    compare(&mut report, trees, "p:k vfs_read")?;
-    compare(&mut report, trees, "e:there sched/sched_switch a=$prev_pid")?;
-    for line in WRONG {
-        let taken = compare(&mut report, trees, line)?;
-        report.expect(!taken, || format!("{line:?}: tracefs takes it"));
-    }
+    let file = "dynamic_events";
+    let there = ["p:k vfs_read", "e:there sched/sched_switch a=$prev_pid"];
+    tops.take(&mut report, file, &there, &[])?;
+    tops.refuse(&mut report, file, WRONG)?;
     let many = format!("e:x sched/sched_switch{}", " $prev_pid".repeat(129));
-    compare(&mut report, trees, &many)?;
     let unknown = format!("e:x sched/nosuch{} if x", " $prev_pid".repeat(129));
-    compare(&mut report, trees, &unknown)?;
     let long = format!("e:x sched/sched_switch a=+0({})", "x".repeat(300));
-    compare(&mut report, trees, &long)?;
+    tops.refuse(&mut report, file, &[&many, &unknown, &long])?;
     for line in ["e:x sched/sched_switch", "-:there"] {
-        let answers = trees.map(|tree| tree.write("kprobe_events", line.as_bytes()));
+        let answers = tops
+            .trees()
+            .map(|tree| tree.write("kprobe_events", line.as_bytes()));
         report.expect(answers[0] == answers[1], || format!("{line}: {answers:?}"));
     }
-    compare(&mut report, trees, "")?;
+    tops.compare(&mut report, file, "")?;
     report.finish()
 }
 
 /// The same probes at both, and calls that lead to them.
 fn records(context: &Context) -> Check {
-    let (own, reference) = tops(context);
-    need_both(&reference)?;
-    let trees = [&own, &reference];
-    let cleared = Cleared(trees);
-    cleared.clear();
+    let tops = Tops::cleared(context);
+    need_both(&tops.reference)?;
     let lines = "\
         e:follow/plain syscalls/sys_enter_getppid\n\
         e:follow/nr syscalls/sys_exit_getppid nr=$__syscall_nr:s32 ret=$ret:s64 again=ret comm=$comm:string \
@@ -295,9 +225,7 @@ fn records(context: &Context) -> Check {
             adj=$oom_score_adj:s16 first=+0($newcomm):char second=+1(newcomm):char\n\
         e:follow/fault syscalls/sys_enter_getppid a=+0(\\8):string b=+u0(\\8):ustring c=+0(+8($__syscall_nr)):string\n";
     let mut report = Report::default();
-    for tree in trees {
-        tree.set("dynamic_events", lines)?;
-    }
+    tops.set("dynamic_events", lines)?;
     let (own, reference) = pair(context)?;
     let instances = [&own, &reference];
     for tree in instances {
@@ -355,9 +283,8 @@ fn records(context: &Context) -> Check {
 /// What follows an event is like any other event: in each instance, with filter and triggers, whether the event
 /// itself is recorded or not; what is in use stays.
 fn life(context: &Context) -> Check {
-    let (own, reference) = tops(context);
-    let cleared = Cleared([&own, &reference]);
-    cleared.clear();
+    let tops = Tops::cleared(context);
+    let own = &tops.own;
     let before = Instance::new(&context.root, "eprobe-before")?;
     own.set(
         "dynamic_events",
@@ -513,9 +440,8 @@ fn life(context: &Context) -> Check {
 
 /// A fault in an argument is an event that is followed by what faults again: that ends.
 fn nested(context: &Context) -> Check {
-    let (own, reference) = tops(context);
-    let cleared = Cleared([&own, &reference]);
-    cleared.clear();
+    let tops = Tops::cleared(context);
+    let own = &tops.own;
     own.set(
         "dynamic_events",
         "e:follow/first syscalls/sys_enter_getppid a=+u0(\\8):string\n\
@@ -542,14 +468,13 @@ fn nested(context: &Context) -> Check {
 /// The module of an event that is followed stays; when rtrace goes, nothing is left.
 fn modules(context: &Context) -> Check {
     const EVENT: &str = "kyber/kyber_latency";
-    let (own, reference) = tops(context);
-    let cleared = Cleared([&own, &reference]);
-    cleared.clear();
+    let tops = Tops::cleared(context);
+    let own = &tops.own;
     let modules = Modules::new()?;
     let mut loaded = Loaded::new(&modules);
     loaded.add("kyber-iosched")?;
     let line = format!("e:follow/latency {EVENT} samples");
-    for tree in [&own, &reference] {
+    for tree in tops.trees() {
         tree.set("dynamic_events", &line)?;
         ensure_eq!(module::unload("kyber_iosched"), Err(EAGAIN), "followed");
         tree.set("events/follow/latency/enable", "1")?;

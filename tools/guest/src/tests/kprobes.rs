@@ -3,14 +3,13 @@
 //! Events that users define by kprobes: the same lines written to both tracers get the same answers, errors
 //! and formats, and the same calls make the same records.
 
-use super::filter::log_of;
+use super::dynamic::{recorded, Tops};
 use super::{pair, test, Test};
 use crate::check::{Check, Report};
 use crate::errno::*;
 use crate::sys;
-use crate::tree::{Instance, Tree};
+use crate::tree::Instance;
 use crate::Context;
-use std::collections::BTreeMap;
 
 pub const TESTS: &[Test] = &[
     test("kprobe.right_texts", 120, right_texts),
@@ -21,80 +20,6 @@ pub const TESTS: &[Test] = &[
 
 const GETPPID: usize = 110;
 const OPENAT: usize = 257;
-
-/// Removes all definitions of both trees when it goes.
-struct Cleared<'a>(&'a Tree, &'a Tree);
-
-impl Cleared<'_> {
-    fn clear(&self) {
-        for tree in [self.0, self.1] {
-            let _ = tree.write_truncating("kprobe_events", b"");
-            // What other tests have left.
-            let _ = tree.empty("error_log");
-        }
-    }
-}
-
-impl Drop for Cleared<'_> {
-    fn drop(&mut self) {
-        self.clear();
-    }
-}
-
-/// The top folders of both.
-fn tops(context: &Context) -> (Tree, Tree) {
-    (Tree::at(&context.root), Tree::at(&context.reference))
-}
-
-/// The formats of the events of the group, without their ids.
-pub fn formats(tree: &Tree, group: &str) -> Check<BTreeMap<String, String>> {
-    let mut formats = BTreeMap::new();
-    if !tree.exists(&format!("events/{group}")) {
-        return Ok(formats);
-    }
-    for name in tree.list(&format!("events/{group}"))? {
-        let file = format!("events/{group}/{name}/format");
-        if tree.exists(&file) {
-            let text = tree.get(&file)?;
-            let lines = text.lines().filter(|line| !line.starts_with("ID:"));
-            formats.insert(name, lines.collect::<Vec<_>>().join("\n"));
-        }
-    }
-    Ok(formats)
-}
-
-/// Writes a line to both: the same answer, the same list and the same errors. Returns whether it was taken.
-fn compare(
-    report: &mut Report,
-    own: &Tree,
-    reference: &Tree,
-    file: &str,
-    line: &str,
-) -> Check<bool> {
-    let answers = (
-        own.write(file, line.as_bytes()),
-        reference.write(file, line.as_bytes()),
-    );
-    let what = format!("{file} <- {line:.100}");
-    report.expect(answers.0 == answers.1, || {
-        format!("{what}: {:?}, tracefs {:?}", answers.0, answers.1)
-    });
-    for (name, texts) in [
-        (
-            "kprobe_events",
-            (own.get("kprobe_events")?, reference.get("kprobe_events")?),
-        ),
-        ("error_log", (log_of(own)?, log_of(reference)?)),
-    ] {
-        report.expect(texts.0 == texts.1, || {
-            format!("{what}: {name} is {:?}, in tracefs {:?}", texts.0, texts.1)
-        });
-    }
-    for tree in [own, reference] {
-        tree.empty("error_log")?;
-    }
-    Ok(answers.1.is_ok())
-}
 
 /// In this order; some remove what is there.
 const RIGHT: &[&str] = &[
@@ -130,33 +55,16 @@ const RIGHT: &[&str] = &[
 ];
 
 fn right_texts(context: &Context) -> Check {
-    let (own, reference) = tops(context);
-    let cleared = Cleared(&own, &reference);
-    cleared.clear();
+    let tops = Tops::cleared(context);
     let mut report = Report::default();
-    for line in RIGHT {
-        let taken = compare(&mut report, &own, &reference, "kprobe_events", line)?;
-        report.expect(taken, || format!("{line:?}: tracefs refuses it"));
-        for group in ["kprobes", "grp-x", "my"] {
-            let both = (formats(&own, group)?, formats(&reference, group)?);
-            report.expect(both.0 == both.1, || {
-                format!("{line}: formats {:#?}, in tracefs {:#?}", both.0, both.1)
-            });
-        }
-    }
-    for (line, taken) in [
-        ("p:dyn vfs_read", true),
-        ("-:dyn", true),
-        ("p:dyn vfs_read", true),
-        ("!:dyn", true),
-    ] {
-        let was = compare(&mut report, &own, &reference, "dynamic_events", line)?;
-        report.expect(was == taken, || format!("{line:?}: tracefs says {was}"));
-    }
-    cleared.clear();
-    let left = (own.get("kprobe_events")?, reference.get("kprobe_events")?);
-    report.expect(left.0.is_empty(), || format!("left: {left:?}"));
-    report.expect(!own.exists("events/kprobes"), || {
+    let groups = ["kprobes", "grp-x", "my"];
+    tops.take(&mut report, "kprobe_events", RIGHT, &groups)?;
+    let lines = ["p:dyn vfs_read", "-:dyn", "p:dyn vfs_read", "!:dyn"];
+    tops.take(&mut report, "dynamic_events", &lines, &[])?;
+    tops.clear();
+    let left = tops.own.get("kprobe_events")?;
+    report.expect(left.is_empty(), || format!("left: {left:?}"));
+    report.expect(!tops.own.exists("events/kprobes"), || {
         "events/kprobes is left".into()
     });
     report.finish()
@@ -187,7 +95,10 @@ const WRONG: &[&str] = &[
     "p:x0123456789012345678901234567890123456789012345678901234567890123456789 vfs_read",
     "p:x0123456789012345678901234567890123456789012345678901234567890123456789/x vfs_read",
     "p:there vfs_read",
-    "p:there vfs_write",
+    "p:kprobes/there vfs_read",
+    "p:there vfs_read a=%di",
+    "r:there vfs_read",
+    "p:sched/sched_switch vfs_read",
     "p:e vfs_read $foo",
     "p:e vfs_read a=$foo",
     "p:e vfs_read =$foo",
@@ -267,61 +178,27 @@ const WRONG: &[&str] = &[
 ];
 
 fn wrong_texts(context: &Context) -> Check {
-    let (own, reference) = tops(context);
-    let cleared = Cleared(&own, &reference);
-    cleared.clear();
+    let tops = Tops::cleared(context);
     let mut report = Report::default();
-    compare(
+    let file = "kprobe_events";
+    tops.compare(&mut report, file, "p:there vfs_read")?;
+    tops.refuse(&mut report, file, WRONG)?;
+    tops.refuse(
         &mut report,
-        &own,
-        &reference,
-        "kprobe_events",
-        "p:there vfs_read",
+        "dynamic_events",
+        &["nonsense", "q vfs_read", "p"],
     )?;
-    for line in WRONG.iter().filter(|line| **line != "p:there vfs_write") {
-        let taken = compare(&mut report, &own, &reference, "kprobe_events", line)?;
-        report.expect(!taken, || format!("{line:?}: tracefs takes it"));
-    }
-    for line in ["nonsense", "q vfs_read", "p"] {
-        compare(&mut report, &own, &reference, "dynamic_events", line)?;
-    }
     // Lines before the first wrong one stay.
-    compare(
-        &mut report,
-        &own,
-        &reference,
-        "kprobe_events",
-        "p:first vfs_read\nx\np:third vfs_read",
-    )?;
+    tops.compare(&mut report, file, "p:first vfs_read\nx\np:third vfs_read")?;
     let long = format!("p:e vfs_read {}", "x".repeat(4090));
     let many = format!("p:e vfs_read{}", " a=%di".repeat(129));
-    for line in [&long, &many] {
-        compare(&mut report, &own, &reference, "kprobe_events", line)?;
-    }
+    tops.refuse(&mut report, file, &[&long, &many])?;
     report.finish()
-}
-
-/// What was recorded, from the flags on, without the time.
-pub fn recorded(tree: &Instance) -> Check<Vec<String>> {
-    let text = tree.get("trace")?;
-    let lines = text.lines().filter(|line| !line.starts_with('#'));
-    Ok(lines
-        .filter_map(|line| {
-            let (task, rest) = line.split_once('[')?;
-            let (flags, event) = rest.split_once(": ")?;
-            let flags = flags.split_whitespace().nth(1)?;
-            // Whether a reschedule is wanted can change between the two records of a hit.
-            let flags = format!("{}{}", flags.get(..1)?, flags.get(2..)?);
-            Some(format!("{} {flags} {event}", task.trim()))
-        })
-        .collect())
 }
 
 /// The same probes at both, and calls that hit them.
 fn records(context: &Context) -> Check {
-    let (own, reference) = tops(context);
-    let cleared = Cleared(&own, &reference);
-    cleared.clear();
+    let tops = Tops::cleared(context);
     let function = sys::getppid_function();
     let lines = format!(
         "p:k_plain {function}\n\
@@ -335,9 +212,7 @@ fn records(context: &Context) -> Check {
          r:k_opened do_sys_openat2 fd=$retval:s64\n"
     );
     let mut report = Report::default();
-    for tree in [&own, &reference] {
-        tree.set("kprobe_events", &lines)?;
-    }
+    tops.set("kprobe_events", &lines)?;
     {
         let (own, reference) = pair(context)?;
         let instances = [&own, &reference];
@@ -395,8 +270,8 @@ fn records(context: &Context) -> Check {
         lines.map(str::to_string).collect()
     };
     let profiles = (
-        mine(own.get("kprobe_profile")?),
-        mine(reference.get("kprobe_profile")?),
+        mine(tops.own.get("kprobe_profile")?),
+        mine(tops.reference.get("kprobe_profile")?),
     );
     report.expect(profiles.0 == profiles.1, || {
         format!("profiles {profiles:#?}")
@@ -407,9 +282,8 @@ fn records(context: &Context) -> Check {
 /// Definitions that are in use stay; what is removed is gone in every instance, but its records are not; a
 /// new event of the same name has another id.
 fn life(context: &Context) -> Check {
-    let (own, reference) = tops(context);
-    let cleared = Cleared(&own, &reference);
-    cleared.clear();
+    let tops = Tops::cleared(context);
+    let own = &tops.own;
     let function = sys::getppid_function();
     let before = Instance::new(&context.root, "kprobe-before")?;
     own.set("kprobe_events", &format!("p:life {function} a=\\1:u8"))?;
@@ -458,7 +332,7 @@ fn life(context: &Context) -> Check {
     let open = own.open("events/kprobes/life/format");
     own.set("kprobe_events", "-:life")?;
     drop(open);
-    for tree in [&own, &*before, &*after] {
+    for tree in [own, &*before, &*after] {
         ensure!(!tree.exists("events/kprobes"), "the folder is left");
     }
     ensure_eq!(

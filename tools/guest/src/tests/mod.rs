@@ -8,6 +8,7 @@ mod clients_commands;
 mod clients_sql;
 mod clock;
 mod contexts;
+mod dynamic;
 mod ends;
 mod eprobes;
 mod event_ids;
@@ -87,6 +88,7 @@ mod synthetic;
 mod syscalls;
 mod tasks;
 mod timerlat;
+mod tprobes;
 mod trees;
 mod triggers;
 mod wakes;
@@ -195,6 +197,7 @@ const GROUPS: &[&[Test]] = &[
     json::TESTS,
     kprobes::TESTS,
     eprobes::TESTS,
+    tprobes::TESTS,
     synthetic::TESTS,
     features::TESTS,
     share::TESTS,

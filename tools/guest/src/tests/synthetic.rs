@@ -3,8 +3,8 @@
 //! Synthetic events: the same definitions written to both tracers get the same answers, errors and formats,
 //! and the events are like others in every instance.
 
+use super::dynamic::formats;
 use super::filter::log_of;
-use super::kprobes::formats;
 use super::{test, Test};
 use crate::check::{Check, Report};
 use crate::errno::*;

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The probe of a definition as the list of definitions knows it, whatever its kind, and the source of its
+//! event.
+
+use super::probe_layout::ProbeLayout;
+use crate::{
+    events::{
+        Attachment,
+        Event,
+        Fields,
+        Module,
+        PrintManner,
+        Printer,
+        Recipient,
+        Source, //
+    },
+    text::writer::ByteWrite, //
+};
+use kernel::{
+    fmt,
+    prelude::*,
+    sync::Arc, //
+};
+
+/// The probe of a definition. Process context.
+pub(super) trait DefinedProbe: Send + Sync {
+    /// Returns what the definition says.
+    fn layout(&self) -> &ProbeLayout;
+
+    /// Has it record for the event's file of an instance; see [`Source::attach`].
+    fn attach(&self, to: Attachment) -> Result;
+
+    /// Has it record for that no more; see [`Source::detach`].
+    fn detach(&self, from: Attachment);
+
+    /// Returns how often preemption was disabled to call it.
+    fn own_depth(&self) -> u32;
+
+    /// Writes what comes before the arguments in the text of a record. Fails when `out` does.
+    fn write_head(
+        &self,
+        record: &[u8],
+        manner: PrintManner,
+        out: &mut dyn ByteWrite,
+    ) -> fmt::Result {
+        self.layout().write_place(record, manner, out)
+    }
+
+    /// Returns whether the event is enabled in an instance.
+    fn is_used(&self) -> bool;
+
+    /// From here on the event cannot be enabled.
+    ///
+    /// # Errors
+    ///
+    /// `EBUSY` while it is.
+    fn end(&self) -> Result;
+
+    /// Frees what it has of the kernel. It has ended, and the event is withdrawn.
+    fn clear(&self);
+
+    /// Returns how often it was hit while the event was enabled, and how often it missed a hit, if that is
+    /// counted.
+    fn counts(&self) -> Option<(u64, u64)> {
+        None
+    }
+
+    /// Follows a module that comes, before its init runs.
+    fn module_comes(&self, _module: Module<'_>) {}
+
+    /// Uses nothing any more of a module that goes.
+    fn module_goes(&self, _module: Module<'_>) {}
+
+    /// Returns the event whose records it follows.
+    fn followed(&self) -> Option<&'static Event> {
+        None
+    }
+
+    /// Returns whether it follows `event` for the instance that sources know as `recipient`.
+    fn is_following(&self, _event: &Event, _recipient: Recipient) -> bool {
+        false
+    }
+}
+
+/// The source of the event of a definition.
+pub(super) struct DefinedSource(pub(super) Arc<dyn DefinedProbe>);
+
+impl Source for DefinedSource {
+    fn attach(&self, to: Attachment) -> Result {
+        self.0.attach(to)
+    }
+
+    fn detach(&self, from: Attachment) {
+        self.0.detach(from);
+    }
+
+    fn visit_fields(&self, _: &Event, visit: &mut dyn FnMut(&mut Fields<'_>)) {
+        visit(&mut self.0.layout().fields());
+    }
+
+    fn write_format(&self, event: &Event, w: &mut dyn fmt::Write) -> fmt::Result {
+        self.0.layout().write_format(event, w)
+    }
+
+    fn print<'p>(
+        &self,
+        _: &Event,
+        record: &[u8],
+        manner: PrintManner,
+        printer: &'p mut Printer,
+    ) -> Option<&'p [u8]> {
+        Some(printer.compose(|out| {
+            self.0.write_head(record, manner, out)?;
+            self.0.layout().write_values(record, out)
+        }))
+    }
+
+    fn own_depth(&self) -> u32 {
+        self.0.own_depth()
+    }
+
+    fn may_be_followed(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Definitions of events of tracepoints: `t`; one of the rows of [`super::KINDS`].
+
+use super::{
+    ControlledEvents,
+    Definition,
+    DynamicKind,
+    Making,
+    RefusedLine, //
+};
+use crate::{
+    event::btf::Btf,
+    events,
+    fetch::{
+        argument::{
+            Compiler,
+            ProbeSite, //
+        },
+        error::{
+            Code,
+            ProbeError,
+            ProbeRefusal, //
+        },
+        expand,
+        function::ProbedFunction,
+        function_command::{
+            FunctionHead,
+            TRACEPOINT_GROUP, //
+        },
+        print::RecordHead, //
+    },
+    kapi::{
+        kprobe::symbol_address,
+        nesting,
+        text_buffer::TextBuffer, //
+    },
+    sources::{
+        hit_probe::HitProbe,
+        modules,
+        probe_layout::ProbeLayout,
+        probed_types::ProbedTypes,
+        raw,
+        tprobe::TracepointHook, //
+    }, //
+};
+use kernel::{
+    fmt::Write,
+    prelude::*, //
+};
+
+/// The kind.
+pub(super) struct Tprobes;
+
+impl DynamicKind for Tprobes {
+    fn author(&self) -> &'static str {
+        "trace_fprobe"
+    }
+
+    fn is_in(&self, file: ControlledEvents) -> bool {
+        file == ControlledEvents::All
+    }
+
+    fn create(&self, line: &str, making: &Making<'_>) -> Result<Option<Definition>, RefusedLine> {
+        match FunctionHead::parse(line).map_err(|refusal| self.refused(refusal))? {
+            Some(head) => create(line, head, making).map(Some),
+            None => Ok(None),
+        }
+    }
+}
+
+/// The tracepoint that a line names, if it is there.
+struct FoundTracepoint {
+    /// The name of the module that has it; empty if it is the kernel's.
+    module: TextBuffer,
+}
+
+impl FoundTracepoint {
+    fn find(name: &str) -> Result<Option<Self>> {
+        let found = modules::with_tracepoint(name, |_, module| {
+            let mut kept = TextBuffer::new();
+            let name = module.map_or("", |module| module.name());
+            kept.write_str(name).map_err(|_| ENOMEM)?;
+            Ok(Self { module: kept })
+        });
+        found.transpose()
+    }
+
+    fn module(&self) -> Option<&str> {
+        Some(self.module.text()).filter(|name| !name.is_empty())
+    }
+}
+
+/// What a line compiles to.
+struct CompiledLine {
+    layout: ProbeLayout,
+    lacks_symbol: bool,
+    /// How many arguments the tracepoint has, if that is known.
+    arity: Option<usize>,
+}
+
+/// Compiles the arguments of `line`, of a tracepoint that is there if `is_there` is set.
+fn compile(
+    line: &str,
+    head: &FunctionHead<'_>,
+    is_there: bool,
+    btf: Option<Btf<'_>>,
+) -> Result<CompiledLine, RefusedLine> {
+    // As in ftrace, what is not there is looked for among the functions.
+    let prototype = |btf: &Btf<'_>| match is_there {
+        true => raw::prototype(btf, head.target),
+        false => btf.function(head.target),
+    };
+    let found = btf.and_then(|btf| Some((btf, prototype(&btf)?)));
+    let function = found.map(|(btf, prototype)| ProbedFunction::new(btf, prototype, 1));
+    let mut expanded = TextBuffer::new();
+    expand::expand(line, true, function.as_ref(), &mut expanded)
+        .map_err(|refusal| Tprobes.refused(refusal))?
+        .map_err(|_| ENOMEM)?;
+    let mut compiler = Compiler::new(ProbeSite::Tracepoint, &symbol_address).of_function(function);
+    let lines = (line, expanded.text());
+    let layout = ProbeLayout::compile(lines, RecordHead::Hit, &mut compiler, &Tprobes)?;
+    let lacks_symbol = compiler.lacks_symbol;
+    let arity = found.filter(|_| is_there);
+    let arity = arity.and_then(|(btf, prototype)| raw::arity(btf, prototype));
+    Ok(CompiledLine {
+        layout,
+        lacks_symbol,
+        arity,
+    })
+}
+
+/// Makes an event as `line` defines it, which begins with `head`.
+fn create(
+    line: &str,
+    head: FunctionHead<'_>,
+    making: &Making<'_>,
+) -> Result<Definition, RefusedLine> {
+    let names = head.names().map_err(|refusal| Tprobes.refused(refusal))?;
+    let mut name = TextBuffer::new();
+    match names.event {
+        Some(event) => name.write_str(event),
+        None => head.write_default_name(&mut name),
+    }
+    .map_err(|_| ENOMEM)?;
+    let (group, name) = (names.group.unwrap_or(TRACEPOINT_GROUP), name.text());
+    let found = FoundTracepoint::find(head.target)?;
+    let module = found.as_ref().and_then(FoundTracepoint::module);
+    let types = match found.is_some() || expand::names_types(line) {
+        true => ProbedTypes::read(module)?,
+        false => ProbedTypes::Unknown,
+    };
+    let compiled = types.with(|btf| compile(line, &head, found.is_some(), btf))?;
+    drop(types);
+    if let Some(other) = events::by_name(group, name) {
+        let refusal = making.refusal(&Tprobes, other, (line, &compiled.layout));
+        // As in ftrace.
+        let code = Code::Invalid;
+        return Err(Tprobes.refused(ProbeRefusal { code, ..refusal }));
+    }
+    if cfg!(CONFIG_CFI) {
+        // The kernel compares prototypes at calls.
+        let refusal = ProbeRefusal::new(ProbeError::Registration, head.target_at);
+        return Err(Tprobes.refused(refusal));
+    }
+    nesting::prepare()?;
+    let hook = TracepointHook::new(head.target, compiled.arity, compiled.lacks_symbol)?;
+    let probe = HitProbe::new(compiled.layout, hook, 0)?;
+    let definition = Definition::new(&Tprobes, (group, name), probe, None, |shown| {
+        write!(shown, "t:{group}/{name} {}", head.target)
+    })?;
+    Ok(definition)
+}

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Probes that the kernel calls: at an instruction, at a function, at a tracepoint.
+//!
+//! One hook of the kernel serves all instances: the probe has a list of the files that it records into. It is
+//! hit only while the event is enabled somewhere.
+//!
+//! [`HitProbe::hit`] runs in any context, NMI included: no lock, no allocation, no panic.
+
+use super::{
+    defined::DefinedProbe,
+    probe_layout::ProbeLayout,
+    targets::RecordTargets, //
+};
+use crate::{
+    events::{
+        Attachment,
+        Module, //
+    },
+    fetch::{
+        print::RecordHead,
+        run::ProbedMachine, //
+    },
+    kapi::percpu::CpuPin,
+    probes::{
+        COMMON,
+        MOST_PAYLOAD, //
+    }, //
+};
+use kernel::{
+    new_mutex,
+    prelude::*,
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc,
+        Mutex, //
+    }, //
+};
+
+/// What has the kernel call a probe. Process context.
+pub(super) trait ProbeHook: Send + Unpin {
+    /// How often the kernel has disabled preemption when it calls the probe.
+    const OWN_DEPTH: u32;
+
+    /// Has the probe called from now on.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says: the probe is not called.
+    ///
+    /// # Safety
+    ///
+    /// `probe` has this hook, and stays until [`Self::disable`] has returned, and after that
+    /// `events::synchronize`, or until this was dropped.
+    unsafe fn enable(&mut self, probe: &HitProbe<Self>) -> Result
+    where
+        Self: Sized;
+
+    /// Has it called no more. A call may still run until `events::synchronize` has returned.
+    fn disable(&mut self);
+
+    /// Returns how many hits the kernel has missed, if users shall know.
+    fn missed(&self) -> Option<u64> {
+        None
+    }
+
+    /// Follows a module that comes, before its init runs.
+    fn module_comes(_probe: &HitProbe<Self>, _module: Module<'_>)
+    where
+        Self: Sized,
+    {
+    }
+
+    /// Uses nothing any more of a module that goes.
+    fn module_goes(_probe: &HitProbe<Self>, _module: Module<'_>)
+    where
+        Self: Sized,
+    {
+    }
+}
+
+/// A probe of a definition.
+#[pin_data]
+pub(super) struct HitProbe<H> {
+    layout: ProbeLayout,
+    /// Where it is hit.
+    address: Atomic<u64>,
+    hits: Atomic<u64>,
+    /// Changed under `state`.
+    targets: RecordTargets,
+    #[pin]
+    state: Mutex<HookState<H>>,
+}
+
+struct HookState<H> {
+    /// None after the definition was removed.
+    hook: Option<H>,
+    users: usize,
+    /// The definition is being removed.
+    ended: bool,
+}
+
+// SAFETY: The pointers are cookies, which are for any context, and the hook is `Send`.
+unsafe impl<H: Send> Send for HitProbe<H> {}
+// SAFETY: Through `&self` only atomic words change, and what the mutex protects.
+unsafe impl<H: Send> Sync for HitProbe<H> {}
+
+impl<H: ProbeHook + 'static> HitProbe<H> {
+    /// Returns that of a definition, hit at `address` if that is known yet.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(super) fn new(layout: ProbeLayout, hook: H, address: u64) -> Result<Arc<Self>> {
+        let state = HookState {
+            hook: None,
+            users: 0,
+            ended: false,
+        };
+        let this = Arc::pin_init(
+            pin_init!(Self {
+                layout,
+                address: Atomic::new(address),
+                hits: Atomic::new(0),
+                targets: RecordTargets::none(),
+                state <- new_mutex!(state),
+            }),
+            GFP_KERNEL,
+        )?;
+        this.state.lock().hook = Some(hook);
+        Ok(this)
+    }
+
+    /// Returns where it is hit. Any context.
+    pub(super) fn address(&self) -> u64 {
+        self.address.load(Relaxed)
+    }
+
+    /// Sets where it is hit.
+    pub(super) fn set_address(&self, address: u64) {
+        self.address.store(address, Relaxed);
+    }
+
+    /// Calls `f` with the hook, if there is one, and with whether the event is enabled somewhere. No instance enables
+    /// or disables it meanwhile.
+    pub(super) fn with_hook(&self, f: impl FnOnce(&mut H, bool)) {
+        let mut state = self.state.lock();
+        let is_used = state.users != 0;
+        if let Some(hook) = &mut state.hook {
+            f(hook, is_used);
+        }
+    }
+
+    /// Records a hit at `address`, or a return from there to `returned_to`, wherever the event is enabled. Any
+    /// context.
+    pub(super) fn hit(
+        &self,
+        _pin: &CpuPin,
+        machine: &impl ProbedMachine,
+        (address, returned_to): (u64, u64),
+    ) {
+        let _ = self.hits.fetch_add(1, Relaxed);
+        let program = self.layout.program();
+        let (size, rooms) = program.measure(machine, MOST_PAYLOAD);
+        let fill = |record: &mut [u8]| {
+            put(record, COMMON, address);
+            if self.layout.head == RecordHead::Return {
+                put(record, COMMON.wrapping_add(8), returned_to);
+            }
+            program.fill(machine, &rooms, record);
+        };
+        // SAFETY: `detach` takes a cookie off before `events::synchronize` waits for probes, of which this
+        // is one: the pin has preemption disabled. The size has the common fields and an address.
+        unsafe { self.targets.record(size, fill) };
+    }
+
+    /// Counts, wherever the event is enabled, a hit that is not recorded because too many were inside each other.
+    /// Any context.
+    pub(super) fn miss(&self, pin: &CpuPin) {
+        // SAFETY: As in `hit`, `detach` takes a cookie off before it is waited for this.
+        unsafe { self.targets.miss(pin) };
+    }
+}
+
+impl<H: ProbeHook + 'static> DefinedProbe for HitProbe<H> {
+    fn layout(&self) -> &ProbeLayout {
+        &self.layout
+    }
+
+    fn attach(&self, to: Attachment) -> Result {
+        let mut state = self.state.lock();
+        let HookState { hook, users, ended } = &mut *state;
+        let hook = hook.as_mut().filter(|_| !*ended).ok_or(ENODEV)?;
+        self.targets.add(to.cookie())?;
+        if *users == 0 {
+            // SAFETY: The hook is this probe's. It goes before this does: the state has it until `clear`.
+            let enabled = unsafe { hook.enable(self) };
+            enabled.inspect_err(|_| {
+                self.targets.remove(to.cookie());
+            })?;
+        }
+        *users = users.wrapping_add(1);
+        Ok(())
+    }
+
+    fn detach(&self, from: Attachment) {
+        let mut state = self.state.lock();
+        if !self.targets.remove(from.cookie()) {
+            return;
+        }
+        state.users = state.users.saturating_sub(1);
+        if let (0, Some(hook)) = (state.users, &mut state.hook) {
+            hook.disable();
+        }
+    }
+
+    fn own_depth(&self) -> u32 {
+        H::OWN_DEPTH
+    }
+
+    fn is_used(&self) -> bool {
+        self.state.lock().users != 0
+    }
+
+    fn end(&self) -> Result {
+        let mut state = self.state.lock();
+        if state.users != 0 {
+            return Err(EBUSY);
+        }
+        state.ended = true;
+        Ok(())
+    }
+
+    fn clear(&self) {
+        let hook = self.state.lock().hook.take();
+        drop(hook);
+    }
+
+    fn counts(&self) -> Option<(u64, u64)> {
+        let missed = self.state.lock().hook.as_ref()?.missed()?;
+        Some((self.hits.load(Relaxed), missed))
+    }
+
+    fn module_comes(&self, module: Module<'_>) {
+        H::module_comes(self, module);
+    }
+
+    fn module_goes(&self, module: Module<'_>) {
+        H::module_goes(self, module);
+    }
+}
+
+/// Puts a word at `at` of the record, if there is room.
+fn put(record: &mut [u8], at: usize, word: u64) {
+    if let Some(place) = record.get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
+        *place = word.to_le_bytes();
+    }
+}

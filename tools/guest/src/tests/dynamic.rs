@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the tests of events that users define have in common: lines written to both tracers, and what both say
+//! and record then.
+
+use super::filter::log_of;
+use crate::check::{Check, Report};
+use crate::tree::{Instance, Tree};
+use crate::Context;
+use std::collections::BTreeMap;
+
+/// Groups of events that follow others, which go first.
+const FOLLOWERS: &[&str] = &["eprobes", "grp-x", "my", "follow"];
+
+/// The top folders of both, without definitions: they are removed now, and when this goes.
+pub struct Tops {
+    pub own: Tree,
+    pub reference: Tree,
+}
+
+impl Tops {
+    pub fn cleared(context: &Context) -> Self {
+        let tops = Self {
+            own: Tree::at(&context.root),
+            reference: Tree::at(&context.reference),
+        };
+        tops.clear();
+        tops
+    }
+
+    pub fn trees(&self) -> [&Tree; 2] {
+        [&self.own, &self.reference]
+    }
+
+    /// Removes all definitions.
+    pub fn clear(&self) {
+        for tree in self.trees() {
+            for group in FOLLOWERS {
+                let _ = tree.write("dynamic_events", format!("-:{group}/").as_bytes());
+            }
+            let _ = tree.write_truncating("dynamic_events", b"");
+            // What other tests have left.
+            let _ = tree.empty("error_log");
+        }
+    }
+
+    /// Defines the same in both.
+    pub fn set(&self, file: &str, lines: &str) -> Check {
+        self.own.set(file, lines)?;
+        self.reference.set(file, lines)
+    }
+
+    /// Writes a line to both: the same answer, the same lists and the same errors. Returns whether it was taken.
+    pub fn compare(&self, report: &mut Report, file: &str, line: &str) -> Check<bool> {
+        let trees = self.trees();
+        let answers = trees.map(|tree| tree.write(file, line.as_bytes()));
+        let what = format!("{file} <- {line:.100}");
+        report.expect(answers[0] == answers[1], || {
+            format!("{what}: {:?}, tracefs {:?}", answers[0], answers[1])
+        });
+        for name in ["dynamic_events", "kprobe_events", "error_log"] {
+            let text = |tree: &Tree| match name {
+                "error_log" => log_of(tree),
+                _ => tree.get(name),
+            };
+            let (own, reference) = (text(&self.own)?, text(&self.reference)?);
+            report.expect(own == reference, || {
+                format!("{what}: {name} is {own}, in tracefs {reference}")
+            });
+        }
+        for tree in trees {
+            tree.empty("error_log")?;
+        }
+        Ok(answers[1].is_ok())
+    }
+
+    /// Writes lines that tracefs takes: the events of `groups` have the same formats after each.
+    pub fn take(&self, report: &mut Report, file: &str, lines: &[&str], groups: &[&str]) -> Check {
+        for line in lines {
+            let taken = self.compare(report, file, line)?;
+            report.expect(taken, || format!("{line:?}: tracefs refuses it"));
+            for group in groups {
+                let both = (formats(&self.own, group)?, formats(&self.reference, group)?);
+                report.expect(both.0 == both.1, || {
+                    format!("{line}: formats {:#?}, in tracefs {:#?}", both.0, both.1)
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes lines that tracefs refuses.
+    pub fn refuse(&self, report: &mut Report, file: &str, lines: &[&str]) -> Check {
+        for line in lines {
+            let taken = self.compare(report, file, line)?;
+            report.expect(!taken, || format!("{line:?}: tracefs takes it"));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Tops {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+/// The formats of the events of the group, without their ids.
+pub fn formats(tree: &Tree, group: &str) -> Check<BTreeMap<String, String>> {
+    let mut formats = BTreeMap::new();
+    if !tree.exists(&format!("events/{group}")) {
+        return Ok(formats);
+    }
+    for name in tree.list(&format!("events/{group}"))? {
+        let file = format!("events/{group}/{name}/format");
+        if tree.exists(&file) {
+            let text = tree.get(&file)?;
+            let lines = text.lines().filter(|line| !line.starts_with("ID:"));
+            formats.insert(name, lines.collect::<Vec<_>>().join("\n"));
+        }
+    }
+    Ok(formats)
+}
+
+/// What was recorded, from the flags on, without the time.
+pub fn recorded(tree: &Instance) -> Check<Vec<String>> {
+    let text = tree.get("trace")?;
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    Ok(lines
+        .filter_map(|line| {
+            let (task, rest) = line.split_once('[')?;
+            let (flags, event) = rest.split_once(": ")?;
+            let flags = flags.split_whitespace().nth(1)?;
+            // Whether a reschedule is wanted can change between the two records of a hit.
+            let flags = format!("{}{}", flags.get(..1)?, flags.get(2..)?);
+            Some(format!("{} {flags} {event}", task.trim()))
+        })
+        .collect())
+}
