@@ -135,6 +135,7 @@ impl kernel::Module for Rtrace {
         // SAFETY: This is the only call of it.
         unsafe { actions::hist_names::prepare() };
         let cpus = CpuWatch::begin()?;
+        sources::set_functions(hooks::matching);
         let instances = instance::Instances::new()?;
         events::set_users(events::Users {
             forget: forget_event,

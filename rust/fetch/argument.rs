@@ -23,6 +23,7 @@ use super::{
         Argument,
         EventField,
         FetchStep,
+        KeptParameters,
         LineSpan,
         StepList,
         MOST_NESTED, //
@@ -59,6 +60,10 @@ pub(crate) enum ProbeSite<'a> {
     Return,
     /// At a tracepoint, whose arguments are the parameters. There are no registers.
     Tracepoint,
+    /// At the beginning of functions, without registers.
+    Begin,
+    /// At their return, without registers but with parameters that were kept from the beginning.
+    End,
     /// At a record of an event, of which this returns the field of a name.
     Event(&'a dyn Fn(&str) -> Option<EventField>),
 }
@@ -70,11 +75,11 @@ impl ProbeSite<'_> {
 
     /// Returns whether parameters can be told there.
     pub(crate) fn has_parameters(&self) -> bool {
-        matches!(self, Self::Entry | Self::Tracepoint)
+        !matches!(self, Self::Inside | Self::Event(_))
     }
 
     fn returns(&self) -> bool {
-        matches!(self, Self::Return)
+        matches!(self, Self::Return | Self::End)
     }
 }
 
@@ -97,6 +102,8 @@ pub(crate) struct Compiler<'a> {
     pub(crate) lacks_symbol: bool,
     /// Bytes of the arguments in the fixed part of a record.
     size: usize,
+    /// The parameters that are kept from the beginning of a call to its return.
+    kept: KeptParameters,
     /// What the steps of an argument leave, if BTF knows its type.
     value: Option<TypedValue>,
     /// The place that ftrace would name if something was wrong.
@@ -112,9 +119,15 @@ impl<'a> Compiler<'a> {
             function: None,
             lacks_symbol: false,
             size: 0,
+            kept: KeptParameters::default(),
             value: None,
             place: 0,
         }
+    }
+
+    /// Returns the parameters that are kept from the beginning of a call to its return.
+    pub(crate) fn kept(&self) -> &KeptParameters {
+        &self.kept
     }
 
     /// Returns the same with what BTF knows of the function.
@@ -361,15 +374,23 @@ impl<'a> Compiler<'a> {
         Ok(Some(step))
     }
 
+    /// Returns the step that leaves the parameter in that place.
+    fn parameter_step(&mut self, place: u16) -> FetchStep {
+        match self.site {
+            ProbeSite::Return | ProbeSite::End => FetchStep::Kept(self.kept.slot(place)),
+            _ => FetchStep::Parameter(place),
+        }
+    }
+
     /// Compiles the number of a parameter.
-    fn parameter(&self, number: &str, at: usize) -> Result<FetchStep, ProbeRefusal> {
+    fn parameter(&mut self, number: &str, at: usize) -> Result<FetchStep, ProbeRefusal> {
         let number =
             decimal(number).map_err(|code| ProbeRefusal::with(ProbeError::Variable, at, code))?;
         match number.checked_sub(1) {
             Some(place) if place < STACK_WORDS && !self.site.has_parameters() => {
                 Err(ProbeRefusal::new(ProbeError::NotAtEntry, at))
             }
-            Some(place) if place < STACK_WORDS => Ok(FetchStep::Parameter(place as u16)),
+            Some(place) if place < STACK_WORDS => Ok(self.parameter_step(place as u16)),
             _ => Err(ProbeRefusal::new(ProbeError::ArgumentNumber, at)),
         }
     }
@@ -389,7 +410,8 @@ impl<'a> Compiler<'a> {
         match function.parameter(path.name) {
             None => missing(ProbeError::NoParameter),
             Some((place, value)) => {
-                steps.push(FetchStep::Parameter(place));
+                let step = self.parameter_step(place);
+                steps.push(step);
                 self.follow(value, path, steps)
             }
         }

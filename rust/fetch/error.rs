@@ -111,6 +111,7 @@ errors! {
     StringType: "$comm and immediate-string only accepts string type";
     SymbolMemory: "Symbol String doesn't accept data/userdata";
     TooManyArguments: "Too many arguments are specified";
+    TooManyKept: "Too many entry arguments specified";
     TooManyNested: "Too many nested typecasts/dereferences";
     TooManySteps: "Dereference is too much nested";
     TracepointName: "Invalid character in tracepoint name";

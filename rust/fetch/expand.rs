@@ -25,20 +25,32 @@ const HEAD: usize = 2;
 /// The names that are put in have fewer bytes, with one for each end.
 const MOST_NAMES: usize = 128;
 
-/// Returns whether BTF is asked for arguments of `line`.
-pub(crate) fn names_types(line: &str) -> bool {
-    words(line).skip(HEAD).any(|word| {
-        let body = word
-            .text
-            .split_once('=')
-            .map_or(word.text, |(_, body)| body);
-        let mut leaf = body;
+/// Returns what is inside of all dereferences of each argument.
+fn leaves(line: &str) -> impl Iterator<Item = &str> {
+    words(line).skip(HEAD).map(|word| {
+        let body = word.text.split_once('=');
+        let mut leaf = body.map_or(word.text, |(_, body)| body);
         while let (true, Some((_, inner))) = (leaf.starts_with(['+', '-']), leaf.split_once('(')) {
             leaf = inner;
         }
-        let is_name = |c: char| c.is_ascii_alphabetic() || c == '_';
-        word.text.starts_with("$arg") || leaf.starts_with("$retval") || leaf.starts_with(is_name)
+        leaf
     })
+}
+
+fn is_name(leaf: &str) -> bool {
+    leaf.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+}
+
+/// Returns whether arguments of `line` name parameters, by a number perhaps.
+pub(crate) fn names_parameters(line: &str) -> bool {
+    leaves(line).any(|leaf| leaf.starts_with("$arg") || is_name(leaf))
+}
+
+/// Returns whether BTF is asked for arguments of `line`.
+pub(crate) fn names_types(line: &str) -> bool {
+    let is_meta = |word: LineWord<'_>| word.text.starts_with("$arg");
+    words(line).skip(HEAD).any(is_meta)
+        || leaves(line).any(|leaf| leaf.starts_with("$retval") || is_name(leaf))
 }
 
 /// The arguments that begin with `$arg`.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The first two words of a definition of a probe on a tracepoint, `t[:[GROUP/][EVENT]] TRACEPOINT`.
+//! The first two words of a definition of a probe on functions, `f[:[GROUP/][EVENT]] SYMBOL[%return]`, or on a
+//! tracepoint, `t[:[GROUP/][EVENT]] TRACEPOINT`.
 
 use super::{
     command::{
@@ -18,15 +19,36 @@ use core::fmt::{
     Write, //
 };
 
-/// The group of a probe on a tracepoint that names none.
-pub(crate) const TRACEPOINT_GROUP: &str = "tracepoints";
+/// A name has fewer bytes.
+const LONGEST_NAME: usize = 64;
+
+/// What a probe is hit at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FunctionSite {
+    /// The beginning of functions.
+    Begin,
+    /// Their return.
+    Return,
+    Tracepoint,
+}
+
+impl FunctionSite {
+    /// Returns the group of an event that names none.
+    pub(crate) fn group(self) -> &'static str {
+        match self {
+            Self::Begin | Self::Return => "fprobes",
+            Self::Tracepoint => "tracepoints",
+        }
+    }
+}
 
 /// What such a probe is put on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FunctionHead<'a> {
     /// The part of the first word after the colon.
     names: Option<LineWord<'a>>,
-    /// The name of the tracepoint.
+    pub(crate) site: FunctionSite,
+    /// The name of the tracepoint, or a pattern of names of functions.
     pub(crate) target: &'a str,
     /// Offset of the second word.
     pub(crate) target_at: usize,
@@ -47,7 +69,8 @@ impl<'a> FunctionHead<'a> {
         let (Some(first), Some(second)) = (all.next(), all.next()) else {
             return Ok(None);
         };
-        let Some(rest) = first.text.strip_prefix('t') else {
+        let is_function = first.text.starts_with('f');
+        let Some(rest) = first.text.strip_prefix(['f', 't']) else {
             return Ok(None);
         };
         let names = match (rest, rest.strip_prefix(':')) {
@@ -59,22 +82,31 @@ impl<'a> FunctionHead<'a> {
             let at = second.at.saturating_add(at);
             Err(ProbeRefusal::new(error, at))
         };
-        if let Some(at) = second.text.find('%') {
-            return refuse(ProbeError::AddressSuffix, at);
-        }
+        let (target, mut site) = match second.text.split_once('%') {
+            Some((target, "return")) if is_function => (target, FunctionSite::Return),
+            Some((target, _)) => return refuse(ProbeError::AddressSuffix, target.len()),
+            None if is_function => (second.text, FunctionSite::Begin),
+            None => (second.text, FunctionSite::Tracepoint),
+        };
         let is_wrong = |c: char| !c.is_ascii_alphanumeric() && c != '_';
-        if let Some(at) = second.text.find(is_wrong) {
+        if let (FunctionSite::Tracepoint, Some(at)) = (site, target.find(is_wrong)) {
             return refuse(ProbeError::TracepointName, at);
         }
         for word in all {
-            if let Some(at) = return_value(word.text) {
-                let at = word.at.saturating_add(at);
-                return Err(ProbeRefusal::new(ProbeError::ReturnValueOnProbe, at));
+            match (site, return_value(word.text)) {
+                (FunctionSite::Tracepoint, Some(at)) => {
+                    let at = word.at.saturating_add(at);
+                    return Err(ProbeRefusal::new(ProbeError::ReturnValueOnProbe, at));
+                }
+                // What is returned makes it a probe of returns.
+                (FunctionSite::Begin, Some(_)) => site = FunctionSite::Return,
+                _ => {}
             }
         }
         Ok(Some(Self {
             names,
-            target: second.text,
+            site,
+            target,
             target_at: second.at,
         }))
     }
@@ -86,9 +118,25 @@ impl<'a> FunctionHead<'a> {
 
     /// Writes the name of an event that has none of its own. Fails when `w` does.
     pub(crate) fn write_default_name(&self, w: &mut dyn Write) -> fmt::Result {
-        if self.target.starts_with(|c: char| c.is_ascii_digit()) {
-            w.write_char('_')?;
+        let is_number = self.target.starts_with(|c: char| c.is_ascii_digit());
+        let (before, after) = match self.site {
+            FunctionSite::Begin => ("", "__entry"),
+            FunctionSite::Return => ("", "__exit"),
+            FunctionSite::Tracepoint if is_number => ("_", ""),
+            FunctionSite::Tracepoint => ("", ""),
+        };
+        let all = before
+            .chars()
+            .chain(self.target.chars())
+            .chain(after.chars());
+        // As in ftrace, not at the beginning, and no more than there is room for.
+        let names = all.zip(1usize..LONGEST_NAME);
+        for (c, number) in names {
+            w.write_char(match c {
+                ':' | '.' | '*' if number != 1 => '_',
+                other => other,
+            })?;
         }
-        w.write_str(self.target)
+        Ok(())
     }
 }

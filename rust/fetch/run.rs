@@ -56,6 +56,11 @@ pub(crate) trait ProbedMachine {
         }
     }
 
+    /// Returns a parameter that was kept from the beginning of the call.
+    fn kept(&self, _slot: u8) -> u64 {
+        0
+    }
+
     /// Returns the stack pointer.
     fn stack_pointer(&self) -> u64
     where
@@ -120,6 +125,7 @@ fn run(steps: &[FetchStep], line: &[u8], machine: &impl ProbedMachine) -> Option
             FetchStep::Stack(index) => stack_word(machine, index.into()),
             FetchStep::StackPointer => machine.stack_pointer(),
             FetchStep::Returned => register(machine, AX),
+            FetchStep::Kept(slot) => machine.kept(slot),
             FetchStep::Current => machine.current(),
             FetchStep::Immediate(value) => value,
             FetchStep::Field(field) => {

@@ -120,6 +120,8 @@ pub(crate) enum FetchStep {
     StackPointer,
     /// What the function returns.
     Returned,
+    /// A parameter that was kept from the beginning of the call, by its place among those.
+    Kept(u8),
     /// The address of the current task.
     Current,
     /// The name of the current task.
@@ -134,6 +136,49 @@ pub(crate) enum FetchStep {
         offset: i64,
         user: bool,
     },
+}
+
+/// Most parameters that are kept from the beginning of a call to its return.
+pub(crate) const MOST_KEPT: usize = 14;
+
+/// Parameters that are kept from the beginning of a call to its return.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct KeptParameters {
+    places: [u16; MOST_KEPT],
+    len: u8,
+    /// There are more than can be kept.
+    overflows: bool,
+}
+
+impl KeptParameters {
+    /// Returns where the parameter in that place is kept, which is from now on.
+    pub(super) fn slot(&mut self, place: u16) -> u8 {
+        let same = (0u8..).zip(self.places()).find(|(_, kept)| **kept == place);
+        if let Some((slot, _)) = same {
+            return slot;
+        }
+        match self.places.get_mut(usize::from(self.len)) {
+            Some(next) => {
+                *next = place;
+                self.len = self.len.saturating_add(1);
+                self.len.saturating_sub(1)
+            }
+            None => {
+                self.overflows = true;
+                0
+            }
+        }
+    }
+
+    /// Returns their places, in the order in which they are kept.
+    pub(crate) fn places(&self) -> &[u16] {
+        self.places.get(..self.len.into()).unwrap_or_default()
+    }
+
+    /// Returns whether there are more than can be kept.
+    pub(crate) fn overflows(&self) -> bool {
+        self.overflows
+    }
 }
 
 /// The steps of an argument, in their order.

@@ -9,7 +9,7 @@ use super::{
     event_command::{is_same_event, EventHead, NamelessEvent},
     expand,
     function::ProbedFunction,
-    function_command::FunctionHead,
+    function_command::{FunctionHead, FunctionSite},
     print,
     run::{FetchProgram, ProbedMachine, WORDS},
     step::{Argument, EventField},
@@ -73,6 +73,10 @@ impl ProbedMachine for Memory {
 
     fn record(&self) -> (&[u8], u64) {
         (&self.bytes[300..372], BASE + 300)
+    }
+
+    fn kept(&self, slot: u8) -> u64 {
+        0x1000 + u64::from(slot)
     }
 }
 
@@ -144,7 +148,12 @@ fn compile(line: &str) -> Result<Vec<Argument>, ProbeRefusal> {
     }
     if let Some(head) = FunctionHead::parse(line)? {
         head.names()?;
-        return compile_all(line, &mut Compiler::new(ProbeSite::Tracepoint, &symbol));
+        let site = match head.site {
+            FunctionSite::Begin => ProbeSite::Begin,
+            FunctionSite::Return => ProbeSite::End,
+            FunctionSite::Tracepoint => ProbeSite::Tracepoint,
+        };
+        return compile_all(line, &mut Compiler::new(site, &symbol));
     }
     let head = Head::parse(line)?.ok_or(ProbeRefusal::new(ProbeError::ProbeAddress, 0))?;
     head.names()?;
@@ -572,7 +581,7 @@ fn names_that_are_wrong_have_ftraces_place() {
 }
 
 #[test]
-fn tracepoints() {
+fn functions_and_tracepoints() {
     let head = FunctionHead::parse("t:g/e sched_switch prev")
         .unwrap()
         .unwrap();
@@ -582,7 +591,7 @@ fn tracepoints() {
     let mut name = String::new();
     head.write_default_name(&mut name).unwrap();
     assert_eq!(name, "_9x");
-    for line in ["t", "p f", "e s/e", ""] {
+    for line in ["t", "f", "p f", "e s/e", ""] {
         assert!(FunctionHead::parse(line).unwrap().is_none(), "{line}");
     }
     use ProbeError::*;
@@ -592,15 +601,50 @@ fn tracepoints() {
         ("t:1 x%return", AddressSuffix, 5),
         ("t x/y", TracepointName, 3),
         ("t:1 x a=+0($retval)", ReturnValueOnProbe, 11),
+        ("f10 x", MaxActive, 1),
+        ("f x%retur", AddressSuffix, 3),
     ] {
         let want = ProbeRefusal::new(error, at);
         assert_eq!(FunctionHead::parse(line).err(), Some(want), "{line}");
     }
     assert!(FunctionHead::parse("t x $retvals").is_ok());
+    for (line, site, name) in [
+        ("f x", FunctionSite::Begin, "x__entry"),
+        ("f x%return", FunctionSite::Return, "x__exit"),
+        ("f x a=+0($retval)", FunctionSite::Return, "x__exit"),
+        ("f x $retvals", FunctionSite::Begin, "x__entry"),
+        ("f m:x.cold", FunctionSite::Begin, "m_x_cold__entry"),
+        ("f *x*", FunctionSite::Begin, "*x___entry"),
+        ("t x", FunctionSite::Tracepoint, "x"),
+    ] {
+        let head = FunctionHead::parse(line).unwrap().unwrap();
+        let mut own = String::new();
+        head.write_default_name(&mut own).unwrap();
+        assert_eq!((head.site, own.as_str()), (site, name), "{line}");
+    }
     assert_eq!(
         compile("t x %di").err(),
         Some(ProbeRefusal::new(Variable, 4))
     );
+}
+
+#[test]
+fn parameters_are_kept_until_a_call_returns() {
+    let mut compiler = Compiler::new(ProbeSite::End, &symbol);
+    let line = "f x%return a=$arg2 b=$arg9 c=+0($arg2) d=$retval:s32";
+    let arguments = compile_all(line, &mut compiler).unwrap();
+    assert_eq!(compiler.kept().places(), [1, 8]);
+    let (_, text) = record_of(line, &arguments, &memory());
+    assert_eq!(text, " a=0x1000 b=0x1001 c=0x0 d=65");
+    let all = |count: usize| {
+        let arguments = (1..=count).map(|n| format!(" a{n}=$arg{n}"));
+        format!("f x%return{}", arguments.collect::<String>())
+    };
+    for (count, overflows) in [(14, false), (15, true)] {
+        let mut compiler = Compiler::new(ProbeSite::End, &symbol);
+        compile_all(&all(count), &mut compiler).unwrap();
+        assert_eq!(compiler.kept().overflows(), overflows, "{count}");
+    }
 }
 
 /// Words put together at random are refused or compiled, with a caret inside of the line or at its end, and
@@ -665,7 +709,8 @@ fn random_lines_keep_to_their_record() {
     };
     let mut compiled = 0;
     for round in 0..400_000 {
-        let mut line = String::from(["p f ", "r:g/e f ", "e s/e ", "t x "][round % 4]);
+        let mut line =
+            String::from(["p f ", "r:g/e f ", "e s/e ", "t x ", "f x%return "][round % 5]);
         for _ in 0..next(14) {
             line.push_str(PARTS[next(PARTS.len())]);
         }

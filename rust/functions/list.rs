@@ -5,6 +5,11 @@
 //! kept as it is: it is the content of one control file, and that of another without the addresses. The
 //! number of a line, counted from 1, is what users call its index.
 
+use crate::expr::pattern::{
+    self,
+    PatternKind, //
+};
+
 /// A function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Function<'a> {
@@ -93,6 +98,15 @@ impl<'a> FunctionList<'a> {
         Self { text, starts }
     }
 
+    /// Returns the functions whose names match a glob, in their order.
+    pub(crate) fn matching<'p>(
+        self,
+        glob: &'p [u8],
+    ) -> impl Iterator<Item = Function<'a>> + use<'a, 'p> {
+        let all = self.iter();
+        all.filter(move |function| pattern::matches(PatternKind::Glob, glob, function.name))
+    }
+
     /// Returns the number of functions.
     pub(crate) fn len(&self) -> usize {
         self.starts.len()
@@ -144,6 +158,8 @@ mod tests {
                 (third.name, third.shown),
                 (&b"third"[..], &b"third [ext4]"[..])
             );
+            let names = |glob: &[u8]| list.matching(glob).count();
+            assert_eq!((names(b"*ir*"), names(b"third"), names(b"ir")), (2, 1, 0));
             assert_eq!(list.get(3), None);
             assert_eq!(list.iter().count(), 3);
         });

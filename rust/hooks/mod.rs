@@ -9,6 +9,7 @@
 //! - `engine`: which functions call the one hook of rtrace, and whose records it makes.
 //! - `graph`: the same for the two hooks at entry and exit; `users`: what is the same for both.
 //! - `profile`: which functions are counted; `deepest`: what the stack tracer has seen.
+//! - `found`: functions by a pattern, for probes that users define.
 //! - `modules`: functions that come and go with modules.
 //!
 //! Lock order: that of a filter, then an engine's, then the list's. The hook takes no lock.
@@ -17,6 +18,7 @@ mod deepest;
 mod edit;
 mod engine;
 mod filter;
+mod found;
 mod graph;
 mod how;
 mod list;
@@ -35,6 +37,7 @@ pub(crate) use self::{
     edit::Edit,
     engine::follow_commands,
     filter::FunctionFilter,
+    found::matching,
     how::How,
     list::current,
     modules::{

@@ -13,6 +13,9 @@ use kernel::{
     str::CString, //
 };
 
+/// Most words of a call that are kept from its beginning to its return.
+pub(crate) const MOST_WORDS: usize = c::RT_KPROBE_WORDS as usize;
+
 /// A registered probe; unregistered when this is dropped, which sleeps.
 ///
 /// # Invariants
@@ -28,7 +31,7 @@ unsafe impl Sync for KernelProbe {}
 impl KernelProbe {
     /// Registers a probe that is not hit yet, at `offset` of a symbol or at `address` if there is none; at
     /// returns of the function if there is a number of calls at a time to follow, of which 0 means as many as
-    /// the kernel likes. Process context.
+    /// the kernel likes. If `keeps` is set words of such a call can be kept. Process context.
     ///
     /// # Errors
     ///
@@ -38,7 +41,7 @@ impl KernelProbe {
         symbol: Option<&str>,
         address: u64,
         offset: u32,
-        max_active: Option<u32>,
+        (max_active, keeps): (Option<u32>, bool),
     ) -> Result<Self> {
         let symbol = symbol.map(|symbol| CString::try_from_fmt(fmt!("{symbol}")));
         let symbol = symbol.transpose()?;
@@ -53,13 +56,20 @@ impl KernelProbe {
         // SAFETY: The name is null or a terminated string, which the function uses until it returns; `probe`
         // is ours.
         to_result(unsafe {
-            c::rt_kprobe_register(name, address as usize, offset, max_active, &mut probe)
+            c::rt_kprobe_register(
+                name,
+                address as usize,
+                offset,
+                max_active,
+                keeps,
+                &mut probe,
+            )
         })?;
         // INVARIANT: It was registered just now.
         Ok(Self(NonNull::new(probe).ok_or(EINVAL)?))
     }
 
-    /// Has `rtrace_kprobe_hit` be called with `data` from now on.
+    /// Has `rtrace_kprobe_hit` be called with `data` from now on, and `rtrace_kprobe_begin` if words can be kept.
     ///
     /// # Errors
     ///
@@ -67,7 +77,7 @@ impl KernelProbe {
     ///
     /// # Safety
     ///
-    /// `data` is what that function expects until [`Self::disable`] was called and a grace period has passed
+    /// `data` is what they expect until [`Self::disable`] was called and a grace period has passed
     /// after that, or until this was dropped.
     pub(crate) unsafe fn enable(&self, data: *const c_void) -> Result {
         // SAFETY: The probe is registered (invariant); the caller promises what `data` is.

@@ -13,6 +13,7 @@ pub(crate) mod cpus;
 mod deferred;
 pub(crate) mod dir;
 pub(crate) mod each_cpu;
+pub(crate) mod fprobe;
 pub(crate) mod fs;
 mod fs_context;
 pub(crate) mod function_hook;

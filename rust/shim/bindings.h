@@ -19,6 +19,7 @@
 #include <linux/trace_clock.h>
 
 #include "events.h"
+#include "fprobe.h"
 #include "functions.h"
 #include "graph.h"
 #include "kprobe.h"

@@ -17,12 +17,24 @@ static int rt_kprobe_hit(struct kprobe *kp, struct pt_regs *regs)
 {
 	struct rt_kprobe *probe = container_of(kp, struct rt_kprobe, ret.kp);
 
-	rtrace_kprobe_hit(probe->data, regs, 0);
+	rtrace_kprobe_hit(probe->data, regs, 0, NULL);
 	return 0;
 }
 NOKPROBE_SYMBOL(rt_kprobe_hit);
 
 #ifdef CONFIG_KRETPROBES
+static int rt_kprobe_begin(struct kretprobe_instance *instance,
+			   struct pt_regs *regs)
+{
+	struct kretprobe *ret = get_kretprobe(instance);
+
+	if (ret)
+		rtrace_kprobe_begin(container_of(ret, struct rt_kprobe, ret)->data,
+				    regs, (u64 *)instance->data);
+	return 0;
+}
+NOKPROBE_SYMBOL(rt_kprobe_begin);
+
 static int rt_kprobe_return(struct kretprobe_instance *instance,
 			    struct pt_regs *regs)
 {
@@ -34,14 +46,15 @@ static int rt_kprobe_return(struct kretprobe_instance *instance,
 	 */
 	if (ret)
 		rtrace_kprobe_hit(container_of(ret, struct rt_kprobe, ret)->data,
-				  regs, instruction_pointer(regs));
+				  regs, instruction_pointer(regs),
+				  ret->data_size ? (u64 *)instance->data : NULL);
 	return 0;
 }
 NOKPROBE_SYMBOL(rt_kprobe_return);
 #endif
 
 int rt_kprobe_register(const char *symbol, unsigned long address,
-		       unsigned int offset, int max_active,
+		       unsigned int offset, int max_active, bool keeps,
 		       struct rt_kprobe **made)
 {
 	struct rt_kprobe *probe;
@@ -65,6 +78,10 @@ int rt_kprobe_register(const char *symbol, unsigned long address,
 	} else {
 		probe->ret.handler = rt_kprobe_return;
 		probe->ret.maxactive = max_active;
+		if (keeps) {
+			probe->ret.entry_handler = rt_kprobe_begin;
+			probe->ret.data_size = RT_KPROBE_WORDS * sizeof(u64);
+		}
 		ret = register_kretprobe(&probe->ret);
 #else
 	} else {

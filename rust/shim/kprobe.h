@@ -11,13 +11,17 @@
 struct pt_regs;
 struct rt_kprobe;
 
+/* How many words of a call can be kept from its beginning to its return. */
+enum { RT_KPROBE_WORDS = 14 };
+
 /*
  * Structures with inline parts: registers a disabled probe at a symbol, or at an
  * address without one. At returns of a function if `max_active` is not negative;
- * 0 leaves that number to the kernel. Returns 0 and the probe, or an error.
+ * 0 leaves that number to the kernel. If `keeps` is set rtrace_kprobe_begin() is
+ * called at the beginning of such a call, too. Returns 0 and the probe, or an error.
  */
 int rt_kprobe_register(const char *symbol, unsigned long address,
-		       unsigned int offset, int max_active,
+		       unsigned int offset, int max_active, bool keeps,
 		       struct rt_kprobe **probe);
 /* Waits until no call of it runs, and frees it. */
 void rt_kprobe_unregister(struct rt_kprobe *probe);
@@ -37,8 +41,12 @@ unsigned long rt_symbol_address(const char *name);
 /* Where a function that begins there calls hooks: after its mark for branches. */
 unsigned long rt_entry_address(unsigned long function);
 
-/* In Rust: a hit. Any context; see rust/sources/kprobe.rs. */
+/*
+ * In Rust: a hit, and a call whose return will be one. Any context; see
+ * rust/sources/kprobe.rs.
+ */
 void rtrace_kprobe_hit(const void *data, const struct pt_regs *regs,
-		       unsigned long returned_to);
+		       unsigned long returned_to, const u64 *words);
+void rtrace_kprobe_begin(const void *data, const struct pt_regs *regs, u64 *words);
 
 #endif

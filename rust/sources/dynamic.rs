@@ -10,6 +10,7 @@
 //! event locks the events and then the probe.
 
 mod eprobes;
+mod fprobes;
 mod kprobes;
 mod refused;
 mod tprobes;
@@ -60,7 +61,12 @@ kernel::sync::global_lock! {
 }
 
 /// The kinds, in the order in which they are asked.
-static KINDS: &[&dyn DynamicKind] = &[&kprobes::Kprobes, &eprobes::Eprobes, &tprobes::Tprobes];
+static KINDS: &[&dyn DynamicKind] = &[
+    &kprobes::Kprobes,
+    &eprobes::Eprobes,
+    &fprobes::Fprobes,
+    &tprobes::Tprobes,
+];
 
 /// A kind of dynamic events.
 ///

@@ -154,6 +154,11 @@ impl<H: ProbeHook + 'static> HitProbe<H> {
         }
     }
 
+    /// Returns the parameters that are kept from the beginning of a call to its return. Any context.
+    pub(super) fn kept(&self) -> &[u16] {
+        self.layout.kept.places()
+    }
+
     /// Records a hit at `address`, or a return from there to `returned_to`, wherever the event is enabled. Any
     /// context.
     pub(super) fn hit(

@@ -4,20 +4,27 @@
 //!
 //! [`rtrace_kprobe_hit`] runs in any context, NMI included: no lock, no allocation, no panic.
 
-use super::hit_probe::{
-    HitProbe,
-    ProbeHook, //
+use super::{
+    hit_probe::{
+        HitProbe,
+        ProbeHook, //
+    },
+    registers::{
+        self,
+        CallRegisters, //
+    }, //
 };
 use crate::{
-    fetch::run::{
-        ProbedMachine,
-        WORDS, //
+    fetch::{
+        run::WORDS,
+        step::MOST_KEPT, //
     },
     kapi::{
-        kprobe::KernelProbe,
-        percpu::CpuPin,
-        strings,
-        symbol, //
+        kprobe::{
+            KernelProbe,
+            MOST_WORDS, //
+        },
+        percpu::CpuPin, //
     }, //
 };
 use core::ptr;
@@ -43,49 +50,46 @@ impl ProbeHook for KernelProbe {
     }
 }
 
-/// The registers of a hit, and the memory of this machine.
-struct Registers<'a>(&'a [u64; WORDS]);
-
-impl ProbedMachine for Registers<'_> {
-    fn registers(&self) -> &[u64; WORDS] {
-        self.0
-    }
-
-    fn read(&self, address: u64, to: &mut [u8], user: bool) -> bool {
-        strings::read(address, to, user)
-    }
-
-    fn comm(&self) -> [u8; 16] {
-        strings::comm()
-    }
-
-    fn current(&self) -> u64 {
-        kernel::current!().as_ptr() as u64
-    }
-
-    fn symbol(&self, address: u64, take: impl FnOnce(&[u8])) {
-        symbol::with_text_at(address, take);
-    }
-}
-
 /// Records a hit of a probe. Any context.
 ///
 /// # Safety
 ///
 /// - `data` is the `Kprobe` that the probe was enabled with.
-/// - `registers` is a `struct pt_regs` that does not change meanwhile; preemption is disabled.
+/// - `regs` is a `struct pt_regs` that does not change meanwhile; preemption is disabled.
+/// - For a return `kept` has what [`rtrace_kprobe_begin`] has written, or is null.
 #[no_mangle]
 unsafe extern "C" fn rtrace_kprobe_hit(
     data: *const c_void,
-    registers: *const c_void,
+    regs: *const c_void,
     returned_to: usize,
+    kept: *const u64,
 ) {
     // SAFETY: The caller promises the `Kprobe` of the probe, which goes after the probe.
     let probe = unsafe { &*data.cast::<Kprobe>() };
     // SAFETY: The caller promises the registers, which are as many words on this machine.
-    let words = unsafe { &*registers.cast::<[u64; WORDS]>() };
+    let words = unsafe { &*regs.cast::<[u64; WORDS]>() };
+    // SAFETY: The caller promises as many words, or null, which do not change meanwhile.
+    let kept = unsafe { registers::kept(kept, probe.kept()) };
     // SAFETY: The caller promises that preemption is disabled.
     let pin = unsafe { CpuPin::assume() };
     let place = (probe.address(), returned_to as u64);
-    probe.hit(&pin, &Registers(words), place);
+    probe.hit(&pin, &CallRegisters { words, kept }, place);
+}
+
+/// Keeps parameters of a call until it returns. Any context.
+///
+/// # Safety
+///
+/// - `data` is the `Kprobe` that the probe was enabled with.
+/// - `regs` is a `struct pt_regs` that does not change meanwhile.
+/// - There is room for [`MOST_WORDS`] words at `kept`.
+#[no_mangle]
+unsafe extern "C" fn rtrace_kprobe_begin(data: *const c_void, regs: *const c_void, kept: *mut u64) {
+    // SAFETY: The caller promises the `Kprobe` of the probe, which goes after the probe.
+    let probe = unsafe { &*data.cast::<Kprobe>() };
+    // SAFETY: The caller promises the registers, which are as many words on this machine.
+    let words = unsafe { &*regs.cast::<[u64; WORDS]>() };
+    const { assert!(MOST_KEPT <= MOST_WORDS) };
+    // SAFETY: The caller promises room for as many words as can be kept.
+    unsafe { registers::keep(words, probe.kept(), kept) };
 }

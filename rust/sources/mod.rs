@@ -12,6 +12,7 @@ mod defined;
 pub(crate) mod dummy;
 pub(crate) mod dynamic;
 mod eprobe;
+mod fprobe;
 mod header;
 mod hit_probe;
 mod kprobe;
@@ -26,12 +27,14 @@ mod probed_types;
 mod raw;
 mod raw_desc;
 mod raw_probes;
+mod registers;
 pub(crate) mod synthetic;
 mod syscall;
 mod targets;
 mod tprobe;
 
 pub(crate) use self::{
+    fprobe::set_functions,
     modules::EventModuleWatch,
     raw::RawWish,
     syscall::{
@@ -163,6 +166,8 @@ pub(crate) unsafe fn init(raw: RawWish, btf: Result<&KernelBtf, NoBtf>) -> Resul
     // SAFETY: The caller promises that this is called once, and no file is there that defines events.
     unsafe { dynamic::init() };
     // SAFETY: As above, this is the only call, and no file is there that defines events.
+    unsafe { fprobe::init() };
+    // SAFETY: As above, this is the only call, and no file is there that defines events.
     unsafe { synthetic::init() };
     let mut offers = Offers::new();
     for kind in KINDS {
@@ -179,6 +184,7 @@ pub(crate) unsafe fn init(raw: RawWish, btf: Result<&KernelBtf, NoBtf>) -> Resul
 /// `events::exit` has freed them all, and none is made from here on.
 pub(crate) unsafe fn exit() {
     dynamic::exit();
+    fprobe::exit();
     synthetic::exit();
     for kind in KINDS {
         // SAFETY: The caller promises that no event is left, and that none is made from here on.

@@ -34,7 +34,10 @@ use crate::{
             RecordHead, //
         },
         run::FetchProgram,
-        step::Argument, //
+        step::{
+            Argument,
+            KeptParameters, //
+        }, //
     },
     kapi::{
         symbol::Symbol,
@@ -72,6 +75,8 @@ pub(super) struct ProbeLayout {
     /// The names of the arguments, a blank after each.
     pub(super) names: TextBuffer,
     pub(super) head: RecordHead,
+    /// Parameters that are kept from the beginning of a call to its return.
+    pub(super) kept: KeptParameters,
 }
 
 impl ProbeLayout {
@@ -232,6 +237,7 @@ impl ProbeLayout {
             arguments,
             names,
             head,
+            kept: *compiler.kept(),
         })
     }
 }

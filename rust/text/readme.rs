@@ -125,9 +125,10 @@ Events that users define, where the kernel has kprobes:
               symstr, bWIDTH@OFFSET/SIZE, and TYPE[N]
   dynamic_events        the same, and those of synthetic_events:
         s:[synthetic/]NAME TYPE FIELD[; TYPE FIELD]...
-                        events of tracepoints:
+                        events of functions and of tracepoints:
+        f[:[GROUP/]EVENT] PATTERN[%return] [ARGUMENT]...
         t[:[GROUP/]EVENT] TRACEPOINT [ARGUMENT]...
-        FETCH: as above but registers and $retval
+        FETCH: as above but registers, and $retval for a return only
                         and event probes, recorded when another event is:
         e[:[GROUP/]EVENT] SYSTEM.EVENT [ARGUMENT]... [if FILTER]
         FETCH: $FIELD or FIELD of that event, $comm, and as above but registers

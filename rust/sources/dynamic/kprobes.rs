@@ -88,16 +88,23 @@ fn compile(
         true => (ProbeSite::Entry, RecordHead::Hit),
         false => (ProbeSite::Inside, RecordHead::Hit),
     };
-    // Parameters of a function that returns are not known.
-    let named = function.filter(|_| !head.returns);
-    let has_parameters = head.returns || site.has_parameters();
     let mut expanded = TextBuffer::new();
-    expand::expand(line, has_parameters, named.as_ref(), &mut expanded)
-        .map_err(|refusal| Kprobes.refused(refusal))?
-        .map_err(|_| ENOMEM)?;
+    expand::expand(
+        line,
+        site.has_parameters(),
+        function.as_ref(),
+        &mut expanded,
+    )
+    .map_err(|refusal| Kprobes.refused(refusal))?
+    .map_err(|_| ENOMEM)?;
     let mut compiler = Compiler::new(site, &symbol_address).of_function(function);
     let lines = (line, expanded.text());
     let layout = ProbeLayout::compile(lines, record_head, &mut compiler, &Kprobes)?;
+    if compiler.kept().overflows() {
+        let at = expand::argument_at(line, 0);
+        let refusal = ProbeRefusal::with(ProbeError::TooManyKept, at, Code::TooBig);
+        return Err(Kprobes.refused(refusal));
+    }
     Ok((layout, compiler.lacks_symbol))
 }
 
@@ -117,7 +124,8 @@ fn create(line: &str, head: Head<'_>, making: &Making<'_>) -> Result<Definition,
         }
     }
     let max_active = head.returns.then_some(head.max_active);
-    let probe = KernelProbe::register(symbol, address, offset, max_active);
+    let keeps = head.returns && expand::names_parameters(line);
+    let probe = KernelProbe::register(symbol, address, offset, (max_active, keeps));
     if let (true, true, Err(EINVAL)) = (head.returns, offset != 0, &probe) {
         return Err(refuse(ProbeError::ReturnPlace));
     }

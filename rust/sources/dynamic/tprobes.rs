@@ -26,7 +26,7 @@ use crate::{
         function::ProbedFunction,
         function_command::{
             FunctionHead,
-            TRACEPOINT_GROUP, //
+            FunctionSite, //
         },
         print::RecordHead, //
     },
@@ -63,8 +63,10 @@ impl DynamicKind for Tprobes {
 
     fn create(&self, line: &str, making: &Making<'_>) -> Result<Option<Definition>, RefusedLine> {
         match FunctionHead::parse(line).map_err(|refusal| self.refused(refusal))? {
-            Some(head) => create(line, head, making).map(Some),
-            None => Ok(None),
+            Some(head) if head.site == FunctionSite::Tracepoint => {
+                create(line, head, making).map(Some)
+            }
+            _ => Ok(None),
         }
     }
 }
@@ -143,7 +145,7 @@ fn create(
         None => head.write_default_name(&mut name),
     }
     .map_err(|_| ENOMEM)?;
-    let (group, name) = (names.group.unwrap_or(TRACEPOINT_GROUP), name.text());
+    let (group, name) = (names.group.unwrap_or(head.site.group()), name.text());
     let found = FoundTracepoint::find(head.target)?;
     let module = found.as_ref().and_then(FoundTracepoint::module);
     let types = match found.is_some() || expand::names_types(line) {

@@ -16,7 +16,7 @@ pub const EVENTS: u32 = 10_000;
 /// So many that a buffer of 256 KiB overwrites its contents.
 const AROUND: u32 = 40_000;
 /// The first events of a row are not measured.
-const FIRST: u32 = 100;
+pub const FIRST: u32 = 100;
 
 const NAME: &str = "rtg-bench";
 pub const EVENT: &str = "events/rtbench/rtbench_event";
@@ -50,7 +50,7 @@ pub fn set_all(tree: &Tree, settings: Setting) -> Check {
 }
 
 /// A row of two costs.
-fn pair(name: &str, context: &'static str, ftrace: Cost, rtrace: Cost) -> Row {
+pub fn pair(name: &str, context: &'static str, ftrace: Cost, rtrace: Cost) -> Row {
     let row = Row::new(name)
         .context(context)
         .both(ftrace.each(), rtrace.each());
@@ -657,7 +657,7 @@ pub fn trigger(context: &Context, table: &mut Table) -> Check {
 }
 
 /// An instance of each tracer, with room.
-fn sides(context: &Context) -> Check<(Instance, Instance)> {
+pub fn sides(context: &Context) -> Check<(Instance, Instance)> {
     let side = |root: &Path| {
         let own = Instance::new(root, NAME)?;
         own.set("buffer_size_kb", "4096")?;

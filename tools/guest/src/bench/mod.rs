@@ -5,6 +5,7 @@
 //! Run by scripts/bench in a machine that counts instructions: there a tick of the time stamp counter
 //! is one instruction. Nothing here judges a number.
 
+mod dynamic;
 mod inside;
 mod kernel;
 mod outside;
@@ -25,6 +26,7 @@ const PARTS: &[(&str, Part)] = &[
     ("event", inside::event),
     ("function", inside::function),
     ("trigger", inside::trigger),
+    ("dynamic", dynamic::measure),
     ("scaling", scaling::measure),
     ("outside", outside::measure),
 ];

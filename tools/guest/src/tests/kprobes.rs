@@ -40,6 +40,7 @@ const RIGHT: &[&str] = &[
     "p:bits vfs_write a=%di:b4@4/8 b=%di:b1@63/64 c=+0(%di):b3@2/32 d=+0(%di):b8@8/16[2] e=$stack0:b0x10@020/32",
     "p:names vfs_write a=%di:symstr b=$stack0:symstr c=+0(%di):symstr d=$arg1:symstr",
     "p:full vfs_write +0(%di):x64[64] +8(%di):u64[64] +0(%di):s64[64] +0(%di):x64[64] +0(%di):x64[64] +0(%di):x64[64]",
+    "r:kept vfs_write a=$arg1 b=$arg3:u32 c=+0($arg1) d=$arg9 ret=$retval:s32 e=%ax",
     "p:unnamed vfs_write %di %si:u8 $stack1 $comm +0(%di)",
     "p:regs vfs_read %r15 %r14 %r13 %r12 %bp %bx %r11 %r10 %r9 %r8 %ax %cx %dx %si %di %orig_ax %ip %cs \
      %flags %sp %ss",
@@ -54,11 +55,25 @@ const RIGHT: &[&str] = &[
     "-:unnamed vfs_write arg1=%di",
 ];
 
+/// With names that BTF knows, in this order.
+const TYPED: &[&str] = &[
+    "p:named vfs_write file buf count pos",
+    "p:all vfs_write $arg* a=%di",
+    "p:numbers vfs_write $arg1 $arg3:x32 b=$arg2",
+    "p:fields vfs_write file->f_mode name=file->f_path.dentry->d_name.name:string text=buf:ustring",
+    "r:returned vfs_write $retval",
+    "r:both vfs_write%return count ret=$retval $arg1 name=+u0($arg2):ustring",
+    "p:dput dput dentry name=dentry->d_name.name:string",
+];
+
 fn right_texts(context: &Context) -> Check {
     let tops = Tops::cleared(context);
     let mut report = Report::default();
     let groups = ["kprobes", "grp-x", "my"];
     tops.take(&mut report, "kprobe_events", RIGHT, &groups)?;
+    if std::path::Path::new("/sys/kernel/btf/vmlinux").exists() {
+        tops.take(&mut report, "kprobe_events", TYPED, &["kprobes"])?;
+    }
     let lines = ["p:dyn vfs_read", "-:dyn", "p:dyn vfs_read", "!:dyn"];
     tops.take(&mut report, "dynamic_events", &lines, &[])?;
     tops.clear();
@@ -209,7 +224,7 @@ fn records(context: &Context) -> Check {
          p:k_fault {function} a=+0(\\8):u64 b=+0(\\8):string c=+u0(\\8):u16 d=\\7:u8 e=@jiffies:u8\n\
          r:k_ret {function} v=$retval:s32 w=%ax:x32 c=$comm\n\
          p:k_open do_sys_openat2 dfd=$arg1:s32 name=+u0($arg2):ustring again=+0($arg2):ustring\n\
-         r:k_opened do_sys_openat2 fd=$retval:s64\n"
+         r:k_opened do_sys_openat2 fd=$retval:s64 dfd=$arg1:s32 name=+u0($arg2):ustring\n"
     );
     let mut report = Report::default();
     tops.set("kprobe_events", &lines)?;

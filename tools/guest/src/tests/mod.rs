@@ -21,6 +21,7 @@ mod filter;
 mod filter_random;
 mod filter_records;
 mod filter_strings;
+mod fprobes;
 mod fs_mount;
 mod fs_tree;
 mod functions;
@@ -198,6 +199,7 @@ const GROUPS: &[&[Test]] = &[
     kprobes::TESTS,
     eprobes::TESTS,
     tprobes::TESTS,
+    fprobes::TESTS,
     synthetic::TESTS,
     features::TESTS,
     share::TESTS,

@@ -253,7 +253,7 @@ fn records(context: &Context) -> Check {
         tree.set("set_event_pid", &sys::thread_id().to_string())?;
         tree.clear()?;
     }
-    let text = "behind\0".as_ptr() as usize;
+    let text = c"behind".as_ptr() as usize;
     for _ in 0..3 {
         sys::call(GETPPID, [text, 0, 0, 0, 0, 0]);
     }

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Probes at the beginning and at returns of the kernel's functions.
+
+use super::{
+    c,
+    grace, //
+};
+use core::ptr::NonNull;
+use kernel::{
+    error::to_result,
+    prelude::*, //
+};
+
+/// Whether this kernel has such probes.
+pub(crate) const IS_THERE: bool = cfg!(CONFIG_FPROBE);
+
+/// Most words of a call that are kept from its beginning to its return.
+pub(crate) const MOST_WORDS: usize = c::RT_FPROBE_WORDS as usize;
+
+/// A probe of functions; unregistered when this is dropped, which sleeps.
+///
+/// # Invariants
+///
+/// `rt_fprobe_get` returned the pointer, and the probe is registered if `is_registered` is set. Unless `is_stale` is
+/// set, the kernel does not use it when it is not registered.
+pub(crate) struct FunctionProbe {
+    probe: NonNull<c::rt_fprobe>,
+    is_registered: bool,
+    is_stale: bool,
+}
+
+// SAFETY: No task owns a probe, and it is changed through `&mut self` alone.
+unsafe impl Send for FunctionProbe {}
+
+impl FunctionProbe {
+    /// Returns one that is not registered. Process context.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(crate) fn new() -> Result<Self> {
+        let probe = NonNull::new(c::rt_fprobe_get()).ok_or(ENOMEM)?;
+        // INVARIANT: It was got just now.
+        Ok(Self {
+            probe,
+            is_registered: false,
+            is_stale: false,
+        })
+    }
+
+    /// Has `rtrace_function_hit` be called with `data` at the beginning of functions, whose calls of hooks are at
+    /// these addresses; at their returns if there is a number of words of a call that are kept until then.
+    ///
+    /// # Errors
+    ///
+    /// `ENOENT` when there is no such function, `EPERM` in a kernel that is locked down, `ENOMEM`.
+    ///
+    /// # Safety
+    ///
+    /// `data` is what that function and `rtrace_function_begin` expect until [`Self::unregister`] was called and a
+    /// grace period has passed after that, or until this was dropped and one has passed.
+    pub(crate) unsafe fn register(
+        &mut self,
+        data: *const c_void,
+        words: Option<usize>,
+        addresses: &mut [u64],
+    ) -> Result {
+        self.release();
+        let words = match words {
+            Some(words) if words <= MOST_WORDS => words as c_int,
+            Some(_) => return Err(E2BIG),
+            None => -1,
+        };
+        let count = c_int::try_from(addresses.len())?;
+        let first = addresses.as_mut_ptr().cast();
+        // SAFETY: The probe is not registered, and there are that many addresses, which the kernel copies. The
+        // caller promises what `data` is.
+        to_result(unsafe {
+            c::rt_fprobe_register(self.probe.as_ptr(), data, words, first, count)
+        })?;
+        // INVARIANT: It was registered just now.
+        self.is_registered = true;
+        Ok(())
+    }
+
+    /// Has it be called no more. A call may still run until a grace period has passed. Sleeps.
+    pub(crate) fn unregister(&mut self) {
+        if core::mem::take(&mut self.is_registered) {
+            self.is_stale = true;
+            // SAFETY: The probe is registered (invariant).
+            unsafe { c::rt_fprobe_unregister(self.probe.as_ptr()) };
+        }
+    }
+
+    /// Unregisters it and waits until no call of it runs.
+    fn release(&mut self) {
+        self.unregister();
+        if core::mem::take(&mut self.is_stale) {
+            grace::writers_left();
+        }
+    }
+}
+
+impl Drop for FunctionProbe {
+    fn drop(&mut self) {
+        self.release();
+        // SAFETY: It was got, is not registered, and this is the last use (invariant).
+        unsafe { c::rt_fprobe_put(self.probe.as_ptr()) };
+    }
+}
+
+/// Frees what was kept of probes.
+///
+/// # Safety
+///
+/// There is no probe any more, and a grace period has passed.
+pub(crate) unsafe fn exit() {
+    // SAFETY: The caller promises that no probe is there, so that all were put.
+    unsafe { c::rt_fprobe_exit() };
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The bodies of fprobe.h, in the same order. */
+#include <linux/errno.h>
+#include <linux/fprobe.h>
+#include <linux/ktime.h>
+#include <linux/mutex.h>
+#include <linux/security.h>
+#include <linux/slab.h>
+
+#include "fprobe.h"
+
+#ifdef CONFIG_FPROBE
+struct rt_fprobe {
+	struct fprobe probe;
+	const void *data;
+	/* A call that began under another registration has another one. */
+	u64 generation;
+	struct rt_fprobe *next;
+};
+
+static struct rt_fprobe *rt_fprobes;
+static DEFINE_MUTEX(rt_fprobes_lock);
+
+struct rt_fprobe *rt_fprobe_get(void)
+{
+	struct rt_fprobe *probe;
+
+	mutex_lock(&rt_fprobes_lock);
+	probe = rt_fprobes;
+	if (probe)
+		rt_fprobes = probe->next;
+	mutex_unlock(&rt_fprobes_lock);
+	return probe ?: kzalloc(sizeof(*probe), GFP_KERNEL);
+}
+
+void rt_fprobe_put(struct rt_fprobe *probe)
+{
+	mutex_lock(&rt_fprobes_lock);
+	probe->next = rt_fprobes;
+	rt_fprobes = probe;
+	mutex_unlock(&rt_fprobes_lock);
+}
+
+void rt_fprobe_exit(void)
+{
+	while (rt_fprobes) {
+		struct rt_fprobe *probe = rt_fprobes;
+
+		rt_fprobes = probe->next;
+		kfree(probe);
+	}
+}
+
+static int rt_fprobe_hit(struct fprobe *fp, unsigned long ip, unsigned long ret_ip,
+			 struct ftrace_regs *fregs, void *data)
+{
+	const struct rt_fprobe *own = container_of(fp, struct rt_fprobe, probe);
+
+	rtrace_function_hit(own->data, ip, 0, &arch_ftrace_regs(fregs)->regs, NULL);
+	return 0;
+}
+
+static int rt_fprobe_begin(struct fprobe *fp, unsigned long ip, unsigned long ret_ip,
+			   struct ftrace_regs *fregs, void *data)
+{
+	const struct rt_fprobe *own = container_of(fp, struct rt_fprobe, probe);
+	u64 *words = data;
+
+	words[0] = own->generation;
+	rtrace_function_begin(own->data, &arch_ftrace_regs(fregs)->regs, words + 1);
+	return 0;
+}
+
+static void rt_fprobe_end(struct fprobe *fp, unsigned long ip, unsigned long ret_ip,
+			  struct ftrace_regs *fregs, void *data)
+{
+	const struct rt_fprobe *own = container_of(fp, struct rt_fprobe, probe);
+	const u64 *words = data;
+
+	if (words && words[0] == own->generation)
+		rtrace_function_hit(own->data, ip, ret_ip, &arch_ftrace_regs(fregs)->regs,
+				    words + 1);
+}
+
+int rt_fprobe_register(struct rt_fprobe *probe, const void *data, int words,
+		       unsigned long *addresses, int count)
+{
+	int ret = security_locked_down(LOCKDOWN_KPROBES);
+
+	if (ret)
+		return ret;
+	probe->data = data;
+	probe->generation = ktime_get_ns();
+	if (words < 0)
+		probe->probe = (struct fprobe) { .entry_handler = rt_fprobe_hit };
+	else
+		probe->probe = (struct fprobe) {
+			.entry_handler = rt_fprobe_begin,
+			.exit_handler = rt_fprobe_end,
+			.entry_data_size = (words + 1) * sizeof(u64),
+		};
+	return register_fprobe_ips(&probe->probe, addresses, count);
+}
+
+void rt_fprobe_unregister(struct rt_fprobe *probe)
+{
+	unregister_fprobe(&probe->probe);
+}
+#else
+struct rt_fprobe *rt_fprobe_get(void)
+{
+	return NULL;
+}
+
+void rt_fprobe_put(struct rt_fprobe *probe)
+{
+}
+
+void rt_fprobe_exit(void)
+{
+}
+
+int rt_fprobe_register(struct rt_fprobe *probe, const void *data, int words,
+		       unsigned long *addresses, int count)
+{
+	return -ENODEV;
+}
+
+void rt_fprobe_unregister(struct rt_fprobe *probe)
+{
+}
+#endif

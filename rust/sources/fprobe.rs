@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The probes of functions that users have defined: at the beginning or at the return of those whose names match.
+//! Which these are is asked each time the event is enabled somewhere for the first time.
+//!
+//! [`rtrace_function_hit`] and [`rtrace_function_begin`] run in any context: no lock, no allocation, no panic.
+
+use super::{
+    hit_probe::{
+        HitProbe,
+        ProbeHook, //
+    },
+    registers::{
+        self,
+        CallRegisters, //
+    }, //
+};
+use crate::{
+    events::as_text,
+    fetch::{
+        run::WORDS,
+        step::KeptParameters, //
+    },
+    kapi::{
+        fprobe::{
+            self,
+            FunctionProbe, //
+        },
+        percpu::CpuPin, //
+    }, //
+};
+use core::ptr;
+use kernel::prelude::*;
+
+const _: () = assert!(crate::fetch::step::MOST_KEPT == fprobe::MOST_WORDS);
+
+/// Returns where the functions of a name that matches call hooks.
+pub(crate) type FindFunctions = fn(&str) -> Result<KVVec<u64>>;
+
+kernel::sync::global_lock! {
+    // SAFETY: `init` initialises it before there are files that define events.
+    unsafe(uninit) static FUNCTIONS: Mutex<Option<FindFunctions>> = None;
+}
+
+/// Prepares this file.
+///
+/// # Safety
+///
+/// Called once, before any other function of it.
+pub(super) unsafe fn init() {
+    // SAFETY: The caller promises that nothing has locked it, and that this is the only call.
+    unsafe { FUNCTIONS.init() };
+}
+
+/// Sets how functions are found.
+pub(crate) fn set_functions(find: FindFunctions) {
+    *FUNCTIONS.lock() = Some(find);
+}
+
+/// Returns where the functions whose names match `pattern` call hooks. Process context; may take a second.
+///
+/// # Errors
+///
+/// `ENOENT` when there is none, `ENOMEM`, and those of reading the kernel's list.
+pub(super) fn functions(pattern: &str) -> Result<KVVec<u64>> {
+    let find = *FUNCTIONS.lock();
+    let found = find.ok_or(ENODEV)?(pattern)?;
+    match found.is_empty() {
+        true => Err(ENOENT),
+        false => Ok(found),
+    }
+}
+
+/// Frees what was kept of probes; none is left.
+pub(super) fn exit() {
+    // SAFETY: All definitions are gone, and with them their probes; `events::exit` comes after a grace period.
+    unsafe { fprobe::exit() };
+}
+
+/// The probe of a definition.
+pub(super) type Fprobe = HitProbe<FprobeHook>;
+
+/// Functions, by a pattern of their names.
+pub(super) struct FprobeHook {
+    pattern: KVec<u8>,
+    probe: FunctionProbe,
+    /// Parameters that returns record; `None` at the beginning.
+    kept: Option<KeptParameters>,
+    /// An argument names a symbol that is not there.
+    lacks_symbol: bool,
+}
+
+impl FprobeHook {
+    /// Returns that of functions whose names match.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(super) fn new(
+        pattern: &str,
+        kept: Option<KeptParameters>,
+        lacks_symbol: bool,
+    ) -> Result<Self> {
+        let mut text = KVec::new();
+        text.extend_from_slice(pattern.as_bytes(), GFP_KERNEL)?;
+        Ok(Self {
+            pattern: text,
+            probe: FunctionProbe::new()?,
+            kept,
+            lacks_symbol,
+        })
+    }
+}
+
+impl ProbeHook for FprobeHook {
+    // Once more at the beginning while others hook the function, too.
+    const OWN_DEPTH: u32 = 1;
+
+    unsafe fn enable(&mut self, probe: &Fprobe) -> Result {
+        if self.lacks_symbol {
+            return Err(ENOENT);
+        }
+        let mut addresses = functions(as_text(Some(&self.pattern)))?;
+        let words = self.kept.as_ref().map(|kept| kept.places().len());
+        let data = ptr::from_ref(probe).cast();
+        // SAFETY: The functions expect a `Fprobe`, which the caller promises to stay.
+        unsafe { self.probe.register(data, words, &mut addresses) }
+    }
+
+    fn disable(&mut self) {
+        self.probe.unregister();
+    }
+}
+
+/// Records a hit of a probe. Any context.
+///
+/// # Safety
+///
+/// - `data` is the `Fprobe` that the probe was registered with.
+/// - `regs` is a `struct pt_regs` that does not change meanwhile; preemption is disabled.
+/// - For a return `kept` has as many words as the probe was registered with, else it is null.
+#[no_mangle]
+unsafe extern "C" fn rtrace_function_hit(
+    data: *const c_void,
+    function: usize,
+    returned_to: usize,
+    regs: *const c_void,
+    kept: *const u64,
+) {
+    // SAFETY: The caller promises the `Fprobe` of the probe, which goes after the probe.
+    let probe = unsafe { &*data.cast::<Fprobe>() };
+    // SAFETY: The caller promises the registers, which are as many words on this machine.
+    let words = unsafe { &*regs.cast::<[u64; WORDS]>() };
+    // SAFETY: The caller promises as many words, or null, which do not change meanwhile.
+    let kept = unsafe { registers::kept(kept, probe.kept()) };
+    // SAFETY: The caller promises that preemption is disabled.
+    let pin = unsafe { CpuPin::assume() };
+    let place = (function as u64, returned_to as u64);
+    probe.hit(&pin, &CallRegisters { words, kept }, place);
+}
+
+/// Keeps parameters of a call until it returns. Any context.
+///
+/// # Safety
+///
+/// - `data` is the `Fprobe` that the probe was registered with.
+/// - `regs` is a `struct pt_regs` that does not change meanwhile.
+/// - There is room for as many words at `kept` as the probe was registered with.
+#[no_mangle]
+unsafe extern "C" fn rtrace_function_begin(
+    data: *const c_void,
+    regs: *const c_void,
+    kept: *mut u64,
+) {
+    // SAFETY: The caller promises the `Fprobe` of the probe, which goes after the probe.
+    let probe = unsafe { &*data.cast::<Fprobe>() };
+    // SAFETY: The caller promises the registers, which are as many words on this machine.
+    let words = unsafe { &*regs.cast::<[u64; WORDS]>() };
+    // SAFETY: The caller promises room for as many words.
+    unsafe { registers::keep(words, probe.kept(), kept) };
+}
