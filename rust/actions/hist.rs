@@ -242,9 +242,6 @@ impl Effect for Counter {
         let Some(counts) = self.counts.to_count() else {
             return;
         };
-        if let Some(number) = plan.sole_key() {
-            return count_number(number, counts, hit, record);
-        }
         if !plan.is_direct() {
             return match plan.key_words() <= SHORT {
                 true => count_short(plan, counts, hit, record),
@@ -260,13 +257,28 @@ impl Effect for Counter {
     }
 }
 
-/// Counts by one number of the record, which is what most histograms do.
-#[inline(always)]
-fn count_number(number: NumberAt, counts: &Counts, hit: &Hit<'_>, record: &[u8]) {
-    let cpu = hit.pin.cpu() as usize;
-    match number.read(record) {
-        Some(key) => counts.map.count(cpu, &[key], &[], task_words),
-        None => counts.map.drop_one(cpu),
+/// Counts an event by one number of its record, which is what most histograms do.
+struct SoleCounter {
+    number: NumberAt,
+    counts: Arc<SharedCounts>,
+    /// The counts are those of this one.
+    _hist: Arc<Hist>,
+}
+
+impl Effect for SoleCounter {
+    fn is_hist(&self) -> bool {
+        true
+    }
+
+    fn act(&self, hit: &Hit<'_>, record: &[u8]) {
+        let Some(counts) = self.counts.to_count() else {
+            return;
+        };
+        let cpu = hit.pin.cpu() as usize;
+        match self.number.read(record) {
+            Some(key) => counts.map.count(cpu, &[key], &[], task_words),
+            None => counts.map.drop_one(cpu),
+        }
     }
 }
 
@@ -305,9 +317,16 @@ fn count<const WORDS: usize>(plan: &Plan, counts: &Counts, hit: &Hit<'_>, record
 ///
 /// `ENOMEM`.
 pub(crate) fn counter(hist: &Arc<Hist>) -> Result<KBox<dyn Effect>> {
-    let counter = Counter {
-        hist: hist.clone(),
-        counts: hist.counts.clone(),
-    };
-    Ok(KBox::new(counter, GFP_KERNEL)?)
+    let (own, counts) = (hist.clone(), hist.counts.clone());
+    match hist.plan.sole_key() {
+        Some(number) => {
+            let counter = SoleCounter {
+                number,
+                counts,
+                _hist: own,
+            };
+            Ok(KBox::new(counter, GFP_KERNEL)?)
+        }
+        None => Ok(KBox::new(Counter { hist: own, counts }, GFP_KERNEL)?),
+    }
 }
