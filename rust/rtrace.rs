@@ -137,6 +137,7 @@ impl kernel::Module for Rtrace {
         let cpus = CpuWatch::begin()?;
         sources::set_functions(hooks::matching);
         let instances = instance::Instances::new()?;
+        instance::tell_maxima_by(fs::tell_maximum);
         events::set_users(events::Users {
             forget: forget_event,
             come: instance::enable_awaited,

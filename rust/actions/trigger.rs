@@ -60,39 +60,29 @@ impl Effect for KernelStack {
     }
 }
 
-/// The part of an event that a trigger switches.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SwitchedPart {
-    /// Whether it is recorded.
-    Records,
-    /// Whether its histograms count.
-    Hists,
-}
-
-/// Switches a part of an event.
+/// Switches an event or, if `HISTS` is set, whether its histograms count.
 ///
 /// The file of the event stays until the trigger is disarmed and probes have left it.
-struct Switch {
+struct Switch<const HISTS: bool> {
     target: GraceRef<EventFile>,
-    part: SwitchedPart,
     on: bool,
 }
 
-impl Effect for Switch {
+impl<const HISTS: bool> Effect for Switch<HISTS> {
     fn switches(&self) -> bool {
-        self.part == SwitchedPart::Records
+        !HISTS
     }
 
     fn is_due(&self, _: &Hit<'_>) -> bool {
         let target = self.target.get();
-        target.is_some_and(|file| self.part == SwitchedPart::Hists || file.is_off() == self.on)
+        target.is_some_and(|file| HISTS || file.is_off() == self.on)
     }
 
     fn act(&self, _: &Hit<'_>, _: &[u8]) {
-        match (self.target.get(), self.part) {
-            (None, _) => {}
-            (Some(file), SwitchedPart::Records) => file.set_off(!self.on),
-            (Some(file), SwitchedPart::Hists) => file.switch_hists(self.on),
+        match self.target.get() {
+            None => {}
+            Some(file) if HISTS => file.switch_hists(self.on),
+            Some(file) => file.set_off(!self.on),
         }
     }
 }
@@ -125,7 +115,8 @@ pub(crate) fn stacktrace() -> Result<KBox<dyn Effect>> {
     Ok(KBox::new(KernelStack, GFP_KERNEL)?)
 }
 
-/// Returns what switches this part of the event of `target` on or off.
+/// Returns what switches the event of `target` on or off or, if `HISTS` is set, has its histograms count again or
+/// pause.
 ///
 /// # Errors
 ///
@@ -135,14 +126,12 @@ pub(crate) fn stacktrace() -> Result<KBox<dyn Effect>> {
 ///
 /// `target` stays where it is until the trigger that has the result was disarmed, or taken out of the list
 /// of its event, and [`crate::events::synchronize`] has returned.
-pub(crate) unsafe fn switch(
+pub(crate) unsafe fn switch<const HISTS: bool>(
     target: &EventFile,
-    part: SwitchedPart,
     on: bool,
 ) -> Result<KBox<dyn Effect>> {
-    let switch = Switch {
+    let switch = Switch::<HISTS> {
         target: GraceRef::none(),
-        part,
         on,
     };
     // SAFETY: The caller keeps the file as long as a probe can ask for it.

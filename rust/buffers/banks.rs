@@ -161,8 +161,8 @@ impl<W: SharedWord> Live<W> {
         }
     }
 
-    /// Makes the other bank live. Callers take turns, and call only after the writers that reserved
-    /// in that bank when it was last live have left it. Writers may still be in the bank that was
+    /// Makes the other bank live. Callers take turns, by the lock of the shape or as the one that passes
+    /// the gate, and call only after the writers that reserved in that bank when it was last live have left it. Writers may still be in the bank that was
     /// live until now.
     pub(crate) fn exchange(&self) {
         let next = *self.places.of(self.bank().other());

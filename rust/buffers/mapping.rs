@@ -128,11 +128,14 @@ impl Buffers {
     ///
     /// # Errors
     ///
-    /// `EPERM` for an area that is writable, executable or private; `EINVAL` for one that does not
-    /// begin at a sub-buffer or extends beyond the last one; `ENOMEM`.
+    /// `EPERM` for an area that is writable, executable or private; `EBUSY` while writers may exchange the
+    /// banks; `EINVAL` for one that does not begin at a sub-buffer or extends beyond the last one; `ENOMEM`.
     pub(crate) fn map(&self, cpu: u32, area: &mut Area<'_>) -> Result {
         area.restrict()?;
-        let shape = self.shape.lock();
+        let shape = self.lock_shape();
+        if shape.writers_exchange {
+            return Err(EBUSY);
+        }
         let order = shape.order;
         self.read_live(cpu, |shared, reader| {
             if let Some(mapped) = shared {
@@ -160,7 +163,7 @@ impl Buffers {
 
     /// Counts one area less. The state of the mapping goes with the last one.
     pub(crate) fn unmap(&self, cpu: u32) {
-        let shape = self.shape.lock();
+        let shape = self.lock_shape();
         let mut last = None;
         if let Ok(mut locked) = self.locked(cpu) {
             let shared = locked.mapped();

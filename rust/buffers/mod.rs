@@ -3,6 +3,7 @@
 //! The rings of an instance, two for each possible CPU, and what reads them.
 //!
 //! - `banks`, `rings`: which of its two rings a writer uses; `snapshot` exchanges them.
+//! - `gate`, `exchange`: writers that exchange them, and the lock of the shape, which keeps them from it.
 //! - `quiescent`: rings without a writer; `size`: how large they are, and how that changes.
 //! - `side`: the reader's lock; `read`, `splice`, `mapping`: sub-buffers for programs.
 //! - `page_copy`, `consumer`, `stream`, `merge`: events for readers that print them.
@@ -15,6 +16,8 @@
 
 pub(crate) mod banks;
 pub(crate) mod consumer;
+mod exchange;
+mod gate;
 pub(crate) mod mapping;
 pub(crate) mod merge;
 mod page_copy;
@@ -43,6 +46,7 @@ pub(crate) use self::{
 
 use self::{
     banks::Pair,
+    gate::ExchangeGate,
     progress::{
         CpuCounts, //
         RingCount,
@@ -64,7 +68,8 @@ use crate::{
         percpu::PerCpu,
         port::Ring,
         wait::Poller,
-        waker::Waker, //
+        waker::Waker,
+        words::SharedU64, //
     },
     ring::view::RingStats, //
 };
@@ -104,6 +109,8 @@ pub(crate) struct Buffers {
     /// read.
     #[pin]
     shape: Mutex<BufferShape>,
+    /// Open while writers may exchange the banks.
+    gate: ExchangeGate<SharedU64>,
     /// Reports that a ring is broken.
     #[pin]
     alarm: Alarm,
@@ -144,6 +151,7 @@ impl Buffers {
             rings: Rings::new(rings),
             readers,
             shape <- new_mutex!(shape),
+            gate: ExchangeGate::new(),
             alarm <- Alarm::new(name, selftest::tell),
             waker <- Waker::new(),
             percent: Atomic::new(watermark::DEFAULT),
@@ -221,8 +229,8 @@ impl Buffers {
                 }
             };
             let of = Pair::new(count(Bank::A), count(Bank::B));
-            // Otherwise the banks were exchanged meanwhile. That cannot happen twice, because an
-            // exchange waits for this reader's lock: see `Buffers::exchange`.
+            // Otherwise the banks were exchanged meanwhile. That cannot happen twice, because an exchange
+            // waits for this reader's lock, and a writer's for that of the one before: see `LockedShape`.
             if self.rings.live() == live {
                 return Ok(CpuCounts {
                     live,
@@ -252,7 +260,7 @@ impl Buffers {
     /// Looks at the rings of `cpus`; what they would record meanwhile is not recorded. Returns how
     /// many are broken.
     pub(crate) fn selftest(&self, cpus: CpuSel) -> usize {
-        let shape = self.shape.lock();
+        let shape = self.lock_shape();
         let mut broken = 0usize;
         self.quiesced(&shape, cpus, |cpu, _, ring| {
             if !self.examine(cpu, ring) {
@@ -264,7 +272,7 @@ impl Buffers {
 
     /// Empties the live rings of `cpus`.
     pub(crate) fn clear(&self, cpus: CpuSel) {
-        let shape = self.shape.lock();
+        let shape = self.lock_shape();
         let live = self.rings.live();
         self.alarm.rearm();
         self.quiesced(&shape, cpus, |_, bank, ring| {
@@ -276,7 +284,7 @@ impl Buffers {
 
     /// Empties all rings, and runs `meanwhile` while no writer is in them.
     pub(crate) fn clear_all(&self, mut meanwhile: impl FnMut()) {
-        let shape = self.shape.lock();
+        let shape = self.lock_shape();
         let mut first = true;
         self.alarm.rearm();
         self.quiesced(&shape, CpuSel::All, |_, _, ring| {

@@ -73,7 +73,7 @@ impl<'a> Quiescent<'a> {
     }
 
     /// Notes that the ring is going to be live.
-    fn enter(&mut self) {
+    pub(super) fn enter(&mut self) {
         let Self(own) = self;
         let written = own.written();
         own.past.enters(written);
@@ -138,7 +138,7 @@ impl Buffers {
         for cpu in cpus.iter() {
             if let Ok(mut locked) = self.locked(cpu) {
                 // SAFETY: The bank is not live while the shape is locked, and the writers that were
-                // in it when it was live, if ever, have left it (`exchange_banks`).
+                // in it when it was live, if ever, have left it (`exchange_banks`, `lock_shape`).
                 let mut ring = unsafe { Quiescent::new(locked.own(bank, false)) };
                 change(cpu, &mut ring);
             }

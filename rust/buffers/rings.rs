@@ -42,7 +42,7 @@ const _: () = assert!(align_of::<Ring>() as u64 > TOKEN_BITS);
 /// The rings of all CPUs.
 pub(crate) struct Rings {
     pairs: PerCpu<Pair<Ring>>,
-    /// Changes under the lock of the shape.
+    /// Changes under the lock of the shape, or by the writer that passes the gate.
     live: Live<SharedU64>,
 }
 

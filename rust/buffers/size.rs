@@ -55,6 +55,8 @@ pub(super) struct BufferShape {
     /// Set while there is a snapshot; the rings of both banks then have the same size. Holds the
     /// parts that the rings of the snapshot had before, and that they get back.
     pub(super) small: Option<KVec<(u32, Parts<Kernel>)>>,
+    /// Whether writers may exchange the banks while the shape is not locked. There is a snapshot then.
+    pub(super) writers_exchange: bool,
 }
 
 impl BufferShape {
@@ -64,6 +66,7 @@ impl BufferShape {
             expanded,
             order: 0,
             small: None,
+            writers_exchange: false,
         }
     }
 
@@ -100,7 +103,7 @@ impl Buffers {
     ///
     /// As for [`Self::resize`].
     pub(crate) fn expand(&self) -> Result {
-        self.expand_locked(&mut self.shape.lock())
+        self.expand_locked(&mut self.lock_shape())
     }
 
     /// Does what [`Self::expand`] does, with the lock of the shape held.
@@ -127,7 +130,7 @@ impl Buffers {
     /// `EBUSY` while a ring that would change is mapped (with all CPUs: any ring); `ENOMEM`,
     /// `EINTR` (the task is being killed). Nothing has changed then.
     pub(crate) fn resize(&self, cpus: CpuSel, kb: u64) -> Result {
-        let mut shape = self.shape.lock();
+        let mut shape = self.lock_shape();
         let slots = slots_for(kb, shape.order)?;
         let had = |(_, ring): (u32, &Ring)| ring.slot_count() as usize == slots;
         if cpus == CpuSel::All || !self.live_of(cpus).all(had) {
@@ -147,7 +150,7 @@ impl Buffers {
     ///
     /// As for [`Self::resize`].
     pub(crate) fn set_order(&self, order: u32) -> Result {
-        let mut shape = self.shape.lock();
+        let mut shape = self.lock_shape();
         if shape.order != order {
             self.unmapped(CpuSel::All)?;
             let (old, new) = (capacity(shape.order)?, capacity(order)?);
@@ -228,6 +231,7 @@ impl Buffers {
 
     /// Returns the size of the rings of `cpus`.
     pub(crate) fn size(&self, cpus: CpuSel) -> SizeKb {
+        // Where writers exchange the banks, both have the same size.
         let shape = self.shape.lock();
         let mut sizes = self
             .live_of(cpus)

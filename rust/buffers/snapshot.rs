@@ -81,12 +81,20 @@ impl Buffers {
     ///
     /// As for [`Self::take_snapshot`].
     pub(crate) fn arm_snapshot(&self) -> Result {
-        let mut shape = self.shape.lock();
-        self.expand_locked(&mut shape)?;
+        self.arm_locked(&mut self.lock_shape())
+    }
+
+    /// Does what [`Self::arm_snapshot`] does, with the lock of the shape held.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::take_snapshot`].
+    pub(super) fn arm_locked(&self, shape: &mut BufferShape) -> Result {
+        self.expand_locked(shape)?;
         self.unmapped(CpuSel::All)?;
         match shape.small {
             Some(_) => Ok(()),
-            None => self.allocate_snapshot(&mut shape),
+            None => self.allocate_snapshot(shape),
         }
     }
 
@@ -94,12 +102,15 @@ impl Buffers {
     ///
     /// # Errors
     ///
-    /// `EBUSY` while a ring is mapped, `ENOMEM`, `EINTR` (the task is being killed). Nothing has
-    /// changed then, except that an unused instance may have got its size.
+    /// `EBUSY` while a ring is mapped or writers may exchange the banks, `ENOMEM`, `EINTR` (the task is
+    /// being killed). Nothing has changed then, except that an unused instance may have got its size.
     pub(crate) fn take_snapshot(&self) -> Result {
-        let mut shape = self.shape.lock();
+        let mut shape = self.lock_shape();
         self.expand_locked(&mut shape)?;
         self.unmapped(CpuSel::All)?;
+        if shape.writers_exchange {
+            return Err(EBUSY);
+        }
         if shape.small.is_none() {
             self.allocate_snapshot(&mut shape)?;
         }
@@ -115,7 +126,7 @@ impl Buffers {
     ///
     /// As for [`Self::take_snapshot`].
     pub(crate) fn clear_snapshot(&self, cpus: CpuSel) -> Result {
-        let mut shape = self.shape.lock();
+        let mut shape = self.lock_shape();
         self.expand_locked(&mut shape)?;
         self.alarm().rearm();
         self.each_of_snapshot(&shape, cpus, |_, ring| ring.empty());
@@ -128,12 +139,21 @@ impl Buffers {
     ///
     /// As for [`Self::take_snapshot`].
     pub(crate) fn free_snapshot(&self) -> Result {
-        let mut shape = self.shape.lock();
+        let mut shape = self.lock_shape();
         self.expand_locked(&mut shape)?;
+        if shape.writers_exchange {
+            return Err(EBUSY);
+        }
+        self.free_locked(&mut shape);
+        Ok(())
+    }
+
+    /// Drops the snapshot, if there is one, with the lock of the shape held.
+    pub(super) fn free_locked(&self, shape: &mut BufferShape) {
         let Some(mut small) = shape.small.take() else {
-            return Ok(());
+            return;
         };
-        self.each_of_snapshot(&shape, CpuSel::All, |cpu, ring| {
+        self.each_of_snapshot(shape, CpuSel::All, |cpu, ring| {
             let Some(at) = small.iter().position(|(of, _)| *of == cpu) else {
                 return;
             };
@@ -144,6 +164,5 @@ impl Buffers {
             // What was there is not lost but forgotten: no counter tells of it.
             ring.empty();
         });
-        Ok(())
     }
 }

@@ -336,6 +336,45 @@ pub(crate) const TIMERLAT: Internal = Internal {
     ),
 };
 
+/// The fields of the records of the tracers `wakeup`.
+const SWITCH: [Declared<'static>; 7] = [
+    number("unsigned int", "prev_pid", 4),
+    number("unsigned int", "next_pid", 4),
+    number("unsigned int", "next_cpu", 4),
+    number("unsigned char", "prev_prio", 1),
+    number("unsigned char", "prev_state", 1),
+    number("unsigned char", "next_prio", 1),
+    number("unsigned char", "next_state", 1),
+];
+
+/// The arguments of their print formats.
+macro_rules! switch_fmt {
+    ($mark:literal) => {
+        concat!(
+            "\"%u:%u:%u  ",
+            $mark,
+            " %u:%u:%u [%03u]\", REC->prev_pid, REC->prev_prio, REC->prev_state, ",
+            "REC->next_pid, REC->next_prio, REC->next_state, REC->next_cpu",
+        )
+    };
+}
+
+/// The record of the tracers `wakeup` of a task that runs.
+pub(crate) const CONTEXT_SWITCH: Internal = Internal {
+    name: "context_switch",
+    id: 2,
+    fields: &SWITCH,
+    print_fmt: switch_fmt!("==>"),
+};
+
+/// The record of the tracers `wakeup` of a task that was woken up.
+pub(crate) const WAKEUP: Internal = Internal {
+    name: "wakeup",
+    id: 3,
+    fields: &SWITCH,
+    print_fmt: switch_fmt!("==+"),
+};
+
 const CALLERS: Declared<'static> = Declared {
     ty: "unsigned long[8]",
     name: "caller",
@@ -392,7 +431,8 @@ pub(crate) const USER_STACK: Internal = Internal {
 };
 
 /// The kinds of records of the system `ftrace`.
-pub(crate) const INTERNAL: [&Internal; 11] = [
+pub(crate) const INTERNAL: [&Internal; 13] = [
+    &CONTEXT_SWITCH,
     &FUNC_REPEATS,
     &GRAPH_ENTRY,
     &GRAPH_EXIT,
@@ -404,6 +444,7 @@ pub(crate) const INTERNAL: [&Internal; 11] = [
     &RAW_DATA,
     &TIMERLAT,
     &USER_STACK,
+    &WAKEUP,
 ];
 
 impl Internal {

@@ -5,6 +5,7 @@
 use super::{
     file::{
         At,
+        FileNode,
         Handler::{
             Knob,
             Word, //
@@ -14,6 +15,7 @@ use super::{
         us_of,
         NS_PER_US, //
     },
+    superblock::TYPE,
     text_file::{
         no_memory,
         refused, //
@@ -32,6 +34,8 @@ use super::{
     },
 };
 use crate::{
+    instance::Instance,
+    kapi::walk::FoundDentry,
     latency::{
         hwlat::HwlatMode,
         timerlat::parse_period, //
@@ -53,6 +57,22 @@ use kernel::{
         Relaxed, //
     }, //
 };
+
+const MAX_LATENCY: &CStr = c"tracing_max_latency";
+
+/// Tells programs that watch `tracing_max_latency` of `inst` that it has changed.
+pub(crate) fn tell_maximum(inst: &Instance) {
+    TYPE.for_mounted(|root| {
+        let tell = |folder: &FoundDentry<'_, FileNode>| {
+            let name = MAX_LATENCY.to_str().unwrap_or_default();
+            folder.in_child(name, |file| file.tell_of_change());
+        };
+        match inst.name().to_str() {
+            Ok("") | Err(_) => tell(root),
+            Ok(name) => root.in_child("instances", |all| all.in_child(name, tell)),
+        }
+    });
+}
 
 /// The files.
 static ENTRIES: &[TreeEntry] = &[
@@ -93,7 +113,7 @@ static ENTRIES: &[TreeEntry] = &[
         ),
     ),
     entry(
-        c"tracing_max_latency",
+        MAX_LATENCY,
         Everywhere,
         File(Knob(show_max_latency, store_max_latency)),
     ),

@@ -8,8 +8,8 @@
 //! - `open`: what one open file owns, how its readers wait; `sleep`: the readers that sleep;
 //! - `groups`: events that go with their module;
 //! - `text_file`, `knob`, `events`, `hist`, `features`: files that are a text;
-//! - `trace`, `pipe`: the events, printed by `output` in the `style` of the instance; `share`: to
-//!   several
+//! - `trace`, `pipe`: the events, printed by `output` in the `style` of the instance; `shown`: which
+//!   buffer a file shows; `share`: to several
 //!   readers; `line_queue`: lines that wait for a reader; `raw`: the events as bytes;
 //! - `marker`: events from users; `snapshot`: taking one; `free`: giving the memory back.
 //!
@@ -37,6 +37,7 @@ mod profile;
 mod raw;
 mod raw_calls;
 mod share;
+mod shown;
 mod sleep;
 mod snapshot;
 mod stack;
@@ -48,6 +49,7 @@ mod trace;
 mod tree;
 
 pub(crate) use groups::remove_event;
+pub(crate) use latency::tell_maximum;
 pub(crate) use superblock::{
     register,
     RtracefsRegistration, //

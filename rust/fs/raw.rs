@@ -53,6 +53,9 @@ impl RawFile {
 
     /// Opens `snapshot_raw`.
     pub(crate) fn open_snapshot(at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+        if at.inst.keeps_maximum() {
+            return Err(EBUSY);
+        }
         Self::open_on(at, Buf::Snapshot)
     }
 
@@ -74,6 +77,9 @@ impl RawFile {
     fn fill(&mut self, at: &At<'_>, room: usize) -> Result<PartialTake> {
         // Until it is done, nothing of the page is to be given, whatever happens.
         self.given = usize::MAX;
+        if self.buf == Buf::Snapshot && at.inst.keeps_maximum() {
+            return Err(EBUSY);
+        }
         let part = at
             .inst
             .buffers()

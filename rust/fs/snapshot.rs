@@ -52,6 +52,9 @@ impl SnapshotFile {
 
 impl TraceFile for SnapshotFile {
     fn read(&mut self, at: &At<'_>, out: &mut IovIterDest<'_>, pos: &mut i64) -> Result<Step> {
+        if at.inst.keeps_maximum() {
+            return Err(EBUSY);
+        }
         self.text.read(at, out, pos)
     }
 
@@ -60,8 +63,8 @@ impl TraceFile for SnapshotFile {
         at.inst.settle();
         let whole = at.cpus() == CpuSel::All;
         let wanted = snapshot::parse(&command(input)?, whole).map_err(refused)?;
-        // As in ftrace it has the snapshot for itself.
-        if at.inst.hist_takes_snapshots() {
+        // As in ftrace each of the two has the snapshot for itself.
+        if at.inst.keeps_maximum() || at.inst.hist_takes_snapshots() {
             return Err(EBUSY);
         }
         match wanted {

@@ -16,6 +16,10 @@ use super::{
         Step,
         TraceFile, //
     },
+    shown::{
+        self,
+        ShownBuffer, //
+    },
     style::style_of,
     text_file::{
         copy_at,
@@ -48,8 +52,10 @@ use crate::{
     kapi::{
         cpus,
         machine,
-        pipe::is_spliced, //
+        pipe::is_spliced,
+        task::COMM, //
     },
+    latency::maximum::Maximum,
     output::{
         Delay,
         LinePrinter,
@@ -61,7 +67,10 @@ use crate::{
         form::Form,
         graph,
         header::Header,
-        latency::Machine,
+        latency::{
+            LatencyHead,
+            Machine, //
+        },
         line,
         options::Opt,
         snapshot::Help, //
@@ -86,29 +95,9 @@ pub(crate) fn open(at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
     Ok(KBox::new(Trace::new(at, Buf::Live), GFP_KERNEL)?)
 }
 
-/// Returns whether events have been overwritten, of any CPU.
-fn overran(inst: &Instance, bank: Bank) -> bool {
-    let (entries, written) = counts(inst, bank);
-    written > entries
-}
-
-/// Returns the number of events in the buffers of all CPUs, and that with the overwritten ones.
-fn counts(inst: &Instance, bank: Bank) -> (u64, u64) {
-    cpus::possible().fold((0, 0), |(entries, written): (u64, u64), cpu| {
-        let stats = inst.stats_in(bank, cpu);
-        let entries = entries.saturating_add(stats.entries);
-        let written = written.saturating_add(stats.entries);
-        (entries, written.saturating_add(stats.overrun))
-    })
-}
-
 /// The file.
 pub(super) struct Trace {
-    buf: Buf,
-    /// Events had been overwritten when it was opened: the beginnings of the CPUs are told.
-    overran: bool,
-    /// Its lines have the form that `latency-format` asked for when it was opened.
-    latency: bool,
+    shown: ShownBuffer,
     reading: Option<Reading>,
     /// Keeps writers away.
     _pause: Option<Pause>,
@@ -117,15 +106,12 @@ pub(super) struct Trace {
 impl Trace {
     /// Returns the file that shows `buf`.
     pub(super) fn new(at: &At<'_>, buf: Buf) -> Self {
-        let options = at.inst.options();
         if buf == Buf::Live && at.reads {
             at.inst.hand_in();
         }
-        let pauses = buf == Buf::Live && at.reads && options.has(Opt::PauseOnTrace);
+        let pauses = buf == Buf::Live && at.reads && at.inst.options().has(Opt::PauseOnTrace);
         Self {
-            buf,
-            overran: overran(at.inst, at.inst.buffers().bank(buf)),
-            latency: options.has(Opt::LatencyFormat),
+            shown: ShownBuffer::new(at.inst, buf),
             reading: None,
             _pause: pauses.then(|| at.inst.pause()),
         }
@@ -137,7 +123,7 @@ impl TraceFile for Trace {
         let wanted = u64::try_from(*pos).map_err(|_| EINVAL)?;
         let reading = match &mut self.reading {
             Some(reading) if wanted != 0 && wanted >= reading.start => reading,
-            slot => slot.insert(Reading::new(at, self.buf, self.overran, self.latency)?),
+            slot => slot.insert(Reading::new(at, self.shown)?),
         };
         loop {
             let skipped = wanted.saturating_sub(reading.start);
@@ -161,8 +147,14 @@ impl TraceFile for Trace {
 
     /// Empties the buffers.
     fn truncate(&mut self, at: &At<'_>) -> Result {
-        at.inst.clear(at.cpus())?;
-        self.overran = overran(at.inst, at.inst.buffers().bank(self.buf));
+        match self.shown.of_maximum {
+            true => {
+                at.inst.settle();
+                at.inst.buffers().clear_snapshot(at.cpus())?;
+            }
+            false => at.inst.clear(at.cpus())?,
+        }
+        self.shown.look_again(at.inst);
         Ok(())
     }
 
@@ -182,6 +174,8 @@ struct Reading {
     buf: Buf,
     /// Where the buffer was when the reading began.
     bank: Bank,
+    /// The latency whose trace it is.
+    maximum: Option<Maximum>,
     lines: LinePrinter,
     cpus: KVec<CpuTour>,
     /// These are all CPUs.
@@ -217,15 +211,16 @@ enum Phase {
 }
 
 impl Reading {
-    fn new(at: &At<'_>, buf: Buf, annotate: bool, latency: bool) -> Result<Self> {
-        let bank = at.inst.buffers().bank(buf);
+    fn new(at: &At<'_>, shown: ShownBuffer) -> Result<Self> {
+        let (bank, maximum) = shown.trace(at.inst);
         let mut list = KVec::new();
         for cpu in at.cpus().iter() {
             list.push(CpuTour::new(cpu, bank, Tour::default()), GFP_KERNEL)?;
         }
         Ok(Self {
-            buf,
+            buf: shown.buf,
             bank,
+            maximum,
             lines: LinePrinter::new()?,
             cpus: list,
             whole: at.cpus() == CpuSel::All,
@@ -233,8 +228,8 @@ impl Reading {
             text: Text::new(),
             start: 0,
             printed: 0,
-            annotate,
-            latency,
+            annotate: shown.overran,
+            latency: shown.latency,
             kept: KVVec::new(),
             phase: Phase::New,
         })
@@ -243,7 +238,10 @@ impl Reading {
     /// Makes the next text, at least `wanted` bytes if there are that many. Returns whether there
     /// was any.
     fn go_on(&mut self, inst: &Arc<Instance>, wanted: usize) -> Result<bool> {
-        let style = style_of(inst);
+        let mut style = style_of(inst);
+        if let Some(maximum) = &self.maximum {
+            style = style.with_begin(maximum.from);
+        }
         self.start = self.start.saturating_add(self.text.bytes().len() as u64);
         self.text.clear();
         match self.phase {
@@ -273,9 +271,16 @@ impl Reading {
     }
 
     fn write_header(&mut self, inst: &Instance, style: Style) -> Result {
-        let (entries, written) = counts(inst, self.bank);
+        let (mut entries, mut written) = shown::counts(inst, self.bank);
         let any = |cpu: &CpuTour| inst.stats_in(self.bank, cpu.cpu).entries != 0;
-        let empty = !self.cpus.iter().any(any);
+        let mut empty = !self.cpus.iter().any(any);
+        let mut comm = [0; COMM];
+        let mut head = LatencyHead::default();
+        if let Some(maximum) = self.maximum {
+            entries = self.count(inst, &maximum)?;
+            (written, empty) = (entries, entries == 0);
+            head = shown::head(&maximum, &mut comm);
+        }
         let mut preemption = Text::new();
         if self.latency {
             write!(preemption, "{}", machine::Preemption).map_err(no_memory)?;
@@ -289,6 +294,7 @@ impl Reading {
                 preemption: str::from_utf8(preemption.bytes()).unwrap_or_default(),
                 online_cpus: cpus::online(),
             },
+            head,
             options: style.options,
             latency: self.latency,
             empty,
@@ -307,6 +313,27 @@ impl Reading {
         header.write_text(&mut self.text).map_err(no_memory)
     }
 
+    /// Returns how many events are part of the trace of a latency. Does not go there.
+    fn count(&mut self, inst: &Instance, maximum: &Maximum) -> Result<u64> {
+        self.set_out(inst);
+        let mut count = 0u64;
+        for cpu in self.cpus.iter_mut() {
+            while cpu.stamp().is_some() || cpu.look(inst)? {
+                let is_part = cpu.stamp().is_some_and(|stamp| maximum.has(stamp));
+                count = count.saturating_add(u64::from(is_part));
+                cpu.pass();
+            }
+            cpu.missed = 0;
+            cpu.set_out(self.bank, Tour::default());
+        }
+        Ok(count)
+    }
+
+    /// Returns whether a record of this time is shown.
+    fn shows(&self, stamp: u64) -> bool {
+        self.maximum.is_none_or(|maximum| maximum.has(stamp))
+    }
+
     /// Takes what has been recorded by now as the bounds.
     fn set_out(&mut self, inst: &Instance) {
         self.phase = Phase::Going;
@@ -320,9 +347,22 @@ impl Reading {
 
     /// Prints the next event of the CPU at `place`, and passes it.
     fn print(&mut self, inst: &Arc<Instance>, place: usize, style: Style) -> Result {
+        let shown = self
+            .cpus
+            .get(place)
+            .and_then(CpuTour::stamp)
+            .is_none_or(|stamp| self.shows(stamp));
         let Some(cpu) = self.cpus.get_mut(place) else {
             return Ok(());
         };
+        if !shown {
+            cpu.missed = 0;
+            cpu.pass();
+            if cpu.stamp().is_none() {
+                self.settled.unsettle();
+            }
+            return Ok(());
+        }
         let text = &mut self.text;
         let missed = core::mem::take(&mut cpu.missed);
         line::write_lost(cpu.cpu, missed, text).map_err(no_memory)?;
@@ -413,6 +453,7 @@ impl Reading {
         };
         let next = merge::next(&mut tours, &mut self.settled)?
             .and_then(|place| tours.stamp(place))
+            .filter(|next| self.maximum.is_none_or(|maximum| maximum.has(*next)))
             .unwrap_or(stamp);
         let seen = Seen {
             cpu,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How the tracer `function` wants functions to be recorded, and what that needs. Process context.
+//! How a tracer wants functions to be recorded, and what that needs. Process context.
 
 use crate::{
     kapi::stack,
@@ -15,7 +15,7 @@ use kernel::{
 };
 
 /// How a tracer wants functions to be recorded.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(crate) struct How {
     /// A record of the callers follows each.
     pub(crate) stack: bool,
@@ -23,6 +23,8 @@ pub(crate) struct How {
     pub(crate) no_repeats: bool,
     /// With their arguments.
     pub(crate) args: bool,
+    /// Only on the CPU of the task that the tracer follows.
+    pub(crate) of_followed: bool,
 }
 
 impl How {
@@ -43,6 +45,7 @@ impl How {
         Ok(Manner {
             stack: self.stack,
             args: self.args,
+            of_followed: self.of_followed,
             repeats,
             pids: present.pids.clone(),
             commands: None,

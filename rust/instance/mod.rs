@@ -46,6 +46,7 @@ pub(crate) use self::{
     pids::PidSelection,
     pipe_token::PipeToken,
     registry::Instances,
+    tracer::tell_maxima_by,
     waiting::enable_awaited, //
 };
 pub(crate) use crate::probes::PidList;
@@ -175,6 +176,8 @@ pub(crate) struct Instance {
     tracer_records: Atomic<bool>,
     /// Whether what is recorded is printed as calls.
     tracer_is_graph: Atomic<bool>,
+    /// The options as they were before the tracer, which holds some of them.
+    options_before: Atomic<u64>,
     /// The functions that are traced when the tracer traces functions.
     #[pin]
     functions: FunctionFilter,
@@ -252,6 +255,7 @@ impl Instance {
                 tracer <- new_mutex!(tracers::NOP),
                 tracer_records: Atomic::new(false),
                 tracer_is_graph: Atomic::new(false),
+                options_before: Atomic::new(0),
                 functions <- FunctionFilter::new(),
                 sink <- Sink::new(buffers, ClockId::Local, worker),
                 actions <- new_mutex!(Actions::new()),
@@ -370,10 +374,13 @@ impl Instance {
     ///
     /// # Errors
     ///
-    /// `EINVAL` for a global option of an instance other than the top one, or if the tracer that
-    /// owns the option refuses; `ENOMEM`, and the errors of starting to remember names of tasks.
+    /// `EINVAL` for a global option of an instance other than the top one, if the tracer that owns the
+    /// option refuses, or if the present one needs [`Opt::Overwrite`]; `ENOMEM`, and the errors of starting to remember names of tasks.
     pub(crate) fn set_option(&self, opt: Opt, on: bool) -> Result {
         if opt.scope() == Scope::Global && !self.top {
+            return Err(EINVAL);
+        }
+        if !on && opt == Opt::Overwrite && self.tracer_holds(opt) {
             return Err(EINVAL);
         }
         if let Some(tracer) = tracers::of_option(opt) {
@@ -386,6 +393,13 @@ impl Instance {
                 self.set_option(opt, false)?;
             }
             return followed;
+        }
+        if opt == Opt::FunctionTrace {
+            let obeyed = self.obey_function_trace();
+            if obeyed.is_err() {
+                self.change_options(|old| old.with(opt, !on))?;
+            }
+            return obeyed;
         }
         if opt == Opt::FunctionFork {
             let followed = self.follow_function_forks();

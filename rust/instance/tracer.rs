@@ -25,15 +25,28 @@ use crate::{
         writer::ByteWrite, //
     },
     tracers::{
+        self,
         Host,
+        KeptMaximum,
         Tracer,
         NOP, //
     }, //
 };
 use kernel::{
     prelude::*,
-    sync::atomic::Relaxed, //
+    sync::{
+        atomic::Relaxed,
+        SetOnce, //
+    }, //
 };
+
+/// What tells programs of a longest latency of an instance. Process context.
+static TELL: SetOnce<fn(&Instance)> = SetOnce::new();
+
+/// Has `tell` called for each instance whose tracer has seen a longest latency. Called once.
+pub(crate) fn tell_maxima_by(tell: fn(&Instance)) {
+    TELL.populate(tell);
+}
 
 impl Instance {
     /// Returns the name of the present tracer.
@@ -83,13 +96,22 @@ impl Instance {
         if present.name() == tracer.name() {
             return Ok(());
         }
+        // As in ftrace a histogram has the snapshot for itself.
+        if tracer.keeps_maximum() && self.hist_takes_snapshots() {
+            return Err(EBUSY);
+        }
         if !self.pipes.lock().is_empty() {
             return Err(EBUSY);
         }
         self.buffers().expand()?;
         self.stop_tracer(&mut present);
         self.clear(CpuSel::All)?;
-        tracer.start(&self.host(self.options()))?;
+        self.hold_options(tracer)?;
+        let started = tracer.start(&self.host(self.options()));
+        if started.is_err() {
+            self.release_options(tracer);
+            return started;
+        }
         *present = tracer;
         self.tracer_is_graph.store(tracer.is_graph(), Relaxed);
         if tracer.records() {
@@ -106,11 +128,84 @@ impl Instance {
 
     fn stop_tracer(&self, present: &mut &'static dyn Tracer) {
         present.stop(&self.host(self.options()));
+        self.release_options(*present);
         *present = NOP;
         self.tracer_is_graph.store(false, Relaxed);
         if self.tracer_records.load(Relaxed) {
             self.tracer_records.store(false, Relaxed);
             enable::count_recorders(|n| n.saturating_sub(1));
+        }
+    }
+
+    /// Switches on the options that `tracer` holds.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`: they are as before.
+    fn hold_options(&self, tracer: &dyn Tracer) -> Result {
+        self.options_before
+            .store(self.options.load(Relaxed), Relaxed);
+        self.change_options(|own| {
+            let held = tracer.held_options().iter();
+            held.fold(own, |set, opt| set.with(*opt, true))
+        })
+    }
+
+    /// Undoes [`Self::hold_options`].
+    fn release_options(&self, tracer: &dyn Tracer) {
+        let before = OptionSet::from_bits(self.options_before.load(Relaxed));
+        let changed = self.change_options(|own| {
+            let held = tracer.held_options().iter();
+            held.fold(own, |set, opt| set.with(*opt, before.has(*opt)))
+        });
+        if changed.is_err() {
+            pr_warn!("no memory: options are as the last tracer had them\n");
+        }
+    }
+
+    /// Has a tracer of latencies obey the option `function-trace`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Tracer::obey`].
+    pub(super) fn obey_function_trace(&self) -> Result {
+        let present = self.tracer.lock();
+        match present.keeps_maximum() {
+            true => present.obey(&self.host(self.options())),
+            false => Ok(()),
+        }
+    }
+
+    /// Returns whether the present tracer holds `opt`.
+    pub(super) fn tracer_holds(&self, opt: Opt) -> bool {
+        self.tracer.lock().held_options().contains(&opt)
+    }
+
+    /// Returns whether the tracer keeps the trace of the longest latency: `trace` shows it, and the snapshot is not
+    /// to be had.
+    pub(crate) fn keeps_maximum(&self) -> bool {
+        self.tracer.lock().keeps_maximum()
+    }
+
+    /// Returns the longest latency whose trace the tracer has kept.
+    pub(crate) fn maximum(&self) -> Option<KeptMaximum> {
+        self.tracer.lock().maximum()
+    }
+
+    /// Has the trace of the longest latency kept, if it is not by now, and the next one as soon as there is one.
+    pub(super) fn keep_maximum(&self) {
+        loop {
+            self.buffers().settle_exchange();
+            if !tracers::keep_maximum(&self.sink) {
+                return;
+            }
+        }
+    }
+
+    /// Tells programs that the tracer has seen a longest latency.
+    pub(super) fn tell_maximum(&self) {
+        if let Some(tell) = TELL.copy() {
+            tell(self);
         }
     }
 

@@ -20,8 +20,7 @@ use crate::{
     actions::{
         self,
         hist::Hist,
-        hist_names::NamedHist,
-        trigger::SwitchedPart, //
+        hist_names::NamedHist, //
     },
     events::{
         self,
@@ -34,8 +33,10 @@ use crate::{
         Filter,
         Trigger,
         TriggerList,
+        WANT_MAXIMUM,
         WANT_NEWS,
-        WANT_SNAPSHOT, //
+        WANT_SNAPSHOT,
+        WANT_TELLING, //
     },
     text::{
         errno::Errno,
@@ -198,7 +199,21 @@ pub(super) fn work(number: u64, wanted: u64) {
         enable::try_record_tasks();
         inst.buffers().wake_all();
     }
-    if wanted & WANT_SNAPSHOT != 0 {
+    if wanted & WANT_MAXIMUM != 0 {
+        inst.keep_maximum();
+    }
+    if wanted & (WANT_MAXIMUM | WANT_TELLING) != 0 {
+        inst.tell_maximum();
+    }
+    if wanted & WANT_SNAPSHOT != 0 && inst.keeps_maximum() {
+        // As in ftrace the trace tells of it.
+        for text in [
+            &b"*** LATENCY TRACER ACTIVE ***\n"[..],
+            b"*** Can not use snapshot (sorry) ***\n",
+        ] {
+            let _ = inst.marker(text, 0);
+        }
+    } else if wanted & WANT_SNAPSHOT != 0 {
         if let Err(why) = inst.buffers().take_snapshot() {
             let text: &[u8] = match why {
                 EBUSY => b"*** BUFFER MEMORY MAPPED ***\n",
@@ -317,14 +332,14 @@ impl Instance {
             ) => {
                 let held = self.hold(target)?;
                 let on = matches!(verb, Verb::EnableEvent | Verb::EnableHist);
-                let part = match verb {
-                    Verb::EnableHist | Verb::DisableHist => SwitchedPart::Hists,
-                    _ => SwitchedPart::Records,
+                let make = match verb {
+                    Verb::EnableHist | Verb::DisableHist => actions::trigger::switch::<true>,
+                    _ => actions::trigger::switch::<false>,
                 };
                 let effect = self.with_file(target, |file| {
                     // SAFETY: The file stays while it is held: until `remove_triggers` has disarmed the
                     // trigger and waited, or until the end of this function, when no probe has seen it.
-                    unsafe { actions::trigger::switch(file, part, on) }
+                    unsafe { make(file, on) }
                 })?;
                 held.keep();
                 effect

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is known of a task but not from the `kernel` crate: its name, and the files of the current one.
+//! What is known of a task but not from the `kernel` crate: its name, what the scheduler knows of it, and the files
+//! of the current one.
 
+use super::c;
+use crate::latency::{
+    maximum::MaximumTask,
+    wakeup::TaskWords, //
+};
 use core::mem::offset_of;
 use kernel::{
     bindings::{
@@ -26,6 +32,72 @@ pub(crate) fn name(task: &Task) -> [u64; COMM / 8] {
         .cast::<[u64; COMM / 8]>();
     // SAFETY: The name is inside the task, which exists while it is borrowed, and has as many bytes.
     unsafe { name.read_unaligned() }
+}
+
+/// Returns a word of `task` at this offset.
+///
+/// # Safety
+///
+/// A field of a `T` is there, of which any bytes are a value.
+#[inline(always)]
+unsafe fn field<T: Copy>(task: &Task, offset: usize) -> T {
+    let place = task.as_ptr().wrapping_byte_add(offset).cast::<T>();
+    // SAFETY: The field is inside the task, which exists while it is borrowed. Volatile: another CPU may change it.
+    unsafe { place.read_volatile() }
+}
+
+/// Returns the priority by which the scheduler chooses `task`: the smaller, the more urgent. Any context.
+#[inline(always)]
+pub(crate) fn priority(task: &Task) -> i32 {
+    // SAFETY: That is the field at its own offset.
+    unsafe { field(task, offset_of!(task_struct, prio)) }
+}
+
+/// Returns a number that tells `task` from all others that there are at the time. Any context.
+#[inline(always)]
+pub(crate) fn identity(task: &Task) -> u64 {
+    task.as_ptr().addr() as u64
+}
+
+/// Returns the CPU that `task` runs on, or is to run on. Any context.
+pub(crate) fn cpu(task: &Task) -> u32 {
+    // SAFETY: The task exists while it is borrowed.
+    unsafe { c::rt_task_cpu(task.as_ptr()) }
+}
+
+/// Returns what a record says of `task`. Any context.
+pub(crate) fn words(task: &Task) -> TaskWords {
+    TaskWords {
+        pid: task.pid() as u32,
+        priority: priority(task),
+        // SAFETY: The task exists while it is borrowed.
+        state: unsafe { c::rt_task_state(task.as_ptr()) },
+    }
+}
+
+/// Nice values are numbers from here on in the static priority.
+const NICE_0: i32 = 120;
+
+/// Returns what the header of a trace says of `task`. Any context but NMI.
+pub(crate) fn of_maximum(task: &Task) -> MaximumTask {
+    // SAFETY: That is the field at its own offset.
+    let static_priority: i32 = unsafe { field(task, offset_of!(task_struct, static_prio)) };
+    MaximumTask {
+        name: name(task),
+        pid: task.pid(),
+        // SAFETY: The task exists while it is borrowed; its credentials are read as RCU asks.
+        user: unsafe { c::rt_task_user(task.as_ptr()) },
+        nice: static_priority.wrapping_sub(NICE_0),
+        // SAFETY: That is the field at its own offset.
+        policy: unsafe { field(task, offset_of!(task_struct, policy)) },
+        // SAFETY: That is the field at its own offset.
+        rt_priority: unsafe { field(task, offset_of!(task_struct, rt_priority)) },
+    }
+}
+
+/// Returns the number of `user`, one of the kernel's, for the current task.
+pub(crate) fn user_here(user: u32) -> u32 {
+    c::rt_user_here(user)
 }
 
 /// Returns the address of the name of the current task. Any context.

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How folders that users already see are found again, to be removed from inside the kernel.
+//! How folders that users already see are found again, to be removed from inside the kernel, or to tell of a change.
 //!
-//! Called by `fs::groups` when a module takes its events away. A `FoundDentry` holds no lock; `settle` waits
+//! Called by `fs::groups` when a module takes its events away, and by `fs::latency`. A `FoundDentry` holds no lock; `settle` waits
 //! for the tasks that hold the folder's.
 
-use super::inode::{
-    Dentry,
-    InodeLock, //
+use super::{
+    c,
+    inode::{
+        Dentry,
+        InodeLock, //
+    }, //
 };
 use kernel::bindings;
 
@@ -56,6 +59,14 @@ impl<N: Send + Sync + 'static> FoundDentry<'_, N> {
     pub(crate) fn settle(&self, depth: usize) {
         if let Some(inode) = self.0.inode() {
             drop(InodeLock::new(inode, depth));
+        }
+    }
+
+    /// Tells programs that watch it that it was changed, which none of them did.
+    pub(crate) fn tell_of_change(&self) {
+        if let Some(inode) = self.0.inode() {
+            // SAFETY: The inode is valid while the dentry is (invariants of both).
+            unsafe { c::rt_tell_modified(inode.as_raw()) };
         }
     }
 

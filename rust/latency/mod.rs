@@ -6,15 +6,19 @@
 //! |---|---|
 //! | `gap` | times in which a CPU did nothing that it was asked to |
 //! | `hwlat` | the settings, the record and the text of the tracer `hwlat` |
+//! | `maximum` | the longest latency, and the task that had it |
 //! | `noise` | what takes a CPU, told apart |
 //! | `osnoise` | the settings, the record and the texts of the tracer `osnoise` |
 //! | `timerlat` | the same of the tracer `timerlat` |
+//! | `wakeup` | which tasks the tracers `wakeup` follow, their records and texts |
 
 pub(crate) mod gap;
 pub(crate) mod hwlat;
+pub(crate) mod maximum;
 pub(crate) mod noise;
 pub(crate) mod osnoise;
 pub(crate) mod timerlat;
+pub(crate) mod wakeup;
 
 /// Returns the number of eight bytes at `at`; 0 when the record ends before it.
 pub(crate) fn long(record: &[u8], at: usize) -> u64 {

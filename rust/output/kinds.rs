@@ -21,8 +21,13 @@ use crate::{
     latency::{
         hwlat,
         osnoise,
-        timerlat, //
+        timerlat,
+        wakeup::{
+            self,
+            WakeupStep, //
+        }, //
     },
+    tasks::names,
     text::{
         builtin,
         form::{
@@ -60,6 +65,8 @@ pub(super) enum RecordKind {
     Osnoise,
     /// How late a timer or the thread was that it wakes.
     Timerlat,
+    /// A task was woken up, and runs, for the tracers `wakeup`.
+    Wakeup(WakeupStep),
     /// The functions of the kernel that led to the event before it.
     KernelStack,
     /// The functions in user space that led to the event before it.
@@ -89,6 +96,8 @@ impl RecordKind {
         const HWLAT: u16 = format::HWLAT.id;
         const OSNOISE: u16 = format::OSNOISE.id;
         const TIMERLAT: u16 = format::TIMERLAT.id;
+        const WAKEUP: u16 = format::WAKEUP.id;
+        const CONTEXT_SWITCH: u16 = format::CONTEXT_SWITCH.id;
         const KERNEL_STACK: u16 = format::KERNEL_STACK.id;
         const USER_STACK: u16 = format::USER_STACK.id;
 
@@ -102,6 +111,8 @@ impl RecordKind {
             HWLAT => RecordKind::Hwlat,
             OSNOISE => RecordKind::Osnoise,
             TIMERLAT => RecordKind::Timerlat,
+            WAKEUP => RecordKind::Wakeup(WakeupStep::Woken),
+            CONTEXT_SWITCH => RecordKind::Wakeup(WakeupStep::Runs),
             KERNEL_STACK => RecordKind::KernelStack,
             USER_STACK => RecordKind::UserStack,
             _ => return None,
@@ -121,6 +132,8 @@ impl RecordKind {
             RecordKind::Hwlat => &format::HWLAT,
             RecordKind::Osnoise => &format::OSNOISE,
             RecordKind::Timerlat => &format::TIMERLAT,
+            RecordKind::Wakeup(WakeupStep::Woken) => &format::WAKEUP,
+            RecordKind::Wakeup(WakeupStep::Runs) => &format::CONTEXT_SWITCH,
             RecordKind::KernelStack => &format::KERNEL_STACK,
             RecordKind::UserStack => &format::USER_STACK,
         }
@@ -156,6 +169,11 @@ impl RecordKind {
             RecordKind::Hwlat => hwlat::write_text(record, out),
             RecordKind::Osnoise => osnoise::write_text(record, out),
             RecordKind::Timerlat => timerlat::write_text(record, out),
+            RecordKind::Wakeup(step) => {
+                let mut comm = [0; 16];
+                let comm = names::comm_of(wakeup::next_pid(record), &mut comm);
+                wakeup::write_text(step, record, comm, out)
+            }
             RecordKind::KernelStack => {
                 stack::write_callers(record, options, &mut lines.symbols, out)
             }
@@ -179,6 +197,9 @@ impl RecordKind {
             (RecordKind::Hwlat, Form::Raw) => hwlat::write_raw(record, out),
             (RecordKind::Osnoise, Form::Raw) => osnoise::write_raw(record, out),
             (RecordKind::Timerlat, Form::Raw) => timerlat::write_raw(record, out),
+            (RecordKind::Wakeup(step), Form::Raw) => wakeup::write_raw(step, record, out),
+            (RecordKind::Wakeup(step), Form::Hex) => wakeup::write_hex(step, record, out),
+            (RecordKind::Wakeup(_), Form::Bin) => wakeup::write_bin(record, out),
             _ => form::write_type(self.entry().id, out),
         }
     }
@@ -195,6 +216,7 @@ impl RecordKind {
             | RecordKind::Hwlat
             | RecordKind::Osnoise
             | RecordKind::Timerlat
+            | RecordKind::Wakeup(_)
             | RecordKind::KernelStack
             | RecordKind::UserStack => Ok(false),
         }

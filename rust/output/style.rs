@@ -55,6 +55,11 @@ impl Style {
         self.graph
     }
 
+    /// Returns it for records whose times are shown since `begin`.
+    pub(crate) fn with_begin(self, begin: u64) -> Self {
+        Self { begin, ..self }
+    }
+
     /// Returns it for an instance whose tracer is `function_graph`, if `graph` is set.
     pub(crate) fn with_graph(self, graph: bool) -> Self {
         Self { graph, ..self }

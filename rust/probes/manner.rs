@@ -8,6 +8,7 @@
 use super::{
     commands::Commands,
     exit::Exit,
+    followed,
     function::{
         record_one,
         Dispatch, //
@@ -73,6 +74,8 @@ pub(crate) struct Manner {
     pub(crate) repeats: Option<Arc<Repeats>>,
     /// The tasks, when not all.
     pub(crate) pids: Option<Arc<TracedPids>>,
+    /// Only those that are called on the CPU of the task that a tracer follows.
+    pub(crate) of_followed: bool,
     /// What is done instead of recording.
     pub(crate) commands: Option<Arc<Commands>>,
 }
@@ -80,7 +83,8 @@ pub(crate) struct Manner {
 impl Manner {
     /// Returns whether it is the usual one.
     pub(crate) fn is_usual(&self) -> bool {
-        self.records_as_usual() && self.pids.is_none() && self.commands.is_none()
+        let is_of_all = self.pids.is_none() && !self.of_followed;
+        is_of_all && self.records_as_usual() && self.commands.is_none()
     }
 
     /// Returns whether functions of the tasks that are recorded are recorded as usual.
@@ -88,9 +92,12 @@ impl Manner {
         !self.stack && !self.args && self.repeats.is_none()
     }
 
-    /// Returns whether functions of the task `pid` are recorded.
+    /// Returns whether functions of the task `pid` are recorded on this CPU.
     #[inline(always)]
-    fn has_task(&self, pid: i32) -> bool {
+    fn has_task(&self, pin: &CpuPin, pid: i32) -> bool {
+        if self.of_followed && !followed::is_here(pin) {
+            return false;
+        }
         match &self.pids {
             None => true,
             Some(pids) => pids.has(pid),
@@ -219,7 +226,7 @@ pub(super) extern "C" fn record_by_manner(
         let Some((target, manner)) = row else {
             break;
         };
-        let Some(sink) = target.sink().filter(|_| manner.has_task(raw.pid)) else {
+        let Some(sink) = target.sink().filter(|_| manner.has_task(pin, raw.pid)) else {
             continue;
         };
         if let Some(commands) = &manner.commands {

@@ -17,6 +17,7 @@
 //! - `exit`: leaving a ring and enabling preemption.
 //! - `function`: the hook at the beginning of functions, which records them; `manner`: those that are recorded
 //!   in other ways than usual.
+//! - `followed`: the CPU whose functions are recorded for a tracer of latencies.
 //! - `deepest`: another such hook, which looks how deep stacks are.
 //! - `graph`: the hooks at entry and exit of functions, which record calls; `graph_rules`: which calls.
 //! - `profile`: those that count calls and measure their times.
@@ -35,6 +36,7 @@ mod exit;
 mod fastcall;
 mod file;
 mod filter;
+mod followed;
 mod follower;
 mod function;
 mod given;
@@ -77,6 +79,7 @@ pub(crate) use self::{
     },
     file::EventFile,
     filter::Filter,
+    followed::set_followed_cpu,
     follower::EventFollower,
     function::{
         set_dispatch,
@@ -112,8 +115,10 @@ pub(crate) use self::{
     },
     sink::{
         Sink,
+        WANT_MAXIMUM,
         WANT_NEWS,
-        WANT_SNAPSHOT, //
+        WANT_SNAPSHOT,
+        WANT_TELLING, //
     },
     trigger::{
         Effect,

@@ -53,6 +53,10 @@ pub(crate) struct Sink {
 pub(crate) const WANT_SNAPSHOT: u64 = 1;
 /// Bit of what is wanted of the worker: to tell of recording that was switched on or off.
 pub(crate) const WANT_NEWS: u64 = 2;
+/// Bit of what is wanted of the worker: to have the banks ready for the next longest latency.
+pub(crate) const WANT_MAXIMUM: u64 = 4;
+/// Bit of what is wanted of the worker: to tell programs of a longest latency.
+pub(crate) const WANT_TELLING: u64 = 8;
 
 impl Sink {
     /// Returns one with these rings and this clock, where recording is on and `worker` does what triggers
@@ -124,15 +128,15 @@ impl Sink {
         self.max_latency.store(ns);
     }
 
-    /// Raises the longest latency to `ns`. Returns whether it was shorter before. Any context.
-    pub(crate) fn raise_max_latency(&self, ns: u64) -> bool {
+    /// Raises the longest latency to `ns`, if it is shorter, and tells of it. Any context.
+    pub(crate) fn raise_max_latency(&self, ns: u64) {
         loop {
             let old = self.max_latency.load();
             if old >= ns {
-                return false;
+                return;
             }
             if self.max_latency.cas(old, ns) {
-                return true;
+                return self.want(WANT_TELLING);
             }
         }
     }

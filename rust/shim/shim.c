@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The bodies of shim.h, in the same order. */
+#include <linux/cred.h>
 #include <linux/dcache.h>
 #include <linux/fs.h>
+#include <linux/fsnotify.h>
 #include <linux/gfp.h>
 #include <linux/instruction_pointer.h>
 #include <linux/irq_work.h>
@@ -22,6 +24,7 @@
 #include <linux/sprintf.h>
 #include <linux/topology.h>
 #include <linux/uaccess.h>
+#include <linux/uidgid.h>
 #include <linux/utsname.h>
 #include <linux/workqueue.h>
 #include <asm/hypervisor.h>
@@ -210,6 +213,26 @@ void *rt_subbuf_alloc(unsigned int cpu, unsigned int order)
 	return page ? page_address(page) : NULL;
 }
 
+unsigned int rt_task_cpu(const struct task_struct *task)
+{
+	return task_cpu(task);
+}
+
+unsigned int rt_task_state(struct task_struct *task)
+{
+	return task_state_index(task);
+}
+
+u32 rt_task_user(struct task_struct *task)
+{
+	return __kuid_val(task_uid(task));
+}
+
+void rt_tell_modified(struct inode *inode)
+{
+	fsnotify_inode(inode, FS_MODIFY);
+}
+
 size_t rt_text_of_hashed(char *text, size_t size, unsigned long address)
 {
 	return scnprintf(text, size, "%p", (void *)address);
@@ -230,6 +253,11 @@ unsigned long rt_totalram_pages(void)
 bool rt_under_hypervisor(void)
 {
 	return !hypervisor_is_type(X86_HYPER_NATIVE);
+}
+
+u32 rt_user_here(u32 user)
+{
+	return from_kuid_munged(current_user_ns(), KUIDT_INIT(user));
 }
 
 /* As compilers lay out what a function with a frame pointer saves. */

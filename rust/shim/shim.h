@@ -19,6 +19,7 @@ struct irq_work;
 struct module;
 struct page;
 struct pipe_inode_info;
+struct task_struct;
 struct work_struct;
 
 /* Room for the name of an address; a macro in the kernel. */
@@ -121,6 +122,16 @@ const char *rt_release(void);
  */
 void *rt_subbuf_alloc(unsigned int cpu, unsigned int order);
 
+/* Inline: the CPU that a task runs on or is to run on, and the number of its state. */
+unsigned int rt_task_cpu(const struct task_struct *task);
+unsigned int rt_task_state(struct task_struct *task);
+
+/* A macro: the user of a task, as the kernel numbers users. */
+u32 rt_task_user(struct task_struct *task);
+
+/* Inline: tells programs that watch a file that it was changed. */
+void rt_tell_modified(struct inode *inode);
+
 /* A format of printk: an address as a number that hides it. */
 size_t rt_text_of_hashed(char *text, size_t size, unsigned long address);
 
@@ -132,6 +143,9 @@ unsigned long rt_totalram_pages(void);
 
 /* Inline: whether the kernel found a hypervisor that it has code for. */
 bool rt_under_hypervisor(void);
+
+/* Inline: the number of a user in the user namespace of the current task. */
+u32 rt_user_here(u32 user);
 
 /*
  * Macros and inline: where the current task entered the kernel, and its callers

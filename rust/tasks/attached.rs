@@ -28,6 +28,8 @@ pub(super) const RECORDING: c_int = bindings::TRACEPOINT_DEFAULT_PRIO as c_int;
 type OnSwitch<T> = extern "C" fn(&T, bool, &Task, &Task, c_uint);
 /// What tracepoints about one task call.
 type OnTask<T> = extern "C" fn(&T, &Task);
+/// What `sched_migrate_task` calls: with the task and the number of the CPU that it goes to.
+type OnMigrate<T> = extern "C" fn(&T, &Task, c_int);
 /// What `sched_process_fork` calls: with parent and child.
 type OnFork<T> = extern "C" fn(&T, &Task, &Task);
 
@@ -75,6 +77,17 @@ impl<T: Sync> Probe<T> {
     /// Returns one for tasks that are gone.
     pub(super) fn on_free(function: OnTask<T>, priority: c_int) -> Self {
         Self::on_task("sched_process_free", function, priority)
+    }
+
+    /// Returns one for tasks that go to another CPU.
+    pub(super) fn on_migrate(function: OnMigrate<T>, priority: c_int) -> Self {
+        // INVARIANT: The tracepoint passes its cookie, a task and a number.
+        Self {
+            event: "sched_migrate_task",
+            function: function as *mut c_void,
+            priority,
+            of: PhantomData,
+        }
     }
 
     /// Returns one for tasks that were made.

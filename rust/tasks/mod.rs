@@ -5,7 +5,9 @@
 //! - `attached`: our probes on tracepoints of the scheduler.
 //! - `names`: names and thread groups, remembered at each switch.
 //! - `watch`: what the scheduler does with tasks, told to filters of pids.
+//! - `wakeups`: the same, told to tracers that wait for a task to run.
 
 mod attached;
 pub(crate) mod names;
+pub(crate) mod wakeups;
 pub(crate) mod watch;

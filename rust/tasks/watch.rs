@@ -113,7 +113,7 @@ impl TaskWatch {
     /// # Safety
     ///
     /// `watcher` stays where it is longer than the result.
-    pub(crate) unsafe fn new<T: Watcher>(watcher: &T, probes: &[Probe<T>]) -> Result<Self> {
+    pub(crate) unsafe fn new<T: Sync>(watcher: &T, probes: &[Probe<T>]) -> Result<Self> {
         let mut watch = Self {
             probes: KVec::with_capacity(probes.len(), GFP_KERNEL)?,
             _after: Synchronized,

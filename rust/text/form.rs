@@ -84,7 +84,7 @@ impl Origin {
 }
 
 /// Writes a number, given as its bytes in memory, in hexadecimal digits.
-pub(super) fn write_hex(bytes: &[u8], out: &mut dyn ByteWrite) -> fmt::Result {
+pub(crate) fn write_hex(bytes: &[u8], out: &mut dyn ByteWrite) -> fmt::Result {
     for byte in bytes.iter().rev() {
         write!(out, "{byte:02x}")?;
     }

@@ -9,12 +9,14 @@ use super::{
     graph,
     latency::{
         self,
+        LatencyHead,
         Machine, //
     },
     options::{
         Opt,
         OptionSet, //
     },
+    writer::ByteWrite,
 };
 
 /// Writes the names of the columns of a tracer.
@@ -30,6 +32,8 @@ pub(crate) struct Header<'a> {
     pub(crate) written: u64,
     /// The kernel that the trace was made on.
     pub(crate) machine: Machine<'a>,
+    /// The latency whose trace it is, and its task.
+    pub(crate) head: LatencyHead<'a>,
     /// Options that decide what the lines below look like.
     pub(crate) options: OptionSet,
     /// Whether the lines are those of `latency-format`.
@@ -83,13 +87,14 @@ impl Header<'_> {
     }
 
     /// Writes what `latency-format` says of the kernel, and without `verbose` the names of its columns.
-    fn write_latency(&self, verbose: bool, out: &mut dyn fmt::Write) -> fmt::Result {
+    fn write_latency(&self, verbose: bool, out: &mut dyn ByteWrite) -> fmt::Result {
         let (entries, written) = (self.entries, self.written);
-        latency::write_header(self.tracer, &self.machine, entries, written, verbose, out)
+        let (machine, head) = (&self.machine, &self.head);
+        latency::write_header(self.tracer, machine, head, entries, written, verbose, out)
     }
 
     /// Writes the header.
-    pub(crate) fn write_text(&self, out: &mut dyn fmt::Write) -> fmt::Result {
+    pub(crate) fn write_text(&self, out: &mut impl ByteWrite) -> fmt::Result {
         self.write_tracer(out)?;
         if let Some(write) = self.columns {
             return write(out);
@@ -151,6 +156,7 @@ mod tests {
                 preemption: "PREEMPT(lazy)",
                 online_cpus: 2,
             },
+            head: LatencyHead::default(),
             options,
             latency,
             empty: entries == 0,

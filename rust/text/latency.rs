@@ -162,15 +162,29 @@ const COLUMNS: &str = concat!(
     "#     \\   /        ||||||  \\    |    /       \n",
 );
 
+/// The latency whose trace it is, and the task that had it; all 0 for the trace of no latency.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct LatencyHead<'a> {
+    /// In microseconds.
+    pub(crate) latency: u64,
+    pub(crate) cpu: u32,
+    pub(crate) comm: &'a [u8],
+    pub(crate) pid: i32,
+    pub(crate) uid: u32,
+    pub(crate) nice: i32,
+    pub(crate) policy: u32,
+    pub(crate) rt_priority: u32,
+}
+
 /// Writes the header of a buffer that is not empty, which follows the line that names the tracer.
-/// No tracer here measures latency, so the fields for it are empty.
 pub(crate) fn write_header(
     tracer: &str,
     machine: &Machine<'_>,
+    head: &LatencyHead<'_>,
     entries: u64,
     written: u64,
     verbose: bool,
-    out: &mut dyn fmt::Write,
+    out: &mut dyn ByteWrite,
 ) -> fmt::Result {
     writeln!(
         out,
@@ -180,15 +194,17 @@ pub(crate) fn write_header(
     writeln!(out, "# {:-<68}", "")?;
     writeln!(
         out,
-        "# latency: 0 us, #{entries}/{written}, CPU#0 | (M:{} VP:0, KP:0, SP:0 HP:0 #P:{})",
-        machine.preemption, machine.online_cpus
+        "# latency: {} us, #{entries}/{written}, CPU#{} | (M:{} VP:0, KP:0, SP:0 HP:0 #P:{})",
+        head.latency, head.cpu, machine.preemption, machine.online_cpus
     )?;
-    out.write_str(concat!(
-        "#    -----------------\n",
-        "#    | task: -0 (uid:0 nice:0 policy:0 rt_prio:0)\n",
-        "#    -----------------\n",
-        "#\n",
-    ))?;
+    out.write_str("#    -----------------\n#    | task: ")?;
+    out.write_bytes(head.comm)?;
+    writeln!(
+        out,
+        "-{} (uid:{} nice:{} policy:{} rt_prio:{})",
+        head.pid, head.uid as i32, head.nice, head.policy, head.rt_priority
+    )?;
+    out.write_str("#    -----------------\n#\n")?;
     out.write_str(if verbose { "" } else { COLUMNS })
 }
 
@@ -315,10 +331,44 @@ mod tests {
         for verbose in [true, false] {
             let mut text = String::new();
 
-            write_header("nop", &machine, 136, 412, verbose, &mut text).unwrap();
+            let none = LatencyHead::default();
+            write_header("nop", &machine, &none, 136, 412, verbose, &mut text).unwrap();
             let rest = text.strip_prefix(head).unwrap();
             assert_eq!(rest.lines().count(), if verbose { 0 } else { 9 });
             assert!(rest.lines().all(|line| line.starts_with('#')));
         }
+    }
+
+    #[test]
+    fn header_of_a_latency() {
+        let machine = Machine {
+            release: "7.3.4+deb13-rt-amd64",
+            preemption: "PREEMPT_{RT,(full)}",
+            online_cpus: 2,
+        };
+        let head = LatencyHead {
+            latency: 2246,
+            cpu: 1,
+            comm: b"irq/25-virtio0-",
+            pid: 69,
+            nice: -5,
+            policy: 1,
+            rt_priority: 50,
+            ..LatencyHead::default()
+        };
+        let mut text = String::new();
+        write_header("wakeup_rt", &machine, &head, 45, 45, true, &mut text).unwrap();
+        assert_eq!(
+            text,
+            "\
+# wakeup_rt latency trace v1.1.5 on 7.3.4+deb13-rt-amd64
+# --------------------------------------------------------------------
+# latency: 2246 us, #45/45, CPU#1 | (M:PREEMPT_{RT,(full)} VP:0, KP:0, SP:0 HP:0 #P:2)
+#    -----------------
+#    | task: irq/25-virtio0--69 (uid:0 nice:-5 policy:1 rt_prio:50)
+#    -----------------
+#
+"
+        );
     }
 }

@@ -137,6 +137,8 @@ options! {
     HashPtr: "hash-ptr", on, Any, Ftrace;
     /// Masks in texts of events are lists of ranges.
     BitmaskList: "bitmask-list", off, Any, Ftrace;
+    /// The functions that are called while a tracer of latencies follows a task are recorded.
+    FunctionTrace: "function-trace", on, Any, Ftrace;
     /// Children of a task in `set_ftrace_pid` are added to it, tasks that end are taken out.
     FunctionFork: "function-fork", off, Any, Ftrace;
     /// Each event is followed by the functions that led to it.
@@ -316,7 +318,7 @@ mod tests {
             "print-parent nosym-offset nosym-addr noverbose noraw nohex nobin noblock nofields \
                     trace_printk annotate nouserstacktrace nosym-userobj noprintk-msg-only \
                     context-info nolatency-format record-cmd norecord-tgid nooverwrite nodisable_on_free irq-info markers \
-                    noevent-fork nopause-on-trace hash-ptr nobitmask-list nofunction-fork nostacktrace notest_nop_accept \
+                    noevent-fork nopause-on-trace hash-ptr nobitmask-list function-trace nofunction-fork nostacktrace notest_nop_accept \
                     notest_nop_refuse nopipe-share noevent-counts";
         assert_eq!(text.split('\n').collect::<Vec<_>>().join(" ").trim(), list);
 

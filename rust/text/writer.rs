@@ -14,6 +14,13 @@ pub(crate) trait ByteWrite: fmt::Write {
 }
 
 #[cfg(test)]
+impl<W: ByteWrite + ?Sized> ByteWrite for &mut W {
+    fn write_bytes(&mut self, bytes: &[u8]) -> fmt::Result {
+        (**self).write_bytes(bytes)
+    }
+}
+
+#[cfg(test)]
 impl ByteWrite for String {
     fn write_bytes(&mut self, bytes: &[u8]) -> fmt::Result {
         self.push_str(core::str::from_utf8(bytes).map_err(|_| fmt::Error)?);

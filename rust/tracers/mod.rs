@@ -14,12 +14,18 @@ mod noise;
 mod nop;
 pub(crate) mod osnoise;
 pub(crate) mod timerlat;
+mod wakeup;
 pub(crate) mod workload;
 
 use crate::{
+    buffers::Bank,
     hooks::{
         self,
         FunctionFilter, //
+    },
+    latency::{
+        maximum::Maximum,
+        wakeup::WakeupClass, //
     },
     probes::Sink,
     text::header::Columns, //
@@ -138,6 +144,22 @@ pub(crate) trait Tracer: Sync {
         None
     }
 
+    /// Returns options of the instance that are switched on while it has the tracer, and are afterwards as they
+    /// were before. [`Opt::Overwrite`] stays on.
+    fn held_options(&self) -> &'static [Opt] {
+        &[]
+    }
+
+    /// Returns whether it keeps the trace of the longest latency, which `trace` shows, in the bank that is not live.
+    fn keeps_maximum(&self) -> bool {
+        false
+    }
+
+    /// Returns the longest latency whose trace is kept.
+    fn maximum(&self) -> Option<KeptMaximum> {
+        None
+    }
+
     /// Returns the owner that its options name.
     fn owner(&self) -> Option<Owner> {
         None
@@ -191,6 +213,20 @@ pub(crate) trait Tracer: Sync {
     fn stop(&self, host: &Host<'_>);
 }
 
+/// A latency whose trace is kept.
+#[derive(Clone, Copy)]
+pub(crate) struct KeptMaximum {
+    /// The bank that has its records.
+    pub(crate) bank: Bank,
+    pub(crate) maximum: Maximum,
+}
+
+/// Keeps the trace of a latency in the bank that is not live, if a tracer that records into `sink` waits for that.
+/// Returns whether the banks were exchanged. Process context.
+pub(crate) fn keep_maximum(sink: &Sink) -> bool {
+    wakeup::keep(sink)
+}
+
 /// The threshold of the top instance, in nanoseconds.
 static TOP_THRESHOLD: Atomic<u64> = Atomic::new(0);
 
@@ -210,6 +246,9 @@ static ALL: &[&dyn Tracer] = &[
     &osnoise::OsnoiseTracer,
     &hwlat::HwlatTracer,
     &graph::GraphTracer,
+    &wakeup::WakeupTracer(WakeupClass::Deadline),
+    &wakeup::WakeupTracer(WakeupClass::RealTime),
+    &wakeup::WakeupTracer(WakeupClass::Any),
     &function::FunctionTracer,
     &nop::Nop,
 ];
@@ -222,6 +261,8 @@ static ALL: &[&dyn Tracer] = &[
 pub(crate) unsafe fn init() {
     // SAFETY: Called once, as the caller promises.
     unsafe { hwlat::init() };
+    // SAFETY: Called once, as the caller promises.
+    unsafe { wakeup::init() };
     // SAFETY: Called once, as the caller promises.
     unsafe { workload::init() };
 }
@@ -251,7 +292,8 @@ pub(crate) fn by_name(name: &[u8]) -> Option<&'static dyn Tracer> {
 
 /// Returns whether this kernel has what obeys `opt`.
 pub(crate) fn is_offered(opt: Opt) -> bool {
-    let of_functions = opt.owner() == Owner::Function || opt == Opt::FunctionFork;
+    let own = matches!(opt, Opt::FunctionFork | Opt::FunctionTrace);
+    let of_functions = opt.owner() == Owner::Function || own;
     !of_functions || hooks::IS_THERE
 }
 

@@ -250,11 +250,46 @@ pub fn current_cpu() -> u32 {
     cpu
 }
 
+/// The tracers that only some kernels have themselves.
+pub const LATENCY_TRACERS: [&str; 6] = [
+    "hwlat",
+    "osnoise",
+    "timerlat",
+    "wakeup",
+    "wakeup_rt",
+    "wakeup_dl",
+];
+
 /// How much of a CPU the calling thread asks for, from -20, most, to 19.
 pub fn set_nice(value: i32) {
     // SAFETY: Plain numbers.
     let result = unsafe { setpriority(PRIO_PROCESS, 0, value) };
     assert_eq!(result, 0, "cannot have nice {value}");
+}
+
+/// An inotify that is told of changes of the file at `path`.
+pub fn watch(path: &Path) -> Op<File> {
+    const INOTIFY_INIT1: usize = 294;
+    const INOTIFY_ADD_WATCH: usize = 254;
+    const IN_MODIFY: usize = 2;
+    let made = check(call(INOTIFY_INIT1, [O_CLOEXEC as usize, 0, 0, 0, 0, 0]) as c_long)?;
+    // SAFETY: The descriptor was made just now and has no other owner.
+    let inotify = unsafe { File::from_raw_fd(made as c_int) };
+    let path = c_path(path);
+    let args = [made, path.as_ptr() as usize, IN_MODIFY, 0, 0, 0];
+    check(call(INOTIFY_ADD_WATCH, args) as c_long)?;
+    Ok(inotify)
+}
+
+/// Has the calling thread run by SCHED_FIFO with this priority.
+pub fn set_fifo(priority: u32) {
+    const SCHED_SETSCHEDULER: usize = 144;
+    const SCHED_FIFO: usize = 1;
+    let result = call(
+        SCHED_SETSCHEDULER,
+        [0, SCHED_FIFO, &raw const priority as usize, 0, 0, 0],
+    );
+    assert_eq!(result, 0, "cannot be of real time");
 }
 
 /// Reads into an address that is not mapped.

@@ -35,6 +35,8 @@ pub mod expr;
 pub mod fetch;
 #[path = "../../../rust/functions/mod.rs"]
 pub mod functions;
+#[path = "../../../rust/buffers/gate.rs"]
+pub mod gate;
 #[path = "../../../rust/hist/mod.rs"]
 pub mod hist;
 #[path = "../../../rust/latency/mod.rs"]
@@ -58,6 +60,8 @@ pub mod text;
 mod exchange;
 #[cfg(test)]
 mod filters;
+#[cfg(test)]
+mod gates;
 #[cfg(test)]
 mod gifts;
 #[cfg(test)]

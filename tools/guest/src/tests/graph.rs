@@ -90,13 +90,12 @@ fn formats(context: &Context) -> Check {
         own.get("available_tracers")?,
         reference.get("available_tracers")?,
     );
-    // Of those of latencies, rtrace has three on all kernels, and kernels with PREEMPT_RT have more.
+    // Those of latencies rtrace has on all kernels, and others only with PREEMPT_RT.
     let theirs: Vec<_> = wanted
         .split_whitespace()
         .filter(|name| found.contains(name))
         .collect();
-    let is_theirs =
-        |name: &&str| wanted.contains(*name) || !["hwlat", "osnoise", "timerlat"].contains(name);
+    let is_theirs = |name: &&str| wanted.contains(*name) || !sys::LATENCY_TRACERS.contains(name);
     let ours: Vec<_> = found.split_whitespace().filter(is_theirs).collect();
     ensure_eq!(ours, theirs, "available_tracers");
     for tree in [&own, &reference] {

@@ -93,6 +93,7 @@ mod tprobes;
 mod trees;
 mod triggers;
 mod wakes;
+mod wakeup;
 
 use crate::check::Check;
 use crate::tree::{Instance, Tree};
@@ -180,6 +181,7 @@ const GROUPS: &[&[Test]] = &[
     hwlat::TESTS,
     osnoise::TESTS,
     timerlat::TESTS,
+    wakeup::TESTS,
     functions_commands::TESTS,
     functions_manner::TESTS,
     profile::TESTS,

@@ -43,6 +43,7 @@ const OFFERED: &[&str] = &[
     "pause-on-trace",
     "hash-ptr",
     "bitmask-list",
+    "function-trace",
     "function-fork",
     "stacktrace",
     "test_nop_accept",

@@ -66,6 +66,8 @@ const OPTIONS: &[(&str, Does)] = &[
     ("bitmask-list", Nothing),
     ("disable_on_free", Nothing),
     ("stacktrace", Records),
+    // Concerns tracers of latencies: `wakeup.functions`.
+    ("function-trace", Nothing),
     // Concerns functions: `functions.pids`.
     ("function-fork", Nothing),
     ("test_nop_accept", Nothing),
@@ -73,12 +75,7 @@ const OPTIONS: &[(&str, Does)] = &[
 ];
 
 /// Options of tracefs that rtracefs lacks: Documentation/differences.md.
-pub const NOT_OFFERED: &[&str] = &[
-    "trace_printk_dest",
-    "copy_trace_marker",
-    "display-graph",
-    "function-trace",
-];
+pub const NOT_OFFERED: &[&str] = &["trace_printk_dest", "copy_trace_marker", "display-graph"];
 
 fn options(context: &Context) -> Check {
     let (own, reference) = (Tree::at(&context.root), Tree::at(&context.reference));

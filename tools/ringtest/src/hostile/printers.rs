@@ -17,7 +17,7 @@ use crate::text::{
         Form, //
     },
     header::Header,
-    latency::Machine,
+    latency::{LatencyHead, Machine},
     line,
     options::{
         Opt,
@@ -183,6 +183,16 @@ pub fn headers(source: &mut Source) {
             preemption: "M",
             online_cpus: source.number() as u32,
         },
+        head: LatencyHead {
+            latency: source.number(),
+            cpu: source.number() as u32,
+            comm: b"sh",
+            pid: source.number() as i32 & i32::MAX,
+            uid: source.number() as u32 >> 1,
+            nice: source.number() as i32 & 15,
+            policy: source.number() as u32,
+            rt_priority: source.number() as u32,
+        },
         options,
         latency: source.once_in(2),
         empty: source.once_in(2),
@@ -196,11 +206,16 @@ pub fn headers(source: &mut Source) {
     assert!(text.ends_with('\n'));
     let (entries, written) = (header.entries, header.written);
     let cpus = u64::from(header.machine.online_cpus);
+    let head = &header.head;
+    let of_task = [head.pid as u32, head.uid, head.nice as u32];
+    let of_policy = [head.policy, head.rt_priority];
     let numbers = match (header.latency, options.has(Opt::ContextInfo)) {
         (true, true) if !header.empty => {
-            vec![
-                1, 1, 5, 0, entries, written, 0, 0, 0, 0, 0, cpus, 0, 0, 0, 0, 0,
-            ]
+            let cpu = u64::from(head.cpu);
+            let mut all = vec![1, 1, 5, head.latency, entries, written, cpu];
+            all.extend([0, 0, 0, 0, cpus]);
+            all.extend(of_task.into_iter().chain(of_policy).map(u64::from));
+            all
         }
         (false, true) if !options.has(Opt::Verbose) => vec![entries, written, cpus],
         _ => vec![],

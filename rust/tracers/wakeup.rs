@@ -1,0 +1,468 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `wakeup`, `wakeup_rt` and `wakeup_dl`: how long the most urgent task waits for a CPU, from its wake-up until it
+//! runs. The trace of the longest latency is kept: when one ends that is longer than all before, the banks are
+//! exchanged, and `trace` shows what the other bank has of that time.
+//!
+//! One instance can have one of the three at a time. Wake-ups and switches come from the scheduler, which holds a lock
+//! of its own: what they change is under [`STATE`], and what they look at first are words of their own.
+//!
+//! The banks are exchanged while no task is followed, so that all records of a latency are in one bank. When they
+//! cannot be exchanged yet, since writers may still be in the other bank after the last exchange, the worker of the
+//! instance or the next latency that ends does it, and the times of the latency tell its records from later ones.
+
+use super::{
+    Host,
+    KeptMaximum,
+    Tracer, //
+};
+use crate::{
+    buffers::CpuSel,
+    event::{
+        context::Base,
+        format::{
+            self,
+            Internal, //
+        }, //
+    },
+    hooks::{
+        self,
+        FunctionFilter,
+        How, //
+    },
+    kapi::{
+        clock,
+        grace_ref::GraceRef,
+        irq_lock::IrqLock,
+        percpu::CpuPin,
+        stack,
+        task,
+        words::SharedU64, //
+    },
+    latency::{
+        maximum::Maximum,
+        wakeup::{
+            self,
+            fill_function,
+            FollowedTask,
+            WakeupClass,
+            WakeupFollower,
+            WakeupRecord,
+            FUNCTION,
+            NO_PRIORITY,
+            RECORD, //
+        }, //
+    },
+    probes::{
+        set_followed_cpu,
+        Sink,
+        WANT_MAXIMUM, //
+    },
+    ring::port::SharedWord,
+    tasks::{
+        wakeups::{
+            self,
+            WakeupWatcher, //
+        },
+        watch::TaskWatch, //
+    },
+    text::{
+        clock::ClockId,
+        options::Opt,
+        stack::{
+            fill,
+            HEAD, //
+        }, //
+    }, //
+};
+use core::ptr;
+use kernel::{
+    prelude::*,
+    task::Task, //
+};
+
+kernel::sync::global_lock! {
+    // SAFETY: `init` of this room is called before any tracer can be chosen.
+    unsafe(uninit) static WATCH: Mutex<Option<TaskWatch>> = None;
+}
+
+/// The instance that has the tracer, from [`begin`] until the probes have ended.
+static SINK: GraceRef<Sink> = GraceRef::none();
+static FUNCTIONS: GraceRef<FunctionFilter> = GraceRef::none();
+
+/// Whether wake-ups are followed. Changed under [`WATCH`] or the lock of the instance's tracer.
+static ON: SharedU64 = SharedU64::zero();
+/// The number of the class. Changed while there is no probe.
+static CLASS: SharedU64 = SharedU64::zero();
+
+/// Whether functions are recorded. Changed under the lock of the instance's tracer.
+static FUNCTIONS_ON: SharedU64 = SharedU64::zero();
+
+/// What [`STATE`] says of the task that is followed, for a first look: its identity, 0 for none, and its priority.
+static FOLLOWED: SharedU64 = SharedU64::zero();
+static PRIORITY: SharedU64 = SharedU64::zero();
+
+static STATE: IrqLock<WakeupState> = IrqLock::new(WakeupState::new());
+
+/// The task that is followed, and the longest latency.
+struct WakeupState {
+    follower: WakeupFollower,
+    /// The longest latency, while its records are in the live bank.
+    waiting: Option<Maximum>,
+    /// The clock by which the followed task was woken up.
+    clock: ClockId,
+    /// The latency whose records are in the other bank.
+    kept: Option<KeptMaximum>,
+}
+
+impl WakeupState {
+    const fn new() -> Self {
+        Self {
+            follower: WakeupFollower::new(),
+            waiting: None,
+            clock: ClockId::Local,
+            kept: None,
+        }
+    }
+
+    /// Has the first look find what the follower says. Functions are not recorded from now on.
+    fn publish(&self) {
+        set_followed_cpu(None);
+        let (task, priority) = self.follower.present();
+        FOLLOWED.store(task);
+        PRIORITY.store(u64::from(priority as u32));
+    }
+
+    /// Exchanges the banks for a latency that waits for that, if they may be. Returns whether they were.
+    fn keep(&mut self, sink: &Sink) -> bool {
+        let Some(maximum) = self.waiting.filter(|_| !self.follower.is_following()) else {
+            return false;
+        };
+        let Some(bank) = sink.buffers().try_exchange() else {
+            return false;
+        };
+        self.kept = Some(KeptMaximum { bank, maximum });
+        self.waiting = None;
+        true
+    }
+}
+
+/// Returns the tasks that are followed.
+#[inline(always)]
+fn class() -> WakeupClass {
+    WakeupClass::of_number(CLASS.load() as u32)
+}
+
+/// Returns the threshold, in nanoseconds: that of the instance, or else that of the top one. 0: there is none.
+fn threshold() -> u64 {
+    match FUNCTIONS.get().map_or(0, |of| of.rules().threshold()) {
+        0 => super::top_threshold(),
+        own => own,
+    }
+}
+
+/// Records `len` bytes with this id, of which `fill` fills those after the common fields.
+fn put(pin: &CpuPin, sink: &Sink, id: u16, len: usize, fill: impl FnOnce(&mut [u8])) {
+    // The pin disables preemption once. What is refused is in the counters of the buffer.
+    let _ = sink.record(pin, Base::new(id, 1), len, fill);
+}
+
+/// Records that the CPU of the caller goes from `prev` to `next`, or that `prev` woke `next` up; and what led to it: the
+/// callers, and two of them like a function that was called. As in ftrace the latter is nearest to what is measured.
+fn record(pin: &CpuPin, sink: &Sink, kind: &Internal, prev: &Task, next: &Task) {
+    let record = WakeupRecord {
+        prev: task::words(prev),
+        next: task::words(next),
+        cpu: task::cpu(next),
+    };
+    let step = || put(pin, sink, kind.id, RECORD, |rest| record.fill(rest));
+    let runs = kind.id == format::CONTEXT_SWITCH.id;
+    let mut is_done = false;
+    stack::with_callers(pin, ptr::null(), |callers| {
+        let function = || {
+            put(pin, sink, format::FUNCTION.id, FUNCTION, |rest| {
+                fill_function(rest, callers)
+            });
+        };
+        is_done = true;
+        if runs {
+            function();
+        }
+        step();
+        let len = HEAD.wrapping_add(callers.len().wrapping_mul(8));
+        put(pin, sink, format::KERNEL_STACK.id, len, |rest| {
+            fill(rest, callers.len() as u32, callers)
+        });
+        if !runs {
+            function();
+        }
+    });
+    if !is_done {
+        step();
+    }
+}
+
+/// Follows `task`, which the current task of the priority `running` has woken up, unless it is not urgent enough by
+/// now.
+fn follow(pin: &CpuPin, sink: &Sink, task: &Task, running: i32) {
+    STATE.with(|state| {
+        let clock = sink.clock();
+        let woken = FollowedTask {
+            task: task::identity(task),
+            priority: task::priority(task),
+            since: clock::read(clock),
+            cpu: task::cpu(task),
+        };
+        if ON.load() == 0 || !state.follower.woken(class(), woken, running) {
+            return;
+        }
+        state.clock = clock;
+        state.publish();
+        record(pin, sink, &format::WAKEUP, kernel::current!(), task);
+        set_followed_cpu(Some(woken.cpu));
+    });
+}
+
+/// Learns that the CPU of the caller goes from `prev` to `next`, one of which is followed.
+fn end(pin: &CpuPin, sink: &Sink, prev: &Task, next: &Task) {
+    let kept = STATE.with(|state| {
+        if ON.load() == 0 {
+            return false;
+        }
+        let (before, after) = (task::identity(prev), task::identity(next));
+        let ended = state.follower.switched(before, after);
+        // What is called from here on is not part of the latency.
+        state.publish();
+        if let Some(followed) = ended {
+            record(pin, sink, &format::CONTEXT_SWITCH, prev, next);
+            let maximum = Maximum {
+                from: followed.since,
+                to: clock::read(sink.clock()),
+                cpu: followed.cpu,
+                task: task::of_maximum(next),
+            };
+            let (latency, longest) = (maximum.latency(), sink.max_latency());
+            let is_one = sink.is_on() && sink.clock() == state.clock;
+            if is_one && wakeup::counts(latency, threshold(), longest) {
+                sink.set_max_latency(latency);
+                state.waiting = Some(maximum);
+            }
+        }
+        // One that could not be kept before has its records here as well.
+        let waited = state.waiting.is_some();
+        state.keep(sink);
+        waited
+    });
+    if kept {
+        sink.want(WANT_MAXIMUM);
+    }
+}
+
+/// What the scheduler tells.
+struct WakeupProbe;
+
+static PROBE: WakeupProbe = WakeupProbe;
+
+impl WakeupWatcher for WakeupProbe {
+    fn woken(&self, task: &Task) {
+        if ON.load() == 0 {
+            return;
+        }
+        let (followed, running) = (PRIORITY.load() as i32, task::priority(kernel::current!()));
+        if class().begins(followed, task::priority(task), running) {
+            CpuPin::with(|pin| {
+                if let Some(sink) = SINK.get() {
+                    follow(pin, sink, task, running);
+                }
+            });
+        }
+    }
+
+    fn switched(&self, prev: &Task, next: &Task) {
+        let followed = FOLLOWED.load();
+        if followed == 0 || ![prev, next].map(task::identity).contains(&followed) {
+            return;
+        }
+        CpuPin::with(|pin| {
+            if let Some(sink) = SINK.get() {
+                end(pin, sink, prev, next);
+            }
+        });
+    }
+
+    fn migrated(&self, task: &Task, cpu: u32) {
+        if FOLLOWED.load() != task::identity(task) {
+            return;
+        }
+        STATE.with(|state| {
+            if state.follower.present().0 == task::identity(task) {
+                set_followed_cpu(Some(cpu));
+            }
+        });
+    }
+
+    fn freed(&self, task: &Task) {
+        let task = task::identity(task);
+        if FOLLOWED.load() == task {
+            STATE.with(|state| {
+                state.follower.freed(task);
+                state.publish();
+            });
+        }
+    }
+}
+
+/// Keeps the latency that waited for it, if there is one, of the instance that records into `sink`. Returns whether it
+/// did: the banks were exchanged.
+pub(super) fn keep(sink: &Sink) -> bool {
+    STATE.with(|state| {
+        let own = SINK.get().is_some_and(|its| ptr::eq(its, sink));
+        own && state.keep(sink)
+    })
+}
+
+/// Follows no task, and forgets all latencies but the one that is kept.
+fn reset() {
+    STATE.with(|state| {
+        state.follower.forget();
+        state.waiting = None;
+        state.publish();
+    });
+}
+
+/// Starts the tracer of this class.
+///
+/// # Errors
+///
+/// `EBUSY` while an instance has one of the tracers, and while a ring is mapped; `ENODEV` in a kernel without the
+/// tracepoints, `ENOMEM`.
+fn begin(host: &Host<'_>, class: WakeupClass) -> Result {
+    let mut watch = WATCH.lock();
+    if watch.is_some() {
+        return Err(EBUSY);
+    }
+    stack::prepare()?;
+    let sink = host.sink();
+    sink.buffers().allow_exchanges()?;
+    sink.set_max_latency(0);
+    CLASS.store(u64::from(class as u32));
+    // SAFETY: The functions stay until `stop` has returned (invariant of the host), which ends the probes that ask
+    // for them.
+    unsafe { FUNCTIONS.set(Some(host.functions())) };
+    // SAFETY: Likewise, the sink stays until `stop` has returned.
+    unsafe { SINK.set(Some(sink)) };
+    STATE.with(|state| *state = WakeupState::new());
+    reset();
+    ON.store(u64::from(sink.is_on()));
+    // SAFETY: The probe is a static.
+    match unsafe { TaskWatch::new(&PROBE, &wakeups::probes()) } {
+        Ok(probes) => {
+            *watch = Some(probes);
+            Ok(())
+        }
+        Err(why) => {
+            leave(host);
+            Err(why)
+        }
+    }
+}
+
+/// Forgets the instance, for which no probe runs any more.
+fn leave(host: &Host<'_>) {
+    ON.store(0);
+    // SAFETY: It is taken away; no probe is there that could have found it.
+    unsafe { SINK.set(None) };
+    // SAFETY: Likewise, no probe is there.
+    unsafe { FUNCTIONS.set(None) };
+    STATE.with(|state| *state = WakeupState::new());
+    host.sink().buffers().forbid_exchanges();
+}
+
+/// Prepares the tracers.
+///
+/// # Safety
+///
+/// It is called once, before anything else here.
+pub(super) unsafe fn init() {
+    // SAFETY: Called once, as the caller promises.
+    unsafe { WATCH.init() };
+    PRIORITY.store(u64::from(NO_PRIORITY as u32));
+}
+
+/// One of the tracers.
+pub(super) struct WakeupTracer(pub(super) WakeupClass);
+
+impl Tracer for WakeupTracer {
+    fn name(&self) -> &'static str {
+        match self.0 {
+            WakeupClass::Any => "wakeup",
+            WakeupClass::RealTime => "wakeup_rt",
+            WakeupClass::Deadline => "wakeup_dl",
+        }
+    }
+
+    fn records(&self) -> bool {
+        true
+    }
+
+    fn held_options(&self) -> &'static [Opt] {
+        // What is lost would be the end of a latency, and times are those since its beginning.
+        &[Opt::Overwrite, Opt::LatencyFormat]
+    }
+
+    fn keeps_maximum(&self) -> bool {
+        true
+    }
+
+    fn maximum(&self) -> Option<KeptMaximum> {
+        STATE.with(|state| state.kept)
+    }
+
+    fn start(&self, host: &Host<'_>) -> Result {
+        begin(host, self.0)?;
+        let traced = self.obey(host);
+        if traced.is_err() {
+            self.stop(host);
+        }
+        traced
+    }
+
+    fn obey(&self, host: &Host<'_>) -> Result {
+        let wanted = hooks::IS_THERE && host.options().has(Opt::FunctionTrace);
+        let traces = FUNCTIONS_ON.load() != 0;
+        if wanted && !traces {
+            let how = How {
+                args: true,
+                of_followed: true,
+                ..How::default()
+            };
+            // SAFETY: The sink is that of the host, which stays until `stop` has returned (invariant).
+            unsafe { host.functions().start(host.sink(), how) }?;
+        } else if traces && !wanted {
+            host.functions().stop(host.sink());
+        }
+        FUNCTIONS_ON.store(u64::from(wanted));
+        Ok(())
+    }
+
+    fn follow(&self, host: &Host<'_>) -> Result {
+        let (on, was_on) = (host.sink().is_on(), ON.load() != 0);
+        if on && !was_on {
+            host.sink().buffers().clear(CpuSel::All);
+            reset();
+        }
+        ON.store(u64::from(on));
+        Ok(())
+    }
+
+    fn stop(&self, host: &Host<'_>) {
+        if FUNCTIONS_ON.load() != 0 {
+            host.functions().stop(host.sink());
+            FUNCTIONS_ON.store(0);
+        }
+        let mut watch = WATCH.lock();
+        // Waits until no probe runs.
+        *watch = None;
+        leave(host);
+    }
+}
