@@ -340,30 +340,87 @@ fn copy_string(
     0
 }
 
-/// What the arguments of a definition record after `head` bytes.
+/// Puts the first `size` bytes of a word at `at` of the record, if there is room.
+fn put_word(record: &mut [u8], at: usize, size: usize, value: [u8; 8]) {
+    let Some(place) = record.get_mut(at..) else {
+        return;
+    };
+    // By a known number of bytes, which is no call.
+    match size {
+        8 => put_bytes::<8>(place, value),
+        4 => put_bytes::<4>(place, value),
+        2 => put_bytes::<2>(place, value),
+        _ => put_bytes::<1>(place, value),
+    }
+}
+
+/// Puts the first bytes of a word at the beginning of `place`, if there is room.
+fn put_bytes<const N: usize>(place: &mut [u8], value: [u8; 8]) {
+    if let (Some(place), Some(bytes)) = (place.first_chunk_mut::<N>(), value.first_chunk::<N>()) {
+        *place = *bytes;
+    }
+}
+
+/// What is the same for all records of a definition.
+#[derive(Clone, Copy)]
+pub(crate) struct RecordShape {
+    /// Bytes before the first argument.
+    pub(crate) head: usize,
+    /// Bytes without the strings.
+    pub(crate) fixed: usize,
+    /// Whether there are strings.
+    has_texts: bool,
+}
+
+impl RecordShape {
+    /// Returns that of records with these arguments after `head` bytes.
+    pub(crate) fn of(head: usize, arguments: &[Argument]) -> Self {
+        let sizes = arguments.iter().map(Argument::size);
+        Self {
+            head,
+            fixed: sizes.fold(head, usize::saturating_add),
+            has_texts: arguments.iter().any(|argument| argument.ty.is_text()),
+        }
+    }
+}
+
+/// What the arguments of a definition record.
 #[derive(Clone, Copy)]
 pub(crate) struct FetchProgram<'a> {
     /// The line of the definition.
     pub(crate) line: &'a [u8],
     pub(crate) arguments: &'a [Argument],
-    /// Bytes of the record before the first argument.
-    pub(crate) head: usize,
+    pub(crate) shape: RecordShape,
 }
 
 /// The room that the strings of a record get, those of an array together.
 pub(crate) struct Rooms([u16; MOST_ARGUMENTS]);
 
+/// Those of a record without strings.
+const NO_ROOMS: &Rooms = &Rooms([0; MOST_ARGUMENTS]);
+
 impl FetchProgram<'_> {
-    /// Returns the bytes of a record without its strings.
-    pub(crate) fn fixed(&self) -> usize {
-        let sizes = self.arguments.iter().map(Argument::size);
-        sizes.fold(self.head, usize::saturating_add)
+    /// Calls `record` with the size of a record, not more than `most`, and the room of its strings, for
+    /// [`Self::fill`].
+    #[inline(always)]
+    pub(crate) fn with_rooms(
+        &self,
+        machine: &impl ProbedMachine,
+        most: usize,
+        record: impl FnOnce(usize, &Rooms),
+    ) {
+        // They are many bytes, which most records do not need.
+        if !self.shape.has_texts {
+            return record(self.shape.fixed, NO_ROOMS);
+        }
+        let (size, rooms) = self.measure(machine, most);
+        record(size, &rooms);
     }
 
     /// Returns the size of a record, not more than `most`, and the room of its strings.
-    pub(crate) fn measure(&self, machine: &impl ProbedMachine, most: usize) -> (usize, Rooms) {
+    pub(super) fn measure(&self, machine: &impl ProbedMachine, most: usize) -> (usize, Rooms) {
         let mut rooms = Rooms([0; MOST_ARGUMENTS]);
-        let mut size = self.fixed();
+        let mut size = self.shape.fixed;
         let texts = self.arguments.iter().zip(rooms.0.iter_mut());
         for (argument, room) in texts.filter(|(argument, _)| argument.ty.is_text()) {
             let mut all = 0usize;
@@ -379,12 +436,19 @@ impl FetchProgram<'_> {
         (size, rooms)
     }
 
-    /// Fills what follows the head of `record`, whose size [`Self::measure`] has returned with `rooms`.
+    /// Fills what follows the head of `record`, whose size was measured with `rooms`.
     pub(crate) fn fill(&self, machine: &impl ProbedMachine, rooms: &Rooms, record: &mut [u8]) {
-        let mut at = self.head;
-        let mut behind = self.fixed();
+        let mut at = self.shape.head;
+        let mut behind = self.shape.fixed;
         for (argument, room) in self.arguments.iter().zip(rooms.0.iter()) {
             let size = argument.ty.size();
+            // The usual one.
+            if argument.count == 0 && !argument.ty.is_text() {
+                let value = number(argument, 0, self.line, machine).unwrap_or([0; 8]);
+                put_word(record, at, size, value);
+                at = at.saturating_add(size);
+                continue;
+            }
             let end = behind.saturating_add(usize::from(*room));
             for element in 0..argument.elements() {
                 let value = match argument.ty.is_text() {
@@ -398,11 +462,8 @@ impl FetchProgram<'_> {
                         location.to_le_bytes()
                     }
                 };
-                let next = at.saturating_add(size);
-                if let (Some(place), Some(bytes)) = (record.get_mut(at..next), value.get(..size)) {
-                    place.copy_from_slice(bytes);
-                }
-                at = next;
+                put_word(record, at, size, value);
+                at = at.saturating_add(size);
             }
             // What is left of the room is zero: `copy_string` has filled all of it.
             behind = behind.max(end);

@@ -11,7 +11,7 @@ use super::{
     function::ProbedFunction,
     function_command::{FunctionHead, FunctionSite},
     print,
-    run::{FetchProgram, ProbedMachine, WORDS},
+    run::{FetchProgram, ProbedMachine, RecordShape, WORDS},
     step::{Argument, EventField},
 };
 use crate::event::btf::{self, builder::Builder, Btf};
@@ -193,10 +193,10 @@ fn record_of(line: &str, arguments: &[Argument], machine: &Memory) -> (Vec<u8>, 
     let program = FetchProgram {
         line: line.as_bytes(),
         arguments,
-        head: 16,
+        shape: RecordShape::of(16, arguments),
     };
     let (size, rooms) = program.measure(machine, 4072);
-    assert!(size <= 4072.max(program.fixed()));
+    assert!(size <= 4072.max(program.shape.fixed));
     let mut record = vec![0xee; size];
     program.fill(machine, &rooms, &mut record);
     let names: Vec<String> = (1..=arguments.len()).map(|n| format!("arg{n}")).collect();

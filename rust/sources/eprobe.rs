@@ -278,10 +278,11 @@ impl Effect for EventRecorder {
         };
         let machine = FollowedRecord(record);
         let program = self.layout.program();
-        let (size, rooms) = program.measure(&machine, MOST_PAYLOAD);
-        let fill = |own: &mut [u8]| program.fill(&machine, &rooms, own);
-        // SAFETY: As above, the file stays as long as this runs; the size has the common fields.
-        unsafe { probe::record(self.cookie, size, fill) };
+        program.with_rooms(&machine, MOST_PAYLOAD, |size, rooms| {
+            let fill = |own: &mut [u8]| program.fill(&machine, rooms, own);
+            // SAFETY: As above, the file stays as long as this runs; the size has the common fields.
+            unsafe { probe::record(self.cookie, size, fill) };
+        });
     }
 }
 

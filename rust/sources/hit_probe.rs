@@ -169,17 +169,18 @@ impl<H: ProbeHook + 'static> HitProbe<H> {
     ) {
         let _ = self.hits.fetch_add(1, Relaxed);
         let program = self.layout.program();
-        let (size, rooms) = program.measure(machine, MOST_PAYLOAD);
-        let fill = |record: &mut [u8]| {
-            put(record, COMMON, address);
-            if self.layout.head == RecordHead::Return {
-                put(record, COMMON.wrapping_add(8), returned_to);
-            }
-            program.fill(machine, &rooms, record);
-        };
-        // SAFETY: `detach` takes a cookie off before `events::synchronize` waits for probes, of which this
-        // is one: the pin has preemption disabled. The size has the common fields and an address.
-        unsafe { self.targets.record(size, fill) };
+        program.with_rooms(machine, MOST_PAYLOAD, |size, rooms| {
+            let fill = |record: &mut [u8]| {
+                put(record, COMMON, address);
+                if self.layout.head == RecordHead::Return {
+                    put(record, COMMON.wrapping_add(8), returned_to);
+                }
+                program.fill(machine, rooms, record);
+            };
+            // SAFETY: `detach` takes a cookie off before `events::synchronize` waits for probes, of which
+            // this is one: the pin has preemption disabled. The size has the common fields and an address.
+            unsafe { self.targets.record(size, fill) };
+        });
     }
 
     /// Counts, wherever the event is enabled, a hit that is not recorded because too many were inside each other.

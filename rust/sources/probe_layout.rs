@@ -33,7 +33,10 @@ use crate::{
             NamedArgument,
             RecordHead, //
         },
-        run::FetchProgram,
+        run::{
+            FetchProgram,
+            RecordShape, //
+        },
         step::{
             Argument,
             KeptParameters, //
@@ -75,29 +78,25 @@ pub(super) struct ProbeLayout {
     /// The names of the arguments, a blank after each.
     pub(super) names: TextBuffer,
     pub(super) head: RecordHead,
+    shape: RecordShape,
     /// Parameters that are kept from the beginning of a call to its return.
     pub(super) kept: KeptParameters,
 }
 
 impl ProbeLayout {
-    /// Returns the bytes of a record before its arguments.
-    pub(super) fn head(&self) -> usize {
-        let words = self.head.fields().len();
-        words.wrapping_mul(8).wrapping_add(COMMON)
-    }
-
-    /// Returns what fills the rest of a record.
+    /// Returns what fills a record after its common fields and its head.
+    #[inline(always)]
     pub(super) fn program(&self) -> FetchProgram<'_> {
         FetchProgram {
             line: &self.line,
             arguments: &self.arguments,
-            head: self.head(),
+            shape: self.shape,
         }
     }
 
     /// Returns the bytes of a record without its strings.
     pub(super) fn size(&self) -> usize {
-        self.program().fixed()
+        self.shape.fixed
     }
 
     /// Returns the arguments with their names.
@@ -150,7 +149,7 @@ impl ProbeLayout {
     pub(super) fn write_values(&self, record: &[u8], out: &mut dyn ByteWrite) -> fmt::Result {
         let mut symbol =
             |address, out: &mut dyn ByteWrite| out.write_str(Symbol::at(address).text());
-        print::write_values(out, self.named(), record, self.head(), &mut symbol)
+        print::write_values(out, self.named(), record, self.shape.head, &mut symbol)
     }
 
     /// Returns why no definition has the same name that `line` makes, which has compiled to `other`: as in ftrace, but
@@ -232,7 +231,10 @@ impl ProbeLayout {
             .map_err(|_| ENOMEM)?;
             arguments.push(argument, GFP_KERNEL).map_err(Error::from)?;
         }
+        let words = head.fields().len();
+        let before = words.wrapping_mul(8).wrapping_add(COMMON);
         Ok(Self {
+            shape: RecordShape::of(before, &arguments),
             line: copy,
             arguments,
             names,
