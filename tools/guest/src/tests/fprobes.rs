@@ -356,6 +356,8 @@ fn modules(context: &Context) -> Check {
     let (own, reference) = pair(context)?;
     let instances = [&own, &reference];
     for tree in instances {
+        // The workers of the module go on while the texts are read.
+        tree.set("set_event_pid", &sys::thread_id().to_string())?;
         tree.set("events/called/enable", "1")?;
     }
     vsock::talk(20)?;
