@@ -34,6 +34,7 @@ impl<T: Send> IrqLock<T> {
 
     /// Calls `f` with the value, with interrupts disabled. `f` neither sleeps nor wakes a task up nor takes this lock,
     /// and takes no longer than a few records. Any context but NMI.
+    #[inline(always)]
     pub(crate) fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
         irqs::disabled(|| {
             // Ends: the holder runs with interrupts disabled and waits for nothing.

@@ -169,6 +169,9 @@ fn put(pin: &CpuPin, sink: &Sink, id: u16, len: usize, fill: impl FnOnce(&mut [u
 
 /// Records that the CPU of the caller goes from `prev` to `next`, or that `prev` woke `next` up; and what led to it: the
 /// callers, and two of them like a function that was called. As in ftrace the latter is nearest to what is measured.
+///
+/// Each function between the scheduler and this one would be one more that every stack is unwound through.
+#[inline(always)]
 fn record(pin: &CpuPin, sink: &Sink, kind: &Internal, prev: &Task, next: &Task) {
     let record = WakeupRecord {
         prev: task::words(prev),
@@ -204,6 +207,7 @@ fn record(pin: &CpuPin, sink: &Sink, kind: &Internal, prev: &Task, next: &Task) 
 
 /// Follows `task`, which the current task of the priority `running` has woken up, unless it is not urgent enough by
 /// now.
+#[inline(always)]
 fn follow(pin: &CpuPin, sink: &Sink, task: &Task, running: i32) {
     STATE.with(|state| {
         let clock = sink.clock();
@@ -224,6 +228,7 @@ fn follow(pin: &CpuPin, sink: &Sink, task: &Task, running: i32) {
 }
 
 /// Learns that the CPU of the caller goes from `prev` to `next`, one of which is followed.
+#[inline(always)]
 fn end(pin: &CpuPin, sink: &Sink, prev: &Task, next: &Task) {
     let kept = STATE.with(|state| {
         if ON.load() == 0 {

@@ -272,12 +272,13 @@ pub fn watch(path: &Path) -> Op<File> {
     const INOTIFY_INIT1: usize = 294;
     const INOTIFY_ADD_WATCH: usize = 254;
     const IN_MODIFY: usize = 2;
-    let made = check(call(INOTIFY_INIT1, [O_CLOEXEC as usize, 0, 0, 0, 0, 0]) as c_long)?;
+    let answer = |result: isize| usize::try_from(result).map_err(|_| Errno(-result as i32));
+    let made = answer(call(INOTIFY_INIT1, [O_CLOEXEC as usize, 0, 0, 0, 0, 0]))?;
     // SAFETY: The descriptor was made just now and has no other owner.
     let inotify = unsafe { File::from_raw_fd(made as c_int) };
     let path = c_path(path);
     let args = [made, path.as_ptr() as usize, IN_MODIFY, 0, 0, 0];
-    check(call(INOTIFY_ADD_WATCH, args) as c_long)?;
+    answer(call(INOTIFY_ADD_WATCH, args))?;
     Ok(inotify)
 }
 

@@ -177,11 +177,37 @@ fn followed(tree: &Tree, policy: Policy, held: Duration) -> Check<Followed> {
     fail!("no task was followed: {last:?}")
 }
 
-fn needs_two_cpus() -> Check {
-    if sys::online_cpus() < 2 {
-        skip!("one CPU cannot be held while another one wakes a task up");
+const FEATURES: &str = "/sys/kernel/debug/sched/features";
+const QUEUES: &str = "TTWU_QUEUE";
+
+/// A CPU wakes tasks of others up by itself, while this is there. Else it may have the other CPU do it in an interrupt
+/// (CPUs without a common cache), where the tracers compare with the task that has that CPU and is more urgent.
+struct DirectWakeups(bool);
+
+impl DirectWakeups {
+    /// Skips the test on one CPU, which cannot be held while another one wakes a task up.
+    fn new() -> Check<Self> {
+        if sys::online_cpus() < 2 {
+            skip!("one CPU cannot be held while another one wakes a task up");
+        }
+        // It may be mounted.
+        let _ = sys::mount_fs("debugfs", Path::new("/sys/kernel/debug"), 0, "");
+        let features = std::fs::read_to_string(FEATURES).unwrap_or_default();
+        let queues = features.split_whitespace().any(|word| word == QUEUES);
+        if queues {
+            let off = format!("NO_{QUEUES}");
+            std::fs::write(FEATURES, off).map_err(|e| format!("{FEATURES}: {e}"))?;
+        }
+        Ok(Self(queues))
     }
-    Ok(())
+}
+
+impl Drop for DirectWakeups {
+    fn drop(&mut self) {
+        if self.0 {
+            let _ = std::fs::write(FEATURES, QUEUES);
+        }
+    }
 }
 
 fn number(tree: &Tree, file: &str) -> Check<u64> {
@@ -301,7 +327,7 @@ fn records(text: &str) -> Vec<&str> {
 
 /// A known latency is found, and its trace is that of the task, from its wake-up to its run.
 fn delay(context: &Context) -> Check {
-    needs_two_cpus()?;
+    let _direct = DirectWakeups::new()?;
     let mut shapes = Vec::new();
     for root in roots(context) {
         let own = without_functions(root.path(), "rtg-wakeup")?;
@@ -377,7 +403,7 @@ fn delay(context: &Context) -> Check {
 
 /// Each tracer follows the tasks that it is for.
 fn classes(context: &Context) -> Check {
-    needs_two_cpus()?;
+    let _direct = DirectWakeups::new()?;
     for root in roots(context) {
         let own = without_functions(root.path(), "rtg-wakeup")?;
         let rows = [
@@ -408,7 +434,7 @@ fn classes(context: &Context) -> Check {
 
 /// With a threshold each latency counts that reaches it, also one that is shorter than another one before.
 fn threshold(context: &Context) -> Check {
-    needs_two_cpus()?;
+    let _direct = DirectWakeups::new()?;
     for root in roots(context) {
         let own = without_functions(root.path(), "rtg-wakeup")?;
         // tracefs has the file at the top alone.
@@ -441,7 +467,7 @@ fn threshold(context: &Context) -> Check {
 
 /// Nothing is followed while tracing is off. What was kept stays.
 fn stops(context: &Context) -> Check {
-    needs_two_cpus()?;
+    let _direct = DirectWakeups::new()?;
     for root in roots(context) {
         let own = without_functions(root.path(), "rtg-wakeup")?;
         own.set("tracing_on", "0")?;
@@ -473,7 +499,7 @@ fn stops(context: &Context) -> Check {
 
 /// The records under the options `raw`, `hex` and `bin`, and in the usual form.
 fn forms(context: &Context) -> Check {
-    needs_two_cpus()?;
+    let _direct = DirectWakeups::new()?;
     let mut all = Vec::new();
     for root in roots(context) {
         let own = without_functions(root.path(), "rtg-wakeup")?;
@@ -531,7 +557,7 @@ fn forms(context: &Context) -> Check {
 
 /// The functions that are called on the CPU that the task waits for are part of the trace, those that are selected.
 fn functions(context: &Context) -> Check {
-    needs_two_cpus()?;
+    let _direct = DirectWakeups::new()?;
     for root in roots(context) {
         let own = Instance::new(root.path(), "rtg-wakeup")?;
         if !own.exists(FUNCTIONS) {
@@ -574,11 +600,14 @@ fn functions(context: &Context) -> Check {
 
 /// A program that watches the file is told of a longest latency, and of no shorter one.
 fn notifies(context: &Context) -> Check {
-    needs_two_cpus()?;
+    let _direct = DirectWakeups::new()?;
     for root in roots(context) {
         let own = without_functions(root.path(), "rtg-wakeup")?;
         own.set("current_tracer", "wakeup_rt")?;
-        let mut watch = sys::watch(&own.file(MOST)).map_err(|e| format!("inotify: {e:?}"))?;
+        let mut watch = match sys::watch(&own.file(MOST)) {
+            Err(ENOSYS) => skip!("this kernel has no inotify"),
+            watch => watch.map_err(|e| format!("inotify: {e:?}"))?,
+        };
         let most = 4 * HELD;
         own.set(MOST, "1")?;
         wait_for_cpu(Policy::Fifo(80), most)?;
@@ -599,7 +628,7 @@ fn notifies(context: &Context) -> Check {
 
 /// Each latency that is longer than all before has its own trace, however fast they follow each other.
 fn maxima(context: &Context) -> Check {
-    needs_two_cpus()?;
+    let _direct = DirectWakeups::new()?;
     let own = without_functions(&context.root, "rtg-wakeup")?;
     own.set("current_tracer", "wakeup_rt")?;
     // Many short ones, among which there are longest ones again and again.
@@ -660,7 +689,7 @@ fn maxima(context: &Context) -> Check {
 
 /// The tracer goes, its instance goes, CPUs go and tasks end while tasks are followed.
 fn ends(context: &Context) -> Check {
-    needs_two_cpus()?;
+    let _direct = DirectWakeups::new()?;
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let load = scope.spawn(|| {
