@@ -120,9 +120,12 @@ fn add(module: Module<'_>) {
 
 /// Takes a module off the list.
 fn remove(module: Module<'_>) {
-    MODULES
-        .lock()
-        .retain(|known| known.0.as_ptr() != module.as_ptr());
+    let mut modules = MODULES.lock();
+    modules.retain(|known| known.0.as_ptr() != module.as_ptr());
+    if modules.is_empty() {
+        // The list outlives this module, its memory must not.
+        *modules = KVec::new();
+    }
 }
 
 /// Offers the events of a module that is being loaded.
