@@ -8,6 +8,7 @@
 mod dynamic;
 mod inside;
 mod kernel;
+mod latency;
 mod outside;
 mod peers;
 mod scaling;
@@ -27,6 +28,7 @@ const PARTS: &[(&str, Part)] = &[
     ("function", inside::function),
     ("trigger", inside::trigger),
     ("dynamic", dynamic::measure),
+    ("latency", latency::measure),
     ("scaling", scaling::measure),
     ("outside", outside::measure),
 ];

@@ -36,7 +36,7 @@ const SYS_PRCTL: usize = 157;
 const PR_SET_NAME: usize = 15;
 
 /// Instructions, where the machine counts them.
-fn ticks() -> u64 {
+pub fn ticks() -> u64 {
     // SAFETY: Every x86-64 has it.
     unsafe { core::arch::x86_64::_rdtsc() }
 }
