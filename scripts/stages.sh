@@ -157,7 +157,7 @@ run_stages() {
 # slowest NAME: the ten checks of a stage that took longest.
 slowest() {
 	sed -nE 's/^(not )?ok +([^ :]+).*\(([0-9]+(\.[0-9]+)?)s\)$/\3 \2/p' "$logs/$1.log" |
-		sort -rn | head -n 10
+		sort -rn | awk 'NR <= 10'
 }
 
 # unsteady: those of all stages, `STAGE NAME: reason` each.
