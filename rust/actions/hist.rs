@@ -8,19 +8,15 @@ use super::counts::{
 };
 use crate::{
     hist::{
-        expr::NumberAt,
         key::{
             comm_words,
             KeyEnv, //
         },
-        keys::{
-            MOST_KEYS,
-            MOST_WORDS, //
-        },
+        keys::MOST_WORDS,
+        load::NumberLoad,
         plan::{
             Plan,
-            COMM,
-            MOST_VALUES, //
+            COMM, //
         }, //
     },
     kapi::{
@@ -204,7 +200,7 @@ pub(super) struct HitSurroundings<'a>(pub(super) &'a Hit<'a>);
 impl KeyEnv for HitSurroundings<'_> {
     #[inline(always)]
     fn cpu(&self) -> u32 {
-        self.0.pin.cpu()
+        self.0.pin.number()
     }
 
     fn comm(&self) -> [u8; COMM] {
@@ -242,30 +238,61 @@ impl Effect for Counter {
         let Some(counts) = self.counts.to_count() else {
             return;
         };
-        if !plan.is_direct() {
-            return match plan.key_words() <= SHORT {
-                true => count_short(plan, counts, hit, record),
-                false => count_long(plan, counts, hit, record),
-            };
-        }
-        let cpu = hit.pin.cpu() as usize;
-        let (mut room, mut added) = ([0; MOST_KEYS], [0; MOST_VALUES]);
-        match plan.direct(record, &mut room, &mut added) {
-            Some((key, added)) => counts.map.count(cpu, key, added, task_words),
-            None => counts.map.drop_one(cpu),
+        match plan.key_words() <= SHORT {
+            true => count_short(plan, counts, hit, record),
+            false => count_long(plan, counts, hit, record),
         }
     }
 }
 
-/// Counts an event by one number of its record, which is what most histograms do.
-struct SoleCounter {
-    number: NumberAt,
+/// Counts an event by `KEYS` numbers, adds up `VALUES` and sets `VARIABLES`, which is what most histograms do.
+struct NumberCounter<const KEYS: usize, const VALUES: usize, const VARIABLES: usize> {
+    keys: [NumberLoad; KEYS],
+    values: [NumberLoad; VALUES],
+    variables: [NumberLoad; VARIABLES],
+    /// Those of the histogram, so that a writer follows one reference less.
     counts: Arc<SharedCounts>,
-    /// The counts are those of this one.
-    _hist: Arc<Hist>,
+    hist: Arc<Hist>,
 }
 
-impl Effect for SoleCounter {
+impl<const KEYS: usize, const VALUES: usize, const VARIABLES: usize>
+    NumberCounter<KEYS, VALUES, VARIABLES>
+{
+    /// Returns one for `hist`, which does nothing else; `None` if it has another number of something.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    fn for_hist(hist: &Arc<Hist>) -> Result<Option<KBox<dyn Effect>>> {
+        let plan = &hist.plan;
+        let (Ok(keys), Ok(values)) = (
+            <[NumberLoad; KEYS]>::try_from(plan.key_loads()),
+            <[NumberLoad; VALUES]>::try_from(plan.value_loads()),
+        ) else {
+            return Ok(None);
+        };
+        let all = plan.variables();
+        if all.len() != VARIABLES {
+            return Ok(None);
+        }
+        let mut variables = [NumberLoad::default(); VARIABLES];
+        for (place, variable) in variables.iter_mut().zip(all) {
+            *place = variable.load;
+        }
+        let counter = Self {
+            keys,
+            values,
+            variables,
+            counts: hist.counts.clone(),
+            hist: hist.clone(),
+        };
+        Ok(Some(KBox::new(counter, GFP_KERNEL)?))
+    }
+}
+
+impl<const KEYS: usize, const VALUES: usize, const VARIABLES: usize> Effect
+    for NumberCounter<KEYS, VALUES, VARIABLES>
+{
     fn is_hist(&self) -> bool {
         true
     }
@@ -274,10 +301,26 @@ impl Effect for SoleCounter {
         let Some(counts) = self.counts.to_count() else {
             return;
         };
-        let cpu = hit.pin.cpu() as usize;
-        match self.number.read(record) {
-            Some(key) => counts.map.count(cpu, &[key], &[], task_words),
-            None => counts.map.drop_one(cpu),
+        let (plan, env) = (&self.hist.plan, HitSurroundings(hit));
+        let cpu = hit.pin.number() as usize;
+        let (mut key, mut added) = ([0; KEYS], [0; VALUES]);
+        for (place, load) in key.iter_mut().zip(&self.keys) {
+            match load.read(plan, record, &env) {
+                Some(number) => *place = number,
+                None => return counts.map.drop_one(cpu),
+            }
+        }
+        for (place, load) in added.iter_mut().zip(&self.values) {
+            *place = load.read(plan, record, &env).unwrap_or(0);
+        }
+        let Some(entry) = counts.map.count_in(cpu, &key, &added, task_words) else {
+            return;
+        };
+        let mut at = 0usize;
+        for load in &self.variables {
+            let number = load.read(plan, record, &env).unwrap_or(0);
+            counts.map.set_variable(entry, at, number);
+            at = at.wrapping_add(1);
         }
     }
 }
@@ -301,7 +344,7 @@ fn count_long(plan: &Plan, counts: &Counts, hit: &Hit<'_>, record: &[u8]) {
 #[inline(always)]
 fn count<const WORDS: usize>(plan: &Plan, counts: &Counts, hit: &Hit<'_>, record: &[u8]) {
     let env = HitSurroundings(hit);
-    let cpu = hit.pin.cpu() as usize;
+    let cpu = hit.pin.number() as usize;
     let mut room = [0; WORDS];
     let Some(key) = plan.key(record, &env, &mut room) else {
         return counts.map.drop_one(cpu);
@@ -311,22 +354,44 @@ fn count<const WORDS: usize>(plan: &Plan, counts: &Counts, hit: &Hit<'_>, record
     counts.map.count(cpu, key, added, task_words);
 }
 
+/// Returns what counts events in `hist`, which has no references and no actions, if its keys and its variables are
+/// a few numbers.
+///
+/// # Errors
+///
+/// `ENOMEM`.
+pub(super) fn number_counter(hist: &Arc<Hist>) -> Result<Option<KBox<dyn Effect>>> {
+    if hist.plan.is_variable() || hist.plan.texts().next().is_some() {
+        return Ok(None);
+    }
+    let all = [
+        NumberCounter::<1, 0, 0>::for_hist,
+        NumberCounter::<1, 1, 0>::for_hist,
+        NumberCounter::<2, 0, 0>::for_hist,
+        NumberCounter::<2, 1, 0>::for_hist,
+        NumberCounter::<1, 0, 1>::for_hist,
+        NumberCounter::<2, 0, 1>::for_hist,
+    ];
+    for for_hist in all {
+        if let Some(counter) = for_hist(hist)? {
+            return Ok(Some(counter));
+        }
+    }
+    Ok(None)
+}
+
 /// Returns what counts events in `hist`.
 ///
 /// # Errors
 ///
 /// `ENOMEM`.
 pub(crate) fn counter(hist: &Arc<Hist>) -> Result<KBox<dyn Effect>> {
-    let (own, counts) = (hist.clone(), hist.counts.clone());
-    match hist.plan.sole_key() {
-        Some(number) => {
-            let counter = SoleCounter {
-                number,
-                counts,
-                _hist: own,
-            };
-            Ok(KBox::new(counter, GFP_KERNEL)?)
-        }
-        None => Ok(KBox::new(Counter { hist: own, counts }, GFP_KERNEL)?),
+    if let Some(counter) = number_counter(hist)? {
+        return Ok(counter);
     }
+    let counter = Counter {
+        hist: hist.clone(),
+        counts: hist.counts.clone(),
+    };
+    Ok(KBox::new(counter, GFP_KERNEL)?)
 }

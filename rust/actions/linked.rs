@@ -12,6 +12,7 @@ use super::{
         SharedCounts, //
     },
     hist::{
+        number_counter,
         task_words,
         Hist,
         HitSurroundings,
@@ -226,6 +227,8 @@ pub(crate) enum HistDeed {
 /// How much of its stack a writer needs for a histogram.
 #[derive(Clone, Copy)]
 enum LinkedRoom {
+    /// As for the next one; the only key is a number.
+    Sole,
     /// Keys are short, and there are few variables and references.
     Small,
     /// One of the references is a short string.
@@ -262,6 +265,7 @@ impl Effect for LinkedCounter {
 
     fn act(&self, hit: &Hit<'_>, record: &[u8]) {
         match self.room {
+            LinkedRoom::Sole => self.count_sole(hit, record),
             LinkedRoom::Small => self.count_small(hit, record),
             LinkedRoom::OneText => self.count_one_text(hit, record),
             LinkedRoom::Large => self.count_large(hit, record),
@@ -270,6 +274,11 @@ impl Effect for LinkedCounter {
 }
 
 impl LinkedCounter {
+    #[inline(never)]
+    fn count_sole(&self, hit: &Hit<'_>, record: &[u8]) {
+        self.count::<1, FEW, 0, 1>(hit, record);
+    }
+
     #[inline(never)]
     fn count_small(&self, hit: &Hit<'_>, record: &[u8]) {
         self.count::<SHORT, FEW, 0, 1>(hit, record);
@@ -285,7 +294,7 @@ impl LinkedCounter {
         self.count::<MOST_WORDS, MOST_VARIABLES, MOST_TEXTS, { TEXT_WORDS + 1 }>(hit, record);
     }
 
-    /// Counts an event whose key has `WORDS` words at most, with at most `LINKS` variables and references, of which
+    /// Counts an event whose key has `WORDS` words at most, and is one number if that is 1, with at most `LINKS` variables and references, of which
     /// `TEXTS` are strings and stacks, with a word before them of `ROW` words.
     #[inline(always)]
     fn count<const WORDS: usize, const LINKS: usize, const TEXTS: usize, const ROW: usize>(
@@ -297,10 +306,14 @@ impl LinkedCounter {
         let Some(counts) = self.counts.to_count() else {
             return;
         };
-        let cpu = hit.pin.cpu() as usize;
+        let cpu = hit.pin.number() as usize;
         let mut room = [0; WORDS];
         let env = HitSurroundings(hit);
-        let Some(key) = plan.linked_key(record, &env, &mut room) else {
+        let key = match WORDS {
+            1 => plan.sole_key(record, &env, &mut room),
+            _ => plan.key(record, &env, &mut room),
+        };
+        let Some(key) = key else {
             return counts.map.drop_one(cpu);
         };
         let (mut references, mut texts) = ([0; LINKS], [[0; ROW]; TEXTS]);
@@ -323,7 +336,7 @@ impl LinkedCounter {
         let mut at = 0usize;
         for (place, variable) in own.iter_mut().zip(plan.variables()) {
             if variable.text == 0 {
-                *place = plan.number(variable.node, record, &env);
+                *place = variable.load.read(plan, record, &env).unwrap_or(0);
                 counts.map.set_variable(entry, at, *place);
             }
             at = at.wrapping_add(1);
@@ -361,7 +374,7 @@ impl LinkedCounter {
             return;
         };
         let hit = counted.env.hit.0;
-        let (cpu, record) = (hit.pin.cpu() as usize, counted.record);
+        let (cpu, record) = (hit.pin.number() as usize, counted.record);
         let number = counted.own.get(usize::from(track.variable)).copied();
         let number = number.unwrap_or(0);
         let saves = matches!(sequel, Sequel::Save);
@@ -427,12 +440,18 @@ fn fill_key<W: SharedWord>(plan: &Plan, key: &[u64], room: &[W]) {
 /// `ENOMEM`.
 pub(crate) fn linked_counter(hist: &Arc<Hist>, deeds: KVec<HistDeed>) -> Result<KBox<dyn Effect>> {
     let plan = hist.plan();
+    if deeds.is_empty() && plan.references().is_empty() {
+        if let Some(counter) = number_counter(hist)? {
+            return Ok(counter);
+        }
+    }
     let links = plan.variables().len().max(plan.references().len());
     let is_small = plan.key_words() <= SHORT && links <= FEW;
     let counter = LinkedCounter {
         hist: hist.clone(),
         counts: hist.counts().clone(),
         room: match plan.referred_texts() {
+            0 if is_small && !plan.is_variable() && plan.keys().len() == 1 => LinkedRoom::Sole,
             0 if is_small => LinkedRoom::Small,
             1 if is_small && hist.referred_words() <= SHORT => LinkedRoom::OneText,
             _ => LinkedRoom::Large,

@@ -105,7 +105,7 @@ pub(crate) trait NamedFields {
 }
 
 /// A number in a record: one word that is loaded, and shifted twice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct NumberAt {
     /// Where the word begins that ends with the number, or at the beginning of the record.
     pub(crate) start: u32,
@@ -282,10 +282,13 @@ impl Nodes {
 
     /// Returns a node.
     pub(crate) fn get(&self, at: u8) -> ExprNode {
-        self.nodes
-            .get(usize::from(at))
-            .copied()
-            .unwrap_or(Self::UNUSED)
+        *self.node(at)
+    }
+
+    /// Returns a node where it is, for writers: it is large.
+    #[inline(always)]
+    pub(super) fn node(&self, at: u8) -> &ExprNode {
+        self.nodes.get(usize::from(at)).unwrap_or(&Self::UNUSED)
     }
 
     /// Returns the number of nodes.
@@ -376,16 +379,6 @@ impl Nodes {
 
     fn is_text(&self, at: u8) -> bool {
         self.atom(at).is_some_and(|atom| atom.source.is_text())
-    }
-
-    /// Returns the number of a record that a node is, if it is one that nothing changes.
-    pub(super) fn number(&self, at: u8) -> Option<NumberAt> {
-        let atom = self.atom(at)?;
-        match (atom.source, atom.modifier) {
-            (_, Modifier::Log2 | Modifier::Buckets(_)) => None,
-            (ExprSource::Number(number), _) => Some(number),
-            _ => None,
-        }
     }
 
     fn constant(&self, at: u8) -> Option<u64> {

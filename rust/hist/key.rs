@@ -13,10 +13,7 @@ use super::{
         NumberAt,
         TextAt, //
     },
-    keys::{
-        KeyField,
-        MOST_KEYS, //
-    },
+    keys::KeyField,
     plan::{
         Plan,
         COMM,
@@ -74,7 +71,7 @@ pub(super) fn cut(bytes: &[u8]) -> &[u8] {
 }
 
 /// Returns the power of 2 that is not less.
-fn log2(value: u64) -> u64 {
+pub(super) fn log2(value: u64) -> u64 {
     match value.checked_sub(1) {
         None => 0,
         Some(less) => u64::BITS.wrapping_sub(less.leading_zeros()).into(),
@@ -106,50 +103,22 @@ impl Atom {
 
 impl Plan {
     /// Returns the number that an expression gives. `None` when the record ends before one of its fields.
-    #[inline(always)]
-    fn value(&self, node: u8, record: &[u8], env: &impl KeyEnv) -> Option<u64> {
-        match self.nodes.get(node) {
-            ExprNode::Atom(atom) => atom.value(record, env, self.usecs),
-            node => self.composed(node, record, env),
-        }
-    }
-
-    /// The same of an expression with operators: it has few.
     #[inline(never)]
-    fn composed(&self, node: ExprNode, record: &[u8], env: &impl KeyEnv) -> Option<u64> {
-        let inner = |at: u8| match self.nodes.get(at) {
+    pub(super) fn evaluate(&self, node: u8, record: &[u8], env: &impl KeyEnv) -> Option<u64> {
+        let inner = |at: u8| match self.nodes.node(at) {
             ExprNode::Atom(atom) => atom.value(record, env, self.usecs),
-            node => self.composed(node, record, env),
+            _ => self.evaluate(at, record, env),
         };
-        match node {
+        match self.nodes.node(node) {
             ExprNode::Atom(atom) => atom.value(record, env, self.usecs),
-            ExprNode::Binary(op, left, right) => Some(op.of(inner(left)?, inner(right)?)),
-            ExprNode::Negated(operand) => Some(inner(operand)?.wrapping_neg()),
+            ExprNode::Binary(op, left, right) => Some(op.of(inner(*left)?, inner(*right)?)),
+            ExprNode::Negated(operand) => Some(inner(*operand)?.wrapping_neg()),
         }
     }
 
     /// Returns the number that an expression gives; 0 when the record ends before one of its fields.
     pub(crate) fn number(&self, node: u8, record: &[u8], env: &impl KeyEnv) -> u64 {
-        self.value(node, record, env).unwrap_or(0)
-    }
-
-    /// Makes the key of an event, in `room`, and what it adds to sums, for a plan that is direct. `None` when
-    /// the record ends before one of its fields.
-    #[inline(always)]
-    pub(crate) fn direct<'k>(
-        &self,
-        record: &[u8],
-        room: &'k mut [u64; MOST_KEYS],
-        added: &'k mut [u64; MOST_VALUES],
-    ) -> Option<(&'k [u64], &'k [u64])> {
-        let (keys, values) = self.numbers();
-        for (place, number) in room.iter_mut().zip(keys) {
-            *place = number.read(record)?;
-        }
-        for (place, number) in added.iter_mut().zip(values) {
-            *place = number.read(record)?;
-        }
-        Some((room.get(..keys.len())?, added.get(..values.len())?))
+        self.evaluate(node, record, env).unwrap_or(0)
     }
 
     /// Makes the key of an event, in `room`, which has as many words as keys of the plan. `None` when the
@@ -164,29 +133,24 @@ impl Plan {
         if self.is_variable() {
             return self.variable_key(record, env, room);
         }
-        let mut used = 0usize;
-        for (key, place) in self.keys().iter().zip(room.iter_mut()) {
-            *place = self.value(key.node, record, env)?;
-            used = used.wrapping_add(1);
+        let loads = self.key_loads();
+        for (place, load) in room.iter_mut().zip(loads) {
+            *place = load.read(self, record, env)?;
         }
-        room.get(..used)
+        room.get(..loads.len())
     }
 
-    /// The same for a plan that is linked, which most often has keys that are numbers of the record.
+    /// The same for a plan with one key, a number.
     #[inline(always)]
-    pub(crate) fn linked_key<'k>(
+    pub(crate) fn sole_key<'k>(
         &self,
         record: &[u8],
         env: &impl KeyEnv,
         room: &'k mut [u64],
     ) -> Option<&'k [u64]> {
-        let Some(numbers) = self.key_numbers() else {
-            return self.key(record, env, room);
-        };
-        for (place, number) in room.iter_mut().zip(numbers) {
-            *place = number.read(record)?;
-        }
-        room.get(..numbers.len())
+        let load = self.key_loads().first()?;
+        *room.first_mut()? = load.read(self, record, env)?;
+        room.get(..1)
     }
 
     #[inline(never)]
@@ -226,7 +190,7 @@ impl Plan {
             Some(ExprSource::Comm) => Some(copy(cut(&env.comm()), room)),
             Some(ExprSource::Stack) => Some(env.callers(room)),
             _ => {
-                *room.first_mut()? = self.value(key.node, record, env)?;
+                *room.first_mut()? = self.evaluate(key.node, record, env)?;
                 Some(1)
             }
         }
@@ -237,11 +201,11 @@ impl Plan {
     #[inline(always)]
     pub(crate) fn added(&self, record: &[u8], env: &impl KeyEnv) -> ([u64; MOST_VALUES], usize) {
         let mut added = [0; MOST_VALUES];
-        let nodes = self.values();
-        for (place, node) in added.iter_mut().zip(nodes) {
-            *place = self.value(*node, record, env).unwrap_or(0);
+        let loads = self.value_loads();
+        for (place, load) in added.iter_mut().zip(loads) {
+            *place = load.read(self, record, env).unwrap_or(0);
         }
-        (added, nodes.len())
+        (added, loads.len())
     }
 }
 

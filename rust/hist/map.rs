@@ -208,13 +208,13 @@ impl<P: Port> Map<P> {
             return None;
         };
         let first = entry.wrapping_mul(self.sums);
+        // There are as many numbers as sums besides the count.
         let sums = part.sums.get(first..).unwrap_or_default();
-        let mut sums = sums.get(..self.sums).unwrap_or_default().iter();
-        if let Some(hits) = sums.next() {
+        if let Some((hits, sums)) = sums.split_first() {
             hits.add(1);
-        }
-        for (sum, more) in sums.zip(added) {
-            sum.add(*more);
+            for (sum, more) in sums.iter().zip(added) {
+                sum.add(*more);
+            }
         }
         part.hits.add(1);
         Some(entry)

@@ -44,6 +44,7 @@ pub(crate) mod error;
 pub(crate) mod expr;
 pub(crate) mod key;
 pub(crate) mod keys;
+pub(crate) mod load;
 pub(crate) mod map;
 mod order;
 pub(crate) mod parameter;

@@ -22,7 +22,6 @@ use super::{
         NameSpan,
         NamedFields,
         Nodes,
-        NumberAt,
         Role, //
     },
     keys::{
@@ -30,6 +29,7 @@ use super::{
         Keys,
         MOST_KEYS, //
     },
+    load::NumberLoad,
     track::Kept,
     variable::{
         Assignment,
@@ -54,6 +54,8 @@ pub(crate) const COMM: usize = 16;
 pub(crate) struct HistVariable {
     pub(crate) name: NameSpan,
     pub(crate) node: u8,
+    /// How writers get it, if it is a number.
+    pub(crate) load: NumberLoad,
     /// Of a string or a stack: which one of these it is, from 1.
     pub(crate) text: u8,
     /// Words of its value.
@@ -94,14 +96,9 @@ pub(crate) struct Plan {
     value_count: u8,
     pub(super) sorts: [SortKey; MOST_SORTS],
     pub(super) sort_count: u8,
-    /// Whether all keys are numbers as records have them: those of `loads`.
-    keys_direct: bool,
-    /// Whether all keys and values are: the latter are those of `adds`.
-    direct: bool,
-    /// The one key of a plan that is direct and has nothing else.
-    sole: Option<NumberAt>,
-    loads: [NumberAt; MOST_KEYS],
-    adds: [NumberAt; MOST_VALUES],
+    /// How writers get the keys that are numbers, and the values.
+    key_loads: [NumberLoad; MOST_KEYS],
+    value_loads: [NumberLoad; MOST_VALUES],
     /// Words of the key of an entry.
     key_words: u16,
     /// Whether the first of them is their number: keys differ in length.
@@ -141,6 +138,7 @@ fn variable(
     Ok(HistVariable {
         name: NameSpan::of(parser.text, own.name),
         node,
+        load: NumberLoad::of(parser.nodes, node),
         text: 0,
         words: 1,
     })
@@ -219,6 +217,7 @@ impl Plan {
         const VARIABLE: HistVariable = HistVariable {
             name: NameSpan::NONE,
             node: 0,
+            load: NumberLoad::NONE,
             text: 0,
             words: 0,
         };
@@ -240,11 +239,8 @@ impl Plan {
             value_count: 0,
             sorts: [SORT; MOST_SORTS],
             sort_count: 1,
-            keys_direct: false,
-            direct: false,
-            sole: None,
-            loads: [NumberAt::NONE; MOST_KEYS],
-            adds: [NumberAt::NONE; MOST_VALUES],
+            key_loads: [NumberLoad::NONE; MOST_KEYS],
+            value_loads: [NumberLoad::NONE; MOST_VALUES],
             key_words: 0,
             variable: false,
             execname: false,
@@ -306,10 +302,11 @@ impl Plan {
         if let Some(sort) = command.sort {
             self.add_sorts(sort, text, log)?;
         }
-        self.keys_direct = self.find_keys().is_some();
-        self.direct = !self.linked && self.keys_direct && self.find_values().is_some();
-        if self.direct && (self.key_count, self.value_count) == (1, 0) {
-            self.sole = self.loads.first().copied();
+        for (place, key) in self.key_loads.iter_mut().zip(&self.keys) {
+            *place = NumberLoad::of(&self.nodes, key.node);
+        }
+        for (place, node) in self.value_loads.iter_mut().zip(&self.values) {
+            *place = NumberLoad::of(&self.nodes, *node);
         }
         Ok(())
     }
@@ -402,49 +399,18 @@ impl Plan {
         self.linked
     }
 
-    /// Finds the numbers that keys are. `None` if one is something else.
-    fn find_keys(&mut self) -> Option<()> {
-        let keys = self.keys.iter().take(self.key_count.into());
-        for (place, key) in self.loads.iter_mut().zip(keys) {
-            *place = self.nodes.number(key.node)?;
-        }
-        Some(())
-    }
-
-    /// Finds the numbers that values are. `None` if one is something else.
-    fn find_values(&mut self) -> Option<()> {
-        let values = self.values.iter().take(self.value_count.into());
-        for (place, node) in self.adds.iter_mut().zip(values) {
-            *place = self.nodes.number(*node)?;
-        }
-        Some(())
-    }
-
-    /// Returns the keys if they are numbers as records have them.
+    /// Returns how writers get the keys, if the key is not variable.
     #[inline(always)]
-    pub(super) fn key_numbers(&self) -> Option<&[NumberAt]> {
-        let loads = self.loads.get(..usize::from(self.key_count));
-        loads.filter(|_| self.keys_direct)
+    pub(crate) fn key_loads(&self) -> &[NumberLoad] {
+        let loads = self.key_loads.get(..usize::from(self.key_count));
+        loads.unwrap_or_default()
     }
 
-    /// Returns whether keys and values are numbers as records have them.
+    /// Returns how writers get the values.
     #[inline(always)]
-    pub(crate) fn is_direct(&self) -> bool {
-        self.direct
-    }
-
-    /// Returns the key of such a plan that has one and no values.
-    #[inline(always)]
-    pub(crate) fn sole_key(&self) -> Option<NumberAt> {
-        self.sole
-    }
-
-    /// Returns the numbers of such a plan: keys, values.
-    #[inline(always)]
-    pub(super) fn numbers(&self) -> (&[NumberAt], &[NumberAt]) {
-        let loads = self.loads.get(..usize::from(self.key_count));
-        let adds = self.adds.get(..usize::from(self.value_count));
-        (loads.unwrap_or_default(), adds.unwrap_or_default())
+    pub(crate) fn value_loads(&self) -> &[NumberLoad] {
+        let loads = self.value_loads.get(..usize::from(self.value_count));
+        loads.unwrap_or_default()
     }
 
     /// Returns the keys.

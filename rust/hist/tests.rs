@@ -246,10 +246,17 @@ fn entries(text: &str) -> Vec<String> {
         let mut room = [u64::MAX; MOST_WORDS];
         let key = plan.key(&record, &Here, &mut room).unwrap().to_vec();
         let (added, count) = plan.added(&record, &Here);
-        let (mut own, mut more) = ([0; 3], [0; 2]);
-        if plan.is_direct() {
-            let direct = plan.direct(&record, &mut own, &mut more);
-            assert_eq!(direct, Some((&key[..], &added[..count])), "{text}");
+        // Each load gives what the expression gives that it was found for.
+        if !plan.is_variable() {
+            let keys = plan.keys().iter().map(|key| key.node);
+            for (load, node) in plan.key_loads().iter().zip(keys) {
+                let loaded = load.read(&plan, &record, &Here);
+                assert_eq!(loaded, plan.evaluate(node, &record, &Here), "{text}");
+            }
+        }
+        for (load, node) in plan.value_loads().iter().zip(plan.values()) {
+            let loaded = load.read(&plan, &record, &Here);
+            assert_eq!(loaded, plan.evaluate(*node, &record, &Here), "{text}");
         }
         let at = match found.iter().position(|(other, _)| *other == key) {
             Some(at) => at,

@@ -20,7 +20,6 @@ use crate::{
     },
     ring::reservation::Reservation, //
 };
-use core::mem::size_of;
 use kernel::prelude::*;
 
 /// Fills the common fields of a reservation in `ring`, and returns what C gets of it.
@@ -77,8 +76,8 @@ unsafe extern "C" fn given_elsewhere(entry: *mut c_void, base: Base, token: u64)
 #[inline(always)]
 pub(super) fn fill_common(record: &mut [u8], base: Base) {
     let raw = context::raw();
-    let words = record.chunks_exact_mut(size_of::<u32>());
-    for (bytes, word) in words.zip([raw.word(base), raw.pid as u32]) {
-        bytes.copy_from_slice(&word.to_le_bytes());
+    if let Some(common) = record.first_chunk_mut() {
+        let words = u64::from(raw.word(base)) | u64::from(raw.pid as u32).wrapping_shl(32);
+        *common = words.to_le_bytes();
     }
 }

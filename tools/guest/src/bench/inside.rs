@@ -694,13 +694,15 @@ pub fn windows(context: &Context) -> Check<String> {
         tree.set(&format!("{EVENT}/enable"), "0")?;
     }
     let trigger = format!("{EVENT}/trigger");
-    for (tree, name) in [
-        (&sides.0, "ftrace, a histogram"),
-        (&sides.1, "rtrace, a histogram"),
+    for (what, command) in [
+        ("a histogram", "hist:keys=common_pid"),
+        ("a variable", "hist:keys=common_pid:v=value"),
     ] {
-        tree.set(&trigger, "hist:keys=common_pid")?;
-        run("event", name)?;
-        tree.set(&trigger, "!hist:keys=common_pid")?;
+        for (tree, name) in [(&sides.0, "ftrace"), (&sides.1, "rtrace")] {
+            tree.set(&trigger, command)?;
+            run("event", &format!("{name}, {what}"))?;
+            tree.set(&trigger, &format!("!{command}"))?;
+        }
     }
     let mut run = |row, name: &str| run_in("task", EVENTS, row, name);
     run("kernel.consume", "C ring buffer, one event read")?;
