@@ -171,6 +171,22 @@ pub(crate) const GRAPH_ENTRY: Internal = Internal {
     print_fmt: "\"--> %ps (%lu)\", (void *)REC->func, REC->depth",
 };
 
+/// The record of an entry with the option `funcgraph-retaddr`: that, and where the call returns to.
+pub(crate) const GRAPH_RETADDR_ENTRY: Internal = Internal {
+    name: "fgraph_retaddr_entry",
+    id: graph::RETADDR_ENTRY_ID,
+    fields: &[
+        number("unsigned long", "func", 8),
+        number("unsigned long", "depth", 8),
+        number("unsigned long", "retaddr", 8),
+        ARGS,
+    ],
+    print_fmt: concat!(
+        r#""--> %ps (%lu) <- %ps", "#,
+        "(void *)REC->func, REC->depth, (void *)REC->retaddr",
+    ),
+};
+
 /// The record of an exit of the tracer `function_graph`.
 pub(crate) const GRAPH_EXIT: Internal = Internal {
     name: "funcgraph_exit",
@@ -431,8 +447,9 @@ pub(crate) const USER_STACK: Internal = Internal {
 };
 
 /// The kinds of records of the system `ftrace`.
-pub(crate) const INTERNAL: [&Internal; 13] = [
+pub(crate) const INTERNAL: [&Internal; 14] = [
     &CONTEXT_SWITCH,
+    &GRAPH_RETADDR_ENTRY,
     &FUNC_REPEATS,
     &GRAPH_ENTRY,
     &GRAPH_EXIT,
@@ -596,6 +613,14 @@ mod tests {
              \tfield:unsigned long depth;\toffset:16;\tsize:8;\tsigned:0;\n\
              \tfield:unsigned long args[];\toffset:24;\tsize:0;\tsigned:0;\n\n\
              print fmt: \"--> %ps (%lu)\", (void *)REC->func, REC->depth\n"
+        );
+        assert_eq!(
+            text(&GRAPH_RETADDR_ENTRY),
+            "\tfield:unsigned long func;\toffset:8;\tsize:8;\tsigned:0;\n\
+             \tfield:unsigned long depth;\toffset:16;\tsize:8;\tsigned:0;\n\
+             \tfield:unsigned long retaddr;\toffset:24;\tsize:8;\tsigned:0;\n\
+             \tfield:unsigned long args[];\toffset:32;\tsize:0;\tsigned:0;\n\n\
+             print fmt: \"--> %ps (%lu) <- %ps\", (void *)REC->func, REC->depth, (void *)REC->retaddr\n"
         );
         assert_eq!(
             text(&GRAPH_EXIT),

@@ -429,6 +429,7 @@ impl Instance {
         let rules = self.functions.rules();
         rules.set_irqs(options.has(Opt::GraphIrqs));
         rules.set_args(options.has(Opt::GraphArgs));
+        rules.set_retaddr(options.has(Opt::GraphRetaddr));
         rules.set_retval(options.has(Opt::GraphRetval));
         rules.set_by_error(options.has(Opt::GraphErrors));
         self.follow(&mut actions, options, prepared);

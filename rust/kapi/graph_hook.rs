@@ -34,6 +34,16 @@ pub(crate) unsafe fn return_value(regs: *mut c_void) -> u64 {
     unsafe { c::rt_return_value(regs.cast()) as u64 }
 }
 
+/// Returns where a function returns to. Any context.
+///
+/// # Safety
+///
+/// The kernel handed `regs` to the hook at the entry, which has not returned.
+pub(crate) unsafe fn return_address(regs: *mut c_void) -> u64 {
+    // SAFETY: The caller promises the registers of a function that was called just now.
+    unsafe { c::rt_return_address(regs.cast()) as u64 }
+}
+
 /// The sets of one user, of which a mask has one bit each.
 ///
 /// # Invariants

@@ -125,7 +125,7 @@ impl LinePrinter {
             out: &mut *out,
         };
         match kind {
-            Some(RecordKind::GraphEntry) => {
+            Some(RecordKind::GraphEntry | RecordKind::GraphRetaddrEntry) => {
                 if let Some(entry) = CallEntry::of(seen.record) {
                     let exit = seen.exit.and_then(CallExit::of);
                     let (symbols, arguments) = (&mut self.symbols, &mut self.arguments);

@@ -50,8 +50,9 @@ use core::fmt::{
 pub(super) enum RecordKind {
     /// A function that was called.
     Function,
-    /// The entry and the exit of a function.
+    /// The entry of a function, the same with the place of the call, and the exit.
     GraphEntry,
+    GraphRetaddrEntry,
     GraphExit,
     /// How often a function was called again.
     Repeats,
@@ -89,6 +90,7 @@ impl RecordKind {
     pub(super) const fn by_id(id: u16) -> Option<Self> {
         const FUNCTION: u16 = format::FUNCTION.id;
         const GRAPH_ENTRY: u16 = format::GRAPH_ENTRY.id;
+        const GRAPH_RETADDR_ENTRY: u16 = format::GRAPH_RETADDR_ENTRY.id;
         const GRAPH_EXIT: u16 = format::GRAPH_EXIT.id;
         const REPEATS: u16 = format::FUNC_REPEATS.id;
         const MARKER: u16 = format::PRINT.id;
@@ -104,6 +106,7 @@ impl RecordKind {
         Some(match id {
             FUNCTION => RecordKind::Function,
             GRAPH_ENTRY => RecordKind::GraphEntry,
+            GRAPH_RETADDR_ENTRY => RecordKind::GraphRetaddrEntry,
             GRAPH_EXIT => RecordKind::GraphExit,
             REPEATS => RecordKind::Repeats,
             MARKER => RecordKind::Marker,
@@ -125,6 +128,7 @@ impl RecordKind {
         match self {
             RecordKind::Function => &format::FUNCTION,
             RecordKind::GraphEntry => &format::GRAPH_ENTRY,
+            RecordKind::GraphRetaddrEntry => &format::GRAPH_RETADDR_ENTRY,
             RecordKind::GraphExit => &format::GRAPH_EXIT,
             RecordKind::Repeats => &format::FUNC_REPEATS,
             RecordKind::Marker => &format::PRINT,
@@ -158,7 +162,9 @@ impl RecordKind {
                 function::write_repeats(record, moment, options, &mut lines.symbols, out)
             }
             // Left by the tracer function_graph in a snapshot: without what the reader knows of the CPU.
-            RecordKind::GraphEntry | RecordKind::GraphExit => lines.write_call(record, out),
+            RecordKind::GraphEntry | RecordKind::GraphRetaddrEntry | RecordKind::GraphExit => {
+                lines.write_call(record, out)
+            }
             RecordKind::Marker => {
                 let address = builtin::marker_address(record).unwrap_or(0);
                 stack::write_address(address, options, &mut lines.symbols, out)?;
@@ -211,6 +217,7 @@ impl RecordKind {
             RecordKind::Function
             | RecordKind::Repeats
             | RecordKind::GraphEntry
+            | RecordKind::GraphRetaddrEntry
             | RecordKind::GraphExit
             | RecordKind::Marker
             | RecordKind::Hwlat

@@ -57,7 +57,7 @@ use core::{
 use kernel::prelude::*;
 
 /// How often the kernel has disabled preemption when it calls a hook: against recursion and for RCU.
-const OWN: u32 = 2;
+pub(super) const OWN: u32 = 2;
 
 pub(super) const ENTRY: Base = Base::new(format::GRAPH_ENTRY.id, OWN);
 /// The common fields, the function and the depth.

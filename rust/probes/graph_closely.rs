@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Calls that are recorded in other ways than usual: with their arguments, with what they return, or only when
-//! they take long or fail. As long as an instance asks for nothing of that, the hooks do not come here for it.
+//! Calls that are recorded in other ways than usual: with their arguments, with their callers, with what they
+//! return, or only when they take long or fail. As long as an instance asks for nothing of that, the hooks do not come here for it.
 
 use super::{
     graph::{
@@ -10,13 +10,18 @@ use super::{
         ENTRY,
         ENTRY_LEN,
         EXIT,
-        EXIT_LEN, //
+        EXIT_LEN,
+        OWN, //
     },
     graph_rules::GraphRules,
     Sink, //
 };
 use crate::{
     buffers::rings::OwnRing,
+    event::{
+        context::Base,
+        format, //
+    },
     kapi::{
         clock,
         function_hook::{
@@ -29,8 +34,12 @@ use crate::{
 };
 use kernel::prelude::*;
 
-/// The record of an entry, and the arguments.
+const RETADDR_ENTRY: Base = Base::new(format::GRAPH_RETADDR_ENTRY.id, OWN);
+/// The record of an entry with the place of the call.
+const RETADDR_ENTRY_LEN: usize = ENTRY_LEN + 8;
+/// The records of an entry, and the arguments.
 const ENTRY_WITH_ARGS_LEN: usize = ENTRY_LEN + 8 * ARGS;
+const RETADDR_ENTRY_WITH_ARGS_LEN: usize = RETADDR_ENTRY_LEN + 8 * ARGS;
 /// The record of an exit, and the return value.
 const EXIT_WITH_RETVAL_LEN: usize = EXIT_LEN + 8;
 
@@ -50,22 +59,42 @@ pub(super) fn enter_closely(
     if rules.threshold() != 0 || rules.by_error() {
         return !gate.is_disabled();
     }
-    if !rules.with_args() {
-        return record::<ENTRY_LEN>(sink, ring, ENTRY, &words, time);
+    let [address, depth] = words;
+    if !rules.with_retaddr() {
+        if !rules.with_args() {
+            return record::<ENTRY_LEN>(sink, ring, ENTRY, &words, time);
+        }
+        // SAFETY: The kernel handed these registers to the hook at the entry, which has not returned.
+        let [a, b, c, d, e, f] = unsafe { function_hook::arguments(regs) };
+        let words = [address, depth, a, b, c, d, e, f];
+        return record_long::<ENTRY_WITH_ARGS_LEN>(sink, ring, ENTRY, &words);
     }
+    // SAFETY: They are the registers that the kernel handed to the hook, which has not returned.
+    let caller = unsafe { graph_hook::return_address(regs) };
+    if !rules.with_args() {
+        let words = [address, depth, caller];
+        return record::<RETADDR_ENTRY_LEN>(sink, ring, RETADDR_ENTRY, &words, time);
+    }
+    // SAFETY: They are the registers that the kernel handed to the hook, which has not returned.
+    let [a, b, c, d, e, f] = unsafe { function_hook::arguments(regs) };
+    let words = [address, depth, caller, a, b, c, d, e, f];
+    record_long::<RETADDR_ENTRY_WITH_ARGS_LEN>(sink, ring, RETADDR_ENTRY, &words)
+}
+
+/// Records `words` as [`record`] does, for records that are too long for the fast path.
+#[inline(never)]
+fn record_long<const LEN: usize>(
+    sink: &Sink,
+    ring: OwnRing<'_>,
+    base: Base,
+    words: &[u64],
+) -> bool {
+    let gate = ring.gate();
     if gate.is_disabled() && !gate.is_broken() {
         return false;
     }
-    // SAFETY: The kernel handed these registers to the hook at the entry, which has not returned.
-    let args = unsafe { function_hook::arguments(regs) };
-    let mut all = [0; 2 + ARGS];
-    for (place, word) in all.iter_mut().zip(Iterator::chain(words.into_iter(), args)) {
-        *place = word;
-    }
-    let reserved = ring
-        .writer()
-        .reserve(ENTRY_WITH_ARGS_LEN, || clock::read(sink.clock()));
-    put::<ENTRY_WITH_ARGS_LEN>(sink, ring, reserved, ENTRY, &all)
+    let reserved = ring.writer().reserve(LEN, || clock::read(sink.clock()));
+    put::<LEN>(sink, ring, reserved, base, words)
 }
 
 /// Records an exit as `rules` say, with the registers of the function at `regs`.

@@ -27,7 +27,7 @@ const TASKS: usize = 4 << 20;
 
 /// Bits of [`GraphRules::special`]: calls in hard interrupts are not recorded; there are places; there are
 /// lists of tasks; arguments are recorded; return values are; there is a threshold; of calls that return an error
-/// the exit is recorded, and nothing else.
+/// the exit is recorded, and nothing else; the places of calls are recorded.
 const WITHOUT_IRQS: u64 = 1;
 const BY_PLACE: u64 = 2;
 const BY_TASK: u64 = 4;
@@ -35,6 +35,7 @@ const WITH_ARGS: u64 = 8;
 const WITH_RETVAL: u64 = 16;
 const BY_TIME: u64 = 32;
 const BY_ERROR: u64 = 64;
+const WITH_RETADDR: u64 = 128;
 
 /// What an instance asks of the calls that are recorded.
 pub(crate) struct GraphRules {
@@ -113,6 +114,11 @@ impl GraphRules {
         self.special.load() & WITH_ARGS != 0
     }
 
+    /// Returns whether they are recorded with the place that they return to.
+    pub(super) fn with_retaddr(&self) -> bool {
+        self.special.load() & WITH_RETADDR != 0
+    }
+
     /// Returns whether they are recorded with what they return.
     pub(super) fn with_retval(&self) -> bool {
         self.special.load() & (WITH_RETVAL | BY_ERROR) != 0
@@ -137,6 +143,11 @@ impl GraphRules {
     /// Has calls recorded with their arguments or not.
     pub(crate) fn set_args(&self, on: bool) {
         self.special.mark(WITH_ARGS, on);
+    }
+
+    /// Has calls recorded with the place that they return to or not.
+    pub(crate) fn set_retaddr(&self, on: bool) {
+        self.special.mark(WITH_RETADDR, on);
     }
 
     /// Has calls recorded with what they return or not.

@@ -91,6 +91,11 @@ unsigned long rt_return_value(struct ftrace_regs *regs)
 {
 	return ftrace_regs_get_return_value(regs);
 }
+
+unsigned long rt_return_address(struct ftrace_regs *regs)
+{
+	return ftrace_regs_get_return_address(regs);
+}
 #else
 int rt_graph_register(unsigned int user, unsigned int number,
 		      unsigned int generation, unsigned long *addresses,
@@ -105,6 +110,11 @@ int rt_graph_unregister(unsigned int user, unsigned int number)
 }
 
 unsigned long rt_return_value(struct ftrace_regs *regs)
+{
+	return 0;
+}
+
+unsigned long rt_return_address(struct ftrace_regs *regs)
 {
 	return 0;
 }

@@ -45,7 +45,12 @@ pub(crate) struct CallTime {
 
 /// Returns the words in registers that the function got; `None` for a record without them.
 pub(super) fn registers(record: &[u8]) -> Option<[u64; MOST_ARGUMENTS]> {
-    let bytes: &[u8; 8 * MOST_ARGUMENTS] = record.get(ARGUMENTS..)?.first_chunk()?;
+    registers_at(record, ARGUMENTS)
+}
+
+/// Returns the words in registers that are at this place of a record; `None` for a record without them.
+pub(super) fn registers_at(record: &[u8], at: usize) -> Option<[u64; MOST_ARGUMENTS]> {
+    let bytes: &[u8; 8 * MOST_ARGUMENTS] = record.get(at..)?.first_chunk()?;
     let mut registers = [0; MOST_ARGUMENTS];
     for (register, bytes) in registers.iter_mut().zip(bytes.chunks_exact(8)) {
         *register = bytes

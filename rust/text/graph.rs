@@ -33,14 +33,18 @@ use super::{
         Opt,
         OptionSet, //
     },
-    stack::SymbolNames,
+    stack::{
+        self,
+        SymbolNames, //
+    },
     writer::ByteWrite, //
 };
 use core::fmt;
 
-/// The `common_type` of the record of an exit, and of an entry.
+/// The `common_type` of the record of an exit, of an entry, and of one with the place of the call.
 pub(crate) const EXIT_ID: u16 = 10;
 pub(crate) const ENTRY_ID: u16 = 11;
+pub(crate) const RETADDR_ENTRY_ID: u16 = 12;
 
 /// The largest number of an error.
 const MOST_ERROR: i64 = 4095;
@@ -68,6 +72,8 @@ fn common(record: &[u8]) -> Option<(u16, i32)> {
 pub(crate) struct CallEntry {
     function: u64,
     depth: i64,
+    /// Where it returns to, if that was recorded.
+    caller: Option<u64>,
     /// What it got in registers, if that was recorded.
     registers: Option<[u64; MOST_ARGUMENTS]>,
 }
@@ -75,10 +81,15 @@ pub(crate) struct CallEntry {
 impl CallEntry {
     /// Returns that of a record; `None` for a record that is too short.
     pub(crate) fn of(record: &[u8]) -> Option<Self> {
+        let (caller, arguments) = match common(record)? {
+            (RETADDR_ENTRY_ID, _) => (Some(u64::from_ne_bytes(bytes(record, 24)?)), 32),
+            _ => (None, 24),
+        };
         Some(Self {
             function: u64::from_ne_bytes(bytes(record, 8)?),
             depth: i64::from_ne_bytes(bytes(record, 16)?),
-            registers: function::registers(record),
+            caller,
+            registers: function::registers_at(record, arguments),
         })
     }
 }
@@ -110,7 +121,11 @@ impl CallExit {
 
 /// Returns whether a record is the entry of a function.
 pub(crate) fn is_entry(record: &[u8]) -> bool {
-    common(record).is_some_and(|(id, _)| id == ENTRY_ID)
+    common(record).is_some_and(|(id, _)| is_entry_id(id))
+}
+
+fn is_entry_id(id: u16) -> bool {
+    matches!(id, ENTRY_ID | RETADDR_ENTRY_ID)
 }
 
 /// Returns whether `next`, the record after `entry` on the same CPU, is the exit of the same call.
@@ -118,7 +133,8 @@ pub(crate) fn is_leaf(entry: &[u8], next: &[u8]) -> bool {
     let same_call = || {
         let ((id, pid), (next_id, next_pid)) = (common(entry)?, common(next)?);
         let functions = [CallEntry::of(entry)?.function, CallExit::of(next)?.function];
-        Some((id, next_id, pid) == (ENTRY_ID, EXIT_ID, next_pid) && functions[0] == functions[1])
+        let is_pair = is_entry_id(id) && (next_id, next_pid) == (EXIT_ID, pid);
+        Some(is_pair && functions[0] == functions[1])
     };
     same_call().unwrap_or(false)
 }
@@ -198,13 +214,17 @@ impl GraphLine<'_> {
         if let Some(registers) = &entry.registers {
             arguments.write(entry.function, registers, self.out)?;
         }
-        let Some(exit) = exit else {
-            return self.out.write_str(") {\n");
-        };
-        self.out.write_str(");")?;
-        if let Some(value) = self.shown(exit) {
+        self.out.write_str(match exit {
+            Some(_) => ");",
+            None => ") {",
+        })?;
+        let is_called = self.origin.options.has(Opt::GraphRetaddr);
+        let caller = entry.caller.filter(|_| is_called);
+        let value = exit.and_then(|exit| self.shown(exit));
+        if caller.is_some() || value.is_some() {
             self.out.write_str(" /*")?;
-            self.write_value(value)?;
+            caller.map_or(Ok(()), |caller| self.write_caller(caller, names))?;
+            value.map_or(Ok(()), |value| self.write_value(value))?;
             self.out.write_str(" */")?;
         }
         self.out.write_char('\n')
@@ -265,6 +285,13 @@ impl GraphLine<'_> {
             Some(error) => write!(self.out, " ret={error}"),
             None => write!(self.out, " ret={value:#x}"),
         }
+    }
+
+    /// Writes where a call returns to, always with the offset in the function.
+    fn write_caller(&mut self, caller: u64, names: &mut dyn SymbolNames) -> fmt::Result {
+        let options = self.origin.options.with(Opt::SymOffset, true);
+        self.out.write_str(" <-")?;
+        stack::write_address(caller, options, names, self.out)
     }
 
     fn note_entered(&mut self, depth: i64, function: u64) {

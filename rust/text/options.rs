@@ -167,6 +167,8 @@ options! {
     GraphRetval: "funcgraph-retval", off, Any, Graph;
     /// Return values are always in hexadecimal digits, also errors.
     GraphRetvalHex: "funcgraph-retval-hex", off, Any, Graph;
+    /// Functions are recorded with the place that called them.
+    GraphRetaddr: "funcgraph-retaddr", off, Any, Graph;
     /// Functions are recorded with their arguments.
     GraphArgs: "funcgraph-args", off, Any, Graph;
     /// Functions are recorded only if they return an error.
@@ -326,7 +328,7 @@ mod tests {
         set.write_list(Some(Owner::Graph), &mut text).unwrap();
         let graph = "nofuncgraph-overrun\nfuncgraph-cpu\nfuncgraph-overhead\nnofuncgraph-proc\n\
                      funcgraph-duration\nnofuncgraph-abstime\nfuncgraph-irqs\nnofuncgraph-tail\nnofuncgraph-retval\n\
-                     nofuncgraph-retval-hex\nnofuncgraph-args\nnofuncgraph-errors\n";
+                     nofuncgraph-retval-hex\nnofuncgraph-retaddr\nnofuncgraph-args\nnofuncgraph-errors\n";
         assert!(
             text.contains(&format!("notest_nop_refuse\n{graph}nopipe-share\n")),
             "{text}"

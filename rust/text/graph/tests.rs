@@ -99,7 +99,7 @@ fn printed(records: &[(u32, Vec<u8>)], options: OptionSet) -> String {
             out: &mut text,
         };
         match common(record).unwrap().0 {
-            ENTRY_ID => {
+            ENTRY_ID | RETADDR_ENTRY_ID => {
                 let next = (at + 1..records.len()).find(|next| records[*next].0 == *cpu);
                 let leaf = next.filter(|next| is_leaf(record, &records[*next].1));
                 let exit = leaf.and_then(|next| CallExit::of(&records[next].1));
@@ -187,6 +187,56 @@ fn lines_are_those_of_the_kernel() {
         last(options.with(Opt::GraphOverrun, true)),
         " 0)   2.484 us    |    }\n (Overruns: 7)\n"
     );
+}
+
+/// The entry of a call that returns to this place.
+fn called_from(entry: &[u8], place: u64) -> Vec<u8> {
+    let mut record = RETADDR_ENTRY_ID.to_ne_bytes().to_vec();
+    record.extend_from_slice(&entry[2..24]);
+    record.extend_from_slice(&place.to_ne_bytes());
+    record.extend_from_slice(&entry[24..]);
+    record
+}
+
+#[test]
+fn places_of_calls_are_comments() {
+    let value = |record: Vec<u8>| [record, 0x17u64.to_ne_bytes().into()].concat();
+    let records = [
+        called_from(&entry_with(110, 1, 0, 0xff), 12),
+        called_from(&entry(110, 9, 1), 13),
+        exit(110, 9, 1, 755),
+        called_from(&entry(110, 2, 1), 0xffff_ffff_8000_0000),
+        value(exit(110, 2, 1, 755)),
+        entry(110, 3, 1),
+        exit(110, 3, 1, 755),
+        exit(110, 1, 0, 2_484),
+    ];
+    let lines = |options| {
+        let text = on_cpu_0(&records, options);
+        let calls = text.lines().map(|line| line.split_once("|  ").unwrap().1);
+        calls.map(str::to_string).collect::<Vec<_>>()
+    };
+    let options = OptionSet::DEFAULT.with(Opt::GraphRetaddr, true);
+    let far = "0xffffffff80000000";
+    let nested = ["  f3();", "}"].map(str::to_string);
+    let expected = |far: &str| {
+        let mut lines = vec![
+            "f1(a=0xff) { /* <-f12 */".to_string(),
+            "  f9(); /* <-f13 */".to_string(),
+            format!("  f2(); /* <-{far} */"),
+        ];
+        lines.extend(nested.clone());
+        lines
+    };
+    assert_eq!(lines(options), expected(far));
+    let both = lines(options.with(Opt::GraphRetval, true));
+    assert_eq!(both, expected(&format!("{far} ret=0x17")));
+    let addresses = lines(options.with(Opt::SymAddr, true));
+    assert_eq!(addresses[1], "  f9(); /* <-f13 <000000000000000d> */");
+    // It is in the record, and not shown without the option.
+    let plain = lines(OptionSet::DEFAULT);
+    assert_eq!(plain[..2], ["f1(a=0xff) {", "  f9();"]);
+    assert_eq!(CallEntry::of(&records[0][..31]), None);
 }
 
 #[test]

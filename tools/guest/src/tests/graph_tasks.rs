@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! Whose calls the tracer `function_graph` records, beside those of the kernel: `set_ftrace_pid` and
-//! `set_ftrace_notrace_pid`. What calls return, which the stock kernel's tracer does not record.
+//! `set_ftrace_notrace_pid`. What calls return and where they were made, which the stock kernel's tracer does not
+//! record.
 
 use super::graph::{
     forget, functions, getpgid, getppid, record, seen, select, sides, FILTER, GETPGID, GETPPID,
@@ -15,6 +16,7 @@ use crate::Context;
 pub const TESTS: &[Test] = &[
     test("graph.pids", 120, pids),
     test("graph.values", 60, values),
+    test("graph.callers", 60, callers),
 ];
 
 const ONLY: &str = "set_ftrace_pid";
@@ -213,5 +215,79 @@ fn values(context: &Context) -> Check {
         text.contains("} /* hrtimer_nanosleep ret=0x0 */\n") && !text.contains(GETPPID),
         || text.clone(),
     );
+    report.finish()
+}
+
+/// Where calls were made: as `function` says it, of leaves and of others, with arguments and values.
+fn callers(context: &Context) -> Check {
+    let (own, reference) = sides(context)?;
+    sys::pin_to(0);
+    let functions = functions(&own.top())?;
+    let mut report = Report::default();
+    let file = "events/ftrace/fgraph_retaddr_entry/format";
+    // A kernel that has the option has the format, too.
+    if let Ok(format) = reference.get(file) {
+        ensure_eq!(own.get(file)?, format, "{file}");
+    }
+    let calls = || {
+        getppid();
+        getpgid(0);
+    };
+    let traced = |tracer: &str, options: &[&str]| -> Check<String> {
+        select(&own, FILTER, &functions)?;
+        own.set("current_tracer", tracer)?;
+        for option in options {
+            own.set(&format!("options/{option}"), "1")?;
+        }
+        calls();
+        let text = own.get("trace")?;
+        for option in options {
+            own.set(&format!("options/{option}"), "0")?;
+        }
+        own.set("current_tracer", "nop")?;
+        Ok(text)
+    };
+    let flat = traced("function", &["sym-offset"])?;
+    let place = |function: &str| -> Check<String> {
+        let start = format!(" {function}+");
+        let line = flat.lines().find(|line| line.contains(&start));
+        let place = line.and_then(|line| line.split_once(" <-"));
+        match place {
+            Some((_, place)) => Ok(format!("<-{place}")),
+            None => fail!("no call of {function}: {flat}"),
+        }
+    };
+    let (ppid, pgid) = (place(GETPPID)?, place(GETPGID)?);
+    let leaf = |comment: &str| format!(" {GETPPID}(); /* {comment} */\n");
+    let is_nested = functions.contains("do_getpgid");
+    let outer = match is_nested {
+        true => format!(" {GETPGID}() {{ /* {pgid} */\n"),
+        false => format!(" {GETPGID}(); /* {pgid} */\n"),
+    };
+    let parent = std::os::unix::process::parent_id();
+    let rows: &[(&[&str], Vec<String>)] = &[
+        (&["funcgraph-retaddr"], vec![leaf(&ppid), outer]),
+        (
+            &["funcgraph-retaddr", "funcgraph-retval"],
+            vec![leaf(&format!("{ppid} ret={parent:#x}"))],
+        ),
+        (
+            &["funcgraph-retaddr", "funcgraph-args", "funcgraph-proc"],
+            vec![format!("/* {ppid} */\n"), format!("/* {pgid} */\n")],
+        ),
+    ];
+    for (options, wanted) in rows {
+        let text = traced("function_graph", options)?;
+        for line in wanted {
+            report.expect(text.contains(line), || {
+                format!("{options:?}: no {line}{text}")
+            });
+        }
+    }
+    // With a threshold there are exits alone.
+    own.set("tracing_thresh", "1")?;
+    let text = traced("function_graph", &["funcgraph-retaddr"])?;
+    own.set("tracing_thresh", "0")?;
+    report.expect(!text.contains("<-"), || text.clone());
     report.finish()
 }

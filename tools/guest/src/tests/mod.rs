@@ -250,10 +250,20 @@ pub fn all() -> impl Iterator<Item = Test> {
 pub const OURS: &[(&str, &str)] = &[
     ("event_counts", "trace_pipe"),
     ("features", "README"),
+    ("ftrace/fgraph_retaddr_entry", "ftrace/funcgraph_entry"),
+    (
+        "ftrace/fgraph_retaddr_entry/format",
+        "ftrace/funcgraph_entry/format",
+    ),
+    (
+        "ftrace/fgraph_retaddr_entry/hist",
+        "ftrace/funcgraph_entry/hist",
+    ),
     ("hits", "id"),
     ("lost", "id"),
     ("options/event-counts", "options/record-tgid"),
     ("options/funcgraph-errors", "options/funcgraph-tail"),
+    ("options/funcgraph-retaddr", "options/funcgraph-tail"),
     ("options/funcgraph-retval", "options/funcgraph-tail"),
     ("options/funcgraph-retval-hex", "options/funcgraph-tail"),
     ("options/pipe-share", "options/record-tgid"),

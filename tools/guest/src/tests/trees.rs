@@ -49,6 +49,7 @@ const LATENCY: &str = "the threads of timerlat are the kernel's alone";
 /// Names that only rtracefs has.
 const OWN: &[&str] = &[
     "event_counts",
+    "events/ftrace/fgraph_retaddr_entry",
     "events/raw",
     "features",
     "function_profile_enabled",
