@@ -11,7 +11,10 @@ use super::{
     graph,
     how::How,
     list,
-    profile,
+    profile::{
+        self,
+        Measure, //
+    },
     selections::{
         show_selected,
         FilterKind,
@@ -89,7 +92,7 @@ impl FunctionFilter {
     }
 
     /// Begins to record the calls of the selected functions that follow the rules into `sink`, for which it
-    /// does not record already.
+    /// does not record already. Time asleep counts unless it is `awake`.
     ///
     /// # Errors
     ///
@@ -98,28 +101,41 @@ impl FunctionFilter {
     /// # Safety
     ///
     /// As for [`Self::start`], and `self` stays as long.
-    pub(crate) unsafe fn start_graph(&self, sink: &Sink) -> Result {
+    pub(crate) unsafe fn start_graph(&self, sink: &Sink, awake: bool) -> Result {
         let mut selections = self.selections.lock();
         selections.graphs = true;
         let attached = selections.wanted().and_then(|wanted| {
             // SAFETY: Sink and rules stay until `stop` has returned, which detaches them.
-            unsafe { graph::attach(sink, &self.rules, wanted) }
+            unsafe { graph::attach(sink, &self.rules, wanted, awake) }
         });
         selections.is_on = attached.is_ok();
         selections.graphs = attached.is_ok();
         attached
     }
 
-    /// Begins to count calls of the selected functions, and to measure their times if `timed`. Of one instance
-    /// at a time.
+    /// Has time asleep not count in calls that are recorded into `sink`, or count again.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, and those of the kernel: it is as before.
+    pub(crate) fn set_awake(&self, sink: &Sink, awake: bool) -> Result {
+        let selections = self.selections.lock();
+        match selections.is_on && selections.graphs {
+            true => graph::set_awake(sink, awake),
+            false => Ok(()),
+        }
+    }
+
+    /// Begins to count calls of the selected functions, and to measure their times as `measure` says. Of one
+    /// instance at a time.
     ///
     /// # Errors
     ///
     /// `ENOMEM`, and those of the kernel: nothing is counted.
-    pub(crate) fn start_profile(&self, timed: bool) -> Result {
+    pub(crate) fn start_profile(&self, measure: Measure) -> Result {
         let mut selections = self.selections.lock();
         if !selections.profiles {
-            profile::start(selections.profiled()?, timed)?;
+            profile::start(selections.profiled()?, measure)?;
             selections.profiles = true;
         }
         Ok(())

@@ -27,7 +27,10 @@ use crate::{
     },
     kapi::{
         grace,
-        graph_hook::GraphHooks,
+        graph_hook::{
+            GraphHooks,
+            KeptCall, //
+        },
         sort, //
     },
     probes::{
@@ -36,6 +39,7 @@ use crate::{
         GraphRules,
         GraphTarget,
         Sink,
+        SleepWatch,
         MOST_GRAPH_TARGETS, //
     },
 };
@@ -51,6 +55,8 @@ struct CallUser {
     place: usize,
     /// Addresses in ascending order.
     wanted: KVVec<u64>,
+    /// Time asleep does not count.
+    awake: bool,
 }
 
 impl users::User for CallUser {
@@ -64,6 +70,8 @@ struct CallEngine {
     users: KVec<CallUser>,
     hooks: GraphHooks,
     dispatch: Option<KBox<GraphDispatch>>,
+    /// How long tasks slept, while a user does not count that. It goes after `dispatch`.
+    asleep: Option<SleepWatch>,
     /// The place that the next user gets if it is free. Places go round, so that a call that returns late
     /// does not meet another user in the place of its own.
     next: usize,
@@ -76,6 +84,7 @@ kernel::sync::global_lock! {
         // SAFETY: This is the only call.
         hooks: unsafe { GraphHooks::of_tracers() },
         dispatch: None,
+        asleep: None,
         next: 0,
     };
 }
@@ -121,16 +130,18 @@ pub(super) struct Cover {
     pub(super) stale: u64,
 }
 
-/// Hooks those of the functions `wanted`, in ascending order, that are in no set which can stay.
+/// Hooks those of the functions `wanted`, in ascending order, that are in no set which can stay, by the hooks for
+/// `kept`.
 ///
 /// # Errors
 ///
 /// Those of [`GraphHooks::hook`]: nothing has changed.
-pub(super) fn cover(hooks: &mut GraphHooks, wanted: KVVec<u64>) -> Result<Cover> {
+pub(super) fn cover(hooks: &mut GraphHooks, wanted: KVVec<u64>, kept: KeptCall) -> Result<Cover> {
     let (mut stays, mut stale) = (0u64, 0u64);
     let is_crowded = hooks.free() <= SPARE;
     for (number, functions) in hooks.sets() {
-        let is_wanted = functions.iter().all(|address| has(&wanted, *address));
+        let is_wanted =
+            hooks.kept(number) == kept && functions.iter().all(|address| has(&wanted, *address));
         match is_wanted && !is_crowded {
             true => stays |= 1u64.wrapping_shl(number),
             false => stale |= 1u64.wrapping_shl(number),
@@ -144,7 +155,7 @@ pub(super) fn cover(hooks: &mut GraphHooks, wanted: KVVec<u64>) -> Result<Cover>
     }
     let added = match missing.is_empty() {
         true => 0,
-        false => hooks.hook(&missing)?,
+        false => hooks.hook(&missing, kept)?,
     };
     let active = stays | added;
     Ok(Cover { active, stale })
@@ -217,7 +228,23 @@ impl users::Engine for CallEngine {
     fn follow(&mut self) -> Result {
         let union = self.union()?;
         let mut dispatch = self.dispatch()?;
-        let cover = cover(&mut self.hooks, union)?;
+        let is_awake = self.users.iter().any(|user| user.awake);
+        let begins = is_awake && self.asleep.is_none();
+        if begins {
+            // Before the first call that it matters to.
+            self.asleep = Some(SleepWatch::start(true)?);
+        }
+        let (kept, asleep) = match (is_awake, &self.asleep) {
+            (true, Some(watch)) => (KeptCall::WithTask, Some(watch.times())),
+            _ => (KeptCall::Plain, None),
+        };
+        // SAFETY: They are kept in `self.asleep` until a dispatch without them was set and hooks have ended.
+        unsafe { dispatch.asleep.set(asleep) };
+        let cover = cover(&mut self.hooks, union, kept).inspect_err(|_| {
+            if begins {
+                self.asleep = None;
+            }
+        })?;
         dispatch.active = cover.active;
         // SAFETY: It is kept in `self.dispatch` until another one was set and hooks have ended.
         unsafe { set_graph_dispatch(Some(&dispatch)) };
@@ -225,6 +252,9 @@ impl users::Engine for CallEngine {
         self.hooks.unhook(cover.stale);
         grace::writers_left();
         drop(before);
+        if !is_awake {
+            self.asleep = None;
+        }
         Ok(())
     }
 
@@ -234,6 +264,7 @@ impl users::Engine for CallEngine {
         self.hooks.unhook(u64::MAX);
         grace::writers_left();
         self.dispatch = None;
+        self.asleep = None;
     }
 
     fn forget(&mut self, whose: Whose<'_>) {
@@ -244,7 +275,8 @@ impl users::Engine for CallEngine {
     }
 }
 
-/// Begins to record the calls of the functions `wanted` that follow `rules` into `sink`.
+/// Begins to record the calls of the functions `wanted` that follow `rules` into `sink`, which counts time asleep
+/// unless it is `awake`.
 ///
 /// # Errors
 ///
@@ -253,7 +285,12 @@ impl users::Engine for CallEngine {
 /// # Safety
 ///
 /// Sink and rules stay until [`detach`] for the sink has returned. It is not attached.
-pub(super) unsafe fn attach(sink: &Sink, rules: &GraphRules, wanted: Wanted) -> Result {
+pub(super) unsafe fn attach(
+    sink: &Sink,
+    rules: &GraphRules,
+    wanted: Wanted,
+    awake: bool,
+) -> Result {
     let wanted = addresses(wanted)?;
     let mut engine = ENGINE.lock();
     let place = engine.free_place().ok_or(ENOSPC)?;
@@ -263,6 +300,7 @@ pub(super) unsafe fn attach(sink: &Sink, rules: &GraphRules, wanted: Wanted) -> 
         target,
         place,
         wanted,
+        awake,
     };
     users::attach(&mut *engine, user)
 }
@@ -280,6 +318,27 @@ pub(super) fn change(sink: &Sink, wanted: Wanted) -> Result {
         Whose::tracer(sink),
         |user| &mut user.wanted,
         wanted,
+        CallEngine::follow,
+    )
+}
+
+/// Has time asleep not count for `sink`, or count again. Calls that have not returned may get no exit.
+///
+/// # Errors
+///
+/// `ENOMEM`, and those of the kernel: it is as before.
+pub(super) fn set_awake(sink: &Sink, awake: bool) -> Result {
+    let mut engine = ENGINE.lock();
+    let mut users = engine.users.iter();
+    let whose = Whose::tracer(sink);
+    if users.any(|user| users::User::is_of(user, whose) && user.awake == awake) {
+        return Ok(());
+    }
+    users::exchange(
+        &mut *engine,
+        whose,
+        |user| &mut user.awake,
+        awake,
         CallEngine::follow,
     )
 }

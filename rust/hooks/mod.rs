@@ -44,7 +44,10 @@ pub(crate) use self::{
         FollowsModules,
         ModuleWatch, //
     },
-    profile::profile_report,
+    profile::{
+        profile_report,
+        Measure, //
+    },
     selections::FilterKind, //
 };
 pub(crate) use crate::kapi::{

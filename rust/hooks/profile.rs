@@ -20,7 +20,11 @@ use crate::{
             Hooked, //
         },
         grace,
-        graph_hook::GraphHooks,
+        grace_ref::GraceRef,
+        graph_hook::{
+            GraphHooks,
+            KeptCall, //
+        },
         sort::{
             self,
             Keyed, //
@@ -29,7 +33,8 @@ use crate::{
     probes::{
         set_profile_dispatch,
         ProfileDispatch,
-        ProfileRows, //
+        ProfileRows,
+        SleepWatch, //
     },
     text::profile::ProfileTotals, //
 };
@@ -153,12 +158,32 @@ impl ProfileCounts {
     }
 }
 
+/// What is measured of calls.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Measure {
+    /// The times of calls, and not hits alone.
+    pub(crate) times: bool,
+    /// These with the time in which the task slept.
+    pub(crate) sleep: bool,
+    /// And with the times of the calls in them.
+    pub(crate) calls: bool,
+}
+
+impl Measure {
+    /// Returns whether all time of a call counts.
+    fn is_whole(self) -> bool {
+        self.sleep && self.calls
+    }
+}
+
 /// The profiler.
 struct ProfileEngine {
     /// Whether it counts, or has ended.
     is_on: bool,
-    /// Whether times of calls are, or were, measured.
-    is_timed: bool,
+    /// What is, or was, measured.
+    measure: Measure,
+    /// What does not count of the times of tasks, while it counts and not all does. It goes after `dispatch`.
+    times: Option<SleepWatch>,
     counted: ProfileCounts,
     calls: GraphHooks,
     hits: FunctionHook,
@@ -169,7 +194,12 @@ kernel::sync::global_lock! {
     // SAFETY: `init` initialises it before anything else of this folder is called.
     unsafe(uninit) static ENGINE: Mutex<ProfileEngine> = ProfileEngine {
         is_on: false,
-        is_timed: true,
+        measure: Measure {
+            times: true,
+            sleep: true,
+            calls: true,
+        },
+        times: None,
         counted: ProfileCounts::none(),
         // SAFETY: This is the only call.
         calls: unsafe { GraphHooks::of_profiler() },
@@ -226,7 +256,7 @@ pub(crate) fn profile_report(cpu: u32) -> Result<ProfileReport> {
     }
     sort::ascending(&mut functions);
     Ok(ProfileReport {
-        is_timed: engine.is_timed,
+        is_timed: engine.measure.times,
         functions,
     })
 }
@@ -249,6 +279,8 @@ fn dispatch(counted: &ProfileCounts, wanted: &[u64]) -> Result<KBox<ProfileDispa
         table,
         rows: counted.rows.clone().ok_or(EINVAL)?,
         active: 0,
+        times: GraceRef::none(),
+        own: false,
     };
     Ok(KBox::new(dispatch, GFP_KERNEL)?)
 }
@@ -286,8 +318,17 @@ impl ProfileEngine {
     ///
     /// `ENOMEM`, and those of the kernel: all is as before.
     fn hook(&mut self, mut dispatch: KBox<ProfileDispatch>, wanted: KVVec<u64>) -> Result {
-        if self.is_timed {
-            let cover = cover(&mut self.calls, wanted)?;
+        if self.measure.times {
+            let times = self.times.as_ref().map(SleepWatch::times);
+            // SAFETY: They are kept in `self.times` until a dispatch without them, or none, was set and hooks
+            // have ended.
+            unsafe { dispatch.times.set(times) };
+            dispatch.own = !self.measure.calls;
+            let kept = match times {
+                Some(_) => KeptCall::WithTask,
+                None => KeptCall::Plain,
+            };
+            let cover = cover(&mut self.calls, wanted, kept)?;
             dispatch.active = cover.active;
             let before = self.publish(dispatch);
             self.calls.unhook(cover.stale);
@@ -315,24 +356,29 @@ impl ProfileEngine {
         self.calls.unhook(u64::MAX);
         grace::writers_left();
         self.dispatch = None;
+        self.times = None;
         self.is_on = false;
     }
 }
 
-/// Begins to count calls of the functions `wanted`, from nothing, and to measure their times if `timed`.
+/// Begins to count calls of the functions `wanted`, from nothing, and to measure them as `measure` says.
 ///
 /// # Errors
 ///
 /// `ENOMEM`, and those of the kernel: nothing is counted, and what was counted before is kept.
-pub(super) fn start(wanted: KVVec<u64>, timed: bool) -> Result {
+pub(super) fn start(wanted: KVVec<u64>, measure: Measure) -> Result {
     let mut engine = ENGINE.lock();
+    if measure.times && !measure.is_whole() {
+        engine.times = Some(SleepWatch::start(!measure.sleep)?);
+    }
     let counted = core::mem::replace(&mut engine.counted, ProfileCounts::none());
-    let was_timed = core::mem::replace(&mut engine.is_timed, timed);
+    let measured = core::mem::replace(&mut engine.measure, measure);
     let result = engine.follow(wanted);
     engine.is_on = result.is_ok();
     if result.is_err() {
         engine.counted = counted;
-        engine.is_timed = was_timed;
+        engine.measure = measured;
+        engine.times = None;
     }
     result
 }

@@ -431,6 +431,7 @@ impl Instance {
         rules.set_args(options.has(Opt::GraphArgs));
         rules.set_retaddr(options.has(Opt::GraphRetaddr));
         rules.set_retval(options.has(Opt::GraphRetval));
+        rules.set_awake(!options.has(Opt::SleepTime));
         rules.set_by_error(options.has(Opt::GraphErrors));
         self.follow(&mut actions, options, prepared);
         Ok(())

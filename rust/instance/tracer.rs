@@ -12,7 +12,8 @@ use crate::{
     hooks::{
         Edit,
         FilterKind,
-        FollowsModules, //
+        FollowsModules,
+        Measure, //
     },
     probes::GraphRules,
     text::{
@@ -329,7 +330,12 @@ impl Instance {
     ///
     /// `ENOMEM`, and those of the kernel: nothing is counted.
     pub(crate) fn profile_functions(&self, timed: bool) -> Result {
-        self.functions.start_profile(timed)
+        let options = self.options();
+        self.functions.start_profile(Measure {
+            times: timed,
+            sleep: options.has(Opt::SleepTime),
+            calls: options.has(Opt::GraphTime),
+        })
     }
 
     /// Ends that. What was counted stays.

@@ -44,6 +44,16 @@ pub(crate) unsafe fn return_address(regs: *mut c_void) -> u64 {
     unsafe { c::rt_return_address(regs.cast()) as u64 }
 }
 
+/// What the kernel keeps with a call until its exit.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum KeptCall {
+    /// Two words that the hook at the entry leaves.
+    Plain = c::RT_GRAPH_OF_CALL,
+    /// These, and one of the task, for hooks of their own. Fewer calls fit.
+    WithTask = c::RT_GRAPH_OF_TASK,
+}
+
 /// The sets of one user, of which a mask has one bit each.
 ///
 /// # Invariants
@@ -53,6 +63,8 @@ pub(crate) struct GraphHooks {
     user: c_uint,
     /// The functions of each; none for one that is free.
     functions: [KVVec<u64>; SETS],
+    /// Those whose hooks are [`KeptCall::WithTask`], one bit each.
+    with_task: u64,
     /// That of the set that was registered last; 0 before the first.
     generation: u32,
 }
@@ -82,7 +94,16 @@ impl GraphHooks {
         Self {
             user,
             functions: [const { KVVec::new() }; SETS],
+            with_task: 0,
             generation: 0,
+        }
+    }
+
+    /// Returns what the kernel keeps with calls of the functions in a set.
+    pub(crate) fn kept(&self, number: u32) -> KeptCall {
+        match self.with_task & 1u64.wrapping_shl(number) {
+            0 => KeptCall::Plain,
+            _ => KeptCall::WithTask,
         }
     }
 
@@ -98,21 +119,21 @@ impl GraphHooks {
         SETS.saturating_sub(self.sets().count())
     }
 
-    /// Hooks functions, whose addresses are in ascending order. Returns the mask of the new sets. Process
-    /// context; takes milliseconds.
+    /// Hooks functions, whose addresses are in ascending order, by the hooks for `kept`. Returns the mask of the
+    /// new sets. Process context; takes milliseconds.
     ///
     /// # Errors
     ///
     /// `ENOENT` for an address that is none of a function that can be traced, `ENOSPC` without a free set,
     /// `ENODEV` in a kernel without hooks, `ENOMEM`: nothing is hooked.
-    pub(crate) fn hook(&mut self, functions: &[u64]) -> Result<u64> {
-        match self.hook_set(functions) {
+    pub(crate) fn hook(&mut self, functions: &[u64], kept: KeptCall) -> Result<u64> {
+        match self.hook_set(functions, kept) {
             Err(error) if error == ENOMEM && functions.len() > CHUNK => {}
             result => return result,
         }
         let mut mask = 0;
         for functions in functions.chunks(CHUNK) {
-            match self.hook_set(functions) {
+            match self.hook_set(functions, kept) {
                 Ok(set) => mask |= set,
                 Err(error) => {
                     self.unhook(mask);
@@ -123,10 +144,10 @@ impl GraphHooks {
         Ok(mask)
     }
 
-    fn hook_set(&mut self, functions: &[u64]) -> Result<u64> {
+    fn hook_set(&mut self, functions: &[u64], kept: KeptCall) -> Result<u64> {
         let count = i32::try_from(functions.len())?;
-        let mut kept = KVVec::with_capacity(functions.len(), GFP_KERNEL)?;
-        kept.extend_from_slice(functions, GFP_KERNEL)?;
+        let mut hooked = KVVec::with_capacity(functions.len(), GFP_KERNEL)?;
+        hooked.extend_from_slice(functions, GFP_KERNEL)?;
         let mut sets = (0..).zip(&mut self.functions);
         let Some((number, place)) = sets.find(|set| set.1.is_empty()) else {
             return Err(ENOSPC);
@@ -136,14 +157,19 @@ impl GraphHooks {
             self.generation = (clock::tsc() >> 12) as u32;
         }
         self.generation = self.generation.wrapping_add(1) & 0xffff;
-        let first = kept.as_mut_ptr().cast();
+        let (kind, first) = (kept as c_uint, hooked.as_mut_ptr().cast());
         // SAFETY: The number is that of a set of this user and free, which `&mut self` keeps it, and there are
         // that many addresses, which the kernel copies.
         let registered =
-            unsafe { c::rt_graph_register(self.user, number, self.generation, first, count) };
+            unsafe { c::rt_graph_register(self.user, kind, number, self.generation, first, count) };
         to_result(registered)?;
-        *place = kept;
-        Ok(1u64.wrapping_shl(number))
+        *place = hooked;
+        let bit = 1u64.wrapping_shl(number);
+        self.with_task = match kept {
+            KeptCall::Plain => self.with_task & !bit,
+            KeptCall::WithTask => self.with_task | bit,
+        };
+        Ok(bit)
     }
 
     /// Ends the hooks of the sets in `mask`. No hook of them runs when this returns. Process context; sleeps.

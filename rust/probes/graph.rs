@@ -48,10 +48,15 @@ use crate::{
             FastReserve,
             ReserveError, //
         }, //
+    },
+    tasks::sleep::{
+        self,
+        TaskTimes, //
     }, //
 };
 use core::{
     ffi::c_int,
+    mem::offset_of,
     ptr, //
 };
 use kernel::prelude::*;
@@ -148,6 +153,8 @@ pub(crate) struct GraphDispatch {
     pub(crate) table: KVVec<Place>,
     /// The sets of functions whose hooks count, one bit each.
     pub(crate) active: u64,
+    /// How long tasks slept, if an instance does not count that.
+    pub(crate) asleep: GraceRef<TaskTimes>,
 }
 
 impl GraphDispatch {
@@ -271,8 +278,88 @@ unsafe extern "C" fn rtrace_graph_exit(
     regs: *mut c_void,
 ) {
     // SAFETY: The caller promises what the hook at the entry has left there.
-    let Call { time, targets } = unsafe { call.read() };
+    let call = unsafe { call.read() };
     let time_now = clock::read(ClockId::Local);
+    // SAFETY: The caller promises what `leave_call` asks for.
+    unsafe { leave_call(generation, address, call, time_now, 0, regs) };
+}
+
+/// What the kernel keeps for the hook at the exit where time asleep does not count for all.
+#[repr(C)]
+struct TaskCall {
+    call: Call,
+    /// A reading of the task's [`TaskTimes`] at the entry.
+    asleep: u64,
+}
+
+/// Returns a reading of the current task's times.
+fn time_asleep(now: u64) -> u64 {
+    let asleep = DISPATCH.get().and_then(|dispatch| dispatch.asleep.get());
+    // SAFETY: The hooks, which call this, run with preemption disabled.
+    let pin = unsafe { CpuPin::assume() };
+    asleep.map_or(0, |times| times.reading(&pin, now))
+}
+
+/// As [`rtrace_graph_entry`], and keeps how long the task has slept.
+///
+/// # Safety
+///
+/// As for [`rtrace_graph_entry`], with a place for a [`TaskCall`] at `call`.
+#[no_mangle]
+unsafe extern "C" fn rtrace_graph_task_entry(
+    number: u32,
+    generation: u32,
+    address: u64,
+    regs: *mut c_void,
+    call: *mut TaskCall,
+) -> c_int {
+    // SAFETY: The caller promises all of it; a `TaskCall` begins with a `Call`.
+    let answer = unsafe { rtrace_graph_entry(number, generation, address, regs, call.cast()) };
+    if answer == FOLLOWED {
+        let asleep = time_asleep(clock::read(ClockId::Local));
+        let place = call.wrapping_byte_add(offset_of!(TaskCall, asleep));
+        // SAFETY: The caller promises the place, which the kernel aligns to 8 bytes.
+        unsafe { place.cast::<u64>().write(asleep) };
+    }
+    answer
+}
+
+/// As [`rtrace_graph_exit`], where the task may have slept.
+///
+/// # Safety
+///
+/// As for [`rtrace_graph_exit`], with the [`TaskCall`] of a hook at the entry.
+#[no_mangle]
+unsafe extern "C" fn rtrace_graph_task_exit(
+    generation: u32,
+    address: u64,
+    call: *const TaskCall,
+    regs: *mut c_void,
+) {
+    // SAFETY: The caller promises what the hook at the entry has left there.
+    let TaskCall { call, asleep } = unsafe { call.read() };
+    let time_now = clock::read(ClockId::Local);
+    let asleep = sleep::taken(asleep, time_asleep(time_now));
+    // SAFETY: The caller promises what `leave_call` asks for.
+    unsafe { leave_call(generation, address, call, time_now, asleep, regs) };
+}
+
+/// Records that the function at `address` returns, for those that have its entry. The task has slept for `asleep`
+/// since then.
+///
+/// # Safety
+///
+/// As for [`rtrace_graph_exit`].
+#[inline(always)]
+unsafe fn leave_call(
+    generation: u32,
+    address: u64,
+    call: Call,
+    time_now: u64,
+    asleep: u64,
+    regs: *mut c_void,
+) {
+    let Call { time, targets } = call;
     // The kernel knows a set of functions by its place, which may have become that of another one.
     if targets.wrapping_shr(MOST_GRAPH_TARGETS as u32) != u64::from(generation) {
         return;
@@ -292,7 +379,7 @@ unsafe extern "C" fn rtrace_graph_exit(
             true => {
                 record::<EXIT_LEN>(sink, ring, EXIT, &words, &mut 0);
             }
-            false => leave_closely(sink, ring, rules, words, regs),
+            false => leave_closely(sink, ring, rules, words, asleep, regs),
         }
     });
 }

@@ -97,16 +97,24 @@ fn record_long<const LEN: usize>(
     put::<LEN>(sink, ring, reserved, base, words)
 }
 
-/// Records an exit as `rules` say, with the registers of the function at `regs`.
+/// Records an exit as `rules` say, with the registers of the function at `regs`. The task has slept for `asleep`
+/// since the entry.
 #[inline(never)]
 pub(super) fn leave_closely(
     sink: &Sink,
     ring: OwnRing<'_>,
     rules: &GraphRules,
     words: [u64; 4],
+    asleep: u64,
     regs: *mut c_void,
 ) {
     let [address, level, time, time_now] = words;
+    let time = match rules.is_awake() {
+        // As ftrace, which has the call begin later. The clocks of two CPUs may differ by a little.
+        true => time.wrapping_add(asleep.min(time_now.wrapping_sub(time))),
+        false => time,
+    };
+    let words = [address, level, time, time_now];
     if time_now.wrapping_sub(time) < rules.threshold() {
         return;
     }

@@ -27,7 +27,7 @@ const TASKS: usize = 4 << 20;
 
 /// Bits of [`GraphRules::special`]: calls in hard interrupts are not recorded; there are places; there are
 /// lists of tasks; arguments are recorded; return values are; there is a threshold; of calls that return an error
-/// the exit is recorded, and nothing else; the places of calls are recorded.
+/// the exit is recorded, and nothing else; the places of calls are recorded; time asleep does not count.
 const WITHOUT_IRQS: u64 = 1;
 const BY_PLACE: u64 = 2;
 const BY_TASK: u64 = 4;
@@ -36,6 +36,7 @@ const WITH_RETVAL: u64 = 16;
 const BY_TIME: u64 = 32;
 const BY_ERROR: u64 = 64;
 const WITH_RETADDR: u64 = 128;
+const AWAKE: u64 = 256;
 
 /// What an instance asks of the calls that are recorded.
 pub(crate) struct GraphRules {
@@ -119,6 +120,11 @@ impl GraphRules {
         self.special.load() & WITH_RETADDR != 0
     }
 
+    /// Returns whether time asleep does not count.
+    pub(super) fn is_awake(&self) -> bool {
+        self.special.load() & AWAKE != 0
+    }
+
     /// Returns whether they are recorded with what they return.
     pub(super) fn with_retval(&self) -> bool {
         self.special.load() & (WITH_RETVAL | BY_ERROR) != 0
@@ -148,6 +154,11 @@ impl GraphRules {
     /// Has calls recorded with the place that they return to or not.
     pub(crate) fn set_retaddr(&self, on: bool) {
         self.special.mark(WITH_RETADDR, on);
+    }
+
+    /// Has time asleep not counted, or counted.
+    pub(crate) fn set_awake(&self, on: bool) {
+        self.special.mark(AWAKE, on);
     }
 
     /// Has calls recorded with what they return or not.

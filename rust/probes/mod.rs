@@ -145,6 +145,9 @@ use self::{
     record_size::RecordSize, //
 };
 
+/// What hooks of calls need, started by those who have functions call them.
+pub(crate) use crate::tasks::sleep::SleepWatch;
+
 /// Bytes of the common fields that every record begins with.
 pub(crate) const COMMON: usize = 8;
 

@@ -30,9 +30,16 @@ use crate::{
         words::LocalU64, //
     },
     ring::port::LocalWord,
+    tasks::sleep::{
+        self,
+        TaskTimes, //
+    },
     text::profile::ProfileTotals, //
 };
-use core::ffi::c_int;
+use core::{
+    ffi::c_int,
+    mem::offset_of, //
+};
 use kernel::{
     prelude::*,
     sync::Arc, //
@@ -107,6 +114,10 @@ pub(crate) struct ProfileDispatch {
     pub(crate) rows: Arc<ProfileRows>,
     /// The sets of functions whose hooks count, one bit each.
     pub(crate) active: u64,
+    /// What does not count of the times of tasks, if all does not.
+    pub(crate) times: GraceRef<TaskTimes>,
+    /// Times of calls do not count in those of their callers.
+    pub(crate) own: bool,
 }
 
 impl ProfileDispatch {
@@ -233,6 +244,76 @@ fn leave_at(now: u64, generation: u32, time: u64, row: u64) {
         // The clocks of two CPUs may differ by a little.
         row.times.add(now.saturating_sub(time));
     }
+}
+
+/// What the kernel keeps for the hook at the exit where not all time of a call counts.
+#[repr(C)]
+struct ProfiledTaskCall {
+    call: ProfiledCall,
+    /// A reading of the task's [`TaskTimes`] at the entry.
+    taken: u64,
+}
+
+/// As [`rtrace_profile_entry`], and keeps what does not count of the task's time.
+///
+/// # Safety
+///
+/// As for [`rtrace_profile_entry`], with a place for a [`ProfiledTaskCall`] at `call`.
+#[no_mangle]
+unsafe extern "C" fn rtrace_profile_task_entry(
+    number: u32,
+    generation: u32,
+    address: u64,
+    call: *mut ProfiledTaskCall,
+) -> c_int {
+    // SAFETY: The caller promises all of it; a `ProfiledTaskCall` begins with a `ProfiledCall`.
+    let answer = unsafe { rtrace_profile_entry(number, generation, address, call.cast()) };
+    if answer == FOLLOWED {
+        // SAFETY: The kernel enables preemption after this has returned, and what is made here has gone by then.
+        let pin = unsafe { CpuPin::assume() };
+        let times = DISPATCH.get().and_then(|dispatch| dispatch.times.get());
+        let now = clock::read(ClockId::Local);
+        let taken = times.map_or(0, |times| times.reading(&pin, now));
+        let place = call.wrapping_byte_add(offset_of!(ProfiledTaskCall, taken));
+        // SAFETY: The caller promises the place, which the kernel aligns to 8 bytes.
+        unsafe { place.cast::<u64>().write(taken) };
+    }
+    answer
+}
+
+/// As [`rtrace_profile_exit`], where not all time of a call counts.
+///
+/// # Safety
+///
+/// As for [`rtrace_profile_exit`], with the [`ProfiledTaskCall`] of a hook at the entry.
+#[no_mangle]
+unsafe extern "C" fn rtrace_profile_task_exit(generation: u32, call: *const ProfiledTaskCall) {
+    // SAFETY: The caller promises what the hook at the entry has left there.
+    let ProfiledTaskCall { call, taken } = unsafe { call.read() };
+    let now = clock::read(ClockId::Local);
+    if call.row.wrapping_shr(48) != u64::from(generation) {
+        return;
+    }
+    let Some(dispatch) = DISPATCH.get() else {
+        return;
+    };
+    let Some(times) = dispatch.times.get() else {
+        return;
+    };
+    // SAFETY: The kernel enables preemption after this has returned, and what is made here has gone by then.
+    let pin = unsafe { CpuPin::assume() };
+    let taken = sleep::taken(taken, times.reading(&pin, now));
+    let counts = now.saturating_sub(call.time).saturating_sub(taken);
+    if dispatch.own {
+        // Once for all callers: each takes off what its own calls have left.
+        times.take(&pin, counts);
+    }
+    leave_at(
+        call.time.wrapping_add(counts),
+        generation,
+        call.time,
+        call.row,
+    );
 }
 
 /// Counts a call of the function at `address`, and nothing else.

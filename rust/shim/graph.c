@@ -38,6 +38,27 @@ static void rt_graph_leave(struct fprobe *probe, unsigned long ip,
 	rtrace_graph_exit(own->generation, ip, data, regs);
 }
 
+static int rt_graph_task_enter(struct fprobe *probe, unsigned long ip,
+			       unsigned long ret_ip, struct ftrace_regs *regs,
+			       void *data)
+{
+	const struct rt_graph_probe *own =
+		container_of(probe, struct rt_graph_probe, probe);
+
+	return rtrace_graph_task_entry(own->number, own->generation, ip, regs,
+				       data);
+}
+
+static void rt_graph_task_leave(struct fprobe *probe, unsigned long ip,
+				unsigned long ret_ip, struct ftrace_regs *regs,
+				void *data)
+{
+	const struct rt_graph_probe *own =
+		container_of(probe, struct rt_graph_probe, probe);
+
+	rtrace_graph_task_exit(own->generation, ip, data, regs);
+}
+
 static int rt_profile_enter(struct fprobe *probe, unsigned long ip,
 			    unsigned long ret_ip, struct ftrace_regs *regs,
 			    void *data)
@@ -58,15 +79,49 @@ static void rt_profile_leave(struct fprobe *probe, unsigned long ip,
 	rtrace_profile_exit(own->generation, data);
 }
 
+static int rt_profile_task_enter(struct fprobe *probe, unsigned long ip,
+				 unsigned long ret_ip, struct ftrace_regs *regs,
+				 void *data)
+{
+	const struct rt_graph_probe *own =
+		container_of(probe, struct rt_graph_probe, probe);
+
+	return rtrace_profile_task_entry(own->number, own->generation, ip,
+					 data);
+}
+
+static void rt_profile_task_leave(struct fprobe *probe, unsigned long ip,
+				  unsigned long ret_ip,
+				  struct ftrace_regs *regs, void *data)
+{
+	const struct rt_graph_probe *own =
+		container_of(probe, struct rt_graph_probe, probe);
+
+	rtrace_profile_task_exit(own->generation, data);
+}
+
 static const struct {
 	fprobe_entry_cb enter;
 	fprobe_exit_cb leave;
-} rt_graph_handlers[RT_GRAPH_USERS] = {
-	[RT_GRAPH_OF_TRACERS] = { rt_graph_enter, rt_graph_leave },
-	[RT_GRAPH_OF_PROFILER] = { rt_profile_enter, rt_profile_leave },
+} rt_graph_handlers[RT_GRAPH_USERS][RT_GRAPH_KINDS] = {
+	[RT_GRAPH_OF_TRACERS] = {
+		[RT_GRAPH_OF_CALL] = { rt_graph_enter, rt_graph_leave },
+		[RT_GRAPH_OF_TASK] = { rt_graph_task_enter, rt_graph_task_leave },
+	},
+	[RT_GRAPH_OF_PROFILER] = {
+		[RT_GRAPH_OF_CALL] = { rt_profile_enter, rt_profile_leave },
+		[RT_GRAPH_OF_TASK] = { rt_profile_task_enter,
+				       rt_profile_task_leave },
+	},
 };
 
-int rt_graph_register(unsigned int user, unsigned int number,
+/* The bytes that the hooks of each kind have for a call. */
+static const size_t rt_graph_call_size[RT_GRAPH_KINDS] = {
+	[RT_GRAPH_OF_CALL] = 2 * sizeof(u64),
+	[RT_GRAPH_OF_TASK] = 3 * sizeof(u64),
+};
+
+int rt_graph_register(unsigned int user, unsigned int kind, unsigned int number,
 		      unsigned int generation, unsigned long *addresses,
 		      int count)
 {
@@ -75,9 +130,9 @@ int rt_graph_register(unsigned int user, unsigned int number,
 	own->number = number;
 	own->generation = generation;
 	own->probe = (struct fprobe) {
-		.entry_handler = rt_graph_handlers[user].enter,
-		.exit_handler = rt_graph_handlers[user].leave,
-		.entry_data_size = 2 * sizeof(u64),
+		.entry_handler = rt_graph_handlers[user][kind].enter,
+		.exit_handler = rt_graph_handlers[user][kind].leave,
+		.entry_data_size = rt_graph_call_size[kind],
 	};
 	return register_fprobe_ips(&own->probe, addresses, count);
 }
@@ -97,7 +152,7 @@ unsigned long rt_return_address(struct ftrace_regs *regs)
 	return ftrace_regs_get_return_address(regs);
 }
 #else
-int rt_graph_register(unsigned int user, unsigned int number,
+int rt_graph_register(unsigned int user, unsigned int kind, unsigned int number,
 		      unsigned int generation, unsigned long *addresses,
 		      int count)
 {

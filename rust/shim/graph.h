@@ -17,11 +17,17 @@ enum { RT_GRAPH_OF_TRACERS, RT_GRAPH_OF_PROFILER, RT_GRAPH_USERS };
 enum { RT_GRAPH_PROBES = 32 };
 
 /*
+ * What the kernel keeps with a call: what the hook at the entry leaves there, or
+ * a number of the task besides.
+ */
+enum { RT_GRAPH_OF_CALL, RT_GRAPH_OF_TASK, RT_GRAPH_KINDS };
+
+/*
  * Structures that only C knows: hooks the functions at these addresses under a
  * number of the user's that is free, and ends that. The generation is what the
  * hooks are told.
  */
-int rt_graph_register(unsigned int user, unsigned int number,
+int rt_graph_register(unsigned int user, unsigned int kind, unsigned int number,
 		      unsigned int generation, unsigned long *addresses,
 		      int count);
 int rt_graph_unregister(unsigned int user, unsigned int number);
@@ -37,10 +43,17 @@ int rtrace_graph_entry(unsigned int number, unsigned int generation,
 		       unsigned long ip, void *regs, void *data);
 void rtrace_graph_exit(unsigned int generation, unsigned long ip, const void *data,
 		       void *regs);
+int rtrace_graph_task_entry(unsigned int number, unsigned int generation,
+			    unsigned long ip, void *regs, void *data);
+void rtrace_graph_task_exit(unsigned int generation, unsigned long ip,
+			    const void *data, void *regs);
 
 /* In Rust: those of the profiler. Any context; see rust/probes/profile.rs. */
 int rtrace_profile_entry(unsigned int number, unsigned int generation,
 			 unsigned long ip, void *data);
 void rtrace_profile_exit(unsigned int generation, const void *data);
+int rtrace_profile_task_entry(unsigned int number, unsigned int generation,
+			      unsigned long ip, void *data);
+void rtrace_profile_task_exit(unsigned int generation, const void *data);
 
 #endif

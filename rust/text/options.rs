@@ -143,6 +143,8 @@ options! {
     FunctionFork: "function-fork", off, Any, Ftrace;
     /// Each event is followed by the functions that led to it.
     Stack: "stacktrace", off, Any, Ftrace;
+    /// What functions call counts in the times of the profiler.
+    GraphTime: "graph-time", on, TopFile, Ftrace;
     /// Can be switched, to try out options of tracers.
     TestNopAccept: "test_nop_accept", off, Any, Nop;
     /// Refuses to be switched on.
@@ -171,6 +173,8 @@ options! {
     GraphRetaddr: "funcgraph-retaddr", off, Any, Graph;
     /// Functions are recorded with their arguments.
     GraphArgs: "funcgraph-args", off, Any, Graph;
+    /// Time asleep counts in the durations of functions.
+    SleepTime: "sleep-time", on, Any, Graph;
     /// Functions are recorded only if they return an error.
     GraphErrors: "funcgraph-errors", off, Any, Graph;
     /// Each function is followed by the functions that led to it.
@@ -320,7 +324,7 @@ mod tests {
             "print-parent nosym-offset nosym-addr noverbose noraw nohex nobin noblock nofields \
                     trace_printk annotate nouserstacktrace nosym-userobj noprintk-msg-only \
                     context-info nolatency-format record-cmd norecord-tgid nooverwrite nodisable_on_free irq-info markers \
-                    noevent-fork nopause-on-trace hash-ptr nobitmask-list function-trace nofunction-fork nostacktrace notest_nop_accept \
+                    noevent-fork nopause-on-trace hash-ptr nobitmask-list function-trace nofunction-fork nostacktrace graph-time notest_nop_accept \
                     notest_nop_refuse nopipe-share noevent-counts";
         assert_eq!(text.split('\n').collect::<Vec<_>>().join(" ").trim(), list);
 
@@ -328,7 +332,7 @@ mod tests {
         set.write_list(Some(Owner::Graph), &mut text).unwrap();
         let graph = "nofuncgraph-overrun\nfuncgraph-cpu\nfuncgraph-overhead\nnofuncgraph-proc\n\
                      funcgraph-duration\nnofuncgraph-abstime\nfuncgraph-irqs\nnofuncgraph-tail\nnofuncgraph-retval\n\
-                     nofuncgraph-retval-hex\nnofuncgraph-retaddr\nnofuncgraph-args\nnofuncgraph-errors\n";
+                     nofuncgraph-retval-hex\nnofuncgraph-retaddr\nnofuncgraph-args\nsleep-time\nnofuncgraph-errors\n";
         assert!(
             text.contains(&format!("notest_nop_refuse\n{graph}nopipe-share\n")),
             "{text}"
@@ -354,12 +358,15 @@ mod tests {
     }
 
     #[test]
-    fn three_options_have_a_file_in_the_top_instance_alone() {
+    fn four_options_have_a_file_in_the_top_instance_alone() {
         let of = |scope| {
             let same = Opt::ALL.iter().filter(move |opt| opt.scope() == scope);
             same.map(|opt| opt.name()).collect::<Vec<_>>()
         };
-        assert_eq!(of(Scope::TopFile), ["trace_printk", "printk-msg-only"]);
+        assert_eq!(
+            of(Scope::TopFile),
+            ["trace_printk", "printk-msg-only", "graph-time"]
+        );
         assert_eq!(of(Scope::Global), ["record-cmd"]);
     }
 

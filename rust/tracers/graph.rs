@@ -10,7 +10,10 @@ use super::{
 };
 use crate::{
     hooks,
-    text::options::Owner, //
+    text::options::{
+        Opt,
+        Owner, //
+    }, //
 };
 use kernel::prelude::*;
 
@@ -42,9 +45,15 @@ impl Tracer for GraphTracer {
         true
     }
 
+    fn obey(&self, host: &Host<'_>) -> Result {
+        let awake = !host.options().has(Opt::SleepTime);
+        host.functions().set_awake(host.sink(), awake)
+    }
+
     fn start(&self, host: &Host<'_>) -> Result {
+        let awake = !host.options().has(Opt::SleepTime);
         // SAFETY: Sink and functions are those of the host, which stay until `stop` has returned (invariant).
-        unsafe { host.functions().start_graph(host.sink()) }
+        unsafe { host.functions().start_graph(host.sink(), awake) }
     }
 
     fn stop(&self, host: &Host<'_>) {

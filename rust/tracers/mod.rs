@@ -293,6 +293,9 @@ pub(crate) fn by_name(name: &[u8]) -> Option<&'static dyn Tracer> {
 /// Returns whether this kernel has what obeys `opt`.
 pub(crate) fn is_offered(opt: Opt) -> bool {
     let own = matches!(opt, Opt::FunctionFork | Opt::FunctionTrace);
+    if opt == Opt::GraphTime {
+        return hooks::GRAPH_IS_THERE;
+    }
     let of_functions = opt.owner() == Owner::Function || own;
     !of_functions || hooks::IS_THERE
 }

@@ -17,6 +17,7 @@ pub const TESTS: &[Test] = &[
     test("graph.pids", 120, pids),
     test("graph.values", 60, values),
     test("graph.callers", 60, callers),
+    test("graph.sleep", 60, sleep),
 ];
 
 const ONLY: &str = "set_ftrace_pid";
@@ -289,5 +290,87 @@ fn callers(context: &Context) -> Check {
     let text = traced("function_graph", &["funcgraph-retaddr"])?;
     own.set("tracing_thresh", "0")?;
     report.expect(!text.contains("<-"), || text.clone());
+    report.finish()
+}
+
+const SLEEP: &str = "hrtimer_nanosleep";
+
+/// The durations of calls of [`SLEEP`] in a trace, in microseconds.
+fn sleeps(tree: &Tree) -> Check<Vec<f64>> {
+    let text = tree.get("trace")?;
+    let ends = [format!(" {SLEEP}();"), format!("}} /* {SLEEP} */")];
+    let of_sleep = |line: &&str| ends.iter().any(|end| line.ends_with(end.as_str()));
+    let mut found = Vec::new();
+    for line in text.lines().filter(of_sleep) {
+        let words = line.split(" us ").next().unwrap_or_default();
+        let time = words.rsplit(' ').next().map(str::parse);
+        match time {
+            Some(Ok(time)) => found.push(time),
+            _ => fail!("no time: {line}"),
+        }
+    }
+    Ok(found)
+}
+
+/// Time asleep counts or does not: in this instance, as in ftrace, whatever another one counts.
+fn sleep(context: &Context) -> Check {
+    let (own, reference) = sides(context)?;
+    let two = Instance::new(&context.root, "rtg-two")?;
+    let me = sys::thread_id().to_string();
+    let trees: &[&Tree] = match reference.exists("options/sleep-time") {
+        true => &[&own, &two, &reference],
+        false => &[&own, &two],
+    };
+    for tree in trees {
+        ensure_eq!(tree.get("options/sleep-time")?, "1\n", "at first");
+        ensure!(
+            !tree.get("trace_options")?.contains("sleep-time"),
+            "not while it is nop"
+        );
+        select(tree, FILTER, SLEEP)?;
+        tree.set(ONLY, &me)?;
+        tree.set("options/funcgraph-tail", "1")?;
+        tree.set("current_tracer", "function_graph")?;
+    }
+    let nap = || std::thread::sleep(std::time::Duration::from_secs(1));
+    let mut report = Report::default();
+    // What the other one counts, and whether the tracer is chosen with the option or before it.
+    for (round, switch) in ["0", "0", "1", "0"].into_iter().enumerate() {
+        for tree in trees {
+            if round == 1 {
+                tree.set("current_tracer", "nop")?;
+            }
+            if tree.shown("") != two.shown("") {
+                tree.set("options/sleep-time", switch)?;
+            }
+            if round == 1 {
+                tree.set("current_tracer", "function_graph")?;
+            }
+            tree.clear()?;
+        }
+        nap();
+        for tree in trees {
+            let counts = switch == "1" || tree.shown("") == two.shown("");
+            let found = sleeps(tree)?;
+            // Awake it is for a moment only, however slow the machine.
+            let is_right = |us: &f64| (*us >= 1_000_000.0) == counts && (counts || *us < 900_000.0);
+            report.expect(found.len() == 1 && found.iter().all(is_right), || {
+                format!("{switch}, round {round}: {found:?} {}", tree.shown("trace"))
+            });
+        }
+    }
+    // One that slept for long was not long.
+    own.set("tracing_thresh", "900000")?;
+    own.clear()?;
+    nap();
+    report.expect(sleeps(&own)?.is_empty(), || "a threshold".into());
+    own.set("options/sleep-time", "1")?;
+    nap();
+    report.expect(sleeps(&own)?.len() == 1, || "no threshold".into());
+    for tree in trees {
+        tree.set("current_tracer", "nop")?;
+        tree.set("options/sleep-time", "1")?;
+    }
+    two.remove()?;
     report.finish()
 }

@@ -266,6 +266,7 @@ pub const OURS: &[(&str, &str)] = &[
     ("options/funcgraph-retaddr", "options/funcgraph-tail"),
     ("options/funcgraph-retval", "options/funcgraph-tail"),
     ("options/funcgraph-retval-hex", "options/funcgraph-tail"),
+    ("options/graph-time", "options/record-cmd"),
     ("options/pipe-share", "options/record-tgid"),
     ("trace_pipe_json", "trace_pipe"),
     ("function_profile_enabled", "tracing_on"),

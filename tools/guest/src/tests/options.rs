@@ -63,7 +63,12 @@ pub fn options_of(tree: &Tree) -> Check<Vec<(String, bool)>> {
 
 /// Options of tracers that are not chosen: they have files, and `trace_options` does not list them.
 /// Those of function_graph begin with its name: `graph.formats`.
-const OF_OTHER_TRACERS: &[&str] = &["func_stack_trace", "func-no-repeats", "func-args"];
+const OF_OTHER_TRACERS: &[&str] = &[
+    "func_stack_trace",
+    "func-no-repeats",
+    "func-args",
+    "sleep-time",
+];
 
 fn is_listed(name: &str) -> bool {
     !OF_OTHER_TRACERS.contains(&name) && !name.starts_with("funcgraph-")

@@ -23,6 +23,7 @@ use std::time::Duration;
 pub const TESTS: &[Test] = &[
     test("profile.hits", 120, hits),
     test("profile.words", 60, words),
+    test("profile.counted", 60, counted),
     test("profile.filters", 240, filters),
     test("profile.migrates", 60, migrates),
     test("profile.modules", 120, modules),
@@ -135,6 +136,44 @@ impl Row {
         let name = head.trim_end().to_string();
         Ok(Self { name, hits, times })
     }
+}
+
+/// What of a call's time counts: sleep or not, the calls in it or not.
+fn counted(context: &Context) -> Check {
+    let top = Top::new(context)?;
+    if !ways().contains(&true) {
+        skip!("this kernel follows no calls");
+    }
+    let (outer, inner) = ("__x64_sys_clock_nanosleep", "hrtimer_nanosleep");
+    let mut report = Report::default();
+    sys::pin_to(0);
+    for (sleep, calls) in [("1", "1"), ("1", "0"), ("0", "1"), ("0", "0")] {
+        top.tree.set("options/sleep-time", sleep)?;
+        top.tree.set("options/graph-time", calls)?;
+        let began = top.count(&format!("{outer} {inner}"), true);
+        top.tree.set("options/sleep-time", "1")?;
+        top.tree.set("options/graph-time", "1")?;
+        began?;
+        thread::sleep(Duration::from_secs(1));
+        top.tree.set(ENABLED, "0")?;
+        let (outer, inner) = (top.row(0, outer)?, top.row(0, inner)?);
+        let time = |row: &Row| row.times.first().copied().unwrap_or(0);
+        let is_long = |row: &Row| time(row) >= 900_000_000;
+        let wanted = match (sleep, calls) {
+            ("1", "1") => (true, true),
+            ("1", _) => (false, true),
+            _ => (false, false),
+        };
+        report.expect(
+            inner.hits != 0 && (is_long(&outer), is_long(&inner)) == wanted,
+            || format!("sleep {sleep}, calls {calls}: {outer:?} {inner:?}"),
+        );
+        // What is in it is a part of it, unless that is taken off.
+        report.expect(calls == "0" || time(&outer) >= time(&inner), || {
+            format!("sleep {sleep}: {outer:?} {inner:?}")
+        });
+    }
+    report.finish()
 }
 
 /// The ways to count in this kernel: with times and without.
