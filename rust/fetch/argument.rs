@@ -64,22 +64,34 @@ pub(crate) enum ProbeSite<'a> {
     Begin,
     /// At their return, without registers but with parameters that were kept from the beginning.
     End,
+    /// At an instruction of programs, or at returns of a function of theirs. All memory is that of the process.
+    User { returns: bool },
     /// At a record of an event, of which this returns the field of a name.
     Event(&'a dyn Fn(&str) -> Option<EventField>),
 }
 
 impl ProbeSite<'_> {
     fn has_registers(&self) -> bool {
-        matches!(self, Self::Entry | Self::Inside | Self::Return)
+        matches!(
+            self,
+            Self::Entry | Self::Inside | Self::Return | Self::User { .. }
+        )
     }
 
     /// Returns whether parameters can be told there.
     pub(crate) fn has_parameters(&self) -> bool {
-        !matches!(self, Self::Inside | Self::Event(_))
+        !matches!(self, Self::Inside | Self::User { .. } | Self::Event(_))
     }
 
     fn returns(&self) -> bool {
-        matches!(self, Self::Return | Self::End)
+        matches!(
+            self,
+            Self::Return | Self::End | Self::User { returns: true }
+        )
+    }
+
+    fn is_user(&self) -> bool {
+        matches!(self, Self::User { .. })
     }
 }
 
@@ -198,6 +210,7 @@ impl<'a> Compiler<'a> {
             None if is_text => ArgumentType::Text,
             None => ArgumentType::DEFAULT,
             Some(ty) => ArgumentType::of_name(ty)
+                .filter(|ty| !self.site.is_user() || !ty.is_symbol())
                 .ok_or_else(|| ProbeRefusal::new(ProbeError::Type, type_at))?,
         };
         let mut steps = StepList::new();
@@ -296,7 +309,7 @@ impl<'a> Compiler<'a> {
             },
             "@" => {
                 let address = self.address(rest, at)?;
-                steps.push(FetchStep::Immediate(address));
+                steps.push(address);
                 steps.push(FetchStep::Load {
                     offset: 0,
                     user: false,
@@ -323,6 +336,15 @@ impl<'a> Compiler<'a> {
                     steps.push(FetchStep::Immediate(value));
                 }
             },
+            "(" if self.site.is_user() => {
+                nested(at, depth)?;
+                let error = ProbeError::Btf;
+                return Err(ProbeRefusal::with(error, at, Code::Unsupported));
+            }
+            _ if self.site.is_user() && is_per_cpu(word.text) => {
+                nested(at, depth)?;
+                return refuse(ProbeError::PerCpu);
+            }
             _ if matches!(self.site, ProbeSite::Event(_)) && is_per_cpu(word.text) => {
                 return refuse(ProbeError::PerCpu);
             }
@@ -358,12 +380,15 @@ impl<'a> Compiler<'a> {
         }
         let step = match name {
             "comm" | "COMM" => FetchStep::Comm,
-            "current" => FetchStep::Current,
+            "current" if !self.site.is_user() => FetchStep::Current,
             "stack" => FetchStep::StackPointer,
             _ if name.starts_with("retval") => return self.returned(word, steps).map(|()| None),
             _ => match (name.strip_prefix("stack"), name.strip_prefix("arg")) {
                 (Some(number), _) => match decimal(number) {
-                    Ok(word) if word <= STACK_WORDS => FetchStep::Stack(word as u16),
+                    // That of a process has no known end.
+                    Ok(word) if word <= STACK_WORDS || self.site.is_user() => {
+                        FetchStep::Stack(word as u32)
+                    }
                     Ok(_) => return refuse(ProbeError::StackNumber),
                     Err(code) => return Err(ProbeRefusal::with(ProbeError::Variable, at, code)),
                 },
@@ -423,6 +448,11 @@ impl<'a> Compiler<'a> {
         if !self.site.returns() {
             return Err(ProbeRefusal::new(ProbeError::ReturnValueOnProbe, word.at));
         }
+        if self.site.is_user() {
+            // As in ftrace, whatever follows the name.
+            steps.push(FetchStep::Returned);
+            return Ok(());
+        }
         let path = FieldPath::parse(word.text, word.at)?;
         if path.name != "$retval" {
             let error = match self.function {
@@ -457,12 +487,20 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    /// Returns the address after an at sign.
-    fn address(&mut self, text: &str, at: usize) -> Result<u64, ProbeRefusal> {
-        match text.bytes().next() {
-            Some(b'0'..=b'9') => number::unsigned(text)
-                .map_err(|code| ProbeRefusal::with(ProbeError::MemoryAddress, at, code)),
-            Some(b'+') => Err(ProbeRefusal::new(ProbeError::FileOffset, at)),
+    /// Returns the step that leaves the address after an at sign.
+    fn address(&mut self, text: &str, at: usize) -> Result<FetchStep, ProbeRefusal> {
+        let address = match (text.bytes().next(), text.strip_prefix('+')) {
+            (Some(b'0'..=b'9'), _) => number::unsigned(text)
+                .map_err(|code| ProbeRefusal::with(ProbeError::MemoryAddress, at, code))?,
+            (_, Some(offset)) if self.site.is_user() => {
+                let offset = number::signed(offset)
+                    .map_err(|code| ProbeRefusal::with(ProbeError::FileOffsetValue, at, code))?;
+                return Ok(FetchStep::FileOffset(offset as u64));
+            }
+            (_, Some(_)) => return Err(ProbeRefusal::new(ProbeError::FileOffset, at)),
+            _ if self.site.is_user() => {
+                return Err(ProbeRefusal::new(ProbeError::SymbolOfUser, at));
+            }
             _ => {
                 let end = text.find(['+', '-']).unwrap_or(text.len());
                 let (name, offset) = text.split_at_checked(end).unwrap_or((text, ""));
@@ -472,14 +510,15 @@ impl<'a> Compiler<'a> {
                         .map_err(|code| ProbeRefusal::with(ProbeError::MemoryAddress, at, code))?,
                 };
                 match (self.symbol)(name) {
-                    Some(address) => Ok(address.wrapping_add_signed(offset)),
+                    Some(address) => address.wrapping_add_signed(offset),
                     None => {
                         self.lacks_symbol = true;
-                        Ok(0)
+                        0
                     }
                 }
             }
-        }
+        };
+        Ok(FetchStep::Immediate(address))
     }
 
     /// Compiles a dereference.
@@ -490,10 +529,7 @@ impl<'a> Compiler<'a> {
         depth: usize,
     ) -> Result<(), ProbeRefusal> {
         let at = word.at;
-        if depth >= MOST_NESTED {
-            let error = ProbeError::TooManyNested;
-            return Err(ProbeRefusal::with(error, at, Code::TooBig));
-        }
+        nested(at, depth)?;
         let sign = word.text.get(..1).unwrap_or_default();
         let rest = word.text.get(1..).unwrap_or_default();
         let (user, rest) = match rest.strip_prefix('u') {
@@ -528,6 +564,17 @@ impl<'a> Compiler<'a> {
             return Err(ProbeRefusal::new(ProbeError::CommDereferenced, inner_at));
         }
         self.push(FetchStep::Load { offset, user }, steps)
+    }
+}
+
+/// Checks that what is at `at` may be inside of `depth` others.
+fn nested(at: usize, depth: usize) -> Result<(), ProbeRefusal> {
+    match depth < MOST_NESTED {
+        true => Ok(()),
+        false => {
+            let error = ProbeError::TooManyNested;
+            Err(ProbeRefusal::with(error, at, Code::TooBig))
+        }
     }
 }
 

@@ -80,7 +80,10 @@ errors! {
     EventTooBig: "Event too big (too many fields?)";
     Fetch: "Invalid fetch argument";
     FilterMissing: "No filter rule after 'if'";
+    FileMissing: "Failed to find the given file";
     FileOffset: "File offset is not available for kernel probes";
+    FileOffsetValue: "Invalid file offset value";
+    FilePlace: "Invalid uprobe offset";
     GroupName: "Group name must follow the same rules as C identifiers";
     GroupNameMissing: "Group name is not specified";
     GroupNameTooLong: "Group name is too long";
@@ -98,9 +101,13 @@ errors! {
     NoReturnValue: "This function returns 'void' type";
     NoText: "This type does not fit for string.";
     NotAtEntry: "$arg* can be used only on function entry or exit";
+    NotRegular: "Not a regular file";
     NotUnique: "The symbol is not unique";
     PerCpu: "Per-cpu variable access is only for kernel probes";
     ProbeAddress: "Invalid probed address or symbol";
+    Reference: "Invalid reference counter offset";
+    ReferenceOpen: "Reference counter brace is not closed";
+    ReferenceSuffix: "Reference counter has wrong suffix";
     Registration: "Failed to register probe event";
     RegisterName: "Invalid register name";
     ReturnPlace: "Retprobe address must be an function entry";
@@ -110,6 +117,7 @@ errors! {
     StringMemory: "String accepts only memory argument";
     StringType: "$comm and immediate-string only accepts string type";
     SymbolMemory: "Symbol String doesn't accept data/userdata";
+    SymbolOfUser: "Symbol is not available with uprobe";
     TooManyArguments: "Too many arguments are specified";
     TooManyKept: "Too many entry arguments specified";
     TooManyNested: "Too many nested typecasts/dereferences";

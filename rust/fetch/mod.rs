@@ -3,7 +3,8 @@
 //! Dynamic events as users define them: commands, arguments, and what a hit records.
 //!
 //! - `command`: one line of `kprobe_events`, its words, places and names; `event_command`: one of an event
-//!   probe; `function_command`: one of a probe on a function or a tracepoint.
+//!   probe; `function_command`: one of a probe on a function or a tracepoint; `user_command`: one of a probe
+//!   in programs.
 //! - `argument`: `NAME=FETCH:TYPE`, compiled into steps (`step`); `types`: the types,
 //!   `shape`: how they are written; `function`: names and types that BTF has of a function,
 //!   `expand`: arguments that stand for its parameters.
@@ -27,6 +28,7 @@ pub(crate) mod run;
 mod shape;
 pub(crate) mod step;
 pub(crate) mod types;
+pub(crate) mod user_command;
 
 #[cfg(test)]
 mod tests;

@@ -52,7 +52,22 @@ pub(crate) trait ProbedMachine {
         match PARAMETERS.get(usize::from(index)) {
             Some(place) => register(self, *place),
             // The return address is on the top of the stack.
-            None => stack_word(self, u64::from(index).saturating_sub(5)),
+            None => self.stack_word(u64::from(index).saturating_sub(5)),
+        }
+    }
+
+    /// Returns a word of the stack; 0 outside of it and where nothing can be read.
+    fn stack_word(&self, index: u64) -> u64
+    where
+        Self: Sized,
+    {
+        let sp = self.stack_pointer();
+        let address = stack_address(sp, index);
+        let mut bytes = [0; 8];
+        match address & !(STACK - 1) == sp & !(STACK - 1) && read(self, address, &mut bytes, false)
+        {
+            true => u64::from_le_bytes(bytes),
+            false => 0,
         }
     }
 
@@ -86,6 +101,11 @@ pub(crate) trait ProbedMachine {
     /// Calls `take` with the name of an address.
     fn symbol(&self, address: u64, take: impl FnOnce(&[u8]));
 
+    /// Returns the address of an offset of the probed file.
+    fn file_address(&self, _offset: u64) -> u64 {
+        0
+    }
+
     /// Returns the record that is followed, and its address.
     fn record(&self) -> (&[u8], u64) {
         (&[], 0)
@@ -103,15 +123,9 @@ fn read(machine: &impl ProbedMachine, address: u64, to: &mut [u8], user: bool) -
     machine.read(address, to, user || address < KERNEL)
 }
 
-/// Returns a word of the kernel's stack; 0 outside of it and where nothing can be read.
-fn stack_word(machine: &impl ProbedMachine, index: u64) -> u64 {
-    let sp = machine.stack_pointer();
-    let address = sp.wrapping_add(index.wrapping_mul(8));
-    let mut bytes = [0; 8];
-    match address & !(STACK - 1) == sp & !(STACK - 1) && read(machine, address, &mut bytes, false) {
-        true => u64::from_le_bytes(bytes),
-        false => 0,
-    }
+/// Returns the address of the word `index` of the stack whose top is at `sp`.
+pub(crate) fn stack_address(sp: u64, index: u64) -> u64 {
+    sp.wrapping_add(index.wrapping_mul(8))
 }
 
 /// Runs `steps` and returns what they leave; `None` when memory cannot be read. `line` is that of the
@@ -122,12 +136,13 @@ fn run(steps: &[FetchStep], line: &[u8], machine: &impl ProbedMachine) -> Option
         value = match *step {
             FetchStep::Register(place) => register(machine, place.into()),
             FetchStep::Parameter(index) => machine.parameter(index),
-            FetchStep::Stack(index) => stack_word(machine, index.into()),
+            FetchStep::Stack(index) => machine.stack_word(index.into()),
             FetchStep::StackPointer => machine.stack_pointer(),
             FetchStep::Returned => register(machine, AX),
             FetchStep::Kept(slot) => machine.kept(slot),
             FetchStep::Current => machine.current(),
             FetchStep::Immediate(value) => value,
+            FetchStep::FileOffset(offset) => machine.file_address(offset),
             FetchStep::Field(field) => {
                 let (record, address) = machine.record();
                 field.value(record, address)?
@@ -303,6 +318,20 @@ fn copy_string(
     to: &mut [u8],
 ) -> usize {
     to.fill(0);
+    let len = put_string(source, machine, to);
+    if len == 0 {
+        to.fill(0);
+    }
+    len
+}
+
+/// Puts a string at the beginning of `to`, with a NUL. Returns its length with that; 0 when it cannot be read, or
+/// when there is no room.
+fn put_string(
+    source: Option<FetchSource<'_>>,
+    machine: &impl ProbedMachine,
+    to: &mut [u8],
+) -> usize {
     let room = to.len().saturating_sub(1);
     let mut len = 0usize;
     let mut put = |part: &[u8]| {
@@ -333,11 +362,13 @@ fn copy_string(
             read_parts(machine, (address, user), room, &mut put)
         }
     };
-    if is_read && !to.is_empty() {
-        return len.saturating_add(1);
+    match to.get_mut(len) {
+        Some(end) if is_read => {
+            *end = 0;
+            len.saturating_add(1)
+        }
+        _ => 0,
     }
-    to.fill(0);
-    0
 }
 
 /// Puts the first `size` bytes of a word at `at` of the record, if there is room.
@@ -370,6 +401,8 @@ pub(crate) struct RecordShape {
     pub(crate) fixed: usize,
     /// Whether there are strings.
     has_texts: bool,
+    /// Whether memory is read, which in that of a process may sleep.
+    pub(crate) reads_memory: bool,
 }
 
 impl RecordShape {
@@ -380,6 +413,7 @@ impl RecordShape {
             head,
             fixed: sizes.fold(head, usize::saturating_add),
             has_texts: arguments.iter().any(|argument| argument.ty.is_text()),
+            reads_memory: arguments.iter().any(Argument::is_in_memory),
         }
     }
 }
@@ -468,5 +502,32 @@ impl FetchProgram<'_> {
             // What is left of the room is zero: `copy_string` has filled all of it.
             behind = behind.max(end);
         }
+    }
+
+    /// Fills what follows the head of `record`, which has the room of the longest one, and returns its size. All
+    /// memory is read once.
+    pub(crate) fn gather(&self, machine: &impl ProbedMachine, record: &mut [u8]) -> usize {
+        let mut at = self.shape.head;
+        let mut behind = self.shape.fixed;
+        for argument in self.arguments {
+            let size = argument.ty.size();
+            for element in 0..argument.elements() {
+                let value = match argument.ty.is_text() {
+                    false => number(argument, element, self.line, machine).unwrap_or([0; 8]),
+                    true => {
+                        let end = behind.saturating_add(LONGEST_STRING).min(record.len());
+                        let place = record.get_mut(behind..end).unwrap_or_default();
+                        let source = source(argument, element, self.line, machine);
+                        let len = put_string(source, machine, place);
+                        let location = ((len as u64) << 16) | (behind as u64 & 0xffff);
+                        behind = behind.saturating_add(len);
+                        location.to_le_bytes()
+                    }
+                };
+                put_word(record, at, size, value);
+                at = at.saturating_add(size);
+            }
+        }
+        behind
     }
 }

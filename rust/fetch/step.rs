@@ -116,7 +116,7 @@ pub(crate) enum FetchStep {
     /// A parameter of the function, by its place; 0 is the first.
     Parameter(u16),
     /// A word of the stack.
-    Stack(u16),
+    Stack(u32),
     StackPointer,
     /// What the function returns.
     Returned,
@@ -127,6 +127,8 @@ pub(crate) enum FetchStep {
     /// The name of the current task.
     Comm,
     Immediate(u64),
+    /// The address of this offset of the probed file, as the process has it mapped.
+    FileOffset(u64),
     /// A field of the record that is followed.
     Field(EventField),
     /// A string of the line.
@@ -263,5 +265,16 @@ impl Argument {
     /// Returns its steps.
     pub(crate) fn steps(&self) -> &[FetchStep] {
         self.steps.all()
+    }
+
+    /// Returns whether it is in memory, all of it or in part.
+    pub(super) fn is_in_memory(&self) -> bool {
+        let is_read =
+            |step: &FetchStep| matches!(step, FetchStep::Load { .. } | FetchStep::Stack(_));
+        let is_text = match (self.ty, self.steps().last()) {
+            (ArgumentType::Text, Some(FetchStep::Comm | FetchStep::Literal(_))) => false,
+            (ty, _) => ty.is_text(),
+        };
+        is_text || self.steps().iter().any(is_read)
     }
 }

@@ -13,6 +13,7 @@ use super::{
     print,
     run::{FetchProgram, ProbedMachine, RecordShape, WORDS},
     step::{Argument, EventField},
+    user_command::{path_of, UserHead, UserPlace},
 };
 use crate::event::btf::{self, builder::Builder, Btf};
 use core::cell::Cell;
@@ -77,6 +78,10 @@ impl ProbedMachine for Memory {
 
     fn kept(&self, slot: u8) -> u64 {
         0x1000 + u64::from(slot)
+    }
+
+    fn file_address(&self, offset: u64) -> u64 {
+        BASE.wrapping_add(offset)
     }
 }
 
@@ -155,6 +160,15 @@ fn compile(line: &str) -> Result<Vec<Argument>, ProbeRefusal> {
         };
         return compile_all(line, &mut Compiler::new(site, &symbol));
     }
+    if let Some(head) = UserHead::parse(line)? {
+        let place = head.place()?;
+        head.names()?;
+        let returns = place.returns;
+        return compile_all(
+            line,
+            &mut Compiler::new(ProbeSite::User { returns }, &symbol),
+        );
+    }
     let head = Head::parse(line)?.ok_or(ProbeRefusal::new(ProbeError::ProbeAddress, 0))?;
     head.names()?;
     let site = match head.place {
@@ -199,6 +213,17 @@ fn record_of(line: &str, arguments: &[Argument], machine: &Memory) -> (Vec<u8>, 
     assert!(size <= 4072.max(program.shape.fixed));
     let mut record = vec![0xee; size];
     program.fill(machine, &rooms, &mut record);
+    // In one pass it is the same, unless the memory changes.
+    let mut gathered = vec![0xee; 4072];
+    let size = program.gather(machine, &mut gathered);
+    assert!(size <= 4072.max(program.shape.fixed), "{line}");
+    if !machine.grows {
+        assert!(gathered.get(..size) == Some(&record[..]), "{line}");
+        let before = machine.reads.get();
+        let _ = program.gather(machine, &mut gathered);
+        let reads = machine.reads.get() != before;
+        assert!(!reads || program.shape.reads_memory, "{line}");
+    }
     let names: Vec<String> = (1..=arguments.len()).map(|n| format!("arg{n}")).collect();
     let named = arguments.iter().zip(&names).map(|(argument, number)| {
         let name = argument.name.map_or(number.as_str(), |name| name.of(line));
@@ -260,6 +285,15 @@ fn values_are_those_of_registers_and_memory() {
             " a=\"text\" b=(fault) c=(fault)",
         ),
         ("e s/e a=$small:u8 if small == 1", " a=254"),
+        ("p /f:0 a=@+1:string b=@+16:u8", " a=\"ello\" b=228"),
+        (
+            "p /f:0 a=+0(@+16):char b=@+-1:u8 c=@+600:string",
+            " a='x' b=0 c=(fault)",
+        ),
+        (
+            "r /f:0 %si:s8 a=$retvalx:u8 b=$comm c=\\\"text\"",
+            " arg1=16 a=65 b=\"swapper/0\" c=\"text\"",
+        ),
     ];
     for (line, want) in rows {
         assert_eq!(record(line, &memory()).1, want, "{line}");
@@ -417,6 +451,78 @@ fn names_and_places() {
     assert!(Head::parse("p /bin/sh:0x10").unwrap().is_none());
     let word = LineWord { at: 2, text: "g/" };
     assert_eq!(ProbeNames::parse(word).map(|names| names.event), Ok(None));
+}
+
+#[test]
+fn places_in_files() {
+    let rows = [
+        ("p:a/b /bin/sh:0x10", "/bin/sh", (16, 0, false), "p_sh_0x10"),
+        (
+            "r a/b:c-d.so:020",
+            "a/b:c-d.so",
+            (16, 0, true),
+            "p_b:c_0x10",
+        ),
+        ("px /x/y_z:5%return(0x8)", "/x/y_z", (5, 8, true), "p_y_0x5"),
+        ("r9 ./é:0(1)", "./é", (0, 1, true), "p_é_0x0"),
+    ];
+    for (line, path, (offset, counter, returns), name) in rows {
+        let head = UserHead::parse(line).unwrap().unwrap();
+        assert_eq!(head.path.text, path, "{line}");
+        let place = UserPlace {
+            offset,
+            counter,
+            returns,
+        };
+        assert_eq!(head.place(), Ok(place), "{line}");
+        let mut text = String::new();
+        head.write_default_name(offset, &mut text).unwrap();
+        assert_eq!(text, name, "{line}");
+        let mut shown = format!("{path}:");
+        place.write(&mut shown).unwrap();
+        assert_eq!(path_of(&shown), path);
+        let again = format!("p {shown}");
+        let again = UserHead::parse(&again).unwrap().unwrap().place().unwrap();
+        assert_eq!((again.offset, again.counter), (offset, counter), "{shown}");
+    }
+    let long = format!("p /{}:1", "x".repeat(90));
+    let mut name = String::new();
+    let head = UserHead::parse(&long).unwrap().unwrap();
+    head.write_default_name(1, &mut name).unwrap();
+    assert_eq!(name.len(), 63);
+    for line in ["p", "p /x", "p /x:", "p /x:y", "p x:1", "f /x:1", "e /x:1"] {
+        assert!(UserHead::parse(line).unwrap().is_none(), "{line}");
+    }
+}
+
+#[test]
+fn wrong_places_in_files_have_ftraces_place() {
+    use ProbeError::*;
+    let rows: &[(&str, ProbeError, usize, Code)] = &[
+        ("p /x:0x", FilePlace, 5, Code::Invalid),
+        ("p /x:99999999999999999999", FilePlace, 5, Code::Range),
+        ("p /x:0%retur", AddressSuffix, 6, Code::Invalid),
+        ("p /x:0(", ReferenceOpen, 7, Code::Invalid),
+        ("p /x:0(12", ReferenceOpen, 9, Code::Invalid),
+        ("p /x:0()", Reference, 7, Code::Invalid),
+        ("p /x:0(99999999999999999999)", Reference, 7, Code::Range),
+        ("p /x:0(1)y", ReferenceSuffix, 9, Code::Invalid),
+        ("p /x:0 %ax:symbol", Type, 11, Code::Invalid),
+        ("p /x:0 %ax:symstr", Type, 11, Code::Invalid),
+        ("p /x:0 $current", Variable, 7, Code::Invalid),
+        ("p /x:0 $arg1", NotAtEntry, 7, Code::Invalid),
+        ("p /x:0 $arg*", Variable, 7, Code::Invalid),
+        ("p /x:0 $retval", ReturnValueOnProbe, 7, Code::Invalid),
+        ("p /x:0 file", Btf, 7, Code::Invalid),
+        ("p /x:0 a=(x)%di->y", Btf, 9, Code::Unsupported),
+        ("p /x:0 this_cpu_read(%di)", PerCpu, 7, Code::Invalid),
+        ("p /x:0 @jiffies", SymbolOfUser, 7, Code::Invalid),
+        ("p /x:0 @+x", FileOffsetValue, 7, Code::Invalid),
+    ];
+    for (line, error, at, code) in rows {
+        let want = ProbeRefusal::with(*error, *at, *code);
+        assert_eq!(compile(line).unwrap_err(), want, "{line}");
+    }
 }
 
 /// BTF of the functions `f(struct outer *outer, char *text, enum colour colour)` and `g(void)`.
@@ -708,9 +814,17 @@ fn random_lines_keep_to_their_record() {
         (seed % below as u64) as usize
     };
     let mut compiled = 0;
+    const HEADS: &[&str] = &[
+        "p f ",
+        "r:g/e f ",
+        "e s/e ",
+        "t x ",
+        "f x%return ",
+        "p /x:",
+        "r /x:1 @+0 ",
+    ];
     for round in 0..400_000 {
-        let mut line =
-            String::from(["p f ", "r:g/e f ", "e s/e ", "t x ", "f x%return "][round % 5]);
+        let mut line = String::from(HEADS[round % HEADS.len()]);
         for _ in 0..next(14) {
             line.push_str(PARTS[next(PARTS.len())]);
         }

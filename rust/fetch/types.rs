@@ -137,6 +137,11 @@ impl ArgumentType {
         matches!(self, Text | UserText | SymbolText)
     }
 
+    /// Returns whether it is made of the name of an address in the kernel.
+    pub(super) fn is_symbol(self) -> bool {
+        matches!(self, Symbol | SymbolText)
+    }
+
     /// Returns its bytes in the fixed part of a record.
     pub(crate) fn size(self) -> usize {
         match self {

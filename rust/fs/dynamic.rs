@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `kprobe_events`, `synthetic_events`, `dynamic_events` and `kprobe_profile`: events that users define.
+//! `kprobe_events`, `uprobe_events`, `synthetic_events`, `dynamic_events`, `kprobe_profile` and `uprobe_profile`:
+//! events that users define.
 
 use super::{
     file::{
@@ -29,6 +30,7 @@ use super::{
 use crate::{
     hooks,
     instance::Refused,
+    kapi::uprobe,
     output::Text,
     sources::{
         dynamic::{
@@ -78,15 +80,36 @@ static OF_KPROBES: &[TreeEntry] = &[
     entry(c"kprobe_profile", TopOnly, File(Show(show_profile))),
 ];
 
+/// Those of a kernel with probes in programs.
+static OF_UPROBES: &[TreeEntry] = &[
+    entry(
+        c"uprobe_events",
+        TopOnly,
+        File(Own(WRITE, FileKind::LinesRead, DynamicFile::open_uprobes)),
+    ),
+    entry(c"uprobe_profile", TopOnly, File(Show(show_user_profile))),
+];
+
 /// Returns the files.
 pub(super) fn entries() -> impl Iterator<Item = &'static TreeEntry> {
     let of_kprobes = OF_KPROBES.iter().filter(|_| cfg!(CONFIG_KPROBES));
-    Iterator::chain(ENTRIES.iter(), of_kprobes)
+    let of_uprobes = OF_UPROBES.iter().filter(|_| uprobe::IS_THERE);
+    let entries = Iterator::chain(ENTRIES.iter(), of_kprobes);
+    Iterator::chain(entries, of_uprobes)
 }
 
 /// `kprobe_profile`.
 fn show_profile(_at: &At<'_>, text: &mut Text) -> Result {
-    dynamic::write_profile(text).map_err(no_memory)
+    dynamic::write_profile(ControlledEvents::Kprobes, text).map_err(no_memory)
+}
+
+/// `uprobe_profile`.
+fn show_user_profile(_at: &At<'_>, text: &mut Text) -> Result {
+    dynamic::write_profile(ControlledEvents::Uprobes, text).map_err(no_memory)
+}
+
+fn show_uprobes(_at: &At<'_>, text: &mut Text) -> Result {
+    dynamic::write_definitions(ControlledEvents::Uprobes, text).map_err(no_memory)
 }
 
 fn show_kprobes(_at: &At<'_>, text: &mut Text) -> Result {
@@ -128,6 +151,10 @@ impl DynamicFile {
         Self::open(ControlledEvents::Kprobes, show_kprobes)
     }
 
+    fn open_uprobes(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+        Self::open(ControlledEvents::Uprobes, show_uprobes)
+    }
+
     fn open_synthetic(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
         Self::open(ControlledEvents::Synthetic, show_synthetic)
     }
@@ -150,7 +177,7 @@ impl DynamicFile {
             ControlledEvents::All if command.starts_with(MARK.as_bytes()) => {
                 return told(at, command, synthetic::obey_dynamic(command));
             }
-            ControlledEvents::All | ControlledEvents::Kprobes => {}
+            ControlledEvents::All | ControlledEvents::Kprobes | ControlledEvents::Uprobes => {}
         }
         let is_space = |byte: &u8| byte.is_ascii_whitespace() || *byte == 0xb;
         let mut joined = KVec::new();
@@ -204,7 +231,7 @@ impl TraceFile for DynamicFile {
     /// Removes all that was defined.
     fn truncate(&mut self, _at: &At<'_>) -> Result {
         match self.file {
-            ControlledEvents::Kprobes => dynamic::delete_all(self.file),
+            ControlledEvents::Kprobes | ControlledEvents::Uprobes => dynamic::delete_all(self.file),
             ControlledEvents::Synthetic => synthetic::remove_all(),
             // All of them, or none.
             ControlledEvents::All if synthetic::is_busy() => Err(EBUSY),

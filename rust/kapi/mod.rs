@@ -52,6 +52,8 @@ mod tests;
 pub(crate) mod text_buffer;
 pub(crate) mod threads;
 pub(crate) mod tick;
+pub(crate) mod uprobe;
+pub(crate) mod user_memory;
 pub(crate) mod wait;
 mod wait_queue;
 pub(crate) mod waker;

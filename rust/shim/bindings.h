@@ -27,3 +27,4 @@
 #include "shim.h"
 #include "threads.h"
 #include "tick.h"
+#include "uprobe.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The definitions of dynamic events: `kprobe_events` and `dynamic_events`.
+//! The definitions of dynamic events: `kprobe_events`, `uprobe_events` and `dynamic_events`.
 //!
 //! A definition is an event of the registry, the probe that it is hit by, and its line in the lists. It is
 //! made and removed by lines that users write. A kind of them is a file in this folder and a row of
@@ -14,6 +14,7 @@ mod fprobes;
 mod kprobes;
 mod refused;
 mod tprobes;
+mod uprobes;
 
 pub(crate) use self::refused::RefusedLine;
 
@@ -43,12 +44,17 @@ use crate::{
             Code,
             ProbeError,
             ProbeRefusal, //
-        }, //
+        },
+        user_command::path_of, //
     },
-    kapi::text_buffer::TextBuffer,
+    kapi::{
+        text_buffer::TextBuffer,
+        uprobe::UserProbe, //
+    },
     synthetic::command::SYSTEM,
     text::writer::ByteWrite, //
 };
+use core::cell::Cell;
 use kernel::{
     fmt,
     prelude::*,
@@ -66,6 +72,7 @@ static KINDS: &[&dyn DynamicKind] = &[
     &eprobes::Eprobes,
     &fprobes::Fprobes,
     &tprobes::Tprobes,
+    &uprobes::Uprobes,
 ];
 
 /// A kind of dynamic events.
@@ -107,6 +114,8 @@ pub(super) struct Making<'a> {
     known: &'a [Definition],
     /// Returns whether the kernel has more than one function of a name.
     is_ambiguous: &'a dyn Fn(&str) -> Result<bool>,
+    /// What a line of a probe in programs names.
+    opened: Cell<Option<Result<UserProbe>>>,
 }
 
 impl Making<'_> {
@@ -144,6 +153,8 @@ pub(super) struct Definition {
 pub(crate) enum ControlledEvents {
     /// `kprobe_events`.
     Kprobes,
+    /// `uprobe_events`.
+    Uprobes,
     /// `synthetic_events`.
     Synthetic,
     /// `dynamic_events`.
@@ -177,18 +188,22 @@ pub(crate) fn obey(
     if line.starts_with('-') || all && line.starts_with('!') {
         return delete(file, line).map_err(RefusedLine::from);
     }
+    // Looking for a file may take other locks, and time.
+    let mut opened = uprobes::open(line);
     let mut definitions = DEFINITIONS.lock();
     definitions.reserve(1, GFP_KERNEL).map_err(Error::from)?;
     for kind in KINDS.iter().filter(|kind| kind.is_in(file)) {
         let making = Making {
             known: &definitions,
             is_ambiguous,
+            opened: Cell::new(opened.take()),
         };
         if let Some(definition) = kind.create(line, &making)? {
             // There is room.
             let _ = definitions.push_within_capacity(definition);
             return Ok(());
         }
+        opened = making.opened.take();
     }
     match all {
         true => {
@@ -376,12 +391,21 @@ pub(crate) fn write_definitions(file: ControlledEvents, out: &mut dyn ByteWrite)
     synthetic_until(u64::MAX, out)
 }
 
-/// Writes the hits and misses of each. Fails when `out` does.
-pub(crate) fn write_profile(out: &mut dyn ByteWrite) -> fmt::Result {
-    for definition in DEFINITIONS.lock().iter() {
-        if let Some((hits, missed)) = definition.probe.counts() {
-            let name = definition.event.name();
-            writeln!(out, "  {name:<44} {hits:15} {missed:15}")?;
+/// Writes the hits of the definitions of a file, and how many were missed or where they are. Fails when `out` does.
+pub(crate) fn write_profile(file: ControlledEvents, out: &mut dyn ByteWrite) -> fmt::Result {
+    let definitions = DEFINITIONS.lock();
+    for definition in definitions.iter().filter(|known| known.kind.is_in(file)) {
+        let Some((hits, missed)) = definition.probe.counts() else {
+            continue;
+        };
+        let name = definition.event.name();
+        match file {
+            ControlledEvents::Uprobes => {
+                let place = words(definition.shown.text()).nth(1);
+                let path = path_of(place.map_or("", |place| place.text));
+                writeln!(out, "  {path} {name:<44} {hits:15}")?;
+            }
+            _ => writeln!(out, "  {name:<44} {hits:15} {missed:15}")?,
         }
     }
     Ok(())

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Probes that the kernel calls: at an instruction, at a function, at a tracepoint.
+//! Probes that the kernel calls: at an instruction of its own or of a program, at a function, at a tracepoint.
 //!
 //! One hook of the kernel serves all instances: the probe has a list of the files that it records into. It is
 //! hit only while the event is enabled somewhere.
 //!
-//! [`HitProbe::hit`] runs in any context, NMI included: no lock, no allocation, no panic.
+//! [`HitProbe::hit`] runs in any context, NMI included: no lock, no allocation, no panic. [`HitProbe::hit_in_task`]
+//! may sleep.
 
 use super::{
     defined::DefinedProbe,
@@ -15,19 +16,25 @@ use super::{
 use crate::{
     events::{
         Attachment,
-        Module, //
+        Module,
+        PrintManner, //
     },
     fetch::{
         print::RecordHead,
         run::ProbedMachine, //
     },
-    kapi::percpu::CpuPin,
+    kapi::{
+        percpu::CpuPin,
+        user_memory, //
+    },
     probes::{
         COMMON,
         MOST_PAYLOAD, //
-    }, //
+    },
+    text::writer::ByteWrite, //
 };
 use kernel::{
+    fmt,
     new_mutex,
     prelude::*,
     sync::{
@@ -42,8 +49,11 @@ use kernel::{
 
 /// What has the kernel call a probe. Process context.
 pub(super) trait ProbeHook: Send + Unpin {
-    /// How often the kernel has disabled preemption when it calls the probe.
+    /// How often preemption was disabled to record a hit.
     const OWN_DEPTH: u32;
+
+    /// Whether it is hit in programs.
+    const IN_USER: bool = false;
 
     /// Has the probe called from now on.
     ///
@@ -171,16 +181,47 @@ impl<H: ProbeHook + 'static> HitProbe<H> {
         let program = self.layout.program();
         program.with_rooms(machine, MOST_PAYLOAD, |size, rooms| {
             let fill = |record: &mut [u8]| {
-                put(record, COMMON, address);
-                if self.layout.head == RecordHead::Return {
-                    put(record, COMMON.wrapping_add(8), returned_to);
-                }
+                self.put_place(record, (address, returned_to));
                 program.fill(machine, rooms, record);
             };
             // SAFETY: `detach` takes a cookie off before `events::synchronize` waits for probes, of which
             // this is one: the pin has preemption disabled. The size has the common fields and an address.
             unsafe { self.targets.record(size, fill) };
         });
+    }
+
+    /// As [`Self::hit`], in a task that sleeps until memory is there.
+    pub(super) fn hit_in_task(&self, machine: &impl ProbedMachine, place: (u64, u64)) {
+        let program = self.layout.program();
+        if !program.shape.reads_memory {
+            return CpuPin::with(|pin| self.hit(pin, machine, place));
+        }
+        let _ = self.hits.fetch_add(1, Relaxed);
+        let gathered = user_memory::with_place(|bytes| {
+            let bytes = bytes.get_mut(..MOST_PAYLOAD).unwrap_or_default();
+            self.put_place(bytes, place);
+            let size = program.gather(machine, bytes).min(bytes.len());
+            let gathered = bytes.get(COMMON..size).unwrap_or_default();
+            let fill = |record: &mut [u8]| {
+                if let Some(to) = record.get_mut(COMMON..COMMON.wrapping_add(gathered.len())) {
+                    to.copy_from_slice(gathered);
+                }
+            };
+            // SAFETY: As in `hit`, `events::synchronize` waits for this, which has preemption disabled. The size has
+            // the common fields and an address.
+            CpuPin::with(|_| unsafe { self.targets.record(size, fill) });
+        });
+        if gathered.is_none() {
+            CpuPin::with(|pin| self.miss(pin));
+        }
+    }
+
+    /// Puts where a hit was in a record.
+    fn put_place(&self, record: &mut [u8], (address, returned_to): (u64, u64)) {
+        put(record, COMMON, address);
+        if self.layout.head == RecordHead::Return {
+            put(record, COMMON.wrapping_add(8), returned_to);
+        }
     }
 
     /// Counts, wherever the event is enabled, a hit that is not recorded because too many were inside each other.
@@ -225,6 +266,18 @@ impl<H: ProbeHook + 'static> DefinedProbe for HitProbe<H> {
 
     fn own_depth(&self) -> u32 {
         H::OWN_DEPTH
+    }
+
+    fn write_head(
+        &self,
+        record: &[u8],
+        manner: PrintManner,
+        out: &mut dyn ByteWrite,
+    ) -> fmt::Result {
+        match H::IN_USER {
+            true => self.layout.write_user_place(record, out),
+            false => self.layout.write_place(record, manner, out),
+        }
     }
 
     fn is_used(&self) -> bool {

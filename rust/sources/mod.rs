@@ -32,6 +32,7 @@ pub(crate) mod synthetic;
 mod syscall;
 mod targets;
 mod tprobe;
+mod uprobe;
 
 pub(crate) use self::{
     fprobe::set_functions,
@@ -58,7 +59,8 @@ use crate::{
         kernel_btf::{
             KernelBtf,
             NoBtf, //
-        }, //
+        },
+        user_memory, //
     }, //
 };
 use kernel::{
@@ -184,6 +186,8 @@ pub(crate) unsafe fn init(raw: RawWish, btf: Result<&KernelBtf, NoBtf>) -> Resul
 /// `events::exit` has freed them all, and none is made from here on.
 pub(crate) unsafe fn exit() {
     dynamic::exit();
+    // SAFETY: No definition is left, and so no probe of one runs.
+    unsafe { user_memory::exit() };
     fprobe::exit();
     synthetic::exit();
     for kind in KINDS {

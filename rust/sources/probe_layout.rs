@@ -70,6 +70,16 @@ const RESERVED: &[&str] = &[
     "__probe_func",
 ];
 
+/// A place in a file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct FilePlace {
+    /// The number of the file.
+    pub(super) file: u64,
+    pub(super) offset: u64,
+    /// Offset of the word that counts the probes there.
+    pub(super) counter: u64,
+}
+
 /// What a definition says of its probe and of its records.
 pub(super) struct ProbeLayout {
     /// The line of the definition.
@@ -81,6 +91,8 @@ pub(super) struct ProbeLayout {
     shape: RecordShape,
     /// Parameters that are kept from the beginning of a call to its return.
     pub(super) kept: KeptParameters,
+    /// Where the probe is, if that is in a file.
+    pub(super) file: Option<FilePlace>,
 }
 
 impl ProbeLayout {
@@ -145,6 +157,18 @@ impl ProbeLayout {
         out.write_str(")")
     }
 
+    /// Writes where a hit of a program was, as a record says. Fails when `out` does.
+    pub(super) fn write_user_place(&self, record: &[u8], out: &mut dyn ByteWrite) -> fmt::Result {
+        let place = word(record, COMMON);
+        match self.head {
+            RecordHead::Return => {
+                let returned_to = word(record, COMMON.wrapping_add(8));
+                write!(out, "({returned_to:#x} <- {place:#x})")
+            }
+            _ => write!(out, "({place:#x})"),
+        }
+    }
+
     /// Writes the arguments of a record. Fails when `out` does.
     pub(super) fn write_values(&self, record: &[u8], out: &mut dyn ByteWrite) -> fmt::Result {
         let mut symbol =
@@ -178,7 +202,11 @@ impl ProbeLayout {
         }
         let lines = (as_text(Some(&self.line)), as_text(Some(&other.line)));
         let places = (words(lines.0).nth(1), words(lines.1).nth(1));
-        let is_same = places.0.map(|word| word.text) == places.1.map(|word| word.text)
+        let is_same_place = match self.file {
+            Some(_) => self.file == other.file,
+            None => places.0.map(|word| word.text) == places.1.map(|word| word.text),
+        };
+        let is_same = is_same_place
             && pairs
                 .map(|(pair, _)| pair)
                 .all(|((_, own), (_, argument))| own.body.of(lines.0) == argument.body.of(lines.1));
@@ -240,6 +268,7 @@ impl ProbeLayout {
             names,
             head,
             kept: *compiler.kept(),
+            file: None,
         })
     }
 }

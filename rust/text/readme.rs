@@ -123,6 +123,12 @@ Events that users define, where the kernel has kprobes:
                \\\"TEXT\", NAME of a parameter, NAME->FIELD, $arg*
         TYPE: u8 to u64, s8 to s64, x8 to x64, char, symbol, string, ustring,
               symstr, bWIDTH@OFFSET/SIZE, and TYPE[N]
+  uprobe_events         the same of programs, where the kernel has uprobes:
+        p[:[GROUP/]EVENT] <path>:<offset>[(ref_ctr_offset)] [ARGUMENT]...
+        r[:[GROUP/]EVENT] <path>:<offset>[(ref_ctr_offset)] [ARGUMENT]...
+        place (uprobe): <path>:<offset>[%return][(ref_ctr_offset)]
+        FETCH: as above, of the memory of the program; @+OFFSET is of the
+               file. No $argN, $current, @SYMBOL, names, symbol or symstr
   dynamic_events        the same, and those of synthetic_events:
         s:[synthetic/]NAME TYPE FIELD[; TYPE FIELD]...
                         events of functions and of tracepoints:
@@ -133,6 +139,7 @@ Events that users define, where the kernel has kprobes:
         e[:[GROUP/]EVENT] SYSTEM.EVENT [ARGUMENT]... [if FILTER]
         FETCH: $FIELD or FIELD of that event, $comm, and as above but registers
   kprobe_profile        event, hits and missed hits of each definition.
+  uprobe_profile        file, event and hits of each definition.
 
 Events of values that other events had:
   synthetic_events      one definition per line; writing appends, opening with

@@ -30,6 +30,7 @@ mod memory;
 mod module;
 mod page;
 mod process;
+mod program;
 mod rawcalls;
 mod runner;
 mod soak;

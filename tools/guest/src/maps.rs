@@ -66,6 +66,11 @@ impl Area {
         Self::of(file, len, READ, SHARED, offset)
     }
 
+    /// Where it is.
+    pub fn address(&self) -> usize {
+        self.at
+    }
+
     /// A copy of `len` bytes from `from` on.
     pub fn copy(&self, from: usize, len: usize) -> Vec<u8> {
         assert!(from + len <= self.len, "outside of the mapping");

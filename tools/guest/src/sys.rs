@@ -412,6 +412,20 @@ pub fn has_kprobes() -> bool {
     Path::new("/sys/kernel/tracing/kprobe_events").exists()
 }
 
+/// Returns whether the kernel has probes in programs.
+pub fn has_uprobes() -> bool {
+    Path::new("/sys/kernel/tracing/uprobe_events").exists()
+}
+
+/// Calls the machine code at an address, which is that of a function of the machine's convention.
+pub fn call_code(address: usize, parameters: [usize; 3]) -> usize {
+    let [a, b, c] = parameters;
+    // SAFETY: The callers map code there that obeys the convention.
+    let function: extern "C" fn(usize, usize, usize) -> usize =
+        unsafe { std::mem::transmute(address) };
+    function(a, b, c)
+}
+
 /// The function that `getppid` runs, by the name that the compiler has left it.
 pub fn getppid_function() -> &'static str {
     let list = std::fs::read_to_string("/sys/kernel/tracing/available_filter_functions");

@@ -58,7 +58,14 @@ impl Tops {
         report.expect(answers[0] == answers[1], || {
             format!("{what}: {:?}, tracefs {:?}", answers[0], answers[1])
         });
-        for name in ["dynamic_events", "kprobe_events", "error_log"] {
+        let names = [
+            "dynamic_events",
+            "kprobe_events",
+            "uprobe_events",
+            "error_log",
+        ];
+        let is_there = |name: &&str| self.reference.exists(name);
+        for name in names.into_iter().filter(is_there) {
             let text = |tree: &Tree| match name {
                 "error_log" => log_of(tree),
                 _ => tree.get(name),

@@ -140,12 +140,16 @@ const OF_CALLS: &[&str] = &[
 /// Those of kprobes, which are there when the kernel has them.
 const OF_KPROBES: &[&str] = &["kprobe_events", "kprobe_profile"];
 
+/// Those of probes in programs.
+const OF_UPROBES: &[&str] = &["uprobe_events", "uprobe_profile"];
+
 /// Returns the files that there are in this kernel, in the order of `features`.
 pub fn all() -> impl Iterator<Item = &'static ControlFile> {
     let (functions, calls) = (sys::traces_functions(), sys::follows_calls());
-    let kprobes = sys::has_kprobes();
+    let (kprobes, uprobes) = (sys::has_kprobes(), sys::has_uprobes());
     FILES.iter().filter(move |file| {
         (kprobes || !OF_KPROBES.contains(&file.path))
+            && (uprobes || !OF_UPROBES.contains(&file.path))
             && (functions || !OF_FUNCTIONS.contains(&file.path))
             && (calls || !OF_CALLS.contains(&file.path))
     })
@@ -201,6 +205,8 @@ const FILES: &[ControlFile] = &[
     top("synthetic_events", Access::Change),
     top("kprobe_events", Access::Change),
     top("kprobe_profile", Access::Read),
+    top("uprobe_events", Access::Change),
+    top("uprobe_profile", Access::Read),
     top("hwlat_detector/mode", Access::Change),
     top("hwlat_detector/width", Access::Change),
     top("hwlat_detector/window", Access::Change),

@@ -114,6 +114,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("trace_pipe_json", "json"),
     ("dynamic_events", "kprobe.wrong_texts"),
     ("kprobe_events", "kprobe.wrong_texts"),
+    ("uprobe_events", "uprobe.wrong_texts"),
     ("synthetic_events", "synthetic.wrong_texts"),
     ("events/sched/sched_switch/trigger", "trigger.wrong_texts"),
     ("set_ftrace_filter", "functions.words"),

@@ -92,6 +92,7 @@ mod timerlat;
 mod tprobes;
 mod trees;
 mod triggers;
+mod uprobes;
 mod wakes;
 mod wakeup;
 
@@ -201,6 +202,7 @@ const GROUPS: &[&[Test]] = &[
     kprobes::TESTS,
     eprobes::TESTS,
     tprobes::TESTS,
+    uprobes::TESTS,
     fprobes::TESTS,
     synthetic::TESTS,
     features::TESTS,

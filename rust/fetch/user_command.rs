@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The first two words of a definition of a probe in programs, `p|r[:[GROUP/][EVENT]]
+//! PATH:OFFSET[%return][(REFERENCE_COUNTER)]`.
+
+use super::{
+    command::{
+        words,
+        LineWord,
+        ProbeNames, //
+    },
+    error::{
+        ProbeError,
+        ProbeRefusal, //
+    },
+    expand,
+    number, //
+};
+use core::fmt::{
+    self,
+    Write, //
+};
+
+/// The group of an event that names none.
+pub(crate) const GROUP: &str = "uprobes";
+
+/// A name has fewer bytes.
+const LONGEST_NAME: usize = 64;
+
+/// Where in a file such a probe is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct UserPlace {
+    /// Offset of the instruction.
+    pub(crate) offset: u64,
+    /// Offset of a word that counts the probes; 0 if there is none.
+    pub(crate) counter: u64,
+    /// Whether the probe is hit when the function that begins there returns.
+    pub(crate) returns: bool,
+}
+
+/// What such a probe is put on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UserHead<'a> {
+    /// Whether the first word says that the probe is one of returns.
+    returns: bool,
+    /// The part of the first word after the colon.
+    names: Option<LineWord<'a>>,
+    /// The file.
+    pub(crate) path: LineWord<'a>,
+    /// What follows the path and the colon.
+    place: LineWord<'a>,
+}
+
+impl<'a> UserHead<'a> {
+    /// Parses the first two words of a definition. `None` when it is one of another kind.
+    pub(crate) fn parse(line: &'a str) -> Result<Option<Self>, ProbeRefusal> {
+        let mut all = words(line);
+        let (Some(first), Some(second)) = (all.next(), all.next()) else {
+            return Ok(None);
+        };
+        let Some(rest) = first.text.strip_prefix(['p', 'r']) else {
+            return Ok(None);
+        };
+        expand::check_count(line, line)?;
+        if !second.text.contains('/') {
+            return Ok(None);
+        }
+        let Some((path, place)) = second.text.rsplit_once(':') else {
+            return Ok(None);
+        };
+        if !place.starts_with(|c: char| c.is_ascii_digit()) {
+            return Ok(None);
+        }
+        let begin = second.text.len().saturating_sub(place.len());
+        Ok(Some(Self {
+            returns: first.text.starts_with('r'),
+            names: rest.strip_prefix(':').map(|text| LineWord { at: 2, text }),
+            path: LineWord {
+                at: second.at,
+                text: path,
+            },
+            place: LineWord {
+                at: second.at.saturating_add(begin),
+                text: place,
+            },
+        }))
+    }
+
+    /// Parses the place in the file.
+    pub(crate) fn place(&self) -> Result<UserPlace, ProbeRefusal> {
+        let LineWord { at, text } = self.place;
+        let (text, counter) = match text.split_once('(') {
+            None => (text, 0),
+            Some((before, inside)) => {
+                let inside_at = at.saturating_add(before.len()).saturating_add(1);
+                let refuse = |error, len: usize| {
+                    Err(ProbeRefusal::new(error, inside_at.saturating_add(len)))
+                };
+                let number = match inside.split_once(')') {
+                    None => return refuse(ProbeError::ReferenceOpen, inside.len()),
+                    Some((number, "")) => number,
+                    Some((number, _)) => {
+                        let end = number.len().saturating_add(1);
+                        return refuse(ProbeError::ReferenceSuffix, end);
+                    }
+                };
+                let counter = number::unsigned(number)
+                    .map_err(|code| ProbeRefusal::with(ProbeError::Reference, inside_at, code))?;
+                (before, counter)
+            }
+        };
+        let (text, is_return) = match text.split_once('%') {
+            None => (text, false),
+            Some((text, "return")) => (text, true),
+            Some((text, _)) => {
+                let at = at.saturating_add(text.len());
+                return Err(ProbeRefusal::new(ProbeError::AddressSuffix, at));
+            }
+        };
+        let offset = number::unsigned(text)
+            .map_err(|code| ProbeRefusal::with(ProbeError::FilePlace, at, code))?;
+        Ok(UserPlace {
+            offset,
+            counter,
+            returns: self.returns || is_return,
+        })
+    }
+
+    /// Parses the names of the event.
+    pub(crate) fn names(&self) -> Result<ProbeNames<'a>, ProbeRefusal> {
+        ProbeNames::given(self.names)
+    }
+
+    /// Writes the name of an event at this offset that has none of its own: the name of the file up to the first
+    /// of these signs. Fails when `w` does.
+    pub(crate) fn write_default_name(&self, offset: u64, w: &mut dyn Write) -> fmt::Result {
+        let path = self.path.text;
+        let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
+        let name = name.split(['.', '-', '_']).next().unwrap_or_default();
+        let mut short = ShortName { w, len: 0 };
+        write!(short, "p_{name}_{offset:#x}")
+    }
+}
+
+/// Writes as much of a name as there is room for.
+struct ShortName<'a> {
+    w: &'a mut dyn Write,
+    len: usize,
+}
+
+impl Write for ShortName<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for c in text.chars() {
+            self.len = self.len.saturating_add(c.len_utf8());
+            if self.len < LONGEST_NAME {
+                self.w.write_char(c)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl UserPlace {
+    /// Writes the place in a file as the list of definitions has it. Fails when `w` does.
+    pub(crate) fn write(&self, w: &mut dyn Write) -> fmt::Result {
+        write!(w, "{:#018x}", self.offset)?;
+        match self.counter {
+            0 => Ok(()),
+            counter => write!(w, "({counter:#x})"),
+        }
+    }
+}
+
+/// Returns the path in the place of a list of definitions.
+pub(crate) fn path_of(place: &str) -> &str {
+    place.rsplit_once(':').map_or(place, |(path, _)| path)
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Definitions of events of probes in programs: `p` and `r` at a place in a file; one of the rows of
+//! [`super::KINDS`].
+
+use super::{
+    ControlledEvents,
+    Definition,
+    DynamicKind,
+    Making,
+    RefusedLine, //
+};
+use crate::{
+    events,
+    fetch::{
+        argument::{
+            Compiler,
+            ProbeSite, //
+        },
+        error::{
+            ProbeError,
+            ProbeRefusal, //
+        },
+        print::RecordHead,
+        user_command::{
+            UserHead,
+            GROUP, //
+        }, //
+    },
+    kapi::{
+        text_buffer::TextBuffer,
+        uprobe::{
+            UserProbe,
+            IS_THERE, //
+        }, //
+    },
+    sources::{
+        hit_probe::HitProbe,
+        probe_layout::{
+            FilePlace,
+            ProbeLayout, //
+        },
+        uprobe::UserHook, //
+    }, //
+};
+use kernel::{
+    fmt::Write,
+    prelude::*, //
+};
+
+/// The kind.
+pub(super) struct Uprobes;
+
+impl DynamicKind for Uprobes {
+    fn author(&self) -> &'static str {
+        "trace_uprobe"
+    }
+
+    fn is_in(&self, file: ControlledEvents) -> bool {
+        matches!(file, ControlledEvents::Uprobes | ControlledEvents::All)
+    }
+
+    fn create(&self, line: &str, making: &Making<'_>) -> Result<Option<Definition>, RefusedLine> {
+        match UserHead::parse(line).map_err(|refusal| self.refused(refusal))? {
+            Some(head) if IS_THERE => create(line, head, making).map(Some),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// Opens the file that a line names which defines such an event; `None` for others.
+pub(super) fn open(line: &str) -> Option<Result<UserProbe>> {
+    let head = UserHead::parse(line).ok()??;
+    IS_THERE.then(|| UserProbe::open(head.path.text))
+}
+
+/// Makes an event as `line` defines it, which begins with `head`.
+fn create(line: &str, head: UserHead<'_>, making: &Making<'_>) -> Result<Definition, RefusedLine> {
+    let refused = |refusal| Uprobes.refused(refusal);
+    let refuse = |error| ProbeRefusal::new(error, head.path.at);
+    let probe = match making.opened.take() {
+        Some(Ok(probe)) => probe,
+        Some(Err(ENOMEM)) | None => return Err(ENOMEM.into()),
+        Some(Err(error)) => {
+            let refused = refused(refuse(ProbeError::FileMissing));
+            return Err(RefusedLine { error, ..refused });
+        }
+    };
+    if !probe.is_regular() {
+        return Err(refused(refuse(ProbeError::NotRegular)));
+    }
+    let place = head.place().map_err(refused)?;
+    let names = head.names().map_err(refused)?;
+    let mut name = TextBuffer::new();
+    match names.event {
+        Some(event) => name.write_str(event),
+        None => head.write_default_name(place.offset, &mut name),
+    }
+    .map_err(|_| ENOMEM)?;
+    let (group, name) = (names.group.unwrap_or(GROUP), name.text());
+    let site = ProbeSite::User {
+        returns: place.returns,
+    };
+    let record_head = match place.returns {
+        true => RecordHead::Return,
+        false => RecordHead::Hit,
+    };
+    let mut compiler = Compiler::new(site, &|_| None);
+    let mut layout = ProbeLayout::compile((line, line), record_head, &mut compiler, &Uprobes)?;
+    let file = FilePlace {
+        file: probe.file(),
+        offset: place.offset,
+        counter: place.counter,
+    };
+    layout.file = Some(file);
+    // One place has one counter.
+    let is_other = |other: FilePlace| {
+        other.counter != file.counter
+            && FilePlace {
+                counter: file.counter,
+                ..other
+            } == file
+    };
+    let mut known = making.known.iter();
+    if known.any(|known| known.probe.layout().file.is_some_and(is_other)) {
+        return Err(EINVAL.into());
+    }
+    if let Some(other) = events::by_name(group, name) {
+        return Err(refused(making.refusal(&Uprobes, other, (line, &layout))));
+    }
+    let hook = UserHook::new(probe, place)?;
+    let probe = HitProbe::new(layout, hook, place.offset)?;
+    let definition = Definition::new(&Uprobes, (group, name), probe, None, |shown| {
+        let letter = if place.returns { 'r' } else { 'p' };
+        write!(shown, "{letter}:{group}/{name} {}:", head.path.text)?;
+        place.write(shown)
+    })?;
+    Ok(definition)
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The probes of instructions of programs. The kernel has one registered while its event is enabled somewhere.
+//!
+//! [`rtrace_user_hit`] runs in the task that was hit, which may sleep: while memory of the process is read, nothing
+//! is reserved in a ring. No panic.
+
+use super::hit_probe::{
+    HitProbe,
+    ProbeHook, //
+};
+use crate::{
+    fetch::{
+        run::{
+            stack_address,
+            ProbedMachine,
+            WORDS, //
+        },
+        user_command::UserPlace, //
+    },
+    kapi::{
+        strings,
+        uprobe::UserProbe,
+        user_memory, //
+    }, //
+};
+use core::ptr;
+use kernel::prelude::*;
+
+/// The probe of a definition.
+pub(super) type Uprobe = HitProbe<UserHook>;
+
+/// What has the kernel call it.
+pub(super) struct UserHook {
+    probe: UserProbe,
+    place: UserPlace,
+}
+
+impl UserHook {
+    /// Returns that of a probe at a place of its file.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(super) fn new(probe: UserProbe, place: UserPlace) -> Result<Self> {
+        user_memory::prepare()?;
+        Ok(Self { probe, place })
+    }
+}
+
+impl ProbeHook for UserHook {
+    // Preemption is disabled here.
+    const OWN_DEPTH: u32 = 1;
+    const IN_USER: bool = true;
+
+    unsafe fn enable(&mut self, probe: &Uprobe) -> Result {
+        let UserPlace {
+            offset,
+            counter,
+            returns,
+        } = self.place;
+        let data = ptr::from_ref(probe).cast();
+        // SAFETY: The function expects a `Uprobe`, which the caller promises to stay until this is dropped.
+        unsafe { self.probe.register((offset, counter), returns, data) }
+    }
+
+    fn disable(&mut self) {
+        self.probe.unregister();
+    }
+
+    fn missed(&self) -> Option<u64> {
+        Some(0)
+    }
+}
+
+/// The registers of a process that was hit, and its memory.
+struct UserRegisters<'a> {
+    words: &'a [u64; WORDS],
+    /// Where the process has the first byte of the file.
+    file: u64,
+}
+
+impl ProbedMachine for UserRegisters<'_> {
+    fn registers(&self) -> &[u64; WORDS] {
+        self.words
+    }
+
+    fn stack_word(&self, index: u64) -> u64 {
+        let mut bytes = [0; 8];
+        let address = stack_address(self.stack_pointer(), index);
+        match user_memory::read(address, &mut bytes) {
+            true => u64::from_le_bytes(bytes),
+            false => 0,
+        }
+    }
+
+    fn read(&self, address: u64, to: &mut [u8], _user: bool) -> bool {
+        user_memory::read(address, to)
+    }
+
+    fn comm(&self) -> [u8; 16] {
+        strings::comm()
+    }
+
+    fn current(&self) -> u64 {
+        0
+    }
+
+    fn symbol(&self, _address: u64, _take: impl FnOnce(&[u8])) {}
+
+    fn file_address(&self, offset: u64) -> u64 {
+        self.file.wrapping_add(offset)
+    }
+}
+
+/// Records a hit of a probe. In the task that was hit; sleeps.
+///
+/// # Safety
+///
+/// - `data` is the `Uprobe` that the probe was registered with.
+/// - `regs` is a `struct pt_regs` of the process that does not change meanwhile.
+#[no_mangle]
+unsafe extern "C" fn rtrace_user_hit(
+    data: *const c_void,
+    regs: *const c_void,
+    address: usize,
+    returned_to: usize,
+) {
+    // SAFETY: The caller promises the `Uprobe` of the probe, which goes after the probe.
+    let probe = unsafe { &*data.cast::<Uprobe>() };
+    // SAFETY: The caller promises the registers, which are as many words on this machine.
+    let words = unsafe { &*regs.cast::<[u64; WORDS]>() };
+    let (address, returned_to) = (address as u64, returned_to as u64);
+    // What the probe is known by is the offset in the file.
+    let file = address.wrapping_sub(probe.address());
+    probe.hit_in_task(&UserRegisters { words, file }, (address, returned_to));
+}
