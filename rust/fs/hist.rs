@@ -11,7 +11,10 @@ use super::{
         Step,
         TraceFile, //
     },
-    text_file::copy_at,
+    text_file::{
+        copy_at,
+        text_at, //
+    },
 };
 use crate::{
     events::{
@@ -99,13 +102,8 @@ impl HistFile {
 
 impl TraceFile for HistFile {
     fn read(&mut self, at: &At<'_>, out: &mut IovIterDest<'_>, pos: &mut i64) -> Result<Step> {
-        if *pos == 0 {
-            self.text = None;
-        }
-        let text = match self.text.take() {
-            Some(text) => text,
-            None => self.make(at)?,
-        };
+        let kept = self.text.take();
+        let text = text_at(*pos, kept, || self.make(at))?;
         copy_at(self.text.insert(text).bytes(), out, pos)
     }
 

@@ -119,13 +119,8 @@ impl TextFile {
 
 impl TraceFile for TextFile {
     fn read(&mut self, at: &At<'_>, out: &mut IovIterDest<'_>, pos: &mut i64) -> Result<Step> {
-        if *pos == 0 {
-            self.text = None;
-        }
-        let text = match self.text.take() {
-            Some(text) => text,
-            None => self.make(at)?,
-        };
+        let kept = self.text.take();
+        let text = text_at(*pos, kept, || self.make(at))?;
         copy_at(self.text.insert(text).bytes(), out, pos)
     }
 
@@ -152,6 +147,22 @@ impl TraceFile for TextFile {
         };
         *pos = pos.saturating_add_unsigned(moved as u64);
         Ok(len)
+    }
+}
+
+/// Returns the text of an open file that is read at `pos`: a new one at the beginning, else that which was kept.
+///
+/// # Errors
+///
+/// Those of `make`: nothing is kept.
+pub(super) fn text_at(
+    pos: i64,
+    kept: Option<Text>,
+    make: impl FnOnce() -> Result<Text>,
+) -> Result<Text> {
+    match kept.filter(|_| pos != 0) {
+        Some(text) => Ok(text),
+        None => make(),
     }
 }
 

@@ -73,14 +73,9 @@ fn identity(hist: &Arc<Hist>) -> u64 {
     core::ptr::from_ref::<Hist>(hist).addr() as u64
 }
 
-/// Returns the histograms of one event.
-fn hists_of(of: &EventTriggers) -> impl Iterator<Item = &Arc<Hist>> {
-    of.rows.iter().filter_map(|row| row.hist.as_ref())
-}
-
 /// Returns the variable called `name` of one event.
 pub(super) fn variable_of(of: &EventTriggers, name: &[u8]) -> Option<Reference> {
-    let mut hists = hists_of(of).filter(|hist| !hist.follows());
+    let mut hists = of.hists().filter(|hist| !hist.follows());
     hists.find_map(|hist| {
         let variable = hist.plan().own_variable(hist.text(), name)?;
         Some(Reference {
@@ -149,7 +144,7 @@ impl NamedFields for EventNamed<'_> {
 pub(super) fn sources(plan: &Plan, all: &[EventTriggers]) -> Result<KVec<Arc<Hist>>> {
     let mut sources = KVec::new();
     for reference in plan.references() {
-        let mut hists = all.iter().flat_map(hists_of);
+        let mut hists = all.iter().flat_map(EventTriggers::hists);
         let source = hists.find(|hist| identity(hist) == reference.hist);
         sources.push(source.ok_or(EINVAL)?.clone(), GFP_KERNEL)?;
     }
@@ -158,7 +153,7 @@ pub(super) fn sources(plan: &Plan, all: &[EventTriggers]) -> Result<KVec<Arc<His
 
 /// Returns whether another histogram refers to `hist`.
 pub(super) fn is_referred_to(hist: &Arc<Hist>, all: &[EventTriggers]) -> bool {
-    let mut hists = all.iter().flat_map(hists_of);
+    let mut hists = all.iter().flat_map(EventTriggers::hists);
     hists.any(|other| {
         other
             .sources()
@@ -170,7 +165,7 @@ pub(super) fn is_referred_to(hist: &Arc<Hist>, all: &[EventTriggers]) -> bool {
 /// Returns whether another histogram refers to a variable of one of `event`.
 pub(super) fn event_is_referred_to(event: &Event, all: &[EventTriggers]) -> bool {
     let mut own = all.iter().filter(|of| of.event.id() == event.id());
-    own.any(|of| hists_of(of).any(|hist| is_referred_to(hist, all)))
+    own.any(|of| of.hists().any(|hist| is_referred_to(hist, all)))
 }
 
 /// Returns whether `hist` refers to a variable of `event`.
@@ -343,7 +338,7 @@ impl Instance {
 
 /// Returns whether a histogram of the instance takes snapshots.
 pub(super) fn takes_snapshots(all: &[EventTriggers]) -> bool {
-    let mut hists = all.iter().flat_map(hists_of);
+    let mut hists = all.iter().flat_map(EventTriggers::hists);
     hists.any(|hist| hist.counts().taken().is_some())
 }
 

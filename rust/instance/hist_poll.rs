@@ -2,7 +2,10 @@
 
 //! Waiting for the histograms of an event to count one.
 
-use super::Instance;
+use super::{
+    triggers::EventTriggers,
+    Instance, //
+};
 use crate::{
     actions::hist::Hist,
     events::{
@@ -26,10 +29,8 @@ impl Instance {
         let mut hists = KVec::new();
         let all = self.triggers.lock();
         let of = all.iter().find(|of| of.event.id() == event.id());
-        for row in of.into_iter().flat_map(|of| of.rows.iter()) {
-            if let Some(hist) = &row.hist {
-                hists.push(hist.clone(), GFP_KERNEL)?;
-            }
+        for hist in of.into_iter().flat_map(EventTriggers::hists) {
+            hists.push(hist.clone(), GFP_KERNEL)?;
         }
         Ok(hists)
     }

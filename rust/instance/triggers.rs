@@ -151,6 +151,11 @@ pub(super) struct EventTriggers {
 }
 
 impl EventTriggers {
+    /// Returns its histograms.
+    pub(super) fn hists(&self) -> impl Iterator<Item = &Arc<Hist>> {
+        self.rows.iter().filter_map(|row| row.hist.as_ref())
+    }
+
     /// Returns the list of the rows; `None` if there are none.
     ///
     /// # Errors

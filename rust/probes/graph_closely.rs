@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! Calls that are recorded in other ways than usual: with their arguments, with their callers, with what they
-//! return, or only when they take long or fail. As long as an instance asks for nothing of that, the hooks do not come here for it.
+//! return, or only when they take long or fail. As long as an instance asks for nothing of that, the hooks do not
+//! come here for it.
 
 use super::{
     graph::{
