@@ -11,6 +11,7 @@
 //! - `trace`, `pipe`: the events, printed by `output` in the `style` of the instance; `shown`: which
 //!   buffer a file shows; `share`: to several
 //!   readers; `line_queue`: lines that wait for a reader; `raw`: the events as bytes;
+//! - `folded`: calls of functions, added up;
 //! - `marker`: events from users; `snapshot`: taking one; `free`: giving the memory back.
 //!
 //! Nothing here knows rings or probes: an instance does what the files ask for.
@@ -21,6 +22,7 @@ mod events;
 mod events_dir;
 mod features;
 mod file;
+mod folded;
 mod free;
 mod functions;
 mod graph;

@@ -27,6 +27,7 @@ use super::{
             Word, //
         },
     },
+    folded,
     free::FreeBuffer,
     functions,
     knob,
@@ -235,6 +236,7 @@ static INSTANCE: &[TreeEntry] = &[
         Everywhere,
         File(Word(knob::show_clock, knob::store_clock)),
     ),
+    entry(c"trace_folded", Everywhere, File(Show(folded::show))),
     entry(
         c"trace_marker",
         Everywhere,

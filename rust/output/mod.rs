@@ -13,6 +13,7 @@
 //! process context; may sleep.
 
 mod arguments;
+mod call_tree;
 mod graph;
 mod json;
 mod kinds;
@@ -23,6 +24,7 @@ mod symbols;
 mod text;
 
 pub(crate) use self::{
+    call_tree::CallTree,
     lines::LinePrinter,
     maker::Maker,
     style::{

@@ -92,6 +92,16 @@ impl CallEntry {
             registers: function::registers_at(record, arguments),
         })
     }
+
+    /// Returns the address of the function.
+    pub(crate) fn function(&self) -> u64 {
+        self.function
+    }
+
+    /// Returns how deep the call is.
+    pub(crate) fn depth(&self) -> i64 {
+        self.depth
+    }
 }
 
 /// The exit of a function.
@@ -116,6 +126,21 @@ impl CallExit {
             duration: time(32)?.wrapping_sub(time(24)?),
             value: time(40),
         })
+    }
+
+    /// Returns the address of the function.
+    pub(crate) fn function(&self) -> u64 {
+        self.function
+    }
+
+    /// Returns how deep the call is.
+    pub(crate) fn depth(&self) -> i64 {
+        self.depth.into()
+    }
+
+    /// Returns how long the call took, in nanoseconds.
+    pub(crate) fn duration(&self) -> u64 {
+        self.duration
     }
 }
 

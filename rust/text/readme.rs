@@ -209,6 +209,8 @@ Reading:
                         With the option pipe-share each open file reads all
                         events for itself, and nothing is taken away.
   trace_pipe_json       the same, one JSON object per event and line.
+  trace_folded          the calls of function_graph in the buffer, added up by
+                        what led to them: TASK;FUNCTION;... NANOSECONDS.
   per_cpu/cpuN/trace, trace_pipe and trace_pipe_json
                         the events of one CPU.
   per_cpu/cpuN/trace_pipe_raw

@@ -18,6 +18,8 @@ pub const TESTS: &[Test] = &[
     test("graph.values", 60, values),
     test("graph.callers", 60, callers),
     test("graph.sleep", 60, sleep),
+    test("graph.folds", 60, folds),
+    test("graph.json", 60, json),
 ];
 
 const ONLY: &str = "set_ftrace_pid";
@@ -372,5 +374,158 @@ fn sleep(context: &Context) -> Check {
         tree.set("options/sleep-time", "1")?;
     }
     two.remove()?;
+    report.finish()
+}
+
+/// Functions, or ways to them, with nanoseconds.
+type Ways = Vec<(String, u64)>;
+
+/// The lines of `trace_folded` that the lines of `trace` amount to, of one task on one CPU, in nanoseconds; and
+/// whether they have all digits.
+fn folded_of(trace: &str, comm: &str) -> Check<(Ways, bool)> {
+    let mut own: Ways = Vec::new();
+    let mut open: Ways = Vec::new();
+    let mut is_exact = true;
+    let calls = trace.lines().filter(|line| !line.starts_with('#'));
+    for line in calls {
+        let Some((head, call)) = line.split_once("|  ") else {
+            fail!("no call: {line}");
+        };
+        let time = head.split_once(" us").and_then(|(head, _)| {
+            let number = head.rsplit(' ').next()?;
+            let (whole, rest) = number.split_once('.').unwrap_or((number, ""));
+            is_exact &= rest.len() == 3;
+            format!("{whole}{rest:0<3}").parse::<u64>().ok()
+        });
+        if let Some(name) = call.trim().strip_suffix("() {") {
+            open.push((name.to_string(), 0));
+            continue;
+        }
+        let Some(time) = time else {
+            fail!("no time: {line}");
+        };
+        let (name, below) = match call.trim().strip_suffix("();") {
+            Some(leaf) => (leaf.to_string(), 0),
+            None => match open.pop() {
+                Some(call) => call,
+                None => fail!("an end alone: {line}"),
+            },
+        };
+        let above = open.iter().map(|(name, _)| name.as_str());
+        let way: Vec<_> = [comm]
+            .into_iter()
+            .chain(above)
+            .chain([name.as_str()])
+            .collect();
+        let way = way.join(";");
+        let time_of_own = time - below;
+        match own.iter_mut().find(|(known, _)| *known == way) {
+            Some((_, sum)) => *sum += time_of_own,
+            None => own.push((way, time_of_own)),
+        }
+        if let Some((_, below)) = open.last_mut() {
+            *below += time;
+        }
+    }
+    own.retain(|(_, time)| *time != 0);
+    own.sort();
+    Ok((own, is_exact))
+}
+
+/// Reads `trace_folded`.
+fn folded(tree: &Tree) -> Check<Ways> {
+    let text = tree.get("trace_folded")?;
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        match line.rsplit_once(' ').map(|(way, time)| (way, time.parse())) {
+            Some((way, Ok(time))) => lines.push((way.to_string(), time)),
+            _ => fail!("{line:?}"),
+        }
+    }
+    lines.sort();
+    Ok(lines)
+}
+
+/// Calls by what led to them: `trace_folded` has the times of the lines in `trace`, and consumes nothing.
+fn folds(context: &Context) -> Check {
+    let (own, _) = sides(context)?;
+    if !own.exists("trace_folded") {
+        skip!("a file of rtracefs");
+    }
+    sys::pin_to(0);
+    let functions = functions(&own.top())?;
+    let comm = std::fs::read_to_string("/proc/thread-self/comm").unwrap_or_default();
+    let comm = comm.trim_end().replace([';', ' '], "_");
+    let mut report = Report::default();
+    own.set(ONLY, &sys::thread_id().to_string())?;
+    ensure_eq!(folded(&own)?, Vec::new(), "before");
+    select(&own, FILTER, &functions)?;
+    own.set("current_tracer", "function_graph")?;
+    for round in 0..100 {
+        getppid();
+        getpgid(round % 2);
+    }
+    own.set("tracing_on", "0")?;
+    let (wanted, is_exact) = folded_of(&own.get("trace")?, &comm)?;
+    for _ in 0..2 {
+        let found = folded(&own)?;
+        let is_time = |(a, b): (&(String, u64), &(String, u64))| {
+            a.0 == b.0 && (a.1 == b.1 || !is_exact && a.1.abs_diff(b.1) < 1_000_000)
+        };
+        let is_same = found.len() == wanted.len() && found.iter().zip(&wanted).all(is_time);
+        report.expect(is_same, || format!("{found:?}, trace: {wanted:?}"));
+    }
+    println!("{}", own.get("trace_folded")?.trim_end());
+    report.expect(
+        wanted.len() >= 2 && wanted.iter().any(|(way, _)| way.ends_with(GETPGID)),
+        || format!("{wanted:?}"),
+    );
+    // Ends alone are below the task.
+    own.clear()?;
+    own.set("tracing_thresh", "1")?;
+    own.set("tracing_on", "1")?;
+    (0..100).for_each(|_| getpgid(0));
+    own.set("tracing_on", "0")?;
+    own.set("tracing_thresh", "0")?;
+    let found = folded(&own)?;
+    let is_flat = |(way, _): &(String, u64)| way.matches(';').count() == 1;
+    report.expect(found.iter().all(is_flat), || format!("{found:?}"));
+    own.clear()?;
+    report.expect(own.get("trace_folded")?.is_empty(), || "emptied".into());
+    own.set("current_tracer", "nop")?;
+    own.set("tracing_on", "1")?;
+    report.finish()
+}
+
+/// Calls as JSON: names of functions, and times from which durations follow.
+fn json(context: &Context) -> Check {
+    let (own, _) = sides(context)?;
+    if !own.exists("trace_pipe_json") {
+        skip!("a file of rtracefs");
+    }
+    own.set(ONLY, &sys::thread_id().to_string())?;
+    select(&own, FILTER, GETPPID)?;
+    own.set("current_tracer", "function_graph")?;
+    (0..3).for_each(|_| getppid());
+    own.set("tracing_on", "0")?;
+    let text = own.get("trace_pipe_json")?;
+    let mut report = Report::default();
+    for (event, fields) in [
+        ("funcgraph_entry", &["\"depth\":"][..]),
+        (
+            "funcgraph_exit",
+            &["\"overrun\":", "\"calltime\":", "\"rettime\":"],
+        ),
+    ] {
+        let head = format!("\"event\":\"{event}\",\"fields\":{{\"func\":\"{GETPPID}");
+        let lines: Vec<_> = text.lines().filter(|line| line.contains(&head)).collect();
+        let has_all = |line: &&str| fields.iter().all(|field| line.contains(field));
+        report.expect(lines.len() == 3 && lines.iter().all(has_all), || {
+            format!("{event}: {text}")
+        });
+    }
+    println!("{}", text.trim_end());
+    own.set("current_tracer", "nop")?;
+    own.set("tracing_on", "1")?;
     report.finish()
 }

@@ -270,6 +270,7 @@ pub const OURS: &[(&str, &str)] = &[
     ("options/funcgraph-retval-hex", "options/funcgraph-tail"),
     ("options/graph-time", "options/record-cmd"),
     ("options/pipe-share", "options/record-tgid"),
+    ("trace_folded", "trace_pipe"),
     ("trace_pipe_json", "trace_pipe"),
     ("function_profile_enabled", "tracing_on"),
     ("function_profile_time", "tracing_on"),

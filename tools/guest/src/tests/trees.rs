@@ -57,6 +57,7 @@ const OWN: &[&str] = &[
     "hits",
     "lost",
     "stack_tracer_enabled",
+    "trace_folded",
     "trace_pipe_json",
     "trace_stat",
 ];

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `trace_folded`: the calls in the buffer, added up by what led to them, in the form that tools make flame graphs
+//! of. Nothing is consumed.
+
+use super::{
+    file::At,
+    shown::ShownBuffer,
+    trace::{
+        CpuTour,
+        Tours, //
+    }, //
+};
+use crate::{
+    buffers::{
+        merge::{
+            self,
+            Settled, //
+        },
+        stream::Tour,
+        Buf, //
+    },
+    output::{
+        CallTree,
+        Text, //
+    }, //
+};
+use kernel::prelude::*;
+
+/// `trace_folded`.
+pub(super) fn show(at: &At<'_>, text: &mut Text) -> Result {
+    let (bank, maximum) = ShownBuffer::new(at.inst, Buf::Live).trace(at.inst);
+    let (mut tree, mut cpus) = (CallTree::new()?, KVec::new());
+    for cpu in at.cpus().iter() {
+        let mut way = CpuTour::new(cpu, bank, Tour::default());
+        let counts = at.inst.buffers().counts(cpu);
+        way.tour
+            .go_on_to(counts.map_or(0, |counts| counts.of.of(bank).next));
+        cpus.push(way, GFP_KERNEL)?;
+    }
+    let (inst, mut settled) = (at.inst, Settled::default());
+    loop {
+        let mut tours = Tours {
+            inst,
+            cpus: &mut cpus,
+        };
+        let Some(place) = merge::next(&mut tours, &mut settled)? else {
+            return tree.write(text);
+        };
+        let Some(cpu) = cpus.get_mut(place) else {
+            return Err(EINVAL);
+        };
+        let is_shown = cpu
+            .stamp()
+            .is_some_and(|stamp| maximum.is_none_or(|maximum| maximum.has(stamp)));
+        if let Some(record) = cpu.record().filter(|_| is_shown) {
+            tree.add(cpu.cpu, record)?;
+        }
+        cpu.pass();
+        if cpu.stamp().is_none() {
+            settled.unsettle();
+        }
+    }
+}
