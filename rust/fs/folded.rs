@@ -20,6 +20,7 @@ use crate::{
         stream::Tour,
         Buf, //
     },
+    kapi::task,
     output::{
         CallTree,
         Text, //
@@ -27,8 +28,9 @@ use crate::{
 };
 use kernel::prelude::*;
 
-/// `trace_folded`.
+/// `trace_folded`: of what was recorded before, so that it comes to an end beside writers that are faster.
 pub(super) fn show(at: &At<'_>, text: &mut Text) -> Result {
+    let end = at.inst.now();
     let (bank, maximum) = ShownBuffer::new(at.inst, Buf::Live).trace(at.inst);
     let (mut tree, mut cpus) = (CallTree::new()?, KVec::new());
     for cpu in at.cpus().iter() {
@@ -40,6 +42,7 @@ pub(super) fn show(at: &At<'_>, text: &mut Text) -> Result {
     }
     let (inst, mut settled) = (at.inst, Settled::default());
     loop {
+        task::go_on()?;
         let mut tours = Tours {
             inst,
             cpus: &mut cpus,
@@ -50,9 +53,11 @@ pub(super) fn show(at: &At<'_>, text: &mut Text) -> Result {
         let Some(cpu) = cpus.get_mut(place) else {
             return Err(EINVAL);
         };
-        let is_shown = cpu
-            .stamp()
-            .is_some_and(|stamp| maximum.is_none_or(|maximum| maximum.has(stamp)));
+        let stamp = cpu.stamp();
+        if stamp.is_some_and(|stamp| stamp > end) {
+            return tree.write(text);
+        }
+        let is_shown = stamp.is_some_and(|stamp| maximum.is_none_or(|maximum| maximum.has(stamp)));
         if let Some(record) = cpu.record().filter(|_| is_shown) {
             tree.add(cpu.cpu, record)?;
         }

@@ -354,7 +354,7 @@ impl Instance {
 
     /// Takes the present time as the time at which the rings were emptied.
     fn begin_again(&self) {
-        let now = CpuPin::with(|_| clock::read(self.clock()));
+        let now = self.now();
         self.begin.store(now);
     }
 
@@ -437,6 +437,11 @@ impl Instance {
         Ok(())
     }
 
+    /// Returns the time by the clock of its events.
+    pub(crate) fn now(&self) -> u64 {
+        CpuPin::with(|_| clock::read(self.clock()))
+    }
+
     /// Returns the clock of its events.
     pub(crate) fn clock(&self) -> ClockId {
         self.sink.clock()
@@ -477,7 +482,7 @@ impl Instance {
             commit_overrun: s.commit_overrun,
             bytes: s.bytes,
             oldest_ts: s.oldest,
-            now_ts: CpuPin::with(|_| clock::read(self.clock())),
+            now_ts: self.now(),
             dropped: s.dropped,
             read: s.read,
             broken: s.fault.map(|violation| Broken {

@@ -2,7 +2,10 @@
 
 //! Memory of sub-buffers: whole pages of the node of the CPU that writes them.
 
-use super::c;
+use super::{
+    c,
+    task, //
+};
 use crate::ring::port::Memory;
 use core::{
     mem::ManuallyDrop,
@@ -220,11 +223,7 @@ impl Budget {
     ///
     /// `ENOMEM`, also when others have used what was there. `EINTR` when the task is to be killed.
     pub(crate) fn pages(&mut self, cpu: u32, order: u32) -> Result<Pages> {
-        if c::rt_fatal_signal_pending() {
-            return Err(EINTR);
-        }
-        // Process context; nothing is held that spins.
-        c::rt_cond_resched();
+        task::go_on()?;
         let pages = Pages::new(cpu, order)?;
         let before = self.left;
         self.used(1i64.wrapping_shl(order));

@@ -14,8 +14,22 @@ use kernel::{
         self,
         task_struct, //
     },
+    prelude::*,
     task::Task, //
 };
+
+/// Lets others run that have to, between two steps of something long. Process context; nothing is held that spins.
+///
+/// # Errors
+///
+/// `EINTR` when the current task is to be killed.
+pub(crate) fn go_on() -> Result {
+    if c::rt_fatal_signal_pending() {
+        return Err(EINTR);
+    }
+    c::rt_cond_resched();
+    Ok(())
+}
 
 /// Bytes of a name.
 pub(crate) const COMM: usize = 16;

@@ -12,6 +12,7 @@ use crate::check::{Check, Report};
 use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::Context;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 pub const TESTS: &[Test] = &[
     test("graph.pids", 120, pids),
@@ -480,6 +481,26 @@ fn folds(context: &Context) -> Check {
         wanted.len() >= 2 && wanted.iter().any(|(way, _)| way.ends_with(GETPGID)),
         || format!("{wanted:?}"),
     );
+    // It ends although calls come as fast as they can.
+    own.set(ONLY, "")?;
+    own.set("tracing_on", "1")?;
+    let over = AtomicBool::new(false);
+    let beside = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            sys::pin_to(1);
+            while !over.load(Relaxed) {
+                getppid();
+            }
+        });
+        let texts = (0..3).map(|_| folded(&own)).collect::<Check<Vec<_>>>();
+        over.store(true, Relaxed);
+        texts
+    })?;
+    report.expect(beside.iter().any(|ways| !ways.is_empty()), || {
+        format!("{beside:?}")
+    });
+    own.set("tracing_on", "0")?;
+    own.set(ONLY, &sys::thread_id().to_string())?;
     // Ends alone are below the task.
     own.clear()?;
     own.set("tracing_thresh", "1")?;
