@@ -13,6 +13,7 @@
 
 #[macro_use]
 mod check;
+mod absent;
 mod align;
 mod bench;
 mod callers;

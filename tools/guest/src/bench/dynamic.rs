@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! One event that a user has defined, measured inside the kernel.
+//! One event that a user has defined, measured inside the kernel; in a program, with what the kernel does for it.
 
 use super::inside::{asked, pair, sides, CONTEXTS, FIRST};
 use super::kernel::{Cost, Kernel};
-use super::table::Table;
+use super::outside;
+use super::table::{Row, Table};
 use crate::check::Check;
+use crate::program::{Program, SUM, TEXT, WORD};
+use crate::sys;
 use crate::tree::Instance;
 use crate::Context;
 
@@ -56,6 +59,29 @@ const ROWS: &[(&str, &str, &str)] = &[
     ),
 ];
 
+/// Name, function of the program, the letter of the definition and its arguments.
+const USER_ROWS: &[(&str, usize, &str, &str)] = &[
+    ("u, a nop", SUM, "p", ""),
+    ("u, a nop, two numbers", SUM, "p", " a=%di b=%si:u32"),
+    ("u, a push, a string", WORD, "p", " a=+0(%si):string"),
+    ("u%return", SUM, "r", ""),
+];
+
+/// The cost of a call of a function of a program, with the event that `line` defines.
+fn cost_of_user(program: &Program, tree: &Instance, function: usize, line: &str) -> Check<f64> {
+    let top = tree.top();
+    top.set(FILE, line)?;
+    tree.set("events/bench/hit/enable", "1")?;
+    let text = program.address(TEXT);
+    let work = || {
+        program.call(function, [1, text, 0]);
+    };
+    let cost = outside::cost(|| tree.clear(), work);
+    tree.set("events/bench/hit/enable", "0")?;
+    top.set(FILE, "-:bench/hit")?;
+    cost
+}
+
 /// The cost of the event that `line` defines.
 fn cost_of(kernel: &Kernel, tree: &Instance, row: &str, short: &str, line: &str) -> Check<Cost> {
     let top = tree.top();
@@ -81,6 +107,17 @@ pub fn measure(context: &Context, table: &mut Table) -> Check {
             let rtrace = cost_of(&kernel, &sides.1, row, short, line)?;
             table.add(pair(name, long, ftrace, rtrace));
         }
+    }
+    if !sys::has_uprobes() {
+        return Ok(());
+    }
+    let program = Program::new("rtg-bench")?;
+    let path = program.path.display();
+    for &(name, function, letter, arguments) in USER_ROWS {
+        let line = format!("{letter}:bench/hit {path}:{function}{arguments}");
+        let ftrace = cost_of_user(&program, &sides.0, function, &line)?;
+        let rtrace = cost_of_user(&program, &sides.1, function, &line)?;
+        table.add(Row::new(name).context("task").both(ftrace, rtrace));
     }
     Ok(())
 }

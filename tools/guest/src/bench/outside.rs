@@ -65,7 +65,7 @@ fn getppid() {
 }
 
 /// Instructions of one `work`, with `before` run before each round.
-fn cost(mut before: impl FnMut() -> Check, work: fn()) -> Check<f64> {
+pub fn cost(mut before: impl FnMut() -> Check, work: impl Fn()) -> Check<f64> {
     let mut least = u64::MAX;
     for _ in 0..ROUNDS {
         before()?;

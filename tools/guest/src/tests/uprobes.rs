@@ -5,8 +5,10 @@
 
 use super::dynamic::{recorded, Tops};
 use super::{pair, test, Test};
+use crate::absent::Absent;
 use crate::check::{Check, Report};
 use crate::errno::*;
+use crate::module;
 use crate::process;
 use crate::program::{Program, ADDS, CALLS, COUNTER, RECURSES, SUM, TEXT, TEXT_THERE, WORD};
 use crate::sys;
@@ -23,6 +25,8 @@ pub const TESTS: &[Test] = &[
     test("uprobe.counter", 60, counter),
     test("uprobe.life", 60, life),
     test("uprobe.inside", 60, inside),
+    test("uprobe.waits", 60, waits),
+    test("uprobe.reload", 120, reload),
 ];
 
 const FILE: &str = "uprobe_events";
@@ -611,4 +615,132 @@ fn inside(context: &Context) -> Check {
         }
     }
     tree.remove()
+}
+
+/// How many lines of the trace have this event.
+fn count(tree: &Tree, name: &str) -> Check<usize> {
+    let text = tree.get("trace")?;
+    Ok(text.lines().filter(|line| line.contains(name)).count())
+}
+
+/// A task waits for a page while its hit is recorded: another one on its CPU does not wait, and the event may be
+/// switched off, the definition and the instance removed meanwhile, which waits for the task.
+fn waits(context: &Context) -> Check {
+    need_both()?;
+    let tops = Tops::cleared(context);
+    let own = &tops.own;
+    let program = Program::new("rtg-uprobe-waits")?;
+    let path = program.path.display();
+    let word_at = program.address(TEXT);
+    let line = format!("p:u_text {path}:{WORD} a=+0(%di):string b=+0(%di):u8");
+    own.set(FILE, &format!("p:u_other {path}:{ADDS} a=@+{TEXT}:char"))?;
+    let file = "events/uprobes/u_text/enable";
+    for round in ["recorded", "switched off", "removed", "instance"] {
+        let page = Absent::new()?;
+        own.set(FILE, &line)?;
+        let tree = Instance::new(&context.root, "uprobe-waits")?;
+        tree.set("events/uprobes/enable", "1")?;
+        let call = |offset: usize, address: usize| {
+            sys::pin_to(0);
+            program.call(offset, [address, word_at, 0]);
+        };
+        let other_goes_on = || -> Check {
+            page.wait()?;
+            let other = std::thread::scope(|scope| scope.spawn(|| call(SUM, 1)).join());
+            ensure!(other.is_ok(), "{round}: the other task");
+            let seen = (count(&tree, "u_other: ")?, count(&tree, "u_text: ")?);
+            ensure_eq!(seen, (1, 0), "{round}: while a task waits");
+            Ok(())
+        };
+        let change = || -> Check {
+            match round {
+                "recorded" => Ok(()),
+                "instance" => std::fs::remove_dir(tree.path()).map_err(|e| format!("rmdir: {e}")),
+                "switched off" => tree.set(file, "0"),
+                _ => tree.set(file, "0").and_then(|()| own.set(FILE, "-:u_text")),
+            }
+        };
+        std::thread::scope(|scope| -> Check {
+            let task = scope.spawn(|| call(WORD, page.address()));
+            let seen = other_goes_on();
+            let changer = scope.spawn(change);
+            if round != "recorded" {
+                std::thread::sleep(Duration::from_millis(100));
+            }
+            // Whatever came before: else none of these ever ends.
+            page.bring("brought here")?;
+            let (task, changed) = (task.join(), changer.join());
+            ensure!(task.is_ok(), "{round}: the task");
+            changed.unwrap_or_else(|_| fail!("{round}: the other one"))?;
+            seen
+        })?;
+        if round == "recorded" {
+            let text = tree.get("trace")?;
+            let is_right = text.contains(" a=\"brought here\" b=98");
+            ensure!(is_right, "{text}");
+        }
+        if round != "instance" {
+            tree.set("events/uprobes/enable", "0")?;
+            tree.remove()?;
+        }
+        if round != "removed" {
+            own.set(FILE, "-:u_text")?;
+        }
+    }
+    Ok(())
+}
+
+/// The module goes while an event is enabled that a task hits all the time.
+fn reload(context: &Context) -> Check {
+    need_both()?;
+    if !context.is_rtracefs() {
+        skip!("tracefs is no module");
+    }
+    let program = Program::new("rtg-uprobe-reload")?;
+    let result = reload_rounds(context, &program);
+    module::restore(context)?;
+    let top = Tree::at(&context.root);
+    top.set("events/enable", "0")?;
+    top.empty(FILE)?;
+    result
+}
+
+fn reload_rounds(context: &Context, program: &Program) -> Check {
+    let path = program.path.display();
+    let top = Tree::at(&context.root);
+    for _ in 0..3 {
+        top.set(
+            FILE,
+            &format!(
+                "p:u_text {path}:{WORD}({COUNTER:#x}) a=+0(%di):string\nr:u_ret {path}:{WORD}({COUNTER:#x})\n"
+            ),
+        )?;
+        top.set("events/uprobes/enable", "1")?;
+        // Both are at one place.
+        ensure_eq!(program.counted(), 1, "counted");
+        let ended = AtomicUsize::new(0);
+        std::thread::scope(|scope| -> Check {
+            let tasks = [0; 2].map(|_| {
+                scope.spawn(|| {
+                    let at = program.address(TEXT);
+                    while ended.load(Ordering::SeqCst) == 0 {
+                        program.call(WORD, [at, at, 0]);
+                    }
+                })
+            });
+            std::thread::sleep(Duration::from_millis(100));
+            let result =
+                module::umount(context).and_then(|()| module::unload_when_free(module::NAME));
+            ended.store(1, Ordering::SeqCst);
+            for task in tasks {
+                ensure!(task.join().is_ok(), "a task ended badly");
+            }
+            result
+        })?;
+        ensure_eq!(program.counted(), 0, "counted without the module");
+        module::load(&context.module, "")?;
+        module::mount(context)?;
+        ensure_eq!(top.get(FILE)?, "", "after a load");
+    }
+    Ok(())
 }
