@@ -11,6 +11,7 @@ use crate::errno::*;
 use crate::module;
 use crate::process;
 use crate::program::{Program, ADDS, CALLS, COUNTER, RECURSES, SUM, TEXT, TEXT_THERE, WORD};
+use crate::soak;
 use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::Context;
@@ -708,7 +709,7 @@ fn reload(context: &Context) -> Check {
 fn reload_rounds(context: &Context, program: &Program) -> Check {
     let path = program.path.display();
     let top = Tree::at(&context.root);
-    for _ in 0..3 {
+    for _ in 0..soak::rounds(1, 5) {
         top.set(
             FILE,
             &format!(
