@@ -475,8 +475,18 @@ impl FetchProgram<'_> {
         let mut at = self.shape.head;
         let mut behind = self.shape.fixed;
         for (argument, room) in self.arguments.iter().zip(rooms.0.iter()) {
+            // The usual ones.
+            if let Some((step, size)) = argument.plain() {
+                let value = match step {
+                    FetchStep::Register(place) => register(machine, place.into()),
+                    FetchStep::Parameter(index) => machine.parameter(index),
+                    step => run(&[step], self.line, machine).unwrap_or(0),
+                };
+                put_word(record, at, size, value.to_le_bytes());
+                at = at.saturating_add(size);
+                continue;
+            }
             let size = argument.ty.size();
-            // The usual one.
             if argument.count == 0 && !argument.ty.is_text() {
                 let value = number(argument, 0, self.line, machine).unwrap_or([0; 8]);
                 put_word(record, at, size, value);

@@ -231,6 +231,8 @@ pub(crate) struct Argument {
     /// Elements of an array; 0 if it is none.
     pub(crate) count: u8,
     pub(super) bits: BitField,
+    /// The only step of a number that is as it leaves it, and the bytes of that.
+    plain: Option<(FetchStep, u8)>,
     steps: StepList,
 }
 
@@ -242,14 +244,27 @@ impl Argument {
         (ty, count, bits): (ArgumentType, u8, BitField),
         steps: StepList,
     ) -> Self {
+        let is_plain = count == 0 && !ty.is_text() && bits == BitField::default();
+        let plain = match steps.all() {
+            [FetchStep::Load { .. }] => None,
+            [step] if is_plain => Some((*step, ty.size() as u8)),
+            _ => None,
+        };
         Self {
             name,
             body,
             ty,
             count,
             bits,
+            plain,
             steps,
         }
+    }
+
+    /// Returns the only step of a number that is as it leaves it, and the bytes of that.
+    #[inline(always)]
+    pub(super) fn plain(&self) -> Option<(FetchStep, usize)> {
+        self.plain.map(|(step, size)| (step, size.into()))
     }
 
     /// Returns how many values it has.
