@@ -37,7 +37,7 @@ struct CallNode {
     parent: u32,
     /// The address of the function; of a task, its number.
     function: u64,
-    /// The time of all calls, in nanoseconds, and that of the calls in them.
+    /// The time of all calls that returned, in nanoseconds, and that of the calls in them.
     total: u64,
     below: u64,
     /// Of a task, the innermost call that it is in; [`NONE`] for none.
@@ -51,6 +51,8 @@ struct OpenCall {
     outer: u32,
     level: i64,
     node: u32,
+    /// The time of the calls in it, which counts when it returns.
+    below: u64,
 }
 
 /// What is not there.
@@ -124,7 +126,12 @@ impl CallTree {
         let above = self.innermost(task).map_or(task, |call| call.node);
         let node = self.node(above, entry.function())?;
         let outer = self.nodes.get(task as usize).map_or(NONE, |task| task.open);
-        let call = OpenCall { outer, level, node };
+        let call = OpenCall {
+            outer,
+            level,
+            node,
+            below: 0,
+        };
         let number = match self.open.get_mut(self.free as usize) {
             Some(place) => {
                 let next = core::mem::replace(place, call).outer;
@@ -152,15 +159,17 @@ impl CallTree {
             node.is_some_and(|node| node.function == exit.function())
         });
         // Only exits are recorded, or the entry is lost.
-        let node = match of_call {
-            Some(call) => call.node,
-            None => self.node(above, exit.function())?,
+        let (node, below) = match of_call {
+            Some(call) => (call.node, call.below),
+            None => (self.node(above, exit.function())?, 0),
         };
         if let Some(node) = self.nodes.get_mut(node as usize) {
             node.total = node.total.saturating_add(exit.duration());
+            node.below = node.below.saturating_add(below);
         }
-        if let Some(above) = self.nodes.get_mut(above as usize) {
-            above.below = above.below.saturating_add(exit.duration());
+        let outer = self.nodes.get(task as usize).map_or(NONE, |task| task.open);
+        if let Some(outer) = self.open.get_mut(outer as usize) {
+            outer.below = outer.below.saturating_add(exit.duration());
         }
         Ok(())
     }

@@ -12,7 +12,10 @@ use crate::check::{Check, Report};
 use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::Context;
+use std::io::{Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc;
+use std::time::Duration;
 
 pub const TESTS: &[Test] = &[
     test("graph.pids", 120, pids),
@@ -24,6 +27,8 @@ pub const TESTS: &[Test] = &[
 ];
 
 const ONLY: &str = "set_ftrace_pid";
+/// What a read calls first, and that.
+const INSIDE_READ: [&str; 2] = ["vfs_read", "rw_verify_area"];
 const NEVER: &str = "set_ftrace_notrace_pid";
 
 /// Files with lists of tasks, and what is written to each.
@@ -482,7 +487,7 @@ fn folds(context: &Context) -> Check {
         || format!("{wanted:?}"),
     );
     // It ends although calls come as fast as they can.
-    own.set(ONLY, "")?;
+    set(&own, &[])?;
     own.set("tracing_on", "1")?;
     let over = AtomicBool::new(false);
     let beside = std::thread::scope(|scope| {
@@ -500,7 +505,10 @@ fn folds(context: &Context) -> Check {
         format!("{beside:?}")
     });
     own.set("tracing_on", "0")?;
-    own.set(ONLY, &sys::thread_id().to_string())?;
+    // Calls in one that has not returned are taken off when it does.
+    blocked(&own, &mut report)?;
+    select(&own, FILTER, &functions)?;
+    set(&own, &[(ONLY, &sys::thread_id().to_string())])?;
     // Ends alone are below the task.
     own.clear()?;
     own.set("tracing_thresh", "1")?;
@@ -516,6 +524,55 @@ fn folds(context: &Context) -> Check {
     own.set("current_tracer", "nop")?;
     own.set("tracing_on", "1")?;
     report.finish()
+}
+
+/// A task that is in a call: the time of what was called there is not taken off an earlier call.
+fn blocked(own: &Instance, report: &mut Report) -> Check {
+    let all = own.top().get("available_filter_functions")?;
+    if !INSIDE_READ
+        .iter()
+        .all(|name| all.lines().any(|line| line == *name))
+    {
+        println!("reads are made of other functions here");
+        return Ok(());
+    }
+    own.clear()?;
+    select(own, FILTER, &INSIDE_READ.join(" "))?;
+    let (mut out, mut into) = sys::pipe().map_err(|e| format!("pipe: {e}"))?;
+    into.write_all(b"1").map_err(|e| e.to_string())?;
+    let (tell, heard) = mpsc::channel();
+    let (go, gone) = mpsc::channel();
+    let reader = std::thread::spawn(move || {
+        let mut byte = [0];
+        let _ = tell.send(sys::thread_id());
+        let _ = gone.recv();
+        // The second one waits.
+        (0..2).all(|_| out.read(&mut byte).is_ok())
+    });
+    let task = heard.recv().map_err(|e| e.to_string())?;
+    set(own, &[(ONLY, &task.to_string())])?;
+    own.set("tracing_on", "1")?;
+    go.send(()).map_err(|e| e.to_string())?;
+    let inside = format!("{}();", INSIDE_READ[1]);
+    let in_both = || {
+        own.get("trace")
+            .is_ok_and(|text| text.matches(&inside).count() == 2)
+    };
+    let seen = sys::wait_until(Duration::from_secs(10), in_both);
+    own.set("tracing_on", "0")?;
+    let comm = std::fs::read_to_string(format!("/proc/self/task/{task}/comm")).unwrap_or_default();
+    let (trace, found) = (own.get("trace")?, folded(own)?);
+    into.write_all(b"2").map_err(|e| e.to_string())?;
+    report.expect(reader.join().is_ok_and(|read| read), || {
+        "it cannot read".into()
+    });
+    let comm = comm.trim_end().replace([';', ' '], "_");
+    let (wanted, is_exact) = folded_of(&trace, &comm)?;
+    report.expect(seen && wanted.len() == 2, || trace);
+    report.expect(found == wanted || !is_exact, || {
+        format!("{found:?}, trace: {wanted:?}")
+    });
+    Ok(())
 }
 
 /// Calls as JSON: names of functions, and times from which durations follow.
