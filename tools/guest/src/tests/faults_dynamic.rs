@@ -90,7 +90,7 @@ fn event_probes(context: &Context) -> Check {
 fn user_probes(context: &Context) -> Check {
     let faults = Faults::new()?;
     let top = Tree::at(&context.root);
-    let program = Program::new("rtg-faults")?;
+    let program = Program::new("rtg-faults-program")?;
     let place = program.path.display();
     let lines = [
         format!("p:faults/probe {place}:{SUM} a=%di b=$comm c=\\\"text\""),
