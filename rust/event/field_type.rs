@@ -19,6 +19,8 @@ pub(crate) enum Location {
     FromStart,
     /// The same, counted from the byte after the word.
     FromWord,
+    /// From the field's place to the end of the record.
+    Rest,
 }
 
 /// The memory that an address belongs to.
@@ -36,6 +38,8 @@ pub(crate) enum FieldType {
     Number,
     /// `char[N]`
     Chars,
+    /// `char[]` without a size: the rest of the record.
+    OpenChars,
     /// `__data_loc char[]`
     DynamicChars,
     /// `__rel_loc char[]`
@@ -79,6 +83,7 @@ impl Location {
             Self::Inline => return part(record, offset, size),
             Self::FromStart => 0,
             Self::FromWord => offset.checked_add(4)?,
+            Self::Rest => return record.get(offset as usize..),
         };
         let word = number(part(record, offset, 4)?) as u32;
         part(record, base.checked_add(word & 0xffff)?, word >> 16)
@@ -94,6 +99,7 @@ impl FieldType {
             _ if dynamic && chars => Self::DynamicChars,
             _ if dynamic && has(ty, "cpumask_t") => Self::Cpumask,
             _ if relative && chars => Self::RelativeChars,
+            _ if chars && has(ty, "[") && size == 0 => Self::OpenChars,
             _ if chars && has(ty, "[") => Self::Chars,
             "char *" | "const char *" => Self::CharPointer,
             _ if dynamic && size == 4 => Self::DynamicBytes,
@@ -105,7 +111,7 @@ impl FieldType {
     /// Returns whether filters compare a value of this type with a string.
     pub(crate) fn is_string(self) -> bool {
         match self {
-            Self::Chars | Self::DynamicChars | Self::RelativeChars => true,
+            Self::Chars | Self::OpenChars | Self::DynamicChars | Self::RelativeChars => true,
             Self::CharPointer | Self::UserCharPointer => true,
             Self::Number | Self::Cpumask | Self::DynamicBytes | Self::RelativeBytes => false,
         }
@@ -117,6 +123,7 @@ impl FieldType {
         match self {
             Self::Number | Self::Chars => Location::Inline,
             Self::CharPointer | Self::UserCharPointer => Location::Inline,
+            Self::OpenChars => Location::Rest,
             Self::DynamicChars | Self::Cpumask | Self::DynamicBytes => Location::FromStart,
             Self::RelativeChars | Self::RelativeBytes => Location::FromWord,
         }
@@ -130,7 +137,7 @@ impl FieldType {
         Some(match self {
             Self::Number if matches!(size, 1 | 2 | 4 | 8) => Value::Number(number(bytes), size),
             Self::Number => Value::Opaque(bytes),
-            Self::Chars => Value::Chars(bytes),
+            Self::Chars | Self::OpenChars => Value::Chars(bytes),
             Self::DynamicChars | Self::RelativeChars => Value::DynamicChars(bytes),
             Self::DynamicBytes | Self::RelativeBytes => Value::Bytes(bytes),
             Self::Cpumask => Value::Cpumask(bytes),
@@ -177,6 +184,7 @@ mod tests {
             ("char", 1, FieldType::Number),
             ("char[16]", 16, FieldType::Chars),
             ("unsigned char[6]", 6, FieldType::Chars),
+            ("char[]", 0, FieldType::OpenChars),
             ("u8[6]", 6, FieldType::Number),
             ("char *", 8, FieldType::CharPointer),
             ("const char *", 8, FieldType::CharPointer),
@@ -205,6 +213,11 @@ mod tests {
         let chars = |bytes: &[u8]| Some(format!("{:?}", Value::DynamicChars(bytes)));
         let (start, after) = (FieldType::DynamicChars, FieldType::RelativeChars);
 
+        assert_eq!(
+            FieldType::OpenChars.read(b"12ab", 2, 0),
+            Some(Value::Chars(b"ab"))
+        );
+        assert_eq!(FieldType::OpenChars.read(b"12ab", 5, 0), None);
         assert_eq!(read(start, word(12, 3)), chars(b"abc"));
         assert_eq!(read(start, word(13, 2)), chars(b"bc"));
         assert_eq!(read(after, word(0, 3)), chars(b"abc"));

@@ -103,6 +103,9 @@ pub(crate) fn write_header_event(w: &mut dyn Write) -> fmt::Result {
     ))
 }
 
+/// The system of the records that no tracepoint makes.
+pub(crate) const INTERNAL_SYSTEM: &str = "ftrace";
+
 /// A kind of record that no tracepoint makes; tools look for it in the system `ftrace`.
 pub(crate) struct Internal {
     pub(crate) name: &'static str,
@@ -465,13 +468,18 @@ pub(crate) const INTERNAL: [&Internal; 14] = [
 ];
 
 impl Internal {
+    /// Returns the fields in their order in the record.
+    pub(crate) fn declared(&self) -> impl Iterator<Item = Declared<'static>> {
+        self.fields.iter().copied()
+    }
+
     /// Writes the `format` text.
     pub(crate) fn write_format(&self, w: &mut dyn Write) -> fmt::Result {
         write(
             w,
             self.name,
             self.id,
-            self.fields.iter().copied(),
+            self.declared(),
             self.print_fmt,
             core::iter::empty(),
         )

@@ -120,7 +120,7 @@ impl Member {
         };
         let count = match location {
             Location::Inline => count,
-            Location::FromStart | Location::FromWord => ValueCount::Open,
+            Location::FromStart | Location::FromWord | Location::Rest => ValueCount::Open,
         };
         let open_end = (count, location, size) == (ValueCount::Open, Location::Inline, 0);
         // The elements of a dynamic array of longs are addresses, if they look like some: a stack.

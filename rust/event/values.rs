@@ -60,6 +60,8 @@ fn write_value(
         return w.write_str("<INVALID-TYPE>");
     }
     match ty.read(record, offset, size) {
+        // As in ftrace: of an array without a size as many characters as it says.
+        Some(Value::Chars(_)) if size == 0 => Ok(()),
         None | Some(Value::Cpumask(_)) => w.write_str("<OVERFLOW>"),
         Some(Value::Chars(chars)) => write_string(chars, w),
         Some(Value::DynamicChars(chars)) => write_chars(chars, w),

@@ -16,6 +16,7 @@
 mod described;
 pub(crate) mod dynamic;
 pub(crate) mod groups;
+mod marker;
 mod module;
 mod printer;
 mod reuse;
@@ -37,6 +38,11 @@ pub(crate) use self::{
         set_users,
         Users,
         GROUPS, //
+    },
+    marker::{
+        marker,
+        publish_marker,
+        with_triggers, //
     },
     module::{
         Module,
@@ -356,9 +362,10 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Event> {
 
 /// Returns the event whose records have this `common_type`, even when its module is gone.
 pub(crate) fn by_id(id: u16) -> Option<&'static Event> {
-    TABLE
-        .get(usize::from(id.checked_sub(FIRST_ID)?))
-        .and_then(in_slot)
+    match id.checked_sub(FIRST_ID) {
+        Some(at) => TABLE.get(usize::from(at)).and_then(in_slot),
+        None => marker().filter(|event| event.id() == id),
+    }
 }
 
 /// Returns the event of this name that can be enabled.
@@ -397,8 +404,8 @@ fn in_slot(slot: &Atomic<*mut Event>) -> Option<&'static Event> {
     // Acquire: pairs with the store in `publish`. Without it the event could be seen before its
     // contents.
     let event = slot.load(Acquire);
-    // SAFETY: Null, or an event that `publish` gave up to the table, which keeps it, as `reuse`
-    // does when its place is taken, until `exit`; after that no reference to an event is used.
+    // SAFETY: Null, or an event that `publish` or `publish_marker` gave up to this place, which keeps it, as
+    // `reuse` does when the place is taken, until `exit`; after that no reference to an event is used.
     unsafe { event.as_ref() }
 }
 
@@ -570,10 +577,12 @@ pub(crate) unsafe fn exit() {
         .map(|slot| slot.xchg(ptr::null_mut(), Relaxed))
         .take_while(|event| !event.is_null());
     let kept = core::iter::from_fn(reuse::next_kept);
-    for event in Iterator::chain(in_table, kept) {
-        // SAFETY: `publish` made the pointer from a box, which is taken back once: it is out of the
-        // table, and of the list of those that were kept. The caller promises that no reference to
-        // the event is used any more.
+    let marker = Some(marker::take_marker()).filter(|event| !event.is_null());
+    let others = Iterator::chain(kept, marker.into_iter());
+    for event in Iterator::chain(in_table, others) {
+        // SAFETY: `publish` or `publish_marker` made the pointer from a box, which is taken back once:
+        // it is out of its place, and of the list of those that were kept. The caller promises that no
+        // reference to the event is used any more.
         drop(unsafe { KBox::from_raw(event) });
     }
 }

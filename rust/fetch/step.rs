@@ -76,7 +76,7 @@ impl EventField {
         let place = match FieldType::of(ty, size) {
             FieldType::DynamicChars => FieldPlace::FromStart,
             FieldType::RelativeChars => FieldPlace::FromField,
-            FieldType::Chars => FieldPlace::Field,
+            FieldType::Chars | FieldType::OpenChars => FieldPlace::Field,
             _ if matches!(size, 1 | 2 | 4 | 8) => FieldPlace::Number {
                 size: size as u8,
                 signed,

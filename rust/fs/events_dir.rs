@@ -25,7 +25,10 @@ use super::{
     tree::TreeDir, //
 };
 use crate::{
-    event::format,
+    event::format::{
+        self,
+        INTERNAL_SYSTEM, //
+    },
     events::{
         IdRef,
         CAPACITY,
@@ -81,8 +84,19 @@ static EVENT: Files = &[
     ),
 ];
 
-/// The folder of a record of the system `ftrace` that has an `id` there: see [`has_id`].
-static WITH_ID: Files = &[
+/// The folder of the record of `trace_marker`.
+static MARKER: Files = &[
+    (c"format", Show(events::show_format)),
+    (c"hist", Own(0o440, FileKind::Watched, hist::open)),
+    (c"id", Show(events::show_id)),
+    (
+        c"trigger",
+        Own(0o640, FileKind::LinesRead, events::open_triggers),
+    ),
+];
+
+/// The folder of the record of the tracer `function`.
+static FUNCTION: Files = &[
     (c"format", Show(events::show_format)),
     (c"hist", Own(0o440, FileKind::Watched, hist::open)),
     (c"id", Show(events::show_id)),
@@ -94,8 +108,7 @@ static RECORD: Files = &[
     (c"hist", Own(0o440, FileKind::Watched, hist::open)),
 ];
 
-/// The system of the records that no tracepoint makes. Their ids are below [`FIRST_ID`].
-const INTERNAL_SYSTEM: &str = "ftrace";
+/// Stands for the system of the records that no tracepoint makes. Their ids are below [`FIRST_ID`].
 const INTERNAL_ID: u16 = 0;
 
 /// The number of places before the folders, for the files: the most that a folder may have.
@@ -157,19 +170,14 @@ fn node(
     Ok(KBox::new(node, GFP_KERNEL)?)
 }
 
-/// Returns whether ftrace gives the record `id` of its own system a file `id`: that of `trace_marker` and
-/// that of the tracer `function`.
-fn has_id(id: u16) -> bool {
-    [format::PRINT.id, format::FUNCTION.id].contains(&id)
-}
-
 /// Returns the files of a folder.
 fn files(arg: Arg) -> Files {
     match arg {
         Arg::Whole => EVENTS,
         Arg::System(INTERNAL_ID) => &[],
         Arg::System(_) => SYSTEM,
-        Arg::Event(id) if has_id(id) => WITH_ID,
+        Arg::Event(id) if id == format::PRINT.id => MARKER,
+        Arg::Event(id) if id == format::FUNCTION.id => FUNCTION,
         Arg::Event(id) if id < FIRST_ID => RECORD,
         Arg::Event(_) => EVENT,
         Arg::Cpu(_) | Arg::Option(_) => &[],

@@ -18,6 +18,7 @@ use super::{
 };
 use crate::{
     events::{
+        self,
         Event,
         RECORDS, //
     },
@@ -61,10 +62,10 @@ impl HistNames for OfKernel {
     }
 }
 
-/// Returns the event; `None` for a record that no tracepoint makes, which has no histograms.
+/// Returns the event; `None` for a record that no tracepoint makes, which has no histograms, but that of markers.
 fn counted(at: &At<'_>) -> Result<Option<&'static Event>> {
     match at.arg {
-        Arg::Event(id) if id < RECORDS => Ok(None),
+        Arg::Event(id) if id < RECORDS => Ok(events::by_id(id)),
         _ => this_event(at).map(Some),
     }
 }

@@ -41,7 +41,7 @@ impl TraceFile for Marker {
         }
         let mut bytes = KVec::zeroed(input.len().min(LONGEST), GFP_KERNEL)?;
         input.read_slice(&mut bytes)?;
-        at.inst.marker(&bytes, symbol::marker_address())
+        at.inst.marker_of_user(&bytes, symbol::marker_address())
     }
 }
 

@@ -664,9 +664,10 @@ fn located(field: Described) -> Result<ExprSource, HistErrno> {
         ty, offset, size, ..
     } = field;
     match ty {
-        FieldType::Chars | FieldType::DynamicChars | FieldType::RelativeChars => {
-            Ok(ExprSource::Text(TextAt { ty, offset, size }))
-        }
+        FieldType::Chars
+        | FieldType::OpenChars
+        | FieldType::DynamicChars
+        | FieldType::RelativeChars => Ok(ExprSource::Text(TextAt { ty, offset, size })),
         _ if !matches!(size, 1 | 2 | 4 | 8) => Err(HistErrno::NoMem),
         _ => {
             let end = offset.saturating_add(size);

@@ -11,7 +11,7 @@ use super::{
     },
     triggers::{
         copied,
-        find,
+        find_with_triggers,
         EventTriggers,
         Row, //
     },
@@ -74,7 +74,8 @@ impl Instance {
         (path, name): (EventPath<'_>, &[u8]),
         log: &mut Log<'_>,
     ) -> Result {
-        let event = find(path.0, path.1).inspect_err(|_| log(HistErrorKind::NoEventFile, name))?;
+        let event = find_with_triggers(path.0, path.1)
+            .inspect_err(|_| log(HistErrorKind::NoEventFile, name))?;
         let Some(of) = all.iter().find(|of| of.event.id() == event.id()) else {
             log(HistErrorKind::NoMatchingHistogram, name);
             return Err(EINVAL);

@@ -7,7 +7,7 @@ use super::{
     hist_fields::variable_name,
     hists::error_of,
     triggers::{
-        find,
+        find_with_triggers,
         EventTriggers, //
     },
     Instance, //
@@ -132,7 +132,7 @@ impl NamedFields for EventNamed<'_> {
     }
 
     fn has_event(&self, system: &[u8], name: &[u8]) -> bool {
-        find(system, name).is_ok()
+        find_with_triggers(system, name).is_ok()
     }
 }
 

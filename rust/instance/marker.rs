@@ -8,11 +8,15 @@ use crate::{
         context::Base,
         format, //
     },
+    events,
     kapi::percpu::CpuPin,
     probes,
     ring::writer::ReserveError, //
 };
-use kernel::prelude::*;
+use kernel::{
+    prelude::*,
+    sync::atomic::Relaxed, //
+};
 
 /// Bytes of a marker's record before its text: the common fields and the address.
 const HEAD: usize = 16;
@@ -27,11 +31,37 @@ impl Instance {
     ///
     /// `EBADF` if the event cannot be recorded.
     pub(crate) fn marker(&self, text: &[u8], ip: usize) -> Result<usize> {
-        let most = probes::MOST_PAYLOAD.saturating_sub(HEAD + TAIL);
-        let text = text.get(..most).unwrap_or(text);
-        let len = text.len().saturating_add(HEAD + TAIL);
+        let (text, len) = cut(text);
         self.record(format::PRINT.id, len, |p| fill(p, text, ip))
             .map_err(|_| EBADF)?;
+        Ok(text.len())
+    }
+
+    /// As [`Self::marker`], for a text that a program wrote: the triggers of `ftrace/print` follow it. They see
+    /// it without the newline that is added. Process context.
+    ///
+    /// # Errors
+    ///
+    /// As there; the triggers have not acted then.
+    pub(crate) fn marker_of_user(&self, text: &[u8], ip: usize) -> Result<usize> {
+        if !self.markers_trigger.load(Relaxed) {
+            return self.marker(text, ip);
+        }
+        // The file stays attached as long as they are locked.
+        let files = self.events.lock();
+        let event = events::marker();
+        let file = event.and_then(|event| files.iter().find(|file| file.is_for(event)));
+        let Some(file) = file else {
+            drop(files);
+            return self.marker(text, ip);
+        };
+        let (text, len) = cut(text);
+        let kind = (Base::new(format::PRINT.id, 0), len);
+        CpuPin::with(|pin| {
+            let bare = |record: &mut [u8]| fill_with(record, (text, b"\0\0"), ip);
+            file.record_own(pin, kind, bare, |record| fill(record, text, ip))
+        })
+        .map_err(|_| EBADF)?;
         Ok(text.len())
     }
 
@@ -71,17 +101,29 @@ impl Instance {
     }
 }
 
+/// Returns as much of the text as fits, and the bytes of its record.
+fn cut(text: &[u8]) -> (&[u8], usize) {
+    let most = probes::MOST_PAYLOAD.saturating_sub(HEAD + TAIL);
+    let text = text.get(..most).unwrap_or(text);
+    (text, text.len().saturating_add(HEAD + TAIL))
+}
+
 /// Fills a record after its common fields.
 fn fill(record: &mut [u8], text: &[u8], ip: usize) {
+    let tail = match text.last() {
+        Some(b'\n') => b"\0\0",
+        _ => b"\n\0",
+    };
+    fill_with(record, (text, tail), ip);
+}
+
+/// The same, with what follows the text.
+fn fill_with(record: &mut [u8], (text, tail): (&[u8], &[u8; TAIL]), ip: usize) {
     let Some((head, rest)) = record.split_at_mut_checked(HEAD - 8) else {
         return;
     };
     head.copy_from_slice(&ip.to_ne_bytes());
-    let tail: &[u8] = match text.last() {
-        Some(b'\n') => b"\0\0",
-        _ => b"\n\0",
-    };
-    for (to, from) in rest.iter_mut().zip([text, tail].into_iter().flatten()) {
+    for (to, from) in rest.iter_mut().zip([text, &tail[..]].into_iter().flatten()) {
         *to = *from;
     }
 }

@@ -156,6 +156,8 @@ pub(crate) struct Instance {
     triggers: Mutex<KVec<EventTriggers>>,
     /// Whether a trigger may switch recording on.
     may_turn_on: Atomic<bool>,
+    /// Whether markers have triggers.
+    markers_trigger: Atomic<bool>,
     /// What is done when functions are called.
     #[pin]
     commands: Mutex<FunctionCommands>,
@@ -246,6 +248,7 @@ impl Instance {
                 waiting <- new_mutex!(WaitingWords::none()),
                 triggers <- new_mutex!(KVec::new()),
                 may_turn_on: Atomic::new(false),
+                markers_trigger: Atomic::new(false),
                 commands <- new_mutex!(FunctionCommands::none()),
                 command_may_turn_on: Atomic::new(false),
                 pid_lists <- new_mutex!(PidLists::new()),

@@ -183,13 +183,30 @@ pub(super) fn refused(why: Errno) -> Error {
     }
 }
 
-/// Returns the event of these names.
+/// Returns the event of these names that can be enabled.
 ///
 /// # Errors
 ///
 /// `EINVAL` if there is none.
 pub(super) fn find(system: &[u8], name: &[u8]) -> Result<&'static Event> {
-    events::all()
+    named(events::all(), system, name)
+}
+
+/// Returns the event of these names that can have triggers.
+///
+/// # Errors
+///
+/// `EINVAL` if there is none.
+pub(super) fn find_with_triggers(system: &[u8], name: &[u8]) -> Result<&'static Event> {
+    named(events::with_triggers(), system, name)
+}
+
+fn named(
+    mut events: impl Iterator<Item = &'static Event>,
+    system: &[u8],
+    name: &[u8],
+) -> Result<&'static Event> {
+    events
         .find(|event| event.system().as_bytes() == system && event.name().as_bytes() == name)
         .ok_or(EINVAL)
 }
@@ -414,6 +431,9 @@ impl Instance {
 
     /// Has probes see `list`, and frees the one that they saw before.
     fn publish(&self, of: &mut EventTriggers, list: Option<KBox<TriggerList>>) {
+        if events::marker().is_some_and(|marker| marker.id() == of.event.id()) {
+            self.markers_trigger.store(list.is_some(), Relaxed);
+        }
         let _ = self.with_file(of.event, |file| {
             // SAFETY: The list that was there is freed below, after all probes that may have found it; the
             // new one is in a box that goes by the same way.

@@ -200,15 +200,33 @@ impl Sink {
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), ReserveError> {
+        self.record_whole(pin, base, len, |record| {
+            if let Some(rest) = record.get_mut(COMMON..) {
+                fill(rest);
+            }
+        })
+    }
+
+    /// Records an event of `len` bytes; `fill` gets all of it, with the common fields. Any context.
+    ///
+    /// # Errors
+    ///
+    /// Why it was not recorded.
+    #[inline(always)]
+    pub(super) fn record_whole(
+        &self,
+        pin: &CpuPin,
+        base: Base,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]),
+    ) -> Result<(), ReserveError> {
         let ring = self.buffers.rings().this(pin.by_value());
         let mut reserved = ring
             .writer()
             .reserve(len, || clock::read(self.clock()))
             .inspect_err(|why| self.refused(&ring, *why))?;
         fill_common(reserved.payload(), base);
-        if let Some(rest) = reserved.payload().get_mut(COMMON..) {
-            fill(rest);
-        }
+        fill(reserved.payload());
         self.left(&ring, reserved.commit());
         Ok(())
     }

@@ -32,10 +32,12 @@ use super::{
     },
     EventFile,
     Hit,
-    RecordSize, //
+    RecordSize,
+    COMMON, //
 };
 use crate::{
     buffers::RingPlace,
+    event::context::Base,
     kapi::{
         percpu::{
             CpuPin,
@@ -43,7 +45,10 @@ use crate::{
         },
         scratch, //
     },
-    ring::reservation::Reservation, //
+    ring::{
+        reservation::Reservation,
+        writer::ReserveError, //
+    }, //
 };
 use core::ptr::NonNull;
 use kernel::prelude::*;
@@ -236,4 +241,33 @@ pub(super) unsafe extern "C" fn commit_judged(
     let pin = exit.pin().pin();
     pending.act(&Hit { pin, file });
     exit.end();
+}
+
+impl EventFile {
+    /// Records an event that the instance itself makes and that is always recorded: `len` bytes with the
+    /// common fields, all of which `fill` writes but these. The triggers look at it before `finish` has
+    /// written what they do not see. Any context.
+    ///
+    /// # Errors
+    ///
+    /// Why it was not recorded. The triggers have not acted then.
+    pub(crate) fn record_own(
+        &self,
+        pin: &CpuPin,
+        (base, len): (Base, usize),
+        fill: impl FnOnce(&mut [u8]),
+        finish: impl FnOnce(&mut [u8]),
+    ) -> Result<(), ReserveError> {
+        let hit = Hit { pin, file: self };
+        let mut pending = Pending::NONE;
+        self.sink().record_whole(pin, base, len, |record| {
+            record.get_mut(COMMON..).map(fill);
+            if let Some(list) = self.triggers() {
+                pending = list.before(&hit, record);
+            }
+            record.get_mut(COMMON..).map(finish);
+        })?;
+        pending.act(&hit);
+        Ok(())
+    }
 }

@@ -17,6 +17,7 @@ mod header;
 mod hit_probe;
 mod kprobe;
 mod layouts;
+mod marker;
 mod modules;
 mod offers;
 pub(crate) mod osnoise;
@@ -141,6 +142,7 @@ static KINDS: &[&dyn SourceKind] = &[
     &syscall::Syscalls,
     &raw::RawTracepoints,
     &own::OwnEvents,
+    &marker::Markers,
     #[cfg(CONFIG_KUNIT = "y")]
     &dummy::Dummies,
 ];

@@ -50,6 +50,7 @@ mod listing;
 mod load;
 mod mapping;
 mod mapping_load;
+mod marker_triggers;
 mod module_events;
 mod options;
 mod options_forms;
@@ -154,6 +155,7 @@ const GROUPS: &[&[Test]] = &[
     hists::TESTS,
     hist_fields::TESTS,
     hist_links::TESTS,
+    marker_triggers::TESTS,
     hist_names::TESTS,
     hist_strings::TESTS,
     hist_tracks::TESTS,

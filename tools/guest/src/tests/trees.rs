@@ -27,23 +27,16 @@ pub const TESTS: &[Test] = &[
 /// Names of tracefs that rtracefs lacks, and why. A name ends at the end of the path.
 const MISSING: &[(&str, &str)] = &[
     ("dyn_ftrace_total_info", FUNCTIONS),
-    ("uprobe_events", PROBES),
-    ("uprobe_profile", PROBES),
     (
         "printk_formats",
         "the strings of trace_printk() are not the kernel's to give",
     ),
     ("btf_ids", "the types of arguments are in the kernel's BTF"),
-    (
-        "ftrace/print/trigger",
-        "the record of trace_marker has no triggers",
-    ),
     // Of kernels that have these tracers.
     ("osnoise/per_cpu", LATENCY),
 ];
 
 const FUNCTIONS: &str = "of function tracers, only function and function_graph are there";
-const PROBES: &str = "no events are made of user programs";
 const LATENCY: &str = "the threads of timerlat are the kernel's alone";
 
 /// Names that only rtracefs has.
