@@ -283,17 +283,26 @@ impl SharedCounts {
     ///
     /// `ENOMEM`, and nothing has changed.
     pub(super) fn clear(&self, plan: &Plan) -> Result {
+        drop(self.take(plan)?);
+        self.waker.wake_all();
+        Ok(())
+    }
+
+    /// Returns what was counted, and begins again with nothing: an event is in the one or in the other. Waits
+    /// for the writers that count. Process context.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, and nothing has changed.
+    pub(super) fn take(&self, plan: &Plan) -> Result<KBox<Counts>> {
         let fresh = new_counts(plan)?;
         let mut counts = self.counts.lock();
-        // SAFETY: The old map goes below, after the writers that may have found it; the new one is in a box
-        // that goes by the same way.
+        // SAFETY: The caller gets the old map below, after the writers that may have found it; the new one is in
+        // a box that goes by the same way.
         unsafe { self.set(&fresh) };
         let old = mem::replace(&mut *counts, fresh);
         events::synchronize();
-        drop(old);
-        drop(counts);
-        self.waker.wake_all();
-        Ok(())
+        Ok(old)
     }
 
     /// Calls `f` with them; writers go on meanwhile.

@@ -185,6 +185,23 @@ impl Hist {
     pub(crate) fn clear(&self) -> Result {
         self.counts.clear(&self.plan)
     }
+
+    /// Returns what was counted, and begins again with nothing; no event is in neither or in both.
+    ///
+    /// # Errors
+    ///
+    /// `EBUSY` for one whose entries have variables, which would be lost, `ENOMEM`. Nothing has changed then.
+    pub(crate) fn take(&self) -> Result<KBox<Counts>> {
+        match self.may_be_taken() {
+            true => self.counts.take(&self.plan),
+            false => Err(EBUSY),
+        }
+    }
+
+    /// Returns whether its entries have nothing but what was counted.
+    pub(crate) fn may_be_taken(&self) -> bool {
+        !self.plan.is_linked()
+    }
 }
 
 /// Counts an event.

@@ -8,7 +8,7 @@
 //! several actions run in the order of the rows.
 
 mod count;
-mod counts;
+pub(crate) mod counts;
 #[cfg(CONFIG_KUNIT = "y")]
 pub(crate) mod dummy;
 pub(crate) mod hist;

@@ -75,6 +75,8 @@ static EVENT: Files = &[
     (c"filter", Line(events::show_filter, events::store_filter)),
     (c"format", Show(events::show_format)),
     (c"hist", Own(0o440, FileKind::Watched, hist::open)),
+    (c"hist_json", Show(hist::show_json)),
+    (c"hist_take", Own(0o440, FileKind::Text, hist::open_take)),
     (c"hits", Show(features::show_hits)),
     (c"id", Show(events::show_id)),
     (c"lost", Show(features::show_lost)),
@@ -88,6 +90,8 @@ static EVENT: Files = &[
 static MARKER: Files = &[
     (c"format", Show(events::show_format)),
     (c"hist", Own(0o440, FileKind::Watched, hist::open)),
+    (c"hist_json", Show(hist::show_json)),
+    (c"hist_take", Own(0o440, FileKind::Text, hist::open_take)),
     (c"id", Show(events::show_id)),
     (
         c"trigger",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `hist` of an event: what its histograms have counted.
+//! `hist` of an event, `hist_json` and `hist_take`: what its histograms have counted.
 
 use super::{
     events::this_event,
@@ -23,6 +23,10 @@ use crate::{
         RECORDS, //
     },
     hist::print::HistNames,
+    instance::{
+        HistForm,
+        ShownHist, //
+    },
     kapi::{
         strings,
         symbol::Symbol,
@@ -30,7 +34,10 @@ use crate::{
     },
     output::Text, //
 };
-use core::fmt;
+use core::fmt::{
+    self,
+    Write, //
+};
 use kernel::{
     iov::IovIterDest,
     prelude::*, //
@@ -90,14 +97,13 @@ pub(crate) fn open(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
 
 impl HistFile {
     fn make(&mut self, at: &At<'_>) -> Result<Text> {
-        let mut text = Text::new();
-        if let Some(event) = counted(at)? {
-            // Before the text: an event that comes in between makes a poller read again.
-            self.read = at.inst.hist_hits(event);
-            self.seen = self.read;
-            at.inst.show_hists(event, &OfKernel, &mut text)?;
-        }
-        Ok(text)
+        let Some(event) = counted(at)? else {
+            return Ok(Text::new());
+        };
+        // Before the text: an event that comes in between makes a poller read again.
+        self.read = at.inst.hist_hits(event);
+        self.seen = self.read;
+        text_of(&at.inst.shown_hists(event)?, HistForm::Text)
     }
 }
 
@@ -120,5 +126,81 @@ impl TraceFile for HistFile {
             data: hits != read,
             news: hits != seen,
         }
+    }
+}
+
+/// Returns the text of these histograms.
+///
+/// # Errors
+///
+/// `ENOMEM`.
+fn text_of(shown: &[ShownHist], form: HistForm) -> Result<Text> {
+    let mut text = Text::new();
+    for (hist, number) in shown.iter().zip(0u32..) {
+        if number != 0 && matches!(form, HistForm::Text) {
+            text.write_str("\n\n").map_err(|_| ENOMEM)?;
+        }
+        hist.write(form, &OfKernel, &mut text)?;
+    }
+    Ok(text)
+}
+
+/// `hist_json` of an event.
+pub(crate) fn show_json(at: &At<'_>, text: &mut Text) -> Result {
+    if let Some(event) = counted(at)? {
+        *text = text_of(&at.inst.shown_hists(event)?, HistForm::Json)?;
+    }
+    Ok(())
+}
+
+/// `hist_take` of an event, opened: what was counted since it was read before, by this open file or another.
+struct HistTake {
+    /// What was taken and is not in a text yet: there was no memory for it.
+    taken: KVec<ShownHist>,
+    text: Option<Text>,
+    /// Nothing of the text was read.
+    is_fresh: bool,
+}
+
+/// Opens `hist_take` of an event.
+pub(crate) fn open_take(_at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
+    let file = HistTake {
+        taken: KVec::new(),
+        text: None,
+        is_fresh: false,
+    };
+    Ok(KBox::new(file, GFP_KERNEL)?)
+}
+
+impl HistTake {
+    fn make(&mut self, at: &At<'_>) -> Result<Text> {
+        if self.taken.is_empty() {
+            if let Some(event) = counted(at)? {
+                self.taken = at.inst.shown_hists(event)?;
+            }
+            if !self.taken.iter().all(ShownHist::may_be_taken) {
+                self.taken.clear();
+                return Err(EBUSY);
+            }
+        }
+        for hist in self.taken.iter_mut() {
+            hist.take()?;
+        }
+        let text = text_of(&self.taken, HistForm::Text)?;
+        self.taken.clear();
+        self.is_fresh = true;
+        Ok(text)
+    }
+}
+
+impl TraceFile for HistTake {
+    fn read(&mut self, at: &At<'_>, out: &mut IovIterDest<'_>, pos: &mut i64) -> Result<Step> {
+        let text = match self.text.take().filter(|_| *pos != 0 || self.is_fresh) {
+            Some(text) => text,
+            None => self.make(at)?,
+        };
+        let step = copy_at(self.text.insert(text).bytes(), out, pos)?;
+        self.is_fresh &= *pos == 0;
+        Ok(step)
     }
 }

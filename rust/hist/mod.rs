@@ -36,12 +36,14 @@
 //! | `sort` | the order of entries, that of ftrace also where keys are equal |
 //! | `print` | the line of the trigger, and the text of the histogram |
 //! | `print_kept` | what entries keep |
+//! | `json` | the histogram as JSON |
 //! | `error` | errors with ftrace's texts and places |
 
 pub(crate) mod action;
 pub(crate) mod command;
 pub(crate) mod error;
 pub(crate) mod expr;
+pub(crate) mod json;
 pub(crate) mod key;
 pub(crate) mod keys;
 pub(crate) mod load;

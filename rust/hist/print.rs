@@ -93,7 +93,12 @@ impl Plan {
     }
 
     /// Writes what a key or a value is called in entries.
-    fn write_label(&self, node: u8, text: &[u8], out: &mut dyn ByteWrite) -> fmt::Result {
+    pub(super) fn write_label(
+        &self,
+        node: u8,
+        text: &[u8],
+        out: &mut dyn ByteWrite,
+    ) -> fmt::Result {
         match self.nodes.get(node) {
             ExprNode::Atom(atom) => out.write_str(label(&atom, text)),
             _ => self.write_expression(node, text, out),
@@ -318,6 +323,15 @@ pub(super) fn write_text(words: &[u64], width: usize, out: &mut dyn ByteWrite) -
 impl HistLine<'_> {
     /// Writes the line.
     pub(crate) fn write_text(&self, out: &mut dyn ByteWrite) -> fmt::Result {
+        self.write_command(out)?;
+        out.write_str(match self.paused {
+            true => " [paused]\n",
+            false => " [active]\n",
+        })
+    }
+
+    /// Writes what of the line is the command.
+    pub(super) fn write_command(&self, out: &mut dyn ByteWrite) -> fmt::Result {
         let (plan, text) = (self.plan, self.text);
         out.write_str("hist:")?;
         if let Some(name) = plan.name {
@@ -373,11 +387,7 @@ impl HistLine<'_> {
             out.write_str(" if ")?;
             out.write_bytes(filter)?;
         }
-        out.write_str(if self.paused {
-            " [paused]\n"
-        } else {
-            " [active]\n"
-        })
+        Ok(())
     }
 
     /// Writes what comes before the entries of the histogram.

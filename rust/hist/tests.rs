@@ -237,8 +237,44 @@ fn line(text: &str) -> String {
     out
 }
 
+/// A plan, its text, and the words of the entries that the events make.
+struct Filled {
+    plan: Plan,
+    items: Vec<u8>,
+    words: Vec<u64>,
+}
+
+impl Filled {
+    fn rows(&self) -> Rows<'_> {
+        Rows {
+            words: &self.words,
+            key_words: self.plan.key_words(),
+            note_words: self.plan.note_words(),
+            sums: self.plan.sums(),
+            kept: 0,
+        }
+    }
+
+    fn order(&self) -> Vec<u32> {
+        let mut order: Vec<u32> = (0..self.rows().len() as u32).collect();
+        sort::sort(&self.plan, self.rows(), &mut order);
+        order
+    }
+}
+
 /// Returns the lines of the entries.
 fn entries(text: &str) -> Vec<String> {
+    let filled = filled(text);
+    let mut out = String::new();
+    let sorted = (filled.rows(), &filled.order()[..]);
+    filled
+        .plan
+        .write_rows(&filled.items, sorted, &Here, &mut out)
+        .unwrap();
+    out.lines().map(str::to_owned).collect()
+}
+
+fn filled(text: &str) -> Filled {
     let (plan, items) = planned(text, &mut Vec::new()).unwrap();
     let mut found: Vec<(Vec<u64>, Vec<u64>)> = Vec::new();
     for (number, other, name) in FEED {
@@ -279,19 +315,111 @@ fn entries(text: &str) -> Vec<String> {
         words.extend(&comm_words(Here.comm())[..plan.note_words()]);
         words.extend(sums);
     }
-    let rows = Rows {
-        words: &words,
-        key_words: plan.key_words(),
-        note_words: plan.note_words(),
-        sums: plan.sums(),
-        kept: 0,
+    Filled { plan, items, words }
+}
+
+/// The keys and values of JSON, of the same events.
+#[test]
+fn json() {
+    let rows: &[(&str, &[&str])] = &[
+        (
+            "keys=s8f:sort=s8f if s8f < 1",
+            &[
+                r#"{"s8f":-24},"hitcount":1,"values":{}"#,
+                r#"{"s8f":-5},"hitcount":1,"values":{}"#,
+                r#"{"s8f":-2},"hitcount":1,"values":{}"#,
+                r#"{"s8f":-1},"hitcount":2,"values":{}"#,
+                r#"{"s8f":0},"hitcount":1,"values":{}"#,
+                r#"{"s8f":3},"hitcount":1,"values":{}"#,
+                r#"{"s8f":7},"hitcount":1,"values":{}"#,
+                r#"{"s8f":100},"hitcount":1,"values":{}"#,
+            ],
+        ),
+        (
+            "keys=u16f.log2:vals=u8f,hitcount.percent:sort=u16f",
+            &[
+                r#"{"u16f":{"from":0,"to":1}},"hitcount":3,"values":{"u8f":2,"hitcount":3}"#,
+                r#"{"u16f":{"from":2,"to":2}},"hitcount":2,"values":{"u8f":4,"hitcount":2}"#,
+                r#"{"u16f":{"from":257,"to":512}},"hitcount":2,"values":{"u8f":88,"hitcount":2}"#,
+                r#"{"u16f":{"from":4097,"to":8192}},"hitcount":1,"values":{"u8f":112,"hitcount":1}"#,
+                r#"{"u16f":{"from":32769,"to":65536}},"hitcount":1,"values":{"u8f":255,"hitcount":1}"#,
+            ],
+        ),
+        (
+            "keys=flag,common_pid.execname:vals=u8f+1:sort=flag",
+            &[
+                r#"{"flag":0,"common_pid":{"comm":"sh","pid":114}},"hitcount":1,"values":{"u8f+1":1}"#,
+                r#"{"flag":1,"common_pid":{"comm":"sh","pid":114}},"hitcount":8,"values":{"u8f+1":469}"#,
+            ],
+        ),
+        (
+            "keys=u16f.syscall,common_comm:sort=u16f",
+            &[
+                r#"{"u16f":"sys_read","common_comm":"sh"},"hitcount":1,"values":{}"#,
+                r#"{"u16f":"sys_write","common_comm":"sh"},"hitcount":2,"values":{}"#,
+                r#"{"u16f":"sys_open","common_comm":"sh"},"hitcount":2,"values":{}"#,
+                r#"{"u16f":"sys_fanotify_init","common_comm":"sh"},"hitcount":2,"values":{}"#,
+                r#"{"u16f":4464,"common_comm":"sh"},"hitcount":1,"values":{}"#,
+                r#"{"u16f":65535,"common_comm":"sh"},"hitcount":1,"values":{}"#,
+            ],
+        ),
+        (
+            "keys=common_stacktrace,common_pid.sym",
+            &[
+                r#"{"common_stacktrace":["inner+0x1/0x2","outer+0x3/0x4"],"common_pid":"0x72"},"hitcount":9,"values":{}"#,
+            ],
+        ),
+        (
+            "keys=u8f.buckets=100:sort=u8f",
+            &[
+                r#"{"u8f":{"from":0,"to":99}},"hitcount":7,"values":{}"#,
+                r#"{"u8f":{"from":100,"to":199}},"hitcount":1,"values":{}"#,
+                r#"{"u8f":{"from":200,"to":299}},"hitcount":1,"values":{}"#,
+            ],
+        ),
+        (
+            "keys=u64f.log2:sort=u64f.descending:size=128",
+            &[
+                r#"{"u64f":{"from":9223372036854775809,"to":18446744073709551615}},"hitcount":1,"values":{}"#,
+                r#"{"u64f":{"from":65537,"to":131072}},"hitcount":1,"values":{}"#,
+                r#"{"u64f":{"from":257,"to":512}},"hitcount":2,"values":{}"#,
+                r#"{"u64f":{"from":2,"to":2}},"hitcount":2,"values":{}"#,
+                r#"{"u64f":{"from":0,"to":1}},"hitcount":3,"values":{}"#,
+            ],
+        ),
+    ];
+    for (text, wanted) in rows {
+        let filled = filled(text);
+        let mut out = String::new();
+        let sorted = (filled.rows(), &filled.order()[..]);
+        let (plan, items) = (&filled.plan, &filled.items[..]);
+        plan.write_json(items, sorted, &Here, &mut out).unwrap();
+        let wanted: String = wanted
+            .iter()
+            .map(|entry| format!("{{\"keys\":{entry}}}\n"))
+            .collect();
+        assert_eq!(out, wanted, "{text}");
+    }
+    // The line of the trigger, whatever is in its filter, and the totals.
+    let filled = filled("keys=u8f:size=128");
+    let line = HistLine {
+        plan: &filled.plan,
+        text: &filled.items,
+        filter: Some(b"name == \"a\\b\""),
+        paused: true,
     };
-    let mut order: Vec<u32> = (0..rows.len() as u32).collect();
-    sort::sort(&plan, rows, &mut order);
     let mut out = String::new();
-    plan.write_rows(&items, (rows, &order), &Here, &mut out)
-        .unwrap();
-    out.lines().map(str::to_owned).collect()
+    line.write_json_head(&mut out).unwrap();
+    super::json::write_json_totals((9, 1), 5, &mut out).unwrap();
+    assert_eq!(
+        out,
+        concat!(
+            r#"{"trigger":"hist:keys=u8f:vals=hitcount:sort=hitcount:size=128 if name == \"a\\b\"","active":false}"#,
+            "\n",
+            r#"{"hits":9,"entries":5,"dropped":1}"#,
+            "\n",
+        )
+    );
 }
 
 /// Returns, for each entry, its key without the names, and with its count.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The histograms of an instance: `hist` triggers, and what the `hist` files of events show.
+//! The histograms of an instance: `hist` triggers.
 
 use super::{
     filter::errno as filter_errno,
@@ -41,15 +41,7 @@ use crate::{
             Log, //
         },
         plan::Plan,
-        print::{
-            write_totals,
-            HistLine,
-            HistNames, //
-        },
-        sort::{
-            sort,
-            Rows, //
-        },
+        print::HistLine,
         track::Track, //
     },
     kapi::scratch,
@@ -61,8 +53,7 @@ use crate::{
             condition,
             Verb,
             UNLIMITED, //
-        },
-        writer::ByteWrite, //
+        }, //
     }, //
 };
 use kernel::{
@@ -324,39 +315,6 @@ impl Instance {
             self.remove_triggers(&mut all, |of, row| of.id() == id && row.hist.is_some());
         }
     }
-
-    /// Writes what the `hist` file of `event` shows.
-    ///
-    /// # Errors
-    ///
-    /// `ENOMEM`.
-    pub(crate) fn show_hists(
-        &self,
-        event: &Event,
-        names: &dyn HistNames,
-        out: &mut dyn ByteWrite,
-    ) -> Result {
-        // The text is made without the lock: it takes long.
-        let mut shown = KVec::new();
-        {
-            let all = self.triggers.lock();
-            let of = all.iter().find(|of| of.event.id() == event.id());
-            for row in of.into_iter().flat_map(|of| of.rows.iter()) {
-                if let Some(hist) = &row.hist {
-                    let filter = row.filter.as_deref().map(copied).transpose()?;
-                    let paused = row.trigger.left() == 0;
-                    shown.push((hist.clone(), filter, paused), GFP_KERNEL)?;
-                }
-            }
-        }
-        for (index, (hist, filter, paused)) in shown.iter().enumerate() {
-            if index != 0 {
-                out.write_str("\n\n").map_err(|_| ENOMEM)?;
-            }
-            show(hist, filter.as_deref(), *paused, names, out)?;
-        }
-        Ok(())
-    }
 }
 
 /// Returns a new histogram; one with a name is among those of that name, as long as the latter is there.
@@ -399,53 +357,4 @@ pub(super) fn line<'a>(hist: &'a Hist, filter: Option<&'a [u8]>, paused: bool) -
         filter,
         paused,
     }
-}
-
-/// Writes one histogram.
-fn show(
-    hist: &Hist,
-    filter: Option<&[u8]>,
-    paused: bool,
-    names: &dyn HistNames,
-    out: &mut dyn ByteWrite,
-) -> Result {
-    let plan = hist.plan();
-    // Copied before it is sorted: what is counted meanwhile moves no entry.
-    let (words, totals) = hist
-        .counts()
-        .with(|counts| -> Result<_> { Ok((counts.rows(&plan.kept)?, counts.totals())) })?;
-    let rows = Rows {
-        words: &words,
-        key_words: plan.key_words(),
-        note_words: plan.note_words(),
-        sums: plan.sums(),
-        kept: plan.kept.row_words(),
-    };
-    let mut order = KVVec::with_capacity(rows.len(), GFP_KERNEL)?;
-    for row in 0..rows.len() as u32 {
-        order.push(row, GFP_KERNEL)?;
-    }
-    sort(plan, rows, &mut order);
-    line(hist, filter, paused)
-        .write_head(out)
-        .and_then(|()| plan.write_rows(hist.text(), (rows, &order), names, out))
-        .map_err(|_| ENOMEM)?;
-    write_taken(hist, names, out)?;
-    write_totals(totals, rows.len(), out).map_err(|_| ENOMEM)
-}
-
-/// Writes by which event `hist` took a snapshot, if it did.
-fn write_taken(hist: &Hist, names: &dyn HistNames, out: &mut dyn ByteWrite) -> Result {
-    let plan = hist.plan();
-    let mut tracks = plan.kept.tracks().iter();
-    let track = tracks.find(|track| track.deed == Deed::Snapshot);
-    let (Some(track), Some(taken)) = (track, hist.counts().taken()) else {
-        return Ok(());
-    };
-    let mut words = KVec::from_elem(0, taken.record_words(), GFP_KERNEL)?;
-    if !taken.read(0, &mut words) {
-        return Ok(());
-    }
-    plan.write_taken((track, &words), hist.text(), names, out)
-        .map_err(|_| ENOMEM)
 }

@@ -19,6 +19,7 @@ mod function_pids;
 mod hist_fields;
 mod hist_links;
 mod hist_poll;
+mod hist_show;
 mod hists;
 mod life;
 mod marker;
@@ -42,6 +43,10 @@ pub(crate) use self::{
         empty_of_modules, //
     },
     error_log::Refused,
+    hist_show::{
+        HistForm,
+        ShownHist, //
+    },
     pause::Pause,
     pids::PidSelection,
     pipe_token::PipeToken,

@@ -12,6 +12,12 @@ use core::fmt::{
 /// Writes `bytes` as a string with its quotes. Bytes that are not UTF-8 become U+FFFD.
 pub(crate) fn write_string(bytes: &[u8], out: &mut dyn Write) -> fmt::Result {
     out.write_char('"')?;
+    write_inside(bytes, out)?;
+    out.write_char('"')
+}
+
+/// Writes `bytes` as a part of a string, which begins and ends where characters do.
+pub(crate) fn write_inside(bytes: &[u8], out: &mut dyn Write) -> fmt::Result {
     for chunk in bytes.utf8_chunks() {
         let mut rest = chunk.valid();
         while let Some(at) = rest.find(needs_escape) {
@@ -28,7 +34,7 @@ pub(crate) fn write_string(bytes: &[u8], out: &mut dyn Write) -> fmt::Result {
             out.write_char(char::REPLACEMENT_CHARACTER)?;
         }
     }
-    out.write_char('"')
+    Ok(())
 }
 
 /// Returns whether a character must be escaped: those that JSON demands, and DEL, which terminals

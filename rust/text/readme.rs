@@ -104,6 +104,9 @@ Events:
                         trace(<synthetic_event>,param list),
                         save(field,...), snapshot()
         hist            what it has counted.
+        hist_json       the same, one JSON object per line.
+        hist_take       the same, which begins again with nothing: what was
+                        counted since the last read. Nothing is lost.
   events/raw/TRACEPOINT tracepoints without another event: their arguments as
                         they are. Not part of all events: write raw:* or a
                         name.

@@ -245,6 +245,8 @@ const FILES: &[ControlFile] = &[
     file("events/SYSTEM/EVENT/filter", Access::Change),
     file("events/SYSTEM/EVENT/format", Access::Read),
     file("events/SYSTEM/EVENT/hist", Access::Read),
+    file("events/SYSTEM/EVENT/hist_json", Access::Read),
+    file("events/SYSTEM/EVENT/hist_take", Access::Read),
     file("events/SYSTEM/EVENT/hits", Access::Read),
     file("events/SYSTEM/EVENT/id", Access::Read),
     file("events/SYSTEM/EVENT/lost", Access::Read),

@@ -34,6 +34,7 @@ mod golden_events;
 mod graph;
 mod graph_tasks;
 mod hist_fields;
+mod hist_forms;
 mod hist_links;
 mod hist_names;
 mod hist_strings;
@@ -155,6 +156,7 @@ const GROUPS: &[&[Test]] = &[
     hists::TESTS,
     hist_fields::TESTS,
     hist_links::TESTS,
+    hist_forms::TESTS,
     marker_triggers::TESTS,
     hist_names::TESTS,
     hist_strings::TESTS,
@@ -263,6 +265,8 @@ pub const OURS: &[(&str, &str)] = &[
         "ftrace/fgraph_retaddr_entry/hist",
         "ftrace/funcgraph_entry/hist",
     ),
+    ("hist_json", "hist"),
+    ("hist_take", "hist"),
     ("hits", "id"),
     ("lost", "id"),
     ("options/event-counts", "options/record-tgid"),

@@ -47,6 +47,8 @@ const OWN: &[&str] = &[
     "features",
     "function_profile_enabled",
     "function_profile_time",
+    "hist_json",
+    "hist_take",
     "hits",
     "lost",
     "stack_tracer_enabled",

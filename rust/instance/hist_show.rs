@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the files `hist`, `hist_json` and `hist_take` of events show.
+
+use super::{
+    hists::line,
+    triggers::copied,
+    Instance, //
+};
+use crate::{
+    actions::{
+        counts::Counts,
+        hist::Hist, //
+    },
+    events::Event,
+    hist::{
+        action::Deed,
+        json::write_json_totals,
+        plan::Plan,
+        print::{
+            write_totals,
+            HistNames, //
+        },
+        sort::{
+            sort,
+            Rows, //
+        }, //
+    },
+    text::writer::ByteWrite, //
+};
+use core::fmt;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+/// The form in which histograms are shown.
+#[derive(Clone, Copy)]
+pub(crate) enum HistForm {
+    /// As ftrace shows them.
+    Text,
+    /// One object per line.
+    Json,
+}
+
+/// A histogram of an event, to be shown.
+pub(crate) struct ShownHist {
+    hist: Arc<Hist>,
+    filter: Option<KVec<u8>>,
+    paused: bool,
+    /// What was taken of it; else it is shown as it is.
+    taken: Option<KBox<Counts>>,
+}
+
+impl Instance {
+    /// Returns the histograms of `event`.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(crate) fn shown_hists(&self, event: &Event) -> Result<KVec<ShownHist>> {
+        let mut shown = KVec::new();
+        let all = self.triggers.lock();
+        let of = all.iter().find(|of| of.event.id() == event.id());
+        for row in of.into_iter().flat_map(|of| of.rows.iter()) {
+            if let Some(hist) = &row.hist {
+                let hist = ShownHist {
+                    hist: hist.clone(),
+                    filter: row.filter.as_deref().map(copied).transpose()?,
+                    paused: row.trigger.left() == 0,
+                    taken: None,
+                };
+                shown.push(hist, GFP_KERNEL)?;
+            }
+        }
+        Ok(shown)
+    }
+}
+
+impl ShownHist {
+    /// Returns whether [`Self::take`] can take what it has counted.
+    pub(crate) fn may_be_taken(&self) -> bool {
+        self.hist.may_be_taken()
+    }
+
+    /// Takes what it has counted, which begins again with nothing, unless that was done before. Process context.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Hist::take`].
+    pub(crate) fn take(&mut self) -> Result {
+        if self.taken.is_none() {
+            self.taken = Some(self.hist.take()?);
+        }
+        Ok(())
+    }
+
+    /// Writes it.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(crate) fn write(
+        &self,
+        form: HistForm,
+        names: &dyn HistNames,
+        out: &mut dyn ByteWrite,
+    ) -> Result {
+        let plan = self.hist.plan();
+        // Copied before it is sorted: what is counted meanwhile moves no entry.
+        let copy =
+            |counts: &Counts| -> Result<_> { Ok((counts.rows(&plan.kept)?, counts.totals())) };
+        let (words, totals) = match &self.taken {
+            Some(counts) => copy(counts)?,
+            None => self.hist.counts().with(copy)?,
+        };
+        let rows = Rows {
+            words: &words,
+            key_words: plan.key_words(),
+            note_words: plan.note_words(),
+            sums: plan.sums(),
+            kept: plan.kept.row_words(),
+        };
+        let order = order(plan, rows)?;
+        let (text, sorted) = (self.hist.text(), (rows, &order[..]));
+        let line = line(&self.hist, self.filter.as_deref(), self.paused);
+        let write = |out: &mut dyn ByteWrite| -> fmt::Result {
+            match form {
+                HistForm::Text => {
+                    line.write_head(out)?;
+                    plan.write_rows(text, sorted, names, out)
+                }
+                HistForm::Json => {
+                    line.write_json_head(out)?;
+                    plan.write_json(text, sorted, names, out)?;
+                    write_json_totals(totals, rows.len(), out)
+                }
+            }
+        };
+        write(out).map_err(|_| ENOMEM)?;
+        match form {
+            HistForm::Text => {
+                write_taken(&self.hist, names, out)?;
+                write_totals(totals, rows.len(), out).map_err(|_| ENOMEM)
+            }
+            HistForm::Json => Ok(()),
+        }
+    }
+}
+
+/// Returns the entries in the order in which they are shown.
+///
+/// # Errors
+///
+/// `ENOMEM`.
+fn order(plan: &Plan, rows: Rows<'_>) -> Result<KVVec<u32>> {
+    let mut order = KVVec::with_capacity(rows.len(), GFP_KERNEL)?;
+    for row in 0..rows.len() as u32 {
+        order.push(row, GFP_KERNEL)?;
+    }
+    sort(plan, rows, &mut order);
+    Ok(order)
+}
+
+/// Writes by which event `hist` took a snapshot, if it did.
+fn write_taken(hist: &Hist, names: &dyn HistNames, out: &mut dyn ByteWrite) -> Result {
+    let plan = hist.plan();
+    let mut tracks = plan.kept.tracks().iter();
+    let track = tracks.find(|track| track.deed == Deed::Snapshot);
+    let (Some(track), Some(taken)) = (track, hist.counts().taken()) else {
+        return Ok(());
+    };
+    let mut words = KVec::from_elem(0, taken.record_words(), GFP_KERNEL)?;
+    if !taken.read(0, &mut words) {
+        return Ok(());
+    }
+    plan.write_taken((track, &words), hist.text(), names, out)
+        .map_err(|_| ENOMEM)
+}
