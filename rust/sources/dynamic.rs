@@ -47,14 +47,10 @@ use crate::{
         },
         user_command::path_of, //
     },
-    kapi::{
-        text_buffer::TextBuffer,
-        uprobe::UserProbe, //
-    },
+    kapi::text_buffer::TextBuffer,
     synthetic::command::SYSTEM,
     text::writer::ByteWrite, //
 };
-use core::cell::Cell;
 use kernel::{
     fmt,
     prelude::*,
@@ -75,9 +71,12 @@ static KINDS: &[&dyn DynamicKind] = &[
     &uprobes::Uprobes,
 ];
 
+/// Returns whether the kernel has more than one function of a name.
+type IsAmbiguous<'a> = &'a dyn Fn(&str) -> Result<bool>;
+
 /// A kind of dynamic events.
 ///
-/// Contexts: process context, with the definitions locked.
+/// Contexts: process context, with the definitions locked but for [`Self::create`].
 pub(super) trait DynamicKind: Sync {
     /// Returns the author of its entries in `error_log`.
     fn author(&self) -> &'static str;
@@ -85,8 +84,8 @@ pub(super) trait DynamicKind: Sync {
     /// Returns whether `file` has its definitions.
     fn is_in(&self, file: ControlledEvents) -> bool;
 
-    /// Makes an event as `line` defines it; `None` for a line of another kind.
-    fn create(&self, line: &str, making: &Making<'_>) -> Result<Option<Definition>, RefusedLine>;
+    /// Adds a definition as `line` says, by [`define`]; returns whether the line is of this kind.
+    fn create(&self, line: &str, is_ambiguous: IsAmbiguous<'_>) -> Result<bool, RefusedLine>;
 
     /// Returns whether the word `given` of a line that deletes is the place `own` of a definition.
     fn is_place(&self, own: &str, given: &str) -> bool {
@@ -109,13 +108,9 @@ pub(super) trait DynamicKind: Sync {
     }
 }
 
-/// What the kinds learn when they make an event.
-pub(super) struct Making<'a> {
+/// What the kinds learn when they make an event, with the definitions locked.
+struct Making<'a> {
     known: &'a [Definition],
-    /// Returns whether the kernel has more than one function of a name.
-    is_ambiguous: &'a dyn Fn(&str) -> Result<bool>,
-    /// What a line of a probe in programs names.
-    opened: Cell<Option<Result<UserProbe>>>,
 }
 
 impl Making<'_> {
@@ -182,28 +177,16 @@ pub(super) fn exit() {
 pub(crate) fn obey(
     file: ControlledEvents,
     line: &str,
-    is_ambiguous: &dyn Fn(&str) -> Result<bool>,
+    is_ambiguous: IsAmbiguous<'_>,
 ) -> Result<(), RefusedLine> {
     let all = file == ControlledEvents::All;
     if line.starts_with('-') || all && line.starts_with('!') {
         return delete(file, line).map_err(RefusedLine::from);
     }
-    // Looking for a file may take other locks, and time.
-    let mut opened = uprobes::open(line);
-    let mut definitions = DEFINITIONS.lock();
-    definitions.reserve(1, GFP_KERNEL).map_err(Error::from)?;
     for kind in KINDS.iter().filter(|kind| kind.is_in(file)) {
-        let making = Making {
-            known: &definitions,
-            is_ambiguous,
-            opened: Cell::new(opened.take()),
-        };
-        if let Some(definition) = kind.create(line, &making)? {
-            // There is room.
-            let _ = definitions.push_within_capacity(definition);
+        if kind.create(line, is_ambiguous)? {
             return Ok(());
         }
-        opened = making.opened.take();
     }
     match all {
         true => {
@@ -212,6 +195,19 @@ pub(crate) fn obey(
         }
         false => Err(EINVAL.into()),
     }
+}
+
+/// Adds the definition that `make` returns, which runs with the definitions locked.
+fn define(
+    make: impl FnOnce(&Making<'_>) -> Result<Definition, RefusedLine>,
+) -> Result<(), RefusedLine> {
+    let mut definitions = DEFINITIONS.lock();
+    definitions.reserve(1, GFP_KERNEL).map_err(Error::from)?;
+    let known = &definitions;
+    let definition = make(&Making { known })?;
+    // There is room.
+    let _ = definitions.push_within_capacity(definition);
+    Ok(())
 }
 
 impl Definition {

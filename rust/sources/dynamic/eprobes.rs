@@ -3,10 +3,11 @@
 //! Definitions of event probes: `e`; one of the rows of [`super::KINDS`].
 
 use super::{
+    define,
     ControlledEvents,
     Definition,
     DynamicKind,
-    Making,
+    IsAmbiguous,
     RefusedLine, //
 };
 use crate::{
@@ -60,11 +61,12 @@ impl DynamicKind for Eprobes {
         file == ControlledEvents::All
     }
 
-    fn create(&self, line: &str, making: &Making<'_>) -> Result<Option<Definition>, RefusedLine> {
+    fn create(&self, line: &str, _: IsAmbiguous<'_>) -> Result<bool, RefusedLine> {
         match EventHead::parse(line) {
-            Some(head) => create(head, making).map(Some),
-            None => Ok(None),
+            Some(head) => define(|_| create(head))?,
+            None => return Ok(false),
         }
+        Ok(true)
     }
 
     fn is_place(&self, own: &str, given: &str) -> bool {
@@ -73,7 +75,7 @@ impl DynamicKind for Eprobes {
 }
 
 /// Makes the event that a line defines.
-fn create(head: EventHead<'_>, _making: &Making<'_>) -> Result<Definition, RefusedLine> {
+fn create(head: EventHead<'_>) -> Result<Definition, RefusedLine> {
     let refused = |refusal| Eprobes.refused(refusal);
     let names = head.names().map_err(refused)?;
     let (system, name) = head.followed().map_err(|why| {

@@ -3,9 +3,11 @@
 //! Definitions of events of functions: `f`; one of the rows of [`super::KINDS`].
 
 use super::{
+    define,
     ControlledEvents,
     Definition,
     DynamicKind,
+    IsAmbiguous,
     Making,
     RefusedLine, //
 };
@@ -67,13 +69,14 @@ impl DynamicKind for Fprobes {
         own.strip_suffix("%return").unwrap_or(own) == given
     }
 
-    fn create(&self, line: &str, making: &Making<'_>) -> Result<Option<Definition>, RefusedLine> {
+    fn create(&self, line: &str, _: IsAmbiguous<'_>) -> Result<bool, RefusedLine> {
         match FunctionHead::parse(line).map_err(|refusal| self.refused(refusal))? {
             Some(head) if IS_THERE && head.site != FunctionSite::Tracepoint => {
-                create(line, head, making).map(Some)
+                define(|making| create(line, head, making))?;
             }
-            _ => Ok(None),
+            _ => return Ok(false),
         }
+        Ok(true)
     }
 }
 

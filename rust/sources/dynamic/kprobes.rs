@@ -3,9 +3,11 @@
 //! Definitions of events of kprobes and kretprobes: `p` and `r`; one of the rows of [`super::KINDS`].
 
 use super::{
+    define,
     ControlledEvents,
     Definition,
     DynamicKind,
+    IsAmbiguous,
     Making,
     RefusedLine, //
 };
@@ -62,11 +64,12 @@ impl DynamicKind for Kprobes {
         matches!(file, ControlledEvents::Kprobes | ControlledEvents::All)
     }
 
-    fn create(&self, line: &str, making: &Making<'_>) -> Result<Option<Definition>, RefusedLine> {
+    fn create(&self, line: &str, is_ambiguous: IsAmbiguous<'_>) -> Result<bool, RefusedLine> {
         match Head::parse(line).map_err(|refusal| self.refused(refusal))? {
-            Some(head) => create(line, head, making).map(Some),
-            None => Ok(None),
+            Some(head) => define(|making| create(line, head, (making, is_ambiguous)))?,
+            None => return Ok(false),
         }
+        Ok(true)
     }
 }
 
@@ -109,7 +112,11 @@ fn compile(
 }
 
 /// Makes an event as `line` defines it, which begins with `head`.
-fn create(line: &str, head: Head<'_>, making: &Making<'_>) -> Result<Definition, RefusedLine> {
+fn create(
+    line: &str,
+    head: Head<'_>,
+    (making, is_ambiguous): (&Making<'_>, IsAmbiguous<'_>),
+) -> Result<Definition, RefusedLine> {
     let refuse = |error| Kprobes.refused(ProbeRefusal::new(error, head.place_at));
     let (symbol, address, offset) = match head.place {
         ProbePlace::Address(address) => (None, address, 0),
@@ -119,7 +126,7 @@ fn create(line: &str, head: Head<'_>, making: &Making<'_>) -> Result<Definition,
         if symbol_address(name).is_none() {
             return Err(refuse(ProbeError::ProbeAddress));
         }
-        if (making.is_ambiguous)(name)? {
+        if is_ambiguous(name)? {
             return Err(refuse(ProbeError::NotUnique));
         }
     }

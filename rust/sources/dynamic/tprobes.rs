@@ -3,9 +3,11 @@
 //! Definitions of events of tracepoints: `t`; one of the rows of [`super::KINDS`].
 
 use super::{
+    define,
     ControlledEvents,
     Definition,
     DynamicKind,
+    IsAmbiguous,
     Making,
     RefusedLine, //
 };
@@ -61,13 +63,14 @@ impl DynamicKind for Tprobes {
         file == ControlledEvents::All
     }
 
-    fn create(&self, line: &str, making: &Making<'_>) -> Result<Option<Definition>, RefusedLine> {
+    fn create(&self, line: &str, _: IsAmbiguous<'_>) -> Result<bool, RefusedLine> {
         match FunctionHead::parse(line).map_err(|refusal| self.refused(refusal))? {
             Some(head) if head.site == FunctionSite::Tracepoint => {
-                create(line, head, making).map(Some)
+                define(|making| create(line, head, making))?;
             }
-            _ => Ok(None),
+            _ => return Ok(false),
         }
+        Ok(true)
     }
 }
 

@@ -4,9 +4,11 @@
 //! [`super::KINDS`].
 
 use super::{
+    define,
     ControlledEvents,
     Definition,
     DynamicKind,
+    IsAmbiguous,
     Making,
     RefusedLine, //
 };
@@ -60,32 +62,34 @@ impl DynamicKind for Uprobes {
         matches!(file, ControlledEvents::Uprobes | ControlledEvents::All)
     }
 
-    fn create(&self, line: &str, making: &Making<'_>) -> Result<Option<Definition>, RefusedLine> {
+    fn create(&self, line: &str, _: IsAmbiguous<'_>) -> Result<bool, RefusedLine> {
         match UserHead::parse(line).map_err(|refusal| self.refused(refusal))? {
-            Some(head) if IS_THERE => create(line, head, making).map(Some),
-            _ => Ok(None),
+            Some(head) if IS_THERE => {
+                // Looking for a file may take other locks, and time.
+                let probe = UserProbe::open(head.path.text);
+                define(|making| create(line, head, (making, probe)))?;
+            }
+            _ => return Ok(false),
         }
+        Ok(true)
     }
 }
 
-/// Opens the file that a line names which defines such an event; `None` for others.
-pub(super) fn open(line: &str) -> Option<Result<UserProbe>> {
-    let head = UserHead::parse(line).ok()??;
-    IS_THERE.then(|| UserProbe::open(head.path.text))
-}
-
 /// Makes an event as `line` defines it, which begins with `head`.
-fn create(line: &str, head: UserHead<'_>, making: &Making<'_>) -> Result<Definition, RefusedLine> {
+fn create(
+    line: &str,
+    head: UserHead<'_>,
+    (making, probe): (&Making<'_>, Result<UserProbe>),
+) -> Result<Definition, RefusedLine> {
     let refused = |refusal| Uprobes.refused(refusal);
     let refuse = |error| ProbeRefusal::new(error, head.path.at);
-    let probe = match making.opened.take() {
-        Some(Ok(probe)) => probe,
-        Some(Err(ENOMEM)) | None => return Err(ENOMEM.into()),
-        Some(Err(error)) => {
-            let refused = refused(refuse(ProbeError::FileMissing));
-            return Err(RefusedLine { error, ..refused });
-        }
-    };
+    let probe = probe.map_err(|error| match error {
+        ENOMEM => error.into(),
+        _ => RefusedLine {
+            error,
+            ..refused(refuse(ProbeError::FileMissing))
+        },
+    })?;
     if !probe.is_regular() {
         return Err(refused(refuse(ProbeError::NotRegular)));
     }
