@@ -18,6 +18,7 @@ use super::{
         TypedValue, //
     },
     number,
+    print::RecordHead,
     shape,
     step::{
         Argument,
@@ -88,6 +89,15 @@ impl ProbeSite<'_> {
             self,
             Self::Return | Self::End | Self::User { returns: true }
         )
+    }
+
+    /// Returns what records begin with.
+    pub(crate) fn head(&self) -> RecordHead {
+        match self {
+            Self::Event(_) => RecordHead::Event,
+            _ if self.returns() => RecordHead::Return,
+            _ => RecordHead::Hit,
+        }
     }
 
     fn is_user(&self) -> bool {

@@ -9,6 +9,7 @@
 //! Locks: [`DEFINITIONS`], then those of an instance's events and files, then that of a probe. Enabling an
 //! event locks the events and then the probe.
 
+mod common;
 mod eprobes;
 mod fprobes;
 mod kprobes;

@@ -217,11 +217,10 @@ impl ProbeLayout {
         ProbeRefusal::exists(error, 0)
     }
 
-    /// Compiles the arguments of the line `expanded`, which follow its first two words, for records that begin
-    /// with `head`. It was made of the line `given`, which carets point into.
+    /// Compiles the arguments of the line `expanded`, which follow its first two words. It was made of the
+    /// line `given`, which carets point into.
     pub(super) fn compile(
         (given, line): (&str, &str),
-        head: RecordHead,
         compiler: &mut Compiler<'_>,
         kind: &dyn DynamicKind,
     ) -> Result<Self, RefusedLine> {
@@ -259,6 +258,7 @@ impl ProbeLayout {
             .map_err(|_| ENOMEM)?;
             arguments.push(argument, GFP_KERNEL).map_err(Error::from)?;
         }
+        let head = compiler.site.head();
         let words = head.fields().len();
         let before = words.wrapping_mul(8).wrapping_add(COMMON);
         Ok(Self {

@@ -31,7 +31,6 @@ use crate::{
             GROUP, //
         },
         expand,
-        print::RecordHead,
         step::EventField, //
     },
     kapi::kprobe::symbol_address,
@@ -107,7 +106,7 @@ fn create(head: EventHead<'_>) -> Result<Definition, RefusedLine> {
     let field = |name: &str| event_field(event, name);
     let mut compiler = Compiler::new(ProbeSite::Event(&field), &symbol_address);
     let lines = (head.line, head.line);
-    let layout = ProbeLayout::compile(lines, RecordHead::Event, &mut compiler, &Eprobes)?;
+    let layout = ProbeLayout::compile(lines, &mut compiler, &Eprobes)?;
     let names = (names.group.unwrap_or(GROUP), names.event.unwrap_or(name));
     if events::by_name(names.0, names.1).is_some() {
         let error = ProbeError::EventExists;

@@ -3,6 +3,10 @@
 //! Definitions of events of functions: `f`; one of the rows of [`super::KINDS`].
 
 use super::{
+    common::{
+        self,
+        event_names, //
+    },
     define,
     ControlledEvents,
     Definition,
@@ -15,10 +19,7 @@ use crate::{
     event::btf::Btf,
     events,
     fetch::{
-        argument::{
-            Compiler,
-            ProbeSite, //
-        },
+        argument::ProbeSite,
         error::{
             Code,
             ProbeError,
@@ -29,14 +30,11 @@ use crate::{
         function_command::{
             FunctionHead,
             FunctionSite, //
-        },
-        print::RecordHead, //
+        }, //
     },
     kapi::{
         fprobe::IS_THERE,
-        kprobe::symbol_address,
-        symbol::Symbol,
-        text_buffer::TextBuffer, //
+        symbol::Symbol, //
     },
     sources::{
         fprobe::{
@@ -90,23 +88,11 @@ fn compile(
         let prototype = btf.function(head.target)?;
         Some(ProbedFunction::new(btf, prototype, 0))
     });
-    let mut expanded = TextBuffer::new();
-    expand::expand(line, true, function.as_ref(), &mut expanded)
-        .map_err(|refusal| Fprobes.refused(refusal))?
-        .map_err(|_| ENOMEM)?;
-    let (site, record_head) = match head.site {
-        FunctionSite::Return => (ProbeSite::End, RecordHead::Return),
-        _ => (ProbeSite::Begin, RecordHead::Hit),
+    let site = match head.site {
+        FunctionSite::Return => ProbeSite::End,
+        _ => ProbeSite::Begin,
     };
-    let mut compiler = Compiler::new(site, &symbol_address).of_function(function);
-    let lines = (line, expanded.text());
-    let layout = ProbeLayout::compile(lines, record_head, &mut compiler, &Fprobes)?;
-    if compiler.kept().overflows() {
-        let at = expand::argument_at(line, 0);
-        let refusal = ProbeRefusal::with(ProbeError::TooManyKept, at, Code::TooBig);
-        return Err(Fprobes.refused(refusal));
-    }
-    Ok((layout, compiler.lacks_symbol))
+    common::compile(&Fprobes, line, site, function)
 }
 
 /// Makes an event as `line` defines it, which begins with `head`.
@@ -116,13 +102,9 @@ fn create(
     making: &Making<'_>,
 ) -> Result<Definition, RefusedLine> {
     let names = head.names().map_err(|refusal| Fprobes.refused(refusal))?;
-    let mut name = TextBuffer::new();
-    match names.event {
-        Some(event) => name.write_str(event),
-        None => head.write_default_name(&mut name),
-    }
-    .map_err(|_| ENOMEM)?;
-    let (group, name) = (names.group.unwrap_or(head.site.group()), name.text());
+    let group = head.site.group();
+    let (group, name) = event_names(names, group, |name| head.write_default_name(name))?;
+    let name = name.text();
     let found = fprobe::functions(head.target);
     let types = match &found {
         Ok(addresses) if expand::names_types(line) => {

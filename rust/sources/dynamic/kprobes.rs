@@ -3,6 +3,10 @@
 //! Definitions of events of kprobes and kretprobes: `p` and `r`; one of the rows of [`super::KINDS`].
 
 use super::{
+    common::{
+        self,
+        event_names, //
+    },
     define,
     ControlledEvents,
     Definition,
@@ -15,10 +19,7 @@ use crate::{
     event::btf::Btf,
     events,
     fetch::{
-        argument::{
-            Compiler,
-            ProbeSite, //
-        },
+        argument::ProbeSite,
         command::{
             Head,
             ProbePlace,
@@ -30,16 +31,14 @@ use crate::{
             ProbeRefusal, //
         },
         expand,
-        function::ProbedFunction,
-        print::RecordHead, //
+        function::ProbedFunction, //
     },
     kapi::{
         kprobe::{
             symbol_address,
             KernelProbe, //
         },
-        symbol::Symbol,
-        text_buffer::TextBuffer, //
+        symbol::Symbol, //
     },
     sources::{
         hit_probe::HitProbe,
@@ -86,29 +85,12 @@ fn compile(
             .map(|prototype| ProbedFunction::new(btf, prototype, 0)),
         _ => None,
     };
-    let (site, record_head) = match at_entry {
-        _ if head.returns => (ProbeSite::Return, RecordHead::Return),
-        true => (ProbeSite::Entry, RecordHead::Hit),
-        false => (ProbeSite::Inside, RecordHead::Hit),
+    let site = match at_entry {
+        _ if head.returns => ProbeSite::Return,
+        true => ProbeSite::Entry,
+        false => ProbeSite::Inside,
     };
-    let mut expanded = TextBuffer::new();
-    expand::expand(
-        line,
-        site.has_parameters(),
-        function.as_ref(),
-        &mut expanded,
-    )
-    .map_err(|refusal| Kprobes.refused(refusal))?
-    .map_err(|_| ENOMEM)?;
-    let mut compiler = Compiler::new(site, &symbol_address).of_function(function);
-    let lines = (line, expanded.text());
-    let layout = ProbeLayout::compile(lines, record_head, &mut compiler, &Kprobes)?;
-    if compiler.kept().overflows() {
-        let at = expand::argument_at(line, 0);
-        let refusal = ProbeRefusal::with(ProbeError::TooManyKept, at, Code::TooBig);
-        return Err(Kprobes.refused(refusal));
-    }
-    Ok((layout, compiler.lacks_symbol))
+    common::compile(&Kprobes, line, site, function)
 }
 
 /// Makes an event as `line` defines it, which begins with `head`.
@@ -137,13 +119,7 @@ fn create(
         return Err(refuse(ProbeError::ReturnPlace));
     }
     let names = head.names().map_err(|refusal| Kprobes.refused(refusal))?;
-    let mut name = TextBuffer::new();
-    match names.event {
-        Some(event) => name.write_str(event),
-        None => head.write_default_name(&mut name),
-    }
-    .map_err(|_| ENOMEM)?;
-    let group = names.group.unwrap_or(GROUP);
+    let (group, name) = event_names(names, GROUP, |name| head.write_default_name(name))?;
     let at_entry = match &probe {
         Ok(probe) => probe.is_at_entry(),
         Err(_) => offset == 0,

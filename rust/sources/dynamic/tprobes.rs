@@ -3,6 +3,10 @@
 //! Definitions of events of tracepoints: `t`; one of the rows of [`super::KINDS`].
 
 use super::{
+    common::{
+        self,
+        event_names, //
+    },
     define,
     ControlledEvents,
     Definition,
@@ -15,10 +19,7 @@ use crate::{
     event::btf::Btf,
     events,
     fetch::{
-        argument::{
-            Compiler,
-            ProbeSite, //
-        },
+        argument::ProbeSite,
         error::{
             Code,
             ProbeError,
@@ -29,11 +30,9 @@ use crate::{
         function_command::{
             FunctionHead,
             FunctionSite, //
-        },
-        print::RecordHead, //
+        }, //
     },
     kapi::{
-        kprobe::symbol_address,
         nesting,
         text_buffer::TextBuffer, //
     },
@@ -118,14 +117,7 @@ fn compile(
     };
     let found = btf.and_then(|btf| Some((btf, prototype(&btf)?)));
     let function = found.map(|(btf, prototype)| ProbedFunction::new(btf, prototype, 1));
-    let mut expanded = TextBuffer::new();
-    expand::expand(line, true, function.as_ref(), &mut expanded)
-        .map_err(|refusal| Tprobes.refused(refusal))?
-        .map_err(|_| ENOMEM)?;
-    let mut compiler = Compiler::new(ProbeSite::Tracepoint, &symbol_address).of_function(function);
-    let lines = (line, expanded.text());
-    let layout = ProbeLayout::compile(lines, RecordHead::Hit, &mut compiler, &Tprobes)?;
-    let lacks_symbol = compiler.lacks_symbol;
+    let (layout, lacks_symbol) = common::compile(&Tprobes, line, ProbeSite::Tracepoint, function)?;
     let arity = found.filter(|_| is_there);
     let arity = arity.and_then(|(btf, prototype)| raw::arity(btf, prototype));
     Ok(CompiledLine {
@@ -142,13 +134,9 @@ fn create(
     making: &Making<'_>,
 ) -> Result<Definition, RefusedLine> {
     let names = head.names().map_err(|refusal| Tprobes.refused(refusal))?;
-    let mut name = TextBuffer::new();
-    match names.event {
-        Some(event) => name.write_str(event),
-        None => head.write_default_name(&mut name),
-    }
-    .map_err(|_| ENOMEM)?;
-    let (group, name) = (names.group.unwrap_or(head.site.group()), name.text());
+    let group = head.site.group();
+    let (group, name) = event_names(names, group, |name| head.write_default_name(name))?;
+    let name = name.text();
     let found = FoundTracepoint::find(head.target)?;
     let module = found.as_ref().and_then(FoundTracepoint::module);
     let types = match found.is_some() || expand::names_types(line) {

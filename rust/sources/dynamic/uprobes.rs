@@ -4,6 +4,7 @@
 //! [`super::KINDS`].
 
 use super::{
+    common::event_names,
     define,
     ControlledEvents,
     Definition,
@@ -23,18 +24,14 @@ use crate::{
             ProbeError,
             ProbeRefusal, //
         },
-        print::RecordHead,
         user_command::{
             UserHead,
             GROUP, //
         }, //
     },
-    kapi::{
-        text_buffer::TextBuffer,
-        uprobe::{
-            UserProbe,
-            IS_THERE, //
-        }, //
+    kapi::uprobe::{
+        UserProbe,
+        IS_THERE, //
     },
     sources::{
         hit_probe::HitProbe,
@@ -95,22 +92,15 @@ fn create(
     }
     let place = head.place().map_err(refused)?;
     let names = head.names().map_err(refused)?;
-    let mut name = TextBuffer::new();
-    match names.event {
-        Some(event) => name.write_str(event),
-        None => head.write_default_name(place.offset, &mut name),
-    }
-    .map_err(|_| ENOMEM)?;
-    let (group, name) = (names.group.unwrap_or(GROUP), name.text());
+    let (group, name) = event_names(names, GROUP, |name| {
+        head.write_default_name(place.offset, name)
+    })?;
+    let name = name.text();
     let site = ProbeSite::User {
         returns: place.returns,
     };
-    let record_head = match place.returns {
-        true => RecordHead::Return,
-        false => RecordHead::Hit,
-    };
     let mut compiler = Compiler::new(site, &|_| None);
-    let mut layout = ProbeLayout::compile((line, line), record_head, &mut compiler, &Uprobes)?;
+    let mut layout = ProbeLayout::compile((line, line), &mut compiler, &Uprobes)?;
     let file = FilePlace {
         file: probe.file(),
         offset: place.offset,
