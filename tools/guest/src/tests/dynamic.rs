@@ -96,6 +96,23 @@ impl Tops {
         Ok(())
     }
 
+    /// Removes what is defined in `file`: the same is left in both.
+    pub fn truncate(&self, report: &mut Report, file: &str) -> Check {
+        for tree in self.trees() {
+            ensure_eq!(tree.write_truncating(file, b""), Ok(0), "> {file}");
+        }
+        self.compare(report, file, "").map(drop)
+    }
+
+    /// As [`Self::truncate`]; with its events the folder `group` goes.
+    pub fn end(&self, report: &mut Report, file: &str, group: &str) -> Check {
+        self.truncate(report, file)?;
+        report.expect(!self.own.exists(&format!("events/{group}")), || {
+            format!("events/{group} is left")
+        });
+        Ok(())
+    }
+
     /// Writes lines that tracefs refuses.
     pub fn refuse(&self, report: &mut Report, file: &str, lines: &[&str]) -> Check {
         for line in lines {
@@ -110,6 +127,31 @@ impl Drop for Tops {
     fn drop(&mut self) {
         self.clear();
     }
+}
+
+/// Skips a test on a kernel whose own tracer does not take `line`, which has a name.
+pub fn need_line(reference: &Tree, line: &str) -> Check {
+    let file = "dynamic_events";
+    let taken = reference.write(file, line.as_bytes());
+    reference.empty("error_log")?;
+    let name = line.split([':', ' ']).nth(1).unwrap_or_default();
+    match taken {
+        Err(_) => skip!("tracefs does not take {line:?}"),
+        Ok(_) => reference.set(file, &format!("-:{name}")),
+    }
+}
+
+/// Returns whether the kernel has BTF.
+pub fn has_types() -> bool {
+    std::path::Path::new("/sys/kernel/btf/vmlinux").exists()
+}
+
+/// Skips a test on a kernel without BTF.
+pub fn need_types() -> Check {
+    if !has_types() {
+        skip!("this kernel has no BTF");
+    }
+    Ok(())
 }
 
 /// The formats of the events of the group, without their ids.

@@ -3,7 +3,7 @@
 //! Event probes: the same lines written to both tracers get the same answers, errors and formats, and the same
 //! events make the same records.
 
-use super::dynamic::{recorded, Tops};
+use super::dynamic::{need_line, recorded, Tops};
 use super::{pair, test, Test};
 use crate::check::{Check, Report};
 use crate::errno::*;
@@ -30,12 +30,7 @@ const SET_NAME: usize = 15;
 /// Skips a test on a kernel whose own tracer has no event probes.
 fn need_both(reference: &Tree) -> Check {
     // Its README speaks of them also when it has none.
-    let probe = reference.write("dynamic_events", b"e:follow/there sched/sched_switch");
-    reference.empty("error_log")?;
-    if probe.is_err() {
-        skip!("tracefs has no event probes");
-    }
-    reference.set("dynamic_events", "-:follow/there")
+    need_line(reference, "e:follow/there sched/sched_switch")
 }
 
 /// In this order; some remove what is there.
@@ -83,17 +78,8 @@ fn right_texts(context: &Context) -> Check {
     tops.take(&mut report, file, RIGHT, &["eprobes", "grp-x", "my"])?;
     let profiles = tops.trees().map(|tree| tree.get("kprobe_profile"));
     report.expect(profiles[0] == profiles[1], || format!("{profiles:?}"));
-    for tree in tops.trees() {
-        ensure_eq!(tree.write_truncating("kprobe_events", b""), Ok(0), ">");
-    }
-    tops.compare(&mut report, file, "")?;
-    for tree in tops.trees() {
-        ensure_eq!(tree.write_truncating(file, b""), Ok(0), ">");
-    }
-    tops.compare(&mut report, file, "")?;
-    report.expect(!tops.own.exists("events/eprobes"), || {
-        "events/eprobes is left".into()
-    });
+    tops.truncate(&mut report, "kprobe_events")?;
+    tops.end(&mut report, file, "eprobes")?;
     report.finish()
 }
 

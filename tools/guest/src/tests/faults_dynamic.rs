@@ -28,123 +28,104 @@ const LINES: &[(&str, &str)] = &[
     ),
 ];
 
-fn event_probes(context: &Context) -> Check {
-    let faults = Faults::new()?;
-    let top = Tree::at(&context.root);
-    let own = Instance::new(&context.root, "rtg-faults")?;
-    own.set("buffer_size_kb", "200")?;
-    let mut report = Report::default();
-    for (followed, line) in LINES {
-        let path = top.file("dynamic_events");
-        let result = faults.exhaust(
+const ENABLE: &str = "events/faults/probe/enable";
+const REMOVE: &str = "-:faults/probe";
+
+/// The top folder and an instance, and a probe of events that is defined there.
+struct FaultyProbe<'a> {
+    faults: &'a Faults,
+    top: Tree,
+    own: Instance,
+}
+
+impl<'a> FaultyProbe<'a> {
+    fn new(context: &Context, faults: &'a Faults) -> Check<Self> {
+        let own = Instance::new(&context.root, "rtg-faults")?;
+        own.set("buffer_size_kb", "200")?;
+        Ok(Self {
+            faults,
+            top: Tree::at(&context.root),
+            own,
+        })
+    }
+
+    /// Writes `line` to `file` with each allocation failing: it is defined, or nothing is. In the end it is defined.
+    fn define(&self, file: &str, line: &str) -> Check {
+        let path = self.top.file(file);
+        let tally = self.faults.exhaust(
             line,
             || {
                 let mut file = open(&path, true, 0)?;
                 Ok(file.write(line.as_bytes()).map(drop)?)
             },
             |result| match result {
-                Ok(()) => top.set("dynamic_events", "-:faults/probe"),
+                Ok(()) => self.top.set(file, REMOVE),
                 Err(_) => {
-                    ensure_eq!(top.get("dynamic_events")?, "", "refused, but");
-                    ensure!(!own.exists("events/faults"), "refused, but there");
+                    ensure_eq!(self.top.get("dynamic_events")?, "", "refused, but");
+                    ensure!(!self.own.exists("events/faults"), "refused, but there");
                     Ok(())
                 }
             },
-        );
-        report.collect(result.and_then(|tally| {
-            ensure!(tally.refused > 5, "{line}: {tally:?}");
-            Ok(())
-        }));
+        )?;
+        ensure!(tally.refused > 5, "{line}: {tally:?}");
+        self.top.set(file, line)
+    }
 
-        top.set("dynamic_events", line)?;
-        let path = own.file("events/faults/probe/enable");
-        let result = faults.exhaust(
+    /// Enables it with each allocation failing: it is enabled, or none of `switches` is, of which more than `few` are
+    /// refused.
+    fn enable(&self, line: &str, switches: &[&str], few: usize) -> Check {
+        let path = self.own.file(ENABLE);
+        let tally = self.faults.exhaust(
             &format!("enable {line}"),
             || {
                 let mut file = open(&path, true, 0)?;
                 Ok(file.write(b"1").map(drop)?)
             },
             |result| match result {
-                Ok(()) => own.set("events/faults/probe/enable", "0"),
+                Ok(()) => self.own.set(ENABLE, "0"),
                 Err(_) => {
-                    for file in [
-                        "events/faults/probe/enable".to_string(),
-                        format!("{followed}/enable"),
-                    ] {
-                        ensure_eq!(own.get(&file)?, "0\n", "{file}: refused, but");
+                    for file in switches {
+                        ensure_eq!(self.own.get(file)?, "0\n", "{file}: refused, but");
                     }
                     Ok(())
                 }
             },
-        );
-        report.collect(result.and_then(|tally| {
-            ensure!(tally.refused > 3, "enable {line}: {tally:?}");
-            Ok(())
-        }));
-        top.set("dynamic_events", "-:faults/probe")?;
+        )?;
+        ensure!(tally.refused > few, "enable {line}: {tally:?}");
+        Ok(())
+    }
+}
+
+fn event_probes(context: &Context) -> Check {
+    let faults = Faults::new()?;
+    let probe = FaultyProbe::new(context, &faults)?;
+    let mut report = Report::default();
+    for (followed, line) in LINES {
+        report.collect(probe.define("dynamic_events", line));
+        let followed = format!("{followed}/enable");
+        report.collect(probe.enable(line, &[ENABLE, &followed], 3));
+        probe.top.set("dynamic_events", REMOVE)?;
     }
     report.finish()?;
-    own.remove()
+    probe.own.remove()
 }
 
 fn user_probes(context: &Context) -> Check {
     let faults = Faults::new()?;
-    let top = Tree::at(&context.root);
     let program = Program::new("rtg-faults-program")?;
     let place = program.path.display();
     let lines = [
         format!("p:faults/probe {place}:{SUM} a=%di b=$comm c=\\\"text\""),
         format!("r:faults/probe {place}:{WORD} a=+0(%di):string b=$retval c=@+8:u8[3]"),
     ];
-    let own = Instance::new(&context.root, "rtg-faults")?;
-    own.set("buffer_size_kb", "200")?;
+    let probe = FaultyProbe::new(context, &faults)?;
     let mut report = Report::default();
     for line in &lines {
-        let path = top.file("uprobe_events");
-        let result = faults.exhaust(
-            line,
-            || {
-                let mut file = open(&path, true, 0)?;
-                Ok(file.write(line.as_bytes()).map(drop)?)
-            },
-            |result| match result {
-                Ok(()) => top.set("uprobe_events", "-:faults/probe"),
-                Err(_) => {
-                    ensure_eq!(top.get("dynamic_events")?, "", "refused, but");
-                    ensure!(!own.exists("events/faults"), "refused, but there");
-                    Ok(())
-                }
-            },
-        );
-        report.collect(result.and_then(|tally| {
-            ensure!(tally.refused > 5, "{line}: {tally:?}");
-            Ok(())
-        }));
-
-        top.set("uprobe_events", line)?;
-        let enable = "events/faults/probe/enable";
-        let path = own.file(enable);
-        let result = faults.exhaust(
-            &format!("enable {line}"),
-            || {
-                let mut file = open(&path, true, 0)?;
-                Ok(file.write(b"1").map(drop)?)
-            },
-            |result| match result {
-                Ok(()) => own.set(enable, "0"),
-                Err(_) => {
-                    ensure_eq!(own.get(enable)?, "0\n", "refused, but");
-                    Ok(())
-                }
-            },
-        );
-        report.collect(result.and_then(|tally| {
-            ensure!(tally.refused > 1, "enable {line}: {tally:?}");
-            Ok(())
-        }));
+        report.collect(probe.define("uprobe_events", line));
+        report.collect(probe.enable(line, &[ENABLE], 1));
 
         // What is hit does not need the memory, or the kernel does without the hit.
-        own.set(enable, "1")?;
+        probe.own.set(ENABLE, "1")?;
         let text = c"text".as_ptr() as usize;
         let result = faults.exhaust(
             &format!("hit {line}"),
@@ -159,9 +140,9 @@ fn user_probes(context: &Context) -> Check {
             },
         );
         report.collect(result.map(drop));
-        own.set(enable, "0")?;
-        top.set("uprobe_events", "-:faults/probe")?;
+        probe.own.set(ENABLE, "0")?;
+        probe.top.set("uprobe_events", REMOVE)?;
     }
     report.finish()?;
-    own.remove()
+    probe.own.remove()
 }

@@ -3,7 +3,7 @@
 //! Events that users define on functions: the same lines written to both tracers get the same answers, errors and
 //! formats, and the same calls make the same records.
 
-use super::dynamic::{recorded, Tops};
+use super::dynamic::{need_line, need_types, recorded, Tops};
 use super::{pair, test, Test};
 use crate::check::{Check, Report};
 use crate::errno::*;
@@ -29,16 +29,8 @@ const OPENAT: usize = 257;
 
 /// Skips a test on a kernel that cannot do this, or has no BTF.
 fn need_both(reference: &Tree) -> Check {
-    let probe = reference.write(FILE, b"f:called/there vfs_read");
-    reference.empty("error_log")?;
-    if probe.is_err() {
-        skip!("tracefs has no events on functions");
-    }
-    reference.set(FILE, "-:called/there")?;
-    if !std::path::Path::new("/sys/kernel/btf/vmlinux").exists() {
-        skip!("this kernel has no BTF");
-    }
-    Ok(())
+    need_line(reference, "f:called/there vfs_read")?;
+    need_types()
 }
 
 /// In this order; some remove what is there.
@@ -76,13 +68,7 @@ fn right_texts(context: &Context) -> Check {
     need_both(&tops.reference)?;
     let mut report = Report::default();
     tops.take(&mut report, FILE, RIGHT, &["fprobes", "grp-x", "my"])?;
-    for tree in tops.trees() {
-        ensure_eq!(tree.write_truncating(FILE, b""), Ok(0), ">");
-    }
-    tops.compare(&mut report, FILE, "")?;
-    report.expect(!tops.own.exists("events/fprobes"), || {
-        "events/fprobes is left".into()
-    });
+    tops.end(&mut report, FILE, "fprobes")?;
     report.finish()
 }
 

@@ -3,7 +3,7 @@
 //! Events that users define by kprobes: the same lines written to both tracers get the same answers, errors
 //! and formats, and the same calls make the same records.
 
-use super::dynamic::{recorded, Tops};
+use super::dynamic::{has_types, recorded, Tops};
 use super::{pair, test, Test};
 use crate::check::{Check, Report};
 use crate::errno::*;
@@ -71,17 +71,12 @@ fn right_texts(context: &Context) -> Check {
     let mut report = Report::default();
     let groups = ["kprobes", "grp-x", "my"];
     tops.take(&mut report, "kprobe_events", RIGHT, &groups)?;
-    if std::path::Path::new("/sys/kernel/btf/vmlinux").exists() {
+    if has_types() {
         tops.take(&mut report, "kprobe_events", TYPED, &["kprobes"])?;
     }
     let lines = ["p:dyn vfs_read", "-:dyn", "p:dyn vfs_read", "!:dyn"];
     tops.take(&mut report, "dynamic_events", &lines, &[])?;
-    tops.clear();
-    let left = tops.own.get("kprobe_events")?;
-    report.expect(left.is_empty(), || format!("left: {left:?}"));
-    report.expect(!tops.own.exists("events/kprobes"), || {
-        "events/kprobes is left".into()
-    });
+    tops.end(&mut report, "kprobe_events", "kprobes")?;
     report.finish()
 }
 

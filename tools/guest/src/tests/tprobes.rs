@@ -3,7 +3,7 @@
 //! Events that users define on tracepoints: the same lines written to both tracers get the same answers, errors and
 //! formats, and the same calls make the same records.
 
-use super::dynamic::{recorded, Tops};
+use super::dynamic::{need_line, need_types, recorded, Tops};
 use super::{pair, test, Test};
 use crate::check::{Check, Report};
 use crate::errno::*;
@@ -31,21 +31,8 @@ const SET_NAME: usize = 15;
 
 /// Skips a test on a kernel whose own tracer has no such events, or that has no BTF.
 fn need_both(reference: &Tree) -> Check {
-    let probe = reference.write(FILE, b"t:traced/there sched_switch");
-    reference.empty("error_log")?;
-    if probe.is_err() {
-        skip!("tracefs has no events on tracepoints");
-    }
-    reference.set(FILE, "-:traced/there")?;
+    need_line(reference, "t:traced/there sched_switch")?;
     need_types()
-}
-
-/// Skips a test on a kernel without BTF.
-fn need_types() -> Check {
-    if !std::path::Path::new("/sys/kernel/btf/vmlinux").exists() {
-        skip!("this kernel has no BTF");
-    }
-    Ok(())
 }
 
 /// In this order; some remove what is there.
@@ -88,17 +75,8 @@ fn right_texts(context: &Context) -> Check {
     need_both(&tops.reference)?;
     let mut report = Report::default();
     tops.take(&mut report, FILE, RIGHT, &["tracepoints", "grp-x", "my"])?;
-    for tree in tops.trees() {
-        ensure_eq!(tree.write_truncating("kprobe_events", b""), Ok(0), ">");
-    }
-    tops.compare(&mut report, FILE, "")?;
-    for tree in tops.trees() {
-        ensure_eq!(tree.write_truncating(FILE, b""), Ok(0), ">");
-    }
-    tops.compare(&mut report, FILE, "")?;
-    report.expect(!tops.own.exists("events/tracepoints"), || {
-        "events/tracepoints is left".into()
-    });
+    tops.truncate(&mut report, "kprobe_events")?;
+    tops.end(&mut report, FILE, "tracepoints")?;
     report.finish()
 }
 

@@ -117,14 +117,7 @@ fn right_texts(context: &Context) -> Check {
         tops.compare(&mut report, "dynamic_events", &line)?;
     }
     // What is of another kind stays.
-    for tree in tops.trees() {
-        ensure_eq!(tree.write_truncating(FILE, b""), Ok(0), ">");
-    }
-    tops.compare(&mut report, "kprobe_events", "")?;
-    tops.clear();
-    report.expect(!tops.own.exists("events/uprobes"), || {
-        "events/uprobes is left".into()
-    });
+    tops.end(&mut report, FILE, "uprobes")?;
     report.finish()
 }
 
