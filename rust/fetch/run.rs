@@ -494,21 +494,11 @@ impl FetchProgram<'_> {
                 continue;
             }
             let end = behind.saturating_add(usize::from(*room));
-            for element in 0..argument.elements() {
-                let value = match argument.ty.is_text() {
-                    false => number(argument, element, self.line, machine).unwrap_or([0; 8]),
-                    true => {
-                        let place = record.get_mut(behind..end).unwrap_or_default();
-                        let source = source(argument, element, self.line, machine);
-                        let len = copy_string(source, machine, place);
-                        let location = ((len as u64) << 16) | (behind as u64 & 0xffff);
-                        behind = behind.saturating_add(len);
-                        location.to_le_bytes()
-                    }
-                };
-                put_word(record, at, size, value);
-                at = at.saturating_add(size);
-            }
+            let copy = |source: Option<FetchSource<'_>>, from: usize, record: &mut [u8]| {
+                let place = record.get_mut(from..end).unwrap_or_default();
+                copy_string(source, machine, place)
+            };
+            (at, behind) = self.put_elements(argument, machine, record, (at, behind), copy);
             // What is left of the room is zero: `copy_string` has filled all of it.
             behind = behind.max(end);
         }
@@ -519,25 +509,43 @@ impl FetchProgram<'_> {
     pub(crate) fn gather(&self, machine: &impl ProbedMachine, record: &mut [u8]) -> usize {
         let mut at = self.shape.head;
         let mut behind = self.shape.fixed;
+        let copy = |source: Option<FetchSource<'_>>, from: usize, record: &mut [u8]| {
+            let end = from.saturating_add(LONGEST_STRING).min(record.len());
+            let place = record.get_mut(from..end).unwrap_or_default();
+            put_string(source, machine, place)
+        };
         for argument in self.arguments {
-            let size = argument.ty.size();
-            for element in 0..argument.elements() {
-                let value = match argument.ty.is_text() {
-                    false => number(argument, element, self.line, machine).unwrap_or([0; 8]),
-                    true => {
-                        let end = behind.saturating_add(LONGEST_STRING).min(record.len());
-                        let place = record.get_mut(behind..end).unwrap_or_default();
-                        let source = source(argument, element, self.line, machine);
-                        let len = put_string(source, machine, place);
-                        let location = ((len as u64) << 16) | (behind as u64 & 0xffff);
-                        behind = behind.saturating_add(len);
-                        location.to_le_bytes()
-                    }
-                };
-                put_word(record, at, size, value);
-                at = at.saturating_add(size);
-            }
+            (at, behind) = self.put_elements(argument, machine, record, (at, behind), copy);
         }
         behind
+    }
+
+    /// Puts the elements of `argument` in the record at `at`, and strings by `copy` where the last one ends. Returns the ends
+    /// of both.
+    #[inline(always)]
+    fn put_elements(
+        &self,
+        argument: &Argument,
+        machine: &impl ProbedMachine,
+        record: &mut [u8],
+        (mut at, mut behind): (usize, usize),
+        copy: impl Fn(Option<FetchSource<'_>>, usize, &mut [u8]) -> usize,
+    ) -> (usize, usize) {
+        let size = argument.ty.size();
+        for element in 0..argument.elements() {
+            let value = match argument.ty.is_text() {
+                false => number(argument, element, self.line, machine).unwrap_or([0; 8]),
+                true => {
+                    let source = source(argument, element, self.line, machine);
+                    let len = copy(source, behind, record);
+                    let location = ((len as u64) << 16) | (behind as u64 & 0xffff);
+                    behind = behind.saturating_add(len);
+                    location.to_le_bytes()
+                }
+            };
+            put_word(record, at, size, value);
+            at = at.saturating_add(size);
+        }
+        (at, behind)
     }
 }

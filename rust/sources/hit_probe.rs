@@ -16,8 +16,7 @@ use super::{
 use crate::{
     events::{
         Attachment,
-        Module,
-        PrintManner, //
+        Module, //
     },
     fetch::{
         print::RecordHead,
@@ -30,11 +29,9 @@ use crate::{
     probes::{
         COMMON,
         MOST_PAYLOAD, //
-    },
-    text::writer::ByteWrite, //
+    }, //
 };
 use kernel::{
-    fmt,
     new_mutex,
     prelude::*,
     sync::{
@@ -51,9 +48,6 @@ use kernel::{
 pub(super) trait ProbeHook: Send + Unpin {
     /// How often preemption was disabled to record a hit.
     const OWN_DEPTH: u32;
-
-    /// Whether it is hit in programs.
-    const IN_USER: bool = false;
 
     /// Has the probe called from now on.
     ///
@@ -266,18 +260,6 @@ impl<H: ProbeHook + 'static> DefinedProbe for HitProbe<H> {
 
     fn own_depth(&self) -> u32 {
         H::OWN_DEPTH
-    }
-
-    fn write_head(
-        &self,
-        record: &[u8],
-        manner: PrintManner,
-        out: &mut dyn ByteWrite,
-    ) -> fmt::Result {
-        match H::IN_USER {
-            true => self.layout.write_user_place(record, out),
-            false => self.layout.write_place(record, manner, out),
-        }
     }
 
     fn is_used(&self) -> bool {

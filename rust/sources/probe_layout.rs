@@ -40,7 +40,8 @@ use crate::{
         step::{
             Argument,
             KeptParameters, //
-        }, //
+        },
+        user_command::UserPlace, //
     },
     kapi::{
         symbol::Symbol,
@@ -75,9 +76,15 @@ const RESERVED: &[&str] = &[
 pub(super) struct FilePlace {
     /// The number of the file.
     pub(super) file: u64,
-    pub(super) offset: u64,
-    /// Offset of the word that counts the probes there.
-    pub(super) counter: u64,
+    pub(super) place: UserPlace,
+}
+
+impl FilePlace {
+    /// Returns whether both are one place, with another word that counts the probes there.
+    pub(super) fn contradicts(&self, other: &Self) -> bool {
+        (self.file, self.place.offset) == (other.file, other.place.offset)
+            && self.place.counter != other.place.counter
+    }
 }
 
 /// What a definition says of its probe and of its records.
@@ -148,6 +155,15 @@ impl ProbeLayout {
     ) -> fmt::Result {
         let place = word(record, COMMON);
         let returns = self.head == RecordHead::Return;
+        if self.file.is_some() {
+            return match returns {
+                true => {
+                    let returned_to = word(record, COMMON.wrapping_add(8));
+                    write!(out, "({returned_to:#x} <- {place:#x})")
+                }
+                false => write!(out, "({place:#x})"),
+            };
+        }
         out.write_str("(")?;
         if returns {
             write_address(word(record, COMMON.wrapping_add(8)), true, manner, out)?;
@@ -155,18 +171,6 @@ impl ProbeLayout {
         }
         write_address(place, !returns, manner, out)?;
         out.write_str(")")
-    }
-
-    /// Writes where a hit of a program was, as a record says. Fails when `out` does.
-    pub(super) fn write_user_place(&self, record: &[u8], out: &mut dyn ByteWrite) -> fmt::Result {
-        let place = word(record, COMMON);
-        match self.head {
-            RecordHead::Return => {
-                let returned_to = word(record, COMMON.wrapping_add(8));
-                write!(out, "({returned_to:#x} <- {place:#x})")
-            }
-            _ => write!(out, "({place:#x})"),
-        }
     }
 
     /// Writes the arguments of a record. Fails when `out` does.

@@ -51,7 +51,6 @@ impl UserHook {
 impl ProbeHook for UserHook {
     // Preemption is disabled here.
     const OWN_DEPTH: u32 = 1;
-    const IN_USER: bool = true;
 
     unsafe fn enable(&mut self, probe: &Uprobe) -> Result {
         let UserPlace {

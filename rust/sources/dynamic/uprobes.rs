@@ -103,18 +103,11 @@ fn create(
     let mut layout = ProbeLayout::compile((line, line), &mut compiler, &Uprobes)?;
     let file = FilePlace {
         file: probe.file(),
-        offset: place.offset,
-        counter: place.counter,
+        place,
     };
     layout.file = Some(file);
     // One place has one counter.
-    let is_other = |other: FilePlace| {
-        other.counter != file.counter
-            && FilePlace {
-                counter: file.counter,
-                ..other
-            } == file
-    };
+    let is_other = |other: FilePlace| other.contradicts(&file);
     let mut known = making.known.iter();
     if known.any(|known| known.probe.layout().file.is_some_and(is_other)) {
         return Err(EINVAL.into());
