@@ -17,88 +17,37 @@ static struct rt_graph_probe {
 	unsigned int generation;
 } rt_graph_probes[RT_GRAPH_USERS][RT_GRAPH_PROBES];
 
-static int rt_graph_enter(struct fprobe *probe, unsigned long ip,
-			  unsigned long ret_ip, struct ftrace_regs *regs,
-			  void *data)
-{
-	const struct rt_graph_probe *own =
-		container_of(probe, struct rt_graph_probe, probe);
-
-	return rtrace_graph_entry(own->number, own->generation, ip, regs,
-				  data);
+/* Hooks, each of which calls one in Rust with who it is and with these. */
+#define RT_GRAPH_ENTER(name, hook, ...)					\
+static int name(struct fprobe *probe, unsigned long ip,			\
+		unsigned long ret_ip, struct ftrace_regs *regs,		\
+		void *data)						\
+{									\
+	const struct rt_graph_probe *own =				\
+		container_of(probe, struct rt_graph_probe, probe);	\
+									\
+	return hook(own->number, own->generation, __VA_ARGS__);		\
 }
 
-static void rt_graph_leave(struct fprobe *probe, unsigned long ip,
-			   unsigned long ret_ip, struct ftrace_regs *regs,
-			   void *data)
-{
-	const struct rt_graph_probe *own =
-		container_of(probe, struct rt_graph_probe, probe);
-
-	rtrace_graph_exit(own->generation, ip, data, regs);
+#define RT_GRAPH_LEAVE(name, hook, ...)					\
+static void name(struct fprobe *probe, unsigned long ip,		\
+		 unsigned long ret_ip, struct ftrace_regs *regs,	\
+		 void *data)						\
+{									\
+	const struct rt_graph_probe *own =				\
+		container_of(probe, struct rt_graph_probe, probe);	\
+									\
+	hook(own->generation, __VA_ARGS__);				\
 }
 
-static int rt_graph_task_enter(struct fprobe *probe, unsigned long ip,
-			       unsigned long ret_ip, struct ftrace_regs *regs,
-			       void *data)
-{
-	const struct rt_graph_probe *own =
-		container_of(probe, struct rt_graph_probe, probe);
-
-	return rtrace_graph_task_entry(own->number, own->generation, ip, regs,
-				       data);
-}
-
-static void rt_graph_task_leave(struct fprobe *probe, unsigned long ip,
-				unsigned long ret_ip, struct ftrace_regs *regs,
-				void *data)
-{
-	const struct rt_graph_probe *own =
-		container_of(probe, struct rt_graph_probe, probe);
-
-	rtrace_graph_task_exit(own->generation, ip, data, regs);
-}
-
-static int rt_profile_enter(struct fprobe *probe, unsigned long ip,
-			    unsigned long ret_ip, struct ftrace_regs *regs,
-			    void *data)
-{
-	const struct rt_graph_probe *own =
-		container_of(probe, struct rt_graph_probe, probe);
-
-	return rtrace_profile_entry(own->number, own->generation, ip, data);
-}
-
-static void rt_profile_leave(struct fprobe *probe, unsigned long ip,
-			     unsigned long ret_ip, struct ftrace_regs *regs,
-			     void *data)
-{
-	const struct rt_graph_probe *own =
-		container_of(probe, struct rt_graph_probe, probe);
-
-	rtrace_profile_exit(own->generation, data);
-}
-
-static int rt_profile_task_enter(struct fprobe *probe, unsigned long ip,
-				 unsigned long ret_ip, struct ftrace_regs *regs,
-				 void *data)
-{
-	const struct rt_graph_probe *own =
-		container_of(probe, struct rt_graph_probe, probe);
-
-	return rtrace_profile_task_entry(own->number, own->generation, ip,
-					 data);
-}
-
-static void rt_profile_task_leave(struct fprobe *probe, unsigned long ip,
-				  unsigned long ret_ip,
-				  struct ftrace_regs *regs, void *data)
-{
-	const struct rt_graph_probe *own =
-		container_of(probe, struct rt_graph_probe, probe);
-
-	rtrace_profile_task_exit(own->generation, data);
-}
+RT_GRAPH_ENTER(rt_graph_enter, rtrace_graph_entry, ip, regs, data)
+RT_GRAPH_LEAVE(rt_graph_leave, rtrace_graph_exit, ip, data, regs)
+RT_GRAPH_ENTER(rt_graph_task_enter, rtrace_graph_task_entry, ip, regs, data)
+RT_GRAPH_LEAVE(rt_graph_task_leave, rtrace_graph_task_exit, ip, data, regs)
+RT_GRAPH_ENTER(rt_profile_enter, rtrace_profile_entry, ip, data)
+RT_GRAPH_LEAVE(rt_profile_leave, rtrace_profile_exit, data)
+RT_GRAPH_ENTER(rt_profile_task_enter, rtrace_profile_task_entry, ip, data)
+RT_GRAPH_LEAVE(rt_profile_task_leave, rtrace_profile_task_exit, data)
 
 static const struct {
 	fprobe_entry_cb enter;
