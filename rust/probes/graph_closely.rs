@@ -61,25 +61,31 @@ pub(super) fn enter_closely(
         return !gate.is_disabled();
     }
     let [address, depth] = words;
-    if !rules.with_retaddr() {
-        if !rules.with_args() {
-            return record::<ENTRY_LEN>(sink, ring, ENTRY, &words, time);
-        }
+    let caller = rules.with_retaddr().then(|| {
         // SAFETY: The kernel handed these registers to the hook at the entry, which has not returned.
-        let [a, b, c, d, e, f] = unsafe { function_hook::arguments(regs) };
-        let words = [address, depth, a, b, c, d, e, f];
-        return record_long::<ENTRY_WITH_ARGS_LEN>(sink, ring, ENTRY, &words);
-    }
-    // SAFETY: They are the registers that the kernel handed to the hook, which has not returned.
-    let caller = unsafe { graph_hook::return_address(regs) };
+        unsafe { graph_hook::return_address(regs) }
+    });
     if !rules.with_args() {
-        let words = [address, depth, caller];
-        return record::<RETADDR_ENTRY_LEN>(sink, ring, RETADDR_ENTRY, &words, time);
+        return match caller {
+            None => record::<ENTRY_LEN>(sink, ring, ENTRY, &words, time),
+            Some(caller) => {
+                let words = [address, depth, caller];
+                record::<RETADDR_ENTRY_LEN>(sink, ring, RETADDR_ENTRY, &words, time)
+            }
+        };
     }
     // SAFETY: They are the registers that the kernel handed to the hook, which has not returned.
     let [a, b, c, d, e, f] = unsafe { function_hook::arguments(regs) };
-    let words = [address, depth, caller, a, b, c, d, e, f];
-    record_long::<RETADDR_ENTRY_WITH_ARGS_LEN>(sink, ring, RETADDR_ENTRY, &words)
+    match caller {
+        None => {
+            let words = [address, depth, a, b, c, d, e, f];
+            record_long::<ENTRY_WITH_ARGS_LEN>(sink, ring, ENTRY, &words)
+        }
+        Some(caller) => {
+            let words = [address, depth, caller, a, b, c, d, e, f];
+            record_long::<RETADDR_ENTRY_WITH_ARGS_LEN>(sink, ring, RETADDR_ENTRY, &words)
+        }
+    }
 }
 
 /// Records `words` as [`record`] does, for records that are too long for the fast path.
