@@ -50,13 +50,12 @@ use crate::{
         }, //
     },
     tasks::sleep::{
-        self,
+        TaskCall,
         TaskTimes, //
     }, //
 };
 use core::{
     ffi::c_int,
-    mem::offset_of,
     ptr, //
 };
 use kernel::prelude::*;
@@ -284,20 +283,9 @@ unsafe extern "C" fn rtrace_graph_exit(
     unsafe { leave_call(generation, address, call, time_now, 0, regs) };
 }
 
-/// What the kernel keeps for the hook at the exit where time asleep does not count for all.
-#[repr(C)]
-struct TaskCall {
-    call: Call,
-    /// A reading of the task's [`TaskTimes`] at the entry.
-    asleep: u64,
-}
-
-/// Returns a reading of the current task's times.
-fn time_asleep(now: u64) -> u64 {
-    let asleep = DISPATCH.get().and_then(|dispatch| dispatch.asleep.get());
-    // SAFETY: The hooks, which call this, run with preemption disabled.
-    let pin = unsafe { CpuPin::assume() };
-    asleep.map_or(0, |times| times.reading(&pin, now))
+/// Returns how long tasks slept, if an instance does not count that.
+fn asleep() -> Option<&'static TaskTimes> {
+    DISPATCH.get().and_then(|dispatch| dispatch.asleep.get())
 }
 
 /// As [`rtrace_graph_entry`], and keeps how long the task has slept.
@@ -311,15 +299,16 @@ unsafe extern "C" fn rtrace_graph_task_entry(
     generation: u32,
     address: u64,
     regs: *mut c_void,
-    call: *mut TaskCall,
+    call: *mut TaskCall<Call>,
 ) -> c_int {
+    let plain: *mut Call = call.cast();
     // SAFETY: The caller promises all of it; a `TaskCall` begins with a `Call`.
-    let answer = unsafe { rtrace_graph_entry(number, generation, address, regs, call.cast()) };
+    let answer = unsafe { rtrace_graph_entry(number, generation, address, regs, plain) };
     if answer == FOLLOWED {
-        let asleep = time_asleep(clock::read(ClockId::Local));
-        let place = call.wrapping_byte_add(offset_of!(TaskCall, asleep));
-        // SAFETY: The caller promises the place, which the kernel aligns to 8 bytes.
-        unsafe { place.cast::<u64>().write(asleep) };
+        // SAFETY: A call that is followed was written there.
+        let Call { time, .. } = unsafe { plain.read() };
+        // SAFETY: The caller promises the place, and the kernel has preemption disabled.
+        unsafe { TaskCall::begin(call, asleep(), time) };
     }
     answer
 }
@@ -333,15 +322,17 @@ unsafe extern "C" fn rtrace_graph_task_entry(
 unsafe extern "C" fn rtrace_graph_task_exit(
     generation: u32,
     address: u64,
-    call: *const TaskCall,
+    call: *const TaskCall<Call>,
     regs: *mut c_void,
 ) {
     // SAFETY: The caller promises what the hook at the entry has left there.
-    let TaskCall { call, asleep } = unsafe { call.read() };
+    let call = unsafe { call.read() };
     let time_now = clock::read(ClockId::Local);
-    let asleep = sleep::taken(asleep, time_asleep(time_now));
+    // SAFETY: The kernel enables preemption after this has returned, and what is made here has gone by then.
+    let pin = unsafe { CpuPin::assume() };
+    let asleep = asleep().map_or(0, |times| call.taken(times, &pin, time_now));
     // SAFETY: The caller promises what `leave_call` asks for.
-    unsafe { leave_call(generation, address, call, time_now, asleep, regs) };
+    unsafe { leave_call(generation, address, call.call, time_now, asleep, regs) };
 }
 
 /// Records that the function at `address` returns, for those that have its entry. The task has slept for `asleep`

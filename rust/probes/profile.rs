@@ -31,15 +31,12 @@ use crate::{
     },
     ring::port::LocalWord,
     tasks::sleep::{
-        self,
+        TaskCall,
         TaskTimes, //
     },
     text::profile::ProfileTotals, //
 };
-use core::{
-    ffi::c_int,
-    mem::offset_of, //
-};
+use core::ffi::c_int;
 use kernel::{
     prelude::*,
     sync::Arc, //
@@ -246,37 +243,27 @@ fn leave_at(now: u64, generation: u32, time: u64, row: u64) {
     }
 }
 
-/// What the kernel keeps for the hook at the exit where not all time of a call counts.
-#[repr(C)]
-struct ProfiledTaskCall {
-    call: ProfiledCall,
-    /// A reading of the task's [`TaskTimes`] at the entry.
-    taken: u64,
-}
-
 /// As [`rtrace_profile_entry`], and keeps what does not count of the task's time.
 ///
 /// # Safety
 ///
-/// As for [`rtrace_profile_entry`], with a place for a [`ProfiledTaskCall`] at `call`.
+/// As for [`rtrace_profile_entry`], with a place for a [`TaskCall`] at `call`.
 #[no_mangle]
 unsafe extern "C" fn rtrace_profile_task_entry(
     number: u32,
     generation: u32,
     address: u64,
-    call: *mut ProfiledTaskCall,
+    call: *mut TaskCall<ProfiledCall>,
 ) -> c_int {
-    // SAFETY: The caller promises all of it; a `ProfiledTaskCall` begins with a `ProfiledCall`.
-    let answer = unsafe { rtrace_profile_entry(number, generation, address, call.cast()) };
+    let plain: *mut ProfiledCall = call.cast();
+    // SAFETY: The caller promises all of it; a `TaskCall` begins with a `ProfiledCall`.
+    let answer = unsafe { rtrace_profile_entry(number, generation, address, plain) };
     if answer == FOLLOWED {
-        // SAFETY: The kernel enables preemption after this has returned, and what is made here has gone by then.
-        let pin = unsafe { CpuPin::assume() };
         let times = DISPATCH.get().and_then(|dispatch| dispatch.times.get());
-        let now = clock::read(ClockId::Local);
-        let taken = times.map_or(0, |times| times.reading(&pin, now));
-        let place = call.wrapping_byte_add(offset_of!(ProfiledTaskCall, taken));
-        // SAFETY: The caller promises the place, which the kernel aligns to 8 bytes.
-        unsafe { place.cast::<u64>().write(taken) };
+        // SAFETY: A call that is followed was written there.
+        let ProfiledCall { time, .. } = unsafe { plain.read() };
+        // SAFETY: The caller promises the place, and the kernel has preemption disabled.
+        unsafe { TaskCall::begin(call, times, time) };
     }
     answer
 }
@@ -285,11 +272,15 @@ unsafe extern "C" fn rtrace_profile_task_entry(
 ///
 /// # Safety
 ///
-/// As for [`rtrace_profile_exit`], with the [`ProfiledTaskCall`] of a hook at the entry.
+/// As for [`rtrace_profile_exit`], with the [`TaskCall`] of a hook at the entry.
 #[no_mangle]
-unsafe extern "C" fn rtrace_profile_task_exit(generation: u32, call: *const ProfiledTaskCall) {
+unsafe extern "C" fn rtrace_profile_task_exit(
+    generation: u32,
+    whole: *const TaskCall<ProfiledCall>,
+) {
     // SAFETY: The caller promises what the hook at the entry has left there.
-    let ProfiledTaskCall { call, taken } = unsafe { call.read() };
+    let whole = unsafe { whole.read() };
+    let call = whole.call;
     let now = clock::read(ClockId::Local);
     if call.row.wrapping_shr(48) != u64::from(generation) {
         return;
@@ -302,7 +293,7 @@ unsafe extern "C" fn rtrace_profile_task_exit(generation: u32, call: *const Prof
     };
     // SAFETY: The kernel enables preemption after this has returned, and what is made here has gone by then.
     let pin = unsafe { CpuPin::assume() };
-    let taken = sleep::taken(taken, times.reading(&pin, now));
+    let taken = whole.taken(times, &pin, now);
     let counts = now.saturating_sub(call.time).saturating_sub(taken);
     if dispatch.own {
         // Once for all callers: each takes off what its own calls have left.

@@ -24,6 +24,7 @@ use crate::{
     },
     ring::port::LocalWord, //
 };
+use core::mem::offset_of;
 use kernel::{
     ffi::c_uint,
     prelude::*,
@@ -69,8 +70,8 @@ impl TaskTimes {
         self.words.get(at)
     }
 
-    /// Returns what is taken off the current task by `now`, as a reading for [`taken`]. Any context.
-    pub(crate) fn reading(&self, pin: &CpuPin, now: u64) -> u64 {
+    /// Returns what is taken off the current task by `now`, as a reading for a [`TaskCall`]. Any context.
+    fn reading(&self, pin: &CpuPin, now: u64) -> u64 {
         let word = self.word(pin, context::raw().pid);
         match word.map_or(0, LocalU64::get) {
             // Between the tracepoint of the switch and the switch.
@@ -108,9 +109,32 @@ impl TaskTimes {
     }
 }
 
-/// Returns the nanoseconds that were taken off between two readings of one task.
-pub(crate) fn taken(before: u64, after: u64) -> u64 {
-    after.wrapping_sub(before) >> 1
+/// What is kept of a call that is measured, and a reading of its task's times at its beginning.
+#[repr(C)]
+pub(crate) struct TaskCall<C> {
+    pub(crate) call: C,
+    reading: u64,
+}
+
+impl<C> TaskCall<C> {
+    /// Completes the call at `place`, which began at `now`: the rest of it is there. Any context.
+    ///
+    /// # Safety
+    ///
+    /// There is a place for it at `place`, with preemption disabled.
+    pub(crate) unsafe fn begin(place: *mut Self, times: Option<&TaskTimes>, now: u64) {
+        // SAFETY: The caller has preemption disabled, and what is made here has gone when it goes on.
+        let pin = unsafe { CpuPin::assume() };
+        let reading = times.map_or(0, |times| times.reading(&pin, now));
+        let place = place.wrapping_byte_add(offset_of!(Self, reading));
+        // SAFETY: The caller promises the place, and `repr(C)` aligns the word in it.
+        unsafe { place.cast::<u64>().write(reading) };
+    }
+
+    /// Returns the nanoseconds that were taken off the task since the call began; it ends at `now`. Any context.
+    pub(crate) fn taken(&self, times: &TaskTimes, pin: &CpuPin, now: u64) -> u64 {
+        times.reading(pin, now).wrapping_sub(self.reading) >> 1
+    }
 }
 
 /// Notes a switch. Interrupts are disabled.
