@@ -17,8 +17,8 @@ use crate::{
         stack, //
     },
     probes::{
-        set_deepest,
         DeepestStack, //
+        DEEPEST,
     },
 };
 use kernel::prelude::*;
@@ -88,7 +88,7 @@ pub(super) fn start(wanted: &Wanted) -> Result {
     stack::prepare()?;
     let mut engine = ENGINE.lock();
     // SAFETY: It is kept in `engine.deepest` until `exit`, when no hook is left.
-    unsafe { set_deepest(Some(engine.deepest()?)) };
+    unsafe { DEEPEST.set(Some(engine.deepest()?)) };
     engine.hook(wanted)
 }
 
@@ -145,7 +145,7 @@ pub(crate) fn stack_rows() -> Result<KVec<(u64, u64)>> {
 /// Gives back the memory. The stack tracer has ended.
 pub(super) fn exit() {
     // SAFETY: None is there to be kept.
-    unsafe { set_deepest(None) };
+    unsafe { DEEPEST.set(None) };
     grace::writers_left();
     ENGINE.lock().deepest = None;
 }

@@ -31,13 +31,13 @@ use crate::{
         sort, //
     },
     probes::{
-        set_dispatch,
         Commands,
         Dispatch,
         FunctionTarget,
         Manner,
         Nesting,
         Sink,
+        FUNCTION_DISPATCH,
         MOST_TARGETS, //
     },
 };
@@ -187,7 +187,7 @@ impl FunctionEngine {
     fn record_again(&mut self) -> Result {
         let dispatch = self.dispatch(self.users.len() == 1)?;
         // SAFETY: It is kept in `self.dispatch` until another one was set and writers have left.
-        unsafe { set_dispatch(Some(&dispatch)) };
+        unsafe { FUNCTION_DISPATCH.set(Some(&dispatch)) };
         let before = self.dispatch.replace(dispatch);
         grace::writers_left();
         drop(before);
@@ -231,7 +231,7 @@ impl users::Engine for FunctionEngine {
             false => None,
         };
         // SAFETY: It is kept in `self.dispatch` until another one was set and writers have left.
-        unsafe { set_dispatch(Some(&dispatch)) };
+        unsafe { FUNCTION_DISPATCH.set(Some(&dispatch)) };
         let hooked = match &union {
             None => self.hook.set(&Hooked::All),
             Some(union) if union.is_empty() => {
@@ -242,14 +242,14 @@ impl users::Engine for FunctionEngine {
         };
         if hooked.is_err() {
             // SAFETY: The one before is still in `self.dispatch`.
-            unsafe { set_dispatch(self.dispatch.as_deref()) };
+            unsafe { FUNCTION_DISPATCH.set(self.dispatch.as_deref()) };
             grace::writers_left();
             return hooked;
         }
         let (last, between) = match shorter {
             Some(shorter) => {
                 // SAFETY: It is kept in `self.dispatch` until another one was set and writers have left.
-                unsafe { set_dispatch(Some(&shorter)) };
+                unsafe { FUNCTION_DISPATCH.set(Some(&shorter)) };
                 (shorter, Some(dispatch))
             }
             None => (dispatch, None),
@@ -263,7 +263,7 @@ impl users::Engine for FunctionEngine {
     fn clear(&mut self) {
         self.hook.clear();
         // SAFETY: The hook has ended everywhere.
-        unsafe { set_dispatch(None) };
+        unsafe { FUNCTION_DISPATCH.set(None) };
         self.dispatch = None;
     }
 

@@ -34,12 +34,12 @@ use crate::{
         sort, //
     },
     probes::{
-        set_graph_dispatch,
         GraphDispatch,
         GraphRules,
         GraphTarget,
         Sink,
         SleepWatch,
+        GRAPH_DISPATCH,
         MOST_GRAPH_TARGETS, //
     },
 };
@@ -247,7 +247,7 @@ impl users::Engine for CallEngine {
         })?;
         dispatch.active = cover.active;
         // SAFETY: It is kept in `self.dispatch` until another one was set and hooks have ended.
-        unsafe { set_graph_dispatch(Some(&dispatch)) };
+        unsafe { GRAPH_DISPATCH.set(Some(&dispatch)) };
         let before = self.dispatch.replace(dispatch);
         self.hooks.unhook(cover.stale);
         grace::writers_left();
@@ -260,7 +260,7 @@ impl users::Engine for CallEngine {
 
     fn clear(&mut self) {
         // SAFETY: None is there to be kept.
-        unsafe { set_graph_dispatch(None) };
+        unsafe { GRAPH_DISPATCH.set(None) };
         self.hooks.unhook(u64::MAX);
         grace::writers_left();
         self.dispatch = None;

@@ -31,10 +31,10 @@ use crate::{
         }, //
     },
     probes::{
-        set_profile_dispatch,
         ProfileDispatch,
         ProfileRows,
         SleepWatch, //
+        PROFILE_DISPATCH,
     },
     text::profile::ProfileTotals, //
 };
@@ -291,7 +291,7 @@ impl ProfileEngine {
     fn publish(&mut self, dispatch: KBox<ProfileDispatch>) -> Option<KBox<ProfileDispatch>> {
         // SAFETY: It is kept in `self.dispatch` until another one was set and hooks have ended: callers wait
         // before they drop what this returns.
-        unsafe { set_profile_dispatch(Some(&dispatch)) };
+        unsafe { PROFILE_DISPATCH.set(Some(&dispatch)) };
         self.dispatch.replace(dispatch)
     }
 
@@ -352,7 +352,7 @@ impl ProfileEngine {
     fn end(&mut self) {
         self.hits.clear();
         // SAFETY: None is there to be kept.
-        unsafe { set_profile_dispatch(None) };
+        unsafe { PROFILE_DISPATCH.set(None) };
         self.calls.unhook(u64::MAX);
         grace::writers_left();
         self.dispatch = None;

@@ -152,18 +152,8 @@ impl DeepestStack {
     }
 }
 
-/// Where the hook notes what it sees.
-static PLACE: GraceRef<DeepestStack> = GraceRef::none();
-
-/// Has the hook note the deepest stack in `place` from now on.
-///
-/// # Safety
-///
-/// `place` stays until another one, or none, was set and all hooks that began before have ended.
-pub(crate) unsafe fn set_deepest(place: Option<&DeepestStack>) {
-    // SAFETY: The caller promises to keep it as long as a hook may have got it.
-    unsafe { PLACE.set(place) };
-}
+/// Where the hook notes what it sees. Hooks that began before another one was set may still follow the one before it.
+pub(crate) static DEEPEST: GraceRef<DeepestStack> = GraceRef::none();
 
 /// Looks at the stack of the function at `address`.
 ///
@@ -180,7 +170,7 @@ unsafe extern "C" fn rtrace_stack(
     percpu::disable_preemption();
     // SAFETY: Preemption was disabled just now, and nothing else enables it.
     let exit = unsafe { Exit::new() };
-    let Some(deepest) = PLACE.get() else {
+    let Some(deepest) = DEEPEST.get() else {
         return exit.end();
     };
     // With the address to which the function returns from the hook.

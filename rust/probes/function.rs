@@ -152,18 +152,8 @@ impl Dispatch {
     }
 }
 
-/// What the hook follows.
-static DISPATCH: GraceRef<Dispatch> = GraceRef::none();
-
-/// Has the hook follow `dispatch` from now on. Hooks that began before may still follow the one before it.
-///
-/// # Safety
-///
-/// `dispatch` stays until another one, or none, was set and all hooks that began before have ended.
-pub(crate) unsafe fn set_dispatch(dispatch: Option<&Dispatch>) {
-    // SAFETY: The caller promises to keep it as long as a hook may have got it.
-    unsafe { DISPATCH.set(dispatch) };
-}
+/// What the hook follows. Hooks that began before another one was set may still follow the one before it.
+pub(crate) static FUNCTION_DISPATCH: GraceRef<Dispatch> = GraceRef::none();
 
 /// The addresses of a function and of its caller.
 type Addresses = (u64, u64);
@@ -186,7 +176,7 @@ unsafe extern "C" fn rtrace_function(
     percpu::disable_preemption();
     // SAFETY: Preemption was disabled just now, and nothing else enables it.
     let exit = unsafe { Exit::new() };
-    let Some(dispatch) = DISPATCH.get() else {
+    let Some(dispatch) = FUNCTION_DISPATCH.get() else {
         return exit.end();
     };
     match dispatch.alone.sink() {

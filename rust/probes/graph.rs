@@ -177,18 +177,8 @@ impl GraphDispatch {
     }
 }
 
-/// What the hooks follow.
-static DISPATCH: GraceRef<GraphDispatch> = GraceRef::none();
-
-/// Has the hooks follow `dispatch` from now on. Hooks that began before may still follow the one before it.
-///
-/// # Safety
-///
-/// `dispatch` stays until another one, or none, was set and all hooks that began before have ended.
-pub(crate) unsafe fn set_graph_dispatch(dispatch: Option<&GraphDispatch>) {
-    // SAFETY: The caller promises to keep it as long as a hook may have got it.
-    unsafe { DISPATCH.set(dispatch) };
-}
+/// What the hooks follow. Hooks that began before another one was set may still follow the one before it.
+pub(crate) static GRAPH_DISPATCH: GraceRef<GraphDispatch> = GraceRef::none();
 
 /// What the kernel keeps for the hook at the exit.
 #[derive(Clone, Copy)]
@@ -216,7 +206,7 @@ unsafe extern "C" fn rtrace_graph_entry(
     regs: *mut c_void,
     call: *mut Call,
 ) -> c_int {
-    let Some(dispatch) = DISPATCH.get() else {
+    let Some(dispatch) = GRAPH_DISPATCH.get() else {
         return IGNORED;
     };
     if dispatch.active & 1u64.wrapping_shl(number) == 0 {
@@ -285,7 +275,9 @@ unsafe extern "C" fn rtrace_graph_exit(
 
 /// Returns how long tasks slept, if an instance does not count that.
 fn asleep() -> Option<&'static TaskTimes> {
-    DISPATCH.get().and_then(|dispatch| dispatch.asleep.get())
+    GRAPH_DISPATCH
+        .get()
+        .and_then(|dispatch| dispatch.asleep.get())
 }
 
 /// As [`rtrace_graph_entry`], and keeps how long the task has slept.
@@ -355,7 +347,7 @@ unsafe fn leave_call(
     if targets.wrapping_shr(MOST_GRAPH_TARGETS as u32) != u64::from(generation) {
         return;
     }
-    let Some(dispatch) = DISPATCH.get() else {
+    let Some(dispatch) = GRAPH_DISPATCH.get() else {
         return;
     };
     // SAFETY: The kernel enables preemption after this has returned, and what is made here has gone by then.

@@ -63,8 +63,8 @@ pub(crate) use self::{
         FunctionCommand,
     },
     deepest::{
-        set_deepest,
-        DeepestStack, //
+        DeepestStack,
+        DEEPEST, //
     },
     entry::{
         rtrace_commit,
@@ -82,15 +82,15 @@ pub(crate) use self::{
     followed::set_followed_cpu,
     follower::EventFollower,
     function::{
-        set_dispatch,
         Dispatch,
         FunctionTarget,
+        FUNCTION_DISPATCH,
         MOST_TARGETS, //
     },
     graph::{
-        set_graph_dispatch,
         GraphDispatch,
         GraphTarget,
+        GRAPH_DISPATCH,
         MOST_GRAPH_TARGETS, //
     },
     graph_rules::{
@@ -109,9 +109,9 @@ pub(crate) use self::{
         PidSet, //
     },
     profile::{
-        set_profile_dispatch,
         ProfileDispatch,
-        ProfileRows, //
+        ProfileRows,
+        PROFILE_DISPATCH, //
     },
     sink::{
         Sink,

@@ -130,18 +130,8 @@ impl ProfileDispatch {
     }
 }
 
-/// What the hooks follow.
-static DISPATCH: GraceRef<ProfileDispatch> = GraceRef::none();
-
-/// Has the hooks follow `dispatch` from now on. Hooks that began before may still follow the one before it.
-///
-/// # Safety
-///
-/// `dispatch` stays until another one, or none, was set and all hooks that began before have ended.
-pub(crate) unsafe fn set_profile_dispatch(dispatch: Option<&ProfileDispatch>) {
-    // SAFETY: The caller promises to keep it as long as a hook may have got it.
-    unsafe { DISPATCH.set(dispatch) };
-}
+/// What the hooks follow. Hooks that began before another one was set may still follow the one before it.
+pub(crate) static PROFILE_DISPATCH: GraceRef<ProfileDispatch> = GraceRef::none();
 
 /// What the kernel keeps for the hook at the exit.
 #[derive(Clone, Copy)]
@@ -167,7 +157,7 @@ unsafe extern "C" fn rtrace_profile_entry(
     address: u64,
     call: *mut ProfiledCall,
 ) -> c_int {
-    let Some(dispatch) = DISPATCH.get() else {
+    let Some(dispatch) = PROFILE_DISPATCH.get() else {
         return IGNORED;
     };
     if dispatch.active & 1u64.wrapping_shl(number) == 0 {
@@ -233,7 +223,7 @@ fn leave_at(now: u64, generation: u32, time: u64, row: u64) {
     if row.wrapping_shr(48) != u64::from(generation) {
         return;
     }
-    let Some(dispatch) = DISPATCH.get() else {
+    let Some(dispatch) = PROFILE_DISPATCH.get() else {
         return;
     };
     let cpu = row.wrapping_shr(u32::BITS) as u16;
@@ -259,7 +249,9 @@ unsafe extern "C" fn rtrace_profile_task_entry(
     // SAFETY: The caller promises all of it; a `TaskCall` begins with a `ProfiledCall`.
     let answer = unsafe { rtrace_profile_entry(number, generation, address, plain) };
     if answer == FOLLOWED {
-        let times = DISPATCH.get().and_then(|dispatch| dispatch.times.get());
+        let times = PROFILE_DISPATCH
+            .get()
+            .and_then(|dispatch| dispatch.times.get());
         // SAFETY: A call that is followed was written there.
         let ProfiledCall { time, .. } = unsafe { plain.read() };
         // SAFETY: The caller promises the place, and the kernel has preemption disabled.
@@ -285,7 +277,7 @@ unsafe extern "C" fn rtrace_profile_task_exit(
     if call.row.wrapping_shr(48) != u64::from(generation) {
         return;
     }
-    let Some(dispatch) = DISPATCH.get() else {
+    let Some(dispatch) = PROFILE_DISPATCH.get() else {
         return;
     };
     let Some(times) = dispatch.times.get() else {
@@ -322,7 +314,7 @@ unsafe extern "C" fn rtrace_profile_hit(
     percpu::disable_preemption();
     // SAFETY: Preemption was disabled just now, and nothing else enables it.
     let exit = unsafe { Exit::new() };
-    if let Some(dispatch) = DISPATCH.get() {
+    if let Some(dispatch) = PROFILE_DISPATCH.get() {
         dispatch.hit(exit.pin().pin(), address);
     }
     exit.end();
