@@ -32,7 +32,7 @@ use kernel::prelude::*;
 pub(super) fn show(at: &At<'_>, text: &mut Text) -> Result {
     let end = at.inst.now();
     let (bank, maximum) = ShownBuffer::new(at.inst, Buf::Live).trace(at.inst);
-    let (mut tree, mut cpus) = (CallTree::new()?, KVec::new());
+    let (mut tree, mut cpus) = (CallTree::new(), KVec::new());
     for cpu in at.cpus().iter() {
         let mut way = CpuTour::new(cpu, bank, Tour::default());
         let counts = at.inst.buffers().counts(cpu);

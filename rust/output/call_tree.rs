@@ -28,7 +28,10 @@ use core::fmt::{
     self,
     Write, //
 };
-use kernel::prelude::*;
+use kernel::{
+    prelude::*,
+    rbtree::RBTree, //
+};
 
 /// A function in a place of the tree, or a task.
 #[derive(Clone, Copy)]
@@ -57,16 +60,13 @@ struct OpenCall {
 
 /// What is not there.
 const NONE: u32 = u32::MAX;
-/// Places of the first index.
-const FIRST: usize = 256;
 
 /// Calls by what led to them.
 pub(crate) struct CallTree {
     /// In the order in which they came.
     nodes: KVVec<CallNode>,
-    /// The number of each node, at a place that its parent and function give, or the next free one; [`NONE`] for
-    /// a free place. A power of two of places, at most half of them in use.
-    index: KVVec<u32>,
+    /// The number of each node, by its parent and function.
+    index: RBTree<(u32, u64), u32>,
     /// The calls that have not returned, of all tasks, and places of such that have.
     open: KVVec<OpenCall>,
     /// The first of those places.
@@ -75,17 +75,13 @@ pub(crate) struct CallTree {
 
 impl CallTree {
     /// Returns one without calls.
-    ///
-    /// # Errors
-    ///
-    /// `ENOMEM`.
-    pub(crate) fn new() -> Result<Self> {
-        Ok(Self {
+    pub(crate) fn new() -> Self {
+        Self {
             nodes: KVVec::new(),
-            index: KVVec::from_elem(NONE, FIRST, GFP_KERNEL)?,
+            index: RBTree::new(),
             open: KVVec::new(),
             free: NONE,
-        })
+        }
     }
 
     /// Adds a record of `cpu`; those that are of no call are passed over.
@@ -200,18 +196,10 @@ impl CallTree {
     ///
     /// `ENOMEM`.
     fn node(&mut self, parent: u32, function: u64) -> Result<u32> {
-        if self.nodes.len().saturating_mul(2) >= self.index.len() {
-            self.grow()?;
+        if let Some(number) = self.index.get(&(parent, function)) {
+            return Ok(*number);
         }
         let number = u32::try_from(self.nodes.len()).map_err(|_| ENOMEM)?;
-        let key = (parent, function);
-        let place = self.place(key);
-        let Some(found) = self.index.get_mut(place) else {
-            return Err(ENOMEM);
-        };
-        if *found != NONE {
-            return Ok(*found);
-        }
         let node = CallNode {
             parent,
             function,
@@ -220,40 +208,9 @@ impl CallTree {
             open: NONE,
         };
         self.nodes.push(node, GFP_KERNEL)?;
-        *found = number;
+        let key = (parent, function);
+        self.index.try_create_and_insert(key, number, GFP_KERNEL)?;
         Ok(number)
-    }
-
-    /// Returns the place of the node with this key, or of none where it would be.
-    fn place(&self, key: (u32, u64)) -> usize {
-        let mask = self.index.len().saturating_sub(1);
-        let mixed = (key.1 ^ u64::from(key.0).rotate_left(40)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let mut place = (mixed >> 32) as usize & mask;
-        // At most half of the places are in use.
-        while let Some(number) = self.index.get(place).filter(|number| **number != NONE) {
-            let node = self.nodes.get(*number as usize);
-            if node.is_none_or(|node| (node.parent, node.function) == key) {
-                break;
-            }
-            place = place.wrapping_add(1) & mask;
-        }
-        place
-    }
-
-    /// Doubles the index.
-    fn grow(&mut self) -> Result {
-        let places = self.index.len().saturating_mul(2);
-        self.index = KVVec::from_elem(NONE, places, GFP_KERNEL)?;
-        for number in 0..self.nodes.len() {
-            let Some(node) = self.nodes.get(number) else {
-                break;
-            };
-            let place = self.place((node.parent, node.function));
-            if let Some(place) = self.index.get_mut(place) {
-                *place = number as u32;
-            }
-        }
-        Ok(())
     }
 
     /// Writes a line for each function in each place that took time for itself.
