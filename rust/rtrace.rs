@@ -138,6 +138,7 @@ impl kernel::Module for Rtrace {
         sources::set_functions(hooks::matching);
         let instances = instance::Instances::new()?;
         instance::tell_maxima_by(fs::tell_maximum);
+        instance::dump_by(fs::dump);
         events::set_users(events::Users {
             forget: forget_event,
             come: instance::enable_awaited,

@@ -12,10 +12,12 @@
 //!   buffer a file shows; `share`: to several
 //!   readers; `line_queue`: lines that wait for a reader; `raw`: the events as bytes;
 //! - `folded`: calls of functions, added up;
+//! - `dump`: records that go to the kernel's log;
 //! - `marker`: events from users; `snapshot`: taking one; `free`: giving the memory back.
 //!
 //! Nothing here knows rings or probes: an instance does what the files ask for.
 
+mod dump;
 mod dynamic;
 mod error_log;
 mod events;
@@ -50,6 +52,7 @@ mod text_file;
 mod trace;
 mod tree;
 
+pub(crate) use dump::dump;
 pub(crate) use groups::remove_event;
 pub(crate) use latency::tell_maximum;
 pub(crate) use superblock::{

@@ -123,7 +123,7 @@ impl TraceFile for Trace {
         let wanted = u64::try_from(*pos).map_err(|_| EINVAL)?;
         let reading = match &mut self.reading {
             Some(reading) if wanted != 0 && wanted >= reading.start => reading,
-            slot => slot.insert(Reading::new(at, self.shown)?),
+            slot => slot.insert(Reading::new(at.inst, at.cpus(), self.shown)?),
         };
         loop {
             let skipped = wanted.saturating_sub(reading.start);
@@ -169,6 +169,35 @@ impl TraceFile for Trace {
     }
 }
 
+/// The lines of the live buffer, without the header, for those that have no file: what has been recorded by now.
+pub(super) struct DumpLines(Reading);
+
+impl DumpLines {
+    /// Begins with the first line of these CPUs.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(super) fn new(inst: &Instance, cpus: CpuSel) -> Result<Self> {
+        let mut shown = ShownBuffer::new(inst, Buf::Live);
+        // Its records are no part of the live buffer.
+        shown.of_maximum = false;
+        let mut reading = Reading::new(inst, cpus, shown)?;
+        reading.set_out(inst);
+        Ok(Self(reading))
+    }
+
+    /// Returns the next lines, at least so many bytes if there are that many; `None` after the last.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, and those of reading the buffers.
+    pub(super) fn next(&mut self, inst: &Arc<Instance>, wanted: usize) -> Result<Option<&[u8]>> {
+        let any = self.0.go_on(inst, wanted)?;
+        Ok(any.then(|| self.0.text.bytes()))
+    }
+}
+
 /// A way through the buffers.
 struct Reading {
     buf: Buf,
@@ -211,10 +240,10 @@ enum Phase {
 }
 
 impl Reading {
-    fn new(at: &At<'_>, shown: ShownBuffer) -> Result<Self> {
-        let (bank, maximum) = shown.trace(at.inst);
+    fn new(inst: &Instance, cpus: CpuSel, shown: ShownBuffer) -> Result<Self> {
+        let (bank, maximum) = shown.trace(inst);
         let mut list = KVec::new();
-        for cpu in at.cpus().iter() {
+        for cpu in cpus.iter() {
             list.push(CpuTour::new(cpu, bank, Tour::default()), GFP_KERNEL)?;
         }
         Ok(Self {
@@ -223,7 +252,7 @@ impl Reading {
             maximum,
             lines: LinePrinter::new()?,
             cpus: list,
-            whole: at.cpus() == CpuSel::All,
+            whole: cpus == CpuSel::All,
             settled: Settled::default(),
             text: Text::new(),
             start: 0,

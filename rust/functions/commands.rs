@@ -24,16 +24,20 @@ pub(crate) enum CommandVerb {
     Stacktrace,
     EnableEvent,
     DisableEvent,
+    Dump,
+    CpuDump,
 }
 
 impl CommandVerb {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 8] = [
         Self::TraceOn,
         Self::TraceOff,
         Self::Snapshot,
         Self::Stacktrace,
         Self::EnableEvent,
         Self::DisableEvent,
+        Self::Dump,
+        Self::CpuDump,
     ];
 
     /// Returns its name.
@@ -45,12 +49,23 @@ impl CommandVerb {
             Self::Stacktrace => "stacktrace",
             Self::EnableEvent => "enable_event",
             Self::DisableEvent => "disable_event",
+            Self::Dump => "dump",
+            Self::CpuDump => "cpudump",
         }
     }
 
     /// Returns whether it switches an event, which it names.
     pub(crate) const fn names_event(self) -> bool {
         matches!(self, Self::EnableEvent | Self::DisableEvent)
+    }
+
+    /// Returns the count that it always has, as in ftrace, whatever is written; `None` where that says.
+    const fn fixed_count(self) -> Option<Option<&'static [u8]>> {
+        match self {
+            Self::Dump => Some(Some(b"1")),
+            Self::CpuDump => Some(None),
+            _ => None,
+        }
     }
 }
 
@@ -130,15 +145,17 @@ impl<'a> CommandWord<'a> {
                 (Some((system, event)), rest)
             }
         };
+        let written = rest.map(|rest| divide(rest).0);
+        let count = verb.fixed_count().unwrap_or(written);
         Ok(Some(Self {
             removes: functions.first() == Some(&b'!'),
             kind: CommandKind {
                 verb,
-                counted: rest.is_some(),
+                counted: count.is_some(),
             },
             functions: functions.strip_prefix(b"!").unwrap_or(functions),
             event,
-            count: rest.map(|rest| divide(rest).0),
+            count,
         }))
     }
 
@@ -230,6 +247,16 @@ mod tests {
                 Some(("a", "b")),
                 true,
                 7,
+            ),
+            ("f:dump", false, CommandVerb::Dump, None, true, 1),
+            ("!f:dump:9:x", true, CommandVerb::Dump, None, true, 1),
+            (
+                "f:cpudump:x",
+                false,
+                CommandVerb::CpuDump,
+                None,
+                false,
+                ENDLESS,
             ),
         ];
         for (word, removes, verb, event, counted, count) in rows {

@@ -11,6 +11,7 @@ use super::{
     Instance, //
 };
 use crate::{
+    buffers::CpuSel,
     events::Event,
     functions::{
         commands::{
@@ -36,9 +37,25 @@ use kernel::{
     prelude::*,
     sync::{
         atomic::Relaxed,
-        Arc, //
+        Arc,
+        SetOnce, //
     }, //
 };
+
+/// What prints the records of an instance into the kernel's log. Process context.
+static DUMP: SetOnce<fn(&Arc<Instance>, CpuSel)> = SetOnce::new();
+
+/// Has `dump` called for what the commands `dump` and `cpudump` are to print. Called once.
+pub(crate) fn dump_by(dump: fn(&Arc<Instance>, CpuSel)) {
+    DUMP.populate(dump);
+}
+
+/// Prints the records of these CPUs.
+pub(super) fn dump(inst: &Arc<Instance>, cpus: CpuSel) {
+    if let Some(dump) = DUMP.copy() {
+        dump(inst, cpus);
+    }
+}
 
 /// A command of a function.
 struct CommandRow {

@@ -56,6 +56,11 @@ impl<W: SharedWord> Life<W> {
         }
     }
 
+    /// Returns whether the instance has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.0.load() & ENDED != 0
+    }
+
     /// Ends the instance: no user can enter from now on.
     ///
     /// # Errors

@@ -38,6 +38,7 @@ mod triggers;
 mod waiting;
 
 pub(crate) use self::{
+    commands::dump_by,
     enable::{
         disable_everywhere,
         empty_of_modules, //
@@ -295,6 +296,11 @@ impl Instance {
     /// Returns whether this is the instance at the root of the file system.
     pub(crate) fn is_top(&self) -> bool {
         self.top
+    }
+
+    /// Returns whether it is being removed.
+    pub(crate) fn is_going(&self) -> bool {
+        self.life.has_ended()
     }
 
     /// Takes a reference.

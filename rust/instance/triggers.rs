@@ -8,6 +8,7 @@
 //! but that of the tracer.
 
 use super::{
+    commands,
     enable,
     filter::errno,
     hist_fields,
@@ -22,6 +23,7 @@ use crate::{
         hist::Hist,
         hist_names::NamedHist, //
     },
+    buffers::CpuSel,
     events::{
         self,
         Event, //
@@ -33,6 +35,8 @@ use crate::{
         Filter,
         Trigger,
         TriggerList,
+        WANT_CPU_DUMP,
+        WANT_DUMP,
         WANT_MAXIMUM,
         WANT_NEWS,
         WANT_SNAPSHOT,
@@ -220,6 +224,14 @@ pub(super) fn work(number: u64, wanted: u64) {
     if wanted & WANT_NEWS != 0 {
         enable::try_record_tasks();
         inst.buffers().wake_all();
+    }
+    if wanted & WANT_DUMP != 0 {
+        commands::dump(&inst, CpuSel::All);
+    }
+    if wanted & WANT_CPU_DUMP != 0 {
+        if let Some(cpu) = inst.sink.take_dumped_cpu() {
+            commands::dump(&inst, CpuSel::One(cpu));
+        }
     }
     if wanted & WANT_MAXIMUM != 0 {
         inst.keep_maximum();

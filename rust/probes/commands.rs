@@ -114,7 +114,9 @@ impl FunctionCommand {
             && match self.kind.verb {
                 CommandVerb::TraceOn => !sink.is_on(),
                 CommandVerb::TraceOff | CommandVerb::Stacktrace => sink.is_on(),
-                CommandVerb::Snapshot => true,
+                CommandVerb::Snapshot | CommandVerb::Dump => true,
+                // Or each call would print the same once more.
+                CommandVerb::CpuDump => sink.is_on(),
                 CommandVerb::EnableEvent => self.event.get().is_some_and(EventFile::is_off),
                 CommandVerb::DisableEvent => self.event.get().is_some_and(|file| !file.is_off()),
             }
@@ -139,6 +141,13 @@ impl FunctionCommand {
                 }
                 put_stack(sink, pin, raw, callers.get(..DEPTH).unwrap_or(callers));
             }),
+            CommandVerb::Dump | CommandVerb::CpuDump => {
+                // What led here stays until it is printed.
+                sink.switch(false);
+                sink.want(WANT_NEWS);
+                let is_of_cpu = self.kind.verb == CommandVerb::CpuDump;
+                sink.want_dump(is_of_cpu.then(|| pin.number()));
+            }
             CommandVerb::EnableEvent | CommandVerb::DisableEvent => {
                 if let Some(file) = self.event.get() {
                     file.set_off(self.kind.verb == CommandVerb::DisableEvent);

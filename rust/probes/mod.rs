@@ -115,6 +115,8 @@ pub(crate) use self::{
     },
     sink::{
         Sink,
+        WANT_CPU_DUMP,
+        WANT_DUMP,
         WANT_MAXIMUM,
         WANT_NEWS,
         WANT_SNAPSHOT,

@@ -44,6 +44,8 @@ pub(crate) struct Sink {
     actions: GraceRef<ActionList>,
     /// The longest latency that the tracer has seen, in nanoseconds.
     max_latency: SharedU64,
+    /// The CPU whose records are to be dumped, plus one; 0 for none.
+    dumped_cpu: SharedU64,
     /// Does what triggers want and only process context can do.
     #[pin]
     worker: Worker,
@@ -57,6 +59,9 @@ pub(crate) const WANT_NEWS: u64 = 2;
 pub(crate) const WANT_MAXIMUM: u64 = 4;
 /// Bit of what is wanted of the worker: to tell programs of a longest latency.
 pub(crate) const WANT_TELLING: u64 = 8;
+/// Bits of what is wanted of the worker: to dump all records, or those of one CPU.
+pub(crate) const WANT_DUMP: u64 = 16;
+pub(crate) const WANT_CPU_DUMP: u64 = 32;
 
 impl Sink {
     /// Returns one with these rings and this clock, where recording is on and `worker` does what triggers
@@ -75,6 +80,7 @@ impl Sink {
             on: SharedWord::new(1),
             actions: GraceRef::none(),
             max_latency: SharedU64::zero(),
+            dumped_cpu: SharedU64::zero(),
             worker <- worker,
         }? E)
     }
@@ -144,6 +150,25 @@ impl Sink {
     /// Has `bits` of what only process context can do done soon. Any context, NMI included.
     pub(crate) fn want(&self, bits: u64) {
         self.worker.want(bits);
+    }
+
+    /// Has the records be dumped soon, or those of one CPU. Of several CPUs that come before the worker does it is
+    /// the first. Any context.
+    pub(super) fn want_dump(&self, cpu: Option<u32>) {
+        match cpu {
+            None => self.want(WANT_DUMP),
+            Some(cpu) => {
+                self.dumped_cpu.cas(0, u64::from(cpu).wrapping_add(1));
+                self.want(WANT_CPU_DUMP);
+            }
+        }
+    }
+
+    /// Returns the CPU whose records are to be dumped, which is then forgotten.
+    pub(crate) fn take_dumped_cpu(&self) -> Option<u32> {
+        let cpu = self.dumped_cpu.load();
+        self.dumped_cpu.store(0);
+        cpu.checked_sub(1).map(|cpu| cpu as u32)
     }
 
     /// Returns when what was wanted before is done. Process context.

@@ -168,7 +168,8 @@ Functions, where the kernel can trace them:
         modules:        PATTERN:mod:MODULE; waits for one that is not loaded
         commands:       FUNCTION:COMMAND[:COUNT], done when it is called:
                         traceon, traceoff, snapshot, stacktrace,
-                        enable_event:SYSTEM:EVENT, disable_event:SYSTEM:EVENT
+                        enable_event:SYSTEM:EVENT, disable_event:SYSTEM:EVENT,
+                        dump, cpudump
         !word           takes them out again
   set_ftrace_notrace    the functions that are not recorded.
   set_ftrace_pid        only functions that these tasks call: pids, one per

@@ -81,6 +81,23 @@ fn next(file: &mut File) -> Option<String> {
     }
 }
 
+/// Returns the records of the log after the last one that has `mark`, which was written there.
+pub fn after(mark: &str) -> Vec<String> {
+    let (mut lines, mut file) = (Vec::new(), open());
+    while let Some(line) = file.as_mut().and_then(next) {
+        match line.contains(mark) {
+            true => lines.clear(),
+            false => lines.push(line),
+        }
+    }
+    lines
+}
+
+/// Writes a record to the log. Without a line's end readers would wait for the rest of it.
+pub fn write(text: &str) -> std::io::Result<()> {
+    std::fs::write("/dev/kmsg", format!("{text}\n"))
+}
+
 pub struct KernelLog {
     file: Option<File>,
 }

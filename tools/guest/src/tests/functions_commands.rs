@@ -7,15 +7,18 @@ use super::functions::{getpgid_of, getppid, select, sides, FILTER, GETPGID, GETP
 use super::{test, Test};
 use crate::check::{Check, Report};
 use crate::errno::*;
+use crate::kmsg;
 use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::Context;
+use std::time::Duration;
 
 pub const TESTS: &[Test] = &[
     test("functions.command_words", 120, command_words),
     test("functions.commands", 180, commands),
     test("functions.command_stacks", 60, command_stacks),
     test("functions.command_ends", 60, command_ends),
+    test("functions.command_dumps", 60, command_dumps),
 ];
 
 /// An event that a command switches, and its call.
@@ -87,6 +90,21 @@ fn command_words(context: &Context) -> Check {
         "F:snapshot:3",
         "!F:snapshot",
         "!F:snapshot:0",
+        "F:dump",
+        "F:dump",
+        "F:dump:x",
+        "!F:dump:7",
+        "!F:dump",
+        "F:dump:5:more",
+        "nosuch:dump",
+        "0:dump",
+        "F:cpudump:3",
+        "F:cpudump",
+        "__x64_sys_getpgid:cpudump:",
+        "!F:cpudump:0",
+        "!F:dump:",
+        "!*:cpudump",
+        "F:dumps",
         "F:mod:traceon",
     ];
     for text in words {
@@ -323,4 +341,121 @@ fn command_ends(context: &Context) -> Check {
     ensure!(shown.contains(":stacktrace:count=2"), "{shown}");
     own.set(FILTER, &word("!F:stacktrace:0"))?;
     Ok(())
+}
+
+/// The lines that a dump has printed since `mark`, without what the kernel has before them.
+fn dumped(mark: &str) -> Vec<String> {
+    let lines = kmsg::after(mark).into_iter();
+    let of_dump = lines.skip_while(|line| !line.contains("Dumping ftrace"));
+    of_dump
+        .map(|line| line.strip_prefix("rtrace: ").unwrap_or(&line).to_string())
+        .collect()
+}
+
+/// Waits for a dump that is whole.
+fn wait_for_dump(mark: &str) -> Check<Vec<String>> {
+    let is_whole = || {
+        let lines = dumped(mark);
+        let ends = |line: &&String| line.starts_with("-----") || line.contains("buffer empty");
+        let wanted = if lines.iter().any(|line| line.contains("buffer empty")) {
+            1
+        } else {
+            2
+        };
+        lines.iter().filter(ends).count() == wanted
+    };
+    let seen = sys::wait_until(Duration::from_secs(30), is_whole);
+    ensure!(seen, "no dump: {:?}", kmsg::after(mark));
+    Ok(dumped(mark))
+}
+
+/// Dumps go to the kernel's log, in the frame of the kernel's own, and leave what they show. Recording is off then.
+fn command_dumps(context: &Context) -> Check {
+    let (own, reference) = sides(context)?;
+    sys::pin_to(0);
+    let mark = |text: &str| -> Check<String> {
+        let mark = format!("rtg-dump-{text}-{}", sys::thread_id());
+        kmsg::write(&mark).map_err(|e| format!("kmsg: {e}"))?;
+        Ok(mark)
+    };
+    let call = |tree: &Tree, command: &str| -> Check<Vec<String>> {
+        tree.set("tracing_on", "1")?;
+        tree.set(FILTER, &word(&format!("F:{command}")))?;
+        let mark = mark(command)?;
+        getppid();
+        let lines = wait_for_dump(&mark)?;
+        ensure_eq!(tree.get("tracing_on")?, "0\n", "{command}");
+        Ok(lines)
+    };
+    let events = |tree: &Tree| -> Check<Vec<String>> {
+        let text = tree.get("trace")?;
+        let lines = text.lines().filter(|line| !line.starts_with('#'));
+        Ok(lines.map(str::to_string).collect())
+    };
+    let empty = call(&own, "dump")?;
+    ensure_eq!(
+        empty,
+        [
+            "Dumping ftrace instance rtg-own buffer:",
+            "   (ftrace buffer empty)"
+        ],
+        "nothing recorded"
+    );
+    ensure_eq!(
+        own.get(FILTER)?.lines().last(),
+        Some(&*word("F:dump:count=0")),
+        "once"
+    );
+    own.set("tracing_on", "1")?;
+    let before = mark("again")?;
+    getppid();
+    ensure_eq!(own.get("tracing_on")?, "1\n", "not once more");
+    own.set(FILTER, &word("!F:dump"))?;
+
+    own.set("trace_marker", "one\n")?;
+    sys::pin_to(sys::online_cpus() - 1);
+    own.set("trace_marker", "two\n")?;
+    sys::pin_to(0);
+    ensure_eq!(dumped(&before), Vec::<String>::new(), "not once more");
+    let all = call(&own, "dump")?;
+    let shown = events(&own)?;
+    ensure_eq!(shown.len(), 2, "{shown:?}");
+    ensure_eq!(all.len(), 5, "{all:?}");
+    ensure_eq!(all[2..4], shown[..], "the lines of trace");
+    own.set(FILTER, &word("!F:dump"))?;
+    if sys::online_cpus() > 1 {
+        let one = call(&own, "cpudump")?;
+        ensure_eq!(one.len(), 4, "{one:?}");
+        ensure!(one[2].ends_with(": one"), "{one:?}");
+        // While recording is off nothing is printed again.
+        let mark = mark("off")?;
+        getppid();
+        own.set("tracing_on", "1")?;
+        own.set(FILTER, &word("!F:cpudump"))?;
+        ensure_eq!(
+            dumped(&mark),
+            Vec::<String>::new(),
+            "while recording is off"
+        );
+    }
+
+    // The same frame as the kernel's, which dumps its top folder, whatever instance the command is of.
+    let (top, theirs) = (own.top(), reference.top());
+    theirs.set("trace_marker", "three\n")?;
+    reference.set(FILTER, &word("F:dump"))?;
+    let mark = mark("kernel")?;
+    getppid();
+    let wanted = wait_for_dump(&mark);
+    let _ = theirs.set("tracing_on", "1");
+    reference.set(FILTER, &word("!F:dump"))?;
+    top.clear()?;
+    top.set("trace_marker", "three\n")?;
+    let found = call(&top, "dump");
+    let _ = top.set("tracing_on", "1");
+    top.set(FILTER, &word("!F:dump"))?;
+    let (found, wanted) = (found?, wanted?);
+    ensure_eq!(found.len(), wanted.len(), "{found:?} {wanted:?}");
+    let frame = |lines: &[String]| [&lines[..2], &lines[3..]].concat();
+    ensure_eq!(frame(&found), frame(&wanted), "the frame");
+    own.remove()
 }
