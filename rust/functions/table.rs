@@ -22,7 +22,7 @@ pub(crate) fn places(functions: usize) -> Option<usize> {
 
 /// Returns the places at which `key` may be, in the order in which they are searched.
 #[inline(always)]
-fn way(key: u32, places: usize) -> impl Iterator<Item = usize> {
+pub(crate) fn way(key: u32, places: usize) -> impl Iterator<Item = usize> {
     // Addresses of functions are multiples of 16, but for the call in them.
     let first = (key.wrapping_mul(0x9e37_79b1) >> 7) as usize;
     let last = places.wrapping_sub(1);

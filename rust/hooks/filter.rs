@@ -82,6 +82,7 @@ impl FunctionFilter {
         let wanted = selections.wanted()?;
         let manner = how.manner(&Manner {
             repeats: None,
+            once: None,
             ..selections.manner.clone()
         })?;
         // SAFETY: The sink stays until `stop` has returned, which detaches it.

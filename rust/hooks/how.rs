@@ -2,9 +2,11 @@
 
 //! How a tracer wants functions to be recorded, and what that needs. Process context.
 
+use super::list;
 use crate::{
     kapi::stack,
     probes::{
+        CalledFunctions,
         Manner,
         Repeats, //
     }, //
@@ -23,6 +25,8 @@ pub(crate) struct How {
     pub(crate) no_repeats: bool,
     /// With their arguments.
     pub(crate) args: bool,
+    /// Each one once.
+    pub(crate) once: bool,
     /// Only on the CPU of the task that the tracer follows.
     pub(crate) of_followed: bool,
 }
@@ -42,7 +46,18 @@ impl How {
             (true, Some(repeats)) => Some(repeats.clone()),
             (true, None) => Some(Arc::new(Repeats::new()?, GFP_KERNEL)?),
         };
+        let once = match (self.once, &present.once) {
+            (false, _) => None,
+            (true, Some(once)) => Some(once.clone()),
+            (true, None) => {
+                // Half as many more may come with modules.
+                let functions = list::current()?.list().len();
+                let once = CalledFunctions::new(functions)?;
+                Some(Arc::new(once, GFP_KERNEL)?)
+            }
+        };
         Ok(Manner {
+            once,
             stack: self.stack,
             args: self.args,
             of_followed: self.of_followed,

@@ -447,6 +447,7 @@ impl Instance {
         rules.set_retval(options.has(Opt::GraphRetval));
         rules.set_awake(!options.has(Opt::SleepTime));
         rules.set_by_error(options.has(Opt::GraphErrors));
+        rules.set_stack(options.has(Opt::GraphStack));
         self.follow(&mut actions, options, prepared);
         Ok(())
     }

@@ -9,6 +9,7 @@
 
 use super::{
     c,
+    irqs,
     late::Late,
     percpu::CpuPin,
     raw_cell::RawCell,
@@ -18,6 +19,7 @@ use crate::{
     ring::port::LocalWord,
     text::stack::USER_DEPTH, //
 };
+use core::ptr;
 use kernel::{
     bindings,
     prelude::*,
@@ -37,6 +39,8 @@ struct CpuFrames {
     used: LocalU64,
     /// Whether a writer looks at user space: faults are events.
     user: LocalU64,
+    /// Whether this CPU is in [`with_callers_of_call`].
+    of_call: LocalU64,
     /// [`DEPTH`] words for each level, which the CPU itself uses while `used` counts the level.
     levels: [RawCell<KVVec<u64>>; LEVELS],
 }
@@ -54,6 +58,7 @@ pub(crate) fn prepare() -> Result {
         Ok(CpuFrames {
             used: LocalWord::new(0),
             user: LocalWord::new(0),
+            of_call: LocalWord::new(0),
             levels: [level()?, level()?, level()?, level()?],
         })
     })
@@ -95,6 +100,26 @@ pub(crate) fn with_callers(pin: &CpuPin, module: *const bindings::module, f: imp
         .unwrap_or(callers.len());
     f(callers.get(first..).unwrap_or_default());
     place.used.set(level);
+}
+
+/// As [`with_callers`] of those of this module, with interrupts disabled: what calls functions meanwhile is the search
+/// itself, or an NMI. [`is_of_call`] is true then.
+pub(crate) fn with_callers_of_call(pin: &CpuPin, f: impl FnOnce(&[u64])) {
+    let Some(place) = PLACES.this(pin) else {
+        return;
+    };
+    irqs::disabled(|| {
+        place.of_call.set(1);
+        with_callers(pin, ptr::null(), f);
+        place.of_call.set(0);
+    });
+}
+
+/// Returns whether this CPU is in [`with_callers_of_call`]. Any context.
+pub(crate) fn is_of_call(pin: &CpuPin) -> bool {
+    PLACES
+        .this(pin)
+        .is_some_and(|place| place.of_call.get() != 0)
 }
 
 /// Calls `f` with the process and its callers in user space, the innermost first and zeros after them.

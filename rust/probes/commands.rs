@@ -8,7 +8,8 @@
 use super::{
     manner::{
         put_stack,
-        Nesting, //
+        Nesting,
+        STACK, //
     },
     EventFile,
     Sink,
@@ -139,7 +140,13 @@ impl FunctionCommand {
                     }
                     callers = rest;
                 }
-                put_stack(sink, pin, raw, callers.get(..DEPTH).unwrap_or(callers));
+                put_stack(
+                    sink,
+                    pin,
+                    raw,
+                    STACK,
+                    callers.get(..DEPTH).unwrap_or(callers),
+                );
             }),
             CommandVerb::Dump | CommandVerb::CpuDump => {
                 // What led here stays until it is printed.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Calls that are recorded in other ways than usual: with their arguments, with their callers, with what they
-//! return, or only when they take long or fail. As long as an instance asks for nothing of that, the hooks do not
+//! Calls that are recorded in other ways than usual: with their arguments, with the place of the call, with what led
+//! to it, with what they return, or only when they take long or fail. As long as an instance asks for nothing of that, the hooks do not
 //! come here for it.
 
 use super::{
@@ -15,6 +15,7 @@ use super::{
         OWN, //
     },
     graph_rules::GraphRules,
+    manner::put_stack,
     Sink, //
 };
 use crate::{
@@ -25,16 +26,23 @@ use crate::{
     },
     kapi::{
         clock,
+        context,
         function_hook::{
             self,
             ARGS, //
         },
-        graph_hook, //
+        graph_hook,
+        percpu::CpuPin,
+        stack::{
+            self,
+            DEPTH, //
+        }, //
     },
     text::graph, //
 };
 use kernel::prelude::*;
 
+const STACK: Base = Base::new(format::KERNEL_STACK.id, OWN);
 const RETADDR_ENTRY: Base = Base::new(format::GRAPH_RETADDR_ENTRY.id, OWN);
 /// The record of an entry with the place of the call.
 const RETADDR_ENTRY_LEN: usize = ENTRY_LEN + 8;
@@ -126,7 +134,10 @@ pub(super) fn leave_closely(
         return;
     }
     if !rules.with_retval() {
-        record::<EXIT_LEN>(sink, ring, EXIT, &words, &mut 0);
+        let is_taken = record::<EXIT_LEN>(sink, ring, EXIT, &words, &mut 0);
+        if is_taken && rules.with_stack() {
+            put_callers(sink, regs);
+        }
         return;
     }
     let gate = ring.gate();
@@ -142,5 +153,30 @@ pub(super) fn leave_closely(
         .writer()
         .reserve(EXIT_WITH_RETVAL_LEN, || clock::read(sink.clock()));
     let words = [address, level, time, time_now, value];
-    put::<EXIT_WITH_RETVAL_LEN>(sink, ring, reserved, EXIT, &words);
+    let is_taken = put::<EXIT_WITH_RETVAL_LEN>(sink, ring, reserved, EXIT, &words);
+    if is_taken && rules.with_stack() {
+        put_callers(sink, regs);
+    }
+}
+
+/// Records what led to the call whose function returns with the registers at `regs`.
+#[inline(never)]
+fn put_callers(sink: &Sink, regs: *mut c_void) {
+    // SAFETY: The kernel handed these registers to the hook at the exit, which has not returned.
+    let caller = unsafe { graph_hook::returned_to(regs) };
+    // SAFETY: The hooks, which call this, run with preemption disabled.
+    let pin = unsafe { CpuPin::assume() };
+    let raw = context::raw();
+    stack::with_callers_of_call(&pin, |callers| {
+        // Before it comes what the kernel has between the function and the hook.
+        let first = callers.iter().position(|address| *address == caller);
+        let callers = callers.get(first.unwrap_or(0)..).unwrap_or_default();
+        put_stack(
+            sink,
+            &pin,
+            &raw,
+            STACK,
+            callers.get(..DEPTH).unwrap_or(callers),
+        );
+    });
 }

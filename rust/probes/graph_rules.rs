@@ -13,6 +13,7 @@ use crate::{
         cpus,
         grace_ref::GraceRef,
         percpu::CpuPin,
+        stack,
         words::{
             SharedU64,
             SharedU8, //
@@ -27,7 +28,7 @@ const TASKS: usize = 4 << 20;
 
 /// Bits of [`GraphRules::special`]: calls in hard interrupts are not recorded; there are places; there are
 /// lists of tasks; arguments are recorded; return values are; there is a threshold; of calls that return an error
-/// the exit is recorded, and nothing else; the places of calls are recorded; time asleep does not count.
+/// the exit is recorded, and nothing else; the places of calls are recorded; time asleep does not count; callers are recorded at the exit.
 const WITHOUT_IRQS: u64 = 1;
 const BY_PLACE: u64 = 2;
 const BY_TASK: u64 = 4;
@@ -37,6 +38,7 @@ const BY_TIME: u64 = 32;
 const BY_ERROR: u64 = 64;
 const WITH_RETADDR: u64 = 128;
 const AWAKE: u64 = 256;
+const WITH_STACK: u64 = 512;
 
 /// What an instance asks of the calls that are recorded.
 pub(crate) struct GraphRules {
@@ -120,6 +122,11 @@ impl GraphRules {
         self.special.load() & WITH_RETADDR != 0
     }
 
+    /// Returns whether the functions that led to a call are recorded at its exit.
+    pub(super) fn with_stack(&self) -> bool {
+        self.special.load() & WITH_STACK != 0
+    }
+
     /// Returns whether time asleep does not count.
     pub(super) fn is_awake(&self) -> bool {
         self.special.load() & AWAKE != 0
@@ -154,6 +161,11 @@ impl GraphRules {
     /// Has calls recorded with the place that they return to or not.
     pub(crate) fn set_retaddr(&self, on: bool) {
         self.special.mark(WITH_RETADDR, on);
+    }
+
+    /// Has the functions that led to a call recorded at its exit or not.
+    pub(crate) fn set_stack(&self, on: bool) {
+        self.special.mark(WITH_STACK, on);
     }
 
     /// Has time asleep not counted, or counted.
@@ -217,6 +229,10 @@ impl GraphRules {
     /// Answers where there are special rules.
     #[inline(never)]
     fn ask_closely(&self, special: u64, pin: &CpuPin, address: u64, level: u64) -> Answer<'_> {
+        // Or the search for callers would make calls, whose exits look for callers.
+        if special & WITH_STACK != 0 && stack::is_of_call(pin) {
+            return Answer::Ignore;
+        }
         let raw = context::raw();
         // First, as in ftrace: the calls of another task are in no place.
         if self.pids.get().is_some_and(|pids| !pids.has(raw.pid)) {

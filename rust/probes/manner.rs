@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! Functions that are recorded in other ways than usual: with their callers, with their arguments, repeats
-//! as a number, and those of some tasks alone; or for which commands are obeyed.
+//! as a number, each one once, and those of some tasks alone; or for which commands are obeyed.
 //!
 //! An instance has a [`Manner`]. As long as each instance has the usual one, the hook does not come here.
 
@@ -13,6 +13,7 @@ use super::{
         record_one,
         Dispatch, //
     },
+    CalledFunctions,
     PidSet,
     Sink,
     COMMON,
@@ -57,7 +58,7 @@ use kernel::{
 };
 
 const FUNCTION: Base = Base::new(format::FUNCTION.id, OWN);
-const STACK: Base = Base::new(format::KERNEL_STACK.id, OWN);
+pub(super) const STACK: Base = Base::new(format::KERNEL_STACK.id, OWN);
 const REPEATS: Base = Base::new(format::FUNC_REPEATS.id, OWN);
 
 /// Calls that one record counts at most.
@@ -72,6 +73,8 @@ pub(crate) struct Manner {
     pub(crate) args: bool,
     /// Where repeats are counted, when they are not recorded.
     pub(crate) repeats: Option<Arc<Repeats>>,
+    /// The functions that were called, when each is recorded once.
+    pub(crate) once: Option<Arc<CalledFunctions>>,
     /// The tasks, when not all.
     pub(crate) pids: Option<Arc<TracedPids>>,
     /// Only those that are called on the CPU of the task that a tracer follows.
@@ -83,7 +86,7 @@ pub(crate) struct Manner {
 impl Manner {
     /// Returns whether it is the usual one.
     pub(crate) fn is_usual(&self) -> bool {
-        let is_of_all = self.pids.is_none() && !self.of_followed;
+        let is_of_all = self.pids.is_none() && !self.of_followed && self.once.is_none();
         is_of_all && self.records_as_usual() && self.commands.is_none()
     }
 
@@ -233,6 +236,11 @@ pub(super) extern "C" fn record_by_manner(
             commands.called(address, sink, nesting, pin, &raw);
             continue;
         }
+        if let Some(once) = &manner.once {
+            if is_off(sink, pin) || !once.is_first(address) {
+                continue;
+            }
+        }
         let addresses = [address, caller];
         if manner.records_as_usual() {
             record_one(sink, address, caller);
@@ -298,15 +306,27 @@ fn record_carefully(
     });
     if manner.stack {
         stack::with_callers(pin, ptr::null(), |callers| {
-            put_stack(sink, pin, raw, callers.get(..DEPTH).unwrap_or(callers));
+            put_stack(
+                sink,
+                pin,
+                raw,
+                STACK,
+                callers.get(..DEPTH).unwrap_or(callers),
+            );
         });
     }
 }
 
 /// Records the callers. The code of the kernel between the function and the hook has no name of its own.
-pub(super) fn put_stack(sink: &Sink, pin: &CpuPin, raw: &ContextWords, callers: &[u64]) {
+pub(super) fn put_stack(
+    sink: &Sink,
+    pin: &CpuPin,
+    raw: &ContextWords,
+    base: Base,
+    callers: &[u64],
+) {
     let len = HEAD.wrapping_add(callers.len().wrapping_mul(8));
-    let _ = sink.record_with(pin, common(raw, STACK), len, |rest, _| {
+    let _ = sink.record_with(pin, common(raw, base), len, |rest, _| {
         fill(rest, callers.len() as u32, callers);
         let addresses = rest.get_mut(HEAD - COMMON..).unwrap_or_default();
         for (place, caller) in addresses.chunks_exact_mut(8).zip(callers) {

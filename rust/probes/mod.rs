@@ -28,6 +28,7 @@
 #![allow(improper_ctypes_definitions, reason = "see `fastcall`")]
 
 pub(crate) mod action;
+mod called;
 mod chosen;
 mod commands;
 mod deepest;
@@ -58,6 +59,7 @@ pub(crate) use self::{
         ActionList,
         Hit, //
     },
+    called::CalledFunctions,
     commands::{
         Commands, //
         FunctionCommand,

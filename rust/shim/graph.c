@@ -100,6 +100,11 @@ unsigned long rt_return_address(struct ftrace_regs *regs)
 {
 	return ftrace_regs_get_return_address(regs);
 }
+
+unsigned long rt_returned_to(struct ftrace_regs *regs)
+{
+	return ftrace_regs_get_instruction_pointer(regs);
+}
 #else
 int rt_graph_register(unsigned int user, unsigned int kind, unsigned int number,
 		      unsigned int generation, unsigned long *addresses,
@@ -119,6 +124,11 @@ unsigned long rt_return_value(struct ftrace_regs *regs)
 }
 
 unsigned long rt_return_address(struct ftrace_regs *regs)
+{
+	return 0;
+}
+
+unsigned long rt_returned_to(struct ftrace_regs *regs)
 {
 	return 0;
 }

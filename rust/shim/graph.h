@@ -38,6 +38,9 @@ unsigned long rt_return_value(struct ftrace_regs *regs);
 /* An inline function: where a function returns to, of the registers at its entry. */
 unsigned long rt_return_address(struct ftrace_regs *regs);
 
+/* An inline function: the same, of the registers at its end. */
+unsigned long rt_returned_to(struct ftrace_regs *regs);
+
 /* In Rust: the hooks. Any context; see rust/probes/graph.rs. */
 int rtrace_graph_entry(unsigned int number, unsigned int generation,
 		       unsigned long ip, void *regs, void *data);

@@ -177,12 +177,16 @@ options! {
     SleepTime: "sleep-time", on, Any, Graph;
     /// Functions are recorded only if they return an error.
     GraphErrors: "funcgraph-errors", off, Any, Graph;
+    /// The exit of a function is followed by the functions that led to its call.
+    GraphStack: "funcgraph-stack", off, Any, Graph;
     /// Each function is followed by the functions that led to it.
     FunctionStack: "func_stack_trace", off, Any, Function;
     /// Calls of a function that follow each other from one place are recorded as a number.
     FunctionNoRepeats: "func-no-repeats", off, Any, Function;
     /// Functions are recorded with their arguments.
     FunctionArgs: "func-args", off, Any, Function;
+    /// Each function is recorded once, at its first call.
+    FunctionOnce: "func-once", off, Any, Function;
     /// Each open `trace_pipe` reads all events for itself.
     PipeShare: "pipe-share", off, Any, Rtrace;
     /// How often each event is recorded and refused is counted.
@@ -332,13 +336,14 @@ mod tests {
         set.write_list(Some(Owner::Graph), &mut text).unwrap();
         let graph = "nofuncgraph-overrun\nfuncgraph-cpu\nfuncgraph-overhead\nnofuncgraph-proc\n\
                      funcgraph-duration\nnofuncgraph-abstime\nfuncgraph-irqs\nnofuncgraph-tail\nnofuncgraph-retval\n\
-                     nofuncgraph-retval-hex\nnofuncgraph-retaddr\nnofuncgraph-args\nsleep-time\nnofuncgraph-errors\n";
+                     nofuncgraph-retval-hex\nnofuncgraph-retaddr\nnofuncgraph-args\nsleep-time\nnofuncgraph-errors\n\
+                     nofuncgraph-stack\n";
         assert!(
             text.contains(&format!("notest_nop_refuse\n{graph}nopipe-share\n")),
             "{text}"
         );
         set.write_list(Some(Owner::Function), &mut text).unwrap();
-        let own = "nofunc_stack_trace\nnofunc-no-repeats\nnofunc-args\n";
+        let own = "nofunc_stack_trace\nnofunc-no-repeats\nnofunc-args\nnofunc-once\n";
         assert!(text.contains(own), "{text}");
     }
 

@@ -30,6 +30,7 @@ fn how(options: OptionSet) -> Result<How> {
         stack: options.has(Opt::FunctionStack),
         no_repeats: options.has(Opt::FunctionNoRepeats),
         args: options.has(Opt::FunctionArgs),
+        once: options.has(Opt::FunctionOnce),
         of_followed: false,
     };
     match how.args && (how.stack || how.no_repeats) {

@@ -10,12 +10,25 @@ use super::{
 };
 use crate::{
     hooks,
+    kapi::stack,
     text::options::{
         Opt,
         Owner, //
     }, //
 };
 use kernel::prelude::*;
+
+/// Gets the memory that the options of the instance need.
+///
+/// # Errors
+///
+/// `ENOMEM`.
+fn prepare(host: &Host<'_>) -> Result {
+    match host.options().has(Opt::GraphStack) {
+        true => stack::prepare(),
+        false => Ok(()),
+    }
+}
 
 /// The tracer.
 pub(super) struct GraphTracer;
@@ -46,11 +59,13 @@ impl Tracer for GraphTracer {
     }
 
     fn obey(&self, host: &Host<'_>) -> Result {
+        prepare(host)?;
         let awake = !host.options().has(Opt::SleepTime);
         host.functions().set_awake(host.sink(), awake)
     }
 
     fn start(&self, host: &Host<'_>) -> Result {
+        prepare(host)?;
         let awake = !host.options().has(Opt::SleepTime);
         // SAFETY: Sink and functions are those of the host, which stay until `stop` has returned (invariant).
         unsafe { host.functions().start_graph(host.sink(), awake) }

@@ -40,6 +40,7 @@ mod stress;
 mod sys;
 mod tests;
 mod tree;
+mod using;
 mod vsock;
 mod workload;
 

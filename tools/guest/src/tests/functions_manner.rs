@@ -11,6 +11,7 @@ use crate::errno::*;
 use crate::kernel_modules::{Loaded, Modules};
 use crate::sys;
 use crate::tree::{Instance, Tree};
+use crate::using;
 use crate::Context;
 
 pub const TESTS: &[Test] = &[
@@ -21,10 +22,13 @@ pub const TESTS: &[Test] = &[
     test("functions.module_arguments", 120, module_arguments),
     test("functions.pids", 120, pids),
     test("functions.forks", 60, forks),
+    test("functions.once", 60, once),
+    test("functions.once_in_use", 60, once_in_use),
 ];
 
 const STACK: &str = "func_stack_trace";
 const NO_REPEATS: &str = "func-no-repeats";
+const ONCE: &str = "func-once";
 const ARGS: &str = "func-args";
 const OPTIONS: [&str; 3] = [STACK, NO_REPEATS, ARGS];
 const ONLY: &str = "set_ftrace_pid";
@@ -507,4 +511,93 @@ fn forks(context: &Context) -> Check {
     let refused = new.write(ONLY, b"x");
     ensure_eq!(refused, Err(EINVAL), "letters");
     new.remove()
+}
+
+/// Each function once: at its first call while recording is on, on whatever CPU, and anew with the tracer.
+fn once(context: &Context) -> Check {
+    let (own, _) = sides(context)?;
+    let both = format!("{} {GETPGID}", *GETPPID);
+    let count = |tree: &Tree| -> Check<[usize; 2]> {
+        let text = tree.get("trace")?;
+        Ok([*GETPPID, GETPGID].map(|name| text.matches(&format!(": {name} <-")).count()))
+    };
+    let work = || {
+        for cpu in 0..sys::online_cpus() {
+            sys::pin_to(cpu);
+            (0..50).for_each(|_| getppid());
+            (0..50).for_each(|_| getpgid_of(0));
+        }
+    };
+    for words in both.split(' ') {
+        own.set(FILTER, words)?;
+    }
+    ensure_eq!(own.get(&format!("options/{ONCE}"))?, "0\n", "at first");
+    own.set(&format!("options/{ONCE}"), "1")?;
+    own.set("tracing_on", "0")?;
+    own.set("current_tracer", "function")?;
+    work();
+    ensure_eq!(count(&own)?, [0, 0], "recording is off");
+    own.set("tracing_on", "1")?;
+    work();
+    ensure_eq!(count(&own)?, [1, 1], "{}", own.shown("trace"));
+    own.clear()?;
+    work();
+    ensure_eq!(count(&own)?, [0, 0], "emptied");
+    own.set(&format!("options/{ONCE}"), "0")?;
+    getppid();
+    own.set(&format!("options/{ONCE}"), "1")?;
+    work();
+    ensure_eq!(count(&own)?, [2, 1], "switched on again");
+    // Other instances have their own, and the other options go with it.
+    let other = Instance::new(&context.root, "rtg-once")?;
+    for words in both.split(' ') {
+        other.set(FILTER, words)?;
+    }
+    for option in [ONCE, STACK] {
+        other.set(&format!("options/{option}"), "1")?;
+    }
+    other.set("current_tracer", "function")?;
+    work();
+    ensure_eq!(count(&other)?, [1, 1], "of another instance");
+    let stacks = other.get("trace")?.matches("<stack trace>").count();
+    ensure_eq!(stacks, 2, "{}", other.shown("trace"));
+    ensure_eq!(count(&own)?, [2, 1], "beside another instance");
+    other.set("current_tracer", "nop")?;
+    other.set(&format!("options/{STACK}"), "0")?;
+    if own.exists(&format!("options/{ARGS}")) {
+        other.set(&format!("options/{ARGS}"), "1")?;
+        other.set("current_tracer", "function")?;
+        work();
+        let text = other.get("trace")?;
+        for name in [*GETPPID, GETPGID] {
+            ensure_eq!(text.matches(&format!(": {name}(")).count(), 1, "{text}");
+        }
+    }
+    other.remove()?;
+    // Many tasks at the same time: one of them records it.
+    own.set("current_tracer", "nop")?;
+    own.set("current_tracer", "function")?;
+    std::thread::scope(|scope| {
+        for cpu in 0..sys::online_cpus() {
+            scope.spawn(move || {
+                sys::pin_to(cpu);
+                (0..1000).for_each(|_| getppid());
+            });
+        }
+    });
+    ensure_eq!(count(&own)?[0], 1, "{}", own.shown("trace"));
+    Ok(())
+}
+
+/// The example of Documentation/using.md.
+fn once_in_use(context: &Context) -> Check {
+    let (own, _) = sides(context)?;
+    let found = using::run("functions.once", &own)?;
+    print!("{found}");
+    ensure!(found.lines().any(|line| line == "iterate_dir"), "{found}");
+    let cat = std::fs::read_to_string("/tmp/cat").map_err(|e| e.to_string())?;
+    ensure!(cat.lines().any(|line| line == "vfs_read"), "{cat}");
+    let names: Vec<_> = cat.lines().collect();
+    ensure!(names.windows(2).all(|two| two[0] != two[1]), "{cat}");
+    own.remove()
 }

@@ -11,6 +11,7 @@ use super::{test, Test};
 use crate::check::{Check, Report};
 use crate::sys;
 use crate::tree::{Instance, Tree};
+use crate::using;
 use crate::Context;
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -23,6 +24,7 @@ pub const TESTS: &[Test] = &[
     test("graph.callers", 60, callers),
     test("graph.sleep", 60, sleep),
     test("graph.folds", 60, folds),
+    test("graph.slow", 60, slow),
     test("graph.json", 60, json),
 ];
 
@@ -614,4 +616,72 @@ fn json(context: &Context) -> Check {
     own.set("current_tracer", "nop")?;
     own.set("tracing_on", "1")?;
     report.finish()
+}
+
+/// What led to a call is recorded at its end: of those that are slow, and of all. The search for it makes no calls.
+fn slow(context: &Context) -> Check {
+    let (own, _) = sides(context)?;
+    let text = using::run("graph.slow", &own)?;
+    print!("{text}");
+    let lines: Vec<_> = text.lines().filter(|line| !line.starts_with('#')).collect();
+    let end = lines
+        .iter()
+        .position(|line| line.ends_with("} /* hrtimer_nanosleep */"));
+    let end = end.ok_or(format!("no slow call: {text}"))?;
+    let stack: Vec<_> = lines[end + 1..]
+        .iter()
+        .skip_while(|line| !line.contains("<stack trace>"))
+        .skip(1)
+        .take_while(|line| line.starts_with(" =>"))
+        .collect();
+    ensure!(
+        stack
+            .first()
+            .is_some_and(|line| **line == " => common_nsleep"),
+        "{text}"
+    );
+    ensure!(
+        stack.iter().any(|line| line.contains("do_syscall_64")),
+        "{text}"
+    );
+
+    own.set("current_tracer", "nop")?;
+    own.set("tracing_thresh", "0")?;
+    let callees = "stack_trace_save arch_stack_walk unwind_next_frame __unwind_start";
+    let there = own.top().get("available_filter_functions")?;
+    let callees: Vec<_> = callees
+        .split(' ')
+        .filter(|name| there.lines().any(|line| line == *name))
+        .collect();
+    ensure!(callees.len() > 1, "none of them can be traced");
+    let getppid_name = sys::getppid_function();
+    select(
+        &own,
+        FILTER,
+        &format!("{getppid_name} {}", callees.join(" ")),
+    )?;
+    own.set("set_ftrace_pid", &sys::thread_id().to_string())?;
+    sys::pin_to(0);
+    for retval in ["0", "1"] {
+        own.set("options/funcgraph-retval", retval)?;
+        own.set("current_tracer", "function_graph")?;
+        (0..3).for_each(|_| getppid());
+        own.set("tracing_on", "0")?;
+        let text = own.get("trace")?;
+        own.set("current_tracer", "nop")?;
+        own.set("tracing_on", "1")?;
+        let calls: Vec<_> = text
+            .lines()
+            .filter(|line| line.contains("();") || line.contains("() {"))
+            .skip_while(|line| !line.contains(getppid_name))
+            .take(3)
+            .collect();
+        ensure!(
+            calls.len() == 3 && calls.iter().all(|line| line.contains(getppid_name)),
+            "{text}"
+        );
+        let stacks = text.matches("<stack trace>\n => ").count();
+        ensure!(stacks >= 3, "{text}");
+    }
+    own.remove()
 }

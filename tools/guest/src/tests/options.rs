@@ -67,6 +67,7 @@ const OF_OTHER_TRACERS: &[&str] = &[
     "func_stack_trace",
     "func-no-repeats",
     "func-args",
+    "func-once",
     "sleep-time",
 ];
 
