@@ -5,9 +5,11 @@
 use super::{
     file::{
         At,
+        FileKind,
         FileNode,
         Handler::{
             Knob,
+            Own,
             Word, //
         }, //
     },
@@ -15,6 +17,7 @@ use super::{
         us_of,
         NS_PER_US, //
     },
+    load::TickFile,
     superblock::TYPE,
     text_file::{
         no_memory,
@@ -28,9 +31,11 @@ use super::{
         },
         TreeEntry,
         What::{
+            CpuFolder,
             File,
             Folder, //
         },
+        READ,
     },
 };
 use crate::{
@@ -91,7 +96,7 @@ static ENTRIES: &[TreeEntry] = &[
     entry(
         c"osnoise",
         TopOnly,
-        Folder(
+        CpuFolder(
             "osnoise/",
             &[
                 (c"cpus", Knob(show_cpus, store_cpus)),
@@ -110,6 +115,8 @@ static ENTRIES: &[TreeEntry] = &[
                     Knob(show_tick_period, store_tick_period),
                 ),
             ],
+            "osnoise/per_cpu/cpuN/",
+            &[(c"timerlat_fd", Own(READ, FileKind::Text, TickFile::open))],
         ),
     ),
     entry(

@@ -33,6 +33,7 @@ mod hist;
 mod knob;
 mod latency;
 mod line_queue;
+mod load;
 mod marker;
 mod open;
 mod pids;

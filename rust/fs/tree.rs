@@ -71,7 +71,7 @@ pub(crate) type TreeDir<'a> = kapi::dir::Dir<'a, FileNode>;
 /// Readable and writable by root, readable by the group.
 pub(super) const WRITE: u16 = 0o640;
 /// Readable by root and the group.
-const READ: u16 = 0o440;
+pub(super) const READ: u16 = 0o440;
 /// Writable by root and the group.
 const APPEND: u16 = 0o220;
 /// Writable by root.
@@ -93,6 +93,13 @@ pub(super) enum What {
     File(Handler),
     /// A folder, its name with a slash, and its files.
     Folder(&'static str, &'static [(&'static CStr, Handler)]),
+    /// The same with a folder `per_cpu` in it, where each CPU has a folder with files: how they are listed, and these.
+    CpuFolder(
+        &'static str,
+        &'static [(&'static CStr, Handler)],
+        &'static str,
+        &'static [(&'static CStr, Handler)],
+    ),
     /// A folder for each CPU.
     PerCpu,
     /// A folder with a file for each CPU: how they are listed, what their names begin with, what they are.
@@ -317,6 +324,10 @@ pub(crate) fn for_each_file(mut f: impl FnMut(&str, &CStr)) {
         match entry.what {
             File(_) => f("", entry.name),
             Folder(folder, files) => files.iter().for_each(|(name, _)| f(folder, name)),
+            CpuFolder(folder, files, of_cpus, their) => {
+                files.iter().for_each(|(name, _)| f(folder, name));
+                their.iter().for_each(|(name, _)| f(of_cpus, name));
+            }
             CpuFiles((folder, name), ..) => f(folder, name),
             _ => {}
         }
@@ -336,7 +347,11 @@ pub(crate) fn fill(dir: &TreeDir<'_>, inst: &Arc<Instance>) -> Result {
         match &entry.what {
             File(handler) => file(dir, entry.name, inst, Arg::Whole, handler)?,
             Folder(_, table) => folder(dir, entry.name, |dir| files(dir, inst, Arg::Whole, table))?,
-            PerCpu => folder(dir, entry.name, |dir| fill_per_cpu(dir, inst))?,
+            CpuFolder(_, table, _, their) => folder(dir, entry.name, |dir| {
+                files(dir, inst, Arg::Whole, table)?;
+                folder(dir, c"per_cpu", |dir| fill_per_cpu(dir, inst, their))
+            })?,
+            PerCpu => folder(dir, entry.name, |dir| fill_per_cpu(dir, inst, CPU))?,
             CpuFiles(_, prefix, handler) => folder(dir, entry.name, |dir| {
                 fill_cpu_files(dir, inst, prefix, handler)
             })?,
@@ -386,10 +401,14 @@ fn folder(dir: &TreeDir<'_>, name: &CStr, fill: impl FnOnce(&TreeDir<'_>) -> Res
     dir.folder(name, FOLDER_MODE, None, None, fill)
 }
 
-fn fill_per_cpu(dir: &TreeDir<'_>, inst: &Arc<Instance>) -> Result {
+fn fill_per_cpu(
+    dir: &TreeDir<'_>,
+    inst: &Arc<Instance>,
+    table: &'static [(&CStr, Handler)],
+) -> Result {
     for cpu in cpus::possible() {
         let name = CString::try_from_fmt(fmt!("cpu{cpu}"))?;
-        folder(dir, &name, |dir| files(dir, inst, Arg::Cpu(cpu), CPU))?;
+        folder(dir, &name, |dir| files(dir, inst, Arg::Cpu(cpu), table))?;
     }
     Ok(())
 }

@@ -28,6 +28,7 @@ pub(crate) mod kernel_tracefs;
 pub(crate) mod kprobe;
 mod late;
 pub(crate) mod listing;
+pub(crate) mod load;
 pub(crate) mod machine;
 pub(crate) mod mapping;
 pub(crate) mod mkdir;

@@ -60,6 +60,33 @@ impl NoiseHooks {
     }
 }
 
+/// All that runs on CPUs is noise, while this lives and the hooks do.
+pub(crate) struct EveryNoise(());
+
+impl EveryNoise {
+    /// Begins, on the CPUs of a set with a bit for each, also on those that come online later.
+    pub(crate) fn begin(cpus: &[u64]) -> Self {
+        for cpu in super::cpus::possible() {
+            let word = cpus.get(cpu as usize >> 6).copied().unwrap_or(0);
+            if word.wrapping_shr(cpu & 63) & 1 == 0 {
+                continue;
+            }
+            if let Some(noise) = NOISES.of(cpu) {
+                noise.begin(None, false);
+            }
+        }
+        Self(())
+    }
+}
+
+impl Drop for EveryNoise {
+    fn drop(&mut self) {
+        for noise in super::cpus::possible().filter_map(|cpu| NOISES.of(cpu)) {
+            noise.end();
+        }
+    }
+}
+
 impl Drop for NoiseHooks {
     fn drop(&mut self) {
         c::rt_noise_unhook();

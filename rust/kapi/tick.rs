@@ -25,11 +25,12 @@ pub(crate) trait TickBody: Sync {
     fn woken(&self);
 }
 
-/// The timer of the current thread.
+/// The timer of a thread.
 ///
 /// # Invariants
 ///
-/// `rt_tick_new` returned the pointer, and the timer's data is a `&dyn TickBody` that lives during `'a`.
+/// `rt_tick_new` returned the pointer, and the timer's data is the address of a `&dyn TickBody` that lives during
+/// `'a`.
 pub(crate) struct Tick<'a> {
     tick: NonNull<c::rt_tick>,
     body: PhantomData<&'a &'a dyn TickBody>,
@@ -67,6 +68,61 @@ impl Drop for Tick<'_> {
     }
 }
 
+/// The timer of tasks of user space, with what is done in its interrupt. One task at a time waits for it.
+///
+/// # Invariants
+///
+/// `rt_tick_new` returned `tick`; the timer's data is the address in `_data`, which has that of the value in `body`.
+pub(crate) struct OwnedTick<T> {
+    tick: NonNull<c::rt_tick>,
+    body: KBox<T>,
+    _data: KBox<*const dyn TickBody>,
+}
+
+// SAFETY: A timer may be set and cancelled by any task, and the body may go to another one.
+unsafe impl<T: Send> Send for OwnedTick<T> {}
+
+impl<T: TickBody + 'static> OwnedTick<T> {
+    /// Makes one, whose first waiter is likely the current task.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(crate) fn new(body: T) -> Result<Self> {
+        let body = KBox::new(body, GFP_KERNEL)?;
+        let data: *const dyn TickBody = &raw const *body;
+        let data = KBox::new(data, GFP_KERNEL)?;
+        // SAFETY: The functions that get it expect the address of a body, which has the layout of a reference. Both
+        // boxes stay where they are, and go after the timer, in `drop`.
+        let tick = unsafe { c::rt_tick_new(ptr::from_ref(&*data).cast()) };
+        // INVARIANT: Just so.
+        Ok(Self {
+            tick: NonNull::new(tick).ok_or(ENOMEM)?,
+            body,
+            _data: data,
+        })
+    }
+
+    /// Returns what is done in the interrupt.
+    pub(crate) fn body(&self) -> &T {
+        &self.body
+    }
+
+    /// Sleeps until the timer was due at the time `until`, in nanoseconds of its clock, or the current task has a
+    /// signal; the timer runs on then. The task does not leave its CPU meanwhile.
+    pub(crate) fn wait(&mut self, until: u64) {
+        // SAFETY: The timer is there (invariant), and nobody else waits for it: it is borrowed.
+        unsafe { c::rt_tick_wait_signal(self.tick.as_ptr(), until) };
+    }
+}
+
+impl<T> Drop for OwnedTick<T> {
+    fn drop(&mut self) {
+        // SAFETY: The timer is there (invariant), and this is the last use.
+        unsafe { c::rt_tick_free(self.tick.as_ptr()) };
+    }
+}
+
 /// Returns the time of the clock of such timers, in nanoseconds. Any context but NMI.
 pub(crate) fn now() -> u64 {
     c::rt_tick_now()
@@ -85,7 +141,7 @@ pub(crate) fn run_by_fifo(priority: u32) -> Result {
 ///
 /// # Safety
 ///
-/// `data` is that of [`Tick::new`], and the timer is not cancelled.
+/// `data` is that of [`Tick::new`] or [`OwnedTick::new`], and the timer is not cancelled.
 #[no_mangle]
 unsafe extern "C" fn rtrace_tick_due(data: *const c_void, now: u64) {
     // SAFETY: The caller promises the `&dyn TickBody` of a timer that is there.

@@ -8,7 +8,8 @@
 //! and what has come to it when it ends was inside. The sections of one kind do not nest.
 //!
 //! Contexts: each function is called on the CPU that the value belongs to, by a context that runs to its end
-//! before what it interrupts goes on.
+//! before what it interrupts goes on. Only [`CpuNoise::begin`] and [`CpuNoise::end`] may be called elsewhere: what
+//! runs there meanwhile is told of or not.
 
 use crate::ring::port::LocalWord;
 
@@ -75,11 +76,14 @@ impl NoiseCounts {
     }
 }
 
+/// No pid: there is no workload.
+const NOBODY: u64 = u64::MAX;
+
 /// What takes one CPU.
 pub(crate) struct CpuNoise<W> {
     /// Whether sections are of interest.
     on: W,
-    /// The pid of the workload: the thread that is none of the others.
+    /// The pid of the workload: the thread that is none of the others; [`NOBODY`]: all are.
     pid: W,
     /// Whether soft interrupts and threads are told of only after a tick.
     awaits_tick: W,
@@ -118,10 +122,11 @@ impl<W: LocalWord> CpuNoise<W> {
         }
     }
 
-    /// Begins to look at what takes the CPU from the thread `pid`, which calls this. `awaits_tick` says whether
-    /// soft interrupts and threads are told of only from a [`Self::tick`] to [`Self::answered`].
-    pub(crate) fn begin(&self, pid: u32, awaits_tick: bool) {
-        self.pid.set(pid.into());
+    /// Begins to look at what takes the CPU from the thread `workload`, which calls this; without one, at all
+    /// that runs. `awaits_tick` says whether soft interrupts and threads are told of only from a [`Self::tick`] to
+    /// [`Self::answered`].
+    pub(crate) fn begin(&self, workload: Option<u32>, awaits_tick: bool) {
+        self.pid.set(workload.map_or(NOBODY, u64::from));
         self.awaits_tick.set(awaits_tick.into());
         self.ticked.set(0);
         for kind in [NoiseKind::Irq, NoiseKind::SoftIrq, NoiseKind::Thread] {

@@ -42,9 +42,11 @@ pub(crate) enum TickContext {
     Irq = 0,
     /// In the thread that it wakes.
     Thread = 1,
+    /// When that thread, a task of user space, has done its work and waits again.
+    User = 2,
 }
 
-/// The names of contexts, by number. The last one is that of a thread in user space.
+/// The names of contexts, by number.
 const CONTEXTS: [&str; 3] = ["irq", "thread", "user-ret"];
 
 /// A latency.
@@ -149,7 +151,11 @@ mod tests {
         sample.fill(&mut record[8..]);
         let line = "#123456 context thread timer_latency   3993722 ns\n";
         assert_eq!(text(write_text, &record), line);
-        record[12] = 2;
+        let sample = TimerlatSample {
+            context: TickContext::User,
+            ..sample
+        };
+        sample.fill(&mut record[8..]);
         assert!(text(write_text, &record).contains("context user-ret timer"));
         record[12] = 9;
         for len in 0..=RECORD {

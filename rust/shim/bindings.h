@@ -23,6 +23,7 @@
 #include "functions.h"
 #include "graph.h"
 #include "kprobe.h"
+#include "load.h"
 #include "noise.h"
 #include "shim.h"
 #include "threads.h"

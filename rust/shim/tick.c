@@ -3,6 +3,8 @@
 #include <linux/hrtimer.h>
 #include <linux/kthread.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <uapi/linux/sched/types.h>
 
@@ -34,7 +36,7 @@ struct rt_tick *rt_tick_new(const void *data)
 		return NULL;
 	hrtimer_setup(&tick->timer, rt_tick_due, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_ABS_PINNED_HARD);
-	tick->thread = current;
+	tick->thread = get_task_struct(current);
 	tick->data = data;
 	return tick;
 }
@@ -42,6 +44,7 @@ struct rt_tick *rt_tick_new(const void *data)
 void rt_tick_free(struct rt_tick *tick)
 {
 	hrtimer_cancel(&tick->timer);
+	put_task_struct(tick->thread);
 	kfree(tick);
 }
 
@@ -57,6 +60,25 @@ void rt_tick_wait(struct rt_tick *tick, u64 until)
 	hrtimer_start(&tick->timer, ns_to_ktime(until),
 		      HRTIMER_MODE_ABS_PINNED_HARD);
 	while (!READ_ONCE(tick->due) && !kthread_should_stop()) {
+		schedule();
+		set_current_state(TASK_INTERRUPTIBLE);
+	}
+	__set_current_state(TASK_RUNNING);
+}
+
+void rt_tick_wait_signal(struct rt_tick *tick, u64 until)
+{
+	/* After a signal it may still be running, and wake the task that waited. */
+	hrtimer_cancel(&tick->timer);
+	if (tick->thread != current) {
+		put_task_struct(tick->thread);
+		tick->thread = get_task_struct(current);
+	}
+	WRITE_ONCE(tick->due, false);
+	set_current_state(TASK_INTERRUPTIBLE);
+	hrtimer_start(&tick->timer, ns_to_ktime(until),
+		      HRTIMER_MODE_ABS_PINNED_HARD);
+	while (!READ_ONCE(tick->due) && !signal_pending(current)) {
 		schedule();
 		set_current_state(TASK_INTERRUPTIBLE);
 	}

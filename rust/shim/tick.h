@@ -14,7 +14,7 @@ struct rt_tick;
 void rtrace_tick_due(const void *data, u64 now);
 void rtrace_tick_woken(const void *data);
 
-/* For the current thread, which is on one CPU; NULL without memory. */
+/* For the current task, which is on one CPU; NULL without memory. */
 struct rt_tick *rt_tick_new(const void *data);
 /* Cancels the timer. */
 void rt_tick_free(struct rt_tick *tick);
@@ -22,6 +22,8 @@ void rt_tick_free(struct rt_tick *tick);
 u64 rt_tick_now(void);
 /* Sleeps until the timer was due, or the thread is to end. */
 void rt_tick_wait(struct rt_tick *tick, u64 until);
+/* The same for a task of user space, which may be another one each time: or it has a signal. */
+void rt_tick_wait_signal(struct rt_tick *tick, u64 until);
 
 /* Has the current thread run by SCHED_FIFO with this priority. */
 int rt_thread_set_fifo(unsigned int priority);

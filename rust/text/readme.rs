@@ -191,7 +191,9 @@ Functions, where the kernel can trace them:
   osnoise/              what the tracers osnoise and timerlat measure, and what
                         stops tracing: cpus, options, period_us, runtime_us,
                         timerlat_period_us, stop_tracing_us and
-                        stop_tracing_total_us, print_stack.
+                        stop_tracing_total_us, print_stack. Without the option
+                        OSNOISE_WORKLOAD tasks measure for timerlat that read
+                        per_cpu/cpuN/timerlat_fd, once for each tick.
   function_profile_enabled
                         1: counts and times the calls of the functions of
                         set_ftrace_filter, for trace_stat/functionN.

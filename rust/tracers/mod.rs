@@ -10,6 +10,7 @@ pub(crate) mod dummy;
 mod function;
 mod graph;
 pub(crate) mod hwlat;
+pub(crate) mod load;
 mod noise;
 mod nop;
 pub(crate) mod osnoise;
@@ -265,6 +266,8 @@ pub(crate) unsafe fn init() {
     unsafe { wakeup::init() };
     // SAFETY: Called once, as the caller promises.
     unsafe { workload::init() };
+    // SAFETY: Called once, as the caller promises.
+    unsafe { load::init() };
 }
 
 /// Frees what tracers keep.

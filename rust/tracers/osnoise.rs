@@ -13,6 +13,7 @@ use super::{
         each_user,
         options,
         stop_tracing,
+        Measurer,
         Workload, //
     },
     Columns,
@@ -28,6 +29,7 @@ use crate::{
         irqs,
         noise::{
             self,
+            EveryNoise,
             NoiseHooks, //
         },
         percpu::CpuPin,
@@ -74,6 +76,10 @@ impl Workload for OsnoiseTracer {
     fn body(&self) -> Result<KBox<dyn ThreadBody>> {
         Ok(KBox::new(OsnoiseThread, GFP_KERNEL)?)
     }
+
+    fn without_threads(&self, cpus: &[u64]) -> Result<Measurer> {
+        Ok(Measurer::Everybody(EveryNoise::begin(cpus)))
+    }
 }
 
 impl ThreadBody for OsnoiseThread {
@@ -100,7 +106,7 @@ fn measure() {
     let before = noise.counts();
     let mut search = Noises::default();
     let irqs_off = options.has(NoiseOptions::IRQ_DISABLE);
-    noise.begin(kernel::current!().pid() as u32, false);
+    noise.begin(Some(kernel::current!().pid() as u32), false);
     match (irqs_off, options.has(NoiseOptions::PREEMPT_DISABLE)) {
         (true, _) => irqs::disabled(|| search.run(noise, true, false)),
         (false, true) => CpuPin::with(|_| search.run(noise, false, false)),
@@ -222,7 +228,12 @@ impl Tracer for OsnoiseTracer {
     }
 
     fn columns(&self) -> Option<Columns> {
-        Some(|out| osnoise::write_columns(cfg!(CONFIG_PREEMPT_RT), out))
+        Some(|out| {
+            if workload::is_tainted() {
+                out.write_str("# osnoise is tainted!\n")?;
+            }
+            osnoise::write_columns(cfg!(CONFIG_PREEMPT_RT), out)
+        })
     }
 
     fn start(&self, host: &Host<'_>) -> Result {

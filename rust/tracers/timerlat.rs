@@ -4,11 +4,13 @@
 //! on each CPU waits for a timer in every period; the two latencies are records.
 
 use super::{
+    load::UserLoads,
     workload::{
         self,
         each_user,
         options,
         stop_tracing,
+        Measurer,
         Workload, //
     },
     Columns,
@@ -92,7 +94,7 @@ pub(crate) fn align() -> &'static Atomic<u64> {
 }
 
 /// What one thread measures.
-struct TimerlatCpu {
+pub(super) struct TimerlatCpu {
     noise: &'static HereNoise,
     /// When the timer is due, in nanoseconds.
     next: Atomic<u64>,
@@ -104,7 +106,7 @@ struct TimerlatCpu {
 }
 
 /// Records a latency wherever the tracer is on, on this CPU.
-fn record(sample: &TimerlatSample) {
+pub(super) fn record(sample: &TimerlatSample) {
     CpuPin::with(|_| events::timerlat_sample(sample));
     each_user(|pin, sink, _| {
         let base = Base::new(format::TIMERLAT.id, 1);
@@ -114,7 +116,7 @@ fn record(sample: &TimerlatSample) {
 }
 
 /// Raises the longest latency.
-fn raise(latency: u64) {
+pub(super) fn raise(latency: u64) {
     each_user(|_, sink, _| {
         if sink.is_on() {
             sink.raise_max_latency(latency);
@@ -123,6 +125,44 @@ fn raise(latency: u64) {
 }
 
 impl TimerlatCpu {
+    /// Returns what a thread measures on the CPU whose noise that is.
+    pub(super) fn new(noise: &'static HereNoise) -> Self {
+        Self {
+            noise,
+            next: Atomic::new(0),
+            ticks: Atomic::new(0),
+            callers: [const { Atomic::new(0) }; MOST_CALLERS],
+            depth: Atomic::new(0),
+        }
+    }
+
+    /// Returns what takes the CPU.
+    pub(super) fn noise(&self) -> &'static HereNoise {
+        self.noise
+    }
+
+    /// Returns the number of ticks.
+    pub(super) fn ticks(&self) -> u32 {
+        self.ticks.load(Relaxed)
+    }
+
+    /// Returns how many nanoseconds ago the timer was due; `None` if it is not yet.
+    pub(super) fn latency(&self) -> Option<u64> {
+        tick::now().checked_sub(self.next.load(Relaxed))
+    }
+
+    /// Has the ticks begin from now on.
+    pub(super) fn begin(&self) {
+        self.next.store(tick::now(), Relaxed);
+    }
+
+    /// Returns when the next tick is due, from now on.
+    pub(super) fn advance(&self) -> u64 {
+        let next = self.after();
+        self.next.store(next, Relaxed);
+        next
+    }
+
     /// Keeps the callers that the timer has interrupted.
     fn keep_stack(&self) {
         CpuPin::with(|pin| {
@@ -136,7 +176,7 @@ impl TimerlatCpu {
     }
 
     /// Records the callers, if the latency is long enough.
-    fn print_stack(&self, us: u64) {
+    pub(super) fn print_stack(&self, us: u64) {
         let least = PRINT_STACK.load(Relaxed);
         if least == 0 || least > us {
             return;
@@ -172,22 +212,16 @@ impl TimerlatCpu {
         next.saturating_add(late.div_ceil(period).saturating_mul(period))
     }
 
-    /// Waits for the next tick.
-    fn wait(&self, tick: &Tick<'_>) {
-        let next = self.after();
-        self.next.store(next, Relaxed);
-        tick.wait(next);
-    }
-
     /// Measures until the thread is to end.
     fn measure(&self, tick: &Tick<'_>) {
-        self.next.store(tick::now(), Relaxed);
-        self.wait(tick);
-        self.noise.begin(kernel::current!().pid() as u32, true);
+        self.begin();
+        tick.wait(self.advance());
+        self.noise
+            .begin(Some(kernel::current!().pid() as u32), true);
         while !threads::should_stop() {
-            let latency = tick::now().saturating_sub(self.next.load(Relaxed));
+            let latency = self.latency().unwrap_or(0);
             record(&TimerlatSample {
-                number: self.ticks.load(Relaxed),
+                number: self.ticks(),
                 context: TickContext::Thread,
                 latency,
             });
@@ -199,7 +233,7 @@ impl TimerlatCpu {
             if stop != 0 && us >= stop {
                 stop_tracing();
             }
-            self.wait(tick);
+            tick.wait(self.advance());
         }
         self.noise.end();
     }
@@ -264,17 +298,7 @@ impl ThreadBody for TimerlatThread {
         let Some(noise) = NoiseHooks::of(CpuPin::with(|pin| pin.cpu())) else {
             return;
         };
-        let here = KBox::new(
-            TimerlatCpu {
-                noise,
-                next: Atomic::new(0),
-                ticks: Atomic::new(0),
-                callers: [const { Atomic::new(0) }; MOST_CALLERS],
-                depth: Atomic::new(0),
-            },
-            GFP_KERNEL,
-        );
-        let Ok(here) = here else {
+        let Ok(here) = KBox::new(TimerlatCpu::new(noise), GFP_KERNEL) else {
             pr_warn!("timerlat: no memory for a thread\n");
             return;
         };
@@ -293,10 +317,25 @@ impl Workload for TimerlatTracer {
     }
 
     fn body(&self) -> Result<KBox<dyn ThreadBody>> {
-        stack::prepare()?;
-        ALIGNED.store(0, Relaxed);
+        prepare()?;
         Ok(KBox::new(TimerlatThread, GFP_KERNEL)?)
     }
+
+    fn without_threads(&self, _cpus: &[u64]) -> Result<Measurer> {
+        prepare()?;
+        Ok(Measurer::Loads(UserLoads::begin()?))
+    }
+}
+
+/// Prepares what measures.
+///
+/// # Errors
+///
+/// `ENOMEM`.
+fn prepare() -> Result {
+    stack::prepare()?;
+    ALIGNED.store(0, Relaxed);
+    Ok(())
 }
 
 /// The tracer.

@@ -5,7 +5,10 @@
 //!
 //! Instances come and go under one lock, which threads do not take.
 
-use super::Host;
+use super::{
+    load::UserLoads,
+    Host, //
+};
 use crate::{
     event::{
         context::Base,
@@ -18,6 +21,7 @@ use crate::{
         grace_ref::GraceRef,
         noise::{
             self,
+            EveryNoise,
             NoiseHooks, //
         },
         percpu::CpuPin,
@@ -79,6 +83,9 @@ static OPTIONS: Atomic<u32> = Atomic::new(NoiseOptions::USUAL.word());
 static STOP: Atomic<u64> = Atomic::new(0);
 static STOP_TOTAL: Atomic<u64> = Atomic::new(0);
 
+/// Whether something made a measurement wrong.
+static TAINTED: Atomic<bool> = Atomic::new(false);
+
 /// An instance that has the tracer.
 pub(super) struct MeasuredInstance {
     /// Those of the instance, until [`super::Tracer::stop`] has returned.
@@ -121,13 +128,29 @@ pub(super) trait Workload: Sync {
     ///
     /// `ENOMEM`.
     fn body(&self) -> Result<KBox<dyn ThreadBody>>;
+
+    /// Returns what measures these CPUs, one bit each, without threads.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, `ENOSPC`, `ENOENT` in a kernel without a tracepoint that it needs.
+    fn without_threads(&self, cpus: &[u64]) -> Result<Measurer>;
+}
+
+/// What measures; it ends when this is dropped.
+pub(super) enum Measurer {
+    Threads(#[expect(dead_code, reason = "they run until it is dropped")] Threads),
+    /// Tasks of user space.
+    Loads(UserLoads),
+    /// Nothing by itself: all that runs is told of.
+    Everybody(EveryNoise),
 }
 
 /// The measurement, while an instance records.
 struct Measurement {
     workload: &'static dyn Workload,
-    /// None without the option.
-    threads: Option<Threads>,
+    /// None when there was no memory for one.
+    measurer: Option<Measurer>,
     _hooks: NoiseHooks,
 }
 
@@ -149,13 +172,15 @@ impl MeasureState {
         Ok(cpus)
     }
 
-    /// Returns the threads of `workload`, if they shall measure.
-    fn threads(&self, workload: &dyn Workload) -> Result<Option<Threads>> {
+    /// Returns what measures for `workload`, which begins.
+    fn measurer(&self, workload: &dyn Workload) -> Result<Measurer> {
+        let cpus = self.cpus()?;
         if !options().has(NoiseOptions::WORKLOAD) {
-            return Ok(None);
+            return workload.without_threads(&cpus);
         }
-        let (cpus, body) = (self.cpus()?, workload.body()?);
-        Threads::start(workload.name(), ThreadPlace::Each, &cpus, body).map(Some)
+        let body = workload.body()?;
+        let threads = Threads::start(workload.name(), ThreadPlace::Each, &cpus, body)?;
+        Ok(Measurer::Threads(threads))
     }
 
     /// Begins to measure by `workload`, unless it does already.
@@ -172,25 +197,28 @@ impl MeasureState {
         let hooks = NoiseHooks::begin()?;
         self.measurement = Some(Measurement {
             workload,
-            threads: self.threads(workload)?,
+            measurer: Some(self.measurer(workload)?),
             _hooks: hooks,
         });
         Ok(())
     }
 
-    /// Changes what threads look at only once: they end, `change` is called, and others begin.
+    /// Changes what is looked at only once: what measures ends, `change` is called, and it begins anew.
     fn restart(&mut self, change: impl FnOnce(&mut Self)) -> Result {
         let Some(mut measurement) = self.measurement.take() else {
             change(self);
             return Ok(());
         };
-        measurement.threads = None;
+        measurement.measurer = None;
         change(self);
-        let threads = self.threads(measurement.workload);
-        let failed = threads.as_ref().err().copied();
-        measurement.threads = threads.unwrap_or(None);
+        let result = self.measurer(measurement.workload);
+        let (measurer, result) = match result {
+            Ok(measurer) => (Some(measurer), Ok(())),
+            Err(error) => (None, Err(error)),
+        };
+        measurement.measurer = measurer;
         self.measurement = Some(measurement);
-        failed.map_or(Ok(()), Err)
+        result
     }
 }
 
@@ -222,22 +250,68 @@ pub(super) fn threshold() -> u64 {
     }
 }
 
-/// Stops tracing in all instances that are measured for, and says so in those that are not the top one.
+/// Stops tracing in all instances that are measured for, and says so in those that are not the top one. Any
+/// context.
 pub(super) fn stop_tracing() {
     each_user(|pin, sink, user| {
-        if !user.is_top.load(Relaxed) {
-            let mut text = StopText::new();
-            // It fits.
-            let _ = write!(text, "stop tracing hit on cpu {}\n\0", pin.cpu());
-            let ip = threads::address();
-            let base = Base::new(format::PRINT.id, 1);
-            let len = text.used.saturating_add(STOP_HEAD);
-            // What is refused is in the counters of the buffer.
-            let _ = sink.record(pin, base, len, |rest| text.fill(ip, rest));
-        }
-        sink.switch(false);
-        sink.want(WANT_NEWS);
+        say(
+            pin,
+            sink,
+            user,
+            format_args!("stop tracing hit on cpu {}\n\0", pin.cpu()),
+        );
+        stop_in(sink);
     });
+}
+
+/// As [`stop_tracing`], because of something that makes the measurement wrong; the header of `osnoise` says so from
+/// now on.
+pub(super) fn stop_tracing_for(why: &str) {
+    taint(format_args!("{why}\n\0"));
+    each_user(|pin, sink, user| {
+        say(
+            pin,
+            sink,
+            user,
+            format_args!(
+                "stop tracing hit on cpu {} due to exception: {why}\n\0",
+                pin.cpu()
+            ),
+        );
+        stop_in(sink);
+    });
+}
+
+/// Records `text`, which ends with a NUL, in all instances that are not the top one, as something that makes the
+/// measurement wrong. Any context.
+pub(super) fn taint(text: fmt::Arguments<'_>) {
+    each_user(|pin, sink, user| say(pin, sink, user, text));
+    TAINTED.store(true, Relaxed);
+}
+
+/// Returns whether a measurement was wrong.
+pub(super) fn is_tainted() -> bool {
+    TAINTED.load(Relaxed)
+}
+
+fn stop_in(sink: &Sink) {
+    sink.switch(false);
+    sink.want(WANT_NEWS);
+}
+
+/// Records a text that ends with a NUL, unless the instance is the top one.
+fn say(pin: &CpuPin, sink: &Sink, user: &MeasuredInstance, what: fmt::Arguments<'_>) {
+    if user.is_top.load(Relaxed) {
+        return;
+    }
+    let mut text = StopText::new();
+    // It fits.
+    let _ = text.write_fmt(what);
+    let ip = threads::address();
+    let base = Base::new(format::PRINT.id, 1);
+    let len = text.used.min(MOST_TEXT).saturating_add(STOP_HEAD);
+    // What is refused is in the counters of the buffer.
+    let _ = sink.record(pin, base, len, |rest| text.fill(ip, rest));
 }
 
 /// Returns whether an instance records. Any context.
@@ -247,12 +321,13 @@ pub(super) fn is_on() -> bool {
     on
 }
 
-/// Bytes of the record before the text.
+/// Bytes of the record before the text, and most of the text.
 const STOP_HEAD: usize = 16;
+const MOST_TEXT: usize = 96;
 
 /// The text of the record that says that tracing stopped.
 struct StopText {
-    bytes: [u8; 40],
+    bytes: [u8; MOST_TEXT],
     used: usize,
 }
 
@@ -273,7 +348,7 @@ impl Write for StopText {
 impl StopText {
     fn new() -> Self {
         Self {
-            bytes: [0; 40],
+            bytes: [0; MOST_TEXT],
             used: 0,
         }
     }
@@ -336,7 +411,22 @@ pub(super) fn start(host: &Host<'_>, workload: &'static dyn Workload) -> Result 
     }
     drop(state);
     host.sink().set_max_latency(0);
-    follow(host, workload)
+    // As in ftrace also when recording is off: users set up the threads before they switch it on.
+    join(host, workload)
+}
+
+/// Calls `f` if tasks of user space measure, and keeps that so meanwhile.
+///
+/// # Errors
+///
+/// `EINVAL` if they do not, and that of `f`.
+pub(super) fn with_loads<R>(f: impl FnOnce() -> Result<R>) -> Result<R> {
+    let state = STATE.lock();
+    let present = state.measurement.as_ref();
+    match present.and_then(|present| present.measurer.as_ref()) {
+        Some(Measurer::Loads(_)) => f(),
+        _ => Err(EINVAL),
+    }
 }
 
 /// Keeps the settings from changing meanwhile.
@@ -440,4 +530,6 @@ pub(super) unsafe fn exit() {
     STATE.lock().cpus = None;
     // SAFETY: Without an instance there is no measurement, which has the hooks.
     unsafe { noise::exit() };
+    // SAFETY: Nor are there tasks that measure: their files are closed.
+    unsafe { super::load::exit() };
 }

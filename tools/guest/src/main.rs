@@ -26,6 +26,7 @@ mod json;
 mod kernel_modules;
 mod kmsg;
 mod leaks;
+mod load_task;
 mod maps;
 mod memory;
 mod module;
@@ -83,6 +84,7 @@ enum Command {
     One(String),
     Bench,
     Breakdown,
+    Load,
 }
 
 const USAGE: &str =
@@ -128,6 +130,8 @@ fn main() -> ExitCode {
             "run" => command = Some(Command::Run),
             "bench" => command = Some(Command::Bench),
             "breakdown" => command = Some(Command::Breakdown),
+            // What tests start, see `load_task`.
+            "load" => command = Some(Command::Load),
             "one" => command = Some(Command::One(value())),
             "--filter" => filters.push(value()),
             "--root" => context.root = value().into(),
@@ -151,6 +155,7 @@ fn main() -> ExitCode {
         Some(Command::Run) => runner::run(&context, &filters),
         Some(Command::Bench) => told(bench::run(&context, &filters)),
         Some(Command::Breakdown) => told(bench::breakdown(&context, &filters)),
+        Some(Command::Load) => told(load_task::obey(&filters)),
         Some(Command::One(name)) => runner::run_here(&context, &name),
         None => {
             eprintln!("{USAGE}");

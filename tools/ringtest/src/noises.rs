@@ -65,7 +65,7 @@ impl World {
 
     fn one(&self) {
         WORLD.set(self);
-        self.noise.begin(WORKLOAD, false);
+        self.noise.begin(Some(WORKLOAD), false);
         with_hook(instant, || {
             let (time, begun) = self.noise.look(|| self.now());
             assert_eq!(self.noise.switch(WORKLOAD, OTHER, || self.now()), None);
@@ -109,7 +109,7 @@ fn each_takes_what_it_took_by_itself() {
 #[test]
 fn what_is_between_two_looks_was_begun_between_them() {
     let noise: CpuNoise<Word> = CpuNoise::new();
-    noise.begin(WORKLOAD, false);
+    noise.begin(Some(WORKLOAD), false);
     let (_, before) = noise.look(|| 5);
     noise.enter(NoiseKind::Irq, || 6);
     assert_eq!(noise.look(|| 7).1, before + 1);
@@ -119,13 +119,13 @@ fn what_is_between_two_looks_was_begun_between_them() {
 fn what_began_before_is_not_told() {
     let noise: CpuNoise<Word> = CpuNoise::new();
     noise.enter(NoiseKind::Irq, || 1);
-    noise.begin(WORKLOAD, false);
+    noise.begin(Some(WORKLOAD), false);
     assert_eq!(noise.leave(NoiseKind::Irq, || 10), None);
     assert_eq!(noise.switch(OTHER, WORKLOAD, || 11), None);
     noise.enter(NoiseKind::SoftIrq, || 12);
     noise.end();
     assert_eq!(noise.leave(NoiseKind::SoftIrq, || 20), None);
-    noise.begin(WORKLOAD, false);
+    noise.begin(Some(WORKLOAD), false);
     assert_eq!(noise.leave(NoiseKind::SoftIrq, || 30), None, "of before");
 }
 
@@ -135,7 +135,7 @@ fn what_delays_the_thread_begins_with_the_tick() {
     let time = Cell::new(1000);
     let now = || time.get();
     let passes = |ns: u64| time.set(time.get() + ns);
-    noise.begin(WORKLOAD, true);
+    noise.begin(Some(WORKLOAD), true);
     // Before a tick nothing but interrupts is told of.
     assert_eq!(noise.switch(WORKLOAD, OTHER, now), None);
     passes(70);

@@ -220,6 +220,7 @@ const FILES: &[ControlFile] = &[
     top("osnoise/stop_tracing_us", Access::Change),
     top("osnoise/timerlat_align_us", Access::Change),
     top("osnoise/timerlat_period_us", Access::Change),
+    top_moving("osnoise/per_cpu/cpuN/timerlat_fd"),
     file("tracing_max_latency", Access::Change),
     top("function_profile_enabled", Access::Change),
     top("function_profile_time", Access::Change),

@@ -91,6 +91,7 @@ mod synthetic;
 mod syscalls;
 mod tasks;
 mod timerlat;
+mod timerlat_loads;
 mod tprobes;
 mod trees;
 mod triggers;
@@ -186,6 +187,7 @@ const GROUPS: &[&[Test]] = &[
     hwlat::TESTS,
     osnoise::TESTS,
     timerlat::TESTS,
+    timerlat_loads::TESTS,
     wakeup::TESTS,
     functions_commands::TESTS,
     functions_manner::TESTS,

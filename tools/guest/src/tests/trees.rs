@@ -32,12 +32,9 @@ const MISSING: &[(&str, &str)] = &[
         "the strings of trace_printk() are not the kernel's to give",
     ),
     ("btf_ids", "the types of arguments are in the kernel's BTF"),
-    // Of kernels that have these tracers.
-    ("osnoise/per_cpu", LATENCY),
 ];
 
 const FUNCTIONS: &str = "of function tracers, only function and function_graph are there";
-const LATENCY: &str = "the threads of timerlat are the kernel's alone";
 
 /// Names that only rtracefs has.
 const OWN: &[&str] = &[
