@@ -80,10 +80,10 @@ impl Location {
     /// field or the value is not inside the record.
     pub(crate) fn bytes(self, record: &[u8], offset: u32, size: u32) -> Option<&[u8]> {
         let base = match self {
+            Self::Rest => return record.get(offset as usize..),
             Self::Inline => return part(record, offset, size),
             Self::FromStart => 0,
             Self::FromWord => offset.checked_add(4)?,
-            Self::Rest => return record.get(offset as usize..),
         };
         let word = number(part(record, offset, 4)?) as u32;
         part(record, base.checked_add(word & 0xffff)?, word >> 16)

@@ -578,7 +578,7 @@ pub(crate) unsafe fn exit() {
         .take_while(|event| !event.is_null());
     let kept = core::iter::from_fn(reuse::next_kept);
     let marker = Some(marker::take_marker()).filter(|event| !event.is_null());
-    let others = Iterator::chain(kept, marker.into_iter());
+    let others = Iterator::chain(kept, marker);
     for event in Iterator::chain(in_table, others) {
         // SAFETY: `publish` or `publish_marker` made the pointer from a box, which is taken back once:
         // it is out of its place, and of the list of those that were kept. The caller promises that no

@@ -202,10 +202,13 @@ fn stops(context: &Context) -> Check {
     })
 }
 
+/// Does something with the top and with an instance.
+type Deed = fn(&Tree, &Tree) -> Check;
+
 /// When the measurement ends, so does the task: at the end of the last instance, and when settings change.
 fn killed(context: &Context) -> Check {
     in_each(context, |top, own| {
-        let deeds: [(&str, fn(&Tree, &Tree) -> Check); 4] = [
+        let deeds: [(&str, Deed); 4] = [
             ("nop", |_, own| own.set("current_tracer", "nop")),
             ("tracing_on", |_, own| own.set("tracing_on", "0")),
             ("cpus", |top, _| top.set("osnoise/cpus", "all")),
