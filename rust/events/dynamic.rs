@@ -29,6 +29,11 @@ use kernel::{
 /// How many were defined.
 static SERIALS: Atomic<u64> = Atomic::new(0);
 
+/// Returns the place of a definition in the order of all.
+pub(crate) fn next_serial() -> u64 {
+    SERIALS.fetch_add(1, Relaxed).wrapping_add(1)
+}
+
 /// Adds an event with a source of its own, which `source` makes; once more when ids ran short. `size` is
 /// that of a record without its dynamic arrays. Process context.
 ///
@@ -48,7 +53,7 @@ pub(crate) fn define(
             return Err(EEXIST);
         }
         let mut new = Event::with_source(next_id()?, names, size, made)?;
-        new.serial = SERIALS.fetch_add(1, Relaxed).wrapping_add(1);
+        new.serial = next_serial();
         event = Some(publish(new)?);
         Ok(())
     })?;

@@ -233,6 +233,15 @@ fn max_active(returns: bool, text: &str) -> Result<u32, ProbeRefusal> {
     }
 }
 
+/// Returns whether two second words are one place.
+pub(crate) fn is_same_place(text: &str, other: &str) -> bool {
+    let parsed = |text| place(LineWord { at: 0, text }).ok().flatten();
+    match (parsed(text), parsed(other)) {
+        (Some((place, _)), Some((other, _))) => place == other,
+        _ => false,
+    }
+}
+
 /// Parses the second word; says also whether it ends in `%return`. `None` for a place in a file.
 fn place(word: LineWord<'_>) -> Result<Option<(ProbePlace<'_>, bool)>, ProbeRefusal> {
     if let Ok(address) = number::unsigned(word.text) {

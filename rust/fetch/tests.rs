@@ -4,7 +4,7 @@
 
 use super::{
     argument::{ArgumentName, Compiler, ProbeSite},
-    command::{words, Head, LineWord, ProbeNames, ProbePlace},
+    command::{self, words, Head, LineWord, ProbeNames, ProbePlace},
     error::{Code, ProbeError, ProbeRefusal},
     event_command::{is_same_event, EventHead, NamelessEvent},
     expand,
@@ -433,6 +433,17 @@ fn events_that_are_followed() {
 
 #[test]
 fn names_and_places() {
+    for (one, other, wanted) in [
+        ("vfs_read", "vfs_read+0", true),
+        ("vfs_read", "vfs_read%return", true),
+        ("vfs_read+4", "vfs_read+0x4", true),
+        ("vfs_read", "vfs_write", false),
+        ("m:f", "f", false),
+        ("0x10", "16", true),
+        ("f%x", "f%x", false),
+    ] {
+        assert_eq!(command::is_same_place(one, other), wanted, "{one} {other}");
+    }
     let head = Head::parse("r10:a/b mod:sym+0x10%return").unwrap().unwrap();
     assert!(head.returns);
     assert_eq!(head.max_active, 10);

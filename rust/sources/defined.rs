@@ -3,7 +3,10 @@
 //! The probe of a definition as the list of definitions knows it, whatever its kind, and the source of its
 //! event.
 
-use super::probe_layout::ProbeLayout;
+use super::{
+    probe_layout::ProbeLayout,
+    siblings::SiblingProbes, //
+};
 use crate::{
     events::{
         Attachment,
@@ -66,7 +69,13 @@ pub(super) trait DefinedProbe: Send + Sync {
         None
     }
 
-    /// Follows a module that comes, before its init runs.
+    /// Follows the code of the module `name`, which comes, before its init runs.
+    fn code_comes(&self, _name: &str) {}
+
+    /// Uses nothing any more of the code of the module `name`, which goes.
+    fn code_goes(&self, _name: &str) {}
+
+    /// Follows a module with tracepoints that comes, before its init runs.
     fn module_comes(&self, _module: Module<'_>) {}
 
     /// Uses nothing any more of a module that goes.
@@ -83,8 +92,8 @@ pub(super) trait DefinedProbe: Send + Sync {
     }
 }
 
-/// The source of the event of a definition.
-pub(super) struct DefinedSource(pub(super) Arc<dyn DefinedProbe>);
+/// The source of the event of definitions.
+pub(super) struct DefinedSource(pub(super) Arc<SiblingProbes>);
 
 impl Source for DefinedSource {
     fn attach(&self, to: Attachment) -> Result {
@@ -96,11 +105,11 @@ impl Source for DefinedSource {
     }
 
     fn visit_fields(&self, _: &Event, visit: &mut dyn FnMut(&mut Fields<'_>)) {
-        visit(&mut self.0.layout().fields());
+        visit(&mut self.0.first().layout().fields());
     }
 
     fn write_format(&self, event: &Event, w: &mut dyn fmt::Write) -> fmt::Result {
-        self.0.layout().write_format(event, w)
+        self.0.first().layout().write_format(event, w)
     }
 
     fn print<'p>(
@@ -111,13 +120,13 @@ impl Source for DefinedSource {
         printer: &'p mut Printer,
     ) -> Option<&'p [u8]> {
         Some(printer.compose(|out| {
-            self.0.write_head(record, manner, out)?;
-            self.0.layout().write_values(record, out)
+            self.0.first().write_head(record, manner, out)?;
+            self.0.first().layout().write_values(record, out)
         }))
     }
 
     fn own_depth(&self) -> u32 {
-        self.0.own_depth()
+        self.0.first().own_depth()
     }
 
     fn may_be_followed(&self) -> bool {

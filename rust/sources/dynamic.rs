@@ -26,6 +26,7 @@ use super::{
     },
     eprobe::FollowedEvent,
     probe_layout::ProbeLayout,
+    siblings::SiblingProbes,
     synthetic, //
 };
 use crate::{
@@ -52,6 +53,7 @@ use crate::{
     synthetic::command::SYSTEM,
     text::writer::ByteWrite, //
 };
+use core::ptr;
 use kernel::{
     fmt,
     prelude::*,
@@ -93,6 +95,11 @@ pub(super) trait DynamicKind: Sync {
         own == given
     }
 
+    /// Returns whether two words of lines that define are one place.
+    fn is_same_place(&self, place: &str, other: &str) -> bool {
+        place == other
+    }
+
     /// Returns that a line is refused, with an entry for `error_log`.
     fn refused(&self, refusal: ProbeRefusal) -> RefusedLine {
         let error = match refusal.code {
@@ -115,21 +122,34 @@ struct Making<'a> {
 }
 
 impl Making<'_> {
-    /// Returns why the event `other` keeps `kind` from making one of its name by `line`, which has compiled to
-    /// `layout`.
-    fn refusal(
+    /// Returns a definition of the event of these names, to whose probes one by `line` can be added, which has compiled
+    /// to `layout`; `None` if there is no such event.
+    ///
+    /// # Errors
+    ///
+    /// That the event is of another kind, or differs, or has this probe.
+    fn sibling(
         &self,
         kind: &dyn DynamicKind,
-        other: &Event,
+        (group, name): (&str, &str),
         (line, layout): (&str, &ProbeLayout),
-    ) -> ProbeRefusal {
-        let is_it = |known: &&Definition| {
-            known.event.id() == other.id() && known.kind.author() == kind.author()
+    ) -> Result<Option<&Definition>, ProbeRefusal> {
+        let Some(event) = events::by_name(group, name) else {
+            return Ok(None);
         };
-        let known = self.known.iter().find(is_it);
-        known.map_or(ProbeRefusal::exists(ProbeError::EventExists, 0), |known| {
-            known.probe.layout().refusal(line, layout)
-        })
+        let is_it = |known: &&Definition| {
+            ptr::eq(known.event, event) && known.kind.author() == kind.author()
+        };
+        let mut siblings = self.known.iter().filter(is_it);
+        let exists = ProbeRefusal::exists(ProbeError::EventExists, 0);
+        let first = siblings.next().ok_or(exists)?;
+        first.probe.layout().accepts(line, layout)?;
+        match Iterator::chain([first].into_iter(), siblings)
+            .any(|known| known.probe.layout().is_same_probe(layout, kind))
+        {
+            true => Err(ProbeRefusal::exists(ProbeError::SameProbe, 0)),
+            false => Ok(Some(first)),
+        }
     }
 }
 
@@ -138,6 +158,10 @@ pub(super) struct Definition {
     event: &'static Event,
     kind: &'static dyn DynamicKind,
     probe: Arc<dyn DefinedProbe>,
+    /// All that the event has.
+    siblings: Arc<SiblingProbes>,
+    /// Its place in the order in which all were made.
+    serial: u64,
     /// Its line in the list.
     shown: TextBuffer,
     /// The event that it follows is kept.
@@ -212,15 +236,15 @@ fn define(
 }
 
 impl Definition {
-    /// Makes the event of these names, which is hit by `probe`. Its line in the list begins with what `write`
-    /// writes.
+    /// Makes the event of these names, which is hit by `probe`, or adds the probe to the event that `sibling` has. Its
+    /// line in the list begins with what `write` writes.
     ///
     /// # Errors
     ///
-    /// `EEXIST`, `ENOMEM`, `EINVAL` for a record that is too large, and `ENOSPC` when there are too many events.
+    /// What the probe says where the event is enabled, `EEXIST`, `ENOMEM`, `EINVAL` for a record that is too large, and `ENOSPC` when there are too many events.
     fn new(
         kind: &'static dyn DynamicKind,
-        names: (&str, &str),
+        (group, name, sibling): (&str, &str, Option<&Self>),
         probe: Arc<dyn DefinedProbe>,
         followed: Option<FollowedEvent>,
         write: impl FnOnce(&mut TextBuffer) -> fmt::Result,
@@ -230,13 +254,26 @@ impl Definition {
         let written = written.and_then(|()| probe.layout().write_definition(&mut shown));
         written.map_err(|_| ENOMEM)?;
         let size = u32::try_from(probe.layout().size()).map_err(|_| EINVAL)?;
-        let event = events::dynamic::define(names, size, || {
-            Ok(KBox::new(DefinedSource(probe.clone()), GFP_KERNEL)?)
-        })?;
+        let (event, siblings, serial) = match sibling {
+            Some(sibling) => {
+                sibling.siblings.add(probe.clone())?;
+                let serial = events::dynamic::next_serial();
+                (sibling.event, sibling.siblings.clone(), serial)
+            }
+            None => {
+                let siblings = SiblingProbes::new(probe.clone())?;
+                let event = events::dynamic::define((group, name), size, || {
+                    Ok(KBox::new(DefinedSource(siblings.clone()), GFP_KERNEL)?)
+                })?;
+                (event, siblings, event.serial())
+            }
+        };
         Ok(Self {
             event,
             kind,
             probe,
+            siblings,
+            serial,
             shown,
             _followed: followed,
         })
@@ -259,14 +296,16 @@ impl Definition {
             && head.all(|word| own.next().is_some_and(|own| own.text == word.text))
     }
 
-    /// Takes the probe off and the event away, whose records stay.
+    /// Takes the probe off, and if it is the last one the event away, whose records stay.
     ///
     /// # Errors
     ///
-    /// `EBUSY` while the event is enabled.
+    /// `EBUSY` while the event is enabled, for its last probe.
     fn remove(&self) -> Result {
-        self.probe.end()?;
-        events::dynamic::withdraw(self.event);
+        if !self.siblings.take(&self.probe) {
+            self.probe.end()?;
+            events::dynamic::withdraw(self.event);
+        }
         self.probe.clear();
         Ok(())
     }
@@ -289,12 +328,23 @@ fn delete(file: ControlledEvents, line: &str) -> Result {
     let mut definitions = DEFINITIONS.lock();
     let mut result = Err(ENOENT);
     let mut stopped = false;
+    let is_meant = |definition: &Definition| {
+        definition.kind.is_in(file) && definition.is_selected(&names, words.clone())
+    };
+    // An event that is enabled keeps a probe: all, if all are meant.
+    let is_busy = |definition: &&Definition| {
+        let stays = |other: &Definition| ptr::eq(other.event, definition.event) && !is_meant(other);
+        is_meant(definition) && definition.probe.is_used() && !definitions.iter().any(stays)
+    };
+    let busy = definitions.iter().find(is_busy).map(|busy| busy.serial);
     definitions.retain(|definition| {
-        let is_meant = definition.kind.is_in(file) && definition.is_selected(&names, words.clone());
-        if stopped || !is_meant {
+        if stopped || !is_meant(definition) {
             return true;
         }
-        result = definition.remove();
+        result = match busy {
+            Some(serial) if serial == definition.serial => Err(EBUSY),
+            _ => definition.remove(),
+        };
         stopped = result.is_err();
         stopped
     });
@@ -334,6 +384,22 @@ pub(crate) fn delete_all(file: ControlledEvents) -> Result {
     result
 }
 
+/// Has the probes follow the code of the module `name`, which comes, before its init runs.
+pub(super) fn code_comes(name: &str) {
+    let definitions = DEFINITIONS.lock();
+    definitions
+        .iter()
+        .for_each(|known| known.probe.code_comes(name));
+}
+
+/// Has them use nothing any more of the code of the module `name`, which goes.
+pub(super) fn code_goes(name: &str) {
+    let definitions = DEFINITIONS.lock();
+    definitions
+        .iter()
+        .for_each(|known| known.probe.code_goes(name));
+}
+
 /// Has the probes follow a module with tracepoints that comes, before its init runs.
 pub(super) fn module_comes(module: Module<'_>) {
     let definitions = DEFINITIONS.lock();
@@ -354,7 +420,7 @@ pub(crate) fn for_each_follower(event: &Event, f: impl Fn(&'static Event)) {
     if event.module().is_none() {
         return;
     }
-    let is_meant = |followed: &Event| core::ptr::eq(followed, event);
+    let is_meant = |followed: &Event| ptr::eq(followed, event);
     for known in DEFINITIONS.lock().iter() {
         if known.probe.followed().is_some_and(is_meant) {
             f(known.event);
@@ -382,7 +448,7 @@ pub(crate) fn write_definitions(file: ControlledEvents, out: &mut dyn ByteWrite)
     };
     let definitions = DEFINITIONS.lock();
     for definition in definitions.iter().filter(|known| known.kind.is_in(file)) {
-        synthetic_until(definition.event.serial(), out)?;
+        synthetic_until(definition.serial, out)?;
         writeln!(out, "{}", definition.shown.text())?;
     }
     synthetic_until(u64::MAX, out)

@@ -71,7 +71,21 @@ pub(super) trait ProbeHook: Send + Unpin {
         None
     }
 
-    /// Follows a module that comes, before its init runs.
+    /// Follows the code of the module `name`, which comes: its functions can be probed, and its init has not run.
+    fn code_comes(_probe: &HitProbe<Self>, _name: &str)
+    where
+        Self: Sized,
+    {
+    }
+
+    /// Uses nothing any more of the code of the module `name`, which goes.
+    fn code_goes(_probe: &HitProbe<Self>, _name: &str)
+    where
+        Self: Sized,
+    {
+    }
+
+    /// Follows a module with tracepoints that comes, before its init runs.
     fn module_comes(_probe: &HitProbe<Self>, _module: Module<'_>)
     where
         Self: Sized,
@@ -283,6 +297,14 @@ impl<H: ProbeHook + 'static> DefinedProbe for HitProbe<H> {
     fn counts(&self) -> Option<(u64, u64)> {
         let missed = self.state.lock().hook.as_ref()?.missed()?;
         Some((self.hits.load(Relaxed), missed))
+    }
+
+    fn code_comes(&self, name: &str) {
+        H::code_comes(self, name);
+    }
+
+    fn code_goes(&self, name: &str) {
+        H::code_goes(self, name);
     }
 
     fn module_comes(&self, module: Module<'_>) {

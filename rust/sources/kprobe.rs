@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The probes of kprobes and kretprobes. The kernel has them registered while the definition exists.
+//! The probes of kprobes and kretprobes. The kernel has them registered while the definition exists, and if they are
+//! of a function of a module, while the module is there.
 //!
 //! [`rtrace_kprobe_hit`] runs in any context, NMI included: no lock, no allocation, no panic.
 
@@ -15,6 +16,7 @@ use super::{
     }, //
 };
 use crate::{
+    events::as_text,
     fetch::{
         run::WORDS,
         step::MOST_KEPT, //
@@ -31,22 +33,130 @@ use core::ptr;
 use kernel::prelude::*;
 
 /// The probe of a definition.
-pub(super) type Kprobe = HitProbe<KernelProbe>;
+pub(super) type Kprobe = HitProbe<KprobeHook>;
 
-impl ProbeHook for KernelProbe {
+/// Where a probe is to be.
+pub(super) struct KprobePlace<'a> {
+    /// If there is none, it is at the address.
+    pub(super) symbol: Option<&'a str>,
+    pub(super) address: u64,
+    pub(super) offset: u32,
+    /// At returns of the function, the number of calls at a time to follow; 0 leaves it to the kernel.
+    pub(super) max_active: Option<u32>,
+    /// Whether words of a call are kept until it returns.
+    pub(super) keeps: bool,
+}
+
+impl KprobePlace<'_> {
+    /// Returns a probe that is registered there; see [`KernelProbe::register`].
+    pub(super) fn register(&self) -> Result<KernelProbe> {
+        let returns = (self.max_active, self.keeps);
+        KernelProbe::register(self.symbol, self.address, self.offset, returns)
+    }
+}
+
+/// What has the kernel call it.
+pub(super) struct KprobeHook {
+    /// None while the module is not there.
+    probe: Option<KernelProbe>,
+    /// `MODULE:FUNCTION`, if the probe follows the module; otherwise empty.
+    symbol: KVec<u8>,
+    offset: u32,
+    max_active: Option<u32>,
+    keeps: bool,
+}
+
+impl KprobeHook {
+    /// Returns that of a probe that is registered at `place`, or is as soon as the module comes.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(super) fn new(probe: Option<KernelProbe>, place: &KprobePlace<'_>) -> Result<Self> {
+        let mut symbol = KVec::new();
+        if let Some(name) = place.symbol.filter(|name| name.contains(':')) {
+            symbol.extend_from_slice(name.as_bytes(), GFP_KERNEL)?;
+        }
+        Ok(Self {
+            probe,
+            symbol,
+            offset: place.offset,
+            max_active: place.max_active,
+            keeps: place.keeps,
+        })
+    }
+
+    /// Returns the place again.
+    fn place(&self) -> KprobePlace<'_> {
+        KprobePlace {
+            symbol: Some(as_text(Some(&self.symbol))),
+            address: 0,
+            offset: self.offset,
+            max_active: self.max_active,
+            keeps: self.keeps,
+        }
+    }
+
+    /// Returns whether it follows the module `name`.
+    fn is_of(&self, name: &str) -> bool {
+        let symbol = as_text(Some(&self.symbol));
+        symbol
+            .split_once(':')
+            .is_some_and(|(module, _)| module == name)
+    }
+}
+
+impl ProbeHook for KprobeHook {
     const OWN_DEPTH: u32 = 1;
 
     unsafe fn enable(&mut self, probe: &Kprobe) -> Result {
-        // SAFETY: The function expects a `Kprobe`, which the caller promises to stay.
-        unsafe { KernelProbe::enable(self, ptr::from_ref(probe).cast()) }
+        match &self.probe {
+            // SAFETY: The function expects a `Kprobe`, which the caller promises to stay.
+            Some(kernel) => unsafe { kernel.enable(ptr::from_ref(probe).cast()) },
+            // The module is waited for.
+            None => Ok(()),
+        }
     }
 
     fn disable(&mut self) {
-        KernelProbe::disable(self);
+        if let Some(kernel) = &self.probe {
+            kernel.disable();
+        }
     }
 
     fn missed(&self) -> Option<u64> {
-        Some(KernelProbe::missed(self))
+        Some(self.probe.as_ref().map_or(0, KernelProbe::missed))
+    }
+
+    fn code_comes(probe: &Kprobe, name: &str) {
+        probe.with_hook(|hook, is_used| {
+            if !hook.is_of(name) {
+                return;
+            }
+            // The kernel keeps none over the end of its module.
+            hook.probe = None;
+            let enabled = hook.place().register().and_then(|kernel| {
+                probe.set_address(kernel.address());
+                hook.probe = Some(kernel);
+                match is_used {
+                    // SAFETY: The hook is this probe's, which has it until `clear`.
+                    true => unsafe { hook.enable(probe) },
+                    false => Ok(()),
+                }
+            });
+            if let Err(error) = enabled {
+                let symbol = as_text(Some(&hook.symbol));
+                pr_warn!("{symbol} is not probed: {error:?}\n");
+            }
+        });
+    }
+
+    fn code_goes(probe: &Kprobe, name: &str) {
+        probe.with_hook(|hook, _| {
+            if hook.is_of(name) {
+                hook.probe = None;
+            }
+        });
     }
 }
 

@@ -7,6 +7,7 @@
 //! asked in their order: a row sees the events of those before it.
 
 mod call_table;
+mod code_watch;
 mod defined;
 #[cfg(CONFIG_KUNIT = "y")]
 pub(crate) mod dummy;
@@ -29,6 +30,7 @@ mod raw;
 mod raw_desc;
 mod raw_probes;
 mod registers;
+mod siblings;
 pub(crate) mod synthetic;
 mod syscall;
 mod targets;

@@ -9,6 +9,7 @@
 //! Lock: [`MODULES`], after those of definitions, instances and probes; inside it are only the kernel's.
 
 use super::{
+    code_watch::CodeWatch,
     dynamic,
     Coming,
     RawWish,
@@ -236,19 +237,22 @@ impl Watch {
 }
 
 /// A watch over the kernel's modules, which lasts as long as this.
-pub(crate) struct EventModuleWatch(());
+pub(crate) struct EventModuleWatch {
+    _code: CodeWatch,
+}
 
 impl EventModuleWatch {
     /// Begins to watch, with the modules that are there, too. Called once.
     ///
     /// # Errors
     ///
-    /// What `register_tracepoint_module_notifier()` returns.
+    /// What the kernel says to its notifiers.
     pub(crate) fn new(wish: RawWish) -> Result<Self> {
         WATCH.wish.store(wish as u32, Relaxed);
+        let code = CodeWatch::new()?;
         // SAFETY: The block is a static, so that it stays, and not registered: this is called once.
         to_result(unsafe { bindings::register_tracepoint_module_notifier(WATCH.block.get()) })?;
-        Ok(Self(()))
+        Ok(Self { _code: code })
     }
 }
 

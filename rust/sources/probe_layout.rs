@@ -180,14 +180,14 @@ impl ProbeLayout {
         print::write_values(out, self.named(), record, self.shape.head, &mut symbol)
     }
 
-    /// Returns why no definition has the same name that `line` makes, which has compiled to `other`: as in ftrace, but
-    /// that an event has one probe.
-    pub(super) fn refusal(&self, line: &str, other: &Self) -> ProbeRefusal {
+    /// Checks that `other`, which `line` has compiled to, makes the same records: one event may have both probes, as in
+    /// ftrace.
+    pub(super) fn accepts(&self, line: &str, other: &Self) -> Result<(), ProbeRefusal> {
         let is_tracepoint = |layout: &Self| layout.line.first() == Some(&b't');
         if self.head != other.head || is_tracepoint(self) != is_tracepoint(other) {
-            return ProbeRefusal::exists(ProbeError::DifferentProbe, 0);
+            return Err(ProbeRefusal::exists(ProbeError::DifferentProbe, 0));
         }
-        let pairs = iter::zip(self.named(), other.named()).zip(0usize..);
+        let mut pairs = iter::zip(self.named(), other.named()).zip(0usize..);
         let is_other =
             |((own_name, own), (name, argument)): (NamedArgument<'_>, NamedArgument<'_>)| {
                 own_name != name || own.ty != argument.ty || own.count != argument.count
@@ -195,30 +195,31 @@ impl ProbeLayout {
         let (own, others) = (self.arguments.len(), other.arguments.len());
         let different = match own == others {
             true => pairs
-                .clone()
                 .find(|(pair, _)| is_other(*pair))
                 .map(|(_, number)| number),
             false => Some(own.min(others)),
         };
-        if let Some(number) = different {
-            let at = expand::argument_at(line, number);
-            return ProbeRefusal::exists(ProbeError::DifferentArgument, at);
+        match different {
+            Some(number) => {
+                let at = expand::argument_at(line, number);
+                Err(ProbeRefusal::exists(ProbeError::DifferentArgument, at))
+            }
+            None => Ok(()),
         }
+    }
+
+    /// Returns whether `other`, which makes the same records, is of the same place with the same arguments.
+    pub(super) fn is_same_probe(&self, other: &Self, kind: &dyn DynamicKind) -> bool {
         let lines = (as_text(Some(&self.line)), as_text(Some(&other.line)));
-        let places = (words(lines.0).nth(1), words(lines.1).nth(1));
+        let place = |line| words(line).nth(1).map_or("", |word| word.text);
         let is_same_place = match self.file {
             Some(_) => self.file == other.file,
-            None => places.0.map(|word| word.text) == places.1.map(|word| word.text),
+            None => kind.is_same_place(place(lines.0), place(lines.1)),
         };
-        let is_same = is_same_place
-            && pairs
-                .map(|(pair, _)| pair)
-                .all(|((_, own), (_, argument))| own.body.of(lines.0) == argument.body.of(lines.1));
-        let error = match is_same {
-            true => ProbeError::SameProbe,
-            false => ProbeError::EventExists,
+        let is_same = |(own, argument): (&Argument, &Argument)| {
+            own.body.of(lines.0) == argument.body.of(lines.1)
         };
-        ProbeRefusal::exists(error, 0)
+        is_same_place && iter::zip(&self.arguments, &other.arguments).all(is_same)
     }
 
     /// Compiles the arguments of the line `expanded`, which follow its first two words. It was made of the

@@ -114,9 +114,11 @@ fn create(head: EventHead<'_>) -> Result<Definition, RefusedLine> {
     }
     let filter = head.filter.map_or("", |filter| filter.text);
     let eprobe = Eprobe::new(layout, event, filter)?;
+    let (group, name) = names;
+    let names = (group, name, None);
     let definition = Definition::new(&Eprobes, names, eprobe, Some(followed), |shown| {
         // As in ftrace without the filter.
-        let ((group, name), system) = (names, event.system());
+        let system = event.system();
         write!(shown, "e:{group}/{name} {system}.{}", event.name())
     })?;
     Ok(definition)

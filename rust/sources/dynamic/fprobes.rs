@@ -17,7 +17,6 @@ use super::{
 };
 use crate::{
     event::btf::Btf,
-    events,
     fetch::{
         argument::ProbeSite,
         error::{
@@ -65,6 +64,11 @@ impl DynamicKind for Fprobes {
 
     fn is_place(&self, own: &str, given: &str) -> bool {
         own.strip_suffix("%return").unwrap_or(own) == given
+    }
+
+    fn is_same_place(&self, place: &str, other: &str) -> bool {
+        // What is returned makes it a probe of returns, too.
+        place.split('%').next() == other.split('%').next()
     }
 
     fn create(&self, line: &str, _: IsAmbiguous<'_>) -> Result<bool, RefusedLine> {
@@ -119,12 +123,12 @@ fn create(
     };
     let (layout, lacks_symbol) = types.with(|btf| compile(line, &head, btf))?;
     drop(types);
-    if let Some(other) = events::by_name(group, name) {
-        let refusal = making.refusal(&Fprobes, other, (line, &layout));
+    let sibling = making.sibling(&Fprobes, (group, name), (line, &layout));
+    let sibling = sibling.map_err(|refusal| {
         // As in ftrace.
         let code = Code::Invalid;
-        return Err(Fprobes.refused(ProbeRefusal { code, ..refusal }));
-    }
+        Fprobes.refused(ProbeRefusal { code, ..refusal })
+    })?;
     if let Err(error) = found {
         let error = match error {
             ENOENT => ProbeError::ProbeAddress,
@@ -136,7 +140,7 @@ fn create(
     let kept = returns.then_some(layout.kept);
     let hook = FprobeHook::new(head.target, kept, lacks_symbol)?;
     let probe = HitProbe::new(layout, hook, 0)?;
-    let definition = Definition::new(&Fprobes, (group, name), probe, None, |shown| {
+    let definition = Definition::new(&Fprobes, (group, name, sibling), probe, None, |shown| {
         let suffix = if returns { "%return" } else { "" };
         write!(shown, "f:{group}/{name} {}{suffix}", head.target)
     })?;

@@ -17,10 +17,10 @@ use super::{
 };
 use crate::{
     event::btf::Btf,
-    events,
     fetch::{
         argument::ProbeSite,
         command::{
+            is_same_place,
             Head,
             ProbePlace,
             GROUP, //
@@ -34,14 +34,16 @@ use crate::{
         function::ProbedFunction, //
     },
     kapi::{
-        kprobe::{
-            symbol_address,
-            KernelProbe, //
-        },
-        symbol::Symbol, //
+        kprobe::symbol_address,
+        symbol::Symbol,
+        text_buffer::TextBuffer, //
     },
     sources::{
         hit_probe::HitProbe,
+        kprobe::{
+            KprobeHook,
+            KprobePlace, //
+        },
         probe_layout::ProbeLayout,
         probed_types::ProbedTypes, //
     }, //
@@ -61,6 +63,10 @@ impl DynamicKind for Kprobes {
 
     fn is_in(&self, file: ControlledEvents) -> bool {
         matches!(file, ControlledEvents::Kprobes | ControlledEvents::All)
+    }
+
+    fn is_same_place(&self, place: &str, other: &str) -> bool {
+        is_same_place(place, other)
     }
 
     fn create(&self, line: &str, is_ambiguous: IsAmbiguous<'_>) -> Result<bool, RefusedLine> {
@@ -104,7 +110,9 @@ fn create(
         ProbePlace::Address(address) => (None, address, 0),
         ProbePlace::Symbol { name, offset } => (Some(name), 0, offset),
     };
-    if let Some(name) = symbol {
+    // One in a module that is not there waits for it.
+    let waits = symbol.is_some_and(is_of_absent_module);
+    if let Some(name) = symbol.filter(|_| !waits) {
         if symbol_address(name).is_none() {
             return Err(refuse(ProbeError::ProbeAddress));
         }
@@ -112,9 +120,14 @@ fn create(
             return Err(refuse(ProbeError::NotUnique));
         }
     }
-    let max_active = head.returns.then_some(head.max_active);
-    let keeps = head.returns && expand::names_parameters(line);
-    let probe = KernelProbe::register(symbol, address, offset, (max_active, keeps));
+    let place = KprobePlace {
+        symbol,
+        address,
+        offset,
+        max_active: head.returns.then_some(head.max_active),
+        keeps: head.returns && expand::names_parameters(line),
+    };
+    let probe = place.register();
     if let (true, true, Err(EINVAL)) = (head.returns, offset != 0, &probe) {
         return Err(refuse(ProbeError::ReturnPlace));
     }
@@ -122,7 +135,7 @@ fn create(
     let (group, name) = event_names(names, GROUP, |name| head.write_default_name(name))?;
     let at_entry = match &probe {
         Ok(probe) => probe.is_at_entry(),
-        Err(_) => offset == 0,
+        Err(_) => offset == 0 && !waits,
     };
     let types = match (symbol, &probe) {
         (Some(_), Ok(probe)) if expand::names_types(line) => {
@@ -134,10 +147,9 @@ fn create(
     };
     let (layout, lacks_symbol) = types.with(|btf| compile(line, &head, at_entry, btf))?;
     drop(types);
-    if let Some(other) = events::by_name(group, name.text()) {
-        let refusal = making.refusal(&Kprobes, other, (line, &layout));
-        return Err(Kprobes.refused(refusal));
-    }
+    let sibling = making
+        .sibling(&Kprobes, (group, name.text()), (line, &layout))
+        .map_err(|refusal| Kprobes.refused(refusal))?;
     if lacks_symbol {
         let code = Code::Missing;
         return Err(Kprobes.refused(ProbeRefusal::with(
@@ -146,6 +158,10 @@ fn create(
             code,
         )));
     }
+    let probe = match probe {
+        Err(ENOENT) if waits => Ok(None),
+        probe => probe.map(Some),
+    };
     let probe = probe.map_err(|error| match error {
         ENOMEM | EPERM => error.into(),
         _ if error.to_errno() == -(kernel::bindings::EILSEQ as i32) => Kprobes.refused(
@@ -156,15 +172,32 @@ fn create(
             ..refuse(ProbeError::Registration)
         },
     })?;
-    let (max_active, address) = (probe.max_active(), probe.address());
-    let probe = HitProbe::new(layout, probe, address)?;
+    let (max_active, address) = match &probe {
+        Some(probe) => (probe.max_active(), probe.address()),
+        None => (head.max_active as i32, 0),
+    };
+    let probe = HitProbe::new(layout, KprobeHook::new(probe, &place)?, address)?;
     let name = name.text();
-    let definition = Definition::new(&Kprobes, (group, name), probe, None, |shown| {
+    let definition = Definition::new(&Kprobes, (group, name, sibling), probe, None, |shown| {
         match head.returns {
+            true if max_active == 0 => write!(shown, "r:{group}/{name} ")?,
             true => write!(shown, "r{max_active}:{group}/{name} ")?,
             false => write!(shown, "p:{group}/{name} ")?,
         }
         head.write_place(shown)
     })?;
     Ok(definition)
+}
+
+/// Returns whether `symbol` is in a module, by name, that is not loaded.
+fn is_of_absent_module(symbol: &str) -> bool {
+    let Some((module, function)) = symbol.split_once(':') else {
+        return false;
+    };
+    let is_loaded = || {
+        let mut own = TextBuffer::new();
+        // Each module has this symbol.
+        write!(own, "{module}:__this_module").is_ok() && symbol_address(own.text()).is_some()
+    };
+    !module.is_empty() && !function.is_empty() && !is_loaded()
 }

@@ -17,7 +17,6 @@ use super::{
 };
 use crate::{
     event::btf::Btf,
-    events,
     fetch::{
         argument::ProbeSite,
         error::{
@@ -145,12 +144,12 @@ fn create(
     };
     let compiled = types.with(|btf| compile(line, &head, found.is_some(), btf))?;
     drop(types);
-    if let Some(other) = events::by_name(group, name) {
-        let refusal = making.refusal(&Tprobes, other, (line, &compiled.layout));
+    let sibling = making.sibling(&Tprobes, (group, name), (line, &compiled.layout));
+    let sibling = sibling.map_err(|refusal| {
         // As in ftrace.
         let code = Code::Invalid;
-        return Err(Tprobes.refused(ProbeRefusal { code, ..refusal }));
-    }
+        Tprobes.refused(ProbeRefusal { code, ..refusal })
+    })?;
     if cfg!(CONFIG_CFI) {
         // The kernel compares prototypes at calls.
         let refusal = ProbeRefusal::new(ProbeError::Registration, head.target_at);
@@ -159,7 +158,7 @@ fn create(
     nesting::prepare()?;
     let hook = TracepointHook::new(head.target, compiled.arity, compiled.lacks_symbol)?;
     let probe = HitProbe::new(compiled.layout, hook, 0)?;
-    let definition = Definition::new(&Tprobes, (group, name), probe, None, |shown| {
+    let definition = Definition::new(&Tprobes, (group, name, sibling), probe, None, |shown| {
         write!(shown, "t:{group}/{name} {}", head.target)
     })?;
     Ok(definition)

@@ -14,7 +14,6 @@ use super::{
     RefusedLine, //
 };
 use crate::{
-    events,
     fetch::{
         argument::{
             Compiler,
@@ -112,12 +111,11 @@ fn create(
     if known.any(|known| known.probe.layout().file.is_some_and(is_other)) {
         return Err(EINVAL.into());
     }
-    if let Some(other) = events::by_name(group, name) {
-        return Err(refused(making.refusal(&Uprobes, other, (line, &layout))));
-    }
+    let sibling = making.sibling(&Uprobes, (group, name), (line, &layout));
+    let sibling = sibling.map_err(refused)?;
     let hook = UserHook::new(probe, place)?;
     let probe = HitProbe::new(layout, hook, place.offset)?;
-    let definition = Definition::new(&Uprobes, (group, name), probe, None, |shown| {
+    let definition = Definition::new(&Uprobes, (group, name, sibling), probe, None, |shown| {
         let letter = if place.returns { 'r' } else { 'p' };
         write!(shown, "{letter}:{group}/{name} {}:", head.path.text)?;
         place.write(shown)

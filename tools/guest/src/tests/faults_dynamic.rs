@@ -8,6 +8,7 @@ use super::{test, Test};
 use crate::check::{Check, Report};
 use crate::faults::Faults;
 use crate::program::{Program, SUM, WORD};
+use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::Context;
 use std::io::Write;
@@ -15,6 +16,7 @@ use std::io::Write;
 pub const TESTS: &[Test] = &[
     test("faults.event_probes", 240, event_probes),
     test("faults.user_probes", 240, user_probes),
+    test("faults.sibling_probes", 240, sibling_probes),
 ];
 
 const LINES: &[(&str, &str)] = &[
@@ -49,8 +51,10 @@ impl<'a> FaultyProbe<'a> {
         })
     }
 
-    /// Writes `line` to `file` with each allocation failing: it is defined, or nothing is. In the end it is defined.
-    fn define(&self, file: &str, line: &str) -> Check {
+    /// Writes `line` to `file` with each allocation failing: it is defined, or nothing is, and `removal` removes it. In
+    /// the end it is defined.
+    fn define(&self, file: &str, line: &str, removal: &str) -> Check {
+        let before = self.top.get("dynamic_events")?;
         let path = self.top.file(file);
         let tally = self.faults.exhaust(
             line,
@@ -59,10 +63,11 @@ impl<'a> FaultyProbe<'a> {
                 Ok(file.write(line.as_bytes()).map(drop)?)
             },
             |result| match result {
-                Ok(()) => self.top.set(file, REMOVE),
+                Ok(()) => self.top.set(file, removal),
                 Err(_) => {
-                    ensure_eq!(self.top.get("dynamic_events")?, "", "refused, but");
-                    ensure!(!self.own.exists("events/faults"), "refused, but there");
+                    ensure_eq!(self.top.get("dynamic_events")?, before, "refused, but");
+                    let is_there = self.own.exists("events/faults");
+                    ensure_eq!(is_there, !before.is_empty(), "refused, but there");
                     Ok(())
                 }
             },
@@ -101,7 +106,7 @@ fn event_probes(context: &Context) -> Check {
     let probe = FaultyProbe::new(context, &faults)?;
     let mut report = Report::default();
     for (followed, line) in LINES {
-        report.collect(probe.define("dynamic_events", line));
+        report.collect(probe.define("dynamic_events", line, REMOVE));
         let followed = format!("{followed}/enable");
         report.collect(probe.enable(line, &[ENABLE, &followed], 3));
         probe.top.set("dynamic_events", REMOVE)?;
@@ -121,7 +126,7 @@ fn user_probes(context: &Context) -> Check {
     let probe = FaultyProbe::new(context, &faults)?;
     let mut report = Report::default();
     for line in &lines {
-        report.collect(probe.define("uprobe_events", line));
+        report.collect(probe.define("uprobe_events", line, REMOVE));
         report.collect(probe.enable(line, &[ENABLE], 1));
 
         // What is hit does not need the memory, or the kernel does without the hit.
@@ -143,6 +148,27 @@ fn user_probes(context: &Context) -> Check {
         probe.own.set(ENABLE, "0")?;
         probe.top.set("uprobe_events", REMOVE)?;
     }
+    report.finish()?;
+    probe.own.remove()
+}
+
+/// A second probe of an event, while that is enabled in an instance, and both together.
+fn sibling_probes(context: &Context) -> Check {
+    let faults = Faults::new()?;
+    let probe = FaultyProbe::new(context, &faults)?;
+    let mut report = Report::default();
+    let file = "kprobe_events";
+    let function = sys::getppid_function();
+    let other = function.replace("getppid", "getpid");
+    let lines =
+        [&other, function].map(|function| format!("p:faults/probe {function} a=%di c=$comm"));
+    report.collect(probe.define(file, &lines[0], REMOVE));
+    probe.own.set(ENABLE, "1")?;
+    let removal = format!("{REMOVE} {function}");
+    report.collect(probe.define(file, &lines[1], &removal));
+    probe.own.set(ENABLE, "0")?;
+    report.collect(probe.enable("both", &[ENABLE], 0));
+    probe.top.set(file, REMOVE)?;
     report.finish()?;
     probe.own.remove()
 }

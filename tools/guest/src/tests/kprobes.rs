@@ -7,8 +7,11 @@ use super::dynamic::{has_types, recorded, Tops};
 use super::{pair, test, Test};
 use crate::check::{Check, Report};
 use crate::errno::*;
+use crate::kernel_modules::{Loaded, Modules};
+use crate::module;
 use crate::sys;
 use crate::tree::Instance;
+use crate::vsock;
 use crate::Context;
 
 pub const TESTS: &[Test] = &[
@@ -16,6 +19,7 @@ pub const TESTS: &[Test] = &[
     test("kprobe.wrong_texts", 60, wrong_texts),
     test("kprobe.records", 60, records),
     test("kprobe.life", 60, life),
+    test("modev.awaited", 120, modules),
 ];
 
 const GETPPID: usize = 110;
@@ -372,4 +376,90 @@ fn life(context: &Context) -> Check {
     own.set("kprobe_events", "-:life")?;
     before.remove()?;
     after.remove()
+}
+
+/// Probes in a module that is not loaded yet: they are hit when it comes, each time.
+fn modules(context: &Context) -> Check {
+    let tops = Tops::cleared(context);
+    let modules = Modules::new()?;
+    let file = "kprobe_events";
+    let mut report = Report::default();
+    let function = "vsock:vsock_connectible_sendmsg";
+    let lines = [
+        format!("p:late/sent {function} a=%si:x8 c=$comm"),
+        format!("r:late/back {function} v=$retval a=$arg3"),
+        "r10:late/back vsock:nosuchfunction v=$retval a=$arg3".to_string(),
+        format!("p:late/inside {function}+4"),
+        format!("p {function}"),
+        "r nosuch_module:nosuch%return".to_string(),
+    ];
+    let lines = lines.each_ref().map(String::as_str);
+    tops.take(&mut report, file, &lines, &["late", "kprobes"])?;
+    let wrong = [
+        format!("p:late/wrong {function} a=$arg1"),
+        format!("p:late/wrong {function} sock"),
+        format!("p:late/wrong {function} $arg*"),
+        format!("p:late/wrong {function}+x"),
+        format!("p:late/wrong {function} a=$retval"),
+        format!("p:late/sent {function} a=%si:x8 c=$comm"),
+    ];
+    let wrong = wrong.each_ref().map(String::as_str);
+    tops.refuse(&mut report, file, &wrong)?;
+    for line in ["-:late/inside", "-:kprobes/"] {
+        tops.set(file, line)?;
+    }
+    let (own, reference) = pair(context)?;
+    let instances = [&own, &reference];
+    for tree in instances {
+        tree.set("set_event_pid", &sys::thread_id().to_string())?;
+        tree.set("events/late/sent/enable", "1")?;
+    }
+    for round in 0..2 {
+        let mut loaded = Loaded::new(&modules);
+        loaded.add("vsock-loopback")?;
+        for tree in instances {
+            tree.set("events/late/back/enable", "1")?;
+        }
+        vsock::talk(20)?;
+        for tree in instances {
+            tree.set("events/late/back/enable", "0")?;
+        }
+        loaded.remove()?;
+        let counts = instances.map(|tree| -> Check<[usize; 2]> {
+            let text = tree.get("trace")?;
+            Ok([" sent: (", " back: ("].map(|what| text.matches(what).count()))
+        });
+        let [own_counts, wanted] = counts;
+        let (own_counts, wanted) = (own_counts?, wanted?);
+        report.expect(own_counts == wanted && wanted[0] >= 20, || {
+            format!("round {round}: {own_counts:?} records, tracefs {wanted:?}")
+        });
+        for tree in instances {
+            ensure_eq!(tree.get("events/late/sent/enable")?, "1\n", "enable");
+            // While the module is away.
+            tree.set("events/late/sent/enable", "0")?;
+            tree.set("events/late/sent/enable", "1")?;
+            tree.clear()?;
+        }
+    }
+    // That of tracefs is listed with a number by now.
+    tops.set(file, "-:late/back")?;
+    let mut loaded = Loaded::new(&modules);
+    loaded.add("vsock-loopback")?;
+    let typed = [
+        format!("p:late/here {function} a=$arg1"),
+        format!("p:late/here {function} sock"),
+    ];
+    let typed = typed.each_ref().map(String::as_str);
+    for line in typed {
+        tops.compare(&mut report, file, line)?;
+    }
+    tops.refuse(&mut report, file, &["p:late/x vsock:nosuchfunction"])?;
+    report.finish()?;
+    drop(own);
+    tops.own.set("events/late/enable", "1")?;
+    loaded.remove()?;
+    module::reload(context)?;
+    ensure_eq!(tops.own.get(file)?, "", "left");
+    Ok(())
 }

@@ -77,6 +77,7 @@ mod security;
 mod security_text;
 mod share;
 mod share_losses;
+mod siblings;
 mod side;
 mod side_text;
 mod size;
@@ -232,6 +233,7 @@ const GROUPS: &[&[Test]] = &[
     fuzz::TESTS,
     wakes::TESTS,
     ends::TESTS,
+    siblings::TESTS,
     size::TESTS,
     size_memory::TESTS,
     size_load::TESTS,

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The probes of one event: one for each definition that has its name.
+//!
+//! They have the same fields, so that the first one says what a record is, also when its definition is gone.
+//! Process context.
+//!
+//! Lock: that of the probes, after those of definitions and of an instance's events, before that of a probe.
+
+use super::defined::DefinedProbe;
+use crate::events::{
+    self,
+    Attachment, //
+};
+use core::ptr;
+use kernel::{
+    new_mutex,
+    prelude::*,
+    sync::{
+        Arc,
+        Mutex, //
+    }, //
+};
+
+/// The probes of an event.
+#[pin_data]
+pub(super) struct SiblingProbes {
+    first: Arc<dyn DefinedProbe>,
+    #[pin]
+    state: Mutex<SiblingState>,
+}
+
+struct SiblingState {
+    /// In the order of their definitions; never none.
+    probes: KVec<Arc<dyn DefinedProbe>>,
+    /// Where the event is enabled.
+    enabled: KVec<EnabledFile>,
+}
+
+/// A file of the event that its probes record for.
+struct EnabledFile(Attachment);
+
+// SAFETY: The cookie in it is for any context.
+unsafe impl Send for EnabledFile {}
+
+impl SiblingProbes {
+    /// Returns those of an event that has one.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(super) fn new(first: Arc<dyn DefinedProbe>) -> Result<Arc<Self>> {
+        let mut probes = KVec::new();
+        probes.push(first.clone(), GFP_KERNEL)?;
+        let state = SiblingState {
+            probes,
+            enabled: KVec::new(),
+        };
+        Arc::pin_init(
+            pin_init!(Self {
+                first,
+                state <- new_mutex!(state),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Returns the one that says what records are.
+    pub(super) fn first(&self) -> &dyn DefinedProbe {
+        &*self.first
+    }
+
+    /// Has all of them record for the event's file of an instance.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, and what a probe says: none records.
+    pub(super) fn attach(&self, to: Attachment) -> Result {
+        let mut state = self.state.lock();
+        // So that what follows succeeds.
+        state.enabled.reserve(1, GFP_KERNEL)?;
+        let pairs = state.probes.iter().map(|probe| (&**probe, to));
+        attach_all(pairs)?;
+        let _ = state.enabled.push_within_capacity(EnabledFile(to));
+        Ok(())
+    }
+
+    /// Has them record for that no more.
+    pub(super) fn detach(&self, from: Attachment) {
+        let mut state = self.state.lock();
+        state.probes.iter().for_each(|probe| probe.detach(from));
+        state
+            .enabled
+            .retain(|file| file.0.cookie() != from.cookie());
+    }
+
+    /// Adds a probe, which records wherever the event is enabled.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, and what the probe says: it is not added.
+    pub(super) fn add(&self, probe: Arc<dyn DefinedProbe>) -> Result {
+        let mut state = self.state.lock();
+        state.probes.reserve(1, GFP_KERNEL)?;
+        let pairs = state.enabled.iter().map(|file| (&*probe, file.0));
+        attach_all(pairs)?;
+        let _ = state.probes.push_within_capacity(probe);
+        Ok(())
+    }
+
+    /// Takes `probe` off, unless it is the last one; returns whether it has. No call of it records any more then.
+    pub(super) fn take(&self, probe: &Arc<dyn DefinedProbe>) -> bool {
+        let mut state = self.state.lock();
+        if state.probes.len() <= 1 {
+            return false;
+        }
+        state
+            .probes
+            .retain(|known| !ptr::addr_eq(&**known, &**probe));
+        let enabled = state.enabled.iter();
+        detach_all(enabled.map(|file| (&**probe, file.0)));
+        true
+    }
+}
+
+/// Has each of the probes record for the file beside it.
+///
+/// # Errors
+///
+/// What a probe says: none records.
+fn attach_all<'a>(
+    pairs: impl Iterator<Item = (&'a (dyn DefinedProbe + 'static), Attachment)> + Clone,
+) -> Result {
+    for ((probe, to), before) in pairs.clone().zip(0usize..) {
+        probe
+            .attach(to)
+            .inspect_err(|_| detach_all(pairs.clone().take(before)))?;
+    }
+    Ok(())
+}
+
+/// Has none of the probes record for the file beside it, and waits for calls that still do.
+fn detach_all<'a>(pairs: impl Iterator<Item = (&'a (dyn DefinedProbe + 'static), Attachment)>) {
+    let mut has_any = false;
+    for (probe, from) in pairs {
+        probe.detach(from);
+        has_any = true;
+    }
+    if has_any {
+        events::synchronize();
+    }
+}
