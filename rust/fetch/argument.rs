@@ -12,9 +12,11 @@ use super::{
         ProbeError,
         ProbeRefusal, //
     },
-    function::{
+    function::ProbedFunction,
+    known_types::{
         FieldPath,
-        ProbedFunction,
+        FieldsOf,
+        KnownTypes,
         TypedValue, //
     },
     number,
@@ -100,6 +102,11 @@ impl ProbeSite<'_> {
         }
     }
 
+    /// Returns whether structs of BTF can be named.
+    pub(super) fn has_types(&self) -> bool {
+        self.has_parameters() || matches!(self, Self::Event(_))
+    }
+
     fn is_user(&self) -> bool {
         matches!(self, Self::User { .. })
     }
@@ -120,6 +127,8 @@ pub(crate) struct Compiler<'a> {
     symbol: &'a dyn Fn(&str) -> Option<u64>,
     /// What BTF knows of the function.
     function: Option<ProbedFunction<'a>>,
+    /// What it knows of types.
+    pub(super) types: Option<KnownTypes<'a>>,
     /// Set when a symbol was not found, which ftrace says later.
     pub(crate) lacks_symbol: bool,
     /// Bytes of the arguments in the fixed part of a record.
@@ -127,9 +136,9 @@ pub(crate) struct Compiler<'a> {
     /// The parameters that are kept from the beginning of a call to its return.
     kept: KeptParameters,
     /// What the steps of an argument leave, if BTF knows its type.
-    value: Option<TypedValue>,
+    pub(super) value: Option<TypedValue>,
     /// The place that ftrace would name if something was wrong.
-    place: usize,
+    pub(super) place: usize,
 }
 
 impl<'a> Compiler<'a> {
@@ -139,6 +148,7 @@ impl<'a> Compiler<'a> {
             site,
             symbol,
             function: None,
+            types: None,
             lacks_symbol: false,
             size: 0,
             kept: KeptParameters::default(),
@@ -154,7 +164,17 @@ impl<'a> Compiler<'a> {
 
     /// Returns the same with what BTF knows of the function.
     pub(crate) fn of_function(self, function: Option<ProbedFunction<'a>>) -> Self {
-        Self { function, ..self }
+        let types = function.map(|function| function.types()).or(self.types);
+        Self {
+            function,
+            types,
+            ..self
+        }
+    }
+
+    /// Returns the same with what BTF knows of types.
+    pub(crate) fn of_types(self, types: Option<KnownTypes<'a>>) -> Self {
+        Self { types, ..self }
     }
 
     /// Compiles the argument in `word`, the one of this number, counted from 1. `is_used` says whether
@@ -269,15 +289,15 @@ impl<'a> Compiler<'a> {
 
     /// Returns the type that BTF knows of the value, and its bits.
     fn known_type(&self) -> Option<(ArgumentType, BitField)> {
-        Some(self.function?.argument_type(self.value?))
+        Some(self.types?.argument_type(self.value?))
     }
 
     /// Has the steps leave the address of a string, if BTF knows the value.
     fn point_to_text(&self, ty: &str, steps: &mut StepList) -> Result<(), ProbeRefusal> {
-        let (Some(function), Some(value)) = (self.function, self.value) else {
+        let (Some(types), Some(value)) = (self.types, self.value) else {
             return Ok(());
         };
-        let step = function
+        let step = types
             .text_step(value, ty.starts_with('u'))
             .map_err(|error| ProbeRefusal::new(error, self.place))?;
         if let Some(step) = step {
@@ -287,7 +307,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// Adds a step where there may be no room.
-    fn push(&self, step: FetchStep, steps: &mut StepList) -> Result<(), ProbeRefusal> {
+    pub(super) fn push(&self, step: FetchStep, steps: &mut StepList) -> Result<(), ProbeRefusal> {
         steps.push(step);
         match steps.is_full() {
             true => Err(ProbeRefusal::new(ProbeError::TooManySteps, self.place)),
@@ -296,7 +316,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// Compiles `word`, which is inside of `depth` dereferences.
-    fn fetch(
+    pub(super) fn fetch(
         &mut self,
         word: LineWord<'_>,
         steps: &mut StepList,
@@ -346,10 +366,9 @@ impl<'a> Compiler<'a> {
                     steps.push(FetchStep::Immediate(value));
                 }
             },
-            "(" if self.site.is_user() => {
+            "(" => {
                 nested(at, depth)?;
-                let error = ProbeError::Btf;
-                return Err(ProbeRefusal::with(error, at, Code::Unsupported));
+                self.cast(word, steps, depth)?;
             }
             _ if self.site.is_user() && is_per_cpu(word.text) => {
                 nested(at, depth)?;
@@ -357,6 +376,10 @@ impl<'a> Compiler<'a> {
             }
             _ if matches!(self.site, ProbeSite::Event(_)) && is_per_cpu(word.text) => {
                 return refuse(ProbeError::PerCpu);
+            }
+            _ if is_per_cpu(word.text) => {
+                nested(at, depth)?;
+                self.per_cpu(word, steps, depth)?;
             }
             _ if first.bytes().all(|b| b.is_ascii_alphabetic() || b == b'_') => match self.site {
                 ProbeSite::Event(field) => match field(word.text) {
@@ -391,6 +414,9 @@ impl<'a> Compiler<'a> {
         let step = match name {
             "comm" | "COMM" => FetchStep::Comm,
             "current" if !self.site.is_user() => FetchStep::Current,
+            _ if name.starts_with("current-") && !self.site.is_user() => {
+                return self.current(word, steps).map(|()| None);
+            }
             "stack" => FetchStep::StackPointer,
             _ if name.starts_with("retval") => return self.returned(word, steps).map(|()| None),
             _ => match (name.strip_prefix("stack"), name.strip_prefix("arg")) {
@@ -490,11 +516,41 @@ impl<'a> Compiler<'a> {
         steps: &mut StepList,
     ) -> Result<(), ProbeRefusal> {
         self.value = Some(value);
-        if let (Some(function), Some(fields)) = (self.function, path.fields) {
-            let (value, place) = function.fields(value, fields, steps)?;
+        match path.fields {
+            Some(fields) => self.follow_fields(FieldsOf::Pointed(value), fields, steps),
+            None => Ok(()),
+        }
+    }
+
+    /// Compiles fields where BTF is known.
+    pub(super) fn follow_fields(
+        &mut self,
+        from: FieldsOf,
+        fields: (&str, usize),
+        steps: &mut StepList,
+    ) -> Result<(), ProbeRefusal> {
+        if let Some(types) = self.types {
+            let (value, place) = types.fields(from, fields, steps)?;
             (self.value, self.place) = (Some(value), place);
         }
         Ok(())
+    }
+
+    /// Compiles fields of the current task.
+    fn current(&mut self, word: LineWord<'_>, steps: &mut StepList) -> Result<(), ProbeRefusal> {
+        let path = FieldPath::parse(word.text, word.at)?;
+        let types = self.types;
+        let ty = types.and_then(|types| types.structure("task_struct"));
+        let missing = || ProbeRefusal::with(ProbeError::NoFunctionTypes, word.at, Code::Missing);
+        let from = FieldsOf::Struct {
+            ty: ty.ok_or_else(missing)?,
+            before: 0,
+        };
+        steps.push(FetchStep::Current);
+        match path.fields {
+            Some(fields) => self.follow_fields(from, fields, steps),
+            None => Ok(()),
+        }
     }
 
     /// Returns the step that leaves the address after an at sign.
@@ -604,6 +660,6 @@ fn inner_offset(text: &str) -> usize {
 }
 
 /// Returns whether `text` begins as the access to a variable of this CPU.
-fn is_per_cpu(text: &str) -> bool {
+pub(super) fn is_per_cpu(text: &str) -> bool {
     text.starts_with("this_cpu_ptr(") || text.starts_with("this_cpu_read(")
 }

@@ -124,6 +124,10 @@ errors! {
     TooManySteps: "Dereference is too much nested";
     TracepointName: "Invalid character in tracepoint name";
     Type: "Unknown type is specified";
+    TypecastArrow: "Typecast field option does not support -> operator";
+    TypecastField: "Typecast requires a field access";
+    TypecastSymbol: "@SYM+/-OFFSET with typecast needs parentheses";
+    TypecastUnaligned: "Typecast field option is not byte-aligned";
     ValueStruct: "Non pointer structure/union argument is not supported.";
     Variable: "Invalid $-variable specified";
 }

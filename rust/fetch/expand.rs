@@ -6,6 +6,7 @@
 //! What is written then is what the list of definitions shows. Carets point into the line as it was written.
 
 use super::{
+    argument::is_per_cpu,
     command::{
         words,
         LineWord, //
@@ -24,16 +25,25 @@ use core::fmt::Write;
 const HEAD: usize = 2;
 /// The names that are put in have fewer bytes, with one for each end.
 const MOST_NAMES: usize = 128;
+/// So many have the fetches of names of files, with one for each end.
+const MOST_PATHS: usize = 256;
 
-/// Returns what is inside of all dereferences of each argument.
+/// Returns what is inside of all that is around the value of each argument.
 fn leaves(line: &str) -> impl Iterator<Item = &str> {
     words(line).skip(HEAD).map(|word| {
         let body = word.text.split_once('=');
         let mut leaf = body.map_or(word.text, |(_, body)| body);
-        while let (true, Some((_, inner))) = (leaf.starts_with(['+', '-']), leaf.split_once('(')) {
-            leaf = inner;
+        loop {
+            let has_parts = leaf.starts_with(['+', '-']) || is_per_cpu(leaf);
+            leaf = match (leaf.split_once('('), leaf.split_once(')')) {
+                (Some((_, inner)), _) if has_parts => inner,
+                // A typecast, and perhaps more parentheses around the value.
+                (_, Some((_, inner))) if leaf.starts_with('(') => {
+                    inner.strip_prefix('(').unwrap_or(inner)
+                }
+                _ => return leaf,
+            };
         }
-        leaf
     })
 }
 
@@ -50,6 +60,7 @@ pub(crate) fn names_parameters(line: &str) -> bool {
 pub(crate) fn names_types(line: &str) -> bool {
     let is_meta = |word: LineWord<'_>| word.text.starts_with("$arg");
     words(line).skip(HEAD).any(is_meta)
+        || words(line).skip(HEAD).any(|word| word.text.contains("->"))
         || leaves(line).any(|leaf| leaf.starts_with("$retval") || is_name(leaf))
 }
 
@@ -159,6 +170,69 @@ fn by_number<'a>(
     Ok((name.ok_or((ProbeError::NoParameter, Code::Missing))?, ty))
 }
 
+/// Where the kernel has names of files.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PathOffsets {
+    /// Offset of the address of the name in `struct dentry`.
+    pub(crate) name: usize,
+    /// Offset of the address of the `struct dentry` in `struct file`.
+    pub(crate) dentry: usize,
+}
+
+/// Cuts off a type that stands for the name of a file; says also whether the value is that of a `struct file`.
+fn of_path(word: &str) -> Option<(&str, bool)> {
+    let of_entry = word.strip_suffix(":%pd").map(|fetch| (fetch, false));
+    of_entry.or_else(|| Some((word.strip_suffix(":%pD")?, true)))
+}
+
+/// Writes `line` with fetches of names instead of the types `%pd` and `%pD`. Returns whether they have room. Fails when
+/// `out` does.
+pub(crate) fn expand_paths(
+    line: &str,
+    offsets: PathOffsets,
+    out: &mut dyn Write,
+) -> Result<bool, core::fmt::Error> {
+    let PathOffsets { name, dentry } = offsets;
+    let mut room = MOST_PATHS;
+    for (word, number) in words(line).zip(0usize..) {
+        if number != 0 {
+            out.write_char(' ')?;
+        }
+        let Some((text, is_file)) = of_path(word.text).filter(|_| number >= HEAD) else {
+            out.write_str(word.text)?;
+            continue;
+        };
+        let (equals, fetch) = match text.split_once('=') {
+            Some((_, fetch)) => (text.len().saturating_sub(fetch.len()), fetch),
+            None => (0, text),
+        };
+        let mut counted = CountedWriter { out, len: 0 };
+        counted.write_str(text.get(..equals).unwrap_or_default())?;
+        match is_file {
+            true => write!(counted, "+0x0(+{name:#x}(+{dentry:#x}({fetch}))):string")?,
+            false => write!(counted, "+0x0(+{name:#x}({fetch})):string")?,
+        }
+        match room.checked_sub(counted.len.saturating_add(1)) {
+            Some(left) => room = left,
+            None => return Ok(false),
+        }
+    }
+    Ok(true)
+}
+
+/// Writes, and counts the bytes.
+struct CountedWriter<'a> {
+    out: &'a mut dyn Write,
+    len: usize,
+}
+
+impl Write for CountedWriter<'_> {
+    fn write_str(&mut self, text: &str) -> core::fmt::Result {
+        self.len = self.len.saturating_add(text.len());
+        self.out.write_str(text)
+    }
+}
+
 /// Returns where a place of the line `expanded` is in `line`, which it was made of, as ftrace has it: the same
 /// place of the word of the same number, or after the end.
 pub(crate) fn place_in(line: &str, expanded: &str, at: usize) -> usize {
@@ -171,6 +245,11 @@ pub(crate) fn place_in(line: &str, expanded: &str, at: usize) -> usize {
         return at;
     };
     match words(line).nth(number) {
+        // What stands for a fetch has no places in it.
+        Some(own) if of_path(own.text).is_some() => {
+            let inside = at.saturating_sub(word.at);
+            own.at.saturating_add(inside.min(own.text.len()))
+        }
         Some(own) => own.at.saturating_add(at.saturating_sub(word.at)),
         None => line.len().saturating_add(1),
     }

@@ -7,7 +7,7 @@
 //!   in programs.
 //! - `argument`: `NAME=FETCH:TYPE`, compiled into steps (`step`); `types`: the types,
 //!   `shape`: how they are written; `function`: names and types that BTF has of a function,
-//!   `expand`: arguments that stand for its parameters.
+//!   `known_types` and `cast`: of values, `expand`: arguments that stand for parameters and for names of files.
 //! - `run`: what the steps read, and the record that is made of it, in any context.
 //! - `print`: the fields, the print format and the text of a record.
 //! - `error`: every refusal, with the text and the place that ftrace gives.
@@ -16,12 +16,14 @@
 //! registers and memory.
 
 pub(crate) mod argument;
+mod cast;
 pub(crate) mod command;
 pub(crate) mod error;
 pub(crate) mod event_command;
 pub(crate) mod expand;
 pub(crate) mod function;
 pub(crate) mod function_command;
+pub(crate) mod known_types;
 pub(crate) mod number;
 pub(crate) mod print;
 pub(crate) mod run;

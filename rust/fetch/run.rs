@@ -93,6 +93,11 @@ pub(crate) trait ProbedMachine {
     /// Returns the address of the current task.
     fn current(&self) -> u64;
 
+    /// Returns the address of this CPU's part of the variable at `address` that each CPU has.
+    fn per_cpu(&self, _address: u64) -> u64 {
+        0
+    }
+
     /// Returns the address of its name.
     fn comm_address(&self) -> u64 {
         0
@@ -141,6 +146,7 @@ fn run(steps: &[FetchStep], line: &[u8], machine: &impl ProbedMachine) -> Option
             FetchStep::Returned => register(machine, AX),
             FetchStep::Kept(slot) => machine.kept(slot),
             FetchStep::Current => machine.current(),
+            FetchStep::PerCpu => machine.per_cpu(value),
             FetchStep::Immediate(value) => value,
             FetchStep::FileOffset(offset) => machine.file_address(offset),
             FetchStep::Field(field) => {

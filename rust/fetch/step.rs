@@ -118,6 +118,8 @@ pub(crate) enum FetchStep {
     /// A word of the stack.
     Stack(u32),
     StackPointer,
+    /// The address of this CPU's part of a variable that each CPU has.
+    PerCpu,
     /// What the function returns.
     Returned,
     /// A parameter that was kept from the beginning of the call, by its place among those.
@@ -205,6 +207,14 @@ impl StepList {
         if let Some(place) = self.steps.get_mut(usize::from(self.len)) {
             *place = step;
             self.len = self.len.saturating_add(1);
+        }
+    }
+
+    /// Puts another one in the place of the last.
+    pub(super) fn replace_last(&mut self, step: FetchStep) {
+        let last = usize::from(self.len.saturating_sub(1));
+        if let Some(place) = self.steps.get_mut(last) {
+            *place = step;
         }
     }
 

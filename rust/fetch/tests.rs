@@ -68,6 +68,10 @@ impl ProbedMachine for Memory {
         take(format!("sym{address:x}").as_bytes());
     }
 
+    fn per_cpu(&self, address: u64) -> u64 {
+        address.wrapping_add(16)
+    }
+
     fn comm_address(&self) -> u64 {
         0xffff_8880_0000_1abc
     }
@@ -621,6 +625,16 @@ fn names_and_types_are_those_of_the_function() {
         ("p f n=+4(outer->next):x8", " n=0x78"),
         ("p f colour", " colour=0"),
         ("r f $retval", " arg1=65"),
+        ("p f (outer)%di->pid", " arg1=1819043176"),
+        ("p f a=(outer)(+0x10(outer))->pid:x16", " a=0x7878"),
+        ("p f a=(outer)+0x10(outer)->pid:x16", " a=0x7878"),
+        ("p f a=(outer)outer->next->pid:x16", " a=0x7878"),
+        ("p f a=(inner,value)$arg1->value", " a=0x6f6c6c6568"),
+        ("p f a=+4((outer)%di->next):x8", " a=0x78"),
+        ("p f a=this_cpu_ptr(outer)", " a=0x100f90"),
+        ("p f a=this_cpu_read(outer)", " a=0x100fe4"),
+        ("p f a=this_cpu_read(@0x100f80)", " a=0x100fe4"),
+        ("p f a=(outer)this_cpu_read(%di)->pid:x16", " a=0x7878"),
         ("r f a=$retval:x64", " a=0x41"),
     ];
     for (line, want) in rows {
@@ -648,7 +662,24 @@ fn names_and_types_are_those_of_the_function() {
     ] {
         assert!(!expand::names_types(line), "{line}");
     }
-    assert!(expand::names_types("p f a=+0(+8(file)):string"));
+    for line in [
+        "p f a=+0(+8(file)):string",
+        "p f a=(x)%di->y",
+        "p f $current->pid",
+        "p f a=this_cpu_read(file)",
+    ] {
+        assert!(expand::names_types(line), "{line}");
+    }
+    for (line, wanted) in [
+        ("r f a=(x)$arg1->y", true),
+        ("r f a=(x)(+0(file))->y", true),
+        ("r f a=this_cpu_ptr($arg1)", true),
+        ("r f a=(x)%di->arg", false),
+        ("r f a=(x", false),
+        ("r f $current->pid", false),
+    ] {
+        assert_eq!(expand::names_parameters(line), wanted, "{line}");
+    }
 }
 
 #[test]
@@ -685,6 +716,41 @@ fn names_that_are_wrong_have_ftraces_place() {
         ("p f a=outer->pid:string", NoText, 13, Code::Invalid),
         ("r g $retval", NoReturnValue, 4, Code::Missing),
         ("r f $retvals", NoParameter, 4, Code::Missing),
+        ("p f (outer)$arg1", TypecastField, 16, Code::Invalid),
+        ("p f (outer)(%di)", TypecastField, 16, Code::Invalid),
+        ("p f (outer)+8(%di)", TypecastField, 18, Code::Invalid),
+        ("p f (nosuch)%di->pid", NoPointer, 5, Code::Invalid),
+        ("p f (outer", DereferenceOpen, 10, Code::Invalid),
+        ("p f (outer)(%di->x", DereferenceOpen, 11, Code::Invalid),
+        ("p f (outer)+8(%di->x", DereferenceOpen, 20, Code::Invalid),
+        ("p f (outer)+8->x", DereferenceBrace, 11, Code::Invalid),
+        (
+            "p f (outer)@jiffies+8->x",
+            TypecastSymbol,
+            11,
+            Code::Invalid,
+        ),
+        (
+            "p f (outer,bits)%di->pid",
+            TypecastUnaligned,
+            11,
+            Code::Invalid,
+        ),
+        (
+            "p f (outer,next->pid)%di->x",
+            TypecastArrow,
+            15,
+            Code::Invalid,
+        ),
+        ("p f (outer)%di->nosuch", NoField, 16, Code::Missing),
+        ("p f $current->pid", NoFunctionTypes, 4, Code::Missing),
+        ("p f this_cpu_ptr(%di", DereferenceOpen, 20, Code::Invalid),
+        (
+            "p f this_cpu_ptr($comm)",
+            CommDereferenced,
+            17,
+            Code::Invalid,
+        ),
         (&long, ArgumentsTooLong, 112, Code::TooBig),
     ];
     for (line, error, at, code) in rows {
@@ -695,6 +761,44 @@ fn names_that_are_wrong_have_ftraces_place() {
     assert!(compile_typed(&fields(13)).is_ok());
     let refusal = compile_typed(&fields(14)).err().unwrap();
     assert_eq!(refusal.error, TooManySteps);
+}
+
+#[test]
+fn names_of_files() {
+    let offsets = expand::PathOffsets {
+        name: 0x28,
+        dentry: 0x48,
+    };
+    let expanded = |line: &str| {
+        let mut out = String::new();
+        let has_room = expand::expand_paths(line, offsets, &mut out).unwrap();
+        (has_room, out)
+    };
+    for (line, want) in [
+        ("p f", "p f"),
+        ("p f a=%di:%px x:%pd[2]", "p f a=%di:%px x:%pd[2]"),
+        (
+            "p f x=$arg1:%pD dentry:%pd",
+            "p f x=+0x0(+0x28(+0x48($arg1))):string +0x0(+0x28(dentry)):string",
+        ),
+        ("p:%pd f:%pD", "p:%pd f:%pD"),
+    ] {
+        assert_eq!(expanded(line), (true, want.into()));
+    }
+    // Each has 32 bytes and an end, of 256.
+    let line = |count: usize| format!("p f{}", " $arg1:%pD".repeat(count));
+    assert!(expanded(&line(7)).0);
+    assert!(!expanded(&line(8)).0);
+    let given = "p f x=%di:%pd y=%zz";
+    let whole = expanded(given).1;
+    assert_eq!(
+        expand::place_in(given, &whole, whole.find("%di").unwrap()),
+        13
+    );
+    assert_eq!(
+        expand::place_in(given, &whole, whole.find("%zz").unwrap()),
+        16
+    );
 }
 
 #[test]
@@ -816,6 +920,12 @@ fn random_lines_keep_to_their_record() {
         "]",
         ":b4@4/8",
         ":symstr",
+        "(outer)",
+        "(outer,",
+        "->",
+        "this_cpu_read(",
+        "this_cpu_ptr(",
+        ":%pd",
     ];
     let mut seed = 0x2545_f491_4f6c_dd1du64;
     let mut next = |below: usize| {

@@ -132,6 +132,18 @@ pub(crate) fn symbol_address(name: &str) -> Option<u64> {
     }
 }
 
+/// Returns the offset of the address of the name in a `struct dentry`.
+pub(crate) fn name_in_dentry() -> usize {
+    // SAFETY: The function only returns a constant.
+    unsafe { c::rt_dentry_name() }
+}
+
+/// Returns the offset of the address of its `struct dentry` in a `struct file`.
+pub(crate) fn dentry_in_file() -> usize {
+    // SAFETY: The function only returns a constant.
+    unsafe { c::rt_file_dentry() }
+}
+
 /// Returns where the function that begins at `function` calls the kernel's hooks. Process context.
 ///
 /// # Safety

@@ -287,6 +287,12 @@ pub(super) fn part_here<T>(base: *const T, _pin: &CpuPin) -> *const T {
     part
 }
 
+/// Returns the address of the part of this CPU, of what is at the per-CPU address `address`. Who is not pinned may be
+/// on another CPU by then. Any context.
+pub(crate) fn address_here(address: u64) -> u64 {
+    CpuPin::with(|pin| part_here(address as *const u8, pin).addr() as u64)
+}
+
 /// Returns what is at a per-CPU address on the CPU that runs this.
 ///
 /// # Safety

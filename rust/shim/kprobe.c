@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The bodies of kprobe.h, in the same order. */
+#include <linux/dcache.h>
+#include <linux/fs.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
 #include <linux/security.h>
@@ -168,4 +170,14 @@ unsigned long rt_entry_address(unsigned long function)
 	if (!register_kprobe(&probe))
 		unregister_kprobe(&probe);
 	return (unsigned long)probe.addr;
+}
+
+unsigned long rt_dentry_name(void)
+{
+	return offsetof(struct dentry, d_name.name);
+}
+
+unsigned long rt_file_dentry(void)
+{
+	return offsetof(struct file, f_path.dentry);
 }

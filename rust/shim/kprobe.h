@@ -41,6 +41,10 @@ unsigned long rt_symbol_address(const char *name);
 /* Where a function that begins there calls hooks: after its mark for branches. */
 unsigned long rt_entry_address(unsigned long function);
 
+/* Offsets of the address of the name in a struct dentry, and of the address of that in a struct file. */
+unsigned long rt_dentry_name(void);
+unsigned long rt_file_dentry(void);
+
 /*
  * In Rust: a hit, and a call whose return will be one. Any context; see
  * rust/sources/kprobe.rs.

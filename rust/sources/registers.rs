@@ -10,6 +10,7 @@ use crate::{
         WORDS, //
     },
     kapi::{
+        percpu,
         strings,
         symbol, //
     }, //
@@ -41,6 +42,10 @@ impl ProbedMachine for CallRegisters<'_> {
 
     fn current(&self) -> u64 {
         kernel::current!().as_ptr() as u64
+    }
+
+    fn per_cpu(&self, address: u64) -> u64 {
+        percpu::address_here(address)
     }
 
     fn symbol(&self, address: u64, take: impl FnOnce(&[u8])) {

@@ -31,7 +31,10 @@ use crate::{
     },
     kapi::{
         nesting::NestedWriter,
-        percpu::CpuPin,
+        percpu::{
+            self,
+            CpuPin, //
+        },
         strings,
         symbol, //
     }, //
@@ -195,6 +198,10 @@ impl ProbedMachine for TracepointArguments<'_> {
 
     fn current(&self) -> u64 {
         kernel::current!().as_ptr() as u64
+    }
+
+    fn per_cpu(&self, address: u64) -> u64 {
+        percpu::address_here(address)
     }
 
     fn symbol(&self, address: u64, take: impl FnOnce(&[u8])) {

@@ -123,9 +123,11 @@ Events that users define, where the kernel has kprobes:
         ARGUMENT: [NAME=]FETCH[:TYPE]
         FETCH: %REGISTER, $stack, $stackN, $retval, $comm, $current, $argN,
                @ADDRESS, @SYMBOL[+-OFFSET], +|-[u]OFFSET(FETCH), \\VALUE,
-               \\\"TEXT\", NAME of a parameter, NAME->FIELD, $arg*
+               \\\"TEXT\", NAME of a parameter, NAME->FIELD, $arg*,
+               (STRUCT[,MEMBER])FETCH->FIELD, $current->FIELD,
+               this_cpu_read(FETCH), this_cpu_ptr(FETCH)
         TYPE: u8 to u64, s8 to s64, x8 to x64, char, symbol, string, ustring,
-              symstr, bWIDTH@OFFSET/SIZE, and TYPE[N]
+              symstr, %pd/%pD, bWIDTH@OFFSET/SIZE, and TYPE[N]
   uprobe_events         the same of programs, where the kernel has uprobes:
         p[:[GROUP/]EVENT] <path>:<offset>[(ref_ctr_offset)] [ARGUMENT]...
         r[:[GROUP/]EVENT] <path>:<offset>[(ref_ctr_offset)] [ARGUMENT]...

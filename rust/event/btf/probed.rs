@@ -64,6 +64,21 @@ impl<'a> Btf<'a> {
         found.filter(|_| visited.is_ok())
     }
 
+    /// Returns the first struct of that name: the kernel's, or else the module's when this is a module's BTF.
+    pub(crate) fn structure(&self, name: &str) -> Option<TypeNumber> {
+        let mut before = 0u32;
+        for home in Iterator::chain(self.base.into_iter(), [self]) {
+            for (offset, number) in home.index.iter().zip(1u32..) {
+                let (ty, _) = home.sections.type_at(*offset as usize).ok()?;
+                if ty.kind == STRUCT && home.is_string(ty.name, name) {
+                    return Some(TypeNumber(before.saturating_add(number)));
+                }
+            }
+            before = home.index.len() as u32;
+        }
+        None
+    }
+
     /// Returns names and types of the parameters of a function, in their order. One without a name has an empty
     /// one.
     pub(crate) fn parameters(
@@ -233,6 +248,8 @@ mod tests {
         let text = member("text").unwrap();
         assert_eq!((text.0, text.2), (64, ProbedForm::Array(TypeNumber(2))));
         assert_eq!(member("c"), None);
+        assert_eq!(btf.structure("outer"), Some(TypeNumber(7)));
+        assert_eq!(btf.structure("int"), None);
         assert_eq!(btf.probed_member(parameters[0].1, "a"), None);
         assert_eq!(btf.probed_form(TypeNumber(0)), ProbedForm::Other);
         assert_eq!(btf.probed_form(TypeNumber(99)), ProbedForm::Other);

@@ -7,6 +7,7 @@ use super::{
     RefusedLine, //
 };
 use crate::{
+    event::btf::Btf,
     fetch::{
         argument::{
             Compiler,
@@ -18,11 +19,19 @@ use crate::{
             ProbeError,
             ProbeRefusal, //
         },
-        expand,
-        function::ProbedFunction, //
+        expand::{
+            self,
+            PathOffsets, //
+        },
+        function::ProbedFunction,
+        known_types::KnownTypes, //
     },
     kapi::{
-        kprobe::symbol_address,
+        kprobe::{
+            dentry_in_file,
+            name_in_dentry,
+            symbol_address, //
+        },
         text_buffer::TextBuffer, //
     },
     sources::probe_layout::ProbeLayout, //
@@ -55,21 +64,31 @@ pub(super) fn event_names<'a>(
     Ok((names.group.unwrap_or(group), name))
 }
 
-/// Compiles the arguments of `line`, of a probe at `site` in `function`, if BTF knows that. Says also whether an
-/// argument names a symbol that is not there.
+/// Compiles the arguments of `line`, of a probe at `site` in `function`, if `btf` is there and has that. Says also
+/// whether an argument names a symbol that is not there.
 pub(super) fn compile(
     kind: &dyn DynamicKind,
     line: &str,
     site: ProbeSite<'_>,
-    function: Option<ProbedFunction<'_>>,
+    (btf, function): (Option<Btf<'_>>, Option<ProbedFunction<'_>>),
 ) -> Result<(ProbeLayout, bool), RefusedLine> {
     let mut expanded = TextBuffer::new();
     let has_parameters = site.has_parameters();
     expand::expand(line, has_parameters, function.as_ref(), &mut expanded)
         .map_err(|refusal| kind.refused(refusal))?
         .map_err(|_| ENOMEM)?;
-    let mut compiler = Compiler::new(site, &symbol_address).of_function(function);
-    let layout = ProbeLayout::compile((line, expanded.text()), &mut compiler, kind)?;
+    let mut whole = TextBuffer::new();
+    let offsets = PathOffsets {
+        name: name_in_dentry(),
+        dentry: dentry_in_file(),
+    };
+    if !expand::expand_paths(expanded.text(), offsets, &mut whole).map_err(|_| ENOMEM)? {
+        // As in ftrace.
+        return Err(ENOMEM.into());
+    }
+    let compiler = Compiler::new(site, &symbol_address).of_types(btf.map(KnownTypes::new));
+    let mut compiler = compiler.of_function(function);
+    let layout = ProbeLayout::compile((line, whole.text()), &mut compiler, kind)?;
     if compiler.kept().overflows() {
         let at = expand::argument_at(line, 0);
         let refusal = ProbeRefusal::with(ProbeError::TooManyKept, at, Code::TooBig);

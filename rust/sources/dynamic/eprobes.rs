@@ -31,6 +31,7 @@ use crate::{
             GROUP, //
         },
         expand,
+        known_types::KnownTypes,
         step::EventField, //
     },
     kapi::kprobe::symbol_address,
@@ -40,7 +41,8 @@ use crate::{
             Eprobe,
             FollowedEvent, //
         },
-        probe_layout::ProbeLayout, //
+        probe_layout::ProbeLayout,
+        probed_types::ProbedTypes, //
     }, //
 };
 use kernel::{
@@ -104,9 +106,16 @@ fn create(head: EventHead<'_>) -> Result<Definition, RefusedLine> {
         }
     }
     let field = |name: &str| event_field(event, name);
-    let mut compiler = Compiler::new(ProbeSite::Event(&field), &symbol_address);
-    let lines = (head.line, head.line);
-    let layout = ProbeLayout::compile(lines, &mut compiler, &Eprobes)?;
+    let types = match expand::names_types(head.line) {
+        true => ProbedTypes::read(None)?,
+        false => ProbedTypes::Unknown,
+    };
+    let layout = types.with(|btf| {
+        let compiler = Compiler::new(ProbeSite::Event(&field), &symbol_address);
+        let mut compiler = compiler.of_types(btf.map(KnownTypes::new));
+        ProbeLayout::compile((head.line, head.line), &mut compiler, &Eprobes)
+    })?;
+    drop(types);
     let names = (names.group.unwrap_or(GROUP), names.event.unwrap_or(name));
     if events::by_name(names.0, names.1).is_some() {
         let error = ProbeError::EventExists;

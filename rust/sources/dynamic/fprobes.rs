@@ -96,7 +96,7 @@ fn compile(
         FunctionSite::Return => ProbeSite::End,
         _ => ProbeSite::Begin,
     };
-    common::compile(&Fprobes, line, site, function)
+    common::compile(&Fprobes, line, site, (btf, function))
 }
 
 /// Makes an event as `line` defines it, which begins with `head`.

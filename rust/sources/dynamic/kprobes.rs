@@ -96,7 +96,7 @@ fn compile(
         true => ProbeSite::Entry,
         false => ProbeSite::Inside,
     };
-    common::compile(&Kprobes, line, site, function)
+    common::compile(&Kprobes, line, site, (btf, function))
 }
 
 /// Makes an event as `line` defines it, which begins with `head`.
@@ -138,12 +138,13 @@ fn create(
         Err(_) => offset == 0 && !waits,
     };
     let types = match (symbol, &probe) {
-        (Some(_), Ok(probe)) if expand::names_types(line) => {
+        _ if !expand::names_types(line) => ProbedTypes::Unknown,
+        (Some(_), Ok(probe)) => {
             let function = Symbol::function_at(probe.address());
             let module = function.name_and_module().and_then(|(_, module)| module);
             ProbedTypes::read(module)?
         }
-        _ => ProbedTypes::Unknown,
+        _ => ProbedTypes::read(None)?,
     };
     let (layout, lacks_symbol) = types.with(|btf| compile(line, &head, at_entry, btf))?;
     drop(types);

@@ -50,6 +50,7 @@ const RIGHT: &[&str] = &[
      k=$prev_pid:x32 l=$prev_pid:x64 m=$prev_pid:char n=$prev_pid:symbol o=$prev_comm:string p=$prev_pid:ustring",
     "e:arrays raw_syscalls/sys_enter a=+0($args):x64[6] b=+0($args):u8[3] c=+8($args):ustring[2] d=+0(args):s32[0x10]",
     "e:bits sched/sched_switch a=$prev_pid:b4@4/8 b=+0($prev_comm):b8@8/16[2] c=$prev_state:symstr",
+    "e:cast raw_syscalls/sys_enter a=(task_struct)$id->pid b=(pt_regs)id->di c=(file)(+0($args))->f_flags",
     "e:comm sched/sched_switch $comm $COMM a=$comm:string b=$comm:u8",
     "e:memory sched/sched_switch a=+0($prev_comm) b=+0x4($prev_comm):u32 c=-8(prev_comm):string \
      d=+u0($prev_pid):u8 e=@jiffies:u64 f=+8(@init_task)",

@@ -55,6 +55,8 @@ const RIGHT: &[&str] = &[
     "f:later_symbol vfs_read a=@nosuchsymbol",
     "f:deref vfs_read a=+0($arg1) b=+u0($arg2):ustring c=+0(file):x64[3] d=$arg1:symstr",
     "f:many vfs_read%return a=$arg13 b=$arg1 c=$arg2 d=$arg14 e=$arg13",
+    "f:names vfs_read f=file:%pD $arg1:%pD b=$arg1:%pD",
+    "f:cast vfs_read%return a=(file)$arg1->f_flags b=$current->tgid c=this_cpu_read(@cpu_number):u32 d=(file)file->f_pos",
     "f:imm vfs_read a=\\1 b=\\\"text\" c=\\-1:s8",
     "-:one vfs_read",
     "-:ret vfs_read arg1=$retval",

@@ -24,6 +24,7 @@ pub const TESTS: &[Test] = &[
 
 const GETPPID: usize = 110;
 const OPENAT: usize = 257;
+const FALLOCATE: usize = 285;
 
 /// In this order; some remove what is there.
 const RIGHT: &[&str] = &[
@@ -68,6 +69,62 @@ const TYPED: &[&str] = &[
     "r:returned vfs_write $retval",
     "r:both vfs_write%return count ret=$retval $arg1 name=+u0($arg2):ustring",
     "p:dput dput dentry name=dentry->d_name.name:string",
+    "p:casts vfs_write a=(file)$arg1->f_flags b=(task_struct)$current->pid c=$current->comm:string d=$current->pid \
+     e=(file)(%di)->f_path.dentry->d_name.name:string f=+0((file)%di->f_path.dentry):x16",
+    "p:casts2 vfs_write a=(dentry,d_name)%di->d_flags b=(task_struct)+0(%di)->pid:u8 \
+     c=(task_struct)this_cpu_read(@current_task)->pid d=(file)file->f_path.dentry->d_flags e=$current->mm->mmap_base",
+    "p:cpus vfs_write a=this_cpu_read(@cpu_number):u32 b=this_cpu_ptr(@runqueues) c=this_cpu_read(%si):x32 \
+     d=this_cpu_ptr(+8(%di)) e=this_cpu_read(@cpu_number) f=+8(this_cpu_ptr(@runqueues)):u8[2]",
+    "r:castback vfs_write a=(file)$arg1->f_flags v=$retval b=$current->tgid c=(task_struct)(+0($arg2))->pid",
+    "p:names2 dput name=dentry:%pd $arg1:%pd b=%di:%pd",
+    "p:names3 vfs_write name=%di:%pD file:%pD",
+    "p:here vfs_write+0 $current->pid",
+];
+
+/// With BTF; each is refused.
+const WRONG_TYPED: &[&str] = &[
+    "p:e vfs_read a=(file)$arg1",
+    "p:e vfs_read (file)(%di)",
+    "p:e vfs_read (file)+8(%di)",
+    "p:e vfs_read (file)+8(%di)x",
+    "p:e vfs_read (nosuch)%di->pid",
+    "p:e vfs_read (file",
+    "p:e vfs_read (file)",
+    "p:e vfs_read (file)(%di->x",
+    "p:e vfs_read (file)+8(%di->x",
+    "p:e vfs_read (file)+8->x",
+    "p:e vfs_read (file)@jiffies+8->x",
+    "p:e vfs_read (file)%di->nosuch",
+    "p:e vfs_read (file)%di->",
+    "p:e vfs_read (file)%di->f_path->x",
+    "p:e vfs_read (file)%di->f_flags.x",
+    "p:e vfs_read (file)%zz->f_flags",
+    "p:e vfs_read (file,nosuch)%di->f_flags",
+    "p:e vfs_read (file,)%di->f_flags",
+    "p:e vfs_read (file,f_path->dentry)%di->f_flags",
+    "p:e vfs_read (task_struct,sched_contributes_to_load)%di->pid",
+    "p:e vfs_read (file)%di-x",
+    "p:e vfs_read (file)%di->f_flags:string",
+    "p:e vfs_read (file)\\x->f_flags",
+    "p:e vfs_read (file)(file)%di->f_flags",
+    "p:e vfs_read (file)((file)%di)->f_flags",
+    "p:e vfs_read+5 (file)%di->f_flags",
+    "p:e vfs_read $current->nosuch",
+    "p:e vfs_read $current.pid",
+    "p:e vfs_read $current-pid",
+    "p:e vfs_read $current->pid:string",
+    "p:e vfs_read $currents->pid",
+    "p:e vfs_read this_cpu_ptr(%di",
+    "p:e vfs_read this_cpu_read($comm)",
+    "p:e vfs_read this_cpu_read()",
+    "p:e vfs_read this_cpu_reads(%di)",
+    "p:e vfs_read this_cpu_ptr(%di):string",
+    "p:e vfs_read this_cpu_ptr(%di):symstr",
+    "p:e vfs_read a=this_cpu_ptr(%di):u8[2]",
+    "p:e vfs_read +0(+0(+0(+0(this_cpu_read((file)(+0(+0(+0(%di))))->f_flags)))))",
+    "p:e vfs_read a=%di:%pd[2]",
+    "p:e vfs_read a=%di:%px",
+    "p:e vfs_read %di:%pD %di:%pD %di:%pD %di:%pD %di:%pD %di:%pD %di:%pD %di:%pD %di:%pD %di:%pD",
 ];
 
 fn right_texts(context: &Context) -> Check {
@@ -202,6 +259,9 @@ fn wrong_texts(context: &Context) -> Check {
         "dynamic_events",
         &["nonsense", "q vfs_read", "p"],
     )?;
+    if has_types() {
+        tops.refuse(&mut report, file, WRONG_TYPED)?;
+    }
     // Lines before the first wrong one stay.
     tops.compare(&mut report, file, "p:first vfs_read\nx\np:third vfs_read")?;
     let long = format!("p:e vfs_read {}", "x".repeat(4090));
@@ -225,6 +285,15 @@ fn records(context: &Context) -> Check {
          p:k_open do_sys_openat2 dfd=$arg1:s32 name=+u0($arg2):ustring again=+0($arg2):ustring\n\
          r:k_opened do_sys_openat2 fd=$retval:s64 dfd=$arg1:s32 name=+u0($arg2):ustring\n"
     );
+    let typed = format!(
+        "p:k_cast {function} pid=$current->pid comm=$current->comm:string cpu=this_cpu_read(@cpu_number):u32 \
+         tgid=(task_struct)$current->tgid nr=(pt_regs)%di->orig_ax this=(task_struct)(this_cpu_read(@current_task))->pid\n\
+         p:k_path vfs_fallocate name=%di:%pD f=(file)%di->f_path.dentry->d_name.name:string\n"
+    );
+    let lines = match has_types() {
+        true => lines + &typed,
+        false => lines,
+    };
     let mut report = Report::default();
     tops.set("kprobe_events", &lines)?;
     {
@@ -245,6 +314,10 @@ fn records(context: &Context) -> Check {
             sys::call(OPENAT, args);
         }
         sys::call(OPENAT, [usize::MAX, 8, 0, 0, 0, 0]);
+        let file = std::fs::File::create("/tmp/rtg-kprobe-path").map_err(|e| e.to_string())?;
+        let fd = std::os::fd::AsRawFd::as_raw_fd(&file) as usize;
+        sys::call(FALLOCATE, [fd, 0, 0, 4096, 0, 0]);
+        let _ = std::fs::remove_file("/tmp/rtg-kprobe-path");
         for tree in instances {
             tree.set("events/kprobes/enable", "0")?;
         }
@@ -256,6 +329,7 @@ fn records(context: &Context) -> Check {
                 lines.into_iter().partition(|line| fault(line));
             // The test itself opens files of both trees.
             rest.retain(|line| !line.contains("tracing/instances/"));
+            rest.retain(|line| !line.contains("rtg-kprobe-path") || line.contains("k_path"));
             rest.retain(|line| !line.contains(" k_opened") || line.contains(" fd=42949"));
             rest.push(format!("{} faults", faults.len()));
             rest
@@ -265,7 +339,8 @@ fn records(context: &Context) -> Check {
             report.expect(line.contains(") a=0 b=(fault) c=0 d=7 e="), || line.clone());
         }
         let (own_lines, wanted) = (keep(lines.0), keep(lines.1));
-        report.expect(wanted.len() == 21, || {
+        let count = if has_types() { 25 } else { 21 };
+        report.expect(wanted.len() == count, || {
             format!("tracefs recorded {wanted:#?}")
         });
         report.expect(own_lines == wanted, || {

@@ -57,6 +57,9 @@ const RIGHT: &[&str] = &[
     "t:arrays sched_switch a=+0(prev):u8[3] b=+0(prev):x64[4] c=+0(next):string[2]",
     "t:names sched_switch a=prev:symstr b=$stack0:symstr c=prev:symbol d=prev:char",
     "t:types sched_switch preempt:u8 a=prev_state:s16 b=prev_state:b4@4/8 c=$arg4:x8",
+    "t:cast sched_switch a=$current->pid b=this_cpu_read(@cpu_number):u32 c=(task_struct)next->comm:string \
+     d=$current->comm:string e=(task_struct)$arg2->pid",
+    "t:name sched_switch a=prev->mm->exe_file:%pD b=$arg2:%pd",
     "t:many sched_switch a=$arg13 b=$arg2048",
     "t nosuch_tracepoint",
     "t:later nosuch_tracepoint a=$arg1 b=$comm $arg2",
