@@ -99,6 +99,13 @@ pub(crate) fn quiesce(irqs_off: bool) {
     c::rt_noise_quiesce(irqs_off);
 }
 
+/// Returns how many NMIs there were on this CPU, as `/proc/interrupts` has it. The caller does not leave the CPU. Any
+/// context.
+#[inline(always)]
+pub(crate) fn nmis() -> u32 {
+    c::rt_noise_nmis()
+}
+
 /// Frees the memory.
 ///
 /// # Safety

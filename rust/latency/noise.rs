@@ -169,10 +169,16 @@ impl<W: LocalWord> CpuNoise<W> {
         }
     }
 
-    /// Returns the time, and how many sections have begun until then.
+    /// Returns the time, and how many sections have begun until then, and others that `others` counts.
     #[inline(always)]
-    pub(crate) fn look(&self, now: impl Fn() -> u64) -> (u64, u64) {
-        self.time_with(&self.begun, now)
+    pub(crate) fn look(&self, now: impl Fn() -> u64, others: impl Fn() -> u64) -> (u64, u64) {
+        loop {
+            let count = others();
+            let (time, begun) = self.time_with(&self.begun, &now);
+            if others() == count {
+                return (time, begun.wrapping_add(count));
+            }
+        }
     }
 
     /// A section of `kind` begins.

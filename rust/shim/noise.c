@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The bodies of noise.h, in the same order. */
+#include <linux/hardirq.h>
 #include <linux/interrupt.h>
 #include <linux/irqflags.h>
 #include <linux/rcupdate.h>
@@ -139,4 +140,9 @@ void rt_noise_quiesce(bool irqs_off)
 	local_irq_disable();
 	rcu_momentary_eqs();
 	local_irq_enable();
+}
+
+unsigned int rt_noise_nmis(void)
+{
+	return this_cpu_read(irq_stat.counts[IRQ_COUNT_NMI]);
 }

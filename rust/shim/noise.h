@@ -24,4 +24,7 @@ void rt_noise_unhook(void);
 /* Inline: what a thread that never sleeps owes RCU, with interrupts enabled or not. */
 void rt_noise_quiesce(bool irqs_off);
 
+/* A per-CPU variable: how many NMIs there were on this CPU. */
+unsigned int rt_noise_nmis(void);
+
 #endif

@@ -4,8 +4,8 @@
 //! the clock again and again; how long it did not, how often, and what ran instead is a record for each
 //! period.
 //!
-//! One measurement serves all instances that have the tracer. NMIs are not told from the hardware: the kernel
-//! tells no module when one begins and ends.
+//! One measurement serves all instances that have the tracer. NMIs are counted, by the kernel itself; it tells no
+//! module when one begins and ends, so that what they took is in what they interrupted.
 
 use super::{
     workload::{
@@ -103,7 +103,7 @@ fn measure() {
         return;
     };
     let options = options();
-    let before = noise.counts();
+    let (before, nmis) = (noise.counts(), noise::nmis());
     let mut search = Noises::default();
     let irqs_off = options.has(NoiseOptions::IRQ_DISABLE);
     noise.begin(Some(kernel::current!().pid() as u32), false);
@@ -119,7 +119,7 @@ fn measure() {
         runtime: search.total / NS_PER_US,
         longest: search.longest / NS_PER_US,
         hardware: search.hardware,
-        nmis: 0,
+        nmis: noise::nmis().wrapping_sub(nmis),
         irqs: counts.irqs as u32,
         softirqs: counts.softirqs as u32,
         threads: counts.threads as u32,
@@ -155,10 +155,12 @@ impl Noises {
         let runtime = RUNTIME.load(Relaxed).saturating_mul(NS_PER_US);
         let stop = workload::stop(false).saturating_mul(NS_PER_US);
         let threshold = workload::threshold();
+        let first_nmi = noise::nmis();
+        let nmis = || noise::nmis().wrapping_sub(first_nmi).into();
         let start = noise::now();
-        let (mut last, mut last_begun) = noise.look(noise::now);
+        let (mut last, mut last_begun) = noise.look(noise::now, nmis);
         loop {
-            let (time, begun) = noise.look(noise::now);
+            let (time, begun) = noise.look(noise::now, nmis);
             let (Some(took), Some(total)) = (time.checked_sub(last), time.checked_sub(start))
             else {
                 pr_warn!(

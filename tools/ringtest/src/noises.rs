@@ -67,14 +67,14 @@ impl World {
         WORLD.set(self);
         self.noise.begin(Some(WORKLOAD), false);
         with_hook(instant, || {
-            let (time, begun) = self.noise.look(|| self.now());
+            let (time, begun) = self.noise.look(|| self.now(), || 0);
             assert_eq!(self.noise.switch(WORKLOAD, OTHER, || self.now()), None);
             self.works(0);
             let noise = self.noise.switch(OTHER, WORKLOAD, || self.now());
             let duration = noise.map(|noise| noise.duration);
             assert_eq!(duration, Some(TAKES[0]), "the thread, in {}", schedule());
             // The workload sees how many there were while it did not run.
-            let (later, more) = self.noise.look(|| self.now());
+            let (later, more) = self.noise.look(|| self.now(), || 0);
             assert!(later - time >= TAKES[0]);
             assert!(more > begun, "in {}", schedule());
         });
@@ -110,9 +110,24 @@ fn each_takes_what_it_took_by_itself() {
 fn what_is_between_two_looks_was_begun_between_them() {
     let noise: CpuNoise<Word> = CpuNoise::new();
     noise.begin(Some(WORKLOAD), false);
-    let (_, before) = noise.look(|| 5);
+    let (_, before) = noise.look(|| 5, || 0);
     noise.enter(NoiseKind::Irq, || 6);
-    assert_eq!(noise.look(|| 7).1, before + 1);
+    assert_eq!(noise.look(|| 7, || 0).1, before + 1);
+}
+
+#[test]
+fn others_count_as_what_began() {
+    let noise: CpuNoise<Word> = CpuNoise::new();
+    noise.begin(Some(WORKLOAD), false);
+    let (time, others) = (Cell::new(0), Cell::new(0));
+    // One comes between the count and the clock: the clock is read again.
+    let now = || {
+        time.set(time.get() + 1);
+        others.set(time.get().min(2));
+        time.get()
+    };
+    let (_, before) = noise.look(|| 0, || 0);
+    assert_eq!(noise.look(now, || others.get()), (3, before + 2));
 }
 
 #[test]

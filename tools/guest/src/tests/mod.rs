@@ -8,6 +8,7 @@ mod clients_commands;
 mod clients_sql;
 mod clock;
 mod contexts;
+mod delays;
 mod dynamic;
 mod ends;
 mod eprobes;
@@ -189,6 +190,7 @@ const GROUPS: &[&[Test]] = &[
     osnoise::TESTS,
     timerlat::TESTS,
     timerlat_loads::TESTS,
+    delays::TESTS,
     wakeup::TESTS,
     functions_commands::TESTS,
     functions_manner::TESTS,

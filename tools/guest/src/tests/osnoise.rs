@@ -225,7 +225,7 @@ fn records(context: &Context) -> Check {
         ensure!(same, "{share} per cent: {line:?}");
         longest = longest.max(max);
         // The interrupts of the timer, at least, come on every kernel that is not without ticks.
-        ensure!(all[5] == 0.0, "NMIs are not told: {line:?}");
+        ensure!(all[5] == 0.0, "no NMI came: {line:?}");
     }
     let irqs: f64 = lines(&own)
         .iter()

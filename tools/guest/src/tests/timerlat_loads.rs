@@ -22,7 +22,7 @@ pub const TESTS: &[Test] = &[
     test("timerlat_loads.killed", 120, killed),
     test("timerlat_loads.moved", 120, moved),
     test("timerlat_loads.offline", 120, offline),
-    test("timerlat_loads.unload", 120, unload),
+    test("timerlat_loads.unload", 240, unload),
     test("timerlat_loads.ends", 240, ends),
 ];
 
@@ -302,8 +302,18 @@ fn unload(context: &Context) -> Check {
     top.set("current_tracer", "nop")?;
     ensure_eq!(task.signal()?, SIGKILL, "the task");
     top.set("current_tracer", "timerlat")?;
-    module::restore(context)?;
-    module::reload(context)
+    module::reload(context)?;
+    // Whatever was current goes with the module.
+    for tracer in ["wakeup", "hwlat"] {
+        top.set("events/sched/enable", "1")?;
+        top.set("current_tracer", tracer)?;
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        module::reload(context)?;
+        ensure_eq!(top.get("current_tracer")?, "nop\n", "after {tracer}");
+    }
+    no_threads("hwlatd")?;
+    no_threads("osnoise/")?;
+    no_threads("timerlat/")
 }
 
 /// Files are closed while the measurement ends.
