@@ -16,6 +16,7 @@ mod event_ids;
 mod faults;
 mod faults_dynamic;
 mod faults_files;
+mod faults_latency;
 mod features;
 mod files;
 mod filter;
@@ -224,6 +225,7 @@ const GROUPS: &[&[Test]] = &[
     contexts::TESTS,
     faults::TESTS,
     faults_files::TESTS,
+    faults_latency::TESTS,
     profile::FAULTS,
     faults_dynamic::TESTS,
     life::TESTS,
