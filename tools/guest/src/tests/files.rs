@@ -259,6 +259,7 @@ pub fn at(path: &str) -> Option<&'static ControlFile> {
     let parts: Vec<_> = path.split('/').collect();
     let pattern = match parts[..] {
         ["per_cpu", _, file] => format!("per_cpu/cpuN/{file}"),
+        ["osnoise", "per_cpu", _, file] => format!("osnoise/per_cpu/cpuN/{file}"),
         ["trace_stat", _] => "trace_stat/functionN".to_string(),
         ["events", _, _, file] => format!("events/SYSTEM/EVENT/{file}"),
         ["events", _, file] => format!("events/SYSTEM/{file}"),
