@@ -22,7 +22,7 @@ use super::{
 };
 
 /// A part of a line at an offset in `word`.
-fn part<'a>(word: LineWord<'a>, from: usize, to: usize) -> LineWord<'a> {
+fn part(word: LineWord<'_>, from: usize, to: usize) -> LineWord<'_> {
     LineWord {
         at: word.at.saturating_add(from),
         text: word.text.get(from..to).unwrap_or_default(),
