@@ -304,7 +304,7 @@ fn unload(context: &Context) -> Check {
     top.set("current_tracer", "timerlat")?;
     module::reload(context)?;
     // Whatever was current goes with the module.
-    for tracer in ["wakeup", "hwlat"] {
+    for tracer in ["wakeup", "hwlat"].into_iter().take(soak::rounds(1, 2)) {
         top.set("events/sched/enable", "1")?;
         top.set("current_tracer", tracer)?;
         std::thread::sleep(std::time::Duration::from_millis(50));
