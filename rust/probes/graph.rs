@@ -270,7 +270,7 @@ unsafe extern "C" fn rtrace_graph_exit(
     let call = unsafe { call.read() };
     let time_now = clock::read(ClockId::Local);
     // SAFETY: The caller promises what `leave_call` asks for.
-    unsafe { leave_call(generation, address, call, time_now, 0, regs) };
+    unsafe { leave_call::<false>(generation, address, call, time_now, 0, regs) };
 }
 
 /// Returns how long tasks slept, if an instance does not count that.
@@ -324,17 +324,17 @@ unsafe extern "C" fn rtrace_graph_task_exit(
     let pin = unsafe { CpuPin::assume() };
     let asleep = asleep().map_or(0, |times| call.taken(times, &pin, time_now));
     // SAFETY: The caller promises what `leave_call` asks for.
-    unsafe { leave_call(generation, address, call.call, time_now, asleep, regs) };
+    unsafe { leave_call::<true>(generation, address, call.call, time_now, asleep, regs) };
 }
 
 /// Records that the function at `address` returns, for those that have its entry. The task has slept for `asleep`
-/// since then.
+/// since then, if it is `OF_TASK`: by that each hook has code of its own, in which nothing is called.
 ///
 /// # Safety
 ///
 /// As for [`rtrace_graph_exit`].
 #[inline(always)]
-unsafe fn leave_call(
+unsafe fn leave_call<const OF_TASK: bool>(
     generation: u32,
     address: u64,
     call: Call,

@@ -7,6 +7,7 @@ use super::{test, Test};
 use crate::check::Check;
 use crate::errno::Errno;
 use crate::faults::Faults;
+use crate::soak;
 use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::Context;
@@ -40,6 +41,10 @@ fn write(tree: &Tree, file: &str, text: &str) -> impl FnMut() -> Result<(), Errn
 }
 
 fn tracers(context: &Context) -> Check {
+    // Each begins hundreds of times.
+    if soak::rounds(0, 1) == 0 {
+        skip!("in the long run alone");
+    }
     let faults = Faults::new()?;
     let own = Instance::new(&context.root, "rtg-faults")?;
     let top = own.top();
