@@ -19,7 +19,8 @@ const PAGES: &str = "/sys/kernel/debug/page_owner_stacks/show_stacks";
 const YOUNG: Duration = Duration::from_secs(6);
 
 /// Pages that the allocators took while they worked for us, and keep for the next one: slabs, page
-/// tables of the kernel's own address space, memory of CPUs, the notes on who allocated what.
+/// tables of the kernel's own address space, memory of CPUs, the notes on who allocated what; and the pages of a
+/// program in which there was a breakpoint, which are the program's.
 const KEPT: &[&str] = &[
     "slab",
     "pte_alloc",
@@ -27,6 +28,7 @@ const KEPT: &[&str] = &[
     "pud_alloc",
     "pcpu_",
     "stack_depot",
+    "uprobe_write",
 ];
 
 pub struct Leaks;
