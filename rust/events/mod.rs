@@ -18,6 +18,7 @@ pub(crate) mod dynamic;
 pub(crate) mod groups;
 mod marker;
 mod module;
+mod module_notifier;
 mod printer;
 mod reuse;
 mod source;
@@ -47,6 +48,12 @@ pub(crate) use self::{
     module::{
         Module,
         ModuleHold, //
+    },
+    module_notifier::{
+        ModuleChange,
+        ModuleFollower,
+        ModuleNotice,
+        ModuleNotifier, //
     },
     printer::{
         PrintManner,

@@ -128,9 +128,7 @@ impl Plan {
     ) -> fmt::Result {
         let mut is_first = true;
         for key in self.keys() {
-            let at = usize::from(key.at);
-            let end = at.saturating_add(key.words.into());
-            let words = row.key.get(at..end).unwrap_or_default();
+            let words = key.part(row.key);
             let Some(atom) = self.nodes.atom(key.node) else {
                 continue;
             };
@@ -168,10 +166,7 @@ impl Plan {
         row: SortRow<'_>,
         out: &mut dyn ByteWrite,
     ) -> fmt::Result {
-        let tracks = || {
-            let places = self.kept.places();
-            places.map(|(track, place)| (track, row.kept.get(place).unwrap_or_default()))
-        };
+        let tracks = || self.kept.parts(row.kept);
         for (track, words) in tracks().filter(|(track, _)| track.deed != Deed::Snapshot) {
             write_name(track.kind.label(), false, out)?;
             write!(out, "{}", words.get(1).copied().unwrap_or(0))?;
@@ -184,9 +179,7 @@ impl Plan {
         out.write_str(",\"saved\":{")?;
         let mut is_first = true;
         for field in self.kept.saves() {
-            let at = usize::from(field.at);
-            let end = at.saturating_add(field.words.into());
-            let own = words.get(at..end).unwrap_or_default();
+            let own = field.part(words);
             write_name(field.name.text(text), is_first, out)?;
             is_first = false;
             let source = self.nodes.atom(field.node).map(|atom| atom.source);

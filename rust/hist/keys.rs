@@ -41,6 +41,22 @@ pub(crate) struct KeyField {
     pub(crate) bytes: u16,
 }
 
+impl KeyField {
+    /// Returns its words in the key of an entry.
+    pub(super) fn part(self, key: &[u64]) -> &[u64] {
+        part(key, self.at, self.words)
+    }
+}
+
+/// Returns so many of `words` from `at` on.
+#[inline(always)]
+pub(super) fn part<W>(words: &[W], at: u16, len: u16) -> &[W] {
+    let at = usize::from(at);
+    words
+        .get(at..at.wrapping_add(len.into()))
+        .unwrap_or_default()
+}
+
 /// Bytes of a string of a record that count: as in ftrace, the last one of its room is never one of them.
 pub(super) fn string_bytes(text: TextAt) -> u32 {
     match text.ty {

@@ -168,9 +168,7 @@ impl Plan {
             if index != 0 {
                 out.write_str(", ")?;
             }
-            let at = usize::from(key.at);
-            let end = at.saturating_add(key.words.into());
-            let words = row.key.get(at..end).unwrap_or_default();
+            let words = key.part(row.key);
             let value = words.first().copied().unwrap_or(0);
             let atom = self.nodes.atom(key.node);
             let source = atom.map(|atom| atom.source);

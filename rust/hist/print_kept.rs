@@ -23,10 +23,7 @@ impl Plan {
         row: SortRow<'_>,
         out: &mut dyn ByteWrite,
     ) -> fmt::Result {
-        let tracks = || {
-            let places = self.kept.places();
-            places.map(|(track, place)| (track, row.kept.get(place).unwrap_or_default()))
-        };
+        let tracks = || self.kept.parts(row.kept);
         let saved = tracks().find(|(track, _)| track.deed == Deed::Save);
         // Those of snapshots are told for all entries together.
         for (track, words) in tracks().filter(|(track, _)| track.deed != Deed::Snapshot) {
@@ -37,9 +34,7 @@ impl Plan {
             };
             let words = words.get(1..).unwrap_or_default();
             for field in self.kept.saves() {
-                let at = usize::from(field.at);
-                let end = at.saturating_add(field.words.into());
-                let own = words.get(at..end).unwrap_or_default();
+                let own = field.part(words);
                 write!(out, "  {}: ", field.name.text(text))?;
                 let source = self.nodes.atom(field.node).map(|atom| atom.source);
                 match source {

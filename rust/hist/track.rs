@@ -21,6 +21,7 @@ use super::{
         NamedFields, //
     },
     key::KeyEnv,
+    keys::part,
     plan::Plan,
     variable::MOST_VARIABLES, //
 };
@@ -48,6 +49,14 @@ pub(crate) struct SavedField {
     /// Its first word among those that are kept with a number, and how many it has.
     pub(crate) at: u16,
     pub(crate) words: u16,
+}
+
+impl SavedField {
+    /// Returns its words among those that are kept with a number.
+    #[inline(always)]
+    pub(super) fn part<'r, W>(&self, kept: &'r [W]) -> &'r [W] {
+        part(kept, self.at, self.words)
+    }
 }
 
 /// What entries keep.
@@ -113,6 +122,15 @@ impl Kept {
             at = at.saturating_add(2).saturating_add(self.words_with(track));
             (track, begin..at)
         })
+    }
+
+    /// Returns the words of each track in `kept`, those of a row.
+    pub(super) fn parts<'r>(
+        &'r self,
+        kept: &'r [u64],
+    ) -> impl Iterator<Item = (&'r Track, &'r [u64])> {
+        self.places()
+            .map(|(track, place)| (track, kept.get(place).unwrap_or_default()))
     }
 
     /// Returns the number of words of a row for them.
@@ -248,10 +266,7 @@ impl Plan {
     /// Writes the fields of `save` that an event has into the words that are kept with a number. Any context.
     pub(crate) fn save<W: SharedWord>(&self, record: &[u8], env: &impl KeyEnv, room: &[W]) {
         for field in self.kept.saves() {
-            let at = usize::from(field.at);
-            let end = at.wrapping_add(field.words.into());
-            let room = room.get(at..end).unwrap_or_default();
-            self.store(field.node, record, env, room);
+            self.store(field.node, record, env, field.part(room));
         }
     }
 }

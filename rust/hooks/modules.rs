@@ -2,8 +2,8 @@
 
 //! Functions that come and go with modules.
 //!
-//! The kernel calls [`notify`] when a module comes, when its init is over and when it goes: after the
-//! functions can be traced, and before they cannot any more.
+//! The kernel tells when a module comes, when its init is over and when it goes: after the functions can be traced, and
+//! before they cannot any more.
 
 use super::{
     deepest,
@@ -13,22 +13,16 @@ use super::{
     profile, //
 };
 use crate::{
-    events::Module,
+    events::{
+        Module,
+        ModuleChange,
+        ModuleFollower,
+        ModuleNotice,
+        ModuleNotifier, //
+    },
     kapi::c, //
 };
-use core::{
-    cell::UnsafeCell,
-    ptr, //
-};
-use kernel::{
-    bindings,
-    error::to_result,
-    ffi::{
-        c_int,
-        c_ulong, //
-    },
-    prelude::*, //
-};
+use kernel::prelude::*;
 
 /// What follows functions that come and go.
 pub(crate) trait FollowsModules {
@@ -42,28 +36,16 @@ pub(crate) trait FollowsModules {
 /// Calls its argument for every instance.
 pub(crate) type ForEach = fn(&dyn Fn(&dyn FollowsModules));
 
-/// What has happened to a module.
-enum Change {
-    Comes,
-    InitIsOver,
-    Goes,
+/// Has all that is known of functions follow modules.
+struct FunctionsOfModules;
+
+impl ModuleFollower for FunctionsOfModules {
+    fn follow(module: Module<'_>, change: ModuleChange) {
+        follow(module, change);
+    }
 }
 
-/// The notifier that the kernel knows, and how instances are found.
-struct Notifier {
-    block: UnsafeCell<bindings::notifier_block>,
-}
-
-// SAFETY: Only the kernel changes the block, and does so under its own lock.
-unsafe impl Sync for Notifier {}
-
-static NOTIFIER: Notifier = Notifier {
-    block: UnsafeCell::new(bindings::notifier_block {
-        notifier_call: Some(notify),
-        next: ptr::null_mut(),
-        priority: 0,
-    }),
-};
+static NOTIFIER: ModuleNotifier<FunctionsOfModules> = ModuleNotifier::new();
 
 kernel::sync::global_lock! {
     // SAFETY: `ModuleWatch::new` initialises it before the notifier is registered.
@@ -72,7 +54,11 @@ kernel::sync::global_lock! {
 
 /// A watch over the kernel's modules, which lasts as long as this. It goes after the instances, and with it
 /// what is known of functions.
-pub(crate) struct ModuleWatch(());
+pub(crate) struct ModuleWatch {
+    // Dropped in this order.
+    _notice: ModuleNotice,
+    _known: KnownFunctions,
+}
 
 impl ModuleWatch {
     /// Begins to watch; `each` finds the instances.
@@ -88,17 +74,20 @@ impl ModuleWatch {
         // SAFETY: Called once, as the caller promises.
         unsafe { INSTANCES.init() };
         *INSTANCES.lock() = Some(each);
-        // SAFETY: The block is a static, so that it stays, and not registered: this is called once.
-        to_result(unsafe { c::register_module_notifier(NOTIFIER.block.get()) })?;
-        Ok(Self(()))
+        // SAFETY: Called once, as the caller promises.
+        let notice = unsafe { NOTIFIER.register() }?;
+        Ok(Self {
+            _notice: notice,
+            _known: KnownFunctions,
+        })
     }
 }
 
-impl Drop for ModuleWatch {
+/// What is known of functions, until this is dropped: a static is not dropped with the module.
+struct KnownFunctions;
+
+impl Drop for KnownFunctions {
     fn drop(&mut self) {
-        // SAFETY: `new` registered the block, and this is the one that it returned.
-        unsafe { c::unregister_module_notifier(NOTIFIER.block.get()) };
-        // A static is not dropped with the module.
         engine::exit();
         graph::exit();
         profile::exit();
@@ -107,30 +96,7 @@ impl Drop for ModuleWatch {
     }
 }
 
-/// Has all filters follow what has happened to a module.
-///
-/// # Safety
-///
-/// `data` is a `struct module`, which stays during the call.
-unsafe extern "C" fn notify(
-    _block: *mut bindings::notifier_block,
-    state: c_ulong,
-    data: *mut c_void,
-) -> c_int {
-    let change = match state as u32 {
-        bindings::module_state_MODULE_STATE_COMING => Change::Comes,
-        bindings::module_state_MODULE_STATE_LIVE => Change::InitIsOver,
-        bindings::module_state_MODULE_STATE_GOING => Change::Goes,
-        _ => return bindings::NOTIFY_OK as c_int,
-    };
-    // SAFETY: The caller promises a module that stays during the call, and it is used no longer.
-    if let Some(module) = unsafe { Module::new(data.cast()) } {
-        follow(module, change);
-    }
-    bindings::NOTIFY_OK as c_int
-}
-
-fn follow(module: Module<'_>, change: Change) {
+fn follow(module: Module<'_>, change: ModuleChange) {
     let Some(each) = *INSTANCES.lock() else {
         return;
     };
@@ -140,16 +106,16 @@ fn follow(module: Module<'_>, change: Change) {
         // SAFETY: The module stays during the call, and only its addresses are compared.
         |address: u64| unsafe { c::rt_within_module_init(module.as_ptr(), address as usize) };
     match change {
-        Change::Comes => {
+        ModuleChange::Comes => {
             list::module_comes(module.name());
             each(&|all| all.came(module.name()));
         }
-        Change::InitIsOver => {
+        ModuleChange::InitIsOver => {
             list::init_is_over();
             profile::forget(&within_init);
             each(&|all| all.went(&within_init));
         }
-        Change::Goes => {
+        ModuleChange::Goes => {
             if list::module_goes(module.name()).is_err() {
                 pr_warn!(
                     "functions of {} may be listed for too long\n",

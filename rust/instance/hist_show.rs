@@ -28,7 +28,6 @@ use crate::{
     },
     text::writer::ByteWrite, //
 };
-use core::fmt;
 use kernel::{
     prelude::*,
     sync::Arc, //
@@ -124,27 +123,21 @@ impl ShownHist {
         let order = order(plan, rows)?;
         let (text, sorted) = (self.hist.text(), (rows, &order[..]));
         let line = line(&self.hist, self.filter.as_deref(), self.paused);
-        let write = |out: &mut dyn ByteWrite| -> fmt::Result {
-            match form {
-                HistForm::Text => {
-                    line.write_head(out)?;
-                    plan.write_rows(text, sorted, names, out)
-                }
-                HistForm::Json => {
-                    line.write_json_head(out)?;
-                    plan.write_json(text, sorted, names, out)?;
-                    write_json_totals(totals, rows.len(), out)
-                }
-            }
-        };
-        write(out).map_err(|_| ENOMEM)?;
-        match form {
+        let written = match form {
             HistForm::Text => {
+                let entries = line
+                    .write_head(out)
+                    .and_then(|()| plan.write_rows(text, sorted, names, out));
+                entries.map_err(|_| ENOMEM)?;
                 write_taken(&self.hist, names, out)?;
-                write_totals(totals, rows.len(), out).map_err(|_| ENOMEM)
+                write_totals(totals, rows.len(), out)
             }
-            HistForm::Json => Ok(()),
-        }
+            HistForm::Json => line
+                .write_json_head(out)
+                .and_then(|()| plan.write_json(text, sorted, names, out))
+                .and_then(|()| write_json_totals(totals, rows.len(), out)),
+        };
+        written.map_err(|_| ENOMEM)
     }
 }
 

@@ -27,10 +27,7 @@ use crate::{
         function_hook,
         grace_ref::GraceRef,
         percpu::CpuPin,
-        stack::{
-            self,
-            DEPTH, //
-        },
+        stack,
         words::SharedU64, //
     },
     ring::port::SharedWord, //
@@ -140,13 +137,7 @@ impl FunctionCommand {
                     }
                     callers = rest;
                 }
-                put_stack(
-                    sink,
-                    pin,
-                    raw,
-                    STACK,
-                    callers.get(..DEPTH).unwrap_or(callers),
-                );
+                put_stack(sink, pin, raw, STACK, callers);
             }),
             CommandVerb::Dump | CommandVerb::CpuDump => {
                 // What led here stays until it is printed.

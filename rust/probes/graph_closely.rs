@@ -33,10 +33,7 @@ use crate::{
         },
         graph_hook,
         percpu::CpuPin,
-        stack::{
-            self,
-            DEPTH, //
-        }, //
+        stack, //
     },
     text::graph, //
 };
@@ -171,12 +168,6 @@ fn put_callers(sink: &Sink, regs: *mut c_void) {
         // Before it comes what the kernel has between the function and the hook.
         let first = callers.iter().position(|address| *address == caller);
         let callers = callers.get(first.unwrap_or(0)..).unwrap_or_default();
-        put_stack(
-            sink,
-            &pin,
-            &raw,
-            STACK,
-            callers.get(..DEPTH).unwrap_or(callers),
-        );
+        put_stack(sink, &pin, &raw, STACK, callers);
     });
 }

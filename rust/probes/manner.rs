@@ -306,18 +306,12 @@ fn record_carefully(
     });
     if manner.stack {
         stack::with_callers(pin, ptr::null(), |callers| {
-            put_stack(
-                sink,
-                pin,
-                raw,
-                STACK,
-                callers.get(..DEPTH).unwrap_or(callers),
-            );
+            put_stack(sink, pin, raw, STACK, callers);
         });
     }
 }
 
-/// Records the callers. The code of the kernel between the function and the hook has no name of its own.
+/// Records the callers, as many as a record has. The code of the kernel between the function and the hook has no name of its own.
 pub(super) fn put_stack(
     sink: &Sink,
     pin: &CpuPin,
@@ -325,6 +319,7 @@ pub(super) fn put_stack(
     base: Base,
     callers: &[u64],
 ) {
+    let callers = callers.get(..DEPTH).unwrap_or(callers);
     let len = HEAD.wrapping_add(callers.len().wrapping_mul(8));
     let _ = sink.record_with(pin, common(raw, base), len, |rest, _| {
         fill(rest, callers.len() as u32, callers);

@@ -9,7 +9,7 @@
 //! Lock: [`MODULES`], after those of definitions, instances and probes; inside it are only the kernel's.
 
 use super::{
-    code_watch::CodeWatch,
+    code_watch,
     dynamic,
     Coming,
     RawWish,
@@ -27,6 +27,7 @@ use crate::{
             Tracepoint, //
         },
         Module,
+        ModuleNotice,
         GROUPS, //
     },
     kapi::kernel_btf::{
@@ -238,7 +239,7 @@ impl Watch {
 
 /// A watch over the kernel's modules, which lasts as long as this.
 pub(crate) struct EventModuleWatch {
-    _code: CodeWatch,
+    _code: ModuleNotice,
 }
 
 impl EventModuleWatch {
@@ -249,7 +250,8 @@ impl EventModuleWatch {
     /// What the kernel says to its notifiers.
     pub(crate) fn new(wish: RawWish) -> Result<Self> {
         WATCH.wish.store(wish as u32, Relaxed);
-        let code = CodeWatch::new()?;
+        // SAFETY: This is called once.
+        let code = unsafe { code_watch::begin() }?;
         // SAFETY: The block is a static, so that it stays, and not registered: this is called once.
         to_result(unsafe { bindings::register_tracepoint_module_notifier(WATCH.block.get()) })?;
         Ok(Self { _code: code })

@@ -253,32 +253,28 @@ pub(super) fn threshold() -> u64 {
 /// Stops tracing in all instances that are measured for, and says so in those that are not the top one. Any
 /// context.
 pub(super) fn stop_tracing() {
-    each_user(|pin, sink, user| {
-        say(
-            pin,
-            sink,
-            user,
-            format_args!("stop tracing hit on cpu {}\n\0", pin.cpu()),
-        );
-        stop_in(sink);
-    });
+    stop_saying(format_args!(""));
 }
 
 /// As [`stop_tracing`], because of something that makes the measurement wrong; the header of `osnoise` says so from
 /// now on.
 pub(super) fn stop_tracing_for(why: &str) {
     taint(format_args!("{why}\n\0"));
+    stop_saying(format_args!(" due to exception: {why}"));
+}
+
+/// Stops tracing, and says `more` of why.
+fn stop_saying(more: fmt::Arguments<'_>) {
     each_user(|pin, sink, user| {
+        let cpu = pin.cpu();
         say(
             pin,
             sink,
             user,
-            format_args!(
-                "stop tracing hit on cpu {} due to exception: {why}\n\0",
-                pin.cpu()
-            ),
+            format_args!("stop tracing hit on cpu {cpu}{more}\n\0"),
         );
-        stop_in(sink);
+        sink.switch(false);
+        sink.want(WANT_NEWS);
     });
 }
 
@@ -292,11 +288,6 @@ pub(super) fn taint(text: fmt::Arguments<'_>) {
 /// Returns whether a measurement was wrong.
 pub(super) fn is_tainted() -> bool {
     TAINTED.load(Relaxed)
-}
-
-fn stop_in(sink: &Sink) {
-    sink.switch(false);
-    sink.want(WANT_NEWS);
 }
 
 /// Records a text that ends with a NUL, unless the instance is the top one.
