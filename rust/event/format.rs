@@ -264,6 +264,9 @@ pub(crate) const PRINT: Internal = Internal {
     print_fmt: "\"%ps: %s\", (void *)REC->ip, REC->buf",
 };
 
+/// Bytes of that record before its text: the common fields and the address.
+pub(crate) const PRINT_HEAD: usize = COMMON_SIZE as usize + 8;
+
 /// The record of `trace_marker_raw`: an id of the user's choice and bytes.
 pub(crate) const RAW_DATA: Internal = Internal {
     name: "raw_data",

@@ -6,7 +6,10 @@ use super::Instance;
 use crate::{
     event::{
         context::Base,
-        format, //
+        format::{
+            self,
+            PRINT_HEAD, //
+        }, //
     },
     events,
     kapi::percpu::CpuPin,
@@ -18,8 +21,6 @@ use kernel::{
     sync::atomic::Relaxed, //
 };
 
-/// Bytes of a marker's record before its text: the common fields and the address.
-const HEAD: usize = 16;
 /// Bytes added to the text: a newline if it has none, and the terminating zero.
 const TAIL: usize = 2;
 
@@ -103,9 +104,9 @@ impl Instance {
 
 /// Returns as much of the text as fits, and the bytes of its record.
 fn cut(text: &[u8]) -> (&[u8], usize) {
-    let most = probes::MOST_PAYLOAD.saturating_sub(HEAD + TAIL);
+    let most = probes::MOST_PAYLOAD.saturating_sub(PRINT_HEAD + TAIL);
     let text = text.get(..most).unwrap_or(text);
-    (text, text.len().saturating_add(HEAD + TAIL))
+    (text, text.len().saturating_add(PRINT_HEAD + TAIL))
 }
 
 /// Fills a record after its common fields.
@@ -119,7 +120,7 @@ fn fill(record: &mut [u8], text: &[u8], ip: usize) {
 
 /// The same, with what follows the text.
 fn fill_with(record: &mut [u8], (text, tail): (&[u8], &[u8; TAIL]), ip: usize) {
-    let Some((head, rest)) = record.split_at_mut_checked(HEAD - 8) else {
+    let Some((head, rest)) = record.split_at_mut_checked(PRINT_HEAD - probes::COMMON) else {
         return;
     };
     head.copy_from_slice(&ip.to_ne_bytes());

@@ -20,17 +20,15 @@ use crate::{
 };
 use kernel::prelude::*;
 
-/// Bytes of a record before its text.
-const HEAD: u32 = 16;
-
 /// The kind.
 pub(super) struct Markers;
 
 impl SourceKind for Markers {
     fn add(&self, _load: &Load<'_>) -> Result {
+        let size = u32::try_from(format::PRINT_HEAD)?;
         let names = (format::INTERNAL_SYSTEM, format::PRINT.name);
         let source = KBox::new(MarkerSource, GFP_KERNEL)?;
-        let event = Event::with_source(format::PRINT.id, names, HEAD, source)?;
+        let event = Event::with_source(format::PRINT.id, names, size, source)?;
         events::publish_marker(event);
         Ok(())
     }

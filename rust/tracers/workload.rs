@@ -300,7 +300,7 @@ fn say(pin: &CpuPin, sink: &Sink, user: &MeasuredInstance, what: fmt::Arguments<
     let _ = text.write_fmt(what);
     let ip = threads::address();
     let base = Base::new(format::PRINT.id, 1);
-    let len = text.used.min(MOST_TEXT).saturating_add(STOP_HEAD);
+    let len = text.used.min(MOST_TEXT).saturating_add(format::PRINT_HEAD);
     // What is refused is in the counters of the buffer.
     let _ = sink.record(pin, base, len, |rest| text.fill(ip, rest));
 }
@@ -312,8 +312,7 @@ pub(super) fn is_on() -> bool {
     on
 }
 
-/// Bytes of the record before the text, and most of the text.
-const STOP_HEAD: usize = 16;
+/// Most bytes of the text.
 const MOST_TEXT: usize = 96;
 
 /// The text of the record that says that tracing stopped.
