@@ -18,6 +18,7 @@
 pub(crate) mod argument;
 mod cast;
 pub(crate) mod command;
+pub(crate) mod elf;
 pub(crate) mod error;
 pub(crate) mod event_command;
 pub(crate) mod expand;

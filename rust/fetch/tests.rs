@@ -165,7 +165,7 @@ fn compile(line: &str) -> Result<Vec<Argument>, ProbeRefusal> {
         return compile_all(line, &mut Compiler::new(site, &symbol));
     }
     if let Some(head) = UserHead::parse(line)? {
-        let place = head.place()?;
+        let place = head.place(None)?;
         head.names()?;
         let returns = place.returns;
         return compile_all(
@@ -489,7 +489,7 @@ fn places_in_files() {
             counter,
             returns,
         };
-        assert_eq!(head.place(), Ok(place), "{line}");
+        assert_eq!(head.place(None), Ok(place), "{line}");
         let mut text = String::new();
         head.write_default_name(offset, &mut text).unwrap();
         assert_eq!(text, name, "{line}");
@@ -497,7 +497,11 @@ fn places_in_files() {
         place.write(&mut shown).unwrap();
         assert_eq!(path_of(&shown), path);
         let again = format!("p {shown}");
-        let again = UserHead::parse(&again).unwrap().unwrap().place().unwrap();
+        let again = UserHead::parse(&again)
+            .unwrap()
+            .unwrap()
+            .place(None)
+            .unwrap();
         assert_eq!((again.offset, again.counter), (offset, counter), "{shown}");
     }
     let long = format!("p /{}:1", "x".repeat(90));
@@ -505,9 +509,44 @@ fn places_in_files() {
     let head = UserHead::parse(&long).unwrap().unwrap();
     head.write_default_name(1, &mut name).unwrap();
     assert_eq!(name.len(), 63);
-    for line in ["p", "p /x", "p /x:", "p /x:y", "p x:1", "f /x:1", "e /x:1"] {
+    for line in [
+        "p",
+        "p /x",
+        "p /x:",
+        "p x/y:z",
+        "p x:1",
+        "f /x:1",
+        "e /x:1",
+        "p /x:%return",
+        "p /x:é",
+    ] {
         assert!(UserHead::parse(line).unwrap().is_none(), "{line}");
     }
+}
+
+#[test]
+fn functions_in_files() {
+    let rows = [
+        ("p /x:malloc", "malloc", Ok((0x100, 0, false))),
+        ("r /x:_a.b@c(0x10)", "_a.b@c", Ok((0x100, 16, true))),
+        ("p /x:f+0x10%return(1)", "f", Ok((0x110, 1, true))),
+        ("p /x:f+", "f", Err((ProbeError::FilePlace, 7))),
+        ("p /x:f+1g", "f", Err((ProbeError::FilePlace, 7))),
+        ("p /x:f%x", "f", Err((ProbeError::AddressSuffix, 6))),
+    ];
+    for (line, name, wanted) in rows {
+        let head = UserHead::parse(line).unwrap().unwrap();
+        assert_eq!(head.function(), Some(name), "{line}");
+        let place = head.place(Some(0x100));
+        let place = place.map(|place| (place.offset, place.counter, place.returns));
+        let place = place.map_err(|refusal| (refusal.error, refusal.at));
+        assert_eq!(place, wanted, "{line}");
+    }
+    let head = UserHead::parse("p /x:nosuch").unwrap().unwrap();
+    let refusal = ProbeRefusal::new(ProbeError::FilePlace, 5);
+    assert_eq!(head.place(None), Err(refusal));
+    let head = UserHead::parse("p /x:0x10").unwrap().unwrap();
+    assert_eq!(head.function(), None);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! The first two words of a definition of a probe in programs, `p|r[:[GROUP/][EVENT]]
-//! PATH:OFFSET[%return][(REFERENCE_COUNTER)]`.
+//! PATH:OFFSET[%return][(REFERENCE_COUNTER)]`, where OFFSET may be FUNCTION[+OFFSET].
 
 use super::{
     command::{
@@ -68,7 +68,9 @@ impl<'a> UserHead<'a> {
         let Some((path, place)) = second.text.rsplit_once(':') else {
             return Ok(None);
         };
-        if !place.starts_with(|c: char| c.is_ascii_digit()) {
+        // Beyond ftrace: a function. The places of other kinds are no paths.
+        let is_function = path.starts_with('/') && place.starts_with(is_first_of_name);
+        if !is_function && !place.starts_with(|c: char| c.is_ascii_digit()) {
             return Ok(None);
         }
         let begin = second.text.len().saturating_sub(place.len());
@@ -86,8 +88,16 @@ impl<'a> UserHead<'a> {
         }))
     }
 
-    /// Parses the place in the file.
-    pub(crate) fn place(&self) -> Result<UserPlace, ProbeRefusal> {
+    /// Returns the function that the place names, if it names one.
+    pub(crate) fn function(&self) -> Option<&'a str> {
+        let text = self.place.text;
+        let end = text.find(['+', '%', '(']).unwrap_or(text.len());
+        text.get(..end)
+            .filter(|name| name.starts_with(is_first_of_name))
+    }
+
+    /// Parses the place in the file. `begin` is the offset of [`Self::function`], if the file has it.
+    pub(crate) fn place(&self, begin: Option<u64>) -> Result<UserPlace, ProbeRefusal> {
         let LineWord { at, text } = self.place;
         let (text, counter) = match text.split_once('(') {
             None => (text, 0),
@@ -117,8 +127,20 @@ impl<'a> UserHead<'a> {
                 return Err(ProbeRefusal::new(ProbeError::AddressSuffix, at));
             }
         };
+        let (begin, text, at) = match self.function() {
+            None => (0, text, at),
+            Some(name) => {
+                let begin = begin.ok_or(ProbeRefusal::new(ProbeError::FilePlace, at))?;
+                let after = at.saturating_add(name.len()).saturating_add(1);
+                match text.split_once('+') {
+                    None => (begin, "0", at),
+                    Some((_, offset)) => (begin, offset, after),
+                }
+            }
+        };
         let offset = number::unsigned(text)
-            .map_err(|code| ProbeRefusal::with(ProbeError::FilePlace, at, code))?;
+            .map_err(|code| ProbeRefusal::with(ProbeError::FilePlace, at, code))?
+            .wrapping_add(begin);
         Ok(UserPlace {
             offset,
             counter,
@@ -140,6 +162,11 @@ impl<'a> UserHead<'a> {
         let mut short = ShortName { w, len: 0 };
         write!(short, "p_{name}_{offset:#x}")
     }
+}
+
+/// Returns whether names of functions begin so.
+fn is_first_of_name(c: char) -> bool {
+    c.is_ascii_alphabetic() || c == '_'
 }
 
 /// Writes as much of a name as there is room for.

@@ -11,6 +11,7 @@ use core::ptr::{
     NonNull, //
 };
 use kernel::{
+    bindings,
     error::to_result,
     prelude::*,
     str::CString,
@@ -21,6 +22,32 @@ use kernel::{
         Relaxed, //
     }, //
 };
+
+/// The file of a probe, opened to be read.
+///
+/// # Invariants
+///
+/// `rt_uprobe_file` returned the pointer.
+pub(crate) struct ProbedFile(NonNull<bindings::file>);
+
+impl ProbedFile {
+    /// Fills `room` with what the file has from `at` on. Returns false if it ends before, cannot be read, or the
+    /// current task is to be killed. Process context.
+    pub(crate) fn read(&self, at: u64, room: &mut [u8]) -> bool {
+        let Ok(at) = i64::try_from(at) else {
+            return false;
+        };
+        // SAFETY: The file is open (invariant); the function writes as many bytes as there is room for.
+        unsafe { c::rt_uprobe_read(self.0.as_ptr(), at, room.as_mut_ptr().cast(), room.len()) }
+    }
+}
+
+impl Drop for ProbedFile {
+    fn drop(&mut self) {
+        // SAFETY: The file is open (invariant), and this is the last use.
+        unsafe { c::rt_uprobe_close(self.0.as_ptr()) };
+    }
+}
 
 /// Whether this kernel has such probes.
 pub(crate) const IS_THERE: bool = cfg!(CONFIG_UPROBES);
@@ -74,6 +101,14 @@ impl UserProbe {
     pub(crate) fn file(&self) -> u64 {
         // SAFETY: The probe is open (invariant).
         unsafe { c::rt_uprobe_inode(self.probe.as_ptr()) }.addr() as u64
+    }
+
+    /// Returns the file, to be read; `None` if the current task must not read it. Process context.
+    pub(crate) fn to_read(&self) -> Option<ProbedFile> {
+        // SAFETY: The probe is open (invariant).
+        let file = unsafe { c::rt_uprobe_file(self.probe.as_ptr()) };
+        // INVARIANT: It was returned just now.
+        NonNull::new(file).map(ProbedFile)
     }
 
     /// Has `rtrace_user_hit` be called with `data` at the instruction at `offset` of the file, or at returns of the

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The bodies of uprobe.h, in the same order. */
+#include <linux/cred.h>
 #include <linux/dcache.h>
 #include <linux/err.h>
+#include <linux/fcntl.h>
+#include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/namei.h>
 #include <linux/path.h>
 #include <linux/ptrace.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uprobes.h>
 
@@ -68,6 +72,35 @@ bool rt_uprobe_is_regular(const struct rt_uprobe *probe)
 const struct inode *rt_uprobe_inode(const struct rt_uprobe *probe)
 {
 	return d_real_inode(probe->path.dentry);
+}
+
+struct file *rt_uprobe_file(const struct rt_uprobe *probe)
+{
+	struct file *file = dentry_open(&probe->path, O_RDONLY | O_LARGEFILE,
+					current_cred());
+
+	return IS_ERR(file) ? NULL : file;
+}
+
+void rt_uprobe_close(struct file *file)
+{
+	fput(file);
+}
+
+bool rt_uprobe_read(struct file *file, loff_t at, void *to, size_t len)
+{
+	ssize_t done;
+
+	while (len) {
+		if (fatal_signal_pending(current))
+			return false;
+		done = kernel_read(file, to, len, &at);
+		if (done <= 0)
+			return false;
+		to += done;
+		len -= done;
+	}
+	return true;
 }
 
 int rt_uprobe_register(struct rt_uprobe *probe, loff_t offset, loff_t counter,

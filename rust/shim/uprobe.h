@@ -8,6 +8,7 @@
 
 #include <linux/types.h>
 
+struct file;
 struct inode;
 struct pt_regs;
 struct rt_uprobe;
@@ -23,6 +24,18 @@ void rt_uprobe_put(struct rt_uprobe *probe);
 bool rt_uprobe_is_regular(const struct rt_uprobe *probe);
 /* What the kernel knows the file by. */
 const struct inode *rt_uprobe_inode(const struct rt_uprobe *probe);
+
+/*
+ * The file of a probe, opened to be read by the current task, or NULL; until
+ * rt_uprobe_close().
+ */
+struct file *rt_uprobe_file(const struct rt_uprobe *probe);
+void rt_uprobe_close(struct file *file);
+/*
+ * Copies `len` bytes at `at`. Returns false if they are not all there, or if the
+ * task is to be killed.
+ */
+bool rt_uprobe_read(struct file *file, loff_t at, void *to, size_t len);
 
 /*
  * From now on rtrace_user_hit() is called with `data`, at returns if `returns` is

@@ -132,6 +132,7 @@ Events that users define, where the kernel has kprobes:
         p[:[GROUP/]EVENT] <path>:<offset>[(ref_ctr_offset)] [ARGUMENT]...
         r[:[GROUP/]EVENT] <path>:<offset>[(ref_ctr_offset)] [ARGUMENT]...
         place (uprobe): <path>:<offset>[%return][(ref_ctr_offset)]
+               or with a function: <path>:FUNCTION[+OFFSET]
         FETCH: as above, of the memory of the program; @+OFFSET is of the
                file. No $argN, $current, @SYMBOL, names, symbol or symstr
   dynamic_events        the same, and those of synthetic_events:

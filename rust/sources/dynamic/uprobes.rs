@@ -19,6 +19,10 @@ use crate::{
             Compiler,
             ProbeSite, //
         },
+        elf::{
+            function_offset,
+            FileBytes, //
+        },
         error::{
             ProbeError,
             ProbeRefusal, //
@@ -29,6 +33,7 @@ use crate::{
         }, //
     },
     kapi::uprobe::{
+        ProbedFile,
         UserProbe,
         IS_THERE, //
     },
@@ -63,7 +68,11 @@ impl DynamicKind for Uprobes {
             Some(head) if IS_THERE => {
                 // Looking for a file may take other locks, and time.
                 let probe = UserProbe::open(head.path.text);
-                define(|making| create(line, head, (making, probe)))?;
+                let begin = match (&probe, head.function()) {
+                    (Ok(probe), Some(name)) => begin_of(probe, name),
+                    _ => None,
+                };
+                define(|making| create(line, head, (making, probe, begin)))?;
             }
             _ => return Ok(false),
         }
@@ -71,11 +80,23 @@ impl DynamicKind for Uprobes {
     }
 }
 
+impl FileBytes for ProbedFile {
+    fn read(&self, at: u64, room: &mut [u8]) -> bool {
+        Self::read(self, at, room)
+    }
+}
+
+/// Returns the offset of the function `name` in the file of `probe`; `None` if there is not exactly one.
+fn begin_of(probe: &UserProbe, name: &str) -> Option<u64> {
+    let file = probe.to_read().filter(|_| probe.is_regular())?;
+    function_offset(&file, name).ok()
+}
+
 /// Makes an event as `line` defines it, which begins with `head`.
 fn create(
     line: &str,
     head: UserHead<'_>,
-    (making, probe): (&Making<'_>, Result<UserProbe>),
+    (making, probe, begin): (&Making<'_>, Result<UserProbe>, Option<u64>),
 ) -> Result<Definition, RefusedLine> {
     let refused = |refusal| Uprobes.refused(refusal);
     let refuse = |error| ProbeRefusal::new(error, head.path.at);
@@ -89,7 +110,7 @@ fn create(
     if !probe.is_regular() {
         return Err(refused(refuse(ProbeError::NotRegular)));
     }
-    let place = head.place().map_err(refused)?;
+    let place = head.place(begin).map_err(refused)?;
     let names = head.names().map_err(refused)?;
     let (group, name) = event_names(names, GROUP, |name| {
         head.write_default_name(place.offset, name)

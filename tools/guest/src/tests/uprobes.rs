@@ -28,6 +28,7 @@ pub const TESTS: &[Test] = &[
     test("uprobe.inside", 60, inside),
     test("uprobe.waits", 60, waits),
     test("uprobe.reload", 120, reload),
+    test("uprobe.functions", 60, functions),
 ];
 
 const FILE: &str = "uprobe_events";
@@ -127,7 +128,6 @@ const WRONG: &[&str] = &[
     "p vfs_read",
     "p FILE",
     "p FILE:",
-    "p FILE:x",
     "p /nosuch/file:0",
     "p /proc/1/nosuch:0",
     "p /tmp:0",
@@ -255,7 +255,7 @@ fn wrong_texts(context: &Context) -> Check {
     let lines = of_program(WRONG, &program);
     let lines: Vec<_> = lines.iter().map(String::as_str).collect();
     tops.refuse(&mut report, FILE, &lines)?;
-    let others = ["p FILE:x", "p10 FILE:0", "r0 FILE:0", "q FILE:0", "p FILE"];
+    let others = ["p10 FILE:0", "r0 FILE:0", "q FILE:0", "p FILE"];
     for line in of_program(&others, &program) {
         tops.compare(&mut report, "dynamic_events", &line)?;
     }
@@ -737,4 +737,71 @@ fn reload_rounds(context: &Context, program: &Program) -> Check {
         ensure_eq!(top.get(FILE)?, "", "after a load");
     }
     Ok(())
+}
+
+/// Functions of a library by their names: the place is where the code of the function is, and it is hit.
+fn functions(context: &Context) -> Check {
+    const LIBRARY: &str = "/lib/x86_64-linux-gnu/libc.so.6";
+    /// The number of the call goes into a register, and then the call.
+    const GETPID: &[u8] = &[0xb8, 0x27, 0, 0, 0, 0x0f, 0x05];
+    if !context.is_rtracefs() {
+        skip!("tracefs takes offsets alone");
+    }
+    need_both()?;
+    let Ok(library) = std::fs::read(LIBRARY) else {
+        skip!("no library is here");
+    };
+    let top = Tree::at(&context.root);
+    let mut report = Report::default();
+    top.empty(FILE)?;
+    let at = |line: &str| -> Check<usize> {
+        top.set(FILE, line)?;
+        let text = top.get(FILE)?;
+        top.set(FILE, "-:rtgf")?;
+        let place = text.trim_end().rsplit_once(":0x").map(|(_, place)| place);
+        let place = place.and_then(|place| usize::from_str_radix(place, 16).ok());
+        place.ok_or(format!("{line}: {text}"))
+    };
+    let getpid = at(&format!("p:rtgf {LIBRARY}:getpid"))?;
+    let code = library.get(getpid..getpid + 16).unwrap_or_default();
+    report.expect(
+        code.windows(GETPID.len()).any(|part| part == GETPID),
+        || format!("getpid at {getpid:#x}: {code:x?}"),
+    );
+    let inside = at(&format!("p:rtgf {LIBRARY}:getpid+0x3"))?;
+    report.expect(inside == getpid + 3, || format!("{inside:#x}"));
+
+    // One that has several versions: the one that programs get which are linked now.
+    top.set(FILE, &format!("p:rtgf {LIBRARY}:malloc n=%di"))?;
+    top.set(FILE, &format!("r:rtgr {LIBRARY}:malloc at=$retval:x64"))?;
+    let own = Instance::new(&context.root, "rtg-own")?;
+    own.set("events/uprobes/enable", "1")?;
+    let output = std::process::Command::new("trace-cmd").arg("-h").output();
+    own.set("events/uprobes/enable", "0")?;
+    let text = own.get("trace")?;
+    let count = |name: &str| text.matches(name).count();
+    let (begun, ended) = (count(" rtgf: "), count(" rtgr: "));
+    report.expect(output.is_ok() && begun > 0 && begun == ended, || {
+        format!("{output:?}: {begun} calls, {ended} returns")
+    });
+    top.empty(FILE)?;
+
+    for (line, caret) in [
+        (format!("p {LIBRARY}:nosuch_function"), LIBRARY.len() + 3),
+        (format!("p {LIBRARY}:environ"), LIBRARY.len() + 3),
+        (format!("p {LIBRARY}:getpid+x"), LIBRARY.len() + 10),
+        ("p /etc:getpid".into(), 2),
+        ("p /proc/version:getpid".into(), 16),
+    ] {
+        top.empty("error_log")?;
+        let answer = top.write(FILE, line.as_bytes());
+        report.expect(answer == Err(EINVAL), || format!("{line}: {answer:?}"));
+        let log = super::filter::log_of(&top)?;
+        let shown = log.lines().last().map(|line| line.find('^'));
+        report.expect(shown == Some(Some("  Command: ".len() + caret)), || {
+            format!("{line}: {caret}\n{log}")
+        });
+    }
+    own.remove()?;
+    report.finish()
 }
