@@ -207,7 +207,9 @@ type Deed = fn(&Tree, &Tree) -> Check;
 
 /// When the measurement ends, so does the task: at the end of the last instance, and when settings change.
 fn killed(context: &Context) -> Check {
-    in_each(context, |top, own| {
+    // In 7.3.4 a read that goes on meanwhile starts a timer that was just filled with zeros: a panic.
+    let ours = std::iter::once(Tree::at(&context.root));
+    in_these(ours, |top, own| {
         let deeds: [(&str, Deed); 4] = [
             ("nop", |_, own| own.set("current_tracer", "nop")),
             ("tracing_on", |_, own| own.set("tracing_on", "0")),
