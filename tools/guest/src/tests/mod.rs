@@ -227,6 +227,7 @@ const GROUPS: &[&[Test]] = &[
     faults_files::TESTS,
     faults_latency::TESTS,
     profile::FAULTS,
+    stacks::FAULTS,
     faults_dynamic::TESTS,
     life::TESTS,
     listing::TESTS,

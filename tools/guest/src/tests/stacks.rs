@@ -8,10 +8,12 @@ use super::{test, Test};
 use crate::check::{Check, Report};
 use crate::client::Client;
 use crate::errno::*;
+use crate::faults::Faults;
 use crate::soak;
 use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::Context;
+use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 
@@ -22,6 +24,9 @@ pub const TESTS: &[Test] = &[
     test("stack.trace_cmd", 60, trace_cmd),
     test("stack.everything", 300, everything),
 ];
+
+/// Tests in which allocations fail.
+pub const FAULTS: &[Test] = &[test("faults.stacks", 120, faults)];
 
 const ENABLED: &str = "stack_tracer_enabled";
 const SYSCTL: &str = "/proc/sys/kernel/stack_tracer_enabled";
@@ -317,4 +322,62 @@ fn everything(context: &Context) -> Check {
     own.set(ENABLED, "0")?;
     ensure!(seen > 10, "only {seen} lines");
     Ok(())
+}
+
+/// Without memory the stack tracer does not begin, and what it has seen is still there.
+fn faults(context: &Context) -> Check {
+    let faults = Faults::new()?;
+    drop(Sides::new(context)?);
+    // What it keeps for good is made when it is first needed.
+    crate::module::reload(context)?;
+    let sides = Sides::new(context)?;
+    let own = &sides.own;
+    select(own, FILTER, *GETPPID)?;
+    let mut report = Report::default();
+    let mut exhaust = |file: &str, text: &'static str, after: &dyn Fn(bool) -> Check| {
+        let path = own.file(file);
+        let tally = faults.exhaust(
+            &format!("{text} > {file}"),
+            || {
+                let mut file = std::fs::OpenOptions::new().write(true).open(&path)?;
+                Ok(file.write_all(text.as_bytes())?)
+            },
+            |result| after(result.is_ok()),
+        );
+        report.collect(tally.and_then(|tally| {
+            ensure!(tally.refused > 0, "{file}: {tally:?}");
+            Ok(())
+        }));
+    };
+    exhaust(MAX, "5", &|is_done| {
+        let shown = if is_done { "5\n" } else { "0\n" };
+        ensure_eq!(own.get(MAX)?, shown, "{MAX}");
+        own.set(MAX, "0")
+    });
+    exhaust(ENABLED, "1", &|is_done| {
+        let shown = if is_done { "1\n" } else { "0\n" };
+        ensure_eq!(own.get(ENABLED)?, shown, "{ENABLED}");
+        getppid();
+        ensure!((own.get(MAX)? != "0\n") == is_done, "{}", own.get(TRACE)?);
+        own.set(ENABLED, "0")?;
+        own.set(MAX, "0")
+    });
+    own.set(ENABLED, "1")?;
+    getppid();
+    own.set(ENABLED, "0")?;
+    let (max, rows) = (own.get(MAX)?, own.get(TRACE)?);
+    ensure!(rows.contains(*GETPPID), "{rows}");
+    exhaust(ENABLED, "1", &|is_done| {
+        if is_done {
+            own.set(ENABLED, "0")?;
+        }
+        ensure_eq!(own.get(ENABLED)?, "0\n", "{ENABLED}");
+        ensure_eq!(
+            (own.get(MAX)?, own.get(TRACE)?),
+            (max.clone(), rows.clone()),
+            "seen"
+        );
+        Ok(())
+    });
+    report.finish()
 }
