@@ -141,15 +141,29 @@ pub fn need_line(reference: &Tree, line: &str) -> Check {
     }
 }
 
-/// Returns whether the kernel has BTF.
-pub fn has_types() -> bool {
-    std::path::Path::new("/sys/kernel/btf/vmlinux").exists()
-}
-
 /// Skips a test on a kernel without BTF.
 pub fn need_types() -> Check {
-    if !has_types() {
+    if !std::path::Path::new("/sys/kernel/btf/vmlinux").exists() {
         skip!("this kernel has no BTF");
+    }
+    Ok(())
+}
+
+/// Returns whether tracefs takes types in definitions: a kernel with BTF can be built without that.
+pub fn takes_types(reference: &Tree) -> Check<bool> {
+    let file = "dynamic_events";
+    let taken = reference.write(file, b"p:typed vfs_read pid=$current->pid");
+    reference.empty("error_log")?;
+    if taken.is_ok() {
+        reference.set(file, "-:typed")?;
+    }
+    Ok(taken.is_ok())
+}
+
+/// Skips a test on a kernel whose own tracer takes no types.
+pub fn need_typed_lines(reference: &Tree) -> Check {
+    if !takes_types(reference)? {
+        skip!("tracefs takes no types");
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 //! Events that users define on functions: the same lines written to both tracers get the same answers, errors and
 //! formats, and the same calls make the same records.
 
-use super::dynamic::{need_line, need_types, recorded, Tops};
+use super::dynamic::{need_line, need_typed_lines, recorded, Tops};
 use super::{pair, test, Test};
 use crate::check::{Check, Report};
 use crate::errno::*;
@@ -27,10 +27,10 @@ const FILE: &str = "dynamic_events";
 const GETPPID: usize = 110;
 const OPENAT: usize = 257;
 
-/// Skips a test on a kernel that cannot do this, or has no BTF.
+/// Skips a test on a kernel whose own tracer cannot do this or takes no types.
 fn need_both(reference: &Tree) -> Check {
     need_line(reference, "f:called/there vfs_read")?;
-    need_types()
+    need_typed_lines(reference)
 }
 
 /// In this order; some remove what is there.

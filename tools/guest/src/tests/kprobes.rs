@@ -3,7 +3,7 @@
 //! Events that users define by kprobes: the same lines written to both tracers get the same answers, errors
 //! and formats, and the same calls make the same records.
 
-use super::dynamic::{has_types, recorded, Tops};
+use super::dynamic::{recorded, takes_types, Tops};
 use super::{pair, test, Test};
 use crate::check::{Check, Report};
 use crate::errno::*;
@@ -132,7 +132,7 @@ fn right_texts(context: &Context) -> Check {
     let mut report = Report::default();
     let groups = ["kprobes", "grp-x", "my"];
     tops.take(&mut report, "kprobe_events", RIGHT, &groups)?;
-    if has_types() {
+    if takes_types(&tops.reference)? {
         tops.take(&mut report, "kprobe_events", TYPED, &["kprobes"])?;
     }
     let lines = ["p:dyn vfs_read", "-:dyn", "p:dyn vfs_read", "!:dyn"];
@@ -259,7 +259,7 @@ fn wrong_texts(context: &Context) -> Check {
         "dynamic_events",
         &["nonsense", "q vfs_read", "p"],
     )?;
-    if has_types() {
+    if takes_types(&tops.reference)? {
         tops.refuse(&mut report, file, WRONG_TYPED)?;
     }
     // Lines before the first wrong one stay.
@@ -290,7 +290,8 @@ fn records(context: &Context) -> Check {
          tgid=(task_struct)$current->tgid nr=(pt_regs)%di->orig_ax this=(task_struct)(this_cpu_read(@current_task))->pid\n\
          p:k_path vfs_fallocate name=%di:%pD f=(file)%di->f_path.dentry->d_name.name:string\n"
     );
-    let lines = match has_types() {
+    let typed_too = takes_types(&tops.reference)?;
+    let lines = match typed_too {
         true => lines + &typed,
         false => lines,
     };
@@ -339,7 +340,7 @@ fn records(context: &Context) -> Check {
             report.expect(line.contains(") a=0 b=(fault) c=0 d=7 e="), || line.clone());
         }
         let (own_lines, wanted) = (keep(lines.0), keep(lines.1));
-        let count = if has_types() { 25 } else { 21 };
+        let count = if typed_too { 25 } else { 21 };
         report.expect(wanted.len() == count, || {
             format!("tracefs recorded {wanted:#?}")
         });

@@ -3,7 +3,7 @@
 //! Events that users define on tracepoints: the same lines written to both tracers get the same answers, errors and
 //! formats, and the same calls make the same records.
 
-use super::dynamic::{need_line, need_types, recorded, Tops};
+use super::dynamic::{need_line, need_typed_lines, need_types, recorded, Tops};
 use super::{pair, test, Test};
 use crate::check::{Check, Report};
 use crate::errno::*;
@@ -29,10 +29,10 @@ const GETPPID: usize = 110;
 const PRCTL: usize = 157;
 const SET_NAME: usize = 15;
 
-/// Skips a test on a kernel whose own tracer has no such events, or that has no BTF.
+/// Skips a test on a kernel whose own tracer has no such events or takes no types.
 fn need_both(reference: &Tree) -> Check {
     need_line(reference, "t:traced/there sched_switch")?;
-    need_types()
+    need_typed_lines(reference)
 }
 
 /// In this order; some remove what is there.
