@@ -18,7 +18,6 @@ use crate::{
             Shape, //
         },
         plan::Plan,
-        track::Kept,
         tracked::{
             Tracked,
             TrackedPart,
@@ -104,6 +103,7 @@ fn new_counts(plan: &Plan) -> Result<KBox<Counts>> {
         key_words: plan.key_words(),
         note_words: plan.note_words(),
         sums: plan.sums(),
+        raised: plan.raised(),
         variables: plan.variables().len(),
         cpus: cpus::most() as usize,
     };
@@ -164,15 +164,26 @@ impl Counts {
     /// # Errors
     ///
     /// `ENOMEM`.
-    pub(crate) fn rows(&self, kept: &Kept) -> Result<KVVec<u64>> {
-        let row_words = self.map.row_words().saturating_add(kept.row_words());
+    pub(crate) fn rows(&self, plan: &Plan) -> Result<KVVec<u64>> {
+        let (kept, shared) = (
+            &plan.kept,
+            plan.key_words().saturating_add(plan.note_words()),
+        );
+        let row_words = shared.saturating_add(plan.row_sums());
+        let row_words = row_words.saturating_add(kept.row_words());
+        // Those of an entry.
+        let mut sums = KVVec::from_elem(0, plan.sums(), GFP_KERNEL)?;
         let mut words = KVVec::new();
         words.reserve(row_words.saturating_mul(self.map.entries()), GFP_KERNEL)?;
         let mut own = KVec::from_elem(0, kept.row_words(), GFP_KERNEL)?;
         self.map.for_each_row(|entry, row| -> Result {
-            for word in row {
+            for word in (0..shared).map_while(|_| row.next()) {
                 words.push(word, GFP_KERNEL)?;
             }
+            for (place, sum) in sums.iter_mut().zip(row) {
+                *place = sum;
+            }
+            plan.settle(&sums, |word| words.push(word, GFP_KERNEL))?;
             for (tracked, (_, place)) in self.tracked.iter().zip(kept.places()) {
                 let room = own.get_mut(place).unwrap_or_default();
                 room.fill(0);

@@ -2,9 +2,12 @@
 
 //! Histograms, and the effect by which an event is counted.
 
-use super::counts::{
-    Counts,
-    SharedCounts, //
+use super::{
+    counts::{
+        Counts,
+        SharedCounts, //
+    },
+    tally::tally_counter, //
 };
 use crate::{
     hist::{
@@ -378,7 +381,8 @@ fn count<const WORDS: usize>(plan: &Plan, counts: &Counts, hit: &Hit<'_>, record
 ///
 /// `ENOMEM`.
 pub(super) fn number_counter(hist: &Arc<Hist>) -> Result<Option<KBox<dyn Effect>>> {
-    if hist.plan.is_variable() || hist.plan.texts().next().is_some() {
+    let plan = &hist.plan;
+    if plan.is_variable() || plan.has_tallies() || plan.texts().next().is_some() {
         return Ok(None);
     }
     let all = [
@@ -403,6 +407,9 @@ pub(super) fn number_counter(hist: &Arc<Hist>) -> Result<Option<KBox<dyn Effect>
 ///
 /// `ENOMEM`.
 pub(crate) fn counter(hist: &Arc<Hist>) -> Result<KBox<dyn Effect>> {
+    if hist.plan.has_tallies() {
+        return tally_counter(hist);
+    }
     if let Some(counter) = number_counter(hist)? {
         return Ok(counter);
     }

@@ -177,8 +177,8 @@ impl SyntheticRecorder {
                     text(env, at, shape)
                 }
                 Parameter::Reference(at, _) => number(env.references, at),
-                Parameter::Node(node) => match plan.nodes.atom(node).map(|atom| atom.source) {
-                    Some(ExprSource::Reference(at, shape)) if TEXTS != 0 && shape.is_text() => {
+                Parameter::Node(node) => match plan.nodes.source(node) {
+                    Some(&ExprSource::Reference(at, shape)) if TEXTS != 0 && shape.is_text() => {
                         text(env, at, shape)
                     }
                     Some(ExprSource::Text(text)) => {
@@ -224,6 +224,16 @@ pub(crate) enum HistDeed {
     Track(u8, Sequel),
 }
 
+/// What entries keep besides sums, and variables that are numbers.
+#[derive(Clone, Copy)]
+enum KeptMore {
+    Nothing,
+    /// Variables that are strings or stacks.
+    Texts,
+    /// Values that are no sums, and perhaps such variables.
+    Tallies,
+}
+
 /// How much of its stack a writer needs for a histogram.
 #[derive(Clone, Copy)]
 enum LinkedRoom {
@@ -242,8 +252,8 @@ struct LinkedCounter {
     /// Those of the histogram, so that a writer follows one reference less.
     counts: Arc<SharedCounts>,
     room: LinkedRoom,
-    /// Whether variables of it are strings or stacks.
-    keeps_texts: bool,
+    /// What its entries keep besides sums and numbers.
+    more: KeptMore,
     deeds: KVec<HistDeed>,
 }
 
@@ -341,8 +351,10 @@ impl LinkedCounter {
             }
             at = at.wrapping_add(1);
         }
-        if self.keeps_texts {
-            keep_texts(plan, counts, (cpu, entry), record, &env);
+        match self.more {
+            KeptMore::Nothing => {}
+            KeptMore::Texts => keep_texts(&env, counts, (cpu, entry), record),
+            KeptMore::Tallies => keep_tallies(&env, counts, (cpu, entry), record),
         }
         if self.deeds.is_empty() {
             return;
@@ -405,17 +417,31 @@ impl LinkedCounter {
 /// Keeps the variables that are strings and stacks.
 #[inline(never)]
 fn keep_texts(
-    plan: &Plan,
+    env: &LinkedSurroundings<'_>,
     counts: &Counts,
     (cpu, entry): (usize, usize),
     record: &[u8],
-    env: &LinkedSurroundings<'_>,
 ) {
+    let plan = env.plan;
     for (variable, text) in plan.texts().zip(&counts.texts) {
         text.offer(cpu, (entry, 1), Rule::Any, |room| {
             plan.store(variable.node, record, env, room);
         });
     }
+}
+
+/// Keeps the values that are no sums, and such variables.
+#[inline(never)]
+fn keep_tallies(
+    env: &LinkedSurroundings<'_>,
+    counts: &Counts,
+    (cpu, entry): (usize, usize),
+    record: &[u8],
+) {
+    env.plan.tally(record, env, |sum, number| {
+        counts.map.tally(cpu, entry, sum, number);
+    });
+    keep_texts(env, counts, (cpu, entry), record);
 }
 
 /// Writes a key and its note.
@@ -456,7 +482,11 @@ pub(crate) fn linked_counter(hist: &Arc<Hist>, deeds: KVec<HistDeed>) -> Result<
             1 if is_small && hist.referred_words() <= SHORT => LinkedRoom::OneText,
             _ => LinkedRoom::Large,
         },
-        keeps_texts: plan.texts().next().is_some(),
+        more: match plan.texts().next() {
+            _ if plan.has_tallies() => KeptMore::Tallies,
+            Some(_) => KeptMore::Texts,
+            None => KeptMore::Nothing,
+        },
         deeds,
     };
     Ok(KBox::new(counter, GFP_KERNEL)?)

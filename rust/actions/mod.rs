@@ -15,6 +15,7 @@ pub(crate) mod hist;
 pub(crate) mod hist_names;
 pub(crate) mod linked;
 mod stack;
+mod tally;
 pub(crate) mod trigger;
 
 pub(crate) use self::count::EventCounters;

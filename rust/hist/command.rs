@@ -25,8 +25,6 @@ use crate::text::{
 
 /// The sizes that a histogram may have, as powers of 2.
 const SIZE_BITS: core::ops::RangeInclusive<u32> = 7..=17;
-/// That of a histogram whose command has none.
-const USUAL_BITS: u32 = 11;
 /// Begins the name of a modifier that has an operator in it.
 const SYM_OFFSET: &[u8] = b".sym-offset";
 /// The place of that operator, and what stands there while expressions are divided.
@@ -41,7 +39,8 @@ pub(crate) struct HistCommand<'a> {
     /// With the `name=` before it.
     pub(crate) name: Option<&'a [u8]>,
     pub(crate) clock: Option<&'a [u8]>,
-    pub(crate) size_bits: u32,
+    /// As a power of 2.
+    pub(crate) size_bits: Option<u32>,
     pub(crate) no_hitcount: bool,
     pub(crate) pause: bool,
     pub(crate) resume: bool,
@@ -144,10 +143,7 @@ pub(crate) fn hide_operators(items: &mut [u8]) {
 ///
 /// `Inval` for an unknown item, one without its value, and without keys; `Inval` and `Range` for a size.
 pub(crate) fn parse<'a>(items: &'a [u8], log: &mut Log<'_>) -> Result<HistCommand<'a>, HistErrno> {
-    let mut command = HistCommand {
-        size_bits: USUAL_BITS,
-        ..HistCommand::default()
-    };
+    let mut command = HistCommand::default();
     let mut keys = None;
     for item in items.split(|byte| *byte == b':') {
         let mut parts = item.splitn(2, |byte| *byte == b'=');
@@ -172,7 +168,7 @@ pub(crate) fn parse<'a>(items: &'a [u8], log: &mut Log<'_>) -> Result<HistComman
             b"sort" => command.sort = Some(value),
             b"name" => command.name = Some(item),
             b"clock" => command.clock = Some(word::strip(value)),
-            b"size" => command.size_bits = size_bits(value)?,
+            b"size" => command.size_bits = Some(size_bits(value)?),
             _ if put(&mut command.definitions, item) => {}
             _ => {
                 return Err(refuse(log, HistErrorKind::TooManyVariables, item));
@@ -231,12 +227,15 @@ mod tests {
     fn items() {
         let command = parsed("keys=a,b:vals=c:sort=a:size=1000:pause:keys=d").unwrap();
         assert_eq!((command.keys, command.values), (&b"d"[..], Some(&b"c"[..])));
-        assert_eq!((command.sort, command.size_bits), (Some(&b"a"[..]), 10));
+        assert_eq!(
+            (command.sort, command.size_bits),
+            (Some(&b"a"[..]), Some(10))
+        );
         assert!(command.pause && !command.clear && !command.resume);
-        assert_eq!(parsed("key=a").unwrap().size_bits, USUAL_BITS);
+        assert_eq!(parsed("key=a").unwrap().size_bits, None);
         for (size, bits) in [("65", 7), ("128", 7), ("129", 8), ("0x20000", 17)] {
             let text = format!("key=a:size={size}");
-            assert_eq!(parsed(&text).unwrap().size_bits, bits, "{size}");
+            assert_eq!(parsed(&text).unwrap().size_bits, Some(bits), "{size}");
         }
     }
 

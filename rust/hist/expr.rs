@@ -193,6 +193,10 @@ pub(crate) enum Modifier {
     Usecs,
     Percent,
     Graph,
+    Min,
+    Max,
+    Avg,
+    Quantiles,
 }
 
 impl Modifier {
@@ -210,6 +214,10 @@ impl Modifier {
             Self::Usecs => "usecs",
             Self::Percent => "percent",
             Self::Graph => "graph",
+            Self::Min => "min",
+            Self::Max => "max",
+            Self::Avg => "avg",
+            Self::Quantiles => "quantiles",
         })
     }
 }
@@ -289,6 +297,15 @@ impl Nodes {
     #[inline(always)]
     pub(super) fn node(&self, at: u8) -> &ExprNode {
         self.nodes.get(usize::from(at)).unwrap_or(&Self::UNUSED)
+    }
+
+    /// Returns the source of the atom where it is, for writers, if the node is one.
+    #[inline(always)]
+    pub(crate) fn source(&self, at: u8) -> Option<&ExprSource> {
+        match self.node(at) {
+            ExprNode::Atom(atom) => Some(&atom.source),
+            _ => None,
+        }
     }
 
     /// Returns the number of nodes.
@@ -552,13 +569,23 @@ impl<'a, 'l> ExprParser<'a, 'l> {
         let mut field = last;
         let name = last.strip_prefix(b"$").filter(|name| !name.is_empty());
         if let Some(name) = name {
+            // In ftrace references have no modifiers.
+            let (name, modifier, cut) = match role {
+                Role::Value => split_tally(name),
+                _ => (name, Modifier::None, 0),
+            };
             if let Some(value) = self.own_value(event, name) {
+                if modifier != Modifier::None {
+                    return Err(self.refuse(HistErrorKind::BadModifier, text));
+                }
                 field = value;
             } else if let Some(source) = self.reference(event, name)? {
+                let written = text.len().saturating_sub(cut);
+                let written = text.get(..written).unwrap_or(text);
                 return self.nodes.push(ExprNode::Atom(Atom {
                     source,
-                    modifier: Modifier::None,
-                    name: NameSpan::of(self.text, text),
+                    modifier,
+                    name: NameSpan::of(self.text, written),
                 }));
             }
         }
@@ -705,8 +732,34 @@ fn modifier<'w>(name: &[u8], word: &'w [u8], role: Role) -> Result<Modifier, &'w
         // As in ftrace, whatever follows.
         _ if role.has_shares() && word.starts_with(b"percent") => Modifier::Percent,
         _ if role.has_shares() && word.starts_with(b"graph") => Modifier::Graph,
+        _ if role == Role::Value => tally(word).ok_or(word)?,
         _ => return Err(word),
     })
+}
+
+/// Returns the modifier of this name that says what is kept of a value.
+pub(super) fn tally(word: &[u8]) -> Option<Modifier> {
+    let all = [
+        Modifier::Min,
+        Modifier::Max,
+        Modifier::Avg,
+        Modifier::Quantiles,
+    ];
+    let is_it = |modifier: &Modifier| modifier.name().map(str::as_bytes) == Some(word);
+    all.into_iter().find(is_it)
+}
+
+/// Returns the name before a modifier that says what is kept of a value, that modifier, and the number of bytes that
+/// it has with its dot.
+fn split_tally(name: &[u8]) -> (&[u8], Modifier, usize) {
+    let mut parts = name.rsplitn(2, |byte| *byte == b'.');
+    let (Some(word), Some(before)) = (parts.next(), parts.next()) else {
+        return (name, Modifier::None, 0);
+    };
+    match tally(word) {
+        Some(modifier) => (before, modifier, word.len().saturating_add(1)),
+        None => (name, Modifier::None, 0),
+    }
 }
 
 enum ExprRoot {

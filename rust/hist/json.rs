@@ -17,9 +17,11 @@ use super::{
         HistLine,
         HistNames, //
     },
-    sort::{
-        Rows,
-        SortRow, //
+    sort::{Rows, SortRow},
+    tally::{
+        range,
+        Tally,
+        QUANTILES, //
     }, //
 };
 use crate::text::{
@@ -56,6 +58,22 @@ fn write_text(words: &[u64], out: &mut dyn ByteWrite) -> fmt::Result {
 /// Writes the first and the last number of a range.
 fn write_range(first: u64, last: u64, out: &mut dyn ByteWrite) -> fmt::Result {
     write!(out, "{{\"from\":{first},\"to\":{last}}}")
+}
+
+/// Writes what a row has of a value.
+fn write_json_value(tally: Option<Tally>, row: &[u64], out: &mut dyn ByteWrite) -> fmt::Result {
+    let tally = tally.unwrap_or(Tally::NONE);
+    if !tally.is_quantiles() {
+        return tally.write_number(row, 0, out);
+    }
+    let mut sign = '{';
+    for ((_, name), bucket) in QUANTILES.iter().zip(row) {
+        write!(out, "{sign}\"{name}\":")?;
+        sign = ',';
+        let (first, last) = range(*bucket);
+        write_range(first, last, out)?;
+    }
+    out.write_char('}')
 }
 
 impl Plan {
@@ -203,13 +221,14 @@ impl Plan {
             let row = rows.row(*row);
             out.write_str("{\"keys\":{")?;
             self.write_json_key(text, row, names, out)?;
-            let (hits, sums) = row.sums.split_first().unwrap_or((&0, &[]));
+            let hits = row.sums.first().copied().unwrap_or(0);
             write!(out, "}},\"hitcount\":{hits},\"values\":{{")?;
-            let mut is_first = true;
-            for (node, sum) in self.values().iter().zip(sums) {
-                self.write_json_label(*node, text, is_first, out)?;
-                is_first = false;
-                write!(out, "{sum}")?;
+            let mut index = 0usize;
+            for node in self.values() {
+                self.write_json_label(*node, text, index == 0, out)?;
+                let tally = self.tallies.shown(index).map(|(tally, _)| tally);
+                write_json_value(tally, self.row_value(row, index), out)?;
+                index = index.saturating_add(1);
             }
             out.write_str("}")?;
             self.write_json_kept(text, row, out)?;

@@ -17,9 +17,10 @@ use super::{
     plan::{
         Plan,
         COMM,
-        MOST_VALUES, //
+        MOST_SUMS, //
     }, //
 };
+use crate::text::word::StringWords;
 
 /// What a plan may ask that the record does not hold.
 pub(crate) trait KeyEnv {
@@ -57,17 +58,10 @@ impl NumberAt {
 }
 
 impl TextAt {
-    /// Returns the string, without the NUL that may end it. `None` when it is not inside the record.
+    /// Returns the string, with what is after it in its room: a NUL ends it. `None` when it is not inside the record.
     pub(crate) fn read(self, record: &[u8]) -> Option<&[u8]> {
-        let bytes = self.ty.location().bytes(record, self.offset, self.size)?;
-        Some(cut(bytes))
+        self.ty.location().bytes(record, self.offset, self.size)
     }
-}
-
-/// Returns what is before the first NUL.
-pub(super) fn cut(bytes: &[u8]) -> &[u8] {
-    let end = bytes.iter().position(|byte| *byte == 0);
-    end.and_then(|end| bytes.get(..end)).unwrap_or(bytes)
 }
 
 /// Returns the power of 2 that is not less.
@@ -174,6 +168,7 @@ impl Plan {
     }
 
     /// Writes one key. Returns the number of words that it needs.
+    #[inline(always)]
     fn part(
         &self,
         key: &KeyField,
@@ -181,13 +176,12 @@ impl Plan {
         env: &impl KeyEnv,
         room: &mut [u64],
     ) -> Option<usize> {
-        let source = self.nodes.atom(key.node).map(|atom| atom.source);
-        match source {
+        match self.nodes.source(key.node) {
             Some(ExprSource::Text(text)) => {
                 let bytes = text.read(record)?;
                 Some(copy(bytes.get(..key.bytes.into()).unwrap_or(bytes), room))
             }
-            Some(ExprSource::Comm) => Some(copy(cut(&env.comm()), room)),
+            Some(ExprSource::Comm) => Some(copy(&env.comm(), room)),
             Some(ExprSource::Stack) => Some(env.callers(room)),
             _ => {
                 *room.first_mut()? = self.evaluate(key.node, record, env)?;
@@ -199,8 +193,8 @@ impl Plan {
     /// Returns what an event adds to the sums of its entry, besides the count of events, and how many these
     /// are. What the record ends before adds nothing.
     #[inline(always)]
-    pub(crate) fn added(&self, record: &[u8], env: &impl KeyEnv) -> ([u64; MOST_VALUES], usize) {
-        let mut added = [0; MOST_VALUES];
+    pub(crate) fn added(&self, record: &[u8], env: &impl KeyEnv) -> ([u64; MOST_SUMS], usize) {
+        let mut added = [0; MOST_SUMS];
         let loads = self.value_loads();
         for (place, load) in added.iter_mut().zip(loads) {
             *place = load.read(self, record, env).unwrap_or(0);
@@ -209,15 +203,12 @@ impl Plan {
     }
 }
 
-/// Copies bytes into words, with zeroes after them. Returns the number of words.
-pub(super) fn copy(bytes: &[u8], room: &mut [u64]) -> usize {
+/// Copies a string, which a NUL may end, into words, with zeroes after it. Returns the number of words.
+#[inline(always)]
+fn copy(string: &[u8], room: &mut [u64]) -> usize {
     let mut used = 0usize;
-    for (place, part) in room.iter_mut().zip(bytes.chunks(8)) {
-        let mut word = [0; 8];
-        for (to, from) in word.iter_mut().zip(part) {
-            *to = *from;
-        }
-        *place = u64::from_le_bytes(word);
+    for (place, word) in room.iter_mut().zip(StringWords::of(string)) {
+        *place = word;
         used = used.wrapping_add(1);
     }
     used
@@ -226,6 +217,6 @@ pub(super) fn copy(bytes: &[u8], room: &mut [u64]) -> usize {
 /// Returns the words of the name of a task.
 pub(crate) fn comm_words(comm: [u8; COMM]) -> [u64; COMM / 8] {
     let mut words = [0; COMM / 8];
-    copy(cut(&comm), &mut words);
+    copy(&comm, &mut words);
     words
 }

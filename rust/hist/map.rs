@@ -9,7 +9,8 @@
 //! nesting on its CPU.
 //!
 //! Counts are added on the CPU where the event is, without LOCK: a writer that interrupts another adds
-//! before or after it. A reader adds up the CPUs.
+//! before or after it. A reader adds up the CPUs. Of some sums the greatest number is kept instead, by a
+//! `cmpxchg` without LOCK, and a reader takes the greatest of the CPUs.
 //!
 //! | invariant | |
 //! |---|---|
@@ -19,6 +20,7 @@
 //! | H4 | an entry is before the first empty slot of its probe sequence |
 //! | H5 | values change on their own CPU |
 //! | H6 | a number of a variable that is used once is taken once |
+//! | H7 | what is raised has the greatest number of those that writers had |
 
 use crate::ring::port::{
     LocalWord,
@@ -46,6 +48,8 @@ pub(crate) struct Shape {
     pub(crate) note_words: usize,
     /// Sums of an entry, the count of events included.
     pub(crate) sums: usize,
+    /// How many of them, after that count, are raised instead: what they have is the greatest number.
+    pub(crate) raised: usize,
     /// Variables of an entry.
     pub(crate) variables: usize,
     /// CPUs, by the highest number.
@@ -218,6 +222,20 @@ impl<P: Port> Map<P> {
         }
         part.hits.add(1);
         Some(entry)
+    }
+
+    /// Adds to a sum of an entry on this CPU, where the caller stays, or raises it to `number` if it is one of those.
+    /// Any context.
+    pub(crate) fn tally(&self, cpu: usize, entry: usize, sum: usize, number: u64) {
+        let first = entry.wrapping_mul(self.sums);
+        let part = self.cpus.get(cpu);
+        let Some(word) = part.and_then(|part| part.sums.get(first.wrapping_add(sum))) else {
+            return;
+        };
+        match sum <= self.shape.raised {
+            true => raise(word, number),
+            false => word.add(number),
+        }
     }
 
     /// Sets a variable of an entry. Any context.
@@ -434,11 +452,6 @@ impl<P: Port> Map<P> {
         }
     }
 
-    /// Returns the number of words of a row.
-    pub(crate) fn row_words(&self) -> usize {
-        self.shape.stride().saturating_add(self.shape.sums)
-    }
-
     /// Returns the entries in slots. There may be more a moment later.
     pub(crate) fn entries(&self) -> usize {
         self.published.load() as usize
@@ -462,7 +475,12 @@ impl<P: Port> Map<P> {
             let sums = (0..self.shape.sums).map(|sum| {
                 let at = first.wrapping_add(sum);
                 let parts = self.cpus.iter().filter_map(|part| part.sums.get(at));
-                parts.fold(0u64, |all, sum| all.wrapping_add(sum.get()))
+                parts.fold(0u64, |all, word| {
+                    match (1..=self.shape.raised).contains(&sum) {
+                        true => all.max(word.get()),
+                        false => all.wrapping_add(word.get()),
+                    }
+                })
             });
             each(entry, &mut keys.chain(sums))?;
         }
@@ -477,6 +495,17 @@ impl<P: Port> Map<P> {
                 drops.wrapping_add(part.drops.get()),
             )
         })
+    }
+}
+
+/// Raises a word to `number`, unless it has more.
+fn raise<W: LocalWord>(word: &W, number: u64) {
+    loop {
+        let old = word.get();
+        // Each failure is the success of a writer that interrupted this one.
+        if old >= number || word.cmpxchg(old, number) {
+            return;
+        }
     }
 }
 

@@ -11,6 +11,7 @@
 //!           HANDLER.DEED                                      what happens when an event was counted
 //! key       an expression of fields and numbers, or common_stacktrace
 //! value     an expression of fields, numbers and variables: [SYSTEM.EVENT.]$NAME
+//!           FIELD.min  FIELD.max  FIELD.avg  FIELD.quantiles    what ftrace does not have
 //! ```
 //!
 //! A command is checked and becomes a [`plan::Plan`] once. A writer makes the key of its event by it, and
@@ -31,6 +32,7 @@
 //! | `parameter` | what actions give to synthetic events, from its text |
 //! | `same` | whether two plans make the same histogram |
 //! | `key` | what a record gives for them |
+//! | `tally` | the least, the greatest, the average and quantiles of values |
 //! | `value` | the values that entries keep |
 //! | `map` | entries by key, for writers in any context |
 //! | `sort` | the order of entries, that of ftrace also where keys are equal |
@@ -55,6 +57,7 @@ pub(crate) mod print;
 mod print_kept;
 mod same;
 pub(crate) mod sort;
+pub(crate) mod tally;
 pub(crate) mod track;
 pub(crate) mod tracked;
 mod value;

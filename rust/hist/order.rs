@@ -16,6 +16,26 @@ use super::{
         MOST_SORTS, //
     }, //
 };
+use crate::text::number;
+
+/// Returns what `word` after a field says of the order; `None` for what is unknown.
+fn direction(field: SortField, word: Option<&[u8]>) -> Option<SortKey> {
+    let (descending, top) = match word {
+        None | Some(b"ascending") => (false, None),
+        Some(b"descending") => (true, None),
+        // Not in ftrace.
+        Some(word) => {
+            let most = number::parse_c(word.strip_prefix(b"top=")?).ok()?;
+            let most = u32::try_from(most).ok().filter(|most| *most != 0)?;
+            (true, Some(most))
+        }
+    };
+    Some(SortKey {
+        field,
+        descending,
+        top,
+    })
+}
 
 impl Plan {
     /// Resolves what entries are sorted by.
@@ -52,6 +72,7 @@ impl Plan {
         let hitcount = |descending| SortKey {
             field: SortField::HitCount,
             descending,
+            top: None,
         };
         match item {
             b"hitcount" | b"hitcount.ascending" => return Ok(hitcount(false)),
@@ -61,12 +82,12 @@ impl Plan {
         // What the line of a trigger shows is taken as well: there fields have their modifiers.
         let whole = self.fields().find_map(|(field, node)| {
             let rest = self.strip_field(node, text, item)?;
-            let descending = match rest {
-                b"" | b".ascending" => false,
-                b".descending" => true,
-                _ => return None,
+            let word = match rest.split_first() {
+                None => None,
+                Some((b'.', word)) => Some(word),
+                Some(_) => return None,
             };
-            Some(SortKey { field, descending })
+            direction(field, word)
         });
         if let Some(key) = whole {
             return Ok(key);
@@ -86,12 +107,10 @@ impl Plan {
         let Some(field) = field else {
             return Err(refuse(log, HistErrorKind::BadSortField, name));
         };
-        let descending = match word {
-            None | Some(b"ascending") => false,
-            Some(b"descending") => true,
-            Some(word) => return Err(refuse(log, HistErrorKind::BadSortModifier, word)),
-        };
-        Ok(SortKey { field, descending })
+        direction(field, word).ok_or_else(|| {
+            let word = word.unwrap_or_default();
+            refuse(log, HistErrorKind::BadSortModifier, word)
+        })
     }
 
     /// Returns what can be sorted by besides the count of events, values first.

@@ -16,6 +16,7 @@ use super::{
         Log, //
     },
     expr::{
+        tally,
         ExprParser,
         ExprSource,
         Modifier,
@@ -30,6 +31,11 @@ use super::{
         MOST_KEYS, //
     },
     load::NumberLoad,
+    sort::SortRow,
+    tally::{
+        Tallies,
+        MOST_VALUES, //
+    },
     track::Kept,
     variable::{
         Assignment,
@@ -41,8 +47,10 @@ use super::{
     }, //
 };
 
-/// Most values, without the count of events.
-pub(crate) const MOST_VALUES: usize = 2;
+/// Most values that are sums, without the count of events.
+pub(crate) const MOST_SUMS: usize = 2;
+/// The items of `vals=` that are looked at for them: one may be the count of events.
+const MOST_SUM_ITEMS: usize = MOST_SUMS + 1;
 /// Most fields by which entries are sorted.
 pub(crate) const MOST_SORTS: usize = 2;
 /// Most callers of a key that is a stack.
@@ -76,6 +84,8 @@ pub(crate) enum SortField {
 pub(crate) struct SortKey {
     pub(crate) field: SortField,
     pub(crate) descending: bool,
+    /// How many entries are shown, if not all: the largest ones.
+    pub(crate) top: Option<u32>,
 }
 
 /// A histogram's plan. The text of the command, of which it has parts, goes with it.
@@ -94,11 +104,15 @@ pub(crate) struct Plan {
     key_count: u8,
     values: [u8; MOST_VALUES],
     value_count: u8,
+    /// How many of them writers add up by `value_loads`.
+    sum_count: u8,
+    /// What is kept of values, if one of them is no sum.
+    pub(super) tallies: Tallies,
     pub(super) sorts: [SortKey; MOST_SORTS],
     pub(super) sort_count: u8,
     /// How writers get the keys that are numbers, and the values.
     key_loads: [NumberLoad; MOST_KEYS],
-    value_loads: [NumberLoad; MOST_VALUES],
+    value_loads: [NumberLoad; MOST_SUMS],
     /// Words of the key of an entry.
     key_words: u16,
     /// Whether the first of them is their number: keys differ in length.
@@ -153,29 +167,32 @@ fn values(
     let mut hitcount = false;
     let mut result = Ok(());
     if let Some(text) = command.values {
-        let mut items = text.split(|byte| *byte == b',');
-        let most = MOST_VALUES.saturating_add(1);
-        // As in ftrace: three items, of which a first `hitcount` is none, or two others.
-        for _ in 0..most {
-            if usize::from(count) == MOST_VALUES {
-                break;
-            }
-            let Some(item) = items.next() else {
-                break;
-            };
-            if item == b"hitcount" && !hitcount {
-                hitcount = true;
-                continue;
+        let (mut looked_at, mut sums, mut beyond) = (0usize, 0usize, 0usize);
+        for item in text.split(|byte| *byte == b',') {
+            if !has_tally(item) {
+                // As in ftrace: three items, of which a first `hitcount` is none, or two others, and then another
+                // `hitcount` without a word about it.
+                if looked_at == MOST_SUM_ITEMS || sums == MOST_SUMS {
+                    beyond = beyond.saturating_add(1);
+                    if beyond > 1 || item != b"hitcount" {
+                        result = Err(HistErrno::Inval);
+                    }
+                    continue;
+                }
+                looked_at = looked_at.saturating_add(1);
+                if item == b"hitcount" && !hitcount {
+                    hitcount = true;
+                    continue;
+                }
+                sums = sums.saturating_add(1);
             }
             let node = parser.expression(item, Role::Value)?;
             check_value(node, item, parser)?;
-            if let Some(place) = values.get_mut(usize::from(count)) {
-                *place = node;
+            match values.get_mut(usize::from(count)) {
+                Some(place) => *place = node,
+                None => return Err(HistErrno::Inval),
             }
             count = count.saturating_add(1);
-        }
-        if items.next().is_some_and(|item| item != b"hitcount") || items.next().is_some() {
-            result = Err(HistErrno::Inval);
         }
     }
     if count == 0 && command.no_hitcount {
@@ -183,6 +200,13 @@ fn values(
         return Err(HistErrno::NoEnt);
     }
     result.map(|()| (values, count))
+}
+
+/// Returns whether an item has a modifier that says what is kept of the value.
+fn has_tally(item: &[u8]) -> bool {
+    let mut parts = item.rsplitn(2, |byte| *byte == b'.');
+    let word = parts.next().and_then(tally);
+    word.is_some() && parts.next().is_some()
 }
 
 fn check_value(node: u8, item: &[u8], parser: &mut ExprParser<'_, '_>) -> Result<(), HistErrno> {
@@ -201,6 +225,9 @@ fn check_value(node: u8, item: &[u8], parser: &mut ExprParser<'_, '_>) -> Result
         ) => Err(parser.refuse(HistErrorKind::BadModifier, item)),
         // ftrace adds up their addresses.
         (source, _) if source.is_text() => Err(parser.refuse(HistErrorKind::StringOperand, item)),
+        (ExprSource::HitCount, modifier) if modifier.is_tally() => {
+            Err(parser.refuse(HistErrorKind::BadModifier, item))
+        }
         _ => Ok(()),
     }
 }
@@ -224,6 +251,7 @@ impl Plan {
         const SORT: SortKey = SortKey {
             field: SortField::HitCount,
             descending: false,
+            top: None,
         };
         Self {
             nodes: Nodes::new(),
@@ -237,10 +265,12 @@ impl Plan {
             key_count: 0,
             values: [0; MOST_VALUES],
             value_count: 0,
+            sum_count: 0,
+            tallies: Tallies::new(),
             sorts: [SORT; MOST_SORTS],
             sort_count: 1,
             key_loads: [NumberLoad::NONE; MOST_KEYS],
-            value_loads: [NumberLoad::NONE; MOST_VALUES],
+            value_loads: [NumberLoad::NONE; MOST_SUMS],
             key_words: 0,
             variable: false,
             execname: false,
@@ -269,7 +299,6 @@ impl Plan {
         remove: bool,
         log: &mut Log<'_>,
     ) -> Result<(), HistErrno> {
-        self.size_bits = command.size_bits;
         self.no_hitcount = command.no_hitcount;
         self.clock = command.clock.map(|clock| NameSpan::of(text, clock));
         self.name = command.name.map(|name| NameSpan::of(text, name));
@@ -295,6 +324,8 @@ impl Plan {
         (self.key_words, self.variable) = (keys.words, keys.variable);
         self.execname = keys.execname;
         self.number_texts()?;
+        self.tallies = Tallies::of(&self.nodes, self.values());
+        self.size_bits = command.size_bits.unwrap_or(self.tallies.usual_bits());
         self.see_times();
         self.linked = self.variable_count != 0
             || !self.references.all().is_empty()
@@ -307,6 +338,10 @@ impl Plan {
         }
         for (place, node) in self.value_loads.iter_mut().zip(&self.values) {
             *place = NumberLoad::of(&self.nodes, *node);
+        }
+        // Else the tallies have them.
+        if self.tallies.is_empty() {
+            self.sum_count = self.value_count;
         }
         Ok(())
     }
@@ -406,10 +441,10 @@ impl Plan {
         loads.unwrap_or_default()
     }
 
-    /// Returns how writers get the values.
+    /// Returns how writers get the values, if all of them are sums.
     #[inline(always)]
     pub(crate) fn value_loads(&self) -> &[NumberLoad] {
-        let loads = self.value_loads.get(..usize::from(self.value_count));
+        let loads = self.value_loads.get(..usize::from(self.sum_count));
         loads.unwrap_or_default()
     }
 
@@ -454,6 +489,42 @@ impl Plan {
 
     /// Returns the number of sums of an entry, the count of events included.
     pub(crate) fn sums(&self) -> usize {
-        usize::from(self.value_count).saturating_add(1)
+        match self.tallies.is_empty() {
+            true => usize::from(self.value_count).saturating_add(1),
+            false => self.tallies.words(),
+        }
+    }
+
+    /// Returns how many of them, after the count of events, are raised instead of added to.
+    pub(crate) fn raised(&self) -> usize {
+        self.tallies.raised()
+    }
+
+    /// Returns the number of words that a row has of them.
+    pub(crate) fn row_sums(&self) -> usize {
+        match self.tallies.is_empty() {
+            true => self.sums(),
+            false => self.tallies.row_words(),
+        }
+    }
+
+    /// Returns whether one of its values is no sum.
+    pub(crate) fn has_tallies(&self) -> bool {
+        !self.tallies.is_empty()
+    }
+
+    /// Returns what a row has of a value.
+    pub(super) fn row_value<'r>(&self, row: SortRow<'r>, value: usize) -> &'r [u64] {
+        let at = match self.tallies.shown(value) {
+            Some((_, at)) => at,
+            None => value.saturating_add(1),
+        };
+        row.sums.get(at..).unwrap_or_default()
+    }
+
+    /// Returns how many of the entries are shown, of so many.
+    pub(crate) fn most_shown(&self, entries: usize) -> usize {
+        let most = self.sorts().iter().find_map(|key| key.top);
+        most.map_or(entries, |most| entries.min(most as usize))
     }
 }

@@ -16,6 +16,12 @@ use super::{
     sort::{
         Rows, //
         SortRow,
+    },
+    tally::{
+        range,
+        Tally,
+        MOST_VALUES,
+        QUANTILES, //
     }, //
 };
 use crate::text::writer::ByteWrite;
@@ -100,7 +106,13 @@ impl Plan {
         out: &mut dyn ByteWrite,
     ) -> fmt::Result {
         match self.nodes.get(node) {
-            ExprNode::Atom(atom) => out.write_str(label(&atom, text)),
+            ExprNode::Atom(atom) => {
+                out.write_str(label(&atom, text))?;
+                match atom.modifier.name().filter(|_| atom.modifier.is_tally()) {
+                    Some(name) => write!(out, ".{name}"),
+                    None => Ok(()),
+                }
+            }
             _ => self.write_expression(node, text, out),
         }
     }
@@ -244,15 +256,41 @@ impl Plan {
         }
     }
 
-    fn stats(&self, rows: Rows<'_>) -> [Stat; super::plan::MOST_VALUES] {
-        let mut stats = [Stat::default(); super::plan::MOST_VALUES];
+    /// Writes what a row has of a value that is no sum.
+    fn write_tally(
+        &self,
+        (node, tally): (u8, Tally),
+        value: &[u64],
+        text: &[u8],
+        out: &mut dyn ByteWrite,
+    ) -> fmt::Result {
+        if !tally.is_quantiles() {
+            out.write_str("  ")?;
+            self.write_label(node, text, out)?;
+            out.write_str(": ")?;
+            return tally.write_number(value, 10, out);
+        }
+        let atom = self.nodes.atom(node);
+        let name = atom.map(|atom| label(&atom, text)).unwrap_or_default();
+        for ((_, part), bucket) in QUANTILES.iter().zip(value) {
+            let (first, last) = range(*bucket);
+            match first == last {
+                true => write!(out, "  {name}.{part}: {first}")?,
+                false => write!(out, "  {name}.{part}: ~ {first}-{last}")?,
+            }
+        }
+        Ok(())
+    }
+
+    fn stats(&self, rows: Rows<'_>) -> [Stat; MOST_VALUES] {
+        let mut stats = [Stat::default(); MOST_VALUES];
         for (index, (stat, node)) in stats.iter_mut().zip(self.values()).enumerate() {
             let modifier = self.nodes.atom(*node).map(|atom| atom.modifier);
             if !matches!(modifier, Some(Modifier::Percent | Modifier::Graph)) {
                 continue;
             }
             for row in 0..rows.len() as u32 {
-                let sum = rows.row(row).sums.get(index.saturating_add(1)).copied();
+                let sum = self.row_value(rows.row(row), index).first().copied();
                 let value = sum.unwrap_or(0);
                 stat.max = stat.max.max(value);
                 stat.total = stat.total.wrapping_add(value);
@@ -273,12 +311,23 @@ impl Plan {
         for row in order {
             let row = rows.row(*row);
             self.write_key(text, row, names, out)?;
-            let (hits, sums) = row.sums.split_first().unwrap_or((&0, &[]));
+            let hits = row.sums.first().copied().unwrap_or(0);
             if !self.no_hitcount {
                 write!(out, " hitcount: {hits:10}")?;
             }
-            for ((node, sum), stat) in self.values().iter().zip(sums).zip(stats) {
-                self.write_value((*node, *sum, stat), text, out)?;
+            let mut index = 0usize;
+            for (node, stat) in self.values().iter().zip(stats) {
+                let value = self.row_value(row, index);
+                match self.tallies.shown(index) {
+                    Some((tally, _)) if tally.is_no_sum() => {
+                        self.write_tally((*node, tally), value, text, out)?;
+                    }
+                    _ => {
+                        let sum = value.first().copied().unwrap_or(0);
+                        self.write_value((*node, sum, stat), text, out)?;
+                    }
+                }
+                index = index.saturating_add(1);
             }
             self.write_kept(text, row, out)?;
             out.write_str("\n")?;
@@ -365,8 +414,10 @@ impl HistLine<'_> {
                 None => out.write_str("hitcount")?,
                 Some(node) => plan.write_field(node, text, out)?,
             }
-            if key.descending {
-                out.write_str(".descending")?;
+            match key.top {
+                Some(most) => write!(out, ".top={most}")?,
+                None if key.descending => out.write_str(".descending")?,
+                None => {}
             }
         }
         write!(out, ":size={}", 1u64.wrapping_shl(plan.size_bits))?;

@@ -16,7 +16,8 @@ use super::{
         Plan,
         SortField,
         SortKey, //
-    }, //
+    },
+    tally::Tally, //
 };
 use core::cmp::Ordering;
 
@@ -128,14 +129,17 @@ fn bytes(words: &[u64]) -> impl Iterator<Item = u64> + '_ {
 
 /// One level of the order.
 struct Level<'a> {
+    plan: &'a Plan,
     rows: Rows<'a>,
     key: SortKey,
     /// The words of the key, if it is one, and how they compare.
     part: (usize, usize, Compare),
+    /// What is kept of the value, if it is one.
+    tally: Tally,
 }
 
 impl<'a> Level<'a> {
-    fn new(plan: &Plan, rows: Rows<'a>, key: SortKey) -> Self {
+    fn new(plan: &'a Plan, rows: Rows<'a>, key: SortKey) -> Self {
         let part = match key.field {
             SortField::Key(at) => plan.keys().get(usize::from(at)),
             _ => None,
@@ -145,7 +149,13 @@ impl<'a> Level<'a> {
             let end = at.saturating_add(part.words.into());
             (at, end, Compare::of(plan, part.node))
         });
+        let tally = match key.field {
+            SortField::Value(at) => plan.tallies.shown(at.into()),
+            _ => None,
+        };
         Self {
+            plan,
+            tally: tally.map_or(Tally::NONE, |(tally, _)| tally),
             rows,
             key,
             part: part.unwrap_or((0, 0, Compare::Not)),
@@ -154,12 +164,11 @@ impl<'a> Level<'a> {
 
     fn compare(&self, one: u32, other: u32) -> Ordering {
         let (one, other) = (self.rows.row(one), self.rows.row(other));
-        let sum = |row: SortRow<'_>, at: usize| row.sums.get(at).copied();
         let order = match self.key.field {
-            SortField::HitCount => sum(one, 0).cmp(&sum(other, 0)),
+            SortField::HitCount => one.sums.first().cmp(&other.sums.first()),
             SortField::Value(at) => {
-                let at = usize::from(at).saturating_add(1);
-                sum(one, at).cmp(&sum(other, at))
+                let value = |row| self.plan.row_value(row, at.into());
+                self.tally.compare(value(one), value(other))
             }
             SortField::Key(_) => {
                 let (at, end, compare) = self.part;

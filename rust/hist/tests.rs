@@ -41,6 +41,8 @@ use super::{
 use crate::event::field_type::FieldType;
 use core::fmt;
 
+mod tallies;
+
 /// The event whose fields are truncations of two numbers and a name.
 struct All;
 
@@ -250,7 +252,7 @@ impl Filled {
             words: &self.words,
             key_words: self.plan.key_words(),
             note_words: self.plan.note_words(),
-            sums: self.plan.sums(),
+            sums: self.plan.row_sums(),
             kept: 0,
         }
     }
@@ -258,6 +260,7 @@ impl Filled {
     fn order(&self) -> Vec<u32> {
         let mut order: Vec<u32> = (0..self.rows().len() as u32).collect();
         sort::sort(&self.plan, self.rows(), &mut order);
+        order.truncate(self.plan.most_shown(order.len()));
         order
     }
 }
@@ -306,6 +309,12 @@ fn filled(text: &str) -> Filled {
         for (sum, more) in sums[1..].iter_mut().zip(&added[..count]) {
             *sum = sum.wrapping_add(*more);
         }
+        plan.tally(&record, &Here, |at, number| {
+            sums[at] = match at <= plan.raised() {
+                true => sums[at].max(number),
+                false => sums[at].wrapping_add(number),
+            };
+        });
     }
     let mut words = Vec::new();
     for (key, sums) in &found {
@@ -313,7 +322,11 @@ fn filled(text: &str) -> Filled {
         key.resize(plan.key_words(), 0);
         words.extend(key);
         words.extend(&comm_words(Here.comm())[..plan.note_words()]);
-        words.extend(sums);
+        let settled = plan.settle(sums, |word| {
+            words.push(word);
+            Ok::<(), ()>(())
+        });
+        assert_eq!(settled, Ok(()));
     }
     Filled { plan, items, words }
 }

@@ -5,11 +5,7 @@
 
 use super::{
     expr::ExprSource,
-    key::{
-        copy,
-        cut,
-        KeyEnv, //
-    },
+    key::KeyEnv,
     keys::string_bytes,
     plan::{
         Plan,
@@ -18,7 +14,10 @@ use super::{
     },
     variable::TEXT_WORDS, //
 };
-use crate::ring::port::SharedWord;
+use crate::{
+    ring::port::SharedWord,
+    text::word::StringWords, //
+};
 
 impl Plan {
     /// Returns the number of words of a node's value.
@@ -43,18 +42,18 @@ impl Plan {
         env: &impl KeyEnv,
         room: &[W],
     ) {
-        match self.nodes.atom(node).map(|atom| atom.source) {
+        match self.nodes.source(node) {
             Some(ExprSource::Text(text)) => {
                 store_string(text.read(record).unwrap_or_default(), room);
             }
-            Some(ExprSource::Comm) => store_string(cut(&env.comm()), room),
+            Some(ExprSource::Comm) => store_string(&env.comm(), room),
             Some(ExprSource::Stack) => {
                 let mut callers = [0; DEPTH];
                 let used = env.callers(&mut callers);
                 store_words(callers.get(..used).unwrap_or_default(), room);
             }
             Some(ExprSource::Reference(at, shape)) if shape.is_text() => {
-                store_words(env.text(at), room);
+                store_words(env.text(*at), room);
             }
             _ => {
                 if let Some(word) = room.first() {
@@ -65,16 +64,15 @@ impl Plan {
     }
 }
 
-/// Stores a string of which the last byte of the room is none, as it is always zero.
+/// Stores a string, which a NUL may end, of which the last byte of the room is none, as it is always zero.
 #[inline(never)]
 fn store_string<W: SharedWord>(string: &[u8], room: &[W]) {
     let most = room.len().saturating_mul(8).saturating_sub(1);
-    let mut parts = string.get(..most).unwrap_or(string).chunks(8);
-    for word in room {
-        let mut words = [0];
-        copy(parts.next().unwrap_or_default(), &mut words);
-        let [first] = words;
-        word.store(first);
+    let string = string.get(..most).unwrap_or(string);
+    let words = StringWords::of(string);
+    let mut words = Iterator::chain(words, core::iter::repeat(0));
+    for place in room {
+        place.store(words.next().unwrap_or(0));
     }
 }
 

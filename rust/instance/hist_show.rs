@@ -107,8 +107,7 @@ impl ShownHist {
     ) -> Result {
         let plan = self.hist.plan();
         // Copied before it is sorted: what is counted meanwhile moves no entry.
-        let copy =
-            |counts: &Counts| -> Result<_> { Ok((counts.rows(&plan.kept)?, counts.totals())) };
+        let copy = |counts: &Counts| -> Result<_> { Ok((counts.rows(plan)?, counts.totals())) };
         let (words, totals) = match &self.taken {
             Some(counts) => copy(counts)?,
             None => self.hist.counts().with(copy)?,
@@ -117,7 +116,7 @@ impl ShownHist {
             words: &words,
             key_words: plan.key_words(),
             note_words: plan.note_words(),
-            sums: plan.sums(),
+            sums: plan.row_sums(),
             kept: plan.kept.row_words(),
         };
         let order = order(plan, rows)?;
@@ -152,6 +151,7 @@ fn order(plan: &Plan, rows: Rows<'_>) -> Result<KVVec<u32>> {
         order.push(row, GFP_KERNEL)?;
     }
     sort(plan, rows, &mut order);
+    order.truncate(plan.most_shown(rows.len()));
     Ok(order)
 }
 

@@ -99,11 +99,20 @@ pub(crate) fn size(
     behind.fold(fixed, usize::saturating_add)
 }
 
+/// Writes a number at `at` of the record, if there is room.
+fn put_number(record: &mut [u8], at: usize, number: u64) {
+    let place = record.get_mut(at..).unwrap_or_default();
+    if let Some(place) = place.first_chunk_mut() {
+        *place = number.to_le_bytes();
+    }
+}
+
 /// Writes `bytes` at `at` of the record, as far as there is room.
 fn put(record: &mut [u8], at: usize, bytes: &[u8]) {
     let place = record.get_mut(at..).unwrap_or_default();
-    for (to, from) in place.iter_mut().zip(bytes) {
-        *to = *from;
+    let len = bytes.len().min(place.len());
+    if let (Some(place), Some(bytes)) = (place.get_mut(..len), bytes.get(..len)) {
+        place.copy_from_slice(bytes);
     }
 }
 
@@ -120,7 +129,7 @@ pub(crate) fn fill(
             SyntheticType::Number(number) => {
                 let shift = 64usize.saturating_sub(number.size.saturating_mul(8)) as u32;
                 let kept = value.number().wrapping_shl(shift).wrapping_shr(shift);
-                put(record, at, &kept.to_le_bytes());
+                put_number(record, at, kept);
             }
             SyntheticType::Chars(_) => {
                 let text = value.text(ROOM);
@@ -134,7 +143,7 @@ pub(crate) fn fill(
             SyntheticType::DynamicChars | SyntheticType::Stack => {
                 let len = value.bytes_behind(kind);
                 let place = ((len as u64 & 0xffff) << 16) | (behind as u64 & 0xffff);
-                put(record, at, &place.to_le_bytes());
+                put_number(record, at, place);
                 if kind == SyntheticType::DynamicChars {
                     let text = value.text(MOST_TEXT);
                     put(record, behind, text);

@@ -98,7 +98,9 @@ Events:
                         hist:keys=KEYS[:vals=VALUES][:sort=FIELDS][:size=N]
                         [:<var1>=<field|var_ref|numeric_literal>]
                         [:HANDLER.ACTION] counts events by KEYS and adds up
-                        VALUES; others refer to $var1. HANDLER:
+                        VALUES; others refer to $var1. Values may also be
+                        FIELD.min, .max, .avg and .quantiles, and FIELDS
+                        FIELD.top=N, the largest N alone. HANDLER:
                         onmatch(SYSTEM.EVENT), onmax(var), onchange(var);
                         ACTION: <synthetic_event>(param list),
                         trace(<synthetic_event>,param list),

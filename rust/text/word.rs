@@ -14,9 +14,73 @@ pub(crate) fn is_alnum(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, 0xc0..=0xff) && !matches!(byte, 0xd7 | 0xf7)
 }
 
-/// Returns the part of `input` before the first NUL.
+/// Returns a number with the highest bit of each byte of a word that is 0. A byte of 1 above the first of them may have
+/// it as well.
+fn zeros(word: u64) -> u64 {
+    const ONES: u64 = u64::MAX / 0xff;
+    word.wrapping_sub(ONES) & !word & (ONES << 7)
+}
+
+/// Returns the part of `input` before the first NUL. It looks at eight bytes at a time.
 pub(crate) fn c_string(input: &[u8]) -> &[u8] {
-    input.split(|&byte| byte == 0).next().unwrap_or_default()
+    let (mut rest, mut len) = (input, 0usize);
+    while let Some((word, behind)) = rest.split_first_chunk::<8>() {
+        let zeros = zeros(u64::from_le_bytes(*word));
+        if zeros != 0 {
+            len = len.wrapping_add((zeros.trailing_zeros() / 8) as usize);
+            return input.get(..len).unwrap_or(input);
+        }
+        (rest, len) = (behind, len.wrapping_add(8));
+    }
+    for byte in rest {
+        if *byte == 0 {
+            return input.get(..len).unwrap_or(input);
+        }
+        len = len.wrapping_add(1);
+    }
+    input
+}
+
+/// The words of the part of a string before its first NUL; the last one has zeroes after it.
+pub(crate) struct StringWords<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> StringWords<'a> {
+    /// Returns those of `input`.
+    #[inline(always)]
+    pub(crate) fn of(input: &'a [u8]) -> Self {
+        Self { rest: input }
+    }
+}
+
+impl Iterator for StringWords<'_> {
+    type Item = u64;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<u64> {
+        if let Some((word, behind)) = self.rest.split_first_chunk::<8>() {
+            let word = u64::from_le_bytes(*word);
+            let zeros = zeros(word);
+            if zeros == 0 {
+                self.rest = behind;
+                return Some(word);
+            }
+            self.rest = &[];
+            // The bits below the first of them; those of its own byte are zeroes.
+            let before = (zeros & zeros.wrapping_neg()).wrapping_sub(1);
+            return (before >= 0xff).then_some(word & before);
+        }
+        let (mut word, mut bits) = (0u64, 0u32);
+        for byte in core::mem::take(&mut self.rest) {
+            if *byte == 0 {
+                break;
+            }
+            word |= u64::from(*byte).wrapping_shl(bits);
+            bits = bits.wrapping_add(8);
+        }
+        (bits != 0).then_some(word)
+    }
 }
 
 /// Returns the length of a task's name, a C string whose terminator may be missing. It does not
@@ -87,6 +151,34 @@ mod tests {
                     }
                     assert_eq!(comm_len(&comm), end, "{comm:?}");
                     assert_eq!(c_string(&comm).len(), end);
+                }
+            }
+        }
+    }
+
+    /// A string of each length, with and without a NUL, and with all kinds of bytes after it.
+    #[test]
+    fn strings_and_their_words() {
+        for len in 0..40usize {
+            for after in [
+                &[][..],
+                &[0],
+                &[0, 0, 0],
+                &[0, 1, 1],
+                &[0, 0x80, 0xff, 1, 0, 7, 7, 7, 7],
+            ] {
+                for byte in [1u8, 0x7f, 0x80, 0xff] {
+                    let mut input = vec![byte; len];
+                    input.extend_from_slice(after);
+                    let string = &input[..len];
+                    assert_eq!(c_string(&input), string, "{input:?}");
+                    let words: Vec<u64> = StringWords::of(&input).collect();
+                    let wanted = string.chunks(8).map(|part| {
+                        let mut word = [0; 8];
+                        word[..part.len()].copy_from_slice(part);
+                        u64::from_le_bytes(word)
+                    });
+                    assert_eq!(words, wanted.collect::<Vec<_>>(), "{input:?}");
                 }
             }
         }

@@ -8,8 +8,10 @@ use crate::check::Check;
 pub enum Json {
     Null,
     Bool(bool),
-    /// Whole numbers are all that rtracefs writes.
+    /// A whole number.
     Number(i128),
+    /// A number with a part after the point, as it stands there.
+    Decimal(String),
     Text(String),
     List(Vec<Json>),
     /// In the order in which they stand; no name is there twice.
@@ -48,7 +50,14 @@ impl Json {
         }
     }
 
-    /// Every number in it, however deep.
+    pub fn decimal(&self, name: &str) -> Option<&String> {
+        match self.get(name)? {
+            Json::Decimal(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// Every whole number in it, however deep.
     pub fn numbers(&self, found: &mut Vec<i128>) {
         match self {
             Json::Number(number) => found.push(*number),
@@ -97,6 +106,13 @@ fn number(rest: &mut &str) -> Check<Json> {
         "{number} begins with 0"
     );
     *rest = behind;
+    if eat(rest, ".") {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let (part, behind) = rest.split_at(digits);
+        ensure!(digits != 0 && !number.ends_with('-'), "{number}.{part}");
+        *rest = behind;
+        return Ok(Json::Decimal(format!("{number}.{part}")));
+    }
     let value = number
         .parse()
         .map_err(|_| format!("{number:?} is no number"))?;

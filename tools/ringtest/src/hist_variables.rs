@@ -57,6 +57,7 @@ impl World {
             key_words: 1,
             note_words: 0,
             sums: 1,
+            raised: 0,
             variables: 2,
             cpus: 1,
         };

@@ -73,6 +73,7 @@ impl World {
             key_words: plan.words,
             note_words: 2,
             sums: 2,
+            raised: 0,
             variables: 0,
             cpus: CPUS,
         };

@@ -65,6 +65,8 @@ mod gates;
 #[cfg(test)]
 mod gifts;
 #[cfg(test)]
+mod hist_tallies;
+#[cfg(test)]
 mod hist_tracks;
 #[cfg(test)]
 mod hist_variables;

@@ -653,6 +653,36 @@ pub fn trigger(context: &Context, table: &mut Table) -> Check {
             table.add(pair(name, long, *ftrace, *rtrace));
         }
     }
+    // What ftrace does not have.
+    let own: &[(Of, Setting, Setting)] = &[
+        (
+            "hist:keys=common_pid:vals=value.max, not recorded",
+            &[(FILE, "hist:keys=common_pid:vals=value.max")],
+            &[(FILE, "!hist:keys=common_pid:vals=value.max")],
+        ),
+        (
+            "hist:keys=common_pid:vals=value.min,value.max,value.avg, not recorded",
+            &[(
+                FILE,
+                "hist:keys=common_pid:vals=value.min,value.max,value.avg",
+            )],
+            &[(
+                FILE,
+                "!hist:keys=common_pid:vals=value.min,value.max,value.avg",
+            )],
+        ),
+        (
+            "hist:keys=common_pid:vals=value.quantiles, not recorded",
+            &[(FILE, "hist:keys=common_pid:vals=value.quantiles")],
+            &[(FILE, "!hist:keys=common_pid:vals=value.quantiles")],
+        ),
+    ];
+    for &(name, set, unset) in own {
+        let costs = costs_of(&kernel, &sides.1, (set, unset), FIRST, "0")?;
+        for (&(_, long), rtrace) in CONTEXTS.iter().zip(&costs) {
+            table.add(Row::new(name).context(long).own(rtrace.each()));
+        }
+    }
     Ok(())
 }
 

@@ -233,6 +233,33 @@ impl Side {
     }
 }
 
+/// Returns the cost per entry of opening `file` and reading all of it, with a histogram that has an entry for each of
+/// so many events.
+fn hist_reading(side: &Side, file: &str) -> Check<f64> {
+    let trigger = format!("{EVENT}/trigger");
+    let command = "hist:keys=common_timestamp:size=32768";
+    let mut least = u64::MAX;
+    for _ in 0..3 {
+        side.own.set(&trigger, command)?;
+        (0..TO_READ).for_each(|_| rename());
+        let mut bytes = 0;
+        let began = ticks();
+        let mut open = File::open(side.own.file(&format!("{EVENT}/{file}")))
+            .map_err(|e| format!("{file}: {e}"))?;
+        loop {
+            match plain(&mut open) {
+                0 => break,
+                n => bytes += n,
+            }
+        }
+        least = least.min(ticks() - began);
+        ensure!(bytes > TO_READ * 40, "{file}: only {bytes} bytes");
+        drop(open);
+        side.own.set(&trigger, &format!("!{command}"))?;
+    }
+    Ok(least as f64 / TO_READ as f64)
+}
+
 /// Reads large pieces.
 fn plain(file: &mut File) -> usize {
     thread_local!(static BUFFER: std::cell::RefCell<Vec<u8>> = vec![0; 1 << 16].into());
@@ -349,6 +376,15 @@ pub(super) fn measure(context: &Context, table: &mut Table) -> Check {
     }
     let json = sides.1.reading(&PLAIN, "trace_pipe_json", plain)?;
     table.add(Row::new("JSON of an event, trace_pipe_json").own(json));
+    row(table, "text of an entry of a histogram", &sides, |side| {
+        hist_reading(side, "hist")
+    })?;
+    for (name, file) in [
+        ("text of an entry that is taken, hist_take", "hist_take"),
+        ("JSON of an entry of a histogram, hist_json", "hist_json"),
+    ] {
+        table.add(Row::new(name).own(hist_reading(&sides.1, file)?));
+    }
     row(table, "bytes of an event, read", &sides, |side| {
         side.reading(&PLAIN, "per_cpu/cpu0/trace_pipe_raw", plain)
     })?;

@@ -22,13 +22,13 @@ pub const TESTS: &[Test] = &[
     exact("hist.taken", 120, taken).with_testapi(),
 ];
 
-const SOAK: &str = "rtsoak/rtsoak_event";
+pub(super) const SOAK: &str = "rtsoak/rtsoak_event";
 
-fn file(event: &str, name: &str) -> String {
+pub(super) fn file(event: &str, name: &str) -> String {
     format!("events/{event}/{name}")
 }
 
-fn instance(context: &Context) -> Check<Instance> {
+pub(super) fn instance(context: &Context) -> Check<Instance> {
     if !context.is_rtracefs() {
         skip!("tracefs has no such files");
     }
@@ -181,14 +181,20 @@ fn take(context: &Context) -> Check {
     report.finish()
 }
 
+/// Returns how many events the writers of each context have tried to record on a CPU.
+pub(super) fn attempts(writers: &Writers, cpu: usize) -> Check<Vec<u64>> {
+    let written = writers.written()?;
+    let of = |which| written.tally(cpu, RINGS, which).attempts;
+    Ok((0..CONTEXTS.len()).map(of).collect())
+}
+
 /// Returns how many events the writers have tried to record.
 fn attempted(writers: &Writers) -> Check<u64> {
-    let written = writers.written()?;
-    let all =
-        (0..sys::online_cpus()).flat_map(|cpu| (0..CONTEXTS.len()).map(move |which| (cpu, which)));
-    Ok(all
-        .map(|(cpu, which)| written.tally(cpu, RINGS, which).attempts)
-        .sum())
+    let mut all = 0;
+    for cpu in 0..sys::online_cpus() {
+        all += attempts(writers, cpu)?.iter().sum::<u64>();
+    }
+    Ok(all)
 }
 
 /// Taken again and again beside writers in all contexts: every event is in one of the texts.

@@ -22,7 +22,7 @@ pub const TESTS: &[Test] = &[
     test("hist.links_of_module", 60, links_of_module).with_testapi(),
 ];
 
-const EXIT: &str = "syscalls/sys_exit_lseek";
+pub(super) const EXIT: &str = "syscalls/sys_exit_lseek";
 
 const DEFINITIONS: &str = "lk_one s64 d; int pid\n\
                            lk_two u64 off; u64 wh; unsigned int cpu; char comm[]\n\

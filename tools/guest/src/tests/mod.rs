@@ -40,6 +40,7 @@ mod hist_forms;
 mod hist_links;
 mod hist_names;
 mod hist_strings;
+mod hist_tallies;
 mod hist_tracks;
 mod hists;
 mod hostile;
@@ -161,6 +162,7 @@ const GROUPS: &[&[Test]] = &[
     hist_fields::TESTS,
     hist_links::TESTS,
     hist_forms::TESTS,
+    hist_tallies::TESTS,
     marker_triggers::TESTS,
     hist_names::TESTS,
     hist_strings::TESTS,
