@@ -358,6 +358,28 @@ pub(crate) const TIMERLAT: Internal = Internal {
     ),
 };
 
+/// The record of the tracers `irqsoff_sampled` and `preemptoff_sampled`: how long it was off, as bounds in nanoseconds.
+/// ftrace has no such record, and is far from this number.
+pub(crate) const OFF_SAMPLED: Internal = Internal {
+    name: "off_sampled",
+    id: 31,
+    fields: &[
+        number("u64", "lower", 8),
+        number("u64", "upper", 8),
+        number("unsigned int", "looks", 4),
+        Declared {
+            signed: true,
+            ..number("int", "pid", 4)
+        },
+        number("unsigned int", "what", 4),
+    ],
+    print_fmt: concat!(
+        r#""%s off: at least %llu ns, at most %llu ns, looks: %u, pid: %d", "#,
+        r#"__print_symbolic(REC->what, { 0, "interrupts" }, { 1, "preemption" }), "#,
+        "REC->lower, REC->upper, REC->looks, REC->pid",
+    ),
+};
+
 /// The fields of the records of the tracers `wakeup`.
 const SWITCH: [Declared<'static>; 7] = [
     number("unsigned int", "prev_pid", 4),
@@ -453,7 +475,7 @@ pub(crate) const USER_STACK: Internal = Internal {
 };
 
 /// The kinds of records of the system `ftrace`.
-pub(crate) const INTERNAL: [&Internal; 14] = [
+pub(crate) const INTERNAL: [&Internal; 15] = [
     &CONTEXT_SWITCH,
     &GRAPH_RETADDR_ENTRY,
     &FUNC_REPEATS,
@@ -462,6 +484,7 @@ pub(crate) const INTERNAL: [&Internal; 14] = [
     &FUNCTION,
     &HWLAT,
     &KERNEL_STACK,
+    &OFF_SAMPLED,
     &OSNOISE,
     &PRINT,
     &RAW_DATA,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The files of latency tracers: `tracing_max_latency`, and the folder `hwlat_detector`.
+//! The files of latency tracers: `tracing_max_latency`, and the folders `hwlat_detector`, `latency_sampler` and
+//! `osnoise`.
 
 use super::{
     file::{
@@ -43,6 +44,7 @@ use crate::{
     kapi::walk::FoundDentry,
     latency::{
         hwlat::HwlatMode,
+        sampled,
         timerlat::parse_period, //
     },
     output::Text,
@@ -50,6 +52,7 @@ use crate::{
     tracers::{
         hwlat,
         osnoise,
+        sampled as samplers,
         timerlat,
         workload, //
     }, //
@@ -91,6 +94,17 @@ static ENTRIES: &[TreeEntry] = &[
                 (c"width", Knob(show_width, store_width)),
                 (c"window", Knob(show_window, store_window)),
             ],
+        ),
+    ),
+    entry(
+        c"latency_sampler",
+        TopOnly,
+        Folder(
+            "latency_sampler/",
+            &[(
+                c"period_us",
+                Knob(show_sampler_period, store_sampler_period),
+            )],
         ),
     ),
     entry(
@@ -171,6 +185,18 @@ fn show_window(_at: &At<'_>, text: &mut Text) -> Result {
 /// `hwlat_detector/window`.
 fn store_window(_at: &At<'_>, command: &[u8]) -> Result {
     hwlat::change_times(|times| times.with_window(command)).map_err(refused)
+}
+
+/// `latency_sampler/period_us`, in microseconds.
+fn show_sampler_period(_at: &At<'_>, text: &mut Text) -> Result {
+    show_number(samplers::period(), text)
+}
+
+/// `latency_sampler/period_us`.
+fn store_sampler_period(_at: &At<'_>, command: &[u8]) -> Result {
+    let period = sampled::parse_period(command).map_err(refused)?;
+    samplers::period().store(period, Relaxed);
+    Ok(())
 }
 
 /// `osnoise/cpus`.

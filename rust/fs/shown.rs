@@ -99,7 +99,7 @@ pub(super) fn head<'a>(maximum: &Maximum, comm: &'a mut [u8; COMM]) -> LatencyHe
     let of = &maximum.task;
     *comm = task::bytes_of(of.name);
     LatencyHead {
-        latency: us_of(maximum.latency()),
+        latency: us_of(maximum.latency),
         cpu: maximum.cpu,
         comm: comm.get(..word::comm_len(comm)).unwrap_or(comm),
         pid: of.pid,

@@ -5,9 +5,11 @@
 /// A latency, and the task that had it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Maximum {
-    /// When it began and ended, by the clock of the instance: the records between are its trace.
+    /// When it began at the earliest and had ended, by the clock of the instance: the records between are its trace.
     pub(crate) from: u64,
     pub(crate) to: u64,
+    /// How long it was, in the unit of the clock.
+    pub(crate) latency: u64,
     /// The CPU on which it began.
     pub(crate) cpu: u32,
     pub(crate) task: MaximumTask,
@@ -27,11 +29,6 @@ pub(crate) struct MaximumTask {
 }
 
 impl Maximum {
-    /// Returns the latency, in the unit of the clock.
-    pub(crate) fn latency(&self) -> u64 {
-        self.to.saturating_sub(self.from)
-    }
-
     /// Returns whether a record of this time is part of the trace.
     pub(crate) fn has(&self, stamp: u64) -> bool {
         stamp >= self.from && stamp <= self.to
@@ -47,10 +44,10 @@ mod tests {
         let maximum = Maximum {
             from: 10,
             to: 14,
+            latency: 4,
             cpu: 0,
             task: MaximumTask::default(),
         };
-        assert_eq!(maximum.latency(), 4);
         for (stamp, expected) in [(9, false), (10, true), (14, true), (15, false)] {
             assert_eq!(maximum.has(stamp), expected, "{stamp}");
         }

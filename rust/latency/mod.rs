@@ -9,6 +9,7 @@
 //! | `maximum` | the longest latency, and the task that had it |
 //! | `noise` | what takes a CPU, told apart |
 //! | `osnoise` | the settings, the record and the texts of the tracer `osnoise` |
+//! | `sampled` | how long interrupts or preemption were off, as bounds; the record and the text of that |
 //! | `timerlat` | the same of the tracer `timerlat` |
 //! | `wakeup` | which tasks the tracers `wakeup` follow, their records and texts |
 
@@ -17,6 +18,7 @@ pub(crate) mod hwlat;
 pub(crate) mod maximum;
 pub(crate) mod noise;
 pub(crate) mod osnoise;
+pub(crate) mod sampled;
 pub(crate) mod timerlat;
 pub(crate) mod wakeup;
 

@@ -21,6 +21,7 @@ use crate::{
     latency::{
         hwlat,
         osnoise,
+        sampled,
         timerlat,
         wakeup::{
             self,
@@ -66,6 +67,8 @@ pub(super) enum RecordKind {
     Osnoise,
     /// How late a timer or the thread was that it wakes.
     Timerlat,
+    /// How long interrupts or preemption were off, as bounds.
+    OffSampled,
     /// A task was woken up, and runs, for the tracers `wakeup`.
     Wakeup(WakeupStep),
     /// The functions of the kernel that led to the event before it.
@@ -98,6 +101,7 @@ impl RecordKind {
         const HWLAT: u16 = format::HWLAT.id;
         const OSNOISE: u16 = format::OSNOISE.id;
         const TIMERLAT: u16 = format::TIMERLAT.id;
+        const OFF_SAMPLED: u16 = format::OFF_SAMPLED.id;
         const WAKEUP: u16 = format::WAKEUP.id;
         const CONTEXT_SWITCH: u16 = format::CONTEXT_SWITCH.id;
         const KERNEL_STACK: u16 = format::KERNEL_STACK.id;
@@ -114,6 +118,7 @@ impl RecordKind {
             HWLAT => RecordKind::Hwlat,
             OSNOISE => RecordKind::Osnoise,
             TIMERLAT => RecordKind::Timerlat,
+            OFF_SAMPLED => RecordKind::OffSampled,
             WAKEUP => RecordKind::Wakeup(WakeupStep::Woken),
             CONTEXT_SWITCH => RecordKind::Wakeup(WakeupStep::Runs),
             KERNEL_STACK => RecordKind::KernelStack,
@@ -136,6 +141,7 @@ impl RecordKind {
             RecordKind::Hwlat => &format::HWLAT,
             RecordKind::Osnoise => &format::OSNOISE,
             RecordKind::Timerlat => &format::TIMERLAT,
+            RecordKind::OffSampled => &format::OFF_SAMPLED,
             RecordKind::Wakeup(WakeupStep::Woken) => &format::WAKEUP,
             RecordKind::Wakeup(WakeupStep::Runs) => &format::CONTEXT_SWITCH,
             RecordKind::KernelStack => &format::KERNEL_STACK,
@@ -175,6 +181,11 @@ impl RecordKind {
             RecordKind::Hwlat => hwlat::write_text(record, out),
             RecordKind::Osnoise => osnoise::write_text(record, out),
             RecordKind::Timerlat => timerlat::write_text(record, out),
+            RecordKind::OffSampled => {
+                let mut comm = [0; 16];
+                let comm = names::comm_of(sampled::pid(record), &mut comm);
+                sampled::write_text(record, comm, out)
+            }
             RecordKind::Wakeup(step) => {
                 let mut comm = [0; 16];
                 let comm = names::comm_of(wakeup::next_pid(record), &mut comm);
@@ -203,6 +214,7 @@ impl RecordKind {
             (RecordKind::Hwlat, Form::Raw) => hwlat::write_raw(record, out),
             (RecordKind::Osnoise, Form::Raw) => osnoise::write_raw(record, out),
             (RecordKind::Timerlat, Form::Raw) => timerlat::write_raw(record, out),
+            (RecordKind::OffSampled, Form::Raw) => sampled::write_raw(record, out),
             (RecordKind::Wakeup(step), Form::Raw) => wakeup::write_raw(step, record, out),
             (RecordKind::Wakeup(step), Form::Hex) => wakeup::write_hex(step, record, out),
             (RecordKind::Wakeup(_), Form::Bin) => wakeup::write_bin(record, out),
@@ -223,6 +235,7 @@ impl RecordKind {
             | RecordKind::Hwlat
             | RecordKind::Osnoise
             | RecordKind::Timerlat
+            | RecordKind::OffSampled
             | RecordKind::Wakeup(_)
             | RecordKind::KernelStack
             | RecordKind::UserStack => Ok(false),

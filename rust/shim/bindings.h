@@ -25,6 +25,7 @@
 #include "kprobe.h"
 #include "load.h"
 #include "noise.h"
+#include "sampler.h"
 #include "shim.h"
 #include "threads.h"
 #include "tick.h"

@@ -193,6 +193,8 @@ Functions, where the kernel can trace them:
                         seen.
   hwlat_detector/       window and width: how often and how long the tracer
                         hwlat searches, in microseconds; mode: where.
+  latency_sampler/      period_us: how often irqsoff_sampled and
+                        preemptoff_sampled look at each CPU, in microseconds.
   osnoise/              what the tracers osnoise and timerlat measure, and what
                         stops tracing: cpus, options, period_us, runtime_us,
                         timerlat_period_us, stop_tracing_us and

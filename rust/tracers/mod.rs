@@ -11,9 +11,11 @@ mod function;
 mod graph;
 pub(crate) mod hwlat;
 pub(crate) mod load;
+mod longest;
 mod noise;
 mod nop;
 pub(crate) mod osnoise;
+pub(crate) mod sampled;
 pub(crate) mod timerlat;
 mod wakeup;
 pub(crate) mod workload;
@@ -26,6 +28,7 @@ use crate::{
     },
     latency::{
         maximum::Maximum,
+        sampled::OffKind,
         wakeup::WakeupClass, //
     },
     probes::Sink,
@@ -225,7 +228,7 @@ pub(crate) struct KeptMaximum {
 /// Keeps the trace of a latency in the bank that is not live, if a tracer that records into `sink` waits for that.
 /// Returns whether the banks were exchanged. Process context.
 pub(crate) fn keep_maximum(sink: &Sink) -> bool {
-    wakeup::keep(sink)
+    wakeup::keep(sink) || sampled::keep(sink)
 }
 
 /// The threshold of the top instance, in nanoseconds.
@@ -246,6 +249,8 @@ static ALL: &[&dyn Tracer] = &[
     &timerlat::TimerlatTracer,
     &osnoise::OsnoiseTracer,
     &hwlat::HwlatTracer,
+    &sampled::SampledTracer(OffKind::Preemption),
+    &sampled::SampledTracer(OffKind::Interrupts),
     &graph::GraphTracer,
     &wakeup::WakeupTracer(WakeupClass::Deadline),
     &wakeup::WakeupTracer(WakeupClass::RealTime),
@@ -262,6 +267,8 @@ static ALL: &[&dyn Tracer] = &[
 pub(crate) unsafe fn init() {
     // SAFETY: Called once, as the caller promises.
     unsafe { hwlat::init() };
+    // SAFETY: Called once, as the caller promises.
+    unsafe { sampled::init() };
     // SAFETY: Called once, as the caller promises.
     unsafe { wakeup::init() };
     // SAFETY: Called once, as the caller promises.

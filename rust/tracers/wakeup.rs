@@ -7,11 +7,10 @@
 //! One instance can have one of the three at a time. Wake-ups and switches come from the scheduler, which holds a lock
 //! of its own: what they change is under [`STATE`], and what they look at first are words of their own.
 //!
-//! The banks are exchanged while no task is followed, so that all records of a latency are in one bank. When they
-//! cannot be exchanged yet, since writers may still be in the other bank after the last exchange, the worker of the
-//! instance or the next latency that ends does it, and the times of the latency tell its records from later ones.
+//! The banks are exchanged while no task is followed, so that all records of a latency are in one bank.
 
 use super::{
+    longest::LongestTrace,
     Host,
     KeptMaximum,
     Tracer, //
@@ -107,21 +106,17 @@ static STATE: IrqLock<WakeupState> = IrqLock::new(WakeupState::new());
 /// The task that is followed, and the longest latency.
 struct WakeupState {
     follower: WakeupFollower,
-    /// The longest latency, while its records are in the live bank.
-    waiting: Option<Maximum>,
+    longest: LongestTrace,
     /// The clock by which the followed task was woken up.
     clock: ClockId,
-    /// The latency whose records are in the other bank.
-    kept: Option<KeptMaximum>,
 }
 
 impl WakeupState {
     const fn new() -> Self {
         Self {
             follower: WakeupFollower::new(),
-            waiting: None,
+            longest: LongestTrace::new(),
             clock: ClockId::Local,
-            kept: None,
         }
     }
 
@@ -135,15 +130,7 @@ impl WakeupState {
 
     /// Exchanges the banks for a latency that waits for that, if they may be. Returns whether they were.
     fn keep(&mut self, sink: &Sink) -> bool {
-        let Some(maximum) = self.waiting.filter(|_| !self.follower.is_following()) else {
-            return false;
-        };
-        let Some(bank) = sink.buffers().try_exchange() else {
-            return false;
-        };
-        self.kept = Some(KeptMaximum { bank, maximum });
-        self.waiting = None;
-        true
+        !self.follower.is_following() && self.longest.keep(sink)
     }
 }
 
@@ -240,21 +227,24 @@ fn end(pin: &CpuPin, sink: &Sink, prev: &Task, next: &Task) {
         state.publish();
         if let Some(followed) = ended {
             record(pin, sink, &format::CONTEXT_SWITCH, prev, next);
+            let to = clock::read(sink.clock());
+            let latency = to.saturating_sub(followed.since);
             let maximum = Maximum {
                 from: followed.since,
-                to: clock::read(sink.clock()),
+                to,
+                latency,
                 cpu: followed.cpu,
                 task: task::of_maximum(next),
             };
-            let (latency, longest) = (maximum.latency(), sink.max_latency());
+            let longest = sink.max_latency();
             let is_one = sink.is_on() && sink.clock() == state.clock;
             if is_one && wakeup::counts(latency, threshold(), longest) {
                 sink.set_max_latency(latency);
-                state.waiting = Some(maximum);
+                state.longest.offer(maximum);
             }
         }
         // One that could not be kept before has its records here as well.
-        let waited = state.waiting.is_some();
+        let waited = state.longest.waits();
         state.keep(sink);
         waited
     });
@@ -330,7 +320,7 @@ pub(super) fn keep(sink: &Sink) -> bool {
 fn reset() {
     STATE.with(|state| {
         state.follower.forget();
-        state.waiting = None;
+        state.longest.forget_waiting();
         state.publish();
     });
 }
@@ -420,7 +410,7 @@ impl Tracer for WakeupTracer {
     }
 
     fn maximum(&self) -> Option<KeptMaximum> {
-        STATE.with(|state| state.kept)
+        STATE.with(|state| state.longest.kept())
     }
 
     fn start(&self, host: &Host<'_>) -> Result {

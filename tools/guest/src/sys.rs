@@ -251,14 +251,19 @@ pub fn current_cpu() -> u32 {
 }
 
 /// The tracers that only some kernels have themselves.
-pub const LATENCY_TRACERS: [&str; 6] = [
+pub const LATENCY_TRACERS: [&str; 8] = [
     "hwlat",
     "osnoise",
     "timerlat",
     "wakeup",
     "wakeup_rt",
     "wakeup_dl",
+    OWN_TRACERS[0],
+    OWN_TRACERS[1],
 ];
+
+/// The tracers that no kernel has itself.
+pub const OWN_TRACERS: [&str; 2] = ["irqsoff_sampled", "preemptoff_sampled"];
 
 /// How much of a CPU the calling thread asks for, from -20, most, to 19.
 pub fn set_nice(value: i32) {

@@ -18,6 +18,7 @@ pub const TESTS: &[Test] = &[
     test("delays.timerlat", 240, timerlat),
     test("delays.wakeup", 240, wakeup),
     test("delays.hwlat", 240, hwlat),
+    test("delays.sampled", 240, sampled),
 ];
 
 const NAME: &str = "rtdelay";
@@ -421,4 +422,84 @@ fn longest(line: &str) -> u64 {
         .filter_map(|time| time.parse().ok())
         .max()
         .unwrap_or(0)
+}
+
+/// What a sampler says of a section: when it told of that, the bounds and how often it looked.
+fn sampled_section(line: &str) -> Option<(u64, u64, u64, u64)> {
+    let (told, text) = of_cpu(line)?;
+    let (_, text) = text.split_once(" off: at least ")?;
+    let (lower, text) = text.split_once(" us, at most ")?;
+    let (upper, text) = text.split_once(" us, ")?;
+    let ns = |us: &str| us.replace('.', "").parse::<u64>().ok();
+    let looks = text.split_once(' ')?.0.parse().ok()?;
+    Some((told, ns(lower)?, ns(upper)?, looks))
+}
+
+/// Each delay lies between the bounds, and the callers of the section are those that made it.
+fn sampled(context: &Context) -> Check {
+    let mut kinds = vec![
+        ("irqsoff_sampled", "irqs", "rtdelay"),
+        ("preemptoff_sampled", "preempt", "rtdelay"),
+    ];
+    // Those of a task can be preempted.
+    if !sys::softirqs_are_of_tasks() {
+        kinds.push(("preemptoff_sampled", "softirq", ""));
+    }
+    for (tracer, how, task) in kinds {
+        let mut seen = String::new();
+        // The host may have other things to do than a CPU, which is a section as well: a longer one is found.
+        let found = [20_000, 40_000, 80_000, 160_000].into_iter().any(|us| {
+            let found = sampled_once(context, tracer, how, task, us);
+            found.map_err(|why| seen.push_str(&why)).is_ok()
+        });
+        ensure!(found, "{tracer}, {how}: {seen}");
+    }
+    Ok(())
+}
+
+fn sampled_once(context: &Context, tracer: &str, how: &str, task: &str, us: u64) -> Check {
+    let own = Instance::new(&context.root, "rtg-delays")?;
+    own.set("current_tracer", tracer)?;
+    own.set("options/latency-format", "0")?;
+    let delays = hold(context, &format!("how={how} us={us} count=3"))?;
+    // The look after the last one.
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    own.set("tracing_on", "0")?;
+    let (text, longest) = (own.get("trace")?, own.get("tracing_max_latency")?);
+    let told: Vec<_> = text.lines().filter_map(sampled_section).collect();
+    let [(at, lower, upper, looks)] = told[..] else {
+        fail!("one section: {text}");
+    };
+    let mut near = delays.iter();
+    // It is told of at the look after it, or as it ends.
+    let near = near.find(|delay| at + ROUNDED >= delay.end && at < delay.end + about(delay.len()));
+    let Some(delay) = near else {
+        fail!("{delays:?}: {text}");
+    };
+    let length = delay.len();
+    ensure!(upper >= about(length), "{delay:?} above {upper}: {text}");
+    let room = at + ROUNDED - delay.begin;
+    ensure!(about(lower) <= room, "{delay:?} below {lower}: {text}");
+    ensure!(
+        lower * 2 >= length,
+        "{delay:?}, at least {lower} only: {text}"
+    );
+    if how != "irqs" {
+        ensure!(looks > 1, "{looks} looks: {text}");
+    }
+    ensure_eq!(
+        longest.trim(),
+        ((lower + 500) / 1_000).to_string(),
+        "{text}"
+    );
+    ensure!(
+        text.contains(&format!("looks at {task}")) || text.contains(&format!("look at {task}")),
+        "not {task}: {text}"
+    );
+    ensure!(text.contains(" => "), "no callers: {text}");
+    if !task.is_empty() {
+        ensure!(text.contains(" => kthread\n"), "other callers: {text}");
+    }
+    println!("{how}: {length} ns, told {lower} to {upper} ns, {looks} looks");
+    Ok(())
 }

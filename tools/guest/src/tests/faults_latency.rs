@@ -24,7 +24,7 @@ const TRACER: &str = "current_tracer";
 const OPTIONS: &str = "osnoise/options";
 
 fn no_threads() -> Check {
-    for name in ["hwlatd", "osnoise/", "timerlat/"] {
+    for name in ["hwlatd", "osnoise/", "timerlat/", "rtsampler/"] {
         let there = super::hwlat::threads_named(name);
         ensure!(there.is_empty(), "refused, but there are {there:?}");
     }
@@ -57,6 +57,8 @@ fn tracers(context: &Context) -> Check {
         ("wakeup", "DEFAULTS"),
         ("wakeup_rt", "DEFAULTS"),
         ("wakeup_dl", "DEFAULTS"),
+        ("irqsoff_sampled", "DEFAULTS"),
+        ("preemptoff_sampled", "DEFAULTS"),
     ] {
         top.set(OPTIONS, options)?;
         let tally = faults.exhaust(tracer, write(&own, TRACER, tracer), |result| {

@@ -211,6 +211,7 @@ const FILES: &[ControlFile] = &[
     top("hwlat_detector/mode", Access::Change),
     top("hwlat_detector/width", Access::Change),
     top("hwlat_detector/window", Access::Change),
+    top("latency_sampler/period_us", Access::Change),
     top("osnoise/cpus", Access::Change),
     top("osnoise/options", Access::Change),
     top("osnoise/period_us", Access::Change),

@@ -35,8 +35,10 @@ fn tracers(context: &Context) -> Check {
         let theirs = Tree::at(&context.reference).get("available_tracers")?;
         let theirs: Vec<&str> = theirs.split_whitespace().collect();
         let at = |name| theirs.iter().position(|other| *other == name);
-        let is_theirs =
-            |name: &&str| !sys::LATENCY_TRACERS.contains(name) || sys::has_latency_tracers();
+        let is_theirs = |name: &&str| match sys::has_latency_tracers() {
+            true => !sys::OWN_TRACERS.contains(name),
+            false => !sys::LATENCY_TRACERS.contains(name),
+        };
         let ours = available.split_whitespace().filter(is_theirs);
         let places: Vec<_> = ours.map(at).collect();
         ensure!(

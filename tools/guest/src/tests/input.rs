@@ -126,6 +126,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("hwlat_detector/mode", "hwlat.files"),
     ("hwlat_detector/width", "hwlat.files"),
     ("hwlat_detector/window", "hwlat.files"),
+    ("latency_sampler/period_us", "sampled.files"),
     ("osnoise/cpus", "osnoise.files"),
     ("osnoise/options", "osnoise.files"),
     ("osnoise/print_stack", "timerlat.files"),

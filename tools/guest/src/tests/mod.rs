@@ -76,6 +76,7 @@ mod same_filters;
 mod same_options;
 mod same_positions;
 mod same_tree;
+mod sampled;
 mod security;
 mod security_text;
 mod share;
@@ -190,6 +191,7 @@ const GROUPS: &[&[Test]] = &[
     graph::TESTS,
     graph_tasks::TESTS,
     hwlat::TESTS,
+    sampled::TESTS,
     osnoise::TESTS,
     timerlat::TESTS,
     timerlat_loads::TESTS,
@@ -276,8 +278,13 @@ pub const OURS: &[(&str, &str)] = &[
         "ftrace/fgraph_retaddr_entry/hist",
         "ftrace/funcgraph_entry/hist",
     ),
+    ("ftrace/off_sampled", "ftrace/funcgraph_entry"),
+    ("ftrace/off_sampled/format", "ftrace/funcgraph_entry/format"),
+    ("ftrace/off_sampled/hist", "ftrace/funcgraph_entry/hist"),
     ("hist_json", "hist"),
     ("hist_take", "hist"),
+    ("latency_sampler", "options"),
+    ("latency_sampler/period_us", "current_tracer"),
     ("hits", "id"),
     ("lost", "id"),
     ("options/event-counts", "options/record-tgid"),

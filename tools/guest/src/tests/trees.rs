@@ -40,6 +40,7 @@ const FUNCTIONS: &str = "of function tracers, only function and function_graph a
 const OWN: &[&str] = &[
     "event_counts",
     "events/ftrace/fgraph_retaddr_entry",
+    "events/ftrace/off_sampled",
     "events/raw",
     "features",
     "function_profile_enabled",
@@ -47,6 +48,7 @@ const OWN: &[&str] = &[
     "hist_json",
     "hist_take",
     "hits",
+    "latency_sampler",
     "lost",
     "stack_tracer_enabled",
     "trace_folded",

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A timer that looks at its CPU again and again, in a hard interrupt: what was interrupted, and how late it came.
+
+use super::c;
+use core::{
+    marker::PhantomData,
+    ptr::{
+        self,
+        NonNull, //
+    }, //
+};
+use kernel::{
+    error::to_result,
+    prelude::*, //
+};
+
+/// What a look finds.
+pub(crate) use super::c::rt_look as CpuLook;
+
+/// What is done with a look.
+///
+/// Contexts: hard interrupt, on the CPU of the sampler.
+pub(crate) trait SamplerBody: Sync {
+    /// Takes a look. Returns the nanoseconds until the next one.
+    fn look(&self, look: &CpuLook) -> u64;
+}
+
+/// A sampler of the CPU of a thread; it looks until it is dropped.
+///
+/// # Invariants
+///
+/// `rt_sampler_new` returned the pointer, and the sampler's data is the address of a `&dyn SamplerBody` that lives
+/// during `'a`.
+pub(crate) struct Sampler<'a> {
+    sampler: NonNull<c::rt_sampler>,
+    body: PhantomData<&'a &'a dyn SamplerBody>,
+}
+
+impl<'a> Sampler<'a> {
+    /// Begins to look, in so many nanoseconds for the first time, on the CPU of the current thread, which is on one
+    /// alone.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(crate) fn new(body: &'a &'a dyn SamplerBody, period: u64) -> Result<Self> {
+        let data = ptr::from_ref(body).cast();
+        // SAFETY: The function that gets `data` expects a `&dyn SamplerBody`; it lives during `'a`, and the sampler ends
+        // before, in `drop`.
+        let sampler = unsafe { c::rt_sampler_new(data, period) };
+        // INVARIANT: Just so.
+        Ok(Self {
+            sampler: NonNull::new(sampler).ok_or(ENOMEM)?,
+            body: PhantomData,
+        })
+    }
+}
+
+impl Drop for Sampler<'_> {
+    fn drop(&mut self) {
+        // SAFETY: The sampler is there (invariant), and this is the last use.
+        unsafe { c::rt_sampler_free(self.sampler.as_ptr()) };
+    }
+}
+
+/// Takes a look.
+///
+/// # Safety
+///
+/// `data` is that of [`Sampler::new`], whose sampler has not ended, and `look` is there during the call.
+#[no_mangle]
+unsafe extern "C" fn rtrace_sampler_look(data: *const c_void, look: *const CpuLook) -> u64 {
+    // SAFETY: The caller promises the `&dyn SamplerBody` of a sampler that is there.
+    let body = unsafe { *data.cast::<&dyn SamplerBody>() };
+    // SAFETY: The caller promises that it is there.
+    body.look(unsafe { &*look })
+}
+
+/// In a look, has the CPU choose its next task as soon as preemption is enabled, also if it is the same one: the number
+/// of choices tells then whether it was.
+pub(crate) fn ask_for_choice() {
+    c::rt_sampler_ask();
+}
+
+/// Choices of tasks are counted, while this lives.
+pub(crate) struct ChoiceCounts(());
+
+impl ChoiceCounts {
+    /// Begins. One at a time. Process context.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(crate) fn begin() -> Result<Self> {
+        to_result(c::rt_choices_hook())?;
+        Ok(Self(()))
+    }
+}
+
+impl Drop for ChoiceCounts {
+    fn drop(&mut self) {
+        c::rt_choices_unhook();
+    }
+}
