@@ -90,6 +90,7 @@ mod model;
 mod nest;
 #[cfg(test)]
 mod noises;
+#[cfg(test)]
 mod off_times;
 #[cfg(test)]
 mod oracle;

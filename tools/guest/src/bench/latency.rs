@@ -11,6 +11,7 @@ use crate::Context;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
+use std::time::Instant;
 
 /// How often a row is measured, and over how many wake-ups. The least is told: the others had a timer in them.
 const ROUNDS: usize = 12;
@@ -18,6 +19,9 @@ const PAIRS: usize = 1000;
 
 /// Microseconds that no wake-up takes, so that none is the longest.
 const NEVER: &str = "1000000000";
+
+/// How often CPUs are looked at.
+const SAMPLER: &str = "latency_sampler/period_us";
 
 /// Instructions of waking up a task of real time on this CPU, which runs at once and sleeps again.
 fn pair(wakes: &mut File) -> Check<f64> {
@@ -45,11 +49,46 @@ fn traced(root: &Path, wakes: &mut File) -> Check<f64> {
     Ok(with - without)
 }
 
+/// Microseconds between two looks, and steps of work that many of them are in.
+const PERIOD: &str = "100";
+const STEPS: u64 = 3_000_000;
+
+/// Instructions of a fixed work, and the microseconds that it takes, where looks are taken.
+fn work() -> (u64, u64) {
+    let mut least = (u64::MAX, 0);
+    for _ in 0..ROUNDS {
+        let (began, since) = (ticks(), Instant::now());
+        for step in 0..STEPS {
+            std::hint::black_box(step);
+        }
+        let took = (ticks() - began, since.elapsed().as_micros() as u64);
+        least = least.min(took);
+    }
+    least
+}
+
+/// Instructions of a look of this tracer that finds nothing.
+fn look(context: &Context, tracer: &str) -> Check<f64> {
+    let top = Tree::at(&context.root);
+    let before = top.get(SAMPLER)?;
+    let own = Instance::new(&context.root, "rtg-bench")?;
+    let (without, _) = work();
+    top.set(SAMPLER, PERIOD)?;
+    own.set("current_tracer", tracer)?;
+    own.set("tracing_max_latency", NEVER)?;
+    let (with, us) = work();
+    own.set("current_tracer", "nop")?;
+    top.set(SAMPLER, before.trim())?;
+    own.remove()?;
+    let looks = us as f64 / 100.0;
+    Ok((with as f64 - without as f64) / looks)
+}
+
 /// Rows of what tracers of latencies add.
 pub fn measure(context: &Context, table: &mut Table) -> Check {
     table.begin("latency", "what a tracer of latencies adds: instructions");
     let (mut sleeps, mut wakes) = sys::pipe().map_err(|e| format!("pipe: {e:?}"))?;
-    std::thread::scope(|scope| {
+    std::thread::scope(|scope| -> Check {
         scope.spawn(move || {
             sys::pin_to(0);
             sys::set_fifo(80);
@@ -67,5 +106,10 @@ pub fn measure(context: &Context, table: &mut Table) -> Check {
         // The task ends.
         drop(wakes);
         Ok(())
-    })
+    })?;
+    for tracer in sys::OWN_TRACERS {
+        let row = Row::new(&format!("a look of {tracer}, interrupt included"));
+        table.add(row.own(look(context, tracer)?));
+    }
+    Ok(())
 }

@@ -49,6 +49,7 @@ mod input;
 mod input_rows;
 mod json;
 mod kprobes;
+mod latency_examples;
 mod life;
 mod listing;
 mod load;
@@ -192,6 +193,7 @@ const GROUPS: &[&[Test]] = &[
     graph_tasks::TESTS,
     hwlat::TESTS,
     sampled::TESTS,
+    latency_examples::TESTS,
     osnoise::TESTS,
     timerlat::TESTS,
     timerlat_loads::TESTS,
