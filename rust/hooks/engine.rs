@@ -36,6 +36,7 @@ use crate::{
         FunctionTarget,
         Manner,
         Nesting,
+        OnlyTarget,
         Sink,
         FUNCTION_DISPATCH,
         MOST_TARGETS, //
@@ -145,6 +146,16 @@ impl FunctionEngine {
             let bit = 1u64.wrapping_shl(at);
             // SAFETY: The sink stays until `detach` has returned, which waits for the hooks.
             let target = unsafe { user.target.again() };
+            let target = match alone && dispatch.nesting.is_some() {
+                true => match OnlyTarget::new(target, &user.wish.manner) {
+                    Ok(only) => {
+                        dispatch.only = Some(only);
+                        continue;
+                    }
+                    Err(target) => target,
+                },
+                false => target,
+            };
             if dispatch.nesting.is_some() {
                 let by_manner = (target, user.wish.manner.clone());
                 dispatch.by_manner.push(by_manner, GFP_KERNEL)?;

@@ -92,8 +92,13 @@ pub(crate) fn followed_calls() -> (i32, u32) {
     (-1, 0)
 }
 
+/// Returns the number of the current task. Any context.
+#[inline(always)]
+pub(crate) fn pid() -> i32 {
+    current().read::<i32, { offset_of!(task_struct, pid) }>()
+}
+
 /// Returns the address of the current task.
-#[cfg(CONFIG_FUNCTION_GRAPH_TRACER)]
 #[inline(always)]
 fn current() -> Current {
     let task: *const u8;

@@ -16,6 +16,10 @@ use super::{
         record_by_manner,
         Nesting, //
     },
+    only::{
+        record_only,
+        OnlyTarget, //
+    },
     Manner,
     Sink,
     COMMON, //
@@ -121,6 +125,8 @@ impl FunctionTarget {
 pub(crate) struct Dispatch {
     /// The only target, when it wants whatever calls the hook.
     pub(crate) alone: FunctionTarget,
+    /// The same, when it is not of all tasks or with arguments.
+    pub(crate) only: Option<OnlyTarget>,
     /// All of them, at most [`MOST_TARGETS`]; none when there are manners.
     pub(crate) targets: KVec<FunctionTarget>,
     /// One bit for each target that wants whatever calls the hook.
@@ -181,7 +187,10 @@ unsafe extern "C" fn rtrace_function(
     };
     match dispatch.alone.sink() {
         Some(sink) => record::<1>(sink, exit, (address, caller)),
-        None => record_each(dispatch, exit, address, caller, regs),
+        None => match &dispatch.only {
+            Some(only) => record_only(only, exit, address, caller, regs),
+            None => record_each(dispatch, exit, address, caller, regs),
+        },
     }
 }
 
@@ -217,7 +226,7 @@ extern "C" fn record_each(
 
 /// Records a function for the last of several targets.
 #[inline(never)]
-extern "C" fn record_last(sink: &Sink, exit: Exit, address: u64, caller: u64) {
+pub(super) extern "C" fn record_last(sink: &Sink, exit: Exit, address: u64, caller: u64) {
     record::<1>(sink, exit, (address, caller));
 }
 

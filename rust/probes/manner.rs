@@ -13,6 +13,7 @@ use super::{
         record_one,
         Dispatch, //
     },
+    only::record_arguments,
     CalledFunctions,
     PidSet,
     Sink,
@@ -34,6 +35,7 @@ use crate::{
         function_hook,
         irqs,
         percpu::{
+            self,
             CpuPin,
             PerCpu, //
         },
@@ -88,6 +90,12 @@ impl Manner {
     pub(crate) fn is_usual(&self) -> bool {
         let is_of_all = self.pids.is_none() && !self.of_followed && self.once.is_none();
         is_of_all && self.records_as_usual() && self.commands.is_none()
+    }
+
+    /// Returns whether it is the usual one but for the tasks, and for arguments.
+    pub(super) fn is_of_tasks_or_args(&self) -> bool {
+        let has_more = self.stack || self.repeats.is_some() || self.once.is_some();
+        !has_more && !self.of_followed && self.commands.is_none()
     }
 
     /// Returns whether functions of the tasks that are recorded are recorded as usual.
@@ -245,7 +253,10 @@ pub(super) extern "C" fn record_by_manner(
         if manner.records_as_usual() {
             record_one(sink, address, caller);
         } else if manner.args {
-            record_with_args(sink, pin, &raw, addresses, regs);
+            percpu::disable_preemption();
+            // SAFETY: Preemption was disabled just now, and nothing else enables it.
+            let exit = unsafe { Exit::new() };
+            record_arguments::<2>(sink, exit, address, caller, regs);
         } else {
             nesting.enter(pin, in_nmi, || {
                 record_carefully(sink, manner, pin, &raw, addresses);
@@ -265,25 +276,6 @@ fn put_words(rest: &mut [u8], words: &[u64]) {
     for (place, word) in rest.chunks_exact_mut(8).zip(words) {
         place.copy_from_slice(&word.to_ne_bytes());
     }
-}
-
-/// Records a function with its arguments. The ring counts a record that it refuses.
-fn record_with_args(
-    sink: &Sink,
-    pin: &CpuPin,
-    raw: &ContextWords,
-    addresses: [u64; 2],
-    regs: *mut c_void,
-) {
-    // SAFETY: The kernel handed these registers to the hook, which has not returned.
-    let args = unsafe { function_hook::arguments(regs) };
-    let len = COMMON + size_of_val(&addresses) + size_of_val(&args);
-    let _ = sink.record_with(pin, common(raw, FUNCTION), len, |rest, _| {
-        if let Some((place, rest)) = rest.split_at_mut_checked(16) {
-            put_words(place, &addresses);
-            put_words(rest, &args);
-        }
-    });
 }
 
 /// Records a function where repeats are counted or callers follow, in [`Nesting::enter`].

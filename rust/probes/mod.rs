@@ -16,7 +16,7 @@
 //! - `given`: the common fields.
 //! - `exit`: leaving a ring and enabling preemption.
 //! - `function`: the hook at the beginning of functions, which records them; `manner`: those that are recorded
-//!   in other ways than usual.
+//!   in other ways than usual; `only`: some of these ways, when there is one instance.
 //! - `followed`: the CPU whose functions are recorded for a tracer of latencies.
 //! - `deepest`: another such hook, which looks how deep stacks are.
 //! - `graph`: the hooks at entry and exit of functions, which record calls; `graph_rules`: which calls.
@@ -45,6 +45,7 @@ mod graph;
 mod graph_closely;
 mod graph_rules;
 mod manner;
+mod only;
 mod pids;
 mod profile;
 mod record_size;
@@ -105,6 +106,7 @@ pub(crate) use self::{
         Repeats,
         TracedPids, //
     },
+    only::OnlyTarget,
     pids::{
         PidFilter,
         PidList,

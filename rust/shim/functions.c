@@ -22,16 +22,6 @@ struct file *rt_dentry_open(struct vfsmount *mount, struct dentry *dentry)
 	return dentry_open(&path, O_RDONLY, current_cred());
 }
 
-void rt_function_args(struct ftrace_regs *regs, unsigned long *args)
-{
-#ifdef CONFIG_HAVE_DYNAMIC_FTRACE_WITH_ARGS
-	int i;
-
-	for (i = 0; i < RT_FUNCTION_ARGS; i++)
-		args[i] = ftrace_regs_get_argument(regs, i);
-#endif
-}
-
 unsigned long rt_task_stack(void)
 {
 	return (unsigned long)task_stack_page(current);

@@ -22,17 +22,19 @@ struct vfsmount;
 /* Inline, with structures: opens a file that was looked up, as the kernel itself. */
 struct file *rt_dentry_open(struct vfsmount *mount, struct dentry *dentry);
 
-/* Inline, with structures: the first six words that a function got in registers. */
-enum { RT_FUNCTION_ARGS = 6 };
-struct ftrace_regs;
-void rt_function_args(struct ftrace_regs *regs, unsigned long *args);
-
-/* A macro: where its stack pointer is in them. */
+/* Where the hook has the registers with the arguments of a function, and its stack pointer. */
 #ifdef CONFIG_HAVE_DYNAMIC_FTRACE_WITH_ARGS
-enum { RT_REGS_STACK = offsetof(struct __arch_ftrace_regs, regs.sp) };
+#define RT_REGS_PLACE(name) offsetof(struct __arch_ftrace_regs, regs.name)
 #else
-enum { RT_REGS_STACK = 0 };
+#define RT_REGS_PLACE(name) 0
 #endif
+enum { RT_REGS_DI = RT_REGS_PLACE(di) };
+enum { RT_REGS_SI = RT_REGS_PLACE(si) };
+enum { RT_REGS_DX = RT_REGS_PLACE(dx) };
+enum { RT_REGS_CX = RT_REGS_PLACE(cx) };
+enum { RT_REGS_R8 = RT_REGS_PLACE(r8) };
+enum { RT_REGS_R9 = RT_REGS_PLACE(r9) };
+enum { RT_REGS_SP = RT_REGS_PLACE(sp) };
 
 /* Macros: the bytes of the call of a hook, and of the stack of a task. */
 #ifdef MCOUNT_INSN_SIZE

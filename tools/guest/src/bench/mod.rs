@@ -6,6 +6,7 @@
 //! is one instruction. Nothing here judges a number.
 
 mod dynamic;
+mod function;
 mod inside;
 mod kernel;
 mod latency;
@@ -25,7 +26,7 @@ type Part = fn(&Context, &mut Table) -> Check;
 const PARTS: &[(&str, Part)] = &[
     ("ring", inside::ring),
     ("event", inside::event),
-    ("function", inside::function),
+    ("function", function::measure),
     ("trigger", inside::trigger),
     ("dynamic", dynamic::measure),
     ("latency", latency::measure),
