@@ -34,7 +34,6 @@ pub const TESTS: &[Test] = &[
     test("clients.record_filter", 60, record_filter),
     test("clients.record_cpu", 60, record_cpu),
     test("clients.record_together", 90, record_together),
-    test("clients.functions", 240, functions),
     test("clients.stream", 60, stream),
     test("clients.network", 90, network),
     test("clients.report", 90, report),
@@ -47,17 +46,17 @@ const SWITCH: &str = "sched:sched_switch";
 const MARKS: usize = 500;
 
 /// A folder for the files of one test.
-struct Folder(PathBuf);
+pub(super) struct Folder(PathBuf);
 
 impl Folder {
-    fn new(name: &str) -> Check<Self> {
+    pub(super) fn new(name: &str) -> Check<Self> {
         let path = PathBuf::from(format!("/tmp/rtg-clients-{name}"));
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir(&path).map_err(|e| format!("{}: {e}", path.display()))?;
         Ok(Folder(path))
     }
 
-    fn file(&self, name: &str) -> String {
+    pub(super) fn file(&self, name: &str) -> String {
         self.0.join(name).display().to_string()
     }
 }
@@ -83,7 +82,7 @@ fn marks(folder: &str) -> String {
 }
 
 /// The events of a file.
-fn read(client: Client, file: &str, more: &[&str]) -> Check<Vec<Line>> {
+pub(super) fn read(client: Client, file: &str, more: &[&str]) -> Check<Vec<Line>> {
     let words = [&["report", "-N", "-i", file], more].concat();
     let text = client.text(&words)?;
     lines(&text)
@@ -295,42 +294,6 @@ fn record_together(context: &Context) -> Check {
 
 /// `trace-cmd stream` prints while it records. It gives up what it has not read when CMD ends, on
 /// tracefs as here, so readers wake at each event, and CMD waits until the last markers are printed.
-/// Both tracers of functions, as trace-cmd chooses them and their functions: by number, after a look at the
-/// list of all.
-fn functions(context: &Context) -> Check {
-    if !sys::traces_functions() {
-        skip!("this kernel traces no functions");
-    }
-    let client = Client::of(context)?;
-    let (place, getppid) = (Folder::new("functions")?, sys::getppid_function());
-    let file = place.file("trace.dat");
-    let rows: [(&[&str], &str); 2] = [
-        (&["-p", "function", "-l", getppid], "function"),
-        (
-            &["-p", "function_graph", "-l", getppid, "-g", getppid],
-            "funcgraph_entry",
-        ),
-    ];
-    for (args, event) in rows {
-        let words = [&["record", "-o", &file], args].concat();
-        // A shell asks for its parent as it begins.
-        client
-            .trace_cmd(&words, &["sh", "-c", "sh -c true; sh -c true"])?
-            .good()?;
-        let found = read(client, &file, &[])?;
-        let calls = found.iter().filter(|line| line.event == event);
-        let calls = calls.filter(|line| line.text.contains(getppid));
-        ensure!(calls.count() >= 3, "{args:?}: {found:?}");
-    }
-    client.run(&["reset"])?.good()?;
-    ensure_eq!(
-        Tree::at(&context.root).get("current_tracer")?,
-        "nop\n",
-        "after reset"
-    );
-    Ok(())
-}
-
 fn stream(context: &Context) -> Check {
     let client = Client::of(context)?;
     let top = Tree::at(&context.root);

@@ -338,6 +338,7 @@ fn run(context: &Context) -> Check {
         (&["/etc/passwd"], 126, "/etc/passwd"),
         (&["--help"], 125, "usage: rtrace-run CMD"),
         (&["perf", "stat", "true"], 125, "without rtrace-run"),
+        (&["perf", "ftrace"], 127, "perf"),
         (&["/usr/bin/bpftrace", "-l"], 125, "without rtrace-run"),
         // A run inside of a run.
         (&[RTRACE_RUN, "sh", "-c", "exit 4"], 4, ""),

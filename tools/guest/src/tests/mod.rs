@@ -5,6 +5,7 @@
 
 mod clients;
 mod clients_commands;
+mod clients_functions;
 mod clients_sql;
 mod clock;
 mod contexts;
@@ -226,6 +227,7 @@ const GROUPS: &[&[Test]] = &[
     share_losses::TESTS,
     clients::TESTS,
     clients_commands::TESTS,
+    clients_functions::TESTS,
     clients_sql::TESTS,
     clock::TESTS,
     contexts::TESTS,
