@@ -28,11 +28,23 @@ use crate::{
 };
 use kernel::prelude::*;
 
-/// `trace_folded`: of what was recorded before, so that it comes to an end beside writers that are faster.
+/// `trace_folded`.
 pub(super) fn show(at: &At<'_>, text: &mut Text) -> Result {
+    let mut tree = CallTree::new();
+    for_each_record(at, &mut |cpu, record| tree.add(cpu, record))?;
+    tree.write(text)
+}
+
+/// Calls `add` with each record in the buffer and its CPU, in the order of time: of what was recorded before, so
+/// that it comes to an end beside writers that are faster.
+///
+/// # Errors
+///
+/// Those of `add`, `EINTR`, `ENOMEM`.
+pub(super) fn for_each_record(at: &At<'_>, add: &mut dyn FnMut(u32, &[u8]) -> Result) -> Result {
     let end = at.inst.now();
     let (bank, maximum) = ShownBuffer::new(at.inst, Buf::Live).trace(at.inst);
-    let (mut tree, mut cpus) = (CallTree::new(), KVec::new());
+    let mut cpus = KVec::new();
     for cpu in at.cpus().iter() {
         let mut way = CpuTour::new(cpu, bank, Tour::default());
         let counts = at.inst.buffers().counts(cpu);
@@ -48,18 +60,18 @@ pub(super) fn show(at: &At<'_>, text: &mut Text) -> Result {
             cpus: &mut cpus,
         };
         let Some(place) = merge::next(&mut tours, &mut settled)? else {
-            return tree.write(text);
+            return Ok(());
         };
         let Some(cpu) = cpus.get_mut(place) else {
             return Err(EINVAL);
         };
         let stamp = cpu.stamp();
         if stamp.is_some_and(|stamp| stamp > end) {
-            return tree.write(text);
+            return Ok(());
         }
         let is_shown = stamp.is_some_and(|stamp| maximum.is_none_or(|maximum| maximum.has(stamp)));
         if let Some(record) = cpu.record().filter(|_| is_shown) {
-            tree.add(cpu.cpu, record)?;
+            add(cpu.cpu, record)?;
         }
         cpu.pass();
         if cpu.stamp().is_none() {

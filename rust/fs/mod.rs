@@ -11,13 +11,14 @@
 //! - `trace`, `pipe`: the events, printed by `output` in the `style` of the instance; `shown`: which
 //!   buffer a file shows; `share`: to several
 //!   readers; `line_queue`: lines that wait for a reader; `raw`: the events as bytes;
-//! - `folded`: calls of functions, added up;
+//! - `folded`: calls of functions, added up; `durations`: by how long they took;
 //! - `dump`: records that go to the kernel's log;
 //! - `marker`: events from users; `snapshot`: taking one; `free`: giving the memory back.
 //!
 //! Nothing here knows rings or probes: an instance does what the files ask for.
 
 mod dump;
+mod durations;
 mod dynamic;
 mod error_log;
 mod events;

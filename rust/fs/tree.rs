@@ -6,6 +6,7 @@
 //! `fs::superblock` calls it for the top folder of a mount and for every new instance.
 
 use super::{
+    durations,
     dynamic,
     error_log,
     events::{
@@ -243,6 +244,7 @@ static INSTANCE: &[TreeEntry] = &[
         Everywhere,
         File(Word(knob::show_clock, knob::store_clock)),
     ),
+    entry(c"trace_durations", Everywhere, File(Show(durations::show))),
     entry(c"trace_folded", Everywhere, File(Show(folded::show))),
     entry(
         c"trace_marker",

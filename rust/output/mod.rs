@@ -13,6 +13,7 @@
 //! process context; may sleep.
 
 mod arguments;
+mod call_durations;
 mod call_tree;
 mod graph;
 mod json;
@@ -24,6 +25,7 @@ mod symbols;
 mod text;
 
 pub(crate) use self::{
+    call_durations::CallSpread,
     call_tree::CallTree,
     lines::LinePrinter,
     maker::Maker,

@@ -11,6 +11,7 @@ pub(crate) mod clock;
 pub(crate) mod cmdlines;
 pub(crate) mod cpumask;
 pub(crate) mod depths;
+pub(crate) mod durations;
 pub(crate) mod enable;
 pub(crate) mod errno;
 pub(crate) mod error_log;

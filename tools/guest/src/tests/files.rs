@@ -182,6 +182,7 @@ const FILES: &[ControlFile] = &[
     file("timestamp_mode", Access::Read),
     file("trace", Access::Change),
     file("trace_clock", Access::Change),
+    file("trace_durations", Access::Read),
     file("trace_folded", Access::Read),
     file("trace_marker", Access::Append),
     file("trace_marker_raw", Access::Append),

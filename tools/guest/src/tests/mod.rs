@@ -35,6 +35,7 @@ mod fuzz;
 mod golden;
 mod golden_events;
 mod graph;
+mod graph_sums;
 mod graph_tasks;
 mod hist_fields;
 mod hist_forms;
@@ -191,6 +192,7 @@ const GROUPS: &[&[Test]] = &[
     functions::TESTS,
     functions_all::TESTS,
     graph::TESTS,
+    graph_sums::TESTS,
     graph_tasks::TESTS,
     hwlat::TESTS,
     sampled::TESTS,
@@ -300,6 +302,7 @@ pub const OURS: &[(&str, &str)] = &[
     ("options/funcgraph-retval-hex", "options/funcgraph-tail"),
     ("options/graph-time", "options/record-cmd"),
     ("options/pipe-share", "options/record-tgid"),
+    ("trace_durations", "trace_pipe"),
     ("trace_folded", "trace_pipe"),
     ("trace_pipe_json", "trace_pipe"),
     ("function_profile_enabled", "tracing_on"),
