@@ -31,6 +31,7 @@ mod functions;
 mod functions_all;
 mod functions_commands;
 mod functions_manner;
+mod functions_storm;
 mod fuzz;
 mod golden;
 mod golden_events;
@@ -204,6 +205,7 @@ const GROUPS: &[&[Test]] = &[
     wakeup::TESTS,
     functions_commands::TESTS,
     functions_manner::TESTS,
+    functions_storm::TESTS,
     profile::TESTS,
     stacks::TESTS,
     pipe::TESTS,
