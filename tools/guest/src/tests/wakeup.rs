@@ -642,6 +642,10 @@ fn maxima(context: &Context) -> Check {
         let mut texts = 0;
         let mut last = 0;
         let checked: Check = (|| {
+            sys::wait_until(PATIENCE, || {
+                own.get("trace")
+                    .is_ok_and(|text| text.contains("# latency: "))
+            });
             for _ in 0..soak::rounds(30, 300) {
                 // Looking has what was seen until then kept, unless a task is followed just then.
                 let text = own.get("trace")?;
