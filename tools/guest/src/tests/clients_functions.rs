@@ -18,7 +18,6 @@ use std::thread;
 pub const TESTS: &[Test] = &[
     test("clients.functions", 240, functions),
     test("clients.calls", 240, calls),
-    test("clients.profile", 240, profile),
 ];
 
 /// What `getpgid` calls.
@@ -187,24 +186,5 @@ fn calls(context: &Context) -> Check {
             );
         }
     }
-    reset(context, client)
-}
-
-/// `trace-cmd profile` follows calls one level deep, with events and their stacks, and adds up what they took.
-fn profile(context: &Context) -> Check {
-    if soak::rounds(0, 1) == 0 {
-        skip!("in the long run alone");
-    }
-    if !has_tracer(context, "function_graph")? {
-        skip!("this kernel follows no calls");
-    }
-    let client = Client::of(context)?;
-    let words = ["profile", "-p", "function_graph", "-l", *GETPPID];
-    let text = beside_calls(|| client.trace_cmd(&words, &["sleep", "0.5"])?.good())?;
-    ensure!(
-        text.contains(&format!("Event: func: {}()", *GETPPID))
-            && text.contains("Event: sched_switch:"),
-        "{text}"
-    );
     reset(context, client)
 }
