@@ -222,8 +222,8 @@ Reading:
                         With the option pipe-share each open file reads all
                         events for itself, and nothing is taken away.
   trace_pipe_json       the same, one JSON object per event and line.
-  trace_durations       how long the calls of function_graph in the buffer took:
-                        for each function, by powers of two.
+  trace_durations       how long the calls of function_graph in the buffer
+                        took: for each function, by powers of two.
   trace_folded          the calls of function_graph in the buffer, added up by
                         what led to them: TASK;FUNCTION;... NANOSECONDS.
   per_cpu/cpuN/trace, trace_pipe and trace_pipe_json
