@@ -87,8 +87,13 @@ impl FunctionFilter {
         })?;
         // SAFETY: The sink stays until `stop` has returned, which detaches it.
         unsafe { engine::attach(sink, wanted, manner.clone()) }?;
-        selections.manner = manner;
         selections.is_on = true;
+        // SAFETY: The sink stays as long; where this fails, nothing has it.
+        if let Err(why) = unsafe { selections.watch_idle(sink, &manner) } {
+            selections.detach(sink);
+            return Err(why);
+        }
+        selections.manner = manner;
         Ok(())
     }
 
@@ -189,7 +194,7 @@ impl FunctionFilter {
         let mut selections = self.selections.lock();
         let manner = how.manner(&selections.manner)?;
         let before = selections.manner.repeats.clone();
-        selections.put_manner(sink, manner)?;
+        selections.change_manner(sink, manner)?;
         // No hook counts there any more, or all go on to.
         if let Some(repeats) = before {
             repeats.hand_in(sink);

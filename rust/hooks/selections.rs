@@ -21,6 +21,7 @@ use crate::{
     kapi::sort,
     probes::{
         GraphPlaces,
+        IdleRepeats,
         Manner,
         Sink, //
     },
@@ -85,6 +86,8 @@ pub(super) struct Selections {
     waiting_notrace: Waiting,
     /// How it does, or would.
     pub(super) manner: Manner,
+    /// Repeats that it counts, while it records functions.
+    idle: Option<IdleRepeats>,
 }
 
 impl Selections {
@@ -104,6 +107,7 @@ impl Selections {
             waiting: Waiting::none(),
             waiting_notrace: Waiting::none(),
             manner: Manner::default(),
+            idle: None,
         }
     }
 
@@ -178,6 +182,20 @@ impl Selections {
         }
         self.manner = manner;
         Ok(())
+    }
+
+    /// The same, where repeats may be counted that were not before, or no longer.
+    pub(super) fn change_manner(&mut self, sink: &Sink, manner: Manner) -> Result {
+        if self.is_on && !self.graphs {
+            // SAFETY: The sink stays until `stop` has returned, which detaches it.
+            unsafe { self.watch_idle(sink, &manner) }?;
+        }
+        let before = self.manner.clone();
+        self.put_manner(sink, manner).inspect_err(|_| {
+            // Without memory for it a reader finds the repeats.
+            // SAFETY: The sink stays, as above.
+            let _ = unsafe { self.watch_idle(sink, &before) };
+        })
     }
 
     /// Returns the functions that both together mean.
@@ -286,9 +304,37 @@ impl Selections {
         }
     }
 
+    /// Has repeats that `manner` counts recorded when a CPU goes idle.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, and nothing has changed.
+    ///
+    /// # Safety
+    ///
+    /// The sink stays until [`Self::detach`] for it has returned, or this was called for a manner that counts none.
+    pub(super) unsafe fn watch_idle(&mut self, sink: &Sink, manner: &Manner) -> Result {
+        let Some(repeats) = &manner.repeats else {
+            self.idle = None;
+            return Ok(());
+        };
+        if self.idle.as_ref().is_some_and(|idle| idle.is_of(repeats)) {
+            return Ok(());
+        }
+        // SAFETY: The sink stays as the caller promises: what watches goes in `detach`, or above.
+        match unsafe { IdleRepeats::new(sink, repeats.clone()) } {
+            Ok(idle) => self.idle = Some(idle),
+            Err(ENOMEM) => return Err(ENOMEM),
+            // The kernel does not tell: a reader finds them.
+            Err(_) => self.idle = None,
+        }
+        Ok(())
+    }
+
     /// Has the hooks record nothing into `sink` any more.
     pub(super) fn detach(&mut self, sink: &Sink) {
         self.is_on = false;
+        self.idle = None;
         match core::mem::take(&mut self.graphs) {
             true => graph::detach(sink),
             false => engine::detach(sink),

@@ -11,7 +11,8 @@ use super::{
     followed,
     function::{
         record_one,
-        Dispatch, //
+        Dispatch,
+        FunctionTarget, //
     },
     only::record_arguments,
     CalledFunctions,
@@ -382,6 +383,13 @@ impl Repeats {
         false
     }
 
+    /// Records what was counted on this CPU and is not recorded yet. Interrupts are disabled.
+    pub(crate) fn hand_in_here(&self, target: &FunctionTarget, pin: &CpuPin) {
+        if let Some(sink) = target.sink().filter(|sink| !is_off(sink, pin)) {
+            self.0.this(pin).hand_in(sink, pin);
+        }
+    }
+
     /// Records what was counted and is not recorded yet, on all CPUs. Process context.
     pub(crate) fn hand_in(&self, sink: &Sink) {
         each_cpu::run(&|pin: &CpuPin| {
@@ -400,12 +408,15 @@ impl Last {
             return;
         }
         self.count.set(0);
+        // Before the clock is read, which may call a function that is traced and is the last one then.
+        let (function, caller) = (self.function.get(), self.caller.get());
+        let (time, common) = (self.time.get(), self.common.get());
         let len = COMMON + 24;
-        let _ = sink.record_with(pin, self.common.get().to_le_bytes(), len, |rest, now| {
-            let ago = now.wrapping_sub(self.time.get());
+        let _ = sink.record_with(pin, common.to_le_bytes(), len, |rest, now| {
+            let ago = now.wrapping_sub(time);
             // The upper half of what fits into 48 bits comes first.
             let numbers = count | (ago >> 32 & 0xffff) << 16 | ago << 32;
-            put_words(rest, &[self.function.get(), self.caller.get(), numbers]);
+            put_words(rest, &[function, caller, numbers]);
         });
     }
 }

@@ -16,7 +16,8 @@
 //! - `given`: the common fields.
 //! - `exit`: leaving a ring and enabling preemption.
 //! - `function`: the hook at the beginning of functions, which records them; `manner`: those that are recorded
-//!   in other ways than usual; `only`: some of these ways, when there is one instance.
+//!   in other ways than usual; `only`: some of these ways, when there is one instance; `idle`: repeats of them when a
+//!   CPU goes idle.
 //! - `followed`: the CPU whose functions are recorded for a tracer of latencies.
 //! - `deepest`: another such hook, which looks how deep stacks are.
 //! - `graph`: the hooks at entry and exit of functions, which record calls; `graph_rules`: which calls.
@@ -44,6 +45,7 @@ mod given;
 mod graph;
 mod graph_closely;
 mod graph_rules;
+mod idle;
 mod manner;
 mod only;
 mod pids;
@@ -100,6 +102,7 @@ pub(crate) use self::{
         GraphPlaces,
         GraphRules, //
     },
+    idle::IdleRepeats,
     manner::{
         Manner,
         Nesting,

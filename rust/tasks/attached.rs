@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Probes of ours on tracepoints of the scheduler, taken off when they are dropped.
+//! Probes of ours on tracepoints of the scheduler and of idle CPUs, taken off when they are dropped.
 //!
 //! They are not on the way of events: `names` and `watch` learn from them what tasks do.
 
@@ -30,15 +30,18 @@ type OnSwitch<T> = extern "C" fn(&T, bool, &Task, &Task, c_uint);
 type OnTask<T> = extern "C" fn(&T, &Task);
 /// What `sched_migrate_task` calls: with the task and the number of the CPU that it goes to.
 type OnMigrate<T> = extern "C" fn(&T, &Task, c_int);
+/// What `cpu_idle` calls: with the state that the CPU enters, or all bits set when it leaves it, and with its number.
+type OnIdle<T> = extern "C" fn(&T, c_uint, c_uint);
 /// What `sched_process_fork` calls: with parent and child.
 type OnFork<T> = extern "C" fn(&T, &Task, &Task);
 
-/// A function for a tracepoint of the scheduler, which gets a `T`.
+/// A function for one of these tracepoints, which gets a `T`.
 ///
 /// # Invariants
 ///
 /// The function has the prototype of the tracepoint of `event`, with a `&T` as the cookie.
 pub(crate) struct Probe<T> {
+    system: &'static str,
     event: &'static str,
     function: *mut c_void,
     /// Probes of a higher one are called before those that record ([`RECORDING`]), and of a lower one after
@@ -52,6 +55,7 @@ impl<T: Sync> Probe<T> {
     pub(super) fn on_switch(function: OnSwitch<T>, priority: c_int) -> Self {
         // INVARIANT: The tracepoint passes its cookie, a `bool`, two tasks and a number.
         Self {
+            system: "sched",
             event: "sched_switch",
             function: function as *mut c_void,
             priority,
@@ -83,6 +87,7 @@ impl<T: Sync> Probe<T> {
     pub(super) fn on_migrate(function: OnMigrate<T>, priority: c_int) -> Self {
         // INVARIANT: The tracepoint passes its cookie, a task and a number.
         Self {
+            system: "sched",
             event: "sched_migrate_task",
             function: function as *mut c_void,
             priority,
@@ -94,6 +99,7 @@ impl<T: Sync> Probe<T> {
     pub(super) fn on_fork(function: OnFork<T>, priority: c_int) -> Self {
         // INVARIANT: The tracepoint passes its cookie and two tasks.
         Self {
+            system: "sched",
             event: "sched_process_fork",
             function: function as *mut c_void,
             priority,
@@ -101,9 +107,23 @@ impl<T: Sync> Probe<T> {
         }
     }
 
+    /// Returns one for CPUs that become idle, or enter another such state, and for those that leave it. Called with
+    /// interrupts disabled.
+    pub(crate) fn on_idle(function: OnIdle<T>) -> Self {
+        // INVARIANT: The tracepoint passes its cookie and two numbers.
+        Self {
+            system: "power",
+            event: "cpu_idle",
+            function: function as *mut c_void,
+            priority: RECORDING,
+            of: PhantomData,
+        }
+    }
+
     fn on_task(event: &'static str, function: OnTask<T>, priority: c_int) -> Self {
         // INVARIANT: All four tracepoints pass their cookie and one task.
         Self {
+            system: "sched",
             event,
             function: function as *mut c_void,
             priority,
@@ -136,7 +156,7 @@ impl Attached {
     /// `target` stays where it is, and the code of the probe is there, until the result was dropped and
     /// [`events::synchronize`] has returned.
     pub(super) unsafe fn new<T: Sync>(probe: &Probe<T>, target: &T) -> Result<Self> {
-        let event = events::by_name("sched", probe.event).ok_or(ENODEV)?;
+        let event = events::by_name(probe.system, probe.event).ok_or(ENODEV)?;
         let tracepoint = event.tracepoint();
         if tracepoint.is_null() {
             return Err(ENODEV);

@@ -8,7 +8,7 @@
 //! - `watch`: what the scheduler does with tasks, told to filters of pids.
 //! - `wakeups`: the same, told to tracers that wait for a task to run.
 
-mod attached;
+pub(crate) mod attached;
 pub(crate) mod names;
 pub(crate) mod sleep;
 pub(crate) mod wakeups;

@@ -13,6 +13,7 @@ use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::using;
 use crate::Context;
+use std::time::Duration;
 
 pub const TESTS: &[Test] = &[
     test("functions.options", 120, options),
@@ -233,6 +234,23 @@ fn repeats(context: &Context) -> Check {
         let (repeats, records) = calls(&texts(&own)?, *GETPPID);
         ensure_eq!(repeats + records, 10 * reads, "calls at reader {reads}");
     }
+    // A CPU that goes idle records them: no reader is there, and no other call.
+    own.clear()?;
+    (0..10).for_each(|_| getppid());
+    let recorded = || own.number("per_cpu/cpu0/stats", "entries");
+    let mut waited = 0;
+    while recorded()? == 0 && waited < 1000 {
+        std::thread::sleep(Duration::from_millis(10));
+        waited += 1;
+    }
+    ensure_eq!(recorded()?, 1, "records of an idle CPU");
+    ensure_eq!(
+        calls(&texts(&own)?, *GETPPID),
+        (10, 0),
+        "calls of an idle CPU"
+    );
+    own.clear()?;
+    (0..30).for_each(|_| getppid());
     // So does one that changes the option, and the time is one of a call.
     (0..10).for_each(|_| getppid());
     own.set(&format!("options/{NO_REPEATS}"), "0")?;

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Has repeats of functions recorded when a CPU goes idle: no other call may end them for long.
+
+use super::{
+    FunctionTarget,
+    Repeats,
+    Sink, //
+};
+use crate::{
+    kapi::percpu::CpuPin,
+    tasks::{
+        attached::Probe,
+        watch::TaskWatch, //
+    }, //
+};
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+/// The state that says that a CPU is no longer idle.
+const NOT_IDLE: c_uint = c_uint::MAX;
+
+/// Repeats that are recorded whenever a CPU goes idle, while this exists.
+pub(crate) struct IdleRepeats {
+    // In this order: the probe uses the latter.
+    _watch: TaskWatch,
+    counted: KBox<CountedRepeats>,
+}
+
+/// What the probe uses.
+struct CountedRepeats {
+    repeats: Arc<Repeats>,
+    target: FunctionTarget,
+}
+
+/// Contexts: the idle task, with interrupts disabled.
+extern "C" fn state_changed(counted: &CountedRepeats, state: c_uint, _cpu: c_uint) {
+    if state != NOT_IDLE {
+        CpuPin::with(|pin| counted.repeats.hand_in_here(&counted.target, pin));
+    }
+}
+
+impl IdleRepeats {
+    /// Has those of `repeats` recorded into `sink`.
+    ///
+    /// # Errors
+    ///
+    /// `ENODEV` when the kernel does not tell when a CPU goes idle, `ENOMEM`.
+    ///
+    /// # Safety
+    ///
+    /// The sink stays longer than the result.
+    pub(crate) unsafe fn new(sink: &Sink, repeats: Arc<Repeats>) -> Result<Self> {
+        // SAFETY: The caller promises that the sink stays as long as a probe may use it: dropping the watch waits for
+        // the probes.
+        let target = unsafe { FunctionTarget::new(sink) };
+        let counted = KBox::new(CountedRepeats { repeats, target }, GFP_KERNEL)?;
+        // SAFETY: It stays where it is: the box is dropped after the watch.
+        let watch = unsafe { TaskWatch::new(&*counted, &[Probe::on_idle(state_changed)]) }?;
+        Ok(Self {
+            _watch: watch,
+            counted,
+        })
+    }
+
+    /// Returns whether it is of these.
+    pub(crate) fn is_of(&self, repeats: &Arc<Repeats>) -> bool {
+        Arc::ptr_eq(&self.counted.repeats, repeats)
+    }
+}
