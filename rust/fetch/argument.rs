@@ -29,7 +29,8 @@ use super::{
         KeptParameters,
         LineSpan,
         StepList,
-        MOST_NESTED, //
+        MOST_NESTED,
+        TIME_PLACE, //
     },
     types::{
         ArgumentType,
@@ -38,6 +39,8 @@ use super::{
     MOST_ARGUMENTS, //
 };
 
+/// How long a call took.
+pub(super) const LATENCY: &str = "$latency";
 /// A name of an argument has no more bytes.
 const LONGEST_NAME: usize = 32;
 /// Fetch and type have no more.
@@ -238,6 +241,7 @@ impl<'a> Compiler<'a> {
                 return Err(ProbeRefusal::new(ProbeError::StringType, type_at));
             }
             None if is_text => ArgumentType::Text,
+            None if fetch == LATENCY => ArgumentType::TIME,
             None => ArgumentType::DEFAULT,
             Some(ty) => ArgumentType::of_name(ty)
                 .filter(|ty| !self.site.is_user() || !ty.is_symbol())
@@ -418,6 +422,10 @@ impl<'a> Compiler<'a> {
                 return self.current(word, steps).map(|()| None);
             }
             "stack" => FetchStep::StackPointer,
+            // Not in ftrace.
+            _ if word.text == LATENCY && self.keeps() => {
+                FetchStep::Latency(self.kept.slot(TIME_PLACE))
+            }
             _ if name.starts_with("retval") => return self.returned(word, steps).map(|()| None),
             _ => match (name.strip_prefix("stack"), name.strip_prefix("arg")) {
                 (Some(number), _) => match decimal(number) {
@@ -435,11 +443,16 @@ impl<'a> Compiler<'a> {
         Ok(Some(step))
     }
 
+    /// Returns whether words are kept from the beginning of a call to its return.
+    fn keeps(&self) -> bool {
+        matches!(self.site, ProbeSite::Return | ProbeSite::End)
+    }
+
     /// Returns the step that leaves the parameter in that place.
     fn parameter_step(&mut self, place: u16) -> FetchStep {
-        match self.site {
-            ProbeSite::Return | ProbeSite::End => FetchStep::Kept(self.kept.slot(place)),
-            _ => FetchStep::Parameter(place),
+        match self.keeps() {
+            true => FetchStep::Kept(self.kept.slot(place)),
+            false => FetchStep::Parameter(place),
         }
     }
 

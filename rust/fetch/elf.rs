@@ -47,7 +47,7 @@ const NO_TYPE: u64 = 0;
 const FUNCTION: u64 = 2;
 
 /// Returns the number of `N` bytes at `at` of a header.
-fn number<const N: usize>(header: &[u8], at: usize) -> u64 {
+pub(super) fn number<const N: usize>(header: &[u8], at: usize) -> u64 {
     let bytes = header.get(at..).and_then(|rest| rest.get(..N));
     let mut word = [0; 8];
     for (to, from) in word.iter_mut().zip(bytes.unwrap_or_default()) {
@@ -57,7 +57,7 @@ fn number<const N: usize>(header: &[u8], at: usize) -> u64 {
 }
 
 /// Returns `N` bytes at `base` and `index` entries of `size` bytes after that.
-fn entry<const N: usize>(
+pub(super) fn entry<const N: usize>(
     file: &impl FileBytes,
     (base, size): (u64, u64),
     index: u64,
@@ -69,20 +69,26 @@ fn entry<const N: usize>(
 
 /// A section.
 #[derive(Clone, Copy)]
-struct Section {
+pub(super) struct Section {
+    /// The offset of its name among those of sections.
+    name: u64,
     ty: u64,
-    offset: u64,
-    size: u64,
+    /// Where it is in memory.
+    pub(super) address: u64,
+    pub(super) offset: u64,
+    pub(super) size: u64,
     /// The section that this one refers to.
     link: u64,
 }
 
 /// A file, by its header.
-struct Elf<'f, F> {
-    file: &'f F,
+pub(super) struct Elf<'f, F> {
+    pub(super) file: &'f F,
     /// Where the headers of sections begin, and the bytes of each.
     sections: (u64, u64),
     section_count: u64,
+    /// The section that has the names of sections.
+    names: u64,
     segments: (u64, u64),
     segment_count: u64,
 }
@@ -102,7 +108,8 @@ impl Matches {
 }
 
 impl<'f, F: FileBytes> Elf<'f, F> {
-    fn of(file: &'f F) -> Option<Self> {
+    /// Returns that of a file; `None` if it is none of this kind of machine.
+    pub(super) fn of(file: &'f F) -> Option<Self> {
         let header = entry::<FILE_HEADER>(file, (0, 0), 0)?;
         if !header.starts_with(&IDENTITY) || number::<2>(&header, 18) != X86_64 {
             return None;
@@ -111,6 +118,7 @@ impl<'f, F: FileBytes> Elf<'f, F> {
             file,
             sections: (number::<8>(&header, 40), number::<2>(&header, 58)),
             section_count: number::<2>(&header, 60),
+            names: number::<2>(&header, 62),
             segments: (number::<8>(&header, 32), number::<2>(&header, 54)),
             segment_count: number::<2>(&header, 56),
         })
@@ -119,7 +127,9 @@ impl<'f, F: FileBytes> Elf<'f, F> {
     fn section(&self, index: u64) -> Option<Section> {
         let header = entry::<SECTION>(self.file, self.sections, index)?;
         Some(Section {
+            name: number::<4>(&header, 0),
             ty: number::<4>(&header, 4),
+            address: number::<8>(&header, 16),
             offset: number::<8>(&header, 24),
             size: number::<8>(&header, 32),
             link: number::<4>(&header, 40),
@@ -130,6 +140,13 @@ impl<'f, F: FileBytes> Elf<'f, F> {
     fn sections(&self, ty: u64) -> impl Iterator<Item = (u64, Section)> + '_ {
         let all = (0..self.section_count).map_while(|index| Some((index, self.section(index)?)));
         all.filter(move |(_, section)| section.ty == ty)
+    }
+
+    /// Returns the first section of that name.
+    pub(super) fn section_called(&self, name: &str) -> Option<Section> {
+        let names = self.section(self.names)?;
+        let mut all = (0..self.section_count).map_while(|index| self.section(index));
+        all.find(|section| self.is_called(names, section.name, name))
     }
 
     /// Returns whether the string at `at` of `strings` is `name`.
@@ -192,12 +209,12 @@ impl<'f, F: FileBytes> Elf<'f, F> {
         }
     }
 
-    /// Returns the offset in the file of the instruction that is at `address` in memory.
-    fn offset_of(&self, address: u64) -> Option<u64> {
+    /// Returns the offset in the file of what is at `address` in memory: of an instruction, or of data.
+    pub(super) fn offset_of(&self, address: u64, executed: bool) -> Option<u64> {
         (0..self.segment_count)
             .map_while(|index| entry::<SEGMENT>(self.file, self.segments, index))
             .filter(|header| number::<4>(header, 0) == LOADED)
-            .filter(|header| number::<4>(header, 4) & EXECUTED != 0)
+            .filter(|header| (number::<4>(header, 4) & EXECUTED != 0) == executed)
             .find_map(|header| {
                 let within = address.checked_sub(number::<8>(&header, 16))?;
                 let is_inside = within < number::<8>(&header, 32);
@@ -227,18 +244,19 @@ pub(crate) fn function_offset(file: &impl FileBytes, name: &str) -> Result<u64, 
             Matches {
                 address: Some(address),
                 ..
-            } => return elf.offset_of(address).ok_or(NoFunction::Missing),
+            } => return elf.offset_of(address, true).ok_or(NoFunction::Missing),
             _ => {}
         }
     }
     Err(NoFunction::Missing)
 }
 
+/// Files for tests.
 #[cfg(test)]
-mod tests {
+pub(super) mod builder {
     use super::*;
 
-    struct Bytes(Vec<u8>);
+    pub(in super::super) struct Bytes(pub(in super::super) Vec<u8>);
 
     impl FileBytes for Bytes {
         fn read(&self, at: u64, room: &mut [u8]) -> bool {
@@ -252,12 +270,96 @@ mod tests {
         }
     }
 
-    /// A symbol: name, type, section, address, version.
-    type Symbol = (&'static str, u8, u16, u64, u16);
-
-    fn put(bytes: &mut [u8], at: usize, value: u64, len: usize) {
+    pub(in super::super) fn put(bytes: &mut [u8], at: usize, value: u64, len: usize) {
         bytes[at..at + len].copy_from_slice(&value.to_le_bytes()[..len]);
     }
+
+    /// A file of segments, and of sections with names.
+    #[derive(Default)]
+    pub(in super::super) struct FileBuilder {
+        segments: Vec<u8>,
+        sections: Vec<(String, u64, u64, Vec<u8>)>,
+    }
+
+    impl FileBuilder {
+        pub(in super::super) fn new() -> Self {
+            Self::default()
+        }
+
+        /// Adds a segment, of which nothing but its header is there.
+        pub(in super::super) fn segment(
+            &mut self,
+            offset: u64,
+            address: u64,
+            size: u64,
+            executed: bool,
+        ) {
+            let mut header = vec![0; SEGMENT];
+            put(&mut header, 0, LOADED, 4);
+            put(&mut header, 4, 4 | u64::from(executed), 4);
+            put(&mut header, 8, offset, 8);
+            put(&mut header, 16, address, 8);
+            put(&mut header, 32, size, 8);
+            self.segments.extend(header);
+        }
+
+        pub(in super::super) fn section(
+            &mut self,
+            name: &str,
+            ty: u64,
+            address: u64,
+            content: Vec<u8>,
+        ) {
+            self.sections.push((name.into(), ty, address, content));
+        }
+
+        pub(in super::super) fn finish(mut self) -> Vec<u8> {
+            let mut bytes = vec![0; FILE_HEADER];
+            bytes[..6].copy_from_slice(&IDENTITY);
+            put(&mut bytes, 18, X86_64, 2);
+            put(&mut bytes, 32, FILE_HEADER as u64, 8);
+            put(&mut bytes, 54, SEGMENT as u64, 2);
+            put(&mut bytes, 56, (self.segments.len() / SEGMENT) as u64, 2);
+            bytes.extend(&self.segments);
+            // The names are in the last section.
+            let mut names = vec![0];
+            let mut places = Vec::new();
+            for name in self.sections.iter().map(|section| &section.0) {
+                places.push(names.len() as u64);
+                names.extend(name.bytes());
+                names.push(0);
+            }
+            places.push(0);
+            self.section("", 3, 0, names);
+            let mut headers = Vec::new();
+            for ((_, ty, address, content), name) in self.sections.iter().zip(places) {
+                let mut header = vec![0; SECTION];
+                put(&mut header, 0, name, 4);
+                put(&mut header, 4, *ty, 4);
+                put(&mut header, 16, *address, 8);
+                put(&mut header, 24, bytes.len() as u64, 8);
+                put(&mut header, 32, content.len() as u64, 8);
+                headers.extend(header);
+                bytes.extend(content);
+            }
+            let at = bytes.len() as u64;
+            put(&mut bytes, 40, at, 8);
+            put(&mut bytes, 58, SECTION as u64, 2);
+            put(&mut bytes, 60, self.sections.len() as u64, 2);
+            put(&mut bytes, 62, self.sections.len() as u64 - 1, 2);
+            bytes.extend(headers);
+            bytes
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::builder::{put, Bytes};
+    use super::*;
+
+    /// A symbol: name, type, section, address, version.
+    type Symbol = (&'static str, u8, u16, u64, u16);
 
     /// A file with a segment whose address is 0x1000 beyond its offset 0x400, and two tables of symbols.
     fn file(dynamic: &[Symbol], own: &[Symbol]) -> Vec<u8> {

@@ -6,7 +6,10 @@
 //! What is written then is what the list of definitions shows. Carets point into the line as it was written.
 
 use super::{
-    argument::is_per_cpu,
+    argument::{
+        is_per_cpu,
+        LATENCY, //
+    },
     command::{
         words,
         LineWord, //
@@ -51,9 +54,10 @@ fn is_name(leaf: &str) -> bool {
     leaf.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
 }
 
-/// Returns whether arguments of `line` name parameters, by a number perhaps.
-pub(crate) fn names_parameters(line: &str) -> bool {
-    leaves(line).any(|leaf| leaf.starts_with("$arg") || is_name(leaf))
+/// Returns whether arguments of `line`, of a return, need what is kept from the beginning of the call: parameters, which
+/// a number may name, or its time.
+pub(crate) fn needs_kept(line: &str) -> bool {
+    leaves(line).any(|leaf| leaf.starts_with("$arg") || leaf == LATENCY || is_name(leaf))
 }
 
 /// Returns whether BTF is asked for arguments of `line`.

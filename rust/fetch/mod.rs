@@ -5,6 +5,8 @@
 //! - `command`: one line of `kprobe_events`, its words, places and names; `event_command`: one of an event
 //!   probe; `function_command`: one of a probe on a function or a tracepoint; `user_command`: one of a probe
 //!   in programs.
+//! - `elf`: functions of programs by their names; `usdt`: their statically defined probes; `usdt_command`: one line
+//!   of these, as a line of a probe in programs.
 //! - `argument`: `NAME=FETCH:TYPE`, compiled into steps (`step`); `types`: the types,
 //!   `shape`: how they are written; `function`: names and types that BTF has of a function,
 //!   `known_types` and `cast`: of values, `expand`: arguments that stand for parameters and for names of files.
@@ -31,6 +33,8 @@ pub(crate) mod run;
 mod shape;
 pub(crate) mod step;
 pub(crate) mod types;
+pub(crate) mod usdt;
+pub(crate) mod usdt_command;
 pub(crate) mod user_command;
 
 #[cfg(test)]

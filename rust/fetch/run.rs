@@ -37,7 +37,9 @@ const SI: usize = 13;
 const DI: usize = 14;
 const SP: usize = 19;
 /// The registers of the first parameters, in their order.
-const PARAMETERS: [usize; 6] = [DI, SI, DX, CX, R8, R9];
+const PARAMETERS: [usize; IN_REGISTERS] = [DI, SI, DX, CX, R8, R9];
+/// So many parameters are in registers.
+pub(crate) const IN_REGISTERS: usize = 6;
 
 /// Registers and memory.
 pub(crate) trait ProbedMachine {
@@ -73,6 +75,11 @@ pub(crate) trait ProbedMachine {
 
     /// Returns a parameter that was kept from the beginning of the call.
     fn kept(&self, _slot: u8) -> u64 {
+        0
+    }
+
+    /// Returns the time, in nanoseconds, by a clock that all CPUs share.
+    fn time(&self) -> u64 {
         0
     }
 
@@ -145,6 +152,7 @@ fn run(steps: &[FetchStep], line: &[u8], machine: &impl ProbedMachine) -> Option
             FetchStep::StackPointer => machine.stack_pointer(),
             FetchStep::Returned => register(machine, AX),
             FetchStep::Kept(slot) => machine.kept(slot),
+            FetchStep::Latency(slot) => machine.time().wrapping_sub(machine.kept(slot)),
             FetchStep::Current => machine.current(),
             FetchStep::PerCpu => machine.per_cpu(value),
             FetchStep::Immediate(value) => value,

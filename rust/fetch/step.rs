@@ -124,6 +124,8 @@ pub(crate) enum FetchStep {
     Returned,
     /// A parameter that was kept from the beginning of the call, by its place among those.
     Kept(u8),
+    /// The nanoseconds since the beginning of the call, whose time was kept in this place.
+    Latency(u8),
     /// The address of the current task.
     Current,
     /// The name of the current task.
@@ -142,10 +144,12 @@ pub(crate) enum FetchStep {
     },
 }
 
-/// Most parameters that are kept from the beginning of a call to its return.
+/// Most words that are kept from the beginning of a call to its return.
 pub(crate) const MOST_KEPT: usize = 14;
+/// The place that is no parameter's: the time of the beginning is kept.
+pub(crate) const TIME_PLACE: u16 = u16::MAX;
 
-/// Parameters that are kept from the beginning of a call to its return.
+/// Parameters that are kept from the beginning of a call to its return, and perhaps the time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct KeptParameters {
     places: [u16; MOST_KEPT],
@@ -155,7 +159,7 @@ pub(crate) struct KeptParameters {
 }
 
 impl KeptParameters {
-    /// Returns where the parameter in that place is kept, which is from now on.
+    /// Returns where the parameter in that place, or the time for [`TIME_PLACE`], is kept, which is from now on.
     pub(super) fn slot(&mut self, place: u16) -> u8 {
         let same = (0u8..).zip(self.places()).find(|(_, kept)| **kept == place);
         if let Some((slot, _)) = same {

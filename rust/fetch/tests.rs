@@ -12,7 +12,7 @@ use super::{
     function_command::{FunctionHead, FunctionSite},
     print,
     run::{FetchProgram, ProbedMachine, RecordShape, WORDS},
-    step::{Argument, EventField},
+    step::{Argument, EventField, TIME_PLACE},
     user_command::{path_of, UserHead, UserPlace},
 };
 use crate::event::btf::{self, builder::Builder, Btf};
@@ -82,6 +82,10 @@ impl ProbedMachine for Memory {
 
     fn kept(&self, slot: u8) -> u64 {
         0x1000 + u64::from(slot)
+    }
+
+    fn time(&self) -> u64 {
+        0x1000 + 5_000_000_001
     }
 
     fn file_address(&self, offset: u64) -> u64 {
@@ -717,7 +721,7 @@ fn names_and_types_are_those_of_the_function() {
         ("r f a=(x", false),
         ("r f $current->pid", false),
     ] {
-        assert_eq!(expand::names_parameters(line), wanted, "{line}");
+        assert_eq!(expand::needs_kept(line), wanted, "{line}");
     }
 }
 
@@ -905,6 +909,36 @@ fn parameters_are_kept_until_a_call_returns() {
         compile_all(&all(count), &mut compiler).unwrap();
         assert_eq!(compiler.kept().overflows(), overflows, "{count}");
     }
+}
+
+/// How long a call took is told at returns alone, and its beginning is kept once.
+#[test]
+fn latencies_are_those_of_calls() {
+    for site in [ProbeSite::End, ProbeSite::Return] {
+        let mut compiler = Compiler::new(site, &symbol);
+        let line = "f x%return ns=$latency $latency:u32 us=$latency:x64 b=$arg2";
+        let arguments = compile_all(line, &mut compiler).unwrap();
+        assert_eq!(compiler.kept().places(), [TIME_PLACE, 1]);
+        let (_, text) = record_of(line, &arguments, &memory());
+        let wanted = " ns=5000000001 arg2=705032705 us=0x12a05f201 b=0x1001";
+        assert_eq!(text, wanted);
+    }
+    for site in [
+        ProbeSite::Entry,
+        ProbeSite::Inside,
+        ProbeSite::Begin,
+        ProbeSite::Tracepoint,
+        ProbeSite::User { returns: true },
+        ProbeSite::Event(&field),
+    ] {
+        let mut compiler = Compiler::new(site, &symbol);
+        let refused = compile_all("p x a=$latency", &mut compiler).err();
+        assert_eq!(refused, Some(ProbeRefusal::new(ProbeError::Variable, 6)));
+    }
+    let mut compiler = Compiler::new(ProbeSite::End, &symbol);
+    let refused = compile_all("f x a=$latencies", &mut compiler).err();
+    assert_eq!(refused, Some(ProbeRefusal::new(ProbeError::Variable, 6)));
+    assert!(expand::needs_kept("r x $latency") && !expand::needs_kept("r x $latencies"));
 }
 
 /// Words put together at random are refused or compiled, with a caret inside of the line or at its end, and

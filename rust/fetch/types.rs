@@ -116,6 +116,8 @@ fn leading_number(text: &str) -> (Option<u64>, &str) {
 impl ArgumentType {
     /// The type of an argument that names none.
     pub(crate) const DEFAULT: Self = Hex(8);
+    /// That of a time.
+    pub(super) const TIME: Self = Unsigned(8);
 
     /// Returns the type of that name; of a bit field that of the number that it is in.
     pub(crate) fn of_name(name: &str) -> Option<Self> {

@@ -226,12 +226,41 @@ pub(crate) fn obey(
 fn define(
     make: impl FnOnce(&Making<'_>) -> Result<Definition, RefusedLine>,
 ) -> Result<(), RefusedLine> {
+    let mut make = Some(make);
+    define_all(1, |making| match make.take() {
+        Some(make) => make(making),
+        None => Err(EINVAL.into()),
+    })
+}
+
+/// Adds so many definitions that `make` returns, which runs with the definitions locked; all of them or none.
+fn define_all(
+    count: usize,
+    mut make: impl FnMut(&Making<'_>) -> Result<Definition, RefusedLine>,
+) -> Result<(), RefusedLine> {
     let mut definitions = DEFINITIONS.lock();
-    definitions.reserve(1, GFP_KERNEL).map_err(Error::from)?;
-    let known = &definitions;
-    let definition = make(&Making { known })?;
-    // There is room.
-    let _ = definitions.push_within_capacity(definition);
+    definitions
+        .reserve(count, GFP_KERNEL)
+        .map_err(Error::from)?;
+    let before = definitions.len();
+    for _ in 0..count {
+        let known = &definitions;
+        match make(&Making { known }) {
+            // There is room.
+            Ok(definition) => {
+                let _ = definitions.push_within_capacity(definition);
+            }
+            Err(refused) => {
+                // One that was enabled meanwhile stays.
+                while definitions.len() > before
+                    && definitions.last().is_some_and(|last| last.remove().is_ok())
+                {
+                    definitions.pop();
+                }
+                return Err(refused);
+            }
+        }
+    }
     Ok(())
 }
 

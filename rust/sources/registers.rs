@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The registers of a hit or of a call, and parameters that are kept until a call returns.
+//! The registers of a hit or of a call, and parameters and the time, which are kept until a call returns.
 //!
 //! All of it runs in any context, NMI included: no lock, no allocation, no panic.
 
 use crate::{
-    fetch::run::{
-        ProbedMachine,
-        WORDS, //
+    fetch::{
+        run::{
+            ProbedMachine,
+            IN_REGISTERS,
+            WORDS, //
+        },
+        step::TIME_PLACE, //
     },
     kapi::{
+        clock,
         percpu,
         strings,
         symbol, //
-    }, //
+    },
+    text::clock::ClockId, //
 };
 use core::slice;
 
@@ -30,6 +36,11 @@ impl ProbedMachine for CallRegisters<'_> {
 
     fn kept(&self, slot: u8) -> u64 {
         self.kept.get(usize::from(slot)).copied().unwrap_or(0)
+    }
+
+    #[inline(never)]
+    fn time(&self) -> u64 {
+        clock::read(ClockId::Mono)
     }
 
     fn read(&self, address: u64, to: &mut [u8], user: bool) -> bool {
@@ -53,7 +64,7 @@ impl ProbedMachine for CallRegisters<'_> {
     }
 }
 
-/// Returns what was kept of a call: a word for each of the parameters at these places.
+/// Returns what was kept of a call: a word for each of these places.
 ///
 /// # Safety
 ///
@@ -66,7 +77,16 @@ pub(super) unsafe fn kept<'a>(kept: *const u64, places: &[u16]) -> &'a [u64] {
     unsafe { slice::from_raw_parts(kept, places.len()) }
 }
 
-/// Keeps the parameters at these places, which `words`, the registers at the beginning of a call, have.
+/// Returns a parameter that is in no register, or the time.
+#[inline(never)]
+fn other_word(machine: &CallRegisters<'_>, place: u16) -> u64 {
+    match place {
+        TIME_PLACE => machine.time(),
+        place => machine.parameter(place),
+    }
+}
+
+/// Keeps the parameters at these places, which `words`, the registers at the beginning of a call, have, or the time.
 ///
 /// # Safety
 ///
@@ -79,6 +99,9 @@ pub(super) unsafe fn keep(words: &[u64; WORDS], places: &[u16], kept: *mut u64) 
     let kept = unsafe { slice::from_raw_parts_mut(kept, places.len()) };
     let machine = CallRegisters { words, kept: &[] };
     for (word, place) in kept.iter_mut().zip(places) {
-        *word = machine.parameter(*place);
+        *word = match usize::from(*place) < IN_REGISTERS {
+            true => machine.parameter(*place),
+            false => other_word(&machine, *place),
+        };
     }
 }

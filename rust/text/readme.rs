@@ -135,6 +135,7 @@ Events that users define, where the kernel has kprobes:
         r[:[GROUP/]EVENT] <path>:<offset>[(ref_ctr_offset)] [ARGUMENT]...
         place (uprobe): <path>:<offset>[%return][(ref_ctr_offset)]
                or with a function: <path>:FUNCTION[+OFFSET]
+               or a probe of the program: <path>@PROVIDER:NAME, with $argN
         FETCH: as above, of the memory of the program; @+OFFSET is of the
                file. No $argN, $current, @SYMBOL, names, symbol or symstr
   dynamic_events        the same, and those of synthetic_events:
@@ -142,7 +143,8 @@ Events that users define, where the kernel has kprobes:
                         events of functions and of tracepoints:
         f[:[GROUP/]EVENT] PATTERN[%return] [ARGUMENT]...
         t[:[GROUP/]EVENT] TRACEPOINT [ARGUMENT]...
-        FETCH: as above but registers, and $retval for a return only
+        FETCH: as above but registers, and for a return only $retval and
+               $latency, the nanoseconds of the call
                         and event probes, recorded when another event is:
         e[:[GROUP/]EVENT] SYSTEM.EVENT [ARGUMENT]... [if FILTER]
         FETCH: $FIELD or FIELD of that event, $comm, and as above but registers

@@ -125,7 +125,7 @@ fn create(
         address,
         offset,
         max_active: head.returns.then_some(head.max_active),
-        keeps: head.returns && expand::names_parameters(line),
+        keeps: head.returns && expand::needs_kept(line),
     };
     let probe = place.register();
     if let (true, true, Err(EINVAL)) = (head.returns, offset != 0, &probe) {

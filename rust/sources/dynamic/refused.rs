@@ -51,6 +51,13 @@ impl RefusedLine {
         self
     }
 
+    /// Returns the same with other places of carets.
+    pub(super) fn with_places(mut self, place: impl Fn(usize) -> usize) -> Self {
+        let entries = self.entries.iter_mut().flatten();
+        entries.for_each(|entry| entry.at = place(entry.at));
+        self
+    }
+
     /// Returns the same for a command that is the part of the line from `from` on.
     pub(super) fn of_part(mut self, from: usize) -> Self {
         let entries = self.entries.iter_mut().flatten();

@@ -6,6 +6,7 @@
 use super::{
     common::event_names,
     define,
+    define_all,
     ControlledEvents,
     Definition,
     DynamicKind,
@@ -27,15 +28,26 @@ use crate::{
             ProbeError,
             ProbeRefusal, //
         },
+        usdt::{
+            for_each_site,
+            UsdtSite, //
+        },
+        usdt_command::{
+            NoLine,
+            UsdtLine, //
+        },
         user_command::{
             UserHead,
             GROUP, //
         }, //
     },
-    kapi::uprobe::{
-        ProbedFile,
-        UserProbe,
-        IS_THERE, //
+    kapi::{
+        text_buffer::TextBuffer,
+        uprobe::{
+            ProbedFile,
+            UserProbe,
+            IS_THERE, //
+        }, //
     },
     sources::{
         hit_probe::HitProbe,
@@ -68,6 +80,11 @@ impl DynamicKind for Uprobes {
             Some(head) if IS_THERE => {
                 // Looking for a file may take other locks, and time.
                 let probe = UserProbe::open(head.path.text);
+                // Where no file has that name, a probe of another one may have it.
+                if let (Err(_), Some(usdt)) = (&probe, UsdtLine::parse(line)) {
+                    create_usdt(usdt)?;
+                    return Ok(true);
+                }
                 let begin = match (&probe, head.function()) {
                     (Ok(probe), Some(name)) => begin_of(probe, name),
                     _ => None,
@@ -90,6 +107,57 @@ impl FileBytes for ProbedFile {
 fn begin_of(probe: &UserProbe, name: &str) -> Option<u64> {
     let file = probe.to_read().filter(|_| probe.is_regular())?;
     function_offset(&file, name).ok()
+}
+
+/// Makes an event of a statically defined probe, which is hit at each place of that.
+fn create_usdt(usdt: UsdtLine<'_>) -> Result<(), RefusedLine> {
+    let refused = |error, at| Uprobes.refused(ProbeRefusal::new(error, at));
+    let open = || {
+        UserProbe::open(usdt.path.text).map_err(|error| match error {
+            ENOMEM => error.into(),
+            _ => RefusedLine {
+                error,
+                ..refused(ProbeError::FileMissing, usdt.path.at)
+            },
+        })
+    };
+    let probe = open()?;
+    if !probe.is_regular() {
+        return Err(refused(ProbeError::NotRegular, usdt.path.at));
+    }
+    let mut lines = KVec::new();
+    let mut add = |site: UsdtSite<'_>| {
+        let mut line = TextBuffer::new();
+        usdt.write_at(&site, &mut line).map_err(|why| match why {
+            NoLine::Refused(refusal) => Uprobes.refused(refusal),
+            NoLine::NoRoom => ENOMEM.into(),
+        })?;
+        lines
+            .push((line, None), GFP_KERNEL)
+            .map_err(|_| RefusedLine::from(ENOMEM))
+    };
+    if let Some(file) = probe.to_read() {
+        for_each_site(&file, (usdt.provider, usdt.name.text), &mut add)?;
+    }
+    drop(probe);
+    if lines.is_empty() {
+        return Err(refused(ProbeError::FilePlace, usdt.name.at));
+    }
+    for (_, probe) in &mut lines {
+        *probe = Some(open()?);
+    }
+    let count = lines.len();
+    let mut rest = lines.iter_mut();
+    define_all(count, |making| {
+        let (line, probe) = rest.next().ok_or(EINVAL)?;
+        let (line, probe) = (line.text(), probe.take().ok_or(EINVAL)?);
+        let made = match UserHead::parse(line) {
+            Ok(Some(head)) => create(line, head, (making, Ok(probe), None)),
+            Ok(None) => Err(EINVAL.into()),
+            Err(refusal) => Err(Uprobes.refused(refusal)),
+        };
+        made.map_err(|refused| refused.with_places(|at| usdt.place_of(line, at)))
+    })
 }
 
 /// Makes an event as `line` defines it, which begins with `head`.

@@ -59,6 +59,20 @@ const ROWS: &[(&str, &str, &str)] = &[
     ),
 ];
 
+/// The same of what ftrace does not have.
+const OWN_ROWS: &[(&str, &str, &str)] = &[
+    (
+        "r, how long",
+        "call",
+        "r:bench/hit rtbench_function ns=$latency",
+    ),
+    (
+        "f%return, how long",
+        "call",
+        "f:bench/hit rtbench_function%return ns=$latency",
+    ),
+];
+
 /// Name, function of the program, the letter of the definition and its arguments.
 const USER_ROWS: &[(&str, usize, &str, &str)] = &[
     ("u, a nop", SUM, "p", ""),
@@ -106,6 +120,12 @@ pub fn measure(context: &Context, table: &mut Table) -> Check {
             let ftrace = cost_of(&kernel, &sides.0, row, short, line)?;
             let rtrace = cost_of(&kernel, &sides.1, row, short, line)?;
             table.add(pair(name, long, ftrace, rtrace));
+        }
+    }
+    for &(name, row, line) in OWN_ROWS {
+        for &(short, long) in CONTEXTS {
+            let rtrace = cost_of(&kernel, &sides.1, row, short, line)?;
+            table.add(Row::new(name).context(long).own(rtrace.each()));
         }
     }
     if !sys::has_uprobes() {

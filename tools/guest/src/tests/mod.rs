@@ -3,6 +3,7 @@
 //! The list of all tests. A test is a function and the time it may take on a
 //! slow (emulated) machine.
 
+mod call_latency;
 mod clients;
 mod clients_commands;
 mod clients_functions;
@@ -17,6 +18,7 @@ mod event_ids;
 mod faults;
 mod faults_dynamic;
 mod faults_files;
+mod faults_hists;
 mod faults_latency;
 mod features;
 mod files;
@@ -105,6 +107,7 @@ mod tprobes;
 mod trees;
 mod triggers;
 mod uprobes;
+mod usdt;
 mod wakes;
 mod wakeup;
 
@@ -224,7 +227,9 @@ const GROUPS: &[&[Test]] = &[
     eprobes::TESTS,
     tprobes::TESTS,
     uprobes::TESTS,
+    usdt::TESTS,
     fprobes::TESTS,
+    call_latency::TESTS,
     synthetic::TESTS,
     features::TESTS,
     share::TESTS,
@@ -237,6 +242,7 @@ const GROUPS: &[&[Test]] = &[
     contexts::TESTS,
     faults::TESTS,
     faults_files::TESTS,
+    faults_hists::TESTS,
     faults_latency::TESTS,
     profile::FAULTS,
     stacks::FAULTS,
