@@ -270,6 +270,37 @@ pub(super) mod builder {
         }
     }
 
+    /// Calls `f` with each beginning of a file, and with so many copies of which some bytes are others; and with a random
+    /// number.
+    pub(in super::super) fn for_each_broken(
+        whole: &[u8],
+        copies: usize,
+        mut f: impl FnMut(Vec<u8>, u64),
+    ) {
+        for len in 0..whole.len() {
+            f(whole[..len].to_vec(), 0);
+        }
+        let mut state = 0x1234_5678_9abc_def1u64;
+        let mut random = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state
+        };
+        for _ in 0..copies {
+            let mut bytes = whole.to_vec();
+            for _ in 0..1 + random() % 4 {
+                let at = random() as usize % bytes.len();
+                bytes[at] = match random() % 3 {
+                    0 => 0xff,
+                    1 => 0,
+                    _ => random() as u8,
+                };
+            }
+            f(bytes, random());
+        }
+    }
+
     pub(in super::super) fn put(bytes: &mut [u8], at: usize, value: u64, len: usize) {
         bytes[at..at + len].copy_from_slice(&value.to_le_bytes()[..len]);
     }
@@ -355,7 +386,7 @@ pub(super) mod builder {
 
 #[cfg(test)]
 mod tests {
-    use super::builder::{put, Bytes};
+    use super::builder::{for_each_broken, put, Bytes};
     use super::*;
 
     /// A symbol: name, type, section, address, version.
@@ -496,31 +527,9 @@ mod tests {
     /// Whatever is in a file, and wherever it ends, there is an answer.
     #[test]
     fn broken_files() {
-        let whole = file(DYNAMIC, OWN);
-        for len in 0..whole.len() {
-            let _ = function_offset(&Bytes(whole[..len].to_vec()), "malloc");
-        }
-        let mut state = 0x1234_5678_9abc_def1u64;
-        let mut random = || {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state
-        };
-        for _ in 0..100_000 {
-            let mut bytes = whole.clone();
-            for _ in 0..1 + random() % 4 {
-                let at = random() as usize % bytes.len();
-                bytes[at] = match random() % 3 {
-                    0 => 0xff,
-                    1 => 0,
-                    _ => random() as u8,
-                };
-            }
-            let _ = function_offset(
-                &Bytes(bytes),
-                ["malloc", "twice", "old"][random() as usize % 3],
-            );
-        }
+        const NAMES: [&str; 3] = ["malloc", "twice", "old"];
+        for_each_broken(&file(DYNAMIC, OWN), 100_000, |bytes, random| {
+            let _ = function_offset(&Bytes(bytes), NAMES[random as usize % 3]);
+        });
     }
 }

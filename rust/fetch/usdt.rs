@@ -109,7 +109,7 @@ pub(crate) fn for_each_site<E>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::elf::builder::{Bytes, FileBuilder};
+    use super::super::elf::builder::{for_each_broken, Bytes, FileBuilder};
     use super::*;
 
     /// A note: owner, kind, addresses, strings.
@@ -203,28 +203,8 @@ mod tests {
     /// Whatever is in a file, and wherever it ends, there is an answer.
     #[test]
     fn broken_files() {
-        let whole = file(Some(0x9000));
-        for len in 0..whole.len() {
-            sites(&whole[..len], "libc", "setjmp");
-        }
-        let mut state = 0x1234_5678_9abc_def1u64;
-        let mut random = || {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state
-        };
-        for _ in 0..50_000 {
-            let mut bytes = whole.clone();
-            for _ in 0..1 + random() % 4 {
-                let at = random() as usize % bytes.len();
-                bytes[at] = match random() % 3 {
-                    0 => 0xff,
-                    1 => 0,
-                    _ => random() as u8,
-                };
-            }
+        for_each_broken(&file(Some(0x9000)), 50_000, |bytes, _| {
             sites(&bytes, "libc", "setjmp");
-        }
+        });
     }
 }

@@ -738,7 +738,7 @@ fn modifier<'w>(name: &[u8], word: &'w [u8], role: Role) -> Result<Modifier, &'w
 }
 
 /// Returns the modifier of this name that says what is kept of a value.
-pub(super) fn tally(word: &[u8]) -> Option<Modifier> {
+fn tally(word: &[u8]) -> Option<Modifier> {
     let all = [
         Modifier::Min,
         Modifier::Max,
@@ -751,7 +751,7 @@ pub(super) fn tally(word: &[u8]) -> Option<Modifier> {
 
 /// Returns the name before a modifier that says what is kept of a value, that modifier, and the number of bytes that
 /// it has with its dot.
-fn split_tally(name: &[u8]) -> (&[u8], Modifier, usize) {
+pub(super) fn split_tally(name: &[u8]) -> (&[u8], Modifier, usize) {
     let mut parts = name.rsplitn(2, |byte| *byte == b'.');
     let (Some(word), Some(before)) = (parts.next(), parts.next()) else {
         return (name, Modifier::None, 0);

@@ -16,7 +16,7 @@ use super::{
         Log, //
     },
     expr::{
-        tally,
+        split_tally,
         ExprParser,
         ExprSource,
         Modifier,
@@ -169,7 +169,7 @@ fn values(
     if let Some(text) = command.values {
         let (mut looked_at, mut sums, mut beyond) = (0usize, 0usize, 0usize);
         for item in text.split(|byte| *byte == b',') {
-            if !has_tally(item) {
+            if split_tally(item).1 == Modifier::None {
                 // As in ftrace: three items, of which a first `hitcount` is none, or two others, and then another
                 // `hitcount` without a word about it.
                 if looked_at == MOST_SUM_ITEMS || sums == MOST_SUMS {
@@ -200,13 +200,6 @@ fn values(
         return Err(HistErrno::NoEnt);
     }
     result.map(|()| (values, count))
-}
-
-/// Returns whether an item has a modifier that says what is kept of the value.
-fn has_tally(item: &[u8]) -> bool {
-    let mut parts = item.rsplitn(2, |byte| *byte == b'.');
-    let word = parts.next().and_then(tally);
-    word.is_some() && parts.next().is_some()
 }
 
 fn check_value(node: u8, item: &[u8], parser: &mut ExprParser<'_, '_>) -> Result<(), HistErrno> {

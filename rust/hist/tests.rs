@@ -331,6 +331,22 @@ fn filled(text: &str) -> Filled {
     Filled { plan, items, words }
 }
 
+/// Checks the objects of the entries that commands make.
+fn check_json(rows: &[(&str, &[&str])]) {
+    for (text, wanted) in rows {
+        let filled = filled(text);
+        let mut out = String::new();
+        let sorted = (filled.rows(), &filled.order()[..]);
+        let (plan, items) = (&filled.plan, &filled.items[..]);
+        plan.write_json(items, sorted, &Here, &mut out).unwrap();
+        let wanted: String = wanted
+            .iter()
+            .map(|entry| format!("{{\"keys\":{entry}}}\n"))
+            .collect();
+        assert_eq!(out, wanted, "{text}");
+    }
+}
+
 /// The keys and values of JSON, of the same events.
 #[test]
 fn json() {
@@ -401,18 +417,7 @@ fn json() {
             ],
         ),
     ];
-    for (text, wanted) in rows {
-        let filled = filled(text);
-        let mut out = String::new();
-        let sorted = (filled.rows(), &filled.order()[..]);
-        let (plan, items) = (&filled.plan, &filled.items[..]);
-        plan.write_json(items, sorted, &Here, &mut out).unwrap();
-        let wanted: String = wanted
-            .iter()
-            .map(|entry| format!("{{\"keys\":{entry}}}\n"))
-            .collect();
-        assert_eq!(out, wanted, "{text}");
-    }
+    check_json(rows);
     // The line of the trigger, whatever is in its filter, and the totals.
     let filled = filled("keys=u8f:size=128");
     let line = HistLine {

@@ -75,18 +75,7 @@ fn json() {
             r#"{"flag":1},"hitcount":8,"values":{"s64f.min":-5,"s32f.avg":137.62,"u16f.max":65535,"u8f.quantiles":{"p50":{"from":2,"to":2},"p90":{"from":240,"to":255},"p99":{"from":240,"to":255},"p99.9":{"from":240,"to":255}},"u8f":461}"#,
         ],
     )];
-    for (text, wanted) in rows {
-        let filled = filled(text);
-        let mut out = String::new();
-        let sorted = (filled.rows(), &filled.order()[..]);
-        let (plan, items) = (&filled.plan, &filled.items[..]);
-        plan.write_json(items, sorted, &Here, &mut out).unwrap();
-        let wanted: String = wanted
-            .iter()
-            .map(|entry| format!("{{\"keys\":{entry}}}\n"))
-            .collect();
-        assert_eq!(out, wanted, "{text}");
-    }
+    check_json(rows);
 }
 
 /// What is wrong, and where. Modifiers of other places stay wrong there.

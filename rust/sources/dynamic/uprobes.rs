@@ -109,22 +109,27 @@ fn begin_of(probe: &UserProbe, name: &str) -> Option<u64> {
     function_offset(&file, name).ok()
 }
 
+/// Returns what was opened, whose path is at `at` of the line, if it is of a regular file.
+fn regular(opened: Result<UserProbe>, at: usize) -> Result<UserProbe, RefusedLine> {
+    let refused = |error| Uprobes.refused(ProbeRefusal::new(error, at));
+    let probe = opened.map_err(|error| match error {
+        ENOMEM => error.into(),
+        _ => RefusedLine {
+            error,
+            ..refused(ProbeError::FileMissing)
+        },
+    })?;
+    match probe.is_regular() {
+        true => Ok(probe),
+        false => Err(refused(ProbeError::NotRegular)),
+    }
+}
+
 /// Makes an event of a statically defined probe, which is hit at each place of that.
 fn create_usdt(usdt: UsdtLine<'_>) -> Result<(), RefusedLine> {
     let refused = |error, at| Uprobes.refused(ProbeRefusal::new(error, at));
-    let open = || {
-        UserProbe::open(usdt.path.text).map_err(|error| match error {
-            ENOMEM => error.into(),
-            _ => RefusedLine {
-                error,
-                ..refused(ProbeError::FileMissing, usdt.path.at)
-            },
-        })
-    };
+    let open = || regular(UserProbe::open(usdt.path.text), usdt.path.at);
     let probe = open()?;
-    if !probe.is_regular() {
-        return Err(refused(ProbeError::NotRegular, usdt.path.at));
-    }
     let mut lines = KVec::new();
     let mut add = |site: UsdtSite<'_>| {
         let mut line = TextBuffer::new();
@@ -167,17 +172,7 @@ fn create(
     (making, probe, begin): (&Making<'_>, Result<UserProbe>, Option<u64>),
 ) -> Result<Definition, RefusedLine> {
     let refused = |refusal| Uprobes.refused(refusal);
-    let refuse = |error| ProbeRefusal::new(error, head.path.at);
-    let probe = probe.map_err(|error| match error {
-        ENOMEM => error.into(),
-        _ => RefusedLine {
-            error,
-            ..refused(refuse(ProbeError::FileMissing))
-        },
-    })?;
-    if !probe.is_regular() {
-        return Err(refused(refuse(ProbeError::NotRegular)));
-    }
+    let probe = regular(probe, head.path.at)?;
     let place = head.place(begin).map_err(refused)?;
     let names = head.names().map_err(refused)?;
     let (group, name) = event_names(names, GROUP, |name| {
