@@ -49,9 +49,7 @@ fn write_name(name: &str, is_first: bool, out: &mut dyn ByteWrite) -> fmt::Resul
 /// Writes the string that words have.
 fn write_text(words: &[u64], out: &mut dyn ByteWrite) -> fmt::Result {
     let mut bytes = [0; MOST_TEXT];
-    for (place, word) in bytes.chunks_exact_mut(8).zip(words) {
-        place.copy_from_slice(&word.to_le_bytes());
-    }
+    word::put_words(&mut bytes, words.iter().copied());
     write_string(word::c_string(&bytes), out)
 }
 

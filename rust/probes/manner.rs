@@ -48,10 +48,13 @@ use crate::{
     },
     ring::port::LocalWord,
     tasks::watch::Watcher,
-    text::stack::{
-        fill,
-        HEAD,
-        TRAMPOLINE, //
+    text::{
+        stack::{
+            fill,
+            HEAD,
+            TRAMPOLINE, //
+        },
+        word::put_words, //
     }, //
 };
 use core::ptr;
@@ -272,13 +275,6 @@ fn common(raw: &ContextWords, base: Base) -> [u8; COMMON] {
     (u64::from(raw.any_word(base)) | u64::from(raw.pid as u32) << 32).to_le_bytes()
 }
 
-/// Stores `words` one after the other.
-fn put_words(rest: &mut [u8], words: &[u64]) {
-    for (place, word) in rest.chunks_exact_mut(8).zip(words) {
-        place.copy_from_slice(&word.to_ne_bytes());
-    }
-}
-
 /// Records a function where repeats are counted or callers follow, in [`Nesting::enter`].
 fn record_carefully(
     sink: &Sink,
@@ -295,7 +291,7 @@ fn record_carefully(
     }
     let len = COMMON + size_of_val(&addresses);
     let _ = sink.record_with(pin, common(raw, FUNCTION), len, |rest, _| {
-        put_words(rest, &addresses);
+        put_words(rest, addresses);
     });
     if manner.stack {
         stack::with_callers(pin, ptr::null(), |callers| {
@@ -317,11 +313,11 @@ pub(super) fn put_stack(
     let _ = sink.record_with(pin, common(raw, base), len, |rest, _| {
         fill(rest, callers.len() as u32, callers);
         let addresses = rest.get_mut(HEAD - COMMON..).unwrap_or_default();
-        for (place, caller) in addresses.chunks_exact_mut(8).zip(callers) {
-            if function_hook::is_trampoline(*caller) {
-                place.copy_from_slice(&TRAMPOLINE.to_ne_bytes());
-            }
-        }
+        let told = |caller: &u64| match function_hook::is_trampoline(*caller) {
+            true => TRAMPOLINE,
+            false => *caller,
+        };
+        put_words(addresses, callers.iter().map(told));
     });
 }
 
@@ -416,7 +412,7 @@ impl Last {
             let ago = now.wrapping_sub(time);
             // The upper half of what fits into 48 bits comes first.
             let numbers = count | (ago >> 32 & 0xffff) << 16 | ago << 32;
-            put_words(rest, &[function, caller, numbers]);
+            put_words(rest, [function, caller, numbers]);
         });
     }
 }

@@ -161,8 +161,5 @@ pub(crate) fn fill(
 /// Writes the number of `callers` and these at `at` of the record, as far as there is room.
 fn put_stack(record: &mut [u8], at: usize, callers: &[u64]) {
     let words = Iterator::chain([callers.len() as u64].into_iter(), callers.iter().copied());
-    let places = record.get_mut(at..).unwrap_or_default().chunks_exact_mut(8);
-    for (place, word) in places.zip(words) {
-        place.copy_from_slice(&word.to_le_bytes());
-    }
+    word::put_words(record.get_mut(at..).unwrap_or_default(), words);
 }

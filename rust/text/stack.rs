@@ -11,6 +11,7 @@ use super::{
         Opt,
         OptionSet, //
     },
+    word::put_words,
     writer::ByteWrite, //
 };
 
@@ -114,9 +115,7 @@ pub(crate) fn fill(payload: &mut [u8], number: u32, addresses: &[u64]) {
     for (to, from) in head.iter_mut().zip(number.iter().chain(&[0; 4])) {
         *to = *from;
     }
-    for (to, from) in rest.chunks_exact_mut(8).zip(addresses) {
-        to.copy_from_slice(&from.to_ne_bytes());
-    }
+    put_words(rest, addresses.iter().copied());
 }
 
 #[cfg(test)]

@@ -41,6 +41,18 @@ pub(crate) fn c_string(input: &[u8]) -> &[u8] {
     input
 }
 
+/// Stores `words` one after the other from the beginning of `bytes` on, as far as there is room for whole ones.
+#[inline(always)]
+pub(crate) fn put_words(mut bytes: &mut [u8], words: impl IntoIterator<Item = u64>) {
+    for word in words {
+        let Some((place, behind)) = bytes.split_first_chunk_mut::<8>() else {
+            return;
+        };
+        *place = word.to_ne_bytes();
+        bytes = behind;
+    }
+}
+
 /// The words of the part of a string before its first NUL; the last one has zeroes after it.
 pub(crate) struct StringWords<'a> {
     rest: &'a [u8],
