@@ -53,6 +53,12 @@ fn traced(root: &Path, wakes: &mut File) -> Check<f64> {
 const PERIOD: &str = "100";
 const STEPS: u64 = 3_000_000;
 
+/// What of osnoise is done.
+const OPTIONS: &str = "osnoise/options";
+/// How often the timer of timerlat fires, and here.
+const CYCLE: &str = "osnoise/timerlat_period_us";
+const CYCLE_US: &str = "1000";
+
 /// Instructions of a fixed work, and the microseconds that it takes, where looks are taken.
 fn work() -> (u64, u64) {
     let mut least = (u64::MAX, 0);
@@ -84,6 +90,52 @@ fn look(context: &Context, tracer: &str) -> Check<f64> {
     Ok((with as f64 - without as f64) / looks)
 }
 
+/// Calls `run` while a look of a sampler interrupts this CPU every [`PERIOD`].
+fn interrupted<T>(context: &Context, run: impl FnOnce() -> Check<T>) -> Check<T> {
+    let top = Tree::at(&context.root);
+    let before = top.get(SAMPLER)?;
+    let own = Instance::new(&context.root, "rtg-interrupts")?;
+    top.set(SAMPLER, PERIOD)?;
+    own.set("current_tracer", "irqsoff_sampled")?;
+    own.set("tracing_max_latency", NEVER)?;
+    let result = run();
+    own.set("current_tracer", "nop")?;
+    top.set(SAMPLER, before.trim())?;
+    own.remove()?;
+    result
+}
+
+/// Instructions that telling of the time of an interrupt adds to it, by the tree at `root`.
+fn told(root: &Path) -> Check<f64> {
+    let top = Tree::at(root);
+    let own = Instance::new(root, "rtg-bench")?;
+    let (without, _) = work();
+    // Its own thread would take what is left of the CPU.
+    top.set(OPTIONS, "NO_OSNOISE_WORKLOAD")?;
+    own.set("events/osnoise/irq_noise/enable", "1")?;
+    own.set("current_tracer", "osnoise")?;
+    let (with, us) = work();
+    own.set("current_tracer", "nop")?;
+    top.set(OPTIONS, "OSNOISE_WORKLOAD")?;
+    own.remove()?;
+    Ok((with as f64 - without as f64) / (us as f64 / 100.0))
+}
+
+/// Instructions of a cycle of timerlat by the tree at `root`: the interrupt, its thread, two records.
+fn cycle(root: &Path) -> Check<f64> {
+    let top = Tree::at(root);
+    let before = top.get(CYCLE)?;
+    let own = Instance::new(root, "rtg-bench")?;
+    let (without, _) = work();
+    top.set(CYCLE, CYCLE_US)?;
+    own.set("current_tracer", "timerlat")?;
+    let (with, us) = work();
+    own.set("current_tracer", "nop")?;
+    top.set(CYCLE, before.trim())?;
+    own.remove()?;
+    Ok((with as f64 - without as f64) / (us as f64 / 1000.0))
+}
+
 /// Rows of what tracers of latencies add.
 pub fn measure(context: &Context, table: &mut Table) -> Check {
     table.begin("latency", "what a tracer of latencies adds: instructions");
@@ -111,5 +163,18 @@ pub fn measure(context: &Context, table: &mut Table) -> Check {
         let row = Row::new(&format!("a look of {tracer}, interrupt included"));
         table.add(row.own(look(context, tracer)?));
     }
+    let reference = Tree::at(&context.reference);
+    let tracers = reference.get("available_tracers")?;
+    let row = Row::new("telling of an interrupt (irq_noise)");
+    let rows = |row: Row, name, of: fn(&Path) -> Check<f64>| -> Check<Row> {
+        let ours = of(&context.root)?;
+        Ok(match tracers.contains(name) {
+            true => row.both(of(&context.reference)?, ours),
+            false => row.own(ours),
+        })
+    };
+    table.add(interrupted(context, || rows(row, "osnoise", told))?);
+    let row = Row::new("a cycle of timerlat, its thread included");
+    table.add(rows(row, "timerlat", cycle)?);
     Ok(())
 }

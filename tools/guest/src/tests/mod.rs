@@ -73,6 +73,7 @@ mod pids;
 mod pipe;
 mod pipe_lines;
 mod profile;
+mod quiet;
 mod raw;
 mod raw_events;
 mod raw_marker;
@@ -201,6 +202,7 @@ const GROUPS: &[&[Test]] = &[
     hwlat::TESTS,
     sampled::TESTS,
     latency_examples::TESTS,
+    quiet::TESTS,
     osnoise::TESTS,
     timerlat::TESTS,
     timerlat_loads::TESTS,
