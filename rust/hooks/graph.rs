@@ -169,17 +169,27 @@ impl CallEngine {
     /// `ENOMEM`.
     fn dispatch(&self) -> Result<KBox<GraphDispatch>> {
         let mut dispatch = GraphDispatch::default();
-        let lens = self.users.iter().map(|user| user.wanted.len());
+        // SAFETY: Sink and rules stay until `detach` has returned, which waits for the hooks.
+        let again = |user: &CallUser| unsafe { user.target.again() };
+        let in_table = match self.users.as_slice() {
+            // Each set that counts has functions alone that this one wants.
+            [user] => {
+                dispatch.alone = again(user);
+                dispatch.alone_bit = 1u64.wrapping_shl(user.place as u32);
+                &[]
+            }
+            users => users,
+        };
+        let lens = in_table.iter().map(|user| user.wanted.len());
         let places = table::places(lens.fold(0, usize::saturating_add)).ok_or(ENOMEM)?;
         dispatch.table = KVVec::from_elem(Place::default(), places, GFP_KERNEL)?;
         for place in 0..MOST_GRAPH_TARGETS {
             let user = self.users.iter().find(|user| user.place == place);
-            // SAFETY: Sink and rules stay until `detach` has returned, which waits for the hooks.
-            let target = user.map(|user| unsafe { user.target.again() });
+            let target = user.map(again);
             let target = target.unwrap_or_else(GraphTarget::none);
             dispatch.targets.push(target, GFP_KERNEL)?;
         }
-        for user in &self.users {
+        for user in in_table {
             for address in &user.wanted {
                 table::add(
                     &mut dispatch.table,

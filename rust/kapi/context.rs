@@ -92,6 +92,19 @@ pub(crate) fn followed_calls() -> (i32, u32) {
     (-1, 0)
 }
 
+/// Returns the first of [`followed_calls`]. Any context.
+#[cfg(CONFIG_FUNCTION_GRAPH_TRACER)]
+#[inline(always)]
+pub(crate) fn call_depth() -> i32 {
+    current().read::<i32, { offset_of!(task_struct, curr_ret_depth) }>()
+}
+
+/// As above, where the kernel follows none.
+#[cfg(not(CONFIG_FUNCTION_GRAPH_TRACER))]
+pub(crate) fn call_depth() -> i32 {
+    -1
+}
+
 /// Returns the number of the current task. Any context.
 #[inline(always)]
 pub(crate) fn pid() -> i32 {

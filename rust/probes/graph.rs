@@ -8,8 +8,13 @@
 //! called here is a function that can be traced.
 
 use super::{
-    exit::leave,
+    exit,
     fill_common,
+    graph_alone::{
+        record_alone,
+        EntryHalf,
+        ExitHalf, //
+    },
     graph_closely::{
         enter_closely,
         leave_closely, //
@@ -34,7 +39,8 @@ use crate::{
     kapi::{
         clock::{
             self,
-            ClockId, //
+            ClockId,
+            Here, //
         },
         context,
         grace_ref::GraceRef,
@@ -55,6 +61,7 @@ use crate::{
     }, //
 };
 use core::{
+    cell::Cell,
     ffi::c_int,
     ptr, //
 };
@@ -74,8 +81,8 @@ pub(super) const EXIT_LEN: usize = COMMON + 32;
 pub(crate) const MOST_GRAPH_TARGETS: usize = 48;
 
 /// What the hook at the entry answers: the exit is to be hooked as well, or not.
-const FOLLOWED: c_int = 0;
-const IGNORED: c_int = 1;
+pub(super) const FOLLOWED: c_int = 0;
+pub(super) const IGNORED: c_int = 1;
 
 /// An instance that calls are recorded for, or none.
 ///
@@ -83,6 +90,7 @@ const IGNORED: c_int = 1;
 ///
 /// Sink and rules stay until the target was forgotten, or no [`GraphDispatch`] that was published has it, and
 /// the hooks that may have found it have ended.
+#[derive(Default)]
 pub(crate) struct GraphTarget {
     sink: GraceRef<Sink>,
     rules: GraceRef<GraphRules>,
@@ -140,6 +148,13 @@ impl GraphTarget {
     fn parts(&self) -> Option<(&Sink, &GraphRules)> {
         self.sink.get().zip(self.rules.get())
     }
+
+    /// Returns the sink, if the rules ask for nothing.
+    #[inline(always)]
+    fn usual_sink(&self) -> Option<&Sink> {
+        let sink = self.sink.get()?;
+        self.rules.get()?.is_empty().then_some(sink)
+    }
 }
 
 /// For whom calls are recorded.
@@ -148,8 +163,12 @@ pub(crate) struct GraphDispatch {
     /// At most [`MOST_GRAPH_TARGETS`]. An instance keeps its place as long as it traces calls: calls that have
     /// not ended know it by that.
     pub(crate) targets: KVec<GraphTarget>,
-    /// Which of them want a function, one bit each.
+    /// Which of them want a function, one bit each; not used when there is but one.
     pub(crate) table: KVVec<Place>,
+    /// The only target, which wants whatever calls hooks that count.
+    pub(crate) alone: GraphTarget,
+    /// Its bit; 0 when there are several.
+    pub(crate) alone_bit: u64,
     /// The sets of functions whose hooks count, one bit each.
     pub(crate) active: u64,
     /// How long tasks slept, if an instance does not count that.
@@ -159,8 +178,19 @@ pub(crate) struct GraphDispatch {
 impl GraphDispatch {
     /// Records nothing into `sink` any more, from now on.
     pub(crate) fn forget(&self, sink: &Sink) {
-        let targets = self.targets.iter().filter(|target| target.is(sink));
-        targets.for_each(GraphTarget::forget);
+        let targets = Iterator::chain(self.targets.iter(), [&self.alone]);
+        targets
+            .filter(|target| target.is(sink))
+            .for_each(GraphTarget::forget);
+    }
+
+    /// Returns one bit for each target that wants the function at `address`.
+    #[inline(always)]
+    fn wanted(&self, address: u64) -> u64 {
+        match self.alone_bit {
+            0 => table::word(&self.table, address),
+            bit => bit,
+        }
     }
 
     /// Calls `record` with each target that `wanted` has a bit of, and the bit.
@@ -180,45 +210,109 @@ impl GraphDispatch {
 /// What the hooks follow. Hooks that began before another one was set may still follow the one before it.
 pub(crate) static GRAPH_DISPATCH: GraceRef<GraphDispatch> = GraceRef::none();
 
-/// What the kernel keeps for the hook at the exit.
-#[derive(Clone, Copy)]
+/// What the kernel keeps for the hook at the exit. Only the hooks of the call look there.
 #[repr(C)]
-struct Call {
+pub(super) struct KeptTimes {
     /// The time of the entry.
-    time: u64,
+    pub(super) time: Cell<u64>,
     /// The targets that have the entry, one bit each, and above them the generation of the hook.
-    targets: u64,
+    targets: Cell<u64>,
 }
 
+/// Who calls a hook: the number of a set of functions, and above the bits of targets the generation of the set.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+struct HookedSet(u64);
+
 const _: () = assert!(MOST_GRAPH_TARGETS + 16 == u64::BITS as usize);
+
+impl HookedSet {
+    /// Returns whether it is one of those that `active` has a bit of.
+    #[inline(always)]
+    fn is_in(self, active: u64) -> bool {
+        active & 1u64.wrapping_shl(self.0 as u32) != 0
+    }
+
+    /// Returns these targets of a call, with the generation.
+    #[inline(always)]
+    fn with_targets(self, targets: u64) -> u64 {
+        self.0 & !(u64::BITS as u64).wrapping_sub(1) | targets
+    }
+
+    /// Returns the targets that [`Self::with_targets`] was given; none when that was another generation.
+    ///
+    /// The kernel knows a set of functions by its place, which may have become that of another one.
+    #[inline(always)]
+    fn targets(self, kept: u64) -> u64 {
+        match (kept ^ self.0).wrapping_shr(MOST_GRAPH_TARGETS as u32) {
+            0 => kept & (1u64 << MOST_GRAPH_TARGETS).wrapping_sub(1),
+            _ => 0,
+        }
+    }
+}
 
 /// Records that the function at `address` was called. Returns whether its exit is to be ignored.
 ///
 /// # Safety
 ///
 /// Called by the kernel at the beginning of a function, with preemption disabled, the registers of the
-/// function at `regs` and a place for a [`Call`] at `call`.
+/// function at `regs` and a place for [`KeptTimes`] at `call`.
 #[no_mangle]
 unsafe extern "C" fn rtrace_graph_entry(
-    number: u32,
-    generation: u32,
+    set: HookedSet,
     address: u64,
+    _caller: u64,
     regs: *mut c_void,
-    call: *mut Call,
+    call: *const KeptTimes,
 ) -> c_int {
     let Some(dispatch) = GRAPH_DISPATCH.get() else {
         return IGNORED;
     };
-    if dispatch.active & 1u64.wrapping_shl(number) == 0 {
+    if !set.is_in(dispatch.active) {
         return IGNORED;
     }
+    // SAFETY: The caller promises the place, which the kernel aligns to 8 bytes, and any bytes are two words.
+    let call = unsafe { &*call };
+    let Some(sink) = dispatch.alone.usual_sink() else {
+        return enter_by_rules(dispatch, set, address, regs, call);
+    };
+    call.targets.set(set.with_targets(dispatch.alone_bit));
     // SAFETY: The kernel enables preemption after this has returned, and what is made here has gone by then.
     let pin = unsafe { CpuPin::assume() };
-    let (depth, _) = context::followed_calls();
+    record_alone::<EntryHalf>(&pin, sink, address, call, 0)
+}
+
+/// As [`enter_each`], which the calls of other tasks do not come to if there is one target.
+#[inline(never)]
+extern "C" fn enter_by_rules(
+    dispatch: &GraphDispatch,
+    set: HookedSet,
+    address: u64,
+    regs: *mut c_void,
+    call: &KeptTimes,
+) -> c_int {
+    let rules = dispatch.alone.rules.get();
+    match rules.is_some_and(GraphRules::is_of_others) {
+        true => IGNORED,
+        false => enter_each(dispatch, set, address, regs, call),
+    }
+}
+
+/// Records a call for each target that wants it, as its rules say.
+#[inline(never)]
+extern "C" fn enter_each(
+    dispatch: &GraphDispatch,
+    set: HookedSet,
+    address: u64,
+    regs: *mut c_void,
+    call: &KeptTimes,
+) -> c_int {
+    // SAFETY: The kernel enables preemption after the hook has returned, and what is made here has gone by then.
+    let pin = unsafe { CpuPin::assume() };
+    let depth = context::call_depth();
     let mut time = 0;
     let (mut recorded, mut answer) = (0, IGNORED);
-    let wanted = table::word(&dispatch.table, address);
-    dispatch.for_each(wanted, |bit, sink, rules| {
+    dispatch.for_each(dispatch.wanted(address), |bit, sink, rules| {
         let (root, closely) = match rules.ask(&pin, address, depth) {
             Answer::Ignore => return,
             Answer::Hold => {
@@ -247,9 +341,8 @@ unsafe extern "C" fn rtrace_graph_entry(
     if time == 0 {
         time = clock::read(ClockId::Local);
     }
-    let targets = recorded | u64::from(generation).wrapping_shl(MOST_GRAPH_TARGETS as u32);
-    // SAFETY: The caller promises the place, which the kernel aligns to 8 bytes.
-    unsafe { call.write(Call { time, targets }) };
+    call.time.set(time);
+    call.targets.set(set.with_targets(recorded));
     FOLLOWED
 }
 
@@ -257,27 +350,56 @@ unsafe extern "C" fn rtrace_graph_entry(
 ///
 /// # Safety
 ///
-/// Called by the kernel at the end of a function, with preemption disabled, the [`Call`] of a hook at its
+/// Called by the kernel at the end of a function, with preemption disabled, the [`KeptTimes`] of a hook at its
 /// entry, and the registers of the function at `regs`.
 #[no_mangle]
 unsafe extern "C" fn rtrace_graph_exit(
-    generation: u32,
+    set: HookedSet,
     address: u64,
-    call: *const Call,
+    _caller: u64,
     regs: *mut c_void,
+    call: *const KeptTimes,
 ) {
     // SAFETY: The caller promises what the hook at the entry has left there.
-    let call = unsafe { call.read() };
-    let time_now = clock::read(ClockId::Local);
-    // SAFETY: The caller promises what `leave_call` asks for.
-    unsafe { leave_call::<false>(generation, address, call, time_now, 0, regs) };
+    let call = unsafe { &*call };
+    // Before all else: what the hook takes is no part of the call.
+    let Some(now) = Here::of(ClockId::Local).and_then(|clock| clock.now()) else {
+        return leave_by_call(set, address, regs, call);
+    };
+    let Some(dispatch) = GRAPH_DISPATCH.get() else {
+        return;
+    };
+    match dispatch.alone.usual_sink() {
+        Some(sink) if call.targets.get() == set.with_targets(dispatch.alone_bit) => {
+            // SAFETY: The kernel enables preemption after this has returned, and what is made here has gone by then.
+            let pin = unsafe { CpuPin::assume() };
+            record_alone::<ExitHalf>(&pin, sink, address, call, now);
+        }
+        _ => leave_each(dispatch, set, address, regs, call, now),
+    }
 }
 
-/// Returns how long tasks slept, if an instance does not count that.
-fn asleep() -> Option<&'static TaskTimes> {
-    GRAPH_DISPATCH
-        .get()
-        .and_then(|dispatch| dispatch.asleep.get())
+/// As [`rtrace_graph_exit`], where the clock is a function, or its parameters have changed.
+#[cold]
+#[inline(never)]
+extern "C" fn leave_by_call(set: HookedSet, address: u64, regs: *mut c_void, call: &KeptTimes) {
+    let now = clock::read(ClockId::Local);
+    if let Some(dispatch) = GRAPH_DISPATCH.get() {
+        leave_each(dispatch, set, address, regs, call, now);
+    }
+}
+
+/// As [`rtrace_graph_exit`] at `now`, for each target as its rules say.
+#[inline(never)]
+extern "C" fn leave_each(
+    dispatch: &GraphDispatch,
+    set: HookedSet,
+    address: u64,
+    regs: *mut c_void,
+    call: &KeptTimes,
+    now: u64,
+) {
+    leave::<false>(dispatch, set, address, regs, call, now, 0);
 }
 
 /// As [`rtrace_graph_entry`], and keeps how long the task has slept.
@@ -287,20 +409,22 @@ fn asleep() -> Option<&'static TaskTimes> {
 /// As for [`rtrace_graph_entry`], with a place for a [`TaskCall`] at `call`.
 #[no_mangle]
 unsafe extern "C" fn rtrace_graph_task_entry(
-    number: u32,
-    generation: u32,
+    set: HookedSet,
     address: u64,
+    caller: u64,
     regs: *mut c_void,
-    call: *mut TaskCall<Call>,
+    call: *mut TaskCall<KeptTimes>,
 ) -> c_int {
-    let plain: *mut Call = call.cast();
-    // SAFETY: The caller promises all of it; a `TaskCall` begins with a `Call`.
-    let answer = unsafe { rtrace_graph_entry(number, generation, address, regs, plain) };
+    let plain: *const KeptTimes = call.cast();
+    // SAFETY: The caller promises all of it; a `TaskCall` begins with `KeptTimes`.
+    let answer = unsafe { rtrace_graph_entry(set, address, caller, regs, plain) };
     if answer == FOLLOWED {
+        let dispatch = GRAPH_DISPATCH.get();
+        let asleep = dispatch.and_then(|dispatch| dispatch.asleep.get());
         // SAFETY: A call that is followed was written there.
-        let Call { time, .. } = unsafe { plain.read() };
+        let time = unsafe { &*plain }.time.get();
         // SAFETY: The caller promises the place, and the kernel has preemption disabled.
-        unsafe { TaskCall::begin(call, asleep(), time) };
+        unsafe { TaskCall::begin(call, asleep, time) };
     }
     answer
 }
@@ -312,52 +436,44 @@ unsafe extern "C" fn rtrace_graph_task_entry(
 /// As for [`rtrace_graph_exit`], with the [`TaskCall`] of a hook at the entry.
 #[no_mangle]
 unsafe extern "C" fn rtrace_graph_task_exit(
-    generation: u32,
+    set: HookedSet,
     address: u64,
-    call: *const TaskCall<Call>,
+    _caller: u64,
     regs: *mut c_void,
+    call: *const TaskCall<KeptTimes>,
 ) {
     // SAFETY: The caller promises what the hook at the entry has left there.
-    let call = unsafe { call.read() };
-    let time_now = clock::read(ClockId::Local);
-    // SAFETY: The kernel enables preemption after this has returned, and what is made here has gone by then.
-    let pin = unsafe { CpuPin::assume() };
-    let asleep = asleep().map_or(0, |times| call.taken(times, &pin, time_now));
-    // SAFETY: The caller promises what `leave_call` asks for.
-    unsafe { leave_call::<true>(generation, address, call.call, time_now, asleep, regs) };
-}
-
-/// Records that the function at `address` returns, for those that have its entry. The task has slept for `asleep`
-/// since then, if it is `OF_TASK`: by that each hook has code of its own, in which nothing is called.
-///
-/// # Safety
-///
-/// As for [`rtrace_graph_exit`].
-#[inline(always)]
-unsafe fn leave_call<const OF_TASK: bool>(
-    generation: u32,
-    address: u64,
-    call: Call,
-    time_now: u64,
-    asleep: u64,
-    regs: *mut c_void,
-) {
-    let Call { time, targets } = call;
-    // The kernel knows a set of functions by its place, which may have become that of another one.
-    if targets.wrapping_shr(MOST_GRAPH_TARGETS as u32) != u64::from(generation) {
-        return;
-    }
+    let call = unsafe { &*call };
+    let now = clock::read(ClockId::Local);
     let Some(dispatch) = GRAPH_DISPATCH.get() else {
         return;
     };
     // SAFETY: The kernel enables preemption after this has returned, and what is made here has gone by then.
     let pin = unsafe { CpuPin::assume() };
+    let asleep = dispatch.asleep.get();
+    let asleep = asleep.map_or(0, |times| call.taken(times, &pin, now));
+    leave::<true>(dispatch, set, address, regs, &call.call, now, asleep);
+}
+
+/// Records that the function at `address` returns, for those that have its entry. The task has slept for `asleep`
+/// since then, if it is `OF_TASK`: by that each hook has code of its own, in which nothing is called.
+#[inline(always)]
+fn leave<const OF_TASK: bool>(
+    dispatch: &GraphDispatch,
+    set: HookedSet,
+    address: u64,
+    regs: *mut c_void,
+    call: &KeptTimes,
+    now: u64,
+    asleep: u64,
+) {
+    // SAFETY: The kernel enables preemption after the hook has returned, and what is made here has gone by then.
+    let pin = unsafe { CpuPin::assume() };
     let (depth, overrun) = context::followed_calls();
     let level = u64::from(depth as u32) | u64::from(overrun).wrapping_shl(u32::BITS);
-    let targets = targets & (1u64 << MOST_GRAPH_TARGETS).wrapping_sub(1);
-    dispatch.for_each(targets, |_, sink, rules| {
+    dispatch.for_each(set.targets(call.targets.get()), |_, sink, rules| {
         let ring = sink.buffers().rings().this(pin.by_value());
-        let words = [address, level, time, time_now];
+        let words = [address, level, call.time.get(), now];
         match rules.is_usual() {
             true => {
                 record::<EXIT_LEN>(sink, ring, EXIT, &words, &mut 0);
@@ -408,7 +524,7 @@ pub(super) fn record<const LEN: usize>(
         Ok(()) if sink.waker().is_quiet() => {}
         Ok(()) => sink.waker().published(),
         // SAFETY: The fast path out of this ring said so just now.
-        Err(outcome) => unsafe { leave(sink, ring, outcome) },
+        Err(outcome) => unsafe { exit::leave(sink, ring, outcome) },
     }
     true
 }

@@ -28,7 +28,8 @@ const TASKS: usize = 4 << 20;
 
 /// Bits of [`GraphRules::special`]: calls in hard interrupts are not recorded; there are places; there are
 /// lists of tasks; arguments are recorded; return values are; there is a threshold; of calls that return an error
-/// the exit is recorded, and nothing else; the places of calls are recorded; time asleep does not count; callers are recorded at the exit.
+/// the exit is recorded, and nothing else; the places of calls are recorded; time asleep does not count; callers are
+/// recorded at the exit; there is a limit to the depth.
 const WITHOUT_IRQS: u64 = 1;
 const BY_PLACE: u64 = 2;
 const BY_TASK: u64 = 4;
@@ -39,6 +40,7 @@ const BY_ERROR: u64 = 64;
 const WITH_RETADDR: u64 = 128;
 const AWAKE: u64 = 256;
 const WITH_STACK: u64 = 512;
+const BY_DEPTH: u64 = 1024;
 
 /// What an instance asks of the calls that are recorded.
 pub(crate) struct GraphRules {
@@ -99,6 +101,7 @@ impl GraphRules {
     /// Sets that.
     pub(crate) fn set_max_depth(&self, depth: u32) {
         self.max_depth.store(depth.into());
+        self.special.mark(BY_DEPTH, depth != 0);
     }
 
     /// Returns how long a call takes at least that is recorded, in nanoseconds; 0 when all are.
@@ -106,10 +109,16 @@ impl GraphRules {
         self.threshold.load()
     }
 
-    /// Returns whether each call is recorded as usual.
+    /// Returns whether each call is recorded, and as usual.
+    #[inline(always)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.special.load() == 0
+    }
+
+    /// Returns whether each call that is recorded is so as usual.
     #[inline(always)]
     pub(super) fn is_usual(&self) -> bool {
-        self.special.load() == 0
+        self.special.load() & !BY_DEPTH == 0
     }
 
     /// Returns whether calls are recorded with their arguments.
@@ -214,10 +223,18 @@ impl GraphRules {
             return Answer::Ignore;
         };
         match self.special.load() {
-            0 if self.is_too_deep(level) => Answer::Ignore,
-            0 => Answer::Take(Root(None)),
+            BY_DEPTH if self.is_too_deep(level) => Answer::Ignore,
+            0 | BY_DEPTH => Answer::Take(Root(None)),
             special => self.ask_closely(special, pin, address, level),
         }
+    }
+
+    /// Returns whether the calls of the current task are not recorded. Any context.
+    #[inline(always)]
+    pub(super) fn is_of_others(&self) -> bool {
+        self.pids
+            .get()
+            .is_some_and(|pids| !pids.has(context::pid()))
     }
 
     #[inline(always)]

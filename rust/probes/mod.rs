@@ -20,7 +20,8 @@
 //!   CPU goes idle.
 //! - `followed`: the CPU whose functions are recorded for a tracer of latencies.
 //! - `deepest`: another such hook, which looks how deep stacks are.
-//! - `graph`: the hooks at entry and exit of functions, which record calls; `graph_rules`: which calls.
+//! - `graph`: the hooks at entry and exit of functions, which record calls; `graph_rules`: which calls;
+//!   `graph_alone`: all of them, for one instance; `graph_closely`: with more than usual.
 //! - `profile`: those that count calls and measure their times.
 //! - `chosen`, `filter`, `pids`: files that do not record everything.
 //! - `trigger`, `triggered`: what an event does besides being recorded; `follower`: what follows one.
@@ -43,6 +44,7 @@ mod follower;
 mod function;
 mod given;
 mod graph;
+mod graph_alone;
 mod graph_closely;
 mod graph_rules;
 mod idle;

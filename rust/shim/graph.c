@@ -13,6 +13,8 @@
  */
 static struct rt_graph_probe {
 	struct fprobe probe;
+	/* The number, and the generation above it, as the hooks of tracers get it. */
+	u64 set;
 	unsigned int number;
 	unsigned int generation;
 } rt_graph_probes[RT_GRAPH_USERS][RT_GRAPH_PROBES];
@@ -26,7 +28,7 @@ static int name(struct fprobe *probe, unsigned long ip,			\
 	const struct rt_graph_probe *own =				\
 		container_of(probe, struct rt_graph_probe, probe);	\
 									\
-	return hook(own->number, own->generation, __VA_ARGS__);		\
+	return hook(__VA_ARGS__);					\
 }
 
 #define RT_GRAPH_LEAVE(name, hook, ...)					\
@@ -37,17 +39,23 @@ static void name(struct fprobe *probe, unsigned long ip,		\
 	const struct rt_graph_probe *own =				\
 		container_of(probe, struct rt_graph_probe, probe);	\
 									\
-	hook(own->generation, __VA_ARGS__);				\
+	hook(__VA_ARGS__);						\
 }
 
-RT_GRAPH_ENTER(rt_graph_enter, rtrace_graph_entry, ip, regs, data)
-RT_GRAPH_LEAVE(rt_graph_leave, rtrace_graph_exit, ip, data, regs)
-RT_GRAPH_ENTER(rt_graph_task_enter, rtrace_graph_task_entry, ip, regs, data)
-RT_GRAPH_LEAVE(rt_graph_task_leave, rtrace_graph_task_exit, ip, data, regs)
-RT_GRAPH_ENTER(rt_profile_enter, rtrace_profile_entry, ip, data)
-RT_GRAPH_LEAVE(rt_profile_leave, rtrace_profile_exit, data)
-RT_GRAPH_ENTER(rt_profile_task_enter, rtrace_profile_task_entry, ip, data)
-RT_GRAPH_LEAVE(rt_profile_task_leave, rtrace_profile_task_exit, data)
+/* What the kernel hands over, in the same registers. */
+#define RT_GRAPH_CALL own->set, ip, ret_ip, regs, data
+
+RT_GRAPH_ENTER(rt_graph_enter, rtrace_graph_entry, RT_GRAPH_CALL)
+RT_GRAPH_LEAVE(rt_graph_leave, rtrace_graph_exit, RT_GRAPH_CALL)
+RT_GRAPH_ENTER(rt_graph_task_enter, rtrace_graph_task_entry, RT_GRAPH_CALL)
+RT_GRAPH_LEAVE(rt_graph_task_leave, rtrace_graph_task_exit, RT_GRAPH_CALL)
+RT_GRAPH_ENTER(rt_profile_enter, rtrace_profile_entry, own->number,
+	       own->generation, ip, data)
+RT_GRAPH_LEAVE(rt_profile_leave, rtrace_profile_exit, own->generation, data)
+RT_GRAPH_ENTER(rt_profile_task_enter, rtrace_profile_task_entry, own->number,
+	       own->generation, ip, data)
+RT_GRAPH_LEAVE(rt_profile_task_leave, rtrace_profile_task_exit, own->generation,
+	       data)
 
 static const struct {
 	fprobe_entry_cb enter;
@@ -76,6 +84,7 @@ int rt_graph_register(unsigned int user, unsigned int kind, unsigned int number,
 {
 	struct rt_graph_probe *own = &rt_graph_probes[user][number];
 
+	own->set = (u64)generation << 48 | number;
 	own->number = number;
 	own->generation = generation;
 	own->probe = (struct fprobe) {

@@ -41,15 +41,18 @@ unsigned long rt_return_address(struct ftrace_regs *regs);
 /* An inline function: the same, of the registers at its end. */
 unsigned long rt_returned_to(struct ftrace_regs *regs);
 
-/* In Rust: the hooks. Any context; see rust/probes/graph.rs. */
-int rtrace_graph_entry(unsigned int number, unsigned int generation,
-		       unsigned long ip, void *regs, void *data);
-void rtrace_graph_exit(unsigned int generation, unsigned long ip, const void *data,
-		       void *regs);
-int rtrace_graph_task_entry(unsigned int number, unsigned int generation,
-			    unsigned long ip, void *regs, void *data);
-void rtrace_graph_task_exit(unsigned int generation, unsigned long ip,
-			    const void *data, void *regs);
+/*
+ * In Rust: the hooks. `set` is the number of their set, and in the upper 16 bits its
+ * generation. Any context; see rust/probes/graph.rs.
+ */
+int rtrace_graph_entry(u64 set, unsigned long ip, unsigned long caller, void *regs,
+		       void *data);
+void rtrace_graph_exit(u64 set, unsigned long ip, unsigned long caller, void *regs,
+		       const void *data);
+int rtrace_graph_task_entry(u64 set, unsigned long ip, unsigned long caller,
+			    void *regs, void *data);
+void rtrace_graph_task_exit(u64 set, unsigned long ip, unsigned long caller,
+			    void *regs, const void *data);
 
 /* In Rust: those of the profiler. Any context; see rust/probes/profile.rs. */
 int rtrace_profile_entry(unsigned int number, unsigned int generation,

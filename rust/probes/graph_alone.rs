@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The calls of the only instance that traces calls, when it asks for nothing special: one that `graph` knows,
+//! without the look for those that want the function.
+//!
+//! As in [`function`](super::function), everything rare goes on in another function, at the end of this one,
+//! and nothing that is called here can be traced. The kernel has disabled preemption before it calls a hook,
+//! and enables it afterwards.
+
+use super::{
+    exit::leave,
+    graph::{
+        KeptTimes,
+        ENTRY,
+        ENTRY_LEN,
+        EXIT,
+        EXIT_LEN,
+        FOLLOWED,
+        IGNORED, //
+    },
+    Sink,
+    COMMON, //
+};
+use crate::{
+    buffers::rings::OwnRing,
+    event::context::Base,
+    kapi::{
+        clock::{
+            self,
+            ClockId,
+            Here, //
+        },
+        context,
+        percpu::CpuPin,
+        port::Kernel, //
+    },
+    ring::{
+        packed::PackedSize,
+        reservation::Reservation,
+        writer::{
+            FastCommit,
+            FastReserve, //
+        }, //
+    }, //
+};
+use core::{
+    ffi::c_int,
+    ptr::NonNull, //
+};
+
+/// Half of a call that is recorded: its entry or its exit.
+pub(super) trait CallHalf {
+    const BASE: Base;
+    const LEN: usize;
+    const SIZE: PackedSize;
+    /// What the hook answers when there is a record, and when there is none.
+    type Answer;
+    const TAKEN: Self::Answer;
+    const REFUSED: Self::Answer;
+
+    /// Returns the time of the record: that of `clock`, or `now`, which was read before.
+    fn time(clock: Here, call: &KeptTimes, now: u64) -> Option<u64>;
+
+    /// As [`Self::time`], read now.
+    fn time_anew(call: &KeptTimes) -> u64;
+
+    /// Fills a record whose common fields are `word` and `pid`.
+    fn fill(record: &mut [u8], word: u32, pid: i32, address: u64, call: &KeptTimes, now: u64);
+}
+
+/// The entry. The time of the record is that of the call.
+pub(super) struct EntryHalf;
+
+impl CallHalf for EntryHalf {
+    const BASE: Base = ENTRY;
+    const LEN: usize = ENTRY_LEN;
+    const SIZE: PackedSize = PackedSize::new(ENTRY_LEN);
+    type Answer = c_int;
+    const TAKEN: c_int = FOLLOWED;
+    const REFUSED: c_int = IGNORED;
+
+    #[inline(always)]
+    fn time(clock: Here, call: &KeptTimes, _now: u64) -> Option<u64> {
+        let now = clock.now()?;
+        call.time.set(now);
+        Some(now)
+    }
+
+    #[inline(always)]
+    fn time_anew(call: &KeptTimes) -> u64 {
+        let now = clock::read(ClockId::Local);
+        call.time.set(now);
+        now
+    }
+
+    #[inline(always)]
+    fn fill(record: &mut [u8], word: u32, pid: i32, address: u64, _call: &KeptTimes, _now: u64) {
+        let Some(record) = record.first_chunk_mut::<ENTRY_LEN>() else {
+            return;
+        };
+        put_head(record, word, pid, address);
+        let depth = u64::from(context::call_depth() as u32);
+        put(record, COMMON + 8, depth.to_ne_bytes());
+    }
+}
+
+/// The exit. The time of the record is that at which the hook was called, unless another record has come since.
+pub(super) struct ExitHalf;
+
+impl CallHalf for ExitHalf {
+    const BASE: Base = EXIT;
+    const LEN: usize = EXIT_LEN;
+    const SIZE: PackedSize = PackedSize::new(EXIT_LEN);
+    type Answer = ();
+    const TAKEN: () = ();
+    const REFUSED: () = ();
+
+    #[inline(always)]
+    fn time(_clock: Here, _call: &KeptTimes, now: u64) -> Option<u64> {
+        // A writer that has come since has a later time, and the ring declines this one.
+        Some(now)
+    }
+
+    #[inline(always)]
+    fn time_anew(_call: &KeptTimes) -> u64 {
+        clock::read(ClockId::Local)
+    }
+
+    #[inline(always)]
+    fn fill(record: &mut [u8], word: u32, pid: i32, address: u64, call: &KeptTimes, now: u64) {
+        let Some(record) = record.first_chunk_mut::<EXIT_LEN>() else {
+            return;
+        };
+        put_head(record, word, pid, address);
+        let (depth, overrun) = context::followed_calls();
+        put(record, COMMON + 8, depth.to_ne_bytes());
+        put(record, COMMON + 12, overrun.to_ne_bytes());
+        put(record, COMMON + 16, call.time.get().to_ne_bytes());
+        put(record, COMMON + 24, now.to_ne_bytes());
+    }
+}
+
+/// Puts a field of a record at its place.
+#[inline(always)]
+fn put<const LEN: usize, const BYTES: usize>(
+    record: &mut [u8; LEN],
+    at: usize,
+    field: [u8; BYTES],
+) {
+    let place = record.get_mut(at..).and_then(<[u8]>::first_chunk_mut);
+    if let Some(place) = place {
+        *place = field;
+    }
+}
+
+/// Puts the fields that all records begin with, and the function.
+#[inline(always)]
+fn put_head<const LEN: usize>(record: &mut [u8; LEN], word: u32, pid: i32, address: u64) {
+    put(record, 0, word.to_ne_bytes());
+    put(record, 4, pid.to_ne_bytes());
+    put(record, COMMON, address.to_ne_bytes());
+}
+
+/// Records half of a call of the function at `address` for the only instance, whose `sink` it is. The hook at an
+/// exit was called at `now`.
+#[inline(always)]
+pub(super) fn record_alone<E: CallHalf>(
+    pin: &CpuPin,
+    sink: &Sink,
+    address: u64,
+    call: &KeptTimes,
+    now: u64,
+) -> E::Answer {
+    let ring = sink.buffers().rings().this(pin.by_value());
+    // SAFETY: `Instance` leaves nothing with the highest bit in gates but the words of such clocks.
+    let Some(clock) = (unsafe { Here::left(ring.gate()) }) else {
+        return record_closer::<E>(sink, ring, address, call, now);
+    };
+    let time = || E::time(clock, call, now);
+    let reserved = ring.writer().reserve_fast(E::LEN, E::SIZE, time);
+    // Taken apart at once: a reservation that had to be dropped would need a frame.
+    let filled = reserved.map(|mut reserved| {
+        let raw = context::raw();
+        let word = raw.usual_word(E::BASE);
+        if let Some(word) = word {
+            E::fill(reserved.payload(), word, raw.pid, address, call, now);
+        }
+        (reserved.into_raw(), word.is_some())
+    });
+    match filled {
+        Some(((_, bits), true)) => debug_assert_eq!(bits, 0),
+        Some(((entry, _), false)) => {
+            return finish_elsewhere::<E>(sink, ring, entry, address, call, now)
+        }
+        None => return record_inside::<E>(sink, ring, address, call, now),
+    }
+    // SAFETY: The last reservation in this ring that is not over was made by the fast path just now, so
+    // that it has nothing but a header before its payload.
+    match unsafe { ring.writer().commit_fast() } {
+        Ok(()) => {}
+        Err(FastCommit::NotTried) => return leave_inside::<E>(sink, ring),
+        Err(FastCommit::Raced) => return leave_again::<E>(sink, ring),
+    }
+    if !sink.waker().is_quiet() {
+        return told::<E>(sink);
+    }
+    E::TAKEN
+}
+
+/// Fills a record in any context.
+#[inline(always)]
+fn fill_anywhere<E: CallHalf>(record: &mut [u8], address: u64, call: &KeptTimes, now: u64) {
+    let raw = context::raw();
+    let word = raw.any_word(E::BASE);
+    E::fill(record, word, raw.pid, address, call, now);
+}
+
+/// Goes on with [`record_alone`] in other contexts than that of most tasks. `entry` is that of a reservation by the
+/// fast path.
+#[inline(never)]
+extern "C" fn finish_elsewhere<E: CallHalf>(
+    sink: &Sink,
+    ring: OwnRing<'_>,
+    entry: NonNull<u8>,
+    address: u64,
+    call: &KeptTimes,
+    now: u64,
+) -> E::Answer {
+    // SAFETY: `record_alone` has taken apart the reservation just now, the last in this ring that is not over;
+    // one of the fast path has the bits 0.
+    let mut reserved = unsafe { Reservation::<Kernel>::from_raw(ring.writer(), entry, 0) };
+    fill_anywhere::<E>(reserved.payload(), address, call, now);
+    sink.left(&ring, reserved.commit());
+    E::TAKEN
+}
+
+/// As [`record_alone`], where recording is off or the clock has no place in the gate.
+#[inline(never)]
+extern "C" fn record_closer<E: CallHalf>(
+    sink: &Sink,
+    ring: OwnRing<'_>,
+    address: u64,
+    call: &KeptTimes,
+    now: u64,
+) -> E::Answer {
+    let gate = ring.gate();
+    if gate.is_disabled() && !gate.is_broken() {
+        return E::REFUSED;
+    }
+    record_by_clock::<E>(sink, ring, address, call, now)
+}
+
+/// As [`record_alone`], with any clock.
+#[inline(never)]
+extern "C" fn record_by_clock<E: CallHalf>(
+    sink: &Sink,
+    ring: OwnRing<'_>,
+    address: u64,
+    call: &KeptTimes,
+    now: u64,
+) -> E::Answer {
+    let writer = ring.writer();
+    match writer.reserve(E::LEN, || clock::read(sink.clock())) {
+        Ok(mut reserved) => {
+            // As late as can be: what the hook takes is no part of the call.
+            E::time_anew(call);
+            fill_anywhere::<E>(reserved.payload(), address, call, now);
+            sink.left(&ring, reserved.commit());
+            E::TAKEN
+        }
+        Err(why) => {
+            sink.refused(&ring, why);
+            E::REFUSED
+        }
+    }
+}
+
+/// As [`record_alone`], where the fast path has declined once it had entered.
+#[cold]
+#[inline(never)]
+extern "C" fn record_inside<E: CallHalf>(
+    sink: &Sink,
+    ring: OwnRing<'_>,
+    address: u64,
+    call: &KeptTimes,
+    now: u64,
+) -> E::Answer {
+    let time = || E::time_anew(call);
+    match ring
+        .writer()
+        .reserve_slow(E::LEN, FastReserve::Entered, time)
+    {
+        Ok(mut reserved) => {
+            fill_anywhere::<E>(reserved.payload(), address, call, now);
+            sink.left(&ring, reserved.commit());
+            E::TAKEN
+        }
+        Err(why) => {
+            sink.refused(&ring, why);
+            E::REFUSED
+        }
+    }
+}
+
+/// Wakes the readers of a record that left the ring by the fast path.
+#[cold]
+#[inline(never)]
+extern "C" fn told<E: CallHalf>(sink: &Sink) -> E::Answer {
+    sink.waker().published();
+    E::TAKEN
+}
+
+/// Takes the slow path out of the ring, which the writer has not left.
+#[cold]
+#[inline(never)]
+extern "C" fn leave_inside<E: CallHalf>(sink: &Sink, ring: OwnRing<'_>) -> E::Answer {
+    // SAFETY: `record_alone` tried the fast path out of this ring, and calls the function of its outcome.
+    unsafe { leave(sink, ring, FastCommit::NotTried) };
+    E::TAKEN
+}
+
+/// Takes the slow path out of the ring, which the writer has left too early.
+#[cold]
+#[inline(never)]
+extern "C" fn leave_again<E: CallHalf>(sink: &Sink, ring: OwnRing<'_>) -> E::Answer {
+    // SAFETY: `record_alone` tried the fast path out of this ring, and calls the function of its outcome.
+    unsafe { leave(sink, ring, FastCommit::Raced) };
+    E::TAKEN
+}
