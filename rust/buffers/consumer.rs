@@ -105,6 +105,25 @@ impl Consumer {
         self.walk.pass(data);
         let (end, time) = self.walk.passed();
         let taken = buffers.consume(self.cpu, &self.page, end, time, 1);
+        self.was_taken(taken)
+    }
+
+    /// As [`Self::take`], the next event and the one after it, or neither.
+    pub(crate) fn take_both(&mut self, buffers: &Buffers) -> bool {
+        let Some(data) = self.page.filled() else {
+            return false;
+        };
+        self.walk.pass(data);
+        let first = self.walk.passed();
+        self.walk.pass(data);
+        let both = [first, self.walk.passed()];
+        let taken = buffers.consume_both(self.cpu, &self.page, both);
+        self.was_taken(taken)
+    }
+
+    /// Goes on where events were `taken`; with nothing if they were not.
+    #[inline(always)]
+    fn was_taken(&mut self, taken: bool) -> bool {
         if !taken {
             self.walk = Walk::default();
         }

@@ -299,6 +299,23 @@ impl Buffers {
         copy.bank == self.rings.live() && state.consume(copy.seq, rd, rd_ts, events)
     }
 
+    /// As [`Self::consume`], two events one after the other, or neither: the offset after each, and its time.
+    pub(crate) fn consume_both(&self, cpu: u32, copy: &PageCopy, both: [(usize, u64); 2]) -> bool {
+        let [(first, first_ts), (second, second_ts)] = both;
+        let (Ok(first), Ok(second)) = (u32::try_from(first), u32::try_from(second)) else {
+            return false;
+        };
+        let Ok(side) = self.side(cpu) else {
+            return false;
+        };
+        let mut held = side.held.lock();
+        let state = held.states.of_mut(copy.bank);
+        // Who has read up to the second has read the first.
+        copy.bank == self.rings.live()
+            && state.consume(copy.seq, first, first_ts, 1)
+            && state.consume(copy.seq, second, second_ts, 1)
+    }
+
     /// Returns whether `buf` has unread events of `cpus`. A ring whose writers overwrite faster
     /// than this can look has some.
     pub(crate) fn any_unread(&self, buf: Buf, cpus: CpuSel) -> bool {

@@ -128,10 +128,12 @@ impl Pipe {
             let text = self.lines.text();
             let before = text.bytes().len();
             let waits = |event: &NextEvent<'_>| self.maker.waits_for_next(style, event.record);
-            if style.is_graph()
-                && cpu.next().is_some_and(|event| waits(&event))
-                && cpu.after_next().is_none()
-            {
+            let waits = style.is_graph() && cpu.next().is_some_and(|event| waits(&event));
+            let after = match waits {
+                true => cpu.after_next(),
+                false => None,
+            };
+            if waits && after.is_none() {
                 // The record that decides over the line may be in the sub-buffer after this one, which is
                 // not seen before this one is consumed.
                 write_last(cpu, inst, &mut self.maker, style, text)?;
@@ -140,18 +142,18 @@ impl Pipe {
             }
             // Numbers begin with each read, at 1; what comes next is not looked for.
             let latency = self.latency.then_some(number.saturating_add(1));
-            let made = write_next(cpu, &mut self.maker, style, latency, text);
+            let made = write_next(cpu, after, &mut self.maker, style, latency, text);
             let too_long = wanted.is_too_long(before, text.bytes().len());
             if made.is_err() || too_long {
                 text.truncate(before);
                 return made.map(|_| too_long);
             }
-            let made = made?;
-            if cpu.take(inst.buffers()) {
+            let taken = match made? {
+                Made::Next => cpu.take(inst.buffers()),
+                Made::Both => cpu.take_both(inst.buffers()),
+            };
+            if taken {
                 number = number.saturating_add(1);
-                if made == Made::Both {
-                    cpu.take(inst.buffers());
-                }
             } else {
                 text.truncate(before);
             }
@@ -239,9 +241,11 @@ fn write_last(
     Ok(())
 }
 
-/// Writes the next event of a CPU, if there is one.
+/// Writes the next event of a CPU, if there is one. `after` is the one after it if that may be the exit of the same
+/// call.
 fn write_next(
     consumer: &Consumer,
+    after: Option<&[u8]>,
     maker: &mut Maker,
     style: Style,
     latency: Option<u64>,
@@ -250,11 +254,7 @@ fn write_next(
     let Some(event) = consumer.next() else {
         return Ok(Made::Next);
     };
-    let exit = match maker.waits_for_next(style, event.record) {
-        true => consumer.after_next(),
-        false => None,
-    };
-    let exit = exit.filter(|exit| graph::is_leaf(event.record, exit));
+    let exit = after.filter(|exit| graph::is_leaf(event.record, exit));
     let cpu = consumer.cpu();
     maker.write_lost(cpu, event.lost, text).map_err(no_memory)?;
     let seen = Seen {

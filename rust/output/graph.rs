@@ -42,6 +42,8 @@ use kernel::prelude::*;
 pub(super) struct Graph {
     /// Empty before the first line.
     states: KVVec<CpuState>,
+    /// The digits of the largest number of a CPU, from the first line on.
+    cpu_width: usize,
 }
 
 impl Graph {
@@ -49,22 +51,25 @@ impl Graph {
     pub(super) const fn new() -> Self {
         Self {
             states: KVVec::new(),
+            cpu_width: 0,
         }
     }
 
-    /// Returns what was seen of `cpu`.
+    /// Returns what was seen of `cpu`, and the digits of the largest number of a CPU.
     ///
     /// # Errors
     ///
     /// Without memory for it, or without such a CPU.
-    fn of(&mut self, cpu: u32) -> Result<&mut CpuState, fmt::Error> {
+    fn of(&mut self, cpu: u32) -> Result<(&mut CpuState, usize), fmt::Error> {
         if self.states.is_empty() {
             let room = cpus::most() as usize;
             self.states
                 .resize(room, CpuState::NEW, GFP_KERNEL)
                 .map_err(|_| fmt::Error)?;
+            self.cpu_width = cpu_width();
         }
-        self.states.get_mut(cpu as usize).ok_or(fmt::Error)
+        let state = self.states.get_mut(cpu as usize).ok_or(fmt::Error)?;
+        Ok((state, self.cpu_width))
     }
 }
 
@@ -77,6 +82,9 @@ impl Tasks for Saved {
     }
 }
 
+/// The flag columns where they are not shown.
+const NO_COLUMNS: [u8; 5] = [b'.'; 5];
+
 /// Returns the digits of the largest number of a CPU.
 fn cpu_width() -> usize {
     let mut rest = cpus::most().saturating_sub(1);
@@ -88,13 +96,16 @@ fn cpu_width() -> usize {
     width
 }
 
-fn origin(common: &Common, seen: &Seen<'_>, options: OptionSet) -> CallOrigin {
+fn origin(common: &Common, seen: &Seen<'_>, cpu_width: usize, options: OptionSet) -> CallOrigin {
     CallOrigin {
         cpu: seen.cpu,
-        cpu_width: cpu_width(),
+        cpu_width,
         pid: common.pid,
         stamp: seen.stamp,
-        columns: common.columns(),
+        columns: match options.has(Opt::LatencyFormat) {
+            true => common.columns(),
+            false => NO_COLUMNS,
+        },
         options,
     }
 }
@@ -118,9 +129,10 @@ impl LinePrinter {
         if matches!(kind, Some(RecordKind::KernelStack | RecordKind::Function)) {
             return Ok(false);
         }
+        let (state, cpu_width) = self.graph.of(seen.cpu)?;
         let line = GraphLine {
-            state: self.graph.of(seen.cpu)?,
-            origin: origin(common, seen, style.options),
+            state,
+            origin: origin(common, seen, cpu_width, style.options),
             tasks: &Saved,
             out: &mut *out,
         };
@@ -180,7 +192,7 @@ impl LinePrinter {
         let mut unseen = CpuState::NEW;
         let line = GraphLine {
             state: &mut unseen,
-            origin: origin(&common, &seen, options),
+            origin: origin(&common, &seen, 0, options),
             tasks: &Saved,
             out,
         };

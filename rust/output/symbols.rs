@@ -24,12 +24,9 @@ use crate::{
         writer::ByteWrite, //
     },
 };
-use core::{
-    fmt::{
-        self,
-        Write, //
-    },
-    str, //
+use core::fmt::{
+    self,
+    Write, //
 };
 use kernel::prelude::*;
 
@@ -62,9 +59,9 @@ impl CachedName {
         text: [0; LONGEST],
     };
 
-    fn text(&self) -> Option<&str> {
+    fn text(&self) -> Option<&[u8]> {
         let text = self.text.get(..usize::from(self.len))?;
-        str::from_utf8(text).ok().filter(|text| !text.is_empty())
+        (!text.is_empty()).then_some(text)
     }
 }
 
@@ -82,7 +79,7 @@ impl Symbols {
         &mut self,
         address: u64,
         offset: bool,
-        say: impl FnOnce(&str) -> R,
+        say: impl FnOnce(&[u8]) -> R,
     ) -> Option<R> {
         // Functions are aligned to 16 bytes; the calls in them are not.
         let at = (address ^ (address >> 7)) as usize % SLOTS;
@@ -95,9 +92,9 @@ impl Symbols {
             true => Symbol::at(address),
             false => Symbol::name_at(address),
         };
-        let name = symbol.name()?;
+        let name = symbol.name()?.as_bytes();
         if symbol.stays() {
-            self.remember(at, address, offset, name.as_bytes());
+            self.remember(at, address, offset, name);
         }
         Some(say(name))
     }
@@ -121,9 +118,7 @@ impl Symbols {
     /// Writes an address as a JSON string that does not reveal where the kernel is: its name, or,
     /// if it has none, its hash.
     pub(super) fn write_json(&mut self, address: u64, out: &mut dyn Write) -> fmt::Result {
-        let named = self.with_name(address, true, |name| {
-            json::write_string(name.as_bytes(), &mut *out)
-        });
+        let named = self.with_name(address, true, |name| json::write_string(name, &mut *out));
         named.unwrap_or_else(|| symbol::write_hashed(address, out))
     }
 }
@@ -135,7 +130,7 @@ impl SymbolNames for Symbols {
         offset: bool,
         out: &mut dyn ByteWrite,
     ) -> Result<bool, fmt::Error> {
-        match self.with_name(address, offset, |name| out.write_str(name)) {
+        match self.with_name(address, offset, |name| out.write_bytes(name)) {
             Some(written) => written.map(|()| true),
             None => Ok(false),
         }
@@ -144,7 +139,7 @@ impl SymbolNames for Symbols {
 
 impl values::KernelValues for Symbols {
     fn write_symbol(&mut self, address: u64, out: &mut dyn ByteWrite) -> fmt::Result {
-        let named = self.with_name(address, true, |name| out.write_str(name));
+        let named = self.with_name(address, true, |name| out.write_bytes(name));
         named.unwrap_or_else(|| out.write_str(Symbol::at(address).text()))
     }
 

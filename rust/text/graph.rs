@@ -19,8 +19,7 @@ pub(crate) use self::columns::{
 };
 
 use self::columns::{
-    write_duration,
-    write_prologue,
+    write_columns,
     Fill, //
 };
 use super::{
@@ -79,17 +78,26 @@ pub(crate) struct CallEntry {
 }
 
 impl CallEntry {
+    /// Returns the least bytes of a record of this type.
+    #[inline(always)]
+    fn least(id: u16) -> usize {
+        match id {
+            RETADDR_ENTRY_ID => 32,
+            _ => 24,
+        }
+    }
+
     /// Returns that of a record; `None` for a record that is too short.
     pub(crate) fn of(record: &[u8]) -> Option<Self> {
-        let (caller, arguments) = match common(record)? {
-            (RETADDR_ENTRY_ID, _) => (Some(u64::from_ne_bytes(bytes(record, 24)?)), 32),
-            _ => (None, 24),
-        };
+        let (id, _) = common(record)?;
         Some(Self {
             function: u64::from_ne_bytes(bytes(record, 8)?),
             depth: i64::from_ne_bytes(bytes(record, 16)?),
-            caller,
-            registers: function::registers_at(record, arguments),
+            caller: match id {
+                RETADDR_ENTRY_ID => Some(u64::from_ne_bytes(bytes(record, 24)?)),
+                _ => None,
+            },
+            registers: function::registers_at(record, Self::least(id)),
         })
     }
 
@@ -116,15 +124,18 @@ pub(crate) struct CallExit {
 }
 
 impl CallExit {
+    /// The least bytes of a record.
+    const LEAST: usize = 40;
+
     /// Returns that of a record; `None` for a record that is too short.
     pub(crate) fn of(record: &[u8]) -> Option<Self> {
-        let time = |at| Some(u64::from_ne_bytes(bytes(record, at)?));
+        let word = |at| Some(u64::from_ne_bytes(bytes(record, at)?));
         Some(Self {
-            function: time(8)?,
+            function: word(8)?,
             depth: i32::from_ne_bytes(bytes(record, 16)?),
             overrun: u32::from_ne_bytes(bytes(record, 20)?),
-            duration: time(32)?.wrapping_sub(time(24)?),
-            value: time(40),
+            duration: word(32)?.wrapping_sub(word(24)?),
+            value: word(40),
         })
     }
 
@@ -155,13 +166,14 @@ fn is_entry_id(id: u16) -> bool {
 
 /// Returns whether `next`, the record after `entry` on the same CPU, is the exit of the same call.
 pub(crate) fn is_leaf(entry: &[u8], next: &[u8]) -> bool {
-    let same_call = || {
-        let ((id, pid), (next_id, next_pid)) = (common(entry)?, common(next)?);
-        let functions = [CallEntry::of(entry)?.function, CallExit::of(next)?.function];
-        let is_pair = is_entry_id(id) && (next_id, next_pid) == (EXIT_ID, pid);
-        Some(is_pair && functions[0] == functions[1])
+    let (Some((id, pid)), Some((next_id, next_pid))) = (common(entry), common(next)) else {
+        return false;
     };
-    same_call().unwrap_or(false)
+    let is_pair = is_entry_id(id) && (next_id, next_pid) == (EXIT_ID, pid);
+    is_pair
+        && bytes::<8>(entry, 8) == bytes::<8>(next, 8)
+        && entry.len() >= CallEntry::least(id)
+        && next.len() >= CallExit::LEAST
 }
 
 /// What a reader has seen of one CPU.
@@ -219,22 +231,29 @@ impl GraphLine<'_> {
         names: &mut dyn SymbolNames,
         arguments: &mut dyn Arguments,
     ) -> fmt::Result {
-        self.write_prologue()?;
         match exit {
             Some(exit) => {
                 // Comments that follow are at the level of the function.
                 self.state.depth = entry.depth.wrapping_sub(1);
                 self.note_entered(entry.depth, 0);
-                self.write_duration(Fill::Time(exit.duration))?;
+                self.begin(Fill::Time(exit.duration), entry.depth)?;
             }
             None => {
                 self.state.depth = entry.depth;
                 self.note_entered(entry.depth, entry.function);
-                self.write_duration(Fill::Blank)?;
+                self.begin(Fill::Blank, entry.depth)?;
             }
         }
-        self.indent(entry.depth)?;
         write_function(entry.function, names, self.out)?;
+        let is_called = self.origin.options.has(Opt::GraphRetaddr);
+        let caller = entry.caller.filter(|_| is_called);
+        let value = exit.and_then(|exit| self.shown(exit));
+        if entry.registers.is_none() && caller.is_none() && value.is_none() {
+            return self.out.write_str(match exit {
+                Some(_) => "();\n",
+                None => "() {\n",
+            });
+        }
         self.out.write_char('(')?;
         if let Some(registers) = &entry.registers {
             arguments.write(entry.function, registers, self.out)?;
@@ -243,9 +262,6 @@ impl GraphLine<'_> {
             Some(_) => ");",
             None => ") {",
         })?;
-        let is_called = self.origin.options.has(Opt::GraphRetaddr);
-        let caller = entry.caller.filter(|_| is_called);
-        let value = exit.and_then(|exit| self.shown(exit));
         if caller.is_some() || value.is_some() {
             self.out.write_str(" /*")?;
             caller.map_or(Ok(()), |caller| self.write_caller(caller, names))?;
@@ -266,18 +282,16 @@ impl GraphLine<'_> {
         self.state.depth = depth.wrapping_sub(1);
         let entered = self.state.entered_at(depth).map(core::mem::take);
         let is_known = entered.is_none_or(|entered| entered == exit.function);
-        self.write_prologue()?;
-        self.write_duration(Fill::Time(exit.duration))?;
-        self.indent(depth)?;
-        self.out.write_char('}')?;
+        self.begin(Fill::Time(exit.duration), depth)?;
         let value = self.shown(exit);
         if !is_known || value.is_some() || options.has(Opt::GraphTail) {
-            self.out.write_str(" /* ")?;
+            self.out.write_str("} /* ")?;
             write_function(exit.function, names, self.out)?;
             value.map_or(Ok(()), |value| self.write_value(value))?;
-            self.out.write_str(" */")?;
+            self.out.write_str(COMMENT_END)?;
+        } else {
+            self.out.write_str("}\n")?;
         }
-        self.out.write_char('\n')?;
         match options.has(Opt::GraphOverrun) {
             true => writeln!(self.out, " (Overruns: {})", exit.overrun),
             false => Ok(()),
@@ -291,9 +305,7 @@ impl GraphLine<'_> {
             depth @ 1.. => depth.saturating_add(1),
             _ => 0,
         };
-        self.write_prologue()?;
-        self.write_duration(Fill::Blank)?;
-        self.indent(depth)?;
+        self.begin(Fill::Blank, depth)?;
         self.out.write_str("/* ")
     }
 
@@ -325,17 +337,12 @@ impl GraphLine<'_> {
         }
     }
 
-    fn write_prologue(&mut self) -> fmt::Result {
-        write_prologue(&mut self.state.pid, &self.origin, self.tasks, self.out)
-    }
-
-    fn write_duration(&mut self, fill: Fill) -> fmt::Result {
-        write_duration(fill, self.origin.options, self.out)
-    }
-
-    fn indent(&mut self, depth: i64) -> fmt::Result {
+    /// Writes the columns, and the blanks of a line at `depth`.
+    fn begin(&mut self, fill: Fill, depth: i64) -> fmt::Result {
         let levels = usize::try_from(depth).unwrap_or(0).min(DEEPEST);
-        columns::write_blanks(levels.saturating_mul(INDENT), self.out)
+        let indent = levels.saturating_mul(INDENT);
+        let last = &mut self.state.pid;
+        write_columns(last, &self.origin, self.tasks, &fill, indent, self.out)
     }
 }
 

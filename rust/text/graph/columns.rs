@@ -8,6 +8,7 @@ use super::{
             Opt,
             OptionSet, //
         },
+        piece::Piece,
         writer::ByteWrite, //
     },
     CallOrigin, //
@@ -28,112 +29,88 @@ const COMM_SHOWN: usize = 7;
 const DIGITS: usize = 7;
 /// Width of the same with the point.
 const TIME_WIDTH: usize = 8;
+/// Width of the column with the duration, before its rule.
+const DURATION_WIDTH: usize = 14;
 
 const NS_PER_US: u64 = 1_000;
 const NS_PER_S: u64 = 1_000_000_000;
 
-const BLANKS: &str = "                                                                ";
+const BLANKS: &[u8] = &[b' '; 64];
 const RULE: &str = " ------------------------------------------\n";
 
 /// Writes `count` blanks.
-pub(super) fn write_blanks(count: usize, out: &mut dyn ByteWrite) -> fmt::Result {
+fn write_blanks(count: usize, out: &mut dyn ByteWrite) -> fmt::Result {
     let mut left = count;
     while left != 0 {
         let blanks = BLANKS.get(..left).unwrap_or(BLANKS);
-        out.write_str(blanks)?;
+        out.write_bytes(blanks)?;
         left = left.saturating_sub(blanks.len());
     }
     Ok(())
 }
 
-/// A number in decimal digits.
-struct Digits {
-    text: [u8; 20],
-    start: usize,
+fn put_cpu(origin: &CallOrigin, text: &mut Piece) -> fmt::Result {
+    text.blanks(1)?;
+    text.right(origin.cpu.into(), origin.cpu_width)?;
+    text.bytes_of(b") ")
 }
 
-impl Digits {
-    fn of(number: u64) -> Self {
-        let mut digits = Self {
-            text: [b'0'; 20],
-            start: 20,
-        };
-        let mut rest = number;
-        for digit in digits.text.iter_mut().rev() {
-            *digit = b'0'.wrapping_add((rest % 10) as u8);
-            rest /= 10;
-            digits.start = digits.start.saturating_sub(1);
-            if rest == 0 {
-                break;
-            }
-        }
-        digits
-    }
-
-    fn bytes(&self) -> &[u8] {
-        self.text.get(self.start..).unwrap_or_default()
-    }
-}
-
-fn write_cpu(origin: &CallOrigin, out: &mut dyn ByteWrite) -> fmt::Result {
-    write!(out, " {:1$}) ", origin.cpu, origin.cpu_width)
-}
-
-fn write_task(pid: i32, tasks: &dyn Tasks, out: &mut dyn ByteWrite) -> fmt::Result {
+fn put_task(pid: i32, tasks: &dyn Tasks, text: &mut Piece) -> fmt::Result {
     let mut room = [0; 16];
     let comm = tasks.comm(pid, &mut room);
     let comm = comm.get(..COMM_SHOWN).unwrap_or(comm);
-    let digits = Digits::of(pid.unsigned_abs().into());
-    let sign: &[u8] = if pid < 0 { b"--" } else { b"-" };
-    let len = comm
-        .len()
-        .saturating_add(sign.len())
-        .saturating_add(digits.bytes().len());
+    let mut number = Piece::new();
+    number.bytes_of(b"-")?;
+    number.left(pid.into(), 0)?;
+    let len = comm.len().saturating_add(number.bytes().len());
     let blanks = TASK_WIDTH.saturating_sub(len);
-    write_blanks(blanks / 2, out)?;
-    out.write_bytes(comm)?;
-    out.write_bytes(sign)?;
-    out.write_bytes(digits.bytes())?;
-    write_blanks(blanks.saturating_sub(blanks / 2), out)
+    text.blanks(blanks / 2)?;
+    text.bytes_of(comm)?;
+    text.bytes_of(number.bytes())?;
+    text.blanks(blanks.saturating_sub(blanks / 2))
 }
 
-/// Writes the columns before the duration; before them that another task has come, where `last` is the
-/// one that the reader saw last on the CPU.
-pub(super) fn write_prologue(
-    last: &mut Option<i32>,
+/// Writes that the task `before` was the last one on the CPU, and that there is another one now.
+#[cold]
+#[inline(never)]
+fn write_switch(
+    before: i32,
     origin: &CallOrigin,
     tasks: &dyn Tasks,
     out: &mut dyn ByteWrite,
 ) -> fmt::Result {
-    let (options, pid) = (origin.options, origin.pid);
-    if let Some(before) = last.replace(pid).filter(|before| *before != pid) {
-        out.write_str(RULE)?;
-        write_cpu(origin, out)?;
-        write_task(before, tasks, out)?;
-        out.write_str(" => ")?;
-        write_task(pid, tasks, out)?;
-        out.write_char('\n')?;
-        out.write_str(RULE)?;
-        out.write_char('\n')?;
-    }
-    if !options.has(Opt::ContextInfo) {
-        return Ok(());
-    }
+    let mut text = Piece::new();
+    put_cpu(origin, &mut text)?;
+    put_task(before, tasks, &mut text)?;
+    text.bytes_of(b" => ")?;
+    put_task(origin.pid, tasks, &mut text)?;
+    text.bytes_of(b"\n")?;
+    out.write_str(RULE)?;
+    text.write_to(out)?;
+    out.write_str(RULE)?;
+    out.write_char('\n')
+}
+
+/// Puts the columns before the duration.
+fn put_origin(origin: &CallOrigin, tasks: &dyn Tasks, text: &mut Piece) -> fmt::Result {
+    let options = origin.options;
     if options.has(Opt::GraphAbstime) {
-        let (seconds, rest) = (origin.stamp / NS_PER_S, origin.stamp % NS_PER_S);
-        write!(out, "{seconds:5}.{:06} |  ", rest / NS_PER_US)?;
+        text.right(origin.stamp / NS_PER_S, 5)?;
+        text.bytes_of(b".")?;
+        text.zeros(origin.stamp % NS_PER_S / NS_PER_US, 6)?;
+        text.bytes_of(b" |  ")?;
     }
     if options.has(Opt::GraphCpu) {
-        write_cpu(origin, out)?;
+        put_cpu(origin, text)?;
     }
     if options.has(Opt::GraphProc) {
-        write_task(pid, tasks, out)?;
-        out.write_str(" | ")?;
+        put_task(origin.pid, tasks, text)?;
+        text.bytes_of(b" | ")?;
     }
     if options.has(Opt::LatencyFormat) {
-        out.write_char(' ')?;
-        out.write_bytes(&origin.columns)?;
-        out.write_str(" | ")?;
+        text.blanks(1)?;
+        text.bytes_of(&origin.columns)?;
+        text.bytes_of(b" | ")?;
     }
     Ok(())
 }
@@ -145,43 +122,78 @@ pub(super) enum Fill {
     Time(u64),
 }
 
-/// Writes the column of the duration, if it is shown.
-pub(super) fn write_duration(
-    fill: Fill,
-    options: OptionSet,
+/// Puts the column of the duration.
+fn put_duration(fill: &Fill, options: OptionSet, text: &mut Piece) -> fmt::Result {
+    match fill {
+        Fill::Blank => text.blanks(DURATION_WIDTH)?,
+        Fill::Time(ns) => {
+            let mark = match options.has(Opt::GraphOverhead) {
+                true => latency::mark(*ns),
+                false => ' ',
+            };
+            text.bytes_of(mark.encode_utf8(&mut [0; 4]).as_bytes())?;
+            text.blanks(1)?;
+            put_time(*ns, text)?;
+        }
+    }
+    text.bytes_of(b"|  ")
+}
+
+/// Writes what precedes the text of a line, which begins after `indent` blanks; before it that another task has
+/// come, where `last` is the one that the reader saw last on the CPU.
+///
+/// The longest columns have 92 bytes, those of the largest numbers.
+pub(super) fn write_columns(
+    last: &mut Option<i32>,
+    origin: &CallOrigin,
+    tasks: &dyn Tasks,
+    fill: &Fill,
+    indent: usize,
     out: &mut dyn ByteWrite,
 ) -> fmt::Result {
-    if !options.has(Opt::GraphDuration) || !options.has(Opt::ContextInfo) {
-        return Ok(());
+    let (options, pid) = (origin.options, origin.pid);
+    if let Some(before) = last.replace(pid).filter(|before| *before != pid) {
+        write_switch(before, origin, tasks, out)?;
     }
-    let Fill::Time(ns) = fill else {
-        return out.write_str("              |  ");
-    };
-    out.write_char(match options.has(Opt::GraphOverhead) {
-        true => latency::mark(ns),
-        false => ' ',
-    })?;
-    out.write_char(' ')?;
-    write_time(ns, out)?;
-    out.write_str("|  ")
+    let mut text = Piece::new();
+    if options.has(Opt::ContextInfo) {
+        put_origin(origin, tasks, &mut text)?;
+        if options.has(Opt::GraphDuration) {
+            put_duration(fill, options, &mut text)?;
+        }
+    }
+    if text.blanks(indent).is_ok() {
+        return text.write_to(out);
+    }
+    text.write_to(out)?;
+    write_blanks(indent, out)
 }
 
 /// Writes nanoseconds as microseconds, with as many digits after the point as there is room for.
 pub(crate) fn write_time(ns: u64, out: &mut dyn ByteWrite) -> fmt::Result {
-    let (whole, rest) = (Digits::of(ns / NS_PER_US), ns % NS_PER_US);
-    out.write_bytes(whole.bytes())?;
-    let mut len = whole.bytes().len();
-    let after = DIGITS.saturating_sub(len).min(3);
-    if after != 0 {
-        // Three digits with their zeros, after a 1 that is not shown.
-        let digits = Digits::of(rest.saturating_add(NS_PER_US));
-        let shown = digits.bytes().get(1..after.saturating_add(1));
-        out.write_char('.')?;
-        out.write_bytes(shown.unwrap_or_default())?;
-        len = len.saturating_add(after).saturating_add(1);
+    let mut text = Piece::new();
+    put_time(ns, &mut text)?;
+    text.write_to(out)
+}
+
+fn put_time(ns: u64, text: &mut Piece) -> fmt::Result {
+    let before = text.bytes().len();
+    text.right(ns / NS_PER_US, 0)?;
+    let len = |text: &Piece| text.bytes().len().saturating_sub(before);
+    let rest = ns % NS_PER_US;
+    let (digits, width) = match DIGITS.saturating_sub(len(text)) {
+        0 => (0, 0),
+        1 => (rest / 100, 1),
+        2 => (rest / 10, 2),
+        _ => (rest, 3),
+    };
+    if width != 0 {
+        text.bytes_of(b".")?;
+        text.zeros(digits, width)?;
     }
-    out.write_str(" us ")?;
-    write_blanks(TIME_WIDTH.saturating_sub(len), out)
+    let blanks = TIME_WIDTH.saturating_sub(len(text));
+    text.bytes_of(b" us ")?;
+    text.blanks(blanks)
 }
 
 /// The marks above the column with the flags, under `latency-format`.

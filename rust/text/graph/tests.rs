@@ -330,7 +330,22 @@ fn durations_have_seven_digits_and_a_mark() {
     ];
     for (ns, expected) in rows {
         let mut text = String::new();
-        columns::write_duration(columns::Fill::Time(ns), OptionSet::DEFAULT, &mut text).unwrap();
+        columns::write_columns(
+            &mut None,
+            &CallOrigin {
+                cpu: 0,
+                cpu_width: 1,
+                pid: 1,
+                stamp: 0,
+                columns: [b'.'; 5],
+                options: OptionSet::DEFAULT.with(Opt::GraphCpu, false),
+            },
+            &Names,
+            &columns::Fill::Time(ns),
+            0,
+            &mut text,
+        )
+        .unwrap();
         assert_eq!(text, expected, "{ns}");
     }
 }
