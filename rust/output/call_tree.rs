@@ -4,7 +4,8 @@
 //! a function, with the nanoseconds that the function took there for itself. Tools make flame graphs of that.
 //!
 //! The records of `function_graph` come in the order of time. Each task has the functions that it is in, by the
-//! levels that the records have, as far as their entries were seen.
+//! levels that the records have, as far as their entries were seen. Of calls whose entries are lost, `returned`
+//! knows which were in which.
 
 use super::{
     Symbols,
@@ -15,10 +16,11 @@ use crate::{
     tasks::names,
     text::{
         graph::{
-            is_entry, //
+            is_entry,
             CallEntry,
             CallExit,
-            EXIT_ID,
+            ReturnedCalls,
+            EXIT_ID, //
         },
         stack::SymbolNames,
         writer::ByteWrite, //
@@ -45,6 +47,8 @@ struct CallNode {
     below: u64,
     /// Of a task, the innermost call that it is in; [`NONE`] for none.
     open: u32,
+    /// Of a task, the place of its calls that have returned.
+    returned: u32,
 }
 
 /// A call that has not returned.
@@ -54,8 +58,6 @@ struct OpenCall {
     outer: u32,
     level: i64,
     node: u32,
-    /// The time of the calls in it, which counts when it returns.
-    below: u64,
 }
 
 /// What is not there.
@@ -71,6 +73,8 @@ pub(crate) struct CallTree {
     open: KVVec<OpenCall>,
     /// The first of those places.
     free: u32,
+    /// The calls of each task that have returned, and whose callers have not.
+    returned: KVVec<ReturnedCalls>,
 }
 
 impl CallTree {
@@ -81,6 +85,7 @@ impl CallTree {
             index: RBTree::new(),
             open: KVVec::new(),
             free: NONE,
+            returned: KVVec::new(),
         }
     }
 
@@ -122,12 +127,10 @@ impl CallTree {
         let above = self.innermost(task).map_or(task, |call| call.node);
         let node = self.node(above, entry.function())?;
         let outer = self.nodes.get(task as usize).map_or(NONE, |task| task.open);
-        let call = OpenCall {
-            outer,
-            level,
-            node,
-            below: 0,
-        };
+        let call = OpenCall { outer, level, node };
+        if let Some(returned) = self.returned_of(task)? {
+            returned.enter(level);
+        }
         let number = match self.open.get_mut(self.free as usize) {
             Some(place) => {
                 let next = core::mem::replace(place, call).outer;
@@ -155,19 +158,34 @@ impl CallTree {
             node.is_some_and(|node| node.function == exit.function())
         });
         // Only exits are recorded, or the entry is lost.
-        let (node, below) = match of_call {
-            Some(call) => (call.node, call.below),
-            None => (self.node(above, exit.function())?, 0),
+        let node = match of_call {
+            Some(call) => call.node,
+            None => self.node(above, exit.function())?,
         };
+        let returned = self.returned_of(task)?;
+        let below = returned.map_or(0, |returned| returned.leave(level, exit.duration()));
         if let Some(node) = self.nodes.get_mut(node as usize) {
             node.total = node.total.saturating_add(exit.duration());
             node.below = node.below.saturating_add(below);
         }
-        let outer = self.nodes.get(task as usize).map_or(NONE, |task| task.open);
-        if let Some(outer) = self.open.get_mut(outer as usize) {
-            outer.below = outer.below.saturating_add(exit.duration());
-        }
         Ok(())
+    }
+
+    /// Returns the calls of a task that have returned.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    fn returned_of(&mut self, task: u32) -> Result<Option<&mut ReturnedCalls>> {
+        let Some(task) = self.nodes.get_mut(task as usize) else {
+            return Ok(None);
+        };
+        if task.returned == NONE {
+            let number = u32::try_from(self.returned.len()).map_err(|_| ENOMEM)?;
+            self.returned.push(ReturnedCalls::new(), GFP_KERNEL)?;
+            task.returned = number;
+        }
+        Ok(self.returned.get_mut(task.returned as usize))
     }
 
     /// Forgets the calls of a task that are at least as deep as `level`.
@@ -206,6 +224,7 @@ impl CallTree {
             total: 0,
             below: 0,
             open: NONE,
+            returned: NONE,
         };
         self.nodes.push(node, GFP_KERNEL)?;
         let key = (parent, function);

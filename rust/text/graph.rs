@@ -11,11 +11,15 @@
 //! kernel knows: [`SymbolNames`], [`Tasks`].
 
 mod columns;
+mod returned;
 
-pub(crate) use self::columns::{
-    write_header,
-    write_time,
-    Tasks, //
+pub(crate) use self::{
+    columns::{
+        write_header,
+        write_time,
+        Tasks, //
+    },
+    returned::ReturnedCalls, //
 };
 
 use self::columns::{
