@@ -132,6 +132,10 @@ fn all_losses(context: &Context) -> Check {
     own.remove()
 }
 
+/// Events that a kernel with checks has hundreds of times in each interrupt. With stacks, which take it half a
+/// millisecond each, the interrupts of the clock would leave no time for anything else.
+const TOO_MANY_FOR_STACKS: &[&str] = &["lock", "preemptirq"];
+
 /// Every event, with stacks of both kinds, in two instances, beside readers of text and bytes.
 fn all_with_events(context: &Context) -> Check {
     let own = tracing(context, "512")?;
@@ -151,6 +155,12 @@ fn all_with_events(context: &Context) -> Check {
         own.set("events/enable", "1")?;
         own.set("tracing_on", "1")?;
         work(5);
+        for folder in TOO_MANY_FOR_STACKS {
+            let file = format!("events/{folder}/enable");
+            if sys::kernel_with_checks() && own.exists(&file) {
+                own.set(&file, "0")?;
+            }
+        }
         for option in ["stacktrace", "userstacktrace"] {
             own.set("trace_options", option)?;
             work(5);
