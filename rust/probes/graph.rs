@@ -227,6 +227,9 @@ struct HookedSet(u64);
 const _: () = assert!(MOST_GRAPH_TARGETS + 16 == u64::BITS as usize);
 
 impl HookedSet {
+    /// The bits of the number, which is that of a bit in a mask.
+    const NUMBER: u64 = 63;
+
     /// Returns whether it is one of those that `active` has a bit of.
     #[inline(always)]
     fn is_in(self, active: u64) -> bool {
@@ -236,7 +239,7 @@ impl HookedSet {
     /// Returns these targets of a call, with the generation.
     #[inline(always)]
     fn with_targets(self, targets: u64) -> u64 {
-        self.0 & !(u64::BITS as u64).wrapping_sub(1) | targets
+        self.0 & !Self::NUMBER | targets
     }
 
     /// Returns the targets that [`Self::with_targets`] was given; none when that was another generation.
