@@ -6,6 +6,7 @@
 mod call_latency;
 mod clients;
 mod clients_commands;
+mod clients_dynamic;
 mod clients_functions;
 mod clients_sql;
 mod clock;
@@ -238,6 +239,7 @@ const GROUPS: &[&[Test]] = &[
     share_losses::TESTS,
     clients::TESTS,
     clients_commands::TESTS,
+    clients_dynamic::TESTS,
     clients_functions::TESTS,
     clients_sql::TESTS,
     clock::TESTS,

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2154
+#
+# Debian's programs, unmodified, run on rtracefs in a guest with the stock kernel.
+# Sourced by `function-clients` and `dynamic-clients` after lib.sh.
+
+# In the root: unpack the packages in $1, have $3 put programs below $1/tree, and add all that these need.
+# shellcheck disable=SC2016 # expanded by the inner shell
+inside='
+set -euo pipefail
+cd "$1"
+for deb in *.deb; do
+	dpkg-deb -x "$deb" unpacked
+done
+export LD_LIBRARY_PATH=$PWD/unpacked/usr/lib/x86_64-linux-gnu
+mkdir -p tree/bin tree/usr/bin tree/usr/local/bin tree/usr/lib/x86_64-linux-gnu tree/var/tmp
+cp /bin/bash tree/bin/
+eval "$3"
+find tree -type f | while read -r program; do
+	ldd "$program" 2>/dev/null | grep -o "/[^ ]*" || true
+done | sort -u | while read -r library; do
+	case $library in
+	*/ld-linux-*) mkdir -p tree/lib64 && cp -L "$library" tree/lib64/ ;;
+	*) cp -L "$library" tree/usr/lib/x86_64-linux-gnu/ ;;
+	esac
+done
+tar -C tree -cf "$2" .
+'
+
+# fetch_clients ARCHIVE COMMANDS PACKAGE...
+fetch_clients() {
+	local made=$1 commands=$2 folder=$1.d
+	shift 2
+	rm -rf "$folder"
+	mkdir -p "$folder/partial"
+	cd "$folder"
+	"$scripts/in-root" apt-get -o APT::Sandbox::User=root -o Debug::NoLocking=1 \
+		-o Dir::Cache::archives="$folder/" --no-install-recommends -qq -y --download-only \
+		install "$@"
+	"$scripts/in-root" bash -c "$inside" bash "$folder" "$made.tmp" "$commands"
+	rm -rf "$folder"
+	mv "$made.tmp" "$made"
+}
+
+# client_archive NAME COMMANDS PACKAGE...: the path of an archive of programs, made on first use. COMMANDS
+# puts them from ./unpacked, which has the packages, and from the root below ./tree.
+client_archive() {
+	local name=$1 commands=$2 archive
+	shift 2
+	archive=$cache/$name-$(hash_of "$("$scripts/root")" "$inside" "$commands" "$*").tar
+	if [[ ! -f $archive ]]; then
+		locked "$name"
+		[[ -f $archive ]] || with_log "$cache/$name.log" "fetching $*" fetch_clients "$archive" "$commands" "$@"
+	fi
+	printf '%s\n' "$archive"
+}
+
+# What runs in the guest. /root/rows has, separated by `%`, a name, what the output has to have, if anything, and a
+# command, as a shell reads it; /root/calls is what happens meanwhile, and /root/left says what is left at the end. With
+# `beside` in the name of the row the command runs on tracefs, too: the status has to be the same there, and the output
+# has to have the same, or if that is `=`, to be the same.
+# shellcheck disable=SC2016,SC2034 # expanded in the guest; used by the scripts that source this file
+runner='
+tar -C / -xf /root/clients.tar
+export LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu TERM=dumb
+cd /tmp
+# What does not end fills no memory.
+ulimit -f 20000
+passed=0 failed=0
+said() {
+	if [ "$3" = 0 ]; then
+		echo "ok $1.$2"
+		passed=$((passed + 1))
+	else
+		echo "not ok $1.$2: $4"
+		sed "s/^/# /;30q" /tmp/out
+		failed=$((failed + 1))
+	fi
+}
+. /root/calls
+# has FILE: whether the output is as it has to be.
+has() {
+	[ -z "$pattern" ] || [ "$pattern" = = ] || grep -qE "$pattern" "$1"
+}
+while IFS=% read -r name pattern command; do
+	# Patterns in the words are the programs own.
+	set -f
+	eval "set -- $command"
+	set +f
+	bad=0 wanted=0
+	case $name in
+	beside-*)
+		timeout 60 "$@" >/tmp/beside 2>&1 </dev/null
+		wanted=$?
+		has /tmp/beside || bad=1
+		;;
+	esac
+	/root/rtrace-run timeout 60 "$@" >/tmp/out 2>&1 </dev/null
+	rc=$?
+	[ $rc = $wanted ] || bad=1
+	has /tmp/out || bad=1
+	if [ "$pattern" = = ] && ! cmp -s /tmp/out /tmp/beside; then
+		bad=1
+		diff /tmp/beside /tmp/out >/tmp/other
+		mv /tmp/other /tmp/out
+	fi
+	said "$suite" "${name#beside-}" $bad "status $rc, not $wanted, or not \"$pattern\""
+done </root/rows
+kill $calls
+cd /sys/kernel/rtracing
+left=$(ls instances)$(grep -v nop current_tracer)$(. /root/left)
+bad=0
+[ -z "$left" ] || bad=1
+said "$suite" leaves_nothing $bad "$left"
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]
+'
+
+# run_clients NAME ARCHIVE FOLDER: runs the programs of an archive, as the files `rows`, `calls` and `left` of the
+# folder say. Last line: `N passed, N failed`.
+run_clients() {
+	local suite=$1 archive=$2 work=$3
+	printf 'suite=%s\n%s' "$suite" "$runner" >"$work/clients.sh"
+	ln "$archive" "$work/clients.tar" 2>/dev/null || cp "$archive" "$work/clients.tar"
+	"$scripts/module" stock >/dev/null
+	"$scripts/vm" --kernel stock --timeout 1200 --copy "$work/clients.tar" \
+		--copy "$top/tools/rtrace-run" --copy "$work/rows" --copy "$work/calls" --copy "$work/left" \
+		--copy "$work/clients.sh" -- 'sh /root/clients.sh'
+}
