@@ -60,7 +60,7 @@ pub(crate) fn define(
     event.ok_or(EINVAL)
 }
 
-/// Takes `event` away, which a user has defined; see [`groups::withdraw`]. Process context.
-pub(crate) fn withdraw(event: &'static Event) {
-    groups::withdraw(|| [event].into_iter());
+/// Takes `events` away, which users have defined; see [`groups::withdraw`]. Waits once for all. Process context.
+pub(crate) fn withdraw<I: Iterator<Item = &'static Event>>(events: impl Fn() -> I) {
+    groups::withdraw(events);
 }

@@ -4,7 +4,10 @@
 
 use super::{
     c,
-    grace, //
+    grace::{
+        self,
+        SharedWait, //
+    }, //
 };
 use core::ptr::NonNull;
 use kernel::{
@@ -18,16 +21,19 @@ pub(crate) const IS_THERE: bool = cfg!(CONFIG_FPROBE);
 /// Most words of a call that are kept from its beginning to its return.
 pub(crate) const MOST_WORDS: usize = c::RT_FPROBE_WORDS as usize;
 
+/// Those that were unregistered.
+static UNREGISTERED: SharedWait = SharedWait::new();
+
 /// A probe of functions; unregistered when this is dropped, which sleeps.
 ///
 /// # Invariants
 ///
-/// `rt_fprobe_get` returned the pointer, and the probe is registered if `is_registered` is set. Unless `is_stale` is
-/// set, the kernel does not use it when it is not registered.
+/// `rt_fprobe_get` returned the pointer, and the probe is registered if `is_registered` is set. Unless `left` has its
+/// number among those that were unregistered, the kernel does not use it when it is not registered.
 pub(crate) struct FunctionProbe {
     probe: NonNull<c::rt_fprobe>,
     is_registered: bool,
-    is_stale: bool,
+    left: Option<u64>,
 }
 
 // SAFETY: No task owns a probe, and it is changed through `&mut self` alone.
@@ -45,7 +51,7 @@ impl FunctionProbe {
         Ok(Self {
             probe,
             is_registered: false,
-            is_stale: false,
+            left: None,
         })
     }
 
@@ -87,17 +93,18 @@ impl FunctionProbe {
     /// Has it be called no more. A call may still run until a grace period has passed. Sleeps.
     pub(crate) fn unregister(&mut self) {
         if core::mem::take(&mut self.is_registered) {
-            self.is_stale = true;
             // SAFETY: The probe is registered (invariant).
             unsafe { c::rt_fprobe_unregister(self.probe.as_ptr()) };
+            // INVARIANT: That is its number.
+            self.left = Some(UNREGISTERED.leave());
         }
     }
 
     /// Unregisters it and waits until no call of it runs.
     fn release(&mut self) {
         self.unregister();
-        if core::mem::take(&mut self.is_stale) {
-            grace::writers_left();
+        if let Some(number) = self.left.take() {
+            UNREGISTERED.pass(number, grace::writers_left);
         }
     }
 }

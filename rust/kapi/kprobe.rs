@@ -13,6 +13,9 @@ use kernel::{
     str::CString, //
 };
 
+/// So many probes are unregistered by one call.
+const MOST_AT_ONCE: usize = 1 << 16;
+
 /// Most words of a call that are kept from its beginning to its return.
 pub(crate) const MOST_WORDS: usize = c::RT_KPROBE_WORDS as usize;
 
@@ -21,6 +24,7 @@ pub(crate) const MOST_WORDS: usize = c::RT_KPROBE_WORDS as usize;
 /// # Invariants
 ///
 /// `rt_kprobe_register` returned the pointer, and the probe is registered.
+#[repr(transparent)]
 pub(crate) struct KernelProbe(NonNull<c::rt_kprobe>);
 
 // SAFETY: The kernel locks what is changed of a probe, and no task owns it.
@@ -117,8 +121,47 @@ impl KernelProbe {
 
 impl Drop for KernelProbe {
     fn drop(&mut self) {
-        // SAFETY: The probe is registered (invariant), and this is the last use.
-        unsafe { c::rt_kprobe_unregister(self.0.as_ptr()) };
+        let mut probe = self.0.as_ptr();
+        // SAFETY: The one probe is registered (invariant), and this is the last use.
+        unsafe { c::rt_kprobes_unregister(&mut probe, 1) };
+    }
+}
+
+/// Probes that are unregistered together when this is dropped, which waits once for those at returns and once for the
+/// others.
+#[derive(Default)]
+pub(crate) struct LeavingProbes {
+    inside: KVec<KernelProbe>,
+    at_returns: KVec<KernelProbe>,
+}
+
+impl LeavingProbes {
+    /// Adds `probe`; without memory it is unregistered now.
+    pub(crate) fn add(&mut self, probe: KernelProbe) {
+        // SAFETY: The probe is registered (invariant).
+        let returns = unsafe { c::rt_kprobe_returns(probe.0.as_ptr()) };
+        let all = match returns {
+            true => &mut self.at_returns,
+            false => &mut self.inside,
+        };
+        let _ = all.push(probe, GFP_KERNEL);
+    }
+}
+
+impl Drop for LeavingProbes {
+    fn drop(&mut self) {
+        for all in [&mut self.inside, &mut self.at_returns] {
+            for part in all.chunks_mut(MOST_AT_ONCE) {
+                // SAFETY: They are registered (invariant) and of one kind, and there are that many, fewer than an
+                // `int` counts. Each is a pointer, and this is the last use of it: none is dropped by itself.
+                unsafe {
+                    c::rt_kprobes_unregister(part.as_mut_ptr().cast(), part.len() as c_int);
+                }
+            }
+            for probe in all.drain_all() {
+                core::mem::forget(probe);
+            }
+        }
     }
 }
 

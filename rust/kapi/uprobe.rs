@@ -5,7 +5,10 @@
 //! The kernel calls them in the task that is hit, which may sleep. It waits for calls of all probes together: one
 //! wait serves all that were unregistered before.
 
-use super::c;
+use super::{
+    c,
+    grace::SharedWait, //
+};
 use core::ptr::{
     self,
     NonNull, //
@@ -14,13 +17,7 @@ use kernel::{
     bindings,
     error::to_result,
     prelude::*,
-    str::CString,
-    sync::atomic::{
-        Acquire,
-        Atomic,
-        Full,
-        Relaxed, //
-    }, //
+    str::CString, //
 };
 
 /// The file of a probe, opened to be read.
@@ -52,10 +49,8 @@ impl Drop for ProbedFile {
 /// Whether this kernel has such probes.
 pub(crate) const IS_THERE: bool = cfg!(CONFIG_UPROBES);
 
-/// How many probes were unregistered.
-static UNREGISTERED: Atomic<u64> = Atomic::new(0);
-/// How many of these, in their order, are not called any more.
-static ENDED: Atomic<u64> = Atomic::new(0);
+/// Those that were unregistered.
+static UNREGISTERED: SharedWait = SharedWait::new();
 
 /// A probe of a file; unregistered when this is dropped, which sleeps.
 ///
@@ -143,32 +138,17 @@ impl UserProbe {
         if core::mem::take(&mut self.is_registered) {
             // SAFETY: The probe is registered (invariant).
             unsafe { c::rt_uprobe_unregister(self.probe.as_ptr()) };
-            // Full: who counts this one waits for it.
-            let before = UNREGISTERED.fetch_add(1, Full);
             // INVARIANT: That is its number.
-            self.left = Some(before.wrapping_add(1));
+            self.left = Some(UNREGISTERED.leave());
         }
     }
 
     /// Unregisters it and waits until no call of it runs.
     fn release(&mut self) {
         self.unregister();
-        let Some(number) = self.left.take() else {
-            return;
-        };
-        // Acquire: pairs with the exchange below, after which none of these is called.
-        if ENDED.load(Acquire) >= number {
-            return;
-        }
-        let all = UNREGISTERED.load(Acquire);
-        // SAFETY: Process context without a lock that a call of a probe takes; it only waits.
-        unsafe { c::rt_uprobe_wait() };
-        let mut ended = ENDED.load(Relaxed);
-        while ended < all {
-            match ENDED.cmpxchg(ended, all, Full) {
-                Ok(_) => return,
-                Err(other) => ended = other,
-            }
+        if let Some(number) = self.left.take() {
+            // SAFETY: Process context without a lock that a call of a probe takes; it only waits.
+            UNREGISTERED.pass(number, || unsafe { c::rt_uprobe_wait() });
         }
     }
 }

@@ -97,20 +97,32 @@ int rt_kprobe_register(const char *symbol, unsigned long address,
 	/* The caller's string goes. */
 	probe->ret.kp.symbol_name = NULL;
 	if (within_module((unsigned long)probe->ret.kp.addr, THIS_MODULE)) {
-		rt_kprobe_unregister(probe);
+		rt_kprobes_unregister(&probe, 1);
 		return -EINVAL;
 	}
 	*made = probe;
 	return 0;
 }
 
-void rt_kprobe_unregister(struct rt_kprobe *probe)
+/* Their addresses are those of the probes that the kernel knows. */
+static_assert(offsetof(struct rt_kprobe, ret) == 0);
+static_assert(offsetof(struct kretprobe, kp) == 0);
+
+void rt_kprobes_unregister(struct rt_kprobe **probes, int count)
 {
-	if (probe->returns)
-		unregister_kretprobe(&probe->ret);
+	int i;
+
+	if (count && probes[0]->returns)
+		unregister_kretprobes((struct kretprobe **)probes, count);
 	else
-		unregister_kprobe(&probe->ret.kp);
-	kfree(probe);
+		unregister_kprobes((struct kprobe **)probes, count);
+	for (i = 0; i < count; i++)
+		kfree(probes[i]);
+}
+
+bool rt_kprobe_returns(const struct rt_kprobe *probe)
+{
+	return probe->returns;
 }
 
 int rt_kprobe_enable(struct rt_kprobe *probe, const void *data)

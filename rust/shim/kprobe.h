@@ -23,8 +23,12 @@ enum { RT_KPROBE_WORDS = 14 };
 int rt_kprobe_register(const char *symbol, unsigned long address,
 		       unsigned int offset, int max_active, bool keeps,
 		       struct rt_kprobe **probe);
-/* Waits until no call of it runs, and frees it. */
-void rt_kprobe_unregister(struct rt_kprobe *probe);
+/*
+ * Waits, once for all, until no call of them runs, and frees them. Either all of them
+ * are at returns or none.
+ */
+void rt_kprobes_unregister(struct rt_kprobe **probes, int count);
+bool rt_kprobe_returns(const struct rt_kprobe *probe);
 /* From now on rtrace_kprobe_hit() is called with `data`. */
 int rt_kprobe_enable(struct rt_kprobe *probe, const void *data);
 /* It may still be hit until a grace period has passed. */

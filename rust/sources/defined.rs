@@ -18,6 +18,7 @@ use crate::{
         Recipient,
         Source, //
     },
+    kapi::kprobe::LeavingProbes,
     text::writer::ByteWrite, //
 };
 use kernel::{
@@ -36,6 +37,11 @@ pub(super) trait DefinedProbe: Send + Sync {
 
     /// Has it record for that no more; see [`Source::detach`].
     fn detach(&self, from: Attachment);
+
+    /// Returns whether event probes may follow its event.
+    fn may_be_followed(&self) -> bool {
+        false
+    }
 
     /// Returns how often preemption was disabled to call it.
     fn own_depth(&self) -> u32;
@@ -60,8 +66,9 @@ pub(super) trait DefinedProbe: Send + Sync {
     /// `EBUSY` while it is.
     fn end(&self) -> Result;
 
-    /// Frees what it has of the kernel. It has ended, and the event is withdrawn.
-    fn clear(&self);
+    /// Frees what it has of the kernel, or adds it to what `leaving` frees. It has ended, the event is withdrawn if
+    /// this was its last probe, and `events::synchronize` has returned since.
+    fn clear(&self, leaving: &mut LeavingProbes);
 
     /// Returns how often it was hit while the event was enabled, and how often it missed a hit, if that is
     /// counted.
@@ -130,6 +137,6 @@ impl Source for DefinedSource {
     }
 
     fn may_be_followed(&self) -> bool {
-        false
+        self.0.first().may_be_followed()
     }
 }

@@ -49,7 +49,10 @@ use crate::{
         },
         user_command::path_of, //
     },
-    kapi::text_buffer::TextBuffer,
+    kapi::{
+        kprobe::LeavingProbes,
+        text_buffer::TextBuffer, //
+    },
     synthetic::command::SYSTEM,
     text::writer::ByteWrite, //
 };
@@ -122,6 +125,13 @@ struct Making<'a> {
 }
 
 impl Making<'_> {
+    /// Returns the probes of `event`, if a definition makes it.
+    fn siblings_of(&self, event: &Event) -> Option<Arc<SiblingProbes>> {
+        let mut known = self.known.iter();
+        let known = known.find(|known| ptr::eq(known.event, event))?;
+        Some(known.siblings.clone())
+    }
+
     /// Returns a definition of the event of these names, to whose probes one by `line` can be added, which has compiled
     /// to `layout`; `None` if there is no such event.
     ///
@@ -153,6 +163,16 @@ impl Making<'_> {
     }
 }
 
+/// Where a definition is in its life.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum DefinitionStage {
+    Defined,
+    /// Its probe is off; others of its event are there.
+    Taken,
+    /// Its probe was the last one: the event cannot be enabled any more.
+    Last,
+}
+
 /// A definition.
 pub(super) struct Definition {
     event: &'static Event,
@@ -164,8 +184,9 @@ pub(super) struct Definition {
     serial: u64,
     /// Its line in the list.
     shown: TextBuffer,
+    stage: DefinitionStage,
     /// The event that it follows is kept.
-    _followed: Option<FollowedEvent>,
+    followed: Option<FollowedEvent>,
 }
 
 /// The file that a line was written to.
@@ -194,7 +215,10 @@ pub(super) unsafe fn init() {
 /// Frees the definitions; no event is enabled any more.
 pub(super) fn exit() {
     let all = core::mem::take(&mut *DEFINITIONS.lock());
-    all.iter().for_each(|definition| definition.probe.clear());
+    let mut leaving = LeavingProbes::default();
+    all.iter().for_each(|known| known.probe.clear(&mut leaving));
+    // The kernel calls probes until then.
+    drop(leaving);
 }
 
 /// Obeys a line, whose words are joined by one blank each. `is_ambiguous` says whether the kernel has more
@@ -251,12 +275,10 @@ fn define_all(
                 let _ = definitions.push_within_capacity(definition);
             }
             Err(refused) => {
-                // One that was enabled meanwhile stays.
-                while definitions.len() > before
-                    && definitions.last().is_some_and(|last| last.remove().is_ok())
-                {
-                    definitions.pop();
-                }
+                // One that was enabled meanwhile stays, and those before it.
+                let first = definitions.get(before).map(|known| known.serial);
+                let is_new = |known: &Definition| first.is_some_and(|first| known.serial >= first);
+                let _ = remove(&mut definitions, is_new);
                 return Err(refused);
             }
         }
@@ -304,7 +326,8 @@ impl Definition {
             siblings,
             serial,
             shown,
-            _followed: followed,
+            stage: DefinitionStage::Defined,
+            followed,
         })
     }
 
@@ -325,19 +348,59 @@ impl Definition {
             && head.all(|word| own.next().is_some_and(|own| own.text == word.text))
     }
 
-    /// Takes the probe off, and if it is the last one the event away, whose records stay.
+    /// Returns whether the event is enabled somewhere, or followed: its last probe stays.
+    fn is_used(&self) -> bool {
+        self.probe.is_used() || self.siblings.is_followed()
+    }
+
+    /// Takes the probe off. Its calls may still run until `events::synchronize` has returned.
     ///
     /// # Errors
     ///
-    /// `EBUSY` while the event is enabled, for its last probe.
-    fn remove(&self) -> Result {
-        if !self.siblings.take(&self.probe) {
-            self.probe.end()?;
-            events::dynamic::withdraw(self.event);
+    /// `EBUSY` while the event is enabled or followed, for its last probe.
+    fn take(&mut self) -> Result {
+        self.stage = match self.siblings.take(&self.probe) {
+            true => DefinitionStage::Taken,
+            false if self.siblings.is_followed() => return Err(EBUSY),
+            false => {
+                self.probe.end()?;
+                DefinitionStage::Last
+            }
+        };
+        if let Some(followed) = &mut self.followed {
+            followed.let_go();
         }
-        self.probe.clear();
         Ok(())
     }
+}
+
+/// Removes the definitions that `is_meant` selects, from the last one on until one is busy, and the events that have
+/// none any more, whose records stay: what follows another one was made after that. Waits once for all.
+///
+/// # Errors
+///
+/// `EBUSY` when one is enabled, or followed by what stays.
+fn remove(
+    definitions: &mut KVec<Definition>,
+    mut is_meant: impl FnMut(&Definition) -> bool,
+) -> Result {
+    let mut meant = definitions.iter_mut().rev().filter(|known| is_meant(known));
+    let result = meant.try_for_each(Definition::take);
+    let has_ended = |known: &&Definition| known.stage != DefinitionStage::Defined;
+    if !definitions.iter().any(|known| has_ended(&known)) {
+        return result;
+    }
+    events::dynamic::withdraw(|| {
+        let is_last = |known: &&Definition| known.stage == DefinitionStage::Last;
+        definitions.iter().filter(is_last).map(|known| known.event)
+    });
+    let mut leaving = LeavingProbes::default();
+    let ended = definitions.iter().filter(has_ended);
+    ended.for_each(|known| known.probe.clear(&mut leaving));
+    // The kernel calls probes until then.
+    drop(leaving);
+    definitions.retain(|known| known.stage == DefinitionStage::Defined);
+    result
 }
 
 /// Deletes what a line of `file` selects, up to the first one that is enabled.
@@ -355,31 +418,32 @@ fn delete(file: ControlledEvents, line: &str) -> Result {
     }
     let names = ProbeNames::selected(name).ok_or(EINVAL)?;
     let mut definitions = DEFINITIONS.lock();
-    let mut result = Err(ENOENT);
-    let mut stopped = false;
     let is_meant = |definition: &Definition| {
         definition.kind.is_in(file) && definition.is_selected(&names, words.clone())
     };
     // An event that is enabled keeps a probe: all, if all are meant.
     let is_busy = |definition: &&Definition| {
         let stays = |other: &Definition| ptr::eq(other.event, definition.event) && !is_meant(other);
-        is_meant(definition) && definition.probe.is_used() && !definitions.iter().any(stays)
+        is_meant(definition) && definition.is_used() && !definitions.iter().any(stays)
     };
     let busy = definitions.iter().find(is_busy).map(|busy| busy.serial);
-    definitions.retain(|definition| {
-        if stopped || !is_meant(definition) {
-            return true;
+    let result = match definitions.iter().any(is_meant) {
+        false => Err(ENOENT),
+        true => {
+            let is_before = |known: &Definition| busy.is_none_or(|busy| known.serial < busy);
+            let removed = remove(&mut definitions, |known| {
+                is_meant(known) && is_before(known)
+            });
+            removed.and(busy.map_or(Ok(()), |_| Err(EBUSY)))
         }
-        result = match busy {
-            Some(serial) if serial == definition.serial => Err(EBUSY),
-            _ => definition.remove(),
-        };
-        stopped = result.is_err();
-        stopped
-    });
+    };
     drop(definitions);
     match names.event {
-        Some(event) if all && !stopped && names.group.is_none_or(|group| group == SYSTEM) => {
+        Some(event)
+            if all
+                && !matches!(result, Err(EBUSY))
+                && names.group.is_none_or(|group| group == SYSTEM) =>
+        {
             match synthetic::remove(event.as_bytes()) {
                 Err(ENOENT) => result,
                 removed => removed,
@@ -400,17 +464,7 @@ pub(crate) fn delete_all(file: ControlledEvents) -> Result {
     if definitions.iter().any(is_busy) {
         return Err(EBUSY);
     }
-    let mut result = Ok(());
-    definitions.retain(|definition| {
-        if !definition.kind.is_in(file) {
-            return true;
-        }
-        if result.is_ok() {
-            result = definition.remove();
-        }
-        result.is_err()
-    });
-    result
+    remove(&mut definitions, |known| known.kind.is_in(file))
 }
 
 /// Has the probes follow the code of the module `name`, which comes, before its init runs.

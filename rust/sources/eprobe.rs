@@ -11,6 +11,10 @@ use super::{
     defined::DefinedProbe,
     probe,
     probe_layout::ProbeLayout,
+    siblings::{
+        FollowedSiblings,
+        SiblingProbes, //
+    },
     synthetic::SyntheticRef, //
 };
 use crate::{
@@ -27,6 +31,8 @@ use crate::{
         WORDS, //
     },
     kapi::{
+        grace::SharedWait,
+        kprobe::LeavingProbes,
         nesting::{
             self,
             NestedWriter, //
@@ -62,11 +68,18 @@ pub(super) struct FollowedEvent {
     event: &'static Event,
     _module: Option<ModuleHold>,
     _synthetic: Option<SyntheticRef>,
+    /// Of an event that another definition makes.
+    siblings: Option<FollowedSiblings>,
 }
 
 impl FollowedEvent {
-    /// Returns that of these names; `None` when there is none that can be followed. Process context.
-    pub(super) fn find(system: &str, name: &str) -> Option<Self> {
+    /// Returns that of these names; `None` when there is none that can be followed. `defined` returns the probes of an
+    /// event that a definition makes. Process context, with the definitions locked.
+    pub(super) fn find(
+        system: &str,
+        name: &str,
+        defined: impl FnOnce(&Event) -> Option<Arc<SiblingProbes>>,
+    ) -> Option<Self> {
         let event = events::by_name(system, name)?;
         if !event.source().may_be_followed() {
             return None;
@@ -81,7 +94,13 @@ impl FollowedEvent {
             event,
             _module: module,
             _synthetic: synthetic,
+            siblings: defined(event).map(FollowedSiblings::new),
         })
+    }
+
+    /// Lets another definition, which makes the event, be removed together with what follows it.
+    pub(super) fn let_go(&mut self) {
+        self.siblings = None;
     }
 
     /// Returns the event.
@@ -89,6 +108,9 @@ impl FollowedEvent {
         self.event
     }
 }
+
+/// Followers that were detached.
+static DETACHED: SharedWait = SharedWait::new();
 
 /// The probe of a definition.
 #[pin_data]
@@ -105,6 +127,8 @@ struct EprobeState {
     followers: KVec<AttachedFollower>,
     /// Those that were detached; probes may still be in them.
     retired: KVec<KBox<EventFollower>>,
+    /// The number of the last of them among all that were detached.
+    last_retired: u64,
     /// The definition is being removed.
     ended: bool,
 }
@@ -124,7 +148,7 @@ impl EprobeState {
         if self.retired.is_empty() {
             return;
         }
-        events::synchronize();
+        DETACHED.pass(self.last_retired, events::synchronize);
         for follower in core::mem::take(&mut self.retired) {
             super::forget(follower.recipient());
         }
@@ -149,6 +173,7 @@ impl Eprobe {
         let state = EprobeState {
             followers: KVec::new(),
             retired: KVec::new(),
+            last_retired: 0,
             ended: false,
         };
         Arc::pin_init(
@@ -219,6 +244,7 @@ impl DefinedProbe for Eprobe {
         source.detach(follower.attachment(from.user_bytes()));
         // There is room since it was attached.
         let _ = state.retired.push_within_capacity(follower);
+        state.last_retired = DETACHED.leave();
     }
 
     fn own_depth(&self) -> u32 {
@@ -243,7 +269,7 @@ impl DefinedProbe for Eprobe {
         Ok(())
     }
 
-    fn clear(&self) {
+    fn clear(&self, _: &mut LeavingProbes) {
         self.state.lock().free_retired();
     }
 

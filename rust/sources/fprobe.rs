@@ -115,6 +115,7 @@ impl FprobeHook {
 impl ProbeHook for FprobeHook {
     // Once more at the beginning while others hook the function, too.
     const OWN_DEPTH: u32 = 1;
+    const MAY_BE_FOLLOWED: bool = true;
 
     unsafe fn enable(&mut self, probe: &Fprobe) -> Result {
         if self.lacks_symbol {

@@ -23,6 +23,7 @@ use crate::{
         run::ProbedMachine, //
     },
     kapi::{
+        kprobe::LeavingProbes,
         percpu::CpuPin,
         user_memory, //
     },
@@ -48,6 +49,8 @@ use kernel::{
 pub(super) trait ProbeHook: Send + Unpin {
     /// How often preemption was disabled to record a hit.
     const OWN_DEPTH: u32;
+    /// Whether event probes may follow its event; as in ftrace.
+    const MAY_BE_FOLLOWED: bool = false;
 
     /// Has the probe called from now on.
     ///
@@ -65,6 +68,13 @@ pub(super) trait ProbeHook: Send + Unpin {
 
     /// Has it called no more. A call may still run until `events::synchronize` has returned.
     fn disable(&mut self);
+
+    /// Gives up what it has of the kernel, now or together with the other ones that leave.
+    fn leave(self, _leaving: &mut LeavingProbes)
+    where
+        Self: Sized,
+    {
+    }
 
     /// Returns how many hits the kernel has missed, if users shall know.
     fn missed(&self) -> Option<u64> {
@@ -276,6 +286,10 @@ impl<H: ProbeHook + 'static> DefinedProbe for HitProbe<H> {
         H::OWN_DEPTH
     }
 
+    fn may_be_followed(&self) -> bool {
+        H::MAY_BE_FOLLOWED
+    }
+
     fn is_used(&self) -> bool {
         self.state.lock().users != 0
     }
@@ -289,9 +303,11 @@ impl<H: ProbeHook + 'static> DefinedProbe for HitProbe<H> {
         Ok(())
     }
 
-    fn clear(&self) {
+    fn clear(&self, leaving: &mut LeavingProbes) {
         let hook = self.state.lock().hook.take();
-        drop(hook);
+        if let Some(hook) = hook {
+            hook.leave(leaving);
+        }
     }
 
     fn counts(&self) -> Option<(u64, u64)> {

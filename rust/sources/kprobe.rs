@@ -24,6 +24,7 @@ use crate::{
     kapi::{
         kprobe::{
             KernelProbe,
+            LeavingProbes,
             MOST_WORDS, //
         },
         percpu::CpuPin, //
@@ -121,6 +122,12 @@ impl ProbeHook for KprobeHook {
     fn disable(&mut self) {
         if let Some(kernel) = &self.probe {
             kernel.disable();
+        }
+    }
+
+    fn leave(self, leaving: &mut LeavingProbes) {
+        if let Some(kernel) = self.probe {
+            leaving.add(kernel);
         }
     }
 

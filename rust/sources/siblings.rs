@@ -30,7 +30,30 @@ pub(super) struct SiblingProbes {
     state: Mutex<SiblingState>,
 }
 
+/// Keeps an event, which others follow.
+pub(super) struct FollowedSiblings(Arc<SiblingProbes>);
+
+impl FollowedSiblings {
+    /// Returns one to the event that has these probes. The caller has the definitions locked.
+    pub(super) fn new(siblings: Arc<SiblingProbes>) -> Self {
+        {
+            let mut state = siblings.state.lock();
+            state.followers = state.followers.wrapping_add(1);
+        }
+        Self(siblings)
+    }
+}
+
+impl Drop for FollowedSiblings {
+    fn drop(&mut self) {
+        let mut state = self.0.state.lock();
+        state.followers = state.followers.saturating_sub(1);
+    }
+}
+
 struct SiblingState {
+    /// Number of [`FollowedSiblings`].
+    followers: usize,
     /// In the order of their definitions; never none.
     probes: KVec<Arc<dyn DefinedProbe>>,
     /// Where the event is enabled.
@@ -53,6 +76,7 @@ impl SiblingProbes {
         let mut probes = KVec::new();
         probes.push(first.clone(), GFP_KERNEL)?;
         let state = SiblingState {
+            followers: 0,
             probes,
             enabled: KVec::new(),
         };
@@ -68,6 +92,11 @@ impl SiblingProbes {
     /// Returns the one that says what records are.
     pub(super) fn first(&self) -> &dyn DefinedProbe {
         &*self.first
+    }
+
+    /// Returns whether an event probe follows the event.
+    pub(super) fn is_followed(&self) -> bool {
+        self.state.lock().followers != 0
     }
 
     /// Has all of them record for the event's file of an instance.
@@ -108,7 +137,8 @@ impl SiblingProbes {
         Ok(())
     }
 
-    /// Takes `probe` off, unless it is the last one; returns whether it has. No call of it records any more then.
+    /// Takes `probe` off, unless it is the last one; returns whether it has. Its calls may still run until
+    /// `events::synchronize` has returned.
     pub(super) fn take(&self, probe: &Arc<dyn DefinedProbe>) -> bool {
         let mut state = self.state.lock();
         if state.probes.len() <= 1 {
@@ -118,7 +148,7 @@ impl SiblingProbes {
             .probes
             .retain(|known| !ptr::addr_eq(&**known, &**probe));
         let enabled = state.enabled.iter();
-        detach_all(enabled.map(|file| (&**probe, file.0)));
+        enabled.for_each(|file| probe.detach(file.0));
         true
     }
 }

@@ -376,18 +376,37 @@ impl SyntheticDefinition {
 ///
 /// `ENOENT` when there is none, `EBUSY` while it is enabled, has triggers, or an action refers to it.
 pub(crate) fn remove(name: &[u8]) -> Result {
+    remove_those(|known| known.is_called(name))
+}
+
+/// Removes the events that `is_meant` selects, up to the first one that is busy. Waits once for all.
+///
+/// # Errors
+///
+/// As [`remove`].
+fn remove_those(is_meant: impl Fn(&SyntheticDefinition) -> bool) -> Result {
     let _turn = CHANGES.lock();
-    let (event, synthetic) = {
-        let defined = DEFINED.lock();
-        let known = defined.iter().find(|known| known.is_called(name));
-        let known = known.ok_or(ENOENT)?;
-        (known.event, known.synthetic.clone())
+    let mut meant = KVec::new();
+    for known in DEFINED.lock().iter().filter(|known| is_meant(known)) {
+        meant.push((known.event, known.synthetic.clone()), GFP_KERNEL)?;
+    }
+    if meant.is_empty() {
+        return Err(ENOENT);
+    }
+    let mut ended = 0usize;
+    let result = meant.iter().try_for_each(|(_, synthetic)| {
+        synthetic.end()?;
+        ended = ended.saturating_add(1);
+        Ok(())
+    });
+    meant.truncate(ended);
+    events::dynamic::withdraw(|| meant.iter().map(|(event, _)| *event));
+    let is_gone = |known: &SyntheticDefinition| {
+        let mut gone = meant.iter();
+        gone.any(|(event, _)| known.event.id() == event.id())
     };
-    synthetic.end()?;
-    events::dynamic::withdraw(event);
-    let gone = |known: &SyntheticDefinition| known.event.id() == event.id();
-    DEFINED.lock().retain(|known| !gone(known));
-    Ok(())
+    DEFINED.lock().retain(|known| !is_gone(known));
+    result
 }
 
 /// Removes all events, or none.
@@ -399,14 +418,9 @@ pub(crate) fn remove_all() -> Result {
     if is_busy() {
         return Err(EBUSY);
     }
-    loop {
-        let first = DEFINED.lock().first().map(|known| known.synthetic.clone());
-        match first.map(|synthetic| remove(synthetic.name().as_bytes())) {
-            None => return Ok(()),
-            // Another caller was faster.
-            Some(Ok(()) | Err(ENOENT)) => {}
-            Some(Err(error)) => return Err(error),
-        }
+    match remove_those(|_| true) {
+        Err(ENOENT) => Ok(()),
+        result => result,
     }
 }
 

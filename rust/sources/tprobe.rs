@@ -114,6 +114,7 @@ impl TracepointHook {
 
 impl ProbeHook for TracepointHook {
     const OWN_DEPTH: u32 = 1;
+    const MAY_BE_FOLLOWED: bool = true;
 
     unsafe fn enable(&mut self, probe: &Tprobe) -> Result {
         if self.lacks_symbol {

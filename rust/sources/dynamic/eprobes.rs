@@ -8,6 +8,7 @@ use super::{
     Definition,
     DynamicKind,
     IsAmbiguous,
+    Making,
     RefusedLine, //
 };
 use crate::{
@@ -64,7 +65,7 @@ impl DynamicKind for Eprobes {
 
     fn create(&self, line: &str, _: IsAmbiguous<'_>) -> Result<bool, RefusedLine> {
         match EventHead::parse(line) {
-            Some(head) => define(|_| create(head))?,
+            Some(head) => define(|making| create(head, making))?,
             None => return Ok(false),
         }
         Ok(true)
@@ -76,7 +77,7 @@ impl DynamicKind for Eprobes {
 }
 
 /// Makes the event that a line defines.
-fn create(head: EventHead<'_>) -> Result<Definition, RefusedLine> {
+fn create(head: EventHead<'_>, making: &Making<'_>) -> Result<Definition, RefusedLine> {
     let refused = |refusal| Eprobes.refused(refusal);
     let names = head.names().map_err(refused)?;
     let (system, name) = head.followed().map_err(|why| {
@@ -87,7 +88,8 @@ fn create(head: EventHead<'_>) -> Result<Definition, RefusedLine> {
         }
     })?;
     expand::check_count(head.line, head.line).map_err(refused)?;
-    let followed = FollowedEvent::find(system, name).ok_or_else(|| {
+    let defined = |event: &Event| making.siblings_of(event);
+    let followed = FollowedEvent::find(system, name, defined).ok_or_else(|| {
         let error = ProbeError::AttachedEvent;
         refused(ProbeRefusal::with(error, head.place_at(), Code::NoDevice))
     })?;

@@ -112,14 +112,6 @@ fn create(
     };
     // One in a module that is not there waits for it.
     let waits = symbol.is_some_and(is_of_absent_module);
-    if let Some(name) = symbol.filter(|_| !waits) {
-        if symbol_address(name).is_none() {
-            return Err(refuse(ProbeError::ProbeAddress));
-        }
-        if is_ambiguous(name)? {
-            return Err(refuse(ProbeError::NotUnique));
-        }
-    }
     let place = KprobePlace {
         symbol,
         address,
@@ -128,6 +120,15 @@ fn create(
         keeps: head.returns && expand::needs_kept(line),
     };
     let probe = place.register();
+    if let Some(name) = symbol.filter(|_| !waits) {
+        // To look a symbol up takes a grace period.
+        if probe.is_err() && symbol_address(name).is_none() {
+            return Err(refuse(ProbeError::ProbeAddress));
+        }
+        if is_ambiguous(name)? {
+            return Err(refuse(ProbeError::NotUnique));
+        }
+    }
     if let (true, true, Err(EINVAL)) = (head.returns, offset != 0, &probe) {
         return Err(refuse(ProbeError::ReturnPlace));
     }

@@ -19,6 +19,7 @@ pub const TESTS: &[Test] = &[
     test("eprobe.records", 60, records),
     test("eprobe.life", 60, life),
     test("eprobe.nested", 60, nested),
+    test("eprobe.of_defined", 60, of_defined),
     test("modev.followed", 120, modules),
 ];
 
@@ -450,6 +451,76 @@ fn nested(context: &Context) -> Check {
     ensure!(first == 100, "{first} of 100: {text:.2000}");
     ensure!(again >= first, "{again} faults: {text:.2000}");
     instance.remove()
+}
+
+/// Those of events that other definitions make: of functions and of tracepoints, as in tracefs.
+fn of_defined(context: &Context) -> Check {
+    let tops = Tops::cleared(context);
+    need_both(&tops.reference)?;
+    need_line(&tops.reference, "f:there vfs_read")?;
+    let function = sys::getppid_function();
+    let mut report = Report::default();
+    let file = "dynamic_events";
+    let lines = [
+        &*format!("f:fun {function} a=$arg1:x64 c=$comm"),
+        &*format!("f:end {function}%return v=$retval:s32"),
+        "t:task task_rename c=$comm",
+        &*format!("p:k {function}"),
+        "e:follow/fun fprobes/fun ip=$__probe_ip a=$a:x64 c=$c:string",
+        "e:follow/end fprobes.end v=$v:s32 if v > 0",
+        "e:follow/none fprobes.end v=$v:s32 if v == 0",
+        "e:follow/task tracepoints/task c=$c:string",
+        "e:follow/again tracepoints/task c",
+        "-:follow/again",
+    ];
+    tops.take(&mut report, file, &lines, &["follow"])?;
+    let refused = [
+        "e:follow/x kprobes/k",
+        "e:follow/x follow/fun",
+        "e:follow/x fprobes/nosuch",
+        "e:follow/x fprobes/fun $nosuch",
+        "e:follow/x fprobes/fun a=$a if nosuch == 1",
+        "-:fun",
+        "-:fprobes/end",
+        "-:task",
+    ];
+    tops.refuse(&mut report, file, &refused)?;
+    let (own, reference) = pair(context)?;
+    let instances = [&own, &reference];
+    for tree in instances {
+        tree.set("events/follow/enable", "1")?;
+        tree.set("set_event_pid", &sys::thread_id().to_string())?;
+        tree.clear()?;
+    }
+    for _ in 0..3 {
+        sys::call(GETPPID, [0; 6]);
+        sys::call(
+            PRCTL,
+            [SET_NAME, c"eprobe-two".as_ptr() as usize, 0, 0, 0, 0],
+        );
+    }
+    tops.refuse(&mut report, file, &["-:follow/fun", "-:fun"])?;
+    for tree in instances {
+        tree.set("events/follow/enable", "0")?;
+    }
+    // ftrace's depth of a tracepoint is its own.
+    let shown = |tree: &Instance| -> Check<Vec<String>> {
+        let lines = recorded(tree)?.into_iter();
+        let mut lines: Vec<_> = lines.map(|line| line.replacen("..1.", "..2.", 1)).collect();
+        lines.sort();
+        Ok(lines)
+    };
+    let lines = [shown(&own)?, shown(&reference)?];
+    report.expect(lines[1].len() >= 9, || {
+        format!("tracefs recorded {:#?}", lines[1])
+    });
+    report.expect(lines[0] == lines[1], || {
+        format!("records {:#?}, tracefs {:#?}", lines[0], lines[1])
+    });
+    // What follows goes with what is followed: tracefs removes none.
+    ensure_eq!(tops.own.write_truncating(file, b""), Ok(0), "> {file}");
+    ensure_eq!(tops.own.get(file)?, "", "left");
+    report.finish()
 }
 
 /// The module of an event that is followed stays; when rtrace goes, nothing is left.

@@ -13,6 +13,7 @@ mod clock;
 mod contexts;
 mod delays;
 mod dynamic;
+mod dynamic_many;
 mod ends;
 mod eprobes;
 mod event_ids;
@@ -259,6 +260,7 @@ const GROUPS: &[&[Test]] = &[
     hostile::TESTS,
     fuzz::TESTS,
     wakes::TESTS,
+    dynamic_many::TESTS,
     ends::TESTS,
     siblings::TESTS,
     size::TESTS,
