@@ -42,6 +42,32 @@ pub(crate) fn words(line: &str) -> impl Iterator<Item = LineWord<'_>> + Clone {
     })
 }
 
+/// A line that defines an event.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DefiningLine<'a> {
+    /// The line without the filter.
+    pub(crate) text: &'a str,
+    /// The filter and its place in the line; empty when there is nothing after the `if`.
+    pub(crate) condition: Option<LineWord<'a>>,
+}
+
+impl<'a> DefiningLine<'a> {
+    /// Finds the filter in a line: what is after an `if` that comes after the first two words.
+    pub(crate) fn parse(line: &'a str) -> Self {
+        let found = words(line).skip(2).find(|word| word.text == "if");
+        let condition = found.map(|word| {
+            let at = word.at.saturating_add("if ".len());
+            let text = line.get(at..).unwrap_or_default();
+            LineWord { at, text }
+        });
+        let end = found.map_or(line.len(), |word| word.at.saturating_sub(1));
+        Self {
+            text: line.get(..end).unwrap_or(line),
+            condition,
+        }
+    }
+}
+
 /// What a probe is put on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProbePlace<'a> {

@@ -6,6 +6,7 @@
 use super::{
     command::{
         words,
+        DefiningLine,
         LineWord,
         ProbeNames, //
     },
@@ -38,26 +39,19 @@ pub(crate) struct NamelessEvent(pub(crate) Option<ProbeRefusal>, pub(crate) Prob
 
 impl<'a> EventHead<'a> {
     /// Parses a line; `None` when it defines no event probe.
-    pub(crate) fn parse(line: &'a str) -> Option<Self> {
-        let mut all = words(line);
+    pub(crate) fn parse(line: DefiningLine<'a>) -> Option<Self> {
+        let mut all = words(line.text);
         let (first, place) = (all.next()?, all.next()?);
         let rest = first.text.strip_prefix('e')?;
         let names = rest.split_once(':').map(|(_, text)| LineWord {
             at: first.text.len().saturating_sub(text.len()),
             text,
         });
-        let condition = all.find(|word| word.text == "if");
-        let filter = condition.map(|word| {
-            let at = word.at.saturating_add("if ".len());
-            let text = line.get(at..).unwrap_or_default();
-            LineWord { at, text }
-        });
-        let end = condition.map_or(line.len(), |word| word.at.saturating_sub(1));
         Some(Self {
             names,
             place,
-            line: line.get(..end)?,
-            filter,
+            line: line.text,
+            filter: line.condition,
         })
     }
 

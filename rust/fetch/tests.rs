@@ -4,7 +4,7 @@
 
 use super::{
     argument::{ArgumentName, Compiler, ProbeSite},
-    command::{self, words, Head, LineWord, ProbeNames, ProbePlace},
+    command::{self, words, DefiningLine, Head, LineWord, ProbeNames, ProbePlace},
     error::{Code, ProbeError, ProbeRefusal},
     event_command::{is_same_event, EventHead, NamelessEvent},
     expand,
@@ -153,7 +153,7 @@ fn symbol(name: &str) -> Option<u64> {
 
 /// Compiles all of a line, whose probe is at the beginning of a function.
 fn compile(line: &str) -> Result<Vec<Argument>, ProbeRefusal> {
-    if let Some(head) = EventHead::parse(line) {
+    if let Some(head) = EventHead::parse(DefiningLine::parse(line)) {
         return compile_all(
             head.line,
             &mut Compiler::new(ProbeSite::Event(&field), &symbol),
@@ -398,8 +398,34 @@ fn refusals_have_ftraces_place() {
 }
 
 #[test]
+fn conditions_of_lines() {
+    for (line, text, condition) in [
+        ("p f", "p f", None),
+        (
+            "p f a=%di if a > 1 && b",
+            "p f a=%di",
+            Some((13, "a > 1 && b")),
+        ),
+        ("p f if a", "p f", Some((7, "a"))),
+        ("p f if if", "p f", Some((7, "if"))),
+        ("p f if", "p f", Some((7, ""))),
+        ("p if", "p if", None),
+        ("if if if", "if if", Some((9, ""))),
+        ("p f iff if=%di", "p f iff if=%di", None),
+        ("", "", None),
+    ] {
+        let parsed = DefiningLine::parse(line);
+        let found = parsed.condition.map(|word| (word.at, word.text));
+        assert_eq!((parsed.text, found), (text, condition), "{line}");
+    }
+}
+
+#[test]
 fn events_that_are_followed() {
-    let head = EventHead::parse("exyz:g/e sys.event a=$b if x == 1 && y").unwrap();
+    let head = EventHead::parse(DefiningLine::parse(
+        "exyz:g/e sys.event a=$b if x == 1 && y",
+    ))
+    .unwrap();
     let names = ProbeNames {
         group: Some("g"),
         event: Some("e"),
@@ -415,18 +441,25 @@ fn events_that_are_followed() {
         let missing = ProbeRefusal::new(ProbeError::EventInfo, 2);
         Err(NamelessEvent(first, missing))
     };
-    let followed = |line| EventHead::parse(line).unwrap().followed();
+    let followed = |line| {
+        EventHead::parse(DefiningLine::parse(line))
+            .unwrap()
+            .followed()
+    };
     assert_eq!(followed("e event"), missing(None));
     assert_eq!(followed("e sys/"), missing(None));
     let wrong = ProbeRefusal::new(ProbeError::EventName, 6);
     assert_eq!(followed("e sys/1x"), missing(Some(wrong)));
-    let head = EventHead::parse("e s/e if").unwrap();
+    let head = EventHead::parse(DefiningLine::parse("e s/e if")).unwrap();
     assert_eq!(
         (head.line, head.filter.map(|word| word.at)),
         ("e s/e", Some(9))
     );
     for line in ["e", "p f", "", "e:g/e"] {
-        assert!(EventHead::parse(line).is_none(), "{line}");
+        assert!(
+            EventHead::parse(DefiningLine::parse(line)).is_none(),
+            "{line}"
+        );
     }
     for (given, same) in [
         ("s/e", true),

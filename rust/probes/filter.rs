@@ -2,9 +2,16 @@
 
 //! The filter of an event in an instance: compiled in process context, asked by the probe.
 
-use super::COMMON;
+use super::{
+    fill_common,
+    EventFile,
+    COMMON, //
+};
 use crate::{
-    event::field_type::AddressSpace,
+    event::{
+        field::Field,
+        field_type::AddressSpace, //
+    },
     events::Event,
     expr::{
         error,
@@ -44,15 +51,18 @@ pub(crate) struct Filter {
     cpus: usize,
 }
 
-/// Finds what names in a filter of this event stand for.
-struct EventFields<'a>(&'a Event);
+/// Returns what a field is to filters.
+pub(crate) fn operand(field: Field<'_>) -> Operand {
+    let declared = &field.declared;
+    Operand::stored(declared.ty, field.offset, declared.size, declared.signed)
+}
 
-impl Names for EventFields<'_> {
+/// Finds what names in a filter stand for: fields by this function.
+struct FilteredFields<'a>(&'a dyn Fn(&str) -> Option<Operand>);
+
+impl Names for FilteredFields<'_> {
     fn field(&self, name: &str) -> Option<Operand> {
-        self.0.field(name, |field| {
-            let declared = &field.declared;
-            Operand::stored(declared.ty, field.offset, declared.size, declared.signed)
-        })
+        (self.0)(name)
     }
 
     fn function(&self, name: &str) -> Option<(u64, u64)> {
@@ -103,6 +113,17 @@ impl Filter {
         event: &Event,
         text: &[u8],
     ) -> Result<core::result::Result<KBox<Self>, error::Error>> {
+        let field = |name: &str| event.field(name, operand);
+        Self::of_fields(&field, event.size(), text)
+    }
+
+    /// Compiles `text` for records of `size` bytes without their strings, whose fields `field` finds by their names.
+    /// The inner error is the user's.
+    pub(crate) fn of_fields(
+        field: &dyn Fn(&str) -> Option<Operand>,
+        size: usize,
+        text: &[u8],
+    ) -> Result<core::result::Result<KBox<Self>, error::Error>> {
         scratch::prepare()?;
         let needs = match structure::measure(text) {
             Ok(needs) => needs,
@@ -124,16 +145,34 @@ impl Filter {
         filter.text.extend_from_slice(text, GFP_KERNEL)?;
         let source = PredicateText { text, cpus };
         let this = &mut *filter;
-        match source.compile(&EventFields(event), &mut this.nodes, &mut this.sets) {
+        match source.compile(&FilteredFields(field), &mut this.nodes, &mut this.sets) {
             Ok(used) => this.nodes.truncate(used),
             Err(wrong) => return Ok(Err(wrong)),
         }
-        if let Some(gate) = Gate::new(&this.nodes, COMMON..event.size()) {
+        if let Some(gate) = Gate::new(&this.nodes, COMMON..size) {
             if let Some(at) = scratch::WordAt::new(gate.offset) {
                 (this.gate, this.alone) = ((at, gate.range), gate.alone);
             }
         }
         Ok(Ok(filter))
+    }
+
+    /// Returns whether a record is let through that a probe has made beside the rings, for a file of its event among
+    /// others. The common fields are filled here. Any context.
+    ///
+    /// # Safety
+    ///
+    /// `cookie` is that of a file which stays during the call.
+    pub(crate) unsafe fn lets_through(
+        &self,
+        pin: &CpuPin,
+        cookie: *mut c_void,
+        record: &mut [u8],
+    ) -> bool {
+        // SAFETY: The caller promises the cookie of a file that stays.
+        let file = unsafe { EventFile::of_cookie(cookie) };
+        fill_common(record, file.base);
+        self.matches(pin, record)
     }
 
     /// Whether a record may be one that is let through, by what one number of it says; the common fields

@@ -85,7 +85,10 @@ pub(crate) use self::{
         ForC, //
     },
     file::EventFile,
-    filter::Filter,
+    filter::{
+        operand,
+        Filter, //
+    },
     followed::set_followed_cpu,
     follower::EventFollower,
     function::{

@@ -39,6 +39,7 @@ use crate::{
     fetch::{
         command::{
             words,
+            DefiningLine,
             LineWord,
             ProbeNames, //
         },
@@ -58,7 +59,10 @@ use crate::{
 };
 use core::ptr;
 use kernel::{
-    fmt,
+    fmt::{
+        self,
+        Write, //
+    },
     prelude::*,
     sync::Arc, //
 };
@@ -91,7 +95,11 @@ pub(super) trait DynamicKind: Sync {
     fn is_in(&self, file: ControlledEvents) -> bool;
 
     /// Adds a definition as `line` says, by [`define`]; returns whether the line is of this kind.
-    fn create(&self, line: &str, is_ambiguous: IsAmbiguous<'_>) -> Result<bool, RefusedLine>;
+    fn create(
+        &self,
+        line: DefiningLine<'_>,
+        is_ambiguous: IsAmbiguous<'_>,
+    ) -> Result<bool, RefusedLine>;
 
     /// Returns whether the word `given` of a line that deletes is the place `own` of a definition.
     fn is_place(&self, own: &str, given: &str) -> bool {
@@ -232,6 +240,7 @@ pub(crate) fn obey(
     if line.starts_with('-') || all && line.starts_with('!') {
         return delete(file, line).map_err(RefusedLine::from);
     }
+    let line = DefiningLine::parse(line);
     for kind in KINDS.iter().filter(|kind| kind.is_in(file)) {
         if kind.create(line, is_ambiguous)? {
             return Ok(());
@@ -288,7 +297,7 @@ fn define_all(
 
 impl Definition {
     /// Makes the event of these names, which is hit by `probe`, or adds the probe to the event that `sibling` has. Its
-    /// line in the list begins with what `write` writes.
+    /// line in the list begins with what `write` writes, and ends with the filter `condition`.
     ///
     /// # Errors
     ///
@@ -296,13 +305,17 @@ impl Definition {
     fn new(
         kind: &'static dyn DynamicKind,
         (group, name, sibling): (&str, &str, Option<&Self>),
-        probe: Arc<dyn DefinedProbe>,
+        (probe, condition): (Arc<dyn DefinedProbe>, Option<LineWord<'_>>),
         followed: Option<FollowedEvent>,
         write: impl FnOnce(&mut TextBuffer) -> fmt::Result,
     ) -> Result<Self> {
         let mut shown = TextBuffer::new();
         let written = write(&mut shown);
         let written = written.and_then(|()| probe.layout().write_definition(&mut shown));
+        let written = written.and_then(|()| match condition {
+            Some(condition) => write!(shown, " if {}", condition.text),
+            None => Ok(()),
+        });
         written.map_err(|_| ENOMEM)?;
         let size = u32::try_from(probe.layout().size()).map_err(|_| EINVAL)?;
         let (event, siblings, serial) = match sibling {

@@ -191,7 +191,7 @@ impl<H: ProbeHook + 'static> HitProbe<H> {
     /// context.
     pub(super) fn hit(
         &self,
-        _pin: &CpuPin,
+        pin: &CpuPin,
         machine: &impl ProbedMachine,
         (address, returned_to): (u64, u64),
     ) {
@@ -202,9 +202,13 @@ impl<H: ProbeHook + 'static> HitProbe<H> {
                 self.put_place(record, (address, returned_to));
                 program.fill(machine, rooms, record);
             };
-            // SAFETY: `detach` takes a cookie off before `events::synchronize` waits for probes, of which
-            // this is one: the pin has preemption disabled. The size has the common fields and an address.
-            unsafe { self.targets.record(size, fill) };
+            match &self.layout.filter {
+                // SAFETY: `detach` takes a cookie off before `events::synchronize` waits for probes, of which
+                // this is one: the pin has preemption disabled. The size has the common fields and an address.
+                None => unsafe { self.targets.record(size, fill) },
+                // SAFETY: A cookie and the size are as above.
+                Some(filter) => unsafe { self.targets.record_wanted(pin, filter, size, fill) },
+            }
         });
     }
 
@@ -219,6 +223,12 @@ impl<H: ProbeHook + 'static> HitProbe<H> {
             let bytes = bytes.get_mut(..MOST_PAYLOAD).unwrap_or_default();
             self.put_place(bytes, place);
             let size = program.gather(machine, bytes).min(bytes.len());
+            if let (Some(filter), Some(record)) = (&self.layout.filter, bytes.get_mut(..size)) {
+                // SAFETY: As in `hit`, `events::synchronize` waits for this, which has preemption disabled.
+                if !CpuPin::with(|pin| unsafe { self.targets.want(pin, filter, record) }) {
+                    return;
+                }
+            }
             let gathered = bytes.get(COMMON..size).unwrap_or_default();
             let fill = |record: &mut [u8]| {
                 if let Some(to) = record.get_mut(COMMON..COMMON.wrapping_add(gathered.len())) {

@@ -8,7 +8,10 @@ use super::dynamic::{
 };
 use crate::{
     event::{
-        field::Declared,
+        field::{
+            self,
+            Declared, //
+        },
         format, //
     },
     events::{
@@ -22,7 +25,10 @@ use crate::{
             Compiler,
             ProbeSite, //
         },
-        command::words,
+        command::{
+            words,
+            LineWord, //
+        },
         error::{
             ProbeError,
             ProbeRefusal, //
@@ -44,10 +50,15 @@ use crate::{
         user_command::UserPlace, //
     },
     kapi::{
+        scratch,
         symbol::Symbol,
         text_buffer::TextBuffer, //
     },
-    probes::COMMON,
+    probes::{
+        operand,
+        Filter,
+        COMMON, //
+    },
     text::writer::ByteWrite, //
 };
 use core::iter;
@@ -100,9 +111,43 @@ pub(super) struct ProbeLayout {
     pub(super) kept: KeptParameters,
     /// Where the probe is, if that is in a file.
     pub(super) file: Option<FilePlace>,
+    /// What a record has to be, or it is not recorded.
+    pub(super) filter: Option<KBox<Filter>>,
 }
 
 impl ProbeLayout {
+    /// Has only those records made that `condition` lets through.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, and what is wrong with the filter.
+    pub(super) fn set_condition(
+        &mut self,
+        condition: Option<LineWord<'_>>,
+        kind: &dyn DynamicKind,
+    ) -> Result<(), RefusedLine> {
+        let Some(condition) = condition else {
+            return Ok(());
+        };
+        if condition.text.is_empty() {
+            // ftrace counts a blank after each word.
+            let refusal = ProbeRefusal::new(ProbeError::FilterMissing, condition.at);
+            return Err(kind.refused(refusal));
+        }
+        scratch::prepare_all_levels()?;
+        let field = |name: &str| {
+            let mut fields = field::place(self.fields(), COMMON as u32);
+            fields
+                .find(|field| field.declared.name == name)
+                .map(operand)
+        };
+        let filter = Filter::of_fields(&field, self.size(), condition.text.as_bytes())?;
+        let filter = filter
+            .map_err(|wrong| RefusedLine::of_filter((wrong.kind.text(), wrong.at), condition))?;
+        self.filter = Some(filter);
+        Ok(())
+    }
+
     /// Returns what fills a record after its common fields and its head.
     #[inline(always)]
     pub(super) fn program(&self) -> FetchProgram<'_> {
@@ -274,6 +319,7 @@ impl ProbeLayout {
             head,
             kept: *compiler.kept(),
             file: None,
+            filter: None,
         })
     }
 }

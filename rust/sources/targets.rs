@@ -4,8 +4,16 @@
 
 use super::probe;
 use crate::{
-    kapi::percpu::CpuPin,
-    probes::EventFile, //
+    kapi::{
+        percpu::CpuPin,
+        scratch, //
+    },
+    probes::{
+        EventFile,
+        Filter,
+        COMMON, //
+    },
+    ring::packed::PackedSize, //
 };
 use core::ptr;
 use kernel::{
@@ -92,6 +100,58 @@ impl RecordTargets {
                 unsafe { EventFile::miss(cookie, pin) };
             }
         }
+    }
+
+    /// Returns whether `filter` lets a record through that was made beside the rings; it has room for the common fields,
+    /// which are filled here. Any context, with preemption disabled.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::miss`].
+    pub(super) unsafe fn want(&self, pin: &CpuPin, filter: &Filter, record: &mut [u8]) -> bool {
+        let mut cookies = self.places.iter().map(|place| {
+            // Acquire: pairs with `add`.
+            place.load(Acquire)
+        });
+        match cookies.find(|cookie| !cookie.is_null()) {
+            // SAFETY: The caller promises the file of the cookie, as long as preemption is disabled.
+            Some(cookie) => unsafe { filter.lets_through(pin, cookie, record) },
+            None => false,
+        }
+    }
+
+    /// As [`Self::record`], if `filter` lets the record through, which is filled beside the rings first. Where there is
+    /// no place for that, because too many are inside each other, a loss is counted.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::record`].
+    pub(super) unsafe fn record_wanted(
+        &self,
+        pin: &CpuPin,
+        filter: &Filter,
+        size: usize,
+        fill: impl Fn(&mut [u8]),
+    ) {
+        let Some(entry) = scratch::begin_at_any_level(pin, PackedSize::new(size)) else {
+            // SAFETY: The caller promises what a cookie is.
+            return unsafe { self.miss(pin) };
+        };
+        // SAFETY: It was begun just now on this CPU, and there is no other `Record` of it.
+        let mut record = unsafe { scratch::Record::filled(entry.as_ptr()) };
+        fill(record.bytes());
+        // SAFETY: The caller promises what a cookie is.
+        if unsafe { self.want(pin, filter, record.bytes()) } {
+            let from = record.bytes().get(COMMON..).unwrap_or_default();
+            let copy = |to: &mut [u8]| {
+                if let Some(to) = to.get_mut(COMMON..COMMON.wrapping_add(from.len())) {
+                    to.copy_from_slice(from);
+                }
+            };
+            // SAFETY: The caller promises the same.
+            unsafe { self.record(size, copy) };
+        }
+        record.end();
     }
 
     /// Records one event of `size` bytes, of which `fill` writes those after the common fields, for each

@@ -122,6 +122,8 @@ Events that users define, where the kernel has kprobes:
         r[MAX][:[GROUP/]EVENT] PLACE [ARGUMENT]...   a return of a function
         -:[GROUP/]EVENT   removes it, unless it is enabled
         PLACE: [MODULE:]SYMBOL[+OFFSET] or an address; %return after it is r
+               if FILTER at the end: other hits are not recorded; FIELDs of
+               the event itself. Also after f, t and lines of programs
         ARGUMENT: [NAME=]FETCH[:TYPE]
         FETCH: %REGISTER, $stack, $stackN, $retval, $comm, $current, $argN,
                @ADDRESS, @SYMBOL[+-OFFSET], +|-[u]OFFSET(FETCH), \\VALUE,

@@ -13,7 +13,10 @@ use crate::{
             Compiler,
             ProbeSite, //
         },
-        command::ProbeNames,
+        command::{
+            DefiningLine,
+            ProbeNames, //
+        },
         error::{
             Code,
             ProbeError,
@@ -68,7 +71,10 @@ pub(super) fn event_names<'a>(
 /// whether an argument names a symbol that is not there.
 pub(super) fn compile(
     kind: &dyn DynamicKind,
-    line: &str,
+    DefiningLine {
+        text: line,
+        condition,
+    }: DefiningLine<'_>,
     site: ProbeSite<'_>,
     (btf, function): (Option<Btf<'_>>, Option<ProbedFunction<'_>>),
 ) -> Result<(ProbeLayout, bool), RefusedLine> {
@@ -88,7 +94,8 @@ pub(super) fn compile(
     }
     let compiler = Compiler::new(site, &symbol_address).of_types(btf.map(KnownTypes::new));
     let mut compiler = compiler.of_function(function);
-    let layout = ProbeLayout::compile((line, whole.text()), &mut compiler, kind)?;
+    let mut layout = ProbeLayout::compile((line, whole.text()), &mut compiler, kind)?;
+    layout.set_condition(condition, kind)?;
     if compiler.kept().overflows() {
         let at = expand::argument_at(line, 0);
         let refusal = ProbeRefusal::with(ProbeError::TooManyKept, at, Code::TooBig);

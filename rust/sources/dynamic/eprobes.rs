@@ -21,6 +21,7 @@ use crate::{
             Compiler,
             ProbeSite, //
         },
+        command::DefiningLine,
         error::{
             Code,
             ProbeError,
@@ -38,6 +39,7 @@ use crate::{
     kapi::kprobe::symbol_address,
     probes::Filter,
     sources::{
+        defined::DefinedProbe,
         eprobe::{
             Eprobe,
             FollowedEvent, //
@@ -48,7 +50,8 @@ use crate::{
 };
 use kernel::{
     fmt::Write,
-    prelude::*, //
+    prelude::*,
+    sync::Arc, //
 };
 
 /// The kind.
@@ -63,7 +66,7 @@ impl DynamicKind for Eprobes {
         file == ControlledEvents::All
     }
 
-    fn create(&self, line: &str, _: IsAmbiguous<'_>) -> Result<bool, RefusedLine> {
+    fn create(&self, line: DefiningLine<'_>, _: IsAmbiguous<'_>) -> Result<bool, RefusedLine> {
         match EventHead::parse(line) {
             Some(head) => define(|making| create(head, making))?,
             None => return Ok(false),
@@ -103,8 +106,10 @@ fn create(head: EventHead<'_>, making: &Making<'_>) -> Result<Definition, Refuse
             )));
         }
         if let Err(wrong) = Filter::new(event, filter.text.as_bytes())? {
-            let refused = RefusedLine::new(EINVAL, Filter::AUTHOR, wrong.kind.text(), wrong.at);
-            return Err(refused.of_part(filter.at));
+            return Err(RefusedLine::of_filter(
+                (wrong.kind.text(), wrong.at),
+                filter,
+            ));
         }
     }
     let field = |name: &str| event_field(event, name);
@@ -123,12 +128,13 @@ fn create(head: EventHead<'_>, making: &Making<'_>) -> Result<Definition, Refuse
         let error = ProbeError::EventExists;
         return Err(refused(ProbeRefusal::with(error, 0, Code::Exists)));
     }
-    let filter = head.filter.map_or("", |filter| filter.text);
-    let eprobe = Eprobe::new(layout, event, filter)?;
+    let text = head.filter.map_or("", |filter| filter.text);
+    let eprobe = Eprobe::new(layout, event, text)?;
     let (group, name) = names;
     let names = (group, name, None);
-    let definition = Definition::new(&Eprobes, names, eprobe, Some(followed), |shown| {
-        // As in ftrace without the filter.
+    let probe: Arc<dyn DefinedProbe> = eprobe;
+    let probe = (probe, head.filter);
+    let definition = Definition::new(&Eprobes, names, probe, Some(followed), |shown| {
         let system = event.system();
         write!(shown, "e:{group}/{name} {system}.{}", event.name())
     })?;

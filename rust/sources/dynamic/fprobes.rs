@@ -19,6 +19,7 @@ use crate::{
     event::btf::Btf,
     fetch::{
         argument::ProbeSite,
+        command::DefiningLine,
         error::{
             Code,
             ProbeError,
@@ -71,8 +72,8 @@ impl DynamicKind for Fprobes {
         place.split('%').next() == other.split('%').next()
     }
 
-    fn create(&self, line: &str, _: IsAmbiguous<'_>) -> Result<bool, RefusedLine> {
-        match FunctionHead::parse(line).map_err(|refusal| self.refused(refusal))? {
+    fn create(&self, line: DefiningLine<'_>, _: IsAmbiguous<'_>) -> Result<bool, RefusedLine> {
+        match FunctionHead::parse(line.text).map_err(|refusal| self.refused(refusal))? {
             Some(head) if IS_THERE && head.site != FunctionSite::Tracepoint => {
                 define(|making| create(line, head, making))?;
             }
@@ -84,7 +85,7 @@ impl DynamicKind for Fprobes {
 
 /// Compiles the arguments of `line`, and says whether one names a symbol that is not there.
 fn compile(
-    line: &str,
+    line: DefiningLine<'_>,
     head: &FunctionHead<'_>,
     btf: Option<Btf<'_>>,
 ) -> Result<(ProbeLayout, bool), RefusedLine> {
@@ -101,7 +102,7 @@ fn compile(
 
 /// Makes an event as `line` defines it, which begins with `head`.
 fn create(
-    line: &str,
+    line: DefiningLine<'_>,
     head: FunctionHead<'_>,
     making: &Making<'_>,
 ) -> Result<Definition, RefusedLine> {
@@ -111,7 +112,7 @@ fn create(
     let name = name.text();
     let found = fprobe::functions(head.target);
     let types = match &found {
-        Ok(addresses) if expand::names_types(line) => {
+        Ok(addresses) if expand::names_types(line.text) => {
             let function = Symbol::function_at(addresses.first().copied().unwrap_or(0));
             let module = function.name_and_module().and_then(|(_, module)| module);
             ProbedTypes::read(module)?
@@ -123,7 +124,7 @@ fn create(
     };
     let (layout, lacks_symbol) = types.with(|btf| compile(line, &head, btf))?;
     drop(types);
-    let sibling = making.sibling(&Fprobes, (group, name), (line, &layout));
+    let sibling = making.sibling(&Fprobes, (group, name), (line.text, &layout));
     let sibling = sibling.map_err(|refusal| {
         // As in ftrace.
         let code = Code::Invalid;
@@ -140,9 +141,15 @@ fn create(
     let kept = returns.then_some(layout.kept);
     let hook = FprobeHook::new(head.target, kept, lacks_symbol)?;
     let probe = HitProbe::new(layout, hook, 0)?;
-    let definition = Definition::new(&Fprobes, (group, name, sibling), probe, None, |shown| {
-        let suffix = if returns { "%return" } else { "" };
-        write!(shown, "f:{group}/{name} {}{suffix}", head.target)
-    })?;
+    let definition = Definition::new(
+        &Fprobes,
+        (group, name, sibling),
+        (probe, line.condition),
+        None,
+        |shown| {
+            let suffix = if returns { "%return" } else { "" };
+            write!(shown, "f:{group}/{name} {}{suffix}", head.target)
+        },
+    )?;
     Ok(definition)
 }

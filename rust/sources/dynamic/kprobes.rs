@@ -21,6 +21,7 @@ use crate::{
         argument::ProbeSite,
         command::{
             is_same_place,
+            DefiningLine,
             Head,
             ProbePlace,
             GROUP, //
@@ -69,8 +70,12 @@ impl DynamicKind for Kprobes {
         is_same_place(place, other)
     }
 
-    fn create(&self, line: &str, is_ambiguous: IsAmbiguous<'_>) -> Result<bool, RefusedLine> {
-        match Head::parse(line).map_err(|refusal| self.refused(refusal))? {
+    fn create(
+        &self,
+        line: DefiningLine<'_>,
+        is_ambiguous: IsAmbiguous<'_>,
+    ) -> Result<bool, RefusedLine> {
+        match Head::parse(line.text).map_err(|refusal| self.refused(refusal))? {
             Some(head) => define(|making| create(line, head, (making, is_ambiguous)))?,
             None => return Ok(false),
         }
@@ -80,7 +85,7 @@ impl DynamicKind for Kprobes {
 
 /// Compiles the arguments of `line`, and says whether one names a symbol that is not there.
 fn compile(
-    line: &str,
+    line: DefiningLine<'_>,
     head: &Head<'_>,
     at_entry: bool,
     btf: Option<Btf<'_>>,
@@ -101,7 +106,7 @@ fn compile(
 
 /// Makes an event as `line` defines it, which begins with `head`.
 fn create(
-    line: &str,
+    line: DefiningLine<'_>,
     head: Head<'_>,
     (making, is_ambiguous): (&Making<'_>, IsAmbiguous<'_>),
 ) -> Result<Definition, RefusedLine> {
@@ -117,7 +122,7 @@ fn create(
         address,
         offset,
         max_active: head.returns.then_some(head.max_active),
-        keeps: head.returns && expand::needs_kept(line),
+        keeps: head.returns && expand::needs_kept(line.text),
     };
     let probe = place.register();
     if let Some(name) = symbol.filter(|_| !waits) {
@@ -139,7 +144,7 @@ fn create(
         Err(_) => offset == 0 && !waits,
     };
     let types = match (symbol, &probe) {
-        _ if !expand::names_types(line) => ProbedTypes::Unknown,
+        _ if !expand::names_types(line.text) => ProbedTypes::Unknown,
         (Some(_), Ok(probe)) => {
             let function = Symbol::function_at(probe.address());
             let module = function.name_and_module().and_then(|(_, module)| module);
@@ -150,7 +155,7 @@ fn create(
     let (layout, lacks_symbol) = types.with(|btf| compile(line, &head, at_entry, btf))?;
     drop(types);
     let sibling = making
-        .sibling(&Kprobes, (group, name.text()), (line, &layout))
+        .sibling(&Kprobes, (group, name.text()), (line.text, &layout))
         .map_err(|refusal| Kprobes.refused(refusal))?;
     if lacks_symbol {
         let code = Code::Missing;
@@ -180,14 +185,20 @@ fn create(
     };
     let probe = HitProbe::new(layout, KprobeHook::new(probe, &place)?, address)?;
     let name = name.text();
-    let definition = Definition::new(&Kprobes, (group, name, sibling), probe, None, |shown| {
-        match head.returns {
-            true if max_active == 0 => write!(shown, "r:{group}/{name} ")?,
-            true => write!(shown, "r{max_active}:{group}/{name} ")?,
-            false => write!(shown, "p:{group}/{name} ")?,
-        }
-        head.write_place(shown)
-    })?;
+    let definition = Definition::new(
+        &Kprobes,
+        (group, name, sibling),
+        (probe, line.condition),
+        None,
+        |shown| {
+            match head.returns {
+                true if max_active == 0 => write!(shown, "r:{group}/{name} ")?,
+                true => write!(shown, "r{max_active}:{group}/{name} ")?,
+                false => write!(shown, "p:{group}/{name} ")?,
+            }
+            head.write_place(shown)
+        },
+    )?;
     Ok(definition)
 }
 

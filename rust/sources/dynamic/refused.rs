@@ -2,6 +2,10 @@
 
 //! Lines that are refused, and what `error_log` says of them.
 
+use crate::{
+    fetch::command::LineWord,
+    probes::Filter, //
+};
 use kernel::prelude::*;
 
 /// An entry for `error_log`.
@@ -43,6 +47,14 @@ impl RefusedLine {
         }
     }
 
+    /// Returns one of a line with the filter `condition`, in which this is wrong at that place.
+    pub(in crate::sources) fn of_filter(
+        (text, at): (&'static str, usize),
+        condition: LineWord<'_>,
+    ) -> Self {
+        Self::new(EINVAL, Filter::AUTHOR, text, at).of_part(condition.at)
+    }
+
     /// Returns the same with the entry of `first` before its own.
     pub(super) fn after(mut self, first: Self) -> Self {
         let [_, entry] = first.entries;
@@ -51,10 +63,11 @@ impl RefusedLine {
         self
     }
 
-    /// Returns the same with other places of carets.
+    /// Returns the same with other places of carets, but for those in a part of the line.
     pub(super) fn with_places(mut self, place: impl Fn(usize) -> usize) -> Self {
         let entries = self.entries.iter_mut().flatten();
-        entries.for_each(|entry| entry.at = place(entry.at));
+        let whole = entries.filter(|entry| entry.from == 0);
+        whole.for_each(|entry| entry.at = place(entry.at));
         self
     }
 

@@ -19,6 +19,7 @@ use crate::{
     event::btf::Btf,
     fetch::{
         argument::ProbeSite,
+        command::DefiningLine,
         error::{
             Code,
             ProbeError,
@@ -61,8 +62,8 @@ impl DynamicKind for Tprobes {
         file == ControlledEvents::All
     }
 
-    fn create(&self, line: &str, _: IsAmbiguous<'_>) -> Result<bool, RefusedLine> {
-        match FunctionHead::parse(line).map_err(|refusal| self.refused(refusal))? {
+    fn create(&self, line: DefiningLine<'_>, _: IsAmbiguous<'_>) -> Result<bool, RefusedLine> {
+        match FunctionHead::parse(line.text).map_err(|refusal| self.refused(refusal))? {
             Some(head) if head.site == FunctionSite::Tracepoint => {
                 define(|making| create(line, head, making))?;
             }
@@ -104,7 +105,7 @@ struct CompiledLine {
 
 /// Compiles the arguments of `line`, of a tracepoint that is there if `is_there` is set.
 fn compile(
-    line: &str,
+    line: DefiningLine<'_>,
     head: &FunctionHead<'_>,
     is_there: bool,
     btf: Option<Btf<'_>>,
@@ -129,7 +130,7 @@ fn compile(
 
 /// Makes an event as `line` defines it, which begins with `head`.
 fn create(
-    line: &str,
+    line: DefiningLine<'_>,
     head: FunctionHead<'_>,
     making: &Making<'_>,
 ) -> Result<Definition, RefusedLine> {
@@ -139,13 +140,13 @@ fn create(
     let name = name.text();
     let found = FoundTracepoint::find(head.target)?;
     let module = found.as_ref().and_then(FoundTracepoint::module);
-    let types = match found.is_some() || expand::names_types(line) {
+    let types = match found.is_some() || expand::names_types(line.text) {
         true => ProbedTypes::read(module)?,
         false => ProbedTypes::Unknown,
     };
     let compiled = types.with(|btf| compile(line, &head, found.is_some(), btf))?;
     drop(types);
-    let sibling = making.sibling(&Tprobes, (group, name), (line, &compiled.layout));
+    let sibling = making.sibling(&Tprobes, (group, name), (line.text, &compiled.layout));
     let sibling = sibling.map_err(|refusal| {
         // As in ftrace.
         let code = Code::Invalid;
@@ -159,8 +160,12 @@ fn create(
     nesting::prepare()?;
     let hook = TracepointHook::new(head.target, compiled.arity, compiled.lacks_symbol)?;
     let probe = HitProbe::new(compiled.layout, hook, 0)?;
-    let definition = Definition::new(&Tprobes, (group, name, sibling), probe, None, |shown| {
-        write!(shown, "t:{group}/{name} {}", head.target)
-    })?;
+    let definition = Definition::new(
+        &Tprobes,
+        (group, name, sibling),
+        (probe, line.condition),
+        None,
+        |shown| write!(shown, "t:{group}/{name} {}", head.target),
+    )?;
     Ok(definition)
 }

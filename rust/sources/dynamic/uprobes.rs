@@ -20,6 +20,10 @@ use crate::{
             Compiler,
             ProbeSite, //
         },
+        command::{
+            DefiningLine,
+            LineWord, //
+        },
         elf::{
             function_offset,
             FileBytes, //
@@ -75,14 +79,14 @@ impl DynamicKind for Uprobes {
         matches!(file, ControlledEvents::Uprobes | ControlledEvents::All)
     }
 
-    fn create(&self, line: &str, _: IsAmbiguous<'_>) -> Result<bool, RefusedLine> {
-        match UserHead::parse(line).map_err(|refusal| self.refused(refusal))? {
+    fn create(&self, line: DefiningLine<'_>, _: IsAmbiguous<'_>) -> Result<bool, RefusedLine> {
+        match UserHead::parse(line.text).map_err(|refusal| self.refused(refusal))? {
             Some(head) if IS_THERE => {
                 // Looking for a file may take other locks, and time.
                 let probe = UserProbe::open(head.path.text);
                 // Where no file has that name, a probe of another one may have it.
-                if let (Err(_), Some(usdt)) = (&probe, UsdtLine::parse(line)) {
-                    create_usdt(usdt)?;
+                if let (Err(_), Some(usdt)) = (&probe, UsdtLine::parse(line.text)) {
+                    create_usdt(usdt, line.condition)?;
                     return Ok(true);
                 }
                 let begin = match (&probe, head.function()) {
@@ -126,7 +130,7 @@ fn regular(opened: Result<UserProbe>, at: usize) -> Result<UserProbe, RefusedLin
 }
 
 /// Makes an event of a statically defined probe, which is hit at each place of that.
-fn create_usdt(usdt: UsdtLine<'_>) -> Result<(), RefusedLine> {
+fn create_usdt(usdt: UsdtLine<'_>, condition: Option<LineWord<'_>>) -> Result<(), RefusedLine> {
     let refused = |error, at| Uprobes.refused(ProbeRefusal::new(error, at));
     let open = || regular(UserProbe::open(usdt.path.text), usdt.path.at);
     let probe = open()?;
@@ -157,7 +161,11 @@ fn create_usdt(usdt: UsdtLine<'_>) -> Result<(), RefusedLine> {
         let (line, probe) = rest.next().ok_or(EINVAL)?;
         let (line, probe) = (line.text(), probe.take().ok_or(EINVAL)?);
         let made = match UserHead::parse(line) {
-            Ok(Some(head)) => create(line, head, (making, Ok(probe), None)),
+            Ok(Some(head)) => {
+                let text = line;
+                let line = DefiningLine { text, condition };
+                create(line, head, (making, Ok(probe), None))
+            }
             Ok(None) => Err(EINVAL.into()),
             Err(refusal) => Err(Uprobes.refused(refusal)),
         };
@@ -167,7 +175,7 @@ fn create_usdt(usdt: UsdtLine<'_>) -> Result<(), RefusedLine> {
 
 /// Makes an event as `line` defines it, which begins with `head`.
 fn create(
-    line: &str,
+    line: DefiningLine<'_>,
     head: UserHead<'_>,
     (making, probe, begin): (&Making<'_>, Result<UserProbe>, Option<u64>),
 ) -> Result<Definition, RefusedLine> {
@@ -183,7 +191,8 @@ fn create(
         returns: place.returns,
     };
     let mut compiler = Compiler::new(site, &|_| None);
-    let mut layout = ProbeLayout::compile((line, line), &mut compiler, &Uprobes)?;
+    let mut layout = ProbeLayout::compile((line.text, line.text), &mut compiler, &Uprobes)?;
+    layout.set_condition(line.condition, &Uprobes)?;
     let file = FilePlace {
         file: probe.file(),
         place,
@@ -195,14 +204,20 @@ fn create(
     if known.any(|known| known.probe.layout().file.is_some_and(is_other)) {
         return Err(EINVAL.into());
     }
-    let sibling = making.sibling(&Uprobes, (group, name), (line, &layout));
+    let sibling = making.sibling(&Uprobes, (group, name), (line.text, &layout));
     let sibling = sibling.map_err(refused)?;
     let hook = UserHook::new(probe, place)?;
     let probe = HitProbe::new(layout, hook, place.offset)?;
-    let definition = Definition::new(&Uprobes, (group, name, sibling), probe, None, |shown| {
-        let letter = if place.returns { 'r' } else { 'p' };
-        write!(shown, "{letter}:{group}/{name} {}:", head.path.text)?;
-        place.write(shown)
-    })?;
+    let definition = Definition::new(
+        &Uprobes,
+        (group, name, sibling),
+        (probe, line.condition),
+        None,
+        |shown| {
+            let letter = if place.returns { 'r' } else { 'p' };
+            write!(shown, "{letter}:{group}/{name} {}:", head.path.text)?;
+            place.write(shown)
+        },
+    )?;
     Ok(definition)
 }

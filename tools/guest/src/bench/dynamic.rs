@@ -71,6 +71,16 @@ const OWN_ROWS: &[(&str, &str, &str)] = &[
         "call",
         "f:bench/hit rtbench_function%return ns=$latency",
     ),
+    (
+        "p, two numbers, its `if` false",
+        "call",
+        "p:bench/hit rtbench_function a=%di b=%si:u32 if b == 0xfffffff7",
+    ),
+    (
+        "p, two numbers, its `if` true",
+        "call",
+        "p:bench/hit rtbench_function a=%di b=%si:u32 if b != 0xfffffff7",
+    ),
 ];
 
 /// Name, function of the program, the letter of the definition and its arguments.

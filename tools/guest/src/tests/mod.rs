@@ -10,6 +10,7 @@ mod clients_dynamic;
 mod clients_functions;
 mod clients_sql;
 mod clock;
+mod conditions;
 mod contexts;
 mod delays;
 mod dynamic;
@@ -244,6 +245,7 @@ const GROUPS: &[&[Test]] = &[
     clients_functions::TESTS,
     clients_sql::TESTS,
     clock::TESTS,
+    conditions::TESTS,
     contexts::TESTS,
     faults::TESTS,
     faults_files::TESTS,
