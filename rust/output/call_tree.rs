@@ -17,9 +17,9 @@ use crate::{
     text::{
         graph::{
             is_entry,
+            returned::ReturnedCalls,
             CallEntry,
             CallExit,
-            ReturnedCalls,
             EXIT_ID, //
         },
         stack::SymbolNames,

@@ -11,15 +11,12 @@
 //! kernel knows: [`SymbolNames`], [`Tasks`].
 
 mod columns;
-mod returned;
+pub(crate) mod returned;
 
-pub(crate) use self::{
-    columns::{
-        write_header,
-        write_time,
-        Tasks, //
-    },
-    returned::ReturnedCalls, //
+pub(crate) use self::columns::{
+    write_header,
+    write_time,
+    Tasks, //
 };
 
 use self::columns::{
