@@ -22,7 +22,10 @@ use super::{
 use crate::{
     hist::{
         expr::ExprSource,
-        key::KeyEnv,
+        key::{
+            recorded_stack,
+            KeyEnv, //
+        },
         keys::MOST_WORDS,
         parameter::Parameter,
         plan::{
@@ -186,6 +189,10 @@ impl SyntheticRecorder {
                     }
                     Some(ExprSource::Comm) => SyntheticValue::Text(comm),
                     Some(ExprSource::Stack) => SyntheticValue::Stack(callers),
+                    Some(&ExprSource::StackAt(at)) => {
+                        let stack = recorded_stack(record, at);
+                        SyntheticValue::RecordedStack(stack.unwrap_or_default())
+                    }
                     _ => SyntheticValue::Number(plan.number(node, record, env)),
                 },
             };

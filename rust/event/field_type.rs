@@ -54,6 +54,9 @@ pub(crate) enum FieldType {
     DynamicBytes,
     /// `__rel_loc` of anything else.
     RelativeBytes,
+    /// `__data_loc unsigned long[]` in a slot of eight bytes: the callers that a synthetic event has, after their
+    /// number. All but histograms take the slot for the value, as in ftrace.
+    Stack,
 }
 
 /// The value that a record holds in a field.
@@ -103,6 +106,7 @@ impl FieldType {
             _ if chars && has(ty, "[") => Self::Chars,
             "char *" | "const char *" => Self::CharPointer,
             _ if dynamic && size == 4 => Self::DynamicBytes,
+            _ if dynamic && size == 8 && has(ty, "long[") => Self::Stack,
             _ if relative && size == 4 => Self::RelativeBytes,
             _ => Self::Number,
         }
@@ -114,6 +118,7 @@ impl FieldType {
             Self::Chars | Self::OpenChars | Self::DynamicChars | Self::RelativeChars => true,
             Self::CharPointer | Self::UserCharPointer => true,
             Self::Number | Self::Cpumask | Self::DynamicBytes | Self::RelativeBytes => false,
+            Self::Stack => false,
         }
     }
 
@@ -121,7 +126,7 @@ impl FieldType {
     #[inline]
     pub(crate) fn location(self) -> Location {
         match self {
-            Self::Number | Self::Chars => Location::Inline,
+            Self::Number | Self::Chars | Self::Stack => Location::Inline,
             Self::CharPointer | Self::UserCharPointer => Location::Inline,
             Self::OpenChars => Location::Rest,
             Self::DynamicChars | Self::Cpumask | Self::DynamicBytes => Location::FromStart,
@@ -136,6 +141,7 @@ impl FieldType {
         let bytes = self.location().bytes(record, offset, size)?;
         Some(match self {
             Self::Number if matches!(size, 1 | 2 | 4 | 8) => Value::Number(number(bytes), size),
+            Self::Stack => Value::Number(number(bytes), size),
             Self::Number => Value::Opaque(bytes),
             Self::Chars | Self::OpenChars => Value::Chars(bytes),
             Self::DynamicChars | Self::RelativeChars => Value::DynamicChars(bytes),
@@ -196,6 +202,9 @@ mod tests {
             ("__data_loc u8[]", 4, FieldType::DynamicBytes),
             ("__rel_loc u8[]", 4, FieldType::RelativeBytes),
             ("__data_loc u8[]", 8, FieldType::Number),
+            ("__data_loc unsigned long[]", 8, FieldType::Stack),
+            ("__data_loc unsigned long[]", 4, FieldType::DynamicBytes),
+            ("unsigned long[]", 8, FieldType::Number),
         ];
         for (ty, size, want) in rows {
             assert_eq!(FieldType::of(ty, size), want, "{ty}");

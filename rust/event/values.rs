@@ -53,10 +53,9 @@ fn write_value(
 ) -> fmt::Result {
     let (offset, size) = (field.offset, field.declared.size);
     let ty = FieldType::of(field.declared.ty, size);
-    // ftrace has no text for a set of CPUs, whether or not it is inside the record, and none for a stack of a
-    // synthetic event, whose place has 8 bytes.
-    let is_stack = ty == FieldType::Number && field.declared.ty.starts_with("__data_loc");
-    if (ty == FieldType::Cpumask || is_stack) && part(record, offset, size).is_some() {
+    // ftrace has no text for a set of CPUs, whether or not it is inside the record, and none for a stack.
+    let has_text = !matches!(ty, FieldType::Cpumask | FieldType::Stack);
+    if !has_text && part(record, offset, size).is_some() {
         return w.write_str("<INVALID-TYPE>");
     }
     match ty.read(record, offset, size) {

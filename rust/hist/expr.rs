@@ -152,9 +152,12 @@ pub(crate) enum ExprSource {
     Timestamp,
     Cpu,
     Comm,
+    /// The callers of the code that the event is in.
     Stack,
     Number(NumberAt),
     Text(TextAt),
+    /// The callers that a field at this offset of the record has.
+    StackAt(u32),
     /// The reference of the plan that has this place.
     Reference(u8, VariableShape),
 }
@@ -163,7 +166,7 @@ impl ExprSource {
     /// Returns whether it is a stack.
     pub(super) fn is_stack(self) -> bool {
         match self {
-            Self::Stack => true,
+            Self::Stack | Self::StackAt(_) => true,
             Self::Reference(_, shape) => shape.kind == VariableKind::Stack,
             _ => false,
         }
@@ -172,7 +175,7 @@ impl ExprSource {
     /// Returns whether it is no number: a string or a stack.
     pub(crate) fn is_text(self) -> bool {
         match self {
-            Self::Text(_) | Self::Comm | Self::Stack => true,
+            Self::Text(_) | Self::Comm | Self::Stack | Self::StackAt(_) => true,
             Self::Reference(_, shape) => shape.is_text(),
             _ => false,
         }
@@ -366,7 +369,9 @@ impl Nodes {
                 ExprSource::Reference(_, shape) => shape,
                 ExprSource::Cpu => VariableShape::unsigned(4),
                 ExprSource::Comm => VariableShape::text(VariableKind::String, COMM_SIZE),
-                ExprSource::Stack => VariableShape::text(VariableKind::Stack, 0),
+                ExprSource::Stack | ExprSource::StackAt(_) => {
+                    VariableShape::text(VariableKind::Stack, 0)
+                }
                 ExprSource::Text(text) => {
                     let size = u16::try_from(text.size).unwrap_or(u16::MAX);
                     VariableShape::text(VariableKind::String, size)
@@ -641,12 +646,13 @@ impl<'a, 'l> ExprParser<'a, 'l> {
         };
         let derived = matches!(modifier, Modifier::Log2 | Modifier::Buckets(_));
         let string = matches!(source, ExprSource::Text(_) | ExprSource::Comm);
-        // No event has a field that is a stack. Of strings ftrace would take the address.
-        if stack || derived && string {
+        let is_field = matches!(source, ExprSource::StackAt(_));
+        // Of strings ftrace would take the address.
+        if stack && !is_field || derived && string {
             return Err(self.refuse(HistErrorKind::BadModifier, text));
         }
         let modifier = match source {
-            ExprSource::Stack => Modifier::None,
+            ExprSource::Stack | ExprSource::StackAt(_) => Modifier::None,
             _ => modifier,
         };
         Ok(Atom {
@@ -695,6 +701,7 @@ fn located(field: Described) -> Result<ExprSource, HistErrno> {
         | FieldType::OpenChars
         | FieldType::DynamicChars
         | FieldType::RelativeChars => Ok(ExprSource::Text(TextAt { ty, offset, size })),
+        FieldType::Stack => Ok(ExprSource::StackAt(offset)),
         _ if !matches!(size, 1 | 2 | 4 | 8) => Err(HistErrno::NoMem),
         _ => {
             let end = offset.saturating_add(size);

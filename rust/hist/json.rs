@@ -148,8 +148,12 @@ impl Plan {
             let Some(atom) = self.nodes.atom(key.node) else {
                 continue;
             };
-            if atom.source == ExprSource::Stack {
-                write_name("common_stacktrace", is_first, out)?;
+            if atom.source.is_stack() {
+                let name = match atom.source {
+                    ExprSource::Stack => "common_stacktrace",
+                    _ => atom.name.text(text),
+                };
+                write_name(name, is_first, out)?;
                 out.write_str("[")?;
                 let mut separator = "";
                 for address in words.iter().take_while(|word| **word != 0) {

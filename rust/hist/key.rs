@@ -20,7 +20,13 @@ use super::{
         MOST_SUMS, //
     }, //
 };
-use crate::text::word::StringWords;
+use crate::{
+    event::field_type::Location,
+    text::word::StringWords, //
+};
+
+/// Bytes of a field that is a stack.
+const SLOT: u32 = 8;
 
 /// What a plan may ask that the record does not hold.
 pub(crate) trait KeyEnv {
@@ -82,7 +88,8 @@ impl Atom {
             ExprSource::Timestamp => env.time(usecs),
             ExprSource::Cpu => env.cpu().into(),
             ExprSource::Reference(at, _) => env.reference(at),
-            ExprSource::Comm | ExprSource::Stack | ExprSource::Text(_) => return None,
+            ExprSource::Comm | ExprSource::Text(_) => return None,
+            ExprSource::Stack | ExprSource::StackAt(_) => return None,
         };
         Some(match self.modifier {
             Modifier::Log2 => log2(value),
@@ -183,6 +190,7 @@ impl Plan {
             }
             Some(ExprSource::Comm) => Some(copy(&env.comm(), room)),
             Some(ExprSource::Stack) => Some(env.callers(room)),
+            Some(ExprSource::StackAt(at)) => copy_callers(record, *at, room),
             _ => {
                 *room.first_mut()? = self.evaluate(key.node, record, env)?;
                 Some(1)
@@ -212,6 +220,26 @@ fn copy(string: &[u8], room: &mut [u64]) -> usize {
         used = used.wrapping_add(1);
     }
     used
+}
+
+/// Returns the stack that the field at `offset` of a record has: the number of its callers, and they. `None` when it is
+/// not inside the record.
+pub(crate) fn recorded_stack(record: &[u8], offset: u32) -> Option<&[u8]> {
+    Location::FromStart.bytes(record, offset, SLOT)
+}
+
+/// Copies the callers of such a stack. Returns their number.
+pub(super) fn copy_callers(record: &[u8], offset: u32, room: &mut [u64]) -> Option<usize> {
+    let mut callers = recorded_stack(record, offset)?.get(8..)?;
+    let mut used = 0usize;
+    for place in room {
+        let Some((word, behind)) = callers.split_first_chunk() else {
+            break;
+        };
+        *place = u64::from_le_bytes(*word);
+        (callers, used) = (behind, used.wrapping_add(1));
+    }
+    Some(used)
 }
 
 /// Returns the words of the name of a task.

@@ -104,7 +104,9 @@ impl Keys {
                     (counted, string_bytes(text))
                 }
                 Some(ExprSource::Comm) => (STRING_BYTES, COMM as u32),
-                Some(ExprSource::Stack) => ((DEPTH * 8) as u32, (DEPTH * 8) as u32),
+                Some(ExprSource::Stack | ExprSource::StackAt(_)) => {
+                    ((DEPTH * 8) as u32, (DEPTH * 8) as u32)
+                }
                 _ => (8, 8),
             };
             total = total.saturating_add(counted);

@@ -207,7 +207,7 @@ fn check_value(node: u8, item: &[u8], parser: &mut ExprParser<'_, '_>) -> Result
         return Ok(());
     };
     match (atom.source, atom.modifier) {
-        (ExprSource::Stack, _)
+        (ExprSource::Stack | ExprSource::StackAt(_), _)
         | (
             _,
             Modifier::Buckets(_)

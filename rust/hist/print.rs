@@ -137,6 +137,9 @@ impl Plan {
                     ExprSource::Cpu => out.write_str("common_cpu")?,
                     ExprSource::Comm => out.write_str("common_comm")?,
                     ExprSource::Stack => return out.write_str("common_stacktrace"),
+                    ExprSource::StackAt(_) => {
+                        return write!(out, "{}.stacktrace", atom.name.text(text));
+                    }
                     _ => out.write_str(atom.name.text(text))?,
                 }
                 write_modifier(&atom, out)
@@ -184,9 +187,13 @@ impl Plan {
             let value = words.first().copied().unwrap_or(0);
             let atom = self.nodes.atom(key.node);
             let source = atom.map(|atom| atom.source);
-            if source == Some(ExprSource::Stack) {
+            if let Some(source @ (ExprSource::Stack | ExprSource::StackAt(_))) = source {
                 stack = true;
-                out.write_str("common_stacktrace:\n")?;
+                self.write_field(key.node, text, out)?;
+                // As in ftrace: the first caller of a field is in its line.
+                if source == ExprSource::Stack {
+                    out.write_str(":\n")?;
+                }
                 for address in words.iter().take_while(|word| **word != 0) {
                     names.symbol(*address, true, &mut |name| writeln!(out, "{:9}{name}", ""))?;
                 }

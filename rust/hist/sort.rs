@@ -90,7 +90,7 @@ impl Compare {
             };
         };
         match atom.source {
-            ExprSource::Stack => Self::Not,
+            ExprSource::Stack | ExprSource::StackAt(_) => Self::Not,
             ExprSource::Text(_) | ExprSource::Comm => Self::Text,
             // By the type of the field, also when a modifier has made another number of it.
             ExprSource::Number(number) => Self::of_number(number),

@@ -66,8 +66,9 @@ const FIELDS: &[(&str, &str, u32, u32, bool)] = &[
     ("flag", "bool", 84, 1, false),
     ("pstr", "const char *", 88, 8, false),
     ("nothing", "int", 96, 0, true),
+    ("stk", "__data_loc unsigned long[]", 96, 8, false),
 ];
-const SIZE: u16 = 96;
+const SIZE: u16 = 104;
 
 impl NamedFields for All {
     fn field(&self, name: &str) -> Option<Described> {
@@ -137,8 +138,13 @@ fn record(number: u64, other: i64, name: &str) -> Vec<u8> {
     put(64, &SIZE.to_le_bytes());
     put(66, &(name.len() as u16 + 1).to_le_bytes());
     put(84, &[u8::from(number != 0)]);
+    put(96, &(SIZE + name.len() as u16 + 1).to_le_bytes());
+    put(98, &24u16.to_le_bytes());
     bytes.extend_from_slice(name.as_bytes());
     bytes.push(0);
+    for word in [2u64, 0x1000, 0x2000] {
+        bytes.extend_from_slice(&word.to_le_bytes());
+    }
     bytes
 }
 
@@ -595,6 +601,16 @@ fn lines_of_entries() {
             ", u64f:          0} hitcount:          1",
         ]
     );
+    for key in ["stk.stacktrace", "stk"] {
+        assert_eq!(
+            entries(&format!("keys=u64f,{key}:sort=u64f"))[0..3],
+            [
+                "{ u64f:          0, stk.stacktrace         inner+0x1/0x2",
+                "         outer+0x3/0x4",
+                "} hitcount:          1",
+            ]
+        );
+    }
     // Exactly, unlike ftrace.
     assert_eq!(short("keys=u8f/3:sort=u8f/3"), "0:5 14:2 37:1 85:1");
 }
@@ -608,6 +624,10 @@ fn lines_read_back() {
             "key=s64f.log2,cpu:val=u32f.percent:sort=s64f,u32f.descending:size=200:NOHC",
             "hist:keys=s64f.log2,common_cpu:vals=u32f.percent:sort=s64f.log2,u32f.percent.descending:size=256\
              :nohitcount [active]\n",
+        ),
+        (
+            "keys=stk",
+            "hist:keys=stk.stacktrace:vals=hitcount:sort=hitcount:size=2048 [active]\n",
         ),
         (
             "keys=u64f.buckets=0x64,COMM,stacktrace:sort=u64f",
@@ -703,6 +723,11 @@ fn refusals_have_the_text_and_the_place_that_ftrace_gives() {
         ),
         (
             "keys=u64f:vals=stacktrace",
+            HistErrno::Inval,
+            &[(BadModifier, 20)],
+        ),
+        (
+            "keys=u64f:vals=stk.stacktrace",
             HistErrno::Inval,
             &[(BadModifier, 20)],
         ),

@@ -5,7 +5,10 @@
 
 use super::{
     expr::ExprSource,
-    key::KeyEnv,
+    key::{
+        copy_callers,
+        KeyEnv, //
+    },
     keys::string_bytes,
     plan::{
         Plan,
@@ -50,6 +53,11 @@ impl Plan {
             Some(ExprSource::Stack) => {
                 let mut callers = [0; DEPTH];
                 let used = env.callers(&mut callers);
+                store_words(callers.get(..used).unwrap_or_default(), room);
+            }
+            Some(ExprSource::StackAt(at)) => {
+                let mut callers = [0; DEPTH];
+                let used = copy_callers(record, *at, &mut callers).unwrap_or(0);
                 store_words(callers.get(..used).unwrap_or_default(), room);
             }
             Some(ExprSource::Reference(at, shape)) if shape.is_text() => {

@@ -30,6 +30,8 @@ pub(crate) enum SyntheticValue<'a> {
     Text(&'a [u8]),
     /// Callers, the innermost first.
     Stack(&'a [u64]),
+    /// The same as a record has it: their number, and they.
+    RecordedStack(&'a [u8]),
 }
 
 impl<'a> SyntheticValue<'a> {
@@ -37,7 +39,7 @@ impl<'a> SyntheticValue<'a> {
     fn number(self) -> u64 {
         match self {
             Self::Number(number) => number,
-            Self::Text(_) | Self::Stack(_) => 0,
+            Self::Text(_) | Self::Stack(_) | Self::RecordedStack(_) => 0,
         }
     }
 
@@ -48,7 +50,7 @@ impl<'a> SyntheticValue<'a> {
                 let text = text.get(..most.saturating_sub(1)).unwrap_or(text);
                 word::c_string(text)
             }
-            Self::Number(_) | Self::Stack(_) => &[],
+            Self::Number(_) | Self::Stack(_) | Self::RecordedStack(_) => &[],
         }
     }
 
@@ -59,7 +61,18 @@ impl<'a> SyntheticValue<'a> {
                 let most = MOST_STACK.saturating_sub(1);
                 callers.get(..most).unwrap_or(callers)
             }
-            Self::Number(_) | Self::Text(_) => &[],
+            Self::Number(_) | Self::Text(_) | Self::RecordedStack(_) => &[],
+        }
+    }
+
+    /// Returns the stack that a record has as it is; `None` if it is none of another record.
+    fn recorded(self) -> Option<&'a [u8]> {
+        match self {
+            Self::RecordedStack(stack) => {
+                let whole = stack.len() >= 8;
+                whole.then(|| stack.get(..MOST_STACK.saturating_mul(8)).unwrap_or(stack))
+            }
+            _ => None,
         }
     }
 
@@ -67,7 +80,10 @@ impl<'a> SyntheticValue<'a> {
     fn bytes_behind(self, kind: SyntheticType) -> usize {
         match kind {
             SyntheticType::DynamicChars => self.text(MOST_TEXT).len().saturating_add(1),
-            SyntheticType::Stack => self.callers().len().saturating_add(1).saturating_mul(8),
+            SyntheticType::Stack => match self.recorded() {
+                Some(stack) => stack.len(),
+                None => self.callers().len().saturating_add(1).saturating_mul(8),
+            },
             SyntheticType::Number(_) | SyntheticType::Chars(_) => 0,
         }
     }
@@ -148,6 +164,8 @@ pub(crate) fn fill(
                     let text = value.text(MOST_TEXT);
                     put(record, behind, text);
                     put(record, behind.saturating_add(text.len()), &[0]);
+                } else if let Some(stack) = value.recorded() {
+                    put(record, behind, stack);
                 } else {
                     put_stack(record, behind, value.callers());
                 }

@@ -275,7 +275,7 @@ fn formats_are_those_of_tracefs() {
 fn records_and_texts_of_values() {
     use SyntheticValue::*;
     let defined = define(ALL).unwrap();
-    let values = [
+    let mut values = [
         Number(-5i64 as u64),
         Text(b"hello-world-this-is-longer"),
         Text(b"some\0junk"),
@@ -304,6 +304,13 @@ fn records_and_texts_of_values() {
         "lat=-5 fix=hello-world-this-is-longer dyn=some pid=115 gf=cc0  (FLAGS_cc0\0)stack=STACK:\n\
          => <10>\n=> <20>\n=> <30>\nsb=-5"
     );
+    // A stack that a record has, and one that it has not.
+    let stack = &record[317..349];
+    let mut others = values;
+    others[5] = RecordedStack(stack);
+    assert_eq!(defined.record(&others), record);
+    (others[5], values[5]) = (RecordedStack(&stack[..4]), Stack(&[]));
+    assert_eq!(defined.record(&others), defined.record(&values));
     let defined = define("a u64 x; gfp_t g").unwrap();
     let record = defined.record(&[Number(u64::MAX), Number(1)]);
     assert_eq!(

@@ -43,6 +43,7 @@ mod golden_events;
 mod graph;
 mod graph_sums;
 mod graph_tasks;
+mod hist_document;
 mod hist_fields;
 mod hist_forms;
 mod hist_links;
@@ -171,6 +172,7 @@ const GROUPS: &[&[Test]] = &[
     trees::TESTS,
     triggers::TESTS,
     hists::TESTS,
+    hist_document::TESTS,
     hist_fields::TESTS,
     hist_links::TESTS,
     hist_forms::TESTS,
