@@ -8,6 +8,10 @@
 //! A poller that waits for the next hit takes that reference away. The first writer that misses it puts it back
 //! and wakes the poller: other writers pay nothing for pollers.
 
+use super::growth::{
+    AbsorbedRow,
+    Growth, //
+};
 use crate::{
     events,
     hist::{
@@ -92,14 +96,14 @@ fn all_tracked(shapes: impl Iterator<Item = TrackedShape>) -> Result<KVec<Tracke
     Ok(all)
 }
 
-/// Returns something empty to count in by a plan.
+/// Returns something empty to count in by a plan, of that size as a power of 2.
 ///
 /// # Errors
 ///
 /// `ENOMEM`, before anything is allocated if there is less memory than it needs.
-fn new_counts(plan: &Plan) -> Result<KBox<Counts>> {
+fn new_counts(plan: &Plan, size_bits: u32) -> Result<KBox<Counts>> {
     let shape = Shape {
-        size: 1usize.wrapping_shl(plan.size_bits),
+        size: 1usize.wrapping_shl(size_bits),
         key_words: plan.key_words(),
         note_words: plan.note_words(),
         sums: plan.sums(),
@@ -215,6 +219,7 @@ pub(crate) struct SharedCounts {
     /// By which event of all entries a snapshot was taken, for a plan that does that: one entry, whose words are
     /// those of a key and its note.
     taken: Option<Tracked<Kernel>>,
+    growth: Growth,
     #[pin]
     waker: Waker,
 }
@@ -226,13 +231,14 @@ impl SharedCounts {
     ///
     /// `ENOMEM`.
     pub(super) fn new(plan: &Plan) -> Result<Arc<Self>> {
-        let (counts, taken) = (new_counts(plan)?, new_taken(plan)?);
+        let (counts, taken) = (new_counts(plan, plan.size_bits)?, new_taken(plan)?);
         let shared = Arc::pin_init(
             pin_init!(Self {
                 current: GraceRef::none(),
                 unwatched: GraceRef::none(),
                 counts <- new_mutex!(counts),
                 taken,
+                growth: Growth::new(plan),
                 waker <- Waker::new(),
             }),
             GFP_KERNEL,
@@ -306,14 +312,46 @@ impl SharedCounts {
     ///
     /// `ENOMEM`, and nothing has changed.
     pub(super) fn take(&self, plan: &Plan) -> Result<KBox<Counts>> {
-        let fresh = new_counts(plan)?;
+        let fresh = new_counts(plan, plan.size_bits)?;
         let mut counts = self.counts.lock();
         // SAFETY: The caller gets the old map below, after the writers that may have found it; the new one is in
         // a box that goes by the same way.
         unsafe { self.set(&fresh) };
         let old = mem::replace(&mut *counts, fresh);
         events::synchronize();
+        self.growth.begin(plan);
         Ok(old)
+    }
+
+    /// Returns whether there should be more room for entries soon. Any context.
+    #[inline(always)]
+    pub(super) fn wants_room(&self) -> bool {
+        self.growth.may_go_on() && self.current().is_some_and(|counts| counts.map.is_filling())
+    }
+
+    /// Makes room for more entries, if that is wanted: what was counted goes on in a larger map. Waits for the
+    /// writers that count in the smaller one, as readers do meanwhile. Process context.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, and nothing has changed; more room is not wanted again before the next [`Self::take`].
+    pub(crate) fn grow(&self, plan: &Plan) -> Result {
+        let mut counts = self.counts.lock();
+        if !self.wants_room() {
+            return Ok(());
+        }
+        let larger = self.growth.next(|bits| new_counts(plan, bits));
+        let (larger, mut row) = larger.and_then(|larger| Ok((larger, AbsorbedRow::new(plan)?)))?;
+        // SAFETY: The smaller one goes below, after the writers that may have found it; the larger one is in the
+        // box from then on.
+        unsafe { self.set(&larger) };
+        let old = mem::replace(&mut *counts, larger);
+        events::synchronize();
+        row.absorb_all(&old.map, &counts.map);
+        drop(counts);
+        // A poller may wait for a reference that was put back above.
+        self.waker.wake_all();
+        Ok(())
     }
 
     /// Calls `f` with them; writers go on meanwhile.

@@ -7,6 +7,7 @@ use super::{
         Counts,
         SharedCounts, //
     },
+    growth::growing_counter,
     tally::tally_counter, //
 };
 use crate::{
@@ -407,6 +408,15 @@ pub(super) fn number_counter(hist: &Arc<Hist>) -> Result<Option<KBox<dyn Effect>
 ///
 /// `ENOMEM`.
 pub(crate) fn counter(hist: &Arc<Hist>) -> Result<KBox<dyn Effect>> {
+    let counter = fixed_counter(hist)?;
+    match hist.plan.grows {
+        true => growing_counter(counter, hist.counts.clone()),
+        false => Ok(counter),
+    }
+}
+
+/// Returns what counts events in `hist`, whatever becomes of its size.
+fn fixed_counter(hist: &Arc<Hist>) -> Result<KBox<dyn Effect>> {
     if hist.plan.has_tallies() {
         return tally_counter(hist);
     }

@@ -11,6 +11,7 @@ mod count;
 pub(crate) mod counts;
 #[cfg(CONFIG_KUNIT = "y")]
 pub(crate) mod dummy;
+mod growth;
 pub(crate) mod hist;
 pub(crate) mod hist_names;
 pub(crate) mod linked;

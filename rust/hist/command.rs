@@ -41,6 +41,8 @@ pub(crate) struct HistCommand<'a> {
     pub(crate) clock: Option<&'a [u8]>,
     /// As a power of 2.
     pub(crate) size_bits: Option<u32>,
+    /// Whether it is to grow when its entries become many.
+    pub(crate) grows: bool,
     pub(crate) no_hitcount: bool,
     pub(crate) pause: bool,
     pub(crate) resume: bool,
@@ -168,7 +170,13 @@ pub(crate) fn parse<'a>(items: &'a [u8], log: &mut Log<'_>) -> Result<HistComman
             b"sort" => command.sort = Some(value),
             b"name" => command.name = Some(item),
             b"clock" => command.clock = Some(word::strip(value)),
-            b"size" => command.size_bits = Some(size_bits(value)?),
+            b"size" => {
+                command.grows = value == b"auto";
+                command.size_bits = match command.grows {
+                    true => None,
+                    false => Some(size_bits(value)?),
+                };
+            }
             _ if put(&mut command.definitions, item) => {}
             _ => {
                 return Err(refuse(log, HistErrorKind::TooManyVariables, item));
@@ -233,6 +241,14 @@ mod tests {
         );
         assert!(command.pause && !command.clear && !command.resume);
         assert_eq!(parsed("key=a").unwrap().size_bits, None);
+        for (text, grows, bits) in [
+            ("key=a:size=auto", true, None),
+            ("key=a:size=auto:size=128", false, Some(7)),
+            ("key=a:size=128:size=auto", true, None),
+        ] {
+            let command = parsed(text).unwrap();
+            assert_eq!((command.grows, command.size_bits), (grows, bits), "{text}");
+        }
         for (size, bits) in [("65", 7), ("128", 7), ("129", 8), ("0x20000", 17)] {
             let text = format!("key=a:size={size}");
             assert_eq!(parsed(&text).unwrap().size_bits, Some(bits), "{size}");

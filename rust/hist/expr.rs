@@ -187,6 +187,7 @@ impl ExprSource {
 pub(crate) enum Modifier {
     None,
     Hex,
+    Signed,
     Sym,
     SymOffset,
     Execname,
@@ -208,6 +209,7 @@ impl Modifier {
         Some(match self {
             Self::None => return None,
             Self::Hex => "hex",
+            Self::Signed => "signed",
             Self::Sym => "sym",
             Self::SymOffset => "sym-offset",
             Self::Execname => "execname",
@@ -722,6 +724,7 @@ fn located(field: Described) -> Result<ExprSource, HistErrno> {
 fn modifier<'w>(name: &[u8], word: &'w [u8], role: Role) -> Result<Modifier, &'w [u8]> {
     Ok(match word {
         b"hex" => Modifier::Hex,
+        b"signed" => Modifier::Signed,
         b"sym" => Modifier::Sym,
         b"symXoffset" => Modifier::SymOffset,
         b"execname" if name == b"common_pid" => Modifier::Execname,

@@ -36,6 +36,8 @@ const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Slots for each entry that there may be.
 const SLOTS_PER_ENTRY: usize = 2;
+/// A map with an entry for each so many slots is filling up: as a power of 2.
+const FILLING_BITS: u32 = 2;
 
 /// The sizes of a map.
 #[derive(Clone, Copy, Debug)]
@@ -222,6 +224,43 @@ impl<P: Port> Map<P> {
         }
         part.hits.add(1);
         Some(entry)
+    }
+
+    /// Adds what another map has of a key: its note, and its sums, of which the first is the count of events. The caller
+    /// is a writer on this CPU and stays there; if there is no room these events are drops.
+    pub(crate) fn absorb(&self, cpu: usize, key: &[u64], note: [u64; 2], sums: &[u64]) {
+        let (Some(part), Some((events, _))) = (self.cpus.get(cpu), sums.split_first()) else {
+            return;
+        };
+        let Some(entry) = self.entry(part, key, || note) else {
+            part.drops.add(*events);
+            return;
+        };
+        let mut sum = 0usize;
+        for number in sums {
+            match sum {
+                0 => {
+                    let word = part.sums.get(entry.wrapping_mul(self.sums));
+                    word.into_iter().for_each(|word| word.add(*number));
+                }
+                _ => self.tally(cpu, entry, sum, *number),
+            }
+            sum = sum.wrapping_add(1);
+        }
+        part.hits.add(*events);
+    }
+
+    /// Counts events that another map had no room for. The caller is a writer on this CPU and stays there.
+    pub(crate) fn absorb_drops(&self, cpu: usize, drops: u64) {
+        if let Some(part) = self.cpus.get(cpu) {
+            part.drops.add(drops);
+        }
+    }
+
+    /// Returns whether half of the room for entries is taken.
+    #[inline(always)]
+    pub(crate) fn is_filling(&self) -> bool {
+        self.published.load() >= (self.mask as u64).wrapping_shr(FILLING_BITS)
     }
 
     /// Adds to a sum of an entry on this CPU, where the caller stays, or raises it to `number` if it is one of those.

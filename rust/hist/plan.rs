@@ -122,7 +122,9 @@ pub(crate) struct Plan {
     /// Whether times count microseconds.
     pub(crate) usecs: bool,
     pub(crate) timestamps: bool,
+    /// The size as a power of 2, and whether it is only that at first.
     pub(crate) size_bits: u32,
+    pub(crate) grows: bool,
     pub(crate) no_hitcount: bool,
     pub(crate) clock: Option<NameSpan>,
     pub(crate) name: Option<NameSpan>,
@@ -270,6 +272,7 @@ impl Plan {
             usecs: false,
             timestamps: false,
             size_bits: 0,
+            grows: false,
             no_hitcount: false,
             clock: None,
             name: None,
@@ -323,6 +326,11 @@ impl Plan {
         self.linked = self.variable_count != 0
             || !self.references.all().is_empty()
             || self.actions.iter().any(|item| !item.is_empty());
+        self.grows = command.grows;
+        // A variable is set in the entry that a key has by then.
+        if self.grows && self.linked {
+            return Err(HistErrno::Inval);
+        }
         if let Some(sort) = command.sort {
             self.add_sorts(sort, text, log)?;
         }

@@ -203,6 +203,7 @@ impl Plan {
             out.write_str(": ")?;
             match atom.map_or(Modifier::None, |atom| atom.modifier) {
                 Modifier::Hex => write!(out, "{value:x}")?,
+                Modifier::Signed => write!(out, "{:10}", value as i64)?,
                 Modifier::Sym => {
                     write!(out, "[{value:x}] ")?;
                     names.symbol(value, false, &mut |name| write!(out, "{name:<45}"))?;
@@ -259,6 +260,7 @@ impl Plan {
                 }
             }
             Modifier::Hex => write!(out, "  {name}: {value:10x}"),
+            Modifier::Signed => write!(out, "  {name}: {:10}", value as i64),
             _ => write!(out, "  {name}: {value:10}"),
         }
     }
@@ -427,7 +429,10 @@ impl HistLine<'_> {
                 None => {}
             }
         }
-        write!(out, ":size={}", 1u64.wrapping_shl(plan.size_bits))?;
+        match plan.grows {
+            true => out.write_str(":size=auto")?,
+            false => write!(out, ":size={}", 1u64.wrapping_shl(plan.size_bits))?,
+        }
         if plan.timestamps {
             let clock = plan.clock.map_or("global", |clock| clock.text(text));
             write!(out, ":clock={clock}")?;

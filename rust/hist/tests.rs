@@ -601,6 +601,14 @@ fn lines_of_entries() {
             ", u64f:          0} hitcount:          1",
         ]
     );
+    assert_eq!(
+        entries("keys=s32f.signed:vals=s8f.signed:sort=s32f")[..3],
+        [
+            "{ s32f:         -5 } hitcount:          1  s8f:         -5",
+            "{ s32f:         -2 } hitcount:          1  s8f:         -2",
+            "{ s32f:         -1 } hitcount:          2  s8f:         -2",
+        ]
+    );
     for key in ["stk.stacktrace", "stk"] {
         assert_eq!(
             entries(&format!("keys=u64f,{key}:sort=u64f"))[0..3],
@@ -624,6 +632,14 @@ fn lines_read_back() {
             "key=s64f.log2,cpu:val=u32f.percent:sort=s64f,u32f.descending:size=200:NOHC",
             "hist:keys=s64f.log2,common_cpu:vals=u32f.percent:sort=s64f.log2,u32f.percent.descending:size=256\
              :nohitcount [active]\n",
+        ),
+        (
+            "keys=s8f.signed:vals=s16f.signed",
+            "hist:keys=s8f.signed:vals=hitcount,s16f.signed:sort=hitcount:size=2048 [active]\n",
+        ),
+        (
+            "keys=u64f:size=auto",
+            "hist:keys=u64f:vals=hitcount:sort=hitcount:size=auto [active]\n",
         ),
         (
             "keys=stk",
@@ -726,6 +742,7 @@ fn refusals_have_the_text_and_the_place_that_ftrace_gives() {
             HistErrno::Inval,
             &[(BadModifier, 20)],
         ),
+        ("keys=u64f:size=auto:x=s8f", HistErrno::Inval, &[]),
         (
             "keys=u64f:vals=stk.stacktrace",
             HistErrno::Inval,

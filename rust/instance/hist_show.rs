@@ -76,6 +76,26 @@ impl Instance {
     }
 }
 
+impl Instance {
+    /// Makes room for more entries in the histograms that want it. Without memory they stay as they are. Process
+    /// context.
+    pub(super) fn grow_hists(&self) {
+        let mut wanting: KVec<Arc<Hist>> = KVec::new();
+        let all = self.triggers.lock();
+        let rows = all.iter().flat_map(|of| of.rows.iter());
+        for hist in rows.filter_map(|row| row.hist.as_ref()) {
+            if hist.plan().grows && wanting.push(hist.clone(), GFP_KERNEL).is_err() {
+                // The next event asks again.
+                break;
+            }
+        }
+        drop(all);
+        for hist in wanting {
+            let _ = hist.counts().grow(hist.plan());
+        }
+    }
+}
+
 impl ShownHist {
     /// Returns whether [`Self::take`] can take what it has counted.
     pub(crate) fn may_be_taken(&self) -> bool {

@@ -341,7 +341,7 @@ fn hist_of(
                 return Err(EINVAL);
             }
             // What is shown is that of the first one.
-            plan.size_bits = first.plan().size_bits;
+            (plan.size_bits, plan.grows) = (first.plan().size_bits, first.plan().grows);
             plan.no_hitcount = first.plan().no_hitcount;
         }
         Hist::new(&plan, items, event.id(), sources, first)

@@ -39,6 +39,7 @@ use crate::{
         WANT_DUMP,
         WANT_MAXIMUM,
         WANT_NEWS,
+        WANT_ROOM,
         WANT_SNAPSHOT,
         WANT_TELLING, //
     },
@@ -232,6 +233,9 @@ pub(super) fn work(number: u64, wanted: u64) {
         if let Some(cpu) = inst.sink.take_dumped_cpu() {
             commands::dump(&inst, CpuSel::One(cpu));
         }
+    }
+    if wanted & WANT_ROOM != 0 {
+        inst.grow_hists();
     }
     if wanted & WANT_MAXIMUM != 0 {
         inst.keep_maximum();

@@ -131,6 +131,7 @@ pub(crate) use self::{
         WANT_DUMP,
         WANT_MAXIMUM,
         WANT_NEWS,
+        WANT_ROOM,
         WANT_SNAPSHOT,
         WANT_TELLING, //
     },

@@ -62,6 +62,8 @@ pub(crate) const WANT_TELLING: u64 = 8;
 /// Bits of what is wanted of the worker: to dump all records, or those of one CPU.
 pub(crate) const WANT_DUMP: u64 = 16;
 pub(crate) const WANT_CPU_DUMP: u64 = 32;
+/// Bit of what is wanted of the worker: more room for entries of histograms.
+pub(crate) const WANT_ROOM: u64 = 64;
 
 impl Sink {
     /// Returns one with these rings and this clock, where recording is on and `worker` does what triggers

@@ -26,6 +26,8 @@ struct Plan {
     others: bool,
     /// How many words a key has.
     words: usize,
+    /// What is taken from another map before that: keys, and how many events each has.
+    absorbed: &'static [(u64, u64)],
 }
 
 struct World {
@@ -95,18 +97,32 @@ impl World {
     }
 
     fn write(&self, cpu: usize, key: u64) {
+        self.add(cpu, key, 1, |words| {
+            self.map.count(cpu, words, &[key * 10], || [key, !key]);
+        });
+    }
+
+    fn absorb(&self, cpu: usize, key: u64, events: u64) {
+        self.add(cpu, key, events, |words| {
+            let sums = [events, events * key * 10];
+            self.map.absorb(cpu, words, [key, !key], &sums);
+        });
+    }
+
+    fn add(&self, cpu: usize, key: u64, events: u64, count: impl FnOnce(&[u64])) {
         let before = (self.cpu.replace(cpu), self.depth.get());
         self.depth.set(before.1 + 1);
-        let mut words = vec![key; self.plan.words];
-        words[0] = key;
-        self.map.count(cpu, &words, &[key * 10], || [key, !key]);
-        *self.counted.borrow_mut().entry(key).or_default() += 1;
+        count(&vec![key; self.plan.words]);
+        *self.counted.borrow_mut().entry(key).or_default() += events;
         self.cpu.set(before.0);
         self.depth.set(before.1);
     }
 
     fn one(&self) {
         WORLD.set(self);
+        for (key, events) in self.plan.absorbed {
+            with_hook(instant, || self.absorb(0, *key, *events));
+        }
         for key in self.plan.outer {
             with_hook(instant, || self.write(0, *key));
         }
@@ -174,6 +190,7 @@ const PLAN: Plan = Plan {
     nested: &[1, 1],
     others: true,
     words: 1,
+    absorbed: &[],
 };
 
 #[test]
@@ -229,6 +246,36 @@ fn the_last_place() {
             ..PLAN
         });
     }
+}
+
+/// What a smaller map has is added while writers count.
+#[test]
+fn a_larger_map_absorbs_a_smaller_one() {
+    for absorbed in [&[(1, 3)][..], &[(1, 3), (2, 1)], &[(3, 2)]] {
+        for nested in [&[1, 2], &[1, 1]] {
+            for size in [1, 8] {
+                run(Plan {
+                    size,
+                    outer: &[],
+                    nested,
+                    absorbed,
+                    ..PLAN
+                });
+            }
+        }
+    }
+}
+
+/// So are events that the smaller one had no room for.
+#[test]
+fn drops_are_absorbed() {
+    let world = World::new(PLAN);
+    world.write(0, 1);
+    world.map.absorb_drops(1, 5);
+    assert_eq!(world.map.totals(), (1, 5));
+    assert!(!world.map.is_filling());
+    (2..=4).for_each(|key| world.write(0, key));
+    assert!(world.map.is_filling());
 }
 
 /// What is left over at a level is used, or the places run out: each writer of the first CPU is interrupted

@@ -189,7 +189,7 @@ pub(super) fn attempts(writers: &Writers, cpu: usize) -> Check<Vec<u64>> {
 }
 
 /// Returns how many events the writers have tried to record.
-fn attempted(writers: &Writers) -> Check<u64> {
+pub(super) fn attempted(writers: &Writers) -> Check<u64> {
     let mut all = 0;
     for cpu in 0..sys::online_cpus() {
         all += attempts(writers, cpu)?.iter().sum::<u64>();

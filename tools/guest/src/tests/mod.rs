@@ -46,6 +46,7 @@ mod graph_tasks;
 mod hist_document;
 mod hist_fields;
 mod hist_forms;
+mod hist_growth;
 mod hist_links;
 mod hist_names;
 mod hist_strings;
@@ -174,6 +175,7 @@ const GROUPS: &[&[Test]] = &[
     hists::TESTS,
     hist_document::TESTS,
     hist_fields::TESTS,
+    hist_growth::TESTS,
     hist_links::TESTS,
     hist_forms::TESTS,
     hist_tallies::TESTS,
