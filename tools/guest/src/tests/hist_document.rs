@@ -93,6 +93,28 @@ fn errors(tree: &Tree) -> Check<String> {
     Ok(lines.collect::<Vec<_>>().join("\n"))
 }
 
+/// The command that removes what a line of `trigger` shows. tracefs does not take the modifiers that it shows after
+/// `sort=`.
+fn removal(line: &str) -> String {
+    let line = line.split(" [").next().unwrap_or(line);
+    let item = |item: &str| match item.strip_prefix("sort=") {
+        Some(fields) => {
+            let field = |field: &str| {
+                let name = field.split('.').next().unwrap_or(field);
+                match field.ends_with(".descending") {
+                    true => format!("{name}.descending"),
+                    false => name.to_string(),
+                }
+            };
+            let fields: Vec<_> = fields.split(',').map(field).collect();
+            format!("sort={}", fields.join(","))
+        }
+        None => item.to_string(),
+    };
+    let items: Vec<_> = line.split(':').map(item).collect();
+    format!("!{}", items.join(":"))
+}
+
 /// Takes all away that the commands made.
 fn tidy(tree: &Tree, files: &BTreeSet<String>) -> Check {
     // One that refers to another one goes first.
@@ -100,8 +122,7 @@ fn tidy(tree: &Tree, files: &BTreeSet<String>) -> Check {
         for file in files {
             let Ok(text) = tree.get(file) else { continue };
             for line in text.lines().rev().filter(|line| !line.starts_with('#')) {
-                let line = line.split(" [").next().unwrap_or(line);
-                let _ = tree.write(file, format!("!{line}").as_bytes());
+                let _ = tree.write(file, removal(line).as_bytes());
             }
         }
     }

@@ -71,9 +71,9 @@ fn grows(context: &Context) -> Check {
         ensure!(began.elapsed() < PATIENCE, "{rounds} rounds: {drops} drops");
     };
     let rows = entries(&text);
-    ensure_eq!(rows.len() as i64, KEYS);
+    ensure_eq!(rows.len() as i64, KEYS, "entries");
     let hits: u64 = rows.iter().map(|(_, hits, _)| hits).sum();
-    ensure_eq!(hits, total(&text, "Hits:"));
+    ensure_eq!(hits, total(&text, "Hits:"), "hits");
     for (key, hits, value) in rows {
         report.expect(value == hits * (key % 7) as u64, || {
             format!("{key}: {hits} hits, {value}")
@@ -97,7 +97,7 @@ fn grown(context: &Context) -> Check {
     )?;
     let mut attempts = 0;
     for _ in 0..4 {
-        writers.start(7, 8_000, 0, 0)?;
+        writers.start(7, 40_000, 0, 0)?;
         while writers.busy()? {
             std::thread::sleep(Duration::from_millis(2));
         }
