@@ -65,10 +65,15 @@ fn beside(context: &Context, sampler: &str, duration: Duration) -> Check {
     for tracer in [sampler, "wakeup_rt"] {
         let own = Instance::new(&context.root, &format!("rtg-{tracer}"))?;
         own.set("options/function-trace", "0")?;
-        own.set("current_tracer", tracer)?;
         own.set("tracing_thresh", DELAY_US)?;
-        own.set("trace", "")?;
+        own.set("current_tracer", tracer)?;
         others.push((own, tracer));
+    }
+    // What the beginning takes is none of it.
+    thread::sleep(Duration::from_secs(5));
+    for tree in others.iter().map(|(own, _)| own).chain([&cycles]) {
+        tree.set("tracing_on", "1")?;
+        tree.set("trace", "")?;
     }
     thread::sleep(duration);
     let on = cycles.get("tracing_on")?;
