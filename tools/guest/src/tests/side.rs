@@ -305,6 +305,29 @@ impl Pair {
         None
     }
 
+    /// What both have at the end, and what each has before that: together with what both have at the beginning
+    /// it says what is missing.
+    fn tail(&self, own: &[Known], reference: &[Known]) -> String {
+        let reversed = |known: &[Known]| (0..known.len()).rev().collect::<Vec<_>>();
+        let same = |a: &usize, b: &usize| self.difference(&own[*a], &reference[*b]).is_none();
+        let Err((start, common)) = align::find(&reversed(own), &reversed(reference), same) else {
+            return String::new();
+        };
+        let before = |known: &[Known], behind: usize| {
+            let place = known.len().saturating_sub(behind + 3);
+            let records = known[place..].iter().take(5).map(|known| {
+                let name = &self.events[known.event].name;
+                format!("{name} at {} on {}", known.record.ts, known.record.cpu)
+            });
+            records.collect::<Vec<_>>().join(", ")
+        };
+        format!(
+            "; the last {common} are equal, before them: {}; in tracefs: {}",
+            before(own, common),
+            before(reference, start + common)
+        )
+    }
+
     /// One serial sequence of the tree under test against the reference's.
     fn compare(
         &self,
@@ -341,7 +364,8 @@ impl Pair {
                 }
                 None => format!("{at}: {} is not in tracefs", self.events[found.event].name),
             }
-        })?;
+        });
+        let starts = starts.map_err(|reason| format!("{reason}{}", self.tail(own, reference)))?;
         // The stretch is unbroken, so the other lines of tracefs lie before or after it;
         // next to it may stand what was recorded while the tracers were being switched.
         let missing = |known: &[Known]| known.iter().filter(inside).count();
