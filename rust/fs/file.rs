@@ -247,9 +247,10 @@ pub(crate) enum FileKind {
     Text,
     /// A text that can be polled.
     Watched,
-    /// A text that is not written at a position: `pwrite` is ESPIPE.
+    /// A text that is made line by line: it has no end to be found by `lseek`, and is not written at a position:
+    /// `pwrite` is ESPIPE.
     Lines,
-    /// The same if it was opened for reading.
+    /// The same, but `pwrite` is refused only if it was opened for reading.
     LinesRead,
     /// A stream of events: no position, can be polled.
     Stream,
@@ -273,6 +274,10 @@ impl FileKind {
             splice_read: Some(bindings::copy_splice_read),
             ..pin_init::zeroed()
         };
+        const LINES: &bindings::file_operations = &bindings::file_operations {
+            llseek: Some(seek_lines),
+            ..*TEXT
+        };
         const STREAM: &bindings::file_operations = &bindings::file_operations {
             poll: Some(poll),
             ..*TEXT
@@ -290,7 +295,8 @@ impl FileKind {
         };
 
         match self {
-            FileKind::Text | FileKind::Lines | FileKind::LinesRead => TEXT,
+            FileKind::Text => TEXT,
+            FileKind::Lines | FileKind::LinesRead => LINES,
             FileKind::Watched | FileKind::Stream => STREAM,
             FileKind::Raw => RAW,
             FileKind::Sink => SINK,
@@ -375,9 +381,11 @@ unsafe extern "C" fn open(inode: *mut bindings::inode, file: *mut bindings::file
     from_result(|| {
         // SAFETY: The VFS has the only reference to the file, which has no descriptor yet.
         let flags = unsafe { LocalFile::from_raw_file(file) }.flags();
-        let writable = flags & bindings::O_ACCMODE != bindings::O_RDONLY;
+        // With both bits of the mode it is open for neither.
+        let access = flags & bindings::O_ACCMODE;
+        let writable = matches!(access, bindings::O_WRONLY | bindings::O_RDWR);
         let truncate = writable && flags & bindings::O_TRUNC != 0;
-        let reads = flags & bindings::O_ACCMODE != bindings::O_WRONLY;
+        let reads = matches!(access, bindings::O_RDONLY | bindings::O_RDWR);
         // SAFETY: The file pins the inode, and the nodes of rtracefs are of this type.
         let inode = unsafe { Inode::<FileNode>::from_raw(inode) };
         let node = inode.node().ok_or(ENODEV)?;
@@ -429,6 +437,21 @@ unsafe extern "C" fn read_iter(
             .read(out, &mut kiocb.ki_pos, || file.nonblocking())?;
         Ok(bytes as isize)
     })
+}
+
+/// Moves the position of a text that is made line by line, whose end is not known.
+///
+/// # Safety
+///
+/// Called by the VFS for a file of ours.
+unsafe extern "C" fn seek_lines(file: *mut bindings::file, offset: i64, whence: c_int) -> i64 {
+    match whence as u32 {
+        // SAFETY: The file is the caller's, which is the VFS.
+        bindings::SEEK_SET | bindings::SEEK_CUR => unsafe {
+            bindings::generic_file_llseek(file, offset, whence)
+        },
+        _ => i64::from(EINVAL.to_errno()),
+    }
 }
 
 operations! {

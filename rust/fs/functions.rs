@@ -70,12 +70,12 @@ static ENTRIES: &[TreeEntry] = &[
     entry(
         c"set_ftrace_filter",
         Everywhere,
-        File(Own(WRITE, FileKind::Lines, FilterFile::open_filter)),
+        File(Own(WRITE, FileKind::LinesRead, FilterFile::open_filter)),
     ),
     entry(
         c"set_ftrace_notrace",
         Everywhere,
-        File(Own(WRITE, FileKind::Lines, FilterFile::open_notrace)),
+        File(Own(WRITE, FileKind::LinesRead, FilterFile::open_notrace)),
     ),
     entry(
         c"set_ftrace_notrace_pid",
@@ -100,12 +100,20 @@ static OF_CALLS: &[TreeEntry] = &[
     entry(
         c"set_graph_function",
         Everywhere,
-        File(Own(WRITE, FileKind::Lines, FilterFile::open_graph_function)),
+        File(Own(
+            WRITE,
+            FileKind::LinesRead,
+            FilterFile::open_graph_function,
+        )),
     ),
     entry(
         c"set_graph_notrace",
         Everywhere,
-        File(Own(WRITE, FileKind::Lines, FilterFile::open_graph_notrace)),
+        File(Own(
+            WRITE,
+            FileKind::LinesRead,
+            FilterFile::open_graph_notrace,
+        )),
     ),
     entry(
         c"tracing_thresh",

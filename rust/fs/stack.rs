@@ -50,7 +50,7 @@ static ENTRIES: &[TreeEntry] = &[
     entry(
         c"stack_trace_filter",
         TopOnly,
-        File(Own(WRITE, FileKind::Lines, FilterFile::open_stack)),
+        File(Own(WRITE, FileKind::LinesRead, FilterFile::open_stack)),
     ),
     entry(
         c"stack_tracer_enabled",

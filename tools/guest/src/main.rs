@@ -17,6 +17,7 @@ mod absent;
 mod align;
 mod bench;
 mod callers;
+mod calls;
 mod chance;
 mod client;
 mod errno;

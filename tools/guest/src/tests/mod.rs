@@ -13,6 +13,7 @@ mod clock;
 mod conditions;
 mod contexts;
 mod delays;
+mod descriptors;
 mod dynamic;
 mod dynamic_many;
 mod ends;
@@ -239,6 +240,7 @@ const GROUPS: &[&[Test]] = &[
     usdt::TESTS,
     fprobes::TESTS,
     call_latency::TESTS,
+    descriptors::TESTS,
     synthetic::TESTS,
     features::TESTS,
     share::TESTS,
