@@ -162,6 +162,22 @@ impl ContextWords {
     }
 }
 
+/// Returns what the CPU does above a task, by its preemption counter: 0 nothing, 1 a soft interrupt, 2 a hard one, 3 an
+/// NMI.
+#[inline(always)]
+pub(crate) fn interrupt_level(preempt_count: u64) -> u32 {
+    let count = preempt_count as u32;
+    // The usual one.
+    if count & 0xff00_0100 == 0 {
+        return 0;
+    }
+    match count {
+        _ if count & 0xf000_0000 != 0 => 3,
+        _ if count & 0x0f00_0000 != 0 => 2,
+        _ => 1,
+    }
+}
+
 /// Returns every flag but "interrupts are off". `count` has bit 63 set when a reschedule is wanted.
 #[inline(always)]
 fn rare_flags(count: u64, thread_flags: u8) -> u64 {
@@ -295,6 +311,31 @@ mod tests {
 
     fn columns(raw: ContextWords) -> String {
         String::from_utf8(record(raw, 1).columns().to_vec()).unwrap()
+    }
+
+    #[test]
+    fn levels_are_those_of_interrupts() {
+        let (soft, hard, nmi) = (SOFT, HARD, 1 << 28);
+        for (count, level) in [
+            (0, 0),
+            (1, 0),
+            // Bottom halves are off.
+            (2 << 8 | 3, 0),
+            (soft, 1),
+            (soft | 2 << 8, 1),
+            (hard | soft | 1, 2),
+            (2 * hard, 2),
+            (nmi | hard, 3),
+            (nmi | soft, 3),
+            (3 * nmi, 3),
+        ] {
+            assert_eq!(
+                interrupt_level(NO_RESCHED_WANTED | count),
+                level,
+                "{count:x}"
+            );
+            assert_eq!(interrupt_level(count), level, "{count:x}");
+        }
     }
 
     #[test]

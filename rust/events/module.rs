@@ -71,6 +71,18 @@ impl<'a> Module<'a> {
         unsafe { c::rt_module_is_foreign(self.as_ptr()) }
     }
 
+    /// Returns whether `address` is in it.
+    pub(crate) fn contains(self, address: u64) -> bool {
+        // SAFETY: The module is valid (invariant), and the function only compares its addresses.
+        unsafe { c::rt_within_module(self.as_ptr(), address as usize) }
+    }
+
+    /// Returns whether `address` is in what of it goes after its init.
+    pub(crate) fn contains_init(self, address: u64) -> bool {
+        // SAFETY: The module is valid (invariant), and the function only compares its addresses.
+        unsafe { c::rt_within_module_init(self.as_ptr(), address as usize) }
+    }
+
     /// Returns its tracepoints.
     pub(crate) fn tracepoints(self) -> impl Iterator<Item = Tracepoint<'a>> {
         let mut index = 0;

@@ -10,7 +10,7 @@
 //! - `argument`: `NAME=FETCH:TYPE`, compiled into steps (`step`); `types`: the types,
 //!   `shape`: how they are written; `function`: names and types that BTF has of a function,
 //!   `known_types` and `cast`: of values, `expand`: arguments that stand for parameters and for names of files.
-//! - `run`: what the steps read, and the record that is made of it, in any context.
+//! - `run`: what the steps read, and the record that is made of it, in any context; `plain`: arguments that need no steps.
 //! - `print`: the fields, the print format and the text of a record.
 //! - `error`: every refusal, with the text and the place that ftrace gives.
 //!
@@ -28,6 +28,7 @@ pub(crate) mod function;
 pub(crate) mod function_command;
 pub(crate) mod known_types;
 pub(crate) mod number;
+pub(crate) mod plain;
 pub(crate) mod print;
 pub(crate) mod run;
 mod shape;

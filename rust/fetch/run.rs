@@ -7,6 +7,7 @@
 //! length, never what the ring had there before. Any context; nothing here panics or allocates.
 
 use super::{
+    plain::suits_hook,
     step::{
         Argument,
         FetchStep, //
@@ -28,14 +29,16 @@ const STACK: u64 = 16 * 1024;
 
 /// Words of the registers.
 pub(crate) const WORDS: usize = 21;
-const R9: usize = 8;
-const R8: usize = 9;
-const AX: usize = 10;
-const CX: usize = 11;
-const DX: usize = 12;
-const SI: usize = 13;
-const DI: usize = 14;
-const SP: usize = 19;
+pub(super) const BP: usize = 4;
+pub(super) const R9: usize = 8;
+pub(super) const R8: usize = 9;
+pub(super) const AX: usize = 10;
+pub(super) const CX: usize = 11;
+pub(super) const DX: usize = 12;
+pub(super) const SI: usize = 13;
+pub(super) const DI: usize = 14;
+pub(super) const ORIG_AX: usize = 15;
+pub(super) const SP: usize = 19;
 /// The registers of the first parameters, in their order.
 const PARAMETERS: [usize; IN_REGISTERS] = [DI, SI, DX, CX, R8, R9];
 /// So many parameters are in registers.
@@ -125,7 +128,7 @@ pub(crate) trait ProbedMachine {
 }
 
 /// Returns the word `place` of the registers.
-fn register(machine: &impl ProbedMachine, place: usize) -> u64 {
+pub(super) fn register(machine: &impl ProbedMachine, place: usize) -> u64 {
     machine.registers().get(place).copied().unwrap_or(0)
 }
 
@@ -386,7 +389,8 @@ fn put_string(
 }
 
 /// Puts the first `size` bytes of a word at `at` of the record, if there is room.
-fn put_word(record: &mut [u8], at: usize, size: usize, value: [u8; 8]) {
+#[inline(always)]
+pub(super) fn put_word(record: &mut [u8], at: usize, size: usize, value: [u8; 8]) {
     let Some(place) = record.get_mut(at..) else {
         return;
     };
@@ -417,6 +421,8 @@ pub(crate) struct RecordShape {
     has_texts: bool,
     /// Whether memory is read, which in that of a process may sleep.
     pub(crate) reads_memory: bool,
+    /// Whether the registers that a function's hook gets are enough.
+    pub(crate) suits_hook: bool,
 }
 
 impl RecordShape {
@@ -428,6 +434,7 @@ impl RecordShape {
             fixed: sizes.fold(head, usize::saturating_add),
             has_texts: arguments.iter().any(|argument| argument.ty.is_text()),
             reads_memory: arguments.iter().any(Argument::is_in_memory),
+            suits_hook: arguments.iter().all(suits_hook),
         }
     }
 }
@@ -466,6 +473,7 @@ impl FetchProgram<'_> {
     }
 
     /// Returns the size of a record, not more than `most`, and the room of its strings.
+    #[inline(never)]
     pub(super) fn measure(&self, machine: &impl ProbedMachine, most: usize) -> (usize, Rooms) {
         let mut rooms = Rooms([0; MOST_ARGUMENTS]);
         let mut size = self.shape.fixed;

@@ -10,6 +10,7 @@ use super::{
     expand,
     function::ProbedFunction,
     function_command::{FunctionHead, FunctionSite},
+    plain::PlainArgument,
     print,
     run::{FetchProgram, ProbedMachine, RecordShape, WORDS},
     step::{Argument, EventField, TIME_PLACE},
@@ -305,6 +306,36 @@ fn values_are_those_of_registers_and_memory() {
     ];
     for (line, want) in rows {
         assert_eq!(record(line, &memory()).1, want, "{line}");
+    }
+}
+
+#[test]
+fn plain_arguments_are_what_the_program_fills() {
+    let machine = memory();
+    for (line, suits) in [
+        ("p /x:0", true),
+        ("p /x:0 %di a=%si:u8 b=%ax:s16 c=%r8:x32 d=%cx", true),
+        ("p /x:0 %sp %bp:u32 %orig_ax", true),
+        ("p /x:0 %di %r10", false),
+        ("p /x:0 %bx %di", false),
+        ("p /x:0 a=%flags", false),
+        ("p /x:0 a=+8(%ip)", false),
+        ("p /x:0 a=+8(%di) b=%si:u8", true),
+    ] {
+        let arguments = compile(line).unwrap();
+        assert_eq!(RecordShape::of(16, &arguments).suits_hook, suits, "{line}");
+        let plain = arguments
+            .iter()
+            .map(PlainArgument::of)
+            .collect::<Option<Vec<_>>>();
+        assert_eq!(plain.is_some(), !line.contains('('), "{line}");
+        let Some(plain) = plain else {
+            continue;
+        };
+        let (wanted, _) = record(line, &machine);
+        let mut filled = vec![0; wanted.len()];
+        PlainArgument::put_all(&plain, &machine, &mut filled, 16);
+        assert_eq!(filled.get(16..), wanted.get(16..), "{line}");
     }
 }
 

@@ -31,12 +31,18 @@ pub(crate) fn way(key: u32, places: usize) -> impl Iterator<Item = usize> {
 
 /// Adds `bits` to the word of the function at `address`. Returns whether there was room.
 pub(crate) fn add(table: &mut [Place], address: u64, bits: u64) -> bool {
+    change(table, address, |word| word | bits)
+}
+
+/// Makes the word of the function at `address`, 0 if it is not there, what `change` returns. Returns whether there was
+/// room.
+pub(crate) fn change(table: &mut [Place], address: u64, change: impl FnOnce(u64) -> u64) -> bool {
     let key = address as u32;
     for at in way(key, table.len()) {
         match table.get_mut(at) {
             Some(place) if place.key == key || place.key == 0 => {
                 place.key = key;
-                place.word |= bits;
+                place.word = change(place.word);
                 return true;
             }
             _ => {}

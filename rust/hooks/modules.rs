@@ -12,15 +12,12 @@ use super::{
     list,
     profile, //
 };
-use crate::{
-    events::{
-        Module,
-        ModuleChange,
-        ModuleFollower,
-        ModuleNotice,
-        ModuleNotifier, //
-    },
-    kapi::c, //
+use crate::events::{
+    Module,
+    ModuleChange,
+    ModuleFollower,
+    ModuleNotice,
+    ModuleNotifier, //
 };
 use kernel::prelude::*;
 
@@ -100,11 +97,8 @@ fn follow(module: Module<'_>, change: ModuleChange) {
     let Some(each) = *INSTANCES.lock() else {
         return;
     };
-    // SAFETY: The module stays during the call, and only its addresses are compared.
-    let within = |address: u64| unsafe { c::rt_within_module(module.as_ptr(), address as usize) };
-    let within_init =
-        // SAFETY: The module stays during the call, and only its addresses are compared.
-        |address: u64| unsafe { c::rt_within_module_init(module.as_ptr(), address as usize) };
+    let within = |address: u64| module.contains(address);
+    let within_init = |address: u64| module.contains_init(address);
     match change {
         ModuleChange::Comes => {
             list::module_comes(module.name());

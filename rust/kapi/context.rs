@@ -59,6 +59,18 @@ pub(crate) fn raw() -> ContextWords {
     }
 }
 
+/// Returns the preemption counter of this CPU. Any context.
+#[inline(always)]
+pub(crate) fn preempt_count() -> u64 {
+    let count;
+    // SAFETY: It reads a per-CPU variable of the kernel, 64 bits wide.
+    unsafe {
+        asm!("mov {c}, qword ptr gs:[rip + {count}]", c = out(reg) count,
+            count = sym bindings::__preempt_count, options(nostack, preserves_flags, readonly))
+    };
+    count
+}
+
 /// Returns a preemption counter with the bits of soft interrupts that the current task has.
 #[cfg(CONFIG_PREEMPT_RT)]
 #[inline(always)]

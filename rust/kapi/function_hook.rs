@@ -3,8 +3,9 @@
 //! The hooks at the beginning of the kernel's functions: which of them call them.
 //!
 //! The kernel calls one hook alone by a direct call; a second one on the same function makes it go through a
-//! list. So there is one for all that rtrace records, `probes::function`. The profiler, where it counts calls
-//! and does nothing else, and the stack tracer have others, which look at nothing that recording needs.
+//! list. So there is one for all that the function tracers record, `probes::function`. The profiler, where it counts
+//! calls and does nothing else, and the stack tracer have others, which look at nothing that recording needs; and the
+//! events that users define have one for all of them, `sources::entry_hook`.
 
 use super::c;
 use kernel::{
@@ -15,6 +16,16 @@ use kernel::{
 
 /// Whether this kernel has hooks at the beginning of its functions.
 pub(crate) const IS_THERE: bool = cfg!(CONFIG_DYNAMIC_FTRACE);
+
+/// Whether a hook gets the registers of the arguments.
+pub(crate) const HAS_ARGUMENTS: bool = IS_THERE && c::RT_HOOKS_HAVE_ARGS != 0;
+
+/// Returns where the registers are, in the order of `struct pt_regs`: valid are those of arguments, `ax`, `bp` and
+/// `sp`. Any context.
+#[inline(always)]
+pub(crate) fn registers(regs: *const c_void) -> *const c_void {
+    regs.wrapping_byte_add(c::RT_REGS_FIRST as usize)
+}
 
 /// The words of a function's arguments: those in registers.
 pub(crate) const ARGS: usize = 6;
@@ -123,6 +134,19 @@ impl FunctionHook {
         // INVARIANT: The caller promises that there is no other.
         Self {
             hook: c::RT_HOOK_STACKS,
+            is_on: false,
+        }
+    }
+
+    /// Returns the hook of events, which no function calls.
+    ///
+    /// # Safety
+    ///
+    /// It is called once.
+    pub(crate) const unsafe fn of_events() -> Self {
+        // INVARIANT: The caller promises that there is no other.
+        Self {
+            hook: c::RT_HOOK_EVENTS,
             is_on: false,
         }
     }

@@ -106,6 +106,12 @@ impl KernelProbe {
         unsafe { c::rt_kprobe_at_entry(self.0.as_ptr()) }
     }
 
+    /// Returns whether a function calls hooks there: a probe of calls, whose module has not gone.
+    pub(crate) fn is_at_hook(&self) -> bool {
+        // SAFETY: The probe is registered (invariant).
+        unsafe { c::rt_kprobe_at_hook(self.0.as_ptr()) }
+    }
+
     /// Returns how many calls at a time are followed to their returns.
     pub(crate) fn max_active(&self) -> i32 {
         // SAFETY: The probe is registered (invariant).
@@ -163,6 +169,16 @@ impl Drop for LeavingProbes {
             }
         }
     }
+}
+
+/// Returns whether the kernel lets functions be probed.
+///
+/// # Errors
+///
+/// `EPERM` in a kernel that is locked down.
+pub(crate) fn may_probe() -> Result {
+    // SAFETY: The function takes nothing, and asks the kernel's security modules.
+    to_result(unsafe { c::rt_kprobes_locked_down() })
 }
 
 /// Returns the address of a symbol, of a function or of data. Process context.

@@ -40,6 +40,7 @@ pub(crate) mod percpu;
 pub(crate) mod pipe;
 pub(crate) mod port;
 mod raw_cell;
+pub(crate) mod recursion;
 pub(crate) mod sampler;
 pub(crate) mod scratch;
 pub(crate) mod sort;

@@ -37,6 +37,7 @@ static struct ftrace_ops rt_hooks[RT_HOOKS] = {
 	[RT_HOOK_RECORDS] = { .func = rtrace_function },
 	[RT_HOOK_COUNTS] = { .func = rtrace_profile_hit },
 	[RT_HOOK_STACKS] = { .func = rtrace_stack },
+	[RT_HOOK_EVENTS] = { .func = rtrace_entry_hit },
 };
 
 void rt_hook_forget(unsigned int hook)

@@ -35,6 +35,14 @@ enum { RT_REGS_CX = RT_REGS_PLACE(cx) };
 enum { RT_REGS_R8 = RT_REGS_PLACE(r8) };
 enum { RT_REGS_R9 = RT_REGS_PLACE(r9) };
 enum { RT_REGS_SP = RT_REGS_PLACE(sp) };
+enum { RT_REGS_FIRST = RT_REGS_PLACE(r15) };
+
+/* Whether hooks are told of the arguments. */
+#ifdef CONFIG_HAVE_DYNAMIC_FTRACE_WITH_ARGS
+enum { RT_HOOKS_HAVE_ARGS = 1 };
+#else
+enum { RT_HOOKS_HAVE_ARGS = 0 };
+#endif
 
 /* Macros: the bytes of the call of a hook, and of the stack of a task. */
 #ifdef MCOUNT_INSN_SIZE
@@ -50,8 +58,11 @@ unsigned long rt_task_stack(void);
 /* A macro: a word of a stack, which is no access for the checks of the kernel. */
 unsigned long rt_stack_word(unsigned long address);
 
-/* What functions call: rtrace_function(), rtrace_profile_hit(), rtrace_stack(). */
-enum { RT_HOOK_RECORDS, RT_HOOK_COUNTS, RT_HOOK_STACKS, RT_HOOKS };
+/*
+ * What functions call: rtrace_function(), rtrace_profile_hit(), rtrace_stack(),
+ * rtrace_entry_hit().
+ */
+enum { RT_HOOK_RECORDS, RT_HOOK_COUNTS, RT_HOOK_STACKS, RT_HOOK_EVENTS, RT_HOOKS };
 
 /*
  * Macros in a kernel that traces no functions, which says -ENODEV here. A hook is
@@ -85,7 +96,10 @@ ssize_t rt_seq_read(struct file *file, void *to, size_t len, loff_t *pos);
 bool rt_within_module(const struct module *module, unsigned long address);
 bool rt_within_module_init(const struct module *module, unsigned long address);
 
-/* In Rust: the hooks. Any context; see rust/probes/function.rs, profile.rs, deepest.rs. */
+/*
+ * In Rust: the hooks. Any context; see rust/probes/function.rs, profile.rs, deepest.rs,
+ * and rust/sources/entry_hook.rs.
+ */
 struct ftrace_ops;
 void rtrace_function(unsigned long ip, unsigned long parent_ip,
 		     struct ftrace_ops *ops, struct ftrace_regs *regs);
@@ -93,5 +107,7 @@ void rtrace_profile_hit(unsigned long ip, unsigned long parent_ip,
 			struct ftrace_ops *ops, struct ftrace_regs *regs);
 void rtrace_stack(unsigned long ip, unsigned long parent_ip,
 		  struct ftrace_ops *ops, struct ftrace_regs *regs);
+void rtrace_entry_hit(unsigned long ip, unsigned long parent_ip,
+		      struct ftrace_ops *ops, struct ftrace_regs *regs);
 
 #endif

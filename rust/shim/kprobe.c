@@ -148,6 +148,19 @@ bool rt_kprobe_at_entry(const struct rt_kprobe *probe)
 	return probe->ret.kp.flags & KPROBE_FLAG_ON_FUNC_ENTRY;
 }
 
+bool rt_kprobe_at_hook(const struct rt_kprobe *probe)
+{
+	u32 flags = probe->ret.kp.flags;
+
+	return !probe->returns && (flags & KPROBE_FLAG_FTRACE) &&
+	       !(flags & KPROBE_FLAG_GONE);
+}
+
+int rt_kprobes_locked_down(void)
+{
+	return security_locked_down(LOCKDOWN_KPROBES);
+}
+
 int rt_kprobe_max_active(const struct rt_kprobe *probe)
 {
 	return probe->ret.maxactive;

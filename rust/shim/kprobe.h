@@ -36,6 +36,10 @@ void rt_kprobe_disable(struct rt_kprobe *probe);
 
 unsigned long rt_kprobe_address(const struct rt_kprobe *probe);
 bool rt_kprobe_at_entry(const struct rt_kprobe *probe);
+/* Whether a function calls hooks there: a probe of calls, whose module has not gone. */
+bool rt_kprobe_at_hook(const struct rt_kprobe *probe);
+/* 0, or a refusal of the lockdown. */
+int rt_kprobes_locked_down(void);
 int rt_kprobe_max_active(const struct rt_kprobe *probe);
 unsigned long rt_kprobe_missed(const struct rt_kprobe *probe);
 

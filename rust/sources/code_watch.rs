@@ -4,7 +4,10 @@
 //!
 //! When a module comes or goes the definitions of dynamic events are locked, and a probe.
 
-use super::dynamic;
+use super::{
+    dynamic,
+    entry_hook, //
+};
 use crate::events::{
     Module,
     ModuleChange,
@@ -21,8 +24,13 @@ impl ModuleFollower for ProbedCode {
     fn follow(module: Module<'_>, change: ModuleChange) {
         match change {
             ModuleChange::Comes => dynamic::code_comes(module.name()),
-            ModuleChange::InitIsOver => {}
-            ModuleChange::Goes => dynamic::code_goes(module.name()),
+            ModuleChange::InitIsOver => {
+                entry_hook::forget(&|address| module.contains_init(address));
+            }
+            ModuleChange::Goes => {
+                dynamic::code_goes(module.name());
+                entry_hook::forget(&|address| module.contains(address));
+            }
         }
     }
 }

@@ -6,6 +6,7 @@
 //! [`rtrace_function_hit`] and [`rtrace_function_begin`] run in any context: no lock, no allocation, no panic.
 
 use super::{
+    entry_hook::EntryCalls,
     hit_probe::{
         HitProbe,
         ProbeHook, //
@@ -83,7 +84,9 @@ pub(super) type Fprobe = HitProbe<FprobeHook>;
 /// Functions, by a pattern of their names.
 pub(super) struct FprobeHook {
     pattern: KVec<u8>,
+    /// At returns, and where hooks get no arguments.
     probe: FunctionProbe,
+    entry: EntryCalls,
     /// Parameters that returns record; `None` at the beginning.
     kept: Option<KeptParameters>,
     /// An argument names a symbol that is not there.
@@ -106,6 +109,7 @@ impl FprobeHook {
         Ok(Self {
             pattern: text,
             probe: FunctionProbe::new()?,
+            entry: EntryCalls::none(),
             kept,
             lacks_symbol,
         })
@@ -123,12 +127,18 @@ impl ProbeHook for FprobeHook {
         }
         let mut addresses = functions(as_text(Some(&self.pattern)))?;
         let words = self.kept.as_ref().map(|kept| kept.places().len());
+        // SAFETY: The caller promises that the probe stays, and with it the recorder.
+        if words.is_none() && unsafe { self.entry.begin(probe.recorder(), &addresses) }.is_ok() {
+            return Ok(());
+        }
+        // The kernel says what is wrong.
         let data = ptr::from_ref(probe).cast();
         // SAFETY: The functions expect a `Fprobe`, which the caller promises to stay.
         unsafe { self.probe.register(data, words, &mut addresses) }
     }
 
     fn disable(&mut self) {
+        self.entry.end();
         self.probe.unregister();
     }
 }

@@ -5,31 +5,22 @@
 //! One hook of the kernel serves all instances: the probe has a list of the files that it records into. It is
 //! hit only while the event is enabled somewhere.
 //!
-//! [`HitProbe::hit`] runs in any context, NMI included: no lock, no allocation, no panic. [`HitProbe::hit_in_task`]
-//! may sleep.
+//! What records a hit is a [`HitRecorder`].
 
 use super::{
     defined::DefinedProbe,
-    probe_layout::ProbeLayout,
-    targets::RecordTargets, //
+    hit_recorder::HitRecorder,
+    probe_layout::ProbeLayout, //
 };
 use crate::{
     events::{
         Attachment,
         Module, //
     },
-    fetch::{
-        print::RecordHead,
-        run::ProbedMachine, //
-    },
+    fetch::run::ProbedMachine,
     kapi::{
         kprobe::LeavingProbes,
-        percpu::CpuPin,
-        user_memory, //
-    },
-    probes::{
-        COMMON,
-        MOST_PAYLOAD, //
+        percpu::CpuPin, //
     }, //
 };
 use kernel::{
@@ -113,12 +104,10 @@ pub(super) trait ProbeHook: Send + Unpin {
 /// A probe of a definition.
 #[pin_data]
 pub(super) struct HitProbe<H> {
-    layout: ProbeLayout,
+    /// Its targets are changed under `state`.
+    recorder: HitRecorder,
     /// Where it is hit.
     address: Atomic<u64>,
-    hits: Atomic<u64>,
-    /// Changed under `state`.
-    targets: RecordTargets,
     #[pin]
     state: Mutex<HookState<H>>,
 }
@@ -130,11 +119,6 @@ struct HookState<H> {
     /// The definition is being removed.
     ended: bool,
 }
-
-// SAFETY: The pointers are cookies, which are for any context, and the hook is `Send`.
-unsafe impl<H: Send> Send for HitProbe<H> {}
-// SAFETY: Through `&self` only atomic words change, and what the mutex protects.
-unsafe impl<H: Send> Sync for HitProbe<H> {}
 
 impl<H: ProbeHook + 'static> HitProbe<H> {
     /// Returns that of a definition, hit at `address` if that is known yet.
@@ -148,12 +132,11 @@ impl<H: ProbeHook + 'static> HitProbe<H> {
             users: 0,
             ended: false,
         };
+        let recorder = HitRecorder::new(layout)?;
         let this = Arc::pin_init(
             pin_init!(Self {
-                layout,
+                recorder,
                 address: Atomic::new(address),
-                hits: Atomic::new(0),
-                targets: RecordTargets::none(),
                 state <- new_mutex!(state),
             }),
             GFP_KERNEL,
@@ -184,97 +167,47 @@ impl<H: ProbeHook + 'static> HitProbe<H> {
 
     /// Returns the parameters that are kept from the beginning of a call to its return. Any context.
     pub(super) fn kept(&self) -> &[u16] {
-        self.layout.kept.places()
+        self.recorder.layout().kept.places()
     }
 
-    /// Records a hit at `address`, or a return from there to `returned_to`, wherever the event is enabled. Any
-    /// context.
-    pub(super) fn hit(
-        &self,
-        pin: &CpuPin,
-        machine: &impl ProbedMachine,
-        (address, returned_to): (u64, u64),
-    ) {
-        let _ = self.hits.fetch_add(1, Relaxed);
-        let program = self.layout.program();
-        program.with_rooms(machine, MOST_PAYLOAD, |size, rooms| {
-            let fill = |record: &mut [u8]| {
-                self.put_place(record, (address, returned_to));
-                program.fill(machine, rooms, record);
-            };
-            match &self.layout.filter {
-                // SAFETY: `detach` takes a cookie off before `events::synchronize` waits for probes, of which
-                // this is one: the pin has preemption disabled. The size has the common fields and an address.
-                None => unsafe { self.targets.record(size, fill) },
-                // SAFETY: A cookie and the size are as above.
-                Some(filter) => unsafe { self.targets.record_wanted(pin, filter, size, fill) },
-            }
-        });
+    /// Returns what records its hits. Any context.
+    #[inline(always)]
+    pub(super) fn recorder(&self) -> &HitRecorder {
+        &self.recorder
     }
 
-    /// As [`Self::hit`], in a task that sleeps until memory is there.
+    /// As [`HitRecorder::hit`].
+    #[inline(always)]
+    pub(super) fn hit(&self, pin: &CpuPin, machine: &impl ProbedMachine, place: (u64, u64)) {
+        self.recorder.hit(pin, machine, place);
+    }
+
+    /// As [`HitRecorder::hit_in_task`].
     pub(super) fn hit_in_task(&self, machine: &impl ProbedMachine, place: (u64, u64)) {
-        let program = self.layout.program();
-        if !program.shape.reads_memory {
-            return CpuPin::with(|pin| self.hit(pin, machine, place));
-        }
-        let _ = self.hits.fetch_add(1, Relaxed);
-        let gathered = user_memory::with_place(|bytes| {
-            let bytes = bytes.get_mut(..MOST_PAYLOAD).unwrap_or_default();
-            self.put_place(bytes, place);
-            let size = program.gather(machine, bytes).min(bytes.len());
-            if let (Some(filter), Some(record)) = (&self.layout.filter, bytes.get_mut(..size)) {
-                // SAFETY: As in `hit`, `events::synchronize` waits for this, which has preemption disabled.
-                if !CpuPin::with(|pin| unsafe { self.targets.want(pin, filter, record) }) {
-                    return;
-                }
-            }
-            let gathered = bytes.get(COMMON..size).unwrap_or_default();
-            let fill = |record: &mut [u8]| {
-                if let Some(to) = record.get_mut(COMMON..COMMON.wrapping_add(gathered.len())) {
-                    to.copy_from_slice(gathered);
-                }
-            };
-            // SAFETY: As in `hit`, `events::synchronize` waits for this, which has preemption disabled. The size has
-            // the common fields and an address.
-            CpuPin::with(|_| unsafe { self.targets.record(size, fill) });
-        });
-        if gathered.is_none() {
-            CpuPin::with(|pin| self.miss(pin));
-        }
+        self.recorder.hit_in_task(machine, place);
     }
 
-    /// Puts where a hit was in a record.
-    fn put_place(&self, record: &mut [u8], (address, returned_to): (u64, u64)) {
-        put(record, COMMON, address);
-        if self.layout.head == RecordHead::Return {
-            put(record, COMMON.wrapping_add(8), returned_to);
-        }
-    }
-
-    /// Counts, wherever the event is enabled, a hit that is not recorded because too many were inside each other.
-    /// Any context.
+    /// As [`HitRecorder::miss`].
     pub(super) fn miss(&self, pin: &CpuPin) {
-        // SAFETY: As in `hit`, `detach` takes a cookie off before it is waited for this.
-        unsafe { self.targets.miss(pin) };
+        self.recorder.miss(pin);
     }
 }
 
 impl<H: ProbeHook + 'static> DefinedProbe for HitProbe<H> {
     fn layout(&self) -> &ProbeLayout {
-        &self.layout
+        self.recorder.layout()
     }
 
     fn attach(&self, to: Attachment) -> Result {
         let mut state = self.state.lock();
         let HookState { hook, users, ended } = &mut *state;
         let hook = hook.as_mut().filter(|_| !*ended).ok_or(ENODEV)?;
-        self.targets.add(to.cookie())?;
+        self.recorder.targets().add(to.cookie())?;
         if *users == 0 {
             // SAFETY: The hook is this probe's. It goes before this does: the state has it until `clear`.
             let enabled = unsafe { hook.enable(self) };
             enabled.inspect_err(|_| {
-                self.targets.remove(to.cookie());
+                self.recorder.targets().remove(to.cookie());
             })?;
         }
         *users = users.wrapping_add(1);
@@ -283,7 +216,7 @@ impl<H: ProbeHook + 'static> DefinedProbe for HitProbe<H> {
 
     fn detach(&self, from: Attachment) {
         let mut state = self.state.lock();
-        if !self.targets.remove(from.cookie()) {
+        if !self.recorder.targets().remove(from.cookie()) {
             return;
         }
         state.users = state.users.saturating_sub(1);
@@ -322,7 +255,8 @@ impl<H: ProbeHook + 'static> DefinedProbe for HitProbe<H> {
 
     fn counts(&self) -> Option<(u64, u64)> {
         let missed = self.state.lock().hook.as_ref()?.missed()?;
-        Some((self.hits.load(Relaxed), missed))
+        let (hits, own) = self.recorder.counts();
+        Some((hits, missed.wrapping_add(own)))
     }
 
     fn code_comes(&self, name: &str) {
@@ -339,12 +273,5 @@ impl<H: ProbeHook + 'static> DefinedProbe for HitProbe<H> {
 
     fn module_goes(&self, module: Module<'_>) {
         H::module_goes(self, module);
-    }
-}
-
-/// Puts a word at `at` of the record, if there is room.
-fn put(record: &mut [u8], at: usize, word: u64) {
-    if let Some(place) = record.get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
-        *place = word.to_le_bytes();
     }
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! The probes of kprobes and kretprobes. The kernel has them registered while the definition exists, and if they are
-//! of a function of a module, while the module is there.
+//! of a function of a module, while the module is there. So the kernel has said that the place may be probed, also of
+//! one at the beginning of a function, which another hook calls (`entry_hook`): it stays disabled.
 //!
 //! [`rtrace_kprobe_hit`] runs in any context, NMI included: no lock, no allocation, no panic.
 
 use super::{
+    entry_hook::EntryCalls,
     hit_probe::{
         HitProbe,
         ProbeHook, //
@@ -65,6 +67,8 @@ pub(super) struct KprobeHook {
     offset: u32,
     max_active: Option<u32>,
     keeps: bool,
+    /// Calls the probe instead where a function calls hooks, and their registers are enough.
+    entry: EntryCalls,
 }
 
 impl KprobeHook {
@@ -84,6 +88,7 @@ impl KprobeHook {
             offset: place.offset,
             max_active: place.max_active,
             keeps: place.keeps,
+            entry: EntryCalls::none(),
         })
     }
 
@@ -111,15 +116,26 @@ impl ProbeHook for KprobeHook {
     const OWN_DEPTH: u32 = 1;
 
     unsafe fn enable(&mut self, probe: &Kprobe) -> Result {
-        match &self.probe {
-            // SAFETY: The function expects a `Kprobe`, which the caller promises to stay.
-            Some(kernel) => unsafe { kernel.enable(ptr::from_ref(probe).cast()) },
+        let Some(kernel) = &self.probe else {
             // The module is waited for.
-            None => Ok(()),
+            return Ok(());
+        };
+        if kernel.is_at_hook() && probe.recorder().layout().suits_hook() {
+            let entry = &mut self.entry;
+            // SAFETY: The caller promises that the probe stays, and with it the recorder.
+            if unsafe { entry.begin(probe.recorder(), &[kernel.address()]) }.is_ok() {
+                return Ok(());
+            }
+            // The kernel says what is wrong.
         }
+        // SAFETY: The function expects a `Kprobe`, which the caller promises to stay.
+        unsafe { kernel.enable(ptr::from_ref(probe).cast()) }
     }
 
     fn disable(&mut self) {
+        if self.entry.end() {
+            return;
+        }
         if let Some(kernel) = &self.probe {
             kernel.disable();
         }
@@ -141,6 +157,7 @@ impl ProbeHook for KprobeHook {
                 return;
             }
             // The kernel keeps none over the end of its module.
+            hook.entry.end();
             hook.probe = None;
             let enabled = hook.place().register().and_then(|kernel| {
                 probe.set_address(kernel.address());
@@ -161,6 +178,7 @@ impl ProbeHook for KprobeHook {
     fn code_goes(probe: &Kprobe, name: &str) {
         probe.with_hook(|hook, _| {
             if hook.is_of(name) {
+                hook.entry.end();
                 hook.probe = None;
             }
         });

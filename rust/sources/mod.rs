@@ -12,10 +12,12 @@ mod defined;
 #[cfg(CONFIG_KUNIT = "y")]
 pub(crate) mod dummy;
 pub(crate) mod dynamic;
+mod entry_hook;
 mod eprobe;
 mod fprobe;
 mod header;
 mod hit_probe;
+mod hit_recorder;
 mod kprobe;
 mod layouts;
 mod marker;
@@ -174,6 +176,8 @@ pub(crate) unsafe fn init(raw: RawWish, btf: Result<&KernelBtf, NoBtf>) -> Resul
     // SAFETY: As above, this is the only call, and no file is there that defines events.
     unsafe { fprobe::init() };
     // SAFETY: As above, this is the only call, and no file is there that defines events.
+    unsafe { entry_hook::init() };
+    // SAFETY: As above, this is the only call, and no file is there that defines events.
     unsafe { synthetic::init() };
     let mut offers = Offers::new();
     for kind in KINDS {
@@ -192,6 +196,8 @@ pub(crate) unsafe fn exit() {
     dynamic::exit();
     // SAFETY: No definition is left, and so no probe of one runs.
     unsafe { user_memory::exit() };
+    // SAFETY: As above, no definition is left, and no probe of one runs.
+    unsafe { entry_hook::exit() };
     fprobe::exit();
     synthetic::exit();
     for kind in KINDS {

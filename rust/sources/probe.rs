@@ -16,7 +16,10 @@ use crate::{
     },
     ring::packed::PackedSize, //
 };
-use core::slice;
+use core::{
+    ptr::NonNull,
+    slice, //
+};
 use kernel::prelude::*;
 
 /// Records one event of `size` bytes, of which `fill` writes those after the common fields. Any
@@ -29,19 +32,79 @@ use kernel::prelude::*;
 /// - `size` is that of the common fields at least.
 #[inline(always)]
 pub(super) unsafe fn record(cookie: *mut c_void, size: usize, fill: impl FnOnce(&mut [u8])) {
-    // Enabled again in the same task or interrupt: below, or by the commit.
-    percpu::disable_preemption();
-    // SAFETY: The caller promises the cookie and that the size has room for the common fields;
-    // preemption is off until the commit, which follows unless the entry is null.
-    let reserved = unsafe { rtrace_reserve(cookie, PackedSize::new(size).word()) };
-    let Some((entry, token)) = parts(reserved) else {
-        // SAFETY: Disabled above, in the same task or interrupt, and there is no reservation that
-        // needs it.
-        return unsafe { percpu::enable_preemption() };
-    };
-    // SAFETY: The reservation is of `size` bytes, and no other code's until the commit.
-    fill(unsafe { slice::from_raw_parts_mut(entry.cast::<u8>().as_ptr(), size) });
-    // SAFETY: The cookie is that of the reservation, which returned the entry and the token;
-    // preemption was disabled above.
-    unsafe { rtrace_commit(cookie, entry.as_ptr(), token) };
+    // SAFETY: The caller promises the cookie and the size. It is committed below.
+    if let Some(mut reserved) = unsafe { RecordInRing::reserve(cookie, RecordBytes::new(size)) } {
+        fill(reserved.bytes());
+        reserved.commit();
+    }
+}
+
+/// The bytes of a record as a number and as a writer wants it.
+#[derive(Clone, Copy)]
+pub(super) struct RecordBytes {
+    len: usize,
+    packed: PackedSize,
+}
+
+impl RecordBytes {
+    /// Returns that of records of `len` bytes.
+    #[inline(always)]
+    pub(super) fn new(len: usize) -> Self {
+        Self {
+            len,
+            packed: PackedSize::new(len),
+        }
+    }
+}
+
+/// A record that is in a ring and not committed yet, for [`RecordInRing::commit`] to end.
+#[must_use = "the ring is not left"]
+pub(super) struct RecordInRing {
+    cookie: *mut c_void,
+    entry: NonNull<c_void>,
+    token: u64,
+    len: usize,
+}
+
+impl RecordInRing {
+    /// Reserves one of this size; nothing when it is not recorded. Any context.
+    ///
+    /// # Safety
+    ///
+    /// As for [`record`]. What is returned is committed, in the same task or interrupt.
+    #[inline(always)]
+    pub(super) unsafe fn reserve(cookie: *mut c_void, size: RecordBytes) -> Option<Self> {
+        // Enabled again in the same task or interrupt: below, or by the commit.
+        percpu::disable_preemption();
+        // SAFETY: The caller promises the cookie and that the size has room for the common fields;
+        // preemption is off until the commit, which follows unless the entry is null.
+        let reserved = unsafe { rtrace_reserve(cookie, size.packed.word()) };
+        let Some((entry, token)) = parts(reserved) else {
+            // SAFETY: Disabled above, in the same task or interrupt, and there is no reservation that
+            // needs it.
+            unsafe { percpu::enable_preemption() };
+            return None;
+        };
+        Some(Self {
+            cookie,
+            entry,
+            token,
+            len: size.len,
+        })
+    }
+
+    /// Returns its bytes, of which those of the common fields are filled.
+    #[inline(always)]
+    pub(super) fn bytes(&mut self) -> &mut [u8] {
+        // SAFETY: The reservation is of `len` bytes, and no other code's until the commit.
+        unsafe { slice::from_raw_parts_mut(self.entry.cast::<u8>().as_ptr(), self.len) }
+    }
+
+    /// Commits it.
+    #[inline(always)]
+    pub(super) fn commit(self) {
+        // SAFETY: The cookie is that of the reservation, which returned the entry and the token;
+        // preemption was disabled there.
+        unsafe { rtrace_commit(self.cookie, self.entry.as_ptr(), self.token) };
+    }
 }

@@ -34,6 +34,7 @@ use crate::{
             ProbeRefusal, //
         },
         expand,
+        plain::PlainArgument,
         print::{
             self,
             NamedArgument,
@@ -116,6 +117,11 @@ pub(super) struct ProbeLayout {
 }
 
 impl ProbeLayout {
+    /// Returns whether the registers that a function's hook gets are enough.
+    pub(super) fn suits_hook(&self) -> bool {
+        self.shape.suits_hook
+    }
+
     /// Has only those records made that `condition` lets through.
     ///
     /// # Errors
@@ -146,6 +152,22 @@ impl ProbeLayout {
             .map_err(|wrong| RefusedLine::of_filter((wrong.kind.text(), wrong.at), condition))?;
         self.filter = Some(filter);
         Ok(())
+    }
+
+    /// Returns the arguments if each is a register or a parameter as it is, and all hits are recorded.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(super) fn plain(&self) -> Result<Option<KVec<PlainArgument>>> {
+        let mut plain = KVec::new();
+        for argument in &self.arguments {
+            let Some(argument) = PlainArgument::of(argument) else {
+                return Ok(None);
+            };
+            plain.push(argument, GFP_KERNEL)?;
+        }
+        Ok(self.filter.is_none().then_some(plain))
     }
 
     /// Returns what fills a record after its common fields and its head.

@@ -6,25 +6,21 @@ use super::probe;
 use crate::{
     kapi::{
         percpu::CpuPin,
-        scratch, //
+        scratch,
+        words::SharedU64, //
     },
     probes::{
         EventFile,
         Filter,
         COMMON, //
     },
-    ring::packed::PackedSize, //
-};
-use core::ptr;
-use kernel::{
-    prelude::*,
-    sync::atomic::{
-        Acquire,
-        Atomic,
-        Relaxed,
-        Release, //
+    ring::{
+        packed::PackedSize,
+        port::SharedWord as _, //
     }, //
 };
+use core::ptr;
+use kernel::prelude::*;
 
 /// Most of them: one for each instance.
 const MOST: usize = 65;
@@ -32,24 +28,42 @@ const MOST: usize = 65;
 /// The cookies of the files. Those who change them have a lock of their own.
 pub(super) struct RecordTargets {
     /// Null where there is none.
-    places: [Atomic<*mut c_void>; MOST],
+    places: [CookiePlace; MOST],
     /// No target is at this place or a later one.
-    end: Atomic<usize>,
+    end: SharedU64,
+}
+
+/// The address of a cookie, or null.
+pub(super) struct CookiePlace(SharedU64);
+
+impl CookiePlace {
+    /// Returns it. Any context.
+    #[inline(always)]
+    pub(super) fn cookie(&self) -> *mut c_void {
+        // Acquire: pairs with `set`.
+        ptr::with_exposed_provenance_mut(self.0.load_acquire() as usize)
+    }
+
+    /// Sets it.
+    fn set(&self, cookie: *mut c_void) {
+        // Release: pairs with `cookie`, whose caller uses what it points to.
+        self.0.store_release(cookie.expose_provenance() as u64);
+    }
 }
 
 impl RecordTargets {
     /// Returns none.
     pub(super) const fn none() -> Self {
         Self {
-            places: [const { Atomic::<*mut c_void>::new(ptr::null_mut()) }; MOST],
-            end: Atomic::new(0),
+            places: [const { CookiePlace(SharedU64::zero()) }; MOST],
+            end: SharedU64::zero(),
         }
     }
 
     /// Returns whether there is one, or was one. Any context.
     #[inline(always)]
     pub(super) fn may_be(&self) -> bool {
-        self.end.load(Relaxed) != 0
+        self.end.load() != 0
     }
 
     /// Has `cookie` recorded for as well. One caller at a time.
@@ -58,29 +72,25 @@ impl RecordTargets {
     ///
     /// `ENOSPC`.
     pub(super) fn add(&self, cookie: *mut c_void) -> Result {
-        let mut places = self.places.iter().zip(1usize..);
+        let mut places = self.places.iter().zip(1u64..);
         let (place, end) = places
-            .find(|(place, _)| place.load(Relaxed).is_null())
+            .find(|(place, _)| place.cookie().is_null())
             .ok_or(ENOSPC)?;
-        // Release: pairs with the load of `record`, which uses what the cookie points to.
-        place.store(cookie, Release);
-        self.end.store(end.max(self.end.load(Relaxed)), Release);
+        place.set(cookie);
+        // Release: pairs with the load of `record`, which looks at the places before it.
+        self.end.store_release(end.max(self.end.load()));
         Ok(())
     }
 
     /// Has `cookie` recorded for no more. Returns whether it was there. One caller at a time.
     pub(super) fn remove(&self, cookie: *mut c_void) -> bool {
         let mut places = self.places.iter();
-        let place = places.find(|place| place.load(Relaxed) == cookie);
+        let place = places.find(|place| place.cookie() == cookie);
         if let Some(place) = place {
-            place.store(ptr::null_mut(), Relaxed);
+            place.set(ptr::null_mut());
         }
-        if self
-            .places
-            .iter()
-            .all(|place| place.load(Relaxed).is_null())
-        {
-            self.end.store(0, Relaxed);
+        if self.places.iter().all(|place| place.cookie().is_null()) {
+            self.end.store(0);
         }
         place.is_some()
     }
@@ -93,8 +103,7 @@ impl RecordTargets {
     /// A cookie is that of an attached file, until it was removed and `events::synchronize` has returned.
     pub(super) unsafe fn miss(&self, pin: &CpuPin) {
         for place in &self.places {
-            // Acquire: pairs with `add`.
-            let cookie = place.load(Acquire);
+            let cookie = place.cookie();
             if !cookie.is_null() {
                 // SAFETY: The caller promises what the cookie is, as long as preemption is disabled.
                 unsafe { EventFile::miss(cookie, pin) };
@@ -109,10 +118,7 @@ impl RecordTargets {
     ///
     /// As for [`Self::miss`].
     pub(super) unsafe fn want(&self, pin: &CpuPin, filter: &Filter, record: &mut [u8]) -> bool {
-        let mut cookies = self.places.iter().map(|place| {
-            // Acquire: pairs with `add`.
-            place.load(Acquire)
-        });
+        let mut cookies = self.places.iter().map(CookiePlace::cookie);
         match cookies.find(|cookie| !cookie.is_null()) {
             // SAFETY: The caller promises the file of the cookie, as long as preemption is disabled.
             Some(cookie) => unsafe { filter.lets_through(pin, cookie, record) },
@@ -163,11 +169,8 @@ impl RecordTargets {
     /// - `size` is that of the common fields at least.
     #[inline(always)]
     pub(super) unsafe fn record(&self, size: usize, fill: impl Fn(&mut [u8])) {
-        // Acquire: pairs with `add`.
-        let end = self.end.load(Acquire);
-        for place in self.places.iter().take(end) {
-            // Acquire: pairs with `add`.
-            let cookie = place.load(Acquire);
+        for place in self.places() {
+            let cookie = place.cookie();
             if cookie.is_null() {
                 continue;
             }
@@ -175,5 +178,13 @@ impl RecordTargets {
             // size.
             unsafe { probe::record(cookie, size, &fill) };
         }
+    }
+
+    /// Returns the places of the cookies. Any context, with preemption disabled for as long as one is used.
+    #[inline(always)]
+    pub(super) fn places(&self) -> &[CookiePlace] {
+        // Acquire: pairs with `add`.
+        let end = self.end.load_acquire();
+        self.places.get(..end as usize).unwrap_or_default()
     }
 }

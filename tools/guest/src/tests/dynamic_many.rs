@@ -119,7 +119,7 @@ fn waits(context: &Context) -> Check {
         );
         // The kernel itself waits for each fprobe that it unregisters, and for each further probe of a tracepoint.
         let more = match line.as_bytes()[0] {
-            b'f' => [0, 0, many, many, 0],
+            b'f' if line.ends_with("%return") => [0, 0, many, many, 0],
             b't' => [0, many, 0, many, 0],
             _ => [0; 5],
         };

@@ -503,10 +503,14 @@ fn of_defined(context: &Context) -> Check {
     for tree in instances {
         tree.set("events/follow/enable", "0")?;
     }
-    // ftrace's depth of a tracepoint is its own.
+    // ftrace's depth of a tracepoint and of the beginning of a function is its own.
     let shown = |tree: &Instance| -> Check<Vec<String>> {
         let lines = recorded(tree)?.into_iter();
-        let mut lines: Vec<_> = lines.map(|line| line.replacen("..1.", "..2.", 1)).collect();
+        let deeper = |line: String| match line.contains(" fun: ") {
+            true => line.replacen("..3.", "..2.", 1),
+            false => line.replacen("..1.", "..2.", 1),
+        };
+        let mut lines: Vec<_> = lines.map(deeper).collect();
         lines.sort();
         Ok(lines)
     };

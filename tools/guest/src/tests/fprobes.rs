@@ -166,7 +166,7 @@ fn records(context: &Context) -> Check {
         FILE,
         &format!(
             "f:called/plain {function}\n\
-             f:called/args {function} nr=+0x78($arg1):u32 di=+0x70($arg1):x64 c=$comm d=\\-5:s8 f=\\\"text\" s=$stack0:symbol\n\
+             f:called/args {function} nr=+0x78($arg1):u32 di=+0x70($arg1):x64 c=$comm d=\\-5:s8 f=\\\"text\" s=$stack1:x32\n\
              f:called/back {function}%return v=$retval:s32 c=$comm\n\
              f:called/kept {function}%return nr=+0x78($arg1):u32 a=$arg1 v=$retval\n\
              f:called/open do_sys_openat2 dfd filename:ustring name=+u0($arg2):ustring how->flags\n\

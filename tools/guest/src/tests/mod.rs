@@ -17,6 +17,7 @@ mod descriptors;
 mod dynamic;
 mod dynamic_many;
 mod ends;
+mod entries;
 mod eprobes;
 mod event_ids;
 mod faults;
@@ -239,6 +240,7 @@ const GROUPS: &[&[Test]] = &[
     uprobes::TESTS,
     usdt::TESTS,
     fprobes::TESTS,
+    entries::TESTS,
     call_latency::TESTS,
     descriptors::TESTS,
     synthetic::TESTS,
