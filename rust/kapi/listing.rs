@@ -117,7 +117,6 @@ impl<N: Listing> Tables<N> {
         llseek: Some(bindings::generic_file_llseek),
         read: Some(bindings::generic_read_dir),
         iterate_shared: Some(iterate::<N>),
-        fsync: Some(bindings::noop_fsync),
         ..pin_init::zeroed()
     };
 

@@ -66,9 +66,10 @@ fn file(chance: &mut Chance) -> &'static File {
 fn value(chance: &mut Chance, file: &File) -> Bytes {
     let File { name, values, .. } = *file;
     let exact = ["set_event", "enable", "_kb"];
+    let exact = exact.iter().any(|end| name.ends_with(end));
     Bytes(match chance.below(12) {
-        0 if !exact.iter().any(|end| name.ends_with(end)) => chance.text(values),
-        1 => chance.pick(values).repeat(900).into_bytes(),
+        0 if !exact => chance.text(values),
+        1 if !exact => chance.pick(values).repeat(900).into_bytes(),
         _ => chance.pick(values).as_bytes().to_vec(),
     })
 }

@@ -190,6 +190,8 @@ pub static FILES: &[File] = &[
     file("set_ftrace_filter", Own, &["nothing_like_it", ""]),
     file("instances", Text, &["x"]),
     file("events/sched", Text, &["x"]),
+    file("events", Text, &["x"]),
+    file("per_cpu", Text, &["x"]),
 ];
 
 /// Files that are opened more often than others: buffers, and what fills them.

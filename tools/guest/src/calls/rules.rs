@@ -50,6 +50,16 @@ impl Difference<'_> {
         calls.take(1).any(|call| !matches!(call, Call::Open { .. }))
     }
 
+    /// Whether a buffer was emptied.
+    fn was_emptied(&self) -> bool {
+        self.steps.iter().any(|step| match &step.what {
+            What::Put { file, .. } => file.name.ends_with("trace"),
+            What::On { call, .. } => {
+                matches!(call, Call::Open { file, flags } if file.name.ends_with("trace") && flags & 0o1000 != 0)
+            }
+        })
+    }
+
     /// Whether the buffers were exchanged.
     fn exchanged(&self) -> bool {
         self.steps.iter().any(|step| match &step.what {
@@ -67,6 +77,7 @@ pub struct Rule {
 }
 
 const EPERM: isize = -1;
+const EAGAIN: isize = -11;
 const EBUSY: isize = -16;
 const ENODEV: isize = -19;
 const EINVAL: isize = -22;
@@ -114,7 +125,16 @@ pub const RULES: &[Rule] = &[
     }),
     rule("texts in pieces", |d| {
         let whole = ["filter", "header_page", "header_event"].contains(&d.name());
-        whole && d.reference.result == 0 && d.own.result > 0
+        whole && d.own.result > 0 && d.own.bytes.starts_with(&d.reference.bytes)
+    }),
+    rule("writes at a position of a list", |d| {
+        d.file == "available_tracers" && d.reference.result == ESPIPE && d.own.result < 0
+    }),
+    rule("a buffer that was emptied", |d| {
+        d.name().ends_with("_raw") && d.own.result == EAGAIN && d.reference.result == 0
+    }),
+    rule("a text beside an emptied buffer", |d| {
+        d.is_text_of_events() && d.was_used() && d.was_emptied()
     }),
     rule("pieces of tracing_cpumask", |d| {
         d.file == "tracing_cpumask"
