@@ -271,6 +271,12 @@ impl SharedCounts {
         }
     }
 
+    /// Returns them, unless a poller waits for a writer that [`Self::to_count`] has them.
+    #[inline(always)]
+    pub(super) fn if_unwatched(&self) -> Option<&Counts> {
+        self.unwatched.get()
+    }
+
     /// Returns them for the first writer after a poller came, which is woken.
     #[cold]
     #[inline(never)]

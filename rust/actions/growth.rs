@@ -18,11 +18,16 @@ use crate::{
     },
     kapi::{
         c,
-        percpu::CpuPin,
-        port::Kernel, //
+        percpu::{
+            CpuPin,
+            PinRef, //
+        },
+        port::Kernel,
+        scratch::RecordToRead, //
     },
     probes::{
         Effect,
+        EventFile,
         Hit,
         WANT_ROOM, //
     }, //
@@ -154,16 +159,32 @@ struct GrowingCounter {
     counts: Arc<SharedCounts>,
 }
 
+impl GrowingCounter {
+    #[inline(always)]
+    fn look(&self, file: &EventFile) {
+        if self.counts.wants_room() {
+            file.sink().want(WANT_ROOM);
+        }
+    }
+}
+
 impl Effect for GrowingCounter {
     fn is_hist(&self) -> bool {
         true
     }
 
+    fn is_light(&self) -> bool {
+        self.counter.is_light()
+    }
+
+    fn act_lightly(&self, file: &EventFile, record: RecordToRead<'_>, pin: PinRef<'_>) {
+        self.counter.act_lightly(file, record, pin);
+        self.look(file);
+    }
+
     fn act(&self, hit: &Hit<'_>, record: &[u8]) {
         self.counter.act(hit, record);
-        if self.counts.wants_room() {
-            hit.file.sink().want(WANT_ROOM);
-        }
+        self.look(hit.file);
     }
 }
 

@@ -8,6 +8,7 @@ use super::{
         SharedCounts, //
     },
     growth::growing_counter,
+    quick::quick_counter,
     tally::tally_counter, //
 };
 use crate::{
@@ -267,12 +268,12 @@ impl Effect for Counter {
 }
 
 /// Counts an event by `KEYS` numbers, adds up `VALUES` and sets `VARIABLES`, which is what most histograms do.
-struct NumberCounter<const KEYS: usize, const VALUES: usize, const VARIABLES: usize> {
-    keys: [NumberLoad; KEYS],
-    values: [NumberLoad; VALUES],
-    variables: [NumberLoad; VARIABLES],
+pub(super) struct NumberCounter<const KEYS: usize, const VALUES: usize, const VARIABLES: usize> {
+    pub(super) keys: [NumberLoad; KEYS],
+    pub(super) values: [NumberLoad; VALUES],
+    pub(super) variables: [NumberLoad; VARIABLES],
     /// Those of the histogram, so that a writer follows one reference less.
-    counts: Arc<SharedCounts>,
+    pub(super) counts: Arc<SharedCounts>,
     hist: Arc<Hist>,
 }
 
@@ -307,7 +308,7 @@ impl<const KEYS: usize, const VALUES: usize, const VARIABLES: usize>
             counts: hist.counts.clone(),
             hist: hist.clone(),
         };
-        Ok(Some(KBox::new(counter, GFP_KERNEL)?))
+        quick_counter(counter).map(Some)
     }
 }
 

@@ -71,7 +71,7 @@ impl TextAt {
 }
 
 /// Returns the power of 2 that is not less.
-pub(super) fn log2(value: u64) -> u64 {
+pub(crate) fn log2(value: u64) -> u64 {
     match value.checked_sub(1) {
         None => 0,
         Some(less) => u64::BITS.wrapping_sub(less.leading_zeros()).into(),

@@ -33,6 +33,66 @@ enum LoadStep {
     Expression,
 }
 
+/// Where the number of the task begins in the first word of a record, in bits.
+const PID_SHIFT: u8 = 32;
+
+/// What is done with a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WordStep {
+    /// Nothing.
+    Plain,
+    Log2,
+    /// It does not matter: the number is that of the CPU.
+    Cpu,
+}
+
+/// A number that is made of one word of a record, without a look at where that ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LoadedWord {
+    /// Where the word begins.
+    pub(crate) start: u32,
+    /// Bits of it before the number.
+    shift: u8,
+    pub(crate) step: WordStep,
+    /// Its bits, at the lower end.
+    mask: u64,
+    /// The highest of them for a number with a sign, else 0.
+    sign: u64,
+}
+
+impl LoadedWord {
+    /// Stands for no number.
+    pub(crate) const NONE: Self = Self {
+        start: 0,
+        shift: 0,
+        step: WordStep::Plain,
+        mask: 0,
+        sign: 0,
+    };
+
+    /// Returns how a number is made.
+    fn of(number: NumberAt, step: WordStep) -> Self {
+        let mask = u64::MAX.wrapping_shr(number.down.into());
+        Self {
+            start: number.start,
+            shift: number.down.wrapping_sub(number.up),
+            step,
+            mask,
+            sign: match number.signed {
+                true => mask ^ mask.wrapping_shr(1),
+                false => 0,
+            },
+        }
+    }
+
+    /// Returns the number that a word has, before any step.
+    #[inline(always)]
+    pub(crate) fn number(&self, word: u64) -> u64 {
+        let bits = word.wrapping_shr(self.shift.into()) & self.mask;
+        (bits ^ self.sign).wrapping_sub(self.sign)
+    }
+}
+
 /// A number that writers get.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct NumberLoad {
@@ -63,6 +123,20 @@ impl NumberLoad {
             _ => (NumberAt::NONE, LoadStep::Expression),
         };
         Self { number, step, node }
+    }
+
+    /// Returns how the number is made of one word, if it is, and of nothing that the common fields have but the
+    /// number of the task.
+    pub(crate) fn word(self) -> Option<LoadedWord> {
+        let step = match self.step {
+            LoadStep::Plain => WordStep::Plain,
+            LoadStep::Log2 => WordStep::Log2,
+            LoadStep::Cpu => WordStep::Cpu,
+            LoadStep::Time | LoadStep::Expression => return None,
+        };
+        let word = LoadedWord::of(self.number, step);
+        let is_other_common = word.start == 0 && word.shift < PID_SHIFT;
+        (step == WordStep::Cpu || !is_other_common).then_some(word)
     }
 
     /// Returns the number. `None` when the record ends before it. Any context.

@@ -36,6 +36,8 @@ const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Slots for each entry that there may be.
 const SLOTS_PER_ENTRY: usize = 2;
+/// Slots at which [`Map::count_known`] looks.
+const NEAR_SLOTS: usize = 8;
 /// A map with an entry for each so many slots is filling up: as a power of 2.
 const FILLING_BITS: u32 = 2;
 
@@ -224,6 +226,44 @@ impl<P: Port> Map<P> {
         }
         part.hits.add(1);
         Some(entry)
+    }
+
+    /// The same for a key that is near its place in the directory, as most are. Of any other one nothing is
+    /// counted, and `None` returned.
+    #[inline(always)]
+    pub(crate) fn count_known(&self, cpu: usize, key: &[u64], added: &[u64]) -> Option<usize> {
+        let entry = self.near(key)?;
+        let part = self.cpus.get(cpu)?;
+        let sums = part.sums.get(entry.wrapping_mul(self.sums)..)?;
+        let (hits, sums) = sums.split_first()?;
+        hits.add(1);
+        for (sum, more) in sums.iter().zip(added) {
+            sum.add(*more);
+        }
+        part.hits.add(1);
+        Some(entry)
+    }
+
+    /// Returns the entry of a key that is near its place.
+    #[inline(always)]
+    fn near(&self, key: &[u64]) -> Option<usize> {
+        let hash = self.hash(key);
+        let mut at = hash as usize;
+        let end = at.wrapping_add(NEAR_SLOTS);
+        loop {
+            // Acquire: pairs with the `cas` of `claim`. The key is there.
+            let word = self.slots.get(at & self.mask)?.load_acquire();
+            if word == 0 {
+                return None;
+            }
+            if let Some(entry) = self.found(word, hash, key) {
+                return Some(entry);
+            }
+            at = at.wrapping_add(1);
+            if at == end {
+                return None;
+            }
+        }
     }
 
     /// Adds what another map has of a key: its note, and its sums, of which the first is the count of events. The caller

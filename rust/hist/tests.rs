@@ -22,9 +22,14 @@ use super::{
     },
     key::{
         comm_words,
+        log2,
         KeyEnv, //
     },
     keys::MOST_WORDS,
+    load::{
+        NumberLoad,
+        WordStep, //
+    },
     plan::{
         Plan,
         COMM, //
@@ -283,6 +288,64 @@ fn entries(text: &str) -> Vec<String> {
     out.lines().map(str::to_owned).collect()
 }
 
+/// Returns the number that is made of one word of a record, if it is.
+fn by_word(load: &NumberLoad, record: &[u8]) -> Option<u64> {
+    let word = load.word()?;
+    let bytes = record[word.start as usize..].first_chunk().unwrap();
+    let number = word.number(u64::from_le_bytes(*bytes));
+    Some(match word.step {
+        WordStep::Plain => number,
+        WordStep::Log2 => log2(number),
+        WordStep::Cpu => Here.cpu().into(),
+    })
+}
+
+/// Writers on the fast path have no common fields but the number of the task.
+#[test]
+fn numbers_of_one_word() {
+    let rows = [
+        ("u64f", true),
+        ("s8f,u16f,s32f", true),
+        ("common_pid", true),
+        ("common_cpu,u64f.log2", true),
+        ("common_type", false),
+        ("common_flags", false),
+        ("common_preempt_count", false),
+        ("u64f.buckets=10", false),
+        ("u64f+1", false),
+        ("common_timestamp", false),
+    ];
+    for (keys, is_word) in rows {
+        let (plan, _) = planned(&format!("keys={keys}"), &mut Vec::new()).unwrap();
+        for load in plan.key_loads() {
+            assert_eq!(load.word().is_some(), is_word, "{keys}");
+        }
+    }
+    // All sizes and signs, and numbers at the beginning of a record.
+    for number in [0, 1, 0x7f, 0x80, 0xff, 0x8000, 1 << 31, 1 << 63, u64::MAX] {
+        let record = record(number, number as i64, "");
+        for field in [
+            "u64f",
+            "s64f",
+            "u32f",
+            "s32f",
+            "u16f",
+            "s16f",
+            "u8f",
+            "s8f",
+            "common_pid",
+        ] {
+            let (plan, _) = planned(&format!("keys={field}"), &mut Vec::new()).unwrap();
+            let load = plan.key_loads()[0];
+            assert_eq!(
+                by_word(&load, &record),
+                load.read(&plan, &record, &Here),
+                "{field}"
+            );
+        }
+    }
+}
+
 fn filled(text: &str) -> Filled {
     let (plan, items) = planned(text, &mut Vec::new()).unwrap();
     let mut found: Vec<(Vec<u64>, Vec<u64>)> = Vec::new();
@@ -297,11 +360,13 @@ fn filled(text: &str) -> Filled {
             for (load, node) in plan.key_loads().iter().zip(keys) {
                 let loaded = load.read(&plan, &record, &Here);
                 assert_eq!(loaded, plan.evaluate(node, &record, &Here), "{text}");
+                assert!(by_word(load, &record).is_none_or(|word| Some(word) == loaded));
             }
         }
         for (load, node) in plan.value_loads().iter().zip(plan.values()) {
             let loaded = load.read(&plan, &record, &Here);
             assert_eq!(loaded, plan.evaluate(*node, &record, &Here), "{text}");
+            assert!(by_word(load, &record).is_none_or(|word| Some(word) == loaded));
         }
         let at = match found.iter().position(|(other, _)| *other == key) {
             Some(at) => at,

@@ -229,10 +229,24 @@ impl Record<'_> {
     /// Returns the word that begins at `at`, little-endian; what is after the record is of unknown content.
     #[inline(always)]
     pub(crate) fn word(&self, at: WordAt) -> u64 {
-        let word = self.place().bytes.get().wrapping_byte_add(at.0);
-        // SAFETY: Eight bytes are there, inside the place, by the invariant of `WordAt`, and no other code
-        // writes there by the second invariant.
-        u64::from_le(unsafe { word.cast::<u64>().read_unaligned() })
+        self.to_read().word(at)
+    }
+
+    /// Returns what reads it.
+    #[inline(always)]
+    pub(crate) fn to_read(&self) -> RecordToRead<'_> {
+        // INVARIANT: It is borrowed for as long.
+        RecordToRead(self.0, PhantomData)
+    }
+
+    /// Stores a half word of its own byte order at `AT`.
+    #[inline(always)]
+    pub(crate) fn put<const AT: usize>(&mut self, half: u32) {
+        const { assert!(AT % size_of::<u32>() == 0 && AT <= MOST - size_of::<u32>()) };
+        let to = self.place().bytes.get().cast::<u8>().wrapping_add(AT);
+        // SAFETY: The bytes are inside the place, and aligned (asserted); no other code uses them by the second
+        // invariant, and `self` is borrowed.
+        unsafe { to.cast::<u32>().write(half) };
     }
 
     /// Copies what is after the first `AT` bytes, which are whole words, to the same place of a record at
@@ -278,6 +292,37 @@ impl Record<'_> {
     #[inline(always)]
     pub(crate) fn end(self) {
         self.place().used.set(0);
+    }
+}
+
+/// A [`Record`] that is only read.
+///
+/// # Invariants
+///
+/// It is the address of a [`Record`] that is borrowed as long as this is there.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct RecordToRead<'a>(*const c_void, PhantomData<&'a ScratchPlace>);
+
+impl<'a> RecordToRead<'a> {
+    /// Returns the word that begins at `at`, little-endian; what is after the record is of unknown content.
+    #[inline(always)]
+    pub(crate) fn word(self, at: WordAt) -> u64 {
+        let word = with_exposed_provenance::<u64>(self.0.addr().wrapping_add(at.0));
+        // SAFETY: Eight bytes are there, inside the place, by the invariant of `WordAt`, and no other code
+        // writes there, as the record is borrowed (invariant).
+        u64::from_le(unsafe { word.read_unaligned() })
+    }
+
+    /// Returns its bytes.
+    pub(crate) fn bytes(self) -> &'a [u8] {
+        // INVARIANT: It is the address of one. This one is gone before the borrow ends, and changes nothing.
+        let place = Record(self.0.cast_mut(), PhantomData::<&'a ScratchPlace>);
+        let len = place.size().payload();
+        let bytes = with_exposed_provenance(self.0.addr());
+        // SAFETY: As many bytes are there by the third invariant of `Record`, and no other code writes there, as
+        // the record is borrowed (invariant).
+        unsafe { slice::from_raw_parts(bytes, len) }
     }
 }
 

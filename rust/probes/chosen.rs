@@ -25,6 +25,7 @@ use super::{
     fill_common,
     filter::Filter,
     triggered::{
+        commit_light,
         commit_triggered,
         reserve_triggered, //
     },
@@ -55,16 +56,24 @@ pub(super) extern "C" fn reserve_chosen(
     pin: PinRef<'_>,
 ) -> ForC {
     match file.choice() {
-        RecordChoice::Filtered(places) => {
-            if let Some(entry) = places.begin(pin.pin(), size.into()) {
-                return for_c(entry.as_ptr(), TOKEN_SCRATCH);
-            }
-        }
+        RecordChoice::Filtered(places) => match places.begin(pin.pin(), size.into()) {
+            Some(entry) => return for_c(entry.as_ptr(), TOKEN_SCRATCH),
+            None => return reserve_busy(file, size, pin),
+        },
         RecordChoice::All => return reserve_wanted(file, size, pin),
         RecordChoice::Triggered => return reserve_triggered(file, size, pin),
         RecordChoice::Some => {}
     }
     reserve_some(file, size, pin)
+}
+
+/// As [`reserve_chosen`], when the place is in use.
+#[inline(never)]
+extern "C" fn reserve_busy(file: &EventFile, size: RecordSize, pin: PinRef<'_>) -> ForC {
+    match file.is_triggered() {
+        true => reserve_triggered(file, size, pin),
+        false => reserve_some(file, size, pin),
+    }
 }
 
 /// As [`reserve_chosen`], when there is not only a filter, or its place is in use.
@@ -135,9 +144,9 @@ pub(super) unsafe extern "C" fn commit_marked(
 /// or its filter was taken away a moment ago and everything is wanted.
 #[inline(never)]
 extern "C" fn commit_ungated(file: &EventFile, record: scratch::Record<'_>, exit: Exit) {
-    match file.is_triggered() {
-        true => commit_triggered(file, record, exit),
-        false => commit_wanted(file, record, exit),
+    match file.light_trigger() {
+        Some(trigger) => commit_light(file, record, trigger, exit),
+        None => commit_triggered(file, record, exit),
     }
 }
 

@@ -12,6 +12,7 @@ use super::{
     PidFilter,
     RecordSize,
     Sink,
+    Trigger,
     TriggerList,
     COMMON, //
 };
@@ -67,7 +68,7 @@ const CHOOSES: u64 = 2;
 pub(super) enum RecordChoice {
     /// Everything.
     All,
-    /// What the filter lets through; to be filled in one of these places.
+    /// What the filter or a trigger is asked about; to be filled in one of these places.
     Filtered(scratch::Places),
     /// Events of some tasks, and of these what the filter lets through, if there is one.
     Some,
@@ -93,12 +94,14 @@ pub(crate) struct EventFile {
     gate_filter: GraceRef<Filter>,
     /// None when nothing but recording follows.
     triggers: GraceRef<TriggerList>,
+    /// The only trigger, if it acts on all records and lightly.
+    light: GraceRef<Trigger>,
     /// How many triggers need the probe: its own, and those that switch the event.
     soft: SharedU64,
     /// None when tasks do not matter.
     pids: GraceRef<PidFilter>,
-    /// What that makes: [`TRIGGERED`], [`ALL`], the word of the scratch places when there is only a filter,
-    /// or [`SOME`].
+    /// What that makes: [`TRIGGERED`], [`ALL`], the word of the scratch places when there is only a filter or
+    /// one trigger that needs the record, or [`SOME`].
     chosen: SharedU64,
     /// The bits of a gate that is disabled with which a writer has to look further: that of a broken ring;
     /// for [`TRIGGERED`] any.
@@ -137,6 +140,7 @@ impl EventFile {
             filter: GraceRef::none(),
             gate_filter: GraceRef::none(),
             triggers: GraceRef::none(),
+            light: GraceRef::none(),
             soft: SharedU64::zero(),
             pids: GraceRef::none(),
             chosen: SharedWord::new(ALL),
@@ -321,6 +325,8 @@ impl EventFile {
     pub(crate) unsafe fn set_triggers(&self, triggers: Option<&TriggerList>) {
         // SAFETY: The caller keeps it until probes that may have got it have ended.
         unsafe { self.triggers.set(triggers) };
+        // SAFETY: The list has it, which stays as before.
+        unsafe { self.light.set(triggers.and_then(TriggerList::light)) };
         self.update();
     }
 
@@ -328,6 +334,12 @@ impl EventFile {
     #[inline(always)]
     pub(super) fn triggers(&self) -> Option<&TriggerList> {
         self.triggers.get()
+    }
+
+    /// Returns the only trigger, if it acts on all records and lightly.
+    #[inline(always)]
+    pub(super) fn light_trigger(&self) -> Option<&Trigger> {
+        self.light.get()
     }
 
     /// Has the histograms of the event count again or pause. Any context.
@@ -352,10 +364,12 @@ impl EventFile {
         // SAFETY: The caller of `set_filter` keeps it until another one was set, which comes here, too, and
         // until probes that may have got it have ended.
         unsafe { self.gate_filter.set(gate) };
+        let places = |other| scratch::Places::get().map_or(other, scratch::Places::word);
         let chosen = match (self.filter.is_none(), self.pids.is_none()) {
+            (_, true) if self.triggers().and_then(TriggerList::sole).is_some() => places(TRIGGERED),
             _ if triggered => TRIGGERED,
             (true, true) => ALL,
-            (false, true) => scratch::Places::get().map_or(SOME, scratch::Places::word),
+            (false, true) => places(SOME),
             _ => SOME,
         };
         self.heeded.store(match triggered {

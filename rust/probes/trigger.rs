@@ -7,12 +7,16 @@
 //! it is decided here, by its filter and its count.
 
 use super::{
+    EventFile,
     Filter,
     Hit, //
 };
 use crate::{
     kapi::{
-        percpu::CpuPin,
+        percpu::{
+            CpuPin,
+            PinRef, //
+        },
         scratch,
         words::SharedU64, //
     },
@@ -43,6 +47,16 @@ pub(crate) trait Effect: Send + Sync {
         true
     }
 
+    /// Returns whether it does nothing but what [`Self::act_lightly`] does as well.
+    fn is_light(&self) -> bool {
+        false
+    }
+
+    /// Does it, for a record beside the ring that has no common fields but the number of the task. Called only if
+    /// [`Self::is_light`].
+    fn act_lightly(&self, _file: &EventFile, _record: scratch::RecordToRead<'_>, _pin: PinRef<'_>) {
+    }
+
     /// Does it. `record` is whole; it is empty for a trigger that can act without one, and for one that acts
     /// after the event is in the ring.
     fn act(&self, hit: &Hit<'_>, record: &[u8]);
@@ -58,6 +72,8 @@ pub(crate) struct Trigger {
     after: bool,
     /// Whether it switches something.
     switches: bool,
+    /// Whether it acts on all records, and lightly.
+    light: bool,
 }
 
 impl Trigger {
@@ -70,6 +86,7 @@ impl Trigger {
     ) -> Self {
         Self {
             left: SharedWord::new(count),
+            light: filter.is_none() && effect.is_light(),
             filter,
             after,
             switches: effect.switches(),
@@ -141,6 +158,24 @@ impl Trigger {
         filter.is_none_or(|filter| filter.may_match(record))
     }
 
+    /// Acts on a record that has no common fields but the number of the task. Only for the trigger of
+    /// [`TriggerList::light`], if [`Self::is_unlimited`]. Any context.
+    #[inline(always)]
+    pub(super) fn act_lightly(
+        &self,
+        file: &EventFile,
+        record: scratch::RecordToRead<'_>,
+        pin: PinRef<'_>,
+    ) {
+        self.effect.act_lightly(file, record, pin);
+    }
+
+    /// Returns whether it acts without end.
+    #[inline(always)]
+    pub(super) fn is_unlimited(&self) -> bool {
+        self.left.load() == UNLIMITED
+    }
+
     /// Acts on a record that the filter lets through. `record` is whole. Any context.
     #[inline(always)]
     pub(super) fn act_on(&self, hit: &Hit<'_>, record: &[u8]) {
@@ -159,8 +194,8 @@ pub(crate) struct TriggerList {
     conditional: bool,
     /// Whether all of them can act before there is a record.
     early: bool,
-    /// Whether it is one trigger that needs the record, and decides nothing about the event.
-    sole: bool,
+    /// The trigger of a list of one, if that needs the record and decides nothing about the event.
+    sole: Option<Arc<Trigger>>,
 }
 
 impl TriggerList {
@@ -168,8 +203,10 @@ impl TriggerList {
     pub(crate) fn new(triggers: KVec<Arc<Trigger>>, conditional: bool) -> Self {
         let early = !conditional && triggers.iter().all(|trigger| !trigger.after);
         let sole = match &triggers[..] {
-            [trigger] => conditional && !trigger.after && !trigger.switches,
-            _ => false,
+            [trigger] if conditional && !trigger.after && !trigger.switches => {
+                Some(trigger.clone())
+            }
+            _ => None,
         };
         Self {
             triggers,
@@ -182,10 +219,12 @@ impl TriggerList {
     /// Returns the trigger of a list of one, if that needs the record and decides nothing about the event.
     #[inline(always)]
     pub(super) fn sole(&self) -> Option<&Trigger> {
-        match self.sole {
-            true => self.triggers.first().map(|trigger| &**trigger),
-            false => None,
-        }
+        self.sole.as_deref()
+    }
+
+    /// Returns the same, if it acts on all records and lightly.
+    pub(super) fn light(&self) -> Option<&Trigger> {
+        self.sole().filter(|trigger| trigger.light)
     }
 
     /// Returns whether all of them can act before there is a record.

@@ -39,6 +39,7 @@ use crate::{
     buffers::RingPlace,
     event::context::Base,
     kapi::{
+        context,
         percpu::{
             CpuPin,
             PinRef, //
@@ -52,6 +53,9 @@ use crate::{
 };
 use core::ptr::NonNull;
 use kernel::prelude::*;
+
+/// Where a record has the number of the task.
+const PID_AT: usize = 4;
 
 /// As [`super::entry::rtrace_reserve`], for a file that has triggers or that is switched by some.
 #[inline(never)]
@@ -169,6 +173,22 @@ pub(super) extern "C" fn commit_triggered(
     }
 }
 
+/// The same, for a file with one trigger, which acts on all records and lightly.
+#[inline(never)]
+pub(super) extern "C" fn commit_light(
+    file: &EventFile,
+    mut record: scratch::Record<'_>,
+    trigger: &Trigger,
+    exit: Exit,
+) {
+    if !trigger.is_unlimited() {
+        return commit_triggered(file, record, exit);
+    }
+    record.put::<PID_AT>(context::pid() as u32);
+    trigger.act_lightly(file, record.to_read(), exit.pin());
+    commit_counted(file, record, exit);
+}
+
 /// The same, when the only trigger may act, which needs the record and decides nothing about the event.
 #[inline(never)]
 extern "C" fn commit_sole(
@@ -181,6 +201,12 @@ extern "C" fn commit_sole(
     fill_common(bytes, file.base);
     let pin = exit.pin().pin();
     trigger.act_on(&Hit { pin, file }, bytes);
+    commit_counted(file, record, exit);
+}
+
+/// The same, after the trigger has acted.
+#[inline(always)]
+fn commit_counted(file: &EventFile, record: scratch::Record<'_>, exit: Exit) {
     if file.is_off() || file.ring(exit.pin()).gate().is_disabled() {
         record.end();
         return exit.end();
