@@ -460,7 +460,8 @@ impl<P: Port> Map<P> {
         note: [u64; 2],
         hash: u64,
     ) -> Claim {
-        if self.published.load() >= self.shape.size as u64 {
+        // Acquire: pairs with the `cas` of `increment`, or the second look would see what the slot was before.
+        if self.published.load_acquire() >= self.shape.size as u64 {
             // The entry that filled the map may be that of this key.
             return match slot.load_acquire() {
                 0 => Claim::Full,

@@ -10,6 +10,8 @@
 // The callers of the ring are in the module, which is not part of this package.
 #![allow(dead_code)]
 
+#[path = "../../../rust/hist/map.rs"]
+pub mod map;
 #[path = "../../../rust/ring/mod.rs"]
 pub mod ring;
 
@@ -19,6 +21,8 @@ mod edges;
 mod machine;
 #[cfg(test)]
 mod many;
+#[cfg(test)]
+mod maps;
 #[cfg(test)]
 mod runs;
 #[cfg(test)]

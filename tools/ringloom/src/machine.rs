@@ -49,6 +49,8 @@ pub trait Checker: Sized + 'static {
     fn become_writer();
     /// Whether the running thread is the writing CPU.
     fn is_writer() -> bool;
+    /// Comes before each operation on a word.
+    fn turn() {}
 }
 
 thread_local! {
@@ -90,6 +92,7 @@ pub fn no_interrupts() -> u32 {
 }
 
 fn step<C: Checker>() {
+    C::turn();
     if !C::is_writer() {
         LOOK.with_borrow_mut(|l| l.calls = 0);
         return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 //! loom: every interleaving of small programs, and every value that weak memory lets a load return.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::atomic::Ordering;
 
 use loom::cell::UnsafeCell;
@@ -15,6 +15,22 @@ pub struct Weak;
 thread_local! {
     // All threads of a model run on one thread of the system.
     static WRITER: Cell<Option<thread::ThreadId>> = const { Cell::new(None) };
+    static TURNS: RefCell<Option<AtomicU64>> = const { RefCell::new(None) };
+}
+
+impl Weak {
+    /// Runs `world` with threads that take turns at each operation.
+    ///
+    /// loom tries two operations of a word in both orders if one of them writes, but of those before it knows the
+    /// last one only. So it does not try what a load by another thread sees when a writer loads a word
+    /// before it changes it, as who adds an entry to a map does. A store of no meaning, without an order, comes
+    /// before each operation then: any two of these are tried in both orders.
+    pub fn with_turns(world: impl FnOnce()) {
+        // That of an execution that failed is no more.
+        std::mem::forget(TURNS.replace(Some(AtomicU64::new(0))));
+        world();
+        TURNS.take();
+    }
 }
 
 impl Atomic for AtomicU64 {
@@ -66,6 +82,13 @@ impl Checker for Weak {
     }
     fn become_writer() {
         WRITER.set(Some(thread::current().id()));
+    }
+    fn turn() {
+        let turns = TURNS.with_borrow(|turns| turns.as_ref().map(std::ptr::from_ref));
+        if let Some(turns) = turns {
+            // SAFETY: It stays until the threads have ended.
+            unsafe { &*turns }.store(0, Ordering::Relaxed);
+        }
     }
     fn is_writer() -> bool {
         WRITER
