@@ -27,16 +27,16 @@ use super::{
 
 /// Those that are known where a function calls a hook, as bits: of its parameters, `ax`, `bp`, `sp`, and `orig_ax`,
 /// which is 0.
-const AT_HOOK: u32 = 1 << R9
-    | 1 << R8
-    | 1 << AX
-    | 1 << CX
-    | 1 << DX
-    | 1 << SI
-    | 1 << DI
-    | 1 << SP
-    | 1 << BP
-    | 1 << ORIG_AX;
+const AT_HOOK: u32 = (1 << R9)
+    | (1 << R8)
+    | (1 << AX)
+    | (1 << CX)
+    | (1 << DX)
+    | (1 << SI)
+    | (1 << DI)
+    | (1 << SP)
+    | (1 << BP)
+    | (1 << ORIG_AX);
 
 /// Returns whether the registers that a function's hook gets are enough for `argument`.
 pub(super) fn suits_hook(argument: &Argument) -> bool {

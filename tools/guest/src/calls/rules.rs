@@ -60,14 +60,19 @@ impl Difference<'_> {
         })
     }
 
-    /// Whether the buffers were exchanged.
-    fn exchanged(&self) -> bool {
+    /// Whether a file whose name ends so was opened.
+    fn touched(&self, end: &str) -> bool {
         self.steps.iter().any(|step| match &step.what {
-            What::Put { file, .. } => file.name.ends_with("snapshot"),
+            What::Put { file, .. } => file.name.ends_with(end),
             What::On { call, .. } => {
-                matches!(call, Call::Open { file, .. } if file.name.ends_with("snapshot"))
+                matches!(call, Call::Open { file, .. } if file.name.ends_with(end))
             }
         })
+    }
+
+    /// Whether the buffers were exchanged.
+    fn exchanged(&self) -> bool {
+        self.touched("snapshot")
     }
 }
 
@@ -180,6 +185,12 @@ pub const RULES: &[Rule] = &[
     }),
     rule("a snapshot beside its readers", |d| {
         d.file == "snapshot" && d.reference.result == EBUSY && d.own.result > 0
+    }),
+    rule("sizes of other sub-buffers", |d| {
+        d.file.ends_with("size_kb") && d.own.result > 0 && d.touched("buffer_subbuf_size_kb")
+    }),
+    rule("freed beside readers", |d| {
+        d.touched("free_buffer") && d.touched("trace")
     }),
     rule("sizes beside readers", |d| {
         d.file.ends_with("size_kb") && d.reference.result == EBUSY && d.own.result > 0

@@ -69,8 +69,9 @@ impl OtherTask {
 /// How a sequence ended.
 enum End {
     Equal,
-    /// The number of the call, and the rule.
-    Known(usize, &'static str),
+    /// By a rule of this name.
+    Known(&'static str),
+    /// The number of the call, and both answers.
     New(usize, String),
 }
 
@@ -121,7 +122,7 @@ impl Fuzzer<'_> {
                 reference: &reference,
             };
             end = match known(&difference) {
-                Some(rule) => End::Known(place, rule.name),
+                Some(rule) => End::Known(rule.name),
                 None => End::New(place, format!("{}: {}", file.name, own.against(&reference))),
             };
             break;
@@ -176,7 +177,7 @@ fn same_answers(context: &Context) -> Check {
         sequences += 1;
         match end {
             End::Equal => (),
-            End::Known(_, rule) => *rules.entry(rule).or_default() += 1,
+            End::Known(rule) => *rules.entry(rule).or_default() += 1,
             End::New(place, reason) => {
                 problems += 1;
                 println!("sequence {sequences}, call {place}: {reason}");

@@ -44,8 +44,8 @@ fn profile(tree: &Tree, name: &str) -> Check<(u64, u64)> {
         .find(|words| words.first() == Some(&name));
     match line.as_deref() {
         Some([_, hits, missed]) => Ok((
-            hits.parse().map_err(|_| format!("{text}"))?,
-            missed.parse().map_err(|_| format!("{text}"))?,
+            hits.parse().map_err(|_| text.clone())?,
+            missed.parse().map_err(|_| text.clone())?,
         )),
         _ => fail!("{name}: {text}"),
     }
