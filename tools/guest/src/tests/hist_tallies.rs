@@ -21,6 +21,7 @@ pub const TESTS: &[Test] = &[
     test("hist.tallies", 60, tallies),
     test("hist.tallies_linked", 60, linked),
     test("hist.quantiles", 60, example),
+    test("hist.stack_examples", 60, stack_examples),
     exact("hist.tallied", 120, tallied).with_testapi(),
 ];
 
@@ -172,6 +173,38 @@ fn example(context: &Context) -> Check {
         own.empty(&file(event, "trigger"))?;
     }
     own.set("synthetic_events", "!wakeup_lat")
+}
+
+/// The examples with stacks as keys.
+fn stack_examples(context: &Context) -> Check {
+    let tops = Tops::cleared(context);
+    let own = &tops.own;
+    let stacks = using::run("hist.stacks", own)?;
+    own.empty(&file("kmem/kmalloc", "trigger"))?;
+    let asleep = using::run("hist.asleep", own)?;
+    own.empty(&file("synthetic/asleep", "trigger"))?;
+    own.set(&file("sched/sched_switch", "trigger"), "!hist:keys=next_pid:us=common_timestamp.usecs-$t0,s=$st:onmatch(sched.sched_switch).trace(asleep,$us,$s)")?;
+    own.empty(&file("sched/sched_switch", "trigger"))?;
+    own.set("synthetic_events", "!asleep")?;
+    println!("{stacks}\n{asleep}");
+    for (text, key, value, most) in [
+        (&stacks, "{ common_stacktrace:", "bytes_alloc: ", 3),
+        (&asleep, "{ stack.stacktrace ", "us: ", 2),
+    ] {
+        let found = text.lines().filter(|line| line.starts_with(key)).count();
+        ensure!((1..=most).contains(&found), "{text}");
+        let ends = text
+            .lines()
+            .filter(|line| line.starts_with('}'))
+            .collect::<Vec<_>>();
+        ensure!(ends.len() == found, "{text}");
+        for line in ends {
+            ensure!(line.contains(value), "{line}");
+        }
+    }
+    // A task that sleeps is in the scheduler.
+    ensure!(asleep.contains("schedule"), "{asleep}");
+    Ok(())
 }
 
 /// Writers in task, softirq, hardirq and NMI context, each of which interrupts the others with numbers of the same
