@@ -8,6 +8,7 @@ use super::{
         SharedCounts, //
     },
     growth::growing_counter,
+    named::name_counter,
     quick::quick_counter,
     tally::tally_counter, //
 };
@@ -31,6 +32,7 @@ use crate::{
     },
     probes::{
         Effect,
+        EventFile,
         Hit, //
     }, //
 };
@@ -210,10 +212,22 @@ impl Hist {
 }
 
 /// Counts an event.
-struct Counter {
+pub(super) struct Counter {
     hist: Arc<Hist>,
     /// Those of the histogram, so that a writer follows one reference less.
-    counts: Arc<SharedCounts>,
+    pub(super) counts: Arc<SharedCounts>,
+}
+
+/// Returns the time by the clock of the instance, in microseconds if `usecs` and if it counts nanoseconds. Any context,
+/// with preemption disabled.
+#[inline(always)]
+pub(super) fn time_by(file: &EventFile, usecs: bool) -> u64 {
+    let id = file.sink().clock();
+    let time = clock::read(id);
+    match usecs && id.in_ns() {
+        true => time / 1000,
+        false => time,
+    }
 }
 
 /// What a key may need besides the record.
@@ -230,12 +244,7 @@ impl KeyEnv for HitSurroundings<'_> {
     }
 
     fn time(&self, usecs: bool) -> u64 {
-        let id = self.0.file.sink().clock();
-        let time = clock::read(id);
-        match usecs && id.in_ns() {
-            true => time / 1000,
-            false => time,
-        }
+        time_by(self.0.file, usecs)
     }
 
     fn callers(&self, room: &mut [u64]) -> usize {
@@ -274,7 +283,7 @@ pub(super) struct NumberCounter<const KEYS: usize, const VALUES: usize, const VA
     pub(super) variables: [NumberLoad; VARIABLES],
     /// Those of the histogram, so that a writer follows one reference less.
     pub(super) counts: Arc<SharedCounts>,
-    hist: Arc<Hist>,
+    pub(super) hist: Arc<Hist>,
 }
 
 impl<const KEYS: usize, const VALUES: usize, const VARIABLES: usize>
@@ -428,5 +437,5 @@ fn fixed_counter(hist: &Arc<Hist>) -> Result<KBox<dyn Effect>> {
         hist: hist.clone(),
         counts: hist.counts.clone(),
     };
-    Ok(KBox::new(counter, GFP_KERNEL)?)
+    name_counter(counter, &hist.plan)
 }

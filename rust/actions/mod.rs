@@ -15,6 +15,7 @@ mod growth;
 pub(crate) mod hist;
 pub(crate) mod hist_names;
 pub(crate) mod linked;
+mod named;
 mod quick;
 mod stack;
 mod tally;

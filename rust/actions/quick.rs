@@ -8,7 +8,10 @@
 
 use super::{
     counts::SharedCounts,
-    hist::NumberCounter, //
+    hist::{
+        time_by,
+        NumberCounter, //
+    }, //
 };
 use crate::{
     hist::{
@@ -39,7 +42,7 @@ use kernel::{
 
 /// A number of a record.
 #[derive(Clone, Copy)]
-struct QuickLoad {
+pub(super) struct QuickLoad {
     at: WordAt,
     word: LoadedWord,
 }
@@ -52,7 +55,7 @@ impl QuickLoad {
     };
 
     /// Returns how these numbers are got; `None` if one of them is not made of one word.
-    fn all<const LEN: usize>(loads: &[NumberLoad; LEN]) -> Option<[Self; LEN]> {
+    pub(super) fn all<const LEN: usize>(loads: &[NumberLoad; LEN]) -> Option<[Self; LEN]> {
         let mut all = [Self::NONE; LEN];
         for (place, load) in all.iter_mut().zip(loads) {
             let word = load.word()?;
@@ -64,38 +67,65 @@ impl QuickLoad {
         Some(all)
     }
 
-    /// Returns the number. `STEPS` is set unless it is that of a word as it is.
+    /// Returns the number. `STEPS` are those that it may need.
     #[inline(always)]
-    fn read<const STEPS: bool>(&self, record: RecordToRead<'_>, cpu: u32) -> u64 {
-        if STEPS && self.word.step == WordStep::Cpu {
-            return cpu.into();
+    pub(super) fn read<const STEPS: u8>(
+        &self,
+        record: RecordToRead<'_>,
+        env: &QuickEnv<'_>,
+    ) -> u64 {
+        match self.word.step {
+            WordStep::Cpu if STEPS >= WITH_STEPS => return env.cpu.into(),
+            WordStep::Time if STEPS >= WITH_TIME => return time_by(env.file, env.usecs),
+            _ => {}
         }
         let number = self.word.number(record.word(self.at));
         match self.word.step {
-            WordStep::Log2 if STEPS => log2(number),
+            WordStep::Log2 if STEPS >= WITH_STEPS => log2(number),
             _ => number,
         }
     }
+
+    /// Returns which steps these numbers need.
+    fn steps(loads: &[Self]) -> u8 {
+        let steps = loads.iter().map(|load| match load.word.step {
+            WordStep::Plain => PLAIN,
+            WordStep::Cpu | WordStep::Log2 => WITH_STEPS,
+            WordStep::Time => WITH_TIME,
+        });
+        steps.fold(PLAIN, u8::max)
+    }
 }
 
-/// Counts events as `counter` does, which comes first so that both have one address. `STEPS` is not set if all is as
-/// words have it.
+/// Words as they are.
+const PLAIN: u8 = 0;
+/// Also those after a step, and the CPU.
+pub(super) const WITH_STEPS: u8 = 1;
+/// Also the time, for which clocks may be called.
+pub(super) const WITH_TIME: u8 = 2;
+
+/// What numbers may need besides the record.
+pub(super) struct QuickEnv<'a> {
+    pub(super) file: &'a EventFile,
+    pub(super) cpu: u32,
+    /// Whether times count microseconds.
+    pub(super) usecs: bool,
+}
+
+/// Counts events as `counter` does, which comes first so that both have one address.
 #[repr(C)]
-struct QuickCounter<
-    const KEYS: usize,
-    const VALUES: usize,
-    const VARIABLES: usize,
-    const STEPS: bool,
-> {
+struct QuickCounter<const KEYS: usize, const VALUES: usize, const VARIABLES: usize, const STEPS: u8>
+{
     counter: NumberCounter<KEYS, VALUES, VARIABLES>,
     /// Those of `counter`.
     counts: Arc<SharedCounts>,
+    usecs: bool,
     keys: [QuickLoad; KEYS],
     values: [QuickLoad; VALUES],
     variables: [QuickLoad; VARIABLES],
 }
 
-impl<const KEYS: usize, const VALUES: usize, const VARIABLES: usize, const STEPS: bool>
+impl<const KEYS: usize, const VALUES: usize, const VARIABLES: usize, const STEPS: u8>
     QuickCounter<KEYS, VALUES, VARIABLES, STEPS>
 {
     /// Counts an event in any way.
@@ -107,7 +137,7 @@ impl<const KEYS: usize, const VALUES: usize, const VARIABLES: usize, const STEPS
     }
 }
 
-impl<const KEYS: usize, const VALUES: usize, const VARIABLES: usize, const STEPS: bool> Effect
+impl<const KEYS: usize, const VALUES: usize, const VARIABLES: usize, const STEPS: u8> Effect
     for QuickCounter<KEYS, VALUES, VARIABLES, STEPS>
 {
     fn is_hist(&self) -> bool {
@@ -123,19 +153,24 @@ impl<const KEYS: usize, const VALUES: usize, const VARIABLES: usize, const STEPS
             return self.act_slowly(file, record, pin);
         };
         let cpu = pin.pin().number();
+        let env = QuickEnv {
+            file,
+            cpu,
+            usecs: self.usecs,
+        };
         let (mut key, mut added) = ([0; KEYS], [0; VALUES]);
         for (place, load) in key.iter_mut().zip(&self.keys) {
-            *place = load.read::<STEPS>(record, cpu);
+            *place = load.read::<STEPS>(record, &env);
         }
         for (place, load) in added.iter_mut().zip(&self.values) {
-            *place = load.read::<STEPS>(record, cpu);
+            *place = load.read::<STEPS>(record, &env);
         }
         let Some(entry) = counts.map.count_known(cpu as usize, &key, &added) else {
             return self.act_slowly(file, record, pin);
         };
         let mut at = 0usize;
         for load in &self.variables {
-            let number = load.read::<STEPS>(record, cpu);
+            let number = load.read::<STEPS>(record, &env);
             counts.map.set_variable(entry, at, number);
             at = at.wrapping_add(1);
         }
@@ -161,17 +196,17 @@ pub(super) fn quick_counter<const KEYS: usize, const VALUES: usize, const VARIAB
     ) else {
         return Ok(KBox::new(counter, GFP_KERNEL)?);
     };
-    let is_plain = |loads: &[QuickLoad]| {
-        let mut loads = loads.iter();
-        loads.all(|load| load.word.step == WordStep::Plain)
-    };
-    match is_plain(&keys) && is_plain(&values) && is_plain(&variables) {
-        true => boxed::<KEYS, VALUES, VARIABLES, false>(counter, keys, values, variables),
-        false => boxed::<KEYS, VALUES, VARIABLES, true>(counter, keys, values, variables),
+    let all = [&keys[..], &values[..], &variables[..]];
+    match all.map(QuickLoad::steps).into_iter().fold(PLAIN, u8::max) {
+        PLAIN => boxed::<KEYS, VALUES, VARIABLES, PLAIN>(counter, keys, values, variables),
+        WITH_STEPS => {
+            boxed::<KEYS, VALUES, VARIABLES, WITH_STEPS>(counter, keys, values, variables)
+        }
+        _ => boxed::<KEYS, VALUES, VARIABLES, WITH_TIME>(counter, keys, values, variables),
     }
 }
 
-fn boxed<const KEYS: usize, const VALUES: usize, const VARIABLES: usize, const STEPS: bool>(
+fn boxed<const KEYS: usize, const VALUES: usize, const VARIABLES: usize, const STEPS: u8>(
     counter: NumberCounter<KEYS, VALUES, VARIABLES>,
     keys: [QuickLoad; KEYS],
     values: [QuickLoad; VALUES],
@@ -179,6 +214,7 @@ fn boxed<const KEYS: usize, const VALUES: usize, const VARIABLES: usize, const S
 ) -> Result<KBox<dyn Effect>> {
     let quick = QuickCounter::<KEYS, VALUES, VARIABLES, STEPS> {
         counts: counter.counts.clone(),
+        usecs: counter.hist.plan().usecs,
         keys,
         values,
         variables,

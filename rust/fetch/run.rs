@@ -473,7 +473,6 @@ impl FetchProgram<'_> {
     }
 
     /// Returns the size of a record, not more than `most`, and the room of its strings.
-    #[inline(never)]
     pub(super) fn measure(&self, machine: &impl ProbedMachine, most: usize) -> (usize, Rooms) {
         let mut rooms = Rooms([0; MOST_ARGUMENTS]);
         let mut size = self.shape.fixed;

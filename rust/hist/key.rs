@@ -22,7 +22,10 @@ use super::{
 };
 use crate::{
     event::field_type::Location,
-    text::word::StringWords, //
+    text::word::{
+        until_nul,
+        StringWords, //
+    }, //
 };
 
 /// Bytes of a field that is a stack.
@@ -240,6 +243,20 @@ pub(super) fn copy_callers(record: &[u8], offset: u32, room: &mut [u64]) -> Opti
         (callers, used) = (behind, used.wrapping_add(1));
     }
     Some(used)
+}
+
+/// Returns the key of an entry whose only key is the name of a task, and its words: as [`Plan::key`] makes it.
+#[inline(always)]
+pub(crate) fn name_key([first, second]: [u64; COMM / 8]) -> ([u64; 1 + COMM / 8], usize) {
+    let (first, ended) = until_nul(first);
+    let second = match ended {
+        true => 0,
+        false => until_nul(second).0,
+    };
+    let words = 1u64
+        .wrapping_add((first != 0).into())
+        .wrapping_add((second != 0).into());
+    ([words, first, second], words as usize)
 }
 
 /// Returns the words of the name of a task.

@@ -44,6 +44,8 @@ pub(crate) enum WordStep {
     Log2,
     /// It does not matter: the number is that of the CPU.
     Cpu,
+    /// Nor here: it is the time.
+    Time,
 }
 
 /// A number that is made of one word of a record, without a look at where that ends.
@@ -132,11 +134,13 @@ impl NumberLoad {
             LoadStep::Plain => WordStep::Plain,
             LoadStep::Log2 => WordStep::Log2,
             LoadStep::Cpu => WordStep::Cpu,
-            LoadStep::Time | LoadStep::Expression => return None,
+            LoadStep::Time => WordStep::Time,
+            LoadStep::Expression => return None,
         };
         let word = LoadedWord::of(self.number, step);
+        let is_in_record = matches!(step, WordStep::Plain | WordStep::Log2);
         let is_other_common = word.start == 0 && word.shift < PID_SHIFT;
-        (step == WordStep::Cpu || !is_other_common).then_some(word)
+        (!is_in_record || !is_other_common).then_some(word)
     }
 
     /// Returns the number. `None` when the record ends before it. Any context.

@@ -435,6 +435,15 @@ impl Plan {
         self.linked
     }
 
+    /// Returns whether entries are those of tasks by name, and have nothing but sums.
+    pub(crate) fn is_by_name(&self) -> bool {
+        let is_name = match self.keys() {
+            [key] => matches!(self.nodes.source(key.node), Some(ExprSource::Comm)),
+            _ => false,
+        };
+        is_name && self.variables().is_empty() && self.tallies.is_empty()
+    }
+
     /// Returns how writers get the keys, if the key is not variable.
     #[inline(always)]
     pub(crate) fn key_loads(&self) -> &[NumberLoad] {

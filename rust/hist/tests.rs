@@ -23,6 +23,7 @@ use super::{
     key::{
         comm_words,
         log2,
+        name_key,
         KeyEnv, //
     },
     keys::MOST_WORDS,
@@ -289,7 +290,7 @@ fn entries(text: &str) -> Vec<String> {
 }
 
 /// Returns the number that is made of one word of a record, if it is.
-fn by_word(load: &NumberLoad, record: &[u8]) -> Option<u64> {
+fn by_word(plan: &Plan, load: &NumberLoad, record: &[u8]) -> Option<u64> {
     let word = load.word()?;
     let bytes = record[word.start as usize..].first_chunk().unwrap();
     let number = word.number(u64::from_le_bytes(*bytes));
@@ -297,6 +298,7 @@ fn by_word(load: &NumberLoad, record: &[u8]) -> Option<u64> {
         WordStep::Plain => number,
         WordStep::Log2 => log2(number),
         WordStep::Cpu => Here.cpu().into(),
+        WordStep::Time => Here.time(plan.usecs),
     })
 }
 
@@ -313,7 +315,7 @@ fn numbers_of_one_word() {
         ("common_preempt_count", false),
         ("u64f.buckets=10", false),
         ("u64f+1", false),
-        ("common_timestamp", false),
+        ("common_timestamp", true),
     ];
     for (keys, is_word) in rows {
         let (plan, _) = planned(&format!("keys={keys}"), &mut Vec::new()).unwrap();
@@ -338,10 +340,59 @@ fn numbers_of_one_word() {
             let (plan, _) = planned(&format!("keys={field}"), &mut Vec::new()).unwrap();
             let load = plan.key_loads()[0];
             assert_eq!(
-                by_word(&load, &record),
+                by_word(&plan, &load, &record),
                 load.read(&plan, &record, &Here),
                 "{field}"
             );
+        }
+    }
+}
+
+/// A task of this name.
+struct NamedTask([u8; COMM]);
+
+impl KeyEnv for NamedTask {
+    fn cpu(&self) -> u32 {
+        0
+    }
+
+    fn comm(&self) -> [u8; COMM] {
+        self.0
+    }
+
+    fn time(&self, _usecs: bool) -> u64 {
+        0
+    }
+
+    fn callers(&self, _room: &mut [u64]) -> usize {
+        0
+    }
+}
+
+/// Writers on the fast path make the key of a task's name of two words.
+#[test]
+fn names_of_tasks() {
+    let (plan, _) = planned("keys=common_comm", &mut Vec::new()).unwrap();
+    assert!(plan.is_by_name());
+    for other in [
+        "keys=common_pid.execname",
+        "keys=common_comm,common_cpu",
+        "keys=common_comm:c=u64f",
+        "keys=common_comm:vals=u64f.max",
+    ] {
+        let (plan, _) = planned(other, &mut Vec::new()).unwrap();
+        assert!(!plan.is_by_name(), "{other}");
+    }
+    for len in 0..=COMM {
+        for (letter, after) in [(b'x', 0), (1, 1), (0xff, 0x80), (b'a', b'b')] {
+            let mut name = [after; COMM];
+            name[..len].fill(letter);
+            name[len..].iter_mut().take(1).for_each(|byte| *byte = 0);
+            let mut room = [0; MOST_WORDS];
+            let key = plan.key(&[], &NamedTask(name), &mut room).unwrap();
+            let words = [0, 8].map(|at| u64::from_le_bytes(*name[at..].first_chunk().unwrap()));
+            let (quick, used) = name_key(words);
+            assert_eq!(&quick[..used], key, "{name:?}");
         }
     }
 }
@@ -360,13 +411,13 @@ fn filled(text: &str) -> Filled {
             for (load, node) in plan.key_loads().iter().zip(keys) {
                 let loaded = load.read(&plan, &record, &Here);
                 assert_eq!(loaded, plan.evaluate(node, &record, &Here), "{text}");
-                assert!(by_word(load, &record).is_none_or(|word| Some(word) == loaded));
+                assert!(by_word(&plan, load, &record).is_none_or(|word| Some(word) == loaded));
             }
         }
         for (load, node) in plan.value_loads().iter().zip(plan.values()) {
             let loaded = load.read(&plan, &record, &Here);
             assert_eq!(loaded, plan.evaluate(*node, &record, &Here), "{text}");
-            assert!(by_word(load, &record).is_none_or(|word| Some(word) == loaded));
+            assert!(by_word(&plan, load, &record).is_none_or(|word| Some(word) == loaded));
         }
         let at = match found.iter().position(|(other, _)| *other == key) {
             Some(at) => at,

@@ -53,6 +53,15 @@ pub(crate) fn put_words(mut bytes: &mut [u8], words: impl IntoIterator<Item = u6
     }
 }
 
+/// Returns the bytes of a word of a string before its first NUL, and whether there is one.
+#[inline(always)]
+pub(crate) fn until_nul(word: u64) -> (u64, bool) {
+    let zeros = zeros(word);
+    // All bits if there is none, else those below the first of them; those of its own byte are zeroes.
+    let before = (zeros & zeros.wrapping_neg()).wrapping_sub(1);
+    (word & before, zeros != 0)
+}
+
 /// The words of the part of a string before its first NUL; the last one has zeroes after it.
 pub(crate) struct StringWords<'a> {
     rest: &'a [u8],

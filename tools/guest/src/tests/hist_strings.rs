@@ -13,6 +13,7 @@ use crate::soak::writers::Writers;
 use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::Context;
+use std::collections::BTreeSet;
 
 pub const TESTS: &[Test] = &[
     test("hist.strings", 120, strings),
@@ -99,6 +100,16 @@ fn stacks(context: &Context) -> Check {
 const SETS: &str = "hist:keys=common_type:cc=common_comm,n=number";
 const TAKES: &str = "hist:keys=common_type:onmatch(rtsoak.rtsoak_event).lk_str($cc,$n)";
 
+/// The names of the tasks that there are now.
+fn names_of_tasks() -> Check<BTreeSet<String>> {
+    let entries = std::fs::read_dir("/proc").map_err(|e| format!("/proc: {e}"))?;
+    let names = entries.flatten().filter_map(|entry| {
+        let name = std::fs::read_to_string(entry.path().join("comm")).ok()?;
+        Some(name.trim_end().to_string())
+    });
+    Ok(names.collect())
+}
+
 /// Writers in tasks, interrupts and NMIs: a string is always the whole name of a task.
 fn strings_nest(context: &Context) -> Check {
     let tree = Tree::at(&context.root);
@@ -128,7 +139,9 @@ fn strings_nest(context: &Context) -> Check {
         let (first, rest) = name.as_bytes().split_at(name.len().min(8));
         (first.to_vec(), rest.to_vec())
     };
-    for name in &names {
+    // A task of each CPU has a name like this: `ktimers/1` is no part of `ktimers/0` and of `swapper/1`.
+    let tasks = names_of_tasks()?;
+    for name in names.iter().filter(|name| !tasks.contains(**name)) {
         let (first, rest) = halves(name);
         let others = || {
             names
