@@ -48,6 +48,7 @@ use kernel::{
 };
 
 /// The functions that a user wants.
+#[derive(PartialEq)]
 pub(super) enum Wanted {
     /// Every one.
     All,
@@ -122,12 +123,13 @@ pub(super) unsafe fn init() {
 }
 
 impl FunctionEngine {
-    /// Makes what the hook is to follow; `alone` when it is on nothing but what the only user wants.
+    /// Makes what the hook is to follow; `agreed` when it is on nothing but what each user wants.
     ///
     /// # Errors
     ///
     /// `ENOMEM`.
-    fn dispatch(&mut self, alone: bool) -> Result<KBox<Dispatch>> {
+    fn dispatch(&mut self, agreed: bool) -> Result<KBox<Dispatch>> {
+        let alone = agreed && self.users.len() == 1;
         let mut dispatch = Dispatch {
             nesting: self.nesting()?,
             ..Dispatch::default()
@@ -138,7 +140,7 @@ impl FunctionEngine {
             .iter()
             .map(functions)
             .fold(0, usize::saturating_add);
-        if !alone {
+        if !agreed {
             let places = table::places(sum).ok_or(ENOMEM)?;
             dispatch.table = KVVec::from_elem(Place::default(), places, GFP_KERNEL)?;
         }
@@ -164,13 +166,18 @@ impl FunctionEngine {
             } else {
                 dispatch.targets.push(target, GFP_KERNEL)?;
             }
-            if alone || matches!(user.wish.wanted, Wanted::All) {
+            if agreed || matches!(user.wish.wanted, Wanted::All) {
                 dispatch.always |= bit;
                 continue;
             }
             for address in user.wish.wanted.addresses() {
                 table::add(&mut dispatch.table, *address, bit);
             }
+        }
+        if let ([first, second], true) = (&dispatch.targets[..], agreed) {
+            // SAFETY: As above, the sinks stay until `detach` has returned.
+            let again = |target: &FunctionTarget| unsafe { target.again() };
+            dispatch.pair = [again(first), again(second)];
         }
         Ok(KBox::new(dispatch, GFP_KERNEL)?)
     }
@@ -196,13 +203,20 @@ impl FunctionEngine {
     ///
     /// `ENOMEM`: it records as before.
     fn record_again(&mut self) -> Result {
-        let dispatch = self.dispatch(self.users.len() == 1)?;
+        let dispatch = self.dispatch(self.agree())?;
         // SAFETY: It is kept in `self.dispatch` until another one was set and writers have left.
         unsafe { FUNCTION_DISPATCH.set(Some(&dispatch)) };
         let before = self.dispatch.replace(dispatch);
         grace::writers_left();
         drop(before);
         Ok(())
+    }
+
+    /// Returns whether all users want the same functions.
+    fn agree(&self) -> bool {
+        let mut wanted = self.users.iter().map(|user| &user.wish.wanted);
+        let first = wanted.next();
+        wanted.all(|other| Some(other) == first)
     }
 
     /// Returns all that any user wants; `None` when it is every function.
@@ -234,10 +248,10 @@ impl users::Engine for FunctionEngine {
 
     fn follow(&mut self) -> Result {
         let union = self.union()?;
-        let is_alone = self.users.len() == 1;
-        let dispatch = self.dispatch(is_alone && !self.hook.is_on())?;
+        let agreed = self.agree();
+        let dispatch = self.dispatch(agreed && !self.hook.is_on())?;
         // Made now, so that nothing can fail after the functions call the hook.
-        let shorter = match is_alone && self.hook.is_on() {
+        let shorter = match agreed && self.hook.is_on() {
             true => Some(self.dispatch(true)?),
             false => None,
         };

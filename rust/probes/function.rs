@@ -127,6 +127,8 @@ pub(crate) struct Dispatch {
     pub(crate) alone: FunctionTarget,
     /// The same, when it is not of all tasks or with arguments.
     pub(crate) only: Option<OnlyTarget>,
+    /// Two, when there are no others, and both want whatever calls the hook; `targets` has them as well.
+    pub(crate) pair: [FunctionTarget; 2],
     /// All of them, at most [`MOST_TARGETS`]; none when there are manners.
     pub(crate) targets: KVec<FunctionTarget>,
     /// One bit for each target that wants whatever calls the hook.
@@ -146,9 +148,16 @@ impl Dispatch {
         let with_manners = self.by_manner.iter().filter(|row| is_meant(&row.1));
         let with_manners = with_manners.map(|(target, _)| target);
         let targets = Iterator::chain(self.targets.iter(), with_manners);
-        targets
+        Iterator::chain(targets, &self.pair)
             .filter(|target| target.is(sink))
             .for_each(FunctionTarget::forget);
+    }
+
+    /// Returns the two that are recorded for, if these are all.
+    #[inline(always)]
+    fn pair(&self) -> Option<(&Sink, &Sink)> {
+        let [first, second] = &self.pair;
+        Some((first.sink()?, second.sink()?))
     }
 
     /// Returns one bit for each target that wants the function at `address`.
@@ -189,9 +198,19 @@ unsafe extern "C" fn rtrace_function(
         Some(sink) => record::<1>(sink, exit, (address, caller)),
         None => match &dispatch.only {
             Some(only) => record_only(only, exit, address, caller, regs),
-            None => record_each(dispatch, exit, address, caller, regs),
+            None => match dispatch.pair() {
+                Some((first, second)) => record_pair(first, second, exit, address, caller),
+                None => record_each(dispatch, exit, address, caller, regs),
+            },
         },
     }
+}
+
+/// Records a function for two targets.
+#[inline(never)]
+extern "C" fn record_pair(first: &Sink, second: &Sink, exit: Exit, address: u64, caller: u64) {
+    record_one(first, address, caller);
+    record_last(second, exit, address, caller);
 }
 
 /// Records a function for each target that wants it.
