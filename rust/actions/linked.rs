@@ -18,6 +18,7 @@ use super::{
         HitSurroundings,
         SHORT, //
     },
+    quick_link::quick_linked_counter, //
 };
 use crate::{
     hist::{
@@ -101,7 +102,7 @@ impl KeyEnv for LinkedSurroundings<'_> {
 }
 
 /// Variables, references or parameters for which a writer does not clear much of its stack.
-const FEW: usize = 4;
+pub(super) const FEW: usize = 4;
 /// Most parameters of an action.
 pub(crate) const MOST_PARAMETERS: usize = 16;
 
@@ -115,8 +116,8 @@ fn source(plan: &Plan, parameter: &Parameter) -> Option<ExprSource> {
 
 /// Records a synthetic event.
 pub(crate) struct SyntheticRecorder {
-    synthetic: SyntheticRef,
-    parameters: KVec<Parameter>,
+    pub(super) synthetic: SyntheticRef,
+    pub(super) parameters: KVec<Parameter>,
     /// There are few parameters, and none is the name of a task or a stack.
     is_small: bool,
 }
@@ -140,6 +141,9 @@ impl SyntheticRecorder {
     /// Records one, with what variables and references have for this event; the latter are strings and stacks only
     /// if there are `TEXTS`.
     fn record<const TEXTS: usize>(&self, counted: &CountedHit<'_>) {
+        if !self.synthetic.may_be_recorded() {
+            return;
+        }
         match self.is_small {
             true => self.record_some::<FEW, TEXTS>(counted, (&[], &[])),
             false => self.record_all(counted),
@@ -233,7 +237,7 @@ pub(crate) enum HistDeed {
 
 /// What entries keep besides sums, and variables that are numbers.
 #[derive(Clone, Copy)]
-enum KeptMore {
+pub(super) enum KeptMore {
     Nothing,
     /// Variables that are strings or stacks.
     Texts,
@@ -254,14 +258,14 @@ enum LinkedRoom {
 }
 
 /// Counts an event of a histogram that is linked.
-struct LinkedCounter {
-    hist: Arc<Hist>,
+pub(super) struct LinkedCounter {
+    pub(super) hist: Arc<Hist>,
     /// Those of the histogram, so that a writer follows one reference less.
-    counts: Arc<SharedCounts>,
+    pub(super) counts: Arc<SharedCounts>,
     room: LinkedRoom,
     /// What its entries keep besides sums and numbers.
-    more: KeptMore,
-    deeds: KVec<HistDeed>,
+    pub(super) more: KeptMore,
+    pub(super) deeds: KVec<HistDeed>,
 }
 
 /// An event that was counted.
@@ -496,5 +500,5 @@ pub(crate) fn linked_counter(hist: &Arc<Hist>, deeds: KVec<HistDeed>) -> Result<
         },
         deeds,
     };
-    Ok(KBox::new(counter, GFP_KERNEL)?)
+    quick_linked_counter(counter)
 }

@@ -17,6 +17,7 @@ pub(crate) mod hist_names;
 pub(crate) mod linked;
 mod named;
 mod quick;
+mod quick_link;
 mod stack;
 mod tally;
 pub(crate) mod trigger;

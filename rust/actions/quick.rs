@@ -58,13 +58,18 @@ impl QuickLoad {
     pub(super) fn all<const LEN: usize>(loads: &[NumberLoad; LEN]) -> Option<[Self; LEN]> {
         let mut all = [Self::NONE; LEN];
         for (place, load) in all.iter_mut().zip(loads) {
-            let word = load.word()?;
-            *place = Self {
-                at: WordAt::new(word.start as usize)?,
-                word,
-            };
+            *place = Self::of(load)?;
         }
         Some(all)
+    }
+
+    /// Returns how this number is got; `None` if it is not made of one word.
+    pub(super) fn of(load: &NumberLoad) -> Option<Self> {
+        let word = load.word()?;
+        Some(Self {
+            at: WordAt::new(word.start as usize)?,
+            word,
+        })
     }
 
     /// Returns the number. `STEPS` are those that it may need.

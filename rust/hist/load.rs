@@ -112,7 +112,7 @@ impl NumberLoad {
     };
 
     /// Returns how the number of a node is got.
-    pub(super) fn of(nodes: &Nodes, node: u8) -> Self {
+    pub(crate) fn of(nodes: &Nodes, node: u8) -> Self {
         let atom = nodes.atom(node);
         let (number, step) = match atom.map(|atom| (atom.source, atom.modifier)) {
             Some((ExprSource::Number(number), Modifier::Log2)) => (number, LoadStep::Log2),

@@ -151,6 +151,15 @@ pub(crate) struct Map<P: Port> {
     published: P::Shared,
 }
 
+/// What there is of a key near its place in the directory.
+enum Nearby {
+    Entry(usize),
+    /// There is no entry of that key.
+    Nothing,
+    /// It is not there, but may be elsewhere.
+    Further,
+}
+
 /// What became of an empty slot.
 enum Claim {
     /// It has the new entry.
@@ -232,7 +241,9 @@ impl<P: Port> Map<P> {
     /// counted, and `None` returned.
     #[inline(always)]
     pub(crate) fn count_known(&self, cpu: usize, key: &[u64], added: &[u64]) -> Option<usize> {
-        let entry = self.near(key)?;
+        let Nearby::Entry(entry) = self.near(key) else {
+            return None;
+        };
         let part = self.cpus.get(cpu)?;
         let sums = part.sums.get(entry.wrapping_mul(self.sums)..)?;
         let (hits, sums) = sums.split_first()?;
@@ -244,24 +255,25 @@ impl<P: Port> Map<P> {
         Some(entry)
     }
 
-    /// Returns the entry of a key that is near its place.
+    /// Looks for a key near its place.
     #[inline(always)]
-    fn near(&self, key: &[u64]) -> Option<usize> {
+    fn near(&self, key: &[u64]) -> Nearby {
         let hash = self.hash(key);
         let mut at = hash as usize;
         let end = at.wrapping_add(NEAR_SLOTS);
         loop {
             // Acquire: pairs with the `cas` of `claim`. The key is there.
-            let word = self.slots.get(at & self.mask)?.load_acquire();
+            let slot = self.slots.get(at & self.mask);
+            let word = slot.map_or(0, |slot| slot.load_acquire());
             if word == 0 {
-                return None;
+                return Nearby::Nothing;
             }
             if let Some(entry) = self.found(word, hash, key) {
-                return Some(entry);
+                return Nearby::Entry(entry);
             }
             at = at.wrapping_add(1);
             if at == end {
-                return None;
+                return Nearby::Further;
             }
         }
     }
@@ -326,6 +338,7 @@ impl<P: Port> Map<P> {
 
     /// Returns the number that a variable has for this key, if it is set, and takes it away if `once`: of several
     /// readers one gets it (H6). Any context.
+    #[inline(always)]
     pub(crate) fn variable(&self, key: &[u64], variable: usize, once: bool) -> Option<u64> {
         let word = self.variable_word(self.find(key)?, variable)?;
         loop {
@@ -349,10 +362,21 @@ impl<P: Port> Map<P> {
     }
 
     /// Returns the entry of a key, if there is one. Any context.
+    #[inline(always)]
     pub(crate) fn find(&self, key: &[u64]) -> Option<usize> {
         if key.len() > self.shape.key_words {
             return None;
         }
+        match self.near(key) {
+            Nearby::Entry(entry) => Some(entry),
+            Nearby::Nothing => None,
+            Nearby::Further => self.find_far(key),
+        }
+    }
+
+    /// The same for one that is not near its place.
+    #[inline(never)]
+    fn find_far(&self, key: &[u64]) -> Option<usize> {
         let hash = self.hash(key);
         let mut at = hash as usize;
         for _ in 0..self.shape.slots() {

@@ -158,8 +158,8 @@ impl Trigger {
         filter.is_none_or(|filter| filter.may_match(record))
     }
 
-    /// Acts on a record that has no common fields but the number of the task. Only for the trigger of
-    /// [`TriggerList::light`], if [`Self::is_unlimited`]. Any context.
+    /// Acts on a record that has no common fields but the number of the task. Only for one that is light, if
+    /// [`Self::is_unlimited`]. Any context.
     #[inline(always)]
     pub(super) fn act_lightly(
         &self,
@@ -196,6 +196,8 @@ pub(crate) struct TriggerList {
     early: bool,
     /// The trigger of a list of one, if that needs the record and decides nothing about the event.
     sole: Option<Arc<Trigger>>,
+    /// Whether all of them act on all records, and lightly.
+    light: bool,
 }
 
 impl TriggerList {
@@ -209,6 +211,7 @@ impl TriggerList {
             _ => None,
         };
         Self {
+            light: triggers.iter().all(|trigger| trigger.light),
             triggers,
             conditional,
             early,
@@ -225,6 +228,26 @@ impl TriggerList {
     /// Returns the same, if it acts on all records and lightly.
     pub(super) fn light(&self) -> Option<&Trigger> {
         self.sole().filter(|trigger| trigger.light)
+    }
+
+    /// Returns whether all of them act on all records, lightly and without end.
+    #[inline(always)]
+    pub(super) fn may_act_lightly(&self) -> bool {
+        self.light && self.triggers.iter().all(|trigger| trigger.is_unlimited())
+    }
+
+    /// Has all of them act on a record that has no common fields but the number of the task. Only for a list that
+    /// [`Self::may_act_lightly`]. Any context.
+    #[inline(always)]
+    pub(super) fn act_lightly(
+        &self,
+        file: &EventFile,
+        record: scratch::RecordToRead<'_>,
+        pin: PinRef<'_>,
+    ) {
+        for trigger in &self.triggers {
+            trigger.act_lightly(file, record, pin);
+        }
     }
 
     /// Returns whether all of them can act before there is a record.

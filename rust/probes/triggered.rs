@@ -158,8 +158,10 @@ pub(super) extern "C" fn commit_triggered(
             Some(trigger) if trigger.may_act(&record) => {
                 return commit_sole(file, trigger, record, exit);
             }
+            Some(_) => {}
+            None if list.may_act_lightly() => return commit_all_light(file, record, list, exit),
             None if list.may_act(&record) => return commit_acting(file, record, exit),
-            _ => {}
+            None => {}
         }
     }
     let filter = file.filter();
@@ -186,6 +188,19 @@ pub(super) extern "C" fn commit_light(
     }
     record.put::<PID_AT>(context::pid() as u32);
     trigger.act_lightly(file, record.to_read(), exit.pin());
+    commit_counted(file, record, exit);
+}
+
+/// The same, for a file with several triggers, all of which do so.
+#[inline(never)]
+extern "C" fn commit_all_light(
+    file: &EventFile,
+    mut record: scratch::Record<'_>,
+    list: &TriggerList,
+    exit: Exit,
+) {
+    record.put::<PID_AT>(context::pid() as u32);
+    list.act_lightly(file, record.to_read(), exit.pin());
     commit_counted(file, record, exit);
 }
 

@@ -112,6 +112,8 @@ pub(crate) struct SyntheticEvent {
     fields: KVec<SyntheticField>,
     /// Bytes of a record without its dynamic arrays.
     size: usize,
+    /// The bits that a record has of each number, if there are numbers alone; else none.
+    masks: KVec<u64>,
     /// Changed under `state`.
     targets: RecordTargets,
     #[pin]
@@ -163,6 +165,28 @@ impl SyntheticEvent {
         unsafe { self.targets.record(size, fill) };
     }
 
+    /// Returns whether all fields are numbers, for [`Self::write_numbers`].
+    pub(crate) fn has_numbers_alone(&self) -> bool {
+        !self.masks.is_empty()
+    }
+
+    /// Returns whether [`Self::write`] has anything to do. Any context.
+    #[inline(always)]
+    pub(crate) fn may_be_recorded(&self) -> bool {
+        self.targets.may_be()
+    }
+
+    /// As [`Self::write`], for an event that [`Self::has_numbers_alone`].
+    pub(crate) fn write_numbers(&self, pin: &CpuPin, numbers: &[u64]) {
+        let Some(_nested) = NestedWriter::enter(pin) else {
+            // SAFETY: As in `write`: `pin` has preemption disabled.
+            return unsafe { self.targets.miss(pin) };
+        };
+        let fill = |record: &mut [u8]| record::fill_numbers(&self.masks, numbers, record);
+        // SAFETY: As in `write`: a cookie stays as long as preemption is disabled. The size has the common fields.
+        unsafe { self.targets.record(self.size, fill) };
+    }
+
     /// Makes one as `draft` defines it.
     fn new(name: &str, draft: SyntheticDraft<'_>) -> Result<Arc<Self>, SyntheticWrong> {
         let mut own_name = TextBuffer::new();
@@ -181,12 +205,17 @@ impl SyntheticEvent {
             gone: false,
         };
         let size = record::fixed_size(&fields);
+        let mut masks = KVec::new();
+        for mask in record::masks(&fields) {
+            masks.push(mask, GFP_KERNEL).map_err(Error::from)?;
+        }
         Ok(Arc::pin_init(
             pin_init!(Self {
                 name: own_name,
                 text,
                 fields,
                 size,
+                masks,
                 targets: RecordTargets::none(),
                 state <- new_mutex!(state),
             }),

@@ -176,6 +176,30 @@ pub(crate) fn fill(
     }
 }
 
+/// Returns the bits that a record has of each number, if all fields are numbers; else none.
+pub(crate) fn masks(fields: &[SyntheticField]) -> impl Iterator<Item = u64> + use<'_> {
+    let mask = |field: &SyntheticField| match field.kind {
+        SyntheticType::Number(number) => {
+            let bits = (number.size.saturating_mul(8) as u32).min(u64::BITS);
+            u64::MAX.checked_shr(u64::BITS.saturating_sub(bits))
+        }
+        _ => None,
+    };
+    let are_numbers = fields.iter().all(|field| mask(field).is_some());
+    let fields = if are_numbers { fields } else { &[] };
+    fields.iter().filter_map(mask)
+}
+
+/// As [`fill`] for numbers alone, of which a record has the bits of `masks`.
+#[inline(always)]
+pub(crate) fn fill_numbers(masks: &[u64], numbers: &[u64], record: &mut [u8]) {
+    let words = Iterator::zip(masks.iter(), numbers).map(|(mask, number)| mask & number);
+    word::put_words(
+        record.get_mut(COMMON_SIZE as usize..).unwrap_or_default(),
+        words,
+    );
+}
+
 /// Writes the number of `callers` and these at `at` of the record, as far as there is room.
 fn put_stack(record: &mut [u8], at: usize, callers: &[u64]) {
     let words = Iterator::chain([callers.len() as u64].into_iter(), callers.iter().copied());

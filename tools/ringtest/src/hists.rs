@@ -7,7 +7,7 @@
 //! and only as many entries are there as the map takes and writers were active.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::hist::map::{Map, Part, Shape, LEVELS};
 use crate::sim::{unhook, with_hook, Sim, Word};
@@ -351,4 +351,24 @@ fn a_full_map_drops_what_is_new() {
     }
     assert_eq!(world.map.totals(), (129, 73));
     assert_eq!(world.map.entries(), 128);
+}
+
+/// Keys of a full map are found, near their place or far from it, and no others.
+#[test]
+fn keys_far_from_their_place_are_found() {
+    const SIZE: u64 = 4096;
+    let plan = Plan {
+        size: SIZE as usize,
+        nested: &[],
+        ..PLAN
+    };
+    let world = World::new(plan);
+    (0..SIZE).for_each(|key| world.write(0, key));
+    let words = |key| vec![key; plan.words];
+    let is_far = |key: &u64| world.map.count_known(0, &words(*key), &[0]).is_none();
+    assert_ne!((0..SIZE).filter(is_far).count(), 0);
+    let entries: BTreeSet<_> = (0..SIZE).map(|key| world.map.find(&words(key))).collect();
+    assert_eq!(entries.len(), SIZE as usize);
+    assert!(!entries.contains(&None));
+    assert!((SIZE..2 * SIZE).all(|key| world.map.find(&words(key)).is_none()));
 }
