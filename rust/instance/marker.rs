@@ -13,8 +13,7 @@ use crate::{
     },
     events,
     kapi::percpu::CpuPin,
-    probes,
-    ring::writer::ReserveError, //
+    probes, //
 };
 use kernel::{
     prelude::*,
@@ -32,10 +31,13 @@ impl Instance {
     ///
     /// `EBADF` if the event cannot be recorded.
     pub(crate) fn marker(&self, text: &[u8], ip: usize) -> Result<usize> {
-        let (text, len) = cut(text);
-        self.record(format::PRINT.id, len, |p| fill(p, text, ip))
-            .map_err(|_| EBADF)?;
-        Ok(text.len())
+        CpuPin::with(|pin| {
+            let (text, len) = cut(text, self.sink.longest(pin));
+            let base = Base::new(format::PRINT.id, 0);
+            let recorded = self.sink.record(pin, base, len, |p| fill(p, text, ip));
+            recorded.map(|()| text.len())
+        })
+        .map_err(|_| EBADF)
     }
 
     /// As [`Self::marker`], for a text that a program wrote: the triggers of `ftrace/print` follow it. They see
@@ -56,14 +58,14 @@ impl Instance {
             drop(files);
             return self.marker(text, ip);
         };
-        let (text, len) = cut(text);
-        let kind = (Base::new(format::PRINT.id, 0), len);
         CpuPin::with(|pin| {
+            let (text, len) = cut(text, self.sink.longest(pin));
+            let kind = (Base::new(format::PRINT.id, 0), len);
             let bare = |record: &mut [u8]| fill_with(record, (text, b"\0\0"), ip);
-            file.record_own(pin, kind, bare, |record| fill(record, text, ip))
+            let recorded = file.record_own(pin, kind, bare, |record| fill(record, text, ip));
+            recorded.map(|()| text.len())
         })
-        .map_err(|_| EBADF)?;
-        Ok(text.len())
+        .map_err(|_| EBADF)
     }
 
     /// Records `bytes` as a whole: a number of the user's choice and its data. Returns their count.
@@ -72,39 +74,31 @@ impl Instance {
     ///
     /// `EINVAL` if there are more than fit into an event, `EBADF` if the event cannot be recorded.
     pub(crate) fn raw_marker(&self, bytes: &[u8]) -> Result<usize> {
-        if bytes.len() > probes::MOST_PAYLOAD.saturating_sub(probes::COMMON) {
-            return Err(EINVAL);
-        }
         // The length of a record is a multiple of four, and readers see all of it: the padding is
         // filled with zeros.
         let len = bytes.len().saturating_add(3) & !3;
-        self.record(
-            format::RAW_DATA.id,
-            len.saturating_add(probes::COMMON),
-            |p| {
-                for (at, to) in p.iter_mut().enumerate() {
-                    *to = bytes.get(at).copied().unwrap_or(0);
+        let len = len.saturating_add(probes::COMMON);
+        CpuPin::with(|pin| {
+            if len > self.sink.longest(pin) {
+                return Err(EINVAL);
+            }
+            let base = Base::new(format::RAW_DATA.id, 0);
+            let padded = Iterator::chain(bytes.iter().copied(), core::iter::repeat(0));
+            let fill = |record: &mut [u8]| {
+                for (to, byte) in record.iter_mut().zip(padded) {
+                    *to = byte;
                 }
-            },
-        )
-        .map_err(|_| EBADF)?;
+            };
+            let recorded = self.sink.record(pin, base, len, fill);
+            recorded.map_err(|_| EBADF)
+        })?;
         Ok(bytes.len())
-    }
-
-    /// Records `len` bytes that `fill` makes, as a record of the kind `id`. Any context, NMI included.
-    pub(super) fn record(
-        &self,
-        id: u16,
-        len: usize,
-        fill: impl FnOnce(&mut [u8]),
-    ) -> Result<(), ReserveError> {
-        CpuPin::with(|pin| self.sink.record(pin, Base::new(id, 0), len, fill))
     }
 }
 
-/// Returns as much of the text as fits, and the bytes of its record.
-fn cut(text: &[u8]) -> (&[u8], usize) {
-    let most = probes::MOST_PAYLOAD.saturating_sub(PRINT_HEAD + TAIL);
+/// Returns as much of the text as fits in a record of `longest` bytes, and the bytes of its record.
+fn cut(text: &[u8], longest: usize) -> (&[u8], usize) {
+    let most = longest.saturating_sub(PRINT_HEAD + TAIL);
     let text = text.get(..most).unwrap_or(text);
     (text, text.len().saturating_add(PRINT_HEAD + TAIL))
 }

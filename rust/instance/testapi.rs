@@ -7,7 +7,11 @@ use super::{
     InstanceRef, //
 };
 use crate::{
-    event::format,
+    event::{
+        context::Base,
+        format, //
+    },
+    kapi::percpu::CpuPin,
     probes::{
         self,
         Sink, //
@@ -30,12 +34,14 @@ impl Instance {
     /// broken.
     pub(crate) fn raw_data(&self, bytes: &[u8]) -> Result {
         let len = bytes.len().saturating_add(probes::COMMON);
-        self.record(format::RAW_DATA.id, len, |p| {
-            for (to, from) in p.iter_mut().zip(bytes) {
+        let fill = |record: &mut [u8]| {
+            for (to, from) in record.iter_mut().zip(bytes) {
                 *to = *from;
             }
-        })
-        .map_err(|refused| match refused {
+        };
+        let base = Base::new(format::RAW_DATA.id, 0);
+        let recorded = CpuPin::with(|pin| self.sink.record(pin, base, len, fill));
+        recorded.map_err(|refused| match refused {
             ReserveError::Disabled => EBADF,
             ReserveError::Full => ENOSPC,
             ReserveError::CommitOverrun => EBUSY,

@@ -166,5 +166,5 @@ pub(crate) use crate::tasks::sleep::SleepWatch;
 /// Bytes of the common fields that every record begins with.
 pub(crate) const COMMON: usize = 8;
 
-/// Most bytes of a record.
+/// Most bytes of a record in sub-buffers of any size.
 pub(crate) const MOST_PAYLOAD: usize = 4072;

@@ -215,6 +215,12 @@ impl Sink {
         self.waker().set_more(actions.is_some());
     }
 
+    /// Returns the most bytes of a record on this CPU, by the size of its sub-buffers. Any context.
+    pub(crate) fn longest(&self, pin: &CpuPin) -> usize {
+        let ring = self.buffers.rings().this(pin.by_value());
+        ring.writer().longest()
+    }
+
     /// Records an event of `len` bytes whose part after the common fields `fill` fills. Any context.
     ///
     /// # Errors

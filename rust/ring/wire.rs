@@ -117,6 +117,11 @@ impl EventSize {
         Some(size)
     }
 
+    /// Returns the most bytes of payload that fit in `capacity` bytes, which is a multiple of 4.
+    pub(crate) const fn longest(capacity: u32) -> usize {
+        capacity.saturating_sub(8) as usize
+    }
+
     /// Returns the size for `payload` bytes, as [`Self::new`] does, if they are as most events
     /// have: more than 8, but few enough that `type_len` holds the length.
     #[inline(always)]
@@ -308,6 +313,17 @@ mod tests {
         }
         assert_eq!(EventSize::new(4073, 4080), None);
         assert_eq!(EventSize::new(usize::MAX, 4080), None);
+    }
+
+    #[test]
+    fn the_longest_is_the_last_that_fits() {
+        for pages in [1, 2, 8, 128] {
+            let capacity = pages * 4096 - 16;
+            let longest = EventSize::longest(capacity);
+            assert_eq!(longest, pages as usize * 4096 - 24);
+            assert!(EventSize::new(longest, capacity).is_some());
+            assert_eq!(EventSize::new(longest + 1, capacity), None);
+        }
     }
 
     #[test]

@@ -130,6 +130,11 @@ impl<P: Port> CpuRing<P> {
 }
 
 impl<'a, P: Port> Writer<'a, P> {
+    /// Returns the most bytes of payload that an event can have. Any context.
+    pub(crate) fn longest(self) -> usize {
+        EventSize::longest(self.ring.layout.capacity())
+    }
+
     /// Reserves `len` bytes of payload, stamped with the time that `clock` returns.
     ///
     /// Any context, NMI included. `clock` is called once per turn. Fails with the [`ReserveError`]

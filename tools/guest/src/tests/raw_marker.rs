@@ -10,11 +10,13 @@ use crate::stream::{drain_cpu, NEED_RESCHED};
 use crate::sys;
 use crate::tree::Tree;
 use crate::Context;
+use std::io::Read;
 
 pub const TESTS: &[Test] = &[
     test("raw_marker.lines", 30, lines),
     test("raw_marker.limits", 30, limits),
     test("raw_marker.record", 20, record),
+    test("raw_marker.longest", 60, longest),
 ];
 
 /// Returns a number followed by `len - 4` bytes.
@@ -130,4 +132,59 @@ fn record(context: &Context) -> Check {
     }
     ensure_eq!(records[0], records[1], "the record and that of tracefs");
     Ok(())
+}
+
+/// What one marker left: what its write returned, its line (of bytes there are too many for one), and whether all that
+/// was taken is in a sub-buffer of `size` bytes.
+fn left_by(
+    tree: &Tree,
+    file: &str,
+    bytes: &[u8],
+    size: usize,
+) -> Check<(Op<usize>, Vec<String>, bool)> {
+    tree.clear()?;
+    let taken = tree.write(file, bytes);
+    let text = tree.get("trace")?;
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let lines = lines.filter(|_| file == "trace_marker");
+    let lines = lines.map(without_stamp).collect();
+    let raw = tree.open_nonblock("per_cpu/cpu0/trace_pipe_raw");
+    let mut raw = raw.map_err(|error| format!("open: {error}"))?;
+    let mut image = vec![0; size];
+    let read = raw.read(&mut image).unwrap_or(0);
+    let recorded = &bytes[..taken.unwrap_or(1).min(bytes.len())];
+    let mut places = image[..read].windows(recorded.len());
+    Ok((taken, lines, places.any(|place| place == recorded)))
+}
+
+/// How long a marker can be follows from the size of the sub-buffers, up to 4096 bytes; all of it is there to be read.
+fn longest(context: &Context) -> Check {
+    sys::pin_to(0);
+    let (own, reference) = pair(context)?;
+    let mut report = Report::default();
+    for kb in [4, 8, 16, 512] {
+        for tree in [&own, &reference] {
+            tree.set("buffer_size_kb", "2048")?;
+            tree.set("buffer_subbuf_size_kb", &kb.to_string())?;
+        }
+        for len in [4000, 4053, 4054, 4055, 4064, 4065, 4070, 4096, 4097, 9000] {
+            for (file, bytes) in [
+                ("trace_marker", "z".repeat(len).into_bytes()),
+                ("trace_marker_raw", marker(len)),
+            ] {
+                let found = left_by(&own, file, &bytes, kb * 1024)?;
+                let wanted = left_by(&reference, file, &bytes, kb * 1024)?;
+                let whole = found.2 || found.0.is_err();
+                report.expect(whole && found == wanted, || {
+                    let short = |(taken, lines, has): (Op<usize>, Vec<String>, bool)| {
+                        let text: usize = lines.iter().map(String::len).sum();
+                        format!("{taken:?}, {} lines of {text}, there: {has}", lines.len())
+                    };
+                    let (found, wanted) = (short(found), short(wanted));
+                    format!("{kb} KiB, {file}, {len} bytes: {found}; tracefs {wanted}")
+                });
+            }
+        }
+    }
+    report.finish()
 }
