@@ -8,8 +8,8 @@ use super::{
         At,
         FileKind,
         Handler::{
+            List, //
             Own,
-            Show, //
         },
         Step,
         TraceFile, //
@@ -61,12 +61,12 @@ static ENTRIES: &[TreeEntry] = &[
     entry(
         c"dynamic_events",
         TopOnly,
-        File(Own(WRITE, FileKind::LinesRead, DynamicFile::open_all)),
+        File(Own(WRITE, FileKind::Lines, DynamicFile::open_all)),
     ),
     entry(
         c"synthetic_events",
         TopOnly,
-        File(Own(WRITE, FileKind::LinesRead, DynamicFile::open_synthetic)),
+        File(Own(WRITE, FileKind::Lines, DynamicFile::open_synthetic)),
     ),
 ];
 
@@ -75,9 +75,9 @@ static OF_KPROBES: &[TreeEntry] = &[
     entry(
         c"kprobe_events",
         TopOnly,
-        File(Own(WRITE, FileKind::LinesRead, DynamicFile::open_kprobes)),
+        File(Own(WRITE, FileKind::Lines, DynamicFile::open_kprobes)),
     ),
-    entry(c"kprobe_profile", TopOnly, File(Show(show_profile))),
+    entry(c"kprobe_profile", TopOnly, File(List(show_profile))),
 ];
 
 /// Those of a kernel with probes in programs.
@@ -85,9 +85,9 @@ static OF_UPROBES: &[TreeEntry] = &[
     entry(
         c"uprobe_events",
         TopOnly,
-        File(Own(WRITE, FileKind::LinesRead, DynamicFile::open_uprobes)),
+        File(Own(WRITE, FileKind::Lines, DynamicFile::open_uprobes)),
     ),
-    entry(c"uprobe_profile", TopOnly, File(Show(show_user_profile))),
+    entry(c"uprobe_profile", TopOnly, File(List(show_user_profile))),
 ];
 
 /// Returns the files.

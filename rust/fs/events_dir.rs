@@ -17,6 +17,7 @@ use super::{
             self,
             Knob,
             Line,
+            List,
             Own,
             Show, //
         },
@@ -73,9 +74,9 @@ static SYSTEM: Files = &[
 static EVENT: Files = &[
     (c"enable", Knob(events::show_enable, events::store_enable)),
     (c"filter", Line(events::show_filter, events::store_filter)),
-    (c"format", Show(events::show_format)),
+    (c"format", List(events::show_format)),
     (c"hist", Own(0o440, FileKind::Watched, hist::open)),
-    (c"hist_json", Show(hist::show_json)),
+    (c"hist_json", List(hist::show_json)),
     (c"hist_take", Own(0o440, FileKind::Text, hist::open_take)),
     (c"hits", Show(features::show_hits)),
     (c"id", Show(events::show_id)),
@@ -88,9 +89,9 @@ static EVENT: Files = &[
 
 /// The folder of the record of `trace_marker`.
 static MARKER: Files = &[
-    (c"format", Show(events::show_format)),
+    (c"format", List(events::show_format)),
     (c"hist", Own(0o440, FileKind::Watched, hist::open)),
-    (c"hist_json", Show(hist::show_json)),
+    (c"hist_json", List(hist::show_json)),
     (c"hist_take", Own(0o440, FileKind::Text, hist::open_take)),
     (c"id", Show(events::show_id)),
     (
@@ -101,14 +102,14 @@ static MARKER: Files = &[
 
 /// The folder of the record of the tracer `function`.
 static FUNCTION: Files = &[
-    (c"format", Show(events::show_format)),
+    (c"format", List(events::show_format)),
     (c"hist", Own(0o440, FileKind::Watched, hist::open)),
     (c"id", Show(events::show_id)),
 ];
 
 /// The folder of another record of that system: ftrace gives these no `id`.
 static RECORD: Files = &[
-    (c"format", Show(events::show_format)),
+    (c"format", List(events::show_format)),
     (c"hist", Own(0o440, FileKind::Watched, hist::open)),
 ];
 
@@ -250,7 +251,7 @@ impl Listing for FileNode {
             if file.to_bytes() == name {
                 let listed = Listed::File {
                     mode: handler.mode(),
-                    operations: handler.kind().operations(),
+                    operations: handler.operations(),
                     node: node(&self.inst, self.arg, Some(handler))?,
                 };
                 return Ok(Some((place, listed)));

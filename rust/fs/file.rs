@@ -183,6 +183,8 @@ pub(crate) type Open = fn(&At<'_>) -> Result<KBox<dyn TraceFile>>;
 pub(crate) enum Handler {
     /// A text.
     Show(Show),
+    /// A text that is made line by line.
+    List(Show),
     /// A text that can be changed.
     Knob(Show, Store),
     /// The same, where a write moves the position in another way.
@@ -199,18 +201,23 @@ impl Handler {
     /// Returns the permissions of its inode.
     pub(crate) fn mode(&self) -> u16 {
         match self {
-            Handler::Show(_) => 0o440,
+            Handler::Show(_) | Handler::List(_) => 0o440,
             Handler::Knob(..) | Handler::Moving(..) => 0o640,
             Handler::Word(..) | Handler::Line(..) => 0o640,
             Handler::Own(mode, ..) => *mode,
         }
     }
 
+    /// Returns the operations of its inode.
+    pub(crate) fn operations(&self) -> &'static bindings::file_operations {
+        self.kind().operations(self.mode() & 0o222 != 0)
+    }
+
     /// Returns how it is positioned.
-    pub(crate) fn kind(&self) -> FileKind {
+    fn kind(&self) -> FileKind {
         match self {
             Handler::Own(_, kind, _) => *kind,
-            Handler::Word(..) => FileKind::Lines,
+            Handler::Word(..) | Handler::List(_) => FileKind::Lines,
             _ => FileKind::Text,
         }
     }
@@ -218,7 +225,7 @@ impl Handler {
     /// Makes the `TraceFile`.
     pub(crate) fn open(&self, at: &At<'_>) -> Result<KBox<dyn TraceFile>> {
         match self {
-            Handler::Show(show) => TextFile::show(*show),
+            Handler::Show(show) | Handler::List(show) => TextFile::show(*show),
             Handler::Knob(show, store) => TextFile::knob(*show, *store, Moves::Len),
             Handler::Moving(show, store, moves) => TextFile::knob(*show, *store, *moves),
             Handler::Word(show, store) => TextFile::word(*show, *store),
@@ -250,7 +257,7 @@ pub(crate) enum FileKind {
     /// A text that is made line by line: it has no end to be found by `lseek`, and is not written at a position:
     /// `pwrite` is ESPIPE.
     Lines,
-    /// The same, but `pwrite` is refused only if it was opened for reading.
+    /// The same, where one that was opened for writing alone has no position but 0, which `pwrite` does not refuse.
     LinesRead,
     /// A stream of events: no position, can be polled.
     Stream,
@@ -261,8 +268,9 @@ pub(crate) enum FileKind {
 }
 
 impl FileKind {
-    /// Returns the table for files of this kind.
-    pub(crate) const fn operations(self) -> &'static bindings::file_operations {
+    /// Returns the table for files of this kind. Those that no one `writes` have no operation for that: also a write
+    /// of nothing is refused.
+    const fn operations(self, writes: bool) -> &'static bindings::file_operations {
         const TEXT: &bindings::file_operations = &bindings::file_operations {
             owner: kernel::module::this_module::<crate::LocalModule>().as_ptr(),
             llseek: Some(bindings::generic_file_llseek),
@@ -274,13 +282,25 @@ impl FileKind {
             splice_read: Some(bindings::copy_splice_read),
             ..pin_init::zeroed()
         };
+        const SHOWN: &bindings::file_operations = &bindings::file_operations {
+            write: None,
+            ..*TEXT
+        };
         const LINES: &bindings::file_operations = &bindings::file_operations {
             llseek: Some(seek_lines),
             ..*TEXT
         };
+        const LIST: &bindings::file_operations = &bindings::file_operations {
+            write: None,
+            ..*LINES
+        };
+        const LINES_READ: &bindings::file_operations = &bindings::file_operations {
+            llseek: Some(seek_lines_read),
+            ..*TEXT
+        };
         const STREAM: &bindings::file_operations = &bindings::file_operations {
             poll: Some(poll),
-            ..*TEXT
+            ..*SHOWN
         };
         const RAW: &bindings::file_operations = &bindings::file_operations {
             splice_read: Some(raw_calls::splice_read),
@@ -295,8 +315,11 @@ impl FileKind {
         };
 
         match self {
-            FileKind::Text => TEXT,
-            FileKind::Lines | FileKind::LinesRead => LINES,
+            FileKind::Text if writes => TEXT,
+            FileKind::Text => SHOWN,
+            FileKind::Lines if writes => LINES,
+            FileKind::Lines => LIST,
+            FileKind::LinesRead => LINES_READ,
             FileKind::Watched | FileKind::Stream => STREAM,
             FileKind::Raw => RAW,
             FileKind::Sink => SINK,
@@ -454,6 +477,22 @@ unsafe extern "C" fn seek_lines(file: *mut bindings::file, offset: i64, whence: 
     }
 }
 
+/// The same, of one that can only be written unless it was opened for reading.
+///
+/// # Safety
+///
+/// Called by the VFS for a file of ours.
+unsafe extern "C" fn seek_lines_read(file: *mut bindings::file, offset: i64, whence: c_int) -> i64 {
+    // SAFETY: The VFS keeps the file open during the call.
+    let flags = unsafe { LocalFile::from_raw_file(file) }.flags();
+    match flags & bindings::O_ACCMODE {
+        // SAFETY: The file is the caller's, which is the VFS.
+        bindings::O_RDONLY | bindings::O_RDWR => unsafe { seek_lines(file, offset, whence) },
+        // SAFETY: Likewise, the VFS calls for this file.
+        _ => unsafe { bindings::generic_file_llseek(file, 0, bindings::SEEK_SET as c_int) },
+    }
+}
+
 operations! {
     /// Obeys one command of a file that was opened for writing. `pos` is null for a sink.
     fn write(file, buffer: *const u8, len: usize, pos: *mut i64) -> isize {
@@ -490,16 +529,19 @@ mod tests {
 
     #[test]
     fn operations_of_each_kind() {
-        for (kind, read, polled) in [
-            (FileKind::Text, true, false),
-            (FileKind::Watched, true, true),
-            (FileKind::Lines, true, false),
-            (FileKind::LinesRead, true, false),
-            (FileKind::Stream, true, true),
-            (FileKind::Raw, true, true),
-            (FileKind::Sink, false, false),
+        for (kind, writes, read, polled) in [
+            (FileKind::Text, true, true, false),
+            (FileKind::Text, false, true, false),
+            (FileKind::Watched, false, true, true),
+            (FileKind::Lines, true, true, false),
+            (FileKind::Lines, false, true, false),
+            (FileKind::LinesRead, true, true, false),
+            (FileKind::Stream, false, true, true),
+            (FileKind::Raw, false, true, true),
+            (FileKind::Sink, true, false, false),
         ] {
-            let operations = kind.operations();
+            let operations = kind.operations(writes);
+            assert_eq!(operations.write.is_some(), writes);
             // Without an owner the module could go while a file is open.
             assert!(!operations.owner.is_null());
             assert!(operations.release.is_some() && operations.open.is_some());

@@ -8,8 +8,8 @@ use super::{
         FileKind,
         Handler::{
             Knob,
+            List, //
             Own,
-            Show, //
         },
         Step,
         TraceFile, //
@@ -59,14 +59,14 @@ static ENTRIES: &[TreeEntry] = &[
     entry(
         c"available_filter_functions",
         TopOnly,
-        File(Show(show_available)),
+        File(List(show_available)),
     ),
     entry(
         c"available_filter_functions_addrs",
         TopOnly,
-        File(Show(show_addresses)),
+        File(List(show_addresses)),
     ),
-    entry(c"enabled_functions", TopOnly, File(Show(show_enabled))),
+    entry(c"enabled_functions", TopOnly, File(List(show_enabled))),
     entry(
         c"set_ftrace_filter",
         Everywhere,
@@ -87,7 +87,7 @@ static ENTRIES: &[TreeEntry] = &[
         Everywhere,
         File(Own(WRITE, FileKind::Lines, pids::open_functions_of)),
     ),
-    entry(c"touched_functions", TopOnly, File(Show(show_touched))),
+    entry(c"touched_functions", TopOnly, File(List(show_touched))),
 ];
 
 /// Those of `function_graph`.

@@ -8,9 +8,9 @@ use super::{
         At, FileKind,
         Handler::{
             Knob,
+            List, //
             Moving,
             Own,
-            Show, //
         },
     },
     functions::FilterFile,
@@ -46,7 +46,7 @@ static ENTRIES: &[TreeEntry] = &[
         TopOnly,
         File(Moving(show_max, store_max, Moves::Not)),
     ),
-    entry(c"stack_trace", TopOnly, File(Show(show_stack))),
+    entry(c"stack_trace", TopOnly, File(List(show_stack))),
     entry(
         c"stack_trace_filter",
         TopOnly,

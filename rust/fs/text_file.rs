@@ -146,6 +146,8 @@ impl TraceFile for TextFile {
             }
         };
         *pos = pos.saturating_add_unsigned(moved as u64);
+        // What is read after it is as it is now.
+        self.text = None;
         Ok(len)
     }
 }

@@ -22,6 +22,7 @@ use super::{
         Handler::{
             self,
             Knob,
+            List,
             Moving,
             Own,
             Show,
@@ -131,12 +132,12 @@ static INSTANCE: &[TreeEntry] = &[
     entry(
         c"available_events",
         TopOnly,
-        File(Show(events::show_available)),
+        File(List(events::show_available)),
     ),
     entry(
         c"available_tracers",
         Everywhere,
-        File(Show(knob::show_tracers)),
+        File(List(knob::show_tracers)),
     ),
     entry(
         c"buffer_percent",
@@ -175,7 +176,7 @@ static INSTANCE: &[TreeEntry] = &[
     entry(
         c"event_counts",
         Everywhere,
-        File(Show(features::show_counts)),
+        File(List(features::show_counts)),
     ),
     entry(c"events", Everywhere, Events),
     entry(c"features", TopOnly, File(Show(features::show))),
@@ -187,13 +188,13 @@ static INSTANCE: &[TreeEntry] = &[
     entry(c"instances", TopOnly, Instances),
     entry(c"options", Everywhere, Options),
     entry(c"per_cpu", Everywhere, PerCpu),
-    entry(c"saved_cmdlines", TopOnly, File(Show(knob::show_cmdlines))),
+    entry(c"saved_cmdlines", TopOnly, File(List(knob::show_cmdlines))),
     entry(
         c"saved_cmdlines_size",
         TopOnly,
         File(Knob(knob::show_cmdlines_size, knob::store_cmdlines_size)),
     ),
-    entry(c"saved_tgids", TopOnly, File(Show(knob::show_tgids))),
+    entry(c"saved_tgids", TopOnly, File(List(knob::show_tgids))),
     entry(
         c"set_event",
         Everywhere,
@@ -212,12 +213,12 @@ static INSTANCE: &[TreeEntry] = &[
     entry(
         c"show_event_filters",
         Everywhere,
-        File(Show(events::show_all_filters)),
+        File(List(events::show_all_filters)),
     ),
     entry(
         c"show_event_triggers",
         Everywhere,
-        File(Show(events::show_all_triggers)),
+        File(List(events::show_all_triggers)),
     ),
     entry(
         c"snapshot",
@@ -232,7 +233,7 @@ static INSTANCE: &[TreeEntry] = &[
     entry(
         c"timestamp_mode",
         Everywhere,
-        File(Show(knob::show_timestamp_mode)),
+        File(List(knob::show_timestamp_mode)),
     ),
     entry(
         c"trace",
@@ -244,8 +245,8 @@ static INSTANCE: &[TreeEntry] = &[
         Everywhere,
         File(Word(knob::show_clock, knob::store_clock)),
     ),
-    entry(c"trace_durations", Everywhere, File(Show(durations::show))),
-    entry(c"trace_folded", Everywhere, File(Show(folded::show))),
+    entry(c"trace_durations", Everywhere, File(List(durations::show))),
+    entry(c"trace_folded", Everywhere, File(List(folded::show))),
     entry(
         c"trace_marker",
         Everywhere,
@@ -382,7 +383,7 @@ fn file(
         },
         GFP_KERNEL,
     )?;
-    dir.file(name, handler.mode(), handler.kind().operations(), node)
+    dir.file(name, handler.mode(), handler.operations(), node)
 }
 
 /// Makes the files of `table`, all with the same `arg`.

@@ -29,6 +29,18 @@ impl Difference<'_> {
         self.file.rsplit('/').next().unwrap_or_default()
     }
 
+    /// Whether the call may get something of a text.
+    fn reads(&self) -> bool {
+        use Call::{Read, ReadAt, ReadPieces, Send, Splice};
+        let call = self.call();
+        call.is_some_and(|call| {
+            matches!(
+                call,
+                Read { .. } | ReadAt { .. } | ReadPieces { .. } | Splice { .. } | Send { .. }
+            )
+        })
+    }
+
     fn is_text_of_events(&self) -> bool {
         ["trace", "snapshot"].contains(&self.name())
     }
@@ -108,14 +120,6 @@ pub const RULES: &[Rule] = &[
         };
         flags != 0 && [d.own.result, d.reference.result].contains(&EOPNOTSUPP)
     }),
-    rule(
-        "positions of a text that is opened for writing alone",
-        |d| {
-            let same = d.own.result == d.reference.result;
-            let sought = matches!(d.call(), Some(Call::Seek { .. })) && d.reference.result == 0;
-            (same || sought) && d.reference.position == 0
-        },
-    ),
     rule("positions above 2 GiB", |d| {
         let far = |at: i64| at >= MOST;
         match d.call() {
@@ -132,14 +136,16 @@ pub const RULES: &[Rule] = &[
         let whole = ["filter", "header_page", "header_event"].contains(&d.name());
         whole && d.own.result > 0 && d.own.bytes.starts_with(&d.reference.bytes)
     }),
-    rule("writes at a position of a list", |d| {
-        d.file == "available_tracers" && d.reference.result == ESPIPE && d.own.result < 0
-    }),
     rule("a buffer that was emptied", |d| {
         d.name().ends_with("_raw") && d.own.result == EAGAIN && d.reference.result == 0
     }),
+    rule("what is left of a sub-buffer", |d| {
+        let splices = matches!(d.call(), Some(Call::Splice { .. } | Call::Send { .. }));
+        let nothing = d.own.result == EAGAIN && d.reference.result > 0;
+        d.name().ends_with("_raw") && splices && nothing && d.reference.bytes.is_empty()
+    }),
     rule("a text beside an emptied buffer", |d| {
-        d.is_text_of_events() && d.was_used() && d.was_emptied()
+        d.is_text_of_events() && d.reads() && d.was_used() && d.was_emptied()
     }),
     rule("pieces of tracing_cpumask", |d| {
         d.file == "tracing_cpumask"
@@ -161,7 +167,8 @@ pub const RULES: &[Rule] = &[
         more && (d.is_text_of_events() || d.name() == "trace_pipe")
     }),
     rule("a text beside an exchange of buffers", |d| {
-        d.is_text_of_events() && d.own.result >= 0 && d.reference.result >= 0 && d.exchanged()
+        let read = d.reads() && d.own.result >= 0 && d.reference.result >= 0;
+        d.is_text_of_events() && read && d.exchanged()
     }),
     rule("the rest of a line", |d| {
         let splices = matches!(d.call(), Some(Call::Splice { .. } | Call::Send { .. }));
@@ -190,7 +197,9 @@ pub const RULES: &[Rule] = &[
         d.file.ends_with("size_kb") && d.own.result > 0 && d.touched("buffer_subbuf_size_kb")
     }),
     rule("freed beside readers", |d| {
-        d.touched("free_buffer") && d.touched("trace")
+        let sizes = d.file.ends_with("size_kb");
+        let polls = matches!(d.call(), Some(Call::Poll { .. }));
+        (sizes || polls) && d.touched("free_buffer") && d.touched("trace")
     }),
     rule("sizes beside readers", |d| {
         d.file.ends_with("size_kb") && d.reference.result == EBUSY && d.own.result > 0
