@@ -63,7 +63,10 @@ struct TextChange {
 pub(crate) struct TextFile {
     show: Show,
     change: Option<TextChange>,
+    /// What is read on.
     text: Option<Text>,
+    /// Where that goes on; a read at another position gets a new text.
+    next: i64,
 }
 
 impl TextFile {
@@ -106,6 +109,7 @@ impl TextFile {
             show,
             change,
             text: None,
+            next: 0,
         };
         Ok(KBox::new(file, GFP_KERNEL)?)
     }
@@ -119,9 +123,11 @@ impl TextFile {
 
 impl TraceFile for TextFile {
     fn read(&mut self, at: &At<'_>, out: &mut IovIterDest<'_>, pos: &mut i64) -> Result<Step> {
-        let kept = self.text.take();
+        let kept = self.text.take().filter(|_| *pos == self.next);
         let text = text_at(*pos, kept, || self.make(at))?;
-        copy_at(self.text.insert(text).bytes(), out, pos)
+        let step = copy_at(self.text.insert(text).bytes(), out, pos)?;
+        self.next = *pos;
+        Ok(step)
     }
 
     fn write(&mut self, at: &At<'_>, input: &mut UserSliceReader, pos: &mut i64) -> Result<usize> {

@@ -123,7 +123,7 @@ pub const RULES: &[Rule] = &[
     rule("positions above 2 GiB", |d| {
         let far = |at: i64| at >= MOST;
         match d.call() {
-            Some(Call::Seek { at, .. }) => far(*at),
+            Some(Call::Seek { at, .. }) => far(*at) || far(d.own.result as i64),
             Some(Call::Send { at, .. }) => at.is_some_and(far),
             Some(Call::ReadAt { at, .. } | Call::WriteAt { at, .. }) => far(*at),
             _ => false,
@@ -141,8 +141,12 @@ pub const RULES: &[Rule] = &[
     }),
     rule("what is left of a sub-buffer", |d| {
         let splices = matches!(d.call(), Some(Call::Splice { .. } | Call::Send { .. }));
-        let nothing = d.own.result == EAGAIN && d.reference.result > 0;
-        d.name().ends_with("_raw") && splices && nothing && d.reference.bytes.is_empty()
+        let own = match d.own.result {
+            EAGAIN => 0,
+            result => result,
+        };
+        let more = own >= 0 && d.reference.result > own && (d.reference.result - own) % 4096 == 0;
+        d.name().ends_with("_raw") && splices && more && d.own.bytes == d.reference.bytes
     }),
     rule("a text beside an emptied buffer", |d| {
         d.is_text_of_events() && d.reads() && d.was_used() && d.was_emptied()
