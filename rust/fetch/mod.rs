@@ -20,6 +20,7 @@
 pub(crate) mod argument;
 mod cast;
 pub(crate) mod command;
+pub(crate) mod copied;
 pub(crate) mod elf;
 pub(crate) mod error;
 pub(crate) mod event_command;

@@ -87,6 +87,14 @@ impl EventField {
         Some(Self { offset, place })
     }
 
+    /// Returns where the number is, its bytes, and whether it has a sign; `None` if it is no number.
+    pub(super) fn number(self) -> Option<(usize, u8, bool)> {
+        match self.place {
+            FieldPlace::Number { size, signed } => Some((self.offset.into(), size, signed)),
+            _ => None,
+        }
+    }
+
     /// Returns the value in `record`, which is at `address`; `None` when the record ends before the field.
     pub(super) fn value(self, record: &[u8], address: u64) -> Option<u64> {
         let offset = u32::from(self.offset);

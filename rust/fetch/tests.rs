@@ -5,6 +5,7 @@
 use super::{
     argument::{ArgumentName, Compiler, ProbeSite},
     command::{self, words, DefiningLine, Head, LineWord, ProbeNames, ProbePlace},
+    copied::CopiedArgument,
     error::{Code, ProbeError, ProbeRefusal},
     event_command::{is_same_event, EventHead, NamelessEvent},
     expand,
@@ -336,6 +337,49 @@ fn plain_arguments_are_what_the_program_fills() {
         let mut filled = vec![0; wanted.len()];
         PlainArgument::put_all(&plain, &machine, &mut filled, 16);
         assert_eq!(filled.get(16..), wanted.get(16..), "{line}");
+    }
+}
+
+#[test]
+fn copied_arguments_are_what_the_program_fills() {
+    for (line, is_copied) in [
+        ("e s/e", true),
+        (
+            "e s/e $small big b=$small:u64 c=$small:s32 d=big:x8 e=big:s16 f=$small:x32",
+            true,
+        ),
+        ("e s/e $comm a=$comm:x64 b=$comm:s8", true),
+        ("e s/e pointer a=$pointer:u32", true),
+        ("e s/e big fixed:string", false),
+        ("e s/e a=+0(pointer) big", false),
+        ("e s/e a=$COMM:string", false),
+        ("e s/e dynamic:string", false),
+    ] {
+        let arguments = compile(line).unwrap();
+        let copied = arguments.iter().map(CopiedArgument::of);
+        let copied = copied.collect::<Option<Vec<_>>>();
+        assert_eq!(copied.is_some(), is_copied, "{line}");
+        let (wanted, _) = record(line, &memory());
+        let (mut filled, mut at) = (vec![0; wanted.len()], 16);
+        // What is after the record is of unknown content.
+        let mut bytes = followed();
+        bytes.extend([0xdb; 8]);
+        for argument in copied.into_iter().flatten() {
+            let word = bytes[argument.from..].first_chunk().unwrap();
+            at = argument.put(u64::from_le_bytes(*word), &mut filled, at);
+        }
+        if is_copied {
+            assert_eq!(at, wanted.len(), "{line}");
+            assert_eq!(filled.get(16..), wanted.get(16..), "{line}");
+        }
+    }
+    // Common fields but the number of the task are not filled for it.
+    for (offset, size, is_copied) in [(0, 2, false), (2, 1, false), (3, 1, false), (4, 4, true)] {
+        let common = |_: &str| EventField::of("int", offset, size, size == 4);
+        let mut compiler = Compiler::new(ProbeSite::Event(&common), &symbol);
+        let arguments = compile_all("e s/e a=$x", &mut compiler).unwrap();
+        let copied = CopiedArgument::of(&arguments[0]);
+        assert_eq!(copied.is_some(), is_copied, "{offset}");
     }
 }
 

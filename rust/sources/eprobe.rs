@@ -11,6 +11,7 @@ use super::{
     defined::DefinedProbe,
     probe,
     probe_layout::ProbeLayout,
+    quick_eprobe::quick_recorder,
     siblings::{
         FollowedSiblings,
         SiblingProbes, //
@@ -37,6 +38,7 @@ use crate::{
             self,
             NestedWriter, //
         },
+        percpu::CpuPin,
         strings,
         symbol,
         task, //
@@ -208,7 +210,7 @@ impl DefinedProbe for Eprobe {
             layout: self.layout.clone(),
             cookie: to.cookie(),
         };
-        let effect: KBox<dyn Effect> = KBox::new(recorder, GFP_KERNEL)?;
+        let effect = quick_recorder(recorder)?;
         let mut state = self.state.lock();
         if state.ended {
             return Err(ENODEV);
@@ -285,9 +287,19 @@ impl DefinedProbe for Eprobe {
 }
 
 /// Records the event, for one instance, when the other one is.
-struct EventRecorder {
-    layout: Arc<ProbeLayout>,
-    cookie: *mut c_void,
+pub(super) struct EventRecorder {
+    pub(super) layout: Arc<ProbeLayout>,
+    pub(super) cookie: *mut c_void,
+}
+
+impl EventRecorder {
+    /// Counts an event that is not recorded because too many are inside each other. Any context, in a probe of the event
+    /// that is followed.
+    pub(super) fn miss(&self, pin: &CpuPin) {
+        // SAFETY: The file of the cookie goes after this was detached, and `events::synchronize` has waited for its
+        // probes, of which this is one.
+        unsafe { EventFile::miss(self.cookie, pin) };
+    }
 }
 
 // SAFETY: The pointer is a cookie, which is for any context.
@@ -298,15 +310,13 @@ unsafe impl Sync for EventRecorder {}
 impl Effect for EventRecorder {
     fn act(&self, hit: &Hit<'_>, record: &[u8]) {
         let Some(_nested) = NestedWriter::enter(hit.pin) else {
-            // SAFETY: The file of the cookie goes after this was detached, and `events::synchronize` has waited
-            // for its probes, of which this is one.
-            return unsafe { EventFile::miss(self.cookie, hit.pin) };
+            return self.miss(hit.pin);
         };
         let machine = FollowedRecord(record);
         let program = self.layout.program();
         program.with_rooms(&machine, MOST_PAYLOAD, |size, rooms| {
             let fill = |own: &mut [u8]| program.fill(&machine, rooms, own);
-            // SAFETY: As above, the file stays as long as this runs; the size has the common fields.
+            // SAFETY: As in `miss`, the file stays as long as this runs; the size has the common fields.
             unsafe { probe::record(self.cookie, size, fill) };
         });
     }

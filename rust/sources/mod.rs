@@ -28,6 +28,7 @@ mod own;
 mod probe;
 mod probe_layout;
 mod probed_types;
+mod quick_eprobe;
 mod raw;
 mod raw_desc;
 mod raw_probes;
