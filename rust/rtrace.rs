@@ -12,6 +12,7 @@
 //! - `synthetic`: events of values that other events had, as users define them.
 //! - `functions`: which functions of the kernel are meant.
 //! - `latency`: what latency tracers make of the times that they read.
+//! - `user_events`: events that programs define and write.
 //! - `kapi`: the kernel, made safe to use.
 //! - `buffers`: the rings of all CPUs.
 //! - `events`: which events there are: their registry.
@@ -26,8 +27,8 @@
 //! - `fs`: the files.
 //! - `testapi`: what modules of tests call; only with `RTRACE_TEST=1`.
 //!
-//! `ring`, `event`, `expr`, `fetch`, `functions`, `hist`, `latency`, `synthetic` and `text` use only `core` and
-//! are tested on the host, too.
+//! `ring`, `event`, `expr`, `fetch`, `functions`, `hist`, `latency`, `synthetic`, `text` and `user_events` use only
+//! `core` and are tested on the host, too.
 
 // Each unsafe block has one operation, and its comment the reason for that one.
 #![warn(clippy::multiple_unsafe_ops_per_block)]
@@ -62,6 +63,7 @@ mod tasks;
 mod testapi;
 mod text;
 mod tracers;
+mod user_events;
 
 module! {
     type: Rtrace,
@@ -86,6 +88,7 @@ module! {
 /// watched only while there are instances, no user can open a file any more when the instances go,
 /// and no probe is left when the events go.
 struct Rtrace {
+    _user_events: sources::user_events::UserEventWork,
     _modules: sources::EventModuleWatch,
     _fs: fs::RtracefsRegistration,
     _instances: instance::Instances,
@@ -145,6 +148,7 @@ impl kernel::Module for Rtrace {
             empty: instance::empty_of_modules,
         });
         Ok(Self {
+            _user_events: sources::user_events::UserEventWork::begin()?,
             // SAFETY: `init` of the module, the only caller, is called once.
             _functions: unsafe { hooks::ModuleWatch::new(instance::registry::for_each_follower) }?,
             _modules: sources::EventModuleWatch::new(wish)?,

@@ -181,6 +181,7 @@ pub(crate) struct Event {
     origin: EventOrigin,
     is_usual: bool,
     is_named_in_text: bool,
+    is_printed_by_fields: bool,
     /// Which of the events that users define it is, and may remove; 0 if it is none of them.
     serial: u64,
     /// The whole `format` text of an event of a module; the others have it in their tables.
@@ -237,6 +238,11 @@ impl Event {
     /// Returns whether its name comes before its text; see [`Source::is_named_in_text`].
     pub(crate) fn is_named_in_text(&self) -> bool {
         self.is_named_in_text
+    }
+
+    /// Returns whether its fields are its text; see [`Source::is_printed_by_fields`].
+    pub(crate) fn is_printed_by_fields(&self) -> bool {
+        self.is_printed_by_fields
     }
 
     /// Returns what C says of it; null when its module is gone, and when C does not describe it.
@@ -545,6 +551,7 @@ impl Event {
                 module: KVec::new(),
                 is_usual: origin.source().is_usual(),
                 is_named_in_text: origin.source().is_named_in_text(),
+                is_printed_by_fields: origin.source().is_printed_by_fields(),
                 serial: 0,
                 origin,
                 format: None,

@@ -171,6 +171,11 @@ pub(crate) trait Source: Send + Sync {
         true
     }
 
+    /// Returns whether a record is printed as the option `fields` has it, and [`Self::print`] is not asked.
+    fn is_printed_by_fields(&self) -> bool {
+        false
+    }
+
     /// Returns whether the name of the event comes before its text.
     fn is_named_in_text(&self) -> bool {
         true

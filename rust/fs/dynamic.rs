@@ -33,6 +33,7 @@ use crate::{
     kapi::uprobe,
     output::Text,
     sources::{
+        self,
         dynamic::{
             self,
             ControlledEvents, //
@@ -45,7 +46,8 @@ use crate::{
     synthetic::command::{
         skip_spaces,
         MARK, //
-    }, //
+    },
+    user_events, //
 };
 use kernel::{
     iov::IovIterDest,
@@ -177,6 +179,9 @@ impl DynamicFile {
             ControlledEvents::All if command.starts_with(MARK.as_bytes()) => {
                 return told(at, command, synthetic::obey_dynamic(command));
             }
+            ControlledEvents::All if command.starts_with(user_events::MARK.as_bytes()) => {
+                return sources::user_events::obey_dynamic(command);
+            }
             ControlledEvents::All | ControlledEvents::Kprobes | ControlledEvents::Uprobes => {}
         }
         let is_space = |byte: &u8| byte.is_ascii_whitespace() || *byte == 0xb;
@@ -235,8 +240,11 @@ impl TraceFile for DynamicFile {
             ControlledEvents::Synthetic => synthetic::remove_all(),
             // All of them, or none.
             ControlledEvents::All if synthetic::is_busy() => Err(EBUSY),
+            ControlledEvents::All if sources::user_events::is_busy() => Err(EBUSY),
             ControlledEvents::All => {
-                dynamic::delete_all(self.file).and_then(|()| synthetic::remove_all())
+                dynamic::delete_all(self.file)?;
+                synthetic::remove_all()?;
+                sources::user_events::delete_all()
             }
         }
     }

@@ -34,12 +34,20 @@ use crate::{
 use kernel::{
     bindings,
     error::from_result,
-    ffi::c_int,
+    ffi::{
+        c_int,
+        c_long,
+        c_uint,
+        c_ulong, //
+    },
     fs::{
         File,
         LocalFile, //
     },
-    iov::IovIterDest,
+    iov::{
+        IovIterDest,
+        IovIterSource, //
+    },
     prelude::*,
     sync::{
         poll::PollTable,
@@ -124,6 +132,16 @@ pub(crate) trait TraceFile: Send {
         _pos: &mut i64,
     ) -> Result<usize> {
         Err(EINVAL)
+    }
+
+    /// As [`Self::write`], of what comes from several places of memory.
+    fn write_vector(&mut self, _at: &At<'_>, _input: &mut IovIterSource<'_>) -> Result<usize> {
+        Err(EINVAL)
+    }
+
+    /// Obeys a command of `ioctl`.
+    fn control(&mut self, _at: &At<'_>, _command: c_uint, _argument: UserPtr) -> Result {
+        Err(ENOTTY)
     }
 
     /// Discards what opening with `O_TRUNC` discards. It is the last step of opening: when
@@ -265,6 +283,8 @@ pub(crate) enum FileKind {
     Raw,
     /// Takes bytes only: no position.
     Sink,
+    /// Takes records of programs and commands: a position that is always 0.
+    Records,
 }
 
 impl FileKind {
@@ -314,6 +334,16 @@ impl FileKind {
             ..*TEXT
         };
 
+        const RECORDS: &bindings::file_operations = &bindings::file_operations {
+            owner: kernel::module::this_module::<crate::LocalModule>().as_ptr(),
+            write: Some(write),
+            write_iter: Some(write_iter),
+            unlocked_ioctl: Some(control),
+            open: Some(open),
+            release: Some(release),
+            ..pin_init::zeroed()
+        };
+
         match self {
             FileKind::Text if writes => TEXT,
             FileKind::Text => SHOWN,
@@ -323,6 +353,7 @@ impl FileKind {
             FileKind::Watched | FileKind::Stream => STREAM,
             FileKind::Raw => RAW,
             FileKind::Sink => SINK,
+            FileKind::Records => RECORDS,
         }
     }
 }
@@ -416,7 +447,7 @@ unsafe extern "C" fn open(inode: *mut bindings::inode, file: *mut bindings::file
         // SAFETY: No other code uses the file yet. `release` takes the box back.
         unsafe { (*file).private_data = open.into_foreign() };
         let limit = match node.handler.map(Handler::kind) {
-            None | Some(FileKind::Text | FileKind::Watched) => return Ok(0),
+            None | Some(FileKind::Text | FileKind::Watched | FileKind::Records) => return Ok(0),
             Some(FileKind::LinesRead) if !reads => return Ok(0),
             Some(FileKind::Lines | FileKind::LinesRead) => c::rt_forbid_pwrite,
             Some(FileKind::Stream | FileKind::Raw) => bindings::nonseekable_open,
@@ -459,6 +490,24 @@ unsafe extern "C" fn read_iter(
             .open_file()
             .read(out, &mut kiocb.ki_pos, || file.nonblocking())?;
         Ok(bytes as isize)
+    })
+}
+
+/// # Safety
+///
+/// Called by the VFS for a file of ours that was opened for writing.
+unsafe extern "C" fn write_iter(
+    kiocb: *mut bindings::kiocb,
+    iter: *mut bindings::iov_iter,
+) -> isize {
+    from_result(|| {
+        // SAFETY: The operation is the caller's, and this function's alone until it returns.
+        let kiocb = unsafe { &mut *kiocb };
+        // SAFETY: The operation is on a file of ours, which it keeps open, and for this task.
+        let file = unsafe { VfsFile::new(kiocb.ki_filp) };
+        // SAFETY: The VFS passes a valid iterator to be read from, which no other code uses.
+        let input = unsafe { IovIterSource::from_raw(iter) };
+        Ok(file.open_file().write_vector(input)? as isize)
     })
 }
 
@@ -507,6 +556,15 @@ operations! {
         })
     }
 
+    /// Obeys a command of a file that takes records.
+    fn control(file, command: c_uint, argument: c_ulong) -> c_long {
+        from_result(|| {
+            let argument = UserPtr::from_addr(argument as usize);
+            file.open_file().control(command, argument)?;
+            Ok(0)
+        })
+    }
+
     /// Tells what there is. `table` is null or valid.
     fn poll(file, table: *mut bindings::poll_table_struct) -> bindings::__poll_t {
         // SAFETY: The table is null, or the VFS keeps it during the call.
@@ -539,6 +597,7 @@ mod tests {
             (FileKind::Stream, false, true, true),
             (FileKind::Raw, false, true, true),
             (FileKind::Sink, true, false, false),
+            (FileKind::Records, true, false, false),
         ] {
             let operations = kind.operations(writes);
             assert_eq!(operations.write.is_some(), writes);

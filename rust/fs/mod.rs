@@ -53,6 +53,7 @@ mod syscalls;
 mod text_file;
 mod trace;
 mod tree;
+mod user_events;
 
 pub(crate) use dump::dump;
 pub(crate) use groups::remove_event;

@@ -31,7 +31,10 @@ use crate::{
     },
 };
 use kernel::{
-    iov::IovIterDest,
+    iov::{
+        IovIterDest,
+        IovIterSource, //
+    },
     new_mutex,
     prelude::*,
     sync::{
@@ -43,7 +46,10 @@ use kernel::{
         Arc,
         Mutex, //
     },
-    uaccess::UserSliceReader, //
+    uaccess::{
+        UserPtr,
+        UserSliceReader, //
+    }, //
 };
 
 /// An open file, which the `private_data` of the VFS's file owns.
@@ -235,6 +241,16 @@ impl OpenFile {
     /// Obeys one command; returns how many bytes of it were used.
     pub(crate) fn write(&self, input: &mut UserSliceReader, pos: &mut i64) -> Result<usize> {
         self.file.lock().write(&self.at(), input, pos)
+    }
+
+    /// As [`Self::write`], of what comes from several places of memory.
+    pub(crate) fn write_vector(&self, input: &mut IovIterSource<'_>) -> Result<usize> {
+        self.file.lock().write_vector(&self.at(), input)
+    }
+
+    /// Obeys a command of `ioctl`.
+    pub(crate) fn control(&self, command: c_uint, argument: UserPtr) -> Result {
+        self.file.lock().control(&self.at(), command, argument)
     }
 
     /// Returns what there is. If that is nothing, `poller` is going to be woken up.

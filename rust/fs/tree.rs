@@ -46,7 +46,8 @@ use super::{
     stack,
     syscalls,
     text_file::Moves,
-    trace, //
+    trace,
+    user_events, //
 };
 use crate::{
     instance::Instance,
@@ -294,6 +295,7 @@ fn entries() -> impl Iterator<Item = &'static TreeEntry> {
     let own = Iterator::chain(own, latency::entries());
     let own = Iterator::chain(own, profile::entries());
     let own = Iterator::chain(own, stack::entries());
+    let own = Iterator::chain(own, user_events::entries());
     Iterator::chain(INSTANCE.iter(), own)
 }
 

@@ -39,6 +39,7 @@ pub(crate) mod pages;
 pub(crate) mod percpu;
 pub(crate) mod pipe;
 pub(crate) mod port;
+pub(crate) mod program_memory;
 mod raw_cell;
 pub(crate) mod recursion;
 pub(crate) mod sampler;

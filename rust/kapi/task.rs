@@ -31,6 +31,11 @@ pub(crate) fn go_on() -> Result {
     Ok(())
 }
 
+/// Returns whether the current task may observe the system: it has `CAP_PERFMON` or `CAP_SYS_ADMIN`.
+pub(crate) fn may_observe() -> bool {
+    c::rt_may_observe()
+}
+
 /// Bytes of a name.
 pub(crate) const COMM: usize = 16;
 

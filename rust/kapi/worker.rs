@@ -128,6 +128,11 @@ impl Worker {
     }
 }
 
+/// Lets so many milliseconds pass, in a work that looks again and again.
+pub(crate) fn pause(ms: c_uint) {
+    c::msleep(ms);
+}
+
 /// Does the work of a job.
 ///
 /// # Safety

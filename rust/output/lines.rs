@@ -144,7 +144,7 @@ impl LinePrinter {
         let Some(event) = events::by_id(id) else {
             return form::write_unknown(Form::Text, id, out);
         };
-        if options.has(Opt::Fields) {
+        if options.has(Opt::Fields) || event.is_printed_by_fields() {
             return write_fields(event, record, &mut self.symbols, out);
         }
         if event.is_named_in_text() {

@@ -25,6 +25,7 @@
 #include "kprobe.h"
 #include "load.h"
 #include "noise.h"
+#include "program.h"
 #include "sampler.h"
 #include "shim.h"
 #include "threads.h"

@@ -114,6 +114,11 @@ bool rt_is_recorder(const struct module *module, unsigned long address)
 	       (module && within_module(address, module));
 }
 
+bool rt_may_observe(void)
+{
+	return perfmon_capable();
+}
+
 int rt_locked_down(void)
 {
 	return security_locked_down(LOCKDOWN_TRACEFS);

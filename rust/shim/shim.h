@@ -78,6 +78,9 @@ void rt_inode_unlock(struct inode *inode);
 /* Inline: whether a function of ours or of @module, which may be NULL, is there. */
 bool rt_is_recorder(const struct module *module, unsigned long address);
 
+/* Inline: whether the current task may observe the system. */
+bool rt_may_observe(void);
+
 /* Inline in a kernel without security modules: 0, or a refusal of the lockdown. */
 int rt_locked_down(void);
 

@@ -27,7 +27,8 @@ use super::{
     eprobe::FollowedEvent,
     probe_layout::ProbeLayout,
     siblings::SiblingProbes,
-    synthetic, //
+    synthetic,
+    user_events, //
 };
 use crate::{
     events::{
@@ -57,7 +58,10 @@ use crate::{
     synthetic::command::SYSTEM,
     text::writer::ByteWrite, //
 };
-use core::ptr;
+use core::{
+    ops::Range,
+    ptr, //
+};
 use kernel::{
     fmt::{
         self,
@@ -451,13 +455,23 @@ fn delete(file: ControlledEvents, line: &str) -> Result {
         }
     };
     drop(definitions);
-    match names.event {
+    let result = match names.event {
         Some(event)
             if all
                 && !matches!(result, Err(EBUSY))
                 && names.group.is_none_or(|group| group == SYSTEM) =>
         {
             match synthetic::remove(event.as_bytes()) {
+                Err(ENOENT) => result,
+                removed => removed,
+            }
+        }
+        _ => result,
+    };
+    match names.event {
+        Some(event) if all && !matches!(result, Err(EBUSY)) => {
+            let fields = line.split_once(' ').map_or("", |(_, fields)| fields);
+            match user_events::delete_line(names.group, event, fields) {
                 Err(ENOENT) => result,
                 removed => removed,
             }
@@ -534,20 +548,34 @@ pub(crate) fn is_followed(event: &Event, recipient: Recipient) -> bool {
 /// Writes the definitions of a file, in the order in which they were made. Fails when `out` does.
 pub(crate) fn write_definitions(file: ControlledEvents, out: &mut dyn ByteWrite) -> fmt::Result {
     let mut from = 0;
-    let mut synthetic_until = |serial, out: &mut dyn ByteWrite| match file {
+    let mut others_until = |serial, out: &mut dyn ByteWrite| match file {
         ControlledEvents::All => {
             let range = from..serial;
             from = serial;
-            synthetic::write_definitions(range, "s:synthetic/", out)
+            write_others(range, out)
         }
         _ => Ok(()),
     };
     let definitions = DEFINITIONS.lock();
     for definition in definitions.iter().filter(|known| known.kind.is_in(file)) {
-        synthetic_until(definition.serial, out)?;
+        others_until(definition.serial, out)?;
         writeln!(out, "{}", definition.shown.text())?;
     }
-    synthetic_until(u64::MAX, out)
+    others_until(u64::MAX, out)
+}
+
+/// Writes the definitions in `serials` of events that have no probe. Fails when `out` does.
+fn write_others(serials: Range<u64>, out: &mut dyn ByteWrite) -> fmt::Result {
+    let Range { mut start, end } = serials;
+    loop {
+        let user = user_events::next_serial(start).map_or(end, |serial| serial.min(end));
+        synthetic::write_definitions(start..user, "s:synthetic/", out)?;
+        if user >= end {
+            return Ok(());
+        }
+        start = user.saturating_add(1);
+        user_events::write_definitions(user..start, out)?;
+    }
 }
 
 /// Writes the hits of the definitions of a file, and how many were missed or where they are. Fails when `out` does.

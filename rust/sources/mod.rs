@@ -39,6 +39,7 @@ mod syscall;
 mod targets;
 mod tprobe;
 mod uprobe;
+pub(crate) mod user_events;
 
 pub(crate) use self::{
     fprobe::set_functions,
@@ -180,6 +181,8 @@ pub(crate) unsafe fn init(raw: RawWish, btf: Result<&KernelBtf, NoBtf>) -> Resul
     unsafe { entry_hook::init() };
     // SAFETY: As above, this is the only call, and no file is there that defines events.
     unsafe { synthetic::init() };
+    // SAFETY: As above, this is the only call, and no file is there that defines events.
+    unsafe { user_events::init() };
     let mut offers = Offers::new();
     for kind in KINDS {
         kind.offer(&load, &mut offers)?;
@@ -195,6 +198,7 @@ pub(crate) unsafe fn init(raw: RawWish, btf: Result<&KernelBtf, NoBtf>) -> Resul
 /// `events::exit` has freed them all, and none is made from here on.
 pub(crate) unsafe fn exit() {
     dynamic::exit();
+    user_events::exit();
     // SAFETY: No definition is left, and so no probe of one runs.
     unsafe { user_memory::exit() };
     // SAFETY: As above, no definition is left, and no probe of one runs.

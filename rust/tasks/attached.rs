@@ -34,6 +34,10 @@ type OnMigrate<T> = extern "C" fn(&T, &Task, c_int);
 type OnIdle<T> = extern "C" fn(&T, c_uint, c_uint);
 /// What `sched_process_fork` calls: with parent and child.
 type OnFork<T> = extern "C" fn(&T, &Task, &Task);
+/// What `sched_process_exit` calls: with the task, and whether it is the last one of its group.
+type OnExit<T> = extern "C" fn(&T, &Task, bool);
+/// What `sched_process_exec` calls: with the task, its pid before, and what the kernel knows of the program.
+type OnExec<T> = extern "C" fn(&T, &Task, c_int, *const c_void);
 
 /// A function for one of these tracepoints, which gets a `T`.
 ///
@@ -103,6 +107,30 @@ impl<T: Sync> Probe<T> {
             event: "sched_process_fork",
             function: function as *mut c_void,
             priority,
+            of: PhantomData,
+        }
+    }
+
+    /// Returns one for tasks that exit, and still have their memory.
+    pub(super) fn on_exit(function: OnExit<T>) -> Self {
+        // INVARIANT: The tracepoint passes its cookie, a task and a `bool`.
+        Self {
+            system: "sched",
+            event: "sched_process_exit",
+            function: function as *mut c_void,
+            priority: RECORDING,
+            of: PhantomData,
+        }
+    }
+
+    /// Returns one for tasks that run another program, and have no memory of the one before.
+    pub(super) fn on_exec(function: OnExec<T>) -> Self {
+        // INVARIANT: The tracepoint passes its cookie, a task, a number and a pointer.
+        Self {
+            system: "sched",
+            event: "sched_process_exec",
+            function: function as *mut c_void,
+            priority: RECORDING,
             of: PhantomData,
         }
     }

@@ -4,12 +4,14 @@
 //!
 //! - `attached`: our probes on tracepoints of the scheduler.
 //! - `names`: names and thread groups, remembered at each switch.
+//! - `programs`: what becomes of the memory of programs.
 //! - `sleep`: how long each task did not run, for those who measure calls.
 //! - `watch`: what the scheduler does with tasks, told to filters of pids.
 //! - `wakeups`: the same, told to tracers that wait for a task to run.
 
 pub(crate) mod attached;
 pub(crate) mod names;
+pub(crate) mod programs;
 pub(crate) mod sleep;
 pub(crate) mod wakeups;
 pub(crate) mod watch;

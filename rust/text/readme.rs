@@ -164,6 +164,16 @@ Events of values that other events had:
         examples: echo 'lat u64 ns; pid_t pid' >> synthetic_events
                   echo 'off pid_t pid; long[] stack' >> synthetic_events
 
+Events that programs define and write themselves:
+  user_events_data      the kernel's interface, linux/user_events.h: ioctls
+                        register and unregister an event and a bit that is
+                        set while it is enabled; a record begins with the index
+  user_events_status    the events, and which of them are enabled.
+  dynamic_events        the events, and those that persist:
+        u:NAME [TYPE FIELD[; TYPE FIELD]...]
+        -:NAME FIELDS     removes it, unless it is in use
+        example: echo 'u:job u32 id; char[16] what' >> dynamic_events
+
 Functions, where the kernel can trace them:
   available_filter_functions
                         all that can be traced, one per line.

@@ -116,6 +116,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("kprobe_events", "kprobe.wrong_texts"),
     ("uprobe_events", "uprobe.wrong_texts"),
     ("synthetic_events", "synthetic.wrong_texts"),
+    ("user_events_data", "user_events.calls"),
     ("events/sched/sched_switch/trigger", "trigger.wrong_texts"),
     ("set_ftrace_filter", "functions.words"),
     ("set_ftrace_notrace", "functions.words"),

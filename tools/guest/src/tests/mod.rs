@@ -116,6 +116,8 @@ mod trees;
 mod triggers;
 mod uprobes;
 mod usdt;
+mod user_calls;
+mod user_events;
 mod wakes;
 mod wakeup;
 
@@ -244,6 +246,7 @@ const GROUPS: &[&[Test]] = &[
     call_latency::TESTS,
     descriptors::TESTS,
     synthetic::TESTS,
+    user_events::TESTS,
     features::TESTS,
     share::TESTS,
     share_losses::TESTS,
@@ -333,6 +336,8 @@ pub const OURS: &[(&str, &str)] = &[
     ("function_profile_time", "tracing_on"),
     ("stack_tracer_enabled", "tracing_on"),
     ("trace_stat", "options"),
+    ("user_events_data", "kprobe_events"),
+    ("user_events_status", "kprobe_profile"),
 ];
 
 /// The path in tracefs that a path of ours is compared with.

@@ -55,6 +55,8 @@ const OWN: &[&str] = &[
     "trace_folded",
     "trace_pipe_json",
     "trace_stat",
+    "user_events_data",
+    "user_events_status",
 ];
 
 /// Names that every instance of rtracefs has, and of tracefs only the top.

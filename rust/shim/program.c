@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The bodies of program.h, in the same order. */
+#include <linux/bitops.h>
+#include <linux/highmem.h>
+#include <linux/mm.h>
+#include <linux/mmap_lock.h>
+#include <linux/sched/mm.h>
+
+#include "program.h"
+
+bool rt_program_is_gone(const struct mm_struct *mm)
+{
+	return !atomic_read(&mm->mm_users);
+}
+
+/* Pins the page at `address`; 0, or an error of the two functions below. */
+static int rt_program_pin(struct mm_struct *mm, unsigned long address,
+			  unsigned int flags, struct page **page)
+{
+	long pinned = 0;
+
+	if (!mmget_not_zero(mm))
+		return -ESRCH;
+	if (mmap_read_trylock(mm)) {
+		pinned = pin_user_pages_remote(mm, address, 1, flags | FOLL_NOFAULT,
+					       page, NULL);
+		mmap_read_unlock(mm);
+	}
+	mmput_async(mm);
+	return pinned == 1 ? 0 : -EAGAIN;
+}
+
+int rt_program_bit(struct mm_struct *mm, unsigned long address, unsigned int bit)
+{
+	struct page *page;
+	unsigned long *place;
+	int ret = rt_program_pin(mm, address, 0, &page);
+
+	if (ret)
+		return ret;
+	place = kmap_local_page(page) + offset_in_page(address);
+	ret = test_bit(bit, place);
+	kunmap_local(place);
+	unpin_user_page(page);
+	return ret;
+}
+
+int rt_program_set_bit(struct mm_struct *mm, unsigned long address,
+		       unsigned int bit, bool set)
+{
+	struct page *page;
+	unsigned long *place;
+	int ret = rt_program_pin(mm, address, FOLL_WRITE, &page);
+
+	if (ret)
+		return ret;
+	place = kmap_local_page(page) + offset_in_page(address);
+	if (set)
+		set_bit(bit, place);
+	else
+		clear_bit(bit, place);
+	kunmap_local(place);
+	unpin_user_pages_dirty_lock(&page, 1, true);
+	return 0;
+}
+
+int rt_program_fault_in(struct mm_struct *mm, unsigned long address)
+{
+	bool unlocked = false;
+	int ret;
+
+	if (!mmget_not_zero(mm))
+		return -ESRCH;
+	mmap_read_lock(mm);
+	ret = fixup_user_fault(mm, address, FAULT_FLAG_WRITE | FAULT_FLAG_REMOTE,
+			       &unlocked);
+	mmap_read_unlock(mm);
+	mmput_async(mm);
+	return ret;
+}

@@ -1,0 +1,626 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! User events: those that programs define by `user_events_data`, and that they write themselves.
+//!
+//! A user event has no probe. A program that has registered it writes records into it by an index, and they go
+//! wherever the event is enabled, in all instances. An event goes with its last use: an open file that has an index
+//! of it, a bit in the memory of a program, an instance that has it enabled. One that persists is removed by users.
+//!
+//! Locks: [`CHANGES`], then those of an instance's events and files, then [`bits::WRITING`]; [`DEFINED`] is a leaf.
+
+mod bits;
+mod workers;
+
+pub(crate) use self::workers::UserEventWork;
+
+use self::bits::WRITING;
+use super::targets::RecordTargets;
+use crate::{
+    event::format,
+    events::{
+        self,
+        Attachment,
+        Event,
+        Fields,
+        Source, //
+    },
+    kapi::{
+        percpu::CpuPin,
+        program_memory::ProgramMemory,
+        task,
+        text_buffer::TextBuffer,
+        user_memory, //
+    },
+    probes::{
+        COMMON,
+        MOST_PAYLOAD, //
+    },
+    tasks::{
+        programs,
+        watch::TaskWatch, //
+    },
+    text::writer::ByteWrite,
+    user_events::{
+        command::{
+            self,
+            UserCommand, //
+        },
+        field::UserField,
+        print,
+        record::{
+            self,
+            DynamicRule, //
+        },
+        request::{
+            EnableBit,
+            MULTI_FORMAT,
+            PERSIST, //
+        },
+        WrongUserEvent,
+        MULTI_SYSTEM,
+        SYSTEM, //
+    }, //
+};
+use core::{
+    ops::{
+        Deref,
+        Range, //
+    },
+    ptr, //
+};
+use kernel::{
+    fmt::{
+        self,
+        Write, //
+    },
+    prelude::*,
+    str::CString,
+    sync::{
+        atomic::{
+            Atomic,
+            Full,
+            Relaxed, //
+        },
+        lock::GlobalGuard,
+        Arc, //
+    }, //
+};
+
+kernel::sync::global_lock! {
+    // SAFETY: `init` initialises it before there are files that define events.
+    unsafe(uninit) static CHANGES: Mutex<UserEventChanges> = UserEventChanges {
+        formats: 0,
+        watch: None,
+    };
+}
+
+kernel::sync::global_lock! {
+    // SAFETY: `init` initialises it before there are files that define events.
+    unsafe(uninit) static DEFINED: Mutex<KVec<UserDefinition>> = KVec::new();
+}
+
+/// What those who make and remove events have.
+struct UserEventChanges {
+    /// The number of events that were made of whose name there may be others.
+    formats: u64,
+    /// Follows programs, as long as one has registered.
+    watch: Option<TaskWatch>,
+}
+
+static FOLLOWED: bits::Followed = bits::Followed;
+
+/// An event that is defined.
+struct UserDefinition {
+    event: &'static Event,
+    user: Arc<UserEvent>,
+}
+
+/// A user event: its fields, and where it is enabled.
+pub(crate) struct UserEvent {
+    /// The name by which it was defined, which is not the event's if there may be others.
+    name: TextBuffer,
+    /// Types and names of the fields.
+    text: TextBuffer,
+    fields: KVec<UserField>,
+    rules: KVec<DynamicRule>,
+    flags: u16,
+    /// Changed with [`WRITING`] locked, as the next two.
+    targets: RecordTargets,
+    /// Number of instances that have it enabled, or attached for triggers.
+    users: Atomic<u64>,
+    /// It was removed.
+    gone: Atomic<bool>,
+    /// Number of [`UserEventUse`]s.
+    uses: Atomic<u64>,
+}
+
+impl From<WrongUserEvent> for Error {
+    fn from(_: WrongUserEvent) -> Self {
+        EINVAL
+    }
+}
+
+impl UserEvent {
+    /// Makes one.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` for fields that are none, `ENOMEM`.
+    fn new(command: UserCommand<'_>, flags: u16) -> Result<Self> {
+        let (mut name, mut text) = (TextBuffer::new(), TextBuffer::new());
+        name.write_str(command.name).map_err(|_| ENOMEM)?;
+        text.write_str(command.fields).map_err(|_| ENOMEM)?;
+        let (mut fields, mut rules) = (KVec::new(), KVec::new());
+        command.for_each_field(|field| -> Result {
+            if let Some(rule) = DynamicRule::of(&field, command.fields) {
+                rules.push(rule, GFP_KERNEL)?;
+            }
+            Ok(fields.push(field, GFP_KERNEL)?)
+        })?;
+        Ok(Self {
+            name,
+            text,
+            fields,
+            rules,
+            flags,
+            targets: RecordTargets::none(),
+            users: Atomic::new(0),
+            gone: Atomic::new(false),
+            uses: Atomic::new(0),
+        })
+    }
+
+    fn has(&self, flag: u16) -> bool {
+        self.flags & flag != 0
+    }
+
+    /// Returns whether an instance has it enabled, which does not change as long as `WRITING` is locked.
+    fn is_enabled(&self, _writing: &GlobalGuard<WRITING>) -> bool {
+        self.users.load(Relaxed) != 0
+    }
+
+    /// Returns whether nothing uses it.
+    fn is_unused(&self) -> bool {
+        self.users.load(Relaxed) == 0 && self.uses.load(Relaxed) == 0
+    }
+
+    /// From here on it is not used.
+    ///
+    /// # Errors
+    ///
+    /// `EBUSY` while it is.
+    fn end(&self) -> Result {
+        let _writing = WRITING.lock();
+        if !self.is_unused() {
+            return Err(EBUSY);
+        }
+        self.gone.store(true, Relaxed);
+        Ok(())
+    }
+
+    /// Records what a program has written: `len` bytes that `read` gets, after the common fields. Process context.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` for fewer bytes than the fields have, `EBADF` where the event is not enabled, and `EFAULT` for bytes
+    /// that cannot be read, or that are no record.
+    pub(crate) fn write(&self, len: usize, read: impl FnOnce(&mut [u8]) -> bool) -> Result {
+        if len < record::least(&self.fields) {
+            return Err(EINVAL);
+        }
+        if !self.targets.may_be() {
+            return Err(EBADF);
+        }
+        let size = len.saturating_add(COMMON);
+        if size > MOST_PAYLOAD {
+            // No ring takes it, and each counts that.
+            self.record(MOST_PAYLOAD.saturating_add(COMMON), |_| {});
+            return Ok(());
+        }
+        let written = user_memory::with_place(|place| {
+            let record = place.get_mut(..size).ok_or(EFAULT)?;
+            let bytes = record.get_mut(COMMON..).ok_or(EFAULT)?;
+            if !read(bytes) || !record::is_valid(&self.rules, record) {
+                return Err(EFAULT);
+            }
+            let bytes = record.get(COMMON..).unwrap_or_default();
+            self.record(size, |record| {
+                if let Some(to) = record.get_mut(COMMON..COMMON.wrapping_add(bytes.len())) {
+                    to.copy_from_slice(bytes);
+                }
+            });
+            Ok(())
+        });
+        written.unwrap_or(Err(ENOMEM))
+    }
+
+    /// Records `size` bytes, of which `fill` writes those after the common fields.
+    fn record(&self, size: usize, fill: impl Fn(&mut [u8])) {
+        // SAFETY: `detach` takes a cookie off before `events::synchronize` waits for writers, of which this is one:
+        // the pin has preemption disabled. All sizes have the common fields.
+        CpuPin::with(|_| unsafe { self.targets.record(size, fill) });
+    }
+}
+
+/// A use of a user event, which stays as long as this is there.
+pub(crate) struct UserEventUse(Arc<UserEvent>);
+
+impl UserEventUse {
+    /// Adds a use. The caller has [`CHANGES`] locked, or another use.
+    fn new(user: Arc<UserEvent>) -> Self {
+        user.uses.add(1, Relaxed);
+        Self(user)
+    }
+
+    /// Returns whether it is one of `user`.
+    fn is_of(&self, user: &UserEvent) -> bool {
+        ptr::eq(&*self.0, user)
+    }
+
+    /// Returns whether both are uses of the same event.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        other.is_of(&self.0)
+    }
+}
+
+impl Clone for UserEventUse {
+    fn clone(&self) -> Self {
+        Self::new(self.0.clone())
+    }
+}
+
+impl Deref for UserEventUse {
+    type Target = UserEvent;
+
+    fn deref(&self) -> &UserEvent {
+        &self.0
+    }
+}
+
+impl Drop for UserEventUse {
+    fn drop(&mut self) {
+        // Full: who finds no use sees all that the last one did.
+        if self.0.uses.fetch_sub(1, Full) == 1 && !self.0.has(PERSIST) {
+            workers::want_sweep();
+        }
+    }
+}
+
+/// The source of the event.
+struct UserEventSource(Arc<UserEvent>);
+
+impl Source for UserEventSource {
+    fn attach(&self, to: Attachment) -> Result {
+        let writing = WRITING.lock();
+        if self.0.gone.load(Relaxed) {
+            return Err(ENODEV);
+        }
+        self.0.targets.add(to.cookie())?;
+        if self.0.users.fetch_add(1, Relaxed) == 0 {
+            bits::show(&self.0, &writing);
+        }
+        Ok(())
+    }
+
+    fn detach(&self, from: Attachment) {
+        let writing = WRITING.lock();
+        if self.0.targets.remove(from.cookie()) && self.0.users.fetch_sub(1, Relaxed) == 1 {
+            bits::show(&self.0, &writing);
+            workers::want_sweep();
+        }
+    }
+
+    fn visit_fields(&self, _: &Event, visit: &mut dyn FnMut(&mut Fields<'_>)) {
+        let text = self.0.text.text();
+        visit(&mut self.0.fields.iter().map(|field| field.declared(text)));
+    }
+
+    fn write_format(&self, event: &Event, w: &mut dyn fmt::Write) -> fmt::Result {
+        let (fields, text) = (&self.0.fields, self.0.text.text());
+        let mut print = TextBuffer::new();
+        print::write_format(fields, text, &mut print)?;
+        let declared = fields.iter().map(|field| field.declared(text));
+        let (name, id) = (event.name(), event.id());
+        format::write(w, name, id, declared, print.text(), [].into_iter())
+    }
+
+    fn own_depth(&self) -> u32 {
+        1
+    }
+
+    fn is_printed_by_fields(&self) -> bool {
+        true
+    }
+}
+
+/// Prepares this file.
+///
+/// # Safety
+///
+/// Called once, before any other function of it.
+pub(super) unsafe fn init() {
+    // SAFETY: The caller promises that nothing has locked it, and that this is the only call.
+    unsafe { CHANGES.init() };
+    // SAFETY: As above, nothing has locked it, and this is the only call.
+    unsafe { DEFINED.init() };
+    // SAFETY: As above, this is the only call.
+    unsafe { bits::init() };
+    // SAFETY: As above, this is the only call.
+    unsafe { workers::init() };
+}
+
+/// Forgets programs and definitions; no event is enabled any more, and there is no [`UserEventWork`].
+pub(super) fn exit() {
+    // All bits are 0 then, also those of programs that are copied meanwhile.
+    bits::bring();
+    let watch = CHANGES.lock().watch.take();
+    drop(watch);
+    bits::bring();
+    bits::exit();
+    let all = core::mem::take(&mut *DEFINED.lock());
+    drop(all);
+}
+
+impl UserDefinition {
+    fn is_called(&self, name: &[u8]) -> bool {
+        self.user.name.bytes() == name
+    }
+}
+
+/// Returns the event of this definition, which is made if there is none.
+///
+/// # Errors
+///
+/// `EPERM` where the current task may not have one that persists, `EADDRINUSE` when an event of this name has other
+/// fields, `EEXIST` when an event of another kind has the name, `EINVAL` for wrong fields, `ENOMEM`, and `ENOSPC`
+/// when there are too many events.
+fn find_or_define(
+    changes: &mut UserEventChanges,
+    command: UserCommand<'_>,
+    flags: u16,
+) -> Result<UserEventUse> {
+    may_persist(flags)?;
+    let is_multi = flags & MULTI_FORMAT != 0;
+    for known in DEFINED.lock().iter() {
+        let user = &known.user;
+        if user.has(MULTI_FORMAT) != is_multi || !known.is_called(command.name.as_bytes()) {
+            continue;
+        }
+        if command::is_same(&user.fields, user.text.text(), command.fields) {
+            return Ok(UserEventUse::new(user.clone()));
+        }
+        if !is_multi {
+            return Err(EADDRINUSE);
+        }
+    }
+    let new = Arc::new(UserEvent::new(command, flags)?, GFP_KERNEL)?;
+    let size = record::least(&new.fields).saturating_add(COMMON);
+    let size = u32::try_from(size).map_err(|_| EINVAL)?;
+    DEFINED.lock().reserve(1, GFP_KERNEL)?;
+    user_memory::prepare()?;
+    let source =
+        || -> Result<KBox<dyn Source>> { Ok(KBox::new(UserEventSource(new.clone()), GFP_KERNEL)?) };
+    let event = match is_multi {
+        false => events::dynamic::define((SYSTEM, command.name), size, source)?,
+        true => {
+            let number = changes.formats;
+            changes.formats = number.wrapping_add(1);
+            let name = CString::try_from_fmt(fmt!("{}.{number:x}", command.name))?;
+            let name = name.to_str().map_err(|_| EINVAL)?;
+            events::dynamic::define((MULTI_SYSTEM, name), size, source)?
+        }
+    };
+    let used = UserEventUse::new(new.clone());
+    // There is room: others who push take turns.
+    let _ = DEFINED
+        .lock()
+        .push_within_capacity(UserDefinition { event, user: new });
+    Ok(used)
+}
+
+/// Fails with `EPERM` if the current task may neither make nor remove events with these flags.
+fn may_persist(flags: u16) -> Result {
+    match flags & PERSIST != 0 && !task::may_observe() {
+        true => Err(EPERM),
+        false => Ok(()),
+    }
+}
+
+/// Obeys a line of `dynamic_events` that begins with `u:`. Process context.
+///
+/// # Errors
+///
+/// Those of [`find_or_define`].
+pub(crate) fn obey_dynamic(line: &[u8]) -> Result {
+    let command = UserCommand::parse_dynamic(line)?;
+    find_or_define(&mut CHANGES.lock(), command, PERSIST).map(drop)
+}
+
+/// Returns the memory of the current program.
+///
+/// # Errors
+///
+/// `EINVAL` for a task that runs none.
+pub(crate) fn own_memory() -> Result<ProgramMemory> {
+    ProgramMemory::of_current().ok_or(EINVAL)
+}
+
+/// Fails with `EADDRINUSE` if the program has registered the bit.
+pub(crate) fn may_register(memory: &ProgramMemory, bit: EnableBit) -> Result {
+    match bits::has(memory, bit) {
+        true => Err(EADDRINUSE),
+        false => Ok(()),
+    }
+}
+
+/// Returns the event of a definition for a program that registers. Process context.
+///
+/// # Errors
+///
+/// Those of [`find_or_define`], and `EINVAL` for no definition.
+pub(crate) fn register(definition: &[u8], flags: u16) -> Result<UserEventUse> {
+    let command = UserCommand::parse(definition)?;
+    find_or_define(&mut CHANGES.lock(), command, flags)
+}
+
+/// Has the bit in the memory of the current program show whether `event` is enabled.
+///
+/// # Errors
+///
+/// Those of [`bits::add`], and `ENODEV` for a kernel that does not tell when programs end.
+pub(crate) fn register_bit(memory: &ProgramMemory, event: &UserEventUse, bit: EnableBit) -> Result {
+    let mut changes = CHANGES.lock();
+    if changes.watch.is_none() {
+        changes.watch = Some(programs::watch(&FOLLOWED)?);
+    }
+    let result = bits::add(memory, event, bit);
+    drop(changes);
+    if result.is_err() {
+        // Perhaps no program is there to be followed.
+        workers::want_sweep();
+    }
+    result
+}
+
+/// Ends that. The bit is cleared.
+///
+/// # Errors
+///
+/// Those of [`bits::remove`].
+pub(crate) fn unregister_bit(memory: &ProgramMemory, bit: EnableBit) -> Result {
+    let _changes = CHANGES.lock();
+    let result = bits::remove(memory, bit);
+    workers::want_sweep();
+    result
+}
+
+/// Removes the events that `is_meant` selects, up to the first one that is in use. Waits once for all.
+///
+/// # Errors
+///
+/// `ENOENT` when there is none, `EBUSY`, `EPERM` for one that persists, `ENOMEM`.
+fn remove(_changes: &mut UserEventChanges, is_meant: impl Fn(&UserDefinition) -> bool) -> Result {
+    let mut meant = KVec::new();
+    for known in DEFINED.lock().iter().filter(|known| is_meant(known)) {
+        meant.push((known.event, known.user.clone()), GFP_KERNEL)?;
+    }
+    if meant.is_empty() {
+        return Err(ENOENT);
+    }
+    let mut ended = 0usize;
+    let result = meant.iter().try_for_each(|(_, user)| {
+        may_persist(user.flags)?;
+        user.end()?;
+        ended = ended.saturating_add(1);
+        Ok(())
+    });
+    meant.truncate(ended);
+    if meant.is_empty() {
+        return result;
+    }
+    let is_gone = |known: &UserDefinition| {
+        let mut gone = meant.iter();
+        gone.any(|(_, user)| Arc::ptr_eq(user, &known.user))
+    };
+    // First: no list has it any more when its folder is gone.
+    DEFINED.lock().retain(|known| !is_gone(known));
+    events::dynamic::withdraw(|| meant.iter().map(|(event, _)| *event));
+    result
+}
+
+/// Removes what the name of a definition means: all of its formats. Process context.
+///
+/// # Errors
+///
+/// Those of [`remove`].
+pub(crate) fn delete(name: &[u8]) -> Result {
+    let mut changes = CHANGES.lock();
+    bits::forget_ended();
+    remove(&mut changes, |known| known.is_called(name))
+}
+
+/// Removes the events that a line of `dynamic_events` selects, by system, name and the same fields.
+///
+/// # Errors
+///
+/// Those of [`remove`].
+pub(crate) fn delete_line(system: Option<&str>, name: &str, fields: &str) -> Result {
+    if system.is_some_and(|system| ![SYSTEM, MULTI_SYSTEM].contains(&system)) {
+        return Err(ENOENT);
+    }
+    let mut changes = CHANGES.lock();
+    bits::forget_ended();
+    remove(&mut changes, |known| {
+        let user = &known.user;
+        known.is_called(name.as_bytes()) && command::is_same(&user.fields, user.text.text(), fields)
+    })
+}
+
+/// Removes all events.
+///
+/// # Errors
+///
+/// Those of [`remove`], but nothing if there is none.
+pub(crate) fn delete_all() -> Result {
+    match remove(&mut CHANGES.lock(), |_| true) {
+        Err(ENOENT) => Ok(()),
+        result => result,
+    }
+}
+
+/// Returns whether an event is in use.
+pub(crate) fn is_busy() -> bool {
+    bits::forget_ended();
+    let defined = DEFINED.lock();
+    let mut events = defined.iter();
+    events.any(|known| !known.user.is_unused())
+}
+
+/// Removes the events that nothing uses, and forgets programs that have ended.
+fn sweep() {
+    let mut changes = CHANGES.lock();
+    bits::forget_ended();
+    if !bits::has_programs() {
+        let watch = changes.watch.take();
+        drop(watch);
+    }
+    let is_meant = |known: &UserDefinition| !known.user.has(PERSIST) && known.user.is_unused();
+    // What is in use again, or finds no memory, is removed another time.
+    let _ = remove(&mut changes, is_meant);
+}
+
+/// Returns the place of the first event from `from` on in the order in which dynamic events were made.
+pub(crate) fn next_serial(from: u64) -> Option<u64> {
+    let defined = DEFINED.lock();
+    let serials = defined.iter().map(|known| known.event.serial());
+    serials.filter(|serial| *serial >= from).min()
+}
+
+/// Writes the definitions that `serials` selects. Fails when `out` does.
+pub(crate) fn write_definitions(serials: Range<u64>, out: &mut dyn ByteWrite) -> fmt::Result {
+    let defined = DEFINED.lock();
+    let selected = defined
+        .iter()
+        .filter(|known| serials.contains(&known.event.serial()));
+    for known in selected {
+        let user = &known.user;
+        print::write_definition(user.name.text(), &user.fields, user.text.text(), out)?;
+    }
+    Ok(())
+}
+
+/// Writes the text of `user_events_status`. Fails when `out` does.
+pub(crate) fn write_status(out: &mut dyn ByteWrite) -> fmt::Result {
+    let defined = DEFINED.lock();
+    let (mut active, mut busy) = (0u64, 0u64);
+    for known in defined.iter() {
+        out.write_str(known.event.name())?;
+        active = active.wrapping_add(1);
+        if known.user.users.load(Relaxed) != 0 {
+            out.write_str(" # Used by ftrace")?;
+            busy = busy.wrapping_add(1);
+        }
+        out.write_str("\n")?;
+    }
+    write!(out, "\nActive: {active}\nBusy: {busy}\n")
+}

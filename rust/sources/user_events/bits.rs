@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The bits in the memory of programs that are set while an event is enabled.
+//!
+//! A bit is set where that takes no wait: a user who enables an event must not wait for a program. Where the page is
+//! not there, or the program changes its memory at the time, [`bring`] waits, on a worker of its own.
+//!
+//! A program that is copied takes its bits along. It has them until its memory is gone.
+//!
+//! Locks: [`WRITING`], then [`PROGRAMS`], which is held for short only: every fork takes it.
+
+use super::{
+    workers,
+    UserEvent,
+    UserEventUse, //
+};
+use crate::{
+    kapi::program_memory::ProgramMemory,
+    tasks::programs::ProgramWatcher,
+    user_events::request::EnableBit, //
+};
+use kernel::{
+    prelude::*,
+    sync::lock::GlobalGuard, //
+};
+
+kernel::sync::global_lock! {
+    // SAFETY: `init` initialises it before there are files by which programs register.
+    /// Held by those who change a bit in the memory of a program, take bits away, or change whether an event
+    /// is enabled.
+    pub(super) unsafe(uninit) static WRITING: Mutex<()> = ();
+}
+
+kernel::sync::global_lock! {
+    // SAFETY: `init` initialises it before there are files by which programs register.
+    unsafe(uninit) static PROGRAMS: Mutex<KVec<RegisteredProgram>> = KVec::new();
+}
+
+/// How often a bit is tried again for which the page was there.
+const MOST_TRIES: u8 = 10;
+/// The same for the program that asks for the bit.
+const MOST_OWN_TRIES: u32 = 100;
+
+/// A program that has registered.
+struct RegisteredProgram {
+    memory: ProgramMemory,
+    bits: KVec<RegisteredBit>,
+    /// It was seen to end.
+    ends: bool,
+}
+
+/// A bit that a program has registered.
+#[derive(Clone)]
+struct RegisteredBit {
+    event: UserEventUse,
+    bit: EnableBit,
+    /// 0 if it shows whether the event is enabled; else which try is the next one.
+    tries: u8,
+}
+
+/// A bit in a memory that shall show whether an event is enabled.
+struct WantedBit {
+    memory: ProgramMemory,
+    event: UserEventUse,
+    bit: EnableBit,
+    tries: u8,
+}
+
+/// Prepares this file.
+///
+/// # Safety
+///
+/// Called once, before any other function of it.
+pub(super) unsafe fn init() {
+    // SAFETY: The caller promises that nothing has locked it, and that this is the only call.
+    unsafe { WRITING.init() };
+    // SAFETY: As above, nothing has locked it, and this is the only call.
+    unsafe { PROGRAMS.init() };
+}
+
+/// Forgets all programs.
+pub(super) fn exit() {
+    let all = core::mem::take(&mut *PROGRAMS.lock());
+    drop(all);
+}
+
+/// Sets or clears the bit, if that takes no wait.
+fn write(memory: &ProgramMemory, bit: EnableBit, on: bool) -> Result {
+    let (address, bit) = bit.in_word();
+    memory.set_bit(address, bit, on)
+}
+
+/// Returns whether the program has registered this bit.
+pub(super) fn has(memory: &ProgramMemory, bit: EnableBit) -> bool {
+    let programs = PROGRAMS.lock();
+    let mut own = programs.iter().filter(|known| known.memory.is_same(memory));
+    own.any(|known| known.bits.iter().any(|known| known.bit == bit))
+}
+
+/// Returns whether a program has registered.
+pub(super) fn has_programs() -> bool {
+    !PROGRAMS.lock().is_empty()
+}
+
+/// Has the bit of the current program, whose memory is `memory`, show whether `event` is enabled.
+///
+/// # Errors
+///
+/// `ENOMEM`, also where no bit can be set, as in the kernel; `EFAULT` for memory that others change all the time,
+/// and `EADDRINUSE` for a bit that is registered.
+pub(super) fn add(memory: &ProgramMemory, event: &UserEventUse, bit: EnableBit) -> Result {
+    for _ in 0..MOST_OWN_TRIES {
+        {
+            let writing = WRITING.lock();
+            insert(memory, event, bit)?;
+            if write(memory, bit, event.is_enabled(&writing)).is_ok() {
+                return Ok(());
+            }
+            // No other task has used it meanwhile but a fork, to whose copy it does no harm.
+            take(memory, bit);
+        }
+        memory.fault_in(bit.in_word().0).map_err(|_| ENOMEM)?;
+    }
+    Err(EFAULT)
+}
+
+/// Adds a bit to those of a program. The caller has [`WRITING`] locked.
+///
+/// # Errors
+///
+/// `EADDRINUSE` if it is there, `ENOMEM`.
+fn insert(memory: &ProgramMemory, event: &UserEventUse, bit: EnableBit) -> Result {
+    let new = RegisteredBit {
+        event: event.clone(),
+        bit,
+        tries: 0,
+    };
+    let mut programs = PROGRAMS.lock();
+    let mut own = programs.iter_mut();
+    if let Some(own) = own.find(|known| known.memory.is_same(memory)) {
+        if own.bits.iter().any(|known| known.bit == bit) {
+            return Err(EADDRINUSE);
+        }
+        return Ok(own.bits.push(new, GFP_KERNEL)?);
+    }
+    let mut bits = KVec::new();
+    bits.push(new, GFP_KERNEL)?;
+    let new = RegisteredProgram {
+        memory: memory.clone(),
+        bits,
+        ends: false,
+    };
+    Ok(programs.push(new, GFP_KERNEL)?)
+}
+
+/// Takes a bit from those of a program, which goes with its last one. Returns whether it was there. The caller has
+/// [`WRITING`] locked.
+fn take(memory: &ProgramMemory, bit: EnableBit) -> bool {
+    let mut programs = PROGRAMS.lock();
+    let mut own = programs.iter_mut();
+    let Some(own) = own.find(|known| known.memory.is_same(memory)) else {
+        return false;
+    };
+    let before = own.bits.len();
+    own.bits.retain(|known| known.bit != bit);
+    let was_there = own.bits.len() != before;
+    programs.retain(|known| !known.bits.is_empty());
+    was_there
+}
+
+/// Has the bit of the current program show nothing any more, and clears it.
+///
+/// # Errors
+///
+/// `ENOENT` when it is not registered, `EFAULT` when it could not be cleared.
+pub(super) fn remove(memory: &ProgramMemory, bit: EnableBit) -> Result {
+    {
+        let _writing = WRITING.lock();
+        if !take(memory, bit) {
+            return Err(ENOENT);
+        }
+    }
+    for _ in 0..MOST_OWN_TRIES {
+        {
+            let _writing = WRITING.lock();
+            if write(memory, bit, false).is_ok() {
+                return Ok(());
+            }
+        }
+        memory.fault_in(bit.in_word().0).map_err(|_| EFAULT)?;
+    }
+    Err(EFAULT)
+}
+
+/// Has the bits of all programs show that `event` was enabled or disabled. `writing` keeps all bits where they
+/// are.
+pub(super) fn show(event: &UserEvent, writing: &GlobalGuard<WRITING>) {
+    let on = event.is_enabled(writing);
+    let (mut program, mut at) = (0usize, 0usize);
+    loop {
+        let (memory, bit) = {
+            let mut programs = PROGRAMS.lock();
+            let Some(known) = programs.get_mut(program) else {
+                return;
+            };
+            let Some(bit) = known.bits.get_mut(at) else {
+                (program, at) = (program.saturating_add(1), 0);
+                continue;
+            };
+            at = at.saturating_add(1);
+            if !bit.event.is_of(event) {
+                continue;
+            }
+            bit.tries = 0;
+            (known.memory.clone(), bit.bit)
+        };
+        if matches!(write(&memory, bit, on), Err(EAGAIN)) {
+            want(&memory, bit, 1);
+        }
+    }
+}
+
+/// Has a bit be tried again, for the time `tries`.
+fn want(memory: &ProgramMemory, bit: EnableBit, tries: u8) {
+    let mut programs = PROGRAMS.lock();
+    let mut own = programs.iter_mut();
+    let own = own.find(|known| known.memory.is_same(memory));
+    let mut bits = own.into_iter().flat_map(|known| known.bits.iter_mut());
+    if let Some(bit) = bits.find(|known| known.bit == bit) {
+        bit.tries = tries;
+        workers::want_bits();
+    }
+}
+
+/// Takes a bit that does not show what it shall.
+fn take_wanted() -> Option<WantedBit> {
+    let mut programs = PROGRAMS.lock();
+    programs.iter_mut().find_map(|known| {
+        let mut bits = known.bits.iter_mut();
+        let bit = bits.find(|bit| bit.tries != 0)?;
+        Some(WantedBit {
+            memory: known.memory.clone(),
+            event: bit.event.clone(),
+            bit: bit.bit,
+            tries: core::mem::take(&mut bit.tries),
+        })
+    })
+}
+
+impl WantedBit {
+    /// Sets or clears it. Returns whether it has to be tried again.
+    fn write(&self) -> bool {
+        let writing = WRITING.lock();
+        if !has(&self.memory, self.bit) {
+            return false;
+        }
+        let on = self.event.is_enabled(&writing);
+        let (address, bit) = self.bit.in_word();
+        // A page that two programs share after a fork is not copied for nothing.
+        self.memory.bit(address, bit) != Ok(on)
+            && matches!(write(&self.memory, self.bit, on), Err(EAGAIN))
+    }
+}
+
+/// Has all bits show what they shall. Sleeps until the memory of programs is there; what cannot be there is left
+/// until the event is enabled or disabled again.
+pub(super) fn bring() {
+    while let Some(wanted) = take_wanted() {
+        if !wanted.write() {
+            continue;
+        }
+        let came = wanted.memory.fault_in(wanted.bit.in_word().0);
+        if came.is_ok() && wanted.tries < MOST_TRIES {
+            want(&wanted.memory, wanted.bit, wanted.tries.saturating_add(1));
+        }
+    }
+}
+
+/// Forgets programs whose memory is gone.
+pub(super) fn forget_ended() {
+    let _writing = WRITING.lock();
+    PROGRAMS.lock().retain(|known| !known.memory.is_gone());
+}
+
+/// Returns whether a program was seen to end whose memory is not gone. If `last` is set, it is the last time.
+pub(super) fn are_ending(last: bool) -> bool {
+    let mut any = false;
+    for known in PROGRAMS.lock().iter_mut() {
+        any |= known.ends;
+        known.ends &= !last;
+    }
+    any
+}
+
+/// Follows programs that are copied and that end.
+pub(super) struct Followed;
+
+impl ProgramWatcher for Followed {
+    fn copied(&self, from: &ProgramMemory, to: &ProgramMemory) {
+        let mut programs = PROGRAMS.lock();
+        let mut known = programs.iter();
+        let Some(parent) = known.find(|known| known.memory.is_same(from)) else {
+            return;
+        };
+        // Without memory for it the copy has no bits that change, as in the kernel.
+        let copy = || {
+            let mut bits = KVec::with_capacity(parent.bits.len(), GFP_NOWAIT)?;
+            for bit in &parent.bits {
+                // The event may have been enabled since the memory was copied.
+                let bit = RegisteredBit {
+                    tries: 1,
+                    ..bit.clone()
+                };
+                bits.push(bit, GFP_NOWAIT)?;
+            }
+            Ok::<_, Error>(RegisteredProgram {
+                memory: to.clone(),
+                bits,
+                ends: false,
+            })
+        };
+        if let Ok(copy) = copy() {
+            if programs.push(copy, GFP_NOWAIT).is_ok() {
+                workers::want_bits();
+            }
+        }
+    }
+
+    fn ends(&self, memory: &ProgramMemory) {
+        let mut programs = PROGRAMS.lock();
+        let mut known = programs.iter_mut();
+        if let Some(known) = known.find(|known| known.memory.is_same(memory)) {
+            known.ends = true;
+            workers::want_sweep();
+        }
+    }
+
+    fn replaced(&self) {
+        workers::want_sweep();
+    }
+}

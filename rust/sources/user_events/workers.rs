@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What is done for user events later: removing those that nothing uses, and setting bits that have to wait.
+//!
+//! Lock: [`WORKERS`], a leaf.
+
+use super::{
+    bits,
+    sweep, //
+};
+use crate::kapi::worker::{
+    self,
+    Worker, //
+};
+use kernel::prelude::*;
+
+kernel::sync::global_lock! {
+    // SAFETY: `init` initialises it before there are files by which programs register.
+    unsafe(uninit) static WORKERS: Mutex<Option<UserEventWorkers>> = None;
+}
+
+/// The longest wait between two looks at programs that end, and the number of looks.
+const LONGEST_WAIT_MS: u32 = 64;
+const LOOKS: u32 = 20;
+
+/// The workers.
+struct UserEventWorkers {
+    /// Waits for memory of programs: it may take long.
+    bits: Pin<KBox<Worker>>,
+    sweeper: Pin<KBox<Worker>>,
+}
+
+/// The workers work while this exists. Dropping it waits for them.
+pub(crate) struct UserEventWork(());
+
+impl UserEventWork {
+    /// Begins.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(crate) fn begin() -> Result<Self> {
+        let workers = UserEventWorkers {
+            bits: KBox::pin_init(Worker::new(0, |_, _| bits::bring()), GFP_KERNEL)?,
+            sweeper: KBox::pin_init(Worker::new(0, |_, _| sweep_until_quiet()), GFP_KERNEL)?,
+        };
+        *WORKERS.lock() = Some(workers);
+        Ok(Self(()))
+    }
+}
+
+impl Drop for UserEventWork {
+    fn drop(&mut self) {
+        let workers = WORKERS.lock().take();
+        drop(workers);
+    }
+}
+
+/// Prepares this file.
+///
+/// # Safety
+///
+/// Called once, before any other function of it.
+pub(super) unsafe fn init() {
+    // SAFETY: The caller promises that nothing has locked it, and that this is the only call.
+    unsafe { WORKERS.init() };
+}
+
+/// Has bits set that have to wait.
+pub(super) fn want_bits() {
+    if let Some(workers) = &*WORKERS.lock() {
+        workers.bits.want(1);
+    }
+}
+
+/// Has events removed that nothing uses, and programs forgotten that have ended.
+pub(super) fn want_sweep() {
+    if let Some(workers) = &*WORKERS.lock() {
+        workers.sweeper.want(1);
+    }
+}
+
+/// Sweeps, and again while the memory of a program that ends is there: for a second, unless another program has it.
+fn sweep_until_quiet() {
+    let mut wait = 1u32;
+    for look in 0..LOOKS {
+        sweep();
+        if !bits::are_ending(look == LOOKS.saturating_sub(1)) {
+            return;
+        }
+        worker::pause(wait);
+        wait = wait.saturating_mul(2).min(LONGEST_WAIT_MS);
+    }
+}

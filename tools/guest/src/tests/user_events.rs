@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! User events: programs define and write them, are told by a bit whether they are enabled, and nothing is left of
+//! programs, instances and modules that end.
+//!
+//! No kernel of the suite has user events of its own. `user_calls.golden` is what Linux 7.3.4 with
+//! `CONFIG_USER_EVENTS` answers; a kernel that has them is asked itself.
+
+use super::user_calls::{self, page, soon, word, Data, PERSIST};
+use super::{test, Test};
+use crate::check::{Check, Report};
+use crate::tree::{Instance, Tree};
+use crate::{module, using, Context};
+use std::fs;
+
+pub const TESTS: &[Test] = &[
+    test("user_events.calls", 60, calls),
+    test("user_events.example", 60, example),
+    test("user_events.memory", 60, memory),
+    test("user_events.instances", 60, instances),
+    test("user_events.ends", 120, ends),
+    test("user_events.unload", 120, unload),
+];
+
+const GOLDEN: &str = include_str!("user_calls.golden");
+
+fn data(context: &Context) -> Check<Data> {
+    Data::open(&context.root).map_err(|e| format!("user_events_data: {e}"))
+}
+
+/// Whether no event of a program is left, soon.
+fn all_gone(context: &Context) -> bool {
+    soon(|| !context.root.join("events/user_events").exists())
+}
+
+fn calls(context: &Context) -> Check {
+    let own = user_calls::transcript(&context.root);
+    let has_reference = context.reference.join("user_events_data").exists();
+    let reference = match has_reference {
+        true => user_calls::transcript(&context.reference),
+        false => GOLDEN.lines().map(String::from).collect(),
+    };
+    let mut report = Report::default();
+    for (own, reference) in own.iter().zip(&reference) {
+        report.expect(own == reference, || {
+            format!("{own}\n  in the kernel: {reference}")
+        });
+    }
+    report.expect(own.len() == reference.len(), || {
+        format!("{} answers, in the kernel {}", own.len(), reference.len())
+    });
+    // What the kernel takes, and no folder or format can have.
+    let tree = Tree::at(&context.root);
+    for wrong in [
+        "u:",
+        "u:a/b",
+        "u:..",
+        "u:filter",
+        "u:a\tb",
+        "u:a u32 ",
+        "u:a u32 b\tc",
+    ] {
+        let written = tree.write("dynamic_events", wrong.as_bytes());
+        report.expect(written == Err(crate::errno::EINVAL), || {
+            format!("{wrong}: {written:?}")
+        });
+    }
+    report.finish()
+}
+
+extern "C" {
+    fn madvise(at: usize, len: usize, advice: i32) -> i32;
+    fn munmap(at: usize, len: usize) -> i32;
+    fn mprotect(at: usize, len: usize, prot: i32) -> i32;
+}
+
+/// Pages that are not there, or not to be written, when the event is enabled.
+fn memory(context: &Context) -> Check {
+    let tree = Tree::at(&context.root);
+    let data = data(context)?;
+    let (dropped, unmapped, constant, shared) = (page(true), page(true), page(true), page(true));
+    for (at, words) in [dropped, unmapped, constant, shared]
+        .into_iter()
+        .enumerate()
+    {
+        ensure_eq!(data.register("m u64 a", words, at as u8, 0), 0, "register");
+    }
+    // SAFETY: Pages of this test, of which nothing is kept.
+    unsafe {
+        ensure_eq!(madvise(dropped, 4096, 4), 0, "madvise");
+        ensure_eq!(munmap(unmapped, 4096), 0, "munmap");
+        ensure_eq!(mprotect(constant, 4096, 1), 0, "mprotect");
+    }
+    tree.set("events/user_events/m/enable", "1")?;
+    ensure!(soon(|| word(dropped) == 1), "a page that was dropped");
+    ensure_eq!(word(constant), 0, "a constant page");
+    // SAFETY: As above.
+    ensure_eq!(unsafe { mprotect(constant, 4096, 3) }, 0, "mprotect");
+    // Each copy has pages of its own, which it shares until one is written.
+    let mut copies = Vec::new();
+    for _ in 0..8 {
+        copies.push(user_calls::child(|| i32::from(soon(|| word(shared) == 0))));
+    }
+    tree.set("events/user_events/m/enable", "0")?;
+    for copy in copies {
+        ensure_eq!(user_calls::wait(copy), 1, "a copy");
+    }
+    tree.set("events/user_events/m/enable", "1")?;
+    ensure!(
+        soon(|| word(constant) == 4),
+        "a page that can be written again"
+    );
+    ensure!(soon(|| word(shared) == 8), "a page that was shared");
+    tree.set("events/user_events/m/enable", "0")?;
+    ensure!(
+        soon(|| word(dropped) | word(constant) | word(shared) == 0),
+        "disabled"
+    );
+    for (at, words) in [dropped, constant, shared]
+        .into_iter()
+        .zip([0, 2, 3])
+        .map(|(w, at)| (at, w))
+    {
+        ensure_eq!(data.unregister(words, at), 0, "unregister");
+    }
+    ensure_eq!(data.unregister(unmapped, 1), -14, "a page that is gone");
+    ensure_eq!(data.unregister(unmapped, 1), -2, "it was unregistered");
+    drop(data);
+    ensure!(all_gone(context), "the event is left");
+    Ok(())
+}
+
+/// The example of using.md, and a program that writes what it says.
+fn example(context: &Context) -> Check {
+    let tree = Tree::at(&context.root);
+    let data = data(context)?;
+    let words = page(true);
+    ensure_eq!(
+        data.register("job u32 id; char[16] what", words, 0, 0),
+        0,
+        "register"
+    );
+    let status = using::run("user_events.example", &tree)?;
+    ensure_eq!(status, "job\n\nActive: 1\nBusy: 0\n", "status");
+    ensure_eq!(word(words), 1, "enabled");
+    let job = [&7u32.to_le_bytes()[..], b"load\0\0\0\0\0\0\0\0\0\0\0\0"].concat();
+    ensure_eq!(data.write(0, &job), 24, "write");
+    let trace = tree.get("trace")?;
+    ensure!(trace.ends_with(" job: id=0x7 (7) what=load\n"), "{trace}");
+    let hist = tree.get("events/user_events/job/hist")?;
+    ensure!(hist.contains("{ what: load "), "{hist}");
+    tree.set("events/user_events/job/trigger", "!hist:keys=what")?;
+    tree.set("events/user_events/job/enable", "0")?;
+    ensure_eq!(data.unregister(words, 0), 0, "unregister");
+    drop(data);
+    ensure!(all_gone(context), "the event is left");
+    Ok(())
+}
+
+/// Several instances record the same event; the bit is set while one has it enabled.
+fn instances(context: &Context) -> Check {
+    let top = Tree::at(&context.root);
+    let data = data(context)?;
+    let words = page(true);
+    ensure_eq!(data.register("i u32 a", words, 0, 0), 0, "register");
+    let first = Instance::new(&context.root, "rtg-user-1")?;
+    let second = Instance::new(&context.root, "rtg-user-2")?;
+    let enable = "events/user_events/i/enable";
+    first.set(enable, "1")?;
+    second.set(enable, "1")?;
+    ensure_eq!(word(words), 1, "both");
+    ensure_eq!(data.write(0, &[1, 0, 0, 0]), 8, "write");
+    for instance in [&first, &second] {
+        let trace = instance.get("trace")?;
+        ensure_eq!(trace.matches("i: a=0x1 (1)\n").count(), 1, "{trace}");
+    }
+    first.set(enable, "0")?;
+    ensure_eq!(word(words), 1, "one");
+    ensure_eq!(data.delete("i"), -16, "in use");
+    second.remove()?;
+    ensure!(soon(|| word(words) == 0), "an instance that was removed");
+    ensure_eq!(data.write(0, &[1, 0, 0, 0]), -9, "not enabled");
+    first.set(enable, "1")?;
+    ensure_eq!(data.unregister(words, 0), 0, "unregister");
+    drop(data);
+    // An instance that has it enabled keeps it.
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    ensure!(
+        top.exists("events/user_events/i"),
+        "it went while it was enabled"
+    );
+    let trace = first.get("trace")?;
+    first.set(enable, "0")?;
+    ensure!(all_gone(context), "the event is left");
+    ensure_eq!(first.get("trace")?, trace, "its records are gone");
+    first.remove()?;
+    Ok(())
+}
+
+/// Programs register, are copied, run others and end, while events are enabled and disabled.
+fn ends(context: &Context) -> Check {
+    let tree = Tree::at(&context.root);
+    let words = page(true);
+    let root = context.root.clone();
+    let mut children = Vec::new();
+    for number in 0..12u8 {
+        children.push(user_calls::child(|| {
+            for round in 0..20u8 {
+                let Ok(data) = Data::open(&root) else {
+                    return 1;
+                };
+                let event = format!("e{} u32 a", (number + round) % 3);
+                let bit = round % 32;
+                if data.register(&event, words, bit, 0) != 0 {
+                    return 2;
+                }
+                data.write(0, &[1, 0, 0, 0]);
+                let status = match (number + round) % 4 {
+                    0 => user_calls::in_child(user_calls::become_true),
+                    1 => user_calls::in_child(|| i32::from(data.unregister(words, bit) != 0)),
+                    _ => 0,
+                };
+                if status != 0 || data.unregister(words, bit) != 0 {
+                    return 3;
+                }
+            }
+            let Ok(data) = Data::open(&root) else {
+                return 1;
+            };
+            data.register("last u32 a", words, 0, 0);
+            match number % 3 {
+                0 => user_calls::become_true(),
+                _ => 0,
+            }
+        }));
+    }
+    let switch = user_calls::child(|| {
+        for round in 0..150 {
+            let on = if round % 2 == 0 { "1" } else { "0" };
+            let _ = fs::write(root.join("events/user_events/enable"), on);
+            let _ = fs::read_to_string(root.join("user_events_status"));
+        }
+        let _ = fs::write(root.join("events/user_events/enable"), "0");
+        0
+    });
+    let mut report = Report::default();
+    for child in children {
+        let status = user_calls::wait(child);
+        report.expect(status == 0, || format!("a program ends with {status}"));
+    }
+    report.expect(user_calls::wait(switch) == 0, || "the switch".into());
+    let _ = fs::write(root.join("events/user_events/enable"), "0");
+    report.expect(all_gone(context), || {
+        format!("left: {:?}", tree.get("user_events_status"))
+    });
+    report.finish()
+}
+
+/// The module goes while a program has bits registered and events persist.
+fn unload(context: &Context) -> Check {
+    let words = page(true);
+    let data = data(context)?;
+    ensure_eq!(data.register("u1 u32 a", words, 0, 0), 0, "register");
+    ensure_eq!(data.register("u2 u32 a", words, 1, PERSIST), 1, "register");
+    let tree = Tree::at(&context.root);
+    tree.set("events/user_events/enable", "1")?;
+    ensure_eq!(word(words), 3, "enabled");
+    let busy = module::unload(module::NAME);
+    ensure!(busy.is_err(), "the module went while a file was open");
+    drop(data);
+    let copy = user_calls::child(|| i32::from(soon(|| word(words) == 0)));
+    module::umount(context)?;
+    module::unload_when_free(module::NAME)?;
+    ensure_eq!(word(words), 0, "the module is gone");
+    ensure_eq!(user_calls::wait(copy), 1, "in a copy");
+    module::restore(context)?;
+    ensure!(
+        !context.root.join("events/user_events").exists(),
+        "an event is left"
+    );
+    Ok(())
+}
