@@ -34,10 +34,12 @@ use super::{
     },
     types::{
         ArgumentType,
-        BitField, //
+        BitField,
+        EnumType, //
     },
     MOST_ARGUMENTS, //
 };
+use crate::event::btf::probed::TypeNumber;
 
 /// How long a call took.
 pub(super) const LATENCY: &str = "$latency";
@@ -142,6 +144,9 @@ pub(crate) struct Compiler<'a> {
     pub(super) value: Option<TypedValue>,
     /// The place that ftrace would name if something was wrong.
     pub(super) place: usize,
+    /// The enumerations whose names are shown, by their numbers.
+    enumerations: [TypeNumber; MOST_ARGUMENTS],
+    enumeration_count: u8,
 }
 
 impl<'a> Compiler<'a> {
@@ -157,7 +162,20 @@ impl<'a> Compiler<'a> {
             kept: KeptParameters::default(),
             value: None,
             place: 0,
+            enumerations: [TypeNumber::VOID; MOST_ARGUMENTS],
+            enumeration_count: 0,
         }
+    }
+
+    /// Returns the enumerations whose names are shown, by their numbers.
+    pub(crate) fn enumerations(&self) -> &[TypeNumber] {
+        let all = self.enumerations.get(..self.enumeration_count.into());
+        all.unwrap_or_default()
+    }
+
+    /// Returns what BTF knows of types.
+    pub(crate) fn types(&self) -> Option<KnownTypes<'a>> {
+        self.types
     }
 
     /// Returns the parameters that are kept from the beginning of a call to its return.
@@ -251,8 +269,11 @@ impl<'a> Compiler<'a> {
         (self.value, self.place) = (None, at);
         self.fetch(LineWord { at, text: fetch }, &mut steps, 0)?;
         let is_given = type_at != at;
-        let (ty, known_bits) = match self.known_type() {
-            Some(known) if !is_given => known,
+        let (ty, known_bits) = match (self.known_type(), ty) {
+            (Some(known), _) if !is_given => known,
+            (_, ArgumentType::Error(_) | ArgumentType::Enumeration(_)) => self
+                .named_type(ty, &steps)
+                .map_err(|error| ProbeRefusal::new(error, type_at))?,
             _ => (ty, BitField::default()),
         };
         if given.contains("string") {
@@ -294,6 +315,48 @@ impl<'a> Compiler<'a> {
     /// Returns the type that BTF knows of the value, and its bits.
     fn known_type(&self) -> Option<(ArgumentType, BitField)> {
         Some(self.types?.argument_type(self.value?))
+    }
+
+    /// Returns the type of a value that is shown by its name, which is as large as the value, and its bits.
+    fn named_type(
+        &mut self,
+        ty: ArgumentType,
+        steps: &StepList,
+    ) -> Result<(ArgumentType, BitField), ProbeError> {
+        let known = self.types.zip(self.value);
+        if let ArgumentType::Error(_) = ty {
+            let ty = match (known, steps.all()) {
+                (Some((types, value)), _) => {
+                    types.error_type(value).ok_or(ProbeError::NoErrorNumber)?
+                }
+                (None, [FetchStep::Field(field)]) if field.size() == 8 => ArgumentType::Error(8),
+                (None, _) => ty,
+            };
+            return Ok((ty, BitField::default()));
+        }
+        let (types, value) = known.ok_or(ProbeError::NoEnumeration)?;
+        let (number, signed, size) = types.enumeration(value).ok_or(ProbeError::NoEnumeration)?;
+        let ty = ArgumentType::Enumeration(EnumType {
+            size,
+            signed,
+            number: self.number_of(number),
+        });
+        Ok((ty, types.bits(value, size.into())))
+    }
+
+    /// Returns the number that an enumeration has in this definition.
+    fn number_of(&mut self, ty: TypeNumber) -> u8 {
+        let mut numbered = (0u8..).zip(self.enumerations());
+        if let Some((number, _)) = numbered.find(|(_, known)| **known == ty) {
+            return number;
+        }
+        let number = self.enumeration_count;
+        // There are no more than arguments.
+        if let Some(place) = self.enumerations.get_mut(usize::from(number)) {
+            *place = ty;
+            self.enumeration_count = number.saturating_add(1);
+        }
+        number
     }
 
     /// Has the steps leave the address of a string, if BTF knows the value.

@@ -94,6 +94,8 @@ errors! {
     MaxActiveKind: "Maxactive is only for function exit";
     MaxActiveTooBig: "Maxactive is too big";
     MemoryAddress: "Invalid memory address";
+    NoEnumeration: "This is not an enumeration of BTF.";
+    NoErrorNumber: "This is not an error number.";
     NoField: "This field is not found.";
     NoFunctionTypes: "No BTF entry for this probe point";
     NoParameter: "This variable is not found at this probe point";

@@ -230,11 +230,51 @@ impl<'a> KnownTypes<'a> {
             },
             _ => ArgumentType::DEFAULT,
         };
-        let bits = match value.width {
+        (ty, self.bits(value, ty.size()))
+    }
+
+    /// Returns the type of the elements of an array, or that of the value itself.
+    fn element(&self, value: TypedValue) -> TypeNumber {
+        match self.0.probed_form(value.ty) {
+            ProbedForm::Array(element) => element,
+            _ => value.ty,
+        }
+    }
+
+    /// Returns the type of an argument that is shown as the name of an error, of this value; `None` if it is no
+    /// number.
+    pub(super) fn error_type(&self, value: TypedValue) -> Option<ArgumentType> {
+        match self.0.probed_form(self.element(value)) {
+            ProbedForm::Pointer(_) => Some(ArgumentType::ErrorPointer),
+            ProbedForm::Integer { bits: 64, .. } | ProbedForm::WideEnumeration => {
+                Some(ArgumentType::Error(8))
+            }
+            ProbedForm::Integer { bits: 32, .. } | ProbedForm::Enumeration => {
+                Some(ArgumentType::Error(4))
+            }
+            ProbedForm::Integer { bits: 16, .. } => Some(ArgumentType::Error(2)),
+            _ => None,
+        }
+    }
+
+    /// Returns the enumeration that the value is of, whether its values have a sign, and their size.
+    pub(super) fn enumeration(&self, value: TypedValue) -> Option<(TypeNumber, bool, u8)> {
+        let ty = self.element(value);
+        let (signed, size) = self.0.enumeration(ty)?;
+        matches!(size, 1 | 2 | 4 | 8).then_some((ty, signed, size as u8))
+    }
+
+    /// Returns the bits of a bit field of `size` bytes.
+    pub(super) fn bits(&self, value: TypedValue, size: usize) -> BitField {
+        match value.width {
             0 => BitField::default(),
-            width => BitField::within(value.bit, width, ty.size()),
-        };
-        (ty, bits)
+            width => BitField::within(value.bit, width, size),
+        }
+    }
+
+    /// Returns the values of an enumeration with their names.
+    pub(crate) fn enumerators(self, ty: TypeNumber) -> impl Iterator<Item = (u64, &'a str)> {
+        self.0.enumerators(ty)
     }
 
     /// Compiles what makes a string of this value: `None` if it is an array of characters, which is one.

@@ -10,6 +10,7 @@
 //! - `argument`: `NAME=FETCH:TYPE`, compiled into steps (`step`); `types`: the types,
 //!   `shape`: how they are written; `function`: names and types that BTF has of a function,
 //!   `known_types` and `cast`: of values, `expand`: arguments that stand for parameters and for names of files.
+//! - `errno` and `enumeration`: the names of numbers, of errors and as BTF has them.
 //! - `run`: what the steps read, and the record that is made of it, in any context; `plain`: arguments that need no steps.
 //! - `print`: the fields, the print format and the text of a record.
 //! - `error`: every refusal, with the text and the place that ftrace gives.
@@ -22,6 +23,8 @@ mod cast;
 pub(crate) mod command;
 pub(crate) mod copied;
 pub(crate) mod elf;
+pub(crate) mod enumeration;
+mod errno;
 pub(crate) mod error;
 pub(crate) mod event_command;
 pub(crate) mod expand;

@@ -3,9 +3,14 @@
 //! The fields, the print format and the text of records of a definition.
 
 use super::{
+    enumeration::EnumNames,
+    errno,
     run::until_nul,
     step::Argument,
-    types::ArgumentType, //
+    types::{
+        ArgumentType,
+        EnumType, //
+    }, //
 };
 use crate::{
     event::field::Declared,
@@ -72,11 +77,18 @@ pub(crate) fn field((name, argument): NamedArgument<'_>) -> Declared<'_> {
     }
 }
 
+/// Returns the names of the enumeration of a number.
+pub(crate) type NamesOf<'a> = &'a dyn Fn(u8) -> EnumNames<'a>;
+
 /// Writes the print format. Fails when `w` does.
+///
+/// Names of numbers are there as `__print_symbolic()`, which readers of raw records know; not those of arrays. What has
+/// none is in base 16 there, so an error follows its number.
 pub(crate) fn write_format<'a>(
     w: &mut dyn Write,
     head: RecordHead,
     arguments: impl Iterator<Item = NamedArgument<'a>> + Clone,
+    names: NamesOf<'_>,
 ) -> fmt::Result {
     w.write_str(match head {
         RecordHead::Hit => "\"(%lx)",
@@ -99,22 +111,63 @@ pub(crate) fn write_format<'a>(
                 false => ("REC->", ""),
             };
             match argument.count {
+                0 if matches!(argument.ty, ArgumentType::Enumeration(_)) => w.write_str(", ")?,
                 0 => write!(w, ", {before}{name}{after}")?,
                 _ => write!(w, ", {before}{name}[{element}]{after}")?,
             }
+        }
+        if argument.count == 0 {
+            write_symbols(w, name, argument.ty, names)?;
         }
     }
     Ok(())
 }
 
-/// Writes the arguments of a record, which begin at `at`. `symbol` writes the name of an address. Fails
-/// when `out` does.
+/// Writes the names of the values of a field, if its type has some. Fails when `w` does.
+fn write_symbols(
+    w: &mut dyn Write,
+    name: &str,
+    ty: ArgumentType,
+    names: NamesOf<'_>,
+) -> fmt::Result {
+    let size = ty.size();
+    match ty {
+        ArgumentType::Enumeration(ty) => {
+            write!(w, "__print_symbolic(REC->{name}")?;
+            for (value, text) in names(ty.number).all() {
+                write_symbol(w, value & errno::mask(size), ("", text))?;
+            }
+            w.write_str(")")
+        }
+        ArgumentType::Error(_) | ArgumentType::ErrorPointer => {
+            let first = errno::first_value(size);
+            write!(
+                w,
+                ", (REC->{name} >= {first}) ? __print_symbolic(REC->{name}"
+            )?;
+            for (number, text) in errno::all() {
+                write_symbol(w, errno::value(number, size), (" ", text))?;
+            }
+            w.write_str(") : \"\"")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes the name of a value, which has no sign: numbers with one are not compared by all readers.
+fn write_symbol(w: &mut dyn Write, value: u64, (before, text): (&str, &str)) -> fmt::Result {
+    write!(w, ", {{ {value}, \"{before}{text}\" }}")
+}
+
+/// Writes the arguments of a record, which begin at `at`. `symbol` writes the name of an address, `names` has
+/// those of enumerations. Fails when `out` does.
 pub(crate) fn write_values<'a>(
     out: &mut dyn ByteWrite,
     arguments: impl Iterator<Item = NamedArgument<'a>>,
     record: &[u8],
     mut at: usize,
     symbol: &mut dyn FnMut(u64, &mut dyn ByteWrite) -> fmt::Result,
+    names: NamesOf<'_>,
 ) -> fmt::Result {
     for (name, argument) in arguments {
         write!(out, " {name}=")?;
@@ -131,7 +184,11 @@ pub(crate) fn write_values<'a>(
                 place.copy_from_slice(value);
             }
             at = at.saturating_add(size);
-            write_value(out, argument.ty, u64::from_le_bytes(bytes), record, symbol)?;
+            let value = u64::from_le_bytes(bytes);
+            match argument.ty {
+                ArgumentType::Enumeration(ty) => write_enumerator(out, ty, value, names)?,
+                ty => write_value(out, ty, value, record, symbol)?,
+            }
         }
         if argument.count != 0 {
             out.write_str("}")?;
@@ -144,13 +201,41 @@ pub(crate) fn write_values<'a>(
 fn write_conversions(w: &mut dyn Write, argument: &Argument) -> fmt::Result {
     let conversion = argument.ty.conversion();
     if argument.count == 0 {
-        return w.write_str(conversion);
+        return match argument.ty {
+            ArgumentType::Enumeration(_) => w.write_str("%s"),
+            ArgumentType::Error(_) | ArgumentType::ErrorPointer => write!(w, "{conversion}%s"),
+            _ => w.write_str(conversion),
+        };
     }
     for element in 0..argument.elements() {
         w.write_str(if element == 0 { "{" } else { "," })?;
         w.write_str(conversion)?;
     }
     w.write_str("}")
+}
+
+/// Returns the number of `size` bytes that `value` has the low bytes of.
+fn signed(value: u64, size: u8) -> i64 {
+    let shift = 64u32.saturating_sub(u32::from(size).saturating_mul(8));
+    (value.wrapping_shl(shift) as i64).wrapping_shr(shift)
+}
+
+/// Writes a value of an enumeration, of which `value` has the low bytes.
+fn write_enumerator(
+    out: &mut dyn ByteWrite,
+    ty: EnumType,
+    value: u64,
+    names: NamesOf<'_>,
+) -> fmt::Result {
+    let value = match ty.signed {
+        true => signed(value, ty.size) as u64,
+        false => value,
+    };
+    match names(ty.number).name(value) {
+        Some(name) => out.write_str(name),
+        None if ty.signed => write!(out, "{}", value as i64),
+        None => write!(out, "{value}"),
+    }
 }
 
 /// Writes one value, of which `value` has the low bytes.
@@ -164,11 +249,20 @@ fn write_value(
     match ty {
         ArgumentType::Unsigned(_) => write!(out, "{value}"),
         ArgumentType::Hex(_) => write!(out, "{value:#x}"),
-        ArgumentType::Signed(size) => {
-            let shift = 64u32.saturating_sub(u32::from(size).saturating_mul(8));
-            let signed = (value.wrapping_shl(shift) as i64).wrapping_shr(shift);
-            write!(out, "{signed}")
+        ArgumentType::Signed(size) => write!(out, "{}", signed(value, size)),
+        ArgumentType::Error(size) => {
+            let value = signed(value, size);
+            match errno::name(value as u64) {
+                Some(name) => out.write_str(name),
+                None => write!(out, "{value}"),
+            }
         }
+        ArgumentType::ErrorPointer => match errno::name(value) {
+            Some(name) => out.write_str(name),
+            None => write!(out, "{value:#x}"),
+        },
+        // With its names it is written before.
+        ArgumentType::Enumeration(_) => write!(out, "{value}"),
         ArgumentType::Char => {
             out.write_str("'")?;
             out.write_bytes(&[value as u8])?;

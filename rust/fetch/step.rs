@@ -95,6 +95,14 @@ impl EventField {
         }
     }
 
+    /// Returns the bytes of the number that it has; 8 of an address.
+    pub(super) fn size(self) -> u8 {
+        match self.place {
+            FieldPlace::Number { size, .. } => size,
+            FieldPlace::Field | FieldPlace::FromStart | FieldPlace::FromField => 8,
+        }
+    }
+
     /// Returns the value in `record`, which is at `address`; `None` when the record ends before the field.
     pub(super) fn value(self, record: &[u8], address: u64) -> Option<u64> {
         let offset = u32::from(self.offset);

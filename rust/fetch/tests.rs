@@ -6,6 +6,8 @@ use super::{
     argument::{ArgumentName, Compiler, ProbeSite},
     command::{self, words, DefiningLine, Head, LineWord, ProbeNames, ProbePlace},
     copied::CopiedArgument,
+    enumeration::{EnumNames, Enumerator},
+    errno,
     error::{Code, ProbeError, ProbeRefusal},
     event_command::{is_same_event, EventHead, NamelessEvent},
     expand,
@@ -18,6 +20,7 @@ use super::{
     user_command::{path_of, UserHead, UserPlace},
 };
 use crate::event::btf::{self, builder::Builder, Btf};
+use crate::text::writer::ByteWrite;
 use core::cell::Cell;
 
 /// A page of memory at [`BASE`], whose strings grow at each read if `grows` is set.
@@ -212,6 +215,19 @@ fn record(line: &str, machine: &Memory) -> (Vec<u8>, String) {
     record_of(line, &compile(line).unwrap(), machine)
 }
 
+/// Returns the names of the enumeration of the functions of [`types`].
+fn names(_: u8) -> EnumNames<'static> {
+    const TEXT: &str = "RED GREEN BLUE NONE";
+    let rows: Vec<_> = with_function("f", |function| {
+        let (_, value) = function.parameter("colour").unwrap();
+        let (ty, ..) = function.types().enumeration(value).unwrap();
+        let all = function.types().enumerators(ty);
+        all.map(|(value, name)| Enumerator::new(value, TEXT.find(name).unwrap(), name))
+            .collect()
+    });
+    EnumNames::new(rows.leak(), TEXT)
+}
+
 /// Returns the same of a line that was compiled.
 fn record_of(line: &str, arguments: &[Argument], machine: &Memory) -> (Vec<u8>, String) {
     let program = FetchProgram {
@@ -234,16 +250,14 @@ fn record_of(line: &str, arguments: &[Argument], machine: &Memory) -> (Vec<u8>, 
         let reads = machine.reads.get() != before;
         assert!(!reads || program.shape.reads_memory, "{line}");
     }
-    let names: Vec<String> = (1..=arguments.len()).map(|n| format!("arg{n}")).collect();
-    let named = arguments.iter().zip(&names).map(|(argument, number)| {
+    let numbered: Vec<String> = (1..=arguments.len()).map(|n| format!("arg{n}")).collect();
+    let named = arguments.iter().zip(&numbered).map(|(argument, number)| {
         let name = argument.name.map_or(number.as_str(), |name| name.of(line));
         (name, argument)
     });
     let mut out = crate::text::writer::Bytes::default();
-    print::write_values(&mut out, named, &record, 16, &mut |address, out| {
-        write!(out, "<{address:x}>")
-    })
-    .unwrap();
+    let mut symbol = |address, out: &mut dyn ByteWrite| write!(out, "<{address:x}>");
+    print::write_values(&mut out, named, &record, 16, &mut symbol, &names).unwrap();
     (record, String::from_utf8_lossy(&out.0).into_owned())
 }
 
@@ -717,7 +731,11 @@ fn types() -> Vec<u8> {
     b.member("next", 6, 128);
     b.member("in", 8, 64);
     b.ty("", PTR, 0, false, 5);
-    b.ty("colour", ENUM, 0, false, 4);
+    b.ty("colour", ENUM, 4, true, 4);
+    for (name, value) in [("RED", 0), ("GREEN", 1), ("BLUE", 7), ("NONE", u32::MAX)] {
+        let name = b.string(name);
+        b.words(&[name, value]);
+    }
     b.ty("inner", STRUCT, 1, false, 16);
     b.member("value", 6, 64);
     b.ty("", FUNC_PROTO, 3, false, 1);
@@ -743,13 +761,13 @@ fn with_function<R>(name: &str, check: impl FnOnce(ProbedFunction<'_>) -> R) -> 
 fn compile_typed(line: &str) -> Result<(String, Vec<Argument>), ProbeRefusal> {
     let name = words(line).nth(1).unwrap().text;
     with_function(name, |function| {
-        let mut expanded = String::new();
-        expand::expand(line, true, Some(&function), &mut expanded)?.unwrap();
         let site = match line.starts_with('r') {
             true => ProbeSite::Return,
             false => ProbeSite::Entry,
         };
         let mut compiler = Compiler::new(site, &symbol).of_function(Some(function));
+        let mut expanded = String::new();
+        expand::expand(line, true, Some(&function), &mut expanded)?.unwrap();
         let compiled = compile_all(&expanded, &mut compiler);
         let compiled = compiled.map_err(|refusal| ProbeRefusal {
             at: expand::place_in(line, &expanded, refusal.at),
@@ -831,6 +849,128 @@ fn names_and_types_are_those_of_the_function() {
     ] {
         assert_eq!(expand::needs_kept(line), wanted, "{line}");
     }
+}
+
+/// Numbers of errors and of enumerations are recorded as they are, and shown by their names.
+#[test]
+fn numbers_with_names() {
+    let mut machine = memory();
+    // A value, its type at `p` and what is shown; the first is `%ax` as it is.
+    let rows: &[(u64, &str, &str)] = &[
+        (0, "%ax:errno", "0"),
+        (65, "%ax:errno", "65"),
+        (-2i64 as u64, "%ax:errno", "ENOENT"),
+        // An int, whose upper half is not defined.
+        (0xffff_fffe, "%ax:errno", "ENOENT"),
+        (-41i64 as u64, "%ax:errno", "-41"),
+        (-134i64 as u64, "%ax:errno", "EFTYPE"),
+        (-135i64 as u64, "%ax:errno", "-135"),
+        (-511i64 as u64, "%ax:errno", "-511"),
+        (-512i64 as u64, "%ax:errno", "ERESTARTSYS"),
+        (-520i64 as u64, "%ax:errno", "-520"),
+        (-531i64 as u64, "%ax:errno", "ENOGRACE"),
+        (-532i64 as u64, "%ax:errno", "-532"),
+        (i32::MIN as u64, "%ax:errno", "-2147483648"),
+        (0, "\\-22:errno", "EINVAL"),
+    ];
+    for (value, fetch, want) in rows {
+        machine.registers[10] = *value;
+        let (_, text) = record(&format!("p f v={fetch}"), &machine);
+        assert_eq!(text, format!(" v={want}"), "{value:#x}");
+    }
+    // What BTF knows: f returns an int, its parameters are a pointer, a pointer and an enumeration.
+    let rows: &[(&str, usize, u64, usize, &str)] = &[
+        ("r f v=$retval:errno", 10, -5i64 as u64, 4, "EIO"),
+        ("r f v=$retval:errno", 10, 0xffff_fffb, 4, "EIO"),
+        ("p f v=outer:errno", 14, -12i64 as u64, 8, "ENOMEM"),
+        (
+            "p f v=outer:errno",
+            14,
+            0xffff_8880_0000_1000,
+            8,
+            "0xffff888000001000",
+        ),
+        ("p f v=outer:errno", 14, 0, 8, "0x0"),
+        ("p f v=outer:errno", 14, 0xffff_fffe, 8, "0xfffffffe"),
+        ("p f v=colour:enum", 12, 1, 4, "GREEN"),
+        ("p f v=colour:enum", 12, 7, 4, "BLUE"),
+        ("p f v=colour:enum", 12, 5, 4, "5"),
+        ("p f v=colour:enum", 12, 0xffff_ffff, 4, "NONE"),
+        ("p f v=colour:enum", 12, 0xffff_fffe, 4, "-2"),
+        ("p f v=colour", 12, 7, 4, "7"),
+    ];
+    for (line, register, value, size, want) in rows {
+        let (expanded, arguments) = compile_typed(line).unwrap();
+        machine.registers[*register] = *value;
+        let (record, text) = record_of(&expanded, &arguments, &machine);
+        assert_eq!(text, format!(" v={want}"), "{line} {value:#x}");
+        assert_eq!(record[16..], value.to_le_bytes()[..*size], "{line}");
+    }
+    // In memory, and several.
+    machine.bytes[64..76].copy_from_slice(b"\x01\0\0\0\x09\0\0\0\xf3\xff\xff\xff");
+    let line = "p f v=+64(%di):errno[3]";
+    machine.registers[14] = BASE;
+    assert_eq!(record(line, &machine).1, " v={1,9,EACCES}");
+    // A field of a record that is followed: as large as it is.
+    let text = |fetch: &str| record(&format!("e s/e v={fetch}"), &memory()).1;
+    assert_eq!(text("small:errno"), " v=ENOENT");
+    assert_eq!(text("big:errno"), " v=1311768467463790320");
+    let refused: &[(&str, ProbeError, usize)] = &[
+        ("p f v=text:enum", ProbeError::NoEnumeration, 11),
+        ("p f v=%di:enum", ProbeError::NoEnumeration, 10),
+        ("p f outer->name:enum[2]", ProbeError::NoEnumeration, 16),
+        ("p f outer->in:errno", ProbeError::NoErrorNumber, 14),
+        ("p f colour:enum8", ProbeError::Type, 11),
+    ];
+    for (line, error, at) in refused {
+        let want = ProbeRefusal::new(*error, *at);
+        assert_eq!(compile_typed(line).unwrap_err(), want, "{line}");
+    }
+}
+
+/// Readers of raw records find the names in the print format: numbers without sign, as wide as the field.
+#[test]
+fn names_of_numbers_in_the_print_format() {
+    let format = |line: &str| {
+        let (expanded, arguments) = compile_typed(line).unwrap();
+        let name = |argument: &Argument| argument.name.unwrap().of(&expanded).to_string();
+        let named: Vec<_> = arguments.iter().map(name).collect();
+        let named = named.iter().map(String::as_str).zip(&arguments);
+        let types = named.clone().map(|row| print::field(row).ty.to_string());
+        let fields: Vec<_> = types.collect();
+        let mut out = String::new();
+        let head = print::RecordHead::Hit;
+        print::write_format(&mut out, head, named, &names).unwrap();
+        (fields, out)
+    };
+    let (fields, text) = format("p f c=colour:enum p=outer:errno a=+0(%di):errno[2]");
+    assert_eq!(fields, ["s32", "u64", "s32[]"]);
+    let want = concat!(
+        r#""(%lx) c=%s p=0x%Lx%s a={%d,%d}", REC->__probe_ip, "#,
+        r#"__print_symbolic(REC->c, { 0, "RED" }, { 1, "GREEN" }, { 7, "BLUE" }, "#,
+        r#"{ 4294967295, "NONE" }), "#,
+        r#"REC->p, (REC->p >= 18446744073709547521) ? "#,
+        r#"__print_symbolic(REC->p, { 18446744073709551615, " EPERM" }, "#,
+    );
+    assert!(text.starts_with(want), "{text}");
+    assert!(
+        text.ends_with(r#" " ENOGRACE" }) : "", REC->a[0], REC->a[1]"#),
+        "{text}"
+    );
+    let (fields, text) = format("r f v=$retval:errno");
+    assert_eq!(fields, ["s32"]);
+    let want = r#" v=%d%s", REC->__probe_ip, REC->v, (REC->v >= 4294963201) ? __print_symbolic("#;
+    assert!(
+        text.contains(want) && text.contains(r#"{ 4294967294, " ENOENT" }"#),
+        "{text}"
+    );
+    // Each number has one name and is read back.
+    for (number, name) in errno::all() {
+        assert_eq!(errno::name(number.wrapping_neg()), Some(name));
+        assert_eq!(errno::name(number), None);
+    }
+    assert_eq!(errno::all().count(), 151);
+    assert_eq!((errno::name(0), errno::name(1 << 63)), (None, None));
 }
 
 #[test]
@@ -1107,6 +1247,8 @@ fn random_lines_keep_to_their_record() {
         "this_cpu_read(",
         "this_cpu_ptr(",
         ":%pd",
+        ":errno",
+        ":enum",
     ];
     let mut seed = 0x2545_f491_4f6c_dd1du64;
     let mut next = |below: usize| {
@@ -1125,7 +1267,7 @@ fn random_lines_keep_to_their_record() {
         "p /x:",
         "r /x:1 @+0 ",
     ];
-    for round in 0..400_000 {
+    for round in 0..450_000 {
         let mut line = String::from(HEADS[round % HEADS.len()]);
         for _ in 0..next(14) {
             line.push_str(PARTS[next(PARTS.len())]);

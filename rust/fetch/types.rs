@@ -19,6 +19,21 @@ pub(crate) enum ArgumentType {
     UserText,
     /// The name of an address, written when it is recorded.
     SymbolText,
+    /// A number that is shown as the name of an error if it is one.
+    Error(u8),
+    /// An address, or the number of an error instead.
+    ErrorPointer,
+    /// A number that is shown as its name in BTF.
+    Enumeration(EnumType),
+}
+
+/// The type of a value of an enumeration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EnumType {
+    pub(super) size: u8,
+    pub(super) signed: bool,
+    /// Its place among the enumerations of the definition.
+    pub(crate) number: u8,
 }
 
 use ArgumentType::*;
@@ -42,6 +57,16 @@ const NAMES: &[(&str, ArgumentType)] = &[
     ("string", Text),
     ("ustring", UserText),
     ("symstr", SymbolText),
+    // Not in ftrace. Sizes are those of the value, if BTF knows it.
+    ("errno", Error(4)),
+    (
+        "enum",
+        Enumeration(EnumType {
+            size: 4,
+            signed: true,
+            number: 0,
+        }),
+    ),
 ];
 
 /// Most elements of an array.
@@ -147,29 +172,38 @@ impl ArgumentType {
     /// Returns its bytes in the fixed part of a record.
     pub(crate) fn size(self) -> usize {
         match self {
-            Unsigned(size) | Signed(size) | Hex(size) => size.into(),
+            Unsigned(size) | Signed(size) | Hex(size) | Error(size) => size.into(),
+            Enumeration(ty) => ty.size.into(),
             Char => 1,
-            Symbol => 8,
+            Symbol | ErrorPointer => 8,
             Text | UserText | SymbolText => 4,
         }
     }
 
     /// Returns whether its field says that it is signed.
     pub(crate) fn is_signed(self) -> bool {
-        matches!(self, Signed(_) | Text | UserText | SymbolText)
+        match self {
+            Signed(_) | Error(_) | Text | UserText | SymbolText => true,
+            Enumeration(ty) => ty.signed,
+            Unsigned(_) | Hex(_) | Char | Symbol | ErrorPointer => false,
+        }
     }
 
     /// Returns the type of its field.
     pub(crate) fn field_type(self) -> &'static str {
         match self {
+            Enumeration(EnumType { size, signed, .. }) => match signed {
+                true => Signed(size).field_type(),
+                false => Unsigned(size).field_type(),
+            },
             Signed(1) => "s8",
-            Signed(2) => "s16",
-            Signed(4) => "s32",
-            Signed(_) => "s64",
+            Signed(2) | Error(2) => "s16",
+            Signed(4) | Error(4) => "s32",
+            Signed(_) | Error(_) => "s64",
             Unsigned(1) | Hex(1) | Char => "u8",
             Unsigned(2) | Hex(2) => "u16",
             Unsigned(4) | Hex(4) => "u32",
-            Unsigned(_) | Hex(_) | Symbol => "u64",
+            Unsigned(_) | Hex(_) | Symbol | ErrorPointer => "u64",
             Text | UserText | SymbolText => "__data_loc char[]",
         }
     }
@@ -194,9 +228,13 @@ impl ArgumentType {
         match self {
             Unsigned(8) => "%Lu",
             Unsigned(_) => "%u",
-            Signed(8) => "%Ld",
-            Signed(_) => "%d",
-            Hex(8) => "0x%Lx",
+            Signed(8) | Error(8) => "%Ld",
+            Signed(_) | Error(_) => "%d",
+            Enumeration(EnumType { size, signed, .. }) => match signed {
+                true => Signed(size).conversion(),
+                false => Unsigned(size).conversion(),
+            },
+            Hex(8) | ErrorPointer => "0x%Lx",
             Hex(_) => "0x%x",
             Char => "'%c'",
             Symbol => "%pS",

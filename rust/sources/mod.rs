@@ -13,6 +13,7 @@ mod defined;
 pub(crate) mod dummy;
 pub(crate) mod dynamic;
 mod entry_hook;
+mod enum_tables;
 mod eprobe;
 mod fprobe;
 mod header;

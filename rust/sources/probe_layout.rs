@@ -2,9 +2,12 @@
 
 //! What the definition of a dynamic event says of its records, for all kinds.
 
-use super::dynamic::{
-    DynamicKind,
-    RefusedLine, //
+use super::{
+    dynamic::{
+        DynamicKind,
+        RefusedLine, //
+    },
+    enum_tables::EnumTables, //
 };
 use crate::{
     event::{
@@ -110,6 +113,8 @@ pub(super) struct ProbeLayout {
     shape: RecordShape,
     /// Parameters that are kept from the beginning of a call to its return.
     pub(super) kept: KeptParameters,
+    /// The names of values of enumerations.
+    enumerations: EnumTables,
     /// Where the probe is, if that is in a file.
     pub(super) file: Option<FilePlace>,
     /// What a record has to be, or it is not recorded.
@@ -199,7 +204,8 @@ impl ProbeLayout {
     /// Writes the text of the `format` file of the event. Fails when `w` does.
     pub(super) fn write_format(&self, event: &Event, w: &mut dyn fmt::Write) -> fmt::Result {
         let mut text = TextBuffer::new();
-        print::write_format(&mut text, self.head, self.named())?;
+        let names = |number| self.enumerations.names(number);
+        print::write_format(&mut text, self.head, self.named(), &names)?;
         let (name, id) = (event.name(), event.id());
         format::write(w, name, id, self.fields(), text.text(), [].into_iter())
     }
@@ -244,7 +250,15 @@ impl ProbeLayout {
     pub(super) fn write_values(&self, record: &[u8], out: &mut dyn ByteWrite) -> fmt::Result {
         let mut symbol =
             |address, out: &mut dyn ByteWrite| out.write_str(Symbol::at(address).text());
-        print::write_values(out, self.named(), record, self.shape.head, &mut symbol)
+        let names = |number| self.enumerations.names(number);
+        print::write_values(
+            out,
+            self.named(),
+            record,
+            self.shape.head,
+            &mut symbol,
+            &names,
+        )
     }
 
     /// Checks that `other`, which `line` has compiled to, makes the same records: one event may have both probes, as in
@@ -259,11 +273,14 @@ impl ProbeLayout {
             |((own_name, own), (name, argument)): (NamedArgument<'_>, NamedArgument<'_>)| {
                 own_name != name || own.ty != argument.ty || own.count != argument.count
             };
+        // A record does not say which of the probes has made it.
+        let has_other_names = !self.enumerations.is_same(&other.enumerations);
         let (own, others) = (self.arguments.len(), other.arguments.len());
         let different = match own == others {
             true => pairs
                 .find(|(pair, _)| is_other(*pair))
-                .map(|(_, number)| number),
+                .map(|(_, number)| number)
+                .or(has_other_names.then_some(0)),
             false => Some(own.min(others)),
         };
         match different {
@@ -340,6 +357,7 @@ impl ProbeLayout {
             names,
             head,
             kept: *compiler.kept(),
+            enumerations: EnumTables::of(compiler)?,
             file: None,
             filter: None,
         })

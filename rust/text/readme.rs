@@ -131,7 +131,7 @@ Events that users define, where the kernel has kprobes:
                (STRUCT[,MEMBER])FETCH->FIELD, $current->FIELD,
                this_cpu_read(FETCH), this_cpu_ptr(FETCH)
         TYPE: u8 to u64, s8 to s64, x8 to x64, char, symbol, string, ustring,
-              symstr, %pd/%pD, bWIDTH@OFFSET/SIZE, and TYPE[N]
+              symstr, errno, enum, %pd/%pD, bWIDTH@OFFSET/SIZE, and TYPE[N]
   uprobe_events         the same of programs, where the kernel has uprobes:
         p[:[GROUP/]EVENT] <path>:<offset>[(ref_ctr_offset)] [ARGUMENT]...
         r[:[GROUP/]EVENT] <path>:<offset>[(ref_ctr_offset)] [ARGUMENT]...

@@ -26,9 +26,17 @@ use super::{
 /// Most nameless structs and unions inside of a struct that are looked into, as in ftrace.
 const NAMELESS: usize = 16;
 
+/// Bytes of a value of an enumeration: those of a name and of a word, or of two words.
+const ENUMERATOR: usize = 8;
+const WIDE_ENUMERATOR: usize = 12;
+
 /// A type, by its number; 0 is `void`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct TypeNumber(u32);
+
+impl TypeNumber {
+    pub(crate) const VOID: Self = Self(0);
+}
 
 /// What a value of a type is for a probe.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -121,6 +129,32 @@ impl<'a> Btf<'a> {
             STRUCT | UNION => ProbedForm::Struct,
             _ => ProbedForm::Other,
         }
+    }
+
+    /// Returns whether the values of an enumeration have a sign, and their size in bytes; `None` if the type is none.
+    pub(crate) fn enumeration(&self, ty: TypeNumber) -> Option<(bool, u32)> {
+        let ty = self.resolve(ty.0).ok()?;
+        matches!(ty.kind, ENUM | ENUM64).then_some((ty.flag, ty.size_or_type))
+    }
+
+    /// Returns the values of an enumeration, each with its name, in their order. Those without sign have none.
+    pub(crate) fn enumerators(self, ty: TypeNumber) -> impl Iterator<Item = (u64, &'a str)> {
+        let ty = self.resolve(ty.0).ok();
+        let ty = ty.filter(|ty| matches!(ty.kind, ENUM | ENUM64));
+        let (signed, extra, each) = match ty {
+            Some(ty) if ty.kind == ENUM => (ty.flag, ty.extra, ENUMERATOR),
+            Some(ty) => (ty.flag, ty.extra, WIDE_ENUMERATOR),
+            None => (false, &[][..], ENUMERATOR),
+        };
+        extra.chunks_exact(each).filter_map(move |bytes| {
+            let low = word(bytes, 4).ok()?;
+            let value = match word(bytes, 8) {
+                Ok(high) => u64::from(high) << 32 | u64::from(low),
+                Err(_) if signed => i64::from(low as i32) as u64,
+                Err(_) => low.into(),
+            };
+            Some((value, self.name(word(bytes, 0).ok()?)?))
+        })
     }
 
     /// Returns the member `name` of a struct or union, also of a nameless one in it: its own come first.
@@ -253,6 +287,32 @@ mod tests {
         assert_eq!(btf.probed_member(parameters[0].1, "a"), None);
         assert_eq!(btf.probed_form(TypeNumber(0)), ProbedForm::Other);
         assert_eq!(btf.probed_form(TypeNumber(99)), ProbedForm::Other);
+    }
+
+    #[test]
+    fn enumerators_have_the_size_and_the_sign_of_their_type() {
+        let mut b = Builder::new();
+        let names: Vec<_> = ["A", "B"].iter().map(|name| b.string(name)).collect();
+        b.ty("narrow", ENUM, 2, false, 1);
+        b.words(&[names[0], 200, names[1], u32::MAX]);
+        b.ty("signed", ENUM, 1, true, 4);
+        b.words(&[names[1], u32::MAX]);
+        b.ty("wide", ENUM64, 2, true, 8);
+        b.words(&[names[0], 1, 2, names[1], u32::MAX, u32::MAX]);
+        b.ty("name", TYPEDEF, 0, false, 3);
+        b.ty("int", INT, 0, false, 4);
+        b.words(&[SIGNED | 32]);
+        let bytes = b.build();
+        let mut index = vec![0; count(&bytes).unwrap()];
+        let btf = Btf::new(&bytes, &mut index).unwrap();
+        let all = |ty| -> Vec<_> { btf.enumerators(TypeNumber(ty)).collect() };
+        assert_eq!(all(1), [(200, "A"), (u32::MAX.into(), "B")]);
+        assert_eq!(all(2), [(u64::MAX, "B")]);
+        assert_eq!(all(4), [(1 | 2 << 32, "A"), (u64::MAX, "B")]);
+        assert_eq!((all(5), all(99)), (vec![], vec![]));
+        let of = |ty| btf.enumeration(TypeNumber(ty));
+        assert_eq!((of(1), of(2)), (Some((false, 1)), Some((true, 4))));
+        assert_eq!((of(4), of(5), of(0)), (Some((true, 8)), None, None));
     }
 
     #[test]

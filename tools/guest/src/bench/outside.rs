@@ -154,6 +154,38 @@ const CONTENTS: &[Content] = &[
     },
 ];
 
+/// The same of an event of a kprobe.
+const PROBED: Content = Content {
+    name: "an event of a kprobe",
+    events: TO_READ / 2,
+    fill: |own, events| probed(own, events, "type"),
+};
+
+/// What ftrace does not have: numbers that are shown by their names.
+const OWN_CONTENTS: &[Content] = &[
+    Content {
+        name: "an event of a kprobe, an enumeration",
+        events: TO_READ / 2,
+        fill: |own, events| probed(own, events, "type:enum"),
+    },
+    Content {
+        name: "an event of a kprobe, an error",
+        events: TO_READ / 2,
+        fill: |own, events| probed(own, events, "type=\\-2:errno"),
+    },
+];
+
+/// Records calls of a function that each `getppid()` calls once, with this argument.
+fn probed(own: &Instance, events: usize, argument: &str) -> Check {
+    const FILE: &str = "kprobe_events";
+    let _ = own.top().write(FILE, b"-:bench/text");
+    let line = format!("p:bench/text __task_pid_nr_ns {argument}");
+    own.top().set(FILE, &line)?;
+    own.set("events/bench/text/enable", "1")?;
+    (0..events).for_each(|_| getppid());
+    own.set("events/bench/text/enable", "0")
+}
+
 /// One tracer, with an instance of its own.
 struct Side {
     own: Instance,
@@ -373,6 +405,16 @@ pub(super) fn measure(context: &Context, table: &mut Table) -> Check {
             let lines = Row::new(&format!("lines of text a second, {file}")).unit("lines/s");
             table.add(lines.both(ftrace, rtrace));
         }
+    }
+    row(table, "text of an event of a kprobe", &sides, |side| {
+        side.reading(&PROBED, "trace_pipe", plain)
+    })?;
+    for content in OWN_CONTENTS {
+        let own = sides.1.reading(content, "trace_pipe", plain)?;
+        table.add(Row::new(&format!("text of {}", content.name)).own(own));
+    }
+    for side in [&sides.0, &sides.1] {
+        side.own.top().set("kprobe_events", "-:bench/text")?;
     }
     let json = sides.1.reading(&PLAIN, "trace_pipe_json", plain)?;
     table.add(Row::new("JSON of an event, trace_pipe_json").own(json));

@@ -69,6 +69,7 @@ mod mapping;
 mod mapping_load;
 mod marker_triggers;
 mod module_events;
+mod named_values;
 mod options;
 mod options_forms;
 mod options_stacks;
@@ -229,6 +230,7 @@ const GROUPS: &[&[Test]] = &[
     raw::TESTS,
     raw_events::TESTS,
     module_events::TESTS,
+    named_values::TESTS,
     event_ids::TESTS,
     percent::TESTS,
     splice::TESTS,
