@@ -149,7 +149,7 @@ impl<'a> Btf<'a> {
         extra.chunks_exact(each).filter_map(move |bytes| {
             let low = word(bytes, 4).ok()?;
             let value = match word(bytes, 8) {
-                Ok(high) => u64::from(high) << 32 | u64::from(low),
+                Ok(high) => (u64::from(high) << 32) | u64::from(low),
                 Err(_) if signed => i64::from(low as i32) as u64,
                 Err(_) => low.into(),
             };

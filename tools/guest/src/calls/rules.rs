@@ -81,11 +81,6 @@ impl Difference<'_> {
             }
         })
     }
-
-    /// Whether the buffers were exchanged.
-    fn exchanged(&self) -> bool {
-        self.touched("snapshot")
-    }
 }
 
 pub struct Rule {
@@ -172,7 +167,7 @@ pub const RULES: &[Rule] = &[
     }),
     rule("a text beside an exchange of buffers", |d| {
         let read = d.reads() && d.own.result >= 0 && d.reference.result >= 0;
-        d.is_text_of_events() && read && d.exchanged()
+        d.is_text_of_events() && read && d.touched("snapshot")
     }),
     rule("the rest of a line", |d| {
         let splices = matches!(d.call(), Some(Call::Splice { .. } | Call::Send { .. }));
