@@ -292,10 +292,10 @@ static INSTANCE: &[TreeEntry] = &[
 /// Returns what the folder of an instance has.
 fn entries() -> impl Iterator<Item = &'static TreeEntry> {
     let own = Iterator::chain(functions::entries(), dynamic::entries());
+    let own = Iterator::chain(own, user_events::entries());
     let own = Iterator::chain(own, latency::entries());
     let own = Iterator::chain(own, profile::entries());
     let own = Iterator::chain(own, stack::entries());
-    let own = Iterator::chain(own, user_events::entries());
     Iterator::chain(INSTANCE.iter(), own)
 }
 

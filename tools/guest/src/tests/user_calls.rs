@@ -27,7 +27,14 @@ extern "C" {
     fn pwrite(file: c_int, bytes: *const c_void, len: usize, at: i64) -> isize;
     fn writev(file: c_int, parts: *const [usize; 2], count: c_int) -> isize;
     fn lseek(file: c_int, at: i64, whence: c_int) -> i64;
-    fn mmap(at: usize, len: usize, prot: c_int, flags: c_int, file: c_int, from: i64) -> usize;
+    fn mmap(
+        at: *mut c_void,
+        len: usize,
+        prot: c_int,
+        flags: c_int,
+        fd: c_int,
+        offset: i64,
+    ) -> *mut c_void;
     fn fork() -> c_int;
     fn waitpid(child: c_int, status: *mut c_int, options: c_int) -> c_int;
     fn _exit(status: c_int) -> !;
@@ -41,7 +48,7 @@ const PAGE: usize = 4096;
 pub fn page(writable: bool) -> usize {
     let prot = if writable { 3 } else { 1 };
     // SAFETY: New memory at a place of the kernel's choice.
-    unsafe { mmap(0, PAGE, prot, 0x22, -1, 0) }
+    unsafe { mmap(std::ptr::null_mut(), PAGE, prot, 0x22, -1, 0) as usize }
 }
 
 /// Returns a word of a page.
@@ -578,34 +585,24 @@ fn records(t: &mut Transcript) {
     let parts = [[index.as_ptr() as usize, 4], [payload.as_ptr() as usize, 5]];
     let bytes = [&index[..], &payload].concat();
     // SAFETY: All bytes are there.
-    t.add(
-        "writev",
-        answer(unsafe { writev(data.fd(), parts.as_ptr(), 2) }),
-    );
+    let result = unsafe { writev(data.fd(), parts.as_ptr(), 2) };
+    t.add("writev", answer(result));
     // SAFETY: As above.
-    t.add(
-        "pwrite",
-        answer(unsafe { pwrite(data.fd(), bytes.as_ptr().cast(), 9, 0) }),
-    );
+    let result = unsafe { pwrite(data.fd(), bytes.as_ptr().cast(), 9, 0) };
+    t.add("pwrite", answer(result));
     // SAFETY: As above.
-    t.add(
-        "pwrite at 1",
-        answer(unsafe { pwrite(data.fd(), bytes.as_ptr().cast(), 9, 1) }),
-    );
+    let result = unsafe { pwrite(data.fd(), bytes.as_ptr().cast(), 9, 1) };
+    t.add("pwrite at 1", answer(result));
     // SAFETY: Plain numbers.
     t.add("lseek", answer(unsafe { lseek(data.fd(), 0, 0) } as isize));
     let mut room = [0u8; 8];
     // SAFETY: As many bytes are there.
-    t.add(
-        "read",
-        answer(unsafe { read(data.fd(), room.as_mut_ptr().cast(), 8) }),
-    );
+    let result = unsafe { read(data.fd(), room.as_mut_ptr().cast(), 8) };
+    t.add("read", answer(result));
     let broken = [[index.as_ptr() as usize, 4], [8, 5]];
     // SAFETY: The kernel checks addresses.
-    t.add(
-        "bytes that are not there",
-        answer(unsafe { writev(data.fd(), broken.as_ptr(), 2) }),
-    );
+    let result = unsafe { writev(data.fd(), broken.as_ptr(), 2) };
+    t.add("bytes that are not there", answer(result));
     let other = Data::open(&t.root).map(|other| other.write(0, &payload));
     t.add("another file", other.unwrap_or(-1));
     t.trace("trace");

@@ -11,6 +11,7 @@ use super::{test, Test};
 use crate::check::{Check, Report};
 use crate::tree::{Instance, Tree};
 use crate::{module, using, Context};
+use std::ffi::{c_int, c_void};
 use std::fs;
 
 pub const TESTS: &[Test] = &[
@@ -70,7 +71,7 @@ fn calls(context: &Context) -> Check {
 
 extern "C" {
     fn madvise(at: usize, len: usize, advice: i32) -> i32;
-    fn munmap(at: usize, len: usize) -> i32;
+    fn munmap(at: *mut c_void, len: usize) -> c_int;
     fn mprotect(at: usize, len: usize, prot: i32) -> i32;
 }
 
@@ -88,7 +89,7 @@ fn memory(context: &Context) -> Check {
     // SAFETY: Pages of this test, of which nothing is kept.
     unsafe {
         ensure_eq!(madvise(dropped, 4096, 4), 0, "madvise");
-        ensure_eq!(munmap(unmapped, 4096), 0, "munmap");
+        ensure_eq!(munmap(unmapped as *mut c_void, 4096), 0, "munmap");
         ensure_eq!(mprotect(constant, 4096, 1), 0, "mprotect");
     }
     tree.set("events/user_events/m/enable", "1")?;
