@@ -209,7 +209,10 @@ const FILES: &[ControlFile] = &[
     top("kprobe_profile", Access::Read),
     top("uprobe_events", Access::Change),
     top("uprobe_profile", Access::Read),
-    top_moving("user_events_data"),
+    ControlFile {
+        access: Access::Change,
+        ..top_moving("user_events_data")
+    },
     top("user_events_status", Access::Read),
     top("hwlat_detector/mode", Access::Change),
     top("hwlat_detector/width", Access::Change),
