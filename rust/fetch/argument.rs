@@ -44,7 +44,7 @@ use crate::event::btf::probed::TypeNumber;
 /// How long a call took.
 pub(super) const LATENCY: &str = "$latency";
 /// A name of an argument has no more bytes.
-const LONGEST_NAME: usize = 32;
+pub(super) const LONGEST_NAME: usize = 32;
 /// Fetch and type have no more.
 const LONGEST_BODY: usize = 255;
 /// Most bytes of all arguments in the fixed part of a record.
@@ -315,6 +315,24 @@ impl<'a> Compiler<'a> {
     /// Returns the type that BTF knows of the value, and its bits.
     fn known_type(&self) -> Option<(ArgumentType, BitField)> {
         Some(self.types?.argument_type(self.value?))
+    }
+
+    /// Calls `take` with the name of each number in the struct that the value of `fetch` points to. `at` is where they are
+    /// asked for.
+    pub(super) fn scalars(
+        &mut self,
+        fetch: LineWord<'_>,
+        at: usize,
+        take: &mut dyn FnMut(&str),
+    ) -> Result<(), ProbeRefusal> {
+        (self.value, self.place) = (None, fetch.at);
+        self.fetch(fetch, &mut StepList::new(), 0)?;
+        let known = self.types.zip(self.value);
+        let is_there = known.is_some_and(|(types, value)| types.scalars(value, take));
+        match is_there {
+            true => Ok(()),
+            false => Err(ProbeRefusal::new(ProbeError::NoPointer, at)),
+        }
     }
 
     /// Returns the type of a value that is shown by its name, which is as large as the value, and its bits.

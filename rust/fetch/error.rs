@@ -80,6 +80,8 @@ errors! {
     EventTooBig: "Event too big (too many fields?)";
     Fetch: "Invalid fetch argument";
     FilterMissing: "No filter rule after 'if'";
+    FieldsOpen: "List of fields is not closed";
+    FieldsSuffix: "List of fields has wrong suffix";
     FileMissing: "Failed to find the given file";
     FileOffset: "File offset is not available for kernel probes";
     FileOffsetValue: "Invalid file offset value";

@@ -25,7 +25,7 @@ use super::{
 use core::fmt::Write;
 
 /// Words before the arguments.
-const HEAD: usize = 2;
+pub(super) const HEAD: usize = 2;
 /// The names that are put in have fewer bytes, with one for each end.
 const MOST_NAMES: usize = 128;
 /// So many have the fetches of names of files, with one for each end.

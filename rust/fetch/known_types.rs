@@ -26,6 +26,9 @@ use crate::event::btf::{
     Btf, //
 };
 
+/// Most nameless structs inside each other whose numbers are looked for.
+const NESTED: u32 = 4;
+
 /// The types that a line can name.
 #[derive(Clone, Copy)]
 pub(crate) struct KnownTypes<'a>(Btf<'a>);
@@ -262,6 +265,17 @@ impl<'a> KnownTypes<'a> {
         let ty = self.element(value);
         let (signed, size) = self.0.enumeration(ty)?;
         matches!(size, 1 | 2 | 4 | 8).then_some((ty, signed, size as u8))
+    }
+
+    /// Calls `take` with the name of each number in the struct that the value points to. Returns whether it does.
+    pub(super) fn scalars(&self, value: TypedValue, take: &mut dyn FnMut(&str)) -> bool {
+        match self.0.probed_form(value.ty) {
+            ProbedForm::Pointer(outer) if self.0.probed_form(outer) == ProbedForm::Struct => {
+                self.0.scalar_members(outer, NESTED, take);
+                true
+            }
+            _ => false,
+        }
     }
 
     /// Returns the bits of a bit field of `size` bytes.

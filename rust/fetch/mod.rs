@@ -9,7 +9,7 @@
 //!   of these, as a line of a probe in programs.
 //! - `argument`: `NAME=FETCH:TYPE`, compiled into steps (`step`); `types`: the types,
 //!   `shape`: how they are written; `function`: names and types that BTF has of a function,
-//!   `known_types` and `cast`: of values, `expand`: arguments that stand for parameters and for names of files.
+//!   `known_types` and `cast`: of values, `expand`: arguments that stand for parameters and for names of files, `spread`: for fields.
 //! - `errno` and `enumeration`: the names of numbers, of errors and as BTF has them.
 //! - `run`: what the steps read, and the record that is made of it, in any context; `plain`: arguments that need no steps.
 //! - `print`: the fields, the print format and the text of a record.
@@ -36,6 +36,7 @@ pub(crate) mod plain;
 pub(crate) mod print;
 pub(crate) mod run;
 mod shape;
+pub(crate) mod spread;
 pub(crate) mod step;
 pub(crate) mod types;
 pub(crate) mod usdt;

@@ -16,6 +16,7 @@ use super::{
     plain::PlainArgument,
     print,
     run::{FetchProgram, ProbedMachine, RecordShape, WORDS},
+    spread::{self, WordOrigin},
     step::{Argument, EventField, TIME_PLACE},
     user_command::{path_of, UserHead, UserPlace},
 };
@@ -766,12 +767,27 @@ fn compile_typed(line: &str) -> Result<(String, Vec<Argument>), ProbeRefusal> {
             false => ProbeSite::Entry,
         };
         let mut compiler = Compiler::new(site, &symbol).of_function(Some(function));
-        let mut expanded = String::new();
-        expand::expand(line, true, Some(&function), &mut expanded)?.unwrap();
-        let compiled = compile_all(&expanded, &mut compiler);
-        let compiled = compiled.map_err(|refusal| ProbeRefusal {
-            at: expand::place_in(line, &expanded, refusal.at),
+        let (mut given, mut origins) = (String::new(), Vec::new());
+        let mut take = |origin| {
+            origins.push(origin);
+            Ok(())
+        };
+        spread::spread(line, &mut compiler, &mut given, &mut take)?.unwrap();
+        assert!(given == line || spread::has_spread(line), "{line}: {given}");
+        let placed = |refusal: ProbeRefusal| ProbeRefusal {
+            at: WordOrigin::place(&origins, refusal.at),
             ..refusal
+        };
+        let mut expanded = String::new();
+        expand::expand(&given, true, Some(&function), &mut expanded)
+            .map_err(placed)?
+            .unwrap();
+        let compiled = compile_all(&expanded, &mut compiler);
+        let compiled = compiled.map_err(|refusal| {
+            placed(ProbeRefusal {
+                at: expand::place_in(&given, &expanded, refusal.at),
+                ..refusal
+            })
         })?;
         Ok((expanded, compiled))
     })
@@ -924,6 +940,144 @@ fn numbers_with_names() {
     ];
     for (line, error, at) in refused {
         let want = ProbeRefusal::new(*error, *at);
+        assert_eq!(compile_typed(line).unwrap_err(), want, "{line}");
+    }
+}
+
+/// Fields that are named together are arguments of their own, called as the path to them.
+#[test]
+fn fields_that_are_named_together() {
+    let rows: &[(&str, &str)] = &[
+        ("p f outer->{pid}", "outer_pid=outer->pid"),
+        (
+            "p f a=%ax outer->{pid,in.value:x32,next->pid} b=%di",
+            "a=%ax outer_pid=outer->pid outer_in_value=outer->in.value:x32 \
+             outer_next_pid=outer->next->pid b=%di",
+        ),
+        (
+            "p f outer->next->{pid,bits}:u8",
+            "outer_next_pid=outer->next->pid:u8 outer_next_bits=outer->next->bits:u8",
+        ),
+        (
+            "p f o=outer->{pid:s64,name}:x64",
+            "o_pid=outer->pid:s64 o_name=outer->name:x64",
+        ),
+        (
+            "p f (outer)%di->{pid,bits}",
+            "pid=(outer)%di->pid bits=(outer)%di->bits",
+        ),
+        (
+            "p f outer->{name,text}:string",
+            "outer_name=outer->name:string outer_text=outer->text:string",
+        ),
+        // Arrays and structs are no numbers.
+        (
+            "p f outer->*",
+            "outer_pid=outer->pid outer_bits=outer->bits outer_name=outer->name \
+             outer_next=outer->next",
+        ),
+        (
+            "p f x=outer->next->*:x8",
+            "x_pid=outer->next->pid:x8 x_bits=outer->next->bits:x8 \
+             x_name=outer->next->name:x8 x_next=outer->next->next:x8",
+        ),
+        ("p f t=\\\"->*\"", "t=\\\"->*\""),
+        // A name that has no room for that of the fetch.
+        (
+            "p f a23456789012345678901234567=outer->*",
+            "a23456789012345678901234567_pid=outer->pid \
+             a23456789012345678901234567_bits=outer->bits \
+             a23456789012345678901234567_name=outer->name \
+             a23456789012345678901234567_next=outer->next",
+        ),
+        (
+            "p f a234567890123456789012345678=outer->*",
+            "a234567890123456789012345678_pid=outer->pid bits=outer->bits name=outer->name \
+             next=outer->next",
+        ),
+    ];
+    for (line, want) in rows {
+        let (expanded, arguments) = compile_typed(line).unwrap_or_else(|e| panic!("{line}: {e:?}"));
+        assert_eq!(expanded, format!("p f {want}"), "{line}");
+        assert_eq!(arguments.len(), want.split(' ').count(), "{line}");
+    }
+    // What stands for all ends where there is no room for more.
+    let many = "a=%di ".repeat(126);
+    let mut number = 0;
+    let many = many
+        .replace("a=", "a=")
+        .split(' ')
+        .fold(String::new(), |line, word| {
+            number += 1;
+            match word {
+                "" => line,
+                word => format!("{line}{}{number}{} ", &word[..1], &word[1..]),
+            }
+        });
+    let (expanded, arguments) = compile_typed(&format!("p f {many}outer->*")).unwrap();
+    assert_eq!(arguments.len(), 128);
+    assert!(
+        expanded.ends_with(" outer_pid=outer->pid outer_bits=outer->bits"),
+        "{expanded}"
+    );
+    // The caret is in the line as it was written.
+    use ProbeError::*;
+    let refused: &[(&str, ProbeError, usize, Code)] = &[
+        ("p f outer->{pid,none}", NoField, 16, Code::Missing),
+        (
+            "p f a=%di outer->{pid,in.none:u8}",
+            NoField,
+            25,
+            Code::Missing,
+        ),
+        ("p f outer->{pid,bits:u9,text}", Type, 21, Code::Invalid),
+        ("p f outer->{pid,bits}:u9", Type, 22, Code::Invalid),
+        ("p f outer->{pid,pid}", ArgumentNameUsed, 16, Code::Invalid),
+        (
+            "p f outer->{pid,pid} a=%none",
+            ArgumentNameUsed,
+            16,
+            Code::Invalid,
+        ),
+        (
+            "p f outer->{pid,bits} a=%none",
+            RegisterName,
+            24,
+            Code::Invalid,
+        ),
+        ("p f outer->{pid", FieldsOpen, 15, Code::Invalid),
+        ("p f outer->{pid}x", FieldsSuffix, 16, Code::Invalid),
+        ("p f outer->{pid}:", Type, 17, Code::Invalid),
+        ("p f outer->{}", ArgumentBodyMissing, 12, Code::Invalid),
+        (
+            "p f outer->{pid,,bits}",
+            ArgumentBodyMissing,
+            16,
+            Code::Invalid,
+        ),
+        (
+            "p f outer->{pid,:u8}",
+            ArgumentBodyMissing,
+            16,
+            Code::Invalid,
+        ),
+        ("p f none->{pid}", NoParameter, 4, Code::Missing),
+        ("p f outer->none->{pid}", NoField, 11, Code::Missing),
+        ("p f none->*", NoParameter, 4, Code::Missing),
+        ("p f outer->*x", FieldsSuffix, 12, Code::Invalid),
+        ("p f text->*", NoPointer, 10, Code::Invalid),
+        ("p f %di->*", NoPointer, 9, Code::Invalid),
+        ("p f (outer)%di->*", TypecastField, 14, Code::Invalid),
+        ("p f +0(outer->{pid})", FieldsSuffix, 19, Code::Invalid),
+        (
+            "p f a23456789012345678901234567=outer->{pid,name,bitsy}",
+            ArgumentNameTooLong,
+            49,
+            Code::Invalid,
+        ),
+    ];
+    for (line, error, at, code) in refused {
+        let want = ProbeRefusal::with(*error, *at, *code);
         assert_eq!(compile_typed(line).unwrap_err(), want, "{line}");
     }
 }

@@ -47,6 +47,7 @@ use crate::{
             FetchProgram,
             RecordShape, //
         },
+        spread::WordOrigin,
         step::{
             Argument,
             KeptParameters, //
@@ -113,6 +114,8 @@ pub(super) struct ProbeLayout {
     shape: RecordShape,
     /// Parameters that are kept from the beginning of a call to its return.
     pub(super) kept: KeptParameters,
+    /// Where the arguments are in the line as it was written, if some stand for several.
+    places: KVec<usize>,
     /// The names of values of enumerations.
     enumerations: EnumTables,
     /// Where the probe is, if that is in a file.
@@ -122,6 +125,18 @@ pub(super) struct ProbeLayout {
 }
 
 impl ProbeLayout {
+    /// Keeps where the words of the line come from.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(super) fn set_places(&mut self, origins: &[WordOrigin]) -> Result {
+        for origin in origins.iter().skip(2) {
+            self.places.push(origin.begin(), GFP_KERNEL)?;
+        }
+        Ok(())
+    }
+
     /// Returns whether the registers that a function's hook gets are enough.
     pub(super) fn suits_hook(&self) -> bool {
         self.shape.suits_hook
@@ -285,7 +300,8 @@ impl ProbeLayout {
         };
         match different {
             Some(number) => {
-                let at = expand::argument_at(line, number);
+                let place = other.places.get(number).copied();
+                let at = place.unwrap_or_else(|| expand::argument_at(line, number));
                 Err(ProbeRefusal::exists(ProbeError::DifferentArgument, at))
             }
             None => Ok(()),
@@ -357,6 +373,7 @@ impl ProbeLayout {
             names,
             head,
             kept: *compiler.kept(),
+            places: KVec::new(),
             enumerations: EnumTables::of(compiler)?,
             file: None,
             filter: None,

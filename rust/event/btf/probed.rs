@@ -188,6 +188,31 @@ impl<'a> Btf<'a> {
         None
     }
 
+    /// Calls `take` with the name of each integer, enumeration and pointer in a struct or union, in their order; also of
+    /// nameless ones in it, as many inside each other as `depth` says.
+    pub(crate) fn scalar_members(self, ty: TypeNumber, depth: u32, take: &mut dyn FnMut(&'a str)) {
+        let Ok(outer) = self.resolve(ty.0) else {
+            return;
+        };
+        for (called, member) in self.members(&outer) {
+            let Some(name) = self.name(called) else {
+                continue;
+            };
+            match (name, self.probed_form(member.ty)) {
+                ("", ProbedForm::Struct) => {
+                    if let Some(depth) = depth.checked_sub(1) {
+                        self.scalar_members(member.ty, depth, take);
+                    }
+                }
+                ("", _) => {}
+                (_, ProbedForm::Integer { bits: ..=64, .. })
+                | (_, ProbedForm::Enumeration | ProbedForm::WideEnumeration)
+                | (_, ProbedForm::Pointer(_)) => take(name),
+                _ => {}
+            }
+        }
+    }
+
     /// Returns the members of a struct or union with the places of their names.
     fn members(&self, ty: &Type<'a>) -> impl Iterator<Item = (u32, ProbedMember)> + 'a {
         let flag = ty.flag;

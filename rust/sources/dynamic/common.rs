@@ -27,7 +27,11 @@ use crate::{
             PathOffsets, //
         },
         function::ProbedFunction,
-        known_types::KnownTypes, //
+        known_types::KnownTypes,
+        spread::{
+            self,
+            WordOrigin, //
+        }, //
     },
     kapi::{
         kprobe::{
@@ -78,10 +82,26 @@ pub(super) fn compile(
     site: ProbeSite<'_>,
     (btf, function): (Option<Btf<'_>>, Option<ProbedFunction<'_>>),
 ) -> Result<(ProbeLayout, bool), RefusedLine> {
-    let mut expanded = TextBuffer::new();
     let has_parameters = site.has_parameters();
-    expand::expand(line, has_parameters, function.as_ref(), &mut expanded)
-        .map_err(|refusal| kind.refused(refusal))?
+    let compiler = Compiler::new(site, &symbol_address).of_types(btf.map(KnownTypes::new));
+    let mut compiler = compiler.of_function(function);
+    let mut spread = TextBuffer::new();
+    let mut origins: KVec<WordOrigin> = KVec::new();
+    let given = match spread::has_spread(line) {
+        true => {
+            let mut take = |origin| origins.push(origin, GFP_KERNEL).map_err(|_| fmt::Error);
+            spread::spread(line, &mut compiler, &mut spread, &mut take)
+                .map_err(|refusal| kind.refused(refusal))?
+                .map_err(|_| ENOMEM)?;
+            spread.text()
+        }
+        false => line,
+    };
+    // Carets point into the line as it was written.
+    let refused = |refused: RefusedLine| refused.with_places(|at| WordOrigin::place(&origins, at));
+    let mut expanded = TextBuffer::new();
+    expand::expand(given, has_parameters, function.as_ref(), &mut expanded)
+        .map_err(|refusal| refused(kind.refused(refusal)))?
         .map_err(|_| ENOMEM)?;
     let mut whole = TextBuffer::new();
     let offsets = PathOffsets {
@@ -92,9 +112,9 @@ pub(super) fn compile(
         // As in ftrace.
         return Err(ENOMEM.into());
     }
-    let compiler = Compiler::new(site, &symbol_address).of_types(btf.map(KnownTypes::new));
-    let mut compiler = compiler.of_function(function);
-    let mut layout = ProbeLayout::compile((line, whole.text()), &mut compiler, kind)?;
+    let layout = ProbeLayout::compile((given, whole.text()), &mut compiler, kind);
+    let mut layout = layout.map_err(refused)?;
+    layout.set_places(&origins)?;
     layout.set_condition(condition, kind)?;
     if compiler.kept().overflows() {
         let at = expand::argument_at(line, 0);

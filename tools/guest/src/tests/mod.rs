@@ -26,6 +26,7 @@ mod faults_files;
 mod faults_hists;
 mod faults_latency;
 mod features;
+mod fields_together;
 mod files;
 mod filter;
 mod filter_random;
@@ -231,6 +232,7 @@ const GROUPS: &[&[Test]] = &[
     raw_events::TESTS,
     module_events::TESTS,
     named_values::TESTS,
+    fields_together::TESTS,
     event_ids::TESTS,
     percent::TESTS,
     splice::TESTS,
