@@ -13,6 +13,7 @@
 //! - `errno` and `enumeration`: the names of numbers, of errors and as BTF has them.
 //! - `run`: what the steps read, and the record that is made of it, in any context; `plain`: arguments that need no steps.
 //! - `print`: the fields, the print format and the text of a record.
+//! - `checker`: a second look at steps and records, which tests compare with the compiler.
 //! - `error`: every refusal, with the text and the place that ftrace gives.
 //!
 //! Called by `sources`, which makes the probes. Nothing here knows the kernel: a [`run::Machine`] has
@@ -43,6 +44,8 @@ pub(crate) mod usdt;
 pub(crate) mod usdt_command;
 pub(crate) mod user_command;
 
+#[cfg(test)]
+mod checker;
 #[cfg(test)]
 mod tests;
 

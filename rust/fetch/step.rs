@@ -34,6 +34,11 @@ impl LineSpan {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn end(self) -> usize {
+        usize::from(self.start) + usize::from(self.len)
+    }
+
     /// Returns the part of `line`.
     pub(crate) fn of(self, line: &str) -> &str {
         let start = usize::from(self.start);

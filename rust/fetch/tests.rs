@@ -4,6 +4,7 @@
 
 use super::{
     argument::{ArgumentName, Compiler, ProbeSite},
+    checker::{check_record, check_steps, Limits},
     command::{self, words, DefiningLine, Head, LineWord, ProbeNames, ProbePlace},
     copied::CopiedArgument,
     enumeration::{EnumNames, Enumerator},
@@ -17,7 +18,7 @@ use super::{
     print,
     run::{FetchProgram, ProbedMachine, RecordShape, WORDS},
     spread::{self, WordOrigin},
-    step::{Argument, EventField, TIME_PLACE},
+    step::{Argument, EventField, MOST_KEPT, TIME_PLACE},
     user_command::{path_of, UserHead, UserPlace},
 };
 use crate::event::btf::{self, builder::Builder, Btf};
@@ -236,14 +237,31 @@ fn record_of(line: &str, arguments: &[Argument], machine: &Memory) -> (Vec<u8>, 
         arguments,
         shape: RecordShape::of(16, arguments),
     };
+    // Programs have no registers where functions are hooked, and hidden parameters of a return are kept.
+    let has_registers = !line.starts_with(['f', 't', 'e']);
+    let limits = Limits {
+        line: line.len(),
+        kept: MOST_KEPT,
+        registers: has_registers,
+    };
+    for argument in arguments {
+        assert_eq!(
+            check_steps(argument, &limits),
+            Ok(()),
+            "{line}: {argument:?}"
+        );
+    }
     let (size, rooms) = program.measure(machine, 4072);
     assert!(size <= 4072.max(program.shape.fixed));
     let mut record = vec![0xee; size];
     program.fill(machine, &rooms, &mut record);
+    assert_eq!(check_record(arguments, (16, &record)), Ok(()), "{line}");
     // In one pass it is the same, unless the memory changes.
     let mut gathered = vec![0xee; 4072];
     let size = program.gather(machine, &mut gathered);
     assert!(size <= 4072.max(program.shape.fixed), "{line}");
+    let whole = gathered.get(..size).unwrap_or_default();
+    assert_eq!(check_record(arguments, (16, whole)), Ok(()), "{line}");
     if !machine.grows {
         assert!(gathered.get(..size) == Some(&record[..]), "{line}");
         let before = machine.reads.get();
