@@ -103,7 +103,9 @@ struct EventTable;
 
 impl Drop for EventTable {
     fn drop(&mut self) {
-        // SAFETY: Everything that uses events has been dropped before this field.
+        sources::leave_programs();
+        // SAFETY: Everything that uses events has been dropped before this field, and what sources themselves had on
+        // events of the kernel was taken off just now.
         unsafe { events::exit() };
         // SAFETY: `events::exit` has freed all events, and unloading makes none.
         unsafe { sources::exit() };

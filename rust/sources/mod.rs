@@ -192,6 +192,11 @@ pub(crate) unsafe fn init(raw: RawWish, btf: Result<&KernelBtf, NoBtf>) -> Resul
     KINDS.iter().try_for_each(|kind| kind.add(&load))
 }
 
+/// Takes the probes of sources off the kernel's own events, which are still there. No event is enabled any more.
+pub(crate) fn leave_programs() {
+    user_events::leave_programs();
+}
+
 /// Frees what events named.
 ///
 /// # Safety

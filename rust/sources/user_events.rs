@@ -349,13 +349,18 @@ pub(super) unsafe fn init() {
     unsafe { workers::init() };
 }
 
-/// Forgets programs and definitions; no event is enabled any more, and there is no [`UserEventWork`].
-pub(super) fn exit() {
+/// Has no program followed any more, by probes on events that are still there; no event is enabled any more, and there
+/// is no [`UserEventWork`].
+pub(super) fn leave_programs() {
     // All bits are 0 then, also those of programs that are copied meanwhile.
     bits::bring();
     let watch = CHANGES.lock().watch.take();
     drop(watch);
     bits::bring();
+}
+
+/// Forgets programs and definitions, after [`leave_programs`].
+pub(super) fn exit() {
     bits::exit();
     let all = core::mem::take(&mut *DEFINED.lock());
     drop(all);

@@ -35,6 +35,7 @@ extern "C" {
         fd: c_int,
         offset: i64,
     ) -> *mut c_void;
+    fn munmap(at: *mut c_void, len: usize) -> c_int;
     fn fork() -> c_int;
     fn waitpid(child: c_int, status: *mut c_int, options: c_int) -> c_int;
     fn _exit(status: c_int) -> !;
@@ -49,6 +50,14 @@ pub fn page(writable: bool) -> usize {
     let prot = if writable { 3 } else { 1 };
     // SAFETY: New memory at a place of the kernel's choice.
     unsafe { mmap(std::ptr::null_mut(), PAGE, prot, 0x22, -1, 0) as usize }
+}
+
+/// Gives pages back: those that the module had made for a test would count as the module's.
+pub fn unmap(pages: &[usize]) {
+    for page in pages {
+        // SAFETY: A page that was made here, of which nothing is kept.
+        unsafe { munmap(*page as *mut c_void, PAGE) };
+    }
 }
 
 /// Returns a word of a page.
@@ -347,6 +356,7 @@ pub fn transcript(root: &Path) -> Vec<String> {
     bits(&mut t);
     records(&mut t);
     lines(&mut t);
+    unmap(&[words, constant]);
     t.list("in the end");
     t.lines
 }
@@ -513,6 +523,7 @@ fn bits(t: &mut Transcript) {
             soon(|| !root.join("events/user_events").exists()),
         );
     }
+    unmap(&[words]);
 }
 
 fn records(t: &mut Transcript) {
@@ -639,6 +650,7 @@ fn records(t: &mut Transcript) {
         "close and unregister",
         (0..4).map(|bit| data.unregister(words, bit)).sum::<i64>(),
     );
+    unmap(&[words]);
 }
 
 fn lines(t: &mut Transcript) {
@@ -737,6 +749,7 @@ fn lines(t: &mut Transcript) {
     t.add("delete", data.delete("p9"));
     t.add("all", t.truncate("dynamic_events"));
     t.add("none is left", !t.has("events/user_events"));
+    unmap(&[words]);
 }
 
 /// Longs of the kernel and of Rust are the same here.

@@ -6,7 +6,7 @@
 //! No kernel of the suite has user events of its own. `user_calls.golden` is what Linux 7.3.4 with
 //! `CONFIG_USER_EVENTS` answers; a kernel that has them is asked itself.
 
-use super::user_calls::{self, page, soon, word, Data, PERSIST};
+use super::user_calls::{self, page, soon, unmap, word, Data, PERSIST};
 use super::{test, Test};
 use crate::check::{Check, Report};
 use crate::tree::{Instance, Tree};
@@ -126,6 +126,7 @@ fn memory(context: &Context) -> Check {
     }
     ensure_eq!(data.unregister(unmapped, 1), -14, "a page that is gone");
     ensure_eq!(data.unregister(unmapped, 1), -2, "it was unregistered");
+    unmap(&[dropped, constant, shared]);
     drop(data);
     ensure!(all_gone(context), "the event is left");
     Ok(())
@@ -155,6 +156,7 @@ fn example(context: &Context) -> Check {
     ensure_eq!(data.unregister(words, 0), 0, "unregister");
     drop(data);
     ensure!(all_gone(context), "the event is left");
+    unmap(&[words]);
     Ok(())
 }
 
@@ -195,6 +197,7 @@ fn instances(context: &Context) -> Check {
     ensure!(all_gone(context), "the event is left");
     ensure_eq!(first.get("trace")?, trace, "its records are gone");
     first.remove()?;
+    unmap(&[words]);
     Ok(())
 }
 
@@ -254,6 +257,7 @@ fn ends(context: &Context) -> Check {
     report.expect(all_gone(context), || {
         format!("left: {:?}", tree.get("user_events_status"))
     });
+    unmap(&[words]);
     report.finish()
 }
 
@@ -274,6 +278,7 @@ fn unload(context: &Context) -> Check {
     module::unload_when_free(module::NAME)?;
     ensure_eq!(word(words), 0, "the module is gone");
     ensure_eq!(user_calls::wait(copy), 1, "in a copy");
+    unmap(&[words]);
     module::restore(context)?;
     ensure!(
         !context.root.join("events/user_events").exists(),
