@@ -99,6 +99,9 @@ kernel::sync::global_lock! {
     unsafe(uninit) static DEFINED: Mutex<KVec<UserDefinition>> = KVec::new();
 }
 
+/// More bytes than the largest sub-buffer has.
+const TOO_LONG: usize = 1 << 20;
+
 /// What those who make and remove events have.
 struct UserEventChanges {
     /// The number of events that were made of whose name there may be others.
@@ -213,8 +216,8 @@ impl UserEvent {
         }
         let size = len.saturating_add(COMMON);
         if size > MOST_PAYLOAD {
-            // No ring takes it, and each counts that.
-            self.record(MOST_PAYLOAD.saturating_add(COMMON), |_| {});
+            // No ring takes so many, of sub-buffers of any size, and each counts that.
+            self.record(TOO_LONG, |_| {});
             return Ok(());
         }
         let written = user_memory::with_place(|place| {

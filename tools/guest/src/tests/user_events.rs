@@ -10,7 +10,7 @@ use super::user_calls::{self, page, soon, unmap, word, Data, PERSIST};
 use super::{test, Test};
 use crate::check::{Check, Report};
 use crate::tree::{Instance, Tree};
-use crate::{module, using, Context};
+use crate::{module, sys, using, Context};
 use std::fs;
 
 pub const TESTS: &[Test] = &[
@@ -18,6 +18,7 @@ pub const TESTS: &[Test] = &[
     test("user_events.example", 60, example),
     test("user_events.memory", 60, memory),
     test("user_events.instances", 60, instances),
+    test("user_events.too_long", 60, too_long),
     test("user_events.ends", 120, ends),
     test("user_events.unload", 120, unload),
 ];
@@ -193,6 +194,41 @@ fn instances(context: &Context) -> Check {
     ensure!(all_gone(context), "the event is left");
     ensure_eq!(first.get("trace")?, trace, "its records are gone");
     first.remove()?;
+    unmap(&[words]);
+    Ok(())
+}
+
+/// A record that is too long is lost and counted, in sub-buffers of any size.
+fn too_long(context: &Context) -> Check {
+    sys::pin_to(0);
+    let data = data(context)?;
+    let words = page(true);
+    ensure_eq!(data.register("l u32 a", words, 0, 0), 0, "register");
+    let instance = Instance::new(&context.root, "rtg-user-long")?;
+    instance.set("options/event-counts", "1")?;
+    for kb in ["4", "8", "512"] {
+        instance.set("buffer_size_kb", "2048")?;
+        instance.set("buffer_subbuf_size_kb", kb)?;
+        instance.set("events/user_events/l/enable", "1")?;
+        for (len, lines) in [(4064, 1), (4065, 1), (4070, 1), (10_000, 1)] {
+            let written = data.write(0, &vec![1; len]);
+            ensure_eq!(written, len as i64 + 4, "{len} bytes");
+            let trace = instance.get("trace")?;
+            ensure_eq!(
+                trace.matches(" l: a=").count(),
+                lines,
+                "{kb} KiB, {len} bytes"
+            );
+        }
+        instance.set("events/user_events/l/enable", "0")?;
+        instance.clear()?;
+    }
+    let lost = instance.get("events/user_events/l/lost")?;
+    ensure_eq!(lost.trim(), "9", "lost");
+    ensure_eq!(data.unregister(words, 0), 0, "unregister");
+    drop(data);
+    instance.remove()?;
+    ensure!(all_gone(context), "the event is left");
     unmap(&[words]);
     Ok(())
 }
