@@ -22,6 +22,7 @@ mod module_notifier;
 mod printer;
 mod reuse;
 mod source;
+mod symbols;
 pub(crate) mod tracepoints;
 
 pub(crate) use self::{
@@ -70,7 +71,8 @@ pub(crate) use self::{
         Fields,
         Recipient,
         Source, //
-    }, //
+    },
+    symbols::Symbols, //
 };
 
 use self::{

@@ -4,7 +4,10 @@
 //!
 //! Called by `output` for the files that show records as text, with a copy of the record.
 
-use super::Event;
+use super::{
+    symbols::Symbols,
+    Event, //
+};
 use crate::{
     kapi::{
         c,
@@ -72,8 +75,14 @@ impl PrintManner {
     }
 }
 
-/// The buffers that one reader prints records with.
-pub(crate) struct Printer(NonNull<c::rt_printer>, TextBuffer);
+/// What one reader prints records with.
+pub(crate) struct Printer {
+    /// The buffers of the print functions in C.
+    buffers: NonNull<c::rt_printer>,
+    /// The text that a source has composed.
+    composed: TextBuffer,
+    symbols: Symbols,
+}
 
 // SAFETY: It owns plain memory that belongs to no thread or CPU, and nothing else uses it.
 unsafe impl Send for Printer {}
@@ -81,8 +90,12 @@ unsafe impl Send for Printer {}
 impl Printer {
     /// Allocates the buffers. Process context. Fails with `ENOMEM`.
     pub(crate) fn new() -> Result<Self> {
-        let printer = NonNull::new(c::rt_printer_new()).ok_or(ENOMEM)?;
-        Ok(Self(printer, TextBuffer::new()))
+        let buffers = NonNull::new(c::rt_printer_new()).ok_or(ENOMEM)?;
+        Ok(Self {
+            buffers,
+            composed: TextBuffer::new(),
+            symbols: Symbols::new(),
+        })
     }
 
     /// Returns the text of a record, without the name of the event and without a line end.
@@ -116,7 +129,7 @@ impl Printer {
         // - The printer is ours, and `&mut self` makes this its only user.
         let length = unsafe {
             c::rt_printer_format(
-                self.0.as_ptr(),
+                self.buffers.as_ptr(),
                 desc,
                 record.as_ptr().cast(),
                 manner.0,
@@ -128,14 +141,19 @@ impl Printer {
         Some(unsafe { core::slice::from_raw_parts(text, length) })
     }
 
+    /// Returns the names of addresses that the reader has met.
+    pub(crate) fn symbols(&mut self) -> &mut Symbols {
+        &mut self.symbols
+    }
+
     /// Returns the text that `write` makes, as far as there is memory for it.
     pub(crate) fn compose(
         &mut self,
-        write: impl FnOnce(&mut dyn ByteWrite) -> fmt::Result,
+        write: impl FnOnce(&mut dyn ByteWrite, &mut Symbols) -> fmt::Result,
     ) -> &[u8] {
-        self.1.clear();
-        let _ = write(&mut self.1);
-        self.1.bytes()
+        self.composed.clear();
+        let _ = write(&mut self.composed, &mut self.symbols);
+        self.composed.bytes()
     }
 
     /// Returns the lines of `callers`, addresses in user space of `process`; zeros follow the last
@@ -151,7 +169,7 @@ impl Printer {
         // only user.
         let length = unsafe {
             c::rt_printer_user_stack(
-                self.0.as_ptr(),
+                self.buffers.as_ptr(),
                 process as i32,
                 callers.as_ptr(),
                 USER_DEPTH as u32,
@@ -169,6 +187,6 @@ impl Drop for Printer {
     fn drop(&mut self) {
         // SAFETY: `rt_printer_new` made it, and it is freed only here, once, when nothing uses its
         // text.
-        unsafe { c::rt_printer_free(self.0.as_ptr()) };
+        unsafe { c::rt_printer_free(self.buffers.as_ptr()) };
     }
 }

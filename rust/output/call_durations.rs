@@ -2,12 +2,10 @@
 
 //! Counts calls by their function and by how long they took, for `trace_durations`.
 
-use super::{
-    Symbols,
-    Text, //
-};
+use super::Text;
 use crate::{
     event::context::Common,
+    events::Symbols,
     kapi::sort::{
         self,
         Keyed, //

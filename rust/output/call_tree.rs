@@ -7,12 +7,10 @@
 //! levels that the records have, as far as their entries were seen. Of calls whose entries are lost, `returned`
 //! knows which were in which.
 
-use super::{
-    Symbols,
-    Text, //
-};
+use super::Text;
 use crate::{
     event::context::Common,
+    events::Symbols,
     tasks::names,
     text::{
         graph::{

@@ -140,13 +140,13 @@ impl LinePrinter {
             Some(RecordKind::GraphEntry | RecordKind::GraphRetaddrEntry) => {
                 if let Some(entry) = CallEntry::of(seen.record) {
                     let exit = seen.exit.and_then(CallExit::of);
-                    let (symbols, arguments) = (&mut self.symbols, &mut self.arguments);
+                    let (symbols, arguments) = (self.printer.symbols(), &mut self.arguments);
                     line.write_entry(&entry, exit.as_ref(), symbols, arguments)?;
                 }
             }
             Some(RecordKind::GraphExit) => {
                 if let Some(exit) = CallExit::of(seen.record) {
-                    line.write_exit(&exit, &mut self.symbols)?;
+                    line.write_exit(&exit, self.printer.symbols())?;
                 }
             }
             _ => {
@@ -198,9 +198,9 @@ impl LinePrinter {
         };
         match (CallEntry::of(record), CallExit::of(record)) {
             (Some(entry), _) if graph::is_entry(record) => {
-                line.write_entry(&entry, None, &mut self.symbols, &mut self.arguments)
+                line.write_entry(&entry, None, self.printer.symbols(), &mut self.arguments)
             }
-            (_, Some(exit)) => line.write_exit(&exit, &mut self.symbols),
+            (_, Some(exit)) => line.write_exit(&exit, self.printer.symbols()),
             _ => Ok(()),
         }
     }

@@ -10,7 +10,6 @@ use super::{
     kinds::RecordKind,
     Seen,
     Style,
-    Symbols,
     Text, //
 };
 use crate::{
@@ -23,7 +22,8 @@ use crate::{
     },
     events::{
         self,
-        RecordReader, //
+        RecordReader,
+        Symbols, //
     },
     tasks::names,
     text::{

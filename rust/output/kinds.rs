@@ -161,11 +161,11 @@ impl RecordKind {
         match self {
             RecordKind::Function => {
                 let arguments = &mut lines.arguments;
-                function::write_text(record, options, &mut lines.symbols, arguments, out)
+                function::write_text(record, options, lines.printer.symbols(), arguments, out)
             }
             RecordKind::Repeats => {
                 let moment = lines.moment;
-                function::write_repeats(record, moment, options, &mut lines.symbols, out)
+                function::write_repeats(record, moment, options, lines.printer.symbols(), out)
             }
             // Left by the tracer function_graph in a snapshot: without what the reader knows of the CPU.
             RecordKind::GraphEntry | RecordKind::GraphRetaddrEntry | RecordKind::GraphExit => {
@@ -173,7 +173,7 @@ impl RecordKind {
             }
             RecordKind::Marker => {
                 let address = builtin::marker_address(record).unwrap_or(0);
-                stack::write_address(address, options, &mut lines.symbols, out)?;
+                stack::write_address(address, options, lines.printer.symbols(), out)?;
                 out.write_str(": ")?;
                 out.write_bytes(builtin::marker_text(record))
             }
@@ -192,7 +192,7 @@ impl RecordKind {
                 wakeup::write_text(step, record, comm, out)
             }
             RecordKind::KernelStack => {
-                stack::write_callers(record, options, &mut lines.symbols, out)
+                stack::write_callers(record, options, lines.printer.symbols(), out)
             }
             RecordKind::UserStack => {
                 let (process, callers) = (stack::process(record), stack::user_callers(record));

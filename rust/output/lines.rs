@@ -10,7 +10,6 @@ use super::{
     kinds::RecordKind,
     Seen,
     Style,
-    Symbols,
     Text, //
 };
 use crate::{
@@ -23,7 +22,8 @@ use crate::{
         self,
         Event,
         Printer,
-        RecordReader, //
+        RecordReader,
+        Symbols, //
     },
     tasks::names,
     text::{
@@ -55,7 +55,6 @@ use kernel::prelude::*;
 /// Printer of lines.
 pub(crate) struct LinePrinter {
     pub(super) printer: Printer,
-    pub(super) symbols: Symbols,
     pub(super) graph: Graph,
     pub(super) arguments: BtfArguments,
     /// When the event was recorded that is printed: a line may name a time before it.
@@ -72,7 +71,6 @@ impl LinePrinter {
     pub(crate) fn new() -> Result<Self> {
         Ok(Self {
             printer: Printer::new()?,
-            symbols: Symbols::new(),
             graph: Graph::new(),
             arguments: BtfArguments::new(),
             moment: CallTime::default(),
@@ -145,7 +143,7 @@ impl LinePrinter {
             return form::write_unknown(Form::Text, id, out);
         };
         if options.has(Opt::Fields) || event.is_printed_by_fields() {
-            return write_fields(event, record, &mut self.symbols, out);
+            return write_fields(event, record, self.printer.symbols(), out);
         }
         if event.is_named_in_text() {
             out.write_bytes(event.name().as_bytes())?;

@@ -7,7 +7,6 @@
 //! - `arguments`: those of functions.
 //! - `kinds`: records that no tracepoint makes.
 //! - `style`: how and what to print; `text`: where the output goes.
-//! - `symbols`: names of addresses.
 //!
 //! Called by the files that show events, with copies of records and without a lock. Contexts:
 //! process context; may sleep.
@@ -21,7 +20,6 @@ mod kinds;
 mod lines;
 mod maker;
 mod style;
-mod symbols;
 mod text;
 
 pub(crate) use self::{
@@ -36,5 +34,3 @@ pub(crate) use self::{
     },
     text::Text, //
 };
-
-use self::symbols::Symbols;

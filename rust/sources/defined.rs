@@ -16,7 +16,8 @@ use crate::{
         PrintManner,
         Printer,
         Recipient,
-        Source, //
+        Source,
+        Symbols, //
     },
     kapi::kprobe::LeavingProbes,
     text::writer::ByteWrite, //
@@ -51,9 +52,10 @@ pub(super) trait DefinedProbe: Send + Sync {
         &self,
         record: &[u8],
         manner: PrintManner,
+        symbols: &mut Symbols,
         out: &mut dyn ByteWrite,
     ) -> fmt::Result {
-        self.layout().write_place(record, manner, out)
+        self.layout().write_place(record, manner, symbols, out)
     }
 
     /// Returns whether the event is enabled in an instance.
@@ -126,9 +128,10 @@ impl Source for DefinedSource {
         manner: PrintManner,
         printer: &'p mut Printer,
     ) -> Option<&'p [u8]> {
-        Some(printer.compose(|out| {
-            self.0.first().write_head(record, manner, out)?;
-            self.0.first().layout().write_values(record, out)
+        Some(printer.compose(|out, symbols| {
+            let probe = self.0.first();
+            probe.write_head(record, manner, symbols, out)?;
+            probe.layout().write_values(record, symbols, out)
         }))
     }
 

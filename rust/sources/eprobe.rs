@@ -25,7 +25,8 @@ use crate::{
         Event,
         ModuleHold,
         PrintManner,
-        Recipient, //
+        Recipient,
+        Symbols, //
     },
     fetch::run::{
         ProbedMachine,
@@ -253,7 +254,13 @@ impl DefinedProbe for Eprobe {
         self.followed.source().own_depth()
     }
 
-    fn write_head(&self, _: &[u8], _: PrintManner, out: &mut dyn ByteWrite) -> fmt::Result {
+    fn write_head(
+        &self,
+        _: &[u8],
+        _: PrintManner,
+        _: &mut Symbols,
+        out: &mut dyn ByteWrite,
+    ) -> fmt::Result {
         let followed = self.followed;
         write!(out, "({}.{})", followed.system(), followed.name())
     }

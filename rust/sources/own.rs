@@ -128,7 +128,7 @@ impl Source for OwnSource {
         _: PrintManner,
         printer: &'p mut Printer,
     ) -> Option<&'p [u8]> {
-        Some(printer.compose(|out| (self.0.write)(record, out)))
+        Some(printer.compose(|out, _| (self.0.write)(record, out)))
     }
 
     fn own_depth(&self) -> u32 {

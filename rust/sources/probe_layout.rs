@@ -20,7 +20,8 @@ use crate::{
     events::{
         as_text,
         Event,
-        PrintManner, //
+        PrintManner,
+        Symbols, //
     },
     fetch::{
         argument::{
@@ -56,7 +57,6 @@ use crate::{
     },
     kapi::{
         scratch,
-        symbol::Symbol,
         text_buffer::TextBuffer, //
     },
     probes::{
@@ -239,6 +239,7 @@ impl ProbeLayout {
         &self,
         record: &[u8],
         manner: PrintManner,
+        symbols: &mut Symbols,
         out: &mut dyn ByteWrite,
     ) -> fmt::Result {
         let place = word(record, COMMON);
@@ -254,17 +255,24 @@ impl ProbeLayout {
         }
         out.write_str("(")?;
         if returns {
-            write_address(word(record, COMMON.wrapping_add(8)), true, manner, out)?;
+            let returned_to = word(record, COMMON.wrapping_add(8));
+            write_address((returned_to, true), manner, symbols, out)?;
             out.write_str(" <- ")?;
         }
-        write_address(place, !returns, manner, out)?;
+        write_address((place, !returns), manner, symbols, out)?;
         out.write_str(")")
     }
 
     /// Writes the arguments of a record. Fails when `out` does.
-    pub(super) fn write_values(&self, record: &[u8], out: &mut dyn ByteWrite) -> fmt::Result {
-        let mut symbol =
-            |address, out: &mut dyn ByteWrite| out.write_str(Symbol::at(address).text());
+    pub(super) fn write_values(
+        &self,
+        record: &[u8],
+        symbols: &mut Symbols,
+        out: &mut dyn ByteWrite,
+    ) -> fmt::Result {
+        let mut symbol = |address, out: &mut dyn ByteWrite| {
+            symbols.with_text(address, |text| out.write_bytes(text))
+        };
         let names = |number| self.enumerations.names(number);
         print::write_values(
             out,
@@ -389,26 +397,25 @@ fn word(record: &[u8], at: usize) -> u64 {
 
 /// Writes the name of an address, with the place in the function if `offset` is set.
 fn write_address(
-    address: u64,
-    offset: bool,
+    (address, offset): (u64, bool),
     manner: PrintManner,
+    symbols: &mut Symbols,
     out: &mut dyn ByteWrite,
 ) -> fmt::Result {
     if address == 0 {
         return out.write_str("0");
     }
-    let symbol = Symbol::at(address);
-    let text = symbol.text();
-    match text.split_once('+') {
-        Some((name, rest)) if !offset => {
-            out.write_str(name)?;
-            let module = rest.split_once(' ').map_or("", |(_, module)| module);
-            if !module.is_empty() {
-                write!(out, " {module}")?;
+    symbols.with_text(address, |text| {
+        let mut parts = text.splitn(2, |byte| *byte == b'+');
+        match (parts.next(), parts.next()) {
+            (Some(name), Some(rest)) if !offset => {
+                out.write_bytes(name)?;
+                let module = rest.iter().position(|byte| *byte == b' ');
+                out.write_bytes(module.and_then(|at| rest.get(at..)).unwrap_or_default())
             }
+            _ => out.write_bytes(text),
         }
-        _ => out.write_str(text)?,
-    }
+    })?;
     if manner.has_addresses() {
         write!(out, " <{address:016x}>")?;
     }

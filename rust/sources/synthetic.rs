@@ -19,7 +19,8 @@ use crate::{
         Fields,
         PrintManner,
         Printer,
-        Source, //
+        Source,
+        Symbols, //
     },
     kapi::{
         nesting::{
@@ -27,10 +28,7 @@ use crate::{
             NestedWriter, //
         },
         percpu::CpuPin,
-        symbol::{
-            self,
-            Symbol, //
-        },
+        symbol,
         text_buffer::TextBuffer, //
     },
     synthetic::{
@@ -321,7 +319,9 @@ impl Source for SyntheticSource {
     ) -> Option<&'p [u8]> {
         let layout = self.0.layout();
         let has_types = manner.has_types();
-        Some(printer.compose(|out| layout.write_values(record, has_types, &mut KernelNames, out)))
+        Some(printer.compose(|out, symbols| {
+            layout.write_values(record, has_types, &mut KernelNames(symbols), out)
+        }))
     }
 
     fn own_depth(&self) -> u32 {
@@ -330,11 +330,11 @@ impl Source for SyntheticSource {
 }
 
 /// The names that this kernel has.
-struct KernelNames;
+struct KernelNames<'a>(&'a mut Symbols);
 
-impl SyntheticNames for KernelNames {
+impl SyntheticNames for KernelNames<'_> {
     fn write_symbol(&mut self, address: u64, out: &mut dyn ByteWrite) -> fmt::Result {
-        out.write_str(Symbol::at(address).text())
+        self.0.with_text(address, |text| out.write_bytes(text))
     }
 
     fn write_gfp(&mut self, flags: u64, out: &mut dyn ByteWrite) -> fmt::Result {

@@ -6,7 +6,8 @@
 //! whose symbol table is searched linearly; and the events in a buffer contain the same few
 //! addresses again and again. The cache holds only names that cannot change: those of the kernel's
 //! own functions, and of this module, which stays loaded as long as one of its files is open. All
-//! others are looked up each time. Called by the printers of lines and of JSON.
+//! others are looked up each time. Called by the printers of lines and of JSON, and by the sources of
+//! events that C does not describe, for the text of their records.
 
 use crate::{
     event::values,
@@ -36,7 +37,7 @@ const SLOTS: usize = 64;
 const LONGEST: usize = 118;
 
 /// The cache.
-pub(super) struct Symbols {
+pub(crate) struct Symbols {
     /// Indexed by a hash of the address; empty before the first name.
     known: KVVec<CachedName>,
 }
@@ -67,10 +68,16 @@ impl CachedName {
 
 impl Symbols {
     /// Returns an empty cache.
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             known: KVVec::new(),
         }
+    }
+
+    /// Calls `say` with the name of `address`, with the offset in the function and the module; with
+    /// its number if it has none. Returns what `say` does.
+    pub(crate) fn with_text<R>(&mut self, address: u64, say: impl FnOnce(&[u8]) -> R) -> R {
+        self.look_up(address, true, |text, _| say(text))
     }
 
     /// Calls `say` with the name of `address`, with the offset in the function and the module if
@@ -81,22 +88,30 @@ impl Symbols {
         offset: bool,
         say: impl FnOnce(&[u8]) -> R,
     ) -> Option<R> {
+        self.look_up(address, offset, |text, is_name| is_name.then(|| say(text)))
+    }
+
+    /// Calls `say` with the text for `address`, and with whether that is a name. Returns what `say`
+    /// does.
+    fn look_up<R>(&mut self, address: u64, offset: bool, say: impl FnOnce(&[u8], bool) -> R) -> R {
         // Functions are aligned to 16 bytes; the calls in them are not.
         let at = (address ^ (address >> 7)) as usize % SLOTS;
         let known = self.known.get(at);
         let known = known.filter(|known| (known.address, known.offset) == (address, offset));
         if let Some(text) = known.and_then(CachedName::text) {
-            return Some(say(text));
+            return say(text, true);
         }
         let symbol = match offset {
             true => Symbol::at(address),
             false => Symbol::name_at(address),
         };
-        let name = symbol.name()?.as_bytes();
+        let Some(name) = symbol.name() else {
+            return say(symbol.text().as_bytes(), false);
+        };
         if symbol.stays() {
-            self.remember(at, address, offset, name);
+            self.remember(at, address, offset, name.as_bytes());
         }
-        Some(say(name))
+        say(name.as_bytes(), true)
     }
 
     /// Caches a name. Does nothing without memory for the cache.
@@ -117,7 +132,7 @@ impl Symbols {
 
     /// Writes an address as a JSON string that does not reveal where the kernel is: its name, or,
     /// if it has none, its hash.
-    pub(super) fn write_json(&mut self, address: u64, out: &mut dyn Write) -> fmt::Result {
+    pub(crate) fn write_json(&mut self, address: u64, out: &mut dyn Write) -> fmt::Result {
         let named = self.with_name(address, true, |name| json::write_string(name, &mut *out));
         named.unwrap_or_else(|| symbol::write_hashed(address, out))
     }
@@ -139,8 +154,7 @@ impl SymbolNames for Symbols {
 
 impl values::KernelValues for Symbols {
     fn write_symbol(&mut self, address: u64, out: &mut dyn ByteWrite) -> fmt::Result {
-        let named = self.with_name(address, true, |name| out.write_bytes(name));
-        named.unwrap_or_else(|| out.write_str(Symbol::at(address).text()))
+        self.with_text(address, |text| out.write_bytes(text))
     }
 
     fn write_string(&mut self, address: u64, out: &mut dyn ByteWrite) -> fmt::Result {
