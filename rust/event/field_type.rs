@@ -96,6 +96,11 @@ impl Location {
 impl FieldType {
     /// Returns the type of a field of `size` bytes that is declared as `ty`.
     pub(crate) fn of(ty: &str, size: u32) -> Self {
+        // Each row but that of pointers needs one of these, and most types have neither. Readers
+        // ask for each field of each record.
+        if !ty.bytes().any(|byte| matches!(byte, b'_' | b'[')) {
+            return Self::of_word(ty);
+        }
         let (dynamic, relative) = (has(ty, "__data_loc"), has(ty, "__rel_loc"));
         let chars = has(ty, "char");
         match ty {
@@ -104,10 +109,17 @@ impl FieldType {
             _ if relative && chars => Self::RelativeChars,
             _ if chars && has(ty, "[") && size == 0 => Self::OpenChars,
             _ if chars && has(ty, "[") => Self::Chars,
-            "char *" | "const char *" => Self::CharPointer,
             _ if dynamic && size == 4 => Self::DynamicBytes,
             _ if dynamic && size == 8 && has(ty, "long[") => Self::Stack,
             _ if relative && size == 4 => Self::RelativeBytes,
+            _ => Self::of_word(ty),
+        }
+    }
+
+    /// Returns the type of a field that is declared as `ty`, without brackets or a location.
+    fn of_word(ty: &str) -> Self {
+        match ty {
+            "char *" | "const char *" => Self::CharPointer,
             _ => Self::Number,
         }
     }
@@ -155,9 +167,11 @@ impl FieldType {
 
 /// Returns whether `text`, which is short, contains `word`.
 fn has(text: &str, word: &str) -> bool {
-    text.as_bytes()
-        .windows(word.len().max(1))
-        .any(|window| window == word.as_bytes())
+    let (text, word) = (text.as_bytes(), word.as_bytes());
+    // Slices are compared by a call; few places begin as the word does.
+    (0..text.len()).any(|at| {
+        text.get(at) == word.first() && text.get(at..).is_some_and(|rest| rest.starts_with(word))
+    })
 }
 
 /// Returns the `size` bytes at `offset`, or `None` when the record ends before their end.

@@ -17,6 +17,7 @@ use super::field_type::{
 };
 use crate::text::{
     json,
+    piece::Piece,
     word,
     writer::ByteWrite, //
 };
@@ -144,7 +145,7 @@ impl Member {
     }
 
     /// Writes the field's value in `record`.
-    fn write<W: Write>(&self, record: &[u8], address: Address<'_>, out: &mut W) -> fmt::Result {
+    fn write<W: ByteWrite>(&self, record: &[u8], address: Address<'_>, out: &mut W) -> fmt::Result {
         let Some(bytes) = self.bytes(record) else {
             return out.write_str("null");
         };
@@ -193,21 +194,26 @@ impl Content {
 
 impl NumberForm {
     /// Writes the number in all of `bytes`.
-    fn write<W: Write>(self, bytes: &[u8], address: Address<'_>, out: &mut W) -> fmt::Result {
+    fn write<W: ByteWrite>(self, bytes: &[u8], address: Address<'_>, out: &mut W) -> fmt::Result {
         let value = number(bytes);
-        match (self, bytes.len()) {
-            (Self::Bool, _) => out.write_str(if value == 0 { "false" } else { "true" }),
-            (Self::Address, _) => match value {
-                0 => out.write_str("null"),
-                pointer => address(pointer, out),
-            },
-            (Self::Signed, 1) => write!(out, "{}", value as i8),
-            (Self::Signed, 2) => write!(out, "{}", value as i16),
-            (Self::Signed, 4) => write!(out, "{}", value as i32),
-            (Self::Signed, _) => write!(out, "{}", value as i64),
-            (Self::Unsigned, 8) if is_kernels(value) => address(value, out),
-            (Self::Unsigned, _) => write!(out, "{value}"),
-        }
+        let signed = match (self, bytes.len()) {
+            (Self::Bool, _) => return out.write_str(if value == 0 { "false" } else { "true" }),
+            (Self::Address, _) if value == 0 => return out.write_str("null"),
+            (Self::Address, _) => return address(value, out),
+            (Self::Signed, 1) => i64::from(value as i8),
+            (Self::Signed, 2) => i64::from(value as i16),
+            (Self::Signed, 4) => i64::from(value as i32),
+            (Self::Signed, _) => value as i64,
+            (Self::Unsigned, 8) if is_kernels(value) => return address(value, out),
+            (Self::Unsigned, _) => {
+                let mut text = Piece::new();
+                text.right(value, 0)?;
+                return text.write_to(out);
+            }
+        };
+        let mut text = Piece::new();
+        text.left(signed, 0)?;
+        text.write_to(out)
     }
 }
 

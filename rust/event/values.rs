@@ -15,6 +15,7 @@ use super::{
     }, //
 };
 use crate::text::{
+    piece::Piece,
     word,
     writer::ByteWrite, //
 };
@@ -39,7 +40,9 @@ pub(crate) fn write<'a>(
     let mut any = false;
     for field in fields {
         any = true;
-        write!(w, " {}=", field.declared.name)?;
+        w.write_str(" ")?;
+        w.write_str(field.declared.name)?;
+        w.write_str("=")?;
         write_value(record, &field, kernel, w)?;
     }
     w.write_str(if any { "\n" } else { "No fields found\n" })
@@ -81,24 +84,32 @@ fn write_number(
     kernel: &mut dyn KernelValues,
     w: &mut dyn ByteWrite,
 ) -> fmt::Result {
-    match size {
+    let mut text = Piece::new();
+    let signed = match size {
         1 => {
             let byte = value as u8;
             // Letters of Latin-1 count as printable here, and only here.
             if printable(byte) || byte >= 0xa0 {
-                w.write_char('\'')?;
-                w.write_bytes(&[byte])?;
-                w.write_char('\'')?;
+                text.bytes_of(&[b'\'', byte, b'\''])?;
             }
-            write!(w, "({byte})")
+            text.bytes_of(b"(")?;
+            i64::from(byte)
         }
-        2 => write!(w, "{value:#x} ({value})"),
-        4 => write!(w, "{value:#x} ({})", value as i32),
-        _ => {
-            kernel.write_symbol(value, w)?;
-            write!(w, " ({})", value as i64)
+        size => {
+            match size {
+                2 | 4 => text.hex(value)?,
+                _ => kernel.write_symbol(value, w)?,
+            }
+            text.bytes_of(b" (")?;
+            match size {
+                4 => i64::from(value as i32),
+                _ => value as i64,
+            }
         }
-    }
+    };
+    text.left(signed, 0)?;
+    text.bytes_of(b")")?;
+    text.write_to(w)
 }
 
 fn printable(byte: u8) -> bool {

@@ -4,20 +4,28 @@
 //! Names of tasks and strings in records are arbitrary bytes, but JSON is valid UTF-8. Called for
 //! `trace_pipe_json` and by `event::json`.
 
-use core::fmt::{
-    self,
-    Write, //
+use core::{
+    fmt::{
+        self,
+        Write, //
+    },
+    str, //
 };
 
 /// Writes `bytes` as a string with its quotes. Bytes that are not UTF-8 become U+FFFD.
 pub(crate) fn write_string(bytes: &[u8], out: &mut dyn Write) -> fmt::Result {
-    out.write_char('"')?;
+    out.write_str("\"")?;
     write_inside(bytes, out)?;
-    out.write_char('"')
+    out.write_str("\"")
 }
 
 /// Writes `bytes` as a part of a string, which begins and ends where characters do.
 pub(crate) fn write_inside(bytes: &[u8], out: &mut dyn Write) -> fmt::Result {
+    // Nearly all names are plain, and each event has some.
+    let is_plain = |byte: &u8| byte.is_ascii() && !needs_escape(char::from(*byte));
+    if let (true, Ok(plain)) = (bytes.iter().all(is_plain), str::from_utf8(bytes)) {
+        return out.write_str(plain);
+    }
     for chunk in bytes.utf8_chunks() {
         let mut rest = chunk.valid();
         while let Some(at) = rest.find(needs_escape) {

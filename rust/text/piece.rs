@@ -111,6 +111,21 @@ impl Piece {
         self.blanks(width.saturating_sub(self.len.wrapping_sub(before)))
     }
 
+    /// Appends a number in base 16 after `0x`.
+    pub(crate) fn hex(&mut self, number: u64) -> fmt::Result {
+        let digits = u64::BITS.wrapping_sub(number.leading_zeros()).div_ceil(4);
+        self.bytes_of(b"0x")?;
+        let mut rest = number;
+        for digit in self.next(digits.max(1) as usize)?.iter_mut().rev() {
+            *digit = match (rest & 0xf) as u8 {
+                low @ 0..10 => b'0'.wrapping_add(low),
+                high => b'a'.wrapping_sub(10).wrapping_add(high),
+            };
+            rest >>= 4;
+        }
+        Ok(())
+    }
+
     /// Appends a number with leading zeros, at least `width` digits wide.
     pub(crate) fn zeros(&mut self, number: u64, width: usize) -> fmt::Result {
         put_digits(self.next(digits_of(number).max(width))?, number);
@@ -130,11 +145,12 @@ mod tests {
         String::from_utf8(piece.bytes().to_vec()).unwrap()
     }
 
-    /// Compares with what `core::fmt` writes, in all three ways.
+    /// Compares with what `core::fmt` writes, in all ways.
     fn check(number: u64, width: usize) {
         let signed = number as i64;
 
         assert_eq!(made(|p| p.right(number, width)), format!("{number:width$}"));
+        assert_eq!(made(|p| p.hex(number)), format!("{number:#x}"));
         assert_eq!(made(|p| p.left(signed, width)), format!("{signed:<width$}"));
         assert_eq!(
             made(|p| p.zeros(number, width)),
