@@ -14,7 +14,6 @@ use super::{
 use crate::{
     hist::{
         key::name_key,
-        load::NumberLoad,
         plan::Plan, //
     },
     kapi::{
@@ -43,14 +42,6 @@ struct NameCounter<const VALUES: usize> {
 }
 
 impl<const VALUES: usize> NameCounter<VALUES> {
-    /// Counts an event in any way.
-    #[cold]
-    #[inline(never)]
-    fn act_slowly(&self, file: &EventFile, record: RecordToRead<'_>, pin: PinRef<'_>) {
-        let pin = pin.pin();
-        self.act(&Hit { pin, file }, record.bytes());
-    }
-
     /// Returns what counts as `counter` does, which is that of `plan`; `counter` again if that has another number of
     /// values, or one that is not made of one word.
     ///
@@ -58,10 +49,7 @@ impl<const VALUES: usize> NameCounter<VALUES> {
     ///
     /// `ENOMEM`.
     fn boxed(counter: Counter, plan: &Plan) -> Result<Result<KBox<dyn Effect>, Counter>> {
-        let Ok(loads) = <[NumberLoad; VALUES]>::try_from(plan.value_loads()) else {
-            return Ok(Err(counter));
-        };
-        let Some(values) = QuickLoad::all(&loads) else {
+        let Some(values) = QuickLoad::all(plan.value_loads()) else {
             return Ok(Err(counter));
         };
         let this = Self {
@@ -96,10 +84,7 @@ impl<const VALUES: usize> Effect for NameCounter<VALUES> {
             cpu,
             usecs: self.usecs,
         };
-        let mut added = [0; VALUES];
-        for (place, load) in added.iter_mut().zip(&self.values) {
-            *place = load.read::<WITH_TIME>(record, &env);
-        }
+        let added = QuickLoad::read_all::<WITH_TIME, VALUES>(&self.values, record, &env);
         if counts.map.count_known(cpu as usize, key, &added).is_none() {
             self.act_slowly(file, record, pin);
         }

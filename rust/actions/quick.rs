@@ -54,8 +54,9 @@ impl QuickLoad {
         word: LoadedWord::NONE,
     };
 
-    /// Returns how these numbers are got; `None` if one of them is not made of one word.
-    pub(super) fn all<const LEN: usize>(loads: &[NumberLoad; LEN]) -> Option<[Self; LEN]> {
+    /// Returns how these numbers are got; `None` if they are not `LEN`, or one of them is not made of one word.
+    pub(super) fn all<const LEN: usize>(loads: &[NumberLoad]) -> Option<[Self; LEN]> {
+        let loads: &[NumberLoad; LEN] = loads.try_into().ok()?;
         let mut all = [Self::NONE; LEN];
         for (place, load) in all.iter_mut().zip(loads) {
             *place = Self::of(load)?;
@@ -89,6 +90,20 @@ impl QuickLoad {
             WordStep::Log2 if STEPS >= WITH_STEPS => log2(number),
             _ => number,
         }
+    }
+
+    /// Returns the numbers. `STEPS` are those that they may need.
+    #[inline(always)]
+    pub(super) fn read_all<const STEPS: u8, const LEN: usize>(
+        loads: &[Self; LEN],
+        record: RecordToRead<'_>,
+        env: &QuickEnv<'_>,
+    ) -> [u64; LEN] {
+        let mut numbers = [0; LEN];
+        for (place, load) in numbers.iter_mut().zip(loads) {
+            *place = load.read::<STEPS>(record, env);
+        }
+        numbers
     }
 
     /// Returns which steps these numbers need.
@@ -130,18 +145,6 @@ struct QuickCounter<const KEYS: usize, const VALUES: usize, const VARIABLES: usi
     variables: [QuickLoad; VARIABLES],
 }
 
-impl<const KEYS: usize, const VALUES: usize, const VARIABLES: usize, const STEPS: u8>
-    QuickCounter<KEYS, VALUES, VARIABLES, STEPS>
-{
-    /// Counts an event in any way.
-    #[cold]
-    #[inline(never)]
-    fn act_slowly(&self, file: &EventFile, record: RecordToRead<'_>, pin: PinRef<'_>) {
-        let pin = pin.pin();
-        self.act(&Hit { pin, file }, record.bytes());
-    }
-}
-
 impl<const KEYS: usize, const VALUES: usize, const VARIABLES: usize, const STEPS: u8> Effect
     for QuickCounter<KEYS, VALUES, VARIABLES, STEPS>
 {
@@ -163,13 +166,8 @@ impl<const KEYS: usize, const VALUES: usize, const VARIABLES: usize, const STEPS
             cpu,
             usecs: self.usecs,
         };
-        let (mut key, mut added) = ([0; KEYS], [0; VALUES]);
-        for (place, load) in key.iter_mut().zip(&self.keys) {
-            *place = load.read::<STEPS>(record, &env);
-        }
-        for (place, load) in added.iter_mut().zip(&self.values) {
-            *place = load.read::<STEPS>(record, &env);
-        }
+        let key = QuickLoad::read_all::<STEPS, KEYS>(&self.keys, record, &env);
+        let added = QuickLoad::read_all::<STEPS, VALUES>(&self.values, record, &env);
         let Some(entry) = counts.map.count_known(cpu as usize, &key, &added) else {
             return self.act_slowly(file, record, pin);
         };
@@ -195,9 +193,9 @@ pub(super) fn quick_counter<const KEYS: usize, const VALUES: usize, const VARIAB
     counter: NumberCounter<KEYS, VALUES, VARIABLES>,
 ) -> Result<KBox<dyn Effect>> {
     let (Some(keys), Some(values), Some(variables)) = (
-        QuickLoad::all(&counter.keys),
-        QuickLoad::all(&counter.values),
-        QuickLoad::all(&counter.variables),
+        QuickLoad::all::<KEYS>(&counter.keys),
+        QuickLoad::all::<VALUES>(&counter.values),
+        QuickLoad::all::<VARIABLES>(&counter.variables),
     ) else {
         return Ok(KBox::new(counter, GFP_KERNEL)?);
     };

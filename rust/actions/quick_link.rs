@@ -228,14 +228,6 @@ struct QuickLinkedCounter<const KEYS: usize> {
 }
 
 impl<const KEYS: usize> QuickLinkedCounter<KEYS> {
-    /// Counts an event in any way.
-    #[cold]
-    #[inline(never)]
-    fn act_slowly(&self, file: &EventFile, record: RecordToRead<'_>, pin: PinRef<'_>) {
-        let pin = pin.pin();
-        self.act(&Hit { pin, file }, record.bytes());
-    }
-
     /// Returns the entry of a key that is not near its place, in which the event was counted.
     #[cold]
     #[inline(never)]
@@ -246,8 +238,7 @@ impl<const KEYS: usize> QuickLinkedCounter<KEYS> {
     /// Returns what counts as `counter` does; `counter` again if it does what is not done here.
     fn boxed(counter: LinkedCounter) -> Result<Result<KBox<dyn Effect>, LinkedCounter>> {
         let plan = counter.hist.plan();
-        let keys = <[NumberLoad; KEYS]>::try_from(plan.key_loads());
-        let Some(keys) = keys.ok().as_ref().and_then(QuickLoad::all) else {
+        let Some(keys) = QuickLoad::all(plan.key_loads()) else {
             return Ok(Err(counter));
         };
         let mut variables = KVec::new();
@@ -301,10 +292,7 @@ impl<const KEYS: usize> Effect for QuickLinkedCounter<KEYS> {
             references: [0; FEW],
             own: [0; FEW],
         };
-        let mut key = [0; KEYS];
-        for (place, load) in key.iter_mut().zip(&self.keys) {
-            *place = load.read::<WITH_TIME>(record, &hit.env);
-        }
+        let key = QuickLoad::read_all::<WITH_TIME, KEYS>(&self.keys, record, &hit.env);
         for (place, reference) in hit.references.iter_mut().zip(&self.references) {
             match reference.number(&key) {
                 Some(number) => *place = number,

@@ -12,6 +12,8 @@ use core::fmt::{
 
 /// Bytes of the four fields that begin every record.
 pub(crate) const COMMON_SIZE: u32 = 8;
+/// Where they have the number of the task.
+pub(crate) const PID_AT: u32 = 4;
 
 /// A field as an event declares it, without an offset. Without a name it is room that no field has.
 #[derive(Clone, Copy, Debug)]

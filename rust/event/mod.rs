@@ -11,5 +11,6 @@ pub(crate) mod field;
 pub(crate) mod field_type;
 pub(crate) mod format;
 pub(crate) mod json;
+pub(crate) mod number_bits;
 pub(crate) mod raw;
 pub(crate) mod values;

@@ -9,10 +9,13 @@ use super::{
         FetchStep, //
     }, //
 };
-
-/// Where a record has the number of the task, and where the common fields end.
-const PID: usize = 4;
-const COMMON: usize = 8;
+use crate::event::{
+    field::{
+        COMMON_SIZE,
+        PID_AT, //
+    },
+    number_bits::NumberBits, //
+};
 
 /// An argument that is a number of the record that is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,9 +23,7 @@ pub(crate) struct CopiedArgument {
     /// Where the number is.
     pub(crate) from: usize,
     /// The bits of a word that are it.
-    mask: u64,
-    /// The highest of them for a number with a sign, else 0.
-    sign: u64,
+    bits: NumberBits,
     /// Bytes of the argument.
     size: usize,
 }
@@ -36,15 +37,10 @@ impl CopiedArgument {
         };
         let (from, bytes, signed) = field.number()?;
         let unused = u64::BITS.saturating_sub(u32::from(bytes).saturating_mul(u8::BITS));
-        let mask = u64::MAX.checked_shr(unused)?;
-        let is_there = from >= COMMON || from == PID;
+        let is_there = from >= COMMON_SIZE as usize || from == PID_AT as usize;
         is_there.then_some(Self {
             from,
-            mask,
-            sign: match signed {
-                true => mask ^ (mask >> 1),
-                false => 0,
-            },
+            bits: NumberBits::below(unused, signed),
             size,
         })
     }
@@ -52,8 +48,7 @@ impl CopiedArgument {
     /// Puts it at `at` of a record. `word` begins with the number. Returns where it ends.
     #[inline(always)]
     pub(crate) fn put(&self, word: u64, record: &mut [u8], at: usize) -> usize {
-        let number = ((word & self.mask) ^ self.sign).wrapping_sub(self.sign);
-        put_word(record, at, self.size, number.to_le_bytes());
+        put_word(record, at, self.size, self.bits.of(word).to_le_bytes());
         at.saturating_add(self.size)
     }
 }

@@ -18,6 +18,10 @@ use super::{
     },
     plan::Plan, //
 };
+use crate::event::{
+    field::PID_AT,
+    number_bits::NumberBits, //
+};
 
 /// What is done besides loading a word of the record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,7 +38,7 @@ enum LoadStep {
 }
 
 /// Where the number of the task begins in the first word of a record, in bits.
-const PID_SHIFT: u8 = 32;
+const PID_SHIFT: u8 = (PID_AT * u8::BITS) as u8;
 
 /// What is done with a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,10 +60,8 @@ pub(crate) struct LoadedWord {
     /// Bits of it before the number.
     shift: u8,
     pub(crate) step: WordStep,
-    /// Its bits, at the lower end.
-    mask: u64,
-    /// The highest of them for a number with a sign, else 0.
-    sign: u64,
+    /// Those of the number, after them.
+    bits: NumberBits,
 }
 
 impl LoadedWord {
@@ -68,30 +70,23 @@ impl LoadedWord {
         start: 0,
         shift: 0,
         step: WordStep::Plain,
-        mask: 0,
-        sign: 0,
+        bits: NumberBits::NONE,
     };
 
     /// Returns how a number is made.
     fn of(number: NumberAt, step: WordStep) -> Self {
-        let mask = u64::MAX.wrapping_shr(number.down.into());
         Self {
             start: number.start,
             shift: number.down.wrapping_sub(number.up),
             step,
-            mask,
-            sign: match number.signed {
-                true => mask ^ mask.wrapping_shr(1),
-                false => 0,
-            },
+            bits: NumberBits::below(number.down.into(), number.signed),
         }
     }
 
     /// Returns the number that a word has, before any step.
     #[inline(always)]
     pub(crate) fn number(&self, word: u64) -> u64 {
-        let bits = word.wrapping_shr(self.shift.into()) & self.mask;
-        (bits ^ self.sign).wrapping_sub(self.sign)
+        self.bits.of(word.wrapping_shr(self.shift.into()))
     }
 }
 

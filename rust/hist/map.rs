@@ -224,17 +224,7 @@ impl<P: Port> Map<P> {
             part.drops.add(1);
             return None;
         };
-        let first = entry.wrapping_mul(self.sums);
-        // There are as many numbers as sums besides the count.
-        let sums = part.sums.get(first..).unwrap_or_default();
-        if let Some((hits, sums)) = sums.split_first() {
-            hits.add(1);
-            for (sum, more) in sums.iter().zip(added) {
-                sum.add(*more);
-            }
-        }
-        part.hits.add(1);
-        Some(entry)
+        self.add_to(part, entry, added)
     }
 
     /// The same for a key that is near its place in the directory, as most are. Of any other one nothing is
@@ -244,7 +234,13 @@ impl<P: Port> Map<P> {
         let Nearby::Entry(entry) = self.near(key) else {
             return None;
         };
-        let part = self.cpus.get(cpu)?;
+        self.add_to(self.cpus.get(cpu)?, entry, added)
+    }
+
+    /// Adds an event to an entry: one to its count, and `added` to its sums, of which there are as many. Returns the
+    /// entry.
+    #[inline(always)]
+    fn add_to(&self, part: &Part<P>, entry: usize, added: &[u64]) -> Option<usize> {
         let sums = part.sums.get(entry.wrapping_mul(self.sums)..)?;
         let (hits, sums) = sums.split_first()?;
         hits.add(1);

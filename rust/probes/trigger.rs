@@ -57,6 +57,17 @@ pub(crate) trait Effect: Send + Sync {
     fn act_lightly(&self, _file: &EventFile, _record: scratch::RecordToRead<'_>, _pin: PinRef<'_>) {
     }
 
+    /// Does it with all of the record, where [`Self::act_lightly`] cannot.
+    #[cold]
+    #[inline(never)]
+    fn act_slowly(&self, file: &EventFile, record: scratch::RecordToRead<'_>, pin: PinRef<'_>)
+    where
+        Self: Sized,
+    {
+        let pin = pin.pin();
+        self.act(&Hit { pin, file }, record.bytes());
+    }
+
     /// Does it. `record` is whole; it is empty for a trigger that can act without one, and for one that acts
     /// after the event is in the ring.
     fn act(&self, hit: &Hit<'_>, record: &[u8]);

@@ -37,7 +37,10 @@ use super::{
 };
 use crate::{
     buffers::RingPlace,
-    event::context::Base,
+    event::{
+        context::Base,
+        field, //
+    },
     kapi::{
         context,
         percpu::{
@@ -55,7 +58,7 @@ use core::ptr::NonNull;
 use kernel::prelude::*;
 
 /// Where a record has the number of the task.
-const PID_AT: usize = 4;
+const PID_AT: usize = field::PID_AT as usize;
 
 /// As [`super::entry::rtrace_reserve`], for a file that has triggers or that is switched by some.
 #[inline(never)]
