@@ -47,6 +47,7 @@ use crate::{
         skip_spaces,
         MARK, //
     },
+    text::word,
     user_events, //
 };
 use kernel::{
@@ -184,9 +185,9 @@ impl DynamicFile {
             }
             ControlledEvents::All | ControlledEvents::Kprobes | ControlledEvents::Uprobes => {}
         }
-        let is_space = |byte: &u8| byte.is_ascii_whitespace() || *byte == 0xb;
         let mut joined = KVec::new();
-        for word in line.split(is_space).filter(|word| !word.is_empty()) {
+        let words = line.split(|byte| word::is_ascii_space(*byte));
+        for word in words.filter(|word| !word.is_empty()) {
             if !joined.is_empty() {
                 joined.push(b' ', GFP_KERNEL)?;
             }

@@ -232,9 +232,7 @@ impl FunctionEngine {
                 Wanted::Only(addresses) => union.extend_from_slice(addresses, GFP_KERNEL)?,
             }
         }
-        sort::ascending(&mut union);
-        let mut last = None;
-        union.retain(|address| last.replace(*address) != Some(*address));
+        sort::ascending_once(&mut union);
         Ok(Some(union))
     }
 }

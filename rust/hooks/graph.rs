@@ -211,9 +211,7 @@ impl CallEngine {
         for user in &self.users {
             union.extend_from_slice(&user.wanted, GFP_KERNEL)?;
         }
-        sort::ascending(&mut union);
-        let mut last = None;
-        union.retain(|address| last.replace(*address) != Some(*address));
+        sort::ascending_once(&mut union);
         Ok(union)
     }
 

@@ -34,6 +34,13 @@ pub(crate) fn ascending<T: Keyed>(items: &mut [T]) {
     unsafe { c::sort(base, count, size_of::<T>(), Some(compare::<T>), None) };
 }
 
+/// Puts `numbers` into ascending order, and leaves one of those that are equal. May run for milliseconds.
+pub(crate) fn ascending_once(numbers: &mut KVVec<u64>) {
+    ascending(numbers);
+    let mut last = None;
+    numbers.retain(|number| last.replace(*number) != Some(*number));
+}
+
 /// Returns what is in two lists in ascending order of `key`, in that order; of equal ones those of `left` first.
 pub(crate) fn merged<T>(
     left: impl Iterator<Item = T>,
@@ -75,6 +82,15 @@ mod tests {
         ascending(&mut numbers);
         assert_eq!(numbers, [0, 5, 5, 7, 1 << 63, u64::MAX]);
         ascending::<u64>(&mut []);
+    }
+
+    #[test]
+    fn equal_numbers_are_there_once() -> Result {
+        let mut numbers = KVVec::new();
+        numbers.extend_from_slice(&[5, u64::MAX, 0, 7, 5, 0, 5], GFP_KERNEL)?;
+        ascending_once(&mut numbers);
+        assert_eq!(numbers[..], [0, 5, 7, u64::MAX]);
+        Ok(())
     }
 
     #[test]

@@ -264,9 +264,7 @@ impl HookedDefinitions {
         for user in &self.users {
             union.extend_from_slice(&user.addresses, GFP_KERNEL)?;
         }
-        sort::ascending(&mut union);
-        let mut last = None;
-        union.retain(|address| last.replace(*address) != Some(*address));
+        sort::ascending_once(&mut union);
         Ok(union)
     }
 

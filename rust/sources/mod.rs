@@ -15,6 +15,7 @@ pub(crate) mod dynamic;
 mod entry_hook;
 mod enum_tables;
 mod eprobe;
+mod fields_defined;
 mod fprobe;
 mod header;
 mod hit_probe;

@@ -9,7 +9,14 @@
 //! Locks: [`CHANGES`], then those of an instance's triggers, events and files; [`DEFINED`] and the state of
 //! an event are leaves.
 
-use super::targets::RecordTargets;
+use super::{
+    fields_defined::{
+        self,
+        FieldsDefined,
+        FieldsDefinitions, //
+    },
+    targets::RecordTargets, //
+};
 use crate::{
     event::format,
     events::{
@@ -71,13 +78,8 @@ kernel::sync::global_lock! {
 
 kernel::sync::global_lock! {
     // SAFETY: `init` initialises it before there are files that define events.
-    unsafe(uninit) static DEFINED: Mutex<KVec<SyntheticDefinition>> = KVec::new();
-}
-
-/// A definition.
-struct SyntheticDefinition {
-    event: &'static Event,
-    synthetic: Arc<SyntheticEvent>,
+    unsafe(uninit) static DEFINED: Mutex<FieldsDefinitions<SyntheticEvent>> =
+        FieldsDefinitions::new();
 }
 
 /// Why a line is refused.
@@ -128,17 +130,18 @@ struct SyntheticState {
 }
 
 impl SyntheticEvent {
-    /// Returns the name.
-    pub(crate) fn name(&self) -> &str {
-        self.name.text()
-    }
-
     /// Returns the fields, and the text that has their types and names.
     pub(crate) fn layout(&self) -> SyntheticLayout<'_> {
         SyntheticLayout {
             text: self.text.text(),
             fields: &self.fields,
         }
+    }
+
+    /// Returns whether [`Self::write`] has anything to do. Any context.
+    #[inline(always)]
+    pub(crate) fn may_be_recorded(&self) -> bool {
+        self.targets.may_be()
     }
 
     /// Records one wherever the event is enabled, with a value for each field, in their order. A number takes
@@ -149,18 +152,10 @@ impl SyntheticEvent {
     /// event that leads to itself is recorded as often as in ftrace. Such a loss is counted by the option
     /// `event-counts`.
     pub(crate) fn write(&self, pin: &CpuPin, values: &[SyntheticValue<'_>]) {
-        if !self.targets.may_be() {
-            return;
-        }
-        let Some(_nested) = NestedWriter::enter(pin) else {
-            // SAFETY: `detach` takes a cookie off before `events::synchronize` waits for writers, of which
-            // this is one: `pin` has preemption disabled.
-            return unsafe { self.targets.miss(pin) };
-        };
-        let size = record::size(&self.fields, self.size, values);
-        let fill = |record: &mut [u8]| record::fill(&self.fields, self.size, values, record);
-        // SAFETY: As above, a cookie stays as long as preemption is disabled. All sizes have the common fields.
-        unsafe { self.targets.record(size, fill) };
+        let size = || record::size(&self.fields, self.size, values);
+        self.record(pin, size, |record| {
+            record::fill(&self.fields, self.size, values, record)
+        });
     }
 
     /// Returns whether all fields are numbers, for [`Self::write_numbers`].
@@ -168,21 +163,25 @@ impl SyntheticEvent {
         !self.masks.is_empty()
     }
 
-    /// Returns whether [`Self::write`] has anything to do. Any context.
-    #[inline(always)]
-    pub(crate) fn may_be_recorded(&self) -> bool {
-        self.targets.may_be()
-    }
-
     /// As [`Self::write`], for an event that [`Self::has_numbers_alone`].
     pub(crate) fn write_numbers(&self, pin: &CpuPin, numbers: &[u64]) {
+        self.record(
+            pin,
+            || self.size,
+            |record| record::fill_numbers(&self.masks, numbers, record),
+        );
+    }
+
+    /// Records one of `size()` bytes, of which `fill` writes those after the common fields, or counts a loss.
+    #[inline(always)]
+    fn record(&self, pin: &CpuPin, size: impl FnOnce() -> usize, fill: impl Fn(&mut [u8])) {
         let Some(_nested) = NestedWriter::enter(pin) else {
-            // SAFETY: As in `write`: `pin` has preemption disabled.
+            // SAFETY: `detach` takes a cookie off before `events::synchronize` waits for writers, of which
+            // this is one: `pin` has preemption disabled.
             return unsafe { self.targets.miss(pin) };
         };
-        let fill = |record: &mut [u8]| record::fill_numbers(&self.masks, numbers, record);
-        // SAFETY: As in `write`: a cookie stays as long as preemption is disabled. The size has the common fields.
-        unsafe { self.targets.record(self.size, fill) };
+        // SAFETY: As above, a cookie stays as long as preemption is disabled. All sizes have the common fields.
+        unsafe { self.targets.record(size(), fill) };
     }
 
     /// Makes one as `draft` defines it.
@@ -221,24 +220,35 @@ impl SyntheticEvent {
         )?)
     }
 
-    /// Returns whether it is enabled, has triggers or is referred to.
+}
+
+impl SyntheticState {
+    /// Returns whether the event is enabled, has triggers or is referred to.
     fn is_busy(&self) -> bool {
-        let state = self.state.lock();
-        state.users != 0 || state.refs != 0
+        self.users != 0 || self.refs != 0
+    }
+}
+
+impl FieldsDefined for SyntheticEvent {
+    fn name(&self) -> &str {
+        self.name.text()
     }
 
-    /// From here on it is not enabled and not referred to.
-    ///
-    /// # Errors
-    ///
-    /// `EBUSY` while it is.
+    fn is_busy(&self) -> bool {
+        self.state.lock().is_busy()
+    }
+
     fn end(&self) -> Result {
         let mut state = self.state.lock();
-        if state.users != 0 || state.refs != 0 {
+        if state.is_busy() {
             return Err(EBUSY);
         }
         state.gone = true;
         Ok(())
+    }
+
+    fn write_definition(&self, out: &mut dyn ByteWrite) -> fmt::Result {
+        self.layout().write_definition(self.name.text(), out)
     }
 }
 
@@ -249,8 +259,7 @@ impl SyntheticRef {
     /// Returns one to the event of that name; `None` when there is none. Process context.
     pub(crate) fn find(name: &[u8]) -> Option<Self> {
         let defined = DEFINED.lock();
-        let definition = defined.iter().find(|known| known.is_called(name))?;
-        let synthetic = definition.synthetic.clone();
+        let synthetic = defined.find(name)?.made_of.clone();
         {
             let mut state = synthetic.state.lock();
             if state.gone {
@@ -356,7 +365,7 @@ pub(super) unsafe fn init() {
 
 /// Frees the definitions; no event is enabled any more.
 pub(super) fn exit() {
-    let all = core::mem::take(&mut *DEFINED.lock());
+    let all = core::mem::replace(&mut *DEFINED.lock(), FieldsDefinitions::new());
     drop(all);
 }
 
@@ -377,26 +386,18 @@ pub(crate) fn obey_dynamic(command: &[u8]) -> Result<(), SyntheticWrong> {
 fn define(draft: SyntheticDraft<'_>) -> Result<(), SyntheticWrong> {
     let name = draft.name()?;
     let _turn = CHANGES.lock();
-    let is_there = |known: &SyntheticDefinition| known.is_called(name.as_bytes());
-    if DEFINED.lock().iter().any(is_there) {
+    if DEFINED.lock().find(name.as_bytes()).is_some() {
         return Err(SyntheticWrong::Exists(draft.exists()));
     }
     let synthetic = SyntheticEvent::new(name, draft)?;
-    DEFINED.lock().reserve(1, GFP_KERNEL).map_err(Error::from)?;
+    DEFINED.lock().reserve()?;
     let size = u32::try_from(synthetic.size).map_err(|_| EINVAL)?;
     let event = events::dynamic::define((SYSTEM, name), size, || {
         Ok(KBox::new(SyntheticSource(synthetic.clone()), GFP_KERNEL)?)
     })?;
-    let definition = SyntheticDefinition { event, synthetic };
-    // There is room: others who push take turns.
-    let _ = DEFINED.lock().push_within_capacity(definition);
+    // There is room: others who add one take turns.
+    DEFINED.lock().add(event, synthetic);
     Ok(())
-}
-
-impl SyntheticDefinition {
-    fn is_called(&self, name: &[u8]) -> bool {
-        self.synthetic.name().as_bytes() == name
-    }
 }
 
 /// Removes the event of that name.
@@ -405,37 +406,8 @@ impl SyntheticDefinition {
 ///
 /// `ENOENT` when there is none, `EBUSY` while it is enabled, has triggers, or an action refers to it.
 pub(crate) fn remove(name: &[u8]) -> Result {
-    remove_those(|known| known.is_called(name))
-}
-
-/// Removes the events that `is_meant` selects, up to the first one that is busy. Waits once for all.
-///
-/// # Errors
-///
-/// As [`remove`].
-fn remove_those(is_meant: impl Fn(&SyntheticDefinition) -> bool) -> Result {
     let _turn = CHANGES.lock();
-    let mut meant = KVec::new();
-    for known in DEFINED.lock().iter().filter(|known| is_meant(known)) {
-        meant.push((known.event, known.synthetic.clone()), GFP_KERNEL)?;
-    }
-    if meant.is_empty() {
-        return Err(ENOENT);
-    }
-    let mut ended = 0usize;
-    let result = meant.iter().try_for_each(|(_, synthetic)| {
-        synthetic.end()?;
-        ended = ended.saturating_add(1);
-        Ok(())
-    });
-    meant.truncate(ended);
-    events::dynamic::withdraw(|| meant.iter().map(|(event, _)| *event));
-    let is_gone = |known: &SyntheticDefinition| {
-        let mut gone = meant.iter();
-        gone.any(|(event, _)| known.event.id() == event.id())
-    };
-    DEFINED.lock().retain(|known| !is_gone(known));
-    result
+    fields_defined::remove(&DEFINED, |known| known.is_called(name))
 }
 
 /// Removes all events, or none.
@@ -447,17 +419,13 @@ pub(crate) fn remove_all() -> Result {
     if is_busy() {
         return Err(EBUSY);
     }
-    match remove_those(|_| true) {
-        Err(ENOENT) => Ok(()),
-        result => result,
-    }
+    let _turn = CHANGES.lock();
+    fields_defined::remove_all(&DEFINED)
 }
 
 /// Returns whether an event is enabled, has triggers or is referred to.
 pub(crate) fn is_busy() -> bool {
-    let defined = DEFINED.lock();
-    let mut events = defined.iter();
-    events.any(|known| known.synthetic.is_busy())
+    DEFINED.lock().is_busy()
 }
 
 /// Writes the definitions that `serials` selects by the order in which dynamic events were made, each after
@@ -467,14 +435,5 @@ pub(crate) fn write_definitions(
     before: &str,
     out: &mut dyn ByteWrite,
 ) -> fmt::Result {
-    let defined = DEFINED.lock();
-    let selected = defined
-        .iter()
-        .filter(|known| serials.contains(&known.event.serial()));
-    for known in selected {
-        out.write_str(before)?;
-        let synthetic = &known.synthetic;
-        synthetic.layout().write_definition(synthetic.name(), out)?;
-    }
-    Ok(())
+    DEFINED.lock().write(serials, before, out)
 }

@@ -14,7 +14,14 @@ mod workers;
 pub(crate) use self::workers::UserEventWork;
 
 use self::bits::WRITING;
-use super::targets::RecordTargets;
+use super::{
+    fields_defined::{
+        self,
+        FieldsDefined,
+        FieldsDefinitions, //
+    },
+    targets::RecordTargets, //
+};
 use crate::{
     event::format,
     events::{
@@ -96,7 +103,7 @@ kernel::sync::global_lock! {
 
 kernel::sync::global_lock! {
     // SAFETY: `init` initialises it before there are files that define events.
-    unsafe(uninit) static DEFINED: Mutex<KVec<UserDefinition>> = KVec::new();
+    unsafe(uninit) static DEFINED: Mutex<FieldsDefinitions<UserEvent>> = FieldsDefinitions::new();
 }
 
 /// More bytes than the largest sub-buffer has.
@@ -111,12 +118,6 @@ struct UserEventChanges {
 }
 
 static FOLLOWED: bits::Followed = bits::Followed;
-
-/// An event that is defined.
-struct UserDefinition {
-    event: &'static Event,
-    user: Arc<UserEvent>,
-}
 
 /// A user event: its fields, and where it is enabled.
 pub(crate) struct UserEvent {
@@ -182,25 +183,6 @@ impl UserEvent {
         self.users.load(Relaxed) != 0
     }
 
-    /// Returns whether nothing uses it.
-    fn is_unused(&self) -> bool {
-        self.users.load(Relaxed) == 0 && self.uses.load(Relaxed) == 0
-    }
-
-    /// From here on it is not used.
-    ///
-    /// # Errors
-    ///
-    /// `EBUSY` while it is.
-    fn end(&self) -> Result {
-        let _writing = WRITING.lock();
-        if !self.is_unused() {
-            return Err(EBUSY);
-        }
-        self.gone.store(true, Relaxed);
-        Ok(())
-    }
-
     /// Records what a program has written: `len` bytes that `read` gets, after the common fields. Process context.
     ///
     /// # Errors
@@ -242,6 +224,30 @@ impl UserEvent {
         // SAFETY: `detach` takes a cookie off before `events::synchronize` waits for writers, of which this is one:
         // the pin has preemption disabled. All sizes have the common fields.
         CpuPin::with(|_| unsafe { self.targets.record(size, fill) });
+    }
+}
+
+impl FieldsDefined for UserEvent {
+    fn name(&self) -> &str {
+        self.name.text()
+    }
+
+    fn is_busy(&self) -> bool {
+        self.users.load(Relaxed) != 0 || self.uses.load(Relaxed) != 0
+    }
+
+    fn end(&self) -> Result {
+        may_persist(self.flags)?;
+        let _writing = WRITING.lock();
+        if self.is_busy() {
+            return Err(EBUSY);
+        }
+        self.gone.store(true, Relaxed);
+        Ok(())
+    }
+
+    fn write_definition(&self, out: &mut dyn ByteWrite) -> fmt::Result {
+        print::write_definition(self.name.text(), &self.fields, self.text.text(), out)
     }
 }
 
@@ -365,14 +371,8 @@ pub(super) fn leave_programs() {
 /// Forgets programs and definitions, after [`leave_programs`].
 pub(super) fn exit() {
     bits::exit();
-    let all = core::mem::take(&mut *DEFINED.lock());
+    let all = core::mem::replace(&mut *DEFINED.lock(), FieldsDefinitions::new());
     drop(all);
-}
-
-impl UserDefinition {
-    fn is_called(&self, name: &[u8]) -> bool {
-        self.user.name.bytes() == name
-    }
 }
 
 /// Returns the event of this definition, which is made if there is none.
@@ -390,7 +390,7 @@ fn find_or_define(
     may_persist(flags)?;
     let is_multi = flags & MULTI_FORMAT != 0;
     for known in DEFINED.lock().iter() {
-        let user = &known.user;
+        let user = &known.made_of;
         if user.has(MULTI_FORMAT) != is_multi || !known.is_called(command.name.as_bytes()) {
             continue;
         }
@@ -404,7 +404,7 @@ fn find_or_define(
     let new = Arc::new(UserEvent::new(command, flags)?, GFP_KERNEL)?;
     let size = record::least(&new.fields).saturating_add(COMMON);
     let size = u32::try_from(size).map_err(|_| EINVAL)?;
-    DEFINED.lock().reserve(1, GFP_KERNEL)?;
+    DEFINED.lock().reserve()?;
     user_memory::prepare()?;
     let source =
         || -> Result<KBox<dyn Source>> { Ok(KBox::new(UserEventSource(new.clone()), GFP_KERNEL)?) };
@@ -419,10 +419,8 @@ fn find_or_define(
         }
     };
     let used = UserEventUse::new(new.clone());
-    // There is room: others who push take turns.
-    let _ = DEFINED
-        .lock()
-        .push_within_capacity(UserDefinition { event, user: new });
+    // There is room: others who add one take turns.
+    DEFINED.lock().add(event, new);
     Ok(used)
 }
 
@@ -502,64 +500,30 @@ pub(crate) fn unregister_bit(memory: &ProgramMemory, bit: EnableBit) -> Result {
     result
 }
 
-/// Removes the events that `is_meant` selects, up to the first one that is in use. Waits once for all.
-///
-/// # Errors
-///
-/// `ENOENT` when there is none, `EBUSY`, `EPERM` for one that persists, `ENOMEM`.
-fn remove(_changes: &mut UserEventChanges, is_meant: impl Fn(&UserDefinition) -> bool) -> Result {
-    let mut meant = KVec::new();
-    for known in DEFINED.lock().iter().filter(|known| is_meant(known)) {
-        meant.push((known.event, known.user.clone()), GFP_KERNEL)?;
-    }
-    if meant.is_empty() {
-        return Err(ENOENT);
-    }
-    let mut ended = 0usize;
-    let result = meant.iter().try_for_each(|(_, user)| {
-        may_persist(user.flags)?;
-        user.end()?;
-        ended = ended.saturating_add(1);
-        Ok(())
-    });
-    meant.truncate(ended);
-    if meant.is_empty() {
-        return result;
-    }
-    let is_gone = |known: &UserDefinition| {
-        let mut gone = meant.iter();
-        gone.any(|(_, user)| Arc::ptr_eq(user, &known.user))
-    };
-    // First: no list has it any more when its folder is gone.
-    DEFINED.lock().retain(|known| !is_gone(known));
-    events::dynamic::withdraw(|| meant.iter().map(|(event, _)| *event));
-    result
-}
-
 /// Removes what the name of a definition means: all of its formats. Process context.
 ///
 /// # Errors
 ///
-/// Those of [`remove`].
+/// `ENOENT` when there is none, `EBUSY` while one is in use, `EPERM` for one that persists, `ENOMEM`.
 pub(crate) fn delete(name: &[u8]) -> Result {
-    let mut changes = CHANGES.lock();
+    let _turn = CHANGES.lock();
     bits::forget_ended();
-    remove(&mut changes, |known| known.is_called(name))
+    fields_defined::remove(&DEFINED, |known| known.is_called(name))
 }
 
 /// Removes the events that a line of `dynamic_events` selects, by system, name and the same fields.
 ///
 /// # Errors
 ///
-/// Those of [`remove`].
+/// Those of [`delete`].
 pub(crate) fn delete_line(system: Option<&str>, name: &str, fields: &str) -> Result {
     if system.is_some_and(|system| ![SYSTEM, MULTI_SYSTEM].contains(&system)) {
         return Err(ENOENT);
     }
-    let mut changes = CHANGES.lock();
+    let _turn = CHANGES.lock();
     bits::forget_ended();
-    remove(&mut changes, |known| {
-        let user = &known.user;
+    fields_defined::remove(&DEFINED, |known| {
+        let user = &known.made_of;
         known.is_called(name.as_bytes()) && command::is_same(&user.fields, user.text.text(), fields)
     })
 }
@@ -568,20 +532,16 @@ pub(crate) fn delete_line(system: Option<&str>, name: &str, fields: &str) -> Res
 ///
 /// # Errors
 ///
-/// Those of [`remove`], but nothing if there is none.
+/// Those of [`delete`], but nothing if there is none.
 pub(crate) fn delete_all() -> Result {
-    match remove(&mut CHANGES.lock(), |_| true) {
-        Err(ENOENT) => Ok(()),
-        result => result,
-    }
+    let _turn = CHANGES.lock();
+    fields_defined::remove_all(&DEFINED)
 }
 
 /// Returns whether an event is in use.
 pub(crate) fn is_busy() -> bool {
     bits::forget_ended();
-    let defined = DEFINED.lock();
-    let mut events = defined.iter();
-    events.any(|known| !known.user.is_unused())
+    DEFINED.lock().is_busy()
 }
 
 /// Removes the events that nothing uses, and forgets programs that have ended.
@@ -592,29 +552,20 @@ fn sweep() {
         let watch = changes.watch.take();
         drop(watch);
     }
-    let is_meant = |known: &UserDefinition| !known.user.has(PERSIST) && known.user.is_unused();
     // What is in use again, or finds no memory, is removed another time.
-    let _ = remove(&mut changes, is_meant);
+    let _ = fields_defined::remove(&DEFINED, |known| {
+        !known.made_of.has(PERSIST) && !known.made_of.is_busy()
+    });
 }
 
 /// Returns the place of the first event from `from` on in the order in which dynamic events were made.
 pub(crate) fn next_serial(from: u64) -> Option<u64> {
-    let defined = DEFINED.lock();
-    let serials = defined.iter().map(|known| known.event.serial());
-    serials.filter(|serial| *serial >= from).min()
+    DEFINED.lock().next_serial(from)
 }
 
 /// Writes the definitions that `serials` selects. Fails when `out` does.
 pub(crate) fn write_definitions(serials: Range<u64>, out: &mut dyn ByteWrite) -> fmt::Result {
-    let defined = DEFINED.lock();
-    let selected = defined
-        .iter()
-        .filter(|known| serials.contains(&known.event.serial()));
-    for known in selected {
-        let user = &known.user;
-        print::write_definition(user.name.text(), &user.fields, user.text.text(), out)?;
-    }
-    Ok(())
+    DEFINED.lock().write(serials, "", out)
 }
 
 /// Writes the text of `user_events_status`. Fails when `out` does.
@@ -624,7 +575,7 @@ pub(crate) fn write_status(out: &mut dyn ByteWrite) -> fmt::Result {
     for known in defined.iter() {
         out.write_str(known.event.name())?;
         active = active.wrapping_add(1);
-        if known.user.users.load(Relaxed) != 0 {
+        if known.made_of.users.load(Relaxed) != 0 {
             out.write_str(" # Used by ftrace")?;
             busy = busy.wrapping_add(1);
         }

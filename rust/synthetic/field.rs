@@ -71,6 +71,13 @@ impl NumberType {
     pub(crate) fn is_gfp(&self) -> bool {
         self.name == GFP
     }
+
+    /// Returns the bits that a record has of the number.
+    pub(super) fn mask(&self) -> u64 {
+        let bits = (self.size as u32).saturating_mul(u8::BITS);
+        let unused = u64::BITS.saturating_sub(bits);
+        u64::MAX.checked_shr(unused).unwrap_or(0)
+    }
 }
 
 /// What a field holds.

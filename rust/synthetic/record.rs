@@ -143,9 +143,7 @@ pub(crate) fn fill(
     for (kind, value) in zip(fields, values) {
         match kind {
             SyntheticType::Number(number) => {
-                let shift = 64usize.saturating_sub(number.size.saturating_mul(8)) as u32;
-                let kept = value.number().wrapping_shl(shift).wrapping_shr(shift);
-                put_number(record, at, kept);
+                put_number(record, at, value.number() & number.mask());
             }
             SyntheticType::Chars(_) => {
                 let text = value.text(ROOM);
@@ -179,10 +177,7 @@ pub(crate) fn fill(
 /// Returns the bits that a record has of each number, if all fields are numbers; else none.
 pub(crate) fn masks(fields: &[SyntheticField]) -> impl Iterator<Item = u64> + use<'_> {
     let mask = |field: &SyntheticField| match field.kind {
-        SyntheticType::Number(number) => {
-            let bits = (number.size.saturating_mul(8) as u32).min(u64::BITS);
-            u64::MAX.checked_shr(u64::BITS.saturating_sub(bits))
-        }
+        SyntheticType::Number(number) => Some(number.mask()),
         _ => None,
     };
     let are_numbers = fields.iter().all(|field| mask(field).is_some());

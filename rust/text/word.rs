@@ -9,6 +9,12 @@ pub(crate) fn is_space(byte: u8) -> bool {
     matches!(byte, b'\t'..=b'\r' | b' ' | 0xa0)
 }
 
+/// Returns whether the kernel treats `byte` as white space, in text that has to be UTF-8: there 0xa0 is part of a
+/// character.
+pub(crate) fn is_ascii_space(byte: u8) -> bool {
+    byte.is_ascii() && is_space(byte)
+}
+
 /// Returns whether the kernel treats `byte` as a letter or a digit; those of Latin-1 are included.
 pub(crate) fn is_alnum(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, 0xc0..=0xff) && !matches!(byte, 0xd7 | 0xf7)

@@ -5,12 +5,12 @@
 use super::{
     field::{
         end_of,
-        is_space,
         UserField, //
     },
     WrongUserEvent,
     MARK, //
 };
+use crate::text::word::is_ascii_space;
 use core::iter::Peekable;
 
 /// Most bytes of a name: it is that of a folder.
@@ -49,7 +49,10 @@ impl<'a> UserCommand<'a> {
     /// Those of [`Self::parse`].
     pub(crate) fn parse_dynamic(line: &'a [u8]) -> Result<Self, WrongUserEvent> {
         let line = line.strip_prefix(MARK.as_bytes()).unwrap_or(line);
-        let blanks = line.iter().take_while(|byte| is_space(**byte)).count();
+        let blanks = line
+            .iter()
+            .take_while(|byte| is_ascii_space(**byte))
+            .count();
         Self::parse(line.get(blanks..).unwrap_or_default())
     }
 
@@ -79,7 +82,8 @@ impl<'a> UserCommand<'a> {
 /// Returns the words of `text`; a semicolon is the end of a word.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let parts = text.split_inclusive(';');
-    let words = parts.flat_map(|part| part.split(|c: char| c.is_ascii() && is_space(c as u8)));
+    let words =
+        parts.flat_map(|part| part.split(|c: char| u8::try_from(c).is_ok_and(is_ascii_space)));
     words.filter(|word| !word.is_empty())
 }
 

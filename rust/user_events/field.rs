@@ -11,7 +11,10 @@ use crate::{
         Declared,
         COMMON_SIZE, //
     },
-    text::number, //
+    text::{
+        number,
+        word, //
+    }, //
 };
 use core::ops::Range;
 
@@ -71,11 +74,6 @@ pub(crate) enum DynamicPlace {
     FromWord,
 }
 
-/// Returns whether the kernel takes `byte` for white space.
-pub(super) fn is_space(byte: u8) -> bool {
-    byte.is_ascii_whitespace() || byte == 0xb
-}
-
 /// Returns the size of a field of the type `ty` that says none itself.
 fn size_of(ty: &str) -> Result<u32, WrongUserEvent> {
     if let Some((_, size, _)) = NUMBERS.iter().find(|(name, ..)| *name == ty) {
@@ -120,7 +118,10 @@ impl UserField {
         offset: u32,
     ) -> Result<Option<Self>, WrongUserEvent> {
         let field = text.get(part.clone()).ok_or(WrongUserEvent)?;
-        let blanks = field.bytes().take_while(|byte| is_space(*byte)).count();
+        let blanks = field
+            .bytes()
+            .take_while(|byte| word::is_ascii_space(*byte))
+            .count();
         let field = field.get(blanks..).unwrap_or_default();
         if field.is_empty() {
             return Ok(None);
