@@ -127,18 +127,9 @@ impl kernel::Module for Rtrace {
         // SAFETY: No instance exists yet, so no clock is being read.
         unsafe { kapi::clock::choose_local(inline, kernel) };
         let wish = RawWish::from_number(module_parameters::raw_events.value());
-        // SAFETY: The first call of this room; `events` calls `exit`.
-        unsafe { events::init() };
         let events = EventTable;
-        // SAFETY: Called once, when the registry is there; `events` calls `exit`.
-        unsafe { sources::init(wish, kernel) }?;
+        sources::init(wish, kernel)?;
         drop(btf);
-        // SAFETY: The first call of this room.
-        unsafe { hooks::init() };
-        // SAFETY: The first call of this room.
-        unsafe { tracers::init() };
-        // SAFETY: This is the only call of it.
-        unsafe { actions::hist_names::prepare() };
         let cpus = CpuWatch::begin()?;
         sources::set_functions(hooks::matching);
         let instances = instance::Instances::new()?;

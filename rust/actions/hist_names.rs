@@ -8,19 +8,8 @@ use kernel::{
     sync::Arc, //
 };
 
-kernel::sync::global_lock! {
-    // SAFETY: `prepare` initialises it before an instance can make a histogram.
-    unsafe(uninit) static NAMED: Mutex<KVec<Arc<Hist>>> = KVec::new();
-}
-
-/// Prepares for names. Called once, by the module's init.
-///
-/// # Safety
-///
-/// It was not called before.
-pub(crate) unsafe fn prepare() {
-    // SAFETY: The caller promises that it was not initialised.
-    unsafe { NAMED.init() };
+crate::kapi::global::global_mutex! {
+    static NAMED: Mutex<KVec<Arc<Hist>>> = KVec::new();
 }
 
 /// A histogram among those of its name, as long as it is there.

@@ -32,12 +32,9 @@ use kernel::{
     bindings,
     error::from_result,
     prelude::*,
-    sync::{
-        atomic::{
-            Relaxed,
-            Release, //
-        },
-        global_lock, //
+    sync::atomic::{
+        Relaxed,
+        Release, //
     }, //
 };
 
@@ -55,9 +52,8 @@ pub(crate) struct Users {
     pub(crate) empty: fn(u32, &[u16]) -> bool,
 }
 
-global_lock! {
-    // SAFETY: `events::init` initialises it before anything else of this folder is called.
-    pub(crate) unsafe(uninit) static GROUPS: Mutex<Option<Users>> = None;
+crate::kapi::global::global_mutex! {
+    pub(crate) static GROUPS: Mutex<Option<Users>> = None;
 }
 
 /// Sets what is done for events that go away. Called once, before any other module can register

@@ -568,20 +568,6 @@ impl Event {
     }
 }
 
-/// Prepares the table.
-///
-/// # Safety
-///
-/// Called once, before anything else of this room; [`exit`] is called before the module goes away.
-pub(crate) unsafe fn init() {
-    // SAFETY: The caller promises that this is the first call and the only one, and nothing locks
-    // before it.
-    unsafe { GROUPS.init() };
-    // SAFETY: The caller promises that this is the first call and the only one, and nothing locks
-    // before it.
-    unsafe { reuse::ROUNDS.init() };
-}
-
 /// Frees all events.
 ///
 /// # Safety

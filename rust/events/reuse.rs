@@ -28,21 +28,17 @@ use super::{
 use core::ptr;
 use kernel::{
     prelude::*,
-    sync::{
-        atomic::{
-            Acquire,
-            Atomic,
-            Full,
-            Relaxed,
-            Release, //
-        },
-        global_lock, //
+    sync::atomic::{
+        Acquire,
+        Atomic,
+        Full,
+        Relaxed,
+        Release, //
     }, //
 };
 
-global_lock! {
-    // SAFETY: `events::init` initialises it before anything else of this folder is called.
-    pub(super) unsafe(uninit) static ROUNDS: Mutex<u32> = FIRST_ROUND;
+crate::kapi::global::global_mutex! {
+    pub(super) static ROUNDS: Mutex<u32> = FIRST_ROUND;
 }
 
 /// Number of the first round of [`give_back`]. Those below it say something else in [`IdUse`], and

@@ -29,23 +29,12 @@ struct StackEngine {
     deepest: Option<KBox<DeepestStack>>,
 }
 
-kernel::sync::global_lock! {
-    // SAFETY: `init` initialises it before anything else of this folder is called.
-    unsafe(uninit) static ENGINE: Mutex<StackEngine> = StackEngine {
+crate::kapi::global::global_mutex! {
+    static ENGINE: Mutex<StackEngine> = StackEngine {
         // SAFETY: This is the only call.
         hook: unsafe { FunctionHook::of_stacks() },
         deepest: None,
     };
-}
-
-/// Prepares the engine.
-///
-/// # Safety
-///
-/// It is called once, before anything else here.
-pub(super) unsafe fn init() {
-    // SAFETY: Called once, as the caller promises.
-    unsafe { ENGINE.init() };
 }
 
 impl StackEngine {

@@ -101,25 +101,14 @@ struct FunctionEngine {
     nesting: Option<Arc<Nesting>>,
 }
 
-kernel::sync::global_lock! {
-    // SAFETY: `init` initialises it before anything else of this folder is called.
-    unsafe(uninit) static ENGINE: Mutex<FunctionEngine> = FunctionEngine {
+crate::kapi::global::global_mutex! {
+    static ENGINE: Mutex<FunctionEngine> = FunctionEngine {
         users: KVec::new(),
         // SAFETY: This is the only call.
         hook: unsafe { FunctionHook::of_records() },
         dispatch: None,
         nesting: None,
     };
-}
-
-/// Prepares the engine.
-///
-/// # Safety
-///
-/// It is called once, before anything else here.
-pub(super) unsafe fn init() {
-    // SAFETY: Called once, as the caller promises.
-    unsafe { ENGINE.init() };
 }
 
 impl FunctionEngine {

@@ -77,9 +77,8 @@ struct CallEngine {
     next: usize,
 }
 
-kernel::sync::global_lock! {
-    // SAFETY: `init` initialises it before anything else of this folder is called.
-    unsafe(uninit) static ENGINE: Mutex<CallEngine> = CallEngine {
+crate::kapi::global::global_mutex! {
+    static ENGINE: Mutex<CallEngine> = CallEngine {
         users: KVec::new(),
         // SAFETY: This is the only call.
         hooks: unsafe { GraphHooks::of_tracers() },
@@ -87,16 +86,6 @@ kernel::sync::global_lock! {
         asleep: None,
         next: 0,
     };
-}
-
-/// Prepares the engine.
-///
-/// # Safety
-///
-/// It is called once, before anything else here.
-pub(super) unsafe fn init() {
-    // SAFETY: Called once, as the caller promises.
-    unsafe { ENGINE.init() };
 }
 
 /// Returns the addresses of the functions `wanted`, in ascending order.

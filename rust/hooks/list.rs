@@ -16,9 +16,8 @@ use kernel::{
     sync::Arc, //
 };
 
-kernel::sync::global_lock! {
-    // SAFETY: `init` initialises it before anything else of this folder is called.
-    unsafe(uninit) static KNOWN: Mutex<Known> = Known { list: None, gone: KVec::new() };
+crate::kapi::global::global_mutex! {
+    static KNOWN: Mutex<Known> = Known { list: None, gone: KVec::new() };
 }
 
 /// What is known of the kernel's functions.
@@ -26,16 +25,6 @@ struct Known {
     list: Option<Arc<Functions>>,
     /// Modules that went and have not come back: the kernel lists their functions until the last moment.
     gone: KVec<CString>,
-}
-
-/// Prepares the list.
-///
-/// # Safety
-///
-/// It is called once, before anything else here.
-pub(super) unsafe fn init() {
-    // SAFETY: Called once, as the caller promises.
-    unsafe { KNOWN.init() };
 }
 
 /// The functions that could be traced when the list was read.

@@ -54,21 +54,3 @@ pub(crate) use crate::kapi::{
     function_hook::IS_THERE,
     graph_hook::IS_THERE as GRAPH_IS_THERE, //
 };
-
-/// Prepares this room. Called once, before anything else here.
-///
-/// # Safety
-///
-/// It is the first call.
-pub(crate) unsafe fn init() {
-    // SAFETY: Called once, as the caller promises.
-    unsafe { list::init() };
-    // SAFETY: Called once, as the caller promises.
-    unsafe { engine::init() };
-    // SAFETY: Called once, as the caller promises.
-    unsafe { graph::init() };
-    // SAFETY: Called once, as the caller promises.
-    unsafe { profile::init() };
-    // SAFETY: Called once, as the caller promises.
-    unsafe { deepest::init() };
-}

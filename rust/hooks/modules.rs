@@ -44,9 +44,8 @@ impl ModuleFollower for FunctionsOfModules {
 
 static NOTIFIER: ModuleNotifier<FunctionsOfModules> = ModuleNotifier::new();
 
-kernel::sync::global_lock! {
-    // SAFETY: `ModuleWatch::new` initialises it before the notifier is registered.
-    unsafe(uninit) static INSTANCES: Mutex<Option<ForEach>> = None;
+crate::kapi::global::global_mutex! {
+    static INSTANCES: Mutex<Option<ForEach>> = None;
 }
 
 /// A watch over the kernel's modules, which lasts as long as this. It goes after the instances, and with it
@@ -68,8 +67,6 @@ impl ModuleWatch {
     ///
     /// It is called once.
     pub(crate) unsafe fn new(each: ForEach) -> Result<Self> {
-        // SAFETY: Called once, as the caller promises.
-        unsafe { INSTANCES.init() };
         *INSTANCES.lock() = Some(each);
         // SAFETY: Called once, as the caller promises.
         let notice = unsafe { NOTIFIER.register() }?;

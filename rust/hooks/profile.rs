@@ -190,9 +190,8 @@ struct ProfileEngine {
     dispatch: Option<KBox<ProfileDispatch>>,
 }
 
-kernel::sync::global_lock! {
-    // SAFETY: `init` initialises it before anything else of this folder is called.
-    unsafe(uninit) static ENGINE: Mutex<ProfileEngine> = ProfileEngine {
+crate::kapi::global::global_mutex! {
+    static ENGINE: Mutex<ProfileEngine> = ProfileEngine {
         is_on: false,
         measure: Measure {
             times: true,
@@ -207,16 +206,6 @@ kernel::sync::global_lock! {
         hits: unsafe { FunctionHook::of_counts() },
         dispatch: None,
     };
-}
-
-/// Prepares the engine.
-///
-/// # Safety
-///
-/// It is called once, before anything else here.
-pub(super) unsafe fn init() {
-    // SAFETY: Called once, as the caller promises.
-    unsafe { ENGINE.init() };
 }
 
 /// A function, and what was counted of it on a CPU.

@@ -24,9 +24,8 @@ use kernel::{
     }, //
 };
 
-kernel::sync::global_lock! {
-    // SAFETY: `init` initialises it before an event can be enabled.
-    unsafe(uninit) static COMMS: Mutex<Comms> = Comms { recorders: 0, recording: None };
+crate::kapi::global::global_mutex! {
+    static COMMS: Mutex<Comms> = Comms { recorders: 0, recording: None };
 }
 
 /// Decides whether names and thread groups of tasks have to be remembered. They are remembered only
@@ -75,10 +74,7 @@ impl Comms {
 ///
 /// `ENOMEM`.
 pub(super) fn init() -> Result {
-    // SAFETY: `Instances::new` is the one caller, once, and nothing locked it before.
-    unsafe { COMMS.init() };
-    // SAFETY: `Instances::new` is the one caller, once; `exit` is called when the instances go.
-    unsafe { names::init() }
+    names::init()
 }
 
 /// Stops remembering names of tasks for good.

@@ -21,9 +21,8 @@ use kernel::{
     sync::Arc, //
 };
 
-kernel::sync::global_lock! {
-    // SAFETY: `Instances::new` initialises it before anything can ask for an instance.
-    unsafe(uninit) static ALL: Mutex<KVec<Arc<Instance>>> = KVec::new();
+crate::kapi::global::global_mutex! {
+    static ALL: Mutex<KVec<Arc<Instance>>> = KVec::new();
 }
 
 /// Largest number of instances, the top one included.
@@ -39,8 +38,6 @@ impl Instances {
     ///
     /// `ENOMEM`.
     pub(crate) fn new() -> Result<Self> {
-        // SAFETY: The module's init is the one caller, once, and nothing locked it before.
-        unsafe { ALL.init() };
         let top = Instance::new(c"", true, OptionSet::DEFAULT)?;
         ALL.lock().push(top, GFP_KERNEL)?;
         let this = Self(());

@@ -17,6 +17,7 @@ pub(crate) mod fprobe;
 pub(crate) mod fs;
 mod fs_context;
 pub(crate) mod function_hook;
+pub(crate) mod global;
 pub(crate) mod grace;
 pub(crate) mod grace_ref;
 pub(crate) mod graph_hook;

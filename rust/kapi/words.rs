@@ -100,7 +100,12 @@ impl LocalU64 {
 impl SharedU64 {
     /// Returns a word that holds 0, for statics.
     pub(crate) const fn zero() -> Self {
-        Self(Word::new(0))
+        Self::of(0)
+    }
+
+    /// Returns a word that holds `value`, for statics.
+    pub(crate) const fn of(value: u64) -> Self {
+        Self(Word::new(value))
     }
 
     /// Counts one more, in one instruction. Any context. It orders nothing.

@@ -35,19 +35,8 @@ use kernel::{
     }, //
 };
 
-kernel::sync::global_lock! {
-    // SAFETY: `init` initialises it before anything else of this file is called.
-    unsafe(uninit) static TABLES: Mutex<KVec<InstanceTables>> = KVec::new();
-}
-
-/// Prepares the tables.
-///
-/// # Safety
-///
-/// Called once, before anything else of this file.
-pub(super) unsafe fn init() {
-    // SAFETY: The caller promises that this is called once, and before anything locks the tables.
-    unsafe { TABLES.init() };
+crate::kapi::global::global_mutex! {
+    static TABLES: Mutex<KVec<InstanceTables>> = KVec::new();
 }
 
 /// The tables of an instance.

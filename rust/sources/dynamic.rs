@@ -71,9 +71,8 @@ use kernel::{
     sync::Arc, //
 };
 
-kernel::sync::global_lock! {
-    // SAFETY: `init` initialises it before there are files that define events.
-    unsafe(uninit) static DEFINITIONS: Mutex<KVec<Definition>> = KVec::new();
+crate::kapi::global::global_mutex! {
+    static DEFINITIONS: Mutex<KVec<Definition>> = KVec::new();
 }
 
 /// The kinds, in the order in which they are asked.
@@ -212,16 +211,6 @@ pub(crate) enum ControlledEvents {
     Synthetic,
     /// `dynamic_events`.
     All,
-}
-
-/// Prepares this file.
-///
-/// # Safety
-///
-/// Called once, before any other function of it.
-pub(super) unsafe fn init() {
-    // SAFETY: The caller promises that nothing has locked it, and that this is the only call.
-    unsafe { DEFINITIONS.init() };
 }
 
 /// Frees the definitions; no event is enabled any more.

@@ -189,9 +189,8 @@ struct HookedDefinitions {
     retired: KVec<KBox<EntryTable>>,
 }
 
-kernel::sync::global_lock! {
-    // SAFETY: `init` initialises it before there are files that define events.
-    unsafe(uninit) static HOOKED: Mutex<HookedDefinitions> = HookedDefinitions {
+crate::kapi::global::global_mutex! {
+    static HOOKED: Mutex<HookedDefinitions> = HookedDefinitions {
         users: KVec::new(),
         // SAFETY: No other code calls it, and this static is made once.
         hook: unsafe { FunctionHook::of_events() },
@@ -199,16 +198,6 @@ kernel::sync::global_lock! {
         table: None,
         retired: KVec::new(),
     };
-}
-
-/// Prepares this file.
-///
-/// # Safety
-///
-/// Called once, before any other function of it.
-pub(super) unsafe fn init() {
-    // SAFETY: The caller promises that nothing has locked it, and that this is the only call.
-    unsafe { HOOKED.init() };
 }
 
 /// Frees what the hook needed.

@@ -10,6 +10,7 @@ use crate::{
         self,
         Event, //
     },
+    kapi::global::GlobalMutex,
     text::writer::ByteWrite, //
 };
 use core::ops::Range;
@@ -18,7 +19,6 @@ use kernel::{
     prelude::*,
     sync::{
         Arc,
-        GlobalLock,
         GlobalLockBackend, //
     }, //
 };
@@ -133,7 +133,7 @@ impl<T: FieldsDefined> FieldsDefinitions<T> {
 ///
 /// `ENOENT` when there is none, those of [`FieldsDefined::end`], and `ENOMEM`, when nothing was removed.
 pub(super) fn remove<T: FieldsDefined, B: GlobalLockBackend<Item = FieldsDefinitions<T>>>(
-    list: &'static GlobalLock<B>,
+    list: &'static GlobalMutex<B>,
     is_meant: impl Fn(&FieldsDefinition<T>) -> bool,
 ) -> Result {
     let mut meant = KVec::new();
@@ -169,7 +169,7 @@ pub(super) fn remove<T: FieldsDefined, B: GlobalLockBackend<Item = FieldsDefinit
 ///
 /// As [`remove`], but none if there is no event.
 pub(super) fn remove_all<T: FieldsDefined, B: GlobalLockBackend<Item = FieldsDefinitions<T>>>(
-    list: &'static GlobalLock<B>,
+    list: &'static GlobalMutex<B>,
 ) -> Result {
     match remove(list, |_| true) {
         Err(ENOENT) => Ok(()),

@@ -38,19 +38,8 @@ const _: () = assert!(crate::fetch::step::MOST_KEPT == fprobe::MOST_WORDS);
 /// Returns where the functions of a name that matches call hooks.
 pub(crate) type FindFunctions = fn(&str) -> Result<KVVec<u64>>;
 
-kernel::sync::global_lock! {
-    // SAFETY: `init` initialises it before there are files that define events.
-    unsafe(uninit) static FUNCTIONS: Mutex<Option<FindFunctions>> = None;
-}
-
-/// Prepares this file.
-///
-/// # Safety
-///
-/// Called once, before any other function of it.
-pub(super) unsafe fn init() {
-    // SAFETY: The caller promises that nothing has locked it, and that this is the only call.
-    unsafe { FUNCTIONS.init() };
+crate::kapi::global::global_mutex! {
+    static FUNCTIONS: Mutex<Option<FindFunctions>> = None;
 }
 
 /// Sets how functions are found.

@@ -164,27 +164,9 @@ static KINDS: &[&dyn SourceKind] = &[
 ///
 /// `ENOMEM`, and `ENOSPC` when there are too many events.
 ///
-/// # Safety
-///
-/// Called once, after `events::init`; [`exit`] is called before the module goes away, also when
-/// this fails.
-pub(crate) unsafe fn init(raw: RawWish, btf: Result<&KernelBtf, NoBtf>) -> Result {
+/// Called once; [`exit`] is called before the module goes away, also when this fails.
+pub(crate) fn init(raw: RawWish, btf: Result<&KernelBtf, NoBtf>) -> Result {
     let load = Load { raw, btf };
-    // SAFETY: The caller promises that this is called once, and nothing of the table was used
-    // before.
-    unsafe { call_table::init() };
-    // SAFETY: The caller promises that this is called once, before modules are watched.
-    unsafe { modules::init() };
-    // SAFETY: The caller promises that this is called once, and no file is there that defines events.
-    unsafe { dynamic::init() };
-    // SAFETY: As above, this is the only call, and no file is there that defines events.
-    unsafe { fprobe::init() };
-    // SAFETY: As above, this is the only call, and no file is there that defines events.
-    unsafe { entry_hook::init() };
-    // SAFETY: As above, this is the only call, and no file is there that defines events.
-    unsafe { synthetic::init() };
-    // SAFETY: As above, this is the only call, and no file is there that defines events.
-    unsafe { user_events::init() };
     let mut offers = Offers::new();
     for kind in KINDS {
         kind.offer(&load, &mut offers)?;

@@ -66,20 +66,8 @@ struct TracepointModule(NonNull<bindings::module>);
 // SAFETY: A module belongs to no task.
 unsafe impl Send for TracepointModule {}
 
-kernel::sync::global_lock! {
-    // SAFETY: `init` initialises it before the notifier is registered, and before there are files that define
-    // events.
-    unsafe(uninit) static MODULES: Mutex<KVec<TracepointModule>> = KVec::new();
-}
-
-/// Prepares this file.
-///
-/// # Safety
-///
-/// Called once, before any other function of it.
-pub(super) unsafe fn init() {
-    // SAFETY: The caller promises that nothing has locked it, and that this is the only call.
-    unsafe { MODULES.init() };
+crate::kapi::global::global_mutex! {
+    static MODULES: Mutex<KVec<TracepointModule>> = KVec::new();
 }
 
 /// Calls `f` with the tracepoint of that name, and with the module that has it, which stays meanwhile; `None` when

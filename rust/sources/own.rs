@@ -43,9 +43,8 @@ static ALL: &[&OwnEvent] = &[
     &osnoise::TIMERLAT_SAMPLE,
 ];
 
-kernel::sync::global_lock! {
-    // SAFETY: `OwnEvents::add` initialises it before any of the events is there.
-    unsafe(uninit) static CHANGES: Mutex<()> = ();
+crate::kapi::global::global_mutex! {
+    static CHANGES: Mutex<()> = ();
 }
 
 /// Writes the text of a record.
@@ -86,8 +85,6 @@ pub(super) struct OwnEvents;
 
 impl SourceKind for OwnEvents {
     fn add(&self, _: &Load<'_>) -> Result {
-        // SAFETY: Called once, at load, before any of the events is there.
-        unsafe { CHANGES.init() };
         for event in ALL {
             let source = KBox::new(OwnSource(event), GFP_KERNEL)?;
             let size = event.size as u32;

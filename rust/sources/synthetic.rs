@@ -71,14 +71,12 @@ use kernel::{
     }, //
 };
 
-kernel::sync::global_lock! {
-    // SAFETY: `init` initialises it before there are files that define events.
-    unsafe(uninit) static CHANGES: Mutex<()> = ();
+crate::kapi::global::global_mutex! {
+    static CHANGES: Mutex<()> = ();
 }
 
-kernel::sync::global_lock! {
-    // SAFETY: `init` initialises it before there are files that define events.
-    unsafe(uninit) static DEFINED: Mutex<FieldsDefinitions<SyntheticEvent>> =
+crate::kapi::global::global_mutex! {
+    static DEFINED: Mutex<FieldsDefinitions<SyntheticEvent>> =
         FieldsDefinitions::new();
 }
 
@@ -219,7 +217,6 @@ impl SyntheticEvent {
             GFP_KERNEL,
         )?)
     }
-
 }
 
 impl SyntheticState {
@@ -349,18 +346,6 @@ impl SyntheticNames for KernelNames<'_> {
     fn write_gfp(&mut self, flags: u64, out: &mut dyn ByteWrite) -> fmt::Result {
         symbol::write_gfp(flags, out)
     }
-}
-
-/// Prepares this file.
-///
-/// # Safety
-///
-/// Called once, before any other function of it.
-pub(super) unsafe fn init() {
-    // SAFETY: The caller promises that nothing has locked it, and that this is the only call.
-    unsafe { CHANGES.init() };
-    // SAFETY: As above, nothing has locked it, and this is the only call.
-    unsafe { DEFINED.init() };
 }
 
 /// Frees the definitions; no event is enabled any more.

@@ -93,17 +93,15 @@ use kernel::{
     }, //
 };
 
-kernel::sync::global_lock! {
-    // SAFETY: `init` initialises it before there are files that define events.
-    unsafe(uninit) static CHANGES: Mutex<UserEventChanges> = UserEventChanges {
+crate::kapi::global::global_mutex! {
+    static CHANGES: Mutex<UserEventChanges> = UserEventChanges {
         formats: 0,
         watch: None,
     };
 }
 
-kernel::sync::global_lock! {
-    // SAFETY: `init` initialises it before there are files that define events.
-    unsafe(uninit) static DEFINED: Mutex<FieldsDefinitions<UserEvent>> = FieldsDefinitions::new();
+crate::kapi::global::global_mutex! {
+    static DEFINED: Mutex<FieldsDefinitions<UserEvent>> = FieldsDefinitions::new();
 }
 
 /// More bytes than the largest sub-buffer has.
@@ -340,22 +338,6 @@ impl Source for UserEventSource {
     fn is_printed_by_fields(&self) -> bool {
         true
     }
-}
-
-/// Prepares this file.
-///
-/// # Safety
-///
-/// Called once, before any other function of it.
-pub(super) unsafe fn init() {
-    // SAFETY: The caller promises that nothing has locked it, and that this is the only call.
-    unsafe { CHANGES.init() };
-    // SAFETY: As above, nothing has locked it, and this is the only call.
-    unsafe { DEFINED.init() };
-    // SAFETY: As above, this is the only call.
-    unsafe { bits::init() };
-    // SAFETY: As above, this is the only call.
-    unsafe { workers::init() };
 }
 
 /// Has no program followed any more, by probes on events that are still there; no event is enabled any more, and there

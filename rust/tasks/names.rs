@@ -171,9 +171,8 @@ impl NameTable {
 /// The table in use; null before [`init`] and after [`exit`].
 static TABLE: Atomic<*mut NameTable> = Atomic::new(null_mut());
 
-kernel::sync::global_lock! {
-    // SAFETY: `init` initialises it, before a file that asks for another size exists.
-    unsafe(uninit) static RESIZE: Mutex<()> = ();
+crate::kapi::global::global_mutex! {
+    static RESIZE: Mutex<()> = ();
 }
 
 /// Returns the table in use.
@@ -201,14 +200,12 @@ fn replace(table: *mut NameTable) -> Option<KBox<NameTable>> {
     Some(unsafe { KBox::from_raw(old) })
 }
 
-/// Makes the table.
+/// Makes the table. [`exit`] is called before the module goes.
 ///
-/// # Safety
+/// # Errors
 ///
-/// Called once, before anything else here; [`exit`] is called before the module goes.
-pub(crate) unsafe fn init() -> Result {
-    // SAFETY: The caller promises that this is the only call, and that no other task is here.
-    unsafe { RESIZE.init() };
+/// `ENOMEM`.
+pub(crate) fn init() -> Result {
     replace(KBox::into_raw(NameTable::new(FEWEST)?));
     Ok(())
 }

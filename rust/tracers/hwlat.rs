@@ -60,9 +60,8 @@ use kernel::{
 /// The threshold, in nanoseconds, if none is set when the tracer is chosen for the first time.
 const USUAL_THRESHOLD: u64 = 10_000;
 
-kernel::sync::global_lock! {
-    // SAFETY: `init` of this room is called before any tracer can be chosen.
-    unsafe(uninit) static STATE: Mutex<HwlatState> = HwlatState {
+crate::kapi::global::global_mutex! {
+    static STATE: Mutex<HwlatState> = HwlatState {
         last_threshold: USUAL_THRESHOLD,
         run: None,
     };
@@ -235,16 +234,6 @@ pub(crate) fn change_times(
     WINDOW.store(times.window(), Relaxed);
     WIDTH.store(times.width(), Relaxed);
     Ok(())
-}
-
-/// Prepares the tracer.
-///
-/// # Safety
-///
-/// It is called once, before anything else here.
-pub(super) unsafe fn init() {
-    // SAFETY: Called once, as the caller promises.
-    unsafe { STATE.init() };
 }
 
 /// The tracer.

@@ -42,9 +42,8 @@ use kernel::prelude::*;
 /// Nanoseconds of a microsecond.
 const NS_PER_US: u64 = 1_000;
 
-kernel::sync::global_lock! {
-    // SAFETY: `init` of this room is called before any tracer can be chosen.
-    unsafe(uninit) static LOADS: Mutex<LoadList> = LoadList {
+crate::kapi::global::global_mutex! {
+    static LOADS: Mutex<LoadList> = LoadList {
         tasks: KVec::new(),
         last: 0,
     };
@@ -294,16 +293,6 @@ extern "C" fn rtrace_load_moves(pid: u32, from: u32, to: u32) {
         seat.moved.store(1);
         workload::stop_tracing_for("timerlat user-thread migrated");
     }
-}
-
-/// Prepares this room.
-///
-/// # Safety
-///
-/// It is called once, before anything else here.
-pub(super) unsafe fn init() {
-    // SAFETY: Called once, as the caller promises.
-    unsafe { LOADS.init() };
 }
 
 /// Frees what it keeps.

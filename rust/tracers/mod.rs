@@ -259,24 +259,6 @@ static ALL: &[&dyn Tracer] = &[
     &nop::Nop,
 ];
 
-/// Prepares this room. Called once, before anything else here.
-///
-/// # Safety
-///
-/// It is the first call.
-pub(crate) unsafe fn init() {
-    // SAFETY: Called once, as the caller promises.
-    unsafe { hwlat::init() };
-    // SAFETY: Called once, as the caller promises.
-    unsafe { sampled::init() };
-    // SAFETY: Called once, as the caller promises.
-    unsafe { wakeup::init() };
-    // SAFETY: Called once, as the caller promises.
-    unsafe { workload::init() };
-    // SAFETY: Called once, as the caller promises.
-    unsafe { load::init() };
-}
-
 /// Frees what tracers keep.
 ///
 /// # Safety

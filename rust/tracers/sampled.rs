@@ -95,9 +95,8 @@ const MOST_CALLERS: usize = 64;
 /// Milliseconds that the thread of a CPU sleeps in one piece: it only keeps the timer.
 const NAP_MS: u64 = 60_000;
 
-kernel::sync::global_lock! {
-    // SAFETY: `init` of this room is called before any tracer can be chosen.
-    unsafe(uninit) static RUN: Mutex<Option<SampledRun>> = None;
+crate::kapi::global::global_mutex! {
+    static RUN: Mutex<Option<SampledRun>> = None;
 }
 
 /// Microseconds between two looks.
@@ -368,16 +367,6 @@ pub(super) fn keep(sink: &Sink) -> bool {
         let own = SINK.get().is_some_and(|its| ptr::eq(its, sink));
         own && longest.keep(sink)
     })
-}
-
-/// Prepares the tracers.
-///
-/// # Safety
-///
-/// It is called once, before anything else here.
-pub(super) unsafe fn init() {
-    // SAFETY: Called once, as the caller promises.
-    unsafe { RUN.init() };
 }
 
 /// Forgets the instance, of which no thread is left.

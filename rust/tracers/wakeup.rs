@@ -80,9 +80,8 @@ use kernel::{
     task::Task, //
 };
 
-kernel::sync::global_lock! {
-    // SAFETY: `init` of this room is called before any tracer can be chosen.
-    unsafe(uninit) static WATCH: Mutex<Option<TaskWatch>> = None;
+crate::kapi::global::global_mutex! {
+    static WATCH: Mutex<Option<TaskWatch>> = None;
 }
 
 /// The instance that has the tracer, from [`begin`] until the probes have ended.
@@ -99,7 +98,7 @@ static FUNCTIONS_ON: SharedU64 = SharedU64::zero();
 
 /// What [`STATE`] says of the task that is followed, for a first look: its identity, 0 for none, and its priority.
 static FOLLOWED: SharedU64 = SharedU64::zero();
-static PRIORITY: SharedU64 = SharedU64::zero();
+static PRIORITY: SharedU64 = SharedU64::of(NO_PRIORITY as u32 as u64);
 
 static STATE: IrqLock<WakeupState> = IrqLock::new(WakeupState::new());
 
@@ -371,17 +370,6 @@ fn leave(host: &Host<'_>) {
     unsafe { FUNCTIONS.set(None) };
     STATE.with(|state| *state = WakeupState::new());
     host.sink().buffers().forbid_exchanges();
-}
-
-/// Prepares the tracers.
-///
-/// # Safety
-///
-/// It is called once, before anything else here.
-pub(super) unsafe fn init() {
-    // SAFETY: Called once, as the caller promises.
-    unsafe { WATCH.init() };
-    PRIORITY.store(u64::from(NO_PRIORITY as u32));
 }
 
 /// One of the tracers.

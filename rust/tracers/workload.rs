@@ -66,9 +66,8 @@ const USUAL_THRESHOLD: u64 = 1_000;
 /// Instances that can have the tracer at a time: as many as there can be.
 const MOST: usize = 65;
 
-kernel::sync::global_lock! {
-    // SAFETY: `init` of this room is called before any tracer can be chosen.
-    unsafe(uninit) static STATE: Mutex<MeasureState> = MeasureState {
+crate::kapi::global::global_mutex! {
+    static STATE: Mutex<MeasureState> = MeasureState {
         cpus: None,
         measurement: None,
     };
@@ -499,16 +498,6 @@ pub(crate) fn write_cpus(out: &mut dyn ByteWrite) -> Result {
 pub(crate) fn set_cpus(list: &[u8]) -> Result {
     let set = cpus::parse_list(list)?;
     STATE.lock().restart(|state| state.cpus = Some(set))
-}
-
-/// Prepares the measurement.
-///
-/// # Safety
-///
-/// It is called once, before anything else here.
-pub(super) unsafe fn init() {
-    // SAFETY: Called once, as the caller promises.
-    unsafe { STATE.init() };
 }
 
 /// Frees what it keeps.

@@ -24,16 +24,14 @@ use kernel::{
     sync::lock::GlobalGuard, //
 };
 
-kernel::sync::global_lock! {
-    // SAFETY: `init` initialises it before there are files by which programs register.
+crate::kapi::global::global_mutex! {
     /// Held by those who change a bit in the memory of a program, take bits away, or change whether an event
     /// is enabled.
-    pub(super) unsafe(uninit) static WRITING: Mutex<()> = ();
+    pub(super) static WRITING: Mutex<()> = ();
 }
 
-kernel::sync::global_lock! {
-    // SAFETY: `init` initialises it before there are files by which programs register.
-    unsafe(uninit) static PROGRAMS: Mutex<KVec<RegisteredProgram>> = KVec::new();
+crate::kapi::global::global_mutex! {
+    static PROGRAMS: Mutex<KVec<RegisteredProgram>> = KVec::new();
 }
 
 /// How often a bit is tried again for which the page was there.
@@ -64,18 +62,6 @@ struct WantedBit {
     event: UserEventUse,
     bit: EnableBit,
     tries: u8,
-}
-
-/// Prepares this file.
-///
-/// # Safety
-///
-/// Called once, before any other function of it.
-pub(super) unsafe fn init() {
-    // SAFETY: The caller promises that nothing has locked it, and that this is the only call.
-    unsafe { WRITING.init() };
-    // SAFETY: As above, nothing has locked it, and this is the only call.
-    unsafe { PROGRAMS.init() };
 }
 
 /// Forgets all programs.

@@ -14,9 +14,8 @@ use crate::kapi::worker::{
 };
 use kernel::prelude::*;
 
-kernel::sync::global_lock! {
-    // SAFETY: `init` initialises it before there are files by which programs register.
-    unsafe(uninit) static WORKERS: Mutex<Option<UserEventWorkers>> = None;
+crate::kapi::global::global_mutex! {
+    static WORKERS: Mutex<Option<UserEventWorkers>> = None;
 }
 
 /// The longest wait between two looks at programs that end, and the number of looks.
@@ -54,16 +53,6 @@ impl Drop for UserEventWork {
         let workers = WORKERS.lock().take();
         drop(workers);
     }
-}
-
-/// Prepares this file.
-///
-/// # Safety
-///
-/// Called once, before any other function of it.
-pub(super) unsafe fn init() {
-    // SAFETY: The caller promises that nothing has locked it, and that this is the only call.
-    unsafe { WORKERS.init() };
 }
 
 /// Has bits set that have to wait.
