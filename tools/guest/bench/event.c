@@ -6,6 +6,7 @@
 #include "bench.h"
 
 void rtbench_function(void);
+void rtbench_inside(void);
 
 #define CREATE_TRACE_POINTS
 #include "rtbench_trace.h"
@@ -36,8 +37,31 @@ static noinline void call_function(struct bench *bench)
 	ended(bench, began, 0);
 }
 
+/*
+ * Probed sixteen bytes behind its beginning, at an instruction that is as long as a jump: the
+ * kernel can put one there.
+ */
+noinline void rtbench_inside(void)
+{
+	asm volatile(".balign 16\n\t"
+		     "mov $1, %%eax\n\t"
+		     "mov $2, %%eax\n\t"
+		     : : : "eax");
+}
+
+static noinline void call_inside(struct bench *bench)
+{
+	u32 i, calls = bench->wanted;
+	u64 began = rdtsc();
+
+	for (i = 0; i < calls; i++)
+		rtbench_inside();
+	ended(bench, began, 0);
+}
+
 const struct row event_rows[] = {
 	{ .name = "call", .measure = call_function },
+	{ .name = "inside", .measure = call_inside },
 	{ .name = "event", .measure = make_events },
 	{}
 };

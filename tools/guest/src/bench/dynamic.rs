@@ -11,6 +11,8 @@ use crate::program::{Program, SUM, TEXT, WORD};
 use crate::sys;
 use crate::tree::Instance;
 use crate::Context;
+use std::fs;
+use std::time::Duration;
 
 const FILE: &str = "dynamic_events";
 
@@ -58,6 +60,18 @@ const ROWS: &[(&str, &str, &str)] = &[
         "e:bench/hit rtbench/rtbench_event a=$number b=$value",
     ),
 ];
+
+/// Name and definition of those behind the beginning of a function, where the kernel has a jump or a trap.
+const INSIDE_ROWS: &[(&str, &str)] = &[
+    ("p behind the beginning", "p:bench/hit rtbench_inside+16"),
+    (
+        "p behind the beginning, two numbers",
+        "p:bench/hit rtbench_inside+16 a=%di b=%si:u32",
+    ),
+];
+/// Says of each kprobe whether there is a jump, and whether there may be some.
+const KPROBES: &str = "/sys/kernel/debug/kprobes/list";
+const MAY_JUMP: &str = "/proc/sys/debug/kprobes-optimization";
 
 /// The same of what ftrace does not have.
 const OWN_ROWS: &[(&str, &str, &str)] = &[
@@ -108,13 +122,55 @@ fn cost_of_user(program: &Program, tree: &Instance, function: usize, line: &str)
 
 /// The cost of the event that `line` defines.
 fn cost_of(kernel: &Kernel, tree: &Instance, row: &str, short: &str, line: &str) -> Check<Cost> {
+    cost_when(kernel, tree, (row, short, line), || Ok(()))
+}
+
+/// The same, when `ready` returns after it was enabled.
+fn cost_when(
+    kernel: &Kernel,
+    tree: &Instance,
+    (row, short, line): (&str, &str, &str),
+    ready: impl FnOnce() -> Check,
+) -> Check<Cost> {
     let top = tree.top();
     top.set(FILE, line)?;
     tree.set("events/bench/hit/enable", "1")?;
-    let cost = kernel.cost(asked(row, short, FIRST), || tree.clear());
+    let cost = ready().and_then(|()| kernel.cost(asked(row, short, FIRST), || tree.clear()));
     tree.set("events/bench/hit/enable", "0")?;
     top.set(FILE, "-:bench/hit")?;
     cost
+}
+
+/// Returns when the kprobe in `rtbench_inside` is a jump, or a trap, as `jump` says.
+fn wait_for(jump: bool) -> Check {
+    let is_so = || {
+        let list = fs::read_to_string(KPROBES).unwrap_or_default();
+        let mut lines = list.lines();
+        let line = lines.find(|line| line.contains("rtbench_inside"));
+        line.is_some_and(|line| line.contains("[OPTIMIZED]") == jump)
+    };
+    ensure!(
+        sys::wait_until(Duration::from_secs(20), is_so),
+        "{KPROBES}: the probe is not as wanted, jump {jump}"
+    );
+    Ok(())
+}
+
+/// Measures kprobes behind the beginning of a function, first with a jump there and then with a trap.
+fn measure_inside(kernel: &Kernel, sides: &(Instance, Instance), table: &mut Table) -> Check {
+    for (jump, how) in [(true, "a jump"), (false, "a trap")] {
+        fs::write(MAY_JUMP, if jump { "1" } else { "0" })
+            .map_err(|error| format!("{MAY_JUMP}: {error}"))?;
+        for (name, line) in INSIDE_ROWS {
+            let name = format!("{name}, {how}");
+            for &(short, long) in CONTEXTS {
+                let cost =
+                    |tree| cost_when(kernel, tree, ("inside", short, line), || wait_for(jump));
+                table.add(pair(&name, long, cost(&sides.0)?, cost(&sides.1)?));
+            }
+        }
+    }
+    fs::write(MAY_JUMP, "1").map_err(|error| format!("{MAY_JUMP}: {error}"))
 }
 
 /// Measures each kind, without and with arguments.
@@ -132,6 +188,7 @@ pub fn measure(context: &Context, table: &mut Table) -> Check {
             table.add(pair(name, long, ftrace, rtrace));
         }
     }
+    measure_inside(&kernel, &sides, table)?;
     for &(name, row, line) in OWN_ROWS {
         for &(short, long) in CONTEXTS {
             let rtrace = cost_of(&kernel, &sides.1, row, short, line)?;
