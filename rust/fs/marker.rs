@@ -11,6 +11,7 @@ use super::file::{
     TraceFile, //
 };
 use crate::{
+    instance::for_each_copy,
     kapi::symbol,
     text::options::Opt, //
 };
@@ -41,7 +42,8 @@ impl TraceFile for Marker {
         }
         let mut bytes = KVec::zeroed(input.len().min(LONGEST), GFP_KERNEL)?;
         input.read_slice(&mut bytes)?;
-        at.inst.marker_of_user(&bytes, symbol::marker_address())
+        let ip = symbol::marker_address();
+        for_each_copy(at.inst, |inst| inst.marker_of_user(&bytes, ip))
     }
 }
 
@@ -65,6 +67,6 @@ impl TraceFile for RawMarker {
         }
         let mut bytes = KVec::zeroed(input.len(), GFP_KERNEL)?;
         input.read_slice(&mut bytes)?;
-        at.inst.raw_marker(&bytes)
+        for_each_copy(at.inst, |inst| inst.raw_marker(&bytes))
     }
 }

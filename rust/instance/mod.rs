@@ -23,6 +23,7 @@ mod hist_show;
 mod hists;
 mod life;
 mod marker;
+mod marker_copies;
 mod pause;
 mod pids;
 mod pipe_token;
@@ -48,6 +49,7 @@ pub(crate) use self::{
         HistForm,
         ShownHist, //
     },
+    marker_copies::for_each_copy,
     pause::Pause,
     pids::PidSelection,
     pipe_token::PipeToken,
@@ -69,6 +71,7 @@ use self::{
         Life,
         Refusal, //
     },
+    marker_copies::CopiedSince,
     pids::PidLists,
     triggers::EventTriggers,
     waiting::WaitingWords, //
@@ -164,6 +167,8 @@ pub(crate) struct Instance {
     may_turn_on: Atomic<bool>,
     /// Whether markers have triggers.
     markers_trigger: Atomic<bool>,
+    /// When it began to get the markers of the top instance.
+    copied_since: CopiedSince,
     /// What is done when functions are called.
     #[pin]
     commands: Mutex<FunctionCommands>,
@@ -255,6 +260,7 @@ impl Instance {
                 triggers <- new_mutex!(KVec::new()),
                 may_turn_on: Atomic::new(false),
                 markers_trigger: Atomic::new(false),
+                copied_since: CopiedSince::new(),
                 commands <- new_mutex!(FunctionCommands::none()),
                 command_may_turn_on: Atomic::new(false),
                 pid_lists <- new_mutex!(PidLists::new()),
@@ -400,7 +406,11 @@ impl Instance {
         if let Some(tracer) = tracers::of_option(opt) {
             return self.set_tracer_option(tracer, opt, on);
         }
+        let was_on = self.options().has(opt);
         self.change_options(|old| old.with(opt, on))?;
+        if opt == Opt::CopyMarker && on != was_on {
+            marker_copies::follow(self);
+        }
         if opt == Opt::EventFork {
             let followed = self.follow_forks_again();
             if followed.is_err() {

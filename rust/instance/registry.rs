@@ -4,6 +4,7 @@
 
 use super::{
     enable,
+    marker_copies,
     Instance, //
 };
 use crate::{
@@ -13,7 +14,10 @@ use crate::{
         scratch,
         stack, //
     },
-    text::options::OptionSet,
+    text::options::{
+        Opt,
+        OptionSet, //
+    },
     tracers, //
 };
 use kernel::{
@@ -122,6 +126,9 @@ pub(crate) fn remove(inst: &Arc<Instance>) -> Result {
             .retain(|other| !core::ptr::eq(Arc::as_ptr(other), this));
     };
     inst.life.remove(|| inst.rest(), unlist)?;
+    if inst.options().has(Opt::CopyMarker) {
+        marker_copies::follow(inst);
+    }
     inst.buffers().wake_all();
     Ok(())
 }
@@ -144,19 +151,25 @@ pub(super) fn first(which: impl Fn(&Instance) -> bool) -> Option<Arc<Instance>> 
     ALL.lock().iter().find(|inst| which(inst)).cloned()
 }
 
+/// Returns the instances that `which` accepts.
+///
+/// # Errors
+///
+/// `ENOMEM`.
+pub(super) fn all(which: impl Fn(&Instance) -> bool) -> Result<KVec<Arc<Instance>>> {
+    let all = ALL.lock();
+    let mut accepted = KVec::with_capacity(all.len(), GFP_KERNEL)?;
+    for inst in all.iter().filter(|inst| which(inst)) {
+        accepted.push(inst.clone(), GFP_KERNEL)?;
+    }
+    Ok(accepted)
+}
+
 /// Calls `f` for each instance except the top one.
 ///
 /// # Errors
 ///
 /// `ENOMEM`, and the first error of `f`, which ends the calls.
 pub(crate) fn for_each(mut f: impl FnMut(&Arc<Instance>) -> Result) -> Result {
-    let all = {
-        let all = ALL.lock();
-        let mut copy = KVec::with_capacity(all.len(), GFP_KERNEL)?;
-        for inst in all.iter().filter(|inst| !inst.is_top()) {
-            copy.push(inst.clone(), GFP_KERNEL)?;
-        }
-        copy
-    };
-    all.iter().try_for_each(&mut f)
+    all(|inst| !inst.is_top())?.iter().try_for_each(&mut f)
 }

@@ -131,6 +131,8 @@ options! {
     Markers: "markers", on, Any, Ftrace;
     /// Children of a task in `set_event_pid` are added to it, tasks that end are taken out.
     EventFork: "event-fork", off, Any, Ftrace;
+    /// What is written into the marker files of the top instance is recorded here.
+    CopyMarker: "copy_trace_marker", on, Any, Ftrace;
     /// Nothing is recorded while `trace` is open for reading.
     PauseOnTrace: "pause-on-trace", off, Any, Ftrace;
     /// Pointers in texts of events are hashed.
@@ -273,7 +275,8 @@ impl OptionSet {
             matches!(opt, Opt::EventFork | Opt::FunctionFork) || opt.owner() == Owner::Function
         };
         let kept = |set: Self, opt: &Opt| set.with(*opt, opt.row().default);
-        Opt::ALL.iter().filter(own).fold(self, kept)
+        let set = Opt::ALL.iter().filter(own).fold(self, kept);
+        set.with(Opt::CopyMarker, false)
     }
 
     /// Writes the text of `trace_options` of an instance whose tracer owns the options of `tracer`.
@@ -328,7 +331,7 @@ mod tests {
             "print-parent nosym-offset nosym-addr noverbose noraw nohex nobin noblock nofields \
                     trace_printk annotate nouserstacktrace nosym-userobj noprintk-msg-only \
                     context-info nolatency-format record-cmd norecord-tgid nooverwrite nodisable_on_free irq-info markers \
-                    noevent-fork nopause-on-trace hash-ptr nobitmask-list function-trace nofunction-fork nostacktrace graph-time notest_nop_accept \
+                    noevent-fork copy_trace_marker nopause-on-trace hash-ptr nobitmask-list function-trace nofunction-fork nostacktrace graph-time notest_nop_accept \
                     notest_nop_refuse nopipe-share noevent-counts";
         assert_eq!(text.split('\n').collect::<Vec<_>>().join(" ").trim(), list);
 

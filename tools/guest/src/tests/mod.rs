@@ -68,6 +68,7 @@ mod listing;
 mod load;
 mod mapping;
 mod mapping_load;
+mod marker_copies;
 mod marker_triggers;
 mod module_events;
 mod named_values;
@@ -185,6 +186,7 @@ const GROUPS: &[&[Test]] = &[
     hist_links::TESTS,
     hist_forms::TESTS,
     hist_tallies::TESTS,
+    marker_copies::TESTS,
     marker_triggers::TESTS,
     hist_names::TESTS,
     hist_strings::TESTS,

@@ -60,6 +60,8 @@ const OPTIONS: &[(&str, Does)] = &[
     ("irq-info", Shows),
     ("markers", Records),
     ("event-fork", Nothing),
+    // Concerns the markers of the top instance: `marker.copies`.
+    ("copy_trace_marker", Nothing),
     ("pause-on-trace", Nothing),
     // No event here shows a pointer: `options.pointers`, `options.masks`.
     ("hash-ptr", Nothing),
@@ -75,7 +77,7 @@ const OPTIONS: &[(&str, Does)] = &[
 ];
 
 /// Options of tracefs that rtracefs lacks: Documentation/differences.md.
-pub const NOT_OFFERED: &[&str] = &["trace_printk_dest", "copy_trace_marker", "display-graph"];
+pub const NOT_OFFERED: &[&str] = &["trace_printk_dest", "display-graph"];
 
 fn options(context: &Context) -> Check {
     let (own, reference) = (Tree::at(&context.root), Tree::at(&context.reference));
