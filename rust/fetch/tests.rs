@@ -1226,6 +1226,20 @@ fn names_that_are_wrong_have_ftraces_place() {
     assert_eq!(refusal.error, TooManySteps);
 }
 
+/// There is no room for another step either where what follows the fields is a dereference or a string.
+#[test]
+fn steps_have_an_end() {
+    let dereference = |count: usize| format!("p f a=+0(outer{})", "->next".repeat(count));
+    let text = |count: usize| format!("p f a=outer{}->name:string", "->next".repeat(count));
+    let most = |line: &str| compile_typed(line).unwrap().1[0].steps().len();
+    assert_eq!((most(&dereference(13)), most(&text(12))), (15, 15));
+    let at = |line: &str, what: &str| line.rfind(what).unwrap();
+    for (line, what) in [(dereference(14), "outer"), (text(13), "name")] {
+        let want = ProbeRefusal::new(ProbeError::TooManySteps, at(&line, what));
+        assert_eq!(compile_typed(&line).err(), Some(want), "{line}");
+    }
+}
+
 #[test]
 fn names_of_files() {
     let offsets = expand::PathOffsets {
