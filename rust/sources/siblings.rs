@@ -5,7 +5,8 @@
 //! They have the same fields, so that the first one says what a record is, also when its definition is gone.
 //! Process context.
 //!
-//! Lock: that of the probes, after those of definitions and of an instance's events, before that of a probe.
+//! Lock: that of the probes, after those of definitions and of an instance's events, before that of a probe. That of an
+//! event that is followed comes after those of the probe that follows it, which nothing follows.
 
 use super::defined::DefinedProbe;
 use crate::events::{
@@ -80,13 +81,23 @@ impl SiblingProbes {
             probes,
             enabled: KVec::new(),
         };
-        Arc::pin_init(
-            pin_init!(Self {
-                first,
-                state <- new_mutex!(state),
-            }),
-            GFP_KERNEL,
-        )
+        // Enabling one that follows another event locks that one's, too: two classes of locks.
+        match first.followed() {
+            Some(_) => Arc::pin_init(
+                pin_init!(Self {
+                    first,
+                    state <- new_mutex!(state),
+                }),
+                GFP_KERNEL,
+            ),
+            None => Arc::pin_init(
+                pin_init!(Self {
+                    first,
+                    state <- new_mutex!(state),
+                }),
+                GFP_KERNEL,
+            ),
+        }
     }
 
     /// Returns the one that says what records are.
