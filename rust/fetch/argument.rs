@@ -22,6 +22,12 @@ use super::{
     number,
     print::RecordHead,
     shape,
+    shared_parameters::{
+        ProbedFunctions,
+        SharedParameter,
+        MOST_PLACED,
+        PLACED, //
+    },
     step::{
         Argument,
         EventField,
@@ -132,6 +138,11 @@ pub(crate) struct Compiler<'a> {
     symbol: &'a dyn Fn(&str) -> Option<u64>,
     /// What BTF knows of the function.
     function: Option<ProbedFunction<'a>>,
+    /// What it knows of the functions, if they are several.
+    functions: Option<ProbedFunctions<'a>>,
+    /// Where the first of them has the parameters that not all have at one place.
+    placed: [u16; MOST_PLACED],
+    placed_count: u8,
     /// What it knows of types.
     pub(super) types: Option<KnownTypes<'a>>,
     /// Set when a symbol was not found, which ftrace says later.
@@ -156,6 +167,9 @@ impl<'a> Compiler<'a> {
             site,
             symbol,
             function: None,
+            functions: None,
+            placed: [0; MOST_PLACED],
+            placed_count: 0,
             types: None,
             lacks_symbol: false,
             size: 0,
@@ -191,6 +205,17 @@ impl<'a> Compiler<'a> {
             types,
             ..self
         }
+    }
+
+    /// Returns the same with what BTF knows of functions that all have the arguments.
+    pub(crate) fn of_functions(self, functions: Option<ProbedFunctions<'a>>) -> Self {
+        Self { functions, ..self }
+    }
+
+    /// Returns where the first of the functions has the parameters that not all have at one place.
+    pub(crate) fn placed(&self) -> &[u16] {
+        let all = self.placed.get(..self.placed_count.into());
+        all.unwrap_or_default()
     }
 
     /// Returns the same with what BTF knows of types.
@@ -558,6 +583,22 @@ impl<'a> Compiler<'a> {
     ) -> Result<(), ProbeRefusal> {
         let missing = |error| Err(ProbeRefusal::with(error, word.at, Code::Missing));
         let path = FieldPath::parse(word.text, word.at)?;
+        if let Some(functions) = self.functions {
+            let shared = match functions.parameter(path.name) {
+                Ok(shared) => shared,
+                Err(error @ ProbeError::ParameterTypes) => {
+                    return Err(ProbeRefusal::new(error, word.at));
+                }
+                Err(error) => return missing(error),
+            };
+            let Some(place) = self.shared_place(&shared) else {
+                let error = ProbeError::TooManyKept;
+                return Err(ProbeRefusal::with(error, word.at, Code::TooBig));
+            };
+            let step = self.parameter_step(place);
+            steps.push(step);
+            return self.follow(shared.value, path, steps);
+        }
         let function = match self.function {
             Some(function) if function.names().next().is_some() => function,
             _ => return missing(ProbeError::NoFunctionTypes),
@@ -570,6 +611,22 @@ impl<'a> Compiler<'a> {
                 self.follow(value, path, steps)
             }
         }
+    }
+
+    /// Returns the place of a parameter of all functions: its own, or one that stands for those; `None` if there are too
+    /// many of these.
+    fn shared_place(&mut self, shared: &SharedParameter) -> Option<u16> {
+        if shared.is_everywhere {
+            return Some(shared.first);
+        }
+        let mut placed = (PLACED..).zip(self.placed());
+        if let Some((place, _)) = placed.find(|(_, first)| **first == shared.first) {
+            return Some(place);
+        }
+        let number = self.placed_count;
+        *self.placed.get_mut(usize::from(number))? = shared.first;
+        self.placed_count = number.saturating_add(1);
+        Some(PLACED.saturating_add(number.into()))
     }
 
     /// Compiles what the function returns, with fields of what that points to perhaps.

@@ -107,6 +107,7 @@ errors! {
     NotAtEntry: "$arg* can be used only on function entry or exit";
     NotRegular: "Not a regular file";
     NotUnique: "The symbol is not unique";
+    ParameterTypes: "This variable has different types in these functions";
     PerCpu: "Per-cpu variable access is only for kernel probes";
     ProbeAddress: "Invalid probed address or symbol";
     Reference: "Invalid reference counter offset";

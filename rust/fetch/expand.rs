@@ -60,6 +60,11 @@ pub(crate) fn needs_kept(line: &str) -> bool {
     leaves(line).any(|leaf| leaf.starts_with("$arg") || leaf == LATENCY || is_name(leaf))
 }
 
+/// Returns whether arguments of `line` name parameters.
+pub(crate) fn names_parameters(line: &str) -> bool {
+    leaves(line).any(is_name)
+}
+
 /// Returns whether BTF is asked for arguments of `line`.
 pub(crate) fn names_types(line: &str) -> bool {
     let is_meta = |word: LineWord<'_>| word.text.starts_with("$arg");

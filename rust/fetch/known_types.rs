@@ -43,7 +43,7 @@ pub(super) enum FieldsOf {
 }
 
 /// A value whose type is known.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TypedValue {
     ty: TypeNumber,
     /// Where it begins in the byte that is read.

@@ -8,7 +8,8 @@
 //! - `elf`: functions of programs by their names; `usdt`: their statically defined probes; `usdt_command`: one line
 //!   of these, as a line of a probe in programs.
 //! - `argument`: `NAME=FETCH:TYPE`, compiled into steps (`step`); `types`: the types,
-//!   `shape`: how they are written; `function`: names and types that BTF has of a function,
+//!   `shape`: how they are written; `function`: names and types that BTF has of a function, `shared_parameters`: of
+//!   several functions,
 //!   `known_types` and `cast`: of values, `expand`: arguments that stand for parameters and for names of files, `spread`: for fields.
 //! - `errno` and `enumeration`: the names of numbers, of errors and as BTF has them.
 //! - `run`: what the steps read, and the record that is made of it, in any context; `plain`: arguments that need no steps.
@@ -37,6 +38,7 @@ pub(crate) mod plain;
 pub(crate) mod print;
 pub(crate) mod run;
 mod shape;
+pub(crate) mod shared_parameters;
 pub(crate) mod spread;
 pub(crate) mod step;
 pub(crate) mod types;

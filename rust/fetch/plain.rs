@@ -19,6 +19,7 @@ use super::{
         SI,
         SP, //
     },
+    shared_parameters::PLACED,
     step::{
         Argument,
         FetchStep, //
@@ -62,7 +63,7 @@ impl PlainArgument {
         let (place, is_parameter) = match step {
             FetchStep::Register(place) => (place.into(), false),
             FetchStep::Returned => (AX as u16, false),
-            FetchStep::Parameter(index) => (index, true),
+            FetchStep::Parameter(index @ 0..PLACED) => (index, true),
             _ => return None,
         };
         Some(Self {

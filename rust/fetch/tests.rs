@@ -14,11 +14,13 @@ use super::{
     expand,
     function::ProbedFunction,
     function_command::{FunctionHead, FunctionSite},
+    known_types::KnownTypes,
     plain::PlainArgument,
     print,
     run::{FetchProgram, ProbedMachine, RecordShape, WORDS},
+    shared_parameters::{ParameterPlaces, PlacedMachine, ProbedFunctions},
     spread::{self, WordOrigin},
-    step::{Argument, EventField, MOST_KEPT, TIME_PLACE},
+    step::{Argument, EventField, FetchStep, MOST_KEPT, TIME_PLACE},
     user_command::{path_of, UserHead, UserPlace},
 };
 use crate::event::btf::{self, builder::Builder, Btf};
@@ -765,6 +767,24 @@ fn types() -> Vec<u8> {
     b.ty("f", FUNC, 0, false, 9);
     b.ty("", FUNC_PROTO, 0, false, 0);
     b.ty("g", FUNC, 0, false, 11);
+    // Number 13.
+    for (function, parameters) in [
+        ("h", [("text", 3), ("outer", 6), ("colour", 7)]),
+        ("i", [("text", 1), ("", 6), ("colour", 7)]),
+    ] {
+        b.ty("", FUNC_PROTO, 3, false, 1);
+        for (name, ty) in parameters {
+            let name = b.string(name);
+            b.words(&[name, ty]);
+        }
+        b.ty(
+            function,
+            FUNC,
+            0,
+            false,
+            if function == "h" { 13 } else { 15 },
+        );
+    }
     b.build()
 }
 
@@ -809,6 +829,124 @@ fn compile_typed(line: &str) -> Result<(String, Vec<Argument>), ProbeRefusal> {
         })?;
         Ok((expanded, compiled))
     })
+}
+
+/// Names of parameters that all functions have are those of each, wherever it has them.
+#[test]
+fn names_of_several_functions() {
+    let bytes = types();
+    let mut index = vec![0; btf::count(&bytes).unwrap()];
+    let btf = btf::Btf::new(&bytes, &mut index).unwrap();
+    let prototype = |name: &str| btf.function(name);
+    let misfit = Cell::new(None);
+    let line = "f x a=outer b=colour c=text d=outer->pid e=text:string f=$arg1";
+    let compiled = |functions: &[_], site, line: &str| {
+        misfit.set(None);
+        let functions = ProbedFunctions::new(btf, functions, &misfit);
+        let compiler = Compiler::new(site, &symbol).of_types(Some(KnownTypes::new(btf)));
+        let mut compiler = compiler.of_functions(Some(functions));
+        let arguments = compile_all(line, &mut compiler)?;
+        let (placed, kept) = (compiler.placed().to_vec(), *compiler.kept());
+        let places = |name| functions.places(prototype(name).unwrap(), &placed);
+        Ok::<_, ProbeRefusal>((arguments, [places("f"), places("h")], kept))
+    };
+    let both = [prototype("f"), prototype("h")];
+    let (arguments, places, _) = compiled(&both, ProbeSite::Begin, line).unwrap();
+    // In both the third parameter, and the first and the second of one.
+    assert_eq!(arguments[1].steps(), [FetchStep::Parameter(2)]);
+    assert_eq!(PlainArgument::of(&arguments[0]), None);
+    assert!(PlainArgument::of(&arguments[1]).is_some());
+    let program = FetchProgram {
+        line: line.as_bytes(),
+        arguments: &arguments,
+        shape: RecordShape::of(16, &arguments),
+    };
+    let mut machine = memory();
+    machine.registers[12] = 7;
+    for (places, [outer, text]) in places.into_iter().zip([[14, 13], [13, 14]]) {
+        machine.registers[outer] = BASE + 100;
+        machine.registers[text] = BASE;
+        let first = machine.registers[14];
+        let machine = PlacedMachine::new(&machine, places);
+        let (size, rooms) = program.measure(&machine, 4072);
+        let mut record = vec![0xee; size];
+        program.fill(&machine, &rooms, &mut record);
+        let named = ["a", "b", "c", "d", "e", "f"].into_iter().zip(&arguments);
+        let mut shown = crate::text::writer::Bytes::default();
+        let mut symbol = |_, _: &mut dyn ByteWrite| Ok(());
+        print::write_values(&mut shown, named, &record, 16, &mut symbol, &names).unwrap();
+        let wanted = format!(
+            " a={:#x} b=7 c={BASE:#x} d=2021161080 e=\"hello\" f={first:#x}",
+            BASE + 100
+        );
+        assert_eq!(String::from_utf8_lossy(&shown.0), wanted);
+    }
+    // Until a call returns its own are kept.
+    let line = "f x%return a=outer b=colour c=text d=outer e=$arg1";
+    let (_, places, kept) = compiled(&both, ProbeSite::End, line).unwrap();
+    let own = |places: ParameterPlaces| {
+        let own = kept.places().iter().map(|place| places.own(*place));
+        own.collect::<Vec<_>>()
+    };
+    assert_eq!(places.map(own), [[0, 2, 1, 0], [1, 2, 0, 0]]);
+
+    use ProbeError::*;
+    for (functions, line, error, at, code, odd) in [
+        (
+            vec!["f", "h"],
+            "f x nosuch",
+            NoParameter,
+            4,
+            Code::Missing,
+            Some(0),
+        ),
+        (
+            vec!["f", "h", "i"],
+            "f x a=outer",
+            NoParameter,
+            6,
+            Code::Missing,
+            Some(2),
+        ),
+        (
+            vec!["f", "i"],
+            "f x colour a=text",
+            ParameterTypes,
+            13,
+            Code::Invalid,
+            Some(1),
+        ),
+        (
+            vec!["f", "nosuch"],
+            "f x colour",
+            NoFunctionTypes,
+            4,
+            Code::Missing,
+            Some(1),
+        ),
+        (
+            vec![],
+            "f x colour",
+            NoFunctionTypes,
+            4,
+            Code::Missing,
+            None,
+        ),
+        (
+            vec!["f", "h"],
+            "f x outer->nosuch",
+            NoField,
+            11,
+            Code::Missing,
+            None,
+        ),
+    ] {
+        let functions: Vec<_> = functions.into_iter().map(prototype).collect();
+        let refused = compiled(&functions, ProbeSite::Begin, line).err();
+        let wanted = ProbeRefusal::with(error, at, code);
+        assert_eq!((refused, misfit.get()), (Some(wanted), odd), "{line}");
+    }
+    assert!(expand::names_parameters("f x* a=+0(file)") && !expand::names_parameters("f x* $arg1"));
 }
 
 #[test]

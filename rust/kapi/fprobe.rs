@@ -56,7 +56,8 @@ impl FunctionProbe {
     }
 
     /// Has `rtrace_function_hit` be called with `data` at the beginning of functions, whose calls of hooks are at
-    /// these addresses; at their returns if there is a number of words of a call that are kept until then.
+    /// these addresses; at their returns if there is a number of words of a call that are kept until then, by
+    /// `rtrace_function_begin_at` if they are where each function has them.
     ///
     /// # Errors
     ///
@@ -64,12 +65,12 @@ impl FunctionProbe {
     ///
     /// # Safety
     ///
-    /// `data` is what that function and `rtrace_function_begin` expect until [`Self::unregister`] was called and a
+    /// `data` is what that function and those of the beginning expect until [`Self::unregister`] was called and a
     /// grace period has passed after that, or until this was dropped and one has passed.
     pub(crate) unsafe fn register(
         &mut self,
         data: *const c_void,
-        words: Option<usize>,
+        (words, placed): (Option<usize>, bool),
         addresses: &mut [u64],
     ) -> Result {
         self.release();
@@ -83,7 +84,7 @@ impl FunctionProbe {
         // SAFETY: The probe is not registered, and there are that many addresses, which the kernel copies. The
         // caller promises what `data` is.
         to_result(unsafe {
-            c::rt_fprobe_register(self.probe.as_ptr(), data, words, first, count)
+            c::rt_fprobe_register(self.probe.as_ptr(), data, words, placed, first, count)
         })?;
         // INVARIANT: It was registered just now.
         self.is_registered = true;

@@ -71,6 +71,19 @@ static int rt_fprobe_begin(struct fprobe *fp, unsigned long ip, unsigned long re
 	return 0;
 }
 
+static int rt_fprobe_begin_at(struct fprobe *fp, unsigned long ip,
+			      unsigned long ret_ip, struct ftrace_regs *fregs,
+			      void *data)
+{
+	const struct rt_fprobe *own = container_of(fp, struct rt_fprobe, probe);
+	u64 *words = data;
+
+	words[0] = own->generation;
+	rtrace_function_begin_at(own->data, ip, &arch_ftrace_regs(fregs)->regs,
+				 words + 1);
+	return 0;
+}
+
 static void rt_fprobe_end(struct fprobe *fp, unsigned long ip, unsigned long ret_ip,
 			  struct ftrace_regs *fregs, void *data)
 {
@@ -83,7 +96,7 @@ static void rt_fprobe_end(struct fprobe *fp, unsigned long ip, unsigned long ret
 }
 
 int rt_fprobe_register(struct rt_fprobe *probe, const void *data, int words,
-		       unsigned long *addresses, int count)
+		       bool placed, unsigned long *addresses, int count)
 {
 	int ret = security_locked_down(LOCKDOWN_KPROBES);
 
@@ -95,7 +108,7 @@ int rt_fprobe_register(struct rt_fprobe *probe, const void *data, int words,
 		probe->probe = (struct fprobe) { .entry_handler = rt_fprobe_hit };
 	else
 		probe->probe = (struct fprobe) {
-			.entry_handler = rt_fprobe_begin,
+			.entry_handler = placed ? rt_fprobe_begin_at : rt_fprobe_begin,
 			.exit_handler = rt_fprobe_end,
 			.entry_data_size = (words + 1) * sizeof(u64),
 		};
@@ -121,7 +134,7 @@ void rt_fprobe_exit(void)
 }
 
 int rt_fprobe_register(struct rt_fprobe *probe, const void *data, int words,
-		       unsigned long *addresses, int count)
+		       bool placed, unsigned long *addresses, int count)
 {
 	return -ENODEV;
 }

@@ -27,10 +27,10 @@ void rt_fprobe_exit(void);
  * From now on rtrace_function_hit() is called with `data` at the beginning of the
  * functions whose calls of hooks are there; if `words` is not negative at their
  * returns, and rtrace_function_begin() at their beginning, which can keep so many.
- * Returns 0, or an error.
+ * With `placed` it is rtrace_function_begin_at() instead. Returns 0, or an error.
  */
 int rt_fprobe_register(struct rt_fprobe *probe, const void *data, int words,
-		       unsigned long *addresses, int count);
+		       bool placed, unsigned long *addresses, int count);
 /* They may still be called until a grace period has passed. */
 void rt_fprobe_unregister(struct rt_fprobe *probe);
 
@@ -43,5 +43,7 @@ void rtrace_function_hit(const void *data, unsigned long function,
 			 unsigned long returned_to, const struct pt_regs *regs,
 			 const u64 *words);
 void rtrace_function_begin(const void *data, const struct pt_regs *regs, u64 *words);
+void rtrace_function_begin_at(const void *data, unsigned long function,
+			      const struct pt_regs *regs, u64 *words);
 
 #endif

@@ -3,7 +3,7 @@
 //! The probes of functions that users have defined: at the beginning or at the return of those whose names match.
 //! Which these are is asked each time the event is enabled somewhere for the first time.
 //!
-//! [`rtrace_function_hit`] and [`rtrace_function_begin`] run in any context: no lock, no allocation, no panic.
+//! [`rtrace_function_hit`] and those of the beginning run in any context: no lock, no allocation, no panic.
 
 use super::{
     entry_hook::EntryCalls,
@@ -115,6 +115,13 @@ impl ProbeHook for FprobeHook {
             return Err(ENOENT);
         }
         let mut addresses = functions(as_text(Some(&self.pattern)))?;
+        let known = probe.recorder().layout().functions.as_ref();
+        if let Some(known) = known {
+            addresses.retain(|address| known.has(*address));
+            if addresses.is_empty() {
+                return Err(ENOENT);
+            }
+        }
         let words = self.kept.as_ref().map(|kept| kept.places().len());
         // SAFETY: The caller promises that the probe stays, and with it the recorder.
         if words.is_none() && unsafe { self.entry.begin(probe.recorder(), &addresses) }.is_ok() {
@@ -123,7 +130,10 @@ impl ProbeHook for FprobeHook {
         // The kernel says what is wrong.
         let data = ptr::from_ref(probe).cast();
         // SAFETY: The functions expect a `Fprobe`, which the caller promises to stay.
-        unsafe { self.probe.register(data, words, &mut addresses) }
+        unsafe {
+            self.probe
+                .register(data, (words, known.is_some()), &mut addresses)
+        }
     }
 
     fn disable(&mut self) {
@@ -178,4 +188,27 @@ unsafe extern "C" fn rtrace_function_begin(
     let words = unsafe { &*regs.cast::<[u64; WORDS]>() };
     // SAFETY: The caller promises room for as many words.
     unsafe { registers::keep(words, probe.kept(), kept) };
+}
+
+/// As [`rtrace_function_begin`], of a definition on several functions, each of which has the parameters at places of its
+/// own.
+///
+/// # Safety
+///
+/// As for [`rtrace_function_begin`].
+#[no_mangle]
+unsafe extern "C" fn rtrace_function_begin_at(
+    data: *const c_void,
+    function: usize,
+    regs: *const c_void,
+    kept: *mut u64,
+) {
+    // SAFETY: The caller promises the `Fprobe` of the probe, which goes after the probe.
+    let probe = unsafe { &*data.cast::<Fprobe>() };
+    // SAFETY: The caller promises the registers, which are as many words on this machine.
+    let words = unsafe { &*regs.cast::<[u64; WORDS]>() };
+    let functions = probe.recorder().layout().functions.as_ref();
+    let of_function = functions.map_or_else(Default::default, |all| all.places(function as u64));
+    // SAFETY: The caller promises room for as many words.
+    unsafe { registers::keep_placed(words, (probe.kept(), of_function), kept) };
 }

@@ -17,7 +17,8 @@ use crate::{
     fetch::{
         plain::PlainArgument,
         print::RecordHead,
-        run::ProbedMachine, //
+        run::ProbedMachine,
+        shared_parameters::PlacedMachine, //
     },
     kapi::{
         percpu::CpuPin,
@@ -116,6 +117,18 @@ impl HitRecorder {
     /// Records a hit by the program of its arguments, if the filter lets it through.
     #[inline(never)]
     fn hit_by_program(&self, pin: &CpuPin, machine: &impl ProbedMachine, place: (u64, u64)) {
+        match &self.layout.functions {
+            None => self.run_program(pin, machine, place),
+            Some(functions) => {
+                let machine = PlacedMachine::new(machine, functions.places(place.0));
+                self.run_program(pin, &machine, place);
+            }
+        }
+    }
+
+    /// Records a hit by the program, on a machine that has what its steps ask for.
+    #[inline(always)]
+    fn run_program(&self, pin: &CpuPin, machine: &impl ProbedMachine, place: (u64, u64)) {
         let program = self.layout.program();
         program.with_rooms(machine, MOST_PAYLOAD, |size, rooms| {
             let fill = |record: &mut [u8]| {

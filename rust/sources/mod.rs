@@ -17,6 +17,7 @@ mod enum_tables;
 mod eprobe;
 mod fields_defined;
 mod fprobe;
+mod function_table;
 mod header;
 mod hit_probe;
 mod hit_recorder;

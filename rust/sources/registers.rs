@@ -11,6 +11,10 @@ use crate::{
             IN_REGISTERS,
             WORDS, //
         },
+        shared_parameters::{
+            ParameterPlaces,
+            PlacedMachine, //
+        },
         step::TIME_PLACE, //
     },
     kapi::{
@@ -102,6 +106,30 @@ pub(super) unsafe fn keep(words: &[u64; WORDS], places: &[u16], kept: *mut u64) 
         *word = match usize::from(*place) < IN_REGISTERS {
             true => machine.parameter(*place),
             false => other_word(&machine, *place),
+        };
+    }
+}
+
+/// As [`keep`], of a function that has its parameters at places of its own.
+///
+/// # Safety
+///
+/// As for [`keep`].
+pub(super) unsafe fn keep_placed(
+    words: &[u64; WORDS],
+    (places, of_function): (&[u16], ParameterPlaces),
+    kept: *mut u64,
+) {
+    if places.is_empty() {
+        return;
+    }
+    // SAFETY: The caller promises room for as many words, which nothing else uses.
+    let kept = unsafe { slice::from_raw_parts_mut(kept, places.len()) };
+    let machine = CallRegisters { words, kept: &[] };
+    for (word, place) in kept.iter_mut().zip(places) {
+        *word = match *place {
+            TIME_PLACE => machine.time(),
+            place => PlacedMachine::new(&machine, of_function).parameter(place),
         };
     }
 }

@@ -28,6 +28,7 @@ use crate::{
         },
         function::ProbedFunction,
         known_types::KnownTypes,
+        shared_parameters::ProbedFunctions,
         spread::{
             self,
             WordOrigin, //
@@ -71,7 +72,22 @@ pub(super) fn event_names<'a>(
     Ok((names.group.unwrap_or(group), name))
 }
 
-/// Compiles the arguments of `line`, of a probe at `site` in `function`, if `btf` is there and has that. Says also
+/// What BTF knows of where a probe is.
+#[derive(Clone, Copy)]
+pub(super) enum KnownSite<'a> {
+    Nothing,
+    Function(ProbedFunction<'a>),
+    /// Functions that all have the parameters that are named.
+    Functions(ProbedFunctions<'a>),
+}
+
+impl<'a> From<Option<ProbedFunction<'a>>> for KnownSite<'a> {
+    fn from(function: Option<ProbedFunction<'a>>) -> Self {
+        function.map_or(Self::Nothing, Self::Function)
+    }
+}
+
+/// Compiles the arguments of `line`, of a probe at `site`, of which BTF knows `known`, if `btf` is there. Says also
 /// whether an argument names a symbol that is not there.
 pub(super) fn compile(
     kind: &dyn DynamicKind,
@@ -80,11 +96,16 @@ pub(super) fn compile(
         condition,
     }: DefiningLine<'_>,
     site: ProbeSite<'_>,
-    (btf, function): (Option<Btf<'_>>, Option<ProbedFunction<'_>>),
+    (btf, known): (Option<Btf<'_>>, KnownSite<'_>),
 ) -> Result<(ProbeLayout, bool), RefusedLine> {
     let has_parameters = site.has_parameters();
     let compiler = Compiler::new(site, &symbol_address).of_types(btf.map(KnownTypes::new));
-    let mut compiler = compiler.of_function(function);
+    let (function, functions) = match known {
+        KnownSite::Nothing => (None, None),
+        KnownSite::Function(function) => (Some(function), None),
+        KnownSite::Functions(functions) => (None, Some(functions)),
+    };
+    let mut compiler = compiler.of_function(function).of_functions(functions);
     let mut spread = TextBuffer::new();
     let mut origins: KVec<WordOrigin> = KVec::new();
     let given = match spread::has_spread(line) {
@@ -116,6 +137,7 @@ pub(super) fn compile(
     let mut layout = layout.map_err(refused)?;
     layout.set_places(&origins)?;
     layout.set_condition(condition, kind)?;
+    layout.set_placed(compiler.placed())?;
     if compiler.kept().overflows() {
         let at = expand::argument_at(line, 0);
         let refusal = ProbeRefusal::with(ProbeError::TooManyKept, at, Code::TooBig);

@@ -5,7 +5,8 @@
 use super::{
     common::{
         self,
-        event_names, //
+        event_names,
+        KnownSite, //
     },
     define,
     ControlledEvents,
@@ -30,7 +31,8 @@ use crate::{
         function_command::{
             FunctionHead,
             FunctionSite, //
-        }, //
+        },
+        shared_parameters::ProbedFunctions, //
     },
     kapi::{
         fprobe::IS_THERE,
@@ -41,11 +43,13 @@ use crate::{
             self,
             FprobeHook, //
         },
+        function_table::PrototypedFunctions,
         hit_probe::HitProbe,
         probe_layout::ProbeLayout,
         probed_types::ProbedTypes, //
     }, //
 };
+use core::cell::Cell;
 use kernel::{
     fmt::Write,
     prelude::*, //
@@ -83,6 +87,14 @@ impl DynamicKind for Fprobes {
     }
 }
 
+/// Returns where the probe is.
+fn site(head: &FunctionHead<'_>) -> ProbeSite<'static> {
+    match head.site {
+        FunctionSite::Return => ProbeSite::End,
+        _ => ProbeSite::Begin,
+    }
+}
+
 /// Compiles the arguments of `line`, and says whether one names a symbol that is not there.
 fn compile(
     line: DefiningLine<'_>,
@@ -93,11 +105,28 @@ fn compile(
         let prototype = btf.function(head.target)?;
         Some(ProbedFunction::new(btf, prototype, 0))
     });
-    let site = match head.site {
-        FunctionSite::Return => ProbeSite::End,
-        _ => ProbeSite::Begin,
-    };
-    common::compile(&Fprobes, line, site, (btf, function))
+    common::compile(&Fprobes, line, site(head), (btf, function.into()))
+}
+
+/// As [`compile`], of arguments that name parameters of all functions at `addresses` that the kernel itself has.
+fn compile_shared(
+    line: DefiningLine<'_>,
+    head: &FunctionHead<'_>,
+    (btf, addresses): (Btf<'_>, &[u64]),
+) -> Result<(ProbeLayout, bool), RefusedLine> {
+    let known = PrototypedFunctions::find(&btf, addresses)?;
+    let misfit = Cell::new(None);
+    let functions = ProbedFunctions::new(btf, known.prototypes(), &misfit);
+    let known_site = KnownSite::Functions(functions);
+    let compiled = common::compile(&Fprobes, line, site(head), (Some(btf), known_site));
+    if let Some(address) = misfit.get().and_then(|number| known.address(number)) {
+        // The texts of ftrace have no room for it.
+        let function = Symbol::name_at(address);
+        pr_info!("{}: {} does not fit\n", line.text, function.text());
+    }
+    let (mut layout, lacks_symbol) = compiled?;
+    layout.functions = Some(known.table(&functions, &layout.placed)?);
+    Ok((layout, lacks_symbol))
 }
 
 /// Makes an event as `line` defines it, which begins with `head`.
@@ -111,7 +140,10 @@ fn create(
     let (group, name) = event_names(names, group, |name| head.write_default_name(name))?;
     let name = name.text();
     let found = fprobe::functions(head.target);
+    let is_pattern = head.target.contains(['*', '?', '[']);
+    let shares = is_pattern && expand::names_parameters(line.text);
     let types = match &found {
+        Ok(_) if shares => ProbedTypes::read(None)?,
         Ok(addresses) if expand::names_types(line.text) => {
             let function = Symbol::function_at(addresses.first().copied().unwrap_or(0));
             let module = function.name_and_module().and_then(|(_, module)| module);
@@ -122,7 +154,10 @@ fn create(
         // BTF may have functions that cannot be traced.
         Err(_) => ProbedTypes::read(None)?,
     };
-    let (layout, lacks_symbol) = types.with(|btf| compile(line, &head, btf))?;
+    let (layout, lacks_symbol) = types.with(|btf| match (btf, &found) {
+        (Some(btf), Ok(addresses)) if shares => compile_shared(line, &head, (btf, &**addresses)),
+        _ => compile(line, &head, btf),
+    })?;
     drop(types);
     let sibling = making.sibling(&Fprobes, (group, name), (line.text, &layout));
     let sibling = sibling.map_err(|refusal| {

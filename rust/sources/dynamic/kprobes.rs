@@ -101,7 +101,7 @@ fn compile(
         true => ProbeSite::Entry,
         false => ProbeSite::Inside,
     };
-    common::compile(&Kprobes, line, site, (btf, function))
+    common::compile(&Kprobes, line, site, (btf, function.into()))
 }
 
 /// Makes an event as `line` defines it, which begins with `head`.

@@ -117,8 +117,12 @@ fn compile(
     };
     let found = btf.and_then(|btf| Some((btf, prototype(&btf)?)));
     let function = found.map(|(btf, prototype)| ProbedFunction::new(btf, prototype, 1));
-    let (layout, lacks_symbol) =
-        common::compile(&Tprobes, line, ProbeSite::Tracepoint, (btf, function))?;
+    let (layout, lacks_symbol) = common::compile(
+        &Tprobes,
+        line,
+        ProbeSite::Tracepoint,
+        (btf, function.into()),
+    )?;
     let arity = found.filter(|_| is_there);
     let arity = arity.and_then(|(btf, prototype)| raw::arity(btf, prototype));
     Ok(CompiledLine {

@@ -101,7 +101,6 @@ const WRONG: &[&str] = &[
     "f:sched/sched_switch vfs_read",
     "f:e vfs_read nosuch",
     "f:e vfs_read%return nosuch",
-    "f:e vfs_* file",
     "f:e vfs_* $arg*",
     "f:e vfs_read $arg* $arg*",
     "f:e vfs_read $argx",

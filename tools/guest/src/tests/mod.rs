@@ -98,6 +98,7 @@ mod security;
 mod security_text;
 mod share;
 mod share_losses;
+mod shared_names;
 mod siblings;
 mod side;
 mod side_text;
@@ -281,6 +282,7 @@ const GROUPS: &[&[Test]] = &[
     wakes::TESTS,
     dynamic_many::TESTS,
     ends::TESTS,
+    shared_names::TESTS,
     siblings::TESTS,
     size::TESTS,
     size_memory::TESTS,
