@@ -36,7 +36,8 @@ use super::{
         LineSpan,
         StepList,
         MOST_NESTED,
-        TIME_PLACE, //
+        TIME_PLACE,
+        WATCHED_PLACE, //
     },
     types::{
         ArgumentType,
@@ -80,6 +81,8 @@ pub(crate) enum ProbeSite<'a> {
     End,
     /// At an instruction of programs, or at returns of a function of theirs. All memory is that of the process.
     User { returns: bool },
+    /// After an access to memory that is watched.
+    Watched,
     /// At a record of an event, of which this returns the field of a name.
     Event(&'a dyn Fn(&str) -> Option<EventField>),
 }
@@ -94,7 +97,10 @@ impl ProbeSite<'_> {
 
     /// Returns whether parameters can be told there.
     pub(crate) fn has_parameters(&self) -> bool {
-        !matches!(self, Self::Inside | Self::User { .. } | Self::Event(_))
+        !matches!(
+            self,
+            Self::Inside | Self::User { .. } | Self::Watched | Self::Event(_)
+        )
     }
 
     fn returns(&self) -> bool {
@@ -115,7 +121,7 @@ impl ProbeSite<'_> {
 
     /// Returns whether structs of BTF can be named.
     pub(super) fn has_types(&self) -> bool {
-        self.has_parameters() || matches!(self, Self::Event(_))
+        self.has_parameters() || matches!(self, Self::Watched | Self::Event(_))
     }
 
     fn is_user(&self) -> bool {
@@ -520,6 +526,23 @@ impl<'a> Compiler<'a> {
                 (None, "comm" | "COMM") => Ok(Some(FetchStep::Comm)),
                 (None, _) => refuse(ProbeError::Variable),
             };
+        }
+        if let ProbeSite::Watched = self.site {
+            let watched = FetchStep::Kept(self.kept.slot(WATCHED_PLACE));
+            match name {
+                "addr" => return Ok(Some(watched)),
+                "value" => {
+                    steps.push(watched);
+                    return Ok(Some(FetchStep::Load {
+                        offset: 0,
+                        user: false,
+                    }));
+                }
+                // Those of the task are not in ftrace.
+                "comm" | "COMM" | "current" => {}
+                _ if name.starts_with("current-") => {}
+                _ => return refuse(ProbeError::Variable),
+            }
         }
         let step = match name {
             "comm" | "COMM" => FetchStep::Comm,

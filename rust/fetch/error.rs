@@ -46,6 +46,10 @@ macro_rules! errors {
 }
 
 errors! {
+    AccessAddress: "Invalid access memory address";
+    AccessFormat: "Access memory address requires @";
+    AccessLength: "This memory access length is not supported";
+    AccessType: "Bad memory access type";
     AddressSuffix: "Invalid probed address suffix";
     AllArgumentsTwice: "$arg* can be used only once in the parameters";
     ArgumentBodyMissing: "No argument expression";
@@ -135,6 +139,8 @@ errors! {
     TypecastUnaligned: "Typecast field option is not byte-aligned";
     ValueStruct: "Non pointer structure/union argument is not supported.";
     Variable: "Invalid $-variable specified";
+    WatchMaxActive: "Watchpoint probe does not support maxactive";
+    WatchSibling: "Watchpoint probe does not support sibling probes";
 }
 
 /// A definition that is refused.

@@ -4,7 +4,7 @@
 //!
 //! - `command`: one line of `kprobe_events`, its words, places and names; `event_command`: one of an event
 //!   probe; `function_command`: one of a probe on a function or a tracepoint; `user_command`: one of a probe
-//!   in programs.
+//!   in programs; `watch_command`: one of a watchpoint.
 //! - `elf`: functions of programs by their names; `usdt`: their statically defined probes; `usdt_command`: one line
 //!   of these, as a line of a probe in programs.
 //! - `argument`: `NAME=FETCH:TYPE`, compiled into steps (`step`); `types`: the types,
@@ -45,6 +45,7 @@ pub(crate) mod types;
 pub(crate) mod usdt;
 pub(crate) mod usdt_command;
 pub(crate) mod user_command;
+pub(crate) mod watch_command;
 
 #[cfg(test)]
 mod checker;

@@ -38,6 +38,8 @@ pub(super) const DX: usize = 12;
 pub(super) const SI: usize = 13;
 pub(super) const DI: usize = 14;
 pub(super) const ORIG_AX: usize = 15;
+/// That of the instruction.
+pub(crate) const IP: usize = 16;
 pub(super) const SP: usize = 19;
 /// The registers of the first parameters, in their order.
 const PARAMETERS: [usize; IN_REGISTERS] = [DI, SI, DX, CX, R8, R9];

@@ -169,8 +169,10 @@ pub(crate) enum FetchStep {
 pub(crate) const MOST_KEPT: usize = 14;
 /// The place that is no parameter's: the time of the beginning is kept.
 pub(crate) const TIME_PLACE: u16 = u16::MAX;
+/// Nor is this one: the address that is watched, which is the only word that such a probe has.
+pub(super) const WATCHED_PLACE: u16 = u16::MAX - 1;
 
-/// Parameters that are kept from the beginning of a call to its return, and perhaps the time.
+/// Parameters that are kept from the beginning of a call to its return, and perhaps the time; or what is watched.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct KeptParameters {
     places: [u16; MOST_KEPT],

@@ -22,6 +22,7 @@ use super::{
     spread::{self, WordOrigin},
     step::{Argument, EventField, FetchStep, MOST_KEPT, TIME_PLACE},
     user_command::{path_of, UserHead, UserPlace},
+    watch_command::{self, WatchHead, WatchPlace, WatchedAccess},
 };
 use crate::event::btf::{self, builder::Builder, Btf};
 use crate::text::writer::ByteWrite;
@@ -186,6 +187,11 @@ fn compile(line: &str) -> Result<Vec<Argument>, ProbeRefusal> {
             &mut Compiler::new(ProbeSite::User { returns }, &symbol),
         );
     }
+    if let Some(head) = WatchHead::parse(line)? {
+        head.address(symbol, BASE)?;
+        head.names()?;
+        return compile_all(line, &mut Compiler::new(ProbeSite::Watched, &symbol));
+    }
     let head = Head::parse(line)?.ok_or(ProbeRefusal::new(ProbeError::ProbeAddress, 0))?;
     head.names()?;
     let site = match head.place {
@@ -240,7 +246,7 @@ fn record_of(line: &str, arguments: &[Argument], machine: &Memory) -> (Vec<u8>, 
         shape: RecordShape::of(16, arguments),
     };
     // Programs have no registers where functions are hooked, and hidden parameters of a return are kept.
-    let has_registers = !line.starts_with(['f', 't', 'e']);
+    let has_registers = !line.starts_with(['f', 't', 'e', 'w']);
     let limits = Limits {
         line: line.len(),
         kept: MOST_KEPT,
@@ -494,6 +500,30 @@ fn refusals_have_ftraces_place() {
         ("e s/e big big", ArgumentNameUsed, 10, Code::Invalid),
         ("e s/e arg2=$big $big", ArgumentNameUsed, 16, Code::Invalid),
         ("e s/e +0($COMM)", CommDereferenced, 9, Code::Invalid),
+        ("w", ArgumentBodyMissing, 0, Code::Invalid),
+        ("w10 w@jiffies", WatchMaxActive, 1, Code::Invalid),
+        ("w jiffies", AccessFormat, 2, Code::Invalid),
+        ("w a@jiffies", AccessType, 2, Code::Invalid),
+        ("w w@nosuch", AccessAddress, 4, Code::Missing),
+        ("w rw@nosuch:8", AccessAddress, 5, Code::Missing),
+        ("w w@m:jiffies", AccessAddress, 4, Code::Missing),
+        ("w w@", AccessAddress, 4, Code::Missing),
+        ("w w@jiffies+1", AccessAddress, 4, Code::Invalid),
+        ("w w@0x10", AccessAddress, 4, Code::Invalid),
+        ("w w@jiffies-0x20:8", AccessAddress, 4, Code::Invalid),
+        ("w w@jiffies+x", ProbeAddress, 11, Code::Invalid),
+        ("w w@jiffies+2147483648", ProbeAddress, 11, Code::Invalid),
+        ("w w@jiffies:16", AccessLength, 12, Code::Invalid),
+        ("w w@jiffies:", AccessLength, 12, Code::Invalid),
+        ("w: w@jiffies", EventNameMissing, 2, Code::Invalid),
+        ("w w@jiffies %ax", Variable, 12, Code::Invalid),
+        ("w w@jiffies $arg1", Variable, 12, Code::Invalid),
+        ("w w@jiffies $stack", Variable, 12, Code::Invalid),
+        ("w w@jiffies $retval", Variable, 12, Code::Invalid),
+        ("w w@jiffies $latency", Variable, 12, Code::Invalid),
+        ("w w@jiffies $values", Variable, 12, Code::Invalid),
+        ("w w@jiffies file", Btf, 12, Code::Invalid),
+        ("w w@jiffies $addr:string", StringMemory, 18, Code::Invalid),
     ];
     for (line, error, at, code) in rows {
         let want = ProbeRefusal::with(*error, *at, *code);
@@ -613,6 +643,119 @@ fn names_and_places() {
     assert!(Head::parse("p /bin/sh:0x10").unwrap().is_none());
     let word = LineWord { at: 2, text: "g/" };
     assert_eq!(ProbeNames::parse(word).map(|names| names.event), Ok(None));
+}
+
+#[test]
+fn watchpoints() {
+    let symbol_place = |name, offset| WatchPlace::Symbol { name, offset };
+    use WatchedAccess::*;
+    for (line, access, place, len, shown, name) in [
+        (
+            "w w@var",
+            Write,
+            symbol_place("var", 0),
+            4,
+            "w@var:4",
+            "var",
+        ),
+        (
+            "w @var:8",
+            Any,
+            symbol_place("var", 0),
+            8,
+            "rw@var:8",
+            "var",
+        ),
+        (
+            "w rw@var+0x10:2",
+            Any,
+            symbol_place("var", 16),
+            2,
+            "rw@var+16:2",
+            "var",
+        ),
+        (
+            "w r@a.b-1:0x1",
+            Read,
+            symbol_place("a.b", -1),
+            1,
+            "r@a.b-1:1",
+            "a_b",
+        ),
+        (
+            "w w@mod:var",
+            Write,
+            symbol_place("mod:var", 0),
+            4,
+            "w@mod:var:4",
+            "mod_var",
+        ),
+        (
+            "w w@mod:var+4:8",
+            Write,
+            symbol_place("mod:var", 4),
+            8,
+            "w@mod:var+4:8",
+            "mod_var",
+        ),
+        (
+            "w w@0xffff888000001000:8",
+            Write,
+            WatchPlace::Address(0xffff_8880_0000_1000),
+            8,
+            "w@0xffff888000001000:8",
+            "w_0xffff888000001000",
+        ),
+    ] {
+        let head = WatchHead::parse(line).unwrap().unwrap();
+        let own = (head.access, head.place, head.len);
+        assert_eq!(own, (access, place, len), "{line}");
+        let (mut text, mut default) = (String::new(), String::new());
+        head.write_place(&mut text).unwrap();
+        head.write_default_name(&mut default).unwrap();
+        assert_eq!((text.as_str(), default.as_str()), (shown, name), "{line}");
+        // What is listed is the same place.
+        let given = words(line).nth(1).unwrap().text;
+        assert!(watch_command::is_same_place(shown, given), "{line}");
+    }
+    for (own, given) in [
+        ("w@var:4", "rw@var:4"),
+        ("w@var:4", "w@var:8"),
+        ("w@var:4", "w@var+4:4"),
+        ("w@var:4", "w@other:4"),
+        ("w@var:4", "var"),
+    ] {
+        assert!(!watch_command::is_same_place(own, given), "{own} {given}");
+    }
+    for line in ["", "p f", "e s/e", "f f", "t t", "r f"] {
+        assert!(WatchHead::parse(line).unwrap().is_none(), "{line}");
+    }
+    let long = format!("w @{}", "x".repeat(100));
+    let mut name = String::new();
+    let head = WatchHead::parse(&long).unwrap().unwrap();
+    head.write_default_name(&mut name).unwrap();
+    assert_eq!(name.len(), 63);
+    // What is watched is the only word, however often it is asked for.
+    let mut compiler = Compiler::new(ProbeSite::Watched, &symbol);
+    let line = "w w@jiffies a=$addr b=$value:u16 c=+8($addr):string d=$value e=@jiffies f=$comm g=$current";
+    let arguments = compile_all(line, &mut compiler).unwrap();
+    assert_eq!(compiler.kept().places().len(), 1);
+    let load = |offset| FetchStep::Load {
+        offset,
+        user: false,
+    };
+    let watched = FetchStep::Kept(0);
+    for (argument, steps) in arguments.iter().zip([
+        [watched].as_slice(),
+        &[watched, load(0)],
+        &[watched, load(8)],
+        &[watched, load(0)],
+    ]) {
+        assert_eq!(argument.steps(), steps);
+    }
+    let (_, text) = record_of(line, &arguments, &memory());
+    let wanted = " a=0x1000 b=0 c=(fault) d=0x0 e=0x100fe4 f=\"swapper/0\" g=0xffff888000001000";
+    assert_eq!(text, wanted);
 }
 
 #[test]
@@ -1590,8 +1733,9 @@ fn random_lines_keep_to_their_record() {
         "f x%return ",
         "p /x:",
         "r /x:1 @+0 ",
+        "w @jiffies ",
     ];
-    for round in 0..450_000 {
+    for round in 0..520_000 {
         let mut line = String::from(HEADS[round % HEADS.len()]);
         for _ in 0..next(14) {
             line.push_str(PARTS[next(PARTS.len())]);

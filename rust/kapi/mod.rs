@@ -63,5 +63,6 @@ pub(crate) mod wait;
 mod wait_queue;
 pub(crate) mod waker;
 pub(crate) mod walk;
+pub(crate) mod watchpoint;
 pub(crate) mod words;
 pub(crate) mod worker;

@@ -167,12 +167,14 @@ impl CpuWatch {
     /// `ENOMEM`, `ENOSPC`.
     pub(crate) fn begin() -> Result<Self> {
         to_result(c::rt_threads_init())?;
+        to_result(c::rt_watches_init()).inspect_err(|_| c::rt_threads_exit())?;
         Ok(Self(()))
     }
 }
 
 impl Drop for CpuWatch {
     fn drop(&mut self) {
+        c::rt_watches_exit();
         c::rt_threads_exit();
     }
 }

@@ -31,3 +31,4 @@
 #include "threads.h"
 #include "tick.h"
 #include "uprobe.h"
+#include "watch.h"

@@ -16,6 +16,7 @@ mod kprobes;
 mod refused;
 mod tprobes;
 mod uprobes;
+mod wprobes;
 
 pub(crate) use self::refused::RefusedLine;
 
@@ -82,6 +83,7 @@ static KINDS: &[&dyn DynamicKind] = &[
     &fprobes::Fprobes,
     &tprobes::Tprobes,
     &uprobes::Uprobes,
+    &wprobes::Wprobes,
 ];
 
 /// Returns whether the kernel has more than one function of a name.

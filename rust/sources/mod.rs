@@ -43,6 +43,7 @@ mod targets;
 mod tprobe;
 mod uprobe;
 pub(crate) mod user_events;
+mod wprobe;
 
 pub(crate) use self::{
     fprobe::set_functions,

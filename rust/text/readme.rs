@@ -147,6 +147,10 @@ Events that users define, where the kernel has kprobes:
         t[:[GROUP/]EVENT] TRACEPOINT [ARGUMENT]...
         FETCH: as above but registers, and for a return only $retval and
                $latency, the nanoseconds of the call
+                        watchpoints, recorded after an access to <len> bytes:
+        w[:[<group>/][<event>]] [r|w|rw]@<addr>[:<len>] [ARGUMENT]...
+        <addr>: an address or [MODULE:]SYMBOL[+-OFFSET]
+        FETCH: $addr, $value, $comm, $current, and as above but registers
                         and event probes, recorded when another event is:
         e[:[GROUP/]EVENT] SYSTEM.EVENT [ARGUMENT]... [if FILTER]
         FETCH: $FIELD or FIELD of that event, $comm, and as above but registers

@@ -99,6 +99,7 @@ pub(super) fn compile(
     (btf, known): (Option<Btf<'_>>, KnownSite<'_>),
 ) -> Result<(ProbeLayout, bool), RefusedLine> {
     let has_parameters = site.has_parameters();
+    let is_watched = matches!(site, ProbeSite::Watched);
     let compiler = Compiler::new(site, &symbol_address).of_types(btf.map(KnownTypes::new));
     let (function, functions) = match known {
         KnownSite::Nothing => (None, None),
@@ -121,9 +122,13 @@ pub(super) fn compile(
     // Carets point into the line as it was written.
     let refused = |refused: RefusedLine| refused.with_places(|at| WordOrigin::place(&origins, at));
     let mut expanded = TextBuffer::new();
-    expand::expand(given, has_parameters, function.as_ref(), &mut expanded)
-        .map_err(|refusal| refused(kind.refused(refusal)))?
-        .map_err(|_| ENOMEM)?;
+    match is_watched {
+        // There are no parameters, as the compiler says.
+        true => Ok(expanded.write_str(given)),
+        false => expand::expand(given, has_parameters, function.as_ref(), &mut expanded),
+    }
+    .map_err(|refusal| refused(kind.refused(refusal)))?
+    .map_err(|_| ENOMEM)?;
     let mut whole = TextBuffer::new();
     let offsets = PathOffsets {
         name: name_in_dentry(),

@@ -124,6 +124,7 @@ mod user_calls;
 mod user_events;
 mod wakes;
 mod wakeup;
+mod watches;
 
 use crate::check::Check;
 use crate::tree::{Instance, Tree};
@@ -224,6 +225,7 @@ const GROUPS: &[&[Test]] = &[
     timerlat_loads::TESTS,
     delays::TESTS,
     wakeup::TESTS,
+    watches::TESTS,
     functions_commands::TESTS,
     functions_manner::TESTS,
     functions_storm::TESTS,
