@@ -2,7 +2,8 @@
 /*
  * The events of rtsoak. While the record of the first is being filled, rtsoak_inside()
  * writes other events and has the CPU interrupted: the most complete nesting there
- * is. The second has one text in every way that a record can have a text.
+ * is. The second has one text in every way that a record can have a text, the third in
+ * arrays that it may not fit.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM rtsoak
@@ -54,6 +55,38 @@ TRACE_EVENT(rtsoak_text,
 		__entry->ptr = ptr;
 	),
 	TP_printk("%.16s|%s|%s", __entry->name, __get_str(dyn), __get_rel_str(rel))
+);
+
+/* A guard stands after each array, and is there before the text is copied. */
+TRACE_EVENT(rtsoak_copied,
+	TP_PROTO(const char *text),
+	TP_ARGS(text),
+	TP_STRUCT__entry(
+		__array(char, one, 8)
+		__field(char, guard_of_one)
+		__array(char, two, 16)
+		__field(char, guard_of_two)
+		__array(char, odd, 20)
+		__field(char, guard_of_odd)
+		__array(char, most, 64)
+		__field(char, guard_of_most)
+		__array(char, more, 72)
+		__field(char, guard_of_more)
+	),
+	TP_fast_assign(
+		memset((char *)__entry + offsetof(typeof(*__entry), one), '#',
+		       offsetofend(typeof(*__entry), guard_of_more) -
+		       offsetof(typeof(*__entry), one));
+		strscpy(__entry->one, text);
+		strscpy(__entry->two, text, 16);
+		strscpy(__entry->odd, text);
+		strscpy(__entry->most, text, sizeof(__entry->most));
+		strscpy(__entry->more, text);
+	),
+	TP_printk("%s|%s|%s|%s|%s|%c%c%c%c%c", __entry->one, __entry->two, __entry->odd,
+		  __entry->most, __entry->more, __entry->guard_of_one,
+		  __entry->guard_of_two, __entry->guard_of_odd, __entry->guard_of_most,
+		  __entry->guard_of_more)
 );
 
 #endif

@@ -165,7 +165,7 @@ static const struct kernel_param_ops once_ops = { .set = set_once };
 module_param_cb(once, &once_ops, NULL, 0200);
 MODULE_PARM_DESC(once, "write one event from this context: 0 task ... 3 NMI");
 
-/* One rtsoak_text; the pointer of some leads nowhere. */
+/* One rtsoak_text and one rtsoak_copied; the pointer of some leads nowhere. */
 static int set_text(const char *value, const struct kernel_param *kp)
 {
 	static char text[256];
@@ -179,6 +179,7 @@ static int set_text(const char *value, const struct kernel_param *kp)
 	else if (!strcmp(text, "nowhere"))
 		ptr = (const char *)8UL;
 	trace_rtsoak_text(text, ptr);
+	trace_rtsoak_copied(text);
 	return 0;
 }
 

@@ -25,6 +25,7 @@
 #include <linux/preempt.h>
 #include <linux/trace_events.h>
 #include "../../events.h"
+#include "rt_string.h"
 
 #ifndef TRACE_SYSTEM_VAR
 #define TRACE_SYSTEM_VAR TRACE_SYSTEM
@@ -197,9 +198,12 @@ rt_offsets_##call(struct trace_event_data_offsets_##call *__data_offsets, \
 /*
  * Stage 6. Tracepoints call with preemption on (system calls may even fault);
  * from the sizes to the commit, which enables preemption, the CPU must stay the
- * same.
+ * same. Strings are copied by rt_string.h.
  */
 #include <trace/stages/stage6_event_callback.h>
+#pragma push_macro("strscpy")
+#undef strscpy
+#define strscpy RT_STRSCPY
 #undef DECLARE_EVENT_CLASS
 #define DECLARE_EVENT_CLASS(call, proto, args, tstruct, assign, print)	\
 RT_KEEP(call,								\
@@ -224,6 +228,7 @@ static __maybe_unused notrace void rt_probe_##call(void *__cookie, proto) \
 	rtrace_commit(__cookie, entry, __reserved.token);		\
 })
 #include TRACE_INCLUDE(TRACE_INCLUDE_FILE)
+#pragma pop_macro("strscpy")
 
 #ifdef RT_VIEWS
 #include RT_VIEWS

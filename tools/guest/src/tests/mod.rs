@@ -12,6 +12,7 @@ mod clients_sql;
 mod clock;
 mod conditions;
 mod contexts;
+mod copied_strings;
 mod delays;
 mod descriptors;
 mod dynamic;
@@ -179,6 +180,7 @@ const GROUPS: &[&[Test]] = &[
     filter_random::TESTS,
     filter_records::TESTS,
     filter_strings::TESTS,
+    copied_strings::TESTS,
     trees::TESTS,
     triggers::TESTS,
     hists::TESTS,
