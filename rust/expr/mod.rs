@@ -22,15 +22,17 @@
 //! | `fetch` | the value that a name stands for |
 //! | `op`, `range` | operators, and comparisons of numbers as intervals |
 //! | `pattern`, `value` | patterns of strings, sets of CPUs |
+//! | `needle` | patterns compared with strings by words |
 //! | `predicate` | one comparison: from text to [`predicate::Test`] |
 //! | `structure` | parentheses, `!`, `&&` and `||` as jumps |
 //! | `program` | all of it, compiled and evaluated |
-//! | `gate` | the number that a writer tests first |
+//! | `gate` | the number or the string that a writer tests first |
 //! | `error` | errors with ftrace's texts and places |
 
 pub(crate) mod error;
 pub(crate) mod fetch;
 pub(crate) mod gate;
+pub(crate) mod needle;
 mod op;
 pub(crate) mod pattern;
 pub(crate) mod predicate;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Patterns of strings: what follows `~` in a filter, and whether a string matches it.
+//! Patterns of strings: what follows `~` in a filter, and whether a string matches it. Those that
+//! are no globs are compared by [`Needle`].
+
+use super::needle::Needle;
 
 /// How a pattern is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,29 +65,10 @@ pub(crate) fn classify(text: &[u8]) -> Pattern {
     }
 }
 
-/// Returns the part of `bytes` before the first NUL.
-pub(super) fn c_string(bytes: &[u8]) -> &[u8] {
-    let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
-    bytes.get(..end).unwrap_or(bytes)
-}
-
-/// Returns whether the string that ends at the first NUL of `bytes` matches; `pattern` has no NUL.
+/// Returns whether the string that ends at the first NUL of `bytes` matches; `pattern` has no NUL. A
+/// pattern that is asked about many strings is a [`Needle`] of its owner.
 pub(crate) fn matches(how: PatternKind, pattern: &[u8], bytes: &[u8]) -> bool {
-    let string = || c_string(bytes);
-    match how {
-        // The end of the string is looked for only when it begins like the pattern.
-        PatternKind::Full => bytes
-            .strip_prefix(pattern)
-            .is_some_and(|behind| behind.first().is_none_or(|byte| *byte == 0)),
-        PatternKind::Front => bytes.starts_with(pattern),
-        PatternKind::End => string().ends_with(pattern),
-        PatternKind::Middle => pattern.first().is_none_or(|first| {
-            // Most places differ in the first byte, which costs no call.
-            let is_there = |w: &[u8]| w.first() == Some(first) && w == pattern;
-            string().windows(pattern.len()).any(is_there)
-        }),
-        PatternKind::Glob => glob(pattern, string()),
-    }
+    Needle::new(how, pattern).matches(pattern, bytes)
 }
 
 /// One step of a glob.
@@ -159,7 +143,7 @@ fn in_spans(mut spans: &[u8], byte: u8) -> bool {
 
 /// Returns whether the glob matches the whole string, after at most as many steps as the product
 /// of the two lengths.
-fn glob(pattern: &[u8], string: &[u8]) -> bool {
+pub(super) fn glob(pattern: &[u8], string: &[u8]) -> bool {
     let (mut p, mut s) = (pattern, string);
     // The pattern after the last star, and the string after what that star took so far. An earlier
     // star never has to take more.

@@ -12,6 +12,7 @@ use super::{
         Operand,
         StoredField, //
     },
+    needle::Needle,
     op::{
         Op,
         OPS, //
@@ -77,7 +78,7 @@ pub(crate) enum Test {
     },
     Text {
         of: Fetch,
-        how: PatternKind,
+        needle: Needle,
         start: u16,
         len: u16,
         not: bool,
@@ -341,7 +342,7 @@ impl<N: Names> Parser<'_, N> {
             } else {
                 field.fetch
             },
-            how,
+            needle: Needle::new(how, self.part(from, to)),
             start: from as u16,
             len: to.saturating_sub(from) as u16,
             not,

@@ -14,7 +14,6 @@ use super::{
         Env, //
     },
     op::Op,
-    pattern,
     predicate::{
         Names,
         Parser,
@@ -270,15 +269,13 @@ impl Program<'_> {
             }),
             Test::Text {
                 of,
-                how,
+                needle,
                 start,
                 len,
                 not,
             } => {
-                let start = usize::from(start);
-                let text = self.text.get(start..start.wrapping_add(usize::from(len)));
-                let text = text.unwrap_or(&[]);
-                let question = |string: &[u8]| pattern::matches(how, text, string) != not;
+                let text = part(self.text, start, len);
+                let question = |string: &[u8]| needle.matches(text, string) != not;
                 let string = match of.read(record, env) {
                     Some(Value::Chars(string) | Value::DynamicChars(string)) => string,
                     Some(Value::StringAt(address, space)) => {
@@ -308,6 +305,14 @@ impl Program<'_> {
             op => op == Op::Ne,
         }
     }
+}
+
+/// Returns the part of a filter's text that is a pattern of `len` bytes.
+#[inline(always)]
+pub(super) fn part(text: &[u8], start: u16, len: u16) -> &[u8] {
+    let start = usize::from(start);
+    text.get(start..start.wrapping_add(usize::from(len)))
+        .unwrap_or(&[])
 }
 
 /// A set of CPUs in a record, with a bit for each CPU.

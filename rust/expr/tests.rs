@@ -12,7 +12,10 @@ use super::{
         Env,
         Operand, //
     },
-    gate::Gate,
+    gate::{
+        Gate,
+        TextGate, //
+    },
     predicate::Names,
     program::{
         Node,
@@ -228,6 +231,36 @@ fn gates() {
     }
     assert!(of("ip == 7", 32).is_some());
     assert!(of("ip == 7", 31).is_none(), "not in every record");
+}
+
+#[test]
+fn gates_of_texts() {
+    // Whether the record passes, and whether nothing else is asked.
+    let rows = [
+        ("name == 'swapper!'", Some((true, true))),
+        ("name != 'swapper!'", Some((false, true))),
+        ("!(name ~ \"*app*\")", Some((false, true))),
+        ("!!name ~ \"swap*\"", Some((true, true))),
+        ("dyn ~ \"*our\"", Some((true, true))),
+        ("rel == \"rex\"", Some((false, true))),
+        ("name ~ \"s?apper!\" && u8 == 1", Some((true, false))),
+        ("!(name == \"a\" || u8 == 1)", Some((true, false))),
+        // Another predicate may keep the record.
+        ("name == \"a\" || u8 == 200", None),
+        ("!(name == \"a\" && u8 == 200)", None),
+        // Not a string of the event, or not the first.
+        ("ptr == \"kernel\"", None),
+        ("comm == \"bash\"", None),
+        ("u8 == 200 && name == \"a\"", None),
+        ("ip == 7", None),
+    ];
+    for (text, want) in rows {
+        let gate = compiled(text, |program| {
+            TextGate::new(program.nodes)
+                .map(|gate| (gate.passes(program.text, &record()), gate.alone))
+        });
+        assert_eq!(gate, Ok(want), "{text}");
+    }
 }
 
 #[test]

@@ -4,9 +4,10 @@
 //! is asked.
 //!
 //! A record about which a filter is asked is filled beside the ring ([`scratch`]), and most of it ends there
-//! by one number ([`Filter::may_match`]), before even its common fields are made. What is let through then
-//! goes into the ring as any other event. When the place beside the ring is in use, the record is filled
-//! in the ring and given up there if need be. Files with triggers go their own way: [`triggered`](super::triggered).
+//! by one number ([`Filter::may_match`]) or one string ([`Filter::by_text`]), before even its common fields
+//! are made. What is let through then goes into the ring as any other event. When the place beside the ring
+//! is in use, the record is filled in the ring and given up there if need be. Files with triggers go their
+//! own way: [`triggered`](super::triggered).
 
 use super::{
     entry::{
@@ -150,9 +151,27 @@ extern "C" fn commit_ungated(file: &EventFile, record: scratch::Record<'_>, exit
     }
 }
 
-/// Records what was filled beside the ring, if all of the filter lets it through.
+/// Records what was filled beside the ring, if the filter lets it through.
 #[inline(never)]
 pub(super) extern "C" fn commit_asked(
+    file: &EventFile,
+    record: scratch::Record<'_>,
+    filter: &Filter,
+    exit: Exit,
+) {
+    match filter.by_text(&record) {
+        Some(true) => commit_wanted(file, record, exit),
+        Some(false) => {
+            record.end();
+            exit.end();
+        }
+        None => commit_judged_by_all(file, record, filter, exit),
+    }
+}
+
+/// As [`commit_asked`], if all of the filter lets it through.
+#[inline(never)]
+extern "C" fn commit_judged_by_all(
     file: &EventFile,
     mut record: scratch::Record<'_>,
     filter: &Filter,

@@ -19,7 +19,10 @@ use crate::{
             Env,
             Operand, //
         },
-        gate::Gate,
+        gate::{
+            Gate,
+            TextGate, //
+        },
         predicate::Names,
         program::{
             Node,
@@ -45,6 +48,8 @@ pub(crate) struct Filter {
     /// Its [`Gate`].
     gate: (scratch::WordAt, Range),
     alone: bool,
+    /// What is asked first when that is about a string.
+    text_gate: Option<TextGate>,
     text: KVec<u8>,
     nodes: KVec<Node>,
     sets: KVec<u64>,
@@ -135,6 +140,7 @@ impl Filter {
             Self {
                 gate: (scratch::WordAt::FIRST, Range::ALL),
                 alone: false,
+                text_gate: None,
                 text: KVec::with_capacity(text.len(), GFP_KERNEL)?,
                 nodes: KVec::from_elem(Node::UNUSED, needs.preds, GFP_KERNEL)?,
                 sets: KVec::from_elem(0, words, GFP_KERNEL)?,
@@ -154,6 +160,7 @@ impl Filter {
                 (this.gate, this.alone) = ((at, gate.range), gate.alone);
             }
         }
+        this.text_gate = TextGate::new(&this.nodes);
         Ok(Ok(filter))
     }
 
@@ -186,6 +193,17 @@ impl Filter {
     /// Returns whether the gate decides alone: the filter lets through every record that may match.
     pub(super) fn is_one_number(&self) -> bool {
         self.alone
+    }
+
+    /// Returns what the filter says of a record when the first thing that it asks decides, which is about a string
+    /// of the event; the common fields do not matter. `None` when all of the filter is to be asked. Any context.
+    #[inline(always)]
+    pub(super) fn by_text(&self, record: &scratch::Record<'_>) -> Option<bool> {
+        let gate = self.text_gate.as_ref()?;
+        match gate.passes(&self.text, record.to_read().bytes()) {
+            true => gate.alone.then_some(true),
+            false => Some(false),
+        }
     }
 
     /// Whether a record is let through. Any context.

@@ -16,7 +16,10 @@ use crate::expr::{
         Env,
         Operand, //
     },
-    gate::Gate,
+    gate::{
+        Gate,
+        TextGate, //
+    },
     predicate::Names,
     program::{
         self,
@@ -134,7 +137,7 @@ impl<'a> Compiled<'a> {
         Ok(Compiled { text, nodes, sets })
     }
 
-    /// Each predicate is asked at most once, and the gate keeps nothing out that is let through.
+    /// Each predicate is asked at most once, and the gates keep nothing out that is let through.
     fn answer(&self, record: &[u8]) -> bool {
         let machine = Machine::new();
         let program = Program {
@@ -152,6 +155,11 @@ impl<'a> Compiled<'a> {
                 assert!(passed || !answer, "{gate:?} keeps out");
                 assert!(answer || !passed || !gate.alone, "{gate:?} lets through");
             }
+        }
+        if let Some(gate) = TextGate::new(&self.nodes) {
+            let passed = gate.passes(self.text, record);
+            assert!(passed || !answer, "{gate:?} keeps out");
+            assert!(answer || !passed || !gate.alone, "{gate:?} lets through");
         }
         answer
     }
