@@ -44,14 +44,10 @@ use crate::{
     },
     ring::{
         cpu::GateWord,
-        reservation::Reservation,
         writer::FastCommit, //
     }, //
 };
-use core::{
-    hint::black_box,
-    ptr::NonNull, //
-};
+use core::hint::black_box;
 use kernel::prelude::*;
 
 /// How often the probe of a tracepoint has disabled preemption when it records.
@@ -168,16 +164,15 @@ pub(crate) unsafe extern "C" fn rtrace_commit(cookie: *mut c_void, entry: *mut c
     unsafe { commit_plain(file, token, exit) };
 }
 
-/// Makes a record in the ring final that has nothing but a header before its payload.
+/// Makes a record in the ring final.
 ///
 /// # Safety
 ///
-/// `token` is that of the last reservation on this CPU that is not over, in the rings of `file`, and has no
-/// bits beside the place.
+/// `token` is the place of the last reservation on this CPU that is not over, in the rings of `file`, without
+/// the bits of its token.
 #[inline(always)]
 pub(super) unsafe fn commit_plain(file: &EventFile, token: u64, exit: Exit) {
     let sink = file.sink();
-    // The token is the place, as it has no bits.
     // SAFETY: It is that of a reservation on this CPU which is not over, in the rings of the same file.
     let out = unsafe { exit.with_ring(sink.buffers().rings(), RingPlace::new(token)) };
     // SAFETY: The last reservation in this ring that is not over is the one of this probe.
@@ -243,20 +238,11 @@ pub(super) unsafe extern "C" fn commit_reserved(
         // SAFETY: The entry and the token are the caller's, which has the bit.
         return unsafe { commit_judged(file, entry, token, exit) };
     }
-    let sink = file.sink();
-    let (place, bits) = RingPlace::of_token(token);
-    // SAFETY: It is that of a reservation on this CPU which is not over, in the rings of the same file.
-    let out = unsafe { exit.with_ring(sink.buffers().rings(), place) };
-    let Some(entry) = NonNull::new(entry.cast()) else {
-        return out.into_exit().end();
-    };
-    let ring = out.ring();
-    // SAFETY: `entry` and `bits` are those of the last reservation in this ring that is not over.
-    let reserved = unsafe { Reservation::from_raw(ring.writer(), entry, bits) };
-    sink.left(&ring, reserved.commit());
-    let exit = out.into_exit();
-    recorded(exit.pin(), file);
-    exit.end();
+    // What is before the payload does not matter any more.
+    let (place, _) = RingPlace::of_token(token);
+    // SAFETY: The token is that of the last reservation on this CPU which is not over, in the rings of `file`; a
+    // place has no bits.
+    unsafe { commit_plain(file, place.word(), exit) };
 }
 
 /// Gives a record up.

@@ -277,7 +277,7 @@ fn record_at<const OWN: u32>(
     (address, caller): Addresses,
     time: impl FnOnce() -> Option<u64>,
 ) {
-    let reserved = out.ring().writer().reserve_fast(LEN, SIZE, time);
+    let reserved = out.ring().writer().reserve_fast(LEN, SIZE, time).ok();
     // Taken apart at once: a reservation that had to be dropped would need a frame.
     let filled = reserved.map(|mut reserved| {
         let raw = context::raw();

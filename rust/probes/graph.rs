@@ -509,7 +509,7 @@ pub(super) fn record<const LEN: usize>(
         return put::<LEN>(sink, ring, reserved, base, words);
     };
     let size = const { PackedSize::new(LEN) };
-    let Some(mut reserved) = ring.writer().reserve_fast(LEN, size, || {
+    let Ok(mut reserved) = ring.writer().reserve_fast(LEN, size, || {
         let now = clock.now();
         *time = now.unwrap_or(0);
         now

@@ -177,7 +177,7 @@ pub(super) fn record_alone<E: CallHalf>(
         return record_closer::<E>(sink, ring, address, call, now);
     };
     let time = || E::time(clock, call, now);
-    let reserved = ring.writer().reserve_fast(E::LEN, E::SIZE, time);
+    let reserved = ring.writer().reserve_fast(E::LEN, E::SIZE, time).ok();
     // Taken apart at once: a reservation that had to be dropped would need a frame.
     let filled = reserved.map(|mut reserved| {
         let raw = context::raw();

@@ -121,7 +121,11 @@ pub(super) extern "C" fn record_arguments<const OWN: u32>(
     let Some(clock) = (unsafe { clock::Here::left(out.ring().gate()) }) else {
         return record_closer::<OWN>(sink, out, address, caller, regs);
     };
-    let reserved = out.ring().writer().reserve_fast(LEN, SIZE, || clock.now());
+    let reserved = out
+        .ring()
+        .writer()
+        .reserve_fast(LEN, SIZE, || clock.now())
+        .ok();
     // Taken apart at once, for what borrows from `out`.
     let filled = reserved.map(|mut reserved| {
         fill::<OWN>(reserved.payload(), address, caller, regs);

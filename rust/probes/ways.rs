@@ -24,6 +24,7 @@ use crate::{
         cpu::GateWord,
         packed::PackedSize,
         reservation::Reservation,
+        wire::EventSize,
         writer::{
             FastReserve,
             ReserveError, //
@@ -61,6 +62,43 @@ pub(crate) fn reserve_in<C: Caller>(
 ) -> ForC {
     let packed = size.into();
     match ring.writer().reserve_fast(packed.payload(), packed, time) {
+        // SAFETY: It was reserved of `size` bytes.
+        Ok(reserved) => unsafe { caller.given(ring, reserved) },
+        Err(FastReserve::NoRoom(time)) => reserve_without_room(caller, size, time, ring),
+        Err(_) => reserve_inside(caller, size, ring),
+    }
+}
+
+/// Reserves what the fast path found no room for at `time`, once it had entered: most often because the
+/// record is longer than the usual ones. The time comes where it is anyway.
+#[inline(never)]
+extern "C" fn reserve_without_room<C: Caller>(
+    caller: &C,
+    size: C::Size,
+    time: u64,
+    ring: OwnRing<'_>,
+) -> ForC {
+    let packed = size.into();
+    match packed.unusual_payload() {
+        None => reserve_inside(caller, size, ring),
+        Some(len) if EventSize::is_long(len) => match ring.writer().reserve_long(len, time) {
+            // SAFETY: It was reserved of `size` bytes.
+            Some(reserved) => unsafe { caller.given(ring, reserved) },
+            None => reserve_inside(caller, size, ring),
+        },
+        Some(_) => reserve_short(caller, size, time, ring),
+    }
+}
+
+/// As [`reserve_without_room`], for a record that is shorter than the usual ones.
+#[inline(never)]
+extern "C" fn reserve_short<C: Caller>(
+    caller: &C,
+    size: C::Size,
+    time: u64,
+    ring: OwnRing<'_>,
+) -> ForC {
+    match ring.writer().reserve_short(size.into().payload(), time) {
         // SAFETY: It was reserved of `size` bytes.
         Some(reserved) => unsafe { caller.given(ring, reserved) },
         None => reserve_inside(caller, size, ring),

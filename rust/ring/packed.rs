@@ -63,13 +63,21 @@ impl PackedSize {
         self.0 & UNUSUAL == 0
     }
 
+    /// Returns the bytes of the payload of a size that is not a usual one.
+    #[inline(always)]
+    pub(crate) const fn unusual_payload(self) -> Option<usize> {
+        match self.is_usual() {
+            true => None,
+            false => Some((self.0 >> UNUSUAL_SHIFT) as usize),
+        }
+    }
+
     /// Returns the bytes of the payload; for a usual size, as many as there is room for.
     #[inline(always)]
     pub(crate) const fn payload(self) -> usize {
-        if self.is_usual() {
-            (self.0 << 2) as usize
-        } else {
-            (self.0 >> UNUSUAL_SHIFT) as usize
+        match self.unusual_payload() {
+            None => (self.0 << 2) as usize,
+            Some(payload) => payload,
         }
     }
 }

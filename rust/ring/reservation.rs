@@ -34,6 +34,8 @@ const LONG: u64 = 2;
 impl EventPrefix {
     /// Only a header.
     pub(super) const PLAIN: Self = Self(0);
+    /// A header and a length word.
+    pub(super) const LONG_ALONE: Self = Self(LONG);
 
     #[inline(always)]
     pub(super) const fn new(size: EventSize, stamp: Stamp) -> Self {

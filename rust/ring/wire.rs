@@ -148,6 +148,24 @@ impl EventSize {
     pub(crate) const fn length_word(self) -> u32 {
         self.total.wrapping_sub(4)
     }
+
+    /// Returns whether `payload` bytes are more than `type_len` can tell.
+    #[inline(always)]
+    pub(crate) const fn is_long(payload: usize) -> bool {
+        payload > SMALL
+    }
+}
+
+/// Returns what [`EventSize::words`] is for `payload` bytes that are long, whatever their number.
+#[inline(always)]
+pub(crate) const fn long_words(payload: usize) -> u64 {
+    ((payload as u64).saturating_add(3) >> 2).wrapping_add(1)
+}
+
+/// Returns [`EventSize::length_word`] of a long event that has so many [`EventSize::words`].
+#[inline(always)]
+pub(crate) const fn length_of(words: u64) -> u32 {
+    (words << 2) as u32
 }
 
 /// One record, as found in the data of a sub-buffer.

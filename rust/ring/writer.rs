@@ -75,14 +75,14 @@ pub(crate) enum ReserveError {
 
 /// Outcome of the reserve fast path when it has reserved nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
 pub(crate) enum FastReserve {
     /// Recording is off.
     Off,
-    /// Nothing has been done.
-    NotTried,
     /// The writer has entered.
     Entered,
+    /// The writer has entered and found no room, at the time that is here. The fast path never finds
+    /// room for an event of another size than the usual ones.
+    NoRoom(u64),
 }
 
 /// Outcome of the commit fast path when the slow path must follow.
@@ -151,7 +151,7 @@ impl<'a, P: Port> Writer<'a, P> {
         }
     }
 
-    /// Tries [`Self::reserve_fast`] when recording is on and the size is a usual one.
+    /// Tries [`Self::reserve_fast`] when recording is on.
     #[inline(always)]
     fn try_reserve_fast(
         self,
@@ -161,18 +161,14 @@ impl<'a, P: Port> Writer<'a, P> {
         if self.ring.is_disabled() {
             return Err(FastReserve::Off);
         }
-        let size = PackedSize::new(len);
-        if !size.is_usual() {
-            return Err(FastReserve::NotTried);
-        }
-        self.reserve_fast(len, size, || Some(clock()))
-            .ok_or(FastReserve::Entered)
+        self.reserve_fast(len, PackedSize::new(len), || Some(clock()))
     }
 
     /// Reserves an event of the most frequent kind: its writer interrupts no other, the sub-buffer
     /// has been published into and has room, and the time since its last event is known and short,
     /// as is the payload. Everything else is declined after the writer has entered, and
-    /// [`Self::reserve_slow`] must follow; so it is when `clock` has no time just now.
+    /// [`Self::reserve_slow`] must follow, directly or after [`Self::reserve_long`];
+    /// so it is when `clock` has no time just now.
     ///
     /// The caller has found recording on. `size` is that of `len` bytes.
     #[inline(always)]
@@ -181,7 +177,7 @@ impl<'a, P: Port> Writer<'a, P> {
         len: usize,
         size: PackedSize,
         clock: impl FnOnce() -> Option<u64>,
-    ) -> Option<Reservation<'a, P>> {
+    ) -> Result<Reservation<'a, P>, FastReserve> {
         self.ring.w.nest.enter();
         self.place_alone(size.words(), clock, |payload, delta| {
             // F
@@ -208,73 +204,79 @@ impl<'a, P: Port> Writer<'a, P> {
         payload: u64,
         clock: impl FnOnce() -> Option<u64>,
         fill: impl FnOnce(NonNull<u8>, u32) -> Reservation<'a, P>,
-    ) -> Option<Reservation<'a, P>> {
+    ) -> Result<Reservation<'a, P>, FastReserve> {
         let ring = self.ring;
         let w = &ring.w;
         let layout = &*ring.layout;
+        let declined = FastReserve::Entered;
         // B, the clock first: fewer registers stay live across its call.
-        let time = clock()?;
+        let time = clock().ok_or(declined)?;
         // A
         let from = Pos(w.pos.get());
         // No writer has come since we entered, so the clock might as well have been read here; we
         // interrupt none, so the writer that moved the position has also stored the sub-buffer of
         // it (I13); and the last one left everything in order (I14).
         if !w.nest.is_alone() {
-            return None;
+            return Err(declined);
         }
-        let delta = w.times.since_own(time)?;
+        let delta = w.times.since_own(time).ok_or(declined)?;
         let used = layout.words(from);
         if used.wrapping_add(payload) > layout.payload_words() {
-            return None;
+            return Err(FastReserve::NoRoom(time));
         }
         // Between A and D: the position is in that sub-buffer for as long as it stays the same.
         let base = ring.live_base();
         let next = layout.advance_plain(from, payload);
         // D
         if !w.pos.cmpxchg(from.0, next.0) {
-            return None;
+            return Err(declined);
         }
         // E
         w.times.store_own(next, time);
         // SAFETY: `used + payload` words fit after the sub-buffer's header, so the byte after the
         // event's header is in the memory of the sub-buffer.
         let behind = unsafe { P::behind::<{ wire::HEADER + WORD }>(base, used) };
-        Some(fill(behind, delta))
+        Ok(fill(behind, delta))
     }
 
-    /// Reserves an event that the fast path declined; `declined` says how far that came.
-    ///
-    /// Any context. Fails as [`Self::reserve`] does; the writer has then left.
+    /// Reserves `len` bytes, more than the usual sizes, as [`Self::reserve_fast`] does for those.
+    /// That has just declined them with [`FastReserve::NoRoom`], which has `time`. `None` when this
+    /// declines them, too.
     #[inline(always)]
-    pub(crate) fn reserve_slow(
-        self,
-        len: usize,
-        declined: FastReserve,
-        clock: impl Fn() -> u64,
-    ) -> Result<Reservation<'a, P>, ReserveError> {
-        let ring = self.ring;
-        if declined == FastReserve::Off {
-            return Err(ring.refusal());
-        }
-        let Some(size) = EventSize::new(len, ring.layout.capacity()) else {
-            ring.w.counters.too_big.add(1);
-            if declined == FastReserve::Entered {
-                self.exit();
-            }
-            return Err(ReserveError::TooBig);
-        };
-        if declined != FastReserve::Entered {
-            ring.w.nest.enter();
-        }
-        let level = ring.w.nest.level();
-        if level >= MAX_NEST {
-            ring.w.counters.recursion.add(1);
-            ring.w.nest.leave_inner();
-            return Err(ReserveError::Recursion);
-        }
-        if level == 0 && EventSize::usual(len).is_none() {
-            let clock = || Some(clock());
-            let short = self.place_alone(size.words(), clock, |behind, delta| {
+    pub(crate) fn reserve_long(self, len: usize, time: u64) -> Option<Reservation<'a, P>> {
+        let words = wire::long_words(len);
+        // The writer has been alone since it entered if it is now, thus at that time as well.
+        let reserved = self.place_alone(
+            words,
+            || Some(time),
+            |behind, delta| {
+                // F
+                // SAFETY: The header of the event is the word before, in the same sub-buffer.
+                let at = unsafe { behind.sub(WORD) };
+                let head = [wire::header(0, delta), wire::length_of(words)];
+                // SAFETY: both words are in the reservation, this writer's since D, as `words`
+                // counts the second one; aligned to 4, as all events are.
+                let payload = unsafe { put(at, head) };
+                Reservation {
+                    writer: self,
+                    payload,
+                    len,
+                    prefix: EventPrefix::LONG_ALONE,
+                }
+            },
+        );
+        reserved.ok()
+    }
+
+    /// Does the same for `len` bytes, fewer than the usual sizes.
+    #[inline(always)]
+    pub(crate) fn reserve_short(self, len: usize, time: u64) -> Option<Reservation<'a, P>> {
+        let size = EventSize::new(len, self.ring.layout.capacity())?;
+        // The writer has been alone since it entered if it is now, thus at that time as well.
+        let reserved = self.place_alone(
+            size.words(),
+            || Some(time),
+            |behind, delta| {
                 // F
                 // SAFETY: The header of the event is the word before its payload, in the same
                 // sub-buffer.
@@ -288,10 +290,46 @@ impl<'a, P: Port> Writer<'a, P> {
                     len,
                     prefix: EventPrefix::new(size, Stamp::Delta(delta)),
                 }
-            });
-            if let Some(reserved) = short {
-                return Ok(reserved);
+            },
+        );
+        reserved.ok()
+    }
+
+    /// Reserves an event that the fast path declined; `declined` says how far that came.
+    ///
+    /// Any context. Fails as [`Self::reserve`] does; the writer has then left.
+    #[inline(always)]
+    pub(crate) fn reserve_slow(
+        self,
+        len: usize,
+        declined: FastReserve,
+        clock: impl Fn() -> u64,
+    ) -> Result<Reservation<'a, P>, ReserveError> {
+        let ring = self.ring;
+        match declined {
+            FastReserve::Off => return Err(ring.refusal()),
+            FastReserve::Entered => {}
+            FastReserve::NoRoom(_) if EventSize::usual(len).is_some() => {}
+            FastReserve::NoRoom(time) => {
+                let reserved = match EventSize::is_long(len) {
+                    true => self.reserve_long(len, time),
+                    false => self.reserve_short(len, time),
+                };
+                if let Some(reserved) = reserved {
+                    return Ok(reserved);
+                }
             }
+        }
+        let Some(size) = EventSize::new(len, ring.layout.capacity()) else {
+            ring.w.counters.too_big.add(1);
+            self.exit();
+            return Err(ReserveError::TooBig);
+        };
+        let level = ring.w.nest.level();
+        if level >= MAX_NEST {
+            ring.w.counters.recursion.add(1);
+            ring.w.nest.leave_inner();
+            return Err(ReserveError::Recursion);
         }
         ring.w.nest.go_slow();
         match self.place(size, level, clock) {

@@ -125,7 +125,7 @@ fn who_is_refused_inside_takes_nothing_back() {
         let size = PackedSize::new(5000);
         let second = with_hook(third, || {
             let short = writer.reserve_fast(5000, size, || Some(9));
-            assert!(short.is_none());
+            assert_eq!(short.err(), Some(FastReserve::Entered));
             let long = writer.reserve_slow(5000, FastReserve::Entered, || 9);
             long.err()
         });
