@@ -483,4 +483,9 @@ impl Caller for EventFile {
         self.sink().refused(&ring, why);
         self.follow_refusal(ring.pin().pin(), why);
     }
+
+    #[inline(always)]
+    fn follows_refusals(&self) -> bool {
+        self.sink().actions().is_some()
+    }
 }

@@ -313,8 +313,8 @@ impl Sink {
     pub(crate) fn refused(&self, ring: &Ring, why: ReserveError) {
         match why {
             ReserveError::Broken => self.buffers.refused(ring),
-            // Those that interrupted it may have filled the ring, and it has published their events.
-            ReserveError::Full | ReserveError::TooBig => self.buffers.watermark_reached(ring),
+            // It has published the events of those that interrupted it, and they may have filled the ring.
+            ReserveError::Full | ReserveError::TooBig => self.left(ring, Publication::Watermark),
             _ => {}
         }
     }

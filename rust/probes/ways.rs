@@ -26,6 +26,7 @@ use crate::{
         reservation::Reservation,
         wire::EventSize,
         writer::{
+            FastCommit,
             FastReserve,
             ReserveError, //
         }, //
@@ -50,6 +51,10 @@ pub(crate) trait Caller {
 
     /// Notes that `ring` has refused a record.
     fn refused(&self, ring: OwnRing<'_>, why: ReserveError);
+
+    /// Returns whether [`Self::refused`] is to be told of a full ring even when nothing was published
+    /// meanwhile.
+    fn follows_refusals(&self) -> bool;
 }
 
 /// Reserves in `ring`, where recording is on, at the time that `time` gives.
@@ -70,7 +75,7 @@ pub(crate) fn reserve_in<C: Caller>(
 }
 
 /// Reserves what the fast path found no room for at `time`, once it had entered: most often because the
-/// record is longer than the usual ones. The time comes where it is anyway.
+/// record is longer than the usual ones, or because the ring is full. The time comes where it is anyway.
 #[inline(never)]
 extern "C" fn reserve_without_room<C: Caller>(
     caller: &C,
@@ -80,7 +85,7 @@ extern "C" fn reserve_without_room<C: Caller>(
 ) -> ForC {
     let packed = size.into();
     match packed.unusual_payload() {
-        None => reserve_inside(caller, size, ring),
+        None => reserve_in_full(caller, size, ring),
         Some(len) if EventSize::is_long(len) => match ring.writer().reserve_long(len, time) {
             // SAFETY: It was reserved of `size` bytes.
             Some(reserved) => unsafe { caller.given(ring, reserved) },
@@ -103,6 +108,35 @@ extern "C" fn reserve_short<C: Caller>(
         Some(reserved) => unsafe { caller.given(ring, reserved) },
         None => reserve_inside(caller, size, ring),
     }
+}
+
+/// As [`reserve_without_room`], for a record of a usual size.
+#[inline(always)]
+fn reserve_in_full<C: Caller>(caller: &C, size: C::Size, ring: OwnRing<'_>) -> ForC {
+    match ring.writer().refuse_full() {
+        None => reserve_inside(caller, size, ring),
+        Some(Ok(())) if caller.follows_refusals() => reserve_refused(caller, ring),
+        Some(Ok(())) => NOTHING,
+        Some(Err(_)) => reserve_raced(caller, ring),
+    }
+}
+
+/// Notes that a full ring has refused a record, and returns what C gets.
+#[cold]
+#[inline(never)]
+extern "C" fn reserve_refused<C: Caller>(caller: &C, ring: OwnRing<'_>) -> ForC {
+    caller.refused(ring, ReserveError::Full);
+    // Or the compiler would know what this returns and make a call of the jump.
+    black_box(NOTHING)
+}
+
+/// The same, once the writer has left too early: others came meanwhile.
+#[cold]
+#[inline(never)]
+extern "C" fn reserve_raced<C: Caller>(caller: &C, ring: OwnRing<'_>) -> ForC {
+    // SAFETY: `refuse_full` has just failed with this for this writer, for it fails with nothing else.
+    unsafe { ring.writer().commit_slow(FastCommit::Raced) };
+    reserve_refused(caller, ring)
 }
 
 /// Reserves in `ring`, whose `gate` has no place of a clock.

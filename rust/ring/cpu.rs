@@ -568,6 +568,21 @@ impl<P: Port> CpuRing<P> {
         self.s.overwrite.store(u64::from(on));
     }
 
+    /// Returns whether the ring keeps its oldest events and has one of them where sub-buffer `seq`
+    /// would go: a writer that wants to open it is refused.
+    #[inline(always)]
+    pub(super) fn keeps(&self, seq: Seq) -> bool {
+        if self.s.overwrite.load() != 0 {
+            return false;
+        }
+        let Some(slot) = self.slot(seq) else {
+            return false;
+        };
+        let held = SlotWord::from_raw(slot.load());
+        let one_round_before = held.seq().wrapping_add(self.slot_count()) == seq;
+        one_round_before && !held.detached() && held.state() == Some(State::Full)
+    }
+
     /// Returns the slot of sub-buffer `seq`.
     #[inline(always)]
     pub(super) fn slot(&self, seq: Seq) -> Option<&P::Shared> {

@@ -167,8 +167,8 @@ impl<'a, P: Port> Writer<'a, P> {
     /// Reserves an event of the most frequent kind: its writer interrupts no other, the sub-buffer
     /// has been published into and has room, and the time since its last event is known and short,
     /// as is the payload. Everything else is declined after the writer has entered, and
-    /// [`Self::reserve_slow`] must follow, directly or after [`Self::reserve_long`];
-    /// so it is when `clock` has no time just now.
+    /// [`Self::reserve_slow`] must follow, directly or after [`Self::reserve_long`] or
+    /// [`Self::refuse_full`]; so it is when `clock` has no time just now.
     ///
     /// The caller has found recording on. `size` is that of `len` bytes.
     #[inline(always)]
@@ -295,6 +295,31 @@ impl<'a, P: Port> Writer<'a, P> {
         reserved.ok()
     }
 
+    /// Refuses an event of a usual size that a full ring has no room for, as [`Self::reserve_slow`]
+    /// would, with one look at the slot after that of the position. The fast path has just declined
+    /// it with [`FastReserve::NoRoom`]. `None` when the event may have to be recorded; then nothing
+    /// has been done. Else the writer has left; if with an error, [`Self::commit_slow`] must follow.
+    #[inline(always)]
+    pub(crate) fn refuse_full(self) -> Option<Result<(), FastCommit>> {
+        let ring = self.ring;
+        let w = &ring.w;
+        let layout = &*ring.layout;
+        // A
+        let from = Pos(w.pos.get());
+        // No writer has come since the fast path looked, so there is still no room after the
+        // position. All was published up to it: there is nothing to do but what writers leave that
+        // come from here on, and H finds these.
+        if !w.nest.is_alone() || !ring.keeps(layout.seq(from).wrapping_add(1)) {
+            return None;
+        }
+        w.counters.dropped.increment();
+        // H
+        Some(match w.nest.leave() {
+            true => Ok(()),
+            false => Err(FastCommit::Raced),
+        })
+    }
+
     /// Reserves an event that the fast path declined; `declined` says how far that came.
     ///
     /// Any context. Fails as [`Self::reserve`] does; the writer has then left.
@@ -309,7 +334,14 @@ impl<'a, P: Port> Writer<'a, P> {
         match declined {
             FastReserve::Off => return Err(ring.refusal()),
             FastReserve::Entered => {}
-            FastReserve::NoRoom(_) if EventSize::usual(len).is_some() => {}
+            FastReserve::NoRoom(_) if EventSize::usual(len).is_some() => {
+                if let Some(left) = self.refuse_full() {
+                    if let Err(outcome) = left {
+                        self.exit_slow(outcome);
+                    }
+                    return Err(ReserveError::Full);
+                }
+            }
             FastReserve::NoRoom(time) => {
                 let reserved = match EventSize::is_long(len) {
                     true => self.reserve_long(len, time),
@@ -630,7 +662,8 @@ impl<'a, P: Port> Writer<'a, P> {
     ///
     /// # Safety
     ///
-    /// `outcome` is what [`Self::commit_fast`] has just failed with for this event.
+    /// `outcome` is what [`Self::commit_fast`] or [`Self::refuse_full`] has just failed with for
+    /// this event.
     #[inline(always)]
     pub(crate) unsafe fn commit_slow(self, outcome: FastCommit) -> Publication {
         self.exit_slow(outcome)

@@ -157,6 +157,11 @@ impl Caller for Instance {
     fn refused(&self, ring: OwnRing<'_>, why: ReserveError) {
         self.sink().refused(&ring, why);
     }
+
+    #[inline(always)]
+    fn follows_refusals(&self) -> bool {
+        false
+    }
 }
 
 /// Makes what was reserved final.

@@ -146,6 +146,67 @@ fn who_is_refused_inside_takes_nothing_back() {
     assert!(instants > 3, "{instants} instants in a refusal");
 }
 
+/// A ring that is full and keeps its oldest events refuses one, and a small one that interrupts the
+/// refusal at any instant still fits: the former is counted, the latter is there, and no other.
+#[test]
+fn who_is_refused_by_a_full_ring_is_counted() {
+    thread_local! {
+        static RING: Cell<*const CpuRing<Sim>> = const { Cell::new(std::ptr::null()) };
+        /// Instants until the small event; it comes once.
+        static WAIT: Cell<u32> = const { Cell::new(0) };
+    }
+    const LATE: u64 = 1000;
+    fn write(len: usize, time: u64) -> Result<(), ReserveError> {
+        // SAFETY: set below for as long as it is used; one simulated CPU, and writers nest.
+        let writer = unsafe { (*RING.get()).writer() };
+        writer.reserve(len, || time).map(|event| {
+            event.commit();
+        })
+    }
+    fn small() {
+        WAIT.set(WAIT.get().wrapping_sub(1));
+        if WAIT.get() == 0 {
+            write(12, LATE).unwrap();
+        }
+    }
+    let mut instants = 0;
+    for instant in 1.. {
+        let (ring, mut state) = ring(4096);
+        ring.set_overwrite(false);
+        RING.set(&ring);
+        // 40 events leave 80 bytes of a sub-buffer.
+        let all: Vec<_> = (1..=40 * SLOTS as u64).collect();
+        for time in &all {
+            assert_eq!(write(96, *time), Ok(()));
+        }
+        for refused in 1..4 {
+            assert_eq!(write(96, LATE), Err(ReserveError::Full));
+            assert_eq!(stats(&ring, &mut state).dropped, refused);
+        }
+        WAIT.set(instant);
+        let refused = with_hook(small, || write(96, LATE));
+        let came = WAIT.get() == 0 || WAIT.get() > instant;
+        assert_eq!(refused, Err(ReserveError::Full));
+        assert_eq!(stats(&ring, &mut state).dropped, 4);
+        // SAFETY: no writer is active.
+        let whole = unsafe { ring.check(&state, Clock::Steady) };
+        assert_eq!(whole, Ok(()), "instant {instant}");
+        // One that fits is not refused, and a time that does not fit its header needs 8 bytes more.
+        assert_eq!(write(if came { 60 } else { 76 }, LATE), Ok(()));
+        assert_eq!(write(12, LATE), Err(ReserveError::Full));
+        let (late, read) = (1 + usize::from(came), drain(&ring, &mut state, 4096));
+        assert_eq!(read, [all, vec![LATE; late]].concat(), "instant {instant}");
+        assert_eq!(write(96, LATE), Ok(()));
+        assert_eq!(drain(&ring, &mut state, 4096), [LATE]);
+        assert_eq!(stats(&ring, &mut state).dropped, 5);
+        if !came {
+            break;
+        }
+        instants = instant;
+    }
+    assert!(instants > 6, "{instants} instants in a refusal");
+}
+
 #[test]
 fn a_gate_is_what_was_left_while_recording_is_on() {
     let (ring, _) = ring(4096);
