@@ -434,14 +434,13 @@ impl<P: Port> CpuRing<P> {
     /// has left.
     #[inline]
     pub(super) fn enter_subbuf(&self, seq: Seq, subbuf: &SubBuf<P>) {
-        for (word, now) in [
-            (&self.w.live_subbuf, address(subbuf)),
-            (&self.w.live_base, base(subbuf)),
-        ] {
-            let before = word.get();
-            if before != now && self.layout.seq(Pos(self.w.pos.get())) == seq {
-                word.cmpxchg(before, now);
-            }
+        let w = &self.w;
+        let before = (w.live_subbuf.get(), w.live_base.get());
+        let now = (address(subbuf), base(subbuf));
+        // After the loads of both.
+        if before != now && self.layout.seq(Pos(w.pos.get())) == seq {
+            w.live_subbuf.cmpxchg(before.0, now.0);
+            w.live_base.cmpxchg(before.1, now.1);
         }
     }
 

@@ -34,6 +34,12 @@ pub(crate) struct Layout {
     one_header: u64,
     /// 4-byte words for events in a sub-buffer, less one header.
     payload: u64,
+    /// Where the event count begins.
+    count_shift: u8,
+    /// Where the sequence number begins.
+    seq_shift: u8,
+    /// Bits of the largest sequence number.
+    seq_bits: u8,
 }
 
 /// A position. Meaningless without its [`Layout`].
@@ -52,8 +58,10 @@ impl Layout {
         let mut order = 0u32;
         while order <= MAX_ORDER {
             if size == MIN_SIZE.wrapping_shl(order) {
-                let one_event = 1u64.wrapping_shl(order.wrapping_add(11));
-                let one_seq = 1u64.wrapping_shl(order.wrapping_mul(2).wrapping_add(21));
+                let count_shift = order.wrapping_add(11);
+                let seq_shift = order.wrapping_mul(2).wrapping_add(21);
+                let one_event = 1u64.wrapping_shl(count_shift);
+                let one_seq = 1u64.wrapping_shl(seq_shift);
                 return Some(Self {
                     offset_mask: one_event.wrapping_sub(1),
                     bytes_mask: one_event.wrapping_sub(1) << 2,
@@ -61,6 +69,9 @@ impl Layout {
                     one_seq,
                     one_header: one_event.wrapping_add(1),
                     payload: ((size as u64).wrapping_sub(wire::HEADER as u64) >> 2).wrapping_sub(1),
+                    count_shift: count_shift as u8,
+                    seq_shift: seq_shift as u8,
+                    seq_bits: seq_bits(seq_shift) as u8,
                 });
             }
             order = order.wrapping_add(1);
@@ -88,26 +99,19 @@ impl Layout {
 
     #[inline(always)]
     const fn count_shift(self) -> u32 {
-        self.one_event.trailing_zeros()
+        self.count_shift as u32
     }
 
     #[inline(always)]
     const fn seq_shift(self) -> u32 {
-        self.one_seq.trailing_zeros()
+        self.seq_shift as u32
     }
 
     /// Returns the largest sequence number that both a slot can hold and a position that has a
     /// level of nesting in its upper bits.
+    #[inline(always)]
     pub(crate) const fn max_seq(self) -> Seq {
-        let bits = u64::BITS
-            .wrapping_sub(LEVEL_BITS)
-            .wrapping_sub(self.seq_shift());
-        let bits = if bits < SLOT_SEQ_BITS {
-            bits
-        } else {
-            SLOT_SEQ_BITS
-        };
-        1u64.wrapping_shl(bits).wrapping_sub(1)
+        1u64.wrapping_shl(self.seq_bits as u32).wrapping_sub(1)
     }
 
     /// Returns a position from its parts; `offset` in bytes, a multiple of 4.
@@ -165,6 +169,16 @@ impl Layout {
             .0
             .wrapping_sub(self.one_event)
             .wrapping_sub(bytes as u64 >> 2))
+    }
+}
+
+/// Returns the bits of [`Layout::max_seq`] where the sequence number begins at `seq_shift`.
+const fn seq_bits(seq_shift: u32) -> u32 {
+    let bits = u64::BITS.wrapping_sub(LEVEL_BITS).wrapping_sub(seq_shift);
+    if bits < SLOT_SEQ_BITS {
+        bits
+    } else {
+        SLOT_SEQ_BITS
     }
 }
 

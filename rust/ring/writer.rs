@@ -415,7 +415,7 @@ impl<'a, P: Port> Writer<'a, P> {
         let ring = self.ring;
         let layout = &*ring.layout;
         let mut turns = 0u32;
-        let (from, next, stamp, total, time) = loop {
+        let (from, left, next, stamp, total, time) = loop {
             // A
             let from = Pos(ring.w.pos.get());
             // B
@@ -424,9 +424,12 @@ impl<'a, P: Port> Writer<'a, P> {
             let stamp = self.stamp(from, reading);
             let total = size.total.wrapping_add(stamp.map_or(0, Stamp::record_size));
             let fits = stamp.is_some() && used.wrapping_add(total) <= layout.capacity();
-            let (next, stamp, total) = match stamp {
-                Some(stamp) if fits => (layout.advance(from, total), stamp, total),
+            let (left, next, stamp, total) = match stamp {
+                Some(stamp) if fits => (None, layout.advance(from, total), stamp, total),
                 _ => {
+                    // It stays open while we are here (I3), and is the remembered one until `cross`.
+                    let left = ring.open_subbuf(layout.seq(from));
+                    let left = Some(left.ok_or(ReserveError::Broken)?);
                     let seq = layout.seq(from).wrapping_add(1);
                     match self.cross(seq) {
                         Ok(()) => {}
@@ -436,7 +439,8 @@ impl<'a, P: Port> Writer<'a, P> {
                         }
                         Err(CrossError::Refuse(r)) => return Err(r),
                     }
-                    (layout.pos(seq, 1, size.total), Stamp::First, size.total)
+                    let next = layout.pos(seq, 1, size.total);
+                    (left, next, Stamp::First, size.total)
                 }
             };
             // D
@@ -444,13 +448,18 @@ impl<'a, P: Port> Writer<'a, P> {
                 if reading.went_back {
                     ring.w.counters.clock_back.add(1);
                 }
-                break (from, next, stamp, total, reading.time);
+                break (from, left, next, stamp, total, reading.time);
             }
             turns = self.again(turns)?;
         };
         // E
         ring.w.times.store(next, level, time);
-        self.fill(size, from, next, stamp, total, time)
+        if let Some(left) = left {
+            // The data of the old sub-buffer ends here. Stored before our own exit, and the
+            // outermost writer closes the sub-buffer only when all others have left.
+            left.end.set(from.0);
+        }
+        self.fill(size, next, stamp, total, time)
             .ok_or(ReserveError::Broken)
     }
 
@@ -470,7 +479,6 @@ impl<'a, P: Port> Writer<'a, P> {
     fn fill(
         self,
         size: EventSize,
-        from: Pos,
         next: Pos,
         stamp: Stamp,
         total: u32,
@@ -479,11 +487,6 @@ impl<'a, P: Port> Writer<'a, P> {
         let ring = self.ring;
         let layout = &*ring.layout;
         let seq = layout.seq(next);
-        if seq != layout.seq(from) {
-            // The data of the old sub-buffer ends here. Stored before our own exit, and the
-            // outermost writer closes the sub-buffer only when all others have left.
-            ring.open_subbuf(layout.seq(from))?.end.set(from.0);
-        }
         let subbuf = ring.open_subbuf(seq)?;
         ring.enter_subbuf(seq, subbuf);
         let start = layout.offset(next).wrapping_sub(total);
@@ -716,8 +719,7 @@ impl<'a, P: Port> Writer<'a, P> {
 
     /// Closes the sub-buffers before `seq`, which all writers have left. Returns whether the
     /// watermark was reached; `None` when the ring is broken.
-    #[cold]
-    #[inline(never)]
+    #[inline(always)]
     fn close_until(self, seq: Seq) -> Option<bool> {
         let ring = self.ring;
         let w = &ring.w;
