@@ -13,10 +13,14 @@ mod latch;
 
 use self::latch::now as now_at;
 pub(crate) use self::{
-    call::sched_clock,
+    call::{
+        mono,
+        sched_clock, //
+    },
     here::{
         Here,
         LEFT_CALLED,
+        LEFT_MONO,
         LEFT_OTHER,
         LEFT_TSC, //
     }, //
@@ -89,6 +93,7 @@ pub(crate) fn to_leave(clock: ClockId) -> u64 {
         (Some(word), _) if GateWord::can_hold(word) => word,
         (_, ClockId::Local) => LEFT_CALLED,
         (_, ClockId::X86Tsc) => LEFT_TSC,
+        (_, ClockId::Mono) => LEFT_MONO,
         _ => LEFT_OTHER,
     }
 }

@@ -367,6 +367,7 @@ extern "C" fn record_closer<const OWN: u32>(
     }
     match gate.word() {
         clock::LEFT_TSC => record_by_tsc::<OWN>(sink, out, address, caller),
+        clock::LEFT_MONO => record_by_mono::<OWN>(sink, out, address, caller),
         clock::LEFT_CALLED => record_by_sched_clock::<OWN>(sink, out, address, caller),
         _ => record_by_clock::<OWN>(sink, out, address, caller),
     }
@@ -389,6 +390,17 @@ extern "C" fn record_by_tsc<const OWN: u32>(
     caller: u64,
 ) {
     record_at::<OWN>(sink, out, (address, caller), || Some(clock::tsc()));
+}
+
+/// As [`record`], with the clock `mono`.
+#[inline(never)]
+extern "C" fn record_by_mono<const OWN: u32>(
+    sink: &Sink,
+    out: ExitRing<'_>,
+    address: u64,
+    caller: u64,
+) {
+    record_at::<OWN>(sink, out, (address, caller), || Some(clock::mono()));
 }
 
 /// As [`record`], with the clock `local` where it is a function.

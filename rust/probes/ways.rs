@@ -154,6 +154,7 @@ pub(crate) fn reserve_by_other<C: Caller>(
             true => reserve_broken(caller, ring),
             false => NOTHING,
         },
+        clock::LEFT_MONO => reserve_by_mono(caller, size, ring),
         _ => reserve_by_clock(caller, size, ring),
     }
 }
@@ -162,6 +163,12 @@ pub(crate) fn reserve_by_other<C: Caller>(
 #[inline(never)]
 extern "C" fn reserve_by_tsc<C: Caller>(caller: &C, size: C::Size, ring: OwnRing<'_>) -> ForC {
     reserve_in(caller, size, ring, || Some(clock::tsc()))
+}
+
+/// As [`reserve_in`], with the clock `mono`.
+#[inline(never)]
+extern "C" fn reserve_by_mono<C: Caller>(caller: &C, size: C::Size, ring: OwnRing<'_>) -> ForC {
+    reserve_in(caller, size, ring, || Some(clock::mono()))
 }
 
 /// As [`reserve_in`], with the clock `local` where it is a function.

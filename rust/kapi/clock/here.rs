@@ -24,8 +24,11 @@ pub(crate) const LEFT_CALLED: u64 = 0;
 pub(crate) const LEFT_TSC: u64 = 1 << 6;
 /// Left in the gates of rings whose clock is another function.
 pub(crate) const LEFT_OTHER: u64 = 2 << 6;
+/// Left in the gates of rings whose clock is the function `ktime_get_mono_fast_ns()`.
+pub(crate) const LEFT_MONO: u64 = 3 << 6;
 
 const _: () = assert!(GateWord::can_hold(LEFT_TSC) && GateWord::can_hold(LEFT_OTHER));
+const _: () = assert!(GateWord::can_hold(LEFT_MONO));
 
 /// A clock that is made here, without a call.
 ///

@@ -44,6 +44,7 @@ pub(crate) mod c {
         pub(crate) safe fn rt_preempt_disable_notrace();
         pub(crate) unsafe fn rt_preempt_enable_notrace();
         pub(crate) unsafe fn sched_clock() -> u64;
+        pub(crate) unsafe fn ktime_get_mono_fast_ns() -> u64;
         pub(crate) safe fn si_mem_available() -> c_long;
         pub(crate) safe fn pcpu_alloc_noprof(
             size: usize,

@@ -7,6 +7,7 @@
 //! that is what is inline; with `rtnative_cycles` it is rtrace's own `latch` instead, over parameters
 //! like those that the kernel keeps on a machine.
 
+#[allow(dead_code, reason = "one of its clocks is called here")]
 #[cfg(not(rtnative_cycles))]
 #[path = "../../../../rust/kapi/clock/call.rs"]
 mod call;
@@ -19,6 +20,7 @@ mod latch;
 pub(crate) use here::{
     Here,
     LEFT_CALLED,
+    LEFT_MONO,
     LEFT_OTHER,
     LEFT_TSC, //
 };
@@ -76,6 +78,13 @@ pub(crate) fn tsc() -> u64 {
         core::arch::x86_64::_mm_lfence();
         core::arch::x86_64::_rdtsc()
     }
+}
+
+/// The clock `mono`, as rtrace's. No ring here has it.
+#[inline(always)]
+pub(crate) fn mono() -> u64 {
+    // SAFETY: No requirements.
+    unsafe { kernel::bindings::ktime_get_mono_fast_ns() }
 }
 
 /// Reads `clock`.
