@@ -13,7 +13,8 @@ use crate::{
     },
     events,
     kapi::percpu::CpuPin,
-    probes, //
+    probes,
+    ring::writer::ReserveError, //
 };
 use kernel::{
     prelude::*,
@@ -32,7 +33,8 @@ impl Instance {
     /// `EBADF` if the event cannot be recorded.
     pub(crate) fn marker(&self, text: &[u8], ip: usize) -> Result<usize> {
         CpuPin::with(|pin| {
-            let (text, len) = cut(text, self.sink.longest(pin));
+            let longest = self.sink.longest(pin).ok_or(ReserveError::Disabled)?;
+            let (text, len) = cut(text, longest);
             let base = Base::new(format::PRINT.id, 0);
             let recorded = self.sink.record(pin, base, len, |p| fill(p, text, ip));
             recorded.map(|()| text.len())
@@ -59,7 +61,8 @@ impl Instance {
             return self.marker(text, ip);
         };
         CpuPin::with(|pin| {
-            let (text, len) = cut(text, self.sink.longest(pin));
+            let longest = self.sink.longest(pin).ok_or(ReserveError::Disabled)?;
+            let (text, len) = cut(text, longest);
             let kind = (Base::new(format::PRINT.id, 0), len);
             let bare = |record: &mut [u8]| fill_with(record, (text, b"\0\0"), ip);
             let recorded = file.record_own(pin, kind, bare, |record| fill(record, text, ip));
@@ -79,7 +82,7 @@ impl Instance {
         let len = bytes.len().saturating_add(3) & !3;
         let len = len.saturating_add(probes::COMMON);
         CpuPin::with(|pin| {
-            if len > self.sink.longest(pin) {
+            if len > self.sink.longest(pin).ok_or(EBADF)? {
                 return Err(EINVAL);
             }
             let base = Base::new(format::RAW_DATA.id, 0);

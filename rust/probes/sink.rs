@@ -215,8 +215,9 @@ impl Sink {
         self.waker().set_more(actions.is_some());
     }
 
-    /// Returns the most bytes of a record on this CPU, by the size of its sub-buffers. Any context.
-    pub(crate) fn longest(&self, pin: &CpuPin) -> usize {
+    /// Returns the most bytes of a record on this CPU, by the size of its sub-buffers; nothing while that is being
+    /// changed, when no record is made. Any context.
+    pub(crate) fn longest(&self, pin: &CpuPin) -> Option<usize> {
         let ring = self.buffers.rings().this(pin.by_value());
         ring.writer().longest()
     }

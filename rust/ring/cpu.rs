@@ -174,6 +174,12 @@ impl GateWord {
         self.0 & DISABLED != 0
     }
 
+    /// Returns whether it is off because the ring is being changed.
+    #[inline(always)]
+    pub(crate) const fn is_changing(self) -> bool {
+        self.0 & DISABLE_QUIESCE != 0
+    }
+
     /// Returns whether it is off because an invariant was found broken.
     #[inline(always)]
     pub(crate) const fn is_broken(self) -> bool {

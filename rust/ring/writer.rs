@@ -130,9 +130,15 @@ impl<P: Port> CpuRing<P> {
 }
 
 impl<'a, P: Port> Writer<'a, P> {
-    /// Returns the most bytes of payload that an event can have. Any context.
-    pub(crate) fn longest(self) -> usize {
-        EventSize::longest(self.ring.layout.capacity())
+    /// Returns the most bytes of payload that an event can have; nothing while the ring is being changed, which
+    /// refuses events. Any context.
+    pub(crate) fn longest(self) -> Option<usize> {
+        // As in a reservation: who changes the layout closes the gate and then waits for those that found it
+        // open.
+        if self.ring.gate().is_changing() {
+            return None;
+        }
+        Some(EventSize::longest(self.ring.layout.capacity()))
     }
 
     /// Reserves `len` bytes of payload, stamped with the time that `clock` returns.

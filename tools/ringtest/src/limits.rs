@@ -92,6 +92,28 @@ fn a_ring_that_is_off_takes_no_nested_event() {
     assert_eq!(drain(&ring, &mut state, 4096), [3]);
 }
 
+/// The length of the longest event is that of the layout, which changes while writers are kept out.
+#[test]
+fn a_ring_that_is_changed_has_no_longest_event() {
+    for order in 0..=MAX_ORDER {
+        let size = 4096 << order;
+        let (ring, _) = ring(size);
+        // SAFETY: one thread, one writer.
+        let longest = || unsafe { ring.writer() }.longest();
+        assert_eq!(longest(), Some(size - 24));
+        for off in [DISABLE_USER, DISABLE_PAUSE, DISABLE_CPU] {
+            ring.set_disabled(off, true);
+            assert_eq!(longest(), Some(size - 24), "off, and as it was");
+        }
+        ring.set_disabled(DISABLE_QUIESCE, true);
+        assert_eq!(longest(), None);
+        ring.set_disabled(DISABLE_QUIESCE, false);
+        assert_eq!(longest(), Some(size - 24));
+        ring.leave_word(GateWord::OPEN);
+        assert_eq!(longest(), Some(size - 24));
+    }
+}
+
 /// A writer inside another is refused, and a third one that interrupts it at any instant is not:
 /// the first one has to know of that.
 #[test]
