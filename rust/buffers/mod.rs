@@ -71,7 +71,8 @@ use crate::{
         waker::Waker,
         words::SharedU64, //
     },
-    ring::view::RingStats, //
+    ring::view::RingStats,
+    text::totals::CpuTotals, //
 };
 use kernel::{
     new_mutex,
@@ -208,6 +209,15 @@ impl Buffers {
     /// `ENODEV` without such a CPU.
     pub(crate) fn stats(&self, bank: Bank, cpu: u32) -> Result<RingStats> {
         self.read_in(bank, cpu, |r| Ok(r.stats()))
+    }
+
+    /// Returns what the rings of `cpu` in both banks have counted since they were made.
+    ///
+    /// # Errors
+    ///
+    /// `ENODEV` without such a CPU.
+    pub(crate) fn totals(&self, cpu: u32) -> Result<CpuTotals> {
+        Ok(self.locked(cpu)?.totals())
     }
 
     /// Returns how many events the rings of `cpu` have recorded.

@@ -52,8 +52,9 @@ impl<'a> Quiescent<'a> {
     /// Empties the ring.
     pub(super) fn empty(&mut self) {
         let Self(own) = self;
-        let written = own.written();
-        own.past.empties(written, own.live);
+        let stats = own.stats();
+        own.totals.empties(&stats);
+        own.past.empties(stats.written, own.live);
         // SAFETY: No writer is in the ring (invariant), and the state is the ring's and locked
         // (invariant of `Own`).
         unsafe { own.ring.reset(own.state) };

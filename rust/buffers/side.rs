@@ -28,8 +28,10 @@ use crate::{
     },
     ring::{
         cpu::ReaderState,
-        reader::Reader, //
+        reader::Reader,
+        view::RingStats, //
     },
+    text::totals::CpuTotals, //
 };
 use kernel::{
     new_mutex,
@@ -44,6 +46,8 @@ use kernel::{
 struct ReaderStates {
     states: States,
     pasts: Pair<Past>,
+    /// What both rings had counted when they were emptied.
+    totals: CpuTotals,
     /// Set while the live ring is mapped. Changes only with the shape locked.
     mapped: Option<Mapped>,
 }
@@ -60,6 +64,8 @@ pub(super) struct Own<'a> {
     pub(super) state: &'a mut ReaderState,
     /// What the ring was before.
     pub(super) past: &'a mut Past,
+    /// What the rings of the CPU had counted when they were emptied.
+    pub(super) totals: &'a mut CpuTotals,
     /// It is in the live bank.
     pub(super) live: bool,
 }
@@ -67,13 +73,23 @@ pub(super) struct Own<'a> {
 impl<'a> Own<'a> {
     /// Returns the number of events that were recorded since the ring was emptied.
     pub(super) fn written(&mut self) -> u64 {
+        self.reader().counted().0
+    }
+
+    /// Returns what the ring has counted since it was emptied.
+    pub(super) fn stats(&mut self) -> RingStats {
+        self.reader().stats()
+    }
+
+    fn reader(&mut self) -> Reader<'_, Kernel> {
         let own = Own {
             ring: self.ring,
             state: self.state,
             past: self.past,
+            totals: self.totals,
             live: self.live,
         };
-        own.into_reader().counted().0
+        own.into_reader()
     }
 
     /// Returns the reader of the ring.
@@ -107,6 +123,7 @@ impl Locked<'_> {
             ring: self.rings.of(bank),
             state: held.states.of_mut(bank),
             past: held.pasts.of_mut(bank),
+            totals: &mut held.totals,
             live,
         };
         (own, &mut held.mapped)
@@ -120,6 +137,15 @@ impl Locked<'_> {
     /// Returns the history of the ring in `bank`.
     pub(super) fn past(&self, bank: Bank) -> Past {
         *self.held.pasts.of(bank)
+    }
+
+    /// Returns what both rings have counted since they were made.
+    pub(super) fn totals(&mut self) -> CpuTotals {
+        let mut totals = self.held.totals;
+        for bank in Bank::BOTH {
+            totals = totals.with(&self.reader(bank).0.stats());
+        }
+        totals
     }
 
     /// Returns the reader of the ring in `bank`, and the mapping of the live ring.
@@ -154,6 +180,7 @@ impl ReaderSide {
             held <- new_mutex!(ReaderStates {
                 states,
                 pasts: Pair::new(Past::default(), Past::default()),
+                totals: CpuTotals::default(),
                 mapped: None,
             }),
             watermark <- Waker::new(),

@@ -160,9 +160,10 @@ impl Buffers {
             let Ok((_, parts)) = small.remove(at) else {
                 return;
             };
-            drop(ring.resize(parts));
-            // What was there is not lost but forgotten: no counter tells of it.
+            // What was there is not lost but forgotten, as when the user empties it: it is not what the
+            // smaller ring has no room for.
             ring.empty();
+            drop(ring.resize(parts));
         });
     }
 }

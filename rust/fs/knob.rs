@@ -121,6 +121,15 @@ pub(crate) fn show_stats(at: &At<'_>, text: &mut Text) -> Result {
         .map_err(no_memory)
 }
 
+/// `totals` of one CPU.
+pub(crate) fn show_totals(at: &At<'_>, text: &mut Text) -> Result {
+    let Arg::Cpu(cpu) = at.arg else {
+        return Err(EINVAL);
+    };
+    let totals = at.inst.buffers().totals(cpu)?;
+    totals.write_text(text).map_err(no_memory)
+}
+
 /// `trace_clock`.
 pub(crate) fn show_clock(at: &At<'_>, text: &mut Text) -> Result {
     at.inst.clock().write_list(text).map_err(no_memory)

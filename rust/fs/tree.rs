@@ -311,6 +311,7 @@ static CPU: &[(&CStr, Handler)] = &[
         Own(READ, FileKind::Stream, RawFile::open_snapshot),
     ),
     (c"stats", Show(knob::show_stats)),
+    (c"totals", Show(knob::show_totals)),
     (c"trace", Own(WRITE, FileKind::LinesRead, trace::open)),
     (c"trace_pipe", Own(READ, FileKind::Stream, pipe::open)),
     (

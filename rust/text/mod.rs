@@ -35,6 +35,7 @@ pub(crate) mod stack;
 pub(crate) mod stats;
 pub(crate) mod symbol;
 pub(crate) mod time;
+pub(crate) mod totals;
 pub(crate) mod trigger;
 pub(crate) mod word;
 pub(crate) mod writer;

@@ -254,6 +254,8 @@ Reading:
   per_cpu/cpuN/snapshot_raw
                         the snapshot in binary, in ftrace's format.
   per_cpu/cpuN/stats    how many events the buffer holds, lost and gave away.
+  per_cpu/cpuN/totals   the same since the instance was made, and how many were
+                        in the buffer when it was emptied.
   per_cpu/cpuN/buffer_size_kb
                         the size of the buffer of one CPU.
   error_log             the last commands that were refused, and why. Opening

@@ -240,6 +240,7 @@ const FILES: &[ControlFile] = &[
     file("per_cpu/cpuN/snapshot", Access::Change),
     moving("per_cpu/cpuN/snapshot_raw"),
     moving("per_cpu/cpuN/stats"),
+    file("per_cpu/cpuN/totals", Access::Read),
     file("per_cpu/cpuN/trace", Access::Change),
     moving("per_cpu/cpuN/trace_pipe"),
     moving("per_cpu/cpuN/trace_pipe_json"),

@@ -350,6 +350,7 @@ pub const OURS: &[(&str, &str)] = &[
     ("trace_stat", "options"),
     ("user_events_data", "kprobe_events"),
     ("user_events_status", "kprobe_profile"),
+    ("totals", "stats"),
 ];
 
 /// The path in tracefs that a path of ours is compared with.

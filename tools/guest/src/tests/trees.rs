@@ -51,6 +51,7 @@ const OWN: &[&str] = &[
     "latency_sampler",
     "lost",
     "stack_tracer_enabled",
+    "totals",
     "trace_durations",
     "trace_folded",
     "trace_pipe_json",
