@@ -215,6 +215,7 @@ fn limit(test: &Test) -> Duration {
     // The long run takes as long as it is asked to.
     let asked = (setting("RTRACE_EVENTS", 0) / 3000)
         .max(setting("RTRACE_WAKEUP_SECONDS", 0))
+        .max(setting("RTRACE_LEDGER_SECONDS", 0))
         .max(setting("RTRACE_FUZZ_WRITES", 0) / 20);
     test.limit * factor + Duration::from_secs(asked)
 }

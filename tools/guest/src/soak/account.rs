@@ -42,6 +42,63 @@ pub fn stats(tree: &Tree, cpu: usize) -> Check<Stats> {
     })
 }
 
+/// The numbers of `totals` of a CPU.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ledger {
+    pub recorded: u64,
+    pub entries: u64,
+    pub read: u64,
+    pub overrun: u64,
+    pub cleared: u64,
+    pub commit_overrun: u64,
+    pub dropped: u64,
+}
+
+/// Reads `totals` of a CPU: all numbers of one moment.
+pub fn ledger(tree: &Tree, cpu: usize) -> Check<Ledger> {
+    let text = tree.get(&format!("per_cpu/cpu{cpu}/totals"))?;
+    let number = |label: &str| {
+        let value = |line: &str| line.strip_prefix(label)?.strip_prefix(": ")?.parse().ok();
+        let found = text.lines().find_map(value);
+        found.ok_or_else(|| format!("totals: no {label} in {text:?}"))
+    };
+    Ok(Ledger {
+        recorded: number("recorded events")?,
+        entries: number("entries")?,
+        read: number("read events")?,
+        overrun: number("overrun")?,
+        cleared: number("cleared events")?,
+        commit_overrun: number("commit overrun")?,
+        dropped: number("dropped events")?,
+    })
+}
+
+impl Ledger {
+    /// Returns what was counted since.
+    pub fn since(&self, before: &Ledger) -> Ledger {
+        Ledger {
+            recorded: self.recorded - before.recorded,
+            entries: self.entries,
+            read: self.read - before.read,
+            overrun: self.overrun - before.overrun,
+            cleared: self.cleared - before.cleared,
+            commit_overrun: self.commit_overrun - before.commit_overrun,
+            dropped: self.dropped - before.dropped,
+        }
+    }
+
+    /// Adds another.
+    pub fn add(&mut self, other: &Ledger) {
+        self.recorded += other.recorded;
+        self.entries += other.entries;
+        self.read += other.read;
+        self.overrun += other.overrun;
+        self.cleared += other.cleared;
+        self.commit_overrun += other.commit_overrun;
+        self.dropped += other.dropped;
+    }
+}
+
 /// Sums for the log.
 #[derive(Default)]
 pub struct Totals {

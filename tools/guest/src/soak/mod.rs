@@ -10,9 +10,11 @@
 //! - `storm` turns knobs,
 //! - `round` runs all of these together,
 //! - `account` compares what they say,
+//! - `ledger` is a round in which events are thrown away in every way, and its account,
 //! - `wakeups` is a run of its own: single events and a sleeping reader.
 
 pub mod account;
+pub mod ledger;
 pub mod random;
 pub mod readers;
 pub mod record;

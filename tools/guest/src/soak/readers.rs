@@ -127,11 +127,23 @@ pub fn raw(
     tree: &Tree,
     cpu: usize,
     wait: Wait,
-    mut got: Got<'_>,
+    got: Got<'_>,
     stop: &AtomicBool,
 ) -> Check<Vec<Counts>> {
     let name = format!("per_cpu/cpu{cpu}/trace_pipe_raw");
-    let mut source = Source::open(tree, &name, wait)?;
+    raw_of(tree, &name, cpu, wait, got, stop)
+}
+
+/// The same of a file of that CPU, which may be that of the snapshot.
+pub fn raw_of(
+    tree: &Tree,
+    name: &str,
+    cpu: usize,
+    wait: Wait,
+    mut got: Got<'_>,
+    stop: &AtomicBool,
+) -> Check<Vec<Counts>> {
+    let mut source = Source::open(tree, name, wait)?;
     let mut bytes = vec![0; 1 << 16];
     while let Some(n) = source.next(&mut bytes, stop)? {
         let bad = |problem: String| format!("{}: {problem}", source.name);

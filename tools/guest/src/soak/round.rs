@@ -103,7 +103,7 @@ impl Stage {
     }
 
     /// Everything as at first: empty and on.
-    fn prepare(&self, plan: &Plan) -> Check {
+    pub fn prepare(&self, plan: &Plan) -> Check {
         for (own, seen) in self.instances.iter().zip(&self.seen) {
             own.set("trace_clock", "local")?;
             own.set("buffer_subbuf_size_kb", "4")?;
@@ -123,7 +123,11 @@ impl Stage {
         let done = std::thread::scope(|scope| {
             let mut crew = Crew::new(scope, &stop);
             self.hire(&mut crew, plan, &trees);
-            let stormed = self.storm(&mut storm, plan, &crew);
+            let turn = match plan.clears {
+                true => Storm::clear_something,
+                false => Storm::keep,
+            };
+            let stormed = self.storm(&mut storm, plan, &crew, turn);
             // Readers end in any case, or the scope would not.
             let stopped = self.writers.stop();
             let (counts, viewed) = crew.dismiss(self.instances.len(), self.cpus);
@@ -138,17 +142,22 @@ impl Stage {
         done
     }
 
-    fn storm(&self, storm: &mut Storm<'_>, plan: &Plan, crew: &Crew<'_, '_>) -> Check {
+    /// Lets the writers write, and turns something by `turn` all the time.
+    pub fn storm<'a>(
+        &self,
+        storm: &mut Storm<'a>,
+        plan: &Plan,
+        crew: &Crew<'_, '_>,
+        turn: fn(&mut Storm<'a>) -> Check,
+    ) -> Check {
         self.writers
             .start(plan.seed, plan.events, plan.pause_us, plan.nice)?;
         // The storm shall not wait for those that it disturbs.
         sys::set_nice(-15);
         // A reader that ended has found something wrong.
         while self.writers.busy()? && crew.all_at_work() {
-            if !plan.clears {
-                storm.keep()?;
-            } else if self.writers.written()?.recorded() < plan.events * 2 / 3 {
-                storm.clear_something()?;
+            if !plan.clears || self.writers.written()?.recorded() < plan.events * 2 / 3 {
+                turn(storm)?;
             } else {
                 // Events recorded from now on have to come back.
                 std::thread::sleep(Duration::from_millis(2));
@@ -193,7 +202,7 @@ impl Stage {
 type Consumer<'s> = (usize, ScopedJoinHandle<'s, Check<Vec<Counts>>>);
 
 /// The readers at work.
-struct Crew<'s, 'e> {
+pub struct Crew<'s, 'e> {
     scope: &'s Scope<'s, 'e>,
     stop: &'s AtomicBool,
     threads: std::sync::Arc<Mutex<Vec<u32>>>,
@@ -202,7 +211,7 @@ struct Crew<'s, 'e> {
 }
 
 impl<'s, 'e> Crew<'s, 'e> {
-    fn new(scope: &'s Scope<'s, 'e>, stop: &'s AtomicBool) -> Self {
+    pub fn new(scope: &'s Scope<'s, 'e>, stop: &'s AtomicBool) -> Self {
         Crew {
             scope,
             stop,
@@ -210,6 +219,11 @@ impl<'s, 'e> Crew<'s, 'e> {
             consumers: Vec::new(),
             viewers: Vec::new(),
         }
+    }
+
+    /// Returns the ids of the threads.
+    pub fn threads(&self) -> std::sync::Arc<Mutex<Vec<u32>>> {
+        self.threads.clone()
     }
 
     fn spawn<T: Send + 's>(
@@ -225,7 +239,7 @@ impl<'s, 'e> Crew<'s, 'e> {
         })
     }
 
-    fn consumer(
+    pub fn consumer(
         &mut self,
         ring: usize,
         work: impl FnOnce(&AtomicBool) -> Check<Vec<Counts>> + Send + 's,
@@ -234,18 +248,18 @@ impl<'s, 'e> Crew<'s, 'e> {
         self.consumers.push((ring, handle));
     }
 
-    fn viewer(&mut self, work: impl FnOnce(&AtomicBool) -> Check<u64> + Send + 's) {
+    pub fn viewer(&mut self, work: impl FnOnce(&AtomicBool) -> Check<u64> + Send + 's) {
         let handle = self.spawn(work);
         self.viewers.push(handle);
     }
 
-    fn all_at_work(&self) -> bool {
+    pub fn all_at_work(&self) -> bool {
         let consumers = self.consumers.iter().all(|(_, h)| !h.is_finished());
         consumers && self.viewers.iter().all(|h| !h.is_finished())
     }
 
     /// Lets them read the rest, and ends them.
-    fn dismiss(self, rings: usize, cpus: usize) -> (Check<Vec<Vec<Counts>>>, Check<u64>) {
+    pub fn dismiss(self, rings: usize, cpus: usize) -> (Check<Vec<Vec<Counts>>>, Check<u64>) {
         self.stop.store(true, Ordering::Release);
         let all_ended = || {
             let consumers = self.consumers.iter().all(|(_, h)| h.is_finished());

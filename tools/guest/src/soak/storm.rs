@@ -60,6 +60,30 @@ const CLEARING: &[(&str, Op)] = &[
     ("option", |storm| storm.option()),
 ];
 
+/// All of that, and snapshots.
+const ANYTHING: &[(&str, Op)] = &[
+    ("resize", |storm| storm.resize()),
+    ("resize one", |storm| storm.resize_one()),
+    ("sub-buffers", |storm| storm.subbuf()),
+    ("off and on", |storm| storm.off_and_on()),
+    ("no overwrite", |storm| storm.no_overwrite()),
+    ("events on and off", |storm| storm.event()),
+    ("option", |storm| storm.option()),
+    ("an instance's life", |storm| storm.short_life()),
+    ("hotplug", |storm| storm.hotplug()),
+    ("clear", |storm| storm.clear()),
+    ("clear one", |storm| storm.clear_one()),
+    ("clock", |storm| storm.clock()),
+    ("snapshot", |storm| storm.snapshot("1")),
+    ("snapshot", |storm| storm.snapshot("1")),
+    ("snapshot", |storm| storm.snapshot("1")),
+    ("snapshot emptied", |storm| storm.snapshot("2")),
+    ("snapshot of one emptied", |storm| {
+        storm.empty_snapshot_of_one()
+    }),
+    ("snapshot dropped", |storm| storm.snapshot("0")),
+];
+
 impl<'a> Storm<'a> {
     pub fn new(top: &'a Tree, trees: &'a [&'a Tree], cpus: usize, seed: u64) -> Self {
         Storm {
@@ -88,6 +112,11 @@ impl<'a> Storm<'a> {
     /// Clears, or changes the clock, or turns something harmless.
     pub fn clear_something(&mut self) -> Check {
         self.turn(CLEARING)
+    }
+
+    /// Turns anything.
+    pub fn throw_anything(&mut self) -> Check {
+        self.turn(ANYTHING)
     }
 
     fn turn(&mut self, ops: &[(&'static str, Op)]) -> Check {
@@ -174,6 +203,20 @@ impl<'a> Storm<'a> {
         other.remove()
     }
 
+    fn short_life(&mut self) -> Check {
+        let seed = self.random.below(1 << 32);
+        super::ledger::short_life(self.top.path(), self.cpus, seed)
+    }
+
+    fn snapshot(&mut self, command: &str) -> Check {
+        self.tree().set("snapshot", command)
+    }
+
+    fn empty_snapshot_of_one(&mut self) -> Check {
+        let file = format!("per_cpu/cpu{}/snapshot", self.cpu());
+        self.tree().set(&file, "2")
+    }
+
     /// The last CPU goes and comes back.
     fn hotplug(&mut self) -> Check {
         let file = format!("/sys/devices/system/cpu/cpu{}/online", self.cpus - 1);
@@ -196,9 +239,7 @@ impl<'a> Storm<'a> {
 
     fn clear_one(&mut self) -> Check {
         let file = format!("per_cpu/cpu{}/trace", self.cpu());
-        let tree = self.tree();
-        let cleared = tree.write_truncating(&file, b"").map(drop);
-        cleared.map_err(|e| format!("truncate {}: {e}", tree.shown(&file)))
+        self.tree().empty(&file)
     }
 
     fn clock(&mut self) -> Check {

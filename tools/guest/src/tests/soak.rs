@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! Everything at once, and every event accounted for. `RTRACE_EVENTS` says how many are recorded in
-//! each of the first two tests, `RTRACE_WAKEUPS` the rounds of the third (as many as
+//! each of the first two tests, `RTRACE_LEDGER_SECONDS` how long the ledger is kept, `RTRACE_WAKEUPS` the rounds of the third (as many as
 //! fit into `RTRACE_WAKEUP_SECONDS`), `RTRACE_SEED` repeats a run.
 
 use super::{exact, Test};
@@ -10,14 +10,15 @@ use crate::soak::account::{self, Totals};
 use crate::soak::record::{CONTEXTS, RINGS};
 use crate::soak::round::{Done, Plan, Stage};
 use crate::soak::writers::Writers;
-use crate::soak::{seed, setting, wakeups};
+use crate::soak::{ledger, seed, setting, wakeups};
 use crate::tree::Instance;
 use crate::Context;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
     exact("soak.everything", 120, everything).with_testapi(),
     exact("soak.clears", 120, clears).with_testapi(),
+    exact("soak.ledger", 120, keeps_a_ledger).with_testapi(),
     exact("soak.wakeups", 120, wakeups).with_testapi(),
 ];
 
@@ -260,6 +261,44 @@ fn suffix(stage: &Stage, done: &Done, ring: usize, cpu: usize) -> Check<u64> {
         }
     }
     Ok(stats.read)
+}
+
+/// Everything at once: nothing stays what it is, events are thrown away in every way, readers get
+/// signals and are killed. Each event that was recorded is in one counter.
+fn keeps_a_ledger(context: &Context) -> Check {
+    if !context.is_rtracefs() {
+        skip!("tracefs has no totals");
+    }
+    let seed = seed();
+    let time = Duration::from_secs(setting("RTRACE_LEDGER_SECONDS", 15));
+    let stage = Stage::new(context)?;
+    let (mut sums, mut rounds, began) = (ledger::Sums::default(), 0, Instant::now());
+    // Not all happens in a short time on each machine.
+    let mut more = 0;
+    while began.elapsed() < time || sums.lack().is_some() && more < MORE {
+        more += u64::from(began.elapsed() >= time);
+        // Busy writers overwrite most, those that rest leave something to read.
+        let (pause_us, nice, events) =
+            [(0, -10, 60_000), (200, -10, 20_000), (1000, 0, 8_000)][rounds as usize % 3];
+        let plan = Plan {
+            seed: seed + rounds,
+            events,
+            pause_us,
+            nice,
+            kb: 400,
+            clears: false,
+        };
+        let mut told = String::new();
+        let result = ledger::round(&stage, &plan, &mut sums, &mut told);
+        println!("round {rounds}: {told}");
+        result.map_err(|problem| format!("round {rounds}: {problem}"))?;
+        rounds += 1;
+    }
+    println!("{rounds} rounds: {}", sums.told());
+    if let Some(lack) = sums.lack() {
+        fail!("none of these: {lack}");
+    }
+    stage.end()
 }
 
 /// One event, then silence. Every reader gets each of them, however it waits. There are as many as
