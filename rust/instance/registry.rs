@@ -29,9 +29,6 @@ crate::kapi::global::global_mutex! {
     static ALL: Mutex<KVec<Arc<Instance>>> = KVec::new();
 }
 
-/// Largest number of instances, the top one included.
-const MOST: usize = 65;
-
 /// Owner of the instances: they exist as long as the module is loaded.
 pub(crate) struct Instances(());
 
@@ -96,7 +93,7 @@ pub(crate) fn find(name: &CStr) -> Result<Arc<Instance>> {
 ///
 /// # Errors
 ///
-/// `EEXIST` if there is one of that name, `ENOSPC` if there are too many, `ENOMEM`.
+/// `EEXIST` if there is one of that name, `ENOMEM`.
 pub(crate) fn create(name: &CStr) -> Result<Arc<Instance>> {
     // An instance inherits neither the options to follow forks nor those of its tracer.
     let options = top()?.options().of_new_instance();
@@ -105,9 +102,6 @@ pub(crate) fn create(name: &CStr) -> Result<Arc<Instance>> {
     let mut all = ALL.lock();
     if all.iter().any(|other| other.name() == name) {
         return Err(EEXIST);
-    }
-    if all.len() >= MOST {
-        return Err(ENOSPC);
     }
     all.push(inst.clone(), GFP_KERNEL)?;
     Ok(inst)

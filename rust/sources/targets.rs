@@ -22,7 +22,7 @@ use crate::{
 use core::ptr;
 use kernel::prelude::*;
 
-/// Most of them: one for each instance.
+/// Most of them. Each is a place that every hit looks at while one after it is in use.
 const MOST: usize = 65;
 
 /// The cookies of the files. Those who change them have a lock of their own.
