@@ -3,18 +3,23 @@
 //! System calls of hostile callers: other users, odd names, addresses at the end of
 //! what is mapped, pages that outlive their file.
 
-use crate::errno::{Errno, Op};
+use crate::errno::{Errno, Op, EBADF};
 use std::ffi::{c_int, c_long, c_void};
-use std::os::fd::AsRawFd;
+use std::fs::File;
+use std::os::fd::{AsRawFd, FromRawFd};
 
 const SYS_READ: c_long = 0;
 const SYS_WRITE: c_long = 1;
+const SYS_SENDMSG: c_long = 46;
+const SYS_RECVMSG: c_long = 47;
+const SYS_CAPSET: c_long = 126;
 const SYS_PRCTL: c_long = 157;
 const SYS_SETRESUID: c_long = 117;
 const SYS_SETRESGID: c_long = 119;
 const SYS_SETGROUPS: c_long = 116;
 const SYS_UNSHARE: c_long = 272;
 const SYS_SPLICE: c_long = 275;
+const SYS_PRLIMIT64: c_long = 302;
 
 const PR_SET_NAME: c_int = 15;
 const CLONE_NEWNS: c_int = 0x0002_0000;
@@ -68,6 +73,95 @@ pub fn become_user(uid: u32, gid: u32) -> Op {
 pub fn new_user_namespace() -> Op {
     // SAFETY: Plain numbers.
     check(unsafe { syscall(SYS_UNSHARE, CLONE_NEWUSER | CLONE_NEWNS) }).map(drop)
+}
+
+/// As [`new_user_namespace`], for a process of root, which stays the user that it was.
+pub fn new_namespace_of_root() -> Op {
+    new_user_namespace()?;
+    Ok(std::fs::write("/proc/self/uid_map", "0 0 1")?)
+}
+
+/// Gives the calling process, which has one thread, mounts of its own.
+pub fn new_mount_namespace() -> Op {
+    // SAFETY: Plain numbers.
+    check(unsafe { syscall(SYS_UNSHARE, CLONE_NEWNS) }).map(drop)
+}
+
+/// Takes all capabilities from the calling thread, and only from it, for good.
+pub fn drop_capabilities() -> Op {
+    const VERSION_3: u32 = 0x2008_0522;
+    let (header, none) = ([VERSION_3, 0], [0u32; 6]);
+    // SAFETY: The kernel reads a version with a pid, and two times three words.
+    check(unsafe { syscall(SYS_CAPSET, header.as_ptr(), none.as_ptr()) }).map(drop)
+}
+
+/// Has this process open up to `files` files at a time.
+pub fn allow_files(files: u64) -> Op {
+    const RLIMIT_NOFILE: usize = 7;
+    let limit = [files, files];
+    // SAFETY: The kernel reads two numbers, and writes nothing.
+    check(unsafe { syscall(SYS_PRLIMIT64, 0usize, RLIMIT_NOFILE, limit.as_ptr(), 0usize) })
+        .map(drop)
+}
+
+/// What is sent beside the bytes of a message: one descriptor.
+#[repr(C)]
+struct Rights {
+    len: usize,
+    level: c_int,
+    kind: c_int,
+    descriptor: c_int,
+    padding: c_int,
+}
+
+impl Rights {
+    /// Returns those to this descriptor.
+    fn to(descriptor: c_int) -> Self {
+        const SOL_SOCKET: c_int = 1;
+        const SCM_RIGHTS: c_int = 1;
+        Rights {
+            len: std::mem::offset_of!(Rights, padding),
+            level: SOL_SOCKET,
+            kind: SCM_RIGHTS,
+            descriptor,
+            padding: 0,
+        }
+    }
+}
+
+/// Makes a system call with a message of one byte and these rights.
+fn with_message(number: c_long, socket: &impl AsRawFd, rights: &mut Rights) -> Op<usize> {
+    let mut byte = [0u8];
+    let piece = [byte.as_mut_ptr() as usize, byte.len()];
+    // `struct msghdr`: no name, one piece, the rights, no flags.
+    let mut message = [
+        0,
+        0,
+        piece.as_ptr() as usize,
+        1,
+        &raw mut *rights as usize,
+        size_of::<Rights>(),
+        0,
+    ];
+    // SAFETY: The message, its piece, the byte and the rights are valid and live until the call returns;
+    // the kernel writes at most the byte, the rights and the message's lengths, which nobody uses then.
+    check(unsafe { syscall(number, socket.as_raw_fd(), message.as_mut_ptr(), 0usize) })
+}
+
+/// Sends a descriptor over a socket.
+pub fn send_descriptor(socket: &impl AsRawFd, file: &impl AsRawFd) -> Op {
+    with_message(SYS_SENDMSG, socket, &mut Rights::to(file.as_raw_fd())).map(drop)
+}
+
+/// Receives a descriptor from a socket.
+pub fn receive_descriptor(socket: &impl AsRawFd) -> Op<File> {
+    let mut rights = Rights::to(-1);
+    with_message(SYS_RECVMSG, socket, &mut rights)?;
+    match rights.descriptor {
+        // SAFETY: The kernel has made the descriptor for this process just now.
+        made @ 0.. => Ok(unsafe { File::from_raw_fd(made) }),
+        _ => Err(EBADF),
+    }
 }
 
 /// Two pages of memory; only the first is mapped.

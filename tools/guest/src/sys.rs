@@ -156,6 +156,25 @@ pub fn mount_fs(kind: &str, target: &Path, flags: c_ulong, data: &str) -> Op {
     check(result.into()).map(drop)
 }
 
+/// Mounts a folder at a second place.
+pub fn bind(folder: &Path, target: &Path) -> Op {
+    const MS_BIND: c_ulong = 4096;
+    let (folder, target) = (c_path(folder), c_path(target));
+    let nothing = std::ptr::null();
+    // SAFETY: Both paths are NUL-terminated strings that live until the call returns; a bind mount takes
+    // neither type nor data.
+    let result = unsafe {
+        mount(
+            folder.as_ptr(),
+            target.as_ptr(),
+            nothing,
+            MS_BIND,
+            nothing.cast(),
+        )
+    };
+    check(result.into()).map(drop)
+}
+
 /// Takes the top mount off `target`.
 pub fn umount(target: &Path, flags: c_int) -> Op {
     let target = c_path(target);

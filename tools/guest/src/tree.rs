@@ -169,10 +169,15 @@ impl Instance {
         let _ = std::fs::remove_dir(&path);
         std::fs::create_dir(&path)
             .map_err(|e| format!("mkdir {}: {}", path.display(), Errno::from(e)))?;
-        Ok(Instance {
+        Ok(Instance::there(root, path))
+    }
+
+    /// Takes over a folder of `instances/` that the test has made.
+    pub fn there(root: &Path, path: PathBuf) -> Self {
+        Instance {
             tree: Tree::at(path),
             root: root.to_path_buf(),
-        })
+        }
     }
 
     /// Removes it; a test uses this where the removal itself must work.

@@ -7,6 +7,7 @@ use super::fs_tree::walk;
 use super::{exact, test, Test};
 use crate::check::{Check, Report};
 use crate::errno::*;
+use crate::soak::{account, fewer};
 use crate::sys;
 use crate::tree::{Instance, Tree};
 use crate::Context;
@@ -17,6 +18,7 @@ pub const TESTS: &[Test] = &[
     test("features.are_there", 30, are_there),
     test("features.files", 60, files),
     exact("features.event_counts", 60, event_counts),
+    exact("features.counts_at_each_step", 60, counts_at_each_step),
 ];
 
 fn instance(context: &Context) -> Check<Instance> {
@@ -186,4 +188,82 @@ fn event_counts(context: &Context) -> Check {
     own.set(file, "0")?;
     ensure_eq!(counts(&own, event)?, refused, "while recording is off");
     Ok(())
+}
+
+/// What is changed between calls, and whether the calls after it are recorded.
+const STEPS: &[(&str, &str, bool)] = &[
+    ("per_cpu/cpu0/trace", "", true),
+    ("trace", "", true),
+    ("snapshot", "1", true),
+    ("snapshot", "1", true),
+    ("snapshot", "2", true),
+    ("trace_clock", "mono", true),
+    ("buffer_size_kb", "50", true),
+    ("buffer_subbuf_size_kb", "8", true),
+    ("tracing_on", "0", false),
+    ("tracing_on", "1", true),
+    (ENABLE, "0", false),
+    (ENABLE, "1", true),
+    ("tracing_cpumask", "2", false),
+    ("tracing_cpumask", "3", true),
+    ("set_event_pid", "1", false),
+    ("set_event_pid", "", true),
+    ("snapshot", "0", true),
+];
+
+const ENABLE: &str = "events/raw_syscalls/sys_enter/enable";
+
+/// Every call counts once, whatever is done to the buffers in between; also where there is no room for
+/// most of them.
+fn counts_at_each_step(context: &Context) -> Check {
+    const GETTID: u64 = 186;
+    let own = instance(context)?;
+    if sys::online_cpus() != 2 {
+        skip!("the masks are those of two CPUs");
+    }
+    sys::pin_to(0);
+    let event = "raw_syscalls:sys_enter";
+    let filter = format!("id == {GETTID} && common_pid == {}", sys::thread_id());
+    own.set("events/raw_syscalls/sys_enter/filter", &filter)?;
+    own.set("options/event-counts", "1")?;
+    own.set(ENABLE, "1")?;
+    let calls = |count: usize| {
+        for _ in 0..count {
+            sys::thread_id();
+        }
+    };
+    let mut wanted = 0;
+    for (file, text, recorded) in STEPS {
+        match text.is_empty() {
+            true => own.empty(file)?,
+            false => own.set(file, text)?,
+        }
+        calls(100);
+        wanted += if *recorded { 100 } else { 0 };
+        ensure_eq!(counts(&own, event)?, (wanted, 0), "{text:?} to {file}");
+    }
+    own.set("options/event-counts", "0")?;
+    own.set("options/event-counts", "1")?;
+    own.set("options/overwrite", "0")?;
+    own.set("buffer_size_kb", "8")?;
+    let before = account::ledger(&own, 0)?;
+    let many = fewer(3000);
+    for (file, text) in [
+        ("trace", ""),
+        ("snapshot", "1"),
+        ("buffer_size_kb", "12"),
+        ("per_cpu/cpu0/trace", ""),
+    ] {
+        match text.is_empty() {
+            true => own.empty(file)?,
+            false => own.set(file, text)?,
+        }
+        calls(many);
+    }
+    let since = account::ledger(&own, 0)?.since(&before);
+    let (hits, lost) = counts(&own, event)?;
+    ensure_eq!(hits + lost, 4 * many as u64, "hits and lost");
+    ensure_eq!((hits, lost), (since.recorded, since.dropped), "{since:?}");
+    ensure!(lost > 0, "there was room for all");
+    own.remove()
 }

@@ -278,10 +278,21 @@ fn instance_names(context: &Context) -> Check {
             });
             let _ = rmdir(name);
         }
-        let found = mkdir(&"n".repeat(200));
-        report.expect(found == Err(EINVAL) || found == Err(ENAMETOOLONG), || {
-            format!("mkdir of 200 letters: {found:?}")
-        });
+        for (letters, wanted) in [
+            (63, Ok(())),
+            (64, Ok(())),
+            (65, Err(ENAMETOOLONG)),
+            (255, Err(ENAMETOOLONG)),
+            (256, Err(ENAMETOOLONG)),
+            (4000, Err(ENAMETOOLONG)),
+        ] {
+            let name = "n".repeat(letters);
+            let (found, gone) = (mkdir(&name), rmdir(&name));
+            let same = gone.is_ok() == wanted.is_ok();
+            report.expect(found == wanted && same, || {
+                format!("{letters} letters: mkdir {found:?}, rmdir {gone:?}, not {wanted:?}")
+            });
+        }
     }
     report.finish()
 }

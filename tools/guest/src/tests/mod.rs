@@ -58,6 +58,8 @@ mod hist_tallies;
 mod hist_tracks;
 mod hists;
 mod hostile;
+mod hostile_memory;
+mod hostile_readers;
 mod hwlat;
 mod input;
 mod input_rows;
@@ -66,6 +68,7 @@ mod kprobes;
 mod latency_examples;
 mod life;
 mod listing;
+mod lives;
 mod load;
 mod mapping;
 mod mapping_load;
@@ -96,6 +99,7 @@ mod same_positions;
 mod same_tree;
 mod sampled;
 mod security;
+mod security_callers;
 mod security_text;
 mod share;
 mod share_losses;
@@ -278,10 +282,13 @@ const GROUPS: &[&[Test]] = &[
     faults_dynamic::TESTS,
     life::TESTS,
     listing::TESTS,
+    lives::TESTS,
     soak::TESTS,
     tasks::TESTS,
     load::TESTS,
     hostile::TESTS,
+    hostile_memory::TESTS,
+    hostile_readers::TESTS,
     fuzz::TESTS,
     wakes::TESTS,
     dynamic_many::TESTS,
@@ -294,6 +301,7 @@ const GROUPS: &[&[Test]] = &[
     snapshot::TESTS,
     snapshot_load::TESTS,
     security::TESTS,
+    security_callers::TESTS,
     security_text::TESTS,
 ];
 
@@ -306,6 +314,7 @@ pub fn all() -> impl Iterator<Item = Test> {
     };
     with(false)
         .chain(with(true))
+        .chain(security_callers::LAST.iter().copied())
         .chain(security::LAST.iter().copied())
 }
 
@@ -341,6 +350,7 @@ pub const OURS: &[(&str, &str)] = &[
     ("options/funcgraph-retval-hex", "options/funcgraph-tail"),
     ("options/graph-time", "options/record-cmd"),
     ("options/pipe-share", "options/record-tgid"),
+    ("totals", "stats"),
     ("trace_durations", "trace_pipe"),
     ("trace_folded", "trace_pipe"),
     ("trace_pipe_json", "trace_pipe"),
@@ -350,7 +360,6 @@ pub const OURS: &[(&str, &str)] = &[
     ("trace_stat", "options"),
     ("user_events_data", "kprobe_events"),
     ("user_events_status", "kprobe_profile"),
-    ("totals", "stats"),
 ];
 
 /// The path in tracefs that a path of ours is compared with.
