@@ -10,20 +10,14 @@ use super::pattern::{
     self,
     PatternKind, //
 };
+use crate::text::word::{
+    c_string,
+    zeros,
+    ONES, //
+};
 
 /// Bytes of a word.
 const WORD: usize = 8;
-/// A word with 1 in each byte.
-const ONES: u64 = u64::MAX / 0xff;
-/// A word with the highest bit of each byte.
-const HIGHEST: u64 = ONES << 7;
-
-/// Returns the highest bit of each byte of `word` that is 0. A byte after one that is 0 may be taken
-/// for one if it is 1; those before are not.
-#[inline(always)]
-const fn zeros(word: u64) -> u64 {
-    word.wrapping_sub(ONES) & !word & HIGHEST
-}
 
 /// Returns how many bytes precede the one that the lowest of `bits` is in.
 #[inline(always)]
@@ -73,21 +67,6 @@ fn last_word(bytes: &[u8], at: usize) -> u64 {
     }
 }
 
-/// Returns how many bytes precede the first NUL; all of them if there is none.
-#[inline]
-pub(super) fn length(bytes: &[u8]) -> usize {
-    let mut at = 0usize;
-    while at < bytes.len() {
-        // After the last byte there are zeroes.
-        let end = zeros(word_at(bytes, at));
-        if end != 0 {
-            return at.wrapping_add(before(end));
-        }
-        at = at.wrapping_add(WORD);
-    }
-    bytes.len()
-}
-
 /// A pattern, ready to be compared. Its text stays with its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Needle {
@@ -116,10 +95,7 @@ impl Needle {
             PatternKind::Full => self.is_all(pattern, bytes),
             PatternKind::Front => self.begins(pattern, bytes),
             PatternKind::End => self.ends(pattern, bytes),
-            PatternKind::Glob => {
-                let string = bytes.get(..length(bytes)).unwrap_or(bytes);
-                pattern::glob(pattern, string)
-            }
+            PatternKind::Glob => pattern::glob(pattern, c_string(bytes)),
         }
     }
 
@@ -139,7 +115,8 @@ impl Needle {
     /// Returns whether the string ends with the pattern.
     #[inline(never)]
     fn ends(self, pattern: &[u8], bytes: &[u8]) -> bool {
-        length(bytes)
+        c_string(bytes)
+            .len()
             .checked_sub(pattern.len())
             .is_some_and(|from| self.is_at(pattern, bytes, from))
     }
@@ -317,7 +294,7 @@ mod tests {
                             *nul = 0;
                         }
                     }
-                    assert_eq!(length(&bytes), end, "{bytes:x?}");
+                    assert_eq!(c_string(&bytes).len(), end, "{bytes:x?}");
                 }
             }
         }

@@ -20,10 +20,13 @@ pub(crate) fn is_alnum(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, 0xc0..=0xff) && !matches!(byte, 0xd7 | 0xf7)
 }
 
+/// A word with 1 in each byte.
+pub(crate) const ONES: u64 = u64::MAX / 0xff;
+
 /// Returns a number with the highest bit of each byte of a word that is 0. A byte of 1 above the first of them may have
-/// it as well.
-fn zeros(word: u64) -> u64 {
-    const ONES: u64 = u64::MAX / 0xff;
+/// it as well; those below are right.
+#[inline(always)]
+pub(crate) fn zeros(word: u64) -> u64 {
     word.wrapping_sub(ONES) & !word & (ONES << 7)
 }
 
