@@ -11,19 +11,20 @@ mod cyc2ns;
 mod here;
 mod latch;
 
-use self::latch::now as now_at;
-pub(crate) use self::{
+pub(crate) use self::here::{
+    read_left,
+    Here,
+    LEFT_CALLED,
+    LEFT_MONO,
+    LEFT_OTHER,
+    LEFT_TSC, //
+};
+use self::{
     call::{
         mono,
         sched_clock, //
     },
-    here::{
-        Here,
-        LEFT_CALLED,
-        LEFT_MONO,
-        LEFT_OTHER,
-        LEFT_TSC, //
-    }, //
+    latch::now as now_at, //
 };
 
 use super::{

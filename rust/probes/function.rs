@@ -366,9 +366,11 @@ extern "C" fn record_closer<const OWN: u32>(
         return out.into_exit().end();
     }
     match gate.word() {
-        clock::LEFT_TSC => record_by_tsc::<OWN>(sink, out, address, caller),
-        clock::LEFT_MONO => record_by_mono::<OWN>(sink, out, address, caller),
-        clock::LEFT_CALLED => record_by_sched_clock::<OWN>(sink, out, address, caller),
+        clock::LEFT_TSC => record_by_left::<OWN, { clock::LEFT_TSC }>(sink, out, address, caller),
+        clock::LEFT_MONO => record_by_left::<OWN, { clock::LEFT_MONO }>(sink, out, address, caller),
+        clock::LEFT_CALLED => {
+            record_by_left::<OWN, { clock::LEFT_CALLED }>(sink, out, address, caller)
+        }
         _ => record_by_clock::<OWN>(sink, out, address, caller),
     }
 }
@@ -381,37 +383,16 @@ extern "C" fn refused(sink: &Sink, out: ExitRing<'_>) {
     out.into_exit().end();
 }
 
-/// As [`record`], with the clock `x86-tsc`.
+/// As [`record`], with the clock that leaves `LEFT` in gates.
 #[inline(never)]
-extern "C" fn record_by_tsc<const OWN: u32>(
+extern "C" fn record_by_left<const OWN: u32, const LEFT: u64>(
     sink: &Sink,
     out: ExitRing<'_>,
     address: u64,
     caller: u64,
 ) {
-    record_at::<OWN>(sink, out, (address, caller), || Some(clock::tsc()));
-}
-
-/// As [`record`], with the clock `mono`.
-#[inline(never)]
-extern "C" fn record_by_mono<const OWN: u32>(
-    sink: &Sink,
-    out: ExitRing<'_>,
-    address: u64,
-    caller: u64,
-) {
-    record_at::<OWN>(sink, out, (address, caller), || Some(clock::mono()));
-}
-
-/// As [`record`], with the clock `local` where it is a function.
-#[inline(never)]
-extern "C" fn record_by_sched_clock<const OWN: u32>(
-    sink: &Sink,
-    out: ExitRing<'_>,
-    address: u64,
-    caller: u64,
-) {
-    record_at::<OWN>(sink, out, (address, caller), || Some(clock::sched_clock()));
+    let time = || Some(clock::read_left::<LEFT>());
+    record_at::<OWN>(sink, out, (address, caller), time);
 }
 
 /// As [`record`], with any other clock.

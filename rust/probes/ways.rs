@@ -148,37 +148,25 @@ pub(crate) fn reserve_by_other<C: Caller>(
     gate: GateWord,
 ) -> ForC {
     match gate.word() {
-        clock::LEFT_CALLED => reserve_by_sched_clock(caller, size, ring),
-        clock::LEFT_TSC => reserve_by_tsc(caller, size, ring),
+        clock::LEFT_CALLED => reserve_by_left::<C, { clock::LEFT_CALLED }>(caller, size, ring),
+        clock::LEFT_TSC => reserve_by_left::<C, { clock::LEFT_TSC }>(caller, size, ring),
         _ if gate.is_disabled() => match gate.is_broken() {
             true => reserve_broken(caller, ring),
             false => NOTHING,
         },
-        clock::LEFT_MONO => reserve_by_mono(caller, size, ring),
+        clock::LEFT_MONO => reserve_by_left::<C, { clock::LEFT_MONO }>(caller, size, ring),
         _ => reserve_by_clock(caller, size, ring),
     }
 }
 
-/// As [`reserve_in`], with the clock `x86-tsc`.
+/// As [`reserve_in`], with the clock that leaves `LEFT` in gates.
 #[inline(never)]
-extern "C" fn reserve_by_tsc<C: Caller>(caller: &C, size: C::Size, ring: OwnRing<'_>) -> ForC {
-    reserve_in(caller, size, ring, || Some(clock::tsc()))
-}
-
-/// As [`reserve_in`], with the clock `mono`.
-#[inline(never)]
-extern "C" fn reserve_by_mono<C: Caller>(caller: &C, size: C::Size, ring: OwnRing<'_>) -> ForC {
-    reserve_in(caller, size, ring, || Some(clock::mono()))
-}
-
-/// As [`reserve_in`], with the clock `local` where it is a function.
-#[inline(never)]
-extern "C" fn reserve_by_sched_clock<C: Caller>(
+extern "C" fn reserve_by_left<C: Caller, const LEFT: u64>(
     caller: &C,
     size: C::Size,
     ring: OwnRing<'_>,
 ) -> ForC {
-    reserve_in(caller, size, ring, || Some(clock::sched_clock()))
+    reserve_in(caller, size, ring, || Some(clock::read_left::<LEFT>()))
 }
 
 /// As [`reserve_in`], with any other clock of the caller's.

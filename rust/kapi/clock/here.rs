@@ -6,8 +6,11 @@
 //! one in tools/guest/native.
 
 use super::{
+    mono,
     now_at,
     place_of,
+    sched_clock,
+    tsc,
     word_of, //
 };
 use crate::{
@@ -29,6 +32,18 @@ pub(crate) const LEFT_MONO: u64 = 3 << 6;
 
 const _: () = assert!(GateWord::can_hold(LEFT_TSC) && GateWord::can_hold(LEFT_OTHER));
 const _: () = assert!(GateWord::can_hold(LEFT_MONO));
+
+/// Reads the clock that leaves `LEFT` in the gates of rings, which is a function: [`LEFT_CALLED`], [`LEFT_TSC`] or
+/// [`LEFT_MONO`]. Any context.
+#[inline(always)]
+pub(crate) fn read_left<const LEFT: u64>() -> u64 {
+    const { assert!(LEFT == LEFT_CALLED || LEFT == LEFT_TSC || LEFT == LEFT_MONO) };
+    match LEFT {
+        LEFT_TSC => tsc(),
+        LEFT_MONO => mono(),
+        _ => sched_clock(),
+    }
+}
 
 /// A clock that is made here, without a call.
 ///

@@ -18,16 +18,19 @@ mod here;
 mod latch;
 
 pub(crate) use here::{
+    read_left,
     Here,
     LEFT_CALLED,
     LEFT_MONO,
     LEFT_OTHER,
     LEFT_TSC, //
 };
-pub(crate) use made_of::by_call as sched_clock;
-use made_of::now as now_at;
 #[cfg(rtnative_cycles)]
 use made_of::rt_scale;
+use made_of::{
+    by_call as sched_clock,
+    now as now_at, //
+};
 
 use crate::ring::cpu::GateWord;
 use kernel::prelude::*;
@@ -82,7 +85,7 @@ pub(crate) fn tsc() -> u64 {
 
 /// The clock `mono`, as rtrace's. No ring here has it.
 #[inline(always)]
-pub(crate) fn mono() -> u64 {
+fn mono() -> u64 {
     // SAFETY: No requirements.
     unsafe { kernel::bindings::ktime_get_mono_fast_ns() }
 }
