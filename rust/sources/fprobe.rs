@@ -20,6 +20,7 @@ use crate::{
     events::as_text,
     fetch::{
         run::WORDS,
+        shared_parameters::PlacedMachine,
         step::KeptParameters, //
     },
     kapi::{
@@ -186,8 +187,9 @@ unsafe extern "C" fn rtrace_function_begin(
     let probe = unsafe { &*data.cast::<Fprobe>() };
     // SAFETY: The caller promises the registers, which are as many words on this machine.
     let words = unsafe { &*regs.cast::<[u64; WORDS]>() };
+    let machine = CallRegisters { words, kept: &[] };
     // SAFETY: The caller promises room for as many words.
-    unsafe { registers::keep(words, probe.kept(), kept) };
+    unsafe { registers::keep(&machine, probe.kept(), kept) };
 }
 
 /// As [`rtrace_function_begin`], of a definition on several functions, each of which has the parameters at places of its
@@ -208,7 +210,9 @@ unsafe extern "C" fn rtrace_function_begin_at(
     // SAFETY: The caller promises the registers, which are as many words on this machine.
     let words = unsafe { &*regs.cast::<[u64; WORDS]>() };
     let functions = probe.recorder().layout().functions.as_ref();
-    let of_function = functions.map_or_else(Default::default, |all| all.places(function as u64));
+    let places = functions.map_or_else(Default::default, |all| all.places(function as u64));
+    let machine = CallRegisters { words, kept: &[] };
+    let machine = PlacedMachine::new(&machine, places);
     // SAFETY: The caller promises room for as many words.
-    unsafe { registers::keep_placed(words, (probe.kept(), of_function), kept) };
+    unsafe { registers::keep(&machine, probe.kept(), kept) };
 }

@@ -225,6 +225,7 @@ unsafe extern "C" fn rtrace_kprobe_begin(data: *const c_void, regs: *const c_voi
     // SAFETY: The caller promises the registers, which are as many words on this machine.
     let words = unsafe { &*regs.cast::<[u64; WORDS]>() };
     const { assert!(MOST_KEPT <= MOST_WORDS) };
+    let machine = CallRegisters { words, kept: &[] };
     // SAFETY: The caller promises room for as many words as can be kept.
-    unsafe { registers::keep(words, probe.kept(), kept) };
+    unsafe { registers::keep(&machine, probe.kept(), kept) };
 }

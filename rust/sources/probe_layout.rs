@@ -119,8 +119,6 @@ pub(super) struct ProbeLayout {
     places: KVec<usize>,
     /// The names of values of enumerations.
     enumerations: EnumTables,
-    /// Where the first of several functions has the parameters that each has at a place of its own.
-    pub(super) placed: KVec<u16>,
     /// The functions that the arguments were compiled for, if they are several.
     pub(super) functions: Option<FunctionTable>,
     /// Where the probe is, if that is in a file.
@@ -140,15 +138,6 @@ impl ProbeLayout {
             self.places.push(origin.begin(), GFP_KERNEL)?;
         }
         Ok(())
-    }
-
-    /// Keeps which parameters have a place of their own in each function, as the first one has them.
-    ///
-    /// # Errors
-    ///
-    /// `ENOMEM`.
-    pub(super) fn set_placed(&mut self, placed: &[u16]) -> Result {
-        Ok(self.placed.extend_from_slice(placed, GFP_KERNEL)?)
     }
 
     /// Returns whether the registers that a function's hook gets are enough.
@@ -397,7 +386,6 @@ impl ProbeLayout {
             kept: *compiler.kept(),
             places: KVec::new(),
             enumerations: EnumTables::of(compiler)?,
-            placed: KVec::new(),
             functions: None,
             file: None,
             filter: None,

@@ -11,10 +11,6 @@ use crate::{
             IN_REGISTERS,
             WORDS, //
         },
-        shared_parameters::{
-            ParameterPlaces,
-            PlacedMachine, //
-        },
         step::TIME_PLACE, //
     },
     kapi::{
@@ -83,53 +79,28 @@ pub(super) unsafe fn kept<'a>(kept: *const u64, places: &[u16]) -> &'a [u64] {
 
 /// Returns a parameter that is in no register, or the time.
 #[inline(never)]
-fn other_word(machine: &CallRegisters<'_>, place: u16) -> u64 {
+fn other_word(machine: &impl ProbedMachine, place: u16) -> u64 {
     match place {
         TIME_PLACE => machine.time(),
         place => machine.parameter(place),
     }
 }
 
-/// Keeps the parameters at these places, which `words`, the registers at the beginning of a call, have, or the time.
+/// Keeps the parameters at these places, which `machine` has at the beginning of a call, or the time.
 ///
 /// # Safety
 ///
 /// At `kept` is room for as many words, which nothing else uses meanwhile.
-pub(super) unsafe fn keep(words: &[u64; WORDS], places: &[u16], kept: *mut u64) {
+pub(super) unsafe fn keep(machine: &impl ProbedMachine, places: &[u16], kept: *mut u64) {
     if places.is_empty() {
         return;
     }
     // SAFETY: The caller promises room for as many words, which nothing else uses.
     let kept = unsafe { slice::from_raw_parts_mut(kept, places.len()) };
-    let machine = CallRegisters { words, kept: &[] };
     for (word, place) in kept.iter_mut().zip(places) {
         *word = match usize::from(*place) < IN_REGISTERS {
             true => machine.parameter(*place),
-            false => other_word(&machine, *place),
-        };
-    }
-}
-
-/// As [`keep`], of a function that has its parameters at places of its own.
-///
-/// # Safety
-///
-/// As for [`keep`].
-pub(super) unsafe fn keep_placed(
-    words: &[u64; WORDS],
-    (places, of_function): (&[u16], ParameterPlaces),
-    kept: *mut u64,
-) {
-    if places.is_empty() {
-        return;
-    }
-    // SAFETY: The caller promises room for as many words, which nothing else uses.
-    let kept = unsafe { slice::from_raw_parts_mut(kept, places.len()) };
-    let machine = CallRegisters { words, kept: &[] };
-    for (word, place) in kept.iter_mut().zip(places) {
-        *word = match *place {
-            TIME_PLACE => machine.time(),
-            place => PlacedMachine::new(&machine, of_function).parameter(place),
+            false => other_word(machine, *place),
         };
     }
 }

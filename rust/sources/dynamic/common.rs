@@ -42,7 +42,10 @@ use crate::{
         },
         text_buffer::TextBuffer, //
     },
-    sources::probe_layout::ProbeLayout, //
+    sources::{
+        function_table::PrototypedFunctions,
+        probe_layout::ProbeLayout, //
+    }, //
 };
 use kernel::{
     fmt::{
@@ -77,8 +80,8 @@ pub(super) fn event_names<'a>(
 pub(super) enum KnownSite<'a> {
     Nothing,
     Function(ProbedFunction<'a>),
-    /// Functions that all have the parameters that are named.
-    Functions(ProbedFunctions<'a>),
+    /// Functions that all have the parameters that are named, by their addresses, too.
+    Functions(ProbedFunctions<'a>, &'a PrototypedFunctions),
 }
 
 impl<'a> From<Option<ProbedFunction<'a>>> for KnownSite<'a> {
@@ -104,7 +107,7 @@ pub(super) fn compile(
     let (function, functions) = match known {
         KnownSite::Nothing => (None, None),
         KnownSite::Function(function) => (Some(function), None),
-        KnownSite::Functions(functions) => (None, Some(functions)),
+        KnownSite::Functions(functions, _) => (None, Some(functions)),
     };
     let mut compiler = compiler.of_function(function).of_functions(functions);
     let mut spread = TextBuffer::new();
@@ -142,7 +145,9 @@ pub(super) fn compile(
     let mut layout = layout.map_err(refused)?;
     layout.set_places(&origins)?;
     layout.set_condition(condition, kind)?;
-    layout.set_placed(compiler.placed())?;
+    if let KnownSite::Functions(functions, all) = known {
+        layout.functions = Some(all.table(&functions, compiler.placed())?);
+    }
     if compiler.kept().overflows() {
         let at = expand::argument_at(line, 0);
         let refusal = ProbeRefusal::with(ProbeError::TooManyKept, at, Code::TooBig);

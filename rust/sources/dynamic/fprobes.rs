@@ -117,16 +117,14 @@ fn compile_shared(
     let known = PrototypedFunctions::find(&btf, addresses)?;
     let misfit = Cell::new(None);
     let functions = ProbedFunctions::new(btf, known.prototypes(), &misfit);
-    let known_site = KnownSite::Functions(functions);
+    let known_site = KnownSite::Functions(functions, &known);
     let compiled = common::compile(&Fprobes, line, site(head), (Some(btf), known_site));
     if let Some(address) = misfit.get().and_then(|number| known.address(number)) {
         // The texts of ftrace have no room for it.
         let function = Symbol::name_at(address);
         pr_info!("{}: {} does not fit\n", line.text, function.text());
     }
-    let (mut layout, lacks_symbol) = compiled?;
-    layout.functions = Some(known.table(&functions, &layout.placed)?);
-    Ok((layout, lacks_symbol))
+    compiled
 }
 
 /// Makes an event as `line` defines it, which begins with `head`.
