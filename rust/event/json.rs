@@ -196,23 +196,18 @@ impl NumberForm {
     /// Writes the number in all of `bytes`.
     fn write<W: ByteWrite>(self, bytes: &[u8], address: Address<'_>, out: &mut W) -> fmt::Result {
         let value = number(bytes);
-        let signed = match (self, bytes.len()) {
+        let mut text = Piece::new();
+        match (self, bytes.len()) {
             (Self::Bool, _) => return out.write_str(if value == 0 { "false" } else { "true" }),
             (Self::Address, _) if value == 0 => return out.write_str("null"),
             (Self::Address, _) => return address(value, out),
-            (Self::Signed, 1) => i64::from(value as i8),
-            (Self::Signed, 2) => i64::from(value as i16),
-            (Self::Signed, 4) => i64::from(value as i32),
-            (Self::Signed, _) => value as i64,
+            (Self::Signed, 1) => text.left((value as i8).into(), 0)?,
+            (Self::Signed, 2) => text.left((value as i16).into(), 0)?,
+            (Self::Signed, 4) => text.left((value as i32).into(), 0)?,
+            (Self::Signed, _) => text.left(value as i64, 0)?,
             (Self::Unsigned, 8) if is_kernels(value) => return address(value, out),
-            (Self::Unsigned, _) => {
-                let mut text = Piece::new();
-                text.right(value, 0)?;
-                return text.write_to(out);
-            }
-        };
-        let mut text = Piece::new();
-        text.left(signed, 0)?;
+            (Self::Unsigned, _) => text.right(value, 0)?,
+        }
         text.write_to(out)
     }
 }
