@@ -3,8 +3,17 @@
 //! How a test reports what went wrong: results with a text, and the macros that
 //! every test file uses.
 
+use std::thread::ScopedJoinHandle;
+
 /// What a test returns; the text of the error becomes the reason of `not ok`.
 pub type Check<T = ()> = Result<T, String>;
+
+/// What a thread returned; that it died is an error, too.
+pub fn joined<T>(thread: ScopedJoinHandle<'_, Check<T>>) -> Check<T> {
+    thread
+        .join()
+        .unwrap_or_else(|_| Err("a thread died".into()))
+}
 
 /// Marks a reason as "cannot be checked on this tree" instead of a failure.
 pub const SKIP: &str = "skip: ";

@@ -97,6 +97,14 @@ pub fn meminfo_kb(label: &str) -> Check<u64> {
         .ok_or_else(|| format!("meminfo has no {label}"))
 }
 
+/// How many tasks the OOM killer has ended.
+pub fn oom_kills() -> u64 {
+    let text = fs::read_to_string("/proc/vmstat").unwrap_or_default();
+    text.lines()
+        .find_map(|line| line.strip_prefix("oom_kill ")?.parse().ok())
+        .unwrap_or(0)
+}
+
 /// Gives back what the allocator of small objects keeps for itself. On a kernel with KASAN these are
 /// megabytes of freed objects, which come and go.
 fn shrink_slabs() {

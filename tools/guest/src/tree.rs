@@ -12,6 +12,16 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// The value of a `label: number` line of a text.
+pub fn number_in(text: &str, label: &str) -> Check<u64> {
+    let value = |line: &str| {
+        let rest = line.strip_prefix(label)?.strip_prefix(':')?;
+        rest.trim().parse().ok()
+    };
+    let number = text.lines().find_map(value);
+    number.ok_or_else(|| format!("no line `{label}: number` in {text:?}"))
+}
+
 #[derive(Clone)]
 pub struct Tree {
     path: PathBuf,
@@ -105,21 +115,7 @@ impl Tree {
 
     /// The value of a `label: number` line, as in `stats`.
     pub fn number(&self, name: &str, label: &str) -> Check<u64> {
-        let text = self.get(name)?;
-        text.lines()
-            .find_map(|line| {
-                line.strip_prefix(label)?
-                    .strip_prefix(':')?
-                    .trim()
-                    .parse()
-                    .ok()
-            })
-            .ok_or_else(|| {
-                format!(
-                    "{}: no line `{label}: number` in {text:?}",
-                    self.shown(name)
-                )
-            })
+        number_in(&self.get(name)?, label).map_err(|e| format!("{}: {e}", self.shown(name)))
     }
 
     /// Opens a file with truncation and writes nothing.

@@ -19,7 +19,7 @@ use super::record::{CONTEXTS, RINGS};
 use super::seen::Seen;
 use super::writers::{Tally, Written, COMMIT_OVERRUN, FULL};
 use crate::check::{Check, Report};
-use crate::tree::Tree;
+use crate::tree::{number_in, Tree};
 
 /// The numbers of `stats` of a CPU.
 pub struct Stats {
@@ -57,11 +57,7 @@ pub struct Ledger {
 /// Reads `totals` of a CPU: all numbers of one moment.
 pub fn ledger(tree: &Tree, cpu: usize) -> Check<Ledger> {
     let text = tree.get(&format!("per_cpu/cpu{cpu}/totals"))?;
-    let number = |label: &str| {
-        let value = |line: &str| line.strip_prefix(label)?.strip_prefix(": ")?.parse().ok();
-        let found = text.lines().find_map(value);
-        found.ok_or_else(|| format!("totals: no {label} in {text:?}"))
-    };
+    let number = |label| number_in(&text, label).map_err(|e| format!("totals: {e}"));
     Ok(Ledger {
         recorded: number("recorded events")?,
         entries: number("entries")?,

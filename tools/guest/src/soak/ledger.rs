@@ -20,7 +20,7 @@ use super::round::{Crew, Done, Plan, Stage};
 use super::seen::Got;
 use super::storm::Storm;
 use super::writers::{Tally, COMMIT_OVERRUN, FULL, RECURSION};
-use crate::check::{Check, Report};
+use crate::check::{joined, Check, Report};
 use crate::errno::{Errno, EAGAIN, EBADF};
 use crate::page;
 use crate::sys;
@@ -32,7 +32,6 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Mutex;
-use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
 /// The event of rtsoak, which is on in the first instance.
@@ -164,11 +163,6 @@ fn run(stage: &Stage, plan: &Plan, sums: &mut Sums, told: &mut String) -> Check<
     });
     *told = storm.told();
     done
-}
-
-fn joined(thread: ScopedJoinHandle<'_, Check<u64>>) -> Check<u64> {
-    let died = |_| Err("a thread died".to_string());
-    thread.join().unwrap_or_else(died)
 }
 
 /// Consumers of every kind, of the live buffers and of the snapshots, and readers that consume nothing.

@@ -7,7 +7,7 @@ use super::random::Random;
 use super::readers::{page_of, Lines, Source, Wait};
 use super::record::CONTEXTS;
 use super::seen::{Got, Seen};
-use crate::check::Check;
+use crate::check::{joined, Check};
 use crate::sys;
 use crate::tree::Tree;
 use std::io::Write;
@@ -126,7 +126,7 @@ pub fn run(
             sys::interrupt_thread(thread);
             std::thread::sleep(Duration::from_millis(2));
         }
-        let read = reader.join().unwrap_or_else(|_| Err("died".into()));
+        let read = joined(reader);
         read.map_err(|problem| format!("{name}: {problem}"))?;
         result.map(|()| (done, slept))
     })

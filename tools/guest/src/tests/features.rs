@@ -232,12 +232,13 @@ fn counts_at_each_step(context: &Context) -> Check {
             sys::thread_id();
         }
     };
+    let change = |file: &str, text: &str| match text.is_empty() {
+        true => own.empty(file),
+        false => own.set(file, text),
+    };
     let mut wanted = 0;
     for (file, text, recorded) in STEPS {
-        match text.is_empty() {
-            true => own.empty(file)?,
-            false => own.set(file, text)?,
-        }
+        change(file, text)?;
         calls(100);
         wanted += if *recorded { 100 } else { 0 };
         ensure_eq!(counts(&own, event)?, (wanted, 0), "{text:?} to {file}");
@@ -254,10 +255,7 @@ fn counts_at_each_step(context: &Context) -> Check {
         ("buffer_size_kb", "12"),
         ("per_cpu/cpu0/trace", ""),
     ] {
-        match text.is_empty() {
-            true => own.empty(file)?,
-            false => own.set(file, text)?,
-        }
+        change(file, text)?;
         calls(many);
     }
     let since = account::ledger(&own, 0)?.since(&before);

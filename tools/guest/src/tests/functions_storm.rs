@@ -7,7 +7,7 @@
 use super::functions::{getppid, sides, FILTER, GETPPID};
 use super::graph::select;
 use super::{test, Test};
-use crate::check::Check;
+use crate::check::{joined, Check};
 use crate::module;
 use crate::soak;
 use crate::sys;
@@ -149,7 +149,7 @@ fn storm(context: &Context) -> Check {
         over.store(true, SeqCst);
         let mut changed = Vec::new();
         for (name, thread) in [("forks", forks), ("modules", modules), ("reads", readers)] {
-            let done = thread.join().unwrap_or_else(|_| Err("died".into()));
+            let done = joined(thread);
             changed.push((name, done.map_err(|e| format!("{name}: {e}"))?));
         }
         result.map(|()| (called, changed))

@@ -8,7 +8,7 @@ use super::{test, Test};
 use crate::callers;
 use crate::check::Check;
 use crate::errno::*;
-use crate::memory::{self, meminfo_kb, Usage};
+use crate::memory::{self, meminfo_kb, oom_kills, Usage};
 use crate::soak::{fewer, rounds};
 use crate::sys;
 use crate::tree::{Instance, Tree};
@@ -25,13 +25,6 @@ pub const TESTS: &[Test] = &[
     test("memory.open_files", 120, open_files),
     test("memory.events_of_all", 120, events_of_all),
 ];
-
-fn oom_kills() -> u64 {
-    let text = std::fs::read_to_string("/proc/vmstat").unwrap_or_default();
-    let mut lines = text.lines();
-    let count = lines.find_map(|line| line.strip_prefix("oom_kill ")?.parse().ok());
-    count.unwrap_or(0)
-}
 
 /// Instance number `i`, with small buffers.
 fn small(context: &Context, i: usize) -> Check<Instance> {

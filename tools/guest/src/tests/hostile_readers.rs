@@ -5,7 +5,7 @@
 
 use super::size_load::switch_cpu;
 use super::{exact, Test};
-use crate::check::Check;
+use crate::check::{joined, Check};
 use crate::errno::*;
 use crate::soak::fewer;
 use crate::sys;
@@ -15,7 +15,6 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
 pub const TESTS: &[Test] = &[exact(
@@ -63,10 +62,6 @@ fn read_all(mut file: &File) -> Check<Vec<u8>> {
             Err(e) => fail!("trace_pipe: {e}"),
         }
     }
-}
-
-fn joined<T>(thread: ScopedJoinHandle<'_, Check<T>>) -> Check<T> {
-    thread.join().unwrap_or_else(|_| Err("died".into()))
 }
 
 /// What goes on beside the consumers until `over`; returns how often.

@@ -3,7 +3,7 @@
 //! Settings changed while events are written and read.
 
 use super::{exact, test, Test};
-use crate::check::Check;
+use crate::check::{joined, Check};
 use crate::errno::*;
 use crate::stream::CpuReader;
 use crate::sys;
@@ -112,9 +112,7 @@ fn enable(context: &Context) -> Check {
                 (0..6).try_for_each(|i| own.set(file, if i % 2 == 0 { "0" } else { "1" }))
             })
         });
-        workers
-            .into_iter()
-            .try_for_each(|w| w.join().unwrap_or_else(|_| Err("died".into())))
+        workers.into_iter().try_for_each(|w| joined(w))
     });
     result?;
     own.set("events/enable", "0")?;

@@ -7,7 +7,7 @@
 use super::files;
 use super::{pair, test, Test};
 use crate::callers;
-use crate::check::{Check, Report};
+use crate::check::{joined, Check, Report};
 use crate::errno::*;
 use crate::module;
 use crate::sys;
@@ -45,10 +45,7 @@ fn open(path: &Path, writes: bool) -> Op {
 
 /// Runs `f` in a thread of its own, which may become another user for good.
 fn apart<T: Send>(f: impl FnOnce() -> Check<T> + Send) -> Check<T> {
-    std::thread::scope(|scope| {
-        let thread = scope.spawn(f);
-        thread.join().unwrap_or_else(|_| Err("died".into()))
-    })
+    std::thread::scope(|scope| joined(scope.spawn(f)))
 }
 
 /// Root without capabilities may do what the modes say of root.

@@ -5,9 +5,9 @@
 
 use super::size::{events, markers, stats, Random, SIZES, SUBBUF};
 use super::{test, Test};
-use crate::check::Check;
+use crate::check::{joined, Check};
 use crate::errno::*;
-use crate::memory::{self, meminfo_kb};
+use crate::memory::{self, meminfo_kb, oom_kills};
 use crate::soak::rounds;
 use crate::sys;
 use crate::tree::{Instance, Tree};
@@ -95,13 +95,6 @@ fn no_memory(context: &Context) -> Check {
     own.remove()
 }
 
-fn oom_kills() -> u64 {
-    let text = std::fs::read_to_string("/proc/vmstat").unwrap_or_default();
-    text.lines()
-        .find_map(|line| line.strip_prefix("oom_kill ")?.parse().ok())
-        .unwrap_or(0)
-}
-
 /// Several instances want large buffers at the same time, over and over: some get them, some get
 /// ENOMEM, and no task is killed for it.
 fn memory_pressure(context: &Context) -> Check {
@@ -151,9 +144,7 @@ fn pressure(context: &Context) -> Check {
                 })
             })
             .collect();
-        let join = |w: std::thread::ScopedJoinHandle<'_, _>| {
-            w.join().unwrap_or_else(|_| Err("died".into()))
-        };
+        let join = |w: std::thread::ScopedJoinHandle<'_, _>| joined(w);
         workers.into_iter().map(join).collect::<Check<Vec<()>>>()
     })?;
     ensure_eq!(oom_kills(), killed, "tasks that the OOM killer ended");
