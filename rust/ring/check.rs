@@ -9,7 +9,7 @@
 
 use super::cpu::{CpuRing, CurrentSubBuf, ReaderState};
 use super::cursor::Cursor;
-use super::port::{LocalWord, Port, SharedWord};
+use super::port::{LocalWord, Memory, Port, SharedWord};
 use super::pos::{Pos, Seq};
 use super::slot::{SlotWord, State, SubBufIndex};
 use super::subbuf::SubBuf;
@@ -107,7 +107,10 @@ impl<P: Port> Check<'_, P> {
             let held = self
                 .held(self.open)
                 .and_then(|s| self.ring.subbuf(s.index()));
-            let same = held.is_some_and(|subbuf| core::ptr::eq(subbuf, self.ring.live_subbuf()));
+            let same = held.is_some_and(|subbuf| {
+                core::ptr::eq(subbuf, self.ring.live_subbuf())
+                    && subbuf.memory().base() == self.ring.live_base()
+            });
             ensure(same || held.is_none(), Violation::Hint)?;
         }
         let hint = SlotWord::from_raw(w.hint.get());

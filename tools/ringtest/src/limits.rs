@@ -229,6 +229,96 @@ fn who_is_refused_by_a_full_ring_is_counted() {
     assert!(instants > 6, "{instants} instants in a refusal");
 }
 
+/// A ring that keeps its oldest events has room for as many as it has sub-buffers; for those of one more while a reader
+/// has one that writers still fill, which gives its own for it.
+#[test]
+fn a_ring_is_full_when_no_sub_buffer_is_left() {
+    for attached in [false, true] {
+        let (ring, mut state) = ring(4096);
+        ring.set_overwrite(false);
+        // SAFETY: one thread, one writer at a time.
+        let writer = unsafe { ring.writer() };
+        let write = |time| writer.reserve(96, || time).map(|event| event.commit());
+        assert!(write(1).is_ok());
+        if attached {
+            // SAFETY: the state was made together with this ring.
+            assert!(unsafe { ring.reader(&mut state) }.unread().is_ok());
+        }
+        let (count, refused) = (2..)
+            .find_map(|time| Some((time - 1, write(time).err()?)))
+            .unwrap();
+        assert_eq!(refused, ReserveError::Full);
+        assert_eq!(count, 40 * (SLOTS as u64 + u64::from(attached)));
+        assert_eq!(stats(&ring, &mut state).dropped, 1);
+        let all: Vec<_> = (1..=count).collect();
+        assert_eq!(drain(&ring, &mut state, 4096), all);
+    }
+}
+
+/// A full ring refuses by what it is when the writer looks at it: a reader that takes a sub-buffer and a writer that
+/// opens the next one come at each instant. From the first one on at which they are too late, they are.
+#[test]
+fn who_finds_room_again_is_not_refused() {
+    thread_local! {
+        static RING: Cell<*const CpuRing<Sim>> = const { Cell::new(std::ptr::null()) };
+        static STATE: Cell<*mut ReaderState> = const { Cell::new(std::ptr::null_mut()) };
+        /// Instants until they come; they come once.
+        static WAIT: Cell<u32> = const { Cell::new(0) };
+    }
+    fn write(time: u64) -> Result<(), ReserveError> {
+        // SAFETY: set below for as long as it is used; one simulated CPU, and writers nest.
+        let writer = unsafe { (*RING.get()).writer() };
+        writer.reserve(96, || time).map(|event| {
+            event.commit();
+        })
+    }
+    fn come() {
+        WAIT.set(WAIT.get().wrapping_sub(1));
+        if WAIT.get() == 0 {
+            let mut image = vec![0; 4096];
+            // SAFETY: set below for as long as they are used; the state was made together with the ring, and no other
+            // reader is active.
+            let mut reader = unsafe { (*RING.get()).reader(&mut *STATE.get()) };
+            assert!(reader.take_image(&mut image).unwrap().is_some());
+            write(1000).unwrap();
+        }
+    }
+    let mut refusals = vec![];
+    for instant in 1.. {
+        let (ring, mut state) = ring(4096);
+        ring.set_overwrite(false);
+        RING.set(&ring);
+        let last = 40 * SLOTS as u64;
+        (1..=last).for_each(|time| write(time).unwrap());
+        STATE.set(&raw mut state);
+        WAIT.set(instant);
+        let result = with_hook(come, || write(1000));
+        let came = WAIT.get() == 0 || WAIT.get() > instant;
+        let refused = result == Err(ReserveError::Full);
+        assert!(refused || result.is_ok(), "instant {instant}: {result:?}");
+        assert_eq!(
+            stats(&ring, &mut state).dropped,
+            u64::from(refused),
+            "instant {instant}"
+        );
+        // SAFETY: no writer is active.
+        let whole = unsafe { ring.check(&state, Clock::Steady) };
+        assert_eq!(whole, Ok(()), "instant {instant}");
+        let first = if came { 41 } else { 1 };
+        let late = usize::from(came) + usize::from(!refused);
+        let left = [(first..=last).collect(), vec![1000; late]].concat();
+        assert_eq!(drain(&ring, &mut state, 4096), left, "instant {instant}");
+        if !came {
+            assert!(refused);
+            break;
+        }
+        refusals.push(refused);
+    }
+    assert!(refusals.is_sorted(), "{refusals:?}");
+    let recorded = refusals.iter().filter(|refused| !**refused).count();
+    assert!(recorded > 4 && recorded < refusals.len(), "{refusals:?}");
+}
+
 #[test]
 fn a_gate_is_what_was_left_while_recording_is_on() {
     let (ring, _) = ring(4096);
