@@ -42,6 +42,7 @@ use crate::{
         COMMON,
         MOST_PAYLOAD, //
     },
+    ring::pos::MAX_ORDER,
     tasks::{
         programs,
         watch::TaskWatch, //
@@ -80,6 +81,7 @@ use kernel::{
         self,
         Write, //
     },
+    page::PAGE_SIZE,
     prelude::*,
     str::CString,
     sync::{
@@ -104,8 +106,11 @@ crate::kapi::global::global_mutex! {
     static DEFINED: Mutex<FieldsDefinitions<UserEvent>> = FieldsDefinitions::new();
 }
 
+/// Bytes of the largest sub-buffer.
+const LARGEST_SUBBUF: usize = PAGE_SIZE << MAX_ORDER;
+
 /// More bytes than the largest sub-buffer has.
-const TOO_LONG: usize = 1 << 20;
+const TOO_LONG: usize = LARGEST_SUBBUF << 1;
 
 /// What those who make and remove events have.
 struct UserEventChanges {
@@ -196,25 +201,49 @@ impl UserEvent {
         }
         let size = len.saturating_add(COMMON);
         if size > MOST_PAYLOAD {
+            return self.write_long(size, read);
+        }
+        let written = user_memory::with_place(|place| {
+            let record = place.get_mut(..size).ok_or(EFAULT)?;
+            self.write_from(record, read)
+        });
+        written.unwrap_or(Err(ENOMEM))
+    }
+
+    /// As [`Self::write`], a record of so many bytes that only rings of larger sub-buffers take it; the others count
+    /// a loss.
+    ///
+    /// # Errors
+    ///
+    /// As there, and `ENOMEM`.
+    #[cold]
+    fn write_long(&self, size: usize, read: impl FnOnce(&mut [u8]) -> bool) -> Result {
+        if size >= LARGEST_SUBBUF {
             // No ring takes so many, of sub-buffers of any size, and each counts that.
             self.record(TOO_LONG, |_| {});
             return Ok(());
         }
-        let written = user_memory::with_place(|place| {
-            let record = place.get_mut(..size).ok_or(EFAULT)?;
-            let bytes = record.get_mut(COMMON..).ok_or(EFAULT)?;
-            if !read(bytes) || !record::is_valid(&self.rules, record) {
-                return Err(EFAULT);
+        let mut record = KVVec::from_elem(0, size, GFP_KERNEL | __GFP_NOWARN)?;
+        self.write_from(&mut record, read)
+    }
+
+    /// Records what `read` gets into `record`, after the common fields, if it is one of this event.
+    ///
+    /// # Errors
+    ///
+    /// `EFAULT`.
+    fn write_from(&self, record: &mut [u8], read: impl FnOnce(&mut [u8]) -> bool) -> Result {
+        let bytes = record.get_mut(COMMON..).ok_or(EFAULT)?;
+        if !read(bytes) || !record::is_valid(&self.rules, record) {
+            return Err(EFAULT);
+        }
+        let bytes = record.get(COMMON..).unwrap_or_default();
+        self.record(record.len(), |to| {
+            if let Some(to) = to.get_mut(COMMON..COMMON.wrapping_add(bytes.len())) {
+                to.copy_from_slice(bytes);
             }
-            let bytes = record.get(COMMON..).unwrap_or_default();
-            self.record(size, |record| {
-                if let Some(to) = record.get_mut(COMMON..COMMON.wrapping_add(bytes.len())) {
-                    to.copy_from_slice(bytes);
-                }
-            });
-            Ok(())
         });
-        written.unwrap_or(Err(ENOMEM))
+        Ok(())
     }
 
     /// Records `size` bytes, of which `fill` writes those after the common fields.

@@ -12,6 +12,7 @@ use crate::check::{Check, Report};
 use crate::tree::{Instance, Tree};
 use crate::{module, sys, using, Context};
 use std::fs;
+use std::io::Read;
 
 pub const TESTS: &[Test] = &[
     test("user_events.calls", 60, calls),
@@ -198,34 +199,91 @@ fn instances(context: &Context) -> Check {
     Ok(())
 }
 
-/// A record that is too long is lost and counted, in sub-buffers of any size.
+/// A record is as long as the sub-buffer allows; a longer one is lost and counted.
 fn too_long(context: &Context) -> Check {
     sys::pin_to(0);
     let data = data(context)?;
     let words = page(true);
     ensure_eq!(data.register("l u32 a", words, 0, 0), 0, "register");
+    let text = "t u32 n; __data_loc char[] text";
+    ensure_eq!(data.register(text, words, 1, 0), 1, "register");
     let instance = Instance::new(&context.root, "rtg-user-long")?;
     instance.set("options/event-counts", "1")?;
-    for kb in ["4", "8", "512"] {
-        instance.set("buffer_size_kb", "2048")?;
-        instance.set("buffer_subbuf_size_kb", kb)?;
-        instance.set("events/user_events/l/enable", "1")?;
-        for (len, lines) in [(4064, 1), (4065, 1), (4070, 1), (10_000, 1)] {
-            let written = data.write(0, &vec![1; len]);
-            ensure_eq!(written, len as i64 + 4, "{len} bytes");
-            let trace = instance.get("trace")?;
-            ensure_eq!(
-                trace.matches(" l: a=").count(),
-                lines,
-                "{kb} KiB, {len} bytes"
-            );
-        }
-        instance.set("events/user_events/l/enable", "0")?;
+    instance.set("buffer_size_kb", "2048")?;
+    let (folder, mut lost) = ("events/user_events/l", 0);
+    let write = |len: usize| -> Check<usize> {
         instance.clear()?;
+        let written = data.write(0, &vec![1; len]);
+        ensure_eq!(written, len as i64 + 4, "{len} bytes");
+        Ok(instance.get("trace")?.matches(" l: a=0x1010101 (16843009)").count())
+    };
+    for kb in [4, 8, 64, 512] {
+        instance.set("buffer_subbuf_size_kb", &kb.to_string())?;
+        instance.set(&format!("{folder}/enable"), "1")?;
+        // The heads of the sub-buffer and of the event, and the common fields.
+        let most = kb * 1024 - 16 - 8 - 8;
+        for (len, lines) in [
+            (most, 1),
+            (most + 1, 0),
+            (4064, 1),
+            (kb * 1024, 0),
+            (600_000, 0),
+        ] {
+            ensure_eq!(write(len)?, lines, "{kb} KiB, {len} bytes");
+            lost += 1 - lines;
+        }
+        let counted = instance.get(&format!("{folder}/lost"))?;
+        ensure_eq!(counted, format!("{lost}\n"), "lost, {kb} KiB");
+        // It is all there.
+        write(most)?;
+        let raw = instance.open_nonblock("per_cpu/cpu0/trace_pipe_raw");
+        let mut raw = raw.map_err(|e| format!("open: {e}"))?;
+        let mut image = vec![0; kb * 1024];
+        let read = raw.read(&mut image).map_err(|e| format!("read: {e}"))?;
+        let ones = image[..read]
+            .rsplit(|byte| *byte != 1)
+            .map(<[u8]>::len)
+            .max();
+        ensure_eq!(ones, Some(most), "{kb} KiB: bytes of the record");
+        // Filters and triggers see it.
+        for (file, text, lines) in [
+            ("filter", "a == 1", 0),
+            ("filter", "a == 16843009", 1),
+            ("filter", "0", 1),
+            ("trigger", "hist:keys=a", 1),
+            ("trigger", "!hist:keys=a", 1),
+        ] {
+            instance.set(&format!("{folder}/{file}"), text)?;
+            ensure_eq!(write(most)?, lines, "{kb} KiB, {text}");
+            if text.starts_with("hist") {
+                let hist = instance.get(&format!("{folder}/hist"))?;
+                ensure!(hist.contains("Hits: 1\n"), "{kb} KiB: {hist}");
+            }
+        }
+        instance.set(&format!("{folder}/enable"), "0")?;
     }
-    let lost = instance.get("events/user_events/l/lost")?;
-    ensure_eq!(lost.trim(), "9", "lost");
-    ensure_eq!(data.unregister(words, 0), 0, "unregister");
+    // A long string is shown whole.
+    instance.set("buffer_subbuf_size_kb", "64")?;
+    instance.set("events/user_events/t/enable", "1")?;
+    instance.clear()?;
+    let long = "x".repeat(20_000);
+    let place = 16 | (long.len() as u32 + 1) << 16;
+    let mut bytes = [7u32.to_le_bytes(), place.to_le_bytes()].concat();
+    bytes.extend(long.bytes().chain([0]));
+    ensure_eq!(data.write(1, &bytes), bytes.len() as i64 + 4, "a string");
+    let trace = instance.get("trace")?;
+    ensure!(trace.contains(&long), "{} bytes of text", trace.len());
+    let json = instance.open_nonblock("trace_pipe_json");
+    let mut json = json.map_err(|e| format!("open: {e}"))?;
+    let mut line = vec![0; 1 << 16];
+    let read = json.read(&mut line).map_err(|e| format!("read: {e}"))?;
+    let line = String::from_utf8_lossy(&line[..read]);
+    ensure!(line.contains(&long), "{} bytes of JSON", line.len());
+    drop(json);
+    instance.set("events/user_events/t/enable", "0")?;
+    for bit in [0, 1] {
+        ensure_eq!(data.unregister(words, bit), 0, "unregister");
+    }
     drop(data);
     instance.remove()?;
     ensure!(all_gone(context), "the event is left");
