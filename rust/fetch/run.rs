@@ -22,6 +22,8 @@ const CHUNK: usize = 64;
 const PAGE: u64 = 4096;
 /// Most bytes of a string with its NUL.
 const LONGEST_STRING: usize = 4096;
+/// The last place of a string in a record: the word that says where it is has 16 bits for that.
+const LAST_PLACE: usize = u16::MAX as usize;
 /// The first address of the kernel.
 const KERNEL: u64 = 1 << 63;
 /// Bytes of a kernel stack, which begins at a multiple of them.
@@ -457,29 +459,47 @@ pub(crate) struct Rooms([u16; MOST_ARGUMENTS]);
 const NO_ROOMS: &Rooms = &Rooms([0; MOST_ARGUMENTS]);
 
 impl FetchProgram<'_> {
-    /// Calls `record` with the size of a record, not more than `most`, and the room of its strings, for
-    /// [`Self::fill`].
+    /// Calls `record` with the size of a record and the room of its strings, for [`Self::fill`]. Where `most` bytes
+    /// are not enough, it has as many as `longest` returns.
     #[inline(always)]
     pub(crate) fn with_rooms(
         &self,
         machine: &impl ProbedMachine,
         most: usize,
+        longest: impl FnOnce() -> usize,
         record: impl FnOnce(usize, &Rooms),
     ) {
         // They are many bytes, which most records do not need.
         if !self.shape.has_texts {
             return record(self.shape.fixed, NO_ROOMS);
         }
-        let (size, rooms) = self.measure(machine, most);
+        let (mut size, mut rooms) = self.measure(machine, most);
+        if size >= most {
+            (size, rooms) = self.measure_long(machine, longest().max(most));
+        }
         record(size, &rooms);
+    }
+
+    /// As [`Self::measure`], once more, for a record whose strings had no room.
+    #[cold]
+    #[inline(never)]
+    fn measure_long(&self, machine: &impl ProbedMachine, most: usize) -> (usize, Rooms) {
+        self.measure(machine, most.min(LAST_PLACE))
     }
 
     /// Returns the size of a record, not more than `most`, and the room of its strings.
     pub(super) fn measure(&self, machine: &impl ProbedMachine, most: usize) -> (usize, Rooms) {
         let mut rooms = Rooms([0; MOST_ARGUMENTS]);
         let mut size = self.shape.fixed;
-        let texts = self.arguments.iter().zip(rooms.0.iter_mut());
-        for (argument, room) in texts.filter(|(argument, _)| argument.ty.is_text()) {
+        // One by one: a pair of iterators counts in a way that the compiler may not see the end of.
+        let mut places = rooms.0.iter_mut();
+        for argument in self.arguments {
+            let Some(room) = places.next() else {
+                break;
+            };
+            if !argument.ty.is_text() {
+                continue;
+            }
             let mut all = 0usize;
             for element in 0..argument.elements() {
                 let left = most.saturating_sub(size).min(LONGEST_STRING);
@@ -497,7 +517,11 @@ impl FetchProgram<'_> {
     pub(crate) fn fill(&self, machine: &impl ProbedMachine, rooms: &Rooms, record: &mut [u8]) {
         let mut at = self.shape.head;
         let mut behind = self.shape.fixed;
-        for (argument, room) in self.arguments.iter().zip(rooms.0.iter()) {
+        let mut rooms = rooms.0.iter();
+        for argument in self.arguments {
+            let Some(room) = rooms.next() else {
+                break;
+            };
             // The usual ones.
             if let Some((step, size)) = argument.plain() {
                 let value = match step {

@@ -14,7 +14,8 @@ use super::{
     Sink,
     Trigger,
     TriggerList,
-    COMMON, //
+    COMMON,
+    MOST_PAYLOAD, //
 };
 use crate::{
     buffers::rings::OwnRing,
@@ -235,6 +236,18 @@ impl EventFile {
         if !file.is_off() {
             file.follow_refusal(pin, ReserveError::Recursion);
         }
+    }
+
+    /// Returns the most bytes that a record can have on this CPU in the instance of `cookie`; as many as each ring
+    /// takes while that is being changed. Any context.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::miss`].
+    pub(crate) unsafe fn longest(cookie: *mut c_void, pin: &CpuPin) -> usize {
+        // SAFETY: `synchronize` waits for the caller before the file goes.
+        let file = unsafe { Self::of_cookie(cookie) };
+        file.sink().longest(pin).unwrap_or(MOST_PAYLOAD)
     }
 
     /// Returns what the probe gets.

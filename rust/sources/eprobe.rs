@@ -321,7 +321,9 @@ impl Effect for EventRecorder {
         };
         let machine = FollowedRecord(record);
         let program = self.layout.program();
-        program.with_rooms(&machine, MOST_PAYLOAD, |size, rooms| {
+        // SAFETY: As in `miss`, the file stays as long as this runs.
+        let longest = || unsafe { EventFile::longest(self.cookie, hit.pin) };
+        program.with_rooms(&machine, MOST_PAYLOAD, longest, |size, rooms| {
             let fill = |own: &mut [u8]| program.fill(&machine, rooms, own);
             // SAFETY: As in `miss`, the file stays as long as this runs; the size has the common fields.
             unsafe { probe::record(self.cookie, size, fill) };

@@ -130,7 +130,13 @@ impl HitRecorder {
     #[inline(always)]
     fn run_program(&self, pin: &CpuPin, machine: &impl ProbedMachine, place: (u64, u64)) {
         let program = self.layout.program();
-        program.with_rooms(machine, MOST_PAYLOAD, |size, rooms| {
+        let longest = || match self.layout.filter.is_some() {
+            // It is asked about a record beside the rings, where there is room for so many.
+            true => MOST_PAYLOAD,
+            // SAFETY: As in `hit`, a cookie stays as long as preemption is disabled.
+            false => unsafe { self.targets.longest(pin) },
+        };
+        program.with_rooms(machine, MOST_PAYLOAD, longest, |size, rooms| {
             let fill = |record: &mut [u8]| {
                 self.put_place(record, place);
                 program.fill(machine, rooms, record);

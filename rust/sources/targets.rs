@@ -111,6 +111,22 @@ impl RecordTargets {
         }
     }
 
+    /// Returns the most bytes of a record that all targets take on this CPU. Any context.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::miss`].
+    pub(super) unsafe fn longest(&self, pin: &CpuPin) -> usize {
+        let cookies = self.places().iter().map(CookiePlace::cookie);
+        let longest = |least: usize, cookie| {
+            // SAFETY: The caller promises what the cookie is, as long as preemption is disabled.
+            least.min(unsafe { EventFile::longest(cookie, pin) })
+        };
+        cookies
+            .filter(|cookie| !cookie.is_null())
+            .fold(usize::MAX, longest)
+    }
+
     /// Returns whether `filter` lets a record through that was made beside the rings; it has room for the common fields,
     /// which are filled here. Any context, with preemption disabled.
     ///

@@ -19,6 +19,7 @@ pub const TESTS: &[Test] = &[
     test("kprobe.wrong_texts", 60, wrong_texts),
     test("kprobe.records", 60, records),
     test("kprobe.life", 60, life),
+    test("kprobe.long_strings", 60, long_strings),
     test("modev.awaited", 120, modules),
 ];
 
@@ -366,6 +367,50 @@ fn records(context: &Context) -> Check {
     report.expect(profiles.0 == profiles.1, || {
         format!("profiles {profiles:#?}")
     });
+    report.finish()
+}
+
+/// Strings are as long as the sub-buffers allow, as in tracefs; where they are too long, the last is cut,
+/// and tracefs records nothing.
+fn long_strings(context: &Context) -> Check {
+    let tops = Tops::cleared(context);
+    let line = "p:k_long do_sys_openat2 a=+0($arg2):ustring b=+0($arg2):ustring\n";
+    tops.set("kprobe_events", line)?;
+    let (own, reference) = pair(context)?;
+    let text = "y".repeat(3000);
+    let path = format!("/{text}\0");
+    let mut report = Report::default();
+    for (kb, whole) in [("4", 1), ("16", 2)] {
+        for tree in [&own, &reference] {
+            tree.set("buffer_subbuf_size_kb", kb)?;
+            tree.set("set_event_pid", &sys::thread_id().to_string())?;
+            tree.set("events/kprobes/k_long/enable", "1")?;
+            tree.clear()?;
+        }
+        sys::call(OPENAT, [usize::MAX, path.as_ptr() as usize, 0, 0, 0, 0]);
+        let of_path = |tree: &Instance| -> Check<Vec<String>> {
+            tree.set("events/kprobes/k_long/enable", "0")?;
+            let mut lines = recorded(tree)?;
+            lines.retain(|line| line.contains("/yyy"));
+            Ok(lines)
+        };
+        let (found, wanted) = (of_path(&own)?, of_path(&reference)?);
+        let times = found.concat().matches(&text).count();
+        report.expect(found.len() == 1 && times == whole, || {
+            format!("{kb} KiB: {} lines, {times} whole strings", found.len())
+        });
+        let same = match whole {
+            2 => found == wanted,
+            _ => wanted.is_empty(),
+        };
+        report.expect(same, || {
+            let lengths = |lines: &[String]| lines.iter().map(String::len).collect::<Vec<_>>();
+            let (found, wanted) = (lengths(&found), lengths(&wanted));
+            format!("{kb} KiB: lines of {found:?}, in tracefs {wanted:?}")
+        });
+    }
+    drop((own, reference));
+    tops.clear();
     report.finish()
 }
 
