@@ -11,13 +11,17 @@ mod long;
 mod plans;
 mod world;
 
-use crate::trail::{explore, ALL};
+use crate::trail::{explore, Sample};
 use plans::{Plan, LONG, PLAN};
 use world::World;
 
 fn run(plan: Plan) -> u64 {
     let w = World::new(plan);
-    let schedules = explore(&[], ALL, || w.one());
+    let sample = Sample {
+        one_in: plan.one_in,
+        part: 0,
+    };
+    let schedules = explore(&[], sample, || w.one());
     println!("{schedules} schedules, at most {:?}", w.most.get());
     schedules
 }
@@ -223,6 +227,7 @@ fn three_nested_writers_discard() {
 #[test]
 fn a_time_record_that_does_not_fit() {
     run(Plan {
+        one_in: 5,
         sizes: &[2032],
         before: 1,
         clock: &[1, LONG],

@@ -29,7 +29,7 @@ pub struct Plan {
     pub discards: bool,
     /// A full ring loses its oldest events.
     pub overwrite: bool,
-    /// One in this many subtrees of the long run is explored. 1: complete.
+    /// One in this many subtrees is explored. 1: complete.
     pub one_in: u64,
 }
 
@@ -162,6 +162,13 @@ pub const LONG_PLANS: &[Plan] = &[
     },
     Plan {
         name: "2 nested; 2 events without time records; discards; clock 1 or 2^27+5",
+        clock: &[1, LONG],
+        discards: true,
+        ..EDGE
+    },
+    Plan {
+        name: "2 nested; 1 event, 2 without time records; discards; clock 1 or 2^27+5",
+        before: 1,
         clock: &[1, LONG],
         discards: true,
         ..EDGE
