@@ -378,8 +378,7 @@ impl SharedCounts {
         // poller is awake.
         self.waker.poll(|| false);
         let counts = self.counts.lock();
-        // SAFETY: There is no target that would have to stay.
-        unsafe { self.unwatched.set(None) };
+        self.unwatched.clear();
         drop(counts);
     }
 }

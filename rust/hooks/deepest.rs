@@ -133,8 +133,7 @@ pub(crate) fn stack_rows() -> Result<KVec<(u64, u64)>> {
 
 /// Gives back the memory. The stack tracer has ended.
 pub(super) fn exit() {
-    // SAFETY: None is there to be kept.
-    unsafe { DEEPEST.set(None) };
+    DEEPEST.clear();
     grace::writers_left();
     ENGINE.lock().deepest = None;
 }

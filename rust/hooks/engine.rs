@@ -274,8 +274,8 @@ impl users::Engine for FunctionEngine {
 
     fn clear(&mut self) {
         self.hook.clear();
-        // SAFETY: The hook has ended everywhere.
-        unsafe { FUNCTION_DISPATCH.set(None) };
+        // The hook has ended everywhere.
+        FUNCTION_DISPATCH.clear();
         self.dispatch = None;
     }
 

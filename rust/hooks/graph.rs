@@ -256,8 +256,7 @@ impl users::Engine for CallEngine {
     }
 
     fn clear(&mut self) {
-        // SAFETY: None is there to be kept.
-        unsafe { GRAPH_DISPATCH.set(None) };
+        GRAPH_DISPATCH.clear();
         self.hooks.unhook(u64::MAX);
         grace::writers_left();
         self.dispatch = None;

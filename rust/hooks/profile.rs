@@ -340,8 +340,7 @@ impl ProfileEngine {
     /// Has nothing call the hooks any more.
     fn end(&mut self) {
         self.hits.clear();
-        // SAFETY: None is there to be kept.
-        unsafe { PROFILE_DISPATCH.set(None) };
+        PROFILE_DISPATCH.clear();
         self.calls.unhook(u64::MAX);
         grace::writers_left();
         self.dispatch = None;

@@ -14,6 +14,7 @@ mod latch;
 pub(crate) use self::here::{
     read_left,
     Here,
+    LeftClock,
     LEFT_CALLED,
     LEFT_MONO,
     LEFT_OTHER,
@@ -38,7 +39,6 @@ use super::{
     },
     raw_cell::RawCell, //
 };
-use crate::ring::cpu::GateWord;
 pub(crate) use crate::text::clock::ClockId;
 use core::arch::asm;
 use kernel::{
@@ -89,14 +89,17 @@ const fn place_of(word: u64) -> u64 {
 }
 
 /// Returns what is left in the gates of rings whose clock is `clock`.
-pub(crate) fn to_leave(clock: ClockId) -> u64 {
-    match (Here::of(clock).map(Here::word), clock) {
-        (Some(word), _) if GateWord::can_hold(word) => word,
-        (_, ClockId::Local) => LEFT_CALLED,
-        (_, ClockId::X86Tsc) => LEFT_TSC,
-        (_, ClockId::Mono) => LEFT_MONO,
-        _ => LEFT_OTHER,
-    }
+pub(crate) fn to_leave(clock: ClockId) -> LeftClock {
+    let function = || {
+        LeftClock::function(match clock {
+            ClockId::Local => LEFT_CALLED,
+            ClockId::X86Tsc => LEFT_TSC,
+            ClockId::Mono => LEFT_MONO,
+            _ => LEFT_OTHER,
+        })
+    };
+    let here = Here::of(clock).and_then(LeftClock::here);
+    here.unwrap_or_else(function)
 }
 
 /// Reads `clock`. Any context, NMI included; preemption is disabled.

@@ -27,53 +27,8 @@ pub(crate) fn registers(regs: *const c_void) -> *const c_void {
     regs.wrapping_byte_add(c::RT_REGS_FIRST as usize)
 }
 
-/// The words of a function's arguments: those in registers.
-pub(crate) const ARGS: usize = 6;
-/// Where they are among the registers.
-const PLACES: [c_uint; ARGS] = [
-    c::RT_REGS_DI,
-    c::RT_REGS_SI,
-    c::RT_REGS_DX,
-    c::RT_REGS_CX,
-    c::RT_REGS_R8,
-    c::RT_REGS_R9,
-];
-
-/// Returns the words that a function got in registers. What it does not take is undefined. Any context.
-///
-/// # Safety
-///
-/// The kernel handed `regs` to the hook, which has not returned.
-#[inline(always)]
-pub(crate) unsafe fn arguments(regs: *const c_void) -> [u64; ARGS] {
-    // SAFETY: The caller promises the registers of a function.
-    PLACES.map(|place| unsafe { register(regs, place) })
-}
-
-/// Returns the register at `place`.
-///
-/// # Safety
-///
-/// The kernel handed `regs` to the hook, which has not returned, and has a register of 64 bits there.
-#[inline(always)]
-unsafe fn register(regs: *const c_void, place: c_uint) -> u64 {
-    // SAFETY: The caller promises 64 bits, aligned as a structure of such.
-    unsafe { regs.wrapping_byte_add(place as usize).cast::<u64>().read() }
-}
-
 /// The bytes of the call of a hook at the beginning of a function.
 pub(crate) const CALL: u64 = c::RT_HOOK_CALL as u64;
-
-/// Returns the stack pointer of a function when it was called: where its return address is. Any context.
-///
-/// # Safety
-///
-/// The kernel handed `regs` to the hook, which has not returned.
-#[inline(always)]
-pub(crate) unsafe fn stack_pointer(regs: *const c_void) -> u64 {
-    // SAFETY: The caller promises the registers of a function; that is where the kernel has this one.
-    unsafe { register(regs, c::RT_REGS_SP) }
-}
 
 /// Returns whether `address` is in the code that the kernel has made to call the hook. Any context.
 pub(crate) fn is_trampoline(address: u64) -> bool {

@@ -69,6 +69,13 @@ impl<T> GraceRef<T> {
         self.address.store_release(address as u64);
     }
 
+    /// Takes the target away, from now on. Callers of [`GraceRef::get`] that began before may still have it.
+    pub(crate) fn clear(&self) {
+        // INVARIANT: There is none that would have to stay.
+        // Release, as in `set`: callers do something first that those who find none rely on.
+        self.address.store_release(0);
+    }
+
     /// Sets the target if there is none. Any context.
     ///
     /// # Safety

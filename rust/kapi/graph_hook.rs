@@ -24,36 +24,6 @@ const SETS: usize = c::RT_GRAPH_PROBES as usize;
 /// contiguous bytes for each.
 const CHUNK: usize = 8000;
 
-/// Returns what a function returns, in a register. Any context.
-///
-/// # Safety
-///
-/// The kernel handed `regs` to the hook at the exit, which has not returned.
-pub(crate) unsafe fn return_value(regs: *mut c_void) -> u64 {
-    // SAFETY: The caller promises the registers of a function that returns.
-    unsafe { c::rt_return_value(regs.cast()) as u64 }
-}
-
-/// Returns where a function returns to. Any context.
-///
-/// # Safety
-///
-/// The kernel handed `regs` to the hook at the entry, which has not returned.
-pub(crate) unsafe fn return_address(regs: *mut c_void) -> u64 {
-    // SAFETY: The caller promises the registers of a function that was called just now.
-    unsafe { c::rt_return_address(regs.cast()) as u64 }
-}
-
-/// Returns where a function returns to. Any context.
-///
-/// # Safety
-///
-/// The kernel handed `regs` to the hook at the exit, which has not returned.
-pub(crate) unsafe fn returned_to(regs: *mut c_void) -> u64 {
-    // SAFETY: The caller promises the registers of a function that returns.
-    unsafe { c::rt_returned_to(regs.cast()) as u64 }
-}
-
 /// What the kernel keeps with a call until its exit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]

@@ -21,6 +21,7 @@ pub(crate) mod global;
 pub(crate) mod grace;
 pub(crate) mod grace_ref;
 pub(crate) mod graph_hook;
+pub(crate) mod hook_registers;
 pub(crate) mod inode;
 pub(crate) mod irq_lock;
 pub(crate) mod irqs;

@@ -3,6 +3,7 @@
 //! The kernel as the ring sees it.
 
 use super::{
+    clock::LeftClock,
     pages::Pages,
     words::{
         self,
@@ -33,6 +34,7 @@ unsafe impl Port for Kernel {
     type Shared = SharedU64;
     type Memory = Pages;
     type Table<T> = KVVec<T>;
+    type Left = LeftClock;
 
     #[inline(always)]
     fn read_barrier() {

@@ -101,8 +101,7 @@ extern "C" fn reserve_some(file: &EventFile, size: RecordSize, pin: PinRef<'_>) 
 pub(super) fn reserve_wanted(file: &EventFile, size: RecordSize, pin: PinRef<'_>) -> ForC {
     let ring = file.ring(pin);
     let gate = ring.gate();
-    // SAFETY: `Instance` leaves nothing with the highest bit in gates but the words of such clocks.
-    match unsafe { clock::Here::left(gate) } {
+    match clock::Here::left(gate) {
         Some(clock) => reserve_in(file, size, ring, || clock.now()),
         None => reserve_by_other(file, size, ring, gate),
     }

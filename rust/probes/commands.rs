@@ -75,8 +75,7 @@ impl FunctionCommand {
     /// Has it never act again. A hook that began before may still be in it until writers have left.
     pub(crate) fn disarm(&self) {
         self.left.store(0);
-        // SAFETY: None is there to be kept.
-        unsafe { self.event.set(None) };
+        self.event.clear();
     }
 
     /// Returns whether it may act.

@@ -15,10 +15,8 @@ use crate::{
         context,
         function_hook,
         grace_ref::GraceRef,
-        percpu::{
-            self,
-            CpuPin, //
-        },
+        hook_registers::EntryRegisters,
+        percpu::CpuPin,
         stack::{
             self,
             TaskStack, //
@@ -165,17 +163,14 @@ unsafe extern "C" fn rtrace_stack(
     address: u64,
     _caller: u64,
     _ops: *mut c_void,
-    regs: *mut c_void,
+    regs: EntryRegisters<'_>,
 ) {
-    percpu::disable_preemption();
-    // SAFETY: Preemption was disabled just now, and nothing else enables it.
-    let exit = unsafe { Exit::new() };
+    let exit = Exit::begin();
     let Some(deepest) = DEEPEST.get() else {
         return exit.end();
     };
     // With the address to which the function returns from the hook.
-    // SAFETY: The kernel handed these registers to the hook, which has not returned.
-    let pointer = unsafe { function_hook::stack_pointer(regs) }.wrapping_sub(8);
+    let pointer = regs.stack_pointer().wrapping_sub(8);
     if stack::depth(pointer) > deepest.max() {
         return deeper(deepest, address, pointer, exit);
     }

@@ -49,6 +49,14 @@ impl Exit {
         Self(unsafe { CpuPin::assume() })
     }
 
+    /// Disables preemption until the end.
+    #[inline(always)]
+    pub(crate) fn begin() -> Self {
+        percpu::disable_preemption();
+        // SAFETY: Preemption was disabled just now, and stays so until `end` takes the result.
+        Self(unsafe { CpuPin::assume() })
+    }
+
     /// Returns the promise to stay on this CPU, until the end.
     #[inline(always)]
     pub(crate) fn pin(&self) -> PinRef<'_> {

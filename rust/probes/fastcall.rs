@@ -9,7 +9,9 @@
 //! - **Tail calls.** What is rare goes on in a function of its own, called last and never inlined. Those
 //!   are `extern "C"`, so that their arguments are in registers whatever Rust's own convention is.
 //! - **Proofs have no bytes.** A [`PinRef`](crate::kapi::percpu::PinRef) and an [`Exit`](super::exit::Exit)
-//!   are handed on by value, in no register. An [`OwnRing`] is the address of a ring.
+//!   are handed on by value, in no register. An [`OwnRing`] is the address of a ring. C hands over its promises
+//!   in the same way: a function that it calls has parameters without bytes at the end, of which the prototype in C
+//!   knows nothing.
 //! - **One word decides.** The gate of a ring says at once whether recording is on and what makes the time
 //!   (`ring::cpu::GateWord`, `kapi::clock::to_leave`), and a file adds with one `and` whether it records
 //!   everything (`EventFile::clock_here`).

@@ -5,7 +5,10 @@
 use super::{
     entry,
     given::given,
-    ways::Caller,
+    ways::{
+        Caller,
+        ReservedRecord, //
+    },
     Filter,
     ForC,
     Hit,
@@ -32,7 +35,6 @@ use crate::{
             CpuPin,
             PinRef, //
         },
-        port::Kernel,
         scratch,
         words::SharedU64, //
     },
@@ -42,7 +44,6 @@ use crate::{
             DISABLE_BROKEN, //
         },
         port::SharedWord,
-        reservation::Reservation,
         writer::ReserveError, //
     },
     text::clock::ClockId, //
@@ -163,8 +164,7 @@ impl EventFile {
     /// that of a ring of this file.
     #[inline(always)]
     pub(super) fn clock_here(&self, gate: GateWord) -> Option<clock::Here> {
-        // SAFETY: `Instance` leaves nothing else there.
-        unsafe { clock::Here::left_when(gate, &self.plain) }
+        clock::Here::left_when(gate, &self.plain)
     }
 
     /// Returns whether every record is kept.
@@ -486,9 +486,8 @@ impl Caller for EventFile {
     }
 
     #[inline(always)]
-    unsafe fn given(&self, ring: OwnRing<'_>, reserved: Reservation<'_, Kernel>) -> ForC {
-        // SAFETY: The record has a `RecordSize`, as the caller promises.
-        unsafe { given(self, ring, reserved) }
+    fn given(&self, ring: OwnRing<'_>, reserved: ReservedRecord<'_, RecordSize>) -> ForC {
+        given(self, ring, reserved)
     }
 
     #[cold]

@@ -40,7 +40,7 @@ use crate::{
         clock,
         context,
         grace_ref::GraceRef,
-        percpu, //
+        hook_registers::EntryRegisters, //
     },
     ring::{
         packed::PackedSize,
@@ -110,8 +110,7 @@ impl FunctionTarget {
 
     /// Forgets the sink, from now on.
     fn forget(&self) {
-        // SAFETY: None is there to be kept.
-        unsafe { self.0.set(None) };
+        self.0.clear();
     }
 
     #[inline(always)]
@@ -186,11 +185,9 @@ unsafe extern "C" fn rtrace_function(
     address: u64,
     caller: u64,
     _ops: *mut c_void,
-    regs: *mut c_void,
+    regs: EntryRegisters<'_>,
 ) {
-    percpu::disable_preemption();
-    // SAFETY: Preemption was disabled just now, and nothing else enables it.
-    let exit = unsafe { Exit::new() };
+    let exit = Exit::begin();
     let Some(dispatch) = FUNCTION_DISPATCH.get() else {
         return exit.end();
     };
@@ -220,7 +217,7 @@ extern "C" fn record_each(
     exit: Exit,
     address: u64,
     caller: u64,
-    regs: *mut c_void,
+    regs: EntryRegisters<'_>,
 ) {
     let mut wanted = dispatch.wanted(address);
     loop {
@@ -252,9 +249,7 @@ pub(super) extern "C" fn record_last(sink: &Sink, exit: Exit, address: u64, call
 /// Records a function for one of several targets, and comes back.
 #[inline(never)]
 pub(super) extern "C" fn record_one(sink: &Sink, address: u64, caller: u64) {
-    percpu::disable_preemption();
-    // SAFETY: Preemption was disabled just now, and nothing else enables it.
-    record::<2>(sink, unsafe { Exit::new() }, (address, caller));
+    record::<2>(sink, Exit::begin(), (address, caller));
 }
 
 /// Records a function into the ring of this CPU, one of `sink`. `OWN` is how often the hook has disabled
@@ -262,8 +257,7 @@ pub(super) extern "C" fn record_one(sink: &Sink, address: u64, caller: u64) {
 #[inline(always)]
 fn record<const OWN: u32>(sink: &Sink, exit: Exit, addresses: Addresses) {
     let out = exit.with_own_ring(sink.buffers().rings());
-    // SAFETY: `Instance` leaves nothing with the highest bit in gates but the words of such clocks.
-    match unsafe { clock::Here::left(out.ring().gate()) } {
+    match clock::Here::left(out.ring().gate()) {
         Some(clock) => record_at::<OWN>(sink, out, addresses, || clock.now()),
         None => record_closer::<OWN>(sink, out, addresses.0, addresses.1),
     }

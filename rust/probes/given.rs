@@ -5,8 +5,10 @@
 use super::{
     for_c,
     token,
+    ways::ReservedRecord,
     EventFile,
-    ForC, //
+    ForC,
+    RecordSize, //
 };
 use crate::{
     buffers::rings::OwnRing,
@@ -15,34 +17,28 @@ use crate::{
         ContextWords, //
     },
     kapi::{
-        context,
-        port::Kernel, //
-    },
-    ring::reservation::Reservation, //
+        context, //
+    }, //
 };
 use kernel::prelude::*;
 
 /// Fills the common fields of a reservation in `ring`, and returns what C gets of it.
-///
-/// # Safety
-///
-/// It is one of [`COMMON`](super::COMMON) bytes at least.
 #[inline(always)]
-pub(super) unsafe fn given(
+pub(super) fn given(
     file: &EventFile,
     ring: OwnRing<'_>,
-    reserved: Reservation<'_, Kernel>,
+    reserved: ReservedRecord<'_, RecordSize>,
 ) -> ForC {
-    let (entry, bits) = reserved.into_raw();
+    let (entry, bits) = reserved.into_inner().into_raw();
     let (entry, token) = (entry.as_ptr().cast(), token(ring, bits));
     let raw = context::raw();
     match raw.usual_word(file.base) {
         Some(word) => {
-            // SAFETY: Reserved just now, and long enough, as the caller promises.
+            // SAFETY: Reserved just now, and a `RecordSize` has room for the common fields.
             unsafe { put_common(entry, word, &raw) };
             for_c(entry, token)
         }
-        // SAFETY: Reserved just now, and long enough, as the caller promises.
+        // SAFETY: Reserved just now, and a `RecordSize` has room for the common fields.
         None => unsafe { given_elsewhere(entry, file.base, token) },
     }
 }

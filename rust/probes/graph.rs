@@ -44,7 +44,11 @@ use crate::{
         },
         context,
         grace_ref::GraceRef,
-        percpu::CpuPin,
+        hook_registers::{
+            EntryRegisters,
+            ExitRegisters, //
+        },
+        percpu::PinRef,
         port::Kernel, //
     },
     ring::{
@@ -140,8 +144,7 @@ impl GraphTarget {
 
     /// Forgets the sink, and with it the rules, from now on.
     fn forget(&self) {
-        // SAFETY: None is there to be kept.
-        unsafe { self.sink.set(None) };
+        self.sink.clear();
     }
 
     #[inline(always)]
@@ -258,15 +261,28 @@ impl HookedSet {
 ///
 /// # Safety
 ///
-/// Called by the kernel at the beginning of a function, with preemption disabled, the registers of the
-/// function at `regs` and a place for [`KeptTimes`] at `call`.
+/// Called by the kernel at the beginning of a function, with its registers, a place of two words for `call`, and
+/// preemption disabled, which `pin` stands for: it has no bytes.
 #[no_mangle]
 unsafe extern "C" fn rtrace_graph_entry(
     set: HookedSet,
     address: u64,
     _caller: u64,
-    regs: *mut c_void,
-    call: *const KeptTimes,
+    regs: EntryRegisters<'_>,
+    call: &KeptTimes,
+    pin: PinRef<'_>,
+) -> c_int {
+    enter(set, address, regs, call, pin)
+}
+
+/// As [`rtrace_graph_entry`].
+#[inline(always)]
+fn enter(
+    set: HookedSet,
+    address: u64,
+    regs: EntryRegisters<'_>,
+    call: &KeptTimes,
+    pin: PinRef<'_>,
 ) -> c_int {
     let Some(dispatch) = GRAPH_DISPATCH.get() else {
         return IGNORED;
@@ -274,15 +290,11 @@ unsafe extern "C" fn rtrace_graph_entry(
     if !set.is_in(dispatch.active) {
         return IGNORED;
     }
-    // SAFETY: The caller promises the place, which the kernel aligns to 8 bytes, and any bytes are two words.
-    let call = unsafe { &*call };
     let Some(sink) = dispatch.alone.usual_sink() else {
-        return enter_by_rules(dispatch, set, address, regs, call);
+        return enter_by_rules(dispatch, set, address, regs, call, pin);
     };
     call.targets.set(set.with_targets(dispatch.alone_bit));
-    // SAFETY: The kernel enables preemption after this has returned, and what is made here has gone by then.
-    let pin = unsafe { CpuPin::assume() };
-    record_alone::<EntryHalf>(&pin, sink, address, call, 0)
+    record_alone::<EntryHalf>(pin.pin(), sink, address, call, 0)
 }
 
 /// As [`enter_each`], which the calls of other tasks do not come to if there is one target.
@@ -291,13 +303,14 @@ extern "C" fn enter_by_rules(
     dispatch: &GraphDispatch,
     set: HookedSet,
     address: u64,
-    regs: *mut c_void,
+    regs: EntryRegisters<'_>,
     call: &KeptTimes,
+    pin: PinRef<'_>,
 ) -> c_int {
     let rules = dispatch.alone.rules.get();
     match rules.is_some_and(GraphRules::is_of_others) {
         true => IGNORED,
-        false => enter_each(dispatch, set, address, regs, call),
+        false => enter_each(dispatch, set, address, regs, call, pin),
     }
 }
 
@@ -307,16 +320,15 @@ extern "C" fn enter_each(
     dispatch: &GraphDispatch,
     set: HookedSet,
     address: u64,
-    regs: *mut c_void,
+    regs: EntryRegisters<'_>,
     call: &KeptTimes,
+    pin: PinRef<'_>,
 ) -> c_int {
-    // SAFETY: The kernel enables preemption after the hook has returned, and what is made here has gone by then.
-    let pin = unsafe { CpuPin::assume() };
     let depth = context::call_depth();
     let mut time = 0;
     let (mut recorded, mut answer) = (0, IGNORED);
     dispatch.for_each(dispatch.wanted(address), |bit, sink, rules| {
-        let (root, closely) = match rules.ask(&pin, address, depth) {
+        let (root, closely) = match rules.ask(pin.pin(), address, depth) {
             Answer::Ignore => return,
             Answer::Hold => {
                 answer = FOLLOWED;
@@ -325,7 +337,7 @@ extern "C" fn enter_each(
             Answer::Take(root) => (root, false),
             Answer::TakeClosely(root) => (root, true),
         };
-        let ring = sink.buffers().rings().this(pin.by_value());
+        let ring = sink.buffers().rings().this(pin);
         let words = [address, depth as u64];
         let is_taken = match closely {
             false => record::<ENTRY_LEN>(sink, ring, ENTRY, &words, &mut time),
@@ -353,42 +365,45 @@ extern "C" fn enter_each(
 ///
 /// # Safety
 ///
-/// Called by the kernel at the end of a function, with preemption disabled, the [`KeptTimes`] of a hook at its
-/// entry, and the registers of the function at `regs`.
+/// Called by the kernel at the end of a function, with its registers, what a hook at its entry has left in `call`, and
+/// preemption disabled, which `pin` stands for.
 #[no_mangle]
 unsafe extern "C" fn rtrace_graph_exit(
     set: HookedSet,
     address: u64,
     _caller: u64,
-    regs: *mut c_void,
-    call: *const KeptTimes,
+    regs: ExitRegisters<'_>,
+    call: &KeptTimes,
+    pin: PinRef<'_>,
 ) {
-    // SAFETY: The caller promises what the hook at the entry has left there.
-    let call = unsafe { &*call };
     // Before all else: what the hook takes is no part of the call.
     let Some(now) = Here::of(ClockId::Local).and_then(|clock| clock.now()) else {
-        return leave_by_call(set, address, regs, call);
+        return leave_by_call(set, address, regs, call, pin);
     };
     let Some(dispatch) = GRAPH_DISPATCH.get() else {
         return;
     };
     match dispatch.alone.usual_sink() {
         Some(sink) if call.targets.get() == set.with_targets(dispatch.alone_bit) => {
-            // SAFETY: The kernel enables preemption after this has returned, and what is made here has gone by then.
-            let pin = unsafe { CpuPin::assume() };
-            record_alone::<ExitHalf>(&pin, sink, address, call, now);
+            record_alone::<ExitHalf>(pin.pin(), sink, address, call, now);
         }
-        _ => leave_each(dispatch, set, address, regs, call, now),
+        _ => leave_each(dispatch, set, address, regs, call, now, pin),
     }
 }
 
 /// As [`rtrace_graph_exit`], where the clock is a function, or its parameters have changed.
 #[cold]
 #[inline(never)]
-extern "C" fn leave_by_call(set: HookedSet, address: u64, regs: *mut c_void, call: &KeptTimes) {
+extern "C" fn leave_by_call(
+    set: HookedSet,
+    address: u64,
+    regs: ExitRegisters<'_>,
+    call: &KeptTimes,
+    pin: PinRef<'_>,
+) {
     let now = clock::read(ClockId::Local);
     if let Some(dispatch) = GRAPH_DISPATCH.get() {
-        leave_each(dispatch, set, address, regs, call, now);
+        leave_each(dispatch, set, address, regs, call, now, pin);
     }
 }
 
@@ -398,36 +413,33 @@ extern "C" fn leave_each(
     dispatch: &GraphDispatch,
     set: HookedSet,
     address: u64,
-    regs: *mut c_void,
+    regs: ExitRegisters<'_>,
     call: &KeptTimes,
     now: u64,
+    pin: PinRef<'_>,
 ) {
-    leave::<false>(dispatch, set, address, regs, call, now, 0);
+    leave::<false>(dispatch, set, address, regs, call, (now, 0), pin);
 }
 
 /// As [`rtrace_graph_entry`], and keeps how long the task has slept.
 ///
 /// # Safety
 ///
-/// As for [`rtrace_graph_entry`], with a place for a [`TaskCall`] at `call`.
+/// As for [`rtrace_graph_entry`], with a place of three words for `call`.
 #[no_mangle]
 unsafe extern "C" fn rtrace_graph_task_entry(
     set: HookedSet,
     address: u64,
-    caller: u64,
-    regs: *mut c_void,
-    call: *mut TaskCall<KeptTimes>,
+    _caller: u64,
+    regs: EntryRegisters<'_>,
+    call: &TaskCall<KeptTimes>,
+    pin: PinRef<'_>,
 ) -> c_int {
-    let plain: *const KeptTimes = call.cast();
-    // SAFETY: The caller promises all of it; a `TaskCall` begins with `KeptTimes`.
-    let answer = unsafe { rtrace_graph_entry(set, address, caller, regs, plain) };
+    let answer = enter(set, address, regs, &call.call, pin);
     if answer == FOLLOWED {
         let dispatch = GRAPH_DISPATCH.get();
         let asleep = dispatch.and_then(|dispatch| dispatch.asleep.get());
-        // SAFETY: A call that is followed was written there.
-        let time = unsafe { &*plain }.time.get();
-        // SAFETY: The caller promises the place, and the kernel has preemption disabled.
-        unsafe { TaskCall::begin(call, asleep, time) };
+        call.begin(pin.pin(), asleep, call.call.time.get());
     }
     answer
 }
@@ -436,26 +448,23 @@ unsafe extern "C" fn rtrace_graph_task_entry(
 ///
 /// # Safety
 ///
-/// As for [`rtrace_graph_exit`], with the [`TaskCall`] of a hook at the entry.
+/// As for [`rtrace_graph_exit`].
 #[no_mangle]
 unsafe extern "C" fn rtrace_graph_task_exit(
     set: HookedSet,
     address: u64,
     _caller: u64,
-    regs: *mut c_void,
-    call: *const TaskCall<KeptTimes>,
+    regs: ExitRegisters<'_>,
+    call: &TaskCall<KeptTimes>,
+    pin: PinRef<'_>,
 ) {
-    // SAFETY: The caller promises what the hook at the entry has left there.
-    let call = unsafe { &*call };
     let now = clock::read(ClockId::Local);
     let Some(dispatch) = GRAPH_DISPATCH.get() else {
         return;
     };
-    // SAFETY: The kernel enables preemption after this has returned, and what is made here has gone by then.
-    let pin = unsafe { CpuPin::assume() };
     let asleep = dispatch.asleep.get();
-    let asleep = asleep.map_or(0, |times| call.taken(times, &pin, now));
-    leave::<true>(dispatch, set, address, regs, &call.call, now, asleep);
+    let asleep = asleep.map_or(0, |times| call.taken(times, pin.pin(), now));
+    leave::<true>(dispatch, set, address, regs, &call.call, (now, asleep), pin);
 }
 
 /// Records that the function at `address` returns, for those that have its entry. The task has slept for `asleep`
@@ -465,17 +474,15 @@ fn leave<const OF_TASK: bool>(
     dispatch: &GraphDispatch,
     set: HookedSet,
     address: u64,
-    regs: *mut c_void,
+    regs: ExitRegisters<'_>,
     call: &KeptTimes,
-    now: u64,
-    asleep: u64,
+    (now, asleep): (u64, u64),
+    pin: PinRef<'_>,
 ) {
-    // SAFETY: The kernel enables preemption after the hook has returned, and what is made here has gone by then.
-    let pin = unsafe { CpuPin::assume() };
     let (depth, overrun) = context::followed_calls();
     let level = u64::from(depth as u32) | u64::from(overrun).wrapping_shl(u32::BITS);
     dispatch.for_each(set.targets(call.targets.get()), |_, sink, rules| {
-        let ring = sink.buffers().rings().this(pin.by_value());
+        let ring = sink.buffers().rings().this(pin);
         let words = [address, level, call.time.get(), now];
         match rules.is_usual() {
             true => {
@@ -500,8 +507,7 @@ pub(super) fn record<const LEN: usize>(
     time: &mut u64,
 ) -> bool {
     let gate = ring.gate();
-    // SAFETY: `Instance` leaves nothing with the highest bit in gates but the words of such clocks.
-    let Some(clock) = (unsafe { clock::Here::left(gate) }) else {
+    let Some(clock) = clock::Here::left(gate) else {
         if gate.is_disabled() && !gate.is_broken() {
             return false;
         }

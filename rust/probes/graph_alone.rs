@@ -172,8 +172,7 @@ pub(super) fn record_alone<E: CallHalf>(
     now: u64,
 ) -> E::Answer {
     let ring = sink.buffers().rings().this(pin.by_value());
-    // SAFETY: `Instance` leaves nothing with the highest bit in gates but the words of such clocks.
-    let Some(clock) = (unsafe { Here::left(ring.gate()) }) else {
+    let Some(clock) = Here::left(ring.gate()) else {
         return record_closer::<E>(sink, ring, address, call, now);
     };
     let time = || E::time(clock, call, now);

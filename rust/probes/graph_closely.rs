@@ -27,17 +27,16 @@ use crate::{
     kapi::{
         clock,
         context,
-        function_hook::{
-            self,
+        hook_registers::{
+            EntryRegisters,
+            ExitRegisters,
             ARGS, //
         },
-        graph_hook,
         percpu::CpuPin,
         stack, //
     },
     text::graph, //
 };
-use kernel::prelude::*;
 
 const STACK: Base = Base::new(format::KERNEL_STACK.id, OWN);
 const RETADDR_ENTRY: Base = Base::new(format::GRAPH_RETADDR_ENTRY.id, OWN);
@@ -57,7 +56,7 @@ pub(super) fn enter_closely(
     ring: OwnRing<'_>,
     rules: &GraphRules,
     words: [u64; 2],
-    regs: *mut c_void,
+    regs: EntryRegisters<'_>,
     time: &mut u64,
 ) -> bool {
     let gate = ring.gate();
@@ -66,10 +65,7 @@ pub(super) fn enter_closely(
         return !gate.is_disabled();
     }
     let [address, depth] = words;
-    let caller = rules.with_retaddr().then(|| {
-        // SAFETY: The kernel handed these registers to the hook at the entry, which has not returned.
-        unsafe { graph_hook::return_address(regs) }
-    });
+    let caller = rules.with_retaddr().then(|| regs.return_address());
     if !rules.with_args() {
         return match caller {
             None => record::<ENTRY_LEN>(sink, ring, ENTRY, &words, time),
@@ -79,8 +75,7 @@ pub(super) fn enter_closely(
             }
         };
     }
-    // SAFETY: They are the registers that the kernel handed to the hook, which has not returned.
-    let [a, b, c, d, e, f] = unsafe { function_hook::arguments(regs) };
+    let [a, b, c, d, e, f] = regs.arguments();
     match caller {
         None => {
             let words = [address, depth, a, b, c, d, e, f];
@@ -118,7 +113,7 @@ pub(super) fn leave_closely(
     rules: &GraphRules,
     words: [u64; 4],
     asleep: u64,
-    regs: *mut c_void,
+    regs: ExitRegisters<'_>,
 ) {
     let [address, level, time, time_now] = words;
     let time = match rules.is_awake() {
@@ -133,7 +128,7 @@ pub(super) fn leave_closely(
     if !rules.with_retval() {
         let is_taken = record::<EXIT_LEN>(sink, ring, EXIT, &words, &mut 0);
         if is_taken && rules.with_stack() {
-            put_callers(sink, regs);
+            put_callers(sink, ring.pin().pin(), regs);
         }
         return;
     }
@@ -141,8 +136,7 @@ pub(super) fn leave_closely(
     if gate.is_disabled() && !gate.is_broken() {
         return;
     }
-    // SAFETY: The kernel handed these registers to the hook at the exit, which has not returned.
-    let value = unsafe { graph_hook::return_value(regs) };
+    let value = regs.return_value();
     if rules.by_error() && graph::error(value).is_none() {
         return;
     }
@@ -152,22 +146,19 @@ pub(super) fn leave_closely(
     let words = [address, level, time, time_now, value];
     let is_taken = put::<EXIT_WITH_RETVAL_LEN>(sink, ring, reserved, EXIT, &words);
     if is_taken && rules.with_stack() {
-        put_callers(sink, regs);
+        put_callers(sink, ring.pin().pin(), regs);
     }
 }
 
 /// Records what led to the call whose function returns with the registers at `regs`.
 #[inline(never)]
-fn put_callers(sink: &Sink, regs: *mut c_void) {
-    // SAFETY: The kernel handed these registers to the hook at the exit, which has not returned.
-    let caller = unsafe { graph_hook::returned_to(regs) };
-    // SAFETY: The hooks, which call this, run with preemption disabled.
-    let pin = unsafe { CpuPin::assume() };
+fn put_callers(sink: &Sink, pin: &CpuPin, regs: ExitRegisters<'_>) {
+    let caller = regs.return_address();
     let raw = context::raw();
-    stack::with_callers_of_call(&pin, |callers| {
+    stack::with_callers_of_call(pin, |callers| {
         // Before it comes what the kernel has between the function and the hook.
         let first = callers.iter().position(|address| *address == caller);
         let callers = callers.get(first.unwrap_or(0)..).unwrap_or_default();
-        put_stack(sink, &pin, &raw, STACK, callers);
+        put_stack(sink, pin, &raw, STACK, callers);
     });
 }

@@ -34,9 +34,9 @@ use crate::{
         context,
         each_cpu,
         function_hook,
+        hook_registers::EntryRegisters,
         irqs,
         percpu::{
-            self,
             CpuPin,
             PerCpu, //
         },
@@ -226,7 +226,7 @@ pub(super) extern "C" fn record_by_manner(
     exit: Exit,
     address: u64,
     caller: u64,
-    regs: *mut c_void,
+    regs: EntryRegisters<'_>,
 ) {
     let raw = context::raw();
     let in_nmi = raw.in_nmi();
@@ -257,10 +257,7 @@ pub(super) extern "C" fn record_by_manner(
         if manner.records_as_usual() {
             record_one(sink, address, caller);
         } else if manner.args {
-            percpu::disable_preemption();
-            // SAFETY: Preemption was disabled just now, and nothing else enables it.
-            let exit = unsafe { Exit::new() };
-            record_arguments::<2>(sink, exit, address, caller, regs);
+            record_arguments::<2>(sink, Exit::begin(), address, caller, regs);
         } else {
             nesting.enter(pin, in_nmi, || {
                 record_carefully(sink, manner, pin, &raw, addresses);

@@ -150,7 +150,8 @@ pub(crate) use self::{
     ways::{
         reserve_by_other,
         reserve_in,
-        Caller, //
+        Caller,
+        ReservedRecord, //
     }, //
 };
 

@@ -32,8 +32,8 @@ use crate::{
     kapi::{
         clock,
         context,
-        function_hook::{
-            self,
+        hook_registers::{
+            EntryRegisters,
             ARGS, //
         },
         port::Kernel, //
@@ -91,7 +91,7 @@ pub(super) extern "C" fn record_only(
     exit: Exit,
     address: u64,
     caller: u64,
-    regs: *const c_void,
+    regs: EntryRegisters<'_>,
 ) {
     if let Some(pids) = &only.pids {
         if !pids.has(context::pid()) {
@@ -114,11 +114,10 @@ pub(super) extern "C" fn record_arguments<const OWN: u32>(
     exit: Exit,
     address: u64,
     caller: u64,
-    regs: *const c_void,
+    regs: EntryRegisters<'_>,
 ) {
     let out = exit.with_own_ring(sink.buffers().rings());
-    // SAFETY: `Instance` leaves nothing with the highest bit in gates but the words of such clocks.
-    let Some(clock) = (unsafe { clock::Here::left(out.ring().gate()) }) else {
+    let Some(clock) = clock::Here::left(out.ring().gate()) else {
         return record_closer::<OWN>(sink, out, address, caller, regs);
     };
     let reserved = out
@@ -148,16 +147,14 @@ pub(super) extern "C" fn record_arguments<const OWN: u32>(
 
 /// Fills a record.
 #[inline(always)]
-fn fill<const OWN: u32>(record: &mut [u8], address: u64, caller: u64, regs: *const c_void) {
+fn fill<const OWN: u32>(record: &mut [u8], address: u64, caller: u64, regs: EntryRegisters<'_>) {
     let Some(record) = record.first_chunk_mut::<LEN>() else {
         return;
     };
     let raw = context::raw();
     let word = raw.word(Base::new(format::FUNCTION.id, OWN));
     let common = u64::from(word) | u64::from(raw.pid as u32) << 32;
-    // SAFETY: The kernel handed these registers to the hook, which has not returned.
-    let args = unsafe { function_hook::arguments(regs) };
-    let words = iter::Iterator::chain([common, address, caller].into_iter(), args);
+    let words = iter::Iterator::chain([common, address, caller].into_iter(), regs.arguments());
     for (place, word) in record.chunks_exact_mut(8).zip(words) {
         place.copy_from_slice(&word.to_ne_bytes());
     }
@@ -170,7 +167,7 @@ extern "C" fn record_closer<const OWN: u32>(
     out: ExitRing<'_>,
     address: u64,
     caller: u64,
-    regs: *const c_void,
+    regs: EntryRegisters<'_>,
 ) {
     let gate = out.ring().gate();
     if gate.is_disabled() && !gate.is_broken() {
@@ -190,7 +187,7 @@ extern "C" fn record_inside<const OWN: u32>(
     out: ExitRing<'_>,
     address: u64,
     caller: u64,
-    regs: *const c_void,
+    regs: EntryRegisters<'_>,
 ) {
     let time = || clock::read(sink.clock());
     let writer = out.ring().writer();
@@ -206,7 +203,7 @@ fn put<const OWN: u32>(
     out: &ExitRing<'_>,
     reserved: Result<Reservation<'_, Kernel>, ReserveError>,
     (address, caller): (u64, u64),
-    regs: *const c_void,
+    regs: EntryRegisters<'_>,
 ) {
     match reserved {
         Ok(mut reserved) => {

@@ -23,8 +23,8 @@ use crate::{
         cpus,
         grace_ref::GraceRef,
         percpu::{
-            self,
-            CpuPin, //
+            CpuPin,
+            PinRef, //
         },
         sums::Sums,
         words::LocalU64, //
@@ -36,7 +36,10 @@ use crate::{
     },
     text::profile::ProfileTotals, //
 };
-use core::ffi::c_int;
+use core::{
+    cell::Cell,
+    ffi::c_int, //
+};
 use kernel::{
     prelude::*,
     sync::Arc, //
@@ -133,29 +136,50 @@ impl ProfileDispatch {
 /// What the hooks follow. Hooks that began before another one was set may still follow the one before it.
 pub(crate) static PROFILE_DISPATCH: GraceRef<ProfileDispatch> = GraceRef::none();
 
-/// What the kernel keeps for the hook at the exit.
-#[derive(Clone, Copy)]
+/// What the kernel keeps for the hook at the exit. Only the hooks of the call look there.
 #[repr(C)]
 struct ProfiledCall {
     /// The time of the entry.
-    time: u64,
+    time: Cell<u64>,
     /// The number of the function, and above it those of the CPU and of the generation of the hook, of 16 bits
     /// each.
-    row: u64,
+    row: Cell<u64>,
+}
+
+impl ProfiledCall {
+    /// Notes a call at `time`.
+    #[inline(always)]
+    fn note(&self, time: u64, row: u64) {
+        self.time.set(time);
+        self.row.set(row);
+    }
 }
 
 /// Counts a call of the function at `address`. Returns whether its exit is to be ignored.
 ///
 /// # Safety
 ///
-/// Called by the kernel at the beginning of a function, with preemption disabled and a place for a
-/// [`ProfiledCall`] at `call`.
+/// Called by the kernel at the beginning of a function, with a place of two words for `call`, and preemption disabled,
+/// which `pin` stands for: it has no bytes.
 #[no_mangle]
 unsafe extern "C" fn rtrace_profile_entry(
     number: u32,
     generation: u32,
     address: u64,
-    call: *mut ProfiledCall,
+    call: &ProfiledCall,
+    pin: PinRef<'_>,
+) -> c_int {
+    enter(number, generation, address, call, pin)
+}
+
+/// As [`rtrace_profile_entry`].
+#[inline(always)]
+fn enter(
+    number: u32,
+    generation: u32,
+    address: u64,
+    call: &ProfiledCall,
+    pin: PinRef<'_>,
 ) -> c_int {
     let Some(dispatch) = PROFILE_DISPATCH.get() else {
         return IGNORED;
@@ -163,33 +187,23 @@ unsafe extern "C" fn rtrace_profile_entry(
     if dispatch.active & 1u64.wrapping_shl(number) == 0 {
         return IGNORED;
     }
-    // SAFETY: The kernel enables preemption after this has returned, and what is made here has gone by then.
-    let pin = unsafe { CpuPin::assume() };
-    let Some(row) = dispatch.hit(&pin, address) else {
+    let Some(row) = dispatch.hit(pin.pin(), address) else {
         return IGNORED;
     };
     let row = row | u64::from(generation).wrapping_shl(48);
     // As late as can be: what the hook takes is no part of the call.
     let Some(time) = Here::of(ClockId::Local).and_then(|clock| clock.now()) else {
-        // SAFETY: The caller promises the place.
-        return unsafe { enter_by_call(row, call) };
+        return enter_by_call(row, call);
     };
-    // SAFETY: The caller promises the place, which the kernel aligns to 8 bytes.
-    unsafe { call.write(ProfiledCall { time, row }) };
+    call.note(time, row);
     FOLLOWED
 }
 
 /// Ends [`rtrace_profile_entry`] where the clock is a function, or its parameters have changed.
-///
-/// # Safety
-///
-/// There is a place for a [`ProfiledCall`] at `call`, with preemption disabled.
 #[cold]
 #[inline(never)]
-unsafe extern "C" fn enter_by_call(row: u64, call: *mut ProfiledCall) -> c_int {
-    let time = clock::read(ClockId::Local);
-    // SAFETY: The caller promises the place, which the kernel aligns to 8 bytes.
-    unsafe { call.write(ProfiledCall { time, row }) };
+extern "C" fn enter_by_call(row: u64, call: &ProfiledCall) -> c_int {
+    call.note(clock::read(ClockId::Local), row);
     FOLLOWED
 }
 
@@ -197,15 +211,14 @@ unsafe extern "C" fn enter_by_call(row: u64, call: *mut ProfiledCall) -> c_int {
 ///
 /// # Safety
 ///
-/// Called by the kernel at the end of a function, with preemption disabled and the [`ProfiledCall`] of a hook at
-/// its entry.
+/// Called by the kernel at the end of a function, with preemption disabled and the `call` that a hook at its entry
+/// has noted.
 #[no_mangle]
-unsafe extern "C" fn rtrace_profile_exit(generation: u32, call: *const ProfiledCall) {
-    // SAFETY: The caller promises what the hook at the entry has left there.
-    let call = unsafe { call.read() };
+unsafe extern "C" fn rtrace_profile_exit(generation: u32, call: &ProfiledCall) {
+    let (time, row) = (call.time.get(), call.row.get());
     match Here::of(ClockId::Local).and_then(|clock| clock.now()) {
-        Some(now) => leave_at(now, generation, call.time, call.row),
-        None => leave_by_call(generation, call.time, call.row),
+        Some(now) => leave_at(now, generation, time, row),
+        None => leave_by_call(generation, time, row),
     }
 }
 
@@ -237,25 +250,21 @@ fn leave_at(now: u64, generation: u32, time: u64, row: u64) {
 ///
 /// # Safety
 ///
-/// As for [`rtrace_profile_entry`], with a place for a [`TaskCall`] at `call`.
+/// As for [`rtrace_profile_entry`], with a place of three words for `call`.
 #[no_mangle]
 unsafe extern "C" fn rtrace_profile_task_entry(
     number: u32,
     generation: u32,
     address: u64,
-    call: *mut TaskCall<ProfiledCall>,
+    call: &TaskCall<ProfiledCall>,
+    pin: PinRef<'_>,
 ) -> c_int {
-    let plain: *mut ProfiledCall = call.cast();
-    // SAFETY: The caller promises all of it; a `TaskCall` begins with a `ProfiledCall`.
-    let answer = unsafe { rtrace_profile_entry(number, generation, address, plain) };
+    let answer = enter(number, generation, address, &call.call, pin);
     if answer == FOLLOWED {
         let times = PROFILE_DISPATCH
             .get()
             .and_then(|dispatch| dispatch.times.get());
-        // SAFETY: A call that is followed was written there.
-        let ProfiledCall { time, .. } = unsafe { plain.read() };
-        // SAFETY: The caller promises the place, and the kernel has preemption disabled.
-        unsafe { TaskCall::begin(call, times, time) };
+        call.begin(pin.pin(), times, call.call.time.get());
     }
     answer
 }
@@ -264,17 +273,16 @@ unsafe extern "C" fn rtrace_profile_task_entry(
 ///
 /// # Safety
 ///
-/// As for [`rtrace_profile_exit`], with the [`TaskCall`] of a hook at the entry.
+/// As for [`rtrace_profile_exit`]; `pin` stands for the preemption that is disabled.
 #[no_mangle]
 unsafe extern "C" fn rtrace_profile_task_exit(
     generation: u32,
-    whole: *const TaskCall<ProfiledCall>,
+    whole: &TaskCall<ProfiledCall>,
+    pin: PinRef<'_>,
 ) {
-    // SAFETY: The caller promises what the hook at the entry has left there.
-    let whole = unsafe { whole.read() };
-    let call = whole.call;
+    let (time, row) = (whole.call.time.get(), whole.call.row.get());
     let now = clock::read(ClockId::Local);
-    if call.row.wrapping_shr(48) != u64::from(generation) {
+    if row.wrapping_shr(48) != u64::from(generation) {
         return;
     }
     let Some(dispatch) = PROFILE_DISPATCH.get() else {
@@ -283,20 +291,13 @@ unsafe extern "C" fn rtrace_profile_task_exit(
     let Some(times) = dispatch.times.get() else {
         return;
     };
-    // SAFETY: The kernel enables preemption after this has returned, and what is made here has gone by then.
-    let pin = unsafe { CpuPin::assume() };
-    let taken = whole.taken(times, &pin, now);
-    let counts = now.saturating_sub(call.time).saturating_sub(taken);
+    let taken = whole.taken(times, pin.pin(), now);
+    let counts = now.saturating_sub(time).saturating_sub(taken);
     if dispatch.own {
         // Once for all callers: each takes off what its own calls have left.
-        times.take(&pin, counts);
+        times.take(pin.pin(), counts);
     }
-    leave_at(
-        call.time.wrapping_add(counts),
-        generation,
-        call.time,
-        call.row,
-    );
+    leave_at(time.wrapping_add(counts), generation, time, row);
 }
 
 /// Counts a call of the function at `address`, and nothing else.
@@ -311,9 +312,7 @@ unsafe extern "C" fn rtrace_profile_hit(
     _ops: *mut c_void,
     _regs: *mut c_void,
 ) {
-    percpu::disable_preemption();
-    // SAFETY: Preemption was disabled just now, and nothing else enables it.
-    let exit = unsafe { Exit::new() };
+    let exit = Exit::begin();
     if let Some(dispatch) = PROFILE_DISPATCH.get() {
         dispatch.hit(exit.pin().pin(), address);
     }

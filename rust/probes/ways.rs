@@ -32,7 +32,10 @@ use crate::{
         }, //
     },
 };
-use core::hint::black_box;
+use core::{
+    hint::black_box,
+    marker::PhantomData, //
+};
 
 /// For whom records are reserved.
 pub(crate) trait Caller {
@@ -43,11 +46,7 @@ pub(crate) trait Caller {
     fn clock(&self) -> ClockId;
 
     /// Returns what C gets of a reservation in `ring`.
-    ///
-    /// # Safety
-    ///
-    /// `reserved` has a [`Self::Size`].
-    unsafe fn given(&self, ring: OwnRing<'_>, reserved: Reservation<'_, Kernel>) -> ForC;
+    fn given(&self, ring: OwnRing<'_>, reserved: ReservedRecord<'_, Self::Size>) -> ForC;
 
     /// Notes that `ring` has refused a record.
     fn refused(&self, ring: OwnRing<'_>, why: ReserveError);
@@ -55,6 +54,34 @@ pub(crate) trait Caller {
     /// Returns whether [`Self::refused`] is to be told of a full ring even when nothing was published
     /// meanwhile.
     fn follows_refusals(&self) -> bool;
+}
+
+/// A reservation for a record of a caller.
+///
+/// # Invariants
+///
+/// Its size was an `S`.
+pub(crate) struct ReservedRecord<'a, S> {
+    reserved: Reservation<'a, Kernel>,
+    size: PhantomData<S>,
+}
+
+impl<'a, S: Into<PackedSize>> ReservedRecord<'a, S> {
+    /// Returns `reserved` as one that had the size `_size`.
+    #[inline(always)]
+    fn new(reserved: Reservation<'a, Kernel>, _size: S) -> Self {
+        // INVARIANT: The callers, all of them in this file, have reserved as many bytes.
+        Self {
+            reserved,
+            size: PhantomData,
+        }
+    }
+
+    /// Returns the reservation.
+    #[inline(always)]
+    pub(crate) fn into_inner(self) -> Reservation<'a, Kernel> {
+        self.reserved
+    }
 }
 
 /// Reserves in `ring`, where recording is on, at the time that `time` gives.
@@ -67,8 +94,7 @@ pub(crate) fn reserve_in<C: Caller>(
 ) -> ForC {
     let packed = size.into();
     match ring.writer().reserve_fast(packed.payload(), packed, time) {
-        // SAFETY: It was reserved of `size` bytes.
-        Ok(reserved) => unsafe { caller.given(ring, reserved) },
+        Ok(reserved) => caller.given(ring, ReservedRecord::new(reserved, size)),
         Err(FastReserve::NoRoom(time)) => reserve_without_room(caller, size, time, ring),
         Err(_) => reserve_inside(caller, size, ring),
     }
@@ -87,8 +113,7 @@ extern "C" fn reserve_without_room<C: Caller>(
     match packed.unusual_payload() {
         None => reserve_in_full(caller, size, ring),
         Some(len) if EventSize::is_long(len) => match ring.writer().reserve_long(len, time) {
-            // SAFETY: It was reserved of `size` bytes.
-            Some(reserved) => unsafe { caller.given(ring, reserved) },
+            Some(reserved) => caller.given(ring, ReservedRecord::new(reserved, size)),
             None => reserve_inside(caller, size, ring),
         },
         Some(_) => reserve_short(caller, size, time, ring),
@@ -104,8 +129,7 @@ extern "C" fn reserve_short<C: Caller>(
     ring: OwnRing<'_>,
 ) -> ForC {
     match ring.writer().reserve_short(size.into().payload(), time) {
-        // SAFETY: It was reserved of `size` bytes.
-        Some(reserved) => unsafe { caller.given(ring, reserved) },
+        Some(reserved) => caller.given(ring, ReservedRecord::new(reserved, size)),
         None => reserve_inside(caller, size, ring),
     }
 }
@@ -192,8 +216,7 @@ extern "C" fn reserve_inside<C: Caller>(caller: &C, size: C::Size, ring: OwnRing
     let time = || clock::read(caller.clock());
     let len = size.into().payload();
     match ring.writer().reserve_slow(len, FastReserve::Entered, time) {
-        // SAFETY: It was reserved of `size` bytes.
-        Ok(reserved) => unsafe { caller.given(ring, reserved) },
+        Ok(reserved) => caller.given(ring, ReservedRecord::new(reserved, size)),
         Err(why) => {
             caller.refused(ring, why);
             NOTHING

@@ -528,12 +528,12 @@ impl<P: Port> CpuRing<P> {
         });
     }
 
-    /// Leaves `word` for writers, 0 if a gate cannot hold it. Takes effect as
+    /// Leaves a word for writers, 0 if a gate cannot hold it. Takes effect as
     /// [`Self::set_disabled`].
-    pub(crate) fn leave_word(&self, word: u64) {
-        let word = match GateWord::can_hold(word) {
-            true => word,
-            false => 0,
+    pub(crate) fn leave_word(&self, left: P::Left) {
+        let word = match left.into() {
+            word if GateWord::can_hold(word) => word,
+            _ => 0,
         };
         self.change_gate(|old| GateWord::new(old.off(), word));
     }

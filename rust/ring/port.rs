@@ -86,6 +86,8 @@ pub(crate) unsafe trait Port: 'static {
     type Memory: Memory;
     /// An owned array of fixed length.
     type Table<T>: Deref<Target = [T]>;
+    /// What the owner of a ring leaves in its gate (`cpu::GateWord`), where its writers find it.
+    type Left: Into<u64>;
 
     /// Orders earlier loads before later loads (`smp_rmb()`).
     fn read_barrier();

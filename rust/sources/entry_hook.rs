@@ -154,8 +154,7 @@ impl EntryTable {
                 .get()
                 .is_some_and(|recorder| is_gone(recorder, link.address))
             {
-                // SAFETY: None is set, which needs nothing to stay.
-                unsafe { link.recorder.set(None) };
+                link.recorder.clear();
             }
         }
     }
@@ -277,8 +276,7 @@ impl HookedDefinitions {
     /// Has no function call the hook.
     fn clear(&mut self) {
         self.hook.clear();
-        // SAFETY: None is set, which needs nothing to stay.
-        unsafe { ENTRY_TABLE.set(None) };
+        ENTRY_TABLE.clear();
         // No hook runs any more.
         self.table = None;
         self.retired = KVec::new();

@@ -24,7 +24,7 @@ use crate::{
     },
     ring::port::LocalWord, //
 };
-use core::mem::offset_of;
+use core::cell::Cell;
 use kernel::{
     ffi::c_uint,
     prelude::*,
@@ -113,27 +113,19 @@ impl TaskTimes {
 #[repr(C)]
 pub(crate) struct TaskCall<C> {
     pub(crate) call: C,
-    reading: u64,
+    reading: Cell<u64>,
 }
 
 impl<C> TaskCall<C> {
-    /// Completes the call at `place`, which began at `now`: the rest of it is there. Any context.
-    ///
-    /// # Safety
-    ///
-    /// There is a place for it at `place`, with preemption disabled.
-    pub(crate) unsafe fn begin(place: *mut Self, times: Option<&TaskTimes>, now: u64) {
-        // SAFETY: The caller has preemption disabled, and what is made here has gone when it goes on.
-        let pin = unsafe { CpuPin::assume() };
-        let reading = times.map_or(0, |times| times.reading(&pin, now));
-        let place = place.wrapping_byte_add(offset_of!(Self, reading));
-        // SAFETY: The caller promises the place, and `repr(C)` aligns the word in it.
-        unsafe { place.cast::<u64>().write(reading) };
+    /// Completes the call, which began at `now`. Any context.
+    pub(crate) fn begin(&self, pin: &CpuPin, times: Option<&TaskTimes>, now: u64) {
+        let reading = times.map_or(0, |times| times.reading(pin, now));
+        self.reading.set(reading);
     }
 
     /// Returns the nanoseconds that were taken off the task since the call began; it ends at `now`. Any context.
     pub(crate) fn taken(&self, times: &TaskTimes, pin: &CpuPin, now: u64) -> u64 {
-        times.reading(pin, now).wrapping_sub(self.reading) >> 1
+        times.reading(pin, now).wrapping_sub(self.reading.get()) >> 1
     }
 }
 

@@ -30,8 +30,7 @@ use crate::{
             Here, //
         },
         pages::Image,
-        percpu::CpuPin,
-        port::Kernel, //
+        percpu::PinRef, //
     },
     probes::{
         for_c,
@@ -41,12 +40,12 @@ use crate::{
         reserve_in,
         token,
         Caller,
-        ForC, //
+        ForC,
+        ReservedRecord, //
     },
     ring::{
         give::PartialTake,
         packed::PackedSize,
-        reservation::Reservation,
         writer::{
             FastCommit,
             ReserveError, //
@@ -118,18 +117,17 @@ unsafe extern "C" fn rtrace_test_close(handle: *mut c_void) {
 /// # Safety
 ///
 /// `inst` is a handle from [`rtrace_test_open`] and not closed, `size` what [`PackedSize::new`] makes of
-/// bytes; preemption is disabled until [`rtrace_test_commit`] or [`rtrace_test_discard`], one of which
-/// follows unless the entry is null.
+/// bytes; preemption is disabled, for which `pin` stands without bytes, until [`rtrace_test_commit`] or
+/// [`rtrace_test_discard`], one of which follows unless the entry is null.
 #[no_mangle]
-unsafe extern "C" fn rtrace_test_reserve(inst: &Instance, size: u64) -> ForC {
-    // SAFETY: `size` was made by [`PackedSize::new`], as the caller promises.
-    let size = unsafe { PackedSize::from_word(size) };
-    // SAFETY: The caller disabled preemption before the call.
-    let pin = unsafe { CpuPin::assume() };
-    let ring = inst.buffers().rings().this(pin.by_value());
+unsafe extern "C" fn rtrace_test_reserve(
+    inst: &Instance,
+    size: PackedSize,
+    pin: PinRef<'_>,
+) -> ForC {
+    let ring = inst.buffers().rings().this(pin);
     let gate = ring.gate();
-    // SAFETY: `Instance` leaves nothing with the highest bit in gates but the words of such clocks.
-    match unsafe { Here::left(gate) } {
+    match Here::left(gate) {
         Some(clock) => reserve_in(inst, size, ring, || clock.now()),
         // Not in a function of its own: nothing else is asked before it.
         None if gate.word() == clock::LEFT_TSC => {
@@ -153,8 +151,8 @@ impl Caller for Instance {
     }
 
     #[inline(always)]
-    unsafe fn given(&self, ring: OwnRing<'_>, reserved: Reservation<'_, Kernel>) -> ForC {
-        let (entry, bits) = reserved.into_raw();
+    fn given(&self, ring: OwnRing<'_>, reserved: ReservedRecord<'_, PackedSize>) -> ForC {
+        let (entry, bits) = reserved.into_inner().into_raw();
         for_c(entry.as_ptr().cast(), token(ring, bits))
     }
 
@@ -176,13 +174,16 @@ impl Caller for Instance {
 /// `inst` as it was given to [`rtrace_test_reserve`], the others as that returned them, and `entry`
 /// is not null; preemption is still disabled.
 #[no_mangle]
-unsafe extern "C" fn rtrace_test_commit(inst: &Instance, _entry: *mut c_void, token: u64) {
+unsafe extern "C" fn rtrace_test_commit(
+    inst: &Instance,
+    _entry: *mut c_void,
+    token: u64,
+    pin: PinRef<'_>,
+) {
     let sink = inst.sink();
     let (place, _) = RingPlace::of_token(token);
-    // SAFETY: The caller disabled preemption before the reservation.
-    let pin = unsafe { CpuPin::assume() };
     // SAFETY: `rtrace_test_reserve` found it, in the rings of the same instance.
-    let ring = unsafe { sink.buffers().rings().at(place, pin.by_value()) };
+    let ring = unsafe { sink.buffers().rings().at(place, pin) };
     // SAFETY: The last reservation in this ring that is not over is the one of the caller.
     match unsafe { ring.writer().commit_fast() } {
         Ok(()) => sink.waker().published(),
@@ -218,11 +219,14 @@ fn commit_slow(inst: &Instance, ring: OwnRing<'_>, left: FastCommit) {
 ///
 /// As for [`rtrace_test_commit`].
 #[no_mangle]
-unsafe extern "C" fn rtrace_test_discard(inst: &Instance, entry: *mut c_void, token: u64) {
-    // SAFETY: The caller disabled preemption before the reservation.
-    let pin = unsafe { CpuPin::assume() };
+unsafe extern "C" fn rtrace_test_discard(
+    inst: &Instance,
+    entry: *mut c_void,
+    token: u64,
+    pin: PinRef<'_>,
+) {
     // SAFETY: `entry` and `token` are of a reservation in this instance that is not over.
-    unsafe { give_up(inst.sink(), pin.by_value(), entry, token) };
+    unsafe { give_up(inst.sink(), pin, entry, token) };
 }
 
 /// Returns the time by the clock of the instance, a handle from [`rtrace_test_open`] that is not closed.

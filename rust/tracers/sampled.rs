@@ -371,10 +371,8 @@ pub(super) fn keep(sink: &Sink) -> bool {
 
 /// Forgets the instance, of which no thread is left.
 fn leave(host: &Host<'_>) {
-    // SAFETY: It is taken away; no thread and no timer is there that could have found it.
-    unsafe { SINK.set(None) };
-    // SAFETY: Likewise, no thread and no timer is there that could have found them.
-    unsafe { FUNCTIONS.set(None) };
+    SINK.clear();
+    FUNCTIONS.clear();
     LONGEST.with(|longest| *longest = LongestTrace::new());
     host.sink().buffers().forbid_exchanges();
 }

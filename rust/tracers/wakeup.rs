@@ -364,10 +364,8 @@ fn begin(host: &Host<'_>, class: WakeupClass) -> Result {
 /// Forgets the instance, for which no probe runs any more.
 fn leave(host: &Host<'_>) {
     ON.store(0);
-    // SAFETY: It is taken away; no probe is there that could have found it.
-    unsafe { SINK.set(None) };
-    // SAFETY: Likewise, no probe is there.
-    unsafe { FUNCTIONS.set(None) };
+    SINK.clear();
+    FUNCTIONS.clear();
     STATE.with(|state| *state = WakeupState::new());
     host.sink().buffers().forbid_exchanges();
 }

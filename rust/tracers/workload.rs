@@ -376,10 +376,8 @@ pub(super) fn part(host: &Host<'_>) {
     let Some(user) = USERS.iter().find(|user| user.is_of(host)) else {
         return;
     };
-    // SAFETY: It is taken away; the caller goes on when those that have found it have ended.
-    unsafe { user.sink.set(None) };
-    // SAFETY: Likewise, it is taken away, and the caller waits.
-    unsafe { user.functions.set(None) };
+    user.sink.clear();
+    user.functions.clear();
     if USERS.iter().all(|user| user.sink.is_none()) {
         state.measurement = None;
     }

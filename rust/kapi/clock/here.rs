@@ -33,6 +33,34 @@ pub(crate) const LEFT_MONO: u64 = 3 << 6;
 const _: () = assert!(GateWord::can_hold(LEFT_TSC) && GateWord::can_hold(LEFT_OTHER));
 const _: () = assert!(GateWord::can_hold(LEFT_MONO));
 
+/// What is left in the gates of rings, by which their writers find the clock.
+///
+/// # Invariants
+///
+/// With the highest bit it is [`Here::word`] of a clock.
+#[derive(Clone, Copy)]
+pub(crate) struct LeftClock(u64);
+
+impl LeftClock {
+    /// Returns what is left of a clock that is made where it is read, if a gate can hold it.
+    pub(super) fn here(clock: Here) -> Option<Self> {
+        // INVARIANT: It is that word.
+        GateWord::can_hold(clock.word()).then_some(Self(clock.word()))
+    }
+
+    /// Returns what is left of a clock that is a function: `word`, one of the words above.
+    pub(super) const fn function(word: u64) -> Self {
+        // INVARIANT: It does not have the highest bit.
+        Self(word & !GateWord::OPEN)
+    }
+}
+
+impl From<LeftClock> for u64 {
+    fn from(left: LeftClock) -> u64 {
+        left.0
+    }
+}
+
 /// Reads the clock that leaves `LEFT` in the gates of rings, which is a function: [`LEFT_CALLED`], [`LEFT_TSC`] or
 /// [`LEFT_MONO`]. Any context.
 #[inline(always)]
@@ -71,25 +99,17 @@ impl Here {
     }
 
     /// Returns the clock that was left in a gate, if recording is on.
-    ///
-    /// # Safety
-    ///
-    /// Nothing that has the highest bit was ever left there but by [`Self::word`].
     #[inline(always)]
-    pub(crate) unsafe fn left(gate: GateWord) -> Option<Self> {
-        // INVARIANT: An open gate has the highest bit, so `word` made what was left, as the caller promises.
+    pub(crate) fn left(gate: GateWord) -> Option<Self> {
+        // INVARIANT: An open gate has the highest bit, so `word` made what was left: rings of the kernel's port take
+        // nothing but a `LeftClock`.
         gate.is_open().then(|| Self(place_of(gate.word())))
     }
 
     /// Returns the same, if `word` has the highest bit, too.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Self::left`].
     #[inline(always)]
-    pub(crate) unsafe fn left_when(gate: GateWord, word: &SharedU64) -> Option<Self> {
-        // INVARIANT: The highest bit is that of an open gate, so `word` made what was left, as the caller
-        // promises.
+    pub(crate) fn left_when(gate: GateWord, word: &SharedU64) -> Option<Self> {
+        // INVARIANT: The highest bit is that of an open gate, as in `left`.
         let both = gate.word() & word.load();
         (both & GateWord::OPEN != 0).then(|| Self(place_of(gate.word())))
     }

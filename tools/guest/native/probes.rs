@@ -24,7 +24,8 @@ pub(crate) use self::{
     ways::{
         reserve_by_other,
         reserve_in,
-        Caller, //
+        Caller,
+        ReservedRecord, //
     }, //
 };
 

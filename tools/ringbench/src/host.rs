@@ -81,6 +81,7 @@ unsafe impl Port for Host {
     type Shared = SharedU64;
     type Memory = Block;
     type Table<T> = Vec<T>;
+    type Left = u64;
 
     #[inline(always)]
     fn read_barrier() {

@@ -346,6 +346,7 @@ unsafe impl<C: Checker> Port for Machine<C> {
     type Shared = Word<C>;
     type Memory = Block<C>;
     type Table<T> = Vec<T>;
+    type Left = u64;
     fn read_barrier() {
         step::<C>();
         C::fence(Acquire);

@@ -250,6 +250,7 @@ unsafe impl Port for Sim {
     type Shared = Word;
     type Memory = Block;
     type Table<T> = Vec<T>;
+    type Left = u64;
     fn read_barrier() {
         step();
     }

@@ -20,6 +20,7 @@ mod latch;
 pub(crate) use here::{
     read_left,
     Here,
+    LeftClock,
     LEFT_CALLED,
     LEFT_MONO,
     LEFT_OTHER,
@@ -65,12 +66,13 @@ const fn place_of(word: u64) -> u64 {
 }
 
 /// What is left in the gates of rings whose clock is `clock`.
-pub(crate) fn to_leave(clock: ClockId) -> u64 {
-    match (Here::of(clock).map(Here::word), clock) {
-        (Some(word), _) if GateWord::can_hold(word) => word,
-        (_, ClockId::Called) => LEFT_CALLED,
-        _ => LEFT_OTHER,
-    }
+pub(crate) fn to_leave(clock: ClockId) -> LeftClock {
+    let function = match clock {
+        ClockId::Called => LEFT_CALLED,
+        ClockId::Inline => LEFT_OTHER,
+    };
+    let here = Here::of(clock).and_then(LeftClock::here);
+    here.unwrap_or(LeftClock::function(function))
 }
 
 /// The cycle counter, as rtrace's clock of it.
