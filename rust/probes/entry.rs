@@ -10,9 +10,14 @@ use super::{
     },
     exit::{
         give_up,
-        leave,
         Exit,
         ExitRing, //
+    },
+    fast_event::{
+        commit_last,
+        LeftEarly,
+        StillInside,
+        Unfinished, //
     },
     fastcall::{
         ForC,
@@ -42,10 +47,7 @@ use crate::{
         },
         scratch, //
     },
-    ring::{
-        cpu::GateWord,
-        writer::FastCommit, //
-    }, //
+    ring::cpu::GateWord, //
 };
 use core::hint::black_box;
 use kernel::prelude::*;
@@ -176,15 +178,15 @@ pub(super) unsafe fn commit_plain(file: &EventFile, token: u64, exit: Exit) {
     // SAFETY: It is that of a reservation on this CPU which is not over, in the rings of the same file.
     let out = unsafe { exit.with_ring(sink.buffers().rings(), RingPlace::new(token)) };
     // SAFETY: The last reservation in this ring that is not over is the one of this probe.
-    match unsafe { out.ring().writer().commit_fast() } {
-        Ok(()) => {}
-        Err(FastCommit::NotTried) => return commit_inside(file, out),
-        Err(FastCommit::Raced) => return commit_again(file, out),
-    }
+    let exit = match unsafe { commit_last(out) } {
+        Ok(out) => out.into_exit(),
+        Err(Unfinished::Inside(inside)) => return commit_inside(file, inside),
+        Err(Unfinished::Early(early)) => return commit_again(file, early),
+    };
     if !sink.waker().is_quiet() {
-        return told(file, out.into_exit());
+        return told(file, exit);
     }
-    out.into_exit().end();
+    exit.end();
 }
 
 /// Ends an event that left the ring by the fast path and may have a reader to wake or an action to run.
@@ -199,23 +201,20 @@ extern "C" fn told(file: &EventFile, exit: Exit) {
 /// Takes the slow path out of the ring, which the writer has not left.
 #[cold]
 #[inline(never)]
-extern "C" fn commit_inside(file: &EventFile, out: ExitRing<'_>) {
-    commit_slow(file, out, FastCommit::NotTried);
+extern "C" fn commit_inside(file: &EventFile, inside: StillInside<ExitRing<'_>>) {
+    left_slowly(file, inside.leave(file.sink()).into_exit());
 }
 
 /// Takes the slow path out of the ring, which the writer has left too early.
 #[cold]
 #[inline(never)]
-extern "C" fn commit_again(file: &EventFile, out: ExitRing<'_>) {
-    commit_slow(file, out, FastCommit::Raced);
+extern "C" fn commit_again(file: &EventFile, early: LeftEarly<ExitRing<'_>>) {
+    left_slowly(file, early.leave(file.sink()).into_exit());
 }
 
-/// Takes the slow path out of the ring.
+/// Ends an event that left the ring by the slow path.
 #[inline(always)]
-fn commit_slow(file: &EventFile, out: ExitRing<'_>, outcome: FastCommit) {
-    // SAFETY: `commit_plain` tried the fast path out of this ring, and calls the function of its outcome.
-    unsafe { leave(file.sink(), out.ring(), outcome) };
-    let exit = out.into_exit();
+fn left_slowly(file: &EventFile, exit: Exit) {
     recorded(exit.pin(), file);
     exit.end();
 }

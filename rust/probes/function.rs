@@ -8,9 +8,15 @@
 
 use super::{
     exit::{
-        leave,
         Exit,
         ExitRing, //
+    },
+    fast_event::{
+        Bytes,
+        FastEvent,
+        LeftEarly,
+        StillInside,
+        Unfinished, //
     },
     manner::{
         record_by_manner,
@@ -42,19 +48,9 @@ use crate::{
         grace_ref::GraceRef,
         hook_registers::EntryRegisters, //
     },
-    ring::{
-        packed::PackedSize,
-        reservation::Reservation,
-        writer::{
-            FastCommit,
-            FastReserve, //
-        }, //
-    }, //
+    ring::writer::FastReserve, //
 };
-use core::ptr::{
-    self,
-    NonNull, //
-};
+use core::ptr;
 use kernel::{
     prelude::*,
     sync::Arc, //
@@ -62,7 +58,9 @@ use kernel::{
 
 /// The bytes of a record: the common fields, the function, and its caller.
 const LEN: usize = COMMON + 16;
-const SIZE: PackedSize = PackedSize::new(LEN);
+
+/// An event that is reserved.
+type FunctionEvent<'r> = FastEvent<ExitRing<'r>, Bytes<LEN>>;
 
 /// The most instances that trace functions at a time.
 pub(crate) const MOST_TARGETS: usize = u64::BITS as usize;
@@ -271,30 +269,20 @@ fn record_at<const OWN: u32>(
     (address, caller): Addresses,
     time: impl FnOnce() -> Option<u64>,
 ) {
-    let reserved = out.ring().writer().reserve_fast(LEN, SIZE, time).ok();
-    // Taken apart at once: a reservation that had to be dropped would need a frame.
-    let filled = reserved.map(|mut reserved| {
-        let raw = context::raw();
-        let word = raw.usual_word(base(OWN));
-        if let Some(word) = word {
-            fill(reserved.payload(), word, &raw, (address, caller));
-        }
-        (reserved.into_raw(), word.is_some())
-    });
-    match filled {
-        Some(((_, bits), true)) => debug_assert_eq!(bits, 0),
-        Some(((entry, _), false)) => {
-            return finish_elsewhere::<OWN>(sink, out, entry, address, caller)
-        }
-        None => return record_inside::<OWN>(sink, out, address, caller),
-    }
-    // SAFETY: The last reservation in this ring that is not over was made by the fast path just now, so
-    // that it has nothing but a header before its payload.
-    match unsafe { out.ring().writer().commit_fast() } {
-        Ok(()) => {}
-        Err(FastCommit::NotTried) => return leave_inside(sink, out),
-        Err(FastCommit::Raced) => return leave_again(sink, out),
-    }
+    let mut event = match FunctionEvent::reserve(out, time) {
+        Ok(event) => event,
+        Err(out) => return record_inside::<OWN>(sink, out, address, caller),
+    };
+    let raw = context::raw();
+    let Some(word) = raw.usual_word(base(OWN)) else {
+        return finish_elsewhere::<OWN>(sink, event, address, caller);
+    };
+    fill(event.payload(), word, &raw, (address, caller));
+    let out = match event.commit() {
+        Ok(out) => out,
+        Err(Unfinished::Inside(inside)) => return leave_inside(sink, inside),
+        Err(Unfinished::Early(early)) => return leave_again(sink, early),
+    };
     if !sink.waker().is_quiet() {
         return told(sink, out.into_exit());
     }
@@ -325,23 +313,16 @@ fn fill_anywhere<const OWN: u32>(record: &mut [u8], addresses: Addresses) {
     fill(record, raw.any_word(base(OWN)), &raw, addresses);
 }
 
-/// Goes on with [`record_at`] in other contexts than that of most tasks. `entry` is that of a reservation
-/// by the fast path.
+/// Goes on with [`record_at`] in other contexts than that of most tasks.
 #[inline(never)]
 extern "C" fn finish_elsewhere<const OWN: u32>(
     sink: &Sink,
-    out: ExitRing<'_>,
-    entry: NonNull<u8>,
+    mut event: FunctionEvent<'_>,
     address: u64,
     caller: u64,
 ) {
-    let ring = out.ring();
-    // SAFETY: `record_at` has taken apart the reservation just now, the last in this ring that is not over;
-    // one of the fast path has the bits 0.
-    let mut reserved = unsafe { Reservation::from_raw(ring.writer(), entry, 0) };
-    fill_anywhere::<OWN>(reserved.payload(), (address, caller));
-    sink.left(&ring, reserved.commit());
-    out.into_exit().end();
+    fill_anywhere::<OWN>(event.payload(), (address, caller));
+    event.finish(sink).into_exit().end();
 }
 
 /// As [`record`], where recording is off or the clock has no place in the gate.
@@ -433,21 +414,13 @@ extern "C" fn told(sink: &Sink, exit: Exit) {
 /// Takes the slow path out of the ring, which the writer has not left.
 #[cold]
 #[inline(never)]
-extern "C" fn leave_inside(sink: &Sink, out: ExitRing<'_>) {
-    leave_slow(sink, out, FastCommit::NotTried);
+extern "C" fn leave_inside(sink: &Sink, inside: StillInside<ExitRing<'_>>) {
+    inside.leave(sink).into_exit().end();
 }
 
 /// Takes the slow path out of the ring, which the writer has left too early.
 #[cold]
 #[inline(never)]
-extern "C" fn leave_again(sink: &Sink, out: ExitRing<'_>) {
-    leave_slow(sink, out, FastCommit::Raced);
-}
-
-/// Takes the slow path out of the ring.
-#[inline(always)]
-fn leave_slow(sink: &Sink, out: ExitRing<'_>, outcome: FastCommit) {
-    // SAFETY: `record_at` tried the fast path out of this ring, and calls the function of its outcome.
-    unsafe { leave(sink, out.ring(), outcome) };
-    out.into_exit().end();
+extern "C" fn leave_again(sink: &Sink, early: LeftEarly<ExitRing<'_>>) {
+    early.leave(sink).into_exit().end();
 }

@@ -20,7 +20,7 @@ use crate::{
         context, //
     }, //
 };
-use kernel::prelude::*;
+use core::ptr::NonNull;
 
 /// Fills the common fields of a reservation in `ring`, and returns what C gets of it.
 #[inline(always)]
@@ -30,42 +30,38 @@ pub(super) fn given(
     reserved: ReservedRecord<'_, RecordSize>,
 ) -> ForC {
     let (entry, bits) = reserved.into_inner().into_raw();
-    let (entry, token) = (entry.as_ptr().cast(), token(ring, bits));
+    // INVARIANT: It was reserved just now, and a `RecordSize` has room for them.
+    let (common, token) = (CommonFields(entry), token(ring, bits));
     let raw = context::raw();
     match raw.usual_word(file.base) {
-        Some(word) => {
-            // SAFETY: Reserved just now, and a `RecordSize` has room for the common fields.
-            unsafe { put_common(entry, word, &raw) };
-            for_c(entry, token)
-        }
-        // SAFETY: Reserved just now, and a `RecordSize` has room for the common fields.
-        None => unsafe { given_elsewhere(entry, file.base, token) },
+        Some(word) => common.filled(word, &raw, token),
+        None => given_elsewhere(common, file.base, token),
     }
 }
 
-/// Fills the common fields.
+/// The place of the common fields in a reservation.
 ///
-/// # Safety
+/// # Invariants
 ///
-/// `entry` is a reservation of [`COMMON`](super::COMMON) bytes at least.
-#[inline(always)]
-unsafe fn put_common(entry: *mut c_void, word: u32, raw: &ContextWords) {
-    let words = entry.cast::<[u32; 2]>();
-    // SAFETY: The caller has reserved these 8 bytes; a payload is aligned to 4.
-    unsafe { words.write([word, raw.pid as u32]) };
+/// It is the payload of a reservation that is not over, of [`COMMON`](super::COMMON) bytes at least.
+#[repr(transparent)]
+struct CommonFields(NonNull<u8>);
+
+impl CommonFields {
+    /// Fills them, and returns what C gets of the reservation.
+    #[inline(always)]
+    fn filled(self, word: u32, raw: &ContextWords, token: u64) -> ForC {
+        // SAFETY: These 8 bytes are reserved (invariant), and a payload is aligned to 4.
+        unsafe { self.0.cast().write([word, raw.pid as u32]) };
+        for_c(self.0.as_ptr().cast(), token)
+    }
 }
 
 /// As [`given`], in other contexts than that of most tasks.
-///
-/// # Safety
-///
-/// `entry` is a reservation of [`COMMON`](super::COMMON) bytes at least.
 #[inline(never)]
-unsafe extern "C" fn given_elsewhere(entry: *mut c_void, base: Base, token: u64) -> ForC {
+extern "C" fn given_elsewhere(common: CommonFields, base: Base, token: u64) -> ForC {
     let raw = context::raw();
-    // SAFETY: The caller promises the same of `entry`.
-    unsafe { put_common(entry, raw.any_word(base), &raw) };
-    for_c(entry, token)
+    common.filled(raw.any_word(base), &raw, token)
 }
 
 /// Fills the common fields of a record.

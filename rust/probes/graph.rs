@@ -8,7 +8,10 @@
 //! called here is a function that can be traced.
 
 use super::{
-    exit,
+    fast_event::{
+        Bytes,
+        FastEvent, //
+    },
     fill_common,
     graph_alone::{
         record_alone,
@@ -52,7 +55,6 @@ use crate::{
         port::Kernel, //
     },
     ring::{
-        packed::PackedSize,
         reservation::Reservation,
         writer::{
             FastReserve,
@@ -514,27 +516,18 @@ pub(super) fn record<const LEN: usize>(
         let reserved = ring.writer().reserve(LEN, || clock::read(sink.clock()));
         return put::<LEN>(sink, ring, reserved, base, words);
     };
-    let size = const { PackedSize::new(LEN) };
-    let Ok(mut reserved) = ring.writer().reserve_fast(LEN, size, || {
+    let event = FastEvent::<_, Bytes<LEN>>::reserve(ring, || {
         let now = clock.now();
         *time = now.unwrap_or(0);
         now
-    }) else {
+    });
+    let Ok(mut event) = event else {
         let time = || clock::read(sink.clock());
         let reserved = ring.writer().reserve_slow(LEN, FastReserve::Entered, time);
         return put::<LEN>(sink, ring, reserved, base, words);
     };
-    fill::<LEN>(reserved.payload(), base, words);
-    let (_, bits) = reserved.into_raw();
-    debug_assert_eq!(bits, 0);
-    // SAFETY: The last reservation in this ring that is not over was made by the fast path just now, so
-    // that it has nothing but a header before its payload.
-    match unsafe { ring.writer().commit_fast() } {
-        Ok(()) if sink.waker().is_quiet() => {}
-        Ok(()) => sink.waker().published(),
-        // SAFETY: The fast path out of this ring said so just now.
-        Err(outcome) => unsafe { exit::leave(sink, ring, outcome) },
-    }
+    fill::<LEN>(event.payload(), base, words);
+    event.finish(sink);
     true
 }
 

@@ -8,7 +8,13 @@
 //! and enables it afterwards.
 
 use super::{
-    exit::leave,
+    fast_event::{
+        EventBytes,
+        FastEvent,
+        LeftEarly,
+        StillInside,
+        Unfinished, //
+    },
     graph::{
         KeptTimes,
         ENTRY,
@@ -31,28 +37,15 @@ use crate::{
             Here, //
         },
         context,
-        percpu::CpuPin,
-        port::Kernel, //
+        percpu::CpuPin, //
     },
-    ring::{
-        packed::PackedSize,
-        reservation::Reservation,
-        writer::{
-            FastCommit,
-            FastReserve, //
-        }, //
-    }, //
+    ring::writer::FastReserve, //
 };
-use core::{
-    ffi::c_int,
-    ptr::NonNull, //
-};
+use core::ffi::c_int;
 
 /// Half of a call that is recorded: its entry or its exit.
-pub(super) trait CallHalf {
+pub(super) trait CallHalf: EventBytes {
     const BASE: Base;
-    const LEN: usize;
-    const SIZE: PackedSize;
     /// What the hook answers when there is a record, and when there is none.
     type Answer;
     const TAKEN: Self::Answer;
@@ -71,10 +64,12 @@ pub(super) trait CallHalf {
 /// The entry. The time of the record is that of the call.
 pub(super) struct EntryHalf;
 
+impl EventBytes for EntryHalf {
+    const LEN: usize = ENTRY_LEN;
+}
+
 impl CallHalf for EntryHalf {
     const BASE: Base = ENTRY;
-    const LEN: usize = ENTRY_LEN;
-    const SIZE: PackedSize = PackedSize::new(ENTRY_LEN);
     type Answer = c_int;
     const TAKEN: c_int = FOLLOWED;
     const REFUSED: c_int = IGNORED;
@@ -107,10 +102,12 @@ impl CallHalf for EntryHalf {
 /// The exit. The time of the record is that at which the hook was called, unless another record has come since.
 pub(super) struct ExitHalf;
 
+impl EventBytes for ExitHalf {
+    const LEN: usize = EXIT_LEN;
+}
+
 impl CallHalf for ExitHalf {
     const BASE: Base = EXIT;
-    const LEN: usize = EXIT_LEN;
-    const SIZE: PackedSize = PackedSize::new(EXIT_LEN);
     type Answer = ();
     const TAKEN: () = ();
     const REFUSED: () = ();
@@ -175,30 +172,19 @@ pub(super) fn record_alone<E: CallHalf>(
     let Some(clock) = Here::left(ring.gate()) else {
         return record_closer::<E>(sink, ring, address, call, now);
     };
-    let time = || E::time(clock, call, now);
-    let reserved = ring.writer().reserve_fast(E::LEN, E::SIZE, time).ok();
-    // Taken apart at once: a reservation that had to be dropped would need a frame.
-    let filled = reserved.map(|mut reserved| {
-        let raw = context::raw();
-        let word = raw.usual_word(E::BASE);
-        if let Some(word) = word {
-            E::fill(reserved.payload(), word, raw.pid, address, call, now);
-        }
-        (reserved.into_raw(), word.is_some())
-    });
-    match filled {
-        Some(((_, bits), true)) => debug_assert_eq!(bits, 0),
-        Some(((entry, _), false)) => {
-            return finish_elsewhere::<E>(sink, ring, entry, address, call, now)
-        }
-        None => return record_inside::<E>(sink, ring, address, call, now),
-    }
-    // SAFETY: The last reservation in this ring that is not over was made by the fast path just now, so
-    // that it has nothing but a header before its payload.
-    match unsafe { ring.writer().commit_fast() } {
-        Ok(()) => {}
-        Err(FastCommit::NotTried) => return leave_inside::<E>(sink, ring),
-        Err(FastCommit::Raced) => return leave_again::<E>(sink, ring),
+    let mut event = match FastEvent::<_, E>::reserve(ring, || E::time(clock, call, now)) {
+        Ok(event) => event,
+        Err(ring) => return record_inside::<E>(sink, ring, address, call, now),
+    };
+    let raw = context::raw();
+    let Some(word) = raw.usual_word(E::BASE) else {
+        return finish_elsewhere::<E>(sink, event, address, call, now);
+    };
+    E::fill(event.payload(), word, raw.pid, address, call, now);
+    match event.commit() {
+        Ok(_) => {}
+        Err(Unfinished::Inside(inside)) => return leave_inside::<E>(sink, inside),
+        Err(Unfinished::Early(early)) => return leave_again::<E>(sink, early),
     }
     if !sink.waker().is_quiet() {
         return told::<E>(sink);
@@ -214,22 +200,17 @@ fn fill_anywhere<E: CallHalf>(record: &mut [u8], address: u64, call: &KeptTimes,
     E::fill(record, word, raw.pid, address, call, now);
 }
 
-/// Goes on with [`record_alone`] in other contexts than that of most tasks. `entry` is that of a reservation by the
-/// fast path.
+/// Goes on with [`record_alone`] in other contexts than that of most tasks.
 #[inline(never)]
 extern "C" fn finish_elsewhere<E: CallHalf>(
     sink: &Sink,
-    ring: OwnRing<'_>,
-    entry: NonNull<u8>,
+    mut event: FastEvent<OwnRing<'_>, E>,
     address: u64,
     call: &KeptTimes,
     now: u64,
 ) -> E::Answer {
-    // SAFETY: `record_alone` has taken apart the reservation just now, the last in this ring that is not over;
-    // one of the fast path has the bits 0.
-    let mut reserved = unsafe { Reservation::<Kernel>::from_raw(ring.writer(), entry, 0) };
-    fill_anywhere::<E>(reserved.payload(), address, call, now);
-    sink.left(&ring, reserved.commit());
+    fill_anywhere::<E>(event.payload(), address, call, now);
+    event.finish(sink);
     E::TAKEN
 }
 
@@ -312,17 +293,18 @@ extern "C" fn told<E: CallHalf>(sink: &Sink) -> E::Answer {
 /// Takes the slow path out of the ring, which the writer has not left.
 #[cold]
 #[inline(never)]
-extern "C" fn leave_inside<E: CallHalf>(sink: &Sink, ring: OwnRing<'_>) -> E::Answer {
-    // SAFETY: `record_alone` tried the fast path out of this ring, and calls the function of its outcome.
-    unsafe { leave(sink, ring, FastCommit::NotTried) };
+extern "C" fn leave_inside<E: CallHalf>(
+    sink: &Sink,
+    inside: StillInside<OwnRing<'_>>,
+) -> E::Answer {
+    inside.leave(sink);
     E::TAKEN
 }
 
 /// Takes the slow path out of the ring, which the writer has left too early.
 #[cold]
 #[inline(never)]
-extern "C" fn leave_again<E: CallHalf>(sink: &Sink, ring: OwnRing<'_>) -> E::Answer {
-    // SAFETY: `record_alone` tried the fast path out of this ring, and calls the function of its outcome.
-    unsafe { leave(sink, ring, FastCommit::Raced) };
+extern "C" fn leave_again<E: CallHalf>(sink: &Sink, early: LeftEarly<OwnRing<'_>>) -> E::Answer {
+    early.leave(sink);
     E::TAKEN
 }

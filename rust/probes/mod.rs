@@ -36,6 +36,7 @@ mod commands;
 mod deepest;
 mod entry;
 mod exit;
+mod fast_event;
 mod fastcall;
 mod file;
 mod filter;

@@ -9,9 +9,12 @@
 
 use super::{
     exit::{
-        leave,
         Exit,
         ExitRing, //
+    },
+    fast_event::{
+        Bytes,
+        FastEvent, //
     },
     function::{
         record_last,
@@ -39,7 +42,6 @@ use crate::{
         port::Kernel, //
     },
     ring::{
-        packed::PackedSize,
         reservation::Reservation,
         writer::{
             FastReserve,
@@ -55,7 +57,6 @@ use kernel::{
 
 /// The common fields, the function, its caller, and the words that it got in registers.
 const LEN: usize = COMMON + 16 + 8 * ARGS;
-const SIZE: PackedSize = PackedSize::new(LEN);
 
 /// The only target, which wants whatever calls the hook.
 pub(crate) struct OnlyTarget {
@@ -120,29 +121,12 @@ pub(super) extern "C" fn record_arguments<const OWN: u32>(
     let Some(clock) = clock::Here::left(out.ring().gate()) else {
         return record_closer::<OWN>(sink, out, address, caller, regs);
     };
-    let reserved = out
-        .ring()
-        .writer()
-        .reserve_fast(LEN, SIZE, || clock.now())
-        .ok();
-    // Taken apart at once, for what borrows from `out`.
-    let filled = reserved.map(|mut reserved| {
-        fill::<OWN>(reserved.payload(), address, caller, regs);
-        reserved.into_raw()
-    });
-    let Some((_, bits)) = filled else {
-        return record_inside::<OWN>(sink, out, address, caller, regs);
+    let mut event = match FastEvent::<_, Bytes<LEN>>::reserve(out, || clock.now()) {
+        Ok(event) => event,
+        Err(out) => return record_inside::<OWN>(sink, out, address, caller, regs),
     };
-    debug_assert_eq!(bits, 0);
-    // SAFETY: The last reservation in this ring that is not over was made by the fast path just now, so
-    // that it has nothing but a header before its payload.
-    match unsafe { out.ring().writer().commit_fast() } {
-        Ok(()) if sink.waker().is_quiet() => {}
-        Ok(()) => sink.waker().published(),
-        // SAFETY: The fast path out of this ring said so just now.
-        Err(outcome) => unsafe { leave(sink, out.ring(), outcome) },
-    }
-    out.into_exit().end();
+    fill::<OWN>(event.payload(), address, caller, regs);
+    event.finish(sink).into_exit().end();
 }
 
 /// Fills a record.

@@ -215,7 +215,10 @@ fn too_long(context: &Context) -> Check {
         instance.clear()?;
         let written = data.write(0, &vec![1; len]);
         ensure_eq!(written, len as i64 + 4, "{len} bytes");
-        Ok(instance.get("trace")?.matches(" l: a=0x1010101 (16843009)").count())
+        Ok(instance
+            .get("trace")?
+            .matches(" l: a=0x1010101 (16843009)")
+            .count())
     };
     for kb in [4, 8, 64, 512] {
         instance.set("buffer_subbuf_size_kb", &kb.to_string())?;
