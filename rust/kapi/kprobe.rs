@@ -90,38 +90,38 @@ impl KernelProbe {
 
     /// Has it be called no more. A call may still run until a grace period has passed.
     pub(crate) fn disable(&self) {
-        // SAFETY: The probe is registered (invariant).
-        unsafe { c::rt_kprobe_disable(self.0.as_ptr()) };
+        c::rt_kprobe_disable(self.raw());
+    }
+
+    /// Returns it for C.
+    fn raw(&self) -> &c::rt_kprobe {
+        // SAFETY: The probe is registered, and stays until this is dropped (invariant).
+        unsafe { self.0.as_ref() }
     }
 
     /// Returns the address of the probed instruction.
     pub(crate) fn address(&self) -> u64 {
-        // SAFETY: The probe is registered (invariant).
-        unsafe { c::rt_kprobe_address(self.0.as_ptr()) as u64 }
+        c::rt_kprobe_address(self.raw()) as u64
     }
 
     /// Returns whether that is the first one of a function.
     pub(crate) fn is_at_entry(&self) -> bool {
-        // SAFETY: The probe is registered (invariant).
-        unsafe { c::rt_kprobe_at_entry(self.0.as_ptr()) }
+        c::rt_kprobe_at_entry(self.raw())
     }
 
     /// Returns whether a function calls hooks there: a probe of calls, whose module has not gone.
     pub(crate) fn is_at_hook(&self) -> bool {
-        // SAFETY: The probe is registered (invariant).
-        unsafe { c::rt_kprobe_at_hook(self.0.as_ptr()) }
+        c::rt_kprobe_at_hook(self.raw())
     }
 
     /// Returns how many calls at a time are followed to their returns.
     pub(crate) fn max_active(&self) -> i32 {
-        // SAFETY: The probe is registered (invariant).
-        unsafe { c::rt_kprobe_max_active(self.0.as_ptr()) }
+        c::rt_kprobe_max_active(self.raw())
     }
 
     /// Returns how many hits were missed.
     pub(crate) fn missed(&self) -> u64 {
-        // SAFETY: The probe is registered (invariant).
-        unsafe { c::rt_kprobe_missed(self.0.as_ptr()) as u64 }
+        c::rt_kprobe_missed(self.raw()) as u64
     }
 }
 
@@ -144,9 +144,7 @@ pub(crate) struct LeavingProbes {
 impl LeavingProbes {
     /// Adds `probe`; without memory it is unregistered now.
     pub(crate) fn add(&mut self, probe: KernelProbe) {
-        // SAFETY: The probe is registered (invariant).
-        let returns = unsafe { c::rt_kprobe_returns(probe.0.as_ptr()) };
-        let all = match returns {
+        let all = match c::rt_kprobe_returns(probe.raw()) {
             true => &mut self.at_returns,
             false => &mut self.inside,
         };
@@ -177,8 +175,7 @@ impl Drop for LeavingProbes {
 ///
 /// `EPERM` in a kernel that is locked down.
 pub(crate) fn may_probe() -> Result {
-    // SAFETY: The function takes nothing, and asks the kernel's security modules.
-    to_result(unsafe { c::rt_kprobes_locked_down() })
+    to_result(c::rt_kprobes_locked_down())
 }
 
 /// Returns the address of a symbol, of a function or of data. Process context.
@@ -193,14 +190,12 @@ pub(crate) fn symbol_address(name: &str) -> Option<u64> {
 
 /// Returns the offset of the address of the name in a `struct dentry`.
 pub(crate) fn name_in_dentry() -> usize {
-    // SAFETY: The function only returns a constant.
-    unsafe { c::rt_dentry_name() }
+    c::rt_dentry_name()
 }
 
 /// Returns the offset of the address of its `struct dentry` in a `struct file`.
 pub(crate) fn dentry_in_file() -> usize {
-    // SAFETY: The function only returns a constant.
-    unsafe { c::rt_file_dentry() }
+    c::rt_file_dentry()
 }
 
 /// Returns where the function that begins at `function` calls the kernel's hooks. Process context.

@@ -68,8 +68,7 @@ pub(crate) fn with_string<R>(
 
 /// Returns what the kernel calls the system call of that number, if it is one with events.
 pub(crate) fn syscall(number: u64) -> Option<&'static str> {
-    // SAFETY: Any number is taken, and the table that it is looked up in does not change after load.
-    let name = unsafe { c::rt_syscall_name(number as usize) };
+    let name = c::rt_syscall_name(number as usize);
     if name.is_null() {
         return None;
     }

@@ -147,8 +147,10 @@ impl UserProbe {
     fn release(&mut self) {
         self.unregister();
         if let Some(number) = self.left.take() {
-            // SAFETY: Process context without a lock that a call of a probe takes; it only waits.
-            UNREGISTERED.pass(number, || unsafe { c::rt_uprobe_wait() });
+            // Without a lock that a call of a probe takes.
+            UNREGISTERED.pass(number, || {
+                c::rt_uprobe_wait();
+            });
         }
     }
 }
