@@ -21,6 +21,17 @@ static noinline void make_events(struct bench *bench)
 	ended(bench, began, 0);
 }
 
+static noinline void make_strings(struct bench *bench)
+{
+	static const char text[16] = "block/sda";
+	u32 i, events = bench->wanted;
+	u64 began = rdtsc();
+
+	for (i = 0; i < events; i++)
+		trace_rtbench_string(text);
+	ended(bench, began, 0);
+}
+
 /* Traced by the tracer function, and nothing else. */
 noinline void rtbench_function(void)
 {
@@ -63,6 +74,7 @@ const struct row event_rows[] = {
 	{ .name = "call", .measure = call_function },
 	{ .name = "inside", .measure = call_inside },
 	{ .name = "event", .measure = make_events },
+	{ .name = "string", .measure = make_strings },
 	{}
 };
 

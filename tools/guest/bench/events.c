@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0
-/* rtbench's event as rtrace records it: a probe and a descriptor, no tracepoint. */
+/* rtbench's events as rtrace records them: probes and descriptors, no tracepoints. */
 #define CREATE_TRACE_POINTS
 #include "rtbench_trace.h"

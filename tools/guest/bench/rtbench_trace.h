@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The event whose cost is measured: a record of 24 bytes, common fields included. */
+/* The events whose cost is measured: a record of 24 bytes, common fields included, and one of strings. */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM rtbench
 
@@ -20,6 +20,21 @@ TRACE_EVENT(rtbench_event,
 		__entry->value = value;
 	),
 	TP_printk("number=%llu value=%llu", __entry->number, __entry->value)
+);
+
+/* One with strings, of a fixed length and of any. */
+TRACE_EVENT(rtbench_string,
+	TP_PROTO(const char *text),
+	TP_ARGS(text),
+	TP_STRUCT__entry(
+		__array(char, name, 16)
+		__string(text, text)
+	),
+	TP_fast_assign(
+		memcpy(__entry->name, text, sizeof(__entry->name));
+		__assign_str(text);
+	),
+	TP_printk("name=%s text=%s", __entry->name, __get_str(text))
 );
 
 #endif

@@ -243,6 +243,22 @@ fn ring_rows(kernel: &Kernel, own: &Instance, table: &mut Table) -> Check {
     Ok(())
 }
 
+/// What makes events: the loop of rtbench, and the event that it makes.
+#[derive(Clone, Copy)]
+struct Maker {
+    row: &'static str,
+    event: &'static str,
+}
+
+const NUMBERS: Maker = Maker {
+    row: "event",
+    event: EVENT,
+};
+const STRINGS: Maker = Maker {
+    row: "string",
+    event: "events/rtbench/rtbench_string",
+};
+
 /// The cost of the event in each context, with `set` done before and `unset` after.
 fn event_costs(
     kernel: &Kernel,
@@ -251,24 +267,26 @@ fn event_costs(
     unset: Setting,
     before: u32,
 ) -> Check<Vec<Cost>> {
-    costs_of(kernel, tree, (set, unset), before, "1")
+    costs_of(kernel, tree, NUMBERS, (set, unset), before, "1")
 }
 
-/// The same, with the event `on` or off.
+/// The same for another event, which is `on` or off.
 fn costs_of(
     kernel: &Kernel,
     tree: &Tree,
+    of: Maker,
     (set, unset): (Setting, Setting),
     before: u32,
     on: &str,
 ) -> Check<Vec<Cost>> {
     set_all(tree, set)?;
-    tree.set(&format!("{EVENT}/enable"), on)?;
+    let enable = format!("{}/enable", of.event);
+    tree.set(&enable, on)?;
     let costs: Check<Vec<_>> = CONTEXTS
         .iter()
-        .map(|(short, _)| kernel.cost(asked("event", short, before), || tree.clear()))
+        .map(|(short, _)| kernel.cost(asked(of.row, short, before), || tree.clear()))
         .collect();
-    tree.set(&format!("{EVENT}/enable"), "0")?;
+    tree.set(&enable, "0")?;
     set_all(tree, unset)?;
     costs
 }
@@ -333,171 +351,196 @@ pub fn event(context: &Context, table: &mut Table) -> Check {
     Ok(())
 }
 
+/// Its name, whether it is recorded, the triggers that it has, and how these go.
+type TriggerRow = (&'static str, &'static str, Setting, Setting);
+
+const FILE: &str = "events/rtbench/rtbench_event/trigger";
+const VARIABLE: &str = "hist:keys=common_pid:v=value";
+const NO_VARIABLE: &str = "!hist:keys=common_pid:v=value";
+const MATCH: &str =
+    "hist:keys=common_pid:d=value-$v:onmatch(rtbench.rtbench_event).trace(rtbench_syn,$d)";
+const NO_MATCH: &str =
+    "!hist:keys=common_pid:d=value-$v:onmatch(rtbench.rtbench_event).trace(rtbench_syn,$d)";
+const TEXT_MATCH: &str =
+    "hist:keys=common_pid:onmatch(rtbench.rtbench_event).trace(rtbench_str,$c)";
+const NO_TEXT_MATCH: &str =
+    "!hist:keys=common_pid:onmatch(rtbench.rtbench_event).trace(rtbench_str,$c)";
+const TRACK: &str = "hist:keys=common_pid:v=value:onmax($v).save(value,common_pid)";
+const NO_TRACK: &str = "!hist:keys=common_pid:v=value:onmax($v).save(value,common_pid)";
+const CHANGE: &str = "hist:keys=common_pid:v=common_timestamp:onchange($v).save(value,common_pid)";
+const NO_CHANGE: &str =
+    "!hist:keys=common_pid:v=common_timestamp:onchange($v).save(value,common_pid)";
+const SYNTHETIC_EVENTS: &str = "rtbench_syn u64 d\nrtbench_str char c[]";
+const SYNTHETIC: &str = "events/synthetic/rtbench_syn/enable";
+
+/// An event of 24 bytes with a trigger.
+const TRIGGER_ROWS: &[TriggerRow] = &[
+    (
+        "traceoff, its filter false, not recorded",
+        "0",
+        &[(FILE, "traceoff:1 if value == 41")],
+        &[(FILE, "!traceoff")],
+    ),
+    (
+        "traceoff, its filter false, recorded",
+        "1",
+        &[(FILE, "traceoff:1 if value == 41")],
+        &[(FILE, "!traceoff")],
+    ),
+    (
+        "traceon, recording is on, not recorded",
+        "0",
+        &[(FILE, "traceon")],
+        &[(FILE, "!traceon")],
+    ),
+    (
+        "enable_event, not recorded",
+        "0",
+        &[(FILE, "enable_event:irq:irq_handler_exit")],
+        &[(FILE, "!enable_event:irq:irq_handler_exit")],
+    ),
+    (
+        "enable_event, recorded",
+        "1",
+        &[(FILE, "enable_event:irq:irq_handler_exit")],
+        &[(FILE, "!enable_event:irq:irq_handler_exit")],
+    ),
+    (
+        "hist:keys=common_pid, not recorded",
+        "0",
+        &[(FILE, "hist:keys=common_pid")],
+        &[(FILE, "!hist:keys=common_pid")],
+    ),
+    (
+        "hist:keys=common_pid, recorded",
+        "1",
+        &[(FILE, "hist:keys=common_pid")],
+        &[(FILE, "!hist:keys=common_pid")],
+    ),
+    (
+        "hist:keys=common_pid:vals=value, not recorded",
+        "0",
+        &[(FILE, "hist:keys=common_pid:vals=value")],
+        &[(FILE, "!hist:keys=common_pid:vals=value")],
+    ),
+    (
+        "hist:keys=common_pid,common_cpu, not recorded",
+        "0",
+        &[(FILE, "hist:keys=common_pid,common_cpu")],
+        &[(FILE, "!hist:keys=common_pid,common_cpu")],
+    ),
+    (
+        "hist:keys=value.log2, not recorded",
+        "0",
+        &[(FILE, "hist:keys=value.log2")],
+        &[(FILE, "!hist:keys=value.log2")],
+    ),
+    (
+        "hist:keys=common_comm, not recorded",
+        "0",
+        &[(FILE, "hist:keys=common_comm")],
+        &[(FILE, "!hist:keys=common_comm")],
+    ),
+    (
+        "hist:keys=common_pid:v=value, not recorded",
+        "0",
+        &[(FILE, VARIABLE)],
+        &[(FILE, NO_VARIABLE)],
+    ),
+    (
+        "hist:keys=common_pid:c=common_comm, not recorded",
+        "0",
+        &[(FILE, "hist:keys=common_pid:c=common_comm")],
+        &[(FILE, "!hist:keys=common_pid:c=common_comm")],
+    ),
+    (
+        "a pair with onmatch of a string, not recorded",
+        "0",
+        &[
+            (FILE, "hist:keys=common_pid:c=common_comm"),
+            (FILE, TEXT_MATCH),
+        ],
+        &[
+            (FILE, NO_TEXT_MATCH),
+            (FILE, "!hist:keys=common_pid:c=common_comm"),
+        ],
+    ),
+    (
+        "a pair with onmatch, not recorded",
+        "0",
+        &[(FILE, VARIABLE), (FILE, MATCH)],
+        &[(FILE, NO_MATCH), (FILE, NO_VARIABLE)],
+    ),
+    (
+        "a pair with onmatch, its synthetic event recorded",
+        "0",
+        &[(FILE, VARIABLE), (FILE, MATCH), (SYNTHETIC, "1")],
+        &[(SYNTHETIC, "0"), (FILE, NO_MATCH), (FILE, NO_VARIABLE)],
+    ),
+    (
+        "onmax and save, another number is larger, not recorded",
+        "0",
+        &[(FILE, TRACK)],
+        &[(FILE, NO_TRACK)],
+    ),
+    (
+        "onchange and save, to another number each time, not recorded",
+        "0",
+        &[(FILE, CHANGE)],
+        &[(FILE, NO_CHANGE)],
+    ),
+    // In ftrace what comes after it costs more.
+    (
+        "hist:keys=common_pid:t=common_timestamp, not recorded",
+        "0",
+        &[(FILE, "hist:keys=common_pid:t=common_timestamp:clock=local")],
+        &[(FILE, "!hist:keys=common_pid:t=common_timestamp:clock=local")],
+    ),
+];
+
+const STRING_FILE: &str = "events/rtbench/rtbench_string/trigger";
+
+/// The event of strings with a trigger.
+const STRING_ROWS: &[TriggerRow] = &[
+    (
+        "hist: keys are a string of 16 bytes, not recorded",
+        "0",
+        &[(STRING_FILE, "hist:keys=name")],
+        &[(STRING_FILE, "!hist:keys=name")],
+    ),
+    (
+        "hist: keys are a string of any length, not recorded",
+        "0",
+        &[(STRING_FILE, "hist:keys=text")],
+        &[(STRING_FILE, "!hist:keys=text")],
+    ),
+];
+
+fn trigger_rows() -> impl Iterator<Item = (Maker, &'static TriggerRow)> {
+    let numbers = TRIGGER_ROWS.iter().map(|row| (NUMBERS, row));
+    numbers.chain(STRING_ROWS.iter().map(|row| (STRINGS, row)))
+}
+
 /// An event of 24 bytes with a trigger, recorded or not.
 pub fn trigger(context: &Context, table: &mut Table) -> Check {
-    const FILE: &str = "events/rtbench/rtbench_event/trigger";
-    const VARIABLE: &str = "hist:keys=common_pid:v=value";
-    const NO_VARIABLE: &str = "!hist:keys=common_pid:v=value";
-    const MATCH: &str =
-        "hist:keys=common_pid:d=value-$v:onmatch(rtbench.rtbench_event).trace(rtbench_syn,$d)";
-    const NO_MATCH: &str =
-        "!hist:keys=common_pid:d=value-$v:onmatch(rtbench.rtbench_event).trace(rtbench_syn,$d)";
-    const TEXT_MATCH: &str =
-        "hist:keys=common_pid:onmatch(rtbench.rtbench_event).trace(rtbench_str,$c)";
-    const NO_TEXT_MATCH: &str =
-        "!hist:keys=common_pid:onmatch(rtbench.rtbench_event).trace(rtbench_str,$c)";
-    const TRACK: &str = "hist:keys=common_pid:v=value:onmax($v).save(value,common_pid)";
-    const NO_TRACK: &str = "!hist:keys=common_pid:v=value:onmax($v).save(value,common_pid)";
-    const CHANGE: &str =
-        "hist:keys=common_pid:v=common_timestamp:onchange($v).save(value,common_pid)";
-    const NO_CHANGE: &str =
-        "!hist:keys=common_pid:v=common_timestamp:onchange($v).save(value,common_pid)";
-    const SYNTHETIC: &str = "events/synthetic/rtbench_syn/enable";
-    type Of = &'static str;
-    let rows: &[(Of, Of, Setting, Setting)] = &[
-        (
-            "traceoff, its filter false, not recorded",
-            "0",
-            &[(FILE, "traceoff:1 if value == 41")],
-            &[(FILE, "!traceoff")],
-        ),
-        (
-            "traceoff, its filter false, recorded",
-            "1",
-            &[(FILE, "traceoff:1 if value == 41")],
-            &[(FILE, "!traceoff")],
-        ),
-        (
-            "traceon, recording is on, not recorded",
-            "0",
-            &[(FILE, "traceon")],
-            &[(FILE, "!traceon")],
-        ),
-        (
-            "enable_event, not recorded",
-            "0",
-            &[(FILE, "enable_event:irq:irq_handler_exit")],
-            &[(FILE, "!enable_event:irq:irq_handler_exit")],
-        ),
-        (
-            "enable_event, recorded",
-            "1",
-            &[(FILE, "enable_event:irq:irq_handler_exit")],
-            &[(FILE, "!enable_event:irq:irq_handler_exit")],
-        ),
-        (
-            "hist:keys=common_pid, not recorded",
-            "0",
-            &[(FILE, "hist:keys=common_pid")],
-            &[(FILE, "!hist:keys=common_pid")],
-        ),
-        (
-            "hist:keys=common_pid, recorded",
-            "1",
-            &[(FILE, "hist:keys=common_pid")],
-            &[(FILE, "!hist:keys=common_pid")],
-        ),
-        (
-            "hist:keys=common_pid:vals=value, not recorded",
-            "0",
-            &[(FILE, "hist:keys=common_pid:vals=value")],
-            &[(FILE, "!hist:keys=common_pid:vals=value")],
-        ),
-        (
-            "hist:keys=common_pid,common_cpu, not recorded",
-            "0",
-            &[(FILE, "hist:keys=common_pid,common_cpu")],
-            &[(FILE, "!hist:keys=common_pid,common_cpu")],
-        ),
-        (
-            "hist:keys=value.log2, not recorded",
-            "0",
-            &[(FILE, "hist:keys=value.log2")],
-            &[(FILE, "!hist:keys=value.log2")],
-        ),
-        (
-            "hist:keys=common_comm, not recorded",
-            "0",
-            &[(FILE, "hist:keys=common_comm")],
-            &[(FILE, "!hist:keys=common_comm")],
-        ),
-        (
-            "hist:keys=common_pid:v=value, not recorded",
-            "0",
-            &[(FILE, VARIABLE)],
-            &[(FILE, NO_VARIABLE)],
-        ),
-        (
-            "hist:keys=common_pid:c=common_comm, not recorded",
-            "0",
-            &[(FILE, "hist:keys=common_pid:c=common_comm")],
-            &[(FILE, "!hist:keys=common_pid:c=common_comm")],
-        ),
-        (
-            "a pair with onmatch of a string, not recorded",
-            "0",
-            &[
-                (FILE, "hist:keys=common_pid:c=common_comm"),
-                (FILE, TEXT_MATCH),
-            ],
-            &[
-                (FILE, NO_TEXT_MATCH),
-                (FILE, "!hist:keys=common_pid:c=common_comm"),
-            ],
-        ),
-        (
-            "a pair with onmatch, not recorded",
-            "0",
-            &[(FILE, VARIABLE), (FILE, MATCH)],
-            &[(FILE, NO_MATCH), (FILE, NO_VARIABLE)],
-        ),
-        (
-            "a pair with onmatch, its synthetic event recorded",
-            "0",
-            &[(FILE, VARIABLE), (FILE, MATCH), (SYNTHETIC, "1")],
-            &[(SYNTHETIC, "0"), (FILE, NO_MATCH), (FILE, NO_VARIABLE)],
-        ),
-        (
-            "onmax and save, another number is larger, not recorded",
-            "0",
-            &[(FILE, TRACK)],
-            &[(FILE, NO_TRACK)],
-        ),
-        (
-            "onchange and save, to another number each time, not recorded",
-            "0",
-            &[(FILE, CHANGE)],
-            &[(FILE, NO_CHANGE)],
-        ),
-        // In ftrace what comes after it costs more.
-        (
-            "hist:keys=common_pid:t=common_timestamp, not recorded",
-            "0",
-            &[(FILE, "hist:keys=common_pid:t=common_timestamp:clock=local")],
-            &[(FILE, "!hist:keys=common_pid:t=common_timestamp:clock=local")],
-        ),
-    ];
     let kernel = Kernel::load()?;
     for root in [&context.reference, &context.root] {
-        Tree::at(root).set(
-            "synthetic_events",
-            "rtbench_syn u64 d\nrtbench_str char c[]",
-        )?;
+        Tree::at(root).set("synthetic_events", SYNTHETIC_EVENTS)?;
     }
     let sides = sides(context)?;
     table.begin(
         "trigger",
         "one TRACE_EVENT with a trigger, the loop included: instructions",
     );
-    for &(name, on, set, unset) in rows {
-        let ftrace = costs_of(&kernel, &sides.0, (set, unset), FIRST, on)?;
-        let rtrace = costs_of(&kernel, &sides.1, (set, unset), FIRST, on)?;
+    for (of, &(name, on, set, unset)) in trigger_rows() {
+        let ftrace = costs_of(&kernel, &sides.0, of, (set, unset), FIRST, on)?;
+        let rtrace = costs_of(&kernel, &sides.1, of, (set, unset), FIRST, on)?;
         for (&(_, long), (ftrace, rtrace)) in CONTEXTS.iter().zip(ftrace.iter().zip(&rtrace)) {
             table.add(pair(name, long, *ftrace, *rtrace));
         }
     }
     // What ftrace does not have.
-    let own: &[(Of, Setting, Setting)] = &[
+    let own: &[(&str, Setting, Setting)] = &[
         (
             "hist:keys=common_pid:vals=value.max, not recorded",
             &[(FILE, "hist:keys=common_pid:vals=value.max")],
@@ -521,7 +564,7 @@ pub fn trigger(context: &Context, table: &mut Table) -> Check {
         ),
     ];
     for &(name, set, unset) in own {
-        let costs = costs_of(&kernel, &sides.1, (set, unset), FIRST, "0")?;
+        let costs = costs_of(&kernel, &sides.1, NUMBERS, (set, unset), FIRST, "0")?;
         for (&(_, long), rtrace) in CONTEXTS.iter().zip(&costs) {
             table.add(Row::new(name).context(long).own(rtrace.each()));
         }
@@ -537,6 +580,30 @@ pub fn sides(context: &Context) -> Check<(Instance, Instance)> {
         Ok::<_, String>(own)
     };
     Ok((side(&context.reference)?, side(&context.root)?))
+}
+
+/// Runs each row of [`trigger`] once, of rtrace alone; as [`windows`].
+pub fn trigger_windows(context: &Context) -> Check<String> {
+    let kernel = Kernel::load()?;
+    Tree::at(&context.root).set("synthetic_events", SYNTHETIC_EVENTS)?;
+    let (_, tree) = sides(context)?;
+    let mut text = String::new();
+    let mut run = |row, name: &str| {
+        let cost = kernel.once(asked(row, "off", FIRST))?;
+        let _ = writeln!(text, "{} {name}", cost.done);
+        Ok::<_, String>(())
+    };
+    run("empty", "nothing")?;
+    for (of, &(name, on, set, unset)) in trigger_rows() {
+        let enable = format!("{}/enable", of.event);
+        set_all(&tree, set)?;
+        tree.set(&enable, on)?;
+        tree.clear()?;
+        run(of.row, name)?;
+        tree.set(&enable, "0")?;
+        set_all(&tree, unset)?;
+    }
+    Ok(text)
 }
 
 /// Runs each loop of scripts/breakdown once; prints a line for each run: events, name. The first

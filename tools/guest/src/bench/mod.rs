@@ -62,7 +62,7 @@ pub fn run(context: &Context, names: &[String]) -> Check {
     write_out("bench.json", table.json().as_bytes())
 }
 
-/// Runs what scripts/breakdown looks at: the loops of rtbench, or `text`. Leaves beside it in `/out` what that needs to know: the
+/// Runs what scripts/breakdown looks at: the loops of rtbench, `text` or `trigger`. Leaves beside it in `/out` what that needs to know: the
 /// order of the runs, and where functions are.
 pub fn breakdown(context: &Context, names: &[String]) -> Check {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -70,7 +70,8 @@ pub fn breakdown(context: &Context, names: &[String]) -> Check {
     let windows = match names[..] {
         [] => inside::windows(context)?,
         ["text"] => outside::windows(context)?,
-        _ => fail!("only 'text' can be told apart, not {names:?}"),
+        ["trigger"] => inside::trigger_windows(context)?,
+        _ => fail!("only 'text' and 'trigger' can be told apart, not {names:?}"),
     };
     let symbols = fs::read("/proc/kallsyms").map_err(|e| format!("/proc/kallsyms: {e}"))?;
     write_out("windows", windows.as_bytes())?;

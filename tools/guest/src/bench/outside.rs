@@ -25,6 +25,8 @@ const EVENTS: usize = 1000;
 
 /// Events in the buffer when readers are measured.
 const TO_READ: usize = 20_000;
+/// Entries of a large histogram.
+const MANY_ENTRIES: usize = 100_000;
 
 /// An event that one plain system call makes: 40 bytes of fields.
 const EVENT: &str = "events/task/task_rename";
@@ -268,28 +270,37 @@ impl Side {
 /// Returns the cost per entry of opening `file` and reading all of it, with a histogram that has an entry for each of
 /// so many events.
 fn hist_reading(side: &Side, file: &str) -> Check<f64> {
-    let trigger = format!("{EVENT}/trigger");
-    let command = "hist:keys=common_timestamp:size=32768";
-    let mut least = u64::MAX;
+    let mut least = f64::MAX;
     for _ in 0..3 {
-        side.own.set(&trigger, command)?;
-        (0..TO_READ).for_each(|_| rename());
-        let mut bytes = 0;
-        let began = ticks();
-        let mut open = File::open(side.own.file(&format!("{EVENT}/{file}")))
-            .map_err(|e| format!("{file}: {e}"))?;
-        loop {
-            match plain(&mut open) {
-                0 => break,
-                n => bytes += n,
-            }
-        }
-        least = least.min(ticks() - began);
-        ensure!(bytes > TO_READ * 40, "{file}: only {bytes} bytes");
-        drop(open);
-        side.own.set(&trigger, &format!("!{command}"))?;
+        least = least.min(one_hist_reading(side, file, TO_READ)?);
     }
-    Ok(least as f64 / TO_READ as f64)
+    Ok(least)
+}
+
+/// The same once, for so many entries.
+fn one_hist_reading(side: &Side, file: &str, entries: usize) -> Check<f64> {
+    let trigger = format!("{EVENT}/trigger");
+    let size = entries.next_power_of_two();
+    let command = format!("hist:keys=common_timestamp:size={size}");
+    side.own.set(&trigger, &command)?;
+    (0..entries).for_each(|_| rename());
+    let mut bytes = 0;
+    let began = ticks();
+    mark_begin();
+    let mut open = File::open(side.own.file(&format!("{EVENT}/{file}")))
+        .map_err(|e| format!("{file}: {e}"))?;
+    loop {
+        match plain(&mut open) {
+            0 => break,
+            n => bytes += n,
+        }
+    }
+    mark_end();
+    let took = ticks() - began;
+    ensure!(bytes > entries * 40, "{file}: only {bytes} bytes");
+    drop(open);
+    side.own.set(&trigger, &format!("!{command}"))?;
+    Ok(took as f64 / entries as f64)
 }
 
 /// Reads large pieces.
@@ -421,6 +432,12 @@ pub(super) fn measure(context: &Context, table: &mut Table) -> Check {
     row(table, "text of an entry of a histogram", &sides, |side| {
         hist_reading(side, "hist")
     })?;
+    row(
+        table,
+        "text of an entry of a histogram of 100000",
+        &sides,
+        |side| one_hist_reading(side, "hist", MANY_ENTRIES),
+    )?;
     for (name, file) in [
         ("text of an entry that is taken, hist_take", "hist_take"),
         ("JSON of an entry of a histogram, hist_json", "hist_json"),
@@ -453,6 +470,8 @@ pub(super) fn windows(context: &Context) -> Check<String> {
         side.read_all(&PLAIN, file, &mut plain)?;
         let _ = writeln!(text, "{TO_READ} {name}");
     }
+    one_hist_reading(&sides.1, "hist", TO_READ)?;
+    let _ = writeln!(text, "{TO_READ} rtrace, hist");
     Ok(text)
 }
 
