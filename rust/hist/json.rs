@@ -17,7 +17,11 @@ use super::{
         HistLine,
         HistNames, //
     },
-    sort::{Rows, SortRow},
+    sort::{
+        Rows,
+        SortItem,
+        SortRow, //
+    },
     tally::{
         range,
         Tally,
@@ -215,12 +219,12 @@ impl Plan {
     pub(crate) fn write_json(
         &self,
         text: &[u8],
-        (rows, order): (Rows<'_>, &[u32]),
+        (rows, order): (Rows<'_>, &[SortItem]),
         names: &dyn HistNames,
         out: &mut dyn ByteWrite,
     ) -> fmt::Result {
         for row in order {
-            let row = rows.row(*row);
+            let row = rows.row(row.row());
             out.write_str("{\"keys\":{")?;
             self.write_json_key(text, row, names, out)?;
             let hits = row.sums.first().copied().unwrap_or(0);

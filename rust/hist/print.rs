@@ -14,8 +14,9 @@ use super::{
         SortField, //
     },
     sort::{
-        Rows, //
-        SortRow,
+        Rows,
+        SortItem,
+        SortRow, //
     },
     tally::{
         range,
@@ -24,7 +25,10 @@ use super::{
         QUANTILES, //
     }, //
 };
-use crate::text::writer::ByteWrite;
+use crate::text::{
+    piece::Piece,
+    writer::ByteWrite, //
+};
 use core::{
     fmt,
     str, //
@@ -228,7 +232,7 @@ impl Plan {
                 _ if matches!(source, Some(ExprSource::Text(_) | ExprSource::Comm)) => {
                     write_text(words, 50, out)?;
                 }
-                _ => write!(out, "{value:10}")?,
+                _ => write_right("", value, out)?,
             }
         }
         out.write_str(if stack { "}" } else { " }" })
@@ -261,7 +265,11 @@ impl Plan {
             }
             Modifier::Hex => write!(out, "  {name}: {value:10x}"),
             Modifier::Signed => write!(out, "  {name}: {:10}", value as i64),
-            _ => write!(out, "  {name}: {value:10}"),
+            _ => {
+                out.write_str("  ")?;
+                out.write_str(name)?;
+                write_right(": ", value, out)
+            }
         }
     }
 
@@ -312,17 +320,17 @@ impl Plan {
     pub(crate) fn write_rows(
         &self,
         text: &[u8],
-        (rows, order): (Rows<'_>, &[u32]),
+        (rows, order): (Rows<'_>, &[SortItem]),
         names: &dyn HistNames,
         out: &mut dyn ByteWrite,
     ) -> fmt::Result {
         let stats = self.stats(rows);
         for row in order {
-            let row = rows.row(*row);
+            let row = rows.row(row.row());
             self.write_key(text, row, names, out)?;
             let hits = row.sums.first().copied().unwrap_or(0);
             if !self.no_hitcount {
-                write!(out, " hitcount: {hits:10}")?;
+                write_right(" hitcount: ", hits, out)?;
             }
             let mut index = 0usize;
             for (node, stat) in self.values().iter().zip(stats) {
@@ -343,6 +351,15 @@ impl Plan {
         }
         Ok(())
     }
+}
+
+/// Writes a short text, and a number that is aligned to the right in ten columns: most of what entries have, which
+/// are many.
+fn write_right(before: &str, number: u64, out: &mut dyn ByteWrite) -> fmt::Result {
+    let mut piece = Piece::new();
+    piece.bytes_of(before.as_bytes())?;
+    piece.right(number, 10)?;
+    piece.write_to(out)
 }
 
 /// Returns what an atom is called in entries: a reference by the name of its variable.

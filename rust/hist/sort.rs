@@ -70,6 +70,26 @@ impl<'a> Rows<'a> {
     }
 }
 
+/// An entry that is put into order.
+#[derive(Clone, Copy)]
+pub(crate) struct SortItem {
+    /// Items with different words are in the order of these.
+    word: u64,
+    row: u32,
+}
+
+impl SortItem {
+    /// Returns that of a row.
+    pub(crate) const fn new(row: u32) -> Self {
+        Self { word: 0, row }
+    }
+
+    /// Returns the row.
+    pub(crate) fn row(self) -> u32 {
+        self.row
+    }
+}
+
 /// How the values of a sort key compare.
 #[derive(Clone, Copy)]
 enum Compare {
@@ -122,6 +142,21 @@ impl Compare {
     }
 }
 
+impl Compare {
+    /// Returns a word of a value: values with different ones compare as these do.
+    fn word(self, value: &[u64]) -> u64 {
+        const SIGN: u64 = 1 << 63;
+        let first = value.first().copied().unwrap_or(0);
+        let cut = |bits: u32| first.wrapping_shl(64u32.saturating_sub(bits));
+        match self {
+            Self::Not => 0,
+            Self::Text => first.swap_bytes(),
+            Self::Signed(bits) => cut(bits) ^ SIGN,
+            Self::Unsigned(bits) => cut(bits),
+        }
+    }
+}
+
 /// Returns the bytes of words in the order of memory, as numbers of 8 that compare in the same way.
 fn bytes(words: &[u64]) -> impl Iterator<Item = u64> + '_ {
     words.iter().map(|word| word.swap_bytes())
@@ -162,7 +197,52 @@ impl<'a> Level<'a> {
         }
     }
 
-    fn compare(&self, one: u32, other: u32) -> Ordering {
+    /// Returns a word of a row: rows with different ones are in the order of these.
+    fn word(&self, row: u32) -> u64 {
+        let row = self.rows.row(row);
+        let first = |words: &[u64]| words.first().copied().unwrap_or(0);
+        let word = match self.key.field {
+            SortField::HitCount => first(row.sums),
+            SortField::Value(_) if self.tally.is_no_sum() => 0,
+            SortField::Value(at) => first(self.plan.row_value(row, at.into())),
+            SortField::Key(_) => {
+                let (at, end, compare) = self.part;
+                compare.word(row.key.get(at..end).unwrap_or_default())
+            }
+        };
+        match self.key.descending {
+            true => !word,
+            false => word,
+        }
+    }
+
+    /// Returns whether rows with equal words are equal.
+    fn is_of_words(&self) -> bool {
+        match self.key.field {
+            SortField::HitCount => true,
+            SortField::Value(_) => !self.tally.is_no_sum(),
+            SortField::Key(_) => !matches!(self.part.2, Compare::Text),
+        }
+    }
+
+    /// Gives the items their words.
+    fn prepare(&self, items: &mut [SortItem]) {
+        for item in items {
+            item.word = self.word(item.row);
+        }
+    }
+
+    /// Compares items that have their words.
+    fn compare(&self, one: &SortItem, other: &SortItem) -> Ordering {
+        let order = one.word.cmp(&other.word);
+        match order {
+            Ordering::Equal if !self.is_of_words() => self.compare_rows(one.row, other.row),
+            _ => order,
+        }
+    }
+
+    #[inline(never)]
+    fn compare_rows(&self, one: u32, other: u32) -> Ordering {
         let (one, other) = (self.rows.row(one), self.rows.row(other));
         let order = match self.key.field {
             SortField::HitCount => one.sums.first().cmp(&other.sums.first()),
@@ -183,27 +263,131 @@ impl<'a> Level<'a> {
     }
 }
 
-/// Puts the numbers of rows into the order of the plan. `order` has each of them once.
-pub(crate) fn sort(plan: &Plan, rows: Rows<'_>, order: &mut [u32]) {
-    let skipped = usize::from(plan.is_variable());
-    heap_sort(order, &|one, other| {
-        let key = |row: u32| rows.row(row).key.get(skipped..).unwrap_or_default();
-        bytes(key(one)).cmp(bytes(key(other)))
-    });
+/// Puts rows into the order of the plan. `order` has each of them once.
+pub(crate) fn sort(plan: &Plan, rows: Rows<'_>, order: &mut [SortItem]) {
+    sort_by_keys(plan, rows, order);
     let mut keys = plan.sorts().iter();
     let Some(first) = keys.next() else {
         return;
     };
     let first = Level::new(plan, rows, *first);
-    heap_sort(order, &|one, other| first.compare(one, other));
+    first.prepare(order);
+    match first.is_of_words() {
+        true => heap_sort(order, &|one, other| one.word.cmp(&other.word)),
+        false => heap_sort(order, &|one, other| first.compare(one, other)),
+    }
     if let Some(second) = keys.next() {
         let second = Level::new(plan, rows, *second);
         sort_runs(order, &first, &second);
     }
 }
 
-/// Sorts each run of rows that `first` finds equal.
-fn sort_runs(order: &mut [u32], first: &Level<'_>, second: &Level<'_>) {
+/// Sorts by the bytes of the keys. No two are equal, so that any algorithm gives ftrace's order.
+fn sort_by_keys(plan: &Plan, rows: Rows<'_>, order: &mut [SortItem]) {
+    let skipped = usize::from(plan.is_variable());
+    let key = |row: u32| rows.row(row).key.get(skipped..).unwrap_or_default();
+    for item in order.iter_mut() {
+        item.word = Compare::Text.word(key(item.row));
+    }
+    sort_by_words(order);
+    let mut rest = order;
+    while let Some(first) = rest.first().copied() {
+        let run = rest
+            .iter()
+            .take_while(|item| item.word == first.word)
+            .fold(0usize, |len, _| len.saturating_add(1));
+        let Some((run, behind)) = core::mem::take(&mut rest).split_at_mut_checked(run) else {
+            return;
+        };
+        heap_sort(run, &|one, other| {
+            bytes(key(one.row)).cmp(bytes(key(other.row)))
+        });
+        rest = behind;
+    }
+}
+
+/// Items that are few enough to be sorted one by one.
+const FEW: usize = 8;
+
+/// Sorts by the words: bit by bit, those that have it go after those that have not.
+fn sort_by_words(items: &mut [SortItem]) {
+    /// Ranges that wait: each is of another bit, and the first one is of all.
+    const MOST: usize = u64::BITS as usize + 1;
+    let Some(word) = items.first().map(|item| item.word) else {
+        return;
+    };
+    let differing = items.iter().fold(0, |bits, item| bits | (item.word ^ word));
+    let mut waiting = [(0usize, 0usize, 0u64); MOST];
+    let (mut used, mut range) = (0usize, (0, items.len(), highest(differing)));
+    loop {
+        let (start, end, bit) = range;
+        let part = items.get_mut(start..end).unwrap_or_default();
+        if part.len() > FEW && bit != 0 {
+            let middle = start.saturating_add(part_by(part, bit));
+            if let Some(place) = waiting.get_mut(used) {
+                *place = (middle, end, bit >> 1);
+            }
+            used = used.saturating_add(1);
+            range = (start, middle, bit >> 1);
+            continue;
+        }
+        sort_few(part);
+        used = match used.checked_sub(1) {
+            Some(used) => used,
+            None => return,
+        };
+        range = waiting.get(used).copied().unwrap_or_default();
+    }
+}
+
+/// Returns the highest bit of a word, if it has one.
+fn highest(word: u64) -> u64 {
+    match word {
+        0 => 0,
+        _ => (1u64 << 63).wrapping_shr(word.leading_zeros()),
+    }
+}
+
+/// Moves the items whose word has `bit` after the others. Returns how many the others are.
+fn part_by(items: &mut [SortItem], bit: u64) -> usize {
+    let (mut start, mut end) = (0usize, items.len());
+    while start < end {
+        match items.get(start) {
+            Some(item) if item.word & bit == 0 => start = start.saturating_add(1),
+            _ => {
+                end = end.saturating_sub(1);
+                swap(items, start, end);
+            }
+        }
+    }
+    start
+}
+
+/// Sorts few items, or those with equal words, by their words.
+fn sort_few(items: &mut [SortItem]) {
+    for next in 1..items.len() {
+        let mut at = next;
+        while at != 0 {
+            let before = at.saturating_sub(1);
+            let word = |at: usize| items.get(at).map_or(0, |item| item.word);
+            if word(before) <= word(at) {
+                break;
+            }
+            swap(items, before, at);
+            at = before;
+        }
+    }
+}
+
+#[inline(always)]
+fn swap(items: &mut [SortItem], one: usize, other: usize) {
+    if one < items.len() && other < items.len() {
+        items.swap(one, other);
+    }
+}
+
+/// Sorts each run of rows that `first` finds equal, whose words the items have.
+fn sort_runs(order: &mut [SortItem], first: &Level<'_>, second: &Level<'_>) {
     let (mut start, mut len) = (0usize, 1usize);
     let pairs = order.len().saturating_sub(1);
     for at in 0..pairs {
@@ -212,7 +396,7 @@ fn sort_runs(order: &mut [u32], first: &Level<'_>, second: &Level<'_>) {
         let (Some(one), Some(other)) = pair else {
             return;
         };
-        if first.compare(one, other) == Ordering::Equal {
+        if first.compare(&one, &other) == Ordering::Equal {
             len = len.saturating_add(1);
             if next < pairs {
                 continue;
@@ -221,6 +405,8 @@ fn sort_runs(order: &mut [u32], first: &Level<'_>, second: &Level<'_>) {
         if len >= 2 {
             let end = start.saturating_add(len);
             if let Some(run) = order.get_mut(start..end) {
+                // No item of it is compared by `first` any more.
+                second.prepare(run);
                 heap_sort(run, &|one, other| second.compare(one, other));
             }
         }
@@ -230,7 +416,8 @@ fn sort_runs(order: &mut [u32], first: &Level<'_>, second: &Level<'_>) {
 }
 
 /// Sorts as the kernel does; see the head of this file.
-fn heap_sort(items: &mut [u32], compare: &dyn Fn(u32, u32) -> Ordering) {
+#[inline(always)]
+fn heap_sort(items: &mut [SortItem], compare: &impl Fn(&SortItem, &SortItem) -> Ordering) {
     let len = items.len();
     if len < 2 {
         return;
@@ -260,21 +447,23 @@ fn heap_sort(items: &mut [u32], compare: &dyn Fn(u32, u32) -> Ordering) {
     }
 }
 
-struct Heap<'a> {
-    items: &'a mut [u32],
-    compare: &'a dyn Fn(u32, u32) -> Ordering,
+struct Heap<'a, C> {
+    items: &'a mut [SortItem],
+    compare: &'a C,
 }
 
-impl Heap<'_> {
+impl<C: Fn(&SortItem, &SortItem) -> Ordering> Heap<'_, C> {
+    #[inline(always)]
     fn compare(&self, one: usize, other: usize) -> Ordering {
-        let item = |at: usize| self.items.get(at).copied().unwrap_or(0);
-        (self.compare)(item(one), item(other))
+        match (self.items.get(one), self.items.get(other)) {
+            (Some(one), Some(other)) => (self.compare)(one, other),
+            _ => Ordering::Equal,
+        }
     }
 
+    #[inline(always)]
     fn swap(&mut self, one: usize, other: usize) {
-        if one < self.items.len() && other < self.items.len() {
-            self.items.swap(one, other);
-        }
+        swap(self.items, one, other);
     }
 
     /// Has the item at `root` find its place below, in a heap of `end` items.
@@ -309,4 +498,33 @@ impl Heap<'_> {
 
 fn parent(at: usize) -> usize {
     at.saturating_sub(1) / 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn words_are_put_into_order(
+            words in prop::collection::vec(any::<u64>(), 0..200),
+            shift in 0u32..64,
+        ) {
+            // With small shifts most are different, with large ones most are equal.
+            let words: Vec<u64> = words.iter().map(|word| word >> shift).collect();
+            let mut items: Vec<SortItem> = (0..).map(SortItem::new).take(words.len()).collect();
+            for (item, word) in items.iter_mut().zip(&words) {
+                item.word = *word;
+            }
+            sort_by_words(&mut items);
+            let mut sorted = words.clone();
+            sorted.sort_unstable();
+            prop_assert_eq!(items.iter().map(|item| item.word).collect::<Vec<_>>(), sorted);
+            let mut rows: Vec<u32> = items.iter().map(|item| item.row).collect();
+            prop_assert!(items.iter().all(|item| words[item.row as usize] == item.word));
+            rows.sort_unstable();
+            prop_assert!(rows.iter().copied().eq(0..words.len() as u32));
+        }
+    }
 }

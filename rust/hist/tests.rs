@@ -269,8 +269,9 @@ impl Filled {
         }
     }
 
-    fn order(&self) -> Vec<u32> {
-        let mut order: Vec<u32> = (0..self.rows().len() as u32).collect();
+    fn order(&self) -> Vec<sort::SortItem> {
+        let rows = 0..self.rows().len() as u32;
+        let mut order: Vec<_> = rows.map(sort::SortItem::new).collect();
         sort::sort(&self.plan, self.rows(), &mut order);
         order.truncate(self.plan.most_shown(order.len()));
         order

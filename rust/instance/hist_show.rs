@@ -23,7 +23,8 @@ use crate::{
         },
         sort::{
             sort,
-            Rows, //
+            Rows,
+            SortItem, //
         }, //
     },
     text::writer::ByteWrite, //
@@ -165,10 +166,10 @@ impl ShownHist {
 /// # Errors
 ///
 /// `ENOMEM`.
-fn order(plan: &Plan, rows: Rows<'_>) -> Result<KVVec<u32>> {
+fn order(plan: &Plan, rows: Rows<'_>) -> Result<KVVec<SortItem>> {
     let mut order = KVVec::with_capacity(rows.len(), GFP_KERNEL)?;
     for row in 0..rows.len() as u32 {
-        order.push(row, GFP_KERNEL)?;
+        order.push(SortItem::new(row), GFP_KERNEL)?;
     }
     sort(plan, rows, &mut order);
     order.truncate(plan.most_shown(rows.len()));
