@@ -101,15 +101,20 @@ impl Iterator for StringWords<'_> {
             let before = (zeros & zeros.wrapping_neg()).wrapping_sub(1);
             return (before >= 0xff).then_some(word & before);
         }
-        let (mut word, mut bits) = (0u64, 0u32);
-        for byte in core::mem::take(&mut self.rest) {
-            if *byte == 0 {
-                break;
-            }
-            word |= u64::from(*byte).wrapping_shl(bits);
-            bits = bits.wrapping_add(8);
+        let (mut word, mut bits, mut rest) = (0u64, 0u32, core::mem::take(&mut self.rest));
+        if let Some((part, behind)) = rest.split_first_chunk() {
+            (word, bits, rest) = (u32::from_le_bytes(*part).into(), u32::BITS, behind);
         }
-        (bits != 0).then_some(word)
+        if let Some((part, behind)) = rest.split_first_chunk() {
+            word |= u64::from(u16::from_le_bytes(*part)).wrapping_shl(bits);
+            (bits, rest) = (bits.wrapping_add(u16::BITS), behind);
+        }
+        if let Some(byte) = rest.first() {
+            word |= u64::from(*byte).wrapping_shl(bits);
+        }
+        // There are zeroes after the last byte.
+        let (word, _) = until_nul(word);
+        (word != 0).then_some(word)
     }
 }
 
