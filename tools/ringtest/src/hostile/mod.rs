@@ -16,6 +16,7 @@ mod btf;
 mod definitions;
 mod filters;
 mod formats;
+mod hists;
 mod json;
 mod modes;
 mod pages;
@@ -54,6 +55,7 @@ targets! {
     json: json_strings json_records;
     filters: filters_of_broken_records any_text_is_a_filter;
     triggers: any_text_is_a_trigger what_a_trigger_shows_is_what_was_parsed;
+    hists: any_text_is_a_histogram histograms_of_broken_records;
     definitions: any_text_is_a_definition broken_synthetic_records;
     sets: lists_of_pids sets_of_cpus;
     btf: right_btf_answers broken_btf_is_refused broken_prototypes_make_whole_events;

@@ -73,7 +73,7 @@ pub fn any_text_is_a_trigger(source: &mut Source) {
 
 /// A line without its word for "always" is a command that makes the same line.
 pub fn what_a_trigger_shows_is_what_was_parsed(source: &mut Source) {
-    // Those of histograms are longer: `hists` reads them back.
+    // Those of histograms are longer: `hists` beside this one reads them back.
     let verbs: Vec<_> = Verb::ALL
         .into_iter()
         .filter(|verb| *verb != Verb::Hist)
