@@ -487,7 +487,9 @@ impl FetchProgram<'_> {
         self.measure(machine, most.min(LAST_PLACE))
     }
 
-    /// Returns the size of a record, not more than `most`, and the room of its strings.
+    /// Returns the size of a record, not more than `most`, and the room of its strings. What it needs of the stack is free
+    /// again when the record is filled.
+    #[inline(never)]
     pub(super) fn measure(&self, machine: &impl ProbedMachine, most: usize) -> (usize, Rooms) {
         let mut rooms = Rooms([0; MOST_ARGUMENTS]);
         let mut size = self.shape.fixed;

@@ -85,6 +85,9 @@ impl Print {
 }
 
 /// Calls `take` with what [`Symbol::at`] has. Any context.
+///
+/// The room for the text is on the stack for as long only: callers in any context may be inside each other.
+#[inline(never)]
 pub(crate) fn with_text_at(address: u64, take: impl FnOnce(&[u8])) {
     let (text, len) = WITH_OFFSET.text_of(address);
     take(text.get(..len).unwrap_or_default());

@@ -349,7 +349,8 @@ fn life(context: &Context) -> Check {
     after.remove()
 }
 
-/// A fault in an argument of an event on the tracepoint of faults: that ends.
+/// A fault in an argument of an event on the tracepoint of faults: that ends, before the stack does. A function is hit
+/// beside the events of tracepoints that are inside each other.
 fn nested(context: &Context) -> Check {
     need_types()?;
     let tops = Tops::cleared(context);
@@ -358,6 +359,13 @@ fn nested(context: &Context) -> Check {
         "t:traced/first sys_enter a=+u0(\\8):string id\n\
          t:traced/again page_fault_kernel a=+u0(\\8):u64 b=+u0(\\16):string",
     )?;
+    if sys::has_kprobes() {
+        let function = sys::getppid_function();
+        tops.own.set(
+            FILE,
+            &format!("p:traced/outer {function} a=+u0(\\8):string"),
+        )?;
+    }
     let instance = Instance::new(&context.root, "tprobe-nested")?;
     instance.set("set_event_pid", &sys::thread_id().to_string())?;
     instance.set("events/traced/first/filter", "id == 110")?;
