@@ -73,11 +73,14 @@ pub(crate) trait ProbedMachine {
         let sp = self.stack_pointer();
         let address = stack_address(sp, index);
         let mut bytes = [0; 8];
-        match address & !(STACK - 1) == sp & !(STACK - 1) && read(self, address, &mut bytes, false)
-        {
-            true => u64::from_le_bytes(bytes),
-            false => 0,
+        if address & !(STACK - 1) != sp & !(STACK - 1) {
+            return 0;
         }
+        if !read(self, address, &mut bytes, false) {
+            self.faulted();
+            return 0;
+        }
+        u64::from_le_bytes(bytes)
     }
 
     /// Returns a parameter that was kept from the beginning of the call.
@@ -100,6 +103,12 @@ pub(crate) trait ProbedMachine {
 
     /// Reads memory, of the kernel or of the current process. Returns whether all of it could be read.
     fn read(&self, address: u64, to: &mut [u8], user: bool) -> bool;
+
+    /// Notes that a value of a record, or a string, could not be read.
+    fn faulted(&self) {}
+
+    /// Notes that a string has no room for all of its bytes.
+    fn was_cut(&self) {}
 
     /// Returns the name of the current task, up to a NUL.
     fn comm(&self) -> [u8; 16];
@@ -184,7 +193,20 @@ fn run(steps: &[FetchStep], line: &[u8], machine: &impl ProbedMachine) -> Option
     Some(value)
 }
 
-/// Returns the value of an argument that is no string; of an array the element of this number.
+/// Returns the value of an argument that is no string; of an array the element of this number. 0 is what cannot be read.
+fn told_number(
+    argument: &Argument,
+    element: usize,
+    line: &[u8],
+    machine: &impl ProbedMachine,
+) -> [u8; 8] {
+    number(argument, element, line, machine).unwrap_or_else(|| {
+        machine.faulted();
+        [0; 8]
+    })
+}
+
+/// Returns the same; `None` for what cannot be read.
 fn number(
     argument: &Argument,
     element: usize,
@@ -219,6 +241,22 @@ enum FetchSource<'a> {
     Literal(&'a [u8]),
     /// The name of an address.
     Symbol(u64),
+}
+
+impl FetchSource<'_> {
+    /// Returns the length of what is no string in memory, without a NUL.
+    fn len(&self, machine: &impl ProbedMachine) -> usize {
+        match self {
+            Self::Memory { .. } => 0,
+            Self::Comm(name) => until_nul(name).len(),
+            Self::Literal(text) => text.len(),
+            Self::Symbol(address) => {
+                let mut len = 0;
+                machine.symbol(*address, |name| len = name.len());
+                len
+            }
+        }
+    }
 }
 
 /// Returns where the string of `argument` is, of an array that of this number. `line` is that of the definition.
@@ -292,7 +330,7 @@ fn read_parts(
 /// Returns the length of a string with its NUL, of which no more than `most` are wanted; 0 when it cannot
 /// be read.
 fn measure_string(
-    source: Option<FetchSource<'_>>,
+    source: Option<&FetchSource<'_>>,
     machine: &impl ProbedMachine,
     most: usize,
 ) -> usize {
@@ -300,23 +338,34 @@ fn measure_string(
     let len = match source {
         _ if most == 0 => return 0,
         None => return 0,
-        Some(FetchSource::Comm(name)) => until_nul(&name).len(),
-        Some(FetchSource::Literal(text)) => text.len(),
-        Some(FetchSource::Symbol(address)) => {
-            let mut len = 0;
-            machine.symbol(address, |name| len = name.len());
-            len
-        }
         Some(FetchSource::Memory { address, user }) => {
             let mut len = 0usize;
             let count = |part: &[u8]| len = len.saturating_add(part.len());
-            if !read_parts(machine, (address, user), room, count) {
+            if !read_parts(machine, (*address, *user), room, count) {
                 return 0;
             }
             len
         }
+        Some(other) => other.len(machine),
     };
     len.min(room).saturating_add(1)
+}
+
+/// Returns whether a string has more bytes than a room that it fills, of so many bytes with its NUL.
+#[inline(never)]
+fn exceeds(source: Option<&FetchSource<'_>>, machine: &impl ProbedMachine, room: usize) -> bool {
+    let Some(source) = source else {
+        return false;
+    };
+    let Some(len) = room.checked_sub(1) else {
+        return true;
+    };
+    let FetchSource::Memory { address, user } = source else {
+        return source.len(machine) > len;
+    };
+    let (next, mut byte) = (address.wrapping_add(len as u64), [0]);
+    // What cannot be read is no end.
+    !read(machine, next, &mut byte, *user) || byte != [0]
 }
 
 /// Returns what is before the first NUL. Not by `position`, whose count can panic.
@@ -334,7 +383,7 @@ pub(super) fn until_nul(bytes: &[u8]) -> &[u8] {
 /// Fills `to` with a string and zeros after it, the last byte in any case. Returns its length with the
 /// NUL; 0 when it cannot be read.
 fn copy_string(
-    source: Option<FetchSource<'_>>,
+    source: Option<&FetchSource<'_>>,
     machine: &impl ProbedMachine,
     to: &mut [u8],
 ) -> usize {
@@ -349,7 +398,7 @@ fn copy_string(
 /// Puts a string at the beginning of `to`, with a NUL. Returns its length with that; 0 when it cannot be read, or
 /// when there is no room.
 fn put_string(
-    source: Option<FetchSource<'_>>,
+    source: Option<&FetchSource<'_>>,
     machine: &impl ProbedMachine,
     to: &mut [u8],
 ) -> usize {
@@ -368,7 +417,7 @@ fn put_string(
     let is_read = match source {
         None => false,
         Some(FetchSource::Comm(name)) => {
-            put(until_nul(&name));
+            put(until_nul(name));
             true
         }
         Some(FetchSource::Literal(text)) => {
@@ -376,11 +425,11 @@ fn put_string(
             true
         }
         Some(FetchSource::Symbol(address)) => {
-            machine.symbol(address, &mut put);
+            machine.symbol(*address, &mut put);
             true
         }
         Some(FetchSource::Memory { address, user }) => {
-            read_parts(machine, (address, user), room, &mut put)
+            read_parts(machine, (*address, *user), room, &mut put)
         }
     };
     match to.get_mut(len) {
@@ -452,11 +501,22 @@ pub(crate) struct FetchProgram<'a> {
     pub(crate) shape: RecordShape,
 }
 
-/// The room that the strings of a record get, those of an array together.
-pub(crate) struct Rooms([u16; MOST_ARGUMENTS]);
+/// The room that the strings of a record get.
+pub(crate) struct Rooms {
+    /// For each argument, those of an array together.
+    bytes: [u16; MOST_ARGUMENTS],
+    /// Most bytes of the record.
+    most: usize,
+    /// The strings that are longer than their room.
+    cut: usize,
+}
 
 /// Those of a record without strings.
-const NO_ROOMS: &Rooms = &Rooms([0; MOST_ARGUMENTS]);
+const NO_ROOMS: &Rooms = &Rooms {
+    bytes: [0; MOST_ARGUMENTS],
+    most: 0,
+    cut: 0,
+};
 
 impl FetchProgram<'_> {
     /// Calls `record` with the size of a record and the room of its strings, for [`Self::fill`]. Where `most` bytes
@@ -477,6 +537,8 @@ impl FetchProgram<'_> {
         if size >= most {
             (size, rooms) = self.measure_long(machine, longest().max(most));
         }
+        // Of those that are recorded so, not of a first attempt.
+        (0..rooms.cut).for_each(|_| machine.was_cut());
         record(size, &rooms);
     }
 
@@ -491,10 +553,14 @@ impl FetchProgram<'_> {
     /// again when the record is filled.
     #[inline(never)]
     pub(super) fn measure(&self, machine: &impl ProbedMachine, most: usize) -> (usize, Rooms) {
-        let mut rooms = Rooms([0; MOST_ARGUMENTS]);
+        let mut rooms = Rooms {
+            bytes: [0; MOST_ARGUMENTS],
+            most,
+            cut: 0,
+        };
         let mut size = self.shape.fixed;
         // One by one: a pair of iterators counts in a way that the compiler may not see the end of.
-        let mut places = rooms.0.iter_mut();
+        let mut places = rooms.bytes.iter_mut();
         for argument in self.arguments {
             let Some(room) = places.next() else {
                 break;
@@ -506,7 +572,10 @@ impl FetchProgram<'_> {
             for element in 0..argument.elements() {
                 let left = most.saturating_sub(size).min(LONGEST_STRING);
                 let source = source(argument, element, self.line, machine);
-                let len = measure_string(source, machine, left);
+                let len = measure_string(source.as_ref(), machine, left);
+                if len == left && exceeds(source.as_ref(), machine, left) {
+                    rooms.cut = rooms.cut.saturating_add(1);
+                }
                 size = size.saturating_add(len);
                 all = all.saturating_add(len);
             }
@@ -519,9 +588,9 @@ impl FetchProgram<'_> {
     pub(crate) fn fill(&self, machine: &impl ProbedMachine, rooms: &Rooms, record: &mut [u8]) {
         let mut at = self.shape.head;
         let mut behind = self.shape.fixed;
-        let mut rooms = rooms.0.iter();
+        let mut places = rooms.bytes.iter();
         for argument in self.arguments {
-            let Some(room) = rooms.next() else {
+            let Some(room) = places.next() else {
                 break;
             };
             // The usual ones.
@@ -529,7 +598,10 @@ impl FetchProgram<'_> {
                 let value = match step {
                     FetchStep::Register(place) => register(machine, place.into()),
                     FetchStep::Parameter(index) => machine.parameter(index),
-                    step => run(&[step], self.line, machine).unwrap_or(0),
+                    step => run(&[step], self.line, machine).unwrap_or_else(|| {
+                        machine.faulted();
+                        0
+                    }),
                 };
                 put_word(record, at, size, value.to_le_bytes());
                 at = at.saturating_add(size);
@@ -537,15 +609,19 @@ impl FetchProgram<'_> {
             }
             let size = argument.ty.size();
             if argument.count == 0 && !argument.ty.is_text() {
-                let value = number(argument, 0, self.line, machine).unwrap_or([0; 8]);
+                let value = told_number(argument, 0, self.line, machine);
                 put_word(record, at, size, value);
                 at = at.saturating_add(size);
                 continue;
             }
             let end = behind.saturating_add(usize::from(*room));
-            let copy = |source: Option<FetchSource<'_>>, from: usize, record: &mut [u8]| {
+            let copy = |source: Option<&FetchSource<'_>>, from: usize, record: &mut [u8]| {
                 let place = record.get_mut(from..end).unwrap_or_default();
-                copy_string(source, machine, place)
+                let len = copy_string(source, machine, place);
+                if len == 0 && from < rooms.most {
+                    machine.faulted();
+                }
+                len
             };
             (at, behind) = self.put_elements(argument, machine, record, (at, behind), copy);
             // What is left of the room is zero: `copy_string` has filled all of it.
@@ -558,10 +634,18 @@ impl FetchProgram<'_> {
     pub(crate) fn gather(&self, machine: &impl ProbedMachine, record: &mut [u8]) -> usize {
         let mut at = self.shape.head;
         let mut behind = self.shape.fixed;
-        let copy = |source: Option<FetchSource<'_>>, from: usize, record: &mut [u8]| {
+        let copy = |source: Option<&FetchSource<'_>>, from: usize, record: &mut [u8]| {
             let end = from.saturating_add(LONGEST_STRING).min(record.len());
             let place = record.get_mut(from..end).unwrap_or_default();
-            put_string(source, machine, place)
+            let len = put_string(source, machine, place);
+            if len == place.len() {
+                if exceeds(source, machine, len) {
+                    machine.was_cut();
+                }
+            } else if len == 0 {
+                machine.faulted();
+            }
+            len
         };
         for argument in self.arguments {
             (at, behind) = self.put_elements(argument, machine, record, (at, behind), copy);
@@ -578,15 +662,15 @@ impl FetchProgram<'_> {
         machine: &impl ProbedMachine,
         record: &mut [u8],
         (mut at, mut behind): (usize, usize),
-        copy: impl Fn(Option<FetchSource<'_>>, usize, &mut [u8]) -> usize,
+        copy: impl Fn(Option<&FetchSource<'_>>, usize, &mut [u8]) -> usize,
     ) -> (usize, usize) {
         let size = argument.ty.size();
         for element in 0..argument.elements() {
             let value = match argument.ty.is_text() {
-                false => number(argument, element, self.line, machine).unwrap_or([0; 8]),
+                false => told_number(argument, element, self.line, machine),
                 true => {
                     let source = source(argument, element, self.line, machine);
-                    let len = copy(source, behind, record);
+                    let len = copy(source.as_ref(), behind, record);
                     let location = ((len as u64) << 16) | (behind as u64 & 0xffff);
                     behind = behind.saturating_add(len);
                     location.to_le_bytes()

@@ -175,6 +175,14 @@ impl<M: ProbedMachine> ProbedMachine for PlacedMachine<'_, M> {
         self.machine.read(address, to, user)
     }
 
+    fn faulted(&self) {
+        self.machine.faulted();
+    }
+
+    fn was_cut(&self) {
+        self.machine.was_cut();
+    }
+
     fn comm(&self) -> [u8; 16] {
         self.machine.comm()
     }

@@ -34,6 +34,8 @@ struct Memory {
     bytes: Vec<u8>,
     grows: bool,
     reads: Cell<usize>,
+    /// Reads that failed, and strings that were cut.
+    told: Cell<(usize, usize)>,
 }
 
 const BASE: u64 = 0x10_0f80;
@@ -64,6 +66,16 @@ impl ProbedMachine for Memory {
             }
         }
         self.reads.get() % 7 != 0 || !self.grows
+    }
+
+    fn faulted(&self) {
+        let (faults, cuts) = self.told.get();
+        self.told.set((faults + 1, cuts));
+    }
+
+    fn was_cut(&self) {
+        let (faults, cuts) = self.told.get();
+        self.told.set((faults, cuts + 1));
     }
 
     fn comm(&self) -> [u8; 16] {
@@ -121,6 +133,7 @@ fn memory() -> Memory {
         bytes,
         grows: false,
         reads: Cell::new(0),
+        told: Cell::default(),
     }
 }
 
@@ -1661,6 +1674,61 @@ fn latencies_are_those_of_calls() {
     let refused = compile_all("f x a=$latencies", &mut compiler).err();
     assert_eq!(refused, Some(ProbeRefusal::new(ProbeError::Variable, 6)));
     assert!(expand::needs_kept("r x $latency") && !expand::needs_kept("r x $latencies"));
+}
+
+/// What is told of a record: faults and cut strings, when it is measured and filled, and when it is gathered.
+fn told(line: &str, machine: &Memory) -> [(usize, usize); 2] {
+    let arguments = compile(line).unwrap();
+    let program = FetchProgram {
+        line: line.as_bytes(),
+        arguments: &arguments,
+        shape: RecordShape::of(16, &arguments),
+    };
+    let (size, rooms) = program.measure(machine, 4072);
+    program.fill(machine, &rooms, &mut vec![0; size]);
+    let filled = machine.told.take();
+    program.gather(machine, &mut vec![0; 4072]);
+    [filled, machine.told.take()]
+}
+
+/// What cannot be read is told, each value and each string, and which strings have no room for all of their bytes.
+#[test]
+fn faults_and_cut_strings_are_told() {
+    for (line, faults) in [
+        ("p f a=%di b=+0(%di):string c=+16(%di) d=$comm", 0),
+        ("p f a=+0(%r9) b=+0(%r9):string", 2),
+        ("p f a=+0(+0(%r9)) b=+0(+8(%r9)):string", 2),
+        ("p f a=+0(%r9):u8[3] b=+0(%r9):string[2]", 5),
+        ("p f a=$stack1 b=$stack60", 1),
+        ("e s/e a=+0($big):string b=+8(+0($big)) c=late", 3),
+    ] {
+        assert_eq!(told(line, &memory()), [(faults, 0); 2], "{line}");
+    }
+    // One string has room for 4052 bytes with its NUL: 16 are before it, and 4 say where it is; two have 4048.
+    for (letters, cuts) in [
+        (2023, [0, 0]),
+        (2024, [0, 1]),
+        (4047, [0, 1]),
+        (4048, [0, 2]),
+        (4051, [0, 2]),
+        (4052, [1, 2]),
+        (9000, [1, 2]),
+    ] {
+        let mut machine = memory();
+        machine.bytes = vec![b'x'; letters];
+        // Memory is read by as many bytes at a time.
+        machine.bytes.extend([0; 64]);
+        let one = "p f a=+0(%di):string";
+        let two = format!("{one} b=+0(%di):string");
+        for (line, cuts) in [(one, cuts[0]), (&two, cuts[1])] {
+            let seen = told(line, &machine);
+            assert_eq!(seen, [(0, cuts); 2], "{line}, {letters} letters");
+        }
+    }
+    // What ends with the memory has no end.
+    let mut machine = memory();
+    machine.bytes = vec![b'x'; 4051];
+    assert_eq!(told("p f a=+0(%di):string", &machine), [(0, 1); 2]);
 }
 
 /// Words put together at random are refused or compiled, with a caret inside of the line or at its end, and
