@@ -50,7 +50,7 @@ pub(crate) mod watch_command;
 #[cfg(test)]
 mod checker;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 /// Most arguments of an event.
 pub(crate) const MOST_ARGUMENTS: usize = 128;

@@ -85,6 +85,8 @@ mod lends;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]
+mod lines;
+#[cfg(test)]
 mod marks;
 #[cfg(test)]
 mod model;
