@@ -162,13 +162,18 @@ impl ContextWords {
     }
 }
 
+/// Returns whether the CPU runs a task, by its preemption counter.
+#[inline(always)]
+pub(crate) fn is_usual_level(preempt_count: u64) -> bool {
+    preempt_count as u32 & 0xff00_0100 == 0
+}
+
 /// Returns what the CPU does above a task, by its preemption counter: 0 nothing, 1 a soft interrupt, 2 a hard one, 3 an
 /// NMI.
 #[inline(always)]
 pub(crate) fn interrupt_level(preempt_count: u64) -> u32 {
     let count = preempt_count as u32;
-    // The usual one.
-    if count & 0xff00_0100 == 0 {
+    if is_usual_level(preempt_count) {
         return 0;
     }
     match count {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `kprobe_events`, `uprobe_events`, `synthetic_events`, `dynamic_events`, `kprobe_profile` and `uprobe_profile`:
-//! events that users define.
+//! `kprobe_events`, `uprobe_events`, `synthetic_events`, `dynamic_events`, `kprobe_profile`, `uprobe_profile` and
+//! `dynamic_profile`: events that users define.
 
 use super::{
     file::{
@@ -66,6 +66,7 @@ static ENTRIES: &[TreeEntry] = &[
         TopOnly,
         File(Own(WRITE, FileKind::Lines, DynamicFile::open_all)),
     ),
+    entry(c"dynamic_profile", TopOnly, File(List(show_counts))),
     entry(
         c"synthetic_events",
         TopOnly,
@@ -99,6 +100,11 @@ pub(super) fn entries() -> impl Iterator<Item = &'static TreeEntry> {
     let of_uprobes = OF_UPROBES.iter().filter(|_| uprobe::IS_THERE);
     let entries = Iterator::chain(ENTRIES.iter(), of_kprobes);
     Iterator::chain(entries, of_uprobes)
+}
+
+/// `dynamic_profile`.
+fn show_counts(_at: &At<'_>, text: &mut Text) -> Result {
+    dynamic::write_counts(text).map_err(no_memory)
 }
 
 /// `kprobe_profile`.

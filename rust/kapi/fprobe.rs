@@ -101,6 +101,12 @@ impl FunctionProbe {
         }
     }
 
+    /// Returns how many calls the kernel has missed because too many were inside each other.
+    pub(crate) fn missed(&self) -> u64 {
+        // SAFETY: It was got and not put (invariant).
+        unsafe { c::rt_fprobe_missed(self.probe.as_ptr()) as u64 }
+    }
+
     /// Unregisters it and waits until no call of it runs.
     fn release(&mut self) {
         self.unregister();

@@ -46,7 +46,7 @@ impl<T: Send + Sync + 'static> Late<T> {
 
     /// Returns the values, until [`Self::free`].
     #[inline(always)]
-    fn values(&self) -> Option<&PerCpu<T>> {
+    pub(super) fn values(&self) -> Option<&PerCpu<T>> {
         // SAFETY: Null, or that of a box (invariant) that stays until `free`, whose caller promises that
         // no borrow is left then.
         unsafe { self.address().as_ref() }

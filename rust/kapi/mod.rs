@@ -9,6 +9,7 @@ pub(crate) mod alarm;
 pub(crate) mod c;
 pub(crate) mod clock;
 pub(crate) mod context;
+pub(crate) mod cpu_counts;
 pub(crate) mod cpus;
 mod deferred;
 pub(crate) mod dir;

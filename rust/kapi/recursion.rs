@@ -12,7 +12,10 @@ use super::{
     words::LocalU64, //
 };
 use crate::{
-    event::context::interrupt_level,
+    event::context::{
+        interrupt_level,
+        is_usual_level, //
+    },
     ring::port::LocalWord, //
 };
 use kernel::prelude::*;
@@ -39,33 +42,35 @@ pub(crate) unsafe fn exit() {
     unsafe { RECORDING.free() };
 }
 
-/// A context that records as long as this is there.
-pub(crate) struct RecordingContext<'p> {
-    all: &'p LocalU64,
-    own: u64,
+/// Returns the bit of a context that is not the usual one, by its preemption counter.
+#[cold]
+#[inline(never)]
+fn bit_in_interrupt(count: u64) -> u64 {
+    1u64.wrapping_shl(interrupt_level(count))
 }
 
-impl<'p> RecordingContext<'p> {
-    /// Begins in this context; nothing when it records already. Any context.
-    ///
-    /// An interrupt whose first functions run before the kernel counts it is taken for the context that it interrupts.
-    #[inline(always)]
-    pub(crate) fn enter(pin: &'p CpuPin) -> Option<Self> {
-        let all = RECORDING.this(pin)?;
-        let own = 1u64.wrapping_shl(interrupt_level(context::preempt_count()));
-        let before = all.get();
-        if before & own != 0 {
-            return None;
-        }
-        // Who interrupts here has cleared its bit when this goes on.
-        all.set(before | own);
-        Some(Self { all, own })
+/// Calls `record` unless this context records already, and returns whether it has. Any context.
+///
+/// An interrupt whose first functions run before the kernel counts it is taken for the context that it interrupts.
+#[inline(always)]
+pub(crate) fn record_once(pin: &CpuPin, record: impl FnOnce()) -> bool {
+    // Not by an optional reference to the bits: the compiler would ask of it whether it is null.
+    let Some(values) = RECORDING.values() else {
+        return false;
+    };
+    let all = values.this(pin);
+    let count = context::preempt_count();
+    let own = match is_usual_level(count) {
+        true => 1,
+        false => bit_in_interrupt(count),
+    };
+    let before = all.get();
+    if before & own != 0 {
+        return false;
     }
-}
-
-impl Drop for RecordingContext<'_> {
-    #[inline(always)]
-    fn drop(&mut self) {
-        self.all.set(self.all.get() & !self.own);
-    }
+    // Who interrupts here has cleared its bit when this goes on.
+    all.set(before | own);
+    record();
+    all.set(all.get() & !own);
+    true
 }

@@ -108,13 +108,6 @@ impl SharedU64 {
         Self(Word::new(value))
     }
 
-    /// Counts one more, in one instruction. Any context. It orders nothing.
-    #[inline(always)]
-    pub(crate) fn count(&self) {
-        // SAFETY: It changes the word alone, which exists while it is borrowed.
-        unsafe { asm!("lock inc qword ptr [{p}]", p = in(reg) self.0 .0.get(), options(nostack)) };
-    }
-
     /// Sets or clears `bit`. Any context. It orders nothing when the bit is as wanted already.
     pub(crate) fn mark(&self, bit: u64, on: bool) {
         loop {

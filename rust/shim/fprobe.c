@@ -15,6 +15,8 @@ struct rt_fprobe {
 	const void *data;
 	/* A call that began under another registration has another one. */
 	u64 generation;
+	/* What the kernel has missed before it was registered for the last time. */
+	unsigned long missed;
 	struct rt_fprobe *next;
 };
 
@@ -30,7 +32,11 @@ struct rt_fprobe *rt_fprobe_get(void)
 	if (probe)
 		rt_fprobes = probe->next;
 	mutex_unlock(&rt_fprobes_lock);
-	return probe ?: kzalloc(sizeof(*probe), GFP_KERNEL);
+	if (!probe)
+		return kzalloc(sizeof(*probe), GFP_KERNEL);
+	probe->missed = 0;
+	probe->probe.nmissed = 0;
+	return probe;
 }
 
 void rt_fprobe_put(struct rt_fprobe *probe)
@@ -104,6 +110,7 @@ int rt_fprobe_register(struct rt_fprobe *probe, const void *data, int words,
 		return ret;
 	probe->data = data;
 	probe->generation = ktime_get_ns();
+	probe->missed += probe->probe.nmissed;
 	if (words < 0)
 		probe->probe = (struct fprobe) { .entry_handler = rt_fprobe_hit };
 	else
@@ -118,6 +125,11 @@ int rt_fprobe_register(struct rt_fprobe *probe, const void *data, int words,
 void rt_fprobe_unregister(struct rt_fprobe *probe)
 {
 	unregister_fprobe(&probe->probe);
+}
+
+unsigned long rt_fprobe_missed(const struct rt_fprobe *probe)
+{
+	return probe->missed + probe->probe.nmissed;
 }
 #else
 struct rt_fprobe *rt_fprobe_get(void)
@@ -141,5 +153,10 @@ int rt_fprobe_register(struct rt_fprobe *probe, const void *data, int words,
 
 void rt_fprobe_unregister(struct rt_fprobe *probe)
 {
+}
+
+unsigned long rt_fprobe_missed(const struct rt_fprobe *probe)
+{
+	return 0;
 }
 #endif

@@ -33,6 +33,8 @@ int rt_fprobe_register(struct rt_fprobe *probe, const void *data, int words,
 		       bool placed, unsigned long *addresses, int count);
 /* They may still be called until a grace period has passed. */
 void rt_fprobe_unregister(struct rt_fprobe *probe);
+/* How many calls were not followed since it was got, by all that it was registered for. */
+unsigned long rt_fprobe_missed(const struct rt_fprobe *probe);
 
 /*
  * In Rust: a hit, and a call whose return will be one. Of the registers those are

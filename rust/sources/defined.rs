@@ -4,6 +4,7 @@
 //! event.
 
 use super::{
+    hit_counts::HitSums,
     probe_layout::ProbeLayout,
     siblings::SiblingProbes, //
 };
@@ -72,11 +73,8 @@ pub(super) trait DefinedProbe: Send + Sync {
     /// this was its last probe, and `events::synchronize` has returned since.
     fn clear(&self, leaving: &mut LeavingProbes);
 
-    /// Returns how often it was hit while the event was enabled, and how often it missed a hit, if that is
-    /// counted.
-    fn counts(&self) -> Option<(u64, u64)> {
-        None
-    }
+    /// Returns what was counted of its hits.
+    fn sums(&self) -> HitSums;
 
     /// Follows the code of the module `name`, which comes, before its init runs.
     fn code_comes(&self, _name: &str) {}

@@ -573,18 +573,39 @@ fn write_others(serials: Range<u64>, out: &mut dyn ByteWrite) -> fmt::Result {
 pub(crate) fn write_profile(file: ControlledEvents, out: &mut dyn ByteWrite) -> fmt::Result {
     let definitions = DEFINITIONS.lock();
     for definition in definitions.iter().filter(|known| known.kind.is_in(file)) {
-        let Some((hits, missed)) = definition.probe.counts() else {
-            continue;
-        };
-        let name = definition.event.name();
+        let sums = definition.probe.sums();
+        let (name, hits) = (definition.event.name(), sums.hits);
         match file {
             ControlledEvents::Uprobes => {
                 let place = words(definition.shown.text()).nth(1);
                 let path = path_of(place.map_or("", |place| place.text));
                 writeln!(out, "  {path} {name:<44} {hits:15}")?;
             }
-            _ => writeln!(out, "  {name:<44} {hits:15} {missed:15}")?,
+            _ => {
+                let missed = sums.missed.unwrap_or(0).wrapping_add(sums.own_calls);
+                writeln!(out, "  {name:<44} {hits:15} {missed:15}")?;
+            }
         }
+    }
+    Ok(())
+}
+
+/// Writes all that is counted of each definition, after its kind, its name and its place. Fails when `out` does.
+pub(crate) fn write_counts(out: &mut dyn ByteWrite) -> fmt::Result {
+    let definitions = DEFINITIONS.lock();
+    for definition in definitions.iter() {
+        for word in words(definition.shown.text()).take(2) {
+            write!(out, "{} ", word.text)?;
+        }
+        let sums = definition.probe.sums();
+        write!(out, "hits={} filtered={} ", sums.hits, sums.filtered)?;
+        match sums.missed {
+            Some(missed) => write!(out, "missed={missed} ")?,
+            None => out.write_str("missed=- ")?,
+        }
+        let (own, deep) = (sums.own_calls, sums.too_deep);
+        let (faults, cut) = (sums.faults, sums.cuts);
+        writeln!(out, "own={own} deep={deep} faults={faults} cut={cut}")?;
     }
     Ok(())
 }

@@ -43,10 +43,7 @@ use crate::{
             self,
             CpuPin, //
         },
-        recursion::{
-            self,
-            RecordingContext, //
-        },
+        recursion,
         sort, //
     }, //
 };
@@ -63,6 +60,21 @@ struct EntryLink {
     address: u64,
     /// The number of the next one at the same function, which is less than its own; 0 if there is none.
     next: usize,
+}
+
+impl EntryLink {
+    /// Records a hit of the definition. Any context.
+    #[inline(always)]
+    fn record(&self, pin: &CpuPin, words: &[u64; WORDS]) {
+        if let Some(recorder) = self.recorder.get() {
+            let machine = CallRegisters {
+                words,
+                kept: &[],
+                counts: recorder.counts(),
+            };
+            recorder.hit(pin, machine, (self.address, None));
+        }
+    }
 }
 
 /// Which definitions are hit at which function.
@@ -111,37 +123,51 @@ impl EntryTable {
         Ok(this)
     }
 
-    /// Hits the definitions at a function. Any context.
+    /// Hits the definitions at a function that calls the hook with these registers. Any context.
     #[inline(always)]
-    fn hit(&self, pin: &CpuPin, address: u64, machine: impl FnOnce() -> CallRegisters<'static>) {
-        let first = table::word(&self.places, address) as usize;
-        if first == 0 {
+    fn hit(&self, pin: &CpuPin, address: u64, words: &[u64; WORDS]) {
+        let Some(first) = table::find(&self.places, address) else {
             return;
-        }
-        let Some(_recording) = RecordingContext::enter(pin) else {
-            return self.skip(pin, first);
         };
-        let machine = machine();
-        self.for_each(first, |recorder| {
-            recorder.hit(pin, &machine, (address, 0));
-        });
+        let record = || match self.link(first as usize) {
+            // The usual one has nothing to keep over the end of the record.
+            Some(link) if link.next == 0 => link.record(pin, words),
+            _ => self.record_all(pin, first, words),
+        };
+        if !recursion::record_once(pin, record) {
+            self.skip(pin, first);
+        }
+    }
+
+    /// Records a hit of the definitions from the one of this number on.
+    #[inline(never)]
+    fn record_all(&self, pin: &CpuPin, first: u64, words: &[u64; WORDS]) {
+        self.for_each(first, |link| link.record(pin, words));
     }
 
     /// Counts a call by what records itself.
     #[cold]
     #[inline(never)]
-    fn skip(&self, pin: &CpuPin, first: usize) {
-        self.for_each(first, |recorder| recorder.skip(pin));
+    fn skip(&self, pin: &CpuPin, first: u64) {
+        self.for_each(first, |link| {
+            if let Some(recorder) = link.recorder.get() {
+                recorder.skip(pin);
+            }
+        });
     }
 
-    /// Calls `f` with the definitions from the one of this number on. Their numbers decrease, so that there is an end.
+    /// Returns the link of this number, which is not 0.
     #[inline(always)]
-    fn for_each(&self, first: usize, f: impl Fn(&HitRecorder)) {
-        let mut number = first;
-        while let Some(link) = self.links.get(number.wrapping_sub(1)) {
-            if let Some(recorder) = link.recorder.get() {
-                f(recorder);
-            }
+    fn link(&self, number: usize) -> Option<&EntryLink> {
+        self.links.get(number.wrapping_sub(1))
+    }
+
+    /// Calls `f` with the links from the one of this number on. Their numbers decrease, so that there is an end.
+    #[inline(always)]
+    fn for_each(&self, first: u64, f: impl Fn(&EntryLink)) {
+        let mut number = first as usize;
+        while let Some(link) = self.link(number) {
+            f(link);
             number = link.next;
         }
     }
@@ -408,15 +434,10 @@ unsafe extern "C" fn rtrace_entry_hit(
     if let Some(table) = ENTRY_TABLE.get() {
         // SAFETY: Preemption was disabled just now, and is enabled only after the last use.
         let pin = unsafe { CpuPin::assume() };
-        table.hit(&pin, address, || {
-            let words = function_hook::registers(regs).cast::<[u64; WORDS]>();
-            CallRegisters {
-                // SAFETY: The kernel's registers are as many words on its stack until this returns, and it is
-                // used no longer. Those that it has not saved are some words.
-                words: unsafe { &*words },
-                kept: &[],
-            }
-        });
+        let words = function_hook::registers(regs).cast::<[u64; WORDS]>();
+        // SAFETY: The kernel's registers are as many words on its stack until this returns, and it is used no longer.
+        // Those that it has not saved are some words.
+        table.hit(&pin, address, unsafe { &*words });
     }
     // SAFETY: Disabled above, and the pin that rested on that is gone.
     unsafe { percpu::enable_preemption() };

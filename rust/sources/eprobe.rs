@@ -9,6 +9,11 @@
 
 use super::{
     defined::DefinedProbe,
+    hit_counts::{
+        Counted,
+        HitCounts,
+        HitSums, //
+    },
     probe,
     probe_layout::ProbeLayout,
     quick_eprobe::quick_recorder,
@@ -115,10 +120,16 @@ impl FollowedEvent {
 /// Followers that were detached.
 static DETACHED: SharedWait = SharedWait::new();
 
+/// What a definition says of its records, and what is counted of them, for all instances.
+pub(super) struct FollowingLayout {
+    pub(super) layout: ProbeLayout,
+    pub(super) counts: HitCounts,
+}
+
 /// The probe of a definition.
 #[pin_data]
 pub(super) struct Eprobe {
-    layout: Arc<ProbeLayout>,
+    shared: Arc<FollowingLayout>,
     followed: &'static Event,
     /// The text of the filter; empty if there is none.
     filter: KVec<u8>,
@@ -172,7 +183,8 @@ impl Eprobe {
         nesting::prepare()?;
         let mut text = KVec::new();
         text.extend_from_slice(filter.as_bytes(), GFP_KERNEL)?;
-        let layout = Arc::new(layout, GFP_KERNEL)?;
+        let counts = HitCounts::new()?;
+        let shared = Arc::new(FollowingLayout { layout, counts }, GFP_KERNEL)?;
         let state = EprobeState {
             followers: KVec::new(),
             retired: KVec::new(),
@@ -181,7 +193,7 @@ impl Eprobe {
         };
         Arc::pin_init(
             pin_init!(Self {
-                layout,
+                shared,
                 followed,
                 filter: text,
                 state <- new_mutex!(state),
@@ -202,13 +214,13 @@ impl Eprobe {
 
 impl DefinedProbe for Eprobe {
     fn layout(&self) -> &ProbeLayout {
-        &self.layout
+        &self.shared.layout
     }
 
     fn attach(&self, to: Attachment) -> Result {
         let filter = self.compile_filter()?;
         let recorder = EventRecorder {
-            layout: self.layout.clone(),
+            shared: self.shared.clone(),
             cookie: to.cookie(),
         };
         let effect = quick_recorder(recorder)?;
@@ -282,6 +294,10 @@ impl DefinedProbe for Eprobe {
         self.state.lock().free_retired();
     }
 
+    fn sums(&self) -> HitSums {
+        self.shared.counts.sums(None)
+    }
+
     fn followed(&self) -> Option<&'static Event> {
         Some(self.followed)
     }
@@ -295,7 +311,7 @@ impl DefinedProbe for Eprobe {
 
 /// Records the event, for one instance, when the other one is.
 pub(super) struct EventRecorder {
-    pub(super) layout: Arc<ProbeLayout>,
+    pub(super) shared: Arc<FollowingLayout>,
     pub(super) cookie: *mut c_void,
 }
 
@@ -303,6 +319,7 @@ impl EventRecorder {
     /// Counts an event that is not recorded because too many are inside each other. Any context, in a probe of the event
     /// that is followed.
     pub(super) fn miss(&self, pin: &CpuPin) {
+        self.shared.counts.count(Counted::TooDeep);
         // SAFETY: The file of the cookie goes after this was detached, and `events::synchronize` has waited for its
         // probes, of which this is one.
         unsafe { EventFile::miss(self.cookie, pin) };
@@ -319,8 +336,10 @@ impl Effect for EventRecorder {
         let Some(_nested) = NestedWriter::enter(hit.pin) else {
             return self.miss(hit.pin);
         };
-        let machine = FollowedRecord(record);
-        let program = self.layout.program();
+        let FollowingLayout { layout, counts } = &*self.shared;
+        counts.count(Counted::Hit);
+        let machine = FollowedRecord { record, counts };
+        let program = layout.program();
         // SAFETY: As in `miss`, the file stays as long as this runs.
         let longest = || unsafe { EventFile::longest(self.cookie, hit.pin) };
         program.with_rooms(&machine, MOST_PAYLOAD, longest, |size, rooms| {
@@ -332,7 +351,11 @@ impl Effect for EventRecorder {
 }
 
 /// A record that is followed, and the memory of this machine.
-struct FollowedRecord<'a>(&'a [u8]);
+struct FollowedRecord<'a> {
+    record: &'a [u8],
+    /// What counts memory that cannot be read.
+    counts: &'a HitCounts,
+}
 
 impl ProbedMachine for FollowedRecord<'_> {
     fn registers(&self) -> &[u64; WORDS] {
@@ -341,6 +364,14 @@ impl ProbedMachine for FollowedRecord<'_> {
 
     fn read(&self, address: u64, to: &mut [u8], user: bool) -> bool {
         strings::read(address, to, user)
+    }
+
+    fn faulted(&self) {
+        self.counts.count(Counted::Fault);
+    }
+
+    fn was_cut(&self) {
+        self.counts.count(Counted::Cut);
     }
 
     fn comm(&self) -> [u8; task::COMM] {
@@ -360,6 +391,6 @@ impl ProbedMachine for FollowedRecord<'_> {
     }
 
     fn record(&self) -> (&[u8], u64) {
-        (self.0, ptr::from_ref(self.0).addr() as u64)
+        (self.record, ptr::from_ref(self.record).addr() as u64)
     }
 }

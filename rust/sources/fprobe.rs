@@ -141,6 +141,10 @@ impl ProbeHook for FprobeHook {
         self.entry.end();
         self.probe.unregister();
     }
+
+    fn missed(&self) -> Option<u64> {
+        Some(self.probe.missed())
+    }
 }
 
 /// Records a hit of a probe. Any context.
@@ -166,8 +170,13 @@ unsafe extern "C" fn rtrace_function_hit(
     let kept = unsafe { registers::kept(kept, probe.kept()) };
     // SAFETY: The caller promises that preemption is disabled.
     let pin = unsafe { CpuPin::assume() };
-    let place = (function as u64, returned_to as u64);
-    probe.hit(&pin, &CallRegisters { words, kept }, place);
+    let counts = probe.recorder().counts();
+    let machine = CallRegisters {
+        words,
+        kept,
+        counts,
+    };
+    probe.hit(&pin, machine, (function as u64, Some(returned_to as u64)));
 }
 
 /// Keeps parameters of a call until it returns. Any context.
@@ -187,7 +196,11 @@ unsafe extern "C" fn rtrace_function_begin(
     let probe = unsafe { &*data.cast::<Fprobe>() };
     // SAFETY: The caller promises the registers, which are as many words on this machine.
     let words = unsafe { &*regs.cast::<[u64; WORDS]>() };
-    let machine = CallRegisters { words, kept: &[] };
+    let machine = CallRegisters {
+        words,
+        kept: &[],
+        counts: probe.recorder().counts(),
+    };
     // SAFETY: The caller promises room for as many words.
     unsafe { registers::keep(&machine, probe.kept(), kept) };
 }
@@ -211,7 +224,11 @@ unsafe extern "C" fn rtrace_function_begin_at(
     let words = unsafe { &*regs.cast::<[u64; WORDS]>() };
     let functions = probe.recorder().layout().functions.as_ref();
     let places = functions.map_or_else(Default::default, |all| all.places(function as u64));
-    let machine = CallRegisters { words, kept: &[] };
+    let machine = CallRegisters {
+        words,
+        kept: &[],
+        counts: probe.recorder().counts(),
+    };
     let machine = PlacedMachine::new(&machine, places);
     // SAFETY: The caller promises room for as many words.
     unsafe { registers::keep(&machine, probe.kept(), kept) };

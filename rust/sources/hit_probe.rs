@@ -9,7 +9,11 @@
 
 use super::{
     defined::DefinedProbe,
-    hit_recorder::HitRecorder,
+    hit_counts::HitSums,
+    hit_recorder::{
+        HitPlace,
+        HitRecorder, //
+    },
     probe_layout::ProbeLayout, //
 };
 use crate::{
@@ -67,7 +71,7 @@ pub(super) trait ProbeHook: Send + Unpin {
     {
     }
 
-    /// Returns how many hits the kernel has missed, if users shall know.
+    /// Returns how many hits the kernel has missed, if it counts them.
     fn missed(&self) -> Option<u64> {
         None
     }
@@ -178,18 +182,8 @@ impl<H: ProbeHook + 'static> HitProbe<H> {
 
     /// As [`HitRecorder::hit`].
     #[inline(always)]
-    pub(super) fn hit(&self, pin: &CpuPin, machine: &impl ProbedMachine, place: (u64, u64)) {
+    pub(super) fn hit(&self, pin: &CpuPin, machine: impl ProbedMachine, place: HitPlace) {
         self.recorder.hit(pin, machine, place);
-    }
-
-    /// As [`HitRecorder::hit_in_task`].
-    pub(super) fn hit_in_task(&self, machine: &impl ProbedMachine, place: (u64, u64)) {
-        self.recorder.hit_in_task(machine, place);
-    }
-
-    /// As [`HitRecorder::miss`].
-    pub(super) fn miss(&self, pin: &CpuPin) {
-        self.recorder.miss(pin);
     }
 }
 
@@ -253,10 +247,9 @@ impl<H: ProbeHook + 'static> DefinedProbe for HitProbe<H> {
         }
     }
 
-    fn counts(&self) -> Option<(u64, u64)> {
-        let missed = self.state.lock().hook.as_ref()?.missed()?;
-        let (hits, own) = self.recorder.counts();
-        Some((hits, missed.wrapping_add(own)))
+    fn sums(&self) -> HitSums {
+        let missed = self.state.lock().hook.as_ref().and_then(H::missed);
+        self.recorder.counts().sums(missed)
     }
 
     fn code_comes(&self, name: &str) {

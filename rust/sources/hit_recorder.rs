@@ -6,6 +6,10 @@
 //! [`HitRecorder::hit_in_task`] may sleep.
 
 use super::{
+    hit_counts::{
+        Counted,
+        HitCounts, //
+    },
     probe::{
         RecordBytes,
         RecordInRing, //
@@ -22,16 +26,18 @@ use crate::{
     },
     kapi::{
         percpu::CpuPin,
-        user_memory,
-        words::SharedU64, //
+        user_memory, //
     },
     probes::{
         COMMON,
         MOST_PAYLOAD, //
-    },
-    ring::port::SharedWord as _, //
+    }, //
 };
+use core::ptr::NonNull;
 use kernel::prelude::*;
+
+/// Where a hit was; of a return where that went, too.
+pub(super) type HitPlace = (u64, Option<u64>);
 
 /// Records hits.
 pub(super) struct HitRecorder {
@@ -39,9 +45,7 @@ pub(super) struct HitRecorder {
     /// The arguments, if nothing else has to be looked at; and the size of a record then.
     plain: Option<KVec<PlainArgument>>,
     size: RecordBytes,
-    hits: SharedU64,
-    /// Calls by what records, which are not recorded.
-    missed: SharedU64,
+    counts: HitCounts,
     targets: RecordTargets,
 }
 
@@ -61,8 +65,7 @@ impl HitRecorder {
             plain: layout.plain()?,
             size: RecordBytes::new(layout.size()),
             layout,
-            hits: SharedU64::zero(),
-            missed: SharedU64::zero(),
+            counts: HitCounts::new()?,
             targets: RecordTargets::none(),
         })
     }
@@ -77,46 +80,95 @@ impl HitRecorder {
         &self.targets
     }
 
-    /// Returns how many hits there were, and how many calls by what records.
-    pub(super) fn counts(&self) -> (u64, u64) {
-        (self.hits.load(), self.missed.load())
+    /// Returns what is counted of the hits.
+    #[inline(always)]
+    pub(super) fn counts(&self) -> &HitCounts {
+        &self.counts
+    }
+
+    /// Returns whether what is recorded is there without reading memory, if the parameters are.
+    pub(super) fn is_plain(&self) -> bool {
+        self.plain.is_some()
     }
 
     /// Counts a call by what records, wherever the event is enabled. Any context.
     pub(super) fn skip(&self, pin: &CpuPin) {
-        self.missed.count();
+        self.counts.count(Counted::OwnCall);
         self.miss(pin);
     }
 
-    /// Records a hit at `address`, or a return from there to `returned_to`, wherever the event is enabled. Any
+    /// Counts a hit that is not recorded because too many were inside each other, wherever the event is enabled. Any
     /// context.
+    pub(super) fn skip_deep(&self, pin: &CpuPin) {
+        self.counts.count(Counted::TooDeep);
+        self.miss(pin);
+    }
+
+    /// Records a hit at `place`, wherever the event is enabled. Any context.
+    ///
+    /// The machine comes by value: where nothing but registers is recorded for one instance it is in none itself.
     #[inline(always)]
-    pub(super) fn hit(&self, pin: &CpuPin, machine: &impl ProbedMachine, place: (u64, u64)) {
-        self.hits.count();
-        let Some(plain) = &self.plain else {
-            return self.hit_by_program(pin, machine, place);
-        };
-        let at = self.layout.program().shape.head;
-        for target in self.targets.places() {
-            let cookie = target.cookie();
-            if cookie.is_null() {
-                continue;
-            }
+    pub(super) fn hit(&self, pin: &CpuPin, machine: impl ProbedMachine, place: HitPlace) {
+        self.counts.count(Counted::Hit);
+        if let (Some(plain), Some(cookie)) = (&self.plain, self.targets.sole()) {
             // SAFETY: `detach` takes a cookie off before `events::synchronize` waits for probes, of which this is one:
-            // the pin has preemption disabled. The size has the common fields and an address. It is committed below.
-            let reserved = unsafe { RecordInRing::reserve(cookie, self.size) };
-            if let Some(mut reserved) = reserved {
-                let record = reserved.bytes();
-                self.put_place(record, place);
-                PlainArgument::put_all(plain, machine, record, at);
-                reserved.commit();
+            // the pin has preemption disabled.
+            return unsafe { self.record_plain(cookie, plain, &machine, place) };
+        }
+        self.hit_closer(pin, machine, place.0, place.1);
+    }
+
+    /// As [`Self::hit`], of what is counted. The place comes in registers.
+    #[inline(never)]
+    fn hit_closer(
+        &self,
+        pin: &CpuPin,
+        machine: impl ProbedMachine,
+        address: u64,
+        returned_to: Option<u64>,
+    ) {
+        let place = (address, returned_to);
+        let Some(plain) = &self.plain else {
+            return self.hit_by_program(pin, &machine, place);
+        };
+        for target in self.targets.places() {
+            if let Some(cookie) = NonNull::new(target.cookie()) {
+                // SAFETY: As in `hit`, a cookie stays as long as preemption is disabled.
+                unsafe { self.record_plain(cookie, plain, &machine, place) };
             }
         }
     }
 
+    /// Records the place and registers for the file of `cookie`.
+    ///
+    /// # Safety
+    ///
+    /// The cookie is that of an attached file, or was when the caller disabled preemption, which it still is.
+    #[inline(always)]
+    unsafe fn record_plain(
+        &self,
+        cookie: NonNull<c_void>,
+        plain: &KVec<PlainArgument>,
+        machine: &impl ProbedMachine,
+        place: HitPlace,
+    ) {
+        // SAFETY: The caller promises the cookie. The size has the common fields and an address. It is committed below.
+        let reserved = unsafe { RecordInRing::reserve(cookie.as_ptr(), self.size) };
+        if let Some(mut reserved) = reserved {
+            let record = reserved.bytes();
+            self.put_place(record, place);
+            if plain.is_empty() {
+                // Nothing has to be kept for this.
+                return reserved.commit();
+            }
+            PlainArgument::put_all(plain, machine, record, self.layout.program().shape.head);
+            reserved.commit();
+        }
+    }
+
     /// Records a hit by the program of its arguments, if the filter lets it through.
-    #[inline(never)]
-    fn hit_by_program(&self, pin: &CpuPin, machine: &impl ProbedMachine, place: (u64, u64)) {
+    #[inline(always)]
+    fn hit_by_program(&self, pin: &CpuPin, machine: &impl ProbedMachine, place: HitPlace) {
         match &self.layout.functions {
             None => self.run_program(pin, machine, place),
             Some(functions) => {
@@ -128,7 +180,7 @@ impl HitRecorder {
 
     /// Records a hit by the program, on a machine that has what its steps ask for.
     #[inline(always)]
-    fn run_program(&self, pin: &CpuPin, machine: &impl ProbedMachine, place: (u64, u64)) {
+    fn run_program(&self, pin: &CpuPin, machine: &impl ProbedMachine, place: HitPlace) {
         let program = self.layout.program();
         let longest = || match self.layout.filter.is_some() {
             // It is asked about a record beside the rings, where there is room for so many.
@@ -145,27 +197,32 @@ impl HitRecorder {
                 // SAFETY: As in `hit`, a cookie stays as long as preemption is disabled, and the size has the common
                 // fields and an address.
                 None => unsafe { self.targets.record(size, fill) },
-                // SAFETY: A cookie and the size are as above.
-                Some(filter) => unsafe { self.targets.record_wanted(pin, filter, size, fill) },
+                Some(filter) => {
+                    // SAFETY: A cookie and the size are as above.
+                    let is_out = unsafe { self.targets.record_wanted(pin, filter, size, fill) };
+                    if is_out {
+                        self.counts.count(Counted::Filtered);
+                    }
+                }
             }
         });
     }
 
     /// As [`Self::hit`], in a task that sleeps until memory is there.
-    pub(super) fn hit_in_task(&self, machine: &impl ProbedMachine, place: (u64, u64)) {
+    pub(super) fn hit_in_task(&self, machine: impl ProbedMachine, place: HitPlace) {
         let program = self.layout.program();
         if !program.shape.reads_memory {
             return CpuPin::with(|pin| self.hit(pin, machine, place));
         }
-        self.hits.count();
+        self.counts.count(Counted::Hit);
         let gathered = user_memory::with_place(|bytes| {
             let bytes = bytes.get_mut(..MOST_PAYLOAD).unwrap_or_default();
             self.put_place(bytes, place);
-            let size = program.gather(machine, bytes).min(bytes.len());
+            let size = program.gather(&machine, bytes).min(bytes.len());
             if let (Some(filter), Some(record)) = (&self.layout.filter, bytes.get_mut(..size)) {
                 // SAFETY: As in `hit`, `events::synchronize` waits for this, which has preemption disabled.
                 if !CpuPin::with(|pin| unsafe { self.targets.want(pin, filter, record) }) {
-                    return;
+                    return self.counts.count(Counted::Filtered);
                 }
             }
             let gathered = bytes.get(COMMON..size).unwrap_or_default();
@@ -185,16 +242,18 @@ impl HitRecorder {
 
     /// Puts where a hit was in a record.
     #[inline(always)]
-    fn put_place(&self, record: &mut [u8], (address, returned_to): (u64, u64)) {
+    fn put_place(&self, record: &mut [u8], (address, returned_to): HitPlace) {
         put(record, COMMON, address);
-        if self.layout.head == RecordHead::Return {
-            put(record, COMMON.wrapping_add(8), returned_to);
+        match returned_to {
+            Some(returned_to) if self.layout.head == RecordHead::Return => {
+                put(record, COMMON.wrapping_add(8), returned_to);
+            }
+            _ => {}
         }
     }
 
-    /// Counts, wherever the event is enabled, a hit that is not recorded because too many were inside each other.
-    /// Any context.
-    pub(super) fn miss(&self, pin: &CpuPin) {
+    /// Counts a loss wherever the event is enabled. Any context.
+    fn miss(&self, pin: &CpuPin) {
         // SAFETY: As in `hit`, `detach` takes a cookie off before it is waited for this.
         unsafe { self.targets.miss(pin) };
     }
@@ -203,7 +262,8 @@ impl HitRecorder {
 /// Puts a word at `at` of the record, if there is room.
 #[inline(always)]
 fn put(record: &mut [u8], at: usize, word: u64) {
-    if let Some(place) = record.get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
+    let end = at.wrapping_add(8);
+    if let Some(place) = record.get_mut(at..end).and_then(<[u8]>::first_chunk_mut) {
         *place = word.to_le_bytes();
     }
 }

@@ -67,6 +67,8 @@ pub(super) struct KprobeHook {
     offset: u32,
     max_active: Option<u32>,
     keeps: bool,
+    /// What the kernel has missed with those that went with the module.
+    missed_before: u64,
     /// Calls the probe instead where a function calls hooks, and their registers are enough.
     entry: EntryCalls,
 }
@@ -88,6 +90,7 @@ impl KprobeHook {
             offset: place.offset,
             max_active: place.max_active,
             keeps: place.keeps,
+            missed_before: 0,
             entry: EntryCalls::none(),
         })
     }
@@ -101,6 +104,19 @@ impl KprobeHook {
             max_active: self.max_active,
             keeps: self.keeps,
         }
+    }
+
+    /// Gives the kernel's probe up, if there is one.
+    fn forget_probe(&mut self) {
+        self.entry.end();
+        self.missed_before = self.all_missed();
+        self.probe = None;
+    }
+
+    /// Returns how many hits the kernel has missed.
+    fn all_missed(&self) -> u64 {
+        let missed = self.probe.as_ref().map_or(0, KernelProbe::missed);
+        self.missed_before.wrapping_add(missed)
     }
 
     /// Returns whether it follows the module `name`.
@@ -148,7 +164,7 @@ impl ProbeHook for KprobeHook {
     }
 
     fn missed(&self) -> Option<u64> {
-        Some(self.probe.as_ref().map_or(0, KernelProbe::missed))
+        Some(self.all_missed())
     }
 
     fn code_comes(probe: &Kprobe, name: &str) {
@@ -157,8 +173,7 @@ impl ProbeHook for KprobeHook {
                 return;
             }
             // The kernel keeps none over the end of its module.
-            hook.entry.end();
-            hook.probe = None;
+            hook.forget_probe();
             let enabled = hook.place().register().and_then(|kernel| {
                 probe.set_address(kernel.address());
                 hook.probe = Some(kernel);
@@ -178,8 +193,7 @@ impl ProbeHook for KprobeHook {
     fn code_goes(probe: &Kprobe, name: &str) {
         probe.with_hook(|hook, _| {
             if hook.is_of(name) {
-                hook.entry.end();
-                hook.probe = None;
+                hook.forget_probe();
             }
         });
     }
@@ -207,8 +221,13 @@ unsafe extern "C" fn rtrace_kprobe_hit(
     let kept = unsafe { registers::kept(kept, probe.kept()) };
     // SAFETY: The caller promises that preemption is disabled.
     let pin = unsafe { CpuPin::assume() };
-    let place = (probe.address(), returned_to as u64);
-    probe.hit(&pin, &CallRegisters { words, kept }, place);
+    let counts = probe.recorder().counts();
+    let machine = CallRegisters {
+        words,
+        kept,
+        counts,
+    };
+    probe.hit(&pin, machine, (probe.address(), Some(returned_to as u64)));
 }
 
 /// Keeps parameters of a call until it returns. Any context.
@@ -225,7 +244,11 @@ unsafe extern "C" fn rtrace_kprobe_begin(data: *const c_void, regs: *const c_voi
     // SAFETY: The caller promises the registers, which are as many words on this machine.
     let words = unsafe { &*regs.cast::<[u64; WORDS]>() };
     const { assert!(MOST_KEPT <= MOST_WORDS) };
-    let machine = CallRegisters { words, kept: &[] };
+    let machine = CallRegisters {
+        words,
+        kept: &[],
+        counts: probe.recorder().counts(),
+    };
     // SAFETY: The caller promises room for as many words as can be kept.
     unsafe { registers::keep(&machine, probe.kept(), kept) };
 }

@@ -19,6 +19,7 @@ mod fields_defined;
 mod fprobe;
 mod function_table;
 mod header;
+mod hit_counts;
 mod hit_probe;
 mod hit_recorder;
 mod kprobe;

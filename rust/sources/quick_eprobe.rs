@@ -5,6 +5,7 @@
 
 use super::{
     eprobe::EventRecorder,
+    hit_counts::Counted,
     probe::{
         RecordBytes,
         RecordInRing, //
@@ -60,7 +61,7 @@ fn copied(layout: &ProbeLayout) -> Result<Option<KVec<(WordAt, CopiedArgument)>>
 ///
 /// `ENOMEM`.
 pub(super) fn quick_recorder(recorder: EventRecorder) -> Result<KBox<dyn Effect>> {
-    let layout = &recorder.layout;
+    let layout = &recorder.shared.layout;
     let Some(arguments) = copied(layout)? else {
         return Ok(KBox::new(recorder, GFP_KERNEL)?);
     };
@@ -83,6 +84,7 @@ impl Effect for QuickRecorder {
         let Some(_nested) = NestedWriter::enter(pin) else {
             return self.recorder.miss(pin);
         };
+        self.recorder.shared.counts.count(Counted::Hit);
         // SAFETY: The file of the cookie goes after this was detached, and `events::synchronize` has waited for its
         // probes, of which this is one. The size has the common fields. It is committed below.
         let reserved = unsafe { RecordInRing::reserve(self.recorder.cookie, self.size) };

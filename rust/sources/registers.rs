@@ -4,6 +4,10 @@
 //!
 //! All of it runs in any context, NMI included: no lock, no allocation, no panic.
 
+use super::hit_counts::{
+    Counted,
+    HitCounts, //
+};
 use crate::{
     fetch::{
         run::{
@@ -27,6 +31,8 @@ use core::slice;
 pub(super) struct CallRegisters<'a> {
     pub(super) words: &'a [u64; WORDS],
     pub(super) kept: &'a [u64],
+    /// What counts memory that cannot be read.
+    pub(super) counts: &'a HitCounts,
 }
 
 impl ProbedMachine for CallRegisters<'_> {
@@ -45,6 +51,14 @@ impl ProbedMachine for CallRegisters<'_> {
 
     fn read(&self, address: u64, to: &mut [u8], user: bool) -> bool {
         strings::read(address, to, user)
+    }
+
+    fn faulted(&self) {
+        self.counts.count(Counted::Fault);
+    }
+
+    fn was_cut(&self) {
+        self.counts.count(Counted::Cut);
     }
 
     fn comm(&self) -> [u8; 16] {

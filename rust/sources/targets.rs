@@ -19,7 +19,10 @@ use crate::{
         port::SharedWord as _, //
     }, //
 };
-use core::ptr;
+use core::ptr::{
+    self,
+    NonNull, //
+};
 use kernel::prelude::*;
 
 /// Most of them. Each is a place that every hit looks at while one after it is in use.
@@ -31,6 +34,8 @@ pub(super) struct RecordTargets {
     places: [CookiePlace; MOST],
     /// No target is at this place or a later one.
     end: SharedU64,
+    /// The only one there is; null if there are others, or none.
+    sole: CookiePlace,
 }
 
 /// The address of a cookie, or null.
@@ -57,7 +62,24 @@ impl RecordTargets {
         Self {
             places: [const { CookiePlace(SharedU64::zero()) }; MOST],
             end: SharedU64::zero(),
+            sole: CookiePlace(SharedU64::zero()),
         }
+    }
+
+    /// Returns the only target; `None` if there are others, or none. Any context.
+    #[inline(always)]
+    pub(super) fn sole(&self) -> Option<NonNull<c_void>> {
+        NonNull::new(self.sole.cookie())
+    }
+
+    /// Looks for the only target, after a change. One caller at a time.
+    fn update_sole(&self) {
+        let cookies = self.places.iter().map(CookiePlace::cookie);
+        let mut cookies = cookies.filter(|cookie| !cookie.is_null());
+        self.sole.set(match (cookies.next(), cookies.next()) {
+            (Some(sole), None) => sole,
+            _ => ptr::null_mut(),
+        });
     }
 
     /// Returns whether there is one, or was one. Any context.
@@ -79,6 +101,7 @@ impl RecordTargets {
         place.set(cookie);
         // Release: pairs with the load of `record`, which looks at the places before it.
         self.end.store_release(end.max(self.end.load()));
+        self.update_sole();
         Ok(())
     }
 
@@ -92,6 +115,7 @@ impl RecordTargets {
         if self.places.iter().all(|place| place.cookie().is_null()) {
             self.end.store(0);
         }
+        self.update_sole();
         place.is_some()
     }
 
@@ -142,8 +166,8 @@ impl RecordTargets {
         }
     }
 
-    /// As [`Self::record`], if `filter` lets the record through, which is filled beside the rings first. Where there is
-    /// no place for that, because too many are inside each other, a loss is counted.
+    /// As [`Self::record`], if `filter` lets the record through, which is filled beside the rings first; returns whether the
+    /// filter has left it out. Where there is no place for that, because too many are inside each other, a loss is counted.
     ///
     /// # Safety
     ///
@@ -154,16 +178,18 @@ impl RecordTargets {
         filter: &Filter,
         size: usize,
         fill: impl Fn(&mut [u8]),
-    ) {
+    ) -> bool {
         let Some(entry) = scratch::begin_at_any_level(pin, PackedSize::new(size)) else {
             // SAFETY: The caller promises what a cookie is.
-            return unsafe { self.miss(pin) };
+            unsafe { self.miss(pin) };
+            return false;
         };
         // SAFETY: It was begun just now on this CPU, and there is no other `Record` of it.
         let mut record = unsafe { scratch::Record::filled(entry.as_ptr()) };
         fill(record.bytes());
         // SAFETY: The caller promises what a cookie is.
-        if unsafe { self.want(pin, filter, record.bytes()) } {
+        let is_wanted = unsafe { self.want(pin, filter, record.bytes()) };
+        if is_wanted {
             let from = record.bytes().get(COMMON..).unwrap_or_default();
             let copy = |to: &mut [u8]| {
                 if let Some(to) = to.get_mut(COMMON..COMMON.wrapping_add(from.len())) {
@@ -174,6 +200,7 @@ impl RecordTargets {
             unsafe { self.record(size, copy) };
         }
         record.end();
+        !is_wanted
     }
 
     /// Records one event of `size` bytes, of which `fill` writes those after the common fields, for each

@@ -6,6 +6,10 @@
 //! [`hit`] runs in any context, NMI included: no lock, no allocation, no panic.
 
 use super::{
+    hit_counts::{
+        Counted,
+        HitCounts, //
+    },
     hit_probe::{
         HitProbe,
         ProbeHook, //
@@ -173,7 +177,11 @@ fn arity(name: &str, module: Option<&str>) -> Option<usize> {
 }
 
 /// The arguments of a tracepoint, and the memory of this machine.
-struct TracepointArguments<'a>(&'a [u64]);
+struct TracepointArguments<'a> {
+    words: &'a [u64],
+    /// What counts memory that cannot be read.
+    counts: &'a HitCounts,
+}
 
 impl ProbedMachine for TracepointArguments<'_> {
     fn registers(&self) -> &[u64; WORDS] {
@@ -181,16 +189,24 @@ impl ProbedMachine for TracepointArguments<'_> {
     }
 
     fn parameter(&self, index: u16) -> u64 {
-        self.0.get(usize::from(index)).copied().unwrap_or(0)
+        self.words.get(usize::from(index)).copied().unwrap_or(0)
     }
 
     fn stack_pointer(&self) -> u64 {
         // They are on the stack.
-        self.0.as_ptr().addr() as u64
+        self.words.as_ptr().addr() as u64
     }
 
     fn read(&self, address: u64, to: &mut [u8], user: bool) -> bool {
         strings::read(address, to, user)
+    }
+
+    fn faulted(&self) {
+        self.counts.count(Counted::Fault);
+    }
+
+    fn was_cut(&self) {
+        self.counts.count(Counted::Cut);
     }
 
     fn comm(&self) -> [u8; 16] {
@@ -222,13 +238,29 @@ pub(super) unsafe fn hit(data: *mut c_void, arguments: &[u64]) {
     record(probe, arguments);
 }
 
-/// Records a hit, unless too many are inside each other: what it reads may fault, and the fault has a tracepoint.
-fn record(probe: &Tprobe, arguments: &[u64]) {
-    CpuPin::with(|pin| match NestedWriter::enter(pin) {
-        Some(_nested) => {
-            let place = (probe.address(), 0);
-            probe.hit(pin, &TracepointArguments(arguments), place);
-        }
-        None => probe.miss(pin),
+/// Records a hit. One for all probes, of which each has a tracepoint's number of arguments.
+#[inline(never)]
+fn record(probe: &Tprobe, words: &[u64]) {
+    CpuPin::with(|pin| match probe.recorder().is_plain() {
+        true => record_words(probe, words, pin),
+        false => record_read(probe, words, pin),
     });
+}
+
+/// Records a hit for which memory is read, unless too many are inside each other: reading may fault, and the fault has a
+/// tracepoint.
+#[inline(never)]
+fn record_read(probe: &Tprobe, words: &[u64], pin: &CpuPin) {
+    match NestedWriter::enter(pin) {
+        Some(_nested) => record_words(probe, words, pin),
+        None => probe.recorder().skip_deep(pin),
+    }
+}
+
+/// Records a hit with these arguments.
+#[inline(always)]
+fn record_words(probe: &Tprobe, words: &[u64], pin: &CpuPin) {
+    let counts = probe.recorder().counts();
+    let machine = TracepointArguments { words, counts };
+    probe.hit(pin, machine, (probe.address(), None));
 }

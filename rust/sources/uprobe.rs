@@ -5,9 +5,15 @@
 //! [`rtrace_user_hit`] runs in the task that was hit, which may sleep: while memory of the process is read, nothing
 //! is reserved in a ring. No panic.
 
-use super::hit_probe::{
-    HitProbe,
-    ProbeHook, //
+use super::{
+    hit_counts::{
+        Counted,
+        HitCounts, //
+    },
+    hit_probe::{
+        HitProbe,
+        ProbeHook, //
+    }, //
 };
 use crate::{
     fetch::{
@@ -66,10 +72,6 @@ impl ProbeHook for UserHook {
     fn disable(&mut self) {
         self.probe.unregister();
     }
-
-    fn missed(&self) -> Option<u64> {
-        Some(0)
-    }
 }
 
 /// The registers of a process that was hit, and its memory.
@@ -77,6 +79,8 @@ struct UserRegisters<'a> {
     words: &'a [u64; WORDS],
     /// Where the process has the first byte of the file.
     file: u64,
+    /// What counts memory that cannot be read.
+    counts: &'a HitCounts,
 }
 
 impl ProbedMachine for UserRegisters<'_> {
@@ -89,12 +93,23 @@ impl ProbedMachine for UserRegisters<'_> {
         let address = stack_address(self.stack_pointer(), index);
         match user_memory::read(address, &mut bytes) {
             true => u64::from_le_bytes(bytes),
-            false => 0,
+            false => {
+                self.faulted();
+                0
+            }
         }
     }
 
     fn read(&self, address: u64, to: &mut [u8], _user: bool) -> bool {
         user_memory::read(address, to)
+    }
+
+    fn faulted(&self) {
+        self.counts.count(Counted::Fault);
+    }
+
+    fn was_cut(&self) {
+        self.counts.count(Counted::Cut);
     }
 
     fn comm(&self) -> [u8; 16] {
@@ -130,7 +145,12 @@ unsafe extern "C" fn rtrace_user_hit(
     // SAFETY: The caller promises the registers, which are as many words on this machine.
     let words = unsafe { &*regs.cast::<[u64; WORDS]>() };
     let (address, returned_to) = (address as u64, returned_to as u64);
-    // What the probe is known by is the offset in the file.
-    let file = address.wrapping_sub(probe.address());
-    probe.hit_in_task(&UserRegisters { words, file }, (address, returned_to));
+    let recorder = probe.recorder();
+    let machine = UserRegisters {
+        words,
+        // What the probe is known by is the offset in the file.
+        file: address.wrapping_sub(probe.address()),
+        counts: recorder.counts(),
+    };
+    recorder.hit_in_task(machine, (address, Some(returned_to)));
 }

@@ -155,6 +155,10 @@ unsafe extern "C" fn rtrace_watch_hit(data: *const c_void, regs: *const c_void) 
     let pin = unsafe { CpuPin::assume() };
     const { assert!(IP < WORDS) };
     let instruction = words.get(IP).copied().unwrap_or(0);
-    let kept = &[probe.address()];
-    probe.hit(&pin, &CallRegisters { words, kept }, (instruction, 0));
+    let machine = CallRegisters {
+        words,
+        kept: &[probe.address()],
+        counts: probe.recorder().counts(),
+    };
+    probe.hit(&pin, machine, (instruction, None));
 }

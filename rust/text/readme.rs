@@ -154,6 +154,9 @@ Events that users define, where the kernel has kprobes:
                         and event probes, recorded when another event is:
         e[:[GROUP/]EVENT] SYSTEM.EVENT [ARGUMENT]... [if FILTER]
         FETCH: $FIELD or FIELD of that event, $comm, and as above but registers
+  dynamic_profile       of each definition the hits, those that its own filter
+                        left out, those that were missed, and why; what could
+                        not be read, and strings that were cut.
   kprobe_profile        event, hits and missed hits of each definition.
   uprobe_profile        file, event and hits of each definition.
 

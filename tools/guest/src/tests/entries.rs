@@ -4,6 +4,7 @@
 //! own, in every context, inside of what records them, and in a module that comes and goes.
 
 use super::dynamic::{need_line, recorded, Tops};
+use super::dynamic_counts::counts_of;
 use super::{pair, test, Test};
 use crate::check::{Check, Report};
 use crate::kernel_modules::{Loaded, Modules};
@@ -147,6 +148,11 @@ fn own_calls(context: &Context) -> Check {
     ensure!(
         hits >= CALLS && missed == 2 * hits,
         "{hits} hits, {missed} missed"
+    );
+    let counted = counts_of(&tops.own, "own/read")?;
+    ensure!(
+        counted.own == after.1 && counted.hits == after.0,
+        "{counted:?}, {after:?}"
     );
     let text = own.get("trace")?;
     let count = |what: &str| text.matches(what).count() as u64;

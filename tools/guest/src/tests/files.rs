@@ -204,6 +204,7 @@ const FILES: &[ControlFile] = &[
     file("set_graph_notrace", Access::Change),
     file("tracing_thresh", Access::Change),
     top("dynamic_events", Access::Change),
+    top("dynamic_profile", Access::Read),
     top("synthetic_events", Access::Change),
     top("kprobe_events", Access::Change),
     top("kprobe_profile", Access::Read),

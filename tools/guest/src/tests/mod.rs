@@ -16,6 +16,7 @@ mod copied_strings;
 mod delays;
 mod descriptors;
 mod dynamic;
+mod dynamic_counts;
 mod dynamic_many;
 mod ends;
 mod entries;
@@ -291,6 +292,7 @@ const GROUPS: &[&[Test]] = &[
     hostile_readers::TESTS,
     fuzz::TESTS,
     wakes::TESTS,
+    dynamic_counts::TESTS,
     dynamic_many::TESTS,
     ends::TESTS,
     shared_names::TESTS,
@@ -321,6 +323,7 @@ pub fn all() -> impl Iterator<Item = Test> {
 /// Files that tracefs does not have, each with one that it has and that is its like: of the same mode,
 /// and with the same answer to a write.
 pub const OURS: &[(&str, &str)] = &[
+    ("dynamic_profile", "kprobe_profile"),
     ("event_counts", "trace_pipe"),
     ("features", "README"),
     ("ftrace/fgraph_retaddr_entry", "ftrace/funcgraph_entry"),

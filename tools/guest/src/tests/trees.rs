@@ -38,6 +38,7 @@ const FUNCTIONS: &str = "of function tracers, only function and function_graph a
 
 /// Names that only rtracefs has.
 const OWN: &[&str] = &[
+    "dynamic_profile",
     "event_counts",
     "events/ftrace/fgraph_retaddr_entry",
     "events/ftrace/off_sampled",
