@@ -6,7 +6,6 @@
 use super::{
     run::{
         put_word,
-        register,
         ProbedMachine,
         AX,
         BP,
@@ -14,10 +13,12 @@ use super::{
         DI,
         DX,
         ORIG_AX,
+        PARAMETERS,
         R8,
         R9,
         SI,
-        SP, //
+        SP,
+        WORDS, //
     },
     shared_parameters::PLACED,
     step::{
@@ -48,29 +49,46 @@ pub(super) fn suits_hook(argument: &Argument) -> bool {
     })
 }
 
+/// The place of the first parameter among those of [`PlainArgument`], after all registers.
+const FIRST_PARAMETER: u16 = WORDS as u16;
+
 /// An argument that is a register or a parameter as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PlainArgument {
+    /// That of a register; from [`FIRST_PARAMETER`] on that of a parameter.
     place: u16,
     size: u8,
-    is_parameter: bool,
 }
 
 impl PlainArgument {
-    /// Returns that of `argument`, if it is one.
-    pub(crate) fn of(argument: &Argument) -> Option<Self> {
+    /// Returns that of `argument`, if it is one. `in_registers` says whether the first parameters are in registers.
+    pub(crate) fn of(argument: &Argument, in_registers: bool) -> Option<Self> {
         let (step, size) = argument.plain()?;
-        let (place, is_parameter) = match step {
-            FetchStep::Register(place) => (place.into(), false),
-            FetchStep::Returned => (AX as u16, false),
-            FetchStep::Parameter(index @ 0..PLACED) => (index, true),
+        let place = match step {
+            FetchStep::Register(place) => place.into(),
+            FetchStep::Returned => AX as u16,
+            FetchStep::Parameter(index @ 0..PLACED) => {
+                let register = PARAMETERS.get(usize::from(index));
+                match register.filter(|_| in_registers) {
+                    Some(register) => *register as u16,
+                    None => index.wrapping_add(FIRST_PARAMETER),
+                }
+            }
             _ => return None,
         };
         Some(Self {
             place,
             size: size as u8,
-            is_parameter,
         })
+    }
+
+    /// Returns its value.
+    #[inline(always)]
+    fn value(self, machine: &impl ProbedMachine) -> u64 {
+        match machine.registers().get(usize::from(self.place)) {
+            Some(word) => *word,
+            None => machine.parameter(self.place.wrapping_sub(FIRST_PARAMETER)),
+        }
     }
 
     /// Puts the arguments in a record, from `at` on.
@@ -79,16 +97,17 @@ impl PlainArgument {
         arguments: &[Self],
         machine: &impl ProbedMachine,
         record: &mut [u8],
-        mut at: usize,
+        at: usize,
     ) {
+        let mut rest = record.get_mut(at..).unwrap_or_default();
         for argument in arguments {
-            let value = match argument.is_parameter {
-                true => machine.parameter(argument.place),
-                false => register(machine, argument.place.into()),
-            };
-            let size = argument.size.into();
-            put_word(record, at, size, value.to_le_bytes());
-            at = at.saturating_add(size);
+            let (value, size) = (argument.value(machine).to_le_bytes(), argument.size.into());
+            match rest.first_chunk_mut() {
+                // What is too much of it is where the next one is put.
+                Some(place) => *place = value,
+                None => put_word(rest, 0, size, value),
+            }
+            rest = rest.get_mut(size..).unwrap_or_default();
         }
     }
 }

@@ -44,7 +44,7 @@ pub(super) const ORIG_AX: usize = 15;
 pub(crate) const IP: usize = 16;
 pub(super) const SP: usize = 19;
 /// The registers of the first parameters, in their order.
-const PARAMETERS: [usize; IN_REGISTERS] = [DI, SI, DX, CX, R8, R9];
+pub(super) const PARAMETERS: [usize; IN_REGISTERS] = [DI, SI, DX, CX, R8, R9];
 /// So many parameters are in registers.
 pub(crate) const IN_REGISTERS: usize = 6;
 

@@ -2,9 +2,12 @@
 
 //! What an argument is when it is compiled: the steps by which its value is fetched.
 
-use super::types::{
-    ArgumentType,
-    BitField, //
+use super::{
+    run::PARAMETERS,
+    types::{
+        ArgumentType,
+        BitField, //
+    }, //
 };
 use crate::event::field_type::{
     number,
@@ -321,8 +324,12 @@ impl Argument {
 
     /// Returns whether it is in memory, all of it or in part.
     pub(super) fn is_in_memory(&self) -> bool {
-        let is_read =
-            |step: &FetchStep| matches!(step, FetchStep::Load { .. } | FetchStep::Stack(_));
+        let is_read = |step: &FetchStep| match *step {
+            FetchStep::Load { .. } | FetchStep::Stack(_) => true,
+            // The others are on the stack.
+            FetchStep::Parameter(place) => usize::from(place) >= PARAMETERS.len(),
+            _ => false,
+        };
         let is_text = match (self.ty, self.steps().last()) {
             (ArgumentType::Text, Some(FetchStep::Comm | FetchStep::Literal(_))) => false,
             (ty, _) => ty.is_text(),

@@ -383,12 +383,14 @@ fn plain_arguments_are_what_the_program_fills() {
         ("p /x:0 a=%flags", false),
         ("p /x:0 a=+8(%ip)", false),
         ("p /x:0 a=+8(%di) b=%si:u8", true),
+        ("f x $arg2 a=$arg1:u8 b=$arg6:s16 c=$arg9 d=$arg1:x32", true),
+        ("t x $arg2 a=$arg1:u8 b=$arg6:s16 c=$arg9 d=$arg1:x32", true),
     ] {
         let arguments = compile(line).unwrap();
         assert_eq!(RecordShape::of(16, &arguments).suits_hook, suits, "{line}");
         let plain = arguments
             .iter()
-            .map(PlainArgument::of)
+            .map(|argument| PlainArgument::of(argument, !line.starts_with('t')))
             .collect::<Option<Vec<_>>>();
         assert_eq!(plain.is_some(), !line.contains('('), "{line}");
         let Some(plain) = plain else {
@@ -1017,8 +1019,8 @@ fn names_of_several_functions() {
     let (arguments, places, _) = compiled(&both, ProbeSite::Begin, line).unwrap();
     // In both the third parameter, and the first and the second of one.
     assert_eq!(arguments[1].steps(), [FetchStep::Parameter(2)]);
-    assert_eq!(PlainArgument::of(&arguments[0]), None);
-    assert!(PlainArgument::of(&arguments[1]).is_some());
+    assert_eq!(PlainArgument::of(&arguments[0], true), None);
+    assert!(PlainArgument::of(&arguments[1], true).is_some());
     let program = FetchProgram {
         line: line.as_bytes(),
         arguments: &arguments,

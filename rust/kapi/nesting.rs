@@ -44,7 +44,8 @@ pub(crate) struct NestedWriter<'p>(&'p LocalU64);
 impl<'p> NestedWriter<'p> {
     /// Counts one more on this CPU; nothing when there are too many. Any context.
     pub(crate) fn enter(pin: &'p CpuPin) -> Option<Self> {
-        let depth = DEPTH.this(pin)?;
+        // Not by an optional reference to the count: the compiler would ask of it whether it is null.
+        let depth = DEPTH.values()?.this(pin);
         (depth.get() < MOST).then(|| {
             depth.add(1);
             Self(depth)

@@ -68,10 +68,10 @@ impl CpuPin {
 
     /// Runs `f` with preemption disabled. `f` does not sleep.
     pub(crate) fn with<R>(f: impl FnOnce(&CpuPin) -> R) -> R {
-        c::rt_preempt_disable_notrace();
+        disable_preemption();
         let result = f(&CpuPin(NotThreadSafe));
         // SAFETY: Preemption was disabled above, and the pin that rested on that is gone.
-        unsafe { c::rt_preempt_enable_notrace() };
+        unsafe { enable_preemption() };
         result
     }
 }

@@ -126,7 +126,7 @@ impl EntryTable {
     /// Hits the definitions at a function that calls the hook with these registers. Any context.
     #[inline(always)]
     fn hit(&self, pin: &CpuPin, address: u64, words: &[u64; WORDS]) {
-        let Some(first) = table::find(&self.places, address) else {
+        let Some(first) = table::find_at_once(&self.places, address) else {
             return;
         };
         let record = || match self.link(first as usize) {

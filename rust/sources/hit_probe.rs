@@ -24,17 +24,15 @@ use crate::{
     fetch::run::ProbedMachine,
     kapi::{
         kprobe::LeavingProbes,
-        percpu::CpuPin, //
-    }, //
+        percpu::CpuPin,
+        words::SharedU64, //
+    },
+    ring::port::SharedWord as _, //
 };
 use kernel::{
     new_mutex,
     prelude::*,
     sync::{
-        atomic::{
-            Atomic,
-            Relaxed, //
-        },
         Arc,
         Mutex, //
     }, //
@@ -111,7 +109,7 @@ pub(super) struct HitProbe<H> {
     /// Its targets are changed under `state`.
     recorder: HitRecorder,
     /// Where it is hit.
-    address: Atomic<u64>,
+    address: SharedU64,
     #[pin]
     state: Mutex<HookState<H>>,
 }
@@ -140,7 +138,7 @@ impl<H: ProbeHook + 'static> HitProbe<H> {
         let this = Arc::pin_init(
             pin_init!(Self {
                 recorder,
-                address: Atomic::new(address),
+                address: SharedU64::of(address),
                 state <- new_mutex!(state),
             }),
             GFP_KERNEL,
@@ -150,13 +148,14 @@ impl<H: ProbeHook + 'static> HitProbe<H> {
     }
 
     /// Returns where it is hit. Any context.
+    #[inline(always)]
     pub(super) fn address(&self) -> u64 {
-        self.address.load(Relaxed)
+        self.address.load()
     }
 
     /// Sets where it is hit.
     pub(super) fn set_address(&self, address: u64) {
-        self.address.store(address, Relaxed);
+        self.address.store(address);
     }
 
     /// Calls `f` with the hook, if there is one, and with whether the event is enabled somewhere. No instance enables

@@ -153,7 +153,7 @@ impl HitRecorder {
         place: HitPlace,
     ) {
         // SAFETY: The caller promises the cookie. The size has the common fields and an address. It is committed below.
-        let reserved = unsafe { RecordInRing::reserve(cookie.as_ptr(), self.size) };
+        let reserved = unsafe { RecordInRing::reserve(cookie.as_ptr(), &self.size) };
         if let Some(mut reserved) = reserved {
             let record = reserved.bytes();
             self.put_place(record, place);

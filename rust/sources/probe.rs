@@ -33,7 +33,7 @@ use kernel::prelude::*;
 #[inline(always)]
 pub(super) unsafe fn record(cookie: *mut c_void, size: usize, fill: impl FnOnce(&mut [u8])) {
     // SAFETY: The caller promises the cookie and the size. It is committed below.
-    if let Some(mut reserved) = unsafe { RecordInRing::reserve(cookie, RecordBytes::new(size)) } {
+    if let Some(mut reserved) = unsafe { RecordInRing::reserve(cookie, &RecordBytes::new(size)) } {
         fill(reserved.bytes());
         reserved.commit();
     }
@@ -58,22 +58,27 @@ impl RecordBytes {
 }
 
 /// A record that is in a ring and not committed yet, for [`RecordInRing::commit`] to end.
+///
+/// # Invariants
+///
+/// The reservation has as many bytes as `size` says.
 #[must_use = "the ring is not left"]
-pub(super) struct RecordInRing {
+pub(super) struct RecordInRing<'s> {
     cookie: *mut c_void,
     entry: NonNull<c_void>,
     token: u64,
-    len: usize,
+    /// Looked at after the reservation, so that it need not be kept for the time of that.
+    size: &'s RecordBytes,
 }
 
-impl RecordInRing {
+impl<'s> RecordInRing<'s> {
     /// Reserves one of this size; nothing when it is not recorded. Any context.
     ///
     /// # Safety
     ///
     /// As for [`record`]. What is returned is committed, in the same task or interrupt.
     #[inline(always)]
-    pub(super) unsafe fn reserve(cookie: *mut c_void, size: RecordBytes) -> Option<Self> {
+    pub(super) unsafe fn reserve(cookie: *mut c_void, size: &'s RecordBytes) -> Option<Self> {
         // Enabled again in the same task or interrupt: below, or by the commit.
         percpu::disable_preemption();
         // SAFETY: The caller promises the cookie and that the size has room for the common fields;
@@ -85,19 +90,20 @@ impl RecordInRing {
             unsafe { percpu::enable_preemption() };
             return None;
         };
+        // INVARIANT: It was reserved of this size.
         Some(Self {
             cookie,
             entry,
             token,
-            len: size.len,
+            size,
         })
     }
 
     /// Returns its bytes, of which those of the common fields are filled.
     #[inline(always)]
     pub(super) fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: The reservation is of `len` bytes, and no other code's until the commit.
-        unsafe { slice::from_raw_parts_mut(self.entry.cast::<u8>().as_ptr(), self.len) }
+        // SAFETY: The reservation is of so many bytes (invariant), and no other code's until the commit.
+        unsafe { slice::from_raw_parts_mut(self.entry.cast::<u8>().as_ptr(), self.size.len) }
     }
 
     /// Commits it.

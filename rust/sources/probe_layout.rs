@@ -145,6 +145,11 @@ impl ProbeLayout {
         self.shape.suits_hook
     }
 
+    /// Returns whether the probe is on a tracepoint.
+    fn is_of_tracepoint(&self) -> bool {
+        self.line.first() == Some(&b't')
+    }
+
     /// Has only those records made that `condition` lets through.
     ///
     /// # Errors
@@ -184,8 +189,9 @@ impl ProbeLayout {
     /// `ENOMEM`.
     pub(super) fn plain(&self) -> Result<Option<KVec<PlainArgument>>> {
         let mut plain = KVec::new();
+        let in_registers = !self.is_of_tracepoint();
         for argument in &self.arguments {
-            let Some(argument) = PlainArgument::of(argument) else {
+            let Some(argument) = PlainArgument::of(argument, in_registers) else {
                 return Ok(None);
             };
             plain.push(argument, GFP_KERNEL)?;
@@ -290,8 +296,7 @@ impl ProbeLayout {
     /// Checks that `other`, which `line` has compiled to, makes the same records: one event may have both probes, as in
     /// ftrace.
     pub(super) fn accepts(&self, line: &str, other: &Self) -> Result<(), ProbeRefusal> {
-        let is_tracepoint = |layout: &Self| layout.line.first() == Some(&b't');
-        if self.head != other.head || is_tracepoint(self) != is_tracepoint(other) {
+        if self.head != other.head || self.is_of_tracepoint() != other.is_of_tracepoint() {
             return Err(ProbeRefusal::exists(ProbeError::DifferentProbe, 0));
         }
         let mut pairs = iter::zip(self.named(), other.named()).zip(0usize..);

@@ -87,7 +87,7 @@ impl Effect for QuickRecorder {
         self.recorder.shared.counts.count(Counted::Hit);
         // SAFETY: The file of the cookie goes after this was detached, and `events::synchronize` has waited for its
         // probes, of which this is one. The size has the common fields. It is committed below.
-        let reserved = unsafe { RecordInRing::reserve(self.recorder.cookie, self.size) };
+        let reserved = unsafe { RecordInRing::reserve(self.recorder.cookie, &self.size) };
         let Some(mut reserved) = reserved else {
             return;
         };
