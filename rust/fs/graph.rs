@@ -33,7 +33,7 @@ pub(super) fn show_max_depth(at: &At<'_>, text: &mut Text) -> Result {
 /// `max_graph_depth`. As in ftrace, the lower half of the number counts.
 pub(super) fn store_max_depth(at: &At<'_>, command: &[u8]) -> Result {
     let depth = number::parse(command).map_err(refused)?;
-    at.inst.graph().set_max_depth(depth as u32);
+    at.inst.set_max_depth(depth as u32);
     Ok(())
 }
 

@@ -10,5 +10,5 @@ use crate::{
 /// Returns the style that the instance asks for now.
 #[inline]
 pub(super) fn style_of(inst: &Instance) -> Style {
-    Style::new(inst.options(), inst.clock(), inst.begin()).with_graph(inst.tracer_is_graph())
+    Style::new(inst.options(), inst.clock(), inst.begin()).with_calls(inst.call_lines())
 }

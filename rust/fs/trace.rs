@@ -327,7 +327,7 @@ impl Reading {
             options: style.options,
             latency: self.latency,
             empty,
-            graph: inst.tracer_is_graph(),
+            calls: style.calls(),
             columns: inst.tracer_columns(),
         };
         if self.buf == Buf::Snapshot && empty {

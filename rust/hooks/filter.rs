@@ -51,6 +51,8 @@ pub(crate) struct FunctionFilter {
     #[pin]
     pub(super) selections: Mutex<Selections>,
     rules: GraphRules,
+    /// What calls follow that a tracer of latencies records.
+    followed: GraphRules,
 }
 
 impl FunctionFilter {
@@ -59,12 +61,19 @@ impl FunctionFilter {
         pin_init!(Self {
             selections <- new_mutex!(Selections::none()),
             rules: GraphRules::new(),
+            followed: GraphRules::of_followed(),
         })
     }
 
     /// Returns what is asked of calls besides.
     pub(crate) fn rules(&self) -> &GraphRules {
         &self.rules
+    }
+
+    /// Has calls from this depth on not be recorded; 0 for all.
+    pub(crate) fn set_max_depth(&self, depth: u32) {
+        self.rules.set_max_depth(depth);
+        self.followed.set_max_depth(depth);
     }
 
     /// Begins to record the selected functions into `sink`, for which it does not record already, as `how`
@@ -108,11 +117,35 @@ impl FunctionFilter {
     ///
     /// As for [`Self::start`], and `self` stays as long.
     pub(crate) unsafe fn start_graph(&self, sink: &Sink, awake: bool) -> Result {
+        // SAFETY: The caller promises what is asked for.
+        unsafe { self.start_calls(sink, &self.rules, awake) }
+    }
+
+    /// As [`Self::start_graph`], of the calls on the CPU of the task that a tracer of latencies follows.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::start`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::start_graph`].
+    pub(crate) unsafe fn start_followed_calls(&self, sink: &Sink) -> Result {
+        // SAFETY: The caller promises what is asked for.
+        unsafe { self.start_calls(sink, &self.followed, false) }
+    }
+
+    /// Begins to record the calls that follow `rules`, which are those of `self`.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::start_graph`].
+    unsafe fn start_calls(&self, sink: &Sink, rules: &GraphRules, awake: bool) -> Result {
         let mut selections = self.selections.lock();
         selections.graphs = true;
         let attached = selections.wanted().and_then(|wanted| {
             // SAFETY: Sink and rules stay until `stop` has returned, which detaches them.
-            unsafe { graph::attach(sink, &self.rules, wanted, awake) }
+            unsafe { graph::attach(sink, rules, wanted, awake) }
         });
         selections.is_on = attached.is_ok();
         selections.graphs = attached.is_ok();
@@ -217,6 +250,8 @@ impl FunctionFilter {
         selections.put_manner(sink, manner)?;
         // SAFETY: It is kept in `selections.manner` until other lists, or none, were set and hooks have ended.
         unsafe { self.rules.set_pids(selections.manner.pids.as_deref()) };
+        // SAFETY: It is kept there as long for these rules, too.
+        unsafe { self.followed.set_pids(selections.manner.pids.as_deref()) };
         if before.is_some() {
             grace::writers_left();
         }
@@ -365,6 +400,8 @@ impl FunctionFilter {
         };
         // SAFETY: It is kept in `selections.places` until another one, or none, was set and hooks have ended.
         unsafe { self.rules.set_places(places.as_deref()) };
+        // SAFETY: It is kept there as long for these rules, too.
+        unsafe { self.followed.set_places(places.as_deref()) };
         let before = core::mem::replace(&mut selections.places, places);
         grace::writers_left();
         drop(before);

@@ -187,8 +187,8 @@ pub(crate) struct Instance {
     tracer: Mutex<&'static dyn Tracer>,
     /// Whether the tracer records anything by itself.
     tracer_records: Atomic<bool>,
-    /// Whether what is recorded is printed as calls.
-    tracer_is_graph: Atomic<bool>,
+    /// The number of [`CallLines`](crate::text::graph::CallLines) that the tracer may show; 0 for none.
+    tracer_lines: Atomic<u32>,
     /// The options as they were before the tracer, which holds some of them.
     options_before: Atomic<u64>,
     /// The functions that are traced when the tracer traces functions.
@@ -269,7 +269,7 @@ impl Instance {
                 errors <- ErrorLog::new(),
                 tracer <- new_mutex!(tracers::NOP),
                 tracer_records: Atomic::new(false),
-                tracer_is_graph: Atomic::new(false),
+                tracer_lines: Atomic::new(0),
                 options_before: Atomic::new(0),
                 functions <- FunctionFilter::new(),
                 sink <- Sink::new(buffers, ClockId::Local, worker),
@@ -418,10 +418,10 @@ impl Instance {
             }
             return followed;
         }
-        if opt == Opt::FunctionTrace {
-            let obeyed = self.obey_function_trace();
+        if matches!(opt, Opt::FunctionTrace | Opt::DisplayGraph) {
+            let obeyed = self.obey_latency_options();
             if obeyed.is_err() {
-                self.change_options(|old| old.with(opt, !on))?;
+                self.change_options(|old| old.with(opt, was_on))?;
             }
             return obeyed;
         }

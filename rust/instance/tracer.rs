@@ -17,6 +17,7 @@ use crate::{
     },
     probes::GraphRules,
     text::{
+        graph::CallLines,
         header::Columns,
         options::{
             Opt,
@@ -114,7 +115,8 @@ impl Instance {
             return started;
         }
         *present = tracer;
-        self.tracer_is_graph.store(tracer.is_graph(), Relaxed);
+        let lines = tracer.call_lines().map_or(0, |lines| lines as u32);
+        self.tracer_lines.store(lines, Relaxed);
         if tracer.records() {
             self.tracer_records.store(true, Relaxed);
             enable::count_recorders(|n| n.saturating_add(1));
@@ -131,7 +133,7 @@ impl Instance {
         present.stop(&self.host(self.options()));
         self.release_options(*present);
         *present = NOP;
-        self.tracer_is_graph.store(false, Relaxed);
+        self.tracer_lines.store(0, Relaxed);
         if self.tracer_records.load(Relaxed) {
             self.tracer_records.store(false, Relaxed);
             enable::count_recorders(|n| n.saturating_sub(1));
@@ -164,12 +166,12 @@ impl Instance {
         }
     }
 
-    /// Has a tracer of latencies obey the option `function-trace`.
+    /// Has a tracer of latencies obey the options `function-trace` and `display-graph`.
     ///
     /// # Errors
     ///
     /// Those of [`Tracer::obey`].
-    pub(super) fn obey_function_trace(&self) -> Result {
+    pub(super) fn obey_latency_options(&self) -> Result {
         let present = self.tracer.lock();
         match present.keeps_maximum() {
             true => present.obey(&self.host(self.options())),
@@ -234,9 +236,16 @@ impl Instance {
         self.tracer_records.load(Relaxed)
     }
 
-    /// Returns whether what is recorded is printed as calls.
-    pub(crate) fn tracer_is_graph(&self) -> bool {
-        self.tracer_is_graph.load(Relaxed)
+    /// Returns whose calls what is recorded is printed as, if it is.
+    pub(crate) fn call_lines(&self) -> Option<CallLines> {
+        let lines = CallLines::of_number(self.tracer_lines.load(Relaxed))?;
+        let shown = lines == CallLines::Tracer || self.options().has(Opt::DisplayGraph);
+        shown.then_some(lines)
+    }
+
+    /// Has calls from this depth on not be recorded; 0 for all.
+    pub(crate) fn set_max_depth(&self, depth: u32) {
+        self.functions.set_max_depth(depth);
     }
 
     /// Returns what is asked of calls.

@@ -19,6 +19,10 @@ pub(crate) const RECORD: usize = 24;
 /// Bytes of a record of a function.
 pub(crate) const FUNCTION: usize = 24;
 
+/// Bytes of the two records of a call.
+pub(crate) const CALL_ENTRY: usize = 24;
+pub(crate) const CALL_EXIT: usize = 40;
+
 /// The least priority of tasks that are not of real time.
 const FIRST_NORMAL: i32 = 100;
 
@@ -197,6 +201,22 @@ pub(crate) fn fill_function(rest: &mut [u8], callers: &[u64]) {
     for (to, from) in rest.iter_mut().zip(two.flat_map(u64::to_ne_bytes)) {
         *to = from;
     }
+}
+
+fn fill_words(rest: &mut [u8], words: &[u64]) {
+    for (to, from) in rest.chunks_exact_mut(8).zip(words) {
+        to.copy_from_slice(&from.to_ne_bytes());
+    }
+}
+
+/// Fills the record of the entry of a call of `function`, at the depth 0, after its common fields.
+pub(crate) fn fill_call_entry(rest: &mut [u8], function: u64) {
+    fill_words(rest, &[function, 0]);
+}
+
+/// Fills the record of its exit: it began and ended at `now`.
+pub(crate) fn fill_call_exit(rest: &mut [u8], function: u64, now: u64) {
+    fill_words(rest, &[function, 0, now, now]);
 }
 
 /// A record as a reader finds it.
@@ -404,6 +424,25 @@ mod tests {
         assert!(follower.is_following());
         follower.freed(8);
         assert!(!follower.is_following());
+    }
+
+    /// The two records of a call, which the printer of calls joins to one line.
+    #[test]
+    fn a_call_that_took_no_time() {
+        use crate::text::graph::{is_leaf, CallExit, ENTRY_ID, EXIT_ID};
+        let head = |id: u16| [&id.to_ne_bytes()[..], &[0, 1, 7, 0, 0, 0]].concat();
+        let (mut entry, mut exit) = ([0xffu8; CALL_ENTRY], [0xffu8; CALL_EXIT]);
+        entry[..8].copy_from_slice(&head(ENTRY_ID));
+        exit[..8].copy_from_slice(&head(EXIT_ID));
+        fill_call_entry(&mut entry[8..], 0x1234);
+        fill_call_exit(&mut exit[8..], 0x1234, 99);
+        assert!(is_leaf(&entry, &exit));
+        let seen = CallExit::of(&exit).unwrap();
+        assert_eq!(
+            (seen.function(), seen.depth(), seen.duration()),
+            (0x1234, 0, 0)
+        );
+        assert_eq!(exit[32..40], 99u64.to_ne_bytes());
     }
 
     #[test]

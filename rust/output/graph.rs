@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Prints events of an instance whose tracer is `function_graph`: its records as calls, others as
-//! comments between them.
+//! Prints events of an instance whose tracer is `function_graph`, or one of latencies that shows calls: its records as
+//! calls, others as comments between them.
 
 use super::{
     kinds::RecordKind,
@@ -20,6 +20,7 @@ use crate::{
             self,
             CallEntry,
             CallExit,
+            CallLines,
             CallOrigin,
             CpuState,
             GraphLine,
@@ -102,6 +103,7 @@ fn origin(common: &Common, seen: &Seen<'_>, cpu_width: usize, options: OptionSet
         cpu_width,
         pid: common.pid,
         stamp: seen.stamp,
+        since: None,
         columns: match options.has(Opt::LatencyFormat) {
             true => common.columns(),
             false => NO_COLUMNS,
@@ -120,6 +122,7 @@ impl LinePrinter {
     #[inline(never)]
     pub(super) unsafe fn write_in_graph(
         &mut self,
+        lines: CallLines,
         style: Style,
         common: &Common,
         seen: &Seen<'_>,
@@ -130,9 +133,13 @@ impl LinePrinter {
             return Ok(false);
         }
         let (state, cpu_width) = self.graph.of(seen.cpu)?;
+        let since = || seen.stamp.wrapping_sub(style.begin);
         let line = GraphLine {
             state,
-            origin: origin(common, seen, cpu_width, style.options),
+            origin: CallOrigin {
+                since: lines.have_since().then(since),
+                ..origin(common, seen, cpu_width, lines.options(style.options))
+            },
             tasks: &Saved,
             out: &mut *out,
         };

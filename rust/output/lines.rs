@@ -98,9 +98,11 @@ impl LinePrinter {
             stamp: seen.stamp,
             is_ns: style.clock.in_ns(),
         };
-        // SAFETY: The caller promises a whole record of a writer.
-        if style.graph && unsafe { self.write_in_graph(style, &common, seen, out) }? {
-            return Ok(());
+        if let Some(lines) = style.calls {
+            // SAFETY: The caller promises a whole record of a writer.
+            if unsafe { self.write_in_graph(lines, style, &common, seen, out) }? {
+                return Ok(());
+            }
         }
         let (options, form) = (style.options, style.form);
         let bare = options.has(Opt::TracePrintk) && options.has(Opt::PrintkMsgOnly);

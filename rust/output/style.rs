@@ -7,7 +7,10 @@ use crate::{
     text::{
         clock::ClockId,
         form::Form,
-        graph,
+        graph::{
+            self,
+            CallLines, //
+        },
         options::OptionSet, //
     }, //
 };
@@ -25,8 +28,8 @@ pub(crate) struct Style {
     pub(super) clock: ClockId,
     /// Time at which the buffers were last emptied.
     pub(super) begin: u64,
-    /// Lines are those of the tracer `function_graph`.
-    pub(super) graph: bool,
+    /// Whose calls the lines are, if they are calls.
+    pub(super) calls: Option<CallLines>,
 }
 
 impl Style {
@@ -39,20 +42,25 @@ impl Style {
             manner: PrintManner::of(options),
             clock,
             begin,
-            graph: false,
+            calls: None,
         }
     }
 
     /// Returns whether the line of `record` depends on the next record of the same CPU: whether both may be
     /// one line, the entry and the exit of a function.
     pub(crate) fn waits_for_next(&self, record: &[u8]) -> bool {
-        self.graph && graph::is_entry(record)
+        self.is_graph() && graph::is_entry(record)
     }
 
-    /// Returns whether lines are those of the tracer `function_graph`.
+    /// Returns whether lines are calls.
     #[inline(always)]
     pub(crate) fn is_graph(&self) -> bool {
-        self.graph
+        self.calls.is_some()
+    }
+
+    /// Returns whose calls the lines are, if they are calls.
+    pub(crate) fn calls(&self) -> Option<CallLines> {
+        self.calls
     }
 
     /// Returns it for records whose times are shown since `begin`.
@@ -60,9 +68,9 @@ impl Style {
         Self { begin, ..self }
     }
 
-    /// Returns it for an instance whose tracer is `function_graph`, if `graph` is set.
-    pub(crate) fn with_graph(self, graph: bool) -> Self {
-        Self { graph, ..self }
+    /// Returns it for lines that are these calls, or none.
+    pub(crate) fn with_calls(self, calls: Option<CallLines>) -> Self {
+        Self { calls, ..self }
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! The CPU of the task that a tracer of latencies follows. Functions that are called there meanwhile are recorded by
-//! instances whose [`Manner`](super::Manner) says so.
+//! instances whose [`Manner`](super::Manner) says so, and calls by those whose [`GraphRules`](super::GraphRules) do.
 
 use crate::{
     kapi::{
@@ -22,5 +22,5 @@ pub(crate) fn set_followed_cpu(cpu: Option<u32>) {
 /// Returns whether the functions of this CPU are recorded. Any context.
 #[inline(always)]
 pub(super) fn is_here(pin: &CpuPin) -> bool {
-    CPU.load() == u64::from(pin.cpu()).wrapping_add(1)
+    CPU.load() == u64::from(pin.number()).wrapping_add(1)
 }

@@ -116,10 +116,11 @@ pub(super) fn leave_closely(
     regs: ExitRegisters<'_>,
 ) {
     let [address, level, time, time_now] = words;
-    let time = match rules.is_awake() {
+    let time = match rules.is_awake_or_of_followed() {
+        true if rules.is_elsewhere(ring.pin().pin()) => return,
         // As ftrace, which has the call begin later. The clocks of two CPUs may differ by a little.
-        true => time.wrapping_add(asleep.min(time_now.wrapping_sub(time))),
-        false => time,
+        true if rules.is_awake() => time.wrapping_add(asleep.min(time_now.wrapping_sub(time))),
+        _ => time,
     };
     let words = [address, level, time, time_now];
     if time_now.wrapping_sub(time) < rules.threshold() {

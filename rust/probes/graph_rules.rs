@@ -2,7 +2,10 @@
 
 //! Which calls of the functions that an instance wants are recorded.
 
-use super::TracedPids;
+use super::{
+    followed,
+    TracedPids, //
+};
 use crate::{
     functions::table::{
         self,
@@ -29,7 +32,8 @@ const TASKS: usize = 4 << 20;
 /// Bits of [`GraphRules::special`]: calls in hard interrupts are not recorded; there are places; there are
 /// lists of tasks; arguments are recorded; return values are; there is a threshold; of calls that return an error
 /// the exit is recorded, and nothing else; the places of calls are recorded; time asleep does not count; callers are
-/// recorded at the exit; there is a limit to the depth.
+/// recorded at the exit; there is a limit to the depth; calls are recorded on the CPU of the task alone that a tracer of
+/// latencies follows.
 const WITHOUT_IRQS: u64 = 1;
 const BY_PLACE: u64 = 2;
 const BY_TASK: u64 = 4;
@@ -41,6 +45,7 @@ const WITH_RETADDR: u64 = 128;
 const AWAKE: u64 = 256;
 const WITH_STACK: u64 = 512;
 const BY_DEPTH: u64 = 1024;
+const OF_FOLLOWED: u64 = 2048;
 
 /// What an instance asks of the calls that are recorded.
 pub(crate) struct GraphRules {
@@ -84,9 +89,18 @@ impl Root<'_> {
 impl GraphRules {
     /// Returns rules that every call follows.
     pub(crate) const fn new() -> Self {
+        Self::of(0)
+    }
+
+    /// Returns rules that the calls follow which are made on the CPU of the task that a tracer of latencies follows.
+    pub(crate) const fn of_followed() -> Self {
+        Self::of(OF_FOLLOWED)
+    }
+
+    const fn of(special: u64) -> Self {
         Self {
             max_depth: SharedU64::zero(),
-            special: SharedU64::zero(),
+            special: SharedU64::of(special),
             threshold: SharedU64::zero(),
             places: GraceRef::none(),
             pids: GraceRef::none(),
@@ -121,6 +135,12 @@ impl GraphRules {
         self.special.load() & !BY_DEPTH == 0
     }
 
+    /// Returns whether a call is recorded by where it is made, and it is made elsewhere.
+    #[inline(always)]
+    pub(super) fn is_elsewhere(&self, pin: &CpuPin) -> bool {
+        self.special.load() & OF_FOLLOWED != 0 && !followed::is_here(pin)
+    }
+
     /// Returns whether calls are recorded with their arguments.
     pub(super) fn with_args(&self) -> bool {
         self.special.load() & WITH_ARGS != 0
@@ -134,6 +154,12 @@ impl GraphRules {
     /// Returns whether the functions that led to a call are recorded at its exit.
     pub(super) fn with_stack(&self) -> bool {
         self.special.load() & WITH_STACK != 0
+    }
+
+    /// Returns whether that is so, or a call is recorded by where it is made.
+    #[inline(always)]
+    pub(super) fn is_awake_or_of_followed(&self) -> bool {
+        self.special.load() & (AWAKE | OF_FOLLOWED) != 0
     }
 
     /// Returns whether time asleep does not count.
@@ -262,8 +288,14 @@ impl GraphRules {
                 other => return other,
             }
         }
-        if self.is_too_deep(level) || special & WITHOUT_IRQS != 0 && raw.in_hardirq() {
+        if self.is_too_deep(level) {
             return Answer::Ignore;
+        }
+        if special & (WITHOUT_IRQS | OF_FOLLOWED) != 0 {
+            let is_of_irq = special & WITHOUT_IRQS != 0 && raw.in_hardirq();
+            if is_of_irq || self.is_elsewhere(pin) {
+                return Answer::Ignore;
+            }
         }
         Answer::TakeClosely(root)
     }

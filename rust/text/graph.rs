@@ -202,6 +202,54 @@ impl CpuState {
     }
 }
 
+/// Whose lines of calls are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum CallLines {
+    /// Those of the tracer `function_graph`, by its options.
+    Tracer = 1,
+    /// Those of a tracer of latencies under the option `display-graph`: always the same columns, and the time since
+    /// the beginning of the trace.
+    Latency = 2,
+}
+
+impl CallLines {
+    /// Returns the one whose number this is.
+    pub(crate) fn of_number(number: u32) -> Option<Self> {
+        [CallLines::Tracer, CallLines::Latency]
+            .into_iter()
+            .find(|lines| *lines as u32 == number)
+    }
+
+    /// Returns the options by which they are printed, of those of the instance.
+    pub(crate) fn options(self, options: OptionSet) -> OptionSet {
+        const COLUMNS: [(Opt, bool); 11] = [
+            (Opt::GraphOverrun, false),
+            (Opt::GraphCpu, true),
+            (Opt::GraphOverhead, true),
+            (Opt::GraphProc, true),
+            (Opt::GraphDuration, true),
+            (Opt::GraphAbstime, false),
+            (Opt::GraphTail, false),
+            (Opt::GraphRetval, false),
+            (Opt::GraphRetvalHex, false),
+            (Opt::GraphRetaddr, false),
+            (Opt::GraphErrors, false),
+        ];
+        match self {
+            CallLines::Tracer => options,
+            CallLines::Latency => COLUMNS
+                .into_iter()
+                .fold(options, |set, (opt, on)| set.with(opt, on)),
+        }
+    }
+
+    /// Returns whether they have the time since the beginning of the trace.
+    pub(crate) fn have_since(self) -> bool {
+        self == CallLines::Latency
+    }
+}
+
 /// Where and when a record was made, and how its line shall look.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallOrigin {
@@ -210,6 +258,8 @@ pub(crate) struct CallOrigin {
     pub(crate) cpu_width: usize,
     pub(crate) pid: i32,
     pub(crate) stamp: u64,
+    /// Nanoseconds since the beginning of the trace, where they are shown.
+    pub(crate) since: Option<u64>,
     /// The flag columns.
     pub(crate) columns: [u8; 5],
     pub(crate) options: OptionSet,

@@ -6,7 +6,10 @@
 use core::fmt;
 
 use super::{
-    graph,
+    graph::{
+        self,
+        CallLines, //
+    },
     latency::{
         self,
         LatencyHead,
@@ -40,8 +43,8 @@ pub(crate) struct Header<'a> {
     pub(crate) latency: bool,
     /// Whether there are no events.
     pub(crate) empty: bool,
-    /// Whether the lines are those of the tracer `function_graph`.
-    pub(crate) graph: bool,
+    /// Whose calls the lines are, if they are calls.
+    pub(crate) calls: Option<CallLines>,
     /// What writes the names of the columns, if it is not this: the option `context-info` does not count then.
     pub(crate) columns: Option<Columns>,
 }
@@ -103,7 +106,7 @@ impl Header<'_> {
             return Ok(());
         }
         let verbose = self.options.has(Opt::Verbose);
-        if self.graph {
+        if let Some(lines) = self.calls {
             // Here the option counts, not what it was when the file was opened.
             if self.options.has(Opt::LatencyFormat) {
                 if self.empty {
@@ -111,7 +114,7 @@ impl Header<'_> {
                 }
                 self.write_latency(true, out)?;
             }
-            return graph::write_header(self.options, out);
+            return graph::write_header(lines, self.options, out);
         }
         if self.latency {
             if self.empty {
@@ -160,7 +163,7 @@ mod tests {
             options,
             latency,
             empty: entries == 0,
-            graph: false,
+            calls: None,
             columns: None,
         };
         let mut text = String::new();

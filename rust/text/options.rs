@@ -143,6 +143,8 @@ options! {
     FunctionTrace: "function-trace", on, Any, Ftrace;
     /// Children of a task in `set_ftrace_pid` are added to it, tasks that end are taken out.
     FunctionFork: "function-fork", off, Any, Ftrace;
+    /// The functions that a tracer of latencies records are recorded and shown as calls, with their times.
+    DisplayGraph: "display-graph", off, Any, Ftrace;
     /// Each event is followed by the functions that led to it.
     Stack: "stacktrace", off, Any, Ftrace;
     /// What functions call counts in the times of the profiler.
@@ -331,7 +333,7 @@ mod tests {
             "print-parent nosym-offset nosym-addr noverbose noraw nohex nobin noblock nofields \
                     trace_printk annotate nouserstacktrace nosym-userobj noprintk-msg-only \
                     context-info nolatency-format record-cmd norecord-tgid nooverwrite nodisable_on_free irq-info markers \
-                    noevent-fork copy_trace_marker nopause-on-trace hash-ptr nobitmask-list function-trace nofunction-fork nostacktrace graph-time notest_nop_accept \
+                    noevent-fork copy_trace_marker nopause-on-trace hash-ptr nobitmask-list function-trace nofunction-fork nodisplay-graph nostacktrace graph-time notest_nop_accept \
                     notest_nop_refuse nopipe-share noevent-counts";
         assert_eq!(text.split('\n').collect::<Vec<_>>().join(" ").trim(), list);
 

@@ -11,9 +11,12 @@ use super::{
 use crate::{
     hooks,
     kapi::stack,
-    text::options::{
-        Opt,
-        Owner, //
+    text::{
+        graph::CallLines,
+        options::{
+            Opt,
+            Owner, //
+        }, //
     }, //
 };
 use kernel::prelude::*;
@@ -54,8 +57,8 @@ impl Tracer for GraphTracer {
         true
     }
 
-    fn is_graph(&self) -> bool {
-        true
+    fn call_lines(&self) -> Option<CallLines> {
+        Some(CallLines::Tracer)
     }
 
     fn obey(&self, host: &Host<'_>) -> Result {

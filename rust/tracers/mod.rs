@@ -7,6 +7,7 @@
 
 #[cfg(CONFIG_KUNIT = "y")]
 pub(crate) mod dummy;
+mod followed_functions;
 mod function;
 mod graph;
 pub(crate) mod hwlat;
@@ -32,11 +33,14 @@ use crate::{
         wakeup::WakeupClass, //
     },
     probes::Sink,
-    text::header::Columns, //
-    text::options::{
-        Opt,
-        OptionSet,
-        Owner, //
+    text::{
+        graph::CallLines,
+        header::Columns,
+        options::{
+            Opt,
+            OptionSet,
+            Owner, //
+        }, //
     },
 };
 use kernel::{
@@ -138,9 +142,10 @@ pub(crate) trait Tracer: Sync {
         false
     }
 
-    /// Returns whether its records and what is between them are printed as calls.
-    fn is_graph(&self) -> bool {
-        false
+    /// Returns whose calls its records are printed as, and what is between them as comments; those of latencies if
+    /// the option `display-graph` is set.
+    fn call_lines(&self) -> Option<CallLines> {
+        None
     }
 
     /// Returns what writes the names of its columns, if they are not the usual ones.
@@ -285,8 +290,10 @@ pub(crate) fn by_name(name: &[u8]) -> Option<&'static dyn Tracer> {
 /// Returns whether this kernel has what obeys `opt`.
 pub(crate) fn is_offered(opt: Opt) -> bool {
     let own = matches!(opt, Opt::FunctionFork | Opt::FunctionTrace);
-    if opt == Opt::GraphTime {
-        return hooks::GRAPH_IS_THERE;
+    match opt {
+        Opt::GraphTime => return hooks::GRAPH_IS_THERE,
+        Opt::DisplayGraph => return hooks::IS_THERE && hooks::GRAPH_IS_THERE,
+        _ => {}
     }
     let of_functions = opt.owner() == Owner::Function || own;
     !of_functions || hooks::IS_THERE

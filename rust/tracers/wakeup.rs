@@ -10,6 +10,7 @@
 //! The banks are exchanged while no task is followed, so that all records of a latency are in one bank.
 
 use super::{
+    followed_functions,
     longest::LongestTrace,
     Host,
     KeptMaximum,
@@ -24,11 +25,7 @@ use crate::{
             Internal, //
         }, //
     },
-    hooks::{
-        self,
-        FunctionFilter,
-        How, //
-    },
+    hooks::FunctionFilter,
     kapi::{
         clock,
         grace_ref::GraceRef,
@@ -42,11 +39,15 @@ use crate::{
         maximum::Maximum,
         wakeup::{
             self,
+            fill_call_entry,
+            fill_call_exit,
             fill_function,
             FollowedTask,
             WakeupClass,
             WakeupFollower,
             WakeupRecord,
+            CALL_ENTRY,
+            CALL_EXIT,
             FUNCTION,
             NO_PRIORITY,
             RECORD, //
@@ -67,6 +68,7 @@ use crate::{
     },
     text::{
         clock::ClockId,
+        graph::CallLines,
         options::Opt,
         stack::{
             fill,
@@ -92,9 +94,6 @@ static FUNCTIONS: GraceRef<FunctionFilter> = GraceRef::none();
 static ON: SharedU64 = SharedU64::zero();
 /// The number of the class. Changed while there is no probe.
 static CLASS: SharedU64 = SharedU64::zero();
-
-/// Whether functions are recorded. Changed under the lock of the instance's tracer.
-static FUNCTIONS_ON: SharedU64 = SharedU64::zero();
 
 /// What [`STATE`] says of the task that is followed, for a first look: its identity, 0 for none, and its priority.
 static FOLLOWED: SharedU64 = SharedU64::zero();
@@ -147,6 +146,20 @@ fn threshold() -> u64 {
     }
 }
 
+/// Records the innermost of `callers` as a call that took no time.
+#[cold]
+#[inline(never)]
+fn put_call(pin: &CpuPin, sink: &Sink, callers: &[u64]) {
+    let function = callers.first().copied().unwrap_or(0);
+    put(pin, sink, format::GRAPH_ENTRY.id, CALL_ENTRY, |rest| {
+        fill_call_entry(rest, function)
+    });
+    let now = clock::read(ClockId::Local);
+    put(pin, sink, format::GRAPH_EXIT.id, CALL_EXIT, |rest| {
+        fill_call_exit(rest, function, now)
+    });
+}
+
 /// Records `len` bytes with this id, of which `fill` fills those after the common fields.
 fn put(pin: &CpuPin, sink: &Sink, id: u16, len: usize, fill: impl FnOnce(&mut [u8])) {
     // The pin disables preemption once. What is refused is in the counters of the buffer.
@@ -168,10 +181,11 @@ fn record(pin: &CpuPin, sink: &Sink, kind: &Internal, prev: &Task, next: &Task) 
     let runs = kind.id == format::CONTEXT_SWITCH.id;
     let mut is_done = false;
     stack::with_callers(pin, ptr::null(), |callers| {
-        let function = || {
-            put(pin, sink, format::FUNCTION.id, FUNCTION, |rest| {
+        let function = || match followed_functions::are_calls() {
+            true => put_call(pin, sink, callers),
+            false => put(pin, sink, format::FUNCTION.id, FUNCTION, |rest| {
                 fill_function(rest, callers)
-            });
+            }),
         };
         is_done = true;
         if runs {
@@ -324,6 +338,16 @@ fn reset() {
     });
 }
 
+/// Empties the live buffer, and follows and remembers nothing that was before, while no functions are recorded.
+fn begin_anew(host: &Host<'_>) {
+    ON.store(0);
+    // A probe that has not seen that holds the lock, for which this waits.
+    reset();
+    host.sink().buffers().clear(CpuSel::All);
+    host.sink().set_max_latency(0);
+    ON.store(u64::from(host.sink().is_on()));
+}
+
 /// Starts the tracer of this class.
 ///
 /// # Errors
@@ -395,6 +419,10 @@ impl Tracer for WakeupTracer {
         true
     }
 
+    fn call_lines(&self) -> Option<CallLines> {
+        Some(CallLines::Latency)
+    }
+
     fn maximum(&self) -> Option<KeptMaximum> {
         STATE.with(|state| state.longest.kept())
     }
@@ -409,21 +437,7 @@ impl Tracer for WakeupTracer {
     }
 
     fn obey(&self, host: &Host<'_>) -> Result {
-        let wanted = hooks::IS_THERE && host.options().has(Opt::FunctionTrace);
-        let traces = FUNCTIONS_ON.load() != 0;
-        if wanted && !traces {
-            let how = How {
-                args: true,
-                of_followed: true,
-                ..How::default()
-            };
-            // SAFETY: The sink is that of the host, which stays until `stop` has returned (invariant).
-            unsafe { host.functions().start(host.sink(), how) }?;
-        } else if traces && !wanted {
-            host.functions().stop(host.sink());
-        }
-        FUNCTIONS_ON.store(u64::from(wanted));
-        Ok(())
+        followed_functions::obey(host, || begin_anew(host))
     }
 
     fn follow(&self, host: &Host<'_>) -> Result {
@@ -437,10 +451,7 @@ impl Tracer for WakeupTracer {
     }
 
     fn stop(&self, host: &Host<'_>) {
-        if FUNCTIONS_ON.load() != 0 {
-            host.functions().stop(host.sink());
-            FUNCTIONS_ON.store(0);
-        }
+        followed_functions::stop(host);
         let mut watch = WATCH.lock();
         // Waits until no probe runs.
         *watch = None;

@@ -11,6 +11,7 @@ use super::{
         piece::Piece,
         writer::ByteWrite, //
     },
+    CallLines,
     CallOrigin, //
 };
 use core::fmt;
@@ -100,6 +101,10 @@ fn put_origin(origin: &CallOrigin, tasks: &dyn Tasks, text: &mut Piece) -> fmt::
         text.zeros(origin.stamp % NS_PER_S / NS_PER_US, 6)?;
         text.bytes_of(b" |  ")?;
     }
+    if let Some(ns) = origin.since {
+        text.right(ns / NS_PER_US, 9)?;
+        text.bytes_of(b" us |  ")?;
+    }
     if options.has(Opt::GraphCpu) {
         put_cpu(origin, text)?;
     }
@@ -142,7 +147,7 @@ fn put_duration(fill: &Fill, options: OptionSet, text: &mut Piece) -> fmt::Resul
 /// Writes what precedes the text of a line, which begins after `indent` blanks; before it that another task has
 /// come, where `last` is the one that the reader saw last on the CPU.
 ///
-/// The longest columns have 92 bytes, those of the largest numbers.
+/// The longest columns have 92 bytes, those of the largest numbers; with the time since the beginning 94.
 pub(super) fn write_columns(
     last: &mut Option<i32>,
     origin: &CallOrigin,
@@ -205,22 +210,44 @@ const FLAGS: [&str; 5] = [
     "||| /                      \n",
 ];
 
-/// Writes the names of the columns.
-pub(crate) fn write_header(options: OptionSet, out: &mut dyn fmt::Write) -> fmt::Result {
-    // The option, its column in both lines, and how far it shifts the marks.
-    let columns: [(Opt, &str, &str, usize); 5] = [
+/// Writes the names of the columns of `lines`, of an instance with these options.
+pub(crate) fn write_header(
+    lines: CallLines,
+    options: OptionSet,
+    out: &mut dyn fmt::Write,
+) -> fmt::Result {
+    let options = lines.options(options);
+    let has = |opt| options.has(opt);
+    // Whether there is the column, what it is in both lines, and how far it shifts the marks.
+    let columns: [(bool, &str, &str, usize); 6] = [
         (
-            Opt::GraphAbstime,
+            has(Opt::GraphAbstime),
             "     TIME       ",
             "      |         ",
             16,
         ),
-        (Opt::GraphCpu, " CPU", " |  ", 4),
-        (Opt::GraphProc, "  TASK/PID       ", "   |    |        ", 17),
-        (Opt::LatencyFormat, "||||   ", "||||   ", 0),
-        (Opt::GraphDuration, "  DURATION   ", "   |   |      ", 0),
+        (
+            lines.have_since(),
+            "   REL TIME     ",
+            "      |         ",
+            16,
+        ),
+        (has(Opt::GraphCpu), " CPU", " |  ", 4),
+        (
+            has(Opt::GraphProc),
+            "  TASK/PID       ",
+            "   |    |        ",
+            17,
+        ),
+        (has(Opt::LatencyFormat), "||||   ", "||||   ", 0),
+        (
+            has(Opt::GraphDuration),
+            "  DURATION   ",
+            "   |   |      ",
+            0,
+        ),
     ];
-    let shown = || columns.iter().filter(|column| options.has(column.0));
+    let shown = || columns.iter().filter(|column| column.0);
     if options.has(Opt::LatencyFormat) {
         let width = shown()
             .map(|column| column.3)

@@ -78,6 +78,10 @@ fn marker(pid: i32) -> Vec<u8> {
 
 /// Prints the records of all CPUs as `trace` does.
 fn printed(records: &[(u32, Vec<u8>)], options: OptionSet) -> String {
+    printed_as(CallLines::Tracer, records, options)
+}
+
+fn printed_as(lines: CallLines, records: &[(u32, Vec<u8>)], options: OptionSet) -> String {
     let mut states = [CpuState::NEW; 8];
     let mut merged = vec![false; records.len()];
     let mut text = String::new();
@@ -92,8 +96,9 @@ fn printed(records: &[(u32, Vec<u8>)], options: OptionSet) -> String {
                 cpu_width: 1,
                 pid: common(record).unwrap().1,
                 stamp: 12_345_678_999,
+                since: lines.have_since().then_some(5_678_999),
                 columns: *b"d.h1.",
-                options,
+                options: lines.options(options),
             },
             tasks: &Names,
             out: &mut text,
@@ -187,6 +192,58 @@ fn lines_are_those_of_the_kernel() {
         last(options.with(Opt::GraphOverrun, true)),
         " 0)   2.484 us    |    }\n (Overruns: 7)\n"
     );
+}
+
+#[test]
+fn tracers_of_latencies_have_their_own_columns() {
+    let latency = OptionSet::DEFAULT.with(Opt::LatencyFormat, true);
+    let printed = |options| {
+        let records: Vec<_> = calls().into_iter().map(|record| (0, record)).collect();
+        printed_as(CallLines::Latency, &records, options)
+    };
+    // As a PREEMPT_RT kernel prints them.
+    let head = "     5678 us |   0)     sh-110     |  d.h1. | ";
+    let lines = [
+        format!("{head}              |    f1() {{"),
+        format!("{head}  0.755 us    |          f2();"),
+        format!("{head}              |          /* hi */"),
+        format!("{head}+ 16.392 us   |        }} /* f9 */"),
+        format!("{head}  2.484 us    |    }}"),
+        String::new(),
+    ];
+    assert_eq!(printed(latency), lines.join("\n"));
+    let without = printed(OptionSet::DEFAULT);
+    assert_eq!(without, lines.join("\n").replace(" d.h1. | ", ""));
+    // Nothing of what the tracer `function_graph` is told.
+    let mut told = latency;
+    for opt in Opt::ALL
+        .iter()
+        .filter(|opt| opt.name().starts_with("funcgraph-"))
+    {
+        told = told.with(*opt, !told.has(*opt));
+    }
+    assert_eq!(printed(told), lines.join("\n"));
+    let header = [
+        "#                                       _-----=> irqs-off        ",
+        "#                                      / _----=> need-resched    ",
+        "#                                     | / _---=> hardirq/softirq ",
+        "#                                     || / _--=> preempt-depth   ",
+        "#                                     ||| /                      ",
+        "#   REL TIME      CPU  TASK/PID       ||||     DURATION                  FUNCTION CALLS",
+        "#      |          |     |    |        ||||      |   |                     |   |   |   |",
+        "",
+    ];
+    let mut text = String::new();
+    write_header(CallLines::Latency, told, &mut text).unwrap();
+    assert_eq!(text, header.join("\n"));
+}
+
+#[test]
+fn numbers_of_call_lines() {
+    for lines in [CallLines::Tracer, CallLines::Latency] {
+        assert_eq!(CallLines::of_number(lines as u32), Some(lines));
+    }
+    assert_eq!(CallLines::of_number(0), None);
 }
 
 /// The entry of a call that returns to this place.
@@ -337,6 +394,7 @@ fn durations_have_seven_digits_and_a_mark() {
                 cpu_width: 1,
                 pid: 1,
                 stamp: 0,
+                since: None,
                 columns: [b'.'; 5],
                 options: OptionSet::DEFAULT.with(Opt::GraphCpu, false),
             },
@@ -377,7 +435,7 @@ fn another_task_is_announced() {
 fn the_header_has_the_columns() {
     let header = |options| {
         let mut text = String::new();
-        write_header(options, &mut text).unwrap();
+        write_header(CallLines::Tracer, options, &mut text).unwrap();
         text
     };
     let options = OptionSet::DEFAULT;
@@ -521,9 +579,12 @@ proptest! {
         is_leaf(&record, &next);
         let mut state = CpuState::NEW;
         let mut text = String::new();
-        for _ in 0..2 {
+        for lines in [CallLines::Tracer, CallLines::Latency] {
+            let options = OptionSet::DEFAULT.with(Opt::LatencyFormat, true);
             let origin = CallOrigin {
-                cpu: 0, cpu_width: 3, pid: 1, stamp: u64::MAX, columns: [b'.'; 5], options: OptionSet::DEFAULT,
+                cpu: 8191, cpu_width: 4, pid: i32::MIN, stamp: u64::MAX,
+                since: lines.have_since().then_some(u64::MAX),
+                columns: [b'.'; 5], options: lines.options(options),
             };
             let line = GraphLine { state: &mut state, origin, tasks: &Names, out: &mut text };
             if let Some(entry) = CallEntry::of(&record) {

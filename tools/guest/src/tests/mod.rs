@@ -130,6 +130,7 @@ mod user_calls;
 mod user_events;
 mod wakes;
 mod wakeup;
+mod wakeup_calls;
 mod watches;
 
 use crate::check::Check;
@@ -232,6 +233,7 @@ const GROUPS: &[&[Test]] = &[
     timerlat_loads::TESTS,
     delays::TESTS,
     wakeup::TESTS,
+    wakeup_calls::TESTS,
     watches::TESTS,
     functions_commands::TESTS,
     functions_manner::TESTS,

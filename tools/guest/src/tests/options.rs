@@ -45,6 +45,7 @@ const OFFERED: &[&str] = &[
     "bitmask-list",
     "function-trace",
     "function-fork",
+    "display-graph",
     "stacktrace",
     "test_nop_accept",
     "test_nop_refuse",

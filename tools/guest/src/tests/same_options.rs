@@ -72,12 +72,14 @@ const OPTIONS: &[(&str, Does)] = &[
     ("function-trace", Nothing),
     // Concerns functions: `functions.pids`.
     ("function-fork", Nothing),
+    // Concerns tracers of latencies: `wakeup.calls`.
+    ("display-graph", Nothing),
     ("test_nop_accept", Nothing),
     ("test_nop_refuse", Refuses),
 ];
 
 /// Options of tracefs that rtracefs lacks: Documentation/differences.md.
-pub const NOT_OFFERED: &[&str] = &["trace_printk_dest", "display-graph"];
+pub const NOT_OFFERED: &[&str] = &["trace_printk_dest"];
 
 fn options(context: &Context) -> Check {
     let (own, reference) = (Tree::at(&context.root), Tree::at(&context.reference));

@@ -34,13 +34,13 @@ pub const TESTS: &[Test] = &[
 ];
 
 const TRACERS: [&str; 3] = ["wakeup", "wakeup_rt", "wakeup_dl"];
-const MOST: &str = "tracing_max_latency";
-const FUNCTIONS: &str = "options/function-trace";
+pub(super) const MOST: &str = "tracing_max_latency";
+pub(super) const FUNCTIONS: &str = "options/function-trace";
 /// How long a task is kept waiting.
-const HELD: Duration = Duration::from_millis(30);
+pub(super) const HELD: Duration = Duration::from_millis(30);
 
 /// Returns the roots that have the tracers: that of rtracefs, and on some kernels that of tracefs.
-fn roots(context: &Context) -> Vec<Tree> {
+pub(super) fn roots(context: &Context) -> Vec<Tree> {
     let mut roots = vec![Tree::at(&context.root)];
     let reference = Tree::at(&context.reference);
     let tracers = reference.get("available_tracers").unwrap_or_default();
@@ -62,7 +62,7 @@ fn without_functions(root: &Path, name: &str) -> Check<Instance> {
 
 /// How a task is scheduled.
 #[derive(Clone, Copy)]
-enum Policy {
+pub(super) enum Policy {
     Nice(i32),
     Fifo(u32),
 }
@@ -154,14 +154,14 @@ fn wait_for_cpu(policy: Policy, held: Duration) -> Check<Known> {
 }
 
 /// A latency that the tracer has kept, and its trace. Tracing is off.
-struct Followed {
+pub(super) struct Followed {
     known: Known,
-    text: String,
+    pub(super) text: String,
 }
 
 /// Has tasks wait until the tracer of `tree`, which traces, has kept the latency of one. A machine with other work
 /// stops a CPU of its guest, and then another task may have waited longer.
-fn followed(tree: &Tree, policy: Policy, held: Duration) -> Check<Followed> {
+pub(super) fn followed(tree: &Tree, policy: Policy, held: Duration) -> Check<Followed> {
     let mut last = None;
     for _ in 0..20 {
         tree.set(MOST, "0")?;
@@ -182,11 +182,11 @@ const QUEUES: &str = "TTWU_QUEUE";
 
 /// A CPU wakes tasks of others up by itself, while this is there. Else it may have the other CPU do it in an interrupt
 /// (CPUs without a common cache), where the tracers compare with the task that has that CPU and is more urgent.
-struct DirectWakeups(bool);
+pub(super) struct DirectWakeups(bool);
 
 impl DirectWakeups {
     /// Skips the test on one CPU, which cannot be held while another one wakes a task up.
-    fn new() -> Check<Self> {
+    pub(super) fn new() -> Check<Self> {
         if sys::online_cpus() < 2 {
             skip!("one CPU cannot be held while another one wakes a task up");
         }
@@ -210,7 +210,7 @@ impl Drop for DirectWakeups {
     }
 }
 
-fn number(tree: &Tree, file: &str) -> Check<u64> {
+pub(super) fn number(tree: &Tree, file: &str) -> Check<u64> {
     let text = tree.get(file)?;
     text.trim()
         .parse()
@@ -301,7 +301,7 @@ fn format(context: &Context) -> Check {
 }
 
 /// A text without what differs each time: numbers are `N`, and of stacks only the first line is left.
-fn shape(text: &str) -> Vec<String> {
+pub(super) fn shape(text: &str) -> Vec<String> {
     let lines = text.lines().filter(|line| !line.starts_with(" => "));
     lines
         .map(|line| {

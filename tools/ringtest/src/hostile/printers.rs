@@ -196,7 +196,7 @@ pub fn headers(source: &mut Source) {
         options,
         latency: source.once_in(2),
         empty: source.once_in(2),
-        graph: false,
+        calls: None,
         columns: None,
     };
     let found = print(source, 1500, |mut out| header.write_text(&mut out));
