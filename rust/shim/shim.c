@@ -299,3 +299,6 @@ unsigned long tracing_mark_write(void)
 {
 	return _THIS_IP_;
 }
+
+/* Not a word of Rust's module!. The same is said elsewhere: scripts/check-version. */
+MODULE_VERSION("0.1");

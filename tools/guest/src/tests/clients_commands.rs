@@ -336,7 +336,10 @@ fn run(context: &Context) -> Check {
         (&["sh", "-c", "exit 3"][..], 3, ""),
         (&["nosuch-program"], 127, "nosuch-program"),
         (&["/etc/passwd"], 126, "/etc/passwd"),
-        (&["--help"], 125, "usage: rtrace-run CMD"),
+        (&["--help"], 0, ""),
+        (&["--version"], 0, ""),
+        (&["--nosuch"], 125, "no option --nosuch"),
+        (&[], 125, "usage: rtrace-run CMD"),
         (&["perf", "stat", "true"], 125, "without rtrace-run"),
         (&["perf", "ftrace"], 127, "perf"),
         (&["/usr/bin/bpftrace", "-l"], 125, "without rtrace-run"),
@@ -347,6 +350,16 @@ fn run(context: &Context) -> Check {
         let said = client.run(words)?;
         ensure_eq!(said.status, status, "status of {words:?}");
         ensure!(said.err.contains(says), "{words:?} says {:?}", said.err);
+    }
+    for (word, says) in [
+        ("--help", "usage: rtrace-run CMD"),
+        ("--version", "rtrace-run 0."),
+    ] {
+        let said = client.run(&[word])?;
+        ensure!(
+            said.out.starts_with(says) && said.err.is_empty(),
+            "{word} says {said:?}"
+        );
     }
     let nobody = {
         use std::os::unix::process::CommandExt;
@@ -371,7 +384,7 @@ fn run(context: &Context) -> Check {
     let said = said?;
     ensure_eq!(said.status, 125, "status without the module");
     ensure!(
-        said.err.contains("load the module"),
+        said.err.contains("load the module (modprobe rtrace"),
         "without the module: {:?}",
         said.err
     );
