@@ -12,7 +12,7 @@ export SECS EVENTS
 kernels := stock test debug
 
 .PHONY: all modules modules_install clean help $(kernels:%=module-%) \
-	env run shell format check quick mutants kunit sanitizers suspend \
+	env run shell deb format check quick mutants kunit sanitizers suspend \
 	bench bench-native bench-peers breakdown guest test test-long
 
 all: modules
@@ -45,7 +45,7 @@ shell:
 	@scripts/module stock >/dev/null
 	@scripts/vm
 
-format check quick mutants kunit sanitizers suspend bench bench-native breakdown test test-long:
+deb format check quick mutants kunit sanitizers suspend bench bench-native breakdown test test-long:
 	@scripts/$@
 
 bench-peers:
@@ -67,6 +67,7 @@ help:
 	@echo 'In a Debian 13 root and QEMU, all made on first use in ~/.cache/rtrace:'
 	@echo '  run              boot the stock kernel and watch it  [SECS=10 EVENTS="sched irq"]'
 	@echo '  shell            boot the stock kernel with a shell'
+	@echo '  deb              Debian packages in build/deb/, of the module (DKMS) and the tools'
 	@echo '  test             everything below; the last line is N passed, N failed'
 	@echo '  quick            of all below what the change since HEAD can break, before a commit'
 	@echo '  test-long        what takes hours instead of minutes'

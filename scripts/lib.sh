@@ -63,6 +63,18 @@ need() {
 	done
 }
 
+# debian_mirror: where a Debian is fetched from: $RTRACE_MIRROR, else what a Debian host
+# uses, else nothing, for the tool's default.
+debian_mirror() {
+	if [[ -n ${RTRACE_MIRROR:-} ]]; then
+		printf '%s\n' "$RTRACE_MIRROR"
+	elif command -v apt-get >/dev/null; then
+		# shellcheck disable=SC2016 # apt expands these
+		apt-get indextargets --format '$(REPO_URI) $(LABEL)' 'Created-By: Packages' 2>/dev/null |
+			awk '$2 == "Debian" && !seen++ { print $1 }'
+	fi
+}
+
 # What gives a command mounts of its own, and root's rights over the cache's
 # folders to a user without any: their own id becomes 0, the ids that
 # /etc/subuid lends them become the others.
