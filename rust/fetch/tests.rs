@@ -1686,9 +1686,14 @@ fn told(line: &str, machine: &Memory) -> [(usize, usize); 2] {
         arguments: &arguments,
         shape: RecordShape::of(16, &arguments),
     };
-    program.with_rooms(machine, 4072, || 4072, |size, rooms| {
-        program.fill(machine, rooms, &mut vec![0; size]);
-    });
+    program.with_rooms(
+        machine,
+        4072,
+        || 4072,
+        |size, rooms| {
+            program.fill(machine, rooms, &mut vec![0; size]);
+        },
+    );
     let filled = machine.told.take();
     // What has room in a longer record is not cut.
     if filled.1 == 0 {

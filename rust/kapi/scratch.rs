@@ -6,7 +6,7 @@
 //! reserved in the ring and copied. So what is filtered out costs no reservation, no time and no
 //! discard. There is one place for each CPU: a writer that interrupts its user fills in the ring, as if
 //! there were no such place. An event with triggers is filled here even when recording is off; for these
-//! there is one more place for each level of nesting.
+//! there are more places, for as many writers inside each other as a ring takes.
 
 use super::{
     late::Late,
@@ -22,7 +22,8 @@ use super::{
 };
 use crate::ring::{
     packed::PackedSize,
-    port::LocalWord, //
+    port::LocalWord,
+    writer::MAX_NEST, //
 };
 use core::{
     marker::PhantomData,
@@ -83,8 +84,8 @@ impl ScratchPlace {
 
 static PLACES: Late<KBox<ScratchPlace>> = Late::new();
 
-/// For soft interrupts, interrupts and NMIs that interrupt the user of the first place.
-static MORE: Late<[KBox<ScratchPlace>; 3]> = Late::new();
+/// For writers inside of the user of the first place, as many as a ring takes: interrupts, and events inside events.
+static MORE: Late<KVec<KBox<ScratchPlace>>> = Late::new();
 
 /// Allocates the memory. Process context.
 ///
@@ -103,11 +104,11 @@ pub(crate) fn prepare() -> Result {
 pub(crate) fn prepare_all_levels() -> Result {
     prepare()?;
     MORE.prepare(|_| {
-        Ok([
-            ScratchPlace::new()?,
-            ScratchPlace::new()?,
-            ScratchPlace::new()?,
-        ])
+        let mut places = KVec::new();
+        for _ in 1..MAX_NEST {
+            places.push(ScratchPlace::new()?, GFP_KERNEL)?;
+        }
+        Ok(places)
     })
 }
 

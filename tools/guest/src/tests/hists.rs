@@ -486,19 +486,74 @@ pub(super) fn total(text: &str, word: &str) -> u64 {
     number.unwrap_or(u64::MAX / 4)
 }
 
+/// Where the events of the writers go besides the histogram.
+#[derive(Clone, Copy)]
+enum SoakRing {
+    Off,
+    /// Old events are overwritten.
+    Large,
+    /// New ones are refused.
+    Full,
+}
+
+impl SoakRing {
+    fn choose(self, own: &Tree) -> Check {
+        let is_full = matches!(self, Self::Full);
+        own.set("buffer_size_kb", if is_full { "16" } else { "4096" })?;
+        own.set("options/overwrite", if is_full { "0" } else { "1" })?;
+        own.clear()?;
+        let on = if matches!(self, Self::Off) { "0" } else { "1" };
+        own.set(&format!("events/{SOAK}/enable"), on)
+    }
+
+    /// Returns whether the ring may have kept and refused so many.
+    fn expects(self, kept: u64, refused: u64, attempts: u64) -> bool {
+        match self {
+            Self::Off => kept == 0 && refused == 0,
+            Self::Large => kept + refused == attempts && kept > refused,
+            Self::Full => kept + refused == attempts && kept != 0 && refused > kept,
+        }
+    }
+}
+
+/// How many events the rings have kept, also of those that were overwritten since, and how many they have refused.
+fn recorded(own: &Tree) -> Check<(u64, u64)> {
+    let (mut kept, mut refused) = (0, 0);
+    for cpu in 0..sys::online_cpus() {
+        let stats = own.get(&format!("per_cpu/cpu{cpu}/stats"))?;
+        let of = |name| total(&stats, name);
+        kept += of("entries:") + of("overrun:");
+        refused += of("commit overrun:") + of("dropped events:");
+    }
+    Ok((kept, refused))
+}
+
 /// Writers in task, softirq, hardirq and NMI context on all CPUs: hits and drops are the events, exactly.
 fn contexts(context: &Context) -> Check {
     let own = Instance::new(&context.root, "rtg-soak-a")?;
     let writers = Writers::load(context, &[])?;
     let mut report = Report::default();
     // One key, few, more than there is room for, and what is not a number.
-    for command in [
-        "hist:keys=hitcount",
-        "hist:keys=common_cpu,common_flags",
-        "hist:keys=number:size=128",
-        "hist:keys=number.log2,common_pid:vals=number,common_cpu",
-        "hist:keys=common_comm,number.buckets=1000:size=256",
+    for (command, ring) in [
+        ("hist:keys=hitcount", SoakRing::Off),
+        ("hist:keys=common_cpu,common_flags", SoakRing::Off),
+        ("hist:keys=number:size=128", SoakRing::Off),
+        (
+            "hist:keys=number.log2,common_pid:vals=number,common_cpu",
+            SoakRing::Off,
+        ),
+        (
+            "hist:keys=common_comm,number.buckets=1000:size=256",
+            SoakRing::Off,
+        ),
+        // The record is looked at in the ring, or beside it when that is full.
+        ("hist:keys=common_pid", SoakRing::Large),
+        ("hist:keys=common_pid", SoakRing::Full),
+        ("hist:keys=number:vals=number:size=128", SoakRing::Large),
+        ("hist:keys=number:vals=number:size=128", SoakRing::Full),
+        ("hist:keys=common_pid:t=common_timestamp", SoakRing::Full),
     ] {
+        ring.choose(&own)?;
         own.set(&trigger(SOAK), command)?;
         writers.start(7, 20_000, 0, 0)?;
         while writers.busy()? {
@@ -530,10 +585,16 @@ fn contexts(context: &Context) -> Check {
         report.expect(hits + drops == attempts, || {
             format!("{command}: {hits} hits and {drops} drops of {attempts} events")
         });
+        let (kept, refused) = recorded(&own)?;
+        let of_ring = ring.expects(kept, refused, attempts);
+        report.expect(of_ring, || {
+            format!("{command}: {kept} events kept and {refused} refused of {attempts}")
+        });
         report.expect(sum == hits, || {
             format!("{command}: the entries have {sum} of {hits}")
         });
         own.set(&trigger(SOAK), &format!("!{command}"))?;
+        own.set(&format!("events/{SOAK}/enable"), "0")?;
     }
     writers.unload()?;
     own.remove()?;

@@ -54,6 +54,7 @@ mod hist_forms;
 mod hist_growth;
 mod hist_links;
 mod hist_names;
+mod hist_storm;
 mod hist_strings;
 mod hist_tallies;
 mod hist_tracks;
@@ -199,6 +200,7 @@ const GROUPS: &[&[Test]] = &[
     marker_copies::TESTS,
     marker_triggers::TESTS,
     hist_names::TESTS,
+    hist_storm::TESTS,
     hist_strings::TESTS,
     hist_tracks::TESTS,
     golden::TESTS,
