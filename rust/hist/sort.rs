@@ -42,6 +42,17 @@ pub(crate) struct SortRow<'a> {
 }
 
 impl<'a> Rows<'a> {
+    /// Returns the rows that `words` are, of the entries of a histogram with this plan.
+    pub(crate) fn new(plan: &Plan, words: &'a [u64]) -> Self {
+        Self {
+            words,
+            key_words: plan.key_words(),
+            note_words: plan.note_words(),
+            sums: plan.row_sums(),
+            kept: plan.kept.row_words(),
+        }
+    }
+
     /// Returns the words of a row.
     pub(crate) fn stride(&self) -> usize {
         let shared = self.key_words.saturating_add(self.note_words);

@@ -133,13 +133,7 @@ impl ShownHist {
             Some(counts) => copy(counts)?,
             None => self.hist.counts().with(copy)?,
         };
-        let rows = Rows {
-            words: &words,
-            key_words: plan.key_words(),
-            note_words: plan.note_words(),
-            sums: plan.row_sums(),
-            kept: plan.kept.row_words(),
-        };
+        let rows = Rows::new(plan, &words);
         let order = order(plan, rows)?;
         let (text, sorted) = (self.hist.text(), (rows, &order[..]));
         let line = line(&self.hist, self.filter.as_deref(), self.paused);

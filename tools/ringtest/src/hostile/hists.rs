@@ -345,13 +345,7 @@ pub fn histograms_of_broken_records(source: &mut Source) {
         assert_eq!(settled, Ok(()));
         words.extend(vec![0; plan.kept.row_words()]);
     }
-    let rows = Rows {
-        words: &words,
-        key_words: plan.key_words(),
-        note_words: plan.note_words(),
-        sums: plan.row_sums(),
-        kept: plan.kept.row_words(),
-    };
+    let rows = Rows::new(&plan, &words);
     let mut order: Vec<_> = (0..rows.len() as u32).map(SortItem::new).collect();
     sort::sort(&plan, rows, &mut order);
     let mut seen: Vec<u32> = order.iter().map(|item| item.row()).collect();
