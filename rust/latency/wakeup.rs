@@ -9,6 +9,7 @@
 use super::int;
 use crate::text::{
     form,
+    word::put_words,
     writer::ByteWrite, //
 };
 use core::fmt;
@@ -197,26 +198,17 @@ impl WakeupRecord {
 
 /// Fills a record of a function after its common fields: the innermost of `callers`, and its caller.
 pub(crate) fn fill_function(rest: &mut [u8], callers: &[u64]) {
-    let two = callers.iter().copied().chain([0, 0]).take(2);
-    for (to, from) in rest.iter_mut().zip(two.flat_map(u64::to_ne_bytes)) {
-        *to = from;
-    }
-}
-
-fn fill_words(rest: &mut [u8], words: &[u64]) {
-    for (to, from) in rest.chunks_exact_mut(8).zip(words) {
-        to.copy_from_slice(&from.to_ne_bytes());
-    }
+    put_words(rest, callers.iter().copied().chain([0, 0]).take(2));
 }
 
 /// Fills the record of the entry of a call of `function`, at the depth 0, after its common fields.
 pub(crate) fn fill_call_entry(rest: &mut [u8], function: u64) {
-    fill_words(rest, &[function, 0]);
+    put_words(rest, [function, 0]);
 }
 
 /// Fills the record of its exit: it began and ended at `now`.
 pub(crate) fn fill_call_exit(rest: &mut [u8], function: u64, now: u64) {
-    fill_words(rest, &[function, 0, now, now]);
+    put_words(rest, [function, 0, now, now]);
 }
 
 /// A record as a reader finds it.
