@@ -70,10 +70,16 @@ impl FunctionFilter {
         &self.rules
     }
 
+    /// Returns the rules of both kinds of calls, which share the depth, the lists of tasks and the places.
+    fn all_rules(&self) -> [&GraphRules; 2] {
+        [&self.rules, &self.followed]
+    }
+
     /// Has calls from this depth on not be recorded; 0 for all.
     pub(crate) fn set_max_depth(&self, depth: u32) {
-        self.rules.set_max_depth(depth);
-        self.followed.set_max_depth(depth);
+        for rules in self.all_rules() {
+            rules.set_max_depth(depth);
+        }
     }
 
     /// Begins to record the selected functions into `sink`, for which it does not record already, as `how`
@@ -248,10 +254,10 @@ impl FunctionFilter {
         };
         let before = selections.manner.pids.clone();
         selections.put_manner(sink, manner)?;
-        // SAFETY: It is kept in `selections.manner` until other lists, or none, were set and hooks have ended.
-        unsafe { self.rules.set_pids(selections.manner.pids.as_deref()) };
-        // SAFETY: It is kept there as long for these rules, too.
-        unsafe { self.followed.set_pids(selections.manner.pids.as_deref()) };
+        for rules in self.all_rules() {
+            // SAFETY: It is kept in `selections.manner` until other lists, or none, were set and hooks have ended.
+            unsafe { rules.set_pids(selections.manner.pids.as_deref()) };
+        }
         if before.is_some() {
             grace::writers_left();
         }
@@ -398,10 +404,10 @@ impl FunctionFilter {
                 GFP_KERNEL,
             )?),
         };
-        // SAFETY: It is kept in `selections.places` until another one, or none, was set and hooks have ended.
-        unsafe { self.rules.set_places(places.as_deref()) };
-        // SAFETY: It is kept there as long for these rules, too.
-        unsafe { self.followed.set_places(places.as_deref()) };
+        for rules in self.all_rules() {
+            // SAFETY: It is kept in `selections.places` until another one, or none, was set and hooks have ended.
+            unsafe { rules.set_places(places.as_deref()) };
+        }
         let before = core::mem::replace(&mut selections.places, places);
         grace::writers_left();
         drop(before);
