@@ -96,6 +96,11 @@ hash_of() {
 	done | sha256sum | cut -c1-12
 }
 
+# sums_of PATH...: the checksum of each file there, always in the same order.
+sums_of() {
+	find "$@" -type f -print0 | sort -z | xargs -0 sha256sum
+}
+
 # locked NAME: hold the cache's lock NAME until this process ends, so that two
 # runs at once make a thing only once. Asked again, it has it.
 declare -A held_locks=()
