@@ -279,16 +279,29 @@ fn costs_of(
     before: u32,
     on: &str,
 ) -> Check<Vec<Cost>> {
-    set_all(tree, set)?;
+    while_set(tree, of, (set, unset), on, || {
+        let costs = CONTEXTS
+            .iter()
+            .map(|(short, _)| kernel.cost(asked(of.row, short, before), || tree.clear()));
+        costs.collect()
+    })
+}
+
+/// Does `work` with `set` done before and `unset` after, and the event `on` or off.
+fn while_set<T>(
+    tree: &Tree,
+    of: Maker,
+    (set, unset): (Setting, Setting),
+    on: &str,
+    work: impl FnOnce() -> Check<T>,
+) -> Check<T> {
     let enable = format!("{}/enable", of.event);
+    set_all(tree, set)?;
     tree.set(&enable, on)?;
-    let costs: Check<Vec<_>> = CONTEXTS
-        .iter()
-        .map(|(short, _)| kernel.cost(asked(of.row, short, before), || tree.clear()))
-        .collect();
+    let done = work();
     tree.set(&enable, "0")?;
     set_all(tree, unset)?;
-    costs
+    done
 }
 
 /// A whole event of 24 bytes.
@@ -595,13 +608,10 @@ pub fn trigger_windows(context: &Context) -> Check<String> {
     };
     run("empty", "nothing")?;
     for (of, &(name, on, set, unset)) in trigger_rows() {
-        let enable = format!("{}/enable", of.event);
-        set_all(&tree, set)?;
-        tree.set(&enable, on)?;
-        tree.clear()?;
-        run(of.row, name)?;
-        tree.set(&enable, "0")?;
-        set_all(&tree, unset)?;
+        while_set(&tree, of, (set, unset), on, || {
+            tree.clear()?;
+            run(of.row, name)
+        })?;
     }
     Ok(text)
 }
