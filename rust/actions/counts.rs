@@ -33,6 +33,7 @@ use crate::{
         cpus,
         grace_ref::GraceRef,
         pages::Budget,
+        percpu::CpuPin,
         port::Kernel,
         wait::Poller,
         waker::Waker, //
@@ -268,6 +269,14 @@ impl SharedCounts {
         match self.unwatched.get() {
             None => self.first(),
             counts => counts,
+        }
+    }
+
+    /// Counts an event that cannot be counted by a key. Any context.
+    #[cold]
+    pub(super) fn drop_one(&self, pin: &CpuPin) {
+        if let Some(counts) = self.to_count() {
+            counts.map.drop_one(pin.number() as usize);
         }
     }
 

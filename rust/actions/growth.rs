@@ -182,6 +182,10 @@ impl Effect for GrowingCounter {
         self.look(file);
     }
 
+    fn miss(&self, pin: &CpuPin) {
+        self.counter.miss(pin);
+    }
+
     fn act(&self, hit: &Hit<'_>, record: &[u8]) {
         self.counter.act(hit, record);
         self.look(hit.file);

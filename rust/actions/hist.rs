@@ -27,6 +27,7 @@ use crate::{
     },
     kapi::{
         clock,
+        percpu::CpuPin,
         stack,
         strings, //
     },
@@ -264,6 +265,10 @@ impl Effect for Counter {
         true
     }
 
+    fn miss(&self, pin: &CpuPin) {
+        self.counts.drop_one(pin);
+    }
+
     fn act(&self, hit: &Hit<'_>, record: &[u8]) {
         let plan = &self.hist.plan;
         let Some(counts) = self.counts.to_count() else {
@@ -326,6 +331,10 @@ impl<const KEYS: usize, const VALUES: usize, const VARIABLES: usize> Effect
 {
     fn is_hist(&self) -> bool {
         true
+    }
+
+    fn miss(&self, pin: &CpuPin) {
+        self.counts.drop_one(pin);
     }
 
     fn act(&self, hit: &Hit<'_>, record: &[u8]) {

@@ -43,6 +43,7 @@ use crate::{
             TEXT_WORDS, //
         }, //
     },
+    kapi::percpu::CpuPin,
     probes::{
         Effect,
         Hit,
@@ -282,6 +283,10 @@ struct CountedHit<'a> {
 impl Effect for LinkedCounter {
     fn is_hist(&self) -> bool {
         true
+    }
+
+    fn miss(&self, pin: &CpuPin) {
+        self.counts.drop_one(pin);
     }
 
     fn act(&self, hit: &Hit<'_>, record: &[u8]) {

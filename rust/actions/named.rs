@@ -17,7 +17,10 @@ use crate::{
         plan::Plan, //
     },
     kapi::{
-        percpu::PinRef,
+        percpu::{
+            CpuPin,
+            PinRef, //
+        },
         scratch::RecordToRead,
         task, //
     },
@@ -88,6 +91,10 @@ impl<const VALUES: usize> Effect for NameCounter<VALUES> {
         if counts.map.count_known(cpu as usize, key, &added).is_none() {
             self.act_slowly(file, record, pin);
         }
+    }
+
+    fn miss(&self, pin: &CpuPin) {
+        self.counter.miss(pin);
     }
 
     fn act(&self, hit: &Hit<'_>, record: &[u8]) {

@@ -23,7 +23,10 @@ use crate::{
         }, //
     },
     kapi::{
-        percpu::PinRef,
+        percpu::{
+            CpuPin,
+            PinRef, //
+        },
         scratch::{
             RecordToRead,
             WordAt, //
@@ -177,6 +180,10 @@ impl<const KEYS: usize, const VALUES: usize, const VARIABLES: usize, const STEPS
             counts.map.set_variable(entry, at, number);
             at = at.wrapping_add(1);
         }
+    }
+
+    fn miss(&self, pin: &CpuPin) {
+        self.counter.miss(pin);
     }
 
     fn act(&self, hit: &Hit<'_>, record: &[u8]) {

@@ -41,7 +41,10 @@ use crate::{
         plan::Plan, //
     },
     kapi::{
-        percpu::PinRef,
+        percpu::{
+            CpuPin,
+            PinRef, //
+        },
         scratch::RecordToRead, //
     },
     probes::{
@@ -326,6 +329,10 @@ impl<const KEYS: usize> Effect for QuickLinkedCounter<KEYS> {
             }
             recorder.synthetic.write_numbers(pin.pin(), &numbers);
         }
+    }
+
+    fn miss(&self, pin: &CpuPin) {
+        self.counter.miss(pin);
     }
 
     fn act(&self, hit: &Hit<'_>, record: &[u8]) {

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     hist::keys::MOST_WORDS,
+    kapi::percpu::CpuPin,
     probes::{
         Effect,
         Hit, //
@@ -33,6 +34,10 @@ struct TallyCounter<const WORDS: usize> {
 impl<const WORDS: usize> Effect for TallyCounter<WORDS> {
     fn is_hist(&self) -> bool {
         true
+    }
+
+    fn miss(&self, pin: &CpuPin) {
+        self.counts.drop_one(pin);
     }
 
     fn act(&self, hit: &Hit<'_>, record: &[u8]) {

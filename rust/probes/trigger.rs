@@ -68,6 +68,10 @@ pub(crate) trait Effect: Send + Sync {
         self.act(&Hit { pin, file }, record.bytes());
     }
 
+    /// Is told of an event that has no record, because too many are inside each other: what is to be done for such
+    /// records is not done. Any context.
+    fn miss(&self, _pin: &CpuPin) {}
+
     /// Does it. `record` is whole; it is empty for a trigger that can act without one, and for one that acts
     /// after the event is in the ring.
     fn act(&self, hit: &Hit<'_>, record: &[u8]);
@@ -181,6 +185,13 @@ impl Trigger {
         self.effect.act_lightly(file, record, pin);
     }
 
+    /// Is told of an event that has no record, on which it might have acted.
+    fn miss(&self, pin: &CpuPin) {
+        if self.left.load() != 0 {
+            self.effect.miss(pin);
+        }
+    }
+
     /// Returns whether it acts without end.
     #[inline(always)]
     pub(super) fn is_unlimited(&self) -> bool {
@@ -280,6 +291,12 @@ impl TriggerList {
     #[inline(always)]
     pub(super) fn may_act(&self, record: &scratch::Record<'_>) -> bool {
         self.triggers.iter().any(|trigger| trigger.may_act(record))
+    }
+
+    /// Tells all of them of an event that has no record. Any context.
+    #[cold]
+    pub(super) fn miss(&self, pin: &CpuPin) {
+        self.triggers.iter().for_each(|trigger| trigger.miss(pin));
     }
 
     /// Has the histograms count again or pause. Any context.

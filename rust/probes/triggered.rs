@@ -4,7 +4,8 @@
 //!
 //! Such a record is filled beside the ring, whether recording is on or not. The triggers look at it there;
 //! what is to be recorded after that goes into the ring by the slow path. There is a place beside the ring
-//! for each level of nesting; when all are in use, the record is filled in the ring.
+//! for each level of nesting; when all are in use, the record is filled in the ring. Where that refuses it as well
+//! the triggers are told, so that histograms count a drop.
 
 use super::{
     chosen::{
@@ -123,8 +124,18 @@ extern "C" fn reserve_nested(file: &EventFile, size: RecordSize, pin: PinRef<'_>
     }
     match parts(reserve_wanted(file, size, pin)) {
         Some((entry, token)) => for_c(entry.as_ptr(), token | TOKEN_ASK),
-        None => NOTHING,
+        None => missed(file, pin),
     }
+}
+
+/// Tells the triggers of an event that has no record: nothing is recorded of it.
+#[cold]
+#[inline(never)]
+extern "C" fn missed(file: &EventFile, pin: PinRef<'_>) -> ForC {
+    if let Some(list) = file.triggers() {
+        list.miss(pin.pin());
+    }
+    NOTHING
 }
 
 /// Has the triggers that act early look at a whole record. Returns whether it is to be recorded, and the

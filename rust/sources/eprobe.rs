@@ -318,7 +318,7 @@ pub(super) struct EventRecorder {
 impl EventRecorder {
     /// Counts an event that is not recorded because too many are inside each other. Any context, in a probe of the event
     /// that is followed.
-    pub(super) fn miss(&self, pin: &CpuPin) {
+    pub(super) fn too_deep(&self, pin: &CpuPin) {
         self.shared.counts.count(Counted::TooDeep);
         // SAFETY: The file of the cookie goes after this was detached, and `events::synchronize` has waited for its
         // probes, of which this is one.
@@ -332,19 +332,23 @@ unsafe impl Send for EventRecorder {}
 unsafe impl Sync for EventRecorder {}
 
 impl Effect for EventRecorder {
+    fn miss(&self, pin: &CpuPin) {
+        self.too_deep(pin);
+    }
+
     fn act(&self, hit: &Hit<'_>, record: &[u8]) {
         let Some(_nested) = NestedWriter::enter(hit.pin) else {
-            return self.miss(hit.pin);
+            return self.too_deep(hit.pin);
         };
         let FollowingLayout { layout, counts } = &*self.shared;
         counts.count(Counted::Hit);
         let machine = FollowedRecord { record, counts };
         let program = layout.program();
-        // SAFETY: As in `miss`, the file stays as long as this runs.
+        // SAFETY: As in `too_deep`, the file stays as long as this runs.
         let longest = || unsafe { EventFile::longest(self.cookie, hit.pin) };
         program.with_rooms(&machine, MOST_PAYLOAD, longest, |size, rooms| {
             let fill = |own: &mut [u8]| program.fill(&machine, rooms, own);
-            // SAFETY: As in `miss`, the file stays as long as this runs; the size has the common fields.
+            // SAFETY: As in `too_deep`, the file stays as long as this runs; the size has the common fields.
             unsafe { probe::record(self.cookie, size, fill) };
         });
     }

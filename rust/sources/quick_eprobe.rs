@@ -16,7 +16,10 @@ use crate::{
     fetch::copied::CopiedArgument,
     kapi::{
         nesting::NestedWriter,
-        percpu::PinRef,
+        percpu::{
+            CpuPin,
+            PinRef, //
+        },
         scratch::{
             RecordToRead,
             WordAt, //
@@ -82,7 +85,7 @@ impl Effect for QuickRecorder {
     fn act_lightly(&self, _: &EventFile, record: RecordToRead<'_>, pin: PinRef<'_>) {
         let pin = pin.pin();
         let Some(_nested) = NestedWriter::enter(pin) else {
-            return self.recorder.miss(pin);
+            return self.recorder.too_deep(pin);
         };
         self.recorder.shared.counts.count(Counted::Hit);
         // SAFETY: The file of the cookie goes after this was detached, and `events::synchronize` has waited for its
@@ -96,6 +99,10 @@ impl Effect for QuickRecorder {
             at = argument.put(record.word(*from), own, at);
         }
         reserved.commit();
+    }
+
+    fn miss(&self, pin: &CpuPin) {
+        self.recorder.miss(pin);
     }
 
     fn act(&self, hit: &Hit<'_>, record: &[u8]) {

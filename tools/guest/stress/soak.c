@@ -150,6 +150,11 @@ notrace void rtsoak_inside(u32 who)
 	u32 i;
 
 	soaker->tally[RINGS][context].recorded++;
+	if (soaker->dive) {
+		if (--soaker->dive)
+			write_one(soaker, context, RINGS);
+		return;
+	}
 	if (dice % 4 == 0 && soaker->inner[context] <= MAX_INNER)
 		write_any(soaker, context);
 	/* Once around a small ring and back to the half filled record. */
@@ -318,6 +323,16 @@ void soak_once(enum context context)
 	default:
 		send_nmi(smp_processor_id());
 	}
+}
+
+void soak_dive(u32 events)
+{
+	struct soaker *soaker = &soakers[smp_processor_id() % MAX_CPUS];
+
+	soaker->dive = events;
+	write_one(soaker, TASK, RINGS);
+	/* An event that is refused has none inside it. */
+	soaker->dive = 0;
 }
 
 void soak_last(void *unused)

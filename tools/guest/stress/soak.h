@@ -11,6 +11,8 @@
 enum context { TASK, SOFTIRQ, HARDIRQ, NMI, CONTEXTS };
 
 #define MAX_CPUS 8
+/* Events of a dive: each takes some hundred bytes of the stack. */
+#define MAX_DIVE 20
 /* Instances; the stream after them is the tracepoint's. */
 #define RINGS 3
 #define STREAMS (RINGS + 1)
@@ -42,6 +44,7 @@ struct soaker {
 	unsigned long nested[CONTEXTS];
 	unsigned long arrived[CONTEXTS];
 	bool once[CONTEXTS];
+	u32 dive;		/* events that are still to be inside each other */
 };
 
 extern struct soaker soakers[MAX_CPUS];
@@ -60,6 +63,8 @@ extern unsigned int pause_us;
 int soak_thread(void *data);
 /* One event for instance 0, from this CPU. Preemption is off. */
 void soak_once(enum context context);
+/* So many events of the tracepoint, each inside the one before. Preemption is off. */
+void soak_dive(u32 events);
 
 /* The last event of this CPU for each instance: it tells of losses before it. */
 void soak_last(void *unused);

@@ -165,6 +165,24 @@ static const struct kernel_param_ops once_ops = { .set = set_once };
 module_param_cb(once, &once_ops, NULL, 0200);
 MODULE_PARM_DESC(once, "write one event from this context: 0 task ... 3 NMI");
 
+/* Events inside each other. While no writer is at work. */
+static int set_dive(const char *text, const struct kernel_param *kp)
+{
+	unsigned int count;
+	int err = kstrtouint(text, 10, &count);
+
+	if (err || !count || count > MAX_DIVE || READ_ONCE(writing))
+		return -EINVAL;
+	preempt_disable();
+	soak_dive(count);
+	preempt_enable();
+	return 0;
+}
+
+static const struct kernel_param_ops dive_ops = { .set = set_dive };
+module_param_cb(dive, &dive_ops, NULL, 0200);
+MODULE_PARM_DESC(dive, "write so many events, each inside the one before");
+
 /* One rtsoak_text and one rtsoak_copied; the pointer of some leads nowhere. */
 static int set_text(const char *value, const struct kernel_param *kp)
 {

@@ -48,6 +48,7 @@ mod golden_events;
 mod graph;
 mod graph_sums;
 mod graph_tasks;
+mod hist_contexts;
 mod hist_document;
 mod hist_fields;
 mod hist_forms;
@@ -191,6 +192,7 @@ const GROUPS: &[&[Test]] = &[
     trees::TESTS,
     triggers::TESTS,
     hists::TESTS,
+    hist_contexts::TESTS,
     hist_document::TESTS,
     hist_fields::TESTS,
     hist_growth::TESTS,
