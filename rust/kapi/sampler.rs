@@ -68,13 +68,10 @@ impl Drop for Sampler<'_> {
 ///
 /// # Safety
 ///
-/// `data` is that of [`Sampler::new`], whose sampler has not ended, and `look` is there during the call.
+/// `body` is that of [`Sampler::new`], whose sampler has not ended, and `look` is there during the call.
 #[no_mangle]
-unsafe extern "C" fn rtrace_sampler_look(data: *const c_void, look: *const CpuLook) -> u64 {
-    // SAFETY: The caller promises the `&dyn SamplerBody` of a sampler that is there.
-    let body = unsafe { *data.cast::<&dyn SamplerBody>() };
-    // SAFETY: The caller promises that it is there.
-    body.look(unsafe { &*look })
+unsafe extern "C" fn rtrace_sampler_look(body: &&dyn SamplerBody, look: &CpuLook) -> u64 {
+    body.look(look)
 }
 
 /// In a look, has the CPU choose its next task as soon as preemption is enabled, also if it is the same one: the number

@@ -110,11 +110,9 @@ impl Drop for Threads {
 ///
 /// # Safety
 ///
-/// `data` is what [`Threads::start`] passed, and [`Threads`] is not gone.
+/// `body` is what [`Threads::start`] passed, and [`Threads`] is not gone.
 #[no_mangle]
-unsafe extern "C" fn rtrace_thread(data: *const c_void) {
-    // SAFETY: The caller promises a body, in a box that goes after the thread.
-    let body = unsafe { &*data.cast::<KBox<dyn ThreadBody>>() };
+unsafe extern "C" fn rtrace_thread(body: &KBox<dyn ThreadBody>) {
     body.run();
 }
 

@@ -141,11 +141,9 @@ pub(crate) fn run_by_fifo(priority: u32) -> Result {
 ///
 /// # Safety
 ///
-/// `data` is that of [`Tick::new`] or [`OwnedTick::new`], and the timer is not cancelled.
+/// `body` is that of [`Tick::new`] or [`OwnedTick::new`], and the timer is not cancelled.
 #[no_mangle]
-unsafe extern "C" fn rtrace_tick_due(data: *const c_void, now: u64) {
-    // SAFETY: The caller promises the `&dyn TickBody` of a timer that is there.
-    let body = unsafe { *data.cast::<&dyn TickBody>() };
+unsafe extern "C" fn rtrace_tick_due(body: &&dyn TickBody, now: u64) {
     body.due(now);
 }
 
@@ -155,8 +153,6 @@ unsafe extern "C" fn rtrace_tick_due(data: *const c_void, now: u64) {
 ///
 /// As for [`rtrace_tick_due`].
 #[no_mangle]
-unsafe extern "C" fn rtrace_tick_woken(data: *const c_void) {
-    // SAFETY: The caller promises the `&dyn TickBody` of a timer that is there.
-    let body = unsafe { *data.cast::<&dyn TickBody>() };
+unsafe extern "C" fn rtrace_tick_woken(body: &&dyn TickBody) {
     body.woken();
 }

@@ -189,13 +189,10 @@ pub(super) fn forget(recipient: Recipient) {
 ///
 /// # Safety
 ///
-/// `cookie` is that of an attached probe of system calls, or of one that was detached and that
-/// [`events::synchronize`] still waits for.
+/// `table` is the cookie of an attached probe of system calls, or of one that was detached and that
+/// [`events::synchronize`] still waits for: it goes after its probes (`forget`).
 #[no_mangle]
-unsafe extern "C" fn rtrace_syscall(cookie: *mut c_void, nr: c_int) -> rt_syscall_want {
-    // SAFETY: The caller promises the cookie of such a probe: a table, which goes after its probes
-    // (`forget`).
-    let table = unsafe { &*cookie.cast::<CallTable>() };
+unsafe extern "C" fn rtrace_syscall(table: &CallTable, nr: c_int) -> rt_syscall_want {
     let file = usize::try_from(nr)
         .ok()
         .and_then(|nr| table.files.get(nr))

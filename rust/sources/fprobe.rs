@@ -5,6 +5,8 @@
 //!
 //! [`rtrace_function_hit`] and those of the beginning run in any context: no lock, no allocation, no panic.
 
+#![allow(improper_ctypes_definitions, reason = "see `probes::fastcall`")]
+
 use super::{
     entry_hook::EntryCalls,
     hit_probe::{
@@ -28,7 +30,7 @@ use crate::{
             self,
             FunctionProbe, //
         },
-        percpu::CpuPin, //
+        percpu::PinRef, //
     }, //
 };
 use core::ptr;
@@ -151,51 +153,42 @@ impl ProbeHook for FprobeHook {
 ///
 /// # Safety
 ///
-/// - `data` is the `Fprobe` that the probe was registered with.
-/// - `regs` is a `struct pt_regs` that does not change meanwhile; preemption is disabled.
+/// - `probe` is the one that the probe was registered with.
+/// - `words` are a `struct pt_regs` that does not change meanwhile; preemption is disabled.
 /// - For a return `kept` has as many words as the probe was registered with, else it is null.
 #[no_mangle]
 unsafe extern "C" fn rtrace_function_hit(
-    data: *const c_void,
+    probe: &Fprobe,
     function: usize,
     returned_to: usize,
-    regs: *const c_void,
+    words: &[u64; WORDS],
     kept: *const u64,
+    pin: PinRef<'_>,
 ) {
-    // SAFETY: The caller promises the `Fprobe` of the probe, which goes after the probe.
-    let probe = unsafe { &*data.cast::<Fprobe>() };
-    // SAFETY: The caller promises the registers, which are as many words on this machine.
-    let words = unsafe { &*regs.cast::<[u64; WORDS]>() };
     // SAFETY: The caller promises as many words, or null, which do not change meanwhile.
     let kept = unsafe { registers::kept(kept, probe.kept()) };
-    // SAFETY: The caller promises that preemption is disabled.
-    let pin = unsafe { CpuPin::assume() };
     let counts = probe.recorder().counts();
     let machine = CallRegisters {
         words,
         kept,
         counts,
     };
-    probe.hit(&pin, machine, (function as u64, Some(returned_to as u64)));
+    probe.hit(
+        pin.pin(),
+        machine,
+        (function as u64, Some(returned_to as u64)),
+    );
 }
 
 /// Keeps parameters of a call until it returns. Any context.
 ///
 /// # Safety
 ///
-/// - `data` is the `Fprobe` that the probe was registered with.
-/// - `regs` is a `struct pt_regs` that does not change meanwhile.
+/// - `probe` is the one that the probe was registered with.
+/// - `words` are a `struct pt_regs` that does not change meanwhile.
 /// - There is room for as many words at `kept` as the probe was registered with.
 #[no_mangle]
-unsafe extern "C" fn rtrace_function_begin(
-    data: *const c_void,
-    regs: *const c_void,
-    kept: *mut u64,
-) {
-    // SAFETY: The caller promises the `Fprobe` of the probe, which goes after the probe.
-    let probe = unsafe { &*data.cast::<Fprobe>() };
-    // SAFETY: The caller promises the registers, which are as many words on this machine.
-    let words = unsafe { &*regs.cast::<[u64; WORDS]>() };
+unsafe extern "C" fn rtrace_function_begin(probe: &Fprobe, words: &[u64; WORDS], kept: *mut u64) {
     let machine = CallRegisters {
         words,
         kept: &[],
@@ -213,15 +206,11 @@ unsafe extern "C" fn rtrace_function_begin(
 /// As for [`rtrace_function_begin`].
 #[no_mangle]
 unsafe extern "C" fn rtrace_function_begin_at(
-    data: *const c_void,
+    probe: &Fprobe,
     function: usize,
-    regs: *const c_void,
+    words: &[u64; WORDS],
     kept: *mut u64,
 ) {
-    // SAFETY: The caller promises the `Fprobe` of the probe, which goes after the probe.
-    let probe = unsafe { &*data.cast::<Fprobe>() };
-    // SAFETY: The caller promises the registers, which are as many words on this machine.
-    let words = unsafe { &*regs.cast::<[u64; WORDS]>() };
     let functions = probe.recorder().layout().functions.as_ref();
     let places = functions.map_or_else(Default::default, |all| all.places(function as u64));
     let machine = CallRegisters {

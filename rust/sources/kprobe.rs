@@ -6,6 +6,8 @@
 //!
 //! [`rtrace_kprobe_hit`] runs in any context, NMI included: no lock, no allocation, no panic.
 
+#![allow(improper_ctypes_definitions, reason = "see `probes::fastcall`")]
+
 use super::{
     entry_hook::EntryCalls,
     hit_probe::{
@@ -29,7 +31,7 @@ use crate::{
             LeavingProbes,
             MOST_WORDS, //
         },
-        percpu::CpuPin, //
+        percpu::PinRef, //
     }, //
 };
 use core::ptr;
@@ -203,46 +205,41 @@ impl ProbeHook for KprobeHook {
 ///
 /// # Safety
 ///
-/// - `data` is the `Kprobe` that the probe was enabled with.
-/// - `regs` is a `struct pt_regs` that does not change meanwhile; preemption is disabled.
+/// - `probe` is the one that the probe was enabled with.
+/// - `words` are a `struct pt_regs` that does not change meanwhile; preemption is disabled.
 /// - For a return `kept` has what [`rtrace_kprobe_begin`] has written, or is null.
 #[no_mangle]
 unsafe extern "C" fn rtrace_kprobe_hit(
-    data: *const c_void,
-    regs: *const c_void,
+    probe: &Kprobe,
+    words: &[u64; WORDS],
     returned_to: usize,
     kept: *const u64,
+    pin: PinRef<'_>,
 ) {
-    // SAFETY: The caller promises the `Kprobe` of the probe, which goes after the probe.
-    let probe = unsafe { &*data.cast::<Kprobe>() };
-    // SAFETY: The caller promises the registers, which are as many words on this machine.
-    let words = unsafe { &*regs.cast::<[u64; WORDS]>() };
     // SAFETY: The caller promises as many words, or null, which do not change meanwhile.
     let kept = unsafe { registers::kept(kept, probe.kept()) };
-    // SAFETY: The caller promises that preemption is disabled.
-    let pin = unsafe { CpuPin::assume() };
     let counts = probe.recorder().counts();
     let machine = CallRegisters {
         words,
         kept,
         counts,
     };
-    probe.hit(&pin, machine, (probe.address(), Some(returned_to as u64)));
+    probe.hit(
+        pin.pin(),
+        machine,
+        (probe.address(), Some(returned_to as u64)),
+    );
 }
 
 /// Keeps parameters of a call until it returns. Any context.
 ///
 /// # Safety
 ///
-/// - `data` is the `Kprobe` that the probe was enabled with.
-/// - `regs` is a `struct pt_regs` that does not change meanwhile.
+/// - `probe` is the one that the probe was enabled with.
+/// - `words` are a `struct pt_regs` that does not change meanwhile.
 /// - There is room for [`MOST_WORDS`] words at `kept`.
 #[no_mangle]
-unsafe extern "C" fn rtrace_kprobe_begin(data: *const c_void, regs: *const c_void, kept: *mut u64) {
-    // SAFETY: The caller promises the `Kprobe` of the probe, which goes after the probe.
-    let probe = unsafe { &*data.cast::<Kprobe>() };
-    // SAFETY: The caller promises the registers, which are as many words on this machine.
-    let words = unsafe { &*regs.cast::<[u64; WORDS]>() };
+unsafe extern "C" fn rtrace_kprobe_begin(probe: &Kprobe, words: &[u64; WORDS], kept: *mut u64) {
     const { assert!(MOST_KEPT <= MOST_WORDS) };
     let machine = CallRegisters {
         words,

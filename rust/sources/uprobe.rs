@@ -131,19 +131,15 @@ impl ProbedMachine for UserRegisters<'_> {
 ///
 /// # Safety
 ///
-/// - `data` is the `Uprobe` that the probe was registered with.
-/// - `regs` is a `struct pt_regs` of the process that does not change meanwhile.
+/// - `probe` is the one that the probe was registered with.
+/// - `words` are a `struct pt_regs` of the process that does not change meanwhile.
 #[no_mangle]
 unsafe extern "C" fn rtrace_user_hit(
-    data: *const c_void,
-    regs: *const c_void,
+    probe: &Uprobe,
+    words: &[u64; WORDS],
     address: usize,
     returned_to: usize,
 ) {
-    // SAFETY: The caller promises the `Uprobe` of the probe, which goes after the probe.
-    let probe = unsafe { &*data.cast::<Uprobe>() };
-    // SAFETY: The caller promises the registers, which are as many words on this machine.
-    let words = unsafe { &*regs.cast::<[u64; WORDS]>() };
     let (address, returned_to) = (address as u64, returned_to as u64);
     let recorder = probe.recorder();
     let machine = UserRegisters {

@@ -6,6 +6,8 @@
 //! [`rtrace_watch_hit`] runs in any context, as an NMI: no lock, no allocation, no panic. Meanwhile the kernel has the
 //! CPU watch nothing, so that what it does itself is no access.
 
+#![allow(improper_ctypes_definitions, reason = "see `probes::fastcall`")]
+
 use super::{
     hit_probe::{
         HitProbe,
@@ -24,7 +26,7 @@ use crate::{
             may_probe,
             symbol_address, //
         },
-        percpu::CpuPin,
+        percpu::PinRef,
         watchpoint::{
             WatchedBytes,
             Watchpoint, //
@@ -143,16 +145,10 @@ impl ProbeHook for WatchHook {
 ///
 /// # Safety
 ///
-/// - `data` is the `Wprobe` that the watchpoint was set with.
-/// - `regs` is a `struct pt_regs` that does not change meanwhile; interrupts are disabled.
+/// - `probe` is the one that the watchpoint was set with.
+/// - `words` are a `struct pt_regs` that does not change meanwhile; interrupts are disabled, and so preemption is.
 #[no_mangle]
-unsafe extern "C" fn rtrace_watch_hit(data: *const c_void, regs: *const c_void) {
-    // SAFETY: The caller promises the `Wprobe` of the watchpoint, which goes after that was cleared.
-    let probe = unsafe { &*data.cast::<Wprobe>() };
-    // SAFETY: The caller promises the registers, which are as many words on this machine.
-    let words = unsafe { &*regs.cast::<[u64; WORDS]>() };
-    // SAFETY: The caller promises that interrupts are disabled, and so preemption is.
-    let pin = unsafe { CpuPin::assume() };
+unsafe extern "C" fn rtrace_watch_hit(probe: &Wprobe, words: &[u64; WORDS], pin: PinRef<'_>) {
     const { assert!(IP < WORDS) };
     let instruction = words.get(IP).copied().unwrap_or(0);
     let machine = CallRegisters {
@@ -160,5 +156,5 @@ unsafe extern "C" fn rtrace_watch_hit(data: *const c_void, regs: *const c_void) 
         kept: &[probe.address()],
         counts: probe.recorder().counts(),
     };
-    probe.hit(&pin, machine, (instruction, None));
+    probe.hit(pin.pin(), machine, (instruction, None));
 }
