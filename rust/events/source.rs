@@ -54,6 +54,9 @@ pub(crate) struct Attachment {
     user_bytes: u64,
 }
 
+// SAFETY: The pointer is a cookie, which is for any context.
+unsafe impl Send for Attachment {}
+
 impl Attachment {
     /// Returns what the source of `event` learns for an instance that is known as `recipient`.
     ///

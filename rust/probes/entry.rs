@@ -33,7 +33,8 @@ use super::{
     },
     EventFile,
     Hit,
-    RecordSize, //
+    RecordSize,
+    COMMON, //
 };
 use crate::{
     buffers::{
@@ -41,10 +42,7 @@ use crate::{
         RingPlace, //
     },
     kapi::{
-        percpu::{
-            CpuPin,
-            PinRef, //
-        },
+        percpu::PinRef,
         scratch, //
     },
     ring::cpu::GateWord, //
@@ -68,20 +66,21 @@ pub(super) const TOKEN_SCRATCH: u64 = TOKEN_ASK;
 ///
 /// # Safety
 ///
-/// - `cookie` is that of an attached probe.
-/// - `size` is what [`PackedSize::new`](crate::ring::packed::PackedSize::new) makes of
-///   [`COMMON`](super::COMMON) bytes or more.
+/// - `file` is the cookie of an attached probe, or of one that was detached and that
+///   [`events::synchronize`](crate::events::synchronize) still waits for.
+/// - `size` is the word of a [`RecordSize`].
 /// - Preemption is disabled until [`rtrace_commit`] or [`rtrace_discard`] returns, one of which follows
 ///   unless the entry is null.
 #[no_mangle]
-pub(crate) unsafe extern "C" fn rtrace_reserve(cookie: *mut c_void, size: u64) -> ForC {
-    // SAFETY: The probe of `cookie` is attached, and `disable` waits for probes before it frees the file.
-    let file = unsafe { EventFile::of_cookie(cookie) };
-    // SAFETY: C made the word by `rt_size` of a record that begins with the common fields.
-    let size = unsafe { RecordSize::from_word(size) };
-    // SAFETY: C disabled preemption, and enables it after the last use of what is found here.
-    let pin = unsafe { CpuPin::assume() };
-    let pin = pin.by_value();
+pub(crate) unsafe extern "C" fn rtrace_reserve(
+    file: &EventFile,
+    size: RecordSize,
+    pin: PinRef<'_>,
+) -> ForC {
+    const _: () = assert!(
+        COMMON == 8,
+        "rt_size() in shim/events.h makes sizes of more"
+    );
     let ring = file.ring(pin);
     let gate = ring.gate();
     match file.clock_here(gate) {
@@ -149,15 +148,16 @@ pub(super) fn recorded(pin: PinRef<'_>, file: &EventFile) {
 ///
 /// # Safety
 ///
-/// - `cookie` is the one that [`rtrace_reserve`] got, `entry` and `token` are what that returned, and
-///   `entry` is not null.
-/// - Preemption is still disabled, by the probe.
+/// - `file` is the one that [`rtrace_reserve`] got, `entry` and `token` are what that returned, and
+///   `entry` is not null. What was reserved later on this CPU is over.
+/// - Preemption is still disabled, by the probe, which leaves it to this to enable it: that is `exit`.
 #[no_mangle]
-pub(crate) unsafe extern "C" fn rtrace_commit(cookie: *mut c_void, entry: *mut c_void, token: u64) {
-    // SAFETY: The probe of `cookie` is attached, and `disable` waits for probes before it frees the file.
-    let file = unsafe { EventFile::of_cookie(cookie) };
-    // SAFETY: The probe disabled preemption before it reserved, and leaves it to this to enable it.
-    let exit = unsafe { Exit::new() };
+pub(crate) unsafe extern "C" fn rtrace_commit(
+    file: &EventFile,
+    entry: *mut c_void,
+    token: u64,
+    exit: Exit,
+) {
     if RingPlace::of_token(token).1 != 0 {
         // SAFETY: `entry` and `token` are those of this probe's reservation, as the caller promises.
         return unsafe { commit_marked(file, entry, token, exit) };
@@ -250,15 +250,16 @@ pub(super) unsafe extern "C" fn commit_reserved(
 ///
 /// As for [`rtrace_commit`], but preemption is enabled by the caller.
 #[no_mangle]
-unsafe extern "C" fn rtrace_discard(cookie: *mut c_void, entry: *mut c_void, token: u64) {
-    // SAFETY: The probe of `cookie` is attached, and `disable` waits for probes before it frees the file.
-    let file = unsafe { EventFile::of_cookie(cookie) };
+unsafe extern "C" fn rtrace_discard(
+    file: &EventFile,
+    entry: *mut c_void,
+    token: u64,
+    pin: PinRef<'_>,
+) {
     if token == TOKEN_SCRATCH {
         // SAFETY: The token says that `entry` is beside the ring, and the probe is done with it.
         return unsafe { scratch::Record::filled(entry) }.end();
     }
-    // SAFETY: The probe enables preemption after this has returned.
-    let pin = unsafe { CpuPin::assume() };
     // SAFETY: It is the probe's last reservation, and in the ring, as its token says.
-    unsafe { give_up(file.sink(), pin.by_value(), entry, token & !TOKEN_ASK) };
+    unsafe { give_up(file.sink(), pin, entry, token & !TOKEN_ASK) };
 }

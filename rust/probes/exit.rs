@@ -32,23 +32,12 @@ use kernel::prelude::*;
 
 /// The probe's own count of disabled preemption, which the last function of the probe gives back.
 ///
-/// It has no bytes. Every function that gets one ends with [`Self::end`] or hands it on.
+/// It has no bytes: where C calls a function that takes one, it has disabled preemption and leaves it to that function to
+/// enable it. Every function that gets one ends with [`Self::end`] or hands it on.
 #[must_use = "preemption stays disabled"]
 pub(crate) struct Exit(CpuPin);
 
 impl Exit {
-    /// Returns the count of the caller.
-    ///
-    /// # Safety
-    ///
-    /// The caller, or C before it, has disabled preemption in the same task or interrupt, and enables it
-    /// by nothing but the result.
-    #[inline(always)]
-    pub(crate) unsafe fn new() -> Self {
-        // SAFETY: Preemption stays disabled until `end` takes the result, as the caller promises.
-        Self(unsafe { CpuPin::assume() })
-    }
-
     /// Disables preemption until the end.
     #[inline(always)]
     pub(crate) fn begin() -> Self {
@@ -87,7 +76,7 @@ impl Exit {
     /// Enables preemption.
     #[inline(always)]
     pub(crate) fn end(self) {
-        // SAFETY: It was disabled for this value, as `new` was promised, and what was borrowed from the
+        // SAFETY: It was disabled for this value, by `begin` or by C, and what was borrowed from the
         // value's pin is over.
         unsafe { percpu::enable_preemption() };
     }

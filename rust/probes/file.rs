@@ -214,40 +214,32 @@ impl EventFile {
         ptr::eq(self.event, event)
     }
 
-    /// Returns the file of a cookie.
+    /// Returns the file for which a source puts a probe on.
     ///
     /// # Safety
     ///
-    /// The probe that got it is attached, or was when it began, for all of `'a`.
-    #[inline(always)]
-    pub(super) unsafe fn of_cookie<'a>(cookie: *mut c_void) -> &'a Self {
-        // SAFETY: It is the address of a file, which stays until `synchronize` has waited for such probes.
-        unsafe { &*cookie.cast::<Self>() }
+    /// The probe is not taken off, or [`crate::events::synchronize`] still waits for the caller.
+    pub(crate) unsafe fn of_attachment(to: &Attachment) -> &Self {
+        // SAFETY: Its cookie is what `rtrace_reserve()` expects, a file that stays for so long (invariant).
+        unsafe { &*to.cookie().cast::<Self>() }
+    }
+
+    /// Returns whether it is that for which a source puts a probe on.
+    pub(crate) fn is_of(&self, attachment: &Attachment) -> bool {
+        self.cookie() == attachment.cookie()
     }
 
     /// Counts an event that was not recorded because too many were inside each other. Any context.
-    ///
-    /// # Safety
-    ///
-    /// The file of `cookie` is attached, or was when the caller disabled preemption, which it still is.
-    pub(crate) unsafe fn miss(cookie: *mut c_void, pin: &CpuPin) {
-        // SAFETY: `synchronize` waits for the caller before the file goes.
-        let file = unsafe { Self::of_cookie(cookie) };
-        if !file.is_off() {
-            file.follow_refusal(pin, ReserveError::Recursion);
+    pub(crate) fn miss(&self, pin: &CpuPin) {
+        if !self.is_off() {
+            self.follow_refusal(pin, ReserveError::Recursion);
         }
     }
 
-    /// Returns the most bytes that a record can have on this CPU in the instance of `cookie`; as many as each ring
-    /// takes while that is being changed. Any context.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Self::miss`].
-    pub(crate) unsafe fn longest(cookie: *mut c_void, pin: &CpuPin) -> usize {
-        // SAFETY: `synchronize` waits for the caller before the file goes.
-        let file = unsafe { Self::of_cookie(cookie) };
-        file.sink().longest(pin).unwrap_or(MOST_PAYLOAD)
+    /// Returns the most bytes that a record can have on this CPU in the instance; as many as each ring takes while that is
+    /// being changed. Any context.
+    pub(crate) fn longest(&self, pin: &CpuPin) -> usize {
+        self.sink().longest(pin).unwrap_or(MOST_PAYLOAD)
     }
 
     /// Returns what the probe gets.

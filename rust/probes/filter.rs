@@ -166,18 +166,7 @@ impl Filter {
 
     /// Returns whether a record is let through that a probe has made beside the rings, for a file of its event among
     /// others. The common fields are filled here. Any context.
-    ///
-    /// # Safety
-    ///
-    /// `cookie` is that of a file which stays during the call.
-    pub(crate) unsafe fn lets_through(
-        &self,
-        pin: &CpuPin,
-        cookie: *mut c_void,
-        record: &mut [u8],
-    ) -> bool {
-        // SAFETY: The caller promises the cookie of a file that stays.
-        let file = unsafe { EventFile::of_cookie(cookie) };
+    pub(crate) fn lets_through(&self, pin: &CpuPin, file: &EventFile, record: &mut [u8]) -> bool {
         fill_common(record, file.base);
         self.matches(pin, record)
     }

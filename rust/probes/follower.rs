@@ -36,7 +36,7 @@ pub(crate) struct EventFollower {
 
 impl EventFollower {
     /// Returns one of `event` that has `effect` look at the records that `filter` lets through. Recording is on
-    /// where it is in the instance of `cookie`.
+    /// where it is in the instance of `of`.
     ///
     /// # Errors
     ///
@@ -44,12 +44,11 @@ impl EventFollower {
     ///
     /// # Safety
     ///
-    /// - `cookie` is that of a file that is attached or about to be.
-    /// - The result is detached before that file is, and goes when after that
-    ///   [`crate::events::synchronize`] has returned.
+    /// The result is detached before the file `of` is, and goes when after that
+    /// [`crate::events::synchronize`] has returned.
     pub(crate) unsafe fn new(
         event: &'static Event,
-        cookie: *mut c_void,
+        of: &EventFile,
         effect: KBox<dyn Effect>,
         filter: Option<KBox<Filter>>,
     ) -> Result<KBox<Self>> {
@@ -57,11 +56,9 @@ impl EventFollower {
         let mut triggers = KVec::new();
         let trigger = Trigger::new(effect, UNLIMITED, filter, false);
         triggers.push(Arc::new(trigger, GFP_KERNEL)?, GFP_KERNEL)?;
-        // SAFETY: The caller promises the cookie of a file, which is there.
-        let sink = unsafe { EventFile::of_cookie(cookie) }.sink();
-        // SAFETY: No probe uses the sink after this was detached, before which the file of the cookie is there
-        // and so is its sink; the box stays until it goes.
-        let file = unsafe { EventFile::new(event, sink) };
+        // SAFETY: No probe uses the sink after this was detached, before which that file is there and so is its sink;
+        // the box stays until it goes.
+        let file = unsafe { EventFile::new(event, of.sink()) };
         let triggers = TriggerList::new(triggers, true);
         let this = KBox::new(Self { file, triggers }, GFP_KERNEL)?;
         this.file.set_off(true);

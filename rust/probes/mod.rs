@@ -79,6 +79,7 @@ pub(crate) use self::{
         rtrace_reserve,
         OWN, //
     },
+    exit::Exit,
     fastcall::{
         for_c,
         parts,
@@ -126,6 +127,7 @@ pub(crate) use self::{
         ProfileRows,
         PROFILE_DISPATCH, //
     },
+    record_size::RecordSize,
     sink::{
         Sink,
         WANT_CPU_DUMP,
@@ -158,8 +160,7 @@ pub(crate) use self::{
 
 use self::{
     file::RecordChoice,
-    given::fill_common,
-    record_size::RecordSize, //
+    given::fill_common, //
 };
 
 /// What hooks of calls need, started by those who have functions call them.

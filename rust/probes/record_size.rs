@@ -5,7 +5,7 @@
 use super::COMMON;
 use crate::ring::packed::PackedSize;
 
-/// A size of [`COMMON`] bytes or more.
+/// A size of [`COMMON`] bytes or more. C makes the same word by `rt_size()` of shim/events.h.
 ///
 /// # Invariants
 ///
@@ -15,20 +15,11 @@ use crate::ring::packed::PackedSize;
 pub(crate) struct RecordSize(PackedSize);
 
 impl RecordSize {
-    /// Returns the size that `word` is.
-    ///
-    /// # Safety
-    ///
-    /// The word is what [`PackedSize::new`] makes of [`COMMON`] bytes or more.
+    /// Returns that of `len` bytes, or of [`COMMON`] if that is more.
     #[inline(always)]
-    pub(super) unsafe fn from_word(word: u64) -> Self {
-        const _: () = assert!(
-            COMMON == 8,
-            "rt_size() in shim/events.h makes sizes of more"
-        );
-        // INVARIANT: The caller promises the size.
-        // SAFETY: The caller promises that the word is one of `PackedSize::new`.
-        Self(unsafe { PackedSize::from_word(word) })
+    pub(crate) fn new(len: usize) -> Self {
+        // INVARIANT: It is not less.
+        Self(PackedSize::new(len.max(COMMON)))
     }
 
     /// Returns the same size as one of a record, which a probe had reserved with one.

@@ -4,9 +4,9 @@
 //! it needs is this file and its row in [`super::KINDS`].
 
 use super::{
-    probe,
-    Load, //
-    SourceKind,
+    targets::RecordTargets,
+    Load,
+    SourceKind, //
 };
 use crate::{
     event::{
@@ -22,16 +22,12 @@ use crate::{
         PrintManner,
         Printer,
         Source, //
-    }, //
+    },
+    kapi::percpu::CpuPin, //
 };
-use core::ptr::null_mut;
 use kernel::{
     fmt,
-    prelude::*,
-    sync::atomic::{
-        Atomic,
-        Relaxed, //
-    }, //
+    prelude::*, //
 };
 
 /// System and name of the event.
@@ -61,23 +57,23 @@ impl SourceKind for Dummies {
     }
 }
 
-/// What [`beat`] records into; null while the event is off.
-static COOKIE: Atomic<*mut c_void> = Atomic::new(null_mut());
+/// What [`beat`] records into.
+static TARGETS: RecordTargets = RecordTargets::none();
 
 /// The source of the event. It has one recipient at a time.
 struct DummySource;
 
 impl Source for DummySource {
     fn attach(&self, to: Attachment) -> Result {
-        if !COOKIE.load(Relaxed).is_null() {
+        if TARGETS.may_be() {
             return Err(EBUSY);
         }
-        COOKIE.store(to.cookie(), Relaxed);
-        Ok(())
+        // SAFETY: `detach` removes it before it returns.
+        unsafe { TARGETS.add(&to) }
     }
 
-    fn detach(&self, _: Attachment) {
-        COOKIE.store(null_mut(), Relaxed);
+    fn detach(&self, from: Attachment) {
+        TARGETS.remove(&from);
     }
 
     fn visit_fields(&self, _: &Event, visit: &mut dyn FnMut(&mut Fields<'_>)) {
@@ -103,17 +99,11 @@ impl Source for DummySource {
 
 /// Records `number` wherever the event is enabled: it is the event's probe.
 pub(crate) fn beat(number: u32) {
-    let cookie = COOKIE.load(Relaxed);
-    if cookie.is_null() {
-        return;
-    }
     let fill = |record: &mut [u8]| {
         // The number follows the common fields, at the end of the record.
         if let Some(place) = record.last_chunk_mut() {
             *place = number.to_le_bytes();
         }
     };
-    // SAFETY: The cookie is that of an attached probe: `detach` comes before the file goes, and the
-    // one test is the only caller of both. `SIZE` has the common fields.
-    unsafe { probe::record(cookie, SIZE, fill) };
+    CpuPin::with(|pin| TARGETS.record(pin, SIZE, fill));
 }

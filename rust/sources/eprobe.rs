@@ -40,6 +40,7 @@ use crate::{
     kapi::{
         grace::SharedWait,
         kprobe::LeavingProbes,
+        lent_ref::LentRef,
         nesting::{
             self,
             NestedWriter, //
@@ -149,12 +150,9 @@ struct EprobeState {
 
 /// What follows the event for one instance.
 struct AttachedFollower {
-    cookie: *mut c_void,
+    of: Attachment,
     follower: KBox<EventFollower>,
 }
-
-// SAFETY: The pointer is a cookie, which is for any context.
-unsafe impl Send for AttachedFollower {}
 
 impl EprobeState {
     /// Frees those that were detached.
@@ -219,9 +217,13 @@ impl DefinedProbe for Eprobe {
 
     fn attach(&self, to: Attachment) -> Result {
         let filter = self.compile_filter()?;
+        // SAFETY: The file is about to be attached here.
+        let file = unsafe { EventFile::of_attachment(&to) };
         let recorder = EventRecorder {
             shared: self.shared.clone(),
-            cookie: to.cookie(),
+            // SAFETY: `detach` detaches what follows, and the file goes after `events::synchronize` has waited for the
+            // writers in that, as this does in `free_retired`.
+            file: unsafe { LentRef::new(file) },
         };
         let effect = quick_recorder(recorder)?;
         let mut state = self.state.lock();
@@ -233,21 +235,19 @@ impl DefinedProbe for Eprobe {
         let all = state.followers.len().saturating_add(1);
         state.retired.reserve(all, GFP_KERNEL)?;
         state.followers.reserve(1, GFP_KERNEL)?;
-        // SAFETY: The cookie is about to be attached here; `detach` detaches what follows, which goes in
-        // `free_retired`.
-        let follower = unsafe { EventFollower::new(self.followed, to.cookie(), effect, filter) }?;
+        // SAFETY: `detach` detaches what follows, which goes in `free_retired`.
+        let follower = unsafe { EventFollower::new(self.followed, file, effect, filter) }?;
         let source = self.followed.source();
         let attached = source.attach(follower.attachment(to.user_bytes()));
         attached.inspect_err(|_| super::forget(follower.recipient()))?;
-        let cookie = to.cookie();
-        let attached = AttachedFollower { cookie, follower };
+        let attached = AttachedFollower { of: to, follower };
         let _ = state.followers.push_within_capacity(attached);
         Ok(())
     }
 
     fn detach(&self, from: Attachment) {
         let mut state = self.state.lock();
-        let is_meant = |attached: &AttachedFollower| attached.cookie == from.cookie();
+        let is_meant = |attached: &AttachedFollower| attached.of.cookie() == from.cookie();
         let Some(at) = state.followers.iter().position(is_meant) else {
             return;
         };
@@ -312,7 +312,7 @@ impl DefinedProbe for Eprobe {
 /// Records the event, for one instance, when the other one is.
 pub(super) struct EventRecorder {
     pub(super) shared: Arc<FollowingLayout>,
-    pub(super) cookie: *mut c_void,
+    pub(super) file: LentRef<EventFile>,
 }
 
 impl EventRecorder {
@@ -320,16 +320,9 @@ impl EventRecorder {
     /// that is followed.
     pub(super) fn too_deep(&self, pin: &CpuPin) {
         self.shared.counts.count(Counted::TooDeep);
-        // SAFETY: The file of the cookie goes after this was detached, and `events::synchronize` has waited for its
-        // probes, of which this is one.
-        unsafe { EventFile::miss(self.cookie, pin) };
+        self.file.miss(pin);
     }
 }
-
-// SAFETY: The pointer is a cookie, which is for any context.
-unsafe impl Send for EventRecorder {}
-// SAFETY: The pointer is a cookie, and is not changed.
-unsafe impl Sync for EventRecorder {}
 
 impl Effect for EventRecorder {
     fn miss(&self, pin: &CpuPin) {
@@ -344,12 +337,10 @@ impl Effect for EventRecorder {
         counts.count(Counted::Hit);
         let machine = FollowedRecord { record, counts };
         let program = layout.program();
-        // SAFETY: As in `too_deep`, the file stays as long as this runs.
-        let longest = || unsafe { EventFile::longest(self.cookie, hit.pin) };
+        let longest = || self.file.longest(hit.pin);
         program.with_rooms(&machine, MOST_PAYLOAD, longest, |size, rooms| {
             let fill = |own: &mut [u8]| program.fill(&machine, rooms, own);
-            // SAFETY: As in `too_deep`, the file stays as long as this runs; the size has the common fields.
-            unsafe { probe::record(self.cookie, size, fill) };
+            probe::record(&self.file, size, fill);
         });
     }
 }

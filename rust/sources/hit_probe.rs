@@ -195,12 +195,13 @@ impl<H: ProbeHook + 'static> DefinedProbe for HitProbe<H> {
         let mut state = self.state.lock();
         let HookState { hook, users, ended } = &mut *state;
         let hook = hook.as_mut().filter(|_| !*ended).ok_or(ENODEV)?;
-        self.recorder.targets().add(to.cookie())?;
+        // SAFETY: `detach` removes it, or what follows.
+        unsafe { self.recorder.targets().add(&to) }?;
         if *users == 0 {
             // SAFETY: The hook is this probe's. It goes before this does: the state has it until `clear`.
             let enabled = unsafe { hook.enable(self) };
             enabled.inspect_err(|_| {
-                self.recorder.targets().remove(to.cookie());
+                self.recorder.targets().remove(&to);
             })?;
         }
         *users = users.wrapping_add(1);
@@ -209,7 +210,7 @@ impl<H: ProbeHook + 'static> DefinedProbe for HitProbe<H> {
 
     fn detach(&self, from: Attachment) {
         let mut state = self.state.lock();
-        if !self.recorder.targets().remove(from.cookie()) {
+        if !self.recorder.targets().remove(&from) {
             return;
         }
         state.users = state.users.saturating_sub(1);

@@ -29,11 +29,11 @@ use crate::{
         user_memory, //
     },
     probes::{
+        EventFile,
         COMMON,
         MOST_PAYLOAD, //
     }, //
 };
-use core::ptr::NonNull;
 use kernel::prelude::*;
 
 /// Where a hit was; of a return where that went, too.
@@ -48,11 +48,6 @@ pub(super) struct HitRecorder {
     counts: HitCounts,
     targets: RecordTargets,
 }
-
-// SAFETY: The pointers are cookies, which are for any context.
-unsafe impl Send for HitRecorder {}
-// SAFETY: Through `&self` only atomic words change.
-unsafe impl Sync for HitRecorder {}
 
 impl HitRecorder {
     /// Returns that of a definition, without targets.
@@ -110,10 +105,8 @@ impl HitRecorder {
     #[inline(always)]
     pub(super) fn hit(&self, pin: &CpuPin, machine: impl ProbedMachine, place: HitPlace) {
         self.counts.count(Counted::Hit);
-        if let (Some(plain), Some(cookie)) = (&self.plain, self.targets.sole()) {
-            // SAFETY: `detach` takes a cookie off before `events::synchronize` waits for probes, of which this is one:
-            // the pin has preemption disabled.
-            return unsafe { self.record_plain(cookie, plain, &machine, place) };
+        if let (Some(plain), Some(file)) = (&self.plain, self.targets.sole(pin)) {
+            return self.record_plain(file, plain, &machine, place);
         }
         self.hit_closer(pin, machine, place.0, place.1);
     }
@@ -131,29 +124,22 @@ impl HitRecorder {
         let Some(plain) = &self.plain else {
             return self.hit_by_program(pin, &machine, place);
         };
-        for target in self.targets.places() {
-            if let Some(cookie) = NonNull::new(target.cookie()) {
-                // SAFETY: As in `hit`, a cookie stays as long as preemption is disabled.
-                unsafe { self.record_plain(cookie, plain, &machine, place) };
-            }
+        for file in self.targets.files(pin) {
+            self.record_plain(file, plain, &machine, place);
         }
     }
 
-    /// Records the place and registers for the file of `cookie`.
-    ///
-    /// # Safety
-    ///
-    /// The cookie is that of an attached file, or was when the caller disabled preemption, which it still is.
+    /// Records the place and registers for one file.
     #[inline(always)]
-    unsafe fn record_plain(
+    fn record_plain(
         &self,
-        cookie: NonNull<c_void>,
+        file: &EventFile,
         plain: &KVec<PlainArgument>,
         machine: &impl ProbedMachine,
         place: HitPlace,
     ) {
-        // SAFETY: The caller promises the cookie. The size has the common fields and an address. It is committed below.
-        let reserved = unsafe { RecordInRing::reserve(cookie.as_ptr(), &self.size) };
+        // SAFETY: It is committed below, and nothing is reserved meanwhile.
+        let reserved = unsafe { RecordInRing::reserve(file, &self.size) };
         if let Some(mut reserved) = reserved {
             let record = reserved.bytes();
             self.put_place(record, place);
@@ -185,8 +171,7 @@ impl HitRecorder {
         let longest = || match self.layout.filter.is_some() {
             // It is asked about a record beside the rings, where there is room for so many.
             true => MOST_PAYLOAD,
-            // SAFETY: As in `hit`, a cookie stays as long as preemption is disabled.
-            false => unsafe { self.targets.longest(pin) },
+            false => self.targets.longest(pin),
         };
         program.with_rooms(machine, MOST_PAYLOAD, longest, |size, rooms| {
             let fill = |record: &mut [u8]| {
@@ -194,13 +179,9 @@ impl HitRecorder {
                 program.fill(machine, rooms, record);
             };
             match &self.layout.filter {
-                // SAFETY: As in `hit`, a cookie stays as long as preemption is disabled, and the size has the common
-                // fields and an address.
-                None => unsafe { self.targets.record(size, fill) },
+                None => self.targets.record(pin, size, fill),
                 Some(filter) => {
-                    // SAFETY: A cookie and the size are as above.
-                    let is_out = unsafe { self.targets.record_wanted(pin, filter, size, fill) };
-                    if is_out {
+                    if self.targets.record_wanted(pin, filter, size, fill) {
                         self.counts.count(Counted::Filtered);
                     }
                 }
@@ -220,8 +201,7 @@ impl HitRecorder {
             self.put_place(bytes, place);
             let size = program.gather(&machine, bytes).min(bytes.len());
             if let (Some(filter), Some(record)) = (&self.layout.filter, bytes.get_mut(..size)) {
-                // SAFETY: As in `hit`, `events::synchronize` waits for this, which has preemption disabled.
-                if !CpuPin::with(|pin| unsafe { self.targets.want(pin, filter, record) }) {
+                if !CpuPin::with(|pin| self.targets.want(pin, filter, record)) {
                     return self.counts.count(Counted::Filtered);
                 }
             }
@@ -231,9 +211,7 @@ impl HitRecorder {
                     to.copy_from_slice(gathered);
                 }
             };
-            // SAFETY: As in `hit`, `events::synchronize` waits for this, which has preemption disabled. The size has
-            // the common fields and an address.
-            CpuPin::with(|_| unsafe { self.targets.record(size, fill) });
+            CpuPin::with(|pin| self.targets.record(pin, size, fill));
         });
         if gathered.is_none() {
             CpuPin::with(|pin| self.miss(pin));
@@ -254,8 +232,7 @@ impl HitRecorder {
 
     /// Counts a loss wherever the event is enabled. Any context.
     fn miss(&self, pin: &CpuPin) {
-        // SAFETY: As in `hit`, `detach` takes a cookie off before it is waited for this.
-        unsafe { self.targets.miss(pin) };
+        self.targets.miss(pin);
     }
 }
 

@@ -26,6 +26,7 @@ use crate::{
         Printer,
         Source, //
     },
+    kapi::percpu::CpuPin,
     text::writer::ByteWrite, //
 };
 use kernel::{
@@ -74,9 +75,9 @@ impl OwnEvent {
     #[inline(always)]
     pub(super) fn record(&self, more: usize, fill: impl Fn(&mut [u8])) {
         let size = self.size.saturating_add(more);
-        // SAFETY: `detach` takes a cookie off before `events::synchronize` waits for probes, of which this
-        // is one: preemption is disabled. All sizes have the common fields.
-        unsafe { self.targets.record(size, fill) };
+        // SAFETY: Preemption is disabled by the callers, the tracers, until they return.
+        let pin = unsafe { CpuPin::assume() };
+        self.targets.record(&pin, size, fill);
     }
 }
 
@@ -100,12 +101,13 @@ struct OwnSource(&'static OwnEvent);
 impl Source for OwnSource {
     fn attach(&self, to: Attachment) -> Result {
         let _turn = CHANGES.lock();
-        self.0.targets.add(to.cookie())
+        // SAFETY: `detach` removes it before it returns.
+        unsafe { self.0.targets.add(&to) }
     }
 
     fn detach(&self, from: Attachment) {
         let _turn = CHANGES.lock();
-        self.0.targets.remove(from.cookie());
+        self.0.targets.remove(&from);
     }
 
     fn visit_fields(&self, _: &Event, visit: &mut dyn FnMut(&mut Fields<'_>)) {

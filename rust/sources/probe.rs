@@ -7,14 +7,14 @@
 //! included; preemption is off from the reservation to the commit, and `rtrace_reserve` and
 //! `rtrace_commit` do the rest.
 
-use crate::{
-    kapi::percpu,
-    probes::{
-        parts,
-        rtrace_commit,
-        rtrace_reserve, //
-    },
-    ring::packed::PackedSize, //
+use crate::probes::{
+    parts,
+    rtrace_commit,
+    rtrace_reserve,
+    EventFile,
+    Exit,
+    RecordSize,
+    COMMON, //
 };
 use core::{
     ptr::NonNull,
@@ -22,37 +22,37 @@ use core::{
 };
 use kernel::prelude::*;
 
-/// Records one event of `size` bytes, of which `fill` writes those after the common fields. Any
+/// Records one event of `size` bytes for a file, of which `fill` writes those after the common fields. Any
 /// context.
-///
-/// # Safety
-///
-/// - `cookie` is that of an attached probe, or of one that was detached and that
-///   `events::synchronize` still waits for.
-/// - `size` is that of the common fields at least.
 #[inline(always)]
-pub(super) unsafe fn record(cookie: *mut c_void, size: usize, fill: impl FnOnce(&mut [u8])) {
-    // SAFETY: The caller promises the cookie and the size. It is committed below.
-    if let Some(mut reserved) = unsafe { RecordInRing::reserve(cookie, &RecordBytes::new(size)) } {
+pub(super) fn record(file: &EventFile, size: usize, fill: impl FnOnce(&mut [u8])) {
+    // SAFETY: It is committed below, after what `fill` may have reserved.
+    if let Some(mut reserved) = unsafe { RecordInRing::reserve(file, &RecordBytes::new(size)) } {
         fill(reserved.bytes());
         reserved.commit();
     }
 }
 
 /// The bytes of a record as a number and as a writer wants it.
+///
+/// # Invariants
+///
+/// Both are the same number.
 #[derive(Clone, Copy)]
 pub(super) struct RecordBytes {
     len: usize,
-    packed: PackedSize,
+    size: RecordSize,
 }
 
 impl RecordBytes {
-    /// Returns that of records of `len` bytes.
+    /// Returns that of records of `len` bytes, or of the common fields if these are more.
     #[inline(always)]
     pub(super) fn new(len: usize) -> Self {
+        let len = len.max(COMMON);
+        // INVARIANT: No less than the common fields have.
         Self {
             len,
-            packed: PackedSize::new(len),
+            size: RecordSize::new(len),
         }
     }
 }
@@ -61,14 +61,15 @@ impl RecordBytes {
 ///
 /// # Invariants
 ///
-/// The reservation has as many bytes as `size` says.
+/// The reservation is one for `file` and has as many bytes as `size` says.
 #[must_use = "the ring is not left"]
 pub(super) struct RecordInRing<'s> {
-    cookie: *mut c_void,
+    file: &'s EventFile,
     entry: NonNull<c_void>,
     token: u64,
     /// Looked at after the reservation, so that it need not be kept for the time of that.
     size: &'s RecordBytes,
+    exit: Exit,
 }
 
 impl<'s> RecordInRing<'s> {
@@ -76,26 +77,24 @@ impl<'s> RecordInRing<'s> {
     ///
     /// # Safety
     ///
-    /// As for [`record`]. What is returned is committed, in the same task or interrupt.
+    /// What is returned is committed, in the same task or interrupt, and after what was reserved later.
     #[inline(always)]
-    pub(super) unsafe fn reserve(cookie: *mut c_void, size: &'s RecordBytes) -> Option<Self> {
-        // Enabled again in the same task or interrupt: below, or by the commit.
-        percpu::disable_preemption();
-        // SAFETY: The caller promises the cookie and that the size has room for the common fields;
-        // preemption is off until the commit, which follows unless the entry is null.
-        let reserved = unsafe { rtrace_reserve(cookie, size.packed.word()) };
+    pub(super) unsafe fn reserve(file: &'s EventFile, size: &'s RecordBytes) -> Option<Self> {
+        let exit = Exit::begin();
+        // SAFETY: The file is there; preemption is off until the commit, which follows unless the entry is null, as the
+        // caller promises.
+        let reserved = unsafe { rtrace_reserve(file, size.size, exit.pin()) };
         let Some((entry, token)) = parts(reserved) else {
-            // SAFETY: Disabled above, in the same task or interrupt, and there is no reservation that
-            // needs it.
-            unsafe { percpu::enable_preemption() };
+            exit.end();
             return None;
         };
         // INVARIANT: It was reserved of this size.
         Some(Self {
-            cookie,
+            file,
             entry,
             token,
             size,
+            exit,
         })
     }
 
@@ -109,8 +108,8 @@ impl<'s> RecordInRing<'s> {
     /// Commits it.
     #[inline(always)]
     pub(super) fn commit(self) {
-        // SAFETY: The cookie is that of the reservation, which returned the entry and the token;
-        // preemption was disabled there.
-        unsafe { rtrace_commit(self.cookie, self.entry.as_ptr(), self.token) };
+        // SAFETY: The file is that of the reservation, which returned the entry and the token; what was reserved later is
+        // over, as `reserve` was promised.
+        unsafe { rtrace_commit(self.file, self.entry.as_ptr(), self.token, self.exit) };
     }
 }

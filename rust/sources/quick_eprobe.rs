@@ -88,9 +88,8 @@ impl Effect for QuickRecorder {
             return self.recorder.too_deep(pin);
         };
         self.recorder.shared.counts.count(Counted::Hit);
-        // SAFETY: The file of the cookie goes after this was detached, and `events::synchronize` has waited for its
-        // probes, of which this is one. The size has the common fields. It is committed below.
-        let reserved = unsafe { RecordInRing::reserve(self.recorder.cookie, &self.size) };
+        // SAFETY: It is committed below, and nothing is reserved meanwhile.
+        let reserved = unsafe { RecordInRing::reserve(&self.recorder.file, &self.size) };
         let Some(mut reserved) = reserved else {
             return;
         };

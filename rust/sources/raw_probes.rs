@@ -13,7 +13,10 @@
 use super::{
     probe,
     raw_desc::RawDesc,
-    tprobe, //
+    tprobe::{
+        self,
+        Tprobe, //
+    }, //
 };
 use crate::{
     kapi::c::rt_raw_arg,
@@ -21,17 +24,9 @@ use crate::{
 };
 use kernel::prelude::*;
 
-/// Records one event.
-///
-/// # Safety
-///
-/// `cookie` is that of an attached probe of a raw event, or of one that was detached and that
-/// `events::synchronize` still waits for.
+/// Records one event, which is a raw one.
 #[inline(always)]
-unsafe fn record(cookie: *mut c_void, values: &[u64]) {
-    // SAFETY: The cookie of a probe is an event's file, and `Instance::disable` waits for probes
-    // before the file goes.
-    let file = unsafe { &*cookie.cast::<EventFile>() };
+fn record(file: &EventFile, values: &[u64]) {
     // SAFETY: What the file of a raw event got from its source is the descriptor, which lives as
     // long as the event.
     let desc = unsafe { &*file.probe_data().cast::<RawDesc>() };
@@ -41,9 +36,7 @@ unsafe fn record(cookie: *mut c_void, values: &[u64]) {
             put(record, arg, *value);
         }
     };
-    // SAFETY: The caller promises the cookie; the size of a raw event has the common fields
-    // (`Args::new`).
-    unsafe { probe::record(cookie, size, fill) };
+    probe::record(file, size, fill);
 }
 
 /// Puts the low bytes of `value` into the place of `arg`.
@@ -76,21 +69,19 @@ macro_rules! probes {
             ///
             /// # Safety
             ///
-            /// Called by a tracepoint that it was attached to with this cookie.
-            unsafe extern "C" fn $name(cookie: *mut c_void $(, $arg: u64)*) {
-                // SAFETY: The caller is a tracepoint that it was attached to, and
-                // `events::synchronize` waits for calls that began before it was detached.
-                unsafe { record(cookie, &[$($arg),*]) }
+            /// Called by a tracepoint that it was attached to with this file as a cookie, or was until
+            /// `events::synchronize` has returned.
+            unsafe extern "C" fn $name(file: &EventFile $(, $arg: u64)*) {
+                record(file, &[$($arg),*])
             }
 
             /// Records an event that a user has defined on a tracepoint with that many arguments.
             ///
             /// # Safety
             ///
-            /// Called by a tracepoint that it was attached to with these data.
-            unsafe extern "C" fn $defined(data: *mut c_void $(, $arg: u64)*) {
-                // SAFETY: The caller is a tracepoint that it was attached to with a `Tprobe`.
-                unsafe { tprobe::hit(data, &[$($arg),*]) }
+            /// Called by a tracepoint that it was attached to with this probe, which goes after that.
+            unsafe extern "C" fn $defined(probe: &Tprobe $(, $arg: u64)*) {
+                tprobe::record(probe, &[$($arg),*])
             }
         )*
 

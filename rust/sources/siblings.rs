@@ -64,9 +64,6 @@ struct SiblingState {
 /// A file of the event that its probes record for.
 struct EnabledFile(Attachment);
 
-// SAFETY: The cookie in it is for any context.
-unsafe impl Send for EnabledFile {}
-
 impl SiblingProbes {
     /// Returns those of an event that has one.
     ///

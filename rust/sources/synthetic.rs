@@ -174,12 +174,9 @@ impl SyntheticEvent {
     #[inline(always)]
     fn record(&self, pin: &CpuPin, size: impl FnOnce() -> usize, fill: impl Fn(&mut [u8])) {
         let Some(_nested) = NestedWriter::enter(pin) else {
-            // SAFETY: `detach` takes a cookie off before `events::synchronize` waits for writers, of which
-            // this is one: `pin` has preemption disabled.
-            return unsafe { self.targets.miss(pin) };
+            return self.targets.miss(pin);
         };
-        // SAFETY: As above, a cookie stays as long as preemption is disabled. All sizes have the common fields.
-        unsafe { self.targets.record(size(), fill) };
+        self.targets.record(pin, size(), fill);
     }
 
     /// Makes one as `draft` defines it.
@@ -292,14 +289,15 @@ impl Source for SyntheticSource {
         if state.gone {
             return Err(ENODEV);
         }
-        self.0.targets.add(to.cookie())?;
+        // SAFETY: `detach` removes it before it returns.
+        unsafe { self.0.targets.add(&to) }?;
         state.users = state.users.wrapping_add(1);
         Ok(())
     }
 
     fn detach(&self, from: Attachment) {
         let mut state = self.0.state.lock();
-        if self.0.targets.remove(from.cookie()) {
+        if self.0.targets.remove(&from) {
             state.users = state.users.saturating_sub(1);
         }
     }

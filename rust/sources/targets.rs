@@ -4,7 +4,9 @@
 
 use super::probe;
 use crate::{
+    events::Attachment,
     kapi::{
+        grace_ref::GraceRef,
         percpu::CpuPin,
         scratch,
         words::SharedU64, //
@@ -19,67 +21,45 @@ use crate::{
         port::SharedWord as _, //
     }, //
 };
-use core::ptr::{
-    self,
-    NonNull, //
-};
 use kernel::prelude::*;
 
 /// Most of them. Each is a place that every hit looks at while one after it is in use.
 const MOST: usize = 65;
 
-/// The cookies of the files. Those who change them have a lock of their own.
+/// The files. Callers that change them have a lock of their own; writers, which have preemption disabled, use a file
+/// until `events::synchronize` has waited for them after it was removed.
 pub(super) struct RecordTargets {
-    /// Null where there is none.
-    places: [CookiePlace; MOST],
+    places: [GraceRef<EventFile>; MOST],
     /// No target is at this place or a later one.
     end: SharedU64,
-    /// The only one there is; null if there are others, or none.
-    sole: CookiePlace,
-}
-
-/// The address of a cookie, or null.
-pub(super) struct CookiePlace(SharedU64);
-
-impl CookiePlace {
-    /// Returns it. Any context.
-    #[inline(always)]
-    pub(super) fn cookie(&self) -> *mut c_void {
-        // Acquire: pairs with `set`.
-        ptr::with_exposed_provenance_mut(self.0.load_acquire() as usize)
-    }
-
-    /// Sets it.
-    fn set(&self, cookie: *mut c_void) {
-        // Release: pairs with `cookie`, whose caller uses what it points to.
-        self.0.store_release(cookie.expose_provenance() as u64);
-    }
+    /// The only one there is; none if there are others, or none.
+    sole: GraceRef<EventFile>,
 }
 
 impl RecordTargets {
     /// Returns none.
     pub(super) const fn none() -> Self {
         Self {
-            places: [const { CookiePlace(SharedU64::zero()) }; MOST],
+            places: [const { GraceRef::none() }; MOST],
             end: SharedU64::zero(),
-            sole: CookiePlace(SharedU64::zero()),
+            sole: GraceRef::none(),
         }
     }
 
     /// Returns the only target; `None` if there are others, or none. Any context.
     #[inline(always)]
-    pub(super) fn sole(&self) -> Option<NonNull<c_void>> {
-        NonNull::new(self.sole.cookie())
+    pub(super) fn sole<'p>(&'p self, _: &'p CpuPin) -> Option<&'p EventFile> {
+        self.sole.get()
     }
 
     /// Looks for the only target, after a change. One caller at a time.
     fn update_sole(&self) {
-        let cookies = self.places.iter().map(CookiePlace::cookie);
-        let mut cookies = cookies.filter(|cookie| !cookie.is_null());
-        self.sole.set(match (cookies.next(), cookies.next()) {
-            (Some(sole), None) => sole,
-            _ => ptr::null_mut(),
-        });
+        let mut files = self.places.iter().filter_map(GraceRef::get);
+        match (files.next(), files.next()) {
+            // SAFETY: It stays as `add` was promised, which comes here, as does `remove`.
+            (Some(sole), None) => unsafe { self.sole.set(Some(sole)) },
+            _ => self.sole.clear(),
+        }
     }
 
     /// Returns whether there is one, or was one. Any context.
@@ -88,31 +68,40 @@ impl RecordTargets {
         self.end.load() != 0
     }
 
-    /// Has `cookie` recorded for as well. One caller at a time.
+    /// Has events recorded for the file of an instance as well. One caller at a time.
     ///
     /// # Errors
     ///
     /// `ENOSPC`.
-    pub(super) fn add(&self, cookie: *mut c_void) -> Result {
+    ///
+    /// # Safety
+    ///
+    /// [`Self::remove`] is called before the source has taken the probe off.
+    pub(super) unsafe fn add(&self, to: &Attachment) -> Result {
         let mut places = self.places.iter().zip(1u64..);
-        let (place, end) = places
-            .find(|(place, _)| place.cookie().is_null())
-            .ok_or(ENOSPC)?;
-        place.set(cookie);
-        // Release: pairs with the load of `record`, which looks at the places before it.
+        let (place, end) = places.find(|(place, _)| place.is_none()).ok_or(ENOSPC)?;
+        // SAFETY: The probe is being put on.
+        let file = unsafe { EventFile::of_attachment(to) };
+        // SAFETY: `remove` clears the place, as the caller promises, and writers that may have the file are waited for
+        // before it goes.
+        unsafe { place.set(Some(file)) };
+        // Release: pairs with the load of `files`, which looks at the places before it.
         self.end.store_release(end.max(self.end.load()));
         self.update_sole();
         Ok(())
     }
 
-    /// Has `cookie` recorded for no more. Returns whether it was there. One caller at a time.
-    pub(super) fn remove(&self, cookie: *mut c_void) -> bool {
-        let mut places = self.places.iter();
-        let place = places.find(|place| place.cookie() == cookie);
+    /// Has events recorded for that file no more. Returns whether they were. One caller at a time.
+    pub(super) fn remove(&self, from: &Attachment) -> bool {
+        let is_meant = |place: &&GraceRef<EventFile>| {
+            let file = place.get();
+            file.is_some_and(|file| file.is_of(from))
+        };
+        let place = self.places.iter().find(is_meant);
         if let Some(place) = place {
-            place.set(ptr::null_mut());
+            place.clear();
         }
-        if self.places.iter().all(|place| place.cookie().is_null()) {
+        if self.places.iter().all(GraceRef::is_none) {
             self.end.store(0);
         }
         self.update_sole();
@@ -121,58 +110,26 @@ impl RecordTargets {
 
     /// Counts, for each target, an event that was not recorded because too many were inside each other. Any
     /// context.
-    ///
-    /// # Safety
-    ///
-    /// A cookie is that of an attached file, until it was removed and `events::synchronize` has returned.
-    pub(super) unsafe fn miss(&self, pin: &CpuPin) {
-        for place in &self.places {
-            let cookie = place.cookie();
-            if !cookie.is_null() {
-                // SAFETY: The caller promises what the cookie is, as long as preemption is disabled.
-                unsafe { EventFile::miss(cookie, pin) };
-            }
-        }
+    pub(super) fn miss(&self, pin: &CpuPin) {
+        self.files(pin).for_each(|file| file.miss(pin));
     }
 
     /// Returns the most bytes of a record that all targets take on this CPU. Any context.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Self::miss`].
-    pub(super) unsafe fn longest(&self, pin: &CpuPin) -> usize {
-        let cookies = self.places().iter().map(CookiePlace::cookie);
-        let longest = |least: usize, cookie| {
-            // SAFETY: The caller promises what the cookie is, as long as preemption is disabled.
-            least.min(unsafe { EventFile::longest(cookie, pin) })
-        };
-        cookies
-            .filter(|cookie| !cookie.is_null())
-            .fold(usize::MAX, longest)
+    pub(super) fn longest(&self, pin: &CpuPin) -> usize {
+        let files = self.files(pin);
+        files.fold(usize::MAX, |least, file| least.min(file.longest(pin)))
     }
 
     /// Returns whether `filter` lets a record through that was made beside the rings; it has room for the common fields,
-    /// which are filled here. Any context, with preemption disabled.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Self::miss`].
-    pub(super) unsafe fn want(&self, pin: &CpuPin, filter: &Filter, record: &mut [u8]) -> bool {
-        let mut cookies = self.places.iter().map(CookiePlace::cookie);
-        match cookies.find(|cookie| !cookie.is_null()) {
-            // SAFETY: The caller promises the file of the cookie, as long as preemption is disabled.
-            Some(cookie) => unsafe { filter.lets_through(pin, cookie, record) },
-            None => false,
-        }
+    /// which are filled here. Any context.
+    pub(super) fn want(&self, pin: &CpuPin, filter: &Filter, record: &mut [u8]) -> bool {
+        let file = self.files(pin).next();
+        file.is_some_and(|file| filter.lets_through(pin, file, record))
     }
 
     /// As [`Self::record`], if `filter` lets the record through, which is filled beside the rings first; returns whether the
     /// filter has left it out. Where there is no place for that, because too many are inside each other, a loss is counted.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Self::record`].
-    pub(super) unsafe fn record_wanted(
+    pub(super) fn record_wanted(
         &self,
         pin: &CpuPin,
         filter: &Filter,
@@ -180,54 +137,40 @@ impl RecordTargets {
         fill: impl Fn(&mut [u8]),
     ) -> bool {
         let Some(entry) = scratch::begin_at_any_level(pin, PackedSize::new(size)) else {
-            // SAFETY: The caller promises what a cookie is.
-            unsafe { self.miss(pin) };
+            self.miss(pin);
             return false;
         };
         // SAFETY: It was begun just now on this CPU, and there is no other `Record` of it.
         let mut record = unsafe { scratch::Record::filled(entry.as_ptr()) };
         fill(record.bytes());
-        // SAFETY: The caller promises what a cookie is.
-        let is_wanted = unsafe { self.want(pin, filter, record.bytes()) };
+        let is_wanted = self.want(pin, filter, record.bytes());
         if is_wanted {
             let from = record.bytes().get(COMMON..).unwrap_or_default();
-            let copy = |to: &mut [u8]| {
+            self.record(pin, size, |to| {
                 if let Some(to) = to.get_mut(COMMON..COMMON.wrapping_add(from.len())) {
                     to.copy_from_slice(from);
                 }
-            };
-            // SAFETY: The caller promises the same.
-            unsafe { self.record(size, copy) };
+            });
         }
         record.end();
         !is_wanted
     }
 
     /// Records one event of `size` bytes, of which `fill` writes those after the common fields, for each
-    /// target. Any context, with preemption disabled.
-    ///
-    /// # Safety
-    ///
-    /// - A cookie is that of an attached file, until it was removed and `events::synchronize` has returned.
-    /// - `size` is that of the common fields at least.
+    /// target. Any context.
     #[inline(always)]
-    pub(super) unsafe fn record(&self, size: usize, fill: impl Fn(&mut [u8])) {
-        for place in self.places() {
-            let cookie = place.cookie();
-            if cookie.is_null() {
-                continue;
-            }
-            // SAFETY: The caller promises what the cookie is, for as long as preemption is disabled, and the
-            // size.
-            unsafe { probe::record(cookie, size, &fill) };
+    pub(super) fn record(&self, pin: &CpuPin, size: usize, fill: impl Fn(&mut [u8])) {
+        for file in self.files(pin) {
+            probe::record(file, size, &fill);
         }
     }
 
-    /// Returns the places of the cookies. Any context, with preemption disabled for as long as one is used.
+    /// Returns the files. Any context.
     #[inline(always)]
-    pub(super) fn places(&self) -> &[CookiePlace] {
+    pub(super) fn files<'p>(&'p self, _: &'p CpuPin) -> impl Iterator<Item = &'p EventFile> {
         // Acquire: pairs with `add`.
         let end = self.end.load_acquire();
-        self.places.get(..end as usize).unwrap_or_default()
+        let places = self.places.get(..end as usize).unwrap_or_default();
+        places.iter().filter_map(GraceRef::get)
     }
 }

@@ -226,21 +226,10 @@ impl ProbedMachine for TracepointArguments<'_> {
     }
 }
 
-/// Records a hit of a tracepoint. Any context.
-///
-/// # Safety
-///
-/// `data` is the `Tprobe` that was attached to the tracepoint.
-#[inline(always)]
-pub(super) unsafe fn hit(data: *mut c_void, arguments: &[u64]) {
-    // SAFETY: The caller promises the `Tprobe`, which goes after its probe.
-    let probe = unsafe { &*data.cast::<Tprobe>() };
-    record(probe, arguments);
-}
-
-/// Records a hit. One for all probes, of which each has a tracepoint's number of arguments.
+/// Records a hit of a tracepoint with these arguments. Any context. One for all probes, of which each has a tracepoint's
+/// number of arguments.
 #[inline(never)]
-fn record(probe: &Tprobe, words: &[u64]) {
+pub(super) fn record(probe: &Tprobe, words: &[u64]) {
     CpuPin::with(|pin| match probe.recorder().is_plain() {
         true => record_words(probe, words, pin),
         false => record_read(probe, words, pin),

@@ -248,9 +248,7 @@ impl UserEvent {
 
     /// Records `size` bytes, of which `fill` writes those after the common fields.
     fn record(&self, size: usize, fill: impl Fn(&mut [u8])) {
-        // SAFETY: `detach` takes a cookie off before `events::synchronize` waits for writers, of which this is one:
-        // the pin has preemption disabled. All sizes have the common fields.
-        CpuPin::with(|_| unsafe { self.targets.record(size, fill) });
+        CpuPin::with(|pin| self.targets.record(pin, size, fill));
     }
 }
 
@@ -331,7 +329,8 @@ impl Source for UserEventSource {
         if self.0.gone.load(Relaxed) {
             return Err(ENODEV);
         }
-        self.0.targets.add(to.cookie())?;
+        // SAFETY: `detach` removes it before it returns.
+        unsafe { self.0.targets.add(&to) }?;
         if self.0.users.fetch_add(1, Relaxed) == 0 {
             bits::show(&self.0, &writing);
         }
@@ -340,7 +339,7 @@ impl Source for UserEventSource {
 
     fn detach(&self, from: Attachment) {
         let writing = WRITING.lock();
-        if self.0.targets.remove(from.cookie()) && self.0.users.fetch_sub(1, Relaxed) == 1 {
+        if self.0.targets.remove(&from) && self.0.users.fetch_sub(1, Relaxed) == 1 {
             bits::show(&self.0, &writing);
             workers::want_sweep();
         }
