@@ -26,7 +26,10 @@ use crate::{
         }, //
     },
     kapi::{
-        clock,
+        clock::{
+            self,
+            ClockId, //
+        },
         percpu::CpuPin,
         stack,
         strings, //
@@ -224,8 +227,20 @@ pub(super) struct Counter {
 #[inline(always)]
 pub(super) fn time_by(file: &EventFile, usecs: bool) -> u64 {
     let id = file.sink().clock();
-    let time = clock::read(id);
-    match usecs && id.in_ns() {
+    in_units(clock::read(id), id, usecs)
+}
+
+/// Returns the same, if the clock is read without a call.
+#[inline(always)]
+pub(super) fn time_here(file: &EventFile, usecs: bool) -> Option<u64> {
+    let id = file.sink().clock();
+    let time = clock::Here::of(id)?.now()?;
+    Some(in_units(time, id, usecs))
+}
+
+#[inline(always)]
+fn in_units(time: u64, clock: ClockId, usecs: bool) -> u64 {
+    match usecs && clock.in_ns() {
         true => time / 1000,
         false => time,
     }

@@ -6,6 +6,7 @@ use super::{
     counts::SharedCounts,
     hist::Counter,
     quick::{
+        QuickClock,
         QuickEnv,
         QuickLoad,
         WITH_TIME, //
@@ -40,7 +41,7 @@ struct NameCounter<const VALUES: usize> {
     counter: Counter,
     /// Those of `counter`.
     counts: Arc<SharedCounts>,
-    usecs: bool,
+    clock: QuickClock,
     values: [QuickLoad; VALUES],
 }
 
@@ -57,7 +58,7 @@ impl<const VALUES: usize> NameCounter<VALUES> {
         };
         let this = Self {
             counts: counter.counts.clone(),
-            usecs: plan.usecs,
+            clock: QuickClock::of(plan),
             counter,
             values,
         };
@@ -79,16 +80,12 @@ impl<const VALUES: usize> Effect for NameCounter<VALUES> {
         let Some(counts) = self.counts.if_unwatched() else {
             return self.act_slowly(file, record, pin);
         };
-        let cpu = pin.pin().number();
         let (key, len) = name_key(task::name(kernel::current!()));
         let key = key.get(..len).unwrap_or_default();
-        let env = QuickEnv {
-            file,
-            cpu,
-            usecs: self.usecs,
-        };
+        let env = QuickEnv::of(file, pin, self.clock);
         let added = QuickLoad::read_all::<WITH_TIME, VALUES>(&self.values, record, &env);
-        if counts.map.count_known(cpu as usize, key, &added).is_none() {
+        let cpu = env.cpu as usize;
+        if counts.map.count_known(cpu, key, &added).is_none() {
             self.act_slowly(file, record, pin);
         }
     }

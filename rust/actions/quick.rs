@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! The fast path of counting an event that is not in the ring: its keys, values and variables are numbers of it,
-//! and there is an entry for it.
+//! and its entry is in the first slot of the key.
 //!
 //! It makes no call, so that it needs no frame. Whatever else there is to do is done by the [`NumberCounter`] that
 //! counts other events of the histogram as well.
 
 use super::{
-    counts::SharedCounts,
+    counts::{
+        Counts,
+        SharedCounts, //
+    },
     hist::{
         time_by,
+        time_here,
         NumberCounter, //
     }, //
 };
@@ -20,13 +24,16 @@ use crate::{
             LoadedWord,
             NumberLoad,
             WordStep, //
-        }, //
+        },
+        map::Map,
+        plan::Plan, //
     },
     kapi::{
         percpu::{
             CpuPin,
             PinRef, //
         },
+        port::Kernel,
         scratch::{
             RecordToRead,
             WordAt, //
@@ -57,6 +64,12 @@ impl QuickLoad {
         word: LoadedWord::NONE,
     };
 
+    /// The number of the task.
+    const TASK: Self = Self {
+        at: WordAt::FIRST,
+        word: LoadedWord::TASK,
+    };
+
     /// Returns how these numbers are got; `None` if they are not `LEN`, or one of them is not made of one word.
     pub(super) fn all<const LEN: usize>(loads: &[NumberLoad]) -> Option<[Self; LEN]> {
         let loads: &[NumberLoad; LEN] = loads.try_into().ok()?;
@@ -78,14 +91,10 @@ impl QuickLoad {
 
     /// Returns the number. `STEPS` are those that it may need.
     #[inline(always)]
-    pub(super) fn read<const STEPS: u8>(
-        &self,
-        record: RecordToRead<'_>,
-        env: &QuickEnv<'_>,
-    ) -> u64 {
+    pub(super) fn read<const STEPS: u8>(&self, record: RecordToRead<'_>, env: &QuickEnv) -> u64 {
         match self.word.step {
             WordStep::Cpu if STEPS >= WITH_STEPS => return env.cpu.into(),
-            WordStep::Time if STEPS >= WITH_TIME => return time_by(env.file, env.usecs),
+            WordStep::Time if STEPS >= WITH_TIME => return env.time,
             _ => {}
         }
         let number = self.word.number(record.word(self.at));
@@ -100,7 +109,7 @@ impl QuickLoad {
     pub(super) fn read_all<const STEPS: u8, const LEN: usize>(
         loads: &[Self; LEN],
         record: RecordToRead<'_>,
-        env: &QuickEnv<'_>,
+        env: &QuickEnv,
     ) -> [u64; LEN] {
         let mut numbers = [0; LEN];
         for (place, load) in numbers.iter_mut().zip(loads) {
@@ -123,33 +132,181 @@ impl QuickLoad {
 /// Words as they are.
 const PLAIN: u8 = 0;
 /// Also those after a step, and the CPU.
-pub(super) const WITH_STEPS: u8 = 1;
-/// Also the time, for which clocks may be called.
+const WITH_STEPS: u8 = 1;
+/// Also the time.
 pub(super) const WITH_TIME: u8 = 2;
 
-/// What numbers may need besides the record.
-pub(super) struct QuickEnv<'a> {
-    pub(super) file: &'a EventFile,
-    pub(super) cpu: u32,
-    /// Whether times count microseconds.
-    pub(super) usecs: bool,
+/// How the time is read for events of a plan.
+#[derive(Clone, Copy)]
+pub(super) struct QuickClock {
+    /// Whether it is read at all.
+    timed: bool,
+    /// Whether it counts microseconds.
+    usecs: bool,
 }
 
-/// Counts events as `counter` does, which comes first so that both have one address.
+impl QuickClock {
+    /// Returns how `plan` wants it.
+    pub(super) fn of(plan: &Plan) -> Self {
+        Self {
+            timed: plan.timestamps,
+            usecs: plan.usecs,
+        }
+    }
+}
+
+/// What numbers may need besides the record.
+pub(super) struct QuickEnv {
+    pub(super) cpu: u32,
+    /// When the event came, if `WITH_TIME` numbers are read.
+    time: u64,
+}
+
+impl QuickEnv {
+    /// Returns what an event of `file` needs. Any context.
+    #[inline(always)]
+    pub(super) fn of(file: &EventFile, pin: PinRef<'_>, clock: QuickClock) -> Self {
+        Self {
+            cpu: pin.pin().number(),
+            time: match clock.timed {
+                true => read_clock(file, clock.usecs),
+                false => 0,
+            },
+        }
+    }
+
+    /// Returns the same for numbers that need these steps, if no call is made for it.
+    #[inline(always)]
+    fn here<const STEPS: u8>(file: &EventFile, pin: PinRef<'_>, clock: QuickClock) -> Option<Self> {
+        Some(Self {
+            cpu: pin.pin().number(),
+            time: match STEPS {
+                WITH_TIME => time_here(file, clock.usecs)?,
+                _ => 0,
+            },
+        })
+    }
+}
+
+/// As [`time_by`], for those to whom a frame matters more than a call.
+#[inline(never)]
+fn read_clock(file: &EventFile, usecs: bool) -> u64 {
+    time_by(file, usecs)
+}
+
+/// The numbers of events that `counter` counts, which comes first so that both have one address.
 #[repr(C)]
-struct QuickCounter<const KEYS: usize, const VALUES: usize, const VARIABLES: usize, const STEPS: u8>
-{
+struct QuickNumbers<const KEYS: usize, const VALUES: usize, const VARIABLES: usize> {
     counter: NumberCounter<KEYS, VALUES, VARIABLES>,
     /// Those of `counter`.
     counts: Arc<SharedCounts>,
-    usecs: bool,
+    clock: QuickClock,
     keys: [QuickLoad; KEYS],
     values: [QuickLoad; VALUES],
     variables: [QuickLoad; VARIABLES],
 }
 
-impl<const KEYS: usize, const VALUES: usize, const VARIABLES: usize, const STEPS: u8> Effect
-    for QuickCounter<KEYS, VALUES, VARIABLES, STEPS>
+impl<const KEYS: usize, const VALUES: usize, const VARIABLES: usize>
+    QuickNumbers<KEYS, VALUES, VARIABLES>
+{
+    /// Returns which steps they need.
+    fn steps(&self) -> u8 {
+        let all = [&self.keys[..], &self.values, &self.variables];
+        all.map(QuickLoad::steps).into_iter().fold(PLAIN, u8::max)
+    }
+
+    /// Returns whether the first key is the number of the task.
+    fn are_by_task(&self) -> bool {
+        let first = self.keys.first();
+        first.is_some_and(|key| key.word == LoadedWord::TASK)
+    }
+
+    /// Counts an event in the entry that `count` knows, and sets its variables. `STEPS` are those that its numbers may
+    /// need; with `TASK` the first key is the number of the task.
+    #[inline(always)]
+    fn count<const TASK: bool, const STEPS: u8>(
+        &self,
+        counts: &Counts,
+        record: RecordToRead<'_>,
+        env: &QuickEnv,
+        count: impl FnOnce(&Map<Kernel>, usize, &[u64], &[u64]) -> Option<usize>,
+    ) -> Option<()> {
+        let mut key = QuickLoad::read_all::<STEPS, KEYS>(&self.keys, record, env);
+        if let (true, Some(first)) = (TASK, key.first_mut()) {
+            *first = QuickLoad::TASK.read::<PLAIN>(record, env);
+        }
+        let added = QuickLoad::read_all::<STEPS, VALUES>(&self.values, record, env);
+        let entry = count(&counts.map, env.cpu as usize, &key, &added)?;
+        let mut at = 0usize;
+        for load in &self.variables {
+            let number = load.read::<STEPS>(record, env);
+            counts.map.set_variable(entry, at, number);
+            at = at.wrapping_add(1);
+        }
+        Some(())
+    }
+
+    /// Counts an event whose entry is not in the first slot of its key, or whose time is read by a call.
+    #[inline(never)]
+    fn act_nearby(&self, file: &EventFile, record: RecordToRead<'_>, pin: PinRef<'_>) {
+        let counted = self.counts.if_unwatched().and_then(|counts| {
+            let env = QuickEnv::of(file, pin, self.clock);
+            self.count::<false, WITH_TIME>(counts, record, &env, Map::count_known)
+        });
+        if counted.is_none() {
+            self.counter.act_slowly(file, record, pin);
+        }
+    }
+
+    /// Returns what counts such events, by numbers of this kind.
+    fn boxed<const TASK: bool, const STEPS: u8>(self) -> Result<KBox<dyn Effect>> {
+        Ok(KBox::new(
+            QuickCounter::<KEYS, VALUES, VARIABLES, TASK, STEPS>(self),
+            GFP_KERNEL,
+        )?)
+    }
+}
+
+/// Counts events by these numbers, which need `STEPS`; with `TASK` the first key is the number of the task.
+#[repr(transparent)]
+struct QuickCounter<
+    const KEYS: usize,
+    const VALUES: usize,
+    const VARIABLES: usize,
+    const TASK: bool,
+    const STEPS: u8,
+>(QuickNumbers<KEYS, VALUES, VARIABLES>);
+
+impl<
+        const KEYS: usize,
+        const VALUES: usize,
+        const VARIABLES: usize,
+        const TASK: bool,
+        const STEPS: u8,
+    > QuickCounter<KEYS, VALUES, VARIABLES, TASK, STEPS>
+{
+    /// Counts an event whose entry is in the first slot of its key. Of any other one nothing is counted.
+    #[inline(always)]
+    fn count_first(
+        &self,
+        file: &EventFile,
+        record: RecordToRead<'_>,
+        pin: PinRef<'_>,
+    ) -> Option<()> {
+        let counts = self.0.counts.if_unwatched()?;
+        let env = QuickEnv::here::<STEPS>(file, pin, self.0.clock)?;
+        self.0
+            .count::<TASK, STEPS>(counts, record, &env, Map::count_first)
+    }
+}
+
+impl<
+        const KEYS: usize,
+        const VALUES: usize,
+        const VARIABLES: usize,
+        const TASK: bool,
+        const STEPS: u8,
+    > Effect for QuickCounter<KEYS, VALUES, VARIABLES, TASK, STEPS>
 {
     fn is_hist(&self) -> bool {
         true
@@ -160,34 +317,17 @@ impl<const KEYS: usize, const VALUES: usize, const VARIABLES: usize, const STEPS
     }
 
     fn act_lightly(&self, file: &EventFile, record: RecordToRead<'_>, pin: PinRef<'_>) {
-        let Some(counts) = self.counts.if_unwatched() else {
-            return self.act_slowly(file, record, pin);
-        };
-        let cpu = pin.pin().number();
-        let env = QuickEnv {
-            file,
-            cpu,
-            usecs: self.usecs,
-        };
-        let key = QuickLoad::read_all::<STEPS, KEYS>(&self.keys, record, &env);
-        let added = QuickLoad::read_all::<STEPS, VALUES>(&self.values, record, &env);
-        let Some(entry) = counts.map.count_known(cpu as usize, &key, &added) else {
-            return self.act_slowly(file, record, pin);
-        };
-        let mut at = 0usize;
-        for load in &self.variables {
-            let number = load.read::<STEPS>(record, &env);
-            counts.map.set_variable(entry, at, number);
-            at = at.wrapping_add(1);
+        if self.count_first(file, record, pin).is_none() {
+            self.0.act_nearby(file, record, pin);
         }
     }
 
     fn miss(&self, pin: &CpuPin) {
-        self.counter.miss(pin);
+        self.0.counter.miss(pin);
     }
 
     fn act(&self, hit: &Hit<'_>, record: &[u8]) {
-        self.counter.act(hit, record);
+        self.0.counter.act(hit, record);
     }
 }
 
@@ -206,29 +346,20 @@ pub(super) fn quick_counter<const KEYS: usize, const VALUES: usize, const VARIAB
     ) else {
         return Ok(KBox::new(counter, GFP_KERNEL)?);
     };
-    let all = [&keys[..], &values[..], &variables[..]];
-    match all.map(QuickLoad::steps).into_iter().fold(PLAIN, u8::max) {
-        PLAIN => boxed::<KEYS, VALUES, VARIABLES, PLAIN>(counter, keys, values, variables),
-        WITH_STEPS => {
-            boxed::<KEYS, VALUES, VARIABLES, WITH_STEPS>(counter, keys, values, variables)
-        }
-        _ => boxed::<KEYS, VALUES, VARIABLES, WITH_TIME>(counter, keys, values, variables),
-    }
-}
-
-fn boxed<const KEYS: usize, const VALUES: usize, const VARIABLES: usize, const STEPS: u8>(
-    counter: NumberCounter<KEYS, VALUES, VARIABLES>,
-    keys: [QuickLoad; KEYS],
-    values: [QuickLoad; VALUES],
-    variables: [QuickLoad; VARIABLES],
-) -> Result<KBox<dyn Effect>> {
-    let quick = QuickCounter::<KEYS, VALUES, VARIABLES, STEPS> {
+    let numbers = QuickNumbers {
         counts: counter.counts.clone(),
-        usecs: counter.hist.plan().usecs,
+        clock: QuickClock::of(counter.hist.plan()),
         keys,
         values,
         variables,
         counter,
     };
-    Ok(KBox::new(quick, GFP_KERNEL)?)
+    match (numbers.are_by_task(), numbers.steps()) {
+        (false, PLAIN) => numbers.boxed::<false, PLAIN>(),
+        (false, WITH_STEPS) => numbers.boxed::<false, WITH_STEPS>(),
+        (false, _) => numbers.boxed::<false, WITH_TIME>(),
+        (true, PLAIN) => numbers.boxed::<true, PLAIN>(),
+        (true, WITH_STEPS) => numbers.boxed::<true, WITH_STEPS>(),
+        (true, _) => numbers.boxed::<true, WITH_TIME>(),
+    }
 }

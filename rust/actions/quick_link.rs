@@ -23,6 +23,7 @@ use super::{
         FEW, //
     },
     quick::{
+        QuickClock,
         QuickEnv,
         QuickLoad,
         WITH_TIME, //
@@ -61,7 +62,7 @@ use kernel::{
 /// What numbers are made of.
 struct LinkedHit<'a> {
     record: RecordToRead<'a>,
-    env: QuickEnv<'a>,
+    env: QuickEnv,
     /// What references have.
     references: [u64; FEW],
     /// The variables, as this event sets them.
@@ -222,7 +223,7 @@ struct QuickLinkedCounter<const KEYS: usize> {
     counter: LinkedCounter,
     /// Those of `counter`.
     counts: Arc<SharedCounts>,
-    usecs: bool,
+    clock: QuickClock,
     keys: [QuickLoad; KEYS],
     references: KVec<QuickReference>,
     variables: KVec<LinkedNumber>,
@@ -231,7 +232,7 @@ struct QuickLinkedCounter<const KEYS: usize> {
 }
 
 impl<const KEYS: usize> QuickLinkedCounter<KEYS> {
-    /// Returns the entry of a key that is not near its place, in which the event was counted.
+    /// Returns the entry of a key that is not in its first slot, in which the event was counted.
     #[cold]
     #[inline(never)]
     fn count_slowly(&self, counts: &Counts, cpu: usize, key: [u64; KEYS]) -> Option<usize> {
@@ -259,7 +260,7 @@ impl<const KEYS: usize> QuickLinkedCounter<KEYS> {
         };
         let this = Self {
             counts: counter.counts.clone(),
-            usecs: plan.usecs,
+            clock: QuickClock::of(plan),
             keys,
             references,
             variables,
@@ -284,14 +285,9 @@ impl<const KEYS: usize> Effect for QuickLinkedCounter<KEYS> {
         let Some(counts) = self.counts.if_unwatched() else {
             return self.act_slowly(file, record, pin);
         };
-        let cpu = pin.pin().number();
         let mut hit = LinkedHit {
             record,
-            env: QuickEnv {
-                file,
-                cpu,
-                usecs: self.usecs,
-            },
+            env: QuickEnv::of(file, pin, self.clock),
             references: [0; FEW],
             own: [0; FEW],
         };
@@ -302,8 +298,8 @@ impl<const KEYS: usize> Effect for QuickLinkedCounter<KEYS> {
                 None => return,
             }
         }
-        let cpu = cpu as usize;
-        let known = counts.map.count_known(cpu, &key, &[]);
+        let cpu = hit.env.cpu as usize;
+        let known = counts.map.count_first(cpu, &key, &[]);
         let Some(entry) = known.or_else(|| self.count_slowly(counts, cpu, key)) else {
             return;
         };

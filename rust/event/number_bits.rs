@@ -19,7 +19,7 @@ impl NumberBits {
     pub(crate) const NONE: Self = Self { mask: 0, sign: 0 };
 
     /// Returns those of a number in a word that has `unused` bits above it, fewer than 64.
-    pub(crate) fn below(unused: u32, signed: bool) -> Self {
+    pub(crate) const fn below(unused: u32, signed: bool) -> Self {
         let mask = u64::MAX.wrapping_shr(unused);
         let sign = match signed {
             true => mask ^ mask.wrapping_shr(1),

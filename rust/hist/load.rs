@@ -73,6 +73,14 @@ impl LoadedWord {
         bits: NumberBits::NONE,
     };
 
+    /// The number of the task, among the common fields.
+    pub(crate) const TASK: Self = Self {
+        start: 0,
+        shift: PID_SHIFT,
+        step: WordStep::Plain,
+        bits: NumberBits::below(u32::BITS, true),
+    };
+
     /// Returns how a number is made.
     fn of(number: NumberAt, step: WordStep) -> Self {
         Self {

@@ -151,15 +151,6 @@ pub(crate) struct Map<P: Port> {
     published: P::Shared,
 }
 
-/// What there is of a key near its place in the directory.
-enum Nearby {
-    Entry(usize),
-    /// There is no entry of that key.
-    Nothing,
-    /// It is not there, but may be elsewhere.
-    Further,
-}
-
 /// What became of an empty slot.
 enum Claim {
     /// It has the new entry.
@@ -227,13 +218,18 @@ impl<P: Port> Map<P> {
         self.add_to(part, entry, added)
     }
 
-    /// The same for a key that is near its place in the directory, as most are. Of any other one nothing is
-    /// counted, and `None` returned.
+    /// The same for a key in the first slot of its probe sequence, as most are. Of any other one nothing is counted,
+    /// and `None` returned.
+    #[inline(always)]
+    pub(crate) fn count_first(&self, cpu: usize, key: &[u64], added: &[u64]) -> Option<usize> {
+        let entry = self.first(key)?;
+        self.add_to(self.cpus.get(cpu)?, entry, added)
+    }
+
+    /// The same for a key that is near its place in the directory.
     #[inline(always)]
     pub(crate) fn count_known(&self, cpu: usize, key: &[u64], added: &[u64]) -> Option<usize> {
-        let Nearby::Entry(entry) = self.near(key) else {
-            return None;
-        };
+        let entry = self.near(key)?;
         self.add_to(self.cpus.get(cpu)?, entry, added)
     }
 
@@ -251,27 +247,32 @@ impl<P: Port> Map<P> {
         Some(entry)
     }
 
-    /// Looks for a key near its place.
+    /// Returns the entry of a key that is in the first slot of its probe sequence.
     #[inline(always)]
-    fn near(&self, key: &[u64]) -> Nearby {
+    fn first(&self, key: &[u64]) -> Option<usize> {
+        let slot = self.slots.get(self.hash(key) as usize & self.mask)?;
+        // Acquire: pairs with the `cas` of `claim`. The key is there.
+        self.named(slot.load_acquire(), key)
+    }
+
+    /// Returns the entry of a key that is near its place.
+    #[inline(always)]
+    fn near(&self, key: &[u64]) -> Option<usize> {
         let hash = self.hash(key);
         let mut at = hash as usize;
         let end = at.wrapping_add(NEAR_SLOTS);
-        loop {
+        while at != end {
             // Acquire: pairs with the `cas` of `claim`. The key is there.
-            let slot = self.slots.get(at & self.mask);
-            let word = slot.map_or(0, |slot| slot.load_acquire());
+            let word = self.slots.get(at & self.mask)?.load_acquire();
             if word == 0 {
-                return Nearby::Nothing;
+                return None;
             }
             if let Some(entry) = self.found(word, hash, key) {
-                return Nearby::Entry(entry);
+                return Some(entry);
             }
             at = at.wrapping_add(1);
-            if at == end {
-                return Nearby::Further;
-            }
         }
+        None
     }
 
     /// Adds what another map has of a key: its note, and its sums, of which the first is the count of events. The caller
@@ -363,16 +364,15 @@ impl<P: Port> Map<P> {
         if key.len() > self.shape.key_words {
             return None;
         }
-        match self.near(key) {
-            Nearby::Entry(entry) => Some(entry),
-            Nearby::Nothing => None,
-            Nearby::Further => self.find_far(key),
+        match self.first(key) {
+            None => self.find_further(key),
+            entry => entry,
         }
     }
 
-    /// The same for one that is not near its place.
+    /// The same for one that may not be in its first slot.
     #[inline(never)]
-    fn find_far(&self, key: &[u64]) -> Option<usize> {
+    fn find_further(&self, key: &[u64]) -> Option<usize> {
         let hash = self.hash(key);
         let mut at = hash as usize;
         for _ in 0..self.shape.slots() {
@@ -430,6 +430,12 @@ impl<P: Port> Map<P> {
         if (word ^ hash) >> 32 != 0 {
             return None;
         }
+        self.named(word, key)
+    }
+
+    /// The same without a look at the half of the hash, for a slot that is most often that of the key.
+    #[inline(always)]
+    fn named(&self, word: u64, key: &[u64]) -> Option<usize> {
         let entry = (word as u32 as usize).checked_sub(1)?;
         let first = entry.wrapping_mul(self.stride);
         let words = self.keys.get(first..)?.get(..key.len())?;

@@ -28,6 +28,7 @@ use super::{
     },
     keys::MOST_WORDS,
     load::{
+        LoadedWord,
         NumberLoad,
         WordStep, //
     },
@@ -340,6 +341,8 @@ fn numbers_of_one_word() {
         ] {
             let (plan, _) = planned(&format!("keys={field}"), &mut Vec::new()).unwrap();
             let load = plan.key_loads()[0];
+            let is_task = load.word() == Some(LoadedWord::TASK);
+            assert_eq!(is_task, field == "common_pid", "{field}");
             assert_eq!(
                 by_word(&plan, &load, &record),
                 load.read(&plan, &record, &Here),

@@ -64,11 +64,12 @@ fn write(map: &WeakMap, cpu: usize, key: u64) -> Option<usize> {
     map.count_in(cpu, &words(key), &[key * 10], || words(key))
 }
 
-/// The same by the fast path, if that leads there.
+/// The same by the fast paths, if one of them leads there.
 fn write_quickly(map: &WeakMap, cpu: usize, key: u64) {
-    if map.count_known(cpu, &words(key), &[key * 10]).is_none() {
-        write(map, cpu, key);
-    }
+    let (words, sums) = (words(key), [key * 10]);
+    let first = map.count_first(cpu, &words, &sums);
+    let known = first.or_else(|| map.count_known(cpu, &words, &sums));
+    known.or_else(|| write(map, cpu, key));
 }
 
 /// Returns the entries: for each key its events and its sum. Each is whole, and there is one of a key.

@@ -101,8 +101,11 @@ impl World {
     fn write(&self, cpu: usize, key: u64) {
         self.add(cpu, key, 1, |words| {
             let sums = [key * 10];
-            let counted = self.plan.quick && self.map.count_known(cpu, words, &sums).is_some();
-            if !counted {
+            let quickly = || {
+                let first = self.map.count_first(cpu, words, &sums);
+                first.or_else(|| self.map.count_known(cpu, words, &sums))
+            };
+            if !self.plan.quick || quickly().is_none() {
                 self.map.count(cpu, words, &sums, || [key, !key]);
             }
         });
@@ -365,10 +368,38 @@ fn keys_far_from_their_place_are_found() {
     let world = World::new(plan);
     (0..SIZE).for_each(|key| world.write(0, key));
     let words = |key| vec![key; plan.words];
+    let is_first = |key: &u64| world.map.count_first(0, &words(*key), &[0]).is_some();
     let is_far = |key: &u64| world.map.count_known(0, &words(*key), &[0]).is_none();
+    assert!((0..SIZE).filter(is_first).count() as u64 > SIZE / 2);
     assert_ne!((0..SIZE).filter(is_far).count(), 0);
     let entries: BTreeSet<_> = (0..SIZE).map(|key| world.map.find(&words(key))).collect();
     assert_eq!(entries.len(), SIZE as usize);
     assert!(!entries.contains(&None));
-    assert!((SIZE..2 * SIZE).all(|key| world.map.find(&words(key)).is_none()));
+    let others = SIZE..2 * SIZE;
+    assert!(others
+        .clone()
+        .all(|key| world.map.find(&words(key)).is_none()));
+    assert!(!others.clone().any(|key| is_first(&key)));
+    assert!(others.clone().all(|key| is_far(&key)));
+}
+
+/// Keys that differ in their last word are different ones.
+#[test]
+fn keys_are_all_their_words() {
+    const SIZE: u64 = 128;
+    let world = World::new(Plan {
+        size: SIZE as usize,
+        nested: &[],
+        words: 2,
+        ..PLAN
+    });
+    let count = |key: u64| world.map.count_in(0, &[7, key], &[0], || [0; 2]);
+    let entries: Vec<_> = (0..SIZE).map(count).collect();
+    assert_eq!(world.map.entries(), SIZE as usize);
+    for key in 0..2 * SIZE {
+        let known = entries.get(key as usize).copied().flatten();
+        let first = world.map.count_first(0, &[7, key], &[0]);
+        assert!(first.is_none() || first == known, "{key}");
+        assert_eq!(world.map.find(&[7, key]), known, "{key}");
+    }
 }
