@@ -177,6 +177,8 @@ impl Effect for GrowingCounter {
         self.counter.is_light()
     }
 
+    // As a part of `end_lightly`, where it is called most.
+    #[inline(always)]
     fn act_lightly(&self, file: &EventFile, record: RecordToRead<'_>, pin: PinRef<'_>) {
         self.counter.act_lightly(file, record, pin);
         self.look(file);

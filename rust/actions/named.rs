@@ -76,6 +76,8 @@ impl<const VALUES: usize> Effect for NameCounter<VALUES> {
         true
     }
 
+    // As a part of `end_lightly`, where it is called most.
+    #[inline(always)]
     fn act_lightly(&self, file: &EventFile, record: RecordToRead<'_>, pin: PinRef<'_>) {
         let Some(counts) = self.counts.if_unwatched() else {
             return self.act_slowly(file, record, pin);

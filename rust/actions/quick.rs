@@ -35,13 +35,16 @@ use crate::{
         },
         port::Kernel,
         scratch::{
+            self,
             RecordToRead,
             WordAt, //
         }, //
     },
     probes::{
+        commit_counted,
         Effect,
         EventFile,
+        Exit,
         Hit, //
     }, //
 };
@@ -258,6 +261,13 @@ impl<const KEYS: usize, const VALUES: usize, const VARIABLES: usize>
         }
     }
 
+    /// Does so for an event that it ends.
+    #[inline(never)]
+    fn end_nearby(&self, file: &EventFile, record: scratch::Record<'_>, exit: Exit) {
+        self.act_nearby(file, record.to_read(), exit.pin());
+        commit_counted(file, record, exit);
+    }
+
     /// Returns what counts such events, by numbers of this kind.
     fn boxed<const TASK: bool, const STEPS: u8>(self) -> Result<KBox<dyn Effect>> {
         Ok(KBox::new(
@@ -319,6 +329,13 @@ impl<
     fn act_lightly(&self, file: &EventFile, record: RecordToRead<'_>, pin: PinRef<'_>) {
         if self.count_first(file, record, pin).is_none() {
             self.0.act_nearby(file, record, pin);
+        }
+    }
+
+    fn end_lightly(&self, file: &EventFile, record: scratch::Record<'_>, exit: Exit) {
+        match self.count_first(file, record.to_read(), exit.pin()) {
+            Some(()) => commit_counted(file, record, exit),
+            None => self.0.end_nearby(file, record, exit),
         }
     }
 

@@ -142,7 +142,8 @@ pub(crate) use self::{
         Effect,
         Trigger,
         TriggerList, //
-    }, //
+    },
+    triggered::commit_counted, //
 };
 #[cfg(rtrace_test)]
 pub(crate) use self::{

@@ -7,7 +7,9 @@
 //! it is decided here, by its filter and its count.
 
 use super::{
+    triggered::commit_counted,
     EventFile,
+    Exit,
     Filter,
     Hit, //
 };
@@ -55,6 +57,12 @@ pub(crate) trait Effect: Send + Sync {
     /// Does it, for a record beside the ring that has no common fields but the number of the task. Called only if
     /// [`Self::is_light`].
     fn act_lightly(&self, _file: &EventFile, _record: scratch::RecordToRead<'_>, _pin: PinRef<'_>) {
+    }
+
+    /// Does the same, and ends the event. Called only if [`Self::is_light`].
+    fn end_lightly(&self, file: &EventFile, record: scratch::Record<'_>, exit: Exit) {
+        self.act_lightly(file, record.to_read(), exit.pin());
+        commit_counted(file, record, exit);
     }
 
     /// Does it with all of the record, where [`Self::act_lightly`] cannot.
@@ -183,6 +191,12 @@ impl Trigger {
         pin: PinRef<'_>,
     ) {
         self.effect.act_lightly(file, record, pin);
+    }
+
+    /// Does the same, and ends the event: the last jump of the probe.
+    #[inline(always)]
+    pub(super) fn end_lightly(&self, file: &EventFile, record: scratch::Record<'_>, exit: Exit) {
+        self.effect.end_lightly(file, record, exit);
     }
 
     /// Is told of an event that has no record, on which it might have acted.

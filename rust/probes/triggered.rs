@@ -201,8 +201,7 @@ pub(super) extern "C" fn commit_light(
         return commit_triggered(file, record, exit);
     }
     record.put::<PID_AT>(context::pid() as u32);
-    trigger.act_lightly(file, record.to_read(), exit.pin());
-    commit_counted(file, record, exit);
+    trigger.end_lightly(file, record, exit);
 }
 
 /// The same, for a file with several triggers, all of which do so.
@@ -215,7 +214,7 @@ extern "C" fn commit_all_light(
 ) {
     record.put::<PID_AT>(context::pid() as u32);
     list.act_lightly(file, record.to_read(), exit.pin());
-    commit_counted(file, record, exit);
+    end_counted(file, record, exit);
 }
 
 /// The same, when the only trigger may act, which needs the record and decides nothing about the event.
@@ -230,12 +229,18 @@ extern "C" fn commit_sole(
     fill_common(bytes, file.base);
     let pin = exit.pin().pin();
     trigger.act_on(&Hit { pin, file }, bytes);
-    commit_counted(file, record, exit);
+    end_counted(file, record, exit);
 }
 
-/// The same, after the trigger has acted.
+/// The same, after the trigger has acted, or all of them.
+#[inline(never)]
+pub(crate) extern "C" fn commit_counted(file: &EventFile, record: scratch::Record<'_>, exit: Exit) {
+    end_counted(file, record, exit);
+}
+
+/// The same, where a frame keeps it from being the last jump.
 #[inline(always)]
-fn commit_counted(file: &EventFile, record: scratch::Record<'_>, exit: Exit) {
+fn end_counted(file: &EventFile, record: scratch::Record<'_>, exit: Exit) {
     if file.is_off() || file.ring(exit.pin()).gate().is_disabled() {
         record.end();
         return exit.end();

@@ -82,6 +82,8 @@ impl Effect for QuickRecorder {
         true
     }
 
+    // As a part of `end_lightly`, where it is called most.
+    #[inline(always)]
     fn act_lightly(&self, _: &EventFile, record: RecordToRead<'_>, pin: PinRef<'_>) {
         let pin = pin.pin();
         let Some(_nested) = NestedWriter::enter(pin) else {
