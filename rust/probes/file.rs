@@ -103,7 +103,7 @@ pub(crate) struct EventFile {
     /// None when tasks do not matter.
     pids: GraceRef<PidFilter>,
     /// What that makes: [`TRIGGERED`], [`ALL`], the word of the scratch places when there is only a filter or
-    /// one trigger that needs the record, or [`SOME`].
+    /// there are triggers that need the record, or [`SOME`].
     chosen: SharedU64,
     /// The bits of a gate that is disabled with which a writer has to look further: that of a broken ring;
     /// for [`TRIGGERED`] any.
@@ -371,7 +371,7 @@ impl EventFile {
         unsafe { self.gate_filter.set(gate) };
         let places = |other| scratch::Places::get().map_or(other, scratch::Places::word);
         let chosen = match (self.filter.is_none(), self.pids.is_none()) {
-            (_, true) if self.triggers().and_then(TriggerList::sole).is_some() => places(TRIGGERED),
+            (_, true) if self.triggers().is_some_and(|list| !list.is_early()) => places(TRIGGERED),
             _ if triggered => TRIGGERED,
             (true, true) => ALL,
             (false, true) => places(SOME),

@@ -95,6 +95,8 @@ pub(crate) struct Trigger {
     after: bool,
     /// Whether it switches something.
     switches: bool,
+    /// Whether it acts after the event is in the ring, or decides whether it gets there.
+    decides: bool,
     /// Whether it acts on all records, and lightly.
     light: bool,
 }
@@ -113,6 +115,7 @@ impl Trigger {
             filter,
             after,
             switches: effect.switches(),
+            decides: after || effect.switches(),
             effect,
         }
     }
@@ -181,6 +184,12 @@ impl Trigger {
         filter.is_none_or(|filter| filter.may_match(record))
     }
 
+    /// Returns whether it acts after the event is in the ring, or decides whether it gets there.
+    #[inline(always)]
+    pub(super) fn decides(&self) -> bool {
+        self.decides
+    }
+
     /// Acts on a record that has no common fields but the number of the task. Only for one that is light, if
     /// [`Self::is_unlimited`]. Any context.
     #[inline(always)]
@@ -212,11 +221,12 @@ impl Trigger {
         self.left.load() == UNLIMITED
     }
 
-    /// Acts on a record that the filter lets through. `record` is whole. Any context.
+    /// Acts on a record that the filter lets through. `record` is whole. Only for one that does not [`Self::decides`].
+    /// Any context.
     #[inline(always)]
     pub(super) fn act_on(&self, hit: &Hit<'_>, record: &[u8]) {
         if self.is_meant(hit.pin, record) {
-            self.act(hit, record);
+            self.act_if(hit, record, || true);
         }
     }
 }
@@ -230,7 +240,7 @@ pub(crate) struct TriggerList {
     conditional: bool,
     /// Whether all of them can act before there is a record.
     early: bool,
-    /// The trigger of a list of one, if that needs the record and decides nothing about the event.
+    /// The trigger of a list of one, if that needs the record.
     sole: Option<Arc<Trigger>>,
     /// Whether all of them act on all records, and lightly.
     light: bool,
@@ -241,9 +251,7 @@ impl TriggerList {
     pub(crate) fn new(triggers: KVec<Arc<Trigger>>, conditional: bool) -> Self {
         let early = !conditional && triggers.iter().all(|trigger| !trigger.after);
         let sole = match &triggers[..] {
-            [trigger] if conditional && !trigger.after && !trigger.switches => {
-                Some(trigger.clone())
-            }
+            [trigger] if conditional => Some(trigger.clone()),
             _ => None,
         };
         Self {
@@ -255,7 +263,7 @@ impl TriggerList {
         }
     }
 
-    /// Returns the trigger of a list of one, if that needs the record and decides nothing about the event.
+    /// Returns the trigger of a list of one, if that needs the record.
     #[inline(always)]
     pub(super) fn sole(&self) -> Option<&Trigger> {
         self.sole.as_deref()

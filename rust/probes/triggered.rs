@@ -169,10 +169,9 @@ pub(super) extern "C" fn commit_triggered(
 ) {
     if let Some(list) = file.triggers() {
         match list.sole() {
-            Some(trigger) if trigger.may_act(&record) => {
-                return commit_sole(file, trigger, record, exit);
-            }
-            Some(_) => {}
+            Some(trigger) if !trigger.may_act(&record) => {}
+            Some(trigger) if trigger.decides() => return commit_acting(file, record, exit),
+            Some(trigger) => return commit_sole(file, trigger, record, exit),
             None if list.may_act_lightly() => return commit_all_light(file, record, list, exit),
             None if list.may_act(&record) => return commit_acting(file, record, exit),
             None => {}
