@@ -8,8 +8,8 @@ use super::{
         SharedCounts, //
     },
     growth::growing_counter,
-    named::name_counter,
     quick::quick_counter,
+    quick_text::text_counter,
     tally::tally_counter, //
 };
 use crate::{
@@ -461,5 +461,5 @@ fn fixed_counter(hist: &Arc<Hist>) -> Result<KBox<dyn Effect>> {
         hist: hist.clone(),
         counts: hist.counts.clone(),
     };
-    name_counter(counter, &hist.plan)
+    text_counter(counter, &hist.plan)
 }

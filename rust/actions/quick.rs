@@ -133,7 +133,7 @@ impl QuickLoad {
 }
 
 /// Words as they are.
-const PLAIN: u8 = 0;
+pub(super) const PLAIN: u8 = 0;
 /// Also those after a step, and the CPU.
 const WITH_STEPS: u8 = 1;
 /// Also the time.
@@ -180,7 +180,11 @@ impl QuickEnv {
 
     /// Returns the same for numbers that need these steps, if no call is made for it.
     #[inline(always)]
-    fn here<const STEPS: u8>(file: &EventFile, pin: PinRef<'_>, clock: QuickClock) -> Option<Self> {
+    pub(super) fn here<const STEPS: u8>(
+        file: &EventFile,
+        pin: PinRef<'_>,
+        clock: QuickClock,
+    ) -> Option<Self> {
         Some(Self {
             cpu: pin.pin().number(),
             time: match STEPS {

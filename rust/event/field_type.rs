@@ -88,7 +88,7 @@ impl Location {
             Self::FromStart => 0,
             Self::FromWord => offset.checked_add(4)?,
         };
-        let word = number(part(record, offset, 4)?) as u32;
+        let word = u32::from_le_bytes(*record.get(offset as usize..)?.first_chunk()?);
         part(record, base.checked_add(word & 0xffff)?, word >> 16)
     }
 }

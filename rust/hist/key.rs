@@ -259,6 +259,50 @@ pub(crate) fn name_key([first, second]: [u64; COMM / 8]) -> ([u64; 1 + COMM / 8]
     ([words, first, second], words as usize)
 }
 
+/// A key that is one string of the record, and the only one.
+#[derive(Clone, Copy)]
+pub(crate) struct TextKey {
+    text: TextAt,
+    /// Bytes of it that count.
+    most: usize,
+}
+
+impl TextKey {
+    /// Most words of a key that is made here: their number, and a string that is not long.
+    pub(crate) const WORDS: usize = 1 + 8;
+
+    /// Returns the key of an event, and its words, as [`Plan::key`] makes it. `None` if the string is longer, or the
+    /// record ends before it.
+    #[inline(always)]
+    pub(crate) fn key_of(&self, record: &[u8]) -> Option<([u64; Self::WORDS], usize)> {
+        let text = self.text.read(record)?;
+        let text = text.get(..self.most).unwrap_or(text);
+        let (mut key, mut used) = ([0; Self::WORDS], 1usize);
+        for word in StringWords::of(text) {
+            *key.get_mut(used)? = word;
+            used = used.wrapping_add(1);
+        }
+        *key.first_mut()? = used as u64;
+        Some((key, used))
+    }
+}
+
+impl Plan {
+    /// Returns the key if that is one string of the record, and entries have nothing but sums.
+    pub(crate) fn text_key(&self) -> Option<TextKey> {
+        let [key] = self.keys() else {
+            return None;
+        };
+        match self.nodes.source(key.node) {
+            Some(ExprSource::Text(text)) if self.has_sums_alone() => Some(TextKey {
+                text: *text,
+                most: key.bytes.into(),
+            }),
+            _ => None,
+        }
+    }
+}
+
 /// Returns the words of the name of a task.
 pub(crate) fn comm_words(comm: [u8; COMM]) -> [u64; COMM / 8] {
     let mut words = [0; COMM / 8];

@@ -441,7 +441,12 @@ impl Plan {
             [key] => matches!(self.nodes.source(key.node), Some(ExprSource::Comm)),
             _ => false,
         };
-        is_name && self.variables().is_empty() && self.tallies.is_empty()
+        is_name && self.has_sums_alone()
+    }
+
+    /// Returns whether entries have nothing but sums.
+    pub(super) fn has_sums_alone(&self) -> bool {
+        self.variables().is_empty() && self.tallies.is_empty()
     }
 
     /// Returns how writers get the keys, if the key is not variable.

@@ -401,6 +401,42 @@ fn names_of_tasks() {
     }
 }
 
+/// Writers on the fast path make the key of a string that is not long.
+#[test]
+fn strings_of_records() {
+    for other in [
+        "keys=fixed,u64f",
+        "keys=u64f",
+        "keys=common_comm",
+        "keys=fixed:c=u64f",
+        "keys=dyn:vals=u64f.max",
+    ] {
+        let (plan, _) = planned(other, &mut Vec::new()).unwrap();
+        assert!(plan.text_key().is_none(), "{other}");
+    }
+    for field in ["fixed", "dyn"] {
+        let (plan, _) = planned(&format!("keys={field}:vals=u64f"), &mut Vec::new()).unwrap();
+        let text = plan.text_key().unwrap();
+        for len in 0..300 {
+            let record = record(0xff, 0, &"abcdefghi".repeat(40)[..len]);
+            let mut room = [u64::MAX; MOST_WORDS];
+            let key = plan.key(&record, &Here, &mut room).unwrap();
+            match text.key_of(&record) {
+                Some((quick, used)) => assert_eq!(&quick[..used], key, "{field} {len}"),
+                None => assert!(field == "dyn" && len > 64, "{field} {len}"),
+            }
+        }
+        // One without a NUL at its end, and a record that ends too early.
+        let mut record = record(1, 1, "alpha");
+        record[48..64].fill(b'x');
+        let mut room = [0; MOST_WORDS];
+        let key = plan.key(&record, &Here, &mut room).unwrap();
+        let (quick, used) = text.key_of(&record).unwrap();
+        assert_eq!(&quick[..used], key, "{field}");
+        assert!(text.key_of(&record[..60]).is_none());
+    }
+}
+
 fn filled(text: &str) -> Filled {
     let (plan, items) = planned(text, &mut Vec::new()).unwrap();
     let mut found: Vec<(Vec<u64>, Vec<u64>)> = Vec::new();

@@ -2,6 +2,7 @@
 
 //! The words of CPU and task that an event's common fields are made of.
 
+use super::task::COMM;
 #[cfg(CONFIG_PREEMPT_RT)]
 use crate::event::context::SOFTIRQ_BITS;
 use crate::event::context::{
@@ -121,6 +122,14 @@ pub(crate) fn call_depth() -> i32 {
 #[inline(always)]
 pub(crate) fn pid() -> i32 {
     current().read::<i32, { offset_of!(task_struct, pid) }>()
+}
+
+/// Returns the name of the current task, as words; see [`task::name`](super::task::name). Any context.
+#[inline(always)]
+pub(crate) fn name() -> [u64; COMM / 8] {
+    const AT: usize = offset_of!(task_struct, comm);
+    let task = current();
+    [task.read::<u64, AT>(), task.read::<u64, { AT + 8 }>()]
 }
 
 /// Returns the address of the current task.
