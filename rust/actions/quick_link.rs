@@ -52,7 +52,8 @@ use crate::{
         Effect,
         EventFile,
         Hit, //
-    }, //
+    },
+    sources::synthetic::SyntheticEvent, //
 };
 use kernel::{
     prelude::*,
@@ -188,34 +189,48 @@ impl QuickReference {
     }
 }
 
-/// What a synthetic event gets.
-type LinkedNumbers = [LinkedNumber; FEW];
+/// A synthetic event that is recorded, and what it gets.
+struct QuickSynthetic {
+    event: Arc<SyntheticEvent>,
+    numbers: KVec<LinkedNumber>,
+}
 
-/// Returns what the synthetic events of a counter get, in the order of its actions; `None` if one of these is of
-/// another kind.
-fn all_parameters(counter: &LinkedCounter, plan: &Plan) -> Result<Option<KVec<LinkedNumbers>>> {
-    const NONE: LinkedNumber = LinkedNumber {
-        first: LinkedOperand::Constant(0),
-        then: None,
-    };
-    let mut all = KVec::new();
-    for deed in &counter.deeds {
-        let HistDeed::Record(recorder) = deed else {
-            return Ok(None);
-        };
-        if recorder.parameters.len() > FEW || !recorder.synthetic.has_numbers_alone() {
-            return Ok(None);
-        }
-        let mut numbers = [NONE; FEW];
-        for (place, parameter) in numbers.iter_mut().zip(&recorder.parameters) {
-            match LinkedNumber::of_parameter(plan, parameter) {
-                Some(number) => *place = number,
-                None => return Ok(None),
+impl QuickSynthetic {
+    /// Returns those of a counter, in the order of its actions; `None` if one of these is of another kind.
+    fn all(counter: &LinkedCounter, plan: &Plan) -> Result<Option<KVec<Self>>> {
+        let mut all = KVec::new();
+        for deed in &counter.deeds {
+            let HistDeed::Record(recorder) = deed else {
+                return Ok(None);
+            };
+            if recorder.parameters.len() > FEW || !recorder.synthetic.has_numbers_alone() {
+                return Ok(None);
             }
+            let mut numbers = KVec::new();
+            for parameter in &recorder.parameters {
+                match LinkedNumber::of_parameter(plan, parameter) {
+                    Some(number) => numbers.push(number, GFP_KERNEL)?,
+                    None => return Ok(None),
+                }
+            }
+            let event = recorder.synthetic.event();
+            all.push(Self { event, numbers }, GFP_KERNEL)?;
         }
-        all.push(numbers, GFP_KERNEL)?;
+        Ok(Some(all))
     }
-    Ok(Some(all))
+
+    /// Records it for a hit, if it is enabled anywhere. Any context.
+    #[inline(always)]
+    fn record(&self, hit: &LinkedHit<'_>, pin: PinRef<'_>) {
+        if !self.event.may_be_recorded() {
+            return;
+        }
+        let mut numbers = [0; FEW];
+        for (place, number) in numbers.iter_mut().zip(&self.numbers) {
+            *place = number.number(hit);
+        }
+        self.event.write_numbers(pin.pin(), &numbers);
+    }
 }
 
 /// Counts events as `counter` does, by `KEYS` numbers.
@@ -227,8 +242,7 @@ struct QuickLinkedCounter<const KEYS: usize> {
     keys: [QuickLoad; KEYS],
     references: KVec<QuickReference>,
     variables: KVec<LinkedNumber>,
-    /// For each action what its synthetic event gets.
-    parameters: KVec<LinkedNumbers>,
+    synthetics: KVec<QuickSynthetic>,
 }
 
 impl<const KEYS: usize> QuickLinkedCounter<KEYS> {
@@ -252,9 +266,9 @@ impl<const KEYS: usize> QuickLinkedCounter<KEYS> {
             };
             variables.push(number, GFP_KERNEL)?;
         }
-        let (Some(references), Some(parameters)) = (
+        let (Some(references), Some(synthetics)) = (
             QuickReference::all(&counter.hist)?,
-            all_parameters(&counter, plan)?,
+            QuickSynthetic::all(&counter, plan)?,
         ) else {
             return Ok(Err(counter));
         };
@@ -264,7 +278,7 @@ impl<const KEYS: usize> QuickLinkedCounter<KEYS> {
             keys,
             references,
             variables,
-            parameters,
+            synthetics,
             counter,
         };
         let boxed: KBox<dyn Effect> = KBox::new(this, GFP_KERNEL)?;
@@ -312,18 +326,8 @@ impl<const KEYS: usize> Effect for QuickLinkedCounter<KEYS> {
             counts.map.set_variable(entry, at, number);
             at = at.wrapping_add(1);
         }
-        for (deed, parameters) in self.counter.deeds.iter().zip(&self.parameters) {
-            let HistDeed::Record(recorder) = deed else {
-                continue;
-            };
-            if !recorder.synthetic.may_be_recorded() {
-                continue;
-            }
-            let mut numbers = [0; FEW];
-            for (place, parameter) in numbers.iter_mut().zip(parameters) {
-                *place = parameter.number(&hit);
-            }
-            recorder.synthetic.write_numbers(pin.pin(), &numbers);
+        for synthetic in &self.synthetics {
+            synthetic.record(&hit, pin);
         }
     }
 

@@ -263,6 +263,11 @@ impl SyntheticRef {
         }
         Some(Self(synthetic))
     }
+
+    /// Returns the event, for an owner of this who keeps it no longer.
+    pub(crate) fn event(&self) -> Arc<SyntheticEvent> {
+        self.0.clone()
+    }
 }
 
 impl Deref for SyntheticRef {
