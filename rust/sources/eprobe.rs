@@ -14,7 +14,10 @@ use super::{
         HitCounts,
         HitSums, //
     },
-    probe,
+    probe::{
+        self,
+        RecordBytes, //
+    },
     probe_layout::ProbeLayout,
     quick_eprobe::quick_recorder,
     siblings::{
@@ -340,7 +343,7 @@ impl Effect for EventRecorder {
         let longest = || self.file.longest(hit.pin);
         program.with_rooms(&machine, MOST_PAYLOAD, longest, |size, rooms| {
             let fill = |own: &mut [u8]| program.fill(&machine, rooms, own);
-            probe::record(&self.file, size, fill);
+            probe::record(&self.file, &RecordBytes::new(size), fill);
         });
     }
 }

@@ -22,12 +22,12 @@ use core::{
 };
 use kernel::prelude::*;
 
-/// Records one event of `size` bytes for a file, of which `fill` writes those after the common fields. Any
+/// Records one event of that size for a file, of which `fill` writes those after the common fields. Any
 /// context.
 #[inline(always)]
-pub(super) fn record(file: &EventFile, size: usize, fill: impl FnOnce(&mut [u8])) {
+pub(super) fn record(file: &EventFile, size: &RecordBytes, fill: impl FnOnce(&mut [u8])) {
     // SAFETY: It is committed below, after what `fill` may have reserved.
-    if let Some(mut reserved) = unsafe { RecordInRing::reserve(file, &RecordBytes::new(size)) } {
+    if let Some(mut reserved) = unsafe { RecordInRing::reserve(file, size) } {
         fill(reserved.bytes());
         reserved.commit();
     }
@@ -54,6 +54,13 @@ impl RecordBytes {
             len,
             size: RecordSize::new(len),
         }
+    }
+}
+
+impl From<usize> for RecordBytes {
+    #[inline(always)]
+    fn from(len: usize) -> Self {
+        Self::new(len)
     }
 }
 

@@ -11,7 +11,10 @@
 //! Called by tracepoints, in any context, NMI included.
 
 use super::{
-    probe,
+    probe::{
+        self,
+        RecordBytes, //
+    },
     raw_desc::RawDesc,
     tprobe::{
         self,
@@ -36,7 +39,7 @@ fn record(file: &EventFile, values: &[u64]) {
             put(record, arg, *value);
         }
     };
-    probe::record(file, size, fill);
+    probe::record(file, &RecordBytes::new(size), fill);
 }
 
 /// Puts the low bytes of `value` into the place of `arg`.

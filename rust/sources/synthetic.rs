@@ -15,6 +15,7 @@ use super::{
         FieldsDefined,
         FieldsDefinitions, //
     },
+    probe::RecordBytes,
     targets::RecordTargets, //
 };
 use crate::{
@@ -110,6 +111,8 @@ pub(crate) struct SyntheticEvent {
     fields: KVec<SyntheticField>,
     /// Bytes of a record without its dynamic arrays.
     size: usize,
+    /// The same, for a writer of numbers alone.
+    bytes: RecordBytes,
     /// The bits that a record has of each number, if there are numbers alone; else none.
     masks: KVec<u64>,
     /// Changed under `state`.
@@ -150,7 +153,7 @@ impl SyntheticEvent {
     /// event that leads to itself is recorded as often as in ftrace. Such a loss is counted by the option
     /// `event-counts`.
     pub(crate) fn write(&self, pin: &CpuPin, values: &[SyntheticValue<'_>]) {
-        let size = || record::size(&self.fields, self.size, values);
+        let size = || RecordBytes::new(record::size(&self.fields, self.size, values));
         self.record(pin, size, |record| {
             record::fill(&self.fields, self.size, values, record)
         });
@@ -165,14 +168,14 @@ impl SyntheticEvent {
     pub(crate) fn write_numbers(&self, pin: &CpuPin, numbers: &[u64]) {
         self.record(
             pin,
-            || self.size,
+            || self.bytes,
             |record| record::fill_numbers(&self.masks, numbers, record),
         );
     }
 
-    /// Records one of `size()` bytes, of which `fill` writes those after the common fields, or counts a loss.
+    /// Records one of `size()`, of which `fill` writes those after the common fields, or counts a loss.
     #[inline(always)]
-    fn record(&self, pin: &CpuPin, size: impl FnOnce() -> usize, fill: impl Fn(&mut [u8])) {
+    fn record(&self, pin: &CpuPin, size: impl FnOnce() -> RecordBytes, fill: impl Fn(&mut [u8])) {
         let Some(_nested) = NestedWriter::enter(pin) else {
             return self.targets.miss(pin);
         };
@@ -197,6 +200,7 @@ impl SyntheticEvent {
             gone: false,
         };
         let size = record::fixed_size(&fields);
+        let bytes = RecordBytes::new(size);
         let mut masks = KVec::new();
         for mask in record::masks(&fields) {
             masks.push(mask, GFP_KERNEL).map_err(Error::from)?;
@@ -207,6 +211,7 @@ impl SyntheticEvent {
                 text,
                 fields,
                 size,
+                bytes,
                 masks,
                 targets: RecordTargets::none(),
                 state <- new_mutex!(state),

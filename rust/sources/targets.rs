@@ -2,7 +2,10 @@
 
 //! The files that one probe records into, for a probe that serves all instances.
 
-use super::probe;
+use super::probe::{
+    self,
+    RecordBytes, //
+};
 use crate::{
     events::Attachment,
     kapi::{
@@ -159,9 +162,15 @@ impl RecordTargets {
     /// Records one event of `size` bytes, of which `fill` writes those after the common fields, for each
     /// target. Any context.
     #[inline(always)]
-    pub(super) fn record(&self, pin: &CpuPin, size: usize, fill: impl Fn(&mut [u8])) {
+    pub(super) fn record(
+        &self,
+        pin: &CpuPin,
+        size: impl Into<RecordBytes>,
+        fill: impl Fn(&mut [u8]),
+    ) {
+        let size = size.into();
         for file in self.files(pin) {
-            probe::record(file, size, &fill);
+            probe::record(file, &size, &fill);
         }
     }
 
