@@ -11,7 +11,7 @@ export SECS EVENTS
 # The kernels, of which scripts/kdir tells.
 kernels := stock test debug
 
-.PHONY: all modules modules_install clean help $(kernels:%=module-%) \
+.PHONY: all modules modules_install command clean help $(kernels:%=module-%) \
 	env run shell deb format check quick mutants kunit sanitizers suspend \
 	bench bench-native bench-peers breakdown guest test test-long
 
@@ -54,6 +54,9 @@ bench-peers:
 samples:
 	@scripts/samples stock
 
+command:
+	@scripts/rtrace-command
+
 guest:
 	@rc=0; for kernel in $(kernels); do scripts/guest-suite $$kernel || rc=1; done; exit $$rc
 
@@ -83,6 +86,7 @@ help:
 	@echo '  bench-peers      what the same event costs in perf and BPF, in instructions'
 	@echo '  breakdown        where the instructions of one event are, by function'
 	@echo '  format           rustfmt, by the kernel'\''s rules'
+	@echo '  command          build/command/rtrace, its manual pages and completions'
 	@echo '  module-KERNEL    build/KERNEL/rtrace.ko; KERNEL is stock, test or debug'
 	@echo '  env              only prepare the root and the kernels'
 	@echo '  clean            remove build/ (the cache stays)'
