@@ -39,7 +39,13 @@ const MARKS: &[&str] = &[
 /// - `fprobe_return`: each frame of fgraph has bit 0 set, which marks calls from the end of others. It is also the bit
 ///   of the user with index 0, which is told of returns of calls that it did not see, for instance of one that slept
 ///   while all fprobes went and came again. Indices go round, so it happens to one in 16 users.
-const OF_KERNEL: &[&str] = &[" at fprobe_module_callback+", " at fprobe_return+"];
+/// - `return_to_handler`: it gives its frame back before its last call, where the unwinder finds no frame then. Each unwind
+///   of an interrupt in the two instructions after that call says so, once in a boot.
+const OF_KERNEL: &[&str] = &[
+    " at fprobe_module_callback+",
+    " at fprobe_return+",
+    "stack going in the wrong direction? at return_to_handler+",
+];
 
 /// Returns what follows `begin` in the last record of the log that has it.
 pub fn last_behind(begin: &str) -> Option<String> {
