@@ -13,13 +13,14 @@
 #	unsteady NAME: reason	one that failed once and then passed (scripts/guest-suite)
 #	stale translation: ...	the emulator's fault (Documentation/building.md)
 #
-# build/SCRIPT/NAME.log keeps what it printed, build/SCRIPT.json what came out.
+# build/stages/SCRIPT/NAME.log keeps what it printed, build/SCRIPT.json what came out.
 
 # More unsteady tests than this in one run are a failure.
 readonly unsteady_allowed=2
 
 script=${0##*/}
-logs=$top/build/$script
+# Not build/SCRIPT: build/test is the module for the test kernel, which a stage may unpack.
+logs=$top/build/stages/$script
 mkdir -p "$logs"
 rm -rf "${logs:?}"/*
 
@@ -59,8 +60,9 @@ run_stage() {
 	local name=$1 rc=0 began=$SECONDS counts p f log=$logs/$1.log
 	say "stage $name ..."
 	if has_what_it_needs "$name"; then
-		# In the background, so that errexit holds inside the command when it is a function.
-		eval "${command_of[$name]}" >"$log" 2>&1 9>&- &
+		# In the background, so that errexit holds inside the command when it is a function;
+		# in a shell of its own, for eval ends one with 1, whatever the command's status.
+		(eval "${command_of[$name]}") >"$log" 2>&1 9>&- &
 		wait $! || rc=$?
 	else
 		echo "not run, for ${waits_for[$name]} failed" >"$log"
@@ -79,7 +81,7 @@ run_stage() {
 	fi
 	printf '%d %d %d %d\n' "$p" "$f" "$rc" $((SECONDS - began)) >"$logs/$name.result"
 	flock 9
-	say "stage $name: what it printed (also in build/$script/$name.log)"
+	say "stage $name: what it printed (also in build/stages/$script/$name.log)"
 	cat "$log"
 	say "stage $name: $p passed, $f failed, $((SECONDS - began)) s"
 	flock -u 9
