@@ -124,7 +124,7 @@ impl Hist {
     }
 
     /// Returns its name, if it has one, with what comes before it in a command.
-    pub(crate) fn name(&self) -> Option<&str> {
+    pub(crate) fn name(&self) -> Option<&[u8]> {
         self.plan.name.map(|name| name.text(&self.text))
     }
 

@@ -22,7 +22,7 @@ impl NamedHist {
     ///
     /// Those of `make`, and `ENOMEM`.
     pub(crate) fn join(
-        name: &str,
+        name: &[u8],
         make: impl FnOnce(Option<&Hist>) -> Result<Arc<Hist>>,
     ) -> Result<Self> {
         let mut all = NAMED.lock();

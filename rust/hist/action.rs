@@ -163,15 +163,19 @@ impl<'a> HistHandler<'a> {
 
     /// Writes it as a command has it.
     fn write_text(&self, out: &mut dyn ByteWrite) -> fmt::Result {
-        let text = |part| str::from_utf8(part).unwrap_or_default();
         match *self {
             Self::Match { system, event } => {
-                write!(out, "onmatch({}.{})", text(system), text(event))
+                out.write_str("onmatch(")?;
+                out.write_bytes(system)?;
+                out.write_str(".")?;
+                out.write_bytes(event)?;
             }
             Self::Track { variable, kind } => {
-                write!(out, "{}({})", kind.handler(), text(variable))
+                write!(out, "{}(", kind.handler())?;
+                out.write_bytes(variable)?;
             }
         }
+        out.write_str(")")
     }
 }
 
@@ -246,16 +250,18 @@ impl<'a> HistAction<'a> {
 
     /// Writes it as a command has it.
     pub(super) fn write_text(&self, out: &mut dyn ByteWrite) -> fmt::Result {
-        let text = |part| str::from_utf8(part).unwrap_or_default();
         self.handler.write_text(out)?;
-        write!(out, ".{}(", text(self.word))?;
+        out.write_str(".")?;
+        out.write_bytes(self.word)?;
+        out.write_str("(")?;
         let mut separator = "";
         if self.by_trace {
-            out.write_str(text(self.name))?;
+            out.write_bytes(self.name)?;
             separator = ",";
         }
         for parameter in self.parameters() {
-            write!(out, "{separator}{}", text(parameter))?;
+            out.write_str(separator)?;
+            out.write_bytes(parameter)?;
             separator = ",";
         }
         out.write_char(')')

@@ -61,11 +61,10 @@ impl NameSpan {
         }
     }
 
-    /// Returns the part of `text`.
-    pub(crate) fn text(self, text: &[u8]) -> &str {
+    /// Returns the part of `text`. Names of histograms and variables are any bytes, as in ftrace.
+    pub(crate) fn text(self, text: &[u8]) -> &[u8] {
         let end = usize::from(self.at).saturating_add(self.len.into());
-        let part = text.get(self.at.into()..end).unwrap_or_default();
-        str::from_utf8(part).unwrap_or_default()
+        text.get(self.at.into()..end).unwrap_or_default()
     }
 }
 

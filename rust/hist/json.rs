@@ -44,9 +44,9 @@ fn write_string(bytes: &[u8], mut out: &mut dyn ByteWrite) -> fmt::Result {
 }
 
 /// Writes a name and a colon, after a comma if it is not the first one.
-fn write_name(name: &str, is_first: bool, out: &mut dyn ByteWrite) -> fmt::Result {
+fn write_name(name: &[u8], is_first: bool, out: &mut dyn ByteWrite) -> fmt::Result {
     out.write_str(if is_first { "" } else { "," })?;
-    write_string(name.as_bytes(), out)?;
+    write_string(name, out)?;
     out.write_char(':')
 }
 
@@ -154,7 +154,7 @@ impl Plan {
             };
             if atom.source.is_stack() {
                 let name = match atom.source {
-                    ExprSource::Stack => "common_stacktrace",
+                    ExprSource::Stack => b"common_stacktrace".as_slice(),
                     _ => atom.name.text(text),
                 };
                 write_name(name, is_first, out)?;
@@ -192,7 +192,7 @@ impl Plan {
     ) -> fmt::Result {
         let tracks = || self.kept.parts(row.kept);
         for (track, words) in tracks().filter(|(track, _)| track.deed != Deed::Snapshot) {
-            write_name(track.kind.label(), false, out)?;
+            write_name(track.kind.label().as_bytes(), false, out)?;
             write!(out, "{}", words.get(1).copied().unwrap_or(0))?;
         }
         let Some((_, words)) = tracks().find(|(track, _)| track.deed == Deed::Save) else {

@@ -394,7 +394,7 @@ impl Plan {
 
     /// Returns which one of its variables is called `name`.
     pub(crate) fn own_variable(&self, text: &[u8], name: &[u8]) -> Option<u8> {
-        let is_it = |own: &HistVariable| own.name.text(text).as_bytes() == name;
+        let is_it = |own: &HistVariable| own.name.text(text) == name;
         let at = self.variables().iter().position(is_it)?;
         u8::try_from(at).ok()
     }
@@ -426,7 +426,7 @@ impl Plan {
     pub(crate) fn action<'t>(&self, at: usize, text: &'t [u8]) -> Option<HistAction<'t>> {
         let item = self.actions.get(at).filter(|item| !item.is_empty())?;
         // It was parsed before, when errors were told.
-        HistAction::parse(item.text(text).as_bytes(), &mut |_, _| {}).ok()
+        HistAction::parse(item.text(text), &mut |_, _| {}).ok()
     }
 
     /// Returns whether it has variables, references or actions.

@@ -111,7 +111,7 @@ impl Plan {
     ) -> fmt::Result {
         match self.nodes.get(node) {
             ExprNode::Atom(atom) => {
-                out.write_str(label(&atom, text))?;
+                out.write_bytes(label(&atom, text))?;
                 match atom.modifier.name().filter(|_| atom.modifier.is_tally()) {
                     Some(name) => write!(out, ".{name}"),
                     None => Ok(()),
@@ -142,9 +142,10 @@ impl Plan {
                     ExprSource::Comm => out.write_str("common_comm")?,
                     ExprSource::Stack => return out.write_str("common_stacktrace"),
                     ExprSource::StackAt(_) => {
-                        return write!(out, "{}.stacktrace", atom.name.text(text));
+                        out.write_bytes(atom.name.text(text))?;
+                        return out.write_str(".stacktrace");
                     }
-                    _ => out.write_str(atom.name.text(text))?,
+                    _ => out.write_bytes(atom.name.text(text))?,
                 }
                 write_modifier(&atom, out)
             }
@@ -157,7 +158,7 @@ impl Plan {
             ExprNode::Atom(atom) => {
                 match atom.source {
                     ExprSource::Constant(value) => write!(out, "{value}")?,
-                    _ => out.write_str(atom.name.text(text))?,
+                    _ => out.write_bytes(atom.name.text(text))?,
                 }
                 write_modifier(&atom, out)
             }
@@ -248,28 +249,25 @@ impl Plan {
             // As in ftrace: what an expression adds up can be sorted by.
             return Ok(());
         };
-        let name = label(&atom, text);
+        out.write_str("  ")?;
+        out.write_bytes(label(&atom, text))?;
         match atom.modifier {
             Modifier::Percent => match percentage(value, stat.total) {
-                None => write!(out, "  {name} (%):[ERROR]"),
-                Some(part) => write!(out, "  {name} (%): {:3}.{:02}", part / 100, part % 100),
+                None => out.write_str(" (%):[ERROR]"),
+                Some(part) => write!(out, " (%): {:3}.{:02}", part / 100, part % 100),
             },
             Modifier::Graph => {
                 let part = percentage(value, stat.max);
                 let bar = part.map(|part| (part as usize).saturating_mul(BAR) / 10_000);
                 let bar = bar.map_or("[ERROR]", |len| BARS.get(..len.min(BAR)).unwrap_or(BARS));
                 match part {
-                    None => write!(out, "  {name}: {bar:>BAR$}"),
-                    Some(_) => write!(out, "  {name}: {bar:<BAR$}"),
+                    None => write!(out, ": {bar:>BAR$}"),
+                    Some(_) => write!(out, ": {bar:<BAR$}"),
                 }
             }
-            Modifier::Hex => write!(out, "  {name}: {value:10x}"),
-            Modifier::Signed => write!(out, "  {name}: {:10}", value as i64),
-            _ => {
-                out.write_str("  ")?;
-                out.write_str(name)?;
-                write_right(": ", value, out)
-            }
+            Modifier::Hex => write!(out, ": {value:10x}"),
+            Modifier::Signed => write!(out, ": {:10}", value as i64),
+            _ => write_right(": ", value, out),
         }
     }
 
@@ -291,9 +289,11 @@ impl Plan {
         let name = atom.map(|atom| label(&atom, text)).unwrap_or_default();
         for ((_, part), bucket) in QUANTILES.iter().zip(value) {
             let (first, last) = range(*bucket);
+            out.write_str("  ")?;
+            out.write_bytes(name)?;
             match first == last {
-                true => write!(out, "  {name}.{part}: {first}")?,
-                false => write!(out, "  {name}.{part}: ~ {first}-{last}")?,
+                true => write!(out, ".{part}: {first}")?,
+                false => write!(out, ".{part}: ~ {first}-{last}")?,
             }
         }
         Ok(())
@@ -363,9 +363,9 @@ fn write_right(before: &str, number: u64, out: &mut dyn ByteWrite) -> fmt::Resul
 }
 
 /// Returns what an atom is called in entries: a reference by the name of its variable.
-fn label<'t>(atom: &Atom, text: &'t [u8]) -> &'t str {
+fn label<'t>(atom: &Atom, text: &'t [u8]) -> &'t [u8] {
     let name = atom.name.text(text);
-    name.rsplit_once('$').map_or(name, |(_, name)| name)
+    name.rsplit(|byte| *byte == b'$').next().unwrap_or_default()
 }
 
 fn write_modifier(atom: &Atom, out: &mut dyn ByteWrite) -> fmt::Result {
@@ -408,7 +408,8 @@ impl HistLine<'_> {
         let (plan, text) = (self.plan, self.text);
         out.write_str("hist:")?;
         if let Some(name) = plan.name {
-            write!(out, "{}:", name.text(text))?;
+            out.write_bytes(name.text(text))?;
+            out.write_str(":")?;
         }
         out.write_str("keys=")?;
         plan.write_keys(text, out)?;
@@ -425,7 +426,8 @@ impl HistLine<'_> {
         }
         for (index, variable) in plan.variables().iter().enumerate() {
             out.write_str(if index == 0 { ":" } else { "," })?;
-            write!(out, "{}=", variable.name.text(text))?;
+            out.write_bytes(variable.name.text(text))?;
+            out.write_str("=")?;
             plan.write_field(variable.node, text, out)?;
         }
         out.write_str(":sort=")?;
@@ -451,8 +453,11 @@ impl HistLine<'_> {
             false => write!(out, ":size={}", 1u64.wrapping_shl(plan.size_bits))?,
         }
         if plan.timestamps {
-            let clock = plan.clock.map_or("global", |clock| clock.text(text));
-            write!(out, ":clock={clock}")?;
+            out.write_str(":clock=")?;
+            match plan.clock {
+                Some(clock) => out.write_bytes(clock.text(text))?,
+                None => out.write_str("global")?,
+            }
         }
         if plan.no_hitcount {
             out.write_str(":nohitcount")?;

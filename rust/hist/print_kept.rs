@@ -4,6 +4,7 @@
 
 use super::{
     action::Deed,
+    expr::NameSpan,
     plan::Plan,
     print::{
         write_text,
@@ -35,7 +36,9 @@ impl Plan {
             let words = words.get(1..).unwrap_or_default();
             for field in self.kept.saves() {
                 let own = field.part(words);
-                write!(out, "  {}: ", field.name.text(text))?;
+                out.write_str("  ")?;
+                out.write_bytes(field.name.text(text))?;
+                out.write_str(": ")?;
                 let source = self.nodes.atom(field.node).map(|atom| atom.source);
                 match source {
                     Some(source) if source.is_text() && *is_set == 0 => {
@@ -61,12 +64,11 @@ impl Plan {
         let (key, note) = words.split_at_checked(self.key_words()).unwrap_or_default();
         let handler = track.kind.handler();
         let variable = self.variables().get(usize::from(track.variable));
-        let variable = variable.map_or("", |variable| variable.name.text(text));
+        let variable = variable.map_or(NameSpan::NONE, |variable| variable.name);
         out.write_str("\nSnapshot taken (see tracing/snapshot).  Details:\n")?;
-        write!(
-            out,
-            "\ttriggering value {{ {handler}(${variable}) }}: {number:10}"
-        )?;
+        write!(out, "\ttriggering value {{ {handler}($")?;
+        out.write_bytes(variable.text(text))?;
+        write!(out, ") }}: {number:10}")?;
         out.write_str("\ttriggered by event with key: ")?;
         let row = SortRow {
             key,

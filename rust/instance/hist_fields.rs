@@ -167,7 +167,10 @@ fn is_same_type(
 
 /// Calls `f` with the type of a field of `event`, which may be a common one. Returns what it returns; `false` if
 /// there is no such field.
-fn with_type(event: &Event, name: &str, f: impl Fn(&str) -> bool) -> bool {
+fn with_type(event: &Event, name: &[u8], f: impl Fn(&str) -> bool) -> bool {
+    let Ok(name) = core::str::from_utf8(name) else {
+        return false;
+    };
     let own = event.field(name, |field| f(field.declared.ty));
     let mut common = field::COMMON.into_iter();
     let mut of_all = || common.find(|field| field.name == name);

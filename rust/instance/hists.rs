@@ -332,12 +332,12 @@ fn hist_of(
     let Some(name) = plan.name else {
         return Ok((Hist::new(&plan, items, event.id(), sources, None)?, None));
     };
-    let name = CString::try_from_fmt(fmt!("{}", name.text(&items)))?;
-    let name = name.to_str().map_err(|_| EINVAL)?;
-    let named = NamedHist::join(name, |first| {
+    let mut own_name = KVec::new();
+    own_name.extend_from_slice(name.text(&items), GFP_KERNEL)?;
+    let named = NamedHist::join(&own_name, |first| {
         if let Some(first) = first {
             if !plan.is_like(&items, first.plan(), first.text()) {
-                log(HistErrorKind::NameMismatch, name.as_bytes());
+                log(HistErrorKind::NameMismatch, &own_name);
                 return Err(EINVAL);
             }
             // What is shown is that of the first one.

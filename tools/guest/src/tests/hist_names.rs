@@ -21,6 +21,7 @@ use std::time::Duration;
 pub const TESTS: &[Test] = &[
     test("hist.names", 120, names),
     test("hist.wrong_names", 120, wrong),
+    test("hist.names_are_bytes", 60, names_are_bytes),
     test("hist.names_of_instances", 60, of_instances),
     test("hist.poll", 60, poll),
     test("hist.poll_wakes", 60, poll_wakes),
@@ -91,6 +92,55 @@ const WRONG: &[&str] = &[
 
 fn wrong(context: &Context) -> Check {
     refused(context, WRONG)
+}
+
+/// Names that are no UTF-8 are told apart, and shown as they are.
+fn names_are_bytes(context: &Context) -> Check {
+    let (own, reference) = pair(context)?;
+    let trees = [&own, &reference];
+    let (trigger, hist) = (
+        format!("events/{ENTER}/trigger"),
+        format!("events/{ENTER}/hist"),
+    );
+    let commands: &[&[u8]] = &[
+        b"hist:name=\xff\xfe:keys=offset:w\xfd=whence",
+        b"hist:name=\xfe\xff:keys=offset:x=$w\xfd",
+        b"hist:name=\xfc:keys=whence:vals=offset:onmax($w\xfd).save(offset)",
+        b"hist:keys=offset:y\xe9=whence:onmax($y\xe9).save(whence)",
+    ];
+    let mut report = Report::default();
+    for command in commands {
+        let taken = trees.map(|tree| tree.write(&trigger, command));
+        report.expect(taken[0] == taken[1], || {
+            format!("{}: {taken:?}", command.escape_ascii())
+        });
+    }
+    for tree in trees {
+        tree.set("set_event_pid", &sys::thread_id().to_string())?;
+    }
+    hists::lseek(&[(7, 1), (7, 2), (9, 0)]);
+    for file in [&trigger, &hist] {
+        let mut texts = Vec::new();
+        for tree in trees {
+            let text = tree
+                .read_bytes(file)
+                .map_err(|e| format!("{file}: {e:?}"))?;
+            texts.push(text.escape_ascii().to_string());
+        }
+        report.expect(
+            texts[0] == texts[1] && texts[0].contains("\\xff\\xfe"),
+            || format!("{file}: {}\n{}", texts[0], texts[1]),
+        );
+    }
+    // Those that refer to others go first.
+    for command in commands.iter().rev() {
+        let remove = [b"!", *command].concat();
+        let removed = trees.map(|tree| tree.write(&trigger, &remove));
+        report.expect(removed[0] == removed[1], || {
+            format!("!{}: {removed:?}", command.escape_ascii())
+        });
+    }
+    report.finish()
 }
 
 const WRITE: usize = 1;
