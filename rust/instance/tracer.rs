@@ -197,11 +197,10 @@ impl Instance {
 
     /// Has the trace of the longest latency kept, if it is not by now, and the next one as soon as there is one.
     pub(super) fn keep_maximum(&self) {
-        loop {
+        self.buffers().settle_exchange();
+        // One that comes after that asks for this anew: there may be one all the time.
+        if tracers::keep_maximum(&self.sink) {
             self.buffers().settle_exchange();
-            if !tracers::keep_maximum(&self.sink) {
-                return;
-            }
         }
     }
 
