@@ -107,5 +107,6 @@ pub(super) fn head<'a>(maximum: &Maximum, comm: &'a mut [u8; COMM]) -> LatencyHe
         nice: of.nice,
         policy: of.policy,
         rt_priority: of.rt_priority,
+        places: None,
     }
 }

@@ -243,7 +243,8 @@ impl Reading {
     fn new(inst: &Instance, cpus: CpuSel, shown: ShownBuffer) -> Result<Self> {
         let (bank, maximum) = shown.trace(inst);
         let mut list = KVec::new();
-        for cpu in cpus.iter() {
+        let is_part = |cpu: &u32| maximum.is_none_or(|of| of.has_cpu(*cpu));
+        for cpu in cpus.iter().filter(is_part) {
             list.push(CpuTour::new(cpu, bank, Tour::default()), GFP_KERNEL)?;
         }
         Ok(Self {
@@ -305,10 +306,21 @@ impl Reading {
         let mut empty = !self.cpus.iter().any(any);
         let mut comm = [0; COMM];
         let mut head = LatencyHead::default();
+        let mut places = [Text::new(), Text::new()];
         if let Some(maximum) = self.maximum {
             entries = self.count(inst, &maximum)?;
             (written, empty) = (entries, entries == 0);
             head = shown::head(&maximum, &mut comm);
+            if let Some(addresses) = maximum.places {
+                for (place, address) in places.iter_mut().zip(addresses) {
+                    let lines = &mut self.lines;
+                    lines
+                        .write_address(address, style.options, place)
+                        .map_err(no_memory)?;
+                }
+                let [began, ended] = &places;
+                head.places = Some([began.bytes(), ended.bytes()]);
+            }
         }
         let mut preemption = Text::new();
         if self.latency {

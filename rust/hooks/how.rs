@@ -7,6 +7,7 @@ use crate::{
     kapi::stack,
     probes::{
         CalledFunctions,
+        FollowedPart,
         Manner,
         Repeats, //
     }, //
@@ -27,8 +28,8 @@ pub(crate) struct How {
     pub(crate) args: bool,
     /// Each one once.
     pub(crate) once: bool,
-    /// Only on the CPU of the task that the tracer follows.
-    pub(crate) of_followed: bool,
+    /// Only where a tracer of latencies follows this.
+    pub(crate) of_followed: Option<FollowedPart>,
 }
 
 impl How {

@@ -48,6 +48,19 @@ pub(crate) fn is_possible(number: u32) -> bool {
     cpu::CpuId::from_u32(number).is_some_and(|cpu| possible_mask().test(cpu))
 }
 
+/// Returns whether this CPU is online. Any context: nothing that can be traced is called.
+pub(crate) fn is_online(number: u32) -> bool {
+    if number >= most() {
+        return false;
+    }
+    let words = (&raw const bindings::__cpu_online_mask).cast::<u64>();
+    let word = words.wrapping_add((number / u64::BITS) as usize);
+    // SAFETY: The mask exists as long as the kernel runs, with a bit for each such number. Volatile: a CPU that comes
+    // or goes changes its bit.
+    let bits = unsafe { word.read_volatile() };
+    bits >> (number % u64::BITS) & 1 != 0
+}
+
 /// Parses a list of CPUs, such as `0-2,5`, or `all`. Returns one bit for each.
 ///
 /// # Errors

@@ -104,7 +104,8 @@ mod tests {
         }
         assert!(values.of(u32::MAX).is_none());
         let mine = CpuPin::with(|pin| values.this(pin).1);
-        assert!(cpus::is_possible(mine));
+        assert!(cpus::is_possible(mine) && cpus::is_online(mine));
+        assert!(!cpus::is_online(cpus::most()));
         drop(values);
         assert_eq!(alive.load(Relaxed), 0);
         Ok(())

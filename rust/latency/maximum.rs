@@ -13,6 +13,8 @@ pub(crate) struct Maximum {
     /// The CPU on which it began.
     pub(crate) cpu: u32,
     pub(crate) task: MaximumTask,
+    /// Where a section of the CPU began and ended; the trace is of that CPU alone then.
+    pub(crate) places: Option<[u64; 2]>,
 }
 
 /// The task that had the longest latency, as it was then.
@@ -33,6 +35,11 @@ impl Maximum {
     pub(crate) fn has(&self, stamp: u64) -> bool {
         stamp >= self.from && stamp <= self.to
     }
+
+    /// Returns whether records of this CPU can be part of the trace.
+    pub(crate) fn has_cpu(&self, cpu: u32) -> bool {
+        self.places.is_none() || cpu == self.cpu
+    }
 }
 
 #[cfg(test)]
@@ -47,9 +54,25 @@ mod tests {
             latency: 4,
             cpu: 0,
             task: MaximumTask::default(),
+            places: None,
         };
         for (stamp, expected) in [(9, false), (10, true), (14, true), (15, false)] {
             assert_eq!(maximum.has(stamp), expected, "{stamp}");
         }
+    }
+
+    #[test]
+    fn a_section_is_of_one_cpu() {
+        let mut maximum = Maximum {
+            from: 10,
+            to: 14,
+            latency: 4,
+            cpu: 1,
+            task: MaximumTask::default(),
+            places: None,
+        };
+        assert!(maximum.has_cpu(0) && maximum.has_cpu(1));
+        maximum.places = Some([7, 8]);
+        assert!(!maximum.has_cpu(0) && maximum.has_cpu(1));
     }
 }

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `gap` | times in which a CPU did nothing that it was asked to |
 //! | `hwlat` | the settings, the record and the text of the tracer `hwlat` |
+//! | `irqsoff` | the section of a CPU with interrupts off |
 //! | `maximum` | the longest latency, and the task that had it |
 //! | `noise` | what takes a CPU, told apart |
 //! | `osnoise` | the settings, the record and the texts of the tracer `osnoise` |
@@ -15,6 +16,7 @@
 
 pub(crate) mod gap;
 pub(crate) mod hwlat;
+pub(crate) mod irqsoff;
 pub(crate) mod maximum;
 pub(crate) mod noise;
 pub(crate) mod osnoise;

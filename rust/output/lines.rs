@@ -43,6 +43,7 @@ use crate::{
             Opt,
             OptionSet, //
         },
+        stack,
         writer::ByteWrite, //
     }, //
 };
@@ -76,6 +77,16 @@ impl LinePrinter {
             moment: CallTime::default(),
             _reader: RecordReader::new(),
         })
+    }
+
+    /// Writes the name of a place in the kernel, as these options say.
+    pub(crate) fn write_address(
+        &mut self,
+        address: u64,
+        options: OptionSet,
+        out: &mut Text,
+    ) -> fmt::Result {
+        stack::write_address(address, options, self.printer.symbols(), out)
     }
 
     /// Writes an event as a line or lines.

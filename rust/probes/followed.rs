@@ -1,26 +1,78 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The CPU of the task that a tracer of latencies follows. Functions that are called there meanwhile are recorded by
-//! instances whose [`Manner`](super::Manner) says so, and calls by those whose [`GraphRules`](super::GraphRules) do.
+//! What tracers of latencies follow: the CPU of a task, or sections of each CPU. Functions that are called there
+//! meanwhile are recorded by instances whose [`Manner`](super::Manner) says so, and calls on the CPU of the task by those
+//! whose [`GraphRules`](super::GraphRules) do.
 
 use crate::{
     kapi::{
-        percpu::CpuPin,
-        words::SharedU64, //
+        grace_ref::GraceRef,
+        percpu::{
+            CpuPin,
+            PerCpu, //
+        },
+        words::{
+            LocalU64,
+            SharedU64, //
+        }, //
     },
-    ring::port::SharedWord, //
+    ring::port::{
+        LocalWord,
+        SharedWord, //
+    }, //
 };
 
-/// The number of the CPU, and one more; 0 while no task is followed.
+/// What a tracer follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FollowedPart {
+    /// The CPU of a task that waits for it.
+    Task,
+    /// Each CPU, while it is in a section.
+    Section,
+}
+
+/// The number of the CPU of the task, and one more; 0 while no task is followed.
 static CPU: SharedU64 = SharedU64::zero();
+
+/// For each CPU whether it is in a section: not 0. None while no sections are followed.
+static SECTIONS: GraceRef<PerCpu<LocalU64>> = GraceRef::none();
 
 /// Has the functions of this CPU recorded, or of none. Any context.
 pub(crate) fn set_followed_cpu(cpu: Option<u32>) {
     CPU.store(cpu.map_or(0, |cpu| u64::from(cpu).wrapping_add(1)));
 }
 
-/// Returns whether the functions of this CPU are recorded. Any context.
+/// Has sections followed, for each of which `sections` has a word.
+///
+/// # Safety
+///
+/// The words stay until [`forget_sections`] was called, no function of a section is recorded any more, and no caller
+/// of [`set_in_section`] is left.
+pub(crate) unsafe fn set_sections(sections: &PerCpu<LocalU64>) {
+    // SAFETY: The caller promises that they stay until those that may have got them have ended.
+    unsafe { SECTIONS.set(Some(sections)) };
+}
+
+/// Has no sections followed any more.
+pub(crate) fn forget_sections() {
+    SECTIONS.clear();
+}
+
+/// Has the functions of this CPU recorded from now on, or no longer. With interrupts disabled.
 #[inline(always)]
-pub(super) fn is_here(pin: &CpuPin) -> bool {
-    CPU.load() == u64::from(pin.number()).wrapping_add(1)
+pub(crate) fn set_in_section(pin: &CpuPin, on: bool) {
+    if let Some(sections) = SECTIONS.get() {
+        sections.this(pin).set(on.into());
+    }
+}
+
+/// Returns whether the functions of this CPU are recorded by those that follow `what`. Any context.
+#[inline(always)]
+pub(super) fn is_here(pin: &CpuPin, what: FollowedPart) -> bool {
+    match what {
+        FollowedPart::Task => CPU.load() == u64::from(pin.number()).wrapping_add(1),
+        FollowedPart::Section => SECTIONS
+            .get()
+            .is_some_and(|sections| sections.this(pin).get() != 0),
+    }
 }

@@ -3,7 +3,10 @@
 //! Which calls of the functions that an instance wants are recorded.
 
 use super::{
-    followed,
+    followed::{
+        self,
+        FollowedPart, //
+    },
     TracedPids, //
 };
 use crate::{
@@ -138,7 +141,7 @@ impl GraphRules {
     /// Returns whether a call is recorded by where it is made, and it is made elsewhere.
     #[inline(always)]
     pub(super) fn is_elsewhere(&self, pin: &CpuPin) -> bool {
-        self.special.load() & OF_FOLLOWED != 0 && !followed::is_here(pin)
+        self.special.load() & OF_FOLLOWED != 0 && !followed::is_here(pin, FollowedPart::Task)
     }
 
     /// Returns whether calls are recorded with their arguments.

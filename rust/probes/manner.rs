@@ -8,7 +8,10 @@
 use super::{
     commands::Commands,
     exit::Exit,
-    followed,
+    followed::{
+        self,
+        FollowedPart, //
+    },
     function::{
         record_one,
         Dispatch,
@@ -83,8 +86,8 @@ pub(crate) struct Manner {
     pub(crate) once: Option<Arc<CalledFunctions>>,
     /// The tasks, when not all.
     pub(crate) pids: Option<Arc<TracedPids>>,
-    /// Only those that are called on the CPU of the task that a tracer follows.
-    pub(crate) of_followed: bool,
+    /// Only those that are called where a tracer of latencies follows this.
+    pub(crate) of_followed: Option<FollowedPart>,
     /// What is done instead of recording.
     pub(crate) commands: Option<Arc<Commands>>,
 }
@@ -92,14 +95,14 @@ pub(crate) struct Manner {
 impl Manner {
     /// Returns whether it is the usual one.
     pub(crate) fn is_usual(&self) -> bool {
-        let is_of_all = self.pids.is_none() && !self.of_followed && self.once.is_none();
+        let is_of_all = self.pids.is_none() && self.of_followed.is_none() && self.once.is_none();
         is_of_all && self.records_as_usual() && self.commands.is_none()
     }
 
     /// Returns whether it is the usual one but for the tasks, and for arguments.
     pub(super) fn is_of_tasks_or_args(&self) -> bool {
         let has_more = self.stack || self.repeats.is_some() || self.once.is_some();
-        !has_more && !self.of_followed && self.commands.is_none()
+        !has_more && self.of_followed.is_none() && self.commands.is_none()
     }
 
     /// Returns whether functions of the tasks that are recorded are recorded as usual.
@@ -110,7 +113,8 @@ impl Manner {
     /// Returns whether functions of the task `pid` are recorded on this CPU.
     #[inline(always)]
     fn has_task(&self, pin: &CpuPin, pid: i32) -> bool {
-        if self.of_followed && !followed::is_here(pin) {
+        let is_here = |what| followed::is_here(pin, what);
+        if !self.of_followed.is_none_or(is_here) {
             return false;
         }
         match &self.pids {

@@ -91,7 +91,13 @@ pub(crate) use self::{
         operand,
         Filter, //
     },
-    followed::set_followed_cpu,
+    followed::{
+        forget_sections,
+        set_followed_cpu,
+        set_in_section,
+        set_sections,
+        FollowedPart, //
+    },
     follower::EventFollower,
     function::{
         Dispatch,

@@ -174,6 +174,8 @@ pub(crate) struct LatencyHead<'a> {
     pub(crate) nice: i32,
     pub(crate) policy: u32,
     pub(crate) rt_priority: u32,
+    /// Where a section began and ended.
+    pub(crate) places: Option<[&'a [u8]; 2]>,
 }
 
 /// Writes the header of a buffer that is not empty, which follows the line that names the tracer.
@@ -204,7 +206,15 @@ pub(crate) fn write_header(
         "-{} (uid:{} nice:{} policy:{} rt_prio:{})",
         head.pid, head.uid as i32, head.nice, head.policy, head.rt_priority
     )?;
-    out.write_str("#    -----------------\n#\n")?;
+    out.write_str("#    -----------------\n")?;
+    if let Some([began, ended]) = head.places {
+        out.write_str("#  => started at: ")?;
+        out.write_bytes(began)?;
+        out.write_str("\n#  => ended at:   ")?;
+        out.write_bytes(ended)?;
+        out.write_str("\n#\n")?;
+    }
+    out.write_str("#\n")?;
     out.write_str(if verbose { "" } else { COLUMNS })
 }
 
@@ -367,6 +377,24 @@ mod tests {
 #    -----------------
 #    | task: irq/25-virtio0--69 (uid:0 nice:-5 policy:1 rt_prio:50)
 #    -----------------
+#
+"
+        );
+        // As the kernel's document on ftrace shows it.
+        let head = LatencyHead {
+            places: Some([b"run_timer_softirq", b"_raw_spin_unlock_irq"]),
+            ..head
+        };
+        let mut of_section = String::new();
+        write_header("irqsoff", &machine, &head, 4, 4, true, &mut of_section).unwrap();
+        let (_, rest) = of_section.split_once("rt_prio:50)\n").unwrap();
+        assert_eq!(
+            rest,
+            "\
+#    -----------------
+#  => started at: run_timer_softirq
+#  => ended at:   _raw_spin_unlock_irq
+#
 #
 "
         );

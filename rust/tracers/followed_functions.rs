@@ -12,6 +12,7 @@ use crate::{
         How, //
     },
     kapi::words::SharedU64,
+    probes::FollowedPart,
     ring::port::SharedWord,
     text::options::Opt, //
 };
@@ -41,7 +42,7 @@ fn begin(host: &Host<'_>) -> Result {
     } else {
         let how = How {
             args: true,
-            of_followed: true,
+            of_followed: Some(FollowedPart::Task),
             ..How::default()
         };
         // SAFETY: The sink is that of the host, which stays until its tracer has stopped (invariant).

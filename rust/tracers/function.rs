@@ -31,7 +31,7 @@ fn how(options: OptionSet) -> Result<How> {
         no_repeats: options.has(Opt::FunctionNoRepeats),
         args: options.has(Opt::FunctionArgs),
         once: options.has(Opt::FunctionOnce),
-        of_followed: false,
+        of_followed: None,
     };
     match how.args && (how.stack || how.no_repeats) {
         true => Err(EINVAL),

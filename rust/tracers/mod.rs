@@ -11,6 +11,7 @@ mod followed_functions;
 mod function;
 mod graph;
 pub(crate) mod hwlat;
+mod irqsoff;
 pub(crate) mod load;
 mod longest;
 mod noise;
@@ -233,7 +234,7 @@ pub(crate) struct KeptMaximum {
 /// Keeps the trace of a latency in the bank that is not live, if a tracer that records into `sink` waits for that.
 /// Returns whether the banks were exchanged. Process context.
 pub(crate) fn keep_maximum(sink: &Sink) -> bool {
-    wakeup::keep(sink) || sampled::keep(sink)
+    wakeup::keep(sink) || sampled::keep(sink) || irqsoff::keep(sink)
 }
 
 /// The threshold of the top instance, in nanoseconds.
@@ -260,6 +261,7 @@ static ALL: &[&dyn Tracer] = &[
     &wakeup::WakeupTracer(WakeupClass::Deadline),
     &wakeup::WakeupTracer(WakeupClass::RealTime),
     &wakeup::WakeupTracer(WakeupClass::Any),
+    &irqsoff::IrqsOffTracer,
     &function::FunctionTracer,
     &nop::Nop,
 ];

@@ -350,6 +350,7 @@ impl ToldSection {
                 latency: self.section.lower,
                 cpu: pin.cpu(),
                 task: self.task,
+                places: None,
             });
             longest.keep(sink);
             true

@@ -248,6 +248,7 @@ fn end(pin: &CpuPin, sink: &Sink, prev: &Task, next: &Task) {
                 latency,
                 cpu: followed.cpu,
                 task: task::of_maximum(next),
+                places: None,
             };
             let longest = sink.max_latency();
             let is_one = sink.is_on() && sink.clock() == state.clock;

@@ -270,13 +270,14 @@ pub fn current_cpu() -> u32 {
 }
 
 /// The tracers that only some kernels have themselves.
-pub const LATENCY_TRACERS: [&str; 8] = [
+pub const LATENCY_TRACERS: [&str; 9] = [
     "hwlat",
     "osnoise",
     "timerlat",
     "wakeup",
     "wakeup_rt",
     "wakeup_dl",
+    "irqsoff",
     OWN_TRACERS[0],
     OWN_TRACERS[1],
 ];

@@ -79,6 +79,8 @@ mod hists;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
+mod irqsoff;
+#[cfg(test)]
 mod latches;
 #[cfg(test)]
 mod lends;

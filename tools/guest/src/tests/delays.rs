@@ -27,19 +27,19 @@ const ROUNDED: u64 = 2_000;
 
 /// A CPU was held from and until these times, in nanoseconds of the clock `local`.
 #[derive(Clone, Copy, Debug)]
-struct Delay {
-    begin: u64,
-    end: u64,
+pub(super) struct Delay {
+    pub(super) begin: u64,
+    pub(super) end: u64,
 }
 
 impl Delay {
-    fn len(self) -> u64 {
+    pub(super) fn len(self) -> u64 {
         self.end - self.begin
     }
 }
 
 /// The last CPU, which is to be held.
-fn cpu() -> usize {
+pub(super) fn cpu() -> usize {
     sys::online_cpus() - 1
 }
 
@@ -60,7 +60,7 @@ fn pairs(from: &str, to: &str) -> Check<Vec<Delay>> {
 }
 
 /// Holds the CPU, and returns when.
-fn hold(context: &Context, parameters: &str) -> Check<Vec<Delay>> {
+pub(super) fn hold(context: &Context, parameters: &str) -> Check<Vec<Delay>> {
     let _ = module::unload(NAME);
     let file = context.stress.with_file_name("rtdelay.ko");
     module::load(&file, &format!("cpu={} {parameters}", cpu()))?;
@@ -69,7 +69,7 @@ fn hold(context: &Context, parameters: &str) -> Check<Vec<Delay>> {
     Ok(delays)
 }
 
-fn ns_of(seconds: &str) -> Option<u64> {
+pub(super) fn ns_of(seconds: &str) -> Option<u64> {
     let (seconds, rest) = seconds.split_once('.')?;
     let digits = rest.len() as u32;
     let rest: u64 = rest.parse().ok()?;

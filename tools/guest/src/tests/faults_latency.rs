@@ -59,6 +59,7 @@ fn tracers(context: &Context) -> Check {
         ("wakeup_dl", "DEFAULTS"),
         ("irqsoff_sampled", "DEFAULTS"),
         ("preemptoff_sampled", "DEFAULTS"),
+        ("irqsoff", "DEFAULTS"),
     ] {
         top.set(OPTIONS, options)?;
         let tally = faults.exhaust(tracer, write(&own, TRACER, tracer), |result| {

@@ -66,6 +66,7 @@ mod hostile_readers;
 mod hwlat;
 mod input;
 mod input_rows;
+mod irqsoff;
 mod json;
 mod kprobes;
 mod latency_examples;
@@ -229,6 +230,7 @@ const GROUPS: &[&[Test]] = &[
     graph_sums::TESTS,
     graph_tasks::TESTS,
     hwlat::TESTS,
+    irqsoff::TESTS,
     sampled::TESTS,
     latency_examples::TESTS,
     quiet::TESTS,

@@ -192,6 +192,7 @@ pub fn headers(source: &mut Source) {
             nice: source.number() as i32 & 15,
             policy: source.number() as u32,
             rt_priority: source.number() as u32,
+            places: None,
         },
         options,
         latency: source.once_in(2),
