@@ -17,6 +17,7 @@ mod delays;
 mod descriptors;
 mod dynamic;
 mod dynamic_counts;
+mod dynamic_idle;
 mod dynamic_many;
 mod ends;
 mod entries;
@@ -301,6 +302,7 @@ const GROUPS: &[&[Test]] = &[
     fuzz::TESTS,
     wakes::TESTS,
     dynamic_counts::TESTS,
+    dynamic_idle::TESTS,
     dynamic_many::TESTS,
     ends::TESTS,
     shared_names::TESTS,
