@@ -10,6 +10,7 @@ use crate::instance::Instance;
 use crate::job::{code, Job, Pipe, Watch};
 use crate::output::Output;
 use crate::parse::record::Record;
+use crate::parse::symbol;
 use crate::tree::Tree;
 use anyhow::{Context, Result};
 use serde_json::{json, Value};
@@ -142,8 +143,7 @@ impl<W: Write> Converter<W> {
                 let time = |name| record.number(name).and_then(|ns| u64::try_from(ns).ok());
                 match (time("calltime"), time("rettime")) {
                     (Some(from), Some(to)) => {
-                        let function = record.text("func").unwrap_or("?");
-                        let function = function.split("+0x").next().unwrap_or(function);
+                        let function = record.text("func").map_or("?", symbol::function);
                         self.slice(task, function, from, to, &fields)
                     }
                     _ => Ok(()),

@@ -2,6 +2,7 @@
 
 //! Histograms: the lines of `hist_json`, and the text of `hist_take`.
 
+use crate::parse::symbol;
 use serde_json::Value;
 
 /// The sums of a histogram.
@@ -34,11 +35,6 @@ pub fn entries(text: &str) -> (Vec<Value>, Totals) {
     (entries, totals)
 }
 
-/// Returns a function without its offset and size.
-fn function(symbol: &str) -> &str {
-    symbol.split("+0x").next().unwrap_or(symbol)
-}
-
 /// Returns a name as a part of a folded stack, in which `;` and blanks mean something.
 fn part(name: &str) -> String {
     name.replace([';', ' '], "_")
@@ -60,7 +56,7 @@ pub fn folded(entry: &Value, value: Option<&str>) -> Option<String> {
         .into_iter()
         .collect();
     let functions = stack.iter().rev().filter_map(Value::as_str);
-    names.extend(functions.map(|symbol| part(function(symbol))));
+    names.extend(functions.map(|symbol| part(symbol::function(symbol))));
     Some(format!("{} {weight}", names.join(";")))
 }
 

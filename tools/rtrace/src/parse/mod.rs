@@ -8,3 +8,4 @@ pub mod hist;
 pub mod lateness;
 pub mod mounts;
 pub mod record;
+pub mod symbol;
