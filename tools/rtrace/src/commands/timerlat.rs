@@ -41,6 +41,16 @@ fn place(line: &str) -> Option<(u32, u64)> {
     ))
 }
 
+/// Returns the name of a number in a list of names.
+fn name_in(names: &[&'static str], number: Option<u64>) -> Option<&'static str> {
+    names.get(usize::try_from(number?).ok()?).copied()
+}
+
+/// Returns what the records of `timerlat` call that number.
+fn context(number: Option<u64>) -> &'static str {
+    name_in(CONTEXTS, number).unwrap_or("?")
+}
+
 /// Returns the number of `NAME=` in a line.
 fn number(line: &str, name: &str) -> Option<u64> {
     let (_, rest) = line.split_once(&format!(" {name}="))?;
@@ -63,7 +73,6 @@ fn longest(snapshot: &str) -> Option<Longest> {
         .filter(|line| line.contains(" timerlat_sample: "));
     let worst = samples.max_by_key(|line| number(line, "timer_latency"))?;
     let ns = number(worst, "timer_latency")?;
-    let context = number(worst, "context").and_then(|n| usize::try_from(n).ok());
     let (cpu, end) = place(worst)?;
     let begin = end.saturating_sub(ns.div_ceil(1000));
     let mut noises = Vec::new();
@@ -83,32 +92,24 @@ fn longest(snapshot: &str) -> Option<Longest> {
     Some(Longest {
         ns,
         cpu,
-        context: context.and_then(|n| CONTEXTS.get(n)).unwrap_or(&"?"),
+        context: context(number(worst, "context")),
         noises,
     })
 }
 
-/// Returns a number of the values of an entry.
-fn value<'a>(entry: &'a Value, name: &str) -> &'a Value {
-    entry
-        .get("values")
-        .and_then(|values| values.get(name))
-        .unwrap_or(&Value::Null)
-}
-
-/// Returns a number as one: the width of a column does not hold for a [`Value`].
+/// Returns a number as one, 0 for what is none: the width of a column does not hold for a [`Value`].
 fn whole(value: &Value) -> u64 {
     value.as_u64().unwrap_or(0)
 }
 
-/// Returns the upper end of a quantile.
+/// Returns a number of the values of an entry, 0 if it is not there.
+fn value(entry: &Value, name: &str) -> u64 {
+    whole(&entry["values"][name])
+}
+
+/// Returns the upper end of a quantile, 0 if it is not there.
 fn quantile(entry: &Value, field: &str, of: &str) -> u64 {
-    let range = value(entry, &format!("{field}.quantiles"));
-    range
-        .get(of)
-        .and_then(|range| range.get("to"))
-        .and_then(Value::as_u64)
-        .unwrap_or(0)
+    whole(&entry["values"][format!("{field}.quantiles")][of]["to"])
 }
 
 /// Refuses a measurement without samples.
@@ -165,21 +166,12 @@ pub fn late(tree: &Tree, out: Output, latency: &Latency) -> Result<u8> {
     );
     out.line(&out.paint(Colour::Bold, &heading))?;
     for entry in rows {
-        let context = entry["keys"]["context"]
-            .as_u64()
-            .and_then(|n| usize::try_from(n).ok());
-        let ns = |name: &str| {
-            time(
-                value(entry, &format!("timer_latency.{name}"))
-                    .as_u64()
-                    .unwrap_or(0),
-            )
-        };
+        let ns = |name: &str| time(value(entry, &format!("timer_latency.{name}")));
         let quantile = |of: &str| time(quantile(entry, "timer_latency", of));
         out.line(&format!(
             "{:>3} {:<16} {:>9} {:>11} {:>11} {:>11} {:>11} {:>11}",
             whole(&entry["keys"]["common_cpu"]),
-            context.and_then(|n| CONTEXTS.get(n)).unwrap_or(&"?"),
+            context(entry["keys"]["context"].as_u64()),
             whole(&entry["hitcount"]),
             ns("min"),
             quantile("p50"),
@@ -214,9 +206,7 @@ const SOFTIRQS: &[&str] = &[
 
 /// Returns the name of a soft interrupt.
 fn softirq(number: &Value) -> String {
-    let index = number.as_u64().and_then(|n| usize::try_from(n).ok());
-    let name = index.and_then(|n| SOFTIRQS.get(n));
-    name.map_or(number.to_string(), ToString::to_string)
+    name_in(SOFTIRQS, number.as_u64()).map_or(number.to_string(), str::to_string)
 }
 
 /// What `osnoise_sample` has, as a histogram can add up two fields at a time.
@@ -276,8 +266,8 @@ pub fn noise(tree: &Tree, out: Output, latency: &Latency) -> Result<u8> {
             noises.push(Noise {
                 kind,
                 name,
-                count: entry["hitcount"].as_u64().unwrap_or(0),
-                ns: value(&entry, "duration").as_u64().unwrap_or(0),
+                count: whole(&entry["hitcount"]),
+                ns: value(&entry, "duration"),
             });
         }
     }
@@ -293,7 +283,7 @@ pub fn noise(tree: &Tree, out: Output, latency: &Latency) -> Result<u8> {
     );
     out.line(&out.paint(Colour::Bold, &heading))?;
     for entry in &rows {
-        let number = |name: &str| value(entry, name).as_u64().unwrap_or(0);
+        let number = |name: &str| value(entry, name);
         // The records have microseconds.
         let share = number("noise") as f64 * 100.0 / number("runtime").max(1) as f64;
         out.line(&format!(
@@ -372,6 +362,20 @@ mod tests {
     fn soft_interrupts_have_names() {
         let names = [json!(1), json!(9), json!(10)].map(|n| softirq(&n));
         assert_eq!(names, ["TIMER", "RCU", "10"]);
+    }
+
+    #[test]
+    fn what_was_measured_has_a_name() {
+        let names = [Some(0), Some(2), Some(3), None].map(context);
+        assert_eq!(names, ["timer interrupt", "return to user", "?", "?"]);
+    }
+
+    #[test]
+    fn what_an_entry_lacks_is_zero() {
+        let entry = json!({"values": {"a": 3, "b": "text"}});
+        let numbers = ["a", "b", "c"].map(|name| value(&entry, name));
+        assert_eq!(numbers, [3, 0, 0]);
+        assert_eq!(value(&json!({}), "a"), 0);
     }
 
     #[test]
