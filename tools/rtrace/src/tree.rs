@@ -8,7 +8,8 @@ use crate::parse::error_log;
 use crate::parse::mounts;
 use anyhow::Result;
 use rustix::fd::{AsRawFd, OwnedFd};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -26,6 +27,8 @@ pub struct Tree {
     _detached: Option<OwnedFd>,
     verbose: bool,
     has_logged: Cell<bool>,
+    /// What the `error_log` of each instance that this program made said last.
+    own_logs: RefCell<BTreeMap<PathBuf, String>>,
 }
 
 /// Returns a text as one word of a shell.
@@ -98,6 +101,7 @@ impl Tree {
             _detached: detached,
             verbose,
             has_logged: Cell::new(false),
+            own_logs: RefCell::default(),
         }
     }
 
@@ -168,7 +172,11 @@ impl Tree {
         let tried = format!("echo {} {sign} {file}", quoted(text));
         self.log_command(&tried);
         let log = self.log_of(file);
-        let before = fs::read_to_string(&log).unwrap_or_default();
+        // No entry says whose it is, and not each refusal makes one: what is new is the reason, and for
+        // that the entries from before must be known. In an instance of this program all are its
+        // own, so they are those of its last refusal; a log that others share is read before.
+        let is_own = self.own_logs.borrow().contains_key(&log);
+        let shared = (!is_own).then(|| log_text(&log));
         let write = || {
             let mut options = OpenOptions::new();
             options
@@ -180,7 +188,15 @@ impl Tree {
                 .write_all(format!("{text}\n").as_bytes())
         };
         write().map_err(|error| {
-            let after = fs::read_to_string(&log).unwrap_or_default();
+            let after = log_text(&log);
+            let before = match shared {
+                Some(text) => text,
+                None => self
+                    .own_logs
+                    .borrow_mut()
+                    .insert(log, after.clone())
+                    .unwrap_or_default(),
+            };
             let log = error_log::newest(&before, &after);
             FileFault { tried, error, log }.into()
         })
@@ -199,14 +215,16 @@ impl Tree {
     pub fn make(&self, folder: &str) -> Result<()> {
         let tried = format!("mkdir {folder}");
         self.log_command(&tried);
-        fs::create_dir(self.path(folder)).map_err(|error| {
-            FileFault {
-                tried,
-                error,
-                log: None,
-            }
-            .into()
-        })
+        fs::create_dir(self.path(folder)).map_err(|error| FileFault {
+            tried,
+            error,
+            log: None,
+        })?;
+        // The log of a new instance is empty.
+        self.own_logs
+            .borrow_mut()
+            .insert(self.path(folder).join("error_log"), String::new());
+        Ok(())
     }
 
     /// Removes a folder. While another program has a file of it open, that is waited for.
@@ -246,6 +264,11 @@ impl Tree {
     }
 }
 
+/// Returns what an `error_log` says, nothing if it cannot be read.
+fn log_text(log: &Path) -> String {
+    fs::read_to_string(log).unwrap_or_default()
+}
+
 /// Returns whether somebody else uses it.
 fn is_busy(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::ResourceBusy
@@ -265,9 +288,9 @@ mod tests {
         assert_eq!(quoted("!x"), "'!x'");
     }
 
-    /// A folder that plays the tree.
-    fn tree() -> (Tree, PathBuf) {
-        let root = std::env::temp_dir().join(format!("rtrace-tree-{}", std::process::id()));
+    /// A folder that plays the tree, one for each test.
+    fn tree(test: &str) -> (Tree, PathBuf) {
+        let root = std::env::temp_dir().join(format!("rtrace-tree-{test}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&root);
         fs::create_dir_all(root.join("instances/a")).expect("a folder");
         (Tree::fake(root.clone()), root)
@@ -275,7 +298,7 @@ mod tests {
 
     #[test]
     fn files_are_written_as_echo_does() {
-        let (tree, root) = tree();
+        let (tree, root) = tree("files");
         fs::write(root.join("file"), "old\n").expect("a file");
         tree.add("file", "new").expect("added");
         assert_eq!(tree.get("file").expect("read"), "old\nnew\n");
@@ -293,6 +316,53 @@ mod tests {
         assert_eq!(tree.log_of("dynamic_events"), root.join("error_log"));
         tree.remove("instances/a").expect("removed");
         assert!(!tree.has("instances/a"));
+        fs::remove_dir_all(root).expect("removed");
+    }
+
+    /// Returns what a refused write tells besides the first line.
+    fn reason(tree: &Tree, file: &str) -> Option<String> {
+        let error = tree.put(file, "x").expect_err("refused");
+        error
+            .downcast_ref::<FileFault>()
+            .expect("a file")
+            .log
+            .clone()
+    }
+
+    /// An entry of an `error_log`.
+    fn entry(name: &str) -> String {
+        format!("[    1.000000] {name}: error: No\n  Command: x\n           ^\n")
+    }
+
+    #[test]
+    fn in_an_instance_of_its_own_all_that_was_not_told_is_the_reason() {
+        let (tree, root) = tree("own");
+        tree.make("instances/b").expect("made");
+        let (file, log) = ("instances/b/none", root.join("instances/b/error_log"));
+        assert_eq!(reason(&tree, file), None);
+        // The log was not read before the write: an entry is found that was there by then.
+        fs::write(&log, entry("first")).expect("a log");
+        assert!(reason(&tree, file)
+            .expect("an entry")
+            .starts_with("first: "));
+        // Told once, it is not the reason of what is refused without an entry.
+        assert_eq!(reason(&tree, file), None);
+        fs::write(&log, entry("first") + &entry("second")).expect("a log");
+        assert!(reason(&tree, file)
+            .expect("an entry")
+            .starts_with("second: "));
+        assert_eq!(reason(&tree, file), None);
+        fs::remove_dir_all(root).expect("removed");
+    }
+
+    #[test]
+    fn in_a_log_of_others_an_entry_from_before_is_not_the_reason() {
+        let (tree, root) = tree("shared");
+        for log in ["error_log", "instances/a/error_log"] {
+            fs::write(root.join(log), entry("old")).expect("a log");
+        }
+        assert_eq!(reason(&tree, "none"), None);
+        assert_eq!(reason(&tree, "instances/a/none"), None);
         fs::remove_dir_all(root).expect("removed");
     }
 }
