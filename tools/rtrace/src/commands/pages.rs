@@ -12,6 +12,18 @@ use clap_mangen::Man;
 use std::fs;
 use std::path::Path;
 
+/// When what the pages say changed last. Without a date, `man` would take the version for it.
+const DATE: &str = "2026-11-27";
+
+/// Returns a page without what `mandoc -T lint` warns of: a blank line between breaks, blanks at the
+/// ends of lines.
+fn tidy(page: &str) -> String {
+    let text = page.replace(".br\n\n.br\n", ".sp\n");
+    text.lines()
+        .flat_map(|line| [line.trim_end(), "\n"])
+        .collect()
+}
+
 /// Writes the page of a command.
 fn page(command: Command, folder: &Path) -> Result<()> {
     let name = command.get_name().to_string();
@@ -20,6 +32,7 @@ fn page(command: Command, folder: &Path) -> Result<()> {
     let version = concat!("rtrace ", env!("CARGO_PKG_VERSION"));
     let man = Man::new(command)
         .title(name.to_uppercase())
+        .date(DATE)
         .source(version)
         .manual("User Commands");
     let mut out = Vec::new();
@@ -57,13 +70,17 @@ fn page(command: Command, folder: &Path) -> Result<()> {
          says how to remove it",
     )]);
     more.control("SH", ["SEE ALSO"]);
-    more.text([
-        bold(if is_whole { "trace-cmd" } else { "rtrace" }),
-        roman("(1)"),
-    ]);
+    let others: &[&str] = match is_whole {
+        true => &["rtrace-run", "trace-cmd"],
+        false => &["rtrace"],
+    };
+    for (at, other) in others.iter().enumerate() {
+        let end = if at + 1 < others.len() { "(1)," } else { "(1)" };
+        more.text([bold(*other), roman(end)]);
+    }
     more.to_writer(&mut out)?;
     let file = folder.join(format!("{name}.1"));
-    of_file(&file, fs::write(&file, out))
+    of_file(&file, fs::write(&file, tidy(&String::from_utf8(out)?)))
 }
 
 /// Writes `man/` and `completions/` in a folder.
@@ -108,6 +125,10 @@ mod tests {
             for section in ["NAME", "SYNOPSIS", "EXIT STATUS"] {
                 assert!(text.contains(section), "{name}: {section}");
             }
+            let title = text.lines().find(|line| line.starts_with(".TH "));
+            let words: Vec<_> = title.expect(name).split(' ').collect();
+            assert_eq!(words[3], DATE, "{name}");
+            assert!(!text.lines().any(|line| line.ends_with(' ')), "{name}");
         }
         assert!(page("rtrace-top.1").contains("interval"));
         assert!(!folder.join("man/rtrace-pages.1").exists());
