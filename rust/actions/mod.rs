@@ -16,6 +16,7 @@ pub(crate) mod hist;
 pub(crate) mod hist_names;
 pub(crate) mod linked;
 mod quick;
+mod quick_effect;
 mod quick_link;
 mod quick_text;
 mod stack;

@@ -15,6 +15,11 @@ use super::{
         time_by,
         time_here,
         NumberCounter, //
+    },
+    quick_effect::{
+        FirstCounter,
+        NearCounter,
+        QuickEffect, //
     }, //
 };
 use crate::{
@@ -29,23 +34,16 @@ use crate::{
         plan::Plan, //
     },
     kapi::{
-        percpu::{
-            CpuPin,
-            PinRef, //
-        },
+        percpu::PinRef,
         port::Kernel,
         scratch::{
-            self,
             RecordToRead,
             WordAt, //
         }, //
     },
     probes::{
-        commit_counted,
         Effect,
-        EventFile,
-        Exit,
-        Hit, //
+        EventFile, //
     }, //
 };
 use kernel::{
@@ -253,31 +251,33 @@ impl<const KEYS: usize, const VALUES: usize, const VARIABLES: usize>
         Some(())
     }
 
-    /// Counts an event whose entry is not in the first slot of its key, or whose time is read by a call.
-    #[inline(never)]
-    fn act_nearby(&self, file: &EventFile, record: RecordToRead<'_>, pin: PinRef<'_>) {
-        let counted = self.counts.if_unwatched().and_then(|counts| {
-            let env = QuickEnv::of(file, pin, self.clock);
-            self.count::<false, WITH_TIME>(counts, record, &env, Map::count_known)
-        });
-        if counted.is_none() {
-            self.counter.act_slowly(file, record, pin);
-        }
-    }
-
-    /// Does so for an event that it ends.
-    #[inline(never)]
-    fn end_nearby(&self, file: &EventFile, record: scratch::Record<'_>, exit: Exit) {
-        self.act_nearby(file, record.to_read(), exit.pin());
-        commit_counted(file, record, exit);
-    }
-
     /// Returns what counts such events, by numbers of this kind.
     fn boxed<const TASK: bool, const STEPS: u8>(self) -> Result<KBox<dyn Effect>> {
-        Ok(KBox::new(
-            QuickCounter::<KEYS, VALUES, VARIABLES, TASK, STEPS>(self),
-            GFP_KERNEL,
-        )?)
+        let counter = QuickCounter::<KEYS, VALUES, VARIABLES, TASK, STEPS>(self);
+        Ok(KBox::new(QuickEffect(counter), GFP_KERNEL)?)
+    }
+}
+
+impl<const KEYS: usize, const VALUES: usize, const VARIABLES: usize> NearCounter
+    for QuickNumbers<KEYS, VALUES, VARIABLES>
+{
+    type Counter = NumberCounter<KEYS, VALUES, VARIABLES>;
+
+    fn counter(&self) -> &Self::Counter {
+        &self.counter
+    }
+
+    /// Also an event whose time is read by a call.
+    #[inline(always)]
+    fn count_near(
+        &self,
+        file: &EventFile,
+        record: RecordToRead<'_>,
+        pin: PinRef<'_>,
+    ) -> Option<()> {
+        let counts = self.counts.if_unwatched()?;
+        let env = QuickEnv::of(file, pin, self.clock);
+        self.count::<false, WITH_TIME>(counts, record, &env, Map::count_known)
     }
 }
 
@@ -297,9 +297,14 @@ impl<
         const VARIABLES: usize,
         const TASK: bool,
         const STEPS: u8,
-    > QuickCounter<KEYS, VALUES, VARIABLES, TASK, STEPS>
+    > FirstCounter for QuickCounter<KEYS, VALUES, VARIABLES, TASK, STEPS>
 {
-    /// Counts an event whose entry is in the first slot of its key. Of any other one nothing is counted.
+    type Near = QuickNumbers<KEYS, VALUES, VARIABLES>;
+
+    fn near(&self) -> &Self::Near {
+        &self.0
+    }
+
     #[inline(always)]
     fn count_first(
         &self,
@@ -311,44 +316,6 @@ impl<
         let env = QuickEnv::here::<STEPS>(file, pin, self.0.clock)?;
         self.0
             .count::<TASK, STEPS>(counts, record, &env, Map::count_first)
-    }
-}
-
-impl<
-        const KEYS: usize,
-        const VALUES: usize,
-        const VARIABLES: usize,
-        const TASK: bool,
-        const STEPS: u8,
-    > Effect for QuickCounter<KEYS, VALUES, VARIABLES, TASK, STEPS>
-{
-    fn is_hist(&self) -> bool {
-        true
-    }
-
-    fn is_light(&self) -> bool {
-        true
-    }
-
-    fn act_lightly(&self, file: &EventFile, record: RecordToRead<'_>, pin: PinRef<'_>) {
-        if self.count_first(file, record, pin).is_none() {
-            self.0.act_nearby(file, record, pin);
-        }
-    }
-
-    fn end_lightly(&self, file: &EventFile, record: scratch::Record<'_>, exit: Exit) {
-        match self.count_first(file, record.to_read(), exit.pin()) {
-            Some(()) => commit_counted(file, record, exit),
-            None => self.0.end_nearby(file, record, exit),
-        }
-    }
-
-    fn miss(&self, pin: &CpuPin) {
-        self.0.counter.miss(pin);
-    }
-
-    fn act(&self, hit: &Hit<'_>, record: &[u8]) {
-        self.0.counter.act(hit, record);
     }
 }
 

@@ -27,6 +27,11 @@ use super::{
         QuickEnv,
         QuickLoad,
         WITH_TIME, //
+    },
+    quick_effect::{
+        FirstCounter,
+        NearCounter,
+        QuickEffect, //
     }, //
 };
 use crate::{
@@ -42,16 +47,12 @@ use crate::{
         plan::Plan, //
     },
     kapi::{
-        percpu::{
-            CpuPin,
-            PinRef, //
-        },
+        percpu::PinRef,
         scratch::RecordToRead, //
     },
     probes::{
         Effect,
-        EventFile,
-        Hit, //
+        EventFile, //
     },
     sources::synthetic::SyntheticEvent, //
 };
@@ -281,24 +282,41 @@ impl<const KEYS: usize> QuickLinkedCounter<KEYS> {
             synthetics,
             counter,
         };
-        let boxed: KBox<dyn Effect> = KBox::new(this, GFP_KERNEL)?;
+        let boxed: KBox<dyn Effect> = KBox::new(QuickEffect(this), GFP_KERNEL)?;
         Ok(Ok(boxed))
     }
 }
 
-impl<const KEYS: usize> Effect for QuickLinkedCounter<KEYS> {
-    fn is_hist(&self) -> bool {
-        true
+/// No event: the number that a reference takes would be gone.
+impl<const KEYS: usize> NearCounter for QuickLinkedCounter<KEYS> {
+    type Counter = LinkedCounter;
+
+    fn counter(&self) -> &LinkedCounter {
+        &self.counter
     }
 
-    fn is_light(&self) -> bool {
-        true
+    #[inline(always)]
+    fn count_near(&self, _: &EventFile, _: RecordToRead<'_>, _: PinRef<'_>) -> Option<()> {
+        None
+    }
+}
+
+impl<const KEYS: usize> FirstCounter for QuickLinkedCounter<KEYS> {
+    type Near = Self;
+
+    fn near(&self) -> &Self {
+        self
     }
 
-    fn act_lightly(&self, file: &EventFile, record: RecordToRead<'_>, pin: PinRef<'_>) {
-        let Some(counts) = self.counts.if_unwatched() else {
-            return self.act_slowly(file, record, pin);
-        };
+    /// Counts any event, unless a poller waits for it.
+    #[inline(always)]
+    fn count_first(
+        &self,
+        file: &EventFile,
+        record: RecordToRead<'_>,
+        pin: PinRef<'_>,
+    ) -> Option<()> {
+        let counts = self.counts.if_unwatched()?;
         let mut hit = LinkedHit {
             record,
             env: QuickEnv::of(file, pin, self.clock),
@@ -309,13 +327,14 @@ impl<const KEYS: usize> Effect for QuickLinkedCounter<KEYS> {
         for (place, reference) in hit.references.iter_mut().zip(&self.references) {
             match reference.number(&key) {
                 Some(number) => *place = number,
-                None => return,
+                // It is not one to count.
+                None => return Some(()),
             }
         }
         let cpu = hit.env.cpu as usize;
         let known = counts.map.count_first(cpu, &key, &[]);
         let Some(entry) = known.or_else(|| self.count_slowly(counts, cpu, key)) else {
-            return;
+            return Some(());
         };
         let mut at = 0usize;
         for variable in &self.variables {
@@ -329,14 +348,7 @@ impl<const KEYS: usize> Effect for QuickLinkedCounter<KEYS> {
         for synthetic in &self.synthetics {
             synthetic.record(&hit, pin);
         }
-    }
-
-    fn miss(&self, pin: &CpuPin) {
-        self.counter.miss(pin);
-    }
-
-    fn act(&self, hit: &Hit<'_>, record: &[u8]) {
-        self.counter.act(hit, record);
+        Some(())
     }
 }
 

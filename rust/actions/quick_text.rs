@@ -12,6 +12,11 @@ use super::{
         QuickLoad,
         PLAIN,
         WITH_TIME, //
+    },
+    quick_effect::{
+        FirstCounter,
+        NearCounter,
+        QuickEffect, //
     }, //
 };
 use crate::{
@@ -28,22 +33,13 @@ use crate::{
     },
     kapi::{
         context,
-        percpu::{
-            CpuPin,
-            PinRef, //
-        },
+        percpu::PinRef,
         port::Kernel,
-        scratch::{
-            self,
-            RecordToRead, //
-        }, //
+        scratch::RecordToRead, //
     },
     probes::{
-        commit_counted,
         Effect,
-        EventFile,
-        Exit,
-        Hit, //
+        EventFile, //
     }, //
 };
 use kernel::{
@@ -106,7 +102,7 @@ impl<K: QuickText<WORDS>, const WORDS: usize, const VALUES: usize> TextCounter<K
             counter,
             values,
         };
-        let boxed: KBox<dyn Effect> = KBox::new(this, GFP_KERNEL)?;
+        let boxed: KBox<dyn Effect> = KBox::new(QuickEffect(this), GFP_KERNEL)?;
         Ok(Ok(boxed))
     }
 
@@ -129,53 +125,45 @@ impl<K: QuickText<WORDS>, const WORDS: usize, const VALUES: usize> TextCounter<K
         count(&counts.map, env.cpu as usize, key.get(..used)?, &added)?;
         Some(())
     }
+}
 
-    /// Counts an event whose entry is not in the first slot of its key.
-    #[inline(never)]
-    fn act_nearby(&self, file: &EventFile, record: RecordToRead<'_>, pin: PinRef<'_>) {
-        if self.count(file, record, pin, Map::count_known).is_none() {
-            self.act_slowly(file, record, pin);
-        }
+impl<K: QuickText<WORDS>, const WORDS: usize, const VALUES: usize> NearCounter
+    for TextCounter<K, WORDS, VALUES>
+{
+    type Counter = Counter;
+
+    fn counter(&self) -> &Counter {
+        &self.counter
     }
 
-    /// Does so for an event that it ends.
-    #[inline(never)]
-    fn end_nearby(&self, file: &EventFile, record: scratch::Record<'_>, exit: Exit) {
-        self.act_nearby(file, record.to_read(), exit.pin());
-        commit_counted(file, record, exit);
+    #[inline(always)]
+    fn count_near(
+        &self,
+        file: &EventFile,
+        record: RecordToRead<'_>,
+        pin: PinRef<'_>,
+    ) -> Option<()> {
+        self.count(file, record, pin, Map::count_known)
     }
 }
 
-impl<K: QuickText<WORDS>, const WORDS: usize, const VALUES: usize> Effect
+impl<K: QuickText<WORDS>, const WORDS: usize, const VALUES: usize> FirstCounter
     for TextCounter<K, WORDS, VALUES>
 {
-    fn is_hist(&self) -> bool {
-        true
+    type Near = Self;
+
+    fn near(&self) -> &Self {
+        self
     }
 
-    fn is_light(&self) -> bool {
-        true
-    }
-
-    fn act_lightly(&self, file: &EventFile, record: RecordToRead<'_>, pin: PinRef<'_>) {
-        if self.count(file, record, pin, Map::count_first).is_none() {
-            self.act_nearby(file, record, pin);
-        }
-    }
-
-    fn end_lightly(&self, file: &EventFile, record: scratch::Record<'_>, exit: Exit) {
-        match self.count(file, record.to_read(), exit.pin(), Map::count_first) {
-            Some(()) => commit_counted(file, record, exit),
-            None => self.end_nearby(file, record, exit),
-        }
-    }
-
-    fn miss(&self, pin: &CpuPin) {
-        self.counter.miss(pin);
-    }
-
-    fn act(&self, hit: &Hit<'_>, record: &[u8]) {
-        self.counter.act(hit, record);
+    #[inline(always)]
+    fn count_first(
+        &self,
+        file: &EventFile,
+        record: RecordToRead<'_>,
+        pin: PinRef<'_>,
+    ) -> Option<()> {
+        self.count(file, record, pin, Map::count_first)
     }
 }
 
