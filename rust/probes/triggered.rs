@@ -309,7 +309,8 @@ impl EventFile {
     ///
     /// # Errors
     ///
-    /// Why it was not recorded. The triggers have not acted then.
+    /// Why it was not recorded. The triggers have not acted then, and are told of no miss: there is no event, as in
+    /// ftrace, and the caller tells the writer so.
     pub(crate) fn record_own(
         &self,
         pin: &CpuPin,

@@ -13,6 +13,7 @@ use crate::Context;
 pub const TESTS: &[Test] = &[
     test("trigger.markers", 60, markers),
     test("trigger.markers_link", 60, linked),
+    test("trigger.markers_refused", 60, refused),
 ];
 
 const MARKER: &str = "events/ftrace/print/trigger";
@@ -238,5 +239,57 @@ fn linked(context: &Context) -> Check {
         tree.set("synthetic_events", "!rtg_marked")?;
     }
     told?;
+    report.finish()
+}
+
+/// Writes markers until a full buffer refuses the shortest one.
+fn fill(tree: &Tree) -> Check {
+    for len in [2000, 200, 20, 1] {
+        let text = vec![b'x'; len];
+        let mut markers = (0..1000).map(|_| tree.write("trace_marker", &text));
+        ensure!(
+            markers.any(|taken| taken.is_err()),
+            "the buffer has room for all"
+        );
+    }
+    Ok(())
+}
+
+/// A marker that a full buffer refuses is no event: its writer is told, and no histogram counts it, not even as one
+/// that was dropped.
+fn refused(context: &Context) -> Check {
+    const HIST: &str = "hist:keys=common_comm:vals=hitcount:sort=hitcount:size=2048";
+    // All in the buffer of one CPU.
+    sys::pin_to(0);
+    let (own, reference) = pair(context)?;
+    let mut report = Report::default();
+    let mut counted = Vec::new();
+    // As above, tracefs is left alone on a kernel with checks.
+    let others = (!sys::kernel_with_checks()).then_some(&reference);
+    for tree in std::iter::once(&own).chain(others) {
+        tree.set("buffer_size_kb", "8")?;
+        tree.set("options/overwrite", "0")?;
+        fill(tree)?;
+        tree.set(MARKER, HIST)?;
+        for (is_full, hits) in [(true, 0), (false, 1)] {
+            if !is_full {
+                tree.clear()?;
+            }
+            let marked = tree.write("trace_marker", b"x");
+            let text = tree.get(&MARKER.replace("/trigger", "/hist"))?;
+            let totals = ["Hits:", "Dropped:"].map(|word| hists::total(&text, word));
+            report.expect(marked.is_err() == is_full && totals == [hits, 0], || {
+                format!("{}: {marked:?}\n{text}", tree.shown(""))
+            });
+            counted.push((format!("{marked:?}"), text));
+        }
+        tree.set(MARKER, &format!("!{HIST}"))?;
+    }
+    let (ours, theirs) = counted.split_at(2);
+    report.expect(theirs.is_empty() || ours == theirs, || {
+        format!("{ours:?}\ntracefs: {theirs:?}")
+    });
+    own.remove()?;
+    reference.remove()?;
     report.finish()
 }
