@@ -64,4 +64,6 @@ mod value;
 pub(crate) mod variable;
 
 #[cfg(test)]
+pub(crate) mod test_event;
+#[cfg(test)]
 mod tests;

@@ -3,22 +3,11 @@
 //! The whole way from a command to the text of its histogram, with the events and the texts that were seen
 //! in ftrace.
 
-use super::variable::{
-    EventPath,
-    NamedVariable,
-    Reference,
-    VariableKind,
-    VariableShape, //
-};
 use super::{
     command,
     error::{
         HistErrno,
         HistErrorKind, //
-    },
-    expr::{
-        Described,
-        NamedFields, //
     },
     key::{
         comm_words,
@@ -36,93 +25,19 @@ use super::{
         Plan,
         COMM, //
     },
-    print::{
-        HistLine,
-        HistNames, //
-    },
+    print::HistLine,
     sort::{
         self,
         Rows, //
+    },
+    test_event::{
+        TestEvent,
+        TestSurroundings,
+        SIZE, //
     }, //
 };
-use crate::event::field_type::FieldType;
-use core::fmt;
 
 mod tallies;
-
-/// The event whose fields are truncations of two numbers and a name.
-struct All;
-
-const FIELDS: &[(&str, &str, u32, u32, bool)] = &[
-    ("common_type", "unsigned short", 0, 2, false),
-    ("common_flags", "unsigned char", 2, 1, false),
-    ("common_preempt_count", "unsigned char", 3, 1, false),
-    ("common_pid", "int", 4, 4, true),
-    ("u64f", "u64", 8, 8, false),
-    ("s64f", "s64", 16, 8, true),
-    ("u32f", "u32", 24, 4, false),
-    ("s32f", "s32", 28, 4, true),
-    ("u16f", "u16", 32, 2, false),
-    ("s16f", "s16", 34, 2, true),
-    ("u8f", "u8", 36, 1, false),
-    ("s8f", "s8", 37, 1, true),
-    ("ptr", "void *", 40, 8, false),
-    ("fixed", "char[16]", 48, 16, false),
-    ("dyn", "__data_loc char[]", 64, 4, false),
-    ("arr", "u32[4]", 68, 16, false),
-    ("flag", "bool", 84, 1, false),
-    ("pstr", "const char *", 88, 8, false),
-    ("nothing", "int", 96, 0, true),
-    ("stk", "__data_loc unsigned long[]", 96, 8, false),
-];
-const SIZE: u16 = 104;
-
-impl NamedFields for All {
-    fn field(&self, name: &str) -> Option<Described> {
-        let found = FIELDS.iter().find(|field| field.0 == name)?;
-        let (_, ty, offset, size, signed) = *found;
-        let ty = FieldType::of(ty, size);
-        Some(Described {
-            ty,
-            offset,
-            size,
-            signed,
-        })
-    }
-
-    /// There are variables of two other histograms, one of which both have.
-    fn variable(&self, event: Option<EventPath<'_>>, name: &[u8]) -> NamedVariable {
-        let known = |hist, variable, usecs: bool| {
-            NamedVariable::Known(Reference {
-                hist,
-                variable,
-                once: false,
-                text: 0,
-                shape: VariableShape {
-                    kind: VariableKind::Number,
-                    size: 8,
-                    signed: !usecs,
-                    usecs,
-                },
-            })
-        };
-        match (event, name) {
-            (None | Some((b"s", b"e")), b"t0") => known(1, 0, true),
-            (None | Some((b"s", b"f")), b"v") | (Some((b"s", b"f")), b"both") => known(2, 1, false),
-            (Some((b"s", b"e")), b"both") => known(1, 2, false),
-            (None, b"both") => NamedVariable::Ambiguous,
-            _ => NamedVariable::Unknown,
-        }
-    }
-
-    fn has_variable(&self, name: &[u8]) -> bool {
-        name == b"there"
-    }
-
-    fn has_event(&self, system: &[u8], _name: &[u8]) -> bool {
-        system == b"s"
-    }
-}
 
 fn record(number: u64, other: i64, name: &str) -> Vec<u8> {
     let mut bytes = vec![0u8; SIZE.into()];
@@ -168,59 +83,11 @@ const FEED: &[(u64, i64, &str)] = &[
     (u64::MAX, i64::MAX, "max"),
 ];
 
-struct Here;
-
-impl KeyEnv for Here {
-    fn cpu(&self) -> u32 {
-        1
-    }
-
-    fn comm(&self) -> [u8; COMM] {
-        *b"sh\0?????????????"
-    }
-
-    fn time(&self, usecs: bool) -> u64 {
-        if usecs {
-            5
-        } else {
-            5000
-        }
-    }
-
-    fn callers(&self, room: &mut [u64]) -> usize {
-        room[..2].copy_from_slice(&[0x1000, 0x2000]);
-        2
-    }
-}
-
-impl HistNames for Here {
-    fn symbol(
-        &self,
-        address: u64,
-        offset: bool,
-        show: &mut dyn FnMut(&str) -> fmt::Result,
-    ) -> fmt::Result {
-        match (address, offset) {
-            (0x1000, true) => show("inner+0x1/0x2"),
-            (0x2000, true) => show("outer+0x3/0x4"),
-            _ => show(&format!("{address:#x}")),
-        }
-    }
-
-    fn syscall(
-        &self,
-        number: u64,
-        show: &mut dyn FnMut(Option<&str>) -> fmt::Result,
-    ) -> fmt::Result {
-        show(match number {
-            0 => Some("sys_read"),
-            1 => Some("sys_write"),
-            2 => Some("sys_open"),
-            300 => Some("sys_fanotify_init"),
-            _ => None,
-        })
-    }
-}
+/// Where the events are.
+const HERE: TestSurroundings = TestSurroundings {
+    comm: *b"sh\0?????????????",
+    reference: 0,
+};
 
 type Logged = Vec<(HistErrorKind, usize)>;
 
@@ -235,7 +102,7 @@ fn planned(text: &str, logged: &mut Logged) -> Result<(Plan, Vec<u8>), HistErrno
     command::hide_operators(&mut items);
     let parsed = command::parse(&items, &mut log)?;
     let mut plan = Plan::new();
-    plan.resolve(&parsed, &items, &All, false, &mut log)?;
+    plan.resolve(&parsed, &items, &TestEvent, false, &mut log)?;
     Ok((plan, items))
 }
 
@@ -286,7 +153,7 @@ fn entries(text: &str) -> Vec<String> {
     let sorted = (filled.rows(), &filled.order()[..]);
     filled
         .plan
-        .write_rows(&filled.items, sorted, &Here, &mut out)
+        .write_rows(&filled.items, sorted, &HERE, &mut out)
         .unwrap();
     out.lines().map(str::to_owned).collect()
 }
@@ -299,8 +166,8 @@ fn by_word(plan: &Plan, load: &NumberLoad, record: &[u8]) -> Option<u64> {
     Some(match word.step {
         WordStep::Plain => number,
         WordStep::Log2 => log2(number),
-        WordStep::Cpu => Here.cpu().into(),
-        WordStep::Time => Here.time(plan.usecs),
+        WordStep::Cpu => HERE.cpu().into(),
+        WordStep::Time => HERE.time(plan.usecs),
     })
 }
 
@@ -345,31 +212,10 @@ fn numbers_of_one_word() {
             assert_eq!(is_task, field == "common_pid", "{field}");
             assert_eq!(
                 by_word(&plan, &load, &record),
-                load.read(&plan, &record, &Here),
+                load.read(&plan, &record, &HERE),
                 "{field}"
             );
         }
-    }
-}
-
-/// A task of this name.
-struct NamedTask([u8; COMM]);
-
-impl KeyEnv for NamedTask {
-    fn cpu(&self) -> u32 {
-        0
-    }
-
-    fn comm(&self) -> [u8; COMM] {
-        self.0
-    }
-
-    fn time(&self, _usecs: bool) -> u64 {
-        0
-    }
-
-    fn callers(&self, _room: &mut [u64]) -> usize {
-        0
     }
 }
 
@@ -393,7 +239,8 @@ fn names_of_tasks() {
             name[..len].fill(letter);
             name[len..].iter_mut().take(1).for_each(|byte| *byte = 0);
             let mut room = [0; MOST_WORDS];
-            let key = plan.key(&[], &NamedTask(name), &mut room).unwrap();
+            let task = TestSurroundings { comm: name, ..HERE };
+            let key = plan.key(&[], &task, &mut room).unwrap();
             let words = [0, 8].map(|at| u64::from_le_bytes(*name[at..].first_chunk().unwrap()));
             let (quick, used) = name_key(words);
             assert_eq!(&quick[..used], key, "{name:?}");
@@ -420,7 +267,7 @@ fn strings_of_records() {
         for len in 0..300 {
             let record = record(0xff, 0, &"abcdefghi".repeat(40)[..len]);
             let mut room = [u64::MAX; MOST_WORDS];
-            let key = plan.key(&record, &Here, &mut room).unwrap();
+            let key = plan.key(&record, &HERE, &mut room).unwrap();
             match text.key_of(&record) {
                 Some((quick, used)) => assert_eq!(&quick[..used], key, "{field} {len}"),
                 None => assert!(field == "dyn" && len > 64, "{field} {len}"),
@@ -430,7 +277,7 @@ fn strings_of_records() {
         let mut record = record(1, 1, "alpha");
         record[48..64].fill(b'x');
         let mut room = [0; MOST_WORDS];
-        let key = plan.key(&record, &Here, &mut room).unwrap();
+        let key = plan.key(&record, &HERE, &mut room).unwrap();
         let (quick, used) = text.key_of(&record).unwrap();
         assert_eq!(&quick[..used], key, "{field}");
         assert!(text.key_of(&record[..60]).is_none());
@@ -443,20 +290,20 @@ fn filled(text: &str) -> Filled {
     for (number, other, name) in FEED {
         let record = record(*number, *other, name);
         let mut room = [u64::MAX; MOST_WORDS];
-        let key = plan.key(&record, &Here, &mut room).unwrap().to_vec();
-        let (added, count) = plan.added(&record, &Here);
+        let key = plan.key(&record, &HERE, &mut room).unwrap().to_vec();
+        let (added, count) = plan.added(&record, &HERE);
         // Each load gives what the expression gives that it was found for.
         if !plan.is_variable() {
             let keys = plan.keys().iter().map(|key| key.node);
             for (load, node) in plan.key_loads().iter().zip(keys) {
-                let loaded = load.read(&plan, &record, &Here);
-                assert_eq!(loaded, plan.evaluate(node, &record, &Here), "{text}");
+                let loaded = load.read(&plan, &record, &HERE);
+                assert_eq!(loaded, plan.evaluate(node, &record, &HERE), "{text}");
                 assert!(by_word(&plan, load, &record).is_none_or(|word| Some(word) == loaded));
             }
         }
         for (load, node) in plan.value_loads().iter().zip(plan.values()) {
-            let loaded = load.read(&plan, &record, &Here);
-            assert_eq!(loaded, plan.evaluate(*node, &record, &Here), "{text}");
+            let loaded = load.read(&plan, &record, &HERE);
+            assert_eq!(loaded, plan.evaluate(*node, &record, &HERE), "{text}");
             assert!(by_word(&plan, load, &record).is_none_or(|word| Some(word) == loaded));
         }
         let at = match found.iter().position(|(other, _)| *other == key) {
@@ -471,7 +318,7 @@ fn filled(text: &str) -> Filled {
         for (sum, more) in sums[1..].iter_mut().zip(&added[..count]) {
             *sum = sum.wrapping_add(*more);
         }
-        plan.tally(&record, &Here, |at, number| {
+        plan.tally(&record, &HERE, |at, number| {
             sums[at] = match at <= plan.raised() {
                 true => sums[at].max(number),
                 false => sums[at].wrapping_add(number),
@@ -483,7 +330,7 @@ fn filled(text: &str) -> Filled {
         let mut key = key.clone();
         key.resize(plan.key_words(), 0);
         words.extend(key);
-        words.extend(&comm_words(Here.comm())[..plan.note_words()]);
+        words.extend(&comm_words(HERE.comm())[..plan.note_words()]);
         let settled = plan.settle(sums, |word| {
             words.push(word);
             Ok::<(), ()>(())
@@ -500,7 +347,7 @@ fn check_json(rows: &[(&str, &[&str])]) {
         let mut out = String::new();
         let sorted = (filled.rows(), &filled.order()[..]);
         let (plan, items) = (&filled.plan, &filled.items[..]);
-        plan.write_json(items, sorted, &Here, &mut out).unwrap();
+        plan.write_json(items, sorted, &HERE, &mut out).unwrap();
         let wanted: String = wanted
             .iter()
             .map(|entry| format!("{{\"keys\":{entry}}}\n"))

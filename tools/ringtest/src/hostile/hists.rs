@@ -3,45 +3,31 @@
 //! wrong.
 
 use super::source::Source;
-use crate::event::field_type::FieldType;
 use crate::hist::{
     command,
     error::{
         HistErrno,
         HistErrorKind, //
     },
-    expr::{
-        Described,
-        NamedFields, //
-    },
-    key::KeyEnv,
     keys::MOST_WORDS,
-    plan::{
-        Plan,
-        COMM, //
-    },
-    print::{
-        HistLine,
-        HistNames, //
-    },
+    plan::Plan,
+    print::HistLine,
     sort::{
         self,
         Rows,
         SortItem, //
     },
-    variable::{
-        EventPath,
-        NamedVariable,
-        Reference,
-        VariableKind,
-        VariableShape, //
+    test_event::{
+        TestEvent,
+        TestSurroundings,
+        PLACES,
+        SIZE, //
     }, //
 };
 use crate::text::{
     error_log,
     writer::Bytes, //
 };
-use std::fmt;
 
 /// What commands are made of.
 const PIECES: &[&str] = &[
@@ -64,13 +50,13 @@ const PIECES: &[&str] = &[
     ",",
     "=",
     ".",
-    "u",
-    "s",
-    "t",
-    "c",
-    "d",
-    "k",
-    "p",
+    "u64f",
+    "s16f",
+    "u32f",
+    "short",
+    "dyn",
+    "stk",
+    "ptr",
     "common_pid",
     "common_comm",
     "common_timestamp",
@@ -109,14 +95,15 @@ const PIECES: &[&str] = &[
     "$x",
     "$v",
     "$y",
-    "s.e.$v",
+    "s.f.$v",
+    "s.e.$t0",
     "onmatch(s.e)",
     "onmax($x)",
     "onchange($x)",
     "onmatch(",
     ".trace(syn,$x)",
-    ".syn($x,u)",
-    ".save(u,c)",
+    ".syn($x,u64f)",
+    ".save(u64f,short)",
     ".snapshot()",
     "pause",
     "cont",
@@ -133,112 +120,16 @@ const PIECES: &[&str] = &[
     "18446744073709551616",
     " ",
     "\t",
-    " if u > 3",
+    " if u64f > 3",
     "\0",
     "\u{e9}",
 ];
 
-/// The fields of an event: name, type, offset, size, sign.
-const FIELDS: &[(&str, &str, u32, u32, bool)] = &[
-    ("common_pid", "int", 4, 4, true),
-    ("u", "u64", 8, 8, false),
-    ("s", "s16", 16, 2, true),
-    ("t", "u32", 20, 4, false),
-    ("c", "char[12]", 24, 12, false),
-    ("d", "__data_loc char[]", 36, 4, false),
-    ("k", "__data_loc unsigned long[]", 40, 8, false),
-    ("p", "void *", 48, 8, false),
-];
-const SIZE: usize = 56;
-
-struct Event;
-
-impl NamedFields for Event {
-    fn field(&self, name: &str) -> Option<Described> {
-        let (_, ty, offset, size, signed) = *FIELDS.iter().find(|field| field.0 == name)?;
-        let ty = FieldType::of(ty, size);
-        Some(Described {
-            ty,
-            offset,
-            size,
-            signed,
-        })
-    }
-
-    fn variable(&self, event: Option<EventPath<'_>>, name: &[u8]) -> NamedVariable {
-        match (event, name) {
-            (None | Some((b"s", b"e")), b"v") => NamedVariable::Known(Reference {
-                hist: 1,
-                variable: 0,
-                once: false,
-                text: 0,
-                shape: VariableShape {
-                    kind: VariableKind::Number,
-                    size: 8,
-                    signed: false,
-                    usecs: false,
-                },
-            }),
-            _ => NamedVariable::Unknown,
-        }
-    }
-
-    fn has_variable(&self, _name: &[u8]) -> bool {
-        false
-    }
-
-    fn has_event(&self, system: &[u8], _name: &[u8]) -> bool {
-        system == b"s"
-    }
-}
-
-struct Here;
-
-impl KeyEnv for Here {
-    fn cpu(&self) -> u32 {
-        1
-    }
-
-    fn comm(&self) -> [u8; COMM] {
-        *b"a name of 16byte"
-    }
-
-    fn time(&self, usecs: bool) -> u64 {
-        if usecs {
-            5
-        } else {
-            5000
-        }
-    }
-
-    fn callers(&self, room: &mut [u64]) -> usize {
-        room[..2].copy_from_slice(&[0x1000, 0x2000]);
-        2
-    }
-
-    fn reference(&self, _at: u8) -> u64 {
-        7
-    }
-}
-
-impl HistNames for Here {
-    fn symbol(
-        &self,
-        address: u64,
-        _offset: bool,
-        show: &mut dyn FnMut(&str) -> fmt::Result,
-    ) -> fmt::Result {
-        show(&format!("{address:#x}"))
-    }
-
-    fn syscall(
-        &self,
-        number: u64,
-        show: &mut dyn FnMut(Option<&str>) -> fmt::Result,
-    ) -> fmt::Result {
-        show((number == 0).then_some("sys_read"))
-    }
-}
+/// A name that no NUL ends.
+const HERE: TestSurroundings = TestSurroundings {
+    comm: *b"a name of 16byte",
+    reference: 7,
+};
 
 /// Returns the plan of a command and the text that it has parts of. A refusal is of a place inside of the command.
 fn planned(text: &[u8]) -> Result<(Plan, Vec<u8>), HistErrno> {
@@ -253,7 +144,7 @@ fn planned(text: &[u8]) -> Result<(Plan, Vec<u8>), HistErrno> {
     command::hide_operators(&mut items);
     let parsed = command::parse(&items, &mut log)?;
     let mut plan = Plan::new();
-    plan.resolve(&parsed, &items, &Event, false, &mut log)?;
+    plan.resolve(&parsed, &items, &TestEvent, false, &mut log)?;
     Ok((plan, items))
 }
 
@@ -310,31 +201,32 @@ pub fn histograms_of_broken_records(source: &mut Source) {
     };
     let mut words = Vec::new();
     for _ in 0..1 + source.below(4) {
-        let mut record = source.bytes(SIZE + 40);
-        if source.once_in(2) && record.len() >= SIZE {
+        let fixed = usize::from(SIZE);
+        let mut record = source.bytes(fixed + 40);
+        if source.once_in(2) && record.len() >= fixed {
             // Places that are nearly right.
-            let room = record.len() - SIZE;
-            for at in [36, 40] {
+            let room = record.len() - fixed;
+            for at in PLACES {
                 let len = source.below(room + 2) as u32;
-                let place = SIZE as u32 | len << 16;
+                let place = u32::from(SIZE) | len << 16;
                 record[at..at + 4].copy_from_slice(&place.to_le_bytes());
             }
         }
         let mut room = [u64::MAX; MOST_WORDS];
-        let Some(key) = plan.key(&record, &Here, &mut room[..]) else {
+        let Some(key) = plan.key(&record, &HERE, &mut room[..]) else {
             continue;
         };
         let mut key = key.to_vec();
         assert!(key.len() <= plan.key_words());
         key.resize(plan.key_words(), 0);
         let mut sums = vec![0; plan.sums()];
-        let (added, count) = plan.added(&record, &Here);
+        let (added, count) = plan.added(&record, &HERE);
         for (sum, more) in sums.iter_mut().skip(1).zip(&added[..count]) {
             *sum = *more;
         }
-        plan.tally(&record, &Here, |at, number| sums[at] = number);
+        plan.tally(&record, &HERE, |at, number| sums[at] = number);
         for variable in plan.variables() {
-            plan.number(variable.node, &record, &Here);
+            plan.number(variable.node, &record, &HERE);
         }
         words.extend(key);
         words.extend(vec![0; plan.note_words()]);
@@ -352,9 +244,9 @@ pub fn histograms_of_broken_records(source: &mut Source) {
     seen.sort_unstable();
     assert!(seen.into_iter().eq(0..rows.len() as u32));
     let mut out = Bytes::default();
-    plan.write_rows(&items, (rows, &order), &Here, &mut out)
+    plan.write_rows(&items, (rows, &order), &HERE, &mut out)
         .unwrap();
-    plan.write_json(&items, (rows, &order), &Here, &mut out)
+    plan.write_json(&items, (rows, &order), &HERE, &mut out)
         .unwrap();
     assert!(out.0.len() < 100_000);
 }
