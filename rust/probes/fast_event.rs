@@ -6,6 +6,7 @@
 //! function needs a frame, and borrows the ring from the value that keeps its writer on the CPU. This one is
 //! committed by its owner and by nothing else, and has that value with it. What is left to do when the fast path out
 //! of the ring does not end is a value, too, so that no writer takes the slow path out of a ring in which it is not.
+//! tools/guest/native measures with this source, too.
 
 use super::{
     exit::{
@@ -28,7 +29,7 @@ use core::{
 };
 
 /// A value that has a ring and keeps its writer on the CPU that owns it.
-pub(super) trait RingHolder {
+pub(crate) trait RingHolder {
     /// Returns the ring.
     fn own_ring(&self) -> OwnRing<'_>;
 }
@@ -142,7 +143,7 @@ impl<H: RingHolder, B: EventBytes> FastEvent<H, B> {
 ///
 /// The last reservation in the ring of `holder` that is not over is that of the event.
 #[inline(always)]
-pub(super) unsafe fn commit_last<H: RingHolder>(holder: H) -> Result<H, Unfinished<H>> {
+pub(crate) unsafe fn commit_last<H: RingHolder>(holder: H) -> Result<H, Unfinished<H>> {
     // SAFETY: The caller promises the reservation.
     let outcome = unsafe { holder.own_ring().writer().commit_fast() };
     // INVARIANT: The fast path out of this ring has ended so just now.
@@ -154,7 +155,7 @@ pub(super) unsafe fn commit_last<H: RingHolder>(holder: H) -> Result<H, Unfinish
 }
 
 /// What is left to do of a commit.
-pub(super) enum Unfinished<H> {
+pub(crate) enum Unfinished<H> {
     Inside(StillInside<H>),
     Early(LeftEarly<H>),
 }
@@ -166,12 +167,12 @@ pub(super) enum Unfinished<H> {
 /// The fast path out of the ring of the holder has not been tried.
 #[must_use = "the writer stays in the ring"]
 #[repr(transparent)]
-pub(super) struct StillInside<H>(H);
+pub(crate) struct StillInside<H>(H);
 
 impl<H: RingHolder> StillInside<H> {
     /// Takes the slow path out of the ring, one of `sink`, and wakes readers.
     #[inline(always)]
-    pub(super) fn leave(self, sink: &Sink) -> H {
+    pub(crate) fn leave(self, sink: &Sink) -> H {
         // SAFETY: The fast path out of this ring said so (invariant).
         unsafe { leave(sink, self.0.own_ring(), FastCommit::NotTried) };
         self.0
@@ -185,12 +186,12 @@ impl<H: RingHolder> StillInside<H> {
 /// The fast path out of the ring of the holder has ended so.
 #[must_use = "events are not published"]
 #[repr(transparent)]
-pub(super) struct LeftEarly<H>(H);
+pub(crate) struct LeftEarly<H>(H);
 
 impl<H: RingHolder> LeftEarly<H> {
     /// Takes the slow path out of the ring, one of `sink`, and wakes readers.
     #[inline(always)]
-    pub(super) fn leave(self, sink: &Sink) -> H {
+    pub(crate) fn leave(self, sink: &Sink) -> H {
         // SAFETY: The fast path out of this ring said so (invariant).
         unsafe { leave(sink, self.0.own_ring(), FastCommit::Raced) };
         self.0

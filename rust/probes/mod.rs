@@ -153,9 +153,12 @@ pub(crate) use self::{
 };
 #[cfg(rtrace_test)]
 pub(crate) use self::{
-    exit::{
-        give_up,
-        leave, //
+    exit::give_up,
+    fast_event::{
+        commit_last,
+        LeftEarly,
+        StillInside,
+        Unfinished, //
     },
     ways::{
         reserve_by_other,

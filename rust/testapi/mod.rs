@@ -33,23 +33,23 @@ use crate::{
         percpu::PinRef, //
     },
     probes::{
+        commit_last,
         for_c,
         give_up,
-        leave,
         reserve_by_other,
         reserve_in,
         token,
         Caller,
         ForC,
-        ReservedRecord, //
+        LeftEarly,
+        ReservedRecord,
+        StillInside,
+        Unfinished, //
     },
     ring::{
         give::PartialTake,
         packed::PackedSize,
-        writer::{
-            FastCommit,
-            ReserveError, //
-        }, //
+        writer::ReserveError, //
     }, //
 };
 use core::{
@@ -185,32 +185,25 @@ unsafe extern "C" fn rtrace_test_commit(
     // SAFETY: `rtrace_test_reserve` found it, in the rings of the same instance.
     let ring = unsafe { sink.buffers().rings().at(place, pin) };
     // SAFETY: The last reservation in this ring that is not over is the one of the caller.
-    match unsafe { ring.writer().commit_fast() } {
-        Ok(()) => sink.waker().published(),
-        Err(FastCommit::NotTried) => commit_inside(inst, ring),
-        Err(FastCommit::Raced) => commit_again(inst, ring),
+    match unsafe { commit_last(ring) } {
+        Ok(_) => sink.waker().published(),
+        Err(Unfinished::Inside(inside)) => commit_inside(inst, inside),
+        Err(Unfinished::Early(early)) => commit_again(inst, early),
     }
 }
 
-/// Takes the slow path out of `ring`, which the writer has not left.
+/// Takes the slow path out of the ring, which the writer has not left.
 #[cold]
 #[inline(never)]
-extern "C" fn commit_inside(inst: &Instance, ring: OwnRing<'_>) {
-    commit_slow(inst, ring, FastCommit::NotTried);
+extern "C" fn commit_inside(inst: &Instance, inside: StillInside<OwnRing<'_>>) {
+    inside.leave(inst.sink());
 }
 
-/// Takes the slow path out of `ring`, which the writer has left too early.
+/// Takes the slow path out of the ring, which the writer has left too early.
 #[cold]
 #[inline(never)]
-extern "C" fn commit_again(inst: &Instance, ring: OwnRing<'_>) {
-    commit_slow(inst, ring, FastCommit::Raced);
-}
-
-/// Takes the slow path out of `ring`.
-#[inline(always)]
-fn commit_slow(inst: &Instance, ring: OwnRing<'_>, left: FastCommit) {
-    // SAFETY: The fast path said so.
-    unsafe { leave(inst.sink(), ring, left) };
+extern "C" fn commit_again(inst: &Instance, early: LeftEarly<OwnRing<'_>>) {
+    early.leave(inst.sink());
 }
 
 /// Gives what was reserved up.

@@ -6,15 +6,20 @@
 
 #[path = "../../../rust/probes/exit.rs"]
 mod exit;
+#[path = "../../../rust/probes/fast_event.rs"]
+mod fast_event;
 #[path = "../../../rust/probes/fastcall.rs"]
 mod fastcall;
 #[path = "../../../rust/probes/ways.rs"]
 mod ways;
 
 pub(crate) use self::{
-    exit::{
-        give_up,
-        leave, //
+    exit::give_up,
+    fast_event::{
+        commit_last,
+        LeftEarly,
+        StillInside,
+        Unfinished, //
     },
     fastcall::{
         for_c,
@@ -117,10 +122,16 @@ impl Waker {
         }
     }
 
+    /// Returns whether no reader waits.
+    #[inline(always)]
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.wanted.load() == 0
+    }
+
     /// After an event was published.
     #[inline(always)]
     pub(crate) fn published(&self) {
-        if self.wanted.load() != 0 {
+        if !self.is_quiet() {
             self.queue();
         }
     }
