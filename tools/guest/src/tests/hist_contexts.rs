@@ -3,11 +3,10 @@
 //! Histograms of writers in all contexts: every event is a hit or a drop, also of those that are too deep inside each
 //! other; and nothing is left of the event of a module.
 
-use super::hist_forms::{attempted, SOAK};
+use super::hist_forms::{attempted, attempts, SOAK};
 use super::hists::total;
 use super::{exact, test, Test};
 use crate::check::{Check, Report};
-use crate::soak::record::{CONTEXTS, RINGS};
 use crate::soak::writers::Writers;
 use crate::sys;
 use crate::tree::{Instance, Tree};
@@ -57,11 +56,11 @@ impl SoakRing {
     }
 
     /// Returns whether the ring may have kept and refused so many.
-    fn expects(self, kept: u64, refused: u64, attempts: u64) -> bool {
+    fn expects(self, kept: u64, refused: u64, events: u64) -> bool {
         match self {
             Self::Stopped | Self::Off => kept == 0 && refused == 0,
-            Self::Large => kept + refused == attempts && kept > refused,
-            Self::Full => kept + refused == attempts && kept != 0 && refused > kept,
+            Self::Large => kept + refused == events && kept > refused,
+            Self::Full => kept + refused == events && kept != 0 && refused > kept,
         }
     }
 }
@@ -113,15 +112,10 @@ fn contexts(context: &Context) -> Check {
             std::thread::sleep(Duration::from_millis(5));
         }
         writers.stop()?;
-        let written = writers.written()?;
-        let mut attempts = 0;
+        let events = attempted(&writers)?;
         let mut nmis = 0;
         for cpu in 0..sys::online_cpus() {
-            for which in 0..CONTEXTS.len() {
-                let tally = written.tally(cpu, RINGS, which);
-                attempts += tally.attempts;
-                nmis += if which == 3 { tally.attempts } else { 0 };
-            }
+            nmis += attempts(&writers, cpu)?.last().copied().unwrap_or(0);
         }
         report.expect(nmis > 0, || format!("{command}: no NMIs"));
         let text = own.get(&hist())?;
@@ -133,13 +127,13 @@ fn contexts(context: &Context) -> Check {
             .filter_map(|(_, rest)| rest.split_whitespace().next()?.parse::<u64>().ok())
             .sum();
         println!("{command}: {hits} hits, {drops} drops, {entries} entries, {nmis} from NMIs");
-        report.expect(hits + drops == attempts, || {
-            format!("{command}: {hits} hits and {drops} drops of {attempts} events")
+        report.expect(hits + drops == events, || {
+            format!("{command}: {hits} hits and {drops} drops of {events} events")
         });
         let (kept, refused) = recorded(&own)?;
-        let of_ring = ring.expects(kept, refused, attempts);
+        let of_ring = ring.expects(kept, refused, events);
         report.expect(of_ring, || {
-            format!("{command}: {kept} events kept and {refused} refused of {attempts}")
+            format!("{command}: {kept} events kept and {refused} refused of {events}")
         });
         report.expect(sum == hits, || {
             format!("{command}: the entries have {sum} of {hits}")
