@@ -193,15 +193,22 @@ fn deep(context: &Context) -> Check {
     report.finish()
 }
 
-/// Fills the ring, so that it refuses the next event.
+/// Fills the ring of this CPU with markers, so that it refuses the next event: most of it with a few long ones, what is
+/// left with the shortest, which is shorter than an event.
 fn fill(own: &Tree, writers: &Writers) -> Check {
-    for _ in 0..100_000 {
-        writers.set("dive", 1)?;
-        if recorded(own)?.1 != 0 {
-            return Ok(());
-        }
+    for len in [2000, 200, 40, 4] {
+        let marker = vec![0; len];
+        let mut markers = (0..1000).map(|_| own.write("trace_marker_raw", &marker));
+        ensure!(
+            markers.any(|taken| taken.is_err()),
+            "the ring does not become full"
+        );
     }
-    Err("the ring does not become full".into())
+    let refused = recorded(own)?.1;
+    writers.set("dive", 1)?;
+    let left = recorded(own)?.1;
+    ensure!(left == refused + 1, "the full ring takes an event");
+    Ok(())
 }
 
 /// The histograms of a module's event go with the module, while they count.
