@@ -26,10 +26,7 @@ use crate::{
             TextKey, //
         },
         map::Map,
-        plan::{
-            Plan,
-            COMM, //
-        }, //
+        plan::Plan, //
     },
     kapi::{
         context,
@@ -48,34 +45,40 @@ use kernel::{
 };
 
 /// A key that is one string.
-trait QuickText<const WORDS: usize>: Copy + Send + Sync + 'static {
-    /// Returns the words of the key of an event, and how many these are; `None` if they are more. Any context.
-    fn words(self, record: RecordToRead<'_>) -> Option<([u64; WORDS], usize)>;
+trait QuickText: Copy + Send + Sync + 'static {
+    /// Calls `f` with the key of an event; `None` if that is not made here. Any context.
+    fn with_key<R>(
+        self,
+        record: RecordToRead<'_>,
+        f: impl FnOnce(&[u64]) -> Option<R>,
+    ) -> Option<R>;
 }
 
 /// The name of the task.
 #[derive(Clone, Copy)]
 struct TaskName;
 
-/// Words of its key: their number, and the name.
-const NAME_WORDS: usize = 1 + COMM / 8;
-
-impl QuickText<NAME_WORDS> for TaskName {
+impl QuickText for TaskName {
     #[inline(always)]
-    fn words(self, _: RecordToRead<'_>) -> Option<([u64; NAME_WORDS], usize)> {
-        Some(name_key(context::name()))
+    fn with_key<R>(self, _: RecordToRead<'_>, f: impl FnOnce(&[u64]) -> Option<R>) -> Option<R> {
+        let (key, used) = name_key(context::name());
+        f(key.get(..used)?)
     }
 }
 
-impl QuickText<{ TextKey::WORDS }> for TextKey {
+impl QuickText for TextKey {
     #[inline(always)]
-    fn words(self, record: RecordToRead<'_>) -> Option<([u64; TextKey::WORDS], usize)> {
-        self.key_of(record.bytes())
+    fn with_key<R>(
+        self,
+        record: RecordToRead<'_>,
+        f: impl FnOnce(&[u64]) -> Option<R>,
+    ) -> Option<R> {
+        TextKey::with_key(&self, record.bytes(), f)
     }
 }
 
 /// Counts events by `text` as `counter` does.
-struct TextCounter<K, const WORDS: usize, const VALUES: usize> {
+struct TextCounter<K, const VALUES: usize> {
     counter: Counter,
     /// Those of `counter`.
     counts: Arc<SharedCounts>,
@@ -84,7 +87,7 @@ struct TextCounter<K, const WORDS: usize, const VALUES: usize> {
     values: [QuickLoad; VALUES],
 }
 
-impl<K: QuickText<WORDS>, const WORDS: usize, const VALUES: usize> TextCounter<K, WORDS, VALUES> {
+impl<K: QuickText, const VALUES: usize> TextCounter<K, VALUES> {
     /// Returns what counts as `counter` does, which is that of `plan`; `counter` again if that has another number of
     /// values, or one that is not made of one word.
     ///
@@ -116,20 +119,18 @@ impl<K: QuickText<WORDS>, const WORDS: usize, const VALUES: usize> TextCounter<K
         count: impl FnOnce(&Map<Kernel>, usize, &[u64], &[u64]) -> Option<usize>,
     ) -> Option<()> {
         let counts = self.counts.if_unwatched()?;
-        let (key, used) = self.text.words(record)?;
         let env = match VALUES {
             0 => QuickEnv::here::<PLAIN>(file, pin, self.clock)?,
             _ => QuickEnv::of(file, pin, self.clock),
         };
         let added = QuickLoad::read_all::<WITH_TIME, VALUES>(&self.values, record, &env);
-        count(&counts.map, env.cpu as usize, key.get(..used)?, &added)?;
-        Some(())
+        let cpu = env.cpu as usize;
+        let entry = |key: &[u64]| count(&counts.map, cpu, key, &added);
+        self.text.with_key(record, entry).map(drop)
     }
 }
 
-impl<K: QuickText<WORDS>, const WORDS: usize, const VALUES: usize> NearCounter
-    for TextCounter<K, WORDS, VALUES>
-{
+impl<K: QuickText, const VALUES: usize> NearCounter for TextCounter<K, VALUES> {
     type Counter = Counter;
 
     fn counter(&self) -> &Counter {
@@ -147,9 +148,7 @@ impl<K: QuickText<WORDS>, const WORDS: usize, const VALUES: usize> NearCounter
     }
 }
 
-impl<K: QuickText<WORDS>, const WORDS: usize, const VALUES: usize> FirstCounter
-    for TextCounter<K, WORDS, VALUES>
-{
+impl<K: QuickText, const VALUES: usize> FirstCounter for TextCounter<K, VALUES> {
     type Near = Self;
 
     fn near(&self) -> &Self {
@@ -168,15 +167,12 @@ impl<K: QuickText<WORDS>, const WORDS: usize, const VALUES: usize> FirstCounter
 }
 
 /// Returns what counts events by `text` as `counter` does, and by the fast path if that can be.
-fn counter_by<K: QuickText<WORDS>, const WORDS: usize>(
+fn counter_by<K: QuickText>(
     text: K,
     mut counter: Counter,
     plan: &Plan,
 ) -> Result<KBox<dyn Effect>> {
-    let all = [
-        TextCounter::<K, WORDS, 0>::boxed,
-        TextCounter::<K, WORDS, 1>::boxed,
-    ];
+    let all = [TextCounter::<K, 0>::boxed, TextCounter::<K, 1>::boxed];
     for boxed in all {
         counter = match boxed(text, counter, plan)? {
             Ok(quick) => return Ok(quick),
@@ -193,8 +189,8 @@ fn counter_by<K: QuickText<WORDS>, const WORDS: usize>(
 /// `ENOMEM`.
 pub(super) fn text_counter(counter: Counter, plan: &Plan) -> Result<KBox<dyn Effect>> {
     match plan.text_key() {
-        _ if plan.is_by_name() => counter_by::<_, NAME_WORDS>(TaskName, counter, plan),
-        Some(text) => counter_by::<_, { TextKey::WORDS }>(text, counter, plan),
+        _ if plan.is_by_name() => counter_by(TaskName, counter, plan),
+        Some(text) => counter_by(text, counter, plan),
         None => Ok(KBox::new(counter, GFP_KERNEL)?),
     }
 }

@@ -21,8 +21,12 @@ use super::{
     }, //
 };
 use crate::{
-    event::field_type::Location,
+    event::field_type::{
+        part,
+        Location, //
+    },
     text::word::{
+        two_words,
         until_nul,
         StringWords, //
     }, //
@@ -262,21 +266,43 @@ pub(crate) fn name_key([first, second]: [u64; COMM / 8]) -> ([u64; 1 + COMM / 8]
 /// A key that is one string of the record, and the only one.
 #[derive(Clone, Copy)]
 pub(crate) struct TextKey {
-    text: TextAt,
+    location: Location,
+    /// Those of the field.
+    offset: u32,
+    size: u32,
     /// Bytes of it that count.
     most: usize,
 }
 
 impl TextKey {
     /// Most words of a key that is made here: their number, and a string that is not long.
-    pub(crate) const WORDS: usize = 1 + 8;
+    const WORDS: usize = 1 + 8;
 
-    /// Returns the key of an event, and its words, as [`Plan::key`] makes it. `None` if the string is longer, or the
-    /// record ends before it.
+    /// Calls `f` with the key of an event, as [`Plan::key`] makes it. `None` if the string is longer, or the record ends
+    /// before it.
     #[inline(always)]
-    pub(crate) fn key_of(&self, record: &[u8]) -> Option<([u64; Self::WORDS], usize)> {
-        let text = self.text.read(record)?;
+    pub(crate) fn with_key<R>(
+        &self,
+        record: &[u8],
+        f: impl FnOnce(&[u64]) -> Option<R>,
+    ) -> Option<R> {
+        let text = match self.location {
+            // Most often, and not worth a call.
+            Location::Inline => part(record, self.offset, self.size)?,
+            location => location.bytes(record, self.offset, self.size)?,
+        };
         let text = text.get(..self.most).unwrap_or(text);
+        if let Some(words) = two_words(text) {
+            let (key, used) = name_key(words);
+            return f(key.get(..used)?);
+        }
+        let (key, used) = Self::long_key(text)?;
+        f(key.get(..used)?)
+    }
+
+    /// Returns the key of a string of more than two words, and its words.
+    #[inline(always)]
+    fn long_key(text: &[u8]) -> Option<([u64; Self::WORDS], usize)> {
         let (mut key, mut used) = ([0; Self::WORDS], 1usize);
         for word in StringWords::of(text) {
             *key.get_mut(used)? = word;
@@ -295,7 +321,9 @@ impl Plan {
         };
         match self.nodes.source(key.node) {
             Some(ExprSource::Text(text)) if self.has_sums_alone() => Some(TextKey {
-                text: *text,
+                location: text.ty.location(),
+                offset: text.offset,
+                size: text.size,
                 most: key.bytes.into(),
             }),
             _ => None,

@@ -118,6 +118,38 @@ impl Iterator for StringWords<'_> {
     }
 }
 
+/// Returns the word that at most seven bytes begin, with zeroes after them.
+#[inline(always)]
+fn few_bytes(bytes: &[u8]) -> u64 {
+    let byte = |at: usize| {
+        let byte = bytes.get(at).copied().unwrap_or(0);
+        u64::from(byte).wrapping_shl(u8::BITS.wrapping_mul(at as u32))
+    };
+    let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) else {
+        return byte(0) | byte(1) | byte(2);
+    };
+    // Some of them are among the first four, too.
+    let before = (bytes.len() as u32).wrapping_sub(4);
+    let last = u64::from(u32::from_le_bytes(*last)).wrapping_shl(before.wrapping_mul(u8::BITS));
+    u64::from(u32::from_le_bytes(*first)) | last
+}
+
+/// Returns the two words that at most 16 bytes are, with zeroes after them. `None` if these are more.
+#[inline(always)]
+pub(crate) fn two_words(bytes: &[u8]) -> Option<[u64; 2]> {
+    let Some((first, rest)) = bytes.split_first_chunk::<8>() else {
+        return Some([few_bytes(bytes), 0]);
+    };
+    if rest.len() > 8 {
+        return None;
+    }
+    // The last eight of all; those before the rest are in the first word.
+    let last = u64::from_le_bytes(*bytes.last_chunk()?);
+    let before = u64::BITS.wrapping_sub((rest.len() as u32).wrapping_mul(u8::BITS));
+    let second = last.checked_shr(before).unwrap_or(0);
+    Some([u64::from_le_bytes(*first), second])
+}
+
 /// Returns the length of a task's name, a C string whose terminator may be missing. It does not
 /// look at each byte, because every line of a trace has a name.
 pub(crate) fn comm_len(comm: &[u8; 16]) -> usize {
@@ -216,6 +248,18 @@ mod tests {
                     assert_eq!(words, wanted.collect::<Vec<_>>(), "{input:?}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn sixteen_bytes_are_two_words() {
+        let bytes: Vec<u8> = (1..20).collect();
+        for len in 0..bytes.len() {
+            let mut padded = [0; 20];
+            padded[..len].copy_from_slice(&bytes[..len]);
+            let words = [0, 8].map(|at| u64::from_le_bytes(*padded[at..].first_chunk().unwrap()));
+            let wanted = (len <= 16).then_some(words);
+            assert_eq!(two_words(&bytes[..len]), wanted, "{len}");
         }
     }
 
