@@ -102,6 +102,8 @@ fn contexts(context: &Context) -> Check {
         ("hist:keys=number:vals=number:size=128", SoakRing::Large),
         ("hist:keys=number:vals=number:size=128", SoakRing::Full),
         ("hist:keys=common_pid:t=common_timestamp", SoakRing::Full),
+        ("hist:keys=common_pid if number >= 0", SoakRing::Large),
+        ("hist:keys=common_pid if number >= 0", SoakRing::Full),
     ] {
         ring.choose(&own)?;
         own.set(&trigger(), command)?;
