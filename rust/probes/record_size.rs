@@ -15,11 +15,12 @@ use crate::ring::packed::PackedSize;
 pub(crate) struct RecordSize(PackedSize);
 
 impl RecordSize {
-    /// Returns that of `len` bytes, or of [`COMMON`] if that is more.
+    /// Returns that of `len` bytes, or of [`COMMON`] if that is more, after their number.
     #[inline(always)]
-    pub(crate) fn new(len: usize) -> Self {
+    pub(crate) fn with_len(len: usize) -> (usize, Self) {
+        let len = len.max(COMMON);
         // INVARIANT: It is not less.
-        Self(PackedSize::new(len.max(COMMON)))
+        (len, Self(PackedSize::new(len)))
     }
 
     /// Returns the same size as one of a record, which a probe had reserved with one.

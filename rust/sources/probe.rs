@@ -13,8 +13,7 @@ use crate::probes::{
     rtrace_reserve,
     EventFile,
     Exit,
-    RecordSize,
-    COMMON, //
+    RecordSize, //
 };
 use core::{
     ptr::NonNull,
@@ -48,12 +47,15 @@ impl RecordBytes {
     /// Returns that of records of `len` bytes, or of the common fields if these are more.
     #[inline(always)]
     pub(super) fn new(len: usize) -> Self {
-        let len = len.max(COMMON);
-        // INVARIANT: No less than the common fields have.
-        Self {
-            len,
-            size: RecordSize::new(len),
-        }
+        let (len, size) = RecordSize::with_len(len);
+        // INVARIANT: It is that of as many bytes.
+        Self { len, size }
+    }
+
+    /// Returns the number.
+    #[inline(always)]
+    pub(super) fn len(&self) -> usize {
+        self.len
     }
 }
 

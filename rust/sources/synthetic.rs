@@ -110,9 +110,7 @@ pub(crate) struct SyntheticEvent {
     text: TextBuffer,
     fields: KVec<SyntheticField>,
     /// Bytes of a record without its dynamic arrays.
-    size: usize,
-    /// The same, for a writer of numbers alone.
-    bytes: RecordBytes,
+    size: RecordBytes,
     /// The bits that a record has of each number, if there are numbers alone; else none.
     masks: KVec<u64>,
     /// Changed under `state`.
@@ -153,9 +151,10 @@ impl SyntheticEvent {
     /// event that leads to itself is recorded as often as in ftrace. Such a loss is counted by the option
     /// `event-counts`.
     pub(crate) fn write(&self, pin: &CpuPin, values: &[SyntheticValue<'_>]) {
-        let size = || RecordBytes::new(record::size(&self.fields, self.size, values));
+        let fixed = self.size.len();
+        let size = || RecordBytes::new(record::size(&self.fields, fixed, values));
         self.record(pin, size, |record| {
-            record::fill(&self.fields, self.size, values, record)
+            record::fill(&self.fields, fixed, values, record)
         });
     }
 
@@ -168,7 +167,7 @@ impl SyntheticEvent {
     pub(crate) fn write_numbers(&self, pin: &CpuPin, numbers: &[u64]) {
         self.record(
             pin,
-            || self.bytes,
+            || self.size,
             |record| record::fill_numbers(&self.masks, numbers, record),
         );
     }
@@ -199,8 +198,7 @@ impl SyntheticEvent {
             refs: 0,
             gone: false,
         };
-        let size = record::fixed_size(&fields);
-        let bytes = RecordBytes::new(size);
+        let size = RecordBytes::new(record::fixed_size(&fields));
         let mut masks = KVec::new();
         for mask in record::masks(&fields) {
             masks.push(mask, GFP_KERNEL).map_err(Error::from)?;
@@ -211,7 +209,6 @@ impl SyntheticEvent {
                 text,
                 fields,
                 size,
-                bytes,
                 masks,
                 targets: RecordTargets::none(),
                 state <- new_mutex!(state),
@@ -384,7 +381,7 @@ fn define(draft: SyntheticDraft<'_>) -> Result<(), SyntheticWrong> {
     }
     let synthetic = SyntheticEvent::new(name, draft)?;
     DEFINED.lock().reserve()?;
-    let size = u32::try_from(synthetic.size).map_err(|_| EINVAL)?;
+    let size = u32::try_from(synthetic.size.len()).map_err(|_| EINVAL)?;
     let event = events::dynamic::define((SYSTEM, name), size, || {
         Ok(KBox::new(SyntheticSource(synthetic.clone()), GFP_KERNEL)?)
     })?;
