@@ -89,6 +89,11 @@ impl Attachment {
         self.cookie
     }
 
+    /// Returns whether the probe of `other` hands the same.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.cookie == other.cookie
+    }
+
     /// Returns the instance that records.
     pub(crate) fn recipient(&self) -> Recipient {
         self.recipient

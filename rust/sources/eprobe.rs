@@ -250,7 +250,7 @@ impl DefinedProbe for Eprobe {
 
     fn detach(&self, from: Attachment) {
         let mut state = self.state.lock();
-        let is_meant = |attached: &AttachedFollower| attached.of.cookie() == from.cookie();
+        let is_meant = |attached: &AttachedFollower| attached.of.is_same(&from);
         let Some(at) = state.followers.iter().position(is_meant) else {
             return;
         };

@@ -58,11 +58,8 @@ struct SiblingState {
     /// In the order of their definitions; never none.
     probes: KVec<Arc<dyn DefinedProbe>>,
     /// Where the event is enabled.
-    enabled: KVec<EnabledFile>,
+    enabled: KVec<Attachment>,
 }
-
-/// A file of the event that its probes record for.
-struct EnabledFile(Attachment);
 
 impl SiblingProbes {
     /// Returns those of an event that has one.
@@ -118,7 +115,7 @@ impl SiblingProbes {
         state.enabled.reserve(1, GFP_KERNEL)?;
         let pairs = state.probes.iter().map(|probe| (&**probe, to));
         attach_all(pairs)?;
-        let _ = state.enabled.push_within_capacity(EnabledFile(to));
+        let _ = state.enabled.push_within_capacity(to);
         Ok(())
     }
 
@@ -126,9 +123,7 @@ impl SiblingProbes {
     pub(super) fn detach(&self, from: Attachment) {
         let mut state = self.state.lock();
         state.probes.iter().for_each(|probe| probe.detach(from));
-        state
-            .enabled
-            .retain(|file| file.0.cookie() != from.cookie());
+        state.enabled.retain(|file| !file.is_same(&from));
     }
 
     /// Adds a probe, which records wherever the event is enabled.
@@ -139,7 +134,7 @@ impl SiblingProbes {
     pub(super) fn add(&self, probe: Arc<dyn DefinedProbe>) -> Result {
         let mut state = self.state.lock();
         state.probes.reserve(1, GFP_KERNEL)?;
-        let pairs = state.enabled.iter().map(|file| (&*probe, file.0));
+        let pairs = state.enabled.iter().map(|file| (&*probe, *file));
         attach_all(pairs)?;
         let _ = state.probes.push_within_capacity(probe);
         Ok(())
@@ -156,7 +151,7 @@ impl SiblingProbes {
             .probes
             .retain(|known| !ptr::addr_eq(&**known, &**probe));
         let enabled = state.enabled.iter();
-        enabled.for_each(|file| probe.detach(file.0));
+        enabled.for_each(|file| probe.detach(*file));
         true
     }
 }
