@@ -48,8 +48,35 @@ pub(super) const PARAMETERS: [usize; IN_REGISTERS] = [DI, SI, DX, CX, R8, R9];
 /// So many parameters are in registers.
 pub(crate) const IN_REGISTERS: usize = 6;
 
+/// What all machines of a kernel have in common.
+pub(crate) trait ProbedKernel {
+    /// Notes that a value of a record, or a string, could not be read.
+    fn faulted(&self) {}
+
+    /// Notes that a string has no room for all of its bytes.
+    fn was_cut(&self) {}
+
+    /// Returns the name of the current task, up to a NUL.
+    fn comm(&self) -> [u8; 16];
+
+    /// Returns the address of the current task.
+    fn current(&self) -> u64;
+
+    /// Returns the address of this CPU's part of the variable at `address` that each CPU has.
+    fn per_cpu(&self, address: u64) -> u64;
+
+    /// Calls `take` with the name of an address.
+    fn symbol(&self, address: u64, take: impl FnOnce(&[u8]));
+}
+
 /// Registers and memory.
 pub(crate) trait ProbedMachine {
+    /// The kernel that it belongs to.
+    type Kernel: ProbedKernel;
+
+    /// Returns that kernel.
+    fn kernel(&self) -> &Self::Kernel;
+
     /// Returns the words of the registers, in the order of `struct pt_regs`.
     fn registers(&self) -> &[u64; WORDS];
 
@@ -77,7 +104,7 @@ pub(crate) trait ProbedMachine {
             return 0;
         }
         if !read(self, address, &mut bytes, false) {
-            self.faulted();
+            self.kernel().faulted();
             return 0;
         }
         u64::from_le_bytes(bytes)
@@ -104,30 +131,10 @@ pub(crate) trait ProbedMachine {
     /// Reads memory, of the kernel or of the current process. Returns whether all of it could be read.
     fn read(&self, address: u64, to: &mut [u8], user: bool) -> bool;
 
-    /// Notes that a value of a record, or a string, could not be read.
-    fn faulted(&self) {}
-
-    /// Notes that a string has no room for all of its bytes.
-    fn was_cut(&self) {}
-
-    /// Returns the name of the current task, up to a NUL.
-    fn comm(&self) -> [u8; 16];
-
-    /// Returns the address of the current task.
-    fn current(&self) -> u64;
-
-    /// Returns the address of this CPU's part of the variable at `address` that each CPU has.
-    fn per_cpu(&self, _address: u64) -> u64 {
-        0
-    }
-
-    /// Returns the address of its name.
+    /// Returns the address of the name of the current task.
     fn comm_address(&self) -> u64 {
         0
     }
-
-    /// Calls `take` with the name of an address.
-    fn symbol(&self, address: u64, take: impl FnOnce(&[u8]));
 
     /// Returns the address of an offset of the probed file.
     fn file_address(&self, _offset: u64) -> u64 {
@@ -169,8 +176,8 @@ fn run(steps: &[FetchStep], line: &[u8], machine: &impl ProbedMachine) -> Option
             FetchStep::Returned => register(machine, AX),
             FetchStep::Kept(slot) => machine.kept(slot),
             FetchStep::Latency(slot) => machine.time().wrapping_sub(machine.kept(slot)),
-            FetchStep::Current => machine.current(),
-            FetchStep::PerCpu => machine.per_cpu(value),
+            FetchStep::Current => machine.kernel().current(),
+            FetchStep::PerCpu => machine.kernel().per_cpu(value),
             FetchStep::Immediate(value) => value,
             FetchStep::FileOffset(offset) => machine.file_address(offset),
             FetchStep::Field(field) => {
@@ -201,7 +208,7 @@ fn told_number(
     machine: &impl ProbedMachine,
 ) -> [u8; 8] {
     number(argument, element, line, machine).unwrap_or_else(|| {
-        machine.faulted();
+        machine.kernel().faulted();
         [0; 8]
     })
 }
@@ -252,7 +259,7 @@ impl FetchSource<'_> {
             Self::Literal(text) => text.len(),
             Self::Symbol(address) => {
                 let mut len = 0;
-                machine.symbol(*address, |name| len = name.len());
+                machine.kernel().symbol(*address, |name| len = name.len());
                 len
             }
         }
@@ -282,7 +289,7 @@ fn source<'a>(
             })
         }
         _ if argument.count != 0 => None,
-        (FetchStep::Comm, _) if !wants_user => Some(FetchSource::Comm(machine.comm())),
+        (FetchStep::Comm, _) if !wants_user => Some(FetchSource::Comm(machine.kernel().comm())),
         (FetchStep::Literal(span), _) if !wants_user => {
             Some(FetchSource::Literal(span.bytes_of(line)))
         }
@@ -425,7 +432,7 @@ fn put_string(
             true
         }
         Some(FetchSource::Symbol(address)) => {
-            machine.symbol(*address, &mut put);
+            machine.kernel().symbol(*address, &mut put);
             true
         }
         Some(FetchSource::Memory { address, user }) => {
@@ -538,7 +545,7 @@ impl FetchProgram<'_> {
             (size, rooms) = self.measure_long(machine, longest().max(most));
         }
         // Of those that are recorded so, not of a first attempt.
-        (0..rooms.cut).for_each(|_| machine.was_cut());
+        (0..rooms.cut).for_each(|_| machine.kernel().was_cut());
         record(size, &rooms);
     }
 
@@ -599,7 +606,7 @@ impl FetchProgram<'_> {
                     FetchStep::Register(place) => register(machine, place.into()),
                     FetchStep::Parameter(index) => machine.parameter(index),
                     step => run(&[step], self.line, machine).unwrap_or_else(|| {
-                        machine.faulted();
+                        machine.kernel().faulted();
                         0
                     }),
                 };
@@ -619,7 +626,7 @@ impl FetchProgram<'_> {
                 let place = record.get_mut(from..end).unwrap_or_default();
                 let len = copy_string(source, machine, place);
                 if len == 0 && from < rooms.most {
-                    machine.faulted();
+                    machine.kernel().faulted();
                 }
                 len
             };
@@ -640,10 +647,10 @@ impl FetchProgram<'_> {
             let len = put_string(source, machine, place);
             if len == place.len() {
                 if exceeds(source, machine, len) {
-                    machine.was_cut();
+                    machine.kernel().was_cut();
                 }
             } else if len == 0 {
-                machine.faulted();
+                machine.kernel().faulted();
             }
             len
         };

@@ -144,6 +144,12 @@ impl<'a, M: ProbedMachine> PlacedMachine<'a, M> {
 }
 
 impl<M: ProbedMachine> ProbedMachine for PlacedMachine<'_, M> {
+    type Kernel = M::Kernel;
+
+    fn kernel(&self) -> &M::Kernel {
+        self.machine.kernel()
+    }
+
     fn registers(&self) -> &[u64; WORDS] {
         self.machine.registers()
     }
@@ -175,32 +181,8 @@ impl<M: ProbedMachine> ProbedMachine for PlacedMachine<'_, M> {
         self.machine.read(address, to, user)
     }
 
-    fn faulted(&self) {
-        self.machine.faulted();
-    }
-
-    fn was_cut(&self) {
-        self.machine.was_cut();
-    }
-
-    fn comm(&self) -> [u8; 16] {
-        self.machine.comm()
-    }
-
-    fn current(&self) -> u64 {
-        self.machine.current()
-    }
-
-    fn per_cpu(&self, address: u64) -> u64 {
-        self.machine.per_cpu(address)
-    }
-
     fn comm_address(&self) -> u64 {
         self.machine.comm_address()
-    }
-
-    fn symbol(&self, address: u64, take: impl FnOnce(&[u8])) {
-        self.machine.symbol(address, take);
     }
 
     fn file_address(&self, offset: u64) -> u64 {

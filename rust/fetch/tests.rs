@@ -17,7 +17,7 @@ use super::{
     known_types::KnownTypes,
     plain::PlainArgument,
     print,
-    run::{FetchProgram, ProbedMachine, RecordShape, WORDS},
+    run::{FetchProgram, ProbedKernel, ProbedMachine, RecordShape, WORDS},
     shared_parameters::{ParameterPlaces, PlacedMachine, ProbedFunctions},
     spread::{self, WordOrigin},
     step::{Argument, EventField, FetchStep, MOST_KEPT, TIME_PLACE},
@@ -40,7 +40,41 @@ struct Memory {
 
 const BASE: u64 = 0x10_0f80;
 
+impl ProbedKernel for Memory {
+    fn faulted(&self) {
+        let (faults, cuts) = self.told.get();
+        self.told.set((faults + 1, cuts));
+    }
+
+    fn was_cut(&self) {
+        let (faults, cuts) = self.told.get();
+        self.told.set((faults, cuts + 1));
+    }
+
+    fn comm(&self) -> [u8; 16] {
+        *b"swapper/0\0junk\0\0"
+    }
+
+    fn current(&self) -> u64 {
+        0xffff_8880_0000_1000
+    }
+
+    fn symbol(&self, address: u64, take: impl FnOnce(&[u8])) {
+        take(format!("sym{address:x}").as_bytes());
+    }
+
+    fn per_cpu(&self, address: u64) -> u64 {
+        address.wrapping_add(16)
+    }
+}
+
 impl ProbedMachine for Memory {
+    type Kernel = Self;
+
+    fn kernel(&self) -> &Self {
+        self
+    }
+
     fn registers(&self) -> &[u64; WORDS] {
         &self.registers
     }
@@ -66,32 +100,6 @@ impl ProbedMachine for Memory {
             }
         }
         self.reads.get() % 7 != 0 || !self.grows
-    }
-
-    fn faulted(&self) {
-        let (faults, cuts) = self.told.get();
-        self.told.set((faults + 1, cuts));
-    }
-
-    fn was_cut(&self) {
-        let (faults, cuts) = self.told.get();
-        self.told.set((faults, cuts + 1));
-    }
-
-    fn comm(&self) -> [u8; 16] {
-        *b"swapper/0\0junk\0\0"
-    }
-
-    fn current(&self) -> u64 {
-        0xffff_8880_0000_1000
-    }
-
-    fn symbol(&self, address: u64, take: impl FnOnce(&[u8])) {
-        take(format!("sym{address:x}").as_bytes());
-    }
-
-    fn per_cpu(&self, address: u64) -> u64 {
-        address.wrapping_add(16)
     }
 
     fn comm_address(&self) -> u64 {

@@ -19,10 +19,7 @@
 //!
 //! Lock: [`HOOKED`], after that of a probe; inside it are only the kernel's.
 
-use super::{
-    hit_recorder::HitRecorder,
-    registers::CallRegisters, //
-};
+use super::hit_recorder::HitRecorder;
 use crate::{
     fetch::run::WORDS,
     functions::table::{
@@ -67,12 +64,7 @@ impl EntryLink {
     #[inline(always)]
     fn record(&self, pin: &CpuPin, words: &[u64; WORDS]) {
         if let Some(recorder) = self.recorder.get() {
-            let machine = CallRegisters {
-                words,
-                kept: &[],
-                counts: recorder.counts(),
-            };
-            recorder.hit(pin, machine, (self.address, None));
+            recorder.hit_call((words, &[]), pin, (self.address, None));
         }
     }
 }

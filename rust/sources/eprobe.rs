@@ -14,6 +14,7 @@ use super::{
         HitCounts,
         HitSums, //
     },
+    hit_kernel::HitKernel,
     probe::{
         self,
         RecordBytes, //
@@ -50,7 +51,6 @@ use crate::{
         },
         percpu::CpuPin,
         strings,
-        symbol,
         task, //
     },
     probes::{
@@ -338,7 +338,8 @@ impl Effect for EventRecorder {
         };
         let FollowingLayout { layout, counts } = &*self.shared;
         counts.count(Counted::Hit);
-        let machine = FollowedRecord { record, counts };
+        let kernel = HitKernel::new(counts);
+        let machine = FollowedRecord { record, kernel };
         let program = layout.program();
         let longest = || self.file.longest(hit.pin);
         program.with_rooms(&machine, MOST_PAYLOAD, longest, |size, rooms| {
@@ -351,37 +352,22 @@ impl Effect for EventRecorder {
 /// A record that is followed, and the memory of this machine.
 struct FollowedRecord<'a> {
     record: &'a [u8],
-    /// What counts memory that cannot be read.
-    counts: &'a HitCounts,
+    kernel: HitKernel<'a>,
 }
 
-impl ProbedMachine for FollowedRecord<'_> {
+impl<'a> ProbedMachine for FollowedRecord<'a> {
+    type Kernel = HitKernel<'a>;
+
+    fn kernel(&self) -> &HitKernel<'a> {
+        &self.kernel
+    }
+
     fn registers(&self) -> &[u64; WORDS] {
         &[0; WORDS]
     }
 
     fn read(&self, address: u64, to: &mut [u8], user: bool) -> bool {
         strings::read(address, to, user)
-    }
-
-    fn faulted(&self) {
-        self.counts.count(Counted::Fault);
-    }
-
-    fn was_cut(&self) {
-        self.counts.count(Counted::Cut);
-    }
-
-    fn comm(&self) -> [u8; task::COMM] {
-        strings::comm()
-    }
-
-    fn current(&self) -> u64 {
-        kernel::current!().as_ptr() as u64
-    }
-
-    fn symbol(&self, address: u64, take: impl FnOnce(&[u8])) {
-        symbol::with_text_at(address, take);
     }
 
     fn comm_address(&self) -> u64 {

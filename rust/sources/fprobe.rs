@@ -14,15 +14,14 @@ use super::{
         ProbeHook, //
     },
     registers::{
-        self,
-        CallRegisters, //
+        BegunCall,
+        HitCall, //
     }, //
 };
 use crate::{
     events::as_text,
     fetch::{
         run::WORDS,
-        shared_parameters::PlacedMachine,
         step::KeptParameters, //
     },
     kapi::{
@@ -153,49 +152,29 @@ impl ProbeHook for FprobeHook {
 ///
 /// # Safety
 ///
-/// - `probe` is the one that the probe was registered with.
+/// - `call` has the probe that was registered; for a return as many words as it was registered with, else null.
 /// - `words` are a `struct pt_regs` that does not change meanwhile; preemption is disabled.
-/// - For a return `kept` has as many words as the probe was registered with, else it is null.
 #[no_mangle]
 unsafe extern "C" fn rtrace_function_hit(
-    probe: &Fprobe,
+    call: HitCall<'_, FprobeHook>,
     function: usize,
     returned_to: usize,
     words: &[u64; WORDS],
-    kept: *const u64,
     pin: PinRef<'_>,
 ) {
-    // SAFETY: The caller promises as many words, or null, which do not change meanwhile.
-    let kept = unsafe { registers::kept(kept, probe.kept()) };
-    let counts = probe.recorder().counts();
-    let machine = CallRegisters {
-        words,
-        kept,
-        counts,
-    };
-    probe.hit(
-        pin.pin(),
-        machine,
-        (function as u64, Some(returned_to as u64)),
-    );
+    let place = (function as u64, Some(returned_to as u64));
+    call.record(words, pin.pin(), place);
 }
 
 /// Keeps parameters of a call until it returns. Any context.
 ///
 /// # Safety
 ///
-/// - `probe` is the one that the probe was registered with.
+/// - `call` has the probe that was registered, and room for as many words as it was registered with.
 /// - `words` are a `struct pt_regs` that does not change meanwhile.
-/// - There is room for as many words at `kept` as the probe was registered with.
 #[no_mangle]
-unsafe extern "C" fn rtrace_function_begin(probe: &Fprobe, words: &[u64; WORDS], kept: *mut u64) {
-    let machine = CallRegisters {
-        words,
-        kept: &[],
-        counts: probe.recorder().counts(),
-    };
-    // SAFETY: The caller promises room for as many words.
-    unsafe { registers::keep(&machine, probe.kept(), kept) };
+unsafe extern "C" fn rtrace_function_begin(call: BegunCall<'_, FprobeHook>, words: &[u64; WORDS]) {
+    call.keep(words);
 }
 
 /// As [`rtrace_function_begin`], of a definition on several functions, each of which has the parameters at places of its
@@ -206,19 +185,11 @@ unsafe extern "C" fn rtrace_function_begin(probe: &Fprobe, words: &[u64; WORDS],
 /// As for [`rtrace_function_begin`].
 #[no_mangle]
 unsafe extern "C" fn rtrace_function_begin_at(
-    probe: &Fprobe,
+    call: BegunCall<'_, FprobeHook>,
     function: usize,
     words: &[u64; WORDS],
-    kept: *mut u64,
 ) {
-    let functions = probe.recorder().layout().functions.as_ref();
+    let functions = call.probe().recorder().layout().functions.as_ref();
     let places = functions.map_or_else(Default::default, |all| all.places(function as u64));
-    let machine = CallRegisters {
-        words,
-        kept: &[],
-        counts: probe.recorder().counts(),
-    };
-    let machine = PlacedMachine::new(&machine, places);
-    // SAFETY: The caller promises room for as many words.
-    unsafe { registers::keep(&machine, probe.kept(), kept) };
+    call.keep_placed(words, places);
 }

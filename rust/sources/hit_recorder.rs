@@ -10,18 +10,23 @@ use super::{
         Counted,
         HitCounts, //
     },
+    hit_kernel::HitKernel,
     probe::{
         RecordBytes,
         RecordInRing, //
     },
     probe_layout::ProbeLayout,
+    registers::CallRegisters,
     targets::RecordTargets, //
 };
 use crate::{
     fetch::{
         plain::PlainArgument,
         print::RecordHead,
-        run::ProbedMachine,
+        run::{
+            ProbedMachine,
+            WORDS, //
+        },
         shared_parameters::PlacedMachine, //
     },
     kapi::{
@@ -109,6 +114,23 @@ impl HitRecorder {
             return self.record_plain(file, plain, &machine, place);
         }
         self.hit_closer(pin, machine, place.0, place.1);
+    }
+
+    /// Records a hit of a call at `place`, with these registers and with what was kept of it. Any context.
+    #[inline(always)]
+    pub(super) fn hit_call(
+        &self,
+        (words, kept): (&[u64; WORDS], &[u64]),
+        pin: &CpuPin,
+        place: HitPlace,
+    ) {
+        let kernel = HitKernel::new(&self.counts);
+        let machine = CallRegisters {
+            words,
+            kept,
+            kernel,
+        };
+        self.hit(pin, machine, place);
     }
 
     /// As [`Self::hit`], of what is counted. The place comes in registers.

@@ -15,8 +15,8 @@ use super::{
         ProbeHook, //
     },
     registers::{
-        self,
-        CallRegisters, //
+        BegunCall,
+        HitCall, //
     }, //
 };
 use crate::{
@@ -205,47 +205,27 @@ impl ProbeHook for KprobeHook {
 ///
 /// # Safety
 ///
-/// - `probe` is the one that the probe was enabled with.
+/// - `call` has the probe that it was enabled with; for a return what [`rtrace_kprobe_begin`] has written, or null.
 /// - `words` are a `struct pt_regs` that does not change meanwhile; preemption is disabled.
-/// - For a return `kept` has what [`rtrace_kprobe_begin`] has written, or is null.
 #[no_mangle]
 unsafe extern "C" fn rtrace_kprobe_hit(
-    probe: &Kprobe,
+    call: HitCall<'_, KprobeHook>,
     words: &[u64; WORDS],
     returned_to: usize,
-    kept: *const u64,
     pin: PinRef<'_>,
 ) {
-    // SAFETY: The caller promises as many words, or null, which do not change meanwhile.
-    let kept = unsafe { registers::kept(kept, probe.kept()) };
-    let counts = probe.recorder().counts();
-    let machine = CallRegisters {
-        words,
-        kept,
-        counts,
-    };
-    probe.hit(
-        pin.pin(),
-        machine,
-        (probe.address(), Some(returned_to as u64)),
-    );
+    let place = (call.address(), Some(returned_to as u64));
+    call.record(words, pin.pin(), place);
 }
 
 /// Keeps parameters of a call until it returns. Any context.
 ///
 /// # Safety
 ///
-/// - `probe` is the one that the probe was enabled with.
+/// - `call` has the probe that was enabled with, and room for [`MOST_WORDS`] words.
 /// - `words` are a `struct pt_regs` that does not change meanwhile.
-/// - There is room for [`MOST_WORDS`] words at `kept`.
 #[no_mangle]
-unsafe extern "C" fn rtrace_kprobe_begin(probe: &Kprobe, words: &[u64; WORDS], kept: *mut u64) {
+unsafe extern "C" fn rtrace_kprobe_begin(call: BegunCall<'_, KprobeHook>, words: &[u64; WORDS]) {
     const { assert!(MOST_KEPT <= MOST_WORDS) };
-    let machine = CallRegisters {
-        words,
-        kept: &[],
-        counts: probe.recorder().counts(),
-    };
-    // SAFETY: The caller promises room for as many words as can be kept.
-    unsafe { registers::keep(&machine, probe.kept(), kept) };
+    call.keep(words);
 }

@@ -20,6 +20,7 @@ mod fprobe;
 mod function_table;
 mod header;
 mod hit_counts;
+mod hit_kernel;
 mod hit_probe;
 mod hit_recorder;
 mod kprobe;

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The registers of a hit or of a call, and parameters and the time, which are kept until a call returns.
+//! The registers of a hit or of a call, and parameters and the time, which are kept until a call returns: what C passes
+//! of them is a type of its own, so that each promise about it is made once.
 //!
 //! All of it runs in any context, NMI included: no lock, no allocation, no panic.
 
-use super::hit_counts::{
-    Counted,
-    HitCounts, //
+use super::{
+    hit_kernel::HitKernel,
+    hit_probe::{
+        HitProbe,
+        ProbeHook, //
+    },
+    hit_recorder::HitPlace, //
 };
 use crate::{
     fetch::{
@@ -15,13 +20,16 @@ use crate::{
             IN_REGISTERS,
             WORDS, //
         },
+        shared_parameters::{
+            ParameterPlaces,
+            PlacedMachine, //
+        },
         step::TIME_PLACE, //
     },
     kapi::{
         clock,
-        percpu,
-        strings,
-        symbol, //
+        percpu::CpuPin,
+        strings, //
     },
     text::clock::ClockId, //
 };
@@ -31,11 +39,16 @@ use core::slice;
 pub(super) struct CallRegisters<'a> {
     pub(super) words: &'a [u64; WORDS],
     pub(super) kept: &'a [u64],
-    /// What counts memory that cannot be read.
-    pub(super) counts: &'a HitCounts,
+    pub(super) kernel: HitKernel<'a>,
 }
 
-impl ProbedMachine for CallRegisters<'_> {
+impl<'a> ProbedMachine for CallRegisters<'a> {
+    type Kernel = HitKernel<'a>;
+
+    fn kernel(&self) -> &HitKernel<'a> {
+        &self.kernel
+    }
+
     fn registers(&self) -> &[u64; WORDS] {
         self.words
     }
@@ -52,43 +65,105 @@ impl ProbedMachine for CallRegisters<'_> {
     fn read(&self, address: u64, to: &mut [u8], user: bool) -> bool {
         strings::read(address, to, user)
     }
+}
 
-    fn faulted(&self) {
-        self.counts.count(Counted::Fault);
+/// The probe of a hit, as C calls it, and what was kept of the call.
+///
+/// # Invariants
+///
+/// C passed it to a function that records hits: `kept` is null, or has a word for each of [`HitProbe::kept`], which do
+/// not change during `'c`.
+#[repr(C)]
+pub(super) struct HitCall<'c, H> {
+    probe: &'c HitProbe<H>,
+    kept: *const u64,
+}
+
+impl<H: ProbeHook + 'static> HitCall<'_, H> {
+    /// Returns where the probe is hit. Any context.
+    #[inline(always)]
+    pub(super) fn address(&self) -> u64 {
+        self.probe.address()
     }
 
-    fn was_cut(&self) {
-        self.counts.count(Counted::Cut);
+    /// Returns what was kept.
+    #[inline(always)]
+    fn kept(&self) -> &[u64] {
+        let places = self.probe.kept();
+        if self.kept.is_null() || places.is_empty() {
+            return &[];
+        }
+        // SAFETY: There are as many words, which do not change meanwhile (invariant).
+        unsafe { slice::from_raw_parts(self.kept, places.len()) }
     }
 
-    fn comm(&self) -> [u8; 16] {
-        strings::comm()
-    }
-
-    fn current(&self) -> u64 {
-        kernel::current!().as_ptr() as u64
-    }
-
-    fn per_cpu(&self, address: u64) -> u64 {
-        percpu::address_here(address)
-    }
-
-    fn symbol(&self, address: u64, take: impl FnOnce(&[u8])) {
-        symbol::with_text_at(address, take);
+    /// Records the hit at `place`, with these registers. Any context.
+    #[inline(always)]
+    pub(super) fn record(&self, words: &[u64; WORDS], pin: &CpuPin, place: HitPlace) {
+        let recorder = self.probe.recorder();
+        recorder.hit_call((words, self.kept()), pin, place);
     }
 }
 
-/// Returns what was kept of a call: a word for each of these places.
+/// The probe of a call that begins, as C calls it, and room for what is kept until the call returns.
 ///
-/// # Safety
+/// # Invariants
 ///
-/// `kept` is null, or has as many words, which do not change during `'a`.
-pub(super) unsafe fn kept<'a>(kept: *const u64, places: &[u16]) -> &'a [u64] {
-    if kept.is_null() || places.is_empty() {
-        return &[];
+/// C passed it to a function that is called at beginnings: at `kept` is room for a word for each of
+/// [`HitProbe::kept`], which nothing else uses during `'c`.
+#[repr(C)]
+pub(super) struct BegunCall<'c, H> {
+    probe: &'c HitProbe<H>,
+    kept: *mut u64,
+}
+
+impl<'c, H: ProbeHook + 'static> BegunCall<'c, H> {
+    /// Returns the probe.
+    pub(super) fn probe(&self) -> &'c HitProbe<H> {
+        self.probe
     }
-    // SAFETY: The caller promises as many words, which do not change.
-    unsafe { slice::from_raw_parts(kept, places.len()) }
+
+    /// Keeps parameters, or the time, of the call that begins with these registers. Any context.
+    pub(super) fn keep(self, words: &[u64; WORDS]) {
+        let machine = self.machine(words);
+        self.keep_of(&machine);
+    }
+
+    /// As [`Self::keep`], of a function that has the parameters at these places.
+    pub(super) fn keep_placed(self, words: &[u64; WORDS], places: ParameterPlaces) {
+        let machine = self.machine(words);
+        self.keep_of(&PlacedMachine::new(&machine, places));
+    }
+
+    /// Returns the machine at the beginning of the call.
+    #[inline(always)]
+    fn machine<'m>(&self, words: &'m [u64; WORDS]) -> CallRegisters<'m>
+    where
+        'c: 'm,
+    {
+        CallRegisters {
+            words,
+            kept: &[],
+            kernel: HitKernel::new(self.probe.recorder().counts()),
+        }
+    }
+
+    /// Keeps what `machine` has at the beginning of the call.
+    #[inline(always)]
+    fn keep_of(self, machine: &impl ProbedMachine) {
+        let places = self.probe.kept();
+        if places.is_empty() {
+            return;
+        }
+        // SAFETY: There is room for as many words, which nothing else uses (invariant).
+        let kept = unsafe { slice::from_raw_parts_mut(self.kept, places.len()) };
+        for (word, place) in kept.iter_mut().zip(places) {
+            *word = match usize::from(*place) < IN_REGISTERS {
+                true => machine.parameter(*place),
+                false => other_word(machine, *place),
+            };
+        }
+    }
 }
 
 /// Returns a parameter that is in no register, or the time.
@@ -97,24 +172,5 @@ fn other_word(machine: &impl ProbedMachine, place: u16) -> u64 {
     match place {
         TIME_PLACE => machine.time(),
         place => machine.parameter(place),
-    }
-}
-
-/// Keeps the parameters at these places, which `machine` has at the beginning of a call, or the time.
-///
-/// # Safety
-///
-/// At `kept` is room for as many words, which nothing else uses meanwhile.
-pub(super) unsafe fn keep(machine: &impl ProbedMachine, places: &[u16], kept: *mut u64) {
-    if places.is_empty() {
-        return;
-    }
-    // SAFETY: The caller promises room for as many words, which nothing else uses.
-    let kept = unsafe { slice::from_raw_parts_mut(kept, places.len()) };
-    for (word, place) in kept.iter_mut().zip(places) {
-        *word = match usize::from(*place) < IN_REGISTERS {
-            true => machine.parameter(*place),
-            false => other_word(machine, *place),
-        };
     }
 }

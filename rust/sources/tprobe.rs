@@ -6,10 +6,7 @@
 //! [`hit`] runs in any context, NMI included: no lock, no allocation, no panic.
 
 use super::{
-    hit_counts::{
-        Counted,
-        HitCounts, //
-    },
+    hit_kernel::HitKernel,
     hit_probe::{
         HitProbe,
         ProbeHook, //
@@ -35,12 +32,8 @@ use crate::{
     },
     kapi::{
         nesting::NestedWriter,
-        percpu::{
-            self,
-            CpuPin, //
-        },
-        strings,
-        symbol, //
+        percpu::CpuPin,
+        strings, //
     }, //
 };
 use core::ptr;
@@ -179,11 +172,16 @@ fn arity(name: &str, module: Option<&str>) -> Option<usize> {
 /// The arguments of a tracepoint, and the memory of this machine.
 struct TracepointArguments<'a> {
     words: &'a [u64],
-    /// What counts memory that cannot be read.
-    counts: &'a HitCounts,
+    kernel: HitKernel<'a>,
 }
 
-impl ProbedMachine for TracepointArguments<'_> {
+impl<'a> ProbedMachine for TracepointArguments<'a> {
+    type Kernel = HitKernel<'a>;
+
+    fn kernel(&self) -> &HitKernel<'a> {
+        &self.kernel
+    }
+
     fn registers(&self) -> &[u64; WORDS] {
         &[0; WORDS]
     }
@@ -199,30 +197,6 @@ impl ProbedMachine for TracepointArguments<'_> {
 
     fn read(&self, address: u64, to: &mut [u8], user: bool) -> bool {
         strings::read(address, to, user)
-    }
-
-    fn faulted(&self) {
-        self.counts.count(Counted::Fault);
-    }
-
-    fn was_cut(&self) {
-        self.counts.count(Counted::Cut);
-    }
-
-    fn comm(&self) -> [u8; 16] {
-        strings::comm()
-    }
-
-    fn current(&self) -> u64 {
-        kernel::current!().as_ptr() as u64
-    }
-
-    fn per_cpu(&self, address: u64) -> u64 {
-        percpu::address_here(address)
-    }
-
-    fn symbol(&self, address: u64, take: impl FnOnce(&[u8])) {
-        symbol::with_text_at(address, take);
     }
 }
 
@@ -249,7 +223,7 @@ fn record_read(probe: &Tprobe, words: &[u64], pin: &CpuPin) {
 /// Records a hit with these arguments.
 #[inline(always)]
 fn record_words(probe: &Tprobe, words: &[u64], pin: &CpuPin) {
-    let counts = probe.recorder().counts();
-    let machine = TracepointArguments { words, counts };
+    let kernel = HitKernel::new(probe.recorder().counts());
+    let machine = TracepointArguments { words, kernel };
     probe.hit(pin, machine, (probe.address(), None));
 }

@@ -6,10 +6,7 @@
 //! is reserved in a ring. No panic.
 
 use super::{
-    hit_counts::{
-        Counted,
-        HitCounts, //
-    },
+    hit_kernel::HitKernel,
     hit_probe::{
         HitProbe,
         ProbeHook, //
@@ -19,13 +16,13 @@ use crate::{
     fetch::{
         run::{
             stack_address,
+            ProbedKernel as _,
             ProbedMachine,
             WORDS, //
         },
         user_command::UserPlace, //
     },
     kapi::{
-        strings,
         uprobe::UserProbe,
         user_memory, //
     }, //
@@ -79,11 +76,16 @@ struct UserRegisters<'a> {
     words: &'a [u64; WORDS],
     /// Where the process has the first byte of the file.
     file: u64,
-    /// What counts memory that cannot be read.
-    counts: &'a HitCounts,
+    kernel: HitKernel<'a, true>,
 }
 
-impl ProbedMachine for UserRegisters<'_> {
+impl<'a> ProbedMachine for UserRegisters<'a> {
+    type Kernel = HitKernel<'a, true>;
+
+    fn kernel(&self) -> &HitKernel<'a, true> {
+        &self.kernel
+    }
+
     fn registers(&self) -> &[u64; WORDS] {
         self.words
     }
@@ -94,7 +96,7 @@ impl ProbedMachine for UserRegisters<'_> {
         match user_memory::read(address, &mut bytes) {
             true => u64::from_le_bytes(bytes),
             false => {
-                self.faulted();
+                self.kernel.faulted();
                 0
             }
         }
@@ -103,24 +105,6 @@ impl ProbedMachine for UserRegisters<'_> {
     fn read(&self, address: u64, to: &mut [u8], _user: bool) -> bool {
         user_memory::read(address, to)
     }
-
-    fn faulted(&self) {
-        self.counts.count(Counted::Fault);
-    }
-
-    fn was_cut(&self) {
-        self.counts.count(Counted::Cut);
-    }
-
-    fn comm(&self) -> [u8; 16] {
-        strings::comm()
-    }
-
-    fn current(&self) -> u64 {
-        0
-    }
-
-    fn symbol(&self, _address: u64, _take: impl FnOnce(&[u8])) {}
 
     fn file_address(&self, offset: u64) -> u64 {
         self.file.wrapping_add(offset)
@@ -146,7 +130,7 @@ unsafe extern "C" fn rtrace_user_hit(
         words,
         // What the probe is known by is the offset in the file.
         file: address.wrapping_sub(probe.address()),
-        counts: recorder.counts(),
+        kernel: HitKernel::new(recorder.counts()),
     };
     recorder.hit_in_task(machine, (address, Some(returned_to)));
 }

@@ -8,12 +8,9 @@
 
 #![allow(improper_ctypes_definitions, reason = "see `probes::fastcall`")]
 
-use super::{
-    hit_probe::{
-        HitProbe,
-        ProbeHook, //
-    },
-    registers::CallRegisters, //
+use super::hit_probe::{
+    HitProbe,
+    ProbeHook, //
 };
 use crate::{
     events::as_text,
@@ -151,10 +148,7 @@ impl ProbeHook for WatchHook {
 unsafe extern "C" fn rtrace_watch_hit(probe: &Wprobe, words: &[u64; WORDS], pin: PinRef<'_>) {
     const { assert!(IP < WORDS) };
     let instruction = words.get(IP).copied().unwrap_or(0);
-    let machine = CallRegisters {
-        words,
-        kept: &[probe.address()],
-        counts: probe.recorder().counts(),
-    };
-    probe.hit(pin.pin(), machine, (instruction, None));
+    let kept: &[u64] = &[probe.address()];
+    let recorder = probe.recorder();
+    recorder.hit_call((words, kept), pin.pin(), (instruction, None));
 }
