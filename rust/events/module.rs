@@ -12,14 +12,17 @@ use super::{
     Event,
     GROUPS, //
 };
-use crate::kapi::c;
-use core::{
-    marker::PhantomData,
-    ptr::{
-        self,
-        NonNull, //
+use crate::kapi::{
+    c,
+    foreign::{
+        AnyTask,
+        Ending,
+        Object,
+        Owned,
+        Release, //
     }, //
 };
+use core::ptr;
 use kernel::{
     bindings,
     prelude::*, //
@@ -29,13 +32,9 @@ use kernel::{
 ///
 /// # Invariants
 ///
-/// The pointer is that of a `struct module`, which stays during `'a`, as do its name, its
-/// tracepoints and the strings of its events.
+/// It is a module whose name, tracepoints and strings of its events stay during `'a`, too.
 #[derive(Clone, Copy)]
-pub(crate) struct Module<'a> {
-    module: NonNull<bindings::module>,
-    stays: PhantomData<&'a bindings::module>,
-}
+pub(crate) struct Module<'a>(&'a Object<bindings::module>);
 
 impl<'a> Module<'a> {
     /// Returns the module at `module`; `None` if that is null.
@@ -44,54 +43,43 @@ impl<'a> Module<'a> {
     ///
     /// Unless null, `module` is a module that stays loaded during `'a`.
     pub(crate) unsafe fn new(module: *mut bindings::module) -> Option<Self> {
-        // INVARIANT: The caller promises that it stays.
-        Some(Self {
-            module: NonNull::new(module)?,
-            stays: PhantomData,
-        })
+        // INVARIANT: One that stays loaded keeps what is its own.
+        // SAFETY: The caller promises that it stays.
+        unsafe { Object::at(module) }.map(Self)
     }
 
     /// Returns its address.
     pub(crate) fn as_ptr(self) -> *mut bindings::module {
-        self.module.as_ptr()
+        self.0.as_ptr()
     }
 
     /// Returns its name.
     pub(crate) fn name(self) -> &'a str {
-        // SAFETY: The module is valid during `'a` (invariant).
-        let name = unsafe { &raw const (*self.as_ptr()).name };
-        // SAFETY: The name is a terminated string that the kernel does not change, and it stays
-        // during `'a` with the module (invariant).
-        unsafe { text(name.cast()) }
+        c::rt_module_name(self.0).text()
     }
 
     /// Returns whether it was built apart from the kernel, by other headers perhaps.
     pub(crate) fn is_foreign(self) -> bool {
-        // SAFETY: The module is valid (invariant), and the function only reads its flags.
-        unsafe { c::rt_module_is_foreign(self.as_ptr()) }
+        c::rt_module_is_foreign(self.0)
     }
 
     /// Returns whether `address` is in it.
     pub(crate) fn contains(self, address: u64) -> bool {
-        // SAFETY: The module is valid (invariant), and the function only compares its addresses.
-        unsafe { c::rt_within_module(self.as_ptr(), address as usize) }
+        c::rt_within_module(self.0, address as usize)
     }
 
     /// Returns whether `address` is in what of it goes after its init.
     pub(crate) fn contains_init(self, address: u64) -> bool {
-        // SAFETY: The module is valid (invariant), and the function only compares its addresses.
-        unsafe { c::rt_within_module_init(self.as_ptr(), address as usize) }
+        c::rt_within_module_init(self.0, address as usize)
     }
 
     /// Returns its tracepoints.
     pub(crate) fn tracepoints(self) -> impl Iterator<Item = Tracepoint<'a>> {
         let mut index = 0;
         core::iter::from_fn(move || {
-            // SAFETY: The module is valid (invariant), and the function checks the index.
-            let tracepoint = unsafe { c::rt_module_tracepoint(self.as_ptr(), index) };
+            let tracepoint = c::rt_module_tracepoint(self.0, index)?;
             index = index.wrapping_add(1);
-            // SAFETY: Null, or a tracepoint of the module, which stays during `'a` (invariant).
-            unsafe { Tracepoint::new(tracepoint) }
+            Some(Tracepoint::of(tracepoint))
         })
     }
 
@@ -105,9 +93,7 @@ impl<'a> Module<'a> {
                 print_fmt: ptr::null(),
                 tracepoint: ptr::null_mut(),
             };
-            // SAFETY: The module is valid (invariant), the function checks the index, and `event`
-            // is ours.
-            if !unsafe { c::rt_module_event(self.as_ptr(), index, &mut event) } {
+            if !c::rt_module_event(self.0, index, &mut event) {
                 return None;
             }
             index = index.wrapping_add(1);
@@ -126,23 +112,18 @@ impl<'a> Module<'a> {
     }
 }
 
-/// A module that stays loaded as long as this is there.
-///
-/// # Invariants
-///
-/// The pointer is that of a module of which `try_module_get` has taken a reference.
-pub(crate) struct ModuleHold(NonNull<bindings::module>);
-
-// SAFETY: A reference to a module belongs to no task.
-unsafe impl Send for ModuleHold {}
-// SAFETY: Nothing can be done through `&self`.
-unsafe impl Sync for ModuleHold {}
-
-impl Drop for ModuleHold {
-    fn drop(&mut self) {
-        // SAFETY: The reference is there (invariant), and this is its last use.
-        unsafe { bindings::module_put(self.0.as_ptr()) };
+impl Release for bindings::module {
+    fn release(ending: Ending<Self>) {
+        c::module_put(ending);
     }
+}
+
+// SAFETY: A reference to a module belongs to no task, and what takes one only reads.
+unsafe impl AnyTask for bindings::module {}
+
+/// A module that stays loaded as long as this is there.
+pub(crate) struct ModuleHold {
+    _module: Owned<bindings::module>,
 }
 
 impl Event {
@@ -157,16 +138,13 @@ impl Event {
         if !self.is_offered() {
             return Err(ENODEV);
         }
-        let Some(module) = NonNull::new(self.owner().cast_mut()) else {
+        // SAFETY: Null, or the module is there: before it goes, its events are taken away under the lock, which is
+        // held, and this one is offered.
+        let Some(module) = (unsafe { Object::at(self.owner()) }) else {
             return Ok(None);
         };
-        // SAFETY: The module is there: before it goes, its events are taken away under the lock, which is held,
-        // and this one is offered.
-        match unsafe { bindings::try_module_get(module.as_ptr()) } {
-            // INVARIANT: The reference was taken.
-            true => Ok(Some(ModuleHold(module))),
-            false => Err(ENODEV),
-        }
+        let module = c::rt_module_hold(module).ok_or(ENODEV)?;
+        Ok(Some(ModuleHold { _module: module }))
     }
 }
 

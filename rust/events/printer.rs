@@ -11,6 +11,12 @@ use super::{
 use crate::{
     kapi::{
         c,
+        foreign::{
+            AnyTask,
+            Ending,
+            Owned,
+            Release, //
+        },
         text_buffer::TextBuffer, //
     },
     text::{
@@ -22,13 +28,7 @@ use crate::{
         writer::ByteWrite, //
     }, //
 };
-use core::{
-    fmt,
-    ptr::{
-        self,
-        NonNull, //
-    }, //
-};
+use core::fmt;
 use kernel::prelude::*;
 
 /// The manner in which records are printed.
@@ -78,21 +78,17 @@ impl PrintManner {
 /// What one reader prints records with.
 pub(crate) struct Printer {
     /// The buffers of the print functions in C.
-    buffers: NonNull<c::rt_printer>,
+    buffers: Owned<c::rt_printer>,
     /// The text that a source has composed.
     composed: TextBuffer,
     symbols: Symbols,
 }
 
-// SAFETY: It owns plain memory that belongs to no thread or CPU, and nothing else uses it.
-unsafe impl Send for Printer {}
-
 impl Printer {
     /// Allocates the buffers. Process context. Fails with `ENOMEM`.
     pub(crate) fn new() -> Result<Self> {
-        let buffers = NonNull::new(c::rt_printer_new()).ok_or(ENOMEM)?;
         Ok(Self {
-            buffers,
+            buffers: c::rt_printer_new().ok_or(ENOMEM)?,
             composed: TextBuffer::new(),
             symbols: Symbols::new(),
         })
@@ -121,24 +117,10 @@ impl Printer {
             drop(held);
             return event.source().print(event, record, manner, self);
         };
-        let mut text = ptr::null();
-        // SAFETY:
-        // - The descriptor is valid while it is held.
-        // - The record has all its fixed fields, as was just tested; the caller promises that it is
-        //   whole.
-        // - The printer is ours, and `&mut self` makes this its only user.
-        let length = unsafe {
-            c::rt_printer_format(
-                self.buffers.as_ptr(),
-                desc,
-                record.as_ptr().cast(),
-                manner.0,
-                &mut text,
-            )
-        };
-        // SAFETY: The text is that many bytes of the printer's memory, which the next call
-        // overwrites: that needs `&mut self`, and this borrow has to end before.
-        Some(unsafe { core::slice::from_raw_parts(text, length) })
+        let record = record.as_ptr().cast();
+        // SAFETY: The record has all its fixed fields, as was just tested; the caller promises that it is whole.
+        let text = unsafe { c::rt_printer_format(self.buffers.alone(), desc, record, manner.0) };
+        Some(text.bytes())
     }
 
     /// Returns the names of addresses that the reader has met.
@@ -164,29 +146,16 @@ impl Printer {
         callers: &[u64; USER_DEPTH],
         manner: PrintManner,
     ) -> &[u8] {
-        let mut text = ptr::null();
-        // SAFETY: `callers` has that many addresses, and the printer is ours with `&mut self` its
-        // only user.
-        let length = unsafe {
-            c::rt_printer_user_stack(
-                self.buffers.as_ptr(),
-                process as i32,
-                callers.as_ptr(),
-                USER_DEPTH as u32,
-                manner.0,
-                &mut text,
-            )
-        };
-        // SAFETY: The text is that many bytes of the printer's memory, which the next call
-        // overwrites: that needs `&mut self`, and this borrow has to end before.
-        unsafe { core::slice::from_raw_parts(text, length) }
+        let callers = callers.as_slice().into();
+        c::rt_printer_user_stack(self.buffers.alone(), process as i32, callers, manner.0).bytes()
     }
 }
 
-impl Drop for Printer {
-    fn drop(&mut self) {
-        // SAFETY: `rt_printer_new` made it, and it is freed only here, once, when nothing uses its
-        // text.
-        unsafe { c::rt_printer_free(self.buffers.as_ptr()) };
+impl Release for c::rt_printer {
+    fn release(ending: Ending<Self>) {
+        c::rt_printer_free(ending);
     }
 }
+
+// SAFETY: It is plain memory that belongs to no thread or CPU, and nothing takes a reference.
+unsafe impl AnyTask for c::rt_printer {}

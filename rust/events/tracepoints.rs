@@ -6,17 +6,14 @@
 //! `for_each_kernel_tracepoint()`, and a module keeps a list of its. Called by `groups` and by
 //! `sources/`.
 
-use super::{
-    described::text,
-    module::Module, //
-};
+use super::module::Module;
 use crate::kapi::{
     c,
-    kprobe::entry_address, //
+    foreign::Object, //
 };
-use core::{
-    marker::PhantomData,
-    ptr::NonNull, //
+use core::ptr::{
+    self,
+    NonNull, //
 };
 use kernel::{
     bindings,
@@ -25,15 +22,8 @@ use kernel::{
 };
 
 /// A tracepoint that stays during `'a`.
-///
-/// # Invariants
-///
-/// The pointer is that of a `struct tracepoint`, which stays during `'a`, as does its name.
 #[derive(Clone, Copy)]
-pub(crate) struct Tracepoint<'a> {
-    tracepoint: NonNull<bindings::tracepoint>,
-    stays: PhantomData<&'a bindings::tracepoint>,
-}
+pub(crate) struct Tracepoint<'a>(&'a Object<bindings::tracepoint>);
 
 impl<'a> Tracepoint<'a> {
     /// Returns the tracepoint at `tracepoint`; `None` if that is null.
@@ -42,24 +32,23 @@ impl<'a> Tracepoint<'a> {
     ///
     /// Unless null, `tracepoint` is a tracepoint that stays during `'a`.
     pub(super) unsafe fn new(tracepoint: *mut bindings::tracepoint) -> Option<Self> {
-        // INVARIANT: The caller promises that it stays.
-        Some(Self {
-            tracepoint: NonNull::new(tracepoint)?,
-            stays: PhantomData,
-        })
+        // SAFETY: The caller promises that it stays.
+        unsafe { Object::at(tracepoint) }.map(Self)
+    }
+
+    /// Returns that tracepoint.
+    pub(super) fn of(tracepoint: &'a Object<bindings::tracepoint>) -> Self {
+        Self(tracepoint)
     }
 
     /// Returns its address.
     pub(crate) fn as_ptr(self) -> *mut bindings::tracepoint {
-        self.tracepoint.as_ptr()
+        self.0.as_ptr()
     }
 
     /// Returns its name.
     pub(crate) fn name(self) -> &'a str {
-        // SAFETY: The tracepoint is valid (invariant).
-        let name = unsafe { (*self.as_ptr()).name };
-        // SAFETY: The name of a tracepoint is a terminated constant that stays with it (invariant).
-        unsafe { text(name) }
+        c::rt_tracepoint_name(self.0).text()
     }
 }
 
@@ -67,10 +56,7 @@ impl Tracepoint<'_> {
     /// Returns the address of the function with the prototype of its probes, where that calls hooks. Process
     /// context.
     pub(crate) fn stub_address(self) -> u64 {
-        // SAFETY: The tracepoint is valid (invariant).
-        let stub = unsafe { (*self.as_ptr()).probestub };
-        // SAFETY: It is a function of the kernel or of the tracepoint's module, which stays with it (invariant).
-        unsafe { entry_address(stub.addr() as u64) }
+        c::rt_tracepoint_entry(self.0) as u64
     }
 
     /// Has the tracepoint call `probe` with `data` and its arguments, until the result is dropped. Process context.
@@ -90,11 +76,11 @@ impl Tracepoint<'_> {
         data: *const c_void,
     ) -> Result<AttachedProbe> {
         let data = data.cast_mut();
-        // SAFETY: The tracepoint is valid (invariant); the caller promises what the probe and its data are.
+        // SAFETY: The tracepoint stays during the call; the caller promises what the probe and its data are.
         to_result(unsafe { bindings::tracepoint_probe_register(self.as_ptr(), probe, data) })?;
         // INVARIANT: It was put on just now, and the caller promises that the tracepoint stays.
         Ok(AttachedProbe {
-            tracepoint: self.tracepoint,
+            tracepoint: NonNull::from(self.0).cast(),
             probe,
             data,
         })
@@ -118,7 +104,7 @@ unsafe impl Send for AttachedProbe {}
 impl AttachedProbe {
     /// Returns whether it is on `tracepoint`.
     pub(crate) fn is_on(&self, tracepoint: Tracepoint<'_>) -> bool {
-        self.tracepoint == tracepoint.tracepoint
+        ptr::eq(self.tracepoint.as_ptr(), tracepoint.as_ptr())
     }
 }
 

@@ -4,12 +4,17 @@
 
 use super::{
     c,
+    foreign::{
+        AnyTask,
+        Ending,
+        Owned,
+        Release, //
+    },
     grace::{
         self,
         SharedWait, //
     }, //
 };
-use core::ptr::NonNull;
 use kernel::{
     error::to_result,
     prelude::*, //
@@ -28,16 +33,22 @@ static UNREGISTERED: SharedWait = SharedWait::new();
 ///
 /// # Invariants
 ///
-/// `rt_fprobe_get` returned the pointer, and the probe is registered if `is_registered` is set. Unless `left` has its
-/// number among those that were unregistered, the kernel does not use it when it is not registered.
+/// The probe is registered if `is_registered` is set. Unless `left` has its number among those that were unregistered,
+/// the kernel does not use it when it is not registered.
 pub(crate) struct FunctionProbe {
-    probe: NonNull<c::rt_fprobe>,
+    probe: Owned<c::rt_fprobe>,
     is_registered: bool,
     left: Option<u64>,
 }
 
-// SAFETY: No task owns a probe, and it is changed through `&mut self` alone.
-unsafe impl Send for FunctionProbe {}
+impl Release for c::rt_fprobe {
+    fn release(ending: Ending<Self>) {
+        c::rt_fprobe_put(ending);
+    }
+}
+
+// SAFETY: No task owns a probe, which is only read by what takes a reference.
+unsafe impl AnyTask for c::rt_fprobe {}
 
 impl FunctionProbe {
     /// Returns one that is not registered. Process context.
@@ -46,10 +57,9 @@ impl FunctionProbe {
     ///
     /// `ENOMEM`.
     pub(crate) fn new() -> Result<Self> {
-        let probe = NonNull::new(c::rt_fprobe_get()).ok_or(ENOMEM)?;
-        // INVARIANT: It was got just now.
+        // INVARIANT: It is not registered.
         Ok(Self {
-            probe,
+            probe: c::rt_fprobe_get().ok_or(ENOMEM)?,
             is_registered: false,
             left: None,
         })
@@ -81,8 +91,8 @@ impl FunctionProbe {
         };
         let count = c_int::try_from(addresses.len())?;
         let first = addresses.as_mut_ptr().cast();
-        // SAFETY: The probe is not registered, and there are that many addresses, which the kernel copies. The
-        // caller promises what `data` is.
+        // SAFETY: The probe is not registered, as is so again before it goes, in `drop`; there are that many addresses,
+        // which the kernel copies. The caller promises what `data` is.
         to_result(unsafe {
             c::rt_fprobe_register(self.probe.as_ptr(), data, words, placed, first, count)
         })?;
@@ -103,8 +113,7 @@ impl FunctionProbe {
 
     /// Returns how many calls the kernel has missed because too many were inside each other.
     pub(crate) fn missed(&self) -> u64 {
-        // SAFETY: It was got and not put (invariant).
-        unsafe { c::rt_fprobe_missed(self.probe.as_ptr()) as u64 }
+        c::rt_fprobe_missed(&self.probe) as u64
     }
 
     /// Unregisters it and waits until no call of it runs.
@@ -117,10 +126,9 @@ impl FunctionProbe {
 }
 
 impl Drop for FunctionProbe {
+    /// Has nothing use it before it is given back.
     fn drop(&mut self) {
         self.release();
-        // SAFETY: It was got, is not registered, and this is the last use (invariant).
-        unsafe { c::rt_fprobe_put(self.probe.as_ptr()) };
     }
 }
 

@@ -117,25 +117,15 @@ struct MountPoint(&'static CStr);
 impl MountPoint {
     /// Makes it. Fails with `EEXIST` or `ENOMEM`.
     fn new(name: &'static CStr) -> Result<Self> {
-        // SAFETY: `kernel_kobj` exists as long as the kernel runs; the name ends with a NUL.
-        to_result(unsafe {
-            bindings::sysfs_create_mount_point(kernel_kobj(), name.as_char_ptr())
-        })?;
+        to_result(c::rt_mount_point_make(name.into()))?;
         Ok(Self(name))
     }
 }
 
 impl Drop for MountPoint {
     fn drop(&mut self) {
-        // SAFETY: `new` made the mount point of this name, and it goes once.
-        unsafe { bindings::sysfs_remove_mount_point(kernel_kobj(), self.0.as_char_ptr()) };
+        c::rt_mount_point_remove(self.0.into());
     }
-}
-
-/// Returns `/sys/kernel`.
-fn kernel_kobj() -> *mut bindings::kobject {
-    // SAFETY: The kernel sets it when it boots, before any module is loaded, and never again.
-    unsafe { bindings::kernel_kobj }
 }
 
 /// A registered file system type and its mount point. Both go when it is dropped, the type first.

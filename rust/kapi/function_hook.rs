@@ -8,6 +8,7 @@
 //! events that users define have one for all of them, `sources::entry_hook`.
 
 use super::c;
+use core::marker::PhantomData;
 use kernel::{
     error::to_result,
     ffi::c_uint,
@@ -52,6 +53,14 @@ pub(crate) struct FunctionHook {
     hook: c_uint,
     is_on: bool,
 }
+
+/// The number of a hook, for a function of C that changes it.
+///
+/// # Invariants
+///
+/// It is that of a [`FunctionHook`], which nothing else uses during `'a`.
+#[repr(transparent)]
+pub(crate) struct HookTurn<'a>(c_uint, PhantomData<&'a mut FunctionHook>);
 
 impl FunctionHook {
     /// Returns the hook that records, which no function calls.
@@ -106,6 +115,12 @@ impl FunctionHook {
         }
     }
 
+    /// Returns its number, to change it.
+    fn turn(&mut self) -> HookTurn<'_> {
+        // INVARIANT: It is borrowed mutably, and the only value with that number.
+        HookTurn(self.hook, PhantomData)
+    }
+
     /// Returns whether any function calls it.
     pub(crate) fn is_on(&self) -> bool {
         self.is_on
@@ -128,16 +143,13 @@ impl FunctionHook {
     /// Tells the kernel which functions shall call the hook, from now on if it is registered.
     fn select(&mut self, hooked: &Hooked<'_>) -> Result {
         match hooked {
-            // SAFETY: It is a hook (invariant), and `&mut self` has no other caller change it.
-            Hooked::All => to_result(unsafe { c::rt_hook_select_all(self.hook) }),
+            Hooked::All => to_result(c::rt_hook_select_all(self.turn())),
             // To the kernel, none would mean all.
             Hooked::Only([]) => Err(EINVAL),
             Hooked::Only(addresses) => {
-                let count = u32::try_from(addresses.len())?;
-                let first = addresses.as_ptr().cast_mut().cast();
-                // SAFETY: There are that many addresses, which the kernel copies; `&mut self` has no other
-                // caller change the hook.
-                to_result(unsafe { c::rt_hook_select(self.hook, first, count) })
+                // The kernel counts them so.
+                u32::try_from(addresses.len())?;
+                to_result(c::rt_hook_select(self.turn(), (*addresses).into()))
             }
         }
     }
@@ -145,8 +157,7 @@ impl FunctionHook {
     /// Registers the hook, unless it is already.
     fn register(&mut self) -> Result {
         if !self.is_on {
-            // SAFETY: It is not registered; `&mut self` has no other caller register it.
-            to_result(unsafe { c::rt_hook_register(self.hook) })?;
+            to_result(c::rt_hook_register(self.turn()))?;
             self.is_on = true;
         }
         Ok(())
@@ -154,16 +165,14 @@ impl FunctionHook {
 
     /// Has the kernel forget what was selected. The hook is not registered.
     fn forget(&mut self) {
-        // SAFETY: It is not registered, and `&mut self` has no other caller change it.
-        unsafe { c::rt_hook_forget(self.hook) };
+        c::rt_hook_forget(self.turn());
     }
 
     /// Has no function call the hook. No call of it is left when this returns. Process context; sleeps.
     pub(crate) fn clear(&mut self) {
         if self.is_on {
-            // SAFETY: It is registered; `&mut self` has no other caller take it off. The kernel refuses
-            // only what is not registered.
-            unsafe { c::rt_hook_unregister(self.hook) };
+            // The kernel refuses only what is not registered.
+            c::rt_hook_unregister(self.turn());
             self.is_on = false;
             self.forget();
         }

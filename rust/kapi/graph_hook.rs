@@ -156,11 +156,17 @@ impl GraphHooks {
     pub(crate) fn unhook(&mut self, mask: u64) {
         for (number, functions) in (0..).zip(&mut self.functions) {
             if mask & 1u64.wrapping_shl(number) != 0 && !functions.is_empty() {
-                // SAFETY: The number is that of a set that is registered. The kernel refuses nothing else.
-                unsafe { c::rt_graph_unregister(self.user, number) };
-                *functions = KVVec::new();
+                Self::end(self.user, number, functions);
             }
         }
+    }
+
+    /// Ends the hooks of the set `number`, which has these functions.
+    fn end(user: c_uint, number: u32, functions: &mut KVVec<u64>) {
+        // SAFETY: The number is that of a set, and `&mut` has no other caller end it. The kernel refuses one that is not
+        // registered.
+        unsafe { c::rt_graph_unregister(user, number) };
+        *functions = KVVec::new();
     }
 
     /// Forgets functions that the kernel has taken out of the sets: those of a module that goes.
@@ -171,9 +177,7 @@ impl GraphHooks {
                 continue;
             }
             if functions.iter().all(|address| is_gone(*address)) {
-                // SAFETY: The number is that of a set that is registered.
-                unsafe { c::rt_graph_unregister(self.user, number) };
-                *functions = KVVec::new();
+                Self::end(self.user, number, functions);
             } else {
                 functions.retain(|address| !is_gone(*address));
             }

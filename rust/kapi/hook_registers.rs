@@ -14,15 +14,25 @@ use kernel::{
 
 /// The words of a function's arguments: those in registers.
 pub(crate) const ARGS: usize = 6;
-/// Where they are among the registers.
-const PLACES: [c_uint; ARGS] = [
-    c::RT_REGS_DI,
-    c::RT_REGS_SI,
-    c::RT_REGS_DX,
-    c::RT_REGS_CX,
-    c::RT_REGS_R8,
-    c::RT_REGS_R9,
+/// Where a register is among those that a hook gets.
+///
+/// # Invariants
+///
+/// The kernel has one of 64 bits there.
+#[derive(Clone, Copy)]
+struct RegisterPlace(c_uint);
+
+/// Where those of the arguments are. INVARIANT: They are the kernel's own offsets.
+const PLACES: [RegisterPlace; ARGS] = [
+    RegisterPlace(c::RT_REGS_DI),
+    RegisterPlace(c::RT_REGS_SI),
+    RegisterPlace(c::RT_REGS_DX),
+    RegisterPlace(c::RT_REGS_CX),
+    RegisterPlace(c::RT_REGS_R8),
+    RegisterPlace(c::RT_REGS_R9),
 ];
+/// Where the stack pointer is. INVARIANT: Likewise, this is the kernel's offset.
+const STACK_POINTER: RegisterPlace = RegisterPlace(c::RT_REGS_SP);
 
 /// The registers of a function that was called just now.
 ///
@@ -37,37 +47,26 @@ impl EntryRegisters<'_> {
     /// Returns the words that the function got in registers. What it does not take is undefined. Any context.
     #[inline(always)]
     pub(crate) fn arguments(self) -> [u64; ARGS] {
-        // SAFETY: Each of these is a register of 64 bits.
-        PLACES.map(|place| unsafe { self.register(place) })
+        PLACES.map(|place| self.register(place))
     }
 
     /// Returns the stack pointer of the function: where its return address is. Any context.
     #[inline(always)]
     pub(crate) fn stack_pointer(self) -> u64 {
-        // SAFETY: That is where the kernel has this one, of 64 bits.
-        unsafe { self.register(c::RT_REGS_SP) }
+        self.register(STACK_POINTER)
     }
 
     /// Returns the register at `place`.
-    ///
-    /// # Safety
-    ///
-    /// A register of 64 bits is there.
     #[inline(always)]
-    unsafe fn register(self, place: c_uint) -> u64 {
-        // SAFETY: They are readable (invariant), and the caller promises 64 bits, aligned as a structure of such.
-        unsafe {
-            self.0
-                .wrapping_byte_add(place as usize)
-                .cast::<u64>()
-                .read()
-        }
+    fn register(self, place: RegisterPlace) -> u64 {
+        let register = self.0.wrapping_byte_add(place.0 as usize).cast::<u64>();
+        // SAFETY: They are readable, and 64 bits are there (invariants), aligned as a structure of such.
+        unsafe { register.read() }
     }
 
     /// Returns where the function returns to. Any context.
     pub(crate) fn return_address(self) -> u64 {
-        // SAFETY: They are those of a function that was called just now (invariant).
-        unsafe { c::rt_return_address(self.0.cast()) as u64 }
+        c::rt_return_address(self) as u64
     }
 }
 
@@ -83,13 +82,11 @@ pub(crate) struct ExitRegisters<'h>(*mut c_void, PhantomData<&'h c_void>);
 impl ExitRegisters<'_> {
     /// Returns what the function returns, in a register. Any context.
     pub(crate) fn return_value(self) -> u64 {
-        // SAFETY: They are those of a function that returns (invariant).
-        unsafe { c::rt_return_value(self.0.cast()) as u64 }
+        c::rt_return_value(self) as u64
     }
 
     /// Returns where the function returns to. Any context.
     pub(crate) fn return_address(self) -> u64 {
-        // SAFETY: They are those of a function that returns (invariant).
-        unsafe { c::rt_returned_to(self.0.cast()) as u64 }
+        c::rt_returned_to(self) as u64
     }
 }

@@ -4,16 +4,15 @@
 //!
 //! The kernel shows it as files in `/sys/kernel/btf`. Process context only.
 
+use super::open_file;
 use crate::event::btf::{
     self,
     Btf,
     BtfError, //
 };
-use core::ptr;
 use kernel::{
     alloc::AllocError,
     bindings,
-    error::from_err_ptr,
     prelude::*,
     str::CString, //
 };
@@ -108,24 +107,11 @@ impl ModuleBtf {
     }
 }
 
-/// An open file; closed when dropped.
-struct BtfFile(*mut bindings::file);
-
-impl Drop for BtfFile {
-    fn drop(&mut self) {
-        // SAFETY: The file was opened by `read_file`, and is closed only here.
-        unsafe { bindings::filp_close(self.0, ptr::null_mut()) };
-    }
-}
-
 fn read_file(path: &CStr) -> Result<KVVec<u8>> {
-    // SAFETY: The path is a terminated string, which the function only reads.
-    let file = from_err_ptr(unsafe {
-        bindings::filp_open(path.as_char_ptr(), bindings::O_RDONLY as c_int, 0)
-    })?;
-    let file = BtfFile(file);
+    let open = open_file::open(path)?;
+    let file = open.as_ptr();
     // SAFETY: The file is open, and an open file keeps its inode.
-    let inode = unsafe { (*file.0).f_inode };
+    let inode = unsafe { (*file).f_inode };
     // SAFETY: The open file keeps the inode; a stale size would only make the reading stop early.
     let size = usize::try_from(unsafe { (*inode).i_size })?;
     if size == 0 || size > MOST {
@@ -138,7 +124,7 @@ fn read_file(path: &CStr) -> Result<KVVec<u8>> {
     while let Some(room) = bytes.get_mut(filled..).filter(|room| !room.is_empty()) {
         // SAFETY: The file is open for reading; the buffer is ours and that long.
         let count = unsafe {
-            bindings::kernel_read(file.0, room.as_mut_ptr().cast(), room.len(), &mut position)
+            bindings::kernel_read(file, room.as_mut_ptr().cast(), room.len(), &mut position)
         };
         match usize::try_from(count) {
             Ok(0) => break,

@@ -2,10 +2,15 @@
 
 //! Probes at any instruction of the kernel, and at returns of its functions.
 
-use super::c;
-use core::ptr::{
-    self,
-    NonNull, //
+use super::{
+    c,
+    foreign::{
+        AnyTask,
+        CText,
+        Ending,
+        Owned,
+        Release, //
+    }, //
 };
 use kernel::{
     error::to_result,
@@ -20,17 +25,17 @@ const MOST_AT_ONCE: usize = 1 << 16;
 pub(crate) const MOST_WORDS: usize = c::RT_KPROBE_WORDS as usize;
 
 /// A registered probe; unregistered when this is dropped, which sleeps.
-///
-/// # Invariants
-///
-/// `rt_kprobe_register` returned the pointer, and the probe is registered.
 #[repr(transparent)]
-pub(crate) struct KernelProbe(NonNull<c::rt_kprobe>);
+pub(crate) struct KernelProbe(Owned<c::rt_kprobe>);
 
-// SAFETY: The kernel locks what is changed of a probe, and no task owns it.
-unsafe impl Send for KernelProbe {}
-// SAFETY: Through `&self` the kernel is asked to change a probe, which it locks, or words are read.
-unsafe impl Sync for KernelProbe {}
+impl Release for c::rt_kprobe {
+    fn release(ending: Ending<Self>) {
+        c::rt_kprobe_put(ending);
+    }
+}
+
+// SAFETY: No task owns a probe. By a reference the kernel is asked to change it, which it locks, or words are read.
+unsafe impl AnyTask for c::rt_kprobe {}
 
 impl KernelProbe {
     /// Registers a probe that is not hit yet, at `offset` of a symbol or at `address` if there is none; at
@@ -49,28 +54,20 @@ impl KernelProbe {
     ) -> Result<Self> {
         let symbol = symbol.map(|symbol| CString::try_from_fmt(fmt!("{symbol}")));
         let symbol = symbol.transpose()?;
-        let name = symbol
-            .as_ref()
-            .map_or(ptr::null(), |name| name.as_char_ptr());
         let max_active = match max_active {
             Some(count) => c_int::try_from(count)?,
             None => -1,
         };
-        let mut probe = ptr::null_mut();
-        // SAFETY: The name is null or a terminated string, which the function uses until it returns; `probe`
-        // is ours.
-        to_result(unsafe {
-            c::rt_kprobe_register(
-                name,
-                address as usize,
-                offset,
-                max_active,
-                keeps,
-                &mut probe,
-            )
-        })?;
-        // INVARIANT: It was registered just now.
-        Ok(Self(NonNull::new(probe).ok_or(EINVAL)?))
+        let mut probe = None;
+        to_result(c::rt_kprobe_register(
+            symbol.as_deref().map(CText::from),
+            address as usize,
+            offset,
+            max_active,
+            keeps,
+            &mut probe,
+        ))?;
+        probe.map(Self).ok_or(EINVAL)
     }
 
     /// Has `rtrace_kprobe_hit` be called with `data` from now on, and `rtrace_kprobe_begin` if words can be kept.
@@ -84,52 +81,38 @@ impl KernelProbe {
     /// `data` is what they expect until [`Self::disable`] was called and a grace period has passed
     /// after that, or until this was dropped.
     pub(crate) unsafe fn enable(&self, data: *const c_void) -> Result {
-        // SAFETY: The probe is registered (invariant); the caller promises what `data` is.
+        // SAFETY: The probe is registered as long as it is there; the caller promises what `data` is.
         to_result(unsafe { c::rt_kprobe_enable(self.0.as_ptr(), data) })
     }
 
     /// Has it be called no more. A call may still run until a grace period has passed.
     pub(crate) fn disable(&self) {
-        c::rt_kprobe_disable(self.raw());
-    }
-
-    /// Returns it for C.
-    fn raw(&self) -> &c::rt_kprobe {
-        // SAFETY: The probe is registered, and stays until this is dropped (invariant).
-        unsafe { self.0.as_ref() }
+        c::rt_kprobe_disable(&self.0);
     }
 
     /// Returns the address of the probed instruction.
     pub(crate) fn address(&self) -> u64 {
-        c::rt_kprobe_address(self.raw()) as u64
+        c::rt_kprobe_address(&self.0) as u64
     }
 
     /// Returns whether that is the first one of a function.
     pub(crate) fn is_at_entry(&self) -> bool {
-        c::rt_kprobe_at_entry(self.raw())
+        c::rt_kprobe_at_entry(&self.0)
     }
 
     /// Returns whether a function calls hooks there: a probe of calls, whose module has not gone.
     pub(crate) fn is_at_hook(&self) -> bool {
-        c::rt_kprobe_at_hook(self.raw())
+        c::rt_kprobe_at_hook(&self.0)
     }
 
     /// Returns how many calls at a time are followed to their returns.
     pub(crate) fn max_active(&self) -> i32 {
-        c::rt_kprobe_max_active(self.raw())
+        c::rt_kprobe_max_active(&self.0)
     }
 
     /// Returns how many hits were missed.
     pub(crate) fn missed(&self) -> u64 {
-        c::rt_kprobe_missed(self.raw()) as u64
-    }
-}
-
-impl Drop for KernelProbe {
-    fn drop(&mut self) {
-        let mut probe = self.0.as_ptr();
-        // SAFETY: The one probe is registered (invariant), and this is the last use.
-        unsafe { c::rt_kprobes_unregister(&mut probe, 1) };
+        c::rt_kprobe_missed(&self.0) as u64
     }
 }
 
@@ -144,7 +127,7 @@ pub(crate) struct LeavingProbes {
 impl LeavingProbes {
     /// Adds `probe`; without memory it is unregistered now.
     pub(crate) fn add(&mut self, probe: KernelProbe) {
-        let all = match c::rt_kprobe_returns(probe.raw()) {
+        let all = match c::rt_kprobe_returns(&probe.0) {
             true => &mut self.at_returns,
             false => &mut self.inside,
         };
@@ -156,8 +139,8 @@ impl Drop for LeavingProbes {
     fn drop(&mut self) {
         for all in [&mut self.inside, &mut self.at_returns] {
             for part in all.chunks_mut(MOST_AT_ONCE) {
-                // SAFETY: They are registered (invariant) and of one kind, and there are that many, fewer than an
-                // `int` counts. Each is a pointer, and this is the last use of it: none is dropped by itself.
+                // SAFETY: They are registered and of one kind, and there are that many, fewer than an `int` counts.
+                // Each is a pointer, and this is the last use of it: none is dropped by itself.
                 unsafe {
                     c::rt_kprobes_unregister(part.as_mut_ptr().cast(), part.len() as c_int);
                 }
@@ -181,8 +164,7 @@ pub(crate) fn may_probe() -> Result {
 /// Returns the address of a symbol, of a function or of data. Process context.
 pub(crate) fn symbol_address(name: &str) -> Option<u64> {
     let name = CString::try_from_fmt(fmt!("{name}")).ok()?;
-    // SAFETY: The name is a terminated string, which the function only reads.
-    match unsafe { c::rt_symbol_address(name.as_char_ptr()) } {
+    match c::rt_symbol_address((&*name).into()) {
         0 => None,
         address => Some(address as u64),
     }
@@ -196,14 +178,4 @@ pub(crate) fn name_in_dentry() -> usize {
 /// Returns the offset of the address of its `struct dentry` in a `struct file`.
 pub(crate) fn dentry_in_file() -> usize {
     c::rt_file_dentry()
-}
-
-/// Returns where the function that begins at `function` calls the kernel's hooks. Process context.
-///
-/// # Safety
-///
-/// A function begins there, and stays during the call.
-pub(crate) unsafe fn entry_address(function: u64) -> u64 {
-    // SAFETY: The caller promises a function, of which the kernel only reads the first bytes.
-    unsafe { c::rt_entry_address(function as usize) as u64 }
 }

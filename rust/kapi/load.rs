@@ -4,10 +4,15 @@
 
 use super::{
     c,
+    foreign::{
+        AnyTask,
+        Ending,
+        Owned,
+        Release, //
+    },
     late::Late,
     words::SharedU64, //
 };
-use core::ptr::NonNull;
 use kernel::{
     bindings,
     error::to_result,
@@ -60,34 +65,27 @@ impl Drop for LoadWatch {
     }
 }
 
-/// A task of user space, which may have ended.
-///
-/// # Invariants
-///
-/// The pointer has a reference of its own.
-pub(crate) struct LoadTask(NonNull<bindings::pid>);
+impl Release for bindings::pid {
+    fn release(ending: Ending<Self>) {
+        c::rt_load_forget(ending);
+    }
+}
 
-// SAFETY: References to what a pid stands for belong to no task.
-unsafe impl Send for LoadTask {}
+// SAFETY: References to what a pid stands for belong to no task, and the kernel counts them.
+unsafe impl AnyTask for bindings::pid {}
+
+/// A task of user space, which may have ended.
+pub(crate) struct LoadTask(Owned<bindings::pid>);
 
 impl LoadTask {
     /// Returns the current task.
     pub(crate) fn current() -> Option<Self> {
-        // INVARIANT: The function takes a reference, which it returns.
-        NonNull::new(c::rt_load_pid()).map(Self)
+        c::rt_load_pid().map(Self)
     }
 
     /// Kills it.
     pub(crate) fn kill(&self) {
-        // SAFETY: It is valid as there is a reference (invariant).
-        unsafe { c::rt_load_kill(self.0.as_ptr()) };
-    }
-}
-
-impl Drop for LoadTask {
-    fn drop(&mut self) {
-        // SAFETY: The reference is this value's (invariant), which ends.
-        unsafe { c::rt_load_forget(self.0.as_ptr()) };
+        c::rt_load_kill(&self.0);
     }
 }
 

@@ -50,8 +50,7 @@ impl ProgramMemory {
 
     /// Returns whether no task has it any more.
     pub(crate) fn is_gone(&self) -> bool {
-        // SAFETY: The reference keeps the structure.
-        unsafe { c::rt_program_is_gone(self.0.as_raw()) }
+        c::rt_program_is_gone(&self.0)
     }
 
     /// Returns a bit of the 8 bytes at `address`, a multiple of 8, without a wait.
@@ -61,8 +60,7 @@ impl ProgramMemory {
     /// `EAGAIN` when that would take one, `ESRCH` when the memory is gone.
     pub(crate) fn bit(&self, address: u64, bit: u8) -> Result<bool> {
         let (address, bit) = (address as usize, c_uint::from(bit & 63));
-        // SAFETY: The reference keeps the structure; the function proves that there is memory at the address.
-        match unsafe { c::rt_program_bit(self.0.as_raw(), address, bit) } {
+        match c::rt_program_bit(&self.0, address, bit) {
             error if error < 0 => Err(Error::from_errno(error)),
             bit => Ok(bit != 0),
         }
@@ -75,8 +73,7 @@ impl ProgramMemory {
     /// As [`Self::bit`], also where the memory may not be written.
     pub(crate) fn set_bit(&self, address: u64, bit: u8, on: bool) -> Result {
         let (address, bit) = (address as usize, c_uint::from(bit & 63));
-        // SAFETY: As for `bit`. A program that has asked for the bit expects that it changes at any time.
-        to_result(unsafe { c::rt_program_set_bit(self.0.as_raw(), address, bit, on) })
+        to_result(c::rt_program_set_bit(&self.0, address, bit, on))
     }
 
     /// Has the memory at `address` be there, to be written. Sleeps, as long as that takes.
@@ -85,7 +82,6 @@ impl ProgramMemory {
     ///
     /// What the kernel says when that cannot be.
     pub(crate) fn fault_in(&self, address: u64) -> Result {
-        // SAFETY: The reference keeps the structure; an access by the program itself would do the same.
-        to_result(unsafe { c::rt_program_fault_in(self.0.as_raw(), address as usize) })
+        to_result(c::rt_program_fault_in(&self.0, address as usize))
     }
 }

@@ -2,13 +2,17 @@
 
 //! A timer that looks at its CPU again and again, in a hard interrupt: what was interrupted, and how late it came.
 
-use super::c;
+use super::{
+    c,
+    foreign::{
+        Ending,
+        Owned,
+        Release, //
+    }, //
+};
 use core::{
     marker::PhantomData,
-    ptr::{
-        self,
-        NonNull, //
-    }, //
+    ptr, //
 };
 use kernel::{
     error::to_result,
@@ -26,14 +30,16 @@ pub(crate) trait SamplerBody: Sync {
     fn look(&self, look: &CpuLook) -> u64;
 }
 
-/// A sampler of the CPU of a thread; it looks until it is dropped.
-///
-/// # Invariants
-///
-/// `rt_sampler_new` returned the pointer, and the sampler's data is the address of a `&dyn SamplerBody` that lives
-/// during `'a`.
+impl Release for c::rt_sampler {
+    fn release(ending: Ending<Self>) {
+        c::rt_sampler_free(ending);
+    }
+}
+
+/// A sampler of the CPU of a thread, whose data is the address of a `&dyn SamplerBody` that lives during `'a`; it looks
+/// until it is dropped.
 pub(crate) struct Sampler<'a> {
-    sampler: NonNull<c::rt_sampler>,
+    _sampler: Owned<c::rt_sampler>,
     body: PhantomData<&'a &'a dyn SamplerBody>,
 }
 
@@ -47,21 +53,18 @@ impl<'a> Sampler<'a> {
     pub(crate) fn new(body: &'a &'a dyn SamplerBody, period: u64) -> Result<Self> {
         let data = ptr::from_ref(body).cast();
         // SAFETY: The function that gets `data` expects a `&dyn SamplerBody`; it lives during `'a`, and the sampler ends
-        // before, in `drop`.
+        // before.
         let sampler = unsafe { c::rt_sampler_new(data, period) };
-        // INVARIANT: Just so.
         Ok(Self {
-            sampler: NonNull::new(sampler).ok_or(ENOMEM)?,
+            _sampler: sampler.ok_or(ENOMEM)?,
             body: PhantomData,
         })
     }
 }
 
 impl Drop for Sampler<'_> {
-    fn drop(&mut self) {
-        // SAFETY: The sampler is there (invariant), and this is the last use.
-        unsafe { c::rt_sampler_free(self.sampler.as_ptr()) };
-    }
+    /// Has the body live until the sampler has ended, after this.
+    fn drop(&mut self) {}
 }
 
 /// Takes a look.

@@ -68,19 +68,13 @@ pub(crate) fn with_string<R>(
 
 /// Returns what the kernel calls the system call of that number, if it is one with events.
 pub(crate) fn syscall(number: u64) -> Option<&'static str> {
-    let name = c::rt_syscall_name(number as usize);
-    if name.is_null() {
-        return None;
-    }
-    // SAFETY: It is a terminated string of the kernel's image, which stays.
-    unsafe { CStr::from_char_ptr(name) }.to_str().ok()
+    c::rt_syscall_name(number as usize)?.string().to_str().ok()
 }
 
 /// Returns the first address of a function of the kernel, and the one after its last. Process context.
 pub(crate) fn function(name: &str) -> Option<(u64, u64)> {
     let name = CString::try_from_fmt(fmt!("{name}")).ok()?;
-    // SAFETY: The name is a terminated string, which the function only reads.
-    match unsafe { c::rt_function_address(name.as_char_ptr()) } {
+    match c::rt_function_address((&*name).into()) {
         0 => None,
         address => function_at(address as u64),
     }

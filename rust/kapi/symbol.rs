@@ -41,8 +41,7 @@ pub(crate) fn is_module(name: &[u8]) -> Result<bool> {
     let Ok(symbol) = CStr::from_bytes_with_nul(&symbol) else {
         return Ok(false);
     };
-    // SAFETY: It is a terminated string, which the function only reads.
-    Ok(unsafe { c::rt_symbol_address(symbol.as_char_ptr()) } != 0)
+    Ok(c::rt_symbol_address(symbol.into()) != 0)
 }
 
 /// The name of an address.
@@ -159,8 +158,7 @@ const GFP: usize = 768;
 /// Writes the names of the flags of an allocation, as events of the kernel do.
 pub(crate) fn write_gfp(flags: u64, out: &mut dyn ByteWrite) -> fmt::Result {
     let mut text = [0u8; GFP];
-    // SAFETY: `text` has room for as many bytes as the function is told.
-    let len = unsafe { c::rt_text_of_gfp(text.as_mut_ptr().cast(), text.len(), flags as u32) };
+    let len = c::rt_text_of_gfp(text.as_mut_slice().into(), flags as u32);
     out.write_bytes(text.get(..len).unwrap_or_default())
 }
 
@@ -170,8 +168,7 @@ const HASHED: usize = 32;
 /// Writes the number that stands for an address, as a string of JSON.
 pub(crate) fn write_hashed(address: u64, out: &mut dyn Write) -> fmt::Result {
     let mut text = [0u8; HASHED];
-    // SAFETY: `text` has room for as many bytes as the function is told; it does not follow the address.
-    let len =
-        unsafe { c::rt_text_of_hashed(text.as_mut_ptr().cast(), text.len(), address as usize) };
+    // It does not follow the address.
+    let len = c::rt_text_of_hashed(text.as_mut_slice().into(), address as usize);
     json::write_string(text.get(..len).unwrap_or_default(), out)
 }

@@ -53,23 +53,26 @@ pub(crate) fn name(task: &Task) -> [u64; COMM / 8] {
     unsafe { name.read_unaligned() }
 }
 
-/// Returns a word of `task` at this offset.
-///
-/// # Safety
-///
-/// A field of a `T` is there, of which any bytes are a value.
+/// Returns the address of what `field` names, which is at that offset of `task`: this says what type it has.
 #[inline(always)]
-unsafe fn field<T: Copy>(task: &Task, offset: usize) -> T {
-    let place = task.as_ptr().wrapping_byte_add(offset).cast::<T>();
-    // SAFETY: The field is inside the task, which exists while it is borrowed. Volatile: another CPU may change it.
-    unsafe { place.read_volatile() }
+fn place_of<T: Copy>(task: &Task, offset: usize, _field: fn(&task_struct) -> T) -> *const T {
+    task.as_ptr().wrapping_byte_add(offset).cast()
+}
+
+/// Loads a field of a [`Task`], which is a number or a pointer.
+macro_rules! load {
+    ($task:expr, $field:ident) => {{
+        let place = place_of($task, offset_of!(task_struct, $field), |task| task.$field);
+        // SAFETY: The field of that name and type is inside the task, which exists while it is borrowed. Volatile: another
+        // CPU may change it.
+        unsafe { place.read_volatile() }
+    }};
 }
 
 /// Returns the priority by which the scheduler chooses `task`: the smaller, the more urgent. Any context.
 #[inline(always)]
 pub(crate) fn priority(task: &Task) -> i32 {
-    // SAFETY: That is the field at its own offset.
-    unsafe { field(task, offset_of!(task_struct, prio)) }
+    load!(task, prio)
 }
 
 /// Returns a number that tells `task` from all others that there are at the time. Any context.
@@ -80,8 +83,7 @@ pub(crate) fn identity(task: &Task) -> u64 {
 
 /// Returns the CPU that `task` runs on, or is to run on. Any context.
 pub(crate) fn cpu(task: &Task) -> u32 {
-    // SAFETY: The task exists while it is borrowed.
-    unsafe { c::rt_task_cpu(task.as_ptr()) }
+    c::rt_task_cpu(task)
 }
 
 /// Returns what a record says of `task`. Any context.
@@ -89,8 +91,7 @@ pub(crate) fn words(task: &Task) -> TaskWords {
     TaskWords {
         pid: task.pid() as u32,
         priority: priority(task),
-        // SAFETY: The task exists while it is borrowed.
-        state: unsafe { c::rt_task_state(task.as_ptr()) },
+        state: c::rt_task_state(task),
     }
 }
 
@@ -99,18 +100,13 @@ const NICE_0: i32 = 120;
 
 /// Returns what the header of a trace says of `task`. Any context but NMI.
 pub(crate) fn of_maximum(task: &Task) -> MaximumTask {
-    // SAFETY: That is the field at its own offset.
-    let static_priority: i32 = unsafe { field(task, offset_of!(task_struct, static_prio)) };
     MaximumTask {
         name: name(task),
         pid: task.pid(),
-        // SAFETY: The task exists while it is borrowed; its credentials are read as RCU asks.
-        user: unsafe { c::rt_task_user(task.as_ptr()) },
-        nice: static_priority.wrapping_sub(NICE_0),
-        // SAFETY: That is the field at its own offset.
-        policy: unsafe { field(task, offset_of!(task_struct, policy)) },
-        // SAFETY: That is the field at its own offset.
-        rt_priority: unsafe { field(task, offset_of!(task_struct, rt_priority)) },
+        user: c::rt_task_user(task),
+        nice: load!(task, static_prio).wrapping_sub(NICE_0),
+        policy: load!(task, policy),
+        rt_priority: load!(task, rt_priority),
     }
 }
 
@@ -138,7 +134,5 @@ pub(crate) fn bytes_of(name: [u64; COMM / 8]) -> [u8; COMM] {
 /// Returns the file table of the calling program, as a number to be compared with the owner that
 /// `flush` gets. All threads of a program have the same one.
 pub(crate) fn file_table() -> usize {
-    let task = kernel::current!().as_ptr();
-    // SAFETY: The current task is valid, and only it changes its own `files`.
-    unsafe { (*task).files as usize }
+    load!(kernel::current!(), files).addr()
 }

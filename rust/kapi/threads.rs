@@ -2,11 +2,16 @@
 
 //! Threads of the kernel that do one thing until they are stopped.
 
-use super::c;
-use core::ptr::{
-    self,
-    NonNull, //
+use super::{
+    c,
+    foreign::{
+        AnyTask,
+        Ending,
+        Owned,
+        Release, //
+    }, //
 };
+use core::ptr;
 use kernel::{
     error::to_result,
     prelude::*, //
@@ -32,27 +37,36 @@ pub(crate) enum ThreadPlace {
     Each,
 }
 
-/// What C has of them.
-///
-/// # Invariants
-///
-/// It was started and is not stopped.
+impl Release for c::rt_thread {
+    fn release(ending: Ending<Self>) {
+        c::rt_thread_stop(ending);
+    }
+}
+
+// SAFETY: Any task may stop a thread, and nothing takes a reference.
+unsafe impl AnyTask for c::rt_thread {}
+
+impl Release for c::rt_cpu_threads {
+    fn release(ending: Ending<Self>) {
+        c::rt_cpu_threads_stop(ending);
+    }
+}
+
+// SAFETY: Any task may stop the threads, and nothing takes a reference.
+unsafe impl AnyTask for c::rt_cpu_threads {}
+
+/// What C has of them; it stops when this is dropped.
 enum Started {
-    One(NonNull<c::rt_thread>),
-    Each(NonNull<c::rt_cpu_threads>),
+    One { _thread: Owned<c::rt_thread> },
+    Each { _threads: Owned<c::rt_cpu_threads> },
 }
 
 /// Threads that run; they are stopped when this is dropped, which sleeps until they have ended.
 pub(crate) struct Threads {
-    started: Started,
+    _started: Started,
     /// What they have; goes after them. The box stays where it is.
     _body: KBox<KBox<dyn ThreadBody>>,
 }
-
-// SAFETY: What C has may be stopped by any task, and `ThreadBody` is `Send`.
-unsafe impl Send for Threads {}
-// SAFETY: Nothing is done through `&self`.
-unsafe impl Sync for Threads {}
 
 impl Threads {
     /// Starts threads with this name that run `body` on CPUs of `cpus`, which has a bit for each possible CPU.
@@ -74,35 +88,27 @@ impl Threads {
         let data = ptr::from_ref(&*body).cast();
         let started = match place {
             ThreadPlace::Each => {
-                let mut made = ptr::null_mut();
+                let mut made = None;
                 // SAFETY: The name is static; the set has a bit for each possible CPU, as was looked at
-                // above; `data` is a body that goes after `rt_cpu_threads_stop`, in `drop`.
+                // above; `data` is a body that goes after the threads were stopped.
                 to_result(unsafe { c::rt_cpu_threads_start(name, bits, data, &mut made) })?;
-                Started::Each(NonNull::new(made).ok_or(EINVAL)?)
+                Started::Each {
+                    _threads: made.ok_or(EINVAL)?,
+                }
             }
             ThreadPlace::Any | ThreadPlace::First => {
-                let (mut made, one) = (ptr::null_mut(), place == ThreadPlace::First);
-                // SAFETY: The name and the set are as above; the body goes after `rt_thread_stop`.
+                let (mut made, one) = (None, place == ThreadPlace::First);
+                // SAFETY: The name and the set are as above; the body goes after the thread was stopped.
                 to_result(unsafe { c::rt_thread_start(name, bits, one, data, &mut made) })?;
-                Started::One(NonNull::new(made).ok_or(EINVAL)?)
+                Started::One {
+                    _thread: made.ok_or(EINVAL)?,
+                }
             }
         };
-        // INVARIANT: It was started just now.
         Ok(Self {
-            started,
+            _started: started,
             _body: body,
         })
-    }
-}
-
-impl Drop for Threads {
-    fn drop(&mut self) {
-        match self.started {
-            // SAFETY: It was started and is not stopped (invariant); this is the last use.
-            Started::One(thread) => unsafe { c::rt_thread_stop(thread.as_ptr()) },
-            // SAFETY: They were started and are not stopped (invariant); this is the last use.
-            Started::Each(threads) => unsafe { c::rt_cpu_threads_stop(threads.as_ptr()) },
-        }
     }
 }
 

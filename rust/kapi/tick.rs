@@ -2,13 +2,17 @@
 
 //! A timer that wakes the thread that waits for it.
 
-use super::c;
+use super::{
+    c,
+    foreign::{
+        Ending,
+        Owned,
+        Release, //
+    }, //
+};
 use core::{
     marker::PhantomData,
-    ptr::{
-        self,
-        NonNull, //
-    }, //
+    ptr, //
 };
 use kernel::{
     error::to_result,
@@ -25,14 +29,15 @@ pub(crate) trait TickBody: Sync {
     fn woken(&self);
 }
 
-/// The timer of a thread.
-///
-/// # Invariants
-///
-/// `rt_tick_new` returned the pointer, and the timer's data is the address of a `&dyn TickBody` that lives during
-/// `'a`.
+impl Release for c::rt_tick {
+    fn release(ending: Ending<Self>) {
+        c::rt_tick_free(ending);
+    }
+}
+
+/// The timer of a thread, whose data is the address of a `&dyn TickBody` that lives during `'a`.
 pub(crate) struct Tick<'a> {
-    tick: NonNull<c::rt_tick>,
+    tick: Owned<c::rt_tick>,
     body: PhantomData<&'a &'a dyn TickBody>,
 }
 
@@ -47,34 +52,32 @@ impl<'a> Tick<'a> {
         // SAFETY: The functions that get `data` expect a `&dyn TickBody`; it lives during `'a`, and the timer is
         // cancelled before.
         let tick = unsafe { c::rt_tick_new(data) };
-        // INVARIANT: Just so.
         Ok(Self {
-            tick: NonNull::new(tick).ok_or(ENOMEM)?,
+            tick: tick.ok_or(ENOMEM)?,
             body: PhantomData,
         })
     }
 
     /// Sleeps until the timer was due at the time `until`, in nanoseconds of its clock, or the thread is to end.
     pub(crate) fn wait(&self, until: u64) {
-        // SAFETY: The timer is there (invariant), and belongs to the current thread: this is not `Send`.
-        unsafe { c::rt_tick_wait(self.tick.as_ptr(), until) };
+        // It belongs to the current thread: this is not `Send`.
+        c::rt_tick_wait(&self.tick, until);
     }
 }
 
 impl Drop for Tick<'_> {
-    fn drop(&mut self) {
-        // SAFETY: The timer is there (invariant), and this is the last use.
-        unsafe { c::rt_tick_free(self.tick.as_ptr()) };
-    }
+    /// Has the body live until the timer is cancelled, after this.
+    fn drop(&mut self) {}
 }
 
 /// The timer of tasks of user space, with what is done in its interrupt. One task at a time waits for it.
 ///
 /// # Invariants
 ///
-/// `rt_tick_new` returned `tick`; the timer's data is the address in `_data`, which has that of the value in `body`.
+/// The timer's data is the address in `_data`, which has that of the value in `body`.
 pub(crate) struct OwnedTick<T> {
-    tick: NonNull<c::rt_tick>,
+    // Before what its data names.
+    tick: Owned<c::rt_tick>,
     body: KBox<T>,
     _data: KBox<*const dyn TickBody>,
 }
@@ -93,11 +96,11 @@ impl<T: TickBody + 'static> OwnedTick<T> {
         let data: *const dyn TickBody = &raw const *body;
         let data = KBox::new(data, GFP_KERNEL)?;
         // SAFETY: The functions that get it expect the address of a body, which has the layout of a reference. Both
-        // boxes stay where they are, and go after the timer, in `drop`.
+        // boxes stay where they are, and go after the timer.
         let tick = unsafe { c::rt_tick_new(ptr::from_ref(&*data).cast()) };
         // INVARIANT: Just so.
         Ok(Self {
-            tick: NonNull::new(tick).ok_or(ENOMEM)?,
+            tick: tick.ok_or(ENOMEM)?,
             body,
             _data: data,
         })
@@ -111,15 +114,7 @@ impl<T: TickBody + 'static> OwnedTick<T> {
     /// Sleeps until the timer was due at the time `until`, in nanoseconds of its clock, or the current task has a
     /// signal; the timer runs on then. The task does not leave its CPU meanwhile.
     pub(crate) fn wait(&mut self, until: u64) {
-        // SAFETY: The timer is there (invariant), and nobody else waits for it: it is borrowed.
-        unsafe { c::rt_tick_wait_signal(self.tick.as_ptr(), until) };
-    }
-}
-
-impl<T> Drop for OwnedTick<T> {
-    fn drop(&mut self) {
-        // SAFETY: The timer is there (invariant), and this is the last use.
-        unsafe { c::rt_tick_free(self.tick.as_ptr()) };
+        c::rt_tick_wait_signal(self.tick.alone(), until);
     }
 }
 

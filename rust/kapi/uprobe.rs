@@ -7,25 +7,23 @@
 
 use super::{
     c,
-    grace::SharedWait, //
-};
-use core::ptr::{
-    self,
-    NonNull, //
+    foreign::{
+        AnyTask,
+        Ending,
+        Owned,
+        Release, //
+    },
+    grace::SharedWait,
+    open_file::OwnFile, //
 };
 use kernel::{
-    bindings,
     error::to_result,
     prelude::*,
     str::CString, //
 };
 
 /// The file of a probe, opened to be read.
-///
-/// # Invariants
-///
-/// `rt_uprobe_file` returned the pointer.
-pub(crate) struct ProbedFile(NonNull<bindings::file>);
+pub(crate) struct ProbedFile(OwnFile);
 
 impl ProbedFile {
     /// Fills `room` with what the file has from `at` on. Returns false if it ends before, cannot be read, or the
@@ -34,15 +32,7 @@ impl ProbedFile {
         let Ok(at) = i64::try_from(at) else {
             return false;
         };
-        // SAFETY: The file is open (invariant); the function writes as many bytes as there is room for.
-        unsafe { c::rt_uprobe_read(self.0.as_ptr(), at, room.as_mut_ptr().cast(), room.len()) }
-    }
-}
-
-impl Drop for ProbedFile {
-    fn drop(&mut self) {
-        // SAFETY: The file is open (invariant), and this is the last use.
-        unsafe { c::rt_uprobe_close(self.0.as_ptr()) };
+        c::rt_uprobe_read(&self.0, at, room.into())
     }
 }
 
@@ -56,16 +46,22 @@ static UNREGISTERED: SharedWait = SharedWait::new();
 ///
 /// # Invariants
 ///
-/// `rt_uprobe_open` returned the pointer, and the probe is registered if `is_registered` is set. Unless `left` has
-/// its number among those that were unregistered, the kernel does not use it when it is not registered.
+/// The probe is registered if `is_registered` is set. Unless `left` has its number among those that were unregistered,
+/// the kernel does not use it when it is not registered.
 pub(crate) struct UserProbe {
-    probe: NonNull<c::rt_uprobe>,
+    probe: Owned<c::rt_uprobe>,
     is_registered: bool,
     left: Option<u64>,
 }
 
-// SAFETY: No task owns a probe, and it is changed through `&mut self` alone.
-unsafe impl Send for UserProbe {}
+impl Release for c::rt_uprobe {
+    fn release(ending: Ending<Self>) {
+        c::rt_uprobe_put(ending);
+    }
+}
+
+// SAFETY: No task owns a probe, which is only read by what takes a reference.
+unsafe impl AnyTask for c::rt_uprobe {}
 
 impl UserProbe {
     /// Returns one of the file at `path`, as the current task sees it, that is not registered. Process context.
@@ -75,12 +71,11 @@ impl UserProbe {
     /// What the kernel says of the path, and `ENOMEM`.
     pub(crate) fn open(path: &str) -> Result<Self> {
         let path = CString::try_from_fmt(fmt!("{path}"))?;
-        let mut probe = ptr::null_mut();
-        // SAFETY: The path is a terminated string, which the function only reads; `probe` is ours.
-        to_result(unsafe { c::rt_uprobe_open(path.as_char_ptr(), &mut probe) })?;
+        let mut probe = None;
+        to_result(c::rt_uprobe_open((&*path).into(), &mut probe))?;
         // INVARIANT: It was opened just now.
         Ok(Self {
-            probe: NonNull::new(probe).ok_or(EINVAL)?,
+            probe: probe.ok_or(EINVAL)?,
             is_registered: false,
             left: None,
         })
@@ -88,22 +83,17 @@ impl UserProbe {
 
     /// Returns whether it is a regular file.
     pub(crate) fn is_regular(&self) -> bool {
-        // SAFETY: The probe is open (invariant).
-        unsafe { c::rt_uprobe_is_regular(self.probe.as_ptr()) }
+        c::rt_uprobe_is_regular(&self.probe)
     }
 
     /// Returns a number that no other file has while this is there.
     pub(crate) fn file(&self) -> u64 {
-        // SAFETY: The probe is open (invariant).
-        unsafe { c::rt_uprobe_inode(self.probe.as_ptr()) }.addr() as u64
+        c::rt_uprobe_inode(&self.probe).addr() as u64
     }
 
     /// Returns the file, to be read; `None` if the current task must not read it. Process context.
     pub(crate) fn to_read(&self) -> Option<ProbedFile> {
-        // SAFETY: The probe is open (invariant).
-        let file = unsafe { c::rt_uprobe_file(self.probe.as_ptr()) };
-        // INVARIANT: It was returned just now.
-        NonNull::new(file).map(ProbedFile)
+        c::rt_uprobe_file(&self.probe).map(ProbedFile)
     }
 
     /// Has `rtrace_user_hit` be called with `data` at the instruction at `offset` of the file, or at returns of the
@@ -125,8 +115,8 @@ impl UserProbe {
         self.release();
         let (offset, counter) = (offset as i64, counter as i64);
         let probe = self.probe.as_ptr();
-        // SAFETY: The probe is not registered, nor does the kernel use it since `release`. The caller promises what
-        // `data` is.
+        // SAFETY: The probe is not registered, nor does the kernel use it since `release`, as is so again before it
+        // goes, in `drop`. The caller promises what `data` is.
         to_result(unsafe { c::rt_uprobe_register(probe, offset, counter, returns, data) })?;
         // INVARIANT: It was registered just now.
         self.is_registered = true;
@@ -156,9 +146,8 @@ impl UserProbe {
 }
 
 impl Drop for UserProbe {
+    /// Has nothing use it before it goes.
     fn drop(&mut self) {
         self.release();
-        // SAFETY: It was opened, is not registered, and this is the last use (invariant).
-        unsafe { c::rt_uprobe_put(self.probe.as_ptr()) };
     }
 }

@@ -2,8 +2,15 @@
 
 //! Watchpoints on the kernel's memory: each takes a debug register of every CPU.
 
-use super::c;
-use core::ptr::NonNull;
+use super::{
+    c,
+    foreign::{
+        AnyTask,
+        Ending,
+        Owned,
+        Release, //
+    }, //
+};
 use kernel::{
     error::to_result,
     prelude::*, //
@@ -30,14 +37,20 @@ impl WatchedBytes {
 ///
 /// # Invariants
 ///
-/// `rt_watch_get` returned the pointer, and the watchpoint is set if `is_set` says so.
+/// The watchpoint is set if `is_set` says so.
 pub(crate) struct Watchpoint {
-    watch: NonNull<c::rt_watch>,
+    watch: Owned<c::rt_watch>,
     is_set: bool,
 }
 
-// SAFETY: No task owns a watchpoint, and it is changed through `&mut self` alone.
-unsafe impl Send for Watchpoint {}
+impl Release for c::rt_watch {
+    fn release(ending: Ending<Self>) {
+        c::rt_watch_put(ending);
+    }
+}
+
+// SAFETY: No task owns a watchpoint, and nothing takes a reference.
+unsafe impl AnyTask for c::rt_watch {}
 
 impl Watchpoint {
     /// Returns one that is not set. Process context.
@@ -46,10 +59,9 @@ impl Watchpoint {
     ///
     /// `ENOMEM`.
     pub(crate) fn new() -> Result<Self> {
-        let watch = NonNull::new(c::rt_watch_get()).ok_or(ENOMEM)?;
-        // INVARIANT: It was got just now.
+        // INVARIANT: It is not set.
         Ok(Self {
-            watch,
+            watch: c::rt_watch_get().ok_or(ENOMEM)?,
             is_set: false,
         })
     }
@@ -72,7 +84,8 @@ impl Watchpoint {
             only_writes,
         } = bytes;
         let watch = self.watch.as_ptr();
-        // SAFETY: It is not set, as `clear` has seen to. The caller promises what `data` is.
+        // SAFETY: It is not set, as `clear` has seen to, and does so again before it goes, in `drop`. The caller promises
+        // what `data` is.
         to_result(unsafe {
             c::rt_watch_set(watch, address as usize, len.into(), only_writes, data)
         })?;
@@ -92,9 +105,8 @@ impl Watchpoint {
 }
 
 impl Drop for Watchpoint {
+    /// Has it be called no more before it is given back.
     fn drop(&mut self) {
         self.clear();
-        // SAFETY: It was got, is not set, and this is the last use (invariant).
-        unsafe { c::rt_watch_put(self.watch.as_ptr()) };
     }
 }

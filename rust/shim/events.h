@@ -10,6 +10,8 @@
 #include <linux/types.h>
 #include <asm/unistd.h>
 
+#include "spans.h"
+
 struct module;
 struct tracepoint;
 
@@ -254,12 +256,15 @@ enum rt_print_flags {
 
 struct rt_printer *rt_printer_new(void);
 void rt_printer_free(struct rt_printer *printer);
-unsigned long rt_printer_format(struct rt_printer *printer,
-				const struct rt_event_desc *desc,
-				const void *rec, u32 flags, const char **text);
-unsigned long rt_printer_user_stack(struct rt_printer *printer, pid_t process,
-				    const u64 *addresses, unsigned int count,
-				    u32 flags, const char **text);
+/* What they return stays until the next call for the printer. */
+struct rt_written rt_printer_format(struct rt_printer *printer,
+				    const struct rt_event_desc *desc,
+				    const void *rec, u32 flags);
+struct rt_written rt_printer_user_stack(struct rt_printer *printer, pid_t process,
+					struct rt_addresses addresses, u32 flags);
+
+/* A member of a structure: the name of a tracepoint. */
+const char *rt_tracepoint_name(const struct tracepoint *tracepoint);
 
 /* Tracepoint number @index of a module; NULL after the last one. */
 struct tracepoint *rt_module_tracepoint(struct module *module,

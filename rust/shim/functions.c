@@ -2,6 +2,7 @@
 /* The bodies of functions.h, in the same order. */
 #include <linux/cred.h>
 #include <linux/dcache.h>
+#include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/ftrace.h>
 #include <linux/irqflags.h>
@@ -50,10 +51,12 @@ int rt_hook_register(unsigned int hook)
 	return register_ftrace_function(&rt_hooks[hook]);
 }
 
-int rt_hook_select(unsigned int hook, unsigned long *addresses,
-		   unsigned int count)
+int rt_hook_select(unsigned int hook, struct rt_addresses addresses)
 {
-	return ftrace_set_filter_ips(&rt_hooks[hook], addresses, count, 0, 1);
+	/* It only reads them. */
+	return ftrace_set_filter_ips(&rt_hooks[hook],
+				     (unsigned long *)addresses.first,
+				     addresses.len, 0, 1);
 }
 
 int rt_hook_select_all(unsigned int hook)
@@ -82,8 +85,7 @@ int rt_hook_register(unsigned int hook)
 	return -ENODEV;
 }
 
-int rt_hook_select(unsigned int hook, unsigned long *addresses,
-		   unsigned int count)
+int rt_hook_select(unsigned int hook, struct rt_addresses addresses)
 {
 	return -ENODEV;
 }
@@ -117,29 +119,44 @@ void rt_irqs_restore(unsigned long flags)
 	raw_local_irq_restore(flags);
 }
 
-struct dentry *rt_lookup(struct dentry *folder, const char *name)
+struct vfsmount *rt_tracefs_mount(void)
 {
-	return lookup_noperm_positive_unlocked(&QSTR(name), folder);
+	struct file_system_type *type = get_fs_type("tracefs");
+
+	/* It is no module, so there is no reference to be given back. */
+	return type ? kern_mount(type) : ERR_PTR(-ENODEV);
 }
 
-bool rt_is_seq_file(const struct file *file)
+struct dentry *rt_lookup(struct vfsmount *mount, const char *name)
 {
-	return file->f_op->read == seq_read;
+	return lookup_noperm_positive_unlocked(&QSTR(name), mount->mnt_root);
 }
 
-ssize_t rt_seq_read(struct file *file, void *to, size_t len, loff_t *pos)
+ssize_t rt_seq_read(struct file *file, struct rt_room room, loff_t *pos)
 {
-	struct kvec vec = { .iov_base = to, .iov_len = len };
+	struct kvec vec = { .iov_base = room.first, .iov_len = room.len };
 	struct iov_iter iter;
 	struct kiocb kiocb;
 	ssize_t ret;
 
+	if (file->f_op->read != seq_read)
+		return -EINVAL;
 	init_sync_kiocb(&kiocb, file);
 	kiocb.ki_pos = *pos;
-	iov_iter_kvec(&iter, ITER_DEST, &vec, 1, len);
+	iov_iter_kvec(&iter, ITER_DEST, &vec, 1, room.len);
 	ret = seq_read_iter(&kiocb, &iter);
 	*pos = kiocb.ki_pos;
 	return ret;
+}
+
+struct module *rt_module_hold(struct module *module)
+{
+	return try_module_get(module) ? module : NULL;
+}
+
+const char *rt_module_name(const struct module *module)
+{
+	return module->name;
 }
 
 bool rt_within_module(const struct module *module, unsigned long address)

@@ -14,6 +14,8 @@
 /* A macro: the longest word of a filter, with its end. */
 enum { RT_LONGEST_WORD = KSYM_SYMBOL_LEN + 4 };
 
+#include "spans.h"
+
 struct dentry;
 struct file;
 struct module;
@@ -71,8 +73,7 @@ enum { RT_HOOK_RECORDS, RT_HOOK_COUNTS, RT_HOOK_STACKS, RT_HOOK_EVENTS, RT_HOOKS
  */
 void rt_hook_forget(unsigned int hook);
 int rt_hook_register(unsigned int hook);
-int rt_hook_select(unsigned int hook, unsigned long *addresses,
-		   unsigned int count);
+int rt_hook_select(unsigned int hook, struct rt_addresses addresses);
 int rt_hook_select_all(unsigned int hook);
 int rt_hook_unregister(unsigned int hook);
 
@@ -83,14 +84,23 @@ bool rt_is_trampoline(unsigned long address);
 unsigned long rt_irqs_off(void);
 void rt_irqs_restore(unsigned long flags);
 
-/* A macro: looks up a name in a folder of a file system that is mounted. */
-struct dentry *rt_lookup(struct dentry *folder, const char *name);
+/* Two functions: mounts the kernel's tracefs, for no user to see. */
+struct vfsmount *rt_tracefs_mount(void);
 
-/* A comparison of functions: whether a file is read as those of seq_file are. */
-bool rt_is_seq_file(const struct file *file);
+/* A macro, and members: looks up a name in the root of that. */
+struct dentry *rt_lookup(struct vfsmount *mount, const char *name);
 
-/* Inline, with structures: reads on in such a file. */
-ssize_t rt_seq_read(struct file *file, void *to, size_t len, loff_t *pos);
+/*
+ * Inline, with structures: reads on in a file. -EINVAL for one that is not read as
+ * those of seq_file are.
+ */
+ssize_t rt_seq_read(struct file *file, struct rt_room room, loff_t *pos);
+
+/* A function: a module that stays until module_put(), or NULL if it goes. */
+struct module *rt_module_hold(struct module *module);
+
+/* A member of a structure: the name of a module. */
+const char *rt_module_name(const struct module *module);
 
 /* Inline: whether an address is in a module, or in what of it goes after its init. */
 bool rt_within_module(const struct module *module, unsigned long address);

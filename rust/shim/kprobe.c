@@ -6,6 +6,7 @@
 #include <linux/module.h>
 #include <linux/security.h>
 #include <linux/slab.h>
+#include <linux/tracepoint-defs.h>
 
 #include "kprobe.h"
 
@@ -101,7 +102,7 @@ int rt_kprobe_register(const char *symbol, unsigned long address,
 	/* The caller's string goes. */
 	probe->ret.kp.symbol_name = NULL;
 	if (within_module((unsigned long)probe->ret.kp.addr, THIS_MODULE)) {
-		rt_kprobes_unregister(&probe, 1);
+		rt_kprobe_put(probe);
 		return -EINVAL;
 	}
 	*made = probe;
@@ -111,6 +112,11 @@ int rt_kprobe_register(const char *symbol, unsigned long address,
 /* Their addresses are those of the probes that the kernel knows. */
 static_assert(offsetof(struct rt_kprobe, ret) == 0);
 static_assert(offsetof(struct kretprobe, kp) == 0);
+
+void rt_kprobe_put(struct rt_kprobe *probe)
+{
+	rt_kprobes_unregister(&probe, 1);
+}
 
 void rt_kprobes_unregister(struct rt_kprobe **probes, int count)
 {
@@ -188,10 +194,10 @@ unsigned long rt_symbol_address(const char *name)
 	return (unsigned long)probe.addr;
 }
 
-unsigned long rt_entry_address(unsigned long function)
+unsigned long rt_tracepoint_entry(const struct tracepoint *tracepoint)
 {
 	struct kprobe probe = {
-		.addr = (kprobe_opcode_t *)function,
+		.addr = (kprobe_opcode_t *)tracepoint->probestub,
 		.flags = KPROBE_FLAG_DISABLED,
 	};
 

@@ -25,6 +25,8 @@ enum { RT_KPROBE_WORDS = 14 };
 int rt_kprobe_register(const char *symbol, unsigned long address,
 		       unsigned int offset, int max_active, bool keeps,
 		       struct rt_kprobe **probe);
+/* Waits until no call of it runs, and frees it. */
+void rt_kprobe_put(struct rt_kprobe *probe);
 /*
  * Waits, once for all, until no call of them runs, and frees them. Either all of them
  * are at returns or none.
@@ -48,8 +50,13 @@ unsigned long rt_kprobe_missed(const struct rt_kprobe *probe);
 /* The address of a symbol, of data too; 0 if there is none. */
 unsigned long rt_symbol_address(const char *name);
 
-/* Where a function that begins there calls hooks: after its mark for branches. */
-unsigned long rt_entry_address(unsigned long function);
+struct tracepoint;
+
+/*
+ * Where the function with the prototype of a tracepoint's probes calls hooks: after
+ * its mark for branches.
+ */
+unsigned long rt_tracepoint_entry(const struct tracepoint *tracepoint);
 
 /* Offsets of the address of the name in a struct dentry, and of the address of that in a struct file. */
 unsigned long rt_dentry_name(void);

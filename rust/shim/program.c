@@ -30,6 +30,12 @@ static int rt_program_pin(struct mm_struct *mm, unsigned long address,
 	return pinned == 1 ? 0 : -EAGAIN;
 }
 
+/* Where in its page the 8 bytes are that `address` is in. */
+static unsigned long rt_place_of(unsigned long address)
+{
+	return round_down(offset_in_page(address), sizeof(long));
+}
+
 int rt_program_bit(struct mm_struct *mm, unsigned long address, unsigned int bit)
 {
 	struct page *page;
@@ -38,8 +44,8 @@ int rt_program_bit(struct mm_struct *mm, unsigned long address, unsigned int bit
 
 	if (ret)
 		return ret;
-	place = kmap_local_page(page) + offset_in_page(address);
-	ret = test_bit(bit, place);
+	place = kmap_local_page(page) + rt_place_of(address);
+	ret = test_bit(bit % BITS_PER_LONG, place);
 	kunmap_local(place);
 	unpin_user_page(page);
 	return ret;
@@ -54,11 +60,11 @@ int rt_program_set_bit(struct mm_struct *mm, unsigned long address,
 
 	if (ret)
 		return ret;
-	place = kmap_local_page(page) + offset_in_page(address);
+	place = kmap_local_page(page) + rt_place_of(address);
 	if (set)
-		set_bit(bit, place);
+		set_bit(bit % BITS_PER_LONG, place);
 	else
-		clear_bit(bit, place);
+		clear_bit(bit % BITS_PER_LONG, place);
 	kunmap_local(place);
 	unpin_user_pages_dirty_lock(&page, 1, true);
 	return 0;

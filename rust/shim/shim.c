@@ -119,6 +119,16 @@ bool rt_may_observe(void)
 	return perfmon_capable();
 }
 
+int rt_mount_point_make(const char *name)
+{
+	return sysfs_create_mount_point(kernel_kobj, name);
+}
+
+void rt_mount_point_remove(const char *name)
+{
+	sysfs_remove_mount_point(kernel_kobj, name);
+}
+
 int rt_locked_down(void)
 {
 	return security_locked_down(LOCKDOWN_TRACEFS);
@@ -238,16 +248,16 @@ void rt_tell_modified(struct inode *inode)
 	fsnotify_inode(inode, FS_MODIFY);
 }
 
-size_t rt_text_of_hashed(char *text, size_t size, unsigned long address)
+size_t rt_text_of_hashed(struct rt_room text, unsigned long address)
 {
-	return scnprintf(text, size, "%p", (void *)address);
+	return scnprintf(text.first, text.len, "%p", (void *)address);
 }
 
-size_t rt_text_of_gfp(char *text, size_t size, u32 flags)
+size_t rt_text_of_gfp(struct rt_room text, u32 flags)
 {
 	gfp_t gfp = (__force gfp_t)flags;
 
-	return scnprintf(text, size, "%pGg", &gfp);
+	return scnprintf(text.first, text.len, "%pGg", &gfp);
 }
 
 unsigned long rt_totalram_pages(void)

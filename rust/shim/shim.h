@@ -11,6 +11,8 @@
 #include <linux/trace_mmap.h>
 #include <linux/types.h>
 
+#include "spans.h"
+
 struct dentry;
 struct dir_context;
 struct file;
@@ -81,6 +83,10 @@ bool rt_is_recorder(const struct module *module, unsigned long address);
 /* Inline: whether the current task may observe the system. */
 bool rt_may_observe(void);
 
+/* A variable: makes and removes a folder of /sys/kernel to mount at. */
+int rt_mount_point_make(const char *name);
+void rt_mount_point_remove(const char *name);
+
 /* Inline in a kernel without security modules: 0, or a refusal of the lockdown. */
 int rt_locked_down(void);
 
@@ -136,10 +142,10 @@ u32 rt_task_user(struct task_struct *task);
 void rt_tell_modified(struct inode *inode);
 
 /* A format of printk: an address as a number that hides it. */
-size_t rt_text_of_hashed(char *text, size_t size, unsigned long address);
+size_t rt_text_of_hashed(struct rt_room text, unsigned long address);
 
 /* A format of printk: the names of the flags of an allocation. */
-size_t rt_text_of_gfp(char *text, size_t size, u32 flags);
+size_t rt_text_of_gfp(struct rt_room text, u32 flags);
 
 /* Inline: pages that the kernel manages. */
 unsigned long rt_totalram_pages(void);

@@ -82,23 +82,18 @@ struct file *rt_uprobe_file(const struct rt_uprobe *probe)
 	return IS_ERR(file) ? NULL : file;
 }
 
-void rt_uprobe_close(struct file *file)
-{
-	fput(file);
-}
-
-bool rt_uprobe_read(struct file *file, loff_t at, void *to, size_t len)
+bool rt_uprobe_read(struct file *file, loff_t at, struct rt_room room)
 {
 	ssize_t done;
 
-	while (len) {
+	while (room.len) {
 		if (fatal_signal_pending(current))
 			return false;
-		done = kernel_read(file, to, len, &at);
+		done = kernel_read(file, room.first, room.len, &at);
 		if (done <= 0)
 			return false;
-		to += done;
-		len -= done;
+		room.first += done;
+		room.len -= done;
 	}
 	return true;
 }

@@ -8,6 +8,8 @@
 
 #include <linux/types.h>
 
+#include "spans.h"
+
 struct file;
 struct inode;
 struct pt_regs;
@@ -27,15 +29,14 @@ const struct inode *rt_uprobe_inode(const struct rt_uprobe *probe);
 
 /*
  * The file of a probe, opened to be read by the current task, or NULL; until
- * rt_uprobe_close().
+ * filp_close().
  */
 struct file *rt_uprobe_file(const struct rt_uprobe *probe);
-void rt_uprobe_close(struct file *file);
 /*
- * Copies `len` bytes at `at`. Returns false if they are not all there, or if the
- * task is to be killed.
+ * Copies what the file has at `at`. Returns false if the room is not filled, or if
+ * the task is to be killed.
  */
-bool rt_uprobe_read(struct file *file, loff_t at, void *to, size_t len);
+bool rt_uprobe_read(struct file *file, loff_t at, struct rt_room room);
 
 /*
  * From now on rtrace_user_hit() is called with `data`, at returns if `returns` is

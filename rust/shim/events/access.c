@@ -46,6 +46,11 @@ bool rt_event_field(const struct rt_event_desc *desc, unsigned int index,
 	return true;
 }
 
+const char *rt_tracepoint_name(const struct tracepoint *tracepoint)
+{
+	return tracepoint->name;
+}
+
 /* Inline: a module's tracepoints are kept as relative addresses. */
 struct tracepoint *rt_module_tracepoint(struct module *module,
 					unsigned int index)

@@ -32,16 +32,14 @@ void rt_printer_free(struct rt_printer *printer)
 	kvfree(printer);
 }
 
-static unsigned long rt_printed(struct rt_printer *printer, const char **text)
+static struct rt_written rt_printed(struct rt_printer *printer)
 {
 	static const char too_big[] = "[LINE TOO BIG]";
 
-	if (trace_seq_has_overflowed(&printer->text)) {
-		*text = too_big;
-		return sizeof(too_big) - 1;
-	}
-	*text = printer->text.buffer;
-	return trace_seq_used(&printer->text);
+	if (trace_seq_has_overflowed(&printer->text))
+		return (struct rt_written) { too_big, sizeof(too_big) - 1 };
+	return (struct rt_written) { printer->text.buffer,
+				     trace_seq_used(&printer->text) };
 }
 
 /* The value of an argument, widened by its own sign. */
@@ -81,9 +79,9 @@ static void rt_print_raw(struct trace_seq *s, const struct rt_raw_arg *args,
 }
 
 /* The text stays in @printer until the next call. Not NUL-terminated. */
-unsigned long rt_printer_format(struct rt_printer *printer,
-				const struct rt_event_desc *desc,
-				const void *rec, u32 flags, const char **text)
+struct rt_written rt_printer_format(struct rt_printer *printer,
+				    const struct rt_event_desc *desc,
+				    const void *rec, u32 flags)
 {
 	trace_seq_init(&printer->text);
 	printer->flags = flags;
@@ -91,7 +89,7 @@ unsigned long rt_printer_format(struct rt_printer *printer,
 		desc->print(&printer->text, &printer->parts, rec);
 	else
 		rt_print_raw(&printer->text, (const void *)desc->fields, rec);
-	return rt_printed(printer, text);
+	return rt_printed(printer);
 }
 
 /* The format with %px for every plain %p. */
@@ -171,20 +169,19 @@ static bool rt_print_file(struct trace_seq *s, struct mm_struct *mm,
 	return found;
 }
 
-unsigned long rt_printer_user_stack(struct rt_printer *printer, pid_t process,
-				    const u64 *addresses, unsigned int count,
-				    u32 flags, const char **text)
+struct rt_written rt_printer_user_stack(struct rt_printer *printer, pid_t process,
+					struct rt_addresses addresses, u32 flags)
 {
 	struct mm_struct *mm = NULL;
 	struct trace_seq *s = &printer->text;
-	unsigned int i;
+	size_t i;
 
 	trace_seq_init(s);
 	if (flags & RT_PRINT_FILES)
 		mm = rt_memory_of(process);
 	trace_seq_puts(s, "<user stack trace>\n");
-	for (i = 0; i < count && addresses[i]; i++) {
-		unsigned long address = addresses[i];
+	for (i = 0; i < addresses.len && addresses.first[i]; i++) {
+		unsigned long address = addresses.first[i];
 
 		trace_seq_puts(s, " => ");
 		if (!mm || !rt_print_file(s, mm, address) ||
@@ -194,5 +191,5 @@ unsigned long rt_printer_user_stack(struct rt_printer *printer, pid_t process,
 	}
 	if (mm)
 		mmput(mm);
-	return rt_printed(printer, text);
+	return rt_printed(printer);
 }

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# Types in what bindgen has made of functions of C, so that Rust calls them without
+# `unsafe`: those of kapi/foreign.rs, and references. Each function here keeps what its
+# types say: what it is given is used as long as they allow and no longer, and what it
+# returns is what they are. No other argument and no context can make it unsound.
+
+# One line for each function.
+/^ *pub fn \w+\($/ {
+	:join
+	N
+	/;$/! b join
+	s/\n */ /g
+	s/\( /(/
+	s/, \)/)/
+}
+
+# What is given back.
+/ fn (filp_close|kern_unmount|module_put|dput|rt_fprobe_put|rt_kprobe_put|rt_load_forget|rt_printer_free|rt_sampler_free|rt_thread_stop|rt_cpu_threads_stop|rt_tick_free|rt_uprobe_put|rt_watch_put)\(/ {
+	s/pub fn/pub safe fn/
+	s/\((\w+): \*mut (\w+)/(\1: Ending<\2>/
+}
+
+# What is made, or found.
+/ fn (rt_fprobe_get|rt_load_pid|rt_printer_new|rt_sampler_new|rt_tick_new|rt_uprobe_file|rt_watch_get)\(/ s/-> \*mut (\w+)/-> Option<Owned<\1>>/
+/ fn rt_module_hold\(/ {
+	s/: \*mut (\w+)\) -> \*mut (\w+)/: \&Object<\1>) -> Option<Owned<\2>>/
+	s/pub fn/pub safe fn/
+}
+/ fn (filp_open|rt_dentry_open|rt_lookup|rt_tracefs_mount)\(/ s/-> \*mut (\w+)/-> OwnedOrError<\1>/
+/ fn (rt_preemption_kind|rt_preemption_mode|rt_release|rt_syscall_name)\(/ s/-> \*const ::kernel::ffi::c_char/-> Option<CText<'static>>/
+/ fn (rt_module_name|rt_tracepoint_name)\(/ {
+	s/\((\w+): \*const (\w+)\) -> \*const ::kernel::ffi::c_char/<'a>(\1: \&'a Object<\2>) -> CText<'a>/
+	s/pub fn/pub safe fn/
+}
+/ fn rt_module_tracepoint\(/ {
+	s/\((\w+): \*mut module(.*)-> \*mut (\w+)/<'a>(\1: \&'a Object<module>\2-> Option<\&'a Object<\3>>/
+	s/pub fn/pub safe fn/
+}
+
+# What is used.
+/ fn (filp_open|rt_dentry_open|rt_fprobe_missed|rt_function_address|rt_hook_(forget|register|select|select_all|unregister)|rt_kprobe_(address|at_entry|at_hook|disable|max_active|missed|register|returns)|rt_load_kill|rt_lookup|rt_module_event|rt_mount_point_(make|remove)|rt_module_is_foreign|rt_program_(bit|fault_in|is_gone|set_bit)|rt_return_address|rt_return_value|rt_returned_to|rt_seq_read|rt_symbol_address|rt_task_(cpu|state|user)|rt_text_of_(gfp|hashed)|rt_tick_wait|rt_tick_wait_signal|rt_tracefs_mount|rt_tracepoint_entry|rt_uprobe_(file|inode|is_regular|open|read)|rt_within_module|rt_within_module_init)\(/ {
+	s/pub fn/pub safe fn/
+	s/: \*mut \*mut (rt_\w+)/: \&mut Option<Owned<\1>>/
+	s/: \*const ::kernel::ffi::c_char/: CText<'_>/
+	s/: \*(const|mut) task_struct/: \&Task/
+	s/: \*(const|mut) mm_struct/: \&Mm/
+	s/: \*mut (loff_t|rt_module_event)/: \&mut \1/
+	s/: \*(const|mut) (dentry|file|module|pid|rt_\w+|tracepoint|vfsmount)\b/: \&Object<\2>/g
+	s/: rt_room/: Room<'_>/
+	s/: rt_addresses/: AddressSpan<'_>/
+}
+/ fn (rt_cpu_threads_start|rt_thread_start)\(/ s/: \*mut \*mut (rt_\w+)/: \&mut Option<Owned<\1>>/
+/ fn rt_kprobe_register\(/ s/CText<'_>/Option<CText<'_>>/
+/ fn rt_printer_(format|user_stack)\(/ {
+	s/\(printer: \*mut rt_printer/<'a>(printer: Alone<'a, rt_printer>/
+	s/desc: \*const rt_event_desc/desc: \&rt_event_desc/
+	s/: rt_addresses/: AddressSpan<'_>/
+	s/-> rt_written/-> Written<'a>/
+}
+/ fn rt_printer_user_stack<'a>/ s/pub fn/pub safe fn/
+/ fn rt_tick_wait_signal\(/ s/: \&Object<rt_tick>/: Alone<'_, rt_tick>/
+/ fn rt_hook_\w+\(/ s/\(hook: ::kernel::ffi::c_uint/(hook: HookTurn<'_>/
+/ fn rt_return_address\(/ s/: \*mut ftrace_regs/: EntryRegisters<'_>/
+/ fn (rt_return_value|rt_returned_to)\(/ s/: \*mut ftrace_regs/: ExitRegisters<'_>/
