@@ -109,6 +109,8 @@ impl Drop for EventTable {
         unsafe { events::exit() };
         // SAFETY: `events::exit` has freed all events, and unloading makes none.
         unsafe { sources::exit() };
+        // SAFETY: With instances and sources went all that records, and unloading runs nothing else.
+        unsafe { kapi::late::exit() };
     }
 }
 

@@ -9,11 +9,6 @@ use super::{
 };
 use crate::{
     hooks::FollowsModules,
-    kapi::{
-        nesting,
-        scratch,
-        stack, //
-    },
     text::options::{
         Opt,
         OptionSet, //
@@ -54,12 +49,6 @@ impl Drop for Instances {
         for inst in &all {
             inst.rest();
         }
-        // SAFETY: The probes of all instances are off, and no other instance can be made.
-        unsafe { stack::exit() };
-        // SAFETY: The probes of all instances are off, and no other instance can be made.
-        unsafe { scratch::exit() };
-        // SAFETY: No trigger is left that writes synthetic events.
-        unsafe { nesting::exit() };
         // SAFETY: No instance has a tracer any more.
         unsafe { tracers::exit() };
         drop(all);

@@ -4,10 +4,15 @@
 //! any context may look for it without a lock.
 
 use super::{
+    nesting,
     percpu::{
         CpuPin,
         PerCpu, //
     },
+    recursion,
+    scratch,
+    stack,
+    user_memory,
     words::SharedU64, //
 };
 use crate::ring::port::SharedWord;
@@ -17,11 +22,43 @@ use core::{
 };
 use kernel::prelude::*;
 
+/// Memory that unload frees.
+pub(super) trait LateMemory: Sync {
+    /// Frees it.
+    ///
+    /// # Safety
+    ///
+    /// No user of the memory is left, and none calls a function of its type at the same time.
+    unsafe fn free(&self);
+}
+
+/// That of what records: all that is not freed before.
+static OF_WRITERS: &[&dyn LateMemory] = &[
+    &nesting::DEPTH,
+    &recursion::RECORDING,
+    &scratch::PLACES,
+    &scratch::MORE,
+    &stack::PLACES,
+    &user_memory::PLACES,
+];
+
+/// Frees the memory of what records, when nothing does any more: the last step of unloading.
+///
+/// # Safety
+///
+/// No probe and no hook of this module is left, no call of one runs, and no other code of it but the caller does.
+pub(crate) unsafe fn exit() {
+    for memory in OF_WRITERS {
+        // SAFETY: Those that record alone use it, and the caller promises that none is left.
+        unsafe { memory.free() };
+    }
+}
+
 /// A `T` for each CPU, once it was made.
 ///
 /// # Invariants
 ///
-/// The address is 0, or the exposed one of a box that goes in [`Late::free`] only.
+/// The address is 0, or the exposed one of a box that goes in [`LateMemory::free`] only.
 pub(super) struct Late<T> {
     address: SharedU64,
     of: PhantomData<PerCpu<T>>,
@@ -44,7 +81,7 @@ impl<T: Send + Sync + 'static> Late<T> {
         ptr::with_exposed_provenance_mut(self.address.load_acquire() as usize)
     }
 
-    /// Returns the values, until [`Self::free`].
+    /// Returns the values, until [`LateMemory::free`].
     #[inline(always)]
     pub(super) fn values(&self) -> Option<&PerCpu<T>> {
         // SAFETY: Null, or that of a box (invariant) that stays until `free`, whose caller promises that
@@ -70,26 +107,12 @@ impl<T: Send + Sync + 'static> Late<T> {
         Ok(())
     }
 
-    /// Drops the values.
-    ///
-    /// # Safety
-    ///
-    /// No user of the values is left, and none calls a function of this type at the same time.
-    pub(super) unsafe fn free(&self) {
-        let values = self.address();
-        self.address.store(0);
-        if !values.is_null() {
-            // SAFETY: From a box (invariant), which has no user left, as the caller promises.
-            drop(unsafe { KBox::from_raw(values) });
-        }
-    }
-
-    /// Returns the per-CPU address of the values, until [`Self::free`].
+    /// Returns the per-CPU address of the values, until [`LateMemory::free`].
     pub(super) fn base(&self) -> Option<*const T> {
         Some(self.values()?.base())
     }
 
-    /// Returns the value of `cpu`, if there can be such a CPU, until [`Self::free`].
+    /// Returns the value of `cpu`, if there can be such a CPU, until [`LateMemory::free`].
     pub(super) fn of(&self, cpu: u32) -> Option<&T> {
         self.values()?.of(cpu)
     }
@@ -98,5 +121,16 @@ impl<T: Send + Sync + 'static> Late<T> {
     #[inline(always)]
     pub(super) fn this<'a>(&'a self, pin: &'a CpuPin) -> Option<&'a T> {
         Some(self.values()?.this(pin))
+    }
+}
+
+impl<T: Send + Sync + 'static> LateMemory for Late<T> {
+    unsafe fn free(&self) {
+        let values = self.address();
+        self.address.store(0);
+        if !values.is_null() {
+            // SAFETY: From a box (invariant), which has no user left, as the caller promises.
+            drop(unsafe { KBox::from_raw(values) });
+        }
     }
 }

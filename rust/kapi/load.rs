@@ -10,7 +10,10 @@ use super::{
         Owned,
         Release, //
     },
-    late::Late,
+    late::{
+        Late,
+        LateMemory as _, //
+    },
     words::SharedU64, //
 };
 use kernel::{

@@ -30,7 +30,7 @@ pub(crate) mod irqs;
 pub(crate) mod kernel_btf;
 pub(crate) mod kernel_tracefs;
 pub(crate) mod kprobe;
-mod late;
+pub(crate) mod late;
 pub(crate) mod lent_ref;
 pub(crate) mod listing;
 pub(crate) mod load;

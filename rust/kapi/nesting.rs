@@ -17,7 +17,7 @@ use kernel::prelude::*;
 const MOST: u64 = 4;
 
 /// How many there are.
-static DEPTH: Late<LocalU64> = Late::new();
+pub(super) static DEPTH: Late<LocalU64> = Late::new();
 
 /// Allocates the counts. Process context.
 ///
@@ -26,16 +26,6 @@ static DEPTH: Late<LocalU64> = Late::new();
 /// `ENOMEM`.
 pub(crate) fn prepare() -> Result {
     DEPTH.prepare(|_| Ok(LocalWord::new(0)))
-}
-
-/// Frees the counts.
-///
-/// # Safety
-///
-/// No writer runs any more, and none begins.
-pub(crate) unsafe fn exit() {
-    // SAFETY: Writers alone use the counts, and the caller promises that none runs.
-    unsafe { DEPTH.free() };
 }
 
 /// A writer that is counted as long as this is.

@@ -5,7 +5,10 @@
 use super::{
     c,
     clock,
-    late::Late,
+    late::{
+        Late,
+        LateMemory as _, //
+    },
     percpu::CpuPin,
     words::LocalU64, //
 };

@@ -21,7 +21,7 @@ use crate::{
 use kernel::prelude::*;
 
 /// One bit for each context that records.
-static RECORDING: Late<LocalU64> = Late::new();
+pub(super) static RECORDING: Late<LocalU64> = Late::new();
 
 /// Allocates the bits. Process context.
 ///
@@ -30,16 +30,6 @@ static RECORDING: Late<LocalU64> = Late::new();
 /// `ENOMEM`.
 pub(crate) fn prepare() -> Result {
     RECORDING.prepare(|_| Ok(LocalWord::new(0)))
-}
-
-/// Frees the bits.
-///
-/// # Safety
-///
-/// No writer runs any more, and none begins.
-pub(crate) unsafe fn exit() {
-    // SAFETY: Writers alone use the bits, and the caller promises that none runs.
-    unsafe { RECORDING.free() };
 }
 
 /// Returns the bit of a context that is not the usual one, by its preemption counter.

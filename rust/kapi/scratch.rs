@@ -51,7 +51,7 @@ const LONGEST: u64 = PackedSize::new(MOST).word();
 
 /// What one CPU has.
 #[repr(C)]
-struct ScratchPlace {
+pub(super) struct ScratchPlace {
     /// The word of the [`Packed`] size of the record that is being filled; 0 when there is none.
     used: LocalU64,
     /// Used by the CPU itself, and on it by the probe that found `used` 0.
@@ -82,10 +82,10 @@ impl ScratchPlace {
     }
 }
 
-static PLACES: Late<KBox<ScratchPlace>> = Late::new();
+pub(super) static PLACES: Late<KBox<ScratchPlace>> = Late::new();
 
 /// For writers inside of the user of the first place, as many as a ring takes: interrupts, and events inside events.
-static MORE: Late<KVec<KBox<ScratchPlace>>> = Late::new();
+pub(super) static MORE: Late<KVec<KBox<ScratchPlace>>> = Late::new();
 
 /// Allocates the memory. Process context.
 ///
@@ -118,18 +118,6 @@ pub(crate) fn begin_at_any_level(pin: &CpuPin, size: PackedSize) -> Option<NonNu
     first.or_else(|| MORE.this(pin)?.iter().find_map(|place| place.begin(size)))
 }
 
-/// Frees the memory.
-///
-/// # Safety
-///
-/// No probe runs any more.
-pub(crate) unsafe fn exit() {
-    // SAFETY: Probes alone use the places, and the caller promises that none runs.
-    unsafe { PLACES.free() };
-    // SAFETY: Likewise, probes alone use these, of which none runs.
-    unsafe { MORE.free() };
-}
-
 /// The places of all CPUs.
 ///
 /// # Invariants
@@ -144,7 +132,7 @@ impl Places {
     /// The words of places have this bit, beside those of their address.
     const BIT: u64 = 1;
 
-    /// Returns those that there are, until [`exit`].
+    /// Returns those that there are, until unload.
     pub(crate) fn get() -> Option<Self> {
         let base = PLACES.base()?;
         // INVARIANT: It is.
@@ -172,8 +160,8 @@ impl Places {
     #[inline(always)]
     pub(crate) fn begin(self, pin: &CpuPin, size: PackedSize) -> Option<NonNull<c_void>> {
         let places = with_exposed_provenance::<KBox<ScratchPlace>>(self.0 as usize);
-        // SAFETY: It is the per-CPU address of `PLACES` (invariant), which stay until `exit`, whose caller
-        // promises that no probe runs then.
+        // SAFETY: It is the per-CPU address of `PLACES` (invariant), which stay until unload, when
+        // no probe runs any more.
         let place: &KBox<ScratchPlace> = unsafe { percpu::this(places, pin) };
         place.begin(size)
     }

@@ -5,7 +5,7 @@
 //! Called by probes in any context, NMI included: nothing is locked or allocated. The kernel writes
 //! callers into memory of the CPU that [`prepare`] got before; there is a part of it for
 //! each level of nesting, and an event that comes when all are in use gets no stack. The memory goes
-//! with the module, in [`exit`].
+//! with the module.
 
 use super::{
     c,
@@ -34,7 +34,7 @@ pub(crate) const DEPTH: usize = 507;
 const LEVELS: usize = 4;
 
 /// What one CPU has.
-struct CpuFrames {
+pub(super) struct CpuFrames {
     /// Levels in use.
     used: LocalU64,
     /// Whether a writer looks at user space: faults are events.
@@ -45,7 +45,7 @@ struct CpuFrames {
     levels: [RawCell<KVVec<u64>>; LEVELS],
 }
 
-static PLACES: Late<CpuFrames> = Late::new();
+pub(super) static PLACES: Late<CpuFrames> = Late::new();
 
 /// Allocates the memory. Process context.
 ///
@@ -62,16 +62,6 @@ pub(crate) fn prepare() -> Result {
             levels: [level()?, level()?, level()?, level()?],
         })
     })
-}
-
-/// Frees the memory.
-///
-/// # Safety
-///
-/// No probe runs any more, and no function of this file is called at the same time.
-pub(crate) unsafe fn exit() {
-    // SAFETY: Probes alone use the memory, and the caller promises that none runs.
-    unsafe { PLACES.free() };
 }
 
 /// Calls `f` with the callers in the kernel, the innermost first, without those that record: this module,

@@ -29,7 +29,7 @@ use kernel::{
 const WORDS: usize = 509;
 
 /// A place.
-struct GatherPlace {
+pub(super) struct GatherPlace {
     /// 1 while a task uses it.
     used: SharedU64,
     /// Used by the task that has set `used`.
@@ -47,7 +47,7 @@ impl GatherPlace {
     }
 }
 
-static PLACES: Late<KBox<GatherPlace>> = Late::new();
+pub(super) static PLACES: Late<KBox<GatherPlace>> = Late::new();
 
 /// Allocates the places. Process context.
 ///
@@ -56,16 +56,6 @@ static PLACES: Late<KBox<GatherPlace>> = Late::new();
 /// `ENOMEM`.
 pub(crate) fn prepare() -> Result {
     PLACES.prepare(|_| GatherPlace::new())
-}
-
-/// Frees the places.
-///
-/// # Safety
-///
-/// No probe runs any more, and none begins.
-pub(crate) unsafe fn exit() {
-    // SAFETY: Probes alone use the places, and the caller promises that none runs.
-    unsafe { PLACES.free() };
 }
 
 /// A place that this task uses until it is dropped.

@@ -36,10 +36,7 @@ use crate::{
         grace,
         grace_ref::GraceRef,
         kprobe::may_probe,
-        percpu::{
-            self,
-            CpuPin, //
-        },
+        percpu::CpuPin,
         recursion,
         sort, //
     }, //
@@ -217,17 +214,11 @@ crate::kapi::global::global_mutex! {
     };
 }
 
-/// Frees what the hook needed.
-///
-/// # Safety
-///
-/// No definition is there any more.
-pub(super) unsafe fn exit() {
+/// Frees what the hook needed. No definition is there any more.
+pub(super) fn exit() {
     let mut all = HOOKED.lock();
     all.clear();
     all.users = KVec::new();
-    // SAFETY: The caller promises that no definition is hit any more, so that the hook is off.
-    unsafe { recursion::exit() };
 }
 
 impl HookedDefinitions {
@@ -422,15 +413,12 @@ unsafe extern "C" fn rtrace_entry_hit(
     _ops: *mut c_void,
     regs: *mut c_void,
 ) {
-    percpu::disable_preemption();
-    if let Some(table) = ENTRY_TABLE.get() {
-        // SAFETY: Preemption was disabled just now, and is enabled only after the last use.
-        let pin = unsafe { CpuPin::assume() };
-        let words = function_hook::registers(regs).cast::<[u64; WORDS]>();
-        // SAFETY: The kernel's registers are as many words on its stack until this returns, and it is used no longer.
-        // Those that it has not saved are some words.
-        table.hit(&pin, address, unsafe { &*words });
-    }
-    // SAFETY: Disabled above, and the pin that rested on that is gone.
-    unsafe { percpu::enable_preemption() };
+    CpuPin::with(|pin| {
+        if let Some(table) = ENTRY_TABLE.get() {
+            let words = function_hook::registers(regs).cast::<[u64; WORDS]>();
+            // SAFETY: The kernel's registers are as many words on its stack until this returns, and it is used no
+            // longer. Those that it has not saved are some words.
+            table.hit(pin, address, unsafe { &*words });
+        }
+    });
 }

@@ -72,8 +72,7 @@ use crate::{
         kernel_btf::{
             KernelBtf,
             NoBtf, //
-        },
-        user_memory, //
+        }, //
     }, //
 };
 use kernel::{
@@ -192,10 +191,7 @@ pub(crate) fn leave_programs() {
 pub(crate) unsafe fn exit() {
     dynamic::exit();
     user_events::exit();
-    // SAFETY: No definition is left, and so no probe of one runs.
-    unsafe { user_memory::exit() };
-    // SAFETY: As above, no definition is left, and no probe of one runs.
-    unsafe { entry_hook::exit() };
+    entry_hook::exit();
     fprobe::exit();
     synthetic::exit();
     for kind in KINDS {
