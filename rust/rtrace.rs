@@ -144,8 +144,7 @@ impl kernel::Module for Rtrace {
         });
         Ok(Self {
             _user_events: sources::user_events::UserEventWork::begin()?,
-            // SAFETY: `init` of the module, the only caller, is called once.
-            _functions: unsafe { hooks::ModuleWatch::new(instance::registry::for_each_follower) }?,
+            _functions: hooks::ModuleWatch::new(instance::registry::for_each_follower)?,
             _modules: sources::EventModuleWatch::new(wish)?,
             _fs: fs::register()?,
             _instances: instances,

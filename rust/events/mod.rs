@@ -54,7 +54,8 @@ pub(crate) use self::{
         ModuleChange,
         ModuleFollower,
         ModuleNotice,
-        ModuleNotifier, //
+        ModuleNotifier,
+        NotifierBlock, //
     },
     printer::{
         PrintManner,

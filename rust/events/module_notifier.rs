@@ -35,10 +35,26 @@ pub(crate) trait ModuleFollower {
 }
 
 /// A notifier that the kernel knows.
-struct NotifierBlock(UnsafeCell<bindings::notifier_block>);
+pub(crate) struct NotifierBlock(UnsafeCell<bindings::notifier_block>);
 
 // SAFETY: Only the kernel changes the block, and does so under its own lock.
 unsafe impl Sync for NotifierBlock {}
+
+impl NotifierBlock {
+    /// Returns one that is not registered, and that has `call` called.
+    pub(crate) const fn new(call: bindings::notifier_fn_t) -> Self {
+        Self(UnsafeCell::new(bindings::notifier_block {
+            notifier_call: call,
+            next: ptr::null_mut(),
+            priority: 0,
+        }))
+    }
+
+    /// Returns it for the kernel.
+    pub(crate) const fn get(&'static self) -> *mut bindings::notifier_block {
+        self.0.get()
+    }
+}
 
 /// The notifier of an `F`, a static.
 pub(crate) struct ModuleNotifier<F> {
@@ -50,11 +66,7 @@ impl<F: ModuleFollower> ModuleNotifier<F> {
     /// Returns one that is not registered.
     pub(crate) const fn new() -> Self {
         Self {
-            block: NotifierBlock(UnsafeCell::new(bindings::notifier_block {
-                notifier_call: Some(notify::<F>),
-                next: ptr::null_mut(),
-                priority: 0,
-            })),
+            block: NotifierBlock::new(Some(notify::<F>)),
             follower: PhantomData,
         }
     }
@@ -63,15 +75,10 @@ impl<F: ModuleFollower> ModuleNotifier<F> {
     ///
     /// # Errors
     ///
-    /// What `register_module_notifier()` returns.
-    ///
-    /// # Safety
-    ///
-    /// It is called once.
-    pub(crate) unsafe fn register(&'static self) -> Result<ModuleNotice> {
-        // SAFETY: The block is a static, so that it stays, and not registered: the caller promises that this is
-        // the first call.
-        to_result(unsafe { c::register_module_notifier(self.block.0.get()) })?;
+    /// What `register_module_notifier()` returns: `EEXIST` while there is a result.
+    pub(crate) fn register(&'static self) -> Result<ModuleNotice> {
+        // SAFETY: The block is a static, so that it stays. The kernel refuses one that is registered.
+        to_result(unsafe { c::register_module_notifier(self.block.get()) })?;
         Ok(ModuleNotice(&self.block))
     }
 }
@@ -82,7 +89,7 @@ pub(crate) struct ModuleNotice(&'static NotifierBlock);
 impl Drop for ModuleNotice {
     fn drop(&mut self) {
         // SAFETY: `register` registered the block, and this is the one that it returned.
-        unsafe { c::unregister_module_notifier(self.0 .0.get()) };
+        unsafe { c::unregister_module_notifier(self.0.get()) };
     }
 }
 

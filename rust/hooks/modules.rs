@@ -62,16 +62,10 @@ impl ModuleWatch {
     /// # Errors
     ///
     /// What `register_module_notifier()` returns.
-    ///
-    /// # Safety
-    ///
-    /// It is called once.
-    pub(crate) unsafe fn new(each: ForEach) -> Result<Self> {
+    pub(crate) fn new(each: ForEach) -> Result<Self> {
         *INSTANCES.lock() = Some(each);
-        // SAFETY: Called once, as the caller promises.
-        let notice = unsafe { NOTIFIER.register() }?;
         Ok(Self {
-            _notice: notice,
+            _notice: NOTIFIER.register()?,
             _known: KnownFunctions,
         })
     }

@@ -42,11 +42,6 @@ static NOTIFIER: ModuleNotifier<ProbedCode> = ModuleNotifier::new();
 /// # Errors
 ///
 /// What `register_module_notifier()` returns.
-///
-/// # Safety
-///
-/// It is called once.
-pub(super) unsafe fn begin() -> Result<ModuleNotice> {
-    // SAFETY: Called once, as the caller promises.
-    unsafe { NOTIFIER.register() }
+pub(super) fn begin() -> Result<ModuleNotice> {
+    NOTIFIER.register()
 }

@@ -28,6 +28,7 @@ use crate::{
         },
         Module,
         ModuleNotice,
+        NotifierBlock,
         GROUPS, //
     },
     kapi::kernel_btf::{
@@ -35,13 +36,7 @@ use crate::{
         NoBtf, //
     }, //
 };
-use core::{
-    cell::UnsafeCell,
-    ptr::{
-        self,
-        NonNull, //
-    }, //
-};
+use core::ptr::NonNull;
 use kernel::{
     bindings,
     error::to_result,
@@ -201,20 +196,13 @@ unsafe extern "C" fn notify(
 
 /// The notifier that the kernel knows, and what it needs.
 struct Watch {
-    block: UnsafeCell<bindings::notifier_block>,
+    block: NotifierBlock,
     /// [`RawWish`] as a number.
     wish: Atomic<u32>,
 }
 
-// SAFETY: Only the kernel changes the block, and does so under its own lock.
-unsafe impl Sync for Watch {}
-
 static WATCH: Watch = Watch {
-    block: UnsafeCell::new(bindings::notifier_block {
-        notifier_call: Some(notify),
-        next: ptr::null_mut(),
-        priority: 0,
-    }),
+    block: NotifierBlock::new(Some(notify)),
     wish: Atomic::new(0),
 };
 
@@ -238,9 +226,8 @@ impl EventModuleWatch {
     /// What the kernel says to its notifiers.
     pub(crate) fn new(wish: RawWish) -> Result<Self> {
         WATCH.wish.store(wish as u32, Relaxed);
-        // SAFETY: This is called once.
-        let code = unsafe { code_watch::begin() }?;
-        // SAFETY: The block is a static, so that it stays, and not registered: this is called once.
+        let code = code_watch::begin()?;
+        // SAFETY: The block is a static, so that it stays. The kernel refuses one that is registered.
         to_result(unsafe { bindings::register_tracepoint_module_notifier(WATCH.block.get()) })?;
         Ok(Self { _code: code })
     }
