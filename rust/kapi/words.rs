@@ -14,21 +14,27 @@ use core::{
     cell::UnsafeCell, //
 };
 
+/// A number that one instruction loads or stores whole.
+trait WholeNumber: Copy {}
+
+impl WholeNumber for u64 {}
+impl WholeNumber for u8 {}
+
 /// A word in memory that no access tears.
 #[repr(transparent)]
-struct Word(UnsafeCell<u64>);
+struct Word<T = u64>(UnsafeCell<T>);
 
-// SAFETY: All accesses are single instructions on an aligned word.
-unsafe impl Sync for Word {}
+// SAFETY: All accesses are single instructions on an aligned number.
+unsafe impl<T: WholeNumber> Sync for Word<T> {}
 
-impl Word {
-    const fn new(value: u64) -> Self {
+impl<T: WholeNumber> Word<T> {
+    const fn new(value: T) -> Self {
         Self(UnsafeCell::new(value))
     }
 
     /// Loads the word: `READ_ONCE()`.
     #[inline(always)]
-    fn load(&self) -> u64 {
+    fn load(&self) -> T {
         // SAFETY: The word exists while it is borrowed. Volatile: one `mov`, in the order of the other
         // accesses here.
         unsafe { self.0.get().read_volatile() }
@@ -36,7 +42,7 @@ impl Word {
 
     /// Stores the word: `WRITE_ONCE()`.
     #[inline(always)]
-    fn store(&self, value: u64) {
+    fn store(&self, value: T) {
         // SAFETY: The word exists while it is borrowed, and may be changed at any time. Volatile: one
         // `mov`, in the order of the other accesses here.
         unsafe { self.0.get().write_volatile(value) };
@@ -53,29 +59,24 @@ pub(crate) struct SharedU64(Word);
 
 /// A byte that a task alone changes, and interrupts of it.
 #[repr(transparent)]
-pub(crate) struct SharedU8(UnsafeCell<u8>);
-
-// SAFETY: All accesses are single instructions.
-unsafe impl Sync for SharedU8 {}
+pub(crate) struct SharedU8(Word<u8>);
 
 impl SharedU8 {
     /// Returns a byte that holds 0.
     pub(crate) const fn zero() -> Self {
-        Self(UnsafeCell::new(0))
+        Self(Word::new(0))
     }
 
     /// Loads the byte.
     #[inline(always)]
     pub(crate) fn load(&self) -> u8 {
-        // SAFETY: The byte exists while it is borrowed. Volatile: one `mov`.
-        unsafe { self.0.get().read_volatile() }
+        self.0.load()
     }
 
     /// Stores the byte.
     #[inline(always)]
     pub(crate) fn store(&self, value: u8) {
-        // SAFETY: The byte exists while it is borrowed, and may be changed at any time. Volatile: one `mov`.
-        unsafe { self.0.get().write_volatile(value) };
+        self.0.store(value);
     }
 }
 
