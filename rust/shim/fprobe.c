@@ -62,8 +62,7 @@ static int rt_fprobe_hit(struct fprobe *fp, unsigned long ip, unsigned long ret_
 {
 	const struct rt_fprobe *own = container_of(fp, struct rt_fprobe, probe);
 
-	rtrace_function_hit((struct rt_hit_call) { own->data }, ip, 0,
-			    &arch_ftrace_regs(fregs)->regs);
+	rtrace_function_hit(own->data, ip, 0, &arch_ftrace_regs(fregs)->regs, NULL);
 	return 0;
 }
 
@@ -74,8 +73,7 @@ static int rt_fprobe_begin(struct fprobe *fp, unsigned long ip, unsigned long re
 	u64 *words = data;
 
 	words[0] = own->generation;
-	rtrace_function_begin((struct rt_begun_call) { own->data, words + 1 },
-			      &arch_ftrace_regs(fregs)->regs);
+	rtrace_function_begin(own->data, &arch_ftrace_regs(fregs)->regs, words + 1);
 	return 0;
 }
 
@@ -87,8 +85,8 @@ static int rt_fprobe_begin_at(struct fprobe *fp, unsigned long ip,
 	u64 *words = data;
 
 	words[0] = own->generation;
-	rtrace_function_begin_at((struct rt_begun_call) { own->data, words + 1 },
-				 ip, &arch_ftrace_regs(fregs)->regs);
+	rtrace_function_begin_at(own->data, ip, &arch_ftrace_regs(fregs)->regs,
+				 words + 1);
 	return 0;
 }
 
@@ -99,8 +97,8 @@ static void rt_fprobe_end(struct fprobe *fp, unsigned long ip, unsigned long ret
 	const u64 *words = data;
 
 	if (words && words[0] == own->generation)
-		rtrace_function_hit((struct rt_hit_call) { own->data, words + 1 }, ip,
-				    ret_ip, &arch_ftrace_regs(fregs)->regs);
+		rtrace_function_hit(own->data, ip, ret_ip, &arch_ftrace_regs(fregs)->regs,
+				    words + 1);
 }
 
 int rt_fprobe_register(struct rt_fprobe *probe, const void *data, int words,

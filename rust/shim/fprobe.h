@@ -7,8 +7,6 @@
 
 #include <linux/types.h>
 
-#include "calls.h"
-
 struct pt_regs;
 struct rt_fprobe;
 
@@ -43,10 +41,11 @@ unsigned long rt_fprobe_missed(const struct rt_fprobe *probe);
  * valid that parameters, the stack and what is returned are in. Any context; see
  * rust/sources/fprobe.rs.
  */
-void rtrace_function_hit(struct rt_hit_call call, unsigned long function,
-			 unsigned long returned_to, const struct pt_regs *regs);
-void rtrace_function_begin(struct rt_begun_call call, const struct pt_regs *regs);
-void rtrace_function_begin_at(struct rt_begun_call call, unsigned long function,
-			      const struct pt_regs *regs);
+void rtrace_function_hit(const void *data, unsigned long function,
+			 unsigned long returned_to, const struct pt_regs *regs,
+			 const u64 *words);
+void rtrace_function_begin(const void *data, const struct pt_regs *regs, u64 *words);
+void rtrace_function_begin_at(const void *data, unsigned long function,
+			      const struct pt_regs *regs, u64 *words);
 
 #endif

@@ -20,7 +20,7 @@ static int rt_kprobe_hit(struct kprobe *kp, struct pt_regs *regs)
 {
 	struct rt_kprobe *probe = container_of(kp, struct rt_kprobe, ret.kp);
 
-	rtrace_kprobe_hit((struct rt_hit_call) { probe->data }, regs, 0);
+	rtrace_kprobe_hit(probe->data, regs, 0, NULL);
 	return 0;
 }
 NOKPROBE_SYMBOL(rt_kprobe_hit);
@@ -30,12 +30,10 @@ static int rt_kprobe_begin(struct kretprobe_instance *instance,
 			   struct pt_regs *regs)
 {
 	struct kretprobe *ret = get_kretprobe(instance);
-	struct rt_begun_call call = { .words = (u64 *)instance->data };
 
-	if (ret) {
-		call.data = container_of(ret, struct rt_kprobe, ret)->data;
-		rtrace_kprobe_begin(call, regs);
-	}
+	if (ret)
+		rtrace_kprobe_begin(container_of(ret, struct rt_kprobe, ret)->data,
+				    regs, (u64 *)instance->data);
 	return 0;
 }
 NOKPROBE_SYMBOL(rt_kprobe_begin);
@@ -44,17 +42,15 @@ static int rt_kprobe_return(struct kretprobe_instance *instance,
 			    struct pt_regs *regs)
 {
 	struct kretprobe *ret = get_kretprobe(instance);
-	struct rt_hit_call call;
 
 	/*
 	 * Null: it was unregistered while the function ran. The registers have the
 	 * caller; the instance has a trampoline when the function has two such probes.
 	 */
-	if (ret) {
-		call.data = container_of(ret, struct rt_kprobe, ret)->data;
-		call.words = ret->data_size ? (u64 *)instance->data : NULL;
-		rtrace_kprobe_hit(call, regs, instruction_pointer(regs));
-	}
+	if (ret)
+		rtrace_kprobe_hit(container_of(ret, struct rt_kprobe, ret)->data,
+				  regs, instruction_pointer(regs),
+				  ret->data_size ? (u64 *)instance->data : NULL);
 	return 0;
 }
 NOKPROBE_SYMBOL(rt_kprobe_return);

@@ -8,8 +8,6 @@
 
 #include <linux/types.h>
 
-#include "calls.h"
-
 struct pt_regs;
 struct rt_kprobe;
 
@@ -66,8 +64,8 @@ unsigned long rt_file_dentry(void);
  * In Rust: a hit, and a call whose return will be one. Any context; see
  * rust/sources/kprobe.rs.
  */
-void rtrace_kprobe_hit(struct rt_hit_call call, const struct pt_regs *regs,
-		       unsigned long returned_to);
-void rtrace_kprobe_begin(struct rt_begun_call call, const struct pt_regs *regs);
+void rtrace_kprobe_hit(const void *data, const struct pt_regs *regs,
+		       unsigned long returned_to, const u64 *words);
+void rtrace_kprobe_begin(const void *data, const struct pt_regs *regs, u64 *words);
 
 #endif

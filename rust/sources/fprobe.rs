@@ -152,29 +152,34 @@ impl ProbeHook for FprobeHook {
 ///
 /// # Safety
 ///
-/// - `call` has the probe that was registered; for a return as many words as it was registered with, else null.
+/// - `probe` is the one that the probe was registered with.
 /// - `words` are a `struct pt_regs` that does not change meanwhile; preemption is disabled.
+/// - For a return `kept` has as many words as the probe was registered with, else it is null.
 #[no_mangle]
 unsafe extern "C" fn rtrace_function_hit(
-    call: HitCall<'_, FprobeHook>,
+    probe: &Fprobe,
     function: usize,
     returned_to: usize,
     words: &[u64; WORDS],
+    kept: *const u64,
     pin: PinRef<'_>,
 ) {
     let place = (function as u64, Some(returned_to as u64));
-    call.record(words, pin.pin(), place);
+    // SAFETY: The caller promises as many words, or null, which do not change meanwhile.
+    unsafe { HitCall::new(probe, kept) }.record(words, pin.pin(), place);
 }
 
 /// Keeps parameters of a call until it returns. Any context.
 ///
 /// # Safety
 ///
-/// - `call` has the probe that was registered, and room for as many words as it was registered with.
+/// - `probe` is the one that the probe was registered with.
 /// - `words` are a `struct pt_regs` that does not change meanwhile.
+/// - There is room for as many words at `kept` as the probe was registered with.
 #[no_mangle]
-unsafe extern "C" fn rtrace_function_begin(call: BegunCall<'_, FprobeHook>, words: &[u64; WORDS]) {
-    call.keep(words);
+unsafe extern "C" fn rtrace_function_begin(probe: &Fprobe, words: &[u64; WORDS], kept: *mut u64) {
+    // SAFETY: The caller promises room for as many words.
+    unsafe { BegunCall::new(probe, kept) }.keep(words);
 }
 
 /// As [`rtrace_function_begin`], of a definition on several functions, each of which has the parameters at places of its
@@ -185,11 +190,13 @@ unsafe extern "C" fn rtrace_function_begin(call: BegunCall<'_, FprobeHook>, word
 /// As for [`rtrace_function_begin`].
 #[no_mangle]
 unsafe extern "C" fn rtrace_function_begin_at(
-    call: BegunCall<'_, FprobeHook>,
+    probe: &Fprobe,
     function: usize,
     words: &[u64; WORDS],
+    kept: *mut u64,
 ) {
-    let functions = call.probe().recorder().layout().functions.as_ref();
+    let functions = probe.recorder().layout().functions.as_ref();
     let places = functions.map_or_else(Default::default, |all| all.places(function as u64));
-    call.keep_placed(words, places);
+    // SAFETY: The caller promises room for as many words.
+    unsafe { BegunCall::new(probe, kept) }.keep_placed(words, places);
 }

@@ -205,27 +205,32 @@ impl ProbeHook for KprobeHook {
 ///
 /// # Safety
 ///
-/// - `call` has the probe that it was enabled with; for a return what [`rtrace_kprobe_begin`] has written, or null.
+/// - `probe` is the one that the probe was enabled with.
 /// - `words` are a `struct pt_regs` that does not change meanwhile; preemption is disabled.
+/// - For a return `kept` has what [`rtrace_kprobe_begin`] has written, or is null.
 #[no_mangle]
 unsafe extern "C" fn rtrace_kprobe_hit(
-    call: HitCall<'_, KprobeHook>,
+    probe: &Kprobe,
     words: &[u64; WORDS],
     returned_to: usize,
+    kept: *const u64,
     pin: PinRef<'_>,
 ) {
-    let place = (call.address(), Some(returned_to as u64));
-    call.record(words, pin.pin(), place);
+    let place = (probe.address(), Some(returned_to as u64));
+    // SAFETY: The caller promises as many words, or null, which do not change meanwhile.
+    unsafe { HitCall::new(probe, kept) }.record(words, pin.pin(), place);
 }
 
 /// Keeps parameters of a call until it returns. Any context.
 ///
 /// # Safety
 ///
-/// - `call` has the probe that was enabled with, and room for [`MOST_WORDS`] words.
+/// - `probe` is the one that the probe was enabled with.
 /// - `words` are a `struct pt_regs` that does not change meanwhile.
+/// - There is room for [`MOST_WORDS`] words at `kept`.
 #[no_mangle]
-unsafe extern "C" fn rtrace_kprobe_begin(call: BegunCall<'_, KprobeHook>, words: &[u64; WORDS]) {
+unsafe extern "C" fn rtrace_kprobe_begin(probe: &Kprobe, words: &[u64; WORDS], kept: *mut u64) {
     const { assert!(MOST_KEPT <= MOST_WORDS) };
-    call.keep(words);
+    // SAFETY: The caller promises room for as many words as can be kept.
+    unsafe { BegunCall::new(probe, kept) }.keep(words);
 }

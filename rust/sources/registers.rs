@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The registers of a hit or of a call, and parameters and the time, which are kept until a call returns: what C passes
-//! of them is a type of its own, so that each promise about it is made once.
+//! The registers of a hit or of a call, and parameters and the time, which are kept until a call returns.
 //!
 //! All of it runs in any context, NMI included: no lock, no allocation, no panic.
 
@@ -67,23 +66,26 @@ impl<'a> ProbedMachine for CallRegisters<'a> {
     }
 }
 
-/// The probe of a hit, as C calls it, and what was kept of the call.
+/// The probe of a hit, and what was kept of the call.
 ///
 /// # Invariants
 ///
-/// C passed it to a function that records hits: `kept` is null, or has a word for each of [`HitProbe::kept`], which do
-/// not change during `'c`.
-#[repr(C)]
+/// `kept` is null, or has a word for each of [`HitProbe::kept`], which do not change during `'c`.
 pub(super) struct HitCall<'c, H> {
     probe: &'c HitProbe<H>,
     kept: *const u64,
 }
 
-impl<H: ProbeHook + 'static> HitCall<'_, H> {
-    /// Returns where the probe is hit. Any context.
+impl<'c, H: ProbeHook + 'static> HitCall<'c, H> {
+    /// Returns that of a hit, as C calls it: a structure of both would cost C a frame.
+    ///
+    /// # Safety
+    ///
+    /// `kept` is null, or has as many words as `probe` keeps, which do not change during `'c`.
     #[inline(always)]
-    pub(super) fn address(&self) -> u64 {
-        self.probe.address()
+    pub(super) unsafe fn new(probe: &'c HitProbe<H>, kept: *const u64) -> Self {
+        // INVARIANT: The caller promises it.
+        Self { probe, kept }
     }
 
     /// Returns what was kept.
@@ -105,22 +107,26 @@ impl<H: ProbeHook + 'static> HitCall<'_, H> {
     }
 }
 
-/// The probe of a call that begins, as C calls it, and room for what is kept until the call returns.
+/// The probe of a call that begins, and room for what is kept until the call returns.
 ///
 /// # Invariants
 ///
-/// C passed it to a function that is called at beginnings: at `kept` is room for a word for each of
-/// [`HitProbe::kept`], which nothing else uses during `'c`.
-#[repr(C)]
+/// At `kept` is room for a word for each of [`HitProbe::kept`], which nothing else uses during `'c`.
 pub(super) struct BegunCall<'c, H> {
     probe: &'c HitProbe<H>,
     kept: *mut u64,
 }
 
 impl<'c, H: ProbeHook + 'static> BegunCall<'c, H> {
-    /// Returns the probe.
-    pub(super) fn probe(&self) -> &'c HitProbe<H> {
-        self.probe
+    /// Returns that of a call, as C has it.
+    ///
+    /// # Safety
+    ///
+    /// At `kept` is room for as many words as `probe` keeps, which nothing else uses during `'c`.
+    #[inline(always)]
+    pub(super) unsafe fn new(probe: &'c HitProbe<H>, kept: *mut u64) -> Self {
+        // INVARIANT: The caller promises it.
+        Self { probe, kept }
     }
 
     /// Keeps parameters, or the time, of the call that begins with these registers. Any context.
