@@ -106,8 +106,11 @@ fn idle(context: &Context) -> Check {
             let text = own.get(&format!("events/idle/{name}/{file}"))?;
             text.trim().parse().map_err(|_| text)
         };
+        // Idle CPUs go on meanwhile: each may be in one hit whose file has just gone when the event is disabled.
         let outcome = number("hits")? + number("lost")?;
-        report.expect(counted.hits + counted.own + counted.deep == outcome, || {
+        let told = counted.hits + counted.own + counted.deep;
+        let late = told.saturating_sub(outcome);
+        report.expect(told >= outcome && late <= sys::online_cpus() as u64, || {
             format!("{name}: {counted:?}, {outcome} recorded or lost")
         });
         println!("# {name}: {counts:?}");
