@@ -18,6 +18,10 @@ pub fn joined<T>(thread: ScopedJoinHandle<'_, Check<T>>) -> Check<T> {
 /// Marks a reason as "cannot be checked on this tree" instead of a failure.
 pub const SKIP: &str = "skip: ";
 
+/// Marks a reason as "chance did not bring what is to be looked at": the machine's doing, so that even
+/// a test which accounts for every event is run again.
+pub const LACK: &str = "lack: ";
+
 /// How many differences of a table are shown; a table that is wrong as a whole has hundreds.
 const SHOWN: usize = 25;
 
@@ -34,6 +38,13 @@ macro_rules! skip {
 /// Ends the test unless the condition holds.
 macro_rules! ensure {
     ($condition:expr, $($text:tt)*) => { if !$condition { fail!($($text)*) } };
+}
+
+/// Ends the test unless the condition, which chance decides, holds.
+macro_rules! ensure_chance {
+    ($condition:expr, $($text:tt)*) => {
+        if !$condition { fail!("{}{}", $crate::check::LACK, format!($($text)*)) }
+    };
 }
 
 /// Ends the test unless both values are equal, and shows both.
@@ -54,6 +65,7 @@ macro_rules! ensure_eq {
 #[derive(Default)]
 pub struct Report {
     problems: Vec<String>,
+    lacks: Vec<String>,
 }
 
 impl Report {
@@ -67,6 +79,13 @@ impl Report {
         }
     }
 
+    /// Expects what chance decides. That it did not come is the reason only if nothing is wrong.
+    pub fn expect_chance(&mut self, came: bool, lack: impl FnOnce() -> String) {
+        if !came {
+            self.lacks.push(lack());
+        }
+    }
+
     /// Adds a failed check without ending the test.
     pub fn collect(&mut self, check: Check) {
         if let Err(problem) = check {
@@ -76,7 +95,8 @@ impl Report {
 
     pub fn finish(self) -> Check {
         match self.problems.len() {
-            0 => Ok(()),
+            0 if self.lacks.is_empty() => Ok(()),
+            0 => Err(format!("{LACK}{}", self.lacks.join(", "))),
             1 => Err(self.problems.into_iter().next().unwrap_or_default()),
             n => {
                 for problem in self.problems.iter().take(SHOWN) {

@@ -7,7 +7,7 @@
 //! by the machine can be the cause: the kernel complained, the test hung or crashed, memory was lost,
 //! an event was miscounted. scripts/guest-suite runs again what failed in the first way only.
 
-use crate::check::{Check, SKIP};
+use crate::check::{Check, LACK, SKIP};
 use crate::kmsg::KernelLog;
 use crate::leaks::Leaks;
 use crate::module;
@@ -199,7 +199,7 @@ fn run_one(context: &Context, test: &Test) -> Outcome {
         Some(status) if status.success() => Outcome::Passed,
         Some(status) if status.code() == Some(SKIPPED.into()) => Outcome::Skipped(reason),
         Some(status) if reason.is_empty() => Outcome::Final(describe(status)),
-        Some(_) if test.exact => Outcome::Final(reason),
+        Some(_) if test.exact && !reason.starts_with(LACK) => Outcome::Final(reason),
         Some(_) => Outcome::Failed(reason),
     }
 }

@@ -43,6 +43,9 @@ const OF_VICTIMS: usize = 2;
 /// The instance that has readers which consume nothing.
 const SHARED: usize = 1;
 
+/// How long a killer waits before it looks whether the round has ended.
+const TURN: Duration = Duration::from_millis(20);
+
 /// Sums for the log, and to see whether everything happened.
 #[derive(Default)]
 pub struct Sums {
@@ -202,12 +205,14 @@ fn hire<'s>(stage: &'s Stage, crew: &mut Crew<'s, '_>, plan: &Plan, trees: &[&'s
     crew.viewer(move |stop| readers::viewer(&trees, &stage.seen, seed, stop));
 }
 
-/// Programs that read in every way, one after the other, each killed wherever it is. Returns how many
-/// were killed.
+/// Programs that read in every way, one after the other, each killed wherever it is. A busy machine
+/// takes longer to start one than most of them live, so every other one lives until it has read
+/// something. Returns how many were killed.
 fn victims(stage: &Stage, seed: u64, ended: &AtomicBool) -> Check<u64> {
     let mut random = Random::new(seed ^ 0xdead);
-    let mut killed = 0;
+    let (mut killed, mut reads) = (0, false);
     while !ended.load(Ordering::Acquire) {
+        reads = !reads;
         let of_cpu = format!("per_cpu/cpu{}", random.below(stage.cpus as u64));
         let (ring, name) = match random.below(8) {
             0 => (0, "trace".to_string()),
@@ -224,12 +229,18 @@ fn victims(stage: &Stage, seed: u64, ended: &AtomicBool) -> Check<u64> {
                 command = Command::new("cat");
                 command.arg(&file)
             }
-            1 => command.args([from.as_str(), "of=/dev/null", "bs=300"]),
-            _ => command.args([from.as_str(), "of=/dev/null", "bs=64k"]),
+            1 => command.args([from.as_str(), "bs=300"]),
+            _ => command.args([from.as_str(), "bs=64k"]),
         };
-        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let output = if reads { Stdio::piped() } else { Stdio::null() };
+        let child = command.stdout(output).stderr(Stdio::null()).spawn();
         let mut child = child.map_err(|e| format!("{command:?}: {e}"))?;
-        std::thread::sleep(Duration::from_micros(random.below(100_000)));
+        let patience = random.below(if reads { 10_000 } else { 100_000 });
+        if let Some(pipe) = &child.stdout {
+            // Until something was read, the program ended, or the round did.
+            while sys::poll_in(pipe, TURN) == Ok(0) && !ended.load(Ordering::Acquire) {}
+        }
+        std::thread::sleep(Duration::from_micros(patience));
         let status = child.kill().and_then(|()| child.wait());
         let status = status.map_err(|e| format!("kill: {e}"))?;
         killed += u64::from(status.signal().is_some());

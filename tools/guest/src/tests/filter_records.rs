@@ -101,7 +101,7 @@ fn contexts(context: &Context) -> Check {
             }
         }
         println!("{filter}: {kept:?} of {:?}", written.by_context());
-        report.expect(kept[3] > 0, || format!("{filter}: nothing from NMIs"));
+        report.expect_chance(kept[3] > 0, || format!("{filter}: nothing from NMIs"));
     }
     writers.unload()?;
     own.remove()?;

@@ -460,7 +460,7 @@ fn links_nest(context: &Context) -> Check {
             .sum::<u64>()
     };
     let attempts: u64 = (0..CONTEXTS.len()).map(of).sum();
-    ensure!(of(3) > 0, "no NMIs");
+    ensure_chance!(of(3) > 0, "no NMIs");
     let text = own.get(&hist)?;
     let (sets, takes) = text.split_once("\n\n\n# event").unwrap_or_default();
     ensure_eq!(

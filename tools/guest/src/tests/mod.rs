@@ -175,7 +175,7 @@ const fn test(name: &'static str, seconds: u64, run: fn(&Context) -> Check) -> T
 }
 
 /// A row whose test accounts for every event: nothing that the machine does can make it fail, so
-/// a failure is final (see `runner`).
+/// a failure is final (see `runner`), but for what chance did not bring (`ensure_chance`).
 const fn exact(name: &'static str, seconds: u64, run: fn(&Context) -> Check) -> Test {
     Test {
         exact: true,

@@ -665,7 +665,7 @@ fn contexts(context: &Context) -> Check {
             }
         }
         println!("{triggers:?}: {kept:?} and {stacks} stacks");
-        report.expect(kept[3] > 0, || format!("{triggers:?}: nothing from NMIs"));
+        report.expect_chance(kept[3] > 0, || format!("{triggers:?}: nothing from NMIs"));
         let text = shown(&own, SOAK)?;
         if !all {
             // Some are in the snapshot.
